@@ -1,0 +1,29 @@
+# SPDX-License-Identifier: Apache-2.0
+
+# anemone_module(NAME SOURCES a.cc b.cc DEPS other_module... LIBS third::party...)
+# One folder of src/ as a static library anemone::NAME. DEPS are our own modules and must agree with the
+# table in tools/check_layers; LIBS are third-party and stay private unless listed after PUBLIC_LIBS.
+function(anemone_module name)
+  cmake_parse_arguments(ARG "" "" "SOURCES;DEPS;LIBS;PUBLIC_LIBS" ${ARGN})
+  add_library(anemone_${name} STATIC ${ARG_SOURCES})
+  add_library(anemone::${name} ALIAS anemone_${name})
+  target_include_directories(anemone_${name} PUBLIC ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/include)
+  foreach(dep IN LISTS ARG_DEPS)
+    target_link_libraries(anemone_${name} PUBLIC anemone::${dep})
+  endforeach()
+  target_link_libraries(anemone_${name} PRIVATE anemone_options ${ARG_LIBS} PUBLIC ${ARG_PUBLIC_LIBS})
+endfunction()
+
+# anemone_test(NAME SOURCES a_test.cc DEPS module... LIBS third::party...)
+# One gtest binary, registered with ctest as a whole; test data is found under ANEMONE_TEST_DATA.
+function(anemone_test name)
+  cmake_parse_arguments(ARG "" "" "SOURCES;DEPS;LIBS" ${ARGN})
+  add_executable(${name} ${ARG_SOURCES})
+  target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR})
+  foreach(dep IN LISTS ARG_DEPS)
+    target_link_libraries(${name} PRIVATE anemone::${dep})
+  endforeach()
+  target_link_libraries(${name} PRIVATE anemone_options GTest::gtest_main ${ARG_LIBS})
+  target_compile_definitions(${name} PRIVATE ANEMONE_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
+  add_test(NAME ${name} COMMAND ${name})
+endfunction()

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+// Error model of the whole project. Anything that a user, a file, the network or the operating system
+// can cause is returned as a Status or Result<T>; a broken invariant of ours stops the program
+// (ANEMONE_CHECK in base/check.h). Nothing here throws. All types are thread-compatible values.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+
+namespace anemone {
+
+// What went wrong, in groups: input, data, resource, device, ours. The process exit code and the HTTP
+// status derive from the code alone (exit_code below; serve has the HTTP table).
+enum class Code {
+  kOk = 0,
+  kCheckFailed,      // a check that was asked for did not hold
+  kInvalidArgument,  // a flag or a value given by the caller
+  kParseError,       // text that does not follow its grammar
+  kUnsupported,      // well-formed, but outside what anemone does
+  kNotFound,         // a named thing that a file does not hold
+  kCorrupt,          // a file that contradicts itself or its format
+  kVersionMismatch,  // a format version that this build does not read
+  kOutOfMemory,
+  kIo,  // open, read, write, rename, disk space
+  kBusy,
+  kCancelled,
+  kDevice,
+  kInternal,
+};
+
+// Stable snake_case name, as printed in --json errors: "corrupt", "invalid_argument", ...
+std::string_view code_name(Code code);
+
+// The process exit code of docs/errors.md: 0 ok, 1 check failed, 2 usage, 3 bad input, 4 unsupported,
+// 5 I/O, 6 out of resources, 7 device, 70 internal.
+int exit_code(Code code);
+
+// A code and one line of text: "[subject] expected X, got Y (where)". Cheap when ok.
+class [[nodiscard]] Status {
+ public:
+  Status() = default;
+  Status(Code code, std::string message);
+
+  bool ok() const { return payload_ == nullptr; }
+  Code code() const { return payload_ ? payload_->code : Code::kOk; }
+  const std::string& message() const;
+
+  // The same error with one more frame of place at the end: "message (frame)". Callers add where they
+  // were, they do not rewrite what the callee said. No effect on ok.
+  Status with(std::string_view frame) const;
+
+ private:
+  struct Payload {
+    Code code;
+    std::string message;
+  };
+  std::shared_ptr<const Payload> payload_;
+};
+
+inline Status ok_status() { return {}; }
+
+// A value, or the reason why there is none. Shaped so that it can become std::expected.
+template <typename T>
+class [[nodiscard]] Result {
+ public:
+  Result(T value) : state_(std::in_place_index<0>, std::move(value)) {}
+  Result(Status status) : state_(std::in_place_index<1>, std::move(status)) {}
+
+  bool ok() const { return state_.index() == 0; }
+  Status status() const { return ok() ? Status() : std::get<1>(state_); }
+
+  // Only when ok(): otherwise std::bad_variant_access, which is a bug of the caller.
+  T& value() & { return std::get<0>(state_); }
+  const T& value() const& { return std::get<0>(state_); }
+  T&& value() && { return std::get<0>(std::move(state_)); }
+  T& operator*() & { return value(); }
+  const T& operator*() const& { return value(); }
+  T&& operator*() && { return std::move(*this).value(); }
+  T* operator->() { return &value(); }
+  const T* operator->() const { return &value(); }
+
+  T value_or(T other) const& { return ok() ? value() : std::move(other); }
+
+  Result with(std::string_view frame) && {
+    if (ok()) return std::move(*this);
+    return status().with(frame);
+  }
+
+ private:
+  std::variant<T, Status> state_;
+};
+
+}  // namespace anemone
+
+#define ANEMONE_CONCAT_INNER(a, b) a##b
+#define ANEMONE_CONCAT(a, b) ANEMONE_CONCAT_INNER(a, b)
+
+// Returns from the enclosing function when `expr`, a Status, is an error.
+#define ANEMONE_RETURN_IF_ERROR(expr)                                    \
+  do {                                                                   \
+    if (::anemone::Status anemone_status_ = (expr); !anemone_status_.ok()) \
+      return anemone_status_;                                            \
+  } while (false)
+
+// ANEMONE_ASSIGN_OR_RETURN(auto file, open(path)): declares or assigns, or returns the error.
+#define ANEMONE_ASSIGN_OR_RETURN(lhs, expr) \
+  ANEMONE_ASSIGN_OR_RETURN_IMPL(ANEMONE_CONCAT(anemone_result_, __LINE__), lhs, expr)
+#define ANEMONE_ASSIGN_OR_RETURN_IMPL(tmp, lhs, expr) \
+  auto tmp = (expr);                                  \
+  if (!tmp.ok()) return tmp.status();                 \
+  lhs = std::move(tmp).value()

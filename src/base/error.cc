@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/error.h"
+
+#include <cerrno>
+#include <system_error>
+
+namespace anemone {
+
+Status errno_error(std::string_view path, std::string_view action) {
+  const int code = errno;
+  return io_error("[{}] cannot {}: {}", path, action, std::generic_category().message(code));
+}
+
+}  // namespace anemone

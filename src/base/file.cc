@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/file.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <filesystem>
+
+#include "base/check.h"
+#include "base/error.h"
+#include "base/mapped_file.h"
+
+namespace anemone {
+namespace {
+
+Status write_fully(int fd, const std::string& path, std::span<const std::byte> bytes,
+                   std::uint64_t offset) {
+  while (!bytes.empty()) {
+    const ssize_t wrote =
+        ::pwrite(fd, bytes.data(), bytes.size(), static_cast<off_t>(offset));
+    if (wrote < 0) {
+      if (errno == EINTR) continue;
+      return errno_error(path, "write");
+    }
+    bytes = bytes.subspan(static_cast<std::size_t>(wrote));
+    offset += static_cast<std::uint64_t>(wrote);
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<std::string> read_file(const std::string& path, std::uint64_t max_bytes) {
+  ANEMONE_ASSIGN_OR_RETURN(auto file, MappedFile::open(path));
+  const auto bytes = file->bytes();
+  if (bytes.size() > max_bytes)
+    return corrupt("[{}] expected at most {} bytes, got {}", path, max_bytes, bytes.size());
+  return std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+}
+
+Result<AtomicFile> AtomicFile::create(const std::string& path) {
+  std::string temporary = fmt::format("{}.tmp.{}", path, ::getpid());
+  const int fd = ::open(temporary.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+  if (fd < 0) return errno_error(path, "create");
+  return AtomicFile(path, std::move(temporary), fd);
+}
+
+AtomicFile::AtomicFile(std::string path, std::string temporary, int fd)
+    : path_(std::move(path)), temporary_(std::move(temporary)), fd_(fd) {}
+
+AtomicFile::AtomicFile(AtomicFile&& other) noexcept
+    : path_(std::move(other.path_)),
+      temporary_(std::move(other.temporary_)),
+      fd_(std::exchange(other.fd_, -1)),
+      size_(other.size_) {}
+
+AtomicFile::~AtomicFile() {
+  if (fd_ < 0) return;
+  ::close(fd_);
+  ::unlink(temporary_.c_str());
+}
+
+Status AtomicFile::append(std::span<const std::byte> bytes) {
+  ANEMONE_RETURN_IF_ERROR(write_fully(fd_, path_, bytes, size_));
+  size_ += bytes.size();
+  return {};
+}
+
+Status AtomicFile::append(std::string_view text) { return append(std::as_bytes(std::span(text))); }
+
+Status AtomicFile::write_at(std::uint64_t offset, std::span<const std::byte> bytes) {
+  return write_fully(fd_, path_, bytes, offset);
+}
+
+Status AtomicFile::commit() {
+  ANEMONE_CHECK(fd_ >= 0);
+  const int fd = std::exchange(fd_, -1);
+  // Close reports delayed write errors of network file systems; fsync those of a full disk.
+  Status status;
+  if (::fsync(fd) != 0 && errno != EINVAL) status = errno_error(path_, "flush");
+  if (::close(fd) != 0 && status.ok()) status = errno_error(path_, "close");
+  if (status.ok() && ::rename(temporary_.c_str(), path_.c_str()) != 0)
+    status = errno_error(path_, "rename into place");
+  if (!status.ok()) ::unlink(temporary_.c_str());
+  return status;
+}
+
+Status write_file(const std::string& path, std::string_view text) {
+  ANEMONE_ASSIGN_OR_RETURN(AtomicFile file, AtomicFile::create(path));
+  ANEMONE_RETURN_IF_ERROR(file.append(text));
+  return file.commit();
+}
+
+Status make_directories(const std::string& path) {
+  std::error_code error;
+  std::filesystem::create_directories(path, error);
+  if (error) return io_error("[{}] cannot create the folder: {}", path, error.message());
+  return {};
+}
+
+Result<std::uint64_t> free_disk_bytes(const std::string& path) {
+  std::error_code error;
+  std::filesystem::path place = std::filesystem::absolute(path, error);
+  while (!std::filesystem::exists(place, error) && place.has_parent_path() &&
+         place != place.parent_path())
+    place = place.parent_path();
+  struct statvfs info {};
+  if (::statvfs(place.c_str(), &info) != 0) return errno_error(path, "read the free space of");
+  return static_cast<std::uint64_t>(info.f_bavail) * info.f_frsize;
+}
+
+}  // namespace anemone

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+// Whole-file reads and all-or-nothing writes.
+#pragma once
+
+#include <anemone/status.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace anemone {
+
+// The whole of a regular file; kIo when it cannot be read, kCorrupt above `max_bytes`.
+Result<std::string> read_file(const std::string& path, std::uint64_t max_bytes = 1ULL << 30);
+
+// Writes a file under a temporary name in the same folder and renames it over `path` on commit(). If it
+// is destroyed without commit(), nothing is left. Single-thread, except write_at (any threads, disjoint
+// ranges). After an error the file is poisoned: only destroy it.
+class AtomicFile {
+ public:
+  static Result<AtomicFile> create(const std::string& path);
+  AtomicFile(AtomicFile&& other) noexcept;
+  AtomicFile& operator=(AtomicFile&&) = delete;
+  ~AtomicFile();
+
+  Status append(std::span<const std::byte> bytes);
+  Status append(std::string_view text);
+  // Writes at an absolute offset without moving the append position; gaps read as zeros.
+  Status write_at(std::uint64_t offset, std::span<const std::byte> bytes);
+  std::uint64_t size() const { return size_; }
+
+  // Flushes to the disk and renames. The object is spent afterwards, whatever the outcome.
+  Status commit();
+
+ private:
+  AtomicFile(std::string path, std::string temporary, int fd);
+  std::string path_;
+  std::string temporary_;
+  int fd_ = -1;
+  std::uint64_t size_ = 0;
+};
+
+Status write_file(const std::string& path, std::string_view text);
+Status make_directories(const std::string& path);
+// Free bytes for an unprivileged writer on the file system that holds `path` (or its nearest parent).
+Result<std::uint64_t> free_disk_bytes(const std::string& path);
+
+}  // namespace anemone

@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/json.h"
+
+#include <cmath>
+#include <unordered_set>
+
+#include "base/error.h"
+#include "base/file.h"
+
+namespace anemone {
+namespace {
+
+// Builds the document through nlohmann's SAX parser, which is not recursive, so that depth and
+// duplicate keys are refused before anything grows.
+class LimitedBuilder : public nlohmann::detail::json_sax_dom_parser<Json> {
+ public:
+  using Base = nlohmann::detail::json_sax_dom_parser<Json>;
+  LimitedBuilder(Json& out, const JsonLimits& limits) : Base(out, false), limits_(limits) {}
+
+  bool start_object(std::size_t size) {
+    if (!descend()) return false;
+    keys_.emplace_back();
+    return Base::start_object(size);
+  }
+  bool end_object() {
+    keys_.pop_back();
+    --depth_;
+    return Base::end_object();
+  }
+  bool start_array(std::size_t size) { return descend() && Base::start_array(size); }
+  bool end_array() {
+    --depth_;
+    return Base::end_array();
+  }
+  bool key(std::string& name) {
+    if (!limits_.allow_duplicate_keys && !keys_.back().insert(name).second) {
+      problem = fmt::format("the key \"{}\" appears twice in one object", name);
+      return false;
+    }
+    return Base::key(name);
+  }
+  template <typename Exception>
+  bool parse_error(std::size_t position, const std::string& /*token*/, const Exception& error) {
+    // nlohmann's text: "[json.exception.parse_error.101] parse error at line 1, column 5: syntax ..."
+    std::string_view text = error.what();
+    if (const auto colon = text.find(": "); colon != text.npos) text.remove_prefix(colon + 2);
+    problem = fmt::format("{} (byte {})", text, position);
+    return false;
+  }
+
+  std::string problem;
+
+ private:
+  bool descend() {
+    if (++depth_ <= limits_.max_depth) return true;
+    problem = fmt::format("nested deeper than {} levels", limits_.max_depth);
+    return false;
+  }
+  JsonLimits limits_;
+  int depth_ = 0;
+  std::vector<std::unordered_set<std::string>> keys_;
+};
+
+Status type_error(std::string_view subject, std::string_view key, std::string_view expected,
+                  const Json& got) {
+  return parse_error("[{}] expected {} to be {}, got {}", subject, key, expected, got.type_name());
+}
+
+}  // namespace
+
+Result<Json> parse_json(std::string_view text, std::string_view subject, const JsonLimits& limits) {
+  Json value;
+  LimitedBuilder builder(value, limits);
+  if (!Json::sax_parse(text.begin(), text.end(), &builder))
+    return parse_error("[{}] expected JSON: {}", subject, builder.problem);
+  return value;
+}
+
+Result<Json> read_json_file(const std::string& path, const JsonLimits& limits) {
+  ANEMONE_ASSIGN_OR_RETURN(const std::string text, read_file(path));
+  return parse_json(text, path, limits);
+}
+
+std::string dump_json(const Json& value, int indent) {
+  return value.dump(indent, ' ', false, Json::error_handler_t::replace);
+}
+
+const Json* json_member(const Json& object, std::string_view key) {
+  if (!object.is_object()) return nullptr;
+  const auto it = object.find(std::string(key));
+  return it == object.end() || it->is_null() ? nullptr : &*it;
+}
+
+Result<std::optional<std::int64_t>> json_int(const Json& object, std::string_view key,
+                                             std::string_view subject) {
+  const Json* member = json_member(object, key);
+  if (member == nullptr) return std::optional<std::int64_t>();
+  if (member->is_number_unsigned() && member->get<std::uint64_t>() > INT64_MAX)
+    return type_error(subject, key, "a 64-bit integer", *member);
+  if (member->is_number_integer()) return std::optional(member->get<std::int64_t>());
+  if (member->is_number_float()) {
+    // Some configs write 1e6 or 32768.0 where an integer is meant.
+    const double number = member->get<double>();
+    if (std::abs(number) < 9e15 && number == std::floor(number))
+      return std::optional(static_cast<std::int64_t>(number));
+  }
+  return type_error(subject, key, "an integer", *member);
+}
+
+Result<std::optional<double>> json_number(const Json& object, std::string_view key,
+                                          std::string_view subject) {
+  const Json* member = json_member(object, key);
+  if (member == nullptr) return std::optional<double>();
+  if (!member->is_number()) return type_error(subject, key, "a number", *member);
+  const double number = member->get<double>();
+  if (!std::isfinite(number)) return type_error(subject, key, "a finite number", *member);
+  return std::optional(number);
+}
+
+Result<std::optional<bool>> json_bool(const Json& object, std::string_view key,
+                                      std::string_view subject) {
+  const Json* member = json_member(object, key);
+  if (member == nullptr) return std::optional<bool>();
+  if (!member->is_boolean()) return type_error(subject, key, "true or false", *member);
+  return std::optional(member->get<bool>());
+}
+
+Result<std::optional<std::string>> json_string(const Json& object, std::string_view key,
+                                               std::string_view subject) {
+  const Json* member = json_member(object, key);
+  if (member == nullptr) return std::optional<std::string>();
+  if (!member->is_string()) return type_error(subject, key, "a string", *member);
+  return std::optional(member->get<std::string>());
+}
+
+}  // namespace anemone

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// Small and medium JSON (configs, manifests, requests, safetensors headers). Objects keep insertion
+// order, so lookups are linear: iterate over big objects. tokenizer.json goes through simdjson (text/).
+#pragma once
+
+#include <anemone/status.h>
+
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace anemone {
+
+using Json = nlohmann::ordered_json;
+
+struct JsonLimits {
+  int max_depth = 128;
+  bool allow_duplicate_keys = false;
+};
+
+// kParseError with the byte offset: "[subject] expected ..., got ... (byte 17)". Rejects invalid UTF-8,
+// trailing text, nesting beyond the limit and (by default) an object that names a key twice.
+Result<Json> parse_json(std::string_view text, std::string_view subject, const JsonLimits& limits = {});
+Result<Json> read_json_file(const std::string& path, const JsonLimits& limits = {});
+
+// Compact, UTF-8, invalid sequences replaced (never throws).
+std::string dump_json(const Json& value, int indent = -1);
+
+// Typed access with one-line errors: "[subject] expected <key> to be an integer, got string".
+// `key` absent or null gives nullopt; a wrong type or an out-of-range value is kParseError.
+Result<std::optional<std::int64_t>> json_int(const Json& object, std::string_view key,
+                                             std::string_view subject);
+Result<std::optional<double>> json_number(const Json& object, std::string_view key,
+                                          std::string_view subject);
+Result<std::optional<bool>> json_bool(const Json& object, std::string_view key,
+                                      std::string_view subject);
+Result<std::optional<std::string>> json_string(const Json& object, std::string_view key,
+                                               std::string_view subject);
+
+// Pointer to a member that is present and not null, or nullptr. `object` may be any JSON value.
+const Json* json_member(const Json& object, std::string_view key);
+
+}  // namespace anemone

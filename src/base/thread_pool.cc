@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/thread_pool.h"
+
+#ifdef __linux__
+#include <sched.h>
+#endif
+
+#include <algorithm>
+#include <cmath>
+#include <fstream>
+#include <string>
+
+namespace anemone {
+namespace {
+
+int affinity_count() {
+#ifdef __linux__
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  if (::sched_getaffinity(0, sizeof(set), &set) == 0) return CPU_COUNT(&set);
+#endif
+  return static_cast<int>(std::thread::hardware_concurrency());
+}
+
+// cgroup v2 cpu.max is "QUOTA PERIOD" or "max PERIOD".
+int cgroup_count(int fallback) {
+  std::ifstream file("/sys/fs/cgroup/cpu.max");
+  std::string quota;
+  double period = 0;
+  if (!(file >> quota >> period) || quota == "max" || period <= 0) return fallback;
+  const double limit = std::strtod(quota.c_str(), nullptr) / period;
+  return limit > 0 ? static_cast<int>(std::ceil(limit)) : fallback;
+}
+
+}  // namespace
+
+int default_thread_count() {
+  const int affinity = std::max(1, affinity_count());
+  return std::max(1, std::min(affinity, cgroup_count(affinity)));
+}
+
+ThreadPool::ThreadPool(int threads) {
+  for (int i = 1; i < threads; ++i) workers_.emplace_back([this] { work(); });
+}
+
+ThreadPool::~ThreadPool() {
+  {
+    std::lock_guard lock(mutex_);
+    stopping_ = true;
+  }
+  wake_.notify_all();
+  for (auto& worker : workers_) worker.join();
+}
+
+void ThreadPool::parallel_for(std::int64_t count, std::int64_t grain,
+                              const std::function<void(std::int64_t, std::int64_t)>& body) {
+  if (count <= 0) return;
+  grain = std::max<std::int64_t>(1, grain);
+  if (workers_.empty() || count <= grain) {
+    for (std::int64_t begin = 0; begin < count; begin += grain)
+      body(begin, std::min(count, begin + grain));
+    return;
+  }
+  {
+    std::lock_guard lock(mutex_);
+    body_ = &body;
+    next_ = 0;
+    count_ = count;
+    grain_ = grain;
+    ++generation_;
+  }
+  wake_.notify_all();
+  drain();
+  std::unique_lock lock(mutex_);
+  done_.wait(lock, [this] { return busy_ == 0; });
+  body_ = nullptr;
+}
+
+void ThreadPool::drain() {
+  std::unique_lock lock(mutex_);
+  ++busy_;
+  while (next_ < count_) {
+    const std::int64_t begin = next_;
+    const std::int64_t end = std::min(count_, begin + grain_);
+    next_ = end;
+    const auto* body = body_;
+    lock.unlock();
+    (*body)(begin, end);
+    lock.lock();
+  }
+  if (--busy_ == 0) done_.notify_all();
+}
+
+void ThreadPool::work() {
+  std::uint64_t seen = 0;
+  while (true) {
+    {
+      std::unique_lock lock(mutex_);
+      wake_.wait(lock, [&] { return stopping_ || (generation_ != seen && next_ < count_); });
+      if (stopping_) return;
+      seen = generation_;
+    }
+    drain();
+  }
+}
+
+}  // namespace anemone
