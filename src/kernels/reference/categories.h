@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+// One function a category folder appends its kernels. registry.cc calls them all.
+#pragma once
+
+#include <vector>
+
+#include "kernels/kernel.h"
+
+namespace anemone::kernels::reference {
+
+void add_elementwise(std::vector<KernelEntry>& kernels);
+void add_reduction(std::vector<KernelEntry>& kernels);
+void add_shape(std::vector<KernelEntry>& kernels);
+void add_linear(std::vector<KernelEntry>& kernels);
+void add_norm(std::vector<KernelEntry>& kernels);
+void add_constexpr(std::vector<KernelEntry>& kernels);
+void add_indexing(std::vector<KernelEntry>& kernels);
+
+}  // namespace anemone::kernels::reference

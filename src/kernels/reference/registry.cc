@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <map>
+
+#include "base/check.h"
+#include "kernels/reference/categories.h"
+
+namespace anemone::kernels {
+
+Kernel find_reference_kernel(std::string_view op) {
+  static const auto table = [] {
+    std::vector<KernelEntry> entries;
+    for (auto add : {reference::add_elementwise, reference::add_reduction, reference::add_shape,
+                     reference::add_linear, reference::add_norm, reference::add_constexpr,
+                     reference::add_indexing})
+      add(entries);
+    std::map<std::string_view, Kernel> map;
+    for (const KernelEntry& entry : entries) ANEMONE_CHECK(map.emplace(entry.op, entry.kernel).second);
+    return map;
+  }();
+  const auto it = table.find(op);
+  return it == table.end() ? nullptr : it->second;
+}
+
+}  // namespace anemone::kernels

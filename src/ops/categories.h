@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+// One function a category folder appends the schemas of its operations. registry.cc calls them all.
+#pragma once
+
+#include <vector>
+
+#include "ir/op_schema.h"
+
+namespace anemone::ops {
+
+void add_elementwise(std::vector<ir::OpSchema>& schemas);
+void add_reduction(std::vector<ir::OpSchema>& schemas);
+void add_shape(std::vector<ir::OpSchema>& schemas);
+void add_linear(std::vector<ir::OpSchema>& schemas);
+void add_norm(std::vector<ir::OpSchema>& schemas);
+void add_constexpr(std::vector<ir::OpSchema>& schemas);
+void add_indexing(std::vector<ir::OpSchema>& schemas);
+void add_state(std::vector<ir::OpSchema>& schemas);
+void add_control(std::vector<ir::OpSchema>& schemas);
+
+}  // namespace anemone::ops
