@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <anemone/status.h>
+
+#include <map>
+#include <memory>
+#include <string>
+
+#include "exec/executor.h"
+#include "ir/program.h"
+
+namespace anemone::exec {
+
+struct CpuOptions {
+  int threads = 0;  // 0: as many as this process may use
+};
+
+// The reference executor: walks the program and calls one reference kernel an operation. Slow but
+// plain; results do not depend on the number of threads. All programs of one executor share its
+// threads.
+std::unique_ptr<Executor> make_cpu_executor(const CpuOptions& options = {});
+
+// What a package says about its functions beyond the types of the program.
+struct ProgramInterface {
+  std::map<std::string, Signature, std::less<>>
+      signatures;                // functions that are absent: from their types
+  std::string default_function;  // empty: "main", or the first
+};
+
+// Makes a program in memory runnable. It is verified first: kCorrupt names the broken rule,
+// kUnsupported an operation outside the op set. The program must not change afterwards.
+Result<std::shared_ptr<const LoadedProgram>> load_program(
+    std::shared_ptr<const ir::Program> program, const ProgramInterface& interface = {},
+    const LoadOptions& load_options = {}, const CpuOptions& options = {});
+
+}  // namespace anemone::exec

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+// The one interface between the engine and whatever runs a package: the CPU engine, Core ML, or a
+// test double. An Executor loads packages; a LoadedProgram is one loaded package with all its
+// functions over one set of weights; a StateStore holds the states (KV caches and the like) of one
+// conversation.
+//
+// Thread rules. An Executor and a LoadedProgram are thread-safe and shared read-only by many
+// sessions. A StateStore is single-thread: one run at a time uses it. Several runs with different
+// StateStores may be in flight on one LoadedProgram.
+#pragma once
+
+#include <anemone/status.h>
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "tensor/dtype.h"
+#include "tensor/shape.h"
+#include "tensor/tensor.h"
+
+namespace anemone::exec {
+
+// Allowed sizes of one flexible dimension, both ends included; kUnbounded: no upper end.
+struct SizeRange {
+  static constexpr std::int64_t kUnbounded = -1;
+  std::int64_t lower = 1;
+  std::int64_t upper = kUnbounded;
+};
+
+// An input, an output or a state of a function, as the package describes it. A value of rank 0 in
+// the program has the shape [1] here, on the way in and on the way out.
+struct Feature {
+  std::string name;
+  DType dtype = DType::kFp32;
+  Shape shape;  // kDynamic where flexible (inputs) or known only at run time (outputs)
+  std::vector<SizeRange> size_ranges;  // one a dimension, or empty
+  std::vector<Shape> allowed_shapes;   // the only legal shapes, when not empty
+  bool is_optional = false;  // an input that may be left out: then it is `default_value` everywhere
+  std::optional<double> default_value;
+  Shape default_shape;  // shape of a default input; empty unless optional
+};
+
+struct Signature {
+  std::vector<Feature> inputs;
+  std::vector<Feature> outputs;
+  std::vector<Feature> states;
+
+  const Feature* input(std::string_view name) const;  // nullptr when absent; so the others
+  const Feature* output(std::string_view name) const;
+  const Feature* state(std::string_view name) const;
+};
+
+// One input of a call. The elements must stay readable and unchanged until the call returns.
+struct NamedView {
+  std::string_view name;
+  TensorView tensor;
+};
+using Inputs = std::vector<NamedView>;
+
+struct NamedTensor {
+  std::string name;
+  Tensor tensor;
+};
+// After a successful run: every output of the function, in the order of its signature. Before it:
+// empty, or the tensors of an earlier call, whose storage is used again where name, dtype and shape
+// still fit (so a decode loop does not allocate). A tensor must not also be the storage of an input
+// of the same call: a cache that is an input and an output alternates between two tensors.
+using Outputs = std::vector<NamedTensor>;
+
+// nullptr when absent.
+const Tensor* find_output(const Outputs& outputs, std::string_view name);
+
+// All states that a program declares, by name, zero at the start; shared by all functions of the
+// program. Single-thread.
+class StateStore {
+ public:
+  virtual ~StateStore() = default;
+  virtual const std::vector<Feature>& states() const = 0;
+  // A copy of a state. kNotFound for an unknown name.
+  virtual Result<Tensor> read(std::string_view name) const = 0;
+  // Replaces a state. kNotFound for an unknown name, kInvalidArgument for another dtype or shape;
+  // the state is unchanged after an error.
+  virtual Status write(std::string_view name, const TensorView& value) = 0;
+  // Every state back to zero.
+  virtual void reset() = 0;
+};
+
+// One loaded package. Thread-safe, immutable, shared.
+class LoadedProgram {
+ public:
+  virtual ~LoadedProgram() = default;
+  // In the order of the package; never empty.
+  virtual const std::vector<std::string>& functions() const = 0;
+  virtual const std::string& default_function() const = 0;
+  // nullptr when the package has no such function. Lives as long as the program.
+  virtual const Signature* signature(std::string_view function) const = 0;
+
+  // A new set of states for this program, all zero.
+  virtual Result<std::unique_ptr<StateStore>> make_state() const = 0;
+
+  // Runs one function; an empty name is the default function. `states` may be null when the
+  // function declares none. Everything about the inputs is checked first, with one line that names
+  // the input. After an error the states are unchanged and `outputs` is unspecified, but safe to
+  // pass again.
+  virtual Status run(std::string_view function, const Inputs& inputs, Outputs& outputs,
+                     StateStore* states) const = 0;
+};
+
+struct LoadOptions {
+  // Only these functions are made runnable; empty: all. kNotFound when one is not in the package.
+  std::vector<std::string> functions;
+};
+
+// Thread-safe.
+class Executor {
+ public:
+  virtual ~Executor() = default;
+  virtual std::string_view name() const = 0;  // "cpu", "coreml"
+  // kUnsupported (naming the operation) when the package holds something that this executor cannot
+  // run.
+  virtual Result<std::shared_ptr<const LoadedProgram>> load(const std::string& package_path,
+                                                            const LoadOptions& options = {}) = 0;
+};
+
+// Checks the inputs of a call against a signature: unknown, doubled or missing names, dtype, rank,
+// fixed dimensions, ranges and enumerations. kInvalidArgument: "[input x] expected shape [1, 64],
+// got [1, 32]". For implementations of LoadedProgram.
+Status check_inputs(const Signature& signature, const Inputs& inputs);
+
+// One shape against one feature, as check_inputs does it.
+Status check_shape(const Feature& feature, const Shape& shape);
+
+}  // namespace anemone::exec
