@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Error model of the whole project. Anything that a user, a file, the network or the operating system
-// can cause is returned as a Status or Result<T>; a broken invariant of ours stops the program
-// (ANEMONE_CHECK in base/check.h). Nothing here throws. All types are thread-compatible values.
+// Error model of the whole project. Anything that a user, a file, the network or the operating
+// system can cause is returned as a Status or Result<T>; a broken invariant of ours stops the
+// program (ANEMONE_CHECK in base/check.h). Nothing here throws. All types are thread-compatible
+// values.
 #pragma once
 
 #include <memory>
@@ -12,8 +13,8 @@
 
 namespace anemone {
 
-// What went wrong, in groups: input, data, resource, device, ours. The process exit code and the HTTP
-// status derive from the code alone (exit_code below; serve has the HTTP table).
+// What went wrong, in groups: input, data, resource, device, ours. The process exit code and the
+// HTTP status derive from the code alone (exit_code below; serve has the HTTP table).
 enum class Code {
   kOk = 0,
   kCheckFailed,      // a check that was asked for did not hold
@@ -34,8 +35,8 @@ enum class Code {
 // Stable snake_case name, as printed in --json errors: "corrupt", "invalid_argument", ...
 std::string_view code_name(Code code);
 
-// The process exit code of docs/errors.md: 0 ok, 1 check failed, 2 usage, 3 bad input, 4 unsupported,
-// 5 I/O, 6 out of resources, 7 device, 70 internal.
+// The process exit code of docs/errors.md: 0 ok, 1 check failed, 2 usage, 3 bad input, 4
+// unsupported, 5 I/O, 6 out of resources, 7 device, 70 internal.
 int exit_code(Code code);
 
 // A code and one line of text: "[subject] expected X, got Y (where)". Cheap when ok.
@@ -48,8 +49,8 @@ class [[nodiscard]] Status {
   Code code() const { return payload_ ? payload_->code : Code::kOk; }
   const std::string& message() const;
 
-  // The same error with one more frame of place at the end: "message (frame)". Callers add where they
-  // were, they do not rewrite what the callee said. No effect on ok.
+  // The same error with one more frame of place at the end: "message (frame)". Callers add where
+  // they were, they do not rewrite what the callee said. No effect on ok.
   Status with(std::string_view frame) const;
 
  private:
@@ -60,7 +61,9 @@ class [[nodiscard]] Status {
   std::shared_ptr<const Payload> payload_;
 };
 
-inline Status ok_status() { return {}; }
+inline Status ok_status() {
+  return {};
+}
 
 // A value, or the reason why there is none. Shaped so that it can become std::expected.
 template <typename T>
@@ -99,10 +102,9 @@ class [[nodiscard]] Result {
 #define ANEMONE_CONCAT(a, b) ANEMONE_CONCAT_INNER(a, b)
 
 // Returns from the enclosing function when `expr`, a Status, is an error.
-#define ANEMONE_RETURN_IF_ERROR(expr)                                    \
-  do {                                                                   \
-    if (::anemone::Status anemone_status_ = (expr); !anemone_status_.ok()) \
-      return anemone_status_;                                            \
+#define ANEMONE_RETURN_IF_ERROR(expr)                                                              \
+  do {                                                                                             \
+    if (::anemone::Status anemone_status_ = (expr); !anemone_status_.ok()) return anemone_status_; \
   } while (false)
 
 // ANEMONE_ASSIGN_OR_RETURN(auto file, open(path)): declares or assigns, or returns the error.

@@ -16,10 +16,11 @@
 
 namespace anemone {
 
-static_assert(std::endian::native == std::endian::little, "all file formats here are little-endian");
+static_assert(std::endian::native == std::endian::little,
+              "all file formats here are little-endian");
 
-// A bounds-checked cursor over bytes that someone else owns. `subject` (a file name) starts each error.
-// Single-thread value.
+// A bounds-checked cursor over bytes that someone else owns. `subject` (a file name) starts each
+// error. Single-thread value.
 class ByteReader {
  public:
   ByteReader(std::span<const std::byte> bytes, std::string subject)
@@ -30,7 +31,8 @@ class ByteReader {
 
   Status seek(std::uint64_t offset) {
     if (offset > bytes_.size())
-      return corrupt("[{}] offset {} lies past the end ({} bytes)", subject_, offset, bytes_.size());
+      return corrupt("[{}] offset {} lies past the end ({} bytes)", subject_, offset,
+                     bytes_.size());
     offset_ = static_cast<std::size_t>(offset);
     return {};
   }

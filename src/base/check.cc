@@ -7,7 +7,8 @@
 namespace anemone {
 
 void check_failed(const char* condition, const char* file, int line) {
-  std::fprintf(stderr, "anemone: internal error: %s does not hold (%s:%d)\n", condition, file, line);
+  std::fprintf(stderr, "anemone: internal error: %s does not hold (%s:%d)\n", condition, file,
+               line);
   std::abort();
 }
 

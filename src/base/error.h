@@ -1,18 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 // One short maker for each error code, with fmt formatting:
 //   return corrupt("[{}] expected {} bytes, got {} (header)", path, want, got);
-// The text names the file or value as the user gave it. Text from a file is escaped at the moment the
-// line is printed (cli), not here.
+// The text names the file or value as the user gave it. Text from a file is escaped at the moment
+// the line is printed (cli), not here.
 #pragma once
 
 #include <anemone/status.h>
+
 #include <fmt/format.h>
 
 namespace anemone {
 
-#define ANEMONE_ERROR_MAKER(name, code)                                  \
-  template <typename... Args>                                            \
-  Status name(fmt::format_string<Args...> format, Args&&... args) {      \
+#define ANEMONE_ERROR_MAKER(name, code)                                    \
+  template <typename... Args>                                              \
+  Status name(fmt::format_string<Args...> format, Args&&... args) {        \
     return Status(code, fmt::format(format, std::forward<Args>(args)...)); \
   }
 ANEMONE_ERROR_MAKER(check_not_met, Code::kCheckFailed)

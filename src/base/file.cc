@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/file.h"
 
+#include <atomic>
+#include <cerrno>
+#include <cstdio>
 #include <fcntl.h>
+#include <filesystem>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
-
-#include <cerrno>
-#include <cstdio>
-#include <filesystem>
 
 #include "base/check.h"
 #include "base/error.h"
@@ -20,8 +20,7 @@ namespace {
 Status write_fully(int fd, const std::string& path, std::span<const std::byte> bytes,
                    std::uint64_t offset) {
   while (!bytes.empty()) {
-    const ssize_t wrote =
-        ::pwrite(fd, bytes.data(), bytes.size(), static_cast<off_t>(offset));
+    const ssize_t wrote = ::pwrite(fd, bytes.data(), bytes.size(), static_cast<off_t>(offset));
     if (wrote < 0) {
       if (errno == EINTR) continue;
       return errno_error(path, "write");
@@ -43,10 +42,15 @@ Result<std::string> read_file(const std::string& path, std::uint64_t max_bytes) 
 }
 
 Result<AtomicFile> AtomicFile::create(const std::string& path) {
-  std::string temporary = fmt::format("{}.tmp.{}", path, ::getpid());
-  const int fd = ::open(temporary.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
-  if (fd < 0) return errno_error(path, "create");
-  return AtomicFile(path, std::move(temporary), fd);
+  // O_EXCL: two writers never share a temporary file, and a link that lies in wait is not followed. A
+  // name that is taken was left by a process that died; the next number is free.
+  static std::atomic<unsigned> counter = 0;
+  for (int attempt = 0;; ++attempt) {
+    std::string temporary = fmt::format("{}.tmp.{}.{}", path, ::getpid(), counter++);
+    const int fd = ::open(temporary.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+    if (fd >= 0) return AtomicFile(path, std::move(temporary), fd);
+    if (errno != EEXIST || attempt == 100) return errno_error(path, "create");
+  }
 }
 
 AtomicFile::AtomicFile(std::string path, std::string temporary, int fd)
@@ -70,7 +74,9 @@ Status AtomicFile::append(std::span<const std::byte> bytes) {
   return {};
 }
 
-Status AtomicFile::append(std::string_view text) { return append(std::as_bytes(std::span(text))); }
+Status AtomicFile::append(std::string_view text) {
+  return append(std::as_bytes(std::span(text)));
+}
 
 Status AtomicFile::write_at(std::uint64_t offset, std::span<const std::byte> bytes) {
   return write_fully(fd_, path_, bytes, offset);

@@ -15,9 +15,9 @@ namespace anemone {
 // The whole of a regular file; kIo when it cannot be read, kCorrupt above `max_bytes`.
 Result<std::string> read_file(const std::string& path, std::uint64_t max_bytes = 1ULL << 30);
 
-// Writes a file under a temporary name in the same folder and renames it over `path` on commit(). If it
-// is destroyed without commit(), nothing is left. Single-thread, except write_at (any threads, disjoint
-// ranges). After an error the file is poisoned: only destroy it.
+// Writes a file under a temporary name in the same folder and renames it over `path` on commit().
+// If it is destroyed without commit(), nothing is left. Single-thread, except write_at (any
+// threads, disjoint ranges). After an error the file is poisoned: only destroy it.
 class AtomicFile {
  public:
   static Result<AtomicFile> create(const std::string& path);
@@ -44,7 +44,8 @@ class AtomicFile {
 
 Status write_file(const std::string& path, std::string_view text);
 Status make_directories(const std::string& path);
-// Free bytes for an unprivileged writer on the file system that holds `path` (or its nearest parent).
+// Free bytes for an unprivileged writer on the file system that holds `path` (or its nearest
+// parent).
 Result<std::uint64_t> free_disk_bytes(const std::string& path);
 
 }  // namespace anemone

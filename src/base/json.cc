@@ -41,7 +41,8 @@ class LimitedBuilder : public nlohmann::detail::json_sax_dom_parser<Json> {
   }
   template <typename Exception>
   bool parse_error(std::size_t position, const std::string& /*token*/, const Exception& error) {
-    // nlohmann's text: "[json.exception.parse_error.101] parse error at line 1, column 5: syntax ..."
+    // nlohmann's text: "[json.exception.parse_error.101] parse error at line 1, column 5: syntax
+    // ..."
     std::string_view text = error.what();
     if (const auto colon = text.find(": "); colon != text.npos) text.remove_prefix(colon + 2);
     problem = fmt::format("{} (byte {})", text, position);
@@ -69,6 +70,9 @@ Status type_error(std::string_view subject, std::string_view key, std::string_vi
 }  // namespace
 
 Result<Json> parse_json(std::string_view text, std::string_view subject, const JsonLimits& limits) {
+  // nlohmann takes a zero byte for the end of the text and would not look at what follows.
+  if (const auto zero = text.find('\0'); zero != text.npos)
+    return parse_error("[{}] expected JSON, got a zero byte (byte {})", subject, zero + 1);
   Json value;
   LimitedBuilder builder(value, limits);
   if (!Json::sax_parse(text.begin(), text.end(), &builder))

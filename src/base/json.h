@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Small and medium JSON (configs, manifests, requests, safetensors headers). Objects keep insertion
-// order, so lookups are linear: iterate over big objects. tokenizer.json goes through simdjson (text/).
+// order, so lookups are linear: iterate over big objects. tokenizer.json goes through simdjson
+// (text/).
 #pragma once
 
 #include <anemone/status.h>
@@ -21,9 +22,10 @@ struct JsonLimits {
   bool allow_duplicate_keys = false;
 };
 
-// kParseError with the byte offset: "[subject] expected ..., got ... (byte 17)". Rejects invalid UTF-8,
-// trailing text, nesting beyond the limit and (by default) an object that names a key twice.
-Result<Json> parse_json(std::string_view text, std::string_view subject, const JsonLimits& limits = {});
+// kParseError with the byte offset: "[subject] expected ..., got ... (byte 17)". Rejects invalid
+// UTF-8, trailing text, nesting beyond the limit and (by default) an object that names a key twice.
+Result<Json> parse_json(std::string_view text, std::string_view subject,
+                        const JsonLimits& limits = {});
 Result<Json> read_json_file(const std::string& path, const JsonLimits& limits = {});
 
 // Compact, UTF-8, invalid sequences replaced (never throws).

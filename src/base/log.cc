@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/log.h"
 
+#include <cstdlib>
 #include <spdlog/sinks/stdout_color_sinks.h>
 #include <spdlog/spdlog.h>
-
-#include <cstdlib>
 #include <string>
 
 namespace anemone {
@@ -35,9 +34,13 @@ State& state() {
 
 }  // namespace
 
-void set_log_level(LogLevel level) { state().level = level; }
+void set_log_level(LogLevel level) {
+  state().level = level;
+}
 
-bool log_enabled(LogLevel level) { return level <= state().level.load(std::memory_order_relaxed); }
+bool log_enabled(LogLevel level) {
+  return level <= state().level.load(std::memory_order_relaxed);
+}
 
 void log_line(LogLevel level, std::string_view text) {
   const auto severity = level == LogLevel::kWarning ? spdlog::level::warn

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Log lines for people who debug; off unless --verbose or ANEMONE_LOG asks. Results go to stdout and the
-// one error line of a failed command to stderr without passing through here. Thread-safe.
+// Log lines for people who debug; off unless --verbose or ANEMONE_LOG asks. Results go to stdout
+// and the one error line of a failed command to stderr without passing through here. Thread-safe.
 #pragma once
 
 #include <fmt/format.h>
-
 #include <string_view>
 
 namespace anemone {
@@ -17,8 +16,8 @@ void log_line(LogLevel level, std::string_view text);
 
 }  // namespace anemone
 
-#define ANEMONE_LOG(level, ...)                                                  \
-  do {                                                                           \
+#define ANEMONE_LOG(level, ...)                                                              \
+  do {                                                                                       \
     if (::anemone::log_enabled(level)) ::anemone::log_line(level, fmt::format(__VA_ARGS__)); \
   } while (false)
 #define ANEMONE_WARN(...) ANEMONE_LOG(::anemone::LogLevel::kWarning, __VA_ARGS__)

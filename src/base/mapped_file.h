@@ -10,12 +10,12 @@
 
 namespace anemone {
 
-// A whole regular file mapped read-only. Views of bytes() live as long as the MappedFile; readers that
-// hand out views keep the shared_ptr beside them. Thread-safe after open.
+// A whole regular file mapped read-only. Views of bytes() live as long as the MappedFile; readers
+// that hand out views keep the shared_ptr beside them. Thread-safe after open.
 class MappedFile {
  public:
-  // kIo when the path cannot be opened or is not a regular file (a FIFO or device would block or grow).
-  // An empty file maps to an empty span.
+  // kIo when the path cannot be opened or is not a regular file (a FIFO or device would block or
+  // grow). An empty file maps to an empty span.
   static Result<std::shared_ptr<const MappedFile>> open(const std::string& path);
   ~MappedFile();
   MappedFile(const MappedFile&) = delete;
@@ -24,8 +24,9 @@ class MappedFile {
   std::span<const std::byte> bytes() const { return {data_, size_}; }
   const std::string& path() const { return path_; }
 
-  // Tells the kernel that this part will not be read again soon: touched file pages count as resident,
-  // so a streaming reader gives each range back. `part` must lie in bytes(); contents stay readable.
+  // Tells the kernel that this part will not be read again soon: touched file pages count as
+  // resident, so a streaming reader gives each range back. `part` must lie in bytes(); contents
+  // stay readable.
   void release(std::span<const std::byte> part) const;
 
  private:

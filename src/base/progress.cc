@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/progress.h"
 
-#include <fmt/format.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <array>
 #include <cstdio>
+#include <fmt/format.h>
+#include <unistd.h>
 
 namespace anemone {
 namespace {
@@ -28,7 +27,7 @@ std::string format_bytes(std::uint64_t bytes) {
 }
 
 std::string format_duration(double seconds) {
-  if (seconds < 60) return fmt::format("{:.1f} s", seconds);
+  if (seconds < 59.95) return fmt::format("{:.1f} s", seconds);
   const auto whole = static_cast<long>(seconds + 0.5);
   return fmt::format("{} min {} s", whole / 60, whole % 60);
 }
@@ -71,9 +70,10 @@ void Progress::draw(bool force) {
   if (total_ > 0) {
     const double part = std::min(1.0, static_cast<double>(done_) / static_cast<double>(total_));
     const int filled = static_cast<int>(part * kBarWidth);
-    line = fmt::format("{} [{}{}] {:3.0f}% {} / {}", label_, std::string(static_cast<std::size_t>(filled), '#'),
-                       std::string(static_cast<std::size_t>(kBarWidth - filled), '.'), part * 100, show(done_),
-                       show(total_));
+    line = fmt::format("{} [{}{}] {:3.0f}% {} / {}", label_,
+                       std::string(static_cast<std::size_t>(filled), '#'),
+                       std::string(static_cast<std::size_t>(kBarWidth - filled), '.'), part * 100,
+                       show(done_), show(total_));
     if (part > 0.01 && part < 1)
       line += fmt::format(", {} left", format_duration(elapsed * (1 - part) / part));
   } else {

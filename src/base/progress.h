@@ -8,8 +8,8 @@
 
 namespace anemone {
 
-// A progress bar with speed and time left, on stderr, for work that takes more than a moment. Draws only
-// when stderr is a terminal and the work has run for 0.2 s; otherwise silent. Thread-safe.
+// A progress bar with speed and time left, on stderr, for work that takes more than a moment. Draws
+// only when stderr is a terminal and the work has run for 0.2 s; otherwise silent. Thread-safe.
 class Progress {
  public:
   enum class Unit { kItems, kBytes };

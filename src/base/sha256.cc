@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/sha256.h"
 
+#include <array>
 #include <fmt/format.h>
 #include <openssl/evp.h>
-
-#include <array>
 
 #include "base/check.h"
 
@@ -25,7 +24,9 @@ void Sha256::update(std::span<const std::byte> bytes) {
   ANEMONE_CHECK(EVP_DigestUpdate(context_->handle, bytes.data(), bytes.size()) == 1);
 }
 
-void Sha256::update(std::string_view text) { update(std::as_bytes(std::span(text))); }
+void Sha256::update(std::string_view text) {
+  update(std::as_bytes(std::span(text)));
+}
 
 std::string Sha256::hex() {
   std::array<unsigned char, EVP_MAX_MD_SIZE> digest{};

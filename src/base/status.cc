@@ -5,40 +5,63 @@ namespace anemone {
 
 std::string_view code_name(Code code) {
   switch (code) {
-    case Code::kOk: return "ok";
-    case Code::kCheckFailed: return "check_failed";
-    case Code::kInvalidArgument: return "invalid_argument";
-    case Code::kParseError: return "parse_error";
-    case Code::kUnsupported: return "unsupported";
-    case Code::kNotFound: return "not_found";
-    case Code::kCorrupt: return "corrupt";
-    case Code::kVersionMismatch: return "version_mismatch";
-    case Code::kOutOfMemory: return "out_of_memory";
-    case Code::kIo: return "io";
-    case Code::kBusy: return "busy";
-    case Code::kCancelled: return "cancelled";
-    case Code::kDevice: return "device";
-    case Code::kInternal: return "internal";
+    case Code::kOk:
+      return "ok";
+    case Code::kCheckFailed:
+      return "check_failed";
+    case Code::kInvalidArgument:
+      return "invalid_argument";
+    case Code::kParseError:
+      return "parse_error";
+    case Code::kUnsupported:
+      return "unsupported";
+    case Code::kNotFound:
+      return "not_found";
+    case Code::kCorrupt:
+      return "corrupt";
+    case Code::kVersionMismatch:
+      return "version_mismatch";
+    case Code::kOutOfMemory:
+      return "out_of_memory";
+    case Code::kIo:
+      return "io";
+    case Code::kBusy:
+      return "busy";
+    case Code::kCancelled:
+      return "cancelled";
+    case Code::kDevice:
+      return "device";
+    case Code::kInternal:
+      return "internal";
   }
   return "internal";
 }
 
 int exit_code(Code code) {
   switch (code) {
-    case Code::kOk: return 0;
+    case Code::kOk:
+      return 0;
     case Code::kCheckFailed:
-    case Code::kCancelled: return 1;
-    case Code::kInvalidArgument: return 2;
+    case Code::kCancelled:
+      return 1;
+    case Code::kInvalidArgument:
+      return 2;
     case Code::kParseError:
     case Code::kNotFound:
     case Code::kCorrupt:
-    case Code::kVersionMismatch: return 3;
-    case Code::kUnsupported: return 4;
-    case Code::kIo: return 5;
+    case Code::kVersionMismatch:
+      return 3;
+    case Code::kUnsupported:
+      return 4;
+    case Code::kIo:
+      return 5;
     case Code::kOutOfMemory:
-    case Code::kBusy: return 6;
-    case Code::kDevice: return 7;
-    case Code::kInternal: return 70;
+    case Code::kBusy:
+      return 6;
+    case Code::kDevice:
+      return 7;
+    case Code::kInternal:
+      return 70;
   }
   return 70;
 }

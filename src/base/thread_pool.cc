@@ -9,6 +9,7 @@
 #include <cmath>
 #include <fstream>
 #include <string>
+#include <system_error>
 
 namespace anemone {
 namespace {
@@ -40,7 +41,11 @@ int default_thread_count() {
 }
 
 ThreadPool::ThreadPool(int threads) {
-  for (int i = 1; i < threads; ++i) workers_.emplace_back([this] { work(); });
+  try {
+    for (int i = 1; i < threads; ++i) workers_.emplace_back([this] { work(); });
+  } catch (const std::system_error&) {
+    // The system gives no more threads: those that there are, and the caller, do the work.
+  }
 }
 
 ThreadPool::~ThreadPool() {

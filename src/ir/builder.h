@@ -16,9 +16,10 @@
 
 namespace anemone::ir {
 
-// Writes one function: each call appends an operation, infers its types and returns its value. Spells out
-// every defaulted parameter, because Core ML's device parser asks for them. The first error is kept and
-// everything after it is a no-op that returns nullptr, so graph code reads straight and checks once:
+// Writes one function: each call appends an operation, infers its types and returns its value.
+// Spells out every defaulted parameter, because Core ML's device parser asks for them. The first
+// error is kept and everything after it is a no-op that returns nullptr, so graph code reads
+// straight and checks once:
 //
 //   Builder b(program, registry, "decode", Opset::kIOS18);
 //   Value* x = b.input("hidden", Type::tensor(DType::kFp16, {1, 64, 1, 1}));
@@ -46,7 +47,8 @@ class Builder {
   std::vector<Value*> ops(std::string_view type, std::vector<Input> inputs, std::size_t outputs,
                           std::string_view name = "");
   // A constexpr operation of iOS18: parameters are bound in place to literals.
-  Value* constexpr_op(std::string_view type, std::vector<std::pair<std::string_view, Literal>> inputs,
+  Value* constexpr_op(std::string_view type,
+                      std::vector<std::pair<std::string_view, Literal>> inputs,
                       std::string_view name);
   // read_state(state), and write_state(state, data) at this point of the program.
   Value* read_state(Value* state, std::string_view name);

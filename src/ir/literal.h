@@ -24,9 +24,9 @@ struct DataBytes {
   std::shared_ptr<const void> owner;
 };
 
-// Where the bytes of a constant lie: in memory, in a mapped weight file, or nowhere yet (a weight that is
-// converted from a checkpoint when it is written). Immutable, shared between functions: two literals
-// with the same Data object are one blob in the package. load() is thread-safe.
+// Where the bytes of a constant lie: in memory, in a mapped weight file, or nowhere yet (a weight
+// that is converted from a checkpoint when it is written). Immutable, shared between functions: two
+// literals with the same Data object are one blob in the package. load() is thread-safe.
 class Data {
  public:
   virtual ~Data() = default;
@@ -41,15 +41,16 @@ std::shared_ptr<const Data> owned_data(Tensor tensor);
 std::shared_ptr<const Data> mapped_data(std::span<const std::byte> bytes,
                                         std::shared_ptr<const void> owner);
 // `make` returns a tensor of exactly `size_bytes`; called once for each load(), from any thread.
-std::shared_ptr<const Data> lazy_data(std::uint64_t size_bytes, std::function<Result<Tensor>()> make);
+std::shared_ptr<const Data> lazy_data(std::uint64_t size_bytes,
+                                      std::function<Result<Tensor>()> make);
 
 // A compile-time value with its type: numbers as Data, strings, lists and dictionaries by value.
 // Copies share the Data.
 class Literal {
  public:
-  using Strings = std::vector<std::string>;                      // string tensor, row-major
-  using List = std::vector<Literal>;                             // list and tuple
-  using Dictionary = std::vector<std::pair<Literal, Literal>>;   // in order of the file
+  using Strings = std::vector<std::string>;                     // string tensor, row-major
+  using List = std::vector<Literal>;                            // list and tuple
+  using Dictionary = std::vector<std::pair<Literal, Literal>>;  // in order of the file
 
   Literal() = default;
   Literal(Type type, std::shared_ptr<const Data> data);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the IR knows about one operation type: its parameters, and the rule that gives the types of its
-// outputs. The schemas themselves are in ops/, one file each; ir/ only uses them through OpRegistry, so
-// that it does not depend on ops/.
+// What the IR knows about one operation type: its parameters, and the rule that gives the types of
+// its outputs. The schemas themselves are in ops/, one file each; ir/ only uses them through
+// OpRegistry, so that it does not depend on ops/.
 #pragma once
 
 #include <anemone/status.h>
@@ -29,6 +29,7 @@ class DTypeSet {
     for (const DType d : dtypes) bits_ |= 1u << static_cast<unsigned>(d);
   }
   constexpr bool contains(DType d) const { return (bits_ >> static_cast<unsigned>(d)) & 1u; }
+  constexpr bool empty() const { return bits_ == 0; }
   constexpr DTypeSet operator|(DTypeSet other) const {
     DTypeSet out;
     out.bits_ = bits_ | other.bits_;
@@ -39,8 +40,9 @@ class DTypeSet {
   std::uint32_t bits_ = 0;
 };
 
-// What a type rule sees of an operation: the verifier shows it the types and constants of a program, the
-// interpreter the tensors of a run (then every type is static and every value is known).
+// What a type rule sees of an operation: the verifier shows it the types and constants of a
+// program, the interpreter the tensors of a run (then every type is static and every value is
+// known).
 class InferContext {
  public:
   virtual ~InferContext() = default;
@@ -49,14 +51,18 @@ class InferContext {
   virtual std::size_t count(std::string_view parameter) const = 0;
   // Only for i < count(parameter).
   virtual const Type& type(std::string_view parameter, std::size_t i = 0) const = 0;
-  // Elements of an argument when they are known now; nullopt for run-time values and for data that would
-  // have to be computed. The view lives as long as the context.
+  // Elements of an argument when they are known now; nullopt for run-time values and for data that
+  // would have to be computed. The view lives as long as the context.
   virtual std::optional<TensorView> value(std::string_view parameter, std::size_t i = 0) const = 0;
+  // Whether an argument is a compile-time constant: a const, a literal, or made by constexpr
+  // operations.
+  virtual bool is_constant(std::string_view parameter, std::size_t i = 0) const = 0;
   // A known scalar string.
   virtual std::optional<std::string_view> text(std::string_view parameter) const = 0;
   // Number of outputs that the operation declares.
   virtual std::size_t output_count() const = 0;
-  // Declared type of output i in the program; for operations whose output types are free (cond ...).
+  // Declared type of output i in the program; for operations whose output types are free (cond
+  // ...).
   virtual const Type* declared_output(std::size_t i) const = 0;
 
   bool has(std::string_view parameter) const { return count(parameter) > 0; }
@@ -69,18 +75,20 @@ class InferContext {
 struct Parameter {
   enum class Presence {
     kRequired,
-    kDefaulted,  // may be absent in a program that others wrote; the builder and the writer spell it out
+    kDefaulted,  // may be absent in a program that others wrote; the builder and the writer spell
+                 // it out
     kOptional,   // absent means "none"
   };
 
   std::string_view name;
-  DTypeSet dtypes;             // of a tensor argument; empty set: any type, also lists and states
+  DTypeSet dtypes;  // of a tensor argument; empty set: any type, also lists and states
   Presence presence = Presence::kRequired;
-  bool is_const = false;       // must be known at compile time
-  bool is_variadic = false;    // several arguments
-  char dtype_letter = 0;       // parameters with the same letter have the same dtype
+  bool is_const = false;     // must be known at compile time
+  bool is_variadic = false;  // several arguments
+  char dtype_letter = 0;     // parameters with the same letter have the same dtype
   Opset since = Opset::kIOS15;
-  // For kDefaulted. May look at the other parameters (strides: ones, as many as spatial dimensions).
+  // For kDefaulted. May look at the other parameters (strides: ones, as many as spatial
+  // dimensions).
   std::function<Literal(const InferContext&)> default_value = nullptr;
 };
 
@@ -106,8 +114,8 @@ class OpRegistry {
   virtual std::vector<std::string_view> names() const = 0;  // sorted
 };
 
-// Error of a labelled constraint: violated("conv_c3", "expected ..., got ..."). The verifier puts the
-// operation in front. The label is in the message, in the docs and in the test name.
+// Error of a labelled constraint: violated("conv_c3", "expected ..., got ..."). The verifier puts
+// the operation in front. The label is in the message, in the docs and in the test name.
 template <typename... Args>
 Status violated(std::string_view label, fmt::format_string<Args...> format, Args&&... args) {
   return corrupt("{} ({})", fmt::format(format, std::forward<Args>(args)...), label);
@@ -116,6 +124,7 @@ Status violated(std::string_view label, fmt::format_string<Args...> format, Args
 // Checks the parameters of an operation against its schema (unknown, missing, dtype, dtype letters,
 // const-ness, opset) and runs the type rule. `outputs` receives the inferred types.
 Status infer_types(const OpSchema& schema, const InferContext& context,
-                   const std::vector<std::string_view>& bound_parameters, std::vector<Type>& outputs);
+                   const std::vector<std::string_view>& bound_parameters,
+                   std::vector<Type>& outputs);
 
 }  // namespace anemone::ir

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// MIL in memory, shaped like Core ML's protobuf: a program has functions, a function has one block, a
-// block has operations in topological order, an operation binds parameters by name and defines values.
-// All nodes live in the Program's arena and are handed round as raw pointers; they die together.
-// Not thread-safe while it is changed; const access from several threads is fine.
+// MIL in memory, shaped like Core ML's protobuf: a program has functions, a function has one block,
+// a block has operations in topological order, an operation binds parameters by name and defines
+// values. All nodes live in the Program's arena and are handed round as raw pointers; they die
+// together. Not thread-safe while it is changed; const access from several threads is fine.
 #pragma once
 
 #include <anemone/status.h>
@@ -54,7 +54,7 @@ class Op {
 
 class Block {
  public:
-  std::vector<Value*> inputs;   // loop variables; empty for the block of a function
+  std::vector<Value*> inputs;  // loop variables; empty for the block of a function
   std::vector<Value*> outputs;
   std::vector<Op*> ops;
 };
@@ -102,11 +102,13 @@ const Literal* constant_of(const Argument& argument);
 
 // MIL identifier rule: [A-Za-z_][A-Za-z0-9_@]*.
 bool is_identifier(std::string_view name);
-// Makes an identifier from any text: other characters become '_', reserved words of MIL get "_workaround".
+// Makes an identifier from any text: other characters become '_', reserved words of MIL get
+// "_workaround".
 std::string sanitize_identifier(std::string_view name);
 
 // First difference between two programs in words ("function decode, operation 12: type conv against
-// linear"), or empty when they are the same: structure, names, types and the content of all constants.
+// linear"), or empty when they are the same: structure, names, types and the content of all
+// constants.
 Result<std::string> first_difference(const Program& a, const Program& b);
 
 }  // namespace anemone::ir

@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// MIL text: the form that coremlcompiler writes into model.mil, one operation a line. Used by `inspect`,
-// by tests and by people.
+// MIL text: the form that coremlcompiler writes into model.mil, one operation a line. Used by
+// `inspect`, by tests and by people.
 //
 //   program(1.0)
 //   [buildInfo = dict<string, string>({{"coremltools-version", "9.0"}})]
 //   {
 //       func main<ios18>(tensor<fp16, [1, 4]> x, state<tensor<fp16, [1, 4]>> cache) {
-//           tensor<int32, [1]> axes = const()[name = string("axes"), val = tensor<int32, [1]>([1])];
-//           tensor<fp16, [4, 4]> w = const()[name = string("w"), val = tensor<fp16, [4, 4]>(BLOBFILE(
+//           tensor<int32, [1]> axes = const()[name = string("axes"), val = tensor<int32,
+//           [1]>([1])]; tensor<fp16, [4, 4]> w = const()[name = string("w"), val = tensor<fp16, [4,
+//           4]>(BLOBFILE(
 //               path = string("@model_path/weights/weight.bin"), offset = uint64(64)))];
-//           tensor<fp16, [1]> y = reduce_sum(axes = axes, keep_dims = keep, x = x)[name = string("y")];
+//           tensor<fp16, [1]> y = reduce_sum(axes = axes, keep_dims = keep, x = x)[name =
+//           string("y")];
 //       } -> (y);
 //   }
 #pragma once
@@ -26,8 +28,8 @@
 namespace anemone::ir {
 
 struct PrintOptions {
-  // Constants of more elements than this are shown as "...": shorter text, but it does not parse back.
-  // Negative: everything is written out and the text parses to the same program.
+  // Constants of more elements than this are shown as "...": shorter text, but it does not parse
+  // back. Negative: everything is written out and the text parses to the same program.
   std::int64_t max_elements = -1;
   // When set, constants for which it returns an offset are written as BLOBFILE references.
   std::function<std::optional<std::uint64_t>(const Literal&)> blob_offset = nullptr;
@@ -35,11 +37,15 @@ struct PrintOptions {
 std::string print(const Program& program, const PrintOptions& options = {});
 
 struct ParseOptions {
-  // Resolves BLOBFILE(path, offset) to a literal of the given type; without it such a constant is kUnsupported.
-  std::function<Result<Literal>(const Type&, std::string_view path, std::uint64_t offset)> blob = nullptr;
+  // Resolves BLOBFILE(path, offset) to a literal of the given type; without it such a constant is
+  // kUnsupported.
+  std::function<Result<Literal>(const Type&, std::string_view path, std::uint64_t offset)> blob =
+      nullptr;
 };
-// kParseError with line and column: "[subject:12:5] expected ')', got ','". Accepts what print() writes
-// with max_elements < 0, with any white space and // comments. The result is not yet verified.
-Result<Program> parse(std::string_view text, std::string_view subject, const ParseOptions& options = {});
+// kParseError with line and column: "[subject:12:5] expected ')', got ','". Accepts what print()
+// writes with max_elements < 0, with any white space and // comments. The result is not yet
+// verified.
+Result<Program> parse(std::string_view text, std::string_view subject,
+                      const ParseOptions& options = {});
 
 }  // namespace anemone::ir

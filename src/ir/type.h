@@ -9,15 +9,16 @@
 
 namespace anemone::ir {
 
-// A MIL value type. Almost everything is a tensor; scalars and strings are tensors of rank 0. A plain value.
+// A MIL value type. Almost everything is a tensor; scalars and strings are tensors of rank 0. A
+// plain value.
 struct Type {
   enum class Kind { kTensor, kList, kTuple, kDictionary, kState };
 
   Kind kind = Kind::kTensor;
-  DType dtype = DType::kFp32;         // tensor; state: of the wrapped tensor
-  Shape shape;                        // tensor; state: of the wrapped tensor. kDynamic where unknown
-  std::vector<Type> members;          // list: {element}; dictionary: {key, value}; tuple: its parts
-  std::int64_t length = kDynamic;     // list: number of elements when fixed
+  DType dtype = DType::kFp32;      // tensor; state: of the wrapped tensor
+  Shape shape;                     // tensor; state: of the wrapped tensor. kDynamic where unknown
+  std::vector<Type> members;       // list: {element}; dictionary: {key, value}; tuple: its parts
+  std::int64_t length = kDynamic;  // list: number of elements when fixed
 
   static Type tensor(DType dtype, Shape shape);
   static Type scalar(DType dtype) { return tensor(dtype, {}); }
@@ -34,8 +35,8 @@ struct Type {
 // "list<string, 3>", "dict<string, fp32>", "tuple<...>".
 std::string to_string(const Type& type);
 
-// True when a value of type `actual` may stand where `declared` is written: equal, but for dimensions
-// that one of the two leaves unknown.
+// True when a value of type `actual` may stand where `declared` is written: equal, but for
+// dimensions that one of the two leaves unknown.
 bool is_compatible(const Type& declared, const Type& actual);
 
 }  // namespace anemone::ir

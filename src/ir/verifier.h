@@ -16,6 +16,7 @@ class ProgramInferContext : public InferContext {
   std::size_t count(std::string_view parameter) const override;
   const Type& type(std::string_view parameter, std::size_t i) const override;
   std::optional<TensorView> value(std::string_view parameter, std::size_t i) const override;
+  bool is_constant(std::string_view parameter, std::size_t i) const override;
   std::optional<std::string_view> text(std::string_view parameter) const override;
   std::size_t output_count() const override { return op_.outputs.size(); }
   const Type* declared_output(std::size_t i) const override { return &op_.outputs[i]->type; }
@@ -32,12 +33,13 @@ struct VerifyOptions {
   bool structure_only = false;
 };
 
-// A program is lawful when: names are identifiers and unique in a function; operands are defined before
-// use; every operation is known to the registry and to the function's opset; parameters fit the schema;
-// inferred output types agree with the declared ones; tensors have rank <= 5 (constants that only feed
-// constexpr operations excepted); states are read and written as states. Reports the first violation as
-// kCorrupt, an operation that the registry does not know as kUnsupported:
+// A program is lawful when: names are identifiers and unique in a function; operands are defined
+// before use; every operation is known to the registry and to the function's opset; parameters fit
+// the schema; inferred output types agree with the declared ones; tensors have rank <= 5 (constants
+// that only feed constexpr operations excepted); states are read and written as states. Reports the
+// first violation as kCorrupt, an operation that the registry does not know as kUnsupported:
 // "[decode, conv "q_proj"] expected ..., got ... (conv_c2)".
-Status verify(const Program& program, const OpRegistry& registry, const VerifyOptions& options = {});
+Status verify(const Program& program, const OpRegistry& registry,
+              const VerifyOptions& options = {});
 
 }  // namespace anemone::ir

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Kernels are pure functions over tensors: they know nothing of programs. Each gets its operands by the
-// parameter names of the MIL operation, and outputs that are already allocated with the final shapes.
+// Kernels are pure functions over tensors: they know nothing of programs. Each gets its operands by
+// the parameter names of the MIL operation, and outputs that are already allocated with the final
+// shapes.
 #pragma once
 
 #include <anemone/status.h>
@@ -16,9 +17,9 @@
 
 namespace anemone::kernels {
 
-// The operands of one call. All shapes are static. Output storage never overlaps an input and may hold
-// garbage. Operands were checked by the operation's type rule: kernels check only what the rule cannot
-// see (values, such as an index out of range).
+// The operands of one call. All shapes are static. Output storage never overlaps an input and may
+// hold garbage. Operands were checked by the operation's type rule: kernels check only what the
+// rule cannot see (values, such as an index out of range).
 class KernelCall {
  public:
   virtual ~KernelCall() = default;
@@ -37,7 +38,8 @@ class KernelCall {
   double number(std::string_view parameter, double fallback) const;
   bool boolean(std::string_view parameter, bool fallback) const;
   std::optional<std::vector<std::int64_t>> ints(std::string_view parameter) const;
-  std::vector<std::int64_t> ints_or(std::string_view parameter, std::vector<std::int64_t> fallback) const;
+  std::vector<std::int64_t> ints_or(std::string_view parameter,
+                                    std::vector<std::int64_t> fallback) const;
 };
 
 using Kernel = Status (*)(const KernelCall&);

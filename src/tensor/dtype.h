@@ -7,8 +7,8 @@
 
 namespace anemone {
 
-// Element types of MIL, safetensors and the weight blob together. The values are our own: each format
-// maps them in its own module.
+// Element types of MIL, safetensors and the weight blob together. The values are our own: each
+// format maps them in its own module.
 enum class DType : std::uint8_t {
   kBool,
   kString,
@@ -38,7 +38,8 @@ std::optional<DType> parse_dtype(std::string_view name);
 
 // Bits of one element as packed in a file; bool is 8, string 0 (no fixed size).
 int dtype_bits(DType dtype);
-// Bytes that `count` elements take, packed; the last byte of a sub-byte type is padded with zero bits.
+// Bytes that `count` elements take, packed; the last byte of a sub-byte type is padded with zero
+// bits.
 std::uint64_t dtype_bytes(DType dtype, std::uint64_t count);
 
 bool is_float(DType dtype);

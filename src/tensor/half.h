@@ -23,8 +23,8 @@ static_assert(sizeof(Half) == 2 && sizeof(BFloat16) == 2);
 inline float to_float(Half h) {
   const std::uint32_t sign = static_cast<std::uint32_t>(h.bits & 0x8000u) << 16;
   const std::uint32_t magnitude = h.bits & 0x7fffu;
-  // Shift exponent and mantissa into place, then rescale by 2^112: subnormals come out right because the
-  // multiply normalises them.
+  // Shift exponent and mantissa into place, then rescale by 2^112: subnormals come out right
+  // because the multiply normalises them.
   const float scaled = std::bit_cast<float>(magnitude << 13) * 0x1p112f;
   const std::uint32_t infinite = magnitude >= 0x7c00u ? 0x7f800000u : 0u;
   return std::bit_cast<float>(std::bit_cast<std::uint32_t>(scaled) | sign | infinite);

@@ -25,26 +25,40 @@ T load(const TensorView& view, std::int64_t i) {
 template <typename F>
 auto visit_element(const TensorView& view, std::int64_t i, F&& f) {
   switch (view.dtype) {
-    case DType::kFp16: return f(to_float(load<Half>(view, i)));
-    case DType::kBf16: return f(to_float(load<BFloat16>(view, i)));
-    case DType::kFp32: return f(load<float>(view, i));
-    case DType::kFp64: return f(load<double>(view, i));
+    case DType::kFp16:
+      return f(to_float(load<Half>(view, i)));
+    case DType::kBf16:
+      return f(to_float(load<BFloat16>(view, i)));
+    case DType::kFp32:
+      return f(load<float>(view, i));
+    case DType::kFp64:
+      return f(load<double>(view, i));
     case DType::kBool:
-    case DType::kUInt8: return f(load<std::uint8_t>(view, i));
-    case DType::kInt8: return f(load<std::int8_t>(view, i));
-    case DType::kInt16: return f(load<std::int16_t>(view, i));
-    case DType::kInt32: return f(load<std::int32_t>(view, i));
-    case DType::kInt64: return f(load<std::int64_t>(view, i));
-    case DType::kUInt16: return f(load<std::uint16_t>(view, i));
-    case DType::kUInt32: return f(load<std::uint32_t>(view, i));
-    case DType::kUInt64: return f(load<std::uint64_t>(view, i));
+    case DType::kUInt8:
+      return f(load<std::uint8_t>(view, i));
+    case DType::kInt8:
+      return f(load<std::int8_t>(view, i));
+    case DType::kInt16:
+      return f(load<std::int16_t>(view, i));
+    case DType::kInt32:
+      return f(load<std::int32_t>(view, i));
+    case DType::kInt64:
+      return f(load<std::int64_t>(view, i));
+    case DType::kUInt16:
+      return f(load<std::uint16_t>(view, i));
+    case DType::kUInt32:
+      return f(load<std::uint32_t>(view, i));
+    case DType::kUInt64:
+      return f(load<std::uint64_t>(view, i));
     case DType::kInt4:
     case DType::kUInt1:
     case DType::kUInt2:
     case DType::kUInt3:
     case DType::kUInt4:
-    case DType::kUInt6: return f(unpack_bits(view.bytes(), view.dtype, static_cast<std::uint64_t>(i)));
-    case DType::kString: break;
+    case DType::kUInt6:
+      return f(unpack_bits(view.bytes(), view.dtype, static_cast<std::uint64_t>(i)));
+    case DType::kString:
+      break;
   }
   ANEMONE_CHECK(!"an element of a string tensor has no number");
   return f(0.0f);
@@ -53,8 +67,10 @@ auto visit_element(const TensorView& view, std::int64_t i, F&& f) {
 template <typename T>
 T saturate(float value) {
   if (std::isnan(value)) return 0;
-  if (value <= static_cast<float>(std::numeric_limits<T>::min())) return std::numeric_limits<T>::min();
-  if (value >= static_cast<float>(std::numeric_limits<T>::max())) return std::numeric_limits<T>::max();
+  if (value <= static_cast<float>(std::numeric_limits<T>::min()))
+    return std::numeric_limits<T>::min();
+  if (value >= static_cast<float>(std::numeric_limits<T>::max()))
+    return std::numeric_limits<T>::max();
   return static_cast<T>(value);
 }
 
@@ -66,12 +82,15 @@ void store_integers(std::span<const float> values, const MutableTensorView& out)
 
 }  // namespace
 
-void Tensor::Free::operator()(std::byte* p) const { std::free(p); }
+void Tensor::Free::operator()(std::byte* p) const {
+  std::free(p);
+}
 
 Tensor::Tensor(DType dtype, Shape shape) : dtype_(dtype), shape_(std::move(shape)) {
   const auto count = static_cast<std::uint64_t>(element_count(shape_));
   const std::uint64_t bytes = dtype_bytes(dtype_, count);
-  const std::size_t padded = static_cast<std::size_t>((bytes + kAlignment) / kAlignment * kAlignment);
+  const std::size_t padded =
+      static_cast<std::size_t>((bytes + kAlignment) / kAlignment * kAlignment);
   void* memory = std::aligned_alloc(kAlignment, padded);
   if (memory == nullptr) throw std::bad_alloc();
   std::memset(memory, 0, padded);
@@ -117,9 +136,15 @@ std::vector<std::int64_t> to_ints(const TensorView& view) {
 void store_floats(std::span<const float> values, const MutableTensorView& out) {
   ANEMONE_CHECK(static_cast<std::int64_t>(values.size()) == out.size());
   switch (out.dtype) {
-    case DType::kFp32: std::copy(values.begin(), values.end(), out.as<float>().begin()); return;
-    case DType::kFp16: to_halves(values, out.as<Half>()); return;
-    case DType::kFp64: std::copy(values.begin(), values.end(), out.as<double>().begin()); return;
+    case DType::kFp32:
+      std::copy(values.begin(), values.end(), out.as<float>().begin());
+      return;
+    case DType::kFp16:
+      to_halves(values, out.as<Half>());
+      return;
+    case DType::kFp64:
+      std::copy(values.begin(), values.end(), out.as<double>().begin());
+      return;
     case DType::kBf16: {
       auto target = out.as<BFloat16>();
       for (std::size_t i = 0; i < values.size(); ++i) target[i] = to_bfloat16(values[i]);
@@ -130,15 +155,24 @@ void store_floats(std::span<const float> values, const MutableTensorView& out) {
       for (std::size_t i = 0; i < values.size(); ++i) target[i] = values[i] != 0.0f;
       return;
     }
-    case DType::kInt8: return store_integers<std::int8_t>(values, out);
-    case DType::kInt16: return store_integers<std::int16_t>(values, out);
-    case DType::kInt32: return store_integers<std::int32_t>(values, out);
-    case DType::kInt64: return store_integers<std::int64_t>(values, out);
-    case DType::kUInt8: return store_integers<std::uint8_t>(values, out);
-    case DType::kUInt16: return store_integers<std::uint16_t>(values, out);
-    case DType::kUInt32: return store_integers<std::uint32_t>(values, out);
-    case DType::kUInt64: return store_integers<std::uint64_t>(values, out);
-    default: ANEMONE_CHECK(!"store_floats into a sub-byte or string tensor");
+    case DType::kInt8:
+      return store_integers<std::int8_t>(values, out);
+    case DType::kInt16:
+      return store_integers<std::int16_t>(values, out);
+    case DType::kInt32:
+      return store_integers<std::int32_t>(values, out);
+    case DType::kInt64:
+      return store_integers<std::int64_t>(values, out);
+    case DType::kUInt8:
+      return store_integers<std::uint8_t>(values, out);
+    case DType::kUInt16:
+      return store_integers<std::uint16_t>(values, out);
+    case DType::kUInt32:
+      return store_integers<std::uint32_t>(values, out);
+    case DType::kUInt64:
+      return store_integers<std::uint64_t>(values, out);
+    default:
+      ANEMONE_CHECK(!"store_floats into a sub-byte or string tensor");
   }
 }
 

@@ -16,29 +16,45 @@ namespace anemone {
 // C++ type <-> DType, for typed access. bool elements are stored as one byte, 0 or 1.
 template <typename T>
 inline constexpr DType kDTypeOf = DType::kString;
-template <> inline constexpr DType kDTypeOf<bool> = DType::kBool;
-template <> inline constexpr DType kDTypeOf<Half> = DType::kFp16;
-template <> inline constexpr DType kDTypeOf<BFloat16> = DType::kBf16;
-template <> inline constexpr DType kDTypeOf<float> = DType::kFp32;
-template <> inline constexpr DType kDTypeOf<double> = DType::kFp64;
-template <> inline constexpr DType kDTypeOf<std::int8_t> = DType::kInt8;
-template <> inline constexpr DType kDTypeOf<std::int16_t> = DType::kInt16;
-template <> inline constexpr DType kDTypeOf<std::int32_t> = DType::kInt32;
-template <> inline constexpr DType kDTypeOf<std::int64_t> = DType::kInt64;
-template <> inline constexpr DType kDTypeOf<std::uint8_t> = DType::kUInt8;
-template <> inline constexpr DType kDTypeOf<std::uint16_t> = DType::kUInt16;
-template <> inline constexpr DType kDTypeOf<std::uint32_t> = DType::kUInt32;
-template <> inline constexpr DType kDTypeOf<std::uint64_t> = DType::kUInt64;
+template <>
+inline constexpr DType kDTypeOf<bool> = DType::kBool;
+template <>
+inline constexpr DType kDTypeOf<Half> = DType::kFp16;
+template <>
+inline constexpr DType kDTypeOf<BFloat16> = DType::kBf16;
+template <>
+inline constexpr DType kDTypeOf<float> = DType::kFp32;
+template <>
+inline constexpr DType kDTypeOf<double> = DType::kFp64;
+template <>
+inline constexpr DType kDTypeOf<std::int8_t> = DType::kInt8;
+template <>
+inline constexpr DType kDTypeOf<std::int16_t> = DType::kInt16;
+template <>
+inline constexpr DType kDTypeOf<std::int32_t> = DType::kInt32;
+template <>
+inline constexpr DType kDTypeOf<std::int64_t> = DType::kInt64;
+template <>
+inline constexpr DType kDTypeOf<std::uint8_t> = DType::kUInt8;
+template <>
+inline constexpr DType kDTypeOf<std::uint16_t> = DType::kUInt16;
+template <>
+inline constexpr DType kDTypeOf<std::uint32_t> = DType::kUInt32;
+template <>
+inline constexpr DType kDTypeOf<std::uint64_t> = DType::kUInt64;
 
-// A dense row-major tensor that someone else owns; static shape; never strings. `data` may be unaligned
-// only for sub-byte types. Copying a view copies the shape, not the elements. Thread-compatible.
+// A dense row-major tensor that someone else owns; static shape; never strings. `data` may be
+// unaligned only for sub-byte types. Copying a view copies the shape, not the elements.
+// Thread-compatible.
 struct TensorView {
   DType dtype = DType::kFp32;
   Shape shape;
   const std::byte* data = nullptr;
 
   std::int64_t size() const { return element_count(shape); }
-  std::uint64_t size_bytes() const { return dtype_bytes(dtype, static_cast<std::uint64_t>(size())); }
+  std::uint64_t size_bytes() const {
+    return dtype_bytes(dtype, static_cast<std::uint64_t>(size()));
+  }
   std::span<const std::byte> bytes() const {
     return {data, static_cast<std::size_t>(size_bytes())};
   }
@@ -58,7 +74,9 @@ struct MutableTensorView {
 
   operator TensorView() const { return {dtype, shape, data}; }
   std::int64_t size() const { return element_count(shape); }
-  std::uint64_t size_bytes() const { return dtype_bytes(dtype, static_cast<std::uint64_t>(size())); }
+  std::uint64_t size_bytes() const {
+    return dtype_bytes(dtype, static_cast<std::uint64_t>(size()));
+  }
   std::span<std::byte> bytes() const { return {data, static_cast<std::size_t>(size_bytes())}; }
   template <typename T>
   std::span<T> as() const {
@@ -67,7 +85,8 @@ struct MutableTensorView {
   }
 };
 
-// An owning tensor: 64-byte aligned, zero-filled storage. Moves are cheap; copies go through clone().
+// An owning tensor: 64-byte aligned, zero-filled storage. Moves are cheap; copies go through
+// clone().
 class Tensor {
  public:
   Tensor() = default;
@@ -102,8 +121,8 @@ class Tensor {
   std::unique_ptr<std::byte[], Free> storage_;
 };
 
-// Element `i` (row-major) of any non-string tensor as a double or int64; sub-byte types are unpacked.
-// For parameters, small constants and tests, not for inner loops.
+// Element `i` (row-major) of any non-string tensor as a double or int64; sub-byte types are
+// unpacked. For parameters, small constants and tests, not for inner loops.
 double element_as_double(const TensorView& view, std::int64_t i);
 std::int64_t element_as_int(const TensorView& view, std::int64_t i);
 
@@ -111,8 +130,8 @@ std::int64_t element_as_int(const TensorView& view, std::int64_t i);
 std::vector<float> to_floats(const TensorView& view);
 std::vector<std::int64_t> to_ints(const TensorView& view);
 
-// Writes `values` into `out` converted to its dtype: fp16/bf16 round to nearest even, integers truncate
-// toward zero and saturate, bool is x != 0. Sizes must match.
+// Writes `values` into `out` converted to its dtype: fp16/bf16 round to nearest even, integers
+// truncate toward zero and saturate, bool is x != 0. Sizes must match.
 void store_floats(std::span<const float> values, const MutableTensorView& out);
 
 }  // namespace anemone

@@ -14,7 +14,8 @@ Kernel find_reference_kernel(std::string_view op) {
                      reference::add_indexing})
       add(entries);
     std::map<std::string_view, Kernel> map;
-    for (const KernelEntry& entry : entries) ANEMONE_CHECK(map.emplace(entry.op, entry.kernel).second);
+    for (const KernelEntry& entry : entries)
+      ANEMONE_CHECK(map.emplace(entry.op, entry.kernel).second);
     return map;
   }();
   const auto it = table.find(op);
