@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+// The artifact: a folder that holds a compiled model. It is the only contract between the compiling
+// half and the serving half.
+//
+//   DIR/manifest.json            this file's types
+//   DIR/layers_00_11.mlpackage   layer shards: hidden -> hidden
+//   DIR/head_0.mlpackage         final norm and a range of the vocabulary: hidden -> logits
+//   DIR/embedding.bin            token embeddings for host lookup, row-major [vocab, hidden]
+//   DIR/tokenizer.json, tokenizer_config.json, chat_template.jinja   as the checkpoint has them
+//
+// A step runs every layer shard in order, then every head. All packages hold the same functions,
+// which differ in the number of tokens only (decode: 1, prefill: 64).
+#pragma once
+
+#include <anemone/status.h>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/json.h"
+#include "tensor/dtype.h"
+#include "tensor/shape.h"
+
+namespace anemone::artifact {
+
+inline constexpr int kFormatVersion = 1;
+inline constexpr std::string_view kManifestName = "manifest.json";
+
+// What the host has to put into an input of a layer shard. T tokens, S context slots.
+enum class PortRole {
+  kHidden,          // [1, hidden_size, T, 1]: embeddings, or the output of the shard before
+  kRopeCos,         // [1, 1, T, rope_dim / 2]: cos(position * inv_freq) * scale
+  kRopeSin,         // the same with sin
+  kAttentionMask,   // [1, 1, T, S]: 0 where token t may look at slot s, kMaskedScore elsewhere
+  kCacheWriteMask,  // [1, 1, S, T]: 1 where token t is stored in slot s, else 0
+};
+std::string_view port_role_name(PortRole role);
+
+// Added to the score of a masked slot. Large enough that exp() of it is exactly 0 next to any real
+// score, small enough for fp16 sums.
+inline constexpr float kMaskedScore = -1e4f;
+
+struct Port {
+  std::string name;  // of the package's input
+  PortRole role = PortRole::kHidden;
+  std::string rope;  // kRopeCos, kRopeSin: which entry of Manifest::ropes
+  std::int64_t window =
+      0;  // kAttentionMask: sliding window in tokens, the current one included; 0 = none
+};
+
+// A key, value or other cache of a shard, [1, kv_heads, S, head_dim]. As a state it lives in the
+// StateStore under `name`; otherwise (fp32 packages) it goes in as `name` and comes out as
+// `output`.
+struct Cache {
+  std::string name;
+  std::string output;  // empty for a state
+  DType dtype = DType::kFp16;
+  Shape shape;
+};
+
+struct Shard {
+  std::string package;  // file name in the artifact folder
+  std::int64_t layer_begin = 0;
+  std::int64_t layer_end = 0;  // exclusive
+  std::vector<Port> inputs;
+  std::string output;  // hidden state that leaves the shard
+  std::vector<Cache> caches;
+};
+
+struct Head {
+  std::string package;
+  std::int64_t vocab_begin = 0;
+  std::int64_t vocab_end = 0;  // exclusive; the ranges of all heads cover the vocabulary in order
+  std::string input;
+  std::string output;  // logits [1, vocab_end - vocab_begin, T, 1]
+};
+
+struct Function {
+  std::string name;         // in every package
+  std::int64_t tokens = 1;  // T
+};
+
+// Rotary frequencies: angle(position, i) = position * inv_freq[i], computed in fp32; cos and sin
+// are multiplied by `scale` (the attention factor of yarn and longrope).
+struct Rope {
+  std::string name;
+  std::vector<float> inv_freq;  // rope_dim / 2 entries
+  float scale = 1;
+};
+
+struct Embedding {
+  std::string file;
+  DType dtype = DType::kFp16;  // fp16 or fp32
+  std::int64_t rows = 0;
+  std::int64_t columns = 0;
+};
+
+// Quality gate of `anemone verify`. "unverified" until it ran.
+struct Quality {
+  std::string verdict = "unverified";
+};
+
+struct FileEntry {
+  std::string path;  // relative to the artifact folder
+  std::uint64_t bytes = 0;
+  std::string sha256;
+};
+
+struct Manifest {
+  int format_version = kFormatVersion;
+  std::string producer;      // "anemone 0.1.0"
+  std::string model_type;    // transformers' model_type of the source
+  std::string name;          // for people: the checkpoint folder's name
+  std::string precision;     // "fp16" or "fp32"
+  std::string quantization;  // "none", "int8", "int8-channel", ...
+  std::string target;        // "ios18"
+
+  std::int64_t vocab_size = 0;  // columns of the logits, padding rows included
+  std::int64_t hidden_size = 0;
+  std::int64_t layers = 0;
+  std::int64_t context = 0;  // S: tokens that fit into the caches
+  std::int64_t max_position = 0;
+
+  std::vector<std::int32_t> eos_ids;
+  std::optional<std::int32_t> bos_id;
+  // Sampling defaults of generation_config.json (temperature, top_p, top_k, do_sample); may be
+  // empty.
+  Json generation = Json::object();
+
+  Embedding embedding;
+  std::vector<Rope> ropes;
+  std::vector<Function> functions;  // widest first is not required
+  std::vector<Shard> shards;
+  std::vector<Head> heads;
+  Quality quality;
+  std::vector<FileEntry> files;  // every other file, sorted by path
+
+  const Rope* rope(std::string_view rope_name) const;
+  // The function of exactly / at most so many tokens; nullptr when there is none.
+  const Function* function_for(std::int64_t tokens) const;
+};
+
+Json to_json(const Manifest& manifest);
+// Checks everything that a reader relies on: versions, ranges, coverage of layers and vocabulary,
+// file names that stay in the folder, references to ropes.
+Result<Manifest> manifest_from_json(const Json& json, std::string_view subject);
+
+// Reads DIR/manifest.json. kNotFound when DIR is no artifact. Does not hash the files.
+Result<Manifest> read_manifest(const std::string& folder);
+Status write_manifest(const std::string& folder, const Manifest& manifest);
+
+// Hash and size of a file of the folder, for Manifest::files.
+Result<FileEntry> describe_file(const std::string& folder, const std::string& path);
+// kCorrupt naming the first file that is missing or whose size (or, if asked, hash) differs.
+Status check_files(const std::string& folder, const Manifest& manifest, bool check_hashes);
+
+}  // namespace anemone::artifact

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <anemone/status.h>
+
+#include <memory>
+#include <string>
+
+#include "checkpoint/hf_config.h"
+#include "checkpoint/weight_source.h"
+
+namespace anemone::checkpoint {
+
+// A model as published: configuration and weights. Immutable, thread-safe.
+struct Checkpoint {
+  std::string path;  // as the user gave it
+  HfConfig config;
+  // generation_config.json, or an empty object: end-of-text ids and sampling defaults.
+  Json generation = Json::object();
+  std::shared_ptr<const WeightSource> weights;
+};
+
+// Opens a Hugging Face folder (config.json + safetensors).
+Result<Checkpoint> open_checkpoint(const std::string& path);
+
+}  // namespace anemone::checkpoint

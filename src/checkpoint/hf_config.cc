@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "checkpoint/hf_config.h"
+
+#include <limits>
+
+#include "base/error.h"
+
+namespace anemone::checkpoint {
+namespace {
+constexpr std::int64_t kMaxSize = std::numeric_limits<std::int32_t>::max();
+constexpr std::size_t kMaxListItems = 1 << 16;
+}  // namespace
+
+Result<std::optional<double>> RopeSettings::number(std::string_view key) const {
+  return json_number(parameters, key, "config.json: rope parameters");
+}
+
+Result<HfConfig> HfConfig::read(const std::string& path) {
+  ANEMONE_ASSIGN_OR_RETURN(Json json, read_json_file(path));
+  return from_json(std::move(json), path);
+}
+
+Result<HfConfig> HfConfig::from_json(Json json, std::string subject) {
+  if (!json.is_object())
+    return parse_error("[{}] expected a JSON object, got {}", subject, json.type_name());
+  HfConfig config;
+  config.json_ = std::move(json);
+  config.subject_ = std::move(subject);
+  ANEMONE_ASSIGN_OR_RETURN(const auto type,
+                           json_string(config.json_, "model_type", config.subject_));
+  if (!type) return parse_error("[{}] expected a key \"model_type\", got none", config.subject_);
+  config.model_type_ = *type;
+  return config;
+}
+
+Result<std::int64_t> HfConfig::size(std::string_view key) const {
+  if (!has(key)) return parse_error("[{}] expected a key \"{}\", got none", subject_, key);
+  return size(key, 0);
+}
+
+Result<std::int64_t> HfConfig::size(std::string_view key, std::int64_t fallback) const {
+  ANEMONE_ASSIGN_OR_RETURN(const auto value, json_int(json_, key, subject_));
+  if (!value) return fallback;
+  if (*value < 1 || *value > kMaxSize)
+    return parse_error("[{}] expected {} to be between 1 and {}, got {}", subject_, key, kMaxSize,
+                       *value);
+  return *value;
+}
+
+Result<double> HfConfig::number(std::string_view key, double fallback) const {
+  ANEMONE_ASSIGN_OR_RETURN(const auto value, json_number(json_, key, subject_));
+  return value.value_or(fallback);
+}
+
+Result<bool> HfConfig::boolean(std::string_view key, bool fallback) const {
+  ANEMONE_ASSIGN_OR_RETURN(const auto value, json_bool(json_, key, subject_));
+  return value.value_or(fallback);
+}
+
+Result<std::string> HfConfig::text(std::string_view key, std::string_view fallback) const {
+  ANEMONE_ASSIGN_OR_RETURN(const auto value, json_string(json_, key, subject_));
+  return value.value_or(std::string(fallback));
+}
+
+Result<std::optional<std::int64_t>> HfConfig::optional_integer(std::string_view key) const {
+  return json_int(json_, key, subject_);
+}
+
+Result<std::optional<std::vector<std::int64_t>>> HfConfig::integers(std::string_view key) const {
+  const Json* list = json_member(json_, key);
+  if (list == nullptr) return std::optional<std::vector<std::int64_t>>();
+  if (!list->is_array() || list->size() > kMaxListItems)
+    return parse_error("[{}] expected {} to be a list of integers", subject_, key);
+  std::vector<std::int64_t> out;
+  for (const Json& item : *list) {
+    if (!item.is_number_integer() && !item.is_boolean())
+      return parse_error("[{}] expected {} to be a list of integers, got {}", subject_, key,
+                         item.type_name());
+    out.push_back(item.is_boolean() ? static_cast<std::int64_t>(item.get<bool>())
+                                    : item.get<std::int64_t>());
+  }
+  return std::optional(std::move(out));
+}
+
+Result<std::optional<std::vector<std::string>>> HfConfig::texts(std::string_view key) const {
+  const Json* list = json_member(json_, key);
+  if (list == nullptr) return std::optional<std::vector<std::string>>();
+  if (!list->is_array() || list->size() > kMaxListItems)
+    return parse_error("[{}] expected {} to be a list of strings", subject_, key);
+  std::vector<std::string> out;
+  for (const Json& item : *list) {
+    if (!item.is_string())
+      return parse_error("[{}] expected {} to be a list of strings, got {}", subject_, key,
+                         item.type_name());
+    out.push_back(item.get<std::string>());
+  }
+  return std::optional(std::move(out));
+}
+
+Result<std::vector<std::int64_t>> HfConfig::token_ids(std::string_view key) const {
+  const Json* value = json_member(json_, key);
+  if (value == nullptr) return std::vector<std::int64_t>();
+  if (value->is_number_integer()) return std::vector<std::int64_t>{value->get<std::int64_t>()};
+  ANEMONE_ASSIGN_OR_RETURN(const auto list, integers(key));
+  return *list;
+}
+
+Result<RopeSettings> HfConfig::rope(double default_theta) const {
+  RopeSettings rope;
+  const Json* modern = json_member(json_, "rope_parameters");
+  const Json* older = json_member(json_, "rope_scaling");
+  const Json* dictionary = modern != nullptr ? modern : older;
+  const std::string where =
+      subject_ + ": " + (modern != nullptr ? "rope_parameters" : "rope_scaling");
+  if (dictionary != nullptr) {
+    if (!dictionary->is_object())
+      return parse_error("[{}] expected an object, got {}", where, dictionary->type_name());
+    rope.parameters = *dictionary;
+    ANEMONE_ASSIGN_OR_RETURN(auto type, json_string(*dictionary, "rope_type", where));
+    if (!type) {
+      ANEMONE_ASSIGN_OR_RETURN(type, json_string(*dictionary, "type", where));
+    }
+    rope.type = type.value_or("default");
+  }
+  ANEMONE_ASSIGN_OR_RETURN(auto theta, json_number(rope.parameters, "rope_theta", where));
+  if (!theta) {
+    ANEMONE_ASSIGN_OR_RETURN(theta, json_number(json_, "rope_theta", subject_));
+  }
+  rope.theta = theta.value_or(default_theta);
+  if (!(rope.theta > 0))
+    return parse_error("[{}] expected rope_theta to be positive, got {}", subject_, rope.theta);
+  ANEMONE_ASSIGN_OR_RETURN(auto partial,
+                           json_number(rope.parameters, "partial_rotary_factor", where));
+  if (!partial) {
+    ANEMONE_ASSIGN_OR_RETURN(partial, json_number(json_, "partial_rotary_factor", subject_));
+  }
+  rope.partial_rotary_factor = partial.value_or(1.0);
+  if (!(rope.partial_rotary_factor > 0 && rope.partial_rotary_factor <= 1))
+    return parse_error("[{}] expected partial_rotary_factor in (0, 1], got {}", subject_,
+                       rope.partial_rotary_factor);
+  return rope;
+}
+
+}  // namespace anemone::checkpoint

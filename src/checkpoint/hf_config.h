@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <anemone/status.h>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/json.h"
+
+namespace anemone::checkpoint {
+
+// Rotary embedding settings of one layer kind, from either dialect: `rope_theta` + `rope_scaling`
+// (transformers 4, with `type` or `rope_type` inside) or `rope_parameters` (transformers 5, theta
+// inside).
+struct RopeSettings {
+  std::string type = "default";  // default, linear, dynamic, llama3, yarn, longrope, ...
+  double theta = 10000;
+  double partial_rotary_factor = 1;
+  Json parameters =
+      Json::object();  // all members of the dictionary, for the generator of that type
+
+  // A number of `parameters`; nullopt when absent.
+  Result<std::optional<double>> number(std::string_view key) const;
+};
+
+// config.json of a Hugging Face checkpoint with checked access. Absent and null are the same.
+// Values that a class leaves out of the file have the class's default, which the caller passes as
+// `fallback`.
+class HfConfig {
+ public:
+  static Result<HfConfig> read(const std::string& path);
+  static Result<HfConfig> from_json(Json json, std::string subject);
+
+  const std::string& model_type() const { return model_type_; }
+  const std::string& subject() const { return subject_; }
+  const Json& json() const { return json_; }
+  bool has(std::string_view key) const { return json_member(json_, key) != nullptr; }
+
+  // Sizes and counts: at least 1, at most 2^31 - 1; kParseError naming the key otherwise. Without a
+  // fallback an absent key is an error.
+  Result<std::int64_t> size(std::string_view key) const;
+  Result<std::int64_t> size(std::string_view key, std::int64_t fallback) const;
+  Result<double> number(std::string_view key, double fallback) const;
+  Result<bool> boolean(std::string_view key, bool fallback) const;
+  Result<std::string> text(std::string_view key, std::string_view fallback) const;
+  // Integer or null: nullopt when absent or null.
+  Result<std::optional<std::int64_t>> optional_integer(std::string_view key) const;
+  // A list of integers or strings; nullopt when absent or null.
+  Result<std::optional<std::vector<std::int64_t>>> integers(std::string_view key) const;
+  Result<std::optional<std::vector<std::string>>> texts(std::string_view key) const;
+  // One id or a list of ids (eos_token_id); empty when absent.
+  Result<std::vector<std::int64_t>> token_ids(std::string_view key) const;
+
+  // `default_theta` is the class default.
+  Result<RopeSettings> rope(double default_theta) const;
+
+ private:
+  Json json_;
+  std::string subject_;
+  std::string model_type_;
+};
+
+}  // namespace anemone::checkpoint

@@ -1,0 +1,267 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "checkpoint/safetensors.h"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <filesystem>
+
+#include "base/byte_reader.h"
+#include "base/file.h"
+#include "base/json.h"
+
+namespace anemone::checkpoint {
+namespace {
+
+constexpr std::uint64_t kMaxHeaderBytes = 100'000'000;
+
+struct DTypeRow {
+  std::string_view name;
+  DType dtype;
+};
+constexpr std::array<DTypeRow, 12> kDTypes = {{{"F32", DType::kFp32},
+                                               {"F16", DType::kFp16},
+                                               {"BF16", DType::kBf16},
+                                               {"F64", DType::kFp64},
+                                               {"I64", DType::kInt64},
+                                               {"I32", DType::kInt32},
+                                               {"I16", DType::kInt16},
+                                               {"I8", DType::kInt8},
+                                               {"U8", DType::kUInt8},
+                                               {"BOOL", DType::kBool},
+                                               {"U16", DType::kUInt16},
+                                               {"U32", DType::kUInt32}}};
+
+Result<std::int64_t> non_negative(const Json& value, std::string_view what) {
+  if (!value.is_number_integer())
+    return parse_error("expected {} to be an integer, got {}", what, value.type_name());
+  if (value.is_number_unsigned() && value.get<std::uint64_t>() > INT64_MAX)
+    return corrupt("{} is too large", what);
+  const auto number = value.get<std::int64_t>();
+  if (number < 0) return corrupt("expected {} to be at least 0, got {}", what, number);
+  return number;
+}
+
+// A header entry to a reference into `data`.
+Result<WeightRef> parse_entry(const std::string& name, const Json& entry,
+                              std::span<const std::byte> data) {
+  if (!entry.is_object()) return parse_error("expected an object, got {}", entry.type_name());
+  for (const auto& [key, value] : entry.items())
+    if (key != "dtype" && key != "shape" && key != "data_offsets")
+      return parse_error("unknown key \"{}\"", key);
+  WeightRef weight;
+  weight.name = name;
+  const Json* dtype = json_member(entry, "dtype");
+  if (dtype == nullptr || !dtype->is_string()) return parse_error("expected a dtype");
+  const auto text = dtype->get<std::string>();
+  const auto row = std::find_if(kDTypes.begin(), kDTypes.end(),
+                                [&](const DTypeRow& r) { return r.name == text; });
+  if (row == kDTypes.end()) return unsupported("the dtype {} is not supported", text);
+  weight.dtype = row->dtype;
+  const Json* shape = json_member(entry, "shape");
+  const Json* offsets = json_member(entry, "data_offsets");
+  if (shape == nullptr || !shape->is_array() || shape->size() > 16)
+    return parse_error("expected a shape of at most 16 dimensions");
+  if (offsets == nullptr || !offsets->is_array() || offsets->size() != 2)
+    return parse_error("expected data_offsets of two numbers");
+  for (const Json& dim : *shape) {
+    ANEMONE_ASSIGN_OR_RETURN(const std::int64_t size, non_negative(dim, "a dimension"));
+    weight.shape.push_back(size);
+  }
+  ANEMONE_ASSIGN_OR_RETURN(const std::int64_t begin,
+                           non_negative((*offsets)[0], "data_offsets[0]"));
+  ANEMONE_ASSIGN_OR_RETURN(const std::int64_t end, non_negative((*offsets)[1], "data_offsets[1]"));
+  if (begin > end || static_cast<std::uint64_t>(end) > data.size())
+    return corrupt("expected data_offsets within {} bytes, got [{}, {}]", data.size(), begin, end);
+  ANEMONE_ASSIGN_OR_RETURN(const std::int64_t count, checked_element_count(weight.shape));
+  const std::uint64_t bytes = dtype_bytes(weight.dtype, static_cast<std::uint64_t>(count));
+  if (bytes != static_cast<std::uint64_t>(end - begin))
+    return corrupt("{} {} takes {} bytes, data_offsets give {}", text, to_string(weight.shape),
+                   bytes, end - begin);
+  weight.bytes =
+      data.subspan(static_cast<std::size_t>(begin), static_cast<std::size_t>(end - begin));
+  return weight;
+}
+
+// Ranges must cover the data from its first to its last byte.
+Status check_coverage(const std::map<std::string, WeightRef, std::less<>>& tensors,
+                      std::span<const std::byte> data, const std::string& path) {
+  std::vector<const WeightRef*> order;
+  for (const auto& [name, weight] : tensors) order.push_back(&weight);
+  std::sort(order.begin(), order.end(), [](const WeightRef* a, const WeightRef* b) {
+    return std::pair(a->bytes.data(), a->bytes.size()) <
+           std::pair(b->bytes.data(), b->bytes.size());
+  });
+  std::size_t reached = 0;
+  for (const WeightRef* weight : order) {
+    const auto begin = static_cast<std::size_t>(weight->bytes.data() - data.data());
+    if (begin != reached)
+      return corrupt("[{}] the data of tensor {} begins at byte {}, expected {} ({})", path,
+                     weight->name, begin, reached, begin < reached ? "overlap" : "hole");
+    reached = begin + weight->bytes.size();
+  }
+  if (reached != data.size())
+    return corrupt("[{}] expected {} bytes of data, got {}", path, reached, data.size());
+  return {};
+}
+
+// Several files under one name index.
+class ShardedSafetensors : public WeightSource {
+ public:
+  ShardedSafetensors(std::string origin, std::vector<std::shared_ptr<const SafetensorsFile>> files,
+                     std::map<std::string, const WeightRef*, std::less<>> tensors)
+      : origin_(std::move(origin)), files_(std::move(files)), tensors_(std::move(tensors)) {}
+
+  const WeightRef* find(std::string_view name) const override {
+    const auto it = tensors_.find(name);
+    return it == tensors_.end() ? nullptr : it->second;
+  }
+  std::vector<const WeightRef*> all() const override {
+    std::vector<const WeightRef*> out;
+    for (const auto& [name, weight] : tensors_) out.push_back(weight);
+    return out;
+  }
+  const std::string& origin() const override { return origin_; }
+
+ private:
+  std::string origin_;
+  std::vector<std::shared_ptr<const SafetensorsFile>> files_;
+  std::map<std::string, const WeightRef*, std::less<>> tensors_;
+};
+
+Result<std::shared_ptr<const WeightSource>> open_sharded(const std::string& folder,
+                                                         const std::string& index_path) {
+  ANEMONE_ASSIGN_OR_RETURN(const Json index, read_json_file(index_path));
+  const Json* map = json_member(index, "weight_map");
+  if (map == nullptr || !map->is_object())
+    return parse_error("[{}] expected an object \"weight_map\"", index_path);
+  std::map<std::string, std::shared_ptr<const SafetensorsFile>> files;
+  std::map<std::string, const WeightRef*, std::less<>> tensors;
+  for (const auto& [name, file] : map->items()) {
+    if (!file.is_string())
+      return parse_error("[{}] expected the file of {} to be a string", index_path, name);
+    const auto file_name = file.get<std::string>();
+    if (file_name.empty() || file_name.find('/') != file_name.npos || file_name == "..")
+      return corrupt("[{}] the file \"{}\" leaves the folder", index_path, file_name);
+    auto& opened = files[file_name];
+    if (opened == nullptr) {
+      ANEMONE_ASSIGN_OR_RETURN(opened, SafetensorsFile::open(folder + "/" + file_name));
+    }
+    const WeightRef* weight = opened->find(name);
+    if (weight == nullptr)
+      return corrupt("[{}] {} does not hold the tensor {}", index_path, file_name, name);
+    tensors.emplace(name, weight);
+  }
+  std::vector<std::shared_ptr<const SafetensorsFile>> kept;
+  for (auto& [name, file] : files) kept.push_back(std::move(file));
+  return std::shared_ptr<const WeightSource>(
+      std::make_shared<ShardedSafetensors>(folder, std::move(kept), std::move(tensors)));
+}
+
+}  // namespace
+
+Result<std::shared_ptr<const SafetensorsFile>> SafetensorsFile::open(const std::string& path) {
+  auto self = std::make_shared<SafetensorsFile>();
+  ANEMONE_ASSIGN_OR_RETURN(self->file_, MappedFile::open(path));
+  ByteReader reader(self->file_->bytes(), path);
+  ANEMONE_ASSIGN_OR_RETURN(const auto length, reader.read<std::uint64_t>());
+  if (length > kMaxHeaderBytes)
+    return corrupt("[{}] expected a safetensors header of at most {} bytes, got {}", path,
+                   kMaxHeaderBytes, length);
+  ANEMONE_ASSIGN_OR_RETURN(const std::string_view text, reader.take_text(length));
+  ANEMONE_ASSIGN_OR_RETURN(const Json header, parse_json(text, path, {.max_depth = 8}));
+  if (!header.is_object())
+    return parse_error("[{}] expected a JSON object as header, got {}", path, header.type_name());
+  const auto data = self->file_->bytes().subspan(reader.offset());
+  for (const auto& [name, entry] : header.items()) {
+    if (name == "__metadata__") {
+      if (!entry.is_object())
+        return parse_error("[{}] expected __metadata__ to be an object", path);
+      for (const auto& [key, value] : entry.items()) {
+        if (!value.is_string())
+          return parse_error("[{}] expected __metadata__ to hold strings", path);
+        self->metadata_.emplace(key, value.get<std::string>());
+      }
+      continue;
+    }
+    auto weight = parse_entry(name, entry, data);
+    if (!weight.ok()) {
+      const Status status = weight.status();
+      return Status(status.code(), fmt::format("[{}] tensor {}: {}", path, name, status.message()));
+    }
+    weight->file = self->file_.get();
+    self->tensors_.emplace(name, std::move(weight).value());
+  }
+  ANEMONE_RETURN_IF_ERROR(check_coverage(self->tensors_, data, path));
+  return std::shared_ptr<const SafetensorsFile>(std::move(self));
+}
+
+const WeightRef* SafetensorsFile::find(std::string_view name) const {
+  const auto it = tensors_.find(name);
+  return it == tensors_.end() ? nullptr : &it->second;
+}
+
+std::vector<const WeightRef*> SafetensorsFile::all() const {
+  std::vector<const WeightRef*> out;
+  for (const auto& [name, weight] : tensors_) out.push_back(&weight);
+  return out;
+}
+
+Result<std::shared_ptr<const WeightSource>> open_safetensors_folder(const std::string& folder) {
+  namespace fs = std::filesystem;
+  std::error_code error;
+  const std::string single = folder + "/model.safetensors";
+  const std::string index = folder + "/model.safetensors.index.json";
+  std::vector<std::string> found;
+  bool has_torch = false;
+  for (const auto& entry : fs::directory_iterator(folder, error)) {
+    const std::string name = entry.path().filename().string();
+    if (name.ends_with(".safetensors")) found.push_back(entry.path().string());
+    if (name.ends_with(".bin") || name.ends_with(".pt") || name.ends_with(".pth")) has_torch = true;
+  }
+  if (error) return io_error("[{}] cannot list the folder: {}", folder, error.message());
+  if (!fs::exists(single, error) && fs::exists(index, error)) return open_sharded(folder, index);
+  if (!fs::exists(single, error) && found.size() != 1)
+    return not_found("[{}] expected model.safetensors or model.safetensors.index.json, got {}",
+                     folder,
+                     has_torch ? "torch .bin files: save the model as safetensors first"
+                               : fmt::format("{} other .safetensors files", found.size()));
+  ANEMONE_ASSIGN_OR_RETURN(auto file,
+                           SafetensorsFile::open(fs::exists(single, error) ? single : found[0]));
+  return std::shared_ptr<const WeightSource>(std::move(file));
+}
+
+Status write_safetensors(const std::string& path, const std::vector<NamedTensor>& tensors,
+                         const std::map<std::string, std::string>& metadata) {
+  Json header = Json::object();
+  if (!metadata.empty()) {
+    Json& entries = header["__metadata__"] = Json::object();
+    for (const auto& [key, value] : metadata) entries[key] = value;
+  }
+  std::uint64_t offset = 0;
+  for (const NamedTensor& tensor : tensors) {
+    const auto row = std::find_if(kDTypes.begin(), kDTypes.end(),
+                                  [&](const DTypeRow& r) { return r.dtype == tensor.view.dtype; });
+    if (row == kDTypes.end())
+      return unsupported("[{}] safetensors cannot hold {} (tensor {})", path,
+                         dtype_name(tensor.view.dtype), tensor.name);
+    if (header.contains(tensor.name))
+      return invalid_argument("[{}] two tensors are named {}", path, tensor.name);
+    const std::uint64_t end = offset + tensor.view.size_bytes();
+    header[tensor.name] = {
+        {"dtype", row->name}, {"shape", tensor.view.shape}, {"data_offsets", {offset, end}}};
+    offset = end;
+  }
+  std::string text = dump_json(header);
+  text.resize((text.size() + 7) / 8 * 8,
+              ' ');  // data begins 8-byte aligned, as the reference writer does
+  const std::uint64_t length = text.size();
+  ANEMONE_ASSIGN_OR_RETURN(AtomicFile file, AtomicFile::create(path));
+  ANEMONE_RETURN_IF_ERROR(file.append(std::as_bytes(std::span(&length, 1))));
+  ANEMONE_RETURN_IF_ERROR(file.append(text));
+  for (const NamedTensor& tensor : tensors)
+    ANEMONE_RETURN_IF_ERROR(file.append(tensor.view.bytes()));
+  return file.commit();
+}
+
+}  // namespace anemone::checkpoint

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+// The safetensors format:
+//
+//   offset 0   u64 little-endian   length N of the header
+//   offset 8   N bytes             JSON: {"name": {"dtype", "shape", "data_offsets": [begin, end]},
+//   ...,
+//                                  "__metadata__": {string: string}}
+//   8 + N      data                offsets count from here; ranges cover it without hole or overlap
+//
+// Reading is lazy: the file is mapped and only the header is looked at. Every rule of the reference
+// reader is checked (header <= 100 MB, ordered ranges, no overlap, no hole, shape x size = range).
+#pragma once
+
+#include <anemone/status.h>
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "checkpoint/weight_source.h"
+
+namespace anemone::checkpoint {
+
+// One .safetensors file.
+class SafetensorsFile : public WeightSource {
+ public:
+  static Result<std::shared_ptr<const SafetensorsFile>> open(const std::string& path);
+
+  const WeightRef* find(std::string_view name) const override;
+  std::vector<const WeightRef*> all() const override;
+  const std::string& origin() const override { return file_->path(); }
+  const std::map<std::string, std::string>& metadata() const { return metadata_; }
+
+ private:
+  std::shared_ptr<const MappedFile> file_;
+  std::map<std::string, WeightRef, std::less<>> tensors_;
+  std::map<std::string, std::string> metadata_;
+};
+
+// A checkpoint folder: model.safetensors, or the shards that model.safetensors.index.json names, or
+// the only *.safetensors file there. kNotFound with a hint when the folder holds none (torch .bin
+// files are named in the hint).
+Result<std::shared_ptr<const WeightSource>> open_safetensors_folder(const std::string& folder);
+
+struct NamedTensor {
+  std::string name;
+  TensorView view;
+};
+// Writes tensors in the given order, atomically. Names must be unique; dtypes as safetensors has
+// them (kUnsupported for strings and sub-byte types).
+Status write_safetensors(const std::string& path, const std::vector<NamedTensor>& tensors,
+                         const std::map<std::string, std::string>& metadata = {});
+
+}  // namespace anemone::checkpoint

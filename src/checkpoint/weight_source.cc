@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "checkpoint/weight_source.h"
+
+#include <cstring>
+
+namespace anemone::checkpoint {
+
+void read_floats(const WeightRef& weight, std::int64_t begin, std::span<float> out) {
+  const auto first = static_cast<std::size_t>(begin);
+  switch (weight.dtype) {
+    case DType::kFp32:
+      if (!out.empty())
+        std::memcpy(out.data(), weight.bytes.data() + first * sizeof(float),
+                    out.size() * sizeof(float));
+      return;
+    case DType::kFp16:
+      to_floats({reinterpret_cast<const Half*>(weight.bytes.data()) + first, out.size()}, out);
+      return;
+    case DType::kBf16:
+      to_floats({reinterpret_cast<const BFloat16*>(weight.bytes.data()) + first, out.size()}, out);
+      return;
+    default:
+      for (std::size_t i = 0; i < out.size(); ++i)
+        out[i] = static_cast<float>(
+            element_as_double(weight.view(), static_cast<std::int64_t>(first + i)));
+  }
+}
+
+}  // namespace anemone::checkpoint
