@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <gtest/gtest.h>
-
 #include <cstdlib>
 #include <filesystem>
+#include <gtest/gtest.h>
 #include <optional>
 #include <string>
 #include <system_error>
 
 namespace anemone::testing {
 
-// Large goldens lie beside the checkout, not in it. Path of `relative` ("data/models/qwen2") below the
-// folder that ANEMONE_SHARED names, by default `<source dir>/../shared`; nullopt when it is not there.
+// Large goldens lie beside the checkout, not in it. Path of `relative` ("data/models/qwen2") below
+// the folder that ANEMONE_SHARED names, by default `<source dir>/../shared`; nullopt when it is not
+// there.
 inline std::optional<std::string> shared_path(const std::string& relative) {
   const char* named = std::getenv("ANEMONE_SHARED");
-  const std::filesystem::path root =
-      named != nullptr && *named != '\0' ? std::filesystem::path(named)
+  const std::filesystem::path root = named != nullptr && *named != '\0'
+                                         ? std::filesystem::path(named)
                                          : std::filesystem::path(ANEMONE_SOURCE_DIR "/../shared");
   std::error_code error;
   const std::filesystem::path path = root / relative;
