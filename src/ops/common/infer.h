@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+// Pieces of type rules that many operations share. `label` is the constraint that an error names.
+#pragma once
+
+#include <anemone/status.h>
+
+#include <cstdint>
+#include <initializer_list>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "ir/op_schema.h"
+
+namespace anemone::ops {
+
+// No tensor of a model comes near; more elements mean a damaged file.
+inline constexpr std::int64_t kMaxElements = std::int64_t{1} << 40;
+
+// Appends tensor<dtype, shape>; refuses a shape of more than kMaxElements elements (an unknown dimension
+// counts as one), so that sizes and strides of what the rules let through never overflow.
+Status add_output(std::vector<ir::Type>& outputs, std::string_view label, DType dtype, Shape shape);
+
+// Number of elements; kDynamic when a dimension is unknown. The shape passed add_output or comes from a
+// type of the program.
+std::int64_t known_count(const Shape& shape);
+
+// Before `since` the parameters only took the dtypes of `before`. Absent parameters pass.
+Status check_dtypes_before(const ir::InferContext& context, ir::Opset since,
+                           std::initializer_list<std::string_view> parameters, ir::DTypeSet before,
+                           std::string_view label);
+// Before iOS17 the parameter had to have the dtype of x. Absent parameters pass.
+Status check_same_dtype_before_17(const ir::InferContext& context,
+                                  std::initializer_list<std::string_view> parameters,
+                                  std::string_view label);
+
+// The parameters hold one element, if they are there: rank 0, or the shape [1] that some writers use.
+Status check_scalars(const ir::InferContext& context,
+                     std::initializer_list<std::string_view> parameters, std::string_view label);
+// The parameter, if it is there, is a vector (rank 1); of `length` elements unless that is kDynamic.
+Status check_vector(const ir::InferContext& context, std::string_view parameter, std::int64_t length,
+                    std::string_view label);
+
+// normalize_axis and mark_axes with the label in the error.
+Result<std::size_t> checked_axis(std::int64_t axis, std::size_t rank, std::string_view label);
+Result<std::vector<bool>> checked_axes(std::span<const std::int64_t> axes, std::size_t rank,
+                                       std::string_view label);
+// The axis in a scalar parameter, `fallback` when it is absent.
+Result<std::size_t> axis_parameter(const ir::InferContext& context, std::string_view parameter,
+                                   std::int64_t fallback, std::size_t rank, std::string_view label);
+
+// Two shapes that must be the same up to unknown dimensions, merged; `what` names them in the error.
+Result<Shape> merge_shapes(const Shape& a, const Shape& b, std::string_view what,
+                           std::string_view label);
+
+}  // namespace anemone::ops
