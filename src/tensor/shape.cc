@@ -14,14 +14,16 @@ bool is_static(const Shape& shape) {
 
 Result<std::int64_t> checked_element_count(const Shape& shape) {
   constexpr std::int64_t kLimit = std::int64_t{1} << 48;
+  // The product without zeros is bounded too: strides and partial products then never overflow.
   std::int64_t count = 1;
+  bool is_empty = false;
   for (const std::int64_t dim : shape) {
     if (dim < 0) return corrupt("expected dimensions of at least 0, got {}", to_string(shape));
-    if (dim == 0) return std::int64_t{0};
+    is_empty = is_empty || dim == 0;
     if (dim > kLimit / count) return corrupt("the shape {} is too large", to_string(shape));
-    count *= dim;
+    count *= std::max<std::int64_t>(dim, 1);
   }
-  return count;
+  return is_empty ? 0 : count;
 }
 
 std::int64_t element_count(const Shape& shape) {
@@ -72,6 +74,16 @@ Result<std::int64_t> normalize_axis(std::int64_t axis, std::size_t rank) {
   if (axis < -n || axis >= n)
     return invalid_argument("axis {} lies outside of [-{}, {})", axis, n, n);
   return axis < 0 ? axis + n : axis;
+}
+
+Result<std::vector<bool>> mark_axes(std::span<const std::int64_t> axes, std::size_t rank) {
+  std::vector<bool> marked(rank, false);
+  for (const std::int64_t axis : axes) {
+    ANEMONE_ASSIGN_OR_RETURN(const std::int64_t i, normalize_axis(axis, rank));
+    if (marked[static_cast<std::size_t>(i)]) return invalid_argument("axis {} comes twice", axis);
+    marked[static_cast<std::size_t>(i)] = true;
+  }
+  return marked;
 }
 
 }  // namespace anemone

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <limits>
 #include <new>
+#include <type_traits>
 
 #include "tensor/bits.h"
 
@@ -64,12 +65,12 @@ auto visit_element(const TensorView& view, std::int64_t i, F&& f) {
   return f(0.0f);
 }
 
-template <typename T>
-T saturate(float value) {
+template <typename T, typename Float>
+T saturate(Float value) {
   if (std::isnan(value)) return 0;
-  if (value <= static_cast<float>(std::numeric_limits<T>::min()))
+  if (value <= static_cast<Float>(std::numeric_limits<T>::min()))
     return std::numeric_limits<T>::min();
-  if (value >= static_cast<float>(std::numeric_limits<T>::max()))
+  if (value >= static_cast<Float>(std::numeric_limits<T>::max()))
     return std::numeric_limits<T>::max();
   return static_cast<T>(value);
 }
@@ -108,7 +109,13 @@ double element_as_double(const TensorView& view, std::int64_t i) {
 }
 
 std::int64_t element_as_int(const TensorView& view, std::int64_t i) {
-  return visit_element(view, i, [](auto value) { return static_cast<std::int64_t>(value); });
+  return visit_element(view, i, [](auto value) {
+    if constexpr (std::is_floating_point_v<decltype(value)>) {
+      return saturate<std::int64_t>(value);
+    } else {
+      return static_cast<std::int64_t>(value);
+    }
+  });
 }
 
 std::vector<float> to_floats(const TensorView& view) {

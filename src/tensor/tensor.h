@@ -126,7 +126,8 @@ class Tensor {
 double element_as_double(const TensorView& view, std::int64_t i);
 std::int64_t element_as_int(const TensorView& view, std::int64_t i);
 
-// All elements converted to float (`to_floats`) or int64 (`to_ints`, floats truncate toward zero).
+// All elements converted to float (`to_floats`) or int64 (`to_ints`, floats truncate toward zero
+// and saturate, NaN is 0).
 std::vector<float> to_floats(const TensorView& view);
 std::vector<std::int64_t> to_ints(const TensorView& view);
 
