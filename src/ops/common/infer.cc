@@ -5,7 +5,8 @@
 
 namespace anemone::ops {
 
-Status add_output(std::vector<ir::Type>& outputs, std::string_view label, DType dtype, Shape shape) {
+Status add_output(std::vector<ir::Type>& outputs, std::string_view label, DType dtype,
+                  Shape shape) {
   std::int64_t count = 1;
   for (const std::int64_t dim : shape) {
     // A dimension of 0 counts as 1: the strides of the others must not overflow either.
@@ -45,8 +46,8 @@ Status check_same_dtype_before_17(const ir::InferContext& context,
   const DType want = context.type("x").dtype;
   for (const std::string_view parameter : parameters) {
     if (context.has(parameter) && context.type(parameter).dtype != want)
-      return ir::violated(label, "expected {} of the dtype of x, {}, before ios17, got {}", parameter,
-                          dtype_name(want), dtype_name(context.type(parameter).dtype));
+      return ir::violated(label, "expected {} of the dtype of x, {}, before ios17, got {}",
+                          parameter, dtype_name(want), dtype_name(context.type(parameter).dtype));
   }
   return ok_status();
 }
@@ -65,8 +66,8 @@ Status check_scalars(const ir::InferContext& context,
   return ok_status();
 }
 
-Status check_vector(const ir::InferContext& context, std::string_view parameter, std::int64_t length,
-                    std::string_view label) {
+Status check_vector(const ir::InferContext& context, std::string_view parameter,
+                    std::int64_t length, std::string_view label) {
   if (!context.has(parameter)) return ok_status();
   const Shape& shape = context.type(parameter).shape;
   if (shape.size() != 1)
@@ -91,7 +92,8 @@ Result<std::vector<bool>> checked_axes(std::span<const std::int64_t> axes, std::
 }
 
 Result<std::size_t> axis_parameter(const ir::InferContext& context, std::string_view parameter,
-                                   std::int64_t fallback, std::size_t rank, std::string_view label) {
+                                   std::int64_t fallback, std::size_t rank,
+                                   std::string_view label) {
   ANEMONE_RETURN_IF_ERROR(check_scalars(context, {parameter}, label));
   std::optional<std::int64_t> axis = fallback;
   if (context.has(parameter)) axis = context.integer(parameter);
@@ -108,8 +110,8 @@ Result<Shape> merge_shapes(const Shape& a, const Shape& b, std::string_view what
     out[i] = std::max(a[i], b[i]);
   }
   if (!is_same)
-    return ir::violated(label, "expected {} to have equal shapes, got {} and {}", what, to_string(a),
-                        to_string(b));
+    return ir::violated(label, "expected {} to have equal shapes, got {} and {}", what,
+                        to_string(a), to_string(b));
   return out;
 }
 

@@ -17,12 +17,12 @@ namespace anemone::ops {
 // No tensor of a model comes near; more elements mean a damaged file.
 inline constexpr std::int64_t kMaxElements = std::int64_t{1} << 40;
 
-// Appends tensor<dtype, shape>; refuses a shape of more than kMaxElements elements (an unknown dimension
-// counts as one), so that sizes and strides of what the rules let through never overflow.
+// Appends tensor<dtype, shape>; refuses a shape of more than kMaxElements elements (an unknown
+// dimension counts as one), so that sizes and strides of what the rules let through never overflow.
 Status add_output(std::vector<ir::Type>& outputs, std::string_view label, DType dtype, Shape shape);
 
-// Number of elements; kDynamic when a dimension is unknown. The shape passed add_output or comes from a
-// type of the program.
+// Number of elements; kDynamic when a dimension is unknown. The shape passed add_output or comes
+// from a type of the program.
 std::int64_t known_count(const Shape& shape);
 
 // Before `since` the parameters only took the dtypes of `before`. Absent parameters pass.
@@ -34,12 +34,14 @@ Status check_same_dtype_before_17(const ir::InferContext& context,
                                   std::initializer_list<std::string_view> parameters,
                                   std::string_view label);
 
-// The parameters hold one element, if they are there: rank 0, or the shape [1] that some writers use.
+// The parameters hold one element, if they are there: rank 0, or the shape [1] that some writers
+// use.
 Status check_scalars(const ir::InferContext& context,
                      std::initializer_list<std::string_view> parameters, std::string_view label);
-// The parameter, if it is there, is a vector (rank 1); of `length` elements unless that is kDynamic.
-Status check_vector(const ir::InferContext& context, std::string_view parameter, std::int64_t length,
-                    std::string_view label);
+// The parameter, if it is there, is a vector (rank 1); of `length` elements unless that is
+// kDynamic.
+Status check_vector(const ir::InferContext& context, std::string_view parameter,
+                    std::int64_t length, std::string_view label);
 
 // normalize_axis and mark_axes with the label in the error.
 Result<std::size_t> checked_axis(std::int64_t axis, std::size_t rank, std::string_view label);
@@ -49,7 +51,8 @@ Result<std::vector<bool>> checked_axes(std::span<const std::int64_t> axes, std::
 Result<std::size_t> axis_parameter(const ir::InferContext& context, std::string_view parameter,
                                    std::int64_t fallback, std::size_t rank, std::string_view label);
 
-// Two shapes that must be the same up to unknown dimensions, merged; `what` names them in the error.
+// Two shapes that must be the same up to unknown dimensions, merged; `what` names them in the
+// error.
 Result<Shape> merge_shapes(const Shape& a, const Shape& b, std::string_view what,
                            std::string_view label);
 

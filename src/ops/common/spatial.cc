@@ -11,8 +11,8 @@ namespace {
 
 using Ints = std::vector<std::int64_t>;
 
-// One value of at least `least` for each axis; `fallback` when the parameter is absent, nullopt when its
-// value is not known.
+// One value of at least `least` for each axis; `fallback` when the parameter is absent, nullopt
+// when its value is not known.
 Result<std::optional<Ints>> read_axes(const ir::InferContext& context, std::string_view name,
                                       std::size_t count, std::int64_t least,
                                       const std::string& label) {

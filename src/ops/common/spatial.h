@@ -13,7 +13,8 @@
 
 namespace anemone::ops {
 
-// Parameters of a window, read from an operation: one entry a spatial axis, `pad` two (before, after).
+// Parameters of a window, read from an operation: one entry a spatial axis, `pad` two (before,
+// after).
 struct Window {
   std::vector<std::int64_t> kernel;
   std::vector<std::int64_t> strides;
@@ -22,14 +23,14 @@ struct Window {
   bool is_same = false;  // pad_type same or same_lower: as many outputs as strides fit
 };
 
-// Reads strides, dilations, pad and pad_type, with their defaults, for `kernel.size()` axes. nullopt when
-// one of them is not known yet. Errors carry the label `<op>_c5` (strides, dilations), `<op>_c6`
-// (pad_type) or `<op>_c7` (pad).
+// Reads strides, dilations, pad and pad_type, with their defaults, for `kernel.size()` axes.
+// nullopt when one of them is not known yet. Errors carry the label `<op>_c5` (strides, dilations),
+// `<op>_c6` (pad_type) or `<op>_c7` (pad).
 Result<std::optional<Window>> read_window(const ir::InferContext& context, std::string_view op,
                                           std::vector<std::int64_t> kernel);
 
-// Number of windows along axis i of an input of size `in`; kDynamic when `in` or the kernel is. Less
-// than 1 when the window does not fit.
+// Number of windows along axis i of an input of size `in`; kDynamic when `in` or the kernel is.
+// Less than 1 when the window does not fit.
 std::int64_t window_count(const Window& window, std::size_t i, std::int64_t in);
 
 }  // namespace anemone::ops

@@ -1,25 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Short forms for writing operation schemas: dtype sets, parameters, and checked output types.
+// Short forms for writing the parameter tables of operation schemas.
 #pragma once
-
-#include <anemone/status.h>
 
 #include <string_view>
 #include <utility>
-#include <vector>
 
 #include "ir/op_schema.h"
 
 namespace anemone::ops {
-
-inline constexpr ir::DTypeSet kFloats{DType::kFp16, DType::kFp32};
-inline constexpr ir::DTypeSet kBools{DType::kBool};
-inline constexpr ir::DTypeSet kInt32s{DType::kInt32};
-inline constexpr ir::DTypeSet kStrings{DType::kString};
-inline constexpr ir::DTypeSet kFloatsAndInt32{DType::kFp16, DType::kFp32, DType::kInt32};
-// The integers narrower than int32 that tensors may have from iOS17 on.
-inline constexpr ir::DTypeSet kSmallInts{DType::kInt8, DType::kUInt8, DType::kInt16,
-                                         DType::kUInt16};
 
 // A run-time operand. Operands with the same letter have the same dtype.
 inline ir::Parameter operand(std::string_view name, ir::DTypeSet dtypes, char letter = 0) {
@@ -66,9 +54,5 @@ inline ir::Parameter since(ir::Opset opset, ir::Parameter parameter) {
 inline bool dims_agree(std::int64_t a, std::int64_t b) {
   return a == b || a == kDynamic || b == kDynamic;
 }
-
-// Appends an output type. A tensor of more than 2^40 elements (unknown dimensions count as one) is
-// refused: no machine holds it, and a file that asks for one is damaged.
-Status add_output(std::vector<ir::Type>& outputs, DType dtype, Shape shape);
 
 }  // namespace anemone::ops

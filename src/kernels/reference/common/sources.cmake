@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
+list(APPEND kernel_sources reference/common/strided_copy.cc)
