@@ -1,0 +1,270 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "text/bpe.h"
+
+#include <algorithm>
+#include <array>
+#include <queue>
+
+#include "base/error.h"
+#include "text/byte_level.h"
+#include "text/utf8.h"
+
+namespace anemone::text {
+namespace {
+
+constexpr std::string_view kWordMark = "\xE2\x96\x81";  // U+2581
+// Below this many symbols, searching all pairs again for each merge beats a heap.
+constexpr std::size_t kShortWord = 40;
+
+// True when U+2581 follows another character somewhere in `text`.
+bool has_inner_word_mark(std::string_view text) {
+  bool other = false;
+  for (std::size_t i = 0; i < text.size();) {
+    if (text.substr(i).starts_with(kWordMark)) {
+      if (other) return true;
+      i += kWordMark.size();
+    } else {
+      other = true;
+      ++i;
+    }
+  }
+  return false;
+}
+
+}  // namespace
+
+Bpe::Builder::Builder(Vocab vocab, BpeOptions options)
+    : bpe_(new Bpe(std::move(vocab), std::move(options))) {
+  bpe_->cut_at_word_marks_ = !bpe_->vocab_.byte_level() && !bpe_->options_.ignore_merges &&
+                             bpe_->options_.continuing_subword_prefix.empty() &&
+                             bpe_->options_.end_of_word_suffix.empty() &&
+                             bpe_->vocab_.find_bytes(kWordMark) >= 0;
+}
+
+void Bpe::Builder::reserve(std::size_t merges) { bpe_->merges_.reserve(merges); }
+
+Status Bpe::Builder::add_merge(std::string_view left, std::string_view right) {
+  const Vocab& vocab = bpe_->vocab_;
+  // The prefix of a continuing subword is not repeated inside of the merged token.
+  std::string_view tail = right;
+  const std::string& prefix = bpe_->options_.continuing_subword_prefix;
+  if (!prefix.empty() && tail.starts_with(prefix)) tail.remove_prefix(prefix.size());
+
+  std::int32_t left_id = -1;
+  std::int32_t right_id = -1;
+  std::int32_t whole_id = -1;
+  left_.clear();
+  if (!vocab.byte_level()) {
+    left_ = left;
+    whole_ = left_;
+    whole_ += tail;
+    left_id = vocab.find_bytes(left_);
+    right_id = vocab.find_bytes(right);
+    whole_id = vocab.find_bytes(whole_);
+  } else if (append_bytes_of_symbols(left, left_)) {
+    whole_ = left_;
+    if (prefix.empty() && append_bytes_of_symbols(right, whole_)) {
+      left_id = vocab.find_bytes(left_);
+      right_id = vocab.find_bytes(std::string_view(whole_).substr(left_.size()));
+      whole_id = vocab.find_bytes(whole_);
+    }
+  }
+  if (left_id < 0 || right_id < 0 || whole_id < 0) {
+    // Literal entries of a byte-level vocabulary, and errors: the slow way.
+    left_id = vocab.find(left);
+    right_id = vocab.find(right);
+    whole_id = vocab.find(std::string(left) + std::string(tail));
+  }
+  if (left_id < 0 || right_id < 0 || whole_id < 0)
+    return corrupt("[merges] expected parts and result in the vocabulary, got \"{}\" + \"{}\" (merge {})",
+                   left, right, rank_);
+  bpe_->merges_.set(left_id, right_id, {rank_, whole_id});
+  ++rank_;
+  if (bpe_->cut_at_word_marks_ && right.starts_with(kWordMark) &&
+      has_inner_word_mark(vocab.bytes(whole_id)))
+    bpe_->cut_at_word_marks_ = false;
+  return ok_status();
+}
+
+Result<std::unique_ptr<const Bpe>> Bpe::Builder::build() && {
+  Bpe& bpe = *bpe_;
+  if (!bpe.options_.unk_token.empty()) {
+    bpe.unk_id_ = bpe.vocab_.find(bpe.options_.unk_token);
+    if (bpe.unk_id_ < 0)
+      return corrupt("[model] expected unk_token in the vocabulary, got \"{}\"", bpe.options_.unk_token);
+  }
+  if (bpe.vocab_.byte_level()) {
+    if (bpe.options_.byte_fallback)
+      return unsupported("[model] expected byte_fallback without ByteLevel, got both");
+    bool complete = true;
+    for (int byte = 0; byte < 256; ++byte) {
+      const char c = static_cast<char>(byte);
+      bpe.byte_ids_.push_back(bpe.vocab_.find_bytes({&c, 1}));
+      complete = complete && bpe.byte_ids_.back() >= 0;
+    }
+    if (!bpe.options_.continuing_subword_prefix.empty() || !bpe.options_.end_of_word_suffix.empty())
+      return unsupported("[model] expected no subword affixes with ByteLevel, got some");
+    bpe.plain_symbols_ = complete;
+  } else {
+    bpe.byte_ids_ = find_byte_tokens(bpe.vocab_);
+  }
+  bpe.whole_ = std::vector<std::atomic<std::uint8_t>>(static_cast<std::size_t>(bpe.vocab_.end_id()));
+  return std::unique_ptr<const Bpe>(std::move(bpe_));
+}
+
+Status Bpe::tokenize(std::string_view piece, std::vector<std::int32_t>& ids) const {
+  if (!cut_at_word_marks_) {
+    tokenize_word(piece, ids);
+    return ok_status();
+  }
+  // Runs of marks stay with the word after them.
+  std::size_t begin = 0;
+  while (begin < piece.size()) {
+    std::size_t at = begin;
+    while (piece.substr(at).starts_with(kWordMark)) at += kWordMark.size();
+    const std::size_t end = std::min(piece.find(kWordMark, at), piece.size());
+    tokenize_word(piece.substr(begin, end - begin), ids);
+    begin = end;
+  }
+  return ok_status();
+}
+
+void Bpe::tokenize_word(std::string_view word, std::vector<std::int32_t>& ids) const {
+  const std::int32_t entry = vocab_.find_bytes(word);
+  const auto memo = static_cast<std::size_t>(entry);
+  if (entry >= 0) {
+    if (options_.ignore_merges || whole_[memo].load(std::memory_order_relaxed) == kWhole) {
+      ids.push_back(entry);
+      return;
+    }
+  }
+  const std::size_t first = ids.size();
+  append_symbols(word, ids);
+  if (ids.size() - first <= kShortWord)
+    merge_short(ids, first);
+  else
+    merge_long(ids, first);
+  if (entry >= 0) {
+    const bool whole = ids.size() == first + 1 && ids[first] == entry;
+    whole_[memo].store(whole ? kWhole : kNotWhole, std::memory_order_relaxed);
+  }
+}
+
+void Bpe::append_symbols(std::string_view word, std::vector<std::int32_t>& symbols) const {
+  if (plain_symbols_) {
+    for (const char c : word) symbols.push_back(byte_ids_[static_cast<unsigned char>(c)]);
+    return;
+  }
+  bool unk_waits = false;
+  std::string scratch;
+  for (std::size_t i = 0; i < word.size();) {
+    const std::size_t length =
+        vocab_.byte_level() ? 1 : static_cast<std::size_t>(decode_code_point(word, i).length);
+    const std::string_view character = word.substr(i, length);
+    scratch.clear();
+    if (i > 0) scratch += options_.continuing_subword_prefix;
+    scratch += character;
+    if (i + length == word.size()) scratch += options_.end_of_word_suffix;
+    i += length;
+    const std::int32_t id = vocab_.find_bytes(scratch);
+    if (id >= 0) {
+      if (unk_waits) symbols.push_back(unk_id_);
+      unk_waits = false;
+      symbols.push_back(id);
+      continue;
+    }
+    if (options_.byte_fallback) {
+      const auto id_of = [&](char c) { return byte_ids_[static_cast<unsigned char>(c)]; };
+      if (std::all_of(scratch.begin(), scratch.end(), [&](char c) { return id_of(c) >= 0; })) {
+        for (const char c : scratch) symbols.push_back(id_of(c));
+        continue;
+      }
+    }
+    if (unk_id_ < 0) continue;
+    if (unk_waits && !options_.fuse_unk) symbols.push_back(unk_id_);
+    unk_waits = true;
+  }
+  if (unk_waits) symbols.push_back(unk_id_);
+}
+
+void Bpe::merge_short(std::vector<std::int32_t>& symbols, std::size_t first) const {
+  std::size_t count = symbols.size() - first;
+  if (count < 2) return;
+  std::int32_t* ids = symbols.data() + first;
+  constexpr Merge kNone = {UINT32_MAX, -1};
+  std::array<Merge, kShortWord> pairs;  // pairs[i]: the merge of ids[i] and ids[i + 1]
+  const auto pair_at = [&](std::size_t i) {
+    const Merge* merge = i + 1 < count ? merges_.find(ids[i], ids[i + 1]) : nullptr;
+    return merge != nullptr ? *merge : kNone;
+  };
+  for (std::size_t i = 0; i < count; ++i) pairs[i] = pair_at(i);
+  while (count > 1) {
+    std::size_t best = 0;
+    for (std::size_t i = 1; i + 1 < count; ++i)
+      if (pairs[i].rank < pairs[best].rank) best = i;
+    if (pairs[best].id < 0) break;
+    ids[best] = pairs[best].id;
+    std::copy(ids + best + 2, ids + count, ids + best + 1);
+    std::copy(pairs.begin() + static_cast<std::ptrdiff_t>(best) + 2,
+              pairs.begin() + static_cast<std::ptrdiff_t>(count),
+              pairs.begin() + static_cast<std::ptrdiff_t>(best) + 1);
+    --count;
+    pairs[best] = pair_at(best);
+    if (best > 0) pairs[best - 1] = pair_at(best - 1);
+  }
+  symbols.resize(first + count);
+}
+
+void Bpe::merge_long(std::vector<std::int32_t>& symbols, std::size_t first) const {
+  struct Node {
+    std::int32_t id;
+    std::uint32_t previous;
+    std::uint32_t next;
+  };
+  struct Candidate {
+    std::uint32_t rank;
+    std::uint32_t at;
+    std::int32_t left;
+    std::int32_t right;
+    std::int32_t id;
+    bool operator<(const Candidate& other) const {  // the largest comes first
+      return rank != other.rank ? rank > other.rank : at > other.at;
+    }
+  };
+  constexpr std::uint32_t kEnd = UINT32_MAX;
+  const std::size_t count = symbols.size() - first;
+  std::vector<Node> nodes(count);
+  std::vector<Candidate> initial;
+  initial.reserve(count);
+  const auto consider = [&](std::uint32_t at, auto&& accept) {
+    const std::uint32_t next = nodes[at].next;
+    if (next == kEnd) return;
+    if (const Merge* merge = merges_.find(nodes[at].id, nodes[next].id))
+      accept(Candidate{merge->rank, at, nodes[at].id, nodes[next].id, merge->id});
+  };
+  for (std::uint32_t i = 0; i < count; ++i)
+    nodes[i] = {symbols[first + i], i == 0 ? kEnd : i - 1, i + 1 == count ? kEnd : i + 1};
+  for (std::uint32_t i = 0; i < count; ++i)
+    consider(i, [&](const Candidate& candidate) { initial.push_back(candidate); });
+  std::priority_queue<Candidate> queue({}, std::move(initial));
+  while (!queue.empty()) {
+    const Candidate top = queue.top();
+    queue.pop();
+    Node& node = nodes[top.at];
+    // A candidate is stale when either of its two symbols has merged since.
+    if (node.id != top.left || node.next == kEnd || nodes[node.next].id != top.right) continue;
+    Node& dead = nodes[node.next];
+    node.id = top.id;
+    node.next = dead.next;
+    dead.id = -1;
+    if (node.next != kEnd) nodes[node.next].previous = top.at;
+    const auto push = [&](const Candidate& candidate) { queue.push(candidate); };
+    consider(top.at, push);
+    if (node.previous != kEnd) consider(node.previous, push);
+  }
+  std::size_t out = first;
+  for (std::uint32_t i = 0; i != kEnd; i = nodes[i].next) symbols[out++] = nodes[i].id;
+  symbols.resize(out);
+}
+
+}  // namespace anemone::text

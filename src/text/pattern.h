@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "base/json.h"
+#include "text/regex.h"
+
+namespace anemone::text {
+
+// The "pattern" of a Split or Replace: {"String": "..."} or {"Regex": "..."}. Thread-safe.
+class Pattern {
+ public:
+  static Result<Pattern> parse(const Json& json);
+
+  // Appends the matches in valid UTF-8 `text`, left to right, without overlap.
+  Status find_all(std::string_view text, std::vector<Match>& matches) const;
+  // `text` with each match replaced by `content`.
+  Result<std::string> replace_all(std::string_view text, std::string_view content) const;
+
+ private:
+  explicit Pattern(std::variant<std::string, Regex> what) : what_(std::move(what)) {}
+  std::variant<std::string, Regex> what_;
+};
+
+}  // namespace anemone::text

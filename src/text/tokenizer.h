@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+// Text <-> token ids, exactly as the Hugging Face tokenizers library reads the same tokenizer.json.
+//
+// The parts are those of the file: normalizer, added tokens, pre-tokenizer, model, post-processor,
+// decoder. A part or an option that is not implemented is refused when the file is loaded, never
+// approximated. Truncation and padding settings of the file are ignored.
+#pragma once
+
+#include <anemone/status.h>
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "text/added_tokens.h"
+#include "text/decoder.h"
+#include "text/normalizer.h"
+#include "text/post_processor.h"
+#include "text/pre_tokenizer.h"
+#include "text/token_model.h"
+
+namespace anemone::text {
+
+struct EncodeOptions {
+  bool add_special = false;   // add the tokens of the post-processor (often a bos)
+  bool parse_special = true;  // false: special added tokens in the text are text; other added tokens
+                              // still match (Hugging Face's encode_special_tokens = True)
+};
+
+// The parts of a tokenizer. normalizer and pre_tokenizer may be null.
+struct TokenizerParts {
+  std::unique_ptr<const Normalizer> normalizer;
+  AddedTokens added_tokens;
+  std::unique_ptr<const PreTokenizer> pre_tokenizer;
+  std::unique_ptr<const TokenModel> model;
+  PostProcessor post_processor;
+  Decoder decoder;
+};
+
+// Immutable and thread-safe; shared by sessions.
+class Tokenizer {
+ public:
+  // A folder that holds tokenizer.json, or the path of such a file. kIo, kParseError, kCorrupt for a bad
+  // file, kUnsupported for a part that is not implemented.
+  static Result<std::shared_ptr<const Tokenizer>> load(const std::string& path);
+  // The same from the text of the file; `subject` names it in errors.
+  static Result<std::shared_ptr<const Tokenizer>> parse(std::string_view json,
+                                                        std::string_view subject);
+  explicit Tokenizer(TokenizerParts parts);
+
+  // Any bytes are accepted: invalid UTF-8 counts as U+FFFD. kUnsupported when a regex of the file needs
+  // more backtracking than its limit on this text.
+  Result<std::vector<std::int32_t>> encode(std::string_view text,
+                                           const EncodeOptions& options = {}) const;
+  // Valid UTF-8, with U+FFFD where tokens cut a character. Unknown ids are skipped.
+  std::string decode(std::span<const std::int32_t> ids, bool skip_special = false) const;
+
+  // One past the largest id. Ids below it may be unused.
+  std::int32_t vocab_size() const { return static_cast<std::int32_t>(tokens_.size()); }
+  bool has(std::int32_t id) const;
+  // As written in tokenizer.json, in the byte alphabet where the vocabulary is.
+  std::optional<std::int32_t> token_to_id(std::string_view token) const;
+  std::optional<std::string> id_to_token(std::int32_t id) const;
+  bool is_special(std::int32_t id) const;
+  // The bytes that a token stands for, without regard to its neighbours; empty for an unknown id.
+  std::string token_bytes(std::int32_t id) const;
+
+  // For TextStreamer: a stream over this tokenizer, and the form in which it takes a token.
+  std::unique_ptr<DecodeStream> make_decode_stream() const { return parts_.decoder.make_stream(); }
+  // Valid as long as the tokenizer; nullopt for an unknown id.
+  std::optional<std::string_view> decoder_token(std::int32_t id) const;
+
+ private:
+  Status encode_text(std::string_view text, bool at_start, bool parse_special,
+                     std::vector<std::int32_t>& ids) const;
+  Status encode_pieces(std::string_view normalized, bool at_start,
+                       std::vector<std::int32_t>& ids) const;
+
+  struct Token {
+    bool used = false;
+    bool special = false;
+    std::int32_t added = -1;  // index in added_forms_
+  };
+
+  TokenizerParts parts_;
+  std::vector<Token> tokens_;             // by id
+  std::vector<std::string> added_forms_;  // what the decoder takes for an added token
+};
+
+}  // namespace anemone::text
