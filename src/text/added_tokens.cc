@@ -63,13 +63,13 @@ Result<AddedTokens> AddedTokens::build(std::vector<AddedToken> tokens, const Nor
   // Two normalized tokens may become the same text: special ones come first and win.
   for (const bool special : {true, false}) {
     for (std::size_t i = 0; i < set.tokens_.size(); ++i) {
-      const AddedToken& token = set.tokens_[i];
+      AddedToken& token = set.tokens_[i];
       if (token.special != special) continue;
-      std::string content = token.content;
+      token.text = token.content;
       if (token.normalized && normalizer != nullptr)
-        ANEMONE_RETURN_IF_ERROR(normalizer->apply(content));
+        ANEMONE_RETURN_IF_ERROR(normalizer->apply(token.text));
       auto& trie = token.normalized ? set.normalized_trie_ : set.raw_trie_;
-      if (!content.empty()) trie.insert(content, static_cast<std::int32_t>(i));
+      trie.insert(token.text, static_cast<std::int32_t>(i));
     }
   }
   return set;

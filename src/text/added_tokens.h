@@ -17,6 +17,7 @@ namespace anemone::text {
 // A token that is found in the text as it stands, before any cutting.
 struct AddedToken {
   std::string content;
+  std::string text;  // what it matches and decodes to: content, normalized where `normalized` is set
   std::int32_t id = -1;
   bool single_word = false;  // only between characters that are not of a word
   bool lstrip = false;       // takes the white space before it

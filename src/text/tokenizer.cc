@@ -19,8 +19,8 @@ Tokenizer::Tokenizer(TokenizerParts parts) : parts_(std::move(parts)) {
     if (id >= tokens_.size()) tokens_.resize(id + 1);
     tokens_[id] = {true, token.special, static_cast<std::int32_t>(added_forms_.size())};
     // The ByteLevel decoder reads every token in the byte alphabet when it can, added ones too.
-    auto bytes = parts_.decoder.takes_bytes() ? bytes_of_symbols(token.content) : std::nullopt;
-    added_forms_.push_back(bytes ? std::move(*bytes) : token.content);
+    auto bytes = parts_.decoder.takes_bytes() ? bytes_of_symbols(token.text) : std::nullopt;
+    added_forms_.push_back(bytes ? std::move(*bytes) : token.text);
   }
   // Where the vocabulary and the decoder disagree about the alphabet, keep the converted form.
   if (vocab.byte_level() != parts_.decoder.takes_bytes()) {
@@ -120,7 +120,7 @@ std::optional<std::int32_t> Tokenizer::token_to_id(std::string_view token) const
 
 std::optional<std::string> Tokenizer::id_to_token(std::int32_t id) const {
   if (!has(id)) return std::nullopt;
-  if (const AddedToken* added = parts_.added_tokens.find(id)) return added->content;
+  if (const AddedToken* added = parts_.added_tokens.find(id)) return added->text;
   return parts_.model->vocab().entry(id);
 }
 
