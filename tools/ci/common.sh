@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: Apache-2.0
+# Shared by the scripts of tools/ci; sourced, not run. Sets root, cache and jobs and goes to the root.
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
+cache=${ANEMONE_CACHE:-$HOME/.cache/anemone}
+jobs=$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)
+cd "$root"
+mkdir -p "$cache" build
+
+headline() { printf '\n=== %s ===\n' "$1"; }
+step() { printf -- '--- %s\n' "$1"; }
+die() { printf '%s: %s\n' "$(basename "$0")" "$1" >&2; exit 1; }
+
+# quietly LOG COMMAND...: output into LOG, its end shown only on failure.
+quietly() {
+  local log=$1
+  shift
+  mkdir -p "$(dirname "$log")"
+  "$@" >"$log" 2>&1 && return 0
+  local status=$?
+  tail -n 60 "$log"
+  die "$1 failed (exit $status), full log: $log"
+}
+
+# venv FOLDER REQUIREMENTS: a Python environment with these pinned packages; nothing is done while they are the
+# ones that were installed last.
+venv() {
+  local folder=$1 requirements=$2
+  if cmp -s "$requirements" "$folder/requirements.installed"; then return; fi
+  step "installing $(basename "$requirements") into $folder"
+  [[ -x $folder/bin/python ]] || python3 -m venv "$folder"
+  quietly "$folder/pip.log" "$folder/bin/python" -m pip install -r "$requirements"
+  cp "$requirements" "$folder/requirements.installed"
+}
+
+# The Debian mirror that this machine uses, so that one behind a mirror of its own works too.
+debian_mirror() {
+  local found
+  found=$(sed -nE 's/^(URIs:|deb)[[:space:]]+(\[[^]]*\][[:space:]]+)?(https?:[^[:space:]]*debian\/?)([[:space:]].*)?$/\3/p' \
+    /etc/apt/sources.list /etc/apt/sources.list.d/* 2>/dev/null | head -n 1 || true)
+  echo "${found:-http://deb.debian.org/debian}"
+}
