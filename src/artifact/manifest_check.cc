@@ -1,0 +1,265 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "artifact/manifest_check.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <set>
+
+#include "base/error.h"
+
+namespace anemone::artifact {
+namespace {
+
+// Bounds that no model of the next years comes near; a manifest beyond them is damaged, and sums
+// and products of fields below them cannot overflow.
+constexpr std::int64_t kMaxId = std::numeric_limits<std::int32_t>::max();
+constexpr std::int64_t kMaxHidden = 1 << 20;
+constexpr std::int64_t kMaxLayers = 1 << 16;
+constexpr std::int64_t kMaxContext = 1 << 28;
+constexpr std::size_t kMaxCacheRank = 8;
+
+using Names = std::set<std::string_view, std::less<>>;
+
+Status check_range(std::string_view subject, std::string_view field, std::int64_t value,
+                   std::int64_t low, std::int64_t high) {
+  if (value >= low && value <= high) return {};
+  return corrupt("[{}] expected {} between {} and {}, got {}", subject, field, low, high, value);
+}
+
+Status check_present(std::string_view subject, std::string_view field, std::string_view value) {
+  if (!value.empty()) return {};
+  return corrupt("[{}] expected a name as {}, got an empty string", subject, field);
+}
+
+// A single name in the artifact folder.
+Status check_file_name(std::string_view subject, std::string_view field, std::string_view name) {
+  if (is_inner_path(name) && name.find('/') == name.npos) return {};
+  return corrupt("[{}] expected {} to be a file name in the artifact folder, got \"{}\"", subject,
+                 field, name);
+}
+
+Status check_ids(const Manifest& manifest, std::string_view subject) {
+  // An end-of-text id beyond the vocabulary never comes up; test checkpoints have such ids.
+  for (const std::int32_t id : manifest.eos_ids)
+    ANEMONE_RETURN_IF_ERROR(check_range(subject, "each of eos_ids", id, 0, kMaxId));
+  if (manifest.bos_id.has_value())
+    ANEMONE_RETURN_IF_ERROR(check_range(subject, "bos_id", *manifest.bos_id, 0, kMaxId));
+  return {};
+}
+
+Status check_embedding(const Manifest& manifest, std::string_view subject) {
+  const Embedding& embedding = manifest.embedding;
+  ANEMONE_RETURN_IF_ERROR(check_file_name(subject, "embedding.file", embedding.file));
+  if (embedding.dtype != DType::kFp16 && embedding.dtype != DType::kFp32)
+    return corrupt("[{}] expected embedding.dtype fp16 or fp32, got {}", subject,
+                   dtype_name(embedding.dtype));
+  ANEMONE_RETURN_IF_ERROR(check_range(subject, "embedding.rows", embedding.rows, 1, kMaxId));
+  if (embedding.columns != manifest.hidden_size)
+    return corrupt("[{}] expected embedding.columns to equal hidden_size {}, got {}", subject,
+                   manifest.hidden_size, embedding.columns);
+  return {};
+}
+
+Status check_ropes(const Manifest& manifest, std::string_view subject) {
+  Names names;
+  for (const Rope& rope : manifest.ropes) {
+    ANEMONE_RETURN_IF_ERROR(check_present(subject, "the name of a rope", rope.name));
+    if (!names.insert(rope.name).second)
+      return corrupt("[{}] expected each rope once, got \"{}\" twice", subject, rope.name);
+    if (rope.inv_freq.empty())
+      return corrupt("[{}] expected inv_freq of rope \"{}\" to hold numbers, got none", subject,
+                     rope.name);
+    for (const float frequency : rope.inv_freq)
+      if (!std::isfinite(frequency) || frequency < 0)
+        return corrupt("[{}] expected inv_freq of rope \"{}\" to be finite and >= 0, got {}",
+                       subject, rope.name, frequency);
+    if (!std::isfinite(rope.scale))
+      return corrupt("[{}] expected a finite scale of rope \"{}\", got {}", subject, rope.name,
+                     rope.scale);
+  }
+  return {};
+}
+
+Status check_functions(const Manifest& manifest, std::string_view subject) {
+  if (manifest.functions.empty())
+    return corrupt("[{}] expected at least one function, got none", subject);
+  Names names;
+  std::set<std::int64_t> widths;
+  for (const Function& function : manifest.functions) {
+    ANEMONE_RETURN_IF_ERROR(check_present(subject, "the name of a function", function.name));
+    if (!names.insert(function.name).second)
+      return corrupt("[{}] expected each function once, got \"{}\" twice", subject, function.name);
+    ANEMONE_RETURN_IF_ERROR(check_range(subject,
+                                        fmt::format("tokens of function \"{}\"", function.name),
+                                        function.tokens, 1, manifest.context));
+    if (!widths.insert(function.tokens).second)
+      return corrupt("[{}] expected one function a width, got two of {} tokens", subject,
+                     function.tokens);
+  }
+  return {};
+}
+
+Status check_port(const Manifest& manifest, const Port& port, std::string_view subject) {
+  const bool is_rope = port.role == PortRole::kRopeCos || port.role == PortRole::kRopeSin;
+  if (is_rope && manifest.rope(port.rope) == nullptr)
+    return corrupt("[{}] expected input \"{}\" to name a rope of the manifest, got \"{}\"", subject,
+                   port.name, port.rope);
+  if (!is_rope && !port.rope.empty())
+    return corrupt("[{}] expected no rope for input \"{}\" of role {}, got \"{}\"", subject,
+                   port.name, port_role_name(port.role), port.rope);
+  if (port.role != PortRole::kAttentionMask && port.window != 0)
+    return corrupt("[{}] expected no window for input \"{}\" of role {}, got {}", subject,
+                   port.name, port_role_name(port.role), port.window);
+  return check_range(subject, fmt::format("window of input \"{}\"", port.name), port.window, 0,
+                     kMaxContext);
+}
+
+Status check_cache(const Cache& cache, std::string_view subject) {
+  if (cache.dtype != DType::kFp16 && cache.dtype != DType::kFp32)
+    return corrupt("[{}] expected cache \"{}\" in fp16 or fp32, got {}", subject, cache.name,
+                   dtype_name(cache.dtype));
+  if (cache.output.empty() && cache.dtype != DType::kFp16)
+    return corrupt("[{}] expected cache \"{}\" in fp16 since it is a state, got {}", subject,
+                   cache.name, dtype_name(cache.dtype));
+  const bool positive = std::all_of(cache.shape.begin(), cache.shape.end(),
+                                    [](std::int64_t size) { return size > 0; });
+  if (cache.shape.empty() || cache.shape.size() > kMaxCacheRank || !positive ||
+      !checked_element_count(cache.shape).ok())
+    return corrupt("[{}] expected a shape of 1 to {} positive sizes for cache \"{}\", got {}",
+                   subject, kMaxCacheRank, cache.name, to_string(cache.shape));
+  return {};
+}
+
+Status check_shard(const Manifest& manifest, const Shard& shard, std::string_view subject) {
+  ANEMONE_RETURN_IF_ERROR(check_present(subject, "the output of a shard", shard.output));
+  Names names;
+  int hidden_inputs = 0;
+  for (const Port& port : shard.inputs) {
+    ANEMONE_RETURN_IF_ERROR(check_present(subject, "an input of a shard", port.name));
+    if (!names.insert(port.name).second)
+      return corrupt("[{}] expected each input once, got \"{}\" twice ({})", subject, port.name,
+                     shard.package);
+    ANEMONE_RETURN_IF_ERROR(check_port(manifest, port, subject).with(shard.package));
+    if (port.role == PortRole::kHidden) ++hidden_inputs;
+  }
+  if (hidden_inputs != 1)
+    return corrupt("[{}] expected one input of role hidden, got {} ({})", subject, hidden_inputs,
+                   shard.package);
+  Names outputs = {shard.output};
+  for (const Cache& cache : shard.caches) {
+    ANEMONE_RETURN_IF_ERROR(check_present(subject, "a cache of a shard", cache.name));
+    if (!names.insert(cache.name).second)
+      return corrupt("[{}] expected each input and cache once, got \"{}\" twice ({})", subject,
+                     cache.name, shard.package);
+    if (!cache.output.empty() && !outputs.insert(cache.output).second)
+      return corrupt("[{}] expected each output once, got \"{}\" twice ({})", subject, cache.output,
+                     shard.package);
+    ANEMONE_RETURN_IF_ERROR(check_cache(cache, subject).with(shard.package));
+  }
+  return {};
+}
+
+// [begin, end) continues the ranges before it.
+Status check_next_range(std::string_view subject, std::string_view what, std::int64_t expected,
+                        std::int64_t begin, std::int64_t end, std::int64_t limit) {
+  if (begin == expected && end > begin && end <= limit) return {};
+  return corrupt("[{}] expected a range of {} that starts at {} and ends by {}, got {} to {}",
+                 subject, what, expected, limit, begin, end);
+}
+
+Status check_packages(const Manifest& manifest, std::string_view subject) {
+  Names packages;
+  const auto add_package = [&](const std::string& name) -> Status {
+    ANEMONE_RETURN_IF_ERROR(check_file_name(subject, "package", name));
+    if (packages.insert(name).second) return {};
+    return corrupt("[{}] expected each package once, got \"{}\" twice", subject, name);
+  };
+  std::int64_t layers = 0;
+  for (const Shard& shard : manifest.shards) {
+    ANEMONE_RETURN_IF_ERROR(add_package(shard.package));
+    ANEMONE_RETURN_IF_ERROR(check_next_range(subject, "layers", layers, shard.layer_begin,
+                                             shard.layer_end, manifest.layers)
+                                .with(shard.package));
+    layers = shard.layer_end;
+    ANEMONE_RETURN_IF_ERROR(check_shard(manifest, shard, subject));
+  }
+  if (layers != manifest.layers)
+    return corrupt("[{}] expected the shards to cover {} layers, got {}", subject, manifest.layers,
+                   layers);
+  std::int64_t rows = 0;
+  for (const Head& head : manifest.heads) {
+    ANEMONE_RETURN_IF_ERROR(add_package(head.package));
+    ANEMONE_RETURN_IF_ERROR(check_next_range(subject, "vocabulary rows", rows, head.vocab_begin,
+                                             head.vocab_end, manifest.vocab_size)
+                                .with(head.package));
+    rows = head.vocab_end;
+    ANEMONE_RETURN_IF_ERROR(check_present(subject, "the input of a head", head.input));
+    ANEMONE_RETURN_IF_ERROR(check_present(subject, "the output of a head", head.output));
+  }
+  if (rows != manifest.vocab_size)
+    return corrupt("[{}] expected the heads to cover {} vocabulary rows, got {}", subject,
+                   manifest.vocab_size, rows);
+  return {};
+}
+
+bool is_sha256(std::string_view text) {
+  return text.size() == 64 && text.find_first_not_of("0123456789abcdef") == text.npos;
+}
+
+Status check_file_entries(const Manifest& manifest, std::string_view subject) {
+  const std::string* before = nullptr;
+  for (const FileEntry& file : manifest.files) {
+    if (!is_inner_path(file.path) || file.path == kManifestName)
+      return corrupt("[{}] expected files to name paths in the artifact folder, got \"{}\"",
+                     subject, file.path);
+    if (before != nullptr && *before >= file.path)
+      return corrupt("[{}] expected files sorted by path, each once, got \"{}\" after \"{}\"",
+                     subject, file.path, *before);
+    if (!is_sha256(file.sha256))
+      return corrupt("[{}] expected 64 lower-case hex digits as sha256 of \"{}\", got \"{}\"",
+                     subject, file.path, file.sha256);
+    before = &file.path;
+  }
+  return {};
+}
+
+}  // namespace
+
+bool is_inner_path(std::string_view path) {
+  for (const char c : path)
+    if (c == '\\' || static_cast<unsigned char>(c) < 0x20 || c == 0x7f) return false;
+  std::size_t begin = 0;
+  while (true) {
+    const std::size_t end = std::min(path.find('/', begin), path.size());
+    const std::string_view part = path.substr(begin, end - begin);
+    if (part.empty() || part == "." || part == "..") return false;
+    if (end == path.size()) return true;
+    begin = end + 1;
+  }
+}
+
+Status check_manifest(const Manifest& manifest, std::string_view subject) {
+  if (manifest.format_version != kFormatVersion)
+    return version_mismatch("[{}] expected format_version {}, got {}", subject, kFormatVersion,
+                            manifest.format_version);
+  if (manifest.precision != "fp16" && manifest.precision != "fp32")
+    return corrupt("[{}] expected precision fp16 or fp32, got \"{}\"", subject, manifest.precision);
+  ANEMONE_RETURN_IF_ERROR(check_range(subject, "vocab_size", manifest.vocab_size, 1, kMaxId));
+  ANEMONE_RETURN_IF_ERROR(check_range(subject, "hidden_size", manifest.hidden_size, 1, kMaxHidden));
+  ANEMONE_RETURN_IF_ERROR(check_range(subject, "layers", manifest.layers, 1, kMaxLayers));
+  ANEMONE_RETURN_IF_ERROR(check_range(subject, "context", manifest.context, 1, kMaxContext));
+  ANEMONE_RETURN_IF_ERROR(check_range(subject, "max_position", manifest.max_position, 0,
+                                      std::numeric_limits<std::int64_t>::max()));
+  if (!manifest.generation.is_object())
+    return corrupt("[{}] expected generation to be an object, got {}", subject,
+                   manifest.generation.type_name());
+  ANEMONE_RETURN_IF_ERROR(check_ids(manifest, subject));
+  ANEMONE_RETURN_IF_ERROR(check_embedding(manifest, subject));
+  ANEMONE_RETURN_IF_ERROR(check_ropes(manifest, subject));
+  ANEMONE_RETURN_IF_ERROR(check_functions(manifest, subject));
+  ANEMONE_RETURN_IF_ERROR(check_packages(manifest, subject));
+  return check_file_entries(manifest, subject);
+}
+
+}  // namespace anemone::artifact

@@ -1,0 +1,390 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <limits>
+#include <utility>
+
+#include "artifact/manifest.h"
+#include "artifact/manifest_check.h"
+#include "base/check.h"
+#include "base/error.h"
+
+namespace anemone::artifact {
+namespace {
+
+// The double whose shortest decimal text is the shortest text of the float: 0.1, not
+// 0.10000000149011612.
+double shortest_double(float value) {
+  if (!std::isfinite(value)) return static_cast<double>(value);
+  char text[32];
+  const auto end = std::to_chars(text, text + sizeof text, value);
+  // Read the way the manifest will be read; std::from_chars for double is missing on older macOS.
+  const double out = Json::parse(text, end.ptr).get<double>();
+  return static_cast<float>(out) == value ? out : static_cast<double>(value);
+}
+
+Json to_json(const Port& port) {
+  Json out = Json::object();
+  out["name"] = port.name;
+  out["role"] = port_role_name(port.role);
+  if (!port.rope.empty()) out["rope"] = port.rope;
+  if (port.window != 0) out["window"] = port.window;
+  return out;
+}
+
+Json to_json(const Cache& cache) {
+  Json out = Json::object();
+  out["name"] = cache.name;
+  if (!cache.output.empty()) out["output"] = cache.output;
+  out["dtype"] = dtype_name(cache.dtype);
+  out["shape"] = cache.shape;
+  return out;
+}
+
+Json to_json(const Shard& shard) {
+  Json out = Json::object();
+  out["package"] = shard.package;
+  out["layer_begin"] = shard.layer_begin;
+  out["layer_end"] = shard.layer_end;
+  out["inputs"] = Json::array();
+  for (const Port& port : shard.inputs) out["inputs"].push_back(to_json(port));
+  out["output"] = shard.output;
+  out["caches"] = Json::array();
+  for (const Cache& cache : shard.caches) out["caches"].push_back(to_json(cache));
+  return out;
+}
+
+Json to_json(const Head& head) {
+  Json out = Json::object();
+  out["package"] = head.package;
+  out["vocab_begin"] = head.vocab_begin;
+  out["vocab_end"] = head.vocab_end;
+  out["input"] = head.input;
+  out["output"] = head.output;
+  return out;
+}
+
+Json to_json(const Rope& rope) {
+  Json out = Json::object();
+  out["name"] = rope.name;
+  out["scale"] = shortest_double(rope.scale);
+  out["inv_freq"] = Json::array();
+  for (const float frequency : rope.inv_freq) out["inv_freq"].push_back(shortest_double(frequency));
+  return out;
+}
+
+// Reads the members of one object; every error names the object's place in the file.
+class ObjectReader {
+ public:
+  ObjectReader(const Json& object, std::string_view subject, std::string place)
+      : object_(object), subject_(subject), place_(std::move(place)) {}
+
+  Status check_is_object() const {
+    if (object_.is_object()) return {};
+    return at(parse_error("[{}] expected an object, got {}", subject_, object_.type_name()));
+  }
+
+  Status read(std::string_view key, std::string& out) const {
+    auto value = json_string(object_, key, subject_);
+    if (!value.ok()) return at(value.status());
+    if (!value->has_value()) return missing(key, "a string");
+    out = **std::move(value);
+    return {};
+  }
+  Status read_optional(std::string_view key, std::string& out) const {
+    return json_member(object_, key) == nullptr ? Status() : read(key, out);
+  }
+  Status read(std::string_view key, std::int64_t& out) const {
+    const auto value = json_int(object_, key, subject_);
+    if (!value.ok()) return at(value.status());
+    if (!value->has_value()) return missing(key, "an integer");
+    out = **value;
+    return {};
+  }
+  Status read_optional(std::string_view key, std::int64_t& out) const {
+    return json_member(object_, key) == nullptr ? Status() : read(key, out);
+  }
+  Status read(std::string_view key, std::uint64_t& out) const {
+    std::int64_t value = 0;
+    ANEMONE_RETURN_IF_ERROR(read(key, value));
+    if (value < 0) return at(parse_error("[{}] expected {} >= 0, got {}", subject_, key, value));
+    out = static_cast<std::uint64_t>(value);
+    return {};
+  }
+  Status read(std::string_view key, float& out) const {
+    const auto value = json_number(object_, key, subject_);
+    if (!value.ok()) return at(value.status());
+    if (!value->has_value()) return missing(key, "a number");
+    return to_float(**value, key, out);
+  }
+  Status read(std::string_view key, DType& out) const {
+    std::string name;
+    ANEMONE_RETURN_IF_ERROR(read(key, name));
+    const auto dtype = parse_dtype(name);
+    if (!dtype.has_value())
+      return at(
+          parse_error("[{}] expected {} to name an element type, got \"{}\"", subject_, key, name));
+    out = *dtype;
+    return {};
+  }
+  Status read(std::string_view key, std::vector<std::int64_t>& out) const {
+    return for_each(key, [&](const Json& item, const std::string&) -> Status {
+      // The typed helpers look into objects; an element is wrapped to share their rules.
+      Json wrapped = Json::object();
+      wrapped[std::string(key)] = item;
+      std::int64_t value = 0;
+      ANEMONE_RETURN_IF_ERROR(ObjectReader(wrapped, subject_, place_).read(key, value));
+      out.push_back(value);
+      return {};
+    });
+  }
+  Status read(std::string_view key, std::vector<float>& out) const {
+    return for_each(key, [&](const Json& item, const std::string&) -> Status {
+      float value = 0;
+      if (!item.is_number())
+        return at(parse_error("[{}] expected {} to hold numbers, got {}", subject_, key,
+                              item.type_name()));
+      ANEMONE_RETURN_IF_ERROR(to_float(item.get<double>(), key, value));
+      out.push_back(value);
+      return {};
+    });
+  }
+  // Objects of an array, each read by `read_item(reader, T&)`.
+  template <typename T, typename ReadItem>
+  Status read_objects(std::string_view key, std::vector<T>& out, ReadItem read_item) const {
+    return for_each(key, [&](const Json& item, const std::string& place) -> Status {
+      const ObjectReader reader(item, subject_, place);
+      ANEMONE_RETURN_IF_ERROR(reader.check_is_object());
+      T value;
+      ANEMONE_RETURN_IF_ERROR(read_item(reader, value));
+      out.push_back(std::move(value));
+      return {};
+    });
+  }
+  Result<ObjectReader> object(std::string_view key) const {
+    const Json* member = json_member(object_, key);
+    if (member == nullptr) return missing(key, "an object");
+    ObjectReader reader(*member, subject_, place_of(key));
+    ANEMONE_RETURN_IF_ERROR(reader.check_is_object());
+    return reader;
+  }
+
+  const Json* member(std::string_view key) const { return json_member(object_, key); }
+  std::string_view subject() const { return subject_; }
+  Status at(const Status& status) const { return place_.empty() ? status : status.with(place_); }
+
+ private:
+  std::string place_of(std::string_view key) const {
+    return place_.empty() ? std::string(key) : fmt::format("{}.{}", place_, key);
+  }
+  Status missing(std::string_view key, std::string_view kind) const {
+    return at(parse_error("[{}] expected {} to be {}, got nothing", subject_, key, kind));
+  }
+  Status to_float(double value, std::string_view key, float& out) const {
+    // The shortest text of the largest float lies above it by less than half a step.
+    constexpr double kMax = std::numeric_limits<float>::max();
+    if (!(std::abs(value) <= kMax * (1 + 0x1p-25)))
+      return at(
+          parse_error("[{}] expected {} within the range of fp32, got {}", subject_, key, value));
+    out = static_cast<float>(std::clamp(value, -kMax, kMax));
+    return {};
+  }
+  template <typename Visit>
+  Status for_each(std::string_view key, Visit visit) const {
+    const Json* array = json_member(object_, key);
+    if (array == nullptr) return missing(key, "a list");
+    if (!array->is_array())
+      return at(
+          parse_error("[{}] expected {} to be a list, got {}", subject_, key, array->type_name()));
+    for (std::size_t i = 0; i < array->size(); ++i)
+      ANEMONE_RETURN_IF_ERROR(visit((*array)[i], fmt::format("{}[{}]", place_of(key), i)));
+    return {};
+  }
+
+  const Json& object_;
+  std::string_view subject_;
+  std::string place_;
+};
+
+Status read_port(const ObjectReader& reader, Port& port) {
+  ANEMONE_RETURN_IF_ERROR(reader.read("name", port.name));
+  std::string role;
+  ANEMONE_RETURN_IF_ERROR(reader.read("role", role));
+  constexpr PortRole kRoles[] = {PortRole::kHidden, PortRole::kRopeCos, PortRole::kRopeSin,
+                                 PortRole::kAttentionMask, PortRole::kCacheWriteMask};
+  bool known = false;
+  for (const PortRole candidate : kRoles) {
+    if (port_role_name(candidate) != role) continue;
+    port.role = candidate;
+    known = true;
+  }
+  // A role of a later version: the host would not know what to put in.
+  if (!known)
+    return reader.at(unsupported("[{}] expected a known role of input \"{}\", got \"{}\"",
+                                 reader.subject(), port.name, role));
+  ANEMONE_RETURN_IF_ERROR(reader.read_optional("rope", port.rope));
+  return reader.read_optional("window", port.window);
+}
+
+Status read_cache(const ObjectReader& reader, Cache& cache) {
+  ANEMONE_RETURN_IF_ERROR(reader.read("name", cache.name));
+  ANEMONE_RETURN_IF_ERROR(reader.read_optional("output", cache.output));
+  ANEMONE_RETURN_IF_ERROR(reader.read("dtype", cache.dtype));
+  return reader.read("shape", cache.shape);
+}
+
+Status read_shard(const ObjectReader& reader, Shard& shard) {
+  ANEMONE_RETURN_IF_ERROR(reader.read("package", shard.package));
+  ANEMONE_RETURN_IF_ERROR(reader.read("layer_begin", shard.layer_begin));
+  ANEMONE_RETURN_IF_ERROR(reader.read("layer_end", shard.layer_end));
+  ANEMONE_RETURN_IF_ERROR(reader.read_objects("inputs", shard.inputs, read_port));
+  ANEMONE_RETURN_IF_ERROR(reader.read("output", shard.output));
+  return reader.read_objects("caches", shard.caches, read_cache);
+}
+
+Status read_head(const ObjectReader& reader, Head& head) {
+  ANEMONE_RETURN_IF_ERROR(reader.read("package", head.package));
+  ANEMONE_RETURN_IF_ERROR(reader.read("vocab_begin", head.vocab_begin));
+  ANEMONE_RETURN_IF_ERROR(reader.read("vocab_end", head.vocab_end));
+  ANEMONE_RETURN_IF_ERROR(reader.read("input", head.input));
+  return reader.read("output", head.output);
+}
+
+Status read_rope(const ObjectReader& reader, Rope& rope) {
+  ANEMONE_RETURN_IF_ERROR(reader.read("name", rope.name));
+  ANEMONE_RETURN_IF_ERROR(reader.read("scale", rope.scale));
+  return reader.read("inv_freq", rope.inv_freq);
+}
+
+Status read_function(const ObjectReader& reader, Function& function) {
+  ANEMONE_RETURN_IF_ERROR(reader.read("name", function.name));
+  return reader.read("tokens", function.tokens);
+}
+
+Status read_file_entry(const ObjectReader& reader, FileEntry& file) {
+  ANEMONE_RETURN_IF_ERROR(reader.read("path", file.path));
+  ANEMONE_RETURN_IF_ERROR(reader.read("bytes", file.bytes));
+  return reader.read("sha256", file.sha256);
+}
+
+Result<std::int32_t> token_id(const ObjectReader& reader, std::string_view key,
+                              std::int64_t value) {
+  if (value < 0 || value > std::numeric_limits<std::int32_t>::max())
+    return reader.at(
+        parse_error("[{}] expected {} to be a token id, got {}", reader.subject(), key, value));
+  return static_cast<std::int32_t>(value);
+}
+
+Status read_identity(const ObjectReader& reader, Manifest& manifest) {
+  ANEMONE_RETURN_IF_ERROR(reader.read("producer", manifest.producer));
+  ANEMONE_RETURN_IF_ERROR(reader.read("model_type", manifest.model_type));
+  ANEMONE_RETURN_IF_ERROR(reader.read("name", manifest.name));
+  ANEMONE_RETURN_IF_ERROR(reader.read("precision", manifest.precision));
+  ANEMONE_RETURN_IF_ERROR(reader.read("quantization", manifest.quantization));
+  ANEMONE_RETURN_IF_ERROR(reader.read("target", manifest.target));
+  ANEMONE_RETURN_IF_ERROR(reader.read("vocab_size", manifest.vocab_size));
+  ANEMONE_RETURN_IF_ERROR(reader.read("hidden_size", manifest.hidden_size));
+  ANEMONE_RETURN_IF_ERROR(reader.read("layers", manifest.layers));
+  ANEMONE_RETURN_IF_ERROR(reader.read("context", manifest.context));
+  ANEMONE_RETURN_IF_ERROR(reader.read("max_position", manifest.max_position));
+  std::vector<std::int64_t> eos_ids;
+  ANEMONE_RETURN_IF_ERROR(reader.read("eos_ids", eos_ids));
+  for (const std::int64_t value : eos_ids) {
+    ANEMONE_ASSIGN_OR_RETURN(const std::int32_t id, token_id(reader, "each of eos_ids", value));
+    manifest.eos_ids.push_back(id);
+  }
+  if (reader.member("bos_id") != nullptr) {
+    std::int64_t value = 0;
+    ANEMONE_RETURN_IF_ERROR(reader.read("bos_id", value));
+    ANEMONE_ASSIGN_OR_RETURN(manifest.bos_id, token_id(reader, "bos_id", value));
+  }
+  if (const Json* generation = reader.member("generation")) manifest.generation = *generation;
+  return {};
+}
+
+}  // namespace
+
+Json to_json(const Manifest& manifest) {
+  Json out = Json::object();
+  out["format_version"] = manifest.format_version;
+  out["producer"] = manifest.producer;
+  out["model_type"] = manifest.model_type;
+  out["name"] = manifest.name;
+  out["precision"] = manifest.precision;
+  out["quantization"] = manifest.quantization;
+  out["target"] = manifest.target;
+  out["vocab_size"] = manifest.vocab_size;
+  out["hidden_size"] = manifest.hidden_size;
+  out["layers"] = manifest.layers;
+  out["context"] = manifest.context;
+  out["max_position"] = manifest.max_position;
+  out["eos_ids"] = manifest.eos_ids;
+  out["bos_id"] = manifest.bos_id.has_value() ? Json(*manifest.bos_id) : Json();
+  out["generation"] = manifest.generation;
+
+  Json embedding = Json::object();
+  embedding["file"] = manifest.embedding.file;
+  embedding["dtype"] = dtype_name(manifest.embedding.dtype);
+  embedding["rows"] = manifest.embedding.rows;
+  embedding["columns"] = manifest.embedding.columns;
+  out["embedding"] = std::move(embedding);
+
+  out["ropes"] = Json::array();
+  for (const Rope& rope : manifest.ropes) out["ropes"].push_back(to_json(rope));
+  out["functions"] = Json::array();
+  for (const Function& function : manifest.functions) {
+    Json item = Json::object();
+    item["name"] = function.name;
+    item["tokens"] = function.tokens;
+    out["functions"].push_back(std::move(item));
+  }
+  out["shards"] = Json::array();
+  for (const Shard& shard : manifest.shards) out["shards"].push_back(to_json(shard));
+  out["heads"] = Json::array();
+  for (const Head& head : manifest.heads) out["heads"].push_back(to_json(head));
+
+  Json quality = Json::object();
+  quality["verdict"] = manifest.quality.verdict;
+  out["quality"] = std::move(quality);
+  out["files"] = Json::array();
+  for (const FileEntry& file : manifest.files) {
+    Json item = Json::object();
+    item["path"] = file.path;
+    item["bytes"] = file.bytes;
+    item["sha256"] = file.sha256;
+    out["files"].push_back(std::move(item));
+  }
+  return out;
+}
+
+Result<Manifest> manifest_from_json(const Json& json, std::string_view subject) {
+  const ObjectReader reader(json, subject, "");
+  ANEMONE_RETURN_IF_ERROR(reader.check_is_object());
+  Manifest manifest;
+  // Before anything else: the other fields of another version may mean something else.
+  std::int64_t version = 0;
+  ANEMONE_RETURN_IF_ERROR(reader.read("format_version", version));
+  if (version != kFormatVersion)
+    return version_mismatch("[{}] expected format_version {}, got {}", subject, kFormatVersion,
+                            version);
+  ANEMONE_RETURN_IF_ERROR(read_identity(reader, manifest));
+
+  ANEMONE_ASSIGN_OR_RETURN(const ObjectReader embedding, reader.object("embedding"));
+  ANEMONE_RETURN_IF_ERROR(embedding.read("file", manifest.embedding.file));
+  ANEMONE_RETURN_IF_ERROR(embedding.read("dtype", manifest.embedding.dtype));
+  ANEMONE_RETURN_IF_ERROR(embedding.read("rows", manifest.embedding.rows));
+  ANEMONE_RETURN_IF_ERROR(embedding.read("columns", manifest.embedding.columns));
+
+  ANEMONE_RETURN_IF_ERROR(reader.read_objects("ropes", manifest.ropes, read_rope));
+  ANEMONE_RETURN_IF_ERROR(reader.read_objects("functions", manifest.functions, read_function));
+  ANEMONE_RETURN_IF_ERROR(reader.read_objects("shards", manifest.shards, read_shard));
+  ANEMONE_RETURN_IF_ERROR(reader.read_objects("heads", manifest.heads, read_head));
+  ANEMONE_ASSIGN_OR_RETURN(const ObjectReader quality, reader.object("quality"));
+  ANEMONE_RETURN_IF_ERROR(quality.read("verdict", manifest.quality.verdict));
+  ANEMONE_RETURN_IF_ERROR(reader.read_objects("files", manifest.files, read_file_entry));
+  ANEMONE_RETURN_IF_ERROR(check_manifest(manifest, subject));
+  return manifest;
+}
+
+}  // namespace anemone::artifact

@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
+#include "artifact/manifest.h"
+#include "tests/artifact/sample_manifest.h"
+
+namespace anemone::artifact {
+namespace {
+
+// One change to a good manifest. `at` is a JSON pointer; an empty `value` removes the member.
+struct Damage {
+  const char* name;
+  const char* at;
+  const char* value;
+  Code code;
+  const char* message;  // part of it
+};
+
+constexpr std::string_view kHash =
+    "\""
+    "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcde"
+    "\"";
+
+const Damage kDamages[] = {
+    {"VersionOfTheFuture", "/format_version", "2", Code::kVersionMismatch,
+     "expected format_version 1, got 2"},
+    {"VersionMissing", "/format_version", "", Code::kParseError,
+     "expected format_version to be an integer, got nothing"},
+    {"VersionText", "/format_version", "\"1\"", Code::kParseError, "format_version"},
+    {"NameMissing", "/name", "", Code::kParseError, "expected name to be a string, got nothing"},
+    {"NameNull", "/name", "null", Code::kParseError, "expected name to be a string, got nothing"},
+    {"NameNumber", "/name", "3", Code::kParseError, "expected name to be a string, got number"},
+    {"PrecisionUnknown", "/precision", "\"fp8\"", Code::kCorrupt, "precision fp16 or fp32"},
+    {"VocabZero", "/vocab_size", "0", Code::kCorrupt, "vocab_size between 1"},
+    {"VocabHuge", "/vocab_size", "9223372036854775807", Code::kCorrupt, "vocab_size between 1"},
+    {"VocabBeyond64Bits", "/vocab_size", "18446744073709551615", Code::kParseError, "vocab_size"},
+    {"HiddenNegative", "/hidden_size", "-64", Code::kCorrupt, "hidden_size between 1"},
+    {"LayersZero", "/layers", "0", Code::kCorrupt, "layers between 1"},
+    {"ContextZero", "/context", "0", Code::kCorrupt, "context between 1"},
+    {"ContextFraction", "/context", "2.5", Code::kParseError, "context to be an integer"},
+    {"EosNegative", "/eos_ids/0", "-1", Code::kParseError, "eos_ids"},
+    {"EosText", "/eos_ids/0", "\"2\"", Code::kParseError, "eos_ids"},
+    {"EosNoList", "/eos_ids", "2", Code::kParseError, "expected eos_ids to be a list"},
+    {"BosHuge", "/bos_id", "4294967296", Code::kParseError, "bos_id to be a token id"},
+    {"GenerationList", "/generation", "[]", Code::kCorrupt, "generation to be an object"},
+    {"EmbeddingMissing", "/embedding", "", Code::kParseError, "embedding to be an object"},
+    {"EmbeddingOutside", "/embedding/file", "\"../embedding.bin\"", Code::kCorrupt,
+     "embedding.file to be a file name in the artifact folder"},
+    {"EmbeddingAbsolute", "/embedding/file", "\"/etc/passwd\"", Code::kCorrupt, "embedding.file"},
+    {"EmbeddingDot", "/embedding/file", "\"..\"", Code::kCorrupt, "embedding.file"},
+    {"EmbeddingEmpty", "/embedding/file", "\"\"", Code::kCorrupt, "embedding.file"},
+    {"EmbeddingZeroByte", "/embedding/file", "\"a\\u0000b\"", Code::kCorrupt, "embedding.file"},
+    {"EmbeddingInteger", "/embedding/dtype", "\"int8\"", Code::kCorrupt, "fp16 or fp32, got int8"},
+    {"EmbeddingUnknownType", "/embedding/dtype", "\"float\"", Code::kParseError,
+     "name an element type"},
+    {"EmbeddingRows", "/embedding/rows", "0", Code::kCorrupt, "embedding.rows between 1"},
+    {"EmbeddingColumns", "/embedding/columns", "65", Code::kCorrupt,
+     "equal hidden_size 64, got 65"},
+    {"RopeTwice", "/ropes/1/name", "\"default\"", Code::kCorrupt, "each rope once"},
+    {"RopeEmpty", "/ropes/0/inv_freq", "[]", Code::kCorrupt, "inv_freq of rope \"default\""},
+    {"RopeNegative", "/ropes/0/inv_freq/1", "-0.5", Code::kCorrupt, "finite and >= 0"},
+    {"RopeText", "/ropes/0/inv_freq/1", "\"0.5\"", Code::kParseError, "inv_freq to hold numbers"},
+    {"RopeTooLarge", "/ropes/0/inv_freq/1", "1e300", Code::kParseError, "range of fp32"},
+    {"RopeScaleMissing", "/ropes/0/scale", "", Code::kParseError, "scale to be a number"},
+    {"FunctionsEmpty", "/functions", "[]", Code::kCorrupt, "at least one function"},
+    {"FunctionTwice", "/functions/1/name", "\"decode\"", Code::kCorrupt, "each function once"},
+    {"FunctionSameWidth", "/functions/1/tokens", "1", Code::kCorrupt, "one function a width"},
+    {"FunctionTooWide", "/functions/1/tokens", "257", Code::kCorrupt, "between 1 and 256, got 257"},
+    {"FunctionNoTokens", "/functions/1/tokens", "0", Code::kCorrupt, "between 1 and 256, got 0"},
+    {"ShardsText", "/shards", "\"none\"", Code::kParseError, "shards to be a list, got string"},
+    {"ShardsEmpty", "/shards", "[]", Code::kCorrupt, "cover 5 layers, got 0"},
+    {"ShardNumber", "/shards/1", "7", Code::kParseError,
+     "expected an object, got number (shards[1])"},
+    {"ShardOutside", "/shards/0/package", "\"../x.mlpackage\"", Code::kCorrupt, "package to be"},
+    {"ShardInSubfolder", "/shards/0/package", "\"a/x.mlpackage\"", Code::kCorrupt, "package to be"},
+    {"ShardTwice", "/shards/1/package", "\"layers_00_02.mlpackage\"", Code::kCorrupt,
+     "each package once"},
+    {"ShardGap", "/shards/1/layer_begin", "4", Code::kCorrupt,
+     "starts at 3 and ends by 5, got 4 to 5"},
+    {"ShardOverlap", "/shards/1/layer_begin", "2", Code::kCorrupt, "starts at 3"},
+    {"ShardBeyondEnd", "/shards/1/layer_end", "6", Code::kCorrupt, "ends by 5, got 3 to 6"},
+    {"ShardBackwards", "/shards/1/layer_end", "3", Code::kCorrupt, "got 3 to 3"},
+    {"ShardMissing", "/layers", "6", Code::kCorrupt, "cover 6 layers, got 5"},
+    {"ShardOutputEmpty", "/shards/0/output", "\"\"", Code::kCorrupt, "output of a shard"},
+    {"PortRoleUnknown", "/shards/0/inputs/1/role", "\"alibi\"", Code::kUnsupported,
+     "known role of input \"cos\", got \"alibi\" (shards[0].inputs[1])"},
+    {"PortTwice", "/shards/0/inputs/2/name", "\"cos\"", Code::kCorrupt, "each input once"},
+    {"PortRopeAbsent", "/shards/0/inputs/1/rope", "\"global\"", Code::kCorrupt,
+     "input \"cos\" to name a rope of the manifest, got \"global\""},
+    {"PortRopeMissing", "/shards/0/inputs/1/rope", "", Code::kCorrupt, "to name a rope"},
+    {"PortRopeMisplaced", "/shards/0/inputs/0/rope", "\"default\"", Code::kCorrupt, "no rope"},
+    {"PortWindowNegative", "/shards/0/inputs/4/window", "-1", Code::kCorrupt, "window of input"},
+    {"PortWindowMisplaced", "/shards/0/inputs/1/window", "4", Code::kCorrupt, "no window"},
+    {"PortHiddenMissing", "/shards/0/inputs/0", "", Code::kCorrupt,
+     "one input of role hidden, got 0"},
+    {"PortHiddenTwice", "/shards/0/inputs/3/role", "\"hidden\"", Code::kCorrupt,
+     "one input of role hidden, got 2"},
+    {"CacheNamedAsInput", "/shards/0/caches/0/name", "\"cos\"", Code::kCorrupt,
+     "each input and cache once"},
+    {"CacheInteger", "/shards/0/caches/0/dtype", "\"int8\"", Code::kCorrupt,
+     "fp16 or fp32, got int8"},
+    {"CacheStateInFp32", "/shards/0/caches/0/dtype", "\"fp32\"", Code::kCorrupt, "it is a state"},
+    {"CacheOutputTaken", "/shards/1/caches/0/output", "\"hidden_out\"", Code::kCorrupt,
+     "each output once"},
+    {"CacheShapeEmpty", "/shards/0/caches/0/shape", "[]", Code::kCorrupt, "positive sizes"},
+    {"CacheShapeZero", "/shards/0/caches/0/shape/1", "0", Code::kCorrupt, "positive sizes"},
+    {"CacheShapeHuge", "/shards/0/caches/0/shape/1", "9223372036854775807", Code::kCorrupt,
+     "positive sizes"},
+    {"HeadsEmpty", "/heads", "[]", Code::kCorrupt, "cover 1000 vocabulary rows, got 0"},
+    {"HeadGap", "/heads/1/vocab_begin", "513", Code::kCorrupt, "starts at 512"},
+    {"HeadShort", "/heads/1/vocab_end", "999", Code::kCorrupt,
+     "cover 1000 vocabulary rows, got 999"},
+    {"HeadNamedAsShard", "/heads/0/package", "\"layers_00_02.mlpackage\"", Code::kCorrupt,
+     "each package once"},
+    {"HeadOutputEmpty", "/heads/0/output", "\"\"", Code::kCorrupt, "output of a head"},
+    {"QualityMissing", "/quality", "", Code::kParseError, "quality to be an object"},
+    {"FileOutside", "/files/0/path", "\"a/../../b\"", Code::kCorrupt,
+     "paths in the artifact folder"},
+    {"FileBackslash", "/files/0/path", "\"a\\\\b\"", Code::kCorrupt,
+     "paths in the artifact folder"},
+    {"FileIsManifest", "/files/0/path", "\"manifest.json\"", Code::kCorrupt,
+     "paths in the artifact folder"},
+    {"FileUnsorted", "/files/0/path", "\"z\"", Code::kCorrupt, "sorted by path"},
+    {"FileNegative", "/files/0/bytes", "-1", Code::kParseError, "bytes >= 0"},
+    {"FileHashShort", "/files/0/sha256", kHash.data(), Code::kCorrupt, "64 lower-case hex digits"},
+};
+
+class DamagedManifest : public ::testing::TestWithParam<Damage> {};
+
+TEST_P(DamagedManifest, IsRefusedWithOneClearLine) {
+  const Damage& damage = GetParam();
+  Json json = to_json(testing::sample_manifest());
+  const Json::json_pointer pointer(damage.at);
+  if (*damage.value == '\0') {
+    Json& parent = json[pointer.parent_pointer()];
+    if (parent.is_array())
+      parent.erase(parent.begin() + std::stoi(pointer.back()));
+    else
+      parent.erase(pointer.back());
+  } else {
+    json[pointer] = Json::parse(damage.value);
+  }
+  const auto read = manifest_from_json(json, "DIR/manifest.json");
+  ASSERT_FALSE(read.ok());
+  EXPECT_EQ(code_name(read.status().code()), code_name(damage.code)) << read.status().message();
+  const std::string message = read.status().message();
+  EXPECT_NE(message.find(damage.message), message.npos) << message;
+  EXPECT_EQ(message.find("[DIR/manifest.json] "), 0U) << message;
+  EXPECT_EQ(message.find('\n'), message.npos);
+}
+
+INSTANTIATE_TEST_SUITE_P(Table, DamagedManifest, ::testing::ValuesIn(kDamages),
+                         [](const auto& info) { return std::string(info.param.name); });
+
+TEST(DamagedManifest, IsRefusedWhenItIsNoObject) {
+  for (const char* text : {"[]", "null", "3", "\"manifest\"", "{}"}) {
+    const auto read = manifest_from_json(Json::parse(text), "m");
+    EXPECT_EQ(read.status().code(), Code::kParseError) << text;
+  }
+}
+
+}  // namespace
+}  // namespace anemone::artifact

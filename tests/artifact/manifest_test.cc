@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "artifact/manifest.h"
+
+#include <bit>
+#include <cmath>
+#include <gtest/gtest.h>
+#include <limits>
+
+#include "tests/artifact/sample_manifest.h"
+
+namespace anemone::artifact {
+namespace {
+
+using testing::sample_manifest;
+
+TEST(Manifest, ComesBackFromJsonAsItWas) {
+  const Json json = to_json(sample_manifest());
+  const auto read = manifest_from_json(json, "m");
+  ASSERT_TRUE(read.ok()) << read.status().message();
+  EXPECT_EQ(dump_json(to_json(*read)), dump_json(json));
+  EXPECT_EQ(read->shards[1].caches[0].output, "k_3_out");
+  EXPECT_EQ(read->shards[1].caches[0].dtype, DType::kFp32);
+  EXPECT_EQ(read->shards[0].inputs[4].window, 128);
+  EXPECT_EQ(read->bos_id, 1);
+  EXPECT_EQ(read->eos_ids, (std::vector<std::int32_t>{2, 7}));
+  EXPECT_EQ(read->files[0].bytes, 128000U);
+}
+
+TEST(Manifest, ComesBackFromTextWithTheSameBits) {
+  Manifest manifest = sample_manifest();
+  manifest.ropes[0].inv_freq.clear();
+  for (int i = 0; i < 64; ++i)
+    manifest.ropes[0].inv_freq.push_back(1.0F / std::pow(1e6F, static_cast<float>(2 * i) / 128.0F));
+  manifest.ropes[0].inv_freq.push_back(0.0F);
+  manifest.ropes[0].inv_freq.push_back(std::numeric_limits<float>::denorm_min());
+  manifest.ropes[0].inv_freq.push_back(std::numeric_limits<float>::max());
+  const auto json = parse_json(dump_json(to_json(manifest)), "m");
+  ASSERT_TRUE(json.ok());
+  const auto read = manifest_from_json(*json, "m");
+  ASSERT_TRUE(read.ok()) << read.status().message();
+  ASSERT_EQ(read->ropes[0].inv_freq.size(), manifest.ropes[0].inv_freq.size());
+  for (std::size_t i = 0; i < read->ropes[0].inv_freq.size(); ++i)
+    EXPECT_EQ(std::bit_cast<std::uint32_t>(read->ropes[0].inv_freq[i]),
+              std::bit_cast<std::uint32_t>(manifest.ropes[0].inv_freq[i]));
+}
+
+TEST(Manifest, WritesFloatsInTheirShortestForm) {
+  const std::string text = dump_json(to_json(sample_manifest())["ropes"]);
+  EXPECT_NE(text.find("[1.0,0.1,1e-06,0.0031622776]"), text.npos) << text;
+}
+
+TEST(Manifest, LeavesOutTheBeginOfTextIdWhenThereIsNone) {
+  Manifest manifest = sample_manifest();
+  manifest.bos_id.reset();
+  const auto read = manifest_from_json(to_json(manifest), "m");
+  ASSERT_TRUE(read.ok());
+  EXPECT_FALSE(read->bos_id.has_value());
+}
+
+TEST(Manifest, FindsTheWidestFunctionThatIsNotTooWide) {
+  const Manifest manifest = sample_manifest();
+  EXPECT_EQ(manifest.function_for(1)->name, "decode");
+  EXPECT_EQ(manifest.function_for(63)->name, "decode");
+  EXPECT_EQ(manifest.function_for(64)->name, "prefill");
+  EXPECT_EQ(manifest.function_for(1000)->name, "prefill");
+  EXPECT_EQ(manifest.function_for(0), nullptr);
+}
+
+TEST(Manifest, FindsRopesByName) {
+  const Manifest manifest = sample_manifest();
+  ASSERT_NE(manifest.rope("local"), nullptr);
+  EXPECT_EQ(manifest.rope("local")->inv_freq.size(), 1U);
+  EXPECT_EQ(manifest.rope("absent"), nullptr);
+}
+
+TEST(Manifest, NamesEveryPortRole) {
+  EXPECT_EQ(port_role_name(PortRole::kHidden), "hidden");
+  EXPECT_EQ(port_role_name(PortRole::kRopeCos), "rope_cos");
+  EXPECT_EQ(port_role_name(PortRole::kRopeSin), "rope_sin");
+  EXPECT_EQ(port_role_name(PortRole::kAttentionMask), "attention_mask");
+  EXPECT_EQ(port_role_name(PortRole::kCacheWriteMask), "cache_write_mask");
+}
+
+}  // namespace
+}  // namespace anemone::artifact

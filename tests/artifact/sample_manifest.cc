@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/artifact/sample_manifest.h"
+
+#include <string>
+
+namespace anemone::artifact::testing {
+
+Manifest sample_manifest() {
+  Manifest m;
+  m.producer = "anemone 0.1.0";
+  m.model_type = "qwen2";
+  m.name = "sample";
+  m.precision = "fp16";
+  m.quantization = "int8";
+  m.target = "ios18";
+  m.vocab_size = 1000;
+  m.hidden_size = 64;
+  m.layers = 5;
+  m.context = 256;
+  m.max_position = 32768;
+  m.eos_ids = {2, 7};
+  m.bos_id = 1;
+  m.generation = {{"do_sample", true}, {"temperature", 0.7}, {"top_k", 20}};
+  m.embedding = {"embedding.bin", DType::kFp16, 1000, 64};
+  m.ropes = {{"default", {1.0F, 0.1F, 1e-6F, 3.1622776e-3F}, 1.0F}, {"local", {1.0F}, 1.3465736F}};
+  m.functions = {{"decode", 1}, {"prefill", 64}};
+  const std::vector<Port> ports = {{"hidden", PortRole::kHidden, "", 0},
+                                   {"cos", PortRole::kRopeCos, "default", 0},
+                                   {"sin", PortRole::kRopeSin, "default", 0},
+                                   {"mask", PortRole::kAttentionMask, "", 0},
+                                   {"mask_128", PortRole::kAttentionMask, "", 128},
+                                   {"write", PortRole::kCacheWriteMask, "", 0}};
+  m.shards = {{"layers_00_02.mlpackage",
+               0,
+               3,
+               ports,
+               "hidden_out",
+               {{"k_0", "", DType::kFp16, {1, 2, 256, 16}}}},
+              {"layers_03_04.mlpackage",
+               3,
+               5,
+               ports,
+               "hidden_out",
+               {{"k_3", "k_3_out", DType::kFp32, {1, 2, 256, 16}}}}};
+  m.heads = {{"head_0.mlpackage", 0, 512, "hidden", "logits"},
+             {"head_1.mlpackage", 512, 1000, "hidden", "logits"}};
+  m.quality.verdict = "unverified";
+  m.files = {{"embedding.bin", 128000, std::string(64, 'a')},
+             {"head_0.mlpackage/Manifest.json", 12, std::string(64, '0')}};
+  return m;
+}
+
+}  // namespace anemone::artifact::testing

@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "artifact/manifest.h"
+
+namespace anemone::artifact::testing {
+
+// Two shards, two heads, full and sliding attention, states and fp32 caches: every field that the
+// format has is in use.
+Manifest sample_manifest();
+
+}  // namespace anemone::artifact::testing
