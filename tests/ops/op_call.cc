@@ -73,6 +73,10 @@ std::optional<TensorView> CaseContext::value(std::string_view parameter, std::si
   return it->second[i].tensor->view();
 }
 
+bool CaseContext::is_constant(std::string_view parameter, std::size_t i) const {
+  return is_const(parameter) || value(parameter, i).has_value();
+}
+
 std::optional<std::string_view> CaseContext::text(std::string_view parameter) const {
   const auto it = inputs_.find(parameter);
   if (it == inputs_.end() || it->second.empty() || !it->second[0].text) return std::nullopt;

@@ -30,6 +30,7 @@ class CaseContext : public ir::InferContext {
   std::size_t count(std::string_view parameter) const override;
   const ir::Type& type(std::string_view parameter, std::size_t i) const override;
   std::optional<TensorView> value(std::string_view parameter, std::size_t i) const override;
+  bool is_constant(std::string_view parameter, std::size_t i) const override;
   std::optional<std::string_view> text(std::string_view parameter) const override;
   std::size_t output_count() const override { return case_.outputs.size(); }
   const ir::Type* declared_output(std::size_t i) const override { return &case_.outputs[i].type; }

@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernels/reference/elementwise/binary.h"
+#include "kernels/reference/elementwise/elementwise.h"
+
+namespace anemone::kernels::reference {
+
+Status greater_equal_kernel(const KernelCall& call) {
+  return compare(call, [](auto a, auto b) { return a >= b; });
+}
+
+}  // namespace anemone::kernels::reference
