@@ -107,11 +107,14 @@ Result<std::vector<std::int64_t>> HfConfig::token_ids(std::string_view key) cons
 
 Result<RopeSettings> HfConfig::rope(double default_theta) const {
   RopeSettings rope;
-  const Json* modern = json_member(json_, "rope_parameters");
-  const Json* older = json_member(json_, "rope_scaling");
-  const Json* dictionary = modern != nullptr ? modern : older;
-  const std::string where =
-      subject_ + ": " + (modern != nullptr ? "rope_parameters" : "rope_scaling");
+  // transformers takes rope_scaling when it says anything, rope_parameters otherwise.
+  const auto filled = [this](std::string_view key) {
+    const Json* member = json_member(json_, key);
+    return member != nullptr && !(member->is_object() && member->empty()) ? member : nullptr;
+  };
+  const Json* older = filled("rope_scaling");
+  const Json* dictionary = older != nullptr ? older : filled("rope_parameters");
+  const std::string where = subject_ + (older != nullptr ? ": rope_scaling" : ": rope_parameters");
   if (dictionary != nullptr) {
     if (!dictionary->is_object())
       return parse_error("[{}] expected an object, got {}", where, dictionary->type_name());
@@ -122,6 +125,9 @@ Result<RopeSettings> HfConfig::rope(double default_theta) const {
     }
     rope.type = type.value_or("default");
   }
+  if (has("original_max_position_embeddings"))
+    rope.parameters["original_max_position_embeddings"] =
+        *json_member(json_, "original_max_position_embeddings");
   ANEMONE_ASSIGN_OR_RETURN(auto theta, json_number(rope.parameters, "rope_theta", where));
   if (!theta) {
     ANEMONE_ASSIGN_OR_RETURN(theta, json_number(json_, "rope_theta", subject_));

@@ -38,7 +38,14 @@ class HfConfig {
   const std::string& model_type() const { return model_type_; }
   const std::string& subject() const { return subject_; }
   const Json& json() const { return json_; }
+  // Present and not null.
   bool has(std::string_view key) const { return json_member(json_, key) != nullptr; }
+  // Present as null, which some classes tell from absent: "num_key_value_heads": null means one per
+  // head.
+  bool is_null(std::string_view key) const {
+    const auto it = json_.find(std::string(key));
+    return it != json_.end() && it->is_null();
+  }
 
   // Sizes and counts: at least 1, at most 2^31 - 1; kParseError naming the key otherwise. Without a
   // fallback an absent key is an error.

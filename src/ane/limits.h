@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is known about the chip, as data. Each number has its source; docs/guide tells the stories.
+#pragma once
+
+#include <cstdint>
+
+namespace anemone::ane {
+
+// Weights of one package. Apple publishes no number; the ane-book found every dense INT8 shard up
+// to 223 MB resident and calls 250 MB the ceiling (larger ones were sometimes fine, sometimes moved
+// to the CPU without a word).
+inline constexpr std::uint64_t kShardBytes = 250'000'000;
+
+// Largest dimension of a tensor the chip takes: a vocabulary head of more columns is split.
+inline constexpr std::int64_t kMaxChannels = 65'536;
+
+// Head ranges are multiples of this, so that the last axis of a logits tensor is 64-byte aligned in
+// fp16.
+inline constexpr std::int64_t kChannelMultiple = 32;
+
+}  // namespace anemone::ane

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// The driver: a checkpoint and options in, an artifact folder out.
+#pragma once
+
+#include <anemone/status.h>
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "artifact/manifest.h"
+#include "compiler/options.h"
+
+namespace anemone::compiler {
+
+struct PackageReport {
+  std::string name;
+  std::string content;  // "layers 0-11", "vocabulary 0-50015"
+  std::uint64_t bytes = 0;
+};
+
+struct CompileReport {
+  artifact::Manifest manifest;
+  std::vector<PackageReport> packages;
+  std::uint64_t source_bytes = 0;  // of the tensors that were used
+  std::uint64_t total_bytes = 0;   // of the artifact
+  double seconds = 0;
+  std::vector<std::string> notes;  // what was clamped or chosen, one line each
+};
+
+// Called from any thread, one call at a time: bytes written so far, bytes in all, what is being
+// written.
+using CompileProgress =
+    std::function<void(std::uint64_t done, std::uint64_t total, const std::string& what)>;
+
+// Compiles the checkpoint folder `model` into `output`. The artifact appears as a whole or not at
+// all: it is written beside `output` and renamed. An existing artifact there is replaced; any other
+// non-empty folder is refused. Memory is bounded by a few tensors. Same input and options give the
+// same bytes.
+Result<CompileReport> compile(const std::string& model, const std::string& output,
+                              const CompileOptions& options,
+                              const CompileProgress& progress = nullptr);
+
+}  // namespace anemone::compiler

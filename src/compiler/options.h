@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "quant/scheme.h"
+#include "tensor/dtype.h"
+
+namespace anemone::compiler {
+
+// What the user may choose. The defaults are what `anemone compile MODEL -o DIR` does.
+struct CompileOptions {
+  DType precision = DType::kFp16;  // fp16, or fp32 (caches become inputs and outputs)
+  quant::Scheme scheme = quant::Scheme::kInt8;
+  bool quantize_head = true;
+  // S: tokens that fit into the caches; 0 takes kDefaultContext. Clamped to the model's maximum.
+  std::int64_t context = 0;
+  // T of the prefill function. Clamped to the context; at 1 there is only `decode`.
+  std::int64_t prefill = 64;
+  std::string shards = "auto";  // see ane::plan_layer_shards
+  int threads = 0;              // 0: default_thread_count()
+};
+inline constexpr std::int64_t kDefaultContext = 2048;
+
+}  // namespace anemone::compiler

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "compiler/plan.h"
+
+#include <algorithm>
+
+#include "base/error.h"
+
+namespace anemone::compiler {
+namespace {
+
+using models::DecoderConfig;
+
+// Stored bytes of one layer: its projections by the scheme, norms and biases are noise.
+std::uint64_t layer_bytes(const DecoderConfig& config, const CompileOptions& options) {
+  const std::int64_t q = config.num_heads * config.head_dim;
+  const std::int64_t kv = config.num_kv_heads * config.head_dim;
+  const auto stored = [&](std::int64_t rows, std::int64_t columns) {
+    return quant::stored_bytes(options.scheme, rows, columns, options.precision);
+  };
+  return stored(q + 2 * kv, config.hidden_size) + stored(config.hidden_size, q) +
+         stored(2 * config.intermediate_size, config.hidden_size) +
+         stored(config.hidden_size, config.intermediate_size);
+}
+
+void clamp_sizes(const DecoderConfig& config, Plan& plan) {
+  CompileOptions& options = plan.options;
+  if (options.context == 0) {
+    options.context = std::min(kDefaultContext, config.max_position);
+  } else if (options.context > config.max_position) {
+    plan.notes.push_back(fmt::format("context {} is more than the model's {}: clamped",
+                                     options.context, config.max_position));
+    options.context = config.max_position;
+  }
+  if (options.prefill > options.context) {
+    plan.notes.push_back(fmt::format("prefill {} is more than the context {}: clamped",
+                                     options.prefill, options.context));
+    options.prefill = options.context;
+  }
+  plan.functions.push_back({"decode", 1});
+  if (options.prefill > 1) plan.functions.push_back({"prefill", options.prefill});
+}
+
+// The dimensions of every graph tensor must stay countable, whatever config.json says.
+Status check_sizes(const DecoderConfig& config, const std::string& subject) {
+  constexpr std::int64_t kMaxElements = std::int64_t{1} << 40;
+  const std::int64_t widest =
+      std::max({config.vocab_size, config.intermediate_size * 2,
+                (config.num_heads + 2 * config.num_kv_heads) * config.head_dim});
+  if (config.num_heads > (1 << 20) || config.head_dim > (1 << 20) ||
+      config.hidden_size > kMaxElements / widest)
+    return parse_error(
+        "[{}] the sizes are too large: hidden_size {}, {} heads of {}, vocab_size {}", subject,
+        config.hidden_size, config.num_heads, config.head_dim, config.vocab_size);
+  return {};
+}
+
+}  // namespace
+
+Result<Plan> make_plan(const checkpoint::Checkpoint& checkpoint, const CompileOptions& options) {
+  Plan plan;
+  plan.options = options;
+  const checkpoint::HfConfig& json = checkpoint.config;
+  auto architecture = models::find_architecture(json.model_type());
+  if (!architecture.ok()) return architecture.status().with(json.subject());
+  plan.architecture = *architecture;
+  if (json.has("quantization_config"))
+    return unsupported("[{}] expected plain float weights, got a quantization_config",
+                       json.subject());
+  ANEMONE_ASSIGN_OR_RETURN(plan.config, plan.architecture->read_config(json));
+  const DecoderConfig& config = plan.config;
+  ANEMONE_RETURN_IF_ERROR(check_sizes(config, json.subject()));
+  clamp_sizes(config, plan);
+
+  plan.embedding_tensor = "model.embed_tokens.weight";
+  // transformers ties only what the file does not hold twice.
+  plan.head_tensor = "lm_head.weight";
+  if (checkpoint.weights->find(plan.head_tensor) == nullptr) {
+    if (!config.tie_word_embeddings)
+      return not_found(
+          "[{}] expected a tensor lm_head.weight (tie_word_embeddings is false), got none",
+          checkpoint.weights->origin());
+    plan.head_tensor = plan.embedding_tensor;
+  }
+
+  const std::uint64_t per_layer = layer_bytes(config, options);
+  ANEMONE_ASSIGN_OR_RETURN(
+      plan.layer_shards,
+      ane::plan_layer_shards(options.shards,
+                             std::vector<std::uint64_t>(config.layers.size(), per_layer)));
+  const quant::Scheme head_scheme = options.quantize_head ? options.scheme : quant::Scheme::kNone;
+  const std::uint64_t head_row =
+      quant::stored_bytes(head_scheme, 1, config.hidden_size, options.precision, 0);
+  plan.head_shards = ane::plan_head_shards(config.vocab_size, head_row);
+  plan.weight_bytes =
+      per_layer * config.layers.size() + head_row * static_cast<std::uint64_t>(config.vocab_size);
+  plan.embedding_bytes = dtype_bytes(
+      options.precision, static_cast<std::uint64_t>(config.vocab_size * config.hidden_size));
+  return plan;
+}
+
+}  // namespace anemone::compiler

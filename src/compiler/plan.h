@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <anemone/status.h>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "ane/shard_plan.h"
+#include "artifact/manifest.h"
+#include "checkpoint/checkpoint.h"
+#include "compiler/options.h"
+#include "models/architecture.h"
+
+namespace anemone::compiler {
+
+// Everything that is decided before a weight is read.
+struct Plan {
+  const models::Architecture* architecture = nullptr;
+  models::DecoderConfig config;
+  CompileOptions options;  // context and prefill clamped
+  std::vector<artifact::Function> functions;
+  std::vector<ane::Range> layer_shards;
+  std::vector<ane::Range> head_shards;
+  std::string embedding_tensor;
+  std::string head_tensor;
+  std::uint64_t weight_bytes = 0;     // all packages
+  std::uint64_t embedding_bytes = 0;  // embedding.bin
+  std::vector<std::string> notes;
+
+  std::uint64_t total_bytes() const { return weight_bytes + embedding_bytes; }
+};
+
+Result<Plan> make_plan(const checkpoint::Checkpoint& checkpoint, const CompileOptions& options);
+
+}  // namespace anemone::compiler

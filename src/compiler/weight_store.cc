@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "compiler/weight_store.h"
+
+#include "base/error.h"
+#include "quant/float_weight.h"
+
+namespace anemone::compiler {
+namespace {
+
+using checkpoint::WeightRef;
+
+// Rows of several checkpoint matrices, one after the other.
+class StackedRows : public quant::MatrixSource {
+ public:
+  struct Part {
+    const WeightRef* weight;
+    std::int64_t row_begin;
+    std::int64_t rows;
+  };
+  StackedRows(std::shared_ptr<const checkpoint::WeightSource> source, std::vector<Part> parts,
+              std::int64_t columns)
+      : source_(std::move(source)), parts_(std::move(parts)), columns_(columns) {
+    for (const Part& part : parts_) rows_ += part.rows;
+  }
+
+  std::int64_t rows() const override { return rows_; }
+  std::int64_t columns() const override { return columns_; }
+  std::string_view name() const override { return parts_.front().weight->name; }
+  void read_row(std::int64_t row, std::span<float> out) const override {
+    for (const Part& part : parts_) {
+      if (row < part.rows) return read_floats(*part.weight, (part.row_begin + row) * columns_, out);
+      row -= part.rows;
+    }
+  }
+  void release() const override {
+    for (const Part& part : parts_) part.weight->release();
+  }
+
+ private:
+  std::shared_ptr<const checkpoint::WeightSource> source_;  // keeps the mapping
+  std::vector<Part> parts_;
+  std::int64_t columns_;
+  std::int64_t rows_ = 0;
+};
+
+}  // namespace
+
+Result<const WeightRef*> WeightStore::require(const std::string& tensor, const Shape& shape) const {
+  const WeightRef* weight = source_->find(tensor);
+  if (weight == nullptr)
+    return not_found("[{}] expected a tensor {} of shape {}, got none", source_->origin(), tensor,
+                     to_string(shape));
+  if (weight->shape != shape)
+    return corrupt("[{}] expected tensor {} to have the shape {}, got {}", source_->origin(),
+                   tensor, to_string(shape), to_string(weight->shape));
+  if (!is_float(weight->dtype))
+    return unsupported("[{}] expected tensor {} to hold floats, got {}", source_->origin(), tensor,
+                       dtype_name(weight->dtype));
+  return weight;
+}
+
+Result<quant::StoredWeight> WeightStore::store(const models::Projection& projection) const {
+  std::vector<StackedRows::Part> parts;
+  for (const auto& part : projection.parts) {
+    // A part may be a range of a larger matrix (a vocabulary range of the head): its rows are
+    // checked here.
+    const WeightRef* found = source_->find(part.tensor);
+    const bool covers = found != nullptr && found->shape.size() == 2 &&
+                        found->shape[0] >= part.row_begin + part.rows;
+    const bool whole = projection.role != models::WeightRole::kHead;
+    const std::int64_t rows = covers && !whole ? found->shape[0] : part.row_begin + part.rows;
+    ANEMONE_ASSIGN_OR_RETURN(const WeightRef* weight,
+                             require(part.tensor, {rows, projection.inputs}));
+    parts.push_back({weight, part.row_begin, part.rows});
+  }
+  return quant::store_weight(
+      recipe_.scheme_for(projection.role),
+      std::make_shared<StackedRows>(source_, std::move(parts), projection.inputs),
+      recipe_.float_type);
+}
+
+ir::Value* WeightStore::projection(ir::Builder& builder, const models::Projection& projection) {
+  if (!builder.status().ok()) return nullptr;
+  auto it = projections_.find(projection.name);
+  if (it == projections_.end()) {
+    auto stored = store(projection);
+    if (!stored.ok()) {
+      builder.fail(stored.status());
+      return nullptr;
+    }
+    it = projections_.emplace(projection.name, std::move(stored).value()).first;
+  }
+  return quant::emit(builder, it->second, projection.name + "_weight");
+}
+
+Result<ir::Literal> WeightStore::gather(const std::vector<Vector>& parts,
+                                        const Shape& shape) const {
+  std::vector<float> values;
+  for (const Vector& part : parts) {
+    ANEMONE_ASSIGN_OR_RETURN(const WeightRef* weight, require(part.tensor, {part.size}));
+    const std::size_t begin = values.size();
+    values.resize(begin + static_cast<std::size_t>(part.size));
+    read_floats(*weight, 0, std::span(values).subspan(begin));
+    const StackedRows row(source_, {{weight, 0, 1}}, part.size);
+    ANEMONE_RETURN_IF_ERROR(
+        quant::check_row(row, 0, std::span(values).subspan(begin), recipe_.float_type));
+  }
+  Tensor tensor(recipe_.float_type, shape);
+  store_floats(values, tensor.mutable_view());
+  return ir::Literal::of(std::move(tensor));
+}
+
+ir::Value* WeightStore::vector(ir::Builder& builder, const std::vector<Vector>& parts, Shape shape,
+                               const std::string& name) {
+  if (!builder.status().ok()) return nullptr;
+  auto it = vectors_.find(name);
+  if (it == vectors_.end()) {
+    auto literal = gather(parts, shape);
+    if (!literal.ok()) {
+      builder.fail(literal.status());
+      return nullptr;
+    }
+    it = vectors_.emplace(name, std::move(literal).value()).first;
+  }
+  return builder.constant(it->second, name);
+}
+
+}  // namespace anemone::compiler

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "models/architecture.h"
+
+#include <array>
+#include <string>
+
+#include "base/error.h"
+
+namespace anemone::models {
+
+extern const Architecture kLlama;
+extern const Architecture kMistral;
+extern const Architecture kQwen2;
+extern const Architecture kQwen3;
+extern const Architecture kSmolLm3;
+
+namespace {
+constexpr std::array<const Architecture*, 5> kArchitectures = {&kLlama, &kMistral, &kQwen2, &kQwen3,
+                                                               &kSmolLm3};
+}  // namespace
+
+Result<const Architecture*> find_architecture(std::string_view model_type) {
+  std::string known;
+  for (const Architecture* architecture : kArchitectures) {
+    if (architecture->model_type == model_type) return architecture;
+    known.append(known.empty() ? "" : ", ").append(architecture->model_type);
+  }
+  return unsupported("[model_type] expected one of {}, got \"{}\"", known, model_type);
+}
+
+std::vector<std::string_view> architecture_names() {
+  std::vector<std::string_view> names;
+  for (const Architecture* architecture : kArchitectures) names.push_back(architecture->model_type);
+  return names;
+}
+
+}  // namespace anemone::models

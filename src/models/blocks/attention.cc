@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <cmath>
+#include <fmt/format.h>
+
+#include "models/blocks/blocks.h"
+
+namespace anemone::models {
+
+using ir::Literal;
+using ir::Value;
+
+namespace {
+
+// [1, heads * head_dim, T, 1] -> [1, heads, T, head_dim]
+Value* to_heads(LayerGraph& graph, Value* x, std::int64_t heads, const std::string& name) {
+  const DecoderConfig& config = graph.config();
+  Value* split =
+      graph.reshape(x, {1, heads, config.head_dim, graph.options().tokens}, name + "_split");
+  return graph.transpose(split, {0, 1, 3, 2}, name + "_heads");
+}
+
+}  // namespace
+
+Value* attention(LayerGraph& graph, std::int64_t layer, const std::string& prefix, Value* x) {
+  const DecoderConfig& config = graph.config();
+  const LayerConfig& kind = config.layers[static_cast<std::size_t>(layer)];
+  const std::int64_t tokens = graph.options().tokens;
+  const std::int64_t context = graph.options().context;
+  const std::int64_t q_width = config.num_heads * config.head_dim;
+  const std::int64_t kv_width = config.num_kv_heads * config.head_dim;
+  const std::int64_t group = config.num_heads / config.num_kv_heads;
+  const std::string name = fmt::format("layer_{}_attention", layer);
+  ir::Builder& b = graph.builder();
+
+  Value* qkv_bias = nullptr;
+  if (config.qkv_bias)
+    qkv_bias = graph.weights().vector(b,
+                                      {{prefix + "q_proj.bias", q_width},
+                                       {prefix + "k_proj.bias", kv_width},
+                                       {prefix + "v_proj.bias", kv_width}},
+                                      {q_width + 2 * kv_width}, name + "_qkv_bias");
+  Value* qkv = graph.project(x,
+                             {.name = name + "_qkv",
+                              .role = WeightRole::kAttentionQkv,
+                              .parts = {{prefix + "q_proj.weight", 0, q_width},
+                                        {prefix + "k_proj.weight", 0, kv_width},
+                                        {prefix + "v_proj.weight", 0, kv_width}},
+                              .inputs = config.hidden_size},
+                             qkv_bias);
+  const auto parts = graph.split(qkv, {q_width, kv_width, kv_width}, 1, name + "_parts");
+  Value* q = to_heads(graph, parts[0], config.num_heads, name + "_q");
+  Value* k = to_heads(graph, parts[1], config.num_kv_heads, name + "_k");
+  Value* v = to_heads(graph, parts[2], config.num_kv_heads, name + "_v");
+  if (config.qk_norm) {
+    q = rms_norm(graph, q, -1, prefix + "q_norm.weight", name + "_q_norm");
+    k = rms_norm(graph, k, -1, prefix + "k_norm.weight", name + "_k_norm");
+  }
+  if (kind.has_rope) {
+    q = apply_rope(graph, q, name + "_q_rope");
+    k = apply_rope(graph, k, name + "_k_rope");
+  }
+  // Scaling the queries instead of the scores keeps the products small in fp16.
+  q = graph.scale(q, 1.0 / std::sqrt(static_cast<double>(config.head_dim)), name + "_q_scaled");
+
+  Value* keys = graph.update_cache(fmt::format("k_cache_{}", layer), k);
+  Value* values = graph.update_cache(fmt::format("v_cache_{}", layer), v);
+
+  // One matrix product per key/value head: its group of query heads are rows of the same operand.
+  Value* grouped = graph.reshape(q, {1, config.num_kv_heads, group * tokens, config.head_dim},
+                                 name + "_q_grouped");
+  Value* scores = b.op("matmul",
+                       {{"x", grouped},
+                        {"y", keys},
+                        {"transpose_x", Literal::boolean(false)},
+                        {"transpose_y", Literal::boolean(true)}},
+                       name + "_scores");
+  scores = graph.reshape(scores, {1, config.num_heads, tokens, context}, name + "_scores_by_head");
+  scores = graph.add(scores, graph.attention_mask(kind.window), name + "_masked");
+  Value* weights =
+      b.op("softmax", {{"x", scores}, {"axis", Literal::int32(-1)}}, name + "_softmax");
+  weights = graph.reshape(weights, {1, config.num_kv_heads, group * tokens, context},
+                          name + "_weights_grouped");
+  Value* mixed = b.op("matmul", {{"x", weights}, {"y", values}}, name + "_mixed");
+  mixed =
+      graph.reshape(mixed, {1, config.num_heads, tokens, config.head_dim}, name + "_mixed_by_head");
+  // Channels are [head, dim] for each token: tokens last, then flatten.
+  mixed = graph.transpose(mixed, {0, 1, 3, 2}, name + "_mixed_channels");
+  mixed = graph.reshape(mixed, graph.hidden_shape(q_width), name + "_mixed_hidden");
+
+  Value* output_bias = nullptr;
+  if (config.output_bias)
+    output_bias = graph.weights().vector(b, {{prefix + "o_proj.bias", config.hidden_size}},
+                                         {config.hidden_size}, name + "_output_bias");
+  return graph.project(mixed,
+                       {.name = name + "_output",
+                        .role = WeightRole::kAttentionOutput,
+                        .parts = {{prefix + "o_proj.weight", 0, config.hidden_size}},
+                        .inputs = q_width},
+                       output_bias);
+}
+
+}  // namespace anemone::models

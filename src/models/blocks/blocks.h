@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// The blocks that architectures share. Each is one file here; a second copy of one in an
+// architecture file is a mistake. `prefix` names tensors of the checkpoint: "model.layers.3.".
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "models/layer_graph.h"
+
+namespace anemone::models {
+
+// x * rsqrt(mean(x^2) + eps) * weight along `axis`. The input is first divided by its largest
+// magnitude, and eps by its square, which gives exactly the same number but keeps every
+// intermediate between 1/n and 1: neither large activations overflow fp16 nor small ones vanish.
+// `weight` names a vector of the length of the axis.
+ir::Value* rms_norm(LayerGraph& graph, ir::Value* x, std::int32_t axis, const std::string& weight,
+                    const std::string& name);
+
+// Rotate-half (NEOX) rotary embedding of x [1, heads, T, head_dim] with the graph's cos and sin:
+// pairs (j, j + head_dim / 2).
+ir::Value* apply_rope(LayerGraph& graph, ir::Value* x, const std::string& name);
+
+// Grouped-query attention over the cache: fused q/k/v projection, optional per-head norms, rotary
+// embedding where the layer has it, masked softmax, output projection. Hidden state in and out.
+ir::Value* attention(LayerGraph& graph, std::int64_t layer, const std::string& prefix,
+                     ir::Value* x);
+
+// down(activation(gate(x)) * up(x)) with gate and up in one projection.
+ir::Value* gated_mlp(LayerGraph& graph, std::int64_t layer, const std::string& prefix,
+                     ir::Value* x);
+
+// The layer of the Llama family: x += attention(norm(x)); x += mlp(norm(x)).
+ir::Value* pre_norm_layer(LayerGraph& graph, std::int64_t layer, ir::Value* hidden);
+
+}  // namespace anemone::models

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "models/blocks/config_keys.h"
+
+#include "base/error.h"
+#include "models/blocks/rope_frequencies.h"
+
+namespace anemone::models {
+namespace {
+
+using checkpoint::HfConfig;
+
+constexpr std::int64_t kMaxLayers = 4096;
+
+Result<Activation> read_activation(const HfConfig& config) {
+  ANEMONE_ASSIGN_OR_RETURN(const std::string name, config.text("hidden_act", "silu"));
+  if (name == "silu" || name == "swish") return Activation::kSilu;
+  if (name == "gelu") return Activation::kGelu;
+  if (name == "gelu_pytorch_tanh" || name == "gelu_new") return Activation::kGeluTanh;
+  if (name == "relu") return Activation::kRelu;
+  return unsupported(
+      "[{}] expected hidden_act to be silu, gelu, gelu_pytorch_tanh or relu, got \"{}\"",
+      config.subject(), name);
+}
+
+// A size that may be absent (class default) or null (`if_null`).
+Result<std::int64_t> nullable_size(const HfConfig& config, std::string_view key,
+                                   std::optional<std::int64_t> class_default,
+                                   std::int64_t if_null) {
+  if (config.is_null(key)) return if_null;
+  return config.size(key, class_default.value_or(if_null));
+}
+
+}  // namespace
+
+Result<DecoderConfig> read_common_config(const HfConfig& config, const ClassDefaults& defaults) {
+  DecoderConfig out;
+  ANEMONE_ASSIGN_OR_RETURN(out.vocab_size, config.size("vocab_size", defaults.vocab_size));
+  ANEMONE_ASSIGN_OR_RETURN(out.hidden_size, config.size("hidden_size", defaults.hidden_size));
+  ANEMONE_ASSIGN_OR_RETURN(out.intermediate_size,
+                           config.size("intermediate_size", defaults.intermediate_size));
+  ANEMONE_ASSIGN_OR_RETURN(const std::int64_t layers,
+                           config.size("num_hidden_layers", defaults.num_layers));
+  if (layers > kMaxLayers)
+    return parse_error("[{}] expected at most {} layers, got {}", config.subject(), kMaxLayers,
+                       layers);
+  out.layers.resize(static_cast<std::size_t>(layers));
+  ANEMONE_ASSIGN_OR_RETURN(out.num_heads, config.size("num_attention_heads", defaults.num_heads));
+  ANEMONE_ASSIGN_OR_RETURN(out.num_kv_heads, nullable_size(config, "num_key_value_heads",
+                                                           defaults.num_kv_heads, out.num_heads));
+  ANEMONE_ASSIGN_OR_RETURN(out.head_dim, nullable_size(config, "head_dim", defaults.head_dim,
+                                                       out.hidden_size / out.num_heads));
+  ANEMONE_ASSIGN_OR_RETURN(out.max_position,
+                           config.size("max_position_embeddings", defaults.max_position));
+  ANEMONE_ASSIGN_OR_RETURN(out.rms_norm_eps, config.number("rms_norm_eps", 1e-6));
+  ANEMONE_ASSIGN_OR_RETURN(out.activation, read_activation(config));
+  ANEMONE_ASSIGN_OR_RETURN(out.tie_word_embeddings,
+                           config.boolean("tie_word_embeddings", defaults.tie_word_embeddings));
+
+  if (out.num_heads % out.num_kv_heads != 0)
+    return parse_error(
+        "[{}] expected num_attention_heads ({}) to be a multiple of num_key_value_heads ({})",
+        config.subject(), out.num_heads, out.num_kv_heads);
+  if (out.head_dim < 2 || out.head_dim % 2 != 0)
+    return parse_error("[{}] expected an even head_dim, got {}", config.subject(), out.head_dim);
+  if (!(out.rms_norm_eps >= 0))
+    return parse_error("[{}] expected rms_norm_eps of at least 0, got {}", config.subject(),
+                       out.rms_norm_eps);
+
+  ANEMONE_ASSIGN_OR_RETURN(const auto settings, config.rope(defaults.rope_theta));
+  ANEMONE_ASSIGN_OR_RETURN(out.rope, rope_frequencies(settings, out.head_dim, out.max_position));
+
+  ANEMONE_ASSIGN_OR_RETURN(out.eos_ids, config.token_ids("eos_token_id"));
+  if (out.eos_ids.empty() && defaults.eos_id && !config.is_null("eos_token_id"))
+    out.eos_ids.push_back(*defaults.eos_id);
+  ANEMONE_ASSIGN_OR_RETURN(out.bos_id, config.optional_integer("bos_token_id"));
+  if (!out.bos_id && !config.is_null("bos_token_id")) out.bos_id = defaults.bos_id;
+  return out;
+}
+
+Result<std::optional<std::vector<bool>>> read_sliding_layers(const HfConfig& config,
+                                                             std::int64_t num_layers) {
+  ANEMONE_ASSIGN_OR_RETURN(const auto types, config.texts("layer_types"));
+  if (!types) return std::optional<std::vector<bool>>();
+  if (static_cast<std::int64_t>(types->size()) != num_layers)
+    return parse_error("[{}] expected {} layer_types, got {}", config.subject(), num_layers,
+                       types->size());
+  std::vector<bool> sliding;
+  for (const std::string& type : *types) {
+    if (type != "full_attention" && type != "sliding_attention")
+      return unsupported(
+          "[{}] expected layer_types of full_attention and sliding_attention, got \"{}\"",
+          config.subject(), type);
+    sliding.push_back(type == "sliding_attention");
+  }
+  return std::optional(std::move(sliding));
+}
+
+Status read_qwen_windows(const HfConfig& config, DecoderConfig& decoder) {
+  ANEMONE_ASSIGN_OR_RETURN(const bool use, config.boolean("use_sliding_window", false));
+  if (!use || config.is_null("sliding_window")) return {};
+  ANEMONE_ASSIGN_OR_RETURN(const std::int64_t window, config.size("sliding_window", 4096));
+  ANEMONE_ASSIGN_OR_RETURN(const auto listed, read_sliding_layers(config, decoder.num_layers()));
+  ANEMONE_ASSIGN_OR_RETURN(const auto first, config.optional_integer("max_window_layers"));
+  for (std::int64_t i = 0; i < decoder.num_layers(); ++i) {
+    const auto index = static_cast<std::size_t>(i);
+    if (listed ? (*listed)[index] : i >= first.value_or(28)) decoder.layers[index].window = window;
+  }
+  return {};
+}
+
+}  // namespace anemone::models

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// Keys that all decoder classes of transformers share, read with each class's own defaults.
+#pragma once
+
+#include <anemone/status.h>
+
+#include <cstdint>
+#include <optional>
+
+#include "checkpoint/hf_config.h"
+#include "models/decoder_config.h"
+
+namespace anemone::models {
+
+// What a transformers config class assumes for keys that config.json leaves out.
+struct ClassDefaults {
+  std::int64_t vocab_size;
+  std::int64_t hidden_size;
+  std::int64_t intermediate_size;
+  std::int64_t num_layers;
+  std::int64_t num_heads;
+  std::optional<std::int64_t> num_kv_heads = {};  // nullopt: one per head
+  std::optional<std::int64_t> head_dim = {};      // nullopt: hidden_size / num_heads
+  std::int64_t max_position;
+  double rope_theta = 10000;
+  bool tie_word_embeddings = false;
+  std::optional<std::int64_t> bos_id = {};
+  std::optional<std::int64_t> eos_id = {};
+};
+
+// Sizes, norm epsilon, activation, rope, token ids. Layers are all alike: rope, no window. Checks
+// that the numbers fit together (heads divisible by kv heads, even head_dim).
+Result<DecoderConfig> read_common_config(const checkpoint::HfConfig& config,
+                                         const ClassDefaults& defaults);
+
+// The sliding window rule of the Qwen classes: `use_sliding_window` switches it on for the layers
+// that `layer_types` names, by default those from `max_window_layers` (class default 28) on.
+Status read_qwen_windows(const checkpoint::HfConfig& config, DecoderConfig& decoder);
+
+// `layer_types` checked against the number of layers; true where the entry is "sliding_attention".
+// nullopt when absent. kUnsupported for other kinds of layers.
+Result<std::optional<std::vector<bool>>> read_sliding_layers(const checkpoint::HfConfig& config,
+                                                             std::int64_t num_layers);
+
+}  // namespace anemone::models

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include "models/blocks/blocks.h"
+
+namespace anemone::models {
+
+using ir::Literal;
+using ir::Value;
+
+namespace {
+
+Value* activate(LayerGraph& graph, Value* x, const std::string& name) {
+  ir::Builder& b = graph.builder();
+  switch (graph.config().activation) {
+    case Activation::kSilu:
+      return b.op("silu", {{"x", x}}, name);
+    case Activation::kGelu:
+      return b.op("gelu", {{"x", x}, {"mode", Literal::text("EXACT")}}, name);
+    case Activation::kGeluTanh:
+      return b.op("gelu", {{"x", x}, {"mode", Literal::text("TANH_APPROXIMATION")}}, name);
+    case Activation::kRelu:
+      return b.op("relu", {{"x", x}}, name);
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+Value* gated_mlp(LayerGraph& graph, std::int64_t layer, const std::string& prefix, Value* x) {
+  const DecoderConfig& config = graph.config();
+  const std::int64_t width = config.intermediate_size;
+  const std::string name = fmt::format("layer_{}_mlp", layer);
+  Value* bias = nullptr;
+  if (config.mlp_bias)
+    bias = graph.weights().vector(
+        graph.builder(), {{prefix + "gate_proj.bias", width}, {prefix + "up_proj.bias", width}},
+        {2 * width}, name + "_gate_up_bias");
+  Value* gate_up = graph.project(
+      x,
+      {.name = name + "_gate_up",
+       .role = WeightRole::kMlpGateUp,
+       .parts = {{prefix + "gate_proj.weight", 0, width}, {prefix + "up_proj.weight", 0, width}},
+       .inputs = config.hidden_size},
+      bias);
+  const auto halves = graph.split(gate_up, {width, width}, 1, name + "_halves");
+  Value* product =
+      graph.mul(activate(graph, halves[0], name + "_activated"), halves[1], name + "_product");
+  Value* down_bias = nullptr;
+  if (config.mlp_bias)
+    down_bias =
+        graph.weights().vector(graph.builder(), {{prefix + "down_proj.bias", config.hidden_size}},
+                               {config.hidden_size}, name + "_down_bias");
+  return graph.project(product,
+                       {.name = name + "_down",
+                        .role = WeightRole::kMlpDown,
+                        .parts = {{prefix + "down_proj.weight", 0, config.hidden_size}},
+                        .inputs = width},
+                       down_bias);
+}
+
+}  // namespace anemone::models

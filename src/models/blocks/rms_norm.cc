@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <cmath>
+
+#include "models/blocks/blocks.h"
+
+namespace anemone::models {
+
+using ir::Literal;
+using ir::Value;
+
+namespace {
+// Below this the divisor stays fixed, so that eps / divisor^2 remains a finite fp16 number for
+// every eps in use (1e-5 / 2^-20 = 10.5).
+constexpr double kSmallestDivisor = 0x1p-10;
+}  // namespace
+
+Value* rms_norm(LayerGraph& graph, Value* x, std::int32_t axis, const std::string& weight,
+                const std::string& name) {
+  ir::Builder& b = graph.builder();
+  if (x == nullptr) return nullptr;
+  const auto reduce = [&](std::string_view op, Value* value, const std::string& suffix) {
+    return b.op(
+        op,
+        {{"x", value}, {"axes", Literal::int32s({axis})}, {"keep_dims", Literal::boolean(true)}},
+        name + suffix);
+  };
+  Value* largest = reduce("reduce_max", b.op("abs", {{"x", x}}, name + "_abs"), "_largest");
+  Value* divisor =
+      b.op("maximum", {{"x", largest}, {"y", graph.number(kSmallestDivisor)}}, name + "_divisor");
+  Value* inverse =
+      b.op("inverse", {{"x", divisor}, {"epsilon", graph.number(0)}}, name + "_inverse");
+  Value* scaled = graph.mul(x, inverse, name + "_scaled");
+  Value* mean = reduce("reduce_mean", b.op("square", {{"x", scaled}}, name + "_square"), "_mean");
+  Value* root_eps =
+      graph.scale(inverse, std::sqrt(graph.config().rms_norm_eps), name + "_root_eps");
+  Value* eps = b.op("square", {{"x", root_eps}}, name + "_eps");
+  Value* factor = b.op("rsqrt", {{"x", graph.add(mean, eps, name + "_mean_eps")}}, name + "_rsqrt");
+  Value* normed = graph.mul(scaled, factor, name + "_normed");
+
+  const std::size_t rank = x->type.shape.size();
+  const std::size_t index =
+      axis < 0 ? rank - static_cast<std::size_t>(-axis) : static_cast<std::size_t>(axis);
+  Shape shape(rank, 1);
+  shape[index] = x->type.shape[index];
+  Value* gamma = graph.weights().vector(b, {{weight, shape[index]}}, shape, name + "_weight");
+  return graph.mul(normed, gamma, name);
+}
+
+}  // namespace anemone::models

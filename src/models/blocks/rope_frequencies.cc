@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "models/blocks/rope_frequencies.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+#include <vector>
+
+#include "base/error.h"
+#include "base/json.h"
+
+namespace anemone::models {
+namespace {
+
+using checkpoint::RopeSettings;
+
+Result<double> positive(const RopeSettings& settings, std::string_view key) {
+  ANEMONE_ASSIGN_OR_RETURN(const auto value, settings.number(key));
+  if (!value)
+    return parse_error("[config.json] expected \"{}\" for rope type {}, got none", key,
+                       settings.type);
+  if (!(*value > 0))
+    return parse_error("[config.json] expected {} to be positive, got {}", key, *value);
+  return *value;
+}
+
+// 0 and null mean "not given", as in transformers' `x.get(key) or fallback`.
+Result<double> positive_or(const RopeSettings& settings, std::string_view key, double fallback) {
+  ANEMONE_ASSIGN_OR_RETURN(const auto value, settings.number(key));
+  if (!value || *value == 0) return fallback;
+  if (!(*value > 0))
+    return parse_error("[config.json] expected {} to be positive, got {}", key, *value);
+  return *value;
+}
+
+Status scale_llama3(const RopeSettings& settings, double original, std::vector<double>& inv) {
+  ANEMONE_ASSIGN_OR_RETURN(const double factor, positive(settings, "factor"));
+  ANEMONE_ASSIGN_OR_RETURN(const double low, positive(settings, "low_freq_factor"));
+  ANEMONE_ASSIGN_OR_RETURN(const double high, positive(settings, "high_freq_factor"));
+  for (double& frequency : inv) {
+    const double wavelength = 2 * std::numbers::pi / frequency;
+    if (wavelength > original / low) {
+      frequency /= factor;
+    } else if (wavelength >= original / high) {
+      const double smooth = (original / wavelength - low) / (high - low);
+      frequency = (1 - smooth) * frequency / factor + smooth * frequency;
+    }
+  }
+  return {};
+}
+
+// Returns the attention factor.
+Result<double> scale_yarn(const RopeSettings& settings, double original, std::int64_t dim,
+                          std::int64_t max_position, std::vector<double>& inv) {
+  ANEMONE_ASSIGN_OR_RETURN(
+      const double factor,
+      positive_or(settings, "factor", static_cast<double>(max_position) / original));
+  ANEMONE_ASSIGN_OR_RETURN(const double beta_fast, positive_or(settings, "beta_fast", 32));
+  ANEMONE_ASSIGN_OR_RETURN(const double beta_slow, positive_or(settings, "beta_slow", 1));
+  ANEMONE_ASSIGN_OR_RETURN(const auto truncate,
+                           json_bool(settings.parameters, "truncate", "config.json"));
+  const auto correction = [&](double rotations) {
+    return static_cast<double>(dim) * std::log(original / (rotations * 2 * std::numbers::pi)) /
+           (2 * std::log(settings.theta));
+  };
+  double low = correction(beta_fast);
+  double high = correction(beta_slow);
+  if (truncate.value_or(true)) {
+    low = std::floor(low);
+    high = std::ceil(high);
+  }
+  low = std::max(low, 0.0);
+  high = std::min(high, static_cast<double>(dim - 1));
+  if (low == high) high += 0.001;
+  for (std::size_t i = 0; i < inv.size(); ++i) {
+    const double ramp = std::clamp((static_cast<double>(i) - low) / (high - low), 0.0, 1.0);
+    inv[i] = inv[i] / factor * ramp + inv[i] * (1 - ramp);
+  }
+  ANEMONE_ASSIGN_OR_RETURN(const auto attention, settings.number("attention_factor"));
+  if (attention) return *attention;
+  ANEMONE_ASSIGN_OR_RETURN(const auto mscale, settings.number("mscale"));
+  ANEMONE_ASSIGN_OR_RETURN(const auto mscale_all, settings.number("mscale_all_dim"));
+  const auto magnitude = [&](double scale) {
+    return factor <= 1 ? 1.0 : 0.1 * scale * std::log(factor) + 1.0;
+  };
+  if (mscale.value_or(0) != 0 && mscale_all.value_or(0) != 0)
+    return magnitude(*mscale) / magnitude(*mscale_all);
+  return magnitude(1);
+}
+
+}  // namespace
+
+Result<artifact::Rope> rope_frequencies(const RopeSettings& settings, std::int64_t dim,
+                                        std::int64_t max_position) {
+  std::vector<double> inv(static_cast<std::size_t>(dim / 2));
+  for (std::size_t i = 0; i < inv.size(); ++i)
+    inv[i] = 1.0 / std::pow(settings.theta, static_cast<double>(2 * i) / static_cast<double>(dim));
+  double scale = 1;
+  // The partial factor has no effect on these classes' default form, and transformers cannot run it
+  // with a scaled one.
+  if (settings.type != "default" && settings.partial_rotary_factor != 1)
+    return unsupported("[config.json] partial_rotary_factor {} with rope type {}",
+                       settings.partial_rotary_factor, settings.type);
+  if (settings.type == "linear") {
+    ANEMONE_ASSIGN_OR_RETURN(const double factor, positive(settings, "factor"));
+    for (double& frequency : inv) frequency /= factor;
+  } else if (settings.type == "llama3" || settings.type == "yarn") {
+    ANEMONE_ASSIGN_OR_RETURN(const double original,
+                             positive_or(settings, "original_max_position_embeddings",
+                                         static_cast<double>(max_position)));
+    if (settings.type == "llama3") {
+      ANEMONE_RETURN_IF_ERROR(scale_llama3(settings, original, inv));
+    } else {
+      ANEMONE_ASSIGN_OR_RETURN(scale, scale_yarn(settings, original, dim, max_position, inv));
+    }
+  } else if (settings.type != "default" && settings.type != "dynamic") {
+    return unsupported(
+        "[config.json] expected a rope type of default, linear, dynamic, llama3 or yarn, got "
+        "\"{}\"",
+        settings.type);
+  }
+  artifact::Rope rope;
+  rope.name = "rope";
+  rope.scale = static_cast<float>(scale);
+  for (const double frequency : inv) rope.inv_freq.push_back(static_cast<float>(frequency));
+  return rope;
+}
+
+}  // namespace anemone::models

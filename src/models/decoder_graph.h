@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// Whole functions: a range of layers, and the head.
+#pragma once
+
+#include <anemone/status.h>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "artifact/manifest.h"
+#include "ir/program.h"
+#include "models/architecture.h"
+#include "models/layer_graph.h"
+#include "models/weights.h"
+
+namespace anemone::models {
+
+// The interface of a shard, the same for all of its functions (but for T).
+struct ShardInterface {
+  std::vector<artifact::Port> ports;
+  std::vector<artifact::Cache> caches;
+  std::string output;
+};
+
+// Adds a function that runs layers [layer_begin, layer_end).
+Result<ShardInterface> build_layers(ir::Program& program, const std::string& function,
+                                    const Architecture& architecture, const DecoderConfig& config,
+                                    std::int64_t layer_begin, std::int64_t layer_end,
+                                    WeightProvider& weights, const GraphOptions& options);
+
+// Adds a function that applies the final norm and the rows [vocab_begin, vocab_end) of
+// `head_tensor`. Input "hidden", output "logits".
+Status build_head(ir::Program& program, const std::string& function, const DecoderConfig& config,
+                  const std::string& head_tensor, std::int64_t vocab_begin, std::int64_t vocab_end,
+                  WeightProvider& weights, const GraphOptions& options);
+
+}  // namespace anemone::models

@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "models/layer_graph.h"
+
+#include <fmt/format.h>
+
+namespace anemone::models {
+
+using artifact::PortRole;
+using ir::Literal;
+using ir::Value;
+
+LayerGraph::LayerGraph(ir::Builder& builder, const DecoderConfig& config, WeightProvider& weights,
+                       const GraphOptions& options)
+    : builder_(builder), config_(config), weights_(weights), options_(options) {}
+
+Shape LayerGraph::hidden_shape(std::int64_t channels) const {
+  return options_.layout == HiddenLayout::kTokensInHeight ? Shape{1, channels, options_.tokens, 1}
+                                                          : Shape{1, channels, 1, options_.tokens};
+}
+
+Value* LayerGraph::port(artifact::Port port, Shape shape) {
+  Value*& value = inputs_[port.name];
+  if (value == nullptr) {
+    value = builder_.input(port.name, tensor_type(std::move(shape)));
+    ports_.push_back(std::move(port));
+  }
+  return value;
+}
+
+Value* LayerGraph::hidden_input() {
+  return port({.name = "hidden", .role = PortRole::kHidden}, hidden_shape(config_.hidden_size));
+}
+
+Value* LayerGraph::rope_cos() {
+  const auto half = static_cast<std::int64_t>(config_.rope.inv_freq.size());
+  return port({.name = "rope_cos", .role = PortRole::kRopeCos, .rope = config_.rope.name},
+              {1, 1, options_.tokens, half});
+}
+
+Value* LayerGraph::rope_sin() {
+  const auto half = static_cast<std::int64_t>(config_.rope.inv_freq.size());
+  return port({.name = "rope_sin", .role = PortRole::kRopeSin, .rope = config_.rope.name},
+              {1, 1, options_.tokens, half});
+}
+
+Value* LayerGraph::attention_mask(std::int64_t window) {
+  std::string name =
+      window == 0 ? "attention_mask" : fmt::format("attention_mask_window_{}", window);
+  return port({.name = std::move(name), .role = PortRole::kAttentionMask, .window = window},
+              {1, 1, options_.tokens, options_.context});
+}
+
+Value* LayerGraph::cache_write_mask() {
+  return port({.name = "cache_write_mask", .role = PortRole::kCacheWriteMask},
+              {1, 1, options_.context, options_.tokens});
+}
+
+Value* LayerGraph::cache_keep_mask() {
+  if (keep_mask_ == nullptr) {
+    Value* written = builder_.op("reduce_sum",
+                                 {{"x", cache_write_mask()},
+                                  {"axes", Literal::int32s({-1})},
+                                  {"keep_dims", Literal::boolean(true)}},
+                                 "cache_written");
+    keep_mask_ = builder_.op("sub", {{"x", number(1)}, {"y", written}}, "cache_keep");
+  }
+  return keep_mask_;
+}
+
+Value* LayerGraph::update_cache(const std::string& name, Value* tokens) {
+  artifact::Cache cache;
+  cache.name = name;
+  cache.dtype = options_.dtype;
+  cache.shape = {1, config_.num_kv_heads, options_.context, config_.head_dim};
+  Value* input =
+      builder_.input(name, options_.caches_are_states ? ir::Type::state(cache.dtype, cache.shape)
+                                                      : ir::Type::tensor(cache.dtype, cache.shape));
+  Value* before = options_.caches_are_states ? builder_.read_state(input, name + "_before") : input;
+  // A one-hot matrix places the tokens: no indexed write, which the chip does not have.
+  Value* placed =
+      builder_.op("matmul", {{"x", cache_write_mask()}, {"y", tokens}}, name + "_placed");
+  Value* kept = mul(before, cache_keep_mask(), name + "_kept");
+  Value* after = add(kept, placed, name + "_after");
+  if (options_.caches_are_states) {
+    builder_.write_state(input, after, name + "_write");
+  } else {
+    cache.output = name + "_out";
+    builder_.rename(after, cache.output);
+    cache_outputs_.push_back(after);
+  }
+  caches_.push_back(std::move(cache));
+  return after;
+}
+
+Value* LayerGraph::add(Value* a, Value* b, std::string_view name) {
+  return builder_.op("add", {{"x", a}, {"y", b}}, name);
+}
+
+Value* LayerGraph::mul(Value* a, Value* b, std::string_view name) {
+  return builder_.op("mul", {{"x", a}, {"y", b}}, name);
+}
+
+Value* LayerGraph::scale(Value* a, double factor, std::string_view name) {
+  return builder_.op("mul", {{"x", a}, {"y", number(factor)}}, name);
+}
+
+Value* LayerGraph::reshape(Value* a, const Shape& shape, std::string_view name) {
+  if (a != nullptr && a->type.shape == shape) return a;
+  const std::vector<std::int32_t> dims(shape.begin(), shape.end());
+  return builder_.op("reshape", {{"x", a}, {"shape", Literal::int32s(dims)}}, name);
+}
+
+Value* LayerGraph::transpose(Value* a, const std::vector<std::int32_t>& permutation,
+                             std::string_view name) {
+  return builder_.op("transpose", {{"x", a}, {"perm", Literal::int32s(permutation)}}, name);
+}
+
+std::vector<Value*> LayerGraph::split(Value* a, const std::vector<std::int64_t>& sizes,
+                                      std::int32_t axis, std::string_view name) {
+  const std::vector<std::int32_t> parts(sizes.begin(), sizes.end());
+  auto outputs = builder_.ops(
+      "split", {{"x", a}, {"split_sizes", Literal::int32s(parts)}, {"axis", Literal::int32(axis)}},
+      sizes.size(), name);
+  outputs.resize(sizes.size(),
+                 nullptr);  // callers index without asking; nullptr keeps the first error
+  return outputs;
+}
+
+Value* LayerGraph::project(Value* x, const Projection& projection, Value* bias) {
+  Value* weight = weights_.projection(builder_, projection);
+  std::vector<ir::Builder::Input> inputs = {{"x", x}, {"weight", weight}};
+  if (bias != nullptr) inputs.push_back({"bias", bias});
+  return builder_.op("conv", std::move(inputs), projection.name + "_conv");
+}
+
+}  // namespace anemone::models

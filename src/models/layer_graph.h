@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "artifact/manifest.h"
+#include "ir/builder.h"
+#include "models/decoder_config.h"
+#include "models/weights.h"
+
+namespace anemone::models {
+
+// How hidden states lie in memory. The one place that decides between Law 1 ([1, C, T, 1], every
+// token a row of height) and Apple's rule that the last axis should fill 64 bytes ([1, C, 1, T]).
+enum class HiddenLayout { kTokensInHeight, kTokensInWidth };
+
+struct GraphOptions {
+  DType dtype = DType::kFp16;  // of activations: fp16 or fp32
+  std::int64_t tokens = 1;     // T
+  std::int64_t context = 0;    // S
+  bool caches_are_states =
+      true;  // false: caches are inputs and outputs (fp32 has no states in Core ML)
+  HiddenLayout layout = HiddenLayout::kTokensInHeight;
+};
+
+// One function of a layer shard while it is built: the builder with the inputs that layers share,
+// and the small operations that blocks are made of. Single-thread; errors are kept in the builder.
+class LayerGraph {
+ public:
+  LayerGraph(ir::Builder& builder, const DecoderConfig& config, WeightProvider& weights,
+             const GraphOptions& options);
+
+  ir::Builder& builder() { return builder_; }
+  const DecoderConfig& config() const { return config_; }
+  const GraphOptions& options() const { return options_; }
+  WeightProvider& weights() { return weights_; }
+
+  Shape hidden_shape(std::int64_t channels) const;  // [1, channels, T, 1]
+  ir::Type tensor_type(Shape shape) const {
+    return ir::Type::tensor(options_.dtype, std::move(shape));
+  }
+
+  // Function inputs, declared when first asked for.
+  ir::Value* hidden_input();
+  ir::Value* rope_cos();  // [1, 1, T, rope_dim / 2]
+  ir::Value* rope_sin();
+  ir::Value* attention_mask(std::int64_t window);  // [1, 1, T, S]
+  ir::Value* cache_write_mask();                   // [1, 1, S, T]
+  ir::Value* cache_keep_mask();  // [1, 1, S, 1]: 1 where no token of this step is stored
+
+  // Stores `tokens` [1, kv_heads, T, head_dim] in the cache `name` ("k_cache_3") and returns the
+  // whole updated cache [1, kv_heads, S, head_dim].
+  ir::Value* update_cache(const std::string& name, ir::Value* tokens);
+
+  // Small operations. Names are prefixes for people who read the program.
+  ir::Value* add(ir::Value* a, ir::Value* b, std::string_view name);
+  ir::Value* mul(ir::Value* a, ir::Value* b, std::string_view name);
+  ir::Value* scale(ir::Value* a, double factor, std::string_view name);
+  ir::Value* reshape(ir::Value* a, const Shape& shape, std::string_view name);
+  ir::Value* transpose(ir::Value* a, const std::vector<std::int32_t>& permutation,
+                       std::string_view name);
+  std::vector<ir::Value*> split(ir::Value* a, const std::vector<std::int64_t>& sizes,
+                                std::int32_t axis, std::string_view name);
+  // 1x1 convolution; `bias` may be nullptr.
+  ir::Value* project(ir::Value* x, const Projection& projection, ir::Value* bias);
+  ir::Literal number(double value) const { return ir::Literal::number(value, options_.dtype); }
+
+  // What the host must know about the function.
+  const std::vector<artifact::Port>& ports() const { return ports_; }
+  const std::vector<artifact::Cache>& caches() const { return caches_; }
+  // Outputs of the function besides its result: caches that are not states.
+  const std::vector<ir::Value*>& cache_outputs() const { return cache_outputs_; }
+
+ private:
+  ir::Value* port(artifact::Port port, Shape shape);
+
+  ir::Builder& builder_;
+  const DecoderConfig& config_;
+  WeightProvider& weights_;
+  const GraphOptions options_;
+  std::map<std::string, ir::Value*> inputs_;
+  std::vector<artifact::Port> ports_;
+  std::vector<artifact::Cache> caches_;
+  std::vector<ir::Value*> cache_outputs_;
+  ir::Value* keep_mask_ = nullptr;
+};
+
+}  // namespace anemone::models

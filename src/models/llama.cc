@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// LlamaForCausalLM: Llama 2 and 3.x, SmolLM2, and many others under model_type "llama".
+#include "models/architecture.h"
+#include "models/blocks/blocks.h"
+#include "models/blocks/config_keys.h"
+
+namespace anemone::models {
+namespace {
+
+Result<DecoderConfig> read_config(const checkpoint::HfConfig& config) {
+  ANEMONE_ASSIGN_OR_RETURN(DecoderConfig decoder,
+                           read_common_config(config, {.vocab_size = 32000,
+                                                       .hidden_size = 4096,
+                                                       .intermediate_size = 11008,
+                                                       .num_layers = 32,
+                                                       .num_heads = 32,
+                                                       .max_position = 2048,
+                                                       .bos_id = 1,
+                                                       .eos_id = 2}));
+  ANEMONE_ASSIGN_OR_RETURN(const bool attention_bias, config.boolean("attention_bias", false));
+  ANEMONE_ASSIGN_OR_RETURN(decoder.mlp_bias, config.boolean("mlp_bias", false));
+  decoder.qkv_bias = decoder.output_bias = attention_bias;
+  return decoder;
+}
+
+}  // namespace
+
+extern const Architecture kLlama;
+const Architecture kLlama = {"llama", read_config, pre_norm_layer};
+
+}  // namespace anemone::models

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// How graph code asks for weights. It names tensors of the checkpoint and says what they are for;
+// the compiler decides how they are stored (quantization) and makes them constants of the function.
+// Asking for the same weight in a second function gives the same bytes in the package.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "ir/builder.h"
+#include "ir/program.h"
+
+namespace anemone::models {
+
+// What a matrix does: recipes choose the scheme by it.
+enum class WeightRole { kAttentionQkv, kAttentionOutput, kMlpGateUp, kMlpDown, kHead };
+
+// A projection [outputs, inputs, 1, 1]: the rows of several checkpoint matrices, one after the
+// other.
+struct Projection {
+  std::string name;  // of the constant in the program
+  WeightRole role = WeightRole::kAttentionQkv;
+  struct Part {
+    std::string tensor;  // [rows_total, inputs] in the checkpoint
+    std::int64_t row_begin = 0;
+    std::int64_t rows = 0;
+  };
+  std::vector<Part> parts;
+  std::int64_t inputs = 0;
+};
+
+class WeightProvider {
+ public:
+  virtual ~WeightProvider() = default;
+  // The weight as a value of the function's float type; nullptr after an error (kept in the
+  // builder): a missing tensor, a wrong shape, a dtype that is not a float.
+  virtual ir::Value* projection(ir::Builder& builder, const Projection& projection) = 0;
+  // Several vectors one after the other, reshaped: norm weights and biases.
+  struct Vector {
+    std::string tensor;
+    std::int64_t size = 0;
+  };
+  virtual ir::Value* vector(ir::Builder& builder, const std::vector<Vector>& parts, Shape shape,
+                            const std::string& name) = 0;
+};
+
+}  // namespace anemone::models

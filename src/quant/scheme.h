@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+// How a weight matrix is stored in a package. One scheme a file; this header is what the compiler
+// sees.
+#pragma once
+
+#include <anemone/status.h>
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "ir/builder.h"
+#include "ir/literal.h"
+#include "quant/matrix_source.h"
+#include "tensor/dtype.h"
+
+namespace anemone::quant {
+
+enum class Scheme {
+  kNone,         // the float type of the function
+  kInt8,         // symmetric, one scale a matrix
+  kInt8Channel,  // symmetric, one scale an output channel
+};
+
+std::string_view scheme_name(Scheme scheme);  // as on the command line: "int8-channel"
+std::optional<Scheme> parse_scheme(std::string_view name);
+std::vector<std::string_view> scheme_names();
+
+// A weight [rows, columns, 1, 1] ready to become an operation of a function: a `const`, or a
+// constexpr operation with its literals. The data is lazy: it is computed when the package is
+// written. Emitting the same StoredWeight in several functions shares the bytes.
+struct StoredWeight {
+  std::string op;  // "const" or "constexpr_..."
+  std::vector<std::pair<std::string, ir::Literal>> parameters;
+  std::uint64_t bytes = 0;  // in the package
+};
+
+// `float_type` is fp16 or fp32. Matrices of at most `threshold` elements stay floats.
+StoredWeight store_weight(Scheme scheme, std::shared_ptr<const MatrixSource> matrix,
+                          DType float_type, std::int64_t threshold = 2048);
+
+// The weight as a value of the function under construction.
+ir::Value* emit(ir::Builder& builder, const StoredWeight& weight, std::string_view name);
+
+// Bytes that a matrix will take in the package, without reading it; for plans.
+std::uint64_t stored_bytes(Scheme scheme, std::int64_t rows, std::int64_t columns, DType float_type,
+                           std::int64_t threshold = 2048);
+
+}  // namespace anemone::quant
