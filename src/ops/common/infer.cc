@@ -21,7 +21,7 @@ Status add_output(std::vector<ir::Type>& outputs, std::string_view label, DType 
 }
 
 std::int64_t known_count(const Shape& shape) {
-  return is_static(shape) ? element_count(shape) : kDynamic;
+  return is_static(shape) ? checked_element_count(shape).value_or(kDynamic) : kDynamic;
 }
 
 Status check_dtypes_before(const ir::InferContext& context, ir::Opset since,

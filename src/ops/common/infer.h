@@ -16,6 +16,8 @@ namespace anemone::ops {
 
 // No tensor of a model comes near; more elements mean a damaged file.
 inline constexpr std::int64_t kMaxElements = std::int64_t{1} << 40;
+// Core ML's own limit is 5; what is read is held to a wider one, so that a rank cannot cost memory.
+inline constexpr std::int64_t kMaxRank = 16;
 
 // Appends tensor<dtype, shape>; refuses a shape of more than kMaxElements elements (an unknown
 // dimension counts as one), so that sizes and strides of what the rules let through never overflow.

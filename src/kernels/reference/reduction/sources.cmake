@@ -1,0 +1,15 @@
+# SPDX-License-Identifier: Apache-2.0
+list(APPEND kernel_sources
+  reference/reduction/reduce.cc
+  reference/reduction/reduce_l1_norm.cc
+  reference/reduction/reduce_l2_norm.cc
+  reference/reduction/reduce_log_sum.cc
+  reference/reduction/reduce_log_sum_exp.cc
+  reference/reduction/reduce_max.cc
+  reference/reduction/reduce_mean.cc
+  reference/reduction/reduce_min.cc
+  reference/reduction/reduce_prod.cc
+  reference/reduction/reduce_sum.cc
+  reference/reduction/reduce_sum_square.cc
+  reference/reduction/reduction.cc
+)

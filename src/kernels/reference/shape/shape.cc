@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernels/reference/shape/shape.h"
+
+#include "kernels/reference/categories.h"
+
+namespace anemone::kernels::reference {
+
+void add_shape(std::vector<KernelEntry>& kernels) {
+  static constexpr KernelEntry kEntries[] = {
+      {"concat", concat_kernel},
+      {"expand_dims", expand_dims_kernel},
+      {"reshape", reshape_kernel},
+      {"reshape_like", reshape_like_kernel},
+      {"slice_by_index", slice_by_index_kernel},
+      {"slice_by_size", slice_by_size_kernel},
+      {"slice_update", slice_update_kernel},
+      {"split", split_kernel},
+      {"squeeze", squeeze_kernel},
+      {"stack", stack_kernel},
+      {"transpose", transpose_kernel},
+  };
+  kernels.insert(kernels.end(), std::begin(kEntries), std::end(kEntries));
+}
+
+}  // namespace anemone::kernels::reference

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+// The reference kernels of the shape operations, one file each.
+#pragma once
+
+#include "kernels/kernel.h"
+
+namespace anemone::kernels::reference {
+
+Status concat_kernel(const KernelCall& call);
+Status expand_dims_kernel(const KernelCall& call);
+Status reshape_kernel(const KernelCall& call);
+Status reshape_like_kernel(const KernelCall& call);
+Status slice_by_index_kernel(const KernelCall& call);
+Status slice_by_size_kernel(const KernelCall& call);
+Status slice_update_kernel(const KernelCall& call);
+Status split_kernel(const KernelCall& call);
+Status squeeze_kernel(const KernelCall& call);
+Status stack_kernel(const KernelCall& call);
+Status transpose_kernel(const KernelCall& call);
+
+}  // namespace anemone::kernels::reference

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/reduction/families.h"
+
+#include <string>
+
+#include "ops/common/dtypes.h"
+#include "ops/common/infer.h"
+
+namespace anemone::ops {
+namespace {
+
+using ir::InferContext;
+using ir::Type;
+using Presence = ir::Parameter::Presence;
+
+std::string label(std::string_view name, int number) {
+  return fmt::format("{}_c{}", name, number);
+}
+
+Shape reduced_shape(const Shape& x, const std::vector<bool>& is_reduced, bool keep_dims) {
+  Shape shape;
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    if (!is_reduced[i])
+      shape.push_back(x[i]);
+    else if (keep_dims)
+      shape.push_back(1);
+  }
+  return shape;
+}
+
+ir::Parameter keep_dims_parameter() {
+  return {.name = "keep_dims",
+          .dtypes = kBool,
+          .presence = Presence::kDefaulted,
+          .is_const = true,
+          .default_value = [](const InferContext&) { return ir::Literal::boolean(false); }};
+}
+
+Status infer_reduction(std::string_view name, const InferContext& context,
+                       std::vector<Type>& outputs) {
+  ANEMONE_RETURN_IF_ERROR(check_vector(context, "axes", kDynamic, label(name, 1)));
+  ANEMONE_RETURN_IF_ERROR(check_scalars(context, {"keep_dims"}, label(name, 1)));
+  const Type& x = context.type("x");
+  std::vector<bool> is_reduced(x.shape.size(), true);
+  if (context.has("axes")) {
+    const auto axes = context.ints("axes");
+    if (!axes) return ir::violated(label(name, 1), "expected known axes");
+    ANEMONE_ASSIGN_OR_RETURN(is_reduced, checked_axes(*axes, x.shape.size(), label(name, 2)));
+  }
+  const bool keep_dims = context.boolean("keep_dims").value_or(false);
+  return add_output(outputs, label(name, 1), x.dtype,
+                    reduced_shape(x.shape, is_reduced, keep_dims));
+}
+
+Status infer_position(std::string_view name, const InferContext& context,
+                      std::vector<Type>& outputs) {
+  ANEMONE_RETURN_IF_ERROR(check_scalars(context, {"keep_dims"}, label(name, 1)));
+  const Type& x = context.type("x");
+  ANEMONE_ASSIGN_OR_RETURN(const std::size_t axis,
+                           axis_parameter(context, "axis", -1, x.shape.size(), label(name, 2)));
+  if (x.shape[axis] == 0)
+    return ir::violated(label(name, 4), "expected elements along axis {}, got none", axis);
+  DType dtype = DType::kInt32;
+  if (context.has("output_dtype")) {
+    const auto parsed = parse_dtype(context.text("output_dtype").value_or(""));
+    if (parsed != DType::kInt32 && parsed != DType::kUInt16)
+      return ir::violated(label(name, 3), "expected the output_dtype int32 or uint16, got \"{}\"",
+                          context.text("output_dtype").value_or(""));
+    dtype = *parsed;
+  }
+  std::vector<bool> is_reduced(x.shape.size(), false);
+  is_reduced[axis] = true;
+  const bool keep_dims = context.boolean("keep_dims").value_or(false);
+  return add_output(outputs, label(name, 1), dtype, reduced_shape(x.shape, is_reduced, keep_dims));
+}
+
+}  // namespace
+
+ir::OpSchema reduction_schema(std::string_view name) {
+  return {.name = name,
+          .parameters = {{.name = "x", .dtypes = kNumeric},
+                         {.name = "axes",
+                          .dtypes = kInt32,
+                          .presence = Presence::kOptional,
+                          .is_const = true},
+                         keep_dims_parameter()},
+          .infer = [name](const InferContext& context, std::vector<Type>& outputs) {
+            return infer_reduction(name, context, outputs);
+          }};
+}
+
+ir::OpSchema position_schema(std::string_view name) {
+  return {
+      .name = name,
+      .parameters = {{.name = "x", .dtypes = kNumeric},
+                     {.name = "axis",
+                      .dtypes = kInt32,
+                      .presence = Presence::kDefaulted,
+                      .is_const = true,
+                      .default_value = [](const InferContext&) { return ir::Literal::int32(-1); }},
+                     keep_dims_parameter(),
+                     {.name = "output_dtype",
+                      .dtypes = kText,
+                      .presence = Presence::kDefaulted,
+                      .is_const = true,
+                      .since = ir::Opset::kIOS17,
+                      .default_value =
+                          [](const InferContext&) { return ir::Literal::text("int32"); }}},
+      .infer = [name](const InferContext& context, std::vector<Type>& outputs) {
+        return infer_position(name, context, outputs);
+      }};
+}
+
+}  // namespace anemone::ops

@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/reduction/families.h"
+#include "ops/reduction/reduction.h"
+
+namespace anemone::ops {
+
+ir::OpSchema reduce_sum_square_schema() {
+  return reduction_schema("reduce_sum_square");
+}
+
+}  // namespace anemone::ops
