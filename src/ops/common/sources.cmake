@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-list(APPEND op_sources common/infer.cc)
+list(APPEND op_sources common/infer.cc common/spatial.cc)
