@@ -7,16 +7,24 @@ namespace anemone::kernels::reference {
 
 void add_shape(std::vector<KernelEntry>& kernels) {
   static constexpr KernelEntry kEntries[] = {
+      {"band_part", band_part_kernel},
       {"concat", concat_kernel},
       {"expand_dims", expand_dims_kernel},
+      {"fill", fill_kernel},
+      {"fill_like", fill_like_kernel},
+      {"pad", pad_kernel},
+      {"range_1d", range_1d_kernel},
       {"reshape", reshape_kernel},
       {"reshape_like", reshape_like_kernel},
+      {"reverse", reverse_kernel},
+      {"shape", shape_kernel},
       {"slice_by_index", slice_by_index_kernel},
       {"slice_by_size", slice_by_size_kernel},
       {"slice_update", slice_update_kernel},
       {"split", split_kernel},
       {"squeeze", squeeze_kernel},
       {"stack", stack_kernel},
+      {"tile", tile_kernel},
       {"transpose", transpose_kernel},
   };
   kernels.insert(kernels.end(), std::begin(kEntries), std::end(kEntries));

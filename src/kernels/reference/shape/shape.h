@@ -6,16 +6,24 @@
 
 namespace anemone::kernels::reference {
 
+Status band_part_kernel(const KernelCall& call);
 Status concat_kernel(const KernelCall& call);
 Status expand_dims_kernel(const KernelCall& call);
+Status fill_kernel(const KernelCall& call);
+Status fill_like_kernel(const KernelCall& call);
+Status pad_kernel(const KernelCall& call);
+Status range_1d_kernel(const KernelCall& call);
 Status reshape_kernel(const KernelCall& call);
 Status reshape_like_kernel(const KernelCall& call);
+Status reverse_kernel(const KernelCall& call);
+Status shape_kernel(const KernelCall& call);
 Status slice_by_index_kernel(const KernelCall& call);
 Status slice_by_size_kernel(const KernelCall& call);
 Status slice_update_kernel(const KernelCall& call);
 Status split_kernel(const KernelCall& call);
 Status squeeze_kernel(const KernelCall& call);
 Status stack_kernel(const KernelCall& call);
+Status tile_kernel(const KernelCall& call);
 Status transpose_kernel(const KernelCall& call);
 
 }  // namespace anemone::kernels::reference

@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernels/reference/shape/fill_value.h"
+#include "kernels/reference/shape/shape.h"
+
+namespace anemone::kernels::reference {
+
+Status fill_like_kernel(const KernelCall& call) {
+  return fill_with_value(call);
+}
+
+}  // namespace anemone::kernels::reference

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/common/dtypes.h"
+#include "ops/common/infer.h"
+#include "ops/shape/shape.h"
+
+namespace anemone::ops {
+namespace {
+
+Status infer(const ir::InferContext& context, std::vector<ir::Type>& outputs) {
+  const auto rank = static_cast<std::int64_t>(context.type("x").shape.size());
+  return add_output(outputs, "shape_c1", DType::kInt32, {rank});
+}
+
+}  // namespace
+
+ir::OpSchema shape_schema() {
+  return {.name = "shape", .parameters = {{.name = "x", .dtypes = kAny15}}, .infer = infer};
+}
+
+}  // namespace anemone::ops
