@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/model.h"
+
+#include <algorithm>
+#include <cstring>
+#include <filesystem>
+#include <system_error>
+#include <utility>
+
+#include "base/check.h"
+#include "base/error.h"
+#include "engine/function_plan.h"
+
+namespace anemone::engine {
+namespace {
+
+std::string join(const std::string& folder, std::string_view name) {
+  return (std::filesystem::path(folder) / name).string();
+}
+
+bool is_file(const std::string& path) {
+  std::error_code error;
+  return std::filesystem::exists(path, error);
+}
+
+// Columns of [1, hidden, T, 1] from rows of the embedding, T elements apart.
+template <typename To, typename From>
+void scatter(std::span<const From> row, std::span<To> out, std::size_t column, std::size_t tokens) {
+  for (std::size_t c = 0; c < row.size(); ++c) {
+    if constexpr (std::is_same_v<To, From>)
+      out[c * tokens + column] = row[c];
+    else if constexpr (std::is_same_v<To, float>)
+      out[c * tokens + column] = to_float(row[c]);
+    else
+      out[c * tokens + column] = to_half(row[c]);
+  }
+}
+
+template <typename To, typename From>
+void embed_rows(std::span<const From> table, std::size_t columns, std::span<const std::int32_t> ids,
+                std::span<To> out) {
+  const std::size_t tokens = out.size() / columns;
+  for (std::size_t t = 0; t < tokens; ++t) {
+    const auto id = static_cast<std::size_t>(ids[std::min(t, ids.size() - 1)]);
+    scatter(table.subspan(id * columns, columns), out, t, tokens);
+  }
+}
+
+}  // namespace
+
+Result<std::shared_ptr<const Model>> Model::load(const std::string& artifact_dir,
+                                                 exec::Executor& executor,
+                                                 const LoadOptions& options) {
+  std::shared_ptr<Model> model(new Model());
+  model->path_ = artifact_dir;
+  ANEMONE_ASSIGN_OR_RETURN(model->manifest_, artifact::read_manifest(artifact_dir));
+  ANEMONE_RETURN_IF_ERROR(
+      artifact::check_files(artifact_dir, model->manifest_, options.check_hashes));
+  ANEMONE_RETURN_IF_ERROR(model->load_embedding());
+  if (options.load_text) ANEMONE_RETURN_IF_ERROR(model->load_text());
+  ANEMONE_RETURN_IF_ERROR(model->load_packages(executor, options));
+  return std::shared_ptr<const Model>(std::move(model));
+}
+
+Status Model::load_packages(exec::Executor& executor, const LoadOptions& options) {
+  exec::LoadOptions load_options;
+  for (const artifact::Function& function : manifest_.functions)
+    load_options.functions.push_back(function.name);
+  const std::size_t total = manifest_.shards.size() + manifest_.heads.size();
+  std::size_t done = 0;
+  const auto load = [&](const std::string& package, Programs& out) -> Status {
+    if (options.on_progress) options.on_progress(done, total, package);
+    ANEMONE_ASSIGN_OR_RETURN(auto program, executor.load(join(path_, package), load_options));
+    out.push_back(std::move(program));
+    ++done;
+    return {};
+  };
+  for (const auto& shard : manifest_.shards) ANEMONE_RETURN_IF_ERROR(load(shard.package, shards_));
+  for (const auto& head : manifest_.heads) ANEMONE_RETURN_IF_ERROR(load(head.package, heads_));
+  if (options.on_progress) options.on_progress(done, total, "");
+
+  std::vector<const artifact::Function*> functions;
+  for (const artifact::Function& function : manifest_.functions) functions.push_back(&function);
+  std::ranges::sort(functions, {}, [](const artifact::Function* f) { return f->tokens; });
+  if (functions.front()->tokens != 1)
+    return unsupported("[{}] expected a function of one token, got {} as the narrowest", path_,
+                       functions.front()->tokens);
+  for (const artifact::Function* function : functions) {
+    auto plan = plan_function(manifest_, *function, shards_, heads_);
+    if (!plan.ok()) return plan.status().with(path_);
+    functions_.push_back(std::move(*plan));
+  }
+  return {};
+}
+
+Status Model::load_embedding() {
+  const artifact::Embedding& embedding = manifest_.embedding;
+  const std::string path = join(path_, embedding.file);
+  ANEMONE_ASSIGN_OR_RETURN(embedding_, MappedFile::open(path));
+  // No overflow: the manifest bounds rows and columns.
+  const std::uint64_t expected =
+      dtype_bytes(embedding.dtype, static_cast<std::uint64_t>(embedding.rows * embedding.columns));
+  if (embedding_->bytes().size() != expected)
+    return corrupt("[{}] expected {} bytes for {} rows of {} in {}, got {}", path, expected,
+                   embedding.rows, embedding.columns, dtype_name(embedding.dtype),
+                   embedding_->bytes().size());
+  return {};
+}
+
+Status Model::load_text() {
+  if (!is_file(join(path_, "tokenizer.json"))) return {};
+  ANEMONE_ASSIGN_OR_RETURN(tokenizer_, text::Tokenizer::load(path_));
+  return {};
+}
+
+bool Model::is_eos(std::int32_t id) const {
+  return std::ranges::find(manifest_.eos_ids, id) != manifest_.eos_ids.end();
+}
+
+Status Model::check_id(std::int32_t id) const {
+  if (id >= 0 && id < manifest_.embedding.rows) return {};
+  return invalid_argument("[{}] expected a token id from 0 to {}, got {}", manifest_.name,
+                          manifest_.embedding.rows - 1, id);
+}
+
+void Model::embed(std::span<const std::int32_t> ids, const MutableTensorView& hidden) const {
+  ANEMONE_CHECK(!ids.empty());
+  const auto columns = static_cast<std::size_t>(manifest_.hidden_size);
+  const TensorView table{manifest_.embedding.dtype,
+                         {manifest_.embedding.rows, manifest_.embedding.columns},
+                         embedding_->bytes().data()};
+  const bool from_half = table.dtype == DType::kFp16;
+  const bool to_halves = hidden.dtype == DType::kFp16;
+  if (from_half && to_halves)
+    embed_rows(table.as<Half>(), columns, ids, hidden.as<Half>());
+  else if (from_half)
+    embed_rows(table.as<Half>(), columns, ids, hidden.as<float>());
+  else if (to_halves)
+    embed_rows(table.as<float>(), columns, ids, hidden.as<Half>());
+  else
+    embed_rows(table.as<float>(), columns, ids, hidden.as<float>());
+}
+
+}  // namespace anemone::engine

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+// A compiled model, ready to run: the packages of an artifact, its embeddings and its text side.
+#pragma once
+
+#include <anemone/status.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "artifact/manifest.h"
+#include "base/mapped_file.h"
+#include "engine/step_inputs.h"
+#include "exec/executor.h"
+#include "text/tokenizer.h"
+
+namespace anemone::text {
+class ChatTemplate;
+}
+
+namespace anemone::engine {
+
+struct LoadOptions {
+  bool load_text = true;      // the tokenizer and the chat template, where the artifact has them
+  bool check_hashes = false;  // of every file; sizes are always checked
+  // Called before each package and once at the end (done == total), from the calling thread.
+  std::function<void(std::size_t done, std::size_t total, std::string_view package)> on_progress;
+};
+
+// One function of all packages: what goes into each shard.
+struct FunctionPlan {
+  static constexpr int kHidden = -1;
+
+  const artifact::Function* function = nullptr;
+  std::vector<HostInput> host_inputs;
+  // [shard][input of the shard]: index into host_inputs, or kHidden.
+  std::vector<std::vector<int>> ports;
+  DType hidden_dtype = DType::kFp16;  // of the first shard's input
+};
+
+// Immutable and thread-safe; shared by sessions.
+class Model {
+ public:
+  // Reads the manifest, checks the sizes of all files, loads every package and compares its
+  // functions with the manifest. kNotFound when the folder is no artifact, kCorrupt when a package
+  // does not fit the manifest. An artifact without a tokenizer still runs on ids.
+  static Result<std::shared_ptr<const Model>> load(const std::string& artifact_dir,
+                                                   exec::Executor& executor,
+                                                   const LoadOptions& options = {});
+
+  const std::string& path() const { return path_; }
+  const artifact::Manifest& manifest() const { return manifest_; }
+  std::int64_t context() const { return manifest_.context; }
+  // Columns of the logits.
+  std::int64_t vocab_size() const { return manifest_.vocab_size; }
+  bool is_eos(std::int32_t id) const;
+
+  // Null when the artifact has none, or load_text was off.
+  const std::shared_ptr<const text::Tokenizer>& tokenizer() const { return tokenizer_; }
+  const std::shared_ptr<const text::ChatTemplate>& chat_template() const { return template_; }
+
+  // Widths rise; the first has one token.
+  const std::vector<FunctionPlan>& functions() const { return functions_; }
+  const exec::LoadedProgram& shard(std::size_t index) const { return *shards_[index]; }
+  const exec::LoadedProgram& head(std::size_t index) const { return *heads_[index]; }
+
+  // kInvalidArgument unless 0 <= id < rows of the embedding.
+  Status check_id(std::int32_t id) const;
+  // Writes the embeddings of `ids` (each checked before) as [1, hidden_size, T, 1] of fp16 or fp32.
+  // Columns after the last id repeat it. 1 <= ids.size() <= T.
+  void embed(std::span<const std::int32_t> ids, const MutableTensorView& hidden) const;
+
+ private:
+  Model() = default;
+  Status load_packages(exec::Executor& executor, const LoadOptions& options);
+  Status load_embedding();
+  Status load_text();
+
+  std::string path_;
+  artifact::Manifest manifest_;
+  std::vector<FunctionPlan> functions_;
+  std::vector<std::shared_ptr<const exec::LoadedProgram>> shards_;
+  std::vector<std::shared_ptr<const exec::LoadedProgram>> heads_;
+  std::shared_ptr<const MappedFile> embedding_;
+  std::shared_ptr<const text::Tokenizer> tokenizer_;
+  std::shared_ptr<const text::ChatTemplate> template_;
+};
+
+}  // namespace anemone::engine

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+// The inputs that the host computes for a step: attention masks, cache write masks, rope tables.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "artifact/manifest.h"
+#include "tensor/tensor.h"
+
+namespace anemone::engine {
+
+// One tensor that the host fills. Ports of several shards with equal fields share it.
+struct HostInput {
+  artifact::PortRole role = artifact::PortRole::kAttentionMask;  // never kHidden
+  const artifact::Rope* rope = nullptr;                          // kRopeCos, kRopeSin
+  std::int64_t window = 0;                                       // kAttentionMask
+  DType dtype = DType::kFp16;                                    // fp16 or fp32
+
+  friend bool operator==(const HostInput&, const HostInput&) = default;
+};
+
+// Shape of a host input in a function of `tokens` tokens: see artifact::PortRole.
+Shape host_input_shape(const HostInput& input, std::int64_t tokens, std::int64_t context);
+
+// The tensors of one function of one session, reused from step to step. Only what changed since the
+// step before is written again. Single-thread.
+//
+// Token t of a step stands at position p + t. It may look at slot s when s <= p + t and, with a
+// window, s > p + t - window. Its rope angle is float(p + t) * inv_freq[i], rounded to fp32; cos
+// and sin are computed in double, rounded to fp32, and multiplied by the scale in fp32.
+//
+// A step may have fewer real tokens than the function is wide. The columns after the last real
+// token repeat it, so that nothing in them can be NaN where the real one is not, and are stored
+// nowhere.
+class StepInputs {
+ public:
+  StepInputs(std::vector<HostInput> inputs, std::int64_t tokens, std::int64_t context);
+
+  // 1 <= count <= tokens, 0 <= position, position + count <= context.
+  void set(std::int64_t position, std::int64_t count);
+  // Tensor of inputs[index], valid until the next set().
+  TensorView view(std::size_t index) const { return items_[index].tensor.view(); }
+  std::int64_t tokens() const { return tokens_; }
+
+ private:
+  // Slots [begin, end).
+  struct Range {
+    std::int64_t begin = 0;
+    std::int64_t end = 0;
+  };
+  struct Item {
+    HostInput input;
+    Tensor tensor;
+    std::vector<Range> open;  // kAttentionMask: what each row shows now
+  };
+
+  void set_attention_mask(Item& item, std::int64_t position, std::int64_t count) const;
+  void set_write_mask(Item& item, std::int64_t position, std::int64_t count) const;
+  void set_rope(Item& item, std::int64_t position, std::int64_t count) const;
+
+  std::vector<Item> items_;
+  std::int64_t tokens_;
+  std::int64_t context_;
+  std::int64_t written_begin_ = 0;  // slots that the write masks mark now
+  std::int64_t written_count_ = 0;
+};
+
+}  // namespace anemone::engine

@@ -1,0 +1,387 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/engine/fake_model.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <filesystem>
+
+#include "base/error.h"
+#include "base/file.h"
+
+namespace anemone::engine::testing {
+namespace {
+
+using artifact::PortRole;
+
+constexpr std::int64_t kHidden = 8;
+constexpr std::int64_t kHeadDim = 4;
+
+// Pseudo-random numbers in [-1, 1) by index.
+float weight(std::uint64_t matrix, std::int64_t index) {
+  std::uint64_t x = (matrix * 1000003 + static_cast<std::uint64_t>(index)) * 0x9e3779b97f4a7c15ULL;
+  x = (x ^ (x >> 29)) * 0xbf58476d1ce4e5b9ULL;
+  return static_cast<float>(static_cast<double>(x >> 40) / (1 << 23) - 1.0);
+}
+
+std::vector<float> multiply(std::uint64_t matrix, std::int64_t rows, const std::vector<float>& x) {
+  std::vector<float> out(static_cast<std::size_t>(rows));
+  const auto columns = static_cast<std::int64_t>(x.size());
+  for (std::int64_t r = 0; r < rows; ++r)
+    for (std::int64_t c = 0; c < columns; ++c)
+      out[static_cast<std::size_t>(r)] +=
+          weight(matrix, r * columns + c) * x[static_cast<std::size_t>(c)];
+  return out;
+}
+
+std::vector<float> column(const std::vector<float>& values, std::int64_t tokens, std::int64_t t) {
+  std::vector<float> out;
+  for (std::size_t i = static_cast<std::size_t>(t); i < values.size();
+       i += static_cast<std::size_t>(tokens))
+    out.push_back(values[i]);
+  return out;
+}
+
+void rotate(std::vector<float>& x, const float* cos, const float* sin) {
+  constexpr std::size_t kHalf = kHeadDim / 2;
+  for (std::size_t i = 0; i < kHalf; ++i) {
+    const float a = x[i];
+    const float b = x[i + kHalf];
+    x[i] = a * cos[i] - b * sin[i];
+    x[i + kHalf] = b * cos[i] + a * sin[i];
+  }
+}
+
+class FakeStates : public exec::StateStore {
+ public:
+  explicit FakeStates(std::vector<exec::Feature> features) : features_(std::move(features)) {
+    for (const exec::Feature& feature : features_)
+      tensors_.emplace_back(feature.dtype, feature.shape);
+  }
+  const std::vector<exec::Feature>& states() const override { return features_; }
+  Result<Tensor> read(std::string_view name) const override {
+    for (std::size_t i = 0; i < features_.size(); ++i)
+      if (features_[i].name == name) return tensors_[i].clone();
+    return not_found("[{}] expected a state", name);
+  }
+  Status write(std::string_view name, const TensorView& value) override {
+    for (std::size_t i = 0; i < features_.size(); ++i)
+      if (features_[i].name == name) tensors_[i] = Tensor::copy_of(value);
+    return {};
+  }
+  void reset() override {
+    for (std::size_t i = 0; i < features_.size(); ++i)
+      tensors_[i] = Tensor(features_[i].dtype, features_[i].shape);
+  }
+
+ private:
+  std::vector<exec::Feature> features_;
+  std::vector<Tensor> tensors_;
+};
+
+void put_output(exec::Outputs& outputs, const std::string& name, DType dtype, const Shape& shape,
+                std::span<const float> values) {
+  for (exec::NamedTensor& output : outputs) {
+    if (output.name != name) continue;
+    if (output.tensor.dtype() != dtype || output.tensor.shape() != shape)
+      output.tensor = Tensor(dtype, shape);
+    store_floats(values, output.tensor.mutable_view());
+    return;
+  }
+  outputs.push_back({name, Tensor(dtype, shape)});
+  store_floats(values, outputs.back().tensor.mutable_view());
+}
+
+class FakeProgram : public exec::LoadedProgram {
+ public:
+  FakeProgram(const artifact::Manifest& manifest, std::shared_ptr<FakeExecutor::Counts> counts)
+      : manifest_(manifest), counts_(std::move(counts)) {
+    for (const auto& function : manifest_.functions) functions_.push_back(function.name);
+    dtype_ = manifest_.precision == "fp16" ? DType::kFp16 : DType::kFp32;
+  }
+  const std::vector<std::string>& functions() const override { return functions_; }
+  const std::string& default_function() const override { return functions_.front(); }
+  const exec::Signature* signature(std::string_view function) const override {
+    for (std::size_t i = 0; i < functions_.size(); ++i)
+      if (functions_[i] == function) return &signatures_[i];
+    return nullptr;
+  }
+  Result<std::unique_ptr<exec::StateStore>> make_state() const override {
+    return std::unique_ptr<exec::StateStore>(
+        std::make_unique<FakeStates>(signatures_.front().states));
+  }
+  Status run(std::string_view function, const exec::Inputs& inputs, exec::Outputs& outputs,
+             exec::StateStore* states) const override {
+    const exec::Signature* called = signature(function);
+    if (called == nullptr) return not_found("[{}] expected a function", function);
+    ANEMONE_RETURN_IF_ERROR(exec::check_inputs(*called, inputs));
+    // An output may not overwrite an input of the same call.
+    for (const auto& input : inputs)
+      for (const auto& output : outputs)
+        if (input.tensor.data == output.tensor.view().data)
+          return internal_error("[{}] expected an input of its own storage", input.name);
+    return compute(inputs, outputs, states);
+  }
+
+ protected:
+  virtual Status compute(const exec::Inputs& inputs, exec::Outputs& outputs,
+                         exec::StateStore* states) const = 0;
+  static std::vector<float> value_of(const exec::Inputs& inputs, std::string_view name) {
+    for (const auto& input : inputs)
+      if (input.name == name) return to_floats(input.tensor);
+    return {};
+  }
+  exec::Feature feature(const std::string& name, const Shape& shape) const {
+    exec::Feature out;
+    out.name = name;
+    out.dtype = dtype_;
+    out.shape = shape;
+    return out;
+  }
+
+  artifact::Manifest manifest_;
+  std::shared_ptr<FakeExecutor::Counts> counts_;
+  std::vector<std::string> functions_;
+  std::vector<exec::Signature> signatures_;
+  DType dtype_ = DType::kFp32;
+};
+
+class FakeShard : public FakeProgram {
+ public:
+  FakeShard(const artifact::Manifest& manifest, std::size_t index,
+            std::shared_ptr<FakeExecutor::Counts> counts)
+      : FakeProgram(manifest, std::move(counts)), shard_(manifest_.shards[index]), index_(index) {
+    for (const auto& function : manifest_.functions) {
+      const std::int64_t t = function.tokens;
+      exec::Signature& signature = signatures_.emplace_back();
+      const Shape hidden = {1, kHidden, t, 1};
+      const Shape shapes[] = {hidden,
+                              {1, 1, t, kHeadDim / 2},
+                              {1, 1, t, kHeadDim / 2},
+                              {1, 1, t, manifest_.context},
+                              {1, 1, manifest_.context, t}};
+      for (const auto& port : shard_.inputs)
+        signature.inputs.push_back(feature(port.name, shapes[static_cast<std::size_t>(port.role)]));
+      signature.outputs.push_back(feature(shard_.output, hidden));
+      for (const auto& cache : shard_.caches) {
+        if (cache.output.empty()) {
+          signature.states.push_back(feature(cache.name, cache.shape));
+        } else {
+          signature.inputs.push_back(feature(cache.name, cache.shape));
+          signature.outputs.push_back(feature(cache.output, cache.shape));
+        }
+      }
+    }
+  }
+
+ protected:
+  Status compute(const exec::Inputs& inputs, exec::Outputs& outputs,
+                 exec::StateStore* states) const override {
+    if (counts_->fail_after == 0) return internal_error("[fake] expected to work, got a failure");
+    if (counts_->fail_after > 0) --counts_->fail_after;
+    ++counts_->shard_runs;
+    std::vector<float> port[5];
+    for (const auto& p : shard_.inputs)
+      port[static_cast<std::size_t>(p.role)] = value_of(inputs, p.name);
+    const auto& hidden = port[0];
+    const auto tokens = static_cast<std::int64_t>(hidden.size()) / kHidden;
+    const std::int64_t slots = manifest_.context;
+    std::vector<float> caches[2];
+    for (std::size_t c = 0; c < 2; ++c) {
+      const auto& cache = shard_.caches[c];
+      if (cache.output.empty()) {
+        ANEMONE_ASSIGN_OR_RETURN(const Tensor state, states->read(cache.name));
+        caches[c] = to_floats(state.view());
+      } else {
+        caches[c] = value_of(inputs, cache.name);
+      }
+    }
+    std::vector<std::vector<float>> queries;
+    std::vector<std::vector<float>> fresh[2];
+    for (std::int64_t t = 0; t < tokens; ++t) {
+      std::vector<float> x = column(hidden, tokens, t);
+      float square = 0;
+      for (const float v : x) square += v * v;
+      for (float& v : x) v = v / std::sqrt(square / kHidden);
+      const std::uint64_t base = 10 * (index_ + 1);
+      queries.push_back(multiply(base, kHeadDim, x));
+      fresh[0].push_back(multiply(base + 1, kHeadDim, x));
+      fresh[1].push_back(multiply(base + 2, kHeadDim, x));
+      rotate(queries.back(), &port[1][static_cast<std::size_t>(t * kHeadDim / 2)],
+             &port[2][static_cast<std::size_t>(t * kHeadDim / 2)]);
+      rotate(fresh[0].back(), &port[1][static_cast<std::size_t>(t * kHeadDim / 2)],
+             &port[2][static_cast<std::size_t>(t * kHeadDim / 2)]);
+    }
+    // As a package does it: every slot times (1 - written) plus the mask times the new rows.
+    for (std::size_t c = 0; c < 2; ++c) {
+      for (std::int64_t s = 0; s < slots; ++s) {
+        float written = 0;
+        float sum[kHeadDim] = {};
+        for (std::int64_t t = 0; t < tokens; ++t) {
+          const float mask = port[4][static_cast<std::size_t>(s * tokens + t)];
+          written += mask;
+          for (std::size_t d = 0; d < kHeadDim; ++d)
+            sum[d] += mask * fresh[c][static_cast<std::size_t>(t)][d];
+        }
+        for (std::size_t d = 0; d < kHeadDim; ++d) {
+          float& slot = caches[c][static_cast<std::size_t>(s * kHeadDim) + d];
+          slot = slot * (1 - written) + sum[d];
+          if (dtype_ == DType::kFp16) slot = to_float(to_half(slot));
+        }
+      }
+    }
+    std::vector<float> out(hidden.size());
+    for (std::int64_t t = 0; t < tokens; ++t) {
+      const auto row = static_cast<std::size_t>(t);
+      std::vector<float> scores(static_cast<std::size_t>(slots));
+      float highest = -1e30F;
+      for (std::size_t s = 0; s < scores.size(); ++s) {
+        for (std::size_t d = 0; d < kHeadDim; ++d)
+          scores[s] += queries[row][d] * caches[0][s * kHeadDim + d];
+        scores[s] += port[3][row * scores.size() + s];
+        highest = std::max(highest, scores[s]);
+      }
+      float total = 0;
+      std::vector<float> mixed(kHeadDim);
+      for (std::size_t s = 0; s < scores.size(); ++s) {
+        const float p = std::exp(scores[s] - highest);
+        total += p;
+        for (std::size_t d = 0; d < kHeadDim; ++d) mixed[d] += p * caches[1][s * kHeadDim + d];
+      }
+      for (float& v : mixed) v /= total;
+      const std::vector<float> added = multiply(10 * (index_ + 1) + 3, kHidden, mixed);
+      for (std::size_t c = 0; c < kHidden; ++c) {
+        const std::size_t at = c * static_cast<std::size_t>(tokens) + row;
+        out[at] = hidden[at] + added[c];
+      }
+    }
+    put_output(outputs, shard_.output, dtype_, {1, kHidden, tokens, 1}, out);
+    for (std::size_t c = 0; c < 2; ++c) {
+      const auto& cache = shard_.caches[c];
+      if (!cache.output.empty()) {
+        put_output(outputs, cache.output, dtype_, cache.shape, caches[c]);
+        continue;
+      }
+      Tensor state(dtype_, cache.shape);
+      store_floats(caches[c], state.mutable_view());
+      ANEMONE_RETURN_IF_ERROR(states->write(cache.name, state.view()));
+    }
+    return {};
+  }
+
+ private:
+  const artifact::Shard& shard_;
+  std::size_t index_;
+};
+
+class FakeHead : public FakeProgram {
+ public:
+  FakeHead(const artifact::Manifest& manifest, std::size_t index,
+           std::shared_ptr<FakeExecutor::Counts> counts)
+      : FakeProgram(manifest, std::move(counts)), head_(manifest_.heads[index]) {
+    for (const auto& function : manifest_.functions) {
+      exec::Signature& signature = signatures_.emplace_back();
+      signature.inputs.push_back(feature(head_.input, {1, kHidden, function.tokens, 1}));
+      signature.outputs.push_back(
+          feature(head_.output, {1, head_.vocab_end - head_.vocab_begin, function.tokens, 1}));
+    }
+  }
+
+ protected:
+  Status compute(const exec::Inputs& inputs, exec::Outputs& outputs,
+                 exec::StateStore* /*states*/) const override {
+    const std::vector<float> hidden = value_of(inputs, head_.input);
+    const auto tokens = static_cast<std::int64_t>(hidden.size()) / kHidden;
+    ++counts_->head_runs;
+    counts_->head_columns += tokens;
+    const std::int64_t rows = head_.vocab_end - head_.vocab_begin;
+    std::vector<float> out(static_cast<std::size_t>(rows * tokens));
+    for (std::int64_t t = 0; t < tokens; ++t) {
+      const std::vector<float> x = column(hidden, tokens, t);
+      for (std::int64_t r = 0; r < rows; ++r)
+        for (std::int64_t c = 0; c < kHidden; ++c)
+          out[static_cast<std::size_t>(r * tokens + t)] +=
+              weight(7, (head_.vocab_begin + r) * kHidden + c) * x[static_cast<std::size_t>(c)];
+    }
+    put_output(outputs, head_.output, dtype_, {1, rows, tokens, 1}, out);
+    return {};
+  }
+
+ private:
+  const artifact::Head& head_;
+};
+
+}  // namespace
+
+artifact::Manifest fake_manifest(const FakeOptions& options) {
+  artifact::Manifest m;
+  m.producer = "test";
+  m.model_type = "fake";
+  m.name = "fake";
+  m.precision = options.states ? "fp16" : "fp32";
+  m.quantization = "none";
+  m.target = "ios18";
+  m.vocab_size = options.vocab;
+  m.hidden_size = kHidden;
+  m.layers = options.shards;
+  m.context = options.context;
+  m.max_position = options.context;
+  const DType dtype = options.states ? DType::kFp16 : DType::kFp32;
+  m.embedding = {"embedding.bin", dtype, options.vocab, kHidden};
+  m.ropes = {{"default", {1.0F, 0.01F}, 1.0F}};
+  for (const std::int64_t width : options.widths)
+    m.functions.push_back({"t" + std::to_string(width), width});
+  for (int s = 0; s < options.shards; ++s) {
+    const std::string number = std::to_string(s);
+    const Shape shape = {1, 1, options.context, kHeadDim};
+    const auto output = [&](const char* name) {
+      return options.states ? std::string() : name + number + "_out";
+    };
+    m.shards.push_back(
+        {"layers_" + number + ".mlpackage",
+         s,
+         s + 1,
+         {{"hidden", PortRole::kHidden, "", 0},
+          {"cos", PortRole::kRopeCos, "default", 0},
+          {"sin", PortRole::kRopeSin, "default", 0},
+          {"mask", PortRole::kAttentionMask, "", s % 2 == 1 ? options.window : 0},
+          {"write", PortRole::kCacheWriteMask, "", 0}},
+         "hidden_out",
+         {{"k" + number, output("k"), dtype, shape}, {"v" + number, output("v"), dtype, shape}}});
+  }
+  for (int h = 0; h < options.heads; ++h)
+    m.heads.push_back({"head_" + std::to_string(h) + ".mlpackage",
+                       options.vocab * h / options.heads, options.vocab * (h + 1) / options.heads,
+                       "hidden", "logits"});
+  return m;
+}
+
+void write_fake_artifact(const std::string& folder, const FakeOptions& options) {
+  const artifact::Manifest manifest = fake_manifest(options);
+  Tensor embedding(manifest.embedding.dtype, {options.vocab, kHidden});
+  std::vector<float> values;
+  for (std::int64_t i = 0; i < options.vocab * kHidden; ++i) values.push_back(weight(5, i));
+  store_floats(values, embedding.mutable_view());
+  const auto bytes = embedding.view().bytes();
+  EXPECT_TRUE(write_file(folder + "/embedding.bin",
+                         {reinterpret_cast<const char*>(bytes.data()), bytes.size()})
+                  .ok());
+  const Status status = artifact::write_manifest(folder, manifest);
+  EXPECT_TRUE(status.ok()) << status.message();
+}
+
+Result<std::shared_ptr<const exec::LoadedProgram>> FakeExecutor::load(
+    const std::string& package_path, const exec::LoadOptions& /*options*/) {
+  const std::string name = std::filesystem::path(package_path).filename().string();
+  for (std::size_t s = 0; s < manifest_.shards.size(); ++s)
+    if (manifest_.shards[s].package == name)
+      return std::shared_ptr<const exec::LoadedProgram>(
+          std::make_shared<FakeShard>(manifest_, s, counts_));
+  for (std::size_t h = 0; h < manifest_.heads.size(); ++h)
+    if (manifest_.heads[h].package == name)
+      return std::shared_ptr<const exec::LoadedProgram>(
+          std::make_shared<FakeHead>(manifest_, h, counts_));
+  return io_error("[{}] cannot open: No such file or directory", package_path);
+}
+
+}  // namespace anemone::engine::testing

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+// A small attention model in plain C++ behind the Executor interface: fixed pseudo-random weights,
+// rope, sliding and full attention, caches as states or as inputs and outputs. What it computes for
+// one token does not depend on the width of the function, so chunked and single steps must agree
+// bit for bit. Its norm has no epsilon: a zero padding column would turn into NaN and stay in the
+// caches.
+#pragma once
+
+#include <anemone/status.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "artifact/manifest.h"
+#include "exec/executor.h"
+#include "tests/support/shared_data.h"
+
+namespace anemone::engine::testing {
+
+struct FakeOptions {
+  bool states = false;  // fp16 states; else fp32 caches that go in and out
+  std::int64_t context = 200;
+  std::int64_t vocab = 50;
+  std::vector<std::int64_t> widths = {1, 64};
+  std::int64_t window = 5;  // of the odd layers; 0: full attention
+  int shards = 2;           // of one layer each
+  int heads = 2;
+};
+
+artifact::Manifest fake_manifest(const FakeOptions& options);
+// manifest.json and embedding.bin; there are no package files, FakeExecutor needs none.
+void write_fake_artifact(const std::string& folder, const FakeOptions& options);
+
+// Counts what its programs do. Not for threads.
+class FakeExecutor : public exec::Executor {
+ public:
+  // The manifest may differ from the one on disk: that is how mismatches are tested.
+  explicit FakeExecutor(artifact::Manifest manifest) : manifest_(std::move(manifest)) {}
+  std::string_view name() const override { return "fake"; }
+  Result<std::shared_ptr<const exec::LoadedProgram>> load(
+      const std::string& package_path, const exec::LoadOptions& options) override;
+
+  struct Counts {
+    int shard_runs = 0;
+    int head_runs = 0;
+    std::int64_t head_columns = 0;
+    int fail_after = -1;  // shard runs until one fails; -1: never
+  };
+  Counts& counts() { return *counts_; }
+
+ private:
+  artifact::Manifest manifest_;
+  std::shared_ptr<Counts> counts_ = std::make_shared<Counts>();
+};
+
+}  // namespace anemone::engine::testing

@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/sampler.h"
+
+#include <cmath>
+#include <gtest/gtest.h>
+#include <limits>
+#include <map>
+#include <set>
+
+namespace anemone::engine {
+namespace {
+
+constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+constexpr float kInf = std::numeric_limits<float>::infinity();
+
+Sampler make(const SamplingOptions& options, std::int64_t id_limit = 0) {
+  auto sampler = Sampler::create(options, id_limit);
+  EXPECT_TRUE(sampler.ok()) << sampler.status().message();
+  return std::move(*sampler);
+}
+
+SamplingOptions sampling(double temperature, std::int64_t top_k, double top_p,
+                         std::uint64_t seed = 1) {
+  return {false, temperature, top_k, top_p, seed};
+}
+
+std::int32_t greedy(const std::vector<float>& logits, std::int64_t id_limit = 0) {
+  auto picked = make({}, id_limit).sample(logits);
+  EXPECT_TRUE(picked.ok()) << picked.status().message();
+  return picked.value_or(-1);
+}
+
+std::map<std::int32_t, int> draw(const SamplingOptions& options, const std::vector<float>& logits,
+                                 int draws, std::int64_t id_limit = 0) {
+  Sampler sampler = make(options, id_limit);
+  std::map<std::int32_t, int> counts;
+  for (int i = 0; i < draws; ++i) ++counts[sampler.sample(logits).value_or(-1)];
+  return counts;
+}
+
+TEST(Sampler, GreedyTakesTheHighest) {
+  EXPECT_EQ(greedy({-3, 2, 7, 1}), 2);
+}
+TEST(Sampler, GreedyTakesTheLowestIdAmongEquals) {
+  EXPECT_EQ(greedy({1, 7, 7, 7}), 1);
+}
+TEST(Sampler, GreedyIgnoresNan) {
+  EXPECT_EQ(greedy({kNan, -5, kNan, -4}), 3);
+}
+TEST(Sampler, GreedyTakesInfinity) {
+  EXPECT_EQ(greedy({1, kInf, 3}), 1);
+}
+TEST(Sampler, PaddingRowsAreNeverTheHighest) {
+  EXPECT_EQ(greedy({1, 2, 9, 9}, 2), 1);
+}
+
+TEST(Sampler, LogitsWithoutANumberAreAnError) {
+  Sampler sampler = make({});
+  EXPECT_EQ(sampler.sample(std::vector<float>{kNan, -kInf}).status().code(), Code::kInternal);
+  EXPECT_EQ(sampler.sample({}).status().code(), Code::kInternal);
+}
+
+TEST(Sampler, TemperatureZeroIsGreedy) {
+  const auto counts = draw(sampling(0, 0, 1), {1, 1.001F, 0.9F}, 100);
+  EXPECT_EQ(counts, (std::map<std::int32_t, int>{{1, 100}}));
+}
+
+TEST(Sampler, FollowsTheSoftmaxDistribution) {
+  const std::vector<float> logits = {0, 1, 2, -kInf, kNan, 0.5F};
+  constexpr int kDraws = 60000;
+  const auto counts = draw(sampling(0.8, 0, 1), logits, kDraws);
+  double total = 0;
+  for (const float logit : logits)
+    if (std::isfinite(logit)) total += std::exp(static_cast<double>(logit) / 0.8);
+  for (std::size_t i = 0; i < logits.size(); ++i) {
+    const auto found = counts.find(static_cast<std::int32_t>(i));
+    const double share = found == counts.end() ? 0 : static_cast<double>(found->second) / kDraws;
+    const double expected =
+        std::isfinite(logits[i]) ? std::exp(static_cast<double>(logits[i]) / 0.8) / total : 0;
+    EXPECT_NEAR(share, expected, 0.01) << i;
+  }
+}
+
+TEST(Sampler, TopKKeepsTheHighestAndAllThatEqualTheLastOfThem) {
+  std::set<std::int32_t> seen;
+  for (const auto& [id, count] : draw(sampling(1, 2, 1), {1, 3, 2, 2, 0}, 2000)) seen.insert(id);
+  EXPECT_EQ(seen, (std::set<std::int32_t>{1, 2, 3}));
+}
+
+TEST(Sampler, TopKBeyondTheVocabularyKeepsAll) {
+  EXPECT_EQ(draw(sampling(1, 100, 1), {0, 0, 0}, 1000).size(), 3U);
+}
+
+TEST(Sampler, TopPKeepsTokensWhileTheSumBeforeThemIsBelowIt) {
+  // Probabilities 0.5, 0.25, 0.125, 0.125.
+  const std::vector<float> logits = {std::log(0.125F), std::log(0.5F), std::log(0.25F),
+                                     std::log(0.125F)};
+  const auto kept = [&](double top_p) {
+    std::set<std::int32_t> seen;
+    for (const auto& [id, count] : draw(sampling(1, 0, top_p), logits, 4000)) seen.insert(id);
+    return seen;
+  };
+  EXPECT_EQ(kept(0), (std::set<std::int32_t>{1}));
+  EXPECT_EQ(kept(0.49), (std::set<std::int32_t>{1}));
+  EXPECT_EQ(kept(0.6), (std::set<std::int32_t>{1, 2}));
+  EXPECT_EQ(kept(0.8), (std::set<std::int32_t>{0, 1, 2}));  // the lower id among equals
+  EXPECT_EQ(kept(0.9), (std::set<std::int32_t>{0, 1, 2, 3}));
+}
+
+TEST(Sampler, TopPSeesWhatTemperatureAndTopKLeft) {
+  // 0.5, 0.3, 0.2: after top-k 2 the first has 0.625 of what is left, so top-p 0.6 keeps it alone.
+  // With top-p first (0.5 < 0.6) the second would stay.
+  const std::vector<float> logits = {std::log(0.5F), std::log(0.3F), std::log(0.2F)};
+  EXPECT_EQ(draw(sampling(1, 2, 0.6), logits, 2000).size(), 1U);
+  EXPECT_EQ(draw(sampling(1, 0, 0.6), logits, 2000).size(), 2U);
+  // At temperature 2 the first has 0.41: top-p sees the flattened distribution.
+  EXPECT_EQ(draw(sampling(2, 0, 0.45), logits, 2000).size(), 2U);
+  EXPECT_EQ(draw(sampling(1, 0, 0.45), logits, 2000).size(), 1U);
+}
+
+TEST(Sampler, PaddingRowsAreNeverDrawn) {
+  EXPECT_EQ(draw(sampling(1, 0, 1), {0, 0, 50, 50}, 1000, 2).size(), 2U);
+}
+
+TEST(Sampler, TinyTemperatureDoesNotOverflow) {
+  const auto counts = draw(sampling(1e-300, 5, 0.9), {3, 80, -70}, 50);
+  EXPECT_EQ(counts, (std::map<std::int32_t, int>{{1, 50}}));
+}
+
+TEST(Sampler, SameSeedGivesTheSameTokensEverywhere) {
+  const std::vector<float> flat(1000, 0.0F);
+  Sampler sampler = make(sampling(1, 0, 1, 42));
+  std::vector<std::int32_t> picked;
+  for (int i = 0; i < 8; ++i) picked.push_back(sampler.sample(flat).value_or(-1));
+  // Equal logits make the weights exactly 1, so these ids depend on the generator alone.
+  EXPECT_EQ(picked, (std::vector<std::int32_t>{343, 955, 486, 67, 676, 67, 195, 734}));
+}
+
+TEST(Sampler, OtherSeedsGiveOtherTokens) {
+  const std::vector<float> flat(1000, 0.0F);
+  std::set<std::int32_t> first;
+  for (std::uint64_t seed = 0; seed < 50; ++seed)
+    first.insert(make(sampling(1, 0, 1, seed)).sample(flat).value_or(-1));
+  EXPECT_GT(first.size(), 40U);
+}
+
+TEST(Sampler, OptionsOutOfRangeAreNamed) {
+  const struct {
+    SamplingOptions options;
+    const char* name;
+  } cases[] = {{sampling(-1, 0, 1), "[temperature]"},
+               {sampling(static_cast<double>(kNan), 0, 1), "[temperature]"},
+               {sampling(1, -1, 1), "[top_k]"},
+               {sampling(1, 0, 1.5), "[top_p]"},
+               {sampling(1, 0, static_cast<double>(kNan)), "[top_p]"}};
+  for (const auto& item : cases) {
+    const Status status = Sampler::create(item.options).status();
+    EXPECT_EQ(status.code(), Code::kInvalidArgument);
+    EXPECT_EQ(status.message().find(item.name), 0U) << status.message();
+  }
+}
+
+TEST(SamplingDefaults, AreGreedyUnlessTheModelSamples) {
+  EXPECT_TRUE(sampling_from_generation(Json::object())->greedy);
+  EXPECT_TRUE(sampling_from_generation({{"do_sample", false}, {"temperature", 0.5}})->greedy);
+}
+
+TEST(SamplingDefaults, AreThoseOfTransformersWhereTheFileIsSilent) {
+  const auto options = sampling_from_generation({{"do_sample", true}, {"temperature", 0.5}});
+  ASSERT_TRUE(options.ok());
+  EXPECT_FALSE(options->greedy);
+  EXPECT_EQ(options->temperature, 0.5);
+  EXPECT_EQ(options->top_k, 50);
+  EXPECT_EQ(options->top_p, 1);
+}
+
+TEST(SamplingDefaults, OfAWrongTypeAreAnError) {
+  EXPECT_EQ(sampling_from_generation({{"do_sample", "yes"}}).status().code(), Code::kParseError);
+  EXPECT_EQ(sampling_from_generation({{"do_sample", true}, {"top_p", 7}}).status().code(),
+            Code::kInvalidArgument);
+}
+
+}  // namespace
+}  // namespace anemone::engine
