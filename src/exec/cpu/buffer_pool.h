@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+namespace anemone::exec {
+
+// Uninitialised memory, 64-byte aligned. Shared by the slots and states that view it; it is written
+// only by the operation that made it, so views of it never see a change.
+class Buffer {
+ public:
+  // nullptr when the system has no such memory.
+  static std::shared_ptr<Buffer> make(std::uint64_t bytes);
+  ~Buffer();
+  Buffer(const Buffer&) = delete;
+  Buffer& operator=(const Buffer&) = delete;
+
+  std::byte* data() const { return data_; }
+  std::size_t capacity() const { return capacity_; }
+
+ private:
+  friend class BufferPool;
+  Buffer(std::byte* data, std::size_t capacity) : data_(data), capacity_(capacity) {}
+  std::byte* data_;
+  std::size_t capacity_;
+  std::uint64_t last_run_ = 0;
+};
+
+using BufferRef = std::shared_ptr<Buffer>;
+
+// Keeps buffers that nobody views any more for the next operation of about the same size. Holds at
+// the end of a run what that run needed and no more. Single-thread.
+class BufferPool {
+ public:
+  // nullptr when out of memory.
+  BufferRef take(std::uint64_t bytes);
+  // Drops one reference; the buffer is kept for later when it was the last.
+  void give(BufferRef&& buffer);
+  // Frees what was not used since the last call.
+  void end_run();
+
+ private:
+  std::vector<BufferRef> idle_;
+  std::uint64_t run_ = 1;
+};
+
+}  // namespace anemone::exec

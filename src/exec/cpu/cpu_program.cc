@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "exec/cpu/cpu_program.h"
+
+#include <algorithm>
+#include <cstring>
+#include <optional>
+#include <utility>
+
+#include "base/error.h"
+#include "exec/cpu/state_store.h"
+
+namespace anemone::exec {
+namespace {
+
+// Where each state of a function lies in the caller's store.
+Result<std::vector<std::size_t>> match_states(const PreparedFunction& function,
+                                              const CpuStateStore* store) {
+  std::vector<std::size_t> out;
+  for (const std::string& name : function.states) {
+    if (store == nullptr)
+      return invalid_argument("[{}] function {} needs a state store, got none", name,
+                              function.function->name);
+    const Feature* wanted = function.signature.state(name);
+    const auto& given = store->states();
+    const auto it = std::find_if(given.begin(), given.end(),
+                                 [&](const Feature& state) { return state.name == name; });
+    if (it == given.end() || wanted == nullptr || it->dtype != wanted->dtype ||
+        it->shape != wanted->shape)
+      return invalid_argument("[{}] expected a store with this state, got one of another program",
+                              name);
+    out.push_back(static_cast<std::size_t>(it - given.begin()));
+  }
+  return out;
+}
+
+void bind_inputs(const PreparedFunction& function, const Inputs& inputs, Slots& slots) {
+  for (const PreparedInput& input : function.inputs) {
+    const auto given = std::find_if(inputs.begin(), inputs.end(), [&](const NamedView& view) {
+      return view.name == input.feature->name;
+    });
+    Slot& slot = slots[static_cast<std::size_t>(input.slot)];
+    slot.view = given != inputs.end() ? given->tensor : input.default_value.view();
+    // The description says [1] for what is a scalar in the program.
+    if (input.type->shape.empty()) slot.view.shape.clear();
+  }
+}
+
+void copy_outputs(const PreparedFunction& function, const Slots& slots, Outputs& outputs) {
+  Outputs old = std::exchange(outputs, {});
+  for (std::size_t i = 0; i < function.outputs.size(); ++i) {
+    const Feature& feature = *function.outputs[i].feature;
+    TensorView value = slots[static_cast<std::size_t>(function.outputs[i].slot)].view;
+    if (value.shape.empty()) value.shape = {1};
+    NamedTensor& out = outputs.emplace_back();
+    out.name = feature.name;
+    // A loop passes last time's outputs in the same order: look there first.
+    auto reused = i < old.size() && old[i].name == feature.name
+                      ? old.begin() + static_cast<std::ptrdiff_t>(i)
+                      : std::find_if(old.begin(), old.end(), [&](const NamedTensor& tensor) {
+                          return tensor.name == feature.name;
+                        });
+    if (reused != old.end() && !reused->tensor.empty() && reused->tensor.dtype() == value.dtype &&
+        reused->tensor.shape() == value.shape)
+      out.tensor = std::move(reused->tensor);
+    else
+      out.tensor = Tensor(value.dtype, value.shape);
+    const std::size_t size = static_cast<std::size_t>(value.size_bytes());
+    if (size > 0) std::memcpy(out.tensor.mutable_view().data, value.data, size);
+  }
+}
+
+}  // namespace
+
+CpuProgram::CpuProgram(PreparedProgram program, std::string default_function,
+                       std::shared_ptr<SharedThreads> threads)
+    : program_(std::move(program)),
+      default_function_(std::move(default_function)),
+      threads_(std::move(threads)),
+      idle_frames_(program_.functions.size()) {
+  for (const auto& function : program_.functions) names_.push_back(function->function->name);
+}
+
+Result<std::shared_ptr<const LoadedProgram>> CpuProgram::make(
+    PreparedProgram program, std::string default_function, std::shared_ptr<SharedThreads> threads) {
+  std::shared_ptr<CpuProgram> out(
+      new CpuProgram(std::move(program), std::move(default_function), std::move(threads)));
+  ANEMONE_RETURN_IF_ERROR(out->collect_states());
+  return std::shared_ptr<const LoadedProgram>(std::move(out));
+}
+
+Status CpuProgram::collect_states() {
+  for (const auto& function : program_.functions)
+    for (const Feature& state : function->signature.states) {
+      const auto it = std::find_if(states_.begin(), states_.end(),
+                                   [&](const Feature& known) { return known.name == state.name; });
+      if (it == states_.end())
+        states_.push_back(state);
+      else if (it->dtype != state.dtype || it->shape != state.shape)
+        return corrupt("[{}] expected one shape for the state in all functions, got {} and {}",
+                       state.name, to_string(it->shape), to_string(state.shape));
+    }
+  return {};
+}
+
+Result<std::size_t> CpuProgram::index_of(std::string_view function) const {
+  const std::string_view name = function.empty() ? default_function_ : function;
+  for (std::size_t i = 0; i < names_.size(); ++i)
+    if (names_[i] == name) return i;
+  std::string known;
+  for (const std::string& each : names_) known += (known.empty() ? "" : ", ") + each;
+  return not_found("[{}] expected one of the functions {}", name, known);
+}
+
+const Signature* CpuProgram::signature(std::string_view function) const {
+  const auto index = index_of(function);
+  return index.ok() ? &program_.functions[*index]->signature : nullptr;
+}
+
+Result<std::unique_ptr<StateStore>> CpuProgram::make_state() const {
+  return CpuStateStore::make(states_);
+}
+
+std::unique_ptr<Frame> CpuProgram::take_frame(std::size_t function) const {
+  {
+    const std::lock_guard lock(frames_mutex_);
+    auto& idle = idle_frames_[function];
+    if (!idle.empty()) {
+      auto frame = std::move(idle.back());
+      idle.pop_back();
+      return frame;
+    }
+  }
+  auto frame = std::make_unique<Frame>();
+  frame->slots = program_.functions[function]->initial;
+  return frame;
+}
+
+void CpuProgram::give_frame(std::size_t function, std::unique_ptr<Frame> frame) const {
+  const std::lock_guard lock(frames_mutex_);
+  idle_frames_[function].push_back(std::move(frame));
+}
+
+Status CpuProgram::run(std::string_view function_name, const Inputs& inputs, Outputs& outputs,
+                       StateStore* states) const {
+  ANEMONE_ASSIGN_OR_RETURN(const std::size_t index, index_of(function_name));
+  const PreparedFunction& function = *program_.functions[index];
+  ANEMONE_RETURN_IF_ERROR(check_inputs(function.signature, inputs));
+  auto* store = dynamic_cast<CpuStateStore*>(states);
+  if (states != nullptr && store == nullptr)
+    return invalid_argument("expected a state store of the CPU executor, got another one");
+  ANEMONE_ASSIGN_OR_RETURN(const auto places, match_states(function, store));
+  std::vector<BufferRef> working;
+  for (const std::size_t place : places) working.push_back(store->buffers()[place]);
+
+  std::unique_ptr<Frame> frame = take_frame(index);
+  bind_inputs(function, inputs, frame->slots);
+  std::unique_lock lock(threads_->mutex, std::try_to_lock);
+  std::optional<ThreadPool> alone;
+  if (!lock.owns_lock()) alone.emplace(1);
+  Interpreter interpreter(function, *frame, working, alone ? *alone : threads_->pool);
+  Status status = interpreter.run();
+  if (lock.owns_lock()) lock.unlock();
+  if (status.ok()) {
+    copy_outputs(function, frame->slots, outputs);
+    for (std::size_t i = 0; i < places.size(); ++i)
+      std::swap(store->buffers()[places[i]], working[i]);
+  }
+  // What is in `working` now are the states that nobody needs any more.
+  for (BufferRef& buffer : working) frame->pool.give(std::move(buffer));
+  interpreter.clear();
+  give_frame(index, std::move(frame));
+  return status.ok() ? status : status.with("function " + function.function->name);
+}
+
+}  // namespace anemone::exec

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <anemone/status.h>
+
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "base/thread_pool.h"
+#include "exec/cpu/interpreter.h"
+#include "exec/cpu/prepared_program.h"
+#include "exec/executor.h"
+
+namespace anemone::exec {
+
+// Threads that several programs take turns with. A run that finds them busy works on its own thread
+// alone: the result is the same, only slower.
+struct SharedThreads {
+  explicit SharedThreads(int threads) : pool(threads) {}
+  std::mutex mutex;
+  ThreadPool pool;
+};
+
+// A prepared program behind the interface. Thread-safe: what a run changes lies in a Frame of its
+// own.
+class CpuProgram : public LoadedProgram {
+ public:
+  static Result<std::shared_ptr<const LoadedProgram>> make(PreparedProgram program,
+                                                           std::string default_function,
+                                                           std::shared_ptr<SharedThreads> threads);
+
+  const std::vector<std::string>& functions() const override { return names_; }
+  const std::string& default_function() const override { return default_function_; }
+  const Signature* signature(std::string_view function) const override;
+  Result<std::unique_ptr<StateStore>> make_state() const override;
+  Status run(std::string_view function, const Inputs& inputs, Outputs& outputs,
+             StateStore* states) const override;
+
+ private:
+  CpuProgram(PreparedProgram program, std::string default_function,
+             std::shared_ptr<SharedThreads> threads);
+  Status collect_states();
+  Result<std::size_t> index_of(std::string_view function) const;
+  std::unique_ptr<Frame> take_frame(std::size_t function) const;
+  void give_frame(std::size_t function, std::unique_ptr<Frame> frame) const;
+
+  PreparedProgram program_;
+  std::string default_function_;
+  std::shared_ptr<SharedThreads> threads_;
+  std::vector<std::string> names_;
+  std::vector<Feature> states_;  // of all functions together
+  mutable std::mutex frames_mutex_;
+  mutable std::vector<std::vector<std::unique_ptr<Frame>>> idle_frames_;  // one list a function
+};
+
+}  // namespace anemone::exec

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <utility>
+
+#include "base/error.h"
+#include "exec/cpu/cpu_executor.h"
+#include "exec/cpu/load.h"
+#include "mlpackage/package_reader.h"
+
+namespace anemone::exec {
+namespace {
+
+std::optional<double> default_of(const mlpackage::Feature& feature) {
+  if (!feature.is_optional) return std::nullopt;
+  return std::visit(
+      [](const auto& value) {
+        if constexpr (std::is_same_v<std::decay_t<decltype(value)>, std::monostate>)
+          return 0.0;
+        else
+          return static_cast<double>(value);
+      },
+      feature.default_value);
+}
+
+// An image is described by [height, width]; the program takes [1, channels, height, width].
+Shape tensor_shape(const mlpackage::Feature& feature, const Shape& shape) {
+  if (feature.kind != mlpackage::Feature::Kind::kImage || shape.size() != 2) return shape;
+  return {1, mlpackage::image_channels(feature.color_space), shape[0], shape[1]};
+}
+
+void add_flexibility(const mlpackage::Feature& described, Feature& out) {
+  out.shape = tensor_shape(described, described.shape);
+  for (const Shape& shape : described.flexibility.enumerated) {
+    out.allowed_shapes.push_back(tensor_shape(described, shape));
+    const Shape& allowed = out.allowed_shapes.back();
+    for (std::size_t i = 0; i < std::min(allowed.size(), out.shape.size()); ++i)
+      if (allowed[i] != out.shape[i]) out.shape[i] = kDynamic;
+  }
+  const auto& ranges = described.flexibility.ranges;
+  if (ranges.empty()) return;
+  const std::size_t fixed = out.shape.size() - std::min(out.shape.size(), ranges.size());
+  for (std::size_t i = 0; i < out.shape.size(); ++i) {
+    SizeRange& range = out.size_ranges.emplace_back();
+    if (i < fixed) {
+      range = {out.shape[i], out.shape[i]};
+      continue;
+    }
+    range = {ranges[i - fixed].lower, ranges[i - fixed].upper};
+    out.shape[i] = range.lower == range.upper ? range.lower : kDynamic;
+  }
+}
+
+// The order and the limits are the description's, the element types are the program's.
+Signature described_signature(const mlpackage::FunctionInterface& described,
+                              const ir::Function& function) {
+  const Signature typed = exec::signature_of(function);
+  Signature out;
+  for (const mlpackage::Feature& feature : described.inputs) {
+    const Feature* known = typed.input(feature.name);
+    if (known == nullptr) continue;
+    Feature input = *known;
+    add_flexibility(feature, input);
+    input.is_optional = feature.is_optional;
+    input.default_value = default_of(feature);
+    if (feature.is_optional) input.default_shape = tensor_shape(feature, feature.shape);
+    out.inputs.push_back(std::move(input));
+  }
+  // A string (the label of a classifier) has no tensor form and is left out.
+  for (const mlpackage::Feature& feature : described.outputs)
+    if (const Feature* known = typed.output(feature.name)) out.outputs.push_back(*known);
+  out.states = typed.states;
+  return out;
+}
+
+class CpuExecutor : public Executor {
+ public:
+  explicit CpuExecutor(const CpuOptions& options)
+      : threads_(std::make_shared<SharedThreads>(options.threads > 0 ? options.threads
+                                                                     : default_thread_count())) {}
+
+  std::string_view name() const override { return "cpu"; }
+
+  Result<std::shared_ptr<const LoadedProgram>> load(const std::string& package_path,
+                                                    const LoadOptions& options) override {
+    ANEMONE_ASSIGN_OR_RETURN(mlpackage::Model read, mlpackage::read_package(package_path));
+    const auto model = std::make_shared<const mlpackage::Model>(std::move(read));
+    ProgramInterface interface;
+    interface.default_function = model->default_function;
+    for (const mlpackage::FunctionInterface& described : model->functions)
+      if (const ir::Function* function = model->program.function(described.name))
+        interface.signatures.emplace(described.name, described_signature(described, *function));
+    const std::shared_ptr<const ir::Program> program(model, &model->program);
+    return load_with(program, interface, options, threads_).with(package_path);
+  }
+
+ private:
+  std::shared_ptr<SharedThreads> threads_;
+};
+
+}  // namespace
+
+std::unique_ptr<Executor> make_cpu_executor(const CpuOptions& options) {
+  return std::make_unique<CpuExecutor>(options);
+}
+
+}  // namespace anemone::exec

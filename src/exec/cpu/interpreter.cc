@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "exec/cpu/interpreter.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "base/error.h"
+#include "exec/cpu/op_call.h"
+
+namespace anemone::exec {
+namespace {
+
+bool fits(const ir::Type& declared, const Slot& value) {
+  if (declared.kind == ir::Type::Kind::kList) return value.list != nullptr;
+  if (!declared.is_tensor() || value.view.data == nullptr) return false;
+  const Shape& shape = value.view.shape;
+  if (declared.dtype != value.view.dtype || declared.shape.size() != shape.size()) return false;
+  for (std::size_t i = 0; i < shape.size(); ++i)
+    if (declared.shape[i] >= 0 && declared.shape[i] != shape[i]) return false;
+  return true;
+}
+
+std::string describe_value(const Slot& value) {
+  if (value.list != nullptr) return "a list";
+  if (value.view.data == nullptr) return "no tensor";
+  return ir::to_string(ir::Type::tensor(value.view.dtype, value.view.shape));
+}
+
+}  // namespace
+
+void Interpreter::release(Slot& slot) {
+  slot.view.data = nullptr;
+  slot.list.reset();
+  if (slot.buffer != nullptr) frame_.pool.give(std::move(slot.buffer));
+  slot.buffer.reset();
+}
+
+void Interpreter::clear() {
+  for (std::size_t i = 0; i < frame_.slots.size(); ++i) {
+    const Slot& initial = function_.initial[i];
+    if (initial.view.data == nullptr && !initial.text.has_value()) release(frame_.slots[i]);
+  }
+  frame_.pool.end_run();
+}
+
+Result<Slot> Interpreter::allocate(const PreparedOp& op, DType dtype, Shape shape) {
+  ANEMONE_ASSIGN_OR_RETURN(const std::int64_t count, checked_element_count(shape));
+  const std::uint64_t bytes = dtype_bytes(dtype, static_cast<std::uint64_t>(count));
+  Slot out;
+  out.buffer = frame_.pool.take(bytes);
+  if (out.buffer == nullptr)
+    return out_of_memory("{} expected {} bytes of memory, got none", describe(op), bytes);
+  out.view = {dtype, std::move(shape), out.buffer->data()};
+  return out;
+}
+
+Status Interpreter::set_output(const PreparedOp& op, std::size_t i, Slot value) {
+  const ir::Type& declared = op.op->outputs[i]->type;
+  if (!fits(declared, value))
+    return corrupt("{} expected an output of {}, got {}", describe(op), ir::to_string(declared),
+                   describe_value(value));
+  Slot& out = slot(op.outputs[i]);
+  release(out);
+  out = std::move(value);
+  return {};
+}
+
+Status Interpreter::run_block(const PreparedBlock& block) {
+  for (const PreparedOp& op : block.ops) {
+    ANEMONE_RETURN_IF_ERROR(run_op(op));
+    for (const int dead : op.dead_after) release(slot(dead));
+  }
+  return {};
+}
+
+Status Interpreter::run_op(const PreparedOp& op) {
+  switch (op.kind) {
+    case PreparedOp::Kind::kKernel:
+      return run_kernel(op);
+    case PreparedOp::Kind::kReadState:
+      return read_state(op);
+    case PreparedOp::Kind::kWriteState:
+      return write_state(op);
+    case PreparedOp::Kind::kCond:
+      return run_cond(op);
+    case PreparedOp::Kind::kWhile:
+      return run_while(op);
+    case PreparedOp::Kind::kClassify:
+      return classify(op);
+    default:
+      return run_list_op(op);
+  }
+}
+
+Status Interpreter::run_kernel(const PreparedOp& op) {
+  const auto take = [this](std::uint64_t bytes) { return frame_.pool.take(bytes); };
+  ANEMONE_RETURN_IF_ERROR(call_kernel(op, frame_.slots, take, threads_, results_));
+  for (std::size_t i = 0; i < results_.size(); ++i) {
+    Slot& out = slot(op.outputs[i]);
+    release(out);
+    std::swap(out.view, results_[i].view);
+    out.buffer = std::move(results_[i].buffer);
+  }
+  return {};
+}
+
+Status Interpreter::read_state(const PreparedOp& op) {
+  const ir::Type& type = op.op->input("input")->type;
+  Slot value;
+  value.buffer = states_[static_cast<std::size_t>(op.state)];
+  value.view = {type.dtype, type.shape, value.buffer->data()};
+  return set_output(op, 0, std::move(value));
+}
+
+Status Interpreter::write_state(const PreparedOp& op) {
+  const ir::Type& type = op.op->input("input")->type;
+  const Slot& value = slot(op.slot("data"));
+  if (!fits(ir::Type::tensor(type.dtype, type.shape), value))
+    return corrupt("{} expected {}, got {}", describe(op), ir::to_string(type),
+                   describe_value(value));
+  BufferRef& state = states_[static_cast<std::size_t>(op.state)];
+  // Nobody writes to a buffer after the operation that made it, so the value becomes the state as
+  // it is. Constants and inputs belong to others, and a view into the middle of a buffer is no
+  // whole state.
+  BufferRef next = value.buffer;
+  if (next == nullptr || next->data() != value.view.data) {
+    ANEMONE_ASSIGN_OR_RETURN(Slot copy, allocate(op, type.dtype, type.shape));
+    std::memcpy(copy.buffer->data(), value.view.data,
+                static_cast<std::size_t>(value.view.size_bytes()));
+    next = std::move(copy.buffer);
+  }
+  frame_.pool.give(std::exchange(state, std::move(next)));
+  return {};
+}
+
+Result<bool> Interpreter::truth(const PreparedOp& op, int index) const {
+  const Slot& value = slot(index);
+  if (value.view.data == nullptr || value.view.dtype != DType::kBool || value.view.size() != 1)
+    return corrupt("{} expected one bool as condition, got {}", describe(op),
+                   describe_value(value));
+  return value.view.data[0] != std::byte{0};
+}
+
+Status Interpreter::run_cond(const PreparedOp& op) {
+  ANEMONE_ASSIGN_OR_RETURN(const bool is_true, truth(op, op.slot("pred")));
+  const PreparedBlock& block = op.blocks[is_true ? 0 : 1];
+  ANEMONE_RETURN_IF_ERROR(run_block(block));
+  for (std::size_t i = 0; i < block.outputs.size(); ++i)
+    ANEMONE_RETURN_IF_ERROR(set_output(op, i, slot(block.outputs[i])));
+  return {};
+}
+
+// Puts loop variables into the inputs of a block.
+Status Interpreter::enter(const PreparedOp& op, std::size_t index,
+                          const std::vector<Slot>& values) {
+  const PreparedBlock& block = op.blocks[index];
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const ir::Value* declared = op.op->blocks[index]->inputs[i];
+    if (!fits(declared->type, values[i]))
+      return corrupt("{} expected loop variable {} to be {}, got {}", describe(op), declared->name,
+                     ir::to_string(declared->type), describe_value(values[i]));
+    Slot& target = slot(block.inputs[i]);
+    release(target);
+    target = values[i];
+  }
+  return {};
+}
+
+Status Interpreter::run_while(const PreparedOp& op) {
+  std::vector<Slot> variables;
+  for (const int index : op.operand("loop_vars")->slots) variables.push_back(slot(index));
+  while (true) {
+    ANEMONE_RETURN_IF_ERROR(enter(op, 0, variables));
+    ANEMONE_RETURN_IF_ERROR(run_block(op.blocks[0]));
+    ANEMONE_ASSIGN_OR_RETURN(const bool goes_on, truth(op, op.blocks[0].outputs[0]));
+    for (const int index : op.blocks[0].inputs) release(slot(index));
+    if (!goes_on) break;
+    ANEMONE_RETURN_IF_ERROR(enter(op, 1, variables));
+    // Only the body holds the variables now, so that it can free or reuse them.
+    for (Slot& variable : variables) release(variable);
+    ANEMONE_RETURN_IF_ERROR(run_block(op.blocks[1]));
+    for (std::size_t i = 0; i < variables.size(); ++i) variables[i] = slot(op.blocks[1].outputs[i]);
+    for (const int index : op.blocks[1].inputs) release(slot(index));
+  }
+  for (std::size_t i = 0; i < variables.size(); ++i)
+    ANEMONE_RETURN_IF_ERROR(set_output(op, i, std::move(variables[i])));
+  return {};
+}
+
+// The dictionary is handed out as the probabilities in class order, so that is what its slot holds.
+// An int64 label is the class of the largest probability; a string label stays empty.
+Status Interpreter::classify(const PreparedOp& op) {
+  const Slot probabilities = slot(op.slot("probabilities"));
+  Slot& dictionary = slot(op.outputs[1]);
+  release(dictionary);
+  dictionary = probabilities;
+  const auto classes = op.op->inputs.find("classes");
+  const ir::Literal* literal =
+      classes == op.op->inputs.end() ? nullptr : ir::constant_of(classes->second.front());
+  if (op.op->outputs[0]->type.dtype != DType::kInt64 || literal == nullptr) return {};
+  const std::vector<float> values = to_floats(probabilities.view);
+  const auto best =
+      static_cast<std::size_t>(std::max_element(values.begin(), values.end()) - values.begin());
+  if (best >= literal->items().size())
+    return corrupt("{} expected a class for each of {} probabilities, got {}", describe(op),
+                   values.size(), literal->items().size());
+  ANEMONE_ASSIGN_OR_RETURN(const Tensor label, literal->items()[best].to_tensor());
+  ANEMONE_ASSIGN_OR_RETURN(Slot out, allocate(op, DType::kInt64, {}));
+  const std::int64_t number = element_as_int(label.view(), 0);
+  std::memcpy(out.buffer->data(), &number, sizeof(number));
+  return set_output(op, 0, std::move(out));
+}
+
+}  // namespace anemone::exec

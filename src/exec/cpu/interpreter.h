@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <anemone/status.h>
+
+#include <vector>
+
+#include "base/thread_pool.h"
+#include "exec/cpu/buffer_pool.h"
+#include "exec/cpu/prepared_program.h"
+#include "exec/cpu/slot.h"
+
+namespace anemone::exec {
+
+// What one run writes to; kept between runs of the same function, so that a decode loop finds its
+// buffers. Single-thread.
+struct Frame {
+  Slots slots;  // starts as a copy of PreparedFunction::initial
+  BufferPool pool;
+};
+
+// Walks the operations of one function in order. Lives for one run.
+class Interpreter {
+ public:
+  // `states` has one buffer a state of the function. A write replaces the reference here; what the
+  // caller commits after success is this vector.
+  Interpreter(const PreparedFunction& function, Frame& frame, std::vector<BufferRef>& states,
+              ThreadPool& threads)
+      : function_(function), frame_(frame), states_(states), threads_(threads) {}
+
+  // The slots of the inputs are set. After success those of the outputs are.
+  Status run() { return run_block(function_.block); }
+  // Drops all values, so that the frame holds no view of the caller's memory; constants stay.
+  void clear();
+
+ private:
+  Status run_block(const PreparedBlock& block);
+  Status run_op(const PreparedOp& op);
+  Status run_kernel(const PreparedOp& op);
+  Status read_state(const PreparedOp& op);
+  Status write_state(const PreparedOp& op);
+  Status run_cond(const PreparedOp& op);
+  Status run_while(const PreparedOp& op);
+  Status classify(const PreparedOp& op);
+  Status enter(const PreparedOp& op, std::size_t block, const std::vector<Slot>& values);
+  Result<bool> truth(const PreparedOp& op, int slot) const;
+
+  // interpreter_lists.cc
+  Status run_list_op(const PreparedOp& op);
+  Status make_list(const PreparedOp& op);
+  Status list_length(const PreparedOp& op);
+  Status list_read(const PreparedOp& op);
+  Status list_write(const PreparedOp& op);
+  Status list_gather(const PreparedOp& op);
+  Status list_scatter(const PreparedOp& op);
+  Result<std::shared_ptr<List>> copy_list(const PreparedOp& op);
+  Status put(const PreparedOp& op, List& list, std::int64_t index, Slot value);
+  Status set_list_output(const PreparedOp& op, std::shared_ptr<const List> list);
+
+  Slot& slot(int index) { return frame_.slots[static_cast<std::size_t>(index)]; }
+  const Slot& slot(int index) const { return frame_.slots[static_cast<std::size_t>(index)]; }
+  // New memory for a value of the interpreter's own making.
+  Result<Slot> allocate(const PreparedOp& op, DType dtype, Shape shape);
+  // Sets an output after comparing it with its declared type.
+  Status set_output(const PreparedOp& op, std::size_t i, Slot value);
+  void release(Slot& slot);
+
+  const PreparedFunction& function_;
+  Frame& frame_;
+  std::vector<BufferRef>& states_;
+  ThreadPool& threads_;
+  std::vector<Slot> results_;
+};
+
+}  // namespace anemone::exec

@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+// Lists of tensors: values like any other, so a write makes a new list (its items are shared, not
+// copied).
+#include <cstring>
+
+#include "base/error.h"
+#include "exec/cpu/interpreter.h"
+#include "exec/cpu/op_call.h"
+
+namespace anemone::exec {
+namespace {
+
+// A list index is an int32 in MIL; this keeps a wrong one from taking all memory.
+constexpr std::int64_t kMaxItems = 1 << 20;
+
+const List& list_of(const Slot& slot) {
+  static const List empty;
+  return slot.list == nullptr ? empty : *slot.list;
+}
+
+}  // namespace
+
+Status Interpreter::run_list_op(const PreparedOp& op) {
+  switch (op.kind) {
+    case PreparedOp::Kind::kMakeList:
+      return make_list(op);
+    case PreparedOp::Kind::kListLength:
+      return list_length(op);
+    case PreparedOp::Kind::kListRead:
+      return list_read(op);
+    case PreparedOp::Kind::kListWrite:
+      return list_write(op);
+    case PreparedOp::Kind::kListGather:
+      return list_gather(op);
+    default:
+      return list_scatter(op);
+  }
+}
+
+Status Interpreter::set_list_output(const PreparedOp& op, std::shared_ptr<const List> list) {
+  Slot out;
+  out.list = std::move(list);
+  return set_output(op, 0, std::move(out));
+}
+
+Status Interpreter::make_list(const PreparedOp& op) {
+  auto list = std::make_shared<List>();
+  std::int64_t length = 1;
+  if (op.operand("init_length") != nullptr)
+    length = element_as_int(slot(op.slot("init_length")).view, 0);
+  if (op.operand("dynamic_length") != nullptr)
+    list->is_growable = element_as_int(slot(op.slot("dynamic_length")).view, 0) != 0;
+  if (length < 0 || length > kMaxItems)
+    return corrupt("{} expected a length of 0 to {}, got {}", describe(op), kMaxItems, length);
+  list->items.resize(static_cast<std::size_t>(length));
+  // Items read as zeros before they are written, where their shape is known.
+  const ir::Type& type = op.op->outputs[0]->type;
+  if (!type.members.empty() && type.members[0].is_tensor() && is_static(type.members[0].shape) &&
+      length > 0) {
+    ANEMONE_ASSIGN_OR_RETURN(Slot zero, allocate(op, type.members[0].dtype, type.members[0].shape));
+    std::memset(zero.buffer->data(), 0, static_cast<std::size_t>(zero.view.size_bytes()));
+    for (Slot& item : list->items) item = zero;
+  }
+  return set_list_output(op, std::move(list));
+}
+
+Status Interpreter::list_length(const PreparedOp& op) {
+  ANEMONE_ASSIGN_OR_RETURN(Slot out, allocate(op, DType::kInt32, {}));
+  const auto length = static_cast<std::int32_t>(list_of(slot(op.slot("ls"))).items.size());
+  std::memcpy(out.buffer->data(), &length, sizeof(length));
+  return set_output(op, 0, std::move(out));
+}
+
+Status Interpreter::list_read(const PreparedOp& op) {
+  const List& list = list_of(slot(op.slot("ls")));
+  const std::int64_t index = element_as_int(slot(op.slot("index")).view, 0);
+  if (index < 0 || index >= static_cast<std::int64_t>(list.items.size()))
+    return invalid_argument("{} expected an index below {}, got {}", describe(op),
+                            list.items.size(), index);
+  return set_output(op, 0, list.items[static_cast<std::size_t>(index)]);
+}
+
+// A copy of the operand to be changed; the items are shared.
+Result<std::shared_ptr<List>> Interpreter::copy_list(const PreparedOp& op) {
+  const Slot& source = slot(op.slot("ls"));
+  if (source.list == nullptr) return corrupt("{} expected a list as \"ls\"", describe(op));
+  return std::make_shared<List>(*source.list);
+}
+
+Status Interpreter::put(const PreparedOp& op, List& list, std::int64_t index, Slot value) {
+  const auto length = static_cast<std::int64_t>(list.items.size());
+  const std::int64_t limit = list.is_growable ? kMaxItems : length;
+  if (index < 0 || index >= limit)
+    return invalid_argument("{} expected an index below {}, got {}", describe(op), limit, index);
+  if (index >= length) list.items.resize(static_cast<std::size_t>(index) + 1);
+  list.items[static_cast<std::size_t>(index)] = std::move(value);
+  return {};
+}
+
+Status Interpreter::list_write(const PreparedOp& op) {
+  ANEMONE_ASSIGN_OR_RETURN(std::shared_ptr<List> list, copy_list(op));
+  const std::int64_t index = element_as_int(slot(op.slot("index")).view, 0);
+  ANEMONE_RETURN_IF_ERROR(put(op, *list, index, slot(op.slot("value"))));
+  return set_list_output(op, std::move(list));
+}
+
+Status Interpreter::list_gather(const PreparedOp& op) {
+  const List& list = list_of(slot(op.slot("ls")));
+  const std::vector<std::int64_t> indices = to_ints(slot(op.slot("indices")).view);
+  const Slot* first = nullptr;
+  for (const std::int64_t index : indices) {
+    if (index < 0 || index >= static_cast<std::int64_t>(list.items.size()))
+      return invalid_argument("{} expected an index below {}, got {}", describe(op),
+                              list.items.size(), index);
+    const Slot& item = list.items[static_cast<std::size_t>(index)];
+    if (first == nullptr) first = &item;
+    if (item.view.data == nullptr || item.view.dtype != first->view.dtype ||
+        item.view.shape != first->view.shape || is_sub_byte(item.view.dtype))
+      return invalid_argument("{} expected written items of one shape, item {} is not",
+                              describe(op), index);
+  }
+  if (first == nullptr) return invalid_argument("{} expected an index, got none", describe(op));
+  Shape shape = first->view.shape;
+  shape.insert(shape.begin(), static_cast<std::int64_t>(indices.size()));
+  ANEMONE_ASSIGN_OR_RETURN(Slot out, allocate(op, first->view.dtype, std::move(shape)));
+  const auto size = static_cast<std::size_t>(first->view.size_bytes());
+  std::byte* target = out.buffer->data();
+  for (const std::int64_t index : indices) {
+    if (size > 0) std::memcpy(target, list.items[static_cast<std::size_t>(index)].view.data, size);
+    target += size;
+  }
+  return set_output(op, 0, std::move(out));
+}
+
+Status Interpreter::list_scatter(const PreparedOp& op) {
+  ANEMONE_ASSIGN_OR_RETURN(std::shared_ptr<List> list, copy_list(op));
+  const std::vector<std::int64_t> indices = to_ints(slot(op.slot("indices")).view);
+  const TensorView value = slot(op.slot("value")).view;
+  if (value.shape.empty() || value.shape[0] != static_cast<std::int64_t>(indices.size()) ||
+      is_sub_byte(value.dtype))
+    return invalid_argument("{} expected one value for each of {} indices, got {}", describe(op),
+                            indices.size(), to_string(value.shape));
+  const Shape item_shape(value.shape.begin() + 1, value.shape.end());
+  const std::byte* source = value.data;
+  for (const std::int64_t index : indices) {
+    ANEMONE_ASSIGN_OR_RETURN(Slot item, allocate(op, value.dtype, item_shape));
+    const auto size = static_cast<std::size_t>(item.view.size_bytes());
+    if (size > 0) std::memcpy(item.buffer->data(), source, size);
+    source += size;
+    ANEMONE_RETURN_IF_ERROR(put(op, *list, index, std::move(item)));
+  }
+  return set_list_output(op, std::move(list));
+}
+
+}  // namespace anemone::exec

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "exec/cpu/op_call.h"
+
+#include "base/check.h"
+#include "base/error.h"
+
+namespace anemone::exec {
+
+const Operand* PreparedOp::operand(std::string_view name) const {
+  for (const Operand& operand : operands)
+    if (operand.name == name) return &operand;
+  return nullptr;
+}
+
+int PreparedOp::slot(std::string_view name) const {
+  const Operand* found = operand(name);
+  ANEMONE_CHECK(found != nullptr && !found->slots.empty());
+  return found->slots.front();
+}
+
+namespace {
+
+const Slot& argument(const PreparedOp& op, const Slots& slots, std::string_view parameter,
+                     std::size_t i) {
+  const Operand* operand = op.operand(parameter);
+  ANEMONE_CHECK(operand != nullptr && i < operand->slots.size());
+  return slots[static_cast<std::size_t>(operand->slots[i])];
+}
+
+std::size_t count_of(const PreparedOp& op, std::string_view parameter) {
+  const Operand* operand = op.operand(parameter);
+  return operand == nullptr ? 0 : operand->slots.size();
+}
+
+Status check_output(const PreparedOp& op, const ir::Type& declared, const ir::Type& actual) {
+  if (ir::is_compatible(declared, actual)) return {};
+  return corrupt("{} expected an output of {}, got {}", describe(op), ir::to_string(declared),
+                 ir::to_string(actual));
+}
+
+}  // namespace
+
+std::string describe(const PreparedOp& op) {
+  return fmt::format("[{} \"{}\"]", op.op->type, op.op->name);
+}
+
+std::size_t OpCall::count(std::string_view parameter) const {
+  return count_of(op_, parameter);
+}
+
+TensorView OpCall::input(std::string_view parameter, std::size_t i) const {
+  return argument(op_, slots_, parameter, i).view;
+}
+
+std::string_view OpCall::text(std::string_view parameter, std::string_view fallback) const {
+  if (count_of(op_, parameter) == 0) return fallback;
+  return argument(op_, slots_, parameter, 0).text.value_or(fallback);
+}
+
+std::size_t RunInferContext::count(std::string_view parameter) const {
+  return count_of(op_, parameter);
+}
+
+const ir::Type& RunInferContext::type(std::string_view parameter, std::size_t i) const {
+  const Slot& slot = argument(op_, slots_, parameter, i);
+  if (slot.text.has_value())
+    types_.push_back(ir::Type::scalar(DType::kString));
+  else
+    types_.push_back(ir::Type::tensor(slot.view.dtype, slot.view.shape));
+  return types_.back();
+}
+
+std::optional<TensorView> RunInferContext::value(std::string_view parameter, std::size_t i) const {
+  const Slot& slot = argument(op_, slots_, parameter, i);
+  if (slot.text.has_value() || slot.view.data == nullptr) return std::nullopt;
+  return slot.view;
+}
+
+std::optional<std::string_view> RunInferContext::text(std::string_view parameter) const {
+  if (count_of(op_, parameter) == 0) return std::nullopt;
+  return argument(op_, slots_, parameter, 0).text;
+}
+
+Status call_kernel(const PreparedOp& op, const Slots& slots, const Allocate& allocate,
+                   ThreadPool& threads, std::vector<Slot>& results) {
+  const std::size_t count = op.outputs.size();
+  std::vector<ir::Type> inferred;
+  if (!op.has_static_outputs) {
+    const RunInferContext context(op, slots);
+    if (Status status = op.schema->infer(context, inferred); !status.ok())
+      return Status(status.code(), describe(op) + " " + status.message());
+    ANEMONE_CHECK(inferred.size() == count);
+  }
+  std::vector<MutableTensorView> outputs(count);
+  results.resize(count);
+  for (std::size_t i = 0; i < count; ++i) {
+    const ir::Type& declared = op.op->outputs[i]->type;
+    if (!op.has_static_outputs) ANEMONE_RETURN_IF_ERROR(check_output(op, declared, inferred[i]));
+    const ir::Type& type = op.has_static_outputs ? declared : inferred[i];
+    ANEMONE_ASSIGN_OR_RETURN(const std::int64_t elements, checked_element_count(type.shape));
+    const std::uint64_t bytes = dtype_bytes(type.dtype, static_cast<std::uint64_t>(elements));
+    Slot& slot = results[i];
+    slot.buffer = allocate(bytes);
+    if (slot.buffer == nullptr)
+      return out_of_memory("{} expected {} bytes of memory, got none", describe(op), bytes);
+    outputs[i] = {type.dtype, type.shape, slot.buffer->data()};
+    slot.view = outputs[i];
+  }
+  const OpCall call(op, slots, outputs, threads);
+  if (Status status = op.kernel(call); !status.ok())
+    return Status(status.code(), describe(op) + " " + status.message());
+  return {};
+}
+
+}  // namespace anemone::exec

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+// How kernels and type rules see one operation of a run.
+#pragma once
+
+#include <anemone/status.h>
+
+#include <deque>
+#include <functional>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "exec/cpu/prepared_program.h"
+#include "exec/cpu/slot.h"
+#include "ir/op_schema.h"
+#include "kernels/kernel.h"
+
+namespace anemone::exec {
+
+// Operands and outputs of one kernel call. Lives for the call.
+class OpCall : public kernels::KernelCall {
+ public:
+  OpCall(const PreparedOp& op, const Slots& slots, std::vector<MutableTensorView>& outputs,
+         ThreadPool& threads)
+      : op_(op), slots_(slots), outputs_(outputs), threads_(threads) {}
+  std::size_t count(std::string_view parameter) const override;
+  TensorView input(std::string_view parameter, std::size_t i) const override;
+  std::string_view text(std::string_view parameter, std::string_view fallback) const override;
+  std::size_t output_count() const override { return outputs_.size(); }
+  MutableTensorView output(std::size_t i) const override { return outputs_[i]; }
+  ThreadPool& threads() const override { return threads_; }
+
+ private:
+  const PreparedOp& op_;
+  const Slots& slots_;
+  std::vector<MutableTensorView>& outputs_;
+  ThreadPool& threads_;
+};
+
+// The tensors of a run as types and known values. Lives for the call of one type rule.
+class RunInferContext : public ir::InferContext {
+ public:
+  RunInferContext(const PreparedOp& op, const Slots& slots) : op_(op), slots_(slots) {}
+  ir::Opset opset() const override { return op_.opset; }
+  std::size_t count(std::string_view parameter) const override;
+  const ir::Type& type(std::string_view parameter, std::size_t i) const override;
+  std::optional<TensorView> value(std::string_view parameter, std::size_t i) const override;
+  std::optional<std::string_view> text(std::string_view parameter) const override;
+  bool is_constant(std::string_view, std::size_t) const override { return true; }
+  std::size_t output_count() const override { return op_.outputs.size(); }
+  const ir::Type* declared_output(std::size_t i) const override {
+    return &op_.op->outputs[i]->type;
+  }
+
+ private:
+  const PreparedOp& op_;
+  const Slots& slots_;
+  mutable std::deque<ir::Type> types_;
+};
+
+// Gives memory for an output; nullptr when there is none.
+using Allocate = std::function<BufferRef(std::uint64_t bytes)>;
+
+// Runs the kernel of `op` over `slots` and sets `results`, one a output. kCorrupt when the type
+// rule gives a type that the program does not declare.
+Status call_kernel(const PreparedOp& op, const Slots& slots, const Allocate& allocate,
+                   ThreadPool& threads, std::vector<Slot>& results);
+
+// "[conv "q_proj"]": how errors name an operation.
+std::string describe(const PreparedOp& op);
+
+}  // namespace anemone::exec

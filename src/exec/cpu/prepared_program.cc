@@ -1,0 +1,390 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "exec/cpu/prepared_program.h"
+
+#include <algorithm>
+#include <unordered_map>
+
+#include "base/check.h"
+#include "base/error.h"
+#include "exec/cpu/constant_folder.h"
+#include "exec/cpu/load.h"
+#include "ir/verifier.h"
+#include "ops/registry.h"
+
+namespace anemone::exec {
+namespace {
+
+using Kind = PreparedOp::Kind;
+
+// Operations that the interpreter does itself; everything else needs a kernel.
+Kind kind_of(std::string_view type) {
+  static constexpr std::pair<std::string_view, Kind> kOwn[] = {
+      {"read_state", Kind::kReadState},
+      {"write_state", Kind::kWriteState},
+      {"cond", Kind::kCond},
+      {"classify", Kind::kClassify},
+      {"while_loop", Kind::kWhile},
+      {"make_list", Kind::kMakeList},
+      {"list_length", Kind::kListLength},
+      {"list_read", Kind::kListRead},
+      {"list_write", Kind::kListWrite},
+      {"list_gather", Kind::kListGather},
+      {"list_scatter", Kind::kListScatter},
+  };
+  for (const auto& [name, kind] : kOwn)
+    if (name == type) return kind;
+  return Kind::kKernel;
+}
+
+bool is_aligned(const std::byte* data, DType dtype) {
+  const std::uint64_t size = is_sub_byte(dtype) ? 1 : dtype_bytes(dtype, 1);
+  return size <= 1 || reinterpret_cast<std::uintptr_t>(data) % size == 0;
+}
+
+// Constants of all functions. Data shared by several literals is loaded once.
+class Constants {
+ public:
+  explicit Constants(std::vector<std::shared_ptr<const void>>& owners) : owners_(owners) {}
+
+  // An empty slot for what is neither a tensor of numbers nor a scalar string: such constants have
+  // no value at run time.
+  Result<Slot> slot(const ir::Literal& literal) {
+    Slot out;
+    out.text = literal.as_text();
+    if (literal.data() == nullptr) return out;
+    const ir::Type& type = literal.type();
+    ANEMONE_ASSIGN_OR_RETURN(const auto bytes, load(literal));
+    ANEMONE_ASSIGN_OR_RETURN(const std::int64_t count, checked_element_count(type.shape));
+    const std::uint64_t want = dtype_bytes(type.dtype, static_cast<std::uint64_t>(count));
+    if (bytes.size() != want)
+      return corrupt("expected {} bytes for a constant of {}, got {}", want, ir::to_string(type),
+                     bytes.size());
+    out.view = {type.dtype, type.shape, bytes.data()};
+    return out;
+  }
+
+ private:
+  Result<std::span<const std::byte>> load(const ir::Literal& literal) {
+    const ir::Data* data = literal.data().get();
+    if (const auto it = loaded_.find(data); it != loaded_.end()) return it->second;
+    ANEMONE_ASSIGN_OR_RETURN(ir::DataBytes bytes, data->load());
+    std::span<const std::byte> span = bytes.bytes;
+    if (span.data() == nullptr || !is_aligned(span.data(), literal.type().dtype)) {
+      auto copy = std::make_shared<Tensor>(
+          DType::kUInt8, Shape{static_cast<std::int64_t>(std::max<std::size_t>(span.size(), 1))});
+      std::copy(span.begin(), span.end(), copy->mutable_view().bytes().begin());
+      span = copy->view().bytes().first(span.size());
+      owners_.push_back(std::move(copy));
+    } else {
+      owners_.push_back(std::move(bytes.owner));
+    }
+    loaded_.emplace(data, span);
+    return span;
+  }
+
+  std::vector<std::shared_ptr<const void>>& owners_;
+  std::unordered_map<const ir::Data*, std::span<const std::byte>> loaded_;
+};
+
+class FunctionBuilder {
+ public:
+  FunctionBuilder(const ir::Function& function, Signature signature, Constants& constants)
+      : constants_(constants), out_(std::make_unique<PreparedFunction>()) {
+    out_->function = &function;
+    out_->signature = std::move(signature);
+  }
+
+  Result<std::unique_ptr<PreparedFunction>> build() {
+    const ir::Function& function = *out_->function;
+    for (const ir::Value* input : function.inputs) {
+      if (input->type.is_state()) {
+        state_of_[input] = static_cast<int>(out_->states.size());
+        out_->states.push_back(input->name);
+      } else {
+        ANEMONE_RETURN_IF_ERROR(add_input(*input));
+      }
+    }
+    ANEMONE_RETURN_IF_ERROR(fill(*function.block, out_->block).with("function " + function.name));
+    for (const Feature& feature : out_->signature.outputs)
+      ANEMONE_RETURN_IF_ERROR(add_output(feature));
+    return std::move(out_);
+  }
+
+ private:
+  int new_slot(const ir::Value* value) {
+    const int slot = static_cast<int>(out_->initial.size());
+    out_->initial.emplace_back();
+    if (value != nullptr) slot_of_[value] = slot;
+    return slot;
+  }
+
+  int slot_of(const ir::Value* value) const {
+    const auto it = slot_of_.find(value);
+    ANEMONE_CHECK(it != slot_of_.end());
+    return it->second;
+  }
+
+  Status add_input(const ir::Value& value) {
+    PreparedInput input;
+    input.slot = new_slot(&value);
+    input.type = &value.type;
+    input.feature = out_->signature.input(value.name);
+    if (input.feature == nullptr)
+      return corrupt("[{}] expected an input with a description, got none", value.name);
+    const Feature& feature = *input.feature;
+    const Shape& shape = value.type.shape;
+    const Shape described = shape.empty() ? Shape{1} : shape;
+    if (feature.dtype != value.type.dtype ||
+        !ir::is_compatible(ir::Type::tensor(feature.dtype, described),
+                           ir::Type::tensor(feature.dtype, feature.shape)))
+      return corrupt("[{}] is described as {} {}, the program has {}", value.name,
+                     dtype_name(feature.dtype), to_string(feature.shape),
+                     ir::to_string(value.type));
+    if (feature.is_optional && feature.default_value.has_value()) {
+      const Shape& wanted = feature.default_shape.empty() ? feature.shape : feature.default_shape;
+      if (!is_static(wanted))
+        return corrupt("[{}] expected a fixed shape for the default value, got {}", value.name,
+                       to_string(wanted));
+      ANEMONE_RETURN_IF_ERROR(check_shape(feature, wanted));
+      ANEMONE_ASSIGN_OR_RETURN(const std::int64_t count, checked_element_count(wanted));
+      input.default_value = Tensor(feature.dtype, wanted);
+      const std::vector<float> values(static_cast<std::size_t>(count),
+                                      static_cast<float>(*feature.default_value));
+      store_floats(values, input.default_value.mutable_view());
+    }
+    out_->inputs.push_back(std::move(input));
+    return {};
+  }
+
+  Status add_output(const Feature& feature) {
+    const auto& values = out_->function->block->outputs;
+    const auto it = std::find_if(values.begin(), values.end(), [&](const ir::Value* value) {
+      return value->name == feature.name;
+    });
+    if (it == values.end())
+      return corrupt("[{}] expected an output of function {}, got an unknown name", feature.name,
+                     out_->function->name);
+    const std::optional<ir::Type> tensor = output_type(**it);
+    if (!tensor)
+      return unsupported("[{}] is {}: expected a tensor of numbers as output", feature.name,
+                         ir::to_string((*it)->type));
+    const ir::Type& type = *tensor;
+    const Shape described = type.shape.empty() ? Shape{1} : type.shape;
+    if (feature.dtype != type.dtype ||
+        !ir::is_compatible(ir::Type::tensor(type.dtype, feature.shape),
+                           ir::Type::tensor(type.dtype, described)))
+      return corrupt("[{}] is described as {} {}, the program has {}", feature.name,
+                     dtype_name(feature.dtype), to_string(feature.shape), ir::to_string(type));
+    out_->outputs.push_back({slot_of(*it), &feature});
+    return {};
+  }
+
+  Status fill(const ir::Block& block, PreparedBlock& out) {
+    for (const ir::Value* input : block.inputs) out.inputs.push_back(new_slot(input));
+    for (const ir::Op* op : block.ops) {
+      if (op->is_const()) {
+        auto slot = constants_.slot(op->attributes.find("val")->second);
+        if (!slot.ok()) return slot.status().with("constant " + op->name);
+        out_->initial[static_cast<std::size_t>(new_slot(op->outputs[0]))] = std::move(*slot);
+        continue;
+      }
+      PreparedOp prepared;
+      ANEMONE_RETURN_IF_ERROR(fill(*op, prepared));
+      out.ops.push_back(std::move(prepared));
+    }
+    for (const ir::Value* output : block.outputs) {
+      if (state_of_.contains(output))
+        return unsupported("[{}] expected a tensor as block output, got a state", output->name);
+      out.outputs.push_back(slot_of(output));
+    }
+    return {};
+  }
+
+  Status fill(const ir::Op& op, PreparedOp& out) {
+    out.op = &op;
+    out.kind = kind_of(op.type);
+    out.schema = ops::op_registry().find(op.type);
+    out.opset = out_->function->opset;
+    if (out.kind == Kind::kKernel) {
+      out.kernel = kernels::find_reference_kernel(op.type);
+      if (out.kernel == nullptr || out.schema == nullptr)
+        return unsupported("[{} \"{}\"] the CPU engine has no such operation", op.type, op.name);
+    }
+    for (const auto& [name, arguments] : op.inputs)
+      ANEMONE_RETURN_IF_ERROR(operand(name, arguments, out));
+    // The form of constexpr operations up to iOS17.
+    for (const auto& [name, literal] : op.attributes)
+      ANEMONE_RETURN_IF_ERROR(operand(name, {literal}, out));
+    if (out.kind == Kind::kClassify) ANEMONE_RETURN_IF_ERROR(check_classify(op));
+    if (out.kind == Kind::kReadState || out.kind == Kind::kWriteState) {
+      const auto it = state_of_.find(op.input("input"));
+      if (it == state_of_.end())
+        return corrupt("[{} \"{}\"] expected a state as \"input\"", op.type, op.name);
+      out.state = it->second;
+    }
+    for (const ir::Block* block : op.blocks)
+      ANEMONE_RETURN_IF_ERROR(fill(*block, out.blocks.emplace_back()));
+    ANEMONE_RETURN_IF_ERROR(check_blocks(out));
+    for (const ir::Value* output : op.outputs) out.outputs.push_back(new_slot(output));
+    if (out.kind == Kind::kKernel) out.has_static_outputs = is_static_op(op);
+    return {};
+  }
+
+  Status operand(std::string_view name, const ir::Arguments& arguments, PreparedOp& out) {
+    Operand& operand = out.operands.emplace_back();
+    operand.name = name;
+    for (const ir::Argument& argument : arguments) {
+      if (const auto* value = std::get_if<ir::Value*>(&argument)) {
+        if (state_of_.contains(*value)) {
+          if (out.kind != Kind::kReadState && out.kind != Kind::kWriteState)
+            return corrupt("[{} \"{}\"] expected a tensor as \"{}\", got a state", out.op->type,
+                           out.op->name, name);
+          continue;
+        }
+        operand.slots.push_back(slot_of(*value));
+        continue;
+      }
+      const int slot = new_slot(nullptr);
+      ANEMONE_ASSIGN_OR_RETURN(out_->initial[static_cast<std::size_t>(slot)],
+                               constants_.slot(std::get<ir::Literal>(argument)));
+      operand.slots.push_back(slot);
+    }
+    return {};
+  }
+
+  // The label is the index into int64 classes, or a string that no caller can ask for.
+  static Status check_classify(const ir::Op& op) {
+    const ir::Value* probabilities = op.input("probabilities");
+    if (probabilities == nullptr || op.outputs.size() != 2)
+      return corrupt("[{} \"{}\"] expected probabilities and two outputs", op.type, op.name);
+    return {};
+  }
+
+  // What the interpreter relies on when it moves values in and out of blocks.
+  static Status check_blocks(const PreparedOp& out) {
+    const ir::Op& op = *out.op;
+    const auto wrong = [&](std::string_view what) {
+      return corrupt("[{} \"{}\"] {}", op.type, op.name, what);
+    };
+    if (out.kind == Kind::kCond) {
+      if (out.blocks.size() != 2) return wrong("expected two blocks");
+      for (const PreparedBlock& block : out.blocks)
+        if (!block.inputs.empty() || block.outputs.size() != op.outputs.size())
+          return wrong("expected blocks with no inputs and one output for each output of it");
+    } else if (out.kind == Kind::kWhile) {
+      const Operand* variables = out.operand("loop_vars");
+      if (out.blocks.size() != 2 || variables == nullptr) return wrong("expected two blocks");
+      const std::size_t count = variables->slots.size();
+      if (out.blocks[0].inputs.size() != count || out.blocks[1].inputs.size() != count ||
+          out.blocks[0].outputs.size() != 1 || out.blocks[1].outputs.size() != count ||
+          op.outputs.size() != count)
+        return wrong("expected blocks with one input and output for each loop variable");
+    } else if (!out.blocks.empty()) {
+      return wrong("expected no blocks");
+    }
+    return {};
+  }
+
+  // True when the type rule, which sees only what is declared, fixes every dimension. Declared
+  // types hold at run time (run-time results are compared with them), so then the rule need not run
+  // again.
+  bool is_static_op(const ir::Op& op) const {
+    std::vector<ir::Type> types;
+    const ir::ProgramInferContext context(op, out_->function->opset);
+    if (!ops::op_registry().find(op.type)->infer(context, types).ok()) return false;
+    if (types.size() != op.outputs.size()) return false;
+    for (std::size_t i = 0; i < types.size(); ++i)
+      if (!types[i].is_tensor() || !is_static(types[i].shape) || types[i] != op.outputs[i]->type)
+        return false;
+    return true;
+  }
+
+  Constants& constants_;
+  std::unique_ptr<PreparedFunction> out_;
+  std::unordered_map<const ir::Value*, int> slot_of_;
+  std::unordered_map<const ir::Value*, int> state_of_;
+};
+
+// Fills PreparedOp::dead_after. A value dies in the block that defines it, after the last operation
+// there that uses it, itself or in its inner blocks.
+class Lifetimes {
+ public:
+  explicit Lifetimes(PreparedFunction& function)
+      : function_(function),
+        home_(function.initial.size(), nullptr),
+        last_(function.initial.size()) {}
+
+  void run() {
+    mark_homes(function_.block);
+    std::vector<Place> path;
+    walk(function_.block, path);
+    for (std::size_t slot = 0; slot < last_.size(); ++slot)
+      if (home_[slot] != nullptr && !last_[slot].is_kept)
+        last_[slot].op->dead_after.push_back(static_cast<int>(slot));
+  }
+
+ private:
+  struct Use {
+    PreparedOp* op = nullptr;
+    bool is_kept = false;
+  };
+  // Where the walk is: an operation of each block from the outermost in.
+  using Place = std::pair<PreparedBlock*, PreparedOp*>;
+
+  void mark_homes(PreparedBlock& block) {
+    for (PreparedOp& op : block.ops) {
+      for (const int slot : op.outputs) {
+        home_[static_cast<std::size_t>(slot)] = &block;
+        last_[static_cast<std::size_t>(slot)].op = &op;
+      }
+      for (PreparedBlock& inner : op.blocks) mark_homes(inner);
+    }
+  }
+
+  void use(int slot, const std::vector<Place>& path) {
+    const auto index = static_cast<std::size_t>(slot);
+    for (const auto& [block, op] : path)
+      if (block == home_[index]) last_[index].op = op;
+  }
+
+  void walk(PreparedBlock& block, std::vector<Place>& path) {
+    for (PreparedOp& op : block.ops) {
+      path.emplace_back(&block, &op);
+      for (const Operand& operand : op.operands)
+        for (const int slot : operand.slots) use(slot, path);
+      for (PreparedBlock& inner : op.blocks) walk(inner, path);
+      path.pop_back();
+    }
+    for (const int slot : block.outputs) {
+      if (home_[static_cast<std::size_t>(slot)] == &block)
+        last_[static_cast<std::size_t>(slot)].is_kept = true;
+      else
+        use(slot, path);
+    }
+  }
+
+  PreparedFunction& function_;
+  std::vector<PreparedBlock*> home_;
+  std::vector<Use> last_;
+};
+
+}  // namespace
+
+Result<PreparedProgram> prepare(std::shared_ptr<const ir::Program> program,
+                                const std::vector<const ir::Function*>& functions,
+                                std::vector<Signature> signatures, ThreadPool& threads) {
+  ANEMONE_CHECK(functions.size() == signatures.size());
+  PreparedProgram out;
+  out.program = std::move(program);
+  Constants constants(out.owners);
+  for (std::size_t i = 0; i < functions.size(); ++i) {
+    FunctionBuilder builder(*functions[i], std::move(signatures[i]), constants);
+    ANEMONE_ASSIGN_OR_RETURN(auto function, builder.build());
+    out.functions.push_back(std::move(function));
+  }
+  ANEMONE_RETURN_IF_ERROR(fold_constants(out.functions, threads));
+  for (const auto& function : out.functions) Lifetimes(*function).run();
+  return out;
+}
+
+}  // namespace anemone::exec

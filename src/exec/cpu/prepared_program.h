@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+// A program made ready to run: names resolved to slot numbers, kernels found, constants evaluated,
+// lifetimes known. Immutable after prepare(), shared by all runs.
+#pragma once
+
+#include <anemone/status.h>
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/thread_pool.h"
+#include "exec/cpu/slot.h"
+#include "exec/executor.h"
+#include "ir/op_schema.h"
+#include "ir/program.h"
+#include "kernels/kernel.h"
+
+namespace anemone::exec {
+
+struct PreparedOp;
+
+struct PreparedBlock {
+  std::vector<int> inputs;  // slots
+  std::vector<int> outputs;
+  std::vector<PreparedOp> ops;
+};
+
+// One parameter of an operation with the slots of its arguments.
+struct Operand {
+  std::string_view name;
+  std::vector<int> slots;
+};
+
+struct PreparedOp {
+  enum class Kind {
+    kKernel,
+    kReadState,
+    kWriteState,
+    kCond,
+    kWhile,
+    kClassify,
+    kMakeList,
+    kListLength,
+    kListRead,
+    kListWrite,
+    kListGather,
+    kListScatter,
+  };
+
+  Kind kind = Kind::kKernel;
+  const ir::Op* op = nullptr;
+  const ir::OpSchema* schema = nullptr;
+  kernels::Kernel kernel = nullptr;
+  ir::Opset opset = ir::Opset::kIOS18;
+  std::vector<Operand> operands;
+  std::vector<int> outputs;
+  // The declared output types are what every run gives: no type rule runs.
+  bool has_static_outputs = false;
+  std::vector<int> dead_after;  // slots that nobody reads after this operation
+  std::vector<PreparedBlock> blocks;
+  int state = -1;  // index into PreparedFunction::states
+
+  const Operand* operand(std::string_view name) const;
+  // Slot of the first argument of a parameter that the schema guarantees.
+  int slot(std::string_view name) const;
+};
+
+struct PreparedInput {
+  int slot = 0;
+  const ir::Type* type = nullptr;
+  const Feature* feature = nullptr;
+  Tensor default_value;  // empty unless the input is optional with a default
+};
+
+struct PreparedOutput {
+  int slot = 0;
+  const Feature* feature = nullptr;
+};
+
+struct PreparedFunction {
+  const ir::Function* function = nullptr;
+  Signature signature;
+  std::vector<PreparedInput> inputs;
+  std::vector<PreparedOutput> outputs;  // in the order of signature.outputs
+  std::vector<std::string> states;      // names of the states that it declares
+  PreparedBlock block;
+  Slots initial;  // constants in their slots, the others empty: what a run starts from
+};
+
+struct PreparedProgram {
+  std::shared_ptr<const ir::Program> program;
+  std::vector<std::unique_ptr<PreparedFunction>> functions;
+  std::vector<std::shared_ptr<const void>> owners;  // bytes that constants view
+};
+
+// Operations that only need constants (all constexpr_* among them) are evaluated here, once for all
+// functions, in parallel on `threads`. `signatures` has one entry a function in `functions`, same
+// order; `program` was verified against ops::op_registry().
+Result<PreparedProgram> prepare(std::shared_ptr<const ir::Program> program,
+                                const std::vector<const ir::Function*>& functions,
+                                std::vector<Signature> signatures, ThreadPool& threads);
+
+}  // namespace anemone::exec

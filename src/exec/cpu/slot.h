@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "exec/cpu/buffer_pool.h"
+#include "tensor/tensor.h"
+
+namespace anemone::exec {
+
+struct List;
+
+// One value at run time: a tensor, a list of tensors, or a constant string. Copies share
+// everything.
+struct Slot {
+  TensorView view;
+  BufferRef buffer;  // keeps `view` alive; null: a constant or an input of the caller
+  std::shared_ptr<const List> list;      // a MIL list instead of a tensor
+  std::optional<std::string_view> text;  // a constant scalar string instead of a tensor
+};
+
+struct List {
+  std::vector<Slot> items;  // view.data is null where nothing was written yet
+  bool is_growable = true;
+};
+
+using Slots = std::vector<Slot>;
+
+}  // namespace anemone::exec

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "exec/cpu/state_store.h"
+
+#include <cstring>
+
+#include "base/error.h"
+
+namespace anemone::exec {
+namespace {
+
+std::size_t bytes_of(const Feature& state) {
+  return static_cast<std::size_t>(
+      dtype_bytes(state.dtype, static_cast<std::uint64_t>(element_count(state.shape))));
+}
+
+}  // namespace
+
+Result<std::unique_ptr<StateStore>> CpuStateStore::make(std::vector<Feature> states) {
+  std::unique_ptr<CpuStateStore> store(new CpuStateStore(std::move(states)));
+  for (const Feature& state : store->states_) {
+    BufferRef buffer = Buffer::make(bytes_of(state));
+    if (buffer == nullptr)
+      return out_of_memory("[state {}] expected {} bytes of memory, got none", state.name,
+                           bytes_of(state));
+    store->buffers_.push_back(std::move(buffer));
+  }
+  store->reset();
+  return std::unique_ptr<StateStore>(std::move(store));
+}
+
+Result<std::size_t> CpuStateStore::index_of(std::string_view name) const {
+  for (std::size_t i = 0; i < states_.size(); ++i)
+    if (states_[i].name == name) return i;
+  return not_found("[state {}] expected a state that the package declares, got an unknown name",
+                   name);
+}
+
+Result<Tensor> CpuStateStore::read(std::string_view name) const {
+  ANEMONE_ASSIGN_OR_RETURN(const std::size_t i, index_of(name));
+  return Tensor::copy_of({states_[i].dtype, states_[i].shape, buffers_[i]->data()});
+}
+
+Status CpuStateStore::write(std::string_view name, const TensorView& value) {
+  ANEMONE_ASSIGN_OR_RETURN(const std::size_t i, index_of(name));
+  const Feature& state = states_[i];
+  if (value.dtype != state.dtype || value.shape != state.shape)
+    return invalid_argument("[state {}] expected {} {}, got {} {}", name, dtype_name(state.dtype),
+                            to_string(state.shape), dtype_name(value.dtype),
+                            to_string(value.shape));
+  std::memcpy(buffers_[i]->data(), value.data, bytes_of(state));
+  return {};
+}
+
+void CpuStateStore::reset() {
+  for (std::size_t i = 0; i < states_.size(); ++i)
+    std::memset(buffers_[i]->data(), 0, bytes_of(states_[i]));
+}
+
+}  // namespace anemone::exec
