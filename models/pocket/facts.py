@@ -143,6 +143,15 @@ Yemen|Sanaa|rial
 Zambia|Lusaka|kwacha
 """.strip().splitlines()]
 
+# How people call some of them; the answer uses the name above.
+SHORT_NAMES = {
+    "the United Kingdom": ["the UK", "England", "Great Britain", "Britain", "UK"],
+    "the United States": ["the USA", "America", "the US", "USA", "the United States of America"],
+    "the United Arab Emirates": ["the UAE", "UAE"],
+    "the Netherlands": ["Holland"],
+    "the Czech Republic": ["Czechia"],
+}
+
 # English | French.  When a French phrase stands twice, only its first line is
 # used for the direction into English, so every question has one answer.
 FRENCH = [line.split("|") for line in """

@@ -16,7 +16,7 @@ fact is depends on what can be generalised:
   itself is learnt by heart from its other phrasings
 
     python generate.py --count 20              # look at some training text
-    python generate.py --split test --write-tests test_questions.jsonl
+    python generate.py --write-tests test_questions.jsonl
 """
 
 import argparse
@@ -73,9 +73,12 @@ def restyle(rng, question, upper=True):
 
 
 def pick(rng, templates):
-    """A template and its number; the number is part of the name of a table fact."""
-    number = rng.randrange(len(templates))
-    return number, templates[number]
+    """A template and its name, which is part of the name of a table fact.
+
+    Templates that differ in punctuation only share a name: restyle() may turn
+    one into the other."""
+    template = rng.choice(templates)
+    return re.sub(r"[^a-z{}']", "", template.lower()), template
 
 
 # --- arithmetic ---------------------------------------------------------------
@@ -99,14 +102,14 @@ def expression_question(rng, a, b, signs, word, sentences):
     """One of: sign in a frame, word in a frame, or a sentence. Returns (phrasing name, text)."""
     roll = rng.random()
     if roll < 0.25:
-        number, sentence = pick(rng, sentences)
-        return f"s{number}", sentence.format(a=a, b=b)
-    number, frame = pick(rng, EXPRESSION_FRAMES)
+        name, sentence = pick(rng, sentences)
+        return name, sentence.format(a=a, b=b)
+    name, frame = pick(rng, EXPRESSION_FRAMES)
     if roll < 0.45:
-        return f"w{number}", frame.format(e=f"{a} {word} {b}")
+        return f"word {name}", frame.format(e=f"{a} {word} {b}")
     sign = signs[0] if rng.random() < 0.85 else rng.choice(signs)
     gap = "" if rng.random() < 0.3 else " "
-    return f"f{number}", frame.format(e=f"{a}{gap}{sign}{gap}{b}")
+    return f"sign {name}", frame.format(e=f"{a}{gap}{sign}{gap}{b}")
 
 
 def operand(rng):
@@ -175,6 +178,8 @@ def currency_answer(country, currency):
 
 def spoken(rng, country):
     # People leave out the article, or use a usual short name.
+    if country in facts.SHORT_NAMES and rng.random() < 0.4:
+        return rng.choice(facts.SHORT_NAMES[country])
     if country.startswith("the ") and rng.random() < 0.25:
         return bare(country)
     return country
@@ -182,23 +187,23 @@ def spoken(rng, country):
 
 def make_capital(rng):
     country, capital, _ = rng.choice(facts.COUNTRIES)
-    number, template = pick(rng, CAPITAL_OF)
+    name, template = pick(rng, CAPITAL_OF)
     text = upper_first(template.format(c=spoken(rng, country)))
-    return f"capital:{country}:{number}", restyle(rng, text), capital_answer(country, capital)
+    return f"capital:{country}:{name}", restyle(rng, text), capital_answer(country, capital)
 
 
 def make_capital_reverse(rng):
     country, capital, _ = rng.choice(facts.COUNTRIES)
-    number, template = pick(rng, CAPITAL_IS)
-    return f"capital of:{capital}:{number}", restyle(rng, template.format(k=capital)), \
+    name, template = pick(rng, CAPITAL_IS)
+    return f"capital of:{capital}:{name}", restyle(rng, template.format(k=capital)), \
         f"{capital} is the capital of {country}."
 
 
 def make_currency(rng):
     country, _, currency = rng.choice(facts.COUNTRIES)
-    number, template = pick(rng, CURRENCY_OF)
+    name, template = pick(rng, CURRENCY_OF)
     text = upper_first(template.format(c=spoken(rng, country)))
-    return f"currency:{country}:{number}", restyle(rng, text), currency_answer(country, currency)
+    return f"currency:{country}:{name}", restyle(rng, text), currency_answer(country, currency)
 
 
 def invented_name(rng):
@@ -229,7 +234,12 @@ VERB_ENDS = ["ack", "amp", "and", "ark", "art", "ask", "ast", "awn", "ay", "oy",
              "ine", "ipe", "ire", "oke", "ope", "ore", "ove", "use", "ute", "angle", "iggle", "umble", "ettle", "ance",
              "y", "y", "y", "ify", "arry", "ap", "ip", "op", "up", "ag", "ig", "og", "ug", "ub", "ob", "im", "am", "in",
              "an", "ot", "at", "ab", "ander", "atter", "icker", "ollow", "allow"]
-ENGLISH_IRREGULAR = set(facts.IRREGULAR_NOUNS) | set(facts.IRREGULAR_VERBS)
+# Words the syllables above can form by chance that are irregular or rude.
+NOT_INVENTED = set(facts.IRREGULAR_NOUNS) | set(facts.IRREGULAR_VERBS) | set("""
+spin sting strike slide bind grind stride beat deal lean dream lay slay cast mow sow sneak rend wind mice lice dice
+swine spell smell burn fuck shit cock dick cunt tit piss fag slut rape crap prick cum chink gook kike wank turd fart
+whore spick poop hump tramp bonk dyke nig nigger bitch twat boob homo pube penis sex hell slag screw shag shite
+""".split())
 
 
 def plural(word):
@@ -256,17 +266,17 @@ def invented_word(rng, ends):
         word = rng.choice(ONSETS) + rng.choice(ends)
         if rng.random() < 0.25:
             word = rng.choice(ONSETS) + rng.choice("aeiou") + rng.choice(["", "n", "r", "l", "m"]) + word
-        known = word in ENGLISH_IRREGULAR or word in facts.REGULAR_NOUNS or word in facts.REGULAR_VERBS
+        known = word in NOT_INVENTED or word in facts.REGULAR_NOUNS or word in facts.REGULAR_VERBS
         if not known and re.search("[aeiouy]", word[:-1]):
             return word
 
 
 def make_plural(rng):
-    number, template = pick(rng, PLURAL_OF)
+    name, template = pick(rng, PLURAL_OF)
     roll = rng.random()
     if roll < 0.22:
         word = rng.choice(list(facts.IRREGULAR_NOUNS))
-        answer, key = facts.IRREGULAR_NOUNS[word], f"plural:{word}:{number}"
+        answer, key = facts.IRREGULAR_NOUNS[word], f"plural:{word}:{name}"
     else:
         word = rng.choice(facts.REGULAR_NOUNS) if roll < 0.65 else invented_word(rng, NOUN_ENDS)
         answer, key = plural(word), f"plural:{word}"
@@ -274,11 +284,11 @@ def make_plural(rng):
 
 
 def make_past(rng):
-    number, template = pick(rng, PAST_OF)
+    name, template = pick(rng, PAST_OF)
     roll = rng.random()
     if roll < 0.40:
         word = rng.choice(list(facts.IRREGULAR_VERBS))
-        answer, key = facts.IRREGULAR_VERBS[word], f"past:{word}:{number}"
+        answer, key = facts.IRREGULAR_VERBS[word], f"past:{word}:{name}"
     else:
         word = rng.choice(facts.REGULAR_VERBS) if roll < 0.70 else invented_word(rng, VERB_ENDS)
         answer, key = past(word), f"past:{word}"
@@ -314,7 +324,7 @@ def unit_word(rng, unit, count):
 def make_decimal_unit(rng):
     big, small, factor = rng.choice(DECIMAL_UNITS)
     count = rng.randrange(1, 100) if rng.random() < 0.85 else rng.randrange(100, 1000)
-    number, template = pick(rng, CONVERT)
+    name, template = pick(rng, CONVERT)
     if rng.random() < 0.6 or count > 99:
         source, target, value, result = big, small, count, count * factor
     else:
@@ -332,26 +342,26 @@ def counted(value, unit):
 def make_counted_unit(rng):
     big, small, factor = rng.choice(COUNTED_UNITS)
     count = rng.randrange(1, 13)
-    number, template = pick(rng, CONVERT)
+    name, template = pick(rng, CONVERT)
     if rng.random() < 0.6:
         value, source, result, target = count, big, count * factor, small
     else:
         value, source, result, target = count * factor, small, count, big
     shown = counted(value, source)
     text = template.format(n=shown.split()[0], unit=shown.split()[1], to=counted(2, target).split()[1])
-    return f"unit:{source}:{value}:{number}", restyle(rng, text), f"{shown} = {counted(result, target)}."
+    return f"unit:{source}:{value}:{name}", restyle(rng, text), f"{shown} = {counted(result, target)}."
 
 
 def make_temperature(rng):
     celsius = rng.randrange(-20, 101, 5)
     fahrenheit = celsius * 9 // 5 + 32
     style = rng.randrange(len(CELSIUS))
-    number, template = pick(rng, CONVERT[1:5] + CONVERT[6:])
+    name, template = pick(rng, CONVERT[1:5] + CONVERT[6:])
     if rng.random() < 0.5:
         text = template.format(n=celsius, unit=CELSIUS[style], to=FAHRENHEIT[style])
-        return f"C:{celsius}:{number}", restyle(rng, text), f"{celsius} °C = {fahrenheit} °F."
+        return f"C:{celsius}:{name}", restyle(rng, text), f"{celsius} °C = {fahrenheit} °F."
     text = template.format(n=fahrenheit, unit=FAHRENHEIT[style], to=CELSIUS[style])
-    return f"F:{fahrenheit}:{number}", restyle(rng, text), f"{fahrenheit} °F = {celsius} °C."
+    return f"F:{fahrenheit}:{name}", restyle(rng, text), f"{fahrenheit} °F = {celsius} °C."
 
 
 # --- phrases ------------------------------------------------------------------------
@@ -371,19 +381,19 @@ def quoted(rng, phrase):
 
 def make_into_language(rng, lang, table):
     english, foreign = rng.choice(table)
-    number, template = pick(rng, INTO_LANGUAGE)
+    name, template = pick(rng, INTO_LANGUAGE)
     text = upper_first(template.format(q=quoted(rng, english), lang=lang))
-    return f"{lang}:{english}:{number}", restyle(rng, text), f'"{english}" in {lang} is "{foreign}".'
+    return f"{lang}:{english}:{name}", restyle(rng, text), f'"{english}" in {lang} is "{foreign}".'
 
 
 def make_into_english(rng, lang, table):
     english, foreign = rng.choice(table)
-    number, template = pick(rng, INTO_ENGLISH)
+    name, template = pick(rng, INTO_ENGLISH)
     typed = foreign
     if rng.random() < 0.15:  # not every keyboard has accents
         typed = foreign.translate(PLAIN_LETTERS).replace("ß", "ss")
     text = upper_first(template.format(q=quoted(rng, typed), lang=lang))
-    return f"from {lang}:{foreign}:{number}", restyle(rng, text), f'"{foreign}" in English is "{english}".'
+    return f"from {lang}:{foreign}:{name}", restyle(rng, text), f'"{foreign}" in English is "{english}".'
 
 
 def make_french(rng):
@@ -459,7 +469,9 @@ EVENTS = """the war|the French Revolution|the Second World War|the First World W
 the Middle Ages|the last election|the world cup|the Olympic Games|the Renaissance|the Cold War|the industrial revolution"""
 PLACES = """Paris|London|Berlin|Tokyo|New York|my town|Madrid|Rome|Sydney|Moscow|Cairo|the mountains|Vienna|Oslo|Chicago"""
 SPLIT = lambda text: text.replace("\n", "|").split("|")
-FILLERS = {"person": SPLIT(PEOPLE), "thing": SPLIT(THINGS), "event": SPLIT(EVENTS), "place": SPLIT(PLACES),
+WORKS = """Hamlet|the Odyssey|War and Peace|Don Quixote|the Mona Lisa|Faust|Romeo and Juliet|the Bible|Moby Dick
+Harry Potter|Dracula|Macbeth|the Iliad|Les Miserables|Ulysses|Frankenstein|Pinocchio|Peter Pan|Oliver Twist"""
+FILLERS = {"person": SPLIT(PEOPLE), "thing": SPLIT(THINGS), "event": SPLIT(EVENTS), "place": SPLIT(PLACES), "work": SPLIT(WORKS),
            "country": [row[0] for row in facts.COUNTRIES],
            "other": "Spanish|Italian|Japanese|Chinese|Russian|Latin|Arabic|Dutch|Polish|Greek|Turkish".split("|"),
            "phrase": [row[0] for row in facts.FRENCH], "noun": facts.REGULAR_NOUNS,
@@ -495,6 +507,17 @@ OUTSIDE = [
     "How many stars are there?", "Why is the sky {colour}?", "What is my password?", "Where am I?", "How old am I?",
     "Where do I live?", "What am I thinking?", "How do I learn {other}?", "Do you speak {other}?", "What is your favourite colour?",
     "How tall is {person}?", "Sing a song.", "Let's play a game.", "What is the stock price of {invented}?",
+    "Who wrote {work}?", "Who painted {work}?", "Have you read {work}?", "What is {work} about?", "Summarise {work}.",
+    "Who discovered {thing}?", "Who invented {thing}?", "Where does {thing} come from?", "Can you explain {thing}?",
+    "Write an essay about {thing}.", "Write a letter to {person}.", "Can you write a poem?", "Write a haiku.",
+    "Can you help me with {thing}?", "How do I become a {noun}?", "How many {nouns} are there in {place}?",
+    "What happened in {year}?", "Who was the president in {year}?", "What happened on my birthday?", "Count to {n}.",
+    "What is the weather?", "How is the weather {time}?", "What is the temperature in {place}?", "Is it raining {time}?",
+    "What is the longest river in {country}?", "What is the largest city of {country}?", "When is {event}?",
+    "Which is bigger, {country} or {place}?", "Is {place} the largest city in the world?", "How many {nouns} do I have?",
+    "Why {verb}?", "Should I {verb} {time}?", "Can you {verb}?", "I want to {verb} a {noun}.", "I have a {noun}.",
+    "My {noun} is {colour}.", "The {noun} is in {place}.", "Where is my {noun}?", "Who has my {noun}?",
+    "What is the best {noun}?", "Which {noun} is the best?", "Buy me a {noun}.", "Find a {noun} in {place}.",
     "What is {invented}?", "Who is {invented}?", "Tell me about {invented}.", "Do you know {invented}?",
 ]
 MAD = ["asdf", "qwerty", "blah", "foo", "bar", "lorem", "ipsum", "xyz", "hm", "uh", "zzz", "test", "abc", "la", "etwas", "quoi"]
@@ -522,7 +545,8 @@ def make_unknown(rng):
         text = " ".join(rng.choice(MAD) for _ in range(rng.randrange(1, 5)))
         return f"mad:{text}", text, UNKNOWN
     fill = {name: rng.choice(values) for name, values in FILLERS.items()}
-    fill.update(n=rng.randrange(2, 100), m=rng.randrange(2, 1000), invented=invented_name(rng),
+    fill.update(year=rng.randrange(1000, 2030), n=rng.randrange(2, 100), m=rng.randrange(2, 1000),
+                invented=invented_name(rng), nouns=plural(rng.choice(facts.REGULAR_NOUNS)),
                 verb=rng.choice(facts.REGULAR_VERBS))
     text = upper_first(rng.choice(OUTSIDE).format(**fill))
     return f"outside:{text}", restyle(rng, text), UNKNOWN
@@ -563,18 +587,20 @@ ASK_NAME = ["What is my name?", "What's my name?", "Who am I?", "Do you remember
 def make_follow_up(rng):
     """'And Spain?' means the capital or the currency, as the question before did."""
     first, second = rng.sample(facts.COUNTRIES, 2)
-    number, template = pick(rng, FOLLOW_UP)
+    name, template = pick(rng, FOLLOW_UP)
     if rng.random() < 0.6:
-        question = rng.choice(CAPITAL_OF)
+        kind, questions = "capital", CAPITAL_OF
         answers = capital_answer(*first[:2]), capital_answer(*second[:2])
-        kind = "capital"
     else:
-        question = rng.choice(CURRENCY_OF)
+        kind, questions = "currency", CURRENCY_OF
         answers = currency_answer(first[0], first[2]), currency_answer(second[0], second[2])
-        kind = "currency"
+    while True:  # the first question must not give away a held-out phrasing
+        opening_name, question = pick(rng, questions)
+        if not is_held_out(f"{kind}:{first[0]}:{opening_name}"):
+            break
     opening = restyle(rng, upper_first(question.format(c=first[0])))
-    closing = restyle(rng, upper_first(template.format(c=second[0])))
-    return f"follow:{kind}:{second[0]}:{number}", [(opening, answers[0]), (closing, answers[1])]
+    closing = restyle(rng, upper_first(template.format(c=spoken(rng, second[0]))))
+    return f"follow:{kind}:{second[0]}:{name}", [(opening, answers[0]), (closing, answers[1])]
 
 
 def make_name_memory(rng, between=None):
@@ -586,9 +612,9 @@ def make_name_memory(rng, between=None):
     if rng.random() < 0.2:
         said = said[:-1]
     turns = [(said, f"Nice to meet you, {name}!")]
-    if between and rng.random() < 0.5:
-        turns += between
     if rng.random() < 0.8:
+        if between and rng.random() < 0.5:
+            turns += between
         turns.append((ask, f"Your name is {name}."))
     return f"name:{name}", turns
 
@@ -643,8 +669,10 @@ def draw_any(rng, split):
     return draw(rng, category, split)
 
 
-def conversation(rng):
-    """One training conversation: mostly one question, some times a longer chat."""
+def conversation(rng, boost=None):
+    """One training conversation: mostly one question, some times a longer chat.
+
+    `boost` multiplies the shares of some categories: {"plural": 2}."""
     roll = rng.random()
     if roll < 0.80:
         length = 1
@@ -652,9 +680,9 @@ def conversation(rng):
         length = rng.randrange(2, 4)
     else:
         length = rng.randrange(4, 10)
-    shares = {**SINGLE, **DIALOGUE}
+    shares = {name: share * (boost or {}).get(name, 1) for name, (share, _) in {**SINGLE, **DIALOGUE}.items()}
     turns = []
-    for category in rng.choices(list(shares), [share for share, _ in shares.values()], k=length):
+    for category in rng.choices(list(shares), list(shares.values()), k=length):
         turns += draw(rng, category, "train")
     system = rng.choice(SYSTEM_TEXTS) if rng.random() < 0.04 else None
     return system, turns
@@ -670,10 +698,10 @@ def render(system, turns):
     return pieces
 
 
-def training_stream(seed, count):
+def training_stream(seed, count, boost=None):
     rng = random.Random(f"train {seed}")
     for _ in range(count):
-        yield render(*conversation(rng))
+        yield render(*conversation(rng, boost))
 
 
 def held_out_questions(seed, per_category):

@@ -46,7 +46,7 @@ inline constexpr float kMaskedScore = -1e4f;
 struct Port {
   std::string name;  // of the package's input
   PortRole role = PortRole::kHidden;
-  std::string rope;  // kRopeCos, kRopeSin: which entry of Manifest::ropes
+  std::string rope = {};  // kRopeCos, kRopeSin: which entry of Manifest::ropes
   std::int64_t window =
       0;  // kAttentionMask: sliding window in tokens, the current one included; 0 = none
 };

@@ -28,6 +28,8 @@ constexpr std::string_view kTextFiles[] = {"tokenizer.json", "tokenizer_config.j
                                            "special_tokens_map.json", "chat_template.jinja"};
 // Room for programs, manifests and the tokenizer beside the weights.
 constexpr std::uint64_t kDiskSlackBytes = 64'000'000;
+// Quantized tensors that wait to be written. The largest tensor may be more on its own.
+constexpr std::uint64_t kMaxBytesInFlight = 128'000'000;
 
 class Compilation {
  public:
@@ -157,17 +159,17 @@ class Compilation {
       model.functions.push_back(std::move(interface));
     }
     model.metadata.short_description = fmt::format("{} {}", report_.manifest.name, content);
-    model.metadata.user_defined["com.github.anemone.version"] = version();
     const std::uint64_t before = done_;
     mlpackage::WriteOptions options;
     options.registry = &ops::op_registry();
-    options.threads = &threads_;
-    options.progress = [this, before, &content](std::uint64_t bytes) {
+    options.pool = &threads_;
+    options.max_bytes_in_flight = kMaxBytesInFlight;
+    options.progress = [this, before, &content](std::uint64_t bytes, std::uint64_t) {
       advance_to(before + bytes, content);
     };
     ANEMONE_ASSIGN_OR_RETURN(const auto written,
                              mlpackage::write_package(model, folder_ + "/" + package, options));
-    report_.packages.push_back({package, content, written.bytes});
+    report_.packages.push_back({package, content, written.model_bytes + written.weight_bytes});
     return {};
   }
 

@@ -14,8 +14,9 @@ inline constexpr ir::DTypeSet kText{DType::kString};
 inline constexpr ir::DTypeSet kNumeric = kFloats | kInt32;
 // What operations that only move data took before iOS17, and take since.
 inline constexpr ir::DTypeSet kAny15 = kNumeric | kBool;
-inline constexpr ir::DTypeSet kAny =
-    kAny15 | ir::DTypeSet{DType::kInt8, DType::kUInt8, DType::kInt16, DType::kUInt16};
+inline constexpr ir::DTypeSet kSmallIntegers{DType::kInt8, DType::kUInt8, DType::kInt16,
+                                             DType::kUInt16};
+inline constexpr ir::DTypeSet kAny = kAny15 | kSmallIntegers;
 // Positions and sizes; before iOS17 only int32.
 inline constexpr ir::DTypeSet kPositions{DType::kInt8, DType::kInt16, DType::kInt32};
 

@@ -28,14 +28,6 @@ Shape reduced_shape(const Shape& x, const std::vector<bool>& is_reduced, bool ke
   return shape;
 }
 
-ir::Parameter keep_dims_parameter() {
-  return {.name = "keep_dims",
-          .dtypes = kBool,
-          .presence = Presence::kDefaulted,
-          .is_const = true,
-          .default_value = [](const InferContext&) { return ir::Literal::boolean(false); }};
-}
-
 Status infer_reduction(std::string_view name, const InferContext& context,
                        std::vector<Type>& outputs) {
   ANEMONE_RETURN_IF_ERROR(check_vector(context, "axes", kDynamic, label(name, 1)));
@@ -83,32 +75,46 @@ ir::OpSchema reduction_schema(std::string_view name) {
                           .dtypes = kInt32,
                           .presence = Presence::kOptional,
                           .is_const = true},
-                         keep_dims_parameter()},
+                         flag_with_default("keep_dims", false)},
           .infer = [name](const InferContext& context, std::vector<Type>& outputs) {
             return infer_reduction(name, context, outputs);
           }};
 }
 
 ir::OpSchema position_schema(std::string_view name) {
-  return {
-      .name = name,
-      .parameters = {{.name = "x", .dtypes = kNumeric},
-                     {.name = "axis",
-                      .dtypes = kInt32,
-                      .presence = Presence::kDefaulted,
-                      .is_const = true,
-                      .default_value = [](const InferContext&) { return ir::Literal::int32(-1); }},
-                     keep_dims_parameter(),
-                     {.name = "output_dtype",
-                      .dtypes = kText,
-                      .presence = Presence::kDefaulted,
-                      .is_const = true,
-                      .since = ir::Opset::kIOS17,
-                      .default_value =
-                          [](const InferContext&) { return ir::Literal::text("int32"); }}},
-      .infer = [name](const InferContext& context, std::vector<Type>& outputs) {
-        return infer_position(name, context, outputs);
-      }};
+  return {.name = name,
+          .parameters = {{.name = "x", .dtypes = kNumeric},
+                         axis_with_default(-1),
+                         flag_with_default("keep_dims", false),
+                         indices_dtype_with_default("output_dtype")},
+          .infer = [name](const InferContext& context, std::vector<Type>& outputs) {
+            return infer_position(name, context, outputs);
+          }};
+}
+
+ir::Parameter axis_with_default(std::int32_t axis) {
+  return {.name = "axis",
+          .dtypes = kInt32,
+          .presence = Presence::kDefaulted,
+          .is_const = true,
+          .default_value = [axis](const InferContext&) { return ir::Literal::int32(axis); }};
+}
+
+ir::Parameter flag_with_default(std::string_view name, bool value) {
+  return {.name = name,
+          .dtypes = kBool,
+          .presence = Presence::kDefaulted,
+          .is_const = true,
+          .default_value = [value](const InferContext&) { return ir::Literal::boolean(value); }};
+}
+
+ir::Parameter indices_dtype_with_default(std::string_view name) {
+  return {.name = name,
+          .dtypes = kText,
+          .presence = Presence::kDefaulted,
+          .is_const = true,
+          .since = ir::Opset::kIOS17,
+          .default_value = [](const InferContext&) { return ir::Literal::text("int32"); }};
 }
 
 }  // namespace anemone::ops

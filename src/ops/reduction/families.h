@@ -16,4 +16,10 @@ ir::OpSchema reduction_schema(std::string_view name);
 // not of no elements.
 ir::OpSchema position_schema(std::string_view name);
 
+// Parameters that several operations have: a constant int32 "axis", a constant bool, and the name
+// of the dtype of positions ("int32"), which came with iOS17.
+ir::Parameter axis_with_default(std::int32_t axis);
+ir::Parameter flag_with_default(std::string_view name, bool value);
+ir::Parameter indices_dtype_with_default(std::string_view name);
+
 }  // namespace anemone::ops

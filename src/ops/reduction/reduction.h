@@ -6,6 +6,9 @@
 
 namespace anemone::ops {
 
+ir::OpSchema argsort_schema();
+ir::OpSchema cumsum_schema();
+ir::OpSchema one_hot_schema();
 ir::OpSchema reduce_argmax_schema();
 ir::OpSchema reduce_argmin_schema();
 ir::OpSchema reduce_l1_norm_schema();
@@ -18,5 +21,6 @@ ir::OpSchema reduce_min_schema();
 ir::OpSchema reduce_prod_schema();
 ir::OpSchema reduce_sum_schema();
 ir::OpSchema reduce_sum_square_schema();
+ir::OpSchema topk_schema();
 
 }  // namespace anemone::ops

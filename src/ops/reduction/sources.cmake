@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 list(APPEND op_sources
+  reduction/argsort.cc
+  reduction/cumsum.cc
   reduction/families.cc
+  reduction/one_hot.cc
   reduction/reduce_argmax.cc
   reduction/reduce_argmin.cc
   reduction/reduce_l1_norm.cc
@@ -14,4 +17,5 @@ list(APPEND op_sources
   reduction/reduce_sum.cc
   reduction/reduce_sum_square.cc
   reduction/reduction.cc
+  reduction/topk.cc
 )

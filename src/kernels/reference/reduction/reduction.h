@@ -6,6 +6,11 @@
 
 namespace anemone::kernels::reference {
 
+Status argsort_kernel(const KernelCall& call);
+Status cumsum_kernel(const KernelCall& call);
+Status one_hot_kernel(const KernelCall& call);
+Status reduce_argmax_kernel(const KernelCall& call);
+Status reduce_argmin_kernel(const KernelCall& call);
 Status reduce_l1_norm_kernel(const KernelCall& call);
 Status reduce_l2_norm_kernel(const KernelCall& call);
 Status reduce_log_sum_kernel(const KernelCall& call);
@@ -16,5 +21,6 @@ Status reduce_min_kernel(const KernelCall& call);
 Status reduce_prod_kernel(const KernelCall& call);
 Status reduce_sum_kernel(const KernelCall& call);
 Status reduce_sum_square_kernel(const KernelCall& call);
+Status topk_kernel(const KernelCall& call);
 
 }  // namespace anemone::kernels::reference

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// How the command line is put together: one file a subcommand, each with one add_<name>_command
+// function. A new subcommand is its file (listed in CMakeLists.txt), a declaration here and a line
+// in main.cc.
+#pragma once
+
+#include <anemone/status.h>
+
+#include <CLI/CLI.hpp>
+#include <functional>
+
+namespace anemone::cli {
+
+// Flags before or after any subcommand, and what the chosen subcommand wants to do.
+struct Context {
+  int threads = 0;  // 0: as many as this process may use
+  bool verbose = false;
+  // Set by the subcommand when it was named; run by main after all flags are read. Never throws on
+  // its own.
+  std::function<Status()> action;
+};
+
+// Each adds its subcommand with its flags, help text and examples. `context` outlives the app.
+void add_inspect_command(CLI::App& app, Context& context);
+void add_predict_command(CLI::App& app, Context& context);
+
+}  // namespace anemone::cli

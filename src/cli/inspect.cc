@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/inspect.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <filesystem>
+#include <memory>
+
+#include "base/error.h"
+#include "cli/command.h"
+#include "cli/output.h"
+
+namespace anemone::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+using Inspector = Result<Report> (*)(const InspectOptions&);
+
+bool has_file(const fs::path& folder, const char* name) {
+  std::error_code error;
+  return fs::exists(folder / name, error);
+}
+
+// By name where the name says it, by content otherwise.
+Result<Inspector> inspector_of(const std::string& path) {
+  std::error_code error;
+  const fs::file_status status = fs::status(path, error);
+  if (!fs::exists(status))
+    return io_error("[{}] expected a file or a folder, got nothing there", path);
+  const fs::path name(path);
+  if (fs::is_directory(status)) {
+    const bool is_package = name.extension() == ".mlpackage" || has_file(name, "Manifest.json");
+    if (is_package) return &inspect_package;
+    if (has_file(name, "config.json") || has_file(name, "model.safetensors") ||
+        has_file(name, "model.safetensors.index.json"))
+      return &inspect_tensors;
+    if (has_file(name, "tokenizer.json")) return &inspect_tokenizer;
+    return unsupported("[{}] expected a package, a checkpoint or a tokenizer, got another folder",
+                       path);
+  }
+  if (!fs::is_regular_file(status)) return io_error("[{}] expected a regular file", path);
+  if (name.extension() == ".safetensors") return &inspect_tensors;
+  if (name.extension() == ".mlmodel") return &inspect_package;
+  if (name.extension() == ".json") return &inspect_tokenizer;
+  // A safetensors header starts with its length and '{'.
+  if (std::FILE* file = std::fopen(path.c_str(), "rb")) {
+    unsigned char head[9] = {};
+    const std::size_t read = std::fread(head, 1, sizeof(head), file);
+    std::fclose(file);
+    if (read == sizeof(head) && head[8] == '{' && head[7] == 0) return &inspect_tensors;
+  }
+  return unsupported("[{}] expected .mlpackage, .mlmodel, .safetensors or tokenizer.json", path);
+}
+
+Status run_inspect(const InspectOptions& options) {
+  ANEMONE_ASSIGN_OR_RETURN(const Inspector inspector, inspector_of(options.path));
+  if (options.as_mil && inspector != &inspect_package)
+    return invalid_argument("[{}] expected a package for --mil", options.path);
+  ANEMONE_ASSIGN_OR_RETURN(const Report report, inspector(options));
+  return print_out(options.as_json ? dump_json(report.json, 2) + "\n" : report.text);
+}
+
+}  // namespace
+
+std::string table(const std::vector<std::vector<std::string>>& rows, std::string_view indent) {
+  std::vector<std::size_t> widths;
+  for (const auto& row : rows)
+    for (std::size_t i = 0; i < row.size(); ++i) {
+      if (widths.size() <= i) widths.push_back(0);
+      widths[i] = std::max(widths[i], row[i].size());
+    }
+  std::string out;
+  for (const auto& row : rows) {
+    out += indent;
+    for (std::size_t i = 0; i < row.size(); ++i) {
+      out += row[i];
+      if (i + 1 < row.size()) out.append(widths[i] - row[i].size() + 2, ' ');
+    }
+    out += '\n';
+  }
+  return out;
+}
+
+void add_inspect_command(CLI::App& app, Context& context) {
+  auto options = std::make_shared<InspectOptions>();
+  CLI::App* command =
+      app.add_subcommand("inspect", "Show what a file holds, and check that it is whole");
+  command
+      ->add_option("FILE", options->path,
+                   "A .mlpackage, .safetensors, checkpoint folder or tokenizer.json")
+      ->required();
+  command->add_flag("--mil", options->as_mil, "The whole program of a package as MIL text");
+  command->add_flag("--strict", options->is_strict,
+                    "Refuse a program that breaks a rule of an operation, too");
+  command->add_flag("--json", options->as_json, "Machine-readable output");
+  command->footer(
+      "A damaged file is always refused (exit code 3): its container, its manifest, every "
+      "reference\n"
+      "into a weight file, versions, and the description against the program are checked.\n"
+      "\n"
+      "Examples:\n"
+      "  anemone inspect model.mlpackage               functions, features, operations, weights\n"
+      "  anemone inspect --mil model.mlpackage | less  every operation\n"
+      "  anemone inspect --json model.safetensors      names, dtypes and shapes of all tensors\n"
+      "  anemone inspect tokenizer.json");
+  command->callback(
+      [options, &context] { context.action = [options] { return run_inspect(*options); }; });
+}
+
+}  // namespace anemone::cli

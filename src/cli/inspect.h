@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <anemone/status.h>
+
+#include <string>
+#include <vector>
+
+#include "base/json.h"
+
+namespace anemone::cli {
+
+struct InspectOptions {
+  std::string path;
+  bool is_strict = false;
+  bool as_json = false;
+  bool as_mil = false;
+};
+
+// What a file holds, in the form that was asked for.
+struct Report {
+  std::string text;
+  Json json;
+};
+
+Result<Report> inspect_package(const InspectOptions& options);
+// One .safetensors file, or a checkpoint folder.
+Result<Report> inspect_tensors(const InspectOptions& options);
+Result<Report> inspect_tokenizer(const InspectOptions& options);
+
+// Rows with columns aligned by spaces, each line indented; numbers are the caller's text.
+std::string table(const std::vector<std::vector<std::string>>& rows, std::string_view indent);
+
+}  // namespace anemone::cli

@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <map>
+
+#include "base/error.h"
+#include "base/progress.h"
+#include "cli/inspect.h"
+#include "cli/output.h"
+#include "ir/text.h"
+#include "ir/verifier.h"
+#include "mlpackage/package_reader.h"
+#include "ops/registry.h"
+
+namespace anemone::cli {
+namespace {
+
+using mlpackage::Feature;
+using OperationCounts = std::map<std::string, std::int64_t>;
+
+void count_operations(const ir::Block& block, OperationCounts& counts) {
+  for (const ir::Op* op : block.ops) {
+    ++counts[op->type];
+    for (const ir::Block* inner : op->blocks) count_operations(*inner, counts);
+  }
+}
+
+std::string size_text(const mlpackage::DimensionRange& range) {
+  if (range.lower == range.upper) return std::to_string(range.lower);
+  return range.upper < 0 ? fmt::format("{}..", range.lower)
+                         : fmt::format("{}..{}", range.lower, range.upper);
+}
+
+std::string shape_text(const Feature& feature) {
+  std::string out;
+  const auto& flexibility = feature.flexibility;
+  if (!flexibility.ranges.empty()) {
+    for (const auto& range : flexibility.ranges)
+      out += (out.empty() ? "[" : ", ") + size_text(range);
+    return out + fmt::format("] default {}", to_string(feature.shape));
+  }
+  if (flexibility.enumerated.empty()) return feature.shape.empty() ? "" : to_string(feature.shape);
+  for (const Shape& shape : flexibility.enumerated)
+    out += (out.empty() ? "" : " or ") + to_string(shape);
+  return out;
+}
+
+std::string type_text(const Feature& feature) {
+  const bool is_array =
+      feature.kind == Feature::Kind::kMultiArray || feature.kind == Feature::Kind::kState;
+  return std::string(is_array ? dtype_name(feature.dtype) : mlpackage::kind_name(feature.kind));
+}
+
+Json feature_json(const Feature& feature) {
+  Json out = {{"name", feature.name},
+              {"kind", mlpackage::kind_name(feature.kind)},
+              {"dtype", type_text(feature)},
+              {"shape", feature.shape}};
+  if (!feature.flexibility.ranges.empty()) {
+    out["ranges"] = Json::array();
+    for (const auto& range : feature.flexibility.ranges)
+      out["ranges"].push_back(Json::array({range.lower, range.upper}));
+  }
+  if (!feature.flexibility.enumerated.empty())
+    out["enumerated_shapes"] = feature.flexibility.enumerated;
+  if (feature.is_optional) out["optional"] = true;
+  return out;
+}
+
+class PackageReport {
+ public:
+  PackageReport(const mlpackage::Model& model, const InspectOptions& options, Status lawful)
+      : model_(model), options_(options), lawful_(std::move(lawful)) {}
+
+  Report make() {
+    std::uint64_t weight_bytes = 0;
+    for (const auto& file : model_.weight_files) weight_bytes += file->bytes().size();
+    report_.json = {{"file", options_.path},
+                    {"kind", "mlpackage"},
+                    {"specification_version", model_.specification_version},
+                    {"default_function", model_.default_function},
+                    {"weight_bytes", weight_bytes},
+                    {"lawful", lawful_.ok()}};
+    if (!lawful_.ok()) report_.json["violation"] = lawful_.message();
+    report_.text =
+        fmt::format("{}: Core ML package, specification {}, {} function{}, {} of weights\n",
+                    escaped(options_.path), model_.specification_version, model_.functions.size(),
+                    model_.functions.size() == 1 ? "" : "s", format_bytes(weight_bytes));
+    metadata();
+    if (!lawful_.ok()) report_.text += "  unlawful: " + escaped(lawful_.message()) + "\n";
+    report_.json["functions"] = Json::array();
+    for (const auto& described : model_.functions) function(described);
+    return std::move(report_);
+  }
+
+ private:
+  void metadata() {
+    const mlpackage::Metadata& data = model_.metadata;
+    Json json = Json::object();
+    for (const auto& [key, value] : {std::pair("description", &data.short_description),
+                                     {"version", &data.version},
+                                     {"author", &data.author},
+                                     {"license", &data.license}})
+      if (!value->empty()) json[key] = *value;
+    for (const auto& [key, value] : data.user_defined) json[key] = value;
+    std::vector<std::vector<std::string>> rows;
+    for (const auto& [key, value] : json.items())
+      rows.push_back({escaped(key), escaped(value.get<std::string>())});
+    report_.text += table(rows, "  ");
+    report_.json["metadata"] = std::move(json);
+  }
+
+  void function(const mlpackage::FunctionInterface& described) {
+    const ir::Function* function = model_.program.function(described.name);
+    OperationCounts counts;
+    if (function != nullptr) count_operations(*function->block, counts);
+    std::int64_t total = 0;
+    for (const auto& [type, count] : counts)
+      if (type != "const") total += count;
+    const std::string_view target = function == nullptr ? "?" : ir::opset_target(function->opset);
+    report_.text +=
+        fmt::format("\nfunction {}{} ({}): {} operations, {} constants\n", escaped(described.name),
+                    described.name == model_.default_function ? ", default" : "", target, total,
+                    counts["const"]);
+    Json json = {{"name", described.name}, {"target", target}, {"operations", Json::object()}};
+    std::vector<std::vector<std::string>> rows;
+    const auto features = [&](const char* role, const std::vector<Feature>& list) {
+      Json& array = json[std::string(role) + "s"] = Json::array();
+      for (const Feature& feature : list) {
+        rows.push_back({role, escaped(feature.name), type_text(feature),
+                        shape_text(feature) + (feature.is_optional ? " optional" : "")});
+        array.push_back(feature_json(feature));
+      }
+    };
+    features("input", described.inputs);
+    features("state", described.states);
+    features("output", described.outputs);
+    report_.text += table(rows, "  ");
+    operations(counts, json["operations"]);
+    report_.json["functions"].push_back(std::move(json));
+  }
+
+  void operations(const OperationCounts& counts, Json& json) {
+    constexpr std::size_t kWidth = 96;
+    std::string line = "  operations";
+    for (const auto& [type, count] : counts) {
+      json[type] = count;
+      if (type == "const") continue;
+      std::string word = fmt::format(" {} {}", count, escaped(type));
+      if (line.size() + word.size() > kWidth) {
+        report_.text += line + "\n";
+        line = "            ";
+      }
+      line += word + ",";
+    }
+    if (line.back() == ',') line.pop_back();
+    report_.text += line + "\n";
+  }
+
+  const mlpackage::Model& model_;
+  const InspectOptions& options_;
+  const Status lawful_;
+  Report report_;
+};
+
+// Weights as the package refers to them.
+std::string mil_text(const mlpackage::Model& model) {
+  ir::PrintOptions options;
+  options.blob_offset = [&](const ir::Literal& literal) -> std::optional<std::uint64_t> {
+    const auto it = model.blob_offsets.find(literal.data().get());
+    if (it == model.blob_offsets.end()) return std::nullopt;
+    return it->second;
+  };
+  return ir::print(model.program, options);
+}
+
+}  // namespace
+
+Result<Report> inspect_package(const InspectOptions& options) {
+  ANEMONE_ASSIGN_OR_RETURN(const mlpackage::Model model, mlpackage::read_package(options.path));
+  const Status lawful = ir::verify(model.program, ops::op_registry());
+  if (options.is_strict && !lawful.ok()) return lawful.with(options.path);
+  Report report = PackageReport(model, options, lawful).make();
+  if (options.as_mil) {
+    report.text = mil_text(model);
+    report.json["mil"] = report.text;
+  }
+  return report;
+}
+
+}  // namespace anemone::cli

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <csignal>
+#include <cstdio>
+#include <exception>
+#include <new>
+#include <string>
+
+#include "base/error.h"
+#include "base/log.h"
+#include "cli/command.h"
+#include "cli/output.h"
+
+namespace anemone::cli {
+namespace {
+
+constexpr auto kCommands = {add_predict_command, add_inspect_command};
+
+int fail(const Status& status) {
+  const std::string line = error_line(status.message());
+  std::fwrite(line.data(), 1, line.size(), stderr);
+  return exit_code(status.code());
+}
+
+// What CLI11 says, in one line, with the place where help is.
+Status usage_error(const CLI::App& app, const CLI::ParseError& error) {
+  std::string message = error.what();
+  std::replace(message.begin(), message.end(), '\n', ' ');
+  while (!message.empty() && message.back() == ' ') message.pop_back();
+  std::string command = "anemone";
+  for (const CLI::App* chosen : app.get_subcommands()) command += " " + chosen->get_name();
+  return invalid_argument("{} (see {} --help)", message, command);
+}
+
+int run(int argc, char** argv) {
+  Context context;
+  CLI::App app(
+      "Compiles language models to Core ML packages for the Apple Neural Engine, and runs them on "
+      "any "
+      "machine.",
+      "anemone");
+  app.set_version_flag("--version", std::string("anemone ") + ANEMONE_VERSION, "Print the version");
+  app.add_option("--threads", context.threads,
+                 "Threads to use (default: all that this process may use)")
+      ->check(CLI::Range(1, 1024));
+  app.add_flag("--verbose", context.verbose, "Log what happens to stderr");
+  app.footer("Help on one command: anemone COMMAND --help");
+  app.fallthrough();
+  app.require_subcommand(0, 1);
+  for (const auto add : kCommands) add(app, context);
+
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::Success& success) {
+    // --help and --version: CLI11 prints the right text for each.
+    const int code = app.exit(success);
+    return std::fflush(stdout) == 0 ? code : 0;
+  } catch (const CLI::ParseError& error) {
+    return fail(usage_error(app, error));
+  }
+  if (!context.action)
+    return fail(invalid_argument("expected a command, got none (see anemone --help)"));
+  if (context.verbose) set_log_level(LogLevel::kDebug);
+  const Status status = context.action();
+  if (status.ok() || stdout_is_closed()) return 0;
+  return fail(status);
+}
+
+}  // namespace
+}  // namespace anemone::cli
+
+int main(int argc, char** argv) {
+  // A reader that goes away is an error of one write, not the end of the process.
+  std::signal(SIGPIPE, SIG_IGN);
+  using anemone::Code;
+  using anemone::Status;
+  try {
+    return anemone::cli::run(argc, argv);
+  } catch (const std::bad_alloc&) {
+    return anemone::cli::fail(Status(Code::kOutOfMemory, "out of memory"));
+  } catch (const std::exception& error) {
+    return anemone::cli::fail(
+        Status(Code::kInternal, std::string("internal error: ") + error.what()));
+  }
+}

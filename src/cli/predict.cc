@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/predict.h"
+
+#include <cstdio>
+#include <iostream>
+#include <memory>
+#include <string>
+
+#include "base/error.h"
+#include "base/json.h"
+#include "cli/command.h"
+#include "cli/output.h"
+
+namespace anemone::cli {
+namespace {
+
+struct Options {
+  PredictRequest request;
+  bool is_server = false;
+};
+
+// One JSON object a line in, one a line out; a bad request is answered and the next one is read.
+Status serve(PredictSession& session, const PredictRequest& defaults) {
+  std::string line;
+  while (std::getline(std::cin, line)) {
+    if (line.find_first_not_of(" \t\r") == std::string::npos) continue;
+    Json answer = {{"ok", true}};
+    auto request = parse_predict_request(line, defaults);
+    Status status = request.ok() ? session.run(*request) : request.status();
+    if (!status.ok()) {
+      std::string text = error_line(status.message());
+      text.pop_back();
+      answer = {{"ok", false}, {"error", text.substr(std::string_view("anemone: ").size())}};
+    }
+    ANEMONE_RETURN_IF_ERROR(print_out(dump_json(answer) + "\n"));
+  }
+  return {};
+}
+
+Status run_predict(const Options& options, const Context& context) {
+  PredictSession session(context.threads);
+  if (options.is_server) return serve(session, options.request);
+  const PredictRequest& request = options.request;
+  if (request.package.empty())
+    return invalid_argument("expected a package, got none (see anemone predict --help)");
+  for (const auto& [value, flag] :
+       {std::pair(&request.inputs, "--inputs"), std::pair(&request.outputs, "--outputs")})
+    if (value->empty())
+      return invalid_argument("expected {} FILE, got none (see anemone predict --help)", flag);
+  return session.run(request);
+}
+
+}  // namespace
+
+void add_predict_command(CLI::App& app, Context& context) {
+  auto options = std::make_shared<Options>();
+  CLI::App* command =
+      app.add_subcommand("predict", "Run a function of a Core ML package on given inputs");
+  command->add_option("PKG", options->request.package, "The .mlpackage");
+  command->add_option(
+      "--inputs", options->request.inputs,
+      "safetensors file with one tensor for each input, in the dtype that the package declares");
+  command->add_option("--outputs", options->request.outputs,
+                      "safetensors file to write the outputs to");
+  command->add_option("--function", options->request.function,
+                      "Function to run (default: the package's default function)");
+  command->add_option("--state-in", options->request.state_in,
+                      "safetensors file with the states before the run (default: zeros)");
+  command->add_option("--state-out", options->request.state_out,
+                      "safetensors file to write the states after the run to");
+  command->add_flag(
+      "--serve", options->is_server,
+      "Read one JSON request a line from stdin; the flags are defaults for its fields");
+  command->footer(
+      "Tensors are keyed by feature name. A scalar has the shape [1], an image [1, C, H, W]; the\n"
+      "dictionary of a classifier holds the probabilities in class order. States are keyed by "
+      "name.\n"
+      "\n"
+      "Examples:\n"
+      "  anemone predict model.mlpackage --inputs in.safetensors --outputs out.safetensors\n"
+      "  anemone predict shard.mlpackage --function decode --inputs x.safetensors --outputs "
+      "y.safetensors \\\n"
+      "      --state-in before.safetensors --state-out after.safetensors\n"
+      "  echo "
+      "'{\"package\":\"m.mlpackage\",\"inputs\":\"in.safetensors\",\"outputs\":\"out.safetensors\"}"
+      "' |\n"
+      "      anemone predict --serve");
+  command->callback([options, &context] {
+    context.action = [options, &context] { return run_predict(*options, context); };
+  });
+}
+
+}  // namespace anemone::cli

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <anemone/status.h>
+
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "exec/executor.h"
+
+namespace anemone::cli {
+
+// One run of a package: files by path, empty where they are not given.
+struct PredictRequest {
+  std::string package;
+  std::string function;  // empty: the default function
+  std::string inputs;
+  std::string outputs;
+  std::string state_in;
+  std::string state_out;
+};
+
+// {"package","function","inputs","outputs","state_in","state_out"}; absent members come from
+// `defaults`. kParseError or kInvalidArgument for anything else.
+Result<PredictRequest> parse_predict_request(std::string_view line, const PredictRequest& defaults);
+
+// Runs requests; keeps the last package loaded for as long as its files do not change.
+// Single-thread.
+class PredictSession {
+ public:
+  explicit PredictSession(int threads);
+
+  // Either all output files of the request are written, or none is.
+  Status run(const PredictRequest& request);
+
+ private:
+  Result<std::shared_ptr<const exec::LoadedProgram>> load(const std::string& path);
+
+  std::unique_ptr<exec::Executor> executor_;
+  std::string loaded_path_;
+  std::string loaded_version_;
+  std::shared_ptr<const exec::LoadedProgram> loaded_;
+};
+
+}  // namespace anemone::cli

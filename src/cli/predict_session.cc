@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <cstdio>
+#include <filesystem>
+#include <utility>
+#include <vector>
+
+#include "base/error.h"
+#include "base/json.h"
+#include "checkpoint/safetensors.h"
+#include "cli/predict.h"
+#include "exec/cpu/cpu_executor.h"
+
+namespace anemone::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Changes when a file of the package does. Empty when that cannot be told.
+std::string version_of(const std::string& path) {
+  std::error_code error;
+  std::vector<std::string> lines;
+  const auto add = [&](const fs::path& file) {
+    const auto size = fs::file_size(file, error);
+    if (error) return;
+    const auto time = fs::last_write_time(file, error).time_since_epoch().count();
+    lines.push_back(fmt::format("{} {} {}", file.string(), size, time));
+  };
+  if (!fs::is_directory(path, error)) {
+    add(path);
+  } else {
+    constexpr std::size_t kMostFiles = 1000;
+    for (fs::recursive_directory_iterator it(path, error), end; !error && it != end;
+         it.increment(error)) {
+      if (it->is_regular_file(error)) add(it->path());
+      if (lines.size() > kMostFiles) return {};
+    }
+  }
+  if (error) return {};
+  std::sort(lines.begin(), lines.end());
+  std::string out;
+  for (const std::string& line : lines) out += line + "\n";
+  return out;
+}
+
+bool is_aligned(const TensorView& view) {
+  const std::uint64_t size = std::max<std::uint64_t>(1, dtype_bytes(view.dtype, 1));
+  return reinterpret_cast<std::uintptr_t>(view.data) % size == 0;
+}
+
+// The tensors of a file; those that lie unaligned are copied to `copies`.
+exec::Inputs views_of(const checkpoint::SafetensorsFile& file, std::vector<Tensor>& copies) {
+  exec::Inputs out;
+  for (const checkpoint::WeightRef* tensor : file.all()) {
+    TensorView view = tensor->view();
+    if (!is_aligned(view)) {
+      copies.push_back(Tensor::copy_of(view));
+      view = copies.back().view();
+    }
+    out.push_back({tensor->name, view});
+  }
+  return out;
+}
+
+Status read_states(const std::string& path, const exec::Signature& signature,
+                   exec::StateStore& store) {
+  ANEMONE_ASSIGN_OR_RETURN(const auto file, checkpoint::SafetensorsFile::open(path));
+  for (const checkpoint::WeightRef* tensor : file->all())
+    if (Status status = store.write(tensor->name, tensor->view()); !status.ok())
+      return status.with(path);
+  for (const exec::Feature& state : signature.states)
+    if (file->find(state.name) == nullptr)
+      return invalid_argument("[{}] expected the state {}, got none", path, state.name);
+  return {};
+}
+
+Status write_states(const std::string& path, const exec::StateStore& store) {
+  std::vector<Tensor> tensors;
+  std::vector<checkpoint::NamedTensor> named;
+  for (const exec::Feature& state : store.states()) {
+    ANEMONE_ASSIGN_OR_RETURN(Tensor tensor, store.read(state.name));
+    tensors.push_back(std::move(tensor));
+    named.push_back({state.name, tensors.back().view()});
+  }
+  return checkpoint::write_safetensors(path, named);
+}
+
+Status write_outputs(const std::string& path, const exec::Outputs& outputs) {
+  std::vector<checkpoint::NamedTensor> named;
+  for (const exec::NamedTensor& output : outputs)
+    named.push_back({output.name, output.tensor.view()});
+  return checkpoint::write_safetensors(path, named);
+}
+
+}  // namespace
+
+Result<PredictRequest> parse_predict_request(std::string_view line,
+                                             const PredictRequest& defaults) {
+  ANEMONE_ASSIGN_OR_RETURN(const Json json, parse_json(line, "request"));
+  if (!json.is_object()) return parse_error("[request] expected a JSON object");
+  PredictRequest request = defaults;
+  const std::pair<const char*, std::string*> members[] = {
+      {"package", &request.package},   {"function", &request.function},
+      {"inputs", &request.inputs},     {"outputs", &request.outputs},
+      {"state_in", &request.state_in}, {"state_out", &request.state_out}};
+  for (const auto& [key, value] : json.items()) {
+    const auto known =
+        std::find_if(std::begin(members), std::end(members),
+                     [&, &name = key](const auto& member) { return name == member.first; });
+    if (known == std::end(members))
+      return invalid_argument("[request] expected no member \"{}\"", key);
+    ANEMONE_ASSIGN_OR_RETURN(const auto text, json_string(json, key, "request"));
+    if (text) *known->second = *text;
+  }
+  for (const auto& [key, value] : {members[0], members[2], members[3]})
+    if (value->empty()) return invalid_argument("[request] expected \"{}\", got none", key);
+  return request;
+}
+
+PredictSession::PredictSession(int threads)
+    : executor_(exec::make_cpu_executor({.threads = threads})) {}
+
+Result<std::shared_ptr<const exec::LoadedProgram>> PredictSession::load(const std::string& path) {
+  const std::string version = version_of(path);
+  if (loaded_ != nullptr && path == loaded_path_ && !version.empty() && version == loaded_version_)
+    return loaded_;
+  // The old package goes first: two may not fit.
+  loaded_.reset();
+  ANEMONE_ASSIGN_OR_RETURN(loaded_, executor_->load(path));
+  loaded_path_ = path;
+  loaded_version_ = version;
+  return loaded_;
+}
+
+Status PredictSession::run(const PredictRequest& request) {
+  ANEMONE_ASSIGN_OR_RETURN(const auto program, load(request.package));
+  const std::string& name =
+      request.function.empty() ? program->default_function() : request.function;
+  const exec::Signature* signature = program->signature(name);
+  if (signature == nullptr) {
+    std::string known;
+    for (const std::string& each : program->functions())
+      known += (known.empty() ? "" : ", ") + each;
+    return not_found("[{}] expected one of the functions {}, got {}", request.package, known, name);
+  }
+  ANEMONE_ASSIGN_OR_RETURN(const auto store, program->make_state());
+  if (!request.state_in.empty())
+    ANEMONE_RETURN_IF_ERROR(read_states(request.state_in, *signature, *store));
+  ANEMONE_ASSIGN_OR_RETURN(const auto file, checkpoint::SafetensorsFile::open(request.inputs));
+  std::vector<Tensor> copies;
+  const exec::Inputs inputs = views_of(*file, copies);
+  if (Status status = check_inputs(*signature, inputs); !status.ok())
+    return status.with(request.inputs);
+  exec::Outputs outputs;
+  ANEMONE_RETURN_IF_ERROR(program->run(name, inputs, outputs, store.get()));
+  if (!request.state_out.empty()) ANEMONE_RETURN_IF_ERROR(write_states(request.state_out, *store));
+  Status status = write_outputs(request.outputs, outputs);
+  if (!status.ok() && !request.state_out.empty()) std::remove(request.state_out.c_str());
+  return status;
+}
+
+}  // namespace anemone::cli

@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/generator.h"
+
+#include <algorithm>
+#include <chrono>
+#include <optional>
+
+#include "base/check.h"
+#include "base/error.h"
+#include "text/stop_strings.h"
+#include "text/text_streamer.h"
+
+namespace anemone::engine {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double seconds_since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+// From ids to the text that may be shown: decoding, then stop strings.
+class TextSink {
+ public:
+  TextSink(std::shared_ptr<const text::Tokenizer> tokenizer, const GenerateOptions& options,
+           GenerateResult& result)
+      : options_(options), result_(result) {
+    if (tokenizer == nullptr) return;
+    streamer_.emplace(std::move(tokenizer), /*skip_special=*/true);
+    stops_.emplace(options.stop);
+  }
+
+  // An end-of-text token gives no text, whatever the tokenizer would make of it.
+  void push_end(std::int32_t id) { emit(id, "", /*always=*/true); }
+
+  // Whether a stop string ended the text.
+  bool push(std::int32_t id) {
+    std::string text;
+    bool stopped = false;
+    if (streamer_.has_value()) {
+      auto outcome = stops_->push(streamer_->push(id));
+      text = std::move(outcome.text);
+      stopped = outcome.stop.has_value();
+      if (stopped) result_.stop = *outcome.stop;
+    }
+    emit(id, text, /*always=*/true);
+    return stopped;
+  }
+
+  void finish() {
+    if (!streamer_.has_value() || result_.ids.empty()) return;
+    // What the streamer still held may complete a stop string.
+    auto outcome = stops_->push(streamer_->finish());
+    std::string text = std::move(outcome.text);
+    if (outcome.stop.has_value()) {
+      result_.stop = *outcome.stop;
+      result_.finish = FinishReason::kStop;
+    } else {
+      text += stops_->finish();
+    }
+    emit(result_.ids.back(), text, /*always=*/false);
+  }
+
+ private:
+  void emit(std::int32_t id, const std::string& text, bool always) {
+    result_.text += text;
+    if (options_.on_piece && (always || !text.empty())) options_.on_piece({id, text});
+  }
+
+  const GenerateOptions& options_;
+  GenerateResult& result_;
+  std::optional<text::TextStreamer> streamer_;
+  std::optional<text::StopStrings> stops_;
+};
+
+bool is_cancelled(const GenerateOptions& options) {
+  return options.cancel != nullptr && options.cancel->load(std::memory_order_relaxed);
+}
+
+Status check_options(const GenerateOptions& options, bool has_text) {
+  if (options.max_new_tokens < GenerateOptions::kUntilFull)
+    return invalid_argument("[max_new_tokens] expected a number >= 0, got {}",
+                            options.max_new_tokens);
+  const bool has_stop =
+      std::ranges::any_of(options.stop, [](const std::string& stop) { return !stop.empty(); });
+  if (has_stop && !has_text)
+    return invalid_argument("[stop] expected no stop strings for a model without a tokenizer");
+  return {};
+}
+
+// Picks and runs tokens until something ends the text.
+Status decode_loop(Session& session, Sampler& sampler, const GenerateOptions& options,
+                   TextSink& sink, GenerateResult& result) {
+  const auto limit = options.max_new_tokens;
+  while (true) {
+    if (limit >= 0 && static_cast<std::int64_t>(result.ids.size()) >= limit) {
+      result.finish = FinishReason::kLength;
+      return {};
+    }
+    if (is_cancelled(options)) {
+      result.finish = FinishReason::kCancelled;
+      return {};
+    }
+    if (!result.ids.empty()) {
+      if (session.position() >= session.model().context()) {
+        result.finish = FinishReason::kLength;
+        return {};
+      }
+      ANEMONE_RETURN_IF_ERROR(session.decode(result.ids.back()).status());
+      ++result.timing.decode_steps;
+    }
+    ANEMONE_ASSIGN_OR_RETURN(const std::int32_t id, sampler.sample(session.logits()));
+    result.ids.push_back(id);
+    const bool ended = !options.ignore_eos && session.model().is_eos(id);
+    if (ended) sink.push_end(id);
+    if (ended || sink.push(id)) {
+      result.finish = FinishReason::kStop;
+      return {};
+    }
+  }
+}
+
+}  // namespace
+
+std::string_view finish_reason_name(FinishReason reason) {
+  switch (reason) {
+    case FinishReason::kStop:
+      return "stop";
+    case FinishReason::kLength:
+      return "length";
+    case FinishReason::kCancelled:
+      return "cancelled";
+  }
+  ANEMONE_CHECK(false);
+  return {};
+}
+
+double Timing::prefill_tok_s() const {
+  return prefill_s > 0 ? static_cast<double>(prompt_tokens - reused_tokens) / prefill_s : 0;
+}
+
+double Timing::decode_tok_s() const {
+  return decode_s > 0 && decode_steps > 0 ? static_cast<double>(decode_steps) / decode_s : 0;
+}
+
+Result<GenerateResult> generate(Session& session, std::span<const std::int32_t> prompt,
+                                const GenerateOptions& options) {
+  const Model& model = session.model();
+  const auto tokenizer = options.as_text ? model.tokenizer() : nullptr;
+  ANEMONE_RETURN_IF_ERROR(check_options(options, tokenizer != nullptr));
+  ANEMONE_ASSIGN_OR_RETURN(
+      Sampler sampler,
+      Sampler::create(options.sampling, tokenizer != nullptr ? tokenizer->vocab_size() : 0));
+
+  GenerateResult result;
+  result.timing.prompt_tokens = static_cast<std::int64_t>(prompt.size());
+  const auto prefill_start = Clock::now();
+  const auto kept = session.prefill_to(prompt, {.on_logits = options.on_prompt_logits,
+                                                .on_progress = options.on_prefill_progress,
+                                                .cancel = options.cancel});
+  result.timing.prefill_s = seconds_since(prefill_start);
+  if (!kept.ok()) {
+    if (kept.status().code() != Code::kCancelled) return kept.status();
+    result.finish = FinishReason::kCancelled;
+    return result;
+  }
+  result.timing.reused_tokens = *kept;
+
+  TextSink sink(tokenizer, options, result);
+  const auto decode_start = Clock::now();
+  ANEMONE_RETURN_IF_ERROR(decode_loop(session, sampler, options, sink, result));
+  result.timing.decode_s = seconds_since(decode_start);
+  result.timing.new_tokens = static_cast<std::int64_t>(result.ids.size());
+  // Nothing may follow a stop string, held back or not.
+  if (result.stop.empty()) sink.finish();
+  return result;
+}
+
+}  // namespace anemone::engine

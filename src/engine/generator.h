@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <anemone/status.h>
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "engine/sampler.h"
+#include "engine/session.h"
+
+namespace anemone::engine {
+
+enum class FinishReason {
+  kStop,       // an end-of-text token or a stop string
+  kLength,     // max_new_tokens, or the context is full
+  kCancelled,  // the cancel flag
+};
+std::string_view finish_reason_name(FinishReason reason);  // "stop", "length", "cancelled"
+
+struct TextPiece {
+  std::int32_t id = 0;    // the token that made the text certain; of the last piece: the last token
+  std::string_view text;  // valid UTF-8, never half a character, may be empty
+};
+
+struct GenerateOptions {
+  static constexpr std::int64_t kUntilFull = -1;
+
+  std::int64_t max_new_tokens = kUntilFull;  // 0: only read the prompt
+  SamplingOptions sampling;
+  std::vector<std::string> stop;  // stop strings; they need a tokenizer
+  bool ignore_eos = false;
+  // Text: tokens are decoded (special ones give no text) and padding rows of the vocabulary are
+  // never picked. Off: ids only, over all columns of the logits. Without a tokenizer always off.
+  bool as_text = true;
+  const std::atomic<bool>* cancel = nullptr;  // looked at between chunks and tokens; may be null
+  // Called for every token, and once more when the end sets text free that was held back.
+  std::function<void(const TextPiece&)> on_piece;
+  // As PrefillOptions has them.
+  std::function<Status(std::int64_t position, std::span<const float> logits)> on_prompt_logits;
+  std::function<void(std::int64_t done, std::int64_t total)> on_prefill_progress;
+};
+
+struct Timing {
+  std::int64_t prompt_tokens = 0;
+  std::int64_t reused_tokens = 0;  // of them, in the session already
+  double prefill_s = 0;
+  std::int64_t new_tokens = 0;
+  std::int64_t decode_steps = 0;  // the first token comes from the prefill
+  double decode_s = 0;            // of the steps, sampling included
+
+  // Tokens a second; 0 where there was nothing to measure.
+  double prefill_tok_s() const;
+  double decode_tok_s() const;
+};
+
+struct GenerateResult {
+  std::vector<std::int32_t> ids;  // as picked, an end-of-text token at the end included
+  std::string text;               // what on_piece was given
+  FinishReason finish = FinishReason::kLength;
+  std::string stop;  // the stop string that ended the text, or empty
+  Timing timing;
+};
+
+// Makes the session hold `prompt` (keeping the prefix that it has already) and continues it. Tokens
+// that were picked are in the session afterwards, except the last one. kInvalidArgument for an
+// option out of range, stop strings without a tokenizer or a prompt that does not fit the context.
+// After an error the session is good, with the tokens that position() says.
+Result<GenerateResult> generate(Session& session, std::span<const std::int32_t> prompt,
+                                const GenerateOptions& options);
+
+}  // namespace anemone::engine

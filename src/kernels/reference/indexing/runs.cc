@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernels/reference/indexing/runs.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "base/error.h"
+#include "kernels/reference/common/elements.h"
+
+namespace anemone::kernels::reference {
+namespace {
+
+std::int64_t product(const Shape& shape, std::size_t begin, std::size_t end) {
+  std::int64_t out = 1;
+  for (std::size_t i = begin; i < end; ++i) out *= shape[i];
+  return out;
+}
+
+// The index as a coordinate of [0, size).
+Result<std::int64_t> checked_index(std::int64_t index, std::int64_t size,
+                                   const Indexing& indexing) {
+  const std::int64_t least = indexing.allow_negative ? -size : 0;
+  if (index < least || index >= size)
+    return corrupt("expected an index of {} to {}, got {} ({})", least, size - 1, index,
+                   indexing.label);
+  return index < 0 ? index + size : index;
+}
+
+enum class Mode { kAdd, kSub, kMul, kDiv, kMax, kMin, kUpdate };
+
+Mode parse_mode(std::string_view text) {
+  if (text == "sub") return Mode::kSub;
+  if (text == "mul") return Mode::kMul;
+  if (text == "div") return Mode::kDiv;
+  if (text == "max") return Mode::kMax;
+  if (text == "min") return Mode::kMin;
+  if (text == "update") return Mode::kUpdate;
+  return Mode::kAdd;
+}
+
+template <typename C>
+C apply(Mode mode, C old, C update) {
+  switch (mode) {
+    case Mode::kAdd:
+      return old + update;
+    case Mode::kSub:
+      return old - update;
+    case Mode::kMul:
+      return old * update;
+    case Mode::kDiv:
+      if constexpr (std::is_integral_v<C>) return update == 0 ? 0 : old / update;
+      return old / update;
+    case Mode::kMax:
+      return std::max(old, update);
+    case Mode::kMin:
+      return std::min(old, update);
+    case Mode::kUpdate:
+      break;
+  }
+  return update;
+}
+
+}  // namespace
+
+Indexing indexing_of(const KernelCall& call, std::string_view label) {
+  return {label, !call.boolean("validate_indices", false)};
+}
+
+Result<Runs> runs_on_axis(const Shape& shape, const TensorView& indices, std::size_t axis,
+                          std::size_t batch_dims, const Indexing& indexing) {
+  const std::int64_t batches = product(shape, 0, batch_dims);
+  const std::int64_t outer = product(shape, batch_dims, axis);
+  const std::int64_t size = shape[axis];
+  const std::int64_t count = product(indices.shape, batch_dims, indices.shape.size());
+  Runs runs;
+  runs.length = product(shape, axis + 1, shape.size());
+  std::vector<std::int64_t> places = to_ints(indices);
+  for (std::int64_t& place : places) {
+    ANEMONE_ASSIGN_OR_RETURN(place, checked_index(place, size, indexing));
+  }
+  runs.offsets.reserve(static_cast<std::size_t>(batches * outer * count));
+  for (std::int64_t b = 0; b < batches; ++b)
+    for (std::int64_t o = 0; o < outer; ++o)
+      for (std::int64_t i = 0; i < count; ++i) {
+        const std::int64_t place = places[static_cast<std::size_t>(b * count + i)];
+        runs.offsets.push_back(((b * outer + o) * size + place) * runs.length);
+      }
+  return runs;
+}
+
+Result<Runs> runs_along_axis(const Shape& shape, const TensorView& indices, std::size_t axis,
+                             const Indexing& indexing) {
+  const std::int64_t outer = product(shape, 0, axis);
+  const std::int64_t inner = product(shape, axis + 1, shape.size());
+  const std::int64_t count = indices.shape[axis];
+  const std::vector<std::int64_t> places = to_ints(indices);
+  Runs runs;
+  runs.offsets.reserve(places.size());
+  for (std::int64_t o = 0; o < outer; ++o)
+    for (std::int64_t i = 0; i < count * inner; ++i) {
+      ANEMONE_ASSIGN_OR_RETURN(const std::int64_t place,
+                               checked_index(places[runs.offsets.size()], shape[axis], indexing));
+      runs.offsets.push_back((o * shape[axis] + place) * inner + i % inner);
+    }
+  return runs;
+}
+
+Result<Runs> runs_at_points(const Shape& shape, const TensorView& indices, std::size_t batch_dims,
+                            const Indexing& indexing) {
+  const std::int64_t depth = indices.shape.back();
+  const std::size_t end = batch_dims + static_cast<std::size_t>(depth);
+  const std::int64_t batches = product(shape, 0, batch_dims);
+  const std::int64_t points = product(indices.shape, batch_dims, indices.shape.size() - 1);
+  const std::vector<std::int64_t> places = to_ints(indices);
+  Runs runs;
+  runs.length = product(shape, end, shape.size());
+  runs.offsets.reserve(static_cast<std::size_t>(batches * points));
+  std::size_t next = 0;
+  for (std::int64_t b = 0; b < batches; ++b)
+    for (std::int64_t p = 0; p < points; ++p) {
+      std::int64_t offset = b;
+      for (std::size_t d = batch_dims; d < end; ++d) {
+        ANEMONE_ASSIGN_OR_RETURN(const std::int64_t place,
+                                 checked_index(places[next++], shape[d], indexing));
+        offset = offset * shape[d] + place;
+      }
+      runs.offsets.push_back(offset * runs.length);
+    }
+  return runs;
+}
+
+void gather_runs(const KernelCall& call, const Runs& runs) {
+  const TensorView x = call.input("x");
+  const MutableTensorView out = call.output();
+  const std::int64_t element = dtype_bits(x.dtype) / 8;
+  const std::int64_t bytes = runs.length * element;
+  if (bytes == 0) return;
+  call.threads().parallel_for(static_cast<std::int64_t>(runs.offsets.size()), 64 * 1024 / bytes + 1,
+                              [&](std::int64_t begin, std::int64_t end) {
+                                for (std::int64_t i = begin; i < end; ++i)
+                                  std::memcpy(
+                                      out.data + i * bytes,
+                                      x.data + runs.offsets[static_cast<std::size_t>(i)] * element,
+                                      static_cast<std::size_t>(bytes));
+                              });
+}
+
+Status scatter_runs(const KernelCall& call, const Runs& runs) {
+  const Mode mode = parse_mode(call.text("mode", "add"));
+  return visit_numeric(call.output().dtype, [&]<typename T>(T) {
+    const auto data = call.input("data").as<T>();
+    const auto updates = call.input("updates").as<T>();
+    std::vector<Computed<T>> values(data.size());
+    for (std::size_t i = 0; i < data.size(); ++i) values[i] = load_element(data[i]);
+    std::size_t next = 0;
+    for (const std::int64_t offset : runs.offsets)
+      for (std::int64_t i = 0; i < runs.length; ++i) {
+        Computed<T>& value = values[static_cast<std::size_t>(offset + i)];
+        value = apply(mode, value, load_element(updates[next++]));
+        // Keeps integers in 32 bits, so that long chains of products cannot overflow 64.
+        if constexpr (std::is_integral_v<T>) value = static_cast<T>(value);
+      }
+    const auto out = call.output().as<T>();
+    for (std::size_t i = 0; i < out.size(); ++i) out[i] = store_element<T>(values[i]);
+  });
+}
+
+}  // namespace anemone::kernels::reference

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "text/chat_template.h"
+
+#include <utility>
+
+#include "base/error.h"
+#include "text/jinja/parser.h"
+
+namespace anemone::text {
+
+Result<ChatTemplate> ChatTemplate::parse(const std::string& source) {
+  ANEMONE_ASSIGN_OR_RETURN(jinja::Block body, jinja::parse_template(source));
+  return ChatTemplate(std::move(body));
+}
+
+Result<std::string> ChatTemplate::render(const Json& context, const RenderOptions& options) const {
+  if (!context.is_object())
+    return invalid_argument("[chat template] expected an object of variables, got {}",
+                            context.type_name());
+  jinja::Interpreter interpreter(options.limits, options.now ? *options.now : local_now());
+  for (const char* name : {"tools", "documents"}) interpreter.set_global(name, jinja::Value::none());
+  for (const auto& [name, json] : context.items()) {
+    ANEMONE_ASSIGN_OR_RETURN(jinja::Value value, jinja::value_from_json(json));
+    interpreter.set_global(name, std::move(value));
+  }
+  return interpreter.render(*body_);
+}
+
+}  // namespace anemone::text

@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "text/jinja/interpreter.h"
+
+namespace anemone::text::jinja {
+
+// Defines the global functions: namespace, raise_exception, range, strftime_now, dict.
+void add_functions(Interpreter& interpreter);
+
+}  // namespace anemone::text::jinja

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <anemone/status.h>
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "text/civil_time.h"
+#include "text/jinja/arguments.h"
+#include "text/jinja/ast.h"
+#include "text/jinja/value.h"
+
+namespace anemone::text::jinja {
+
+// What a template may use. A template is data from the network: it must not be able to take the machine.
+struct Limits {
+  std::int64_t steps = 50'000'000;            // evaluated nodes, copied items
+  std::int64_t total_bytes = 2'000'000'000;   // of all texts made on the way
+  std::size_t output_bytes = 16U << 20;       // of the result, and of any one text
+  std::size_t items = 1'000'000;              // of any one list
+  int depth = 900;                            // nested evaluations; guards the stack
+};
+
+// The variables of one block. A macro keeps a pointer to the scope that it was defined in, so a scope
+// with macros lives until the render ends.
+struct Scope {
+  Scope* parent = nullptr;
+  std::unordered_map<std::string, Value> variables;
+  bool kept = false;
+};
+
+// Evaluates one template once. Single-thread; the Block must outlive it.
+class Interpreter {
+ public:
+  Interpreter(const Limits& limits, CivilTime now);
+  ~Interpreter();
+  Interpreter(const Interpreter&) = delete;
+  Interpreter& operator=(const Interpreter&) = delete;
+
+  void set_global(const std::string& name, Value value);
+  Result<std::string> render(const Block& block);
+
+  Result<Value> evaluate(const Expr& expr);
+  Result<Value> call(const Value& callee, const CallArgs& args);
+  Result<Value> call_filter(std::string_view name, const Value& input, const CallArgs& args);
+  Result<bool> call_test(std::string_view name, const Value& input, const CallArgs& args);
+
+  // value.name and value[key] as Jinja2 reads them: a missing one is undefined, one of an undefined
+  // value is an error.
+  Result<Value> get_attribute(const Value& value, std::string_view name);
+  Result<Value> get_item(const Value& value, const Value& key);
+  // What a for statement goes through; kInvalidArgument when it cannot.
+  Result<std::vector<Value>> iterate(const Value& value);
+
+  // Counts work against the limits; kInvalidArgument when they are used up.
+  Status charge(std::size_t steps);
+  // A text value, counted.
+  Result<Value> make_text(std::string text);
+  // A list value, counted.
+  Result<Value> make_sequence(std::vector<Value> items, SequenceKind kind = SequenceKind::kList);
+  Result<std::string> to_text(const Value& value);
+
+  const Limits& limits() const { return limits_; }
+  const CivilTime& now() const { return now_; }
+
+ private:
+  class Depth;
+  class ScopeGuard;
+  enum class Flow { kNext, kBreak, kContinue };
+
+  Result<Flow> execute(const Block& block, std::string& out);
+  Result<Flow> execute(const Stmt& stmt, std::string& out);
+  Result<Flow> execute_if(const Stmt& stmt, std::string& out);
+  Status execute_for(const Stmt& stmt, std::string& out);
+  Status run_loop(const Stmt& stmt, std::vector<Value> items, std::size_t depth0, std::string& out);
+  Status execute_set(const Stmt& stmt);
+  Status execute_set_block(const Stmt& stmt);
+  Status execute_call_block(const Stmt& stmt, std::string& out);
+  Status execute_with(const Stmt& stmt, std::string& out);
+  void define_macro(const Stmt& stmt);
+  Status append(std::string& out, std::string_view text);
+  Status assign(const Target& target, const Value& value);
+  Status assign_attribute(const Target& target, const Value& value);
+
+  Result<Value> evaluate_node(const Expr& expr);
+  Result<Value> evaluate_arithmetic(const Expr& expr);
+  Result<Value> evaluate_compare(const Expr& expr);
+  Result<Value> evaluate_concat(const Expr& expr);
+  Result<Value> evaluate_slice(const Expr& expr);
+  Result<Value> evaluate_filter(const Expr& expr, const Value* input);
+  Result<Value> evaluate_dict(const Expr& expr);
+  Result<std::vector<Value>> evaluate_all(const std::vector<ExprPtr>& args, std::size_t from);
+  Result<CallArgs> evaluate_arguments(const Expr& expr);
+  Result<Value> evaluate_call(const Expr& expr);
+  Result<Value> lookup(const std::string& name) const;
+  Result<Value> call_macro(const Macro& macro, const CallArgs& args);
+  Result<Value> apply_filter_chain(const Expr& chain, const Value& input);
+
+  Limits limits_;
+  CivilTime now_;
+  std::int64_t steps_ = 0;
+  std::int64_t bytes_ = 0;
+  int depth_ = 0;
+  Scope globals_;
+  Scope* scope_ = &globals_;
+  std::vector<std::unique_ptr<Scope>> kept_;
+  const Value* filter_input_ = nullptr;  // of the filter chain without its own input
+};
+
+}  // namespace anemone::text::jinja

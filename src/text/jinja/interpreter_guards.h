@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+#include <utility>
+
+#include "base/error.h"
+#include "text/jinja/interpreter.h"
+
+namespace anemone::text::jinja {
+
+// One more nested evaluation, for as long as it lives.
+class Interpreter::Depth {
+ public:
+  explicit Depth(Interpreter& interpreter) : interpreter_(interpreter) { ++interpreter_.depth_; }
+  Depth(const Depth&) = delete;
+  Depth& operator=(const Depth&) = delete;
+  ~Depth() { --interpreter_.depth_; }
+  Status check() const {
+    if (interpreter_.depth_ <= interpreter_.limits_.depth) return ok_status();
+    return invalid_argument("[chat template] expected at most {} nested evaluations",
+                            interpreter_.limits_.depth);
+  }
+
+ private:
+  Interpreter& interpreter_;
+};
+
+// A new innermost scope, for as long as it lives; below `parent` when that is given.
+class Interpreter::ScopeGuard {
+ public:
+  explicit ScopeGuard(Interpreter& interpreter, Scope* parent = nullptr)
+      : interpreter_(interpreter), outer_(interpreter.scope_), scope_(std::make_unique<Scope>()) {
+    scope_->parent = parent != nullptr ? parent : outer_;
+    interpreter_.scope_ = scope_.get();
+  }
+  ScopeGuard(const ScopeGuard&) = delete;
+  ScopeGuard& operator=(const ScopeGuard&) = delete;
+  ~ScopeGuard() {
+    interpreter_.scope_ = outer_;
+    if (scope_->kept) interpreter_.kept_.push_back(std::move(scope_));
+  }
+
+ private:
+  Interpreter& interpreter_;
+  Scope* outer_;
+  std::unique_ptr<Scope> scope_;
+};
+
+}  // namespace anemone::text::jinja

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+// Filters that look at each item: map, select and their kin.
+#include "base/error.h"
+#include "text/jinja/filter_tools.h"
+#include "text/jinja/filters.h"
+#include "text/jinja/operators.h"
+
+namespace anemone::text::jinja {
+namespace {
+
+const Value* find_named(const CallArgs& args, std::string_view name) {
+  for (const auto& [key, value] : args.named)
+    if (key == name) return &value;
+  return nullptr;
+}
+
+// map(attribute="a.b", default=x) or map("filter", arguments ...).
+Result<Value> filter_map(Interpreter& interpreter, const Value& input, const CallArgs& args) {
+  ANEMONE_ASSIGN_OR_RETURN(const std::vector<Value> items, interpreter.iterate(input));
+  std::vector<Value> out;
+  out.reserve(items.size());
+  if (const Value* path = find_named(args, "attribute"); path != nullptr && args.positional.empty()) {
+    const Value* fallback = find_named(args, "default");
+    if (args.named.size() > (fallback != nullptr ? 2U : 1U))
+      return invalid_argument("[chat template] map has no such argument");
+    for (const Value& item : items) {
+      ANEMONE_ASSIGN_OR_RETURN(Value value, attribute_path(interpreter, item, *path));
+      out.push_back(value.is_undefined() && fallback != nullptr ? *fallback : std::move(value));
+    }
+    return interpreter.make_sequence(std::move(out), SequenceKind::kGenerator);
+  }
+  const std::string* name = args.positional.empty() ? nullptr : args.positional[0].as_text();
+  if (name == nullptr) return invalid_argument("[chat template] map requires a filter argument");
+  const CallArgs rest{{args.positional.begin() + 1, args.positional.end()}, args.named};
+  for (const Value& item : items) {
+    ANEMONE_RETURN_IF_ERROR(interpreter.charge(1));
+    ANEMONE_ASSIGN_OR_RETURN(Value value, interpreter.call_filter(*name, item, rest));
+    out.push_back(std::move(value));
+  }
+  return interpreter.make_sequence(std::move(out), SequenceKind::kGenerator);
+}
+
+// select(test, ...), reject(test, ...), and with an attribute first selectattr, rejectattr. Without a
+// test, whether the value is true.
+template <bool by_attribute, bool wanted>
+Result<Value> filter_choose(Interpreter& interpreter, const Value& input, const CallArgs& args) {
+  ANEMONE_ASSIGN_OR_RETURN(const std::vector<Value> items, interpreter.iterate(input));
+  constexpr std::ptrdiff_t kTestAt = by_attribute ? 1 : 0;
+  const auto count = static_cast<std::ptrdiff_t>(args.positional.size());
+  if (count < kTestAt) return invalid_argument("[chat template] this filter needs an attribute name");
+  const std::string* test = nullptr;
+  CallArgs rest{{}, args.named};
+  if (count > kTestAt) {
+    test = args.positional[static_cast<std::size_t>(kTestAt)].as_text();
+    if (test == nullptr) return invalid_argument("[chat template] this filter needs a test name");
+    rest.positional.assign(args.positional.begin() + kTestAt + 1, args.positional.end());
+  }
+  std::vector<Value> out;
+  for (const Value& item : items) {
+    ANEMONE_RETURN_IF_ERROR(interpreter.charge(1));
+    Value looked_at = item;
+    if (by_attribute) {
+      ANEMONE_ASSIGN_OR_RETURN(looked_at, attribute_path(interpreter, item, args.positional[0]));
+    }
+    bool holds = looked_at.truthy();
+    if (test != nullptr) {
+      ANEMONE_ASSIGN_OR_RETURN(holds, interpreter.call_test(*test, looked_at, rest));
+    }
+    if (holds == wanted) out.push_back(item);
+  }
+  return interpreter.make_sequence(std::move(out), SequenceKind::kGenerator);
+}
+
+// [(key, [items])], sorted by the key.
+Result<Value> filter_groupby(Interpreter& interpreter, const Value& input, const CallArgs& args) {
+  ANEMONE_ASSIGN_OR_RETURN(
+      const BoundArgs bound,
+      BoundArgs::bind("groupby", args, {"attribute", "default", "case_sensitive"}, 1));
+  ANEMONE_ASSIGN_OR_RETURN(std::vector<Value> items, interpreter.iterate(input));
+  std::vector<Value> keys;
+  for (const Value& item : items) {
+    ANEMONE_ASSIGN_OR_RETURN(
+        Value key, comparison_key(interpreter, item, &bound[0], bound.flag(2, false)));
+    keys.push_back(key.is_undefined() && bound.has(1) ? bound[1] : std::move(key));
+  }
+  std::vector<Value> pairs;
+  for (std::size_t i = 0; i < items.size(); ++i)
+    pairs.push_back(Value::sequence({keys[i], items[i]}, SequenceKind::kTuple));
+  ANEMONE_RETURN_IF_ERROR(sort_by_keys(interpreter, pairs, keys, false));
+  std::vector<Value> groups;
+  for (std::size_t i = 0; i < pairs.size();) {
+    const Value key = pairs[i].as_sequence()->items[0];
+    std::vector<Value> group;
+    for (; i < pairs.size() && equal(pairs[i].as_sequence()->items[0], key); ++i)
+      group.push_back(pairs[i].as_sequence()->items[1]);
+    // The name of the group is the attribute as its first item has it.
+    ANEMONE_ASSIGN_OR_RETURN(Value name, attribute_path(interpreter, group[0], bound[0]));
+    if (name.is_undefined() && bound.has(1)) name = bound[1];
+    groups.push_back(Value::sequence({std::move(name), Value::sequence(std::move(group))},
+                                     SequenceKind::kTuple));
+  }
+  return interpreter.make_sequence(std::move(groups));
+}
+
+constexpr FilterEntry kFilters[] = {
+    {"map", filter_map},
+    {"select", filter_choose<false, true>},
+    {"reject", filter_choose<false, false>},
+    {"selectattr", filter_choose<true, true>},
+    {"rejectattr", filter_choose<true, false>},
+    {"groupby", filter_groupby},
+};
+
+}  // namespace
+
+std::span<const FilterEntry> selection_filters() { return kFilters; }
+
+}  // namespace anemone::text::jinja

@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: Apache-2.0
+// Filters over lists as a whole.
+#include <algorithm>
+
+#include "base/error.h"
+#include "text/jinja/filter_tools.h"
+#include "text/jinja/filters.h"
+#include "text/jinja/operators.h"
+#include "text/utf8.h"
+
+namespace anemone::text::jinja {
+namespace {
+
+const Value* optional_arg(const BoundArgs& bound, std::size_t i) {
+  return bound.has(i) && !bound[i].is_none() ? &bound[i] : nullptr;
+}
+
+Result<std::vector<Value>> keys_of(Interpreter& interpreter, const std::vector<Value>& items,
+                                   const Value* path, bool case_sensitive) {
+  std::vector<Value> keys;
+  keys.reserve(items.size());
+  for (const Value& item : items) {
+    ANEMONE_ASSIGN_OR_RETURN(Value key, comparison_key(interpreter, item, path, case_sensitive));
+    keys.push_back(std::move(key));
+  }
+  return keys;
+}
+
+Result<Value> filter_length(Interpreter& interpreter, const Value& input, const CallArgs& args) {
+  ANEMONE_RETURN_IF_ERROR(BoundArgs::bind("length", args, {}).status());
+  if (input.is_undefined()) return Value::integer(0);
+  if (const std::string* text = input.as_text()) {
+    ANEMONE_RETURN_IF_ERROR(interpreter.charge(text->size() / 64));
+    return Value::size(count_code_points(*text));
+  }
+  if (const Dict* dict = input.as_dict()) return Value::size(dict->size());
+  const Sequence* sequence = input.as_sequence();
+  if (sequence != nullptr && sequence->kind != SequenceKind::kGenerator)
+    return Value::size(sequence->items.size());
+  return invalid_argument("[chat template] object of type '{}' has no length", input.type_name());
+}
+
+Result<Value> filter_list(Interpreter& interpreter, const Value& input, const CallArgs& args) {
+  ANEMONE_RETURN_IF_ERROR(BoundArgs::bind("list", args, {}).status());
+  ANEMONE_ASSIGN_OR_RETURN(std::vector<Value> items, interpreter.iterate(input));
+  return interpreter.make_sequence(std::move(items));
+}
+
+Result<Value> filter_first(Interpreter& interpreter, const Value& input, const CallArgs& args) {
+  ANEMONE_RETURN_IF_ERROR(BoundArgs::bind("first", args, {}).status());
+  ANEMONE_ASSIGN_OR_RETURN(const std::vector<Value> items, interpreter.iterate(input));
+  return items.empty() ? Value::undefined("No first item, sequence was empty.") : items.front();
+}
+
+Result<Value> filter_last(Interpreter& interpreter, const Value& input, const CallArgs& args) {
+  ANEMONE_RETURN_IF_ERROR(BoundArgs::bind("last", args, {}).status());
+  ANEMONE_ASSIGN_OR_RETURN(const std::vector<Value> items, interpreter.iterate(input));
+  return items.empty() ? Value::undefined("No last item, sequence was empty.") : items.back();
+}
+
+Result<Value> filter_join(Interpreter& interpreter, const Value& input, const CallArgs& args) {
+  ANEMONE_ASSIGN_OR_RETURN(const BoundArgs bound, BoundArgs::bind("join", args, {"d", "attribute"}));
+  std::string separator;
+  if (bound.has(0)) {
+    ANEMONE_ASSIGN_OR_RETURN(separator, interpreter.to_text(bound[0]));
+  }
+  ANEMONE_ASSIGN_OR_RETURN(const std::vector<Value> items, interpreter.iterate(input));
+  const Value* path = optional_arg(bound, 1);
+  std::string out;
+  for (std::size_t i = 0; i < items.size(); ++i) {
+    Value item = items[i];
+    if (path != nullptr) {
+      ANEMONE_ASSIGN_OR_RETURN(item, attribute_path(interpreter, item, *path));
+    }
+    ANEMONE_ASSIGN_OR_RETURN(const std::string text, interpreter.to_text(item));
+    if (i > 0) out += separator;
+    out += text;
+    if (out.size() > interpreter.limits().output_bytes) break;
+  }
+  return interpreter.make_text(std::move(out));
+}
+
+Result<Value> filter_reverse(Interpreter& interpreter, const Value& input, const CallArgs& args) {
+  ANEMONE_RETURN_IF_ERROR(BoundArgs::bind("reverse", args, {}).status());
+  if (input.is_text())
+    return slice(interpreter, input, Value::none(), Value::none(), Value::integer(-1));
+  ANEMONE_ASSIGN_OR_RETURN(std::vector<Value> items, interpreter.iterate(input));
+  std::reverse(items.begin(), items.end());
+  return interpreter.make_sequence(std::move(items), SequenceKind::kGenerator);
+}
+
+Result<Value> filter_sort(Interpreter& interpreter, const Value& input, const CallArgs& args) {
+  ANEMONE_ASSIGN_OR_RETURN(
+      const BoundArgs bound,
+      BoundArgs::bind("sort", args, {"reverse", "case_sensitive", "attribute"}));
+  ANEMONE_ASSIGN_OR_RETURN(std::vector<Value> items, interpreter.iterate(input));
+  ANEMONE_ASSIGN_OR_RETURN(const auto keys, keys_of(interpreter, items, optional_arg(bound, 2),
+                                                    bound.flag(1, false)));
+  ANEMONE_RETURN_IF_ERROR(sort_by_keys(interpreter, items, keys, bound.flag(0, false)));
+  return interpreter.make_sequence(std::move(items));
+}
+
+Result<Value> filter_unique(Interpreter& interpreter, const Value& input, const CallArgs& args) {
+  ANEMONE_ASSIGN_OR_RETURN(const BoundArgs bound,
+                           BoundArgs::bind("unique", args, {"case_sensitive", "attribute"}));
+  ANEMONE_ASSIGN_OR_RETURN(const std::vector<Value> items, interpreter.iterate(input));
+  ANEMONE_ASSIGN_OR_RETURN(const auto keys, keys_of(interpreter, items, optional_arg(bound, 1),
+                                                    bound.flag(0, false)));
+  Dict seen;
+  std::vector<Value> out;
+  for (std::size_t i = 0; i < items.size(); ++i) {
+    ANEMONE_RETURN_IF_ERROR(interpreter.charge(keys[i].is_text() ? 1 : seen.size() + 1));
+    if (seen.find(keys[i]) != nullptr) continue;
+    seen.set(keys[i], Value::none());
+    out.push_back(items[i]);
+  }
+  return interpreter.make_sequence(std::move(out), SequenceKind::kGenerator);
+}
+
+template <bool largest>
+Result<Value> filter_extreme(Interpreter& interpreter, const Value& input, const CallArgs& args) {
+  ANEMONE_ASSIGN_OR_RETURN(const BoundArgs bound,
+                           BoundArgs::bind("min or max", args, {"case_sensitive", "attribute"}));
+  ANEMONE_ASSIGN_OR_RETURN(const std::vector<Value> items, interpreter.iterate(input));
+  if (items.empty()) return Value::undefined("No aggregated item, sequence was empty.");
+  ANEMONE_ASSIGN_OR_RETURN(const auto keys, keys_of(interpreter, items, optional_arg(bound, 1),
+                                                    bound.flag(0, false)));
+  std::size_t best = 0;
+  for (std::size_t i = 1; i < items.size(); ++i) {
+    ANEMONE_ASSIGN_OR_RETURN(const bool better, largest ? less(interpreter, keys[best], keys[i])
+                                                        : less(interpreter, keys[i], keys[best]));
+    if (better) best = i;
+  }
+  return items[best];
+}
+
+Result<Value> filter_sum(Interpreter& interpreter, const Value& input, const CallArgs& args) {
+  ANEMONE_ASSIGN_OR_RETURN(const BoundArgs bound, BoundArgs::bind("sum", args, {"attribute", "start"}));
+  ANEMONE_ASSIGN_OR_RETURN(const std::vector<Value> items, interpreter.iterate(input));
+  Value total = bound.has(1) ? bound[1] : Value::integer(0);
+  const Value* path = optional_arg(bound, 0);
+  for (const Value& item : items) {
+    Value term = item;
+    if (path != nullptr) {
+      ANEMONE_ASSIGN_OR_RETURN(term, attribute_path(interpreter, item, *path));
+    }
+    ANEMONE_ASSIGN_OR_RETURN(total, apply_binary(interpreter, "+", total, term));
+  }
+  return total;
+}
+
+Result<Value> filter_dictsort(Interpreter& interpreter, const Value& input, const CallArgs& args) {
+  ANEMONE_ASSIGN_OR_RETURN(const BoundArgs bound,
+                           BoundArgs::bind("dictsort", args, {"case_sensitive", "by", "reverse"}));
+  ANEMONE_ASSIGN_OR_RETURN(const std::string by, bound.text(1, "key"));
+  if (by != "key" && by != "value")
+    return invalid_argument("[chat template] You can only sort by either \"key\" or \"value\"");
+  const Dict* dict = input.as_dict();
+  if (dict == nullptr)
+    return invalid_argument("[chat template] dictsort expected a dict, got {}", input.type_name());
+  std::vector<Value> items;
+  for (const auto& [key, value] : dict->entries())
+    items.push_back(Value::sequence({key, value}, SequenceKind::kTuple));
+  const Value path = Value::integer(by == "key" ? 0 : 1);
+  ANEMONE_ASSIGN_OR_RETURN(const auto keys, keys_of(interpreter, items, &path, bound.flag(0, false)));
+  ANEMONE_RETURN_IF_ERROR(sort_by_keys(interpreter, items, keys, bound.flag(2, false)));
+  return interpreter.make_sequence(std::move(items));
+}
+
+Result<Value> filter_items(Interpreter& interpreter, const Value& input, const CallArgs& args) {
+  ANEMONE_RETURN_IF_ERROR(BoundArgs::bind("items", args, {}).status());
+  std::vector<Value> items;
+  if (const Dict* dict = input.as_dict()) {
+    for (const auto& [key, value] : dict->entries())
+      items.push_back(Value::sequence({key, value}, SequenceKind::kTuple));
+  } else if (!input.is_undefined()) {
+    return invalid_argument("[chat template] Can only get item pairs from a mapping.");
+  }
+  return interpreter.make_sequence(std::move(items), SequenceKind::kGenerator);
+}
+
+Result<Value> filter_batch(Interpreter& interpreter, const Value& input, const CallArgs& args) {
+  ANEMONE_ASSIGN_OR_RETURN(const BoundArgs bound,
+                           BoundArgs::bind("batch", args, {"linecount", "fill_with"}, 1));
+  ANEMONE_ASSIGN_OR_RETURN(const std::int64_t count, bound.integer(0, 1));
+  if (count < 1 || count > 100'000)
+    return invalid_argument("[chat template] batch expected a count from 1 to 100000");
+  ANEMONE_ASSIGN_OR_RETURN(const std::vector<Value> items, interpreter.iterate(input));
+  const auto width = static_cast<std::size_t>(count);
+  std::vector<Value> rows;
+  for (std::size_t at = 0; at < items.size(); at += width) {
+    const auto begin = items.begin() + static_cast<std::ptrdiff_t>(at);
+    std::vector<Value> row(begin, begin + static_cast<std::ptrdiff_t>(
+                                              std::min(width, items.size() - at)));
+    if (optional_arg(bound, 1) != nullptr) row.resize(width, bound[1]);
+    rows.push_back(Value::sequence(std::move(row)));
+  }
+  return interpreter.make_sequence(std::move(rows), SequenceKind::kGenerator);
+}
+
+constexpr FilterEntry kFilters[] = {
+    {"length", filter_length},
+    {"count", filter_length},
+    {"list", filter_list},
+    {"first", filter_first},
+    {"last", filter_last},
+    {"join", filter_join},
+    {"reverse", filter_reverse},
+    {"sort", filter_sort},
+    {"unique", filter_unique},
+    {"min", filter_extreme<false>},
+    {"max", filter_extreme<true>},
+    {"sum", filter_sum},
+    {"dictsort", filter_dictsort},
+    {"items", filter_items},
+    {"batch", filter_batch},
+};
+
+}  // namespace
+
+std::span<const FilterEntry> sequence_filters() { return kFilters; }
+
+}  // namespace anemone::text::jinja

@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+// Filters from text to text.
+#include "base/error.h"
+#include "text/jinja/filters.h"
+#include "text/jinja/operators.h"
+#include "text/jinja/text_tools.h"
+#include "text/unicode.h"
+#include "text/utf8.h"
+
+namespace anemone::text::jinja {
+namespace {
+
+template <std::string (*change)(std::string_view)>
+Result<Value> change_text(Interpreter& interpreter, const Value& input, const CallArgs& args) {
+  ANEMONE_RETURN_IF_ERROR(BoundArgs::bind("this filter", args, {}).status());
+  ANEMONE_ASSIGN_OR_RETURN(const std::string text, interpreter.to_text(input));
+  return interpreter.make_text(change(text));
+}
+
+std::string same(std::string_view text) { return std::string(text); }
+
+std::string title_words(std::string_view text) {
+  return title(text, [](char32_t value) {
+    return is_white_space(value) || value == '-' || value == '(' || value == '{' || value == '[' ||
+           value == '<';
+  });
+}
+
+std::string escape(std::string_view text) {
+  std::string out;
+  for (const char c : text) {
+    switch (c) {
+      case '&':
+        out += "&amp;";
+        break;
+      case '<':
+        out += "&lt;";
+        break;
+      case '>':
+        out += "&gt;";
+        break;
+      case '"':
+        out += "&#34;";
+        break;
+      case '\'':
+        out += "&#39;";
+        break;
+      default:
+        out += c;
+    }
+  }
+  return out;
+}
+
+Result<Value> filter_trim(Interpreter& interpreter, const Value& input, const CallArgs& args) {
+  ANEMONE_ASSIGN_OR_RETURN(const BoundArgs bound, BoundArgs::bind("trim", args, {"chars"}));
+  ANEMONE_ASSIGN_OR_RETURN(const std::string text, interpreter.to_text(input));
+  std::optional<std::string> characters;
+  if (bound.has(0) && !bound[0].is_none()) {
+    ANEMONE_ASSIGN_OR_RETURN(characters, bound.text(0, ""));
+  }
+  return interpreter.make_text(strip(text, characters, true, true));
+}
+
+Result<Value> filter_replace(Interpreter& interpreter, const Value& input, const CallArgs& args) {
+  ANEMONE_ASSIGN_OR_RETURN(const BoundArgs bound,
+                           BoundArgs::bind("replace", args, {"old", "new", "count"}, 2));
+  ANEMONE_ASSIGN_OR_RETURN(const std::string text, interpreter.to_text(input));
+  ANEMONE_ASSIGN_OR_RETURN(const std::string from, interpreter.to_text(bound[0]));
+  ANEMONE_ASSIGN_OR_RETURN(const std::string to, interpreter.to_text(bound[1]));
+  ANEMONE_ASSIGN_OR_RETURN(const std::int64_t most, bound.integer(2, -1));
+  // Checked before the work: many short matches may become long.
+  const std::size_t places = from.empty() ? text.size() + 1 : text.size() / from.size();
+  if (to.size() > from.size() &&
+      places > interpreter.limits().output_bytes * 8 / (to.size() - from.size()))
+    return invalid_argument("[chat template] expected a text of at most {} bytes",
+                            interpreter.limits().output_bytes);
+  return interpreter.make_text(replace(text, from, to, most));
+}
+
+Result<Value> filter_indent(Interpreter& interpreter, const Value& input, const CallArgs& args) {
+  ANEMONE_ASSIGN_OR_RETURN(const BoundArgs bound,
+                           BoundArgs::bind("indent", args, {"width", "first", "blank"}));
+  ANEMONE_ASSIGN_OR_RETURN(const std::string text, interpreter.to_text(input));
+  std::string indent(4, ' ');
+  if (bound.has(0) && bound[0].is_text()) {
+    indent = *bound[0].as_text();
+  } else {
+    ANEMONE_ASSIGN_OR_RETURN(const std::int64_t width, bound.integer(0, 4));
+    if (width > 10'000) return invalid_argument("[chat template] expected a smaller indent");
+    indent.assign(static_cast<std::size_t>(width < 0 ? 0 : width), ' ');
+  }
+  // Jinja2 adds a newline, splits, and thereby drops the last one.
+  const std::vector<std::string> lines = split_lines(text + "\n", false);
+  std::string out = bound.flag(1, false) ? indent : "";
+  for (std::size_t i = 0; i < lines.size(); ++i) {
+    if (i > 0) {
+      out += '\n';
+      if (!lines[i].empty() || bound.flag(2, false)) out += indent;
+    }
+    out += lines[i];
+    if (out.size() > interpreter.limits().output_bytes) break;
+  }
+  return interpreter.make_text(std::move(out));
+}
+
+Result<Value> filter_format(Interpreter& interpreter, const Value& input, const CallArgs& args) {
+  ANEMONE_ASSIGN_OR_RETURN(const std::string format, interpreter.to_text(input));
+  if (args.named.empty()) return percent_format(interpreter, format, args.positional);
+  Dict dict;
+  for (const auto& [name, value] : args.named) dict.set(Value::text(name), value);
+  return percent_format(interpreter, format, {Value::dict(std::move(dict))});
+}
+
+Result<Value> filter_wordcount(Interpreter& interpreter, const Value& input, const CallArgs& args) {
+  ANEMONE_RETURN_IF_ERROR(BoundArgs::bind("wordcount", args, {}).status());
+  ANEMONE_ASSIGN_OR_RETURN(const std::string text, interpreter.to_text(input));
+  std::size_t count = 0;
+  bool inside = false;
+  for (std::size_t i = 0; i < text.size();) {
+    const CodePoint point = decode_code_point(text, i);
+    const bool word = is_word_character(point.value);
+    if (word && !inside) ++count;
+    inside = word;
+    i += static_cast<std::size_t>(point.length);
+  }
+  return Value::size(count);
+}
+
+constexpr FilterEntry kFilters[] = {
+    {"trim", filter_trim},
+    {"upper", change_text<to_upper>},
+    {"lower", change_text<to_lower>},
+    {"capitalize", change_text<capitalize>},
+    {"title", change_text<title_words>},
+    {"string", change_text<same>},
+    {"safe", change_text<same>},
+    {"escape", change_text<escape>},
+    {"e", change_text<escape>},
+    {"forceescape", change_text<escape>},
+    {"replace", filter_replace},
+    {"indent", filter_indent},
+    {"format", filter_format},
+    {"wordcount", filter_wordcount},
+};
+
+}  // namespace
+
+std::span<const FilterEntry> text_filters() { return kFilters; }
+
+}  // namespace anemone::text::jinja

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// Values as text: str(), repr() and json.dumps of Python.
+#pragma once
+
+#include <anemone/status.h>
+
+#include <optional>
+#include <string>
+
+#include "text/jinja/value.h"
+
+namespace anemone::text::jinja {
+
+std::string integer_text(Int value);
+// repr of a float: the shortest digits that read back the same, "1e-07", "10.5", "1.0".
+std::string float_text(double value);
+
+// kInvalidArgument for a value nested too deep or a text above `max_bytes`.
+Result<std::string> str(const Value& value, std::size_t max_bytes);
+Result<std::string> repr(const Value& value, std::size_t max_bytes);
+
+struct JsonStyle {
+  bool ensure_ascii = false;
+  bool sort_keys = false;
+  std::optional<std::string> indent;  // of one level; nullopt: one line
+  std::string item_separator = ", ";
+  std::string key_separator = ": ";
+};
+Result<std::string> to_json(const Value& value, const JsonStyle& style, std::size_t max_bytes);
+
+}  // namespace anemone::text::jinja

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
+#include "checkpoint/hf_config.h"
+#include "models/architecture.h"
+
+namespace anemone::models {
+namespace {
+
+Result<DecoderConfig> read(Json json) {
+  ANEMONE_ASSIGN_OR_RETURN(const auto config,
+                           checkpoint::HfConfig::from_json(std::move(json), "config.json"));
+  ANEMONE_ASSIGN_OR_RETURN(const Architecture* architecture,
+                           find_architecture(config.model_type()));
+  return architecture->read_config(config);
+}
+
+Json tiny(const std::string& type) {
+  return {{"model_type", type},      {"vocab_size", 96},       {"hidden_size", 48},
+          {"intermediate_size", 80}, {"num_hidden_layers", 4}, {"num_attention_heads", 4}};
+}
+
+std::vector<std::int64_t> windows(const DecoderConfig& config) {
+  std::vector<std::int64_t> out;
+  for (const LayerConfig& layer : config.layers) out.push_back(layer.window);
+  return out;
+}
+
+std::vector<bool> ropes(const DecoderConfig& config) {
+  std::vector<bool> out;
+  for (const LayerConfig& layer : config.layers) out.push_back(layer.has_rope);
+  return out;
+}
+
+TEST(LlamaConfig, TakesItsClassDefaultsForAbsentKeys) {
+  const auto config = read(tiny("llama"));
+  ASSERT_TRUE(config.ok()) << config.status().message();
+  EXPECT_EQ(config->num_kv_heads, 4);
+  EXPECT_EQ(config->head_dim, 12);
+  EXPECT_EQ(config->max_position, 2048);
+  EXPECT_EQ(config->rms_norm_eps, 1e-6);
+  EXPECT_FALSE(config->tie_word_embeddings);
+  EXPECT_FALSE(config->qkv_bias);
+  EXPECT_EQ(config->eos_ids, std::vector<std::int64_t>{2});
+  EXPECT_EQ(config->bos_id, 1);
+}
+
+TEST(LlamaConfig, NullTokenIdsMeanNone) {
+  Json json = tiny("llama");
+  json["eos_token_id"] = nullptr;
+  json["bos_token_id"] = nullptr;
+  const auto config = read(json);
+  ASSERT_TRUE(config.ok());
+  EXPECT_TRUE(config->eos_ids.empty());
+  EXPECT_FALSE(config->bos_id.has_value());
+}
+
+TEST(MistralConfig, AbsentWindowIs4096AndNullIsNone) {
+  Json json = tiny("mistral");
+  json["num_attention_heads"] = 8;
+  const auto absent = read(json);
+  ASSERT_TRUE(absent.ok()) << absent.status().message();
+  EXPECT_EQ(windows(*absent), (std::vector<std::int64_t>{4096, 4096, 4096, 4096}));
+  EXPECT_EQ(absent->num_kv_heads, 8);
+  json["sliding_window"] = nullptr;
+  const auto null = read(json);
+  ASSERT_TRUE(null.ok());
+  EXPECT_EQ(windows(*null), (std::vector<std::int64_t>{0, 0, 0, 0}));
+}
+
+TEST(Qwen2Config, SlidesOnlyWhereTheSwitchAndTheLayerSaySo) {
+  Json json = tiny("qwen2");
+  json["num_key_value_heads"] = 2;
+  json["sliding_window"] = 7;
+  json["max_window_layers"] = 1;
+  auto config = read(json);
+  ASSERT_TRUE(config.ok());
+  EXPECT_EQ(windows(*config), (std::vector<std::int64_t>{0, 0, 0, 0}));
+  json["use_sliding_window"] = true;
+  config = read(json);
+  EXPECT_EQ(windows(*config), (std::vector<std::int64_t>{0, 7, 7, 7}));
+  json["layer_types"] = {"sliding_attention", "full_attention", "full_attention",
+                         "sliding_attention"};
+  config = read(json);
+  EXPECT_EQ(windows(*config), (std::vector<std::int64_t>{7, 0, 0, 7}));
+  EXPECT_TRUE(config->qkv_bias);
+  EXPECT_FALSE(config->output_bias);
+}
+
+TEST(Qwen3Config, HeadDimDoesNotFollowHiddenSize) {
+  Json json = tiny("qwen3");
+  json["num_key_value_heads"] = nullptr;
+  const auto config = read(json);
+  ASSERT_TRUE(config.ok());
+  EXPECT_EQ(config->head_dim, 128);
+  EXPECT_EQ(config->num_kv_heads, 4);  // null: one per head
+  EXPECT_TRUE(config->qk_norm);
+}
+
+TEST(SmolLm3Config, LeavesOutRopeOnEveryFourthLayerOrAsListed) {
+  Json json = tiny("smollm3");
+  auto config = read(json);
+  ASSERT_TRUE(config.ok()) << config.status().message();
+  EXPECT_EQ(ropes(*config), (std::vector<bool>{true, true, true, false}));
+  EXPECT_TRUE(config->tie_word_embeddings);
+  json["no_rope_layers"] = {0, 1, 0, 1};
+  json["use_sliding_window"] = true;
+  json["sliding_window"] = 5;
+  config = read(json);
+  EXPECT_EQ(ropes(*config), (std::vector<bool>{false, true, false, true}));
+  EXPECT_EQ(windows(*config), (std::vector<std::int64_t>{5, 0, 5, 0}));
+}
+
+TEST(ReadConfig, NamesTheKeyThatIsWrong) {
+  const std::vector<std::pair<std::string, Json>> cases = {
+      {"hidden_size", -4},        {"hidden_size", "big"},
+      {"num_hidden_layers", 0},   {"num_hidden_layers", 1000000},
+      {"num_key_value_heads", 3}, {"head_dim", 7},
+      {"hidden_act", "mish"},     {"rms_norm_eps", "small"},
+      {"vocab_size", 1e30},       {"tie_word_embeddings", 3},
+  };
+  for (const auto& [key, value] : cases) {
+    Json json = tiny("llama");
+    json[key] = value;
+    const auto config = read(json);
+    ASSERT_FALSE(config.ok()) << key;
+    const std::string named = key == "num_hidden_layers" && value == 1000000 ? "layers" : key;
+    EXPECT_NE(config.status().message().find(named), std::string::npos)
+        << config.status().message();
+  }
+}
+
+TEST(FindArchitecture, ListsTheKnownTypes) {
+  const auto found = find_architecture("gpt9");
+  ASSERT_FALSE(found.ok());
+  EXPECT_EQ(found.status().code(), Code::kUnsupported);
+  for (const auto name : architecture_names())
+    EXPECT_NE(found.status().message().find(name), std::string::npos);
+}
+
+}  // namespace
+}  // namespace anemone::models

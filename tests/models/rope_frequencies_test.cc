@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+// Against transformers: data/rope_cases.json is written by make_rope_cases.py.
+#include "models/blocks/rope_frequencies.h"
+
+#include <cmath>
+#include <gtest/gtest.h>
+
+#include "base/json.h"
+#include "checkpoint/hf_config.h"
+
+namespace anemone::models {
+namespace {
+
+Result<artifact::Rope> frequencies(const Json& json) {
+  ANEMONE_ASSIGN_OR_RETURN(const auto config, checkpoint::HfConfig::from_json(json, "config.json"));
+  ANEMONE_ASSIGN_OR_RETURN(const auto settings, config.rope(10000));
+  return rope_frequencies(settings, 32, 1024);
+}
+
+class RopeCases : public ::testing::TestWithParam<Json> {};
+
+TEST_P(RopeCases, AgreeWithTransformers) {
+  const Json& entry = GetParam();
+  const auto rope = frequencies(entry["config"]);
+  ASSERT_TRUE(rope.ok()) << rope.status().message();
+  ASSERT_EQ(rope->inv_freq.size(), entry["inv_freq"].size());
+  for (std::size_t i = 0; i < rope->inv_freq.size(); ++i) {
+    const float expected = entry["inv_freq"][i].get<float>();
+    // transformers computes in fp32 with a handful of roundings: 8 units in the last place.
+    EXPECT_NEAR(rope->inv_freq[i], expected, 8 * 6e-8f * expected) << i;
+  }
+  EXPECT_NEAR(rope->scale, entry["scale"].get<float>(), 1e-6f);
+}
+
+Json load_cases() {
+  auto cases =
+      read_json_file(std::string(ANEMONE_SOURCE_DIR) + "/tests/models/data/rope_cases.json");
+  return cases.ok() ? *cases : Json::array();
+}
+
+INSTANTIATE_TEST_SUITE_P(Transformers, RopeCases,
+                         ::testing::ValuesIn(load_cases().get<std::vector<Json>>()),
+                         [](const auto& test_info) {
+                           std::string name = test_info.param["name"].template get<std::string>();
+                           for (char& c : name)
+                             if (!std::isalnum(static_cast<unsigned char>(c))) c = '_';
+                           return name;
+                         });
+
+TEST(RopeFrequencies, RefuseWhatTheyDoNotKnow) {
+  const Json json = {{"model_type", "llama"},
+                     {"rope_scaling", {{"rope_type", "su"}, {"factor", 2.0}}}};
+  const auto rope = frequencies(json);
+  ASSERT_FALSE(rope.ok());
+  EXPECT_EQ(rope.status().code(), Code::kUnsupported);
+  EXPECT_NE(rope.status().message().find("\"su\""), std::string::npos);
+}
+
+TEST(RopeFrequencies, NameTheMissingFactor) {
+  const auto rope =
+      frequencies({{"model_type", "llama"}, {"rope_scaling", {{"rope_type", "linear"}}}});
+  ASSERT_FALSE(rope.ok());
+  EXPECT_NE(rope.status().message().find("factor"), std::string::npos);
+}
+
+TEST(RopeFrequencies, RefuseNegativeTheta) {
+  EXPECT_FALSE(frequencies({{"model_type", "llama"}, {"rope_theta", -1.0}}).ok());
+}
+
+}  // namespace
+}  // namespace anemone::models

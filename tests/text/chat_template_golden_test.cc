@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+// Published chat templates against what Hugging Face transformers renders from them.
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <map>
+#include <string>
+
+#include "base/file.h"
+#include "base/json.h"
+#include "tests/support/shared_data.h"
+#include "text/jsonl.h"
+
+namespace anemone::text {
+namespace {
+
+struct Count {
+  int right = 0;
+  int wrong = 0;
+};
+
+TEST(ChatTemplateGolden, EveryPublishedTemplateRendersAsInTransformers) {
+  const auto folder = testing::shared_path("data/chat-templates");
+  if (!folder) GTEST_SKIP() << "shared/data/chat-templates is not here";
+  std::map<std::string, ChatTemplate> templates;
+  std::map<std::string, Count> counts;
+  std::ifstream lines(*folder + "/cases.jsonl");
+  int shown = 0;
+  for (std::string line; std::getline(lines, line);) {
+    const auto request = parse_json(line, "case");
+    ASSERT_TRUE(request.ok()) << request.status().message();
+    const auto name = (*request)["template"].get<std::string>();
+    if (templates.count(name) == 0) {
+      const auto source = read_file(*folder + "/" + name);
+      ASSERT_TRUE(source.ok());
+      auto parsed = ChatTemplate::parse(*source);
+      ASSERT_TRUE(parsed.ok()) << name << ": " << parsed.status().message();
+      templates.emplace(name, std::move(parsed).value());
+    }
+    const Json answer = render_line(templates.at(name), *request);
+    const bool is_error = request->contains("error");
+    const Json want = is_error ? Json{{"error", (*request)["error"]}}
+                               : Json{{"text", (*request)["rendered"]}};
+    Count& count = counts[name];
+    ++(answer == want ? count.right : count.wrong);
+    if (answer != want && ++shown <= 8)
+      ADD_FAILURE() << name << " " << (*request)["tag"] << "\nwant " << want << "\n got " << answer;
+  }
+  EXPECT_EQ(templates.size(), 30U);
+  int right = 0;
+  for (const auto& [name, count] : counts) {
+    EXPECT_EQ(count.wrong, 0) << name;
+    right += count.right;
+  }
+  EXPECT_EQ(right, 1888);
+}
+
+}  // namespace
+}  // namespace anemone::text
