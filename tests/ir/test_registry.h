@@ -50,7 +50,7 @@ class TestRegistry : public OpRegistry {
          }});
     add({.name = "read_state",
          .since = Opset::kIOS18,
-         .parameters = {{.name = "input"}},
+         .parameters = {{.name = "input", .dtypes = {}}},
          .infer = [](const InferContext& context, std::vector<Type>& outputs) -> Status {
            const Type& state = context.type("input");
            if (!state.is_state())
@@ -61,7 +61,7 @@ class TestRegistry : public OpRegistry {
          .has_side_effects = true});
     add({.name = "write_state",
          .since = Opset::kIOS18,
-         .parameters = {{.name = "input"}, {.name = "data", .dtypes = {DType::kFp16}}},
+         .parameters = {{.name = "input", .dtypes = {}}, {.name = "data", .dtypes = {DType::kFp16}}},
          .infer = [](const InferContext&, std::vector<Type>&) -> Status { return {}; },
          .has_side_effects = true});
     add({.name = "constexpr_cast",
