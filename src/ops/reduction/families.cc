@@ -5,13 +5,13 @@
 
 #include "ops/common/dtypes.h"
 #include "ops/common/infer.h"
+#include "ops/common/params.h"
 
 namespace anemone::ops {
 namespace {
 
 using ir::InferContext;
 using ir::Type;
-using Presence = ir::Parameter::Presence;
 
 std::string label(std::string_view name, int number) {
   return fmt::format("{}_c{}", name, number);
@@ -70,11 +70,7 @@ Status infer_position(std::string_view name, const InferContext& context,
 
 ir::OpSchema reduction_schema(std::string_view name) {
   return {.name = name,
-          .parameters = {{.name = "x", .dtypes = kNumeric},
-                         {.name = "axes",
-                          .dtypes = kInt32,
-                          .presence = Presence::kOptional,
-                          .is_const = true},
+          .parameters = {operand("x", kNumeric), optional(constant("axes", kInt32)),
                          flag_with_default("keep_dims", false)},
           .infer = [name](const InferContext& context, std::vector<Type>& outputs) {
             return infer_reduction(name, context, outputs);
@@ -93,28 +89,15 @@ ir::OpSchema position_schema(std::string_view name) {
 }
 
 ir::Parameter axis_with_default(std::int32_t axis) {
-  return {.name = "axis",
-          .dtypes = kInt32,
-          .presence = Presence::kDefaulted,
-          .is_const = true,
-          .default_value = [axis](const InferContext&) { return ir::Literal::int32(axis); }};
+  return defaulted("axis", kInt32, ir::Literal::int32(axis));
 }
 
 ir::Parameter flag_with_default(std::string_view name, bool value) {
-  return {.name = name,
-          .dtypes = kBool,
-          .presence = Presence::kDefaulted,
-          .is_const = true,
-          .default_value = [value](const InferContext&) { return ir::Literal::boolean(value); }};
+  return defaulted(name, kBool, ir::Literal::boolean(value));
 }
 
 ir::Parameter indices_dtype_with_default(std::string_view name) {
-  return {.name = name,
-          .dtypes = kText,
-          .presence = Presence::kDefaulted,
-          .is_const = true,
-          .since = ir::Opset::kIOS17,
-          .default_value = [](const InferContext&) { return ir::Literal::text("int32"); }};
+  return since(ir::Opset::kIOS17, defaulted(name, kText, ir::Literal::text("int32")));
 }
 
 }  // namespace anemone::ops

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/common/dtypes.h"
 #include "ops/common/infer.h"
+#include "ops/common/params.h"
 #include "ops/reduction/families.h"
 #include "ops/reduction/reduction.h"
 
@@ -39,28 +40,18 @@ Status infer(const InferContext& context, std::vector<ir::Type>& outputs) {
   return add_output(outputs, "topk_c2", dtype, std::move(shape));
 }
 
-ir::Parameter since(ir::Opset opset, ir::Parameter parameter) {
-  parameter.since = opset;
-  return parameter;
-}
-
 }  // namespace
 
 ir::OpSchema topk_schema() {
-  return {
-      .name = "topk",
-      .parameters = {{.name = "x", .dtypes = kNumeric | kSmallIntegers},
-                     {.name = "k",
-                      .dtypes = kPositions,
-                      .presence = ir::Parameter::Presence::kDefaulted,
-                      .is_const = true,
-                      .default_value = [](const InferContext&) { return ir::Literal::int32(1); }},
-                     axis_with_default(-1),
-                     flag_with_default("ascending", false),
-                     since(ir::Opset::kIOS16, flag_with_default("sort", true)),
-                     since(ir::Opset::kIOS16, flag_with_default("return_indices", true)),
-                     indices_dtype_with_default("output_indices_dtype")},
-      .infer = infer};
+  return {.name = "topk",
+          .parameters = {{.name = "x", .dtypes = kNumeric | kSmallIntegers},
+                         defaulted("k", kPositions, ir::Literal::int32(1)),
+                         axis_with_default(-1),
+                         flag_with_default("ascending", false),
+                         since(ir::Opset::kIOS16, flag_with_default("sort", true)),
+                         since(ir::Opset::kIOS16, flag_with_default("return_indices", true)),
+                         indices_dtype_with_default("output_indices_dtype")},
+          .infer = infer};
 }
 
 }  // namespace anemone::ops
