@@ -14,7 +14,7 @@
 namespace anemone::cli {
 namespace {
 
-constexpr auto kCommands = {add_predict_command, add_inspect_command};
+constexpr auto kCommands = {add_compile_command, add_predict_command, add_inspect_command};
 
 int fail(const Status& status) {
   const std::string line = error_line(status.message());

@@ -9,7 +9,7 @@
 #include "base/json.h"
 #include "checkpoint/safetensors.h"
 #include "cli/predict.h"
-#include "exec/cpu/cpu_executor.h"
+#include "api/executors.h"
 
 namespace anemone::cli {
 namespace {
@@ -118,7 +118,7 @@ Result<PredictRequest> parse_predict_request(std::string_view line,
 }
 
 PredictSession::PredictSession(int threads)
-    : executor_(exec::make_cpu_executor({.threads = threads})) {}
+    : executor_(api::make_executor(threads)) {}
 
 Result<std::shared_ptr<const exec::LoadedProgram>> PredictSession::load(const std::string& path) {
   const std::string version = version_of(path);

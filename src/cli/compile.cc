@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+
+#include "base/error.h"
+#include "base/json.h"
+#include "base/progress.h"
+#include "cli/command.h"
+#include "cli/output.h"
+#include "compiler/compiler.h"
+
+namespace anemone::cli {
+namespace {
+
+struct Options {
+  std::string model;
+  std::string output;
+  std::string precision = "fp16";
+  std::string quantization = "int8";
+  std::int64_t context = 0;
+  std::int64_t prefill = 64;
+  std::string shards = "auto";
+  std::string target = "ios18";
+  bool keep_head = false;
+  int jobs = 0;
+  bool is_json = false;
+};
+
+Result<compiler::CompileOptions> to_compile_options(const Options& options,
+                                                    const Context& context) {
+  compiler::CompileOptions out;
+  if (options.precision != "fp16" && options.precision != "fp32")
+    return invalid_argument("[--precision] expected fp16 or fp32, got \"{}\"", options.precision);
+  out.precision = options.precision == "fp16" ? DType::kFp16 : DType::kFp32;
+  const auto scheme = quant::parse_scheme(options.quantization);
+  if (!scheme) {
+    std::string known;
+    for (const auto name : quant::scheme_names())
+      known.append(known.empty() ? "" : ", ").append(name);
+    return invalid_argument("[--quant] expected one of {}, got \"{}\"", known,
+                            options.quantization);
+  }
+  out.scheme = *scheme;
+  if (options.target != "ios18")
+    return unsupported(
+        "[--target] expected ios18 (states and several functions need it), got \"{}\"",
+        options.target);
+  out.quantize_head = !options.keep_head;
+  out.context = options.context;
+  out.prefill = options.prefill;
+  out.shards = options.shards;
+  out.threads = options.jobs > 0 ? options.jobs : context.threads;
+  return out;
+}
+
+Json report_json(const compiler::CompileReport& report, const std::string& output) {
+  Json packages = Json::array();
+  for (const auto& package : report.packages)
+    packages.push_back(
+        {{"name", package.name}, {"content", package.content}, {"bytes", package.bytes}});
+  const artifact::Manifest& manifest = report.manifest;
+  return {{"output", output},
+          {"model_type", manifest.model_type},
+          {"precision", manifest.precision},
+          {"quantization", manifest.quantization},
+          {"context", manifest.context},
+          {"source_bytes", report.source_bytes},
+          {"total_bytes", report.total_bytes},
+          {"seconds", report.seconds},
+          {"packages", std::move(packages)},
+          {"notes", report.notes}};
+}
+
+std::string report_text(const compiler::CompileReport& report, const std::string& output) {
+  const artifact::Manifest& manifest = report.manifest;
+  std::string functions;
+  for (const auto& function : manifest.functions)
+    functions +=
+        fmt::format("{}{} (T={})", functions.empty() ? "" : ", ", function.name, function.tokens);
+  std::string text =
+      fmt::format("{}: {} {}, {} layers, {} {}\n  {:<24} {} tokens\n  {:<24} {}\n", escaped(output),
+                  manifest.model_type, escaped(manifest.name), manifest.layers, manifest.precision,
+                  manifest.quantization, "context", manifest.context, "functions", functions);
+  for (const auto& package : report.packages)
+    text += fmt::format("  {:<24} {:<24} {:>10}\n", package.name, package.content,
+                        format_bytes(package.bytes));
+  text += fmt::format(
+      "  {:<24} {:<24} {:>10}\n", manifest.embedding.file,
+      fmt::format("{} x {}", manifest.embedding.rows, manifest.embedding.columns),
+      format_bytes(dtype_bytes(
+          manifest.embedding.dtype,
+          static_cast<std::uint64_t>(manifest.embedding.rows * manifest.embedding.columns))));
+  for (const std::string& note : report.notes) text += fmt::format("  note: {}\n", note);
+  text += fmt::format("  {} from {} in {}\n", format_bytes(report.total_bytes),
+                      format_bytes(report.source_bytes), format_duration(report.seconds));
+  return text;
+}
+
+Status run_compile(const Options& options, const Context& context) {
+  ANEMONE_ASSIGN_OR_RETURN(const compiler::CompileOptions compile_options,
+                           to_compile_options(options, context));
+  std::optional<Progress> bar;
+  std::uint64_t shown = 0;
+  const auto progress = [&](std::uint64_t done, std::uint64_t total, const std::string& what) {
+    if (!bar) bar.emplace("compiling", total, Progress::Unit::kBytes);
+    bar->note(what);
+    bar->add(done - shown);
+    shown = done;
+  };
+  auto report = compiler::compile(options.model, options.output, compile_options, progress);
+  bar.reset();
+  if (!report.ok()) return report.status();
+  return print_out(options.is_json ? dump_json(report_json(*report, options.output), 2) + "\n"
+                                   : report_text(*report, options.output));
+}
+
+}  // namespace
+
+void add_compile_command(CLI::App& app, Context& context) {
+  auto options = std::make_shared<Options>();
+  CLI::App* command = app.add_subcommand(
+      "compile", "Compile a checkpoint to Core ML packages (an artifact folder)");
+  command->add_option("MODEL", options->model, "Checkpoint folder: config.json and *.safetensors")
+      ->required();
+  command->add_option("-o,--output", options->output, "Artifact folder to write")->required();
+  command
+      ->add_option("--precision", options->precision,
+                   "fp16, or fp32 (caches become inputs and outputs)")
+      ->capture_default_str();
+  command
+      ->add_option("--quant", options->quantization,
+                   "How weights are stored: none, int8 (one scale a matrix), int8-channel")
+      ->capture_default_str();
+  command
+      ->add_option("--context", options->context,
+                   "Tokens that fit into the KV cache (default: 2048 or the model's maximum)")
+      ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 24));
+  command
+      ->add_option("--prefill", options->prefill,
+                   "Tokens that one prefill step takes; 1: decode only")
+      ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 16))
+      ->capture_default_str();
+  command
+      ->add_option("--shards", options->shards,
+                   "Layers by package: auto (at most 250 MB each), a number, or ranges 0:12,12:24")
+      ->capture_default_str();
+  command->add_option("--target", options->target, "Lowest system that loads the packages")
+      ->capture_default_str();
+  command->add_flag("--no-quant-head", options->keep_head, "Keep the vocabulary head as floats");
+  command->add_option("--jobs", options->jobs, "Threads (default: --threads)")
+      ->check(CLI::Range(1, 1024));
+  command->add_flag("--json", options->is_json, "Print the report as JSON");
+  command->footer(
+      "Reads checkpoints of the types llama, mistral, qwen2, qwen3 and smollm3. The folder appears "
+      "when it\n"
+      "is complete; an artifact of that name is replaced.\n"
+      "\n"
+      "Examples:\n"
+      "  anemone compile Qwen2.5-0.5B-Instruct -o qwen.anemone\n"
+      "  anemone compile Llama-3.2-1B -o llama.anemone --quant int8-channel --context 4096\n"
+      "  anemone compile tiny -o exact --precision fp32 --quant none      # to compare with "
+      "transformers");
+  command->callback([options, &context] {
+    context.action = [options, &context] { return run_compile(*options, context); };
+  });
+}
+
+}  // namespace anemone::cli

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <anemone/status.h>
+
+#include <functional>
+#include <string>
+
+#include "base/json.h"
+
+namespace anemone::cli {
+
+// The --stdin-jsonl forms: one line of JSON on stdout for every line of stdin, in order, flushed
+// each. A line that is no JSON is answered {"error": ...}. An error only when stdout fails.
+Status answer_lines(const std::function<Json(const Json& request)>& answer);
+
+// All of stdin.
+Result<std::string> read_stdin();
+
+}  // namespace anemone::cli

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/model_folder.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <optional>
+#include <system_error>
+#include <vector>
+
+#include "artifact/manifest.h"
+#include "base/error.h"
+#include "base/file.h"
+#include "base/progress.h"
+#include "base/sha256.h"
+#include "compiler/compiler.h"
+
+namespace anemone::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string variable(const char* name) {
+  const char* value = std::getenv(name);
+  return value == nullptr ? "" : value;
+}
+
+bool exists(const fs::path& path) {
+  std::error_code error;
+  return fs::exists(path, error);
+}
+
+// One line a file of the checkpoint: enough to notice a change without reading the weights.
+Result<std::string> checkpoint_key(const std::string& model) {
+  std::error_code error;
+  std::vector<std::string> lines;
+  for (fs::directory_iterator it(model, error), end; !error && it != end; it.increment(error)) {
+    std::error_code ignored;
+    if (!it->is_regular_file(ignored)) continue;
+    const auto bytes = it->file_size(ignored);
+    const auto time = it->last_write_time(ignored).time_since_epoch().count();
+    lines.push_back(fmt::format("{} {} {}\n", it->path().filename().string(), bytes, time));
+  }
+  if (error) return io_error("[{}] cannot list: {}", model, error.message());
+  std::ranges::sort(lines);
+  Sha256 hash;
+  hash.update(fmt::format("artifact {}\n", artifact::kFormatVersion));
+  ANEMONE_ASSIGN_OR_RETURN(const std::string config,
+                           read_file((fs::path(model) / "config.json").string()));
+  hash.update(config);
+  for (const std::string& line : lines) hash.update(line);
+  return hash.hex().substr(0, 24);
+}
+
+bool is_usable(const std::string& folder) {
+  const auto manifest = artifact::read_manifest(folder);
+  return manifest.ok() && artifact::check_files(folder, *manifest, /*check_hashes=*/false).ok();
+}
+
+Result<std::string> compile_into_cache(const std::string& model, int threads) {
+  ANEMONE_ASSIGN_OR_RETURN(const std::string cache, cache_folder());
+  ANEMONE_ASSIGN_OR_RETURN(const std::string key, checkpoint_key(model));
+  const std::string folder = (fs::path(cache) / key).string();
+  if (is_usable(folder)) return folder;
+  ANEMONE_RETURN_IF_ERROR(make_directories(cache));
+  compiler::CompileOptions options;
+  options.threads = threads;
+  std::optional<Progress> bar;
+  std::uint64_t shown = 0;
+  const auto progress = [&](std::uint64_t done, std::uint64_t total, const std::string& what) {
+    if (!bar) bar.emplace("compiling", total, Progress::Unit::kBytes);
+    bar->note(what);
+    bar->add(done - shown);
+    shown = done;
+  };
+  const auto report = compiler::compile(model, folder, options, progress);
+  if (!report.ok()) return report.status();
+  return folder;
+}
+
+}  // namespace
+
+Result<std::string> cache_folder() {
+  if (const std::string named = variable("ANEMONE_CACHE"); !named.empty()) return named;
+  if (const std::string xdg = variable("XDG_CACHE_HOME"); !xdg.empty())
+    return (fs::path(xdg) / "anemone").string();
+  if (const std::string home = variable("HOME"); !home.empty())
+    return (fs::path(home) / ".cache" / "anemone").string();
+  return invalid_argument("[ANEMONE_CACHE] expected a folder for compiled models, got none");
+}
+
+Result<std::string> artifact_folder(const std::string& model, int threads) {
+  std::error_code error;
+  if (!exists(model)) return io_error("[{}] expected a model folder, got nothing there", model);
+  if (!fs::is_directory(model, error))
+    return unsupported("[{}] expected an artifact or a checkpoint folder, got a file", model);
+  if (exists(fs::path(model) / artifact::kManifestName)) return model;
+  if (exists(fs::path(model) / "config.json")) return compile_into_cache(model, threads);
+  return unsupported("[{}] expected a folder with {} (an artifact) or config.json (a checkpoint)",
+                     model, artifact::kManifestName);
+}
+
+}  // namespace anemone::cli

@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/run.h"
+
+#include <memory>
+#include <string>
+
+#include "api/executors.h"
+#include "base/error.h"
+#include "cli/command.h"
+#include "cli/interrupt.h"
+#include "cli/jsonl_loop.h"
+#include "cli/model_folder.h"
+#include "cli/output.h"
+#include "engine/conversation.h"
+#include "text/tokenizer.h"
+
+namespace anemone::cli {
+namespace {
+
+// A model that only continues a text does not know when to stop.
+constexpr std::int64_t kDefaultContinuation = 256;
+
+Result<std::shared_ptr<const engine::Model>> load_model(const RunOptions& options, int threads,
+                                                        bool load_text) {
+  ANEMONE_ASSIGN_OR_RETURN(const std::string folder, artifact_folder(options.model, threads));
+  std::optional<Progress> bar;
+  std::size_t shown = 0;
+  engine::LoadOptions load_options;
+  load_options.load_text = load_text;
+  load_options.on_progress = [&](std::size_t done, std::size_t total, std::string_view package) {
+    if (!bar) bar.emplace("loading", total, Progress::Unit::kItems);
+    bar->note(std::string(package));
+    bar->add(done - shown);
+    shown = done;
+  };
+  const auto executor = api::make_executor(threads);
+  return engine::Model::load(folder, *executor, load_options);
+}
+
+Status interrupted() {
+  return cancelled("[run] expected to reach the end, got Ctrl-C");
+}
+
+// Runs one prompt and prints the answer in the form that was asked for.
+Status run_once(const RunOptions& options, engine::Session& session,
+                const std::vector<std::int32_t>& prompt, engine::GenerateOptions generate) {
+  LogitsFile logits(options.logits_out);
+  logits.hook(generate);
+  const bool streams = !options.as_json && generate.as_text;
+  AnswerPrinter printer(generate, streams);
+  auto result = engine::generate(session, prompt, generate);
+  ANEMONE_RETURN_IF_ERROR(printer.finish());
+  if (!result.ok()) return result.status();
+  if (result->finish == engine::FinishReason::kCancelled) return interrupted();
+  ANEMONE_RETURN_IF_ERROR(logits.write(result->ids));
+  if (options.as_json)
+    ANEMONE_RETURN_IF_ERROR(print_out(dump_json(result_json(*result, generate)) + "\n"));
+  else if (!streams)
+    ANEMONE_RETURN_IF_ERROR(print_out(fmt::format("{}\n", fmt::join(result->ids, " "))));
+  if (!options.as_json) print_stats(*result);
+  return {};
+}
+
+// Ids in, ids out: nothing of the text side is touched.
+Status run_ids(const RunOptions& options, const Context& context) {
+  ANEMONE_ASSIGN_OR_RETURN(const auto prompt, parse_prompt_ids(options.prompt_ids));
+  ANEMONE_ASSIGN_OR_RETURN(const auto model, load_model(options, context.threads, false));
+  ANEMONE_ASSIGN_OR_RETURN(engine::GenerateOptions generate, generate_options(options, *model));
+  generate.as_text = false;
+  if (!options.max_new) generate.max_new_tokens = kDefaultContinuation;
+  ANEMONE_ASSIGN_OR_RETURN(const auto session, engine::Session::create(model));
+  return run_once(options, *session, prompt, std::move(generate));
+}
+
+Status run_prompt(const RunOptions& options, std::shared_ptr<const engine::Model> model) {
+  std::string text = *options.prompt;
+  if (text == "-") {
+    ANEMONE_ASSIGN_OR_RETURN(text, read_stdin());
+    if (text.ends_with('\n')) text.pop_back();
+  }
+  ANEMONE_ASSIGN_OR_RETURN(engine::GenerateOptions generate, generate_options(options, *model));
+  std::vector<std::int32_t> prompt;
+  if (options.is_raw || !model->has_chat_template()) {
+    ANEMONE_ASSIGN_OR_RETURN(prompt, model->tokenizer()->encode(text, {.add_special = true}));
+    if (!options.max_new) generate.max_new_tokens = kDefaultContinuation;
+  } else {
+    Json messages = Json::array();
+    if (!options.system.empty())
+      messages.push_back({{"role", "system"}, {"content", options.system}});
+    messages.push_back({{"role", "user"}, {"content", text}});
+    ANEMONE_ASSIGN_OR_RETURN(prompt, engine::chat_prompt(*model, messages));
+  }
+  ANEMONE_ASSIGN_OR_RETURN(const auto session, engine::Session::create(model));
+  return run_once(options, *session, prompt, std::move(generate));
+}
+
+// Flags that contradict each other, before a model is loaded for minutes.
+Status check_flags(const RunOptions& options) {
+  const auto refuse = [](std::string_view flag, std::string_view beside) {
+    return invalid_argument("[{}] expected no {} beside it (see anemone run --help)", flag, beside);
+  };
+  if (!options.prompt_ids.empty()) {
+    if (options.prompt) return refuse("--prompt-ids", "PROMPT");
+    if (!options.system.empty()) return refuse("--prompt-ids", "--system");
+    if (!options.stop.empty()) return refuse("--prompt-ids", "--stop");
+  } else if (!options.prompt) {
+    if (!options.logits_out.empty())
+      return invalid_argument("[--logits-out] expected --prompt-ids or PROMPT, got neither");
+    if (options.is_raw) return invalid_argument("[--raw] expected a PROMPT, got none");
+  }
+  if (options.is_raw && !options.system.empty()) return refuse("--raw", "--system");
+  return {};
+}
+
+Status run(const RunOptions& options, const Context& context) {
+  ANEMONE_RETURN_IF_ERROR(check_flags(options));
+  if (!options.prompt_ids.empty()) {
+    catch_interrupts();
+    return run_ids(options, context);
+  }
+  ANEMONE_ASSIGN_OR_RETURN(auto model, load_model(options, context.threads, true));
+  if (model->tokenizer() == nullptr)
+    return not_found(
+        "[{}] expected a model with a tokenizer.json, got one without (--prompt-ids "
+        "works)",
+        options.model);
+  if (!options.system.empty() && !model->has_chat_template())
+    return invalid_argument("[--system] expected a model with a chat template, got {}",
+                            options.model);
+  if (!options.prompt && !model->has_chat_template())
+    return invalid_argument("[PROMPT] expected a text since {} has no chat template, got none",
+                            options.model);
+  catch_interrupts();
+  if (options.prompt) return run_prompt(options, std::move(model));
+  return run_chat(options, std::move(model));
+}
+
+void add_flags(CLI::App& command, RunOptions& options) {
+  command.add_option("MODEL", options.model, "Artifact folder, or a checkpoint folder")->required();
+  command.add_option("PROMPT", options.prompt,
+                     "What to answer; - reads it from stdin. Without it: a chat");
+  command.add_option("--system", options.system, "System message of the chat");
+  command.add_flag("--raw", options.is_raw, "Continue PROMPT as plain text, without the template");
+  command
+      .add_option("--max-new", options.max_new,
+                  "Most tokens to generate (default: until the answer ends; 256 for plain text)")
+      ->check(CLI::NonNegativeNumber);
+  CLI::Option* greedy =
+      command.add_flag("--greedy", options.is_greedy, "Always take the likeliest token");
+  for (CLI::Option* option :
+       {command.add_option("--temperature", options.temperature,
+                           "Sample, flatter above 1, sharper below; 0 is greedy"),
+        command.add_option("--top-k", options.top_k, "Sample from the K likeliest tokens; 0: all"),
+        command.add_option("--top-p", options.top_p,
+                           "Sample from the likeliest tokens that make up this probability")})
+    option->excludes(greedy);
+  command.add_option("--seed", options.seed,
+                     "Seed of the sampling: the same seed gives the same text");
+  command.add_option("--stop", options.stop, "End the text before this string (repeatable)")
+      ->allow_extra_args(false);
+  command.add_flag("--ignore-eos", options.ignore_eos, "Go on after an end-of-text token");
+  command.add_flag("--json", options.as_json, "Print one JSON object at the end");
+  command.add_option("--prompt-ids", options.prompt_ids,
+                     "Token ids \"1 2 3\" or @FILE instead of a text; prints ids");
+  command.add_option("--logits-out", options.logits_out,
+                     "safetensors file: logits fp32 [T, vocab] of the prompt, ids of the "
+                     "continuation");
+}
+
+}  // namespace
+
+void add_run_command(CLI::App& app, Context& context) {
+  auto options = std::make_shared<RunOptions>();
+  CLI::App* command = app.add_subcommand("run", "Answer a prompt, or chat");
+  add_flags(*command, *options);
+  command->footer(
+      "A checkpoint folder is compiled into the cache first (ANEMONE_CACHE, else "
+      "~/.cache/anemone). "
+      "Sampling\n"
+      "follows the model's generation_config.json unless a flag says otherwise. In a chat, Ctrl-C "
+      "stops the\n"
+      "answer, Ctrl-D leaves, /help lists the commands; when stdin is no terminal each line of it "
+      "is "
+      "one turn.\n"
+      "\n"
+      "Examples:\n"
+      "  anemone run model.anemone \"What is 17 + 25?\"\n"
+      "  anemone run Qwen2.5-0.5B-Instruct                          # a chat\n"
+      "  anemone run model.anemone --system \"Answer in French.\" - < question.txt\n"
+      "  anemone run base.anemone --raw \"Once upon a time\" --max-new 100 --temperature 0.8 "
+      "--seed "
+      "1\n"
+      "  anemone run exact --prompt-ids \"1 2 3\" --max-new 0 --logits-out logits.safetensors");
+  command->callback([options, &context] {
+    context.action = [options, &context] { return run(*options, context); };
+  });
+}
+
+}  // namespace anemone::cli

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+// `anemone run`: one answer to a prompt or raw token ids (run.cc, run_support.cc), or a chat
+// (chat.cc).
+#pragma once
+
+#include <anemone/status.h>
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/json.h"
+#include "base/progress.h"
+#include "engine/generator.h"
+#include "engine/model.h"
+
+namespace anemone::cli {
+
+struct RunOptions {
+  std::string model;
+  std::optional<std::string> prompt;
+  std::string system;
+  bool is_raw = false;  // the prompt is text to go on with, not a turn of a chat
+  std::string prompt_ids;
+  std::optional<std::int64_t> max_new;
+  std::optional<double> temperature;
+  std::optional<std::int64_t> top_k;
+  std::optional<double> top_p;
+  std::optional<std::uint64_t> seed;
+  bool is_greedy = false;
+  std::vector<std::string> stop;
+  bool ignore_eos = false;
+  bool as_json = false;
+  std::string logits_out;
+};
+
+// What a command line asks for, over the defaults of the model. Sampling that was asked for without
+// a seed gets one of its own.
+Result<engine::GenerateOptions> generate_options(const RunOptions& options,
+                                                 const engine::Model& model);
+
+// {"text", "ids", "prompt_tokens", "finish_reason", "timing", ...}.
+Json result_json(const engine::GenerateResult& result, const engine::GenerateOptions& options);
+
+// "12 tokens, 35.2 tok/s; prompt 20 tokens, 120.0 tok/s" on stderr, when a person is there.
+void print_stats(const engine::GenerateResult& result);
+
+// Streams an answer to stdout as it comes, after a progress bar for a long prompt. On a terminal,
+// control characters of the text are left out. Single-thread; outlives the generation.
+class AnswerPrinter {
+ public:
+  // Hooks itself into the options. Off: prints nothing.
+  AnswerPrinter(engine::GenerateOptions& options, bool is_on);
+  AnswerPrinter(const AnswerPrinter&) = delete;
+  AnswerPrinter& operator=(const AnswerPrinter&) = delete;
+
+  // Ends the line. kIo when stdout failed.
+  Status finish();
+
+ private:
+  void print(std::string_view text);
+
+  bool is_on_;
+  bool is_terminal_;
+  bool at_line_start_ = true;
+  Status status_;
+  std::optional<Progress> bar_;
+  std::int64_t read_ = 0;
+};
+
+// Collects the logits of all prompt positions for --logits-out.
+class LogitsFile {
+ public:
+  explicit LogitsFile(std::string path) : path_(std::move(path)) {}
+  bool is_wanted() const { return !path_.empty(); }
+  void hook(engine::GenerateOptions& options);
+  // Writes `logits` fp32 [T, vocab] and `ids` int64 [new tokens]; nothing when it is not wanted.
+  Status write(const std::vector<std::int32_t>& ids) const;
+
+ private:
+  std::string path_;
+  std::vector<float> values_;
+  std::int64_t rows_ = 0;
+};
+
+// "1 2 3" (spaces, line ends or commas between) or @FILE with the same.
+Result<std::vector<std::int32_t>> parse_prompt_ids(const std::string& text);
+
+// A chat: turns from the terminal, or one a line from stdin.
+Status run_chat(const RunOptions& options, std::shared_ptr<const engine::Model> model);
+
+}  // namespace anemone::cli

@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <charconv>
+#include <cstdio>
+#include <random>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "checkpoint/safetensors.h"
+#include "cli/interrupt.h"
+#include "cli/output.h"
+#include "cli/run.h"
+
+namespace anemone::cli {
+namespace {
+
+// What may not reach a terminal from a model: it could move the cursor or change its settings.
+std::string without_controls(std::string_view text) {
+  std::string out;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const auto byte = static_cast<unsigned char>(text[i]);
+    const bool is_c0 = (byte < 0x20 && byte != '\n' && byte != '\t') || byte == 0x7f;
+    const bool is_c1 =
+        byte == 0xc2 && i + 1 < text.size() && static_cast<unsigned char>(text[i + 1]) < 0xa0;
+    if (is_c1) ++i;
+    if (!is_c0 && !is_c1) out += text[i];
+  }
+  return out;
+}
+
+}  // namespace
+
+Result<engine::GenerateOptions> generate_options(const RunOptions& options,
+                                                 const engine::Model& model) {
+  engine::GenerateOptions out;
+  const bool asks_for_sampling = options.temperature || options.top_k || options.top_p;
+  if (!options.is_greedy) {
+    ANEMONE_ASSIGN_OR_RETURN(out.sampling,
+                             engine::sampling_from_generation(model.manifest().generation));
+    if (asks_for_sampling) out.sampling.greedy = false;
+    if (options.temperature) out.sampling.temperature = *options.temperature;
+    if (options.top_k) out.sampling.top_k = *options.top_k;
+    if (options.top_p) out.sampling.top_p = *options.top_p;
+    if (!out.sampling.greedy)
+      out.sampling.seed = options.seed ? *options.seed : std::random_device()();
+  }
+  ANEMONE_RETURN_IF_ERROR(engine::check_sampling(out.sampling));
+  if (options.max_new) out.max_new_tokens = *options.max_new;
+  out.stop = options.stop;
+  out.ignore_eos = options.ignore_eos;
+  out.cancel = &interrupt_flag();
+  return out;
+}
+
+Json result_json(const engine::GenerateResult& result, const engine::GenerateOptions& options) {
+  const engine::Timing& timing = result.timing;
+  Json out = {{"text", result.text},
+              {"ids", result.ids},
+              {"prompt_tokens", timing.prompt_tokens},
+              {"finish_reason", engine::finish_reason_name(result.finish)}};
+  if (!result.stop.empty()) out["stop"] = result.stop;
+  if (!options.sampling.is_greedy()) out["seed"] = options.sampling.seed;
+  out["timing"] = {{"prefill_s", timing.prefill_s},
+                   {"decode_s", timing.decode_s},
+                   {"prefill_tok_s", timing.prefill_tok_s()},
+                   {"decode_tok_s", timing.decode_tok_s()}};
+  return out;
+}
+
+void print_stats(const engine::GenerateResult& result) {
+  if (::isatty(STDERR_FILENO) == 0 || ::isatty(STDOUT_FILENO) == 0) return;
+  const engine::Timing& timing = result.timing;
+  std::string line = fmt::format("{} tokens", timing.new_tokens);
+  if (timing.decode_steps > 0) line += fmt::format(", {:.1f} tok/s", timing.decode_tok_s());
+  line += fmt::format("; prompt {} tokens", timing.prompt_tokens - timing.reused_tokens);
+  if (timing.prefill_s > 0) line += fmt::format(", {:.1f} tok/s", timing.prefill_tok_s());
+  fmt::print(stderr, "[{}]\n", line);
+}
+
+AnswerPrinter::AnswerPrinter(engine::GenerateOptions& options, bool is_on)
+    : is_on_(is_on), is_terminal_(::isatty(STDOUT_FILENO) != 0) {
+  options.on_prefill_progress = [this](std::int64_t done, std::int64_t total) {
+    if (!bar_) bar_.emplace("reading", static_cast<std::uint64_t>(total), Progress::Unit::kItems);
+    bar_->add(static_cast<std::uint64_t>(done - read_));
+    read_ = done;
+    if (done == total) bar_.reset();
+  };
+  if (is_on_) options.on_piece = [this](const engine::TextPiece& piece) { print(piece.text); };
+}
+
+void AnswerPrinter::print(std::string_view text) {
+  if (text.empty() || !status_.ok()) return;
+  at_line_start_ = text.back() == '\n';
+  status_ = print_out(is_terminal_ ? without_controls(text) : std::string(text));
+  // Nobody reads any more: the rest need not be computed.
+  if (!status_.ok()) interrupt_flag() = true;
+}
+
+Status AnswerPrinter::finish() {
+  bar_.reset();
+  if (is_on_ && !at_line_start_) print("\n");
+  return status_;
+}
+
+void LogitsFile::hook(engine::GenerateOptions& options) {
+  if (!is_wanted()) return;
+  options.on_prompt_logits = [this](std::int64_t /*position*/,
+                                    std::span<const float> logits) -> Status {
+    values_.insert(values_.end(), logits.begin(), logits.end());
+    ++rows_;
+    return {};
+  };
+}
+
+Status LogitsFile::write(const std::vector<std::int32_t>& ids) const {
+  if (!is_wanted()) return {};
+  const std::vector<std::int64_t> wide(ids.begin(), ids.end());
+  const std::int64_t columns = rows_ == 0 ? 0 : static_cast<std::int64_t>(values_.size()) / rows_;
+  const TensorView logits{
+      DType::kFp32, {rows_, columns}, reinterpret_cast<const std::byte*>(values_.data())};
+  const TensorView continuation{DType::kInt64,
+                                {static_cast<std::int64_t>(wide.size())},
+                                reinterpret_cast<const std::byte*>(wide.data())};
+  return checkpoint::write_safetensors(path_, {{"logits", logits}, {"ids", continuation}});
+}
+
+Result<std::vector<std::int32_t>> parse_prompt_ids(const std::string& text) {
+  const bool is_file = text.starts_with('@');
+  std::string content = text;
+  if (is_file) {
+    ANEMONE_ASSIGN_OR_RETURN(content, read_file(text.substr(1)));
+  }
+  constexpr std::string_view kSeparators = " \t\r\n,";
+  std::vector<std::int32_t> ids;
+  std::size_t at = 0;
+  while ((at = content.find_first_not_of(kSeparators, at)) != std::string::npos) {
+    const std::size_t end = std::min(content.find_first_of(kSeparators, at), content.size());
+    std::int32_t id = 0;
+    const char* last = content.data() + end;
+    const auto read = std::from_chars(content.data() + at, last, id);
+    if (read.ec != std::errc() || read.ptr != last) {
+      const std::string word = content.substr(at, std::min<std::size_t>(end - at, 40));
+      if (is_file)
+        return parse_error("[{}] expected token ids, got \"{}\" (byte {})", text.substr(1), word,
+                           at);
+      return invalid_argument("[--prompt-ids] expected token ids, got \"{}\"", word);
+    }
+    ids.push_back(id);
+    at = end;
+  }
+  if (ids.empty())
+    return invalid_argument("[--prompt-ids] expected at least one token id, got none");
+  return ids;
+}
+
+}  // namespace anemone::cli
