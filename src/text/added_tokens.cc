@@ -49,7 +49,8 @@ std::size_t trailing_space_begin(std::string_view text, std::size_t floor) {
 
 }  // namespace
 
-Result<AddedTokens> AddedTokens::build(std::vector<AddedToken> tokens, const Normalizer* normalizer) {
+Result<AddedTokens> AddedTokens::build(std::vector<AddedToken> tokens,
+                                       const Normalizer* normalizer) {
   AddedTokens set;
   for (AddedToken& token : tokens) {
     if (token.content.empty()) continue;  // nothing to find

@@ -17,13 +17,14 @@ namespace anemone::text {
 // A token that is found in the text as it stands, before any cutting.
 struct AddedToken {
   std::string content;
-  std::string text;  // what it matches and decodes to: content, normalized where `normalized` is set
+  std::string
+      text;  // what it matches and decodes to: content, normalized where `normalized` is set
   std::int32_t id = -1;
   bool single_word = false;  // only between characters that are not of a word
   bool lstrip = false;       // takes the white space before it
   bool rstrip = false;       // takes the white space after it
   bool normalized = false;   // matches in the normalized text instead of the raw text
-  bool special = false;      // control token: not parsed when the caller says so, skipped in decoding
+  bool special = false;  // control token: not parsed when the caller says so, skipped in decoding
 };
 
 // A range of a text: an added token, or text between them (id -1).
@@ -40,8 +41,8 @@ class AddedTokens {
   static Result<AddedTokens> build(std::vector<AddedToken> tokens, const Normalizer* normalizer);
 
   enum class Stage { kRaw, kNormalized };
-  // Appends the spans of `text` (valid UTF-8) in order. They cover it, except that a token's span with
-  // lstrip or rstrip may overlap its neighbour's.
+  // Appends the spans of `text` (valid UTF-8) in order. They cover it, except that a token's span
+  // with lstrip or rstrip may overlap its neighbour's.
   void split(std::string_view text, Stage stage, bool parse_special,
              std::vector<TextSpan>& spans) const;
 

@@ -41,7 +41,9 @@ Bpe::Builder::Builder(Vocab vocab, BpeOptions options)
                              bpe_->vocab_.find_bytes(kWordMark) >= 0;
 }
 
-void Bpe::Builder::reserve(std::size_t merges) { bpe_->merges_.reserve(merges); }
+void Bpe::Builder::reserve(std::size_t merges) {
+  bpe_->merges_.reserve(merges);
+}
 
 Status Bpe::Builder::add_merge(std::string_view left, std::string_view right) {
   const Vocab& vocab = bpe_->vocab_;
@@ -76,8 +78,9 @@ Status Bpe::Builder::add_merge(std::string_view left, std::string_view right) {
     whole_id = vocab.find(std::string(left) + std::string(tail));
   }
   if (left_id < 0 || right_id < 0 || whole_id < 0)
-    return corrupt("[merges] expected parts and result in the vocabulary, got \"{}\" + \"{}\" (merge {})",
-                   left, right, rank_);
+    return corrupt(
+        "[merges] expected parts and result in the vocabulary, got \"{}\" + \"{}\" (merge {})",
+        left, right, rank_);
   bpe_->merges_.set(left_id, right_id, {rank_, whole_id});
   ++rank_;
   if (bpe_->cut_at_word_marks_ && right.starts_with(kWordMark) &&
@@ -91,7 +94,8 @@ Result<std::unique_ptr<const Bpe>> Bpe::Builder::build() && {
   if (!bpe.options_.unk_token.empty()) {
     bpe.unk_id_ = bpe.vocab_.find(bpe.options_.unk_token);
     if (bpe.unk_id_ < 0)
-      return corrupt("[model] expected unk_token in the vocabulary, got \"{}\"", bpe.options_.unk_token);
+      return corrupt("[model] expected unk_token in the vocabulary, got \"{}\"",
+                     bpe.options_.unk_token);
   }
   if (bpe.vocab_.byte_level()) {
     if (bpe.options_.byte_fallback)
@@ -108,7 +112,8 @@ Result<std::unique_ptr<const Bpe>> Bpe::Builder::build() && {
   } else {
     bpe.byte_ids_ = find_byte_tokens(bpe.vocab_);
   }
-  bpe.whole_ = std::vector<std::atomic<std::uint8_t>>(static_cast<std::size_t>(bpe.vocab_.end_id()));
+  bpe.whole_ =
+      std::vector<std::atomic<std::uint8_t>>(static_cast<std::size_t>(bpe.vocab_.end_id()));
   return std::unique_ptr<const Bpe>(std::move(bpe_));
 }
 

@@ -26,8 +26,8 @@ struct BpeOptions {
   bool ignore_merges = false;  // a piece that is an entry is that token, whatever the merges say
 };
 
-// Byte-pair encoding: the pair of lowest rank merges first, the leftmost among equals. n log n in the
-// length of a piece. Thread-safe: the only state that changes is a memo of relaxed atomics.
+// Byte-pair encoding: the pair of lowest rank merges first, the leftmost among equals. n log n in
+// the length of a piece. Thread-safe: the only state that changes is a memo of relaxed atomics.
 class Bpe : public TokenModel {
  public:
   // Fills the merges one by one; rank is the order of the calls.
@@ -65,8 +65,8 @@ class Bpe : public TokenModel {
   std::int32_t unk_id_ = -1;
   bool plain_symbols_ = false;      // byte-level, no affixes, all 256 bytes present
   bool cut_at_word_marks_ = false;  // no merge crosses the border before U+2581
-  // Whether merging the bytes of an entry gives just that entry: most words of a text are entries, so
-  // this answers them with one look-up. Filled as words come.
+  // Whether merging the bytes of an entry gives just that entry: most words of a text are entries,
+  // so this answers them with one look-up. Filled as words come.
   mutable std::vector<std::atomic<std::uint8_t>> whole_;
 };
 

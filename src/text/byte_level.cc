@@ -12,7 +12,7 @@ namespace {
 constexpr int kAlphabetEnd = 0x144;
 
 struct Alphabet {
-  std::array<char32_t, 256> symbol{};               // of each byte
+  std::array<char32_t, 256> symbol{};             // of each byte
   std::array<std::int16_t, kAlphabetEnd> byte{};  // of each symbol, -1: none
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// GPT-2's printable alphabet: each byte has one character (space is U+0120), so that a vocabulary of
-// byte strings can be written as JSON text.
+// GPT-2's printable alphabet: each byte has one character (space is U+0120), so that a vocabulary
+// of byte strings can be written as JSON text.
 #pragma once
 
 #include <optional>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Chat templates: Jinja2 as Hugging Face transformers renders it (sandboxed, trim_blocks, lstrip_blocks,
-// break and continue, generation blocks). An own interpreter, jinja/; only what a template can need.
+// Chat templates: Jinja2 as Hugging Face transformers renders it (sandboxed, trim_blocks,
+// lstrip_blocks, break and continue, generation blocks). An own interpreter, jinja/; only what a
+// template can need.
 #pragma once
 
 #include <anemone/status.h>
@@ -28,9 +29,9 @@ class ChatTemplate {
   static Result<ChatTemplate> parse(const std::string& source);
 
   // The members of `context` are the template's variables: messages, tools, add_generation_prompt,
-  // bos_token, ... "tools" and "documents" are none when absent. The same input gives the same text,
-  // except for strftime_now without `now`. kInvalidArgument: an error of the template, with exactly the
-  // message that it gave to raise_exception; or a limit.
+  // bos_token, ... "tools" and "documents" are none when absent. The same input gives the same
+  // text, except for strftime_now without `now`. kInvalidArgument: an error of the template, with
+  // exactly the message that it gave to raise_exception; or a limit.
   Result<std::string> render(const Json& context, const RenderOptions& options = {}) const;
 
  private:

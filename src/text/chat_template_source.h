@@ -12,7 +12,7 @@ namespace anemone::text {
 
 // What a model folder says about chats.
 struct ChatTemplateSource {
-  std::string source;                 // the template for chats without tools
+  std::string source;                   // the template for chats without tools
   std::optional<std::string> tool_use;  // another one for chats with tools
   // Texts for the template's variables bos_token and eos_token; absent when the folder names none.
   std::optional<std::string> bos_token;
@@ -24,8 +24,8 @@ struct ChatTemplateSource {
 };
 
 // Reads chat_template.jinja, else "chat_template" of tokenizer_config.json (a text, or a list of
-// {name, template} with "default" and "tool_use"), and the tokens of tokenizer_config.json (a text or
-// {content}). kNotFound when the folder has no template.
+// {name, template} with "default" and "tool_use"), and the tokens of tokenizer_config.json (a text
+// or {content}). kNotFound when the folder has no template.
 Result<ChatTemplateSource> find_chat_template(const std::string& folder);
 
 }  // namespace anemone::text

@@ -14,10 +14,10 @@ namespace {
 constexpr std::size_t kMaxFormat = 1000;
 
 constexpr std::array<std::string_view, 7> kDays = {"Sunday",   "Monday", "Tuesday", "Wednesday",
-                                         "Thursday", "Friday", "Saturday"};
-constexpr std::array<std::string_view, 12> kMonths = {"January",   "February", "March",    "April",
-                                            "May",       "June",     "July",     "August",
-                                            "September", "October",  "November", "December"};
+                                                   "Thursday", "Friday", "Saturday"};
+constexpr std::array<std::string_view, 12> kMonths = {
+    "January", "February", "March",     "April",   "May",      "June",
+    "July",    "August",   "September", "October", "November", "December"};
 
 struct Calendar {
   int weekday;   // 0: Sunday
@@ -45,7 +45,8 @@ bool convert(char kind, bool plain, const CivilTime& time, std::string& out) {
   const auto month = kMonths[static_cast<std::size_t>(time.month - 1)];
   const auto nested = [&](std::string_view kinds) {
     for (const char c : kinds)
-      if (!((c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z')) || !convert(c, false, time, out)) out += c;
+      if (!((c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z')) || !convert(c, false, time, out))
+        out += c;
   };
   switch (kind) {
     case 'Y':
@@ -184,7 +185,8 @@ CivilTime local_now() {
 
 Result<std::string> format_civil_time(const CivilTime& time, const std::string& format) {
   if (format.size() > kMaxFormat)
-    return invalid_argument("[strftime_now] expected a format of at most {} characters", kMaxFormat);
+    return invalid_argument("[strftime_now] expected a format of at most {} characters",
+                            kMaxFormat);
   std::string out;
   for (std::size_t i = 0; i < format.size(); ++i) {
     if (format[i] != '%' || i + 1 >= format.size()) {

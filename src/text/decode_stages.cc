@@ -118,7 +118,8 @@ class StripStage : public DecodeStage {
 
 class MetaspaceStage : public DecodeStage {
  public:
-  MetaspaceStage(const Decoder::MetaspaceStep& step, DecodeStage* next) : step_(step), next_(next) {}
+  MetaspaceStage(const Decoder::MetaspaceStep& step, DecodeStage* next)
+      : step_(step), next_(next) {}
   void push(std::string_view token) override {
     std::string text;
     for (std::size_t i = 0; i < token.size();) {

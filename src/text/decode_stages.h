@@ -26,7 +26,8 @@ class DecodeSink : public DecodeStage {
   std::string* out = nullptr;
 };
 
-// `next` and the step must outlive the stage. nullptr for a step that has nothing to do while running.
+// `next` and the step must outlive the stage. nullptr for a step that has nothing to do while
+// running.
 std::unique_ptr<DecodeStage> make_decode_stage(const Decoder::Step& step, DecodeStage* next);
 
 // The byte that "<0x0A>" names, or -1.

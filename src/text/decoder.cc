@@ -80,9 +80,11 @@ Status Decoder::add_step(const Json& json) {
     steps_.emplace_back(StripStep{std::move(*content), start, stop, fused_});
     return ok_status();
   }
-  if (fused_) return unsupported("[decoder] expected only Strip after Fuse or ByteLevel, got {}", *type);
+  if (fused_)
+    return unsupported("[decoder] expected only Strip after Fuse or ByteLevel, got {}", *type);
   if (*type == "ByteLevel") {
-    if (!steps_.empty()) return unsupported("[decoder] expected ByteLevel first, got steps before it");
+    if (!steps_.empty())
+      return unsupported("[decoder] expected ByteLevel first, got steps before it");
     steps_.emplace_back(ByteLevelStep{});
     fused_ = true;
     return ok_status();
@@ -99,8 +101,10 @@ Status Decoder::add_step(const Json& json) {
     return ok_status();
   }
   if (*type == "Metaspace") {
-    ANEMONE_ASSIGN_OR_RETURN(auto replacement, json_string(json, "replacement", "decoder Metaspace"));
-    ANEMONE_ASSIGN_OR_RETURN(const auto scheme, json_string(json, "prepend_scheme", "decoder Metaspace"));
+    ANEMONE_ASSIGN_OR_RETURN(auto replacement,
+                             json_string(json, "replacement", "decoder Metaspace"));
+    ANEMONE_ASSIGN_OR_RETURN(const auto scheme,
+                             json_string(json, "prepend_scheme", "decoder Metaspace"));
     ANEMONE_ASSIGN_OR_RETURN(const auto legacy, json_bool(json, "add_prefix_space", "decoder"));
     if (!replacement || count_code_points(*replacement) != 1)
       return parse_error("[decoder Metaspace] expected a replacement of one character");

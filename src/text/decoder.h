@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// From tokens back to text. Decoding a whole list is feeding a DecodeStream to its end, so streaming and
-// whole decoding cannot differ.
+// From tokens back to text. Decoding a whole list is feeding a DecodeStream to its end, so
+// streaming and whole decoding cannot differ.
 #pragma once
 
 #include <anemone/status.h>
@@ -20,8 +20,8 @@ namespace anemone::text {
 class DecodeStream {
  public:
   virtual ~DecodeStream() = default;
-  // Takes the next token and appends the text that is certain now: always whole characters. Text waits
-  // while a token to come could change it (half a character, a run of byte tokens).
+  // Takes the next token and appends the text that is certain now: always whole characters. Text
+  // waits while a token to come could change it (half a character, a run of byte tokens).
   virtual void push(std::string_view token, std::string& out) = 0;
   // Appends what still waits; cut sequences become U+FFFD. The stream is spent afterwards.
   virtual void finish(std::string& out) = 0;
@@ -59,8 +59,8 @@ class Decoder {
     std::string replacement;
     bool drop_first;
   };
-  using Step = std::variant<ByteLevelStep, ByteFallbackStep, FuseStep, JoinStep, ReplaceStep, StripStep,
-                            MetaspaceStep>;
+  using Step = std::variant<ByteLevelStep, ByteFallbackStep, FuseStep, JoinStep, ReplaceStep,
+                            StripStep, MetaspaceStep>;
 
  private:
   Status add_step(const Json& json);

@@ -10,7 +10,9 @@ namespace {
 
 constexpr std::string_view kSubject = "request";
 
-Json error_answer(const Status& status) { return Json{{"error", status.message()}}; }
+Json error_answer(const Status& status) {
+  return Json{{"error", status.message()}};
+}
 
 Result<Json> tokenize(const Tokenizer& tokenizer, const Json& request) {
   if (!request.is_object())
@@ -35,7 +37,8 @@ Result<Json> render(const ChatTemplate& chat_template, const Json& request) {
   if (kwargs != nullptr && !kwargs->is_object())
     return invalid_argument("[{}] expected kwargs to be an object, got {}", kSubject,
                             kwargs->type_name());
-  ANEMONE_ASSIGN_OR_RETURN(const auto prompt, json_bool(request, "add_generation_prompt", kSubject));
+  ANEMONE_ASSIGN_OR_RETURN(const auto prompt,
+                           json_bool(request, "add_generation_prompt", kSubject));
   ANEMONE_ASSIGN_OR_RETURN(const auto now, json_string(request, "now", kSubject));
   Json context = kwargs != nullptr ? *kwargs : Json::object();
   context["messages"] = *messages;

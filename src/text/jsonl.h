@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One line of the --stdin-jsonl forms of `tokenize` and `chat-template`. Never fails: what is wrong with
-// a request is the answer {"error": "..."}.
+// One line of the --stdin-jsonl forms of `tokenize` and `chat-template`. Never fails: what is wrong
+// with a request is the answer {"error": "..."}.
 #pragma once
 
 #include "base/json.h"
@@ -12,7 +12,8 @@ namespace anemone::text {
 // {"text", "add_special": false, "parse_special": true} -> {"ids", "text": the decoded ids}.
 Json tokenize_line(const Tokenizer& tokenizer, const Json& request);
 
-// {"messages", "tools", "add_generation_prompt": false, "kwargs": {...}, "now": "2025-01-15T12:34:56"}
+// {"messages", "tools", "add_generation_prompt": false, "kwargs": {...}, "now":
+// "2025-01-15T12:34:56"}
 // -> {"text"}. The members of kwargs become variables of the template.
 Json render_line(const ChatTemplate& chat_template, const Json& request);
 

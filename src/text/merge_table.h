@@ -12,7 +12,8 @@ struct Merge {
   std::int32_t id;  // of the merged token
 };
 
-// BPE merges by pair of ids: open addressing over 16-byte entries, so that a look-up is one cache line.
+// BPE merges by pair of ids: open addressing over 16-byte entries, so that a look-up is one cache
+// line.
 class MergeTable {
  public:
   void reserve(std::size_t merges);

@@ -137,7 +137,8 @@ Result<NormalizerPtr> parse_normalizer(const Json& json) {
   if (*type == "Strip") {
     ANEMONE_ASSIGN_OR_RETURN(const auto left, json_bool(json, "strip_left", "normalizer Strip"));
     ANEMONE_ASSIGN_OR_RETURN(const auto right, json_bool(json, "strip_right", "normalizer Strip"));
-    if (!left || !right) return parse_error("[normalizer Strip] expected strip_left and strip_right");
+    if (!left || !right)
+      return parse_error("[normalizer Strip] expected strip_left and strip_right");
     return NormalizerPtr(std::make_unique<Strip>(*left, *right));
   }
   return unsupported("[normalizer] expected a supported type, got {}", *type);

@@ -18,8 +18,8 @@ class Normalizer {
   virtual Status apply(std::string& text) const = 0;
 };
 
-// The "normalizer" of a tokenizer.json: NFC, NFD, NFKC, NFKD, Lowercase, Prepend, Replace, Strip and
-// Sequence. kUnsupported names any other.
+// The "normalizer" of a tokenizer.json: NFC, NFD, NFKC, NFKD, Lowercase, Prepend, Replace, Strip
+// and Sequence. kUnsupported names any other.
 Result<std::unique_ptr<const Normalizer>> parse_normalizer(const Json& json);
 
 }  // namespace anemone::text

@@ -20,9 +20,15 @@ constexpr std::array<std::string_view, 37> kCategories = {
 // Two letters that one character folds to: caseless, Oniguruma would also match that character.
 constexpr std::array<std::string_view, 5> kFoldPairs = {"ss", "st", "ff", "fi", "fl"};
 
-bool is_ascii_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
-char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; }
+bool is_ascii_letter(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+}
+bool is_digit(char c) {
+  return c >= '0' && c <= '9';
+}
+char lower(char c) {
+  return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c;
+}
 
 class Translator {
  public:
@@ -36,8 +42,9 @@ class Translator {
 
  private:
   Status refuse(std::string_view what) const {
-    return unsupported("[regex {}] expected the common part of Oniguruma and PCRE2, got {} (byte {})",
-                       pattern_, what, at_);
+    return unsupported(
+        "[regex {}] expected the common part of Oniguruma and PCRE2, got {} (byte {})", pattern_,
+        what, at_);
   }
   bool looking_at(std::string_view text) const { return pattern_.substr(at_).starts_with(text); }
   bool in_caseless() const { return !caseless_.empty() && caseless_.back(); }
@@ -83,7 +90,7 @@ class Translator {
   }
 
   Status group() {
-    static constexpr std::array<std::string_view, 6> kOpenings = {"(?:", "(?=", "(?!",
+    static constexpr std::array<std::string_view, 6> kOpenings = {"(?:",  "(?=",  "(?!",
                                                                   "(?<=", "(?<!", "(?>"};
     bool caseless = in_caseless();
     std::size_t length = 1;
@@ -202,8 +209,9 @@ class Translator {
     const bool braces = kind == 'x' && begin < pattern_.size() && pattern_[begin] == '{';
     if (braces) end = ++begin;
     const std::size_t most = braces ? 6 : (kind == 'u' ? 4 : 2);
-    while (end < pattern_.size() && end - begin < most &&
-           (is_digit(pattern_[end]) || (lower(pattern_[end]) >= 'a' && lower(pattern_[end]) <= 'f')))
+    while (
+        end < pattern_.size() && end - begin < most &&
+        (is_digit(pattern_[end]) || (lower(pattern_[end]) >= 'a' && lower(pattern_[end]) <= 'f')))
       ++end;
     const bool closed = !braces || (end < pattern_.size() && pattern_[end] == '}');
     if (end == begin || !closed || (!braces && end - begin != most))
@@ -226,7 +234,8 @@ class Translator {
           return is_ascii_letter(c) || c == '_';
         }))
       return refuse("a property of this form");
-    const bool category = std::find(kCategories.begin(), kCategories.end(), name) != kCategories.end();
+    const bool category =
+        std::find(kCategories.begin(), kCategories.end(), name) != kCategories.end();
     if (!category && name.size() < 3) return refuse("a property of this name");
     out_ += '\\';
     out_ += kind;
@@ -248,6 +257,8 @@ class Translator {
 
 }  // namespace
 
-Result<std::string> translate_oniguruma(std::string_view pattern) { return Translator(pattern).run(); }
+Result<std::string> translate_oniguruma(std::string_view pattern) {
+  return Translator(pattern).run();
+}
 
 }  // namespace anemone::text

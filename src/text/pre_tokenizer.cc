@@ -129,8 +129,8 @@ class Metaspace : public PreTokenizer {
       : replacement_(std::move(replacement)), scheme_(scheme), split_(split) {}
   Status apply(PieceList& list) const override {
     for (Piece& piece : list.pieces) {
-      const bool wanted = scheme_ == PrependScheme::kAlways ||
-                          (scheme_ == PrependScheme::kFirst && piece.at_start);
+      const bool wanted =
+          scheme_ == PrependScheme::kAlways || (scheme_ == PrependScheme::kFirst && piece.at_start);
       std::string text;
       text.reserve(piece.text.size() + 8);
       for (const char c : piece.text) {
@@ -193,7 +193,8 @@ Result<ParsedPreTokenizer> parse_byte_level(const Json& json) {
 
 Result<ParsedPreTokenizer> parse_metaspace(const Json& json) {
   ANEMONE_ASSIGN_OR_RETURN(auto replacement, json_string(json, "replacement", "Metaspace"));
-  ANEMONE_ASSIGN_OR_RETURN(const auto scheme_name, json_string(json, "prepend_scheme", "Metaspace"));
+  ANEMONE_ASSIGN_OR_RETURN(const auto scheme_name,
+                           json_string(json, "prepend_scheme", "Metaspace"));
   ANEMONE_ASSIGN_OR_RETURN(const auto legacy, json_bool(json, "add_prefix_space", "Metaspace"));
   ANEMONE_ASSIGN_OR_RETURN(const auto split, json_bool(json, "split", "Metaspace"));
   if (!replacement || count_code_points(*replacement) != 1)
@@ -205,7 +206,8 @@ Result<ParsedPreTokenizer> parse_metaspace(const Json& json) {
     } else if (*scheme_name == "never") {
       scheme = PrependScheme::kNever;
     } else if (*scheme_name != "always") {
-      return parse_error("[pre_tokenizer Metaspace] expected a prepend_scheme, got {}", *scheme_name);
+      return parse_error("[pre_tokenizer Metaspace] expected a prepend_scheme, got {}",
+                         *scheme_name);
     }
   } else if (legacy && !*legacy) {
     scheme = PrependScheme::kNever;
@@ -221,7 +223,8 @@ Result<ParsedPreTokenizer> parse_sequence(const Json& json) {
   std::vector<PreTokenizerPtr> steps;
   bool byte_level = false;
   for (const Json& step : *list) {
-    if (byte_level) return unsupported("[pre_tokenizer] expected ByteLevel last, got a step after it");
+    if (byte_level)
+      return unsupported("[pre_tokenizer] expected ByteLevel last, got a step after it");
     ANEMONE_ASSIGN_OR_RETURN(ParsedPreTokenizer parsed, parse_pre_tokenizer(step));
     byte_level = parsed.byte_level;
     steps.push_back(std::move(parsed.steps));
@@ -238,7 +241,8 @@ Result<ParsedPreTokenizer> parse_pre_tokenizer(const Json& json) {
   if (*type == "ByteLevel") return parse_byte_level(json);
   if (*type == "Metaspace") return parse_metaspace(json);
   if (*type == "Sequence") return parse_sequence(json);
-  if (*type == "WhitespaceSplit") return ParsedPreTokenizer{std::make_unique<WhitespaceSplit>(), false};
+  if (*type == "WhitespaceSplit")
+    return ParsedPreTokenizer{std::make_unique<WhitespaceSplit>(), false};
   if (*type == "Digits") {
     ANEMONE_ASSIGN_OR_RETURN(const auto individual, json_bool(json, "individual_digits", "Digits"));
     return ParsedPreTokenizer{std::make_unique<Digits>(individual.value_or(false)), false};

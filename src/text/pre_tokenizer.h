@@ -31,8 +31,8 @@ class PreTokenizer {
   virtual Status apply(PieceList& list) const = 0;
 };
 
-// A pre-tokenizer and whether it ends in ByteLevel: then the model's vocabulary is written in the byte
-// alphabet (byte_level.h) and the pieces are taken as raw bytes.
+// A pre-tokenizer and whether it ends in ByteLevel: then the model's vocabulary is written in the
+// byte alphabet (byte_level.h) and the pieces are taken as raw bytes.
 struct ParsedPreTokenizer {
   std::unique_ptr<const PreTokenizer> steps;
   bool byte_level = false;

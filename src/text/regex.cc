@@ -52,8 +52,8 @@ Result<Regex> Regex::compile(std::string_view source) {
   int error = 0;
   PCRE2_SIZE where = 0;
   pcre2_code* code =
-      pcre2_compile(reinterpret_cast<PCRE2_SPTR>(translated.data()), translated.size(), PCRE2_UTF | PCRE2_UCP,
-                    &error, &where, context.get());
+      pcre2_compile(reinterpret_cast<PCRE2_SPTR>(translated.data()), translated.size(),
+                    PCRE2_UTF | PCRE2_UCP, &error, &where, context.get());
   if (code == nullptr)
     return parse_error("[regex {}] expected a valid pattern: {}", source, pcre_message(error));
   // Without JIT (unsupported machine, no executable memory) the interpreter matches the same.
@@ -63,8 +63,7 @@ Result<Regex> Regex::compile(std::string_view source) {
                }));
 }
 
-Status Regex::find_all(std::string_view text,
-                       std::vector<Match>& matches) const {
+Status Regex::find_all(std::string_view text, std::vector<Match>& matches) const {
   const auto* code = static_cast<const pcre2_code*>(code_.get());
   const MatchData match(code);
   if (match.data == nullptr || match.context == nullptr)
@@ -83,7 +82,8 @@ Status Regex::find_all(std::string_view text,
     if (rc < 0) return unsupported("[regex {}] cannot match: {}", source_, pcre_message(rc));
     const std::size_t begin = bounds[0];
     const std::size_t end = bounds[1];
-    if (begin > end) return unsupported("[regex {}] expected a match to end after it begins", source_);
+    if (begin > end)
+      return unsupported("[regex {}] expected a match to end after it begins", source_);
     // An empty match right after a match does not count; one elsewhere makes the search step on.
     if (end > begin || begin != last_end) matches.push_back({begin, end});
     last_end = end;

@@ -25,8 +25,7 @@ class Regex {
 
   // Appends each match in valid UTF-8 `text`, left to right, without overlap.
   // kUnsupported when the pattern needs more backtracking than the limit: time stays bounded.
-  Status find_all(std::string_view text,
-                  std::vector<Match>& matches) const;
+  Status find_all(std::string_view text, std::vector<Match>& matches) const;
 
  private:
   explicit Regex(std::string source, std::shared_ptr<void> code)

@@ -15,8 +15,8 @@ enum class SplitBehavior { kRemoved, kIsolated, kMergedWithPrevious, kMergedWith
 
 Result<SplitBehavior> parse_split_behavior(std::string_view name);
 
-// Appends the non-empty parts of a text of `size` bytes whose pattern matched at `matches` (ordered, no
-// overlap). `invert`: the text between the matches counts as matched instead.
+// Appends the non-empty parts of a text of `size` bytes whose pattern matched at `matches`
+// (ordered, no overlap). `invert`: the text between the matches counts as matched instead.
 void split_around(std::size_t size, const std::vector<Match>& matches, SplitBehavior behavior,
                   bool invert, std::vector<Match>& parts);
 

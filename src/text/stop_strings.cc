@@ -46,6 +46,8 @@ StopStrings::Outcome StopStrings::push(std::string_view piece) {
   return outcome;
 }
 
-std::string StopStrings::finish() { return std::exchange(held_, {}); }
+std::string StopStrings::finish() {
+  return std::exchange(held_, {});
+}
 
 }  // namespace anemone::text

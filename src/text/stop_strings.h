@@ -8,8 +8,9 @@
 
 namespace anemone::text {
 
-// Watches streamed text for stop strings. Text that may be the beginning of one is held back, so that no
-// part of a stop string that occurs ever gets out. Empty stop strings are ignored. Single-thread.
+// Watches streamed text for stop strings. Text that may be the beginning of one is held back, so
+// that no part of a stop string that occurs ever gets out. Empty stop strings are ignored.
+// Single-thread.
 class StopStrings {
  public:
   explicit StopStrings(std::vector<std::string> stops);
@@ -19,8 +20,8 @@ class StopStrings {
     std::optional<std::string> stop;  // the stop string that ended the text
   };
 
-  // The next piece of text. After a hit, later pieces give nothing. Of several stop strings the one that
-  // is complete first wins; of those that end together, the one that began first.
+  // The next piece of text. After a hit, later pieces give nothing. Of several stop strings the one
+  // that is complete first wins; of those that end together, the one that began first.
   Outcome push(std::string_view piece);
   // The end of the text without a stop: what was held back.
   std::string finish();

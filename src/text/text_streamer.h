@@ -9,8 +9,8 @@
 
 namespace anemone::text {
 
-// Turns ids, as they are generated, into pieces of text. Each piece is valid UTF-8; half a character is
-// held back. All pieces together equal Tokenizer::decode of all ids. Single-thread.
+// Turns ids, as they are generated, into pieces of text. Each piece is valid UTF-8; half a
+// character is held back. All pieces together equal Tokenizer::decode of all ids. Single-thread.
 class TextStreamer {
  public:
   explicit TextStreamer(std::shared_ptr<const Tokenizer> tokenizer, bool skip_special = false);

@@ -15,8 +15,8 @@ namespace anemone::text {
 class TokenModel {
  public:
   virtual ~TokenModel() = default;
-  // Appends the ids of `piece`, which is not empty: raw bytes when the vocabulary is byte-level, valid
-  // UTF-8 otherwise.
+  // Appends the ids of `piece`, which is not empty: raw bytes when the vocabulary is byte-level,
+  // valid UTF-8 otherwise.
   virtual Status tokenize(std::string_view piece, std::vector<std::int32_t>& ids) const = 0;
   virtual const Vocab& vocab() const = 0;
 };

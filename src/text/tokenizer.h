@@ -27,8 +27,8 @@ namespace anemone::text {
 
 struct EncodeOptions {
   bool add_special = false;   // add the tokens of the post-processor (often a bos)
-  bool parse_special = true;  // false: special added tokens in the text are text; other added tokens
-                              // still match (Hugging Face's encode_special_tokens = True)
+  bool parse_special = true;  // false: special added tokens in the text are text; other added
+                              // tokens still match (Hugging Face's encode_special_tokens = True)
 };
 
 // The parts of a tokenizer. normalizer and pre_tokenizer may be null.
@@ -44,16 +44,16 @@ struct TokenizerParts {
 // Immutable and thread-safe; shared by sessions.
 class Tokenizer {
  public:
-  // A folder that holds tokenizer.json, or the path of such a file. kIo, kParseError, kCorrupt for a bad
-  // file, kUnsupported for a part that is not implemented.
+  // A folder that holds tokenizer.json, or the path of such a file. kIo, kParseError, kCorrupt for
+  // a bad file, kUnsupported for a part that is not implemented.
   static Result<std::shared_ptr<const Tokenizer>> load(const std::string& path);
   // The same from the text of the file; `subject` names it in errors.
   static Result<std::shared_ptr<const Tokenizer>> parse(std::string_view json,
                                                         std::string_view subject);
   explicit Tokenizer(TokenizerParts parts);
 
-  // Any bytes are accepted: invalid UTF-8 counts as U+FFFD. kUnsupported when a regex of the file needs
-  // more backtracking than its limit on this text.
+  // Any bytes are accepted: invalid UTF-8 counts as U+FFFD. kUnsupported when a regex of the file
+  // needs more backtracking than its limit on this text.
   Result<std::vector<std::int32_t>> encode(std::string_view text,
                                            const EncodeOptions& options = {}) const;
   // Valid UTF-8, with U+FFFD where tokens cut a character. Unknown ids are skipped.

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tokenizer::load and parse: reads a tokenizer.json. The file may have 20 MB, so it goes through simdjson;
-// its small parts are handed on as Json.
-#include <simdjson.h>
-
+// Tokenizer::load and parse: reads a tokenizer.json. The file may have 20 MB, so it goes through
+// simdjson; its small parts are handed on as Json.
 #include <cmath>
 #include <filesystem>
+#include <simdjson.h>
 #include <utility>
 
 #include "base/error.h"
@@ -53,7 +52,8 @@ Result<std::string> text_option(const object& parent, std::string_view key) {
   const auto value = member(parent, key);
   if (!value) return std::string();
   std::string_view out;
-  if (value->get(out) != simdjson::SUCCESS) return parse_error("[model] expected {} to be a string", key);
+  if (value->get(out) != simdjson::SUCCESS)
+    return parse_error("[model] expected {} to be a string", key);
   return std::string(out);
 }
 
@@ -67,7 +67,8 @@ Result<Vocab> read_bpe_vocab(const object& model, bool byte_level) {
   for (const auto entry : entries) {
     std::int64_t id = 0;
     if (entry.value.get(id) != simdjson::SUCCESS)
-      return parse_error("[vocab] expected integer ids, got another value (entry \"{}\")", entry.key);
+      return parse_error("[vocab] expected integer ids, got another value (entry \"{}\")",
+                         entry.key);
     ANEMONE_RETURN_IF_ERROR(vocab.add(entry.key, id));
   }
   return vocab;
@@ -119,7 +120,8 @@ Result<std::unique_ptr<const TokenModel>> read_bpe(const object& model, bool byt
 }
 
 Result<std::unique_ptr<const TokenModel>> read_unigram(const object& model, bool byte_level) {
-  if (byte_level) return unsupported("[model Unigram] expected no ByteLevel pre-tokenizer, got one");
+  if (byte_level)
+    return unsupported("[model Unigram] expected no ByteLevel pre-tokenizer, got one");
   simdjson::dom::array entries;
   if (model.at_key("vocab").get(entries) != simdjson::SUCCESS)
     return parse_error("[model] expected a list \"vocab\"");
@@ -154,7 +156,8 @@ Result<std::unique_ptr<const TokenModel>> read_model(const object& root, bool by
     return parse_error("[tokenizer] expected an object \"model\"");
   ANEMONE_ASSIGN_OR_RETURN(const std::string type, text_option(model, "type"));
   // Old files have no type; what they hold tells.
-  if (type == "BPE" || (type.empty() && member(model, "merges"))) return read_bpe(model, byte_level);
+  if (type == "BPE" || (type.empty() && member(model, "merges")))
+    return read_bpe(model, byte_level);
   if (type == "Unigram") return read_unigram(model, byte_level);
   return unsupported("[model] expected BPE or Unigram, got {}", type.empty() ? "no type" : type);
 }
@@ -221,8 +224,8 @@ Result<TokenizerParts> read_parts(const object& root) {
     byte_level = parsed.byte_level;
   }
   ANEMONE_ASSIGN_OR_RETURN(parts.model, read_model(root, byte_level));
-  ANEMONE_ASSIGN_OR_RETURN(parts.added_tokens, read_added_tokens(root, parts.model->vocab(),
-                                                                 parts.normalizer.get()));
+  ANEMONE_ASSIGN_OR_RETURN(parts.added_tokens,
+                           read_added_tokens(root, parts.model->vocab(), parts.normalizer.get()));
   ANEMONE_ASSIGN_OR_RETURN(const auto post_processor, json_part(root, "post_processor"));
   if (post_processor) {
     ANEMONE_ASSIGN_OR_RETURN(parts.post_processor, parse_post_processor(*post_processor));

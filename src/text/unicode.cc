@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "text/unicode.h"
 
-#include <utf8proc.h>
-
 #include <algorithm>
+#include <utf8proc.h>
 #include <vector>
 
 #include "text/utf8.h"
@@ -11,7 +10,9 @@
 namespace anemone::text {
 namespace {
 
-utf8proc_int32_t as_proc(char32_t value) { return static_cast<utf8proc_int32_t>(value); }
+utf8proc_int32_t as_proc(char32_t value) {
+  return static_cast<utf8proc_int32_t>(value);
+}
 
 // One character decomposes to at most 18 (U+FDFA in NFKD).
 constexpr int kMaxDecomposition = 32;
@@ -55,8 +56,8 @@ void order_marks(std::vector<utf8proc_int32_t>& points) {
   }
 }
 
-// True when the text cannot change under the form: below U+0300 everything is NFC already, and ASCII
-// is in every form.
+// True when the text cannot change under the form: below U+0300 everything is NFC already, and
+// ASCII is in every form.
 bool is_surely_normal(std::string_view text, NormalForm form) {
   const unsigned char limit = form == NormalForm::kNfc ? 0xCC : 0x80;
   return std::all_of(text.begin(), text.end(),
@@ -67,8 +68,9 @@ bool is_surely_normal(std::string_view text, NormalForm form) {
 
 bool is_white_space(char32_t value) {
   if (value < 0x80) return value == ' ' || (value >= 0x9 && value <= 0xD);
-  return value == 0x85 || value == 0xA0 || value == 0x1680 || (value >= 0x2000 && value <= 0x200A) ||
-         value == 0x2028 || value == 0x2029 || value == 0x202F || value == 0x205F || value == 0x3000;
+  return value == 0x85 || value == 0xA0 || value == 0x1680 ||
+         (value >= 0x2000 && value <= 0x200A) || value == 0x2028 || value == 0x2029 ||
+         value == 0x202F || value == 0x205F || value == 0x3000;
 }
 
 bool is_numeric(char32_t value) {
@@ -110,9 +112,9 @@ std::string normalize_unicode(std::string_view text, NormalForm form) {
       decompose(text, static_cast<utf8proc_option_t>(kind | UTF8PROC_DECOMPOSE));
   order_marks(points);
   if (compose) {
-    const auto length = utf8proc_normalize_utf32(
-        points.data(), static_cast<utf8proc_ssize_t>(points.size()),
-        static_cast<utf8proc_option_t>(kind | UTF8PROC_COMPOSE));
+    const auto length =
+        utf8proc_normalize_utf32(points.data(), static_cast<utf8proc_ssize_t>(points.size()),
+                                 static_cast<utf8proc_option_t>(kind | UTF8PROC_COMPOSE));
     points.resize(static_cast<std::size_t>(std::max<utf8proc_ssize_t>(length, 0)));
   }
   std::string out;

@@ -55,7 +55,8 @@ Status Unigram::tokenize(std::string_view piece, std::vector<std::int32_t>& ids)
         return static_cast<unsigned char>(vocab_.bytes(id)[depth]);
       };
       const auto byte = static_cast<unsigned char>(piece[begin + depth]);
-      // In [low, high) all entries share `depth` bytes; one that ends there sorts first and is done.
+      // In [low, high) all entries share `depth` bytes; one that ends there sorts first and is
+      // done.
       if (vocab_.bytes(*low).size() == depth) ++low;
       low = std::partition_point(low, high, [&](std::int32_t id) { return byte_of(id) < byte; });
       high = std::partition_point(low, high, [&](std::int32_t id) { return byte_of(id) == byte; });
@@ -64,7 +65,8 @@ Status Unigram::tokenize(std::string_view piece, std::vector<std::int32_t>& ids)
       has_single = has_single || depth + 1 == step;
     }
     if (!has_single) {
-      if (unk_id_ < 0) return unsupported("[unigram] expected an unk_id for a character without entry");
+      if (unk_id_ < 0)
+        return unsupported("[unigram] expected an unk_id for a character without entry");
       offer(begin, begin + step, unk_score_, unk_id_);
     }
     begin += step;

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "text/utf8.h"
 
-#include <simdjson.h>
-
 #include <algorithm>
+#include <simdjson.h>
 
 namespace anemone::text {
 namespace {

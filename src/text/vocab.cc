@@ -62,8 +62,10 @@ void Vocab::insert_bucket(std::uint64_t hash, std::int32_t id) {
 
 Status Vocab::add(std::string_view entry, std::int64_t id) {
   if (id < 0 || id > kMaxTokenId)
-    return corrupt("[vocab] expected an id from 0 to {}, got {} (entry \"{}\")", kMaxTokenId, id, entry);
-  if (has(id)) return corrupt("[vocab] expected each id once, got {} twice (entry \"{}\")", id, entry);
+    return corrupt("[vocab] expected an id from 0 to {}, got {} (entry \"{}\")", kMaxTokenId, id,
+                   entry);
+  if (has(id))
+    return corrupt("[vocab] expected each id once, got {} twice (entry \"{}\")", id, entry);
   if (arena_.size() + entry.size() > UINT32_MAX) return corrupt("[vocab] expected less than 4 GiB");
   const auto number = static_cast<std::int32_t>(id);
   const auto offset = static_cast<std::uint32_t>(arena_.size());

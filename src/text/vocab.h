@@ -15,15 +15,16 @@ namespace anemone::text {
 // Ids are the indices of dense tables; this keeps a hostile file from asking for gigabytes.
 inline constexpr std::int32_t kMaxTokenId = (1 << 22) - 1;
 
-// Fast 64-bit hash of a short byte string. Not for hostile keys alone: tables using it must stay correct,
-// only slower, on collisions.
+// Fast 64-bit hash of a short byte string. Not for hostile keys alone: tables using it must stay
+// correct, only slower, on collisions.
 std::uint64_t hash_bytes(std::string_view bytes);
 
 // The entries of a model's vocabulary: id <-> byte string. Thread-safe once filled.
 class Vocab {
  public:
-  // `byte_level`: entries are written in the byte alphabet and kept as the bytes they spell. An entry
-  // with a character outside of it is literal: it has an id and a name, but no byte string spells it.
+  // `byte_level`: entries are written in the byte alphabet and kept as the bytes they spell. An
+  // entry with a character outside of it is literal: it has an id and a name, but no byte string
+  // spells it.
   explicit Vocab(bool byte_level = false) : byte_level_(byte_level) {}
 
   void reserve(std::size_t entries, std::size_t text_bytes);

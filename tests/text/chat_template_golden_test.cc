@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Published chat templates against what Hugging Face transformers renders from them.
-#include <gtest/gtest.h>
-
 #include <fstream>
+#include <gtest/gtest.h>
 #include <map>
 #include <string>
 
@@ -39,8 +38,8 @@ TEST(ChatTemplateGolden, EveryPublishedTemplateRendersAsInTransformers) {
     }
     const Json answer = render_line(templates.at(name), *request);
     const bool is_error = request->contains("error");
-    const Json want = is_error ? Json{{"error", (*request)["error"]}}
-                               : Json{{"text", (*request)["rendered"]}};
+    const Json want =
+        is_error ? Json{{"error", (*request)["error"]}} : Json{{"text", (*request)["rendered"]}};
     Count& count = counts[name];
     ++(answer == want ? count.right : count.wrong);
     if (answer != want && ++shown <= 8)

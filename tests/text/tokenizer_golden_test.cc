@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Whole tokenizers against what Hugging Face's library wrote for the same tokenizer.json.
-#include <gtest/gtest.h>
-
 #include <fstream>
+#include <gtest/gtest.h>
 #include <string>
 #include <vector>
 
@@ -47,11 +46,11 @@ TEST_P(TokenizerGolden, AgreesWithHuggingFaceOnEveryCase) {
                        stream_all(*tokenizer, want) == decoded;
     if (right) continue;
     if (++wrong > 10) continue;
-    ADD_FAILURE() << (*parsed)["tag"] << " " << (*parsed)["text"] << "\n want " << Json(want)
-                  << "\n  got " << Json(*ids) << "\n text "
-                  << Json((*tokenizer)->decode(want)).dump(-1, ' ', false,
-                                                            Json::error_handler_t::replace)
-                  << "\n want " << (*parsed)["decoded"];
+    ADD_FAILURE()
+        << (*parsed)["tag"] << " " << (*parsed)["text"] << "\n want " << Json(want) << "\n  got "
+        << Json(*ids) << "\n text "
+        << Json((*tokenizer)->decode(want)).dump(-1, ' ', false, Json::error_handler_t::replace)
+        << "\n want " << (*parsed)["decoded"];
   }
   EXPECT_GE(cases, 500);
   EXPECT_EQ(wrong, 0) << "of " << cases;

@@ -29,7 +29,8 @@ Result<BoundArgs> BoundArgs::bind(std::string_view function, const CallArgs& arg
   }
   for (std::size_t i = 0; i < required; ++i)
     if (!bound.values_[i])
-      return invalid_argument("[chat template] {} needs the argument {}", function, bound.names_[i]);
+      return invalid_argument("[chat template] {} needs the argument {}", function,
+                              bound.names_[i]);
   return bound;
 }
 

@@ -23,8 +23,8 @@ struct CallArgs {
 // Arguments matched to parameter names, in the order of the names.
 class BoundArgs {
  public:
-  // kInvalidArgument for too many, unknown or doubled arguments, and when one of the first `required`
-  // is missing. `function` names the callee in errors.
+  // kInvalidArgument for too many, unknown or doubled arguments, and when one of the first
+  // `required` is missing. `function` names the callee in errors.
   static Result<BoundArgs> bind(std::string_view function, const CallArgs& args,
                                 std::initializer_list<std::string_view> names,
                                 std::size_t required = 0);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The parsed form of a template. Trees are of bounded height (parser.h), so walking them by recursion is
-// safe.
+// The parsed form of a template. Trees are of bounded height (parser.h), so walking them by
+// recursion is safe.
 #pragma once
 
 #include <memory>
@@ -53,17 +53,17 @@ struct Expr {
 using ExprPtr = std::unique_ptr<Expr>;
 
 enum class StmtKind {
-  kText,      // text
-  kPrint,     // expr
-  kIf,        // branches, otherwise
-  kFor,       // for target in expr if condition: body, else otherwise
-  kSet,       // target = expr
-  kSetBlock,  // target = body, through filter
-  kMacro,     // name, parameters, body
-  kCallBlock, // expr is the call, parameters and body are the caller
-  kFilter,    // filter, body
-  kWith,      // parameters with defaults are the variables; body
-  kScope,     // body in a scope of its own (generation)
+  kText,       // text
+  kPrint,      // expr
+  kIf,         // branches, otherwise
+  kFor,        // for target in expr if condition: body, else otherwise
+  kSet,        // target = expr
+  kSetBlock,   // target = body, through filter
+  kMacro,      // name, parameters, body
+  kCallBlock,  // expr is the call, parameters and body are the caller
+  kFilter,     // filter, body
+  kWith,       // parameters with defaults are the variables; body
+  kScope,      // body in a scope of its own (generation)
   kBreak,
   kContinue
 };

@@ -16,7 +16,8 @@ Status check_no_cycle(const void* container, const Value& value) {
 }
 
 Result<Value> dict_get(Interpreter& interpreter, const Value& self, const CallArgs& args) {
-  ANEMONE_ASSIGN_OR_RETURN(const BoundArgs bound, BoundArgs::bind("get", args, {"key", "default"}, 1));
+  ANEMONE_ASSIGN_OR_RETURN(const BoundArgs bound,
+                           BoundArgs::bind("get", args, {"key", "default"}, 1));
   const Dict& dict = *self.as_dict();
   if (!bound[0].is_text()) ANEMONE_RETURN_IF_ERROR(interpreter.charge(dict.size()));
   if (const Value* found = dict.find(bound[0])) return *found;
@@ -46,7 +47,8 @@ Result<Value> dict_values(Interpreter& interpreter, const Value& self, const Cal
 }
 
 Result<Value> dict_pop(Interpreter& interpreter, const Value& self, const CallArgs& args) {
-  ANEMONE_ASSIGN_OR_RETURN(const BoundArgs bound, BoundArgs::bind("pop", args, {"key", "default"}, 1));
+  ANEMONE_ASSIGN_OR_RETURN(const BoundArgs bound,
+                           BoundArgs::bind("pop", args, {"key", "default"}, 1));
   Dict& dict = *self.as_dict();
   ANEMONE_RETURN_IF_ERROR(interpreter.charge(dict.size()));
   const Value* found = dict.find(bound[0]);
@@ -123,7 +125,8 @@ Result<Value> list_extend(Interpreter& interpreter, const Value& self, const Cal
 }
 
 Result<Value> list_insert(Interpreter& interpreter, const Value& self, const CallArgs& args) {
-  ANEMONE_ASSIGN_OR_RETURN(const BoundArgs bound, BoundArgs::bind("insert", args, {"index", "item"}, 2));
+  ANEMONE_ASSIGN_OR_RETURN(const BoundArgs bound,
+                           BoundArgs::bind("insert", args, {"index", "item"}, 2));
   ANEMONE_ASSIGN_OR_RETURN(std::int64_t index, bound.integer(0, 0));
   Sequence& list = *self.as_sequence();
   ANEMONE_RETURN_IF_ERROR(check_no_cycle(&list, bound[1]));
@@ -174,20 +177,20 @@ Result<Value> list_count(Interpreter& interpreter, const Value& self, const Call
   ANEMONE_ASSIGN_OR_RETURN(const BoundArgs bound, BoundArgs::bind("count", args, {"item"}, 1));
   const auto& items = self.as_sequence()->items;
   ANEMONE_RETURN_IF_ERROR(interpreter.charge(items.size()));
-  return Value::integer(std::count_if(items.begin(), items.end(), [&](const Value& item) {
-    return equal(item, bound[0]);
-  }));
+  return Value::integer(std::count_if(items.begin(), items.end(),
+                                      [&](const Value& item) { return equal(item, bound[0]); }));
 }
 
 constexpr MethodEntry kDictMethods[] = {
-    {"get", dict_get},       {"items", dict_items},
-    {"keys", dict_keys},     {"values", dict_values},
-    {"pop", dict_pop},       {"update", dict_update},
-    {"copy", dict_copy},     {"setdefault", dict_setdefault},
+    {"get", dict_get},   {"items", dict_items},
+    {"keys", dict_keys}, {"values", dict_values},
+    {"pop", dict_pop},   {"update", dict_update},
+    {"copy", dict_copy}, {"setdefault", dict_setdefault},
 };
 constexpr MethodEntry kListMethods[] = {
-    {"append", list_append}, {"extend", list_extend}, {"insert", list_insert}, {"pop", list_pop},
-    {"reverse", list_reverse}, {"copy", list_copy},   {"index", list_index},   {"count", list_count},
+    {"append", list_append}, {"extend", list_extend},   {"insert", list_insert},
+    {"pop", list_pop},       {"reverse", list_reverse}, {"copy", list_copy},
+    {"index", list_index},   {"count", list_count},
 };
 
 }  // namespace

@@ -166,7 +166,8 @@ Result<Value> Interpreter::evaluate_compare(const Expr& expr) {
   ANEMONE_ASSIGN_OR_RETURN(Value left, evaluate(*expr.args[0]));
   for (std::size_t i = 0; i < expr.names.size(); ++i) {
     ANEMONE_ASSIGN_OR_RETURN(Value right, evaluate(*expr.args[i + 1]));
-    if (const std::string* text = left.as_text()) ANEMONE_RETURN_IF_ERROR(charge(text->size() / 64));
+    if (const std::string* text = left.as_text())
+      ANEMONE_RETURN_IF_ERROR(charge(text->size() / 64));
     ANEMONE_ASSIGN_OR_RETURN(const bool holds, apply_compare(*this, expr.names[i], left, right));
     if (!holds) return Value::boolean(false);
     left = std::move(right);
@@ -181,8 +182,8 @@ Result<Value> Interpreter::evaluate_concat(const Expr& expr) {
     if (const std::string* text = value.as_text()) {
       ANEMONE_RETURN_IF_ERROR(append(out, *text));
     } else {
-      ANEMONE_ASSIGN_OR_RETURN(const std::string text, to_text(value));
-      ANEMONE_RETURN_IF_ERROR(append(out, text));
+      ANEMONE_ASSIGN_OR_RETURN(const std::string printed, to_text(value));
+      ANEMONE_RETURN_IF_ERROR(append(out, printed));
     }
   }
   return make_text(std::move(out));
@@ -202,7 +203,8 @@ Result<Value> Interpreter::evaluate_slice(const Expr& expr) {
 }
 
 Result<Value> Interpreter::evaluate_filter(const Expr& expr, const Value* input) {
-  // Arguments may hold a filter block's chain of their own only through evaluate(), which sets it anew.
+  // Arguments may hold a filter block's chain of their own only through evaluate(), which sets it
+  // anew.
   const Value kept = input != nullptr ? *input : Value();
   ANEMONE_ASSIGN_OR_RETURN(const CallArgs args, evaluate_arguments(expr));
   return expr.filter->call(*this, kept, args);
@@ -266,7 +268,8 @@ Result<Value> Interpreter::get_attribute(const Value& value, std::string_view na
     ANEMONE_ASSIGN_OR_RETURN(const Value attribute, loop_attribute(*loop, name));
     if (!attribute.is_undefined() || name == "previtem" || name == "nextitem") return attribute;
   }
-  // As getattr comes before the key in Jinja2, message.items is the method even if there is such a key.
+  // As getattr comes before the key in Jinja2, message.items is the method even if there is such a
+  // key.
   if (has_method(value, name))
     return Value::object(std::make_shared<const BoundMethod>(
         BoundMethod{std::make_shared<const Value>(value), std::string(name)}));
@@ -293,8 +296,8 @@ Result<Value> Interpreter::get_item(const Value& value, const Value& key) {
       const auto length = static_cast<Int>(sequence->items.size());
       if (index < 0) index += length;
       if (index >= 0 && index < length) return sequence->items[static_cast<std::size_t>(index)];
-      return Value::undefined(fmt::format("{} object has no element {}", value.type_name(),
-                                          key.as_integer()));
+      return Value::undefined(
+          fmt::format("{} object has no element {}", value.type_name(), key.as_integer()));
     }
     if (const std::string* text = value.as_text()) {
       ANEMONE_RETURN_IF_ERROR(charge(text->size() / 16));

@@ -51,7 +51,8 @@ Result<ExprPtr> ExprParser::finish(ExprPtr expr) {
   return expr;
 }
 
-Result<ExprPtr> ExprParser::binary(ExprKind kind, std::string_view name, ExprPtr left, ExprPtr right) {
+Result<ExprPtr> ExprParser::binary(ExprKind kind, std::string_view name, ExprPtr left,
+                                   ExprPtr right) {
   ExprPtr expr = make(kind);
   expr->name = name;
   expr->args.push_back(std::move(left));
@@ -107,7 +108,8 @@ Result<ExprPtr> ExprParser::parse_and() {
   ANEMONE_ASSIGN_OR_RETURN(ExprPtr left, parse_not());
   while (tokens_.skip_name("and")) {
     ANEMONE_ASSIGN_OR_RETURN(ExprPtr right, parse_not());
-    ANEMONE_ASSIGN_OR_RETURN(left, binary(ExprKind::kAnd, "and", std::move(left), std::move(right)));
+    ANEMONE_ASSIGN_OR_RETURN(left,
+                             binary(ExprKind::kAnd, "and", std::move(left), std::move(right)));
   }
   return left;
 }
@@ -425,12 +427,13 @@ Result<ExprPtr> ExprParser::parse_test(ExprPtr value) {
   static constexpr std::array<std::string_view, 6> kNoArgument = {"else", "or", "and",
                                                                   "if",   "in", "not"};
   const bool name_argument =
-      tokens_.is(TokenKind::kName) &&
-      std::find(kNoArgument.begin(), kNoArgument.end(), tokens_.current().text) == kNoArgument.end();
+      tokens_.is(TokenKind::kName) && std::find(kNoArgument.begin(), kNoArgument.end(),
+                                                tokens_.current().text) == kNoArgument.end();
   if (tokens_.is_operator("(")) {
     ANEMONE_RETURN_IF_ERROR(parse_arguments(*expr));
   } else if (name_argument || tokens_.is(TokenKind::kString) || tokens_.is(TokenKind::kInteger) ||
-             tokens_.is(TokenKind::kFloat) || tokens_.is_operator("[") || tokens_.is_operator("{")) {
+             tokens_.is(TokenKind::kFloat) || tokens_.is_operator("[") ||
+             tokens_.is_operator("{")) {
     if (tokens_.is_name("is")) return tokens_.fail("one test: they cannot be chained");
     ANEMONE_ASSIGN_OR_RETURN(ExprPtr argument, parse_primary());
     ANEMONE_ASSIGN_OR_RETURN(argument, parse_postfix(std::move(argument)));

@@ -18,11 +18,12 @@ Result<Value> attribute_path(Interpreter& interpreter, const Value& value, const
     return invalid_argument("[chat template] expected an attribute name, got {}", path.type_name());
   Value current = value;
   for (const std::string& part : split_at(*text, ".", -1)) {
-    const bool number = !part.empty() && part.size() < 10 &&
-                        std::all_of(part.begin(), part.end(), [](char c) { return c >= '0' && c <= '9'; });
+    const bool number =
+        !part.empty() && part.size() < 10 &&
+        std::all_of(part.begin(), part.end(), [](char c) { return c >= '0' && c <= '9'; });
     ANEMONE_ASSIGN_OR_RETURN(
-        current, interpreter.get_item(current, number ? Value::integer(std::stol(part))
-                                                      : Value::text(part)));
+        current, interpreter.get_item(
+                     current, number ? Value::integer(std::stol(part)) : Value::text(part)));
   }
   return current;
 }

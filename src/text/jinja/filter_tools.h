@@ -11,8 +11,8 @@
 
 namespace anemone::text::jinja {
 
-// value."a.b.0": attributes and indices along a path, as the "attribute" arguments of filters name it.
-// `path` may also be an integer.
+// value."a.b.0": attributes and indices along a path, as the "attribute" arguments of filters name
+// it. `path` may also be an integer.
 Result<Value> attribute_path(Interpreter& interpreter, const Value& value, const Value& path);
 
 // The key by which sort, unique, min and max look at a value: its attribute if there is a path, and
@@ -20,7 +20,8 @@ Result<Value> attribute_path(Interpreter& interpreter, const Value& value, const
 Result<Value> comparison_key(Interpreter& interpreter, const Value& value, const Value* path,
                              bool case_sensitive);
 
-// Sorts items by their keys, equal ones in their order. kInvalidArgument when two keys have no order.
+// Sorts items by their keys, equal ones in their order. kInvalidArgument when two keys have no
+// order.
 Status sort_by_keys(Interpreter& interpreter, std::vector<Value>& items,
                     const std::vector<Value>& keys, bool reverse);
 

@@ -66,7 +66,8 @@ std::string pad(std::string text, const Spec& spec, bool is_number) {
 
 Result<std::string> format_number(const Value& value, const Spec& spec) {
   std::string text;
-  if (spec.kind == 'd' || spec.kind == 'i' || spec.kind == 'u' || (spec.kind == 0 && value.is_integer())) {
+  if (spec.kind == 'd' || spec.kind == 'i' || spec.kind == 'u' ||
+      (spec.kind == 0 && value.is_integer())) {
     Int number = 0;
     if (value.is_integer()) {
       number = value.as_integer();
@@ -137,7 +138,8 @@ Result<Spec> parse_spec(std::string_view text) {
       at = 1;
     }
   }
-  if (at < text.size() && (text[at] == '+' || text[at] == ' ' || text[at] == '-')) spec.sign = text[at++];
+  if (at < text.size() && (text[at] == '+' || text[at] == ' ' || text[at] == '-'))
+    spec.sign = text[at++];
   if (at < text.size() && text[at] == '#') {
     spec.alternate = true;
     ++at;
@@ -193,8 +195,9 @@ Result<Value> find_field(Interpreter& interpreter, std::string_view field, const
   Value value;
   if (first.empty() || (first[0] >= '0' && first[0] <= '9')) {
     std::size_t at = 0;
-    const int number = first.empty() ? static_cast<int>(std::min<std::size_t>(automatic++, kMaxWidth))
-                                     : read_number(first, at);
+    const int number = first.empty()
+                           ? static_cast<int>(std::min<std::size_t>(automatic++, kMaxWidth))
+                           : read_number(first, at);
     if (number < 0 || static_cast<std::size_t>(number) >= args.positional.size())
       return invalid_argument("[chat template] format has no argument {}", first);
     value = args.positional[static_cast<std::size_t>(number)];
@@ -213,9 +216,8 @@ Result<Value> find_field(Interpreter& interpreter, std::string_view field, const
     std::size_t digits = 0;
     const int number = read_number(name, digits);
     const bool is_number = index && number >= 0 && digits == name.size();
-    ANEMONE_ASSIGN_OR_RETURN(
-        value, is_number ? interpreter.get_item(value, Value::integer(number))
-                         : interpreter.get_attribute(value, name));
+    ANEMONE_ASSIGN_OR_RETURN(value, is_number ? interpreter.get_item(value, Value::integer(number))
+                                              : interpreter.get_attribute(value, name));
     at = stop + (index ? 1 : 0);
   }
   return value;
@@ -243,8 +245,8 @@ Result<Value> percent_format(Interpreter& interpreter, const std::string& format
       const auto close = format.find(')', i);
       if (close == std::string::npos || values.size() != 1 || values[0].as_dict() == nullptr)
         return bad_format(format);
-      ANEMONE_ASSIGN_OR_RETURN(keyed, interpreter.get_item(
-                                          values[0], Value::text(format.substr(i + 1, close - i - 1))));
+      ANEMONE_ASSIGN_OR_RETURN(
+          keyed, interpreter.get_item(values[0], Value::text(format.substr(i + 1, close - i - 1))));
       i = close + 1;
       used = values.size();
     }
@@ -310,10 +312,12 @@ Result<Value> brace_format(Interpreter& interpreter, const std::string& format,
       return invalid_argument("[chat template] single brace in a format string");
     std::string_view field = std::string_view(format).substr(i + 1, close - i - 1);
     const auto colon = field.find(':');
-    const std::string_view spec = colon == field.npos ? std::string_view() : field.substr(colon + 1);
+    const std::string_view spec =
+        colon == field.npos ? std::string_view() : field.substr(colon + 1);
     field = field.substr(0, colon);
     const auto mark = field.find('!');
-    const std::string_view conversion = mark == field.npos ? std::string_view() : field.substr(mark);
+    const std::string_view conversion =
+        mark == field.npos ? std::string_view() : field.substr(mark);
     ANEMONE_ASSIGN_OR_RETURN(Value value,
                              find_field(interpreter, field.substr(0, mark), args, automatic));
     if (conversion == "!r") {

@@ -273,11 +273,13 @@ Result<Value> Interpreter::call_macro(const Macro& macro, const CallArgs& args) 
                             definition.text, parameters.size(), args.positional.size());
   ScopeGuard scope(*this, macro.scope);
   for (const auto& [name, value] : args.named) {
-    const bool known = name == "caller" ||
-                       std::any_of(parameters.begin(), parameters.end(),
-                                   [&](const Parameter& parameter) { return parameter.name == name; });
+    const bool known = name == "caller" || std::any_of(parameters.begin(), parameters.end(),
+                                                       [&](const Parameter& parameter) {
+                                                         return parameter.name == name;
+                                                       });
     if (!known)
-      return invalid_argument("[chat template] macro {} takes no argument {}", definition.text, name);
+      return invalid_argument("[chat template] macro {} takes no argument {}", definition.text,
+                              name);
     scope_->variables[name] = value;
   }
   for (std::size_t i = 0; i < parameters.size(); ++i) {
@@ -285,7 +287,8 @@ Result<Value> Interpreter::call_macro(const Macro& macro, const CallArgs& args) 
     if (i < args.positional.size()) {
       scope_->variables[parameter.name] = args.positional[i];
     } else if (scope_->variables.count(parameter.name) == 0) {
-      Value value = Value::undefined(fmt::format("parameter '{}' was not provided", parameter.name));
+      Value value =
+          Value::undefined(fmt::format("parameter '{}' was not provided", parameter.name));
       if (parameter.fallback != nullptr) {
         ANEMONE_ASSIGN_OR_RETURN(value, evaluate(*parameter.fallback));
       }

@@ -17,17 +17,18 @@
 
 namespace anemone::text::jinja {
 
-// What a template may use. A template is data from the network: it must not be able to take the machine.
+// What a template may use. A template is data from the network: it must not be able to take the
+// machine.
 struct Limits {
-  std::int64_t steps = 50'000'000;            // evaluated nodes, copied items
-  std::int64_t total_bytes = 2'000'000'000;   // of all texts made on the way
-  std::size_t output_bytes = 16U << 20;       // of the result, and of any one text
-  std::size_t items = 1'000'000;              // of any one list
-  int depth = 900;                            // nested evaluations; guards the stack
+  std::int64_t steps = 50'000'000;           // evaluated nodes, copied items
+  std::int64_t total_bytes = 2'000'000'000;  // of all texts made on the way
+  std::size_t output_bytes = 16U << 20;      // of the result, and of any one text
+  std::size_t items = 1'000'000;             // of any one list
+  int depth = 900;                           // nested evaluations; guards the stack
 };
 
-// The variables of one block. A macro keeps a pointer to the scope that it was defined in, so a scope
-// with macros lives until the render ends.
+// The variables of one block. A macro keeps a pointer to the scope that it was defined in, so a
+// scope with macros lives until the render ends.
 struct Scope {
   Scope* parent = nullptr;
   std::unordered_map<std::string, Value> variables;

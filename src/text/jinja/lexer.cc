@@ -12,12 +12,18 @@
 namespace anemone::text::jinja {
 namespace {
 
-bool is_space(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
+bool is_space(char c) {
+  return c == ' ' || (c >= '\t' && c <= '\r');
+}
+bool is_digit(char c) {
+  return c >= '0' && c <= '9';
+}
 bool is_name_start(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || (c & 0x80) != 0;
 }
-bool is_name(char c) { return is_name_start(c) || is_digit(c); }
+bool is_name(char c) {
+  return is_name_start(c) || is_digit(c);
+}
 
 std::string unify_line_ends(std::string_view source) {
   std::string out;
@@ -191,8 +197,9 @@ class Lexer {
       if (at_ >= source_.size()) return fail(end);
       // Inside of brackets the end mark is two closing braces or an operator.
       if (brackets_.empty()) {
-        const bool signed_end = (peek() == '-' || (peek() == '+' && end_kind == TokenKind::kBlockEnd)) &&
-                                source_.substr(at_ + 1).starts_with(end);
+        const bool signed_end =
+            (peek() == '-' || (peek() == '+' && end_kind == TokenKind::kBlockEnd)) &&
+            source_.substr(at_ + 1).starts_with(end);
         if (signed_end || looking_at(end)) {
           const char sign = signed_end ? peek() : '\0';
           add(end_kind, {});

@@ -32,9 +32,9 @@ struct Token {
   int line;
 };
 
-// Cuts a template with trim_blocks and lstrip_blocks on, as Hugging Face renders chat templates; the last
-// newline is dropped, line ends become \n, comments vanish and raw blocks are text. kParseError names
-// the line. Linear.
+// Cuts a template with trim_blocks and lstrip_blocks on, as Hugging Face renders chat templates;
+// the last newline is dropped, line ends become \n, comments vanish and raw blocks are text.
+// kParseError names the line. Linear.
 Result<std::vector<Token>> tokenize_template(std::string_view source);
 
 }  // namespace anemone::text::jinja

@@ -14,7 +14,8 @@ Result<Value> call_loop_method(Interpreter&, Loop& loop, std::string_view name,
   }
   // changed(values): whether they differ from those of the last call.
   Value values = Value::sequence(args.positional, SequenceKind::kTuple);
-  if (reaches(values, &loop)) return invalid_argument("[chat template] changed cannot take the loop");
+  if (reaches(values, &loop))
+    return invalid_argument("[chat template] changed cannot take the loop");
   const bool changed = loop.last_changed == nullptr || !equal(*loop.last_changed, values);
   loop.last_changed = std::make_shared<const Value>(std::move(values));
   return Value::boolean(changed);
@@ -25,7 +26,8 @@ const MethodEntry* find_method(const Value& self, std::string_view name) {
   if (self.as_dict() != nullptr) return find_dict_method(name);
   if (const Sequence* sequence = self.as_sequence()) {
     if (sequence->kind == SequenceKind::kGenerator) return nullptr;
-    if (sequence->kind == SequenceKind::kTuple && name != "index" && name != "count") return nullptr;
+    if (sequence->kind == SequenceKind::kTuple && name != "index" && name != "count")
+      return nullptr;
     return find_list_method(name);
   }
   return nullptr;
@@ -43,7 +45,8 @@ Result<Value> call_method(Interpreter& interpreter, const Value& self, std::stri
   if (Loop* loop = self.as_loop()) return call_loop_method(interpreter, *loop, name, args);
   const MethodEntry* method = find_method(self, name);
   if (method == nullptr)
-    return invalid_argument("[chat template] '{} object' has no method '{}'", self.type_name(), name);
+    return invalid_argument("[chat template] '{} object' has no method '{}'", self.type_name(),
+                            name);
   return method->call(interpreter, self, args);
 }
 

@@ -17,7 +17,9 @@ Status bad_operands(std::string_view name, const Value& left, const Value& right
                           left.type_name(), right.type_name());
 }
 
-Status overflow() { return invalid_argument("[chat template] an integer is out of range"); }
+Status overflow() {
+  return invalid_argument("[chat template] an integer is out of range");
+}
 
 Result<Value> integer_power(Int base, Int exponent) {
   if (exponent < 0)
@@ -77,8 +79,9 @@ Result<Value> float_binary(std::string_view name, double a, double b) {
 Result<Value> repeat(Interpreter& interpreter, const Value& value, Int count) {
   if (count < 0) count = 0;
   if (const std::string* text = value.as_text()) {
-    if (count > 0 && text->size() > interpreter.limits().output_bytes / static_cast<std::size_t>(
-                                        std::min<Int>(count, Int(1) << 40)))
+    if (count > 0 &&
+        text->size() > interpreter.limits().output_bytes /
+                           static_cast<std::size_t>(std::min<Int>(count, Int(1) << 40)))
       return invalid_argument("[chat template] expected a text of at most {} bytes",
                               interpreter.limits().output_bytes);
     std::string out;
@@ -87,9 +90,11 @@ Result<Value> repeat(Interpreter& interpreter, const Value& value, Int count) {
     return interpreter.make_text(std::move(out));
   }
   const Sequence& sequence = *value.as_sequence();
-  if (count > 0 && sequence.items.size() > interpreter.limits().items / static_cast<std::size_t>(
-                                               std::min<Int>(count, Int(1) << 40)))
-    return invalid_argument("[chat template] expected at most {} items", interpreter.limits().items);
+  if (count > 0 &&
+      sequence.items.size() >
+          interpreter.limits().items / static_cast<std::size_t>(std::min<Int>(count, Int(1) << 40)))
+    return invalid_argument("[chat template] expected at most {} items",
+                            interpreter.limits().items);
   std::vector<Value> items;
   if (!sequence.items.empty())
     for (Int i = 0; i < count; ++i)
@@ -98,8 +103,8 @@ Result<Value> repeat(Interpreter& interpreter, const Value& value, Int count) {
 }
 
 bool is_repeatable(const Value& value) {
-  return value.is_text() || (value.as_sequence() != nullptr &&
-                             value.as_sequence()->kind != SequenceKind::kGenerator);
+  return value.is_text() ||
+         (value.as_sequence() != nullptr && value.as_sequence()->kind != SequenceKind::kGenerator);
 }
 
 Result<bool> contains(Interpreter& interpreter, const Value& container, const Value& item) {
@@ -129,7 +134,8 @@ struct Range {
   std::int64_t count;
 };
 
-Result<Range> resolve(std::int64_t length, const Value& start, const Value& stop, const Value& step) {
+Result<Range> resolve(std::int64_t length, const Value& start, const Value& stop,
+                      const Value& step) {
   const auto integer = [](const Value& value, std::int64_t fallback) -> Result<std::int64_t> {
     if (value.is_none()) return fallback;
     if (value.is_undefined()) return invalid_argument("[chat template] {}", value.undefined_hint());
@@ -164,7 +170,8 @@ Result<Value> apply_binary(Interpreter& interpreter, std::string_view name, cons
   if (left.is_number() && right.is_number())
     return float_binary(name, left.as_number(), right.as_number());
   if (name == "+") {
-    if (left.is_text() && right.is_text()) return interpreter.make_text(*left.as_text() + *right.as_text());
+    if (left.is_text() && right.is_text())
+      return interpreter.make_text(*left.as_text() + *right.as_text());
     const Sequence* a = left.as_sequence();
     const Sequence* b = right.as_sequence();
     if (a != nullptr && b != nullptr && a->kind == b->kind && a->kind != SequenceKind::kGenerator) {
@@ -174,8 +181,10 @@ Result<Value> apply_binary(Interpreter& interpreter, std::string_view name, cons
     }
   }
   if (name == "*") {
-    if (is_repeatable(left) && right.is_integer()) return repeat(interpreter, left, right.as_integer());
-    if (is_repeatable(right) && left.is_integer()) return repeat(interpreter, right, left.as_integer());
+    if (is_repeatable(left) && right.is_integer())
+      return repeat(interpreter, left, right.as_integer());
+    if (is_repeatable(right) && left.is_integer())
+      return repeat(interpreter, right, left.as_integer());
   }
   if (name == "%" && left.is_text()) {
     const Sequence* tuple = right.as_sequence();
@@ -204,7 +213,8 @@ Result<bool> less(Interpreter& interpreter, const Value& left, const Value& righ
   if (a == nullptr || b == nullptr || a->kind != b->kind || a->kind == SequenceKind::kGenerator)
     return bad_operands("<", left, right);
   for (std::size_t i = 0; i < a->items.size() && i < b->items.size(); ++i)
-    if (!equal(a->items[i], b->items[i])) return less(interpreter, a->items[i], b->items[i], depth + 1);
+    if (!equal(a->items[i], b->items[i]))
+      return less(interpreter, a->items[i], b->items[i], depth + 1);
   return a->items.size() < b->items.size();
 }
 
@@ -221,7 +231,7 @@ Result<bool> apply_compare(Interpreter& interpreter, std::string_view name, cons
   if (name == ">") return less(interpreter, right, left);
   // Not the negation: comparisons with NaN are all false.
   ANEMONE_ASSIGN_OR_RETURN(const bool strictly, name == "<=" ? less(interpreter, left, right)
-                                                              : less(interpreter, right, left));
+                                                             : less(interpreter, right, left));
   return strictly || equal(left, right);
 }
 
@@ -230,8 +240,9 @@ Result<Value> slice(Interpreter& interpreter, const Value& value, const Value& s
   if (value.is_undefined()) return invalid_argument("[chat template] {}", value.undefined_hint());
   if (const Sequence* sequence = value.as_sequence();
       sequence != nullptr && sequence->kind != SequenceKind::kGenerator) {
-    ANEMONE_ASSIGN_OR_RETURN(const Range range,
-                             resolve(static_cast<std::int64_t>(sequence->items.size()), start, stop, step));
+    ANEMONE_ASSIGN_OR_RETURN(
+        const Range range,
+        resolve(static_cast<std::int64_t>(sequence->items.size()), start, stop, step));
     std::vector<Value> items;
     items.reserve(static_cast<std::size_t>(range.count));
     for (std::int64_t i = 0; i < range.count; ++i)

@@ -34,8 +34,8 @@ class Parser {
   }
   Status block_end() { return tokens_.expect(TokenKind::kBlockEnd, "%}"); }
 
-  // Statements up to the tag with one of the names, or to the end when there are none. Stands on the
-  // name afterwards.
+  // Statements up to the tag with one of the names, or to the end when there are none. Stands on
+  // the name afterwards.
   Result<Block> parse_block(Names until) {
     if (++depth_ > kMaxBlockDepth) return tokens_.fail("fewer nested blocks");
     Block body;

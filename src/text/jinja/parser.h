@@ -12,8 +12,8 @@ namespace anemone::text::jinja {
 // Expressions and statements nested deeper than this are refused.
 inline constexpr int kMaxTreeHeight = 200;
 
-// kParseError names the line. Unknown filters and tests are errors here, as in Jinja2; include, import
-// and extends are kUnsupported: a chat template is one file.
+// kParseError names the line. Unknown filters and tests are errors here, as in Jinja2; include,
+// import and extends are kUnsupported: a chat template is one file.
 Result<Block> parse_template(std::string_view source);
 
 }  // namespace anemone::text::jinja

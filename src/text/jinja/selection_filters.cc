@@ -19,7 +19,8 @@ Result<Value> filter_map(Interpreter& interpreter, const Value& input, const Cal
   ANEMONE_ASSIGN_OR_RETURN(const std::vector<Value> items, interpreter.iterate(input));
   std::vector<Value> out;
   out.reserve(items.size());
-  if (const Value* path = find_named(args, "attribute"); path != nullptr && args.positional.empty()) {
+  if (const Value* path = find_named(args, "attribute");
+      path != nullptr && args.positional.empty()) {
     const Value* fallback = find_named(args, "default");
     if (args.named.size() > (fallback != nullptr ? 2U : 1U))
       return invalid_argument("[chat template] map has no such argument");
@@ -40,14 +41,15 @@ Result<Value> filter_map(Interpreter& interpreter, const Value& input, const Cal
   return interpreter.make_sequence(std::move(out), SequenceKind::kGenerator);
 }
 
-// select(test, ...), reject(test, ...), and with an attribute first selectattr, rejectattr. Without a
-// test, whether the value is true.
+// select(test, ...), reject(test, ...), and with an attribute first selectattr, rejectattr. Without
+// a test, whether the value is true.
 template <bool by_attribute, bool wanted>
 Result<Value> filter_choose(Interpreter& interpreter, const Value& input, const CallArgs& args) {
   ANEMONE_ASSIGN_OR_RETURN(const std::vector<Value> items, interpreter.iterate(input));
   constexpr std::ptrdiff_t kTestAt = by_attribute ? 1 : 0;
   const auto count = static_cast<std::ptrdiff_t>(args.positional.size());
-  if (count < kTestAt) return invalid_argument("[chat template] this filter needs an attribute name");
+  if (count < kTestAt)
+    return invalid_argument("[chat template] this filter needs an attribute name");
   const std::string* test = nullptr;
   CallArgs rest{{}, args.named};
   if (count > kTestAt) {
@@ -79,8 +81,8 @@ Result<Value> filter_groupby(Interpreter& interpreter, const Value& input, const
   ANEMONE_ASSIGN_OR_RETURN(std::vector<Value> items, interpreter.iterate(input));
   std::vector<Value> keys;
   for (const Value& item : items) {
-    ANEMONE_ASSIGN_OR_RETURN(
-        Value key, comparison_key(interpreter, item, &bound[0], bound.flag(2, false)));
+    ANEMONE_ASSIGN_OR_RETURN(Value key,
+                             comparison_key(interpreter, item, &bound[0], bound.flag(2, false)));
     keys.push_back(key.is_undefined() && bound.has(1) ? bound[1] : std::move(key));
   }
   std::vector<Value> pairs;
@@ -113,6 +115,8 @@ constexpr FilterEntry kFilters[] = {
 
 }  // namespace
 
-std::span<const FilterEntry> selection_filters() { return kFilters; }
+std::span<const FilterEntry> selection_filters() {
+  return kFilters;
+}
 
 }  // namespace anemone::text::jinja

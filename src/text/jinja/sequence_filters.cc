@@ -59,7 +59,8 @@ Result<Value> filter_last(Interpreter& interpreter, const Value& input, const Ca
 }
 
 Result<Value> filter_join(Interpreter& interpreter, const Value& input, const CallArgs& args) {
-  ANEMONE_ASSIGN_OR_RETURN(const BoundArgs bound, BoundArgs::bind("join", args, {"d", "attribute"}));
+  ANEMONE_ASSIGN_OR_RETURN(const BoundArgs bound,
+                           BoundArgs::bind("join", args, {"d", "attribute"}));
   std::string separator;
   if (bound.has(0)) {
     ANEMONE_ASSIGN_OR_RETURN(separator, interpreter.to_text(bound[0]));
@@ -94,8 +95,8 @@ Result<Value> filter_sort(Interpreter& interpreter, const Value& input, const Ca
       const BoundArgs bound,
       BoundArgs::bind("sort", args, {"reverse", "case_sensitive", "attribute"}));
   ANEMONE_ASSIGN_OR_RETURN(std::vector<Value> items, interpreter.iterate(input));
-  ANEMONE_ASSIGN_OR_RETURN(const auto keys, keys_of(interpreter, items, optional_arg(bound, 2),
-                                                    bound.flag(1, false)));
+  ANEMONE_ASSIGN_OR_RETURN(
+      const auto keys, keys_of(interpreter, items, optional_arg(bound, 2), bound.flag(1, false)));
   ANEMONE_RETURN_IF_ERROR(sort_by_keys(interpreter, items, keys, bound.flag(0, false)));
   return interpreter.make_sequence(std::move(items));
 }
@@ -104,8 +105,8 @@ Result<Value> filter_unique(Interpreter& interpreter, const Value& input, const 
   ANEMONE_ASSIGN_OR_RETURN(const BoundArgs bound,
                            BoundArgs::bind("unique", args, {"case_sensitive", "attribute"}));
   ANEMONE_ASSIGN_OR_RETURN(const std::vector<Value> items, interpreter.iterate(input));
-  ANEMONE_ASSIGN_OR_RETURN(const auto keys, keys_of(interpreter, items, optional_arg(bound, 1),
-                                                    bound.flag(0, false)));
+  ANEMONE_ASSIGN_OR_RETURN(
+      const auto keys, keys_of(interpreter, items, optional_arg(bound, 1), bound.flag(0, false)));
   Dict seen;
   std::vector<Value> out;
   for (std::size_t i = 0; i < items.size(); ++i) {
@@ -123,8 +124,8 @@ Result<Value> filter_extreme(Interpreter& interpreter, const Value& input, const
                            BoundArgs::bind("min or max", args, {"case_sensitive", "attribute"}));
   ANEMONE_ASSIGN_OR_RETURN(const std::vector<Value> items, interpreter.iterate(input));
   if (items.empty()) return Value::undefined("No aggregated item, sequence was empty.");
-  ANEMONE_ASSIGN_OR_RETURN(const auto keys, keys_of(interpreter, items, optional_arg(bound, 1),
-                                                    bound.flag(0, false)));
+  ANEMONE_ASSIGN_OR_RETURN(
+      const auto keys, keys_of(interpreter, items, optional_arg(bound, 1), bound.flag(0, false)));
   std::size_t best = 0;
   for (std::size_t i = 1; i < items.size(); ++i) {
     ANEMONE_ASSIGN_OR_RETURN(const bool better, largest ? less(interpreter, keys[best], keys[i])
@@ -135,7 +136,8 @@ Result<Value> filter_extreme(Interpreter& interpreter, const Value& input, const
 }
 
 Result<Value> filter_sum(Interpreter& interpreter, const Value& input, const CallArgs& args) {
-  ANEMONE_ASSIGN_OR_RETURN(const BoundArgs bound, BoundArgs::bind("sum", args, {"attribute", "start"}));
+  ANEMONE_ASSIGN_OR_RETURN(const BoundArgs bound,
+                           BoundArgs::bind("sum", args, {"attribute", "start"}));
   ANEMONE_ASSIGN_OR_RETURN(const std::vector<Value> items, interpreter.iterate(input));
   Value total = bound.has(1) ? bound[1] : Value::integer(0);
   const Value* path = optional_arg(bound, 0);
@@ -162,7 +164,8 @@ Result<Value> filter_dictsort(Interpreter& interpreter, const Value& input, cons
   for (const auto& [key, value] : dict->entries())
     items.push_back(Value::sequence({key, value}, SequenceKind::kTuple));
   const Value path = Value::integer(by == "key" ? 0 : 1);
-  ANEMONE_ASSIGN_OR_RETURN(const auto keys, keys_of(interpreter, items, &path, bound.flag(0, false)));
+  ANEMONE_ASSIGN_OR_RETURN(const auto keys,
+                           keys_of(interpreter, items, &path, bound.flag(0, false)));
   ANEMONE_RETURN_IF_ERROR(sort_by_keys(interpreter, items, keys, bound.flag(2, false)));
   return interpreter.make_sequence(std::move(items));
 }
@@ -190,8 +193,8 @@ Result<Value> filter_batch(Interpreter& interpreter, const Value& input, const C
   std::vector<Value> rows;
   for (std::size_t at = 0; at < items.size(); at += width) {
     const auto begin = items.begin() + static_cast<std::ptrdiff_t>(at);
-    std::vector<Value> row(begin, begin + static_cast<std::ptrdiff_t>(
-                                              std::min(width, items.size() - at)));
+    std::vector<Value> row(begin,
+                           begin + static_cast<std::ptrdiff_t>(std::min(width, items.size() - at)));
     if (optional_arg(bound, 1) != nullptr) row.resize(width, bound[1]);
     rows.push_back(Value::sequence(std::move(row)));
   }
@@ -199,25 +202,17 @@ Result<Value> filter_batch(Interpreter& interpreter, const Value& input, const C
 }
 
 constexpr FilterEntry kFilters[] = {
-    {"length", filter_length},
-    {"count", filter_length},
-    {"list", filter_list},
-    {"first", filter_first},
-    {"last", filter_last},
-    {"join", filter_join},
-    {"reverse", filter_reverse},
-    {"sort", filter_sort},
-    {"unique", filter_unique},
-    {"min", filter_extreme<false>},
-    {"max", filter_extreme<true>},
-    {"sum", filter_sum},
-    {"dictsort", filter_dictsort},
-    {"items", filter_items},
-    {"batch", filter_batch},
+    {"length", filter_length},      {"count", filter_length},      {"list", filter_list},
+    {"first", filter_first},        {"last", filter_last},         {"join", filter_join},
+    {"reverse", filter_reverse},    {"sort", filter_sort},         {"unique", filter_unique},
+    {"min", filter_extreme<false>}, {"max", filter_extreme<true>}, {"sum", filter_sum},
+    {"dictsort", filter_dictsort},  {"items", filter_items},       {"batch", filter_batch},
 };
 
 }  // namespace
 
-std::span<const FilterEntry> sequence_filters() { return kFilters; }
+std::span<const FilterEntry> sequence_filters() {
+  return kFilters;
+}
 
 }  // namespace anemone::text::jinja

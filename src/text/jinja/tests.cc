@@ -21,17 +21,39 @@ Result<bool> plain(Interpreter&, const Value& value, const CallArgs& args) {
   return predicate(value);
 }
 
-bool is_defined(const Value& value) { return !value.is_undefined(); }
-bool is_undefined(const Value& value) { return value.is_undefined(); }
-bool is_none(const Value& value) { return value.is_none(); }
-bool is_boolean(const Value& value) { return value.is_bool(); }
-bool is_true(const Value& value) { return value.is_bool() && value.truthy(); }
-bool is_false(const Value& value) { return value.is_bool() && !value.truthy(); }
-bool is_integer(const Value& value) { return value.is_integer() && !value.is_bool(); }
-bool is_float(const Value& value) { return value.is_float(); }
-bool is_number(const Value& value) { return value.is_number(); }
-bool is_string(const Value& value) { return value.is_text(); }
-bool is_mapping(const Value& value) { return value.as_dict() != nullptr; }
+bool is_defined(const Value& value) {
+  return !value.is_undefined();
+}
+bool is_undefined(const Value& value) {
+  return value.is_undefined();
+}
+bool is_none(const Value& value) {
+  return value.is_none();
+}
+bool is_boolean(const Value& value) {
+  return value.is_bool();
+}
+bool is_true(const Value& value) {
+  return value.is_bool() && value.truthy();
+}
+bool is_false(const Value& value) {
+  return value.is_bool() && !value.truthy();
+}
+bool is_integer(const Value& value) {
+  return value.is_integer() && !value.is_bool();
+}
+bool is_float(const Value& value) {
+  return value.is_float();
+}
+bool is_number(const Value& value) {
+  return value.is_number();
+}
+bool is_string(const Value& value) {
+  return value.is_text();
+}
+bool is_mapping(const Value& value) {
+  return value.as_dict() != nullptr;
+}
 bool is_iterable(const Value& value) {
   // Undefined iterates over nothing.
   return value.is_undefined() || value.is_text() || value.as_sequence() != nullptr ||
@@ -55,7 +77,9 @@ bool is_upper(const Value& value) {
   const std::string* text = value.as_text();
   return text != nullptr && to_upper(*text) == *text && to_lower(*text) != *text;
 }
-bool is_escaped(const Value&) { return false; }
+bool is_escaped(const Value&) {
+  return false;
+}
 
 Result<bool> remainder_is(const Value& value, const Value& divisor, Int wanted) {
   if (!value.is_integer() || !divisor.is_integer() || divisor.as_integer() == 0)

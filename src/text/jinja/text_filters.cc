@@ -17,7 +17,9 @@ Result<Value> change_text(Interpreter& interpreter, const Value& input, const Ca
   return interpreter.make_text(change(text));
 }
 
-std::string same(std::string_view text) { return std::string(text); }
+std::string same(std::string_view text) {
+  return std::string(text);
+}
 
 std::string title_words(std::string_view text) {
   return title(text, [](char32_t value) {
@@ -146,6 +148,8 @@ constexpr FilterEntry kFilters[] = {
 
 }  // namespace
 
-std::span<const FilterEntry> text_filters() { return kFilters; }
+std::span<const FilterEntry> text_filters() {
+  return kFilters;
+}
 
 }  // namespace anemone::text::jinja

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "text/jinja/text_forms.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <array>
 #include <charconv>
 #include <cmath>
+#include <fmt/format.h>
 
 #include "base/error.h"
 #include "text/unicode.h"
@@ -23,8 +22,8 @@ Status too_long(std::size_t max_bytes) {
   return invalid_argument("[chat template] expected a text of at most {} bytes", max_bytes);
 }
 
-// Not printable for Python's repr, as far as it matters: controls, format characters, spaces but ' ',
-// private use, non-characters.
+// Not printable for Python's repr, as far as it matters: controls, format characters, spaces but '
+// ', private use, non-characters.
 bool is_printable(char32_t c) {
   if (c < 0x20 || (c >= 0x7F && c < 0xA1) || c == 0xAD) return false;
   if (c != ' ' && is_white_space(c)) return false;
@@ -34,8 +33,7 @@ bool is_printable(char32_t c) {
 }
 
 void append_repr_text(std::string_view text, std::string& out) {
-  const bool double_quotes =
-      text.find('\'') != text.npos && text.find('"') == text.npos;
+  const bool double_quotes = text.find('\'') != text.npos && text.find('"') == text.npos;
   const char quote = double_quotes ? '"' : '\'';
   out += quote;
   for (std::size_t i = 0; i < text.size();) {
@@ -133,7 +131,8 @@ class ReprWriter {
 
 class JsonWriter {
  public:
-  JsonWriter(const JsonStyle& style, std::size_t max_bytes) : style_(style), max_bytes_(max_bytes) {}
+  JsonWriter(const JsonStyle& style, std::size_t max_bytes)
+      : style_(style), max_bytes_(max_bytes) {}
   std::string out;
 
   Status write(const Value& value, int depth) {
@@ -282,7 +281,8 @@ class JsonWriter {
     } else if (key.is_float()) {
       out += '"' + json_float(key.as_number()) + '"';
     } else {
-      return invalid_argument("[chat template] keys must be text or numbers, got {}", key.type_name());
+      return invalid_argument("[chat template] keys must be text or numbers, got {}",
+                              key.type_name());
     }
     return ok_status();
   }
@@ -293,7 +293,9 @@ class JsonWriter {
 
 }  // namespace
 
-std::string integer_text(Int value) { return fmt::format("{}", value); }
+std::string integer_text(Int value) {
+  return fmt::format("{}", value);
+}
 
 std::string float_text(double value) {
   if (std::isnan(value)) return "nan";
@@ -308,9 +310,9 @@ std::string float_text(double value) {
   const char* digits = text.data() + mark + (text[mark + 1] == '+' ? 2 : 1);
   std::from_chars(digits, end, exponent);
   if (exponent >= -4 && exponent < 16) {
-    const auto fixed = std::to_chars(buffer.data(), buffer.data() + buffer.size(), value,
-                                     std::chars_format::fixed)
-                           .ptr;
+    const auto fixed =
+        std::to_chars(buffer.data(), buffer.data() + buffer.size(), value, std::chars_format::fixed)
+            .ptr;
     std::string out(buffer.data(), fixed);
     if (out.find('.') == out.npos) out += ".0";
     return out;

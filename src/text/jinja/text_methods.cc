@@ -56,7 +56,8 @@ Result<Value> text_split(Interpreter& interpreter, const Value& self, const Call
 }
 
 Result<Value> text_splitlines(Interpreter& interpreter, const Value& self, const CallArgs& args) {
-  ANEMONE_ASSIGN_OR_RETURN(const BoundArgs bound, BoundArgs::bind("splitlines", args, {"keepends"}));
+  ANEMONE_ASSIGN_OR_RETURN(const BoundArgs bound,
+                           BoundArgs::bind("splitlines", args, {"keepends"}));
   return text_list(interpreter, split_lines(*self.as_text(), bound.flag(0, false)));
 }
 
@@ -80,7 +81,8 @@ Result<Value> text_affix(Interpreter& interpreter, const Value& self, const Call
 
 template <bool at_end>
 Result<Value> text_remove_affix(Interpreter& interpreter, const Value& self, const CallArgs& args) {
-  ANEMONE_ASSIGN_OR_RETURN(const BoundArgs bound, BoundArgs::bind("removeprefix", args, {"affix"}, 1));
+  ANEMONE_ASSIGN_OR_RETURN(const BoundArgs bound,
+                           BoundArgs::bind("removeprefix", args, {"affix"}, 1));
   ANEMONE_ASSIGN_OR_RETURN(const std::string affix, bound.text(0, ""));
   std::string text = *self.as_text();
   if (at_end ? text.ends_with(affix) : text.starts_with(affix))
@@ -91,11 +93,11 @@ Result<Value> text_remove_affix(Interpreter& interpreter, const Value& self, con
 Result<Value> text_replace(Interpreter& interpreter, const Value& self, const CallArgs& args) {
   ANEMONE_ASSIGN_OR_RETURN(const BoundArgs bound,
                            BoundArgs::bind("replace", args, {"old", "new", "count"}, 2));
-  ANEMONE_ASSIGN_OR_RETURN(const Value result,
-                           interpreter.call_filter("replace", self,
-                                                   CallArgs{{bound[0], bound[1],
-                                                             bound.has(2) ? bound[2] : Value::none()},
-                                                            {}}));
+  ANEMONE_ASSIGN_OR_RETURN(
+      const Value result,
+      interpreter.call_filter(
+          "replace", self,
+          CallArgs{{bound[0], bound[1], bound.has(2) ? bound[2] : Value::none()}, {}}));
   return result;
 }
 
@@ -162,7 +164,9 @@ Result<Value> text_all(Interpreter& interpreter, const Value& self, const CallAr
 bool is_letter(char32_t value) {
   return is_word_character(value) && !is_numeric(value) && value != '_';
 }
-bool is_letter_or_digit(char32_t value) { return is_word_character(value) && value != '_'; }
+bool is_letter_or_digit(char32_t value) {
+  return is_word_character(value) && value != '_';
+}
 
 template <bool upper>
 Result<Value> text_case(Interpreter& interpreter, const Value& self, const CallArgs& args) {

@@ -10,7 +10,9 @@ namespace anemone::text::jinja {
 namespace {
 
 // Python's str.isspace: White_Space and the separators 1C to 1F.
-bool is_space(char32_t value) { return is_white_space(value) || (value >= 0x1C && value <= 0x1F); }
+bool is_space(char32_t value) {
+  return is_white_space(value) || (value >= 0x1C && value <= 0x1F);
+}
 
 std::vector<char32_t> code_points(std::string_view text) {
   std::vector<char32_t> points;

@@ -46,7 +46,8 @@ class TokenStream {
   int line() const { return current().line; }
 
   Status fail(std::string_view expected) const {
-    return parse_error("[chat template] expected {}, got {} (line {})", expected, describe(), line());
+    return parse_error("[chat template] expected {}, got {} (line {})", expected, describe(),
+                       line());
   }
   Status expect_operator(std::string_view text) {
     return skip_operator(text) ? ok_status() : fail(text);

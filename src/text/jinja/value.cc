@@ -104,13 +104,27 @@ const std::string* Value::as_text() const {
   const auto* text = std::get_if<Text>(&data_);
   return text == nullptr ? nullptr : text->get();
 }
-Sequence* Value::as_sequence() const { return pointee<Sequence>(data_); }
-Dict* Value::as_dict() const { return pointee<Dict>(data_); }
-Namespace* Value::as_namespace() const { return pointee<Namespace>(data_); }
-Loop* Value::as_loop() const { return pointee<Loop>(data_); }
-const Macro* Value::as_macro() const { return pointee<const Macro>(data_); }
-const Function* Value::as_function() const { return pointee<const Function>(data_); }
-const BoundMethod* Value::as_method() const { return pointee<const BoundMethod>(data_); }
+Sequence* Value::as_sequence() const {
+  return pointee<Sequence>(data_);
+}
+Dict* Value::as_dict() const {
+  return pointee<Dict>(data_);
+}
+Namespace* Value::as_namespace() const {
+  return pointee<Namespace>(data_);
+}
+Loop* Value::as_loop() const {
+  return pointee<Loop>(data_);
+}
+const Macro* Value::as_macro() const {
+  return pointee<const Macro>(data_);
+}
+const Function* Value::as_function() const {
+  return pointee<const Function>(data_);
+}
+const BoundMethod* Value::as_method() const {
+  return pointee<const BoundMethod>(data_);
+}
 
 Int Value::as_integer() const {
   if (const auto* flag = std::get_if<bool>(&data_)) return *flag ? 1 : 0;
@@ -204,7 +218,8 @@ bool reaches(const Value& value, const void* where, int depth) {
 
 Result<Value> value_from_json(const Json& json, int depth) {
   if (depth > kMaxValueDepth)
-    return invalid_argument("[chat template] expected a value of at most {} levels", kMaxValueDepth);
+    return invalid_argument("[chat template] expected a value of at most {} levels",
+                            kMaxValueDepth);
   switch (json.type()) {
     case Json::value_t::boolean:
       return Value::boolean(json.get<bool>());

@@ -26,8 +26,8 @@ struct CallArgs;
 // Wide enough for every integer of a JSON document; arithmetic beyond it is an error.
 using Int = __int128;
 
-// What Python prints as "list" and "tuple", and the lazy result of filters such as map (always true, no
-// length).
+// What Python prints as "list" and "tuple", and the lazy result of filters such as map (always
+// true, no length).
 enum class SequenceKind { kList, kTuple, kGenerator };
 struct Sequence {
   SequenceKind kind = SequenceKind::kList;
@@ -156,8 +156,8 @@ inline constexpr int kMaxValueDepth = 150;
 
 // Python's ==. False beyond kMaxValueDepth.
 bool equal(const Value& a, const Value& b, int depth = 0);
-// Whether container `where` occurs inside of `value` (or is it): putting one into the other would make a
-// cycle. True beyond kMaxValueDepth.
+// Whether container `where` occurs inside of `value` (or is it): putting one into the other would
+// make a cycle. True beyond kMaxValueDepth.
 bool reaches(const Value& value, const void* where, int depth = 0);
 
 // kInvalidArgument when nested too deep.

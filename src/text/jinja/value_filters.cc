@@ -35,7 +35,7 @@ Result<Value> filter_tojson(Interpreter& interpreter, const Value& input, const 
       if (width > 100) return invalid_argument("[chat template] expected a smaller indent");
       style.indent = std::string(static_cast<std::size_t>(width < 0 ? 0 : width), ' ');
     }
-    style.item_separator = ",";
+    style.item_separator.assign(1, ',');
   }
   if (bound.has(2) && !bound[2].is_none()) {
     ANEMONE_ASSIGN_OR_RETURN(const std::vector<Value> pair, interpreter.iterate(bound[2]));
@@ -83,7 +83,8 @@ std::optional<double> parse_float(std::string_view text) {
 }
 
 Result<Value> filter_int(Interpreter&, const Value& input, const CallArgs& args) {
-  ANEMONE_ASSIGN_OR_RETURN(const BoundArgs bound, BoundArgs::bind("int", args, {"default", "base"}));
+  ANEMONE_ASSIGN_OR_RETURN(const BoundArgs bound,
+                           BoundArgs::bind("int", args, {"default", "base"}));
   ANEMONE_ASSIGN_OR_RETURN(const std::int64_t base, bound.integer(1, 10));
   const Value fallback = bound.has(0) ? bound[0] : Value::integer(0);
   if (input.is_integer()) return Value::integer(input.as_integer());
@@ -92,7 +93,8 @@ Result<Value> filter_int(Interpreter&, const Value& input, const CallArgs& args)
   if (const std::string* raw = input.as_text()) {
     const std::string text = strip(*raw, std::nullopt, true, true);
     if (base < 2 || base > 36) return fallback;
-    if (const auto value = parse_integer(text, static_cast<int>(base))) return Value::integer(*value);
+    if (const auto value = parse_integer(text, static_cast<int>(base)))
+      return Value::integer(*value);
     number = parse_float(text);
   }
   if (!number || !(std::abs(*number) < 1e37)) return fallback;
@@ -150,13 +152,15 @@ Result<Value> filter_attr(Interpreter& interpreter, const Value& input, const Ca
 }
 
 constexpr FilterEntry kFilters[] = {
-    {"default", filter_default}, {"d", filter_default},     {"tojson", filter_tojson},
-    {"int", filter_int},         {"float", filter_float},   {"abs", filter_abs},
+    {"default", filter_default}, {"d", filter_default},   {"tojson", filter_tojson},
+    {"int", filter_int},         {"float", filter_float}, {"abs", filter_abs},
     {"round", filter_round},     {"attr", filter_attr},
 };
 
 }  // namespace
 
-std::span<const FilterEntry> value_filters() { return kFilters; }
+std::span<const FilterEntry> value_filters() {
+  return kFilters;
+}
 
 }  // namespace anemone::text::jinja
