@@ -25,7 +25,7 @@ std::string variable(const char* name) {
   return value == nullptr ? "" : value;
 }
 
-bool exists(const fs::path& path) {
+bool is_there(const fs::path& path) {
   std::error_code error;
   return fs::exists(path, error);
 }
@@ -91,11 +91,11 @@ Result<std::string> cache_folder() {
 
 Result<std::string> artifact_folder(const std::string& model, int threads) {
   std::error_code error;
-  if (!exists(model)) return io_error("[{}] expected a model folder, got nothing there", model);
+  if (!is_there(model)) return io_error("[{}] expected a model folder, got nothing there", model);
   if (!fs::is_directory(model, error))
     return unsupported("[{}] expected an artifact or a checkpoint folder, got a file", model);
-  if (exists(fs::path(model) / artifact::kManifestName)) return model;
-  if (exists(fs::path(model) / "config.json")) return compile_into_cache(model, threads);
+  if (is_there(fs::path(model) / artifact::kManifestName)) return model;
+  if (is_there(fs::path(model) / "config.json")) return compile_into_cache(model, threads);
   return unsupported("[{}] expected a folder with {} (an artifact) or config.json (a checkpoint)",
                      model, artifact::kManifestName);
 }

@@ -110,7 +110,29 @@ Status Model::load_embedding() {
 Status Model::load_text() {
   if (!is_file(join(path_, "tokenizer.json"))) return {};
   ANEMONE_ASSIGN_OR_RETURN(tokenizer_, text::Tokenizer::load(path_));
+  auto source = text::find_chat_template(path_);
+  if (!source.ok()) return source.status().code() == Code::kNotFound ? Status() : source.status();
+  chat_source_ = *std::move(source);
+  chat_template_ = text::ChatTemplate::parse(chat_source_->source);
+  if (chat_source_->tool_use.has_value())
+    tool_template_ = text::ChatTemplate::parse(*chat_source_->tool_use);
   return {};
+}
+
+Result<std::string> Model::render_chat(const Json& messages, bool add_generation_prompt,
+                                       const Json& variables) const {
+  if (!has_chat_template())
+    return not_found("[{}] expected a model with a chat template, got one without", path_);
+  Json context = Json::object();
+  context["messages"] = messages;
+  context["add_generation_prompt"] = add_generation_prompt;
+  if (chat_source_->bos_token) context["bos_token"] = *chat_source_->bos_token;
+  if (chat_source_->eos_token) context["eos_token"] = *chat_source_->eos_token;
+  for (const auto& [name, value] : variables.items()) context[name] = value;
+  const bool has_tools = json_member(context, "tools") != nullptr;
+  const auto& chosen = has_tools && tool_template_ ? *tool_template_ : *chat_template_;
+  if (!chosen.ok()) return chosen.status().with("chat template of " + path_);
+  return chosen->render(context);
 }
 
 bool Model::is_eos(std::int32_t id) const {

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -17,11 +18,9 @@
 #include "base/mapped_file.h"
 #include "engine/step_inputs.h"
 #include "exec/executor.h"
+#include "text/chat_template.h"
+#include "text/chat_template_source.h"
 #include "text/tokenizer.h"
-
-namespace anemone::text {
-class ChatTemplate;
-}
 
 namespace anemone::engine {
 
@@ -62,7 +61,12 @@ class Model {
 
   // Null when the artifact has none, or load_text was off.
   const std::shared_ptr<const text::Tokenizer>& tokenizer() const { return tokenizer_; }
-  const std::shared_ptr<const text::ChatTemplate>& chat_template() const { return template_; }
+  bool has_chat_template() const { return chat_source_.has_value(); }
+  // Messages ([{"role", "content"}, ...]) as the text of a prompt. `variables` are more variables
+  // of the template; "tools" chooses the template for tools. kNotFound when there is no template;
+  // what is wrong with a template is said here and not at load, since ids run without it.
+  Result<std::string> render_chat(const Json& messages, bool add_generation_prompt,
+                                  const Json& variables = Json::object()) const;
 
   // Widths rise; the first has one token.
   const std::vector<FunctionPlan>& functions() const { return functions_; }
@@ -88,7 +92,9 @@ class Model {
   std::vector<std::shared_ptr<const exec::LoadedProgram>> heads_;
   std::shared_ptr<const MappedFile> embedding_;
   std::shared_ptr<const text::Tokenizer> tokenizer_;
-  std::shared_ptr<const text::ChatTemplate> template_;
+  std::optional<text::ChatTemplateSource> chat_source_;
+  std::optional<Result<text::ChatTemplate>> chat_template_;
+  std::optional<Result<text::ChatTemplate>> tool_template_;
 };
 
 }  // namespace anemone::engine

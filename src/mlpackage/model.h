@@ -30,8 +30,8 @@ struct DimensionRange {
 
 // Which shapes a feature takes besides its default: none others, any in a range, or one of a list.
 struct Flexibility {
-  std::vector<DimensionRange> ranges;  // one for each dimension
-  std::vector<Shape> enumerated;       // the default shape is one of them
+  std::vector<DimensionRange> ranges = {};  // one for each dimension
+  std::vector<Shape> enumerated = {};       // the default shape is one of them
   bool is_fixed() const { return ranges.empty() && enumerated.empty(); }
   friend bool operator==(const Flexibility&, const Flexibility&) = default;
 };
@@ -41,17 +41,17 @@ struct Feature {
   enum class Kind { kMultiArray, kImage, kState, kInt64, kDouble, kString, kDictionary };
   enum class ColorSpace { kGrayscale = 10, kRgb = 20, kBgr = 30, kGrayscaleFp16 = 40 };
 
-  std::string name;
-  std::string description;
+  std::string name = {};
+  std::string description = {};
   Kind kind = Kind::kMultiArray;
   DType dtype = DType::kFp32;  // multi-array and state: fp16, fp32, fp64, int8, int32
   // Default shape. A scalar input has [1]; an output whose shape is a scalar or not known has none.
   // Image: [height, width]; the program's tensor is [1, channels, height, width].
-  Shape shape;
-  Flexibility flexibility;
+  Shape shape = {};
+  Flexibility flexibility = {};
   bool is_optional = false;
   // Fills an optional multi-array that the caller leaves out; none means 0.
-  std::variant<std::monostate, std::int32_t, float, double> default_value;
+  std::variant<std::monostate, std::int32_t, float, double> default_value = {};
   ColorSpace color_space = ColorSpace::kRgb;  // image
   bool has_string_keys = true;                // dictionary: else int64 keys
 

@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "kernels/reference/common/elements.h"
+#include "kernels/reference/elementwise/division.h"
 
 namespace anemone::kernels::reference {
 namespace {
@@ -48,8 +49,7 @@ C apply(Mode mode, C old, C update) {
     case Mode::kMul:
       return old * update;
     case Mode::kDiv:
-      if constexpr (std::is_integral_v<C>) return update == 0 ? 0 : old / update;
-      return old / update;
+      return true_quotient(old, update);
     case Mode::kMax:
       return std::max(old, update);
     case Mode::kMin:
