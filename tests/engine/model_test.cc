@@ -30,7 +30,7 @@ TEST(Model, LoadsEveryPackageAndSaysSo) {
   EXPECT_EQ(seen, (std::vector<std::string>{"layers_0.mlpackage", "layers_1.mlpackage",
                                             "head_0.mlpackage", "head_1.mlpackage", ""}));
   EXPECT_EQ((*model)->tokenizer(), nullptr);
-  EXPECT_EQ((*model)->chat_template(), nullptr);
+  EXPECT_FALSE((*model)->has_chat_template());
   EXPECT_EQ((*model)->context(), 200);
 }
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "mlpackage/blob.h"
 
-#include <gtest/gtest.h>
-
 #include <cstring>
+#include <fmt/format.h>
+#include <gtest/gtest.h>
 
 #include "base/mapped_file.h"
 #include "tensor/bits.h"
@@ -46,10 +46,9 @@ class GoldenBlobTest : public ::testing::Test {
     path_ = folder_.file("weight.bin");
     auto writer = BlobWriter::create(path_, plan);
     ASSERT_TRUE(writer.ok()) << writer.status().message();
-    const std::vector<std::byte> data[] = {std::vector<std::byte>(48, std::byte{0x3f}),
-                                           packed(DType::kInt4, {-8, -1, 0, 1, 2, 7, 3}),
-                                           packed(DType::kUInt3, {1, 2, 3, 4, 5, 6, 7, 0, 1}),
-                                           packed(DType::kUInt6, {1, 2, 3, 63})};
+    const std::vector<std::byte> data[] = {
+        std::vector<std::byte>(48, std::byte{0x3f}), packed(DType::kInt4, {-8, -1, 0, 1, 2, 7, 3}),
+        packed(DType::kUInt3, {1, 2, 3, 4, 5, 6, 7, 0, 1}), packed(DType::kUInt6, {1, 2, 3, 63})};
     // Any order: the places are planned.
     for (const std::size_t i : {3u, 0u, 2u, 1u})
       ASSERT_TRUE(writer->write(plan.entries()[i], data[i]).ok());

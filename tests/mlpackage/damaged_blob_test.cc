@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Manifest, files and weight file, damaged one thing at a time. The weight is fp16 [4, 4]: record at 64,
-// 32 bytes of data at 128.
-#include <gtest/gtest.h>
-
+// Manifest, files and weight file, damaged one thing at a time. The weight is fp16 [4, 4]: record
+// at 64, 32 bytes of data at 128.
 #include <cstring>
 #include <filesystem>
+#include <gtest/gtest.h>
 
+#include "mlpackage/manifest.h"
 #include "mlpackage/proto/mil.pb.h"
 #include "mlpackage/proto/model.pb.h"
 #include "tests/mlpackage/damaged_package.h"
@@ -18,7 +18,8 @@ namespace fs = std::filesystem;
 template <typename T>
 std::function<void(DamagedPackage&)> put(std::size_t offset, T value) {
   return [=](DamagedPackage& package) {
-    package.edit_weights([=](std::string& bytes) { std::memcpy(&bytes[offset], &value, sizeof(T)); });
+    package.edit_weights(
+        [=](std::string& bytes) { std::memcpy(&bytes[offset], &value, sizeof(T)); });
   };
 }
 
@@ -55,6 +56,17 @@ std::function<void(DamagedPackage&)> manifest(std::string what, std::string with
   return [=](DamagedPackage& package) { package.edit_manifest(what, with); };
 }
 
+std::function<void(DamagedPackage&)> with_manifest(std::function<void(Manifest&)> edit) {
+  return [=](DamagedPackage& package) {
+    package.edit_bytes("Manifest.json", [=](std::string& text) {
+      auto manifest = parse_manifest(text, "m");
+      ASSERT_TRUE(manifest.ok());
+      edit(*manifest);
+      text = format_manifest(*manifest);
+    });
+  };
+}
+
 const char* const kWeights = "@model_path/weights/weight.bin";
 
 const Damage kDamages[] = {
@@ -68,7 +80,8 @@ const Damage kDamages[] = {
     {"blob_size_past_the_end", Code::kCorrupt, "160 bytes", put<std::uint64_t>(72, 64)},
     {"blob_size_huge", Code::kCorrupt, "bytes of data", put<std::uint64_t>(72, UINT64_MAX)},
     {"blob_data_past_the_end", Code::kCorrupt, "bytes of data", put<std::uint64_t>(80, 1 << 20)},
-    {"blob_data_overflow", Code::kCorrupt, "bytes of data", put<std::uint64_t>(80, UINT64_MAX - 63)},
+    {"blob_data_overflow", Code::kCorrupt, "bytes of data",
+     put<std::uint64_t>(80, UINT64_MAX - 63)},
     {"blob_data_unaligned", Code::kCorrupt, "multiple of 64", put<std::uint64_t>(80, 130)},
     {"blob_data_in_the_record", Code::kCorrupt, "after their record", put<std::uint64_t>(80, 64)},
     {"blob_truncated_data", Code::kCorrupt, "bytes of data",
@@ -121,19 +134,9 @@ const Damage kDamages[] = {
     {"manifest_item_without_file", Code::kCorrupt, "to hold Data/nowhere",
      manifest("\"com.apple.CoreML/weights\"", "\"nowhere\"")},
     {"manifest_root_unknown", Code::kCorrupt, "rootModelIdentifier",
-     [](DamagedPackage& p) {
-       p.edit_bytes("Manifest.json", [](std::string& text) {
-         const auto key = text.find("rootModelIdentifier");
-         text[text.find(": \"", key) + 3] ^= 1;
-       });
-     }},
+     with_manifest([](Manifest& manifest) { manifest.root += "x"; })},
     {"manifest_without_weights", Code::kCorrupt, "item \"weights\"",
-     [](DamagedPackage& p) {
-       p.edit_bytes("Manifest.json", [](std::string& text) {
-         const auto last = text.find("},");
-         text.erase(last + 1, text.find("\n    },") - last - 1);
-       });
-     }},
+     with_manifest([](Manifest& manifest) { manifest.items.pop_back(); })},
     {"model_is_a_folder", Code::kCorrupt, "to be a file",
      manifest("com.apple.CoreML/model.mlmodel", "com.apple.CoreML")},
     {"link_to_weights_outside", Code::kCorrupt, "leads out",
@@ -191,7 +194,7 @@ TEST(DamagedPackageTest, the_padding_of_sub_byte_data_must_fit) {
     // As int4, 32 bytes are 64 elements with padding 0, and 63 with padding 4.
     weight_type(25, 16)(package);
     put<std::uint32_t>(68, 8)(package);
-    ASSERT_TRUE(package.read().status().ok() == false || padding != 0);
+    ASSERT_TRUE(package.read().ok());
     put<std::uint64_t>(88, padding)(package);
     EXPECT_EQ(package.read().status().code(), Code::kCorrupt) << padding;
   }

@@ -66,7 +66,9 @@ void DamagedPackage::write(std::string_view relative, std::string_view text) {
   ASSERT_TRUE(write_file(file(relative), text).ok());
 }
 
-Result<Model> DamagedPackage::read() const { return read_package(path()); }
+Result<Model> DamagedPackage::read() const {
+  return read_package(path());
+}
 
 wire::Block& block_of(wire::Model& model) {
   return *model.mutable_program()

@@ -16,8 +16,8 @@ class Model;
 
 namespace testing {
 
-// A good package on disk (plain_model(), or two_function_model() as it is written) that a test changes
-// before it is read.
+// A good package on disk (plain_model(), or two_function_model() as it is written) that a test
+// changes before it is read.
 class DamagedPackage {
  public:
   // `without_weights`: plain_model() whose first operation is the small constant "bias".

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "mlpackage/manifest.h"
 
-#include <gtest/gtest.h>
 #include <fmt/format.h>
+#include <gtest/gtest.h>
 
 namespace anemone::mlpackage {
 namespace {
@@ -62,19 +62,17 @@ TEST(ManifestTest, older_formats_are_read_and_later_ones_refused) {
 TEST(ManifestTest, paths_that_leave_the_package_are_refused) {
   for (const char* path : {"/etc/passwd", "../x", "a/../../x", "com.apple.CoreML/..", ".", "a//b",
                            "a/", "", "a\\\\b", "a\\u0000b"})
-    EXPECT_EQ(
-        parse_manifest(replaced("com.apple.CoreML/weights", path), "m").status().code(),
-        Code::kCorrupt)
+    EXPECT_EQ(parse_manifest(replaced("com.apple.CoreML/weights", path), "m").status().code(),
+              Code::kCorrupt)
         << path;
 }
 
 TEST(ManifestTest, missing_or_mistyped_fields_are_refused) {
   for (const char* key : {"fileFormatVersion", "itemInfoEntries", "rootModelIdentifier", "author",
                           "description", "name", "path"})
-    EXPECT_EQ(parse_manifest(replaced(fmt::format("\"{}\"", key), "\"other\""), "m")
-                  .status()
-                  .code(),
-              Code::kCorrupt)
+    EXPECT_EQ(
+        parse_manifest(replaced(fmt::format("\"{}\"", key), "\"other\""), "m").status().code(),
+        Code::kCorrupt)
         << key;
   EXPECT_EQ(parse_manifest(replaced("\"1.0.0\"", "1"), "m").status().code(), Code::kParseError);
   EXPECT_EQ(parse_manifest("[]", "m").status().code(), Code::kCorrupt);
@@ -82,12 +80,12 @@ TEST(ManifestTest, missing_or_mistyped_fields_are_refused) {
 }
 
 TEST(ManifestTest, the_root_must_be_an_item) {
-  EXPECT_EQ(parse_manifest(replaced("\"rootModelIdentifier\": \"0B8E\"",
-                                    "\"rootModelIdentifier\": \"0B8F\""),
-                           "m")
-                .status()
-                .code(),
-            Code::kCorrupt);
+  EXPECT_EQ(
+      parse_manifest(
+          replaced("\"rootModelIdentifier\": \"0B8E\"", "\"rootModelIdentifier\": \"0B8F\""), "m")
+          .status()
+          .code(),
+      Code::kCorrupt);
 }
 
 TEST(ManifestTest, two_items_may_not_share_name_and_author) {

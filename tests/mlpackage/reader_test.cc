@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Packages that differ from ours and are still good.
-#include <gtest/gtest.h>
-
 #include <filesystem>
+#include <gtest/gtest.h>
 
 #include "base/error.h"
 #include "ir/verifier.h"
@@ -59,7 +58,8 @@ TEST(ReaderTest, files_that_the_manifest_does_not_list_are_ignored) {
 
 TEST(ReaderTest, garbage_in_fields_that_older_writers_left_is_ignored) {
   DamagedPackage package;
-  package.edit_weights([](std::string& bytes) { bytes.replace(64 + 24, 40, std::string(40, '\x7f')); });
+  package.edit_weights(
+      [](std::string& bytes) { bytes.replace(64 + 24, 40, std::string(40, '\x7f')); });
   expect_read(package);
 }
 
@@ -97,7 +97,8 @@ TEST(ReaderTest, unlawful_operations_are_left_to_the_verifier) {
   package.edit_model([](wire::Model& model) {
     auto* operations = block_of(model).mutable_operations();
     operations->SwapElements(3, 4);  // an operand before its definition
-    (*(*operations)[5].mutable_inputs())[0].mutable_value()->mutable_arguments(0)->set_name("ghost");
+    (*(*operations)[5].mutable_inputs())[0].mutable_value()->mutable_arguments(0)->set_name(
+        "ghost");
   });
   const auto model = package.read();
   ASSERT_TRUE(model.ok()) << model.status().message();

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
+#include "base/file.h"
 #include "mlpackage/package_reader.h"
 #include "mlpackage/package_writer.h"
 #include "tests/mlpackage/sample_model.h"
@@ -57,7 +58,8 @@ TEST(RoundTripTest, functions_share_the_blob_of_a_shared_weight) {
   const Model model = two_function_model();
   const Model read = written_and_read(model, {.stamp = false});
   expect_same(model, read);
-  const ir::Literal* first = ir::constant_of(read.program.function("decode")->block->ops[0]->outputs[0]);
+  const ir::Literal* first =
+      ir::constant_of(read.program.function("decode")->block->ops[0]->outputs[0]);
   const ir::Literal* second =
       ir::constant_of(read.program.function("prefill")->block->ops[0]->outputs[0]);
   EXPECT_EQ(first->data(), second->data());

@@ -71,11 +71,11 @@ Model plain_model() {
 
 namespace {
 
-constexpr DType kNumbers[] = {
-    DType::kBool,   DType::kFp16,   DType::kFp32,  DType::kFp64,  DType::kBf16,
-    DType::kInt4,   DType::kInt8,   DType::kInt16, DType::kInt32, DType::kInt64,
-    DType::kUInt1,  DType::kUInt2,  DType::kUInt3, DType::kUInt4, DType::kUInt6,
-    DType::kUInt8,  DType::kUInt16, DType::kUInt32, DType::kUInt64};
+constexpr DType kNumbers[] = {DType::kBool,   DType::kFp16,   DType::kFp32,  DType::kFp64,
+                              DType::kBf16,   DType::kInt4,   DType::kInt8,  DType::kInt16,
+                              DType::kInt32,  DType::kInt64,  DType::kUInt1, DType::kUInt2,
+                              DType::kUInt3,  DType::kUInt4,  DType::kUInt6, DType::kUInt8,
+                              DType::kUInt16, DType::kUInt32, DType::kUInt64};
 
 Type tuple_of(std::vector<Type> members) {
   Type type;
@@ -93,32 +93,34 @@ void add_constants(BlockWriter& block) {
     block.constant(name + "_empty", Literal::of(counting_tensor(dtype, {0, 4})));
   }
   const Type text = Type::scalar(DType::kString);
-  block.constant("text", Literal::text("gr\xC3\xB6\xC3\x9F" "er \"quoted\" \n"));
+  block.constant("text", Literal::text("gr\xC3\xB6\xC3\x9F"
+                                       "er \"quoted\" \n"));
   block.constant("no_text", Literal::text(""));
-  block.constant("texts", Literal(Type::tensor(DType::kString, {2, 1}), Literal::Strings{"a", "b"}));
-  block.constant("list", Literal(Type::list(text, 2),
-                                 Literal::List{Literal::text("a"), Literal::text("b")}));
+  block.constant("texts",
+                 Literal(Type::tensor(DType::kString, {2, 1}), Literal::Strings{"a", "b"}));
+  block.constant(
+      "list", Literal(Type::list(text, 2), Literal::List{Literal::text("a"), Literal::text("b")}));
   block.constant("open_list", Literal(Type::list(text, kDynamic), Literal::List{}));
-  block.constant("tuple",
-                 Literal(tuple_of({Type::scalar(DType::kInt32), Type::tensor(DType::kFp16, {20})}),
-                         Literal::List{Literal::int32(7),
-                                       Literal::of(counting_tensor(DType::kFp16, {20}))}));
-  block.constant("classes",
-                 Literal(Type::dictionary(text, Type::scalar(DType::kFp32)),
-                         Literal::Dictionary{{Literal::text("no"), Literal::number(0.25, DType::kFp32)},
-                                             {Literal::text("yes"), Literal::number(-1, DType::kFp32)}}));
+  block.constant(
+      "tuple",
+      Literal(tuple_of({Type::scalar(DType::kInt32), Type::tensor(DType::kFp16, {20})}),
+              Literal::List{Literal::int32(7), Literal::of(counting_tensor(DType::kFp16, {20}))}));
+  block.constant(
+      "classes",
+      Literal(Type::dictionary(text, Type::scalar(DType::kFp32)),
+              Literal::Dictionary{{Literal::text("no"), Literal::number(0.25, DType::kFp32)},
+                                  {Literal::text("yes"), Literal::number(-1, DType::kFp32)}}));
 }
 
 void add_constexprs(BlockWriter& block) {
   const Type dense = Type::tensor(DType::kFp16, {8, 4});
   // Parameters bound in place, one of them to another constexpr.
-  ir::Value* lut =
-      block
-          .op("constexpr_blockwise_shift_scale", "lut",
-              {{"data", {Literal::of(counting_tensor(DType::kInt8, {1, 1, 16, 1}))}},
-               {"scale", {Literal::of(counting_tensor(DType::kFp16, {1, 1, 1, 1}))}}},
-              {Type::tensor(DType::kFp16, {1, 1, 16, 1})})
-          ->outputs[0];
+  ir::Value* lut = block
+                       .op("constexpr_blockwise_shift_scale", "lut",
+                           {{"data", {Literal::of(counting_tensor(DType::kInt8, {1, 1, 16, 1}))}},
+                            {"scale", {Literal::of(counting_tensor(DType::kFp16, {1, 1, 1, 1}))}}},
+                           {Type::tensor(DType::kFp16, {1, 1, 16, 1})})
+                       ->outputs[0];
   block.op("constexpr_lut_to_dense", "palette",
            {{"indices", {Literal::of(counting_tensor(DType::kUInt4, {8, 4}))}}, {"lut", {lut}}},
            {dense});
@@ -171,14 +173,13 @@ Model model_of_all_forms() {
   const Type rows = Type::tensor(DType::kFp16, {2, 8});
   ir::Value* kept = block.op("read_state", "kept", {{"input", {cache}}}, {rows})->outputs[0];
   block.op("write_state", "put", {{"input", {cache}}, {"data", {kept}}}, {});
-  ir::Value* y = block
-                     .op("concat", "y",
-                         {{"values", {cond->outputs[0], loop->outputs[0], cond->outputs[1]}}},
-                         {Type::tensor(DType::kFp16, {1, kDynamic, 8})})
-                     ->outputs[0];
+  ir::Value* y =
+      block
+          .op("concat", "y", {{"values", {cond->outputs[0], loop->outputs[0], cond->outputs[1]}}},
+              {Type::tensor(DType::kFp16, {1, kDynamic, 8})})
+          ->outputs[0];
   main->block->outputs = {y, kept};
-  auto interface =
-      describe_function(*main, {{"x", {{1, 4, 8}, {{{1, 1}, {1, 64}, {8, 8}}, {}}}}});
+  auto interface = describe_function(*main, {{"x", {{1, 4, 8}, {{{1, 1}, {1, 64}, {8, 8}}, {}}}}});
   EXPECT_TRUE(interface.ok()) << interface.status().message();
   model.functions.push_back(std::move(*interface));
   model.metadata = {"short", "1.2", "author", "license", {{"z", "last"}, {"a", "first"}}};
@@ -198,8 +199,7 @@ Model two_function_model() {
     BlockWriter block(model.program, *function->block);
     ir::Value* weight =
         block.constant("weight", Literal(Type::tensor(DType::kFp16, {4, 4}), shared));
-    ir::Value* y =
-        block.op("linear", "y", {{"x", {x}}, {"weight", {weight}}}, {rows})->outputs[0];
+    ir::Value* y = block.op("linear", "y", {{"x", {x}}, {"weight", {weight}}}, {rows})->outputs[0];
     function->block->outputs = {y};
     auto interface = describe_function(*function);
     EXPECT_TRUE(interface.ok()) << interface.status().message();

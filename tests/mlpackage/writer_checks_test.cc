@@ -35,8 +35,8 @@ Model matmul_model() {
 
 TEST(WriterChecksTest, a_built_program_is_written) {
   TemporaryFolder folder;
-  const auto report = write_package(matmul_model(), folder.file("a.mlpackage"),
-                                    {.registry = &ops::op_registry()});
+  const auto report =
+      write_package(matmul_model(), folder.file("a.mlpackage"), {.registry = &ops::op_registry()});
   EXPECT_TRUE(report.ok()) << report.status().message();
 }
 

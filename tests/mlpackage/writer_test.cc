@@ -1,15 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "mlpackage/package_writer.h"
-
-#include <gtest/gtest.h>
-
 #include <atomic>
 #include <filesystem>
+#include <gtest/gtest.h>
 #include <map>
 
 #include "base/error.h"
 #include "base/file.h"
 #include "mlpackage/package_reader.h"
+#include "mlpackage/package_writer.h"
 #include "tests/mlpackage/sample_model.h"
 #include "tests/support/shared_data.h"
 
@@ -34,27 +32,55 @@ std::vector<std::string> names_in(const std::string& folder) {
   return out;
 }
 
-// `count` weights of `size` bytes each that are computed when they are written.
-Model lazy_model(int count, std::int64_t size, std::function<Result<Tensor>(int)> make) {
+// Calls `watch(+1)` when its bytes are loaded and `watch(-1)` when they are dropped.
+class WatchedData : public ir::Data {
+ public:
+  WatchedData(std::uint64_t size, std::function<void(int)> watch)
+      : size_(size), watch_(std::move(watch)) {}
+  std::uint64_t size_bytes() const override { return size_; }
+  bool is_resident() const override { return false; }
+  Result<ir::DataBytes> load() const override {
+    watch_(+1);
+    auto bytes = new std::vector<std::byte>(size_, std::byte{7});
+    std::shared_ptr<const std::vector<std::byte>> owner(
+        bytes, [watch = watch_](const std::vector<std::byte>* old) {
+          delete old;
+          watch(-1);
+        });
+    return ir::DataBytes{*bytes, owner};
+  }
+
+ private:
+  std::uint64_t size_;
+  std::function<void(int)> watch_;
+};
+
+// A model with an int8 weight for each entry, all of `size` bytes.
+Model model_of(const std::vector<std::shared_ptr<const ir::Data>>& weights, std::int64_t size) {
   Model model;
   ir::Function* main = model.program.add_function("main", ir::Opset::kIOS18);
   const ir::Type row = ir::Type::tensor(DType::kFp16, {1, 4});
   ir::Value* x = model.program.add_value("x", row);
   main->inputs = {x};
   BlockWriter block(model.program, *main->block);
-  for (int i = 0; i < count; ++i) {
-    const auto data = ir::lazy_data(static_cast<std::uint64_t>(size), [i, make] { return make(i); });
-    x = block.op("use", "y" + std::to_string(i),
-                 {{"x", {x}},
-                  {"weight",
-                   {block.constant("w" + std::to_string(i),
-                                   ir::Literal(ir::Type::tensor(DType::kInt8, {size}), data))}}},
-                 {row})
+  for (std::size_t i = 0; i < weights.size(); ++i) {
+    ir::Value* weight = block.constant(
+        "w" + std::to_string(i), ir::Literal(ir::Type::tensor(DType::kInt8, {size}), weights[i]));
+    x = block.op("use", "y" + std::to_string(i), {{"x", {x}}, {"weight", {weight}}}, {row})
             ->outputs[0];
   }
   main->block->outputs = {x};
   model.functions.push_back(*describe_function(*main));
   return model;
+}
+
+// The weights are computed when they are written.
+Model lazy_model(int count, std::int64_t size, std::function<Result<Tensor>(int)> make) {
+  std::vector<std::shared_ptr<const ir::Data>> weights;
+  for (int i = 0; i < count; ++i)
+    weights.push_back(
+        ir::lazy_data(static_cast<std::uint64_t>(size), [i, make] { return make(i); }));
+  return model_of(weights, size);
 }
 
 Tensor filled(int value, std::int64_t size) {
@@ -79,8 +105,7 @@ TEST(WriterTest, bytes_do_not_depend_on_threads_or_runs) {
   EXPECT_EQ(a, files_below(folder.file("b.mlpackage")));
   EXPECT_EQ(a, files_below(folder.file("c.mlpackage")));
   ASSERT_TRUE(write_package(model_of_all_forms(), folder.file("d.mlpackage")).ok());
-  ASSERT_TRUE(
-      write_package(model_of_all_forms(), folder.file("e.mlpackage"), {.pool = &two}).ok());
+  ASSERT_TRUE(write_package(model_of_all_forms(), folder.file("e.mlpackage"), {.pool = &two}).ok());
   EXPECT_EQ(files_below(folder.file("d.mlpackage")), files_below(folder.file("e.mlpackage")));
 }
 
@@ -90,28 +115,32 @@ TEST(WriterTest, lazy_constants_are_loaded_once_and_within_the_memory_limit) {
   std::atomic<int> alive = 0;
   std::atomic<int> most = 0;
   std::atomic<int> loads = 0;
-  // Counts the constants whose loading has begun and whose writing has not ended, through the life of
-  // the closure that each load holds on to: the tensor itself cannot be watched.
-  const auto make = [&](int i) -> Result<Tensor> {
-    ++loads;
-    const int now = ++alive;
-    int seen = most;
-    while (seen < now && !most.compare_exchange_weak(seen, now)) {
+  const auto watch = [&](int change) {
+    const int now = alive += change;
+    if (change > 0) ++loads;
+    for (int seen = most; seen < now && !most.compare_exchange_weak(seen, now);) {
     }
-    Tensor tensor = filled(i, 1000);
-    --alive;
-    return tensor;
   };
-  ASSERT_TRUE(write_package(lazy_model(50, 1000, make), folder.file("a.mlpackage"),
-                            {.pool = &pool, .max_bytes_in_flight = 2000})
-                  .ok());
+  std::vector<std::shared_ptr<const ir::Data>> weights;
+  for (int i = 0; i < 50; ++i) weights.push_back(std::make_shared<WatchedData>(1000, watch));
+  const Model model = model_of(weights, 1000);
+  ASSERT_TRUE(
+      write_package(model, folder.file("a.mlpackage"), {.pool = &pool, .max_bytes_in_flight = 2000})
+          .ok());
   EXPECT_EQ(loads, 50);
+  EXPECT_EQ(alive, 0);
   EXPECT_LE(most, 2);
+  // A constant that is larger than the limit is still written, alone.
+  most = 0;
+  ASSERT_TRUE(
+      write_package(model, folder.file("a.mlpackage"), {.pool = &pool, .max_bytes_in_flight = 10})
+          .ok());
+  EXPECT_EQ(most, 1);
   const auto read = read_package(folder.file("a.mlpackage"));
   ASSERT_TRUE(read.ok());
-  const auto& last = read->program.functions()[0]->block->ops[98];
+  const ir::Op* last = read->program.functions()[0]->block->ops[98];
   ASSERT_EQ(last->name, "w49");
-  EXPECT_EQ(last->attributes.at("val").data()->load()->bytes[999], std::byte{49});
+  EXPECT_EQ(last->attributes.at("val").data()->load()->bytes[999], std::byte{7});
 }
 
 TEST(WriterTest, progress_ends_at_the_total) {
@@ -137,8 +166,8 @@ TEST(WriterTest, a_failing_constant_leaves_nothing_and_its_error_is_told) {
     if (i == 5) return corrupt("[checkpoint] expected a tensor, got none");
     return filled(i, 100);
   };
-  const auto report = write_package(lazy_model(9, 100, make), folder.file("a.mlpackage"),
-                                    {.pool = &pool});
+  const auto report =
+      write_package(lazy_model(9, 100, make), folder.file("a.mlpackage"), {.pool = &pool});
   EXPECT_EQ(report.status().code(), Code::kCorrupt);
   EXPECT_EQ(report.status().message(), "[checkpoint] expected a tensor, got none");
   EXPECT_TRUE(fs::is_empty(folder.path()));
@@ -194,8 +223,7 @@ TEST(WriterTest, the_line_between_blob_and_model_is_ten_elements) {
   TemporaryFolder folder;
   for (const auto& [elements, blobs] : {std::pair(9, 0u), std::pair(10, 1u)}) {
     const auto make = [n = elements](int i) { return Result<Tensor>(filled(i, n)); };
-    const auto report =
-        write_package(lazy_model(1, elements, make), folder.file("a.mlpackage"));
+    const auto report = write_package(lazy_model(1, elements, make), folder.file("a.mlpackage"));
     ASSERT_TRUE(report.ok()) << report.status().message();
     EXPECT_EQ(report->blob_count, blobs) << elements;
     EXPECT_EQ(report->weight_bytes, blobs == 0 ? 0u : 128u + 10u);

@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <gtest/gtest.h>
 #include <memory>
+#include <ostream>
 #include <set>
 
 #include "kernels/kernel.h"
@@ -15,6 +16,12 @@
 #include "tests/ops/op_case.h"
 
 namespace anemone::testing {
+
+// How gtest names a case that failed.
+void PrintTo(const std::shared_ptr<const OpCase>& op_case, std::ostream* out) {
+  *out << op_case->op << ": " << op_case->name;
+}
+
 namespace {
 
 // A file of cases, or the reason why it cannot be read.

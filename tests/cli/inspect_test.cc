@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/json.h"
+#include "ir/text.h"
+#include "tests/cli/package_fixture.h"
+
+namespace anemone::cli {
+namespace {
+
+struct Inspect : PackageFixture {
+  void SetUp() override { write_package_file(); }
+
+  Json json_of(const std::string& path) {
+    const Outcome outcome = run_anemone("inspect --json " + path);
+    EXPECT_EQ(outcome.code, 0) << outcome.err;
+    auto json = parse_json(outcome.out, "output");
+    EXPECT_TRUE(json.ok()) << outcome.out;
+    return json.ok() ? *json : Json();
+  }
+};
+
+TEST_F(Inspect, SummarisesAPackage) {
+  const Outcome outcome = run_anemone("inspect " + package);
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  for (const char* part : {"Core ML package, specification 9", "function main, default (ios18)",
+                           "2 add", "1 read_state", "state   sum"})
+    EXPECT_NE(outcome.out.find(part), std::string::npos) << part << "\n" << outcome.out;
+  const Json json = json_of(package);
+  EXPECT_EQ(json["lawful"], true);
+  EXPECT_EQ(json["functions"][0]["operations"]["add"], 2);
+  EXPECT_EQ(json["functions"][0]["states"][0]["shape"], Json::array({2}));
+}
+
+TEST_F(Inspect, PrintsAPackageAsMilTextThatParses) {
+  const Outcome outcome = run_anemone("inspect --mil " + package);
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  const auto program = ir::parse(outcome.out, "output");
+  ASSERT_TRUE(program.ok()) << program.status().message();
+  EXPECT_NE(program->function("main"), nullptr);
+}
+
+TEST_F(Inspect, ListsTheTensorsOfASafetensorsFile) {
+  write_inputs({1, 2}, 3);
+  const Outcome outcome = run_anemone("inspect " + inputs);
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_NE(outcome.out.find("  x  fp16  [2]"), std::string::npos) << outcome.out;
+  EXPECT_EQ(json_of(inputs)["tensors"].size(), 2u);
+}
+
+TEST_F(Inspect, RefusesADamagedFile) {
+  write_inputs({1, 2}, 3);
+  const std::string bytes = contents(inputs);
+  std::ofstream(inputs, std::ios::binary) << bytes.substr(0, bytes.size() - 1);
+  Outcome outcome = run_anemone("inspect " + inputs);
+  EXPECT_EQ(outcome.code, 3) << outcome.err;
+  EXPECT_EQ(outcome.out, "");
+  std::ofstream(package + "/Manifest.json") << "{}";
+  outcome = run_anemone("inspect " + package);
+  EXPECT_EQ(outcome.code, 3) << outcome.err;
+}
+
+TEST_F(Inspect, RefusesAnUnlawfulProgramOnlyWhenStrict) {
+  // An operation that nobody knows, in the bytes of a package that is otherwise whole.
+  const std::string model = package + "/Data/com.apple.CoreML/model.mlmodel";
+  std::string bytes = contents(model);
+  std::size_t changed = 0;
+  const std::string before(
+      "\x0a\x03"
+      "add");
+  for (std::size_t at = bytes.find(before); at != std::string::npos;
+       at = bytes.find(before, at + 1), ++changed)
+    bytes.replace(at, before.size(), "\x0a\x03xdd");
+  ASSERT_EQ(changed, 2u);
+  std::ofstream(model, std::ios::binary) << bytes;
+  const Outcome lenient = run_anemone("inspect " + package);
+  EXPECT_EQ(lenient.code, 0) << lenient.err;
+  EXPECT_NE(lenient.out.find("unlawful: "), std::string::npos) << lenient.out;
+  EXPECT_EQ(run_anemone("inspect --strict " + package).code, 4);
+  write_inputs({1, 2}, 3);
+  EXPECT_EQ(run_anemone("predict " + flags()).code, 4);
+}
+
+TEST_F(Inspect, SummarisesATokenizer) {
+  const auto path = testing::shared_path("data/tokenizers/qwen2_5/tokenizer.json");
+  if (!path) GTEST_SKIP() << "no shared/data/tokenizers/qwen2_5";
+  const Outcome outcome = run_anemone("inspect " + *path);
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_NE(outcome.out.find("tokenizer, BPE, 151643 tokens"), std::string::npos) << outcome.out;
+  EXPECT_NE(outcome.out.find("<|im_end|>"), std::string::npos) << outcome.out;
+}
+
+TEST_F(Inspect, RefusesFilesThatItDoesNotKnow) {
+  const std::string path = folder.file("notes.txt");
+  std::ofstream(path) << "hello, this is text";
+  EXPECT_EQ(run_anemone("inspect " + path).code, 4);
+}
+
+}  // namespace
+}  // namespace anemone::cli

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdlib>
+#include <fstream>
+#include <gtest/gtest.h>
+#include <iterator>
+#include <string>
+#include <sys/wait.h>
+
+#include "tests/support/shared_data.h"
+
+namespace anemone::cli {
+
+struct Outcome {
+  int code = -1;
+  std::string out;
+  std::string err;
+};
+
+inline std::string contents(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+// Runs the anemone executable through the shell; `arguments` is shell text.
+inline Outcome run_anemone(const std::string& arguments, const std::string& stdin_text = "") {
+  const testing::TemporaryFolder folder;
+  std::ofstream(folder.file("in"), std::ios::binary) << stdin_text;
+  const std::string command = "'" ANEMONE_BINARY "' " + arguments + " <'" + folder.file("in") +
+                              "' >'" + folder.file("out") + "' 2>'" + folder.file("err") + "'";
+  const int status = std::system(command.c_str());
+  return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, contents(folder.file("out")),
+          contents(folder.file("err"))};
+}
+
+}  // namespace anemone::cli
