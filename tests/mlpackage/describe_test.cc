@@ -11,6 +11,8 @@ using ir::Type;
 
 class DescribeTest : public ::testing::Test {
  protected:
+  // Before function_, which it owns: members are made in this order.
+  Model model_;
   ir::Function* function_ = model_.program.add_function("main", ir::Opset::kIOS17);
 
   ir::Value* input(const char* name, Type type) {
@@ -26,8 +28,6 @@ class DescribeTest : public ::testing::Test {
     ASSERT_TRUE(interface.ok()) << interface.status().message();
     model_.functions = {*interface};
   }
-
-  Model model_;
 };
 
 TEST_F(DescribeTest, names_types_and_states_follow_from_the_function) {
