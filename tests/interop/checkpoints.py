@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Checkpoints of a few hundred kB with random weights, one for each form that a graph can take."""
+
+import json
+
+import numpy as np
+from safetensors.numpy import save_file
+
+# Every projection has more than 2048 elements: smaller ones are never quantized.
+COMMON = {
+    "vocab_size": 72, "hidden_size": 64, "intermediate_size": 96, "num_hidden_layers": 3, "num_attention_heads": 4,
+    "num_key_value_heads": 2, "max_position_embeddings": 64, "rms_norm_eps": 1e-5, "tie_word_embeddings": True,
+    "rope_theta": 10000.0,
+}
+FORMS = {
+    "llama": {"model_type": "llama"},
+    "llama_untied": {"model_type": "llama", "tie_word_embeddings": False},
+    "llama_biases": {"model_type": "llama", "attention_bias": True, "mlp_bias": True},
+    "llama_one_head_of_keys": {"model_type": "llama", "num_key_value_heads": 1},
+    "llama_as_many_heads_of_keys": {"model_type": "llama", "num_key_value_heads": 4},
+    "llama_own_head_dim": {"model_type": "llama", "head_dim": 24},
+    "llama_one_layer": {"model_type": "llama", "num_hidden_layers": 1},
+    "llama_gelu": {"model_type": "llama", "hidden_act": "gelu"},
+    "llama_gelu_tanh": {"model_type": "llama", "hidden_act": "gelu_pytorch_tanh"},
+    "llama_relu": {"model_type": "llama", "hidden_act": "relu"},
+    "llama_rope_llama3": {"model_type": "llama", "rope_scaling": {
+        "rope_type": "llama3", "factor": 4.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0,
+        "original_max_position_embeddings": 16}},
+    "llama_rope_linear": {"model_type": "llama", "rope_scaling": {"type": "linear", "factor": 2.0}},
+    "llama_rope_dynamic": {"model_type": "llama", "rope_scaling": {"type": "dynamic", "factor": 2.0}},
+    # 65,536 columns are the most that one head package takes.
+    "llama_wide_vocabulary": {"model_type": "llama", "vocab_size": 65_600, "num_hidden_layers": 1},
+    "mistral": {"model_type": "mistral", "sliding_window": 5},
+    "mistral_full": {"model_type": "mistral", "sliding_window": None},
+    "qwen2": {"model_type": "qwen2"},
+    "qwen2_sliding": {"model_type": "qwen2", "use_sliding_window": True, "sliding_window": 5, "max_window_layers": 1},
+    "qwen3": {"model_type": "qwen3", "head_dim": 16},
+    "qwen3_rope_yarn": {"model_type": "qwen3", "head_dim": 16, "rope_scaling": {
+        "rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 16}},
+    "qwen3_biases": {"model_type": "qwen3", "head_dim": 16, "attention_bias": True},
+    "smollm3": {"model_type": "smollm3", "no_rope_layers": [1, 0, 1]},
+    "smollm3_sliding": {"model_type": "smollm3", "no_rope_layers": [1, 0, 1], "use_sliding_window": True,
+                        "sliding_window": 5},
+}
+
+
+def shapes_of(config):
+    """Tensors of the checkpoint by name."""
+    hidden, inner = config["hidden_size"], config["intermediate_size"]
+    dim = config.get("head_dim", hidden // config["num_attention_heads"])
+    query, key = config["num_attention_heads"] * dim, config["num_key_value_heads"] * dim
+    kind = config["model_type"]
+    shapes = {"model.embed_tokens.weight": (config["vocab_size"], hidden), "model.norm.weight": (hidden,)}
+    if not config["tie_word_embeddings"]:
+        shapes["lm_head.weight"] = (config["vocab_size"], hidden)
+    for layer in range(config["num_hidden_layers"]):
+        prefix = f"model.layers.{layer}."
+        projections = {"self_attn.q_proj": (query, hidden), "self_attn.k_proj": (key, hidden),
+                       "self_attn.v_proj": (key, hidden), "self_attn.o_proj": (hidden, query),
+                       "mlp.gate_proj": (inner, hidden), "mlp.up_proj": (inner, hidden),
+                       "mlp.down_proj": (hidden, inner)}
+        for name, shape in projections.items():
+            shapes[f"{prefix}{name}.weight"] = shape
+            if name.startswith("mlp"):
+                has_bias = config.get("mlp_bias", False)
+            else:
+                has_bias = config.get("attention_bias", False) or (kind == "qwen2" and "o_proj" not in name)
+            if has_bias:
+                shapes[f"{prefix}{name}.bias"] = shape[:1]
+        shapes |= {f"{prefix}input_layernorm.weight": (hidden,), f"{prefix}post_attention_layernorm.weight": (hidden,)}
+        if kind == "qwen3":
+            shapes |= {f"{prefix}self_attn.q_norm.weight": (dim,), f"{prefix}self_attn.k_norm.weight": (dim,)}
+    return shapes
+
+
+def write_checkpoint(folder, form, dtype=np.float32):
+    """Writes the form's config.json and model.safetensors; returns the tensors."""
+    config = COMMON | FORMS[form]
+    random = np.random.default_rng(5)
+    tensors = {name: (random.standard_normal(shape) * 0.2).astype(dtype) for name, shape in shapes_of(config).items()}
+    folder.mkdir(parents=True, exist_ok=True)
+    save_file(tensors, folder / "model.safetensors", metadata={"format": "pt"})
+    (folder / "config.json").write_text(json.dumps(config))
+    return tensors

@@ -1,0 +1,175 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A seeded generator of small checkpoints over everything that the five decoder classes read from config.json.
+
+A case is plain data: the config as it is written, how the weights are stored, the prompt, and the flags of `anemone
+compile`. The same seed gives the same case.
+"""
+
+import dataclasses
+import random
+
+MODEL_TYPES = ("qwen2", "llama", "mistral", "qwen3", "smollm3")
+ACTIVATIONS = ("silu", "silu", "silu", "swish", "gelu", "gelu_new", "gelu_pytorch_tanh", "gelu_python", "gelu_fast",
+               "gelu_accurate", "gelu_python_tanh", "relu")
+ROPE_TYPES = ("none", "default", "linear", "dynamic", "llama3", "yarn", "yarn", "yarn")
+# Around the prefill width of 64, of its multiples, and lengths that leave 1 in every group of four.
+PROMPT_LENGTHS = (1, 2, 3, 5, 17, 33, 63, 64, 65, 69, 127, 128, 129, 130)
+NEW_TOKENS = 16
+
+
+@dataclasses.dataclass
+class Case:
+    name: str
+    config: dict
+    seed: int
+    prompt_length: int = 20
+    new_tokens: int = NEW_TOKENS
+    weight_dtype: str = "float32"
+    files: int = 1  # safetensors files; more than one come with an index
+    head_in_file: bool = False  # a tied checkpoint that holds lm_head.weight as well
+    compile_flags: tuple = ()
+    precision: str = "fp32"
+
+    def __str__(self):
+        return self.name
+
+
+def rope_keys(rng, positions, theta):
+    """The keys of a rotary embedding in one of the two dialects; `positions` is max_position_embeddings."""
+    kind = rng.choice(ROPE_TYPES)
+    if kind == "none":  # the class default of theta
+        return {}
+    rope = {}
+    if kind == "linear":
+        rope["factor"] = rng.choice([1.0, 2.0, 4, 7.5])
+    elif kind == "dynamic":
+        rope["factor"] = rng.choice([1.0, 2.0, 8])
+    elif kind == "llama3":
+        low = rng.choice([1.0, 1, 2.0, 0.5])
+        rope.update(factor=rng.choice([8.0, 32.0, 1.5]), low_freq_factor=low, high_freq_factor=rng.choice([low * 4, low * 2, low * 1.1]),
+                    original_max_position_embeddings=rng.choice([8, 16, 50, positions // 2]))
+        if rng.random() < 0.15:
+            del rope["original_max_position_embeddings"]
+    elif kind == "yarn":
+        rope["factor"] = rng.choice([1.0, 2.0, 4.0, 40, 0.5, None])
+        if rng.random() < 0.85:
+            rope["original_max_position_embeddings"] = rng.choice([4, 16, 50, positions // 4, positions])
+        for key, values in (("beta_fast", [32, 32.0, 4, 0, 1]), ("beta_slow", [1, 1.0, 0.5, 0, 2]),
+                            ("attention_factor", [1.0, 0.7, 1.4, 0.0, None]), ("mscale", [1.0, 0.707, 0]),
+                            ("mscale_all_dim", [1.0, 0.5, 0]), ("truncate", [True, False])):
+            if rng.random() < 0.4:
+                rope[key] = rng.choice(values)
+    if rng.random() < 0.5:  # transformers 4
+        keys = {}
+        if rng.random() < 0.8:
+            keys["rope_theta"] = theta
+        if kind != "default":
+            rope[rng.choice(["type", "rope_type"])] = kind
+            keys["rope_scaling"] = rope
+        elif rng.random() < 0.5:
+            keys["rope_scaling"] = rng.choice([None, {}, {"type": "default"}, {"rope_type": "default"}])
+        if kind in ("llama3", "yarn") and rng.random() < 0.1:
+            keys["original_max_position_embeddings"] = 24
+        if kind == "default" and rng.random() < 0.2:
+            keys["partial_rotary_factor"] = 0.5
+        return keys
+    rope["rope_type"] = kind
+    if rng.random() < 0.9:
+        rope["rope_theta"] = theta
+    if kind == "default" and rng.random() < 0.2:
+        rope["partial_rotary_factor"] = 0.5
+    keys = {"rope_parameters": rope}
+    if rng.random() < 0.1:
+        keys["rope_theta"] = 777.0  # the dictionary wins
+    return keys
+
+
+def window_keys(rng, model_type, layers, length):
+    window = rng.choice([1, 2, 3, 7, 16, 40, 64, 65, 100, 4096])
+    kinds = ["sliding_attention", "full_attention"]
+    if model_type == "mistral":
+        return rng.choice([{}, {"sliding_window": None}, {"sliding_window": window}, {"sliding_window": window}])
+    if model_type in ("qwen2", "qwen3"):
+        keys = rng.choice([{}, {"use_sliding_window": False, "sliding_window": window, "max_window_layers": rng.randrange(layers + 1)},
+                           {"use_sliding_window": True, "sliding_window": window}, {"use_sliding_window": True, "sliding_window": window}])
+        if keys.get("use_sliding_window"):
+            choice = rng.random()
+            if choice < 0.4:
+                keys["max_window_layers"] = rng.randrange(layers + 1)
+            elif choice < 0.8:
+                keys["layer_types"] = [rng.choice(kinds) for _ in range(layers)]
+        elif rng.random() < 0.1:
+            keys["layer_types"] = ["full_attention"] * layers
+        return keys
+    if model_type == "smollm3":
+        keys = {}
+        choice = rng.random()
+        if choice < 0.4:
+            keys["no_rope_layers"] = [rng.randrange(2) for _ in range(layers + rng.choice([0, 0, 0, 1, 3]))]
+        elif choice < 0.8:
+            keys["no_rope_layer_interval"] = rng.choice([1, 2, 3, 5])
+        if rng.random() < 0.5:
+            keys.update(use_sliding_window=rng.random() < 0.8, sliding_window=window)
+            if rng.random() < 0.4:
+                keys["layer_types"] = [rng.choice(kinds) for _ in range(layers)]
+        return keys
+    return {}
+
+
+def random_case(seed, model_type=None):
+    rng = random.Random(seed)
+    model_type = model_type or rng.choice(MODEL_TYPES)
+    layers = rng.choice([1, 1, 2, 3, 4, 5, 12])
+    kv_heads = rng.choice([1, 1, 2, 3])
+    heads = kv_heads * rng.choice([1, 1, 2, 3, 5])
+    head_dim = rng.choice([2, 4, 8, 10, 12, 16, 24, 32, 64])
+    hidden = heads * head_dim
+    own_head_dim = model_type == "qwen3" or rng.random() < 0.4
+    if own_head_dim:  # a width that head_dim does not follow from
+        hidden = rng.choice([60, 72, 36, 64, 128, 20])
+        if model_type == "llama":
+            hidden = heads * max(1, hidden // heads)
+    vocab = rng.choice([503, 1, 2, 96, 256, 1000, 4097])
+    length = rng.choice(PROMPT_LENGTHS)
+    positions = rng.choice([length + NEW_TOKENS, 160, 256, 512, 2048, 4096])
+    positions = max(positions, length + NEW_TOKENS)
+    config = {
+        "architectures": [{"qwen2": "Qwen2", "llama": "Llama", "mistral": "Mistral", "qwen3": "Qwen3", "smollm3": "SmolLM3"}[model_type]
+                          + "ForCausalLM"],
+        "model_type": model_type, "vocab_size": vocab, "hidden_size": hidden,
+        "intermediate_size": rng.choice([8, 33, 60, 96, 128, 7]), "num_hidden_layers": layers, "num_attention_heads": heads,
+        "num_key_value_heads": kv_heads, "max_position_embeddings": positions,
+        "bos_token_id": None, "eos_token_id": None, "pad_token_id": None,
+    }
+    if own_head_dim or (model_type in ("llama", "mistral") and rng.random() < 0.2):
+        config["head_dim"] = head_dim
+    if kv_heads == heads and model_type in ("llama", "qwen2", "qwen3", "smollm3") and rng.random() < 0.3:
+        config["num_key_value_heads"] = None
+        if model_type == "llama" and rng.random() < 0.5:
+            del config["num_key_value_heads"]
+    if rng.random() < 0.7:
+        config["rms_norm_eps"] = rng.choice([1e-6, 1e-5, 1e-8, 1e-3, 0.0, 1e-12])
+    if rng.random() < 0.7:
+        config["hidden_act"] = rng.choice(ACTIVATIONS)
+    if rng.random() < 0.7:
+        config["tie_word_embeddings"] = rng.random() < 0.5
+    # Read by some classes, ignored by the others.
+    if rng.random() < 0.5:
+        config["attention_bias"] = rng.random() < 0.6
+    if rng.random() < 0.5:
+        config["mlp_bias"] = rng.random() < 0.6
+    config.update(rope_keys(rng, positions, rng.choice([10000.0, 10000, 500.0, 1000000.0, 5e6, 3.0])))
+    config.update(window_keys(rng, model_type, layers, length))
+    weight_dtype = rng.choice(["float32", "bfloat16", "float16"])
+    config[rng.choice(["dtype", "torch_dtype"])] = weight_dtype
+
+    flags = []
+    if rng.random() < 0.3:
+        flags += ["--shards", str(rng.choice([n for n in (1, 2, 3) if n <= layers]))]
+    if rng.random() < 0.3:
+        flags += ["--prefill", str(rng.choice([1, 2, 7, 16, 33, 100]))]
+    if rng.random() < 0.5:
+        flags += ["--context", str(min(positions, length + NEW_TOKENS + rng.choice([0, 1, 30])))]
+    return Case(name=f"{model_type}-{seed}", config=config, seed=seed, prompt_length=length, weight_dtype=weight_dtype,
+                files=rng.choice([1, 1, 1, 3]), head_in_file=rng.random() < 0.2, compile_flags=tuple(flags),
+                precision=rng.choices(["fp32", "fp16"], [5, 1])[0])

@@ -1,0 +1,204 @@
+# SPDX-License-Identifier: Apache-2.0
+"""coremltools accepts every form of package that `anemone compile` writes, and reads in it what the checkpoint says."""
+
+import json
+import shutil
+
+import coremltools as ct
+import numpy as np
+import pytest
+from checkpoints import COMMON, FORMS, write_checkpoint
+from package_check import check_package, load_program
+
+# Operations of the language model packages that others publish: what Core ML's converters and ANE runtimes see
+# most. What we write stays inside, so that no rarely used operation decides whether a model loads.
+COMMON_OPERATIONS = set("""
+    const constexpr_blockwise_shift_scale constexpr_lut_to_dense constexpr_affine_dequantize constexpr_sparse_to_dense
+    constexpr_lut_to_sparse constexpr_sparse_blockwise_shift_scale constexpr_cast
+    linear matmul conv einsum
+    layer_norm reduce_mean reduce_sum reduce_sum_square rsqrt softmax scaled_dot_product_attention l2_norm band_part
+    add sub mul real_div pow sqrt square exp maximum minimum clip cast select greater greater_equal less less_equal
+    equal not_equal logical_and logical_or logical_not sigmoid silu gelu tanh relu softplus cos sin abs floor floor_div
+    mod
+    reshape transpose expand_dims squeeze concat split stack slice_by_index slice_by_size slice_update gather
+    gather_along_axis gather_nd scatter scatter_nd scatter_along_axis tile fill fill_like range_1d shape pad identity
+    one_hot cumsum
+    read_state write_state
+    topk reduce_argmax reduce_max argsort
+""".split())
+# Beyond those: the norm divides by the largest element, so that its squares fit into fp16.
+OTHER_OPERATIONS = {"inverse"}
+
+PRECISIONS = ("fp16", "fp32")
+SCHEMES = ("none", "int8", "int8-channel")
+# Everything else that `anemone compile --help` offers, on one form of model.
+OPTIONS = {
+    "one_package": ["--shards", "1"],
+    "two_packages": ["--shards", "2"],
+    "one_layer_each": ["--shards", "3"],
+    "given_ranges": ["--shards", "0:1,1:3"],
+    "decode_only": ["--prefill", "1"],
+    "prefill_of_two": ["--prefill", "2"],
+    "prefill_as_long_as_the_context": ["--context", "16", "--prefill", "16"],
+    "prefill_longer_than_the_context": ["--context", "16", "--prefill", "64"],
+    "context_of_one": ["--context", "1"],
+    "context_of_the_model": ["--context", "64"],
+    "context_beyond_the_model": ["--context", "4096"],
+    "float_head": ["--no-quant-head"],
+    "one_thread": ["--jobs", "1"],
+}
+
+seen_operations = set()
+
+
+@pytest.fixture(scope="session")
+def checkpoint(tmp_path_factory):
+    made = {}
+
+    def get(form, dtype=np.float32):
+        if (form, dtype) not in made:
+            folder = tmp_path_factory.mktemp("checkpoint") / form
+            made[form, dtype] = folder, write_checkpoint(folder, form, dtype)
+        return made[form, dtype]
+
+    return get
+
+
+def compile_model(anemone, checkpoint, tmp_path, *options):
+    artifact = tmp_path / "model.anemone"
+    anemone("compile", checkpoint, "-o", artifact, *options)
+    return artifact, json.loads((artifact / "manifest.json").read_text())
+
+
+def check_artifact(anemone, artifact, manifest, precision, scheme):
+    packages = sorted(artifact.glob("*.mlpackage"))
+    assert {p.name for p in packages} == {s["package"] for s in manifest["shards"] + manifest["heads"]}
+    used = set()
+    for package in packages:
+        spec, operations = check_package(package)
+        assert spec.specificationVersion == 9
+        names = [f["name"] for f in manifest["functions"]]
+        assert sorted(spec.mlProgram.functions) == sorted(names)
+        assert spec.description.defaultFunctionName == "decode"
+        used |= operations
+        assert anemone.inspect(package)["kind"] == "mlpackage"
+    assert ("read_state" in used) == ("write_state" in used) == (precision == "fp16")
+    assert ("constexpr_blockwise_shift_scale" in used) == (scheme != "none")
+    seen_operations.update(used)
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_each_form_of_model_loads_in_fp16_with_int8_weights(anemone, checkpoint, tmp_path, form):
+    folder, _ = checkpoint(form)
+    artifact, manifest = compile_model(anemone, folder, tmp_path, "--context", "16", "--prefill", "4")
+    check_artifact(anemone, artifact, manifest, "fp16", "int8")
+    assert manifest["layers"] == (COMMON | FORMS[form])["num_hidden_layers"]
+    assert len(manifest["heads"]) == (2 if form == "llama_wide_vocabulary" else 1)
+
+
+@pytest.mark.parametrize("form", ["llama_biases", "mistral", "qwen2_sliding", "qwen3_rope_yarn", "smollm3_sliding"])
+@pytest.mark.parametrize("scheme", SCHEMES)
+@pytest.mark.parametrize("precision", PRECISIONS)
+def test_each_precision_and_scheme_loads(anemone, checkpoint, tmp_path, form, precision, scheme):
+    folder, _ = checkpoint(form)
+    artifact, manifest = compile_model(anemone, folder, tmp_path, "--precision", precision, "--quant", scheme,
+                                       "--context", "12", "--prefill", "4", "--shards", "2")
+    check_artifact(anemone, artifact, manifest, precision, scheme)
+
+
+@pytest.mark.parametrize("options", OPTIONS)
+@pytest.mark.parametrize("precision", PRECISIONS)
+def test_each_option_loads(anemone, checkpoint, tmp_path, precision, options):
+    folder, _ = checkpoint("qwen3")
+    artifact, manifest = compile_model(anemone, folder, tmp_path, "--precision", precision, *OPTIONS[options])
+    check_artifact(anemone, artifact, manifest, precision, "int8")
+    expected = {"one_package": 1, "two_packages": 2, "given_ranges": 2, "one_layer_each": 3}.get(options, 1)
+    assert len(manifest["shards"]) == expected
+    assert len(manifest["functions"]) == (1 if options in ("decode_only", "context_of_one") else 2)
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float32])
+@pytest.mark.parametrize("scheme", SCHEMES)
+@pytest.mark.parametrize("precision", PRECISIONS)
+def test_coremltools_reads_the_weights_of_the_checkpoint(anemone, checkpoint, tmp_path, precision, scheme, dtype):
+    folder, tensors = checkpoint("qwen2", dtype)
+    artifact, _ = compile_model(anemone, folder, tmp_path, "--precision", precision, "--quant", scheme)
+    stored = {}
+    for package in artifact.glob("*.mlpackage"):
+        _, program = load_program(package)
+        for function in program.functions.values():
+            for op in function.operations:
+                if op.op_type == "conv":
+                    weight = op.weight.op
+                    value = weight.val.val if op.weight.val is not None else weight.materialized_val_inference()
+                    previous = stored.setdefault(op.weight.name, (weight, value))
+                    np.testing.assert_array_equal(previous[1], value)
+    of_layer = [("attention_qkv", ["self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj"]),
+                ("attention_output", ["self_attn.o_proj"])]
+    expected = {f"layer_{i}_{name}_weight": [f"model.layers.{i}.{part}.weight" for part in parts]
+                for i in range(3) for name, parts in of_layer}
+    expected["head_weight"] = ["model.embed_tokens.weight"]
+    assert set(expected) <= set(stored), sorted(stored)
+    for name, parts in expected.items():
+        op, value = stored[name]
+        source = np.concatenate([tensors[part] for part in parts]).astype(np.float64)
+        got = np.asarray(value, np.float64).reshape(source.shape)
+        # Rounding of the stored float: half an ulp, which stops shrinking below the smallest normal number.
+        allowed = np.abs(source) * 2**-11 + 2**-25 if precision == "fp16" else np.abs(source) * 2**-24
+        if scheme != "none":
+            # Half a step of the code, the scale's own rounding over 127 steps, and the rounding of their product.
+            scale = np.asarray(op.scale.val, np.float64).reshape(-1, 1)
+            assert scale.size == (len(source) if scheme == "int8-channel" else 1)
+            assert op.data.val.dtype == np.int8 and np.abs(op.data.val).max() == 127
+            allowed = scale * (0.5 + 127 * 2**-10) + allowed
+        assert np.all(np.abs(got - source) <= allowed), f"{name}: {np.abs(got - source).max()}"
+
+
+def leave_out_a_parameter(spec):
+    function = spec.mlProgram.functions["decode"]
+    conv = next(op for op in function.block_specializations["CoreML8"].operations if op.type == "conv")
+    del conv.inputs["groups"]
+
+
+def describe_another_shape(spec):
+    spec.description.functions[0].input[0].type.multiArrayType.shape[1] += 1
+
+
+def describe_another_output(spec):
+    spec.description.functions[0].output[0].name = "other"
+
+
+def write_another_type(spec):
+    function = spec.mlProgram.functions["prefill"]
+    softmax = next(op for op in function.block_specializations["CoreML8"].operations if op.type == "softmax")
+    softmax.outputs[0].type.tensorType.dimensions[3].constant.size += 1
+
+
+@pytest.mark.parametrize("damage", [leave_out_a_parameter, describe_another_shape, describe_another_output,
+                                    write_another_type])
+def test_the_check_notices(anemone, checkpoint, tmp_path, damage):
+    folder, _ = checkpoint("llama_one_layer")
+    artifact, _ = compile_model(anemone, folder, tmp_path)
+    package = tmp_path / "damaged.mlpackage"
+    shutil.copytree(artifact / "layers_00_00.mlpackage", package)
+    spec = ct.utils.load_spec(str(package))
+    damage(spec)
+    (package / "Data/com.apple.CoreML/model.mlmodel").write_bytes(spec.SerializeToString())
+    with pytest.raises(AssertionError):
+        check_package(package)
+
+
+def test_functions_share_their_weights(anemone, checkpoint, tmp_path):
+    folder, _ = checkpoint("llama")
+    sizes = []
+    for prefill in ("1", "8"):
+        artifact, _ = compile_model(anemone, folder, tmp_path, "--prefill", prefill, "--shards", "1")
+        sizes.append((artifact / "layers_00_02.mlpackage/Data/com.apple.CoreML/weights/weight.bin").stat().st_size)
+    assert sizes[0] == sizes[1]
+
+
+def test_only_common_operations_are_written():
+    """Comes last: looks at what the tests above saw."""
+    if not {"read_state", "gelu", "relu", "constexpr_blockwise_shift_scale"} <= seen_operations:
+        pytest.skip("needs the whole file to run")
+    assert seen_operations - COMMON_OPERATIONS == OTHER_OPERATIONS
