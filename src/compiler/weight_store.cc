@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compiler/weight_store.h"
 
+#include <fmt/format.h>
+
 #include "base/error.h"
 #include "quant/float_weight.h"
 
@@ -43,6 +45,15 @@ class StackedRows : public quant::MatrixSource {
   std::int64_t rows_ = 0;
 };
 
+// What a projection holds, and not only what it is called: the heads of a split vocabulary share
+// their name.
+std::string identity(const models::Projection& projection) {
+  std::string key = projection.name;
+  for (const auto& part : projection.parts)
+    key += fmt::format(" {}[{}:{}]", part.tensor, part.row_begin, part.row_begin + part.rows);
+  return key;
+}
+
 }  // namespace
 
 Result<const WeightRef*> WeightStore::require(const std::string& tensor, const Shape& shape) const {
@@ -81,14 +92,15 @@ Result<quant::StoredWeight> WeightStore::store(const models::Projection& project
 
 ir::Value* WeightStore::projection(ir::Builder& builder, const models::Projection& projection) {
   if (!builder.status().ok()) return nullptr;
-  auto it = projections_.find(projection.name);
+  const std::string key = identity(projection);
+  auto it = projections_.find(key);
   if (it == projections_.end()) {
     auto stored = store(projection);
     if (!stored.ok()) {
       builder.fail(stored.status());
       return nullptr;
     }
-    it = projections_.emplace(projection.name, std::move(stored).value()).first;
+    it = projections_.emplace(key, std::move(stored).value()).first;
   }
   return quant::emit(builder, it->second, projection.name + "_weight");
 }
