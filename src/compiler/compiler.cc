@@ -152,7 +152,7 @@ class Compilation {
   }
 
   Status write(mlpackage::Model model, const std::string& package, const std::string& content) {
-    model.is_multifunction = model.program.functions().size() > 1;
+    model.is_multifunction = true;  // its functions have names of their own even when there is one
     model.default_function = plan_.functions.front().name;
     for (const ir::Function* function : model.program.functions()) {
       ANEMONE_ASSIGN_OR_RETURN(auto interface, mlpackage::describe_function(*function));

@@ -28,12 +28,23 @@ struct ReductionPlan {
 };
 Result<ReductionPlan> plan_reduction(const KernelCall& call);
 
-// One result from elements that lie in rows. Eight accumulators take turns, so that the additions
-// need not wait for each other; the order is fixed by the shape alone.
+// The elements of one result go to eight accumulators in turn, so that the additions need not wait
+// for each other; then these are merged. Both forms below take this same order: a result does not
+// depend on how many others lie beside it (a prefill gives the bits of single steps).
+inline constexpr std::size_t kReductionLanes = 8;
+
+template <typename A>
+A merge_lanes(std::array<A, kReductionLanes>& lanes) {
+  for (std::size_t width = kReductionLanes / 2; width > 0; width /= 2)
+    for (std::size_t lane = 0; lane < width; ++lane) lanes[lane].merge(lanes[lane + width]);
+  return lanes[0];
+}
+
+// One result.
 template <typename A, typename T>
 A accumulate(const T* data, const StridedRows<1>& reduced) {
-  constexpr std::int64_t kLanes = 8;
-  std::array<A, kLanes> lanes{};
+  constexpr auto kLanes = static_cast<std::int64_t>(kReductionLanes);
+  std::array<A, kReductionLanes> lanes{};
   const std::int64_t length = reduced.row_length();
   const std::int64_t step = reduced.row_stride(0);
   reduced.for_rows(0, reduced.rows(), [&](const StridedRows<1>::Offsets& offsets, std::int64_t) {
@@ -45,22 +56,21 @@ A accumulate(const T* data, const StridedRows<1>& reduced) {
     for (; i < length; ++i)
       lanes[static_cast<std::size_t>(i % kLanes)].add(load_element(row[i * step]));
   });
-  for (std::size_t width = kLanes / 2; width > 0; width /= 2)
-    for (std::size_t lane = 0; lane < width; ++lane) lanes[lane].merge(lanes[lane + width]);
-  return lanes[0];
+  return merge_lanes(lanes);
 }
 
 // Neighbouring results at once, for reduced axes that are not the innermost: whole rows of x are
 // read.
 template <typename A, typename T>
 void accumulate_columns(const T* data, std::int64_t columns, const StridedRows<1>& reduced,
-                        A* out) {
+                        std::array<A, kReductionLanes>* out) {
   const std::int64_t length = reduced.row_length();
   const std::int64_t step = reduced.row_stride(0);
   reduced.for_rows(0, reduced.rows(), [&](const StridedRows<1>::Offsets& offsets, std::int64_t) {
     for (std::int64_t i = 0; i < length; ++i) {
       const T* row = data + offsets[0] + i * step;
-      for (std::int64_t c = 0; c < columns; ++c) out[c].add(load_element(row[c]));
+      const std::size_t lane = static_cast<std::size_t>(i) % kReductionLanes;
+      for (std::int64_t c = 0; c < columns; ++c) out[c][lane].add(load_element(row[c]));
     }
   });
 }
@@ -89,11 +99,11 @@ void reduce(const TensorView& x, const MutableTensorView& y, const ReductionPlan
     }
     constexpr std::int64_t kBlock = 64;
     for (std::int64_t i = begin; i < end; i += kBlock) {
-      std::array<A, kBlock> block{};
+      std::array<std::array<A, kReductionLanes>, kBlock> block{};
       const std::int64_t columns = std::min(kBlock, end - i);
       accumulate_columns(in + i, columns, reduced, block.data());
       for (std::int64_t c = 0; c < columns; ++c)
-        out[i + c] = finish(block[static_cast<std::size_t>(c)]);
+        out[i + c] = finish(merge_lanes(block[static_cast<std::size_t>(c)]));
     }
   };
   if (kept.rows() == 1) {

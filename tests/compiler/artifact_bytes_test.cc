@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the compiler leaves on the disk.
+#include <filesystem>
+#include <fstream>
+#include <gtest/gtest.h>
+#include <iterator>
+#include <map>
+
+#include "artifact/manifest.h"
+#include "base/file.h"
+#include "compiler/compiler.h"
+#include "mlpackage/package_reader.h"
+#include "mlpackage/package_writer.h"
+#include "ops/registry.h"
+#include "tests/compiler/golden.h"
+#include "tests/support/shared_data.h"
+
+namespace anemone::compiler::testing {
+namespace {
+
+namespace fs = std::filesystem;
+using anemone::testing::source_path;
+using anemone::testing::TemporaryFolder;
+
+std::map<std::string, std::string> files_in(const std::string& folder) {
+  std::map<std::string, std::string> files;
+  for (const auto& entry : fs::recursive_directory_iterator(folder)) {
+    if (!entry.is_regular_file()) continue;
+    std::ifstream file(entry.path(), std::ios::binary);
+    files[fs::relative(entry.path(), folder).generic_string()] = {
+        std::istreambuf_iterator<char>(file), {}};
+  }
+  return files;
+}
+
+std::string tiny(const std::string& name) {
+  return source_path("tests/compiler/data/tiny/" + name);
+}
+
+std::string message(const Result<CompileReport>& report) {
+  return report.ok() ? "" : report.status().message();
+}
+
+// Every form that the options can give.
+std::vector<CompileOptions> forms() {
+  std::vector<CompileOptions> all;
+  for (const DType precision : {DType::kFp16, DType::kFp32})
+    for (const quant::Scheme scheme :
+         {quant::Scheme::kNone, quant::Scheme::kInt8, quant::Scheme::kInt8Channel})
+      for (const std::int64_t prefill : {1, 64}) {
+        CompileOptions options;
+        options.precision = precision;
+        options.scheme = scheme;
+        options.prefill = prefill;
+        options.shards = prefill == 1 ? "3" : "auto";
+        all.push_back(options);
+      }
+  return all;
+}
+
+TEST(Compile, GivesTheSameBytesWithAnyNumberOfThreads) {
+  const TemporaryFolder folder;
+  for (CompileOptions options : forms()) {
+    options.threads = 1;
+    ASSERT_EQ(message(compile(tiny("llama"), folder.file("one"), options)), "");
+    options.threads = 5;
+    ASSERT_EQ(message(compile(tiny("llama"), folder.file("many"), options)), "");
+    EXPECT_TRUE(files_in(folder.file("one")) == files_in(folder.file("many")));
+  }
+}
+
+TEST(Compile, WritesPackagesThatReadAndWriteToTheSameBytes) {
+  const TemporaryFolder folder;
+  for (const char* name : {"qwen2", "llama", "mistral", "qwen3", "smollm3"})
+    for (const CompileOptions& options : forms()) {
+      SCOPED_TRACE(name);
+      ASSERT_EQ(message(compile(tiny(name), folder.file("artifact"), options)), "");
+      for (const auto& entry : fs::directory_iterator(folder.file("artifact"))) {
+        if (entry.path().extension() != ".mlpackage") continue;
+        SCOPED_TRACE(entry.path());
+        auto model = mlpackage::read_package(entry.path().string());
+        ASSERT_TRUE(model.ok()) << model.status().message();
+        mlpackage::WriteOptions write;
+        write.registry = &ops::op_registry();
+        const std::string copy = folder.file("copy.mlpackage");
+        const auto written = mlpackage::write_package(*model, copy, write);
+        ASSERT_TRUE(written.ok()) << written.status().message();
+        EXPECT_TRUE(files_in(entry.path().string()) == files_in(copy));
+      }
+    }
+}
+
+TEST(Compile, ListsEveryFileWithItsHash) {
+  const TemporaryFolder folder;
+  const std::string output = folder.file("artifact");
+  ASSERT_EQ(message(compile(tiny("qwen3"), output, {})), "");
+  const auto manifest = artifact::read_manifest(output);
+  ASSERT_TRUE(manifest.ok()) << manifest.status().message();
+  EXPECT_TRUE(artifact::check_files(output, *manifest, true).ok());
+  std::map<std::string, std::string> files = files_in(output);
+  files.erase(std::string(artifact::kManifestName));
+  ASSERT_EQ(files.size(), manifest->files.size());
+  for (const artifact::FileEntry& entry : manifest->files) {
+    ASSERT_TRUE(files.contains(entry.path)) << entry.path;
+    EXPECT_EQ(files[entry.path].size(), entry.bytes);
+  }
+  EXPECT_EQ(manifest->eos_ids, std::vector<std::int32_t>{1});
+  EXPECT_EQ(manifest->vocab_size, 53);
+  EXPECT_EQ(manifest->context, 64) << "clamped to the model's maximum";
+}
+
+TEST(Compile, ReplacesAnArtifactAndNothingElse) {
+  const TemporaryFolder folder;
+  const std::string output = folder.file("artifact");
+  ASSERT_EQ(message(compile(tiny("qwen3"), output, {})), "");
+  ASSERT_EQ(message(compile(tiny("mistral"), output, {})), "");
+  EXPECT_EQ(artifact::read_manifest(output)->model_type, "mistral");
+
+  const std::string other = folder.file("letters");
+  ASSERT_TRUE(fs::create_directory(other));
+  ASSERT_TRUE(write_file(other + "/dear.txt", "Dear").ok());
+  const auto refused = compile(tiny("qwen3"), other, {});
+  ASSERT_FALSE(refused.ok());
+  EXPECT_EQ(refused.status().code(), Code::kInvalidArgument) << refused.status().message();
+  EXPECT_EQ(files_in(other).size(), 1U);
+}
+
+TEST(Compile, LeavesNothingBehindWhenItFails) {
+  const TemporaryFolder folder;
+  const std::string model = folder.file("model");
+  fs::copy(tiny("qwen3"), model);
+  // One tensor short: found when its turn comes, after files were written.
+  fs::copy(tiny("qwen2") + "/model.safetensors", model + "/model.safetensors",
+           fs::copy_options::overwrite_existing);
+  const auto failed = compile(model, folder.file("artifact"), {});
+  ASSERT_FALSE(failed.ok());
+  EXPECT_NE(failed.status().message().find("model.layers.0"), std::string::npos)
+      << failed.status().message();
+  std::size_t entries = 0;
+  for (const auto& entry : fs::directory_iterator(folder.path())) {
+    EXPECT_EQ(entry.path().string(), model);
+    ++entries;
+  }
+  EXPECT_EQ(entries, 1U);
+}
+
+}  // namespace
+}  // namespace anemone::compiler::testing

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/compiler/golden.h"
+
+#include <filesystem>
+#include <gtest/gtest.h>
+
+#include "api/executors.h"
+#include "checkpoint/safetensors.h"
+#include "compiler/compiler.h"
+#include "engine/generator.h"
+#include "engine/session.h"
+#include "tests/support/shared_data.h"
+
+namespace anemone::compiler::testing {
+namespace {
+
+using anemone::testing::shared_path;
+using anemone::testing::source_path;
+
+std::vector<std::int32_t> read_ids(const checkpoint::SafetensorsFile& file, const char* name) {
+  std::vector<std::int32_t> ids;
+  const checkpoint::WeightRef* ref = file.find(name);
+  EXPECT_NE(ref, nullptr) << name;
+  if (ref == nullptr) return ids;
+  for (std::int64_t i = 0; i < ref->view().size(); ++i)
+    ids.push_back(static_cast<std::int32_t>(element_as_int(ref->view(), i)));
+  return ids;
+}
+
+}  // namespace
+
+std::vector<Checkpoint> checkpoints() {
+  std::vector<Checkpoint> all;
+  for (const char* name : {"qwen2", "llama", "mistral", "qwen3", "smollm3"})
+    all.push_back({std::string("tiny_") + name,
+                   source_path(std::string("tests/compiler/data/tiny/") + name)});
+  all.push_back({"pocket", source_path("models/pocket/checkpoint")});
+  for (const char* name : {"qwen2", "llama3", "mistral", "qwen3", "smollm3"}) {
+    const std::string relative = std::string("data/models/") + name;
+    all.push_back({std::string("shared_") + name, shared_path(relative).value_or(relative), true});
+  }
+  return all;
+}
+
+bool is_present(const Checkpoint& checkpoint) {
+  const bool is_there = std::filesystem::exists(checkpoint.path);
+  EXPECT_TRUE(is_there || checkpoint.is_shared) << checkpoint.path;
+  return is_there;
+}
+
+Golden read_golden(const Checkpoint& checkpoint) {
+  const std::string path = checkpoint.name == "pocket"
+                               ? source_path("tests/compiler/data/pocket_golden.safetensors")
+                               : checkpoint.path + "/golden.safetensors";
+  Golden golden;
+  const auto file = checkpoint::SafetensorsFile::open(path);
+  EXPECT_TRUE(file.ok()) << file.status().message();
+  if (!file.ok()) return golden;
+  golden.prompt = read_ids(**file, "input_ids");
+  golden.continuation = read_ids(**file, "greedy_ids");
+  const checkpoint::WeightRef* logits = (*file)->find("logits");
+  EXPECT_NE(logits, nullptr);
+  if (logits == nullptr) return golden;
+  golden.logits.resize(static_cast<std::size_t>(logits->view().size()));
+  checkpoint::read_floats(*logits, 0, golden.logits);
+  golden.vocab_size = static_cast<std::size_t>(logits->shape.back());
+  return golden;
+}
+
+std::shared_ptr<const engine::Model> compile_and_load(const Checkpoint& checkpoint,
+                                                      const std::string& folder,
+                                                      const CompileOptions& options) {
+  const auto report = compile(checkpoint.path, folder, options);
+  EXPECT_TRUE(report.ok()) << report.status().message();
+  if (!report.ok()) return nullptr;
+  engine::LoadOptions load;
+  load.load_text = false;
+  load.check_hashes = true;
+  auto model = engine::Model::load(folder, executor(), load);
+  EXPECT_TRUE(model.ok()) << model.status().message();
+  return model.ok() ? *model : nullptr;
+}
+
+Answer run_greedily(std::shared_ptr<const engine::Model> model,
+                    const std::vector<std::int32_t>& prompt, std::size_t new_tokens) {
+  Answer answer;
+  auto session = engine::Session::create(std::move(model));
+  EXPECT_TRUE(session.ok()) << session.status().message();
+  if (!session.ok()) return answer;
+  engine::GenerateOptions options;
+  options.max_new_tokens = static_cast<std::int64_t>(new_tokens);
+  options.ignore_eos = true;
+  options.as_text = false;
+  options.on_prompt_logits = [&](std::int64_t, std::span<const float> logits) -> Status {
+    answer.logits.insert(answer.logits.end(), logits.begin(), logits.end());
+    return {};
+  };
+  auto result = engine::generate(**session, prompt, options);
+  EXPECT_TRUE(result.ok()) << result.status().message();
+  if (result.ok()) answer.continuation = result->ids;
+  return answer;
+}
+
+exec::Executor& executor() {
+  static const std::unique_ptr<exec::Executor> instance = api::make_executor(2);
+  return *instance;
+}
+
+}  // namespace anemone::compiler::testing

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+// Checkpoints with the numbers that transformers gives for them, and what our packages give.
+#pragma once
+
+#include <anemone/status.h>
+
+#include <cstdint>
+#include <memory>
+#include <ostream>
+#include <string>
+#include <vector>
+
+#include "compiler/options.h"
+#include "engine/model.h"
+#include "exec/executor.h"
+
+namespace anemone::compiler::testing {
+
+struct Checkpoint {
+  std::string name;  // of the test
+  std::string path;
+  bool is_shared = false;  // lies beside the checkout; may be absent
+
+  friend void PrintTo(const Checkpoint& checkpoint, std::ostream* out) { *out << checkpoint.name; }
+};
+// The tiny ones of this folder (make_tiny.py), the pocket model and those of ../shared.
+std::vector<Checkpoint> checkpoints();
+// False, with the test marked as skipped, when it is not there.
+bool is_present(const Checkpoint& checkpoint);
+
+// golden.safetensors: prompt [T], logits [T, vocab], continuation.
+struct Golden {
+  std::vector<std::int32_t> prompt;
+  std::vector<std::int32_t> continuation;
+  std::vector<float> logits;
+  std::size_t vocab_size = 0;
+};
+Golden read_golden(const Checkpoint& checkpoint);
+
+// Compiles into `folder` and loads what was written. Fails the test and returns null on an error.
+std::shared_ptr<const engine::Model> compile_and_load(const Checkpoint& checkpoint,
+                                                      const std::string& folder,
+                                                      const CompileOptions& options);
+
+// What the packages give: logits of all prompt positions and the greedy continuation.
+struct Answer {
+  std::vector<float> logits;
+  std::vector<std::int32_t> continuation;
+};
+Answer run_greedily(std::shared_ptr<const engine::Model> model,
+                    const std::vector<std::int32_t>& prompt, std::size_t new_tokens);
+
+// The executor of the tests; lives as long as the program.
+exec::Executor& executor();
+
+}  // namespace anemone::compiler::testing

@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Writes data/tiny/<model_type>/: a checkpoint of a few kB with random weights and what transformers says to it.
+
+usage: python make_tiny.py      (torch, transformers, safetensors)
+
+golden.safetensors holds input_ids [20], logits [20, vocab] (fp32 arithmetic, bf16 weights), hidden.<i> (what enters
+layer i; the last one is the output of the final norm) and greedy_ids [12], the greedy continuation.
+"""
+
+import json
+import pathlib
+
+import torch
+from safetensors.torch import save_file
+from transformers import AutoModelForCausalLM, AutoConfig
+
+TOKENS, NEW_TOKENS = 20, 12
+
+# Odd widths on purpose. Windows are shorter than the prompt; yarn's original length too.
+COMMON = dict(
+    vocab_size=53, hidden_size=24, intermediate_size=40, num_hidden_layers=3, num_attention_heads=4,
+    num_key_value_heads=2, max_position_embeddings=64, rms_norm_eps=1e-5, bos_token_id=0, eos_token_id=1)
+MODELS = {
+    "qwen2": dict(use_sliding_window=True, sliding_window=6, max_window_layers=1, tie_word_embeddings=True,
+                  rope_parameters={"rope_type": "default", "rope_theta": 500.0}),
+    "llama": dict(tie_word_embeddings=False, attention_bias=True, mlp_bias=True, head_dim=10, hidden_act="gelu",
+                  rope_parameters={"rope_type": "llama3", "rope_theta": 800.0, "factor": 4.0, "low_freq_factor": 1.0,
+                                   "high_freq_factor": 4.0, "original_max_position_embeddings": 16}),
+    "mistral": dict(sliding_window=7, tie_word_embeddings=False, head_dim=8,
+                    rope_parameters={"rope_type": "default", "rope_theta": 900.0}),
+    "qwen3": dict(head_dim=12, tie_word_embeddings=True, num_key_value_heads=1,
+                  rope_parameters={"rope_type": "yarn", "rope_theta": 700.0, "factor": 4.0,
+                                   "original_max_position_embeddings": 16}),
+    "smollm3": dict(no_rope_layers=[1, 0, 1], tie_word_embeddings=True, num_key_value_heads=4, pad_token_id=2,
+                    rope_parameters={"rope_type": "default", "rope_theta": 600.0}),
+}
+
+
+def randomize(model):
+    for name, parameter in model.named_parameters():
+        draw = torch.randn(parameter.shape)
+        if parameter.dim() == 1:
+            value = 0.3 * draw if name.endswith("bias") else 1 + 0.3 * draw
+        elif "embed_tokens" in name or "lm_head" in name:
+            value = 0.7 * draw
+        else:
+            value = 1.4 * draw / parameter.shape[1] ** 0.5
+        parameter.data = value.to(torch.bfloat16).float()
+
+
+@torch.no_grad()
+def make(name, options, folder):
+    torch.manual_seed(5)
+    config = AutoConfig.for_model(name, **(COMMON | options))
+    model = AutoModelForCausalLM.from_config(config, attn_implementation="eager").float().eval()
+    randomize(model)
+    ids = torch.randint(3, config.vocab_size, (1, TOKENS))
+    result = model(ids, output_hidden_states=True)
+    sequence = ids
+    for _ in range(NEW_TOKENS):
+        scores = model(sequence).logits[0, -1]
+        best = scores.topk(2).values
+        assert best[0] - best[1] > 0.05, "a tie of two tokens: choose another seed"
+        sequence = torch.cat([sequence, scores.argmax().view(1, 1)], 1)
+    golden = {"input_ids": ids[0], "logits": result.logits[0], "greedy_ids": sequence[0, TOKENS:]}
+    golden |= {f"hidden.{i}": state[0] for i, state in enumerate(result.hidden_states)}
+
+    folder.mkdir(parents=True, exist_ok=True)
+    save_file({k: v.contiguous().clone() for k, v in golden.items()}, folder / "golden.safetensors")
+    tied = {"lm_head.weight"} if config.tie_word_embeddings else set()
+    weights = {k: v.to(torch.bfloat16).contiguous() for k, v in model.state_dict().items() if k not in tied}
+    save_file(weights, folder / "model.safetensors", metadata={"format": "pt"})
+    saved = config.to_diff_dict() | {"architectures": [type(model).__name__], "dtype": "bfloat16"}
+    (folder / "config.json").write_text(json.dumps(saved, indent=1) + "\n")
+    print(name, "logits std", round(result.logits.std().item(), 2), sequence[0, TOKENS:].tolist())
+
+
+for name, options in MODELS.items():
+    make(name, options, pathlib.Path(__file__).parent / "data" / "tiny" / name)
