@@ -5,9 +5,11 @@
 //               "mode": {"text": "EXACT"}, "values": {"list": [...]}},
 //    "outputs": [{"dtype": "fp16", "shape": [2, 3], "values": [...]}],
 //    "tolerance": {"abs": 0, "rel": 1e-3}, "error": "add_c1"}
-// Values are numbers, "nan", "inf", "-inf", or true and false. Flags of a case, all false by
+// Values are numbers, "nan", "inf", "-inf", or true and false. Flags of a case, all absent by
 // default:
 //   "needs_values"  the type rule may refuse the case when run-time values are not known
+//   "hidden_error"  a label: the type rule must refuse the case by it when the operands are no
+//   constants
 //   "no_kernel"     the operation has no kernel (the interpreter does it): only types are checked
 //   "defaults_differ"  a default spelled out has another dtype or precision, compare only without
 //   it
@@ -50,7 +52,8 @@ struct OpCase {
   Arguments inputs;
   std::vector<Argument> outputs;
   std::optional<Tolerance> tolerance;
-  std::string error;  // text that the error message must hold; empty: the case must succeed
+  std::string error;         // text that the error message must hold; empty: the case must succeed
+  std::string hidden_error;  // label; empty: the case holds for run-time operands too
   bool needs_values = false;
   bool no_kernel = false;
   bool defaults_differ = false;

@@ -125,6 +125,16 @@ class OpTest : public ::testing::TestWithParam<std::shared_ptr<const OpCase>> {
           << to_string(case_->outputs[i].type);
   }
 
+  // The case only holds for constants: the rule must say so, with its label.
+  void expect_refused_when_hidden() {
+    std::vector<ir::Type> types;
+    const Knowledge hidden{.values = false, .dimensions = true};
+    const Status status =
+        infer(*schema_, CaseContext(*case_, case_->inputs, *schema_, hidden), types);
+    ASSERT_FALSE(status.ok()) << "values hidden";
+    EXPECT_NE(status.message().find(case_->hidden_error), std::string::npos) << status.message();
+  }
+
   void expect_values(const Arguments& inputs, const char* what) {
     const kernels::Kernel kernel = kernels::find_reference_kernel(case_->op);
     ASSERT_NE(kernel, nullptr) << "no reference kernel of " << case_->op;
@@ -171,7 +181,10 @@ TEST_P(OpTest, Holds) {
   if (!case_->error.empty()) return expect_error();
 
   expect_types(CaseContext(*case_, case_->inputs, *schema_, {}), "as written");
-  expect_compatible({.values = false, .dimensions = true}, case_->needs_values, "values hidden");
+  if (case_->hidden_error.empty())
+    expect_compatible({.values = false, .dimensions = true}, case_->needs_values, "values hidden");
+  else
+    expect_refused_when_hidden();
   expect_compatible({.values = true, .dimensions = false}, true, "dimensions hidden");
   expect_compatible({.values = false, .dimensions = false}, true, "all hidden");
   if (!case_->no_kernel) expect_values(case_->inputs, "as written");

@@ -30,7 +30,7 @@ Result<std::optional<Window>> read_window(const ir::InferContext& context, std::
                                           std::vector<std::int64_t> kernel);
 
 // Number of windows along axis i of an input of size `in`; kDynamic when `in` or the kernel is.
-// Less than 1 when the window does not fit.
+// 0 when the window does not fit, and for an empty input with "same" padding.
 std::int64_t window_count(const Window& window, std::size_t i, std::int64_t in);
 
 }  // namespace anemone::ops

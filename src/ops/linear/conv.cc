@@ -73,7 +73,8 @@ Status infer_conv(const ir::InferContext& context, std::vector<ir::Type>& output
     if (window->dilations[i] > 1 && !context.is_constant("weight"))
       return ir::violated("conv_c8", "a weight that is no constant allows no dilation");
     out[i + 2] = window_count(*window, i, x.shape[i + 2]);
-    if (out[i + 2] != kDynamic && out[i + 2] < 1)
+    // "same" gives nothing for nothing: no token in, no token out.
+    if (!window->is_same && out[i + 2] != kDynamic && out[i + 2] < 1)
       return ir::violated("conv_c7", "the kernel {} does not fit into x {}",
                           to_string(weight.shape), to_string(x.shape));
   }
