@@ -78,6 +78,8 @@ Result<Runs> runs_on_axis(const Shape& shape, const TensorView& indices, std::si
   for (std::int64_t& place : places) {
     ANEMONE_ASSIGN_OR_RETURN(place, checked_index(place, size, indexing));
   }
+  // There may be very many empty runs, or rows without a run.
+  if (runs.length == 0 || places.empty()) return runs;
   runs.offsets.reserve(static_cast<std::size_t>(batches * outer * count));
   for (std::int64_t b = 0; b < batches; ++b)
     for (std::int64_t o = 0; o < outer; ++o)
@@ -95,6 +97,7 @@ Result<Runs> runs_along_axis(const Shape& shape, const TensorView& indices, std:
   const std::int64_t count = indices.shape[axis];
   const std::vector<std::int64_t> places = to_ints(indices);
   Runs runs;
+  if (places.empty()) return runs;  // `outer` may still be very large
   runs.offsets.reserve(places.size());
   for (std::int64_t o = 0; o < outer; ++o)
     for (std::int64_t i = 0; i < count * inner; ++i) {
@@ -114,6 +117,7 @@ Result<Runs> runs_at_points(const Shape& shape, const TensorView& indices, std::
   const std::vector<std::int64_t> places = to_ints(indices);
   Runs runs;
   runs.length = product(shape, end, shape.size());
+  if (runs.length == 0 && places.empty()) return runs;  // there may be very many of them
   runs.offsets.reserve(static_cast<std::size_t>(batches * points));
   std::size_t next = 0;
   for (std::int64_t b = 0; b < batches; ++b)
