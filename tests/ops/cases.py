@@ -20,7 +20,7 @@ import numpy as np
 
 NUMPY = {
     "fp16": np.float16, "fp32": np.float32, "bool": np.bool_, "int8": np.int8, "uint8": np.uint8,
-    "int16": np.int16, "uint16": np.uint16, "int32": np.int32,
+    "int16": np.int16, "uint16": np.uint16, "int32": np.int32, "uint32": np.uint32,
 }
 # Narrower than a byte, or unknown to numpy: held as int8 or uint8 and written under their own name.
 NARROW = {"int4": np.int8, "uint1": np.uint8, "uint2": np.uint8, "uint3": np.uint8, "uint4": np.uint8,
