@@ -86,7 +86,7 @@ class TemporaryFolder {
 Result<std::string> checked_target(const std::string& path) {
   std::string target = path;
   while (target.size() > 1 && target.ends_with('/')) target.pop_back();
-  if (!target.ends_with(".mlpackage") || fs::path(target).stem().empty())
+  if (!target.ends_with(".mlpackage") || fs::path(target).filename() == ".mlpackage")
     return invalid_argument("[{}] expected a name that ends in .mlpackage", path);
   std::error_code error;
   const fs::file_status status = fs::symlink_status(target, error);

@@ -67,8 +67,11 @@ Status check_before_writing(const Model& model, int specification_version,
     ANEMONE_RETURN_IF_ERROR(check_names(function));
   // The verifier first: the other checks rely on its structure.
   static const NoOperations no_operations;
-  ANEMONE_RETURN_IF_ERROR(ir::verify(model.program, registry ? *registry : no_operations,
-                                     {.structure_only = registry == nullptr}));
+  const Status verified = ir::verify(model.program, registry ? *registry : no_operations,
+                                     {.structure_only = registry == nullptr});
+  // Its subject is the operation, that of a writer's error the package.
+  if (!verified.ok())
+    return Status(verified.code(), "expected a lawful program: " + verified.message());
   ANEMONE_RETURN_IF_ERROR(check_interface(model, specification_version));
   if (registry == nullptr) return {};
   for (const ir::Function* function : model.program.functions())

@@ -100,7 +100,13 @@ const Damage kDamages[] = {
        fs::create_directory(p.file("Data/com.apple.CoreML/weights/weight.bin"));
      }},
 
-    {"reference_to_data", Code::kCorrupt, "sentinel", reference(kWeights, 128)},
+    {"reference_to_data", Code::kCorrupt, "sentinel",
+     [](DamagedPackage& package) {
+       // The data is shorter than a record.
+       package.edit_weights([](std::string& bytes) { bytes.append(64, '\0'); });
+       reference(kWeights, 128)(package);
+     }},
+    {"reference_to_data_at_the_end", Code::kCorrupt, "64 more bytes", reference(kWeights, 128)},
     {"reference_to_header", Code::kCorrupt, "not 0", reference(kWeights, 0)},
     {"reference_unaligned", Code::kCorrupt, "multiple of 64", reference(kWeights, 72)},
     {"reference_past_the_end", Code::kCorrupt, "past the end", reference(kWeights, 1 << 30)},

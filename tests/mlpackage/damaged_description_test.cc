@@ -148,8 +148,11 @@ const Damage kFunctionDamages[] = {
      describe([](auto& d) { d.set_default_function_name("verify"); })},
     {"default_function_missing", Code::kCorrupt, "default function",
      describe([](auto& d) { d.clear_default_function_name(); })},
-    {"function_not_in_the_program", Code::kCorrupt, "\"verify\"",
-     describe([](auto& d) { d.mutable_functions(1)->set_name("verify"); })},
+    {"function_not_in_the_program", Code::kCorrupt, "\"verify\"", describe([](auto& d) {
+       const auto prefill = d.functions(1);
+       *d.add_functions() = prefill;
+       d.mutable_functions(2)->set_name("verify");
+     })},
     {"function_not_described", Code::kCorrupt, "\"prefill\"",
      describe([](auto& d) { d.mutable_functions()->RemoveLast(); })},
     {"function_twice", Code::kCorrupt, "\"prefill\"",

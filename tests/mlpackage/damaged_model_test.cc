@@ -253,8 +253,8 @@ const Damage kDamages[] = {
        // Program.functions.value.block_specializations.value.operations, then blocks in blocks.
        std::string inner = nested(4, "", 1);
        for (int i = 0; i < 1000; ++i) inner = nested(4, nested(3, std::move(inner), 1), 1);
-       inner = nested(3, nested(2, nested(2, nested(3, inner, 1), 1), 1), 1);
-       const std::string program = nested(2, nested(2, inner, 1), 1);
+       const std::string function = nested(3, nested(2, nested(3, inner, 1), 1), 1);
+       const std::string program = nested(2, nested(2, function, 1), 1);
        // Field 502 of the model has a key of two bytes.
        std::string field = nested(1, program, 1);
        b += "\xb2\x1f" + field.substr(1);
