@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: Apache-2.0
+// Lists and classify: operations that the interpreter does itself, on values that no caller can
+// hand in or take out.
+#include "tests/exec/program_fixture.h"
+
+namespace anemone::exec {
+namespace {
+
+using Floats = std::vector<float>;
+
+struct Lists : ProgramFixture {
+  Builder b = function();
+
+  // list<tensor<fp32, [2]>>, growable or of a fixed length.
+  Value* make_list(std::int32_t length, bool is_growable) {
+    Value* width = b.constant(Literal::int32(2), "width");
+    return b.op("make_list",
+                {{"init_length", Literal::int32(length)},
+                 {"dynamic_length", Literal::boolean(is_growable)},
+                 {"elem_shape", std::vector<Value*>{width}},
+                 {"dtype", Literal::text("fp32")}},
+                "list");
+  }
+
+  std::shared_ptr<const LoadedProgram> finish(std::vector<Value*> outputs) {
+    const Status status = b.finish(std::move(outputs));
+    EXPECT_TRUE(status.ok()) << status.message();
+    return status.ok() ? load() : nullptr;
+  }
+
+  Value* x = b.input("x", Type::tensor(DType::kFp32, {2}));
+  Value* at = b.input("at", Type::tensor(DType::kInt32, {1}));
+  Value* index = b.op("squeeze", {{"x", at}}, "index");
+  Tensor pair = floats({2}, {3, 4});
+};
+
+TEST_F(Lists, ReadBackWhatIsWrittenAndZerosElsewhere) {
+  Value* written =
+      b.op("list_write", {{"ls", make_list(3, false)}, {"index", index}, {"value", x}});
+  Value* first = b.op("list_read", {{"ls", written}, {"index", Literal::int32(0)}}, "first");
+  Value* second = b.op("list_read", {{"ls", written}, {"index", Literal::int32(1)}}, "second");
+  const auto loaded = finish({first, second});
+  ASSERT_NE(loaded, nullptr);
+  const Tensor one = ints({1}, {1});
+  const Inputs inputs = {{"x", pair.view()}, {"at", one.view()}};
+  EXPECT_EQ(run(*loaded, inputs, "first"), (Floats{0, 0})) << status.message();
+  EXPECT_EQ(run(*loaded, inputs, "second"), (Floats{3, 4})) << status.message();
+}
+
+TEST_F(Lists, KeepTheirOldValueWhenANewOneIsWritten) {
+  Value* list = make_list(1, false);
+  Value* zero = b.constant(Literal::int32(0), "zero");
+  Value* written = b.op("list_write", {{"ls", list}, {"index", zero}, {"value", x}});
+  Value* before = b.op("list_read", {{"ls", list}, {"index", zero}}, "before");
+  Value* after = b.op("list_read", {{"ls", written}, {"index", index}}, "after");
+  const auto loaded = finish({before, after});
+  ASSERT_NE(loaded, nullptr);
+  const Tensor place = ints({1}, {0});
+  const Inputs inputs = {{"x", pair.view()}, {"at", place.view()}};
+  EXPECT_EQ(run(*loaded, inputs, "before"), (Floats{0, 0})) << status.message();
+  EXPECT_EQ(run(*loaded, inputs, "after"), (Floats{3, 4})) << status.message();
+}
+
+TEST_F(Lists, GrowWhenTheyMay) {
+  Value* written = b.op("list_write", {{"ls", make_list(1, true)}, {"index", index}, {"value", x}});
+  Value* length = b.op("list_length", {{"ls", written}}, "length");
+  const auto loaded = finish({length});
+  ASSERT_NE(loaded, nullptr);
+  for (const std::int32_t place : {0, 1, 6}) {
+    const Tensor where = ints({1}, {place});
+    EXPECT_EQ(run(*loaded, {{"x", pair.view()}, {"at", where.view()}}, "length"),
+              (Floats{static_cast<float>(place + 1)}))
+        << status.message();
+  }
+}
+
+TEST_F(Lists, ScatterAndGatherSeveralItems) {
+  Value* rows = b.op("stack", {{"values", std::vector<Value*>{x, x}}, {"axis", Literal::int32(0)}});
+  Value* places = b.constant(Literal::int32s({2, 0}), "places");
+  Value* list =
+      b.op("list_scatter", {{"ls", make_list(3, false)}, {"indices", places}, {"value", rows}});
+  Value* order = b.constant(Literal::int32s({0, 1, 2}), "order");
+  Value* all = b.op("list_gather", {{"ls", list}, {"indices", order}}, "all");
+  Value* one = b.op("list_gather", {{"ls", list}, {"indices", at}}, "one");
+  const auto loaded = finish({all, one});
+  ASSERT_NE(loaded, nullptr);
+  const Tensor place = ints({1}, {2});
+  const Inputs inputs = {{"x", pair.view()}, {"at", place.view()}};
+  EXPECT_EQ(run(*loaded, inputs, "all"), (Floats{3, 4, 0, 0, 3, 4})) << status.message();
+  EXPECT_EQ(run(*loaded, inputs, "one"), (Floats{3, 4})) << status.message();
+}
+
+TEST_F(Lists, RefuseAPlaceThatTheyDoNotHave) {
+  Value* list = make_list(3, false);
+  Value* written = b.op("list_write", {{"ls", list}, {"index", index}, {"value", x}}, "written");
+  Value* y = b.op("list_read", {{"ls", written}, {"index", Literal::int32(0)}}, "y");
+  const auto loaded = finish({y});
+  ASSERT_NE(loaded, nullptr);
+  for (const std::int32_t place : {-1, 3, 2147483647}) {
+    const Tensor where = ints({1}, {place});
+    run(*loaded, {{"x", pair.view()}, {"at", where.view()}}, "y");
+    EXPECT_EQ(status.code(), Code::kInvalidArgument) << place;
+    EXPECT_NE(status.message().find("list_write"), std::string::npos) << status.message();
+  }
+}
+
+TEST_F(Lists, RefuseToReadAPlaceThatTheyDoNotHave) {
+  Value* y = b.op("list_read", {{"ls", make_list(3, true)}, {"index", index}}, "y");
+  const auto loaded = finish({y});
+  ASSERT_NE(loaded, nullptr);
+  for (const std::int32_t place : {-1, 3}) {
+    const Tensor where = ints({1}, {place});
+    run(*loaded, {{"x", pair.view()}, {"at", where.view()}}, "y");
+    EXPECT_EQ(status.code(), Code::kInvalidArgument) << place;
+    EXPECT_NE(status.message().find("list_read"), std::string::npos) << status.message();
+  }
+}
+
+TEST_F(Lists, DoNotGrowWithoutEnd) {
+  Value* written = b.op("list_write", {{"ls", make_list(0, true)}, {"index", index}, {"value", x}});
+  const auto loaded = finish({b.op("list_length", {{"ls", written}}, "length")});
+  ASSERT_NE(loaded, nullptr);
+  const Tensor where = ints({1}, {2147483647});
+  run(*loaded, {{"x", pair.view()}, {"at", where.view()}}, "length");
+  EXPECT_EQ(status.code(), Code::kInvalidArgument);
+}
+
+TEST_F(Lists, OfANegativeLengthAreRefused) {
+  Value* list = b.op("make_list",
+                     {{"init_length", index},
+                      {"dynamic_length", Literal::boolean(true)},
+                      {"elem_shape", std::vector<Value*>{b.constant(Literal::int32(2), "width")}},
+                      {"dtype", Literal::text("fp32")}});
+  const auto loaded = finish({b.op("list_length", {{"ls", list}}, "length")});
+  ASSERT_NE(loaded, nullptr);
+  const Tensor wrong = ints({1}, {-1});
+  run(*loaded, {{"x", pair.view()}, {"at", wrong.view()}}, "length");
+  EXPECT_EQ(status.code(), Code::kCorrupt);
+  EXPECT_NE(status.message().find("make_list"), std::string::npos) << status.message();
+}
+
+TEST_F(Lists, AreNoOutputOfAFunction) {
+  Value* list = make_list(1, true);
+  ASSERT_TRUE(b.finish({list, x}).ok()) << b.status().message();
+  // Left out where nobody describes them, as what no caller can take.
+  const auto bare = load();
+  ASSERT_NE(bare, nullptr);
+  EXPECT_EQ(bare->signature("")->output(list->name), nullptr);
+  Signature described = *bare->signature("");
+  described.outputs.resize(1);
+  described.outputs[0].name = list->name;
+  interface.signatures.emplace("main", described);
+  const auto loaded = load_program(program, interface);
+  ASSERT_FALSE(loaded.ok());
+  EXPECT_EQ(loaded.status().code(), Code::kUnsupported);
+  EXPECT_NE(loaded.status().message().find(list->name), std::string::npos)
+      << loaded.status().message();
+}
+
+struct Classify : ProgramFixture {
+  // Outputs "label" and "chances" of an input "p".
+  void build(std::vector<Literal> classes, DType label) {
+    Builder b = function();
+    Value* p = b.input("p", Type::tensor(DType::kFp32, {3}));
+    const auto count = static_cast<std::int64_t>(classes.size());
+    const Type type = Type::list(Type::scalar(label), count);
+    Value* names = b.constant(Literal(type, std::move(classes)), "names");
+    ir::Op* op = program->add_op();
+    op->type = "classify";
+    op->name = "classify";
+    op->inputs.emplace("probabilities", ir::Arguments{p});
+    op->inputs.emplace("classes", ir::Arguments{names});
+    op->outputs = {
+        program->add_value("label", Type::scalar(label), op),
+        program->add_value("chances",
+                           Type::dictionary(Type::scalar(label), Type::scalar(DType::kFp32)), op)};
+    b.function().block->ops.push_back(op);
+    ASSERT_TRUE(b.finish(op->outputs).ok()) << b.status().message();
+  }
+
+  static Literal number(std::int64_t value) {
+    return Literal::of(Tensor::from<std::int64_t>({}, std::vector<std::int64_t>{value}));
+  }
+
+  Tensor p = floats({3}, {0.25f, 0.5f, 0.25f});
+};
+
+TEST_F(Classify, GivesTheClassOfTheLargestProbabilityAndAllProbabilities) {
+  build({number(7), number(-2), number(9)}, DType::kInt64);
+  const auto loaded = load();
+  ASSERT_NE(loaded, nullptr);
+  EXPECT_EQ(run(*loaded, {{"p", p.view()}}, "label"), Floats{-2}) << status.message();
+  EXPECT_EQ(run(*loaded, {{"p", p.view()}}, "chances"), (Floats{0.25f, 0.5f, 0.25f}));
+}
+
+TEST_F(Classify, GivesTheProbabilitiesOfClassesWithNames) {
+  build({Literal::text("cat"), Literal::text("dog"), Literal::text("owl")}, DType::kString);
+  const auto loaded = load();
+  ASSERT_NE(loaded, nullptr);
+  EXPECT_EQ(run(*loaded, {{"p", p.view()}}, "chances"), (Floats{0.25f, 0.5f, 0.25f}))
+      << status.message();
+}
+
+TEST_F(Classify, RefusesAProbabilityWithoutAClass) {
+  build({number(7)}, DType::kInt64);
+  const auto loaded = load();
+  ASSERT_NE(loaded, nullptr);
+  run(*loaded, {{"p", p.view()}}, "label");
+  EXPECT_EQ(status.code(), Code::kCorrupt);
+  EXPECT_NE(status.message().find("classify"), std::string::npos) << status.message();
+}
+
+}  // namespace
+}  // namespace anemone::exec
