@@ -42,8 +42,13 @@ Result<std::string> read_file(const std::string& path, std::uint64_t max_bytes) 
 }
 
 Result<AtomicFile> AtomicFile::create(const std::string& path) {
-  // O_EXCL: two writers never share a temporary file, and a link that lies in wait is not followed. A
-  // name that is taken was left by a process that died; the next number is free.
+  // The rename would put a regular file in the place of /dev/null, for a user who may.
+  struct stat info {};
+  if (::stat(path.c_str(), &info) == 0 && !S_ISREG(info.st_mode) && !S_ISDIR(info.st_mode))
+    return io_error("[{}] expected a regular file or a new name to write, got a device or pipe",
+                    path);
+  // O_EXCL: two writers never share a temporary file, and a link that lies in wait is not followed.
+  // A name that is taken was left by a process that died; the next number is free.
   static std::atomic<unsigned> counter = 0;
   for (int attempt = 0;; ++attempt) {
     std::string temporary = fmt::format("{}.tmp.{}.{}", path, ::getpid(), counter++);

@@ -3,6 +3,7 @@
 
 #include <cmath>
 #include <unordered_set>
+#include <utility>
 
 #include "base/error.h"
 #include "base/file.h"
@@ -10,34 +11,43 @@
 namespace anemone {
 namespace {
 
-// Builds the document through nlohmann's SAX parser, which is not recursive, so that depth and
-// duplicate keys are refused before anything grows.
-class LimitedBuilder : public nlohmann::detail::json_sax_dom_parser<Json> {
+// Builds the document from nlohmann's SAX parser, which is not recursive, so that depth and
+// duplicate keys are refused before anything grows. Not nlohmann's own builder: that one looks for
+// each key among all keys before it, so a file with many keys would take quadratic time.
+class LimitedBuilder {
  public:
-  using Base = nlohmann::detail::json_sax_dom_parser<Json>;
-  LimitedBuilder(Json& out, const JsonLimits& limits) : Base(out, false), limits_(limits) {}
+  LimitedBuilder(Json& out, const JsonLimits& limits) : root_(out), limits_(limits) {}
 
-  bool start_object(std::size_t size) {
-    if (!descend()) return false;
+  bool null() { return add(nullptr); }
+  bool boolean(bool value) { return add(value); }
+  bool number_integer(std::int64_t value) { return add(value); }
+  bool number_unsigned(std::uint64_t value) { return add(value); }
+  bool number_float(double value, const std::string& /*text*/) { return add(value); }
+  bool string(std::string& value) { return add(std::move(value)); }
+  bool binary(Json::binary_t& /*value*/) { return false; }  // JSON text has none
+
+  bool start_object(std::size_t /*size*/) {
     keys_.emplace_back();
-    return Base::start_object(size);
+    return open(Json::object());
   }
   bool end_object() {
     keys_.pop_back();
-    --depth_;
-    return Base::end_object();
+    open_.pop_back();
+    return true;
   }
-  bool start_array(std::size_t size) { return descend() && Base::start_array(size); }
+  bool start_array(std::size_t /*size*/) { return open(Json::array()); }
   bool end_array() {
-    --depth_;
-    return Base::end_array();
+    open_.pop_back();
+    return true;
   }
   bool key(std::string& name) {
-    if (!limits_.allow_duplicate_keys && !keys_.back().insert(name).second) {
+    is_new_key_ = keys_.back().insert(name).second;
+    if (!is_new_key_ && !limits_.allow_duplicate_keys) {
       problem = fmt::format("the key \"{}\" appears twice in one object", name);
       return false;
     }
-    return Base::key(name);
+    key_ = std::move(name);
+    return true;
   }
   template <typename Exception>
   bool parse_error(std::size_t position, const std::string& /*token*/, const Exception& error) {
@@ -52,14 +62,44 @@ class LimitedBuilder : public nlohmann::detail::json_sax_dom_parser<Json> {
   std::string problem;
 
  private:
-  bool descend() {
-    if (++depth_ <= limits_.max_depth) return true;
-    problem = fmt::format("nested deeper than {} levels", limits_.max_depth);
-    return false;
+  bool open(Json container) {
+    if (open_.size() >= static_cast<std::size_t>(limits_.max_depth)) {
+      problem = fmt::format("nested deeper than {} levels", limits_.max_depth);
+      return false;
+    }
+    open_.push_back(place(std::move(container)));
+    return true;
   }
+  template <typename T>
+  bool add(T&& value) {
+    place(Json(std::forward<T>(value)));
+    return true;
+  }
+  // Where the value lies now. The address holds until its container gets another member, which is
+  // after the value is complete.
+  Json* place(Json value) {
+    if (open_.empty()) {
+      root_ = std::move(value);
+      return &root_;
+    }
+    Json& parent = *open_.back();
+    if (parent.is_array()) {
+      parent.push_back(std::move(value));
+      return &parent.back();
+    }
+    auto& members = parent.get_ref<Json::object_t&>();
+    if (!is_new_key_) return &(members[key_] = std::move(value));
+    static_cast<Json::object_t::Container&>(members).emplace_back(std::move(key_),
+                                                                  std::move(value));
+    return &members.back().second;
+  }
+
+  Json& root_;
   JsonLimits limits_;
-  int depth_ = 0;
-  std::vector<std::unordered_set<std::string>> keys_;
+  std::vector<Json*> open_;
+  std::vector<std::unordered_set<std::string>> keys_;  // of the open objects
+  std::string key_;
+  bool is_new_key_ = true;
 };
 
 Status type_error(std::string_view subject, std::string_view key, std::string_view expected,

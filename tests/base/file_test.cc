@@ -161,6 +161,13 @@ TEST(AtomicFile, ACommitOverAFolderFailsAndLeavesNoTemporaryFile) {
   EXPECT_EQ(names_in(folder.path()), std::vector<std::string>{"out"});
 }
 
+TEST(AtomicFile, ADeviceIsNotReplaced) {
+  for (const char* path : {"/dev/null", "/dev/zero"}) {
+    EXPECT_EQ(AtomicFile::create(path).status().code(), Code::kIo);
+    EXPECT_TRUE(std::filesystem::is_character_file(path));
+  }
+}
+
 #ifdef __linux__
 TEST(AtomicFile, AFileSystemThatTakesNoFilesIsAnIoError) {
   EXPECT_EQ(AtomicFile::create("/proc/anemone-test").status().code(), Code::kIo);

@@ -2,6 +2,7 @@
 #include "base/json.h"
 
 #include <cstdint>
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <string>
 
@@ -44,6 +45,30 @@ TEST(ParseJson, ReadsScalarsAtTheTop) {
   EXPECT_EQ(parse_json(" 12 ", "x")->get<int>(), 12);
   EXPECT_EQ(parse_json("\"a\"", "x")->get<std::string>(), "a");
   EXPECT_TRUE(parse_json("null", "x")->is_null());
+}
+
+// Quadratic time would be minutes here.
+TEST(ParseJson, TakesTimeInProportionToTheNumberOfKeys) {
+  std::string text = "{";
+  for (int i = 0; i < 200'000; ++i) text += fmt::format("{}\"{}\":{}", i == 0 ? "" : ",", i, i);
+  const auto result = parse_json(text + "}", "a.json");
+  ASSERT_TRUE(result.ok()) << result.status().message();
+  EXPECT_EQ(result->size(), 200'000u);
+  EXPECT_EQ(result->back().get<int>(), 199'999);
+}
+
+TEST(ParseJson, KeepsMembersAroundNestedValues) {
+  const std::string text = R"([{"a":[1,{"b":2,"c":[]}],"d":{}},[[3]],{"e":{"a":4}}])";
+  const auto result = parse_json(text, "a.json");
+  ASSERT_TRUE(result.ok()) << result.status().message();
+  EXPECT_EQ(dump_json(*result), text);
+}
+
+TEST(ParseJson, TheLastOfAllowedDuplicateKeysCounts) {
+  const auto result =
+      parse_json(R"({"a":[1],"b":2,"a":{"c":3}})", "a.json", {.allow_duplicate_keys = true});
+  ASSERT_TRUE(result.ok()) << result.status().message();
+  EXPECT_EQ(dump_json(*result), R"({"a":{"c":3},"b":2})");
 }
 
 TEST(ParseJson, RefusesEmptyAndCutText) {

@@ -130,6 +130,15 @@ TEST(ReadConfig, NamesTheKeyThatIsWrong) {
   }
 }
 
+TEST(ReadConfig, RefusesHeadsTooWideForMemory) {
+  Json json = tiny("llama");
+  json["head_dim"] = 2147483646;
+  const auto config = read(json);
+  ASSERT_FALSE(config.ok());
+  EXPECT_EQ(config.status().code(), Code::kParseError);
+  EXPECT_NE(config.status().message().find("head_dim"), std::string::npos);
+}
+
 TEST(FindArchitecture, ListsTheKnownTypes) {
   const auto found = find_architecture("gpt9");
   ASSERT_FALSE(found.ok());

@@ -63,6 +63,21 @@ TEST(RopeFrequencies, NameTheMissingFactor) {
   EXPECT_NE(rope.status().message().find("factor"), std::string::npos);
 }
 
+TEST(RopeFrequencies, RefuseNumbersThatAreNotFinite) {
+  const Json tiny_theta = {{"model_type", "llama"}, {"rope_theta", 1e-300}};
+  const Json tiny_factor = {{"model_type", "llama"},
+                            {"rope_scaling", {{"rope_type", "linear"}, {"factor", 1e-320}}}};
+  const Json big_attention = {
+      {"model_type", "llama"},
+      {"rope_scaling", {{"rope_type", "yarn"}, {"factor", 2.0}, {"attention_factor", 1e300}}}};
+  for (const Json& json : {tiny_theta, tiny_factor, big_attention}) {
+    const auto rope = frequencies(json);
+    ASSERT_FALSE(rope.ok()) << json;
+    EXPECT_EQ(rope.status().code(), Code::kParseError);
+    EXPECT_NE(rope.status().message().find("finite"), std::string::npos);
+  }
+}
+
 TEST(RopeFrequencies, RefuseNegativeTheta) {
   EXPECT_FALSE(frequencies({{"model_type", "llama"}, {"rope_theta", -1.0}}).ok());
 }

@@ -10,6 +10,8 @@ namespace {
 using checkpoint::HfConfig;
 
 constexpr std::int64_t kMaxLayers = 4096;
+// Far beyond any model; keeps the frequency table of a hostile file small.
+constexpr std::int64_t kMaxHeadDim = 65536;
 
 Result<Activation> read_activation(const HfConfig& config) {
   ANEMONE_ASSIGN_OR_RETURN(const std::string name, config.text("hidden_act", "silu"));
@@ -60,8 +62,9 @@ Result<DecoderConfig> read_common_config(const HfConfig& config, const ClassDefa
     return parse_error(
         "[{}] expected num_attention_heads ({}) to be a multiple of num_key_value_heads ({})",
         config.subject(), out.num_heads, out.num_kv_heads);
-  if (out.head_dim < 2 || out.head_dim % 2 != 0)
-    return parse_error("[{}] expected an even head_dim, got {}", config.subject(), out.head_dim);
+  if (out.head_dim < 2 || out.head_dim % 2 != 0 || out.head_dim > kMaxHeadDim)
+    return parse_error("[{}] expected an even head_dim from 2 to {}, got {}", config.subject(),
+                       kMaxHeadDim, out.head_dim);
   if (!(out.rms_norm_eps >= 0))
     return parse_error("[{}] expected rms_norm_eps of at least 0, got {}", config.subject(),
                        out.rms_norm_eps);

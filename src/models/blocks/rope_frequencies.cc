@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numbers>
 #include <vector>
 
@@ -13,6 +14,8 @@ namespace anemone::models {
 namespace {
 
 using checkpoint::RopeSettings;
+
+constexpr double kMaxFloat = std::numeric_limits<float>::max();
 
 Result<double> positive(const RopeSettings& settings, std::string_view key) {
   ANEMONE_ASSIGN_OR_RETURN(const auto value, settings.number(key));
@@ -121,8 +124,18 @@ Result<artifact::Rope> rope_frequencies(const RopeSettings& settings, std::int64
   }
   artifact::Rope rope;
   rope.name = "rope";
+  bool is_finite = std::abs(scale) <= kMaxFloat;
+  for (const double frequency : inv) {
+    if (!(std::abs(frequency) <= kMaxFloat)) {
+      is_finite = false;
+      break;
+    }
+    rope.inv_freq.push_back(static_cast<float>(frequency));
+  }
+  if (!is_finite)
+    return parse_error("[config.json] expected finite rotary frequencies, got others (type {})",
+                       settings.type);
   rope.scale = static_cast<float>(scale);
-  for (const double frequency : inv) rope.inv_freq.push_back(static_cast<float>(frequency));
   return rope;
 }
 

@@ -43,7 +43,7 @@ class Dict {
   bool erase(const Value& key);
   void clear();
   const std::vector<std::pair<Value, Value>>& entries() const { return entries_; }
-  std::size_t size() const { return entries_.size(); }
+  std::size_t size() const;
 
  private:
   std::size_t position(const Value& key) const;
@@ -150,6 +150,11 @@ class Value {
   explicit Value(T data) : data_(std::move(data)) {}
   Variant data_;
 };
+
+// Here because it needs a complete Value.
+inline std::size_t Dict::size() const {
+  return entries_.size();
+}
 
 // Values nested deeper than this cannot be compared, printed or converted.
 inline constexpr int kMaxValueDepth = 150;
