@@ -397,10 +397,6 @@ def make_sparse_blockwise_shift_scale():
     cases.write()
 
 
-make_affine_dequantize()
-make_blockwise_shift_scale()
-make_cast()
-make_lut_to_dense()
-make_lut_to_sparse()
-make_sparse_blockwise_shift_scale()
-make_sparse_to_dense()
+for make in (make_affine_dequantize, make_blockwise_shift_scale, make_cast, make_lut_to_dense, make_lut_to_sparse,
+             make_sparse_blockwise_shift_scale, make_sparse_to_dense):
+    make()

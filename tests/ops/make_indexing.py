@@ -271,6 +271,10 @@ def add_scatters(cases, shape, updates_shape, inputs, places, what, modes=(None,
         cases.add(", ".join(p for p in (what, mode, dtype if len(dtypes) > 1 else None) if p), operands, [tensor(dtype, want)], **rest)
 
 
+def operands(data, indices, updates, mode=None):
+    return {"data": data, "indices": indices, "updates": updates, **({"mode": text(mode)} if mode else {})}
+
+
 def refuse_scatters(cases, inputs, op, size):
     data, updates = inputs["data"].array, inputs["updates"].array
     cases.fail("refuses an unknown mode (c2)", {**inputs, "mode": text("xor")}, f"{op}_c2")
@@ -283,17 +287,17 @@ def refuse_scatters(cases, inputs, op, size):
     refuse_indices(cases, inputs, with_first, op, size)
 
 
-def add_common_scatters(cases, add, index):
+def add_common_scatters(cases, index):
     """What the three scatters share: for a vector of 4 and indices that reach the same place."""
     two = index([2, 2])
     x, y = [1, 60000, 3, 4], [2, 5]
-    cases.add("keeps the last of several updates of a place", add(fp32(x), two, fp32(y), "update"), [fp32([1, 60000, 5, 4])])
-    cases.add("adds in order, rounding once", add(fp16([0, 0, 2048, 0]), two, fp16([1, 1]), "add"), [fp16([0, 0, 2050, 0])])
-    cases.add("overflows fp16 to infinity", add(fp16(x), index([1, 1]), fp16([60000, 1]), None), [fp16([1, np.inf, 3, 4])])
-    cases.add("wraps integers around", add(int32([1, 2, 2**31 - 1, 4]), two, int32([1, 1]), "add"), [int32([1, 2, -2**31 + 1, 4])])
-    cases.add("counts negative indices from the end", add(fp32(x), index([-1, -4]), fp32(y), None), [fp32([6, 60000, 3, 6])])
-    cases.add("changes nothing without indices", add(fp32(x), index([]), fp32([]), None), [fp32(x)])
-    cases.add("takes no elements", add(fp32([]), index([]), fp32([]), None), [fp32([])])
+    cases.add("keeps the last of several updates of a place", operands(fp32(x), two, fp32(y), "update"), [fp32([1, 60000, 5, 4])])
+    cases.add("adds in order, rounding once", operands(fp16([0, 0, 2048, 0]), two, fp16([1, 1]), "add"), [fp16([0, 0, 2050, 0])])
+    cases.add("overflows fp16 to infinity", operands(fp16(x), index([1, 1]), fp16([60000, 1])), [fp16([1, np.inf, 3, 4])])
+    cases.add("wraps integers around", operands(int32([1, 2, 2**31 - 1, 4]), two, int32([1, 1]), "add"), [int32([1, 2, -2**31 + 1, 4])])
+    cases.add("counts negative indices from the end", operands(fp32(x), index([-1, -4]), fp32(y)), [fp32([6, 60000, 3, 6])])
+    cases.add("changes nothing without indices", operands(fp32(x), index([]), fp32([])), [fp32(x)])
+    cases.add("takes no elements", operands(fp32([]), index([]), fp32([])), [fp32([])])
 
 
 def check_with_torch(data, index, updates, axis):
@@ -323,16 +327,13 @@ def make_scatter():
     add_scatters(cases, (3,), (2,), {"indices": int32([1, 2]), "validate_indices": boolean(True)},
                  list(places_on_axis((3,), np.array([1, 2]), 0)), "checks indices when it is to validate them")
 
-    def operands(data, indices, updates, mode):
-        return {"data": data, "indices": indices, "updates": updates, **({"mode": text(mode)} if mode else {})}
-
-    add_common_scatters(cases, operands, int32)
+    add_common_scatters(cases, int32)
     cases.add("takes empty rows without counting them one by one",
               {"data": fp32(np.zeros((2**30, 2, 0))), "indices": int32(np.zeros(2**10)), "updates": fp32(np.zeros((2**30, 2**10, 0))), "axis": int32(1)},
               [fp32(np.zeros((2**30, 2, 0)))])
     check_with_torch(np.arange(30.0, dtype=np.float32).reshape(2, 5, 3), np.array([4, 1, 4]), np.ones((2, 3, 3), np.float32), 1)
 
-    inputs = operands(fp32(np.zeros((2, 3))), int32([1, 0]), fp32(np.ones((2, 3))), None)
+    inputs = operands(fp32(np.zeros((2, 3))), int32([1, 0]), fp32(np.ones((2, 3))))
     for axis in (2, -3):
         cases.fail(f"refuses axis {axis} (c1)", {**inputs, "axis": int32(axis)}, "scatter_c1")
     cases.fail("refuses a scalar (c1)", {**inputs, "data": fp32(1)}, "scatter_c1")
@@ -357,14 +358,11 @@ def make_scatter_along_axis():
     add_scatters(cases, (3,), (2,), {"indices": int32([1, 2]), "validate_indices": boolean(True)},
                  list(places_along_axis(np.array([1, 2]), 0)), "checks indices when it is to validate them")
 
-    def operands(data, indices, updates, mode):
-        return {"data": data, "indices": indices, "updates": updates, **({"mode": text(mode)} if mode else {})}
-
-    add_common_scatters(cases, operands, int32)
-    inputs = operands(fp32(np.zeros((2, 3))), int32([[1, 0, 1]]), fp32(np.ones((1, 3))), None)
+    add_common_scatters(cases, int32)
+    inputs = operands(fp32(np.zeros((2, 3))), int32([[1, 0, 1]]), fp32(np.ones((1, 3))))
     for axis in (2, -3):
         cases.fail(f"refuses axis {axis} (c1)", {**inputs, "axis": int32(axis)}, f"{op}_c1")
-    cases.fail("refuses a scalar (c1)", operands(fp32(1), int32(0), fp32(1), None), f"{op}_c1")
+    cases.fail("refuses a scalar (c1)", operands(fp32(1), int32(0), fp32(1)), f"{op}_c1")
     cases.fail("refuses indices of another rank (c3)", {**inputs, "indices": int32([1, 0, 1])}, f"{op}_c3")
     cases.fail("refuses indices of another size beside the axis (c3)", {**inputs, "indices": int32([[1, 0]]), "updates": fp32([[1, 1]])}, f"{op}_c3")
     refuse_scatters(cases, inputs, op, 2)
@@ -389,13 +387,10 @@ def make_scatter_nd():
                  "checks indices when it is to validate them")
     cases.add("updates a scalar", {"data": fp32(1), "indices": int32(np.zeros((2, 0))), "updates": fp32([2, 3])}, [fp32(6)])
 
-    def operands(data, indices, updates, mode):
-        return {"data": data, "indices": indices, "updates": updates, **({"mode": text(mode)} if mode else {})}
-
-    add_common_scatters(cases, operands, lambda values: int32(np.reshape(values, (-1, 1))))
+    add_common_scatters(cases, lambda values: int32(np.reshape(values, (-1, 1))))
     cases.add("takes empty rows without counting them one by one",
               {"data": fp32([]), "indices": int32(np.zeros((2**40, 0))), "updates": fp32(np.zeros((2**40, 0)))}, [fp32([])])
-    inputs = operands(fp32(np.zeros((2, 3))), int32([[1], [0]]), fp32(np.ones((2, 3))), None)
+    inputs = operands(fp32(np.zeros((2, 3))), int32([[1], [0]]), fp32(np.ones((2, 3))))
     cases.fail("refuses scalar indices (c1)", {**inputs, "indices": int32(0)}, f"{op}_c1")
     cases.fail("refuses more coordinates than data has axes (c1)", {**inputs, "indices": int32([[0, 0, 0]])}, f"{op}_c1")
     cases.fail("refuses an unknown number of coordinates (c1)", {**inputs, "indices": type_only("int32", [2, -1])}, f"{op}_c1")
@@ -403,10 +398,5 @@ def make_scatter_nd():
     cases.write()
 
 
-make_gather()
-make_gather_along_axis()
-make_gather_nd()
-make_non_zero()
-make_scatter()
-make_scatter_along_axis()
-make_scatter_nd()
+for make in (make_gather, make_gather_along_axis, make_gather_nd, make_non_zero, make_scatter, make_scatter_along_axis, make_scatter_nd):
+    make()
