@@ -1,13 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Checks that held-out questions never occur in the training text.
 
-    python check_split.py --seed 0 --count 200000
+    python check_split.py                                       # 200,000 conversations
+    python check_split.py --seed 4-0 --chunks 15 --varied 0.5   # those of train.py --seed 4
 
 Draws training conversations as train.py does and fails when one of them states
 a held-out sum or difference, or asks a question of test_questions.jsonl.
 """
 
 import argparse
+import itertools
 import json
 import re
 from pathlib import Path
@@ -25,9 +27,12 @@ def plain(text):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--seed", default="0-0", help="seed of the training text; train.py uses SEED-CHUNK")
-    parser.add_argument("--count", type=int, default=200000)
+    parser.add_argument("--seed", default="0-0", help="SEED-WORKER of train.py")
+    parser.add_argument("--chunks", type=int, default=50, help="chunks of 4000 conversations, as train.py draws them")
+    parser.add_argument("--varied", type=float, default=0.0, help="share of topics/variety.py, as for train.py")
+    parser.add_argument("--boost", nargs="*", default=[], metavar="CATEGORY=FACTOR", help="as for train.py")
     args = parser.parse_args()
+    boost = {name: float(factor) for name, factor in (item.split("=") for item in args.boost)}
 
     assert generate.is_held_out("+:17:25") and generate.is_held_out("-:17:25")
     # Small talk is held out by spelling only, and the answer to a follow-up or
@@ -39,7 +44,8 @@ def main():
     assert "whatis17+25" in forbidden
 
     sums, leaks = 0, set()
-    for pieces in generate.training_stream(args.seed, args.count):
+    streams = (generate.training_stream(f"{args.seed}-{chunk}", 4000, boost, args.varied) for chunk in range(args.chunks))
+    for pieces in itertools.chain.from_iterable(streams):
         for text, is_answer in pieces:
             if is_answer:
                 match = re.match(r"(\d+) ([+-]) (\d+) =", text)
@@ -51,7 +57,7 @@ def main():
                 question = text.split("user\n", 1)[1].split("<|im_end|>")[0]
                 if plain(question) in forbidden:
                     leaks.add(question)
-    print(f"{args.count} conversations, {sums} sums and differences, none of them held out")
+    print(f"{4000 * args.chunks} conversations, {sums} sums and differences, none of them held out")
     print(f"{len(leaks)} of {len(forbidden)} test questions seen in training", *sorted(leaks), sep="\n  ")
     assert not leaks
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from tokenizers import Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers, trainers
 
 import generate
+from topics import words
 
 VOCAB_SIZE = 1024
 SPECIAL = ["<|endoftext|>", "<|im_start|>", "<|im_end|>"]
@@ -37,7 +38,7 @@ def corpus(count=60000):
             yield f"user\n{question}"
             yield f"assistant\n{answer}"
     # the drills' fixed words, without any drilled word
-    for template in (generate.PLURAL_OF + generate.PAST_OF) * 200:
+    for template in (words.PLURAL_OF + words.PAST_OF) * 200:
         yield template.format(w="").replace("  ", " ")
     for text in ("The plural of", "The past tense of", "system\nYou are a helpful assistant. Answer briefly."):
         for _ in range(2000):

@@ -27,7 +27,7 @@ import generate
 import model as pocket
 
 
-def batches(tokenizer, seed, tokens, boost):
+def batches(tokenizer, seed, tokens, boost, varied):
     """Endless (ids, targets); rows of similar length go together, answers only have targets.
 
     A chunk of fresh conversations is made, sorted by length, cut into batches
@@ -36,7 +36,7 @@ def batches(tokenizer, seed, tokens, boost):
     chunk = 0
     while True:
         rows = []
-        pieces_of = list(generate.training_stream(f"{seed}-{chunk}", 4000, boost))
+        pieces_of = list(generate.training_stream(f"{seed}-{chunk}", 4000, boost, varied))
         flat = [text for pieces in pieces_of for text, _ in pieces]
         encoded = iter(tokenizer.encode_batch(flat))
         for pieces in pieces_of:
@@ -144,9 +144,10 @@ def worker(rank, args, meeting):
     peaks = [args.lr, args.lr_rest]
     boost = {name: float(factor) for name, factor in (item.split("=") for item in args.boost)}
     assert set(boost) <= set(generate.CATEGORIES)
-    stream = batches(tokenizer, f"{args.seed}-{rank}", args.tokens, boost)
+    stream = batches(tokenizer, f"{args.seed}-{rank}", args.tokens, boost, args.varied)
     questions = generate.held_out_questions("check", 60)
     say = lambda *words: print(*words, flush=True) if rank == 0 else None
+    say("arguments:", " ".join(f"{name}={value}" for name, value in vars(args).items()))
     say(sum(w.numel() for w in weights), "parameters")
 
     start, seen, running = time.time(), 0, None
@@ -203,6 +204,7 @@ def main():
     parser.add_argument("--lr", type=float, default=0.02, help="peak rate of the matrices (Muon)")
     parser.add_argument("--lr-rest", type=float, default=0.003, help="peak rate of everything else (AdamW)")
     parser.add_argument("--boost", nargs="*", default=[], metavar="CATEGORY=FACTOR", help="more of a category")
+    parser.add_argument("--varied", type=float, default=0.0, help="share of the text of topics/variety.py")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--check-every", type=int, default=400, help="steps between checkpoints")
     args = parser.parse_args()
