@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// MIL text never crashes the parser, and what parses prints to text that parses to the same program.
+// MIL text never crashes the parser, and what parses prints to text that parses to the same
+// program.
 #include <cstddef>
 #include <cstdint>
 #include <string>

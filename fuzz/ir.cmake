@@ -1,2 +1,0 @@
-# SPDX-License-Identifier: Apache-2.0
-anemone_fuzzer(mil_text DEPS ir)

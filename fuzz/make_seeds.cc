@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+// Writes the binary seeds of corpus/: fuzz_make_seeds FOLDER. The other seeds are text, written by
+// hand.
+#include <cstdio>
+#include <filesystem>
+#include <string>
+
+#include "base/check.h"
+#include "base/file.h"
+#include "checkpoint/safetensors.h"
+#include "fuzz/support.h"
+#include "ir/text.h"
+#include "mlpackage/package_writer.h"
+
+namespace {
+
+using namespace anemone;
+namespace fs = std::filesystem;
+
+// No constant is large enough for a weight file.
+constexpr std::string_view kSmall = R"(program(1.0)
+{
+    func main<ios18>(tensor<fp16, [1, 4]> x, state<tensor<fp16, [1, 4]>> cache) {
+        tensor<fp16, [4]> bias = const()[name = string("bias"), val = tensor<fp16, [4]>([0, 1, 2, 3])];
+        string mode = const()[name = string("mode"), val = string("EXACT")];
+        tensor<fp16, [1, 4]> old = read_state(input = cache)[name = string("old")];
+        tensor<fp16, [1, 4]> sum = add(x = x, y = old)[name = string("sum")];
+        write_state(data = sum, input = cache)[name = string("keep")];
+        tensor<fp16, [1, 4]> g = gelu(mode = mode, x = sum)[name = string("g")];
+        tensor<fp16, [1, 4]> y = add(x = g, y = bias)[name = string("y")];
+    } -> (y);
+})";
+
+constexpr std::string_view kWeights = R"(program(1.0)
+{
+    func main<ios18>(tensor<fp16, [1, 4]> x) {
+        tensor<fp16, [4, 4]> w = const()[name = string("w"), val = tensor<fp16, [4, 4]>([[1, 0, 0, 0], [0, 1, 0, 0], [0, 0, 1, 0], [0, 0, 0, 1]])];
+        tensor<int8, [4, 4]> d = const()[name = string("d"), val = tensor<int8, [4, 4]>([[1, 2, 3, 4], [5, 6, 7, 8], [-1, -2, -3, -4], [0, 0, 0, 0]])];
+        tensor<int4, [3, 5]> q = const()[name = string("q"), val = tensor<int4, [3, 5]>([[1, 2, 3, 4, 5], [5, 6, 7, -8, 0], [-1, -2, -3, -4, -5]])];
+        tensor<fp16, [4]> b = const()[name = string("b"), val = tensor<fp16, [4]>([0, 0, 0, 0])];
+        tensor<fp16, [1, 4]> y = linear(bias = b, weight = w, x = x)[name = string("y")];
+    } -> (y);
+})";
+
+constexpr std::string_view kConfig = R"({"model_type": "llama", "vocab_size": 64,
+  "hidden_size": 16, "num_attention_heads": 4, "num_key_value_heads": 2, "num_hidden_layers": 2,
+  "intermediate_size": 24, "max_position_embeddings": 128, "rope_theta": 10000.0,
+  "rope_scaling": {"rope_type": "llama3", "factor": 8.0, "low_freq_factor": 1.0,
+  "high_freq_factor": 4.0, "original_max_position_embeddings": 32}, "eos_token_id": [1, 2]})";
+
+void write(const fs::path& path, std::string_view content) {
+  ANEMONE_CHECK(make_directories(path.parent_path().string()).ok());
+  ANEMONE_CHECK(write_file(path.string(), content).ok());
+  std::printf("%s: %zu bytes\n", path.c_str(), content.size());
+}
+
+std::string written_package(const std::string& path, std::string_view mil) {
+  auto program = ir::parse(mil, "seed");
+  ANEMONE_CHECK(program.ok());
+  mlpackage::Model model;
+  model.program = std::move(*program);
+  for (const auto& function : model.program.functions()) {
+    auto interface = mlpackage::describe_function(*function);
+    ANEMONE_CHECK(interface.ok());
+    model.functions.push_back(std::move(*interface));
+  }
+  ANEMONE_CHECK(mlpackage::write_package(model, path).ok());
+  return path + "/Data/com.apple.CoreML/";
+}
+
+std::string must_read(const std::string& path) {
+  auto content = read_file(path);
+  ANEMONE_CHECK(content.ok());
+  return std::move(*content);
+}
+
+std::string joined(const std::vector<std::pair<std::string, std::string>>& parts) {
+  std::string out;
+  for (const auto& [name, content] : parts)
+    out += (out.empty() ? "" : "\n") + ("=== " + name + "\n") + content;
+  return out;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  ANEMONE_CHECK(argc == 2);
+  const fs::path out = argv[1];
+  const fuzz::ScratchFolder scratch({});
+
+  const std::string small = written_package(scratch.path() + "/small.mlpackage", kSmall);
+  write(out / "mlmodel" / "small.mlmodel", must_read(small + "model.mlmodel"));
+  const std::string package = scratch.path() + "/weights.mlpackage";
+  const std::string data = written_package(package, kWeights);
+  const std::string blob = must_read(data + "weights/weight.bin");
+  write(out / "weight_blob" / "three.bin", blob);
+  write(out / "package" / "weights.parts",
+        joined({{"Manifest.json", must_read(package + "/Manifest.json")},
+                {"Data/com.apple.CoreML/weights/weight.bin", blob},
+                {"Data/com.apple.CoreML/model.mlmodel", must_read(data + "model.mlmodel")}}));
+
+  const std::string file = scratch.path() + "/x.safetensors";
+  const Tensor half(DType::kFp16, {2, 3});
+  const Tensor whole(DType::kInt64, {2});
+  const Tensor none(DType::kFp32, {0, 4});
+  const std::vector<checkpoint::NamedTensor> tensors = {
+      {"half", half.view()}, {"whole", whole.view()}, {"none", none.view()}};
+  ANEMONE_CHECK(checkpoint::write_safetensors(file, tensors, {{"format", "pt"}}).ok());
+  write(out / "safetensors" / "three.safetensors", must_read(file));
+  const std::string index =
+      R"({"metadata": {"total_size": 28}, "weight_map": {"half": "a.safetensors",
+  "whole": "a.safetensors"}})";
+  write(out / "checkpoint" / "sharded.parts",
+        joined({{"config.json", std::string(kConfig)},
+                {"generation_config.json", R"({"eos_token_id": [1, 2], "temperature": 0.7})"},
+                {"model.safetensors.index.json", index},
+                {"a.safetensors", must_read(file)}}));
+  return 0;
+}

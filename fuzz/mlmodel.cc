@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// A model file (protobuf) without weights. What is read is judged by the verifier and printed; what
+// is lawful runs through the printer and the parser to the same program.
+#include "base/check.h"
+#include "fuzz/support.h"
+#include "ir/text.h"
+#include "ir/verifier.h"
+#include "mlpackage/package_reader.h"
+#include "ops/registry.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  using namespace anemone;
+  const auto model = mlpackage::parse_model(std::as_bytes(std::span(data, size)), "input");
+  if (!model.ok()) {
+    ANEMONE_CHECK(model.status().message().starts_with("[input]"));
+    return 0;
+  }
+  ANEMONE_CHECK(!model->functions.empty());
+  const std::string text = ir::print(model->program);
+  if (!ir::verify(model->program, ops::op_registry()).ok()) return 0;
+  const auto again = ir::parse(text, "printed");
+  ANEMONE_CHECK(again.ok());
+  const auto difference = ir::first_difference(model->program, *again);
+  ANEMONE_CHECK(difference.ok() && difference->empty());
+  return 0;
+}

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// A tokenizer.json, and a text that it encodes and decodes. The streamed text must be the decoded
+// text, whatever the tokenizer is.
+#include "text/tokenizer.h"
+
+#include "base/check.h"
+#include "fuzz/support.h"
+#include "text/text_streamer.h"
+#include "text/utf8.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  using namespace anemone;
+  const fuzz::Parts parts = fuzz::split_parts(fuzz::text_of(data, size));
+  const auto tokenizer = text::Tokenizer::parse(fuzz::part(parts, "tokenizer.json"), "input");
+  if (!tokenizer.ok()) return 0;
+  const std::string_view text = fuzz::part(parts, "text");
+  for (const bool special : {false, true}) {
+    const auto ids = (*tokenizer)->encode(text, {special, special});
+    if (!ids.ok()) continue;
+    const std::string decoded = (*tokenizer)->decode(*ids);
+    ANEMONE_CHECK(text::is_valid_utf8(decoded));
+    text::TextStreamer streamer(*tokenizer);
+    std::string streamed;
+    for (const std::int32_t id : *ids) {
+      ANEMONE_CHECK((*tokenizer)->has(id));
+      const std::string piece = streamer.push(id);
+      ANEMONE_CHECK(text::is_valid_utf8(piece));
+      streamed += piece;
+    }
+    streamed += streamer.finish();
+    ANEMONE_CHECK(streamed == decoded);
+  }
+  for (const std::int32_t id : {-1, 0, 1, (*tokenizer)->vocab_size()}) {
+    (void)(*tokenizer)->token_bytes(id);
+    (void)(*tokenizer)->id_to_token(id);
+  }
+  return 0;
+}
