@@ -139,6 +139,37 @@ TEST_F(Lists, OfANegativeLengthAreRefused) {
   EXPECT_NE(status.message().find("make_list"), std::string::npos) << status.message();
 }
 
+TEST_F(Lists, RefuseAnIndexOrLengthThatIsNoNumberAtRunTime) {
+  Value* open = b.input("open", Type::tensor(DType::kInt32, {kDynamic}));
+  Value* list = b.op("make_list",
+                     {{"init_length", open},
+                      {"dynamic_length", Literal::boolean(true)},
+                      {"elem_shape", std::vector<Value*>{b.constant(Literal::int32(2), "width")}},
+                      {"dtype", Literal::text("fp32")}});
+  Value* length = b.op("list_length", {{"ls", list}}, "length");
+  const auto feature = [](const char* name, DType dtype, Shape shape) {
+    Feature out;
+    out.name = name;
+    out.dtype = dtype;
+    out.shape = std::move(shape);
+    return out;
+  };
+  Signature described;
+  described.inputs = {feature("x", DType::kFp32, {2}), feature("at", DType::kInt32, {1}),
+                      feature("open", DType::kInt32, {kDynamic})};
+  described.outputs = {feature("length", DType::kInt32, {1})};
+  interface.signatures.emplace("main", described);
+  const auto loaded = finish({length});
+  ASSERT_NE(loaded, nullptr);
+  const Tensor zero = ints({1}, {0});
+  for (const auto& [sizes, code] : {std::pair(std::vector<std::int32_t>{}, Code::kInvalidArgument),
+                                    std::pair(std::vector<std::int32_t>{4}, Code::kOk)}) {
+    const Tensor lengths = ints({static_cast<std::int64_t>(sizes.size())}, sizes);
+    run(*loaded, {{"x", pair.view()}, {"at", zero.view()}, {"open", lengths.view()}}, "length");
+    EXPECT_EQ(status.code(), code) << status.message();
+  }
+}
+
 TEST_F(Lists, AreNoOutputOfAFunction) {
   Value* list = make_list(1, true);
   ASSERT_TRUE(b.finish({list, x}).ok()) << b.status().message();
@@ -199,6 +230,16 @@ TEST_F(Classify, GivesTheProbabilitiesOfClassesWithNames) {
   ASSERT_NE(loaded, nullptr);
   EXPECT_EQ(run(*loaded, {{"p", p.view()}}, "chances"), (Floats{0.25f, 0.5f, 0.25f}))
       << status.message();
+}
+
+TEST_F(Classify, RefusesAClassThatIsNoNumber) {
+  const Literal none = Literal::of(Tensor(DType::kInt64, {0}));
+  build({none, none, none}, DType::kInt64);
+  const auto loaded = load();
+  ASSERT_NE(loaded, nullptr);
+  run(*loaded, {{"p", p.view()}}, "label");
+  EXPECT_EQ(status.code(), Code::kCorrupt);
+  EXPECT_NE(status.message().find("classify"), std::string::npos) << status.message();
 }
 
 TEST_F(Classify, RefusesAProbabilityWithoutAClass) {

@@ -206,6 +206,9 @@ Status Interpreter::classify(const PreparedOp& op) {
     return corrupt("{} expected a class for each of {} probabilities, got {}", describe(op),
                    values.size(), literal->items().size());
   ANEMONE_ASSIGN_OR_RETURN(const Tensor label, literal->items()[best].to_tensor());
+  if (label.view().size() != 1)
+    return corrupt("{} expected a number as class {}, got {}", describe(op), best,
+                   to_string(label.view().shape));
   ANEMONE_ASSIGN_OR_RETURN(Slot out, allocate(op, DType::kInt64, {}));
   const std::int64_t number = element_as_int(label.view(), 0);
   std::memcpy(out.buffer->data(), &number, sizeof(number));

@@ -3,6 +3,7 @@
 
 #include <anemone/status.h>
 
+#include <string_view>
 #include <vector>
 
 #include "base/thread_pool.h"
@@ -53,6 +54,8 @@ class Interpreter {
   Status list_write(const PreparedOp& op);
   Status list_gather(const PreparedOp& op);
   Status list_scatter(const PreparedOp& op);
+  // The one integer of a parameter; a tensor of unknown size may turn out to have none.
+  Result<std::int64_t> integer(const PreparedOp& op, std::string_view parameter) const;
   Result<std::shared_ptr<List>> copy_list(const PreparedOp& op);
   Status put(const PreparedOp& op, List& list, std::int64_t index, Slot value);
   Status set_list_output(const PreparedOp& op, std::shared_ptr<const List> list);

@@ -43,13 +43,23 @@ Status Interpreter::set_list_output(const PreparedOp& op, std::shared_ptr<const 
   return set_output(op, 0, std::move(out));
 }
 
+Result<std::int64_t> Interpreter::integer(const PreparedOp& op, std::string_view parameter) const {
+  const TensorView& view = slot(op.slot(parameter)).view;
+  if (view.data == nullptr || view.size() != 1)
+    return invalid_argument("{} expected one number as \"{}\", got {}", describe(op), parameter,
+                            to_string(view.shape));
+  return element_as_int(view, 0);
+}
+
 Status Interpreter::make_list(const PreparedOp& op) {
   auto list = std::make_shared<List>();
   std::int64_t length = 1;
-  if (op.operand("init_length") != nullptr)
-    length = element_as_int(slot(op.slot("init_length")).view, 0);
-  if (op.operand("dynamic_length") != nullptr)
-    list->is_growable = element_as_int(slot(op.slot("dynamic_length")).view, 0) != 0;
+  if (op.operand("init_length") != nullptr) {
+    ANEMONE_ASSIGN_OR_RETURN(length, integer(op, "init_length"));
+  }
+  if (op.operand("dynamic_length") != nullptr) {
+    ANEMONE_ASSIGN_OR_RETURN(list->is_growable, integer(op, "dynamic_length"));
+  }
   if (length < 0 || length > kMaxItems)
     return corrupt("{} expected a length of 0 to {}, got {}", describe(op), kMaxItems, length);
   list->items.resize(static_cast<std::size_t>(length));
@@ -73,7 +83,7 @@ Status Interpreter::list_length(const PreparedOp& op) {
 
 Status Interpreter::list_read(const PreparedOp& op) {
   const List& list = list_of(slot(op.slot("ls")));
-  const std::int64_t index = element_as_int(slot(op.slot("index")).view, 0);
+  ANEMONE_ASSIGN_OR_RETURN(const std::int64_t index, integer(op, "index"));
   if (index < 0 || index >= static_cast<std::int64_t>(list.items.size()))
     return invalid_argument("{} expected an index below {}, got {}", describe(op),
                             list.items.size(), index);
@@ -99,7 +109,7 @@ Status Interpreter::put(const PreparedOp& op, List& list, std::int64_t index, Sl
 
 Status Interpreter::list_write(const PreparedOp& op) {
   ANEMONE_ASSIGN_OR_RETURN(std::shared_ptr<List> list, copy_list(op));
-  const std::int64_t index = element_as_int(slot(op.slot("index")).view, 0);
+  ANEMONE_ASSIGN_OR_RETURN(const std::int64_t index, integer(op, "index"));
   ANEMONE_RETURN_IF_ERROR(put(op, *list, index, slot(op.slot("value"))));
   return set_list_output(op, std::move(list));
 }
