@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <memory>
 
+#include "artifact/manifest.h"
 #include "base/error.h"
 #include "cli/command.h"
 #include "cli/output.h"
@@ -32,12 +33,15 @@ Result<Inspector> inspector_of(const std::string& path) {
   if (fs::is_directory(status)) {
     const bool is_package = name.extension() == ".mlpackage" || has_file(name, "Manifest.json");
     if (is_package) return &inspect_package;
+    if (has_file(name, std::string(artifact::kManifestName).c_str())) return &inspect_artifact;
     if (has_file(name, "config.json") || has_file(name, "model.safetensors") ||
         has_file(name, "model.safetensors.index.json"))
       return &inspect_tensors;
     if (has_file(name, "tokenizer.json")) return &inspect_tokenizer;
-    return unsupported("[{}] expected a package, a checkpoint or a tokenizer, got another folder",
-                       path);
+    return unsupported(
+        "[{}] expected a compiled model, a package, a checkpoint or a tokenizer, got another "
+        "folder",
+        path);
   }
   if (!fs::is_regular_file(status)) return io_error("[{}] expected a regular file", path);
   if (name.extension() == ".safetensors") return &inspect_tensors;
@@ -87,8 +91,9 @@ void add_inspect_command(CLI::App& app, Context& context) {
   CLI::App* command =
       app.add_subcommand("inspect", "Show what a file holds, and check that it is whole");
   command
-      ->add_option("FILE", options->path,
-                   "A .mlpackage, .safetensors, checkpoint folder or tokenizer.json")
+      ->add_option(
+          "FILE", options->path,
+          "A compiled model, a .mlpackage, .safetensors, checkpoint folder or tokenizer.json")
       ->required();
   command->add_flag("--mil", options->as_mil, "The whole program of a package as MIL text");
   command->add_flag("--strict", options->is_strict,
@@ -100,6 +105,8 @@ void add_inspect_command(CLI::App& app, Context& context) {
       "into a weight file, versions, and the description against the program are checked.\n"
       "\n"
       "Examples:\n"
+      "  anemone inspect model.anemone                 packages, context, sampling; checks all "
+      "hashes\n"
       "  anemone inspect model.mlpackage               functions, features, operations, weights\n"
       "  anemone inspect --mil model.mlpackage | less  every operation\n"
       "  anemone inspect --json model.safetensors      names, dtypes and shapes of all tensors\n"

@@ -23,6 +23,8 @@ struct Report {
   Json json;
 };
 
+// The folder that compile writes; every file is hashed.
+Result<Report> inspect_artifact(const InspectOptions& options);
 Result<Report> inspect_package(const InspectOptions& options);
 // One .safetensors file, or a checkpoint folder.
 Result<Report> inspect_tensors(const InspectOptions& options);

@@ -5,11 +5,11 @@
 #include <utility>
 #include <vector>
 
+#include "api/executors.h"
 #include "base/error.h"
 #include "base/json.h"
 #include "checkpoint/safetensors.h"
 #include "cli/predict.h"
-#include "api/executors.h"
 
 namespace anemone::cli {
 namespace {
@@ -117,8 +117,7 @@ Result<PredictRequest> parse_predict_request(std::string_view line,
   return request;
 }
 
-PredictSession::PredictSession(int threads)
-    : executor_(api::make_executor(threads)) {}
+PredictSession::PredictSession(int threads) : executor_(api::make_executor(threads)) {}
 
 Result<std::shared_ptr<const exec::LoadedProgram>> PredictSession::load(const std::string& path) {
   const std::string version = version_of(path);

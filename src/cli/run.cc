@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/run.h"
 
+#include <filesystem>
 #include <memory>
 #include <string>
 
@@ -63,7 +64,7 @@ Status run_once(const RunOptions& options, engine::Session& session,
 
 // Ids in, ids out: nothing of the text side is touched.
 Status run_ids(const RunOptions& options, const Context& context) {
-  ANEMONE_ASSIGN_OR_RETURN(const auto prompt, parse_prompt_ids(options.prompt_ids));
+  ANEMONE_ASSIGN_OR_RETURN(const auto prompt, parse_prompt_ids(*options.prompt_ids));
   ANEMONE_ASSIGN_OR_RETURN(const auto model, load_model(options, context.threads, false));
   ANEMONE_ASSIGN_OR_RETURN(engine::GenerateOptions generate, generate_options(options, *model));
   generate.as_text = false;
@@ -99,7 +100,7 @@ Status check_flags(const RunOptions& options) {
   const auto refuse = [](std::string_view flag, std::string_view beside) {
     return invalid_argument("[{}] expected no {} beside it (see anemone run --help)", flag, beside);
   };
-  if (!options.prompt_ids.empty()) {
+  if (options.prompt_ids) {
     if (options.prompt) return refuse("--prompt-ids", "PROMPT");
     if (!options.system.empty()) return refuse("--prompt-ids", "--system");
     if (!options.stop.empty()) return refuse("--prompt-ids", "--stop");
@@ -109,12 +110,18 @@ Status check_flags(const RunOptions& options) {
     if (options.is_raw) return invalid_argument("[--raw] expected a PROMPT, got none");
   }
   if (options.is_raw && !options.system.empty()) return refuse("--raw", "--system");
+  if (!options.logits_out.empty()) {
+    const auto folder = std::filesystem::absolute(options.logits_out).parent_path();
+    std::error_code error;
+    if (!std::filesystem::is_directory(folder, error))
+      return io_error("[{}] expected a folder to write to, got none", folder.string());
+  }
   return {};
 }
 
 Status run(const RunOptions& options, const Context& context) {
   ANEMONE_RETURN_IF_ERROR(check_flags(options));
-  if (!options.prompt_ids.empty()) {
+  if (options.prompt_ids) {
     catch_interrupts();
     return run_ids(options, context);
   }

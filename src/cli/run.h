@@ -24,7 +24,7 @@ struct RunOptions {
   std::optional<std::string> prompt;
   std::string system;
   bool is_raw = false;  // the prompt is text to go on with, not a turn of a chat
-  std::string prompt_ids;
+  std::optional<std::string> prompt_ids;
   std::optional<std::int64_t> max_new;
   std::optional<double> temperature;
   std::optional<std::int64_t> top_k;

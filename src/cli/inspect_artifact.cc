@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "artifact/manifest.h"
+#include "base/error.h"
+#include "base/progress.h"
+#include "cli/inspect.h"
+#include "cli/output.h"
+
+namespace anemone::cli {
+namespace {
+
+std::uint64_t bytes_below(const artifact::Manifest& manifest, const std::string& name) {
+  std::uint64_t bytes = 0;
+  for (const artifact::FileEntry& file : manifest.files)
+    if (file.path == name || file.path.starts_with(name + "/")) bytes += file.bytes;
+  return bytes;
+}
+
+std::string functions_text(const artifact::Manifest& manifest) {
+  std::string text;
+  for (const artifact::Function& function : manifest.functions)
+    text += fmt::format("{}{} (T={})", text.empty() ? "" : ", ", function.name, function.tokens);
+  return text;
+}
+
+std::uint64_t cache_bytes(const artifact::Manifest& manifest) {
+  std::uint64_t bytes = 0;
+  for (const artifact::Shard& shard : manifest.shards)
+    for (const artifact::Cache& cache : shard.caches)
+      bytes += dtype_bytes(cache.dtype, static_cast<std::uint64_t>(element_count(cache.shape)));
+  return bytes;
+}
+
+std::string report_text(const std::string& path, const artifact::Manifest& manifest) {
+  std::string text =
+      fmt::format("{}: compiled model {}, {} with {} layers, {} {}, for {}\n", escaped(path),
+                  escaped(manifest.name), escaped(manifest.model_type), manifest.layers,
+                  manifest.precision, manifest.quantization, manifest.target);
+  std::vector<std::vector<std::string>> rows = {
+      {"context",
+       fmt::format("{} tokens (the model's maximum is {}); KV cache {}", manifest.context,
+                   manifest.max_position, format_bytes(cache_bytes(manifest)))},
+      {"functions", functions_text(manifest)},
+      {"vocabulary", std::to_string(manifest.vocab_size)},
+      {"hidden size", std::to_string(manifest.hidden_size)},
+      {"end of text", fmt::format("{}", fmt::join(manifest.eos_ids, " "))},
+      {"sampling", manifest.generation.empty() ? "greedy" : dump_json(manifest.generation)},
+      {"quality", manifest.quality.verdict},
+      {"written by", escaped(manifest.producer)}};
+  text += table(rows, "  ");
+  rows.clear();
+  for (const artifact::Shard& shard : manifest.shards)
+    rows.push_back({shard.package,
+                    fmt::format("layers {}-{}", shard.layer_begin, shard.layer_end - 1),
+                    format_bytes(bytes_below(manifest, shard.package))});
+  for (const artifact::Head& head : manifest.heads)
+    rows.push_back({head.package,
+                    fmt::format("vocabulary {}-{}", head.vocab_begin, head.vocab_end - 1),
+                    format_bytes(bytes_below(manifest, head.package))});
+  rows.push_back({manifest.embedding.file,
+                  fmt::format("embedding {} x {} {}", manifest.embedding.rows,
+                              manifest.embedding.columns, dtype_name(manifest.embedding.dtype)),
+                  format_bytes(bytes_below(manifest, manifest.embedding.file))});
+  return text + table(rows, "  ") +
+         fmt::format("  {} files, all with the size and hash of the manifest\n",
+                     manifest.files.size());
+}
+
+}  // namespace
+
+Result<Report> inspect_artifact(const InspectOptions& options) {
+  ANEMONE_ASSIGN_OR_RETURN(const artifact::Manifest manifest,
+                           artifact::read_manifest(options.path));
+  ANEMONE_RETURN_IF_ERROR(artifact::check_files(options.path, manifest, /*check_hashes=*/true));
+  return Report{report_text(options.path, manifest), artifact::to_json(manifest)};
+}
+
+}  // namespace anemone::cli

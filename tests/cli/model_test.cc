@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: Apache-2.0
+// The commands that make and use a compiled model, on the pocket model.
+#include <algorithm>
+#include <filesystem>
+
+#include "base/file.h"
+#include "base/json.h"
+#include "checkpoint/safetensors.h"
+#include "tests/cli/process.h"
+
+namespace anemone::cli {
+namespace {
+
+namespace fs = std::filesystem;
+using anemone::testing::source_path;
+using anemone::testing::TemporaryFolder;
+
+std::string quoted(const std::string& text) {
+  return "'" + text + "'";
+}
+
+const std::string& checkpoint() {
+  static const std::string path = source_path("models/pocket/checkpoint");
+  return path;
+}
+
+// One compiled pocket model for all tests of this file.
+class PocketModel : public ::testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    folder_ = new TemporaryFolder();
+    const Outcome outcome =
+        run_anemone("compile " + quoted(checkpoint()) + " -o " + quoted(model()));
+    ASSERT_EQ(outcome.code, 0) << outcome.err;
+    EXPECT_EQ(outcome.err, "") << "no progress bar without a terminal";
+    EXPECT_NE(outcome.out.find("6 layers, fp16 int8"), std::string::npos) << outcome.out;
+  }
+  static void TearDownTestSuite() {
+    delete folder_;
+    folder_ = nullptr;
+  }
+  static std::string model() { return folder_->file("pocket"); }
+  static Outcome run(const std::string& arguments, const std::string& stdin_text = "") {
+    return run_anemone("run " + quoted(model()) + " " + arguments, stdin_text);
+  }
+  static Json run_json(const std::string& arguments) {
+    const Outcome outcome = run(arguments + " --json");
+    EXPECT_EQ(outcome.code, 0) << outcome.err;
+    const auto json = parse_json(outcome.out, "answer");
+    EXPECT_TRUE(json.ok()) << outcome.out;
+    return json.ok() ? *json : Json::object();
+  }
+
+ private:
+  static TemporaryFolder* folder_;
+};
+TemporaryFolder* PocketModel::folder_ = nullptr;
+
+void expect_error(const Outcome& outcome, int code, const std::string& part) {
+  SCOPED_TRACE(part);
+  EXPECT_EQ(outcome.code, code) << outcome.err;
+  EXPECT_EQ(outcome.out, "");
+  EXPECT_TRUE(outcome.err.starts_with("anemone: ")) << outcome.err;
+  EXPECT_EQ(std::count(outcome.err.begin(), outcome.err.end(), '\n'), 1) << outcome.err;
+  EXPECT_NE(outcome.err.find(part), std::string::npos) << outcome.err;
+}
+
+TEST_F(PocketModel, AnswersASumThatItWasNotTrainedOn) {
+  const Outcome outcome = run("'What is 17 + 25?'");
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_EQ(outcome.out, "17 + 25 = 42.\n");
+  EXPECT_EQ(outcome.err, "");
+}
+
+TEST_F(PocketModel, TakesThePromptFromStdin) {
+  EXPECT_EQ(run("-", "What is 17 + 25?\n").out, "17 + 25 = 42.\n");
+}
+
+TEST_F(PocketModel, IsAChatWhenThereIsNoPrompt) {
+  const Outcome outcome = run("", "What is the capital of France?\n\nAnd Spain?\n");
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_EQ(outcome.out, "The capital of France is Paris.\nThe capital of Spain is Madrid.\n");
+}
+
+TEST_F(PocketModel, GivesOneJsonObjectOnRequest) {
+  const Json json = run_json("'What is 17 + 25?'");
+  EXPECT_EQ(json["text"], "17 + 25 = 42.");
+  EXPECT_EQ(json["finish_reason"], "stop");
+  EXPECT_GT(json["prompt_tokens"], 0);
+  EXPECT_GT(json["ids"].size(), 5U);
+  EXPECT_GT(json["timing"]["prefill_s"], 0);
+}
+
+TEST_F(PocketModel, EndsWhereItIsTold) {
+  EXPECT_EQ(run_json("'What is 17 + 25?' --stop ' = '")["text"], "17 + 25");
+  const Json cut = run_json("'What is 17 + 25?' --max-new 3");
+  EXPECT_EQ(cut["ids"].size(), 3U);
+  EXPECT_EQ(cut["finish_reason"], "length");
+  EXPECT_EQ(run_json("--raw 'The capital of' --max-new 8 --ignore-eos")["ids"].size(), 8U);
+}
+
+TEST_F(PocketModel, SamplesTheSameTextFromTheSameSeed) {
+  const std::string arguments = "--raw 'How' --max-new 20 --temperature 1.5 --ignore-eos --seed ";
+  const Json first = run_json(arguments + "7");
+  EXPECT_EQ(first["ids"], run_json(arguments + "7")["ids"]);
+  EXPECT_NE(first["ids"], run_json(arguments + "8")["ids"]);
+  EXPECT_EQ(first["seed"], 7);
+}
+
+TEST_F(PocketModel, TakesIdsAndGivesLogits) {
+  const TemporaryFolder folder;
+  const std::string logits = folder.file("logits.safetensors");
+  ASSERT_TRUE(write_file(folder.file("ids"), "5, 6\n7 8").ok());
+  const Outcome outcome = run("--prompt-ids @" + quoted(folder.file("ids")) + " --max-new 2" +
+                              " --ignore-eos --logits-out " + quoted(logits));
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_EQ(std::count(outcome.out.begin(), outcome.out.end(), ' '), 1) << outcome.out;
+  const auto file = checkpoint::SafetensorsFile::open(logits);
+  ASSERT_TRUE(file.ok()) << file.status().message();
+  EXPECT_EQ((*file)->find("logits")->shape, (Shape{4, 1024}));
+  EXPECT_EQ((*file)->find("ids")->shape, (Shape{2}));
+  EXPECT_EQ(run("--prompt-ids '5 6 7 8' --max-new 2 --ignore-eos").out, outcome.out);
+}
+
+TEST_F(PocketModel, CompilesACheckpointIntoTheCacheOnce) {
+  const TemporaryFolder cache;
+  const std::string command = "run " + quoted(checkpoint()) + " 'What is 17 + 25?'";
+  ASSERT_EQ(::setenv("ANEMONE_CACHE", cache.path().c_str(), 1), 0);
+  EXPECT_EQ(run_anemone(command).out, "17 + 25 = 42.\n");
+  const auto entries = [&] {
+    std::vector<fs::path> all;
+    for (const auto& entry : fs::directory_iterator(cache.path())) all.push_back(entry.path());
+    return all;
+  };
+  ASSERT_EQ(entries().size(), 1U);
+  const auto written = fs::last_write_time(entries()[0] / "manifest.json");
+  EXPECT_EQ(run_anemone(command).out, "17 + 25 = 42.\n");
+  EXPECT_EQ(fs::last_write_time(entries()[0] / "manifest.json"), written);
+  // A damaged entry is made anew.
+  fs::remove(entries()[0] / "embedding.bin");
+  EXPECT_EQ(run_anemone(command).out, "17 + 25 = 42.\n");
+  ASSERT_EQ(::unsetenv("ANEMONE_CACHE"), 0);
+}
+
+TEST_F(PocketModel, RefusesWhatCannotBeRun) {
+  expect_error(run("--prompt-ids '1 2 1024' --max-new 1"), 2, "1024");
+  expect_error(run("--prompt-ids '1 -2'"), 2, "-2");
+  expect_error(run("--prompt-ids '1 two'"), 2, "\"two\"");
+  expect_error(run("--prompt-ids ''"), 2, "at least one");
+  expect_error(run("--prompt-ids @/nonexistent"), 5, "/nonexistent");
+  expect_error(run("x --prompt-ids '1'"), 2, "--prompt-ids");
+  expect_error(run("x --raw --system y"), 2, "--raw");
+  expect_error(run("x --temperature -1"), 2, "temperature");
+  expect_error(run("x --temperature nan"), 2, "temperature");
+  expect_error(run("x --top-p 2"), 2, "top_p");
+  expect_error(run("x --greedy --temperature 1"), 2, "--greedy");
+  expect_error(run("x --logits-out /nonexistent/l.safetensors"), 5, "/nonexistent");
+  std::string ids;
+  for (int i = 0; i < 600; ++i) ids += "5 ";
+  expect_error(run("--prompt-ids '" + ids + "'"), 2, "512");
+}
+
+TEST_F(PocketModel, InspectShowsAndChecksIt) {
+  const Outcome outcome = run_anemone("inspect " + quoted(model()));
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  for (const char* part : {"qwen2 with 6 layers", "512 tokens", "decode (T=1), prefill (T=64)",
+                           "layers_00_05.mlpackage", "vocabulary 0-1023", "unverified"})
+    EXPECT_NE(outcome.out.find(part), std::string::npos) << part << "\n" << outcome.out;
+  const auto json = parse_json(run_anemone("inspect --json " + quoted(model())).out, "report");
+  ASSERT_TRUE(json.ok());
+  EXPECT_EQ((*json)["context"], 512);
+
+  const TemporaryFolder folder;
+  const std::string copy = folder.file("copy");
+  fs::copy(model(), copy, fs::copy_options::recursive);
+  std::string embedding = contents(copy + "/embedding.bin");
+  embedding[1000] ^= 1;
+  ASSERT_TRUE(write_file(copy + "/embedding.bin", embedding).ok());
+  expect_error(run_anemone("inspect " + quoted(copy)), 3, "embedding.bin");
+}
+
+TEST_F(PocketModel, TokenizeShowsIdsAndText) {
+  const Outcome table = run_anemone("tokenize --model " + quoted(model()) + " 'Hello 12'");
+  EXPECT_EQ(table.code, 0) << table.err;
+  EXPECT_NE(table.out.find("\"Hello\""), std::string::npos) << table.out;
+  EXPECT_NE(table.out.find("4 tokens"), std::string::npos) << table.out;
+  const auto json = parse_json(
+      run_anemone("tokenize --json --model " + quoted(model()), "naïve ☕").out, "answer");
+  ASSERT_TRUE(json.ok());
+  EXPECT_EQ((*json)["text"], "naïve ☕");
+  const Outcome lines =
+      run_anemone("tokenize --stdin-jsonl --model " + quoted(model()),
+                  "{\"text\": \"<|im_end|>\"}\nnonsense\n{\"text\": \"<|im_end|>\", "
+                  "\"parse_special\": false}\n");
+  EXPECT_EQ(std::count(lines.out.begin(), lines.out.end(), '\n'), 3) << lines.out;
+  EXPECT_TRUE(lines.out.starts_with("{\"ids\":[1023]")) << lines.out;
+  EXPECT_NE(lines.out.find("\n{\"error\""), std::string::npos) << lines.out;
+}
+
+TEST_F(PocketModel, ChatTemplateShowsThePrompt) {
+  const Outcome outcome =
+      run_anemone("chat-template --model " + quoted(model()),
+                  "[{\"role\": \"system\", \"content\": \"Be kind.\"}, {\"role\": \"user\", "
+                  "\"content\": \"Hi\"}]");
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_EQ(outcome.out,
+            "<|im_start|>system\nBe kind.<|im_end|>\n<|im_start|>user\nHi<|im_end|>\n"
+            "<|im_start|>assistant\n");
+  expect_error(run_anemone("chat-template --model " + quoted(model()), "not json"), 3, "stdin");
+  expect_error(run_anemone("chat-template"), 2, "--template FILE or --model DIR");
+}
+
+TEST(CompileCommand, RefusesWhatItCannotCompile) {
+  const TemporaryFolder folder;
+  const std::string to = " -o " + quoted(folder.file("out"));
+  const std::string good = "compile " + quoted(checkpoint()) + to;
+  expect_error(run_anemone("compile /nonexistent" + to), 5, "/nonexistent");
+  expect_error(run_anemone(good + " --quant int3"), 2, "int8-channel");
+  expect_error(run_anemone(good + " --precision bf16"), 2, "--precision");
+  expect_error(run_anemone(good + " --target ios14"), 4, "ios18");
+  expect_error(run_anemone(good + " --shards 0"), 2, "shards");
+  expect_error(run_anemone(good + " --shards 0:3,4:6"), 2, "shards");
+  expect_error(run_anemone(good + " --context 0"), 2, "--context");
+  expect_error(run_anemone("compile " + quoted(checkpoint()) + " -o /dev/null"), 2, "/dev/null");
+  EXPECT_TRUE(fs::is_empty(folder.path()));
+}
+
+TEST(CompileCommand, ReportsAsJson) {
+  const TemporaryFolder folder;
+  const Outcome outcome =
+      run_anemone("compile " + quoted(checkpoint()) + " -o " + quoted(folder.file("out")) +
+                  " --json --shards 2 --context 100 --quant int8-channel");
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  const auto json = parse_json(outcome.out, "report");
+  ASSERT_TRUE(json.ok());
+  EXPECT_EQ((*json)["context"], 100);
+  EXPECT_EQ((*json)["packages"].size(), 3U);
+  EXPECT_EQ((*json)["quantization"], "int8-channel");
+}
+
+}  // namespace
+}  // namespace anemone::cli
