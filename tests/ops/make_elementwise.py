@@ -103,6 +103,30 @@ def write_unary():
     identity.write()
 
 
+def with_constants(op, f, constants, any_float, alternatives=()):
+    cases = Cases(op)
+    for make, name in ((fp32, "fp32"), (fp16, "fp16")):
+        x = make(values(12, -5, 5).reshape(3, 4))
+        for opset in ("ios15", "ios18"):
+            cases.add(f"computes {name} for {opset}", {"x": x, **{k: make(v) for k, v in constants.items()}},
+                      [make(f(f64(x), *(float(make(v).array) for v in constants.values())))], opset=opset)
+    x = fp32([NAN, 0.0, -0.0, 3.0])
+    cases.add("keeps NaN", {"x": x, **{k: fp32(v) for k, v in constants.items()}},
+              [fp32(f(f64(x), *(float(fp32(v).array) for v in constants.values())))])
+    x = fp16([-2, -0.25, 0.25, 2])
+    cases.fail("refuses a vector for a constant (c1)",
+               {"x": x, **{k: fp16([v, v]) for k, v in constants.items()}}, f"{op}_c1")
+    other = {"x": x, **{k: fp32(v) for k, v in constants.items()}}
+    if any_float:
+        cases.add("takes fp32 constants for fp16 from iOS17 on", other,
+                  [fp16(f(f64(x), *(float(fp32(v).array) for v in constants.values())))])
+        cases.fail("refuses constants of another dtype before iOS17 (c2)", other, f"{op}_c2", opset="ios16")
+    else:
+        cases.fail("refuses constants of another dtype", other, "parameter")
+    cases.fail("refuses a missing constant", {"x": x}, "alpha")
+    return cases
+
+
 def write_constants():
     for op, f, default in (
         ("rsqrt", lambda x, e: 1 / np.sqrt(x + e), 1e-12),
@@ -127,29 +151,6 @@ def write_constants():
                    f"{op}_c2", opset="ios16")
         cases.fail("refuses integers", {"x": int32([1])}, "cannot be")
         cases.write()
-
-    def with_constants(op, f, constants, any_float, alternatives=()):
-        cases = Cases(op)
-        for make, name in ((fp32, "fp32"), (fp16, "fp16")):
-            x = make(values(12, -5, 5).reshape(3, 4))
-            for opset in ("ios15", "ios18"):
-                cases.add(f"computes {name} for {opset}", {"x": x, **{k: make(v) for k, v in constants.items()}},
-                          [make(f(f64(x), *(float(make(v).array) for v in constants.values())))], opset=opset)
-        x = fp32([NAN, 0.0, -0.0, 3.0])
-        cases.add("keeps NaN", {"x": x, **{k: fp32(v) for k, v in constants.items()}},
-                  [fp32(f(f64(x), *(float(fp32(v).array) for v in constants.values())))])
-        x = fp16([-2, -0.25, 0.25, 2])
-        cases.fail("refuses a vector for a constant (c1)",
-                   {"x": x, **{k: fp16([v, v]) for k, v in constants.items()}}, f"{op}_c1")
-        other = {"x": x, **{k: fp32(v) for k, v in constants.items()}}
-        if any_float:
-            cases.add("takes fp32 constants for fp16 from iOS17 on", other,
-                      [fp16(f(f64(x), *(float(fp32(v).array) for v in constants.values())))])
-            cases.fail("refuses constants of another dtype before iOS17 (c2)", other, f"{op}_c2", opset="ios16")
-        else:
-            cases.fail("refuses constants of another dtype", other, "parameter")
-        cases.fail("refuses a missing constant", {"x": x}, "alpha")
-        return cases
 
     with_constants("leaky_relu", lambda x, a: np.where(x < 0, a * x, x), {"alpha": 0.1}, True).write()
     with_constants("elu", lambda x, a: np.where(x > 0, x, a * np.expm1(x)), {"alpha": 0.7}, True).write()
@@ -347,8 +348,15 @@ def write_select():
     cases.write()
 
 
+def write_thresholded_relu():
+    cases = with_constants("thresholded_relu", lambda x, a: np.where(x < a, 0, x), {"alpha": 0.5}, True)
+    cases.add("keeps what equals the threshold", {"x": fp32([-2, -1, -0.5]), "alpha": fp32(-1)}, [fp32([0, -1, -0.5])])
+    cases.write()
+
+
 write_unary()
 write_constants()
 write_binary()
 write_cast()
 write_select()
+write_thresholded_relu()

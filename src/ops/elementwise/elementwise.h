@@ -56,5 +56,6 @@ ir::OpSchema square_schema();
 ir::OpSchema sub_schema();
 ir::OpSchema tanh_schema();
 ir::OpSchema threshold_schema();
+ir::OpSchema thresholded_relu_schema();
 
 }  // namespace anemone::ops

@@ -52,4 +52,5 @@ list(APPEND op_sources
   elementwise/sub.cc
   elementwise/tanh.cc
   elementwise/threshold.cc
+  elementwise/thresholded_relu.cc
 )

@@ -57,6 +57,7 @@ void add_elementwise(std::vector<KernelEntry>& kernels) {
       {"sub", sub_kernel},
       {"tanh", tanh_kernel},
       {"threshold", threshold_kernel},
+      {"thresholded_relu", thresholded_relu_kernel},
   };
   kernels.insert(kernels.end(), std::begin(kEntries), std::end(kEntries));
 }

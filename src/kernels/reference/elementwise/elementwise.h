@@ -56,5 +56,6 @@ Status square_kernel(const KernelCall& call);
 Status sub_kernel(const KernelCall& call);
 Status tanh_kernel(const KernelCall& call);
 Status threshold_kernel(const KernelCall& call);
+Status thresholded_relu_kernel(const KernelCall& call);
 
 }  // namespace anemone::kernels::reference

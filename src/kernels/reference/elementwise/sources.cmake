@@ -51,4 +51,5 @@ list(APPEND kernel_sources
   reference/elementwise/sub.cc
   reference/elementwise/tanh.cc
   reference/elementwise/threshold.cc
+  reference/elementwise/thresholded_relu.cc
 )
