@@ -81,7 +81,9 @@ class Verifier {
             return corrupt("operand {} is not defined before its use", (*value)->name);
           // A constant of high rank is fine as long as only constexpr operations look at it.
           if (is_constexpr(op.type)) rank_debt_.erase(*value);
-        } else if (!is_constexpr(op.type)) {
+        } else if (!is_constexpr(op.type) &&
+                   std::get<Literal>(argument).type().kind != Type::Kind::kList) {
+          // coremltools writes the classes of a classifier in place: a list.
           return corrupt("parameter \"{}\" is bound to a literal, expected a name", parameter);
         }
       }
