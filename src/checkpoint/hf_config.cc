@@ -38,7 +38,13 @@ Result<std::int64_t> HfConfig::size(std::string_view key) const {
   return size(key, 0);
 }
 
+Status HfConfig::refuse_null(std::string_view key) const {
+  if (is_null(key)) return parse_error("[{}] expected a value for {}, got null", subject_, key);
+  return {};
+}
+
 Result<std::int64_t> HfConfig::size(std::string_view key, std::int64_t fallback) const {
+  ANEMONE_RETURN_IF_ERROR(refuse_null(key));
   ANEMONE_ASSIGN_OR_RETURN(const auto value, json_int(json_, key, subject_));
   if (!value) return fallback;
   if (*value < 1 || *value > kMaxSize)
@@ -48,16 +54,19 @@ Result<std::int64_t> HfConfig::size(std::string_view key, std::int64_t fallback)
 }
 
 Result<double> HfConfig::number(std::string_view key, double fallback) const {
+  ANEMONE_RETURN_IF_ERROR(refuse_null(key));
   ANEMONE_ASSIGN_OR_RETURN(const auto value, json_number(json_, key, subject_));
   return value.value_or(fallback);
 }
 
 Result<bool> HfConfig::boolean(std::string_view key, bool fallback) const {
+  ANEMONE_RETURN_IF_ERROR(refuse_null(key));
   ANEMONE_ASSIGN_OR_RETURN(const auto value, json_bool(json_, key, subject_));
   return value.value_or(fallback);
 }
 
 Result<std::string> HfConfig::text(std::string_view key, std::string_view fallback) const {
+  ANEMONE_RETURN_IF_ERROR(refuse_null(key));
   ANEMONE_ASSIGN_OR_RETURN(const auto value, json_string(json_, key, subject_));
   return value.value_or(std::string(fallback));
 }
@@ -110,7 +119,7 @@ Result<RopeSettings> HfConfig::rope(double default_theta) const {
   // transformers takes rope_scaling when it says anything, rope_parameters otherwise.
   const auto filled = [this](std::string_view key) {
     const Json* member = json_member(json_, key);
-    return member != nullptr && !(member->is_object() && member->empty()) ? member : nullptr;
+    return member != nullptr && !(member->is_structured() && member->empty()) ? member : nullptr;
   };
   const Json* older = filled("rope_scaling");
   const Json* dictionary = older != nullptr ? older : filled("rope_parameters");
@@ -119,17 +128,25 @@ Result<RopeSettings> HfConfig::rope(double default_theta) const {
     if (!dictionary->is_object())
       return parse_error("[{}] expected an object, got {}", where, dictionary->type_name());
     rope.parameters = *dictionary;
-    ANEMONE_ASSIGN_OR_RETURN(auto type, json_string(*dictionary, "rope_type", where));
-    if (!type) {
-      ANEMONE_ASSIGN_OR_RETURN(type, json_string(*dictionary, "type", where));
+    for (const auto& [key, value] : dictionary->items())
+      if (value.is_object())
+        return unsupported("[{}] expected one dictionary for all layers, got one for {}", where,
+                           key);
+    const std::string_view type_key = dictionary->contains("rope_type") ? "rope_type" : "type";
+    for (const std::string_view key : {type_key, std::string_view("rope_theta")}) {
+      const auto it = dictionary->find(std::string(key));
+      if (it != dictionary->end() && it->is_null())
+        return parse_error("[{}] expected a value for {}, got null", where, key);
     }
+    ANEMONE_ASSIGN_OR_RETURN(const auto type, json_string(*dictionary, type_key, where));
     rope.type = type.value_or("default");
   }
-  if (has("original_max_position_embeddings"))
-    rope.parameters["original_max_position_embeddings"] =
-        *json_member(json_, "original_max_position_embeddings");
+  // Beside the dictionary it wins, null included.
+  const auto original = json_.find("original_max_position_embeddings");
+  if (original != json_.end()) rope.parameters["original_max_position_embeddings"] = *original;
   ANEMONE_ASSIGN_OR_RETURN(auto theta, json_number(rope.parameters, "rope_theta", where));
   if (!theta) {
+    ANEMONE_RETURN_IF_ERROR(refuse_null("rope_theta"));
     ANEMONE_ASSIGN_OR_RETURN(theta, json_number(json_, "rope_theta", subject_));
   }
   rope.theta = theta.value_or(default_theta);

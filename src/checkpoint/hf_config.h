@@ -15,7 +15,7 @@ namespace anemone::checkpoint {
 
 // Rotary embedding settings of one layer kind, from either dialect: `rope_theta` + `rope_scaling`
 // (transformers 4, with `type` or `rope_type` inside) or `rope_parameters` (transformers 5, theta
-// inside).
+// inside). One for all layers: a dictionary for each kind of layer is kUnsupported.
 struct RopeSettings {
   std::string type = "default";  // default, linear, dynamic, llama3, yarn, longrope, ...
   double theta = 10000;
@@ -27,9 +27,9 @@ struct RopeSettings {
   Result<std::optional<double>> number(std::string_view key) const;
 };
 
-// config.json of a Hugging Face checkpoint with checked access. Absent and null are the same.
-// Values that a class leaves out of the file have the class's default, which the caller passes as
-// `fallback`.
+// config.json of a Hugging Face checkpoint with checked access. Values that a class leaves out of
+// the file have the class's default, which the caller passes as `fallback`. Null is no value: an
+// error where a value must be, as in transformers, and the same as absent where none may be.
 class HfConfig {
  public:
   static Result<HfConfig> read(const std::string& path);
@@ -40,7 +40,7 @@ class HfConfig {
   const Json& json() const { return json_; }
   // Present and not null.
   bool has(std::string_view key) const { return json_member(json_, key) != nullptr; }
-  // Present as null, which some classes tell from absent: "num_key_value_heads": null means one per
+  // Present as null, which some keys tell from absent: "num_key_value_heads": null means one per
   // head.
   bool is_null(std::string_view key) const {
     const auto it = json_.find(std::string(key));
@@ -61,6 +61,9 @@ class HfConfig {
   Result<std::optional<std::vector<std::string>>> texts(std::string_view key) const;
   // One id or a list of ids (eos_token_id); empty when absent.
   Result<std::vector<std::int64_t>> token_ids(std::string_view key) const;
+
+  // kParseError when the key is there and null.
+  Status refuse_null(std::string_view key) const;
 
   // `default_theta` is the class default.
   Result<RopeSettings> rope(double default_theta) const;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // LlamaForCausalLM: Llama 2 and 3.x, SmolLM2, and many others under model_type "llama".
+#include "base/error.h"
 #include "models/architecture.h"
 #include "models/blocks/blocks.h"
 #include "models/blocks/config_keys.h"
@@ -14,9 +15,15 @@ Result<DecoderConfig> read_config(const checkpoint::HfConfig& config) {
                                                        .intermediate_size = 11008,
                                                        .num_layers = 32,
                                                        .num_heads = 32,
+                                                       .null_head_dim = true,
                                                        .max_position = 2048,
                                                        .bos_id = 1,
                                                        .eos_id = 2}));
+  // A rule of this class alone, even where head_dim is given.
+  if (decoder.hidden_size % decoder.num_heads != 0)
+    return parse_error(
+        "[{}] expected hidden_size ({}) to be a multiple of num_attention_heads ({})",
+        config.subject(), decoder.hidden_size, decoder.num_heads);
   ANEMONE_ASSIGN_OR_RETURN(const bool attention_bias, config.boolean("attention_bias", false));
   ANEMONE_ASSIGN_OR_RETURN(decoder.mlp_bias, config.boolean("mlp_bias", false));
   decoder.qkv_bias = decoder.output_bias = attention_bias;

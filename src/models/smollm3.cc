@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // SmolLM3ForCausalLM: no rotary embedding on the layers that no_rope_layers marks with 0 (by
 // default every fourth); those layers slide when use_sliding_window is on.
+#include <vector>
+
 #include "base/error.h"
 #include "models/architecture.h"
 #include "models/blocks/blocks.h"
@@ -26,26 +28,30 @@ Result<DecoderConfig> read_config(const checkpoint::HfConfig& config) {
   ANEMONE_ASSIGN_OR_RETURN(decoder.mlp_bias, config.boolean("mlp_bias", false));
   decoder.qkv_bias = decoder.output_bias = attention_bias;
 
-  ANEMONE_ASSIGN_OR_RETURN(const std::int64_t interval, config.size("no_rope_layer_interval", 4));
   ANEMONE_ASSIGN_OR_RETURN(const auto pattern, config.integers("no_rope_layers"));
-  if (pattern && pattern->size() != decoder.layers.size())
-    return parse_error("[{}] expected {} no_rope_layers, got {}", config.subject(),
+  if (pattern && pattern->size() < decoder.layers.size())
+    return parse_error("[{}] expected at least {} no_rope_layers, got {}", config.subject(),
                        decoder.layers.size(), pattern->size());
+  std::int64_t interval = 0;  // without meaning beside a list
+  if (!pattern) {
+    ANEMONE_ASSIGN_OR_RETURN(interval, config.size("no_rope_layer_interval", 4));
+  }
   ANEMONE_ASSIGN_OR_RETURN(const bool use_window, config.boolean("use_sliding_window", false));
   ANEMONE_ASSIGN_OR_RETURN(const auto window, config.optional_integer("sliding_window"));
   if (window && *window < 1)
     return parse_error("[{}] expected sliding_window of at least 1, got {}", config.subject(),
                        *window);
   ANEMONE_ASSIGN_OR_RETURN(const auto sliding, read_sliding_layers(config, decoder.num_layers()));
+  std::vector<bool> slides;
   for (std::size_t i = 0; i < decoder.layers.size(); ++i) {
     LayerConfig& layer = decoder.layers[i];
     layer.has_rope =
         pattern ? (*pattern)[i] != 0 : static_cast<std::int64_t>(i + 1) % interval != 0;
     // The class masks by layer_types whatever use_sliding_window says; the switch only fills the
     // default.
-    const bool slides = sliding ? (*sliding)[i] : use_window && !layer.has_rope;
-    if (slides) layer.window = window.value_or(0);
+    slides.push_back(sliding ? (*sliding)[i] : use_window && window.has_value() && !layer.has_rope);
   }
+  ANEMONE_RETURN_IF_ERROR(set_windows(config, window, slides, decoder));
   return decoder;
 }
 

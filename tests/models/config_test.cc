@@ -55,6 +55,16 @@ TEST(LlamaConfig, NullTokenIdsMeanNone) {
   EXPECT_FALSE(config->bos_id.has_value());
 }
 
+TEST(LlamaConfig, WantsAHiddenSizeThatTheHeadsDivideEvenWithAHeadDim) {
+  Json json = tiny("llama");
+  json["hidden_size"] = 50;
+  json["head_dim"] = 12;
+  EXPECT_FALSE(read(json).ok());
+  json["model_type"] = "mistral";
+  json["num_key_value_heads"] = 2;
+  EXPECT_TRUE(read(json).ok());
+}
+
 TEST(MistralConfig, AbsentWindowIs4096AndNullIsNone) {
   Json json = tiny("mistral");
   json["num_attention_heads"] = 8;
@@ -66,6 +76,16 @@ TEST(MistralConfig, AbsentWindowIs4096AndNullIsNone) {
   const auto null = read(json);
   ASSERT_TRUE(null.ok());
   EXPECT_EQ(windows(*null), (std::vector<std::int64_t>{0, 0, 0, 0}));
+}
+
+TEST(MistralConfig, SlidesWhereLayerTypesSaySo) {
+  Json json = tiny("mistral");
+  json["num_key_value_heads"] = 2;
+  json["sliding_window"] = 9;
+  json["layer_types"] = {"sliding_attention", "full_attention", "attention", "sliding_attention"};
+  const auto config = read(json);
+  ASSERT_TRUE(config.ok()) << config.status().message();
+  EXPECT_EQ(windows(*config), (std::vector<std::int64_t>{9, 0, 0, 9}));
 }
 
 TEST(Qwen2Config, SlidesOnlyWhereTheSwitchAndTheLayerSaySo) {
@@ -109,6 +129,89 @@ TEST(SmolLm3Config, LeavesOutRopeOnEveryFourthLayerOrAsListed) {
   config = read(json);
   EXPECT_EQ(ropes(*config), (std::vector<bool>{false, true, false, true}));
   EXPECT_EQ(windows(*config), (std::vector<std::int64_t>{5, 0, 5, 0}));
+}
+
+TEST(SmolLm3Config, TakesALongerListAndThenNoInterval) {
+  Json json = tiny("smollm3");
+  json["no_rope_layers"] = {0, 1, 1, 0, 0, 1};
+  json["no_rope_layer_interval"] = 0;
+  const auto config = read(json);
+  ASSERT_TRUE(config.ok()) << config.status().message();
+  EXPECT_EQ(ropes(*config), (std::vector<bool>{false, true, true, false}));
+  json["no_rope_layers"] = {0, 1};
+  EXPECT_FALSE(read(json).ok());
+}
+
+TEST(ReadConfig, RefusesALayerThatSlidesWithoutAWindow) {
+  const Json types = {"full_attention", "sliding_attention", "full_attention", "full_attention"};
+  const std::vector<std::pair<std::string, Json>> cases = {
+      {"qwen2", {{"use_sliding_window", false}, {"sliding_window", 8}}},
+      {"qwen3", {{"use_sliding_window", true}, {"sliding_window", nullptr}}},
+      {"mistral", {{"sliding_window", nullptr}}},
+      {"smollm3", {{"use_sliding_window", true}}},
+  };
+  for (const auto& [type, keys] : cases) {
+    Json json = tiny(type);
+    json["num_key_value_heads"] = 2;
+    json["layer_types"] = types;
+    json.update(keys);
+    const auto config = read(json);
+    ASSERT_FALSE(config.ok()) << type;
+    EXPECT_NE(config.status().message().find("sliding_window"), std::string::npos)
+        << config.status().message();
+  }
+}
+
+TEST(ReadConfig, RefusesNullWhereTransformersDoes) {
+  const std::vector<std::pair<std::string, std::vector<std::string>>> cases = {
+      {"llama",
+       {"vocab_size", "num_attention_heads", "hidden_act", "rms_norm_eps", "attention_bias",
+        "mlp_bias", "max_position_embeddings", "tie_word_embeddings", "rope_theta"}},
+      {"mistral", {"num_key_value_heads"}},
+      {"qwen2", {"head_dim", "use_sliding_window", "max_window_layers"}},
+      {"qwen3", {"head_dim"}},
+      {"smollm3", {"head_dim", "no_rope_layer_interval"}},
+  };
+  for (const auto& [type, keys] : cases)
+    for (const std::string& key : keys) {
+      Json json = tiny(type);
+      json["num_key_value_heads"] = 2;
+      json[key] = nullptr;
+      const auto config = read(json);
+      ASSERT_FALSE(config.ok()) << type << " " << key;
+      EXPECT_NE(config.status().message().find(key), std::string::npos)
+          << config.status().message();
+    }
+  for (const std::string type : {"llama", "mistral"}) {
+    Json json = tiny(type);
+    json["num_key_value_heads"] = 2;
+    json["head_dim"] = nullptr;
+    const auto config = read(json);
+    ASSERT_TRUE(config.ok()) << config.status().message();
+    EXPECT_EQ(config->head_dim, 12);
+  }
+}
+
+TEST(ReadConfig, KnowsTheNamesOfOneActivation) {
+  const std::vector<std::pair<std::string, Activation>> cases = {
+      {"silu", Activation::kSilu},
+      {"swish", Activation::kSilu},
+      {"gelu", Activation::kGelu},
+      {"gelu_python", Activation::kGelu},
+      {"gelu_new", Activation::kGeluTanh},
+      {"gelu_fast", Activation::kGeluTanh},
+      {"gelu_accurate", Activation::kGeluTanh},
+      {"gelu_pytorch_tanh", Activation::kGeluTanh},
+      {"gelu_python_tanh", Activation::kGeluTanh},
+      {"relu", Activation::kRelu},
+  };
+  for (const auto& [name, activation] : cases) {
+    Json json = tiny("llama");
+    json["hidden_act"] = name;
+    const auto config = read(json);
+    ASSERT_TRUE(config.ok()) << config.status().message();
+    EXPECT_EQ(config->activation, activation) << name;
+  }
 }
 
 TEST(ReadConfig, NamesTheKeyThatIsWrong) {

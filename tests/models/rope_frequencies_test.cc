@@ -78,6 +78,45 @@ TEST(RopeFrequencies, RefuseNumbersThatAreNotFinite) {
   }
 }
 
+TEST(RopeFrequencies, RefuseWhatTransformersCannotCompute) {
+  const auto yarn = [](Json changes) {
+    Json rope = {{"rope_type", "yarn"}, {"factor", 2.0}, {"original_max_position_embeddings", 64}};
+    rope.update(changes);
+    return rope;
+  };
+  Json without_factor = yarn(Json::object());
+  without_factor.erase("factor");
+  const std::vector<std::pair<std::string, Json>> cases = {
+      {"rope_type", {{"rope_type", nullptr}}},
+      {"rope_theta", {{"rope_type", "default"}, {"rope_theta", nullptr}}},
+      {"factor", {{"rope_type", "dynamic"}}},
+      {"factor", without_factor},
+      {"factor", yarn({{"factor", 0}})},
+      {"original_max_position_embeddings", yarn({{"original_max_position_embeddings", nullptr}})},
+      {"original_max_position_embeddings", yarn({{"original_max_position_embeddings", 0}})},
+      {"rope_theta", yarn({{"rope_theta", 1.0}})},
+      {"full_attention", {{"full_attention", {{"rope_type", "default"}}}}},
+      {"partial_rotary_factor", yarn({{"partial_rotary_factor", 0.5}})},
+  };
+  for (const auto& [key, rope] : cases) {
+    const auto made = frequencies({{"model_type", "llama"}, {"rope_parameters", rope}});
+    ASSERT_FALSE(made.ok()) << rope;
+    EXPECT_NE(made.status().message().find(key), std::string::npos) << made.status().message();
+  }
+}
+
+TEST(RopeFrequencies, TakeTheOriginalLengthBesideTheDictionaryFirst) {
+  const Json rope = {
+      {"rope_type", "yarn"}, {"factor", 4.0}, {"original_max_position_embeddings", 256}};
+  Json inside = rope;
+  inside["original_max_position_embeddings"] = 16;
+  const auto beside = frequencies(
+      {{"model_type", "llama"}, {"rope_scaling", rope}, {"original_max_position_embeddings", 16}});
+  const auto expected = frequencies({{"model_type", "llama"}, {"rope_scaling", inside}});
+  ASSERT_TRUE(beside.ok() && expected.ok());
+  EXPECT_EQ(beside->inv_freq, expected->inv_freq);
+}
+
 TEST(RopeFrequencies, RefuseNegativeTheta) {
   EXPECT_FALSE(frequencies({{"model_type", "llama"}, {"rope_theta", -1.0}}).ok());
 }

@@ -15,20 +15,23 @@ constexpr std::int64_t kMaxHeadDim = 65536;
 
 Result<Activation> read_activation(const HfConfig& config) {
   ANEMONE_ASSIGN_OR_RETURN(const std::string name, config.text("hidden_act", "silu"));
+  // transformers has several programs for one and the same function.
   if (name == "silu" || name == "swish") return Activation::kSilu;
-  if (name == "gelu") return Activation::kGelu;
-  if (name == "gelu_pytorch_tanh" || name == "gelu_new") return Activation::kGeluTanh;
+  if (name == "gelu" || name == "gelu_python") return Activation::kGelu;
+  if (name == "gelu_pytorch_tanh" || name == "gelu_python_tanh" || name == "gelu_new" ||
+      name == "gelu_fast" || name == "gelu_accurate")
+    return Activation::kGeluTanh;
   if (name == "relu") return Activation::kRelu;
   return unsupported(
       "[{}] expected hidden_act to be silu, gelu, gelu_pytorch_tanh or relu, got \"{}\"",
       config.subject(), name);
 }
 
-// A size that may be absent (class default) or null (`if_null`).
+// A size that may be absent (class default) or, for some classes, null (`if_null`).
 Result<std::int64_t> nullable_size(const HfConfig& config, std::string_view key,
-                                   std::optional<std::int64_t> class_default,
+                                   std::optional<std::int64_t> class_default, bool may_be_null,
                                    std::int64_t if_null) {
-  if (config.is_null(key)) return if_null;
+  if (may_be_null && config.is_null(key)) return if_null;
   return config.size(key, class_default.value_or(if_null));
 }
 
@@ -47,10 +50,12 @@ Result<DecoderConfig> read_common_config(const HfConfig& config, const ClassDefa
                        layers);
   out.layers.resize(static_cast<std::size_t>(layers));
   ANEMONE_ASSIGN_OR_RETURN(out.num_heads, config.size("num_attention_heads", defaults.num_heads));
-  ANEMONE_ASSIGN_OR_RETURN(out.num_kv_heads, nullable_size(config, "num_key_value_heads",
-                                                           defaults.num_kv_heads, out.num_heads));
-  ANEMONE_ASSIGN_OR_RETURN(out.head_dim, nullable_size(config, "head_dim", defaults.head_dim,
-                                                       out.hidden_size / out.num_heads));
+  ANEMONE_ASSIGN_OR_RETURN(out.num_kv_heads,
+                           nullable_size(config, "num_key_value_heads", defaults.num_kv_heads,
+                                         defaults.null_kv_heads, out.num_heads));
+  ANEMONE_ASSIGN_OR_RETURN(
+      out.head_dim, nullable_size(config, "head_dim", defaults.head_dim, defaults.null_head_dim,
+                                  out.hidden_size / out.num_heads));
   ANEMONE_ASSIGN_OR_RETURN(out.max_position,
                            config.size("max_position_embeddings", defaults.max_position));
   ANEMONE_ASSIGN_OR_RETURN(out.rms_norm_eps, config.number("rms_norm_eps", 1e-6));
@@ -89,7 +94,8 @@ Result<std::optional<std::vector<bool>>> read_sliding_layers(const HfConfig& con
                        types->size());
   std::vector<bool> sliding;
   for (const std::string& type : *types) {
-    if (type != "full_attention" && type != "sliding_attention")
+    // "attention" is an older name of full_attention.
+    if (type != "full_attention" && type != "attention" && type != "sliding_attention")
       return unsupported(
           "[{}] expected layer_types of full_attention and sliding_attention, got \"{}\"",
           config.subject(), type);
@@ -98,17 +104,32 @@ Result<std::optional<std::vector<bool>>> read_sliding_layers(const HfConfig& con
   return std::optional(std::move(sliding));
 }
 
-Status read_qwen_windows(const HfConfig& config, DecoderConfig& decoder) {
-  ANEMONE_ASSIGN_OR_RETURN(const bool use, config.boolean("use_sliding_window", false));
-  if (!use || config.is_null("sliding_window")) return {};
-  ANEMONE_ASSIGN_OR_RETURN(const std::int64_t window, config.size("sliding_window", 4096));
-  ANEMONE_ASSIGN_OR_RETURN(const auto listed, read_sliding_layers(config, decoder.num_layers()));
-  ANEMONE_ASSIGN_OR_RETURN(const auto first, config.optional_integer("max_window_layers"));
-  for (std::int64_t i = 0; i < decoder.num_layers(); ++i) {
-    const auto index = static_cast<std::size_t>(i);
-    if (listed ? (*listed)[index] : i >= first.value_or(28)) decoder.layers[index].window = window;
+Status set_windows(const HfConfig& config, std::optional<std::int64_t> window,
+                   const std::vector<bool>& slides, DecoderConfig& decoder) {
+  for (std::size_t i = 0; i < decoder.layers.size(); ++i) {
+    if (!slides[i]) continue;
+    if (!window)
+      return parse_error("[{}] expected a sliding_window for layer {}, which slides, got none",
+                         config.subject(), i);
+    decoder.layers[i].window = *window;
   }
   return {};
+}
+
+Status read_qwen_windows(const HfConfig& config, DecoderConfig& decoder) {
+  ANEMONE_ASSIGN_OR_RETURN(const bool use, config.boolean("use_sliding_window", false));
+  std::optional<std::int64_t> window;
+  if (use && !config.is_null("sliding_window")) {
+    ANEMONE_ASSIGN_OR_RETURN(window, config.size("sliding_window", 4096));
+  }
+  ANEMONE_RETURN_IF_ERROR(config.refuse_null("max_window_layers"));
+  ANEMONE_ASSIGN_OR_RETURN(const auto first, config.optional_integer("max_window_layers"));
+  ANEMONE_ASSIGN_OR_RETURN(const auto listed, read_sliding_layers(config, decoder.num_layers()));
+  std::vector<bool> slides;
+  for (std::int64_t i = 0; i < decoder.num_layers(); ++i)
+    slides.push_back(listed ? (*listed)[static_cast<std::size_t>(i)]
+                            : window.has_value() && i >= first.value_or(28));
+  return set_windows(config, window, slides, decoder);
 }
 
 }  // namespace anemone::models

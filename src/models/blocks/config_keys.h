@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <vector>
 
 #include "checkpoint/hf_config.h"
 #include "models/decoder_config.h"
@@ -21,6 +22,9 @@ struct ClassDefaults {
   std::int64_t num_heads;
   std::optional<std::int64_t> num_kv_heads = {};  // nullopt: one per head
   std::optional<std::int64_t> head_dim = {};      // nullopt: hidden_size / num_heads
+  // Whether the file may say null for the two, which then means what nullopt does.
+  bool null_kv_heads = true;
+  bool null_head_dim = false;
   std::int64_t max_position;
   double rope_theta = 10000;
   bool tie_word_embeddings = false;
@@ -33,13 +37,18 @@ struct ClassDefaults {
 Result<DecoderConfig> read_common_config(const checkpoint::HfConfig& config,
                                          const ClassDefaults& defaults);
 
-// The sliding window rule of the Qwen classes: `use_sliding_window` switches it on for the layers
-// that `layer_types` names, by default those from `max_window_layers` (class default 28) on.
+// The sliding window rule of the Qwen classes: the layers that `layer_types` names slide, by
+// default those from `max_window_layers` (class default 28) on, and none without
+// `use_sliding_window`.
 Status read_qwen_windows(const checkpoint::HfConfig& config, DecoderConfig& decoder);
 
 // `layer_types` checked against the number of layers; true where the entry is "sliding_attention".
 // nullopt when absent. kUnsupported for other kinds of layers.
 Result<std::optional<std::vector<bool>>> read_sliding_layers(const checkpoint::HfConfig& config,
                                                              std::int64_t num_layers);
+
+// Gives the window to the layers that slide. kParseError when one does and there is no window.
+Status set_windows(const checkpoint::HfConfig& config, std::optional<std::int64_t> window,
+                   const std::vector<bool>& slides, DecoderConfig& decoder);
 
 }  // namespace anemone::models

@@ -20,7 +20,7 @@ constexpr double kMaxFloat = std::numeric_limits<float>::max();
 Result<double> positive(const RopeSettings& settings, std::string_view key) {
   ANEMONE_ASSIGN_OR_RETURN(const auto value, settings.number(key));
   if (!value)
-    return parse_error("[config.json] expected \"{}\" for rope type {}, got none", key,
+    return parse_error("[config.json] expected \"{}\" for rope_type {}, got none", key,
                        settings.type);
   if (!(*value > 0))
     return parse_error("[config.json] expected {} to be positive, got {}", key, *value);
@@ -55,9 +55,14 @@ Status scale_llama3(const RopeSettings& settings, double original, std::vector<d
 // Returns the attention factor.
 Result<double> scale_yarn(const RopeSettings& settings, double original, std::int64_t dim,
                           std::int64_t max_position, std::vector<double>& inv) {
-  ANEMONE_ASSIGN_OR_RETURN(
-      const double factor,
-      positive_or(settings, "factor", static_cast<double>(max_position) / original));
+  if (settings.theta == 1)
+    return parse_error("[config.json] expected a rope_theta other than 1 for rope_type yarn");
+  // The key must be there, but may be null.
+  double factor = static_cast<double>(max_position) / original;
+  const auto given = settings.parameters.find("factor");
+  if (given == settings.parameters.end() || !given->is_null()) {
+    ANEMONE_ASSIGN_OR_RETURN(factor, positive(settings, "factor"));
+  }
   ANEMONE_ASSIGN_OR_RETURN(const double beta_fast, positive_or(settings, "beta_fast", 32));
   ANEMONE_ASSIGN_OR_RETURN(const double beta_slow, positive_or(settings, "beta_slow", 1));
   ANEMONE_ASSIGN_OR_RETURN(const auto truncate,
@@ -102,23 +107,28 @@ Result<artifact::Rope> rope_frequencies(const RopeSettings& settings, std::int64
   // The partial factor has no effect on these classes' default form, and transformers cannot run it
   // with a scaled one.
   if (settings.type != "default" && settings.partial_rotary_factor != 1)
-    return unsupported("[config.json] partial_rotary_factor {} with rope type {}",
-                       settings.partial_rotary_factor, settings.type);
+    return unsupported("[config.json] expected partial_rotary_factor 1 for rope_type {}, got {}",
+                       settings.type, settings.partial_rotary_factor);
   if (settings.type == "linear") {
     ANEMONE_ASSIGN_OR_RETURN(const double factor, positive(settings, "factor"));
     for (double& frequency : inv) frequency /= factor;
+  } else if (settings.type == "dynamic") {
+    ANEMONE_RETURN_IF_ERROR(positive(settings, "factor").status());
+    if (dim == 2)
+      return parse_error("[config.json] expected head_dim above 2 for rope_type dynamic, got 2");
   } else if (settings.type == "llama3" || settings.type == "yarn") {
-    ANEMONE_ASSIGN_OR_RETURN(const double original,
-                             positive_or(settings, "original_max_position_embeddings",
-                                         static_cast<double>(max_position)));
+    auto original = static_cast<double>(max_position);
+    if (settings.parameters.contains("original_max_position_embeddings")) {
+      ANEMONE_ASSIGN_OR_RETURN(original, positive(settings, "original_max_position_embeddings"));
+    }
     if (settings.type == "llama3") {
       ANEMONE_RETURN_IF_ERROR(scale_llama3(settings, original, inv));
     } else {
       ANEMONE_ASSIGN_OR_RETURN(scale, scale_yarn(settings, original, dim, max_position, inv));
     }
-  } else if (settings.type != "default" && settings.type != "dynamic") {
+  } else if (settings.type != "default") {
     return unsupported(
-        "[config.json] expected a rope type of default, linear, dynamic, llama3 or yarn, got "
+        "[config.json] expected rope_type to be default, linear, dynamic, llama3 or yarn, got "
         "\"{}\"",
         settings.type);
   }
