@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compiler/weight_store.h"
 
+#include <cstring>
 #include <gtest/gtest.h>
-#include <map>
 #include <memory>
 #include <numeric>
+#include <string>
+#include <string_view>
+#include <vector>
 
 #include "ir/builder.h"
 #include "ops/registry.h"
@@ -40,11 +43,47 @@ models::Projection head_rows(std::int64_t begin, std::int64_t end) {
           .inputs = 4};
 }
 
+// The elements of an fp32 constant.
 std::vector<float> floats_of(const ir::Value* value) {
-  const Tensor tensor = value->producer->attributes.at("val").tensor();
-  std::vector<float> out(static_cast<std::size_t>(element_count(tensor.shape())));
-  load_floats(tensor.view(), out);
+  const ir::Literal* literal = ir::constant_of(value);
+  if (literal == nullptr) return {};
+  const auto data = literal->data()->load();
+  if (!data.ok()) return {};
+  std::vector<float> out(data->bytes.size() / sizeof(float));
+  std::memcpy(out.data(), data->bytes.data(), data->bytes.size());
   return out;
+}
+
+class WeightStoreTest : public ::testing::Test {
+ protected:
+  std::shared_ptr<CountingMatrix> matrix_ = std::make_shared<CountingMatrix>(6, 4);
+  WeightStore store_{matrix_, {.scheme = quant::Scheme::kNone, .float_type = DType::kFp32}};
+  ir::Program program_;
+  ir::Builder builder_{program_, ops::op_registry(), "main", ir::Opset::kIOS18};
+};
+
+TEST_F(WeightStoreTest, GivesTwoRangesOfOneMatrixTheirOwnRowsThoughTheNamesAreAlike) {
+  const auto first = floats_of(store_.projection(builder_, head_rows(0, 3)));
+  const auto second = floats_of(store_.projection(builder_, head_rows(3, 6)));
+  ASSERT_TRUE(builder_.status().ok()) << builder_.status().message();
+  ASSERT_EQ(first.size(), 12u);
+  ASSERT_EQ(second.size(), 12u);
+  EXPECT_EQ(first.front(), 0.0f);
+  EXPECT_EQ(second.front(), 12.0f);
+  EXPECT_EQ(second.back(), 23.0f);
+}
+
+TEST_F(WeightStoreTest, SharesTheDataOfOneProjectionBetweenFunctions) {
+  const auto* first = ir::constant_of(store_.projection(builder_, head_rows(0, 3)));
+  const auto* again = ir::constant_of(store_.projection(builder_, head_rows(0, 3)));
+  ASSERT_NE(first, nullptr);
+  ASSERT_NE(again, nullptr);
+  EXPECT_EQ(first->data(), again->data());
+}
+
+TEST_F(WeightStoreTest, RefusesRowsThatTheMatrixDoesNotHave) {
+  EXPECT_EQ(store_.projection(builder_, head_rows(3, 7)), nullptr);
+  EXPECT_EQ(builder_.status().code(), Code::kCorrupt);
 }
 
 }  // namespace
