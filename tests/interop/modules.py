@@ -148,3 +148,37 @@ class Counter(nn.Module):
         self.total.add_(x)
         self.calls.add_(1)
         return self.total * 2, self.total / self.calls
+
+
+class Classifier(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.conv, self.head = nn.Conv2d(3, 8, 3, stride=2), nn.Linear(8, 3)
+
+    def forward(self, x):
+        return F.softmax(self.head(F.relu(self.conv(x)).mean((2, 3))), -1)
+
+
+class Recurrent(nn.Module):
+    """coremltools writes it as a loop over time."""
+
+    def __init__(self):
+        super().__init__()
+        self.gru = nn.GRU(6, 8, batch_first=True)
+
+    def forward(self, x):
+        return self.gru(x)[0]
+
+
+class Indexing(nn.Module):
+    """What decoders do around their attention: rotation, selection, masks, sorting."""
+
+    def forward(self, x, ids):
+        angles = torch.arange(x.shape[1])[:, None] * torch.tensor([1.0, 0.25])[None]
+        cos, sin = torch.cat([angles.cos()] * 2, -1), torch.cat([angles.sin()] * 2, -1)
+        half = x.shape[-1] // 2
+        rotated = x * cos + torch.cat([-x[..., half:], x[..., :half]], -1) * sin
+        chosen = torch.gather(rotated, 1, ids[..., None].expand(-1, -1, x.shape[-1]).long())
+        best = torch.topk(chosen, 2, dim=1).values
+        rms = best * torch.rsqrt(best.pow(2).mean(-1, keepdim=True) + 1e-6)
+        return torch.where(rms > 0, rms, rms.abs().sqrt()), torch.argmax(chosen, dim=-1), torch.cumsum(chosen, 1)

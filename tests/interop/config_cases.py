@@ -1,0 +1,122 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The configs that every run compares: one for each thing that a class reads, chosen by hand."""
+
+from random_configs import Case
+
+SLIDING, FULL = "sliding_attention", "full_attention"
+SIZES = {"vocab_size": 503, "hidden_size": 72, "intermediate_size": 100, "num_hidden_layers": 3, "num_attention_heads": 6,
+         "num_key_value_heads": 2, "max_position_embeddings": 256, "rms_norm_eps": 1e-5, "bos_token_id": None, "eos_token_id": None,
+         "pad_token_id": None}
+
+
+def config_of(model_type, **changes):
+    """A small config; `None` as a change writes null, `...` leaves the key out."""
+    config = {"model_type": model_type, **SIZES}
+    if model_type == "qwen3":
+        config["head_dim"] = 16
+    config.update(changes)
+    return {key: value for key, value in config.items() if value is not ...}
+
+
+def yarn(**changes):
+    return {"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 32, "rope_theta": 10000.0, **changes}
+
+
+def llama3(**changes):
+    return {"rope_type": "llama3", "factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0,
+            "original_max_position_embeddings": 32, "rope_theta": 5000.0, **changes}
+
+
+def case(name, model_type, length=20, flags=(), dtype="float32", files=1, head_in_file=False, precision="fp32", new_tokens=16, **changes):
+    config = config_of(model_type, **changes)
+    return Case(name=f"{model_type}-{name}", config=config, seed=sum(map(ord, name)), prompt_length=length, weight_dtype=dtype, files=files,
+                head_in_file=head_in_file, compile_flags=tuple(map(str, flags)), precision=precision, new_tokens=new_tokens)
+
+
+CASES = [
+    # Windows smaller than the prompt, and prompts around the prefill width of 64.
+    case("window 7, 65 tokens", "mistral", 65, sliding_window=7),
+    case("window 1", "mistral", 5, sliding_window=1),
+    case("window 64, 130 tokens", "mistral", 130, sliding_window=64, dtype="bfloat16"),
+    case("window null", "mistral", 69, sliding_window=None, dtype="float16", files=3),
+    case("layer types make it Ministral", "mistral", 33, sliding_window=9, head_dim=12, layer_types=[SLIDING, FULL, SLIDING]),
+    case("max_window_layers", "qwen2", 64, use_sliding_window=True, sliding_window=16, max_window_layers=1),
+    case("window switched off", "qwen2", 33, use_sliding_window=False, sliding_window=4, max_window_layers=0),
+    case("layer types", "qwen2", 63, use_sliding_window=True, sliding_window=5, layer_types=[FULL, SLIDING, FULL], flags=["--shards", 3]),
+    case("layer types", "qwen3", 129, use_sliding_window=True, sliding_window=40, layer_types=[SLIDING, SLIDING, FULL], flags=["--prefill", 16]),
+    case("window on the layers without rope", "smollm3", 33, use_sliding_window=True, sliding_window=6, no_rope_layers=[0, 1, 0]),
+    case("layer types without the switch", "smollm3", 33, use_sliding_window=False, sliding_window=6, layer_types=[FULL, SLIDING, FULL]),
+    # Layers without rope.
+    case("every fourth layer without rope", "smollm3", 17, num_hidden_layers=5, flags=["--shards", "0:4,4:5"]),
+    case("no layer with rope", "smollm3", 17, no_rope_layer_interval=1),
+    case("more no_rope_layers than layers", "smollm3", 17, no_rope_layers=[1, 0, 1, 0, 0], no_rope_layer_interval=0),
+    # Rotary embeddings, in both dialects.
+    case("yarn above the original length", "qwen2", 130, rope_parameters=yarn()),
+    case("yarn below the original length, transformers 4", "llama", 17, rope_theta=1000000.0,
+         rope_scaling={"type": "yarn", "factor": 4.0, "original_max_position_embeddings": 64}),
+    case("yarn with betas, not truncated", "llama", 65, rope_parameters=yarn(beta_fast=8, beta_slow=0.5, truncate=False)),
+    case("yarn with mscale", "smollm3", 40, rope_parameters=yarn(mscale=1.0, mscale_all_dim=0.5)),
+    case("yarn with an attention factor", "mistral", 40, rope_parameters=yarn(attention_factor=0.7, factor=40)),
+    case("yarn with a null factor", "qwen3", 40, rope_parameters=yarn(factor=None)),
+    case("original length beside the dictionary", "llama", 40, rope_scaling=yarn(), original_max_position_embeddings=16),
+    case("llama3", "llama", 100, rope_parameters=llama3()),
+    case("llama3, transformers 4, integers", "qwen2", 100, rope_theta=500000,
+         rope_scaling={"rope_type": "llama3", "factor": 32, "low_freq_factor": 1, "high_freq_factor": 4, "original_max_position_embeddings": 64}),
+    case("linear", "mistral", 100, rope_theta=..., rope_scaling={"type": "linear", "factor": 2.5}),
+    case("dynamic up to the original length", "llama", 112, max_position_embeddings=128, rope_scaling={"type": "dynamic", "factor": 8.0},
+         rope_theta=777.0),
+    case("a partial factor that the class ignores", "llama", 20, partial_rotary_factor=0.5, rope_theta=500.0),
+    case("class default of theta", "smollm3", 69, rope_scaling=None, torch_dtype="bfloat16", dtype="bfloat16"),
+    # Shapes.
+    case("one token in the vocabulary", "llama", 3, vocab_size=1),
+    case("vocabulary in two heads", "qwen2", 5, vocab_size=66001, num_hidden_layers=1, hidden_size=12, num_attention_heads=2, new_tokens=4),
+    case("vocabulary in two heads, fp16", "llama", 5, vocab_size=70001, num_hidden_layers=1, hidden_size=12, num_attention_heads=2,
+         new_tokens=4, precision="fp16"),
+    case("odd sizes", "llama", 2, hidden_size=60, num_attention_heads=5, num_key_value_heads=1, intermediate_size=7, num_hidden_layers=1),
+    case("heads wider than the hidden state", "mistral", 20, head_dim=32, hidden_size=36),
+    case("head_dim beside the class", "qwen2", 20, head_dim=10, hidden_size=64, num_attention_heads=4, num_key_value_heads=None),
+    case("twelve layers, three packages, small context", "qwen3", 128, num_hidden_layers=12, flags=["--shards", 3, "--context", 144]),
+    # Biases, activations, norms, heads.
+    case("biases everywhere", "llama", 20, attention_bias=True, mlp_bias=True, hidden_act="gelu", tie_word_embeddings=False),
+    case("biases that the class ignores", "mistral", 20, attention_bias=True, mlp_bias=True, hidden_act="gelu_new"),
+    case("bias of o_proj, relu", "qwen3", 20, attention_bias=True, hidden_act="relu", num_key_value_heads=6),
+    case("gelu_fast, eps 0.01, tied", "qwen2", 20, hidden_act="gelu_fast", rms_norm_eps=0.01, tie_word_embeddings=True),
+    case("tied with a head in the file", "smollm3", 20, head_in_file=True, attention_bias=True, mlp_bias=True, hidden_act="gelu_pytorch_tanh"),
+    case("almost every key absent", "llama", 1, rms_norm_eps=..., num_key_value_heads=..., max_position_embeddings=..., bos_token_id=...,
+         eos_token_id=..., pad_token_id=...),
+    # fp16, where the caches are states.
+    case("fp16, window, yarn", "mistral", 127, sliding_window=20, rope_parameters=yarn(), precision="fp16"),
+    case("fp16, norms of heads", "qwen3", 65, precision="fp16", dtype="bfloat16", flags=["--shards", 3]),
+]
+
+# (key that the message names, value that it names, model type, changes)
+REFUSED = [
+    ("hidden_act", "mish", "llama", {"hidden_act": "mish"}),
+    ("hidden_act", "null", "llama", {"hidden_act": None}),
+    ("model_type", "gpt9", "gpt9", {}),
+    ("rope_type", "longrope", "llama", {"rope_scaling": {"type": "longrope", "factor": 2.0}}),
+    ("rope_type", "ntk", "qwen2", {"rope_parameters": {"rope_type": "ntk", "rope_theta": 1.0}}),
+    ("rope_type", "null", "qwen2", {"rope_parameters": {"rope_type": None}}),
+    ("factor", "linear", "qwen3", {"rope_scaling": {"type": "linear"}}),
+    ("factor", "dynamic", "qwen3", {"rope_scaling": {"type": "dynamic"}}),
+    ("factor", "yarn", "llama", {"rope_parameters": {"rope_type": "yarn", "original_max_position_embeddings": 16}}),
+    ("low_freq_factor", "llama3", "llama", {"rope_parameters": {"rope_type": "llama3", "factor": 2.0, "high_freq_factor": 4.0}}),
+    ("original_max_position_embeddings", "0", "llama", {"rope_parameters": llama3(original_max_position_embeddings=0)}),
+    ("partial_rotary_factor", "0.5", "llama", {"rope_parameters": yarn(partial_rotary_factor=0.5)}),
+    ("full_attention", "one dictionary", "qwen3", {"rope_parameters": {FULL: {"rope_type": "default", "rope_theta": 1e4}}}),
+    ("rope_theta", "null", "llama", {"rope_theta": None}),
+    ("layer_types", "chunked_attention", "qwen2", {"layer_types": ["chunked_attention"] * 3}),
+    ("layer_types", "2", "qwen2", {"layer_types": [FULL] * 2}),
+    ("sliding_window", "none", "qwen2", {"layer_types": [SLIDING] * 3, "use_sliding_window": False, "sliding_window": 8}),
+    ("sliding_window", "none", "mistral", {"layer_types": [SLIDING] * 3, "sliding_window": None}),
+    ("no_rope_layers", "2", "smollm3", {"no_rope_layers": [1, 0]}),
+    ("no_rope_layer_interval", "0", "smollm3", {"no_rope_layer_interval": 0}),
+    ("num_key_value_heads", "4", "llama", {"num_key_value_heads": 4}),
+    ("num_key_value_heads", "null", "mistral", {"num_key_value_heads": None}),
+    ("head_dim", "15", "qwen3", {"head_dim": 15}),
+    ("head_dim", "null", "qwen2", {"head_dim": None}),
+    ("hidden_size", "70", "llama", {"hidden_size": 70, "head_dim": 12}),
+    ("vocab_size", "null", "llama", {"vocab_size": None}),
+]
+# What transformers does run, and anemone does not: said in a line rather than computed wrongly.
+NOT_SUPPORTED = {("hidden_act", "mish"), ("rope_type", "longrope"), ("layer_types", "chunked_attention")}
