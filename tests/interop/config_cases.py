@@ -101,7 +101,7 @@ REFUSED = [
     ("factor", "dynamic", "qwen3", {"rope_scaling": {"type": "dynamic"}}),
     ("factor", "yarn", "llama", {"rope_parameters": {"rope_type": "yarn", "original_max_position_embeddings": 16}}),
     ("low_freq_factor", "llama3", "llama", {"rope_parameters": {"rope_type": "llama3", "factor": 2.0, "high_freq_factor": 4.0}}),
-    ("original_max_position_embeddings", "0", "llama", {"rope_parameters": llama3(original_max_position_embeddings=0)}),
+    ("original_max_position_embeddings", "0", "llama", {"rope_parameters": yarn(original_max_position_embeddings=0)}),
     ("partial_rotary_factor", "0.5", "llama", {"rope_parameters": yarn(partial_rotary_factor=0.5)}),
     ("full_attention", "one dictionary", "qwen3", {"rope_parameters": {FULL: {"rope_type": "default", "rope_theta": 1e4}}}),
     ("rope_theta", "null", "llama", {"rope_theta": None}),

@@ -2,7 +2,7 @@
 """Checkpoints with random weights: anemone's logits and greedy tokens against those of transformers.
 
 A fixed list of configs runs always. ANEMONE_RANDOM_CONFIGS=N adds N random ones, from seed ANEMONE_SEED on (0):
-    ANEMONE_RANDOM_CONFIGS=500 ANEMONE_SEED=1000 tools/ci/interop tests/interop/test_random_configs.py
+    ANEMONE_RANDOM_CONFIGS=500 ANEMONE_SEED=1000 tools/ci/interop -k random_config
 """
 
 import json
