@@ -104,6 +104,12 @@ def several_functions():
         ct.utils.save_multifunction(descriptor, str(path))
 
 
+def forget_the_date(path):
+    spec = ct.utils.load_spec(str(path))
+    if spec.description.metadata.userDefined.pop("com.github.apple.coremltools.conversion_date", None) is not None:
+        (path / "Data/com.apple.CoreML/model.mlmodel").write_bytes(spec.SerializeToString(deterministic=True))
+
+
 @mb.program(input_specs=[mb.TensorSpec(shape=(3,))], opset_version=ct.target.iOS16)
 def control_flow(x):
     """Nested blocks, a list and constants of each kind of number and of text."""
@@ -155,6 +161,7 @@ def main():
     write(convert(control_flow, ct.target.iOS16, FP32), "control_flow")
     several_functions()
     for path in sorted(FOLDER.iterdir()):
+        forget_the_date(path)
         size = sum(f.stat().st_size for f in path.rglob("*") if f.is_file())
         assert size < 50_000, path
         print(f"{path.name:32}{size:8}")
