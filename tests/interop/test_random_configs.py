@@ -10,10 +10,11 @@ import os
 
 import pytest
 import torch
+from transformers import AutoModelForCausalLM
 
 from config_cases import CASES, NOT_SUPPORTED, REFUSED, case, config_of
 from random_checkpoints import AnemoneRefused, Refused, ask_anemone, ask_transformers, call, differences, make_checkpoint
-from random_configs import random_case
+from random_configs import MODEL_TYPES, random_case
 
 FIRST_SEED = int(os.environ.get("ANEMONE_SEED", "0"))
 RANDOM_CASES = int(os.environ.get("ANEMONE_RANDOM_CONFIGS", "0"))
@@ -49,6 +50,18 @@ def compare(binary, config_case, folder):
 @pytest.mark.parametrize("config_case", CASES, ids=str)
 def test_gives_the_logits_and_tokens_of_transformers(binary, tmp_path, config_case):
     compare(binary, config_case, tmp_path)
+
+
+@pytest.mark.parametrize("model_type", MODEL_TYPES)
+def test_reads_what_save_pretrained_writes(binary, tmp_path, model_type):
+    """Every key that the class has, in the newest dialect, and weights in several files."""
+    config_case = case("saved", model_type, 20)
+    make_checkpoint(config_case, tmp_path / "made")
+    AutoModelForCausalLM.from_pretrained(tmp_path / "made", dtype=torch.float32).save_pretrained(tmp_path / "saved", max_shard_size="200KB")
+    assert (tmp_path / "saved" / "model.safetensors.index.json").exists()
+    theirs = ask_transformers(config_case, tmp_path / "saved")
+    wrong, _ = differences(config_case, ask_anemone(binary, config_case, tmp_path / "saved", tmp_path / "artifact"), theirs)
+    assert not wrong, wrong
 
 
 @pytest.mark.parametrize("seed", range(FIRST_SEED, FIRST_SEED + RANDOM_CASES))
