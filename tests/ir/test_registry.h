@@ -61,7 +61,8 @@ class TestRegistry : public OpRegistry {
          .has_side_effects = true});
     add({.name = "write_state",
          .since = Opset::kIOS18,
-         .parameters = {{.name = "input", .dtypes = {}}, {.name = "data", .dtypes = {DType::kFp16}}},
+         .parameters = {{.name = "input", .dtypes = {}},
+                        {.name = "data", .dtypes = {DType::kFp16}}},
          .infer = [](const InferContext&, std::vector<Type>&) -> Status { return {}; },
          .has_side_effects = true});
     add({.name = "constexpr_cast",
