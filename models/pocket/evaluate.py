@@ -91,7 +91,7 @@ def main():
     parser.add_argument("--ask", nargs="+", help="the user's turns of one chat")
     args = parser.parse_args()
 
-    torch.set_num_threads(2)
+    torch.set_num_threads(1)  # threads that wait for each other are slow on a busy machine
     model = pocket.load(args.checkpoint)
     tokenizer = Tokenizer.from_file(str(Path(args.checkpoint) / "tokenizer.json"))
     if args.ask:
