@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "text/normalizer.h"
 
+#include <algorithm>
 #include <utility>
 #include <vector>
 
@@ -13,6 +14,10 @@ namespace anemone::text {
 namespace {
 
 using NormalizerPtr = std::unique_ptr<const Normalizer>;
+
+// What the steps together may make of a text: NFKD of one character alone takes up to 18.
+constexpr std::size_t kMaxGrowth = 20;
+constexpr std::size_t kMaxTextBytes = std::size_t{64} << 20;
 
 class UnicodeForm : public Normalizer {
  public:
@@ -90,7 +95,13 @@ class Sequence : public Normalizer {
  public:
   explicit Sequence(std::vector<NormalizerPtr> steps) : steps_(std::move(steps)) {}
   Status apply(std::string& text) const override {
-    for (const auto& step : steps_) ANEMONE_RETURN_IF_ERROR(step->apply(text));
+    const std::size_t most = std::max(kMaxTextBytes, text.size() * kMaxGrowth);
+    for (const auto& step : steps_) {
+      ANEMONE_RETURN_IF_ERROR(step->apply(text));
+      if (text.size() > most)
+        return unsupported("[normalizer Sequence] expected at most {} bytes, got {}", most,
+                           text.size());
+    }
     return ok_status();
   }
 

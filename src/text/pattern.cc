@@ -1,9 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "text/pattern.h"
 
+#include <algorithm>
+
 #include "base/error.h"
 
 namespace anemone::text {
+namespace {
+
+// What replacements may make of a short text. A longer one may double.
+constexpr std::size_t kMaxTextBytes = std::size_t{64} << 20;
+
+}  // namespace
 
 Result<Pattern> Pattern::parse(const Json& json) {
   const Json* pattern = json_member(json, "pattern");
@@ -31,6 +39,10 @@ Status Pattern::find_all(std::string_view text, std::vector<Match>& matches) con
 Result<std::string> Pattern::replace_all(std::string_view text, std::string_view content) const {
   std::vector<Match> matches;
   ANEMONE_RETURN_IF_ERROR(find_all(text, matches));
+  if (content.size() >
+      std::max(kMaxTextBytes, text.size()) / std::max<std::size_t>(1, matches.size()))
+    return unsupported("[pattern] expected replacements that make at most {} bytes, got {} of {}",
+                       kMaxTextBytes, matches.size(), content.size());
   std::string out;
   out.reserve(text.size() + matches.size() * content.size());
   std::size_t last = 0;

@@ -58,8 +58,13 @@ Status Unigram::tokenize(std::string_view piece, std::vector<std::int32_t>& ids)
       // In [low, high) all entries share `depth` bytes; one that ends there sorts first and is
       // done.
       if (vocab_.bytes(*low).size() == depth) ++low;
-      low = std::partition_point(low, high, [&](std::int32_t id) { return byte_of(id) < byte; });
-      high = std::partition_point(low, high, [&](std::int32_t id) { return byte_of(id) == byte; });
+      if (low == high) break;
+      // All of them may go on with this byte: long entries share long beginnings.
+      if (byte_of(*low) != byte || byte_of(high[-1]) != byte) {
+        low = std::partition_point(low, high, [&](std::int32_t id) { return byte_of(id) < byte; });
+        high =
+            std::partition_point(low, high, [&](std::int32_t id) { return byte_of(id) == byte; });
+      }
       if (low == high || vocab_.bytes(*low).size() != depth + 1) continue;
       offer(begin, begin + depth + 1, scores_[static_cast<std::size_t>(*low)], *low);
       has_single = has_single || depth + 1 == step;

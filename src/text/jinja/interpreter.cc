@@ -35,6 +35,11 @@ Status Interpreter::charge(std::size_t steps) {
   return invalid_argument("[chat template] expected at most {} steps", limits_.steps);
 }
 
+Status Interpreter::charge_search(std::size_t text_bytes, std::size_t part_bytes) {
+  // Both are at most output_bytes, so that the product fits.
+  return charge(text_bytes / 16 + text_bytes * part_bytes / 1024 + 1);
+}
+
 Result<Value> Interpreter::make_text(std::string text) {
   if (text.size() > limits_.output_bytes)
     return invalid_argument("[chat template] expected a text of at most {} bytes",
@@ -272,7 +277,8 @@ Result<Value> Interpreter::call_macro(const Macro& macro, const CallArgs& args) 
     return invalid_argument("[chat template] macro {} takes at most {} arguments, got {}",
                             definition.text, parameters.size(), args.positional.size());
   ScopeGuard scope(*this, macro.scope);
-  for (const auto& [name, value] : args.named) {
+  for (const auto& [argument, value] : args.named) {
+    const auto& name = argument;  // clang 14 lets no lambda capture a structured binding
     const bool known = name == "caller" || std::any_of(parameters.begin(), parameters.end(),
                                                        [&](const Parameter& parameter) {
                                                          return parameter.name == name;

@@ -20,7 +20,7 @@ namespace anemone::text::jinja {
 // What a template may use. A template is data from the network: it must not be able to take the
 // machine.
 struct Limits {
-  std::int64_t steps = 50'000'000;           // evaluated nodes, copied items
+  std::int64_t steps = 10'000'000;           // evaluated nodes, copied items
   std::int64_t total_bytes = 2'000'000'000;  // of all texts made on the way
   std::size_t output_bytes = 16U << 20;      // of the result, and of any one text
   std::size_t items = 1'000'000;             // of any one list
@@ -60,6 +60,8 @@ class Interpreter {
 
   // Counts work against the limits; kInvalidArgument when they are used up.
   Status charge(std::size_t steps);
+  // The same for a search of `part_bytes` in `text_bytes`, whose time is their product at worst.
+  Status charge_search(std::size_t text_bytes, std::size_t part_bytes);
   // A text value, counted.
   Result<Value> make_text(std::string text);
   // A list value, counted.

@@ -111,7 +111,7 @@ Result<bool> contains(Interpreter& interpreter, const Value& container, const Va
   if (const std::string* text = container.as_text()) {
     const std::string* part = item.as_text();
     if (part == nullptr) return bad_operands("in", item, container);
-    ANEMONE_RETURN_IF_ERROR(interpreter.charge(text->size() / 64 + 1));
+    ANEMONE_RETURN_IF_ERROR(interpreter.charge_search(text->size(), part->size()));
     return text->find(*part) != std::string::npos;
   }
   if (const Dict* dict = container.as_dict()) {

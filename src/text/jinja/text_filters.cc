@@ -77,6 +77,7 @@ Result<Value> filter_replace(Interpreter& interpreter, const Value& input, const
       places > interpreter.limits().output_bytes * 8 / (to.size() - from.size()))
     return invalid_argument("[chat template] expected a text of at most {} bytes",
                             interpreter.limits().output_bytes);
+  ANEMONE_RETURN_IF_ERROR(interpreter.charge_search(text.size(), from.size()));
   return interpreter.make_text(replace(text, from, to, most));
 }
 

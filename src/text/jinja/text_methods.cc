@@ -18,6 +18,8 @@ Value character_index(const std::string& text, std::size_t at) {
 }
 
 Result<Value> text_list(Interpreter& interpreter, std::vector<std::string> parts) {
+  // Each part takes memory of its own, which is several times the work of an evaluated node.
+  ANEMONE_RETURN_IF_ERROR(interpreter.charge(4 * parts.size()));
   std::vector<Value> items;
   items.reserve(parts.size());
   for (std::string& part : parts) {
@@ -33,7 +35,7 @@ Result<Value> text_strip(Interpreter& interpreter, const Value& self, const Call
   std::optional<std::string> characters;
   if (bound.has(0) && !bound[0].is_none()) {
     ANEMONE_ASSIGN_OR_RETURN(characters, bound.text(0, ""));
-    ANEMONE_RETURN_IF_ERROR(interpreter.charge(characters->size() / 16));
+    ANEMONE_RETURN_IF_ERROR(interpreter.charge_search(self.as_text()->size(), characters->size()));
   }
   return interpreter.make_text(strip(*self.as_text(), characters, left, right));
 }
@@ -51,6 +53,7 @@ Result<Value> text_split(Interpreter& interpreter, const Value& self, const Call
   }
   ANEMONE_ASSIGN_OR_RETURN(const std::string separator, bound.text(0, ""));
   if (separator.empty()) return invalid_argument("[chat template] empty separator");
+  ANEMONE_RETURN_IF_ERROR(interpreter.charge_search(self.as_text()->size(), separator.size()));
   return text_list(interpreter, from_right ? split_at_from_right(*self.as_text(), separator, most)
                                            : split_at(*self.as_text(), separator, most));
 }
@@ -119,7 +122,7 @@ Result<Value> text_find(Interpreter& interpreter, const Value& self, const CallA
   ANEMONE_ASSIGN_OR_RETURN(const BoundArgs bound, BoundArgs::bind("find", args, {"sub"}, 1));
   ANEMONE_ASSIGN_OR_RETURN(const std::string part, bound.text(0, ""));
   const std::string& text = *self.as_text();
-  ANEMONE_RETURN_IF_ERROR(interpreter.charge(text.size() / 16));
+  ANEMONE_RETURN_IF_ERROR(interpreter.charge_search(text.size(), part.size()));
   const std::size_t at = from_right ? text.rfind(part) : text.find(part);
   if (at != std::string::npos) return character_index(text, at);
   if (must_find) return invalid_argument("[chat template] index: substring not found");
@@ -130,7 +133,7 @@ Result<Value> text_count(Interpreter& interpreter, const Value& self, const Call
   ANEMONE_ASSIGN_OR_RETURN(const BoundArgs bound, BoundArgs::bind("count", args, {"sub"}, 1));
   ANEMONE_ASSIGN_OR_RETURN(const std::string part, bound.text(0, ""));
   const std::string& text = *self.as_text();
-  ANEMONE_RETURN_IF_ERROR(interpreter.charge(text.size() / 16));
+  ANEMONE_RETURN_IF_ERROR(interpreter.charge_search(text.size(), part.size()));
   if (part.empty()) return Value::size(count_code_points(text) + 1);
   return Value::size(split_at(text, part, -1).size() - 1);
 }
