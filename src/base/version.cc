@@ -3,6 +3,8 @@
 
 namespace anemone {
 
-std::string_view version() { return ANEMONE_VERSION; }
+std::string_view version() {
+  return ANEMONE_VERSION;
+}
 
 }  // namespace anemone

@@ -8,6 +8,7 @@
 #include "base/json.h"
 #include "base/progress.h"
 #include "cli/command.h"
+#include "cli/interrupt.h"
 #include "cli/output.h"
 #include "compiler/compiler.h"
 
@@ -52,6 +53,7 @@ Result<compiler::CompileOptions> to_compile_options(const Options& options,
   out.prefill = options.prefill;
   out.shards = options.shards;
   out.threads = options.jobs > 0 ? options.jobs : context.threads;
+  out.cancel = &interrupt_flag();
   return out;
 }
 
@@ -109,8 +111,11 @@ Status run_compile(const Options& options, const Context& context) {
     bar->add(done - shown);
     shown = done;
   };
+  catch_interrupts();
   auto report = compiler::compile(options.model, options.output, compile_options, progress);
   bar.reset();
+  if (!report.ok() && report.status().code() == Code::kCancelled)
+    return cancelled("[compile] expected to reach the end, got Ctrl-C");
   if (!report.ok()) return report.status();
   return print_out(options.is_json ? dump_json(report_json(*report, options.output), 2) + "\n"
                                    : report_text(*report, options.output));

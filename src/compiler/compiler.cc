@@ -45,10 +45,12 @@ class Compilation {
                                       .float_type = plan_.options.precision}) {}
 
   Result<CompileReport> run() {
+    ANEMONE_RETURN_IF_ERROR(check_cancelled());
     describe();
     for (const ane::Range& range : plan_.layer_shards) ANEMONE_RETURN_IF_ERROR(write_layers(range));
     for (const ane::Range& range : plan_.head_shards) ANEMONE_RETURN_IF_ERROR(write_head(range));
     ANEMONE_RETURN_IF_ERROR(write_embeddings());
+    ANEMONE_RETURN_IF_ERROR(check_cancelled());
     ANEMONE_RETURN_IF_ERROR(copy_text_files());
     ANEMONE_RETURN_IF_ERROR(list_files());
     ANEMONE_RETURN_IF_ERROR(artifact::write_manifest(folder_, report_.manifest));
@@ -59,6 +61,11 @@ class Compilation {
   }
 
  private:
+  Status check_cancelled() const {
+    if (plan_.options.cancel == nullptr || !*plan_.options.cancel) return {};
+    return cancelled("[{}] expected to reach the end, got cancelled", checkpoint_.path);
+  }
+
   void describe() {
     const models::DecoderConfig& config = plan_.config;
     artifact::Manifest& manifest = report_.manifest;
@@ -164,6 +171,7 @@ class Compilation {
     options.registry = &ops::op_registry();
     options.pool = &threads_;
     options.max_bytes_in_flight = kMaxBytesInFlight;
+    options.cancel = plan_.options.cancel;
     options.progress = [this, before, &content](std::uint64_t bytes, std::uint64_t) {
       advance_to(before + bytes, content);
     };

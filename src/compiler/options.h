@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <string>
 
@@ -20,6 +21,9 @@ struct CompileOptions {
   std::int64_t prefill = 64;
   std::string shards = "auto";  // see ane::plan_layer_shards
   int threads = 0;              // 0: default_thread_count()
+  // When it becomes true, compile() ends with kCancelled and leaves nothing. May be null; must
+  // outlive the call.
+  const std::atomic<bool>* cancel = nullptr;
 };
 inline constexpr std::int64_t kDefaultContext = 2048;
 

@@ -6,7 +6,8 @@
 //     0  u32  number of blobs
 //     4  u32  version = 2
 //     8  u64  reserved[7] = 0
-//   record, 64 bytes, one for each blob; a program refers to a blob by the file offset of its record
+//   record, 64 bytes, one for each blob; a program refers to a blob by the file offset of its
+//   record
 //     0  u32  sentinel 0xDEADBEEF
 //     4  u32  dtype code (dtype_codes.h)
 //     8  u64  size of the data in bytes

@@ -2,7 +2,6 @@
 #include "mlpackage/constant_plan.h"
 
 #include <algorithm>
-#include <atomic>
 #include <condition_variable>
 #include <limits>
 #include <mutex>
@@ -114,9 +113,10 @@ Status ConstantPlan::add_block(const ir::Block& block) {
   return {};
 }
 
-Status ConstantPlan::write(
-    const std::string& path, ThreadPool* pool, std::uint64_t max_bytes_in_flight,
-    const std::function<void(std::uint64_t, std::uint64_t)>& progress) const {
+Status ConstantPlan::write(const std::string& path, ThreadPool* pool,
+                           std::uint64_t max_bytes_in_flight,
+                           const std::function<void(std::uint64_t, std::uint64_t)>& progress,
+                           const std::atomic<bool>* cancel) const {
   ANEMONE_ASSIGN_OR_RETURN(BlobWriter file, BlobWriter::create(path, blobs_));
   MemoryGate gate(max_bytes_in_flight);
   std::atomic<bool> has_failed = false;
@@ -126,6 +126,8 @@ Status ConstantPlan::write(
   std::uint64_t done = 0;
 
   const auto write_one = [&](const BlobPlan::Entry& entry, const ir::Data& source) -> Status {
+    if (cancel != nullptr && *cancel)
+      return cancelled("[{}] expected to write all constants, got cancelled", path);
     ANEMONE_ASSIGN_OR_RETURN(const ir::DataBytes data, source.load());
     return file.write(entry, data.bytes);
   };

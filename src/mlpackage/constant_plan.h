@@ -3,6 +3,7 @@
 
 #include <anemone/status.h>
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -30,8 +31,10 @@ class ConstantPlan {
 
   // Loads each constant and writes it to `path`, over `pool` (nullptr: on this thread), with at
   // most `max_bytes_in_flight` loaded at a time. `progress` gets the bytes done and the total.
+  // kCancelled soon after `cancel` (may be null) is set.
   Status write(const std::string& path, ThreadPool* pool, std::uint64_t max_bytes_in_flight,
-               const std::function<void(std::uint64_t, std::uint64_t)>& progress) const;
+               const std::function<void(std::uint64_t, std::uint64_t)>& progress,
+               const std::atomic<bool>* cancel) const;
 
  private:
   // The same bytes may stand for tensors of several types; each gets a blob of its own.

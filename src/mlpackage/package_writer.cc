@@ -154,7 +154,8 @@ Status write_files(const std::string& folder, const std::string& model_bytes,
     manifest.items.push_back(item("weights", "CoreML Model Weights"));
     ANEMONE_RETURN_IF_ERROR(make_directories(data + "/weights"));
     ANEMONE_RETURN_IF_ERROR(plan.write(data + "/weights/weight.bin", options.pool,
-                                       options.max_bytes_in_flight, options.progress));
+                                       options.max_bytes_in_flight, options.progress,
+                                       options.cancel));
   }
   ANEMONE_RETURN_IF_ERROR(write_file(data + "/model.mlmodel", model_bytes));
   return write_file(folder + "/Manifest.json", format_manifest(manifest));

@@ -3,6 +3,7 @@
 
 #include <anemone/status.h>
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <string>
@@ -26,6 +27,8 @@ struct WriteOptions {
   // Called with the bytes of constants that are written, after each; one call at a time, any
   // thread.
   std::function<void(std::uint64_t done, std::uint64_t total)> progress = nullptr;
+  // When it becomes true, writing ends with kCancelled. May be null; must outlive the call.
+  const std::atomic<bool>* cancel = nullptr;
   // Adds metadata "com.github.anemone.version", and a buildInfo to a program that has none.
   bool stamp = true;
 };
