@@ -61,7 +61,7 @@ auto visit_element(const TensorView& view, std::int64_t i, F&& f) {
     case DType::kString:
       break;
   }
-  ANEMONE_CHECK(!"an element of a string tensor has no number");
+  ANEMONE_CHECK(false && "an element of a string tensor has no number");
   return f(0.0f);
 }
 
@@ -179,7 +179,7 @@ void store_floats(std::span<const float> values, const MutableTensorView& out) {
     case DType::kUInt64:
       return store_integers<std::uint64_t>(values, out);
     default:
-      ANEMONE_CHECK(!"store_floats into a sub-byte or string tensor");
+      ANEMONE_CHECK(false && "store_floats into a sub-byte or string tensor");
   }
 }
 

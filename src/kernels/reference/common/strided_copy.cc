@@ -41,7 +41,7 @@ void strided_copy(const Shape& shape, DType dtype, const StridedSource& from,
     case 64:
       return copy_elements<std::uint64_t>(shape, from, to, threads);
     default:
-      ANEMONE_CHECK(!"strided_copy of a sub-byte or string tensor");
+      ANEMONE_CHECK(false && "strided_copy of a sub-byte or string tensor");
   }
 }
 
