@@ -33,7 +33,7 @@ IntegerRange range_of(DType dtype) {
                          dtype == DType::kInt32 || dtype == DType::kInt64;
   if (!is_signed)
     return {0, bits == 64 ? std::numeric_limits<std::uint64_t>::max() : (1ULL << bits) - 1};
-  return {bits == 64 ? std::numeric_limits<std::int64_t>::min() : -(1LL << (bits - 1)),
+  return {bits == 64 ? std::numeric_limits<std::int64_t>::min() : -(std::int64_t{1} << (bits - 1)),
           (1ULL << (bits - 1)) - 1};
 }
 
