@@ -8,7 +8,7 @@ from safetensors.numpy import save_file
 
 # Every projection has more than 2048 elements: smaller ones are never quantized.
 COMMON = {
-    "vocab_size": 72, "hidden_size": 64, "intermediate_size": 96, "num_hidden_layers": 3, "num_attention_heads": 4,
+    "vocab_size": 72, "hidden_size": 64, "intermediate_size": 96, "num_hidden_layers": 2, "num_attention_heads": 4,
     "num_key_value_heads": 2, "max_position_embeddings": 64, "rms_norm_eps": 1e-5, "tie_word_embeddings": True,
     "rope_theta": 10000.0,
 }
@@ -34,12 +34,12 @@ FORMS = {
     "mistral_full": {"model_type": "mistral", "sliding_window": None},
     "qwen2": {"model_type": "qwen2"},
     "qwen2_sliding": {"model_type": "qwen2", "use_sliding_window": True, "sliding_window": 5, "max_window_layers": 1},
-    "qwen3": {"model_type": "qwen3", "head_dim": 16},
+    "qwen3": {"model_type": "qwen3", "head_dim": 16, "num_hidden_layers": 3},
     "qwen3_rope_yarn": {"model_type": "qwen3", "head_dim": 16, "rope_scaling": {
         "rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 16}},
     "qwen3_biases": {"model_type": "qwen3", "head_dim": 16, "attention_bias": True},
-    "smollm3": {"model_type": "smollm3", "no_rope_layers": [1, 0, 1]},
-    "smollm3_sliding": {"model_type": "smollm3", "no_rope_layers": [1, 0, 1], "use_sliding_window": True,
+    "smollm3": {"model_type": "smollm3", "no_rope_layers": [1, 0]},
+    "smollm3_sliding": {"model_type": "smollm3", "no_rope_layers": [1, 0], "use_sliding_window": True,
                         "sliding_window": 5},
 }
 

@@ -16,6 +16,18 @@ class Mlp(nn.Module):
         return self.down(self.activation(self.up(x)))
 
 
+class Activations(nn.Module):
+    """One output for each function."""
+
+    functions = [
+        F.relu, F.silu, F.sigmoid, F.tanh, F.softplus, F.softsign, F.elu, F.leaky_relu, F.hardswish, F.hardsigmoid,
+        F.relu6, F.mish, torch.erf, F.gelu, lambda x: F.gelu(x, approximate="tanh"),
+        lambda x: F.hardtanh(x, -0.5, 0.25)]
+
+    def forward(self, x):
+        return tuple(f(x) for f in self.functions)
+
+
 class ConvAndLinear(nn.Module):
     """Weights of every kind that coremltools compresses, all above its threshold of 2048 elements."""
 

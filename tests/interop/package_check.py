@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Holds one .mlpackage against what coremltools knows about the format.
 
-coremltools' own loader re-infers the type of each operation, but it forgives parameters that are left out, a description
-that disagrees with the program and outputs without a description: those are checked here.
+coremltools' own loader infers the type of each operation again, but it forgives parameters that are left out, a
+description that disagrees with the program and outputs without a description: those are checked here.
 """
 
 import pathlib
@@ -91,7 +91,7 @@ def operations_of(function):
 
 
 def load_program(path):
-    """The package's spec and its program as coremltools' loader builds it, with the type of every operation inferred."""
+    """The package's spec, and its program as coremltools' loader builds it: with types of its own."""
     model = ct.models.MLModel(str(path), skip_model_load=True)
     spec = ct.utils.load_spec(str(path))
     assert spec.SerializeToString(deterministic=True) == model.get_spec().SerializeToString(deterministic=True)
