@@ -1,5 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 
+# anemone_compile_together(TARGET): its sources are compiled some at a time, because most of the time of one is its
+# headers. Names in anonymous namespaces must therefore differ within a target.
+function(anemone_compile_together target)
+  set_target_properties(${target} PROPERTIES UNITY_BUILD ${ANEMONE_UNITY} UNITY_BUILD_BATCH_SIZE ${ANEMONE_UNITY_SIZE})
+endfunction()
+
 # anemone_module(NAME SOURCES a.cc b.cc DEPS other_module... LIBS third::party...)
 # One folder of src/ as a static library anemone::NAME. DEPS are our own modules and must agree with the
 # table in tools/check_layers; LIBS are third-party and stay private unless listed after PUBLIC_LIBS.
@@ -12,25 +18,7 @@ function(anemone_module name)
     target_link_libraries(anemone_${name} PUBLIC anemone::${dep})
   endforeach()
   target_link_libraries(anemone_${name} PRIVATE anemone_options ${ARG_LIBS} PUBLIC ${ARG_PUBLIC_LIBS})
-endfunction()
-
-# anemone_compile_together(NAME SOURCES...): sources of one folder are compiled a dozen at a time, as long as they have
-# no anonymous namespace whose names could meet. Operations are many and small: most of their time is headers.
-function(anemone_compile_together name)
-  set_target_properties(anemone_${name} PROPERTIES UNITY_BUILD ON UNITY_BUILD_MODE GROUP)
-  set(group_size 12)
-  foreach(source IN LISTS ARGN)
-    file(STRINGS ${source} anonymous REGEX "^namespace {" LIMIT_COUNT 1)
-    set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${source})
-    if(anonymous)
-      continue()
-    endif()
-    get_filename_component(folder ${source} DIRECTORY)
-    string(MAKE_C_IDENTIFIER "${folder}" folder)
-    math(EXPR count_${folder} "0${count_${folder}} + 1")
-    math(EXPR group "${count_${folder}} / ${group_size}")
-    set_source_files_properties(${source} PROPERTIES UNITY_GROUP ${folder}_${group})
-  endforeach()
+  anemone_compile_together(anemone_${name})
 endfunction()
 
 # anemone_test(NAME SOURCES a_test.cc DEPS module... LIBS third::party...)
@@ -43,6 +31,9 @@ function(anemone_test name)
     target_link_libraries(${name} PRIVATE anemone::${dep})
   endforeach()
   target_link_libraries(${name} PRIVATE anemone_options GTest::gtest_main ${ARG_LIBS})
+  anemone_compile_together(${name})
+  # They run for seconds and compile for minutes.
+  target_compile_options(${name} PRIVATE -O1)
   target_compile_definitions(${name} PRIVATE ANEMONE_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
   add_test(NAME ${name} COMMAND ${name})
 endfunction()

@@ -3,6 +3,8 @@
 // within limits on time and memory.
 #include "text/chat_template.h"
 
+#include <nlohmann/json.hpp>
+
 #include "base/check.h"
 #include "fuzz/support.h"
 

@@ -2,6 +2,8 @@
 // JSON that is read must be written and read again to the same text.
 #include "base/json.h"
 
+#include <nlohmann/json.hpp>
+
 #include "base/check.h"
 #include "fuzz/support.h"
 

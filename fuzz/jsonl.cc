@@ -3,6 +3,8 @@
 // answer, which is text in JSON or an error.
 #include "text/jsonl.h"
 
+#include <nlohmann/json.hpp>
+
 #include "base/check.h"
 #include "fuzz/support.h"
 

@@ -2,6 +2,7 @@
 // A manifest that is read must be written and read again to the same text.
 #include <cstddef>
 #include <cstdint>
+#include <nlohmann/json.hpp>
 #include <string_view>
 
 #include "artifact/manifest.h"

@@ -7,14 +7,16 @@
 
 #include <anemone/status.h>
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 namespace anemone {
 
-#define ANEMONE_ERROR_MAKER(name, code)                                    \
-  template <typename... Args>                                              \
-  Status name(fmt::format_string<Args...> format, Args&&... args) {        \
-    return Status(code, fmt::format(format, std::forward<Args>(args)...)); \
+Status format_error(Code code, fmt::string_view format, fmt::format_args arguments);
+
+#define ANEMONE_ERROR_MAKER(name, code)                                \
+  template <typename... Args>                                          \
+  Status name(fmt::format_string<Args...> format, Args&&... args) {    \
+    return format_error(code, format, fmt::make_format_args(args...)); \
   }
 ANEMONE_ERROR_MAKER(check_not_met, Code::kCheckFailed)
 ANEMONE_ERROR_MAKER(invalid_argument, Code::kInvalidArgument)

@@ -2,6 +2,7 @@
 #include "base/json.h"
 
 #include <cmath>
+#include <nlohmann/json.hpp>
 #include <unordered_set>
 #include <utility>
 

@@ -3,7 +3,7 @@
 // and the one error line of a failed command to stderr without passing through here. Thread-safe.
 #pragma once
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <string_view>
 
 namespace anemone {

@@ -2,6 +2,7 @@
 #include "checkpoint/checkpoint.h"
 
 #include <filesystem>
+#include <nlohmann/json.hpp>
 
 #include "base/error.h"
 #include "checkpoint/safetensors.h"

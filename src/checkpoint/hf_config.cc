@@ -2,6 +2,7 @@
 #include "checkpoint/hf_config.h"
 
 #include <limits>
+#include <nlohmann/json.hpp>
 
 #include "base/error.h"
 

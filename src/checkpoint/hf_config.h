@@ -4,6 +4,7 @@
 #include <anemone/status.h>
 
 #include <cstdint>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <string_view>

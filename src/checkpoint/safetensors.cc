@@ -5,6 +5,7 @@
 #include <array>
 #include <cstring>
 #include <filesystem>
+#include <nlohmann/json.hpp>
 
 #include "base/byte_reader.h"
 #include "base/file.h"

@@ -2,6 +2,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
+#include <fmt/format.h>
 #include <optional>
 #include <string>
 #include <unistd.h>

@@ -2,6 +2,7 @@
 #include "text/chat_template.h"
 
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 
@@ -16,7 +17,7 @@
 namespace anemone::cli {
 namespace {
 
-struct Options {
+struct ChatTemplateFlags {
   std::string file;
   std::string model;
   std::string messages;
@@ -76,7 +77,7 @@ class Renderer {
 };
 
 // A list of messages, or a request as --stdin-jsonl takes it.
-Result<Json> read_request(const Options& options) {
+Result<Json> read_request(const ChatTemplateFlags& options) {
   std::string text;
   const bool is_stdin = options.messages.empty() || options.messages == "-";
   if (is_stdin) {
@@ -95,7 +96,7 @@ Result<Json> read_request(const Options& options) {
   return request;
 }
 
-Status run_chat_template(const Options& options) {
+Status run_chat_template(const ChatTemplateFlags& options) {
   if (options.file.empty() == options.model.empty())
     return invalid_argument(
         "expected --template FILE or --model DIR, got {} (see anemone "
@@ -120,7 +121,7 @@ Status run_chat_template(const Options& options) {
 }  // namespace
 
 void add_chat_template_command(CLI::App& app, Context& context) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<ChatTemplateFlags>();
   CLI::App* command =
       app.add_subcommand("chat-template", "Show the prompt that a chat template makes of messages");
   command->add_option("--template", options->file, "A Jinja file");

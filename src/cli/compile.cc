@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <memory>
 #include <mutex>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 
@@ -15,7 +16,7 @@
 namespace anemone::cli {
 namespace {
 
-struct Options {
+struct CompileFlags {
   std::string model;
   std::string output;
   std::string precision = "fp16";
@@ -29,7 +30,7 @@ struct Options {
   bool is_json = false;
 };
 
-Result<compiler::CompileOptions> to_compile_options(const Options& options,
+Result<compiler::CompileOptions> to_compile_options(const CompileFlags& options,
                                                     const Context& context) {
   compiler::CompileOptions out;
   if (options.precision != "fp16" && options.precision != "fp32")
@@ -100,7 +101,7 @@ std::string report_text(const compiler::CompileReport& report, const std::string
   return text;
 }
 
-Status run_compile(const Options& options, const Context& context) {
+Status run_compile(const CompileFlags& options, const Context& context) {
   ANEMONE_ASSIGN_OR_RETURN(const compiler::CompileOptions compile_options,
                            to_compile_options(options, context));
   std::optional<Progress> bar;
@@ -124,7 +125,7 @@ Status run_compile(const Options& options, const Context& context) {
 }  // namespace
 
 void add_compile_command(CLI::App& app, Context& context) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<CompileFlags>();
   CLI::App* command = app.add_subcommand(
       "compile", "Compile a checkpoint to Core ML packages (an artifact folder)");
   command->add_option("MODEL", options->model, "Checkpoint folder: config.json and *.safetensors")

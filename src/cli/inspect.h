@@ -3,6 +3,7 @@
 
 #include <anemone/status.h>
 
+#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 

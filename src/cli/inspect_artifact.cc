@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
 #include "artifact/manifest.h"
 #include "base/error.h"
 #include "base/progress.h"

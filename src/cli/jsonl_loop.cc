@@ -3,6 +3,7 @@
 
 #include <iostream>
 #include <iterator>
+#include <nlohmann/json.hpp>
 
 #include "base/error.h"
 #include "cli/output.h"

@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <iostream>
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <string>
 
 #include "base/error.h"
@@ -14,7 +15,7 @@
 namespace anemone::cli {
 namespace {
 
-struct Options {
+struct PredictFlags {
   PredictRequest request;
   bool is_server = false;
 };
@@ -37,7 +38,7 @@ Status serve(PredictSession& session, const PredictRequest& defaults) {
   return {};
 }
 
-Status run_predict(const Options& options, const Context& context) {
+Status run_predict(const PredictFlags& options, const Context& context) {
   PredictSession session(context.threads);
   if (options.is_server) return serve(session, options.request);
   const PredictRequest& request = options.request;
@@ -53,7 +54,7 @@ Status run_predict(const Options& options, const Context& context) {
 }  // namespace
 
 void add_predict_command(CLI::App& app, Context& context) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<PredictFlags>();
   CLI::App* command =
       app.add_subcommand("predict", "Run a function of a Core ML package on given inputs");
   command->add_option("PKG", options->request.package, "The .mlpackage");

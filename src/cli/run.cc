@@ -2,7 +2,9 @@
 #include "cli/run.h"
 
 #include <filesystem>
+#include <fmt/format.h>
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <string>
 
 #include "api/executors.h"

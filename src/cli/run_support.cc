@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <charconv>
 #include <cstdio>
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
 #include <random>
 #include <unistd.h>
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 
@@ -14,7 +15,7 @@
 namespace anemone::cli {
 namespace {
 
-struct Options {
+struct TokenizeFlags {
   std::string model;
   std::optional<std::string> text;
   bool is_jsonl = false;
@@ -33,7 +34,7 @@ std::string token_table(const text::Tokenizer& tokenizer, const std::vector<std:
   return table(rows, "") + fmt::format("{} tokens\n", ids.size());
 }
 
-Status run_tokenize(const Options& options) {
+Status run_tokenize(const TokenizeFlags& options) {
   ANEMONE_ASSIGN_OR_RETURN(const auto tokenizer, text::Tokenizer::load(options.model));
   if (options.is_jsonl) {
     if (options.text)
@@ -66,7 +67,7 @@ Status run_tokenize(const Options& options) {
 }  // namespace
 
 void add_tokenize_command(CLI::App& app, Context& context) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<TokenizeFlags>();
   CLI::App* command = app.add_subcommand("tokenize", "Show the tokens of a text");
   command
       ->add_option("--model", options->model,

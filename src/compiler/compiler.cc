@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <limits>
 #include <mutex>
+#include <nlohmann/json.hpp>
 
 #include "base/error.h"
 #include "base/file.h"

@@ -4,18 +4,13 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "ir/characters.h"
 
 namespace anemone::ir {
 namespace {
 
 bool is_space(char c) {
   return c == ' ' || c == '\t' || c == '\n' || c == '\r';
-}
-bool is_digit(char c) {
-  return c >= '0' && c <= '9';
-}
-bool is_letter(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
 }
 int hex_value(char c) {
   if (is_digit(c)) return c - '0';

@@ -14,7 +14,7 @@ namespace anemone::ir {
 namespace {
 
 constexpr int kMaxDepth = 16;
-constexpr std::size_t kMaxRank = 16;
+constexpr std::size_t kMaxLiteralRank = 16;
 
 template <typename T>
 void append(std::vector<std::byte>& bytes, T value) {
@@ -93,8 +93,8 @@ Result<Type> LiteralParser::tensor_type() {
   Shape shape;
   while (!lexer_.token().is(']')) {
     if (!shape.empty()) ANEMONE_RETURN_IF_ERROR(expect(','));
-    if (shape.size() == kMaxRank)
-      return lexer_.expected(fmt::format("at most {} dimensions", kMaxRank));
+    if (shape.size() == kMaxLiteralRank)
+      return lexer_.expected(fmt::format("at most {} dimensions", kMaxLiteralRank));
     ANEMONE_ASSIGN_OR_RETURN(const bool is_dynamic, accept('?'));
     if (is_dynamic) {
       shape.push_back(kDynamic);

@@ -3,7 +3,8 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
+
+#include "ir/characters.h"
 
 namespace anemone::ir {
 namespace {
@@ -13,13 +14,6 @@ constexpr std::array<std::string_view, 28> kReserved = {
     "any",    "bool",   "program", "func",  "tensor", "list",  "dict",  "tuple",  "true",  "false",
     "string", "bf16",   "fp16",    "fp32",  "fp64",   "int8",  "int16", "int32",  "int64", "uint8",
     "uint16", "uint32", "uint64",  "state", "int4",   "uint4", "const", "unknown"};
-
-bool is_letter(char c) {
-  return std::isalpha(static_cast<unsigned char>(c)) != 0 || c == '_';
-}
-bool is_digit(char c) {
-  return std::isdigit(static_cast<unsigned char>(c)) != 0;
-}
 
 }  // namespace
 

@@ -116,7 +116,7 @@ Status encode_image(const Feature& feature, wire::ImageType& out) {
   return {};
 }
 
-Status decode_type(const wire::FeatureType& type, Feature& out) {
+Status decode_feature_type(const wire::FeatureType& type, Feature& out) {
   out.is_optional = type.is_optional();
   switch (type.type_case()) {
     case wire::FeatureType::kMultiArrayType:
@@ -151,7 +151,7 @@ Status decode_type(const wire::FeatureType& type, Feature& out) {
   return corrupt("expected a feature type, got none");
 }
 
-Status encode_type(const Feature& feature, wire::FeatureType& out) {
+Status encode_feature_type(const Feature& feature, wire::FeatureType& out) {
   out.set_is_optional(feature.is_optional);
   switch (feature.kind) {
     case Feature::Kind::kMultiArray:
@@ -189,7 +189,7 @@ Status decode_features(const Features& features, std::vector<Feature>& out) {
     ANEMONE_RETURN_IF_ERROR(check_text(description.short_description(), "a feature description"));
     feature.description = description.short_description();
     ANEMONE_RETURN_IF_ERROR(
-        decode_type(description.type(), feature).with("feature " + feature.name));
+        decode_feature_type(description.type(), feature).with("feature " + feature.name));
     out.push_back(std::move(feature));
   }
   return {};
@@ -202,7 +202,7 @@ Status encode_features(const std::vector<Feature>& features, const Add& add) {
     out->set_name(feature.name);
     out->set_short_description(feature.description);
     ANEMONE_RETURN_IF_ERROR(
-        encode_type(feature, *out->mutable_type()).with("feature " + feature.name));
+        encode_feature_type(feature, *out->mutable_type()).with("feature " + feature.name));
   }
   return {};
 }

@@ -3,12 +3,17 @@
 
 #include <anemone/status.h>
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 
 #include "mlpackage/manifest.h"
 
 namespace anemone::mlpackage {
+
+// The largest program that is written or read. Programs take a few MB; decoding one takes several
+// times its size in memory.
+inline constexpr std::uint64_t kMaxModelBytes = 256ULL << 20;
 
 // Where the parts of a package lie on disk. Nothing outside the package's folder is ever named:
 // paths of the manifest and of blob references are plain relative paths, and symbolic links may not

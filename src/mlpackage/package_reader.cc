@@ -17,8 +17,6 @@
 namespace anemone::mlpackage {
 namespace {
 
-// Programs take a few MB; decoding takes several times the file's size in memory.
-constexpr std::uint64_t kMaxModelBytes = 256ULL << 20;
 constexpr int kMaxMessageDepth = 100;
 constexpr int kOldestVersion = 6;
 constexpr int kNewestVersion = 10;

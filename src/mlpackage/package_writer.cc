@@ -15,6 +15,7 @@
 #include "mlpackage/constant_plan.h"
 #include "mlpackage/description_codec.h"
 #include "mlpackage/manifest.h"
+#include "mlpackage/package_files.h"
 #include "mlpackage/program_codec.h"
 #include "mlpackage/proto/mil.pb.h"
 #include "mlpackage/proto/model.pb.h"
@@ -27,8 +28,6 @@ namespace fs = std::filesystem;
 
 constexpr std::string_view kAuthor = "com.apple.CoreML";
 constexpr std::string_view kVersionKey = "com.github.anemone.version";
-// Protobuf counts in int.
-constexpr std::size_t kMaxModelBytes = 1ULL << 30;
 
 // A folder that goes away with its content unless it takes its place by rename.
 class TemporaryFolder {

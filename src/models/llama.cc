@@ -8,7 +8,7 @@
 namespace anemone::models {
 namespace {
 
-Result<DecoderConfig> read_config(const checkpoint::HfConfig& config) {
+Result<DecoderConfig> read_llama_config(const checkpoint::HfConfig& config) {
   ANEMONE_ASSIGN_OR_RETURN(DecoderConfig decoder,
                            read_common_config(config, {.vocab_size = 32000,
                                                        .hidden_size = 4096,
@@ -33,6 +33,6 @@ Result<DecoderConfig> read_config(const checkpoint::HfConfig& config) {
 }  // namespace
 
 extern const Architecture kLlama;
-const Architecture kLlama = {"llama", read_config, pre_norm_layer};
+const Architecture kLlama = {"llama", read_llama_config, pre_norm_layer};
 
 }  // namespace anemone::models

@@ -11,7 +11,7 @@
 namespace anemone::models {
 namespace {
 
-Result<DecoderConfig> read_config(const checkpoint::HfConfig& config) {
+Result<DecoderConfig> read_mistral_config(const checkpoint::HfConfig& config) {
   ANEMONE_ASSIGN_OR_RETURN(DecoderConfig decoder,
                            read_common_config(config, {.vocab_size = 32000,
                                                        .hidden_size = 4096,
@@ -37,6 +37,6 @@ Result<DecoderConfig> read_config(const checkpoint::HfConfig& config) {
 }  // namespace
 
 extern const Architecture kMistral;
-const Architecture kMistral = {"mistral", read_config, pre_norm_layer};
+const Architecture kMistral = {"mistral", read_mistral_config, pre_norm_layer};
 
 }  // namespace anemone::models

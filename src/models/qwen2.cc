@@ -8,7 +8,7 @@
 namespace anemone::models {
 namespace {
 
-Result<DecoderConfig> read_config(const checkpoint::HfConfig& config) {
+Result<DecoderConfig> read_qwen2_config(const checkpoint::HfConfig& config) {
   ANEMONE_ASSIGN_OR_RETURN(DecoderConfig decoder,
                            read_common_config(config, {.vocab_size = 151936,
                                                        .hidden_size = 4096,
@@ -25,6 +25,6 @@ Result<DecoderConfig> read_config(const checkpoint::HfConfig& config) {
 }  // namespace
 
 extern const Architecture kQwen2;
-const Architecture kQwen2 = {"qwen2", read_config, pre_norm_layer};
+const Architecture kQwen2 = {"qwen2", read_qwen2_config, pre_norm_layer};
 
 }  // namespace anemone::models

@@ -8,7 +8,7 @@
 namespace anemone::models {
 namespace {
 
-Result<DecoderConfig> read_config(const checkpoint::HfConfig& config) {
+Result<DecoderConfig> read_qwen3_config(const checkpoint::HfConfig& config) {
   ANEMONE_ASSIGN_OR_RETURN(DecoderConfig decoder,
                            read_common_config(config, {.vocab_size = 151936,
                                                        .hidden_size = 4096,
@@ -28,6 +28,6 @@ Result<DecoderConfig> read_config(const checkpoint::HfConfig& config) {
 }  // namespace
 
 extern const Architecture kQwen3;
-const Architecture kQwen3 = {"qwen3", read_config, pre_norm_layer};
+const Architecture kQwen3 = {"qwen3", read_qwen3_config, pre_norm_layer};
 
 }  // namespace anemone::models

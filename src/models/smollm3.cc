@@ -11,7 +11,7 @@
 namespace anemone::models {
 namespace {
 
-Result<DecoderConfig> read_config(const checkpoint::HfConfig& config) {
+Result<DecoderConfig> read_smollm3_config(const checkpoint::HfConfig& config) {
   ANEMONE_ASSIGN_OR_RETURN(DecoderConfig decoder,
                            read_common_config(config, {.vocab_size = 128256,
                                                        .hidden_size = 2048,
@@ -58,6 +58,6 @@ Result<DecoderConfig> read_config(const checkpoint::HfConfig& config) {
 }  // namespace
 
 extern const Architecture kSmolLm3;
-const Architecture kSmolLm3 = {"smollm3", read_config, pre_norm_layer};
+const Architecture kSmolLm3 = {"smollm3", read_smollm3_config, pre_norm_layer};
 
 }  // namespace anemone::models

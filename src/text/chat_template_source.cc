@@ -2,6 +2,7 @@
 #include "text/chat_template_source.h"
 
 #include <filesystem>
+#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "base/error.h"

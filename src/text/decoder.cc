@@ -2,6 +2,7 @@
 #include "text/decoder.h"
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "base/error.h"

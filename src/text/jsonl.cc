@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "text/jsonl.h"
 
+#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "base/error.h"

@@ -2,6 +2,7 @@
 #include "text/normalizer.h"
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 #include <utility>
 #include <vector>
 
@@ -91,9 +92,9 @@ class Strip : public Normalizer {
   bool right_;
 };
 
-class Sequence : public Normalizer {
+class NormalizerSequence : public Normalizer {
  public:
-  explicit Sequence(std::vector<NormalizerPtr> steps) : steps_(std::move(steps)) {}
+  explicit NormalizerSequence(std::vector<NormalizerPtr> steps) : steps_(std::move(steps)) {}
   Status apply(std::string& text) const override {
     const std::size_t most = std::max(kMaxTextBytes, text.size() * kMaxGrowth);
     for (const auto& step : steps_) {
@@ -116,7 +117,7 @@ Result<NormalizerPtr> parse_replace(const Json& json) {
   return NormalizerPtr(std::make_unique<Replace>(std::move(pattern), std::move(*content)));
 }
 
-Result<NormalizerPtr> parse_sequence(const Json& json) {
+Result<NormalizerPtr> parse_normalizer_sequence(const Json& json) {
   const Json* list = json_member(json, "normalizers");
   if (list == nullptr || !list->is_array())
     return parse_error("[normalizer Sequence] expected a list of normalizers");
@@ -125,7 +126,7 @@ Result<NormalizerPtr> parse_sequence(const Json& json) {
     ANEMONE_ASSIGN_OR_RETURN(NormalizerPtr parsed, parse_normalizer(step));
     steps.push_back(std::move(parsed));
   }
-  return NormalizerPtr(std::make_unique<Sequence>(std::move(steps)));
+  return NormalizerPtr(std::make_unique<NormalizerSequence>(std::move(steps)));
 }
 
 }  // namespace
@@ -139,7 +140,7 @@ Result<NormalizerPtr> parse_normalizer(const Json& json) {
   if (*type == "NFKD") return NormalizerPtr(std::make_unique<UnicodeForm>(NormalForm::kNfkd));
   if (*type == "Lowercase") return NormalizerPtr(std::make_unique<Lowercase>());
   if (*type == "Replace") return parse_replace(json);
-  if (*type == "Sequence") return parse_sequence(json);
+  if (*type == "Sequence") return parse_normalizer_sequence(json);
   if (*type == "Prepend") {
     ANEMONE_ASSIGN_OR_RETURN(auto prefix, json_string(json, "prepend", "normalizer Prepend"));
     if (!prefix) return parse_error("[normalizer Prepend] expected prepend, got none");

@@ -2,6 +2,7 @@
 #include "text/pattern.h"
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 
 #include "base/error.h"
 
@@ -9,7 +10,7 @@ namespace anemone::text {
 namespace {
 
 // What replacements may make of a short text. A longer one may double.
-constexpr std::size_t kMaxTextBytes = std::size_t{64} << 20;
+constexpr std::size_t kMaxSplitBytes = std::size_t{64} << 20;
 
 }  // namespace
 
@@ -40,9 +41,9 @@ Result<std::string> Pattern::replace_all(std::string_view text, std::string_view
   std::vector<Match> matches;
   ANEMONE_RETURN_IF_ERROR(find_all(text, matches));
   if (content.size() >
-      std::max(kMaxTextBytes, text.size()) / std::max<std::size_t>(1, matches.size()))
+      std::max(kMaxSplitBytes, text.size()) / std::max<std::size_t>(1, matches.size()))
     return unsupported("[pattern] expected replacements that make at most {} bytes, got {} of {}",
-                       kMaxTextBytes, matches.size(), content.size());
+                       kMaxSplitBytes, matches.size(), content.size());
   std::string out;
   out.reserve(text.size() + matches.size() * content.size());
   std::size_t last = 0;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "text/post_processor.h"
 
+#include <nlohmann/json.hpp>
+
 #include "base/error.h"
 #include "text/vocab.h"
 

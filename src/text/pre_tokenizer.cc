@@ -2,6 +2,7 @@
 #include "text/pre_tokenizer.h"
 
 #include <functional>
+#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "base/error.h"
@@ -158,9 +159,9 @@ class Metaspace : public PreTokenizer {
   bool split_;
 };
 
-class Sequence : public PreTokenizer {
+class PreTokenizerSequence : public PreTokenizer {
  public:
-  explicit Sequence(std::vector<PreTokenizerPtr> steps) : steps_(std::move(steps)) {}
+  explicit PreTokenizerSequence(std::vector<PreTokenizerPtr> steps) : steps_(std::move(steps)) {}
   Status apply(PieceList& list) const override {
     for (const auto& step : steps_) ANEMONE_RETURN_IF_ERROR(step->apply(list));
     return ok_status();
@@ -216,7 +217,7 @@ Result<ParsedPreTokenizer> parse_metaspace(const Json& json) {
       std::make_unique<Metaspace>(std::move(*replacement), scheme, split.value_or(true)), false};
 }
 
-Result<ParsedPreTokenizer> parse_sequence(const Json& json) {
+Result<ParsedPreTokenizer> parse_pre_tokenizer_sequence(const Json& json) {
   const Json* list = json_member(json, "pretokenizers");
   if (list == nullptr || !list->is_array())
     return parse_error("[pre_tokenizer Sequence] expected a list of pretokenizers");
@@ -229,7 +230,7 @@ Result<ParsedPreTokenizer> parse_sequence(const Json& json) {
     byte_level = parsed.byte_level;
     steps.push_back(std::move(parsed.steps));
   }
-  return ParsedPreTokenizer{std::make_unique<Sequence>(std::move(steps)), byte_level};
+  return ParsedPreTokenizer{std::make_unique<PreTokenizerSequence>(std::move(steps)), byte_level};
 }
 
 }  // namespace
@@ -240,7 +241,7 @@ Result<ParsedPreTokenizer> parse_pre_tokenizer(const Json& json) {
   if (*type == "Split") return parse_split(json);
   if (*type == "ByteLevel") return parse_byte_level(json);
   if (*type == "Metaspace") return parse_metaspace(json);
-  if (*type == "Sequence") return parse_sequence(json);
+  if (*type == "Sequence") return parse_pre_tokenizer_sequence(json);
   if (*type == "WhitespaceSplit")
     return ParsedPreTokenizer{std::make_unique<WhitespaceSplit>(), false};
   if (*type == "Digits") {

@@ -3,6 +3,7 @@
 // simdjson; its small parts are handed on as Json.
 #include <cmath>
 #include <filesystem>
+#include <nlohmann/json.hpp>
 #include <simdjson.h>
 #include <utility>
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
 
 #include "artifact/manifest.h"
 #include "tests/artifact/sample_manifest.h"

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <fmt/format.h>
 #include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
 #include <string>
 
 #include "base/file.h"

@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <fmt/format.h>
 #include <functional>
+#include <nlohmann/json.hpp>
 #include <spawn.h>
 #include <sys/stat.h>
 #include <thread>
@@ -175,7 +176,7 @@ std::vector<Case> damaged_checkpoints() {
                      write(folder + "/config.json", std::string(100'000, '['));
                    }});
 
-  for (const std::size_t size : {0, 1, 8, 100, 20'000})
+  for (const std::size_t size : std::initializer_list<std::size_t>{0, 1, 8, 100, 20'000})
     cases.push_back({fmt::format("weights cut to {}", size), kBadInput,
                      bytes_of("model.safetensors", [=](std::string& b) { b.resize(size); })});
   cases.push_back({"weights without the last byte", kBadInput,

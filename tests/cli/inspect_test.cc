@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <nlohmann/json.hpp>
+
 #include "base/json.h"
 #include "ir/text.h"
 #include "tests/cli/package_fixture.h"

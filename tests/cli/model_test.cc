@@ -2,6 +2,7 @@
 // The commands that make and use a compiled model, on the pocket model.
 #include <algorithm>
 #include <filesystem>
+#include <nlohmann/json.hpp>
 
 #include "base/file.h"
 #include "base/json.h"

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <nlohmann/json.hpp>
 #include <sstream>
 
 #include "base/json.h"

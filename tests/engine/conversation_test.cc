@@ -2,6 +2,7 @@
 #include "engine/conversation.h"
 
 #include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
 
 #include "tests/engine/scripted_model.h"
 
@@ -36,7 +37,7 @@ Ids turn(const char* text) {
   return join({{kImStart}, bytes_of(text), {kImEnd}});
 }
 
-Conversation make(const ScriptedModel& scripted) {
+Conversation make_conversation(const ScriptedModel& scripted) {
   auto conversation = Conversation::create(scripted.model());
   EXPECT_TRUE(conversation.ok()) << conversation.status().message();
   return std::move(*conversation);
@@ -52,7 +53,7 @@ TEST(ChatPrompt, ReadsSpecialTokensOfTheTemplateAsSuch) {
 
 TEST(Conversation, AnswersAndRemembers) {
   ScriptedModel scripted(chat_options());
-  Conversation conversation = make(scripted);
+  Conversation conversation = make_conversation(scripted);
   const auto prompt =
       static_cast<std::int64_t>(join({turn("u:hi"), {kImStart}, bytes_of("a:")}).size());
   scripted.say(prompt, join({bytes_of("yes"), {kImEnd}}));
@@ -65,7 +66,7 @@ TEST(Conversation, AnswersAndRemembers) {
 
 TEST(Conversation, SecondTurnRunsItsNewTokensOnly) {
   ScriptedModel scripted(chat_options());
-  Conversation conversation = make(scripted);
+  Conversation conversation = make_conversation(scripted);
   const Ids first = join({turn("u:hi"), {kImStart}, bytes_of("a:")});
   scripted.say(static_cast<std::int64_t>(first.size()), join({bytes_of("yes"), {kImEnd}}));
   ASSERT_TRUE(conversation.answer("hi", {}).ok());
@@ -82,7 +83,7 @@ TEST(Conversation, SecondTurnRunsItsNewTokensOnly) {
 
 TEST(Conversation, OtherSystemMessageStartsFromTheCommonPrefix) {
   ScriptedModel scripted(chat_options());
-  Conversation conversation = make(scripted);
+  Conversation conversation = make_conversation(scripted);
   GenerateOptions options;
   options.max_new_tokens = 1;
   conversation.set_system("be kind");
@@ -95,7 +96,7 @@ TEST(Conversation, OtherSystemMessageStartsFromTheCommonPrefix) {
 
 TEST(Conversation, ClearForgetsTheTurnsButNotTheSystemMessage) {
   ScriptedModel scripted(chat_options());
-  Conversation conversation = make(scripted);
+  Conversation conversation = make_conversation(scripted);
   GenerateOptions options;
   options.max_new_tokens = 1;
   conversation.set_system("s");
@@ -107,7 +108,7 @@ TEST(Conversation, ClearForgetsTheTurnsButNotTheSystemMessage) {
 
 TEST(Conversation, IsAsBeforeAfterAnError) {
   ScriptedModel scripted(chat_options());
-  Conversation conversation = make(scripted);
+  Conversation conversation = make_conversation(scripted);
   GenerateOptions options;
   options.max_new_tokens = 1;
   ASSERT_TRUE(conversation.answer("hi", options).ok());
@@ -121,7 +122,7 @@ TEST(Conversation, IsAsBeforeAfterAnError) {
 
 TEST(Conversation, CancelledAnswerIsKeptAsFarAsItCame) {
   ScriptedModel scripted(chat_options());
-  Conversation conversation = make(scripted);
+  Conversation conversation = make_conversation(scripted);
   const Ids prompt = join({turn("u:hi"), {kImStart}, bytes_of("a:")});
   scripted.say(static_cast<std::int64_t>(prompt.size()), bytes_of("abcdef"));
   std::atomic<bool> cancel = false;
@@ -147,7 +148,7 @@ TEST(Conversation, BrokenTemplateIsReportedWhenItIsUsed) {
   ScriptOptions options;
   options.chat_template = "{% for %}";
   const ScriptedModel scripted(options);  // loads: ids run without it
-  Conversation conversation = make(scripted);
+  Conversation conversation = make_conversation(scripted);
   EXPECT_EQ(conversation.answer("hi", {}).status().code(), Code::kParseError);
 }
 

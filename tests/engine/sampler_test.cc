@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 #include <limits>
 #include <map>
+#include <nlohmann/json.hpp>
 #include <set>
 
 namespace anemone::engine {
@@ -13,7 +14,7 @@ namespace {
 constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 constexpr float kInf = std::numeric_limits<float>::infinity();
 
-Sampler make(const SamplingOptions& options, std::int64_t id_limit = 0) {
+Sampler make_sampler(const SamplingOptions& options, std::int64_t id_limit = 0) {
   auto sampler = Sampler::create(options, id_limit);
   EXPECT_TRUE(sampler.ok()) << sampler.status().message();
   return std::move(*sampler);
@@ -25,14 +26,14 @@ SamplingOptions sampling(double temperature, std::int64_t top_k, double top_p,
 }
 
 std::int32_t greedy(const std::vector<float>& logits, std::int64_t id_limit = 0) {
-  auto picked = make({}, id_limit).sample(logits);
+  auto picked = make_sampler({}, id_limit).sample(logits);
   EXPECT_TRUE(picked.ok()) << picked.status().message();
   return picked.value_or(-1);
 }
 
 std::map<std::int32_t, int> draw(const SamplingOptions& options, const std::vector<float>& logits,
                                  int draws, std::int64_t id_limit = 0) {
-  Sampler sampler = make(options, id_limit);
+  Sampler sampler = make_sampler(options, id_limit);
   std::map<std::int32_t, int> counts;
   for (int i = 0; i < draws; ++i) ++counts[sampler.sample(logits).value_or(-1)];
   return counts;
@@ -55,7 +56,7 @@ TEST(Sampler, PaddingRowsAreNeverTheHighest) {
 }
 
 TEST(Sampler, LogitsWithoutANumberAreAnError) {
-  Sampler sampler = make({});
+  Sampler sampler = make_sampler({});
   EXPECT_EQ(sampler.sample(std::vector<float>{kNan, -kInf}).status().code(), Code::kInternal);
   EXPECT_EQ(sampler.sample({}).status().code(), Code::kInternal);
 }
@@ -129,7 +130,7 @@ TEST(Sampler, TinyTemperatureDoesNotOverflow) {
 
 TEST(Sampler, SameSeedGivesTheSameTokensEverywhere) {
   const std::vector<float> flat(1000, 0.0F);
-  Sampler sampler = make(sampling(1, 0, 1, 42));
+  Sampler sampler = make_sampler(sampling(1, 0, 1, 42));
   std::vector<std::int32_t> picked;
   for (int i = 0; i < 8; ++i) picked.push_back(sampler.sample(flat).value_or(-1));
   // Equal logits make the weights exactly 1, so these ids depend on the generator alone.
@@ -140,7 +141,7 @@ TEST(Sampler, OtherSeedsGiveOtherTokens) {
   const std::vector<float> flat(1000, 0.0F);
   std::set<std::int32_t> first;
   for (std::uint64_t seed = 0; seed < 50; ++seed)
-    first.insert(make(sampling(1, 0, 1, seed)).sample(flat).value_or(-1));
+    first.insert(make_sampler(sampling(1, 0, 1, seed)).sample(flat).value_or(-1));
   EXPECT_GT(first.size(), 40U);
 }
 

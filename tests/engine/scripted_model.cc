@@ -2,6 +2,7 @@
 #include "tests/engine/scripted_model.h"
 
 #include <map>
+#include <nlohmann/json.hpp>
 
 #include "base/error.h"
 #include "base/file.h"
@@ -9,7 +10,7 @@
 namespace anemone::engine::testing {
 namespace {
 
-constexpr std::int64_t kHidden = 2;
+constexpr std::int64_t kScriptedHidden = 2;
 
 // The letters that stand for bytes in byte-level vocabularies.
 std::string byte_letter(int byte) {
@@ -67,13 +68,13 @@ artifact::Manifest manifest_of(const ScriptOptions& options) {
   m.quantization = "none";
   m.target = "ios18";
   m.vocab_size = kPaddedVocab;
-  m.hidden_size = kHidden;
+  m.hidden_size = kScriptedHidden;
   m.layers = 1;
   m.context = options.context;
   m.max_position = options.context;
   m.eos_ids = options.eos_ids;
   m.generation = options.generation;
-  m.embedding = {"embedding.bin", DType::kFp32, kPaddedVocab, kHidden};
+  m.embedding = {"embedding.bin", DType::kFp32, kPaddedVocab, kScriptedHidden};
   m.functions = {{"decode", 1}, {"prefill", 8}};
   m.shards = {{"layers.mlpackage",
                0,
@@ -123,10 +124,10 @@ class ScriptedModel::Program : public exec::LoadedProgram {
       : script_(std::move(script)), context_(context), is_head_(is_head) {
     for (const std::int64_t t : {1, 8}) {
       exec::Signature& signature = signatures_.emplace_back();
-      signature.inputs.push_back(feature("hidden", {1, kHidden, t, 1}));
+      signature.inputs.push_back(feature("hidden", {1, kScriptedHidden, t, 1}));
       if (!is_head) signature.inputs.push_back(feature("mask", {1, 1, t, context}));
       signature.outputs.push_back(is_head ? feature("logits", {1, kPaddedVocab, t, 1})
-                                          : feature("out", {1, kHidden, t, 1}));
+                                          : feature("out", {1, kScriptedHidden, t, 1}));
     }
   }
   const std::vector<std::string>& functions() const override { return functions_; }
@@ -197,7 +198,8 @@ std::vector<std::int32_t> bytes_of(std::string_view text) {
 
 ScriptedModel::ScriptedModel(const ScriptOptions& options) : script_(std::make_shared<Script>()) {
   EXPECT_TRUE(artifact::write_manifest(folder_.path(), manifest_of(options)).ok());
-  const std::string zeros(static_cast<std::size_t>(kPaddedVocab * kHidden) * sizeof(float), '\0');
+  const std::string zeros(static_cast<std::size_t>(kPaddedVocab * kScriptedHidden) * sizeof(float),
+                          '\0');
   EXPECT_TRUE(write_file(folder_.file("embedding.bin"), zeros).ok());
   const auto write = [&](const char* name, const std::string& text) {
     EXPECT_TRUE(write_file(folder_.file(name), text).ok());

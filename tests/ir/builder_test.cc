@@ -9,11 +9,9 @@
 namespace anemone::ir {
 namespace {
 
-const TestRegistry kRegistry;
-
 struct BuilderTest : ::testing::Test {
   Program program;
-  Builder b{program, kRegistry, "main", Opset::kIOS18};
+  Builder b{program, test_registry(), "main", Opset::kIOS18};
   Value* x = b.input("x", Type::tensor(DType::kFp32, {2}));
 };
 
@@ -34,7 +32,7 @@ TEST_F(BuilderTest, SpellsOutDefaultedParameters) {
   ASSERT_NE(value, nullptr);
   EXPECT_EQ(to_ints(value->to_tensor()->view()), (std::vector<std::int64_t>{-1}));
   EXPECT_EQ(std::get<Value*>(axis->second[0])->name, "y_axis_0");
-  EXPECT_TRUE(verify(program, kRegistry).ok());
+  EXPECT_TRUE(verify(program, test_registry()).ok());
 }
 
 TEST_F(BuilderTest, MakesNamesUnique) {
@@ -91,7 +89,7 @@ TEST_F(BuilderTest, WritesStatesInProgramOrder) {
   ASSERT_EQ(program.functions()[0]->block->ops.size(), 2u);
   EXPECT_EQ(program.functions()[0]->block->ops[1]->type, "write_state");
   EXPECT_TRUE(program.functions()[0]->block->ops[1]->outputs.empty());
-  EXPECT_TRUE(verify(program, kRegistry).ok());
+  EXPECT_TRUE(verify(program, test_registry()).ok());
 }
 
 TEST_F(BuilderTest, BindsConstexprParametersInPlace) {

@@ -12,8 +12,6 @@
 namespace anemone::ir {
 namespace {
 
-const TestRegistry kRegistry;
-
 void expect_round_trip(const Program& program) {
   const std::string text = print(program);
   auto parsed = parse(text, "text");
@@ -27,7 +25,7 @@ void expect_round_trip(const Program& program) {
 // A function whose only operation is a constant.
 Program with_constant(Literal literal) {
   Program program;
-  Builder b(program, kRegistry, "main", Opset::kIOS18);
+  Builder b(program, test_registry(), "main", Opset::kIOS18);
   EXPECT_TRUE(b.finish({b.constant(std::move(literal), "c")}).ok());
   return program;
 }
@@ -141,7 +139,7 @@ TEST(RoundTrip, KeepsFunctionsStatesAndAttributes) {
   Program program;
   program.attributes.emplace("buildInfo", Literal::string_dictionary({{"tool", "test"}}));
   for (const char* name : {"decode", "prefill"}) {
-    Builder b(program, kRegistry, name, Opset::kIOS18);
+    Builder b(program, test_registry(), name, Opset::kIOS18);
     Value* x = b.input("x", Type::tensor(DType::kFp16, {1, kDynamic}));
     Value* state = b.input("cache", Type::state(DType::kFp16, {1, 4}));
     Value* read = b.read_state(state, "read");
@@ -159,7 +157,7 @@ TEST(RoundTrip, KeepsFunctionsStatesAndAttributes) {
 
 TEST(RoundTrip, KeepsBlocksInBlocks) {
   Program program;
-  Builder b(program, kRegistry, "main", Opset::kIOS17);
+  Builder b(program, test_registry(), "main", Opset::kIOS17);
   Value* pred = b.input("pred", Type::scalar(DType::kBool));
   Value* x = b.input("x", Type::tensor(DType::kFp32, {2}));
   ir::Block* outer = b.function().block;
@@ -191,7 +189,7 @@ TEST(RoundTrip, KeepsBlocksInBlocks) {
 
 TEST(RoundTrip, KeepsNamesThatAreNoIdentifiersOrLookLikeTypes) {
   Program program;
-  Builder b(program, kRegistry, "main", Opset::kIOS15);
+  Builder b(program, test_registry(), "main", Opset::kIOS15);
   Value* x = b.input("x", Type::tensor(DType::kFp32, {2}));
   Value* y = b.op("add", {{"x", x}, {"y", x}}, "tensor_workaround");
   ASSERT_TRUE(b.finish({y}).ok());

@@ -98,4 +98,9 @@ class TestRegistry : public OpRegistry {
   std::map<std::string_view, OpSchema> schemas_;
 };
 
+inline const TestRegistry& test_registry() {
+  static const TestRegistry registry;
+  return registry;
+}
+
 }  // namespace anemone::ir

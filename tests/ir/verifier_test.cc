@@ -9,8 +9,6 @@
 namespace anemone::ir {
 namespace {
 
-const TestRegistry kRegistry;
-
 std::string function(const std::string& lines, const std::string& target = "ios18") {
   return "program(1.0){func main<" + target + ">(tensor<fp32, [2]> x, tensor<fp16, [2]> h) {" +
          lines + "} -> (x);}";
@@ -19,7 +17,7 @@ std::string function(const std::string& lines, const std::string& target = "ios1
 Status verify_text(const std::string& text) {
   auto program = parse(text, "t.mil");
   EXPECT_TRUE(program.ok()) << program.status().message();
-  return program.ok() ? verify(*program, kRegistry) : program.status();
+  return program.ok() ? verify(*program, test_registry()) : program.status();
 }
 
 TEST(Verify, AcceptsALawfulProgram) {
@@ -177,7 +175,7 @@ struct VerifyByHand : ::testing::Test {
     op->outputs.push_back(program.add_value(std::move(name), Type::tensor(DType::kFp32, {2}), op));
     return op;
   }
-  std::string message() { return verify(program, kRegistry).message(); }
+  std::string message() { return verify(program, test_registry()).message(); }
 };
 
 TEST_F(VerifyByHand, RefusesAnOperandThatIsDefinedLater) {
@@ -250,8 +248,8 @@ TEST_F(VerifyByHand, LooksAtStructureAloneWhenAsked) {
   op->type = "teleport";
   main->block->ops = {op};
   main->block->outputs = {op->outputs[0]};
-  EXPECT_FALSE(verify(program, kRegistry).ok());
-  EXPECT_TRUE(verify(program, kRegistry, {.structure_only = true}).ok());
+  EXPECT_FALSE(verify(program, test_registry()).ok());
+  EXPECT_TRUE(verify(program, test_registry(), {.structure_only = true}).ok());
 }
 
 }  // namespace

@@ -69,7 +69,7 @@ std::function<void(DamagedPackage&)> with_manifest(std::function<void(Manifest&)
 
 const char* const kWeights = "@model_path/weights/weight.bin";
 
-const Damage kDamages[] = {
+const Damage kBlobDamages[] = {
     {"blob_version_1", Code::kVersionMismatch, "version 2, got 1", put<std::uint32_t>(4, 1)},
     {"blob_sentinel", Code::kCorrupt, "sentinel", put<std::uint32_t>(64, 0xDEADBEEE)},
     {"blob_dtype_unknown", Code::kUnsupported, "dtype code, got 99", put<std::uint32_t>(68, 99)},
@@ -178,7 +178,7 @@ TEST_P(DamagedBlobTest, is_refused_in_one_line) {
   expect_refused(package, GetParam());
 }
 
-INSTANTIATE_TEST_SUITE_P(Packages, DamagedBlobTest, ::testing::ValuesIn(kDamages),
+INSTANTIATE_TEST_SUITE_P(Packages, DamagedBlobTest, ::testing::ValuesIn(kBlobDamages),
                          [](const auto& info) { return std::string(info.param.name); });
 
 TEST(DamagedPackageTest, a_path_that_is_not_there_is_an_io_error) {

@@ -27,7 +27,7 @@ wire::ArrayType& state_array(wire::ModelDescription& description) {
 
 constexpr int kFloat32 = 65568;
 
-const Damage kDamages[] = {
+const Damage kDescriptionDamages[] = {
     {"input_name", Code::kCorrupt, "got \"z\"",
      describe([](auto& d) { d.mutable_input(0)->set_name("z"); })},
     {"input_without_name", Code::kCorrupt, "got \"\"",
@@ -173,7 +173,7 @@ TEST_P(DamagedDescriptionTest, is_refused_in_one_line) {
   expect_refused(package, GetParam());
 }
 
-INSTANTIATE_TEST_SUITE_P(Packages, DamagedDescriptionTest, ::testing::ValuesIn(kDamages),
+INSTANTIATE_TEST_SUITE_P(Packages, DamagedDescriptionTest, ::testing::ValuesIn(kDescriptionDamages),
                          [](const auto& info) { return std::string(info.param.name); });
 
 class DamagedFunctionsTest : public ::testing::TestWithParam<Damage> {};

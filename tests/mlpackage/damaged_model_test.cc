@@ -11,8 +11,6 @@
 namespace anemone::mlpackage::testing {
 namespace {
 
-constexpr std::string_view kModelFile = "Data/com.apple.CoreML/model.mlmodel";
-
 std::function<void(DamagedPackage&)> model(std::function<void(wire::Model&)> edit) {
   return [=](DamagedPackage& package) { package.edit_model(edit); };
 }
@@ -59,7 +57,7 @@ void make_list(wire::Value& value, std::uint64_t length, int items) {
   }
 }
 
-const Damage kDamages[] = {
+const Damage kModelDamages[] = {
     {"empty_file", Code::kCorrupt, "no model", bytes([](std::string& b) { b.clear(); })},
     {"text_file", Code::kCorrupt, "do not parse",
      bytes([](std::string& b) { b = "hello, world"; })},
@@ -269,7 +267,7 @@ TEST_P(DamagedModelTest, is_refused_in_one_line) {
   expect_refused(package, GetParam());
 }
 
-INSTANTIATE_TEST_SUITE_P(Packages, DamagedModelTest, ::testing::ValuesIn(kDamages),
+INSTANTIATE_TEST_SUITE_P(Packages, DamagedModelTest, ::testing::ValuesIn(kModelDamages),
                          [](const auto& info) { return std::string(info.param.name); });
 
 TEST(ParseModelTest, a_model_in_memory_has_no_weight_files) {

@@ -13,8 +13,6 @@
 namespace anemone::mlpackage::testing {
 namespace {
 
-constexpr std::string_view kModelFile = "Data/com.apple.CoreML/model.mlmodel";
-
 Model small_model() {
   Model model = plain_model();
   auto& ops = model.program.functions()[0]->block->ops;

@@ -16,6 +16,8 @@ class Model;
 
 namespace testing {
 
+inline constexpr std::string_view kModelFile = "Data/com.apple.CoreML/model.mlmodel";
+
 // A good package on disk (plain_model(), or two_function_model() as it is written) that a test
 // changes before it is read.
 class DamagedPackage {

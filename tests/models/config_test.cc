@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
 
 #include "checkpoint/hf_config.h"
 #include "models/architecture.h"

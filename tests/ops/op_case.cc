@@ -3,6 +3,7 @@
 
 #include <filesystem>
 #include <limits>
+#include <nlohmann/json.hpp>
 
 #include "base/error.h"
 #include "base/json.h"

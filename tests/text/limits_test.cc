@@ -3,6 +3,7 @@
 #include <chrono>
 #include <fmt/format.h>
 #include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
 #include <string>
 
 #include "base/json.h"

@@ -2,6 +2,7 @@
 // Whole tokenizers against what Hugging Face's library wrote for the same tokenizer.json.
 #include <fstream>
 #include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 

@@ -6,7 +6,7 @@
 namespace anemone::ops {
 namespace {
 
-Status infer(const ir::InferContext& context, std::vector<ir::Type>& outputs) {
+Status infer_cast(const ir::InferContext& context, std::vector<ir::Type>& outputs) {
   const std::string_view name = context.text("dtype").value_or("");
   const auto dtype = parse_dtype(name);
   const ir::DTypeSet legal = context.opset() >= ir::Opset::kIOS17 ? kAny : kAny15;
@@ -24,7 +24,7 @@ ir::OpSchema cast_schema() {
   return {.name = "cast",
           .parameters = {{.name = "x", .dtypes = kAny},
                          {.name = "dtype", .dtypes = kText, .is_const = true}},
-          .infer = infer};
+          .infer = infer_cast};
 }
 
 }  // namespace anemone::ops

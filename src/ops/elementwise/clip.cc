@@ -6,7 +6,7 @@
 namespace anemone::ops {
 namespace {
 
-Status infer(const ir::InferContext& context, std::vector<ir::Type>& outputs) {
+Status infer_clip(const ir::InferContext& context, std::vector<ir::Type>& outputs) {
   ANEMONE_RETURN_IF_ERROR(check_scalars(context, {"alpha", "beta"}, "clip_c1"));
   const auto alpha = context.value("alpha");
   const auto beta = context.value("beta");
@@ -30,7 +30,7 @@ ir::OpSchema clip_schema() {
       .parameters = {{.name = "x", .dtypes = kFloats, .dtype_letter = 'T'},
                      {.name = "alpha", .dtypes = kFloats, .is_const = true, .dtype_letter = 'T'},
                      {.name = "beta", .dtypes = kFloats, .is_const = true, .dtype_letter = 'T'}},
-      .infer = infer};
+      .infer = infer_clip};
 }
 
 }  // namespace anemone::ops

@@ -5,7 +5,7 @@
 namespace anemone::ops {
 namespace {
 
-Status infer(const ir::InferContext& context, std::vector<ir::Type>& outputs) {
+Status infer_gelu(const ir::InferContext& context, std::vector<ir::Type>& outputs) {
   if (context.has("mode")) {
     const std::string_view mode = context.text("mode").value_or("");
     if (mode != "EXACT" && mode != "TANH_APPROXIMATION" && mode != "SIGMOID_APPROXIMATION")
@@ -30,7 +30,7 @@ ir::OpSchema gelu_schema() {
                           .is_const = true,
                           .default_value =
                               [](const ir::InferContext&) { return ir::Literal::text("EXACT"); }}},
-          .infer = infer};
+          .infer = infer_gelu};
 }
 
 }  // namespace anemone::ops

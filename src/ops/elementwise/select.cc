@@ -6,7 +6,7 @@
 namespace anemone::ops {
 namespace {
 
-Status infer(const ir::InferContext& context, std::vector<ir::Type>& outputs) {
+Status infer_select(const ir::InferContext& context, std::vector<ir::Type>& outputs) {
   auto shape = broadcast_shapes(context.type("a").shape, context.type("b").shape);
   if (shape.ok()) shape = broadcast_shapes(*shape, context.type("cond").shape);
   if (!shape.ok()) return ir::violated("select_c1", "{}", shape.status().message());
@@ -20,7 +20,7 @@ ir::OpSchema select_schema() {
           .parameters = {{.name = "cond", .dtypes = kBool},
                          {.name = "a", .dtypes = kAny15, .dtype_letter = 'T'},
                          {.name = "b", .dtypes = kAny15, .dtype_letter = 'T'}},
-          .infer = infer};
+          .infer = infer_select};
 }
 
 }  // namespace anemone::ops

@@ -7,7 +7,7 @@
 namespace anemone::ops {
 namespace {
 
-Status infer(const ir::InferContext& context, std::vector<ir::Type>& outputs) {
+Status infer_argsort(const ir::InferContext& context, std::vector<ir::Type>& outputs) {
   ANEMONE_RETURN_IF_ERROR(check_scalars(context, {"ascending"}, "argsort_c1"));
   const Shape& shape = context.type("x").shape;
   ANEMONE_RETURN_IF_ERROR(axis_parameter(context, "axis", -1, shape.size(), "argsort_c2").status());
@@ -21,7 +21,7 @@ ir::OpSchema argsort_schema() {
           .parameters = {{.name = "x", .dtypes = kNumeric},
                          axis_with_default(-1),
                          flag_with_default("ascending", false)},
-          .infer = infer};
+          .infer = infer_argsort};
 }
 
 }  // namespace anemone::ops

@@ -7,7 +7,7 @@
 namespace anemone::ops {
 namespace {
 
-Status infer(const ir::InferContext& context, std::vector<ir::Type>& outputs) {
+Status infer_cumsum(const ir::InferContext& context, std::vector<ir::Type>& outputs) {
   ANEMONE_RETURN_IF_ERROR(check_scalars(context, {"exclusive", "reverse"}, "cumsum_c1"));
   const ir::Type& x = context.type("x");
   ANEMONE_RETURN_IF_ERROR(axis_parameter(context, "axis", 0, x.shape.size(), "cumsum_c2").status());
@@ -23,7 +23,7 @@ ir::OpSchema cumsum_schema() {
                          axis_with_default(0),
                          flag_with_default("exclusive", false),
                          flag_with_default("reverse", false)},
-          .infer = infer};
+          .infer = infer_cumsum};
 }
 
 }  // namespace anemone::ops

@@ -13,7 +13,7 @@ namespace {
 using ir::InferContext;
 using ir::Type;
 
-std::string label(std::string_view name, int number) {
+std::string family_label(std::string_view name, int number) {
   return fmt::format("{}_c{}", name, number);
 }
 
@@ -30,40 +30,44 @@ Shape reduced_shape(const Shape& x, const std::vector<bool>& is_reduced, bool ke
 
 Status infer_reduction(std::string_view name, const InferContext& context,
                        std::vector<Type>& outputs) {
-  ANEMONE_RETURN_IF_ERROR(check_vector(context, "axes", kDynamic, label(name, 1)));
-  ANEMONE_RETURN_IF_ERROR(check_scalars(context, {"keep_dims"}, label(name, 1)));
+  ANEMONE_RETURN_IF_ERROR(check_vector(context, "axes", kDynamic, family_label(name, 1)));
+  ANEMONE_RETURN_IF_ERROR(check_scalars(context, {"keep_dims"}, family_label(name, 1)));
   const Type& x = context.type("x");
   std::vector<bool> is_reduced(x.shape.size(), true);
   if (context.has("axes")) {
     const auto axes = context.ints("axes");
-    if (!axes) return ir::violated(label(name, 1), "expected known axes");
-    ANEMONE_ASSIGN_OR_RETURN(is_reduced, checked_axes(*axes, x.shape.size(), label(name, 2)));
+    if (!axes) return ir::violated(family_label(name, 1), "expected known axes");
+    ANEMONE_ASSIGN_OR_RETURN(is_reduced,
+                             checked_axes(*axes, x.shape.size(), family_label(name, 2)));
   }
   const bool keep_dims = context.boolean("keep_dims").value_or(false);
-  return add_output(outputs, label(name, 1), x.dtype,
+  return add_output(outputs, family_label(name, 1), x.dtype,
                     reduced_shape(x.shape, is_reduced, keep_dims));
 }
 
 Status infer_position(std::string_view name, const InferContext& context,
                       std::vector<Type>& outputs) {
-  ANEMONE_RETURN_IF_ERROR(check_scalars(context, {"keep_dims"}, label(name, 1)));
+  ANEMONE_RETURN_IF_ERROR(check_scalars(context, {"keep_dims"}, family_label(name, 1)));
   const Type& x = context.type("x");
-  ANEMONE_ASSIGN_OR_RETURN(const std::size_t axis,
-                           axis_parameter(context, "axis", -1, x.shape.size(), label(name, 2)));
+  ANEMONE_ASSIGN_OR_RETURN(
+      const std::size_t axis,
+      axis_parameter(context, "axis", -1, x.shape.size(), family_label(name, 2)));
   if (x.shape[axis] == 0)
-    return ir::violated(label(name, 4), "expected elements along axis {}, got none", axis);
+    return ir::violated(family_label(name, 4), "expected elements along axis {}, got none", axis);
   DType dtype = DType::kInt32;
   if (context.has("output_dtype")) {
     const auto parsed = parse_dtype(context.text("output_dtype").value_or(""));
     if (parsed != DType::kInt32 && parsed != DType::kUInt16)
-      return ir::violated(label(name, 3), "expected the output_dtype int32 or uint16, got \"{}\"",
+      return ir::violated(family_label(name, 3),
+                          "expected the output_dtype int32 or uint16, got \"{}\"",
                           context.text("output_dtype").value_or(""));
     dtype = *parsed;
   }
   std::vector<bool> is_reduced(x.shape.size(), false);
   is_reduced[axis] = true;
   const bool keep_dims = context.boolean("keep_dims").value_or(false);
-  return add_output(outputs, label(name, 1), dtype, reduced_shape(x.shape, is_reduced, keep_dims));
+  return add_output(outputs, family_label(name, 1), dtype,
+                    reduced_shape(x.shape, is_reduced, keep_dims));
 }
 
 }  // namespace

@@ -30,7 +30,7 @@ ir::Parameter value_parameter(std::string_view name, int value) {
           }};
 }
 
-Status infer(const InferContext& context, std::vector<ir::Type>& outputs) {
+Status infer_one_hot(const InferContext& context, std::vector<ir::Type>& outputs) {
   ANEMONE_RETURN_IF_ERROR(
       check_scalars(context, {"one_hot_vector_size", "on_value", "off_value"}, "one_hot_c1"));
   Shape shape = context.type("indices").shape;
@@ -52,7 +52,7 @@ ir::OpSchema one_hot_schema() {
                          axis_with_default(-1),
                          value_parameter("on_value", 1),
                          value_parameter("off_value", 0)},
-          .infer = infer};
+          .infer = infer_one_hot};
 }
 
 }  // namespace anemone::ops

@@ -10,7 +10,7 @@ namespace {
 
 using ir::InferContext;
 
-Status infer(const InferContext& context, std::vector<ir::Type>& outputs) {
+Status infer_topk(const InferContext& context, std::vector<ir::Type>& outputs) {
   constexpr auto k17 = ir::Opset::kIOS17;
   ANEMONE_RETURN_IF_ERROR(check_dtypes_before(context, k17, {"x"}, kNumeric, "topk_c1"));
   ANEMONE_RETURN_IF_ERROR(check_dtypes_before(context, k17, {"k"}, kInt32, "topk_c1"));
@@ -51,7 +51,7 @@ ir::OpSchema topk_schema() {
                          since(ir::Opset::kIOS16, flag_with_default("sort", true)),
                          since(ir::Opset::kIOS16, flag_with_default("return_indices", true)),
                          indices_dtype_with_default("output_indices_dtype")},
-          .infer = infer};
+          .infer = infer_topk};
 }
 
 }  // namespace anemone::ops

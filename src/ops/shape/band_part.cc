@@ -6,7 +6,7 @@
 namespace anemone::ops {
 namespace {
 
-Status infer(const ir::InferContext& context, std::vector<ir::Type>& outputs) {
+Status infer_band_part(const ir::InferContext& context, std::vector<ir::Type>& outputs) {
   ANEMONE_RETURN_IF_ERROR(check_scalars(context, {"lower", "upper"}, "band_part_c1"));
   const ir::Type& x = context.type("x");
   if (x.shape.size() < 2)
@@ -28,7 +28,7 @@ ir::Parameter diagonals(std::string_view name) {
 ir::OpSchema band_part_schema() {
   return {.name = "band_part",
           .parameters = {{.name = "x", .dtypes = kAny15}, diagonals("lower"), diagonals("upper")},
-          .infer = infer};
+          .infer = infer_band_part};
 }
 
 }  // namespace anemone::ops

@@ -7,7 +7,7 @@
 namespace anemone::ops {
 namespace {
 
-Status infer(const ir::InferContext& context, std::vector<ir::Type>& outputs) {
+Status infer_concat(const ir::InferContext& context, std::vector<ir::Type>& outputs) {
   ANEMONE_RETURN_IF_ERROR(check_scalars(context, {"interleave"}, "concat_c1"));
   const bool interleave = context.boolean("interleave").value_or(false);
   const std::size_t rank = context.type("values").shape.size();
@@ -48,7 +48,7 @@ ir::OpSchema concat_schema() {
                           .is_const = true,
                           .default_value =
                               [](const ir::InferContext&) { return ir::Literal::boolean(false); }}},
-          .infer = infer};
+          .infer = infer_concat};
 }
 
 }  // namespace anemone::ops

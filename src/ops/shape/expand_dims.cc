@@ -6,7 +6,7 @@
 namespace anemone::ops {
 namespace {
 
-Status infer(const ir::InferContext& context, std::vector<ir::Type>& outputs) {
+Status infer_expand_dims(const ir::InferContext& context, std::vector<ir::Type>& outputs) {
   ANEMONE_RETURN_IF_ERROR(
       check_dtypes_before(context, ir::Opset::kIOS17, {"x"}, kAny15, "expand_dims_c1"));
   ANEMONE_RETURN_IF_ERROR(check_vector(context, "axes", kDynamic, "expand_dims_c2"));
@@ -30,7 +30,7 @@ ir::OpSchema expand_dims_schema() {
   return {.name = "expand_dims",
           .parameters = {{.name = "x", .dtypes = kAny},
                          {.name = "axes", .dtypes = kInt32, .is_const = true}},
-          .infer = infer};
+          .infer = infer_expand_dims};
 }
 
 }  // namespace anemone::ops

@@ -6,7 +6,7 @@
 namespace anemone::ops {
 namespace {
 
-Status infer(const ir::InferContext& context, std::vector<ir::Type>& outputs) {
+Status infer_fill(const ir::InferContext& context, std::vector<ir::Type>& outputs) {
   ANEMONE_RETURN_IF_ERROR(check_vector(context, "shape", kDynamic, "fill_c1"));
   ANEMONE_RETURN_IF_ERROR(check_scalars(context, {"value"}, "fill_c1"));
   const auto known = context.ints("shape");
@@ -35,7 +35,7 @@ ir::OpSchema fill_schema() {
                               [](const ir::InferContext&) {
                                 return ir::Literal::number(0, DType::kFp32);
                               }}},
-          .infer = infer};
+          .infer = infer_fill};
 }
 
 }  // namespace anemone::ops

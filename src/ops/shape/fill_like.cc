@@ -6,7 +6,7 @@
 namespace anemone::ops {
 namespace {
 
-Status infer(const ir::InferContext& context, std::vector<ir::Type>& outputs) {
+Status infer_fill_like(const ir::InferContext& context, std::vector<ir::Type>& outputs) {
   ANEMONE_RETURN_IF_ERROR(check_scalars(context, {"value"}, "fill_like_c1"));
   const DType dtype = context.has("value") ? context.type("value").dtype : DType::kFp32;
   return add_output(outputs, "fill_like_c2", dtype, context.type("ref_tensor").shape);
@@ -26,7 +26,7 @@ ir::OpSchema fill_like_schema() {
                               [](const ir::InferContext&) {
                                 return ir::Literal::number(0, DType::kFp32);
                               }}},
-          .infer = infer};
+          .infer = infer_fill_like};
 }
 
 }  // namespace anemone::ops

@@ -23,7 +23,7 @@ Result<std::int64_t> padded(std::int64_t dim, std::int64_t before, std::int64_t 
   return dim + before + after;  // pads are int32
 }
 
-Status infer(const ir::InferContext& context, std::vector<ir::Type>& outputs) {
+Status infer_pad(const ir::InferContext& context, std::vector<ir::Type>& outputs) {
   ANEMONE_RETURN_IF_ERROR(check_vector(context, "pad", kDynamic, "pad_c1"));
   ANEMONE_RETURN_IF_ERROR(check_scalars(context, {"constant_val"}, "pad_c1"));
   std::string_view mode = "constant";
@@ -78,7 +78,7 @@ ir::OpSchema pad_schema() {
                     [](const InferContext& context) {
                       return ir::Literal::number(0, context.type("x").dtype);
                     }}},
-          .infer = infer};
+          .infer = infer_pad};
 }
 
 }  // namespace anemone::ops

@@ -8,7 +8,7 @@
 namespace anemone::ops {
 namespace {
 
-Status infer(const ir::InferContext& context, std::vector<ir::Type>& outputs) {
+Status infer_range_1d(const ir::InferContext& context, std::vector<ir::Type>& outputs) {
   ANEMONE_RETURN_IF_ERROR(check_scalars(context, {"start", "end", "step"}, "range_1d_c1"));
   const auto start = context.value("start");
   const auto end = context.value("end");
@@ -33,7 +33,7 @@ ir::OpSchema range_1d_schema() {
           .parameters = {{.name = "end", .dtypes = kNumeric, .dtype_letter = 'T'},
                          {.name = "start", .dtypes = kNumeric, .dtype_letter = 'T'},
                          {.name = "step", .dtypes = kNumeric, .dtype_letter = 'T'}},
-          .infer = infer};
+          .infer = infer_range_1d};
 }
 
 }  // namespace anemone::ops

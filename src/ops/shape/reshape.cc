@@ -35,7 +35,7 @@ Result<std::int64_t> fitted_dimension(const Shape& x, const Shape& shape) {
   return count / rest;
 }
 
-Status infer(const ir::InferContext& context, std::vector<ir::Type>& outputs) {
+Status infer_reshape(const ir::InferContext& context, std::vector<ir::Type>& outputs) {
   ANEMONE_RETURN_IF_ERROR(
       check_dtypes_before(context, ir::Opset::kIOS17, {"x"}, kAny15, "reshape_c1"));
   ANEMONE_RETURN_IF_ERROR(
@@ -89,7 +89,7 @@ Status infer(const ir::InferContext& context, std::vector<ir::Type>& outputs) {
 ir::OpSchema reshape_schema() {
   return {.name = "reshape",
           .parameters = {{.name = "x", .dtypes = kAny}, {.name = "shape", .dtypes = kPositions}},
-          .infer = infer};
+          .infer = infer_reshape};
 }
 
 }  // namespace anemone::ops

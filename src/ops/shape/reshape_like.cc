@@ -22,7 +22,7 @@ std::size_t position(std::int64_t at, std::size_t rank) {
   return static_cast<std::size_t>(std::clamp<std::int64_t>(at < 0 ? at + n : at, 0, n));
 }
 
-Status infer(const ir::InferContext& context, std::vector<ir::Type>& outputs) {
+Status infer_reshape_like(const ir::InferContext& context, std::vector<ir::Type>& outputs) {
   ANEMONE_RETURN_IF_ERROR(
       check_dtypes_before(context, ir::Opset::kIOS17, {"x"}, kAny15, "reshape_like_c1"));
   const std::size_t count = context.count("ref_tensors");
@@ -61,7 +61,7 @@ ir::OpSchema reshape_like_schema() {
                      {.name = "begins", .dtypes = kInt32, .is_const = true, .is_variadic = true},
                      {.name = "ends", .dtypes = kInt32, .is_const = true, .is_variadic = true},
                      {.name = "end_masks", .dtypes = kBool, .is_const = true, .is_variadic = true}},
-      .infer = infer};
+      .infer = infer_reshape_like};
 }
 
 }  // namespace anemone::ops

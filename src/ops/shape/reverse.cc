@@ -6,7 +6,7 @@
 namespace anemone::ops {
 namespace {
 
-Status infer(const ir::InferContext& context, std::vector<ir::Type>& outputs) {
+Status infer_reverse(const ir::InferContext& context, std::vector<ir::Type>& outputs) {
   ANEMONE_RETURN_IF_ERROR(
       check_dtypes_before(context, ir::Opset::kIOS17, {"x"}, kAny15, "reverse_c1"));
   ANEMONE_RETURN_IF_ERROR(check_vector(context, "axes", kDynamic, "reverse_c2"));
@@ -29,7 +29,7 @@ ir::OpSchema reverse_schema() {
                           .dtypes = kInt32,
                           .presence = ir::Parameter::Presence::kOptional,
                           .is_const = true}},
-          .infer = infer};
+          .infer = infer_reverse};
 }
 
 }  // namespace anemone::ops

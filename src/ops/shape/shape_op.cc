@@ -6,7 +6,7 @@
 namespace anemone::ops {
 namespace {
 
-Status infer(const ir::InferContext& context, std::vector<ir::Type>& outputs) {
+Status infer_shape(const ir::InferContext& context, std::vector<ir::Type>& outputs) {
   const auto rank = static_cast<std::int64_t>(context.type("x").shape.size());
   return add_output(outputs, "shape_c1", DType::kInt32, {rank});
 }
@@ -14,7 +14,7 @@ Status infer(const ir::InferContext& context, std::vector<ir::Type>& outputs) {
 }  // namespace
 
 ir::OpSchema shape_schema() {
-  return {.name = "shape", .parameters = {{.name = "x", .dtypes = kAny15}}, .infer = infer};
+  return {.name = "shape", .parameters = {{.name = "x", .dtypes = kAny15}}, .infer = infer_shape};
 }
 
 }  // namespace anemone::ops

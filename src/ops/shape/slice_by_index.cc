@@ -7,7 +7,7 @@
 namespace anemone::ops {
 namespace {
 
-Status infer(const ir::InferContext& context, std::vector<ir::Type>& outputs) {
+Status infer_slice_by_index(const ir::InferContext& context, std::vector<ir::Type>& outputs) {
   constexpr auto k17 = ir::Opset::kIOS17;
   ANEMONE_RETURN_IF_ERROR(check_dtypes_before(context, k17, {"x"}, kAny15, "slice_by_index_c1"));
   ANEMONE_RETURN_IF_ERROR(
@@ -19,7 +19,8 @@ Status infer(const ir::InferContext& context, std::vector<ir::Type>& outputs) {
 }  // namespace
 
 ir::OpSchema slice_by_index_schema() {
-  ir::OpSchema schema{.name = "slice_by_index", .parameters = slice_parameters(), .infer = infer};
+  ir::OpSchema schema{
+      .name = "slice_by_index", .parameters = slice_parameters(), .infer = infer_slice_by_index};
   schema.parameters.insert(schema.parameters.begin(), {.name = "x", .dtypes = kAny});
   return schema;
 }

@@ -24,7 +24,7 @@ Result<std::int64_t> slice_size(std::int64_t dim, std::optional<std::int64_t> be
   return *size == -1 ? dim - start : *size;
 }
 
-Status infer(const ir::InferContext& context, std::vector<ir::Type>& outputs) {
+Status infer_slice_by_size(const ir::InferContext& context, std::vector<ir::Type>& outputs) {
   constexpr auto k17 = ir::Opset::kIOS17;
   ANEMONE_RETURN_IF_ERROR(check_dtypes_before(context, k17, {"x"}, kAny15, "slice_by_size_c1"));
   ANEMONE_RETURN_IF_ERROR(
@@ -58,7 +58,7 @@ ir::OpSchema slice_by_size_schema() {
           .parameters = {{.name = "x", .dtypes = kAny},
                          {.name = "begin", .dtypes = kPositions, .dtype_letter = 'U'},
                          {.name = "size", .dtypes = kPositions, .dtype_letter = 'U'}},
-          .infer = infer};
+          .infer = infer_slice_by_size};
 }
 
 }  // namespace anemone::ops

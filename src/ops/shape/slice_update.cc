@@ -7,7 +7,7 @@
 namespace anemone::ops {
 namespace {
 
-Status infer(const ir::InferContext& context, std::vector<ir::Type>& outputs) {
+Status infer_slice_update(const ir::InferContext& context, std::vector<ir::Type>& outputs) {
   const Shape& update = context.type("update").shape;
   if (update.empty())
     return ir::violated("slice_update_c1", "expected an update of rank 1 or more, got a scalar");
@@ -25,7 +25,7 @@ ir::OpSchema slice_update_schema() {
                       .since = ir::Opset::kIOS18,
                       .parameters = {{.name = "x", .dtypes = kAny, .dtype_letter = 'T'},
                                      {.name = "update", .dtypes = kAny, .dtype_letter = 'T'}},
-                      .infer = infer};
+                      .infer = infer_slice_update};
   for (ir::Parameter& parameter : slice_parameters()) schema.parameters.push_back(parameter);
   return schema;
 }

@@ -38,7 +38,7 @@ Result<Shape> part_sizes(const InferContext& context, std::int64_t dim) {
   return Shape(static_cast<std::size_t>(*parts), dim == kDynamic ? kDynamic : dim / *parts);
 }
 
-Status infer(const InferContext& context, std::vector<ir::Type>& outputs) {
+Status infer_split(const InferContext& context, std::vector<ir::Type>& outputs) {
   ANEMONE_RETURN_IF_ERROR(check_scalars(context, {"num_splits"}, "split_c1"));
   ANEMONE_RETURN_IF_ERROR(check_vector(context, "split_sizes", kDynamic, "split_c1"));
   const ir::Type& x = context.type("x");
@@ -63,7 +63,7 @@ ir::OpSchema split_schema() {
                {.name = "num_splits", .dtypes = kInt32, .presence = kOptional, .is_const = true},
                {.name = "split_sizes", .dtypes = kInt32, .presence = kOptional, .is_const = true},
                {.name = "axis", .dtypes = kInt32, .is_const = true}},
-          .infer = infer};
+          .infer = infer_split};
 }
 
 }  // namespace anemone::ops

@@ -6,7 +6,7 @@
 namespace anemone::ops {
 namespace {
 
-Status infer(const ir::InferContext& context, std::vector<ir::Type>& outputs) {
+Status infer_squeeze(const ir::InferContext& context, std::vector<ir::Type>& outputs) {
   ANEMONE_RETURN_IF_ERROR(
       check_dtypes_before(context, ir::Opset::kIOS17, {"x"}, kAny15, "squeeze_c1"));
   const ir::Type& x = context.type("x");
@@ -43,7 +43,7 @@ ir::OpSchema squeeze_schema() {
                           .dtypes = kInt32,
                           .presence = ir::Parameter::Presence::kOptional,
                           .is_const = true}},
-          .infer = infer};
+          .infer = infer_squeeze};
 }
 
 }  // namespace anemone::ops

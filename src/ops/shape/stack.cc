@@ -7,7 +7,7 @@
 namespace anemone::ops {
 namespace {
 
-Status infer(const ir::InferContext& context, std::vector<ir::Type>& outputs) {
+Status infer_stack(const ir::InferContext& context, std::vector<ir::Type>& outputs) {
   ANEMONE_ASSIGN_OR_RETURN(Shape shape, joined_shape(context, kDynamic, "stack_c1", "stack_c2"));
   // The axis is one of the result.
   ANEMONE_ASSIGN_OR_RETURN(const std::size_t axis,
@@ -23,7 +23,7 @@ ir::OpSchema stack_schema() {
   return {.name = "stack",
           .parameters = {{.name = "values", .dtypes = kAny, .is_variadic = true},
                          {.name = "axis", .dtypes = kInt32, .is_const = true}},
-          .infer = infer};
+          .infer = infer_stack};
 }
 
 }  // namespace anemone::ops

@@ -6,7 +6,7 @@
 namespace anemone::ops {
 namespace {
 
-Status infer(const ir::InferContext& context, std::vector<ir::Type>& outputs) {
+Status infer_tile(const ir::InferContext& context, std::vector<ir::Type>& outputs) {
   const ir::Type& x = context.type("x");
   const auto rank = static_cast<std::int64_t>(x.shape.size());
   ANEMONE_RETURN_IF_ERROR(check_vector(context, "reps", rank, "tile_c1"));
@@ -30,7 +30,7 @@ Status infer(const ir::InferContext& context, std::vector<ir::Type>& outputs) {
 ir::OpSchema tile_schema() {
   return {.name = "tile",
           .parameters = {{.name = "x", .dtypes = kAny15}, {.name = "reps", .dtypes = kInt32}},
-          .infer = infer};
+          .infer = infer_tile};
 }
 
 }  // namespace anemone::ops

@@ -6,7 +6,7 @@
 namespace anemone::ops {
 namespace {
 
-Status infer(const ir::InferContext& context, std::vector<ir::Type>& outputs) {
+Status infer_transpose(const ir::InferContext& context, std::vector<ir::Type>& outputs) {
   ANEMONE_RETURN_IF_ERROR(
       check_dtypes_before(context, ir::Opset::kIOS17, {"x"}, kAny15, "transpose_c1"));
   const ir::Type& x = context.type("x");
@@ -29,7 +29,7 @@ ir::OpSchema transpose_schema() {
   return {.name = "transpose",
           .parameters = {{.name = "x", .dtypes = kAny},
                          {.name = "perm", .dtypes = kInt32, .is_const = true}},
-          .infer = infer};
+          .infer = infer_transpose};
 }
 
 }  // namespace anemone::ops

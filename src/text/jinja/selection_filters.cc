@@ -104,7 +104,7 @@ Result<Value> filter_groupby(Interpreter& interpreter, const Value& input, const
   return interpreter.make_sequence(std::move(groups));
 }
 
-constexpr FilterEntry kFilters[] = {
+constexpr FilterEntry kSelectionFilters[] = {
     {"map", filter_map},
     {"select", filter_choose<false, true>},
     {"reject", filter_choose<false, false>},
@@ -116,7 +116,7 @@ constexpr FilterEntry kFilters[] = {
 }  // namespace
 
 std::span<const FilterEntry> selection_filters() {
-  return kFilters;
+  return kSelectionFilters;
 }
 
 }  // namespace anemone::text::jinja

@@ -201,7 +201,7 @@ Result<Value> filter_batch(Interpreter& interpreter, const Value& input, const C
   return interpreter.make_sequence(std::move(rows), SequenceKind::kGenerator);
 }
 
-constexpr FilterEntry kFilters[] = {
+constexpr FilterEntry kSequenceFilters[] = {
     {"length", filter_length},      {"count", filter_length},      {"list", filter_list},
     {"first", filter_first},        {"last", filter_last},         {"join", filter_join},
     {"reverse", filter_reverse},    {"sort", filter_sort},         {"unique", filter_unique},
@@ -212,7 +212,7 @@ constexpr FilterEntry kFilters[] = {
 }  // namespace
 
 std::span<const FilterEntry> sequence_filters() {
-  return kFilters;
+  return kSequenceFilters;
 }
 
 }  // namespace anemone::text::jinja

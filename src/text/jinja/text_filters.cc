@@ -130,7 +130,7 @@ Result<Value> filter_wordcount(Interpreter& interpreter, const Value& input, con
   return Value::size(count);
 }
 
-constexpr FilterEntry kFilters[] = {
+constexpr FilterEntry kTextFilters[] = {
     {"trim", filter_trim},
     {"upper", change_text<to_upper>},
     {"lower", change_text<to_lower>},
@@ -150,7 +150,7 @@ constexpr FilterEntry kFilters[] = {
 }  // namespace
 
 std::span<const FilterEntry> text_filters() {
-  return kFilters;
+  return kTextFilters;
 }
 
 }  // namespace anemone::text::jinja

@@ -2,6 +2,7 @@
 #include "text/jinja/value.h"
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 #include <type_traits>
 
 #include "base/error.h"

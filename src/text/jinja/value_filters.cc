@@ -2,6 +2,7 @@
 // Filters that convert a single value.
 #include <charconv>
 #include <cmath>
+#include <nlohmann/json.hpp>
 
 #include "base/error.h"
 #include "text/jinja/filters.h"
@@ -151,7 +152,7 @@ Result<Value> filter_attr(Interpreter& interpreter, const Value& input, const Ca
   return interpreter.get_attribute(input, name);
 }
 
-constexpr FilterEntry kFilters[] = {
+constexpr FilterEntry kValueFilters[] = {
     {"default", filter_default}, {"d", filter_default},   {"tojson", filter_tojson},
     {"int", filter_int},         {"float", filter_float}, {"abs", filter_abs},
     {"round", filter_round},     {"attr", filter_attr},
@@ -160,7 +161,7 @@ constexpr FilterEntry kFilters[] = {
 }  // namespace
 
 std::span<const FilterEntry> value_filters() {
-  return kFilters;
+  return kValueFilters;
 }
 
 }  // namespace anemone::text::jinja

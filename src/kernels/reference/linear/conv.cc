@@ -154,9 +154,9 @@ Status conv_kernel(const KernelCall& call) {
     for (std::int64_t begin = 0; begin < g.positions; begin += block) {
       const std::int64_t end = std::min(g.positions, begin + block);
       if (!pointwise) unfold(g, packed[0], begin, end, patches.data(), call.threads());
-      std::vector<Product> products;
+      std::vector<MatrixProduct> products;
       for (std::int64_t i = 0; i < g.groups; ++i) {
-        Product p;
+        MatrixProduct p;
         p.left = pointwise ? packed[static_cast<std::size_t>(i)]
                            : patches.data() + i * (end - begin) * g.depth;
         p.left_rows = end - begin;

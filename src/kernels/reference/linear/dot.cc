@@ -1,16 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/reference/linear/dot.h"
 
+#include <cstring>
+
 namespace anemone::kernels::reference {
 namespace {
 
 // A vector of four floats, as the compiler's own type: SSE2, NEON and any other 128-bit unit get
 // plain packed multiplies and adds from it, without intrinsics and without relying on the loop
 // vectoriser.
-using Float4 = float __attribute__((vector_size(16), aligned(4), may_alias));
+using Float4 = float __attribute__((vector_size(16)));
 
+// One unaligned load.
 inline Float4 load(const float* p) {
-  return *reinterpret_cast<const Float4*>(p);
+  Float4 lanes;
+  std::memcpy(&lanes, p, sizeof(lanes));
+  return lanes;
 }
 
 struct Lanes {

@@ -46,7 +46,7 @@ bool is_packed(const MatrixView& m) {
   return m.dtype == DType::kFp32 && m.depth_stride == 1 && m.row_stride == m.depth;
 }
 
-std::int64_t block_rows(const Product& product) {
+std::int64_t block_rows(const MatrixProduct& product) {
   const MatrixView& right = product.right;
   const std::int64_t floats =
       product.left_rows >= kManyLeftRows ? kLargeBlockFloats : kSmallBlockFloats;
@@ -57,7 +57,8 @@ std::int64_t block_rows(const Product& product) {
 
 // Right rows [begin, begin + count), given as fp32 in `rows`, against all left rows.
 template <typename T>
-void multiply_block(const Product& p, const float* rows, std::int64_t begin, std::int64_t count) {
+void multiply_block(const MatrixProduct& p, const float* rows, std::int64_t begin,
+                    std::int64_t count) {
   const std::int64_t depth = p.right.depth;
   for (std::int64_t l = 0; l < p.left_rows; ++l) {
     const float* left = p.left + l * depth;
@@ -113,9 +114,9 @@ PackedMatrices::PackedMatrices(std::span<const MatrixView> matrices, ThreadPool&
                        });
 }
 
-void multiply(std::span<const Product> products, DType out_dtype, ThreadPool& threads) {
+void multiply(std::span<const MatrixProduct> products, DType out_dtype, ThreadPool& threads) {
   if (products.empty()) return;
-  const Product& first = products[0];
+  const MatrixProduct& first = products[0];
   const std::int64_t depth = first.right.depth;
   const std::int64_t rows = first.right.rows;
   const std::int64_t block = block_rows(first);
@@ -127,7 +128,7 @@ void multiply(std::span<const Product> products, DType out_dtype, ThreadPool& th
       count * blocks, kGrainWork / work, [&](std::int64_t begin, std::int64_t end) {
         std::vector<float> scratch;
         for (std::int64_t t = begin; t < end; ++t) {
-          const Product& p = products[static_cast<std::size_t>(t / blocks)];
+          const MatrixProduct& p = products[static_cast<std::size_t>(t / blocks)];
           const std::int64_t first_row = t % blocks * block;
           const std::int64_t last_row = std::min(rows, first_row + block);
           const float* packed;

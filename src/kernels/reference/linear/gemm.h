@@ -42,7 +42,7 @@ class PackedMatrices {
 // out(l, r) = dot(left row l, right row r) + bias[r]. `left` is read once for each block of right
 // rows and should be the smaller side; `right` is converted block by block, so that a big fp16
 // weight is never held as fp32.
-struct Product {
+struct MatrixProduct {
   const float* left = nullptr;  // [left_rows, right.depth] contiguous
   std::int64_t left_rows = 0;
   MatrixView right;
@@ -53,6 +53,6 @@ struct Product {
 };
 
 // All products have the same sizes and write distinct elements of one output of type `out_dtype`.
-void multiply(std::span<const Product> products, DType out_dtype, ThreadPool& threads);
+void multiply(std::span<const MatrixProduct> products, DType out_dtype, ThreadPool& threads);
 
 }  // namespace anemone::kernels::reference

@@ -70,10 +70,10 @@ void multiply_floats(BatchedProduct p, ThreadPool& threads) {
     left_of.push_back(it->second);
   }
   const PackedMatrices packed(lefts, threads);
-  std::vector<Product> products;
+  std::vector<MatrixProduct> products;
   products.reserve(batches.size());
   for (std::size_t i = 0; i < batches.size(); ++i) {
-    Product product;
+    MatrixProduct product;
     product.left = packed[left_of[i]];
     product.left_rows = p.x.rows;
     product.right = at(p.y, batches[i].y);
