@@ -21,7 +21,8 @@ extern "C" void on_interrupt(int /*signal*/) {
 void catch_interrupts() {
   struct sigaction action = {};
   action.sa_handler = on_interrupt;
-  ::sigemptyset(&action.sa_mask);
+  // Unqualified: macOS has it as a macro.
+  sigemptyset(&action.sa_mask);
   // No SA_RESTART: a read of the next line has to return.
   ::sigaction(SIGINT, &action, nullptr);
 }

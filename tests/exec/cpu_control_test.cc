@@ -85,6 +85,18 @@ TEST_F(Loop, GivesTheSameResultInARunThatReusesItsBuffers) {
   }
 }
 
+TEST_F(Loop, ThatDoesNotEndIsStopped) {
+  build();
+  const auto loaded = load();
+  ASSERT_NE(loaded, nullptr);
+  const Tensor x = floats({2}, {1, 3});
+  const Tensor steps = ints({1}, {std::numeric_limits<std::int32_t>::max()});
+  Outputs outputs;
+  const Status failed = loaded->run("", {{"x", x.view()}, {"n", steps.view()}}, outputs, nullptr);
+  EXPECT_EQ(failed.code(), Code::kCorrupt);
+  EXPECT_NE(failed.message().find("loops that end"), std::string::npos) << failed.message();
+}
+
 TEST_F(Loop, WhoseBodyChangesTheShapeOfAVariableIsRefusedAtRunTime) {
   Builder b = function();
   Value* x = b.input("x", Type::tensor(DType::kFp32, {kDynamic}));

@@ -18,6 +18,8 @@ def own_flags(arguments, root):
     for argument in it:
         if argument in ("-I", "-D"):
             argument += next(it)
+        if argument == "-isystem":
+            argument = "-I" + next(it)
         if argument.startswith("-D"):
             kept.append(argument)
         elif argument.startswith("-I") and os.path.abspath(argument[2:]).startswith(root):
@@ -34,11 +36,11 @@ def main():
     with open(args.commands) as file:
         entries = json.load(file)
 
-    target = "-target aarch64-macos.14.0 -std=c++20 -O1 -Wall -Wextra -ffp-contract=off"
+    target = "-target aarch64-macos.14.0 -std=c++20 -Wall -Wextra -ffp-contract=off"
     lines = [
         "rule cxx",
         f"  command = {args.python} -m ziglang c++ {target} $flags -isystem {args.include} "
-        "-MD -MF $out.d -c $in -o $out",
+        "-MD -MF $out.d -MT $out -fsyntax-only $in && touch $out",
         "  depfile = $out.d",
         "  deps = gcc",
         "  description = $in",
@@ -49,7 +51,7 @@ def main():
         path = os.path.normpath(os.path.join(entry["directory"], entry["file"]))
         relative = os.path.relpath(path, root)
         # Our sources, and what the build generates from them (protobuf).
-        if not (relative.startswith("src/") or relative.startswith("build/dev/src/")) or path in sources:
+        if not (relative.startswith("src/") or relative.startswith("build/macos-list/src/")) or path in sources:
             continue
         sources.add(path)
         arguments = entry.get("arguments") or shlex.split(entry["command"])

@@ -176,6 +176,9 @@ Status Interpreter::run_while(const PreparedOp& op) {
     ANEMONE_ASSIGN_OR_RETURN(const bool goes_on, truth(op, op.blocks[0].outputs[0]));
     for (const int index : op.blocks[0].inputs) release(slot(index));
     if (!goes_on) break;
+    if (rounds_left_-- == 0)
+      return corrupt("{} expected loops that end, got more than {} rounds", describe(op),
+                     kMaxRounds);
     ANEMONE_RETURN_IF_ERROR(enter(op, 1, variables));
     // Only the body holds the variables now, so that it can free or reuse them.
     for (Slot& variable : variables) release(variable);

@@ -73,6 +73,9 @@ class Interpreter {
   std::vector<BufferRef>& states_;
   ThreadPool& threads_;
   std::vector<Slot> results_;
+  // Of all loops of a run together, so that a damaged program cannot run for ever.
+  static constexpr std::int64_t kMaxRounds = 1 << 20;
+  std::int64_t rounds_left_ = kMaxRounds;
 };
 
 }  // namespace anemone::exec
