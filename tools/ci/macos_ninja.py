@@ -36,11 +36,11 @@ def main():
     with open(args.commands) as file:
         entries = json.load(file)
 
-    target = "-target aarch64-macos.14.0 -std=c++20 -Wall -Wextra -ffp-contract=off"
+    target = "-target aarch64-macos.14.0 -std=c++20 -O0 -Wall -Wextra -ffp-contract=off"
     lines = [
         "rule cxx",
         f"  command = {args.python} -m ziglang c++ {target} $flags -isystem {args.include} "
-        "-MD -MF $out.d -MT $out -fsyntax-only $in && touch $out",
+        "-MD -MF $out.d -c $in -o $out",
         "  depfile = $out.d",
         "  deps = gcc",
         "  description = $in",
