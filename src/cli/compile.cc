@@ -25,10 +25,53 @@ struct CompileFlags {
   std::int64_t prefill = 64;
   std::string shards = "auto";
   std::string target = "ios18";
+  std::int64_t block_size = 32;
+  std::string lut_mode = "kmeans";
+  std::int64_t group_size = 32;
+  std::int64_t quant_threshold = 2048;
+  std::vector<std::string> quant_for;
   bool keep_head = false;
   int jobs = 0;
   bool is_json = false;
 };
+
+std::string listed(const std::vector<std::string_view>& names) {
+  std::string out;
+  for (const auto name : names) out.append(out.empty() ? "" : ", ").append(name);
+  return out;
+}
+
+Result<quant::Scheme> to_scheme(std::string_view flag, std::string_view name) {
+  const auto scheme = quant::parse_scheme(name);
+  if (!scheme)
+    return invalid_argument("[{}] expected one of {}, got \"{}\"", flag,
+                            listed(quant::scheme_names()), name);
+  return *scheme;
+}
+
+Result<compiler::Recipe> to_recipe(const CompileFlags& options) {
+  compiler::Recipe recipe;
+  ANEMONE_ASSIGN_OR_RETURN(recipe.quant.scheme, to_scheme("--quant", options.quantization));
+  if (options.lut_mode != "kmeans" && options.lut_mode != "uniform")
+    return invalid_argument("[--lut-mode] expected kmeans or uniform, got \"{}\"",
+                            options.lut_mode);
+  recipe.quant.palette_mode =
+      options.lut_mode == "kmeans" ? quant::PaletteMode::kKmeans : quant::PaletteMode::kUniform;
+  recipe.quant.block_size = options.block_size;
+  recipe.quant.group_size = options.group_size;
+  recipe.quant.threshold = options.quant_threshold;
+  for (const std::string& text : options.quant_for) {
+    const std::size_t equals = text.find('=');
+    const auto role = compiler::parse_role(std::string_view(text).substr(0, equals));
+    if (equals == std::string::npos || !role)
+      return invalid_argument("[--quant-for] expected ROLE=SCHEME with a role of {}, got \"{}\"",
+                              listed(compiler::role_names()), text);
+    ANEMONE_ASSIGN_OR_RETURN(recipe.by_role[*role],
+                             to_scheme("--quant-for", std::string_view(text).substr(equals + 1)));
+  }
+  if (options.keep_head) recipe.by_role[models::WeightRole::kHead] = quant::Scheme::kNone;
+  return recipe;
+}
 
 Result<compiler::CompileOptions> to_compile_options(const CompileFlags& options,
                                                     const Context& context) {
@@ -36,20 +79,11 @@ Result<compiler::CompileOptions> to_compile_options(const CompileFlags& options,
   if (options.precision != "fp16" && options.precision != "fp32")
     return invalid_argument("[--precision] expected fp16 or fp32, got \"{}\"", options.precision);
   out.precision = options.precision == "fp16" ? DType::kFp16 : DType::kFp32;
-  const auto scheme = quant::parse_scheme(options.quantization);
-  if (!scheme) {
-    std::string known;
-    for (const auto name : quant::scheme_names())
-      known.append(known.empty() ? "" : ", ").append(name);
-    return invalid_argument("[--quant] expected one of {}, got \"{}\"", known,
-                            options.quantization);
-  }
-  out.scheme = *scheme;
+  ANEMONE_ASSIGN_OR_RETURN(out.recipe, to_recipe(options));
   if (options.target != "ios18")
     return unsupported(
         "[--target] expected ios18 (states and several functions need it), got \"{}\"",
         options.target);
-  out.quantize_head = !options.keep_head;
   out.context = options.context;
   out.prefill = options.prefill;
   out.shards = options.shards;
@@ -137,7 +171,8 @@ void add_compile_command(CLI::App& app, Context& context) {
       ->capture_default_str();
   command
       ->add_option("--quant", options->quantization,
-                   "How weights are stored: none, int8 (one scale a matrix), int8-channel")
+                   "How weights are stored: none, int8 (one scale a matrix), int8-channel,\n"
+                   "int8-block, int4-block, lut4, lut6, lut8, or mixed (MLP int4-block, rest int8)")
       ->capture_default_str();
   command
       ->add_option("--context", options->context,
@@ -154,7 +189,31 @@ void add_compile_command(CLI::App& app, Context& context) {
       ->capture_default_str();
   command->add_option("--target", options->target, "Lowest system that loads the packages")
       ->capture_default_str();
-  command->add_flag("--no-quant-head", options->keep_head, "Keep the vocabulary head as floats");
+  command
+      ->add_option("--block-size", options->block_size,
+                   "Inputs that share a scale, of the block schemes")
+      ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 20))
+      ->capture_default_str();
+  command
+      ->add_option("--lut-mode", options->lut_mode,
+                   "Palettes from kmeans, or uniform between the extremes")
+      ->capture_default_str();
+  command
+      ->add_option("--group-size", options->group_size,
+                   "Output channels that share a palette; 0: one palette a matrix")
+      ->check(CLI::Range(std::int64_t{0}, std::int64_t{1} << 20))
+      ->capture_default_str();
+  command
+      ->add_option("--quant-for", options->quant_for,
+                   "ROLE=SCHEME for one kind of weight (repeatable): qkv, attention-output,\n"
+                   "gate-up, down, head")
+      ->allow_extra_args(false);
+  command
+      ->add_option("--quant-threshold", options->quant_threshold,
+                   "Matrices of at most so many elements stay floats")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
+  command->add_flag("--no-quant-head", options->keep_head, "The same as --quant-for head=none");
   command->add_option("--jobs", options->jobs, "Threads (default: --threads)")
       ->check(CLI::Range(1, 1024));
   command->add_flag("--json", options->is_json, "Print the report as JSON");

@@ -112,6 +112,8 @@ Status check_flags(const RunOptions& options) {
     if (options.is_raw) return invalid_argument("[--raw] expected a PROMPT, got none");
   }
   if (options.is_raw && !options.system.empty()) return refuse("--raw", "--system");
+  if (options.logprobs && !options.as_json)
+    return invalid_argument("[--logprobs] expected --json beside it");
   if (!options.logits_out.empty()) {
     const auto folder = std::filesystem::absolute(options.logits_out).parent_path();
     std::error_code error;
@@ -161,10 +163,28 @@ void add_flags(CLI::App& command, RunOptions& options) {
                            "Sample, flatter above 1, sharper below; 0 is greedy"),
         command.add_option("--top-k", options.top_k, "Sample from the K likeliest tokens; 0: all"),
         command.add_option("--top-p", options.top_p,
-                           "Sample from the likeliest tokens that make up this probability")})
+                           "Sample from the likeliest tokens that make up this probability"),
+        command.add_option("--min-p", options.min_p,
+                           "Sample from tokens at least this share as likely as the likeliest")})
     option->excludes(greedy);
   command.add_option("--seed", options.seed,
                      "Seed of the sampling: the same seed gives the same text");
+  command.add_option("--repetition-penalty", options.repetition_penalty,
+                     "Divide the logits of tokens that prompt or text hold; 1: off");
+  command.add_option("--presence-penalty", options.presence_penalty,
+                     "Take this off the logits of tokens that the text holds");
+  command.add_option("--frequency-penalty", options.frequency_penalty,
+                     "Take this off for each time that the text holds a token");
+  command.add_option("--no-repeat-ngram", options.no_repeat_ngram,
+                     "Never pick a token that repeats a run of N tokens; 0: off");
+  command
+      .add_option("--logit-bias", options.logit_bias,
+                  "ID=BIAS, added to the logit of a token (repeatable)")
+      ->allow_extra_args(false);
+  command.add_option("--stop-repeat-ngram", options.stop_repeat_ngram,
+                     "End the text when its last N tokens repeat a run of it; 0: off");
+  command.add_option("--logprobs", options.logprobs,
+                     "With --json: log-probabilities of each token and of N alternatives");
   command.add_option("--stop", options.stop, "End the text before this string (repeatable)")
       ->allow_extra_args(false);
   command.add_flag("--ignore-eos", options.ignore_eos, "Go on after an end-of-text token");

@@ -29,6 +29,14 @@ struct RunOptions {
   std::optional<double> temperature;
   std::optional<std::int64_t> top_k;
   std::optional<double> top_p;
+  std::optional<double> min_p;
+  std::optional<double> repetition_penalty;
+  double presence_penalty = 0;
+  double frequency_penalty = 0;
+  std::optional<std::int64_t> no_repeat_ngram;
+  std::vector<std::string> logit_bias;  // ID=BIAS
+  std::int64_t stop_repeat_ngram = 0;
+  std::optional<std::int64_t> logprobs;
   std::optional<std::uint64_t> seed;
   bool is_greedy = false;
   std::vector<std::string> stop;

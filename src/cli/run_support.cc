@@ -30,12 +30,30 @@ std::string without_controls(std::string_view text) {
   return out;
 }
 
+// "ID=BIAS", as --logit-bias takes it.
+Result<std::pair<std::int32_t, float>> parse_bias(const std::string& text) {
+  std::int32_t id = 0;
+  double bias = 0;
+  const std::size_t equals = text.find('=');
+  const char* last = text.data() + text.size();
+  if (equals != std::string::npos) {
+    const char* middle = text.data() + equals;
+    const auto read_id = std::from_chars(text.data(), middle, id);
+    const auto read_bias = std::from_chars(middle + 1, last, bias);
+    if (read_id.ec == std::errc() && read_id.ptr == middle && read_bias.ec == std::errc() &&
+        read_bias.ptr == last)
+      return std::pair(id, static_cast<float>(bias));
+  }
+  return invalid_argument("[--logit-bias] expected ID=BIAS, as in 42=-5.5, got \"{}\"", text);
+}
+
 }  // namespace
 
 Result<engine::GenerateOptions> generate_options(const RunOptions& options,
                                                  const engine::Model& model) {
   engine::GenerateOptions out;
-  const bool asks_for_sampling = options.temperature || options.top_k || options.top_p;
+  const bool asks_for_sampling =
+      options.temperature || options.top_k || options.top_p || options.min_p;
   if (!options.is_greedy) {
     ANEMONE_ASSIGN_OR_RETURN(out.sampling,
                              engine::sampling_from_generation(model.manifest().generation));
@@ -43,10 +61,22 @@ Result<engine::GenerateOptions> generate_options(const RunOptions& options,
     if (options.temperature) out.sampling.temperature = *options.temperature;
     if (options.top_k) out.sampling.top_k = *options.top_k;
     if (options.top_p) out.sampling.top_p = *options.top_p;
+    if (options.min_p) out.sampling.min_p = *options.min_p;
     if (!out.sampling.greedy)
       out.sampling.seed = options.seed ? *options.seed : std::random_device()();
   }
+  engine::LogitProcessorOptions& processors = out.sampling.processors;
+  if (options.repetition_penalty) processors.repetition_penalty = *options.repetition_penalty;
+  if (options.no_repeat_ngram) processors.no_repeat_ngram = *options.no_repeat_ngram;
+  processors.presence_penalty = options.presence_penalty;
+  processors.frequency_penalty = options.frequency_penalty;
+  for (const std::string& text : options.logit_bias) {
+    ANEMONE_ASSIGN_OR_RETURN(const auto bias, parse_bias(text));
+    processors.logit_bias.push_back(bias);
+  }
   ANEMONE_RETURN_IF_ERROR(engine::check_sampling(out.sampling));
+  out.stop_repeat_ngram = options.stop_repeat_ngram;
+  out.top_logprobs = options.logprobs;
   if (options.max_new) out.max_new_tokens = *options.max_new;
   out.stop = options.stop;
   out.ignore_eos = options.ignore_eos;
@@ -62,6 +92,17 @@ Json result_json(const engine::GenerateResult& result, const engine::GenerateOpt
               {"finish_reason", engine::finish_reason_name(result.finish)}};
   if (!result.stop.empty()) out["stop"] = result.stop;
   if (!options.sampling.is_greedy()) out["seed"] = options.sampling.seed;
+  if (options.top_logprobs) {
+    Json& list = out["logprobs"] = Json::array();
+    for (std::size_t i = 0; i < result.ids.size(); ++i) {
+      Json top = Json::array();
+      for (const auto& [id, logprob] : result.logprobs[i].top)
+        top.push_back({{"id", id}, {"logprob", logprob}});
+      list.push_back({{"id", result.ids[i]},
+                      {"logprob", result.logprobs[i].logprob},
+                      {"top", std::move(top)}});
+    }
+  }
   out["timing"] = {{"prefill_s", timing.prefill_s},
                    {"decode_s", timing.decode_s},
                    {"prefill_tok_s", timing.prefill_tok_s()},

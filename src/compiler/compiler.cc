@@ -41,9 +41,7 @@ class Compilation {
         folder_(std::move(folder)),
         progress_(progress),
         threads_(plan_.options.threads > 0 ? plan_.options.threads : default_thread_count()),
-        weights_(checkpoint.weights, {.scheme = plan_.options.scheme,
-                                      .quantize_head = plan_.options.quantize_head,
-                                      .float_type = plan_.options.precision}) {}
+        weights_(checkpoint.weights, plan_.options.recipe, plan_.options.precision) {}
 
   Result<CompileReport> run() {
     ANEMONE_RETURN_IF_ERROR(check_cancelled());
@@ -77,7 +75,7 @@ class Compilation {
       manifest.name =
           fs::absolute(checkpoint_.path).lexically_normal().parent_path().filename().string();
     manifest.precision = dtype_name(plan_.options.precision);
-    manifest.quantization = quant::scheme_name(plan_.options.scheme);
+    manifest.quantization = quant::scheme_name(plan_.options.recipe.quant.scheme);
     manifest.target = ir::opset_target(ir::Opset::kIOS18);
     manifest.vocab_size = config.vocab_size;
     manifest.hidden_size = config.hidden_size;

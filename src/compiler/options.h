@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <string>
 
-#include "quant/scheme.h"
+#include "compiler/recipe.h"
 #include "tensor/dtype.h"
 
 namespace anemone::compiler {
@@ -13,8 +13,7 @@ namespace anemone::compiler {
 // What the user may choose. The defaults are what `anemone compile MODEL -o DIR` does.
 struct CompileOptions {
   DType precision = DType::kFp16;  // fp16, or fp32 (caches become inputs and outputs)
-  quant::Scheme scheme = quant::Scheme::kInt8;
-  bool quantize_head = true;
+  Recipe recipe;
   // S: tokens that fit into the caches; 0 takes kDefaultContext. Clamped to the model's maximum.
   std::int64_t context = 0;
   // T of the prefill function. Clamped to the context; at 1 there is only `decode`.

@@ -14,12 +14,14 @@ using models::DecoderConfig;
 std::uint64_t layer_bytes(const DecoderConfig& config, const CompileOptions& options) {
   const std::int64_t q = config.num_heads * config.head_dim;
   const std::int64_t kv = config.num_kv_heads * config.head_dim;
-  const auto stored = [&](std::int64_t rows, std::int64_t columns) {
-    return quant::stored_bytes(options.scheme, rows, columns, options.precision);
+  const auto stored = [&](models::WeightRole role, std::int64_t rows, std::int64_t columns) {
+    return quant::stored_bytes(options.recipe.options_for(role), rows, columns, options.precision);
   };
-  return stored(q + 2 * kv, config.hidden_size) + stored(config.hidden_size, q) +
-         stored(2 * config.intermediate_size, config.hidden_size) +
-         stored(config.hidden_size, config.intermediate_size);
+  using models::WeightRole;
+  return stored(WeightRole::kAttentionQkv, q + 2 * kv, config.hidden_size) +
+         stored(WeightRole::kAttentionOutput, config.hidden_size, q) +
+         stored(WeightRole::kMlpGateUp, 2 * config.intermediate_size, config.hidden_size) +
+         stored(WeightRole::kMlpDown, config.hidden_size, config.intermediate_size);
 }
 
 void clamp_sizes(const DecoderConfig& config, Plan& plan) {
@@ -87,12 +89,13 @@ Result<Plan> make_plan(const checkpoint::Checkpoint& checkpoint, const CompileOp
       plan.layer_shards,
       ane::plan_layer_shards(options.shards,
                              std::vector<std::uint64_t>(config.layers.size(), per_layer)));
-  const quant::Scheme head_scheme = options.quantize_head ? options.scheme : quant::Scheme::kNone;
-  const std::uint64_t head_row =
-      quant::stored_bytes(head_scheme, 1, config.hidden_size, options.precision, 0);
-  plan.head_shards = ane::plan_head_shards(config.vocab_size, head_row);
-  plan.weight_bytes =
-      per_layer * config.layers.size() + head_row * static_cast<std::uint64_t>(config.vocab_size);
+  const std::uint64_t head_bytes =
+      quant::stored_bytes(options.recipe.options_for(models::WeightRole::kHead), config.vocab_size,
+                          config.hidden_size, options.precision);
+  const auto head_rows = static_cast<std::uint64_t>(config.vocab_size);
+  plan.head_shards =
+      ane::plan_head_shards(config.vocab_size, (head_bytes + head_rows - 1) / head_rows);
+  plan.weight_bytes = per_layer * config.layers.size() + head_bytes;
   plan.embedding_bytes = dtype_bytes(
       options.precision, static_cast<std::uint64_t>(config.vocab_size * config.hidden_size));
   return plan;

@@ -85,9 +85,8 @@ Result<quant::StoredWeight> WeightStore::store(const models::Projection& project
     parts.push_back({weight, part.row_begin, part.rows});
   }
   return quant::store_weight(
-      recipe_.scheme_for(projection.role),
-      std::make_shared<StackedRows>(source_, std::move(parts), projection.inputs),
-      recipe_.float_type);
+      recipe_.options_for(projection.role),
+      std::make_shared<StackedRows>(source_, std::move(parts), projection.inputs), float_type_);
 }
 
 ir::Value* WeightStore::projection(ir::Builder& builder, const models::Projection& projection) {
@@ -115,9 +114,9 @@ Result<ir::Literal> WeightStore::gather(const std::vector<Vector>& parts,
     read_floats(*weight, 0, std::span(values).subspan(begin));
     const StackedRows row(source_, {{weight, 0, 1}}, part.size);
     ANEMONE_RETURN_IF_ERROR(
-        quant::check_row(row, 0, std::span(values).subspan(begin), recipe_.float_type));
+        quant::check_row(row, 0, std::span(values).subspan(begin), float_type_));
   }
-  Tensor tensor(recipe_.float_type, shape);
+  Tensor tensor(float_type_, shape);
   store_floats(values, tensor.mutable_view());
   return ir::Literal::of(std::move(tensor));
 }

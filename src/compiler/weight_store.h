@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "checkpoint/weight_source.h"
+#include "compiler/recipe.h"
 #include "models/weights.h"
 #include "quant/scheme.h"
 
@@ -17,18 +18,9 @@ namespace anemone::compiler {
 // thread-safe.
 class WeightStore : public models::WeightProvider {
  public:
-  struct Recipe {
-    quant::Scheme scheme = quant::Scheme::kInt8;
-    bool quantize_head = true;
-    DType float_type = DType::kFp16;
-
-    quant::Scheme scheme_for(models::WeightRole role) const {
-      return role == models::WeightRole::kHead && !quantize_head ? quant::Scheme::kNone : scheme;
-    }
-  };
-
-  WeightStore(std::shared_ptr<const checkpoint::WeightSource> source, const Recipe& recipe)
-      : source_(std::move(source)), recipe_(recipe) {}
+  WeightStore(std::shared_ptr<const checkpoint::WeightSource> source, Recipe recipe,
+              DType float_type)
+      : source_(std::move(source)), recipe_(std::move(recipe)), float_type_(float_type) {}
 
   ir::Value* projection(ir::Builder& builder, const models::Projection& projection) override;
   ir::Value* vector(ir::Builder& builder, const std::vector<Vector>& parts, Shape shape,
@@ -43,6 +35,7 @@ class WeightStore : public models::WeightProvider {
 
   std::shared_ptr<const checkpoint::WeightSource> source_;
   const Recipe recipe_;
+  const DType float_type_;
   std::map<std::string, quant::StoredWeight> projections_;
   std::map<std::string, ir::Literal> vectors_;
 };

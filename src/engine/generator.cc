@@ -7,6 +7,7 @@
 
 #include "base/check.h"
 #include "base/error.h"
+#include "engine/repeat_stop.h"
 #include "text/stop_strings.h"
 #include "text/text_streamer.h"
 
@@ -31,7 +32,7 @@ class TextSink {
   }
 
   // An end-of-text token gives no text, whatever the tokenizer would make of it.
-  void push_end(std::int32_t id) { emit(id, "", /*always=*/true); }
+  void push_end(std::int32_t id) { emit(id, "", /*is_token=*/true); }
 
   // Whether a stop string ended the text.
   bool push(std::int32_t id) {
@@ -43,7 +44,7 @@ class TextSink {
       stopped = outcome.stop.has_value();
       if (stopped) result_.stop = *outcome.stop;
     }
-    emit(id, text, /*always=*/true);
+    emit(id, text, /*is_token=*/true);
     return stopped;
   }
 
@@ -58,13 +59,15 @@ class TextSink {
     } else {
       text += stops_->finish();
     }
-    emit(result_.ids.back(), text, /*always=*/false);
+    emit(result_.ids.back(), text, /*is_token=*/false);
   }
 
  private:
-  void emit(std::int32_t id, const std::string& text, bool always) {
+  void emit(std::int32_t id, const std::string& text, bool is_token) {
     result_.text += text;
-    if (options_.on_piece && (always || !text.empty())) options_.on_piece({id, text});
+    if (!options_.on_piece || (!is_token && text.empty())) return;
+    const bool has_logprobs = is_token && !result_.logprobs.empty();
+    options_.on_piece({id, text, has_logprobs ? &result_.logprobs.back() : nullptr});
   }
 
   const GenerateOptions& options_;
@@ -81,6 +84,11 @@ Status check_options(const GenerateOptions& options, bool has_text) {
   if (options.max_new_tokens < GenerateOptions::kUntilFull)
     return invalid_argument("[max_new_tokens] expected a number >= 0, got {}",
                             options.max_new_tokens);
+  if (options.stop_repeat_ngram < 0)
+    return invalid_argument("[stop_repeat_ngram] expected a number >= 0, got {}",
+                            options.stop_repeat_ngram);
+  if (options.top_logprobs && *options.top_logprobs < 0)
+    return invalid_argument("[top_logprobs] expected a number >= 0, got {}", *options.top_logprobs);
   const bool has_stop =
       std::ranges::any_of(options.stop, [](const std::string& stop) { return !stop.empty(); });
   if (has_stop && !has_text)
@@ -92,6 +100,7 @@ Status check_options(const GenerateOptions& options, bool has_text) {
 Status decode_loop(Session& session, Sampler& sampler, const GenerateOptions& options,
                    TextSink& sink, GenerateResult& result) {
   const auto limit = options.max_new_tokens;
+  RepeatStop repeat(options.stop_repeat_ngram);
   while (true) {
     if (limit >= 0 && static_cast<std::int64_t>(result.ids.size()) >= limit) {
       result.finish = FinishReason::kLength;
@@ -111,10 +120,16 @@ Status decode_loop(Session& session, Sampler& sampler, const GenerateOptions& op
     }
     ANEMONE_ASSIGN_OR_RETURN(const std::int32_t id, sampler.sample(session.logits()));
     result.ids.push_back(id);
+    if (options.top_logprobs)
+      result.logprobs.push_back(sampler.logprobs(session.logits(), id, *options.top_logprobs));
     const bool ended = !options.ignore_eos && session.model().is_eos(id);
     if (ended) sink.push_end(id);
     if (ended || sink.push(id)) {
       result.finish = FinishReason::kStop;
+      return {};
+    }
+    if (repeat.push(id)) {
+      result.finish = FinishReason::kRepeat;
       return {};
     }
   }
@@ -126,6 +141,8 @@ std::string_view finish_reason_name(FinishReason reason) {
   switch (reason) {
     case FinishReason::kStop:
       return "stop";
+    case FinishReason::kRepeat:
+      return "repeat";
     case FinishReason::kLength:
       return "length";
     case FinishReason::kCancelled:
@@ -149,8 +166,8 @@ Result<GenerateResult> generate(Session& session, std::span<const std::int32_t> 
   const auto tokenizer = options.as_text ? model.tokenizer() : nullptr;
   ANEMONE_RETURN_IF_ERROR(check_options(options, tokenizer != nullptr));
   ANEMONE_ASSIGN_OR_RETURN(
-      Sampler sampler,
-      Sampler::create(options.sampling, tokenizer != nullptr ? tokenizer->vocab_size() : 0));
+      Sampler sampler, Sampler::create(options.sampling,
+                                       tokenizer != nullptr ? tokenizer->vocab_size() : 0, prompt));
 
   GenerateResult result;
   result.timing.prompt_tokens = static_cast<std::int64_t>(prompt.size());

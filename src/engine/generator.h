@@ -6,11 +6,13 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "engine/logprobs.h"
 #include "engine/sampler.h"
 #include "engine/session.h"
 
@@ -18,14 +20,16 @@ namespace anemone::engine {
 
 enum class FinishReason {
   kStop,       // an end-of-text token or a stop string
+  kRepeat,     // stop_repeat_ngram
   kLength,     // max_new_tokens, or the context is full
   kCancelled,  // the cancel flag
 };
-std::string_view finish_reason_name(FinishReason reason);  // "stop", "length", "cancelled"
+std::string_view finish_reason_name(FinishReason reason);  // "stop", "repeat", ...
 
 struct TextPiece {
   std::int32_t id = 0;    // the token that made the text certain; of the last piece: the last token
   std::string_view text;  // valid UTF-8, never half a character, may be empty
+  const TokenLogprobs* logprobs = nullptr;  // when they were asked for and a token was picked
 };
 
 struct GenerateOptions {
@@ -35,6 +39,10 @@ struct GenerateOptions {
   SamplingOptions sampling;
   std::vector<std::string> stop;  // stop strings; they need a tokenizer
   bool ignore_eos = false;
+  // N > 0: the text ends when its last N tokens are a run that it holds already. 0: off.
+  std::int64_t stop_repeat_ngram = 0;
+  // Log-probabilities of every token and of so many alternatives; 0: of the token alone.
+  std::optional<std::int64_t> top_logprobs;
   // Text: tokens are decoded (special ones give no text) and padding rows of the vocabulary are
   // never picked. Off: ids only, over all columns of the logits. Without a tokenizer always off.
   bool as_text = true;
@@ -60,8 +68,9 @@ struct Timing {
 };
 
 struct GenerateResult {
-  std::vector<std::int32_t> ids;  // as picked, an end-of-text token at the end included
-  std::string text;               // what on_piece was given
+  std::vector<std::int32_t> ids;        // as picked, an end-of-text token at the end included
+  std::string text;                     // what on_piece was given
+  std::vector<TokenLogprobs> logprobs;  // one an id, when top_logprobs is set
   FinishReason finish = FinishReason::kLength;
   std::string stop;  // the stop string that ended the text, or empty
   Timing timing;

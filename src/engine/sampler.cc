@@ -30,14 +30,25 @@ Status check_sampling(const SamplingOptions& options) {
     return invalid_argument("[top_k] expected a number >= 0, got {}", options.top_k);
   if (!(options.top_p >= 0 && options.top_p <= 1))
     return invalid_argument("[top_p] expected a number between 0 and 1, got {}", options.top_p);
-  return {};
+  if (!(options.min_p >= 0 && options.min_p <= 1))
+    return invalid_argument("[min_p] expected a number between 0 and 1, got {}", options.min_p);
+  return check_logit_processors(options.processors);
 }
 
 Result<SamplingOptions> sampling_from_generation(const Json& generation) {
   constexpr std::string_view kSubject = "generation";
   SamplingOptions options;
+  ANEMONE_ASSIGN_OR_RETURN(const auto repetition,
+                           json_number(generation, "repetition_penalty", kSubject));
+  ANEMONE_ASSIGN_OR_RETURN(const auto ngram,
+                           json_int(generation, "no_repeat_ngram_size", kSubject));
+  options.processors.repetition_penalty = repetition.value_or(1);
+  options.processors.no_repeat_ngram = ngram.value_or(0);
   ANEMONE_ASSIGN_OR_RETURN(const auto do_sample, json_bool(generation, "do_sample", kSubject));
-  if (!do_sample.value_or(false)) return options;
+  if (!do_sample.value_or(false)) {
+    ANEMONE_RETURN_IF_ERROR(check_sampling(options));
+    return options;
+  }
   ANEMONE_ASSIGN_OR_RETURN(const auto temperature,
                            json_number(generation, "temperature", kSubject));
   ANEMONE_ASSIGN_OR_RETURN(const auto top_k, json_int(generation, "top_k", kSubject));
@@ -46,13 +57,19 @@ Result<SamplingOptions> sampling_from_generation(const Json& generation) {
   options.temperature = temperature.value_or(1);
   options.top_k = top_k.value_or(50);
   options.top_p = top_p.value_or(1);
+  ANEMONE_ASSIGN_OR_RETURN(const auto min_p, json_number(generation, "min_p", kSubject));
+  options.min_p = min_p.value_or(0);
   ANEMONE_RETURN_IF_ERROR(check_sampling(options));
   return options;
 }
 
-Result<Sampler> Sampler::create(const SamplingOptions& options, std::int64_t id_limit) {
+Result<Sampler> Sampler::create(const SamplingOptions& options, std::int64_t id_limit,
+                                std::span<const std::int32_t> prompt) {
   ANEMONE_RETURN_IF_ERROR(check_sampling(options));
-  return Sampler(options, id_limit);
+  for (const auto& [id, bias] : options.processors.logit_bias)
+    if (id_limit > 0 && id >= id_limit)
+      return invalid_argument("[logit_bias] expected token ids below {}, got {}", id_limit, id);
+  return Sampler(options, id_limit, prompt);
 }
 
 double Sampler::next_uniform() {
@@ -72,7 +89,7 @@ void Sampler::keep_top_k() {
   std::ranges::sort(candidates_, {}, &Candidate::id);
 }
 
-double Sampler::keep_top_p() {
+void Sampler::keep_top_p() {
   double total = 0;
   for (const Candidate& candidate : candidates_) total += candidate.weight();
   // A heap gives the likeliest tokens one by one: few are needed of a large vocabulary.
@@ -89,12 +106,30 @@ double Sampler::keep_top_p() {
     sum += kept.back().weight();
   }
   candidates_ = std::move(kept);
-  return sum;
+}
+
+double Sampler::keep_min_p() {
+  // Scores are distances from the highest, so the highest probability is that of score 0.
+  if (options_.min_p > 0) {
+    const double threshold = std::log(options_.min_p);
+    std::erase_if(candidates_, [&](const Candidate& c) { return c.score < threshold; });
+  }
+  double total = 0;
+  for (const Candidate& candidate : candidates_) total += candidate.weight();
+  return total;
 }
 
 Result<std::int32_t> Sampler::sample(std::span<const float> logits) {
-  if (id_limit_ > 0)
-    logits = logits.first(std::min(logits.size(), static_cast<std::size_t>(id_limit_)));
+  logits = without_padding(logits);
+  if (options_.processors.is_off()) return pick(logits);
+  processed_.assign(logits.begin(), logits.end());
+  processors_.apply(processed_);
+  auto id = pick(processed_);
+  if (id.ok()) processors_.accept(*id);
+  return id;
+}
+
+Result<std::int32_t> Sampler::pick(std::span<const float> logits) {
   std::int32_t best = -1;
   float highest = -std::numeric_limits<float>::infinity();
   for (std::size_t i = 0; i < logits.size(); ++i) {
@@ -115,11 +150,8 @@ Result<std::int32_t> Sampler::sample(std::span<const float> logits) {
     candidates_.push_back({distance / options_.temperature, static_cast<std::int32_t>(i)});
   }
   keep_top_k();
-  double total = 0;
-  if (options_.top_p < 1)
-    total = keep_top_p();
-  else
-    for (const Candidate& candidate : candidates_) total += candidate.weight();
+  if (options_.top_p < 1) keep_top_p();
+  const double total = keep_min_p();
 
   double left = next_uniform() * total;
   for (const Candidate& candidate : candidates_) {

@@ -6,13 +6,12 @@
 #include <mutex>
 
 #include "quant/float_weight.h"
+#include "quant/scales.h"
 
 namespace anemone::quant {
 namespace {
 
 constexpr float kLargestQuant = 127.0f;
-// Smallest positive fp16: a scale must not round to 0.
-constexpr float kSmallestHalf = 0x1p-24f;
 
 // The scales of one matrix, computed in one pass when either the scale or the data is asked for,
 // and kept: they are few. Thread-safe.
@@ -51,11 +50,7 @@ class Scales {
     }
     matrix_->release();
     for (float& value : largest) {
-      value /= kLargestQuant;
-      if (float_type_ == DType::kFp16) value = std::max(to_float(to_half(value)), kSmallestHalf);
-      if (value == 0.0f) value = 1.0f;  // an all-zero matrix: any scale does
-      if (!std::isfinite(value))
-        return corrupt("[{}] the weights are too large for an fp16 scale", matrix_->name());
+      ANEMONE_ASSIGN_OR_RETURN(value, stored_scale(value / kLargestQuant, float_type_, *matrix_));
     }
     values_ = std::move(largest);
     return {};

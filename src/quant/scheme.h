@@ -24,6 +24,22 @@ enum class Scheme {
   kNone,         // the float type of the function
   kInt8,         // symmetric, one scale a matrix
   kInt8Channel,  // symmetric, one scale an output channel
+  kInt8Block,    // symmetric, one scale a run of inputs of an output channel
+  kInt4Block,
+  kLut4,  // indices of 4, 6 or 8 bits into a palette
+  kLut6,
+  kLut8,
+  kMixed,  // a choice by what a matrix does, which the compiler makes: never stored itself
+};
+
+enum class PaletteMode { kKmeans, kUniform };
+
+struct QuantOptions {
+  Scheme scheme = Scheme::kInt8;
+  std::int64_t block_size = 32;  // of the block schemes
+  PaletteMode palette_mode = PaletteMode::kKmeans;
+  std::int64_t group_size = 32;   // output channels that share a palette; 0: all
+  std::int64_t threshold = 2048;  // matrices of at most so many elements stay floats
 };
 
 std::string_view scheme_name(Scheme scheme);  // as on the command line: "int8-channel"
@@ -39,15 +55,15 @@ struct StoredWeight {
   std::uint64_t bytes = 0;  // in the package
 };
 
-// `float_type` is fp16 or fp32. Matrices of at most `threshold` elements stay floats.
-StoredWeight store_weight(Scheme scheme, std::shared_ptr<const MatrixSource> matrix,
-                          DType float_type, std::int64_t threshold = 2048);
+// `float_type` is fp16 or fp32.
+StoredWeight store_weight(const QuantOptions& options, std::shared_ptr<const MatrixSource> matrix,
+                          DType float_type);
 
 // The weight as a value of the function under construction.
 ir::Value* emit(ir::Builder& builder, const StoredWeight& weight, std::string_view name);
 
 // Bytes that a matrix will take in the package, without reading it; for plans.
-std::uint64_t stored_bytes(Scheme scheme, std::int64_t rows, std::int64_t columns, DType float_type,
-                           std::int64_t threshold = 2048);
+std::uint64_t stored_bytes(const QuantOptions& options, std::int64_t rows, std::int64_t columns,
+                           DType float_type);
 
 }  // namespace anemone::quant

@@ -46,11 +46,13 @@ std::vector<CompileOptions> forms() {
   std::vector<CompileOptions> all;
   for (const DType precision : {DType::kFp16, DType::kFp32})
     for (const quant::Scheme scheme :
-         {quant::Scheme::kNone, quant::Scheme::kInt8, quant::Scheme::kInt8Channel})
+         {quant::Scheme::kNone, quant::Scheme::kInt8, quant::Scheme::kInt8Channel,
+          quant::Scheme::kInt8Block, quant::Scheme::kInt4Block, quant::Scheme::kLut4,
+          quant::Scheme::kLut6, quant::Scheme::kLut8, quant::Scheme::kMixed})
       for (const std::int64_t prefill : {1, 64}) {
         CompileOptions options;
         options.precision = precision;
-        options.scheme = scheme;
+        options.recipe.quant.scheme = scheme;
         options.prefill = prefill;
         options.shards = prefill == 1 ? "3" : "auto";
         all.push_back(options);

@@ -57,7 +57,7 @@ std::vector<float> floats_of(const ir::Value* value) {
 class WeightStoreTest : public ::testing::Test {
  protected:
   std::shared_ptr<CountingMatrix> matrix_ = std::make_shared<CountingMatrix>(6, 4);
-  WeightStore store_{matrix_, {.scheme = quant::Scheme::kNone, .float_type = DType::kFp32}};
+  WeightStore store_{matrix_, {.quant = {.scheme = quant::Scheme::kNone}}, DType::kFp32};
   ir::Program program_;
   ir::Builder builder_{program_, ops::op_registry(), "main", ir::Opset::kIOS18};
 };

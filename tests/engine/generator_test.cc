@@ -248,11 +248,47 @@ TEST(Generate, SameSeedGivesTheSameText) {
   GenerateOptions options;
   options.max_new_tokens = 30;
   options.ignore_eos = true;
-  options.sampling = {false, 1, 0, 1, 5};
+  options.sampling.greedy = false;
+  options.sampling.seed = 5;
   const Ids first = run(scripted, options).result.ids;
   EXPECT_EQ(run(scripted, options).result.ids, first);
   options.sampling.seed = 6;
   EXPECT_NE(run(scripted, options).result.ids, first);
+}
+
+TEST(Generate, GivesTheLogprobsOfEachTokenToTheStreamAndTheResult) {
+  ScriptedModel scripted;
+  scripted.say(3, join(bytes_of("ab"), {kImEnd}));
+  GenerateOptions options;
+  options.top_logprobs = 2;
+  std::vector<double> streamed;
+  options.on_piece = [&](const TextPiece& piece) {
+    if (piece.logprobs != nullptr) streamed.push_back(piece.logprobs->logprob);
+  };
+  const auto session = scripted.session();
+  const auto result = generate(*session, kPrompt, options);
+  ASSERT_TRUE(result.ok()) << result.status().message();
+  ASSERT_EQ(result->logprobs.size(), result->ids.size());
+  std::vector<double> kept;
+  for (std::size_t i = 0; i < result->ids.size(); ++i) {
+    const TokenLogprobs& logprobs = result->logprobs[i];
+    kept.push_back(logprobs.logprob);
+    ASSERT_EQ(logprobs.top.size(), 2U);
+    EXPECT_EQ(logprobs.top[0].first, result->ids[i]);  // greedy
+    EXPECT_EQ(logprobs.top[0].second, logprobs.logprob);
+    EXPECT_LE(logprobs.logprob, 0);
+  }
+  EXPECT_EQ(streamed, kept);
+}
+
+TEST(Generate, StopsWhenTheTextGoesInCircles) {
+  ScriptedModel scripted;
+  scripted.say(3, bytes_of("xyxyxyxy"));
+  GenerateOptions options;
+  options.stop_repeat_ngram = 2;
+  const Outcome got = run(scripted, options);
+  EXPECT_EQ(got.result.text, "xyxy");
+  EXPECT_EQ(got.result.finish, FinishReason::kRepeat);
 }
 
 TEST(Generate, SecondPromptRunsItsNewTokensOnly) {

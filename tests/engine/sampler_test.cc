@@ -22,7 +22,13 @@ Sampler make_sampler(const SamplingOptions& options, std::int64_t id_limit = 0) 
 
 SamplingOptions sampling(double temperature, std::int64_t top_k, double top_p,
                          std::uint64_t seed = 1) {
-  return {false, temperature, top_k, top_p, seed};
+  SamplingOptions options;
+  options.greedy = false;
+  options.temperature = temperature;
+  options.top_k = top_k;
+  options.top_p = top_p;
+  options.seed = seed;
+  return options;
 }
 
 std::int32_t greedy(const std::vector<float>& logits, std::int64_t id_limit = 0) {
@@ -108,6 +114,25 @@ TEST(Sampler, TopPKeepsTokensWhileTheSumBeforeThemIsBelowIt) {
   EXPECT_EQ(kept(0.9), (std::set<std::int32_t>{0, 1, 2, 3}));
 }
 
+TEST(Sampler, MinPKeepsWhatIsLikelyEnoughBesideTheLikeliest) {
+  // 0.5, 0.25, 0.125, 0.125; at temperature 2 the ratios are the square roots.
+  const std::vector<float> logits = {std::log(0.125F), std::log(0.5F), std::log(0.25F),
+                                     std::log(0.125F)};
+  const auto kept = [&](double min_p, double temperature, double top_p) {
+    SamplingOptions options = sampling(temperature, 0, top_p);
+    options.min_p = min_p;
+    std::set<std::int32_t> seen;
+    for (const auto& [id, count] : draw(options, logits, 4000)) seen.insert(id);
+    return seen;
+  };
+  EXPECT_EQ(kept(0.2, 1, 1).size(), 4U);
+  EXPECT_EQ(kept(0.4, 1, 1), (std::set<std::int32_t>{1, 2}));
+  EXPECT_EQ(kept(0.6, 1, 1), (std::set<std::int32_t>{1}));
+  EXPECT_EQ(kept(1, 1, 1), (std::set<std::int32_t>{1}));
+  EXPECT_EQ(kept(0.6, 2, 1), (std::set<std::int32_t>{1, 2}));
+  EXPECT_EQ(kept(0.2, 1, 0.6), (std::set<std::int32_t>{1, 2}));
+}
+
 TEST(Sampler, TopPSeesWhatTemperatureAndTopKLeft) {
   // 0.5, 0.3, 0.2: after top-k 2 the first has 0.625 of what is left, so top-p 0.6 keeps it alone.
   // With top-p first (0.5 < 0.6) the second would stay.
@@ -179,6 +204,17 @@ TEST(SamplingDefaults, OfAWrongTypeAreAnError) {
   EXPECT_EQ(sampling_from_generation({{"do_sample", "yes"}}).status().code(), Code::kParseError);
   EXPECT_EQ(sampling_from_generation({{"do_sample", true}, {"top_p", 7}}).status().code(),
             Code::kInvalidArgument);
+  EXPECT_EQ(sampling_from_generation({{"repetition_penalty", -1}}).status().code(),
+            Code::kInvalidArgument);
+}
+
+TEST(SamplingDefaults, PenaltiesHoldForGreedyToo) {
+  const auto options =
+      sampling_from_generation({{"repetition_penalty", 1.1}, {"no_repeat_ngram_size", 3}});
+  ASSERT_TRUE(options.ok());
+  EXPECT_TRUE(options->greedy);
+  EXPECT_EQ(options->processors.repetition_penalty, 1.1);
+  EXPECT_EQ(options->processors.no_repeat_ngram, 3);
 }
 
 }  // namespace

@@ -30,7 +30,7 @@ COMMON_OPERATIONS = set("""
 OTHER_OPERATIONS = {"inverse"}
 
 PRECISIONS = ("fp16", "fp32")
-SCHEMES = ("none", "int8", "int8-channel")
+SCHEMES = ("none", "int8", "int8-channel", "int8-block", "int4-block", "lut4", "lut6", "lut8", "mixed")
 # Everything else that `anemone compile --help` offers, on one form of model.
 OPTIONS = {
     "one_package": ["--shards", "1"],
@@ -45,6 +45,10 @@ OPTIONS = {
     "context_of_the_model": ["--context", "64"],
     "context_beyond_the_model": ["--context", "4096"],
     "float_head": ["--no-quant-head"],
+    "own_schemes": ["--quant-for", "qkv=int8-block", "--quant-for", "down=none", "--quant-for", "head=int4-block"],
+    "uniform_palettes": ["--quant", "lut4", "--lut-mode", "uniform", "--group-size", "0"],
+    "small_blocks": ["--quant", "int4-block", "--block-size", "8"],
+    "no_threshold": ["--quant", "int8-channel", "--quant-threshold", "0"],
     "one_thread": ["--jobs", "1"],
 }
 
@@ -83,7 +87,8 @@ def check_artifact(anemone, artifact, manifest, precision, scheme):
         used |= operations
         assert anemone.inspect(package)["kind"] == "mlpackage"
     assert ("read_state" in used) == ("write_state" in used) == (precision == "fp16")
-    assert ("constexpr_blockwise_shift_scale" in used) == (scheme != "none")
+    assert ("constexpr_lut_to_dense" in used) == scheme.startswith("lut")
+    assert ("constexpr_blockwise_shift_scale" in used) == (scheme != "none" and not scheme.startswith("lut"))
     seen_operations.update(used)
 
 
@@ -118,7 +123,7 @@ IN_FP32 = ["two_packages", "decode_only", "prefill_of_two", "prefill_as_long_as_
 def test_each_option_loads(anemone, checkpoint, tmp_path, precision, options):
     folder, _ = checkpoint("qwen3")
     artifact, manifest = compile_model(anemone, folder, tmp_path, "--precision", precision, *OPTIONS[options])
-    check_artifact(anemone, artifact, manifest, precision, "int8")
+    check_artifact(anemone, artifact, manifest, precision, "lut4" if options == "uniform_palettes" else "int8")
     expected = {"one_package": 1, "two_packages": 2, "given_ranges": 2, "one_layer_each": 3}.get(options, 1)
     assert len(manifest["shards"]) == expected
     assert len(manifest["functions"]) == (1 if options in ("decode_only", "context_of_one") else 2)
@@ -151,12 +156,23 @@ def test_coremltools_reads_the_weights_of_the_checkpoint(anemone, checkpoint, tm
         got = np.asarray(value, np.float64).reshape(source.shape)
         # Rounding of the stored float: half an ulp, which stops shrinking below the smallest normal number.
         allowed = np.abs(source) * 2**-11 + 2**-25 if precision == "fp16" else np.abs(source) * 2**-24
-        if scheme != "none":
-            # Half a step of the code, the scale's own rounding over 127 steps, and the rounding of their product.
-            scale = np.asarray(op.scale.val, np.float64).reshape(-1, 1)
-            assert scale.size == (len(source) if scheme == "int8-channel" else 1)
-            assert op.data.val.dtype == np.int8 and np.abs(op.data.val).max() == 127
-            allowed = scale * (0.5 + 127 * 2**-10) + allowed
+        if scheme.startswith("lut"):
+            palettes = np.asarray(op.lut.val, np.float64).reshape(op.lut.val.shape[0], -1)
+            group = max(rows for rows in range(1, 33) if len(source) % rows == 0)
+            assert palettes.shape == (len(source) // group, 2 ** int(scheme[3:]))
+            # The nearest value of the palette of the row's group.
+            rows = palettes[np.arange(len(source)) // (len(source) // len(palettes))]
+            nearest = np.abs(source[:, :, None] - rows[:, None, :]).min(axis=2)
+            allowed = nearest * (1 + 1e-6) + 1e-12
+        elif scheme != "none":
+            largest = 7 if scheme == "int4-block" else 127
+            scale = np.asarray(op.scale.val, np.float64).reshape(op.scale.val.shape[:2])
+            assert scale.shape == {"int8-channel": (len(source), 1), "int8-block": (len(source), source.shape[1] // 32),
+                                   "int4-block": (len(source), source.shape[1] // 32)}.get(scheme, (1, 1))
+            assert np.abs(op.data.val.astype(int)).max() == largest
+            # Half a step of the code, the scale's own rounding over its steps, and the rounding of their product.
+            scale = np.repeat(scale, source.shape[1] // scale.shape[1], axis=1)
+            allowed = scale * (0.5 + largest * 2**-10) + allowed
         assert np.all(np.abs(got - source) <= allowed), f"{name}: {np.abs(got - source).max()}"
 
 

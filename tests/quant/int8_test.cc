@@ -4,39 +4,16 @@
 #include <limits>
 #include <vector>
 
-#include "quant/scheme.h"
+#include "tests/quant/vector_matrix.h"
 
 namespace anemone::quant {
 namespace {
 
-class VectorMatrix : public MatrixSource {
- public:
-  VectorMatrix(std::int64_t rows, std::int64_t columns, std::vector<float> values)
-      : rows_(rows), columns_(columns), values_(std::move(values)) {}
-  std::int64_t rows() const override { return rows_; }
-  std::int64_t columns() const override { return columns_; }
-  void read_row(std::int64_t row, std::span<float> out) const override {
-    std::copy_n(values_.begin() + row * columns_, columns_, out.begin());
-  }
-  void release() const override { ++released; }
-  std::string_view name() const override { return "matrix"; }
-  mutable int released = 0;
-
- private:
-  std::int64_t rows_, columns_;
-  std::vector<float> values_;
-};
-
-Result<Tensor> parameter(const StoredWeight& weight, std::string_view name) {
-  for (const auto& [key, literal] : weight.parameters)
-    if (key == name) return literal.to_tensor();
-  return Status(Code::kNotFound, std::string(name));
-}
-
 TEST(Int8PerTensor, UsesOneScaleOfTheLargestMagnitude) {
   auto matrix = std::make_shared<VectorMatrix>(
       2, 3, std::vector<float>{0.5f, -1.27f, 0.01f, 0.0f, 0.635f, 0.005f});
-  const StoredWeight weight = store_weight(Scheme::kInt8, matrix, DType::kFp32, 0);
+  const StoredWeight weight =
+      store_weight({.scheme = Scheme::kInt8, .threshold = 0}, matrix, DType::kFp32);
   EXPECT_EQ(weight.op, "constexpr_blockwise_shift_scale");
   const auto scale = parameter(weight, "scale");
   const auto data = parameter(weight, "data");
@@ -56,7 +33,8 @@ TEST(Int8PerTensor, UsesOneScaleOfTheLargestMagnitude) {
 TEST(Int8PerChannel, ScalesEachRowByItself) {
   auto matrix =
       std::make_shared<VectorMatrix>(3, 2, std::vector<float>{127, -127, 1.27f, 0.01f, 0, 0});
-  const StoredWeight weight = store_weight(Scheme::kInt8Channel, matrix, DType::kFp32, 0);
+  const StoredWeight weight =
+      store_weight({.scheme = Scheme::kInt8Channel, .threshold = 0}, matrix, DType::kFp32);
   const auto scale = parameter(weight, "scale");
   const auto data = parameter(weight, "data");
   ASSERT_TRUE(scale.ok() && data.ok());
@@ -74,7 +52,7 @@ TEST(Int8, ErrorIsAtMostHalfAStepOfTheStoredScale) {
     values[i] = std::sin(static_cast<float>(i) * 12.9898f) * 0.037f;
   auto matrix = std::make_shared<VectorMatrix>(64, 64, values);
   for (const Scheme scheme : {Scheme::kInt8, Scheme::kInt8Channel}) {
-    const StoredWeight weight = store_weight(scheme, matrix, DType::kFp16);
+    const StoredWeight weight = store_weight({.scheme = scheme}, matrix, DType::kFp16);
     const auto scale = parameter(weight, "scale");
     const auto data = parameter(weight, "data");
     ASSERT_TRUE(scale.ok() && data.ok());
@@ -93,7 +71,7 @@ TEST(Int8, ErrorIsAtMostHalfAStepOfTheStoredScale) {
 
 TEST(Int8, SmallMatricesStayFloat) {
   auto matrix = std::make_shared<VectorMatrix>(2, 2, std::vector<float>{1, 2, 3, 4});
-  const StoredWeight weight = store_weight(Scheme::kInt8, matrix, DType::kFp16);
+  const StoredWeight weight = store_weight({.scheme = Scheme::kInt8}, matrix, DType::kFp16);
   EXPECT_EQ(weight.op, "const");
   EXPECT_EQ(weight.bytes, 8u);
   EXPECT_EQ(to_floats(parameter(weight, "val")->view()), (std::vector<float>{1, 2, 3, 4}));
@@ -105,7 +83,8 @@ TEST(StoreWeight, RefusesValuesThatAreNoNumbers) {
   for (const float bad : {nan, infinity, -infinity}) {
     auto matrix = std::make_shared<VectorMatrix>(1, 2, std::vector<float>{1, bad});
     for (const Scheme scheme : {Scheme::kNone, Scheme::kInt8, Scheme::kInt8Channel}) {
-      const StoredWeight weight = store_weight(scheme, matrix, DType::kFp16, 0);
+      const StoredWeight weight =
+          store_weight({.scheme = scheme, .threshold = 0}, matrix, DType::kFp16);
       EXPECT_FALSE(weight.parameters.front().second.to_tensor().ok());
     }
   }
@@ -113,13 +92,16 @@ TEST(StoreWeight, RefusesValuesThatAreNoNumbers) {
 
 TEST(StoreWeight, SaysWhenFp16CannotHoldAWeight) {
   auto matrix = std::make_shared<VectorMatrix>(1, 2, std::vector<float>{1, 70000});
-  const auto loaded =
-      store_weight(Scheme::kNone, matrix, DType::kFp16).parameters.front().second.to_tensor();
+  const auto loaded = store_weight({.scheme = Scheme::kNone}, matrix, DType::kFp16)
+                          .parameters.front()
+                          .second.to_tensor();
   ASSERT_FALSE(loaded.ok());
   EXPECT_EQ(loaded.status().code(), Code::kUnsupported);
   EXPECT_NE(loaded.status().message().find("fp32"), std::string::npos);
-  EXPECT_TRUE(
-      store_weight(Scheme::kNone, matrix, DType::kFp32).parameters.front().second.to_tensor().ok());
+  EXPECT_TRUE(store_weight({.scheme = Scheme::kNone}, matrix, DType::kFp32)
+                  .parameters.front()
+                  .second.to_tensor()
+                  .ok());
 }
 
 TEST(ParseScheme, KnowsEveryNameItPrints) {

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "models/weights.h"
+#include "quant/scheme.h"
+
+namespace anemone::compiler {
+
+// How the weights of a checkpoint are stored, by what they do.
+struct Recipe {
+  quant::QuantOptions quant = {};
+  // Roles with a scheme of their own.
+  std::map<models::WeightRole, quant::Scheme> by_role = {};
+
+  // `mixed` is four bits for the MLP, which holds most of the weights, and eight for the rest.
+  quant::QuantOptions options_for(models::WeightRole role) const;
+};
+
+// As on the command line: "qkv", "attention-output", "gate-up", "down", "head".
+std::string_view role_name(models::WeightRole role);
+std::optional<models::WeightRole> parse_role(std::string_view name);
+std::vector<std::string_view> role_names();
+
+}  // namespace anemone::compiler

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <anemone/status.h>
+
+#include <functional>
+
+#include "quant/matrix_source.h"
+#include "tensor/tensor.h"
+
+namespace anemone::quant {
+
+// Makes integers of one row of floats; both have a matrix's columns().
+using RowQuantizer = std::function<void(std::int64_t row, std::span<const float> values,
+                                        std::span<std::int32_t> quants)>;
+
+// A projection weight of an integer type of at most 8 bits, packed, from a pass over the matrix
+// that holds a few rows at a time.
+Result<Tensor> pack_rows(const MatrixSource& matrix, DType dtype, const RowQuantizer& quantize);
+
+// The largest divisor of `size` that is not above `wanted`: blocks and groups must fit exactly.
+std::int64_t fitting_divisor(std::int64_t size, std::int64_t wanted);
+
+}  // namespace anemone::quant

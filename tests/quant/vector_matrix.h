@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "quant/scheme.h"
+
+namespace anemone::quant {
+
+class VectorMatrix : public MatrixSource {
+ public:
+  VectorMatrix(std::int64_t rows, std::int64_t columns, std::vector<float> values)
+      : rows_(rows), columns_(columns), values_(std::move(values)) {}
+  std::int64_t rows() const override { return rows_; }
+  std::int64_t columns() const override { return columns_; }
+  void read_row(std::int64_t row, std::span<float> out) const override {
+    std::copy_n(values_.begin() + row * columns_, columns_, out.begin());
+  }
+  void release() const override { ++released; }
+  std::string_view name() const override { return "matrix"; }
+  mutable int released = 0;
+
+ private:
+  std::int64_t rows_, columns_;
+  std::vector<float> values_;
+};
+
+inline Result<Tensor> parameter(const StoredWeight& weight, std::string_view name) {
+  for (const auto& [key, literal] : weight.parameters)
+    if (key == name) return literal.to_tensor();
+  return Status(Code::kNotFound, std::string(name));
+}
+
+}  // namespace anemone::quant
