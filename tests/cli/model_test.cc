@@ -155,6 +155,18 @@ TEST_F(PocketModel, RefusesWhatCannotBeRun) {
   expect_error(run("x --temperature nan"), 2, "temperature");
   expect_error(run("x --top-p 2"), 2, "top_p");
   expect_error(run("x --greedy --temperature 1"), 2, "--greedy");
+  expect_error(run("x --greedy --min-p 0.1"), 2, "--greedy");
+  expect_error(run("x --min-p 2"), 2, "min_p");
+  expect_error(run("x --repetition-penalty 0"), 2, "repetition_penalty");
+  expect_error(run("x --presence-penalty inf"), 2, "presence_penalty");
+  expect_error(run("x --no-repeat-ngram -1"), 2, "no_repeat_ngram");
+  expect_error(run("x --stop-repeat-ngram -1"), 2, "stop_repeat_ngram");
+  expect_error(run("x --logit-bias x"), 2, "ID=BIAS");
+  expect_error(run("x --logit-bias 5=nan"), 2, "logit_bias");
+  expect_error(run("x --logit-bias=-1=1"), 2, "logit_bias");
+  expect_error(run("x --logit-bias 99999=1"), 2, "logit_bias");
+  expect_error(run("x --logprobs 2"), 2, "--json");
+  expect_error(run("x --json --logprobs -1"), 2, "top_logprobs");
   expect_error(run("x --logits-out /nonexistent/l.safetensors"), 5, "/nonexistent");
   std::string ids;
   for (int i = 0; i < 600; ++i) ids += "5 ";
