@@ -116,7 +116,7 @@ struct Manifest {
   std::string model_type;    // transformers' model_type of the source
   std::string name;          // for people: the checkpoint folder's name
   std::string precision;     // "fp16" or "fp32"
-  std::string quantization;  // "none", "int8", "int8-channel", ...
+  std::string quantization;  // "int8", "lut4, head int8": the scheme, then roles of their own
   std::string target;        // "ios18"
 
   std::int64_t vocab_size = 0;  // columns of the logits, padding rows included

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "base/byte_reader.h"
 #include "base/file.h"
@@ -232,25 +233,29 @@ Result<std::shared_ptr<const WeightSource>> open_safetensors_folder(const std::s
   return std::shared_ptr<const WeightSource>(std::move(file));
 }
 
-Status write_safetensors(const std::string& path, const std::vector<NamedTensor>& tensors,
-                         const std::map<std::string, std::string>& metadata) {
+Result<SafetensorsWriter> SafetensorsWriter::create(
+    const std::string& path, const std::vector<NamedType>& tensors,
+    const std::map<std::string, std::string>& metadata) {
   Json header = Json::object();
   if (!metadata.empty()) {
     Json& entries = header["__metadata__"] = Json::object();
     for (const auto& [key, value] : metadata) entries[key] = value;
   }
+  std::set<std::string_view> names;  // lookups in the header are linear
   std::uint64_t offset = 0;
-  for (const NamedTensor& tensor : tensors) {
+  for (const NamedType& tensor : tensors) {
     const auto row = std::find_if(kDTypes.begin(), kDTypes.end(),
-                                  [&](const DTypeRow& r) { return r.dtype == tensor.view.dtype; });
+                                  [&](const DTypeRow& r) { return r.dtype == tensor.dtype; });
     if (row == kDTypes.end())
       return unsupported("[{}] safetensors cannot hold {} (tensor {})", path,
-                         dtype_name(tensor.view.dtype), tensor.name);
-    if (header.contains(tensor.name))
+                         dtype_name(tensor.dtype), tensor.name);
+    if (!names.insert(tensor.name).second)
       return invalid_argument("[{}] two tensors are named {}", path, tensor.name);
-    const std::uint64_t end = offset + tensor.view.size_bytes();
-    header[tensor.name] = {
-        {"dtype", row->name}, {"shape", tensor.view.shape}, {"data_offsets", {offset, end}}};
+    const std::uint64_t end =
+        offset + dtype_bytes(tensor.dtype, static_cast<std::uint64_t>(element_count(tensor.shape)));
+    header.push_back(
+        {tensor.name,
+         {{"dtype", row->name}, {"shape", tensor.shape}, {"data_offsets", {offset, end}}}});
     offset = end;
   }
   std::string text = dump_json(header);
@@ -260,9 +265,29 @@ Status write_safetensors(const std::string& path, const std::vector<NamedTensor>
   ANEMONE_ASSIGN_OR_RETURN(AtomicFile file, AtomicFile::create(path));
   ANEMONE_RETURN_IF_ERROR(file.append(std::as_bytes(std::span(&length, 1))));
   ANEMONE_RETURN_IF_ERROR(file.append(text));
+  const std::uint64_t size = file.size() + offset;
+  return SafetensorsWriter(std::move(file), size);
+}
+
+Status SafetensorsWriter::append(std::span<const std::byte> bytes) {
+  return file_.append(bytes);
+}
+
+Status SafetensorsWriter::commit() {
+  ANEMONE_CHECK(file_.size() == size_);
+  return file_.commit();
+}
+
+Status write_safetensors(const std::string& path, const std::vector<NamedTensor>& tensors,
+                         const std::map<std::string, std::string>& metadata) {
+  std::vector<NamedType> types;
   for (const NamedTensor& tensor : tensors)
-    ANEMONE_RETURN_IF_ERROR(file.append(tensor.view.bytes()));
-  return file.commit();
+    types.push_back({tensor.name, tensor.view.dtype, tensor.view.shape});
+  ANEMONE_ASSIGN_OR_RETURN(SafetensorsWriter writer,
+                           SafetensorsWriter::create(path, types, metadata));
+  for (const NamedTensor& tensor : tensors)
+    ANEMONE_RETURN_IF_ERROR(writer.append(tensor.view.bytes()));
+  return writer.commit();
 }
 
 }  // namespace anemone::checkpoint

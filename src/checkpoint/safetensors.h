@@ -18,6 +18,7 @@
 #include <string>
 #include <vector>
 
+#include "base/file.h"
 #include "checkpoint/weight_source.h"
 
 namespace anemone::checkpoint {
@@ -42,6 +43,31 @@ class SafetensorsFile : public WeightSource {
 // the only *.safetensors file there. kNotFound with a hint when the folder holds none (torch .bin
 // files are named in the hint).
 Result<std::shared_ptr<const WeightSource>> open_safetensors_folder(const std::string& folder);
+
+struct NamedType {
+  std::string name;
+  DType dtype = DType::kFp32;
+  Shape shape;
+};
+
+// Writes a file of tensors that are made one after the other. It appears with commit().
+// Single-thread.
+class SafetensorsWriter {
+ public:
+  // kUnsupported for a dtype that the format has not, kInvalidArgument for a name twice.
+  static Result<SafetensorsWriter> create(const std::string& path,
+                                          const std::vector<NamedType>& tensors,
+                                          const std::map<std::string, std::string>& metadata = {});
+  // The bytes of the tensors in their order, in pieces of any size.
+  Status append(std::span<const std::byte> bytes);
+  // All bytes were appended.
+  Status commit();
+
+ private:
+  SafetensorsWriter(AtomicFile file, std::uint64_t size) : file_(std::move(file)), size_(size) {}
+  AtomicFile file_;
+  std::uint64_t size_;  // of the complete file
+};
 
 struct NamedTensor {
   std::string name;

@@ -25,6 +25,7 @@ void add_chat_template_command(CLI::App& app, Context& context);
 void add_compile_command(CLI::App& app, Context& context);
 void add_inspect_command(CLI::App& app, Context& context);
 void add_predict_command(CLI::App& app, Context& context);
+void add_export_command(CLI::App& app, Context& context);
 void add_run_command(CLI::App& app, Context& context);
 void add_tokenize_command(CLI::App& app, Context& context);
 

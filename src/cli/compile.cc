@@ -7,8 +7,8 @@
 
 #include "base/error.h"
 #include "base/json.h"
-#include "base/progress.h"
 #include "cli/command.h"
+#include "cli/compile_bar.h"
 #include "cli/interrupt.h"
 #include "cli/output.h"
 #include "compiler/compiler.h"
@@ -23,6 +23,7 @@ struct CompileFlags {
   std::string quantization = "int8";
   std::int64_t context = 0;
   std::int64_t prefill = 64;
+  std::int64_t verify = 0;
   std::string shards = "auto";
   std::string target = "ios18";
   std::int64_t block_size = 32;
@@ -32,6 +33,7 @@ struct CompileFlags {
   std::vector<std::string> quant_for;
   bool keep_head = false;
   int jobs = 0;
+  bool is_dry_run = false;
   bool is_json = false;
 };
 
@@ -86,8 +88,10 @@ Result<compiler::CompileOptions> to_compile_options(const CompileFlags& options,
         options.target);
   out.context = options.context;
   out.prefill = options.prefill;
+  out.verify = options.verify;
   out.shards = options.shards;
   out.threads = options.jobs > 0 ? options.jobs : context.threads;
+  out.dry_run = options.is_dry_run;
   out.cancel = &interrupt_flag();
   return out;
 }
@@ -105,6 +109,7 @@ Json report_json(const compiler::CompileReport& report, const std::string& outpu
           {"context", manifest.context},
           {"source_bytes", report.source_bytes},
           {"total_bytes", report.total_bytes},
+          {"dry_run", report.is_dry_run},
           {"seconds", report.seconds},
           {"packages", std::move(packages)},
           {"notes", report.notes}};
@@ -130,25 +135,18 @@ std::string report_text(const compiler::CompileReport& report, const std::string
           manifest.embedding.dtype,
           static_cast<std::uint64_t>(manifest.embedding.rows * manifest.embedding.columns))));
   for (const std::string& note : report.notes) text += fmt::format("  note: {}\n", note);
-  text += fmt::format("  {} from {} in {}\n", format_bytes(report.total_bytes),
-                      format_bytes(report.source_bytes), format_duration(report.seconds));
-  return text;
+  if (report.is_dry_run)
+    return text + fmt::format("  about {} from {}; nothing was written\n",
+                              format_bytes(report.total_bytes), format_bytes(report.source_bytes));
+  return text + fmt::format("  {} from {} in {}\n", format_bytes(report.total_bytes),
+                            format_bytes(report.source_bytes), format_duration(report.seconds));
 }
 
 Status run_compile(const CompileFlags& options, const Context& context) {
   ANEMONE_ASSIGN_OR_RETURN(const compiler::CompileOptions compile_options,
                            to_compile_options(options, context));
-  std::optional<Progress> bar;
-  std::uint64_t shown = 0;
-  const auto progress = [&](std::uint64_t done, std::uint64_t total, const std::string& what) {
-    if (!bar) bar.emplace("compiling", total, Progress::Unit::kBytes);
-    bar->note(what);
-    bar->add(done - shown);
-    shown = done;
-  };
   catch_interrupts();
-  auto report = compiler::compile(options.model, options.output, compile_options, progress);
-  bar.reset();
+  const auto report = compile_with_bar(options.model, options.output, compile_options);
   if (!report.ok() && report.status().code() == Code::kCancelled)
     return cancelled("[compile] expected to reach the end, got Ctrl-C");
   if (!report.ok()) return report.status();
@@ -184,6 +182,12 @@ void add_compile_command(CLI::App& app, Context& context) {
       ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 16))
       ->capture_default_str();
   command
+      ->add_option(
+          "--verify", options->verify,
+          "Tokens of a third function between the two, for drafts and short rests; 0: none")
+      ->check(CLI::Range(std::int64_t{0}, std::int64_t{1} << 16))
+      ->capture_default_str();
+  command
       ->add_option("--shards", options->shards,
                    "Layers by package: auto (at most 250 MB each), a number, or ranges 0:12,12:24")
       ->capture_default_str();
@@ -216,6 +220,8 @@ void add_compile_command(CLI::App& app, Context& context) {
   command->add_flag("--no-quant-head", options->keep_head, "The same as --quant-for head=none");
   command->add_option("--jobs", options->jobs, "Threads (default: --threads)")
       ->check(CLI::Range(1, 1024));
+  command->add_flag("--dry-run", options->is_dry_run,
+                    "Check everything and show what would be written, without reading weights");
   command->add_flag("--json", options->is_json, "Print the report as JSON");
   command->footer(
       "Reads checkpoints of the types llama, mistral, qwen2, qwen3 and smollm3. The folder appears "

@@ -11,8 +11,8 @@
 #include "artifact/manifest.h"
 #include "base/error.h"
 #include "base/file.h"
-#include "base/progress.h"
 #include "base/sha256.h"
+#include "cli/compile_bar.h"
 #include "compiler/compiler.h"
 
 namespace anemone::cli {
@@ -65,15 +65,7 @@ Result<std::string> compile_into_cache(const std::string& model, int threads) {
   ANEMONE_RETURN_IF_ERROR(make_directories(cache));
   compiler::CompileOptions options;
   options.threads = threads;
-  std::optional<Progress> bar;
-  std::uint64_t shown = 0;
-  const auto progress = [&](std::uint64_t done, std::uint64_t total, const std::string& what) {
-    if (!bar) bar.emplace("compiling", total, Progress::Unit::kBytes);
-    bar->note(what);
-    bar->add(done - shown);
-    shown = done;
-  };
-  const auto report = compiler::compile(model, folder, options, progress);
+  const auto report = compile_with_bar(model, folder, options);
   if (!report.ok()) return report.status();
   return folder;
 }

@@ -15,6 +15,7 @@
 #include "compiler/output_folder.h"
 #include "compiler/plan.h"
 #include "compiler/weight_store.h"
+#include "ir/verifier.h"
 #include "mlpackage/package_writer.h"
 #include "models/decoder_graph.h"
 #include "ops/registry.h"
@@ -50,10 +51,13 @@ class Compilation {
     for (const ane::Range& range : plan_.head_shards) ANEMONE_RETURN_IF_ERROR(write_head(range));
     ANEMONE_RETURN_IF_ERROR(write_embeddings());
     ANEMONE_RETURN_IF_ERROR(check_cancelled());
-    ANEMONE_RETURN_IF_ERROR(copy_text_files());
-    ANEMONE_RETURN_IF_ERROR(list_files());
-    ANEMONE_RETURN_IF_ERROR(artifact::write_manifest(folder_, report_.manifest));
+    if (!plan_.options.dry_run) {
+      ANEMONE_RETURN_IF_ERROR(copy_text_files());
+      ANEMONE_RETURN_IF_ERROR(list_files());
+      ANEMONE_RETURN_IF_ERROR(artifact::write_manifest(folder_, report_.manifest));
+    }
     report_.notes = plan_.notes;
+    report_.is_dry_run = plan_.options.dry_run;
     for (const checkpoint::WeightRef* weight : checkpoint_.weights->all())
       report_.source_bytes += weight->bytes.size();
     return std::move(report_);
@@ -76,6 +80,8 @@ class Compilation {
           fs::absolute(checkpoint_.path).lexically_normal().parent_path().filename().string();
     manifest.precision = dtype_name(plan_.options.precision);
     manifest.quantization = quant::scheme_name(plan_.options.recipe.quant.scheme);
+    for (const auto& [role, scheme] : plan_.options.recipe.by_role)
+      manifest.quantization += fmt::format(", {} {}", role_name(role), quant::scheme_name(scheme));
     manifest.target = ir::opset_target(ir::Opset::kIOS18);
     manifest.vocab_size = config.vocab_size;
     manifest.hidden_size = config.hidden_size;
@@ -105,8 +111,8 @@ class Compilation {
     if (config.bos_id && *config.bos_id >= 0 &&
         *config.bos_id <= std::numeric_limits<std::int32_t>::max())
       manifest.bos_id = static_cast<std::int32_t>(*config.bos_id);
-    for (const char* key :
-         {"do_sample", "temperature", "top_p", "top_k", "min_p", "repetition_penalty"})
+    for (const char* key : {"do_sample", "temperature", "top_p", "top_k", "min_p",
+                            "repetition_penalty", "no_repeat_ngram_size"})
       if (const Json* value = json_member(checkpoint_.generation, key))
         manifest.generation[key] = *value;
   }
@@ -134,7 +140,8 @@ class Compilation {
     shard.layer_end = range.end;
     shard.package = fmt::format("layers_{:02}_{:02}.mlpackage", range.begin, range.end - 1);
     ANEMONE_RETURN_IF_ERROR(write(std::move(model), shard.package,
-                                  fmt::format("layers {}-{}", range.begin, range.end - 1)));
+                                  fmt::format("layers {}-{}", range.begin, range.end - 1),
+                                  plan_.layer_bytes * rows_of(range)));
     report_.manifest.shards.push_back(std::move(shard));
     return {};
   }
@@ -151,13 +158,24 @@ class Compilation {
     head.vocab_end = range.end;
     head.input = "hidden";
     head.output = "logits";
-    ANEMONE_RETURN_IF_ERROR(write(std::move(model), head.package,
-                                  fmt::format("vocabulary {}-{}", range.begin, range.end - 1)));
+    ANEMONE_RETURN_IF_ERROR(write(
+        std::move(model), head.package, fmt::format("vocabulary {}-{}", range.begin, range.end - 1),
+        plan_.head_bytes * rows_of(range) / static_cast<std::uint64_t>(plan_.config.vocab_size)));
     report_.manifest.heads.push_back(std::move(head));
     return {};
   }
 
-  Status write(mlpackage::Model model, const std::string& package, const std::string& content) {
+  static std::uint64_t rows_of(const ane::Range& range) {
+    return static_cast<std::uint64_t>(range.end - range.begin);
+  }
+
+  Status write(mlpackage::Model model, const std::string& package, const std::string& content,
+               std::uint64_t planned_bytes) {
+    if (plan_.options.dry_run) {
+      report_.packages.push_back({package, content, planned_bytes});
+      report_.total_bytes += planned_bytes;
+      return ir::verify(model.program, ops::op_registry());
+    }
     model.is_multifunction = true;  // its functions have names of their own even when there is one
     model.default_function = plan_.functions.front().name;
     for (const ir::Function* function : model.program.functions()) {
@@ -184,9 +202,16 @@ class Compilation {
     ANEMONE_ASSIGN_OR_RETURN(const checkpoint::WeightRef* weight,
                              weights_.require(plan_.embedding_tensor,
                                               {plan_.config.vocab_size, plan_.config.hidden_size}));
+    constexpr const char* kFile = "embedding.bin";
+    if (plan_.options.dry_run) {
+      report_.manifest.embedding = {kFile, plan_.options.precision, plan_.config.vocab_size,
+                                    plan_.config.hidden_size};
+      report_.total_bytes += plan_.embedding_bytes;
+      return {};
+    }
     ANEMONE_ASSIGN_OR_RETURN(
         report_.manifest.embedding,
-        write_embedding(*weight, plan_.options.precision, folder_, "embedding.bin", threads_,
+        write_embedding(*weight, plan_.options.precision, folder_, kFile, threads_,
                         [this](std::uint64_t bytes) { advance_to(done_ + bytes, "embeddings"); }));
     return {};
   }
@@ -250,6 +275,10 @@ Result<CompileReport> compile(const std::string& model, const std::string& outpu
   ANEMONE_ASSIGN_OR_RETURN(const checkpoint::Checkpoint checkpoint,
                            checkpoint::open_checkpoint(model));
   ANEMONE_ASSIGN_OR_RETURN(Plan plan, make_plan(checkpoint, options));
+  if (options.dry_run) {
+    Compilation compilation(checkpoint, std::move(plan), "", progress);
+    return compilation.run();
+  }
   ANEMONE_ASSIGN_OR_RETURN(OutputFolder folder, OutputFolder::create(output));
   ANEMONE_ASSIGN_OR_RETURN(const std::uint64_t available, free_disk_bytes(folder.working_path()));
   if (plan.total_bytes() + kDiskSlackBytes > available)

@@ -26,6 +26,7 @@ struct CompileReport {
   std::uint64_t source_bytes = 0;  // of the tensors that were used
   std::uint64_t total_bytes = 0;   // of the artifact
   double seconds = 0;
+  bool is_dry_run = false;         // bytes are planned ones
   std::vector<std::string> notes;  // what was clamped or chosen, one line each
 };
 

@@ -18,8 +18,14 @@ struct CompileOptions {
   std::int64_t context = 0;
   // T of the prefill function. Clamped to the context; at 1 there is only `decode`.
   std::int64_t prefill = 64;
+  // T of the verify function, which takes a few drafted tokens, or the rest of a prompt, at once.
+  // 0: there is none. Needs 1 < verify < prefill.
+  std::int64_t verify = 0;
   std::string shards = "auto";  // see ane::plan_layer_shards
   int threads = 0;              // 0: default_thread_count()
+  // Plans and builds the graphs, which finds missing tensors and what does not fit, and reads no
+  // weights and writes nothing.
+  bool dry_run = false;
   // When it becomes true, compile() ends with kCancelled and leaves nothing. May be null; must
   // outlive the call.
   const std::atomic<bool>* cancel = nullptr;

@@ -39,6 +39,11 @@ void clamp_sizes(const DecoderConfig& config, Plan& plan) {
     options.prefill = options.context;
   }
   plan.functions.push_back({"decode", 1});
+  if (options.verify > 1 && options.verify < options.prefill)
+    plan.functions.push_back({"verify", options.verify});
+  else if (options.verify != 0)
+    plan.notes.push_back(fmt::format("verify {} is not between decode and prefill {}: left out",
+                                     options.verify, options.prefill));
   if (options.prefill > 1) plan.functions.push_back({"prefill", options.prefill});
 }
 
@@ -84,18 +89,16 @@ Result<Plan> make_plan(const checkpoint::Checkpoint& checkpoint, const CompileOp
     plan.head_tensor = plan.embedding_tensor;
   }
 
-  const std::uint64_t per_layer = layer_bytes(config, options);
+  plan.layer_bytes = layer_bytes(config, options);
   ANEMONE_ASSIGN_OR_RETURN(
       plan.layer_shards,
       ane::plan_layer_shards(options.shards,
-                             std::vector<std::uint64_t>(config.layers.size(), per_layer)));
-  const std::uint64_t head_bytes =
-      quant::stored_bytes(options.recipe.options_for(models::WeightRole::kHead), config.vocab_size,
-                          config.hidden_size, options.precision);
+                             std::vector<std::uint64_t>(config.layers.size(), plan.layer_bytes)));
+  plan.head_bytes = quant::stored_bytes(options.recipe.options_for(models::WeightRole::kHead),
+                                        config.vocab_size, config.hidden_size, options.precision);
   const auto head_rows = static_cast<std::uint64_t>(config.vocab_size);
   plan.head_shards =
-      ane::plan_head_shards(config.vocab_size, (head_bytes + head_rows - 1) / head_rows);
-  plan.weight_bytes = per_layer * config.layers.size() + head_bytes;
+      ane::plan_head_shards(config.vocab_size, (plan.head_bytes + head_rows - 1) / head_rows);
   plan.embedding_bytes = dtype_bytes(
       options.precision, static_cast<std::uint64_t>(config.vocab_size * config.hidden_size));
   return plan;

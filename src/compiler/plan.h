@@ -25,11 +25,14 @@ struct Plan {
   std::vector<ane::Range> head_shards;
   std::string embedding_tensor;
   std::string head_tensor;
-  std::uint64_t weight_bytes = 0;     // all packages
+  std::uint64_t layer_bytes = 0;      // weights of one layer
+  std::uint64_t head_bytes = 0;       // of the vocabulary head
   std::uint64_t embedding_bytes = 0;  // embedding.bin
   std::vector<std::string> notes;
 
-  std::uint64_t total_bytes() const { return weight_bytes + embedding_bytes; }
+  std::uint64_t total_bytes() const {
+    return layer_bytes * config.layers.size() + head_bytes + embedding_bytes;
+  }
 };
 
 Result<Plan> make_plan(const checkpoint::Checkpoint& checkpoint, const CompileOptions& options);

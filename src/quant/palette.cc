@@ -76,7 +76,7 @@ class Palettes {
     const float* values = &values_[static_cast<std::size_t>(group) * size_];
     std::vector<float> borders;
     for (std::size_t i = 0; i + 1 < size_; ++i)
-      borders.push_back(values[i] + (values[i + 1] - values[i]) / 2);
+      borders.push_back(values[i] / 2 + values[i + 1] / 2);
     return borders;
   }
 

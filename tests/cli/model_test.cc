@@ -173,6 +173,25 @@ TEST_F(PocketModel, RefusesWhatCannotBeRun) {
   expect_error(run("--prompt-ids '" + ids + "'"), 2, "512");
 }
 
+TEST(Export, WritesOneFileAndRefusesWhatItCannotDo) {
+  const TemporaryFolder folder;
+  const std::string checkpoint = source_path("models/pocket/checkpoint");
+  const std::string file = folder.file("out.safetensors");
+  const auto export_to = [&](const std::string& arguments) {
+    return run_anemone("export " + arguments);
+  };
+  const Outcome outcome = export_to(quoted(checkpoint) + " -o " + quoted(file) + " --dtype bf16");
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_NE(outcome.out.find("tensors as bf16"), std::string::npos) << outcome.out;
+  EXPECT_TRUE(std::filesystem::exists(file));
+  expect_error(export_to(quoted(checkpoint) + " -o " + quoted(file) + " --dtype f8"), 2, "--dtype");
+  expect_error(export_to(quoted(file) + " -o " + quoted(file)), 2, "outside");
+  expect_error(export_to(quoted(folder.path()) + " -o " + quoted(folder.file("b"))), 2, "outside");
+  expect_error(export_to(quoted(checkpoint) + " -o /nonexistent/x.safetensors"), 5, "/nonexistent");
+  expect_error(export_to(quoted(folder.file("absent")) + " -o " + quoted(file)), 5, "absent");
+  expect_error(export_to(quoted(source_path("README.md")) + " -o " + quoted(file)), 3, "README.md");
+}
+
 TEST_F(PocketModel, InspectShowsAndChecksIt) {
   const Outcome outcome = run_anemone("inspect " + quoted(model()));
   ASSERT_EQ(outcome.code, 0) << outcome.err;

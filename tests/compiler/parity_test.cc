@@ -157,16 +157,22 @@ TEST_P(Parity, PrefillInChunksEqualsOnePassBitwise) {
                                 .recipe = {.quant = {.scheme = quant::Scheme::kNone}}};
   for (const CompileOptions& base : {exact, CompileOptions()}) {
     std::vector<float> one_pass;
-    for (const std::int64_t width : {64, 1, 7, 16}) {
+    struct Widths {
+      std::int64_t prefill;
+      std::int64_t verify;
+    };
+    for (const auto [prefill, verify] :
+         {Widths{64, 0}, Widths{1, 0}, Widths{7, 0}, Widths{16, 0}, Widths{64, 8}, Widths{16, 3}}) {
       CompileOptions options = base;
-      options.prefill = width;
+      options.prefill = prefill;
+      options.verify = verify;
       options.context = kShortContext;
       const Answer answer = run(options);
       ASSERT_FALSE(answer.logits.empty());
       if (one_pass.empty())
         one_pass = answer.logits;
       else
-        EXPECT_TRUE(answer.logits == one_pass) << "prefill " << width;
+        EXPECT_TRUE(answer.logits == one_pass) << "prefill " << prefill << ", verify " << verify;
     }
   }
 }

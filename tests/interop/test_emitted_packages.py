@@ -38,6 +38,7 @@ OPTIONS = {
     "one_layer_each": ["--shards", "3"],
     "given_ranges": ["--shards", "0:1,1:3"],
     "decode_only": ["--prefill", "1"],
+    "three_functions": ["--verify", "4"],
     "prefill_of_two": ["--prefill", "2"],
     "prefill_as_long_as_the_context": ["--context", "16", "--prefill", "16"],
     "prefill_longer_than_the_context": ["--context", "16", "--prefill", "64"],
@@ -126,7 +127,8 @@ def test_each_option_loads(anemone, checkpoint, tmp_path, precision, options):
     check_artifact(anemone, artifact, manifest, precision, "lut4" if options == "uniform_palettes" else "int8")
     expected = {"one_package": 1, "two_packages": 2, "given_ranges": 2, "one_layer_each": 3}.get(options, 1)
     assert len(manifest["shards"]) == expected
-    assert len(manifest["functions"]) == (1 if options in ("decode_only", "context_of_one") else 2)
+    functions = {"decode_only": 1, "context_of_one": 1, "three_functions": 3}.get(options, 2)
+    assert len(manifest["functions"]) == functions
 
 
 @pytest.mark.parametrize("precision,scheme,dtype", [(p, s, np.float32) for p in PRECISIONS for s in SCHEMES] + [

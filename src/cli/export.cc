@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <filesystem>
+#include <memory>
+#include <optional>
+
+#include "base/error.h"
+#include "base/progress.h"
+#include "checkpoint/export_tensors.h"
+#include "checkpoint/safetensors.h"
+#include "cli/command.h"
+#include "cli/output.h"
+
+namespace anemone::cli {
+namespace {
+
+struct ExportFlags {
+  std::string source;
+  std::string output;
+  std::string dtype = "f32";
+};
+
+Result<std::shared_ptr<const checkpoint::WeightSource>> open_weights(const std::string& path) {
+  std::error_code error;
+  if (std::filesystem::is_directory(path, error)) return checkpoint::open_safetensors_folder(path);
+  ANEMONE_ASSIGN_OR_RETURN(auto file, checkpoint::SafetensorsFile::open(path));
+  return std::shared_ptr<const checkpoint::WeightSource>(std::move(file));
+}
+
+Result<DType> float_dtype(const std::string& name) {
+  if (name == "f32") return DType::kFp32;
+  if (name == "f16") return DType::kFp16;
+  if (name == "bf16") return DType::kBf16;
+  return invalid_argument("[--dtype] expected f32, f16 or bf16, got \"{}\"", name);
+}
+
+Status run_export(const ExportFlags& options) {
+  ANEMONE_ASSIGN_OR_RETURN(const DType dtype, float_dtype(options.dtype));
+  ANEMONE_ASSIGN_OR_RETURN(const auto source, open_weights(options.source));
+  std::error_code error;
+  const auto folder = std::filesystem::absolute(options.output).parent_path();
+  if (std::filesystem::equivalent(options.source, options.output, error) ||
+      std::filesystem::equivalent(options.source, folder, error))
+    return invalid_argument("[{}] expected a file outside of the source, which is {}",
+                            options.output, options.source);
+  std::optional<Progress> bar;
+  std::uint64_t shown = 0;
+  const Status status = checkpoint::export_tensors(
+      *source, options.output, dtype,
+      [&](std::uint64_t done, std::uint64_t total, const std::string& tensor) {
+        if (!bar) bar.emplace("exporting", total, Progress::Unit::kBytes);
+        bar->note(tensor);
+        bar->add(done - shown);
+        shown = done;
+      });
+  bar.reset();
+  ANEMONE_RETURN_IF_ERROR(status);
+  return print_out(fmt::format("{}: {} tensors as {}, {}\n", escaped(options.output),
+                               source->all().size(), options.dtype,
+                               format_bytes(std::filesystem::file_size(options.output, error))));
+}
+
+}  // namespace
+
+void add_export_command(CLI::App& app, Context& context) {
+  auto options = std::make_shared<ExportFlags>();
+  CLI::App* command =
+      app.add_subcommand("export", "Write the tensors of a checkpoint as one safetensors file");
+  command->add_option("MODEL", options->source, "Checkpoint folder or .safetensors file")
+      ->required();
+  command->add_option("-o,--output", options->output, "File to write")->required();
+  command
+      ->add_option("--dtype", options->dtype,
+                   "Floats become f32 (exact), f16 or bf16; integers stay as they are")
+      ->capture_default_str();
+  command->footer(
+      "Tensors keep their names. The file appears when it is complete.\n"
+      "\n"
+      "Example:\n"
+      "  anemone export Qwen2.5-0.5B-Instruct -o qwen.safetensors --dtype f16");
+  command->callback(
+      [options, &context] { context.action = [options] { return run_export(*options); }; });
+}
+
+}  // namespace anemone::cli
