@@ -1,11 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
 
-# anemone_compile_together(TARGET): its sources are compiled some at a time, because most of the time of one is its
-# headers. Names in anonymous namespaces must therefore differ within a target.
-function(anemone_compile_together target)
-  set_target_properties(${target} PROPERTIES UNITY_BUILD ${ANEMONE_UNITY} UNITY_BUILD_BATCH_SIZE ${ANEMONE_UNITY_SIZE})
-endfunction()
-
 # anemone_module(NAME SOURCES a.cc b.cc DEPS other_module... LIBS third::party...)
 # One folder of src/ as a static library anemone::NAME. DEPS are our own modules and must agree with the
 # table in tools/check_layers; LIBS are third-party and stay private unless listed after PUBLIC_LIBS.
@@ -18,7 +12,6 @@ function(anemone_module name)
     target_link_libraries(anemone_${name} PUBLIC anemone::${dep})
   endforeach()
   target_link_libraries(anemone_${name} PRIVATE anemone_options ${ARG_LIBS} PUBLIC ${ARG_PUBLIC_LIBS})
-  anemone_compile_together(anemone_${name})
 endfunction()
 
 # anemone_test(NAME SOURCES a_test.cc DEPS module... LIBS third::party...)
@@ -31,7 +24,6 @@ function(anemone_test name)
     target_link_libraries(${name} PRIVATE anemone::${dep})
   endforeach()
   target_link_libraries(${name} PRIVATE anemone_options GTest::gtest_main ${ARG_LIBS})
-  anemone_compile_together(${name})
   # They run for seconds and compile for minutes.
   target_compile_options(${name} PRIVATE -O1)
   target_compile_definitions(${name} PRIVATE ANEMONE_SOURCE_DIR="${PROJECT_SOURCE_DIR}")

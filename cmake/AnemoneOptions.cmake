@@ -4,8 +4,10 @@
 option(ANEMONE_BUILD_TESTS "Build the tests" OFF)
 option(ANEMONE_BUILD_FUZZERS "Build the fuzz targets (clang only)" OFF)
 option(ANEMONE_BUILD_BENCHMARKS "Build the micro-benchmarks" OFF)
-option(ANEMONE_UNITY "Compile several sources at a time: a clean build takes a third of the time" ON)
-set(ANEMONE_UNITY_SIZE 16 CACHE STRING "How many sources are compiled at a time (0: all of a target)")
+# Several sources of a target are compiled at a time, because most of the time of one is its headers. Names in
+# anonymous namespaces must therefore differ within a target.
+set(CMAKE_UNITY_BUILD ON CACHE BOOL "Compile several sources at a time")
+set(CMAKE_UNITY_BUILD_BATCH_SIZE 16 CACHE STRING "How many of them")
 option(ANEMONE_WERROR "Treat warnings as errors" OFF)
 set(ANEMONE_SANITIZE "" CACHE STRING "Sanitizers, as -fsanitize takes them: address,undefined or thread")
 

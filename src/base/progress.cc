@@ -14,6 +14,13 @@ constexpr auto kFirstDraw = std::chrono::milliseconds(200);
 constexpr int kBarWidth = 28;
 }  // namespace
 
+void ProgressReport::operator()(std::uint64_t done, std::uint64_t total, std::string_view what) {
+  if (!bar_) bar_.emplace(label_, total, unit_);
+  if (!what.empty()) bar_->note(std::string(what));
+  bar_->add(done - shown_);
+  shown_ = done;
+}
+
 std::string format_bytes(std::uint64_t bytes) {
   static constexpr std::array<const char*, 5> kUnits = {"B", "kB", "MB", "GB", "TB"};
   auto value = static_cast<double>(bytes);

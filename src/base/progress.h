@@ -4,7 +4,10 @@
 #include <chrono>
 #include <cstdint>
 #include <mutex>
+#include <optional>
 #include <string>
+#include <string_view>
+#include <utility>
 
 namespace anemone {
 
@@ -38,6 +41,23 @@ class Progress {
   std::string note_;
   bool enabled_ = false;
   bool drawn_ = false;
+};
+
+// A Progress that begins with the first report, for work that itself says how far it is. One report
+// at a time; outlives the work.
+class ProgressReport {
+ public:
+  ProgressReport(std::string label, Progress::Unit unit) : label_(std::move(label)), unit_(unit) {}
+
+  void operator()(std::uint64_t done, std::uint64_t total, std::string_view what = {});
+  // Removes the bar.
+  void clear() { bar_.reset(); }
+
+ private:
+  const std::string label_;
+  const Progress::Unit unit_;
+  std::optional<Progress> bar_;
+  std::uint64_t shown_ = 0;
 };
 
 // "12.3 MB", "1.20 GB" (powers of 1000).

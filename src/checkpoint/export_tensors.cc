@@ -6,12 +6,12 @@
 
 #include "base/error.h"
 #include "checkpoint/safetensors.h"
+#include "tensor/half.h"
 
 namespace anemone::checkpoint {
 namespace {
 
 constexpr std::int64_t kElementsAtOnce = 1 << 20;
-constexpr float kLargestHalf = 65504.0f;
 
 // A value that was finite may not become infinite.
 Status check_half(const WeightRef& weight, std::span<const float> values) {

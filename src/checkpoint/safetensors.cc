@@ -233,6 +233,13 @@ Result<std::shared_ptr<const WeightSource>> open_safetensors_folder(const std::s
   return std::shared_ptr<const WeightSource>(std::move(file));
 }
 
+Result<std::shared_ptr<const WeightSource>> open_safetensors(const std::string& path) {
+  std::error_code error;
+  if (std::filesystem::is_directory(path, error)) return open_safetensors_folder(path);
+  ANEMONE_ASSIGN_OR_RETURN(auto file, SafetensorsFile::open(path));
+  return std::shared_ptr<const WeightSource>(std::move(file));
+}
+
 Result<SafetensorsWriter> SafetensorsWriter::create(
     const std::string& path, const std::vector<NamedType>& tensors,
     const std::map<std::string, std::string>& metadata) {

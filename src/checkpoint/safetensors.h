@@ -43,6 +43,8 @@ class SafetensorsFile : public WeightSource {
 // the only *.safetensors file there. kNotFound with a hint when the folder holds none (torch .bin
 // files are named in the hint).
 Result<std::shared_ptr<const WeightSource>> open_safetensors_folder(const std::string& folder);
+// Whichever of the two `path` is.
+Result<std::shared_ptr<const WeightSource>> open_safetensors(const std::string& path);
 
 struct NamedType {
   std::string name;

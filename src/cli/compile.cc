@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <nlohmann/json.hpp>
@@ -7,8 +8,8 @@
 
 #include "base/error.h"
 #include "base/json.h"
+#include "base/progress.h"
 #include "cli/command.h"
-#include "cli/compile_bar.h"
 #include "cli/interrupt.h"
 #include "cli/output.h"
 #include "compiler/compiler.h"
@@ -43,17 +44,12 @@ std::string listed(const std::vector<std::string_view>& names) {
   return out;
 }
 
-Result<quant::Scheme> to_scheme(std::string_view flag, std::string_view name) {
-  const auto scheme = quant::parse_scheme(name);
-  if (!scheme)
-    return invalid_argument("[{}] expected one of {}, got \"{}\"", flag,
-                            listed(quant::scheme_names()), name);
-  return *scheme;
-}
-
 Result<compiler::Recipe> to_recipe(const CompileFlags& options) {
-  compiler::Recipe recipe;
-  ANEMONE_ASSIGN_OR_RETURN(recipe.quant.scheme, to_scheme("--quant", options.quantization));
+  const auto named = compiler::parse_recipe(options.quantization);
+  if (!named)
+    return invalid_argument("[--quant] expected one of {}, got \"{}\"",
+                            listed(compiler::recipe_names()), options.quantization);
+  compiler::Recipe recipe = *named;
   if (options.lut_mode != "kmeans" && options.lut_mode != "uniform")
     return invalid_argument("[--lut-mode] expected kmeans or uniform, got \"{}\"",
                             options.lut_mode);
@@ -68,8 +64,11 @@ Result<compiler::Recipe> to_recipe(const CompileFlags& options) {
     if (equals == std::string::npos || !role)
       return invalid_argument("[--quant-for] expected ROLE=SCHEME with a role of {}, got \"{}\"",
                               listed(compiler::role_names()), text);
-    ANEMONE_ASSIGN_OR_RETURN(recipe.by_role[*role],
-                             to_scheme("--quant-for", std::string_view(text).substr(equals + 1)));
+    const auto scheme = quant::parse_scheme(std::string_view(text).substr(equals + 1));
+    if (!scheme)
+      return invalid_argument("[--quant-for] expected a scheme of {}, got \"{}\"",
+                              listed(quant::scheme_names()), text);
+    recipe.by_role[*role] = *scheme;
   }
   if (options.keep_head) recipe.by_role[models::WeightRole::kHead] = quant::Scheme::kNone;
   return recipe;
@@ -146,7 +145,10 @@ Status run_compile(const CompileFlags& options, const Context& context) {
   ANEMONE_ASSIGN_OR_RETURN(const compiler::CompileOptions compile_options,
                            to_compile_options(options, context));
   catch_interrupts();
-  const auto report = compile_with_bar(options.model, options.output, compile_options);
+  ProgressReport bar("compiling", Progress::Unit::kBytes);
+  const auto report =
+      compiler::compile(options.model, options.output, compile_options, std::ref(bar));
+  bar.clear();
   if (!report.ok() && report.status().code() == Code::kCancelled)
     return cancelled("[compile] expected to reach the end, got Ctrl-C");
   if (!report.ok()) return report.status();

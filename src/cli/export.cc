@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <filesystem>
+#include <functional>
 #include <memory>
-#include <optional>
 
 #include "base/error.h"
 #include "base/progress.h"
@@ -19,13 +19,6 @@ struct ExportFlags {
   std::string dtype = "f32";
 };
 
-Result<std::shared_ptr<const checkpoint::WeightSource>> open_weights(const std::string& path) {
-  std::error_code error;
-  if (std::filesystem::is_directory(path, error)) return checkpoint::open_safetensors_folder(path);
-  ANEMONE_ASSIGN_OR_RETURN(auto file, checkpoint::SafetensorsFile::open(path));
-  return std::shared_ptr<const checkpoint::WeightSource>(std::move(file));
-}
-
 Result<DType> float_dtype(const std::string& name) {
   if (name == "f32") return DType::kFp32;
   if (name == "f16") return DType::kFp16;
@@ -35,24 +28,16 @@ Result<DType> float_dtype(const std::string& name) {
 
 Status run_export(const ExportFlags& options) {
   ANEMONE_ASSIGN_OR_RETURN(const DType dtype, float_dtype(options.dtype));
-  ANEMONE_ASSIGN_OR_RETURN(const auto source, open_weights(options.source));
+  ANEMONE_ASSIGN_OR_RETURN(const auto source, checkpoint::open_safetensors(options.source));
   std::error_code error;
   const auto folder = std::filesystem::absolute(options.output).parent_path();
   if (std::filesystem::equivalent(options.source, options.output, error) ||
       std::filesystem::equivalent(options.source, folder, error))
     return invalid_argument("[{}] expected a file outside of the source, which is {}",
                             options.output, options.source);
-  std::optional<Progress> bar;
-  std::uint64_t shown = 0;
-  const Status status = checkpoint::export_tensors(
-      *source, options.output, dtype,
-      [&](std::uint64_t done, std::uint64_t total, const std::string& tensor) {
-        if (!bar) bar.emplace("exporting", total, Progress::Unit::kBytes);
-        bar->note(tensor);
-        bar->add(done - shown);
-        shown = done;
-      });
-  bar.reset();
+  ProgressReport bar("exporting", Progress::Unit::kBytes);
+  const Status status = checkpoint::export_tensors(*source, options.output, dtype, std::ref(bar));
+  bar.clear();
   ANEMONE_RETURN_IF_ERROR(status);
   return print_out(fmt::format("{}: {} tensors as {}, {}\n", escaped(options.output),
                                source->all().size(), options.dtype,

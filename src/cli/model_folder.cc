@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
+#include <functional>
 #include <optional>
 #include <system_error>
 #include <vector>
@@ -11,8 +12,8 @@
 #include "artifact/manifest.h"
 #include "base/error.h"
 #include "base/file.h"
+#include "base/progress.h"
 #include "base/sha256.h"
-#include "cli/compile_bar.h"
 #include "compiler/compiler.h"
 
 namespace anemone::cli {
@@ -65,7 +66,8 @@ Result<std::string> compile_into_cache(const std::string& model, int threads) {
   ANEMONE_RETURN_IF_ERROR(make_directories(cache));
   compiler::CompileOptions options;
   options.threads = threads;
-  const auto report = compile_with_bar(model, folder, options);
+  ProgressReport bar("compiling", Progress::Unit::kBytes);
+  const auto report = compiler::compile(model, folder, options, std::ref(bar));
   if (!report.ok()) return report.status();
   return folder;
 }

@@ -3,6 +3,7 @@
 
 #include <filesystem>
 #include <fmt/format.h>
+#include <functional>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -26,16 +27,10 @@ constexpr std::int64_t kDefaultContinuation = 256;
 Result<std::shared_ptr<const engine::Model>> load_model(const RunOptions& options, int threads,
                                                         bool load_text) {
   ANEMONE_ASSIGN_OR_RETURN(const std::string folder, artifact_folder(options.model, threads));
-  std::optional<Progress> bar;
-  std::size_t shown = 0;
+  ProgressReport bar("loading", Progress::Unit::kItems);
   engine::LoadOptions load_options;
   load_options.load_text = load_text;
-  load_options.on_progress = [&](std::size_t done, std::size_t total, std::string_view package) {
-    if (!bar) bar.emplace("loading", total, Progress::Unit::kItems);
-    bar->note(std::string(package));
-    bar->add(done - shown);
-    shown = done;
-  };
+  load_options.on_progress = std::ref(bar);
   const auto executor = api::make_executor(threads);
   return engine::Model::load(folder, *executor, load_options);
 }

@@ -75,8 +75,7 @@ class AnswerPrinter {
   bool is_terminal_;
   bool at_line_start_ = true;
   Status status_;
-  std::optional<Progress> bar_;
-  std::int64_t read_ = 0;
+  ProgressReport bar_{"reading", Progress::Unit::kItems};
 };
 
 // Collects the logits of all prompt positions for --logits-out.

@@ -123,10 +123,8 @@ void print_stats(const engine::GenerateResult& result) {
 AnswerPrinter::AnswerPrinter(engine::GenerateOptions& options, bool is_on)
     : is_on_(is_on), is_terminal_(::isatty(STDOUT_FILENO) != 0) {
   options.on_prefill_progress = [this](std::int64_t done, std::int64_t total) {
-    if (!bar_) bar_.emplace("reading", static_cast<std::uint64_t>(total), Progress::Unit::kItems);
-    bar_->add(static_cast<std::uint64_t>(done - read_));
-    read_ = done;
-    if (done == total) bar_.reset();
+    bar_(static_cast<std::uint64_t>(done), static_cast<std::uint64_t>(total));
+    if (done == total) bar_.clear();
   };
   if (is_on_) options.on_piece = [this](const engine::TextPiece& piece) { print(piece.text); };
 }
@@ -140,7 +138,7 @@ void AnswerPrinter::print(std::string_view text) {
 }
 
 Status AnswerPrinter::finish() {
-  bar_.reset();
+  bar_.clear();
   if (is_on_ && !at_line_start_) print("\n");
   return status_;
 }

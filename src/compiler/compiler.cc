@@ -79,9 +79,7 @@ class Compilation {
       manifest.name =
           fs::absolute(checkpoint_.path).lexically_normal().parent_path().filename().string();
     manifest.precision = dtype_name(plan_.options.precision);
-    manifest.quantization = quant::scheme_name(plan_.options.recipe.quant.scheme);
-    for (const auto& [role, scheme] : plan_.options.recipe.by_role)
-      manifest.quantization += fmt::format(", {} {}", role_name(role), quant::scheme_name(scheme));
+    manifest.quantization = plan_.options.recipe.description();
     manifest.target = ir::opset_target(ir::Opset::kIOS18);
     manifest.vocab_size = config.vocab_size;
     manifest.hidden_size = config.hidden_size;

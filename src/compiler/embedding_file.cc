@@ -38,7 +38,8 @@ Result<artifact::Embedding> write_embedding(const checkpoint::WeightRef& weight,
     store_floats(values, block.mutable_view());
     Status status;
     for (std::size_t i = 0; i < values.size() && status.ok(); ++i)
-      if (!std::isfinite(values[i]) || (dtype == DType::kFp16 && std::abs(values[i]) > 65504.0f))
+      if (!std::isfinite(values[i]) ||
+          (dtype == DType::kFp16 && std::abs(values[i]) > kLargestHalf))
         status = unsupported("[{}] expected values that {} can hold, got {} in row {}", weight.name,
                              dtype_name(dtype), values[i],
                              begin + static_cast<std::int64_t>(i) / embedding.columns);

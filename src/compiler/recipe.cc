@@ -8,6 +8,8 @@ namespace {
 
 using models::WeightRole;
 
+constexpr std::string_view kMixed = "mixed";
+
 struct RoleName {
   WeightRole role;
   std::string_view name;
@@ -23,15 +25,31 @@ constexpr std::array<RoleName, 5> kRoles = {{{WeightRole::kAttentionQkv, "qkv"},
 quant::QuantOptions Recipe::options_for(WeightRole role) const {
   quant::QuantOptions out = quant;
   if (const auto own = by_role.find(role); own != by_role.end()) out.scheme = own->second;
-  if (out.scheme == quant::Scheme::kMixed) {
-    const bool is_mlp = role == WeightRole::kMlpGateUp || role == WeightRole::kMlpDown;
-    out.scheme = is_mlp ? quant::Scheme::kInt4Block : quant::Scheme::kInt8;
-  }
   return out;
 }
 
-std::string_view role_name(WeightRole role) {
-  return kRoles[static_cast<std::size_t>(role)].name;
+std::string Recipe::description() const {
+  std::string out(quant::scheme_name(quant.scheme));
+  for (const RoleName& row : kRoles)
+    if (const quant::Scheme own = options_for(row.role).scheme; own != quant.scheme)
+      out.append(", ").append(row.name).append(" ").append(quant::scheme_name(own));
+  return out;
+}
+
+std::optional<Recipe> parse_recipe(std::string_view name) {
+  if (name == kMixed)
+    return Recipe{.quant = {.scheme = quant::Scheme::kInt8},
+                  .by_role = {{WeightRole::kMlpGateUp, quant::Scheme::kInt4Block},
+                              {WeightRole::kMlpDown, quant::Scheme::kInt4Block}}};
+  const auto scheme = quant::parse_scheme(name);
+  if (!scheme) return std::nullopt;
+  return Recipe{.quant = {.scheme = *scheme}};
+}
+
+std::vector<std::string_view> recipe_names() {
+  std::vector<std::string_view> names = quant::scheme_names();
+  names.push_back(kMixed);
+  return names;
 }
 
 std::optional<WeightRole> parse_role(std::string_view name) {

@@ -3,6 +3,7 @@
 
 #include <map>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -17,12 +18,17 @@ struct Recipe {
   // Roles with a scheme of their own.
   std::map<models::WeightRole, quant::Scheme> by_role = {};
 
-  // `mixed` is four bits for the MLP, which holds most of the weights, and eight for the rest.
   quant::QuantOptions options_for(models::WeightRole role) const;
+  // "lut4, head int8": the scheme, then the roles that differ.
+  std::string description() const;
 };
 
+// The scheme of that name for everything; or "mixed": four bits for the MLP, which holds most of
+// the weights, and eight for the rest.
+std::optional<Recipe> parse_recipe(std::string_view name);
+std::vector<std::string_view> recipe_names();
+
 // As on the command line: "qkv", "attention-output", "gate-up", "down", "head".
-std::string_view role_name(models::WeightRole role);
 std::optional<models::WeightRole> parse_role(std::string_view name);
 std::vector<std::string_view> role_names();
 

@@ -36,7 +36,7 @@ LogitProcessors::LogitProcessors(const LogitProcessorOptions& options,
 }
 
 void LogitProcessors::see(std::int32_t id) {
-  if (!std::exchange(is_seen_[id], true)) seen_.push_back(id);
+  seen_.insert(id);
   if (options_.no_repeat_ngram == 0) return;
   const auto before = static_cast<std::size_t>(options_.no_repeat_ngram - 1);
   if (tokens_.size() >= before)

@@ -8,6 +8,7 @@
 #include <map>
 #include <span>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -53,9 +54,8 @@ class LogitProcessors {
 
   LogitProcessorOptions options_;
   std::unordered_map<std::int32_t, std::int64_t> generated_;  // how often the text holds a token
-  std::vector<std::int32_t> seen_;                            // of prompt and text, each once
-  std::unordered_map<std::int32_t, bool> is_seen_;
-  std::vector<std::int32_t> tokens_;  // prompt and text; only for n-grams
+  std::unordered_set<std::int32_t> seen_;                     // of prompt and text
+  std::vector<std::int32_t> tokens_;                          // prompt and text; only for n-grams
   // The tokens that followed each run of N - 1 tokens.
   std::map<std::vector<std::int32_t>, std::vector<std::int32_t>> followers_;
 };

@@ -10,8 +10,6 @@
 namespace anemone::ir {
 namespace {
 
-constexpr int kMaxBlockDepth = 64;
-
 class Parser {
  public:
   Parser(std::string_view text, std::string_view subject, const ParseOptions& options)

@@ -21,6 +21,9 @@
 
 namespace anemone::ir {
 
+// How deep blocks may nest, in text, in packages and in lawful programs.
+inline constexpr int kMaxBlockDepth = 32;
+
 class Op;
 class Block;
 class Function;

@@ -12,7 +12,6 @@ namespace {
 // Constants larger than this are never looked into by a type rule: parameters are small.
 constexpr std::uint64_t kMaxValueBytes = 1 << 20;
 constexpr std::size_t kMaxRank = 5;
-constexpr int kMaxNesting = 32;
 
 bool is_constexpr(std::string_view type) {
   return type.starts_with("constexpr_");
@@ -60,7 +59,7 @@ class Verifier {
   }
 
   Status block(const Block& block, int depth) {
-    if (depth > kMaxNesting) return corrupt("blocks nest deeper than {}", kMaxNesting);
+    if (depth > kMaxBlockDepth) return corrupt("blocks nest deeper than {}", kMaxBlockDepth);
     for (const Value* input : block.inputs) ANEMONE_RETURN_IF_ERROR(define(*input));
     for (const Op* op : block.ops)
       if (Status status = this->op(*op, depth); !status.ok())

@@ -11,8 +11,6 @@
 namespace anemone::mlpackage {
 namespace {
 
-constexpr int kMaxBlockDepth = 32;
-
 // Entries of a map must not repeat a key; on the wire they can.
 template <typename Entries>
 const std::string* repeated_key(const Entries& entries) {
@@ -55,8 +53,8 @@ class FunctionDecoder {
 
  private:
   Status block(const wire::Block& block, ir::Block& out, int depth) {
-    if (depth >= kMaxBlockDepth)
-      return corrupt("expected blocks nested at most {} deep, got more", kMaxBlockDepth);
+    if (depth >= ir::kMaxBlockDepth)
+      return corrupt("expected blocks nested at most {} deep, got more", ir::kMaxBlockDepth);
     if (block.attributes_size() > 0)
       return unsupported("expected a block without attributes, got \"{}\"",
                          block.attributes(0).key());

@@ -4,12 +4,9 @@
 #include <cmath>
 
 #include "base/error.h"
+#include "tensor/half.h"
 
 namespace anemone::quant {
-namespace {
-constexpr float kLargestHalf = 65504.0f;
-}  // namespace
-
 Shape projection_shape(const MatrixSource& matrix) {
   return {matrix.rows(), matrix.columns(), 1, 1};
 }

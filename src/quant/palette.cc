@@ -5,7 +5,6 @@
 #include <cmath>
 #include <mutex>
 
-#include "base/check.h"
 #include "quant/float_weight.h"
 #include "quant/kmeans.h"
 #include "quant/packed_rows.h"
@@ -15,16 +14,8 @@ namespace {
 
 constexpr float kSmallestUnit = 1e-30f;
 
-DType index_dtype(int bits) {
-  switch (bits) {
-    case 4:
-      return DType::kUInt4;
-    case 6:
-      return DType::kUInt6;
-    default:
-      ANEMONE_CHECK(bits == 8);
-      return DType::kUInt8;
-  }
+std::int64_t size_of_palette(DType dtype) {
+  return std::int64_t{1} << dtype_bits(dtype);
 }
 
 std::int64_t rows_of_group(std::int64_t rows, std::int64_t group) {
@@ -34,16 +25,15 @@ std::int64_t rows_of_group(std::int64_t rows, std::int64_t group) {
 // The palettes of a matrix, computed when they or the indices are asked for first. Thread-safe.
 class Palettes {
  public:
-  Palettes(std::shared_ptr<const MatrixSource> matrix, DType float_type, int bits, PaletteMode mode,
-           std::int64_t group)
+  Palettes(std::shared_ptr<const MatrixSource> matrix, DType float_type, DType dtype,
+           PaletteMode mode, std::int64_t group)
       : matrix_(std::move(matrix)),
         float_type_(float_type),
-        dtype_(index_dtype(bits)),
-        size_(std::size_t{1} << bits),
+        dtype_(dtype),
+        size_(static_cast<std::size_t>(size_of_palette(dtype))),
         mode_(mode),
         group_(rows_of_group(matrix_->rows(), group)) {}
 
-  DType dtype() const { return dtype_; }
   Shape lut_shape() const {
     return {matrix_->rows() / group_, 1, 1, 1, static_cast<std::int64_t>(size_), 1};
   }
@@ -150,11 +140,10 @@ class Palettes {
 
 }  // namespace
 
-StoredWeight store_palette(std::shared_ptr<const MatrixSource> matrix, DType float_type, int bits,
-                           PaletteMode mode, std::int64_t group) {
+StoredWeight store_palette(std::shared_ptr<const MatrixSource> matrix, DType float_type,
+                           DType dtype, PaletteMode mode, std::int64_t group) {
   const Shape shape = projection_shape(*matrix);
-  auto palettes = std::make_shared<Palettes>(std::move(matrix), float_type, bits, mode, group);
-  const DType dtype = palettes->dtype();
+  auto palettes = std::make_shared<Palettes>(std::move(matrix), float_type, dtype, mode, group);
   const Shape lut_shape = palettes->lut_shape();
   const auto bytes = [](DType type, const Shape& of) {
     return dtype_bytes(type, static_cast<std::uint64_t>(element_count(of)));
@@ -172,11 +161,11 @@ StoredWeight store_palette(std::shared_ptr<const MatrixSource> matrix, DType flo
   return weight;
 }
 
-std::uint64_t palette_bytes(std::int64_t rows, std::int64_t columns, DType float_type, int bits,
+std::uint64_t palette_bytes(std::int64_t rows, std::int64_t columns, DType float_type, DType dtype,
                             std::int64_t group) {
   const std::int64_t palettes = rows / rows_of_group(rows, group);
-  return dtype_bytes(index_dtype(bits), static_cast<std::uint64_t>(rows * columns)) +
-         dtype_bytes(float_type, static_cast<std::uint64_t>(palettes << bits));
+  return dtype_bytes(dtype, static_cast<std::uint64_t>(rows * columns)) +
+         dtype_bytes(float_type, static_cast<std::uint64_t>(palettes * size_of_palette(dtype)));
 }
 
 }  // namespace anemone::quant

@@ -3,67 +3,60 @@
 
 #include <array>
 
-#include "base/check.h"
-#include "quant/blocks.h"
 #include "quant/float_weight.h"
-#include "quant/int8.h"
+#include "quant/linear.h"
+#include "quant/packed_rows.h"
 #include "quant/palette.h"
 
 namespace anemone::quant {
 namespace {
 
+// The families of schemes: what each enumerator means is in one table.
+enum class Family { kFloat, kLinear, kPalette };
+enum class Sharing { kMatrix, kChannel, kBlock };
+
 struct Row {
   Scheme scheme;
   std::string_view name;
+  Family family;
+  DType dtype;  // of the quantized elements or indices
+  Sharing sharing = Sharing::kMatrix;
 };
-constexpr std::array<Row, 9> kRows = {{{Scheme::kNone, "none"},
-                                       {Scheme::kInt8, "int8"},
-                                       {Scheme::kInt8Channel, "int8-channel"},
-                                       {Scheme::kInt8Block, "int8-block"},
-                                       {Scheme::kInt4Block, "int4-block"},
-                                       {Scheme::kLut4, "lut4"},
-                                       {Scheme::kLut6, "lut6"},
-                                       {Scheme::kLut8, "lut8"},
-                                       {Scheme::kMixed, "mixed"}}};
+constexpr std::array<Row, 8> kRows = {
+    {{Scheme::kNone, "none", Family::kFloat, DType::kFp32},
+     {Scheme::kInt8, "int8", Family::kLinear, DType::kInt8, Sharing::kMatrix},
+     {Scheme::kInt8Channel, "int8-channel", Family::kLinear, DType::kInt8, Sharing::kChannel},
+     {Scheme::kInt8Block, "int8-block", Family::kLinear, DType::kInt8, Sharing::kBlock},
+     {Scheme::kInt4Block, "int4-block", Family::kLinear, DType::kInt4, Sharing::kBlock},
+     {Scheme::kLut4, "lut4", Family::kPalette, DType::kUInt4},
+     {Scheme::kLut6, "lut6", Family::kPalette, DType::kUInt6},
+     {Scheme::kLut8, "lut8", Family::kPalette, DType::kUInt8}}};
+
+const Row& row_of(Scheme scheme) {
+  return kRows[static_cast<std::size_t>(scheme)];
+}
 
 // Small matrices gain nothing and lose precision.
-Scheme effective(const QuantOptions& options, std::int64_t elements) {
-  return elements <= options.threshold ? Scheme::kNone : options.scheme;
+const Row& effective(const QuantOptions& options, std::int64_t elements) {
+  return row_of(elements <= options.threshold ? Scheme::kNone : options.scheme);
 }
 
-int palette_bits(Scheme scheme) {
-  return scheme == Scheme::kLut4 ? 4 : scheme == Scheme::kLut6 ? 6 : 8;
-}
-
-StoredWeight store(Scheme scheme, const QuantOptions& options,
-                   std::shared_ptr<const MatrixSource> matrix, DType float_type) {
-  switch (scheme) {
-    case Scheme::kNone:
-      return store_float(std::move(matrix), float_type);
-    case Scheme::kInt8:
-      return store_int8(std::move(matrix), float_type, false);
-    case Scheme::kInt8Channel:
-      return store_int8(std::move(matrix), float_type, true);
-    case Scheme::kInt8Block:
-      return store_blocks(std::move(matrix), float_type, DType::kInt8, options.block_size);
-    case Scheme::kInt4Block:
-      return store_blocks(std::move(matrix), float_type, DType::kInt4, options.block_size);
-    case Scheme::kLut4:
-    case Scheme::kLut6:
-    case Scheme::kLut8:
-      return store_palette(std::move(matrix), float_type, palette_bits(scheme),
-                           options.palette_mode, options.group_size);
-    case Scheme::kMixed:
+Tile tile_of(const Row& row, const QuantOptions& options, std::int64_t rows, std::int64_t columns) {
+  switch (row.sharing) {
+    case Sharing::kMatrix:
+      return {rows, columns};
+    case Sharing::kChannel:
+      return {1, columns};
+    case Sharing::kBlock:
       break;
   }
-  ANEMONE_CHECK(false && "a choice by what the matrix does");
-  return {};
+  return {1, fitting_divisor(columns, options.block_size)};
 }
 
 }  // namespace
 
 std::string_view scheme_name(Scheme scheme) {
-  return kRows[static_cast<std::size_t>(scheme)].name;
+  return row_of(scheme).name;
 }
 
 std::optional<Scheme> parse_scheme(std::string_view name) {
@@ -82,8 +75,21 @@ StoredWeight store_weight(const QuantOptions& options, std::shared_ptr<const Mat
                           DType float_type) {
   const std::int64_t rows = matrix->rows();
   const std::int64_t columns = matrix->columns();
-  StoredWeight weight =
-      store(effective(options, rows * columns), options, std::move(matrix), float_type);
+  const Row& row = effective(options, rows * columns);
+  StoredWeight weight;
+  switch (row.family) {
+    case Family::kFloat:
+      weight = store_float(std::move(matrix), float_type);
+      break;
+    case Family::kLinear:
+      weight = store_linear(std::move(matrix), float_type, row.dtype,
+                            tile_of(row, options, rows, columns));
+      break;
+    case Family::kPalette:
+      weight = store_palette(std::move(matrix), float_type, row.dtype, options.palette_mode,
+                             options.group_size);
+      break;
+  }
   weight.bytes = stored_bytes(options, rows, columns, float_type);
   return weight;
 }
@@ -98,29 +104,17 @@ ir::Value* emit(ir::Builder& builder, const StoredWeight& weight, std::string_vi
 
 std::uint64_t stored_bytes(const QuantOptions& options, std::int64_t rows, std::int64_t columns,
                            DType float_type) {
-  const auto elements = static_cast<std::uint64_t>(rows * columns);
-  const std::uint64_t scale_bytes = dtype_bytes(float_type, 1);
-  const Scheme scheme = effective(options, rows * columns);
-  switch (scheme) {
-    case Scheme::kNone:
-      return elements * scale_bytes;
-    case Scheme::kInt8:
-      return elements + scale_bytes;
-    case Scheme::kInt8Channel:
-      return elements + static_cast<std::uint64_t>(rows) * scale_bytes;
-    case Scheme::kInt8Block:
-      return block_bytes(rows, columns, float_type, DType::kInt8, options.block_size);
-    case Scheme::kInt4Block:
-      return block_bytes(rows, columns, float_type, DType::kInt4, options.block_size);
-    case Scheme::kLut4:
-    case Scheme::kLut6:
-    case Scheme::kLut8:
-      return palette_bytes(rows, columns, float_type, palette_bits(scheme), options.group_size);
-    case Scheme::kMixed:
+  const Row& row = effective(options, rows * columns);
+  switch (row.family) {
+    case Family::kFloat:
       break;
+    case Family::kLinear:
+      return linear_bytes(rows, columns, float_type, row.dtype,
+                          tile_of(row, options, rows, columns));
+    case Family::kPalette:
+      return palette_bytes(rows, columns, float_type, row.dtype, options.group_size);
   }
-  ANEMONE_CHECK(false && "a choice by what the matrix does");
-  return 0;
+  return dtype_bytes(float_type, static_cast<std::uint64_t>(rows * columns));
 }
 
 }  // namespace anemone::quant

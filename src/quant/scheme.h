@@ -24,12 +24,12 @@ enum class Scheme {
   kNone,         // the float type of the function
   kInt8,         // symmetric, one scale a matrix
   kInt8Channel,  // symmetric, one scale an output channel
-  kInt8Block,    // symmetric, one scale a run of inputs of an output channel
+  kInt8Block,  // symmetric, one scale a run of inputs of an output channel: the largest divisor of
+               // them that is not above block_size
   kInt4Block,
   kLut4,  // indices of 4, 6 or 8 bits into a palette
   kLut6,
   kLut8,
-  kMixed,  // a choice by what a matrix does, which the compiler makes: never stored itself
 };
 
 enum class PaletteMode { kKmeans, kUniform };

@@ -17,6 +17,7 @@ struct BFloat16 {
   std::uint16_t bits = 0;
   friend bool operator==(BFloat16, BFloat16) = default;
 };
+inline constexpr float kLargestHalf = 65504.0f;
 static_assert(sizeof(Half) == 2 && sizeof(BFloat16) == 2);
 
 // Exact. Written without branches so that compilers vectorise loops over it.

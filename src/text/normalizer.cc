@@ -18,7 +18,6 @@ using NormalizerPtr = std::unique_ptr<const Normalizer>;
 
 // What the steps together may make of a text: NFKD of one character alone takes up to 18.
 constexpr std::size_t kMaxGrowth = 20;
-constexpr std::size_t kMaxTextBytes = std::size_t{64} << 20;
 
 class UnicodeForm : public Normalizer {
  public:
@@ -96,7 +95,7 @@ class NormalizerSequence : public Normalizer {
  public:
   explicit NormalizerSequence(std::vector<NormalizerPtr> steps) : steps_(std::move(steps)) {}
   Status apply(std::string& text) const override {
-    const std::size_t most = std::max(kMaxTextBytes, text.size() * kMaxGrowth);
+    const std::size_t most = std::max(kMaxRewrittenBytes, text.size() * kMaxGrowth);
     for (const auto& step : steps_) {
       ANEMONE_RETURN_IF_ERROR(step->apply(text));
       if (text.size() > most)

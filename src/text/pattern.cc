@@ -7,12 +7,6 @@
 #include "base/error.h"
 
 namespace anemone::text {
-namespace {
-
-// What replacements may make of a short text. A longer one may double.
-constexpr std::size_t kMaxSplitBytes = std::size_t{64} << 20;
-
-}  // namespace
 
 Result<Pattern> Pattern::parse(const Json& json) {
   const Json* pattern = json_member(json, "pattern");
@@ -41,9 +35,9 @@ Result<std::string> Pattern::replace_all(std::string_view text, std::string_view
   std::vector<Match> matches;
   ANEMONE_RETURN_IF_ERROR(find_all(text, matches));
   if (content.size() >
-      std::max(kMaxSplitBytes, text.size()) / std::max<std::size_t>(1, matches.size()))
+      std::max(kMaxRewrittenBytes, text.size()) / std::max<std::size_t>(1, matches.size()))
     return unsupported("[pattern] expected replacements that make at most {} bytes, got {} of {}",
-                       kMaxSplitBytes, matches.size(), content.size());
+                       kMaxRewrittenBytes, matches.size(), content.size());
   std::string out;
   out.reserve(text.size() + matches.size() * content.size());
   std::size_t last = 0;

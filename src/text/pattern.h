@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <utility>
 #include <variant>
@@ -10,6 +11,10 @@
 #include "text/regex.h"
 
 namespace anemone::text {
+
+// What replacements and normal forms may make of a short text. A longer one may become as long as
+// itself again.
+inline constexpr std::size_t kMaxRewrittenBytes = std::size_t{64} << 20;
 
 // The "pattern" of a Split or Replace: {"String": "..."} or {"Regex": "..."}. Thread-safe.
 class Pattern {

@@ -45,14 +45,11 @@ std::string message(const Result<CompileReport>& report) {
 std::vector<CompileOptions> forms() {
   std::vector<CompileOptions> all;
   for (const DType precision : {DType::kFp16, DType::kFp32})
-    for (const quant::Scheme scheme :
-         {quant::Scheme::kNone, quant::Scheme::kInt8, quant::Scheme::kInt8Channel,
-          quant::Scheme::kInt8Block, quant::Scheme::kInt4Block, quant::Scheme::kLut4,
-          quant::Scheme::kLut6, quant::Scheme::kLut8, quant::Scheme::kMixed})
+    for (const std::string_view name : recipe_names())
       for (const std::int64_t prefill : {1, 64}) {
         CompileOptions options;
         options.precision = precision;
-        options.recipe.quant.scheme = scheme;
+        options.recipe = *parse_recipe(name);
         options.recipe.quant.threshold = 0;  // the tiny matrices too
         options.prefill = prefill;
         options.verify = prefill == 1 ? 0 : 4;

@@ -114,7 +114,7 @@ TEST_P(Parity, Fp16StaysCloseToTheGoldenLogits) {
 
 struct QuantizedForm {
   const char* name;
-  quant::QuantOptions options;
+  Recipe recipe;
   double least_median;
 };
 
@@ -125,24 +125,24 @@ struct QuantizedForm {
 // Some twenty matrices in a row each take half the square of it off the cosine; the bounds leave
 // three times that.
 const QuantizedForm kForms[] = {
-    {"int8", {.scheme = quant::Scheme::kInt8}, 0.995},
-    {"int8-channel", {.scheme = quant::Scheme::kInt8Channel}, 0.997},
-    {"int8-block", {.scheme = quant::Scheme::kInt8Block}, 0.999},
-    {"int4-block", {.scheme = quant::Scheme::kInt4Block}, 0.7},
-    {"lut4", {.scheme = quant::Scheme::kLut4}, 0.7},
-    {"lut6", {.scheme = quant::Scheme::kLut6}, 0.98},
-    {"lut8", {.scheme = quant::Scheme::kLut8}, 0.99},
+    {"int8", {.quant = {.scheme = quant::Scheme::kInt8}}, 0.995},
+    {"int8-channel", {.quant = {.scheme = quant::Scheme::kInt8Channel}}, 0.997},
+    {"int8-block", {.quant = {.scheme = quant::Scheme::kInt8Block}}, 0.999},
+    {"int4-block", {.quant = {.scheme = quant::Scheme::kInt4Block}}, 0.7},
+    {"lut4", {.quant = {.scheme = quant::Scheme::kLut4}}, 0.7},
+    {"lut6", {.quant = {.scheme = quant::Scheme::kLut6}}, 0.98},
+    {"lut8", {.quant = {.scheme = quant::Scheme::kLut8}}, 0.99},
     {"lut8 uniform of a matrix",
-     {.scheme = quant::Scheme::kLut8,
-      .palette_mode = quant::PaletteMode::kUniform,
-      .group_size = 0},
+     {.quant = {.scheme = quant::Scheme::kLut8,
+                .palette_mode = quant::PaletteMode::kUniform,
+                .group_size = 0}},
      0.99},
-    {"mixed", {.scheme = quant::Scheme::kMixed}, 0.7},
+    {"mixed", *parse_recipe("mixed"), 0.7},
 };
 
 TEST_P(QuantizedParity, StaysNearTheGoldenLogits) {
   for (const QuantizedForm& form : kForms) {
-    const Answer answer = run({.recipe = {.quant = form.options}});
+    const Answer answer = run({.recipe = form.recipe});
     ASSERT_EQ(answer.logits.size(), golden_.logits.size()) << form.name;
     const Cosines value = cosines(answer.logits, golden_.logits, golden_.vocab_size);
     report(form.name, value);

@@ -106,7 +106,7 @@ INSTANTIATE_TEST_SUITE_P(
 TEST(Parse, BoundsTheNestingOfBlocks) {
   std::string text = "program(1.0){func main<ios18>(bool p) {";
   for (int i = 0; i < 100000; ++i) text += "f()[] block() {";
-  EXPECT_NE(message(text).find("blocks nested up to 64"), std::string::npos) << message(text);
+  EXPECT_NE(message(text).find("blocks nested up to 32"), std::string::npos) << message(text);
 }
 
 TEST(Parse, BoundsTheNestingOfTypesAndValues) {
