@@ -29,8 +29,8 @@ std::vector<Range> even_ranges(std::int64_t total, std::int64_t parts) {
 
 Status spec_error(std::string_view spec, std::int64_t layers) {
   return invalid_argument(
-      "[--shards] expected auto, a number of packages from 1 to {}, or ranges such as 0:{} that "
-      "cover all layers, got \"{}\"",
+      "[--shards] expected auto, a size such as 100MB, a number of packages from 1 to {}, or "
+      "ranges such as 0:{} that cover all layers, got \"{}\"",
       layers, layers, spec);
 }
 
@@ -71,27 +71,41 @@ std::vector<Range> fill(const std::vector<std::uint64_t>& layer_bytes, std::uint
   return ranges;
 }
 
-}  // namespace
+// "100MB", "2GB"; nullopt for anything else.
+std::optional<std::uint64_t> parse_size(std::string_view text) {
+  constexpr std::int64_t kMostUnits = 1'000'000;
+  const bool is_giga = text.ends_with("GB");
+  if (!is_giga && !text.ends_with("MB")) return std::nullopt;
+  const auto units = parse_number(text.substr(0, text.size() - 2));
+  if (!units || *units < 1 || *units > kMostUnits) return std::nullopt;
+  return static_cast<std::uint64_t>(*units) * (is_giga ? 1'000'000'000 : 1'000'000);
+}
 
-Result<std::vector<Range>> plan_layer_shards(std::string_view spec,
-                                             const std::vector<std::uint64_t>& layer_bytes) {
-  const auto layers = static_cast<std::int64_t>(layer_bytes.size());
-  if (spec != "auto") {
-    if (spec.find(':') != spec.npos) return parse_ranges(spec, layers);
-    const auto parts = parse_number(spec);
-    if (!parts || *parts < 1 || *parts > layers) return spec_error(spec, layers);
-    return even_ranges(layers, *parts);
-  }
-  // First the fewest packages that fit, then the smallest budget that still needs no more of them.
-  const std::size_t fewest = fill(layer_bytes, kShardBytes).size();
+// As few packages within the budget as possible, then filled as evenly as they can be.
+std::vector<Range> fill_evenly(const std::vector<std::uint64_t>& layer_bytes,
+                               std::uint64_t budget) {
+  const std::size_t fewest = fill(layer_bytes, budget).size();
   std::uint64_t low = 0;
-  std::uint64_t high = std::max(
-      kShardBytes, std::accumulate(layer_bytes.begin(), layer_bytes.end(), std::uint64_t{0}));
+  std::uint64_t high =
+      std::max(budget, std::accumulate(layer_bytes.begin(), layer_bytes.end(), std::uint64_t{0}));
   while (low + 1 < high) {
     const std::uint64_t middle = low + (high - low) / 2;
     (fill(layer_bytes, middle).size() <= fewest ? high : low) = middle;
   }
   return fill(layer_bytes, high);
+}
+
+}  // namespace
+
+Result<std::vector<Range>> plan_layer_shards(std::string_view spec,
+                                             const std::vector<std::uint64_t>& layer_bytes) {
+  const auto layers = static_cast<std::int64_t>(layer_bytes.size());
+  if (spec == "auto") return fill_evenly(layer_bytes, kShardBytes);
+  if (const auto budget = parse_size(spec)) return fill_evenly(layer_bytes, *budget);
+  if (spec.find(':') != spec.npos) return parse_ranges(spec, layers);
+  const auto parts = parse_number(spec);
+  if (!parts || *parts < 1 || *parts > layers) return spec_error(spec, layers);
+  return even_ranges(layers, *parts);
 }
 
 std::vector<Range> plan_head_shards(std::int64_t vocab_size, std::uint64_t bytes_per_row) {

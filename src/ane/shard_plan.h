@@ -17,6 +17,7 @@ struct Range {
 
 // How layers are dealt out to packages. `spec` is the user's word:
 //   "auto"         as few packages of at most kShardBytes as possible, evenly filled
+//   "100MB"        the same with packages of at most so many bytes (MB or GB, powers of ten)
 //   "4"            so many packages of about the same number of layers
 //   "0:12,12:24"   exactly these ranges; they must cover all layers in order
 // `layer_bytes` has the stored size of each layer. kInvalidArgument when the spec does not fit.

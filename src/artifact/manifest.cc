@@ -22,18 +22,33 @@ std::string_view port_role_name(PortRole role) {
   return {};
 }
 
+std::string_view hidden_layout_name(HiddenLayout layout) {
+  return layout == HiddenLayout::kTokensInHeight ? "tokens-in-height" : "tokens-in-width";
+}
+
+std::optional<HiddenLayout> parse_hidden_layout(std::string_view name) {
+  for (const HiddenLayout layout : {HiddenLayout::kTokensInHeight, HiddenLayout::kTokensInWidth})
+    if (hidden_layout_name(layout) == name) return layout;
+  return std::nullopt;
+}
+
+Shape hidden_shape(HiddenLayout layout, std::int64_t channels, std::int64_t tokens) {
+  return layout == HiddenLayout::kTokensInHeight ? Shape{1, channels, tokens, 1}
+                                                 : Shape{1, channels, 1, tokens};
+}
+
 const Rope* Manifest::rope(std::string_view rope_name) const {
   for (const Rope& rope : ropes)
     if (rope.name == rope_name) return &rope;
   return nullptr;
 }
 
-const Function* Manifest::function_for(std::int64_t tokens) const {
-  const Function* best = nullptr;
-  for (const Function& function : functions)
-    if (function.tokens <= tokens && (best == nullptr || function.tokens > best->tokens))
-      best = &function;
-  return best;
+const Function* Manifest::head_function(const Function& function) const {
+  for (const Function& candidate : functions)
+    if (context_of(candidate) == context && candidate.tokens == function.tokens &&
+        candidate.is_flexible == function.is_flexible)
+      return &candidate;
+  return nullptr;
 }
 
 }  // namespace anemone::artifact

@@ -8,8 +8,9 @@
 //   DIR/embedding.bin            token embeddings for host lookup, row-major [vocab, hidden]
 //   DIR/tokenizer.json, tokenizer_config.json, chat_template.jinja   as the checkpoint has them
 //
-// A step runs every layer shard in order, then every head. All packages hold the same functions,
-// which differ in the number of tokens only (decode: 1, prefill: 64).
+// A step runs every layer shard in order, then every head. The functions of a package differ in the
+// tokens of a step (decode: 1, prefill: 64) and in the context that it looks at (tiers); heads look
+// at no context, so they hold the functions of the whole context only.
 #pragma once
 
 #include <anemone/status.h>
@@ -30,7 +31,16 @@ namespace anemone::artifact {
 inline constexpr int kFormatVersion = 1;
 inline constexpr std::string_view kManifestName = "manifest.json";
 
-// What the host has to put into an input of a layer shard. T tokens, S context slots.
+// How activations of T tokens lie in memory: [1, channels, T, 1], every token a row of height, or
+// [1, channels, 1, T], whose last axis fills whole 64-byte lines from 32 tokens of fp16 on. The
+// bytes are the same, the chip's view of them is not.
+enum class HiddenLayout { kTokensInHeight, kTokensInWidth };
+std::string_view hidden_layout_name(HiddenLayout layout);  // "tokens-in-height"
+std::optional<HiddenLayout> parse_hidden_layout(std::string_view name);
+Shape hidden_shape(HiddenLayout layout, std::int64_t channels, std::int64_t tokens);
+
+// What the host has to put into an input of a layer shard. T tokens, S context slots. Hidden states
+// are written as they lie with kTokensInHeight.
 enum class PortRole {
   kHidden,          // [1, hidden_size, T, 1]: embeddings, or the output of the shard before
   kRopeCos,         // [1, 1, T, rope_dim / 2]: cos(position * inv_freq) * scale
@@ -76,12 +86,19 @@ struct Head {
   std::int64_t vocab_begin = 0;
   std::int64_t vocab_end = 0;  // exclusive; the ranges of all heads cover the vocabulary in order
   std::string input;
-  std::string output;  // logits [1, vocab_end - vocab_begin, T, 1]
+  std::string output;  // logits [1, vocab_end - vocab_begin, T, 1]; with argmax the highest of them
+  // Greedy heads: int32 [1, 1, T, 1], the first row of the range with the highest logit, which
+  // `output` [1, 1, T, 1] has. Empty: `output` has all logits.
+  std::string argmax = {};
 };
 
 struct Function {
   std::string name;         // in every package
   std::int64_t tokens = 1;  // T
+  // A tier: its S, for steps that end within the first so many slots; it reads and writes only
+  // those of the caches. 0: the whole context.
+  std::int64_t context = 0;
+  bool is_flexible = false;  // takes any number of tokens from 1 to `tokens`
 };
 
 // Rotary frequencies: angle(position, i) = position * inv_freq[i], computed in fp32; cos and sin
@@ -92,11 +109,20 @@ struct Rope {
   float scale = 1;
 };
 
-struct Embedding {
-  std::string file;
-  DType dtype = DType::kFp16;  // fp16 or fp32
+// Rows of the embedding that lie one after the other, row-major without gaps.
+struct EmbeddingPart {
+  std::string file;          // relative to the artifact folder
+  std::uint64_t offset = 0;  // in bytes
   std::int64_t rows = 0;
+};
+
+// Token embeddings for host lookup: a file of their own, or the weights of the heads where those
+// are the same bytes (tied, not quantized).
+struct Embedding {
+  DType dtype = DType::kFp16;  // fp16 or fp32
+  std::int64_t rows = 0;       // of all parts
   std::int64_t columns = 0;
+  std::vector<EmbeddingPart> parts;  // in the order of the vocabulary
 };
 
 // Quality gate of `anemone verify`. "unverified" until it ran.
@@ -131,17 +157,25 @@ struct Manifest {
   // empty.
   Json generation = Json::object();
 
+  HiddenLayout layout = HiddenLayout::kTokensInHeight;
   Embedding embedding;
   std::vector<Rope> ropes;
-  std::vector<Function> functions;  // widest first is not required
+  std::vector<Function> functions;  // in any order
   std::vector<Shard> shards;
   std::vector<Head> heads;
   Quality quality;
   std::vector<FileEntry> files;  // every other file, sorted by path
 
   const Rope* rope(std::string_view rope_name) const;
-  // The function of exactly / at most so many tokens; nullptr when there is none.
-  const Function* function_for(std::int64_t tokens) const;
+  // S of a function.
+  std::int64_t context_of(const Function& function) const {
+    return function.context == 0 ? context : function.context;
+  }
+  // The function of the whole context that takes the same tokens: what heads hold in place of a
+  // tier. nullptr when there is none.
+  const Function* head_function(const Function& function) const;
+  // Whether the heads give the likeliest token and no logits.
+  bool is_greedy() const { return !heads.empty() && !heads.front().argmax.empty(); }
 };
 
 Json to_json(const Manifest& manifest);

@@ -50,7 +50,6 @@ Status check_ids(const Manifest& manifest, std::string_view subject) {
 
 Status check_embedding(const Manifest& manifest, std::string_view subject) {
   const Embedding& embedding = manifest.embedding;
-  ANEMONE_RETURN_IF_ERROR(check_file_name(subject, "embedding.file", embedding.file));
   if (embedding.dtype != DType::kFp16 && embedding.dtype != DType::kFp32)
     return corrupt("[{}] expected embedding.dtype fp16 or fp32, got {}", subject,
                    dtype_name(embedding.dtype));
@@ -58,6 +57,22 @@ Status check_embedding(const Manifest& manifest, std::string_view subject) {
   if (embedding.columns != manifest.hidden_size)
     return corrupt("[{}] expected embedding.columns to equal hidden_size {}, got {}", subject,
                    manifest.hidden_size, embedding.columns);
+  std::int64_t rows = 0;
+  for (const EmbeddingPart& part : embedding.parts) {
+    if (!is_inner_path(part.file))
+      return corrupt("[{}] expected embedding.parts to lie in the artifact folder, got \"{}\"",
+                     subject, part.file);
+    ANEMONE_RETURN_IF_ERROR(check_range(subject, fmt::format("rows of \"{}\"", part.file),
+                                        part.rows, 1, embedding.rows - rows));
+    const auto element = dtype_bytes(embedding.dtype, 1);
+    if (part.offset % element != 0)
+      return corrupt("[{}] expected the offset in \"{}\" to be a multiple of {}, got {}", subject,
+                     part.file, element, part.offset);
+    rows += part.rows;
+  }
+  if (rows != embedding.rows)
+    return corrupt("[{}] expected embedding.parts to hold {} rows, got {}", subject, embedding.rows,
+                   rows);
   return {};
 }
 
@@ -85,7 +100,7 @@ Status check_functions(const Manifest& manifest, std::string_view subject) {
   if (manifest.functions.empty())
     return corrupt("[{}] expected at least one function, got none", subject);
   Names names;
-  std::set<std::int64_t> widths;
+  std::set<std::pair<std::int64_t, std::int64_t>> sizes;
   for (const Function& function : manifest.functions) {
     ANEMONE_RETURN_IF_ERROR(check_present(subject, "the name of a function", function.name));
     if (!names.insert(function.name).second)
@@ -93,9 +108,16 @@ Status check_functions(const Manifest& manifest, std::string_view subject) {
     ANEMONE_RETURN_IF_ERROR(check_range(subject,
                                         fmt::format("tokens of function \"{}\"", function.name),
                                         function.tokens, 1, manifest.context));
-    if (!widths.insert(function.tokens).second)
-      return corrupt("[{}] expected one function a width, got two of {} tokens", subject,
-                     function.tokens);
+    const std::int64_t context = manifest.context_of(function);
+    ANEMONE_RETURN_IF_ERROR(check_range(subject,
+                                        fmt::format("context of function \"{}\"", function.name),
+                                        context, function.tokens, manifest.context));
+    if (!sizes.insert({function.tokens, context}).second)
+      return corrupt("[{}] expected one function a size, got two of {} tokens in {}", subject,
+                     function.tokens, context);
+    if (manifest.head_function(function) == nullptr)
+      return corrupt("[{}] expected a function of the whole context beside \"{}\", got none",
+                     subject, function.name);
   }
   return {};
 }
@@ -196,6 +218,9 @@ Status check_packages(const Manifest& manifest, std::string_view subject) {
     rows = head.vocab_end;
     ANEMONE_RETURN_IF_ERROR(check_present(subject, "the input of a head", head.input));
     ANEMONE_RETURN_IF_ERROR(check_present(subject, "the output of a head", head.output));
+    if (head.argmax.empty() == manifest.is_greedy() || head.argmax == head.output)
+      return corrupt("[{}] expected argmax outputs of their own in all heads or in none ({})",
+                     subject, head.package);
   }
   if (rows != manifest.vocab_size)
     return corrupt("[{}] expected the heads to cover {} vocabulary rows, got {}", subject,

@@ -63,6 +63,32 @@ Json to_json(const Head& head) {
   out["vocab_end"] = head.vocab_end;
   out["input"] = head.input;
   out["output"] = head.output;
+  if (!head.argmax.empty()) out["argmax"] = head.argmax;
+  return out;
+}
+
+Json to_json(const Function& function) {
+  Json out = Json::object();
+  out["name"] = function.name;
+  out["tokens"] = function.tokens;
+  if (function.context != 0) out["context"] = function.context;
+  if (function.is_flexible) out["flexible"] = true;
+  return out;
+}
+
+Json to_json(const Embedding& embedding) {
+  Json out = Json::object();
+  out["dtype"] = dtype_name(embedding.dtype);
+  out["rows"] = embedding.rows;
+  out["columns"] = embedding.columns;
+  out["parts"] = Json::array();
+  for (const EmbeddingPart& part : embedding.parts) {
+    Json item = Json::object();
+    item["file"] = part.file;
+    item["offset"] = part.offset;
+    item["rows"] = part.rows;
+    out["parts"].push_back(std::move(item));
+  }
   return out;
 }
 
@@ -105,6 +131,12 @@ class ObjectReader {
   }
   Status read_optional(std::string_view key, std::int64_t& out) const {
     return json_member(object_, key) == nullptr ? Status() : read(key, out);
+  }
+  Status read_optional(std::string_view key, bool& out) const {
+    const auto value = json_bool(object_, key, subject_);
+    if (!value.ok()) return at(value.status());
+    out = value->value_or(out);
+    return {};
   }
   Status read(std::string_view key, std::uint64_t& out) const {
     std::int64_t value = 0;
@@ -249,7 +281,8 @@ Status read_head(const ObjectReader& reader, Head& head) {
   ANEMONE_RETURN_IF_ERROR(reader.read("vocab_begin", head.vocab_begin));
   ANEMONE_RETURN_IF_ERROR(reader.read("vocab_end", head.vocab_end));
   ANEMONE_RETURN_IF_ERROR(reader.read("input", head.input));
-  return reader.read("output", head.output);
+  ANEMONE_RETURN_IF_ERROR(reader.read("output", head.output));
+  return reader.read_optional("argmax", head.argmax);
 }
 
 Status read_rope(const ObjectReader& reader, Rope& rope) {
@@ -260,7 +293,33 @@ Status read_rope(const ObjectReader& reader, Rope& rope) {
 
 Status read_function(const ObjectReader& reader, Function& function) {
   ANEMONE_RETURN_IF_ERROR(reader.read("name", function.name));
-  return reader.read("tokens", function.tokens);
+  ANEMONE_RETURN_IF_ERROR(reader.read("tokens", function.tokens));
+  ANEMONE_RETURN_IF_ERROR(reader.read_optional("context", function.context));
+  return reader.read_optional("flexible", function.is_flexible);
+}
+
+Status read_embedding_part(const ObjectReader& reader, EmbeddingPart& part) {
+  ANEMONE_RETURN_IF_ERROR(reader.read("file", part.file));
+  ANEMONE_RETURN_IF_ERROR(reader.read("offset", part.offset));
+  return reader.read("rows", part.rows);
+}
+
+Status read_embedding(const ObjectReader& reader, Embedding& embedding) {
+  ANEMONE_RETURN_IF_ERROR(reader.read("dtype", embedding.dtype));
+  ANEMONE_RETURN_IF_ERROR(reader.read("rows", embedding.rows));
+  ANEMONE_RETURN_IF_ERROR(reader.read("columns", embedding.columns));
+  return reader.read_objects("parts", embedding.parts, read_embedding_part);
+}
+
+Status read_layout(const ObjectReader& reader, HiddenLayout& layout) {
+  std::string name(hidden_layout_name(layout));
+  ANEMONE_RETURN_IF_ERROR(reader.read_optional("layout", name));
+  const auto known = parse_hidden_layout(name);
+  if (!known)
+    return reader.at(
+        unsupported("[{}] expected a known layout, got \"{}\"", reader.subject(), name));
+  layout = *known;
+  return {};
 }
 
 Status read_file_entry(const ObjectReader& reader, FileEntry& file) {
@@ -324,22 +383,12 @@ Json to_json(const Manifest& manifest) {
   out["bos_id"] = manifest.bos_id.has_value() ? Json(*manifest.bos_id) : Json();
   out["generation"] = manifest.generation;
 
-  Json embedding = Json::object();
-  embedding["file"] = manifest.embedding.file;
-  embedding["dtype"] = dtype_name(manifest.embedding.dtype);
-  embedding["rows"] = manifest.embedding.rows;
-  embedding["columns"] = manifest.embedding.columns;
-  out["embedding"] = std::move(embedding);
-
+  out["layout"] = hidden_layout_name(manifest.layout);
+  out["embedding"] = to_json(manifest.embedding);
   out["ropes"] = Json::array();
   for (const Rope& rope : manifest.ropes) out["ropes"].push_back(to_json(rope));
   out["functions"] = Json::array();
-  for (const Function& function : manifest.functions) {
-    Json item = Json::object();
-    item["name"] = function.name;
-    item["tokens"] = function.tokens;
-    out["functions"].push_back(std::move(item));
-  }
+  for (const Function& function : manifest.functions) out["functions"].push_back(to_json(function));
   out["shards"] = Json::array();
   for (const Shard& shard : manifest.shards) out["shards"].push_back(to_json(shard));
   out["heads"] = Json::array();
@@ -372,11 +421,8 @@ Result<Manifest> manifest_from_json(const Json& json, std::string_view subject) 
   ANEMONE_RETURN_IF_ERROR(read_identity(reader, manifest));
 
   ANEMONE_ASSIGN_OR_RETURN(const ObjectReader embedding, reader.object("embedding"));
-  ANEMONE_RETURN_IF_ERROR(embedding.read("file", manifest.embedding.file));
-  ANEMONE_RETURN_IF_ERROR(embedding.read("dtype", manifest.embedding.dtype));
-  ANEMONE_RETURN_IF_ERROR(embedding.read("rows", manifest.embedding.rows));
-  ANEMONE_RETURN_IF_ERROR(embedding.read("columns", manifest.embedding.columns));
-
+  ANEMONE_RETURN_IF_ERROR(read_embedding(embedding, manifest.embedding));
+  ANEMONE_RETURN_IF_ERROR(read_layout(reader, manifest.layout));
   ANEMONE_RETURN_IF_ERROR(reader.read_objects("ropes", manifest.ropes, read_rope));
   ANEMONE_RETURN_IF_ERROR(reader.read_objects("functions", manifest.functions, read_function));
   ANEMONE_RETURN_IF_ERROR(reader.read_objects("shards", manifest.shards, read_shard));

@@ -1,13 +1,37 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "checkpoint/checkpoint.h"
 
+#include <algorithm>
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <vector>
 
 #include "base/error.h"
+#include "base/file.h"
+#include "base/sha256.h"
 #include "checkpoint/safetensors.h"
 
 namespace anemone::checkpoint {
+
+Result<std::string> fingerprint(const std::string& path) {
+  namespace fs = std::filesystem;
+  std::error_code error;
+  std::vector<std::string> lines;
+  for (fs::directory_iterator it(path, error), end; !error && it != end; it.increment(error)) {
+    std::error_code ignored;
+    if (!it->is_regular_file(ignored)) continue;
+    const auto bytes = it->file_size(ignored);
+    const auto time = it->last_write_time(ignored).time_since_epoch().count();
+    lines.push_back(fmt::format("{} {} {}\n", it->path().filename().string(), bytes, time));
+  }
+  if (error) return io_error("[{}] cannot list: {}", path, error.message());
+  std::ranges::sort(lines);
+  Sha256 hash;
+  ANEMONE_ASSIGN_OR_RETURN(const std::string config, read_file(path + "/config.json"));
+  hash.update(config);
+  for (const std::string& line : lines) hash.update(line);
+  return hash.hex();
+}
 
 Result<Checkpoint> open_checkpoint(const std::string& path) {
   namespace fs = std::filesystem;

@@ -20,6 +20,10 @@ struct Checkpoint {
   std::shared_ptr<const WeightSource> weights;
 };
 
+// Stands for the content of a checkpoint folder: a hash of its config.json and of the names, sizes
+// and times of its files, so that a change shows without reading the weights. 64 hex digits.
+Result<std::string> fingerprint(const std::string& path);
+
 // Opens a Hugging Face folder (config.json + safetensors).
 Result<Checkpoint> open_checkpoint(const std::string& path);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
@@ -10,6 +10,7 @@
 #include "base/json.h"
 #include "base/progress.h"
 #include "cli/command.h"
+#include "cli/compile_report.h"
 #include "cli/interrupt.h"
 #include "cli/output.h"
 #include "compiler/compiler.h"
@@ -22,9 +23,12 @@ struct CompileFlags {
   std::string output;
   std::string precision = "fp16";
   std::string quantization = "int8";
-  std::int64_t context = 0;
+  std::vector<std::int64_t> contexts;
   std::int64_t prefill = 64;
   std::int64_t verify = 0;
+  bool has_range_dim = false;
+  bool has_argmax = false;
+  std::string layout = "height";
   std::string shards = "auto";
   std::string target = "ios18";
   std::int64_t block_size = 32;
@@ -34,6 +38,8 @@ struct CompileFlags {
   std::vector<std::string> quant_for;
   bool keep_head = false;
   int jobs = 0;
+  bool is_resumed = false;
+  bool is_detailed = false;
   bool is_dry_run = false;
   bool is_json = false;
 };
@@ -85,60 +91,26 @@ Result<compiler::CompileOptions> to_compile_options(const CompileFlags& options,
     return unsupported(
         "[--target] expected ios18 (states and several functions need it), got \"{}\"",
         options.target);
-  out.context = options.context;
+  if (options.layout != "height" && options.layout != "width")
+    return invalid_argument("[--layout] expected height or width, got \"{}\"", options.layout);
+  out.layout = options.layout == "height" ? artifact::HiddenLayout::kTokensInHeight
+                                          : artifact::HiddenLayout::kTokensInWidth;
+  out.tiers = options.contexts;
+  if (const auto largest = std::ranges::max_element(out.tiers); largest != out.tiers.end()) {
+    out.context = *largest;
+    std::erase(out.tiers, out.context);
+  }
   out.prefill = options.prefill;
   out.verify = options.verify;
+  out.range_dim = options.has_range_dim;
+  out.argmax = options.has_argmax;
+  out.resume = options.is_resumed;
+  out.measure_errors = options.is_detailed;
   out.shards = options.shards;
   out.threads = options.jobs > 0 ? options.jobs : context.threads;
   out.dry_run = options.is_dry_run;
   out.cancel = &interrupt_flag();
   return out;
-}
-
-Json report_json(const compiler::CompileReport& report, const std::string& output) {
-  Json packages = Json::array();
-  for (const auto& package : report.packages)
-    packages.push_back(
-        {{"name", package.name}, {"content", package.content}, {"bytes", package.bytes}});
-  const artifact::Manifest& manifest = report.manifest;
-  return {{"output", output},
-          {"model_type", manifest.model_type},
-          {"precision", manifest.precision},
-          {"quantization", manifest.quantization},
-          {"context", manifest.context},
-          {"source_bytes", report.source_bytes},
-          {"total_bytes", report.total_bytes},
-          {"dry_run", report.is_dry_run},
-          {"seconds", report.seconds},
-          {"packages", std::move(packages)},
-          {"notes", report.notes}};
-}
-
-std::string report_text(const compiler::CompileReport& report, const std::string& output) {
-  const artifact::Manifest& manifest = report.manifest;
-  std::string functions;
-  for (const auto& function : manifest.functions)
-    functions +=
-        fmt::format("{}{} (T={})", functions.empty() ? "" : ", ", function.name, function.tokens);
-  std::string text =
-      fmt::format("{}: {} {}, {} layers, {} {}\n  {:<24} {} tokens\n  {:<24} {}\n", escaped(output),
-                  manifest.model_type, escaped(manifest.name), manifest.layers, manifest.precision,
-                  manifest.quantization, "context", manifest.context, "functions", functions);
-  for (const auto& package : report.packages)
-    text += fmt::format("  {:<24} {:<24} {:>10}\n", package.name, package.content,
-                        format_bytes(package.bytes));
-  text += fmt::format(
-      "  {:<24} {:<24} {:>10}\n", manifest.embedding.file,
-      fmt::format("{} x {}", manifest.embedding.rows, manifest.embedding.columns),
-      format_bytes(dtype_bytes(
-          manifest.embedding.dtype,
-          static_cast<std::uint64_t>(manifest.embedding.rows * manifest.embedding.columns))));
-  for (const std::string& note : report.notes) text += fmt::format("  note: {}\n", note);
-  if (report.is_dry_run)
-    return text + fmt::format("  about {} from {}; nothing was written\n",
-                              format_bytes(report.total_bytes), format_bytes(report.source_bytes));
-  return text + fmt::format("  {} from {} in {}\n", format_bytes(report.total_bytes),
-                            format_bytes(report.source_bytes), format_duration(report.seconds));
 }
 
 Status run_compile(const CompileFlags& options, const Context& context) {
@@ -152,8 +124,9 @@ Status run_compile(const CompileFlags& options, const Context& context) {
   if (!report.ok() && report.status().code() == Code::kCancelled)
     return cancelled("[compile] expected to reach the end, got Ctrl-C");
   if (!report.ok()) return report.status();
-  return print_out(options.is_json ? dump_json(report_json(*report, options.output), 2) + "\n"
-                                   : report_text(*report, options.output));
+  if (options.is_json) return print_out(dump_json(report_json(*report, options.output), 2) + "\n");
+  ANEMONE_RETURN_IF_ERROR(print_out(report_text(*report, options.output)));
+  return options.is_detailed ? print_out(details_text(*report)) : Status();
 }
 
 }  // namespace
@@ -175,8 +148,11 @@ void add_compile_command(CLI::App& app, Context& context) {
                    "int8-block, int4-block, lut4, lut6, lut8, or mixed (MLP int4-block, rest int8)")
       ->capture_default_str();
   command
-      ->add_option("--context", options->context,
-                   "Tokens that fit into the KV cache (default: 2048 or the model's maximum)")
+      ->add_option("--context", options->contexts,
+                   "Tokens that fit into the KV cache (default: 2048 or the model's maximum).\n"
+                   "Several, as in 256,2048: functions for each over one cache of the largest")
+      ->delimiter(',')
+      ->allow_extra_args(false)
       ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 24));
   command
       ->add_option("--prefill", options->prefill,
@@ -189,9 +165,18 @@ void add_compile_command(CLI::App& app, Context& context) {
           "Tokens of a third function between the two, for drafts and short rests; 0: none")
       ->check(CLI::Range(std::int64_t{0}, std::int64_t{1} << 16))
       ->capture_default_str();
+  command->add_flag("--range-dim", options->has_range_dim,
+                    "One function that takes 1 to --prefill tokens, instead of one a width");
+  command->add_flag("--argmax", options->has_argmax,
+                    "The head gives the likeliest token and no logits (greedy decoding only)");
+  command
+      ->add_option("--layout", options->layout,
+                   "Where tokens lie in hidden states: height [1, C, T, 1] or width [1, C, 1, T]")
+      ->capture_default_str();
   command
       ->add_option("--shards", options->shards,
-                   "Layers by package: auto (at most 250 MB each), a number, or ranges 0:12,12:24")
+                   "Layers by package: auto (at most 250 MB each), a size (100MB), a number, or\n"
+                   "ranges 0:12,12:24")
       ->capture_default_str();
   command->add_option("--target", options->target, "Lowest system that loads the packages")
       ->capture_default_str();
@@ -224,6 +209,11 @@ void add_compile_command(CLI::App& app, Context& context) {
       ->check(CLI::Range(1, 1024));
   command->add_flag("--dry-run", options->is_dry_run,
                     "Check everything and show what would be written, without reading weights");
+  command->add_flag("--resume", options->is_resumed,
+                    "Go on where a run with the same options was interrupted; keep what is\n"
+                    "finished when this one is, too");
+  command->add_flag("--report", options->is_detailed,
+                    "Show every matrix with its error, and where the time went");
   command->add_flag("--json", options->is_json, "Print the report as JSON");
   command->footer(
       "Reads checkpoints of the types llama, mistral, qwen2, qwen3 and smollm3. The folder appears "
@@ -233,6 +223,8 @@ void add_compile_command(CLI::App& app, Context& context) {
       "Examples:\n"
       "  anemone compile Qwen2.5-0.5B-Instruct -o qwen.anemone\n"
       "  anemone compile Llama-3.2-1B -o llama.anemone --quant int8-channel --context 4096\n"
+      "  anemone compile Qwen3-0.6B -o qwen3.anemone --quant int4-block --context 512,4096 "
+      "--report\n"
       "  anemone compile tiny -o exact --precision fp32 --quant none      # to compare with "
       "transformers");
   command->callback([options, &context] {

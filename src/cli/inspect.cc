@@ -81,6 +81,7 @@ std::string table(const std::vector<std::vector<std::string>>& rows, std::string
       out += row[i];
       if (i + 1 < row.size()) out.append(widths[i] - row[i].size() + 2, ' ');
     }
+    out.erase(out.find_last_not_of(' ') + 1);
     out += '\n';
   }
   return out;

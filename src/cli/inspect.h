@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "artifact/manifest.h"
 #include "base/json.h"
 
 namespace anemone::cli {
@@ -30,6 +31,9 @@ Result<Report> inspect_package(const InspectOptions& options);
 // One .safetensors file, or a checkpoint folder.
 Result<Report> inspect_tensors(const InspectOptions& options);
 Result<Report> inspect_tokenizer(const InspectOptions& options);
+
+// "decode (T=1), prefill (T=64), decode_256 (T=1, S=256)".
+std::string functions_text(const artifact::Manifest& manifest);
 
 // Rows with columns aligned by spaces, each line indented; numbers are the caller's text.
 std::string table(const std::vector<std::vector<std::string>>& rows, std::string_view indent);

@@ -18,13 +18,6 @@ std::uint64_t bytes_below(const artifact::Manifest& manifest, const std::string&
   return bytes;
 }
 
-std::string functions_text(const artifact::Manifest& manifest) {
-  std::string text;
-  for (const artifact::Function& function : manifest.functions)
-    text += fmt::format("{}{} (T={})", text.empty() ? "" : ", ", function.name, function.tokens);
-  return text;
-}
-
 std::uint64_t cache_bytes(const artifact::Manifest& manifest) {
   std::uint64_t bytes = 0;
   for (const artifact::Shard& shard : manifest.shards)
@@ -43,8 +36,11 @@ std::string report_text(const std::string& path, const artifact::Manifest& manif
        fmt::format("{} tokens (the model's maximum is {}); KV cache {}", manifest.context,
                    manifest.max_position, format_bytes(cache_bytes(manifest)))},
       {"functions", functions_text(manifest)},
-      {"vocabulary", std::to_string(manifest.vocab_size)},
-      {"hidden size", std::to_string(manifest.hidden_size)},
+      {"vocabulary",
+       fmt::format("{}{}", manifest.vocab_size,
+                   manifest.is_greedy() ? "; the head gives the likeliest token" : "")},
+      {"hidden size",
+       fmt::format("{}, {}", manifest.hidden_size, artifact::hidden_layout_name(manifest.layout))},
       {"end of text", fmt::format("{}", fmt::join(manifest.eos_ids, " "))},
       {"sampling", manifest.generation.empty() ? "greedy" : dump_json(manifest.generation)},
       {"quality", manifest.quality.verdict},
@@ -59,16 +55,30 @@ std::string report_text(const std::string& path, const artifact::Manifest& manif
     rows.push_back({head.package,
                     fmt::format("vocabulary {}-{}", head.vocab_begin, head.vocab_end - 1),
                     format_bytes(bytes_below(manifest, head.package))});
-  rows.push_back({manifest.embedding.file,
-                  fmt::format("embedding {} x {} {}", manifest.embedding.rows,
-                              manifest.embedding.columns, dtype_name(manifest.embedding.dtype)),
-                  format_bytes(bytes_below(manifest, manifest.embedding.file))});
+  for (const artifact::EmbeddingPart& part : manifest.embedding.parts) {
+    const bool is_shared = part.file.find('/') != part.file.npos;
+    rows.push_back(
+        {is_shared ? "embedding" : part.file,
+         fmt::format("{} x {} {}{}", part.rows, manifest.embedding.columns,
+                     dtype_name(manifest.embedding.dtype),
+                     is_shared ? ", the bytes of " + part.file.substr(0, part.file.find('/')) : ""),
+         is_shared ? "" : format_bytes(bytes_below(manifest, part.file))});
+  }
   return text + table(rows, "  ") +
          fmt::format("  {} files, all with the size and hash of the manifest\n",
                      manifest.files.size());
 }
 
 }  // namespace
+
+std::string functions_text(const artifact::Manifest& manifest) {
+  std::string text;
+  for (const artifact::Function& function : manifest.functions)
+    text += fmt::format("{}{} (T={}{}{})", text.empty() ? "" : ", ", function.name,
+                        function.is_flexible ? "1 to " : "", function.tokens,
+                        function.context == 0 ? "" : fmt::format(", S={}", function.context));
+  return text;
+}
 
 Result<Report> inspect_artifact(const InspectOptions& options) {
   ANEMONE_ASSIGN_OR_RETURN(const artifact::Manifest manifest,

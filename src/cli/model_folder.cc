@@ -14,6 +14,7 @@
 #include "base/file.h"
 #include "base/progress.h"
 #include "base/sha256.h"
+#include "checkpoint/checkpoint.h"
 #include "compiler/compiler.h"
 
 namespace anemone::cli {
@@ -31,28 +32,6 @@ bool is_there(const fs::path& path) {
   return fs::exists(path, error);
 }
 
-// One line a file of the checkpoint: enough to notice a change without reading the weights.
-Result<std::string> checkpoint_key(const std::string& model) {
-  std::error_code error;
-  std::vector<std::string> lines;
-  for (fs::directory_iterator it(model, error), end; !error && it != end; it.increment(error)) {
-    std::error_code ignored;
-    if (!it->is_regular_file(ignored)) continue;
-    const auto bytes = it->file_size(ignored);
-    const auto time = it->last_write_time(ignored).time_since_epoch().count();
-    lines.push_back(fmt::format("{} {} {}\n", it->path().filename().string(), bytes, time));
-  }
-  if (error) return io_error("[{}] cannot list: {}", model, error.message());
-  std::ranges::sort(lines);
-  Sha256 hash;
-  hash.update(fmt::format("artifact {}\n", artifact::kFormatVersion));
-  ANEMONE_ASSIGN_OR_RETURN(const std::string config,
-                           read_file((fs::path(model) / "config.json").string()));
-  hash.update(config);
-  for (const std::string& line : lines) hash.update(line);
-  return hash.hex().substr(0, 24);
-}
-
 bool is_usable(const std::string& folder) {
   const auto manifest = artifact::read_manifest(folder);
   return manifest.ok() && artifact::check_files(folder, *manifest, /*check_hashes=*/false).ok();
@@ -60,8 +39,10 @@ bool is_usable(const std::string& folder) {
 
 Result<std::string> compile_into_cache(const std::string& model, int threads) {
   ANEMONE_ASSIGN_OR_RETURN(const std::string cache, cache_folder());
-  ANEMONE_ASSIGN_OR_RETURN(const std::string key, checkpoint_key(model));
-  const std::string folder = (fs::path(cache) / key).string();
+  ANEMONE_ASSIGN_OR_RETURN(const std::string content, checkpoint::fingerprint(model));
+  Sha256 hash;
+  hash.update(fmt::format("artifact {} of {}", artifact::kFormatVersion, content));
+  const std::string folder = (fs::path(cache) / hash.hex().substr(0, 24)).string();
   if (is_usable(folder)) return folder;
   ANEMONE_RETURN_IF_ERROR(make_directories(cache));
   compiler::CompileOptions options;

@@ -4,14 +4,16 @@
 #include <algorithm>
 #include <chrono>
 #include <filesystem>
-#include <limits>
+#include <map>
 #include <mutex>
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
 #include "base/file.h"
-#include "base/version.h"
+#include "base/sha256.h"
+#include "compiler/description.h"
 #include "compiler/embedding_file.h"
+#include "compiler/journal.h"
 #include "compiler/output_folder.h"
 #include "compiler/plan.h"
 #include "compiler/weight_store.h"
@@ -33,93 +35,66 @@ constexpr std::uint64_t kDiskSlackBytes = 64'000'000;
 // Quantized tensors that wait to be written. The largest tensor may be more on its own.
 constexpr std::uint64_t kMaxBytesInFlight = 128'000'000;
 
+using Clock = std::chrono::steady_clock;
+
+double seconds_since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
 class Compilation {
  public:
+  // `journal` is null for a dry run.
   Compilation(const checkpoint::Checkpoint& checkpoint, Plan plan, std::string folder,
-              const CompileProgress& progress)
+              Journal* journal, const CompileProgress& progress)
       : checkpoint_(checkpoint),
         plan_(std::move(plan)),
         folder_(std::move(folder)),
+        journal_(journal),
         progress_(progress),
         threads_(plan_.options.threads > 0 ? plan_.options.threads : default_thread_count()),
-        weights_(checkpoint.weights, plan_.options.recipe, plan_.options.precision) {}
+        weights_(checkpoint.weights, recipe_of(plan_.options), plan_.options.precision) {}
 
   Result<CompileReport> run() {
     ANEMONE_RETURN_IF_ERROR(check_cancelled());
-    describe();
+    report_.notes = plan_.notes;
+    report_.manifest = describe_model(checkpoint_, plan_, report_.notes);
     for (const ane::Range& range : plan_.layer_shards) ANEMONE_RETURN_IF_ERROR(write_layers(range));
     for (const ane::Range& range : plan_.head_shards) ANEMONE_RETURN_IF_ERROR(write_head(range));
     ANEMONE_RETURN_IF_ERROR(write_embeddings());
     ANEMONE_RETURN_IF_ERROR(check_cancelled());
-    if (!plan_.options.dry_run) {
+    if (journal_ != nullptr) {
       ANEMONE_RETURN_IF_ERROR(copy_text_files());
-      ANEMONE_RETURN_IF_ERROR(list_files());
+      std::ranges::sort(report_.manifest.files, {}, &artifact::FileEntry::path);
+      for (const artifact::FileEntry& file : report_.manifest.files)
+        report_.total_bytes += file.bytes;
       ANEMONE_RETURN_IF_ERROR(artifact::write_manifest(folder_, report_.manifest));
     }
-    report_.notes = plan_.notes;
     report_.is_dry_run = plan_.options.dry_run;
+    report_.weights = weights_.reports();
     for (const checkpoint::WeightRef* weight : checkpoint_.weights->all())
       report_.source_bytes += weight->bytes.size();
     return std::move(report_);
   }
 
  private:
+  static Recipe recipe_of(const CompileOptions& options) {
+    Recipe recipe = options.recipe;
+    recipe.quant.measure_error = options.measure_errors;
+    return recipe;
+  }
+
   Status check_cancelled() const {
     if (plan_.options.cancel == nullptr || !*plan_.options.cancel) return {};
     return cancelled("[{}] expected to reach the end, got cancelled", checkpoint_.path);
   }
 
-  void describe() {
-    const models::DecoderConfig& config = plan_.config;
-    artifact::Manifest& manifest = report_.manifest;
-    manifest.producer = std::string("anemone ") + std::string(version());
-    manifest.model_type = plan_.architecture->model_type;
-    manifest.name = fs::absolute(checkpoint_.path).lexically_normal().filename().string();
-    if (manifest.name.empty())  // a path that ends in a slash
-      manifest.name =
-          fs::absolute(checkpoint_.path).lexically_normal().parent_path().filename().string();
-    manifest.precision = dtype_name(plan_.options.precision);
-    manifest.quantization = plan_.options.recipe.description();
-    manifest.target = ir::opset_target(ir::Opset::kIOS18);
-    manifest.vocab_size = config.vocab_size;
-    manifest.hidden_size = config.hidden_size;
-    manifest.layers = config.num_layers();
-    manifest.context = plan_.options.context;
-    manifest.max_position = config.max_position;
-    manifest.ropes = {config.rope};
-    manifest.functions = plan_.functions;
-    describe_tokens(config);
-  }
-
-  // generation_config.json wins over config.json, as in transformers' generate().
-  void describe_tokens(const models::DecoderConfig& config) {
-    artifact::Manifest& manifest = report_.manifest;
-    const auto keep = [&](std::int64_t id) {
-      if (id >= 0 && id <= std::numeric_limits<std::int32_t>::max())
-        manifest.eos_ids.push_back(static_cast<std::int32_t>(id));
-    };
-    if (const Json* eos = json_member(checkpoint_.generation, "eos_token_id")) {
-      if (eos->is_number_integer()) keep(eos->get<std::int64_t>());
-      if (eos->is_array())
-        for (const Json& id : *eos)
-          if (id.is_number_integer()) keep(id.get<std::int64_t>());
-    }
-    if (manifest.eos_ids.empty())
-      for (const std::int64_t id : config.eos_ids) keep(id);
-    if (config.bos_id && *config.bos_id >= 0 &&
-        *config.bos_id <= std::numeric_limits<std::int32_t>::max())
-      manifest.bos_id = static_cast<std::int32_t>(*config.bos_id);
-    for (const char* key : {"do_sample", "temperature", "top_p", "top_k", "min_p",
-                            "repetition_penalty", "no_repeat_ngram_size"})
-      if (const Json* value = json_member(checkpoint_.generation, key))
-        manifest.generation[key] = *value;
-  }
-
   models::GraphOptions graph_options(const artifact::Function& function) const {
     return {.dtype = plan_.options.precision,
-            .tokens = function.tokens,
-            .context = plan_.options.context,
-            .caches_are_states = plan_.options.precision == DType::kFp16};
+            .tokens = function.is_flexible ? kDynamic : function.tokens,
+            .context = report_.manifest.context_of(function),
+            .cache_context = plan_.options.context,
+            .caches_are_states = plan_.options.precision == DType::kFp16,
+            .layout = plan_.options.layout};
   }
 
   Status write_layers(const ane::Range& range) {
@@ -146,16 +121,21 @@ class Compilation {
 
   Status write_head(const ane::Range& range) {
     mlpackage::Model model;
-    for (const artifact::Function& function : plan_.functions)
-      ANEMONE_RETURN_IF_ERROR(models::build_head(model.program, function.name, plan_.config,
-                                                 plan_.head_tensor, range.begin, range.end,
-                                                 weights_, graph_options(function)));
+    const models::Projection projection = {
+        .name = "head",
+        .role = models::WeightRole::kHead,
+        .parts = {{plan_.head_tensor, range.begin, range.end - range.begin}},
+        .inputs = plan_.config.hidden_size};
     artifact::Head head;
+    for (const artifact::Function& function : plan_.functions) {
+      if (function.context != 0) continue;  // a tier: the head looks at no context
+      ANEMONE_ASSIGN_OR_RETURN(
+          head, models::build_head(model.program, function.name, plan_.config, projection,
+                                   plan_.options.argmax, weights_, graph_options(function)));
+    }
     head.package = fmt::format("head_{}.mlpackage", report_.manifest.heads.size());
-    head.vocab_begin = range.begin;
-    head.vocab_end = range.end;
-    head.input = "hidden";
-    head.output = "logits";
+    if (plan_.heads_hold_embeddings())
+      ANEMONE_RETURN_IF_ERROR(add_embedding_part(model, projection, head));
     ANEMONE_RETURN_IF_ERROR(write(
         std::move(model), head.package, fmt::format("vocabulary {}-{}", range.begin, range.end - 1),
         plan_.head_bytes * rows_of(range) / static_cast<std::uint64_t>(plan_.config.vocab_size)));
@@ -163,54 +143,117 @@ class Compilation {
     return {};
   }
 
+  // The rows of a float head are embeddings where they lie.
+  Status add_embedding_part(const mlpackage::Model& model, const models::Projection& projection,
+                            const artifact::Head& head) {
+    ANEMONE_ASSIGN_OR_RETURN(const quant::StoredWeight* weight, weights_.stored(projection));
+    ANEMONE_ASSIGN_OR_RETURN(
+        const auto place, mlpackage::place_of_constant(model, weight->parameters.front().second));
+    if (place)
+      report_.manifest.embedding.parts.push_back(
+          {head.package + "/" + place->file, place->offset, head.vocab_end - head.vocab_begin});
+    return {};
+  }
+
   static std::uint64_t rows_of(const ane::Range& range) {
     return static_cast<std::uint64_t>(range.end - range.begin);
   }
 
+  // The names of functions and interfaces that callers see.
+  Status describe_package(mlpackage::Model& model, const std::string& content) const {
+    model.is_multifunction = true;  // its functions have names of their own even when there is one
+    model.default_function = plan_.functions.front().name;
+    model.metadata.short_description = fmt::format("{} {}", report_.manifest.name, content);
+    for (const ir::Function* function : model.program.functions()) {
+      ANEMONE_ASSIGN_OR_RETURN(auto interface,
+                               mlpackage::describe_function(*function, flexible_shapes(*function)));
+      model.functions.push_back(std::move(interface));
+    }
+    return {};
+  }
+
+  // Every unknown dimension is the number of tokens.
+  std::map<std::string, mlpackage::FlexibleShape> flexible_shapes(
+      const ir::Function& function) const {
+    std::map<std::string, mlpackage::FlexibleShape> shapes;
+    for (const ir::Value* input : function.inputs) {
+      if (is_static(input->type.shape)) continue;
+      mlpackage::FlexibleShape& shape = shapes[input->name];
+      for (const std::int64_t size : input->type.shape) {
+        const bool is_tokens = size == kDynamic;
+        shape.default_shape.push_back(is_tokens ? 1 : size);
+        shape.flexibility.ranges.push_back(
+            {is_tokens ? 1 : size, is_tokens ? plan_.options.prefill : size});
+      }
+    }
+    return shapes;
+  }
+
   Status write(mlpackage::Model model, const std::string& package, const std::string& content,
                std::uint64_t planned_bytes) {
-    if (plan_.options.dry_run) {
+    if (journal_ == nullptr) {
       report_.packages.push_back({package, content, planned_bytes});
       report_.total_bytes += planned_bytes;
       return ir::verify(model.program, ops::op_registry());
     }
-    model.is_multifunction = true;  // its functions have names of their own even when there is one
-    model.default_function = plan_.functions.front().name;
-    for (const ir::Function* function : model.program.functions()) {
-      ANEMONE_ASSIGN_OR_RETURN(auto interface, mlpackage::describe_function(*function));
-      model.functions.push_back(std::move(interface));
-    }
-    model.metadata.short_description = fmt::format("{} {}", report_.manifest.name, content);
+    const auto start = Clock::now();
     const std::uint64_t before = done_;
-    mlpackage::WriteOptions options;
-    options.registry = &ops::op_registry();
-    options.pool = &threads_;
-    options.max_bytes_in_flight = kMaxBytesInFlight;
-    options.cancel = plan_.options.cancel;
-    options.progress = [this, before, &content](std::uint64_t bytes, std::uint64_t) {
-      advance_to(before + bytes, content);
-    };
-    ANEMONE_ASSIGN_OR_RETURN(const auto written,
-                             mlpackage::write_package(model, folder_ + "/" + package, options));
-    report_.packages.push_back({package, content, written.model_bytes + written.weight_bytes});
+    const std::vector<artifact::FileEntry>* files = journal_->find(package);
+    const bool is_reused = files != nullptr;
+    if (!is_reused) {
+      ANEMONE_RETURN_IF_ERROR(describe_package(model, content));
+      mlpackage::WriteOptions options;
+      options.registry = &ops::op_registry();
+      options.pool = &threads_;
+      options.max_bytes_in_flight = kMaxBytesInFlight;
+      options.cancel = plan_.options.cancel;
+      options.progress = [this, before, &content](std::uint64_t bytes, std::uint64_t) {
+        advance_to(before + bytes, content);
+      };
+      ANEMONE_RETURN_IF_ERROR(
+          mlpackage::write_package(model, folder_ + "/" + package, options).status());
+      ANEMONE_ASSIGN_OR_RETURN(files, journal_->add(package));
+    }
+    advance_to(before + planned_bytes, content);
+    std::uint64_t bytes = 0;
+    for (const artifact::FileEntry& file : *files) bytes += file.bytes;
+    report_.packages.push_back({package, content, bytes, seconds_since(start), is_reused});
+    add_files(*files);
     return {};
   }
 
+  void add_files(const std::vector<artifact::FileEntry>& files) {
+    auto& all = report_.manifest.files;
+    all.insert(all.end(), files.begin(), files.end());
+  }
+
   Status write_embeddings() {
+    constexpr const char* kFile = "embedding.bin";
     ANEMONE_ASSIGN_OR_RETURN(const checkpoint::WeightRef* weight,
                              weights_.require(plan_.embedding_tensor,
                                               {plan_.config.vocab_size, plan_.config.hidden_size}));
-    constexpr const char* kFile = "embedding.bin";
-    if (plan_.options.dry_run) {
-      report_.manifest.embedding = {kFile, plan_.options.precision, plan_.config.vocab_size,
-                                    plan_.config.hidden_size};
+    artifact::Embedding& embedding = report_.manifest.embedding;
+    embedding.dtype = plan_.options.precision;
+    embedding.rows = plan_.config.vocab_size;
+    embedding.columns = plan_.config.hidden_size;
+    if (embedding.parts.size() == plan_.head_shards.size()) return {};
+    embedding.parts = {{kFile, 0, embedding.rows}};
+    if (journal_ == nullptr) {
       report_.total_bytes += plan_.embedding_bytes;
       return {};
     }
-    ANEMONE_ASSIGN_OR_RETURN(
-        report_.manifest.embedding,
-        write_embedding(*weight, plan_.options.precision, folder_, kFile, threads_,
-                        [this](std::uint64_t bytes) { advance_to(done_ + bytes, "embeddings"); }));
+    const auto start = Clock::now();
+    const std::uint64_t before = done_;
+    const std::vector<artifact::FileEntry>* files = journal_->find(kFile);
+    if (files == nullptr) {
+      ANEMONE_RETURN_IF_ERROR(write_embedding(
+          *weight, embedding.dtype, folder_ + "/" + kFile, threads_,
+          [this](std::uint64_t bytes) { advance_to(done_ + bytes, "embeddings"); }));
+      ANEMONE_ASSIGN_OR_RETURN(files, journal_->add(kFile));
+    }
+    advance_to(before + plan_.embedding_bytes, "embeddings");
+    report_.embedding_seconds = seconds_since(start);
+    add_files(*files);
     return {};
   }
 
@@ -221,29 +264,9 @@ class Compilation {
       if (!fs::exists(from, error)) continue;
       ANEMONE_ASSIGN_OR_RETURN(const std::string text, read_file(from));
       ANEMONE_RETURN_IF_ERROR(write_file(folder_ + "/" + std::string(name), text));
-    }
-    return {};
-  }
-
-  Status list_files() {
-    std::vector<std::string> paths;
-    std::error_code error;
-    for (const auto& entry : fs::recursive_directory_iterator(folder_, error))
-      if (entry.is_regular_file())
-        paths.push_back(fs::relative(entry.path(), folder_).generic_string());
-    if (error) return io_error("[{}] cannot list the folder: {}", folder_, error.message());
-    std::sort(paths.begin(), paths.end());
-    std::vector<Result<artifact::FileEntry>> entries(paths.size(),
-                                                     Status(Code::kInternal, "not described"));
-    threads_.parallel_for(static_cast<std::int64_t>(paths.size()), 1,
-                          [&](std::int64_t begin, std::int64_t) {
-                            const auto i = static_cast<std::size_t>(begin);
-                            entries[i] = artifact::describe_file(folder_, paths[i]);
-                          });
-    for (auto& entry : entries) {
-      if (!entry.ok()) return entry.status();
-      report_.total_bytes += entry->bytes;
-      report_.manifest.files.push_back(std::move(entry).value());
+      ANEMONE_ASSIGN_OR_RETURN(artifact::FileEntry file,
+                               artifact::describe_file(folder_, std::string(name)));
+      report_.manifest.files.push_back(std::move(file));
     }
     return {};
   }
@@ -257,6 +280,7 @@ class Compilation {
   const checkpoint::Checkpoint& checkpoint_;
   const Plan plan_;
   const std::string folder_;
+  Journal* const journal_;
   const CompileProgress& progress_;
   ThreadPool threads_;
   WeightStore weights_;
@@ -265,27 +289,38 @@ class Compilation {
   std::uint64_t done_ = 0;
 };
 
+// What the pieces of an artifact depend on.
+Result<std::string> fingerprint(const checkpoint::Checkpoint& checkpoint, const Plan& plan) {
+  ANEMONE_ASSIGN_OR_RETURN(const std::string content, checkpoint::fingerprint(checkpoint.path));
+  std::vector<std::string> ignored;
+  Sha256 hash;
+  hash.update(dump_json(artifact::to_json(describe_model(checkpoint, plan, ignored))));
+  hash.update(describe_options(plan.options));
+  hash.update(content);
+  return hash.hex();
+}
+
 }  // namespace
 
 Result<CompileReport> compile(const std::string& model, const std::string& output,
                               const CompileOptions& options, const CompileProgress& progress) {
-  const auto start = std::chrono::steady_clock::now();
+  const auto start = Clock::now();
   ANEMONE_ASSIGN_OR_RETURN(const checkpoint::Checkpoint checkpoint,
                            checkpoint::open_checkpoint(model));
   ANEMONE_ASSIGN_OR_RETURN(Plan plan, make_plan(checkpoint, options));
-  if (options.dry_run) {
-    Compilation compilation(checkpoint, std::move(plan), "", progress);
-    return compilation.run();
-  }
-  ANEMONE_ASSIGN_OR_RETURN(OutputFolder folder, OutputFolder::create(output));
+  if (options.dry_run) return Compilation(checkpoint, std::move(plan), "", nullptr, progress).run();
+  ANEMONE_ASSIGN_OR_RETURN(const std::string content, fingerprint(checkpoint, plan));
+  ANEMONE_ASSIGN_OR_RETURN(OutputFolder folder, OutputFolder::create(output, options.resume));
+  ANEMONE_ASSIGN_OR_RETURN(Journal journal, Journal::open(folder.working_path(), content));
   ANEMONE_ASSIGN_OR_RETURN(const std::uint64_t available, free_disk_bytes(folder.working_path()));
-  if (plan.total_bytes() + kDiskSlackBytes > available)
+  const std::uint64_t needed = plan.total_bytes() + kDiskSlackBytes;
+  if (needed > available + journal.total_bytes())
     return io_error("[{}] expected {} bytes of free disk space, got {}", output,
-                    plan.total_bytes() + kDiskSlackBytes, available);
-  Compilation compilation(checkpoint, std::move(plan), folder.working_path(), progress);
+                    needed - journal.total_bytes(), available);
+  Compilation compilation(checkpoint, std::move(plan), folder.working_path(), &journal, progress);
   ANEMONE_ASSIGN_OR_RETURN(CompileReport report, compilation.run());
   ANEMONE_RETURN_IF_ERROR(folder.commit());
-  report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  report.seconds = seconds_since(start);
   return report;
 }
 

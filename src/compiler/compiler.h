@@ -11,6 +11,7 @@
 
 #include "artifact/manifest.h"
 #include "compiler/options.h"
+#include "compiler/weight_store.h"
 
 namespace anemone::compiler {
 
@@ -18,14 +19,18 @@ struct PackageReport {
   std::string name;
   std::string content;  // "layers 0-11", "vocabulary 0-50015"
   std::uint64_t bytes = 0;
+  double seconds = 0;
+  bool is_reused = false;  // from an earlier run
 };
 
 struct CompileReport {
   artifact::Manifest manifest;
   std::vector<PackageReport> packages;
+  std::vector<WeightReport> weights;
   std::uint64_t source_bytes = 0;  // of the tensors that were used
   std::uint64_t total_bytes = 0;   // of the artifact
   double seconds = 0;
+  double embedding_seconds = 0;
   bool is_dry_run = false;         // bytes are planned ones
   std::vector<std::string> notes;  // what was clamped or chosen, one line each
 };
@@ -37,7 +42,8 @@ using CompileProgress =
 
 // Compiles the checkpoint folder `model` into `output`. The artifact appears as a whole or not at
 // all: it is written beside `output` and renamed. An existing artifact there is replaced; any other
-// non-empty folder is refused. Memory is bounded by a few tensors. Same input and options give the
+// non-empty folder is refused. With `resume` an unfinished run leaves its finished packages beside
+// `output`, for the next one. Memory is bounded by a few tensors. Same input and options give the
 // same bytes.
 Result<CompileReport> compile(const std::string& model, const std::string& output,
                               const CompileOptions& options,

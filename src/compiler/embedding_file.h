@@ -6,7 +6,6 @@
 #include <functional>
 #include <string>
 
-#include "artifact/manifest.h"
 #include "base/thread_pool.h"
 #include "checkpoint/weight_source.h"
 
@@ -14,9 +13,7 @@ namespace anemone::compiler {
 
 // Writes a matrix row-major as fp16 or fp32, in blocks of rows, in parallel. `advance` is told the
 // bytes as they are written.
-Result<artifact::Embedding> write_embedding(const checkpoint::WeightRef& weight, DType dtype,
-                                            const std::string& folder, const std::string& file,
-                                            ThreadPool& threads,
-                                            const std::function<void(std::uint64_t)>& advance);
+Status write_embedding(const checkpoint::WeightRef& weight, DType dtype, const std::string& path,
+                       ThreadPool& threads, const std::function<void(std::uint64_t)>& advance);
 
 }  // namespace anemone::compiler

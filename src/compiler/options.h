@@ -4,7 +4,9 @@
 #include <atomic>
 #include <cstdint>
 #include <string>
+#include <vector>
 
+#include "artifact/manifest.h"
 #include "compiler/recipe.h"
 #include "tensor/dtype.h"
 
@@ -16,13 +18,26 @@ struct CompileOptions {
   Recipe recipe;
   // S: tokens that fit into the caches; 0 takes kDefaultContext. Clamped to the model's maximum.
   std::int64_t context = 0;
+  // Smaller contexts with functions of their own, over the first slots of the same caches: a step
+  // costs less while the text is short.
+  std::vector<std::int64_t> tiers = {};
   // T of the prefill function. Clamped to the context; at 1 there is only `decode`.
   std::int64_t prefill = 64;
   // T of the verify function, which takes a few drafted tokens, or the rest of a prompt, at once.
   // 0: there is none. Needs 1 < verify < prefill.
   std::int64_t verify = 0;
+  // One function that takes 1 to `prefill` tokens (a RangeDim) in place of one a width.
+  bool range_dim = false;
+  // Heads give the likeliest token instead of logits.
+  bool argmax = false;
+  artifact::HiddenLayout layout = artifact::HiddenLayout::kTokensInHeight;
   std::string shards = "auto";  // see ane::plan_layer_shards
   int threads = 0;              // 0: default_thread_count()
+  // Takes the finished packages of an earlier run with the same checkpoint and options that did not
+  // come to its end, and keeps those of this run when it does not either.
+  bool resume = false;
+  // Measures the error of every quantized matrix for the report.
+  bool measure_errors = false;
   // Plans and builds the graphs, which finds missing tensors and what does not fit, and reads no
   // weights and writes nothing.
   bool dry_run = false;
@@ -31,5 +46,9 @@ struct CompileOptions {
   const std::atomic<bool>* cancel = nullptr;
 };
 inline constexpr std::int64_t kDefaultContext = 2048;
+
+// Everything that the bytes of the artifact depend on, besides the checkpoint, as text. A new
+// option that changes bytes belongs in here.
+std::string describe_options(const CompileOptions& options);
 
 }  // namespace anemone::compiler

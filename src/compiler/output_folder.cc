@@ -2,25 +2,22 @@
 #include "compiler/output_folder.h"
 
 #include <cerrno>
-#include <charconv>
-#include <chrono>
-#include <csignal>
+#include <fcntl.h>
 #include <filesystem>
+#include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include <utility>
-#include <vector>
 
 #include "artifact/manifest.h"
 #include "base/error.h"
 #include "base/file.h"
+#include "compiler/journal.h"
 
 namespace anemone::compiler {
-
-namespace fs = std::filesystem;
-
 namespace {
 
-constexpr std::chrono::hours kLeftoverAge{1};
+namespace fs = std::filesystem;
 
 // Whether a folder with a manifest.json is ours to replace. Other programs use that name too. Looks
 // for two keys and no more, so that a damaged artifact still counts.
@@ -31,62 +28,112 @@ bool is_artifact(const std::string& folder) {
          text->find("\"producer\"") != std::string::npos;
 }
 
-// Folders "X.tmp.PID" next to X whose process was killed before it could remove them. Only old
-// ones: on a shared disk the process may live on another machine.
-void remove_leftovers(const fs::path& path) {
+Status check_target(const std::string& path, const std::string& clean) {
   std::error_code error;
-  const std::string prefix = path.filename().string() + ".tmp.";
-  const fs::path parent = path.has_parent_path() ? path.parent_path() : fs::path(".");
-  std::vector<fs::path> found;
-  for (fs::directory_iterator it(parent, error), end; !error && it != end; it.increment(error)) {
-    const std::string name = it->path().filename().string();
-    if (!name.starts_with(prefix)) continue;
-    pid_t pid = 0;
-    const char* const last = name.data() + name.size();
-    const auto read = std::from_chars(name.data() + prefix.size(), last, pid);
-    if (read.ec != std::errc() || read.ptr != last || pid <= 0) continue;
-    const auto age = fs::file_time_type::clock::now() - it->last_write_time(error);
-    if (!error && age > kLeftoverAge && ::kill(pid, 0) != 0 && errno == ESRCH)
-      found.push_back(it->path());
+  if (clean.empty()) return invalid_argument("[-o] expected a folder name, got an empty one");
+  if (!fs::exists(clean, error)) return {};
+  if (!fs::is_directory(clean, error))
+    return invalid_argument("[{}] expected a folder or a new name, got a file", path);
+  if (!fs::is_empty(clean, error) && !is_artifact(clean))
+    return invalid_argument(
+        "[{}] expected an artifact, an empty folder or a new name, got a folder with other files",
+        path);
+  return {};
+}
+
+// A run that was killed between the two renames of commit() left the old artifact beside the new.
+void finish_replacement(const std::string& path, const std::string& old) {
+  std::error_code error;
+  if (!fs::exists(old, error)) return;
+  if (fs::exists(path, error))
+    fs::remove_all(old, error);
+  else
+    fs::rename(old, path, error);
+}
+
+std::string old_path(const std::string& working) {
+  return working + ".old";
+}
+
+// Makes the folder where it is not, and locks it. The lock belongs to the folder and not to its
+// name, so it is looked at again: the process that had it may have renamed it into place.
+Result<int> open_locked(const std::string& path, const std::string& working) {
+  while (true) {
+    if (::mkdir(working.c_str(), 0777) != 0 && errno != EEXIST) {
+      const std::string reason = std::generic_category().message(errno);
+      return io_error("[{}] cannot create the folder: {}", path, reason);
+    }
+    const int folder = ::open(working.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (folder < 0 && errno == ENOENT) continue;
+    if (folder < 0) return errno_error(working, "open");
+    if (::flock(folder, LOCK_EX | LOCK_NB) != 0) {
+      const bool is_taken = errno == EWOULDBLOCK;
+      const Status status =
+          is_taken
+              ? busy("[{}] expected to be alone, got another process that writes {}", path, working)
+              : errno_error(working, "lock");
+      ::close(folder);
+      return status;
+    }
+    struct stat locked {};
+    struct stat named {};
+    if (::fstat(folder, &locked) == 0 && ::stat(working.c_str(), &named) == 0 &&
+        locked.st_ino == named.st_ino && locked.st_dev == named.st_dev)
+      return folder;
+    ::close(folder);
   }
-  for (const fs::path& folder : found) fs::remove_all(folder, error);
+}
+
+Status clear(const std::string& working) {
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(working, error)) {
+    fs::remove_all(entry.path(), error);
+    if (error) break;
+  }
+  if (error) return io_error("[{}] cannot clear the folder: {}", working, error.message());
+  return {};
 }
 
 }  // namespace
 
-Result<OutputFolder> OutputFolder::create(const std::string& path) {
+Result<OutputFolder> OutputFolder::create(const std::string& path, bool keep) {
   std::string clean = path;
   while (clean.size() > 1 && clean.ends_with('/')) clean.pop_back();
+  ANEMONE_RETURN_IF_ERROR(check_target(path, clean));
+  std::string working = clean + ".partial";
   std::error_code error;
-  if (clean.empty()) return invalid_argument("[-o] expected a folder name, got an empty one");
-  if (fs::exists(clean, error)) {
-    if (!fs::is_directory(clean, error))
-      return invalid_argument("[{}] expected a folder or a new name, got a file", path);
-    if (!fs::is_empty(clean, error) && !is_artifact(clean))
-      return invalid_argument(
-          "[{}] expected an artifact, an empty folder or a new name, got a folder with other files",
-          path);
+  if (fs::exists(working, error) && !(fs::is_directory(working, error) &&
+                                      (fs::is_empty(working, error) || Journal::is_in(working))))
+    return invalid_argument(
+        "[{}] expected no {}, or one that an unfinished compile left, got something else", path,
+        working);
+  if (fs::path(clean).has_parent_path()) {
+    const Status made = make_directories(fs::path(clean).parent_path().string());
+    if (!made.ok()) return made;
   }
-  std::string working = fmt::format("{}.tmp.{}", clean, ::getpid());
-  remove_leftovers(clean);
-  fs::remove_all(working, error);
-  fs::create_directories(working, error);
-  if (error) return io_error("[{}] cannot create the folder: {}", path, error.message());
-  return OutputFolder(std::move(clean), std::move(working));
+  ANEMONE_ASSIGN_OR_RETURN(const int lock, open_locked(path, working));
+  OutputFolder folder(std::move(clean), std::move(working), lock, keep);
+  finish_replacement(folder.path_, old_path(folder.working_));
+  if (!keep) ANEMONE_RETURN_IF_ERROR(clear(folder.working_));
+  return folder;
 }
 
 OutputFolder::OutputFolder(OutputFolder&& other) noexcept
-    : path_(std::move(other.path_)), working_(std::exchange(other.working_, std::string())) {}
+    : path_(std::move(other.path_)),
+      working_(std::exchange(other.working_, std::string())),
+      lock_(std::exchange(other.lock_, -1)),
+      keep_(other.keep_) {}
 
 OutputFolder::~OutputFolder() {
-  if (working_.empty()) return;
   std::error_code error;
-  fs::remove_all(working_, error);
+  if (!working_.empty() && !(keep_ && Journal::is_in(working_))) fs::remove_all(working_, error);
+  if (lock_ >= 0) ::close(lock_);
 }
 
 Status OutputFolder::commit() {
+  ANEMONE_RETURN_IF_ERROR(Journal::remove(working_));
   std::error_code error;
-  const std::string old = working_ + ".old";
+  const std::string old = old_path(working_);
   const bool replaces = fs::exists(path_, error);
   if (replaces) {
     fs::rename(path_, old, error);

@@ -38,13 +38,52 @@ void clamp_sizes(const DecoderConfig& config, Plan& plan) {
                                      options.prefill, options.context));
     options.prefill = options.context;
   }
-  plan.functions.push_back({"decode", 1});
-  if (options.verify > 1 && options.verify < options.prefill)
-    plan.functions.push_back({"verify", options.verify});
-  else if (options.verify != 0)
-    plan.notes.push_back(fmt::format("verify {} is not between decode and prefill {}: left out",
-                                     options.verify, options.prefill));
-  if (options.prefill > 1) plan.functions.push_back({"prefill", options.prefill});
+  std::ranges::sort(options.tiers);
+  options.tiers.erase(std::unique(options.tiers.begin(), options.tiers.end()), options.tiers.end());
+  std::erase_if(options.tiers, [&](std::int64_t tier) {
+    if (tier < options.context) return false;
+    plan.notes.push_back(
+        fmt::format("the tier {} is not below the context {}: left out", tier, options.context));
+    return true;
+  });
+}
+
+// What the functions of the whole context are called and how many tokens they take.
+std::vector<artifact::Function> widths(Plan& plan) {
+  const CompileOptions& options = plan.options;
+  std::vector<artifact::Function> functions = {{.name = "decode"}};
+  const bool has_verify = options.verify > 1 && options.verify < options.prefill;
+  if (options.verify != 0 && (!has_verify || options.range_dim))
+    plan.notes.push_back(
+        options.range_dim
+            ? fmt::format("the function takes any number of tokens: verify {} left out",
+                          options.verify)
+            : fmt::format("verify {} is not between decode and prefill {}: left out",
+                          options.verify, options.prefill));
+  if (options.range_dim && options.prefill > 1) {
+    functions.front().tokens = options.prefill;
+    functions.front().is_flexible = true;
+    return functions;
+  }
+  if (has_verify) functions.push_back({.name = "verify", .tokens = options.verify});
+  if (options.prefill > 1) functions.push_back({.name = "prefill", .tokens = options.prefill});
+  return functions;
+}
+
+void plan_functions(Plan& plan) {
+  plan.functions = widths(plan);
+  const std::vector<artifact::Function> whole = plan.functions;
+  for (const std::int64_t tier : plan.options.tiers)
+    for (artifact::Function function : whole) {
+      if (function.tokens > tier) {
+        plan.notes.push_back(fmt::format("{} takes {} tokens, more than the tier {}: left out",
+                                         function.name, function.tokens, tier));
+        continue;
+      }
+      function.name += fmt::format("_{}", tier);
+      function.context = tier;
+      plan.functions.push_back(std::move(function));
+    }
 }
 
 // The dimensions of every graph tensor must stay countable, whatever config.json says.
@@ -77,6 +116,7 @@ Result<Plan> make_plan(const checkpoint::Checkpoint& checkpoint, const CompileOp
   const DecoderConfig& config = plan.config;
   ANEMONE_RETURN_IF_ERROR(check_sizes(config, json.subject()));
   clamp_sizes(config, plan);
+  plan_functions(plan);
 
   plan.embedding_tensor = "model.embed_tokens.weight";
   // transformers ties only what the file does not hold twice.
@@ -99,8 +139,12 @@ Result<Plan> make_plan(const checkpoint::Checkpoint& checkpoint, const CompileOp
   const auto head_rows = static_cast<std::uint64_t>(config.vocab_size);
   plan.head_shards =
       ane::plan_head_shards(config.vocab_size, (plan.head_bytes + head_rows - 1) / head_rows);
-  plan.embedding_bytes = dtype_bytes(
-      options.precision, static_cast<std::uint64_t>(config.vocab_size * config.hidden_size));
+  const bool is_head_float =
+      quant::stays_float(options.recipe.options_for(models::WeightRole::kHead),
+                         plan.head_shards.front().end * config.hidden_size);
+  if (plan.head_tensor != plan.embedding_tensor || !is_head_float)
+    plan.embedding_bytes = dtype_bytes(
+        options.precision, static_cast<std::uint64_t>(config.vocab_size * config.hidden_size));
   return plan;
 }
 

@@ -19,17 +19,19 @@ namespace anemone::compiler {
 struct Plan {
   const models::Architecture* architecture = nullptr;
   models::DecoderConfig config;
-  CompileOptions options;  // context and prefill clamped
-  std::vector<artifact::Function> functions;
+  CompileOptions options;                     // context and prefill clamped
+  std::vector<artifact::Function> functions;  // the default one first
   std::vector<ane::Range> layer_shards;
   std::vector<ane::Range> head_shards;
   std::string embedding_tensor;
   std::string head_tensor;
   std::uint64_t layer_bytes = 0;      // weights of one layer
   std::uint64_t head_bytes = 0;       // of the vocabulary head
-  std::uint64_t embedding_bytes = 0;  // embedding.bin
+  std::uint64_t embedding_bytes = 0;  // embedding.bin; 0 when the heads hold the embeddings
   std::vector<std::string> notes;
 
+  // Whether the heads' weights are the embeddings, byte for byte.
+  bool heads_hold_embeddings() const { return embedding_bytes == 0; }
   std::uint64_t total_bytes() const {
     return layer_bytes * config.layers.size() + head_bytes + embedding_bytes;
   }

@@ -70,7 +70,7 @@ Result<const WeightRef*> WeightStore::require(const std::string& tensor, const S
   return weight;
 }
 
-Result<quant::StoredWeight> WeightStore::store(const models::Projection& projection) const {
+Result<quant::StoredWeight> WeightStore::make(const models::Projection& projection) const {
   std::vector<StackedRows::Part> parts;
   for (const auto& part : projection.parts) {
     // A part may be a range of a larger matrix (a vocabulary range of the head): its rows are
@@ -89,19 +89,42 @@ Result<quant::StoredWeight> WeightStore::store(const models::Projection& project
       std::make_shared<StackedRows>(source_, std::move(parts), projection.inputs), float_type_);
 }
 
-ir::Value* WeightStore::projection(ir::Builder& builder, const models::Projection& projection) {
-  if (!builder.status().ok()) return nullptr;
+Result<const quant::StoredWeight*> WeightStore::stored(const models::Projection& projection) {
   const std::string key = identity(projection);
   auto it = projections_.find(key);
   if (it == projections_.end()) {
-    auto stored = store(projection);
-    if (!stored.ok()) {
-      builder.fail(stored.status());
-      return nullptr;
-    }
-    it = projections_.emplace(key, std::move(stored).value()).first;
+    ANEMONE_ASSIGN_OR_RETURN(quant::StoredWeight weight, make(projection));
+    WeightReport report;
+    report.name = projection.name;
+    for (const auto& part : projection.parts) report.rows += part.rows;
+    if (projection.role == models::WeightRole::kHead)
+      report.name += fmt::format(" {}-{}", projection.parts.front().row_begin,
+                                 projection.parts.front().row_begin + report.rows - 1);
+    report.columns = projection.inputs;
+    report.scheme = weight.scheme;
+    report.bytes = weight.bytes;
+    it = projections_.emplace(key, Entry{std::move(report), std::move(weight)}).first;
+    order_.push_back(&it->second);
   }
-  return quant::emit(builder, it->second, projection.name + "_weight");
+  return &it->second.weight;
+}
+
+std::vector<WeightReport> WeightStore::reports() const {
+  std::vector<WeightReport> reports;
+  for (const Entry* entry : order_) {
+    reports.push_back(entry->report);
+    const auto& error = entry->weight.error;
+    if (error != nullptr && error->is_measured()) reports.back().error = *error;
+  }
+  return reports;
+}
+
+ir::Value* WeightStore::projection(ir::Builder& builder, const models::Projection& projection) {
+  if (!builder.status().ok()) return nullptr;
+  const auto weight = stored(projection);
+  if (weight.ok()) return quant::emit(builder, **weight, projection.name + "_weight");
+  builder.fail(weight.status());
+  return nullptr;
 }
 
 Result<ir::Literal> WeightStore::gather(const std::vector<Vector>& parts,

@@ -3,6 +3,7 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -12,6 +13,17 @@
 #include "quant/scheme.h"
 
 namespace anemone::compiler {
+
+// One matrix of the artifact.
+struct WeightReport {
+  std::string name;  // "layer_3_mlp_down", "head 0-50015"
+  std::int64_t rows = 0;
+  std::int64_t columns = 0;
+  quant::Scheme scheme = quant::Scheme::kNone;
+  std::uint64_t bytes = 0;
+  // Of quantized ones that this run wrote, when the recipe asks for it.
+  std::optional<quant::QuantError> error;
+};
 
 // Gives graph code the weights of a checkpoint, stored by the scheme of the recipe. Remembers what
 // it made, so that all functions of a package share it. Single-thread; the literals it makes are
@@ -26,17 +38,29 @@ class WeightStore : public models::WeightProvider {
   ir::Value* vector(ir::Builder& builder, const std::vector<Vector>& parts, Shape shape,
                     const std::string& name) override;
 
+  // What projection() emits; kept from call to call.
+  Result<const quant::StoredWeight*> stored(const models::Projection& projection);
+
+  // All projections so far, in the order in which they were first asked for. The errors are there
+  // once the packages are written.
+  std::vector<WeightReport> reports() const;
+
   // A float tensor of the checkpoint with exactly this shape.
   Result<const checkpoint::WeightRef*> require(const std::string& tensor, const Shape& shape) const;
 
  private:
-  Result<quant::StoredWeight> store(const models::Projection& projection) const;
+  Result<quant::StoredWeight> make(const models::Projection& projection) const;
   Result<ir::Literal> gather(const std::vector<Vector>& parts, const Shape& shape) const;
 
   std::shared_ptr<const checkpoint::WeightSource> source_;
   const Recipe recipe_;
   const DType float_type_;
-  std::map<std::string, quant::StoredWeight> projections_;
+  struct Entry {
+    WeightReport report;
+    quant::StoredWeight weight;
+  };
+  std::map<std::string, Entry> projections_;
+  std::vector<const Entry*> order_;
   std::map<std::string, ir::Literal> vectors_;
 };
 

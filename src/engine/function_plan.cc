@@ -29,12 +29,18 @@ class PackageChecker {
   // A float input, output or state of this shape.
   Result<DType> check(std::string_view kind, const Feature* feature, std::string_view name,
                       const Shape& shape) const {
-    if (feature == nullptr)
-      return corrupt("[{}] expected {} \"{}\" {}, got none of that name (function {})", package_,
-                     kind, name, to_string(shape), function_.name);
+    ANEMONE_RETURN_IF_ERROR(check_shape_of(kind, feature, name, shape));
     if (feature->dtype != DType::kFp16 && feature->dtype != DType::kFp32)
       return corrupt("[{}] expected {} \"{}\" in fp16 or fp32, got {} (function {})", package_,
                      kind, name, dtype_name(feature->dtype), function_.name);
+    return feature->dtype;
+  }
+
+  Status check_shape_of(std::string_view kind, const Feature* feature, std::string_view name,
+                        const Shape& shape) const {
+    if (feature == nullptr)
+      return corrupt("[{}] expected {} \"{}\" {}, got none of that name (function {})", package_,
+                     kind, name, to_string(shape), function_.name);
     // The shape of an output may be known at run time only.
     Shape known = shape;
     if (kind == "output" && feature->shape.size() == shape.size())
@@ -45,13 +51,19 @@ class PackageChecker {
     if (!fits)
       return corrupt("[{}] expected {} \"{}\" {}, got {} (function {})", package_, kind, name,
                      to_string(shape), to_string(feature->shape), function_.name);
-    return feature->dtype;
+    return {};
   }
   Result<DType> input(std::string_view name, const Shape& shape) const {
     return check("input", signature_->input(name), name, shape);
   }
   Result<DType> output(std::string_view name, const Shape& shape) const {
     return check("output", signature_->output(name), name, shape);
+  }
+
+  Status integer_output(std::string_view name, const Shape& shape) const {
+    const Feature* feature = signature_->output(name);
+    ANEMONE_RETURN_IF_ERROR(check_shape_of("output", feature, name, shape));
+    return check_same(fmt::format("output \"{}\"", name), DType::kInt32, feature->dtype);
   }
 
   Status check_same(std::string_view what, DType expected, DType got) const {
@@ -109,14 +121,35 @@ int index_of(std::vector<HostInput>& inputs, const HostInput& input) {
   return index;
 }
 
-}  // namespace
+Status check_head(const artifact::Manifest& manifest, const artifact::Head& head,
+                  const PackageChecker& checker, std::int64_t tokens, DType flowing) {
+  ANEMONE_RETURN_IF_ERROR(checker.check_function());
+  const auto shape = [&](std::int64_t channels) {
+    return artifact::hidden_shape(manifest.layout, channels, tokens);
+  };
+  ANEMONE_ASSIGN_OR_RETURN(const DType dtype,
+                           checker.input(head.input, shape(manifest.hidden_size)));
+  ANEMONE_RETURN_IF_ERROR(
+      checker.check_same(fmt::format("input \"{}\"", head.input), flowing, dtype));
+  artifact::Shard as_shard;
+  as_shard.inputs.emplace_back().name = head.input;
+  ANEMONE_RETURN_IF_ERROR(checker.check_nothing_else(as_shard));
+  if (head.argmax.empty())
+    return checker.output(head.output, shape(head.vocab_end - head.vocab_begin)).status();
+  ANEMONE_RETURN_IF_ERROR(checker.output(head.output, shape(1)).status());
+  return checker.integer_output(head.argmax, shape(1));
+}
 
-Result<FunctionPlan> plan_function(const artifact::Manifest& manifest,
-                                   const artifact::Function& function, const Programs& shards,
-                                   const Programs& heads) {
+// The plan for steps of `tokens` tokens.
+Result<FunctionPlan> plan_width(const artifact::Manifest& manifest,
+                                const artifact::Function& function, std::int64_t tokens,
+                                const Programs& shards, const Programs& heads) {
   FunctionPlan plan;
   plan.function = &function;
-  const Shape hidden = {1, manifest.hidden_size, function.tokens, 1};
+  plan.context = manifest.context_of(function);
+  const artifact::Function& head_function = *manifest.head_function(function);
+  plan.head_function = head_function.name;
+  const Shape hidden = artifact::hidden_shape(manifest.layout, manifest.hidden_size, tokens);
   DType flowing = DType::kFp16;  // what leaves the package before
   for (std::size_t s = 0; s < shards.size(); ++s) {
     const artifact::Shard& shard = manifest.shards[s];
@@ -136,8 +169,7 @@ Result<FunctionPlan> plan_function(const artifact::Manifest& manifest,
       HostInput input{port.role, port.rope.empty() ? nullptr : manifest.rope(port.rope),
                       port.window, DType::kFp16};
       ANEMONE_ASSIGN_OR_RETURN(
-          input.dtype,
-          checker.input(port.name, host_input_shape(input, function.tokens, manifest.context)));
+          input.dtype, checker.input(port.name, host_input_shape(input, tokens, plan.context)));
       ports.push_back(index_of(plan.host_inputs, input));
     }
     for (const artifact::Cache& cache : shard.caches)
@@ -147,18 +179,20 @@ Result<FunctionPlan> plan_function(const artifact::Manifest& manifest,
   }
   for (std::size_t h = 0; h < heads.size(); ++h) {
     const artifact::Head& head = manifest.heads[h];
-    const PackageChecker checker(head.package, function, *heads[h]);
-    ANEMONE_RETURN_IF_ERROR(checker.check_function());
-    ANEMONE_ASSIGN_OR_RETURN(const DType dtype, checker.input(head.input, hidden));
-    ANEMONE_RETURN_IF_ERROR(
-        checker.check_same(fmt::format("input \"{}\"", head.input), flowing, dtype));
-    artifact::Shard as_shard;
-    as_shard.inputs.emplace_back().name = head.input;
-    ANEMONE_RETURN_IF_ERROR(checker.check_nothing_else(as_shard));
-    const Shape logits = {1, head.vocab_end - head.vocab_begin, function.tokens, 1};
-    ANEMONE_RETURN_IF_ERROR(checker.output(head.output, logits).status());
+    const PackageChecker checker(head.package, head_function, *heads[h]);
+    ANEMONE_RETURN_IF_ERROR(check_head(manifest, head, checker, tokens, flowing));
   }
   return plan;
+}
+
+}  // namespace
+
+Result<FunctionPlan> plan_function(const artifact::Manifest& manifest,
+                                   const artifact::Function& function, const Programs& shards,
+                                   const Programs& heads) {
+  if (function.is_flexible)
+    ANEMONE_RETURN_IF_ERROR(plan_width(manifest, function, 1, shards, heads).status());
+  return plan_width(manifest, function, function.tokens, shards, heads);
 }
 
 }  // namespace anemone::engine

@@ -80,6 +80,24 @@ bool is_cancelled(const GenerateOptions& options) {
   return options.cancel != nullptr && options.cancel->load(std::memory_order_relaxed);
 }
 
+// A model without logits can only say which token is likeliest.
+Status check_greedy(const Model& model, const GenerateOptions& options) {
+  if (!model.manifest().is_greedy()) return {};
+  const bool is_plain = options.sampling.is_greedy() && options.sampling.processors.is_off() &&
+                        !options.top_logprobs && !options.on_prompt_logits;
+  if (is_plain) return {};
+  return unsupported(
+      "[{}] expected greedy decoding without penalties, biases or log-probabilities, since the "
+      "model was compiled with --argmax",
+      model.manifest().name);
+}
+
+// The row may be one that pads the vocabulary: it gives no text.
+Result<std::int32_t> next_token(const Session& session, Sampler& sampler) {
+  if (session.likeliest()) return *session.likeliest();
+  return sampler.sample(session.logits());
+}
+
 Status check_options(const GenerateOptions& options, bool has_text) {
   if (options.max_new_tokens < GenerateOptions::kUntilFull)
     return invalid_argument("[max_new_tokens] expected a number >= 0, got {}",
@@ -118,7 +136,7 @@ Status decode_loop(Session& session, Sampler& sampler, const GenerateOptions& op
       ANEMONE_RETURN_IF_ERROR(session.decode(result.ids.back()).status());
       ++result.timing.decode_steps;
     }
-    ANEMONE_ASSIGN_OR_RETURN(const std::int32_t id, sampler.sample(session.logits()));
+    ANEMONE_ASSIGN_OR_RETURN(const std::int32_t id, next_token(session, sampler));
     result.ids.push_back(id);
     if (options.top_logprobs)
       result.logprobs.push_back(sampler.logprobs(session.logits(), id, *options.top_logprobs));
@@ -165,6 +183,7 @@ Result<GenerateResult> generate(Session& session, std::span<const std::int32_t> 
   const Model& model = session.model();
   const auto tokenizer = options.as_text ? model.tokenizer() : nullptr;
   ANEMONE_RETURN_IF_ERROR(check_options(options, tokenizer != nullptr));
+  ANEMONE_RETURN_IF_ERROR(check_greedy(model, options));
   ANEMONE_ASSIGN_OR_RETURN(
       Sampler sampler, Sampler::create(options.sampling,
                                        tokenizer != nullptr ? tokenizer->vocab_size() : 0, prompt));

@@ -37,16 +37,6 @@ void scatter(std::span<const From> row, std::span<To> out, std::size_t column, s
   }
 }
 
-template <typename To, typename From>
-void embed_rows(std::span<const From> table, std::size_t columns, std::span<const std::int32_t> ids,
-                std::span<To> out) {
-  const std::size_t tokens = out.size() / columns;
-  for (std::size_t t = 0; t < tokens; ++t) {
-    const auto id = static_cast<std::size_t>(ids[std::min(t, ids.size() - 1)]);
-    scatter(table.subspan(id * columns, columns), out, t, tokens);
-  }
-}
-
 }  // namespace
 
 Result<std::shared_ptr<const Model>> Model::load(const std::string& artifact_dir,
@@ -64,47 +54,60 @@ Result<std::shared_ptr<const Model>> Model::load(const std::string& artifact_dir
 }
 
 Status Model::load_packages(exec::Executor& executor, const LoadOptions& options) {
-  exec::LoadOptions load_options;
-  for (const artifact::Function& function : manifest_.functions)
-    load_options.functions.push_back(function.name);
+  exec::LoadOptions of_shards;
+  exec::LoadOptions of_heads;
+  for (const artifact::Function& function : manifest_.functions) {
+    of_shards.functions.push_back(function.name);
+    if (manifest_.head_function(function) == &function) of_heads.functions.push_back(function.name);
+  }
   const std::size_t total = manifest_.shards.size() + manifest_.heads.size();
   std::size_t done = 0;
-  const auto load = [&](const std::string& package, Programs& out) -> Status {
+  const auto load = [&](const std::string& package, const exec::LoadOptions& load_options,
+                        Programs& out) -> Status {
     if (options.on_progress) options.on_progress(done, total, package);
     ANEMONE_ASSIGN_OR_RETURN(auto program, executor.load(join(path_, package), load_options));
     out.push_back(std::move(program));
     ++done;
     return {};
   };
-  for (const auto& shard : manifest_.shards) ANEMONE_RETURN_IF_ERROR(load(shard.package, shards_));
-  for (const auto& head : manifest_.heads) ANEMONE_RETURN_IF_ERROR(load(head.package, heads_));
+  for (const auto& shard : manifest_.shards)
+    ANEMONE_RETURN_IF_ERROR(load(shard.package, of_shards, shards_));
+  for (const auto& head : manifest_.heads)
+    ANEMONE_RETURN_IF_ERROR(load(head.package, of_heads, heads_));
   if (options.on_progress) options.on_progress(done, total, "");
 
-  std::vector<const artifact::Function*> functions;
-  for (const artifact::Function& function : manifest_.functions) functions.push_back(&function);
-  std::ranges::sort(functions, {}, [](const artifact::Function* f) { return f->tokens; });
-  if (functions.front()->tokens != 1)
-    return unsupported("[{}] expected a function of one token, got {} as the narrowest", path_,
-                       functions.front()->tokens);
-  for (const artifact::Function* function : functions) {
-    auto plan = plan_function(manifest_, *function, shards_, heads_);
+  bool takes_single_tokens = false;
+  for (const artifact::Function& function : manifest_.functions) {
+    auto plan = plan_function(manifest_, function, shards_, heads_);
     if (!plan.ok()) return plan.status().with(path_);
+    takes_single_tokens |=
+        (function.tokens == 1 || function.is_flexible) && plan->context == manifest_.context;
     functions_.push_back(std::move(*plan));
   }
+  if (!takes_single_tokens)
+    return unsupported("[{}] expected a function of one token over the whole context, got none",
+                       path_);
   return {};
 }
 
 Status Model::load_embedding() {
   const artifact::Embedding& embedding = manifest_.embedding;
-  const std::string path = join(path_, embedding.file);
-  ANEMONE_ASSIGN_OR_RETURN(embedding_, MappedFile::open(path));
-  // No overflow: the manifest bounds rows and columns.
-  const std::uint64_t expected =
-      dtype_bytes(embedding.dtype, static_cast<std::uint64_t>(embedding.rows * embedding.columns));
-  if (embedding_->bytes().size() != expected)
-    return corrupt("[{}] expected {} bytes for {} rows of {} in {}, got {}", path, expected,
-                   embedding.rows, embedding.columns, dtype_name(embedding.dtype),
-                   embedding_->bytes().size());
+  std::int64_t end = 0;
+  for (const artifact::EmbeddingPart& part : embedding.parts) {
+    const std::string path = join(path_, part.file);
+    ANEMONE_ASSIGN_OR_RETURN(auto file, MappedFile::open(path));
+    // No overflow: the manifest bounds rows and columns.
+    const std::uint64_t bytes =
+        dtype_bytes(embedding.dtype, static_cast<std::uint64_t>(part.rows * embedding.columns));
+    const std::uint64_t size = file->bytes().size();
+    if (part.offset > size || bytes > size - part.offset)
+      return corrupt("[{}] expected {} bytes at {} for {} rows of {} in {}, got a file of {}", path,
+                     bytes, part.offset, part.rows, embedding.columns, dtype_name(embedding.dtype),
+                     size);
+    end += part.rows;
+    embedding_.push_back({end, file->bytes().subspan(part.offset, bytes)});
+    embedding_files_.push_back(std::move(file));
+  }
   return {};
 }
 
@@ -146,22 +149,34 @@ Status Model::check_id(std::int32_t id) const {
                           manifest_.embedding.rows - 1, id);
 }
 
+// Columns of [1, hidden, T, 1] from rows of the embedding.
+template <typename From, typename To>
+void Model::embed_as(std::span<const std::int32_t> ids, std::span<To> out) const {
+  const auto columns = static_cast<std::size_t>(manifest_.hidden_size);
+  const std::size_t tokens = out.size() / columns;
+  for (std::size_t t = 0; t < tokens; ++t) {
+    const std::int64_t id = ids[std::min(t, ids.size() - 1)];
+    std::size_t part = 0;
+    while (id >= embedding_[part].end) ++part;
+    const std::int64_t begin = part == 0 ? 0 : embedding_[part - 1].end;
+    const auto* row = reinterpret_cast<const From*>(embedding_[part].bytes.data()) +
+                      static_cast<std::size_t>(id - begin) * columns;
+    scatter(std::span(row, columns), out, t, tokens);
+  }
+}
+
 void Model::embed(std::span<const std::int32_t> ids, const MutableTensorView& hidden) const {
   ANEMONE_CHECK(!ids.empty());
-  const auto columns = static_cast<std::size_t>(manifest_.hidden_size);
-  const TensorView table{manifest_.embedding.dtype,
-                         {manifest_.embedding.rows, manifest_.embedding.columns},
-                         embedding_->bytes().data()};
-  const bool from_half = table.dtype == DType::kFp16;
+  const bool from_half = manifest_.embedding.dtype == DType::kFp16;
   const bool to_halves = hidden.dtype == DType::kFp16;
   if (from_half && to_halves)
-    embed_rows(table.as<Half>(), columns, ids, hidden.as<Half>());
+    embed_as<Half>(ids, hidden.as<Half>());
   else if (from_half)
-    embed_rows(table.as<Half>(), columns, ids, hidden.as<float>());
+    embed_as<Half>(ids, hidden.as<float>());
   else if (to_halves)
-    embed_rows(table.as<float>(), columns, ids, hidden.as<Half>());
+    embed_as<float>(ids, hidden.as<Half>());
   else
-    embed_rows(table.as<float>(), columns, ids, hidden.as<float>());
+    embed_as<float>(ids, hidden.as<float>());
 }
 
 }  // namespace anemone::engine

@@ -36,6 +36,8 @@ struct FunctionPlan {
   static constexpr int kHidden = -1;
 
   const artifact::Function* function = nullptr;
+  std::int64_t context = 0;   // S
+  std::string head_function;  // of the heads, for as many tokens
   std::vector<HostInput> host_inputs;
   // [shard][input of the shard]: index into host_inputs, or kHidden.
   std::vector<std::vector<int>> ports;
@@ -68,14 +70,14 @@ class Model {
   Result<std::string> render_chat(const Json& messages, bool add_generation_prompt,
                                   const Json& variables = Json::object()) const;
 
-  // Widths rise; the first has one token.
+  // Of every step there is one that takes it: a single token at the end of the context.
   const std::vector<FunctionPlan>& functions() const { return functions_; }
   const exec::LoadedProgram& shard(std::size_t index) const { return *shards_[index]; }
   const exec::LoadedProgram& head(std::size_t index) const { return *heads_[index]; }
 
   // kInvalidArgument unless 0 <= id < rows of the embedding.
   Status check_id(std::int32_t id) const;
-  // Writes the embeddings of `ids` (each checked before) as [1, hidden_size, T, 1] of fp16 or fp32.
+  // Writes the embeddings of `ids` (each checked before) in the model's layout, as fp16 or fp32.
   // Columns after the last id repeat it. 1 <= ids.size() <= T.
   void embed(std::span<const std::int32_t> ids, const MutableTensorView& hidden) const;
 
@@ -83,6 +85,8 @@ class Model {
   Model() = default;
   Status load_packages(exec::Executor& executor, const LoadOptions& options);
   Status load_embedding();
+  template <typename From, typename To>
+  void embed_as(std::span<const std::int32_t> ids, std::span<To> out) const;
   Status load_text();
 
   std::string path_;
@@ -90,7 +94,13 @@ class Model {
   std::vector<FunctionPlan> functions_;
   std::vector<std::shared_ptr<const exec::LoadedProgram>> shards_;
   std::vector<std::shared_ptr<const exec::LoadedProgram>> heads_;
-  std::shared_ptr<const MappedFile> embedding_;
+  // In the order of the vocabulary; kept mapped by `embedding_files_`.
+  struct EmbeddingRows {
+    std::int64_t end = 0;  // the row after the last
+    std::span<const std::byte> bytes;
+  };
+  std::vector<EmbeddingRows> embedding_;
+  std::vector<std::shared_ptr<const MappedFile>> embedding_files_;
   std::shared_ptr<const text::Tokenizer> tokenizer_;
   std::optional<text::ChatTemplateSource> chat_source_;
   std::optional<Result<text::ChatTemplate>> chat_template_;

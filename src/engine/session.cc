@@ -63,27 +63,53 @@ Status Session::check_room(std::int64_t count) const {
                           model_->manifest().name, model_->context(), position() + count);
 }
 
-Session::Lane& Session::lane(std::size_t index) {
-  Lane& lane = lanes_[index];
-  if (lane.host_inputs == nullptr) {
-    const std::int64_t tokens = lane.plan->function->tokens;
-    lane.host_inputs =
-        std::make_unique<StepInputs>(lane.plan->host_inputs, tokens, model_->context());
-    lane.hidden = Tensor(lane.plan->hidden_dtype, {1, model_->manifest().hidden_size, tokens, 1});
-  }
-  return lane;
+void Session::forget_logits() {
+  logits_ = {};
+  likeliest_.reset();
 }
 
-// The narrowest function that takes all remaining tokens, else the widest.
+void Session::prepare(Lane& lane, std::int64_t tokens) const {
+  if (lane.tokens == tokens) return;
+  lane.tokens = tokens;
+  lane.host_inputs =
+      std::make_unique<StepInputs>(lane.plan->host_inputs, tokens, lane.plan->context);
+  const artifact::Manifest& manifest = model_->manifest();
+  lane.hidden = Tensor(lane.plan->hidden_dtype,
+                       artifact::hidden_shape(manifest.layout, manifest.hidden_size, tokens));
+}
+
+// The function that takes most of the remaining tokens with the least to compute: the narrowest
+// that takes all of them, else the widest, over the smallest context that holds them.
 Session::Lane& Session::lane_for(std::int64_t remaining) {
-  for (std::size_t i = 0; i < lanes_.size(); ++i)
-    if (lanes_[i].plan->function->tokens >= remaining) return lane(i);
-  return lane(lanes_.size() - 1);
+  struct Cost {
+    std::int64_t left;  // tokens for later steps
+    std::int64_t width;
+    std::int64_t context;
+    auto operator<=>(const Cost&) const = default;
+  };
+  Lane* best = nullptr;
+  Cost least{};
+  for (Lane& lane : lanes_) {
+    const artifact::Function& function = *lane.plan->function;
+    const std::int64_t count = std::min(remaining, function.tokens);
+    if (position() + count > lane.plan->context) continue;
+    const Cost cost{remaining - count, function.is_flexible ? count : function.tokens,
+                    lane.plan->context};
+    if (best != nullptr && cost >= least) continue;
+    best = &lane;
+    least = cost;
+  }
+  ANEMONE_CHECK(best != nullptr);
+  prepare(*best, least.width);
+  return *best;
 }
 
 Status Session::prefill(std::span<const std::int32_t> ids, const PrefillOptions& options) {
-  logits_ = {};
+  forget_logits();
   if (ids.empty()) return invalid_argument("[prompt] expected at least one token, got none");
+  if (options.on_logits && model_->manifest().is_greedy())
+    return unsupported("[{}] expected a model with logits, got one compiled with --argmax",
+                       model_->manifest().name);
   for (const std::int32_t id : ids) ANEMONE_RETURN_IF_ERROR(model_->check_id(id));
   const auto total = static_cast<std::int64_t>(ids.size());
   ANEMONE_RETURN_IF_ERROR(check_room(total));
@@ -91,8 +117,7 @@ Status Session::prefill(std::span<const std::int32_t> ids, const PrefillOptions&
     if (options.cancel != nullptr && options.cancel->load(std::memory_order_relaxed))
       return cancelled("[prompt] expected to read {} tokens, got a request to stop after {}", total,
                        done);
-    const std::int64_t count =
-        std::min(total - done, lane_for(total - done).plan->function->tokens);
+    const std::int64_t count = std::min(total - done, lane_for(total - done).tokens);
     const auto chunk = ids.subspan(static_cast<std::size_t>(done), static_cast<std::size_t>(count));
     ANEMONE_RETURN_IF_ERROR(run_chunk(chunk, done + count == total, options));
     done += count;
@@ -110,8 +135,9 @@ Status Session::run_chunk(std::span<const std::int32_t> ids, bool is_last,
     ANEMONE_RETURN_IF_ERROR(all_logits(lane, count, options));
   else if (is_last)
     ANEMONE_RETURN_IF_ERROR(last_logits(lane, count - 1));
+  const bool has_logits = is_last && !model_->manifest().is_greedy();
   tokens_.insert(tokens_.end(), ids.begin(), ids.end());
-  if (is_last) logits_ = logits_buffer_;
+  if (has_logits) logits_ = logits_buffer_;
   return {};
 }
 
@@ -155,45 +181,74 @@ Status Session::run_shards(Lane& lane, std::span<const std::int32_t> ids) {
   return {};
 }
 
-Status Session::run_heads(const FunctionPlan& plan, const TensorView& hidden) {
+Status Session::run_heads(const std::string& function, std::int64_t tokens,
+                          const TensorView& hidden) {
   const artifact::Manifest& manifest = model_->manifest();
   for (std::size_t h = 0; h < manifest.heads.size(); ++h) {
     const artifact::Head& head = manifest.heads[h];
-    const Status status =
-        model_->head(h).run(plan.function->name, {{head.input, hidden}}, head_outputs_[h], nullptr);
+    exec::Outputs& outputs = head_outputs_[h];
+    const Status status = model_->head(h).run(function, {{head.input, hidden}}, outputs, nullptr);
     if (!status.ok()) return status.with(head.package);
-    const Shape shape = {1, head.vocab_end - head.vocab_begin, plan.function->tokens, 1};
-    ANEMONE_RETURN_IF_ERROR(
-        checked_output(head_outputs_[h], head.package, head.output, shape).status());
+    const auto check = [&](const std::string& output, std::int64_t channels) {
+      return checked_output(outputs, head.package, output,
+                            artifact::hidden_shape(manifest.layout, channels, tokens))
+          .status();
+    };
+    const bool is_greedy = !head.argmax.empty();
+    ANEMONE_RETURN_IF_ERROR(check(head.output, is_greedy ? 1 : head.vocab_end - head.vocab_begin));
+    if (is_greedy) ANEMONE_RETURN_IF_ERROR(check(head.argmax, 1));
   }
   return {};
 }
 
+// A step of several tokens needs the head for one of its columns only.
 Status Session::last_logits(const Lane& lane, std::int64_t column) {
-  // A prefill step needs the head for one of its columns only.
-  const FunctionPlan& narrow = *lanes_.front().plan;
   TensorView hidden = hidden_out_;
-  if (lane.plan != &narrow) {
+  if (lane.tokens != 1) {
+    const artifact::Manifest& manifest = model_->manifest();
     if (column_.empty() || column_.dtype() != hidden.dtype)
-      column_ = Tensor(hidden.dtype, {1, model_->manifest().hidden_size, 1, 1});
+      column_ =
+          Tensor(hidden.dtype, artifact::hidden_shape(manifest.layout, manifest.hidden_size, 1));
     if (hidden.dtype == DType::kFp16)
       copy_column<Half>(hidden, column, column_.mutable_view());
     else
       copy_column<float>(hidden, column, column_.mutable_view());
     hidden = column_.view();
   }
-  ANEMONE_RETURN_IF_ERROR(run_heads(narrow, hidden));
-  gather_logits(1, 0);
+  const auto narrow = std::ranges::find_if(lanes_, [](const Lane& candidate) {
+    const artifact::Function& function = *candidate.plan->function;
+    return function.tokens == 1 || function.is_flexible;
+  });
+  ANEMONE_RETURN_IF_ERROR(run_heads(narrow->plan->head_function, 1, hidden));
+  if (model_->manifest().is_greedy())
+    gather_likeliest();
+  else
+    gather_logits(1, 0);
   return {};
 }
 
 Status Session::all_logits(const Lane& lane, std::int64_t count, const PrefillOptions& options) {
-  ANEMONE_RETURN_IF_ERROR(run_heads(*lane.plan, hidden_out_));
+  ANEMONE_RETURN_IF_ERROR(run_heads(lane.plan->head_function, lane.tokens, hidden_out_));
   for (std::int64_t t = 0; t < count; ++t) {
-    gather_logits(lane.plan->function->tokens, t);
+    gather_logits(lane.tokens, t);
     ANEMONE_RETURN_IF_ERROR(options.on_logits(position() + t, logits_buffer_));
   }
   return {};
+}
+
+// The best of the heads, after a step of one token.
+void Session::gather_likeliest() {
+  const artifact::Manifest& manifest = model_->manifest();
+  float highest = 0;
+  for (std::size_t h = 0; h < manifest.heads.size(); ++h) {
+    const artifact::Head& head = manifest.heads[h];
+    const float logit = to_floats(exec::find_output(head_outputs_[h], head.output)->view()).front();
+    const std::int32_t row =
+        exec::find_output(head_outputs_[h], head.argmax)->view().as<std::int32_t>().front();
+    if (likeliest_ && !(logit > highest)) continue;
+    highest = logit;
+    likeliest_ = static_cast<std::int32_t>(head.vocab_begin) + row;
+  }
 }
 
 // The ranges of all heads, one after the other, for one column.
@@ -233,7 +288,7 @@ Result<std::int64_t> Session::prefill_to(std::span<const std::int32_t> ids,
 }
 
 Result<std::span<const float>> Session::decode(std::int32_t id) {
-  logits_ = {};
+  forget_logits();
   ANEMONE_RETURN_IF_ERROR(model_->check_id(id));
   ANEMONE_RETURN_IF_ERROR(check_room(1));
   ANEMONE_RETURN_IF_ERROR(run_chunk({&id, 1}, true, {}));
@@ -244,7 +299,7 @@ Status Session::truncate(std::int64_t position) {
   if (position < 0 || position > this->position())
     return invalid_argument("[session] expected a position from 0 to {}, got {}", this->position(),
                             position);
-  if (position < this->position()) logits_ = {};
+  if (position < this->position()) forget_logits();
   // The slots beyond are masked from now on, and overwritten before they are shown again.
   tokens_.resize(static_cast<std::size_t>(position));
   return {};
@@ -252,7 +307,7 @@ Status Session::truncate(std::int64_t position) {
 
 void Session::reset() {
   tokens_.clear();
-  logits_ = {};
+  forget_logits();
   for (auto& states : states_) states->reset();
   for (auto& caches : caches_)
     for (Tensor& cache : caches)

@@ -7,7 +7,9 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "engine/model.h"
@@ -35,13 +37,17 @@ class Session {
   const std::shared_ptr<const Model>& shared_model() const { return model_; }
   std::int64_t position() const { return static_cast<std::int64_t>(tokens_.size()); }
   const std::vector<std::int32_t>& tokens() const { return tokens_; }
-  // Logits after the last token, [vocab_size]; empty when the last call did not compute them.
-  // Valid until the next call.
+  // Logits after the last token, [vocab_size]; empty when the last call did not compute them, and
+  // always for a greedy model. Valid until the next call.
   std::span<const float> logits() const { return logits_; }
+  // What a greedy model (Manifest::is_greedy) has in place of logits: the token with the highest
+  // one, the first of equals.
+  std::optional<std::int32_t> likeliest() const { return likeliest_; }
 
   // Adds tokens after those that are there, in chunks of the widest function. kInvalidArgument for
-  // no tokens, an id outside the vocabulary or too many tokens for the context: then nothing has
-  // changed. After any other error the chunks that were finished stay: see position().
+  // no tokens, an id outside the vocabulary or too many tokens for the context, kUnsupported for
+  // on_logits of a greedy model: then nothing has changed. After any other error the chunks that
+  // were finished stay: see position().
   Status prefill(std::span<const std::int32_t> ids, const PrefillOptions& options = {});
 
   // Makes the session hold exactly `ids`: keeps what it has in common with them, drops the rest and
@@ -58,9 +64,11 @@ class Session {
   void reset();
 
  private:
-  // Tensors of one function, made when it is first used.
+  // Tensors of one function, made when it is first used, and again when a flexible one changes its
+  // width.
   struct Lane {
     const FunctionPlan* plan = nullptr;
+    std::int64_t tokens = 0;  // T
     std::unique_ptr<StepInputs> host_inputs;
     Tensor hidden;
     exec::Inputs inputs;  // of the shard that runs now
@@ -70,13 +78,15 @@ class Session {
   Status make_caches();
   Status check_room(std::int64_t count) const;
   Lane& lane_for(std::int64_t remaining);
-  Lane& lane(std::size_t index);
+  void prepare(Lane& lane, std::int64_t tokens) const;
   Status run_chunk(std::span<const std::int32_t> ids, bool is_last, const PrefillOptions& options);
   Status run_shards(Lane& lane, std::span<const std::int32_t> ids);
-  Status run_heads(const FunctionPlan& plan, const TensorView& hidden);
+  Status run_heads(const std::string& function, std::int64_t tokens, const TensorView& hidden);
+  void forget_logits();
   Status last_logits(const Lane& lane, std::int64_t column);
   Status all_logits(const Lane& lane, std::int64_t count, const PrefillOptions& options);
   void gather_logits(std::int64_t tokens, std::int64_t column);
+  void gather_likeliest();
 
   std::shared_ptr<const Model> model_;
   std::vector<std::int32_t> tokens_;
@@ -89,6 +99,7 @@ class Session {
   Tensor column_;          // one column of it
   std::vector<float> logits_buffer_;
   std::span<const float> logits_;
+  std::optional<std::int32_t> likeliest_;
 };
 
 }  // namespace anemone::engine

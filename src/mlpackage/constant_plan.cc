@@ -62,6 +62,14 @@ std::optional<std::uint64_t> ConstantPlan::offset(const ir::Literal& literal) co
   return it->second;
 }
 
+std::optional<std::uint64_t> ConstantPlan::data_offset(const ir::Literal& literal) const {
+  const auto record = offset(literal);
+  if (!record) return std::nullopt;
+  const auto it =
+      std::ranges::lower_bound(blobs_.entries(), *record, {}, &BlobPlan::Entry::record_offset);
+  return it->record.data_offset;
+}
+
 bool ConstantPlan::belongs_in_file(const ir::Literal& literal) const {
   if (literal.data() == nullptr) return false;
   if (element_count(literal.type().shape) < kMinBlobElements) return false;

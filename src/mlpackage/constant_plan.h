@@ -28,6 +28,8 @@ class ConstantPlan {
   const BlobPlan& blobs() const { return blobs_; }
   // Offset of the blob of a literal; nullopt when it stays in the model file.
   std::optional<std::uint64_t> offset(const ir::Literal& literal) const;
+  // Where its data begins in the file.
+  std::optional<std::uint64_t> data_offset(const ir::Literal& literal) const;
 
   // Loads each constant and writes it to `path`, over `pool` (nullptr: on this thread), with at
   // most `max_bytes_in_flight` loaded at a time. `progress` gets the bytes done and the total.

@@ -29,6 +29,13 @@ namespace fs = std::filesystem;
 constexpr std::string_view kAuthor = "com.apple.CoreML";
 constexpr std::string_view kVersionKey = "com.github.anemone.version";
 
+constexpr std::string_view kWeightPath = "weights/weight.bin";
+
+int version_of(const Model& model) {
+  return model.specification_version != 0 ? model.specification_version
+                                          : minimum_specification_version(model);
+}
+
 // A folder that goes away with its content unless it takes its place by rename.
 class TemporaryFolder {
  public:
@@ -152,7 +159,7 @@ Status write_files(const std::string& folder, const std::string& model_bytes,
   if (!plan.blobs().entries().empty()) {
     manifest.items.push_back(item("weights", "CoreML Model Weights"));
     ANEMONE_RETURN_IF_ERROR(make_directories(data + "/weights"));
-    ANEMONE_RETURN_IF_ERROR(plan.write(data + "/weights/weight.bin", options.pool,
+    ANEMONE_RETURN_IF_ERROR(plan.write(data + "/" + std::string(kWeightPath), options.pool,
                                        options.max_bytes_in_flight, options.progress,
                                        options.cancel));
   }
@@ -173,9 +180,7 @@ Status with_path(const Status& status, const std::string& path, const std::strin
 Result<WriteReport> write(const Model& model, const std::string& target, std::string& temporary,
                           const WriteOptions& options) {
   WriteReport report;
-  report.specification_version = model.specification_version != 0
-                                     ? model.specification_version
-                                     : minimum_specification_version(model);
+  report.specification_version = version_of(model);
   ANEMONE_RETURN_IF_ERROR(
       check_before_writing(model, report.specification_version, options.registry));
   ANEMONE_ASSIGN_OR_RETURN(const ConstantPlan plan,
@@ -206,6 +211,15 @@ Result<WriteReport> write_package(const Model& model, const std::string& path,
   Result<WriteReport> report = write(model, target, temporary, options);
   if (!report.ok()) return with_path(report.status(), path, temporary);
   return report;
+}
+
+Result<std::optional<ConstantPlace>> place_of_constant(const Model& model,
+                                                       const ir::Literal& literal) {
+  ANEMONE_ASSIGN_OR_RETURN(const ConstantPlan plan,
+                           ConstantPlan::make(model.program, version_of(model)));
+  const auto offset = plan.data_offset(literal);
+  if (!offset) return std::optional<ConstantPlace>();
+  return std::optional(ConstantPlace{fmt::format("Data/{}/{}", kAuthor, kWeightPath), *offset});
 }
 
 }  // namespace anemone::mlpackage

@@ -6,6 +6,7 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 
 #include "base/thread_pool.h"
@@ -53,5 +54,14 @@ struct WriteReport {
 // names something that is no package; kIo when the disk is full.
 Result<WriteReport> write_package(const Model& model, const std::string& path,
                                   const WriteOptions& options = {});
+
+// Where write_package puts the bytes of a constant.
+struct ConstantPlace {
+  std::string file;          // in the package, with '/'
+  std::uint64_t offset = 0;  // of the first byte
+};
+// nullopt when it lies in the model file.
+Result<std::optional<ConstantPlace>> place_of_constant(const Model& model,
+                                                       const ir::Literal& literal);
 
 }  // namespace anemone::mlpackage

@@ -26,20 +26,38 @@ Result<ShardInterface> build_layers(ir::Program& program, const std::string& fun
   return interface;
 }
 
-Status build_head(ir::Program& program, const std::string& function, const DecoderConfig& config,
-                  const std::string& head_tensor, std::int64_t vocab_begin, std::int64_t vocab_end,
-                  WeightProvider& weights, const GraphOptions& options) {
+Result<artifact::Head> build_head(ir::Program& program, const std::string& function,
+                                  const DecoderConfig& config, const Projection& projection,
+                                  bool is_greedy, WeightProvider& weights,
+                                  const GraphOptions& options) {
   ir::Builder builder(program, ops::op_registry(), function, ir::Opset::kIOS18);
   LayerGraph graph(builder, config, weights, options);
   ir::Value* normed = rms_norm(graph, graph.hidden_input(), 1, "model.norm.weight", "final_norm");
-  ir::Value* logits = graph.project(normed,
-                                    {.name = "head",
-                                     .role = WeightRole::kHead,
-                                     .parts = {{head_tensor, vocab_begin, vocab_end - vocab_begin}},
-                                     .inputs = config.hidden_size},
-                                    nullptr);
-  builder.rename(logits, "logits");
-  return builder.finish({logits});
+  ir::Value* logits = graph.project(normed, projection, nullptr);
+  artifact::Head head;
+  head.vocab_begin = projection.parts.front().row_begin;
+  head.vocab_end = head.vocab_begin + projection.parts.front().rows;
+  head.input = graph.ports().front().name;
+  head.output = "logits";
+  std::vector<ir::Value*> outputs = {logits};
+  if (is_greedy) {
+    head.output = "highest_logit";
+    head.argmax = "token";
+    outputs = {builder.op("reduce_max",
+                          {{"x", logits},
+                           {"axes", ir::Literal::int32s({1})},
+                           {"keep_dims", ir::Literal::boolean(true)}},
+                          "highest"),
+               builder.op("reduce_argmax",
+                          {{"x", logits},
+                           {"axis", ir::Literal::int32(1)},
+                           {"keep_dims", ir::Literal::boolean(true)}},
+                          "highest_row")};
+    builder.rename(outputs[1], head.argmax);
+  }
+  builder.rename(outputs[0], head.output);
+  ANEMONE_RETURN_IF_ERROR(builder.finish(std::move(outputs)));
+  return head;
 }
 
 }  // namespace anemone::models

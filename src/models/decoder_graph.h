@@ -29,10 +29,12 @@ Result<ShardInterface> build_layers(ir::Program& program, const std::string& fun
                                     std::int64_t layer_begin, std::int64_t layer_end,
                                     WeightProvider& weights, const GraphOptions& options);
 
-// Adds a function that applies the final norm and the rows [vocab_begin, vocab_end) of
-// `head_tensor`. Input "hidden", output "logits".
-Status build_head(ir::Program& program, const std::string& function, const DecoderConfig& config,
-                  const std::string& head_tensor, std::int64_t vocab_begin, std::int64_t vocab_end,
-                  WeightProvider& weights, const GraphOptions& options);
+// Adds a function that applies the final norm and the head, whose weights are rows
+// [vocab_begin, vocab_end) of `head_tensor`. `is_greedy`: it gives the highest logit and its row
+// instead of all logits.
+Result<artifact::Head> build_head(ir::Program& program, const std::string& function,
+                                  const DecoderConfig& config, const Projection& head,
+                                  bool is_greedy, WeightProvider& weights,
+                                  const GraphOptions& options);
 
 }  // namespace anemone::models

@@ -13,11 +13,6 @@ LayerGraph::LayerGraph(ir::Builder& builder, const DecoderConfig& config, Weight
                        const GraphOptions& options)
     : builder_(builder), config_(config), weights_(weights), options_(options) {}
 
-Shape LayerGraph::hidden_shape(std::int64_t channels) const {
-  return options_.layout == HiddenLayout::kTokensInHeight ? Shape{1, channels, options_.tokens, 1}
-                                                          : Shape{1, channels, 1, options_.tokens};
-}
-
 Value* LayerGraph::port(artifact::Port port, Shape shape) {
   Value*& value = inputs_[port.name];
   if (value == nullptr) {
@@ -67,26 +62,49 @@ Value* LayerGraph::cache_keep_mask() {
   return keep_mask_;
 }
 
+Value* LayerGraph::cache_prefix(Value* cache, const std::string& name) {
+  if (cache == nullptr || options_.context == options_.cache_context) return cache;
+  std::vector<std::int32_t> end(cache->type.shape.begin(), cache->type.shape.end());
+  end[2] = static_cast<std::int32_t>(options_.context);
+  return builder_.op(
+      "slice_by_index",
+      {{"x", cache}, {"begin", Literal::int32s({0, 0, 0, 0})}, {"end", Literal::int32s(end)}},
+      name);
+}
+
+Value* LayerGraph::with_prefix(Value* cache, Value* prefix, const std::string& name) {
+  if (prefix == nullptr || options_.context == options_.cache_context) return prefix;
+  const std::vector<std::int32_t> end(prefix->type.shape.begin(), prefix->type.shape.end());
+  return builder_.op("slice_update",
+                     {{"x", cache},
+                      {"update", prefix},
+                      {"begin", Literal::int32s({0, 0, 0, 0})},
+                      {"end", Literal::int32s(end)}},
+                     name);
+}
+
 Value* LayerGraph::update_cache(const std::string& name, Value* tokens) {
   artifact::Cache cache;
   cache.name = name;
   cache.dtype = options_.dtype;
-  cache.shape = {1, config_.num_kv_heads, options_.context, config_.head_dim};
+  cache.shape = {1, config_.num_kv_heads, options_.cache_context, config_.head_dim};
   Value* input =
       builder_.input(name, options_.caches_are_states ? ir::Type::state(cache.dtype, cache.shape)
                                                       : ir::Type::tensor(cache.dtype, cache.shape));
-  Value* before = options_.caches_are_states ? builder_.read_state(input, name + "_before") : input;
+  Value* stored = options_.caches_are_states ? builder_.read_state(input, name + "_stored") : input;
+  Value* before = cache_prefix(stored, name + "_before");
   // A one-hot matrix places the tokens: no indexed write, which the chip does not have.
   Value* placed =
       builder_.op("matmul", {{"x", cache_write_mask()}, {"y", tokens}}, name + "_placed");
   Value* kept = mul(before, cache_keep_mask(), name + "_kept");
   Value* after = add(kept, placed, name + "_after");
+  Value* updated = with_prefix(stored, after, name + "_updated");
   if (options_.caches_are_states) {
-    builder_.write_state(input, after, name + "_write");
+    builder_.write_state(input, updated, name + "_write");
   } else {
     cache.output = name + "_out";
-    builder_.rename(after, cache.output);
-    cache_outputs_.push_back(after);
+    builder_.rename(updated, cache.output);
+    cache_outputs_.push_back(updated);
   }
   caches_.push_back(std::move(cache));
   return after;

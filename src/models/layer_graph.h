@@ -14,17 +14,16 @@
 
 namespace anemone::models {
 
-// How hidden states lie in memory. The one place that decides between Law 1 ([1, C, T, 1], every
-// token a row of height) and Apple's rule that the last axis should fill 64 bytes ([1, C, 1, T]).
-enum class HiddenLayout { kTokensInHeight, kTokensInWidth };
-
 struct GraphOptions {
-  DType dtype = DType::kFp16;  // of activations: fp16 or fp32
-  std::int64_t tokens = 1;     // T
-  std::int64_t context = 0;    // S
-  bool caches_are_states =
-      true;  // false: caches are inputs and outputs (fp32 has no states in Core ML)
-  HiddenLayout layout = HiddenLayout::kTokensInHeight;
+  DType dtype = DType::kFp16;      // of activations: fp16 or fp32
+  std::int64_t tokens = 1;         // T; kDynamic: known when it runs
+  std::int64_t context = 0;        // S: slots that the function looks at and writes
+  std::int64_t cache_context = 0;  // slots that the caches have, S or more
+  // False: caches are inputs and outputs (fp32 has no states in Core ML).
+  bool caches_are_states = true;
+  // The one place that decides between Law 1 (every token a row of height) and Apple's rule that
+  // the last axis should fill 64 bytes.
+  artifact::HiddenLayout layout = artifact::HiddenLayout::kTokensInHeight;
 };
 
 // One function of a layer shard while it is built: the builder with the inputs that layers share,
@@ -39,7 +38,13 @@ class LayerGraph {
   const GraphOptions& options() const { return options_; }
   WeightProvider& weights() { return weights_; }
 
-  Shape hidden_shape(std::int64_t channels) const;  // [1, channels, T, 1]
+  Shape hidden_shape(std::int64_t channels) const {  // [1, channels, T, 1]
+    return artifact::hidden_shape(options_.layout, channels, options_.tokens);
+  }
+  // Rows of `heads` heads for every token, for a reshape.
+  std::int64_t rows_of(std::int64_t heads) const {
+    return options_.tokens == kDynamic ? kDynamic : heads * options_.tokens;
+  }
   ir::Type tensor_type(Shape shape) const {
     return ir::Type::tensor(options_.dtype, std::move(shape));
   }
@@ -53,7 +58,7 @@ class LayerGraph {
   ir::Value* cache_keep_mask();  // [1, 1, S, 1]: 1 where no token of this step is stored
 
   // Stores `tokens` [1, kv_heads, T, head_dim] in the cache `name` ("k_cache_3") and returns the
-  // whole updated cache [1, kv_heads, S, head_dim].
+  // updated slots that the function looks at, [1, kv_heads, S, head_dim].
   ir::Value* update_cache(const std::string& name, ir::Value* tokens);
 
   // Small operations. Names are prefixes for people who read the program.
@@ -77,6 +82,9 @@ class LayerGraph {
 
  private:
   ir::Value* port(artifact::Port port, Shape shape);
+  // The first S slots of a cache, and a cache with its first S slots replaced.
+  ir::Value* cache_prefix(ir::Value* cache, const std::string& name);
+  ir::Value* with_prefix(ir::Value* cache, ir::Value* prefix, const std::string& name);
 
   ir::Builder& builder_;
   const DecoderConfig& config_;

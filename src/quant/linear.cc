@@ -20,14 +20,15 @@ constexpr float kSmallestHalf = 0x1p-24f;
 class LinearWeight {
  public:
   LinearWeight(std::shared_ptr<const MatrixSource> matrix, DType float_type, DType dtype,
-               const Tile& tile)
+               const Tile& tile, std::shared_ptr<QuantError> error)
       : matrix_(std::move(matrix)),
         float_type_(float_type),
         dtype_(dtype),
         largest_quant_(dtype == DType::kInt4 ? 7.0f : 127.0f),
         tile_rows_(tile.rows),
         tile_columns_(static_cast<std::size_t>(tile.columns)),
-        tiles_(static_cast<std::size_t>(matrix_->columns() / tile.columns)) {}
+        tiles_(static_cast<std::size_t>(matrix_->columns() / tile.columns)),
+        error_(std::move(error)) {}
 
   Shape scale_shape() const {
     return {matrix_->rows() / tile_rows_, static_cast<std::int64_t>(tiles_), 1, 1};
@@ -42,9 +43,14 @@ class LinearWeight {
 
   Result<Tensor> data() {
     ANEMONE_RETURN_IF_ERROR(compute());
-    return pack_rows(*matrix_, dtype_,
-                     [this](std::int64_t row, std::span<const float> values,
-                            std::span<std::int32_t> quants) { quantize(row, values, quants); });
+    return pack_rows(
+        *matrix_, dtype_,
+        [this](std::int64_t row, std::span<const float> values, std::span<std::int32_t> quants,
+               std::span<float> restored) {
+          quantize(row, values, quants);
+          if (!restored.empty()) restore(row, quants, restored);
+        },
+        error_.get());
   }
 
  private:
@@ -59,6 +65,11 @@ class LinearWeight {
         quants[i] = static_cast<std::int32_t>(
             std::clamp(std::nearbyint(values[i] / scale), -largest_quant_, largest_quant_));
     }
+  }
+
+  void restore(std::int64_t row, std::span<const std::int32_t> quants, std::span<float> out) {
+    for (std::size_t i = 0; i < out.size(); ++i)
+      out[i] = static_cast<float>(quants[i]) * scales_of_row(row)[i / tile_columns_];
   }
 
   Status compute() {
@@ -96,6 +107,7 @@ class LinearWeight {
   const std::int64_t tile_rows_;
   const std::size_t tile_columns_;
   const std::size_t tiles_;  // of a row
+  std::shared_ptr<QuantError> error_;
   std::once_flag once_;
   Status status_;
   std::vector<float> scales_;
@@ -108,11 +120,13 @@ std::uint64_t bytes_of(DType dtype, const Shape& shape) {
 }  // namespace
 
 StoredWeight store_linear(std::shared_ptr<const MatrixSource> matrix, DType float_type, DType dtype,
-                          const Tile& tile) {
+                          const Tile& tile, bool measure_error) {
   const Shape shape = projection_shape(*matrix);
-  auto linear = std::make_shared<LinearWeight>(std::move(matrix), float_type, dtype, tile);
+  auto error = measure_error ? std::make_shared<QuantError>() : nullptr;
+  auto linear = std::make_shared<LinearWeight>(std::move(matrix), float_type, dtype, tile, error);
   const Shape scale_shape = linear->scale_shape();
   StoredWeight weight;
+  weight.error = std::move(error);
   weight.op = "constexpr_blockwise_shift_scale";
   weight.parameters.emplace_back(
       "data",

@@ -16,7 +16,7 @@ struct Tile {
 // belongs to the scale that the package holds. The tile divides the matrix. Stored as
 // constexpr_blockwise_shift_scale: data [O, I, 1, 1], scale [O / rows, I / columns, 1, 1].
 StoredWeight store_linear(std::shared_ptr<const MatrixSource> matrix, DType float_type, DType dtype,
-                          const Tile& tile);
+                          const Tile& tile, bool measure_error = false);
 
 std::uint64_t linear_bytes(std::int64_t rows, std::int64_t columns, DType float_type, DType dtype,
                            const Tile& tile);

@@ -15,10 +15,13 @@ constexpr std::int64_t kRowsAtOnce = 8;
 
 }  // namespace
 
-Result<Tensor> pack_rows(const MatrixSource& matrix, DType dtype, const RowQuantizer& quantize) {
+Result<Tensor> pack_rows(const MatrixSource& matrix, DType dtype, const RowQuantizer& quantize,
+                         QuantError* error) {
+  if (error != nullptr) *error = {};
   Tensor out(dtype, projection_shape(matrix));
   const auto columns = static_cast<std::size_t>(matrix.columns());
   std::vector<float> row(columns);
+  std::vector<float> restored(error != nullptr ? columns : 0);
   std::vector<std::int32_t> quants(columns * static_cast<std::size_t>(kRowsAtOnce));
   std::span<std::byte> left = out.mutable_view().bytes();
   for (std::int64_t begin = 0; begin < matrix.rows(); begin += kRowsAtOnce) {
@@ -26,7 +29,8 @@ Result<Tensor> pack_rows(const MatrixSource& matrix, DType dtype, const RowQuant
     for (std::int64_t r = 0; r < count; ++r) {
       matrix.read_row(begin + r, row);
       quantize(begin + r, row,
-               std::span(quants).subspan(static_cast<std::size_t>(r) * columns, columns));
+               std::span(quants).subspan(static_cast<std::size_t>(r) * columns, columns), restored);
+      if (error != nullptr) error->add(row, restored);
     }
     const auto values = std::span(quants).first(static_cast<std::size_t>(count) * columns);
     const auto bytes = static_cast<std::size_t>(dtype_bytes(dtype, values.size()));

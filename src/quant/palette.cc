@@ -26,13 +26,14 @@ std::int64_t rows_of_group(std::int64_t rows, std::int64_t group) {
 class Palettes {
  public:
   Palettes(std::shared_ptr<const MatrixSource> matrix, DType float_type, DType dtype,
-           PaletteMode mode, std::int64_t group)
+           PaletteMode mode, std::int64_t group, std::shared_ptr<QuantError> error)
       : matrix_(std::move(matrix)),
         float_type_(float_type),
         dtype_(dtype),
         size_(static_cast<std::size_t>(size_of_palette(dtype))),
         mode_(mode),
-        group_(rows_of_group(matrix_->rows(), group)) {}
+        group_(rows_of_group(matrix_->rows(), group)),
+        error_(std::move(error)) {}
 
   Shape lut_shape() const {
     return {matrix_->rows() / group_, 1, 1, 1, static_cast<std::int64_t>(size_), 1};
@@ -51,13 +52,17 @@ class Palettes {
     std::int64_t current = -1;
     return pack_rows(
         *matrix_, dtype_,
-        [&](std::int64_t row, std::span<const float> values, std::span<std::int32_t> quants) {
+        [&](std::int64_t row, std::span<const float> values, std::span<std::int32_t> quants,
+            std::span<float> restored) {
           if (const std::int64_t group = row / group_; group != current) {
             borders = borders_of(group);
             current = group;
           }
           for (std::size_t i = 0; i < values.size(); ++i) quants[i] = index_of(borders, values[i]);
-        });
+          const float* palette = &values_[static_cast<std::size_t>(current) * size_];
+          for (std::size_t i = 0; i < restored.size(); ++i) restored[i] = palette[quants[i]];
+        },
+        error_.get());
   }
 
  private:
@@ -133,6 +138,7 @@ class Palettes {
   const std::size_t size_;  // of one palette
   const PaletteMode mode_;
   const std::int64_t group_;  // rows that share a palette
+  std::shared_ptr<QuantError> error_;
   std::once_flag once_;
   Status status_;
   std::vector<float> values_;
@@ -141,14 +147,17 @@ class Palettes {
 }  // namespace
 
 StoredWeight store_palette(std::shared_ptr<const MatrixSource> matrix, DType float_type,
-                           DType dtype, PaletteMode mode, std::int64_t group) {
+                           DType dtype, PaletteMode mode, std::int64_t group, bool measure_error) {
   const Shape shape = projection_shape(*matrix);
-  auto palettes = std::make_shared<Palettes>(std::move(matrix), float_type, dtype, mode, group);
+  auto error = measure_error ? std::make_shared<QuantError>() : nullptr;
+  auto palettes =
+      std::make_shared<Palettes>(std::move(matrix), float_type, dtype, mode, group, error);
   const Shape lut_shape = palettes->lut_shape();
   const auto bytes = [](DType type, const Shape& of) {
     return dtype_bytes(type, static_cast<std::uint64_t>(element_count(of)));
   };
   StoredWeight weight;
+  weight.error = std::move(error);
   weight.op = "constexpr_lut_to_dense";
   weight.parameters.emplace_back(
       "indices",

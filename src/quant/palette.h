@@ -12,7 +12,8 @@ namespace anemone::quant {
 // to `float_type` first. Stored as constexpr_lut_to_dense: indices of `dtype` (uint4, uint6
 // or uint8) [O, I, 1, 1], lut [O / group, 1, 1, 1, 2^n, 1].
 StoredWeight store_palette(std::shared_ptr<const MatrixSource> matrix, DType float_type,
-                           DType dtype, PaletteMode mode, std::int64_t group);
+                           DType dtype, PaletteMode mode, std::int64_t group,
+                           bool measure_error = false);
 
 std::uint64_t palette_bytes(std::int64_t rows, std::int64_t columns, DType float_type, DType dtype,
                             std::int64_t group);

@@ -71,6 +71,10 @@ std::vector<std::string_view> scheme_names() {
   return names;
 }
 
+bool stays_float(const QuantOptions& options, std::int64_t elements) {
+  return effective(options, elements).family == Family::kFloat;
+}
+
 StoredWeight store_weight(const QuantOptions& options, std::shared_ptr<const MatrixSource> matrix,
                           DType float_type) {
   const std::int64_t rows = matrix->rows();
@@ -83,13 +87,14 @@ StoredWeight store_weight(const QuantOptions& options, std::shared_ptr<const Mat
       break;
     case Family::kLinear:
       weight = store_linear(std::move(matrix), float_type, row.dtype,
-                            tile_of(row, options, rows, columns));
+                            tile_of(row, options, rows, columns), options.measure_error);
       break;
     case Family::kPalette:
       weight = store_palette(std::move(matrix), float_type, row.dtype, options.palette_mode,
-                             options.group_size);
+                             options.group_size, options.measure_error);
       break;
   }
+  weight.scheme = row.scheme;
   weight.bytes = stored_bytes(options, rows, columns, float_type);
   return weight;
 }

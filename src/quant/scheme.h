@@ -16,6 +16,7 @@
 #include "ir/builder.h"
 #include "ir/literal.h"
 #include "quant/matrix_source.h"
+#include "quant/quant_error.h"
 #include "tensor/dtype.h"
 
 namespace anemone::quant {
@@ -40,6 +41,7 @@ struct QuantOptions {
   PaletteMode palette_mode = PaletteMode::kKmeans;
   std::int64_t group_size = 32;   // output channels that share a palette; 0: all
   std::int64_t threshold = 2048;  // matrices of at most so many elements stay floats
+  bool measure_error = false;     // fill StoredWeight::error; costs another pass of arithmetic
 };
 
 std::string_view scheme_name(Scheme scheme);  // as on the command line: "int8-channel"
@@ -50,10 +52,16 @@ std::vector<std::string_view> scheme_names();
 // constexpr operation with its literals. The data is lazy: it is computed when the package is
 // written. Emitting the same StoredWeight in several functions shares the bytes.
 struct StoredWeight {
-  std::string op;  // "const" or "constexpr_..."
+  Scheme scheme = Scheme::kNone;  // what became of the one that was asked for
+  std::string op;                 // "const" or "constexpr_..."
   std::vector<std::pair<std::string, ir::Literal>> parameters;
   std::uint64_t bytes = 0;  // in the package
+  // Complete once the data is; null when it was not asked for or nothing is quantized.
+  std::shared_ptr<const QuantError> error;
 };
+
+// Whether a matrix of so many elements is stored as floats.
+bool stays_float(const QuantOptions& options, std::int64_t elements);
 
 // `float_type` is fp16 or fp32.
 StoredWeight store_weight(const QuantOptions& options, std::shared_ptr<const MatrixSource> matrix,

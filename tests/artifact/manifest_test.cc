@@ -58,13 +58,12 @@ TEST(Manifest, LeavesOutTheBeginOfTextIdWhenThereIsNone) {
   EXPECT_FALSE(read->bos_id.has_value());
 }
 
-TEST(Manifest, FindsTheWidestFunctionThatIsNotTooWide) {
+TEST(Manifest, GivesHeadsTheFunctionOfTheWholeContext) {
   const Manifest manifest = sample_manifest();
-  EXPECT_EQ(manifest.function_for(1)->name, "decode");
-  EXPECT_EQ(manifest.function_for(63)->name, "decode");
-  EXPECT_EQ(manifest.function_for(64)->name, "prefill");
-  EXPECT_EQ(manifest.function_for(1000)->name, "prefill");
-  EXPECT_EQ(manifest.function_for(0), nullptr);
+  EXPECT_EQ(manifest.context_of(manifest.functions[0]), 256);
+  EXPECT_EQ(manifest.context_of(manifest.functions[2]), 128);
+  EXPECT_EQ(manifest.head_function(manifest.functions[1])->name, "prefill");
+  EXPECT_EQ(manifest.head_function(manifest.functions[2])->name, "decode");
 }
 
 TEST(Manifest, FindsRopesByName) {

@@ -21,9 +21,13 @@ Manifest sample_manifest() {
   m.eos_ids = {2, 7};
   m.bos_id = 1;
   m.generation = {{"do_sample", true}, {"temperature", 0.7}, {"top_k", 20}};
-  m.embedding = {"embedding.bin", DType::kFp16, 1000, 64};
+  m.embedding = {DType::kFp16,
+                 1000,
+                 64,
+                 {{"embedding.bin", 0, 600}, {"head_1.mlpackage/weights.bin", 128, 400}}};
   m.ropes = {{"default", {1.0F, 0.1F, 1e-6F, 3.1622776e-3F}, 1.0F}, {"local", {1.0F}, 1.3465736F}};
-  m.functions = {{"decode", 1}, {"prefill", 64}};
+  m.functions = {{"decode", 1}, {"prefill", 64}, {"decode_128", 1, 128}};
+  m.layout = HiddenLayout::kTokensInWidth;
   const std::vector<Port> ports = {{"hidden", PortRole::kHidden, "", 0},
                                    {"cos", PortRole::kRopeCos, "default", 0},
                                    {"sin", PortRole::kRopeSin, "default", 0},

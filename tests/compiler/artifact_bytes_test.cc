@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the compiler leaves on the disk.
 #include <filesystem>
-#include <fstream>
 #include <gtest/gtest.h>
-#include <iterator>
 #include <map>
 
 #include "artifact/manifest.h"
@@ -12,6 +10,7 @@
 #include "mlpackage/package_reader.h"
 #include "mlpackage/package_writer.h"
 #include "ops/registry.h"
+#include "tests/compiler/folder_bytes.h"
 #include "tests/compiler/golden.h"
 #include "tests/support/shared_data.h"
 
@@ -21,17 +20,6 @@ namespace {
 namespace fs = std::filesystem;
 using anemone::testing::source_path;
 using anemone::testing::TemporaryFolder;
-
-std::map<std::string, std::string> files_in(const std::string& folder) {
-  std::map<std::string, std::string> files;
-  for (const auto& entry : fs::recursive_directory_iterator(folder)) {
-    if (!entry.is_regular_file()) continue;
-    std::ifstream file(entry.path(), std::ios::binary);
-    files[fs::relative(entry.path(), folder).generic_string()] = {
-        std::istreambuf_iterator<char>(file), {}};
-  }
-  return files;
-}
 
 std::string tiny(const std::string& name) {
   return source_path("tests/compiler/data/tiny/" + name);
@@ -56,6 +44,21 @@ std::vector<CompileOptions> forms() {
         options.shards = prefill == 1 ? "3" : "auto";
         all.push_back(options);
       }
+  for (const DType precision : {DType::kFp16, DType::kFp32})
+    for (const bool is_float : {false, true}) {
+      CompileOptions options;
+      options.precision = precision;
+      options.recipe.quant.scheme = is_float ? quant::Scheme::kNone : quant::Scheme::kInt8;
+      options.recipe.quant.threshold = 0;
+      options.prefill = 8;
+      options.tiers = {4, 16, 32};
+      options.layout = is_float ? artifact::HiddenLayout::kTokensInWidth
+                                : artifact::HiddenLayout::kTokensInHeight;
+      all.push_back(options);
+      options.range_dim = true;
+      options.argmax = is_float;
+      all.push_back(options);
+    }
   return all;
 }
 

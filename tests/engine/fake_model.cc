@@ -327,7 +327,7 @@ artifact::Manifest fake_manifest(const FakeOptions& options) {
   m.context = options.context;
   m.max_position = options.context;
   const DType dtype = options.states ? DType::kFp16 : DType::kFp32;
-  m.embedding = {"embedding.bin", dtype, options.vocab, kHidden};
+  m.embedding = {dtype, options.vocab, kHidden, {{"embedding.bin", 0, options.vocab}}};
   m.ropes = {{"default", {1.0F, 0.01F}, 1.0F}};
   for (const std::int64_t width : options.widths)
     m.functions.push_back({"t" + std::to_string(width), width});

@@ -74,7 +74,7 @@ artifact::Manifest manifest_of(const ScriptOptions& options) {
   m.max_position = options.context;
   m.eos_ids = options.eos_ids;
   m.generation = options.generation;
-  m.embedding = {"embedding.bin", DType::kFp32, kPaddedVocab, kScriptedHidden};
+  m.embedding = {DType::kFp32, kPaddedVocab, kScriptedHidden, {{"embedding.bin", 0, kPaddedVocab}}};
   m.functions = {{"decode", 1}, {"prefill", 8}};
   m.shards = {{"layers.mlpackage",
                0,

@@ -48,6 +48,14 @@ OPTIONS = {
     "float_head": ["--no-quant-head"],
     "own_schemes": ["--quant-for", "qkv=int8-block", "--quant-for", "down=none", "--quant-for", "head=int4-block"],
     "uniform_palettes": ["--quant", "lut4", "--lut-mode", "uniform", "--group-size", "0"],
+    "one_tier": ["--context", "16,64", "--prefill", "8"],
+    "three_tiers": ["--context", "7,16,32,64", "--prefill", "8"],
+    "range_dim": ["--range-dim", "--prefill", "8"],
+    "range_dim_with_a_tier": ["--range-dim", "--prefill", "8", "--context", "16,64"],
+    "tokens_in_width": ["--layout", "width"],
+    "argmax": ["--argmax"],
+    "all_at_once": ["--argmax", "--layout", "width", "--range-dim", "--prefill", "8", "--context", "16,64"],
+    "packages_by_size": ["--shards", "1MB"],
     "small_blocks": ["--quant", "int4-block", "--block-size", "8"],
     "no_threshold": ["--quant", "int8-channel", "--quant-threshold", "0"],
     "one_thread": ["--jobs", "1"],
@@ -82,7 +90,9 @@ def check_artifact(anemone, artifact, manifest, precision, scheme):
     for package in packages:
         spec, operations = check_package(package)
         assert spec.specificationVersion == 9
-        names = [f["name"] for f in manifest["functions"]]
+        # Heads look at no context: they have no functions for tiers.
+        is_head = package.name.startswith("head")
+        names = [f["name"] for f in manifest["functions"] if not (is_head and "context" in f)]
         assert sorted(spec.mlProgram.functions) == sorted(names)
         assert spec.description.defaultFunctionName == "decode"
         used |= operations
@@ -117,7 +127,10 @@ def test_each_precision_and_scheme_loads(anemone, checkpoint, tmp_path, form, pr
 
 
 # In fp32 the caches are inputs and outputs: options that change their shapes or the packages they are in.
-IN_FP32 = ["two_packages", "decode_only", "prefill_of_two", "prefill_as_long_as_the_context"]
+IN_FP32 = ["two_packages", "decode_only", "prefill_of_two", "prefill_as_long_as_the_context", "one_tier",
+           "three_tiers", "range_dim", "range_dim_with_a_tier", "tokens_in_width", "argmax", "all_at_once"]
+FORM_OPTIONS = ["one_tier", "three_tiers", "range_dim", "range_dim_with_a_tier", "tokens_in_width", "argmax",
+                "all_at_once", "three_functions"]
 
 
 @pytest.mark.parametrize("options,precision", [(o, "fp16") for o in OPTIONS] + [(o, "fp32") for o in IN_FP32])
@@ -127,8 +140,25 @@ def test_each_option_loads(anemone, checkpoint, tmp_path, precision, options):
     check_artifact(anemone, artifact, manifest, precision, "lut4" if options == "uniform_palettes" else "int8")
     expected = {"one_package": 1, "two_packages": 2, "given_ranges": 2, "one_layer_each": 3}.get(options, 1)
     assert len(manifest["shards"]) == expected
-    functions = {"decode_only": 1, "context_of_one": 1, "three_functions": 3}.get(options, 2)
+    # The tier of 7 tokens has no room for a prefill of 8.
+    functions = {"decode_only": 1, "context_of_one": 1, "three_functions": 3, "one_tier": 4, "three_tiers": 7,
+                 "range_dim": 1, "range_dim_with_a_tier": 2, "all_at_once": 2}.get(options, 2)
     assert len(manifest["functions"]) == functions
+
+
+@pytest.mark.parametrize("options", FORM_OPTIONS)
+@pytest.mark.parametrize("form", ["qwen2", "llama_rope_llama3", "llama_untied"])
+@pytest.mark.parametrize("precision,scheme", [("fp16", "none"), ("fp16", "lut6"), ("fp16", "int4-block")])
+def test_each_form_of_artifact_loads(anemone, checkpoint, tmp_path, form, options, precision, scheme):
+    folder, _ = checkpoint(form)
+    artifact, manifest = compile_model(anemone, folder, tmp_path, "--precision", precision, "--quant", scheme,
+                                       *OPTIONS[options])
+    check_artifact(anemone, artifact, manifest, precision, scheme)
+    shared = manifest["embedding"]["parts"][0]["file"] != "embedding.bin"
+    assert shared == (scheme == "none" and (COMMON | FORMS[form]).get("tie_word_embeddings", False))
+    for prompt in ([3], list(range(1, 31))):
+        anemone("run", artifact, "--prompt-ids", " ".join(map(str, prompt)), "--max-new", "3", "--greedy",
+                "--ignore-eos", "--json")
 
 
 @pytest.mark.parametrize("precision,scheme,dtype", [(p, s, np.float32) for p in PRECISIONS for s in SCHEMES] + [

@@ -66,7 +66,7 @@ Value* attention(LayerGraph& graph, std::int64_t layer, const std::string& prefi
   Value* values = graph.update_cache(fmt::format("v_cache_{}", layer), v);
 
   // One matrix product per key/value head: its group of query heads are rows of the same operand.
-  Value* grouped = graph.reshape(q, {1, config.num_kv_heads, group * tokens, config.head_dim},
+  Value* grouped = graph.reshape(q, {1, config.num_kv_heads, graph.rows_of(group), config.head_dim},
                                  name + "_q_grouped");
   Value* scores = b.op("matmul",
                        {{"x", grouped},
@@ -78,7 +78,7 @@ Value* attention(LayerGraph& graph, std::int64_t layer, const std::string& prefi
   scores = graph.add(scores, graph.attention_mask(kind.window), name + "_masked");
   Value* weights =
       b.op("softmax", {{"x", scores}, {"axis", Literal::int32(-1)}}, name + "_softmax");
-  weights = graph.reshape(weights, {1, config.num_kv_heads, group * tokens, context},
+  weights = graph.reshape(weights, {1, config.num_kv_heads, graph.rows_of(group), context},
                           name + "_weights_grouped");
   Value* mixed = b.op("matmul", {{"x", weights}, {"y", values}}, name + "_mixed");
   mixed =

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/compile_report.h"
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "base/progress.h"
+#include "cli/inspect.h"
+#include "cli/output.h"
+
+namespace anemone::cli {
+namespace {
+
+std::string percent(double share) {
+  return fmt::format("{:.3f} %", share * 100);
+}
+
+Json functions_json(const artifact::Manifest& manifest) {
+  Json functions = Json::array();
+  for (const artifact::Function& function : manifest.functions)
+    functions.push_back({{"name", function.name},
+                         {"tokens", function.tokens},
+                         {"flexible", function.is_flexible},
+                         {"context", manifest.context_of(function)}});
+  return functions;
+}
+
+Json weight_json(const compiler::WeightReport& weight) {
+  Json json = {{"name", weight.name},
+               {"rows", weight.rows},
+               {"columns", weight.columns},
+               {"scheme", quant::scheme_name(weight.scheme)},
+               {"bytes", weight.bytes}};
+  if (weight.error) {
+    json["relative_error"] = weight.error->relative();
+    json["largest_error"] = weight.error->largest();
+  }
+  return json;
+}
+
+std::vector<std::string> embedding_row(const artifact::Manifest& manifest) {
+  const artifact::Embedding& embedding = manifest.embedding;
+  const std::string size = fmt::format("{} x {}", embedding.rows, embedding.columns);
+  if (embedding.parts.front().file.find('/') != std::string::npos)
+    return {"embedding", size + ", the bytes of the head", ""};
+  const auto elements = static_cast<std::uint64_t>(embedding.rows * embedding.columns);
+  return {embedding.parts.front().file, size, format_bytes(dtype_bytes(embedding.dtype, elements))};
+}
+
+}  // namespace
+
+Json report_json(const compiler::CompileReport& report, const std::string& output) {
+  Json packages = Json::array();
+  for (const auto& package : report.packages)
+    packages.push_back({{"name", package.name},
+                        {"content", package.content},
+                        {"bytes", package.bytes},
+                        {"seconds", package.seconds},
+                        {"reused", package.is_reused}});
+  Json weights = Json::array();
+  for (const auto& weight : report.weights) weights.push_back(weight_json(weight));
+  const artifact::Manifest& manifest = report.manifest;
+  return {{"output", output},
+          {"model_type", manifest.model_type},
+          {"precision", manifest.precision},
+          {"quantization", manifest.quantization},
+          {"context", manifest.context},
+          {"functions", functions_json(manifest)},
+          {"source_bytes", report.source_bytes},
+          {"total_bytes", report.total_bytes},
+          {"dry_run", report.is_dry_run},
+          {"seconds", report.seconds},
+          {"packages", std::move(packages)},
+          {"weights", std::move(weights)},
+          {"notes", report.notes}};
+}
+
+std::string report_text(const compiler::CompileReport& report, const std::string& output) {
+  const artifact::Manifest& manifest = report.manifest;
+  std::string text = fmt::format("{}: {} {}, {} layers, {} {}\n", escaped(output),
+                                 manifest.model_type, escaped(manifest.name), manifest.layers,
+                                 manifest.precision, manifest.quantization);
+  text += table({{"context", fmt::format("{} tokens", manifest.context)},
+                 {"functions", functions_text(manifest)}},
+                "  ");
+  std::vector<std::vector<std::string>> rows;
+  for (const auto& package : report.packages)
+    rows.push_back({package.name, package.content, format_bytes(package.bytes),
+                    package.is_reused ? "from the earlier run" : ""});
+  rows.push_back(embedding_row(manifest));
+  text += table(rows, "  ");
+  for (const std::string& note : report.notes) text += fmt::format("  note: {}\n", note);
+  if (report.is_dry_run)
+    return text + fmt::format("  about {} from {}; nothing was written\n",
+                              format_bytes(report.total_bytes), format_bytes(report.source_bytes));
+  return text + fmt::format("  {} from {} in {}\n", format_bytes(report.total_bytes),
+                            format_bytes(report.source_bytes), format_duration(report.seconds));
+}
+
+std::string details_text(const compiler::CompileReport& report) {
+  std::vector<std::vector<std::string>> rows = {
+      {"matrix", "size", "stored as", "bytes", "relative error", "largest"}};
+  for (const auto& weight : report.weights)
+    rows.push_back({weight.name, fmt::format("{} x {}", weight.rows, weight.columns),
+                    std::string(quant::scheme_name(weight.scheme)), format_bytes(weight.bytes),
+                    weight.error ? percent(weight.error->relative()) : "",
+                    weight.error ? fmt::format("{:.3g}", weight.error->largest()) : ""});
+  std::string text = "\n" + table(rows, "  ");
+  if (report.is_dry_run) return text;
+  rows = {{"time", ""}};
+  double rest = report.seconds - report.embedding_seconds;
+  for (const auto& package : report.packages) {
+    rows.push_back({package.name, fmt::format("{:.2f} s", package.seconds)});
+    rest -= package.seconds;
+  }
+  rows.push_back({"embedding", fmt::format("{:.2f} s", report.embedding_seconds)});
+  rows.push_back({"the rest", fmt::format("{:.2f} s", rest)});
+  return text + "\n" + table(rows, "  ");
+}
+
+}  // namespace anemone::cli

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "compiler/description.h"
+
+#include <filesystem>
+#include <limits>
+#include <nlohmann/json.hpp>
+
+#include "base/version.h"
+#include "ir/opset.h"
+
+namespace anemone::compiler {
+namespace {
+
+std::string folder_name(const std::string& path) {
+  const auto clean = std::filesystem::absolute(path).lexically_normal();
+  // The name is empty for a path that ends in a slash.
+  return clean.has_filename() ? clean.filename().string() : clean.parent_path().filename().string();
+}
+
+bool is_token_id(std::int64_t id) {
+  return id >= 0 && id <= std::numeric_limits<std::int32_t>::max();
+}
+
+// generation_config.json wins over config.json, as in transformers' generate().
+std::vector<std::int32_t> eos_ids(const checkpoint::Checkpoint& checkpoint,
+                                  const models::DecoderConfig& config) {
+  std::vector<std::int32_t> ids;
+  const auto keep = [&](std::int64_t id) {
+    if (is_token_id(id)) ids.push_back(static_cast<std::int32_t>(id));
+  };
+  if (const Json* eos = json_member(checkpoint.generation, "eos_token_id")) {
+    if (eos->is_number_integer()) keep(eos->get<std::int64_t>());
+    if (eos->is_array())
+      for (const Json& id : *eos)
+        if (id.is_number_integer()) keep(id.get<std::int64_t>());
+  }
+  if (ids.empty())
+    for (const std::int64_t id : config.eos_ids) keep(id);
+  return ids;
+}
+
+Json generation_defaults(const checkpoint::Checkpoint& checkpoint) {
+  Json defaults = Json::object();
+  for (const char* key : {"do_sample", "temperature", "top_p", "top_k", "min_p",
+                          "repetition_penalty", "no_repeat_ngram_size"})
+    if (const Json* value = json_member(checkpoint.generation, key)) defaults[key] = *value;
+  return defaults;
+}
+
+}  // namespace
+
+artifact::Manifest describe_model(const checkpoint::Checkpoint& checkpoint, const Plan& plan,
+                                  std::vector<std::string>& notes) {
+  const models::DecoderConfig& config = plan.config;
+  artifact::Manifest manifest;
+  manifest.producer = std::string("anemone ") + std::string(version());
+  manifest.model_type = plan.architecture->model_type;
+  manifest.name = folder_name(checkpoint.path);
+  manifest.precision = dtype_name(plan.options.precision);
+  manifest.quantization = plan.options.recipe.description();
+  manifest.target = ir::opset_target(ir::Opset::kIOS18);
+  manifest.vocab_size = config.vocab_size;
+  manifest.hidden_size = config.hidden_size;
+  manifest.layers = config.num_layers();
+  manifest.context = plan.options.context;
+  manifest.max_position = config.max_position;
+  manifest.layout = plan.options.layout;
+  manifest.ropes = {config.rope};
+  manifest.functions = plan.functions;
+  manifest.eos_ids = eos_ids(checkpoint, config);
+  if (config.bos_id && is_token_id(*config.bos_id))
+    manifest.bos_id = static_cast<std::int32_t>(*config.bos_id);
+  Json generation = generation_defaults(checkpoint);
+  if (plan.options.argmax && !generation.empty())
+    notes.push_back("the sampling defaults of generation_config.json are left out: --argmax");
+  else
+    manifest.generation = std::move(generation);
+  return manifest;
+}
+
+}  // namespace anemone::compiler

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "compiler/options.h"
+
+#include <fmt/format.h>
+
+namespace anemone::compiler {
+
+std::string describe_options(const CompileOptions& options) {
+  const quant::QuantOptions& quant = options.recipe.quant;
+  std::string text = fmt::format(
+      "precision {} quant {} block {} palette {} group {} threshold {} context {} tiers [{}] "
+      "prefill {} verify {} range {} argmax {} layout {} shards {}",
+      dtype_name(options.precision), quant::scheme_name(quant.scheme), quant.block_size,
+      quant.palette_mode == quant::PaletteMode::kKmeans ? "kmeans" : "uniform", quant.group_size,
+      quant.threshold, options.context, fmt::join(options.tiers, " "), options.prefill,
+      options.verify, options.range_dim, options.argmax,
+      artifact::hidden_layout_name(options.layout), options.shards);
+  for (const auto& [role, scheme] : options.recipe.by_role)
+    text += fmt::format(" role {} {}", static_cast<int>(role), quant::scheme_name(scheme));
+  return text;
+}
+
+}  // namespace anemone::compiler

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+// `anemone compile` is killed at many moments; --resume then gives the bytes of a run that was not.
+#include <chrono>
+#include <csignal>
+#include <fcntl.h>
+#include <filesystem>
+#include <fmt/format.h>
+#include <spawn.h>
+#include <thread>
+#include <unistd.h>
+
+#include "tests/cli/process.h"
+#include "tests/compiler/folder_bytes.h"
+
+extern char** environ;
+
+namespace anemone::cli {
+namespace {
+
+namespace fs = std::filesystem;
+using Clock = std::chrono::steady_clock;
+using anemone::testing::source_path;
+using anemone::testing::TemporaryFolder;
+using compiler::testing::files_in;
+
+constexpr int kMoments = 50;
+
+// Starts it with stdout and stderr closed to us, and returns its process.
+pid_t start(std::vector<std::string> arguments) {
+  arguments.insert(arguments.begin(), ANEMONE_BINARY);
+  std::vector<char*> argv;
+  for (std::string& argument : arguments) argv.push_back(argument.data());
+  argv.push_back(nullptr);
+  posix_spawn_file_actions_t actions;
+  posix_spawn_file_actions_init(&actions);
+  posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
+  posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
+  pid_t pid = -1;
+  EXPECT_EQ(posix_spawn(&pid, ANEMONE_BINARY, &actions, nullptr, argv.data(), environ), 0);
+  posix_spawn_file_actions_destroy(&actions);
+  return pid;
+}
+
+TEST(Kill, ResumeGivesTheBytesOfAnUninterruptedRun) {
+  const TemporaryFolder folder;
+  const std::string output = folder.file("artifact");
+  // Enough packages and work for a kill to come before, in, between and after them.
+  const std::vector<std::string> arguments = {"compile",  source_path("models/pocket/checkpoint"),
+                                              "-o",       output,
+                                              "--quant",  "lut6",
+                                              "--shards", "6"};
+  const auto begin = Clock::now();
+  ASSERT_EQ(run_anemone(fmt::format("compile '{}' -o '{}' --quant lut6 --shards 6", arguments[1],
+                                    folder.file("whole")))
+                .code,
+            0);
+  const auto whole_time = Clock::now() - begin;
+  const auto whole = files_in(folder.file("whole"));
+  ASSERT_FALSE(whole.empty());
+
+  int interrupted = 0;
+  for (int moment = 0; moment < kMoments; ++moment) {
+    SCOPED_TRACE(fmt::format("moment {} of {}", moment, kMoments));
+    const pid_t pid = start(arguments);
+    ASSERT_GT(pid, 0);
+    std::this_thread::sleep_for(whole_time * moment / kMoments);
+    ::kill(pid, SIGKILL);
+    int status = 0;
+    ASSERT_EQ(::waitpid(pid, &status, 0), pid);
+    if (WIFSIGNALED(status)) {
+      ++interrupted;
+      // There is the whole artifact or none.
+      EXPECT_TRUE(!fs::exists(output) || files_in(output) == whole);
+    }
+    const Outcome resumed = run_anemone(
+        fmt::format("compile '{}' -o '{}' --quant lut6 --shards 6 --resume", arguments[1], output));
+    ASSERT_EQ(resumed.code, 0) << resumed.err;
+    EXPECT_TRUE(files_in(output) == whole);
+    EXPECT_FALSE(fs::exists(output + ".partial"));
+    fs::remove_all(output);
+  }
+  // A machine that was busy with something else during the first run would make all of them end.
+  EXPECT_GT(interrupted, kMoments / 4);
+}
+
+}  // namespace
+}  // namespace anemone::cli

@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: Apache-2.0
+// Every form of an artifact gives the bits of the plain one: tiers, a flexible number of tokens,
+// the other layout, shared embeddings, greedy heads.
+#include <algorithm>
+#include <filesystem>
+#include <gtest/gtest.h>
+
+#include "artifact/manifest.h"
+#include "engine/generator.h"
+#include "tests/compiler/golden.h"
+#include "tests/support/shared_data.h"
+
+namespace anemone::compiler::testing {
+namespace {
+
+using anemone::testing::TemporaryFolder;
+
+constexpr std::int64_t kContext = 64;
+constexpr std::size_t kNewTokens = 12;
+
+class Forms : public ::testing::TestWithParam<Checkpoint> {
+ protected:
+  void SetUp() override {
+    if (!is_present(GetParam())) GTEST_SKIP() << "absent: " << GetParam().path;
+    golden_ = read_golden(GetParam());
+    // Long enough to leave the tiers below, short enough for the continuation.
+    const std::size_t most = static_cast<std::size_t>(kContext) - kNewTokens;
+    golden_.prompt.resize(std::min(golden_.prompt.size(), most));
+  }
+
+  // Both kinds of caches: states, and inputs with outputs.
+  static std::vector<CompileOptions> bases() {
+    CompileOptions exact;
+    exact.precision = DType::kFp32;
+    exact.recipe.quant.scheme = quant::Scheme::kNone;
+    exact.context = kContext;
+    exact.prefill = 16;
+    CompileOptions half;
+    half.context = kContext;
+    half.prefill = 16;
+    return {exact, half};
+  }
+  std::shared_ptr<const engine::Model> load(const CompileOptions& options) {
+    return compile_and_load(GetParam(), folder_.file("artifact"), options);
+  }
+  Answer run(const CompileOptions& options) {
+    const auto model = load(options);
+    return model == nullptr ? Answer() : run_greedily(model, golden_.prompt, kNewTokens);
+  }
+  // The change keeps every bit.
+  void expect_same(const std::string& what, void (*change)(CompileOptions&)) {
+    for (CompileOptions options : bases()) {
+      SCOPED_TRACE(what + ", " + std::string(dtype_name(options.precision)));
+      const Answer plain = run(options);
+      change(options);
+      const Answer changed = run(options);
+      ASSERT_FALSE(plain.logits.empty());
+      EXPECT_TRUE(changed.logits == plain.logits);
+      EXPECT_EQ(changed.continuation, plain.continuation);
+    }
+  }
+
+  Golden golden_;
+  TemporaryFolder folder_;
+};
+
+TEST_P(Forms, TiersGiveTheBitsOfTheWholeContext) {
+  expect_same("one tier", [](CompileOptions& o) { o.tiers = {24}; });
+  // The smallest is narrower than prefill, another is no multiple of anything.
+  expect_same("three tiers", [](CompileOptions& o) { o.tiers = {7, 19, 40}; });
+  expect_same("tiers and verify", [](CompileOptions& o) {
+    o.tiers = {16, 48};
+    o.verify = 4;
+  });
+}
+
+TEST_P(Forms, AFlexibleFunctionGivesTheBitsOfFixedOnes) {
+  expect_same("range", [](CompileOptions& o) { o.range_dim = true; });
+  expect_same("range with tiers", [](CompileOptions& o) {
+    o.range_dim = true;
+    o.tiers = {20};
+  });
+}
+
+TEST_P(Forms, TheOtherLayoutGivesTheSameBits) {
+  expect_same("width",
+              [](CompileOptions& o) { o.layout = artifact::HiddenLayout::kTokensInWidth; });
+  expect_same("width, flexible", [](CompileOptions& o) {
+    o.layout = artifact::HiddenLayout::kTokensInWidth;
+    o.range_dim = true;
+  });
+}
+
+TEST_P(Forms, AGreedyHeadPicksTheTokensOfTheLogits) {
+  for (CompileOptions options : bases()) {
+    const Answer plain = run(options);
+    options.argmax = true;
+    const auto model = load(options);
+    ASSERT_NE(model, nullptr);
+    EXPECT_TRUE(model->manifest().is_greedy());
+    auto session = engine::Session::create(model);
+    ASSERT_TRUE(session.ok());
+    engine::GenerateOptions generate;
+    generate.max_new_tokens = kNewTokens;
+    generate.ignore_eos = true;
+    generate.as_text = false;
+    const auto result = engine::generate(**session, golden_.prompt, generate);
+    ASSERT_TRUE(result.ok()) << result.status().message();
+    EXPECT_EQ(result->ids, plain.continuation);
+    EXPECT_TRUE((*session)->logits().empty());
+
+    generate.sampling.greedy = false;
+    generate.sampling.temperature = 0.7;
+    EXPECT_EQ(engine::generate(**session, golden_.prompt, generate).status().code(),
+              Code::kUnsupported);
+    generate = {};
+    generate.sampling.processors.repetition_penalty = 1.1;
+    EXPECT_EQ(engine::generate(**session, golden_.prompt, generate).status().code(),
+              Code::kUnsupported);
+    generate = {};
+    generate.on_prompt_logits = [](std::int64_t, std::span<const float>) { return Status(); };
+    EXPECT_EQ(engine::generate(**session, golden_.prompt, generate).status().code(),
+              Code::kUnsupported);
+  }
+}
+
+TEST_P(Forms, ATiedFloatHeadHoldsTheEmbeddings) {
+  CompileOptions options = bases().front();
+  const auto shared = load(options);
+  ASSERT_NE(shared, nullptr);
+  const Answer plain = run_greedily(shared, golden_.prompt, kNewTokens);
+  const bool is_tied = shared->manifest().embedding.parts.front().file != "embedding.bin";
+  EXPECT_EQ(std::filesystem::exists(folder_.file("artifact") + "/embedding.bin"), !is_tied);
+  // A quantized head cannot: the embeddings stay exact, in a file of their own.
+  options.recipe.by_role[models::WeightRole::kHead] = quant::Scheme::kLut8;
+  options.recipe.quant.threshold = 0;
+  const auto apart = load(options);
+  ASSERT_NE(apart, nullptr);
+  EXPECT_EQ(apart->manifest().embedding.parts.front().file, "embedding.bin");
+  EXPECT_EQ(apart->manifest().embedding.parts.front().rows, apart->vocab_size());
+  // Rows are found by id: the same hidden states enter the first layer.
+  const std::int64_t columns = shared->manifest().hidden_size;
+  for (const std::int32_t id : golden_.prompt) {
+    Tensor one(DType::kFp32, {1, columns, 1, 1});
+    Tensor other(DType::kFp32, {1, columns, 1, 1});
+    shared->embed({&id, 1}, one.mutable_view());
+    apart->embed({&id, 1}, other.mutable_view());
+    ASSERT_EQ(to_floats(one.view()), to_floats(other.view())) << "id " << id;
+  }
+  EXPECT_EQ(plain.continuation.size(), kNewTokens);
+}
+
+// Those in the tree have every architecture; the others would only take longer.
+std::vector<Checkpoint> checkpoints_in_the_tree() {
+  std::vector<Checkpoint> all = checkpoints();
+  std::erase_if(all, [](const Checkpoint& checkpoint) { return checkpoint.is_shared; });
+  return all;
+}
+
+INSTANTIATE_TEST_SUITE_P(, Forms, ::testing::ValuesIn(checkpoints_in_the_tree()),
+                         [](const auto& info) { return info.param.name; });
+
+}  // namespace
+}  // namespace anemone::compiler::testing

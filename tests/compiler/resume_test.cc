@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+// A compile that did not come to its end, and the one after it.
+#include <atomic>
+#include <filesystem>
+#include <gtest/gtest.h>
+
+#include "base/file.h"
+#include "compiler/compiler.h"
+#include "tests/compiler/folder_bytes.h"
+#include "tests/support/shared_data.h"
+
+namespace anemone::compiler::testing {
+namespace {
+
+namespace fs = std::filesystem;
+using anemone::testing::source_path;
+using anemone::testing::TemporaryFolder;
+
+class Resume : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    options_.shards = "3";
+    options_.threads = 2;
+    ASSERT_EQ(outcome(folder_.file("whole"), options_), "");
+  }
+
+  std::string outcome(const std::string& output, const CompileOptions& options,
+                      const CompileProgress& progress = nullptr) {
+    const auto report = compile(model_, output, options, progress);
+    if (report.ok()) report_ = *report;
+    return report.ok() ? "" : report.status().message();
+  }
+  // Compiles with `resume` and gives up while layer 1 is written.
+  void interrupt() {
+    std::atomic<bool> cancel = false;
+    CompileOptions options = options_;
+    options.resume = true;
+    options.cancel = &cancel;
+    const std::string message =
+        outcome(output_, options, [&](std::uint64_t, std::uint64_t, const std::string& what) {
+          if (what == "layers 1-1") cancel = true;
+        });
+    ASSERT_NE(message.find("cancelled"), std::string::npos) << message;
+    EXPECT_FALSE(fs::exists(output_));
+    EXPECT_TRUE(fs::exists(partial_ + "/layers_00_00.mlpackage"));
+  }
+  std::size_t reused() const {
+    std::size_t count = 0;
+    for (const PackageReport& package : report_.packages) count += package.is_reused ? 1 : 0;
+    return count;
+  }
+  void resume(std::size_t expected_reused) {
+    CompileOptions options = options_;
+    options.resume = true;
+    ASSERT_EQ(outcome(output_, options), "");
+    EXPECT_EQ(reused(), expected_reused);
+    EXPECT_TRUE(files_in(output_) == files_in(folder_.file("whole")));
+    EXPECT_FALSE(fs::exists(partial_));
+  }
+
+  TemporaryFolder folder_;
+  const std::string model_ = source_path("tests/compiler/data/tiny/qwen3");
+  const std::string output_ = folder_.file("artifact");
+  const std::string partial_ = output_ + ".partial";
+  CompileOptions options_;
+  CompileReport report_;
+};
+
+TEST_F(Resume, TakesFinishedPackages) {
+  interrupt();
+  resume(1);
+}
+
+TEST_F(Resume, MakesAPackageAgainThatHasChanged) {
+  interrupt();
+  const std::string damaged =
+      partial_ + "/layers_00_00.mlpackage/Data/com.apple.CoreML/weights/weight.bin";
+  std::string bytes = read_file(damaged).value();
+  bytes[bytes.size() / 2] ^= 1;
+  ASSERT_TRUE(write_file(damaged, bytes).ok());
+  resume(0);
+}
+
+TEST_F(Resume, MakesAPackageAgainThatLostAFile) {
+  interrupt();
+  ASSERT_TRUE(fs::remove(partial_ + "/layers_00_00.mlpackage/Manifest.json"));
+  resume(0);
+}
+
+TEST_F(Resume, StartsAgainWithOtherOptions) {
+  interrupt();
+  options_.recipe.quant.scheme = quant::Scheme::kLut6;
+  ASSERT_EQ(outcome(folder_.file("whole"), options_), "");
+  resume(0);
+}
+
+TEST_F(Resume, StartsAgainWithADamagedJournal) {
+  interrupt();
+  ASSERT_TRUE(write_file(partial_ + "/compile.json", "{\"fingerprint\": ").ok());
+  resume(0);
+}
+
+TEST_F(Resume, LeavesNothingForeignInTheArtifact) {
+  interrupt();
+  ASSERT_TRUE(write_file(partial_ + "/layers_01_01.mlpackage.tmp.1", "half a package").ok());
+  resume(1);
+}
+
+TEST_F(Resume, WithoutItEverythingIsMadeAgain) {
+  interrupt();
+  ASSERT_EQ(outcome(output_, options_), "");
+  EXPECT_EQ(reused(), 0U);
+  EXPECT_TRUE(files_in(output_) == files_in(folder_.file("whole")));
+  EXPECT_FALSE(fs::exists(partial_));
+}
+
+TEST_F(Resume, TwoCompilesOfOneFolderDoNotMix) {
+  std::string second;
+  CompileOptions options = options_;
+  ASSERT_EQ(outcome(output_, options,
+                    [&](std::uint64_t, std::uint64_t, const std::string&) {
+                      if (!second.empty()) return;
+                      const auto report = compile(model_, output_, options_);
+                      second = report.ok() ? "finished" : report.status().message();
+                    }),
+            "");
+  EXPECT_NE(second.find("expected to be alone"), std::string::npos) << second;
+  EXPECT_TRUE(files_in(output_) == files_in(folder_.file("whole")));
+}
+
+TEST_F(Resume, AnotherFolderOfThatNameIsLeftAlone) {
+  ASSERT_TRUE(fs::create_directory(partial_));
+  ASSERT_TRUE(write_file(partial_ + "/dear.txt", "Dear").ok());
+  EXPECT_NE(outcome(output_, options_).find("got something else"), std::string::npos);
+  EXPECT_EQ(read_file(partial_ + "/dear.txt").value(), "Dear");
+}
+
+// Killed between the renames that replace an artifact.
+TEST_F(Resume, AnArtifactThatWasMovedAwayComesBack) {
+  ASSERT_EQ(outcome(output_, options_), "");
+  fs::rename(output_, partial_ + ".old");
+  CompileOptions options = options_;
+  std::atomic<bool> cancel = true;
+  options.cancel = &cancel;
+  EXPECT_NE(outcome(output_, options), "");
+  EXPECT_TRUE(files_in(output_) == files_in(folder_.file("whole")));
+}
+
+}  // namespace
+}  // namespace anemone::compiler::testing
