@@ -37,10 +37,19 @@ TEST(LayerShards, TakesANumberOrRanges) {
   EXPECT_EQ(plan("0:4,4:5", bytes), (Pairs{{0, 4}, {4, 5}}));
 }
 
+TEST(LayerShards, TakesASize) {
+  const std::vector<std::uint64_t> bytes(24, 15'000'000);
+  EXPECT_EQ(plan("180MB", bytes), (Pairs{{0, 12}, {12, 24}}));
+  EXPECT_EQ(plan("100MB", bytes), (Pairs{{0, 6}, {6, 12}, {12, 18}, {18, 24}}));
+  EXPECT_EQ(plan("1GB", bytes), (Pairs{{0, 24}}));
+  EXPECT_EQ(plan("1MB", bytes).size(), 24U);
+}
+
 TEST(LayerShards, RefusesSpecsThatDoNotCoverTheLayers) {
   const std::vector<std::uint64_t> bytes(5, 1);
   for (const char* spec : {"", "0", "6", "-1", "x", "1.5", "0:4", "1:5", "0:3,2:5", "0:3,4:5",
-                           "0:5,", ":", "0:", "0:6", "0:0,0:5", "99999999999999999999"}) {
+                           "0:5,", ":", "0:", "0:6", "0:0,0:5", "99999999999999999999", "MB",
+                           "0MB", "-1MB", "1.5GB", "0x1MB", "100 MB", "99999999999GB"}) {
     const auto ranges = plan_layer_shards(spec, bytes);
     ASSERT_FALSE(ranges.ok()) << spec;
     EXPECT_EQ(ranges.status().code(), Code::kInvalidArgument);
