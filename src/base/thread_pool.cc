@@ -33,6 +33,27 @@ int cgroup_count(int fallback) {
   return limit > 0 ? static_cast<int>(std::ceil(limit)) : fallback;
 }
 
+inline void pause() {
+#if defined(__x86_64__)
+  __builtin_ia32_pause();
+#elif defined(__aarch64__)
+  asm volatile("yield");
+#endif
+}
+
+// Waits until `is_over(value)`. Some tens of microseconds without a system call, which is longer
+// than the serial part between two loops of a step; then asleep, so that whoever holds our work may
+// have the core.
+template <typename IsOver>
+void spin_then_wait(const std::atomic<std::uint64_t>& value, IsOver is_over) {
+  constexpr int kSpins = 2000;
+  for (int i = 0; i < kSpins; ++i) {
+    if (is_over(value.load())) return;
+    pause();
+  }
+  for (std::uint64_t seen = value.load(); !is_over(seen); seen = value.load()) value.wait(seen);
+}
+
 }  // namespace
 
 int default_thread_count() {
@@ -49,16 +70,13 @@ ThreadPool::ThreadPool(int threads) {
 }
 
 ThreadPool::~ThreadPool() {
-  {
-    std::lock_guard lock(mutex_);
-    stopping_ = true;
-  }
-  wake_.notify_all();
+  stopping_ = true;
+  next_.fetch_add(std::uint64_t{1} << kRangeBits);  // another epoch wakes them
+  next_.notify_all();
   for (auto& worker : workers_) worker.join();
 }
 
-void ThreadPool::parallel_for(std::int64_t count, std::int64_t grain,
-                              const std::function<void(std::int64_t, std::int64_t)>& body) {
+void ThreadPool::parallel_for(std::int64_t count, std::int64_t grain, const Body& body) {
   if (count <= 0) return;
   grain = std::max<std::int64_t>(1, grain);
   if (workers_.empty() || count <= grain) {
@@ -66,46 +84,51 @@ void ThreadPool::parallel_for(std::int64_t count, std::int64_t grain,
       body(begin, std::min(count, begin + grain));
     return;
   }
-  {
-    std::lock_guard lock(mutex_);
-    body_ = &body;
-    next_ = 0;
-    count_ = count;
-    grain_ = grain;
-    ++generation_;
-  }
-  wake_.notify_all();
+  const std::uint64_t epoch = (next_.load(std::memory_order_relaxed) >> kRangeBits) + 1;
+  Loop& loop = loops_[epoch % loops_.size()];
+  loop.epoch.store(0);  // nobody may take what is half written for a loop
+  loop.body.store(&body);
+  loop.count.store(count);
+  loop.grain.store(grain);
+  const auto ranges = static_cast<std::uint64_t>((count + grain - 1) / grain);
+  loop.ranges.store(ranges);
+  loop.epoch.store(epoch);
+  done_.store(0);
+  next_.store(epoch << kRangeBits);
+  next_.notify_all();
   drain();
-  std::unique_lock lock(mutex_);
-  done_.wait(lock, [this] { return busy_ == 0; });
-  body_ = nullptr;
+  spin_then_wait(done_, [ranges](std::uint64_t done) { return done == ranges; });
 }
 
-void ThreadPool::drain() {
-  std::unique_lock lock(mutex_);
-  ++busy_;
-  while (next_ < count_) {
-    const std::int64_t begin = next_;
-    const std::int64_t end = std::min(count_, begin + grain_);
-    next_ = end;
-    const auto* body = body_;
-    lock.unlock();
-    (*body)(begin, end);
-    lock.lock();
+bool ThreadPool::run_range(std::uint64_t ticket) {
+  const std::uint64_t epoch = ticket >> kRangeBits;
+  const std::uint64_t range = ticket & kRangeMask;
+  const Loop& loop = loops_[epoch % loops_.size()];
+  // The fields belong together when the epoch is the same before and after. A range that exists
+  // keeps its loop from ending, so nothing changes from then on.
+  if (loop.epoch.load() != epoch) return false;
+  const std::uint64_t ranges = loop.ranges.load();
+  if (loop.epoch.load() != epoch || range >= ranges) return false;
+  const std::int64_t grain = loop.grain.load();
+  const std::int64_t begin = static_cast<std::int64_t>(range) * grain;
+  (*loop.body.load())(begin, std::min(loop.count.load(), begin + grain));
+  if (done_.fetch_add(1) + 1 == ranges) done_.notify_all();
+  return true;
+}
+
+std::uint64_t ThreadPool::drain() {
+  while (true) {
+    const std::uint64_t ticket = next_.fetch_add(1);
+    if (!run_range(ticket)) return ticket >> kRangeBits;
   }
-  if (--busy_ == 0) done_.notify_all();
 }
 
 void ThreadPool::work() {
   std::uint64_t seen = 0;
   while (true) {
-    {
-      std::unique_lock lock(mutex_);
-      wake_.wait(lock, [&] { return stopping_ || (generation_ != seen && next_ < count_); });
-      if (stopping_) return;
-      seen = generation_;
-    }
-    drain();
+    spin_then_wait(next_, [seen](std::uint64_t next) { return next >> kRangeBits != seen; });
+    if (stopping_) return;
+    seen = drain();
   }
 }
 

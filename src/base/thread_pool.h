@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <condition_variable>
+#include <array>
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
-#include <mutex>
 #include <thread>
 #include <vector>
 
@@ -16,9 +16,10 @@ namespace anemone {
 int default_thread_count();
 
 // A fixed set of workers for data-parallel loops. The calling thread works too, so a pool of 1
-// starts no thread. Waits by condition variable, never by spinning: a stolen core costs only its
-// share. One loop at a time: parallel_for is for one caller at a time (single-thread), the bodies
-// run anywhere.
+// starts no thread. Who waits spins for some microseconds, since the next loop of a model comes
+// that soon, and sleeps then; ranges are taken one by one, so a stolen core costs only its share.
+// One loop at a time: parallel_for is for one caller at a time (single-thread), the bodies run
+// anywhere.
 class ThreadPool {
  public:
   explicit ThreadPool(int threads = default_thread_count());
@@ -36,20 +37,33 @@ class ThreadPool {
                     const std::function<void(std::int64_t, std::int64_t)>& body);
 
  private:
-  void work();
-  void drain();
+  using Body = std::function<void(std::int64_t, std::int64_t)>;
 
-  std::mutex mutex_;
-  std::condition_variable wake_;
-  std::condition_variable done_;
+  // One loop. Two are used in turn: a worker that comes late may still look at the one before, and
+  // tells by the epoch that it is over.
+  struct Loop {
+    std::atomic<std::uint64_t> epoch = 0;
+    std::atomic<const Body*> body = nullptr;
+    std::atomic<std::uint64_t> ranges = 0;
+    std::atomic<std::int64_t> count = 0;
+    std::atomic<std::int64_t> grain = 1;
+  };
+
+  // Ranges that are left of the current loop are counted in the low bits of `next_`, its epoch in
+  // the high ones: taking a range and finding out which loop it belongs to is one step.
+  static constexpr int kRangeBits = 40;
+  static constexpr std::uint64_t kRangeMask = (std::uint64_t{1} << kRangeBits) - 1;
+
+  void work();
+  // Takes ranges until there are none. Returns the epoch of the loop that it found exhausted.
+  std::uint64_t drain();
+  bool run_range(std::uint64_t ticket);
+
+  std::array<Loop, 2> loops_;
+  std::atomic<std::uint64_t> next_ = kRangeMask >> 1;  // no loop: out of every range
+  std::atomic<std::uint64_t> done_ = 0;                // ranges of the current loop that are done
+  std::atomic<bool> stopping_ = false;
   std::vector<std::thread> workers_;
-  const std::function<void(std::int64_t, std::int64_t)>* body_ = nullptr;
-  std::int64_t next_ = 0;
-  std::int64_t count_ = 0;
-  std::int64_t grain_ = 1;
-  int busy_ = 0;
-  std::uint64_t generation_ = 0;
-  bool stopping_ = false;
 };
 
 }  // namespace anemone
