@@ -47,9 +47,29 @@ TEST(LayerShards, TakesASize) {
 
 TEST(LayerShards, RefusesSpecsThatDoNotCoverTheLayers) {
   const std::vector<std::uint64_t> bytes(5, 1);
-  for (const char* spec : {"", "0", "6", "-1", "x", "1.5", "0:4", "1:5", "0:3,2:5", "0:3,4:5",
-                           "0:5,", ":", "0:", "0:6", "0:0,0:5", "99999999999999999999", "MB",
-                           "0MB", "-1MB", "1.5GB", "0x1MB", "100 MB", "99999999999GB"}) {
+  for (const char* spec : {"",
+                           "0",
+                           "6",
+                           "-1",
+                           "x",
+                           "1.5",
+                           "0:4",
+                           "1:5",
+                           "0:3,2:5",
+                           "0:3,4:5",
+                           "0:5,",
+                           ":",
+                           "0:",
+                           "0:6",
+                           "0:0,0:5",
+                           "99999999999999999999",
+                           "MB",
+                           "0MB",
+                           "-1MB",
+                           "1.5GB",
+                           "0x1MB",
+                           "100 MB",
+                           "99999999999GB"}) {
     const auto ranges = plan_layer_shards(spec, bytes);
     ASSERT_FALSE(ranges.ok()) << spec;
     EXPECT_EQ(ranges.status().code(), Code::kInvalidArgument);

@@ -1,0 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
+#define ANEMONE_SIMD_NAMESPACE avx2
+#define ANEMONE_SIMD_AVX2
+#include "kernels/simd/table.h"

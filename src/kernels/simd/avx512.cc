@@ -1,0 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
+#define ANEMONE_SIMD_NAMESPACE avx512
+#define ANEMONE_SIMD_AVX512
+#include "kernels/simd/table.h"

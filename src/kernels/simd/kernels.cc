@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernels/simd/kernels.h"
+
+namespace anemone::kernels::simd {
+
+namespace plain {
+extern const Kernels kKernels;
+}
+#if defined(__x86_64__)
+namespace avx2 {
+extern const Kernels kKernels;
+}
+namespace avx512 {
+extern const Kernels kKernels;
+}
+#elif defined(__aarch64__)
+namespace neon {
+extern const Kernels kKernels;
+}
+#endif
+
+const Kernels& kernels_of(Isa isa) {
+  switch (isa) {
+#if defined(__x86_64__)
+    case Isa::kAvx2:
+      return avx2::kKernels;
+    case Isa::kAvx512:
+    case Isa::kAmx:
+      return avx512::kKernels;
+#elif defined(__aarch64__)
+    case Isa::kNeon:
+      return neon::kKernels;
+#endif
+    default:
+      return plain::kKernels;
+  }
+}
+
+}  // namespace anemone::kernels::simd

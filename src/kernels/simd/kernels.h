@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+// The fast kernels of one instruction set: pure functions over arrays, without threads of their
+// own. Every one works in fp32 and rounds to fp16 at the end. Results differ between instruction
+// sets by the order of sums only.
+#pragma once
+
+#include <cstdint>
+
+#include "kernels/simd/isa.h"
+#include "kernels/simd/matrix.h"
+
+namespace anemone::kernels::simd {
+
+// Attention of some query rows over one key/value head.
+struct AttentionHead {
+  const Half* keys = nullptr;    // [slots, dim]
+  const Half* values = nullptr;  // [slots, dim]
+  std::int64_t dim = 0;
+};
+
+struct Kernels {
+  // out[i] = float(in[i]), and back with round to nearest even.
+  void (*to_floats)(const Half* in, float* out, std::int64_t count);
+  void (*to_halves)(const float* in, Half* out, std::int64_t count);
+
+  // Inputs of `narrow`: a column of x in the order in which the form's elements come out of memory.
+  // Both [columns].
+  void (*order_column)(const Matrix& matrix, const float* in, float* out);
+  // out[n * out_stride + r - begin] = sum over c of matrix(r, c) * x[n][c], for rows [begin, end)
+  // and n < count <= kNarrow; x[n] as order_column() leaves it. Weights are read once. `scratch`
+  // holds `columns` floats.
+  void (*narrow)(const Matrix& matrix, std::int64_t begin, std::int64_t end, const float* const* x,
+                 int count, float* out, std::int64_t out_stride, float* scratch);
+  // Rows [begin, end) as floats, [end - begin, columns].
+  void (*expand)(const Matrix& matrix, std::int64_t begin, std::int64_t end, float* out);
+  // out[r][n] += sum over k of a[r][k] * b[k][n]: [rows, depth] by [depth, count]; leading
+  // dimensions lda, ldb, ldo.
+  void (*multiply)(const float* a, std::int64_t lda, std::int64_t rows, std::int64_t depth,
+                   const float* b, std::int64_t ldb, std::int64_t count, float* out,
+                   std::int64_t ldo);
+
+  // y = x * rsqrt(mean(x^2) + eps) * weight, over `channels` of column t: element (c, t) lies at
+  // c * stride + t. For `count` neighbouring columns.
+  void (*rms_norm)(const Half* x, const Half* weight, float eps, std::int64_t channels,
+                   std::int64_t stride, std::int64_t count, Half* y);
+  // The same where the channels of a row lie together: y[r] of x[r], `rows` rows.
+  void (*rms_norm_rows)(const Half* x, const Half* weight, float eps, std::int64_t channels,
+                        std::int64_t rows, Half* y);
+  // out = a + b; out = silu(a) * b.
+  void (*add)(const Half* a, const Half* b, Half* out, std::int64_t count);
+  void (*silu_multiply)(const Half* a, const Half* b, Half* out, std::int64_t count);
+  // Rotates pairs (j, j + half) of one row of 2 * half: (a cos - b sin, b cos + a sin) * factor.
+  void (*rotate)(const Half* x, const Half* cos, const Half* sin, float factor, std::int64_t half,
+                 Half* y);
+
+  // Streams over slots [begin, end): out = softmax(q . keys) @ values for `rows` query rows that
+  // see the same slots. q and out are fp32 [rows, dim]; `scratch` holds attend_scratch() floats.
+  void (*attend)(const AttentionHead& head, const float* q, std::int64_t rows, std::int64_t begin,
+                 std::int64_t end, float* out, float* scratch);
+};
+
+inline constexpr int kNarrow = 4;
+
+// Slots that attend() takes together: keys and values are converted once for all query rows.
+inline constexpr std::int64_t kAttendSlots = 16;
+inline constexpr std::int64_t attend_scratch(std::int64_t rows, std::int64_t slots,
+                                             std::int64_t dim) {
+  return rows * slots + kAttendSlots * dim;
+}
+
+// Of an instruction set that supported_isas() lists. AMX has the AVX-512 kernels here; its own are
+// in amx.h.
+const Kernels& kernels_of(Isa isa);
+
+}  // namespace anemone::kernels::simd

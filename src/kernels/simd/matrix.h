@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "tensor/half.h"
+
+namespace anemone::kernels::simd {
+
+// A weight matrix [rows, columns] as it lies in a package, row-major. A view: the bytes outlive it.
+struct Matrix {
+  enum class Form {
+    kFloat,    // fp32
+    kHalf,     // fp16
+    kInt8,     // q * scale
+    kInt4,     // nibbles, first element low, two's complement
+    kPalette,  // indices of `bits` into a palette of fp16
+  };
+
+  Form form = Form::kHalf;
+  std::int64_t rows = 0;
+  std::int64_t columns = 0;
+  const std::byte* data = nullptr;
+
+  // kInt8, kInt4: the scale of element (r, c) is scales[r / tile_rows * tiles + c / tile_columns],
+  // where tiles = columns / tile_columns.
+  const Half* scales = nullptr;
+  std::int64_t tile_rows = 1;
+  std::int64_t tile_columns = 1;
+
+  // kPalette: entry i of row r is palette[(r / group << bits) + i].
+  const Half* palette = nullptr;
+  int bits = 8;  // of an element of `data`, whatever the form; 32, 16, 8, 6 or 4
+  std::int64_t group = 1;
+
+  std::int64_t row_bytes() const { return columns * bits / 8; }
+  const std::byte* row(std::int64_t r) const { return data + r * row_bytes(); }
+  bool has_row_scale() const { return tile_columns == columns; }
+  float scale(std::int64_t r, std::int64_t c) const {
+    return to_float(scales[r / tile_rows * (columns / tile_columns) + c / tile_columns]);
+  }
+};
+
+}  // namespace anemone::kernels::simd

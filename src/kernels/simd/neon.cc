@@ -1,0 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
+#define ANEMONE_SIMD_NAMESPACE neon
+#define ANEMONE_SIMD_NEON
+#include "kernels/simd/table.h"

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// The table of one instruction set. Included last by its file.
+#pragma once
+
+#include "kernels/simd/matrix_kernels.h"
+#include "kernels/simd/vector_kernels.h"
+
+namespace anemone::kernels::simd {
+namespace ANEMONE_SIMD_NAMESPACE {
+
+extern const Kernels kKernels;
+const Kernels kKernels = {.to_floats = to_floats,
+                          .to_halves = to_halves,
+                          .order_column = order_column,
+                          .narrow = narrow,
+                          .expand = expand,
+                          .multiply = multiply,
+                          .rms_norm = rms_norm,
+                          .rms_norm_rows = rms_norm_rows,
+                          .add = add,
+                          .silu_multiply = silu_multiply,
+                          .rotate = rotate,
+                          .attend = attend};
+
+}  // namespace ANEMONE_SIMD_NAMESPACE
+}  // namespace anemone::kernels::simd

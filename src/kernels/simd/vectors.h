@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: Apache-2.0
+// Vectors of floats as one instruction set has them. Included by the file of each set, which
+// defines ANEMONE_SIMD_NAMESPACE and at most one of ANEMONE_SIMD_AVX512, _AVX2 and _NEON; so the
+// kernels, which are written once over these few functions, are compiled for every set.
+#pragma once
+
+#ifndef ANEMONE_SIMD_NAMESPACE
+#error "include this from the file of an instruction set"
+#endif
+
+#include <bit>
+#include <cstdint>
+#include <cstring>
+
+#include "tensor/half.h"
+
+#if defined(ANEMONE_SIMD_AVX512) || defined(ANEMONE_SIMD_AVX2)
+#include <immintrin.h>
+#elif defined(ANEMONE_SIMD_NEON)
+#include <arm_neon.h>
+#endif
+
+namespace anemone::kernels::simd::ANEMONE_SIMD_NAMESPACE {
+
+#if defined(ANEMONE_SIMD_AVX512)
+constexpr int kWidth = 16;
+#elif defined(ANEMONE_SIMD_AVX2)
+constexpr int kWidth = 8;
+#else
+constexpr int kWidth = 4;
+#endif
+
+typedef float Floats __attribute__((vector_size(kWidth * 4)));
+typedef std::int32_t Ints __attribute__((vector_size(kWidth * 4)));
+typedef std::int8_t Bytes __attribute__((vector_size(kWidth)));
+
+template <typename Vector, typename T>
+inline Vector load_as(const T* p) {
+  Vector v;
+  std::memcpy(&v, p, sizeof(v));
+  return v;
+}
+inline Floats load(const float* p) {
+  return load_as<Floats>(p);
+}
+inline void store(float* p, Floats v) {
+  std::memcpy(p, &v, sizeof(v));
+}
+inline Floats broadcast(float x) {
+  return Floats{} + x;
+}
+
+// a * b + c, in one rounding where the set has it.
+inline Floats fma(Floats a, Floats b, Floats c) {
+#if defined(ANEMONE_SIMD_AVX512)
+  return (Floats)_mm512_fmadd_ps((__m512)a, (__m512)b, (__m512)c);
+#elif defined(ANEMONE_SIMD_AVX2)
+  return (Floats)_mm256_fmadd_ps((__m256)a, (__m256)b, (__m256)c);
+#elif defined(ANEMONE_SIMD_NEON)
+  return (Floats)vfmaq_f32((float32x4_t)c, (float32x4_t)a, (float32x4_t)b);
+#else
+  return a * b + c;
+#endif
+}
+
+inline Floats max(Floats a, Floats b) {
+  return a > b ? a : b;
+}
+
+inline Floats load_halves(const Half* p) {
+#if defined(ANEMONE_SIMD_AVX512)
+  return (Floats)_mm512_cvtph_ps(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(p)));
+#elif defined(ANEMONE_SIMD_AVX2)
+  return (Floats)_mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p)));
+#elif defined(ANEMONE_SIMD_NEON)
+  return (Floats)vcvt_f32_f16(
+      vreinterpret_f16_u16(vld1_u16(reinterpret_cast<const std::uint16_t*>(p))));
+#else
+  Floats v{};
+  for (int i = 0; i < kWidth; ++i) v[i] = to_float(p[i]);
+  return v;
+#endif
+}
+
+inline void store_halves(Half* p, Floats v) {
+#if defined(ANEMONE_SIMD_AVX512)
+  _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), _mm512_cvtps_ph((__m512)v, 0));
+#elif defined(ANEMONE_SIMD_AVX2)
+  _mm_storeu_si128(reinterpret_cast<__m128i*>(p), _mm256_cvtps_ph((__m256)v, 0));
+#elif defined(ANEMONE_SIMD_NEON)
+  vst1_u16(reinterpret_cast<std::uint16_t*>(p), vreinterpret_u16_f16(vcvt_f16_f32((float32x4_t)v)));
+#else
+  for (int i = 0; i < kWidth; ++i) p[i] = to_half(v[i]);
+#endif
+}
+
+// kWidth signed bytes.
+inline Floats load_int8(const std::byte* p) {
+#if defined(ANEMONE_SIMD_AVX512)
+  return (Floats)_mm512_cvtepi32_ps(
+      _mm512_cvtepi8_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p))));
+#else
+  return __builtin_convertvector(__builtin_convertvector(load_as<Bytes>(p), Ints), Floats);
+#endif
+}
+
+// kWidth bytes as integers of 0 to 255: two nibbles each.
+inline Ints load_nibbles(const std::byte* p) {
+#if defined(ANEMONE_SIMD_AVX512)
+  return (Ints)_mm512_cvtepu8_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p)));
+#else
+  return __builtin_convertvector(load_as<Bytes>(p), Ints) & 0xff;
+#endif
+}
+
+// A palette of 16 in registers.
+struct Palette16 {
+#if defined(ANEMONE_SIMD_AVX512)
+  explicit Palette16(const Half* entries) : table(load_halves(entries)) {}
+  // By the low four bits of each index.
+  Floats find(Ints index) const {
+    return (Floats)_mm512_permutexvar_ps((__m512i)index, (__m512)table);
+  }
+  Floats table;
+#elif defined(ANEMONE_SIMD_AVX2)
+  explicit Palette16(const Half* entries)
+      : low(load_halves(entries)), high(load_halves(entries + 8)) {}
+  Floats find(Ints index) const {
+    const __m256 a = _mm256_permutevar8x32_ps((__m256)low, (__m256i)index);
+    const __m256 b = _mm256_permutevar8x32_ps((__m256)high, (__m256i)index);
+    return (Floats)_mm256_blendv_ps(a, b,
+                                    _mm256_castsi256_ps(_mm256_slli_epi32((__m256i)index, 28)));
+  }
+  Floats low, high;
+#else
+  explicit Palette16(const Half* entries) {
+    for (int i = 0; i < 16; ++i) table[i] = to_float(entries[i]);
+  }
+  Floats find(Ints index) const {
+    Floats v{};
+    for (int i = 0; i < kWidth; ++i) v[i] = table[index[i] & 15];
+    return v;
+  }
+  float table[16];
+#endif
+};
+
+// In a fixed order: halves onto each other.
+inline float sum(Floats v) {
+#if defined(ANEMONE_SIMD_AVX512)
+  const __m256 a =
+      _mm256_add_ps(_mm512_castps512_ps256((__m512)v), _mm512_extractf32x8_ps((__m512)v, 1));
+  __m128 b = _mm_add_ps(_mm256_castps256_ps128(a), _mm256_extractf128_ps(a, 1));
+  b = _mm_add_ps(b, _mm_movehl_ps(b, b));
+  return _mm_cvtss_f32(_mm_add_ss(b, _mm_movehdup_ps(b)));
+#elif defined(ANEMONE_SIMD_AVX2)
+  __m128 b = _mm_add_ps(_mm256_castps256_ps128((__m256)v), _mm256_extractf128_ps((__m256)v, 1));
+  b = _mm_add_ps(b, _mm_movehl_ps(b, b));
+  return _mm_cvtss_f32(_mm_add_ss(b, _mm_movehdup_ps(b)));
+#else
+  return (v[0] + v[2]) + (v[1] + v[3]);
+#endif
+}
+
+inline float highest(Floats v) {
+  float m = v[0];
+  for (int i = 1; i < kWidth; ++i) m = v[i] > m ? v[i] : m;
+  return m;
+}
+
+// e^x to about 2 ulp: 2^n * p(r) with r in [-ln2/2, ln2/2] and p a polynomial of degree 6 (Taylor).
+// Below -87 it is e^-87 (10^-38), above 88 e^88.
+inline Floats exp(Floats x) {
+  const Floats highest_x = broadcast(88.0f);
+  const Floats lowest_x = broadcast(-87.0f);
+  x = x > highest_x ? highest_x : x;
+  x = x < lowest_x ? lowest_x : x;
+  // Adding 1.5 * 2^23 rounds to an integer, which the low bits then hold.
+  const Floats magic = broadcast(12582912.0f);
+  const Floats shifted = fma(x, broadcast(1.44269504f), magic);
+  const Floats n = shifted - magic;
+  // ln 2 in two parts, so that the first product is exact.
+  const Floats r = fma(n, broadcast(1.42860677e-6f), fma(n, broadcast(-0.693145752f), x));
+  Floats p = broadcast(1.0f / 720);
+  p = fma(p, r, broadcast(1.0f / 120));
+  p = fma(p, r, broadcast(1.0f / 24));
+  p = fma(p, r, broadcast(1.0f / 6));
+  p = fma(p, r, broadcast(0.5f));
+  p = fma(p, r, broadcast(1.0f));
+  p = fma(p, r, broadcast(1.0f));
+  Ints bits;
+  std::memcpy(&bits, &shifted, sizeof(bits));
+  bits = (bits - 0x4b400000 + 127) << 23;
+  Floats power;
+  std::memcpy(&power, &bits, sizeof(power));
+  return p * power;
+}
+
+}  // namespace anemone::kernels::simd::ANEMONE_SIMD_NAMESPACE

@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0
+// The other kernels of a layer on every instruction set of this machine, against double.
+#include <cmath>
+#include <gtest/gtest.h>
+#include <string>
+
+#include "kernels/simd/kernels.h"
+#include "tests/kernels/random_values.h"
+
+namespace anemone::kernels::simd {
+namespace {
+
+using testing::RandomValues;
+
+class SimdVector : public ::testing::TestWithParam<Isa> {
+ protected:
+  const Kernels& kernels_ = kernels_of(GetParam());
+};
+
+double value(Half h) {
+  return static_cast<double>(to_float(h));
+}
+
+// One rounding to fp16 of a value near `expected`, which fp32 arithmetic may have moved a little.
+void expect_half(Half got, double expected, const std::string& where) {
+  ASSERT_NEAR(value(got), expected, std::abs(expected) * 0x1.1p-11 + 0x1p-24) << where;
+}
+
+TEST_P(SimdVector, ConvertsExactly) {
+  std::vector<Half> all(65536);
+  for (std::uint32_t bits = 0; bits < 65536; ++bits)
+    all[bits] = Half{static_cast<std::uint16_t>(bits)};
+  std::vector<float> floats(all.size());
+  kernels_.to_floats(all.data(), floats.data(), 65536);
+  std::vector<Half> back(all.size());
+  kernels_.to_halves(floats.data(), back.data(), 65533);
+  for (std::uint32_t bits = 0; bits < 65533; ++bits) {
+    if (std::isnan(to_float(all[bits]))) continue;
+    ASSERT_EQ(floats[bits], to_float(all[bits])) << bits;
+    ASSERT_EQ(back[bits].bits, bits);
+  }
+}
+
+TEST_P(SimdVector, AddsAndActivates) {
+  RandomValues random(1);
+  for (const std::int64_t count : {1, 15, 16, 100}) {
+    const auto a = random.halves(count, 12.0f);
+    const auto b = random.halves(count, 3.0f);
+    std::vector<Half> sums(a.size() + 1, Half{0x1234});
+    std::vector<Half> products = sums;
+    kernels_.add(a.data(), b.data(), sums.data(), count);
+    kernels_.silu_multiply(a.data(), b.data(), products.data(), count);
+    for (std::size_t i = 0; i < a.size(); ++i) {
+      expect_half(sums[i], value(a[i]) + value(b[i]), "sum " + std::to_string(i));
+      expect_half(products[i], value(a[i]) / (1 + std::exp(-value(a[i]))) * value(b[i]),
+                  "product " + std::to_string(i));
+    }
+    EXPECT_EQ(sums.back().bits, 0x1234);
+    EXPECT_EQ(products.back().bits, 0x1234);
+  }
+}
+
+// Beyond the range of e^x in fp32.
+TEST_P(SimdVector, ActivatesLargeValues) {
+  const std::vector<Half> a = {to_half(-60000.0f), to_half(60000.0f), to_half(-100.0f),
+                               to_half(0.0f)};
+  const std::vector<Half> ones(4, to_half(1.0f));
+  std::vector<Half> out(4);
+  kernels_.silu_multiply(a.data(), ones.data(), out.data(), 4);
+  EXPECT_EQ(value(out[0]), 0.0);
+  EXPECT_EQ(value(out[1]), 60000.0);
+  EXPECT_EQ(value(out[2]), 0.0);
+  EXPECT_EQ(value(out[3]), 0.0);
+}
+
+TEST_P(SimdVector, NormsColumnsAndRows) {
+  RandomValues random(2);
+  for (const std::int64_t channels : {8, 64, 83})
+    for (const std::int64_t tokens : {1, 5, 16, 21})
+      for (const float range : {0.001f, 1.0f, 3000.0f}) {
+        const auto x = random.halves(channels * tokens, range);  // [channels][tokens]
+        const auto weight = random.halves(channels, 2.0f);
+        std::vector<Half> rows(x.size());  // [tokens][channels]
+        for (std::int64_t c = 0; c < channels; ++c)
+          for (std::int64_t t = 0; t < tokens; ++t)
+            rows[static_cast<std::size_t>(t * channels + c)] =
+                x[static_cast<std::size_t>(c * tokens + t)];
+        std::vector<Half> by_column(x.size());
+        std::vector<Half> by_row(x.size());
+        kernels_.rms_norm(x.data(), weight.data(), 1e-5f, channels, tokens, tokens,
+                          by_column.data());
+        kernels_.rms_norm_rows(rows.data(), weight.data(), 1e-5f, channels, tokens, by_row.data());
+        for (std::int64_t t = 0; t < tokens; ++t) {
+          double squares = 0;
+          for (std::int64_t c = 0; c < channels; ++c)
+            squares += std::pow(value(x[static_cast<std::size_t>(c * tokens + t)]), 2);
+          const double factor = 1 / std::sqrt(squares / static_cast<double>(channels) + 1e-5);
+          for (std::int64_t c = 0; c < channels; ++c) {
+            const auto at = static_cast<std::size_t>(c * tokens + t);
+            const double expected =
+                value(x[at]) * factor * value(weight[static_cast<std::size_t>(c)]);
+            expect_half(by_column[at], expected, "column");
+            expect_half(by_row[static_cast<std::size_t>(t * channels + c)], expected, "row");
+          }
+        }
+      }
+}
+
+TEST_P(SimdVector, Rotates) {
+  RandomValues random(3);
+  for (const std::int64_t half : {4, 32, 35}) {
+    const auto x = random.halves(2 * half, 4.0f);
+    const auto cos = random.halves(half);
+    const auto sin = random.halves(half);
+    std::vector<Half> y(x.size());
+    kernels_.rotate(x.data(), cos.data(), sin.data(), 0.125f, half, y.data());
+    for (std::size_t i = 0; i < static_cast<std::size_t>(half); ++i) {
+      const std::size_t j = i + static_cast<std::size_t>(half);
+      // The difference of two products may be small against them.
+      const double slack = (std::abs(value(x[i])) + std::abs(value(x[j]))) * 0x1p-22;
+      const double first = 0.125 * (value(x[i]) * value(cos[i]) - value(x[j]) * value(sin[i]));
+      const double second = 0.125 * (value(x[j]) * value(cos[i]) + value(x[i]) * value(sin[i]));
+      EXPECT_NEAR(value(y[i]), first, std::abs(first) * 0x1p-11 + slack + 0x1p-24);
+      EXPECT_NEAR(value(y[j]), second, std::abs(second) * 0x1p-11 + slack + 0x1p-24);
+    }
+  }
+}
+
+TEST_P(SimdVector, Attends) {
+  RandomValues random(4);
+  for (const std::int64_t dim : {8, 64, 80})
+    for (const std::int64_t slots : {1, 5, 16, 33, 130})
+      for (const std::int64_t rows : {1, 7}) {
+        const std::int64_t begin = 3;
+        const auto keys = random.halves((begin + slots) * dim, 2.0f);
+        const auto values = random.halves((begin + slots) * dim);
+        const auto q = random.floats(rows * dim);
+        std::vector<float> out(static_cast<std::size_t>(rows * dim));
+        std::vector<float> scratch(static_cast<std::size_t>(attend_scratch(rows, slots, dim)));
+        const AttentionHead head{keys.data(), values.data(), dim};
+        kernels_.attend(head, q.data(), rows, begin, begin + slots, out.data(), scratch.data());
+        for (std::int64_t r = 0; r < rows; ++r) {
+          std::vector<double> weights;
+          double total = 0;
+          for (std::int64_t s = begin; s < begin + slots; ++s) {
+            double score = 0;
+            for (std::int64_t d = 0; d < dim; ++d)
+              score += static_cast<double>(q[static_cast<std::size_t>(r * dim + d)]) *
+                       value(keys[static_cast<std::size_t>(s * dim + d)]);
+            weights.push_back(std::exp(score));
+            total += weights.back();
+          }
+          for (std::int64_t d = 0; d < dim; ++d) {
+            double expected = 0;
+            for (std::int64_t s = 0; s < slots; ++s)
+              expected += weights[static_cast<std::size_t>(s)] / total *
+                          value(values[static_cast<std::size_t>((begin + s) * dim + d)]);
+            // fp32 throughout; scores of up to about 30 carry dim * 2^-24 of themselves into e^x.
+            ASSERT_NEAR(static_cast<double>(out[static_cast<std::size_t>(r * dim + d)]), expected,
+                        static_cast<double>(dim) * 30 * 0x1p-23)
+                << slots << " slots, row " << r;
+          }
+        }
+      }
+}
+
+INSTANTIATE_TEST_SUITE_P(, SimdVector, ::testing::ValuesIn(supported_isas()),
+                         [](const auto& info) { return std::string(isa_name(info.param)); });
+
+}  // namespace
+}  // namespace anemone::kernels::simd
