@@ -1,14 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <anemone/status.h>
+
 #include <memory>
+#include <string>
 
 #include "exec/executor.h"
 
 namespace anemone::api {
 
+struct ExecutorOptions {
+  int threads = 0;  // 0: as many as this process may use
+  // The instructions that kernels use: "plain", "neon", "avx2", "avx512", "amx"; or "reference" for
+  // the plain interpreter of one operation after the other. Empty: the best of this processor.
+  std::string isa = {};
+};
+
 // The executor of this machine. The one place that names an implementation: callers above see the
-// interface alone. `threads` 0: as many as this process may use.
-std::unique_ptr<exec::Executor> make_executor(int threads);
+// interface alone. kInvalidArgument for instructions that the processor does not have.
+Result<std::unique_ptr<exec::Executor>> make_executor(const ExecutorOptions& options = {});
 
 }  // namespace anemone::api

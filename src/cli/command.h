@@ -8,12 +8,14 @@
 
 #include <CLI/CLI.hpp>
 #include <functional>
+#include <string>
 
 namespace anemone::cli {
 
 // Flags before or after any subcommand, and what the chosen subcommand wants to do.
 struct Context {
   int threads = 0;  // 0: as many as this process may use
+  std::string isa;  // instructions of the CPU kernels, as api::ExecutorOptions has them
   bool verbose = false;
   // Set by the subcommand when it was named; run by main after all flags are read. Never throws on
   // its own.

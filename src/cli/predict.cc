@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "api/executors.h"
 #include "base/error.h"
 #include "base/json.h"
 #include "cli/command.h"
@@ -39,7 +40,8 @@ Status serve(PredictSession& session, const PredictRequest& defaults) {
 }
 
 Status run_predict(const PredictFlags& options, const Context& context) {
-  PredictSession session(context.threads);
+  ANEMONE_ASSIGN_OR_RETURN(auto executor, api::make_executor({context.threads, context.isa}));
+  PredictSession session(std::move(executor));
   if (options.is_server) return serve(session, options.request);
   const PredictRequest& request = options.request;
   if (request.package.empty())

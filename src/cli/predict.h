@@ -29,7 +29,8 @@ Result<PredictRequest> parse_predict_request(std::string_view line, const Predic
 // Single-thread.
 class PredictSession {
  public:
-  explicit PredictSession(int threads);
+  explicit PredictSession(std::unique_ptr<exec::Executor> executor)
+      : executor_(std::move(executor)) {}
 
   // Either all output files of the request are written, or none is.
   Status run(const PredictRequest& request);

@@ -6,7 +6,6 @@
 #include <utility>
 #include <vector>
 
-#include "api/executors.h"
 #include "base/error.h"
 #include "base/json.h"
 #include "checkpoint/safetensors.h"
@@ -117,8 +116,6 @@ Result<PredictRequest> parse_predict_request(std::string_view line,
     if (value->empty()) return invalid_argument("[request] expected \"{}\", got none", key);
   return request;
 }
-
-PredictSession::PredictSession(int threads) : executor_(api::make_executor(threads)) {}
 
 Result<std::shared_ptr<const exec::LoadedProgram>> PredictSession::load(const std::string& path) {
   const std::string version = version_of(path);

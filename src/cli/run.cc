@@ -24,14 +24,15 @@ namespace {
 // A model that only continues a text does not know when to stop.
 constexpr std::int64_t kDefaultContinuation = 256;
 
-Result<std::shared_ptr<const engine::Model>> load_model(const RunOptions& options, int threads,
-                                                        bool load_text) {
-  ANEMONE_ASSIGN_OR_RETURN(const std::string folder, artifact_folder(options.model, threads));
+Result<std::shared_ptr<const engine::Model>> load_model(const RunOptions& options,
+                                                        const Context& context, bool load_text) {
+  ANEMONE_ASSIGN_OR_RETURN(const auto executor, api::make_executor({context.threads, context.isa}));
+  ANEMONE_ASSIGN_OR_RETURN(const std::string folder,
+                           artifact_folder(options.model, context.threads));
   ProgressReport bar("loading", Progress::Unit::kItems);
   engine::LoadOptions load_options;
   load_options.load_text = load_text;
   load_options.on_progress = std::ref(bar);
-  const auto executor = api::make_executor(threads);
   return engine::Model::load(folder, *executor, load_options);
 }
 
@@ -62,7 +63,7 @@ Status run_once(const RunOptions& options, engine::Session& session,
 // Ids in, ids out: nothing of the text side is touched.
 Status run_ids(const RunOptions& options, const Context& context) {
   ANEMONE_ASSIGN_OR_RETURN(const auto prompt, parse_prompt_ids(*options.prompt_ids));
-  ANEMONE_ASSIGN_OR_RETURN(const auto model, load_model(options, context.threads, false));
+  ANEMONE_ASSIGN_OR_RETURN(const auto model, load_model(options, context, false));
   ANEMONE_ASSIGN_OR_RETURN(engine::GenerateOptions generate, generate_options(options, *model));
   generate.as_text = false;
   if (!options.max_new) generate.max_new_tokens = kDefaultContinuation;
@@ -124,7 +125,7 @@ Status run(const RunOptions& options, const Context& context) {
     catch_interrupts();
     return run_ids(options, context);
   }
-  ANEMONE_ASSIGN_OR_RETURN(auto model, load_model(options, context.threads, true));
+  ANEMONE_ASSIGN_OR_RETURN(auto model, load_model(options, context, true));
   if (model->tokenizer() == nullptr)
     return not_found(
         "[{}] expected a model with a tokenizer.json, got one without (--prompt-ids "

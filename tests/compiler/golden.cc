@@ -102,7 +102,8 @@ Answer run_greedily(std::shared_ptr<const engine::Model> model,
 }
 
 exec::Executor& executor() {
-  static const std::unique_ptr<exec::Executor> instance = api::make_executor(2);
+  static const std::unique_ptr<exec::Executor> instance =
+      std::move(api::make_executor({.threads = 2, .isa = "reference"})).value();
   return *instance;
 }
 

@@ -9,16 +9,22 @@
 
 #include "exec/executor.h"
 #include "ir/program.h"
+#include "kernels/simd/isa.h"
 
 namespace anemone::exec {
 
 struct CpuOptions {
   int threads = 0;  // 0: as many as this process may use
+  // The best that the processor has, or a plainer one.
+  kernels::simd::Isa isa = kernels::simd::best_isa();
+  // The reference: one plain kernel an operation, as the program is written. The oracle of the fast
+  // way.
+  bool is_reference = false;
 };
 
-// The reference executor: walks the program and calls one reference kernel an operation. Slow but
-// plain; results do not depend on the number of threads. All programs of one executor share its
-// threads.
+// Plans each function when it is loaded: patterns of operations become fused ones over the weights
+// as they lie in the package, the rest runs by reference kernels. Results do not depend on the
+// number of threads. All programs of one executor share its threads.
 std::unique_ptr<Executor> make_cpu_executor(const CpuOptions& options = {});
 
 // What a package says about its functions beyond the types of the program.

@@ -69,6 +69,22 @@ void copy_outputs(const PreparedFunction& function, const Slots& slots, Outputs&
   }
 }
 
+// Fused operations write into states, which must then not be the memory of anything else, such as a
+// second state that a program set to the same value.
+Status own_states(const PreparedFunction& function, const std::vector<std::size_t>& places,
+                  CpuStateStore* store) {
+  for (const int state : function.states_in_place) {
+    BufferRef& buffer = store->buffers()[places[static_cast<std::size_t>(state)]];
+    if (buffer.use_count() == 1) continue;
+    BufferRef own = Buffer::make(buffer->capacity());
+    if (own == nullptr)
+      return out_of_memory("expected {} bytes of memory for a state, got none", buffer->capacity());
+    std::memcpy(own->data(), buffer->data(), buffer->capacity());
+    buffer = std::move(own);
+  }
+  return {};
+}
+
 }  // namespace
 
 CpuProgram::CpuProgram(PreparedProgram program, std::string default_function,
@@ -149,6 +165,7 @@ Status CpuProgram::run(std::string_view function_name, const Inputs& inputs, Out
   if (states != nullptr && store == nullptr)
     return invalid_argument("expected a state store of the CPU executor, got another one");
   ANEMONE_ASSIGN_OR_RETURN(const auto places, match_states(function, store));
+  ANEMONE_RETURN_IF_ERROR(own_states(function, places, store));
   std::vector<BufferRef> working;
   for (const std::size_t place : places) working.push_back(store->buffers()[place]);
 
@@ -157,8 +174,13 @@ Status CpuProgram::run(std::string_view function_name, const Inputs& inputs, Out
   std::unique_lock lock(threads_->mutex, std::try_to_lock);
   std::optional<ThreadPool> alone;
   if (!lock.owns_lock()) alone.emplace(1);
-  Interpreter interpreter(function, *frame, working, alone ? *alone : threads_->pool);
+  StateUndo undo;
+  MaskCache masks;
+  const FusedContext context{alone ? *alone : threads_->pool, threads_->isa,
+                             kernels::simd::kernels_of(threads_->isa), undo, masks};
+  Interpreter interpreter(function, *frame, working, context);
   Status status = interpreter.run();
+  if (!status.ok()) undo.restore();
   if (lock.owns_lock()) lock.unlock();
   if (status.ok()) {
     copy_outputs(function, frame->slots, outputs);

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/thread_pool.h"
+#include "exec/cpu/cpu_executor.h"
 #include "exec/cpu/interpreter.h"
 #include "exec/cpu/prepared_program.h"
 #include "exec/executor.h"
@@ -19,9 +20,14 @@ namespace anemone::exec {
 // Threads that several programs take turns with. A run that finds them busy works on its own thread
 // alone: the result is the same, only slower.
 struct SharedThreads {
-  explicit SharedThreads(int threads) : pool(threads) {}
+  explicit SharedThreads(const CpuOptions& options)
+      : pool(options.threads > 0 ? options.threads : default_thread_count()),
+        isa(options.isa),
+        is_reference(options.is_reference) {}
   std::mutex mutex;
   ThreadPool pool;
+  const kernels::simd::Isa isa;
+  const bool is_reference;
 };
 
 // A prepared program behind the interface. Thread-safe: what a run changes lies in a Frame of its

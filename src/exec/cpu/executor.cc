@@ -75,8 +75,7 @@ Signature described_signature(const mlpackage::FunctionInterface& described,
 class CpuExecutor : public Executor {
  public:
   explicit CpuExecutor(const CpuOptions& options)
-      : threads_(std::make_shared<SharedThreads>(options.threads > 0 ? options.threads
-                                                                     : default_thread_count())) {}
+      : threads_(std::make_shared<SharedThreads>(options)) {}
 
   std::string_view name() const override { return "cpu"; }
 

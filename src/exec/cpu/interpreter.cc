@@ -78,6 +78,10 @@ Status Interpreter::run_op(const PreparedOp& op) {
   switch (op.kind) {
     case PreparedOp::Kind::kKernel:
       return run_kernel(op);
+    case PreparedOp::Kind::kView:
+      return run_view(op);
+    case PreparedOp::Kind::kFused:
+      return run_fused(op);
     case PreparedOp::Kind::kReadState:
       return read_state(op);
     case PreparedOp::Kind::kWriteState:
@@ -103,6 +107,55 @@ Status Interpreter::run_kernel(const PreparedOp& op) {
     out.buffer = std::move(results_[i].buffer);
   }
   return {};
+}
+
+Status Interpreter::run_view(const PreparedOp& op) {
+  const Slot& in = slot(op.slot("x"));
+  const std::byte* at = in.view.data;
+  std::uint64_t left = in.view.size_bytes();
+  for (std::size_t i = 0; i < op.outputs.size(); ++i) {
+    const ir::Type& type = op.op->outputs[i]->type;
+    Slot& out = slot(op.outputs[i]);
+    release(out);
+    out.view.dtype = type.dtype;
+    out.view.shape = type.shape;
+    out.view.data = at;
+    out.buffer = in.buffer;
+    const std::uint64_t bytes = out.view.size_bytes();
+    if (bytes > left)
+      return corrupt("{} expected at most {} bytes, got {}", describe(op), left, bytes);
+    at += bytes;
+    left -= bytes;
+  }
+  return {};
+}
+
+Status Interpreter::bind(const PreparedOp& op, FusedCall& call) {
+  call.inputs.clear();
+  for (const int index : op.operands.front().slots) call.inputs.push_back(&slot(index).view);
+  call.states.clear();
+  for (const int state : op.fused_states)
+    call.states.push_back(states_[static_cast<std::size_t>(state)]->data());
+  const ir::Type& declared = op.op->outputs[0]->type;
+  Slot& out = slot(op.outputs[0]);
+  release(out);
+  out.view.dtype = declared.dtype;
+  out.view.shape = op.has_static_outputs ? declared.shape : op.fused->output_shape(call.inputs);
+  const std::uint64_t bytes = out.view.size_bytes();
+  out.buffer = frame_.pool.take(bytes);
+  if (out.buffer == nullptr)
+    return out_of_memory("{} expected {} bytes of memory, got none", describe(op), bytes);
+  out.view.data = out.buffer->data();
+  call.outputs.resize(1);
+  call.outputs[0].dtype = out.view.dtype;
+  call.outputs[0].shape = out.view.shape;
+  call.outputs[0].data = out.buffer->data();
+  return {};
+}
+
+Status Interpreter::run_fused(const PreparedOp& op) {
+  ANEMONE_RETURN_IF_ERROR(bind(op, call_));
+  return op.fused->run({&call_, 1}, context_);
 }
 
 Status Interpreter::read_state(const PreparedOp& op) {

@@ -8,6 +8,7 @@
 
 #include "base/thread_pool.h"
 #include "exec/cpu/buffer_pool.h"
+#include "exec/cpu/fusion/fused_op.h"
 #include "exec/cpu/prepared_program.h"
 #include "exec/cpu/slot.h"
 
@@ -26,8 +27,12 @@ class Interpreter {
   // `states` has one buffer a state of the function. A write replaces the reference here; what the
   // caller commits after success is this vector.
   Interpreter(const PreparedFunction& function, Frame& frame, std::vector<BufferRef>& states,
-              ThreadPool& threads)
-      : function_(function), frame_(frame), states_(states), threads_(threads) {}
+              const FusedContext& context)
+      : function_(function),
+        frame_(frame),
+        states_(states),
+        context_(context),
+        threads_(context.threads) {}
 
   // The slots of the inputs are set. After success those of the outputs are.
   Status run() { return run_block(function_.block); }
@@ -38,6 +43,10 @@ class Interpreter {
   Status run_block(const PreparedBlock& block);
   Status run_op(const PreparedOp& op);
   Status run_kernel(const PreparedOp& op);
+  Status run_view(const PreparedOp& op);
+  Status run_fused(const PreparedOp& op);
+  // Operands of a fused operation, with memory for its output.
+  Status bind(const PreparedOp& op, FusedCall& call);
   Status read_state(const PreparedOp& op);
   Status write_state(const PreparedOp& op);
   Status run_cond(const PreparedOp& op);
@@ -71,8 +80,10 @@ class Interpreter {
   const PreparedFunction& function_;
   Frame& frame_;
   std::vector<BufferRef>& states_;
+  const FusedContext& context_;
   ThreadPool& threads_;
   std::vector<Slot> results_;
+  FusedCall call_;
   // Of all loops of a run together, so that a damaged program cannot run for ever.
   static constexpr std::int64_t kMaxRounds = 1 << 20;
   std::int64_t rounds_left_ = kMaxRounds;

@@ -89,8 +89,8 @@ Result<std::shared_ptr<const LoadedProgram>> load_with(std::shared_ptr<const ir:
   PreparedProgram prepared;
   {
     const std::lock_guard lock(threads->mutex);
-    ANEMONE_ASSIGN_OR_RETURN(
-        prepared, prepare(std::move(program), functions, std::move(signatures), threads->pool));
+    ANEMONE_ASSIGN_OR_RETURN(prepared, prepare(std::move(program), functions, std::move(signatures),
+                                               !threads->is_reference, threads->pool));
   }
   return CpuProgram::make(std::move(prepared), std::move(default_function), std::move(threads));
 }
@@ -98,9 +98,8 @@ Result<std::shared_ptr<const LoadedProgram>> load_with(std::shared_ptr<const ir:
 Result<std::shared_ptr<const LoadedProgram>> load_program(
     std::shared_ptr<const ir::Program> program, const ProgramInterface& interface,
     const LoadOptions& load_options, const CpuOptions& options) {
-  const int threads = options.threads > 0 ? options.threads : default_thread_count();
   return load_with(std::move(program), interface, load_options,
-                   std::make_shared<SharedThreads>(threads));
+                   std::make_shared<SharedThreads>(options));
 }
 
 }  // namespace anemone::exec

@@ -7,6 +7,7 @@
 #include "base/check.h"
 #include "base/error.h"
 #include "exec/cpu/constant_folder.h"
+#include "exec/cpu/fusion/fuse.h"
 #include "exec/cpu/load.h"
 #include "ir/verifier.h"
 #include "ops/registry.h"
@@ -372,7 +373,8 @@ class Lifetimes {
 
 Result<PreparedProgram> prepare(std::shared_ptr<const ir::Program> program,
                                 const std::vector<const ir::Function*>& functions,
-                                std::vector<Signature> signatures, ThreadPool& threads) {
+                                std::vector<Signature> signatures, bool is_fused,
+                                ThreadPool& threads) {
   ANEMONE_CHECK(functions.size() == signatures.size());
   PreparedProgram out;
   out.program = std::move(program);
@@ -380,6 +382,7 @@ Result<PreparedProgram> prepare(std::shared_ptr<const ir::Program> program,
   for (std::size_t i = 0; i < functions.size(); ++i) {
     FunctionBuilder builder(*functions[i], std::move(signatures[i]), constants);
     ANEMONE_ASSIGN_OR_RETURN(auto function, builder.build());
+    if (is_fused) fuse(*function);
     out.functions.push_back(std::move(function));
   }
   ANEMONE_RETURN_IF_ERROR(fold_constants(out.functions, threads));

@@ -20,6 +20,7 @@
 namespace anemone::exec {
 
 struct PreparedOp;
+class FusedOp;
 
 struct PreparedBlock {
   std::vector<int> inputs;  // slots
@@ -47,6 +48,9 @@ struct PreparedOp {
     kListWrite,
     kListGather,
     kListScatter,
+    kView,     // the outputs are parts of the memory of the input "x", in order
+    kFused,    // `fused` instead of the operation and others before it
+    kRemoved,  // part of a fusion; gone when the program is prepared
   };
 
   Kind kind = Kind::kKernel;
@@ -61,6 +65,8 @@ struct PreparedOp {
   std::vector<int> dead_after;  // slots that nobody reads after this operation
   std::vector<PreparedBlock> blocks;
   int state = -1;  // index into PreparedFunction::states
+  std::shared_ptr<const FusedOp> fused;
+  std::vector<int> fused_states;  // that it writes in place
 
   const Operand* operand(std::string_view name) const;
   // Slot of the first argument of a parameter that the schema guarantees.
@@ -85,6 +91,7 @@ struct PreparedFunction {
   std::vector<PreparedInput> inputs;
   std::vector<PreparedOutput> outputs;  // in the order of signature.outputs
   std::vector<std::string> states;      // names of the states that it declares
+  std::vector<int> states_in_place;     // those that fused operations write, as indices
   PreparedBlock block;
   Slots initial;  // constants in their slots, the others empty: what a run starts from
 };
@@ -97,9 +104,11 @@ struct PreparedProgram {
 
 // Operations that only need constants (all constexpr_* among them) are evaluated here, once for all
 // functions, in parallel on `threads`. `signatures` has one entry a function in `functions`, same
-// order; `program` was verified against ops::op_registry().
+// order; `program` was verified against ops::op_registry(). `is_fused`: patterns of operations
+// become fast ones (fusion/fuse.h); otherwise every operation runs as it is written.
 Result<PreparedProgram> prepare(std::shared_ptr<const ir::Program> program,
                                 const std::vector<const ir::Function*>& functions,
-                                std::vector<Signature> signatures, ThreadPool& threads);
+                                std::vector<Signature> signatures, bool is_fused,
+                                ThreadPool& threads);
 
 }  // namespace anemone::exec

@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "exec/cpu/fusion/cached_attention_op.h"
+#include "exec/cpu/fusion/matchers.h"
+
+namespace anemone::exec {
+namespace {
+
+// after = before * (1 - reduce_sum(mask, -1)) + mask @ tokens, where before is a state, which
+// becomes after: the tokens go to the slots that the one-hot rows of the mask say.
+struct CacheUpdate {
+  int state = -1;
+  int mask = -1;
+  int tokens = -1;
+  std::vector<PreparedOp*> inner;
+};
+
+class AttentionMatch {
+ public:
+  explicit AttentionMatch(const FusionGraph& graph) : graph_(graph) {}
+
+  // root: [1, heads, T, dim] = reshape(softmax(scores + mask) @ values)
+  std::optional<Fusion> match(PreparedOp& root) {
+    const Shape& out = root.op->outputs[0]->type.shape;
+    PreparedOp* mixed = take(FusionGraph::argument(root, "x"), "matmul");
+    if (out.size() != 4 || out[0] != 1 || mixed == nullptr || is_transposed(*mixed))
+      return std::nullopt;
+    CacheUpdate values = match_update(FusionGraph::argument(*mixed, "y"));
+    if (values.state < 0) return std::nullopt;
+    PreparedOp* grouped_weights = take(FusionGraph::argument(*mixed, "x"), "reshape");
+    if (grouped_weights == nullptr) return std::nullopt;
+    PreparedOp* softmax = take(FusionGraph::argument(*grouped_weights, "x"), "softmax");
+    if (softmax == nullptr || !is_last_axis(*softmax, 4)) return std::nullopt;
+    PreparedOp* masked = take(FusionGraph::argument(*softmax, "x"), "add");
+    if (masked == nullptr) return std::nullopt;
+    for (const std::string_view side : {"x", "y"}) {
+      const int by_head_slot = FusionGraph::argument(*masked, side);
+      PreparedOp* by_head = graph_.producer(by_head_slot, "reshape");
+      if (by_head == nullptr) continue;
+      PreparedOp* scores = graph_.producer(FusionGraph::argument(*by_head, "x"), "matmul");
+      if (scores == nullptr) continue;
+      inner_.insert(inner_.end(), {by_head, scores});
+      return finish(root, *scores, FusionGraph::other(*masked, by_head_slot), std::move(values));
+    }
+    return std::nullopt;
+  }
+
+ private:
+  PreparedOp* take(int slot, std::string_view op) {
+    PreparedOp* found = graph_.producer(slot, op);
+    if (found != nullptr) inner_.push_back(found);
+    return found;
+  }
+  bool is_transposed(const PreparedOp& op) const {
+    return graph_.flag(op, "transpose_x") || graph_.flag(op, "transpose_y");
+  }
+  bool is_last_axis(const PreparedOp& op, std::int64_t rank) const {
+    const double axis = graph_.number(op, "axis").value_or(99);
+    return axis == -1 || axis == static_cast<double>(rank - 1);
+  }
+
+  CacheUpdate match_update(int after) const {
+    CacheUpdate out;
+    PreparedOp* sum = graph_.producer(after, "add");
+    if (sum == nullptr) return out;
+    for (const std::string_view side : {"x", "y"}) {
+      const int kept_slot = FusionGraph::argument(*sum, side);
+      PreparedOp* kept = graph_.producer(kept_slot, "mul");
+      PreparedOp* placed = graph_.producer(FusionGraph::other(*sum, kept_slot), "matmul");
+      if (kept == nullptr || placed == nullptr || is_transposed(*placed)) continue;
+      const int mask = FusionGraph::argument(*placed, "x");
+      for (const std::string_view part : {"x", "y"}) {
+        const int before = FusionGraph::argument(*kept, part);
+        PreparedOp* read = graph_.producer(before);
+        if (read == nullptr || read->kind != PreparedOp::Kind::kReadState) continue;
+        if (!keeps_unmasked(FusionGraph::other(*kept, before), mask)) return out;
+        PreparedOp* write = nullptr;
+        for (PreparedOp* user : graph_.users(after))
+          if (user->kind == PreparedOp::Kind::kWriteState && user->state == read->state)
+            write = user;
+        if (write == nullptr || !is_only_access(*read, *write)) return out;
+        out.state = read->state;
+        out.mask = mask;
+        out.tokens = FusionGraph::argument(*placed, "y");
+        out.inner = {sum, kept, placed, read, write};
+        return out;
+      }
+    }
+    return out;
+  }
+
+  // slot = 1 - reduce_sum(mask, -1, keep_dims)
+  bool keeps_unmasked(int slot, int mask) const {
+    const PreparedOp* keep = graph_.producer(slot, "sub");
+    if (keep == nullptr || graph_.number(*keep, "x").value_or(0) != 1) return false;
+    const PreparedOp* written = graph_.producer(FusionGraph::argument(*keep, "y"), "reduce_sum");
+    if (written == nullptr || FusionGraph::argument(*written, "x") != mask ||
+        !graph_.flag(*written, "keep_dims"))
+      return false;
+    const auto axes = graph_.ints(*written, "axes");
+    return axes.size() == 1 && (axes[0] == -1 || axes[0] == 3);
+  }
+
+  bool is_only_access(const PreparedOp& read, const PreparedOp& write) const {
+    return count_accesses(const_cast<FusionGraph&>(graph_).function().block, read.state) == 2 &&
+           &read < &write;
+  }
+  static int count_accesses(const PreparedBlock& block, int state) {
+    int count = 0;
+    for (const PreparedOp& op : block.ops) {
+      const bool is_access =
+          op.kind == PreparedOp::Kind::kReadState || op.kind == PreparedOp::Kind::kWriteState;
+      if (is_access && op.state == state) ++count;
+      for (const int fused : op.fused_states) count += fused == state ? 1 : 0;
+      for (const PreparedBlock& inner : op.blocks) count += count_accesses(inner, state);
+    }
+    return count;
+  }
+
+  std::optional<Fusion> finish(PreparedOp& root, PreparedOp& scores, int attention_mask,
+                               CacheUpdate values) {
+    if (graph_.flag(scores, "transpose_x") || !graph_.flag(scores, "transpose_y"))
+      return std::nullopt;
+    CacheUpdate keys = match_update(FusionGraph::argument(scores, "y"));
+    if (keys.state < 0 || keys.mask != values.mask || keys.state == values.state)
+      return std::nullopt;
+    PreparedOp* grouped = take(FusionGraph::argument(scores, "x"), "reshape");
+    if (grouped == nullptr) return std::nullopt;
+    int q = FusionGraph::argument(*grouped, "x");
+    float factor = 1;
+    if (PreparedOp* scaled = graph_.producer(q, "mul"))
+      for (const std::string_view side : {"x", "y"})
+        if (const auto constant = graph_.number(*scaled, side)) {
+          factor = static_cast<float>(*constant);
+          q = FusionGraph::argument(*scaled, side == "x" ? "y" : "x");
+          inner_.push_back(scaled);
+          break;
+        }
+    if (!fits(q, attention_mask, keys, values, root)) return std::nullopt;
+    Fusion fusion{std::make_shared<CachedAttentionOp>(factor),
+                  &root,
+                  {q, keys.tokens, values.tokens, keys.mask, attention_mask},
+                  {keys.state, values.state},
+                  std::move(inner_)};
+    for (CacheUpdate* update : {&keys, &values})
+      fusion.inner.insert(fusion.inner.end(), update->inner.begin(), update->inner.end());
+    // The tokens must be there when the fusion runs, and nobody may look at the states in between.
+    return graph_.is_closed(fusion) ? std::optional(std::move(fusion)) : std::nullopt;
+  }
+
+  // q [1, H, T, D], tokens [1, KV, T, D], mask [1, 1, S, T], attention mask [1, 1, T, S],
+  // states [1, KV, S, D], all fp16 and static.
+  bool fits(int q, int attention_mask, const CacheUpdate& keys, const CacheUpdate& values,
+            const PreparedOp& root) const {
+    if (q < 0 || attention_mask < 0) return false;
+    for (const int slot : {q, keys.tokens, values.tokens, keys.mask, attention_mask}) {
+      const ir::Type& type = graph_.type(slot);
+      if (!type.is_tensor() || type.dtype != DType::kFp16 || type.shape.size() != 4 ||
+          !is_static(type.shape) || type.shape[0] != 1)
+        return false;
+    }
+    const Shape& query = graph_.type(q).shape;
+    const Shape& token = graph_.type(keys.tokens).shape;
+    const Shape& write = graph_.type(keys.mask).shape;
+    const Shape& look = graph_.type(attention_mask).shape;
+    const std::int64_t slots = write[2];
+    return root.op->outputs[0]->type.shape == query && graph_.type(values.tokens).shape == token &&
+           query[1] % token[1] == 0 && query[2] == token[2] && query[3] == token[3] &&
+           write[1] == 1 && write[3] == query[2] && look == Shape({1, 1, query[2], slots});
+  }
+
+  const FusionGraph& graph_;
+  std::vector<PreparedOp*> inner_;
+};
+
+}  // namespace
+
+std::optional<Fusion> match_cached_attention(const FusionGraph& graph, PreparedOp& root) {
+  if (root.op->type != "reshape") return std::nullopt;
+  return AttentionMatch(graph).match(root);
+}
+
+}  // namespace anemone::exec

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "exec/cpu/fusion/fused_op.h"
+
+namespace anemone::exec {
+
+// Inputs: queries [1, H, T, D], keys and values of the step [1, KV, T, D], write mask [1, 1, S, T],
+// attention mask [1, 1, T, S]; states: caches of keys and values [1, KV, S, D]. Puts the step's
+// tokens into the slots that the write mask marks, and gives
+// softmax(factor * queries @ keys^T + mask) @ values, [1, H, T, D].
+//
+// The masks decide at run time: where their rows are one-hot, and zero in one run of slots and out
+// of every score's reach elsewhere, only the tokens that are there are touched; any other mask is
+// computed with as written.
+class CachedAttentionOp : public FusedOp {
+ public:
+  explicit CachedAttentionOp(float factor) : factor_(factor) {}
+  std::string_view name() const override { return "cached_attention"; }
+  Shape output_shape(const std::vector<const TensorView*>& inputs) const override {
+    return inputs[0]->shape;
+  }
+  Status run(std::span<FusedCall> calls, const FusedContext& context) const override;
+
+ private:
+  Status run_one(FusedCall& call, const FusedContext& context) const;
+
+  float factor_;
+};
+
+}  // namespace anemone::exec

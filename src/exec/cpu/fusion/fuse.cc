@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "exec/cpu/fusion/fuse.h"
+
+#include "exec/cpu/fusion/matchers.h"
+
+namespace anemone::exec {
+namespace {
+
+// Longer patterns first: a shorter one would take parts of them away.
+constexpr Matcher kMatchers[] = {match_cached_attention, match_rms_norm,      match_rope,
+                                 match_projection,       match_silu_multiply, match_add,
+                                 match_transpose};
+
+// Operations that give the elements of their input in the same order: with a result of fixed shape
+// it is another view of the same memory.
+bool is_view(const FusionGraph& graph, const PreparedOp& op) {
+  if (op.kind != PreparedOp::Kind::kKernel || !op.has_static_outputs) return false;
+  const std::string& type = op.op->type;
+  if (type == "reshape" || type == "expand_dims" || type == "squeeze") return true;
+  const int x = FusionGraph::argument(op, "x");
+  if (x < 0 || !graph.type(x).is_tensor() || !is_static(graph.type(x).shape)) return false;
+  const Shape& shape = graph.type(x).shape;
+  const auto rank = static_cast<std::int64_t>(shape.size());
+  if (type == "transpose") {
+    // Axes of one may go anywhere, the others keep their order.
+    std::int64_t last = -1;
+    const auto permutation = graph.ints(op, "perm");
+    if (static_cast<std::int64_t>(permutation.size()) != rank) return false;
+    for (std::int64_t axis : permutation) {
+      if (axis < 0) axis += rank;
+      if (shape[static_cast<std::size_t>(axis)] == 1) continue;
+      if (axis < last) return false;
+      last = axis;
+    }
+    return true;
+  }
+  if (type == "split") {
+    auto axis = static_cast<std::int64_t>(graph.number(op, "axis").value_or(-99));
+    if (axis < 0) axis += rank;
+    if (axis < 0 || axis >= rank) return false;
+    for (std::int64_t i = 0; i < axis; ++i)
+      if (shape[static_cast<std::size_t>(i)] != 1) return false;
+    return !is_sub_byte(graph.type(x).dtype);
+  }
+  return false;
+}
+
+}  // namespace
+
+void fuse(PreparedFunction& function) {
+  FusionGraph graph(function);
+  for (const Matcher matcher : kMatchers)
+    for (PreparedOp& op : graph.ops()) {
+      if (op.kind != PreparedOp::Kind::kKernel) continue;
+      if (auto fusion = matcher(graph, op)) graph.apply(std::move(*fusion));
+    }
+  graph.drop_unused();
+  for (const PreparedOp& op : graph.ops())
+    function.states_in_place.insert(function.states_in_place.end(), op.fused_states.begin(),
+                                    op.fused_states.end());
+  for (PreparedOp& op : graph.ops())
+    if (is_view(graph, op)) op.kind = PreparedOp::Kind::kView;
+}
+
+}  // namespace anemone::exec

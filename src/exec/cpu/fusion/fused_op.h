@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the planner puts in the place of several operations of a program.
+#pragma once
+
+#include <anemone/status.h>
+
+#include <cstdint>
+#include <cstring>
+#include <span>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/thread_pool.h"
+#include "exec/cpu/fusion/mask_cache.h"
+#include "kernels/simd/kernels.h"
+#include "tensor/tensor.h"
+
+namespace anemone::exec {
+
+// Bytes of states that a run has overwritten, so that a run that fails leaves none of its traces.
+// Single-thread.
+class StateUndo {
+ public:
+  void save(std::byte* at, std::size_t count) {
+    saved_.push_back({at, std::vector<std::byte>(at, at + count)});
+  }
+  void restore() {
+    for (auto it = saved_.rbegin(); it != saved_.rend(); ++it)
+      std::memcpy(it->at, it->bytes.data(), it->bytes.size());
+    saved_.clear();
+  }
+
+ private:
+  struct Saved {
+    std::byte* at;
+    std::vector<std::byte> bytes;
+  };
+  std::vector<Saved> saved_;
+};
+
+// The operands of one run. Shapes are static; outputs are allocated.
+struct FusedCall {
+  std::vector<const TensorView*> inputs;
+  std::vector<MutableTensorView> outputs;
+  std::vector<std::byte*> states;  // written in place
+};
+
+struct FusedContext {
+  ThreadPool& threads;
+  kernels::simd::Isa isa;
+  const kernels::simd::Kernels& kernels;
+  StateUndo& undo;
+  MaskCache& masks;
+};
+
+// Immutable, thread-safe.
+class FusedOp {
+ public:
+  virtual ~FusedOp() = default;
+  virtual std::string_view name() const = 0;  // "projection"
+  // Of the only output, where the program leaves it open.
+  virtual Shape output_shape(const std::vector<const TensorView*>& inputs) const = 0;
+  // Several runs of one function together: what they share, the weights, is read once. Calls on the
+  // same states come in order.
+  virtual Status run(std::span<FusedCall> calls, const FusedContext& context) const = 0;
+};
+
+}  // namespace anemone::exec

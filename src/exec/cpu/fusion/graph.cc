@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "exec/cpu/fusion/graph.h"
+
+#include <algorithm>
+
+#include "base/check.h"
+
+namespace anemone::exec {
+namespace {
+
+bool is_removed(const PreparedOp& op) {
+  return op.kind == PreparedOp::Kind::kRemoved;
+}
+
+}  // namespace
+
+FusionGraph::FusionGraph(PreparedFunction& function) : function_(function) {
+  count();
+}
+
+void FusionGraph::count() {
+  const std::size_t slots = function_.initial.size();
+  producers_.assign(slots, nullptr);
+  uses_.assign(slots, 0);
+  types_.assign(slots, nullptr);
+  for (const PreparedInput& input : function_.inputs)
+    types_[static_cast<std::size_t>(input.slot)] = input.type;
+  for (PreparedOp& op : ops())
+    for (std::size_t i = 0; i < op.outputs.size(); ++i) {
+      producers_[static_cast<std::size_t>(op.outputs[i])] = &op;
+      types_[static_cast<std::size_t>(op.outputs[i])] = &op.op->outputs[i]->type;
+    }
+  count_uses(function_.block);
+}
+
+void FusionGraph::count_uses(const PreparedBlock& block) {
+  for (const PreparedOp& op : block.ops) {
+    if (is_removed(op)) continue;
+    for (const Operand& operand : op.operands)
+      for (const int slot : operand.slots) ++uses_[static_cast<std::size_t>(slot)];
+    for (const PreparedBlock& inner : op.blocks) count_uses(inner);
+  }
+  for (const int slot : block.outputs) ++uses_[static_cast<std::size_t>(slot)];
+}
+
+const ir::Type& FusionGraph::type(int slot) const {
+  static const ir::Type kNone;
+  const ir::Type* found = types_[static_cast<std::size_t>(slot)];
+  return found == nullptr ? kNone : *found;
+}
+
+PreparedOp* FusionGraph::producer(int slot, std::string_view op) const {
+  if (slot < 0) return nullptr;
+  PreparedOp* found = producer(slot);
+  return found != nullptr && found->kind != PreparedOp::Kind::kFused && found->op->type == op
+             ? found
+             : nullptr;
+}
+
+std::vector<PreparedOp*> FusionGraph::users(int slot) const {
+  std::vector<PreparedOp*> found;
+  for (PreparedOp& op : function_.block.ops) {
+    if (is_removed(op)) continue;
+    for (const Operand& operand : op.operands)
+      if (std::ranges::find(operand.slots, slot) != operand.slots.end()) {
+        found.push_back(&op);
+        break;
+      }
+  }
+  return found;
+}
+
+const TensorView* FusionGraph::constant(int slot) const {
+  if (slot < 0) return nullptr;
+  const Slot& value = function_.initial[static_cast<std::size_t>(slot)];
+  return value.view.data == nullptr || value.text ? nullptr : &value.view;
+}
+
+std::optional<double> FusionGraph::scalar(int slot) const {
+  const TensorView* value = constant(slot);
+  if (value == nullptr || value->size() != 1) return std::nullopt;
+  if (value->dtype == DType::kBool) return value->data[0] != std::byte{0} ? 1.0 : 0.0;
+  return static_cast<double>(to_floats(*value).front());
+}
+
+int FusionGraph::argument(const PreparedOp& op, std::string_view name, std::size_t i) {
+  const Operand* found = op.operand(name);
+  return found == nullptr || found->slots.size() <= i ? -1 : found->slots[i];
+}
+
+std::optional<double> FusionGraph::number(const PreparedOp& op, std::string_view name) const {
+  return scalar(argument(op, name));
+}
+
+std::vector<std::int64_t> FusionGraph::ints(const PreparedOp& op, std::string_view name) const {
+  std::vector<std::int64_t> out;
+  const TensorView* value = constant(argument(op, name));
+  if (value == nullptr) return out;
+  for (std::int64_t i = 0; i < value->size(); ++i) out.push_back(element_as_int(*value, i));
+  return out;
+}
+
+bool FusionGraph::flag(const PreparedOp& op, std::string_view name) const {
+  return number(op, name).value_or(0) != 0;
+}
+
+int FusionGraph::other(const PreparedOp& op, int wanted) {
+  const int x = argument(op, "x");
+  const int y = argument(op, "y");
+  return x == wanted ? y : y == wanted ? x : -1;
+}
+
+bool FusionGraph::is_closed(const Fusion& fusion) const {
+  const auto is_inside = [&](const PreparedOp* op) {
+    return op == fusion.root || std::ranges::find(fusion.inner, op) != fusion.inner.end();
+  };
+  for (const PreparedOp* op : fusion.inner)
+    for (const int slot : op->outputs) {
+      const auto found = users(slot);
+      // A use that is no operation of the block, or one of an inner block, is not among the users.
+      int inside = 0;
+      for (const PreparedOp* user : found) {
+        if (!is_inside(user)) return false;
+        for (const Operand& operand : user->operands)
+          inside += static_cast<int>(std::ranges::count(operand.slots, slot));
+      }
+      if (inside != use_count(slot)) return false;
+    }
+  return true;
+}
+
+void FusionGraph::apply(Fusion fusion) {
+  PreparedOp& root = *fusion.root;
+  root.kind = PreparedOp::Kind::kFused;
+  root.fused = std::move(fusion.op);
+  root.operands = {Operand{"inputs", std::move(fusion.inputs)}};
+  root.fused_states = std::move(fusion.states);
+  const ir::Type& output = root.op->outputs[0]->type;
+  root.has_static_outputs = is_static(output.shape);
+  for (PreparedOp* op : fusion.inner) {
+    op->kind = PreparedOp::Kind::kRemoved;
+    op->operands.clear();
+  }
+  count();
+}
+
+void FusionGraph::drop_unused() {
+  for (bool is_changed = true; is_changed;) {
+    is_changed = false;
+    for (auto it = ops().rbegin(); it != ops().rend(); ++it) {
+      PreparedOp& op = *it;
+      const bool can_go = op.kind == PreparedOp::Kind::kKernel && !op.schema->has_side_effects;
+      const bool is_used = std::ranges::any_of(op.outputs, [&](int s) { return use_count(s) > 0; });
+      if (!can_go || is_used) continue;
+      for (const Operand& operand : op.operands)
+        for (const int slot : operand.slots) --uses_[static_cast<std::size_t>(slot)];
+      op.kind = PreparedOp::Kind::kRemoved;
+      op.operands.clear();
+      is_changed = true;
+    }
+  }
+  std::erase_if(ops(), is_removed);
+  count();
+}
+
+}  // namespace anemone::exec

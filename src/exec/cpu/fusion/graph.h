@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+// The operations of a function as a graph over slots, for matchers: who makes a value, who uses it,
+// and what is constant.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "exec/cpu/fusion/fused_op.h"
+#include "exec/cpu/prepared_program.h"
+
+namespace anemone::exec {
+
+// What takes the place of some operations: it stands where `root` was.
+struct Fusion {
+  std::shared_ptr<const FusedOp> op;
+  PreparedOp* root = nullptr;  // its output is the fusion's
+  std::vector<int> inputs;
+  std::vector<int> states;
+  std::vector<PreparedOp*> inner;  // the others that go away
+};
+
+class FusionGraph {
+ public:
+  explicit FusionGraph(PreparedFunction& function);
+
+  const ir::Type& type(int slot) const;
+  // The operation of the outermost block that makes the value; nullptr for inputs, constants and
+  // values of inner blocks.
+  PreparedOp* producer(int slot) const { return producers_[static_cast<std::size_t>(slot)]; }
+  // The producer when it is of this type, else nullptr.
+  PreparedOp* producer(int slot, std::string_view op) const;
+  int use_count(int slot) const { return uses_[static_cast<std::size_t>(slot)]; }
+  std::vector<PreparedOp*> users(int slot) const;
+  // nullptr unless it is a constant tensor.
+  const TensorView* constant(int slot) const;
+  std::optional<double> scalar(int slot) const;  // of a constant of one element
+
+  // Parameters of an operation; -1 or nullopt when absent or not constant.
+  static int argument(const PreparedOp& op, std::string_view name, std::size_t i = 0);
+  std::optional<double> number(const PreparedOp& op, std::string_view name) const;
+  std::vector<std::int64_t> ints(const PreparedOp& op, std::string_view name) const;
+  bool flag(const PreparedOp& op, std::string_view name) const;
+
+  // x and y of a commutative operation, either way round: `wanted` is one of them; gives the other,
+  // or -1.
+  static int other(const PreparedOp& op, int wanted);
+
+  // Whether all users of everything that `inner` makes are in the fusion, so that it can go away.
+  bool is_closed(const Fusion& fusion) const;
+  void apply(Fusion fusion);
+  // Takes operations away whose results nobody uses.
+  void drop_unused();
+
+  PreparedFunction& function() { return function_; }
+  std::vector<PreparedOp>& ops() { return function_.block.ops; }
+
+ private:
+  void count();
+  void count_uses(const PreparedBlock& block);
+
+  PreparedFunction& function_;
+  std::vector<PreparedOp*> producers_;
+  std::vector<int> uses_;
+  std::vector<const ir::Type*> types_;
+};
+
+}  // namespace anemone::exec

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "exec/cpu/fusion/mask_cache.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace anemone::exec {
+namespace {
+
+constexpr std::uint16_t kOne = 0x3c00;
+// At this and below, e^mask is nothing next to the slots that are seen, whatever the scores: those
+// of fp16 programs lie within 65504, but programs that mask with so little rely on smaller ones.
+constexpr float kOutOfReach = -9000.0f;
+
+std::uint16_t magnitude(Half h) {
+  return static_cast<std::uint16_t>(h.bits & 0x7fff);
+}
+
+WriteMask analyse_write(const TensorView& mask) {
+  WriteMask out;
+  const std::int64_t slots = mask.shape[2];
+  const std::int64_t tokens = mask.shape[3];
+  out.slot_of_token.assign(static_cast<std::size_t>(tokens), -1);
+  const Half* row = mask.as<Half>().data();
+  const std::vector<Half> zeros(static_cast<std::size_t>(tokens));
+  for (std::int64_t s = 0; s < slots; ++s, row += tokens) {
+    if (std::memcmp(row, zeros.data(), static_cast<std::size_t>(tokens) * sizeof(Half)) == 0)
+      continue;
+    int ones = 0;
+    for (std::int64_t t = 0; t < tokens; ++t) {
+      if (magnitude(row[t]) == 0) continue;
+      std::int64_t& slot = out.slot_of_token[static_cast<std::size_t>(t)];
+      if (row[t].bits != kOne || slot >= 0 || ++ones > 1) return {};
+      slot = s;
+    }
+  }
+  out.is_one_hot = true;
+  return out;
+}
+
+LookMask analyse_look(const TensorView& mask) {
+  LookMask out;
+  const std::int64_t tokens = mask.shape[2];
+  const std::int64_t slots = mask.shape[3];
+  const Half* row = mask.as<Half>().data();
+  for (std::int64_t t = 0; t < tokens; ++t, row += slots) {
+    const auto is_seen = [](Half h) { return magnitude(h) == 0; };
+    const Half* begin = std::find_if(row, row + slots, is_seen);
+    const Half* end = std::find_if_not(begin, row + slots, is_seen);
+    const auto is_far = [](Half h) { return to_float(h) <= kOutOfReach; };
+    if (begin == end || !std::all_of(row, begin, is_far) || !std::all_of(end, row + slots, is_far))
+      return {};
+    out.run_of_token.push_back({begin - row, end - row});
+  }
+  out.has_runs = true;
+  return out;
+}
+
+}  // namespace
+
+const WriteMask& MaskCache::write_mask(const TensorView& mask) {
+  const auto [it, is_new] = writes_.try_emplace(mask.data);
+  if (is_new) it->second = analyse_write(mask);
+  return it->second;
+}
+
+const LookMask& MaskCache::look_mask(const TensorView& mask) {
+  const auto [it, is_new] = looks_.try_emplace(mask.data);
+  if (is_new) it->second = analyse_look(mask);
+  return it->second;
+}
+
+}  // namespace anemone::exec

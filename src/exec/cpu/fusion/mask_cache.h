@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <vector>
+
+#include "tensor/tensor.h"
+
+namespace anemone::exec {
+
+// A write mask [1, 1, S, T] whose entries are 0 or 1 with at most one 1 a row and a column.
+struct WriteMask {
+  bool is_one_hot = false;
+  std::vector<std::int64_t> slot_of_token;  // -1: stored nowhere
+};
+
+// An attention mask [1, 1, T, S] whose rows are 0 in one run of slots and far below any score
+// elsewhere.
+struct LookMask {
+  bool has_runs = false;
+  struct Run {
+    std::int64_t begin = 0;
+    std::int64_t end = 0;
+  };
+  std::vector<Run> run_of_token;  // never empty ones
+};
+
+// What the masks of a run say, found out once for all layers. Single-thread; lives for the run.
+class MaskCache {
+ public:
+  const WriteMask& write_mask(const TensorView& mask);
+  const LookMask& look_mask(const TensorView& mask);
+
+ private:
+  std::map<const std::byte*, WriteMask> writes_;
+  std::map<const std::byte*, LookMask> looks_;
+};
+
+}  // namespace anemone::exec

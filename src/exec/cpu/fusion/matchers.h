@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// One function a pattern, each in the file of its name: looks whether `root` ends the pattern.
+#pragma once
+
+#include <optional>
+
+#include "exec/cpu/fusion/graph.h"
+
+namespace anemone::exec {
+
+using Matcher = std::optional<Fusion> (*)(const FusionGraph& graph, PreparedOp& root);
+
+// fp16 activations by a constant matrix (conv 1x1, linear), read in the form in which the package
+// has it; with bias.
+std::optional<Fusion> match_projection(const FusionGraph& graph, PreparedOp& root);
+// x * rsqrt(mean(x^2) + eps) * weight, plain or scaled by the largest magnitude first.
+std::optional<Fusion> match_rms_norm(const FusionGraph& graph, PreparedOp& root);
+// Rotary embedding of pairs (j, j + half) along the last axis.
+std::optional<Fusion> match_rope(const FusionGraph& graph, PreparedOp& root);
+// Keys and values written into states by a one-hot mask, and attention over them.
+std::optional<Fusion> match_cached_attention(const FusionGraph& graph, PreparedOp& root);
+// silu(a) * b.
+std::optional<Fusion> match_silu_multiply(const FusionGraph& graph, PreparedOp& root);
+// a + b of equal shapes.
+std::optional<Fusion> match_add(const FusionGraph& graph, PreparedOp& root);
+// The last two axes exchanged.
+std::optional<Fusion> match_transpose(const FusionGraph& graph, PreparedOp& root);
+
+}  // namespace anemone::exec

@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "exec/cpu/fusion/projection_op.h"
+
+#include <algorithm>
+#include <array>
+
+#include "exec/cpu/fusion/scratch.h"
+#if defined(__x86_64__)
+#include "kernels/simd/amx.h"
+#endif
+
+namespace anemone::exec {
+namespace {
+
+using kernels::simd::Kernels;
+using kernels::simd::kNarrow;
+
+// Bytes of weights that one thread takes at a time: small enough to share the work evenly, large
+// enough to read memory in long runs.
+constexpr std::int64_t kNarrowBytes = 64 << 10;
+constexpr std::int64_t kPanelRows = 16;
+// Digits of columns that stay in the second-level cache while the weights go by.
+constexpr std::int64_t kDigitBytes = 1 << 20;
+
+thread_local Scratch scratch;
+
+}  // namespace
+
+Shape ProjectionOp::output_shape(const std::vector<const TensorView*>& inputs) const {
+  Shape shape = inputs[0]->shape;
+  shape[is_channel_major_ ? 1 : shape.size() - 1] = matrix_.rows;
+  return shape;
+}
+
+ProjectionOp::Segments ProjectionOp::segments_of(std::span<FusedCall> calls) const {
+  Segments segments;
+  std::int64_t first = 0;
+  for (FusedCall& call : calls) {
+    Segment& s = segments.emplace_back();
+    s.x = call.inputs[0]->as<Half>().data();
+    s.y = call.outputs[0].as<Half>().data();
+    s.tokens = call.inputs[0]->size() / matrix_.columns;
+    s.first = first;
+    first += s.tokens;
+    (is_channel_major_ ? s.x_channel : s.x_token) = is_channel_major_ ? s.tokens : matrix_.columns;
+    (is_channel_major_ ? s.y_channel : s.y_token) = is_channel_major_ ? s.tokens : matrix_.rows;
+  }
+  return segments;
+}
+
+Status ProjectionOp::run(std::span<FusedCall> calls, const FusedContext& context) const {
+  const Segments segments = segments_of(calls);
+  const std::int64_t tokens = segments.back().first + segments.back().tokens;
+  if (tokens == 0) return {};
+#if defined(__x86_64__)
+  if (tokens > kNarrow && context.isa == kernels::simd::Isa::kAmx &&
+      kernels::simd::amx::takes(matrix_)) {
+    run_tiles(segments, tokens, context);
+    return {};
+  }
+#endif
+  if (tokens <= kNarrow)
+    run_narrow(segments, tokens, context);
+  else
+    run_panels(segments, tokens, context);
+  return {};
+}
+
+void ProjectionOp::store_row(std::int64_t r, float* values, std::int64_t first, std::int64_t count,
+                             const Segments& segments, const FusedContext& context) const {
+  if (bias_ != nullptr) {
+    const float bias = to_float(bias_[r]);
+    for (std::int64_t i = 0; i < count; ++i) values[i] += bias;
+  }
+  for (const Segment& s : segments) {
+    const std::int64_t begin = std::max(first, s.first);
+    const std::int64_t end = std::min(first + count, s.first + s.tokens);
+    if (begin >= end) continue;
+    Half* y = s.y + r * s.y_channel + (begin - s.first) * s.y_token;
+    if (s.y_token == 1) {
+      context.kernels.to_halves(values + (begin - first), y, end - begin);
+      continue;
+    }
+    for (std::int64_t t = begin; t < end; ++t, y += s.y_token) *y = to_half(values[t - first]);
+  }
+}
+
+// A few tokens: every weight is read once, as it lies.
+void ProjectionOp::run_narrow(const Segments& segments, std::int64_t tokens,
+                              const FusedContext& context) const {
+  const Kernels& k = context.kernels;
+  const std::int64_t columns = matrix_.columns;
+  // Each token's inputs as floats, in the order of the weights.
+  std::vector<float> storage(static_cast<std::size_t>((tokens + 1) * columns));
+  float* plain = storage.data() + tokens * columns;
+  std::array<const float*, kNarrow> x{};
+  for (const Segment& s : segments)
+    for (std::int64_t t = 0; t < s.tokens; ++t) {
+      const Half* in = s.x + t * s.x_token;
+      if (s.x_channel == 1)
+        k.to_floats(in, plain, columns);
+      else
+        for (std::int64_t c = 0; c < columns; ++c) plain[c] = to_float(in[c * s.x_channel]);
+      float* ordered = storage.data() + (s.first + t) * columns;
+      k.order_column(matrix_, plain, ordered);
+      x[static_cast<std::size_t>(s.first + t)] = ordered;
+    }
+  const std::int64_t grain =
+      std::clamp<std::int64_t>(kNarrowBytes / matrix_.row_bytes() / 8 * 8, 8, 512);
+  context.threads.parallel_for(matrix_.rows, grain, [&](std::int64_t begin, std::int64_t end) {
+    const std::int64_t rows = end - begin;
+    float* out = scratch.take<float>(tokens * rows + columns);
+    k.narrow(matrix_, begin, end, x.data(), static_cast<int>(tokens), out, rows,
+             out + tokens * rows);
+    for (const Segment& s : segments)
+      for (std::int64_t t = 0; t < s.tokens; ++t) {
+        float* values = out + (s.first + t) * rows;
+        if (bias_ != nullptr)
+          for (std::int64_t r = 0; r < rows; ++r) values[r] += to_float(bias_[begin + r]);
+        Half* y = s.y + t * s.y_token + begin * s.y_channel;
+        if (s.y_channel == 1)
+          k.to_halves(values, y, rows);
+        else
+          for (std::int64_t r = 0; r < rows; ++r) y[r * s.y_channel] = to_half(values[r]);
+      }
+  });
+}
+
+// Many tokens on any processor: rows become floats once and are multiplied with all columns.
+void ProjectionOp::run_panels(const Segments& segments, std::int64_t tokens,
+                              const FusedContext& context) const {
+  const Kernels& k = context.kernels;
+  const std::int64_t columns = matrix_.columns;
+  std::vector<float> x(static_cast<std::size_t>(columns * tokens));  // [columns, tokens]
+  context.threads.parallel_for(columns, 64, [&](std::int64_t begin, std::int64_t end) {
+    for (const Segment& s : segments)
+      for (std::int64_t c = begin; c < end; ++c) {
+        float* out = x.data() + c * tokens + s.first;
+        const Half* in = s.x + c * s.x_channel;
+        if (s.x_token == 1)
+          k.to_floats(in, out, s.tokens);
+        else
+          for (std::int64_t t = 0; t < s.tokens; ++t) out[t] = to_float(in[t * s.x_token]);
+      }
+  });
+  context.threads.parallel_for(matrix_.rows, kPanelRows, [&](std::int64_t begin, std::int64_t end) {
+    const std::int64_t rows = end - begin;
+    float* panel = scratch.take<float>(rows * (columns + tokens));
+    float* out = panel + rows * columns;
+    k.expand(matrix_, begin, end, panel);
+    std::fill(out, out + rows * tokens, 0.0f);
+    k.multiply(panel, columns, rows, columns, x.data(), tokens, tokens, out, tokens);
+    for (std::int64_t r = begin; r < end; ++r)
+      store_row(r, out + (r - begin) * tokens, 0, tokens, segments, context);
+  });
+}
+
+#if defined(__x86_64__)
+// Many tokens on tile registers: int8 weights as they lie, by digits of the activations.
+void ProjectionOp::run_tiles(const Segments& segments, std::int64_t tokens,
+                             const FusedContext& context) const {
+  namespace amx = kernels::simd::amx;
+  const std::int64_t columns = matrix_.columns;
+  const std::int64_t block_bytes = amx::digit_bytes(columns);
+  const std::int64_t all_blocks = (tokens + amx::kBlockColumns - 1) / amx::kBlockColumns;
+  const std::int64_t most_blocks = std::max<std::int64_t>(1, kDigitBytes / block_bytes);
+  Scratch shared;
+  const std::int64_t most = std::min(most_blocks, all_blocks);
+  std::int8_t* digits = shared.take<std::int8_t>(
+      most * (block_bytes + amx::kBlockColumns * static_cast<std::int64_t>(sizeof(float))));
+  float* scales = reinterpret_cast<float*>(digits + most * block_bytes);
+  for (std::int64_t first_block = 0; first_block < all_blocks; first_block += most) {
+    const std::int64_t blocks = std::min(most, all_blocks - first_block);
+    const std::int64_t first = first_block * amx::kBlockColumns;
+    const std::int64_t count = std::min(blocks * amx::kBlockColumns, tokens - first);
+    context.threads.parallel_for(blocks, 1, [&](std::int64_t block, std::int64_t) {
+      const Half* x[amx::kBlockColumns] = {};
+      std::int64_t stride = 1;
+      for (const Segment& s : segments)
+        for (std::int64_t n = 0; n < amx::kBlockColumns; ++n) {
+          const std::int64_t t = first + block * amx::kBlockColumns + n - s.first;
+          if (t < 0 || t >= s.tokens) continue;
+          x[n] = s.x + t * s.x_token;
+          stride = s.x_channel;
+        }
+      amx::make_digits(x, stride, columns, digits + block * block_bytes,
+                       scales + block * amx::kBlockColumns);
+    });
+    const std::int64_t width = blocks * amx::kBlockColumns;
+    const std::int64_t scratch_bytes = amx::kBlockRows * (amx::round_up(columns, 64) + 128);
+    context.threads.parallel_for(
+        matrix_.rows, amx::kBlockRows, [&](std::int64_t begin, std::int64_t end) {
+          const amx::Tiles tiles;
+          auto* padded = scratch.take<std::byte>(
+              scratch_bytes + amx::kBlockRows * width * static_cast<std::int64_t>(sizeof(float)));
+          auto* out = reinterpret_cast<float*>(padded + scratch_bytes);
+          amx::multiply(matrix_, begin, end, digits, scales, blocks, out, width, padded);
+          for (std::int64_t r = begin; r < end; ++r)
+            store_row(r, out + (r - begin) * width, first, count, segments, context);
+        });
+  }
+}
+#endif
+
+}  // namespace anemone::exec

@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "exec/cpu/fusion/matchers.h"
+
+namespace anemone::exec {
+namespace {
+
+constexpr std::int64_t kNormGrain = 4096;  // elements
+
+class RmsNormOp : public FusedOp {
+ public:
+  RmsNormOp(std::size_t axis, float eps, const Half* weight)
+      : axis_(axis), eps_(eps), weight_(weight) {}
+  std::string_view name() const override { return "rms_norm"; }
+  Shape output_shape(const std::vector<const TensorView*>& inputs) const override {
+    return inputs[0]->shape;
+  }
+  Status run(std::span<FusedCall> calls, const FusedContext& context) const override {
+    for (FusedCall& call : calls) {
+      const Shape& shape = call.inputs[0]->shape;
+      const std::int64_t channels = shape[axis_];
+      std::int64_t outer = 1;
+      std::int64_t inner = 1;
+      for (std::size_t i = 0; i < axis_; ++i) outer *= shape[i];
+      for (std::size_t i = axis_ + 1; i < shape.size(); ++i) inner *= shape[i];
+      const Half* x = call.inputs[0]->as<Half>().data();
+      Half* y = call.outputs[0].as<Half>().data();
+      const kernels::simd::Kernels& k = context.kernels;
+      if (inner == 1) {
+        const std::int64_t grain = std::max<std::int64_t>(1, kNormGrain / channels);
+        context.threads.parallel_for(outer, grain, [&](std::int64_t begin, std::int64_t end) {
+          k.rms_norm_rows(x + begin * channels, weight_, eps_, channels, end - begin,
+                          y + begin * channels);
+        });
+        continue;
+      }
+      constexpr std::int64_t kColumns = 16;
+      for (std::int64_t o = 0; o < outer; ++o)
+        context.threads.parallel_for(inner, kColumns, [&](std::int64_t begin, std::int64_t end) {
+          const std::int64_t at = o * channels * inner + begin;
+          k.rms_norm(x + at, weight_, eps_, channels, inner, end - begin, y + at);
+        });
+    }
+    return {};
+  }
+
+ private:
+  std::size_t axis_;
+  float eps_;
+  const Half* weight_;
+};
+
+// Follows the operations of a norm from its end to x and notes them.
+class NormMatch {
+ public:
+  explicit NormMatch(const FusionGraph& graph) : graph_(graph) {}
+
+  std::optional<Fusion> match(PreparedOp& root) {
+    // root = normed * weight
+    for (const std::string_view side : {"x", "y"}) {
+      inner_.clear();
+      const int weight = FusionGraph::argument(root, side);
+      const TensorView* gamma = graph_.constant(weight);
+      if (gamma == nullptr || gamma->dtype != DType::kFp16) continue;
+      PreparedOp* normed = take(FusionGraph::other(root, weight), "mul");
+      if (normed == nullptr || !match_normed(*normed)) continue;
+      const ir::Type& type = graph_.type(x_);
+      if (!type.is_tensor() || type.dtype != DType::kFp16 || axis_ >= type.shape.size() ||
+          type.shape[axis_] != gamma->size() || !lies_along_axis(*gamma, type.shape.size()))
+        continue;
+      Fusion fusion{
+          std::make_shared<RmsNormOp>(axis_, static_cast<float>(eps_), gamma->as<Half>().data()),
+          &root,
+          {x_},
+          {},
+          inner_};
+      if (graph_.is_closed(fusion)) return fusion;
+    }
+    return std::nullopt;
+  }
+
+ private:
+  PreparedOp* take(int slot, std::string_view op) {
+    PreparedOp* found = graph_.producer(slot, op);
+    if (found != nullptr && std::ranges::find(inner_, found) == inner_.end())
+      inner_.push_back(found);
+    return found;
+  }
+
+  // The weight as it broadcasts: all ones but along the axis.
+  bool lies_along_axis(const TensorView& gamma, std::size_t rank) const {
+    const std::size_t skip = rank - std::min(rank, gamma.shape.size());
+    for (std::size_t i = 0; i < gamma.shape.size(); ++i)
+      if (gamma.shape[i] != 1 && i + skip != axis_) return false;
+    return gamma.shape.size() <= rank;
+  }
+
+  // normed = source * rsqrt(mean(source^2) + eps), where source is x or x / divisor.
+  bool match_normed(PreparedOp& normed) {
+    for (const std::string_view side : {"x", "y"}) {
+      const std::size_t before = inner_.size();
+      const int factor = FusionGraph::argument(normed, side);
+      PreparedOp* rsqrt = take(factor, "rsqrt");
+      if (rsqrt != nullptr && match_factor(*rsqrt, FusionGraph::other(normed, factor))) return true;
+      inner_.resize(before);
+    }
+    return false;
+  }
+
+  bool match_factor(PreparedOp& rsqrt, int source) {
+    // Core ML's rsqrt adds an epsilon of its own.
+    const double own_eps = graph_.number(rsqrt, "epsilon").value_or(0);
+    PreparedOp* sum = take(FusionGraph::argument(rsqrt, "x"), "add");
+    if (sum == nullptr) return false;
+    for (const std::string_view side : {"x", "y"}) {
+      const int mean_slot = FusionGraph::argument(*sum, side);
+      PreparedOp* mean = take(mean_slot, "reduce_mean");
+      if (mean == nullptr || !match_mean(*mean, source)) continue;
+      const int eps = FusionGraph::other(*sum, mean_slot);
+      if (const auto constant = graph_.scalar(eps)) {
+        x_ = source;
+        eps_ = *constant + own_eps;
+        return true;
+      }
+      return own_eps < 1e-10 && match_scaled(source, eps);
+    }
+    return false;
+  }
+
+  bool match_mean(PreparedOp& mean, int source) {
+    const auto axes = graph_.ints(mean, "axes");
+    if (axes.size() != 1 || !graph_.flag(mean, "keep_dims")) return false;
+    const auto rank = static_cast<std::int64_t>(graph_.type(source).shape.size());
+    axis_ = static_cast<std::size_t>(axes[0] < 0 ? axes[0] + rank : axes[0]);
+    const int squares = FusionGraph::argument(mean, "x");
+    if (PreparedOp* square = take(squares, "square"))
+      return FusionGraph::argument(*square, "x") == source;
+    if (PreparedOp* product = take(squares, "mul"))
+      return FusionGraph::argument(*product, "x") == source &&
+             FusionGraph::argument(*product, "y") == source;
+    if (PreparedOp* power = take(squares, "pow"))
+      return FusionGraph::argument(*power, "x") == source &&
+             graph_.number(*power, "y").value_or(0) == 2;
+    return false;
+  }
+
+  // source = x * inverse and eps = (inverse * c)^2 with inverse = 1 / max(max|x|, least): the same
+  // as x with the eps c^2, but for values so small that fp16 loses them.
+  bool match_scaled(int source, int eps) {
+    PreparedOp* squared = take(eps, "square");
+    PreparedOp* scaled = take(source, "mul");
+    if (squared == nullptr || scaled == nullptr) return false;
+    PreparedOp* root_eps = take(FusionGraph::argument(*squared, "x"), "mul");
+    if (root_eps == nullptr) return false;
+    for (const std::string_view side : {"x", "y"}) {
+      const int inverse_slot = FusionGraph::argument(*root_eps, side);
+      PreparedOp* inverse = take(inverse_slot, "inverse");
+      const auto c = graph_.scalar(FusionGraph::other(*root_eps, inverse_slot));
+      if (inverse == nullptr || !c || graph_.number(*inverse, "epsilon").value_or(0) != 0) continue;
+      x_ = FusionGraph::other(*scaled, inverse_slot);
+      PreparedOp* divisor = take(FusionGraph::argument(*inverse, "x"), "maximum");
+      if (x_ < 0 || divisor == nullptr) return false;
+      eps_ = *c * *c;
+      return match_divisor(*divisor);
+    }
+    return false;
+  }
+
+  bool match_divisor(PreparedOp& divisor) {
+    for (const std::string_view side : {"x", "y"}) {
+      const int largest_slot = FusionGraph::argument(divisor, side);
+      PreparedOp* largest = take(largest_slot, "reduce_max");
+      if (largest == nullptr) continue;
+      const auto axes = graph_.ints(*largest, "axes");
+      const auto rank = static_cast<std::int64_t>(graph_.type(x_).shape.size());
+      PreparedOp* magnitude = take(FusionGraph::argument(*largest, "x"), "abs");
+      return graph_.scalar(FusionGraph::other(divisor, largest_slot)) && axes.size() == 1 &&
+             static_cast<std::size_t>(axes[0] < 0 ? axes[0] + rank : axes[0]) == axis_ &&
+             magnitude != nullptr && FusionGraph::argument(*magnitude, "x") == x_;
+    }
+    return false;
+  }
+
+  const FusionGraph& graph_;
+  std::vector<PreparedOp*> inner_;
+  int x_ = -1;
+  std::size_t axis_ = 0;
+  double eps_ = 0;
+};
+
+}  // namespace
+
+std::optional<Fusion> match_rms_norm(const FusionGraph& graph, PreparedOp& root) {
+  if (root.op->type != "mul") return std::nullopt;
+  return NormMatch(graph).match(root);
+}
+
+}  // namespace anemone::exec

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "exec/cpu/fusion/weight_matrix.h"
+
+namespace anemone::exec {
+namespace {
+
+using kernels::simd::Matrix;
+using Form = Matrix::Form;
+
+// [rows, columns, 1, 1, ...]
+bool is_matrix(const Shape& shape) {
+  if (shape.size() < 2) return false;
+  for (std::size_t i = 2; i < shape.size(); ++i)
+    if (shape[i] != 1) return false;
+  return shape[0] > 0 && shape[1] > 0;
+}
+
+Matrix view_of(Form form, const TensorView& data, int bits) {
+  return {.form = form,
+          .rows = data.shape[0],
+          .columns = data.shape[1],
+          .data = data.data,
+          .bits = bits};
+}
+
+std::optional<Matrix> scaled(const FusionGraph& graph, const PreparedOp& op) {
+  const TensorView* data = graph.constant(FusionGraph::argument(op, "data"));
+  const TensorView* scale = graph.constant(FusionGraph::argument(op, "scale"));
+  if (data == nullptr || scale == nullptr || FusionGraph::argument(op, "offset") >= 0)
+    return std::nullopt;
+  if (!is_matrix(data->shape) || !is_matrix(scale->shape) || scale->dtype != DType::kFp16)
+    return std::nullopt;
+  Matrix m;
+  if (data->dtype == DType::kInt8)
+    m = view_of(Form::kInt8, *data, 8);
+  else if (data->dtype == DType::kInt4 && data->shape[1] % 2 == 0)
+    m = view_of(Form::kInt4, *data, 4);
+  else
+    return std::nullopt;
+  if (m.rows % scale->shape[0] != 0 || m.columns % scale->shape[1] != 0) return std::nullopt;
+  m.scales = scale->as<Half>().data();
+  m.tile_rows = m.rows / scale->shape[0];
+  m.tile_columns = m.columns / scale->shape[1];
+  return m;
+}
+
+std::optional<Matrix> palettized(const FusionGraph& graph, const PreparedOp& op) {
+  const TensorView* indices = graph.constant(FusionGraph::argument(op, "indices"));
+  const TensorView* lut = graph.constant(FusionGraph::argument(op, "lut"));
+  if (indices == nullptr || lut == nullptr || FusionGraph::argument(op, "vector_axis") >= 0)
+    return std::nullopt;
+  const int bits = indices->dtype == DType::kUInt4   ? 4
+                   : indices->dtype == DType::kUInt6 ? 6
+                   : indices->dtype == DType::kUInt8 ? 8
+                                                     : 0;
+  if (bits == 0 || !is_matrix(indices->shape) || lut->dtype != DType::kFp16 ||
+      lut->shape.size() != indices->shape.size() + 2)
+    return std::nullopt;
+  // [groups, 1, ..., palette, 1]: groups of rows only, and no vectors.
+  const Shape& shape = lut->shape;
+  for (std::size_t i = 1; i + 2 < shape.size(); ++i)
+    if (shape[i] != 1) return std::nullopt;
+  if (shape[shape.size() - 2] != std::int64_t{1} << bits || shape.back() != 1) return std::nullopt;
+  Matrix m = view_of(Form::kPalette, *indices, bits);
+  if (m.rows % shape[0] != 0 || m.columns * bits % 8 != 0) return std::nullopt;
+  m.palette = lut->as<Half>().data();
+  m.group = m.rows / shape[0];
+  return m;
+}
+
+}  // namespace
+
+std::optional<Matrix> weight_matrix(const FusionGraph& graph, int slot) {
+  if (const TensorView* plain = graph.constant(slot)) {
+    if (plain->dtype != DType::kFp16 || !is_matrix(plain->shape)) return std::nullopt;
+    return view_of(Form::kHalf, *plain, 16);
+  }
+  if (const PreparedOp* op = graph.producer(slot, "constexpr_blockwise_shift_scale"))
+    return scaled(graph, *op);
+  if (const PreparedOp* op = graph.producer(slot, "constexpr_lut_to_dense"))
+    return palettized(graph, *op);
+  return std::nullopt;
+}
+
+}  // namespace anemone::exec

@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+// The fast CPU path on every instruction set of this machine, against the reference interpreter.
+#include <algorithm>
+#include <cmath>
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include "api/executors.h"
+#include "kernels/simd/isa.h"
+#include "tests/compiler/golden.h"
+#include "tests/support/shared_data.h"
+
+namespace anemone::compiler::testing {
+namespace {
+
+using anemone::testing::TemporaryFolder;
+
+// The gate that the default path has to hold: activations in fp16 cost no more than this, against
+// fp32 ones. Float weights are the same in both but for a rounding of 2^-12.
+constexpr double kLeastCosine = 0.9999;
+// Quantized weights are the same in packages of the same precision only, and there the reference
+// rounds after every operation: this is its noise.
+constexpr double kLeastCosineInHalves = 0.9995;
+// A cosine of 0.9995 allows errors of 3.2 % of the logits' root mean square: a lead of several
+// times that must keep its token.
+constexpr double kClearLead = 0.15;
+constexpr std::size_t kSteps = 8;
+
+class FastParity : public ::testing::TestWithParam<Checkpoint> {
+ protected:
+  void SetUp() override {
+    if (!is_present(GetParam())) GTEST_SKIP() << "absent: " << GetParam().path;
+    golden_ = read_golden(GetParam());
+  }
+
+  static std::shared_ptr<const engine::Model> load(const std::string& folder,
+                                                   const std::string& isa) {
+    auto executor = api::make_executor({.threads = 2, .isa = isa});
+    EXPECT_TRUE(executor.ok()) << executor.status().message();
+    auto model = engine::Model::load(folder, **executor);
+    EXPECT_TRUE(model.ok()) << model.status().message();
+    return model.ok() ? *model : nullptr;
+  }
+
+  // The same recipe with fp32 activations, by the reference.
+  Answer run_exactly(CompileOptions options) {
+    options.precision = DType::kFp32;
+    const auto model = compile_and_load(GetParam(), folder_.file("exact"), options);
+    return model == nullptr ? Answer() : run_greedily(model, golden_.prompt, kSteps);
+  }
+
+  void expect_close(const std::vector<float>& got, const std::vector<float>& expected,
+                    double least_cosine) const {
+    ASSERT_EQ(got.size(), expected.size());
+    const std::size_t vocab = golden_.vocab_size;
+    for (std::size_t row = 0; row < got.size(); row += vocab) {
+      double dot = 0;
+      double a = 0;
+      double b = 0;
+      for (std::size_t i = row; i < row + vocab; ++i) {
+        dot += static_cast<double>(got[i]) * static_cast<double>(expected[i]);
+        a += static_cast<double>(got[i]) * static_cast<double>(got[i]);
+        b += static_cast<double>(expected[i]) * static_cast<double>(expected[i]);
+      }
+      EXPECT_GE(dot / std::sqrt(a * b), least_cosine) << "position " << row / vocab;
+      const auto begin = expected.begin() + static_cast<std::ptrdiff_t>(row);
+      const auto end = begin + static_cast<std::ptrdiff_t>(vocab);
+      const auto top = std::max_element(begin, end);
+      float second = -INFINITY;
+      for (auto it = begin; it != end; ++it)
+        if (it != top) second = std::max(second, *it);
+      const double lead = static_cast<double>(*top - second);
+      if (lead < kClearLead * std::sqrt(b / static_cast<double>(vocab))) continue;
+      const auto got_begin = got.begin() + static_cast<std::ptrdiff_t>(row);
+      const auto got_top =
+          std::max_element(got_begin, got_begin + static_cast<std::ptrdiff_t>(vocab));
+      EXPECT_EQ(got_top - got_begin, top - begin) << "position " << row / vocab;
+      ++clear_leads_;
+    }
+    EXPECT_GT(clear_leads_, 0) << "no position tells whether tokens are kept";
+  }
+
+  Golden golden_;
+  TemporaryFolder folder_;
+  mutable int clear_leads_ = 0;
+};
+
+std::vector<std::string> fast_isas() {
+  std::vector<std::string> names;
+  for (const auto isa : kernels::simd::supported_isas())
+    names.emplace_back(kernels::simd::isa_name(isa));
+  return names;
+}
+
+TEST_P(FastParity, EverySchemeOnEveryInstructionSet) {
+  for (const std::string_view scheme : recipe_names()) {
+    CompileOptions options;
+    options.recipe = *parse_recipe(scheme);
+    options.recipe.quant.threshold = 0;
+    options.context = 64;
+    options.prefill = 16;
+    const bool is_exact = scheme == "none";
+    const std::string folder = folder_.file("artifact");
+    const auto reference = compile_and_load(GetParam(), folder, options);
+    ASSERT_NE(reference, nullptr);
+    const Answer expected =
+        is_exact ? run_exactly(options) : run_greedily(reference, golden_.prompt, kSteps);
+    for (const std::string& isa : fast_isas()) {
+      SCOPED_TRACE(fmt::format("{} on {}", scheme, isa));
+      const auto fast = load(folder, isa);
+      ASSERT_NE(fast, nullptr);
+      const Answer got = run_greedily(fast, golden_.prompt, kSteps);
+      expect_close(got.logits, expected.logits, is_exact ? kLeastCosine : kLeastCosineInHalves);
+    }
+  }
+}
+
+// Forms whose graphs differ: tiers, flexible widths, the other layout, fp32 with its own caches.
+TEST_P(FastParity, EveryForm) {
+  std::vector<CompileOptions> forms(4);
+  forms[0].tiers = {16, 40};
+  forms[1].range_dim = true;
+  forms[2].layout = artifact::HiddenLayout::kTokensInWidth;
+  forms[3].precision = DType::kFp32;
+  for (CompileOptions& options : forms) {
+    options.recipe.quant.scheme = quant::Scheme::kNone;
+    options.context = 64;
+    options.prefill = 16;
+    const Answer expected = run_exactly(options);
+    const std::string folder = folder_.file("artifact");
+    ASSERT_NE(compile_and_load(GetParam(), folder, options), nullptr);
+    const auto fast = load(folder, "");
+    ASSERT_NE(fast, nullptr);
+    const Answer got = run_greedily(fast, golden_.prompt, kSteps);
+    expect_close(got.logits, expected.logits, kLeastCosine);
+  }
+}
+
+// What the threads do does not change a bit.
+TEST_P(FastParity, AnyNumberOfThreadsGivesTheSameBits) {
+  CompileOptions options;
+  options.recipe.quant.threshold = 0;
+  options.context = 64;
+  options.prefill = 16;
+  const std::string folder = folder_.file("artifact");
+  ASSERT_NE(compile_and_load(GetParam(), folder, options), nullptr);
+  std::vector<float> first;
+  for (const int threads : {1, 2, 5}) {
+    auto executor = api::make_executor({.threads = threads});
+    ASSERT_TRUE(executor.ok());
+    const auto model = engine::Model::load(folder, **executor);
+    ASSERT_TRUE(model.ok());
+    const Answer answer = run_greedily(*model, golden_.prompt, kSteps);
+    if (first.empty()) first = answer.logits;
+    EXPECT_TRUE(answer.logits == first) << threads << " threads";
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(, FastParity, ::testing::ValuesIn(checkpoints()),
+                         [](const auto& info) { return info.param.name; });
+
+}  // namespace
+}  // namespace anemone::compiler::testing
