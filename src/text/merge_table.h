@@ -19,6 +19,10 @@ class MergeTable {
   void reserve(std::size_t merges);
   // A pair that is there already takes the new rank. The table must have room: reserve() first.
   void set(std::int32_t left, std::int32_t right, Merge merge);
+  // Starts to fetch what set() or find() of the same pair will touch.
+  void prefetch(std::int32_t left, std::int32_t right) const {
+    if (!entries_.empty()) __builtin_prefetch(&entries_[slot_of(key_of(left, right))]);
+  }
   // nullptr when the pair does not merge.
   const Merge* find(std::int32_t left, std::int32_t right) const {
     if (entries_.empty()) return nullptr;
