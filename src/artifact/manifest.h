@@ -21,6 +21,7 @@
 #include <string_view>
 #include <vector>
 
+#include "artifact/verification.h"
 #include "base/json.h"
 #include "tensor/dtype.h"
 #include "tensor/shape.h"
@@ -99,11 +100,6 @@ struct Embedding {
   std::int64_t columns = 0;
 };
 
-// Quality gate of `anemone verify`. "unverified" until it ran.
-struct Quality {
-  std::string verdict = "unverified";
-};
-
 struct FileEntry {
   std::string path;  // relative to the artifact folder
   std::uint64_t bytes = 0;
@@ -136,8 +132,8 @@ struct Manifest {
   std::vector<Function> functions;  // widest first is not required
   std::vector<Shard> shards;
   std::vector<Head> heads;
-  Quality quality;
-  std::vector<FileEntry> files;  // every other file, sorted by path
+  std::optional<Verification> verification;  // none: unverified
+  std::vector<FileEntry> files;              // every other file, sorted by path
 
   const Rope* rope(std::string_view rope_name) const;
   // The function of exactly / at most so many tokens; nullptr when there is none.

@@ -28,5 +28,6 @@ void add_predict_command(CLI::App& app, Context& context);
 void add_export_command(CLI::App& app, Context& context);
 void add_run_command(CLI::App& app, Context& context);
 void add_tokenize_command(CLI::App& app, Context& context);
+void add_verify_command(CLI::App& app, Context& context);
 
 }  // namespace anemone::cli

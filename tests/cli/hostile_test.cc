@@ -2,21 +2,17 @@
 // Damaged checkpoints, damaged artifacts and impossible outputs: one line on stderr, the right exit
 // code, and nothing left behind.
 #include <chrono>
-#include <csignal>
 #include <cstring>
 #include <filesystem>
 #include <fmt/format.h>
 #include <functional>
 #include <nlohmann/json.hpp>
-#include <spawn.h>
 #include <sys/stat.h>
-#include <thread>
 #include <unistd.h>
 
 #include "base/json.h"
+#include "tests/cli/interrupted.h"
 #include "tests/cli/process.h"
-
-extern char** environ;
 
 namespace anemone::cli {
 namespace {
@@ -45,14 +41,6 @@ void expect_one_line(const Outcome& outcome) {
   ASSERT_FALSE(outcome.err.empty());
   EXPECT_EQ(outcome.err.find('\n'), outcome.err.size() - 1) << outcome.err;
   EXPECT_EQ(outcome.err.find('\x1b'), std::string::npos) << outcome.err;
-}
-
-// Names in a folder, without those that the test put there.
-std::vector<std::string> names_in(const std::string& folder) {
-  std::vector<std::string> names;
-  for (const auto& entry : fs::directory_iterator(folder))
-    names.push_back(entry.path().filename().string());
-  return names;
 }
 
 struct Case {
@@ -360,22 +348,10 @@ TEST(HostileOutput, AFullDiskIsAnErrorOfStdout) {
   }
 }
 
-// Starts `compile` of the pocket model and sends a signal as soon as its working folder is there.
 int interrupted_compile(const TemporaryFolder& folder, int signal) {
-  const std::string model = source_path("models/pocket/checkpoint");
-  const std::string out = folder.file("out");
-  std::string words[] = {ANEMONE_BINARY, "compile", model, "-o", out, "--jobs", "1"};
-  std::vector<char*> argv;
-  for (std::string& word : words) argv.push_back(word.data());
-  argv.push_back(nullptr);
-  pid_t pid = 0;
-  EXPECT_EQ(::posix_spawn(&pid, ANEMONE_BINARY, nullptr, nullptr, argv.data(), environ), 0);
-  for (int i = 0; i < 20'000 && names_in(folder.path()).empty(); ++i)
-    std::this_thread::sleep_for(std::chrono::milliseconds(1));
-  ::kill(pid, signal);
-  int status = 0;
-  ::waitpid(pid, &status, 0);
-  return status;
+  return interrupted(
+      {"compile", source_path("models/pocket/checkpoint"), "-o", folder.file("out"), "--jobs", "1"},
+      folder.path(), signal);
 }
 
 TEST(InterruptedCompile, CtrlCLeavesNothing) {
