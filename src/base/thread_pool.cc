@@ -7,9 +7,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <fstream>
-#include <string>
 #include <system_error>
+
+#include "base/machine.h"
 
 namespace anemone {
 namespace {
@@ -23,21 +23,12 @@ int affinity_count() {
   return static_cast<int>(std::thread::hardware_concurrency());
 }
 
-// cgroup v2 cpu.max is "QUOTA PERIOD" or "max PERIOD".
-int cgroup_count(int fallback) {
-  std::ifstream file("/sys/fs/cgroup/cpu.max");
-  std::string quota;
-  double period = 0;
-  if (!(file >> quota >> period) || quota == "max" || period <= 0) return fallback;
-  const double limit = std::strtod(quota.c_str(), nullptr) / period;
-  return limit > 0 ? static_cast<int>(std::ceil(limit)) : fallback;
-}
-
 }  // namespace
 
 int default_thread_count() {
   const int affinity = std::max(1, affinity_count());
-  return std::max(1, std::min(affinity, cgroup_count(affinity)));
+  const auto limit = read_cgroup_limits().cores;
+  return limit ? std::clamp(static_cast<int>(std::ceil(*limit)), 1, affinity) : affinity;
 }
 
 ThreadPool::ThreadPool(int threads) {
