@@ -68,7 +68,7 @@ Status Bpe::Builder::add_merge(std::string_view left, std::string_view right) {
   const std::string_view whole = std::string_view(texts_).substr(begin);
   vocab.prefetch(whole.substr(0, middle - begin));
   vocab.prefetch(whole.substr(middle - begin));
-  vocab.prefetch(whole);
+  if (has_wrong_guess_) vocab.prefetch(whole);
   waiting_[waiting_count_++] = {begin, middle, texts_.size(), -1, -1, -1};
   return waiting_count_ < waiting_.size() ? ok_status() : add_waiting();
 }
@@ -77,12 +77,16 @@ Status Bpe::Builder::add_waiting() {
   const Vocab& vocab = bpe_->vocab_;
   const std::string_view texts = texts_;
   const std::span waiting(waiting_.data(), waiting_count_);
+  has_wrong_guess_ = false;
   for (Waiting& merge : waiting) {
     const std::string_view whole = texts.substr(merge.begin, merge.end - merge.begin);
     merge.left_id = vocab.find_bytes(whole.substr(0, merge.middle - merge.begin));
     merge.right_id = vocab.find_bytes(whole.substr(merge.middle - merge.begin));
-    merge.whole_id = vocab.spells(next_whole_, whole) ? static_cast<std::int32_t>(next_whole_)
-                                                      : vocab.find_bytes(whole);
+    merge.whole_id = static_cast<std::int32_t>(next_whole_);
+    if (!vocab.spells(next_whole_, whole)) {
+      merge.whole_id = vocab.find_bytes(whole);
+      has_wrong_guess_ = true;
+    }
     next_whole_ = std::int64_t{merge.whole_id} + 1;
     bpe_->merges_.prefetch(merge.left_id, merge.right_id);
   }

@@ -61,7 +61,8 @@ class Bpe : public TokenModel {
     std::uint32_t rank_ = 0;
     // Most vocabularies list what the merges make in the order of the merges: the first guess.
     std::int64_t next_whole_ = 0;
-    std::string texts_;  // of the merges that wait
+    bool has_wrong_guess_ = false;  // in the last group
+    std::string texts_;             // of the merges that wait
     std::array<Waiting, 32> waiting_;
     std::size_t waiting_count_ = 0;
   };

@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "text/table_hash.h"
+
 namespace anemone::text {
 
 struct Merge {
@@ -44,12 +46,13 @@ class MergeTable {
            static_cast<std::uint32_t>(right);
   }
   std::size_t slot_of(std::uint64_t key) const {
-    return static_cast<std::size_t>((key * 0x9E3779B97F4A7C15ULL) >> shift_);
+    return static_cast<std::size_t>(table_place(key, multiplier_, shift_));
   }
 
   std::vector<Entry> entries_;
   std::size_t mask_ = 0;
-  int shift_ = 63;
+  int shift_ = 63;  // see table_place()
+  std::uint64_t multiplier_ = table_multiplier();
 };
 
 }  // namespace anemone::text

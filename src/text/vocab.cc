@@ -10,16 +10,9 @@
 namespace anemone::text {
 namespace {
 
-constexpr std::uint64_t kMultiplier = 0x9E3779B97F4A7C15ULL;
-
 // The longest string that a key holds as it is; the highest byte of the key is its length.
 constexpr std::size_t kExactBytes = 7;
 constexpr std::uint64_t kHashed = 0xFFULL << 56;
-
-std::uint64_t mix(std::uint64_t hash, std::uint64_t word) {
-  hash = (hash ^ word) * kMultiplier;
-  return hash ^ hash >> 32;
-}
 
 template <typename Word>
 std::uint64_t load(const char* at) {
@@ -44,15 +37,18 @@ std::size_t buckets_for(std::size_t entries) {
 
 }  // namespace
 
-// Not for hostile keys alone: the table stays correct on collisions, only slower.
-std::uint64_t Vocab::key_of(std::string_view bytes) {
+std::uint64_t Vocab::key_of(std::string_view bytes) const {
   const char* at = bytes.data();
   std::size_t left = bytes.size();
   if (left <= kExactBytes) return load_few(at, left) | static_cast<std::uint64_t>(left) << 56;
-  std::uint64_t hash = left * kMultiplier;
-  for (; left >= 8; at += 8, left -= 8) hash = mix(hash, load<std::uint64_t>(at));
+  std::uint64_t hash = left;
+  const auto mix = [&](std::uint64_t word) {
+    hash = (hash ^ word) * multiplier_;
+    hash ^= hash >> 32;
+  };
+  for (; left >= 8; at += 8, left -= 8) mix(load<std::uint64_t>(at));
   // The last eight bytes again, whatever is left of them.
-  hash = mix(hash, load<std::uint64_t>(bytes.data() + bytes.size() - 8));
+  mix(load<std::uint64_t>(bytes.data() + bytes.size() - 8));
   return hash | kHashed;
 }
 
@@ -73,7 +69,7 @@ void Vocab::grow(std::size_t buckets) {
 
 std::size_t Vocab::bucket_of(std::uint64_t key, std::string_view bytes) const {
   const std::size_t mask = buckets_.size() - 1;
-  auto at = static_cast<std::size_t>(key * kMultiplier >> shift_);
+  auto at = static_cast<std::size_t>(table_place(key, multiplier_, shift_));
   for (; buckets_[at].id >= 0; at = (at + 1) & mask)
     if (buckets_[at].key == key && (key < kHashed || this->bytes(buckets_[at].id) == bytes)) break;
   return at;
@@ -119,7 +115,7 @@ std::int32_t Vocab::find_bytes(std::string_view bytes) const {
 
 void Vocab::prefetch(std::string_view bytes) const {
   if (!buckets_.empty())
-    __builtin_prefetch(&buckets_[static_cast<std::size_t>(key_of(bytes) * kMultiplier >> shift_)]);
+    __builtin_prefetch(&buckets_[table_place(key_of(bytes), multiplier_, shift_)]);
 }
 
 bool Vocab::spells(std::int64_t id, std::string_view bytes) const {

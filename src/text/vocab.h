@@ -10,6 +10,8 @@
 #include <unordered_map>
 #include <vector>
 
+#include "text/table_hash.h"
+
 namespace anemone::text {
 
 // Ids are the indices of dense tables; this keeps a hostile file from asking for gigabytes.
@@ -61,7 +63,7 @@ class Vocab {
     std::uint64_t key = 0;
     std::int32_t id = -1;
   };
-  static std::uint64_t key_of(std::string_view bytes);
+  std::uint64_t key_of(std::string_view bytes) const;
   void grow(std::size_t buckets);
   // The bucket of the entry with these bytes, else the empty one where it belongs.
   std::size_t bucket_of(std::uint64_t key, std::string_view bytes) const;
@@ -70,7 +72,8 @@ class Vocab {
   std::string arena_;
   std::vector<Slot> slots_;      // by id
   std::vector<Bucket> buckets_;  // open addressing, a power of two, at most two thirds full
-  int shift_ = 63;               // of a mixed key to its bucket
+  int shift_ = 63;               // see table_place()
+  std::uint64_t multiplier_ = table_multiplier();
   std::unordered_map<std::string, std::int32_t> literals_;
   std::int32_t count_ = 0;
 };
