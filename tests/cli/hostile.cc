@@ -82,6 +82,10 @@ std::uint64_t resident_bytes(const rusage& usage) {
 
 }  // namespace
 
+bool limits_addresses() {
+  return kLimitsAddresses;
+}
+
 Outcome run_limited(const std::vector<std::string>& words) {
   const TemporaryFolder folder;
   const auto start = Clock::now();

@@ -5,8 +5,11 @@
 #include <filesystem>
 
 #include "checkpoint/safetensors.h"
+#include "ir/builder.h"
+#include "mlpackage/package_writer.h"
 #include "mlpackage/proto/mil.pb.h"
 #include "mlpackage/proto/model.pb.h"
+#include "ops/registry.h"
 #include "tests/cli/hostile.h"
 #include "tests/cli/interrupted.h"
 #include "tests/mlpackage/damaged_package.h"
@@ -139,6 +142,33 @@ TEST_P(UnlawfulProgram, IsRefusedByStrictInspectAndPredict) {
 
 INSTANTIATE_TEST_SUITE_P(Program, UnlawfulProgram, ::testing::ValuesIn(kUnlawful),
                          [](const auto& info) { return std::string(info.param.name); });
+
+// 137 GB between an input and an output of one number: lawful, and more than there is.
+TEST(HugeProgram, IsShownAndRunsOutOfMemoryInOneLine) {
+  if (!limits_addresses()) GTEST_SKIP() << "a sanitizer ends the process instead";
+  const TemporaryFolder made;
+  const std::string package = made.file("huge.mlpackage");
+  mlpackage::Model model;
+  ir::Builder builder(model.program, ops::op_registry(), "main", ir::Opset::kIOS18);
+  ir::Value* x = builder.input("x", ir::Type::tensor(DType::kFp16, {1, 4}));
+  ir::Value* big = builder.op("fill",
+                              {{"shape", ir::Literal::int32s({1 << 20, 1 << 14, 4})},
+                               {"value", ir::Literal::number(1, DType::kFp16)}},
+                              "big");
+  ir::Value* y = builder.op("reduce_sum",
+                            {{"x", builder.op("add", {{"x", big}, {"y", x}}, "more")},
+                             {"axes", ir::Literal::int32s({0, 1})},
+                             {"keep_dims", ir::Literal::boolean(false)}},
+                            "y");
+  ASSERT_TRUE(builder.finish({y}).ok()) << builder.status().message();
+  auto described = mlpackage::describe_function(builder.function());
+  ASSERT_TRUE(described.ok()) << described.status().message();
+  model.functions = {*described};
+  ASSERT_TRUE(mlpackage::write_package(model, package, {.registry = &ops::op_registry()}).ok());
+  EXPECT_EQ(run_limited({"inspect", "--strict", package}).code, 0);
+  const TemporaryFolder folder;
+  expect_refusal(predict(package, folder), kOutOfMemory);
+}
 
 }  // namespace
 }  // namespace anemone::cli
