@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "base/mapped_file.h"
 #include "text/bpe.h"
+#include "text/byte_level.h"
 #include "text/tokenizer.h"
 #include "text/unigram.h"
 
@@ -65,7 +66,18 @@ Result<Vocab> read_bpe_vocab(const object& model, bool byte_level) {
   Vocab vocab(byte_level);
   const std::size_t count = entries.size();  // saturates at 2^24 - 1: only a hint
   vocab.reserve(count, count * 8);
+  // An entry's cache line is fetched some entries before it is needed.
+  constexpr int kAhead = 16;
+  auto ahead = entries.begin();
+  for (int i = 0; i < kAhead && ahead != entries.end(); ++i) ++ahead;
+  std::string scratch;
   for (const auto entry : entries) {
+    if (ahead != entries.end()) {
+      scratch.clear();
+      if (!byte_level) scratch = ahead.key();
+      if (!byte_level || append_bytes_of_symbols(ahead.key(), scratch)) vocab.prefetch(scratch);
+      ++ahead;
+    }
     std::int64_t id = 0;
     if (entry.value.get(id) != simdjson::SUCCESS)
       return parse_error("[vocab] expected integer ids, got another value (entry \"{}\")",
