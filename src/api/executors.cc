@@ -26,4 +26,14 @@ Result<std::unique_ptr<exec::Executor>> make_executor(const ExecutorOptions& opt
   return exec::make_cpu_executor(cpu);
 }
 
+std::vector<ExecutorChoice> executor_choices() {
+#ifdef __APPLE__
+  constexpr std::string_view kNoCoreMl = "not in this build";
+#else
+  constexpr std::string_view kNoCoreMl = "needs macOS";
+#endif
+  return {{"cpu", true, kernels::simd::isa_name(kernels::simd::best_isa())},
+          {"coreml", false, kNoCoreMl}};
+}
+
 }  // namespace anemone::api

@@ -5,6 +5,8 @@
 
 #include <memory>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "exec/executor.h"
 
@@ -20,5 +22,13 @@ struct ExecutorOptions {
 // The executor of this machine. The one place that names an implementation: callers above see the
 // interface alone. kInvalidArgument for instructions that the processor does not have.
 Result<std::unique_ptr<exec::Executor>> make_executor(const ExecutorOptions& options = {});
+
+// For reports: every executor that anemone knows, and whether this build can make it.
+struct ExecutorChoice {
+  std::string_view name;
+  bool is_available = false;
+  std::string_view note;  // what it is, or why it is not there
+};
+std::vector<ExecutorChoice> executor_choices();
 
 }  // namespace anemone::api

@@ -22,6 +22,7 @@
 #include <string_view>
 #include <vector>
 
+#include "artifact/verification.h"
 #include "base/json.h"
 #include "tensor/dtype.h"
 #include "tensor/shape.h"
@@ -125,11 +126,6 @@ struct Embedding {
   std::vector<EmbeddingPart> parts;  // in the order of the vocabulary
 };
 
-// Quality gate of `anemone verify`. "unverified" until it ran.
-struct Quality {
-  std::string verdict = "unverified";
-};
-
 struct FileEntry {
   std::string path;  // relative to the artifact folder
   std::uint64_t bytes = 0;
@@ -163,8 +159,8 @@ struct Manifest {
   std::vector<Function> functions;  // in any order
   std::vector<Shard> shards;
   std::vector<Head> heads;
-  Quality quality;
-  std::vector<FileEntry> files;  // every other file, sorted by path
+  std::optional<Verification> verification;  // none: unverified
+  std::vector<FileEntry> files;              // every other file, sorted by path
 
   const Rope* rope(std::string_view rope_name) const;
   // S of a function.

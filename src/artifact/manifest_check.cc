@@ -228,10 +228,6 @@ Status check_packages(const Manifest& manifest, std::string_view subject) {
   return {};
 }
 
-bool is_sha256(std::string_view text) {
-  return text.size() == 64 && text.find_first_not_of("0123456789abcdef") == text.npos;
-}
-
 Status check_file_entries(const Manifest& manifest, std::string_view subject) {
   const std::string* before = nullptr;
   for (const FileEntry& file : manifest.files) {
@@ -250,6 +246,10 @@ Status check_file_entries(const Manifest& manifest, std::string_view subject) {
 }
 
 }  // namespace
+
+bool is_sha256(std::string_view text) {
+  return text.size() == 64 && text.find_first_not_of("0123456789abcdef") == text.npos;
+}
 
 bool is_inner_path(std::string_view path) {
   for (const char c : path)
@@ -284,6 +284,8 @@ Status check_manifest(const Manifest& manifest, std::string_view subject) {
   ANEMONE_RETURN_IF_ERROR(check_ropes(manifest, subject));
   ANEMONE_RETURN_IF_ERROR(check_functions(manifest, subject));
   ANEMONE_RETURN_IF_ERROR(check_packages(manifest, subject));
+  if (manifest.verification)
+    ANEMONE_RETURN_IF_ERROR(check_verification(*manifest.verification, subject));
   return check_file_entries(manifest, subject);
 }
 

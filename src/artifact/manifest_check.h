@@ -18,4 +18,10 @@ Status check_manifest(const Manifest& manifest, std::string_view subject);
 // part, no backslash, no control character.
 bool is_inner_path(std::string_view path);
 
+// 64 lower-case hex digits.
+bool is_sha256(std::string_view text);
+
+// The part of check_manifest() that is about the verdict.
+Status check_verification(const Verification& verification, std::string_view subject);
+
 }  // namespace anemone::artifact

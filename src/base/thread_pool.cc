@@ -7,9 +7,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <fstream>
-#include <string>
 #include <system_error>
+
+#include "base/machine.h"
 
 namespace anemone {
 namespace {
@@ -21,16 +21,6 @@ int affinity_count() {
   if (::sched_getaffinity(0, sizeof(set), &set) == 0) return CPU_COUNT(&set);
 #endif
   return static_cast<int>(std::thread::hardware_concurrency());
-}
-
-// cgroup v2 cpu.max is "QUOTA PERIOD" or "max PERIOD".
-int cgroup_count(int fallback) {
-  std::ifstream file("/sys/fs/cgroup/cpu.max");
-  std::string quota;
-  double period = 0;
-  if (!(file >> quota >> period) || quota == "max" || period <= 0) return fallback;
-  const double limit = std::strtod(quota.c_str(), nullptr) / period;
-  return limit > 0 ? static_cast<int>(std::ceil(limit)) : fallback;
 }
 
 inline void pause() {
@@ -58,7 +48,8 @@ void spin_then_wait(const std::atomic<std::uint64_t>& value, IsOver is_over) {
 
 int default_thread_count() {
   const int affinity = std::max(1, affinity_count());
-  return std::max(1, std::min(affinity, cgroup_count(affinity)));
+  const auto limit = read_cgroup_limits().cores;
+  return limit ? std::clamp(static_cast<int>(std::ceil(*limit)), 1, affinity) : affinity;
 }
 
 ThreadPool::ThreadPool(int threads) {
@@ -124,11 +115,11 @@ std::uint64_t ThreadPool::drain() {
 }
 
 void ThreadPool::work() {
-  std::uint64_t seen = 0;
-  while (true) {
-    spin_then_wait(next_, [seen](std::uint64_t next) { return next >> kRangeBits != seen; });
-    if (stopping_) return;
-    seen = drain();
+  while (!stopping_) {
+    const std::uint64_t seen = drain();
+    // drain() may have found the epoch of the end.
+    spin_then_wait(next_,
+                   [&](std::uint64_t next) { return next >> kRangeBits != seen || stopping_; });
   }
 }
 

@@ -25,10 +25,12 @@ struct Context {
 // Each adds its subcommand with its flags, help text and examples. `context` outlives the app.
 void add_chat_template_command(CLI::App& app, Context& context);
 void add_compile_command(CLI::App& app, Context& context);
+void add_doctor_command(CLI::App& app, Context& context);
 void add_inspect_command(CLI::App& app, Context& context);
 void add_predict_command(CLI::App& app, Context& context);
 void add_export_command(CLI::App& app, Context& context);
 void add_run_command(CLI::App& app, Context& context);
 void add_tokenize_command(CLI::App& app, Context& context);
+void add_verify_command(CLI::App& app, Context& context);
 
 }  // namespace anemone::cli

@@ -26,6 +26,18 @@ std::uint64_t cache_bytes(const artifact::Manifest& manifest) {
   return bytes;
 }
 
+std::string quality_text(const artifact::Manifest& manifest) {
+  if (!manifest.verification) return "unverified";
+  const artifact::Verification& verdict = *manifest.verification;
+  const artifact::Agreement& value = verdict.agreement;
+  return fmt::format(
+      "{} against {} over {} tokens ({}): cosine {:.4f}, lowest {:.4f}; top-1 {:.1f} %; perplexity "
+      "{:.4g}, reference {:.4g}",
+      verdict.passed ? "passed" : "FAILED", escaped(verdict.against), value.tokens,
+      escaped(verdict.text), value.cosine_mean, value.cosine_min, 100 * value.top1,
+      value.perplexity, value.reference_perplexity);
+}
+
 std::string report_text(const std::string& path, const artifact::Manifest& manifest) {
   std::string text =
       fmt::format("{}: compiled model {}, {} with {} layers, {} {}, for {}\n", escaped(path),
@@ -43,7 +55,7 @@ std::string report_text(const std::string& path, const artifact::Manifest& manif
        fmt::format("{}, {}", manifest.hidden_size, artifact::hidden_layout_name(manifest.layout))},
       {"end of text", fmt::format("{}", fmt::join(manifest.eos_ids, " "))},
       {"sampling", manifest.generation.empty() ? "greedy" : dump_json(manifest.generation)},
-      {"quality", manifest.quality.verdict},
+      {"quality", quality_text(manifest)},
       {"written by", escaped(manifest.producer)}};
   text += table(rows, "  ");
   rows.clear();

@@ -15,6 +15,7 @@
 #include "cli/jsonl_loop.h"
 #include "cli/model_folder.h"
 #include "cli/output.h"
+#include "cli/token_ids.h"
 #include "engine/conversation.h"
 #include "text/tokenizer.h"
 
@@ -62,7 +63,7 @@ Status run_once(const RunOptions& options, engine::Session& session,
 
 // Ids in, ids out: nothing of the text side is touched.
 Status run_ids(const RunOptions& options, const Context& context) {
-  ANEMONE_ASSIGN_OR_RETURN(const auto prompt, parse_prompt_ids(*options.prompt_ids));
+  ANEMONE_ASSIGN_OR_RETURN(const auto prompt, parse_token_ids(*options.prompt_ids, "--prompt-ids"));
   ANEMONE_ASSIGN_OR_RETURN(const auto model, load_model(options, context, false));
   ANEMONE_ASSIGN_OR_RETURN(engine::GenerateOptions generate, generate_options(options, *model));
   generate.as_text = false;

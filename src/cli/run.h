@@ -93,9 +93,6 @@ class LogitsFile {
   std::int64_t rows_ = 0;
 };
 
-// "1 2 3" (spaces, line ends or commas between) or @FILE with the same.
-Result<std::vector<std::int32_t>> parse_prompt_ids(const std::string& text);
-
 // A chat: turns from the terminal, or one a line from stdin.
 Status run_chat(const RunOptions& options, std::shared_ptr<const engine::Model> model);
 

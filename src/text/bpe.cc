@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <queue>
+#include <span>
 
 #include "base/error.h"
 #include "text/byte_level.h"
@@ -47,49 +48,91 @@ void Bpe::Builder::reserve(std::size_t merges) {
 
 Status Bpe::Builder::add_merge(std::string_view left, std::string_view right) {
   const Vocab& vocab = bpe_->vocab_;
+  const std::size_t begin = texts_.size();
+  std::size_t middle = begin;
+  bool plain = bpe_->options_.continuing_subword_prefix.empty();
+  if (plain && vocab.byte_level()) {
+    plain = append_bytes_of_symbols(left, texts_);
+    middle = texts_.size();
+    plain = plain && append_bytes_of_symbols(right, texts_);
+  } else if (plain) {
+    texts_ += left;
+    middle = texts_.size();
+    texts_ += right;
+  }
+  if (!plain) {
+    texts_.resize(begin);
+    ANEMONE_RETURN_IF_ERROR(add_waiting());
+    return add_named(left, right);
+  }
+  const std::string_view whole = std::string_view(texts_).substr(begin);
+  vocab.prefetch(whole.substr(0, middle - begin));
+  vocab.prefetch(whole.substr(middle - begin));
+  if (has_wrong_guess_) vocab.prefetch(whole);
+  waiting_[waiting_count_++] = {begin, middle, texts_.size(), -1, -1, -1};
+  return waiting_count_ < waiting_.size() ? ok_status() : add_waiting();
+}
+
+Status Bpe::Builder::add_waiting() {
+  const Vocab& vocab = bpe_->vocab_;
+  const std::string_view texts = texts_;
+  const std::span waiting(waiting_.data(), waiting_count_);
+  has_wrong_guess_ = false;
+  for (Waiting& merge : waiting) {
+    const std::string_view whole = texts.substr(merge.begin, merge.end - merge.begin);
+    merge.left_id = vocab.find_bytes(whole.substr(0, merge.middle - merge.begin));
+    merge.right_id = vocab.find_bytes(whole.substr(merge.middle - merge.begin));
+    merge.whole_id = static_cast<std::int32_t>(next_whole_);
+    if (!vocab.spells(next_whole_, whole)) {
+      merge.whole_id = vocab.find_bytes(whole);
+      has_wrong_guess_ = true;
+    }
+    next_whole_ = std::int64_t{merge.whole_id} + 1;
+    bpe_->merges_.prefetch(merge.left_id, merge.right_id);
+  }
+  for (const Waiting& merge : waiting) {
+    const std::string_view left = texts.substr(merge.begin, merge.middle - merge.begin);
+    const std::string_view right = texts.substr(merge.middle, merge.end - merge.middle);
+    if (merge.left_id >= 0 && merge.right_id >= 0 && merge.whole_id >= 0)
+      set_merge(merge.left_id, merge.right_id, merge.whole_id, right);
+    else if (vocab.byte_level())
+      ANEMONE_RETURN_IF_ERROR(add_named(symbols_of_bytes(left), symbols_of_bytes(right)));
+    else
+      ANEMONE_RETURN_IF_ERROR(add_named(left, right));
+  }
+  waiting_count_ = 0;
+  texts_.clear();
+  return ok_status();
+}
+
+Status Bpe::Builder::add_named(std::string_view left, std::string_view right) {
+  const Vocab& vocab = bpe_->vocab_;
   // The prefix of a continuing subword is not repeated inside of the merged token.
   std::string_view tail = right;
   const std::string& prefix = bpe_->options_.continuing_subword_prefix;
   if (!prefix.empty() && tail.starts_with(prefix)) tail.remove_prefix(prefix.size());
-
-  std::int32_t left_id = -1;
-  std::int32_t right_id = -1;
-  std::int32_t whole_id = -1;
-  left_.clear();
-  if (!vocab.byte_level()) {
-    left_ = left;
-    whole_ = left_;
-    whole_ += tail;
-    left_id = vocab.find_bytes(left_);
-    right_id = vocab.find_bytes(right);
-    whole_id = vocab.find_bytes(whole_);
-  } else if (append_bytes_of_symbols(left, left_)) {
-    whole_ = left_;
-    if (prefix.empty() && append_bytes_of_symbols(right, whole_)) {
-      left_id = vocab.find_bytes(left_);
-      right_id = vocab.find_bytes(std::string_view(whole_).substr(left_.size()));
-      whole_id = vocab.find_bytes(whole_);
-    }
-  }
-  if (left_id < 0 || right_id < 0 || whole_id < 0) {
-    // Literal entries of a byte-level vocabulary, and errors: the slow way.
-    left_id = vocab.find(left);
-    right_id = vocab.find(right);
-    whole_id = vocab.find(std::string(left) + std::string(tail));
-  }
+  const std::int32_t left_id = vocab.find(left);
+  const std::int32_t right_id = vocab.find(right);
+  const std::int32_t whole_id = vocab.find(std::string(left) + std::string(tail));
   if (left_id < 0 || right_id < 0 || whole_id < 0)
     return corrupt(
         "[merges] expected parts and result in the vocabulary, got \"{}\" + \"{}\" (merge {})",
         left, right, rank_);
-  bpe_->merges_.set(left_id, right_id, {rank_, whole_id});
-  ++rank_;
-  if (bpe_->cut_at_word_marks_ && right.starts_with(kWordMark) &&
-      has_inner_word_mark(vocab.bytes(whole_id)))
-    bpe_->cut_at_word_marks_ = false;
+  set_merge(left_id, right_id, whole_id, right);
   return ok_status();
 }
 
+void Bpe::Builder::set_merge(std::int32_t left_id, std::int32_t right_id, std::int32_t whole_id,
+                             std::string_view right) {
+  bpe_->merges_.set(left_id, right_id, {rank_, whole_id});
+  ++rank_;
+  if (bpe_->cut_at_word_marks_ && right.starts_with(kWordMark) &&
+      has_inner_word_mark(bpe_->vocab_.bytes(whole_id)))
+    bpe_->cut_at_word_marks_ = false;
+}
+
 Result<std::unique_ptr<const Bpe>> Bpe::Builder::build() && {
+  ANEMONE_RETURN_IF_ERROR(add_waiting());
   Bpe& bpe = *bpe_;
   if (!bpe.options_.unk_token.empty()) {
     bpe.unk_id_ = bpe.vocab_.find(bpe.options_.unk_token);

@@ -3,6 +3,7 @@
 
 #include <anemone/status.h>
 
+#include <array>
 #include <atomic>
 #include <cstdint>
 #include <memory>
@@ -30,20 +31,40 @@ struct BpeOptions {
 // the length of a piece. Thread-safe: the only state that changes is a memo of relaxed atomics.
 class Bpe : public TokenModel {
  public:
-  // Fills the merges one by one; rank is the order of the calls.
+  // Fills the merges; rank is the order of the calls. A few merges at a time wait for their
+  // look-ups, whose cache lines are fetched meanwhile: most of the time of loading is waiting.
   class Builder {
    public:
     Builder(Vocab vocab, BpeOptions options);
     void reserve(std::size_t merges);
-    // kCorrupt when a part or the whole is not an entry of the vocabulary.
+    // kCorrupt when a part or the whole is not an entry of the vocabulary; the call for a later
+    // merge, or build(), may be the one that says so.
     Status add_merge(std::string_view left, std::string_view right);
     Result<std::unique_ptr<const Bpe>> build() &&;
 
    private:
+    struct Waiting {
+      std::size_t begin;  // in texts_: left, then right from `middle`
+      std::size_t middle;
+      std::size_t end;
+      std::int32_t left_id;
+      std::int32_t right_id;
+      std::int32_t whole_id;
+    };
+    Status add_waiting();
+    // By the entries as the file writes them: literal entries, prefixes and errors.
+    Status add_named(std::string_view left, std::string_view right);
+    void set_merge(std::int32_t left_id, std::int32_t right_id, std::int32_t whole_id,
+                   std::string_view right);
+
     std::unique_ptr<Bpe> bpe_;
     std::uint32_t rank_ = 0;
-    std::string left_;   // scratch
-    std::string whole_;  // scratch
+    // Most vocabularies list what the merges make in the order of the merges: the first guess.
+    std::int64_t next_whole_ = 0;
+    bool has_wrong_guess_ = false;  // in the last group
+    std::string texts_;             // of the merges that wait
+    std::array<Waiting, 32> waiting_;
+    std::size_t waiting_count_ = 0;
   };
 
   Status tokenize(std::string_view piece, std::vector<std::int32_t>& ids) const override;

@@ -40,10 +40,12 @@ bool append_bytes_of_symbols(std::string_view symbols, std::string& out) {
     char32_t value = first;
     if (first < 0x80) {
       ++i;
+    } else if (first >= 0xC2 && first < 0xE0 && i + 1 < symbols.size() &&
+               (symbols[i + 1] & 0xC0) == 0x80) {
+      value = (first & 0x1FU) << 6 | (symbols[i + 1] & 0x3FU);
+      i += 2;
     } else {
-      const CodePoint point = decode_code_point(symbols, i);
-      value = point.value;
-      i += static_cast<std::size_t>(point.length);
+      value = kAlphabetEnd;  // three bytes and more are outside of the alphabet, and so is no UTF-8
     }
     if (value >= kAlphabetEnd || kAlphabet.byte[value] < 0) {
       out.resize(before);

@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "text/table_hash.h"
+
 namespace anemone::text {
 
 struct Merge {
@@ -19,6 +21,10 @@ class MergeTable {
   void reserve(std::size_t merges);
   // A pair that is there already takes the new rank. The table must have room: reserve() first.
   void set(std::int32_t left, std::int32_t right, Merge merge);
+  // Starts to fetch what set() or find() of the same pair will touch.
+  void prefetch(std::int32_t left, std::int32_t right) const {
+    if (!entries_.empty()) __builtin_prefetch(&entries_[slot_of(key_of(left, right))]);
+  }
   // nullptr when the pair does not merge.
   const Merge* find(std::int32_t left, std::int32_t right) const {
     if (entries_.empty()) return nullptr;
@@ -40,12 +46,13 @@ class MergeTable {
            static_cast<std::uint32_t>(right);
   }
   std::size_t slot_of(std::uint64_t key) const {
-    return static_cast<std::size_t>((key * 0x9E3779B97F4A7C15ULL) >> shift_);
+    return static_cast<std::size_t>(table_place(key, multiplier_, shift_));
   }
 
   std::vector<Entry> entries_;
   std::size_t mask_ = 0;
-  int shift_ = 63;
+  int shift_ = 63;  // see table_place()
+  std::uint64_t multiplier_ = table_multiplier();
 };
 
 }  // namespace anemone::text

@@ -36,7 +36,7 @@ class Translator {
 
   Result<std::string> run() {
     while (at_ < pattern_.size()) ANEMONE_RETURN_IF_ERROR(step());
-    if (!caseless_.empty()) return refuse("a group that is not closed");
+    if (!caseless_.empty()) return malformed("a group that is not closed");
     return std::move(out_);
   }
 
@@ -45,6 +45,10 @@ class Translator {
     return unsupported(
         "[regex {}] expected the common part of Oniguruma and PCRE2, got {} (byte {})", pattern_,
         what, at_);
+  }
+  Status malformed(std::string_view what) const {
+    return parse_error("[regex {}] expected a valid pattern, got {} (byte {})", pattern_, what,
+                       at_);
   }
   bool looking_at(std::string_view text) const { return pattern_.substr(at_).starts_with(text); }
   bool in_caseless() const { return !caseless_.empty() && caseless_.back(); }
@@ -139,7 +143,7 @@ class Translator {
         copy(1);
       }
     }
-    if (at_ >= pattern_.size()) return refuse("a class that is not closed");
+    if (at_ >= pattern_.size()) return malformed("a class that is not closed");
     copy(1);
     return ok_status();
   }

@@ -8,8 +8,9 @@
 #include <utility>
 
 #include "base/error.h"
-#include "base/file.h"
+#include "base/mapped_file.h"
 #include "text/bpe.h"
+#include "text/byte_level.h"
 #include "text/tokenizer.h"
 #include "text/unigram.h"
 
@@ -65,7 +66,18 @@ Result<Vocab> read_bpe_vocab(const object& model, bool byte_level) {
   Vocab vocab(byte_level);
   const std::size_t count = entries.size();  // saturates at 2^24 - 1: only a hint
   vocab.reserve(count, count * 8);
+  // An entry's cache line is fetched some entries before it is needed.
+  constexpr int kAhead = 16;
+  auto ahead = entries.begin();
+  for (int i = 0; i < kAhead && ahead != entries.end(); ++i) ++ahead;
+  std::string scratch;
   for (const auto entry : entries) {
+    if (ahead != entries.end()) {
+      scratch.clear();
+      if (!byte_level) scratch = ahead.key();
+      if (!byte_level || append_bytes_of_symbols(ahead.key(), scratch)) vocab.prefetch(scratch);
+      ++ahead;
+    }
     std::int64_t id = 0;
     if (entry.value.get(id) != simdjson::SUCCESS)
       return parse_error("[vocab] expected integer ids, got another value (entry \"{}\")",
@@ -238,14 +250,19 @@ Result<TokenizerParts> read_parts(const object& root) {
   return parts;
 }
 
-// `text` must have SIMDJSON_PADDING bytes of capacity beyond its size.
-Result<std::shared_ptr<const Tokenizer>> parse_padded(const std::string& text,
-                                                      std::string_view subject) {
+}  // namespace
+
+Result<std::shared_ptr<const Tokenizer>> Tokenizer::parse(std::string_view json,
+                                                          std::string_view subject) {
+  // The parser may read a little beyond the end.
+  std::string padded;
+  padded.reserve(json.size() + simdjson::SIMDJSON_PADDING);
+  padded = json;
   simdjson::dom::parser parser;
-  if (parser.allocate(text.size(), kMaxDepth) != simdjson::SUCCESS)
+  if (parser.allocate(padded.size(), kMaxDepth) != simdjson::SUCCESS)
     return out_of_memory("[{}] cannot allocate the parser", subject);
   object root;
-  const auto error = parser.parse(text.data(), text.size(), false).get(root);
+  const auto error = parser.parse(padded.data(), padded.size(), false).get(root);
   if (error != simdjson::SUCCESS)
     return parse_error("[{}] expected a JSON object: {}", subject, simdjson::error_message(error));
   auto parts = read_parts(root);
@@ -253,23 +270,15 @@ Result<std::shared_ptr<const Tokenizer>> parse_padded(const std::string& text,
   return std::make_shared<const Tokenizer>(std::move(parts).value());
 }
 
-}  // namespace
-
-Result<std::shared_ptr<const Tokenizer>> Tokenizer::parse(std::string_view json,
-                                                          std::string_view subject) {
-  std::string padded;
-  padded.reserve(json.size() + simdjson::SIMDJSON_PADDING);
-  padded = json;
-  return parse_padded(padded, subject);
-}
-
 Result<std::shared_ptr<const Tokenizer>> Tokenizer::load(const std::string& path) {
   std::error_code ignored;
   const bool folder = std::filesystem::is_directory(path, ignored);
-  const std::string file = folder ? path + "/tokenizer.json" : path;
-  ANEMONE_ASSIGN_OR_RETURN(std::string text, read_file(file, kMaxFileBytes));
-  text.reserve(text.size() + simdjson::SIMDJSON_PADDING);
-  return parse_padded(text, file);
+  const std::string name = folder ? path + "/tokenizer.json" : path;
+  ANEMONE_ASSIGN_OR_RETURN(const auto file, MappedFile::open(name));
+  const auto bytes = file->bytes();
+  if (bytes.size() > kMaxFileBytes)
+    return corrupt("[{}] expected at most {} bytes, got {}", name, kMaxFileBytes, bytes.size());
+  return parse({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, name);
 }
 
 }  // namespace anemone::text

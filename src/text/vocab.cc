@@ -10,54 +10,69 @@
 namespace anemone::text {
 namespace {
 
-constexpr std::uint64_t kMultiplier = 0x9E3779B97F4A7C15ULL;
+// The longest string that a key holds as it is; the highest byte of the key is its length.
+constexpr std::size_t kExactBytes = 7;
+constexpr std::uint64_t kHashed = 0xFFULL << 56;
 
-std::uint64_t mix(std::uint64_t hash, std::uint64_t word) {
-  hash = (hash ^ word) * kMultiplier;
-  return hash ^ hash >> 32;
+template <typename Word>
+std::uint64_t load(const char* at) {
+  Word word = 0;
+  std::memcpy(&word, at, sizeof word);
+  return word;
+}
+
+// Up to seven bytes as a number, by loads of fixed sizes that overlap: a copy of a length known at
+// run time is a call.
+std::uint64_t load_few(const char* at, std::size_t count) {
+  if (count >= 4)
+    return load<std::uint32_t>(at) | load<std::uint32_t>(at + count - 4) << 8 * (count - 4);
+  if (count >= 2)
+    return load<std::uint16_t>(at) | load<std::uint16_t>(at + count - 2) << 8 * (count - 2);
+  return count == 1 ? load<std::uint8_t>(at) : 0;
+}
+
+std::size_t buckets_for(std::size_t entries) {
+  return std::bit_ceil(entries + entries / 2 + 16);
 }
 
 }  // namespace
 
-std::uint64_t hash_bytes(std::string_view bytes) {
-  std::uint64_t hash = bytes.size() * kMultiplier;
+std::uint64_t Vocab::key_of(std::string_view bytes) const {
   const char* at = bytes.data();
   std::size_t left = bytes.size();
-  while (left >= 8) {
-    std::uint64_t word = 0;
-    std::memcpy(&word, at, 8);
-    hash = mix(hash, word);
-    at += 8;
-    left -= 8;
-  }
-  if (left > 0) {
-    std::uint64_t word = 0;
-    std::memcpy(&word, at, left);
-    hash = mix(hash, word);
-  }
-  return mix(hash, hash >> 29);
+  if (left <= kExactBytes) return load_few(at, left) | static_cast<std::uint64_t>(left) << 56;
+  std::uint64_t hash = left;
+  const auto mix = [&](std::uint64_t word) {
+    hash = (hash ^ word) * multiplier_;
+    hash ^= hash >> 32;
+  };
+  for (; left >= 8; at += 8, left -= 8) mix(load<std::uint64_t>(at));
+  // The last eight bytes again, whatever is left of them.
+  mix(load<std::uint64_t>(bytes.data() + bytes.size() - 8));
+  return hash | kHashed;
 }
 
 void Vocab::reserve(std::size_t entries, std::size_t text_bytes) {
   slots_.reserve(entries);
   arena_.reserve(text_bytes);
-  grow(std::bit_ceil(entries * 2 + 16));
+  grow(buckets_for(entries));
 }
 
 void Vocab::grow(std::size_t buckets) {
   if (buckets <= buckets_.size()) return;
-  buckets_.assign(buckets, Bucket{});
-  for (std::size_t id = 0; id < slots_.size(); ++id) {
-    const auto number = static_cast<std::int32_t>(id);
-    if (slots_[id].used && !slots_[id].literal) insert_bucket(hash_bytes(bytes(number)), number);
-  }
+  std::vector<Bucket> old(buckets);
+  old.swap(buckets_);
+  shift_ = 64 - std::countr_zero(buckets);
+  for (const Bucket& bucket : old)
+    if (bucket.id >= 0) buckets_[bucket_of(bucket.key, bytes(bucket.id))] = bucket;
 }
 
-void Vocab::insert_bucket(std::uint64_t hash, std::int32_t id) {
+std::size_t Vocab::bucket_of(std::uint64_t key, std::string_view bytes) const {
   const std::size_t mask = buckets_.size() - 1;
-  std::size_t at = hash & mask;
-  while (buckets_[at].id >= 0) at = (at + 1) & mask;
-  buckets_[at] = {static_cast<std::uint32_t>(hash >> 32), id};
+  auto at = static_cast<std::size_t>(table_place(key, multiplier_, shift_));
+  for (; buckets_[at].id >= 0; at = (at + 1) & mask)
+    if (buckets_[at].key == key && (key < kHashed || this->bytes(buckets_[at].id) == bytes)) break;
+  return at;
 }
 
 Status Vocab::add(std::string_view entry, std::int64_t id) {
@@ -81,10 +96,11 @@ Status Vocab::add(std::string_view entry, std::int64_t id) {
     if (!literals_.emplace(entry, number).second)
       return corrupt("[vocab] expected each entry once, got \"{}\" twice", entry);
   } else {
-    if (find_bytes(stored) >= 0)
-      return corrupt("[vocab] expected each entry once, got \"{}\" twice", entry);
-    grow(std::bit_ceil(static_cast<std::size_t>(count_ + 8) * 2));
-    insert_bucket(hash_bytes(stored), number);
+    grow(buckets_for(static_cast<std::size_t>(count_) + 1));
+    const std::uint64_t key = key_of(stored);
+    Bucket& bucket = buckets_[bucket_of(key, stored)];
+    if (bucket.id >= 0) return corrupt("[vocab] expected each entry once, got \"{}\" twice", entry);
+    bucket = {key, number};
   }
   if (id >= end_id()) slots_.resize(static_cast<std::size_t>(id) + 1);
   slots_[static_cast<std::size_t>(id)] = {offset, static_cast<std::uint32_t>(stored.size()), true,
@@ -94,15 +110,17 @@ Status Vocab::add(std::string_view entry, std::int64_t id) {
 }
 
 std::int32_t Vocab::find_bytes(std::string_view bytes) const {
-  if (buckets_.empty()) return -1;
-  const std::uint64_t hash = hash_bytes(bytes);
-  const std::size_t mask = buckets_.size() - 1;
-  for (std::size_t at = hash & mask; buckets_[at].id >= 0; at = (at + 1) & mask) {
-    if (buckets_[at].hash == static_cast<std::uint32_t>(hash >> 32) &&
-        this->bytes(buckets_[at].id) == bytes)
-      return buckets_[at].id;
-  }
-  return -1;
+  return buckets_.empty() ? -1 : buckets_[bucket_of(key_of(bytes), bytes)].id;
+}
+
+void Vocab::prefetch(std::string_view bytes) const {
+  if (!buckets_.empty())
+    __builtin_prefetch(&buckets_[table_place(key_of(bytes), multiplier_, shift_)]);
+}
+
+bool Vocab::spells(std::int64_t id, std::string_view bytes) const {
+  if (!has(id) || slots_[static_cast<std::size_t>(id)].literal) return false;
+  return this->bytes(static_cast<std::int32_t>(id)) == bytes;
 }
 
 std::int32_t Vocab::find(std::string_view entry) const {

@@ -10,14 +10,12 @@
 #include <unordered_map>
 #include <vector>
 
+#include "text/table_hash.h"
+
 namespace anemone::text {
 
 // Ids are the indices of dense tables; this keeps a hostile file from asking for gigabytes.
 inline constexpr std::int32_t kMaxTokenId = (1 << 22) - 1;
-
-// Fast 64-bit hash of a short byte string. Not for hostile keys alone: tables using it must stay
-// correct, only slower, on collisions.
-std::uint64_t hash_bytes(std::string_view bytes);
 
 // The entries of a model's vocabulary: id <-> byte string. Thread-safe once filled.
 class Vocab {
@@ -33,6 +31,11 @@ class Vocab {
 
   // The id of the entry with these raw bytes, -1 when there is none.
   std::int32_t find_bytes(std::string_view bytes) const;
+  // Starts to fetch what find_bytes of the same bytes will read.
+  void prefetch(std::string_view bytes) const;
+  // Whether `id` is the entry with these raw bytes: what find_bytes(bytes) == id says, in less
+  // time.
+  bool spells(std::int64_t id, std::string_view bytes) const;
   // The id of an entry as the file writes it, -1 when there is none.
   std::int32_t find(std::string_view entry) const;
 
@@ -54,17 +57,23 @@ class Vocab {
     bool used = false;
     bool literal = false;
   };
+  // The key of up to seven bytes is those bytes, so that most look-ups touch one cache line; that
+  // of a longer string is a hash, and the bytes of the entry decide.
   struct Bucket {
-    std::uint32_t hash = 0;
+    std::uint64_t key = 0;
     std::int32_t id = -1;
   };
+  std::uint64_t key_of(std::string_view bytes) const;
   void grow(std::size_t buckets);
-  void insert_bucket(std::uint64_t hash, std::int32_t id);
+  // The bucket of the entry with these bytes, else the empty one where it belongs.
+  std::size_t bucket_of(std::uint64_t key, std::string_view bytes) const;
 
   bool byte_level_;
   std::string arena_;
   std::vector<Slot> slots_;      // by id
-  std::vector<Bucket> buckets_;  // open addressing, a power of two
+  std::vector<Bucket> buckets_;  // open addressing, a power of two, at most two thirds full
+  int shift_ = 63;               // see table_place()
+  std::uint64_t multiplier_ = table_multiplier();
   std::unordered_map<std::string, std::int32_t> literals_;
   std::int32_t count_ = 0;
 };

@@ -58,6 +58,29 @@ TEST(Manifest, LeavesOutTheBeginOfTextIdWhenThereIsNone) {
   EXPECT_FALSE(read->bos_id.has_value());
 }
 
+TEST(Manifest, KeepsTheVerdictAndTheLackOfOne) {
+  Manifest manifest = sample_manifest();
+  const auto verified = manifest_from_json(to_json(manifest), "m");
+  ASSERT_TRUE(verified.ok()) << verified.status().message();
+  ASSERT_TRUE(verified->verification.has_value());
+  EXPECT_TRUE(verified->verification->passed);
+  EXPECT_EQ(verified->verification->agreement.tokens, 384);
+  EXPECT_EQ(verified->verification->agreement.perplexity, 12.25);
+  EXPECT_EQ(verified->verification->limits.min_cosine, 0.99);
+  manifest.verification.reset();
+  const auto unverified = manifest_from_json(to_json(manifest), "m");
+  ASSERT_TRUE(unverified.ok()) << unverified.status().message();
+  EXPECT_FALSE(unverified->verification.has_value());
+}
+
+TEST(Verification, EachLimitCanFailOnItsOwn) {
+  const Agreement good = sample_manifest().verification->agreement;
+  EXPECT_TRUE(meets(good, {}));
+  EXPECT_FALSE(meets(good, {.min_cosine = 0.99951}));
+  EXPECT_FALSE(meets(good, {.min_top1 = 0.9901}));
+  EXPECT_FALSE(meets(good, {.max_perplexity_ratio = 1.01}));
+}
+
 TEST(Manifest, GivesHeadsTheFunctionOfTheWholeContext) {
   const Manifest manifest = sample_manifest();
   EXPECT_EQ(manifest.context_of(manifest.functions[0]), 256);

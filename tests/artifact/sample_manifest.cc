@@ -48,7 +48,20 @@ Manifest sample_manifest() {
                {{"k_3", "k_3_out", DType::kFp32, {1, 2, 256, 16}}}}};
   m.heads = {{"head_0.mlpackage", 0, 512, "hidden", "logits"},
              {"head_1.mlpackage", 512, 1000, "hidden", "logits"}};
-  m.quality.verdict = "unverified";
+  m.verification = Verification{.producer = "anemone 0.1.0",
+                                .against = "sample",
+                                .text = "built-in",
+                                .ids_sha256 = std::string(64, 'b'),
+                                .agreement = {.tokens = 384,
+                                              .cosine_mean = 0.9995,
+                                              .cosine_median = 0.9997,
+                                              .cosine_min = 0.98,
+                                              .top1 = 0.97,
+                                              .top1_near = 0.99,
+                                              .perplexity = 12.25,
+                                              .reference_perplexity = 12.1},
+                                .limits = {},
+                                .passed = true};
   m.files = {{"embedding.bin", 128000, std::string(64, 'a')},
              {"head_0.mlpackage/Manifest.json", 12, std::string(64, '0')}};
   return m;

@@ -75,6 +75,17 @@ TEST_P(ThreadPoolOfSize, ManySmallLoopsInARowAllFinish) {
   EXPECT_GT(total, 0);
 }
 
+// The end of a pool may come at any moment of a worker's search for work.
+TEST_P(ThreadPoolOfSize, EndsWheneverItIsAsked) {
+  for (int round = 0; round < 3000; ++round) {
+    ThreadPool pool(GetParam());
+    std::atomic<int> calls = 0;
+    for (int loop = 0; loop < round % 4; ++loop)
+      pool.parallel_for(3, 1, [&](std::int64_t, std::int64_t) { ++calls; });
+    ASSERT_EQ(calls, round % 4 * 3);
+  }
+}
+
 TEST_P(ThreadPoolOfSize, ALoopInsideALoopOnAnotherPoolWorks) {
   ThreadPool outer(GetParam());
   std::vector<std::atomic<int>> seen(12 * 34);

@@ -76,6 +76,13 @@ wire::Block& block_of(wire::Model& model) {
               ->mutable_value();
 }
 
+std::unique_ptr<DamagedPackage> damaged_package(const Damage& damage) {
+  auto package = damage.has_two_functions ? std::make_unique<DamagedPackage>(two_function_model())
+                                          : std::make_unique<DamagedPackage>();
+  damage.inflict(*package);
+  return package;
+}
+
 void expect_refused(const DamagedPackage& package, const Damage& damage) {
   const Status status = package.read().status();
   EXPECT_EQ(status.code(), damage.code) << damage.name << ": " << status.message();

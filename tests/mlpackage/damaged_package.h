@@ -2,8 +2,10 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "mlpackage/model.h"
 #include "tests/support/shared_data.h"
@@ -51,7 +53,18 @@ struct Damage {
   Code code;
   const char* message_part;
   std::function<void(DamagedPackage&)> inflict;
+  bool has_two_functions = false;  // the package is two_function_model()
 };
+
+// Of the model file and its program, of the description, of a description of several functions, and
+// of the manifest, the weight file and the files around them.
+const std::vector<Damage>& model_damages();
+const std::vector<Damage>& description_damages();
+const std::vector<Damage>& function_damages();
+const std::vector<Damage>& blob_damages();
+
+// A good package with this damage.
+std::unique_ptr<DamagedPackage> damaged_package(const Damage& damage);
 
 // Reading must fail with the code and one line that names a file of the package and holds the part.
 void expect_refused(const DamagedPackage& package, const Damage& damage);

@@ -4,10 +4,12 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <string>
 
 #include "base/json.h"
 #include "text/chat_template.h"
+#include "text/table_hash.h"
 #include "text/tokenizer.h"
 
 namespace anemone::text {
@@ -78,6 +80,22 @@ TEST(TokenizerLimits, LongEntriesThatShareTheirBeginningCostNoSearch) {
   EXPECT_TRUE(encode({{"model", {{"type", "Unigram"}, {"unk_id", 0}, {"vocab", std::move(vocab)}}}},
                      std::string(20'000, 'a'))
                   .ok());
+}
+
+// A vocabulary of entries that all fall on one place takes quadratic time. Whoever writes one has
+// to know the multiplier.
+TEST(TokenizerLimits, PlacesInTheTablesCannotBeForeseen) {
+  constexpr int kShift = 64 - 18;
+  for (const std::uint64_t known : {std::uint64_t{1}, std::uint64_t{0x9E3779B97F4A7C15}}) {
+    std::set<std::uint64_t> places;
+    int found = 0;
+    for (std::uint64_t key = 1; found < 300; ++key) {
+      if (table_place(key, known, kShift) != 12345) continue;
+      ++found;
+      places.insert(table_place(key, table_multiplier(), kShift));
+    }
+    EXPECT_GT(places.size(), 250U);
+  }
 }
 
 class TemplateLimits : public ::testing::TestWithParam<const char*> {};

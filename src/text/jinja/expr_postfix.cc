@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What may follow a value: attributes, subscripts, calls, filters and tests.
+#include <algorithm>
+
 #include "text/jinja/expr_parser.h"
 #include "text/jinja/filters.h"
 #include "text/jinja/tests.h"

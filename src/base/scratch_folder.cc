@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/scratch_folder.h"
+
+#include <cerrno>
+#include <fcntl.h>
+#include <filesystem>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <utility>
+#include <vector>
+
+#include "base/error.h"
+#include "base/file.h"
+
+namespace anemone {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::string_view kScratchSuffix = ".scratch";
+
+// -1 when another process has the lock, or the folder is gone.
+int lock_folder(const std::string& path) {
+  const int folder = ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (folder < 0) return -1;
+  if (::flock(folder, LOCK_EX | LOCK_NB) == 0) return folder;
+  ::close(folder);
+  return -1;
+}
+
+void remove_scratch_leftovers(const std::string& parent, const std::string& prefix) {
+  std::error_code error;
+  std::vector<std::string> found;
+  for (fs::directory_iterator it(parent, error), end; !error && it != end; it.increment(error)) {
+    const std::string name = it->path().filename().string();
+    if (name.starts_with(prefix) && name.ends_with(kScratchSuffix))
+      found.push_back(it->path().string());
+  }
+  for (const std::string& path : found) {
+    const int lock = lock_folder(path);
+    if (lock < 0) continue;
+    fs::remove_all(path, error);
+    ::close(lock);
+  }
+}
+
+}  // namespace
+
+Result<ScratchFolder> ScratchFolder::create(const std::string& parent, const std::string& name) {
+  constexpr int kMostNames = 1000;
+  ANEMONE_RETURN_IF_ERROR(make_directories(parent));
+  remove_scratch_leftovers(parent, name + ".");
+  for (int i = 0; i < kMostNames; ++i) {
+    std::string path = fmt::format("{}/{}.{}{}", parent, name, i, kScratchSuffix);
+    if (::mkdir(path.c_str(), 0700) != 0) {
+      if (errno == EEXIST) continue;
+      return errno_error(path, "create the folder");
+    }
+    // Somebody who takes the new folder for a leftover may be faster: then the next name.
+    const int lock = lock_folder(path);
+    std::error_code error;
+    if (lock >= 0 && fs::exists(path, error)) return ScratchFolder(std::move(path), lock);
+    if (lock >= 0) ::close(lock);
+  }
+  return io_error("[{}] expected room for a temporary folder, got {} of them", parent, kMostNames);
+}
+
+ScratchFolder::ScratchFolder(ScratchFolder&& other) noexcept
+    : path_(std::exchange(other.path_, std::string())), lock_(std::exchange(other.lock_, -1)) {}
+
+ScratchFolder::~ScratchFolder() {
+  std::error_code error;
+  if (!path_.empty()) fs::remove_all(path_, error);
+  if (lock_ >= 0) ::close(lock_);
+}
+
+}  // namespace anemone

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <anemone/status.h>
+
+#include <string>
+
+namespace anemone {
+
+// A folder of this process for files that nobody keeps: it goes away with the object, and what a
+// killed process left behind goes away when the next one is made there. Single-thread.
+class ScratchFolder {
+ public:
+  // A new folder "PARENT/NAME.<number>.scratch"; the parent is made where it is not there.
+  static Result<ScratchFolder> create(const std::string& parent, const std::string& name);
+  ScratchFolder(ScratchFolder&& other) noexcept;
+  ScratchFolder& operator=(ScratchFolder&&) = delete;
+  ~ScratchFolder();
+
+  const std::string& path() const { return path_; }
+
+ private:
+  ScratchFolder(std::string path, int lock) : path_(std::move(path)), lock_(lock) {}
+  std::string path_;  // empty once moved from
+  int lock_ = -1;     // an open descriptor of the folder; a folder without a lock is a leftover
+};
+
+}  // namespace anemone

@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: Apache-2.0
+// `anemone doctor`: what the machine has, what anemone would use of it, and whether it works.
+#include <cstdlib>
+#include <filesystem>
+#include <fmt/format.h>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "api/executors.h"
+#include "artifact/manifest.h"
+#include "base/error.h"
+#include "base/file.h"
+#include "base/machine.h"
+#include "base/progress.h"
+#include "base/scratch_folder.h"
+#include "base/thread_pool.h"
+#include "base/version.h"
+#include "cli/command.h"
+#include "cli/inspect.h"
+#include "cli/model_folder.h"
+#include "cli/output.h"
+#include "cli/self_test.h"
+
+namespace anemone::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Read by anemone or by its tests.
+constexpr const char* kVariables[] = {"ANEMONE_CACHE", "ANEMONE_SHARED", "XDG_CACHE_HOME", "HOME"};
+
+struct DoctorFlags {
+  std::optional<std::string> artifact;
+  bool is_json = false;
+};
+
+// Of all files below a folder; what cannot be read counts as nothing.
+std::uint64_t folder_bytes(const std::string& folder) {
+  std::uint64_t bytes = 0;
+  std::error_code error;
+  fs::recursive_directory_iterator it(folder, fs::directory_options::skip_permission_denied, error);
+  for (const fs::recursive_directory_iterator end; !error && it != end; it.increment(error)) {
+    std::error_code ignored;
+    if (it->is_regular_file(ignored)) bytes += it->file_size(ignored);
+  }
+  return bytes;
+}
+
+// Gathers what is printed as rows and as JSON, and what is wrong.
+class Doctor {
+ public:
+  explicit Doctor(const Context& context)
+      : threads_(context.threads > 0 ? context.threads : default_thread_count()),
+        isa_(context.isa),
+        machine_(describe_machine()) {}
+
+  void examine(const std::optional<std::string>& artifact) {
+    system();
+    memory();
+    cache();
+    executors();
+    environment();
+    if (artifact) check_artifact(*artifact);
+    json_["problems"] = problems_;
+    json_["ok"] = problems_.empty();
+  }
+
+  std::string text() const {
+    std::string out = fmt::format("anemone {}\n", version()) + table(rows_, "  ");
+    for (const std::string& problem : problems_) out += "  problem: " + escaped(problem) + "\n";
+    return out + (problems_.empty() ? "  all is well\n" : "");
+  }
+  const Json& json() const { return json_; }
+  Status status() const {
+    if (problems_.empty()) return {};
+    return check_not_met("[doctor] expected no problem, got {}: {}", problems_.size(),
+                         problems_.front());
+  }
+
+ private:
+  void system() {
+    const CgroupLimits& cgroup = machine_.cgroup;
+    std::string sets = fmt::format("{}", fmt::join(machine_.instruction_sets, ", "));
+    if (sets.empty()) sets = "no instruction sets that kernels could use";
+    rows_.push_back({"system", fmt::format("{}, {}, {}", escaped(machine_.system),
+                                           escaped(machine_.kernel), machine_.architecture)});
+    rows_.push_back(
+        {"processor", machine_.processor.empty() ? "not named" : escaped(machine_.processor)});
+    rows_.push_back({"", sets});
+    rows_.push_back(
+        {"cores",
+         fmt::format("{}, of which {} allowed; container limit {}; {} threads are used",
+                     machine_.cores, machine_.cores_allowed,
+                     cgroup.cores ? fmt::format("{:.2g}", *cgroup.cores) : "none", threads_)});
+    json_["version"] = version();
+    json_["system"] = machine_.system;
+    json_["kernel"] = machine_.kernel;
+    json_["architecture"] = machine_.architecture;
+    json_["processor"] = machine_.processor;
+    json_["instruction_sets"] = machine_.instruction_sets;
+    json_["cores"] = machine_.cores;
+    json_["cores_allowed"] = machine_.cores_allowed;
+    json_["container_cores"] = cgroup.cores ? Json(*cgroup.cores) : Json();
+    json_["threads"] = threads_;
+  }
+
+  void memory() {
+    const auto& limit = machine_.cgroup.memory_bytes;
+    rows_.push_back({"memory", fmt::format("{}, {} available; container limit {}",
+                                           format_bytes(machine_.memory_bytes),
+                                           format_bytes(machine_.memory_available_bytes),
+                                           limit ? format_bytes(*limit) : "none")});
+    json_["memory_bytes"] = machine_.memory_bytes;
+    json_["memory_available_bytes"] = machine_.memory_available_bytes;
+    json_["container_memory_bytes"] = limit ? Json(*limit) : Json();
+  }
+
+  void cache() {
+    Json& json = json_["cache"] = Json::object();
+    const auto folder = cache_folder();
+    if (!folder.ok()) return problem("cache", folder.status());
+    cache_ = *folder;
+    const std::uint64_t bytes = folder_bytes(cache_);
+    const auto free = free_disk_bytes(cache_);
+    rows_.push_back(
+        {"cache", fmt::format("{}, {} in use, {} free", escaped(cache_), format_bytes(bytes),
+                              free.ok() ? format_bytes(*free) : "unknown")});
+    json = {{"path", cache_},
+            {"bytes", bytes},
+            {"free_bytes", free.ok() ? Json(*free) : Json()},
+            {"writable", false}};
+  }
+
+  // The self-test writes into the cache, so it also says whether that is possible.
+  void executors() {
+    Json& json = json_["executors"] = Json::array();
+    for (const api::ExecutorChoice& choice : api::executor_choices()) {
+      rows_.push_back({"executor", fmt::format("{}: {} ({})", choice.name,
+                                               choice.is_available ? "available" : "not available",
+                                               choice.note)});
+      json.push_back(
+          {{"name", choice.name}, {"available", choice.is_available}, {"note", choice.note}});
+    }
+    json_["self_test"] = "not run";
+    if (cache_.empty()) return;
+    // Goes away with this function.
+    const auto scratch = ScratchFolder::create(cache_, "doctor");
+    if (!scratch.ok()) return problem("cache", scratch.status());
+    json_["cache"]["writable"] = true;
+    const auto executor = api::make_executor({threads_, isa_});
+    const Status status =
+        executor.ok() ? run_self_test(**executor, scratch->path()) : executor.status();
+    json_["self_test"] = status.ok() ? "passed" : "failed";
+    if (!status.ok()) return problem("self-test", status);
+    rows_.push_back({"self-test", "passed: a package was built, written, read and run"});
+  }
+
+  void environment() {
+    Json& json = json_["environment"] = Json::object();
+    for (const char* name : kVariables) {
+      const char* value = std::getenv(name);
+      json[name] = value == nullptr ? Json() : Json(value);
+      if (value != nullptr)
+        rows_.push_back({"environment", fmt::format("{}={}", name, escaped(value))});
+    }
+  }
+
+  void check_artifact(const std::string& path) {
+    Json& json = json_["artifact"] = {{"path", path}, {"ok", false}};
+    const auto manifest = artifact::read_manifest(path);
+    if (!manifest.ok()) return problem("artifact", manifest.status());
+    const Status files = artifact::check_files(path, *manifest, /*check_hashes=*/true);
+    if (!files.ok()) return problem("artifact", files);
+    const std::string quality = !manifest->verification          ? "unverified"
+                                : manifest->verification->passed ? "passed verify"
+                                                                 : "FAILED verify";
+    rows_.push_back({"artifact", fmt::format("{}: {} files with the right size and hash; {}",
+                                             escaped(path), manifest->files.size(), quality)});
+    json["ok"] = true;
+    json["files"] = manifest->files.size();
+    json["verification"] = manifest->verification ? Json(manifest->verification->passed) : Json();
+  }
+
+  void problem(const char* what, const Status& status) {
+    rows_.push_back({what, "see the problem below"});
+    problems_.push_back(status.message());
+  }
+
+  const int threads_;
+  const std::string isa_;
+  const Machine machine_;
+  std::string cache_;
+  std::vector<std::vector<std::string>> rows_;
+  Json json_ = Json::object();
+  std::vector<std::string> problems_;
+};
+
+Status run_doctor(const DoctorFlags& flags, const Context& context) {
+  Doctor doctor(context);
+  doctor.examine(flags.artifact);
+  ANEMONE_RETURN_IF_ERROR(
+      print_out(flags.is_json ? dump_json(doctor.json(), 2) + "\n" : doctor.text()));
+  return doctor.status();
+}
+
+}  // namespace
+
+void add_doctor_command(CLI::App& app, Context& context) {
+  auto flags = std::make_shared<DoctorFlags>();
+  CLI::App* command = app.add_subcommand(
+      "doctor", "Show what this machine has, and check that anemone works on it");
+  command->add_option("DIR", flags->artifact,
+                      "An artifact folder whose files are checked against their hashes");
+  command->add_flag("--json", flags->is_json, "Machine-readable output");
+  command->footer(
+      "Builds, writes, reads and runs a small package in the cache folder. Exit code 1 when "
+      "something is wrong.\n"
+      "\n"
+      "Examples:\n"
+      "  anemone doctor\n"
+      "  anemone doctor model.anemone --json");
+  command->callback([flags, &context] {
+    context.action = [flags, &context] { return run_doctor(*flags, context); };
+  });
+}
+
+}  // namespace anemone::cli

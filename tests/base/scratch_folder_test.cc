@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/scratch_folder.h"
+
+#include <filesystem>
+#include <gtest/gtest.h>
+#include <optional>
+
+#include "base/file.h"
+#include "tests/support/shared_data.h"
+
+namespace anemone {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::TemporaryFolder;
+
+std::size_t entries_in(const std::string& folder) {
+  std::size_t count = 0;
+  for (const auto& entry : fs::directory_iterator(folder)) count += entry.exists() ? 1 : 0;
+  return count;
+}
+
+TEST(ScratchFolder, GoesAwayWithEverythingInIt) {
+  const TemporaryFolder parent;
+  {
+    auto folder = ScratchFolder::create(parent.path() + "/new", "work");
+    ASSERT_TRUE(folder.ok()) << folder.status().message();
+    ASSERT_TRUE(make_directories(folder->path() + "/a/b").ok());
+    ASSERT_TRUE(write_file(folder->path() + "/a/b/c", "text").ok());
+    const ScratchFolder moved = std::move(*folder);
+    EXPECT_TRUE(fs::exists(moved.path() + "/a/b/c"));
+  }
+  EXPECT_EQ(entries_in(parent.path() + "/new"), 0U);
+}
+
+TEST(ScratchFolder, TwoAtATimeAreApart) {
+  const TemporaryFolder parent;
+  auto one = ScratchFolder::create(parent.path(), "work");
+  auto other = ScratchFolder::create(parent.path(), "work");
+  ASSERT_TRUE(one.ok() && other.ok());
+  EXPECT_NE(one->path(), other->path());
+  EXPECT_EQ(entries_in(parent.path()), 2U);
+}
+
+TEST(ScratchFolder, LeftoversGoAndOthersStay) {
+  const TemporaryFolder parent;
+  ASSERT_TRUE(make_directories(parent.path() + "/work.7.scratch/deep").ok());
+  ASSERT_TRUE(make_directories(parent.path() + "/other.7.scratch").ok());
+  ASSERT_TRUE(make_directories(parent.path() + "/work").ok());
+  auto folder = ScratchFolder::create(parent.path(), "work");
+  ASSERT_TRUE(folder.ok());
+  EXPECT_FALSE(fs::exists(parent.path() + "/work.7.scratch"));
+  EXPECT_TRUE(fs::exists(parent.path() + "/other.7.scratch"));
+  EXPECT_TRUE(fs::exists(parent.path() + "/work"));
+}
+
+}  // namespace
+}  // namespace anemone
