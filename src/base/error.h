@@ -27,6 +27,7 @@ ANEMONE_ERROR_MAKER(corrupt, Code::kCorrupt)
 ANEMONE_ERROR_MAKER(version_mismatch, Code::kVersionMismatch)
 ANEMONE_ERROR_MAKER(out_of_memory, Code::kOutOfMemory)
 ANEMONE_ERROR_MAKER(io_error, Code::kIo)
+ANEMONE_ERROR_MAKER(busy, Code::kBusy)
 ANEMONE_ERROR_MAKER(cancelled, Code::kCancelled)
 ANEMONE_ERROR_MAKER(internal_error, Code::kInternal)
 #undef ANEMONE_ERROR_MAKER
