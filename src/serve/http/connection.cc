@@ -191,6 +191,7 @@ void Connection::refuse(int status, std::string_view reason) {
   timer_.cancel();
   ++timer_round_;
   keep_alive_ = is_head_ = false;
+  was_refused_ = true;
   HttpResponse response = owner_.handler.refuse(status, reason);
   state_ = State::kFlushing;
   send(head_text(response, /*is_stream=*/false) + response.body);
@@ -278,6 +279,7 @@ void Connection::on_flushed() {
   timer_.cancel();
   ++timer_round_;
   if (state_ != State::kFlushing) return;
+  if (is_last_ && !was_refused_) return close();  // the server waits for it
   if (!keep_alive_ || is_last_) return linger();
   state_ = State::kReading;
   parse();

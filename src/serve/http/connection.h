@@ -122,7 +122,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
   std::string sending_;  // being sent
   bool keep_alive_ = true;
   bool is_last_ = false;
-  bool is_head_ = false;  // the request was HEAD
+  bool was_refused_ = false;  // so that some of the request may not have been read
+  bool is_head_ = false;      // the request was HEAD
   int version_ = 11;
   bool is_chunked_ = false;
   bool is_streaming_ = false;

@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "serve/json_fields.h"
+#include "serve/openai/request.h"
 
 namespace anemone::serve::jsonl {
 namespace {
@@ -24,11 +25,9 @@ void read_prompt(JsonFields& fields, Request& request) {
   if (has_text) {
     request.prompt = Request::Text{fields.string("prompt").value_or("")};
   } else if (has_messages) {
-    const Json& messages = *fields.member("messages");
-    if (!messages.is_array() || messages.empty())
-      return fields.fail(invalid_argument("[messages] expected a list of messages, got {}",
-                                          describe_json(messages)));
-    request.prompt = Request::Messages{messages};
+    auto messages = openai::read_messages(fields.member("messages"));
+    if (!messages.ok()) return fields.fail(messages.status());
+    request.prompt = Request::Messages{*std::move(messages)};
   } else {
     request.prompt = fields.ids(has_ids ? "prompt_ids" : "tokens").value_or(Request::Ids());
   }

@@ -1,13 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "serve/openai/answer.h"
 
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
+
+#include "text/utf8.h"
 
 namespace anemone::serve::openai {
 namespace {
 
 bool is_chat(const AnswerHead& head) {
   return head.protocol == Protocol::kChat;
+}
+
+// The token as a text; part of a character as OpenAI writes it: "bytes:\\xc3".
+std::string token_text(const std::string& bytes) {
+  if (text::is_valid_utf8(bytes)) return bytes;
+  std::string out = "bytes:";
+  for (const char byte : bytes) out += fmt::format("\\x{:02x}", static_cast<unsigned char>(byte));
+  return out;
 }
 
 Json bytes_json(const std::string& bytes) {
@@ -19,7 +30,7 @@ Json bytes_json(const std::string& bytes) {
 // {"content": [{"token", "logprob", "bytes", "top_logprobs"}]}.
 Json chat_logprobs(const ScoredTokens& tokens) {
   const auto entry = [](const std::string& bytes, double logprob) {
-    return Json{{"token", bytes}, {"logprob", logprob}, {"bytes", bytes_json(bytes)}};
+    return Json{{"token", token_text(bytes)}, {"logprob", logprob}, {"bytes", bytes_json(bytes)}};
   };
   Json content = Json::array();
   for (const ScoredToken& token : tokens) {
@@ -37,12 +48,12 @@ Json text_logprobs(const ScoredTokens& tokens) {
   Json texts = Json::array(), logprobs = Json::array(), tops = Json::array(),
        offsets = Json::array();
   for (const ScoredToken& token : tokens) {
-    texts.push_back(token.bytes);
+    texts.push_back(token_text(token.bytes));
     logprobs.push_back(token.logprob ? Json(*token.logprob) : Json(nullptr));
     Json top = token.logprob ? Json::object() : Json(nullptr);
-    // Different tokens may look alike; the likelier one is shown.
+    // Different tokens may have one text; the likelier one is shown.
     for (const auto& [bytes, logprob] : token.top)
-      if (!top.contains(bytes)) top[bytes] = logprob;
+      if (const std::string text = token_text(bytes); !top.contains(text)) top[text] = logprob;
     tops.push_back(std::move(top));
     offsets.push_back(token.offset);
   }

@@ -85,22 +85,6 @@ Result<Json> read_message(const Json& message, std::size_t index) {
   return out;
 }
 
-void read_messages(JsonFields& fields, ChatRequest& request) {
-  const Json* messages = fields.member("messages");
-  if (messages == nullptr || !messages->is_array() || messages->empty())
-    return fields.fail(
-        invalid_argument("[messages] expected a list of at least one message, got {}",
-                         messages == nullptr    ? "none"
-                         : messages->is_array() ? "an empty one"
-                                                : describe_json(*messages)));
-  request.messages = Json::array();
-  for (std::size_t i = 0; i < messages->size(); ++i) {
-    auto message = read_message((*messages)[i], i);
-    if (!message.ok()) return fields.fail(message.status());
-    request.messages.push_back(*std::move(message));
-  }
-}
-
 void read_tools(JsonFields& fields, Json& variables) {
   const Json* tools = fields.member("tools");
   if (tools != nullptr && !tools->is_array())
@@ -136,13 +120,30 @@ void read_logprobs(JsonFields& fields, Generation& generation) {
 
 }  // namespace
 
+Result<Json> read_messages(const Json* messages) {
+  if (messages == nullptr || !messages->is_array() || messages->empty())
+    return invalid_argument("[messages] expected a list of at least one message, got {}",
+                            messages == nullptr    ? "none"
+                            : messages->is_array() ? "an empty one"
+                                                   : describe_json(*messages));
+  Json out = Json::array();
+  for (std::size_t i = 0; i < messages->size(); ++i) {
+    ANEMONE_ASSIGN_OR_RETURN(Json message, read_message((*messages)[i], i));
+    out.push_back(std::move(message));
+  }
+  return out;
+}
+
 Result<ChatRequest> parse_chat_request(std::string_view body) {
   ANEMONE_ASSIGN_OR_RETURN(const Json json, parse_json(body, "body"));
   JsonFields fields(json);
   ChatRequest out;
   out.generation = read_generation(fields, /*least_tokens=*/1);
   read_logprobs(fields, out.generation);
-  read_messages(fields, out);
+  if (auto messages = read_messages(fields.member("messages")); messages.ok())
+    out.messages = *std::move(messages);
+  else
+    fields.fail(messages.status());
   if (const Json* more = fields.member("chat_template_kwargs")) {
     if (more->is_object())
       out.variables = *more;

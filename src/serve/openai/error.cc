@@ -11,7 +11,10 @@ constexpr const char* kServerError = "server_error";
 // "temperature" of "[temperature] expected ..."; nothing for the request as a whole.
 std::string param_of(std::string_view message) {
   if (!message.starts_with('[')) return {};
-  const std::string_view subject = message.substr(1, message.find(']') - 1);
+  // The name may have brackets of its own, as in "[messages[0].role] expected".
+  const std::size_t end = message.find("] ");
+  if (end == message.npos) return {};
+  const std::string_view subject = message.substr(1, end - 1);
   return subject == "request" || subject == "body" ? std::string() : std::string(subject);
 }
 

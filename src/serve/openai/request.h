@@ -50,6 +50,10 @@ struct CompletionRequest {
   bool is_echo = false;  // the answer begins with the prompt
 };
 
+// The messages of a chat as its template takes them: parts of text are joined, the role developer
+// is system, the arguments of tool calls are objects. `messages` may be null.
+Result<Json> read_messages(const Json* messages);
+
 // `body` is the text of the request.
 Result<ChatRequest> parse_chat_request(std::string_view body);
 Result<CompletionRequest> parse_completion_request(std::string_view body);
