@@ -3,14 +3,13 @@
 // and the decoders of the requests. Every request gets one answer, whole or handed to the backend,
 // and every error has the four members that clients read. The first byte chooses how the bytes
 // are cut into reads, which must not matter.
-#include "serve/http/request_parser.h"
-
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "base/check.h"
 #include "base/json.h"
 #include "fuzz/support.h"
+#include "serve/http/request_parser.h"
 #include "serve/jsonl/request.h"
 #include "serve/openai/answer.h"
 #include "serve/openai/router.h"

@@ -129,6 +129,9 @@ Status serve_stdin(const ServeOptions& options, const serve::ModelSet& models, i
 }
 
 Status run_serve(const ServeOptions& options, const Context& context) {
+  // One that is left over would speak for this server while it loads.
+  std::error_code ignored;
+  if (!options.ready_file.empty()) std::filesystem::remove(options.ready_file, ignored);
   ANEMONE_ASSIGN_OR_RETURN(serve::ModelSet models, load_models(options, context.threads));
   ANEMONE_ASSIGN_OR_RETURN(const int stop, catch_stop_signals());
   if (options.is_stdin) return serve_stdin(options, models, stop);

@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // The OpenAI codecs without sockets and without a model.
+#include <fmt/format.h>
+#include <fstream>
 #include <gtest/gtest.h>
+#include <iterator>
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
 #include "serve/openai/answer.h"
 #include "serve/openai/error.h"
 #include "serve/openai/request.h"
+#include "tests/support/shared_data.h"
 
 namespace anemone::serve::openai {
 namespace {
@@ -92,6 +96,18 @@ TEST(ApiErrors, FollowFromTheCode) {
   const Json json = to_json(api_error(parse_error("[body] expected JSON")));
   EXPECT_TRUE(json["error"]["param"].is_null());
   EXPECT_TRUE(json["error"]["code"].is_null());
+}
+
+TEST(ApiErrors, AreDocumentedWithTheExitCodes) {
+  std::ifstream file(anemone::testing::source_path("docs/errors.md"));
+  ASSERT_TRUE(file.is_open());
+  const std::string text((std::istreambuf_iterator<char>(file)), {});
+  for (int i = 1; i <= static_cast<int>(Code::kInternal); ++i) {
+    const Code code = static_cast<Code>(i);
+    const std::string row = fmt::format("| `{}` | {} | {} |", code_name(code), exit_code(code),
+                                        api_error(Status(code, "x")).status);
+    EXPECT_NE(text.find(row), std::string::npos) << row;
+  }
 }
 
 TEST(Answers, AreValidJsonWhateverTheBytesOfATokenAre) {
