@@ -35,6 +35,7 @@ struct ServeOptions {
   std::vector<std::string> models;
   std::vector<std::string> aliases;
   serve::OpenAiServerOptions server;
+  std::string chat_template_file;
   std::string ready_file;
   std::string socket;
   bool is_stdin = false;
@@ -78,6 +79,7 @@ Result<serve::ModelSet> load_models(const ServeOptions& options, int threads) {
     ProgressReport bar("loading", Progress::Unit::kItems);
     engine::LoadOptions load;
     load.on_progress = std::ref(bar);
+    load.chat_template_file = options.chat_template_file;
     ANEMONE_ASSIGN_OR_RETURN(auto model, engine::Model::load(folder, *executor, load));
     models.push_back({names[i], std::move(model)});
   }
@@ -97,7 +99,10 @@ Status serve_http(const ServeOptions& options, serve::ModelSet models, int stop)
   const std::string names = describe(models);
   ANEMONE_ASSIGN_OR_RETURN(const auto server,
                            serve::OpenAiServer::start(std::move(models), options.server));
-  fmt::print(stderr, "anemone: serving {} on {}/v1\n", names, server->url());
+  const bool is_open =
+      options.server.api_key.empty() && !serve::is_loopback(options.server.http.host);
+  fmt::print(stderr, "anemone: serving {} on {}/v1{}\n", names, server->url(),
+             is_open ? ", open to all who reach it (no --api-key)" : "");
   if (!options.ready_file.empty())
     ANEMONE_RETURN_IF_ERROR(write_file(options.ready_file, server->url() + "\n"));
   pollfd wait = {stop, POLLIN, 0};
@@ -175,6 +180,8 @@ void add_serve_flags(CLI::App& command, ServeOptions& options) {
                   "For requests that say none (default: the model's)")
       ->check(CLI::Range(0.0, 2.0));
   command.add_option("--seed", server.defaults.seed, "For requests that say none");
+  command.add_option("--chat-template-file", options.chat_template_file,
+                     "Chat template (Jinja) instead of the models' own");
   CLI::Option* socket = command.add_option("--socket", options.socket,
                                            "JSON lines on a Unix socket of this path, no HTTP");
   CLI::Option* lines =

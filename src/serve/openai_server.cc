@@ -23,8 +23,7 @@ openai::RouterOptions router_options(const OpenAiServerOptions& options) {
   out.api_key = options.api_key;
   out.cors_origins = options.cors_origins;
   // A server for the network is known by names that only the network knows.
-  const std::string& host = options.http.host;
-  if (host == "localhost" || host == "::1" || host.starts_with("127.")) out.hosts = {host};
+  if (is_loopback(options.http.host)) out.hosts = {options.http.host};
   return out;
 }
 

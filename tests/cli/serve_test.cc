@@ -108,6 +108,15 @@ TEST_F(ServeCommand, AnswersLinesOfStdin) {
   EXPECT_EQ(answers[3]["generated_ids"].size(), 20U);
 }
 
+TEST_F(ServeCommand, TakesAnotherChatTemplate) {
+  const anemone::testing::TemporaryFolder folder;
+  std::ofstream(folder.file("template")) << "{{ messages[0].content }}";
+  const Outcome outcome = serve("--stdin --chat-template-file '" + folder.file("template") + "'",
+                                "{\"messages\": [{\"role\": \"user\", \"content\": \"The capital "
+                                "of France\"}], \"max_new\": 4}");
+  EXPECT_NE(outcome.out.find("\"text\":\" is Paris\""), std::string::npos) << outcome.out;
+}
+
 TEST_F(ServeCommand, ServesUntilItIsTold) {
   for (const int signal : {SIGTERM, SIGINT}) {
     ServeProcess server(model(), ready());
@@ -173,6 +182,10 @@ TEST_F(ServeCommand, RefusesWhatItCannotServe) {
   refused(serve("--host 203.0.113.1 --port 0"), 5, "203.0.113.1");
   refused(serve("--socket " + std::string(200, 'x')), 2, "socket");
   refused(serve("--socket /nonexistent/s"), 5, "/nonexistent/s");
+  refused(serve("--chat-template-file /nonexistent --stdin"), 5, "/nonexistent");
+  const anemone::testing::TemporaryFolder folder;
+  std::ofstream(folder.file("bad")) << "{% for %}";
+  refused(serve("--chat-template-file '" + folder.file("bad") + "' --stdin"), 3, "bad");
 }
 
 }  // namespace

@@ -184,11 +184,13 @@ TEST(BadBody, ThatIsDeepOrLongIsRefused) {
   std::string objects;
   for (int i = 0; i < 1000; ++i) objects += "{\"a\":";
   refused(objects);
-  std::string prompts = "[\"x\"";
-  for (int i = 0; i < 64; ++i) prompts += ",\"x\"";
-  expect_api_error(
-      fetch(server.port(), post_text("/v1/completions", "{\"prompt\": " + prompts + "]}")), 400,
-      "prompt");
+  const auto texts = [](int count, const std::string& more) {
+    std::string list = "[\"x\"";
+    for (int i = 1; i < count; ++i) list += ",\"x\"";
+    return post_text("/v1/completions", "{\"prompt\": " + list + "]" + more + "}");
+  };
+  expect_api_error(fetch(server.port(), texts(65, "")), 400, "prompt");
+  expect_api_error(fetch(server.port(), texts(60, ", \"n\": 3")), 400, "n");
 }
 
 TEST(BadHttp, IsRefusedAndTheConnectionClosed) {

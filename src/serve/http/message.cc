@@ -16,6 +16,12 @@ int hex_value(char c) {
 
 }  // namespace
 
+bool is_loopback(std::string_view host) {
+  // 127.0.0.1.example.com is no address.
+  return equal_ignoring_case(host, "localhost") || host == "::1" ||
+         (host.starts_with("127.") && host.find_first_not_of("0123456789.") == host.npos);
+}
+
 bool equal_ignoring_case(std::string_view a, std::string_view b) {
   if (a.size() != b.size()) return false;
   for (std::size_t i = 0; i < a.size(); ++i)

@@ -42,6 +42,9 @@ bool percent_decode(std::string_view text, std::string& out);
 
 bool equal_ignoring_case(std::string_view a, std::string_view b);
 
+// A name or an address that means this machine alone.
+bool is_loopback(std::string_view host);
+
 // Where the answer to one request goes: respond() once, or begin_stream(), write()* and end().
 // Thread-safe; calls after the end, or after the client has gone, do nothing. When the last
 // reference goes before the end, the connection is closed.

@@ -21,6 +21,7 @@ namespace anemone::serve::openai {
 // A request for more is refused: one small request must not mean hours of work.
 inline constexpr std::int64_t kMaxChoices = 16;
 inline constexpr std::size_t kMaxPrompts = 64;
+inline constexpr std::size_t kMaxTexts = 128;  // choices of all prompts
 inline constexpr std::int64_t kMaxTopLogprobs = 20;
 inline constexpr std::size_t kMaxStops = 4;
 

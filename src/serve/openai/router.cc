@@ -40,12 +40,6 @@ std::string_view host_name(std::string_view host) {
   return host.substr(0, host.find(':'));
 }
 
-bool is_loopback(std::string_view name) {
-  // 127.0.0.1.example.com is no address.
-  return equal_ignoring_case(name, "localhost") || name == "::1" ||
-         (name.starts_with("127.") && name.find_first_not_of("0123456789.") == name.npos);
-}
-
 // "application/json" of "application/json; charset=utf-8".
 std::string_view media_type(std::string_view value) {
   value = value.substr(0, value.find(';'));
