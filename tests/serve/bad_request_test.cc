@@ -9,6 +9,7 @@
 namespace anemone::serve {
 namespace {
 
+using namespace std::string_literals;
 using testing::expect_api_error;
 using testing::fetch;
 using testing::get_text;
@@ -210,8 +211,8 @@ TEST(BadHttp, IsRefusedAndTheConnectionClosed) {
       "GET /health HTTP/1.1\r\nHost : a\r\n\r\n",
       "GET /health HTTP/1.1\r\nno colon\r\n\r\n",
       "GET /health HTTP/1.1\r\n: empty\r\n\r\n",
-      std::string("GET /health HTTP/1.1\r\nHost: a\0b\r\n\r\n", 37),
-      std::string("\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03 tls hello", 22),
+      "GET /health HTTP/1.1\r\nHost: a\0b\r\n\r\n"s,
+      "\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03 tls hello"s,
       post + "Content-Length: -1\r\n\r\n",
       post + "Content-Length: +5\r\n\r\n",
       post + "Content-Length: 0x5\r\n\r\n",
