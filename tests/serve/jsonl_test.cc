@@ -356,6 +356,16 @@ TEST_F(SocketTest, EndsRequestsWhenItStops) {
   EXPECT_LT(model_->runs(), 300);
 }
 
+TEST_F(SocketTest, StopsAlthoughAClientDoesNotReadItsAnswers) {
+  ASSERT_TRUE(start().ok());
+  Client client(path_);
+  std::string lines;
+  for (int i = 0; i < 20'000; ++i) lines += "bad\n";  // the answers are far longer
+  client.send(lines);
+  stop();
+  EXPECT_FALSE(Client(path_).is_connected());
+}
+
 TEST_F(SocketTest, TakesNoMoreConnectionsThanItMay) {
   SocketOptions options;
   options.max_connections = 1;

@@ -66,10 +66,17 @@ Status LineChannel::write_line(std::string_view line) {
   text += '\n';
   for (std::size_t done = 0; done < text.size();) {
     const ssize_t count = ::write(out_, text.data() + done, text.size() - done);
-    if (count >= 0)
+    if (count >= 0) {
       done += static_cast<std::size_t>(count);
-    else if (errno != EINTR)
+    } else if (errno == EAGAIN) {
+      // A socket whose client does not read must not keep the server from stopping.
+      std::array<pollfd, 2> waits = {pollfd{out_, POLLOUT, 0}, pollfd{stop_, POLLIN, 0}};
+      ::poll(waits.data(), waits.size(), -1);
+      if (waits[0].revents == 0 && waits[1].revents != 0)
+        return cancelled("[output] expected a client that reads its answers");
+    } else if (errno != EINTR) {
       return errno_error("output", "cannot write a line");
+    }
   }
   return {};
 }

@@ -13,7 +13,7 @@
 
 namespace anemone::serve::jsonl {
 
-// Lines from one descriptor, lines to another. Does not own them. Single-thread.
+// Lines from one descriptor, lines to another, blocking or not. Does not own them. Single-thread.
 class LineChannel {
  public:
   // Reading ends when `stop` (a descriptor, or -1) becomes readable.
@@ -24,7 +24,8 @@ class LineChannel {
   // The next line without its end; the last one need not have one. A line that is too long is
   // skipped. kIo when reading fails.
   Result<Outcome> read_line(std::string& line);
-  // Adds the end of the line. kIo when nobody reads any more.
+  // Adds the end of the line. kIo when nobody reads any more; kCancelled when `stop` is readable
+  // and a descriptor that does not block takes nothing.
   Status write_line(std::string_view line);
 
   // Whether `stop` is readable, and whether the other side has closed both directions.

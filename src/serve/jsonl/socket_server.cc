@@ -124,6 +124,7 @@ Status SocketServer::run(int stop) {
       continue;
     }
     ::fcntl(fd, F_SETFD, FD_CLOEXEC);
+    ::fcntl(fd, F_SETFL, O_NONBLOCK);
     remove_done();
     if (clients.size() >= static_cast<std::size_t>(options_.max_connections)) {
       LineChannel channel(fd, fd, stop, 0);
