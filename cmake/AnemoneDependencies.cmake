@@ -8,6 +8,8 @@ find_package(OpenSSL REQUIRED COMPONENTS Crypto)
 find_package(Protobuf REQUIRED)
 find_package(CLI11 REQUIRED)
 find_package(simdjson REQUIRED)
+# Headers only: Asio and the HTTP parser of Beast.
+find_package(Boost 1.74 REQUIRED CONFIG)
 find_package(PkgConfig REQUIRED)
 pkg_check_modules(PCRE2 REQUIRED IMPORTED_TARGET libpcre2-8)
 pkg_check_modules(UTF8PROC REQUIRED IMPORTED_TARGET libutf8proc)

@@ -92,4 +92,9 @@ Status check_verification(const Verification& verification, std::string_view sub
   return {};
 }
 
+std::string_view verdict_name(const std::optional<Verification>& verification) {
+  if (!verification) return "unverified";
+  return verification->passed ? "passed verify" : "FAILED verify";
+}
+
 }  // namespace anemone::artifact

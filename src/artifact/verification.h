@@ -4,7 +4,9 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
+#include <string_view>
 
 #include "base/json.h"
 
@@ -45,6 +47,9 @@ struct Verification {
 
 // Whether all limits are met.
 bool meets(const Agreement& agreement, const AgreementLimits& limits);
+
+// "unverified", "passed verify" or "FAILED verify".
+std::string_view verdict_name(const std::optional<Verification>& verification);
 
 Json to_json(const Verification& verification);
 

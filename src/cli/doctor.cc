@@ -174,9 +174,7 @@ class Doctor {
     if (!manifest.ok()) return problem("artifact", manifest.status());
     const Status files = artifact::check_files(path, *manifest, /*check_hashes=*/true);
     if (!files.ok()) return problem("artifact", files);
-    const std::string quality = !manifest->verification          ? "unverified"
-                                : manifest->verification->passed ? "passed verify"
-                                                                 : "FAILED verify";
+    const std::string_view quality = artifact::verdict_name(manifest->verification);
     rows_.push_back({"artifact", fmt::format("{}: {} files with the right size and hash; {}",
                                              escaped(path), manifest->files.size(), quality)});
     json["ok"] = true;

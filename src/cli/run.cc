@@ -154,25 +154,26 @@ void add_flags(CLI::App& command, RunOptions& options) {
                   "Most tokens to generate (default: until the answer ends; 256 for plain text)")
       ->check(CLI::NonNegativeNumber);
   CLI::Option* greedy =
-      command.add_flag("--greedy", options.is_greedy, "Always take the likeliest token");
+      command.add_flag("--greedy", options.sampling.is_greedy, "Always take the likeliest token");
   for (CLI::Option* option :
-       {command.add_option("--temperature", options.temperature,
+       {command.add_option("--temperature", options.sampling.temperature,
                            "Sample, flatter above 1, sharper below; 0 is greedy"),
-        command.add_option("--top-k", options.top_k, "Sample from the K likeliest tokens; 0: all"),
-        command.add_option("--top-p", options.top_p,
+        command.add_option("--top-k", options.sampling.top_k,
+                           "Sample from the K likeliest tokens; 0: all"),
+        command.add_option("--top-p", options.sampling.top_p,
                            "Sample from the likeliest tokens that make up this probability"),
-        command.add_option("--min-p", options.min_p,
+        command.add_option("--min-p", options.sampling.min_p,
                            "Sample from tokens at least this share as likely as the likeliest")})
     option->excludes(greedy);
-  command.add_option("--seed", options.seed,
+  command.add_option("--seed", options.sampling.seed,
                      "Seed of the sampling: the same seed gives the same text");
-  command.add_option("--repetition-penalty", options.repetition_penalty,
+  command.add_option("--repetition-penalty", options.sampling.repetition_penalty,
                      "Divide the logits of tokens that prompt or text hold; 1: off");
-  command.add_option("--presence-penalty", options.presence_penalty,
+  command.add_option("--presence-penalty", options.sampling.presence_penalty,
                      "Take this off the logits of tokens that the text holds");
-  command.add_option("--frequency-penalty", options.frequency_penalty,
+  command.add_option("--frequency-penalty", options.sampling.frequency_penalty,
                      "Take this off for each time that the text holds a token");
-  command.add_option("--no-repeat-ngram", options.no_repeat_ngram,
+  command.add_option("--no-repeat-ngram", options.sampling.no_repeat_ngram,
                      "Never pick a token that repeats a run of N tokens; 0: off");
   command
       .add_option("--logit-bias", options.logit_bias,

@@ -16,6 +16,7 @@
 #include "base/progress.h"
 #include "engine/generator.h"
 #include "engine/model.h"
+#include "engine/sampling_request.h"
 
 namespace anemone::cli {
 
@@ -26,19 +27,10 @@ struct RunOptions {
   bool is_raw = false;  // the prompt is text to go on with, not a turn of a chat
   std::optional<std::string> prompt_ids;
   std::optional<std::int64_t> max_new;
-  std::optional<double> temperature;
-  std::optional<std::int64_t> top_k;
-  std::optional<double> top_p;
-  std::optional<double> min_p;
-  std::optional<double> repetition_penalty;
-  double presence_penalty = 0;
-  double frequency_penalty = 0;
-  std::optional<std::int64_t> no_repeat_ngram;
+  engine::SamplingRequest sampling;     // all but its logit_bias
   std::vector<std::string> logit_bias;  // ID=BIAS
   std::int64_t stop_repeat_ngram = 0;
   std::optional<std::int64_t> logprobs;
-  std::optional<std::uint64_t> seed;
-  bool is_greedy = false;
   std::vector<std::string> stop;
   bool ignore_eos = false;
   bool as_json = false;

@@ -3,7 +3,6 @@
 #include <cstdio>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
-#include <random>
 #include <unistd.h>
 
 #include "base/error.h"
@@ -52,29 +51,13 @@ Result<std::pair<std::int32_t, float>> parse_bias(const std::string& text) {
 Result<engine::GenerateOptions> generate_options(const RunOptions& options,
                                                  const engine::Model& model) {
   engine::GenerateOptions out;
-  const bool asks_for_sampling =
-      options.temperature || options.top_k || options.top_p || options.min_p;
-  if (!options.is_greedy) {
-    ANEMONE_ASSIGN_OR_RETURN(out.sampling,
-                             engine::sampling_from_generation(model.manifest().generation));
-    if (asks_for_sampling) out.sampling.greedy = false;
-    if (options.temperature) out.sampling.temperature = *options.temperature;
-    if (options.top_k) out.sampling.top_k = *options.top_k;
-    if (options.top_p) out.sampling.top_p = *options.top_p;
-    if (options.min_p) out.sampling.min_p = *options.min_p;
-    if (!out.sampling.greedy)
-      out.sampling.seed = options.seed ? *options.seed : std::random_device()();
-  }
-  engine::LogitProcessorOptions& processors = out.sampling.processors;
-  if (options.repetition_penalty) processors.repetition_penalty = *options.repetition_penalty;
-  if (options.no_repeat_ngram) processors.no_repeat_ngram = *options.no_repeat_ngram;
-  processors.presence_penalty = options.presence_penalty;
-  processors.frequency_penalty = options.frequency_penalty;
+  engine::SamplingRequest sampling = options.sampling;
   for (const std::string& text : options.logit_bias) {
     ANEMONE_ASSIGN_OR_RETURN(const auto bias, parse_bias(text));
-    processors.logit_bias.push_back(bias);
+    sampling.logit_bias.push_back(bias);
   }
-  ANEMONE_RETURN_IF_ERROR(engine::check_sampling(out.sampling));
+  ANEMONE_ASSIGN_OR_RETURN(out.sampling,
+                           engine::resolve_sampling(sampling, model.manifest().generation));
   out.stop_repeat_ngram = options.stop_repeat_ngram;
   out.top_logprobs = options.logprobs;
   if (options.max_new) out.max_new_tokens = *options.max_new;

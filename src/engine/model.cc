@@ -48,7 +48,7 @@ Result<std::shared_ptr<const Model>> Model::load(const std::string& artifact_dir
   ANEMONE_RETURN_IF_ERROR(
       artifact::check_files(artifact_dir, model->manifest_, options.check_hashes));
   ANEMONE_RETURN_IF_ERROR(model->load_embedding());
-  if (options.load_text) ANEMONE_RETURN_IF_ERROR(model->load_text());
+  if (options.load_text) ANEMONE_RETURN_IF_ERROR(model->load_text(options.chat_template_file));
   ANEMONE_RETURN_IF_ERROR(model->load_packages(executor, options));
   return std::shared_ptr<const Model>(std::move(model));
 }
@@ -111,16 +111,16 @@ Status Model::load_embedding() {
   return {};
 }
 
-Status Model::load_text() {
+Status Model::load_text(const std::string& template_file) {
   if (!is_file(join(path_, "tokenizer.json"))) return {};
   ANEMONE_ASSIGN_OR_RETURN(tokenizer_, text::Tokenizer::load(path_));
-  auto source = text::find_chat_template(path_);
+  auto source = text::find_chat_template(path_, template_file);
   if (!source.ok()) return source.status().code() == Code::kNotFound ? Status() : source.status();
   chat_source_ = *std::move(source);
   chat_template_ = text::ChatTemplate::parse(chat_source_->source);
   if (chat_source_->tool_use.has_value())
     tool_template_ = text::ChatTemplate::parse(*chat_source_->tool_use);
-  return {};
+  return template_file.empty() ? Status() : chat_template_->status().with(template_file);
 }
 
 Result<std::string> Model::render_chat(const Json& messages, bool add_generation_prompt,

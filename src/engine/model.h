@@ -25,8 +25,9 @@
 namespace anemone::engine {
 
 struct LoadOptions {
-  bool load_text = true;      // the tokenizer and the chat template, where the artifact has them
-  bool check_hashes = false;  // of every file; sizes are always checked
+  bool load_text = true;  // the tokenizer and the chat template, where the artifact has them
+  std::string chat_template_file;  // instead of the artifact's; must be a good template
+  bool check_hashes = false;       // of every file; sizes are always checked
   // Called before each package and once at the end (done == total), from the calling thread.
   std::function<void(std::size_t done, std::size_t total, std::string_view package)> on_progress;
 };
@@ -87,7 +88,7 @@ class Model {
   Status load_embedding();
   template <typename From, typename To>
   void embed_as(std::span<const std::int32_t> ids, std::span<To> out) const;
-  Status load_text();
+  Status load_text(const std::string& template_file);
 
   std::string path_;
   artifact::Manifest manifest_;

@@ -50,11 +50,12 @@ Status read_named_templates(const Json& list, const std::string& path, ChatTempl
 
 }  // namespace
 
-Result<ChatTemplateSource> find_chat_template(const std::string& folder) {
+Result<ChatTemplateSource> find_chat_template(const std::string& folder,
+                                              const std::string& template_file) {
   ChatTemplateSource out;
   bool found = false;
-  const std::string file = folder + "/chat_template.jinja";
-  if (exists(file)) {
+  const std::string file = template_file.empty() ? folder + "/chat_template.jinja" : template_file;
+  if (!template_file.empty() || exists(file)) {
     ANEMONE_ASSIGN_OR_RETURN(out.source, read_file(file, kMaxTemplateBytes));
     found = true;
   }

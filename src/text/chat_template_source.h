@@ -25,7 +25,9 @@ struct ChatTemplateSource {
 
 // Reads chat_template.jinja, else "chat_template" of tokenizer_config.json (a text, or a list of
 // {name, template} with "default" and "tool_use"), and the tokens of tokenizer_config.json (a text
-// or {content}). kNotFound when the folder has no template.
-Result<ChatTemplateSource> find_chat_template(const std::string& folder);
+// or {content}). kNotFound when the folder has no template. A `template_file` stands for all
+// templates of the folder.
+Result<ChatTemplateSource> find_chat_template(const std::string& folder,
+                                              const std::string& template_file = {});
 
 }  // namespace anemone::text

@@ -8,6 +8,8 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "engine/sampling_request.h"
+
 namespace anemone::engine {
 namespace {
 
@@ -215,6 +217,29 @@ TEST(SamplingDefaults, PenaltiesHoldForGreedyToo) {
   EXPECT_TRUE(options->greedy);
   EXPECT_EQ(options->processors.repetition_penalty, 1.1);
   EXPECT_EQ(options->processors.no_repeat_ngram, 3);
+}
+
+TEST(SamplingRequests, StandOverTheDefaultsOfTheModel) {
+  const Json samples = {{"do_sample", true}, {"temperature", 0.7}, {"repetition_penalty", 1.2}};
+  const auto plain = resolve_sampling({}, samples);
+  ASSERT_TRUE(plain.ok());
+  EXPECT_EQ(plain->temperature, 0.7);
+  EXPECT_FALSE(plain->is_greedy());
+  SamplingRequest request;
+  request.top_p = 0.5;
+  request.seed = 9;
+  const auto mixed = resolve_sampling(request, samples);
+  ASSERT_TRUE(mixed.ok());
+  EXPECT_EQ(mixed->temperature, 0.7);
+  EXPECT_EQ(mixed->top_p, 0.5);
+  EXPECT_EQ(mixed->seed, 9U);
+  EXPECT_FALSE(resolve_sampling(request, Json::object())->is_greedy()) << "top-p asks to sample";
+  request.is_greedy = true;
+  EXPECT_TRUE(resolve_sampling(request, samples)->is_greedy());
+  EXPECT_EQ(resolve_sampling(request, samples)->processors.repetition_penalty, 1);
+  request.is_greedy = false;
+  request.temperature = -1;
+  EXPECT_EQ(resolve_sampling(request, samples).status().code(), Code::kInvalidArgument);
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/engine/scripted_model.h"
 
+#include <atomic>
 #include <map>
 #include <nlohmann/json.hpp>
 
@@ -114,7 +115,8 @@ class NoStates : public exec::StateStore {
 struct ScriptedModel::Script {
   std::map<std::int64_t, std::int32_t> next;  // by number of tokens before
   float padding_logit = 0;
-  int runs = 0;
+  std::atomic<int> runs = 0;
+  std::function<void()> on_run;
 };
 
 // As layers: writes the number of visible slots into the hidden state. As head: reads it back.
@@ -146,7 +148,10 @@ class ScriptedModel::Program : public exec::LoadedProgram {
     outputs.clear();
     outputs.push_back({declared.name, Tensor(DType::kFp32, declared.shape)});
     const auto out = outputs[0].tensor.mutable_view().as<float>();
-    if (!is_head_) ++script_->runs;
+    if (!is_head_) {
+      ++script_->runs;
+      if (script_->on_run) script_->on_run();
+    }
     for (std::size_t t = 0; t < tokens; ++t) {
       if (is_head_) {
         const auto seen = static_cast<std::int64_t>(inputs[0].tensor.as<float>()[t]);
@@ -197,6 +202,7 @@ std::vector<std::int32_t> bytes_of(std::string_view text) {
 }
 
 ScriptedModel::ScriptedModel(const ScriptOptions& options) : script_(std::make_shared<Script>()) {
+  script_->on_run = options.on_run;
   EXPECT_TRUE(artifact::write_manifest(folder_.path(), manifest_of(options)).ok());
   const std::string zeros(static_cast<std::size_t>(kPaddedVocab * kScriptedHidden) * sizeof(float),
                           '\0');

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -19,6 +20,8 @@ struct ScriptOptions {
   std::string chat_template;  // empty: none
   std::vector<std::int32_t> eos_ids = {257};
   Json generation = Json::object();
+  // Called in every run of the layer package, on the thread that runs it.
+  std::function<void()> on_run = {};
 };
 
 inline constexpr std::int32_t kImStart = 256;

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+// The bytes of a connection of `serve`: the parser with its limits, the router with all its checks,
+// and the decoders of the requests. Every request gets one answer, whole or handed to the backend,
+// and every error has the four members that clients read. The first byte chooses how the bytes
+// are cut into reads, which must not matter.
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "base/check.h"
+#include "base/json.h"
+#include "fuzz/support.h"
+#include "serve/http/request_parser.h"
+#include "serve/jsonl/request.h"
+#include "serve/openai/answer.h"
+#include "serve/openai/router.h"
+
+namespace {
+
+using namespace anemone;
+using namespace anemone::serve;
+
+// Small, so that inputs reach them.
+constexpr RequestLimits kLimits = {.header_bytes = 2048, .header_fields = 16, .body_bytes = 4096};
+
+class RecordingResponder : public Responder {
+ public:
+  void respond(HttpResponse answer) override {
+    ++answers;
+    response = std::move(answer);
+  }
+  void begin_stream(HttpResponse /*head*/) override { ANEMONE_CHECK(false); }
+  void write(std::string /*piece*/) override { ANEMONE_CHECK(false); }
+  void end() override { ANEMONE_CHECK(false); }
+  void on_disconnect(std::function<void()> /*callback*/) override {}
+
+  int answers = 0;
+  HttpResponse response;
+};
+
+// Has the models and looks at what comes through, as far as one can without running it.
+class StubBackend : public openai::Backend {
+ public:
+  std::vector<std::string> model_names() const override { return {"m", "a/b"}; }
+  Json health() const override { return {{"status", "ok"}}; }
+  std::optional<openai::ApiError> chat(openai::ChatRequest request,
+                                       std::shared_ptr<Responder> responder,
+                                       const HeaderList& headers) override {
+    check(request.generation);
+    ANEMONE_CHECK(request.messages.is_array() && !request.messages.empty());
+    ANEMONE_CHECK(request.generation.max_tokens.value_or(1) >= 1);
+    for (const Json& message : request.messages)
+      ANEMONE_CHECK(message.at("role").is_string() &&
+                    (message.at("content").is_string() || message.at("content").is_null()));
+    responder->respond({200, headers, "{}"});
+    return std::nullopt;
+  }
+  std::optional<openai::ApiError> complete(openai::CompletionRequest request,
+                                           std::shared_ptr<Responder> responder,
+                                           const HeaderList& headers) override {
+    check(request.generation);
+    ANEMONE_CHECK(!request.prompts.empty() && request.prompts.size() <= openai::kMaxPrompts);
+    responder->respond({200, headers, "{}"});
+    return std::nullopt;
+  }
+
+ private:
+  static void check(const openai::Generation& g) {
+    ANEMONE_CHECK(g.choices >= 1 && g.choices <= openai::kMaxChoices);
+    ANEMONE_CHECK(g.stop.size() <= openai::kMaxStops);
+    ANEMONE_CHECK(g.top_logprobs.value_or(0) >= 0 &&
+                  g.top_logprobs.value_or(0) <= openai::kMaxTopLogprobs);
+    const double temperature = g.sampling.temperature.value_or(0);
+    ANEMONE_CHECK(temperature >= 0 && temperature <= 2);
+    for (const auto& [id, bias] : g.sampling.logit_bias)
+      ANEMONE_CHECK(id >= 0 && bias >= -100 && bias <= 100);
+  }
+};
+
+void check_response(const HttpResponse& response) {
+  ANEMONE_CHECK(response.status >= 200 && response.status < 600);
+  for (const auto& [name, value] : response.headers)
+    ANEMONE_CHECK((name + value).find_first_of("\r\n") == std::string::npos);
+  if (response.status < 400) return;
+  const auto json = parse_json(response.body, "answer");
+  ANEMONE_CHECK(json.ok());
+  const Json& error = json->at("error");
+  ANEMONE_CHECK(error.size() == 4 && error.at("message").is_string() &&
+                error.at("type").is_string() && error.contains("param") && error.contains("code"));
+}
+
+// What a connection answers to these bytes: the statuses, in order.
+std::vector<int> statuses_of(std::string_view bytes, std::size_t read_size) {
+  StubBackend backend;
+  openai::Router router({"key", {"https://page"}, {"localhost"}}, backend, 0);
+  std::vector<int> out;
+  RequestParser parser(kLimits);
+  std::string buffer;
+  while (true) {
+    buffer.erase(0, parser.put(buffer));
+    if (parser.state() == RequestParser::State::kDone) {
+      HttpRequest request = parser.take();
+      ANEMONE_CHECK(request.body.size() <= kLimits.body_bytes);
+      ANEMONE_CHECK(request.headers.size() <= kLimits.header_fields);
+      const auto responder = std::make_shared<RecordingResponder>();
+      router.handle(std::move(request), responder);
+      ANEMONE_CHECK(responder->answers == 1);
+      check_response(responder->response);
+      out.push_back(responder->response.status);
+    } else if (parser.state() == RequestParser::State::kFailed) {
+      const int status = parser.error_status();
+      ANEMONE_CHECK(status == 400 || status == 413 || status == 431);
+      check_response(router.refuse(status, parser.error()));
+      out.push_back(status);
+      return out;
+    } else {
+      if (bytes.empty()) return out;
+      const std::size_t count = std::min(read_size, bytes.size());
+      buffer.append(bytes.substr(0, count));
+      bytes.remove_prefix(count);
+      ANEMONE_CHECK(buffer.size() <= kLimits.header_bytes + kLimits.body_bytes + read_size);
+    }
+  }
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  if (size == 0) return 0;
+  const std::string_view bytes = fuzz::text_of(data + 1, size - 1);
+  statuses_of(bytes, 1 + data[0]);
+  // The decoders alone, for inputs that are no HTTP.
+  if (const auto chat = openai::parse_chat_request(bytes); !chat.ok())
+    ANEMONE_CHECK(openai::api_error(chat.status()).status == 400);
+  if (const auto text = openai::parse_completion_request(bytes); !text.ok())
+    ANEMONE_CHECK(openai::api_error(text.status()).status == 400);
+  const auto line = jsonl::parse_request(bytes);
+  ANEMONE_CHECK(line.ok() || !line.status().message().empty());
+  return 0;
+}

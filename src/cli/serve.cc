@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <cstdio>
+#include <filesystem>
+#include <fmt/format.h>
+#include <functional>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <poll.h>
+#include <string>
+#include <unistd.h>
+#include <vector>
+
+#include "api/executors.h"
+#include "base/error.h"
+#include "base/file.h"
+#include "base/progress.h"
+#include "cli/command.h"
+#include "cli/model_folder.h"
+#include "cli/output.h"
+#include "cli/stop_signal.h"
+#include "serve/jsonl/dialog.h"
+#include "serve/jsonl/line_channel.h"
+#include "serve/jsonl/socket_server.h"
+#include "serve/openai_server.h"
+
+namespace anemone::cli {
+namespace {
+
+// How long requests may go on after the first signal.
+constexpr std::chrono::milliseconds kGrace{10'000};
+
+struct ServeOptions {
+  std::vector<std::string> models;
+  std::vector<std::string> aliases;
+  serve::OpenAiServerOptions server;
+  std::string chat_template_file;
+  std::string ready_file;
+  std::string socket;
+  bool is_stdin = false;
+};
+
+// "pocket" of "build/pocket/".
+std::string name_of(const std::string& path) {
+  std::error_code error;
+  std::filesystem::path full = std::filesystem::absolute(path, error).lexically_normal();
+  if (!full.has_filename()) full = full.parent_path();
+  const std::string name = full.filename().string();
+  return name.empty() ? path : name;
+}
+
+// With one model all aliases are its names; with several each has one.
+Result<std::vector<std::vector<std::string>>> model_names(const ServeOptions& options) {
+  std::vector<std::vector<std::string>> names;
+  for (const std::string& alias : options.aliases)
+    if (alias.empty()) return invalid_argument("[--alias] expected names, got an empty one");
+  if (options.models.size() > 1 && !options.aliases.empty() &&
+      options.aliases.size() != options.models.size())
+    return invalid_argument("[--alias] expected a name for each of the {} models, got {}",
+                            options.models.size(), options.aliases.size());
+  for (std::size_t i = 0; i < options.models.size(); ++i) {
+    if (options.aliases.empty())
+      names.push_back({name_of(options.models[i])});
+    else if (options.models.size() == 1)
+      names.push_back(options.aliases);
+    else
+      names.push_back({options.aliases[i]});
+  }
+  return names;
+}
+
+Result<serve::ModelSet> load_models(const ServeOptions& options, const Context& context) {
+  ANEMONE_ASSIGN_OR_RETURN(const auto names, model_names(options));
+  ANEMONE_ASSIGN_OR_RETURN(const auto executor, api::make_executor({context.threads, context.isa}));
+  std::vector<serve::ServedModel> models;
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    ANEMONE_ASSIGN_OR_RETURN(const std::string folder,
+                             artifact_folder(options.models[i], context.threads));
+    ProgressReport bar("loading", Progress::Unit::kItems);
+    engine::LoadOptions load;
+    load.on_progress = std::ref(bar);
+    load.chat_template_file = options.chat_template_file;
+    ANEMONE_ASSIGN_OR_RETURN(auto model, engine::Model::load(folder, *executor, load));
+    models.push_back({names[i], std::move(model)});
+  }
+  return serve::ModelSet::create(std::move(models));
+}
+
+// "pocket, chat (unverified)": the names, and what the quality gate said.
+std::string describe(const serve::ModelSet& models) {
+  std::vector<std::string> parts;
+  for (const serve::ServedModel& model : models.models())
+    parts.push_back(fmt::format("{} ({})", fmt::join(model.names, ", "),
+                                artifact::verdict_name(model.model->manifest().verification)));
+  return escaped(fmt::format("{}", fmt::join(parts, ", ")));
+}
+
+Status serve_http(const ServeOptions& options, serve::ModelSet models, int stop) {
+  const std::string names = describe(models);
+  ANEMONE_ASSIGN_OR_RETURN(const auto server,
+                           serve::OpenAiServer::start(std::move(models), options.server));
+  const bool is_open =
+      options.server.api_key.empty() && !serve::is_loopback(options.server.http.host);
+  fmt::print(stderr, "anemone: serving {} on {}/v1{}\n", names, server->url(),
+             is_open ? ", open to all who reach it (no --api-key)" : "");
+  if (!options.ready_file.empty())
+    ANEMONE_RETURN_IF_ERROR(write_file(options.ready_file, server->url() + "\n"));
+  pollfd wait = {stop, POLLIN, 0};
+  while (::poll(&wait, 1, -1) <= 0) continue;
+  if (!server->stop(kGrace)) fmt::print(stderr, "anemone: ended requests that took too long\n");
+  std::error_code ignored;
+  if (!options.ready_file.empty()) std::filesystem::remove(options.ready_file, ignored);
+  return {};
+}
+
+Status serve_socket(const ServeOptions& options, const serve::ModelSet& models, int stop) {
+  serve::jsonl::SocketOptions socket;
+  socket.path = options.socket;
+  socket.parallel = options.server.scheduler.parallel;
+  socket.lines.defaults = options.server.defaults;
+  ANEMONE_ASSIGN_OR_RETURN(const auto server, serve::jsonl::SocketServer::listen(models, socket));
+  ANEMONE_RETURN_IF_ERROR(
+      print_out(dump_json(serve::jsonl::ready_line(models, options.socket)) + "\n"));
+  return server->run(stop);
+}
+
+Status serve_stdin(const ServeOptions& options, const serve::ModelSet& models, int stop) {
+  serve::jsonl::LineOptions lines;
+  lines.defaults = options.server.defaults;
+  serve::jsonl::LineChannel channel(STDIN_FILENO, STDOUT_FILENO, stop, lines.max_line_bytes);
+  ANEMONE_RETURN_IF_ERROR(print_out(dump_json(serve::jsonl::ready_line(models, "")) + "\n"));
+  serve::jsonl::Gate gate(1);
+  return serve::jsonl::answer_channel(channel, models, lines, gate);
+}
+
+Status run_serve(const ServeOptions& options, const Context& context) {
+  // One that is left over would speak for this server while it loads.
+  std::error_code ignored;
+  if (!options.ready_file.empty()) std::filesystem::remove(options.ready_file, ignored);
+  ANEMONE_ASSIGN_OR_RETURN(serve::ModelSet models, load_models(options, context));
+  ANEMONE_ASSIGN_OR_RETURN(const int stop, catch_stop_signals());
+  if (options.is_stdin) return serve_stdin(options, models, stop);
+  if (!options.socket.empty()) return serve_socket(options, models, stop);
+  return serve_http(options, std::move(models), stop);
+}
+
+void add_serve_flags(CLI::App& command, ServeOptions& options) {
+  serve::OpenAiServerOptions& server = options.server;
+  command.add_option("MODEL", options.models, "Artifact or checkpoint folders")->required();
+  command
+      .add_option("--alias", options.aliases,
+                  "Names for clients, A,B,C: all of one model, or one of each (default: the "
+                  "folder's name)")
+      ->delimiter(',')
+      ->allow_extra_args(false);
+  CLI::Option* host = command.add_option("--host", server.http.host,
+                                         "Address to listen on (default: this machine alone)");
+  CLI::Option* port = command.add_option("--port", server.http.port, "Port; 0: any free one")
+                          ->capture_default_str();
+  CLI::Option* key = command.add_option("--api-key", server.api_key, "Key that clients must send");
+  CLI::Option* cors = command
+                          .add_option("--cors", server.cors_origins,
+                                      "Origin of pages that may use the server, or * (repeatable)")
+                          ->allow_extra_args(false);
+  CLI::Option* queue = command
+                           .add_option("--queue", server.scheduler.queue,
+                                       "Requests that wait; more are told to come later")
+                           ->capture_default_str();
+  CLI::Option* ready = command.add_option("--ready-file", options.ready_file,
+                                          "File to write the address to when it is ready");
+  command.add_option("--parallel", server.scheduler.parallel, "Requests that run at a time")
+      ->check(CLI::Range(1, 256))
+      ->capture_default_str();
+  command
+      .add_option("--max-tokens", server.defaults.max_tokens,
+                  "Most tokens of an answer (default: what the request says, else the context)")
+      ->check(CLI::PositiveNumber);
+  command
+      .add_option("--temperature", server.defaults.temperature,
+                  "For requests that say none (default: the model's)")
+      ->check(CLI::Range(0.0, 2.0));
+  command.add_option("--seed", server.defaults.seed, "For requests that say none");
+  command.add_option("--chat-template-file", options.chat_template_file,
+                     "Chat template (Jinja) instead of the models' own");
+  CLI::Option* socket = command.add_option("--socket", options.socket,
+                                           "JSON lines on a Unix socket of this path, no HTTP");
+  CLI::Option* lines =
+      command.add_flag("--stdin", options.is_stdin, "JSON lines on stdin and stdout, no HTTP");
+  for (CLI::Option* other : {host, port, key, cors, queue, ready}) {
+    socket->excludes(other);
+    lines->excludes(other);
+  }
+  socket->excludes(lines);
+}
+
+}  // namespace
+
+void add_serve_command(CLI::App& app, Context& context) {
+  auto options = std::make_shared<ServeOptions>();
+  CLI::App* command =
+      app.add_subcommand("serve", "Serve models with the OpenAI API, or JSON lines");
+  add_serve_flags(*command, *options);
+  command->footer(
+      "GET /v1/models, POST /v1/chat/completions and /v1/completions, GET /health. The first "
+      "SIGINT or SIGTERM\n"
+      "lets running requests end (10 s at most), a second one does not. docs/guide/serve.md has "
+      "the JSON lines.\n"
+      "\n"
+      "Examples:\n"
+      "  anemone serve model.anemone                                # http://127.0.0.1:8080/v1\n"
+      "  anemone serve model.anemone --host 0.0.0.0 --api-key \"$KEY\" --parallel 4\n"
+      "  anemone serve big.anemone small.anemone --alias big,small --port 0\n"
+      "  echo '{\"prompt\": \"Once\", \"max_new\": 8}' | anemone serve model.anemone --stdin\n"
+      "  anemone serve model.anemone --socket /tmp/anemone.sock");
+  command->callback([options, &context] {
+    context.action = [options, &context] { return run_serve(*options, context); };
+  });
+}
+
+}  // namespace anemone::cli

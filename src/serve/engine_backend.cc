@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "serve/engine_backend.h"
+
+#include <algorithm>
+#include <chrono>
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+#include <random>
+
+#include "base/error.h"
+#include "engine/conversation.h"
+
+namespace anemone::serve {
+namespace {
+
+// OpenAI's, for texts that are only continued.
+constexpr std::int64_t kDefaultContinuationTokens = 16;
+
+std::string new_id(openai::Protocol protocol) {
+  std::random_device device;
+  return fmt::format("{}-{:08x}{:08x}{:08x}",
+                     protocol == openai::Protocol::kChat ? "chatcmpl" : "cmpl", device(), device(),
+                     device());
+}
+
+std::int64_t unix_time() {
+  using std::chrono::system_clock;
+  return std::chrono::duration_cast<std::chrono::seconds>(system_clock::now().time_since_epoch())
+      .count();
+}
+
+// A prompt that the model cannot take; `field` is where the client gave it.
+std::optional<openai::ApiError> check_prompt(const engine::Model& model,
+                                             const std::vector<std::int32_t>& ids,
+                                             const char* field) {
+  const auto refuse = [&](std::string message, std::string code) {
+    openai::ApiError error;
+    error.message = std::move(message);
+    error.param = field;
+    error.code = std::move(code);
+    return error;
+  };
+  if (ids.empty()) return refuse(fmt::format("[{}] expected at least one token", field), "");
+  if (static_cast<std::int64_t>(ids.size()) > model.context())
+    return refuse(fmt::format("[{}] expected at most {} tokens, which is the context of the model, "
+                              "got {}",
+                              field, model.context(), ids.size()),
+                  "context_length_exceeded");
+  for (const std::int32_t id : ids)
+    if (const Status status = model.check_id(id); !status.ok()) return refuse(status.message(), "");
+  return std::nullopt;
+}
+
+// Whatever is wrong with a prompt is wrong with the request.
+openai::ApiError prompt_error(const Status& status, const char* field) {
+  openai::ApiError error = openai::api_error(status);
+  const bool is_input = status.code() == Code::kNotFound || error.status == 400;
+  if (!is_input) return error;
+  error = {};
+  error.message = status.message();
+  error.param = field;
+  return error;
+}
+
+}  // namespace
+
+std::vector<std::string> EngineBackend::model_names() const {
+  std::vector<std::string> out;
+  for (const ServedModel& model : models_.models())
+    out.insert(out.end(), model.names.begin(), model.names.end());
+  return out;
+}
+
+Json EngineBackend::health() const {
+  const Scheduler::Counts counts = scheduler_.counts();
+  return {{"status", "ok"},
+          {"models", model_names()},
+          {"requests",
+           {{"waiting", counts.waiting},
+            {"running", counts.running},
+            {"finished", counts.finished},
+            {"cancelled", counts.cancelled}}}};
+}
+
+Result<GenerationPlan> EngineBackend::make_plan(const openai::Generation& generation,
+                                                openai::Protocol protocol,
+                                                std::int64_t default_tokens) const {
+  ANEMONE_ASSIGN_OR_RETURN(const ServedModel* served, models_.find(generation.model));
+  GenerationPlan plan;
+  plan.model = served->model;
+  if (plan.model->tokenizer() == nullptr)
+    return unsupported("[model] expected a model with a tokenizer, got one without");
+  plan.head = {protocol, new_id(protocol), unix_time(),
+               generation.model.empty() ? served->names.front() : generation.model};
+  engine::GenerateOptions& options = plan.options;
+  ANEMONE_ASSIGN_OR_RETURN(options.sampling,
+                           resolve_request(generation.sampling, defaults_, *plan.model));
+  options.max_new_tokens = generation.max_tokens.value_or(default_tokens);
+  if (defaults_.max_tokens) {
+    const bool is_open = options.max_new_tokens == engine::GenerateOptions::kUntilFull;
+    options.max_new_tokens =
+        is_open ? *defaults_.max_tokens : std::min(options.max_new_tokens, *defaults_.max_tokens);
+  }
+  options.stop = generation.stop;
+  options.ignore_eos = generation.ignore_eos;
+  options.top_logprobs = generation.top_logprobs;
+  plan.choices = generation.choices;
+  plan.is_stream = generation.is_stream;
+  plan.has_stream_usage = generation.has_stream_usage;
+  return plan;
+}
+
+std::optional<openai::ApiError> EngineBackend::submit(GenerationPlan plan,
+                                                      const std::shared_ptr<Responder>& responder,
+                                                      const HeaderList& headers) {
+  auto job = std::make_shared<GenerationJob>(std::move(plan), responder, headers);
+  const Status status = scheduler_.submit(job);
+  if (!status.ok()) return openai::api_error(status);
+  // Weak: the job holds the responder.
+  responder->on_disconnect([this, weak = std::weak_ptr<Job>(job)] {
+    if (const auto alive = weak.lock()) scheduler_.cancel(alive);
+  });
+  return std::nullopt;
+}
+
+std::optional<openai::ApiError> EngineBackend::chat(openai::ChatRequest request,
+                                                    std::shared_ptr<Responder> responder,
+                                                    const HeaderList& headers) {
+  auto plan =
+      make_plan(request.generation, openai::Protocol::kChat, engine::GenerateOptions::kUntilFull);
+  if (!plan.ok()) return openai::api_error(plan.status());
+  auto ids = engine::chat_prompt(*plan->model, request.messages, request.variables);
+  if (!ids.ok()) return prompt_error(ids.status(), "messages");
+  if (auto error = check_prompt(*plan->model, *ids, "messages")) return error;
+  plan->prompts.push_back({*std::move(ids), ""});
+  return submit(*std::move(plan), responder, headers);
+}
+
+std::optional<openai::ApiError> EngineBackend::complete(openai::CompletionRequest request,
+                                                        std::shared_ptr<Responder> responder,
+                                                        const HeaderList& headers) {
+  auto plan = make_plan(request.generation, openai::Protocol::kText, kDefaultContinuationTokens);
+  if (!plan.ok()) return openai::api_error(plan.status());
+  const text::Tokenizer& tokenizer = *plan->model->tokenizer();
+  plan->is_echo = request.is_echo;
+  for (openai::CompletionRequest::Prompt& prompt : request.prompts) {
+    GenerationPlan::Prompt& out = plan->prompts.emplace_back();
+    if (const auto* text = std::get_if<std::string>(&prompt)) {
+      auto ids = tokenizer.encode(*text, {.add_special = true});
+      if (!ids.ok()) return prompt_error(ids.status(), "prompt");
+      out.ids = *std::move(ids);
+      if (request.is_echo) out.echo = *text;
+    } else {
+      out.ids = std::get<std::vector<std::int32_t>>(std::move(prompt));
+      if (request.is_echo) out.echo = tokenizer.decode(out.ids);
+    }
+    if (auto error = check_prompt(*plan->model, out.ids, "prompt")) return error;
+  }
+  return submit(*std::move(plan), responder, headers);
+}
+
+}  // namespace anemone::serve

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "serve/generation_job.h"
+#include "serve/openai/router.h"
+#include "serve/scheduler.h"
+#include "serve/served_model.h"
+
+namespace anemone::serve {
+
+// The backend over real models: makes prompts of requests and queues them. Thread-safe.
+class EngineBackend : public openai::Backend {
+ public:
+  // Models and scheduler outlive the backend.
+  EngineBackend(const ModelSet& models, Scheduler& scheduler, RequestDefaults defaults)
+      : models_(models), scheduler_(scheduler), defaults_(defaults) {}
+
+  std::vector<std::string> model_names() const override;
+  Json health() const override;
+  std::optional<openai::ApiError> chat(openai::ChatRequest request,
+                                       std::shared_ptr<Responder> responder,
+                                       const HeaderList& headers) override;
+  std::optional<openai::ApiError> complete(openai::CompletionRequest request,
+                                           std::shared_ptr<Responder> responder,
+                                           const HeaderList& headers) override;
+
+ private:
+  // The model, the head and the options of an answer; the prompts are left to the caller.
+  Result<GenerationPlan> make_plan(const openai::Generation& generation, openai::Protocol protocol,
+                                   std::int64_t default_tokens) const;
+  std::optional<openai::ApiError> submit(GenerationPlan plan,
+                                         const std::shared_ptr<Responder>& responder,
+                                         const HeaderList& headers);
+
+  const ModelSet& models_;
+  Scheduler& scheduler_;
+  const RequestDefaults defaults_;
+};
+
+}  // namespace anemone::serve

@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "serve/generation_job.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <utility>
+
+#include "base/error.h"
+#include "serve/openai/error.h"
+#include "serve/openai/router.h"
+
+namespace anemone::serve {
+namespace {
+
+std::int64_t count_characters(std::string_view text) {
+  return std::ranges::count_if(text, [](char c) { return (c & 0xc0) != 0x80; });
+}
+
+openai::ScoredToken scored_token(const text::Tokenizer& tokenizer, std::int32_t id,
+                                 const engine::TokenLogprobs* logprobs) {
+  openai::ScoredToken out;
+  out.bytes = tokenizer.token_bytes(id);
+  if (logprobs == nullptr) return out;
+  out.logprob = logprobs->logprob;
+  for (const auto& [other, logprob] : logprobs->top)
+    out.top.emplace_back(tokenizer.token_bytes(other), logprob);
+  return out;
+}
+
+}  // namespace
+
+// One choice on its way to the client: collected, or sent piece by piece.
+class GenerationJob::Writer {
+ public:
+  Writer(GenerationJob& job, std::int64_t index)
+      : job_(job), tokenizer_(*job.plan_.model->tokenizer()) {
+    choice_.index = index;
+    if (job.plan_.options.top_logprobs) choice_.tokens.emplace();
+  }
+
+  // The beginning: the role, and what is echoed.
+  void begin(const std::string& echo, openai::ScoredTokens tokens) {
+    for (openai::ScoredToken& token : tokens) {
+      token.offset = characters_;
+      characters_ += count_characters(token.bytes);
+    }
+    characters_ = count_characters(echo);
+    const bool is_chat = job_.plan_.head.protocol == openai::Protocol::kChat;
+    if (is_chat || !echo.empty()) put(echo, std::move(tokens), /*is_first=*/true);
+  }
+
+  void piece(const engine::TextPiece& piece) {
+    openai::ScoredTokens tokens;
+    // The end of the text is no part of it.
+    const bool is_end = !job_.plan_.options.ignore_eos && job_.plan_.model->is_eos(piece.id);
+    if (piece.logprobs != nullptr && !is_end) {
+      tokens.push_back(scored_token(tokenizer_, piece.id, piece.logprobs));
+      tokens.back().offset = characters_;
+    }
+    characters_ += count_characters(piece.text);
+    if (!piece.text.empty() || !tokens.empty())
+      put(std::string(piece.text), std::move(tokens), /*is_first=*/false);
+  }
+
+  void end(engine::FinishReason finish) {
+    choice_.finish = finish;
+    if (!job_.plan_.is_stream) {
+      job_.choices_.push_back(std::move(choice_));
+      return;
+    }
+    openai::Delta delta;
+    delta.index = choice_.index;
+    delta.finish = finish;
+    send(delta);
+  }
+
+ private:
+  void put(std::string text, openai::ScoredTokens tokens, bool is_first) {
+    if (!job_.plan_.is_stream) {
+      choice_.text += text;
+      if (choice_.tokens) std::ranges::move(tokens, std::back_inserter(*choice_.tokens));
+      return;
+    }
+    openai::Delta delta;
+    delta.index = choice_.index;
+    delta.is_first = is_first;
+    delta.text = std::move(text);
+    if (choice_.tokens && !tokens.empty()) delta.tokens = std::move(tokens);
+    send(delta);
+  }
+
+  void send(const openai::Delta& delta) {
+    job_.responder_->write(
+        openai::event(openai::chunk_json(job_.plan_.head, delta, job_.plan_.has_stream_usage)));
+  }
+
+  GenerationJob& job_;
+  const text::Tokenizer& tokenizer_;
+  openai::Choice choice_;
+  std::int64_t characters_ = 0;  // of the text so far
+};
+
+GenerationJob::GenerationJob(GenerationPlan plan, std::shared_ptr<Responder> responder,
+                             HeaderList headers)
+    : plan_(std::move(plan)), responder_(std::move(responder)), headers_(std::move(headers)) {
+  plan_.options.cancel = &is_cancelled();
+}
+
+void GenerationJob::run(engine::Session& session) {
+  if (plan_.is_stream) {
+    HttpResponse head;
+    head.headers = headers_;
+    head.headers.emplace_back("Content-Type", "text/event-stream; charset=utf-8");
+    head.headers.emplace_back("Cache-Control", "no-cache");
+    head.headers.emplace_back("X-Accel-Buffering", "no");  // for nginx
+    responder_->begin_stream(std::move(head));
+    has_begun_ = true;
+  }
+  if (const Status status = run_choices(session); !status.ok()) return fail(status);
+  if (plan_.is_stream) {
+    if (plan_.has_stream_usage)
+      responder_->write(openai::event(openai::usage_chunk_json(plan_.head, usage_)));
+    responder_->write(openai::kStreamEnd);
+    responder_->end();
+    return;
+  }
+  HttpResponse response;
+  response.headers = headers_;
+  response.headers.emplace_back("Content-Type", "application/json");
+  response.body = dump_json(openai::answer_json(plan_.head, choices_, usage_));
+  responder_->respond(std::move(response));
+}
+
+void GenerationJob::fail(const Status& status) {
+  const openai::ApiError error = openai::api_error(status);
+  if (!has_begun_) return responder_->respond(openai::error_response(error, headers_));
+  responder_->write(openai::event(openai::to_json(error)));
+  responder_->end();
+}
+
+Status GenerationJob::run_choices(engine::Session& session) {
+  std::int64_t index = 0;
+  for (const GenerationPlan::Prompt& prompt : plan_.prompts)
+    for (std::int64_t number = 0; number < plan_.choices; ++number, ++index)
+      ANEMONE_RETURN_IF_ERROR(run_choice(session, prompt, number, index));
+  return {};
+}
+
+Status GenerationJob::run_choice(engine::Session& session, const GenerationPlan::Prompt& prompt,
+                                 std::int64_t number, std::int64_t index) {
+  const text::Tokenizer& tokenizer = *plan_.model->tokenizer();
+  Writer writer(*this, index);
+  engine::GenerateOptions options = plan_.options;
+  options.sampling.seed += static_cast<std::uint64_t>(number);
+  const bool scores_prompt = plan_.is_echo && options.top_logprobs.has_value();
+  openai::ScoredTokens scores;
+  if (scores_prompt) {
+    scores.push_back(scored_token(tokenizer, prompt.ids.front(), nullptr));
+    const auto columns = static_cast<std::size_t>(
+        std::min<std::int64_t>(tokenizer.vocab_size(), plan_.model->vocab_size()));
+    options.on_prompt_logits = [&, columns](std::int64_t position,
+                                            std::span<const float> logits) -> Status {
+      const auto next = static_cast<std::size_t>(position) + 1;
+      if (next >= prompt.ids.size()) return {};
+      const std::int32_t id = prompt.ids[next];
+      // Ids of padding rows have no place among those of the vocabulary.
+      const auto known = static_cast<std::size_t>(id) < columns ? logits.first(columns) : logits;
+      const auto logprobs = engine::token_logprobs(known, id, *plan_.options.top_logprobs);
+      scores.push_back(scored_token(tokenizer, id, &logprobs));
+      return {};
+    };
+  }
+  bool has_started = false;
+  const auto start = [&] {
+    if (!std::exchange(has_started, true)) writer.begin(prompt.echo, std::move(scores));
+  };
+  // The scores of the prompt are there after it was read.
+  if (!scores_prompt) start();
+  options.on_piece = [&](const engine::TextPiece& piece) {
+    start();
+    writer.piece(piece);
+  };
+  ANEMONE_ASSIGN_OR_RETURN(const engine::GenerateResult result,
+                           engine::generate(session, prompt.ids, options));
+  if (result.finish == engine::FinishReason::kCancelled)
+    return cancelled("[request] was ended before its answer was complete");
+  start();
+  writer.end(result.finish);
+  // The prompt counts once, however many choices it has.
+  if (number == 0) {
+    usage_.prompt_tokens += result.timing.prompt_tokens;
+    usage_.cached_tokens += result.timing.reused_tokens;
+  }
+  usage_.completion_tokens += result.timing.new_tokens;
+  return {};
+}
+
+}  // namespace anemone::serve

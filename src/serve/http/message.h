@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+// HTTP messages as plain values: what the router and the codecs see. Sockets and parsing are
+// elsewhere (connection.h, request_parser.h).
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace anemone::serve {
+
+using HeaderList = std::vector<std::pair<std::string, std::string>>;
+
+struct HttpRequest {
+  std::string method;  // "GET"
+  std::string target;  // "/v1/models?x=y", as sent
+  int version = 11;    // 10 or 11
+  bool keep_alive = true;
+  HeaderList headers;
+  std::string body;
+
+  // The value of the first header of this name, in any case; nullptr when there is none.
+  const std::string* header(std::string_view name) const;
+  // The target without the query.
+  std::string_view path() const;
+};
+
+struct HttpResponse {
+  int status = 200;
+  HeaderList headers;  // all but the length and the connection, which the connection adds
+  std::string body;
+};
+
+// "Not Found"; "Error" for a status that is not used here.
+std::string_view reason_phrase(int status);
+
+// %41 as A. False when a % is not followed by two hex digits.
+bool percent_decode(std::string_view text, std::string& out);
+
+bool equal_ignoring_case(std::string_view a, std::string_view b);
+
+// A name or an address that means this machine alone.
+bool is_loopback(std::string_view host);
+
+// Where the answer to one request goes: respond() once, or begin_stream(), write()* and end().
+// Thread-safe; calls after the end, or after the client has gone, do nothing. When the last
+// reference goes before the end, the connection is closed.
+class Responder {
+ public:
+  virtual ~Responder() = default;
+  virtual void respond(HttpResponse response) = 0;
+  // The head of an answer whose body comes in pieces; the body of `head` is its first piece.
+  virtual void begin_stream(HttpResponse head) = 0;
+  virtual void write(std::string piece) = 0;
+  virtual void end() = 0;
+  // Called when the client goes away before the end: at once when it has gone already, on any
+  // thread, at most once. The last one set counts. Must not block.
+  virtual void on_disconnect(std::function<void()> callback) = 0;
+};
+
+// What answers requests. Called on any of several threads at a time.
+class HttpHandler {
+ public:
+  virtual ~HttpHandler() = default;
+  virtual void handle(HttpRequest request, std::shared_ptr<Responder> responder) = 0;
+  // The answer to what is no request or breaks a limit: `status` is 400, 408, 413, 431 or 503.
+  virtual HttpResponse refuse(int status, std::string_view reason) = 0;
+};
+
+}  // namespace anemone::serve

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "serve/http/message.h"
+
+namespace anemone::serve {
+
+struct RequestLimits {
+  std::uint32_t header_bytes = 32 * 1024;  // request line and all headers
+  std::size_t header_fields = 100;         // many short ones are as bad as a long one
+  std::uint64_t body_bytes = 16 * 1000 * 1000;
+};
+
+// Bytes to one HTTP/1 request, within limits. The grammar is Boost.Beast's, made narrower where
+// proxies and servers have read one request in two ways: one Content-Length at most, one Host (and
+// none missing), no transfer coding but chunked, and fields after a chunked body are dropped.
+// Single-thread.
+class RequestParser {
+ public:
+  explicit RequestParser(const RequestLimits& limits);
+  ~RequestParser();
+  RequestParser(const RequestParser&) = delete;
+  RequestParser& operator=(const RequestParser&) = delete;
+
+  enum class State { kNeedsMore, kDone, kFailed };
+
+  // Takes from the front of `bytes` what belongs to the request and returns how much that was. What
+  // is left comes again at the front of the next call, with more after it.
+  std::size_t put(std::string_view bytes);
+  State state() const;
+  // Whether any byte of the request has come, and whether its header is complete.
+  bool has_started() const;
+  bool has_header() const;
+  // The client waits for "100 Continue" before it sends the body.
+  bool wants_continue() const;
+
+  // kDone: the request; afterwards the parser is ready for the next one.
+  HttpRequest take();
+  // kFailed: 400, 413 or 431, and why.
+  int error_status() const;
+  const std::string& error() const;
+
+ private:
+  class Impl;
+  RequestLimits limits_;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace anemone::serve

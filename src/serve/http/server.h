@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <anemone/status.h>
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "serve/http/message.h"
+#include "serve/http/request_parser.h"
+
+namespace anemone::serve {
+
+struct HttpOptions {
+  std::string host = "127.0.0.1";  // an address or a name
+  std::uint16_t port = 8080;       // 0: any free one
+  RequestLimits limits;
+  std::size_t max_connections = 256;
+  int handler_threads = 2;
+  // Each request must be complete this long after its first byte.
+  std::chrono::milliseconds request_timeout{60'000};
+  // How long a connection may stay without a request, and how long the client may take to accept
+  // a piece of an answer.
+  std::chrono::milliseconds idle_timeout{75'000};
+  std::chrono::milliseconds write_timeout{60'000};
+};
+
+// An HTTP/1.1 server over one handler: keep-alive, requests of one connection one after the other,
+// limits and time-outs. One thread moves bytes, a few call the handler, so neither a slow handler
+// nor a slow client holds up the others. Thread-safe.
+class HttpServer {
+ public:
+  // Listens from here on; the handler outlives the server. kIo when the address cannot be had.
+  static Result<std::unique_ptr<HttpServer>> start(const HttpOptions& options,
+                                                   HttpHandler& handler);
+  // Closes all connections; handler calls in progress are waited for.
+  ~HttpServer();
+  HttpServer(const HttpServer&) = delete;
+  HttpServer& operator=(const HttpServer&) = delete;
+
+  std::uint16_t port() const;
+  // "http://127.0.0.1:8080".
+  std::string url() const;
+  std::size_t connections() const;
+
+  // No new connections; those without a request close, the others after their answer.
+  void stop_accepting();
+  // Whether all connections ended in this time.
+  bool wait_until_idle(std::chrono::milliseconds time);
+
+ private:
+  class Impl;
+  explicit HttpServer(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace anemone::serve

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <anemone/status.h>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/json.h"
+
+namespace anemone::serve {
+
+// Reads the members of a request. A member that is absent or null gives nullopt. The first one that
+// is wrong is kept as the status, with its name as the subject, "[top_p] expected a number from 0
+// to 1, got 2", and everything after it gives nullopt: a decoder reads all its fields and asks once
+// at the end. Single-thread; the object outlives it.
+class JsonFields {
+ public:
+  // kInvalidArgument at once when `object` is none.
+  explicit JsonFields(const Json& object);
+
+  std::optional<std::int64_t> integer(std::string_view key, std::int64_t low, std::int64_t high);
+  std::optional<double> number(std::string_view key, double low, double high);
+  std::optional<bool> boolean(std::string_view key);
+  std::optional<std::string> string(std::string_view key);
+  // A text, or a list of at most `most` texts.
+  std::vector<std::string> strings(std::string_view key, std::size_t most);
+  // A list of integers of 32 bits.
+  std::optional<std::vector<std::int32_t>> ids(std::string_view key);
+  // The member itself; nullptr when it is absent or null, or something was wrong before.
+  const Json* member(std::string_view key);
+
+  // The error so far, and a way to add one.
+  const Status& status() const { return status_; }
+  void fail(Status status);
+
+ private:
+  const Json& object_;
+  Status status_;
+};
+
+// "a string", "an object", "3.5": what a message says that it got. Long values are named by type.
+std::string describe_json(const Json& value);
+
+// The text as a list of token ids; nullopt when it is no list, or one of its members is no integer
+// of 32 bits.
+std::optional<std::vector<std::int32_t>> ids_of(const Json& value);
+
+}  // namespace anemone::serve

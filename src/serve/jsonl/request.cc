@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "serve/jsonl/request.h"
+
+#include <limits>
+#include <nlohmann/json.hpp>
+
+#include "base/error.h"
+#include "serve/json_fields.h"
+#include "serve/openai/request.h"
+
+namespace anemone::serve::jsonl {
+namespace {
+
+constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
+constexpr std::size_t kMostStops = 16;
+
+void read_prompt(JsonFields& fields, Request& request) {
+  const bool has_ids = fields.member("prompt_ids") != nullptr;
+  const bool has_text = fields.member("prompt") != nullptr;
+  const bool has_messages = fields.member("messages") != nullptr;
+  request.is_token_form = fields.member("tokens") != nullptr;
+  if (has_ids + has_text + has_messages + request.is_token_form != 1)
+    return fields.fail(
+        invalid_argument("[request] expected one of prompt_ids, prompt, messages and tokens"));
+  if (has_text) {
+    request.prompt = Request::Text{fields.string("prompt").value_or("")};
+  } else if (has_messages) {
+    auto messages = openai::read_messages(fields.member("messages"));
+    if (!messages.ok()) return fields.fail(messages.status());
+    request.prompt = Request::Messages{*std::move(messages)};
+  } else {
+    request.prompt = fields.ids(has_ids ? "prompt_ids" : "tokens").value_or(Request::Ids());
+  }
+}
+
+}  // namespace
+
+Result<Request> parse_request(std::string_view line) {
+  ANEMONE_ASSIGN_OR_RETURN(const Json json, parse_json(line, "request"));
+  JsonFields fields(json);
+  Request out;
+  read_prompt(fields, out);
+  out.model = fields.string("model").value_or("");
+  out.max_new = fields.integer(out.is_token_form ? "max_tokens" : "max_new", 0, kMost);
+  out.sampling.temperature = fields.number("temperature", 0, 100);
+  out.sampling.top_k = fields.integer("top_k", 0, kMost);
+  out.sampling.top_p = fields.number("top_p", 0, 1);
+  out.sampling.min_p = fields.number("min_p", 0, 1);
+  out.sampling.repetition_penalty = fields.number("rep_penalty", 0.01, 100);
+  if (const auto seed = fields.integer("seed", -kMost - 1, kMost))
+    out.sampling.seed = static_cast<std::uint64_t>(*seed);
+  out.stop = fields.strings("stop", kMostStops);
+  out.stop_repeat_ngram = fields.integer("stop_repeat_ngram", 0, 1 << 20).value_or(0);
+  out.ignore_eos = fields.boolean("ignore_eos").value_or(false);
+  out.has_reset = fields.boolean("reset").value_or(true);
+  ANEMONE_RETURN_IF_ERROR(fields.status());
+  return out;
+}
+
+}  // namespace anemone::serve::jsonl

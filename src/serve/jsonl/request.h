@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <anemone/status.h>
+
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "base/json.h"
+#include "engine/sampling_request.h"
+
+namespace anemone::serve::jsonl {
+
+// One line, decoded. Pure: no model is needed.
+struct Request {
+  using Ids = std::vector<std::int32_t>;
+  struct Text {
+    std::string text;
+  };
+  struct Messages {
+    Json messages;
+  };
+  std::variant<Ids, Text, Messages> prompt;
+  std::string model;  // empty: the first
+  engine::SamplingRequest sampling;
+  std::optional<std::int64_t> max_new;
+  std::vector<std::string> stop;
+  std::int64_t stop_repeat_ngram = 0;
+  bool ignore_eos = false;
+  bool has_reset = true;
+  bool is_token_form = false;  // {"tokens", "max_tokens"}, which has an answer of its own
+};
+
+// kParseError for what is no JSON, kInvalidArgument for a field that is wrong.
+Result<Request> parse_request(std::string_view line);
+
+}  // namespace anemone::serve::jsonl

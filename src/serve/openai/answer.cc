@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "serve/openai/answer.h"
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "text/utf8.h"
+
+namespace anemone::serve::openai {
+namespace {
+
+bool is_chat(const AnswerHead& head) {
+  return head.protocol == Protocol::kChat;
+}
+
+// The token as a text; part of a character as OpenAI writes it: "bytes:\\xc3".
+std::string token_text(const std::string& bytes) {
+  if (text::is_valid_utf8(bytes)) return bytes;
+  std::string out = "bytes:";
+  for (const char byte : bytes) out += fmt::format("\\x{:02x}", static_cast<unsigned char>(byte));
+  return out;
+}
+
+Json bytes_json(const std::string& bytes) {
+  Json out = Json::array();
+  for (const char byte : bytes) out.push_back(static_cast<unsigned char>(byte));
+  return out;
+}
+
+// {"content": [{"token", "logprob", "bytes", "top_logprobs"}]}.
+Json chat_logprobs(const ScoredTokens& tokens) {
+  const auto entry = [](const std::string& bytes, double logprob) {
+    return Json{{"token", token_text(bytes)}, {"logprob", logprob}, {"bytes", bytes_json(bytes)}};
+  };
+  Json content = Json::array();
+  for (const ScoredToken& token : tokens) {
+    Json item = entry(token.bytes, token.logprob.value_or(0));
+    item["top_logprobs"] = Json::array();
+    for (const auto& [bytes, logprob] : token.top)
+      item["top_logprobs"].push_back(entry(bytes, logprob));
+    content.push_back(std::move(item));
+  }
+  return {{"content", std::move(content)}, {"refusal", nullptr}};
+}
+
+// {"tokens", "token_logprobs", "top_logprobs", "text_offset"}: lists of one length.
+Json text_logprobs(const ScoredTokens& tokens) {
+  Json texts = Json::array(), logprobs = Json::array(), tops = Json::array(),
+       offsets = Json::array();
+  for (const ScoredToken& token : tokens) {
+    texts.push_back(token_text(token.bytes));
+    logprobs.push_back(token.logprob ? Json(*token.logprob) : Json(nullptr));
+    Json top = token.logprob ? Json::object() : Json(nullptr);
+    // Different tokens may have one text; the likelier one is shown.
+    for (const auto& [bytes, logprob] : token.top)
+      if (const std::string text = token_text(bytes); !top.contains(text)) top[text] = logprob;
+    tops.push_back(std::move(top));
+    offsets.push_back(token.offset);
+  }
+  return {{"tokens", std::move(texts)},
+          {"token_logprobs", std::move(logprobs)},
+          {"top_logprobs", std::move(tops)},
+          {"text_offset", std::move(offsets)}};
+}
+
+Json logprobs_json(const AnswerHead& head, const std::optional<ScoredTokens>& tokens) {
+  if (!tokens) return nullptr;
+  return is_chat(head) ? chat_logprobs(*tokens) : text_logprobs(*tokens);
+}
+
+Json head_json(const AnswerHead& head, const char* object) {
+  return {{"id", head.id}, {"object", object}, {"created", head.created}, {"model", head.model}};
+}
+
+}  // namespace
+
+std::string_view wire_finish_reason(engine::FinishReason reason) {
+  return reason == engine::FinishReason::kLength ? "length" : "stop";
+}
+
+Json usage_json(const Usage& usage) {
+  return {{"prompt_tokens", usage.prompt_tokens},
+          {"completion_tokens", usage.completion_tokens},
+          {"total_tokens", usage.prompt_tokens + usage.completion_tokens},
+          {"prompt_tokens_details", {{"cached_tokens", usage.cached_tokens}}}};
+}
+
+Json answer_json(const AnswerHead& head, const std::vector<Choice>& choices, const Usage& usage) {
+  Json out = head_json(head, is_chat(head) ? "chat.completion" : "text_completion");
+  Json& list = out["choices"] = Json::array();
+  for (const Choice& choice : choices) {
+    Json item = {{"index", choice.index}};
+    if (is_chat(head))
+      item["message"] = {{"role", "assistant"}, {"content", choice.text}, {"refusal", nullptr}};
+    else
+      item["text"] = choice.text;
+    item["logprobs"] = logprobs_json(head, choice.tokens);
+    item["finish_reason"] = wire_finish_reason(choice.finish);
+    list.push_back(std::move(item));
+  }
+  out["usage"] = usage_json(usage);
+  return out;
+}
+
+Json chunk_json(const AnswerHead& head, const Delta& delta, bool has_usage) {
+  Json out = head_json(head, is_chat(head) ? "chat.completion.chunk" : "text_completion");
+  Json item = {{"index", delta.index}};
+  if (is_chat(head)) {
+    Json& part = item["delta"] = Json::object();
+    if (delta.is_first) part["role"] = "assistant";
+    // The last chunk of a choice has no content.
+    if (!delta.finish || !delta.text.empty()) part["content"] = delta.text;
+  } else {
+    item["text"] = delta.text;
+  }
+  item["logprobs"] = logprobs_json(head, delta.tokens);
+  item["finish_reason"] = delta.finish ? Json(wire_finish_reason(*delta.finish)) : Json(nullptr);
+  out["choices"] = Json::array({std::move(item)});
+  if (has_usage) out["usage"] = nullptr;
+  return out;
+}
+
+Json usage_chunk_json(const AnswerHead& head, const Usage& usage) {
+  Json out = head_json(head, is_chat(head) ? "chat.completion.chunk" : "text_completion");
+  out["choices"] = Json::array();
+  out["usage"] = usage_json(usage);
+  return out;
+}
+
+std::string event(const Json& data) {
+  return "data: " + dump_json(data) + "\n\n";
+}
+
+Json model_json(const std::string& name, std::int64_t created) {
+  return {{"id", name}, {"object", "model"}, {"created", created}, {"owned_by", "anemone"}};
+}
+
+}  // namespace anemone::serve::openai

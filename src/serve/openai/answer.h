@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+// Answers of the OpenAI API: results to JSON, whole or in chunks. Pure functions.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/json.h"
+#include "engine/generator.h"
+
+namespace anemone::serve::openai {
+
+enum class Protocol { kChat, kText };
+
+// What all parts of one answer share.
+struct AnswerHead {
+  Protocol protocol = Protocol::kChat;
+  std::string id;            // "chatcmpl-..." or "cmpl-..."
+  std::int64_t created = 0;  // seconds since 1970
+  std::string model;
+};
+
+struct Usage {
+  std::int64_t prompt_tokens = 0;
+  std::int64_t cached_tokens = 0;  // of them, not run again
+  std::int64_t completion_tokens = 0;
+};
+
+// A token and how likely the model found it. Token texts are bytes: a token may be part of a
+// character.
+struct ScoredToken {
+  std::string bytes;
+  std::optional<double> logprob;  // nullopt: the first of a prompt has none
+  std::vector<std::pair<std::string, double>> top;
+  std::int64_t offset = 0;  // characters of the text before it
+};
+using ScoredTokens = std::vector<ScoredToken>;
+
+// One of the n texts.
+struct Choice {
+  std::int64_t index = 0;
+  std::string text;
+  std::optional<ScoredTokens> tokens;  // when log-probabilities were asked for
+  engine::FinishReason finish = engine::FinishReason::kStop;
+};
+
+// A piece of one of the texts in a stream.
+struct Delta {
+  std::int64_t index = 0;
+  bool is_first = false;
+  std::string text;
+  std::optional<ScoredTokens> tokens;
+  std::optional<engine::FinishReason> finish;  // of the last piece
+};
+
+// "stop" or "length".
+std::string_view wire_finish_reason(engine::FinishReason reason);
+
+Json usage_json(const Usage& usage);
+Json answer_json(const AnswerHead& head, const std::vector<Choice>& choices, const Usage& usage);
+// `has_usage`: the client asked for it, so that each chunk has the key (null here).
+Json chunk_json(const AnswerHead& head, const Delta& delta, bool has_usage);
+// The one after the last choice, with nothing but the usage.
+Json usage_chunk_json(const AnswerHead& head, const Usage& usage);
+
+// A server-sent event; kStreamEnd is the last one.
+std::string event(const Json& data);
+inline constexpr const char* kStreamEnd = "data: [DONE]\n\n";
+
+Json model_json(const std::string& name, std::int64_t created);
+
+}  // namespace anemone::serve::openai

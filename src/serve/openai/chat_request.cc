@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <array>
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "base/error.h"
+#include "serve/openai/generation_fields.h"
+
+namespace anemone::serve::openai {
+namespace {
+
+constexpr std::array kRoles = {"system", "developer", "user", "assistant", "tool"};
+
+// The texts of [{"type": "text", "text": "..."}, ...] in one.
+Result<Json> join_parts(const Json& parts, const std::string& where) {
+  std::string text;
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    const std::string at = fmt::format("{}[{}]", where, i);
+    const Json* type = json_member(parts[i], "type");
+    if (type == nullptr || !type->is_string())
+      return invalid_argument("[{}] expected a content part with a type, got {}", at,
+                              describe_json(parts[i]));
+    if (*type != "text" && *type != "refusal")
+      return unsupported(
+          "[{}] expected a part of type \"text\", got {}: this server takes text "
+          "alone",
+          at, describe_json(*type));
+    const Json* part = json_member(parts[i], *type == "text" ? "text" : "refusal");
+    if (part == nullptr || !part->is_string())
+      return invalid_argument("[{}] expected a part with a text, got none", at);
+    text += part->get_ref<const std::string&>();
+  }
+  return Json(std::move(text));
+}
+
+// Templates want the arguments of a call as an object; on the wire they are its text.
+Result<Json> read_tool_calls(const Json& calls, const std::string& where) {
+  if (!calls.is_array())
+    return invalid_argument("[{}] expected a list, got {}", where, describe_json(calls));
+  Json out = calls;
+  for (std::size_t i = 0; i < out.size(); ++i) {
+    const Json* function = json_member(out[i], "function");
+    const Json* name = function == nullptr ? nullptr : json_member(*function, "name");
+    if (name == nullptr || !name->is_string())
+      return invalid_argument("[{}[{}]] expected a call of a named function, got {}", where, i,
+                              describe_json(out[i]));
+    const Json* arguments = json_member(*function, "arguments");
+    if (arguments == nullptr || !arguments->is_string()) continue;
+    auto parsed = parse_json(arguments->get_ref<const std::string&>(), "arguments");
+    if (parsed.ok() && parsed->is_object()) out[i]["function"]["arguments"] = *std::move(parsed);
+  }
+  return out;
+}
+
+Result<Json> read_message(const Json& message, std::size_t index) {
+  const std::string where = fmt::format("messages[{}]", index);
+  if (!message.is_object())
+    return invalid_argument("[{}] expected an object, got {}", where, describe_json(message));
+  const Json* role = json_member(message, "role");
+  const bool is_role =
+      role != nullptr && role->is_string() &&
+      std::ranges::any_of(kRoles, [&](const char* known) { return *role == known; });
+  if (!is_role)
+    return invalid_argument("[{}.role] expected one of {}, got {}", where, fmt::join(kRoles, ", "),
+                            role == nullptr ? "none" : describe_json(*role));
+  Json out = message;
+  // The name that models know the role by.
+  if (*role == "developer") out["role"] = "system";
+  const Json* calls = json_member(message, "tool_calls");
+  if (calls != nullptr) {
+    ANEMONE_ASSIGN_OR_RETURN(out["tool_calls"], read_tool_calls(*calls, where + ".tool_calls"));
+  }
+  const Json* content = json_member(message, "content");
+  if (content == nullptr) {
+    if (*role != "assistant")
+      return invalid_argument("[{}.content] expected a text, got none", where);
+    out["content"] = calls == nullptr ? Json("") : Json(nullptr);
+  } else if (content->is_array()) {
+    ANEMONE_ASSIGN_OR_RETURN(out["content"], join_parts(*content, where + ".content"));
+  } else if (!content->is_string()) {
+    return invalid_argument("[{}.content] expected a text or a list of parts, got {}", where,
+                            describe_json(*content));
+  }
+  return out;
+}
+
+void read_tools(JsonFields& fields, Json& variables) {
+  const Json* tools = fields.member("tools");
+  if (tools != nullptr && !tools->is_array())
+    fields.fail(invalid_argument("[tools] expected a list, got {}", describe_json(*tools)));
+  for (std::size_t i = 0; fields.status().ok() && tools != nullptr && i < tools->size(); ++i) {
+    const Json* function = json_member((*tools)[i], "function");
+    const Json* name = function == nullptr ? nullptr : json_member(*function, "name");
+    if (name == nullptr || !name->is_string())
+      fields.fail(invalid_argument("[tools[{}]] expected a function with a name, got {}", i,
+                                   describe_json((*tools)[i])));
+  }
+  bool has_tools = tools != nullptr && !tools->empty();
+  if (const Json* choice = fields.member("tool_choice")) {
+    if (*choice == "none")
+      has_tools = false;
+    else if (*choice != "auto")
+      fields.fail(
+          unsupported("[tool_choice] expected \"auto\" or \"none\", got {}: this server "
+                      "cannot force a call",
+                      describe_json(*choice)));
+  }
+  if (has_tools && fields.status().ok()) variables["tools"] = *tools;
+}
+
+void read_logprobs(JsonFields& fields, Generation& generation) {
+  const bool is_on = fields.boolean("logprobs").value_or(false);
+  const auto top = fields.integer("top_logprobs", 0, kMaxTopLogprobs);
+  if (is_on)
+    generation.top_logprobs = top.value_or(0);
+  else if (top.value_or(0) > 0)
+    fields.fail(invalid_argument("[top_logprobs] expected \"logprobs\": true beside it"));
+}
+
+}  // namespace
+
+Result<Json> read_messages(const Json* messages) {
+  if (messages == nullptr || !messages->is_array() || messages->empty())
+    return invalid_argument("[messages] expected a list of at least one message, got {}",
+                            messages == nullptr    ? "none"
+                            : messages->is_array() ? "an empty one"
+                                                   : describe_json(*messages));
+  Json out = Json::array();
+  for (std::size_t i = 0; i < messages->size(); ++i) {
+    ANEMONE_ASSIGN_OR_RETURN(Json message, read_message((*messages)[i], i));
+    out.push_back(std::move(message));
+  }
+  return out;
+}
+
+Result<ChatRequest> parse_chat_request(std::string_view body) {
+  ANEMONE_ASSIGN_OR_RETURN(const Json json, parse_json(body, "body"));
+  JsonFields fields(json);
+  ChatRequest out;
+  out.generation = read_generation(fields, /*least_tokens=*/1);
+  read_logprobs(fields, out.generation);
+  if (auto messages = read_messages(fields.member("messages")); messages.ok())
+    out.messages = *std::move(messages);
+  else
+    fields.fail(messages.status());
+  if (const Json* more = fields.member("chat_template_kwargs")) {
+    if (more->is_object())
+      out.variables = *more;
+    else
+      fields.fail(invalid_argument("[chat_template_kwargs] expected an object, got {}",
+                                   describe_json(*more)));
+  }
+  read_tools(fields, out.variables);
+  ANEMONE_RETURN_IF_ERROR(fields.status());
+  return out;
+}
+
+}  // namespace anemone::serve::openai

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "serve/openai/generation_fields.h"
+
+#include <array>
+#include <charconv>
+#include <limits>
+#include <nlohmann/json.hpp>
+
+#include "base/error.h"
+
+namespace anemone::serve::openai {
+namespace {
+
+constexpr std::int64_t kAnyInteger = std::numeric_limits<std::int64_t>::max();
+
+// Fields of OpenAI, vLLM and llama.cpp that would change the answer.
+constexpr std::array kUnsupported = {
+    "functions",      "function_call",      "grammar",        "json_schema", "guided_json",
+    "guided_regex",   "guided_choice",      "guided_grammar", "audio",       "min_tokens",
+    "stop_token_ids", "structured_outputs", "prompt_logprobs"};
+
+void refuse_unsupported(JsonFields& fields) {
+  for (const char* key : kUnsupported) {
+    const Json* value = fields.member(key);
+    const bool is_empty = value == nullptr || (value->is_array() && value->empty()) ||
+                          (value->is_number() && value->get<double>() == 0);
+    if (!is_empty) fields.fail(unsupported("[{}] is not supported by this server", key));
+  }
+  if (const Json* format = fields.member("response_format")) {
+    const Json* type = json_member(*format, "type");
+    if (type == nullptr || !type->is_string())
+      fields.fail(invalid_argument("[response_format] expected an object with a type, got {}",
+                                   describe_json(*format)));
+    else if (*type != "text")
+      fields.fail(
+          unsupported("[response_format] expected the type \"text\", got {}: this server "
+                      "cannot constrain the form of an answer",
+                      describe_json(*type)));
+  }
+  if (const Json* modalities = fields.member("modalities");
+      modalities != nullptr && *modalities != Json::array({"text"}))
+    fields.fail(unsupported("[modalities] expected [\"text\"]: this server gives text alone"));
+}
+
+void read_logit_bias(JsonFields& fields, engine::SamplingRequest& sampling) {
+  const Json* bias = fields.member("logit_bias");
+  if (bias == nullptr) return;
+  if (!bias->is_object())
+    return fields.fail(invalid_argument("[logit_bias] expected an object of token ids, got {}",
+                                        describe_json(*bias)));
+  for (const auto& [key, value] : bias->items()) {
+    std::int32_t id = 0;
+    const char* end = key.data() + key.size();
+    const auto read = std::from_chars(key.data(), end, id);
+    const double number = value.is_number() ? value.get<double>() : 1000;
+    if (key.empty() || read.ec != std::errc() || read.ptr != end || id < 0)
+      return fields.fail(invalid_argument("[logit_bias] expected token ids as keys, got {}",
+                                          describe_json(Json(key))));
+    if (!(number >= -100 && number <= 100))
+      return fields.fail(invalid_argument("[logit_bias] expected a number from -100 to 100, got {}",
+                                          describe_json(value)));
+    sampling.logit_bias.emplace_back(id, static_cast<float>(number));
+  }
+}
+
+engine::SamplingRequest read_sampling(JsonFields& fields) {
+  engine::SamplingRequest out;
+  out.temperature = fields.number("temperature", 0, 2);
+  out.top_p = fields.number("top_p", 0, 1);
+  out.min_p = fields.number("min_p", 0, 1);
+  out.top_k = fields.integer("top_k", -1, kAnyInteger);
+  if (out.top_k == -1) out.top_k = 0;  // vLLM's "all"
+  out.presence_penalty = fields.number("presence_penalty", -2, 2).value_or(0);
+  out.frequency_penalty = fields.number("frequency_penalty", -2, 2).value_or(0);
+  // vLLM's name, then llama.cpp's.
+  out.repetition_penalty = fields.number("repetition_penalty", 0.01, 100);
+  if (!out.repetition_penalty) out.repetition_penalty = fields.number("repeat_penalty", 0.01, 100);
+  if (const auto seed = fields.integer("seed", -kAnyInteger - 1, kAnyInteger))
+    out.seed = static_cast<std::uint64_t>(*seed);
+  read_logit_bias(fields, out);
+  return out;
+}
+
+}  // namespace
+
+Generation read_generation(JsonFields& fields, std::int64_t least_tokens) {
+  Generation out;
+  refuse_unsupported(fields);
+  if (auto model = fields.string("model")) {
+    if (model->empty()) fields.fail(invalid_argument("[model] expected a name, got none"));
+    out.model = std::move(*model);
+  }
+  out.sampling = read_sampling(fields);
+  out.max_tokens = fields.integer("max_completion_tokens", least_tokens, kAnyInteger);
+  const auto older = fields.integer("max_tokens", least_tokens, kAnyInteger);
+  if (!out.max_tokens) out.max_tokens = older;
+  out.stop = fields.strings("stop", kMaxStops);
+  for (const std::string& stop : out.stop)
+    if (stop.empty()) fields.fail(invalid_argument("[stop] expected texts, got an empty one"));
+  out.ignore_eos = fields.boolean("ignore_eos").value_or(false);
+  out.choices = fields.integer("n", 1, kMaxChoices).value_or(1);
+  out.is_stream = fields.boolean("stream").value_or(false);
+  if (const Json* options = fields.member("stream_options")) {
+    if (!out.is_stream)
+      fields.fail(invalid_argument("[stream_options] expected \"stream\": true beside it"));
+    if (!options->is_object())
+      fields.fail(
+          invalid_argument("[stream_options] expected an object, got {}", describe_json(*options)));
+    const Json* usage = json_member(*options, "include_usage");
+    if (usage != nullptr && !usage->is_boolean())
+      fields.fail(invalid_argument("[stream_options.include_usage] expected true or false, got {}",
+                                   describe_json(*usage)));
+    out.has_stream_usage = usage != nullptr && *usage == true;
+  }
+  return out;
+}
+
+}  // namespace anemone::serve::openai

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+// Requests of the OpenAI API as values. The decoders are pure: they know no model and no socket.
+// Fields that we do not know are ignored, as clients expect; fields that we know and cannot honour
+// are refused when leaving them out would change the answer (kUnsupported).
+#pragma once
+
+#include <anemone/status.h>
+
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "base/json.h"
+#include "engine/sampling_request.h"
+
+namespace anemone::serve::openai {
+
+// A request for more is refused: one small request must not mean hours of work.
+inline constexpr std::int64_t kMaxChoices = 16;
+inline constexpr std::size_t kMaxPrompts = 64;
+inline constexpr std::size_t kMaxTexts = 128;  // choices of all prompts
+inline constexpr std::int64_t kMaxTopLogprobs = 20;
+inline constexpr std::size_t kMaxStops = 4;
+
+// What both protocols ask for.
+struct Generation {
+  std::string model;  // empty: the only one
+  engine::SamplingRequest sampling;
+  std::optional<std::int64_t> max_tokens;
+  std::vector<std::string> stop;
+  bool ignore_eos = false;
+  std::int64_t choices = 1;  // "n"
+  std::optional<std::int64_t> top_logprobs;
+  bool is_stream = false;
+  bool has_stream_usage = false;
+};
+
+struct ChatRequest {
+  Generation generation;
+  Json messages;                    // as the chat template takes them: contents are text or null
+  Json variables = Json::object();  // more for the template: "tools" and chat_template_kwargs
+};
+
+struct CompletionRequest {
+  using Prompt = std::variant<std::string, std::vector<std::int32_t>>;
+  Generation generation;
+  std::vector<Prompt> prompts;
+  bool is_echo = false;  // the answer begins with the prompt
+};
+
+// The messages of a chat as its template takes them: parts of text are joined, the role developer
+// is system, the arguments of tool calls are objects. `messages` may be null.
+Result<Json> read_messages(const Json* messages);
+
+// `body` is the text of the request.
+Result<ChatRequest> parse_chat_request(std::string_view body);
+Result<CompletionRequest> parse_completion_request(std::string_view body);
+
+}  // namespace anemone::serve::openai

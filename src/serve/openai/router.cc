@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "serve/openai/router.h"
+
+#include <algorithm>
+#include <array>
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "base/log.h"
+#include "serve/openai/answer.h"
+
+namespace anemone::serve::openai {
+namespace {
+
+constexpr const char* kJsonType = "application/json";
+constexpr std::string_view kModelsPrefix = "/v1/models/";
+
+enum class Route { kUnknown, kHealth, kModels, kModel, kChat, kCompletions };
+
+Route route_of(std::string_view path) {
+  if (path == "/health") return Route::kHealth;
+  if (path == "/v1/models") return Route::kModels;
+  if (path == "/v1/chat/completions") return Route::kChat;
+  if (path == "/v1/completions") return Route::kCompletions;
+  if (path.starts_with(kModelsPrefix) && path.size() > kModelsPrefix.size()) return Route::kModel;
+  return Route::kUnknown;
+}
+
+bool takes_post(Route route) {
+  return route == Route::kChat || route == Route::kCompletions;
+}
+
+const char* allowed_methods(Route route) {
+  return takes_post(route) ? "POST, OPTIONS" : "GET, HEAD, OPTIONS";
+}
+
+// "localhost" of "localhost:8080", "::1" of "[::1]:8080".
+std::string_view host_name(std::string_view host) {
+  if (host.starts_with('[')) return host.substr(1, host.find(']') - 1);
+  return host.substr(0, host.find(':'));
+}
+
+// "application/json" of "application/json; charset=utf-8".
+std::string_view media_type(std::string_view value) {
+  value = value.substr(0, value.find(';'));
+  while (value.ends_with(' ')) value.remove_suffix(1);
+  return value;
+}
+
+HttpResponse json_response(const Json& body, HeaderList headers) {
+  headers.emplace_back("Content-Type", kJsonType);
+  return {200, std::move(headers), dump_json(body)};
+}
+
+}  // namespace
+
+bool equal_in_constant_time(std::string_view a, std::string_view b) {
+  // The length of what the client sent is no secret.
+  std::size_t difference = a.size() ^ b.size();
+  for (std::size_t i = 0; i < a.size(); ++i)
+    difference |= static_cast<unsigned char>(a[i]) ^
+                  static_cast<unsigned char>(b.empty() ? '\0' : b[i % b.size()]);
+  return difference == 0;
+}
+
+HttpResponse error_response(const ApiError& error, HeaderList headers) {
+  headers.emplace_back("Content-Type", kJsonType);
+  if (error.status == 401) headers.emplace_back("WWW-Authenticate", "Bearer");
+  if (error.status == 429 || error.status == 503) headers.emplace_back("Retry-After", "1");
+  return {error.status, std::move(headers), dump_json(to_json(error))};
+}
+
+HeaderList Router::common_headers(const HttpRequest* request) {
+  HeaderList headers = {{"X-Request-Id", fmt::format("req_{:08x}{:08x}", created_, ++requests_)}};
+  const std::string* origin = request == nullptr ? nullptr : request->header("Origin");
+  if (origin == nullptr) return headers;
+  const auto& allowed = options_.cors_origins;
+  const bool is_any = std::ranges::find(allowed, "*") != allowed.end();
+  if (!is_any && std::ranges::find(allowed, *origin) == allowed.end()) return headers;
+  headers.emplace_back("Access-Control-Allow-Origin", is_any ? "*" : *origin);
+  if (!is_any) headers.emplace_back("Vary", "Origin");
+  if (request->method != "OPTIONS") return headers;
+  headers.emplace_back("Access-Control-Allow-Methods", "GET, POST, OPTIONS");
+  // Whatever the page asks for: SDKs send headers of their own.
+  const std::string* wanted = request->header("Access-Control-Request-Headers");
+  headers.emplace_back("Access-Control-Allow-Headers",
+                       wanted == nullptr ? "Authorization, Content-Type" : *wanted);
+  headers.emplace_back("Access-Control-Max-Age", "600");
+  return headers;
+}
+
+HttpResponse Router::refuse(int status, std::string_view reason) {
+  return error_response(http_error(status, reason), common_headers(nullptr));
+}
+
+std::optional<ApiError> Router::check_access(const HttpRequest& request, bool is_public) const {
+  const std::string* host = request.header("Host");
+  if (!options_.hosts.empty() && host != nullptr) {
+    const std::string_view name = host_name(*host);
+    const bool is_known =
+        is_loopback(name) || std::ranges::any_of(options_.hosts, [&](const std::string& known) {
+          return equal_ignoring_case(name, known);
+        });
+    if (!is_known)
+      return http_error(403, "[Host] expected a name of this machine, got another (see --host)");
+  }
+  // A page of another origin may send a plain POST without asking first.
+  const std::string* origin = request.header("Origin");
+  if (origin != nullptr && request.method == "POST") {
+    const auto& allowed = options_.cors_origins;
+    const bool is_same = host != nullptr && (*origin == "http://" + *host);
+    const bool is_allowed = std::ranges::any_of(
+        allowed, [&](const std::string& known) { return known == "*" || known == *origin; });
+    if (!is_same && !is_allowed)
+      return http_error(403, "[Origin] expected a page that may use this server (see --cors)");
+  }
+  if (options_.api_key.empty() || is_public) return std::nullopt;
+  std::string_view key;
+  constexpr std::string_view kBearer = "Bearer ";
+  if (const std::string* value = request.header("Authorization")) {
+    if (equal_ignoring_case(std::string_view(*value).substr(0, kBearer.size()), kBearer))
+      key = std::string_view(*value).substr(kBearer.size());
+  } else if (const std::string* other = request.header("X-Api-Key")) {
+    key = *other;
+  }
+  if (equal_in_constant_time(key, options_.api_key)) return std::nullopt;
+  return http_error(401, key.empty() ? "[Authorization] expected \"Bearer\" and the API key"
+                                     : "[Authorization] expected the API key, got another");
+}
+
+std::optional<ApiError> Router::check_body(const HttpRequest& request) const {
+  const std::string* coding = request.header("Content-Encoding");
+  if (coding != nullptr && !equal_ignoring_case(*coding, "identity"))
+    return http_error(415, "[Content-Encoding] expected none");
+  // Besides, a page of another origin cannot send this type without asking first.
+  const std::string* type = request.header("Content-Type");
+  if (type != nullptr && !equal_ignoring_case(media_type(*type), kJsonType))
+    return http_error(415, "[Content-Type] expected application/json");
+  return std::nullopt;
+}
+
+std::optional<ApiError> Router::post(const HttpRequest& request,
+                                     const std::shared_ptr<Responder>& responder,
+                                     const HeaderList& headers) const {
+  if (auto error = check_body(request)) return error;
+  if (route_of(request.path()) == Route::kChat) {
+    auto chat = parse_chat_request(request.body);
+    if (!chat.ok()) return api_error(chat.status());
+    return backend_.chat(*std::move(chat), responder, headers);
+  }
+  auto completion = parse_completion_request(request.body);
+  if (!completion.ok()) return api_error(completion.status());
+  return backend_.complete(*std::move(completion), responder, headers);
+}
+
+void Router::handle(HttpRequest request, std::shared_ptr<Responder> responder) {
+  HeaderList headers = common_headers(&request);
+  const Route route = route_of(request.path());
+  ANEMONE_INFO("{} {}", request.method, request.path());
+  const auto fail = [&](const ApiError& error) {
+    responder->respond(error_response(error, std::move(headers)));
+  };
+  if (auto error = check_access(request, route == Route::kHealth || request.method == "OPTIONS"))
+    return fail(*error);
+  if (route == Route::kUnknown)
+    return fail(http_error(404, fmt::format("[{}] expected a path of this server, such as "
+                                            "/v1/chat/completions",
+                                            request.path().substr(0, 200))));
+  if (request.method == "OPTIONS") {
+    headers.emplace_back("Allow", allowed_methods(route));
+    return responder->respond({204, std::move(headers), ""});
+  }
+  const bool is_get = request.method == "GET" || request.method == "HEAD";
+  if (takes_post(route) ? request.method != "POST" : !is_get) {
+    headers.emplace_back("Allow", allowed_methods(route));
+    return fail(http_error(
+        405, fmt::format("[{}] expected one of {}", request.method, allowed_methods(route))));
+  }
+  if (takes_post(route)) {
+    if (const auto error = post(request, responder, headers)) fail(*error);
+    return;
+  }
+  if (route == Route::kHealth)
+    return responder->respond(json_response(backend_.health(), std::move(headers)));
+  const auto names = backend_.model_names();
+  if (route == Route::kModels) {
+    Json list = Json::array();
+    for (const std::string& name : names) list.push_back(model_json(name, created_));
+    return responder->respond(
+        json_response({{"object", "list"}, {"data", std::move(list)}}, std::move(headers)));
+  }
+  std::string name;
+  if (!percent_decode(request.path().substr(kModelsPrefix.size()), name))
+    return fail(http_error(400, "[path] expected % and two hex digits"));
+  if (std::ranges::find(names, name) == names.end())
+    return fail(api_error(Status(
+        Code::kNotFound,
+        fmt::format("[model] expected a model of this server, got \"{}\"", name.substr(0, 200)))));
+  responder->respond(json_response(model_json(name, created_), std::move(headers)));
+}
+
+}  // namespace anemone::serve::openai

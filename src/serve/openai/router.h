@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "serve/http/message.h"
+#include "serve/openai/error.h"
+#include "serve/openai/request.h"
+
+namespace anemone::serve::openai {
+
+// What stands behind the router: it has the models. Thread-safe.
+class Backend {
+ public:
+  virtual ~Backend() = default;
+  virtual std::vector<std::string> model_names() const = 0;
+  virtual Json health() const = 0;
+  // Takes a request over, with the headers that its answer is to have; or says at once why not, and
+  // then the responder was not used.
+  virtual std::optional<ApiError> chat(ChatRequest request, std::shared_ptr<Responder> responder,
+                                       const HeaderList& headers) = 0;
+  virtual std::optional<ApiError> complete(CompletionRequest request,
+                                           std::shared_ptr<Responder> responder,
+                                           const HeaderList& headers) = 0;
+};
+
+struct RouterOptions {
+  std::string api_key;                    // empty: none is needed
+  std::vector<std::string> cors_origins;  // pages of these may use the server; "*": of all
+  // Only these names may stand in Host, besides localhost and loopback addresses: a page that
+  // points its own name at this machine (DNS rebinding) is kept out. Empty: any name.
+  std::vector<std::string> hosts;
+};
+
+// GET /health, GET /v1/models[/ID], POST /v1/chat/completions, POST /v1/completions. Thread-safe.
+class Router : public HttpHandler {
+ public:
+  // The backend outlives the router. `now` is the creation time that models are listed with.
+  Router(RouterOptions options, Backend& backend, std::int64_t now)
+      : options_(std::move(options)), backend_(backend), created_(now) {}
+
+  void handle(HttpRequest request, std::shared_ptr<Responder> responder) override;
+  HttpResponse refuse(int status, std::string_view reason) override;
+
+ private:
+  std::optional<ApiError> check_access(const HttpRequest& request, bool is_public) const;
+  std::optional<ApiError> check_body(const HttpRequest& request) const;
+  std::optional<ApiError> post(const HttpRequest& request,
+                               const std::shared_ptr<Responder>& responder,
+                               const HeaderList& headers) const;
+  HeaderList common_headers(const HttpRequest* request);
+
+  RouterOptions options_;
+  Backend& backend_;
+  std::int64_t created_;
+  std::atomic<std::uint64_t> requests_ = 0;
+};
+
+// The response to a request that failed.
+HttpResponse error_response(const ApiError& error, HeaderList headers);
+
+// Whether the texts are equal, in a time that says nothing about where they differ.
+bool equal_in_constant_time(std::string_view a, std::string_view b);
+
+}  // namespace anemone::serve::openai

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "serve/openai_server.h"
+
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "serve/engine_backend.h"
+
+namespace anemone::serve {
+namespace {
+
+// For the last answers to be sent.
+constexpr std::chrono::milliseconds kFlushTime{2'000};
+
+std::int64_t start_time() {
+  using std::chrono::system_clock;
+  return std::chrono::duration_cast<std::chrono::seconds>(system_clock::now().time_since_epoch())
+      .count();
+}
+
+openai::RouterOptions router_options(const OpenAiServerOptions& options) {
+  openai::RouterOptions out;
+  out.api_key = options.api_key;
+  out.cors_origins = options.cors_origins;
+  // A server for the network is known by names that only the network knows.
+  if (is_loopback(options.http.host)) out.hosts = {options.http.host};
+  return out;
+}
+
+}  // namespace
+
+class OpenAiServer::Impl {
+ public:
+  Impl(ModelSet served, const OpenAiServerOptions& options)
+      : models(std::move(served)),
+        scheduler(options.scheduler),
+        backend(models, scheduler, options.defaults),
+        router(router_options(options), backend, start_time()) {}
+  // Jobs answer through the HTTP server, so they end before it.
+  ~Impl() { scheduler.shutdown(); }
+
+  ModelSet models;
+  Scheduler scheduler;
+  EngineBackend backend;
+  openai::Router router;
+  std::unique_ptr<HttpServer> http;
+};
+
+Result<std::unique_ptr<OpenAiServer>> OpenAiServer::start(ModelSet models,
+                                                          const OpenAiServerOptions& options) {
+  auto impl = std::make_unique<Impl>(std::move(models), options);
+  ANEMONE_ASSIGN_OR_RETURN(impl->http, HttpServer::start(options.http, impl->router));
+  return std::unique_ptr<OpenAiServer>(new OpenAiServer(std::move(impl)));
+}
+
+OpenAiServer::OpenAiServer(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+OpenAiServer::~OpenAiServer() = default;
+
+std::string OpenAiServer::url() const {
+  return impl_->http->url();
+}
+std::uint16_t OpenAiServer::port() const {
+  return impl_->http->port();
+}
+Scheduler::Counts OpenAiServer::counts() const {
+  return impl_->scheduler.counts();
+}
+
+bool OpenAiServer::stop(std::chrono::milliseconds grace) {
+  impl_->http->stop_accepting();
+  impl_->scheduler.close();
+  const bool was_in_time = impl_->scheduler.wait_until_idle(grace);
+  impl_->scheduler.shutdown();
+  impl_->http->wait_until_idle(kFlushTime);
+  return was_in_time;
+}
+
+}  // namespace anemone::serve

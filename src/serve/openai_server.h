@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <anemone/status.h>
+
+#include <chrono>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "serve/http/server.h"
+#include "serve/openai/router.h"
+#include "serve/scheduler.h"
+#include "serve/served_model.h"
+
+namespace anemone::serve {
+
+struct OpenAiServerOptions {
+  HttpOptions http;
+  std::string api_key;
+  std::vector<std::string> cors_origins;
+  SchedulerOptions scheduler;
+  RequestDefaults defaults;
+};
+
+// Models behind HTTP with the OpenAI API: what `anemone serve` is. Thread-safe.
+class OpenAiServer {
+ public:
+  // Serves from here on. kIo when the address cannot be had.
+  static Result<std::unique_ptr<OpenAiServer>> start(ModelSet models,
+                                                     const OpenAiServerOptions& options);
+  // Ends at once what stop() has not ended.
+  ~OpenAiServer();
+  OpenAiServer(const OpenAiServer&) = delete;
+  OpenAiServer& operator=(const OpenAiServer&) = delete;
+
+  std::string url() const;  // "http://127.0.0.1:8080"
+  std::uint16_t port() const;
+  Scheduler::Counts counts() const;
+
+  // Takes no more requests, lets those that run end within `grace`, then ends them. Whether all
+  // came to their own end.
+  bool stop(std::chrono::milliseconds grace);
+
+ private:
+  class Impl;
+  explicit OpenAiServer(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace anemone::serve

@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "serve/scheduler.h"
+
+#include <algorithm>
+#include <new>
+#include <utility>
+
+#include "base/check.h"
+#include "base/error.h"
+
+namespace anemone::serve {
+namespace {
+
+Status stopping() {
+  return cancelled("[server] is stopping");
+}
+
+}  // namespace
+
+std::size_t common_prefix(std::span<const std::int32_t> a, std::span<const std::int32_t> b) {
+  return static_cast<std::size_t>(std::ranges::mismatch(a, b).in1 - a.begin());
+}
+
+Scheduler::Scheduler(const SchedulerOptions& options)
+    : options_(options), parallel_(static_cast<std::size_t>(std::max(1, options.parallel))) {
+  for (std::size_t i = 0; i < parallel_; ++i) threads_.emplace_back([this] { work(); });
+}
+
+Scheduler::~Scheduler() {
+  shutdown();
+}
+
+Status Scheduler::submit(std::shared_ptr<Job> job) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (is_closed_) return stopping();
+    // A thread that is free takes a job at once, so it does not count as waiting.
+    const std::size_t free = parallel_ - running_.size();
+    if (waiting_.size() >= options_.queue + free)
+      return busy("[server] expected fewer requests at a time, got a full queue of {}",
+                  options_.queue);
+    waiting_.push_back(std::move(job));
+  }
+  wake_.notify_one();
+  return {};
+}
+
+void Scheduler::cancel(const std::shared_ptr<Job>& job) {
+  {
+    const std::lock_guard lock(mutex_);
+    job->is_cancelled_ = true;
+    const auto it = std::ranges::find(waiting_, job);
+    if (it == waiting_.end()) return;
+    waiting_.erase(it);
+    ++finished_;
+    ++cancelled_;
+    if (waiting_.empty() && running_.empty()) idle_.notify_all();
+  }
+  job->fail(cancelled("[request] was cancelled"));
+}
+
+Scheduler::Counts Scheduler::counts() const {
+  const std::lock_guard lock(mutex_);
+  return {waiting_.size(), running_.size(), finished_, cancelled_};
+}
+
+void Scheduler::close() {
+  std::deque<std::shared_ptr<Job>> dropped;
+  {
+    const std::lock_guard lock(mutex_);
+    is_closed_ = true;
+    dropped.swap(waiting_);
+    finished_ += dropped.size();
+    cancelled_ += dropped.size();
+    if (running_.empty()) idle_.notify_all();
+  }
+  for (const auto& job : dropped) job->fail(stopping());
+}
+
+bool Scheduler::wait_until_idle(std::chrono::milliseconds time) {
+  std::unique_lock lock(mutex_);
+  return idle_.wait_for(lock, time, [&] { return waiting_.empty() && running_.empty(); });
+}
+
+void Scheduler::shutdown() {
+  close();
+  {
+    const std::lock_guard lock(mutex_);
+    is_ending_ = true;
+    for (const auto& job : running_) job->is_cancelled_ = true;
+  }
+  wake_.notify_all();
+  for (std::thread& thread : threads_)
+    if (thread.joinable()) thread.join();
+}
+
+void Scheduler::work() {
+  std::unique_lock lock(mutex_);
+  while (true) {
+    wake_.wait(lock, [&] { return is_ending_ || !waiting_.empty(); });
+    if (waiting_.empty()) return;
+    const std::shared_ptr<Job> job = std::move(waiting_.front());
+    waiting_.pop_front();
+    running_.push_back(job);
+    Slot& slot = take_slot(*job);
+    lock.unlock();
+    run_job(*job, slot);
+    lock.lock();
+    slot.is_busy = false;
+    slot.last_use = ++uses_;
+    std::erase(running_, job);
+    ++finished_;
+    if (job->is_cancelled_) ++cancelled_;
+    if (waiting_.empty() && running_.empty()) idle_.notify_all();
+  }
+}
+
+void Scheduler::run_job(Job& job, Slot& slot) {
+  // The one place where a job that needs too much memory ends.
+  try {
+    if (slot.session == nullptr) {
+      auto session = engine::Session::create(job.model());
+      if (!session.ok()) return job.fail(session.status());
+      slot.session = *std::move(session);
+    }
+    job.run(*slot.session);
+  } catch (const std::bad_alloc&) {
+    slot.session.reset();  // in the middle of anything
+    job.fail(out_of_memory("[request] expected to need less memory"));
+  }
+}
+
+// A session that has at least half of the prompt serves it; else a new one, so that the others keep
+// what they hold; else the one that was not used for longest.
+Scheduler::Slot& Scheduler::take_slot(Job& job) {
+  auto& slots = slots_[job.model().get()].slots;
+  const std::span<const std::int32_t> prompt = job.prompt();
+  Slot* best = nullptr;
+  std::size_t most = 0;
+  Slot* oldest = nullptr;
+  for (const auto& slot : slots) {
+    if (slot->is_busy) continue;
+    if (oldest == nullptr || slot->last_use < oldest->last_use) oldest = slot.get();
+    if (slot->session == nullptr) continue;
+    const std::size_t common = common_prefix(slot->session->tokens(), prompt);
+    if (common > most) {
+      best = slot.get();
+      most = common;
+    }
+  }
+  if (2 * most < prompt.size()) best = nullptr;
+  if (best == nullptr && slots.size() < parallel_) {
+    slots.push_back(std::make_unique<Slot>());
+    best = slots.back().get();
+  }
+  if (best == nullptr) best = oldest;
+  ANEMONE_CHECK(best != nullptr);  // there are as many slots as threads
+  best->is_busy = true;
+  return *best;
+}
+
+}  // namespace anemone::serve

@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: Apache-2.0
+// `anemone serve` as a process: its modes, its signals and its usage errors.
+#include <array>
+#include <chrono>
+#include <csignal>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <sstream>
+#include <thread>
+#include <unistd.h>
+
+#include "base/json.h"
+#include "tests/cli/process.h"
+#include "tests/serve/http_client.h"
+
+namespace anemone::cli {
+namespace {
+
+using serve::testing::fetch;
+using serve::testing::get_text;
+using serve::testing::HttpClient;
+using serve::testing::post_text;
+
+constexpr auto kPatience = std::chrono::minutes(1);
+
+// A server over the pocket model that runs beside the test.
+class ServeProcess {
+ public:
+  ServeProcess(const std::string& model, const std::string& ready) {
+    std::filesystem::remove(ready);  // of a server that did not end in order
+    pid_ = ::fork();
+    if (pid_ == 0) {
+      ::execl(ANEMONE_BINARY, ANEMONE_BINARY, "serve", model.c_str(), "--port", "0", "--ready-file",
+              ready.c_str(), "--alias", "one,two", nullptr);
+      ::_exit(127);
+    }
+    const auto end = std::chrono::steady_clock::now() + kPatience;
+    while (port_ == 0 && std::chrono::steady_clock::now() < end) {
+      const std::string url = contents(ready);
+      if (const auto colon = url.rfind(':'); url.ends_with('\n'))
+        port_ = static_cast<std::uint16_t>(std::stoi(url.substr(colon + 1)));
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    }
+  }
+  ~ServeProcess() {
+    if (pid_ <= 0) return;
+    ::kill(pid_, SIGKILL);
+    ::waitpid(pid_, nullptr, 0);
+  }
+  ServeProcess(const ServeProcess&) = delete;
+  ServeProcess& operator=(const ServeProcess&) = delete;
+
+  std::uint16_t port() const { return port_; }
+  void signal(int number) const { ::kill(pid_, number); }
+  // The exit code; -1 when a signal ended it.
+  int wait() {
+    int status = 0;
+    ::waitpid(std::exchange(pid_, -1), &status, 0);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+  }
+
+ private:
+  pid_t pid_ = -1;
+  std::uint16_t port_ = 0;
+};
+
+class ServeCommand : public ::testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    folder_ = new anemone::testing::TemporaryFolder();
+    const Outcome outcome =
+        run_anemone("compile '" + anemone::testing::source_path("models/pocket/checkpoint") +
+                    "' -o '" + model() + "'");
+    ASSERT_EQ(outcome.code, 0) << outcome.err;
+  }
+  static void TearDownTestSuite() { delete folder_; }
+  static std::string model() { return folder_->file("pocket"); }
+  static std::string ready() { return folder_->file("ready"); }
+  static Outcome serve(const std::string& arguments, const std::string& stdin_text = "") {
+    return run_anemone("serve '" + model() + "' " + arguments, stdin_text);
+  }
+  static std::string long_request() {
+    return post_text("/v1/completions",
+                     R"({"prompt": "x", "max_tokens": 500, "ignore_eos": true, "stream": true,
+                        "n": 16})");
+  }
+
+ private:
+  static anemone::testing::TemporaryFolder* folder_;
+};
+anemone::testing::TemporaryFolder* ServeCommand::folder_ = nullptr;
+
+TEST_F(ServeCommand, AnswersLinesOfStdin) {
+  const Outcome outcome =
+      serve("--stdin --max-tokens 20",
+            "{\"messages\": [{\"role\": \"user\", \"content\": \"What is 17 + 25?\"}]}\n"
+            "nonsense\n{\"prompt\": \"x\", \"max_new\": 100, \"ignore_eos\": true}\n");
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_EQ(outcome.err, "");
+  std::istringstream lines(outcome.out);
+  std::vector<Json> answers;
+  for (std::string line; std::getline(lines, line);) answers.push_back(*parse_json(line, "line"));
+  ASSERT_EQ(answers.size(), 4U);
+  EXPECT_EQ(answers[0]["ready"], true);
+  EXPECT_EQ(answers[0]["models"], Json::array({"pocket"})) << "the name of the folder";
+  EXPECT_EQ(answers[1]["text"], "17 + 25 = 42.");
+  EXPECT_EQ(answers[2]["ok"], false);
+  EXPECT_EQ(answers[3]["generated_ids"].size(), 20U);
+}
+
+TEST_F(ServeCommand, TakesAnotherChatTemplate) {
+  const anemone::testing::TemporaryFolder folder;
+  std::ofstream(folder.file("template")) << "{{ messages[0].content }}";
+  const Outcome outcome = serve("--stdin --chat-template-file '" + folder.file("template") + "'",
+                                "{\"messages\": [{\"role\": \"user\", \"content\": \"The capital "
+                                "of France\"}], \"max_new\": 4}");
+  EXPECT_NE(outcome.out.find("\"text\":\" is Paris\""), std::string::npos) << outcome.out;
+}
+
+TEST_F(ServeCommand, ServesUntilItIsTold) {
+  for (const int signal : {SIGTERM, SIGINT}) {
+    ServeProcess server(model(), ready());
+    ASSERT_NE(server.port(), 0);
+    const auto models = fetch(server.port(), get_text("/v1/models"));
+    EXPECT_NE(models.body.find("\"two\""), std::string::npos) << models.body;
+    const auto chat = fetch(
+        server.port(),
+        post_text(
+            "/v1/chat/completions",
+            R"({"model": "one", "messages": [{"role": "user", "content": "What is 17 + 25?"}]})"));
+    EXPECT_NE(chat.body.find("17 + 25 = 42."), std::string::npos) << chat.body;
+    server.signal(signal);
+    EXPECT_EQ(server.wait(), 0);
+    EXPECT_FALSE(std::filesystem::exists(ready()));
+  }
+}
+
+TEST_F(ServeCommand, LetsAStreamEndAfterTheFirstSignal) {
+  ServeProcess server(model(), ready());
+  HttpClient client(server.port());
+  ASSERT_TRUE(client.send(
+      post_text("/v1/completions",
+                R"({"prompt": "x", "max_tokens": 40, "ignore_eos": true, "stream": true})")));
+  ASSERT_TRUE(client.wait_for("text_completion"));
+  server.signal(SIGTERM);
+  const auto answer = client.receive();
+  EXPECT_TRUE(answer.is_complete);
+  EXPECT_TRUE(answer.body.ends_with("data: [DONE]\n\n")) << answer.body;
+  EXPECT_EQ(server.wait(), 0);
+}
+
+TEST_F(ServeCommand, EndsAtOnceAtTheSecondSignal) {
+  ServeProcess server(model(), ready());
+  HttpClient client(server.port());
+  ASSERT_TRUE(client.send(long_request()));
+  ASSERT_TRUE(client.wait_for("text_completion"));
+  server.signal(SIGTERM);
+  // The first one has arrived when the door is closed.
+  while (HttpClient(server.port()).is_connected()) std::this_thread::yield();
+  server.signal(SIGTERM);
+  EXPECT_EQ(server.wait(), 128 + SIGTERM);
+}
+
+TEST_F(ServeCommand, RefusesWhatItCannotServe) {
+  const auto refused = [](const Outcome& outcome, int code, const std::string& part) {
+    EXPECT_EQ(outcome.code, code) << outcome.err;
+    EXPECT_EQ(outcome.out, "");
+    EXPECT_NE(outcome.err.find(part), std::string::npos) << outcome.err;
+  };
+  refused(run_anemone("serve"), 2, "MODEL");
+  refused(run_anemone("serve /nonexistent"), 5, "/nonexistent");
+  refused(serve("--stdin --port 1"), 2, "--port");
+  refused(serve("--stdin --socket x"), 2, "--stdin");
+  refused(serve("--socket x --api-key y"), 2, "--api-key");
+  refused(serve("--port 70000"), 2, "--port");
+  refused(serve("--parallel 0"), 2, "--parallel");
+  refused(serve("--temperature 3"), 2, "--temperature");
+  refused(serve("--alias ''"), 2, "--alias");
+  refused(serve("--alias one,one --stdin"), 2, "one");
+  refused(serve("'" + model() + "' --stdin"), 2, "--alias");
+  refused(serve("'" + model() + "' --alias a --stdin"), 2, "--alias");
+  refused(serve("--host 203.0.113.1 --port 0"), 5, "203.0.113.1");
+  refused(serve("--socket " + std::string(200, 'x')), 2, "socket");
+  refused(serve("--socket /nonexistent/s"), 5, "/nonexistent/s");
+  refused(serve("--chat-template-file /nonexistent --stdin"), 5, "/nonexistent");
+  const anemone::testing::TemporaryFolder folder;
+  std::ofstream(folder.file("bad")) << "{% for %}";
+  refused(serve("--chat-template-file '" + folder.file("bad") + "' --stdin"), 3, "bad");
+}
+
+}  // namespace
+}  // namespace anemone::cli

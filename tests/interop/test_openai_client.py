@@ -1,0 +1,207 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The official OpenAI client against `anemone serve` on the pocket model."""
+
+import concurrent.futures
+import contextlib
+import json
+import pathlib
+import subprocess
+import time
+import urllib.request
+
+import openai
+import pytest
+
+CHECKPOINT = pathlib.Path(__file__).parents[2] / "models/pocket/checkpoint"
+QUESTION = [{"role": "user", "content": "What is 17 + 25?"}]
+ANSWER = "17 + 25 = 42."
+KEY = "interop-key"
+
+
+@contextlib.contextmanager
+def serving(anemone, model, folder, *flags):
+    """The address of a server that ends with the block, in order."""
+    ready = folder / "ready"
+    log = open(folder / "serve.log", "w+")
+    process = subprocess.Popen([anemone.path, "--threads", "2", "serve", str(model), "--port", "0", "--ready-file", str(ready),
+                                *map(str, flags)], stderr=log, stdout=log)
+    try:
+        deadline = time.monotonic() + 60
+        while not ready.exists():
+            assert process.poll() is None and time.monotonic() < deadline, (folder / "serve.log").read_text()
+            time.sleep(0.02)
+        yield ready.read_text().strip()
+    finally:
+        process.terminate()
+        assert process.wait(timeout=60) == 0, (folder / "serve.log").read_text()
+        assert not ready.exists()
+
+
+def requests_of(address):
+    with urllib.request.urlopen(address + "/health") as answer:
+        return json.load(answer)["requests"]
+
+
+@pytest.fixture(scope="module")
+def pocket(anemone, tmp_path_factory):
+    model = tmp_path_factory.mktemp("openai") / "pocket"
+    anemone("compile", CHECKPOINT, "-o", model)
+    return model
+
+
+@pytest.fixture(scope="module")
+def address(anemone, pocket, tmp_path_factory):
+    with serving(anemone, pocket, tmp_path_factory.mktemp("server"), "--api-key", KEY, "--parallel", 2) as url:
+        yield url
+
+
+@pytest.fixture
+def client(address):
+    return openai.OpenAI(base_url=address + "/v1", api_key=KEY, max_retries=0, timeout=60)
+
+
+def test_models(client):
+    assert [model.id for model in client.models.list()] == ["pocket"]
+    model = client.models.retrieve("pocket")
+    assert (model.id, model.object, model.owned_by) == ("pocket", "model", "anemone")
+    with pytest.raises(openai.NotFoundError) as error:
+        client.models.retrieve("other")
+    assert error.value.code == "model_not_found"
+
+
+def test_chat(client):
+    answer = client.chat.completions.create(model="pocket", messages=QUESTION)
+    choice = answer.choices[0]
+    assert (choice.message.role, choice.message.content, choice.finish_reason) == ("assistant", ANSWER, "stop")
+    assert choice.logprobs is None and choice.message.tool_calls is None
+    assert answer.usage.total_tokens == answer.usage.prompt_tokens + answer.usage.completion_tokens
+    assert answer.object == "chat.completion" and answer._request_id.startswith("req_")
+
+
+def test_chat_stream(client):
+    chunks = list(client.chat.completions.create(model="pocket", messages=QUESTION, stream=True,
+                                                 stream_options={"include_usage": True}))
+    assert chunks[0].choices[0].delta.role == "assistant"
+    assert "".join(chunk.choices[0].delta.content or "" for chunk in chunks if chunk.choices) == ANSWER
+    assert [chunk.choices[0].finish_reason for chunk in chunks if chunk.choices][-1] == "stop"
+    assert chunks[-1].choices == [] and chunks[-1].usage.completion_tokens > 0
+    assert all(chunk.usage is None for chunk in chunks[:-1])
+    assert len({chunk.id for chunk in chunks}) == 1
+
+
+def test_stream_helper(client):
+    """The helper that puts chunks together again checks more of their form."""
+    with client.chat.completions.stream(model="pocket", messages=QUESTION, logprobs=True) as stream:
+        for _ in stream:
+            pass
+        final = stream.get_final_completion()
+    assert final.choices[0].message.content == ANSWER
+    assert "".join(entry.token for entry in final.choices[0].logprobs.content) == ANSWER
+
+
+def test_content_parts_stop_and_choices(client):
+    parts = [{"role": "user", "content": [{"type": "text", "text": "What is "}, {"type": "text", "text": "17 + 25?"}]}]
+    answer = client.chat.completions.create(model="pocket", messages=parts, stop=[" ="], n=2, max_completion_tokens=20)
+    assert [choice.message.content for choice in answer.choices] == ["17 + 25"] * 2
+    cut = client.chat.completions.create(model="pocket", messages=QUESTION, max_tokens=2)
+    assert (cut.choices[0].finish_reason, cut.usage.completion_tokens) == ("length", 2)
+
+
+def test_chat_logprobs(client):
+    answer = client.chat.completions.create(model="pocket", messages=QUESTION, logprobs=True, top_logprobs=2)
+    content = answer.choices[0].logprobs.content
+    assert "".join(entry.token for entry in content) == ANSWER
+    for entry in content:
+        assert bytes(entry.bytes).decode() == entry.token and len(entry.top_logprobs) == 2
+        assert entry.top_logprobs[0].logprob == entry.logprob <= 0, "greedy"
+
+
+def test_completions(client):
+    answer = client.completions.create(model="pocket", prompt=["The capital of France", "The capital of Spain"], max_tokens=4,
+                                       logprobs=1, echo=True)
+    assert [choice.index for choice in answer.choices] == [0, 1]
+    assert answer.choices[0].text == "The capital of France is Paris"
+    logprobs = answer.choices[0].logprobs
+    assert "".join(logprobs.tokens) == answer.choices[0].text
+    assert logprobs.token_logprobs[0] is None and logprobs.text_offset[0] == 0
+    pieces = client.completions.create(model="pocket", prompt="The capital of France", max_tokens=4, stream=True)
+    assert "".join(piece.choices[0].text for piece in pieces) == " is Paris"
+
+
+def test_same_seed_same_text(client):
+    def text(seed):
+        return client.completions.create(model="pocket", prompt="How", max_tokens=12, temperature=1.5, seed=seed).choices[0].text
+
+    assert text(3) == text(3)
+    assert len({text(seed) for seed in range(4)}) > 1
+
+
+def test_tools_are_taken(client):
+    tool = {"type": "function", "function": {"name": "f", "description": "d", "parameters": {"type": "object", "properties": {}}}}
+    assert client.chat.completions.create(model="pocket", messages=QUESTION, tools=[tool], max_tokens=4).choices[0].message.content
+
+
+def test_sixteen_clients_at_a_time(client):
+    def ask(_):
+        return client.chat.completions.create(model="pocket", messages=QUESTION).choices[0].message.content
+
+    with concurrent.futures.ThreadPoolExecutor(16) as pool:
+        assert set(pool.map(ask, range(16))) == {ANSWER}
+
+
+@pytest.mark.parametrize(
+    "arguments, kind, param, code",
+    [
+        ({"model": "other"}, openai.NotFoundError, "model", "model_not_found"),
+        ({"messages": []}, openai.BadRequestError, "messages", None),
+        ({"temperature": 3}, openai.BadRequestError, "temperature", None),
+        ({"n": 1000}, openai.BadRequestError, "n", None),
+        ({"messages": [{"role": "user", "content": "x " * 2000}]}, openai.BadRequestError, "messages", "context_length_exceeded"),
+        ({"response_format": {"type": "json_object"}}, openai.BadRequestError, "response_format", "unsupported_value"),
+        ({"tool_choice": "required"}, openai.BadRequestError, "tool_choice", "unsupported_value"),
+        ({"messages": [{"role": "user", "content": [{"type": "image_url", "image_url": {"url": "x"}}]}]},
+         openai.BadRequestError, "messages[0].content[0]", "unsupported_value"),
+    ])
+def test_errors_have_their_class(client, arguments, kind, param, code):
+    with pytest.raises(kind) as error:
+        client.chat.completions.create(**{"model": "pocket", "messages": QUESTION, **arguments})
+    assert (error.value.param, error.value.code) == (param, code)
+    assert error.value.body["message"] and error.value.type == "invalid_request_error"
+
+
+def test_wrong_key(address):
+    with pytest.raises(openai.AuthenticationError):
+        openai.OpenAI(base_url=address + "/v1", api_key="wrong", max_retries=0).models.list()
+
+
+def test_a_full_queue_is_a_rate_limit(anemone, pocket, tmp_path):
+    """And the client's own retries get through in the end."""
+    with serving(anemone, pocket, tmp_path, "--queue", 0) as url:
+        def ask(retries):
+            other = openai.OpenAI(base_url=url + "/v1", api_key="any", max_retries=retries, timeout=60)
+            try:
+                other.chat.completions.create(model="pocket", messages=QUESTION)
+            except openai.RateLimitError:
+                return "refused"
+            return "answered"
+
+        with concurrent.futures.ThreadPoolExecutor(8) as pool:
+            outcomes = list(pool.map(ask, [0] * 8))
+        assert "answered" in outcomes and "refused" in outcomes
+        with concurrent.futures.ThreadPoolExecutor(2) as pool:
+            assert list(pool.map(ask, [20] * 2)) == ["answered"] * 2
+
+
+def test_leaving_a_stream_frees_the_place(client, address):
+    stream = client.completions.create(model="pocket", prompt="one two", max_tokens=400, stream=True,
+                                       extra_body={"ignore_eos": True})
+    next(iter(stream))
+    stream.close()
+    # Two places, and neither is held by who has left: two requests at a time still end.
+    for _ in range(4):
+        assert client.chat.completions.create(model="pocket", messages=QUESTION).choices[0].message.content == ANSWER
+    deadline = time.monotonic() + 60
+    while requests_of(address)["running"] > 0:
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+    assert requests_of(address)["cancelled"] >= 1

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+// The OpenAI codecs without sockets and without a model.
+#include <fmt/format.h>
+#include <fstream>
+#include <gtest/gtest.h>
+#include <iterator>
+#include <nlohmann/json.hpp>
+
+#include "base/error.h"
+#include "serve/openai/answer.h"
+#include "serve/openai/error.h"
+#include "serve/openai/request.h"
+#include "tests/support/shared_data.h"
+
+namespace anemone::serve::openai {
+namespace {
+
+TEST(ChatRequestCodec, ReadsEveryField) {
+  const auto request = parse_chat_request(R"({
+    "model": "m", "messages": [{"role": "user", "content": "hi", "name": "me"}],
+    "temperature": 0.5, "top_p": 0.9, "top_k": -1, "min_p": 0.1, "seed": -3,
+    "presence_penalty": 1, "frequency_penalty": -1, "repeat_penalty": 1.1,
+    "logit_bias": {"5": -100, "7": 2.5}, "max_completion_tokens": 8, "stop": ["a", "b"], "n": 3,
+    "stream": true, "stream_options": {"include_usage": true}, "logprobs": true,
+    "top_logprobs": 4, "ignore_eos": true, "chat_template_kwargs": {"enable_thinking": false}})");
+  ASSERT_TRUE(request.ok()) << request.status().message();
+  const Generation& g = request->generation;
+  EXPECT_EQ(g.model, "m");
+  EXPECT_EQ(g.sampling.temperature, 0.5);
+  EXPECT_EQ(g.sampling.top_p, 0.9);
+  EXPECT_EQ(g.sampling.top_k, 0) << "-1 is all";
+  EXPECT_EQ(g.sampling.min_p, 0.1);
+  EXPECT_EQ(g.sampling.seed, static_cast<std::uint64_t>(-3));
+  EXPECT_EQ(g.sampling.presence_penalty, 1);
+  EXPECT_EQ(g.sampling.frequency_penalty, -1);
+  EXPECT_EQ(g.sampling.repetition_penalty, 1.1);
+  const std::vector<std::pair<std::int32_t, float>> bias = {{5, -100.0F}, {7, 2.5F}};
+  EXPECT_EQ(g.sampling.logit_bias, bias);
+  EXPECT_EQ(g.max_tokens, 8);
+  EXPECT_EQ(g.stop, (std::vector<std::string>{"a", "b"}));
+  EXPECT_EQ(g.choices, 3);
+  EXPECT_EQ(g.top_logprobs, 4);
+  EXPECT_TRUE(g.is_stream && g.has_stream_usage && g.ignore_eos);
+  EXPECT_EQ(request->variables, (Json{{"enable_thinking", false}}));
+  EXPECT_EQ(request->messages[0]["name"], "me");
+}
+
+TEST(ChatRequestCodec, LeavesToTheModelWhatIsNotSaid) {
+  const auto request = parse_chat_request(R"({"messages": [{"role": "user", "content": ""}]})");
+  ASSERT_TRUE(request.ok());
+  const Generation& g = request->generation;
+  EXPECT_FALSE(g.sampling.temperature || g.sampling.top_p || g.sampling.seed || g.max_tokens ||
+               g.top_logprobs);
+  EXPECT_EQ(g.choices, 1);
+}
+
+TEST(ChatRequestCodec, GivesTemplatesTheArgumentsOfCallsAsObjects) {
+  const auto request = parse_chat_request(R"({"messages": [
+    {"role": "assistant", "content": null, "tool_calls": [
+      {"id": "1", "type": "function", "function": {"name": "f", "arguments": "{\"x\": 1}"}},
+      {"id": "2", "type": "function", "function": {"name": "g", "arguments": "not json"}}]},
+    {"role": "tool", "tool_call_id": "1", "content": "2"}, {"role": "assistant"}]})");
+  ASSERT_TRUE(request.ok()) << request.status().message();
+  const Json& calls = request->messages[0]["tool_calls"];
+  EXPECT_EQ(calls[0]["function"]["arguments"], (Json{{"x", 1}}));
+  EXPECT_EQ(calls[1]["function"]["arguments"], "not json");
+  EXPECT_TRUE(request->messages[0]["content"].is_null());
+  EXPECT_EQ(request->messages[2]["content"], "");
+}
+
+TEST(CompletionRequestCodec, TellsTextsFromIds) {
+  const auto one = parse_completion_request(R"({"prompt": [1, 2]})");
+  ASSERT_TRUE(one.ok());
+  ASSERT_EQ(one->prompts.size(), 1U);
+  EXPECT_EQ(std::get<1>(one->prompts[0]), (std::vector<std::int32_t>{1, 2}));
+  const auto mixed = parse_completion_request(R"({"prompt": ["a", [3]], "best_of": 1})");
+  ASSERT_TRUE(mixed.ok()) << mixed.status().message();
+  EXPECT_EQ(std::get<0>(mixed->prompts[0]), "a");
+  EXPECT_EQ(std::get<1>(mixed->prompts[1]), (std::vector<std::int32_t>{3}));
+}
+
+TEST(ApiErrors, FollowFromTheCode) {
+  const auto status = [](const Status& error) { return api_error(error).status; };
+  EXPECT_EQ(status(invalid_argument("[n] x")), 400);
+  EXPECT_EQ(status(parse_error("[body] x")), 400);
+  EXPECT_EQ(status(unsupported("[n] x")), 400);
+  EXPECT_EQ(status(not_found("[model] x")), 404);
+  EXPECT_EQ(status(busy("x")), 429);
+  EXPECT_EQ(status(cancelled("x")), 503);
+  EXPECT_EQ(status(out_of_memory("x")), 503);
+  EXPECT_EQ(status(internal_error("x")), 500);
+  EXPECT_EQ(status(corrupt("x")), 500);
+  EXPECT_EQ(api_error(invalid_argument("[messages[1].role] expected [x] y")).param,
+            "messages[1].role");
+  EXPECT_EQ(api_error(parse_error("[body] expected JSON")).param, "");
+  const Json json = to_json(api_error(parse_error("[body] expected JSON")));
+  EXPECT_TRUE(json["error"]["param"].is_null());
+  EXPECT_TRUE(json["error"]["code"].is_null());
+}
+
+TEST(ApiErrors, AreDocumentedWithTheExitCodes) {
+  std::ifstream file(anemone::testing::source_path("docs/errors.md"));
+  ASSERT_TRUE(file.is_open());
+  const std::string text((std::istreambuf_iterator<char>(file)), {});
+  for (int i = 1; i <= static_cast<int>(Code::kInternal); ++i) {
+    const Code code = static_cast<Code>(i);
+    const std::string row = fmt::format("| `{}` | {} | {} |", code_name(code), exit_code(code),
+                                        api_error(Status(code, "x")).status);
+    EXPECT_NE(text.find(row), std::string::npos) << row;
+  }
+}
+
+TEST(Answers, AreValidJsonWhateverTheBytesOfATokenAre) {
+  Choice choice;
+  choice.text = "é";
+  choice.tokens =
+      ScoredTokens{{"\xc3", -1.0, {{"\xc3", -1.0}, {"\xc4", -2.0}}, 0}, {"\xa9", -0.5, {}, 1}};
+  for (const Protocol protocol : {Protocol::kChat, Protocol::kText}) {
+    const std::string text = dump_json(answer_json({protocol, "id", 1, "m"}, {choice}, {}));
+    ASSERT_TRUE(parse_json(text, "answer").ok()) << text;
+  }
+  const Json chat = answer_json({Protocol::kChat, "id", 1, "m"}, {choice}, {});
+  EXPECT_EQ(chat["choices"][0]["logprobs"]["content"][0]["bytes"], Json::array({0xc3}));
+  EXPECT_EQ(chat["choices"][0]["logprobs"]["content"][0]["token"], "bytes:\\xc3");
+}
+
+TEST(Answers, NeverNameAnUnknownFinishReason) {
+  using engine::FinishReason;
+  EXPECT_EQ(wire_finish_reason(FinishReason::kStop), "stop");
+  EXPECT_EQ(wire_finish_reason(FinishReason::kRepeat), "stop");
+  EXPECT_EQ(wire_finish_reason(FinishReason::kLength), "length");
+}
+
+}  // namespace
+}  // namespace anemone::serve::openai

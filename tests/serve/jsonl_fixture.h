@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+// A model that says the alphabet, and dialogs with it.
+#pragma once
+
+#include <atomic>
+#include <csignal>
+#include <gtest/gtest.h>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string_view>
+
+#include "serve/jsonl/dialog.h"
+#include "tests/serve/test_server.h"
+
+namespace anemone::serve::jsonl {
+
+class JsonlTest : public ::testing::Test {
+ protected:
+  JsonlTest() {
+    std::signal(SIGPIPE, SIG_IGN);
+    engine::testing::ScriptOptions script;
+    script.context = testing::kTestContext;
+    script.chat_template = testing::kTestTemplate;
+    script.on_run = [this] { gate_.pass(); };
+    model_ = std::make_unique<engine::testing::ScriptedModel>(script);
+    for (std::int64_t at = 0; at <= testing::kTestContext; ++at)
+      model_->say(at, {static_cast<std::int32_t>('a' + at % 26)});
+    models_ = *ModelSet::create({{{"tiny"}, model_->model()}});
+  }
+
+  Json answer(Dialog& dialog, std::string_view line) {
+    const Json out = dialog.answer(line);
+    EXPECT_EQ(dump_json(out).find('\n'), std::string::npos);
+    return out;
+  }
+  Json answer(std::string_view line) {
+    Dialog dialog(models_, {}, cancel_, [] {});
+    return answer(dialog, line);
+  }
+
+  testing::StepGate gate_;
+  std::unique_ptr<engine::testing::ScriptedModel> model_;
+  ModelSet models_;
+  std::atomic<bool> cancel_ = false;
+};
+
+}  // namespace anemone::serve::jsonl

@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: Apache-2.0
+// JSON lines on a Unix socket.
+#include <array>
+#include <fstream>
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <thread>
+#include <unistd.h>
+
+#include "serve/jsonl/socket_server.h"
+#include "tests/serve/jsonl_fixture.h"
+#include "tests/support/shared_data.h"
+
+namespace anemone::serve::jsonl {
+namespace {
+
+using testing::json_of;
+
+class Client {
+ public:
+  explicit Client(const std::string& path) : fd_(::socket(AF_UNIX, SOCK_STREAM, 0)) {
+    sockaddr_un address = {};
+    address.sun_family = AF_UNIX;
+    path.copy(address.sun_path, sizeof(address.sun_path) - 1);
+    is_connected_ =
+        ::connect(fd_, reinterpret_cast<const sockaddr*>(&address), sizeof(address)) == 0;
+  }
+  ~Client() { close(); }
+  Client(const Client&) = delete;
+  Client& operator=(const Client&) = delete;
+  bool is_connected() const { return is_connected_; }
+  void close() {
+    if (fd_ >= 0) ::close(fd_);
+    fd_ = -1;
+  }
+  void send(const std::string& line) {
+    EXPECT_EQ(::write(fd_, line.data(), line.size()), static_cast<ssize_t>(line.size()));
+  }
+  void end_sending() { ::shutdown(fd_, SHUT_WR); }
+  std::string receive() {
+    std::string line;
+    char byte = 0;
+    while (::read(fd_, &byte, 1) == 1 && byte != '\n') line += byte;
+    return line;
+  }
+
+ private:
+  int fd_;
+  bool is_connected_ = false;
+};
+
+class SocketTest : public JsonlTest {
+ protected:
+  SocketTest() { EXPECT_EQ(::pipe(stop_.data()), 0); }
+  ~SocketTest() override {
+    gate_.open();
+    stop();
+    for (const int end : stop_) ::close(end);
+  }
+  Status start(SocketOptions options = {}) {
+    options.path = path_;
+    ANEMONE_ASSIGN_OR_RETURN(server_, SocketServer::listen(models_, options));
+    thread_ = std::thread([this] { EXPECT_TRUE(server_->run(stop_[0]).ok()); });
+    return {};
+  }
+  void stop() {
+    if (!thread_.joinable()) return;
+    EXPECT_EQ(::write(stop_[1], "x", 1), 1);
+    thread_.join();
+    server_.reset();
+  }
+
+  anemone::testing::TemporaryFolder folder_;
+  std::string path_ = folder_.file("socket");
+  std::array<int, 2> stop_;
+  std::unique_ptr<SocketServer> server_;
+  std::thread thread_;
+};
+
+TEST_F(SocketTest, KeepsASessionForEachConnection) {
+  ASSERT_TRUE(start().ok());
+  struct stat info = {};
+  ASSERT_EQ(::lstat(path_.c_str(), &info), 0);
+  EXPECT_EQ(info.st_mode & 0777, 0600U);
+  Client one(path_), two(path_);
+  one.send("{\"prompt_ids\": [1, 2], \"max_new\": 2}\n");
+  EXPECT_EQ(json_of(one.receive())["cache_seq_len"], 3);
+  two.send("{\"prompt_ids\": [7], \"max_new\": 2, \"reset\": false}\n");
+  EXPECT_EQ(json_of(two.receive())["cache_seq_len"], 2);
+  one.send("{\"prompt_ids\": [3], \"max_new\": 2, \"reset\": false}\nbad\n");
+  one.end_sending();
+  EXPECT_EQ(json_of(one.receive())["cache_seq_len"], 5);
+  EXPECT_EQ(json_of(one.receive())["ok"], false);
+  stop();
+  EXPECT_NE(::lstat(path_.c_str(), &info), 0) << "the file goes with the server";
+}
+
+TEST_F(SocketTest, EndsTheRequestOfAClientThatLeaves) {
+  ASSERT_TRUE(start().ok());
+  gate_.close();
+  {
+    Client gone(path_);
+    gone.send("{\"prompt\": \"x\", \"max_new\": 300}\n");
+    ASSERT_TRUE(gate_.wait_for_waiting(1));
+  }
+  gate_.open();
+  // The only place is free for the next one soon.
+  Client next(path_);
+  next.send("{\"prompt\": \"x\", \"max_new\": 1}\n");
+  EXPECT_EQ(json_of(next.receive())["text"], "b");
+  EXPECT_LT(model_->runs(), 300);
+}
+
+TEST_F(SocketTest, EndsRequestsWhenItStops) {
+  ASSERT_TRUE(start().ok());
+  gate_.close();
+  Client client(path_);
+  client.send("{\"prompt\": \"x\", \"max_new\": 300}\n");
+  ASSERT_TRUE(gate_.wait_for_waiting(1));
+  ASSERT_EQ(::write(stop_[1], "x", 1), 1);
+  gate_.open();
+  EXPECT_EQ(json_of(client.receive())["ok"], false);
+  thread_.join();
+  EXPECT_LT(model_->runs(), 300);
+}
+
+TEST_F(SocketTest, StopsAlthoughAClientDoesNotReadItsAnswers) {
+  ASSERT_TRUE(start().ok());
+  Client client(path_);
+  std::string lines;
+  for (int i = 0; i < 20'000; ++i) lines += "bad\n";  // the answers are far longer
+  client.send(lines);
+  stop();
+  EXPECT_FALSE(Client(path_).is_connected());
+}
+
+TEST_F(SocketTest, TakesNoMoreConnectionsThanItMay) {
+  SocketOptions options;
+  options.max_connections = 1;
+  ASSERT_TRUE(start(options).ok());
+  Client one(path_);
+  one.send("{\"prompt\": \"x\", \"max_new\": 1}\n");
+  EXPECT_EQ(json_of(one.receive())["ok"], true);
+  Client two(path_);
+  EXPECT_EQ(json_of(two.receive())["ok"], false);
+}
+
+TEST_F(SocketTest, ReplacesADeadSocketAndNothingElse) {
+  {
+    // Bound, and never unlinked.
+    const int dead = ::socket(AF_UNIX, SOCK_STREAM, 0);
+    sockaddr_un address = {};
+    address.sun_family = AF_UNIX;
+    path_.copy(address.sun_path, sizeof(address.sun_path) - 1);
+    ASSERT_EQ(::bind(dead, reinterpret_cast<const sockaddr*>(&address), sizeof(address)), 0);
+    ::close(dead);
+  }
+  ASSERT_TRUE(start().ok());
+  EXPECT_TRUE(Client(path_).is_connected());
+  SocketOptions options;
+  options.path = path_;
+  EXPECT_EQ(SocketServer::listen(models_, options).status().code(), Code::kIo) << "in use";
+  EXPECT_TRUE(Client(path_).is_connected()) << "and still there";
+  options.path = folder_.file("file");
+  std::ofstream(options.path) << "text";
+  EXPECT_EQ(SocketServer::listen(models_, options).status().code(), Code::kIo);
+  EXPECT_EQ(std::ifstream(options.path).get(), 't');
+  options.path = folder_.file(std::string(200, 'x'));
+  EXPECT_EQ(SocketServer::listen(models_, options).status().code(), Code::kInvalidArgument);
+  options.path = folder_.file("no/folder");
+  EXPECT_EQ(SocketServer::listen(models_, options).status().code(), Code::kIo);
+}
+
+}  // namespace
+}  // namespace anemone::serve::jsonl
