@@ -275,6 +275,65 @@ TEST(Amx, MultipliesInt8WithManyColumns) {
           }
       }
 }
+
+// A column gives the same bits alone, beside others and in a block of sixteen: how many sequences
+// are decoded together does not show.
+TEST(Amx, AColumnDoesNotDependOnTheOthers) {
+  if (best_isa() != Isa::kAmx) GTEST_SKIP() << "this processor has no AMX";
+  RandomValues random(10);
+  for (const Shape2 shape : {Shape2{64, 128}, Shape2{37, 70}, Shape2{32, 896}}) {
+    const Weights w = make(Form::kInt8, 8, shape, 1, 0, 1);
+    const std::int64_t depth = shape.columns;
+    const auto x = random.halves(16 * depth, 3.0f);
+    std::vector<Half> turned(x.size());  // [depth][16]
+    for (std::int64_t n = 0; n < 16; ++n)
+      for (std::int64_t k = 0; k < depth; ++k)
+        turned[static_cast<std::size_t>(k * 16 + n)] = x[static_cast<std::size_t>(n * depth + k)];
+    alignas(64) static std::int8_t digits[1 << 16];
+    alignas(64) static std::byte scratch[1 << 16];
+    float scales[16];
+    const amx::Tiles tiles;
+    std::vector<std::vector<float>> results;  // each [rows][16], zero where nothing was asked for
+    const auto run = [&](const std::vector<int>& columns, bool as_neighbours) {
+      const Half* pointers[16] = {};
+      for (const int n : columns)
+        pointers[n] = as_neighbours ? turned.data() + n : x.data() + n * depth;
+      const std::int64_t stride = as_neighbours ? 16 : 1;
+      auto& result = results.emplace_back(static_cast<std::size_t>(shape.rows * 16));
+      const bool is_few = columns.back() < amx::kFewColumns;
+      if (is_few)
+        amx::make_few_digits(pointers, stride, depth, digits, scales);
+      else
+        amx::make_digits(pointers, stride, depth, digits, scales);
+      for (std::int64_t r = 0; r < shape.rows; r += amx::kBlockRows) {
+        const std::int64_t end = std::min(shape.rows, r + amx::kBlockRows);
+        if (!is_few) {
+          amx::multiply(w.matrix, r, end, digits, scales, 1, result.data() + r * 16, 16, scratch);
+          continue;
+        }
+        float few[amx::kBlockRows * amx::kFewColumns];
+        amx::multiply_few(w.matrix, r, end, digits, scales, few, scratch);
+        for (std::int64_t i = 0; i < end - r; ++i)
+          for (const int n : columns)
+            result[static_cast<std::size_t>((r + i) * 16 + n)] = few[i * amx::kFewColumns + n];
+      }
+    };
+    std::vector<int> all;
+    for (int n = 0; n < 16; ++n) all.push_back(n);
+    run(all, false);
+    run(all, true);
+    EXPECT_EQ(results[0], results[1]);
+    run({0, 1, 2, 3, 4, 5, 6, 7}, false);
+    run({3}, false);
+    run({3}, true);
+    run({2, 3, 9}, false);
+    for (std::size_t i = 2; i < results.size(); ++i)
+      for (std::int64_t r = 0; r < shape.rows; ++r) {
+        const auto at = static_cast<std::size_t>(r * 16 + 3);
+        ASSERT_EQ(results[i][at], results[0][at]) << "run " << i << ", row " << r;
+      }
+  }
+}
 #endif
 
 }  // namespace

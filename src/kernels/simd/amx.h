@@ -2,6 +2,9 @@
 // Products of int8 weights, read where they lie in the package, with many columns, on the tile
 // registers (Isa::kAmx).
 //
+// Up to kFewColumns columns, as in decoding, take one tile for both digits. A column's result does
+// not depend on the columns beside it.
+//
 // A column x of fp16 becomes two digits of 8 bits and a scale: x = scale * (128 * high + low), with
 // |high|, |low| <= 64 and at most 8191 steps each way, so the error is half of scale = max|x| /
 // 8191: about that of fp16 itself. Both digits are columns of one integer product, whose sums are
@@ -16,6 +19,7 @@ namespace anemone::kernels::simd::amx {
 
 inline constexpr std::int64_t kBlockColumns = 16;  // of x that are multiplied together
 inline constexpr std::int64_t kBlockRows = 32;     // of the weights
+inline constexpr std::int64_t kFewColumns = 8;
 
 inline constexpr std::int64_t round_up(std::int64_t value, std::int64_t multiple) {
   return (value + multiple - 1) / multiple * multiple;
@@ -34,6 +38,10 @@ inline constexpr std::int64_t digit_bytes(std::int64_t depth) {
 void make_digits(const Half* const* x, std::int64_t stride, std::int64_t depth, std::int8_t* digits,
                  float* scales);
 
+// The same for at most kFewColumns columns; `digits` gets half of digit_bytes(depth).
+void make_few_digits(const Half* const* x, std::int64_t stride, std::int64_t depth,
+                     std::int8_t* digits, float* scales);
+
 // Sets the tile registers of this thread up, and gives them back.
 class Tiles {
  public:
@@ -50,5 +58,8 @@ class Tiles {
 void multiply(const Matrix& matrix, std::int64_t begin, std::int64_t end, const std::int8_t* digits,
               const float* scales, std::int64_t blocks, float* out, std::int64_t ldo,
               std::byte* scratch);
+// The same for the columns of make_few_digits(): out[r - begin][n], kFewColumns apart.
+void multiply_few(const Matrix& matrix, std::int64_t begin, std::int64_t end,
+                  const std::int8_t* digits, const float* scales, float* out, std::byte* scratch);
 
 }  // namespace anemone::kernels::simd::amx

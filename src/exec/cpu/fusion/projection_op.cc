@@ -52,10 +52,18 @@ Status ProjectionOp::run(std::span<FusedCall> calls, const FusedContext& context
   const Segments segments = segments_of(calls);
   const std::int64_t tokens = segments.back().first + segments.back().tokens;
   if (tokens == 0) return {};
+  const bool is_uniform = std::ranges::all_of(
+      segments, [&](const Segment& s) { return s.x_channel == segments.front().x_channel; });
+  if (!is_uniform) {
+    for (FusedCall& call : calls) ANEMONE_RETURN_IF_ERROR(run({&call, 1}, context));
+    return {};
+  }
 #if defined(__x86_64__)
-  if (tokens > kNarrow && context.isa == kernels::simd::Isa::kAmx &&
-      kernels::simd::amx::takes(matrix_)) {
-    run_tiles(segments, tokens, context);
+  if (context.isa == kernels::simd::Isa::kAmx && kernels::simd::amx::takes(matrix_)) {
+    if (tokens <= kernels::simd::amx::kFewColumns)
+      run_few_tiles(segments, context);
+    else
+      run_tiles(segments, tokens, context);
     return {};
   }
 #endif
@@ -156,6 +164,44 @@ void ProjectionOp::run_panels(const Segments& segments, std::int64_t tokens,
 }
 
 #if defined(__x86_64__)
+// As in decoding: the weights go by once, both digits of all tokens in one tile.
+void ProjectionOp::run_few_tiles(const Segments& segments, const FusedContext& context) const {
+  namespace amx = kernels::simd::amx;
+  const std::int64_t columns = matrix_.columns;
+  Scratch shared;
+  auto* digits = shared.take<std::int8_t>(amx::digit_bytes(columns) / 2);
+  float scales[amx::kFewColumns];
+  const Half* x[amx::kFewColumns] = {};
+  for (const Segment& s : segments)
+    for (std::int64_t t = 0; t < s.tokens; ++t) x[s.first + t] = s.x + t * s.x_token;
+  amx::make_few_digits(x, segments.front().x_channel, columns, digits, scales);
+  const std::int64_t scratch_bytes = amx::kBlockRows * (amx::round_up(columns, 64) + 128);
+  const std::int64_t grain =
+      amx::round_up(std::max<std::int64_t>(1, kNarrowBytes / matrix_.row_bytes()), amx::kBlockRows);
+  context.threads.parallel_for(matrix_.rows, grain, [&](std::int64_t begin, std::int64_t end) {
+    const amx::Tiles tiles;
+    auto* padded = scratch.take<std::byte>(scratch_bytes);
+    for (std::int64_t r0 = begin; r0 < end; r0 += amx::kBlockRows) {
+      const std::int64_t rows = std::min(end - r0, amx::kBlockRows);
+      float out[amx::kBlockRows * amx::kFewColumns];
+      float column[amx::kBlockRows];
+      amx::multiply_few(matrix_, r0, r0 + rows, digits, scales, out, padded);
+      for (const Segment& s : segments)
+        for (std::int64_t t = 0; t < s.tokens; ++t) {
+          for (std::int64_t r = 0; r < rows; ++r) {
+            column[r] = out[r * amx::kFewColumns + s.first + t];
+            if (bias_ != nullptr) column[r] += to_float(bias_[r0 + r]);
+          }
+          Half* y = s.y + t * s.y_token + r0 * s.y_channel;
+          if (s.y_channel == 1)
+            context.kernels.to_halves(column, y, rows);
+          else
+            for (std::int64_t r = 0; r < rows; ++r) y[r * s.y_channel] = to_half(column[r]);
+        }
+    }
+  });
+}
+
 // Many tokens on tile registers: int8 weights as they lie, by digits of the activations.
 void ProjectionOp::run_tiles(const Segments& segments, std::int64_t tokens,
                              const FusedContext& context) const {
