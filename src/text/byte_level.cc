@@ -42,7 +42,7 @@ bool append_bytes_of_symbols(std::string_view symbols, std::string& out) {
       ++i;
     } else if (first >= 0xC2 && first < 0xE0 && i + 1 < symbols.size() &&
                (symbols[i + 1] & 0xC0) == 0x80) {
-      value = (first & 0x1FU) << 6 | (symbols[i + 1] & 0x3FU);
+      value = (first & 0x1FU) << 6 | (static_cast<unsigned char>(symbols[i + 1]) & 0x3FU);
       i += 2;
     } else {
       value = kAlphabetEnd;  // three bytes and more are outside of the alphabet, and so is no UTF-8

@@ -127,6 +127,11 @@ Result<std::size_t> CpuProgram::index_of(std::string_view function) const {
   return not_found("[{}] expected one of the functions {}", name, known);
 }
 
+Result<const PreparedFunction*> CpuProgram::prepared(std::string_view function) const {
+  ANEMONE_ASSIGN_OR_RETURN(const std::size_t index, index_of(function));
+  return program_.functions[index].get();
+}
+
 const Signature* CpuProgram::signature(std::string_view function) const {
   const auto index = index_of(function);
   return index.ok() ? &program_.functions[*index]->signature : nullptr;

@@ -45,6 +45,9 @@ class CpuProgram : public LoadedProgram {
   Status run(std::string_view function, const Inputs& inputs, Outputs& outputs,
              StateStore* states) const override;
 
+  // kNotFound for an unknown name.
+  Result<const PreparedFunction*> prepared(std::string_view function) const;
+
  private:
   CpuProgram(PreparedProgram program, std::string default_function,
              std::shared_ptr<SharedThreads> threads);

@@ -143,8 +143,7 @@ class AttentionMatch {
                   std::move(inner_)};
     for (CacheUpdate* update : {&keys, &values})
       fusion.inner.insert(fusion.inner.end(), update->inner.begin(), update->inner.end());
-    // The tokens must be there when the fusion runs, and nobody may look at the states in between.
-    return graph_.is_closed(fusion) ? std::optional(std::move(fusion)) : std::nullopt;
+    return fusion;
   }
 
   // q [1, H, T, D], tokens [1, KV, T, D], mask [1, 1, S, T], attention mask [1, 1, T, S],

@@ -52,7 +52,8 @@ void fuse(PreparedFunction& function) {
   for (const Matcher matcher : kMatchers)
     for (PreparedOp& op : graph.ops()) {
       if (op.kind != PreparedOp::Kind::kKernel) continue;
-      if (auto fusion = matcher(graph, op)) graph.apply(std::move(*fusion));
+      auto fusion = matcher(graph, op);
+      if (fusion && graph.is_closed(*fusion)) graph.apply(std::move(*fusion));
     }
   graph.drop_unused();
   for (const PreparedOp& op : graph.ops())

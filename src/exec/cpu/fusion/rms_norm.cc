@@ -67,13 +67,12 @@ class NormMatch {
       if (!type.is_tensor() || type.dtype != DType::kFp16 || axis_ >= type.shape.size() ||
           type.shape[axis_] != gamma->size() || !lies_along_axis(*gamma, type.shape.size()))
         continue;
-      Fusion fusion{
+      return Fusion{
           std::make_shared<RmsNormOp>(axis_, static_cast<float>(eps_), gamma->as<Half>().data()),
           &root,
           {x_},
           {},
           inner_};
-      if (graph_.is_closed(fusion)) return fusion;
     }
     return std::nullopt;
   }

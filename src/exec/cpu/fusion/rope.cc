@@ -115,12 +115,11 @@ std::optional<Fusion> match_rope(const FusionGraph& graph, PreparedOp& root) {
   if (b_cos.value < 0 || a_sin.value < 0 || b_cos.table != cos || a_sin.table != sin ||
       !is_table(graph, cos, shape, half) || !is_table(graph, sin, shape, half))
     return std::nullopt;
-  Fusion fusion{std::make_shared<RopeOp>(1.0f),
+  return Fusion{std::make_shared<RopeOp>(1.0f),
                 &root,
                 {x, cos, sin},
                 {},
                 {first, second, a_cos.op, b_sin.op, b_cos.op, a_sin.op, split}};
-  return graph.is_closed(fusion) ? std::optional(std::move(fusion)) : std::nullopt;
 }
 
 }  // namespace anemone::exec

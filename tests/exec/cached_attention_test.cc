@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: Apache-2.0
+// Attention over states: the fast path reads what the masks say, and must do so for any mask.
+#include "tests/exec/fusion_fixture.h"
+
+namespace anemone::exec {
+namespace {
+
+constexpr std::int64_t kHeads = 4;
+constexpr std::int64_t kKvHeads = 2;
+constexpr std::int64_t kDim = 8;
+constexpr std::int64_t kSlots = 12;
+
+struct CachedAttention : FusionFixture {
+  // keys and values written into states by the mask, and attention over them.
+  Value* update(Builder& b, const std::string& name, Value* tokens, Value* write) {
+    Value* state = b.input(name, Type::state(DType::kFp16, {1, kKvHeads, kSlots, kDim}));
+    Value* before = b.read_state(state, name + "_before");
+    Value* written = b.op(
+        "reduce_sum",
+        {{"x", write}, {"axes", Literal::int32s({-1})}, {"keep_dims", Literal::boolean(true)}});
+    Value* keep = b.op("sub", {{"x", Literal::number(1, DType::kFp16)}, {"y", written}});
+    Value* placed = b.op("matmul", {{"x", write}, {"y", tokens}});
+    Value* after = b.op("add", {{"x", b.op("mul", {{"x", before}, {"y", keep}})}, {"y", placed}});
+    b.write_state(state, after, name + "_write");
+    return after;
+  }
+  Value* reshape(Builder& b, Value* x, std::initializer_list<std::int32_t> shape) {
+    return b.op("reshape", {{"x", x}, {"shape", Literal::int32s(shape)}});
+  }
+  // Output [1, heads, T, dim].
+  Value* attention(Builder& b, std::int32_t t) {
+    constexpr auto kGroup = static_cast<std::int32_t>(kHeads / kKvHeads);
+    constexpr auto kv = static_cast<std::int32_t>(kKvHeads);
+    constexpr auto heads = static_cast<std::int32_t>(kHeads);
+    constexpr auto dim = static_cast<std::int32_t>(kDim);
+    constexpr auto slots = static_cast<std::int32_t>(kSlots);
+    Value* q = b.input("q", half({1, kHeads, t, kDim}));
+    Value* k = b.input("k", half({1, kKvHeads, t, kDim}));
+    Value* v = b.input("v", half({1, kKvHeads, t, kDim}));
+    Value* write = b.input("write", half({1, 1, kSlots, t}));
+    Value* look = b.input("look", half({1, 1, t, kSlots}));
+    Value* scaled = b.op("mul", {{"x", q}, {"y", Literal::number(0.5, DType::kFp16)}});
+    Value* keys = update(b, "keys", k, write);
+    Value* values = update(b, "values", v, write);
+    Value* grouped = reshape(b, scaled, {1, kv, kGroup * t, dim});
+    Value* scores = b.op("matmul", {{"x", grouped},
+                                    {"y", keys},
+                                    {"transpose_x", Literal::boolean(false)},
+                                    {"transpose_y", Literal::boolean(true)}});
+    Value* masked = b.op("add", {{"x", reshape(b, scores, {1, heads, t, slots})}, {"y", look}});
+    Value* weights = b.op("softmax", {{"x", masked}, {"axis", Literal::int32(-1)}});
+    Value* mixed =
+        b.op("matmul", {{"x", reshape(b, weights, {1, kv, kGroup * t, slots})}, {"y", values}});
+    return reshape(b, mixed, {1, heads, t, dim});
+  }
+
+  // Tokens at `position`, each looking at all slots up to itself (and `window` at most).
+  std::vector<Given> step(std::int64_t t, std::int64_t position, std::int64_t window = 99) {
+    Tensor write(DType::kFp16, {1, 1, kSlots, t});
+    Tensor look(DType::kFp16, {1, 1, t, kSlots});
+    for (std::int64_t i = 0; i < t; ++i)
+      for (std::int64_t s = 0; s < kSlots; ++s) {
+        const bool is_seen = s <= position + i && s > position + i - window;
+        at(write, s * t + i) = to_half(s == position + i ? 1.0f : 0.0f);
+        at(look, i * kSlots + s) = to_half(is_seen ? 0.0f : -1e4f);
+      }
+    std::vector<Given> out;
+    out.push_back({"q", random({1, kHeads, t, kDim}, 2)});
+    out.push_back({"k", random({1, kKvHeads, t, kDim}, 2)});
+    out.push_back({"v", random({1, kKvHeads, t, kDim})});
+    out.push_back({"write", std::move(write)});
+    out.push_back({"look", std::move(look)});
+    return out;
+  }
+  static Half& at(Tensor& tensor, std::int64_t i) {
+    return tensor.mutable_view().as<Half>()[static_cast<std::size_t>(i)];
+  }
+  void build(std::int32_t t) {
+    Builder b = function();
+    Value* y = attention(b, t);
+    b.rename(y, "y");
+    ASSERT_TRUE(b.finish({y}).ok()) << b.status().message();
+  }
+};
+
+TEST_F(CachedAttention, StepByStep) {
+  build(1);
+  std::vector<std::vector<Given>> steps;
+  for (std::int64_t position = 0; position < kSlots; ++position) steps.push_back(step(1, position));
+  expect_like_reference({"cached_attention"}, steps, kManyRoundings);
+}
+
+TEST_F(CachedAttention, InChunksAndWindows) {
+  build(4);
+  std::vector<std::vector<Given>> steps;
+  steps.push_back(step(4, 0));
+  steps.push_back(step(4, 4, 3));
+  steps.push_back(step(4, 8, 1));
+  expect_like_reference({"cached_attention"}, steps, kManyRoundings);
+}
+
+// A token that is stored nowhere, as those that fill a chunk up.
+TEST_F(CachedAttention, TokensThatAreNotStored) {
+  build(4);
+  auto given = step(4, 2);
+  for (std::int64_t s = 0; s < kSlots; ++s) at(given[3].tensor, s * 4 + 3) = Half{};
+  std::vector<std::vector<Given>> steps;
+  steps.push_back(std::move(given));
+  expect_like_reference({"cached_attention"}, steps, kManyRoundings);
+}
+
+// Masks that are no runs and writes that are no copies are computed with as they are.
+TEST_F(CachedAttention, AnyMask) {
+  build(3);
+  auto holes = step(3, 4);
+  at(holes[4].tensor, 2) = to_half(-1e4f);
+  auto soft = step(3, 5);
+  for (std::int64_t i = 0; i < 3 * kSlots; ++i)
+    at(soft[4].tensor, i) = to_half(static_cast<float>(i % 5) * -0.3f);
+  auto blend = step(3, 6);
+  at(blend[3].tensor, 0) = to_half(0.5f);
+  at(blend[3].tensor, 4) = to_half(0.25f);
+  std::vector<std::vector<Given>> steps;
+  steps.push_back(step(3, 0));
+  steps.push_back(std::move(holes));
+  steps.push_back(std::move(soft));
+  steps.push_back(std::move(blend));
+  expect_like_reference({"cached_attention"}, steps, kManyRoundings);
+}
+
+// An operation after it fails: the states are as before.
+TEST_F(CachedAttention, AFailedRunLeavesNoTrace) {
+  Builder b = function();
+  Value* y = attention(b, 2);
+  Value* index = b.input("index", Type::tensor(DType::kInt32, {1}));
+  y = b.op("gather",
+           {{"x", y},
+            {"indices", index},
+            {"axis", Literal::int32(1)},
+            {"validate_indices", Literal::boolean(true)}},
+           "y");
+  ASSERT_TRUE(b.finish({y}).ok()) << b.status().message();
+  const auto loaded = load();
+  ASSERT_EQ(fused(*loaded), std::vector<std::string>{"cached_attention"});
+  auto states = loaded->make_state();
+  ASSERT_TRUE(states.ok());
+  const auto go = [&](std::int64_t position, std::int32_t chosen) {
+    const auto given = step(2, position);
+    const Tensor choice = ints({1}, {chosen});
+    Inputs inputs = {{"index", choice.view()}};
+    for (const Given& one : given) inputs.push_back({one.name, one.tensor.view()});
+    run(*loaded, inputs, "y", states->get());
+    return status.ok();
+  };
+  ASSERT_TRUE(go(0, 0)) << status.message();
+  const Tensor before = *(*states)->read("keys");
+  EXPECT_FALSE(go(1, 77));
+  EXPECT_EQ(to_floats((*states)->read("keys")->view()), to_floats(before.view()));
+  EXPECT_TRUE(go(1, 1)) << status.message();
+  EXPECT_NE(to_floats((*states)->read("keys")->view()), to_floats(before.view()));
+}
+
+// Another function has made both states the same memory; writing one must not change the other.
+TEST_F(CachedAttention, StatesThatWereSetToOneValueStayApart) {
+  build(1);
+  Builder b = function("both");
+  Value* x = b.input("x", half({1, kKvHeads, kSlots, kDim}));
+  for (const char* name : {"keys", "values"}) {
+    Value* state = b.input(name, Type::state(DType::kFp16, {1, kKvHeads, kSlots, kDim}));
+    Value* value = b.op("add", {{"x", x}, {"y", x}}, "doubled");
+    b.write_state(state, value, std::string(name) + "_set");
+  }
+  Value* y = b.op("relu", {{"x", x}}, "y");
+  ASSERT_TRUE(b.finish({y}).ok()) << b.status().message();
+  const auto loaded = load();
+  auto states = loaded->make_state();
+  const Tensor x_value = random({1, kKvHeads, kSlots, kDim});
+  run(*loaded, {{"x", x_value.view()}}, "y", states->get(), "both");
+  ASSERT_TRUE(status.ok()) << status.message();
+  const auto given = step(1, 3);
+  Inputs inputs;
+  for (const Given& one : given) inputs.push_back({one.name, one.tensor.view()});
+  run(*loaded, inputs, "y", states->get(), "main");
+  ASSERT_TRUE(status.ok()) << status.message();
+  const auto keys = to_floats((*states)->read("keys")->view());
+  const auto values = to_floats((*states)->read("values")->view());
+  const auto k = to_floats(given[1].tensor.view());
+  const auto v = to_floats(given[2].tensor.view());
+  for (std::size_t d = 0; d < static_cast<std::size_t>(kDim); ++d) {
+    EXPECT_EQ(keys[3 * static_cast<std::size_t>(kDim) + d], k[d]);
+    EXPECT_EQ(values[3 * static_cast<std::size_t>(kDim) + d], v[d]);
+  }
+}
+
+}  // namespace
+}  // namespace anemone::exec

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <random>
+
+#include "exec/cpu/explain.h"
+#include "tests/exec/program_fixture.h"
+
+namespace anemone::exec {
+
+// A program that runs by the fast path on every instruction set and by the reference, on the same
+// inputs and states.
+struct FusionFixture : ProgramFixture {
+  struct Given {
+    Given(std::string name_of_input, Tensor value)
+        : name(std::move(name_of_input)), tensor(std::move(value)) {}
+    Given(const Given& other) : name(other.name), tensor(other.tensor.clone()) {}
+    Given(Given&&) = default;
+    std::string name;
+    Tensor tensor;
+  };
+
+  Tensor random(Shape shape, float range = 1) {
+    std::vector<float> values(static_cast<std::size_t>(element_count(shape)));
+    for (float& value : values) value = range * (static_cast<float>(engine() >> 8) * 0x1p-23f - 1);
+    Tensor out(DType::kFp16, std::move(shape));
+    store_floats(values, out.mutable_view());
+    return out;
+  }
+  Literal random_literal(Shape shape, float range = 1) {
+    return Literal::of(random(std::move(shape), range));
+  }
+  static Type half(Shape shape) { return Type::tensor(DType::kFp16, std::move(shape)); }
+
+  std::shared_ptr<const LoadedProgram> load_as(kernels::simd::Isa isa, bool is_reference) {
+    options.isa = isa;
+    options.is_reference = is_reference;
+    return load();
+  }
+
+  // Names of the fused steps.
+  std::vector<std::string> fused(const LoadedProgram& loaded) {
+    std::vector<std::string> names;
+    const auto steps = explain(loaded);
+    EXPECT_TRUE(steps.ok());
+    for (const PlanStep& step : *steps)
+      if (step.is_fused) names.push_back(step.name);
+    return names;
+  }
+
+  // Runs all steps of inputs one after the other over one set of states, and compares output "y"
+  // and the states with the reference after each. `tolerance` is relative to the largest output.
+  void expect_like_reference(const std::vector<std::string>& expected_fusions,
+                             const std::vector<std::vector<Given>>& steps, double tolerance) {
+    const auto reference = load_as(kernels::simd::Isa::kPlain, true);
+    ASSERT_NE(reference, nullptr);
+    EXPECT_TRUE(fused(*reference).empty());
+    for (const kernels::simd::Isa isa : kernels::simd::supported_isas()) {
+      SCOPED_TRACE(std::string(kernels::simd::isa_name(isa)));
+      const auto fast = load_as(isa, false);
+      ASSERT_NE(fast, nullptr);
+      EXPECT_EQ(fused(*fast), expected_fusions);
+      auto reference_state = reference->make_state();
+      auto fast_state = fast->make_state();
+      ASSERT_TRUE(reference_state.ok() && fast_state.ok());
+      for (const auto& step : steps) {
+        Inputs inputs;
+        for (const Given& given : step) inputs.push_back({given.name, given.tensor.view()});
+        const auto expected = run(*reference, inputs, "y", reference_state->get());
+        ASSERT_TRUE(status.ok()) << status.message();
+        const auto got = run(*fast, inputs, "y", fast_state->get());
+        ASSERT_TRUE(status.ok()) << status.message();
+        expect_near(got, expected, tolerance);
+        for (const Feature& state : (*reference_state)->states())
+          expect_near(to_floats((*fast_state)->read(state.name)->view()),
+                      to_floats((*reference_state)->read(state.name)->view()), tolerance);
+      }
+    }
+  }
+
+  static void expect_near(const std::vector<float>& got, const std::vector<float>& expected,
+                          double tolerance) {
+    ASSERT_EQ(got.size(), expected.size());
+    double largest = 0;
+    for (const float value : expected)
+      largest = std::max(largest, static_cast<double>(std::abs(value)));
+    for (std::size_t i = 0; i < got.size(); ++i)
+      ASSERT_NEAR(static_cast<double>(got[i]), static_cast<double>(expected[i]),
+                  largest * tolerance)
+          << "element " << i;
+  }
+
+  std::mt19937 engine{7};
+};
+
+// One rounding to fp16 of sums that differ in fp32.
+inline constexpr double kOneRounding = 0x1.2p-11;
+// What rounding after every operation adds up to in a pattern of a dozen of them.
+inline constexpr double kManyRoundings = 0x1p-8;
+
+}  // namespace anemone::exec
