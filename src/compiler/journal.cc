@@ -84,7 +84,9 @@ void Journal::read() {
   if (!fingerprint.ok() || *fingerprint != fingerprint_ || pieces == nullptr ||
       !pieces->is_object())
     return;
-  for (const auto& [piece, list] : pieces->items()) {
+  for (const auto& item : pieces->items()) {
+    const std::string& piece = item.key();
+    const Json& list = item.value();
     std::vector<artifact::FileEntry> entries;
     if (list.is_array())
       for (const Json& entry : list) entries.push_back(read_entry(entry));

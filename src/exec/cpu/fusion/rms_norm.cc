@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+
 #include "exec/cpu/fusion/matchers.h"
 
 namespace anemone::exec {

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Patterns of one or two operations.
+#include <algorithm>
+
 #include "exec/cpu/fusion/matchers.h"
 
 namespace anemone::exec {
