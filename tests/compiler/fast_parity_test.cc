@@ -156,7 +156,7 @@ TEST_P(FastParity, AnyNumberOfThreadsGivesTheSameBits) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(, FastParity, ::testing::ValuesIn(checkpoints()),
+INSTANTIATE_TEST_SUITE_P(, FastParity, ::testing::ValuesIn(checkpoints_in_the_tree()),
                          [](const auto& info) { return info.param.name; });
 
 }  // namespace

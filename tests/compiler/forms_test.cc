@@ -150,13 +150,6 @@ TEST_P(Forms, ATiedFloatHeadHoldsTheEmbeddings) {
   EXPECT_EQ(plain.continuation.size(), kNewTokens);
 }
 
-// Those in the tree have every architecture; the others would only take longer.
-std::vector<Checkpoint> checkpoints_in_the_tree() {
-  std::vector<Checkpoint> all = checkpoints();
-  std::erase_if(all, [](const Checkpoint& checkpoint) { return checkpoint.is_shared; });
-  return all;
-}
-
 INSTANTIATE_TEST_SUITE_P(, Forms, ::testing::ValuesIn(checkpoints_in_the_tree()),
                          [](const auto& info) { return info.param.name; });
 

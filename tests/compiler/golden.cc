@@ -42,6 +42,12 @@ std::vector<Checkpoint> checkpoints() {
   return all;
 }
 
+std::vector<Checkpoint> checkpoints_in_the_tree() {
+  std::vector<Checkpoint> all = checkpoints();
+  std::erase_if(all, [](const Checkpoint& checkpoint) { return checkpoint.is_shared; });
+  return all;
+}
+
 bool is_present(const Checkpoint& checkpoint) {
   const bool is_there = std::filesystem::exists(checkpoint.path);
   EXPECT_TRUE(is_there || checkpoint.is_shared) << checkpoint.path;
