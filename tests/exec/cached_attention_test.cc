@@ -28,7 +28,7 @@ struct CachedAttention : FusionFixture {
     return b.op("reshape", {{"x", x}, {"shape", Literal::int32s(shape)}});
   }
   // Output [1, heads, T, dim].
-  Value* attention(Builder& b, std::int32_t t) {
+  Value* attention(Builder& b, std::int32_t t, Value* write = nullptr) {
     constexpr auto kGroup = static_cast<std::int32_t>(kHeads / kKvHeads);
     constexpr auto kv = static_cast<std::int32_t>(kKvHeads);
     constexpr auto heads = static_cast<std::int32_t>(kHeads);
@@ -37,7 +37,7 @@ struct CachedAttention : FusionFixture {
     Value* q = b.input("q", half({1, kHeads, t, kDim}));
     Value* k = b.input("k", half({1, kKvHeads, t, kDim}));
     Value* v = b.input("v", half({1, kKvHeads, t, kDim}));
-    Value* write = b.input("write", half({1, 1, kSlots, t}));
+    if (write == nullptr) write = b.input("write", half({1, 1, kSlots, t}));
     Value* look = b.input("look", half({1, 1, t, kSlots}));
     Value* scaled = b.op("mul", {{"x", q}, {"y", Literal::number(0.5, DType::kFp16)}});
     Value* keys = update(b, "keys", k, write);
@@ -126,6 +126,21 @@ TEST_F(CachedAttention, AnyMask) {
   steps.push_back(std::move(soft));
   steps.push_back(std::move(blend));
   expect_like_reference({"cached_attention"}, steps, kManyRoundings);
+}
+
+// Masks that the program computes are not looked into.
+TEST_F(CachedAttention, MasksThatAreComputedAreLeftAlone) {
+  program = std::make_shared<Program>();
+  Builder b = function();
+  Value* soft = b.input("soft", half({1, 1, kSlots, 1}));
+  Value* y = attention(b, 1, b.op("ceil", {{"x", soft}}));
+  b.rename(y, "y");
+  ASSERT_TRUE(b.finish({y}).ok()) << b.status().message();
+  auto given = step(1, 2);
+  given[3].name = "soft";
+  std::vector<std::vector<Given>> steps;
+  steps.push_back(std::move(given));
+  expect_like_reference({"add", "add"}, steps, kManyRoundings);
 }
 
 // An operation after it fails: the states are as before.
