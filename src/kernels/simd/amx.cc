@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#if defined(__x86_64__)
 #include "kernels/simd/amx.h"
 
 #include <cmath>
@@ -276,3 +277,4 @@ void multiply(const Matrix& matrix, std::int64_t begin, std::int64_t end, const 
 }
 
 }  // namespace anemone::kernels::simd::amx
+#endif

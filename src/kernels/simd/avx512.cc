@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#if defined(__x86_64__)
 #define ANEMONE_SIMD_NAMESPACE avx512
 #define ANEMONE_SIMD_AVX512
 #include "kernels/simd/table.h"
+#endif
