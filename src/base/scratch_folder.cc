@@ -2,11 +2,8 @@
 #include "base/scratch_folder.h"
 
 #include <cerrno>
-#include <fcntl.h>
 #include <filesystem>
-#include <sys/file.h>
 #include <sys/stat.h>
-#include <unistd.h>
 #include <utility>
 #include <vector>
 
@@ -20,15 +17,6 @@ namespace fs = std::filesystem;
 
 constexpr std::string_view kScratchSuffix = ".scratch";
 
-// -1 when another process has the lock, or the folder is gone.
-int lock_folder(const std::string& path) {
-  const int folder = ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (folder < 0) return -1;
-  if (::flock(folder, LOCK_EX | LOCK_NB) == 0) return folder;
-  ::close(folder);
-  return -1;
-}
-
 void remove_scratch_leftovers(const std::string& parent, const std::string& prefix) {
   std::error_code error;
   std::vector<std::string> found;
@@ -38,10 +26,8 @@ void remove_scratch_leftovers(const std::string& parent, const std::string& pref
       found.push_back(it->path().string());
   }
   for (const std::string& path : found) {
-    const int lock = lock_folder(path);
-    if (lock < 0) continue;
-    fs::remove_all(path, error);
-    ::close(lock);
+    const auto lock = FolderLock::take(path);
+    if (lock.ok()) fs::remove_all(path, error);
   }
 }
 
@@ -58,21 +44,18 @@ Result<ScratchFolder> ScratchFolder::create(const std::string& parent, const std
       return errno_error(path, "create the folder");
     }
     // Somebody who takes the new folder for a leftover may be faster: then the next name.
-    const int lock = lock_folder(path);
-    std::error_code error;
-    if (lock >= 0 && fs::exists(path, error)) return ScratchFolder(std::move(path), lock);
-    if (lock >= 0) ::close(lock);
+    auto lock = FolderLock::take(path);
+    if (lock.ok()) return ScratchFolder(std::move(path), *std::move(lock));
   }
   return io_error("[{}] expected room for a temporary folder, got {} of them", parent, kMostNames);
 }
 
 ScratchFolder::ScratchFolder(ScratchFolder&& other) noexcept
-    : path_(std::exchange(other.path_, std::string())), lock_(std::exchange(other.lock_, -1)) {}
+    : path_(std::exchange(other.path_, std::string())), lock_(std::move(other.lock_)) {}
 
 ScratchFolder::~ScratchFolder() {
   std::error_code error;
   if (!path_.empty()) fs::remove_all(path_, error);
-  if (lock_ >= 0) ::close(lock_);
 }
 
 }  // namespace anemone

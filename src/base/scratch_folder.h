@@ -4,6 +4,9 @@
 #include <anemone/status.h>
 
 #include <string>
+#include <utility>
+
+#include "base/folder_lock.h"
 
 namespace anemone {
 
@@ -20,9 +23,10 @@ class ScratchFolder {
   const std::string& path() const { return path_; }
 
  private:
-  ScratchFolder(std::string path, int lock) : path_(std::move(path)), lock_(lock) {}
+  ScratchFolder(std::string path, FolderLock lock)
+      : path_(std::move(path)), lock_(std::move(lock)) {}
   std::string path_;  // empty once moved from
-  int lock_ = -1;     // an open descriptor of the folder; a folder without a lock is a leftover
+  FolderLock lock_;   // a folder without one is a leftover
 };
 
 }  // namespace anemone

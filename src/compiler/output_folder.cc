@@ -2,11 +2,8 @@
 #include "compiler/output_folder.h"
 
 #include <cerrno>
-#include <fcntl.h>
 #include <filesystem>
-#include <sys/file.h>
 #include <sys/stat.h>
-#include <unistd.h>
 #include <utility>
 
 #include "artifact/manifest.h"
@@ -55,32 +52,16 @@ std::string old_path(const std::string& working) {
   return working + ".old";
 }
 
-// Makes the folder where it is not, and locks it. The lock belongs to the folder and not to its
-// name, so it is looked at again: the process that had it may have renamed it into place.
-Result<int> open_locked(const std::string& path, const std::string& working) {
+// Makes the folder where it is not, and locks it. The process that had it may rename it into place
+// meanwhile: then there is another one to make.
+Result<FolderLock> make_locked(const std::string& path, const std::string& working) {
   while (true) {
     if (::mkdir(working.c_str(), 0777) != 0 && errno != EEXIST) {
       const std::string reason = std::generic_category().message(errno);
       return io_error("[{}] cannot create the folder: {}", path, reason);
     }
-    const int folder = ::open(working.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (folder < 0 && errno == ENOENT) continue;
-    if (folder < 0) return errno_error(working, "open");
-    if (::flock(folder, LOCK_EX | LOCK_NB) != 0) {
-      const bool is_taken = errno == EWOULDBLOCK;
-      const Status status =
-          is_taken
-              ? busy("[{}] expected to be alone, got another process that writes {}", path, working)
-              : errno_error(working, "lock");
-      ::close(folder);
-      return status;
-    }
-    struct stat locked {};
-    struct stat named {};
-    if (::fstat(folder, &locked) == 0 && ::stat(working.c_str(), &named) == 0 &&
-        locked.st_ino == named.st_ino && locked.st_dev == named.st_dev)
-      return folder;
-    ::close(folder);
+    auto lock = FolderLock::take(working);
+    if (lock.ok() || lock.status().code() != Code::kNotFound) return lock;
   }
 }
 
@@ -111,8 +92,8 @@ Result<OutputFolder> OutputFolder::create(const std::string& path, bool keep) {
     const Status made = make_directories(fs::path(clean).parent_path().string());
     if (!made.ok()) return made;
   }
-  ANEMONE_ASSIGN_OR_RETURN(const int lock, open_locked(path, working));
-  OutputFolder folder(std::move(clean), std::move(working), lock, keep);
+  ANEMONE_ASSIGN_OR_RETURN(FolderLock lock, make_locked(path, working));
+  OutputFolder folder(std::move(clean), std::move(working), std::move(lock), keep);
   finish_replacement(folder.path_, old_path(folder.working_));
   if (!keep) ANEMONE_RETURN_IF_ERROR(clear(folder.working_));
   return folder;
@@ -121,13 +102,12 @@ Result<OutputFolder> OutputFolder::create(const std::string& path, bool keep) {
 OutputFolder::OutputFolder(OutputFolder&& other) noexcept
     : path_(std::move(other.path_)),
       working_(std::exchange(other.working_, std::string())),
-      lock_(std::exchange(other.lock_, -1)),
+      lock_(std::move(other.lock_)),
       keep_(other.keep_) {}
 
 OutputFolder::~OutputFolder() {
   std::error_code error;
   if (!working_.empty() && !(keep_ && Journal::is_in(working_))) fs::remove_all(working_, error);
-  if (lock_ >= 0) ::close(lock_);
 }
 
 Status OutputFolder::commit() {

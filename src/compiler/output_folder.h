@@ -4,6 +4,9 @@
 #include <anemone/status.h>
 
 #include <string>
+#include <utility>
+
+#include "base/folder_lock.h"
 
 namespace anemone::compiler {
 
@@ -26,11 +29,11 @@ class OutputFolder {
   Status commit();
 
  private:
-  OutputFolder(std::string path, std::string working, int lock, bool keep)
-      : path_(std::move(path)), working_(std::move(working)), lock_(lock), keep_(keep) {}
+  OutputFolder(std::string path, std::string working, FolderLock lock, bool keep)
+      : path_(std::move(path)), working_(std::move(working)), lock_(std::move(lock)), keep_(keep) {}
   std::string path_;
   std::string working_;  // empty once committed or moved from
-  int lock_ = -1;        // an open descriptor of the working folder; the lock ends with it
+  FolderLock lock_;      // of the working folder
   bool keep_ = false;
 };
 

@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "tests/cli/process.h"
-#include "tests/compiler/folder_bytes.h"
+#include "tests/support/folder_bytes.h"
 
 extern char** environ;
 
@@ -20,9 +20,9 @@ namespace {
 
 namespace fs = std::filesystem;
 using Clock = std::chrono::steady_clock;
+using anemone::testing::files_in;
 using anemone::testing::source_path;
 using anemone::testing::TemporaryFolder;
-using compiler::testing::files_in;
 
 constexpr int kMoments = 50;
 

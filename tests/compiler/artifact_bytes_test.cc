@@ -10,14 +10,15 @@
 #include "mlpackage/package_reader.h"
 #include "mlpackage/package_writer.h"
 #include "ops/registry.h"
-#include "tests/compiler/folder_bytes.h"
 #include "tests/compiler/golden.h"
+#include "tests/support/folder_bytes.h"
 #include "tests/support/shared_data.h"
 
 namespace anemone::compiler::testing {
 namespace {
 
 namespace fs = std::filesystem;
+using anemone::testing::files_in;
 using anemone::testing::source_path;
 using anemone::testing::TemporaryFolder;
 

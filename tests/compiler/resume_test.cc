@@ -6,13 +6,14 @@
 
 #include "base/file.h"
 #include "compiler/compiler.h"
-#include "tests/compiler/folder_bytes.h"
+#include "tests/support/folder_bytes.h"
 #include "tests/support/shared_data.h"
 
 namespace anemone::compiler::testing {
 namespace {
 
 namespace fs = std::filesystem;
+using anemone::testing::files_in;
 using anemone::testing::source_path;
 using anemone::testing::TemporaryFolder;
 

@@ -113,13 +113,13 @@ TEST_P(SimdVector, Rotates) {
     const auto cos = random.halves(half);
     const auto sin = random.halves(half);
     std::vector<Half> y(x.size());
-    kernels_.rotate(x.data(), cos.data(), sin.data(), 0.125f, half, y.data());
+    kernels_.rotate(x.data(), cos.data(), sin.data(), half, y.data());
     for (std::size_t i = 0; i < static_cast<std::size_t>(half); ++i) {
       const std::size_t j = i + static_cast<std::size_t>(half);
       // The difference of two products may be small against them.
       const double slack = (std::abs(value(x[i])) + std::abs(value(x[j]))) * 0x1p-22;
-      const double first = 0.125 * (value(x[i]) * value(cos[i]) - value(x[j]) * value(sin[i]));
-      const double second = 0.125 * (value(x[j]) * value(cos[i]) + value(x[i]) * value(sin[i]));
+      const double first = (value(x[i]) * value(cos[i]) - value(x[j]) * value(sin[i]));
+      const double second = (value(x[j]) * value(cos[i]) + value(x[i]) * value(sin[i]));
       EXPECT_NEAR(value(y[i]), first, std::abs(first) * 0x1p-11 + slack + 0x1p-24);
       EXPECT_NEAR(value(y[j]), second, std::abs(second) * 0x1p-11 + slack + 0x1p-24);
     }

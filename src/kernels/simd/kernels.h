@@ -49,9 +49,8 @@ struct Kernels {
   // out = a + b; out = silu(a) * b.
   void (*add)(const Half* a, const Half* b, Half* out, std::int64_t count);
   void (*silu_multiply)(const Half* a, const Half* b, Half* out, std::int64_t count);
-  // Rotates pairs (j, j + half) of one row of 2 * half: (a cos - b sin, b cos + a sin) * factor.
-  void (*rotate)(const Half* x, const Half* cos, const Half* sin, float factor, std::int64_t half,
-                 Half* y);
+  // Rotates pairs (j, j + half) of one row of 2 * half: (a cos - b sin, b cos + a sin).
+  void (*rotate)(const Half* x, const Half* cos, const Half* sin, std::int64_t half, Half* y);
 
   // Streams over slots [begin, end): out = softmax(q . keys) @ values for `rows` query rows that
   // see the same slots. q and out are fp32 [rows, dim]; `scratch` holds attend_scratch() floats.

@@ -101,8 +101,7 @@ class AttentionMatch {
   }
 
   bool is_only_access(const PreparedOp& read, const PreparedOp& write) const {
-    return count_accesses(const_cast<FusionGraph&>(graph_).function().block, read.state) == 2 &&
-           &read < &write;
+    return count_accesses(graph_.function().block, read.state) == 2 && &read < &write;
   }
   static int count_accesses(const PreparedBlock& block, int state) {
     int count = 0;

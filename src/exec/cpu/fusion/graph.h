@@ -54,7 +54,7 @@ class FusionGraph {
   // Takes operations away whose results nobody uses.
   void drop_unused();
 
-  PreparedFunction& function() { return function_; }
+  const PreparedFunction& function() const { return function_; }
   std::vector<PreparedOp>& ops() { return function_.block.ops; }
 
  private:

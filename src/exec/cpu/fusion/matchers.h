@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One function a pattern, each in the file of its name (short ones in simple.cc): looks whether
+// One function a pattern, each in the file of its name (two in elementwise.cc): looks whether
 // `root` ends the pattern. Whether others use what would go away is checked for all of them.
 #pragma once
 

@@ -19,8 +19,6 @@ using kernels::simd::kNarrow;
 // enough to read memory in long runs.
 constexpr std::int64_t kNarrowBytes = 64 << 10;
 constexpr std::int64_t kPanelRows = 16;
-// Digits of columns that stay in the second-level cache while the weights go by.
-constexpr std::int64_t kDigitBytes = 1 << 20;
 
 thread_local Scratch scratch;
 
@@ -93,6 +91,18 @@ void ProjectionOp::store_row(std::int64_t r, float* values, std::int64_t first, 
   }
 }
 
+void ProjectionOp::store_token(std::int64_t begin, std::int64_t rows, float* values,
+                               const Segment& s, std::int64_t t,
+                               const FusedContext& context) const {
+  if (bias_ != nullptr)
+    for (std::int64_t r = 0; r < rows; ++r) values[r] += to_float(bias_[begin + r]);
+  Half* y = s.y + t * s.y_token + begin * s.y_channel;
+  if (s.y_channel == 1)
+    context.kernels.to_halves(values, y, rows);
+  else
+    for (std::int64_t r = 0; r < rows; ++r) y[r * s.y_channel] = to_half(values[r]);
+}
+
 // A few tokens: every weight is read once, as it lies.
 void ProjectionOp::run_narrow(const Segments& segments, std::int64_t tokens,
                               const FusedContext& context) const {
@@ -121,16 +131,8 @@ void ProjectionOp::run_narrow(const Segments& segments, std::int64_t tokens,
     k.narrow(matrix_, begin, end, x.data(), static_cast<int>(tokens), out, rows,
              out + tokens * rows);
     for (const Segment& s : segments)
-      for (std::int64_t t = 0; t < s.tokens; ++t) {
-        float* values = out + (s.first + t) * rows;
-        if (bias_ != nullptr)
-          for (std::int64_t r = 0; r < rows; ++r) values[r] += to_float(bias_[begin + r]);
-        Half* y = s.y + t * s.y_token + begin * s.y_channel;
-        if (s.y_channel == 1)
-          k.to_halves(values, y, rows);
-        else
-          for (std::int64_t r = 0; r < rows; ++r) y[r * s.y_channel] = to_half(values[r]);
-      }
+      for (std::int64_t t = 0; t < s.tokens; ++t)
+        store_token(begin, rows, out + (s.first + t) * rows, s, t, context);
   });
 }
 
@@ -188,15 +190,9 @@ void ProjectionOp::run_few_tiles(const Segments& segments, const FusedContext& c
       amx::multiply_few(matrix_, r0, r0 + rows, digits, scales, out, padded);
       for (const Segment& s : segments)
         for (std::int64_t t = 0; t < s.tokens; ++t) {
-          for (std::int64_t r = 0; r < rows; ++r) {
+          for (std::int64_t r = 0; r < rows; ++r)
             column[r] = out[r * amx::kFewColumns + s.first + t];
-            if (bias_ != nullptr) column[r] += to_float(bias_[r0 + r]);
-          }
-          Half* y = s.y + t * s.y_token + r0 * s.y_channel;
-          if (s.y_channel == 1)
-            context.kernels.to_halves(column, y, rows);
-          else
-            for (std::int64_t r = 0; r < rows; ++r) y[r * s.y_channel] = to_half(column[r]);
+          store_token(r0, rows, column, s, t, context);
         }
     }
   });
@@ -206,6 +202,8 @@ void ProjectionOp::run_few_tiles(const Segments& segments, const FusedContext& c
 void ProjectionOp::run_tiles(const Segments& segments, std::int64_t tokens,
                              const FusedContext& context) const {
   namespace amx = kernels::simd::amx;
+  // Digits of columns that stay in the second-level cache while the weights go by.
+  constexpr std::int64_t kDigitBytes = 1 << 20;
   const std::int64_t columns = matrix_.columns;
   const std::int64_t block_bytes = amx::digit_bytes(columns);
   const std::int64_t all_blocks = (tokens + amx::kBlockColumns - 1) / amx::kBlockColumns;

@@ -11,7 +11,6 @@ constexpr std::int64_t kRopeGrain = 4096;  // elements
 // Inputs: x [..., T, 2 half], cos and sin [1..., T, half].
 class RopeOp : public FusedOp {
  public:
-  explicit RopeOp(float factor) : factor_(factor) {}
   std::string_view name() const override { return "rope"; }
   Shape output_shape(const std::vector<const TensorView*>& inputs) const override {
     return inputs[0]->shape;
@@ -31,16 +30,12 @@ class RopeOp : public FusedOp {
                                      for (std::int64_t r = begin; r < end; ++r) {
                                        const std::int64_t t = r % table_rows;
                                        context.kernels.rotate(x + r * width, cos + t * half,
-                                                              sin + t * half, factor_, half,
-                                                              y + r * width);
+                                                              sin + t * half, half, y + r * width);
                                      }
                                    });
     }
     return {};
   }
-
- private:
-  float factor_;
 };
 
 struct Products {
@@ -117,7 +112,7 @@ std::optional<Fusion> match_rope(const FusionGraph& graph, PreparedOp& root) {
   if (b_cos.value < 0 || a_sin.value < 0 || b_cos.table != cos || a_sin.table != sin ||
       !is_table(graph, cos, shape, half) || !is_table(graph, sin, shape, half))
     return std::nullopt;
-  return Fusion{std::make_shared<RopeOp>(1.0f),
+  return Fusion{std::make_shared<RopeOp>(),
                 &root,
                 {x, cos, sin},
                 {},

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Patterns of one or two operations.
+// Two tensors of equal shapes into one.
 #include <algorithm>
 
 #include "exec/cpu/fusion/matchers.h"
@@ -49,44 +49,6 @@ class ElementwiseOp : public FusedOp {
   BinaryKernel kernels::simd::Kernels::*kernel_;
 };
 
-class TransposeOp : public FusedOp {
- public:
-  std::string_view name() const override { return "transpose"; }
-  Shape output_shape(const std::vector<const TensorView*>& inputs) const override {
-    Shape shape = inputs[0]->shape;
-    std::swap(shape[shape.size() - 1], shape[shape.size() - 2]);
-    return shape;
-  }
-  Status run(std::span<FusedCall> calls, const FusedContext& context) const override {
-    for (FusedCall& call : calls) {
-      const Shape& shape = call.inputs[0]->shape;
-      const std::int64_t rows = shape[shape.size() - 2];
-      const std::int64_t columns = shape.back();
-      const std::int64_t matrices =
-          rows * columns == 0 ? 0 : call.inputs[0]->size() / (rows * columns);
-      const Half* in = call.inputs[0]->as<Half>().data();
-      Half* out = call.outputs[0].as<Half>().data();
-      const std::int64_t grain = std::max<std::int64_t>(1, kElementGrain / (rows * columns + 1));
-      context.threads.parallel_for(matrices, grain, [&](std::int64_t begin, std::int64_t end) {
-        for (std::int64_t m = begin; m < end; ++m)
-          transpose(in + m * rows * columns, rows, columns, out + m * rows * columns);
-      });
-    }
-    return {};
-  }
-
- private:
-  // In squares that stay in the nearest cache.
-  static void transpose(const Half* in, std::int64_t rows, std::int64_t columns, Half* out) {
-    constexpr std::int64_t kSquare = 32;
-    for (std::int64_t r0 = 0; r0 < rows; r0 += kSquare)
-      for (std::int64_t c0 = 0; c0 < columns; c0 += kSquare)
-        for (std::int64_t r = r0; r < std::min(rows, r0 + kSquare); ++r)
-          for (std::int64_t c = c0; c < std::min(columns, c0 + kSquare); ++c)
-            out[c * rows + r] = in[r * columns + c];
-  }
-};
-
 }  // namespace
 
 std::optional<Fusion> match_silu_multiply(const FusionGraph& graph, PreparedOp& root) {
@@ -115,22 +77,6 @@ std::optional<Fusion> match_add(const FusionGraph& graph, PreparedOp& root) {
   if (!are_equal_halves(graph, x, y)) return std::nullopt;
   return Fusion{
       std::make_shared<ElementwiseOp>("add", &kernels::simd::Kernels::add), &root, {x, y}, {}, {}};
-}
-
-std::optional<Fusion> match_transpose(const FusionGraph& graph, PreparedOp& root) {
-  if (root.op->type != "transpose") return std::nullopt;
-  const int x = FusionGraph::argument(root, "x");
-  if (x < 0 || graph.type(x).dtype != DType::kFp16) return std::nullopt;
-  const auto rank = static_cast<std::int64_t>(graph.type(x).shape.size());
-  std::vector<std::int64_t> permutation = graph.ints(root, "perm");
-  if (rank < 2 || static_cast<std::int64_t>(permutation.size()) != rank) return std::nullopt;
-  for (std::int64_t i = 0; i < rank; ++i) {
-    std::int64_t& axis = permutation[static_cast<std::size_t>(i)];
-    if (axis < 0) axis += rank;
-    const std::int64_t expected = i == rank - 2 ? rank - 1 : i == rank - 1 ? rank - 2 : i;
-    if (axis != expected) return std::nullopt;
-  }
-  return Fusion{std::make_shared<TransposeOp>(), &root, {x}, {}, {}};
 }
 
 }  // namespace anemone::exec

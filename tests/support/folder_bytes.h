@@ -7,7 +7,7 @@
 #include <map>
 #include <string>
 
-namespace anemone::compiler::testing {
+namespace anemone::testing {
 
 // Every file below a folder, by its path in it.
 inline std::map<std::string, std::string> files_in(const std::string& folder) {
@@ -21,4 +21,4 @@ inline std::map<std::string, std::string> files_in(const std::string& folder) {
   return files;
 }
 
-}  // namespace anemone::compiler::testing
+}  // namespace anemone::testing

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <anemone/status.h>
+
+#include <string>
+
+namespace anemone {
+
+// A lock on a folder against other processes. It belongs to the folder and not to its name, and
+// ends with the object or the process, however that ends. Single-thread.
+class FolderLock {
+ public:
+  // kBusy when another process has the lock; kNotFound when there is no such folder, or another one
+  // took its name meanwhile (as when the process that had it renamed it); kIo for anything else.
+  static Result<FolderLock> take(const std::string& path);
+  FolderLock(FolderLock&& other) noexcept;
+  FolderLock& operator=(FolderLock&&) = delete;
+  ~FolderLock();
+
+ private:
+  explicit FolderLock(int folder) : folder_(folder) {}
+  int folder_ = -1;  // an open descriptor
+};
+
+}  // namespace anemone
