@@ -74,6 +74,16 @@ Status Interpreter::run_block(const PreparedBlock& block) {
   return {};
 }
 
+Status Interpreter::run_timed(const PreparedBlock& block) {
+  OpTimer timer(*frame_.times);
+  for (std::size_t i = 0; i < block.ops.size(); ++i) {
+    ANEMONE_RETURN_IF_ERROR(run_op(block.ops[i]));
+    for (const int dead : block.ops[i].dead_after) release(slot(dead));
+    timer.done(i);
+  }
+  return {};
+}
+
 Status Interpreter::run_op(const PreparedOp& op) {
   switch (op.kind) {
     case PreparedOp::Kind::kKernel:

@@ -9,6 +9,7 @@
 #include "base/thread_pool.h"
 #include "exec/cpu/buffer_pool.h"
 #include "exec/cpu/fusion/fused_op.h"
+#include "exec/cpu/op_times.h"
 #include "exec/cpu/prepared_program.h"
 #include "exec/cpu/slot.h"
 
@@ -19,6 +20,7 @@ namespace anemone::exec {
 struct Frame {
   Slots slots;  // starts as a copy of PreparedFunction::initial
   BufferPool pool;
+  OpTimes* times = nullptr;  // where the next run adds its times, or null
 };
 
 // Walks the operations of one function in order. Lives for one run.
@@ -35,12 +37,15 @@ class Interpreter {
         threads_(context.threads) {}
 
   // The slots of the inputs are set. After success those of the outputs are.
-  Status run() { return run_block(function_.block); }
+  Status run() {
+    return frame_.times == nullptr ? run_block(function_.block) : run_timed(function_.block);
+  }
   // Drops all values, so that the frame holds no view of the caller's memory; constants stay.
   void clear();
 
  private:
   Status run_block(const PreparedBlock& block);
+  Status run_timed(const PreparedBlock& block);
   Status run_op(const PreparedOp& op);
   Status run_kernel(const PreparedOp& op);
   Status run_view(const PreparedOp& op);
