@@ -35,6 +35,7 @@ TEST_F(Explain, WeightsCountInTheFormThatTheyLieIn) {
   EXPECT_EQ(fused.weight_bytes, 40 * 64 + 40 * 2 + 40 * 2);
   EXPECT_EQ(fused.flops, 2 * 40 * 64 * 5);
   EXPECT_EQ(fused.state_bytes, 0);
+  EXPECT_EQ(fused.form, "int8");
   // The reference has taken them apart when it was loaded.
   const PlanStep plain = last(*load_as(kernels::simd::Isa::kPlain, true));
   EXPECT_EQ(plain.name, "conv");

@@ -70,6 +70,7 @@ class Explainer {
       const Cost cost = op.fused->cost(output, states);
       out.weight_bytes += cost.weight_bytes;
       out.flops = cost.flops;
+      out.form = cost.form;
     } else if (op.kind == PreparedOp::Kind::kKernel) {
       // Rows that a table is asked for, not the table.
       if (op.op->type.starts_with("gather") && type.is_tensor())

@@ -22,6 +22,7 @@ struct PlanStep {
   bool is_fused = false;
   bool is_view = false;  // costs nothing: another look at the same memory
 
+  std::string form;               // of the weights of a matrix product: "int8", "lut4", "fp16"
   std::int64_t weight_bytes = 0;  // constants that it reads, in the form of the package
   std::int64_t state_bytes = 0;   // of states, at most: when all their slots are in use
   std::int64_t flops = 0;         // multiplications and additions of matrix products, at most

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string_view>
 
 #include "tensor/half.h"
 
@@ -35,6 +36,8 @@ struct Matrix {
   std::int64_t group = 1;
 
   std::int64_t row_bytes() const { return columns * bits / 8; }
+  // "fp16", "int8", "lut4", ...
+  std::string_view form_name() const;
   // Of everything that a product reads: elements, scales and palettes.
   std::int64_t size_bytes() const {
     std::int64_t table = 0;

@@ -50,6 +50,7 @@ struct FusedCall {
 struct Cost {
   std::int64_t weight_bytes = 0;  // of weights that are no inputs of the operation
   std::int64_t flops = 0;         // multiplications and additions of matrix products
+  std::string_view form = {};     // of the weights: "int8", "lut4"
 };
 
 struct FusedContext {
