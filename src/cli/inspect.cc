@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <filesystem>
 #include <memory>
+#include <utility>
 
 #include "artifact/manifest.h"
 #include "base/error.h"
@@ -59,9 +60,14 @@ Result<Inspector> inspector_of(const std::string& path) {
 
 Status run_inspect(const InspectOptions& options) {
   ANEMONE_ASSIGN_OR_RETURN(const Inspector inspector, inspector_of(options.path));
-  if (options.as_mil && inspector != &inspect_package)
-    return invalid_argument("[{}] expected a package for --mil", options.path);
-  ANEMONE_ASSIGN_OR_RETURN(const Report report, inspector(options));
+  for (const auto& [is_given, flag] :
+       {std::pair(options.as_mil, "--mil"), {options.is_explain, "--explain"}})
+    if (is_given && inspector != &inspect_package)
+      return invalid_argument("[{}] expected a package for {}", options.path, flag);
+  if (options.as_mil && options.is_explain)
+    return invalid_argument("[--mil] expected no --explain beside it (see anemone inspect --help)");
+  ANEMONE_ASSIGN_OR_RETURN(const Report report,
+                           (options.is_explain ? &inspect_plan : inspector)(options));
   return print_out(options.as_json ? dump_json(report.json, 2) + "\n" : report.text);
 }
 
@@ -97,6 +103,9 @@ void add_inspect_command(CLI::App& app, Context& context) {
           "A compiled model, a .mlpackage, .safetensors, checkpoint folder or tokenizer.json")
       ->required();
   command->add_flag("--mil", options->as_mil, "The whole program of a package as MIL text");
+  command->add_flag("--explain", options->is_explain,
+                    "What the CPU engine makes of a package: what is fused, bytes and FLOPs of a\n"
+                    "step");
   command->add_flag("--strict", options->is_strict,
                     "Refuse a program that breaks a rule of an operation, too");
   command->add_flag("--json", options->as_json, "Machine-readable output");
@@ -110,10 +119,16 @@ void add_inspect_command(CLI::App& app, Context& context) {
       "hashes\n"
       "  anemone inspect model.mlpackage               functions, features, operations, weights\n"
       "  anemone inspect --mil model.mlpackage | less  every operation\n"
+      "  anemone inspect --explain model.mlpackage     the plan that runs it here\n"
       "  anemone inspect --json model.safetensors      names, dtypes and shapes of all tensors\n"
       "  anemone inspect tokenizer.json");
-  command->callback(
-      [options, &context] { context.action = [options] { return run_inspect(*options); }; });
+  command->callback([options, &context] {
+    context.action = [options, &context] {
+      options->threads = context.threads;
+      options->isa = context.isa;
+      return run_inspect(*options);
+    };
+  });
 }
 
 }  // namespace anemone::cli

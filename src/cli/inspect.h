@@ -17,6 +17,9 @@ struct InspectOptions {
   bool is_strict = false;
   bool as_json = false;
   bool as_mil = false;
+  bool is_explain = false;
+  int threads = 0;  // of the executor whose plan is explained, as Context has them
+  std::string isa = {};
 };
 
 // What a file holds, in the form that was asked for.
@@ -28,6 +31,8 @@ struct Report {
 // The folder that compile writes; every file is hashed.
 Result<Report> inspect_artifact(const InspectOptions& options);
 Result<Report> inspect_package(const InspectOptions& options);
+// What the executor makes of a package: its steps, what they read and compute.
+Result<Report> inspect_plan(const InspectOptions& options);
 // One .safetensors file, or a checkpoint folder.
 Result<Report> inspect_tensors(const InspectOptions& options);
 Result<Report> inspect_tokenizer(const InspectOptions& options);

@@ -19,6 +19,8 @@ namespace {
 struct PredictFlags {
   PredictRequest request;
   bool is_server = false;
+  bool is_explain = false;
+  bool is_json = false;
 };
 
 // One JSON object a line in, one a line out; a bad request is answered and the next one is read.
@@ -40,8 +42,13 @@ Status serve(PredictSession& session, const PredictRequest& defaults) {
 }
 
 Status run_predict(const PredictFlags& options, const Context& context) {
+  if (options.is_server && options.is_explain)
+    return invalid_argument(
+        "[--serve] expected no --explain beside it (see anemone predict --help)");
+  if (options.is_json && !options.is_explain)
+    return invalid_argument("[--json] expected --explain beside it (see anemone predict --help)");
   ANEMONE_ASSIGN_OR_RETURN(auto executor, api::make_executor({context.threads, context.isa}));
-  PredictSession session(std::move(executor));
+  PredictSession session(std::move(executor), options.is_explain);
   if (options.is_server) return serve(session, options.request);
   const PredictRequest& request = options.request;
   if (request.package.empty())
@@ -50,7 +57,10 @@ Status run_predict(const PredictFlags& options, const Context& context) {
        {std::pair(&request.inputs, "--inputs"), std::pair(&request.outputs, "--outputs")})
     if (value->empty())
       return invalid_argument("expected {} FILE, got none (see anemone predict --help)", flag);
-  return session.run(request);
+  ANEMONE_RETURN_IF_ERROR(session.run(request));
+  if (!options.is_explain) return {};
+  ANEMONE_ASSIGN_OR_RETURN(const bench::PlanReport plan, session.plan(request));
+  return print_out(options.is_json ? dump_json(plan.json(), 2) + "\n" : plan.text());
 }
 
 }  // namespace
@@ -74,6 +84,11 @@ void add_predict_command(CLI::App& app, Context& context) {
   command->add_flag(
       "--serve", options->is_server,
       "Read one JSON request a line from stdin; the flags are defaults for its fields");
+  command->add_flag(
+      "--explain", options->is_explain,
+      "Print what the run was made of: what was fused, bytes and FLOPs of a step, time "
+      "of each");
+  command->add_flag("--json", options->is_json, "With --explain: machine-readable output");
   command->footer(
       "Tensors are keyed by feature name. A scalar has the shape [1], an image [1, C, H, W]; the\n"
       "dictionary of a classifier holds the probabilities in class order. States are keyed by "

@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 
+#include "bench/plan_report.h"
 #include "exec/executor.h"
 
 namespace anemone::cli {
@@ -29,16 +30,20 @@ Result<PredictRequest> parse_predict_request(std::string_view line, const Predic
 // Single-thread.
 class PredictSession {
  public:
-  explicit PredictSession(std::unique_ptr<exec::Executor> executor)
-      : executor_(std::move(executor)) {}
+  // `is_timed`: the steps of each run are timed, for plan().
+  explicit PredictSession(std::unique_ptr<exec::Executor> executor, bool is_timed = false)
+      : executor_(std::move(executor)), is_timed_(is_timed) {}
 
   // Either all output files of the request are written, or none is.
   Status run(const PredictRequest& request);
+  // What the last run was made of. After a run that succeeded.
+  Result<bench::PlanReport> plan(const PredictRequest& request) const;
 
  private:
   Result<std::shared_ptr<const exec::LoadedProgram>> load(const std::string& path);
 
   std::unique_ptr<exec::Executor> executor_;
+  bool is_timed_;
   std::string loaded_path_;
   std::string loaded_version_;
   std::shared_ptr<const exec::LoadedProgram> loaded_;

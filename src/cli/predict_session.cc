@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/check.h"
 #include "base/error.h"
 #include "base/json.h"
 #include "checkpoint/safetensors.h"
@@ -124,9 +125,20 @@ Result<std::shared_ptr<const exec::LoadedProgram>> PredictSession::load(const st
   // The old package goes first: two may not fit.
   loaded_.reset();
   ANEMONE_ASSIGN_OR_RETURN(loaded_, executor_->load(path));
+  if (is_timed_) ANEMONE_RETURN_IF_ERROR(bench::set_timed(*loaded_, true));
   loaded_path_ = path;
   loaded_version_ = version;
   return loaded_;
+}
+
+Result<bench::PlanReport> PredictSession::plan(const PredictRequest& request) const {
+  ANEMONE_CHECK(loaded_ != nullptr);
+  const std::string& name =
+      request.function.empty() ? loaded_->default_function() : request.function;
+  bench::PlanReport report("function " + name);
+  ANEMONE_RETURN_IF_ERROR(
+      report.add(fs::path(request.package).filename().string(), *loaded_, name));
+  return report;
 }
 
 Status PredictSession::run(const PredictRequest& request) {

@@ -90,6 +90,16 @@ TEST_F(CachedAttention, StepByStep) {
   expect_like_reference({"cached_attention"}, steps, kManyRoundings);
 }
 
+TEST_F(CachedAttention, CostsWhatAllSlotsCost) {
+  build(3);
+  const auto steps = explain(*load());
+  ASSERT_TRUE(steps.ok());
+  const auto it = std::ranges::find_if(*steps, [](const PlanStep& step) { return step.is_fused; });
+  ASSERT_NE(it, steps->end());
+  EXPECT_EQ(it->state_bytes, 2 * kKvHeads * kSlots * kDim * 2);
+  EXPECT_EQ(it->flops, 4 * kHeads * 3 * kDim * kSlots);
+}
+
 TEST_F(CachedAttention, InChunksAndWindows) {
   build(4);
   std::vector<std::vector<Given>> steps;

@@ -108,7 +108,22 @@ CpuProgram::CpuProgram(PreparedProgram program, std::string default_function,
       default_function_(std::move(default_function)),
       threads_(std::move(threads)),
       idle_frames_(program_.functions.size()) {
-  for (const auto& function : program_.functions) names_.push_back(function->function->name);
+  for (const auto& function : program_.functions) {
+    names_.push_back(function->function->name);
+    times_.emplace_back(function->block.ops.size());
+  }
+}
+
+void CpuProgram::set_timed(bool is_timed) const {
+  if (is_timed)
+    for (OpTimes& times : times_) times.reset();
+  is_timed_ = is_timed;
+}
+
+const OpTimes& CpuProgram::times(const PreparedFunction& function) const {
+  std::size_t i = 0;
+  while (program_.functions[i].get() != &function) ++i;
+  return times_[i];
 }
 
 Result<std::shared_ptr<const LoadedProgram>> CpuProgram::make(
@@ -157,17 +172,19 @@ Result<std::unique_ptr<StateStore>> CpuProgram::make_state() const {
 }
 
 std::unique_ptr<Frame> CpuProgram::take_frame(std::size_t function) const {
+  std::unique_ptr<Frame> frame;
   {
     const std::lock_guard lock(frames_mutex_);
     auto& idle = idle_frames_[function];
     if (!idle.empty()) {
-      auto frame = std::move(idle.back());
+      frame = std::move(idle.back());
       idle.pop_back();
-      return frame;
     }
   }
-  auto frame = std::make_unique<Frame>();
-  frame->slots = program_.functions[function]->initial;
+  if (frame == nullptr) {
+    frame = std::make_unique<Frame>();
+    frame->slots = program_.functions[function]->initial;
+  }
   return frame;
 }
 
@@ -226,7 +243,7 @@ Status CpuProgram::run_together(std::size_t index, std::span<const BatchItem> it
     bind_inputs(function, *items[i].inputs, run.frame->slots);
     interpreters.emplace_back(function, *run.frame, run.states, context.threads);
   }
-  const Status status = Interpreter::run(function, interpreters, context);
+  const Status status = Interpreter::run(function, interpreters, context, is_timed_ ? &times_[index] : nullptr);
   if (!status.ok()) undo.restore();
   if (lock.owns_lock()) lock.unlock();
   for (std::size_t i = 0; i < runs.size(); ++i) {

@@ -3,6 +3,8 @@
 
 #include <anemone/status.h>
 
+#include <atomic>
+#include <deque>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -13,6 +15,7 @@
 #include "base/thread_pool.h"
 #include "exec/cpu/cpu_executor.h"
 #include "exec/cpu/interpreter.h"
+#include "exec/cpu/op_times.h"
 #include "exec/cpu/prepared_program.h"
 #include "exec/executor.h"
 
@@ -47,6 +50,10 @@ class CpuProgram : public LoadedProgram {
              StateStore* states) const override;
   Status run_batch(std::string_view function, std::span<const BatchItem> items) const override;
 
+  // Runs that start while it is on add to the times, which start from zero. Thread-safe.
+  void set_timed(bool is_timed) const;
+  const OpTimes& times(const PreparedFunction& function) const;
+
   // kNotFound for an unknown name.
   Result<const PreparedFunction*> prepared(std::string_view function) const;
 
@@ -64,6 +71,8 @@ class CpuProgram : public LoadedProgram {
   std::shared_ptr<SharedThreads> threads_;
   std::vector<std::string> names_;
   std::vector<Feature> states_;  // of all functions together
+  mutable std::atomic<bool> is_timed_ = false;
+  mutable std::deque<OpTimes> times_;  // one a function
   mutable std::mutex frames_mutex_;
   mutable std::vector<std::vector<std::unique_ptr<Frame>>> idle_frames_;  // one list a function
 };

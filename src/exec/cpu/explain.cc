@@ -1,24 +1,120 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "exec/cpu/explain.h"
 
+#include <algorithm>
+#include <utility>
+
 #include "base/error.h"
 #include "exec/cpu/cpu_program.h"
 
 namespace anemone::exec {
+namespace {
 
-Result<std::vector<PlanStep>> explain(const LoadedProgram& program, std::string_view function) {
+Result<const CpuProgram*> as_cpu(const LoadedProgram& program) {
   const auto* cpu = dynamic_cast<const CpuProgram*>(&program);
   if (cpu == nullptr) return invalid_argument("expected a program of the CPU executor");
+  return cpu;
+}
+
+Shape at_least(Shape shape) {
+  for (std::int64_t& dim : shape) dim = std::max<std::int64_t>(dim, 1);
+  return shape;
+}
+
+std::int64_t bytes_of(DType dtype, const Shape& shape) {
+  return static_cast<std::int64_t>(
+      dtype_bytes(dtype, static_cast<std::uint64_t>(element_count(shape))));
+}
+
+// An element of the output of a matrix product is a sum of so many terms; 0 for other operations.
+std::int64_t terms_of(const ir::Op& op) {
+  const auto shape_of = [&](std::string_view input) {
+    const ir::Value* value = op.input(input);
+    return value == nullptr ? Shape{} : at_least(value->type.shape);
+  };
+  if (op.type == "conv" || op.type == "linear") {
+    const Shape weight = shape_of("weight");
+    return weight.empty() ? 0 : element_count(weight) / weight[0];
+  }
+  if (op.type != "matmul") return 0;
+  const Shape x = shape_of("x");
+  const Shape y = shape_of("y");
+  const Shape out = at_least(op.outputs[0]->type.shape);
+  if (x.size() < 2 || y.size() < 2 || out.size() < 2) return 0;
+  // One of the last two dimensions of x is that of the output, the other the one summed over.
+  return x[x.size() - 1] * x[x.size() - 2] / out[out.size() - 2];
+}
+
+class Explainer {
+ public:
+  explicit Explainer(const PreparedFunction& function) : function_(function) {}
+
+  PlanStep step(const PreparedOp& op) const {
+    PlanStep out;
+    out.operation = op.op->name;
+    out.is_fused = op.kind == PreparedOp::Kind::kFused;
+    out.is_view = op.kind == PreparedOp::Kind::kView;
+    out.name = out.is_fused ? std::string(op.fused->name()) : op.op->type;
+    if (out.is_view || op.op->outputs.empty()) return out;
+    const ir::Type& type = op.op->outputs[0]->type;
+    const Shape output = type.is_tensor() ? at_least(type.shape) : Shape{};
+    out.weight_bytes = constant_bytes(op);
+    if (out.is_fused) {
+      std::vector<Shape> states;
+      for (const int state : op.fused_states) {
+        const Feature* feature =
+            function_.signature.state(function_.states[static_cast<std::size_t>(state)]);
+        states.push_back(at_least(feature->shape));
+        out.state_bytes += bytes_of(feature->dtype, states.back());
+      }
+      const Cost cost = op.fused->cost(output, states);
+      out.weight_bytes += cost.weight_bytes;
+      out.flops = cost.flops;
+      out.form = cost.form;
+    } else if (op.kind == PreparedOp::Kind::kKernel) {
+      // Rows that a table is asked for, not the table.
+      if (op.op->type.starts_with("gather") && type.is_tensor())
+        out.weight_bytes = std::min(out.weight_bytes, bytes_of(type.dtype, output));
+      out.flops = 2 * element_count(output) * terms_of(*op.op);
+    }
+    return out;
+  }
+
+ private:
+  std::int64_t constant_bytes(const PreparedOp& op) const {
+    std::int64_t bytes = 0;
+    for (const Operand& operand : op.operands)
+      for (const int slot : operand.slots) {
+        const TensorView& view = function_.initial[static_cast<std::size_t>(slot)].view;
+        if (view.data != nullptr) bytes += static_cast<std::int64_t>(view.size_bytes());
+      }
+    return bytes;
+  }
+
+  const PreparedFunction& function_;
+};
+
+}  // namespace
+
+Result<std::vector<PlanStep>> explain(const LoadedProgram& program, std::string_view function) {
+  ANEMONE_ASSIGN_OR_RETURN(const CpuProgram* cpu, as_cpu(program));
   ANEMONE_ASSIGN_OR_RETURN(const PreparedFunction* prepared, cpu->prepared(function));
+  const OpTimes& times = cpu->times(*prepared);
+  const Explainer explainer(*prepared);
   std::vector<PlanStep> steps;
   for (const PreparedOp& op : prepared->block.ops) {
-    PlanStep& step = steps.emplace_back();
-    step.operation = op.op->name;
-    step.is_fused = op.kind == PreparedOp::Kind::kFused;
-    step.is_view = op.kind == PreparedOp::Kind::kView;
-    step.name = step.is_fused ? std::string(op.fused->name()) : op.op->type;
+    PlanStep step = explainer.step(op);
+    step.runs = times.runs();
+    step.seconds = times.seconds(steps.size());
+    steps.push_back(std::move(step));
   }
   return steps;
+}
+
+Status set_timed(const LoadedProgram& program, bool is_timed) {
+  ANEMONE_ASSIGN_OR_RETURN(const CpuProgram* cpu, as_cpu(program));
+  cpu->set_timed(is_timed);
+  return {};
 }
 
 }  // namespace anemone::exec

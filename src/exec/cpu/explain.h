@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
+// What the CPU executor made of a program: its steps, what each reads and computes, and after timed
+// runs how long each takes.
 #pragma once
 
 #include <anemone/status.h>
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -11,16 +14,30 @@
 
 namespace anemone::exec {
 
-// One step of a function as the CPU executor planned it.
+// One step of a function as the CPU executor planned it. Costs are those of one run; a dimension
+// that the program leaves open counts as one.
 struct PlanStep {
   std::string name;       // "projection", "rms_norm" for fused operations, else the MIL operation
   std::string operation;  // the MIL operation that it ends with, by name
   bool is_fused = false;
   bool is_view = false;  // costs nothing: another look at the same memory
+
+  std::string form;               // of the weights of a matrix product: "int8", "lut4", "fp16"
+  std::int64_t weight_bytes = 0;  // constants that it reads, in the form of the package
+  std::int64_t state_bytes = 0;   // of states, at most: when all their slots are in use
+  std::int64_t flops = 0;         // multiplications and additions of matrix products, at most
+
+  std::int64_t runs = 0;  // that were timed
+  double seconds = 0;     // of all of them together
 };
 
 // The steps of the outermost block, in order. kInvalidArgument for a program of another executor,
 // kNotFound for an unknown function.
 Result<std::vector<PlanStep>> explain(const LoadedProgram& program, std::string_view function = "");
+
+// From now on the steps of every run of the program are timed, from zero; or no longer. A run that
+// is not timed pays one comparison. kInvalidArgument for a program of another executor.
+// Thread-safe; runs in flight go on as they began.
+Status set_timed(const LoadedProgram& program, bool is_timed);
 
 }  // namespace anemone::exec

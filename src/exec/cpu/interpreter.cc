@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <optional>
 #include <utility>
 
 #include "base/error.h"
@@ -67,9 +68,12 @@ Status Interpreter::set_output(const PreparedOp& op, std::size_t i, Slot value) 
 }
 
 Status Interpreter::run(const PreparedFunction& function, std::span<Interpreter> runs,
-                        const FusedContext& context) {
+                        const FusedContext& context, OpTimes* times) {
+  std::optional<OpTimer> timer;
+  if (times != nullptr) timer.emplace(*times);
   std::vector<FusedCall> calls(runs.size());
-  for (const PreparedOp& op : function.block.ops) {
+  for (std::size_t k = 0; k < function.block.ops.size(); ++k) {
+    const PreparedOp& op = function.block.ops[k];
     if (op.kind == PreparedOp::Kind::kFused) {
       for (std::size_t i = 0; i < runs.size(); ++i)
         ANEMONE_RETURN_IF_ERROR(runs[i].bind(op, calls[i]));
@@ -78,6 +82,7 @@ Status Interpreter::run(const PreparedFunction& function, std::span<Interpreter>
       for (Interpreter& run : runs) ANEMONE_RETURN_IF_ERROR(run.run_op(op));
     }
     for (Interpreter& run : runs) run.release_dead(op);
+    if (timer) timer->done(k);
   }
   return {};
 }

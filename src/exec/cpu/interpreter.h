@@ -10,6 +10,7 @@
 #include "base/thread_pool.h"
 #include "exec/cpu/buffer_pool.h"
 #include "exec/cpu/fusion/fused_op.h"
+#include "exec/cpu/op_times.h"
 #include "exec/cpu/prepared_program.h"
 #include "exec/cpu/slot.h"
 
@@ -32,9 +33,9 @@ class Interpreter {
       : function_(function), frame_(frame), states_(states), threads_(threads) {}
 
   // Runs of one function in step: an operation for all of them, then the next. The slots of the
-  // inputs are set; after success those of the outputs are.
+  // inputs are set; after success those of the outputs are. `times` may be null.
   static Status run(const PreparedFunction& function, std::span<Interpreter> runs,
-                    const FusedContext& context);
+                    const FusedContext& context, OpTimes* times);
   // Drops all values, so that the frame holds no view of the caller's memory; constants stay.
   void clear();
 

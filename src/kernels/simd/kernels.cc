@@ -19,6 +19,22 @@ extern const Kernels kKernels;
 }
 #endif
 
+std::string_view Matrix::form_name() const {
+  switch (form) {
+    case Form::kFloat:
+      return "fp32";
+    case Form::kHalf:
+      return "fp16";
+    case Form::kInt8:
+      return "int8";
+    case Form::kInt4:
+      return "int4";
+    case Form::kPalette:
+      return bits == 4 ? "lut4" : bits == 6 ? "lut6" : "lut8";
+  }
+  return "";
+}
+
 const Kernels& kernels_of(Isa isa) {
   switch (isa) {
 #if defined(__x86_64__)

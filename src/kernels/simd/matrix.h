@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string_view>
 
 #include "tensor/half.h"
 
@@ -35,6 +36,17 @@ struct Matrix {
   std::int64_t group = 1;
 
   std::int64_t row_bytes() const { return columns * bits / 8; }
+  // "fp16", "int8", "lut4", ...
+  std::string_view form_name() const;
+  // Of everything that a product reads: elements, scales and palettes.
+  std::int64_t size_bytes() const {
+    std::int64_t table = 0;
+    if (form == Form::kInt8 || form == Form::kInt4)
+      table = (rows + tile_rows - 1) / tile_rows * (columns / tile_columns);
+    else if (form == Form::kPalette)
+      table = (rows + group - 1) / group << bits;
+    return rows * row_bytes() + table * std::int64_t{sizeof(Half)};
+  }
   const std::byte* row(std::int64_t r) const { return data + r * row_bytes(); }
   bool has_row_scale() const { return tile_columns == columns; }
   // The scale of element (r, c) and, after it, those of the tiles to the right.

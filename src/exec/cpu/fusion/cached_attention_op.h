@@ -20,6 +20,10 @@ class CachedAttentionOp : public FusedOp {
   Shape output_shape(const std::vector<const TensorView*>& inputs) const override {
     return inputs[0]->shape;
   }
+  // Scores and their mix of values, over every slot.
+  Cost cost(const Shape& output, std::span<const Shape> states) const override {
+    return {0, 4 * element_count(output) * states[0][2]};
+  }
   Status run(std::span<FusedCall> calls, const FusedContext& context) const override;
 
  private:

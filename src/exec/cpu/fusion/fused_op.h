@@ -47,6 +47,13 @@ struct FusedCall {
   std::vector<std::byte*> states;  // written in place
 };
 
+// What one run reads and computes, from sizes alone.
+struct Cost {
+  std::int64_t weight_bytes = 0;  // of weights that are no inputs of the operation
+  std::int64_t flops = 0;         // multiplications and additions of matrix products
+  std::string_view form = {};     // of the weights: "int8", "lut4"
+};
+
 struct FusedContext {
   ThreadPool& threads;
   kernels::simd::Isa isa;
@@ -78,6 +85,12 @@ class FusedOp {
   virtual std::string_view name() const = 0;  // "projection"
   // Of the only output, where the program leaves it open.
   virtual Shape output_shape(const std::vector<const TensorView*>& inputs) const = 0;
+  // Of a run that gives `output`, with states of these shapes; all of their slots count. Only
+  // operations with matrix products say something.
+  virtual Cost cost(const Shape& output, std::span<const Shape> states) const {
+    static_cast<void>(output), static_cast<void>(states);
+    return {};
+  }
   // Several runs of one function together, with operands of equal shapes: what they share, the
   // weights, is read once. Calls on the same states come in order.
   virtual Status run(std::span<FusedCall> calls, const FusedContext& context) const = 0;

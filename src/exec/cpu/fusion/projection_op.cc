@@ -32,6 +32,12 @@ Shape ProjectionOp::output_shape(const std::vector<const TensorView*>& inputs) c
   return shape;
 }
 
+Cost ProjectionOp::cost(const Shape& output, std::span<const Shape> /*states*/) const {
+  const std::int64_t bias = bias_ == nullptr ? 0 : matrix_.rows * std::int64_t{sizeof(Half)};
+  return {matrix_.size_bytes() + bias, 2 * matrix_.columns * element_count(output),
+          matrix_.form_name()};
+}
+
 ProjectionOp::Segments ProjectionOp::segments_of(std::span<FusedCall> calls) const {
   Segments segments;
   std::int64_t first = 0;

@@ -18,6 +18,7 @@ class ProjectionOp : public FusedOp {
 
   std::string_view name() const override { return "projection"; }
   Shape output_shape(const std::vector<const TensorView*>& inputs) const override;
+  Cost cost(const Shape& output, std::span<const Shape> states) const override;
   Status run(std::span<FusedCall> calls, const FusedContext& context) const override;
 
   const kernels::simd::Matrix& matrix() const { return matrix_; }

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+// --explain: the plan of a function for people and programs, steps of one kind together.
+#pragma once
+
+#include <anemone/status.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/json.h"
+#include "engine/model.h"
+#include "exec/executor.h"
+
+namespace anemone::bench {
+
+// The plan of one function of several packages that run one after the other.
+class PlanReport {
+ public:
+  explicit PlanReport(std::string title) : title_(std::move(title)) {}
+
+  // Adds the steps of a package; `package` is its name in the report. kInvalidArgument for a
+  // program of an executor that does not explain itself, kNotFound for an unknown function.
+  Status add(std::string package, const exec::LoadedProgram& program, std::string_view function);
+
+  // "title: 123 steps of 987 operations, ...", the kinds with the most costly first, and then the
+  // `worst` most costly steps. Costs are those of one run; times are there after timed runs
+  // (exec::set_timed) only.
+  std::string text(std::size_t worst = 5) const;
+  // {"title", "runs", "kinds": [...], "steps": [...]}: see docs/guide/bench.md.
+  Json json() const;
+
+ private:
+  struct Item {
+    std::string package;
+    std::string kind;  // "projection int8"
+    std::string operation;
+    bool is_fused = false;
+    std::int64_t count = 1;
+    std::int64_t weight_bytes = 0;
+    std::int64_t state_bytes = 0;
+    std::int64_t flops = 0;
+    double seconds = 0;  // of one run
+  };
+  using Items = std::vector<Item>;
+  using Rows = std::vector<std::vector<std::string>>;
+
+  Items kinds() const;
+  static void sort(Items& items);
+  static Item total_of(const Items& items);
+  std::vector<std::string> cells(const Item& item, double all_seconds) const;
+
+  const std::string title_;
+  Items steps_;
+  std::int64_t views_ = 0;
+  std::int64_t runs_ = 0;
+};
+
+// The same for a model: `plan` of its shards, and a function of its heads.
+Result<PlanReport> report_of(const engine::Model& model, std::string title,
+                             const engine::FunctionPlan& plan, const std::string& head_function);
+// Times the steps of all runs from now on, from zero, or no longer: see exec::set_timed.
+Status set_timed(const engine::Model& model, bool is_timed);
+Status set_timed(const exec::LoadedProgram& program, bool is_timed);
+
+// Rows as columns of equal width, two spaces between them, numbers to the right.
+std::string aligned(const std::vector<std::vector<std::string>>& rows, std::string_view indent,
+                    std::size_t left_columns);
+
+}  // namespace anemone::bench

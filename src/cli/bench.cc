@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/bench.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cstdio>
+#include <filesystem>
+#include <fmt/format.h>
+#include <functional>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "api/executors.h"
+#include "base/error.h"
+#include "base/file.h"
+#include "base/progress.h"
+#include "base/thread_pool.h"
+#include "bench/load_time.h"
+#include "bench/plan_report.h"
+#include "bench/suite.h"
+#include "cli/bench_explain.h"
+#include "cli/interrupt.h"
+#include "cli/model_folder.h"
+#include "cli/output.h"
+
+namespace anemone::cli {
+namespace {
+
+constexpr std::size_t kMostEntries = 32;
+
+// "128,512": numbers from `least` to `most`.
+Result<std::vector<std::int64_t>> parse_list(const std::string& text, std::string_view flag,
+                                             std::int64_t least, std::int64_t most) {
+  const auto wrong = [&] {
+    return invalid_argument(
+        "[{}] expected at most {} numbers from {} to {}, as in 128,512, got "
+        "\"{}\"",
+        flag, kMostEntries, least, most, text);
+  };
+  std::vector<std::int64_t> out;
+  const char* at = text.data();
+  const char* const end = at + text.size();
+  while (true) {
+    std::int64_t value = 0;
+    const auto [next, error] = std::from_chars(at, end, value);
+    if (error != std::errc() || value < least || value > most || out.size() == kMostEntries)
+      return wrong();
+    out.push_back(value);
+    if (next == end) return out;
+    if (*next != ',') return wrong();
+    at = next + 1;
+  }
+}
+
+// Zero stands for no such test.
+std::vector<std::int64_t> without_zero(std::vector<std::int64_t> values) {
+  std::erase(values, 0);
+  return values;
+}
+
+Result<BenchOptions> parse(const BenchFlags& flags, const Context& context) {
+  constexpr std::int64_t kMostTokens = 1 << 20;
+  BenchOptions out;
+  out.isa = context.isa;
+  out.repetitions = flags.repetitions;
+  ANEMONE_ASSIGN_OR_RETURN(out.prefill, parse_list(flags.prefill, "--prefill", 0, kMostTokens));
+  ANEMONE_ASSIGN_OR_RETURN(out.decode, parse_list(flags.decode, "--decode", 0, kMostTokens));
+  ANEMONE_ASSIGN_OR_RETURN(out.streams, parse_list(flags.streams, "--streams", 1, 256));
+  out.prefill = without_zero(std::move(out.prefill));
+  out.decode = without_zero(std::move(out.decode));
+  if (flags.depth) {
+    ANEMONE_ASSIGN_OR_RETURN(out.depths, parse_list(*flags.depth, "--depth", 0, kMostTokens));
+  } else if (flags.plot.empty()) {
+    out.depths = {0};
+  }
+  out.threads = {context.threads > 0 ? context.threads : default_thread_count()};
+  if (flags.threads) {
+    ANEMONE_ASSIGN_OR_RETURN(out.threads, parse_list(*flags.threads, "--threads", 1, 1024));
+  }
+  return out;
+}
+
+// Flags that contradict each other, before a model is loaded.
+Status check_bench_flags(const BenchFlags& flags) {
+  if (flags.is_suite && flags.is_explain)
+    return invalid_argument("[--suite] expected no --explain beside it (see anemone bench --help)");
+  if (flags.plot.empty()) return {};
+  if (flags.is_suite || flags.is_explain)
+    return invalid_argument(
+        "[--plot] expected no --suite and no --explain beside it (see anemone "
+        "bench --help)");
+  if (!flags.plot.ends_with(".svg") && !flags.plot.ends_with(".html"))
+    return invalid_argument("[--plot] expected a name that ends in .svg or .html, got \"{}\"",
+                            flags.plot);
+  const auto folder = std::filesystem::absolute(flags.plot).parent_path();
+  std::error_code error;
+  if (!std::filesystem::is_directory(folder, error))
+    return io_error("[{}] expected a folder to write to, got none", folder.string());
+  return {};
+}
+
+// The process that bench starts to measure a load.
+Status run_load_child(const BenchOptions& options, std::int64_t start_ns) {
+  ANEMONE_ASSIGN_OR_RETURN(
+      const auto executor,
+      api::make_executor({static_cast<int>(options.threads.front()), options.isa}));
+  ANEMONE_ASSIGN_OR_RETURN(const bench::LoadTime load,
+                           bench::measure_own_load(options.folder, *executor, start_ns));
+  return print_out(dump_json(bench::load_time_to_json(load)) + "\n");
+}
+
+Status run_speed(const BenchFlags& flags, const BenchOptions& options) {
+  ANEMONE_ASSIGN_OR_RETURN(const BenchReport report, measure(options));
+  if (!flags.plot.empty())
+    ANEMONE_RETURN_IF_ERROR(
+        write_file(flags.plot, bench_plot(report, flags.plot.ends_with(".html"))));
+  if (!flags.is_json) return print_out(bench_table(report));
+  for (const std::string& note : report.notes) fmt::print(stderr, "note: {}\n", escaped(note));
+  return print_out(dump_json(bench_json(report), 2) + "\n");
+}
+
+Status run_prompt_suite(const BenchFlags& flags, const BenchOptions& options) {
+  const std::int64_t threads = options.threads.front();
+  ANEMONE_ASSIGN_OR_RETURN(const auto model, load_for_bench(options, threads, true));
+  bench::SuiteResult result;
+  {
+    ProgressReport bar("suite", Progress::Unit::kItems);
+    bench::SuiteOptions suite;
+    suite.cancel = &interrupt_flag();
+    suite.on_progress = std::ref(bar);
+    ANEMONE_ASSIGN_OR_RETURN(result, bench::run_suite(model, suite));
+  }
+  ANEMONE_ASSIGN_OR_RETURN(const bench::LoadTime load, load_time(options, threads));
+  result.cold_start_ms = load.first_token_ms;
+  const std::string mode = fmt::format(
+      "cpu, {}, {} threads", options.isa.empty() ? "best instructions" : options.isa, threads);
+  if (flags.is_json)
+    return print_out(dump_json(bench::to_json(result, model->manifest().name, mode), 2) + "\n");
+  return print_out(describe_model(*model) + "\n" + suite_table(result));
+}
+
+Status run_bench(const BenchFlags& flags, const Context& context) {
+  ANEMONE_RETURN_IF_ERROR(check_bench_flags(flags));
+  ANEMONE_ASSIGN_OR_RETURN(BenchOptions options, parse(flags, context));
+  if (options.prefill.empty() && options.decode.empty() && !flags.is_suite && !flags.is_explain)
+    return invalid_argument("[--decode] expected a test, got 0 for it and for --prefill");
+  ANEMONE_ASSIGN_OR_RETURN(options.folder, artifact_folder(flags.dir, context.threads));
+  if (flags.load_start_ns) return run_load_child(options, *flags.load_start_ns);
+  catch_interrupts();
+  if (flags.is_suite) return run_prompt_suite(flags, options);
+  if (flags.is_explain) return run_explain(options, flags.is_json);
+  return run_speed(flags, options);
+}
+
+}  // namespace
+
+void add_bench_command(CLI::App& app, Context& context) {
+  auto flags = std::make_shared<BenchFlags>();
+  CLI::App* command = app.add_subcommand(
+      "bench", "Measure speed, load time and memory against the machine's limits");
+  command->add_option("DIR", flags->dir, "Artifact folder, or a checkpoint folder")->required();
+  command->add_option("--prefill", flags->prefill,
+                      "Lengths of prompts to read, with commas; 0: none (default: 128,512)");
+  command->add_option("--decode", flags->decode,
+                      "Steps to decode, with commas; 0: none (default: 64)");
+  command->add_option("--depth", flags->depth,
+                      "Tokens that are there before, with commas (default: 0; for a plot: five\n"
+                      "over the context)");
+  command->add_option("--streams", flags->streams,
+                      "Sessions that decode together, with commas (default: 1)");
+  command->add_option("--threads", flags->threads,
+                      "Threads, with commas (default: all that this process may use)");
+  command->add_option("--reps", flags->repetitions, "Repetitions of each test (default: 3)")
+      ->check(CLI::Range(1, 1000));
+  command->add_flag(
+      "--suite", flags->is_suite,
+      "Five prompts from a word to a page instead, a cold start, and one prompt again\n"
+      "and again");
+  command->add_flag("--explain", flags->is_explain,
+                    "The plan instead: what was fused, bytes and FLOPs of a step, time of each");
+  command->add_flag("--json", flags->is_json, "Machine-readable output");
+  command->add_option("--plot", flags->plot,
+                      "FILE.svg or FILE.html: also draw the speed over the depth");
+  command->add_option("--load-start-ns", flags->load_start_ns)->group("");
+  command->footer(
+      "First the machine is measured: how fast it reads memory and multiplies. Every speed comes "
+      "with the\n"
+      "limit that follows for this model. Each test checks its logits before it counts.\n"
+      "\n"
+      "Examples:\n"
+      "  anemone bench model.anemone\n"
+      "  anemone bench model.anemone --prefill 512 --decode 64 --depth 0,2048 --streams 1,8 "
+      "--json\n"
+      "  anemone bench model.anemone --prefill 0 --plot decode.svg\n"
+      "  anemone bench model.anemone --explain");
+  command->callback([flags, &context] {
+    context.action = [flags, &context] { return run_bench(*flags, context); };
+  });
+}
+
+}  // namespace anemone::cli

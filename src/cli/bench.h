@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+// `anemone bench`: flags (bench.cc), the measurements (bench_run.cc) and what is printed of them
+// (bench_output.cc).
+#pragma once
+
+#include <anemone/status.h>
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "bench/load_time.h"
+#include "bench/record.h"
+#include "bench/suite.h"
+#include "cli/command.h"
+#include "engine/model.h"
+
+namespace anemone::cli {
+
+// As they were given; lists are numbers with commas.
+struct BenchFlags {
+  std::string dir;
+  std::string prefill = "128,512";
+  std::string decode = "64";
+  std::optional<std::string> depth;
+  std::string streams = "1";
+  std::optional<std::string> threads;
+  int repetitions = 3;
+  bool is_suite = false;
+  bool is_explain = false;
+  bool is_json = false;
+  std::string plot;
+  // Hidden: what this executable starts itself with to measure a load; see bench/load_time.h.
+  std::optional<std::int64_t> load_start_ns;
+};
+
+struct BenchOptions {
+  std::string folder;  // the artifact
+  std::vector<std::int64_t> prefill;
+  std::vector<std::int64_t> decode;
+  std::vector<std::int64_t> depths;  // empty: some over the whole context, for a plot
+  std::vector<std::int64_t> streams;
+  std::vector<std::int64_t> threads;
+  int repetitions = 3;
+  std::string isa;
+};
+
+// Loads a model for so many threads, with a progress bar.
+Result<std::shared_ptr<const engine::Model>> load_for_bench(const BenchOptions& options,
+                                                            std::int64_t threads, bool load_text);
+
+// From the start of a process to its first token, in processes of their own. The model must load.
+Result<bench::LoadTime> load_time(const BenchOptions& options, std::int64_t threads);
+
+struct BenchReport {
+  std::string model;  // for people: "pocket, int8, context 512; unverified"
+  std::vector<bench::Record> records;
+  std::vector<std::string> notes;
+};
+// kInvalidArgument when no test fits the context.
+Result<BenchReport> measure(const BenchOptions& options);
+
+// "name, int8, context 512; verified".
+std::string describe_model(const engine::Model& model);
+
+std::string bench_table(const BenchReport& report);
+Json bench_json(const BenchReport& report);
+// A chart of decoding and one of reading prompts over what was there before, for a name that ends
+// in .svg (decoding, or prompts where there is no decoding) or .html (both).
+std::string bench_plot(const BenchReport& report, bool is_html);
+
+std::string suite_table(const bench::SuiteResult& result);
+
+}  // namespace anemone::cli

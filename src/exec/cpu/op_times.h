@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+// How long the operations of a function take, added up over runs.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace anemone::exec {
+
+// One entry for each operation of the outermost block. Thread-safe; of runs that are in flight
+// during a reset() only a part may count.
+class OpTimes {
+ public:
+  explicit OpTimes(std::size_t operations) : ns_(operations) {}
+
+  void reset() {
+    for (auto& ns : ns_) ns = 0;
+    runs_ = 0;
+  }
+  void add(std::size_t operation, std::chrono::nanoseconds time) {
+    ns_[operation].fetch_add(time.count(), std::memory_order_relaxed);
+  }
+  void add_run() { runs_.fetch_add(1, std::memory_order_relaxed); }
+
+  double seconds(std::size_t operation) const {
+    return static_cast<double>(ns_[operation].load(std::memory_order_relaxed)) * 1e-9;
+  }
+  std::int64_t runs() const { return runs_.load(std::memory_order_relaxed); }
+
+ private:
+  std::vector<std::atomic<std::int64_t>> ns_;
+  std::atomic<std::int64_t> runs_ = 0;
+};
+
+// Takes the time from one operation of a run to the next. Single-thread.
+class OpTimer {
+ public:
+  explicit OpTimer(OpTimes& times) : times_(times) { times_.add_run(); }
+
+  // The operation at this index ended just now.
+  void done(std::size_t operation) {
+    const auto now = std::chrono::steady_clock::now();
+    times_.add(operation, now - last_);
+    last_ = now;
+  }
+
+ private:
+  OpTimes& times_;
+  std::chrono::steady_clock::time_point last_ = std::chrono::steady_clock::now();
+};
+
+}  // namespace anemone::exec
