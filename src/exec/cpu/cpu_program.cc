@@ -243,7 +243,8 @@ Status CpuProgram::run_together(std::size_t index, std::span<const BatchItem> it
     bind_inputs(function, *items[i].inputs, run.frame->slots);
     interpreters.emplace_back(function, *run.frame, run.states, context.threads);
   }
-  const Status status = Interpreter::run(function, interpreters, context, is_timed_ ? &times_[index] : nullptr);
+  const Status status =
+      Interpreter::run(function, interpreters, context, is_timed_ ? &times_[index] : nullptr);
   if (!status.ok()) undo.restore();
   if (lock.owns_lock()) lock.unlock();
   for (std::size_t i = 0; i < runs.size(); ++i) {

@@ -58,8 +58,13 @@ Status ProjectionOp::run(std::span<FusedCall> calls, const FusedContext& context
   const Segments segments = segments_of(calls);
   const std::int64_t tokens = segments.back().first + segments.back().tokens;
   if (tokens == 0) return {};
+  // By the tokens of one call, so that a call gives the same bits whatever runs beside it.
+  const bool is_narrow = segments.front().tokens <= kNarrow;
 #if defined(__x86_64__)
-  if (context.isa == kernels::simd::Isa::kAmx && kernels::simd::amx::takes(matrix_)) {
+  // A few tokens go through fp16 weights at the speed of memory without tiles.
+  const bool is_half = matrix_.form == kernels::simd::Matrix::Form::kHalf;
+  if (context.isa == kernels::simd::Isa::kAmx && kernels::simd::amx::takes(matrix_) &&
+      !(is_half && is_narrow)) {
     if (tokens <= kernels::simd::amx::kFewColumns)
       run_few_tiles(segments, context);
     else
@@ -67,8 +72,7 @@ Status ProjectionOp::run(std::span<FusedCall> calls, const FusedContext& context
     return {};
   }
 #endif
-  // By the tokens of one call, so that a call gives the same bits whatever runs beside it.
-  if (segments.front().tokens <= kNarrow)
+  if (is_narrow)
     run_narrow(segments, tokens, context);
   else
     run_panels(segments, tokens, context);
@@ -184,7 +188,7 @@ void ProjectionOp::run_few_tiles(const Segments& segments, const FusedContext& c
   for (const Segment& s : segments)
     for (std::int64_t t = 0; t < s.tokens; ++t) x[s.first + t] = s.x + t * s.x_token;
   amx::make_few_digits(x, segments.front().x_channel, columns, digits, scales);
-  const std::int64_t scratch_bytes = amx::kBlockRows * (amx::round_up(columns, 64) + 128);
+  const std::int64_t scratch_bytes = amx::scratch_bytes(matrix_);
   const std::int64_t grain =
       amx::round_up(std::max<std::int64_t>(1, kNarrowBytes / matrix_.row_bytes()), amx::kBlockRows);
   context.threads.parallel_for(matrix_.rows, grain, [&](std::int64_t begin, std::int64_t end) {
@@ -238,7 +242,7 @@ void ProjectionOp::run_tiles(const Segments& segments, std::int64_t tokens,
                        scales + block * amx::kBlockColumns);
     });
     const std::int64_t width = blocks * amx::kBlockColumns;
-    const std::int64_t scratch_bytes = amx::kBlockRows * (amx::round_up(columns, 64) + 128);
+    const std::int64_t scratch_bytes = amx::scratch_bytes(matrix_);
     context.threads.parallel_for(
         matrix_.rows, amx::kBlockRows, [&](std::int64_t begin, std::int64_t end) {
           const amx::Tiles tiles;
