@@ -132,6 +132,144 @@ TEST_F(Fusion, Rope) {
                         0x1p-9);
 }
 
+// As transformers writes it: x * cos + rotate_half(x) * sin, with tables of the whole width.
+TEST_F(Fusion, RopeOfRotatedHalves) {
+  Builder b = function();
+  Value* x = b.input("x", half({1, 3, 5, 24}));
+  Value* cos = b.input("cos", half({1, 1, 5, 24}));
+  Value* sin = b.input("sin", half({1, 1, 5, 24}));
+  const auto slice = [&](std::int32_t begin, std::int32_t end) {
+    return b.op("slice_by_index", {{"x", x},
+                                   {"begin", Literal::int32s({0, 0, 0, begin})},
+                                   {"end", Literal::int32s({1, 3, 5, end})}});
+  };
+  Value* negated = b.op("mul", {{"x", slice(12, 24)}, {"y", Literal::number(-1, DType::kFp16)}});
+  Value* turned = b.op("concat", {{"values", std::vector<Value*>{negated, slice(0, 12)}},
+                                  {"axis", Literal::int32(-1)},
+                                  {"interleave", Literal::boolean(false)}});
+  Value* y = b.op(
+      "add",
+      {{"x", b.op("mul", {{"x", x}, {"y", cos}})}, {"y", b.op("mul", {{"x", turned}, {"y", sin}})}},
+      "y");
+  ASSERT_TRUE(b.finish({y}).ok()) << b.status().message();
+  expect_like_reference({"rope"},
+                        {{{"x", random({1, 3, 5, 24})},
+                          {"cos", random({1, 1, 5, 24})},
+                          {"sin", random({1, 1, 5, 24})}}},
+                        0x1p-9);
+}
+
+// The halves of something else, or in the other order, are no rotation.
+TEST_F(Fusion, WhatOnlyLooksLikeRopeIsLeftAlone) {
+  for (const bool is_other : {false, true}) {
+    program = std::make_shared<Program>();
+    Builder b = function();
+    Value* x = b.input("x", half({2, 8}));
+    Value* cos = b.input("cos", half({2, 8}));
+    Value* source = is_other ? b.input("other", half({2, 8})) : x;
+    const auto slice = [&](std::int32_t from) {
+      return b.op("slice_by_index", {{"x", source},
+                                     {"begin", Literal::int32s({0, from})},
+                                     {"end", Literal::int32s({2, from + 4})}});
+    };
+    Value* negated =
+        b.op("mul", {{"x", slice(is_other ? 4 : 0)}, {"y", Literal::number(-1, DType::kFp16)}});
+    Value* turned =
+        b.op("concat", {{"values", std::vector<Value*>{negated, slice(is_other ? 0 : 4)}},
+                        {"axis", Literal::int32(-1)},
+                        {"interleave", Literal::boolean(false)}});
+    Value* y = b.op("add",
+                    {{"x", b.op("mul", {{"x", x}, {"y", cos}})},
+                     {"y", b.op("mul", {{"x", turned}, {"y", cos}})}},
+                    "y");
+    ASSERT_TRUE(b.finish({y}).ok()) << b.status().message();
+    const auto loaded = load_as(kernels::simd::supported_isas().back(), false);
+    ASSERT_NE(loaded, nullptr);
+    const auto names = fused(*loaded);
+    EXPECT_EQ(std::ranges::count(names, "rope"), 0);
+  }
+}
+
+struct AttentionFusion : FusionFixture {
+  // softmax(q @ k^T * factor + mask) @ v, written out.
+  void build(const Shape& q_shape, const Shape& k_shape, const Shape& mask_shape, bool is_turned) {
+    program = std::make_shared<Program>();
+    Builder b = function();
+    Value* q = b.input("q", half(q_shape));
+    Value* k = b.input("k", half(k_shape));
+    Value* v = b.input("v", half(k_shape));
+    Value* mask = mask_shape.empty() ? nullptr : b.input("mask", half(mask_shape));
+    Value* keys = k;
+    if (is_turned) {
+      std::vector<std::int32_t> perm(q_shape.size());
+      for (std::size_t i = 0; i < perm.size(); ++i) perm[i] = static_cast<std::int32_t>(i);
+      std::swap(perm[perm.size() - 1], perm[perm.size() - 2]);
+      keys = b.op("transpose", {{"x", k}, {"perm", Literal::int32s(perm)}});
+    }
+    Value* scores = b.op("matmul", {{"x", q},
+                                    {"y", keys},
+                                    {"transpose_x", Literal::boolean(false)},
+                                    {"transpose_y", Literal::boolean(!is_turned)}});
+    scores = b.op("mul", {{"x", scores}, {"y", Literal::number(0.25, DType::kFp16)}});
+    if (mask != nullptr) scores = b.op("add", {{"x", scores}, {"y", mask}});
+    Value* weights = b.op("softmax", {{"x", scores}, {"axis", Literal::int32(-1)}});
+    Value* y = b.op("matmul", {{"x", weights}, {"y", v}}, "y");
+    ASSERT_TRUE(b.finish({y}).ok()) << b.status().message();
+  }
+  std::vector<std::vector<Given>> inputs(const Shape& q_shape, const Shape& k_shape,
+                                         const Shape& mask_shape) {
+    std::vector<Given> given;
+    given.push_back({"q", random(q_shape, 2)});
+    given.push_back({"k", random(k_shape, 2)});
+    given.push_back({"v", random(k_shape)});
+    if (!mask_shape.empty()) {
+      Tensor mask = random(mask_shape, 2);
+      // Some keys are hidden, as a causal mask hides them.
+      const auto halves = mask.mutable_view().as<Half>();
+      for (std::size_t i = 2; i < halves.size(); i += 3) halves[i] = to_half(-1e4f);
+      given.push_back({"mask", std::move(mask)});
+    }
+    return {given};
+  }
+};
+
+TEST_F(AttentionFusion, WrittenOut) {
+  struct Case {
+    Shape q, k, mask;
+    bool is_turned;
+  };
+  for (const Case& c :
+       std::initializer_list<Case>{{{1, 2, 5, 16}, {1, 2, 9, 16}, {}, false},
+                                   {{1, 3, 70, 8}, {1, 3, 70, 8}, {1, 1, 70, 70}, true},
+                                   {{2, 3, 4, 12}, {2, 3, 6, 12}, {2, 3, 4, 6}, false},
+                                   {{3, 4, 8}, {3, 5, 8}, {1, 5}, true}}) {
+    build(c.q, c.k, c.mask, c.is_turned);
+    expect_like_reference({"attention"}, inputs(c.q, c.k, c.mask), kManyRoundings);
+  }
+}
+
+TEST_F(AttentionFusion, AsOneOperation) {
+  Builder b = function();
+  Value* q = b.input("q", half({1, 2, 6, 16}));
+  Value* k = b.input("k", half({1, 2, 7, 16}));
+  Value* v = b.input("v", half({1, 2, 7, 16}));
+  Value* mask = b.input("mask", half({6, 7}));
+  Value* y = b.op("scaled_dot_product_attention",
+                  {{"query", q}, {"key", k}, {"value", v}, {"attn_mask", mask}}, "y");
+  ASSERT_TRUE(b.finish({y}).ok()) << b.status().message();
+  expect_like_reference({"attention"}, inputs({1, 2, 6, 16}, {1, 2, 7, 16}, {6, 7}),
+                        kManyRoundings);
+}
+
+// Masks that are neither one for all heads nor one for each are left to the reference.
+TEST_F(AttentionFusion, OtherMasksAreLeftAlone) {
+  build({2, 3, 4, 8}, {2, 3, 6, 8}, {2, 1, 4, 6}, false);
+  const auto loaded = load_as(kernels::simd::supported_isas().back(), false);
+  ASSERT_NE(loaded, nullptr);
+  const auto names = fused(*loaded);
+  EXPECT_EQ(std::ranges::count(names, "attention"), 0);
+}
+
 TEST_F(Fusion, ActivationsSumsAndTransposes) {
   Builder b = function();
   Value* x = b.input("x", half({1, 12, 7, 1}));

@@ -113,13 +113,16 @@ TEST_P(SimdVector, Rotates) {
     const auto cos = random.halves(half);
     const auto sin = random.halves(half);
     std::vector<Half> y(x.size());
-    kernels_.rotate(x.data(), cos.data(), sin.data(), half, y.data());
+    const auto cos2 = random.halves(half);
+    const auto sin2 = random.halves(half);
+    kernels_.rotate(x.data(), {{cos.data(), cos2.data()}, {sin.data(), sin2.data()}}, half,
+                    y.data());
     for (std::size_t i = 0; i < static_cast<std::size_t>(half); ++i) {
       const std::size_t j = i + static_cast<std::size_t>(half);
       // The difference of two products may be small against them.
       const double slack = (std::abs(value(x[i])) + std::abs(value(x[j]))) * 0x1p-22;
       const double first = (value(x[i]) * value(cos[i]) - value(x[j]) * value(sin[i]));
-      const double second = (value(x[j]) * value(cos[i]) + value(x[i]) * value(sin[i]));
+      const double second = (value(x[j]) * value(cos2[i]) + value(x[i]) * value(sin2[i]));
       EXPECT_NEAR(value(y[i]), first, std::abs(first) * 0x1p-11 + slack + 0x1p-24);
       EXPECT_NEAR(value(y[j]), second, std::abs(second) * 0x1p-11 + slack + 0x1p-24);
     }

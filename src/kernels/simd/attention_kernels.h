@@ -62,6 +62,15 @@ inline void hide_slots(const AttentionRuns& runs, std::int64_t first, std::int64
         scores[k * kAttendRows + r] = kHidden;
 }
 
+inline void add_bias(const AttentionRuns& runs, std::int64_t first, std::int64_t count,
+                     float* scores) {
+  float row[kAttendRows];
+  for (std::int64_t r = 0; r < kAttendRows; ++r) {
+    to_floats(runs.bias[r] + first, row, count);
+    for (std::int64_t k = 0; k < count; ++k) scores[k * kAttendRows + r] += row[k];
+  }
+}
+
 // One more block of scores [count, rows] for the softmax of each lane: `top` and `total` are those
 // of the blocks before. Scores become weights, and `mixed` [dim, rows] is scaled to the new top.
 inline void add_scores(float* scores, std::int64_t count, float* top, float* total, float* mixed,
@@ -113,6 +122,7 @@ inline void attend_many(const AttentionHead& head, const float* q, const Attenti
     to_floats(head.keys + s * dim, block, count * dim);
     for (std::int64_t i = 0; i < count * kAttendRows; ++i) scores[i] = 0;
     multiply_left({block, dim, 1}, count, dim, q, kAttendRows, kAttendRows, scores, kAttendRows);
+    if (runs.bias[0] != nullptr) add_bias(runs, s, count, scores);
     if (s < open || s + count > close) hide_slots(runs, s, count, scores);
     add_scores(scores, count, top, total, out, dim);
     to_floats(head.values + s * dim, block, count * dim);

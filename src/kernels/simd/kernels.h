@@ -18,11 +18,19 @@ struct AttentionHead {
   std::int64_t dim = 0;
 };
 
-// Query rows that attend_many() takes together, and the slots [begin, end) that each sees.
+// Cosines and sines of the first and of the second elements of pairs; mostly they are the same.
+struct RotaryTables {
+  const Half* cos[2];
+  const Half* sin[2];
+};
+
+// Query rows that attend_many() takes together, the slots [begin, end) that each sees, and what is
+// added to its scores, from slot 0 on; nullptr for all rows: nothing.
 inline constexpr std::int64_t kAttendRows = 64;
 struct AttentionRuns {
   std::int64_t begin[kAttendRows] = {};
   std::int64_t end[kAttendRows] = {};  // > begin
+  const Half* bias[kAttendRows] = {};
 };
 
 struct Kernels {
@@ -56,8 +64,9 @@ struct Kernels {
   // out = a + b; out = silu(a) * b.
   void (*add)(const Half* a, const Half* b, Half* out, std::int64_t count);
   void (*silu_multiply)(const Half* a, const Half* b, Half* out, std::int64_t count);
-  // Rotates pairs (j, j + half) of one row of 2 * half: (a cos - b sin, b cos + a sin).
-  void (*rotate)(const Half* x, const Half* cos, const Half* sin, std::int64_t half, Half* y);
+  // Rotates pairs (j, j + half) of one row of 2 * half: (a cos - b sin, b cos + a sin), where the
+  // tables are those of the row.
+  void (*rotate)(const Half* x, const RotaryTables& tables, std::int64_t half, Half* y);
 
   // Streams over slots [begin, end): out = softmax(q . keys) @ values for `rows` query rows that
   // see the same slots. q and out are fp32 [rows, dim]; `scratch` holds attend_scratch() floats.

@@ -83,23 +83,20 @@ inline void rms_norm(const Half* x, const Half* weight, float eps, std::int64_t 
   }
 }
 
-inline void rotate(const Half* x, const Half* cos, const Half* sin, std::int64_t half, Half* y) {
+inline void rotate(const Half* x, const RotaryTables& tables, std::int64_t half, Half* y) {
   std::int64_t i = 0;
   for (; i + kWidth <= half; i += kWidth) {
     const Floats a = load_halves(x + i);
     const Floats b = load_halves(x + half + i);
-    const Floats c = load_halves(cos + i);
-    const Floats s = load_halves(sin + i);
-    store_halves(y + i, a * c - b * s);
-    store_halves(y + half + i, b * c + a * s);
+    store_halves(y + i, a * load_halves(tables.cos[0] + i) - b * load_halves(tables.sin[0] + i));
+    store_halves(y + half + i,
+                 b * load_halves(tables.cos[1] + i) + a * load_halves(tables.sin[1] + i));
   }
   for (; i < half; ++i) {
     const float a = to_float(x[i]);
     const float b = to_float(x[half + i]);
-    const float c = to_float(cos[i]);
-    const float s = to_float(sin[i]);
-    y[i] = to_half(a * c - b * s);
-    y[half + i] = to_half(b * c + a * s);
+    y[i] = to_half(a * to_float(tables.cos[0][i]) - b * to_float(tables.sin[0][i]));
+    y[half + i] = to_half(b * to_float(tables.cos[1][i]) + a * to_float(tables.sin[1][i]));
   }
 }
 

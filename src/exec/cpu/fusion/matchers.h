@@ -20,6 +20,8 @@ std::optional<Fusion> match_rms_norm(const FusionGraph& graph, PreparedOp& root)
 std::optional<Fusion> match_rope(const FusionGraph& graph, PreparedOp& root);
 // Keys and values written into states by a one-hot mask, and attention over them.
 std::optional<Fusion> match_cached_attention(const FusionGraph& graph, PreparedOp& root);
+// softmax(q @ k^T + mask) @ v over tensors, written out or as one operation.
+std::optional<Fusion> match_attention(const FusionGraph& graph, PreparedOp& root);
 // silu(a) * b.
 std::optional<Fusion> match_silu_multiply(const FusionGraph& graph, PreparedOp& root);
 // a + b of equal shapes.

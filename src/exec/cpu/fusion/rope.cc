@@ -8,9 +8,11 @@ namespace {
 
 constexpr std::int64_t kRopeGrain = 4096;  // elements
 
-// Inputs: x [..., T, 2 half], cos and sin [1..., T, half].
+// Inputs: x [..., T, 2 half], cos and sin [1..., T, half], or [1..., T, 2 half] with entries of
+// their own for the second elements of pairs.
 class RopeOp : public FusedOp {
  public:
+  explicit RopeOp(bool is_whole) : is_whole_(is_whole) {}
   std::string_view name() const override { return "rope"; }
   Shape output_shape(const std::vector<const TensorView*>& inputs) const override {
     return inputs[0]->shape;
@@ -23,19 +25,26 @@ class RopeOp : public FusedOp {
         [&](const FusedCall& call) { return call.inputs[0]->size() / width; },
         std::max<std::int64_t>(1, kRopeGrain / width),
         [&](FusedCall& call, std::int64_t begin, std::int64_t end) {
-          const std::int64_t table_rows = call.inputs[1]->size() / half;
+          const std::int64_t table_width = is_whole_ ? width : half;
+          const std::int64_t table_rows = call.inputs[1]->size() / table_width;
           const Half* x = call.inputs[0]->as<Half>().data();
           const Half* cos = call.inputs[1]->as<Half>().data();
           const Half* sin = call.inputs[2]->as<Half>().data();
           Half* y = call.outputs[0].as<Half>().data();
           for (std::int64_t r = begin; r < end; ++r) {
             const std::int64_t t = r % table_rows;
-            context.kernels.rotate(x + r * width, cos + t * half, sin + t * half, half,
+            const Half* c = cos + t * table_width;
+            const Half* s = sin + t * table_width;
+            const std::int64_t second = table_width - half;
+            context.kernels.rotate(x + r * width, {{c, c + second}, {s, s + second}}, half,
                                    y + r * width);
           }
         });
     return {};
   }
+
+ private:
+  bool is_whole_;
 };
 
 struct Products {
@@ -54,8 +63,8 @@ Products product_of(const FusionGraph& graph, int slot, int half) {
   return out;
 }
 
-// Axes before the last two are ones, the others as they are.
-bool is_table(const FusionGraph& graph, int slot, const Shape& x, std::int64_t half) {
+// Axes before the last two are ones, then the rows of x and so many columns.
+bool is_table(const FusionGraph& graph, int slot, const Shape& x, std::int64_t columns) {
   if (slot < 0) return false;
   const ir::Type& type = graph.type(slot);
   if (!type.is_tensor() || type.dtype != DType::kFp16 || type.shape.size() > x.size() ||
@@ -64,13 +73,85 @@ bool is_table(const FusionGraph& graph, int slot, const Shape& x, std::int64_t h
   const Shape& shape = type.shape;
   for (std::size_t i = 0; i + 2 < shape.size(); ++i)
     if (shape[i] != 1) return false;
-  return shape.back() == half && shape[shape.size() - 2] == x[x.size() - 2] &&
+  return shape.back() == columns && shape[shape.size() - 2] == x[x.size() - 2] &&
          x[x.size() - 2] != kDynamic;
+}
+
+// The elements [begin, end) of the last axis of x, all of the others; nullptr unless it is that.
+PreparedOp* slice_of(const FusionGraph& graph, int slot, int x, std::int64_t begin,
+                     std::int64_t end) {
+  PreparedOp* slice = graph.producer(slot, "slice_by_index");
+  if (slice == nullptr || FusionGraph::argument(*slice, "x") != x) return nullptr;
+  const Shape& shape = graph.type(x).shape;
+  const Shape& part = graph.type(slot).shape;
+  const auto begins = graph.ints(*slice, "begin");
+  const auto strides = graph.ints(*slice, "stride");
+  const auto masks = graph.ints(*slice, "begin_mask");
+  if (part.size() != shape.size() || begins.size() != shape.size()) return nullptr;
+  // What the type says of the result leaves only the beginnings and steps open.
+  for (std::size_t i = 0; i < shape.size(); ++i) {
+    const bool is_last = i + 1 == shape.size();
+    if (part[i] != (is_last ? end - begin : shape[i])) return nullptr;
+    if (!strides.empty() && strides[i] != 1) return nullptr;
+    std::int64_t first = !masks.empty() && masks[i] != 0 ? 0 : begins[i];
+    if (is_last && first < 0) first += shape[i];
+    if (is_last && first != begin) return nullptr;
+  }
+  return slice;
+}
+
+// x * cos + concat(-second half, first half) * sin, as transformers writes it.
+std::optional<Fusion> match_rotated_halves(const FusionGraph& graph, PreparedOp& root) {
+  if (root.op->type != "add") return std::nullopt;
+  for (const std::string_view side : {"x", "y"}) {
+    const int turned_slot = FusionGraph::argument(root, side);
+    PreparedOp* turned = graph.producer(turned_slot, "mul");
+    PreparedOp* kept = graph.producer(FusionGraph::other(root, turned_slot), "mul");
+    if (turned == nullptr || kept == nullptr) continue;
+    for (const std::string_view part : {"x", "y"}) {
+      const int halves_slot = FusionGraph::argument(*turned, part);
+      PreparedOp* halves = graph.producer(halves_slot, "concat");
+      if (halves == nullptr || graph.flag(*halves, "interleave")) continue;
+      const Operand* values = halves->operand("values");
+      if (values == nullptr || values->slots.size() != 2) continue;
+      PreparedOp* negated = graph.producer(values->slots[0], "mul");
+      if (negated == nullptr) continue;
+      int second = -1;
+      for (const std::string_view factor : {"x", "y"})
+        if (graph.number(*negated, factor).value_or(0) == -1)
+          second = FusionGraph::argument(*negated, factor == "x" ? "y" : "x");
+      for (const std::string_view which : {"x", "y"}) {
+        const int x = FusionGraph::argument(*kept, which);
+        const int cos = FusionGraph::other(*kept, x);
+        const int sin = FusionGraph::other(*turned, halves_slot);
+        const ir::Type& type = graph.type(x);
+        if (second < 0 || !type.is_tensor() || type.dtype != DType::kFp16 ||
+            type.shape.size() < 2 || type.shape.back() <= 0 || type.shape.back() % 2 != 0)
+          continue;
+        const std::int64_t width = type.shape.back();
+        const auto axis = static_cast<std::int64_t>(graph.number(*halves, "axis").value_or(99));
+        const auto rank = static_cast<std::int64_t>(type.shape.size());
+        PreparedOp* upper = slice_of(graph, second, x, width / 2, width);
+        PreparedOp* lower = slice_of(graph, values->slots[1], x, 0, width / 2);
+        if (upper == nullptr || lower == nullptr || (axis != -1 && axis != rank - 1) ||
+            graph.type(root.outputs[0]).shape != type.shape ||
+            !is_table(graph, cos, type.shape, width) || !is_table(graph, sin, type.shape, width))
+          continue;
+        return Fusion{std::make_shared<RopeOp>(true),
+                      &root,
+                      {x, cos, sin},
+                      {},
+                      {kept, turned, halves, negated, upper, lower}};
+      }
+    }
+  }
+  return std::nullopt;
 }
 
 }  // namespace
 
 std::optional<Fusion> match_rope(const FusionGraph& graph, PreparedOp& root) {
+  if (auto fusion = match_rotated_halves(graph, root)) return fusion;
   if (root.op->type != "concat" || graph.flag(root, "interleave")) return std::nullopt;
   const Operand* values = root.operand("values");
   if (values == nullptr || values->slots.size() != 2) return std::nullopt;
@@ -112,7 +193,7 @@ std::optional<Fusion> match_rope(const FusionGraph& graph, PreparedOp& root) {
   if (b_cos.value < 0 || a_sin.value < 0 || b_cos.table != cos || a_sin.table != sin ||
       !is_table(graph, cos, shape, half) || !is_table(graph, sin, shape, half))
     return std::nullopt;
-  return Fusion{std::make_shared<RopeOp>(),
+  return Fusion{std::make_shared<RopeOp>(false),
                 &root,
                 {x, cos, sin},
                 {},
