@@ -21,17 +21,9 @@ void copy_column(const TensorView& from, std::int64_t column, const MutableTenso
     target[c] = source[c * tokens + static_cast<std::size_t>(column)];
 }
 
-// The output of a package, whose shape the description may have left open.
-Result<TensorView> checked_output(const exec::Outputs& outputs, std::string_view package,
-                                  std::string_view name, const Shape& shape) {
-  const Tensor* tensor = exec::find_output(outputs, name);
-  if (tensor == nullptr)
-    return internal_error("[{}] expected output \"{}\", got none", package, name);
-  if (tensor->shape() != shape)
-    return corrupt("[{}] expected output \"{}\" {}, got {}", package, name, to_string(shape),
-                   to_string(tensor->shape()));
-  return tensor->view();
-}
+// Tokens of a step at most, in chunks of a function's width: enough for the weights to be read
+// seldom, few enough to be stopped between steps.
+constexpr std::int64_t kStepTokens = 512;
 
 }  // namespace
 
@@ -45,13 +37,13 @@ Status Session::make_caches() {
   const artifact::Manifest& manifest = model_->manifest();
   for (std::size_t s = 0; s < manifest.shards.size(); ++s) {
     ANEMONE_ASSIGN_OR_RETURN(auto states, model_->shard(s).make_state());
-    states_.push_back(std::move(states));
-    std::vector<Tensor>& caches = caches_.emplace_back();
-    for (const artifact::Cache& cache : manifest.shards[s].caches)
-      caches.push_back(cache.output.empty() ? Tensor() : Tensor(cache.dtype, cache.shape));
+    caches_.states.push_back(std::move(states));
+    std::vector<Tensor>& tensors = caches_.tensors.emplace_back();
+    for (const artifact::Cache& cache : manifest.shards[s].caches) {
+      tensors.push_back(cache.output.empty() ? Tensor() : Tensor(cache.dtype, cache.shape));
+      has_states_only_ = has_states_only_ && cache.output.empty();
+    }
   }
-  shard_outputs_.resize(manifest.shards.size());
-  head_outputs_.resize(manifest.heads.size());
   logits_buffer_.resize(static_cast<std::size_t>(manifest.vocab_size));
   for (const FunctionPlan& plan : model_->functions()) lanes_.emplace_back().plan = &plan;
   return {};
@@ -68,40 +60,58 @@ void Session::forget_logits() {
   likeliest_.reset();
 }
 
-void Session::prepare(Lane& lane, std::int64_t tokens) const {
-  if (lane.tokens == tokens) return;
-  lane.tokens = tokens;
-  lane.host_inputs =
-      std::make_unique<StepInputs>(lane.plan->host_inputs, tokens, lane.plan->context);
-  const artifact::Manifest& manifest = model_->manifest();
-  lane.hidden = Tensor(lane.plan->hidden_dtype,
-                       artifact::hidden_shape(manifest.layout, manifest.hidden_size, tokens));
-}
-
 // The function that takes most of the remaining tokens with the least to compute: the narrowest
 // that takes all of them, else the widest, over the smallest context that holds them.
-Session::Lane& Session::lane_for(std::int64_t remaining) {
+Session::Choice Session::choose(std::int64_t position, std::int64_t remaining) {
   struct Cost {
     std::int64_t left;  // tokens for later steps
     std::int64_t width;
     std::int64_t context;
     auto operator<=>(const Cost&) const = default;
   };
-  Lane* best = nullptr;
+  Choice best;
   Cost least{};
   for (Lane& lane : lanes_) {
     const artifact::Function& function = *lane.plan->function;
     const std::int64_t count = std::min(remaining, function.tokens);
-    if (position() + count > lane.plan->context) continue;
+    if (position + count > lane.plan->context) continue;
     const Cost cost{remaining - count, function.is_flexible ? count : function.tokens,
                     lane.plan->context};
-    if (best != nullptr && cost >= least) continue;
-    best = &lane;
+    if (best.lane != nullptr && cost >= least) continue;
+    best = {&lane, cost.width, count};
     least = cost;
   }
-  ANEMONE_CHECK(best != nullptr);
-  prepare(*best, least.width);
-  return *best;
+  ANEMONE_CHECK(best.lane != nullptr);
+  return best;
+}
+
+Session::Lane& Session::enter(const Choice& choice) {
+  Lane& lane = *choice.lane;
+  if (lane.tokens != choice.width) lane.chunks.clear();
+  lane.tokens = choice.width;
+  return lane;
+}
+
+Chunk Session::make_chunk(Lane& lane, std::size_t index, std::span<const std::int32_t> ids,
+                          std::int64_t position) {
+  const artifact::Manifest& manifest = model_->manifest();
+  if (index == lane.chunks.size()) {
+    ChunkInputs& inputs = lane.chunks.emplace_back();
+    inputs.host_inputs =
+        std::make_unique<StepInputs>(lane.plan->host_inputs, lane.tokens, lane.plan->context);
+    inputs.hidden =
+        Tensor(lane.plan->hidden_dtype,
+               artifact::hidden_shape(manifest.layout, manifest.hidden_size, lane.tokens));
+  }
+  if (index == outputs_.size()) {
+    outputs_.push_back(std::make_unique<StepOutputs>());
+    outputs_.back()->shards.resize(manifest.shards.size());
+    outputs_.back()->heads.resize(manifest.heads.size());
+  }
+  ChunkInputs& inputs = lane.chunks[index];
+  model_->embed(ids, inputs.hidden.mutable_view());
+  inputs.host_inputs->set(position, static_cast<std::int64_t>(ids.size()));
+  return {inputs.host_inputs.get(), &caches_, outputs_[index].get(), inputs.hidden.view()};
 }
 
 Status Session::prefill(std::span<const std::int32_t> ids, const PrefillOptions& options) {
@@ -117,94 +127,58 @@ Status Session::prefill(std::span<const std::int32_t> ids, const PrefillOptions&
     if (options.cancel != nullptr && options.cancel->load(std::memory_order_relaxed))
       return cancelled("[prompt] expected to read {} tokens, got a request to stop after {}", total,
                        done);
-    const std::int64_t count = std::min(total - done, lane_for(total - done).tokens);
-    const auto chunk = ids.subspan(static_cast<std::size_t>(done), static_cast<std::size_t>(count));
-    ANEMONE_RETURN_IF_ERROR(run_chunk(chunk, done + count == total, options));
+    ANEMONE_ASSIGN_OR_RETURN(const std::int64_t count,
+                             run_step(ids.subspan(static_cast<std::size_t>(done)), options));
     done += count;
     if (options.on_progress) options.on_progress(done, total);
   }
   return {};
 }
 
-Status Session::run_chunk(std::span<const std::int32_t> ids, bool is_last,
-                          const PrefillOptions& options) {
-  const auto count = static_cast<std::int64_t>(ids.size());
-  Lane& lane = lane_for(count);
-  ANEMONE_RETURN_IF_ERROR(run_shards(lane, ids));
+Result<std::int64_t> Session::run_step(std::span<const std::int32_t> ids,
+                                       const PrefillOptions& options) {
+  const auto total = static_cast<std::int64_t>(ids.size());
+  const Choice choice = choose(position(), total);
+  Lane& lane = enter(choice);
+  std::vector<Chunk> chunks;
+  std::int64_t done = 0;
+  std::int64_t count = 0;  // tokens of the last chunk
+  for (Choice next = choice; next.lane == choice.lane && next.width == choice.width;
+       next = choose(position() + done, total - done)) {
+    count = next.count;
+    chunks.push_back(
+        make_chunk(lane, chunks.size(),
+                   ids.subspan(static_cast<std::size_t>(done), static_cast<std::size_t>(count)),
+                   position() + done));
+    done += count;
+    if (done == total || !has_states_only_ || done + choice.width > kStepTokens) break;
+  }
+  ANEMONE_RETURN_IF_ERROR(run_shards(*model_, *lane.plan, chunks));
+  const bool has_logits = done == total || options.on_logits;
   if (options.on_logits)
-    ANEMONE_RETURN_IF_ERROR(all_logits(lane, count, options));
-  else if (is_last)
-    ANEMONE_RETURN_IF_ERROR(last_logits(lane, count - 1));
-  const bool has_logits = is_last && !model_->manifest().is_greedy();
+    ANEMONE_RETURN_IF_ERROR(all_logits(lane, chunks, done, options));
+  else if (done == total)
+    ANEMONE_RETURN_IF_ERROR(last_logits(lane, chunks.back(), count - 1));
+  add_tokens(ids.first(static_cast<std::size_t>(done)), has_logits);
+  return done;
+}
+
+void Session::add_tokens(std::span<const std::int32_t> ids, bool has_logits) {
   tokens_.insert(tokens_.end(), ids.begin(), ids.end());
-  if (has_logits) logits_ = logits_buffer_;
-  return {};
+  if (has_logits && !model_->manifest().is_greedy()) logits_ = logits_buffer_;
 }
 
-Status Session::run_shards(Lane& lane, std::span<const std::int32_t> ids) {
-  const artifact::Manifest& manifest = model_->manifest();
-  const artifact::Function& function = *lane.plan->function;
-  model_->embed(ids, lane.hidden.mutable_view());
-  lane.host_inputs->set(position(), static_cast<std::int64_t>(ids.size()));
-  TensorView hidden = lane.hidden.view();
-  for (std::size_t s = 0; s < manifest.shards.size(); ++s) {
-    const artifact::Shard& shard = manifest.shards[s];
-    lane.inputs.clear();
-    for (std::size_t i = 0; i < shard.inputs.size(); ++i) {
-      const int port = lane.plan->ports[s][i];
-      const TensorView view = port == FunctionPlan::kHidden
-                                  ? hidden
-                                  : lane.host_inputs->view(static_cast<std::size_t>(port));
-      lane.inputs.push_back({shard.inputs[i].name, view});
-    }
-    for (std::size_t c = 0; c < shard.caches.size(); ++c)
-      if (!caches_[s][c].empty())
-        lane.inputs.push_back({shard.caches[c].name, caches_[s][c].view()});
-
-    exec::Outputs& outputs = shard_outputs_[s];
-    const Status status =
-        model_->shard(s).run(function.name, lane.inputs, outputs, states_[s].get());
-    if (!status.ok()) return status.with(shard.package);
-    ANEMONE_ASSIGN_OR_RETURN(
-        hidden, checked_output(outputs, shard.package, shard.output, lane.hidden.shape()));
-    // A cache that came out becomes the input of the next step, and its old storage the output.
-    for (std::size_t c = 0; c < shard.caches.size(); ++c) {
-      if (caches_[s][c].empty()) continue;
-      ANEMONE_RETURN_IF_ERROR(
-          checked_output(outputs, shard.package, shard.caches[c].output, shard.caches[c].shape)
-              .status());
-      for (exec::NamedTensor& output : outputs)
-        if (output.name == shard.caches[c].output) std::swap(output.tensor, caches_[s][c]);
-    }
-  }
-  hidden_out_ = hidden;
-  return {};
-}
-
-Status Session::run_heads(const std::string& function, std::int64_t tokens,
-                          const TensorView& hidden) {
-  const artifact::Manifest& manifest = model_->manifest();
-  for (std::size_t h = 0; h < manifest.heads.size(); ++h) {
-    const artifact::Head& head = manifest.heads[h];
-    exec::Outputs& outputs = head_outputs_[h];
-    const Status status = model_->head(h).run(function, {{head.input, hidden}}, outputs, nullptr);
-    if (!status.ok()) return status.with(head.package);
-    const auto check = [&](const std::string& output, std::int64_t channels) {
-      return checked_output(outputs, head.package, output,
-                            artifact::hidden_shape(manifest.layout, channels, tokens))
-          .status();
-    };
-    const bool is_greedy = !head.argmax.empty();
-    ANEMONE_RETURN_IF_ERROR(check(head.output, is_greedy ? 1 : head.vocab_end - head.vocab_begin));
-    if (is_greedy) ANEMONE_RETURN_IF_ERROR(check(head.argmax, 1));
-  }
-  return {};
+const Session::Lane& Session::narrow_lane() const {
+  return *std::ranges::find_if(lanes_, [](const Lane& candidate) {
+    const artifact::Function& function = *candidate.plan->function;
+    return function.tokens == 1 || function.is_flexible;
+  });
 }
 
 // A step of several tokens needs the head for one of its columns only.
-Status Session::last_logits(const Lane& lane, std::int64_t column) {
-  TensorView hidden = hidden_out_;
+Status Session::last_logits(const Lane& lane, Chunk chunk, std::int64_t column) {
   if (lane.tokens != 1) {
+    const TensorView hidden = chunk.hidden;
     const artifact::Manifest& manifest = model_->manifest();
     if (column_.empty() || column_.dtype() != hidden.dtype)
       column_ =
@@ -213,38 +187,40 @@ Status Session::last_logits(const Lane& lane, std::int64_t column) {
       copy_column<Half>(hidden, column, column_.mutable_view());
     else
       copy_column<float>(hidden, column, column_.mutable_view());
-    hidden = column_.view();
+    chunk.hidden = column_.view();
   }
-  const auto narrow = std::ranges::find_if(lanes_, [](const Lane& candidate) {
-    const artifact::Function& function = *candidate.plan->function;
-    return function.tokens == 1 || function.is_flexible;
-  });
-  ANEMONE_RETURN_IF_ERROR(run_heads(narrow->plan->head_function, 1, hidden));
-  if (model_->manifest().is_greedy())
-    gather_likeliest();
-  else
-    gather_logits(1, 0);
+  ANEMONE_RETURN_IF_ERROR(run_heads(*model_, narrow_lane().plan->head_function, 1, {&chunk, 1}));
+  gather(*chunk.outputs);
   return {};
 }
 
-Status Session::all_logits(const Lane& lane, std::int64_t count, const PrefillOptions& options) {
-  ANEMONE_RETURN_IF_ERROR(run_heads(lane.plan->head_function, lane.tokens, hidden_out_));
+Status Session::all_logits(const Lane& lane, std::span<const Chunk> chunks, std::int64_t count,
+                           const PrefillOptions& options) {
+  ANEMONE_RETURN_IF_ERROR(run_heads(*model_, lane.plan->head_function, lane.tokens, chunks));
   for (std::int64_t t = 0; t < count; ++t) {
-    gather_logits(lane.tokens, t);
+    const Chunk& chunk = chunks[static_cast<std::size_t>(t / lane.tokens)];
+    gather_logits(*chunk.outputs, lane.tokens, t % lane.tokens);
     ANEMONE_RETURN_IF_ERROR(options.on_logits(position() + t, logits_buffer_));
   }
   return {};
 }
 
+void Session::gather(const StepOutputs& outputs) {
+  if (model_->manifest().is_greedy())
+    gather_likeliest(outputs);
+  else
+    gather_logits(outputs, 1, 0);
+}
+
 // The best of the heads, after a step of one token.
-void Session::gather_likeliest() {
+void Session::gather_likeliest(const StepOutputs& outputs) {
   const artifact::Manifest& manifest = model_->manifest();
   float highest = 0;
   for (std::size_t h = 0; h < manifest.heads.size(); ++h) {
     const artifact::Head& head = manifest.heads[h];
-    const float logit = to_floats(exec::find_output(head_outputs_[h], head.output)->view()).front();
+    const float logit = to_floats(exec::find_output(outputs.heads[h], head.output)->view()).front();
     const std::int32_t row =
-        exec::find_output(head_outputs_[h], head.argmax)->view().as<std::int32_t>().front();
+        exec::find_output(outputs.heads[h], head.argmax)->view().as<std::int32_t>().front();
     if (likeliest_ && !(logit > highest)) continue;
     highest = logit;
     likeliest_ = static_cast<std::int32_t>(head.vocab_begin) + row;
@@ -252,7 +228,7 @@ void Session::gather_likeliest() {
 }
 
 // The ranges of all heads, one after the other, for one column.
-void Session::gather_logits(std::int64_t tokens, std::int64_t column) {
+void Session::gather_logits(const StepOutputs& outputs, std::int64_t tokens, std::int64_t column) {
   const artifact::Manifest& manifest = model_->manifest();
   const auto stride = static_cast<std::size_t>(tokens);
   const auto first = static_cast<std::size_t>(column);
@@ -260,7 +236,7 @@ void Session::gather_logits(std::int64_t tokens, std::int64_t column) {
     const artifact::Head& head = manifest.heads[h];
     const auto rows = static_cast<std::size_t>(head.vocab_end - head.vocab_begin);
     float* out = logits_buffer_.data() + head.vocab_begin;
-    const TensorView view = exec::find_output(head_outputs_[h], head.output)->view();
+    const TensorView view = exec::find_output(outputs.heads[h], head.output)->view();
     if (view.dtype == DType::kFp16) {
       const auto values = view.as<Half>();
       for (std::size_t i = 0; i < rows; ++i) out[i] = to_float(values[i * stride + first]);
@@ -291,7 +267,7 @@ Result<std::span<const float>> Session::decode(std::int32_t id) {
   forget_logits();
   ANEMONE_RETURN_IF_ERROR(model_->check_id(id));
   ANEMONE_RETURN_IF_ERROR(check_room(1));
-  ANEMONE_RETURN_IF_ERROR(run_chunk({&id, 1}, true, {}));
+  ANEMONE_RETURN_IF_ERROR(run_step({&id, 1}, {}).status());
   return logits_;
 }
 
@@ -308,13 +284,52 @@ Status Session::truncate(std::int64_t position) {
 void Session::reset() {
   tokens_.clear();
   forget_logits();
-  for (auto& states : states_) states->reset();
-  for (auto& caches : caches_)
-    for (Tensor& cache : caches)
+  for (auto& states : caches_.states) states->reset();
+  for (auto& tensors : caches_.tensors)
+    for (Tensor& cache : tensors)
       if (!cache.empty()) {
         const auto bytes = cache.mutable_view().bytes();
         std::ranges::fill(bytes, std::byte{0});
       }
+}
+
+Status decode_together(std::span<const DecodeStep> steps) {
+  for (std::size_t i = 0; i < steps.size(); ++i) {
+    Session& session = *steps[i].session;
+    if (session.model_ != steps[0].session->model_)
+      return invalid_argument("[session {}] expected one of the same model", i);
+    for (std::size_t k = 0; k < i; ++k)
+      if (steps[k].session == &session)
+        return invalid_argument("[session {}] expected each session once", i);
+    ANEMONE_RETURN_IF_ERROR(session.model_->check_id(steps[i].id));
+    ANEMONE_RETURN_IF_ERROR(session.check_room(1));
+  }
+  for (const DecodeStep& step : steps) step.session->forget_logits();
+  // Those whose tokens stand in the same tier of the context go together.
+  std::vector<bool> is_done(steps.size());
+  for (std::size_t first = 0; first < steps.size(); ++first) {
+    if (is_done[first]) continue;
+    const FunctionPlan* plan = nullptr;
+    std::vector<const DecodeStep*> group;
+    std::vector<Chunk> chunks;
+    for (std::size_t i = first; i < steps.size(); ++i) {
+      Session& session = *steps[i].session;
+      Session::Lane& lane = session.enter(session.choose(session.position(), 1));
+      if (plan == nullptr) plan = lane.plan;
+      if (is_done[i] || lane.plan != plan) continue;
+      is_done[i] = true;
+      group.push_back(&steps[i]);
+      chunks.push_back(session.make_chunk(lane, 0, {&steps[i].id, 1}, session.position()));
+    }
+    const Model& model = *steps[0].session->model_;
+    ANEMONE_RETURN_IF_ERROR(run_shards(model, *plan, chunks));
+    ANEMONE_RETURN_IF_ERROR(run_heads(model, plan->head_function, 1, chunks));
+    for (std::size_t i = 0; i < group.size(); ++i) {
+      group[i]->session->gather(*chunks[i].outputs);
+      group[i]->session->add_tokens({&group[i]->id, 1}, true);
+    }
+  }
+  return {};
 }
 
 }  // namespace anemone::engine

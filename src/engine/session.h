@@ -13,6 +13,8 @@
 #include <vector>
 
 #include "engine/model.h"
+#include "engine/step.h"
+#include "engine/step_inputs.h"
 
 namespace anemone::engine {
 
@@ -20,11 +22,13 @@ struct PrefillOptions {
   // Called for every prompt position in order with its logits [vocab_size], valid during the call.
   // When unset the head runs for the last position only. An error ends the prefill.
   std::function<Status(std::int64_t position, std::span<const float> logits)> on_logits;
-  // Called after every chunk.
+  // Called after every step.
   std::function<void(std::int64_t done, std::int64_t total)> on_progress;
-  // Looked at between chunks: kCancelled. May be null.
+  // Looked at between steps: kCancelled. May be null.
   const std::atomic<bool>* cancel = nullptr;
 };
+
+struct DecodeStep;
 
 // One conversation: the tokens so far and the caches that hold them. The caches are a function of
 // the tokens alone: a session that was continued, or cut and continued, gives the same logits as a
@@ -44,10 +48,10 @@ class Session {
   // one, the first of equals.
   std::optional<std::int32_t> likeliest() const { return likeliest_; }
 
-  // Adds tokens after those that are there, in chunks of the widest function. kInvalidArgument for
-  // no tokens, an id outside the vocabulary or too many tokens for the context, kUnsupported for
-  // on_logits of a greedy model: then nothing has changed. After any other error the chunks that
-  // were finished stay: see position().
+  // Adds tokens after those that are there, in chunks of the widest function, several chunks a
+  // step. kInvalidArgument for no tokens, an id outside the vocabulary or too many tokens for the
+  // context, kUnsupported for on_logits of a greedy model: then nothing has changed. After any
+  // other error the steps that were finished stay: see position().
   Status prefill(std::span<const std::int32_t> ids, const PrefillOptions& options = {});
 
   // Makes the session hold exactly `ids`: keeps what it has in common with them, drops the rest and
@@ -64,42 +68,70 @@ class Session {
   void reset();
 
  private:
-  // Tensors of one function, made when it is first used, and again when a flexible one changes its
-  // width.
+  friend Status decode_together(std::span<const DecodeStep> steps);
+
+  // Input tensors of one chunk.
+  struct ChunkInputs {
+    std::unique_ptr<StepInputs> host_inputs;
+    Tensor hidden;
+  };
+  // One function, with tensors that are made when they are first used, and again when a flexible
+  // one changes its width.
   struct Lane {
     const FunctionPlan* plan = nullptr;
     std::int64_t tokens = 0;  // T
-    std::unique_ptr<StepInputs> host_inputs;
-    Tensor hidden;
-    exec::Inputs inputs;  // of the shard that runs now
+    std::vector<ChunkInputs> chunks;
+  };
+  // How the next chunk runs.
+  struct Choice {
+    Lane* lane = nullptr;
+    std::int64_t width = 0;
+    std::int64_t count = 0;  // tokens of the chunk; the others of the width are padding
+    friend bool operator==(const Choice&, const Choice&) = default;
   };
 
   explicit Session(std::shared_ptr<const Model> model) : model_(std::move(model)) {}
   Status make_caches();
   Status check_room(std::int64_t count) const;
-  Lane& lane_for(std::int64_t remaining);
-  void prepare(Lane& lane, std::int64_t tokens) const;
-  Status run_chunk(std::span<const std::int32_t> ids, bool is_last, const PrefillOptions& options);
-  Status run_shards(Lane& lane, std::span<const std::int32_t> ids);
-  Status run_heads(const std::string& function, std::int64_t tokens, const TensorView& hidden);
+  Choice choose(std::int64_t position, std::int64_t remaining);
+  Lane& enter(const Choice& choice);
+  // Makes chunk `index` of a step of `ids`, which stand at `position`.
+  Chunk make_chunk(Lane& lane, std::size_t index, std::span<const std::int32_t> ids,
+                   std::int64_t position);
+  // Adds the first of `ids`, as many as go into one step. Returns their number.
+  Result<std::int64_t> run_step(std::span<const std::int32_t> ids, const PrefillOptions& options);
+  const Lane& narrow_lane() const;
   void forget_logits();
-  Status last_logits(const Lane& lane, std::int64_t column);
-  Status all_logits(const Lane& lane, std::int64_t count, const PrefillOptions& options);
-  void gather_logits(std::int64_t tokens, std::int64_t column);
-  void gather_likeliest();
+  Status last_logits(const Lane& lane, Chunk chunk, std::int64_t column);
+  Status all_logits(const Lane& lane, std::span<const Chunk> chunks, std::int64_t count,
+                    const PrefillOptions& options);
+  // The tokens are in the caches now.
+  void add_tokens(std::span<const std::int32_t> ids, bool has_logits);
+  void gather(const StepOutputs& outputs);
+  void gather_logits(const StepOutputs& outputs, std::int64_t tokens, std::int64_t column);
+  void gather_likeliest(const StepOutputs& outputs);
 
   std::shared_ptr<const Model> model_;
   std::vector<std::int32_t> tokens_;
   std::vector<Lane> lanes_;
-  std::vector<std::unique_ptr<exec::StateStore>> states_;  // [shard]
-  std::vector<std::vector<Tensor>> caches_;  // [shard][cache]; empty tensors for states
-  std::vector<exec::Outputs> shard_outputs_;
-  std::vector<exec::Outputs> head_outputs_;
-  TensorView hidden_out_;  // of the last shard, in shard_outputs_
-  Tensor column_;          // one column of it
+  Caches caches_;
+  bool has_states_only_ = true;                        // no caches that are inputs and outputs
+  std::vector<std::unique_ptr<StepOutputs>> outputs_;  // of each chunk of a step
+  Tensor column_;                                      // one column of the last hidden states
   std::vector<float> logits_buffer_;
   std::span<const float> logits_;
   std::optional<std::int32_t> likeliest_;
 };
+
+struct DecodeStep {
+  Session* session = nullptr;
+  std::int32_t id = 0;
+};
+
+// What Session::decode() does, for several sessions of one model in one pass over its weights, with
+// the same results to the bit where the executor promises them. kInvalidArgument for a session that
+// comes twice or is of another model, and as decode(): then nothing has changed. After any other
+// error no session has its token.
+Status decode_together(std::span<const DecodeStep> steps);
 
 }  // namespace anemone::engine

@@ -115,4 +115,10 @@ Status check_inputs(const Signature& signature, const Inputs& inputs) {
   return {};
 }
 
+Status LoadedProgram::run_batch(std::string_view function, std::span<const BatchItem> items) const {
+  for (const BatchItem& item : items)
+    ANEMONE_RETURN_IF_ERROR(run(function, *item.inputs, *item.outputs, item.states));
+  return {};
+}
+
 }  // namespace anemone::exec

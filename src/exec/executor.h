@@ -14,6 +14,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -90,6 +91,13 @@ class StateStore {
   virtual void reset() = 0;
 };
 
+// One run of several together; the pointers are those of LoadedProgram::run().
+struct BatchItem {
+  const Inputs* inputs = nullptr;
+  Outputs* outputs = nullptr;
+  StateStore* states = nullptr;
+};
+
 // One loaded package. Thread-safe, immutable, shared.
 class LoadedProgram {
  public:
@@ -109,6 +117,12 @@ class LoadedProgram {
   // pass again.
   virtual Status run(std::string_view function, const Inputs& inputs, Outputs& outputs,
                      StateStore* states) const = 0;
+
+  // What run() would do for each item in turn, with the same results to the bit; an executor may
+  // read the weights once for all of them. Items may share a StateStore: a later one sees what an
+  // earlier one has stored. After an error the items before the failing one may have run or not,
+  // those after it have not.
+  virtual Status run_batch(std::string_view function, std::span<const BatchItem> items) const;
 };
 
 struct LoadOptions {

@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "api/executors.h"
+#include "engine/session.h"
 #include "kernels/simd/isa.h"
 #include "tests/compiler/golden.h"
 #include "tests/support/shared_data.h"
@@ -153,6 +154,55 @@ TEST_P(FastParity, AnyNumberOfThreadsGivesTheSameBits) {
     const Answer answer = run_greedily(*model, golden_.prompt, kSteps);
     if (first.empty()) first = answer.logits;
     EXPECT_TRUE(answer.logits == first) << threads << " threads";
+  }
+}
+
+// Chunks of a prompt that go through the packages together, and sessions that decode together, give
+// the bits of those that do so one by one.
+TEST_P(FastParity, WhatRunsTogetherGivesTheSameBits) {
+  for (const char* scheme : {"int8-channel", "int4-block", "none"}) {
+    CompileOptions options;
+    options.recipe = *parse_recipe(scheme);
+    options.recipe.quant.threshold = 0;
+    options.context = 64;
+    options.prefill = 8;
+    const std::string folder = folder_.file("artifact");
+    ASSERT_NE(compile_and_load(GetParam(), folder, options), nullptr);
+    for (const std::string& isa : fast_isas()) {
+      SCOPED_TRACE(fmt::format("{} on {}", scheme, isa));
+      const auto model = load(folder, isa);
+      ASSERT_NE(model, nullptr);
+      std::vector<std::unique_ptr<engine::Session>> together;
+      std::vector<std::unique_ptr<engine::Session>> alone;
+      std::vector<engine::DecodeStep> steps;
+      for (std::int32_t i = 0; i < 9; ++i) {
+        std::vector<std::int32_t> prompt(static_cast<std::size_t>(30 + i));
+        for (std::size_t t = 0; t < prompt.size(); ++t)
+          prompt[t] = static_cast<std::int32_t>(t * 7 + 3) % 40 + i;
+        for (auto* sessions : {&together, &alone}) {
+          auto session = engine::Session::create(model);
+          ASSERT_TRUE(session.ok());
+          sessions->push_back(std::move(*session));
+        }
+        ASSERT_TRUE(together.back()->prefill(prompt).ok());
+        // Chunk by chunk.
+        for (std::size_t at = 0; at < prompt.size(); at += 8)
+          ASSERT_TRUE(alone.back()
+                          ->prefill(std::span(prompt).subspan(
+                              at, std::min<std::size_t>(8, prompt.size() - at)))
+                          .ok());
+        ASSERT_TRUE(std::ranges::equal(together.back()->logits(), alone.back()->logits()))
+            << "prompt of " << prompt.size();
+        steps.push_back({together.back().get(), 5 + i});
+      }
+      const Status status = engine::decode_together(steps);
+      ASSERT_TRUE(status.ok()) << status.message();
+      for (std::size_t i = 0; i < steps.size(); ++i) {
+        ASSERT_TRUE(alone[i]->decode(steps[i].id).ok());
+        ASSERT_TRUE(std::ranges::equal(together[i]->logits(), alone[i]->logits()))
+            << "stream " << i;
+      }
+    }
   }
 }
 

@@ -295,11 +295,12 @@ TEST_P(EveryForm, SessionIsStillGoodAfterAFailedRun) {
   LoadedFake fake(options());
   auto session = fake.session();
   const auto ids = prompt_of(100);
-  fake.executor.counts().fail_after = 3;  // in the second chunk, after its first shard
+  // In the second chunk. With states the chunks go through a shard together.
+  fake.executor.counts().fail_after = 3;
   const Status status = session->prefill(ids);
   EXPECT_EQ(status.code(), Code::kInternal);
   EXPECT_NE(status.message().find("layers_1.mlpackage"), std::string::npos) << status.message();
-  EXPECT_EQ(session->position(), 64);
+  EXPECT_EQ(session->position(), GetParam() ? 0 : 64);
   fake.executor.counts().fail_after = -1;
   ASSERT_TRUE(session->prefill_to(ids).ok());
   EXPECT_EQ(copy(session->logits()), single_steps(fake, ids).back());
@@ -317,6 +318,46 @@ TEST(Session, TwoSessionsOfOneModelDoNotDisturbEachOther) {
   }
   EXPECT_EQ(copy(first->logits()), single_steps(fake, a).back());
   EXPECT_EQ(copy(second->logits()), single_steps(fake, b).back());
+}
+
+TEST_P(EveryForm, SessionsDecodeTogetherAsTheyDoAlone) {
+  const LoadedFake fake(options());
+  std::vector<std::unique_ptr<Session>> sessions;
+  std::vector<std::vector<std::int32_t>> ids;
+  for (std::uint32_t i = 0; i < 5; ++i) {
+    ids.push_back(prompt_of(20 + 3 * i, i));
+    sessions.push_back(fake.session());
+    ASSERT_TRUE(sessions[i]->prefill(std::span(ids[i]).first(10 + 3 * i)).ok());
+  }
+  for (std::size_t step = 0; step < 10; ++step) {
+    std::vector<DecodeStep> steps;
+    for (std::size_t i = 0; i < sessions.size(); ++i)
+      steps.push_back({sessions[i].get(), ids[i][10 + 3 * i + step]});
+    const Status status = decode_together(steps);
+    ASSERT_TRUE(status.ok()) << status.message();
+  }
+  for (std::size_t i = 0; i < sessions.size(); ++i) {
+    EXPECT_EQ(sessions[i]->tokens(), ids[i]);
+    EXPECT_EQ(copy(sessions[i]->logits()), single_steps(fake, ids[i]).back());
+  }
+}
+
+TEST(Session, DecodeTogetherRefusesWhatItCannotDo) {
+  const LoadedFake fake({});
+  const LoadedFake other({});
+  auto a = fake.session();
+  auto b = fake.session();
+  auto stranger = other.session();
+  const auto refused = [&](std::vector<DecodeStep> steps) {
+    const Status status = decode_together(steps);
+    EXPECT_EQ(a->position(), 0);
+    EXPECT_EQ(b->position(), 0);
+    return status.code() == Code::kInvalidArgument;
+  };
+  EXPECT_TRUE(refused({{a.get(), 1}, {a.get(), 2}}));
+  EXPECT_TRUE(refused({{a.get(), 1}, {stranger.get(), 2}}));
+  EXPECT_TRUE(refused({{a.get(), 1}, {b.get(), 50}}));
+  EXPECT_TRUE(decode_together({}).ok());
 }
 
 }  // namespace

@@ -217,5 +217,97 @@ TEST_F(CachedAttention, StatesThatWereSetToOneValueStayApart) {
   }
 }
 
+// Runs that go together give the bits of runs one after the other, over states of their own and
+// over the same ones.
+struct CachedAttentionBatch : CachedAttention {
+  using Steps = std::vector<std::vector<Given>>;
+  static std::vector<float> values(const Outputs& outputs) {
+    return to_floats(find_output(outputs, "y")->view());
+  }
+  void expect_like_single_runs(const Steps& steps, bool share_states) {
+    for (const kernels::simd::Isa isa : kernels::simd::supported_isas()) {
+      SCOPED_TRACE(std::string(kernels::simd::isa_name(isa)));
+      const auto loaded = load_as(isa, false);
+      ASSERT_NE(loaded, nullptr);
+      std::vector<Inputs> inputs(steps.size());
+      std::vector<Outputs> outputs(steps.size());
+      std::vector<std::unique_ptr<StateStore>> alone;
+      std::vector<std::unique_ptr<StateStore>> together;
+      std::vector<BatchItem> items;
+      std::vector<std::vector<float>> expected;
+      for (std::size_t i = 0; i < steps.size(); ++i) {
+        for (const Given& given : steps[i]) inputs[i].push_back({given.name, given.tensor.view()});
+        if (i == 0 || !share_states) {
+          alone.push_back(std::move(*loaded->make_state()));
+          together.push_back(std::move(*loaded->make_state()));
+        }
+        expected.push_back(run(*loaded, inputs[i], "y", alone.back().get()));
+        ASSERT_TRUE(status.ok()) << status.message();
+        items.push_back({&inputs[i], &outputs[i], together.back().get()});
+      }
+      const Status batch = loaded->run_batch("", items);
+      ASSERT_TRUE(batch.ok()) << batch.message();
+      for (std::size_t i = 0; i < steps.size(); ++i) EXPECT_EQ(values(outputs[i]), expected[i]);
+      for (std::size_t i = 0; i < alone.size(); ++i)
+        for (const char* state : {"keys", "values"})
+          EXPECT_EQ(to_floats(together[i]->read(state)->view()),
+                    to_floats(alone[i]->read(state)->view()));
+    }
+  }
+};
+
+TEST_F(CachedAttentionBatch, OverStatesOfTheirOwn) {
+  build(1);
+  Steps steps;
+  for (std::int64_t i = 0; i < 5; ++i) steps.push_back(step(1, 2 * i));
+  expect_like_single_runs(steps, false);
+}
+
+TEST_F(CachedAttentionBatch, ChunksOfOneConversation) {
+  build(4);
+  Steps steps;
+  for (std::int64_t i = 0; i < 3; ++i) steps.push_back(step(4, 4 * i));
+  expect_like_single_runs(steps, true);
+}
+
+// The first looks at the slot that the second writes, as a cache does that goes round.
+TEST_F(CachedAttentionBatch, ALaterRunWritesWhereAnEarlierOneLooks) {
+  build(2);
+  Steps steps;
+  steps.push_back(step(2, 4));
+  steps.push_back(step(2, 3));
+  steps.push_back(step(2, 8));
+  expect_like_single_runs(steps, true);
+}
+
+// Enough rows for the blocks of attention, with windows that leave some of them out.
+TEST_F(CachedAttentionBatch, ManyRows) {
+  build(12);
+  Steps steps;
+  for (const std::int64_t window : {99, 3}) {
+    auto given = step(12, 0, window);
+    steps.push_back(std::move(given));
+  }
+  expect_like_single_runs(steps, false);
+  std::vector<std::vector<Given>> one;
+  one.push_back(steps[1]);
+  expect_like_reference({"cached_attention"}, one, kManyRoundings);
+}
+
+TEST_F(CachedAttentionBatch, OneBadItemLeavesEveryStateAlone) {
+  build(1);
+  const auto loaded = load_as(kernels::simd::supported_isas().back(), false);
+  auto store = loaded->make_state();
+  const auto good = step(1, 0);
+  Inputs inputs[2];
+  for (const Given& given : good) inputs[0].push_back({given.name, given.tensor.view()});
+  Outputs outputs[2];
+  const BatchItem items[] = {{&inputs[0], &outputs[0], store->get()},
+                             {&inputs[1], &outputs[1], store->get()}};
+  EXPECT_EQ(loaded->run_batch("", items).code(), Code::kInvalidArgument);
+  EXPECT_EQ(loaded->run_batch("nothing", items).code(), Code::kNotFound);
+  EXPECT_TRUE(loaded->run_batch("", {}).ok());
+}
+
 }  // namespace
 }  // namespace anemone::exec

@@ -52,6 +52,26 @@ TEST_F(States, StartAtZeroAndGoBackToZeroOnReset) {
   EXPECT_EQ(to_floats((*state)->read("cache")->view()), (Floats{0, 0}));
 }
 
+TEST_F(States, RunsOfABatchOverOneStoreComeInOrder) {
+  add_function("main");
+  const auto loaded = load();
+  auto shared = loaded->make_state();
+  auto own = loaded->make_state();
+  ASSERT_TRUE(shared.ok() && own.ok());
+  const Inputs inputs = {{"x", x0.view()}};
+  Outputs outputs[3];
+  const BatchItem items[] = {{&inputs, &outputs[0], shared->get()},
+                             {&inputs, &outputs[1], own->get()},
+                             {&inputs, &outputs[2], shared->get()}};
+  const Status batch = loaded->run_batch("", items);
+  ASSERT_TRUE(batch.ok()) << batch.message();
+  const auto fresh = [&](int i) { return to_floats(find_output(outputs[i], "fresh")->view()); };
+  EXPECT_EQ(fresh(0), (Floats{1, 2}));
+  EXPECT_EQ(fresh(1), (Floats{1, 2}));
+  EXPECT_EQ(fresh(2), (Floats{2, 4}));
+  EXPECT_EQ(to_floats((*shared)->read("cache")->view()), (Floats{2, 4}));
+}
+
 TEST_F(States, AreReadAndWrittenByName) {
   add_function("main");
   const auto loaded = load();

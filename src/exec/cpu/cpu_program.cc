@@ -85,6 +85,21 @@ Status own_states(const PreparedFunction& function, const std::vector<std::size_
   return {};
 }
 
+// Whether runs go in step: with the same shapes, and no state that one of them replaces while
+// another uses it.
+bool can_go_together(const PreparedFunction& function, std::span<const BatchItem> items) {
+  for (std::size_t i = 1; i < items.size(); ++i) {
+    for (std::size_t k = 0; k < i && !function.is_in_step; ++k)
+      if (items[i].states != nullptr && items[i].states == items[k].states) return false;
+    for (const NamedView& input : *items[i].inputs) {
+      const auto first = std::ranges::find(*items[0].inputs, input.name, &NamedView::name);
+      if (first == items[0].inputs->end() || first->tensor.shape != input.tensor.shape)
+        return false;
+    }
+  }
+  return true;
+}
+
 }  // namespace
 
 CpuProgram::CpuProgram(PreparedProgram program, std::string default_function,
@@ -170,7 +185,6 @@ std::unique_ptr<Frame> CpuProgram::take_frame(std::size_t function) const {
     frame = std::make_unique<Frame>();
     frame->slots = program_.functions[function]->initial;
   }
-  frame->times = is_timed_ ? &times_[function] : nullptr;
   return frame;
 }
 
@@ -179,21 +193,40 @@ void CpuProgram::give_frame(std::size_t function, std::unique_ptr<Frame> frame) 
   idle_frames_[function].push_back(std::move(frame));
 }
 
-Status CpuProgram::run(std::string_view function_name, const Inputs& inputs, Outputs& outputs,
+Status CpuProgram::run(std::string_view function, const Inputs& inputs, Outputs& outputs,
                        StateStore* states) const {
-  ANEMONE_ASSIGN_OR_RETURN(const std::size_t index, index_of(function_name));
-  const PreparedFunction& function = *program_.functions[index];
-  ANEMONE_RETURN_IF_ERROR(check_inputs(function.signature, inputs));
-  auto* store = dynamic_cast<CpuStateStore*>(states);
-  if (states != nullptr && store == nullptr)
-    return invalid_argument("expected a state store of the CPU executor, got another one");
-  ANEMONE_ASSIGN_OR_RETURN(const auto places, match_states(function, store));
-  ANEMONE_RETURN_IF_ERROR(own_states(function, places, store));
-  std::vector<BufferRef> working;
-  for (const std::size_t place : places) working.push_back(store->buffers()[place]);
+  const BatchItem item{&inputs, &outputs, states};
+  return run_batch(function, {&item, 1});
+}
 
-  std::unique_ptr<Frame> frame = take_frame(index);
-  bind_inputs(function, inputs, frame->slots);
+Status CpuProgram::run_batch(std::string_view name, std::span<const BatchItem> items) const {
+  ANEMONE_ASSIGN_OR_RETURN(const std::size_t index, index_of(name));
+  const PreparedFunction& function = *program_.functions[index];
+  const std::size_t together = can_go_together(function, items) ? items.size() : 1;
+  Status status;
+  for (std::size_t i = 0; i < items.size() && status.ok(); i += together)
+    status = run_together(index, items.subspan(i, together));
+  return status;
+}
+
+Status CpuProgram::run_together(std::size_t index, std::span<const BatchItem> items) const {
+  const PreparedFunction& function = *program_.functions[index];
+  struct Run {
+    CpuStateStore* store = nullptr;
+    std::vector<std::size_t> places;
+    std::vector<BufferRef> states;
+    std::unique_ptr<Frame> frame;
+  };
+  std::vector<Run> runs(items.size());
+  for (std::size_t i = 0; i < items.size(); ++i) {
+    Run& run = runs[i];
+    ANEMONE_RETURN_IF_ERROR(check_inputs(function.signature, *items[i].inputs));
+    run.store = dynamic_cast<CpuStateStore*>(items[i].states);
+    if (items[i].states != nullptr && run.store == nullptr)
+      return invalid_argument("expected a state store of the CPU executor, got another one");
+    ANEMONE_ASSIGN_OR_RETURN(run.places, match_states(function, run.store));
+    ANEMONE_RETURN_IF_ERROR(own_states(function, run.places, run.store));
+  }
   std::unique_lock lock(threads_->mutex, std::try_to_lock);
   std::optional<ThreadPool> alone;
   if (!lock.owns_lock()) alone.emplace(1);
@@ -201,19 +234,31 @@ Status CpuProgram::run(std::string_view function_name, const Inputs& inputs, Out
   MaskCache masks;
   const FusedContext context{alone ? *alone : threads_->pool, threads_->isa,
                              kernels::simd::kernels_of(threads_->isa), undo, masks};
-  Interpreter interpreter(function, *frame, working, context);
-  Status status = interpreter.run();
+  std::vector<Interpreter> interpreters;
+  interpreters.reserve(runs.size());
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    Run& run = runs[i];
+    for (const std::size_t place : run.places) run.states.push_back(run.store->buffers()[place]);
+    run.frame = take_frame(index);
+    bind_inputs(function, *items[i].inputs, run.frame->slots);
+    interpreters.emplace_back(function, *run.frame, run.states, context.threads);
+  }
+  const Status status =
+      Interpreter::run(function, interpreters, context, is_timed_ ? &times_[index] : nullptr);
   if (!status.ok()) undo.restore();
   if (lock.owns_lock()) lock.unlock();
-  if (status.ok()) {
-    copy_outputs(function, frame->slots, outputs);
-    for (std::size_t i = 0; i < places.size(); ++i)
-      std::swap(store->buffers()[places[i]], working[i]);
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    Run& run = runs[i];
+    if (status.ok()) {
+      copy_outputs(function, run.frame->slots, *items[i].outputs);
+      for (std::size_t k = 0; k < run.places.size(); ++k)
+        std::swap(run.store->buffers()[run.places[k]], run.states[k]);
+    }
+    // What is in `states` now are those that nobody needs any more.
+    for (BufferRef& buffer : run.states) run.frame->pool.give(std::move(buffer));
+    interpreters[i].clear();
+    give_frame(index, std::move(run.frame));
   }
-  // What is in `working` now are the states that nobody needs any more.
-  for (BufferRef& buffer : working) frame->pool.give(std::move(buffer));
-  interpreter.clear();
-  give_frame(index, std::move(frame));
   return status.ok() ? status : status.with("function " + function.function->name);
 }
 

@@ -8,6 +8,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -47,6 +48,7 @@ class CpuProgram : public LoadedProgram {
   Result<std::unique_ptr<StateStore>> make_state() const override;
   Status run(std::string_view function, const Inputs& inputs, Outputs& outputs,
              StateStore* states) const override;
+  Status run_batch(std::string_view function, std::span<const BatchItem> items) const override;
 
   // Runs that start while it is on add to the times, which start from zero. Thread-safe.
   void set_timed(bool is_timed) const;
@@ -60,6 +62,7 @@ class CpuProgram : public LoadedProgram {
              std::shared_ptr<SharedThreads> threads);
   Status collect_states();
   Result<std::size_t> index_of(std::string_view function) const;
+  Status run_together(std::size_t index, std::span<const BatchItem> items) const;
   std::unique_ptr<Frame> take_frame(std::size_t function) const;
   void give_frame(std::size_t function, std::unique_ptr<Frame> frame) const;
 

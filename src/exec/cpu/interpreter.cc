@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <optional>
 #include <utility>
 
 #include "base/error.h"
@@ -66,20 +67,34 @@ Status Interpreter::set_output(const PreparedOp& op, std::size_t i, Slot value) 
   return {};
 }
 
-Status Interpreter::run_block(const PreparedBlock& block) {
-  for (const PreparedOp& op : block.ops) {
-    ANEMONE_RETURN_IF_ERROR(run_op(op));
-    for (const int dead : op.dead_after) release(slot(dead));
+Status Interpreter::run(const PreparedFunction& function, std::span<Interpreter> runs,
+                        const FusedContext& context, OpTimes* times) {
+  std::optional<OpTimer> timer;
+  if (times != nullptr) timer.emplace(*times);
+  std::vector<FusedCall> calls(runs.size());
+  for (std::size_t k = 0; k < function.block.ops.size(); ++k) {
+    const PreparedOp& op = function.block.ops[k];
+    if (op.kind == PreparedOp::Kind::kFused) {
+      for (std::size_t i = 0; i < runs.size(); ++i)
+        ANEMONE_RETURN_IF_ERROR(runs[i].bind(op, calls[i]));
+      ANEMONE_RETURN_IF_ERROR(op.fused->run(calls, context));
+    } else {
+      for (Interpreter& run : runs) ANEMONE_RETURN_IF_ERROR(run.run_op(op));
+    }
+    for (Interpreter& run : runs) run.release_dead(op);
+    if (timer) timer->done(k);
   }
   return {};
 }
 
-Status Interpreter::run_timed(const PreparedBlock& block) {
-  OpTimer timer(*frame_.times);
-  for (std::size_t i = 0; i < block.ops.size(); ++i) {
-    ANEMONE_RETURN_IF_ERROR(run_op(block.ops[i]));
-    for (const int dead : block.ops[i].dead_after) release(slot(dead));
-    timer.done(i);
+void Interpreter::release_dead(const PreparedOp& op) {
+  for (const int dead : op.dead_after) release(slot(dead));
+}
+
+Status Interpreter::run_block(const PreparedBlock& block) {
+  for (const PreparedOp& op : block.ops) {
+    ANEMONE_RETURN_IF_ERROR(run_op(op));
+    release_dead(op);
   }
   return {};
 }
@@ -90,8 +105,6 @@ Status Interpreter::run_op(const PreparedOp& op) {
       return run_kernel(op);
     case PreparedOp::Kind::kView:
       return run_view(op);
-    case PreparedOp::Kind::kFused:
-      return run_fused(op);
     case PreparedOp::Kind::kReadState:
       return read_state(op);
     case PreparedOp::Kind::kWriteState:
@@ -161,11 +174,6 @@ Status Interpreter::bind(const PreparedOp& op, FusedCall& call) {
   call.outputs[0].shape = out.view.shape;
   call.outputs[0].data = out.buffer->data();
   return {};
-}
-
-Status Interpreter::run_fused(const PreparedOp& op) {
-  ANEMONE_RETURN_IF_ERROR(bind(op, call_));
-  return op.fused->run({&call_, 1}, context_);
 }
 
 Status Interpreter::read_state(const PreparedOp& op) {

@@ -3,6 +3,7 @@
 
 #include <anemone/status.h>
 
+#include <span>
 #include <string_view>
 #include <vector>
 
@@ -20,36 +21,30 @@ namespace anemone::exec {
 struct Frame {
   Slots slots;  // starts as a copy of PreparedFunction::initial
   BufferPool pool;
-  OpTimes* times = nullptr;  // where the next run adds its times, or null
 };
 
-// Walks the operations of one function in order. Lives for one run.
+// Walks the operations of one function in order, for one set of inputs. Lives for one run.
 class Interpreter {
  public:
   // `states` has one buffer a state of the function. A write replaces the reference here; what the
   // caller commits after success is this vector.
   Interpreter(const PreparedFunction& function, Frame& frame, std::vector<BufferRef>& states,
-              const FusedContext& context)
-      : function_(function),
-        frame_(frame),
-        states_(states),
-        context_(context),
-        threads_(context.threads) {}
+              ThreadPool& threads)
+      : function_(function), frame_(frame), states_(states), threads_(threads) {}
 
-  // The slots of the inputs are set. After success those of the outputs are.
-  Status run() {
-    return frame_.times == nullptr ? run_block(function_.block) : run_timed(function_.block);
-  }
+  // Runs of one function in step: an operation for all of them, then the next. The slots of the
+  // inputs are set; after success those of the outputs are. `times` may be null.
+  static Status run(const PreparedFunction& function, std::span<Interpreter> runs,
+                    const FusedContext& context, OpTimes* times);
   // Drops all values, so that the frame holds no view of the caller's memory; constants stay.
   void clear();
 
  private:
   Status run_block(const PreparedBlock& block);
-  Status run_timed(const PreparedBlock& block);
   Status run_op(const PreparedOp& op);
+  void release_dead(const PreparedOp& op);
   Status run_kernel(const PreparedOp& op);
   Status run_view(const PreparedOp& op);
-  Status run_fused(const PreparedOp& op);
   // Operands of a fused operation, with memory for its output.
   Status bind(const PreparedOp& op, FusedCall& call);
   Status read_state(const PreparedOp& op);
@@ -85,10 +80,8 @@ class Interpreter {
   const PreparedFunction& function_;
   Frame& frame_;
   std::vector<BufferRef>& states_;
-  const FusedContext& context_;
   ThreadPool& threads_;
   std::vector<Slot> results_;
-  FusedCall call_;
   // Of all loops of a run together, so that a damaged program cannot run for ever.
   static constexpr std::int64_t kMaxRounds = 1 << 20;
   std::int64_t rounds_left_ = kMaxRounds;

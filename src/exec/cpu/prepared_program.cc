@@ -369,6 +369,13 @@ class Lifetimes {
   std::vector<Use> last_;
 };
 
+bool accesses_states(const PreparedBlock& block) {
+  return std::ranges::any_of(block.ops, [](const PreparedOp& op) {
+    return op.kind == PreparedOp::Kind::kReadState || op.kind == PreparedOp::Kind::kWriteState ||
+           std::ranges::any_of(op.blocks, accesses_states);
+  });
+}
+
 }  // namespace
 
 Result<PreparedProgram> prepare(std::shared_ptr<const ir::Program> program,
@@ -383,6 +390,7 @@ Result<PreparedProgram> prepare(std::shared_ptr<const ir::Program> program,
     FunctionBuilder builder(*functions[i], std::move(signatures[i]), constants);
     ANEMONE_ASSIGN_OR_RETURN(auto function, builder.build());
     if (is_fused) fuse(*function);
+    function->is_in_step = !accesses_states(function->block);
     out.functions.push_back(std::move(function));
   }
   ANEMONE_RETURN_IF_ERROR(fold_constants(out.functions, threads));

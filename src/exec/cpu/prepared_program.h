@@ -92,6 +92,8 @@ struct PreparedFunction {
   std::vector<PreparedOutput> outputs;  // in the order of signature.outputs
   std::vector<std::string> states;      // names of the states that it declares
   std::vector<int> states_in_place;     // those that fused operations write, as indices
+  // Several runs over the same states may go in step: all that touches states does so in place.
+  bool is_in_step = true;
   PreparedBlock block;
   Slots initial;  // constants in their slots, the others empty: what a run starts from
 };

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Products of int8 weights, read where they lie in the package, with many columns, on the tile
-// registers (Isa::kAmx).
+// Products of weights, in the forms of a package, with columns of activations on the tile registers
+// (Isa::kAmx), in integers of 8 bits.
 //
 // Up to kFewColumns columns, as in decoding, take one tile for both digits. A column's result does
 // not depend on the columns beside it.
 //
 // A column x of fp16 becomes two digits of 8 bits and a scale: x = scale * (128 * high + low), with
 // |high|, |low| <= 64 and at most 8191 steps each way, so the error is half of scale = max|x| /
-// 8191: about that of fp16 itself. Both digits are columns of one integer product, whose sums are
-// exact.
+// 8191: about that of fp16 itself. Weights are one digit or two (amx_rows.h); of the products of
+// two digits that of both low ones is left out, which is 2^-14 of the largest. Sums are exact.
 #pragma once
 
 #include <cstdint>
@@ -24,9 +24,22 @@ inline constexpr std::int64_t kFewColumns = 8;
 inline constexpr std::int64_t round_up(std::int64_t value, std::int64_t multiple) {
   return (value + multiple - 1) / multiple * multiple;
 }
-// Whether multiply() takes it: int8 with one scale a row or matrix.
+// Whether multiply() takes it: fp16, int8, int4 and palettes, with scales that hold for whole
+// vectors of a row.
 inline bool takes(const Matrix& matrix) {
-  return matrix.form == Matrix::Form::kInt8 && matrix.has_row_scale();
+  switch (matrix.form) {
+    case Matrix::Form::kHalf:
+      return true;
+    case Matrix::Form::kInt8:
+      return matrix.has_row_scale() || matrix.tile_columns % 16 == 0;
+    case Matrix::Form::kInt4:
+      return matrix.columns % 2 == 0 && (matrix.has_row_scale() || matrix.tile_columns % 32 == 0);
+    case Matrix::Form::kPalette:
+      return matrix.columns * matrix.bits % 8 == 0 && matrix.bits >= 4;
+    case Matrix::Form::kFloat:
+      return false;
+  }
+  return false;
 }
 // Bytes of the digits of one block of columns.
 inline constexpr std::int64_t digit_bytes(std::int64_t depth) {
@@ -51,10 +64,12 @@ class Tiles {
   Tiles& operator=(const Tiles&) = delete;
 };
 
+// Bytes of scratch of multiply() and multiply_few(), 64-byte aligned.
+std::int64_t scratch_bytes(const Matrix& matrix);
+
 // out[r - begin][n] = sum over c of matrix(r, c) * x[n][c] for rows [begin, end), at most
 // kBlockRows, and all columns of `blocks` blocks, whose digits lie one after the other; ldo is a
-// multiple of 16. `scratch` holds kBlockRows * (round_up(columns, 64) + 128) bytes, 64-byte
-// aligned. A Tiles must live in this thread.
+// multiple of 16. A Tiles must live in this thread.
 void multiply(const Matrix& matrix, std::int64_t begin, std::int64_t end, const std::int8_t* digits,
               const float* scales, std::int64_t blocks, float* out, std::int64_t ldo,
               std::byte* scratch);

@@ -68,7 +68,8 @@ void add_x86(std::vector<Isa>& out) {
                           has_bit(c, 11) && (saved & kZmm) == kZmm;
   if (!has_avx512) return;
   out.push_back(Isa::kAvx512);
-  if (may_use_amx(d)) out.push_back(Isa::kAmx);
+  // With VBMI, which every processor with AMX has.
+  if (has_bit(c, 1) && may_use_amx(d)) out.push_back(Isa::kAmx);
 }
 #endif
 

@@ -18,6 +18,13 @@ struct AttentionHead {
   std::int64_t dim = 0;
 };
 
+// Query rows that attend_many() takes together, and the slots [begin, end) that each sees.
+inline constexpr std::int64_t kAttendRows = 64;
+struct AttentionRuns {
+  std::int64_t begin[kAttendRows] = {};
+  std::int64_t end[kAttendRows] = {};  // > begin
+};
+
 struct Kernels {
   // out[i] = float(in[i]), and back with round to nearest even.
   void (*to_floats)(const Half* in, float* out, std::int64_t count);
@@ -56,6 +63,10 @@ struct Kernels {
   // see the same slots. q and out are fp32 [rows, dim]; `scratch` holds attend_scratch() floats.
   void (*attend)(const AttentionHead& head, const float* q, std::int64_t rows, std::int64_t begin,
                  std::int64_t end, float* out, float* scratch);
+  // The same for kAttendRows rows that see different slots, as [dim, kAttendRows]: q and out.
+  // `scratch` holds attend_many_scratch() floats. A row's result does not depend on the others.
+  void (*attend_many)(const AttentionHead& head, const float* q, const AttentionRuns& runs,
+                      float* out, float* scratch);
 };
 
 inline constexpr int kNarrow = 4;
@@ -65,6 +76,10 @@ inline constexpr std::int64_t kAttendSlots = 16;
 inline constexpr std::int64_t attend_scratch(std::int64_t rows, std::int64_t slots,
                                              std::int64_t dim) {
   return rows * slots + kAttendSlots * dim;
+}
+
+inline constexpr std::int64_t attend_many_scratch(std::int64_t dim) {
+  return kAttendRows * (kAttendRows + dim);
 }
 
 // Of an instruction set that supported_isas() lists. AMX has the AVX-512 kernels here; its own are

@@ -49,9 +49,11 @@ struct Matrix {
   }
   const std::byte* row(std::int64_t r) const { return data + r * row_bytes(); }
   bool has_row_scale() const { return tile_columns == columns; }
-  float scale(std::int64_t r, std::int64_t c) const {
-    return to_float(scales[r / tile_rows * (columns / tile_columns) + c / tile_columns]);
+  // The scale of element (r, c) and, after it, those of the tiles to the right.
+  const Half* scales_at(std::int64_t r, std::int64_t c) const {
+    return scales + r / tile_rows * (columns / tile_columns) + c / tile_columns;
   }
+  float scale(std::int64_t r, std::int64_t c) const { return to_float(*scales_at(r, c)); }
 };
 
 }  // namespace anemone::kernels::simd

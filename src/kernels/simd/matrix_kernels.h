@@ -2,6 +2,11 @@
 // Products with a weight matrix, over the vectors of one instruction set.
 #pragma once
 
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <utility>
+
 #include "kernels/simd/kernels.h"
 #include "kernels/simd/vectors.h"
 
@@ -79,40 +84,43 @@ inline void order_column(const Matrix& m, const float* in, float* out) {
     }
 }
 
-// kRows rows by kColumns columns of x. kUnroll steps have sums of their own, to hide the latency of
-// the multiply-add.
-template <typename Row, int kColumns, int kRows, int kUnroll>
+// kRows rows by kColumns columns of x. Every sum goes over the columns of the matrix in order,
+// whatever runs beside it, so that a column of x gives the same bits alone and among others.
+template <typename Row, int kColumns, int kRows>
 void dot_rows(const Matrix& m, std::int64_t first, const float* const* x, float* out,
               std::int64_t out_stride) {
   constexpr int kVectors = Row::kVectors;
   const bool is_scaled = m.form == Matrix::Form::kInt8 || m.form == Matrix::Form::kInt4;
   const std::int64_t tile = is_scaled ? m.tile_columns : m.columns;
   const std::int64_t steps = tile / (kVectors * kWidth);
-  const Row rows[2] = {Row(m, first), Row(m, first + kRows - 1)};
+  const auto rows = [&]<std::size_t... kIndex>(std::index_sequence<kIndex...>) {
+    return std::array<Row, kRows>{Row(m, first + static_cast<std::int64_t>(kIndex))...};
+  }
+  (std::make_index_sequence<kRows>());
+  // Scales of this many tiles are made floats together.
+  constexpr std::int64_t kTiles = 64;
+  float scales[kRows][kTiles];
   Floats total[kRows][kColumns] = {};
   for (std::int64_t begin = 0; begin < m.columns; begin += tile) {
-    Floats sums[kUnroll][kRows][kColumns] = {};
+    const std::int64_t place = begin / tile % kTiles;
+    if (is_scaled && place == 0)
+      for (int r = 0; r < kRows; ++r)
+        to_floats(m.scales_at(first + r, begin), scales[r],
+                  std::min(kTiles, (m.columns - begin) / tile));
+    Floats sums[kRows][kColumns] = {};
     const std::int64_t step0 = begin / (kVectors * kWidth);
-    const auto add = [&](int u, std::int64_t step) {
+    for (std::int64_t step = step0; step < step0 + steps; ++step) {
       Floats w[kRows][kVectors];
-      for (int r = 0; r < kRows; ++r) rows[r].read(step, w[r]);
+      for (int r = 0; r < kRows; ++r) rows[static_cast<std::size_t>(r)].read(step, w[r]);
       for (int v = 0; v < kVectors; ++v)
         for (int n = 0; n < kColumns; ++n) {
           const Floats column = load(x[n] + (step * kVectors + v) * kWidth);
-          for (int r = 0; r < kRows; ++r) sums[u][r][n] = fma(w[r][v], column, sums[u][r][n]);
+          for (int r = 0; r < kRows; ++r) sums[r][n] = fma(w[r][v], column, sums[r][n]);
         }
-    };
-    std::int64_t step = 0;
-    for (; step + kUnroll <= steps; step += kUnroll)
-      for (int u = 0; u < kUnroll; ++u) add(u, step0 + step + u);
-    for (; step < steps; ++step) add(0, step0 + step);
+    }
     for (int r = 0; r < kRows; ++r) {
-      const Floats scale = broadcast(is_scaled ? m.scale(first + r, begin) : 1.0f);
-      for (int n = 0; n < kColumns; ++n) {
-        Floats part = sums[0][r][n];
-        for (int u = 1; u < kUnroll; ++u) part += sums[u][r][n];
-        total[r][n] = fma(part, scale, total[r][n]);
-      }
+      const Floats scale = broadcast(is_scaled ? scales[r][place] : 1.0f);
+      for (int n = 0; n < kColumns; ++n) total[r][n] = fma(sums[r][n], scale, total[r][n]);
     }
   }
   for (int r = 0; r < kRows; ++r)
@@ -122,11 +130,12 @@ void dot_rows(const Matrix& m, std::int64_t first, const float* const* x, float*
 template <typename Row, int kColumns>
 void narrow_of(const Matrix& m, std::int64_t begin, std::int64_t end, const float* const* x,
                float* out, std::int64_t out_stride) {
-  constexpr int kUnroll = kColumns == 1 ? 4 / Row::kVectors : kColumns == 2 ? 2 / Row::kVectors : 1;
+  // As many sums as hide the latency of the multiply-add, and no more than there are registers.
+  constexpr int kRows = 8 / (kColumns == 3 ? 4 : kColumns);
   std::int64_t r = begin;
-  for (; r + 2 <= end; r += 2)
-    dot_rows<Row, kColumns, 2, kUnroll>(m, r, x, out + (r - begin), out_stride);
-  if (r < end) dot_rows<Row, kColumns, 1, kUnroll>(m, r, x, out + (r - begin), out_stride);
+  for (; r + kRows <= end; r += kRows)
+    dot_rows<Row, kColumns, kRows>(m, r, x, out + (r - begin), out_stride);
+  for (; r < end; ++r) dot_rows<Row, kColumns, 1>(m, r, x, out + (r - begin), out_stride);
 }
 
 template <typename Row>
@@ -234,10 +243,19 @@ inline void narrow(const Matrix& m, std::int64_t begin, std::int64_t end, const 
 
 // --- many columns
 
+// The left operand of a product: element (r, k) lies at data[r * row + k * step].
+struct Left {
+  const float* data;
+  std::int64_t row;
+  std::int64_t step;
+  float at(std::int64_t r, std::int64_t k) const { return data[r * row + k * step]; }
+  Left below(std::int64_t rows) const { return {data + rows * row, row, step}; }
+};
+
 // kRows rows of a by kVectors vectors of columns.
 template <int kRows, int kVectors>
-void multiply_tile(const float* a, std::int64_t lda, std::int64_t depth, const float* b,
-                   std::int64_t ldb, float* out, std::int64_t ldo) {
+void multiply_tile(Left a, std::int64_t depth, const float* b, std::int64_t ldb, float* out,
+                   std::int64_t ldo) {
   Floats sums[kRows][kVectors];
   for (int r = 0; r < kRows; ++r)
     for (int v = 0; v < kVectors; ++v) sums[r][v] = load(out + r * ldo + v * kWidth);
@@ -245,7 +263,7 @@ void multiply_tile(const float* a, std::int64_t lda, std::int64_t depth, const f
     Floats columns[kVectors];
     for (int v = 0; v < kVectors; ++v) columns[v] = load(b + k * ldb + v * kWidth);
     for (int r = 0; r < kRows; ++r) {
-      const Floats factor = broadcast(a[r * lda + k]);
+      const Floats factor = broadcast(a.at(r, k));
       for (int v = 0; v < kVectors; ++v) sums[r][v] = fma(factor, columns[v], sums[r][v]);
     }
   }
@@ -254,29 +272,33 @@ void multiply_tile(const float* a, std::int64_t lda, std::int64_t depth, const f
 }
 
 template <int kRows>
-void multiply_rows(const float* a, std::int64_t lda, std::int64_t depth, const float* b,
-                   std::int64_t ldb, std::int64_t count, float* out, std::int64_t ldo) {
+void multiply_rows(Left a, std::int64_t depth, const float* b, std::int64_t ldb, std::int64_t count,
+                   float* out, std::int64_t ldo) {
   std::int64_t n = 0;
   for (; n + 4 * kWidth <= count; n += 4 * kWidth)
-    multiply_tile<kRows, 4>(a, lda, depth, b + n, ldb, out + n, ldo);
+    multiply_tile<kRows, 4>(a, depth, b + n, ldb, out + n, ldo);
   for (; n + kWidth <= count; n += kWidth)
-    multiply_tile<kRows, 1>(a, lda, depth, b + n, ldb, out + n, ldo);
+    multiply_tile<kRows, 1>(a, depth, b + n, ldb, out + n, ldo);
   for (; n < count; ++n)
     for (int r = 0; r < kRows; ++r) {
       float total = out[r * ldo + n];
-      for (std::int64_t k = 0; k < depth; ++k) total += a[r * lda + k] * b[k * ldb + n];
+      for (std::int64_t k = 0; k < depth; ++k) total += a.at(r, k) * b[k * ldb + n];
       out[r * ldo + n] = total;
     }
+}
+
+inline void multiply_left(Left a, std::int64_t rows, std::int64_t depth, const float* b,
+                          std::int64_t ldb, std::int64_t count, float* out, std::int64_t ldo) {
+  std::int64_t r = 0;
+  for (; r + 4 <= rows; r += 4)
+    multiply_rows<4>(a.below(r), depth, b, ldb, count, out + r * ldo, ldo);
+  for (; r < rows; ++r) multiply_rows<1>(a.below(r), depth, b, ldb, count, out + r * ldo, ldo);
 }
 
 inline void multiply(const float* a, std::int64_t lda, std::int64_t rows, std::int64_t depth,
                      const float* b, std::int64_t ldb, std::int64_t count, float* out,
                      std::int64_t ldo) {
-  std::int64_t r = 0;
-  for (; r + 4 <= rows; r += 4)
-    multiply_rows<4>(a + r * lda, lda, depth, b, ldb, count, out + r * ldo, ldo);
-  for (; r < rows; ++r)
-    multiply_rows<1>(a + r * lda, lda, depth, b, ldb, count, out + r * ldo, ldo);
+  multiply_left({a, lda, 1}, rows, depth, b, ldb, count, out, ldo);
 }
 
 }  // namespace anemone::kernels::simd::ANEMONE_SIMD_NAMESPACE

@@ -2,6 +2,7 @@
 // The table of one instruction set. Included last by its file.
 #pragma once
 
+#include "kernels/simd/attention_kernels.h"
 #include "kernels/simd/matrix_kernels.h"
 #include "kernels/simd/vector_kernels.h"
 
@@ -20,7 +21,8 @@ const Kernels kKernels = {.to_floats = to_floats,
                           .add = add,
                           .silu_multiply = silu_multiply,
                           .rotate = rotate,
-                          .attend = attend};
+                          .attend = attend,
+                          .attend_many = attend_many};
 
 }  // namespace ANEMONE_SIMD_NAMESPACE
 }  // namespace anemone::kernels::simd

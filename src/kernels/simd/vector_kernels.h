@@ -10,18 +10,6 @@
 
 namespace anemone::kernels::simd::ANEMONE_SIMD_NAMESPACE {
 
-inline void to_floats(const Half* in, float* out, std::int64_t count) {
-  std::int64_t i = 0;
-  for (; i + kWidth <= count; i += kWidth) store(out + i, load_halves(in + i));
-  for (; i < count; ++i) out[i] = to_float(in[i]);
-}
-
-inline void to_halves(const float* in, Half* out, std::int64_t count) {
-  std::int64_t i = 0;
-  for (; i + kWidth <= count; i += kWidth) store_halves(out + i, load(in + i));
-  for (; i < count; ++i) out[i] = to_half(in[i]);
-}
-
 // Calls body(offset, is_whole) for each vector; the last, short one goes through buffers.
 template <typename Body>
 void for_each_vector(const Half* a, const Half* b, Half* out, std::int64_t count, Body body) {
@@ -112,46 +100,6 @@ inline void rotate(const Half* x, const Half* cos, const Half* sin, std::int64_t
     const float s = to_float(sin[i]);
     y[i] = to_half(a * c - b * s);
     y[half + i] = to_half(b * c + a * s);
-  }
-}
-
-inline void softmax(float* scores, std::int64_t count) {
-  Floats top = broadcast(scores[0]);
-  std::int64_t i = 0;
-  for (; i + kWidth <= count; i += kWidth) top = max(top, load(scores + i));
-  float most = highest(top);
-  for (std::int64_t k = i; k < count; ++k) most = scores[k] > most ? scores[k] : most;
-  Floats sums{};
-  for (i = 0; i + kWidth <= count; i += kWidth) {
-    const Floats e = exp(load(scores + i) - most);
-    store(scores + i, e);
-    sums += e;
-  }
-  float total = sum(sums);
-  for (; i < count; ++i) total += scores[i] = std::exp(scores[i] - most);
-  const float inverse = 1.0f / total;
-  for (i = 0; i + kWidth <= count; i += kWidth) store(scores + i, load(scores + i) * inverse);
-  for (; i < count; ++i) scores[i] *= inverse;
-}
-
-inline void attend(const AttentionHead& head, const float* q, std::int64_t rows, std::int64_t begin,
-                   std::int64_t end, float* out, float* scratch) {
-  const std::int64_t dim = head.dim;
-  const std::int64_t slots = end - begin;
-  float* block = scratch + rows * slots;
-  for (std::int64_t s = 0; s < slots; s += kAttendSlots) {
-    const std::int64_t count = slots - s < kAttendSlots ? slots - s : kAttendSlots;
-    to_floats(head.keys + (begin + s) * dim, block, count * dim);
-    for (std::int64_t r = 0; r < rows; ++r)
-      for (std::int64_t k = 0; k < count; ++k)
-        scratch[r * slots + s + k] = dot(q + r * dim, block + k * dim, dim);
-  }
-  for (std::int64_t r = 0; r < rows; ++r) softmax(scratch + r * slots, slots);
-  for (std::int64_t i = 0; i < rows * dim; ++i) out[i] = 0;
-  for (std::int64_t s = 0; s < slots; s += kAttendSlots) {
-    const std::int64_t count = slots - s < kAttendSlots ? slots - s : kAttendSlots;
-    to_floats(head.values + (begin + s) * dim, block, count * dim);
-    multiply(scratch + s, slots, rows, count, block, dim, dim, out, dim);
   }
 }
 

@@ -99,6 +99,9 @@ inline Floats load_int8(const std::byte* p) {
 #if defined(ANEMONE_SIMD_AVX512)
   return (Floats)_mm512_cvtepi32_ps(
       _mm512_cvtepi8_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p))));
+#elif defined(ANEMONE_SIMD_AVX2)
+  return (Floats)_mm256_cvtepi32_ps(
+      _mm256_cvtepi8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(p))));
 #else
   return __builtin_convertvector(__builtin_convertvector(load_as<Bytes>(p), Ints), Floats);
 #endif
@@ -108,6 +111,8 @@ inline Floats load_int8(const std::byte* p) {
 inline Ints load_nibbles(const std::byte* p) {
 #if defined(ANEMONE_SIMD_AVX512)
   return (Ints)_mm512_cvtepu8_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p)));
+#elif defined(ANEMONE_SIMD_AVX2)
+  return (Ints)_mm256_cvtepu8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(p)));
 #else
   return __builtin_convertvector(load_as<Bytes>(p), Ints) & 0xff;
 #endif
@@ -194,6 +199,18 @@ inline Floats exp(Floats x) {
   Floats power;
   std::memcpy(&power, &bits, sizeof(power));
   return p * power;
+}
+
+inline void to_floats(const Half* in, float* out, std::int64_t count) {
+  std::int64_t i = 0;
+  for (; i + kWidth <= count; i += kWidth) store(out + i, load_halves(in + i));
+  for (; i < count; ++i) out[i] = to_float(in[i]);
+}
+
+inline void to_halves(const float* in, Half* out, std::int64_t count) {
+  std::int64_t i = 0;
+  for (; i + kWidth <= count; i += kWidth) store_halves(out + i, load(in + i));
+  for (; i < count; ++i) out[i] = to_half(in[i]);
 }
 
 }  // namespace anemone::kernels::simd::ANEMONE_SIMD_NAMESPACE

@@ -75,15 +75,22 @@ void attend_row(const Sizes& n, const float* q, const Half* keys, const Half* va
       out[d] += scores[s] / total * to_float(values[s * n.dim + d]);
 }
 
-}  // namespace
-
-Status CachedAttentionOp::run(std::span<FusedCall> calls, const FusedContext& context) const {
-  // One after the other: a later call may look at what an earlier one has stored.
-  for (FusedCall& call : calls) ANEMONE_RETURN_IF_ERROR(run_one(call, context));
-  return {};
+// Whether no call looks at what a later one stores, so that all can store first.
+bool can_store_first(std::span<FusedCall> calls, MaskCache& masks) {
+  for (std::size_t late = 1; late < calls.size(); ++late) {
+    const WriteMask& write = masks.write_mask(*calls[late].inputs[3]);
+    for (std::size_t early = 0; early < late; ++early) {
+      if (calls[early].states[0] != calls[late].states[0]) continue;
+      const LookMask& look = masks.look_mask(*calls[early].inputs[4]);
+      if (!write.is_one_hot || !look.has_runs) return false;
+      for (const std::int64_t slot : write.slot_of_token)
+        if (slot >= look.all.begin && slot < look.all.end) return false;
+    }
+  }
+  return true;
 }
 
-Status CachedAttentionOp::run_one(FusedCall& call, const FusedContext& context) const {
+void store(const FusedCall& call, const FusedContext& context) {
   const Sizes n = sizes_of(call);
   const WriteMask& write = context.masks.write_mask(*call.inputs[3]);
   for (std::size_t i = 0; i < 2; ++i) {
@@ -93,56 +100,143 @@ Status CachedAttentionOp::run_one(FusedCall& call, const FusedContext& context) 
     else
       blend_tokens(n, call.inputs[3]->as<Half>().data(), tokens, call.states[i], context.undo);
   }
-  const LookMask& look = context.masks.look_mask(*call.inputs[4]);
-  const Half* q = call.inputs[0]->as<Half>().data();
-  Half* out = call.outputs[0].as<Half>().data();
-  const Half* mask = call.inputs[4]->as<Half>().data();
-  const auto* keys = reinterpret_cast<const Half*>(call.states[0]);
-  const auto* values = reinterpret_cast<const Half*>(call.states[1]);
-  const std::int64_t group = n.heads / n.kv_heads;
+}
+
+// The memory of one call's attention.
+struct Operands {
+  explicit Operands(const FusedCall& call)
+      : n(sizes_of(call)),
+        group(n.heads / n.kv_heads),
+        q(call.inputs[0]->as<Half>().data()),
+        keys(reinterpret_cast<const Half*>(call.states[0])),
+        values(reinterpret_cast<const Half*>(call.states[1])),
+        out(call.outputs[0].as<Half>().data()) {}
+  kernels::simd::AttentionHead head(std::int64_t kv) const {
+    return {keys + kv * n.slots * n.dim, values + kv * n.slots * n.dim, n.dim};
+  }
+  std::int64_t row(std::int64_t h, std::int64_t t) const { return (h * n.tokens + t) * n.dim; }
+
+  Sizes n;
+  std::int64_t group;  // query heads of a key/value head
+  const Half* q;
+  const Half* keys;
+  const Half* values;
+  Half* out;
+};
+
+}  // namespace
+
+Status CachedAttentionOp::run(std::span<FusedCall> calls, const FusedContext& context) const {
+  if (!can_store_first(calls, context.masks)) {
+    for (FusedCall& call : calls) {
+      store(call, context);
+      attend({&call, 1}, context);
+    }
+    return {};
+  }
+  for (const FusedCall& call : calls) store(call, context);
+  attend(calls, context);
+  return {};
+}
+
+void CachedAttentionOp::attend(std::span<FusedCall> calls, const FusedContext& context) const {
+  // Found out before the threads start.
+  bool have_runs = true;
+  for (const FusedCall& call : calls)
+    have_runs = have_runs && context.masks.look_mask(*call.inputs[4]).has_runs;
+  const Operands first(calls[0]);
+  const Sizes& n = first.n;
+  if (have_runs && n.tokens * first.group >= kernels::simd::kAttendRows / 2)
+    return attend_many(calls, context);
   // Query heads of a group share keys and values. They are taken together unless there would be
   // too few tasks for the threads.
+  const auto count = static_cast<std::int64_t>(calls.size());
   const std::int64_t wanted = context.threads.threads();
-  const std::int64_t parts = std::clamp<std::int64_t>(
-      (wanted + n.kv_heads * n.tokens - 1) / (n.kv_heads * n.tokens), 1, group);
-  const std::int64_t part_rows = (group + parts - 1) / parts;
+  const std::int64_t shared = count * n.kv_heads * n.tokens;
+  const std::int64_t parts =
+      std::clamp<std::int64_t>((wanted + shared - 1) / shared, 1, first.group);
+  const std::int64_t part_rows = (first.group + parts - 1) / parts;
   const std::int64_t tasks = n.kv_heads * n.tokens * parts;
-  context.threads.parallel_for(
-      tasks, std::max<std::int64_t>(1, tasks / (wanted * 8)),
-      [&](std::int64_t begin, std::int64_t end) {
+  parallel_for_calls(
+      calls, context.threads, [&](const FusedCall&) { return tasks; },
+      std::max<std::int64_t>(1, count * tasks / (wanted * 8)),
+      [&](FusedCall& call, std::int64_t begin, std::int64_t end) {
         for (std::int64_t task = begin; task < end; ++task) {
-          const std::int64_t part = task % parts;
-          const std::int64_t t = task / parts % n.tokens;
           const std::int64_t kv = task / parts / n.tokens;
-          const std::int64_t first = kv * group + part * part_rows;
-          const std::int64_t rows = std::min((kv + 1) * group, first + part_rows) - first;
-          if (rows <= 0) continue;
-          const std::int64_t scratch_floats = kernels::simd::attend_scratch(rows, n.slots, n.dim);
-          float* queries = attention_scratch.take<float>(2 * rows * n.dim + scratch_floats);
-          float* mixed = queries + rows * n.dim;
-          float* scratch = mixed + rows * n.dim;
-          for (std::int64_t r = 0; r < rows; ++r) {
-            float* row = queries + r * n.dim;
-            context.kernels.to_floats(q + ((first + r) * n.tokens + t) * n.dim, row, n.dim);
-            for (std::int64_t d = 0; d < n.dim; ++d) row[d] *= factor_;
-          }
-          const Half* head_keys = keys + kv * n.slots * n.dim;
-          const Half* head_values = values + kv * n.slots * n.dim;
-          if (look.has_runs) {
-            const LookMask::Run run = look.run_of_token[static_cast<std::size_t>(t)];
-            context.kernels.attend({head_keys, head_values, n.dim}, queries, rows, run.begin,
-                                   run.end, mixed, scratch);
-          } else {
-            for (std::int64_t r = 0; r < rows; ++r)
-              attend_row(n, queries + r * n.dim, head_keys, head_values, mask + t * n.slots,
-                         mixed + r * n.dim, scratch);
-          }
-          for (std::int64_t r = 0; r < rows; ++r)
-            context.kernels.to_halves(mixed + r * n.dim, out + ((first + r) * n.tokens + t) * n.dim,
-                                      n.dim);
+          const std::int64_t head = kv * first.group + task % parts * part_rows;
+          const std::int64_t rows = std::min((kv + 1) * first.group, head + part_rows) - head;
+          if (rows > 0) attend_heads(call, task / parts % n.tokens, kv, head, rows, context);
         }
       });
-  return {};
+}
+
+// One token of some heads.
+void CachedAttentionOp::attend_heads(const FusedCall& call, std::int64_t t, std::int64_t kv,
+                                     std::int64_t head, std::int64_t rows,
+                                     const FusedContext& context) const {
+  const Operands o(call);
+  const Sizes& n = o.n;
+  float* queries = attention_scratch.take<float>(
+      2 * rows * n.dim + kernels::simd::attend_scratch(rows, n.slots, n.dim));
+  float* mixed = queries + rows * n.dim;
+  float* scratch = mixed + rows * n.dim;
+  for (std::int64_t r = 0; r < rows; ++r) {
+    float* row = queries + r * n.dim;
+    context.kernels.to_floats(o.q + o.row(head + r, t), row, n.dim);
+    for (std::int64_t d = 0; d < n.dim; ++d) row[d] *= factor_;
+  }
+  const LookMask& look = context.masks.look_mask(*call.inputs[4]);
+  if (look.has_runs) {
+    const LookMask::Run run = look.run_of_token[static_cast<std::size_t>(t)];
+    context.kernels.attend(o.head(kv), queries, rows, run.begin, run.end, mixed, scratch);
+  } else {
+    const Half* mask = call.inputs[4]->as<Half>().data() + t * n.slots;
+    for (std::int64_t r = 0; r < rows; ++r)
+      attend_row(n, queries + r * n.dim, o.head(kv).keys, o.head(kv).values, mask,
+                 mixed + r * n.dim, scratch);
+  }
+  for (std::int64_t r = 0; r < rows; ++r)
+    context.kernels.to_halves(mixed + r * n.dim, o.out + o.row(head + r, t), n.dim);
+}
+
+// Many tokens: the rows of a key/value head are its query heads at each token, in blocks.
+void CachedAttentionOp::attend_many(std::span<FusedCall> calls, const FusedContext& context) const {
+  using kernels::simd::kAttendRows;
+  const Operands first(calls[0]);
+  const std::int64_t head_rows = first.group * first.n.tokens;
+  const std::int64_t blocks = (head_rows + kAttendRows - 1) / kAttendRows;
+  parallel_for_calls(
+      calls, context.threads, [&](const FusedCall&) { return first.n.kv_heads * blocks; }, 1,
+      [&](FusedCall& call, std::int64_t task, std::int64_t) {
+        const Operands o(call);
+        const std::int64_t dim = o.n.dim;
+        const std::int64_t kv = task / blocks;
+        const std::int64_t begin = task % blocks * kAttendRows;
+        const std::int64_t rows = std::min(kAttendRows, head_rows - begin);
+        const LookMask& look = context.masks.look_mask(*call.inputs[4]);
+        float* queries = attention_scratch.take<float>((2 * kAttendRows + 1) * dim +
+                                                       kernels::simd::attend_many_scratch(dim));
+        float* mixed = queries + kAttendRows * dim;
+        float* row = mixed + kAttendRows * dim;
+        kernels::simd::AttentionRuns runs;
+        for (std::int64_t r = 0; r < kAttendRows; ++r) {
+          // Rows that make the block whole are like the last one.
+          const std::int64_t at = begin + std::min(r, rows - 1);
+          const std::int64_t t = at / o.group;
+          const LookMask::Run run = look.run_of_token[static_cast<std::size_t>(t)];
+          runs.begin[r] = run.begin;
+          runs.end[r] = run.end;
+          context.kernels.to_floats(o.q + o.row(kv * o.group + at % o.group, t), row, dim);
+          for (std::int64_t d = 0; d < dim; ++d) queries[d * kAttendRows + r] = row[d] * factor_;
+        }
+        context.kernels.attend_many(o.head(kv), queries, runs, mixed, row + dim);
+        for (std::int64_t r = 0; r < rows; ++r) {
+          const std::int64_t at = begin + r;
+          for (std::int64_t d = 0; d < dim; ++d) row[d] = mixed[d * kAttendRows + r];
+          context.kernels.to_halves(row, o.out + o.row(kv * o.group + at % o.group, at / o.group),
+                                    dim);
+        }
+      });
 }
 
 }  // namespace anemone::exec

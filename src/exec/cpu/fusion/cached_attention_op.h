@@ -27,7 +27,10 @@ class CachedAttentionOp : public FusedOp {
   Status run(std::span<FusedCall> calls, const FusedContext& context) const override;
 
  private:
-  Status run_one(FusedCall& call, const FusedContext& context) const;
+  void attend(std::span<FusedCall> calls, const FusedContext& context) const;
+  void attend_heads(const FusedCall& call, std::int64_t t, std::int64_t kv, std::int64_t head,
+                    std::int64_t rows, const FusedContext& context) const;
+  void attend_many(std::span<FusedCall> calls, const FusedContext& context) const;
 
   float factor_;
 };

@@ -31,16 +31,14 @@ class ElementwiseOp : public FusedOp {
   }
   Status run(std::span<FusedCall> calls, const FusedContext& context) const override {
     const BinaryKernel kernel = context.kernels.*kernel_;
-    for (FusedCall& call : calls) {
-      const auto a = call.inputs[0]->as<Half>();
-      const auto b = call.inputs[1]->as<Half>();
-      const auto out = call.outputs[0].as<Half>();
-      context.threads.parallel_for(static_cast<std::int64_t>(out.size()), kElementGrain,
-                                   [&](std::int64_t begin, std::int64_t end) {
-                                     kernel(a.data() + begin, b.data() + begin, out.data() + begin,
-                                            end - begin);
-                                   });
-    }
+    parallel_for_calls(
+        calls, context.threads, [](const FusedCall& call) { return call.inputs[0]->size(); },
+        kElementGrain,
+        [kernel](FusedCall& call, std::int64_t begin, std::int64_t end) {
+          kernel(call.inputs[0]->as<Half>().data() + begin,
+                 call.inputs[1]->as<Half>().data() + begin,
+                 call.outputs[0].as<Half>().data() + begin, end - begin);
+        });
     return {};
   }
 

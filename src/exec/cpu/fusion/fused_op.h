@@ -4,6 +4,7 @@
 
 #include <anemone/status.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
 #include <span>
@@ -61,6 +62,22 @@ struct FusedContext {
   MaskCache& masks;
 };
 
+// body(call, begin, end) over [0, count(call)) of every call, in ranges of at most `grain`, on all
+// threads.
+template <typename Count, typename Body>
+void parallel_for_calls(std::span<FusedCall> calls, ThreadPool& threads, const Count& count,
+                        std::int64_t grain, const Body& body) {
+  std::vector<std::int64_t> first_range = {0};  // of each call
+  for (const FusedCall& call : calls)
+    first_range.push_back(first_range.back() + (count(call) + grain - 1) / grain);
+  threads.parallel_for(first_range.back(), 1, [&](std::int64_t range, std::int64_t) {
+    const auto next = std::upper_bound(first_range.begin(), first_range.end(), range);
+    const auto i = static_cast<std::size_t>(next - first_range.begin()) - 1;
+    const std::int64_t begin = (range - first_range[i]) * grain;
+    body(calls[i], begin, std::min(begin + grain, count(calls[i])));
+  });
+}
+
 // Immutable, thread-safe.
 class FusedOp {
  public:
@@ -74,8 +91,8 @@ class FusedOp {
     static_cast<void>(output), static_cast<void>(states);
     return {};
   }
-  // Several runs of one function together: what they share, the weights, is read once. Calls on the
-  // same states come in order.
+  // Several runs of one function together, with operands of equal shapes: what they share, the
+  // weights, is read once. Calls on the same states come in order.
   virtual Status run(std::span<FusedCall> calls, const FusedContext& context) const = 0;
 };
 

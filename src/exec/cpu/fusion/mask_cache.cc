@@ -8,12 +8,22 @@ namespace anemone::exec {
 namespace {
 
 constexpr std::uint16_t kOne = 0x3c00;
-// At this and below, e^mask is nothing next to the slots that are seen, whatever the scores: those
-// of fp16 programs lie within 65504, but programs that mask with so little rely on smaller ones.
-constexpr float kOutOfReach = -9000.0f;
+// The bits of -9000. At this and below, e^mask is nothing next to the slots that are seen, whatever
+// the scores: those of fp16 programs lie within 65504, but programs that mask with so little rely
+// on smaller ones.
+constexpr std::uint16_t kOutOfReach = 0xf065;
+// Of -infinity: above it are the NaNs.
+constexpr std::uint16_t kMinusInfinity = 0xfc00;
 
 std::uint16_t magnitude(Half h) {
   return static_cast<std::uint16_t>(h.bits & 0x7fff);
+}
+
+// Whether all of them are out of reach. Negative numbers have bits that grow with their size.
+bool are_far(const Half* begin, const Half* end) {
+  bool are = true;
+  for (; begin != end; ++begin) are &= begin->bits >= kOutOfReach && begin->bits <= kMinusInfinity;
+  return are;
 }
 
 WriteMask analyse_write(const TensorView& mask) {
@@ -47,10 +57,12 @@ LookMask analyse_look(const TensorView& mask) {
     const auto is_seen = [](Half h) { return magnitude(h) == 0; };
     const Half* begin = std::find_if(row, row + slots, is_seen);
     const Half* end = std::find_if_not(begin, row + slots, is_seen);
-    const auto is_far = [](Half h) { return to_float(h) <= kOutOfReach; };
-    if (begin == end || !std::all_of(row, begin, is_far) || !std::all_of(end, row + slots, is_far))
-      return {};
-    out.run_of_token.push_back({begin - row, end - row});
+    if (begin == end || !are_far(row, begin) || !are_far(end, row + slots)) return {};
+    const LookMask::Run run{begin - row, end - row};
+    out.all =
+        t == 0 ? run
+               : LookMask::Run{std::min(out.all.begin, run.begin), std::max(out.all.end, run.end)};
+    out.run_of_token.push_back(run);
   }
   out.has_runs = true;
   return out;

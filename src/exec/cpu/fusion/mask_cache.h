@@ -24,6 +24,7 @@ struct LookMask {
     std::int64_t end = 0;
   };
   std::vector<Run> run_of_token;  // never empty ones
+  Run all;                        // from the first slot that any token sees to the last
 };
 
 // What the masks of a run say, found out once for all layers. Single-thread; lives for the run.

@@ -19,6 +19,8 @@ using kernels::simd::kNarrow;
 // enough to read memory in long runs.
 constexpr std::int64_t kNarrowBytes = 64 << 10;
 constexpr std::int64_t kPanelRows = 16;
+// Of activations that are multiplied together: a multiple of every set's vectors.
+constexpr std::int64_t kPanelColumns = 16;
 
 thread_local Scratch scratch;
 
@@ -56,14 +58,13 @@ Status ProjectionOp::run(std::span<FusedCall> calls, const FusedContext& context
   const Segments segments = segments_of(calls);
   const std::int64_t tokens = segments.back().first + segments.back().tokens;
   if (tokens == 0) return {};
-  const bool is_uniform = std::ranges::all_of(
-      segments, [&](const Segment& s) { return s.x_channel == segments.front().x_channel; });
-  if (!is_uniform) {
-    for (FusedCall& call : calls) ANEMONE_RETURN_IF_ERROR(run({&call, 1}, context));
-    return {};
-  }
+  // By the tokens of one call, so that a call gives the same bits whatever runs beside it.
+  const bool is_narrow = segments.front().tokens <= kNarrow;
 #if defined(__x86_64__)
-  if (context.isa == kernels::simd::Isa::kAmx && kernels::simd::amx::takes(matrix_)) {
+  // A few tokens go through fp16 weights at the speed of memory without tiles.
+  const bool is_half = matrix_.form == kernels::simd::Matrix::Form::kHalf;
+  if (context.isa == kernels::simd::Isa::kAmx && kernels::simd::amx::takes(matrix_) &&
+      !(is_half && is_narrow)) {
     if (tokens <= kernels::simd::amx::kFewColumns)
       run_few_tiles(segments, context);
     else
@@ -71,7 +72,7 @@ Status ProjectionOp::run(std::span<FusedCall> calls, const FusedContext& context
     return {};
   }
 #endif
-  if (tokens <= kNarrow)
+  if (is_narrow)
     run_narrow(segments, tokens, context);
   else
     run_panels(segments, tokens, context);
@@ -109,7 +110,7 @@ void ProjectionOp::store_token(std::int64_t begin, std::int64_t rows, float* val
     for (std::int64_t r = 0; r < rows; ++r) y[r * s.y_channel] = to_half(values[r]);
 }
 
-// A few tokens: every weight is read once, as it lies.
+// A few tokens a call: every weight is read from memory once, as it lies.
 void ProjectionOp::run_narrow(const Segments& segments, std::int64_t tokens,
                               const FusedContext& context) const {
   const Kernels& k = context.kernels;
@@ -117,7 +118,7 @@ void ProjectionOp::run_narrow(const Segments& segments, std::int64_t tokens,
   // Each token's inputs as floats, in the order of the weights.
   std::vector<float> storage(static_cast<std::size_t>((tokens + 1) * columns));
   float* plain = storage.data() + tokens * columns;
-  std::array<const float*, kNarrow> x{};
+  std::vector<const float*> x;
   for (const Segment& s : segments)
     for (std::int64_t t = 0; t < s.tokens; ++t) {
       const Half* in = s.x + t * s.x_token;
@@ -127,15 +128,17 @@ void ProjectionOp::run_narrow(const Segments& segments, std::int64_t tokens,
         for (std::int64_t c = 0; c < columns; ++c) plain[c] = to_float(in[c * s.x_channel]);
       float* ordered = storage.data() + (s.first + t) * columns;
       k.order_column(matrix_, plain, ordered);
-      x[static_cast<std::size_t>(s.first + t)] = ordered;
+      x.push_back(ordered);
     }
   const std::int64_t grain =
       std::clamp<std::int64_t>(kNarrowBytes / matrix_.row_bytes() / 8 * 8, 8, 512);
   context.threads.parallel_for(matrix_.rows, grain, [&](std::int64_t begin, std::int64_t end) {
     const std::int64_t rows = end - begin;
     float* out = scratch.take<float>(tokens * rows + columns);
-    k.narrow(matrix_, begin, end, x.data(), static_cast<int>(tokens), out, rows,
-             out + tokens * rows);
+    for (std::int64_t t = 0; t < tokens; t += kNarrow)
+      k.narrow(matrix_, begin, end, x.data() + t,
+               static_cast<int>(std::min<std::int64_t>(kNarrow, tokens - t)), out + t * rows, rows,
+               out + tokens * rows);
     for (const Segment& s : segments)
       for (std::int64_t t = 0; t < s.tokens; ++t)
         store_token(begin, rows, out + (s.first + t) * rows, s, t, context);
@@ -147,11 +150,13 @@ void ProjectionOp::run_panels(const Segments& segments, std::int64_t tokens,
                               const FusedContext& context) const {
   const Kernels& k = context.kernels;
   const std::int64_t columns = matrix_.columns;
-  std::vector<float> x(static_cast<std::size_t>(columns * tokens));  // [columns, tokens]
+  // Whole vectors: a token's sum is made the same way wherever it stands.
+  const std::int64_t width = (tokens + kPanelColumns - 1) / kPanelColumns * kPanelColumns;
+  std::vector<float> x(static_cast<std::size_t>(columns * width));  // [columns, width]
   context.threads.parallel_for(columns, 64, [&](std::int64_t begin, std::int64_t end) {
     for (const Segment& s : segments)
       for (std::int64_t c = begin; c < end; ++c) {
-        float* out = x.data() + c * tokens + s.first;
+        float* out = x.data() + c * width + s.first;
         const Half* in = s.x + c * s.x_channel;
         if (s.x_token == 1)
           k.to_floats(in, out, s.tokens);
@@ -161,13 +166,13 @@ void ProjectionOp::run_panels(const Segments& segments, std::int64_t tokens,
   });
   context.threads.parallel_for(matrix_.rows, kPanelRows, [&](std::int64_t begin, std::int64_t end) {
     const std::int64_t rows = end - begin;
-    float* panel = scratch.take<float>(rows * (columns + tokens));
+    float* panel = scratch.take<float>(rows * (columns + width));
     float* out = panel + rows * columns;
     k.expand(matrix_, begin, end, panel);
-    std::fill(out, out + rows * tokens, 0.0f);
-    k.multiply(panel, columns, rows, columns, x.data(), tokens, tokens, out, tokens);
+    std::fill(out, out + rows * width, 0.0f);
+    k.multiply(panel, columns, rows, columns, x.data(), width, width, out, width);
     for (std::int64_t r = begin; r < end; ++r)
-      store_row(r, out + (r - begin) * tokens, 0, tokens, segments, context);
+      store_row(r, out + (r - begin) * width, 0, tokens, segments, context);
   });
 }
 
@@ -183,7 +188,7 @@ void ProjectionOp::run_few_tiles(const Segments& segments, const FusedContext& c
   for (const Segment& s : segments)
     for (std::int64_t t = 0; t < s.tokens; ++t) x[s.first + t] = s.x + t * s.x_token;
   amx::make_few_digits(x, segments.front().x_channel, columns, digits, scales);
-  const std::int64_t scratch_bytes = amx::kBlockRows * (amx::round_up(columns, 64) + 128);
+  const std::int64_t scratch_bytes = amx::scratch_bytes(matrix_);
   const std::int64_t grain =
       amx::round_up(std::max<std::int64_t>(1, kNarrowBytes / matrix_.row_bytes()), amx::kBlockRows);
   context.threads.parallel_for(matrix_.rows, grain, [&](std::int64_t begin, std::int64_t end) {
@@ -237,7 +242,7 @@ void ProjectionOp::run_tiles(const Segments& segments, std::int64_t tokens,
                        scales + block * amx::kBlockColumns);
     });
     const std::int64_t width = blocks * amx::kBlockColumns;
-    const std::int64_t scratch_bytes = amx::kBlockRows * (amx::round_up(columns, 64) + 128);
+    const std::int64_t scratch_bytes = amx::scratch_bytes(matrix_);
     context.threads.parallel_for(
         matrix_.rows, amx::kBlockRows, [&](std::int64_t begin, std::int64_t end) {
           const amx::Tiles tiles;

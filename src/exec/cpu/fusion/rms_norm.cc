@@ -7,6 +7,7 @@ namespace anemone::exec {
 namespace {
 
 constexpr std::int64_t kNormGrain = 4096;  // elements
+constexpr std::int64_t kNormColumns = 16;
 
 class RmsNormOp : public FusedOp {
  public:
@@ -17,31 +18,42 @@ class RmsNormOp : public FusedOp {
     return inputs[0]->shape;
   }
   Status run(std::span<FusedCall> calls, const FusedContext& context) const override {
-    for (FusedCall& call : calls) {
+    const kernels::simd::Kernels& k = context.kernels;
+    // Columns of `channels` elements that lie `inner` apart; those of a row lie beside each other.
+    const auto inner = [this](const FusedCall& call) {
       const Shape& shape = call.inputs[0]->shape;
-      const std::int64_t channels = shape[axis_];
-      std::int64_t outer = 1;
-      std::int64_t inner = 1;
-      for (std::size_t i = 0; i < axis_; ++i) outer *= shape[i];
-      for (std::size_t i = axis_ + 1; i < shape.size(); ++i) inner *= shape[i];
-      const Half* x = call.inputs[0]->as<Half>().data();
-      Half* y = call.outputs[0].as<Half>().data();
-      const kernels::simd::Kernels& k = context.kernels;
-      if (inner == 1) {
-        const std::int64_t grain = std::max<std::int64_t>(1, kNormGrain / channels);
-        context.threads.parallel_for(outer, grain, [&](std::int64_t begin, std::int64_t end) {
-          k.rms_norm_rows(x + begin * channels, weight_, eps_, channels, end - begin,
-                          y + begin * channels);
+      std::int64_t product = 1;
+      for (std::size_t i = axis_ + 1; i < shape.size(); ++i) product *= shape[i];
+      return product;
+    };
+    const std::int64_t channels = calls[0].inputs[0]->shape[axis_];
+    const bool is_rows = inner(calls[0]) == 1;
+    const std::int64_t grain =
+        is_rows ? std::max<std::int64_t>(1, kNormGrain / channels) : kNormColumns;
+    parallel_for_calls(
+        calls, context.threads,
+        [&](const FusedCall& call) {
+          const std::int64_t columns = call.inputs[0]->size() / channels;
+          // Whole rows of ranges, so that none reaches into the next.
+          const std::int64_t width = inner(call);
+          return is_rows ? columns : columns / width * ((width + grain - 1) / grain * grain);
+        },
+        grain,
+        [&](FusedCall& call, std::int64_t begin, std::int64_t end) {
+          const Half* x = call.inputs[0]->as<Half>().data();
+          Half* y = call.outputs[0].as<Half>().data();
+          if (is_rows) {
+            k.rms_norm_rows(x + begin * channels, weight_, eps_, channels, end - begin,
+                            y + begin * channels);
+            return;
+          }
+          const std::int64_t width = inner(call);
+          const std::int64_t row = (width + grain - 1) / grain * grain;
+          const std::int64_t first = begin % row;
+          const std::int64_t at = begin / row * channels * width + first;
+          k.rms_norm(x + at, weight_, eps_, channels, width, std::min(grain, width - first),
+                     y + at);
         });
-        continue;
-      }
-      constexpr std::int64_t kColumns = 16;
-      for (std::int64_t o = 0; o < outer; ++o)
-        context.threads.parallel_for(inner, kColumns, [&](std::int64_t begin, std::int64_t end) {
-          const std::int64_t at = o * channels * inner + begin;
-          k.rms_norm(x + at, weight_, eps_, channels, inner, end - begin, y + at);
-        });
-    }
     return {};
   }
 

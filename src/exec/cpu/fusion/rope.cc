@@ -16,24 +16,24 @@ class RopeOp : public FusedOp {
     return inputs[0]->shape;
   }
   Status run(std::span<FusedCall> calls, const FusedContext& context) const override {
-    for (FusedCall& call : calls) {
-      const std::int64_t width = call.inputs[0]->shape.back();
-      const std::int64_t rows = width == 0 ? 0 : call.inputs[0]->size() / width;
-      const std::int64_t half = width / 2;
-      const std::int64_t table_rows = std::max<std::int64_t>(1, call.inputs[1]->size() / half);
-      const Half* x = call.inputs[0]->as<Half>().data();
-      const Half* cos = call.inputs[1]->as<Half>().data();
-      const Half* sin = call.inputs[2]->as<Half>().data();
-      Half* y = call.outputs[0].as<Half>().data();
-      context.threads.parallel_for(rows, std::max<std::int64_t>(1, kRopeGrain / width),
-                                   [&](std::int64_t begin, std::int64_t end) {
-                                     for (std::int64_t r = begin; r < end; ++r) {
-                                       const std::int64_t t = r % table_rows;
-                                       context.kernels.rotate(x + r * width, cos + t * half,
-                                                              sin + t * half, half, y + r * width);
-                                     }
-                                   });
-    }
+    const std::int64_t width = std::max<std::int64_t>(1, calls[0].inputs[0]->shape.back());
+    const std::int64_t half = width / 2;
+    parallel_for_calls(
+        calls, context.threads,
+        [&](const FusedCall& call) { return call.inputs[0]->size() / width; },
+        std::max<std::int64_t>(1, kRopeGrain / width),
+        [&](FusedCall& call, std::int64_t begin, std::int64_t end) {
+          const std::int64_t table_rows = call.inputs[1]->size() / half;
+          const Half* x = call.inputs[0]->as<Half>().data();
+          const Half* cos = call.inputs[1]->as<Half>().data();
+          const Half* sin = call.inputs[2]->as<Half>().data();
+          Half* y = call.outputs[0].as<Half>().data();
+          for (std::int64_t r = begin; r < end; ++r) {
+            const std::int64_t t = r % table_rows;
+            context.kernels.rotate(x + r * width, cos + t * half, sin + t * half, half,
+                                   y + r * width);
+          }
+        });
     return {};
   }
 };

@@ -18,20 +18,26 @@ class TransposeOp : public FusedOp {
     return shape;
   }
   Status run(std::span<FusedCall> calls, const FusedContext& context) const override {
-    for (FusedCall& call : calls) {
+    const auto matrix_size = [](const FusedCall& call) {
       const Shape& shape = call.inputs[0]->shape;
-      const std::int64_t rows = shape[shape.size() - 2];
-      const std::int64_t columns = shape.back();
-      const std::int64_t matrices =
-          rows * columns == 0 ? 0 : call.inputs[0]->size() / (rows * columns);
-      const Half* in = call.inputs[0]->as<Half>().data();
-      Half* out = call.outputs[0].as<Half>().data();
-      const std::int64_t grain = std::max<std::int64_t>(1, kTransposeGrain / (rows * columns + 1));
-      context.threads.parallel_for(matrices, grain, [&](std::int64_t begin, std::int64_t end) {
-        for (std::int64_t m = begin; m < end; ++m)
-          transpose(in + m * rows * columns, rows, columns, out + m * rows * columns);
-      });
-    }
+      return shape[shape.size() - 2] * shape.back();
+    };
+    const std::int64_t grain =
+        std::max<std::int64_t>(1, kTransposeGrain / (matrix_size(calls[0]) + 1));
+    parallel_for_calls(
+        calls, context.threads,
+        [&](const FusedCall& call) {
+          return call.inputs[0]->size() / std::max<std::int64_t>(1, matrix_size(call));
+        },
+        grain,
+        [&](FusedCall& call, std::int64_t begin, std::int64_t end) {
+          const Shape& shape = call.inputs[0]->shape;
+          const std::int64_t size = matrix_size(call);
+          const Half* in = call.inputs[0]->as<Half>().data();
+          Half* out = call.outputs[0].as<Half>().data();
+          for (std::int64_t m = begin; m < end; ++m)
+            transpose(in + m * size, shape[shape.size() - 2], shape.back(), out + m * size);
+        });
     return {};
   }
 

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+// Columns of activations as digits.
+#if defined(__x86_64__)
+#include <cmath>
+#include <cstring>
+
+#include "kernels/simd/amx.h"
+#include "kernels/simd/amx_digits.h"
+
+namespace anemone::kernels::simd::amx {
+namespace {
+
+constexpr int kSteps = 8191;  // 128 * 64 - 1
+
+// [step][k / 4 of 16][column][k % 4]
+std::int64_t digit_place(std::int64_t k) {
+  return (k / 64) * kTileBytes + (k % 64 / 4) * 64 + k % 4;
+}
+
+float scale_of(float most) {
+  return most / static_cast<float>(kSteps);
+}
+
+// Digits of one column: the high ones at `high`, the low ones at `low`. Gives the scale.
+float make_column(const Half* x, std::int64_t stride, std::int64_t depth, std::int8_t* high,
+                  std::int8_t* low) {
+  const std::int64_t whole = stride == 1 ? depth / 16 * 16 : 0;
+  __m512 tops = _mm512_setzero_ps();
+  for (std::int64_t k = 0; k < whole; k += 16)
+    tops = _mm512_max_ps(tops, _mm512_abs_ps(load_sixteen(x + k)));
+  float most = _mm512_reduce_max_ps(tops);
+  for (std::int64_t k = whole; k < depth; ++k) {
+    const float size = std::fabs(to_float(x[k * stride]));
+    most = size > most ? size : most;
+  }
+  if (most == 0) return 0;
+  const float inverse = static_cast<float>(kSteps) / most;
+  for (std::int64_t k = 0; k < whole; k += 16) {
+    const Digits16 digits = split(_mm512_mul_ps(load_sixteen(x + k), _mm512_set1_ps(inverse)));
+    std::int32_t fours[2][4];
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(fours[0]), _mm512_cvtepi32_epi8(digits.high));
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(fours[1]), _mm512_cvtepi32_epi8(digits.low));
+    for (int i = 0; i < 4; ++i) {
+      std::memcpy(high + digit_place(k + 4 * i), &fours[0][i], 4);
+      std::memcpy(low + digit_place(k + 4 * i), &fours[1][i], 4);
+    }
+  }
+  for (std::int64_t k = whole; k < depth; ++k) {
+    const int q = static_cast<int>(std::nearbyint(to_float(x[k * stride]) * inverse));
+    const int rounded = (q + 64) >> 7;
+    high[digit_place(k)] = static_cast<std::int8_t>(rounded);
+    low[digit_place(k)] = static_cast<std::int8_t>(q - rounded * 128);
+  }
+  return scale_of(most);
+}
+
+// Sixteen columns that lie beside each other: four of their elements are a row of a tile.
+void make_neighbours(const Half* x, std::int64_t stride, std::int64_t depth, std::int8_t* high,
+                     std::int8_t* low, float* scales) {
+  __m512 tops = _mm512_setzero_ps();
+  for (std::int64_t k = 0; k < depth; ++k)
+    tops = _mm512_max_ps(tops, _mm512_abs_ps(load_sixteen(x + k * stride)));
+  const __m512 steps = _mm512_set1_ps(static_cast<float>(kSteps));
+  _mm512_storeu_ps(scales, _mm512_div_ps(tops, steps));
+  const __mmask16 is_zero = _mm512_cmp_ps_mask(tops, _mm512_setzero_ps(), _CMP_EQ_OQ);
+  const __m512 inverse =
+      _mm512_mask_mov_ps(_mm512_div_ps(steps, tops), is_zero, _mm512_setzero_ps());
+  const __m512i byte = _mm512_set1_epi32(0xff);
+  for (std::int64_t k = 0; k < depth; k += 4) {
+    __m512i high_row = _mm512_setzero_si512();
+    __m512i low_row = _mm512_setzero_si512();
+    for (int i = 0; i < 4 && k + i < depth; ++i) {
+      const Digits16 digits = split(_mm512_mul_ps(load_sixteen(x + (k + i) * stride), inverse));
+      const __m128i shift = _mm_cvtsi32_si128(8 * i);
+      high_row =
+          _mm512_or_si512(high_row, _mm512_sll_epi32(_mm512_and_si512(digits.high, byte), shift));
+      low_row =
+          _mm512_or_si512(low_row, _mm512_sll_epi32(_mm512_and_si512(digits.low, byte), shift));
+    }
+    _mm512_storeu_si512(high + digit_place(k), high_row);
+    _mm512_storeu_si512(low + digit_place(k), low_row);
+  }
+}
+
+bool are_neighbours(const Half* const* x) {
+  if (x[0] == nullptr) return false;
+  for (int n = 1; n < kBlockColumns; ++n)
+    if (x[n] != x[0] + n) return false;
+  return true;
+}
+
+}  // namespace
+
+void make_digits(const Half* const* x, std::int64_t stride, std::int64_t depth, std::int8_t* digits,
+                 float* scales) {
+  const std::int64_t steps = round_up(depth, 64) / 64;
+  std::int8_t* low = digits + steps * kTileBytes;
+  std::memset(digits, 0, static_cast<std::size_t>(2 * steps * kTileBytes));
+  if (are_neighbours(x)) return make_neighbours(x[0], stride, depth, digits, low, scales);
+  for (int n = 0; n < kBlockColumns; ++n)
+    scales[n] = x[n] == nullptr ? 0 : make_column(x[n], stride, depth, digits + n * 4, low + n * 4);
+}
+
+void make_few_digits(const Half* const* x, std::int64_t stride, std::int64_t depth,
+                     std::int8_t* digits, float* scales) {
+  const std::int64_t steps = round_up(depth, 64) / 64;
+  std::memset(digits, 0, static_cast<std::size_t>(steps * kTileBytes));
+  for (int n = 0; n < kFewColumns; ++n)
+    scales[n] = x[n] == nullptr ? 0
+                                : make_column(x[n], stride, depth, digits + n * 4,
+                                              digits + (kFewColumns + n) * 4);
+}
+
+}  // namespace anemone::kernels::simd::amx
+#endif

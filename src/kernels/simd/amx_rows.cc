@@ -1,0 +1,278 @@
+// SPDX-License-Identifier: Apache-2.0
+#if defined(__x86_64__)
+#include "kernels/simd/amx_rows.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "kernels/simd/amx_digits.h"
+
+namespace anemone::kernels::simd::amx {
+namespace {
+
+constexpr float kSteps = 127 * 128;
+constexpr float kTileSteps = 127 * 16;  // of an int4 tile's scale: times 8 it is within kSteps
+constexpr std::int64_t kStep = 64;      // columns
+
+// Entries of a palette's table, so that a register holds it several times or it fills registers.
+std::int64_t table_entries(int bits) {
+  return std::max<std::int64_t>(64, std::int64_t{1} << bits);
+}
+
+// The first `count` bytes of 64, zeros behind them.
+__m512i load_bytes(const std::byte* p, std::int64_t count) {
+  const __mmask64 mask = count >= 64 ? ~__mmask64{0} : (__mmask64{1} << count) - 1;
+  return _mm512_maskz_loadu_epi8(mask, p);
+}
+__m256i load_half_bytes(const std::byte* p, std::int64_t count) {
+  const __mmask32 mask = count >= 32 ? ~__mmask32{0} : (__mmask32{1} << count) - 1;
+  return _mm256_maskz_loadu_epi8(mask, p);
+}
+
+// 32 bytes of two nibbles each as 64 bytes of one, low nibbles first.
+__m512i spread_nibbles(__m256i packed) {
+  const __m512i wide = _mm512_cvtepu8_epi16(packed);
+  return _mm512_and_si512(_mm512_or_si512(wide, _mm512_slli_epi16(wide, 4)),
+                          _mm512_set1_epi16(0x0f0f));
+}
+
+void store_sixteen(__m512i integers, std::int8_t* out) {
+  _mm_store_si128(reinterpret_cast<__m128i*>(out), _mm512_cvtepi32_epi8(integers));
+}
+
+}  // namespace
+
+std::int64_t row_scratch_bytes(const Matrix& m) {
+  if (m.form == Matrix::Form::kPalette) return kBlockRows * 2 * table_entries(m.bits);
+  if (m.form == Matrix::Form::kHalf || m.has_row_scale()) return 64;
+  return round_up(kBlockRows * (m.columns / m.tile_columns) * 4, 64);
+}
+
+RowBlock::RowBlock(const Matrix& matrix, std::int64_t begin, std::int64_t end, std::byte* scratch)
+    : matrix_(matrix), begin_(begin), rows_(end - begin) {
+  const bool is_palette = matrix.form == Matrix::Form::kPalette;
+  has_low_ = is_palette || matrix.form == Matrix::Form::kHalf || !matrix.has_row_scale();
+  if (is_palette) {
+    prepare_palettes(scratch);
+  } else if (matrix.form == Matrix::Form::kHalf) {
+    prepare_halves();
+  } else if (has_low_) {
+    prepare_tiles(scratch);
+  } else {
+    for (std::int64_t r = 0; r < rows_; ++r) scales_[r] = matrix.scale(begin + r, 0);
+    if (matrix.form == Matrix::Form::kInt8 && rows_ == kBlockRows && matrix.columns % kStep == 0)
+      in_place_ = matrix.row(begin);
+  }
+}
+
+void RowBlock::prepare_palettes(std::byte* scratch) {
+  const std::int64_t entries = std::int64_t{1} << matrix_.bits;
+  const std::int64_t places = table_entries(matrix_.bits);
+  auto* table = reinterpret_cast<std::int8_t*>(scratch);
+  float scale = 0;
+  for (std::int64_t r = 0; r < rows_; ++r) {
+    if (r > 0 && (begin_ + r) % matrix_.group != 0) {
+      tables_[r] = tables_[r - 1];
+      scales_[r] = scale;
+      continue;
+    }
+    const Half* palette = matrix_.palette + ((begin_ + r) / matrix_.group << matrix_.bits);
+    __m512 tops = _mm512_setzero_ps();
+    for (std::int64_t i = 0; i < entries; i += 16)
+      tops = _mm512_max_ps(tops, _mm512_abs_ps(load_sixteen(palette + i)));
+    const float most = _mm512_reduce_max_ps(tops);
+    const __m512 inverse = _mm512_set1_ps(most == 0 ? 0 : kSteps / most);
+    for (std::int64_t i = 0; i < places; i += 16) {
+      const Digits16 digits = split(_mm512_mul_ps(load_sixteen(palette + i % entries), inverse));
+      store_sixteen(digits.high, table + i);
+      store_sixteen(digits.low, table + places + i);
+    }
+    scale = 128 * most / kSteps;
+    tables_[r] = table;
+    scales_[r] = scale;
+    table += 2 * places;
+  }
+}
+
+void RowBlock::prepare_halves() {
+  for (std::int64_t r = 0; r < rows_; ++r) {
+    const auto* row = reinterpret_cast<const Half*>(matrix_.row(begin_ + r));
+    __m512 tops = _mm512_setzero_ps();
+    for (std::int64_t c = 0; c < matrix_.columns; c += 16)
+      tops = _mm512_max_ps(tops, _mm512_abs_ps(load_some(row + c, matrix_.columns - c)));
+    scales_[r] = 128 * _mm512_reduce_max_ps(tops) / kSteps;
+  }
+}
+
+// Every tile's scale in steps of the row's largest.
+void RowBlock::prepare_tiles(std::byte* scratch) {
+  const bool is_int4 = matrix_.form == Matrix::Form::kInt4;
+  const std::int64_t tiles = matrix_.columns / matrix_.tile_columns;
+  auto* factors = reinterpret_cast<float*>(scratch);
+  auto* multipliers = reinterpret_cast<std::int16_t*>(scratch);
+  factors_ = factors;
+  multipliers_ = multipliers;
+  for (std::int64_t r = 0; r < rows_; ++r) {
+    const Half* scales = matrix_.scales_at(begin_ + r, 0);
+    __m512 tops = _mm512_setzero_ps();
+    for (std::int64_t t = 0; t < tiles; t += 16)
+      tops = _mm512_max_ps(tops, _mm512_abs_ps(load_some(scales + t, tiles - t)));
+    const float most = _mm512_reduce_max_ps(tops);
+    const float steps = is_int4 ? kTileSteps : kSteps / 128;
+    const __m512 inverse = _mm512_set1_ps(most == 0 ? 0 : steps / most);
+    scales_[r] = 128 * most / steps;
+    for (std::int64_t t = 0; t < tiles; t += 16) {
+      const std::int64_t left = tiles - t;
+      const auto mask = static_cast<__mmask16>(left >= 16 ? 0xffff : (1u << left) - 1);
+      const __m512 scaled = _mm512_mul_ps(load_some(scales + t, left), inverse);
+      if (is_int4)
+        _mm256_mask_storeu_epi16(multipliers + r * tiles + t, mask,
+                                 _mm512_cvtepi32_epi16(_mm512_cvtps_epi32(scaled)));
+      else
+        _mm512_mask_storeu_ps(factors + r * tiles + t, mask, scaled);
+    }
+  }
+}
+
+void RowBlock::expand(std::int64_t step, std::int8_t* high, std::int8_t* low) const {
+  switch (matrix_.form) {
+    case Matrix::Form::kPalette:
+      if (matrix_.bits == 4) return expand_nibbles(step, high, low);
+      if (matrix_.bits == 6) return expand_six_bits(step, high, low);
+      return expand_bytes(step, high, low);
+    case Matrix::Form::kHalf:
+      return expand_halves(step, high, low);
+    case Matrix::Form::kInt4:
+      return has_low_ ? expand_int4_tiles(step, high, low) : expand_nibbles(step, high, low);
+    case Matrix::Form::kInt8:
+    case Matrix::Form::kFloat:
+      break;
+  }
+  if (has_low_) return expand_int8_tiles(step, high, low);
+  for (std::int64_t r = 0; r < rows_; ++r)
+    _mm512_store_si512(high + r * kStep, load_bytes(matrix_.row(begin_ + r) + step * kStep,
+                                                    matrix_.columns - step * kStep));
+}
+
+// Palettes of 16, and int4 of one digit.
+void RowBlock::expand_nibbles(std::int64_t step, std::int8_t* high, std::int8_t* low) const {
+  const std::int64_t bytes = (matrix_.columns - step * kStep + 1) / 2;
+  const std::byte* at = matrix_.row(begin_) + step * kStep / 2;
+  if (!has_low_) {
+    const __m512i integers = _mm512_broadcast_i32x4(
+        _mm_setr_epi8(0, 1, 2, 3, 4, 5, 6, 7, -8, -7, -6, -5, -4, -3, -2, -1));
+    for (std::int64_t r = 0; r < rows_; ++r, at += matrix_.row_bytes())
+      _mm512_store_si512(high + r * kStep,
+                         _mm512_shuffle_epi8(integers, spread_nibbles(load_half_bytes(at, bytes))));
+    return;
+  }
+  for (std::int64_t r = 0; r < rows_; ++r, at += matrix_.row_bytes()) {
+    const __m512i index = spread_nibbles(load_half_bytes(at, bytes));
+    const __m512i highs = _mm512_load_si512(tables_[r]);
+    const __m512i lows = _mm512_load_si512(tables_[r] + 64);
+    _mm512_store_si512(high + r * kStep, _mm512_shuffle_epi8(highs, index));
+    _mm512_store_si512(low + r * kStep, _mm512_shuffle_epi8(lows, index));
+  }
+}
+
+// Eight indices are six bytes: they go to the eight bytes of a lane, each shifted into its own.
+void RowBlock::expand_six_bits(std::int64_t step, std::int8_t* high, std::int8_t* low) const {
+  const std::int64_t bytes = ((matrix_.columns - step * kStep) * 6 + 7) / 8;
+  alignas(64) std::int8_t places[64];
+  for (int i = 0; i < 64; ++i) places[i] = static_cast<std::int8_t>(i / 8 * 6 + i % 8);
+  const __m512i sixes = _mm512_load_si512(places);
+  const __m512i shifts = _mm512_set1_epi64(0x2a241e18120c0600);  // 0, 6, 12, ... 42
+  const std::byte* at = matrix_.row(begin_) + step * kStep * 6 / 8;
+  for (std::int64_t r = 0; r < rows_; ++r, at += matrix_.row_bytes()) {
+    const __m512i packed = load_bytes(at, std::min<std::int64_t>(bytes, 48));
+    const __m512i index = _mm512_multishift_epi64_epi8(
+        shifts, _mm512_permutexvar_epi8(sixes, packed));  // the tables take the low six bits
+    const __m512i highs = _mm512_load_si512(tables_[r]);
+    const __m512i lows = _mm512_load_si512(tables_[r] + 64);
+    _mm512_store_si512(high + r * kStep, _mm512_permutexvar_epi8(index, highs));
+    _mm512_store_si512(low + r * kStep, _mm512_permutexvar_epi8(index, lows));
+  }
+}
+
+// Palettes of 256: the top bit of an index chooses between two tables of two registers.
+void RowBlock::expand_bytes(std::int64_t step, std::int8_t* high, std::int8_t* low) const {
+  const std::int64_t bytes = matrix_.columns - step * kStep;
+  const std::byte* at = matrix_.row(begin_) + step * kStep;
+  const auto find = [](const std::int8_t* table, __m512i index, __mmask64 is_upper) {
+    const __m512i lower =
+        _mm512_permutex2var_epi8(_mm512_load_si512(table), index, _mm512_load_si512(table + 64));
+    const __m512i upper = _mm512_permutex2var_epi8(_mm512_load_si512(table + 128), index,
+                                                   _mm512_load_si512(table + 192));
+    return _mm512_mask_blend_epi8(is_upper, lower, upper);
+  };
+  for (std::int64_t r = 0; r < rows_; ++r, at += matrix_.row_bytes()) {
+    const __m512i index = load_bytes(at, bytes);
+    const __mmask64 is_upper = _mm512_movepi8_mask(index);
+    _mm512_store_si512(high + r * kStep, find(tables_[r], index, is_upper));
+    _mm512_store_si512(low + r * kStep, find(tables_[r] + 256, index, is_upper));
+  }
+}
+
+void RowBlock::expand_halves(std::int64_t step, std::int8_t* high, std::int8_t* low) const {
+  const std::int64_t left = matrix_.columns - step * kStep;
+  for (std::int64_t r = 0; r < rows_; ++r) {
+    const auto* row = reinterpret_cast<const Half*>(matrix_.row(begin_ + r)) + step * kStep;
+    const __m512 inverse = _mm512_set1_ps(scales_[r] == 0 ? 0 : 128 / scales_[r]);
+    for (std::int64_t c = 0; c < kStep && c < left; c += 16) {
+      const Digits16 digits = split(_mm512_mul_ps(load_some(row + c, left - c), inverse));
+      store_sixteen(digits.high, high + r * kStep + c);
+      store_sixteen(digits.low, low + r * kStep + c);
+    }
+  }
+}
+
+void RowBlock::expand_int8_tiles(std::int64_t step, std::int8_t* high, std::int8_t* low) const {
+  const std::int64_t tiles = matrix_.columns / matrix_.tile_columns;
+  for (std::int64_t r = 0; r < rows_; ++r)
+    for (std::int64_t c = step * kStep; c < std::min(matrix_.columns, (step + 1) * kStep);
+         c += 16) {
+      const __m128i bytes =
+          _mm_loadu_si128(reinterpret_cast<const __m128i*>(matrix_.row(begin_ + r) + c));
+      const __m512 factor = _mm512_set1_ps(factors_[r * tiles + c / matrix_.tile_columns]);
+      const Digits16 digits =
+          split(_mm512_mul_ps(_mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(bytes)), factor));
+      store_sixteen(digits.high, high + r * kStep + c % kStep);
+      store_sixteen(digits.low, low + r * kStep + c % kStep);
+    }
+}
+
+// In 16-bit lanes: one for the even and one for the odd element of a byte.
+void RowBlock::expand_int4_tiles(std::int64_t step, std::int8_t* high, std::int8_t* low) const {
+  const std::int64_t tiles = matrix_.columns / matrix_.tile_columns;
+  const std::int64_t bytes = (matrix_.columns - step * kStep) / 2;
+  const std::int64_t first = step * kStep / matrix_.tile_columns;
+  // Columns 32 to 63 may belong to the next tile, unless the matrix ends before them.
+  const std::int64_t second =
+      std::min(tiles - 1, (step * kStep + kStep / 2) / matrix_.tile_columns);
+  const __m512i round = _mm512_set1_epi16(64);
+  const __m512i byte = _mm512_set1_epi16(0xff);
+  const std::byte* at = matrix_.row(begin_) + step * kStep / 2;
+  for (std::int64_t r = 0; r < rows_; ++r, at += matrix_.row_bytes()) {
+    const std::int16_t* row = multipliers_ + r * tiles;
+    const __m512i scale =
+        _mm512_inserti64x4(_mm512_set1_epi16(row[first]), _mm256_set1_epi16(row[second]), 1);
+    const __m512i wide = _mm512_cvtepu8_epi16(load_half_bytes(at, bytes));
+    const __m512i even =
+        _mm512_mullo_epi16(_mm512_srai_epi16(_mm512_slli_epi16(wide, 12), 12), scale);
+    const __m512i odd =
+        _mm512_mullo_epi16(_mm512_srai_epi16(_mm512_slli_epi16(wide, 8), 12), scale);
+    const __m512i high_even = _mm512_srai_epi16(_mm512_add_epi16(even, round), 7);
+    const __m512i high_odd = _mm512_srai_epi16(_mm512_add_epi16(odd, round), 7);
+    const __m512i low_even = _mm512_sub_epi16(even, _mm512_slli_epi16(high_even, 7));
+    const __m512i low_odd = _mm512_sub_epi16(odd, _mm512_slli_epi16(high_odd, 7));
+    // byte ? even : odd << 8
+    _mm512_store_si512(
+        high + r * kStep,
+        _mm512_ternarylogic_epi32(byte, high_even, _mm512_slli_epi16(high_odd, 8), 0xca));
+    _mm512_store_si512(low + r * kStep, _mm512_ternarylogic_epi32(
+                                            byte, low_even, _mm512_slli_epi16(low_odd, 8), 0xca));
+  }
+}
+
+}  // namespace anemone::kernels::simd::amx
+#endif

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+// Rows of a weight matrix as digits for the tile registers.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "kernels/simd/amx.h"
+
+namespace anemone::kernels::simd::amx {
+
+// Rows [begin, end) of a matrix that takes() accepts, at most kBlockRows.
+//
+// Integers with one scale a row are one digit, exactly. Every other form takes two: a weight is
+// scale * (128 * high + low) with at most 127 * 128 steps each way, so the error is half of the
+// row's largest weight / 16256 (for int4 in blocks that of the block's scale, half of the row's
+// largest / 2032: about that of the scale's own fp16).
+class RowBlock {
+ public:
+  // `scratch`: row_scratch_bytes(), 64-byte aligned; lives as long as this.
+  RowBlock(const Matrix& matrix, std::int64_t begin, std::int64_t end, std::byte* scratch);
+
+  bool has_low() const { return has_low_; }
+  // One digit that can be read where it lies: row r at in_place() + r * columns.
+  const std::byte* in_place() const { return in_place_; }
+  // What a sum of one digit, or of 128 * high + low, is to be multiplied with; [kBlockRows].
+  const float* scales() const { return scales_; }
+  // Digits of columns [64 * step, 64 * step + 64) as [kBlockRows][64] each, 64-byte aligned. What
+  // lies outside the matrix is left alone or meets zeros of the activations. `low` is used if
+  // has_low().
+  void expand(std::int64_t step, std::int8_t* high, std::int8_t* low) const;
+
+ private:
+  void prepare_palettes(std::byte* scratch);
+  void prepare_halves();
+  void prepare_tiles(std::byte* scratch);
+
+  void expand_nibbles(std::int64_t step, std::int8_t* high, std::int8_t* low) const;
+  void expand_six_bits(std::int64_t step, std::int8_t* high, std::int8_t* low) const;
+  void expand_bytes(std::int64_t step, std::int8_t* high, std::int8_t* low) const;
+  void expand_halves(std::int64_t step, std::int8_t* high, std::int8_t* low) const;
+  void expand_int8_tiles(std::int64_t step, std::int8_t* high, std::int8_t* low) const;
+  void expand_int4_tiles(std::int64_t step, std::int8_t* high, std::int8_t* low) const;
+
+  const Matrix& matrix_;
+  const std::int64_t begin_;
+  const std::int64_t rows_;
+  bool has_low_ = true;
+  const std::byte* in_place_ = nullptr;
+  // Palettes: the digits of a row's entries, all high ones, then all low ones.
+  const std::int8_t* tables_[kBlockRows] = {};
+  // Scales of tiles: what a weight of the package is multiplied with; [kBlockRows][tiles].
+  const float* factors_ = nullptr;
+  const std::int16_t* multipliers_ = nullptr;
+  alignas(64) float scales_[kBlockRows] = {};
+};
+
+// Bytes of scratch that a RowBlock of the matrix needs.
+std::int64_t row_scratch_bytes(const Matrix& matrix);
+
+}  // namespace anemone::kernels::simd::amx

@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: Apache-2.0
+// Products on the tile registers, in every form of weights, against sums in double.
+#include <algorithm>
+#include <cmath>
+#include <gtest/gtest.h>
+
+#include "kernels/simd/isa.h"
+#include "tests/kernels/weights.h"
+#if defined(__x86_64__)
+#include "kernels/simd/amx.h"
+#endif
+
+namespace anemone::kernels::simd {
+namespace {
+
+#if defined(__x86_64__)
+using testing::Form;
+using testing::make;
+using testing::product;
+using testing::RandomValues;
+using testing::Shape2;
+using testing::Weights;
+
+struct AmxForm {
+  const char* name;
+  Form form;
+  int bits;
+  std::int64_t tile_rows;
+  std::int64_t tile_columns;  // 0: a row
+  std::int64_t group;
+};
+constexpr AmxForm kForms[] = {{"int8_rows", Form::kInt8, 8, 1, 0, 1},
+                              {"int8_matrix", Form::kInt8, 8, 4, 0, 1},
+                              {"int8_blocks", Form::kInt8, 8, 1, 16, 1},
+                              {"int4_rows", Form::kInt4, 4, 1, 0, 1},
+                              {"int4_blocks_32", Form::kInt4, 4, 1, 32, 1},
+                              {"int4_blocks_64", Form::kInt4, 4, 2, 64, 1},
+                              {"palette4", Form::kPalette, 4, 1, 0, 4},
+                              {"palette4_matrix", Form::kPalette, 4, 1, 0, 0},
+                              {"palette6", Form::kPalette, 6, 1, 0, 2},
+                              {"palette8", Form::kPalette, 8, 1, 0, 1},
+                              {"half", Form::kHalf, 16, 1, 0, 1}};
+
+class Amx : public ::testing::TestWithParam<AmxForm> {
+ protected:
+  void SetUp() override {
+    if (best_isa() != Isa::kAmx) GTEST_SKIP() << "this processor has no AMX";
+  }
+  static Weights weights(const Shape2& shape) {
+    const AmxForm& f = GetParam();
+    const std::int64_t tile_rows = shape.rows % f.tile_rows == 0 ? f.tile_rows : 1;
+    const std::int64_t group = f.group == 0 ? shape.rows : f.group;
+    return make(f.form, f.bits, shape, tile_rows, f.tile_columns,
+                shape.rows % group == 0 ? group : 1);
+  }
+  // Shapes that the form's tiles divide: whole blocks, rows and columns that are left over.
+  static std::vector<Shape2> shapes() {
+    std::vector<Shape2> out = {{64, 128}, {40, 64}, {33, 896}, {32, 1216}};
+    const AmxForm& f = GetParam();
+    if (f.tile_columns == 0) out.insert(out.end(), {{5, 72}, {36, 200}});
+    if (f.tile_columns != 0 && f.tile_columns <= 32) out.push_back({6, 96});
+    return out;
+  }
+  // Half a step of the digits of each side, and the product of the low digits, at most.
+  static double tolerance(const Weights& w, std::int64_t r, const std::vector<float>& x) {
+    const AmxForm& f = GetParam();
+    double most_x = 0;
+    double sum_x = 0;
+    for (const float value : x) {
+      most_x = std::max(most_x, static_cast<double>(std::abs(value)));
+      sum_x += static_cast<double>(std::abs(value));
+    }
+    const auto depth = static_cast<std::int64_t>(x.size());
+    double sum_w = 0;
+    double most_w = 0;  // that the row's scales or palette can give
+    for (std::int64_t c = 0; c < depth; ++c) {
+      const double value = std::abs(w.values[static_cast<std::size_t>(r * depth + c)]);
+      sum_w += value;
+      most_w = std::max(most_w, value);
+      if (f.form == Form::kInt8 || f.form == Form::kInt4)
+        most_w = std::max(most_w, static_cast<double>(std::abs(w.matrix.scale(r, c))) *
+                                      (f.form == Form::kInt8 ? 128 : 8));
+    }
+    if (f.form == Form::kPalette)
+      for (std::int64_t i = 0; i < 1 << f.bits; ++i) {
+        const auto entry = static_cast<std::size_t>((r / w.matrix.group << f.bits) + i);
+        most_w = std::max(most_w, static_cast<double>(std::abs(to_float(w.palette[entry]))));
+      }
+    const bool is_exact = (f.form == Form::kInt8 || f.form == Form::kInt4) && f.tile_columns == 0;
+    const double weight_steps = f.form == Form::kInt4 ? 2032 : 16256;
+    double out = sum_w * most_x / 8191 * 0.51;
+    if (!is_exact)
+      out += sum_x * most_w / weight_steps * 0.51 +
+             64.0 * 64 * static_cast<double>(depth) * (most_w / 16256) * (most_x / 8191);
+    return out + std::abs(product(w, r, x)) * 0x1p-20;
+  }
+};
+
+std::byte* aligned(std::vector<std::byte>& storage) {
+  return reinterpret_cast<std::byte*>((reinterpret_cast<std::uintptr_t>(storage.data()) + 63) / 64 *
+                                      64);
+}
+
+TEST_P(Amx, MultipliesManyColumns) {
+  RandomValues random(9);
+  for (const Shape2 shape : shapes())
+    for (const std::int64_t columns : {1, 16, 37}) {
+      const Weights w = weights(shape);
+      ASSERT_TRUE(amx::takes(w.matrix));
+      const std::int64_t depth = shape.columns;
+      const std::int64_t blocks = (columns + 15) / 16;
+      const auto x = random.halves(columns * depth, 3.0f);  // [columns][depth]
+      std::vector<std::byte> storage(
+          static_cast<std::size_t>(blocks * amx::digit_bytes(depth) + 64));
+      auto* digits = reinterpret_cast<std::int8_t*>(aligned(storage));
+      std::vector<float> scales(static_cast<std::size_t>(blocks * 16));
+      for (std::int64_t b = 0; b < blocks; ++b) {
+        const Half* pointers[16] = {};
+        for (std::int64_t n = 0; n < 16 && b * 16 + n < columns; ++n)
+          pointers[n] = x.data() + (b * 16 + n) * depth;
+        amx::make_digits(pointers, 1, depth, digits + b * amx::digit_bytes(depth),
+                         scales.data() + b * 16);
+      }
+      std::vector<std::byte> scratch(static_cast<std::size_t>(amx::scratch_bytes(w.matrix) + 64));
+      std::vector<float> out(static_cast<std::size_t>(shape.rows * blocks * 16));
+      const amx::Tiles tiles;
+      for (std::int64_t r = 0; r < shape.rows; r += amx::kBlockRows)
+        amx::multiply(w.matrix, r, std::min(shape.rows, r + amx::kBlockRows), digits, scales.data(),
+                      blocks, out.data() + r * blocks * 16, blocks * 16, aligned(scratch));
+      for (std::int64_t r = 0; r < shape.rows; ++r)
+        for (std::int64_t n = 0; n < columns; ++n) {
+          std::vector<float> column(static_cast<std::size_t>(depth));
+          for (std::int64_t k = 0; k < depth; ++k)
+            column[static_cast<std::size_t>(k)] =
+                to_float(x[static_cast<std::size_t>(n * depth + k)]);
+          ASSERT_NEAR(static_cast<double>(out[static_cast<std::size_t>(r * blocks * 16 + n)]),
+                      product(w, r, column), tolerance(w, r, column))
+              << shape.rows << " x " << shape.columns << ", row " << r << ", column " << n;
+        }
+    }
+}
+
+// A column gives the same bits alone, beside others and in a block of sixteen: how many sequences
+// are decoded together does not show.
+TEST_P(Amx, AColumnDoesNotDependOnTheOthers) {
+  RandomValues random(10);
+  for (const Shape2 shape : shapes()) {
+    const Weights w = weights(shape);
+    const std::int64_t depth = shape.columns;
+    const auto x = random.halves(16 * depth, 3.0f);
+    std::vector<Half> turned(x.size());  // [depth][16]
+    for (std::int64_t n = 0; n < 16; ++n)
+      for (std::int64_t k = 0; k < depth; ++k)
+        turned[static_cast<std::size_t>(k * 16 + n)] = x[static_cast<std::size_t>(n * depth + k)];
+    alignas(64) static std::int8_t digits[1 << 17];
+    alignas(64) static std::byte scratch[1 << 18];
+    float scales[16];
+    const amx::Tiles tiles;
+    std::vector<std::vector<float>> results;  // each [rows][16], zero where nothing was asked for
+    const auto run = [&](const std::vector<int>& columns, bool as_neighbours) {
+      const Half* pointers[16] = {};
+      for (const int n : columns)
+        pointers[n] = as_neighbours ? turned.data() + n : x.data() + n * depth;
+      const std::int64_t stride = as_neighbours ? 16 : 1;
+      auto& result = results.emplace_back(static_cast<std::size_t>(shape.rows * 16));
+      const bool is_few = columns.back() < amx::kFewColumns;
+      if (is_few)
+        amx::make_few_digits(pointers, stride, depth, digits, scales);
+      else
+        amx::make_digits(pointers, stride, depth, digits, scales);
+      for (std::int64_t r = 0; r < shape.rows; r += amx::kBlockRows) {
+        const std::int64_t end = std::min(shape.rows, r + amx::kBlockRows);
+        if (!is_few) {
+          amx::multiply(w.matrix, r, end, digits, scales, 1, result.data() + r * 16, 16, scratch);
+          continue;
+        }
+        float few[amx::kBlockRows * amx::kFewColumns];
+        amx::multiply_few(w.matrix, r, end, digits, scales, few, scratch);
+        for (std::int64_t i = 0; i < end - r; ++i)
+          for (const int n : columns)
+            result[static_cast<std::size_t>((r + i) * 16 + n)] = few[i * amx::kFewColumns + n];
+      }
+    };
+    std::vector<int> all;
+    for (int n = 0; n < 16; ++n) all.push_back(n);
+    run(all, false);
+    run(all, true);
+    EXPECT_EQ(results[0], results[1]);
+    run({0, 1, 2, 3, 4, 5, 6, 7}, false);
+    run({3}, false);
+    run({3}, true);
+    run({2, 3, 9}, false);
+    for (std::size_t i = 2; i < results.size(); ++i)
+      for (std::int64_t r = 0; r < shape.rows; ++r) {
+        const auto at = static_cast<std::size_t>(r * 16 + 3);
+        ASSERT_EQ(results[i][at], results[0][at]) << "run " << i << ", row " << r;
+      }
+  }
+}
+INSTANTIATE_TEST_SUITE_P(, Amx, ::testing::ValuesIn(kForms),
+                         [](const auto& info) { return std::string(info.param.name); });
+
+#endif
+
+}  // namespace
+}  // namespace anemone::kernels::simd
