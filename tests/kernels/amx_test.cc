@@ -121,7 +121,8 @@ TEST_P(Amx, MultipliesManyColumns) {
         amx::make_digits(pointers, 1, depth, digits + b * amx::digit_bytes(depth),
                          scales.data() + b * 16);
       }
-      std::vector<std::byte> scratch(static_cast<std::size_t>(amx::scratch_bytes(w.matrix) + 64));
+      std::vector<std::byte> scratch(
+          static_cast<std::size_t>(amx::scratch_bytes(w.matrix, blocks) + 64));
       std::vector<float> out(static_cast<std::size_t>(shape.rows * blocks * 16));
       const amx::Tiles tiles;
       for (std::int64_t r = 0; r < shape.rows; r += amx::kBlockRows)

@@ -38,18 +38,65 @@ struct alignas(64) Sums {
   std::int32_t low[2][16][16];
 };
 
-// One block of columns. Tiles 0 and 1 are sums.high, 2 and 3 sums.low.
+// Makes the sums of a block of columns floats, a few rows at a time, between the tile products of
+// the next block.
+class Finish {
+ public:
+  Finish() = default;
+  Finish(const Sums& sums, const float* row_scales, const float* column_scales, std::int64_t rows,
+         float* out, std::int64_t ldo)
+      : sums_(&sums),
+        row_scales_(row_scales),
+        column_scales_(_mm512_loadu_ps(column_scales)),
+        rows_(rows),
+        out_(out),
+        ldo_(ldo) {}
+
+  void some(std::int64_t rows) {
+    const std::int64_t end = row_ + rows < rows_ ? row_ + rows : rows_;
+    for (; row_ < end; ++row_) {
+      const std::int64_t tile = row_ / 16;
+      const std::int64_t r = row_ % 16;
+      const __m512 high = _mm512_cvtepi32_ps(_mm512_load_si512(sums_->high[tile][r]));
+      const __m512 low = _mm512_cvtepi32_ps(_mm512_load_si512(sums_->low[tile][r]));
+      const __m512 both = _mm512_fmadd_ps(high, _mm512_set1_ps(128.0f), low);
+      const __m512 scale = _mm512_mul_ps(column_scales_, _mm512_set1_ps(row_scales_[row_]));
+      _mm512_storeu_ps(out_ + row_ * ldo_, _mm512_mul_ps(both, scale));
+    }
+  }
+
+ private:
+  const Sums* sums_ = nullptr;
+  const float* row_scales_ = nullptr;
+  __m512 column_scales_ = _mm512_setzero_ps();
+  std::int64_t rows_ = 0;
+  float* out_ = nullptr;
+  std::int64_t ldo_ = 0;
+  std::int64_t row_ = 0;
+};
+
+// Steps that are multiplied with all blocks of columns before the next ones: their tiles of weights
+// stay in the nearest cache meanwhile, which pays for keeping the sums in memory.
+constexpr std::int64_t kPartSteps = 8;
+
+// Steps [begin, end) of one block of columns. Tiles 0 and 1 are sums.high, 2 and 3 sums.low.
 template <bool kHasLow>
-void multiply_block(const RowTiles& rows, const std::int8_t* digits, std::int64_t steps,
-                    Sums& sums) {
-  const std::int8_t* high = digits;
-  const std::int8_t* low = digits + steps * kTileBytes;
+void multiply_block(const RowTiles& rows, const std::int8_t* high, const std::int8_t* low,
+                    std::int64_t begin, std::int64_t end, Sums& sums, Finish& before) {
   const std::int64_t below = 16 * rows.stride;
-  _tile_zero(0);
-  _tile_zero(1);
-  _tile_zero(2);
-  _tile_zero(3);
-  for (std::int64_t s = 0; s < steps; ++s) {
+  const std::int64_t rows_a_step = (kBlockRows + end - begin - 1) / (end - begin);
+  if (begin == 0) {
+    _tile_zero(0);
+    _tile_zero(1);
+    _tile_zero(2);
+    _tile_zero(3);
+  } else {
+    _tile_loadd(0, sums.high[0], 64);
+    _tile_loadd(1, sums.high[1], 64);
+    _tile_loadd(2, sums.low[0], 64);
+    _tile_loadd(3, sums.low[1], 64);
+  }
+  for (std::int64_t s = begin; s < end; ++s) {
     const std::byte* at = rows.high + s * rows.step_bytes;
     _tile_loadd(4, at, rows.stride);
     _tile_loadd(6, high + s * kTileBytes, 64);
@@ -66,6 +113,7 @@ void multiply_block(const RowTiles& rows, const std::int8_t* digits, std::int64_
       _tile_loadd(5, low_at + below, rows.stride);
       _tile_dpbssd(3, 5, 6);
     }
+    before.some(rows_a_step);
   }
   _tile_stored(0, sums.high[0], 64);
   _tile_stored(1, sums.high[1], 64);
@@ -90,8 +138,9 @@ Tiles::~Tiles() {
   _tile_release();
 }
 
-std::int64_t scratch_bytes(const Matrix& matrix) {
-  return row_scratch_bytes(matrix) + 2 * steps_of(matrix) * kRowTileBytes;
+std::int64_t scratch_bytes(const Matrix& matrix, std::int64_t blocks) {
+  return row_scratch_bytes(matrix) + 2 * steps_of(matrix) * kRowTileBytes +
+         blocks * static_cast<std::int64_t>(sizeof(Sums));
 }
 
 void multiply(const Matrix& matrix, std::int64_t begin, std::int64_t end, const std::int8_t* digits,
@@ -99,34 +148,36 @@ void multiply(const Matrix& matrix, std::int64_t begin, std::int64_t end, const 
               std::byte* scratch) {
   const std::int64_t steps = steps_of(matrix);
   const RowBlock block(matrix, begin, end, scratch);
+  auto* high = reinterpret_cast<std::int8_t*>(scratch + row_scratch_bytes(matrix));
+  auto* low = high + steps * kRowTileBytes;
+  auto* sums = reinterpret_cast<Sums*>(low + steps * kRowTileBytes);
   RowTiles rows;
   if (block.in_place() != nullptr) {
     rows = {block.in_place(), nullptr, matrix.columns, 64};
   } else {
-    auto* high = reinterpret_cast<std::int8_t*>(scratch + row_scratch_bytes(matrix));
-    auto* low = high + steps * kRowTileBytes;
     for (std::int64_t s = 0; s < steps; ++s)
-      block.expand(s, high + s * kRowTileBytes, low + s * kRowTileBytes);
+      block.expand(s, 0, kBlockRows, high + s * kRowTileBytes, low + s * kRowTileBytes);
     rows.high = reinterpret_cast<const std::byte*>(high);
     rows.low = reinterpret_cast<const std::byte*>(low);
   }
-  Sums sums;
-  for (std::int64_t b = 0; b < blocks; ++b) {
-    const std::int8_t* columns = digits + b * 2 * steps * kTileBytes;
-    if (block.has_low())
-      multiply_block<true>(rows, columns, steps, sums);
-    else
-      multiply_block<false>(rows, columns, steps, sums);
-    const __m512 column_scales = _mm512_loadu_ps(scales + b * kBlockColumns);
-    for (std::int64_t r = 0; r < end - begin; ++r) {
-      const __m512 high = _mm512_cvtepi32_ps(_mm512_load_si512(sums.high[r / 16][r % 16]));
-      const __m512 low = _mm512_cvtepi32_ps(_mm512_load_si512(sums.low[r / 16][r % 16]));
-      const __m512 both = _mm512_fmadd_ps(high, _mm512_set1_ps(128.0f), low);
-      _mm512_storeu_ps(
-          out + r * ldo + b * kBlockColumns,
-          _mm512_mul_ps(both, _mm512_mul_ps(column_scales, _mm512_set1_ps(block.scales()[r]))));
+  const std::int64_t parts = (steps + kPartSteps - 1) / kPartSteps;
+  const std::int64_t part_steps = (steps + parts - 1) / parts;
+  Finish finish;
+  for (std::int64_t first = 0; first < steps; first += part_steps) {
+    const std::int64_t last = first + part_steps < steps ? first + part_steps : steps;
+    for (std::int64_t b = 0; b < blocks; ++b) {
+      const std::int8_t* columns = digits + b * 2 * steps * kTileBytes;
+      const std::int8_t* columns_low = columns + steps * kTileBytes;
+      if (block.has_low())
+        multiply_block<true>(rows, columns, columns_low, first, last, sums[b], finish);
+      else
+        multiply_block<false>(rows, columns, columns_low, first, last, sums[b], finish);
+      if (last == steps)
+        finish = Finish(sums[b], block.scales(), scales + b * kBlockColumns, end - begin,
+                        out + b * kBlockColumns, ldo);
     }
   }
+  finish.some(kBlockRows);
 }
 
 namespace {
@@ -136,22 +187,37 @@ struct alignas(64) FewSums {
   std::int32_t tiles[4][16][16];
 };
 
+// Asks for the rows that come next, which are one run of memory, while these are at work.
+class Ahead {
+ public:
+  Ahead(const Matrix& matrix, std::int64_t begin, std::int64_t steps)
+      : at_(matrix.row(begin) + kBlockRows * matrix.row_bytes()),
+        last_(matrix.row(matrix.rows - 1) + matrix.row_bytes()),
+        lines_((kBlockRows * matrix.row_bytes() + 64 * steps - 1) / (64 * steps)) {}
+  // Once a step.
+  void fetch() {
+    for (std::int64_t line = 0; line < lines_; ++line, at_ += 64)
+      if (at_ < last_) _mm_prefetch(reinterpret_cast<const char*>(at_), _MM_HINT_T1);
+  }
+
+ private:
+  const std::byte* at_;
+  const std::byte* last_;
+  std::int64_t lines_;
+};
+
 // One digit of weights. Two sums a row tile, in turn: one would wait for the product before.
 void multiply_one_digit(const Matrix& matrix, const RowBlock& block, std::int64_t begin,
                         const std::int8_t* digits, std::int8_t* expanded) {
   const std::int64_t steps = steps_of(matrix);
   const std::int64_t stride = block.in_place() != nullptr ? matrix.columns : 64;
-  // The rows that come next are one run of memory: they are asked for while these are at work.
-  const std::byte* ahead = matrix.row(begin) + kBlockRows * matrix.row_bytes();
-  const std::byte* last = matrix.row(matrix.rows - 1) + matrix.row_bytes();
-  const std::int64_t lines = kBlockRows * matrix.row_bytes() / 64 / steps;
+  Ahead ahead(matrix, begin, steps);
   for (std::int64_t s = 0; s < steps; ++s) {
-    for (std::int64_t line = 0; line < lines; ++line, ahead += 64)
-      if (ahead < last) _mm_prefetch(reinterpret_cast<const char*>(ahead), _MM_HINT_T1);
+    ahead.fetch();
     const std::byte* at = block.in_place() + s * 64;
     if (block.in_place() == nullptr) {
       std::int8_t* turn = expanded + s % 2 * kRowTileBytes;
-      block.expand(s, turn, nullptr);
+      block.expand(s, 0, kBlockRows, turn, nullptr);
       at = reinterpret_cast<const std::byte*>(turn);
     }
     _tile_loadd(6, digits + s * kTileBytes, 64);
@@ -167,27 +233,32 @@ void multiply_one_digit(const Matrix& matrix, const RowBlock& block, std::int64_
   }
 }
 
-// Two digits of weights: tiles 0 and 1 for the high ones, 2 and 3 for the low ones.
+// Two digits of weights: tiles 0 and 1 for the high ones, 2 and 3 for the low ones. Before a row
+// tile is multiplied the next one becomes digits, so that its stores are through when it is loaded.
+// Two row tiles fill a page, within which loads and stores do not look alike.
 void multiply_two_digits(const Matrix& matrix, const RowBlock& block, std::int64_t begin,
                          const std::int8_t* digits, std::int8_t* expanded) {
   const std::int64_t steps = steps_of(matrix);
-  const std::byte* ahead = matrix.row(begin) + kBlockRows * matrix.row_bytes();
-  const std::byte* last = matrix.row(matrix.rows - 1) + matrix.row_bytes();
-  const std::int64_t lines = (kBlockRows * matrix.row_bytes() + 64 * steps - 1) / 64 / steps;
+  Ahead ahead(matrix, begin, steps);
+  std::int8_t* const turns[2] = {expanded, expanded + 2 * kTileBytes};
+  const auto expand = [&](std::int64_t step, std::int64_t tile) {
+    // The block counts its rows from its first tile.
+    std::int8_t* high = turns[tile] - tile * kTileBytes;
+    if (step < steps) block.expand(step, tile * 16, 16, high, high + kTileBytes);
+  };
+  expand(0, 0);
   for (std::int64_t s = 0; s < steps; ++s) {
-    for (std::int64_t line = 0; line < lines; ++line, ahead += 64)
-      if (ahead < last) _mm_prefetch(reinterpret_cast<const char*>(ahead), _MM_HINT_T1);
-    std::int8_t* high = expanded + s % 2 * 2 * kRowTileBytes;
-    std::int8_t* low = high + kRowTileBytes;
-    block.expand(s, high, low);
+    ahead.fetch();
+    expand(s, 1);
     _tile_loadd(6, digits + s * kTileBytes, 64);
-    _tile_loadd(4, high, 64);
+    _tile_loadd(4, turns[0], 64);
     _tile_dpbssd(0, 4, 6);
-    _tile_loadd(5, high + kTileBytes, 64);
-    _tile_dpbssd(1, 5, 6);
-    _tile_loadd(4, low, 64);
-    _tile_dpbssd(2, 4, 6);
-    _tile_loadd(5, low + kTileBytes, 64);
+    _tile_loadd(5, turns[0] + kTileBytes, 64);
+    _tile_dpbssd(2, 5, 6);
+    expand(s + 1, 0);
+    _tile_loadd(4, turns[1], 64);
+    _tile_dpbssd(1, 4, 6);
+    _tile_loadd(5, turns[1] + kTileBytes, 64);
     _tile_dpbssd(3, 5, 6);
   }
 }

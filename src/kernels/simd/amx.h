@@ -64,8 +64,9 @@ class Tiles {
   Tiles& operator=(const Tiles&) = delete;
 };
 
-// Bytes of scratch of multiply() and multiply_few(), 64-byte aligned.
-std::int64_t scratch_bytes(const Matrix& matrix);
+// Bytes of scratch, 64-byte aligned, of multiply() for so many blocks of columns, and of
+// multiply_few() with none.
+std::int64_t scratch_bytes(const Matrix& matrix, std::int64_t blocks);
 
 // out[r - begin][n] = sum over c of matrix(r, c) * x[n][c] for rows [begin, end), at most
 // kBlockRows, and all columns of `blocks` blocks, whose digits lie one after the other; ldo is a

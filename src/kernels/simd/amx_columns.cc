@@ -95,8 +95,14 @@ void make_digits(const Half* const* x, std::int64_t stride, std::int64_t depth, 
                  float* scales) {
   const std::int64_t steps = round_up(depth, 64) / 64;
   std::int8_t* low = digits + steps * kTileBytes;
+  if (are_neighbours(x)) {
+    // Whole rows of tiles are written; those behind the depth are not.
+    if (depth % 64 != 0)
+      for (std::int8_t* digit : {digits, low})
+        std::memset(digit + (steps - 1) * kTileBytes, 0, kTileBytes);
+    return make_neighbours(x[0], stride, depth, digits, low, scales);
+  }
   std::memset(digits, 0, static_cast<std::size_t>(2 * steps * kTileBytes));
-  if (are_neighbours(x)) return make_neighbours(x[0], stride, depth, digits, low, scales);
   for (int n = 0; n < kBlockColumns; ++n)
     scales[n] = x[n] == nullptr ? 0 : make_column(x[n], stride, depth, digits + n * 4, low + n * 4);
 }

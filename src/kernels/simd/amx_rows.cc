@@ -59,9 +59,26 @@ RowBlock::RowBlock(const Matrix& matrix, std::int64_t begin, std::int64_t end, s
   } else if (has_low_) {
     prepare_tiles(scratch);
   } else {
-    for (std::int64_t r = 0; r < rows_; ++r) scales_[r] = matrix.scale(begin + r, 0);
+    prepare_row_scales();
     if (matrix.form == Matrix::Form::kInt8 && rows_ == kBlockRows && matrix.columns % kStep == 0)
       in_place_ = matrix.row(begin);
+  }
+}
+
+// Divisions take long next to what is done for a row: there is none a row.
+void RowBlock::prepare_row_scales() {
+  const Half* scales = matrix_.scales_at(begin_, 0);
+  if (matrix_.tile_rows == 1) {
+    for (std::int64_t r = 0; r < rows_; r += 16)
+      _mm512_store_ps(scales_ + r, load_some(scales + r, rows_ - r));
+    return;
+  }
+  std::int64_t left = matrix_.tile_rows - begin_ % matrix_.tile_rows;  // rows of this scale
+  for (std::int64_t r = 0; r < rows_; ++r) {
+    scales_[r] = to_float(*scales);
+    if (--left > 0) continue;
+    left = matrix_.tile_rows;
+    ++scales;
   }
 }
 
@@ -69,14 +86,10 @@ void RowBlock::prepare_palettes(std::byte* scratch) {
   const std::int64_t entries = std::int64_t{1} << matrix_.bits;
   const std::int64_t places = table_entries(matrix_.bits);
   auto* table = reinterpret_cast<std::int8_t*>(scratch);
-  float scale = 0;
-  for (std::int64_t r = 0; r < rows_; ++r) {
-    if (r > 0 && (begin_ + r) % matrix_.group != 0) {
-      tables_[r] = tables_[r - 1];
-      scales_[r] = scale;
-      continue;
-    }
-    const Half* palette = matrix_.palette + ((begin_ + r) / matrix_.group << matrix_.bits);
+  std::int64_t group = begin_ / matrix_.group;
+  std::int64_t left = (group + 1) * matrix_.group - begin_;  // rows of this palette
+  for (std::int64_t r = 0; r < rows_; ++group, left = matrix_.group) {
+    const Half* palette = matrix_.palette + (group << matrix_.bits);
     __m512 tops = _mm512_setzero_ps();
     for (std::int64_t i = 0; i < entries; i += 16)
       tops = _mm512_max_ps(tops, _mm512_abs_ps(load_sixteen(palette + i)));
@@ -87,9 +100,10 @@ void RowBlock::prepare_palettes(std::byte* scratch) {
       store_sixteen(digits.high, table + i);
       store_sixteen(digits.low, table + places + i);
     }
-    scale = 128 * most / kSteps;
-    tables_[r] = table;
-    scales_[r] = scale;
+    for (; r < rows_ && left > 0; ++r, --left) {
+      tables_[r] = table;
+      scales_[r] = 128 * most / kSteps;
+    }
     table += 2 * places;
   }
 }
@@ -134,125 +148,153 @@ void RowBlock::prepare_tiles(std::byte* scratch) {
   }
 }
 
-void RowBlock::expand(std::int64_t step, std::int8_t* high, std::int8_t* low) const {
+void RowBlock::expand(std::int64_t step, std::int64_t first, std::int64_t count, std::int8_t* high,
+                      std::int8_t* low) const {
+  const Part part{step, first, std::min(first + count, rows_), high, low};
   switch (matrix_.form) {
     case Matrix::Form::kPalette:
-      if (matrix_.bits == 4) return expand_nibbles(step, high, low);
-      if (matrix_.bits == 6) return expand_six_bits(step, high, low);
-      return expand_bytes(step, high, low);
+      if (matrix_.bits == 4) return expand_nibbles(part);
+      if (matrix_.bits == 6) return expand_six_bits(part);
+      return expand_bytes(part);
     case Matrix::Form::kHalf:
-      return expand_halves(step, high, low);
+      return expand_halves(part);
     case Matrix::Form::kInt4:
-      return has_low_ ? expand_int4_tiles(step, high, low) : expand_nibbles(step, high, low);
+      return has_low_ ? expand_int4_tiles(part) : expand_nibbles(part);
     case Matrix::Form::kInt8:
     case Matrix::Form::kFloat:
       break;
   }
-  if (has_low_) return expand_int8_tiles(step, high, low);
-  for (std::int64_t r = 0; r < rows_; ++r)
+  if (has_low_) return expand_int8_tiles(part);
+  for (std::int64_t r = part.begin; r < part.end; ++r)
     _mm512_store_si512(high + r * kStep, load_bytes(matrix_.row(begin_ + r) + step * kStep,
                                                     matrix_.columns - step * kStep));
 }
 
-// Palettes of 16, and int4 of one digit.
-void RowBlock::expand_nibbles(std::int64_t step, std::int8_t* high, std::int8_t* low) const {
-  const std::int64_t bytes = (matrix_.columns - step * kStep + 1) / 2;
-  const std::byte* at = matrix_.row(begin_) + step * kStep / 2;
-  if (!has_low_) {
-    const __m512i integers = _mm512_broadcast_i32x4(
-        _mm_setr_epi8(0, 1, 2, 3, 4, 5, 6, 7, -8, -7, -6, -5, -4, -3, -2, -1));
-    for (std::int64_t r = 0; r < rows_; ++r, at += matrix_.row_bytes())
-      _mm512_store_si512(high + r * kStep,
-                         _mm512_shuffle_epi8(integers, spread_nibbles(load_half_bytes(at, bytes))));
-    return;
+// The digits of a palette of at most 64 entries, in registers.
+struct Table64 {
+  explicit Table64(const std::int8_t* table)
+      : high(_mm512_load_si512(table)), low(_mm512_load_si512(table + 64)) {}
+  __m512i high;
+  __m512i low;
+};
+// Of 256: two tables of two registers each, between which the top bit of an index chooses.
+struct Table256 {
+  explicit Table256(const std::int8_t* table) {
+    for (int i = 0; i < 4; ++i) {
+      high[i] = _mm512_load_si512(table + 64 * i);
+      low[i] = _mm512_load_si512(table + 256 + 64 * i);
+    }
   }
-  for (std::int64_t r = 0; r < rows_; ++r, at += matrix_.row_bytes()) {
-    const __m512i index = spread_nibbles(load_half_bytes(at, bytes));
-    const __m512i highs = _mm512_load_si512(tables_[r]);
-    const __m512i lows = _mm512_load_si512(tables_[r] + 64);
-    _mm512_store_si512(high + r * kStep, _mm512_shuffle_epi8(highs, index));
-    _mm512_store_si512(low + r * kStep, _mm512_shuffle_epi8(lows, index));
+  static __m512i find(const __m512i parts[4], __m512i index, __mmask64 is_upper) {
+    return _mm512_mask_blend_epi8(is_upper, _mm512_permutex2var_epi8(parts[0], index, parts[1]),
+                                  _mm512_permutex2var_epi8(parts[2], index, parts[3]));
+  }
+  __m512i high[4];
+  __m512i low[4];
+};
+
+// body(row, table) for each row of the part; a table that several rows have is loaded once.
+template <typename Table, typename Body>
+void RowBlock::for_palettes(const Part& p, const Body& body) const {
+  for (std::int64_t r = p.begin; r < p.end;) {
+    const std::int8_t* const address = tables_[r];
+    const Table table(address);
+    for (; r < p.end && tables_[r] == address; ++r) body(r, table);
   }
 }
 
+// Palettes of 16, and int4 of one digit.
+void RowBlock::expand_nibbles(const Part& p) const {
+  const std::int64_t bytes = (matrix_.columns - p.step * kStep + 1) / 2;
+  const std::int64_t row_bytes = matrix_.row_bytes();
+  const std::byte* const first = matrix_.row(begin_) + p.step * kStep / 2;
+  if (!has_low_) {
+    const __m512i integers = _mm512_broadcast_i32x4(
+        _mm_setr_epi8(0, 1, 2, 3, 4, 5, 6, 7, -8, -7, -6, -5, -4, -3, -2, -1));
+    for (std::int64_t r = p.begin; r < p.end; ++r) {
+      const __m512i index = spread_nibbles(load_half_bytes(first + r * row_bytes, bytes));
+      _mm512_store_si512(p.high + r * kStep, _mm512_shuffle_epi8(integers, index));
+    }
+    return;
+  }
+  for_palettes<Table64>(p, [&](std::int64_t r, const Table64& table) {
+    const __m512i index = spread_nibbles(load_half_bytes(first + r * row_bytes, bytes));
+    _mm512_store_si512(p.high + r * kStep, _mm512_shuffle_epi8(table.high, index));
+    _mm512_store_si512(p.low + r * kStep, _mm512_shuffle_epi8(table.low, index));
+  });
+}
+
 // Eight indices are six bytes: they go to the eight bytes of a lane, each shifted into its own.
-void RowBlock::expand_six_bits(std::int64_t step, std::int8_t* high, std::int8_t* low) const {
-  const std::int64_t bytes = ((matrix_.columns - step * kStep) * 6 + 7) / 8;
+void RowBlock::expand_six_bits(const Part& p) const {
+  const std::int64_t bytes =
+      std::min<std::int64_t>(48, ((matrix_.columns - p.step * kStep) * 6 + 7) / 8);
   alignas(64) std::int8_t places[64];
   for (int i = 0; i < 64; ++i) places[i] = static_cast<std::int8_t>(i / 8 * 6 + i % 8);
   const __m512i sixes = _mm512_load_si512(places);
   const __m512i shifts = _mm512_set1_epi64(0x2a241e18120c0600);  // 0, 6, 12, ... 42
-  const std::byte* at = matrix_.row(begin_) + step * kStep * 6 / 8;
-  for (std::int64_t r = 0; r < rows_; ++r, at += matrix_.row_bytes()) {
-    const __m512i packed = load_bytes(at, std::min<std::int64_t>(bytes, 48));
+  const std::int64_t row_bytes = matrix_.row_bytes();
+  const std::byte* const first = matrix_.row(begin_) + p.step * kStep * 6 / 8;
+  for_palettes<Table64>(p, [&](std::int64_t r, const Table64& table) {
+    const __m512i packed = load_bytes(first + r * row_bytes, bytes);
     const __m512i index = _mm512_multishift_epi64_epi8(
         shifts, _mm512_permutexvar_epi8(sixes, packed));  // the tables take the low six bits
-    const __m512i highs = _mm512_load_si512(tables_[r]);
-    const __m512i lows = _mm512_load_si512(tables_[r] + 64);
-    _mm512_store_si512(high + r * kStep, _mm512_permutexvar_epi8(index, highs));
-    _mm512_store_si512(low + r * kStep, _mm512_permutexvar_epi8(index, lows));
-  }
+    _mm512_store_si512(p.high + r * kStep, _mm512_permutexvar_epi8(index, table.high));
+    _mm512_store_si512(p.low + r * kStep, _mm512_permutexvar_epi8(index, table.low));
+  });
 }
 
-// Palettes of 256: the top bit of an index chooses between two tables of two registers.
-void RowBlock::expand_bytes(std::int64_t step, std::int8_t* high, std::int8_t* low) const {
-  const std::int64_t bytes = matrix_.columns - step * kStep;
-  const std::byte* at = matrix_.row(begin_) + step * kStep;
-  const auto find = [](const std::int8_t* table, __m512i index, __mmask64 is_upper) {
-    const __m512i lower =
-        _mm512_permutex2var_epi8(_mm512_load_si512(table), index, _mm512_load_si512(table + 64));
-    const __m512i upper = _mm512_permutex2var_epi8(_mm512_load_si512(table + 128), index,
-                                                   _mm512_load_si512(table + 192));
-    return _mm512_mask_blend_epi8(is_upper, lower, upper);
-  };
-  for (std::int64_t r = 0; r < rows_; ++r, at += matrix_.row_bytes()) {
-    const __m512i index = load_bytes(at, bytes);
+void RowBlock::expand_bytes(const Part& p) const {
+  const std::int64_t bytes = matrix_.columns - p.step * kStep;
+  const std::int64_t row_bytes = matrix_.row_bytes();
+  const std::byte* const first = matrix_.row(begin_) + p.step * kStep;
+  for_palettes<Table256>(p, [&](std::int64_t r, const Table256& table) {
+    const __m512i index = load_bytes(first + r * row_bytes, bytes);
     const __mmask64 is_upper = _mm512_movepi8_mask(index);
-    _mm512_store_si512(high + r * kStep, find(tables_[r], index, is_upper));
-    _mm512_store_si512(low + r * kStep, find(tables_[r] + 256, index, is_upper));
-  }
+    _mm512_store_si512(p.high + r * kStep, Table256::find(table.high, index, is_upper));
+    _mm512_store_si512(p.low + r * kStep, Table256::find(table.low, index, is_upper));
+  });
 }
 
-void RowBlock::expand_halves(std::int64_t step, std::int8_t* high, std::int8_t* low) const {
-  const std::int64_t left = matrix_.columns - step * kStep;
-  for (std::int64_t r = 0; r < rows_; ++r) {
-    const auto* row = reinterpret_cast<const Half*>(matrix_.row(begin_ + r)) + step * kStep;
+void RowBlock::expand_halves(const Part& p) const {
+  const std::int64_t left = matrix_.columns - p.step * kStep;
+  for (std::int64_t r = p.begin; r < p.end; ++r) {
+    const auto* row = reinterpret_cast<const Half*>(matrix_.row(begin_ + r)) + p.step * kStep;
     const __m512 inverse = _mm512_set1_ps(scales_[r] == 0 ? 0 : 128 / scales_[r]);
     for (std::int64_t c = 0; c < kStep && c < left; c += 16) {
       const Digits16 digits = split(_mm512_mul_ps(load_some(row + c, left - c), inverse));
-      store_sixteen(digits.high, high + r * kStep + c);
-      store_sixteen(digits.low, low + r * kStep + c);
+      store_sixteen(digits.high, p.high + r * kStep + c);
+      store_sixteen(digits.low, p.low + r * kStep + c);
     }
   }
 }
 
-void RowBlock::expand_int8_tiles(std::int64_t step, std::int8_t* high, std::int8_t* low) const {
+void RowBlock::expand_int8_tiles(const Part& p) const {
   const std::int64_t tiles = matrix_.columns / matrix_.tile_columns;
-  for (std::int64_t r = 0; r < rows_; ++r)
-    for (std::int64_t c = step * kStep; c < std::min(matrix_.columns, (step + 1) * kStep);
+  for (std::int64_t r = p.begin; r < p.end; ++r)
+    for (std::int64_t c = p.step * kStep; c < std::min(matrix_.columns, (p.step + 1) * kStep);
          c += 16) {
       const __m128i bytes =
           _mm_loadu_si128(reinterpret_cast<const __m128i*>(matrix_.row(begin_ + r) + c));
       const __m512 factor = _mm512_set1_ps(factors_[r * tiles + c / matrix_.tile_columns]);
       const Digits16 digits =
           split(_mm512_mul_ps(_mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(bytes)), factor));
-      store_sixteen(digits.high, high + r * kStep + c % kStep);
-      store_sixteen(digits.low, low + r * kStep + c % kStep);
+      store_sixteen(digits.high, p.high + r * kStep + c % kStep);
+      store_sixteen(digits.low, p.low + r * kStep + c % kStep);
     }
 }
 
 // In 16-bit lanes: one for the even and one for the odd element of a byte.
-void RowBlock::expand_int4_tiles(std::int64_t step, std::int8_t* high, std::int8_t* low) const {
+void RowBlock::expand_int4_tiles(const Part& p) const {
   const std::int64_t tiles = matrix_.columns / matrix_.tile_columns;
-  const std::int64_t bytes = (matrix_.columns - step * kStep) / 2;
-  const std::int64_t first = step * kStep / matrix_.tile_columns;
+  const std::int64_t bytes = (matrix_.columns - p.step * kStep) / 2;
+  const std::int64_t first = p.step * kStep / matrix_.tile_columns;
   // Columns 32 to 63 may belong to the next tile, unless the matrix ends before them.
   const std::int64_t second =
-      std::min(tiles - 1, (step * kStep + kStep / 2) / matrix_.tile_columns);
+      std::min(tiles - 1, (p.step * kStep + kStep / 2) / matrix_.tile_columns);
   const __m512i round = _mm512_set1_epi16(64);
   const __m512i byte = _mm512_set1_epi16(0xff);
-  const std::byte* at = matrix_.row(begin_) + step * kStep / 2;
-  for (std::int64_t r = 0; r < rows_; ++r, at += matrix_.row_bytes()) {
+  const std::byte* at = matrix_.row(begin_ + p.begin) + p.step * kStep / 2;
+  for (std::int64_t r = p.begin; r < p.end; ++r, at += matrix_.row_bytes()) {
     const std::int16_t* row = multipliers_ + r * tiles;
     const __m512i scale =
         _mm512_inserti64x4(_mm512_set1_epi16(row[first]), _mm256_set1_epi16(row[second]), 1);
@@ -267,10 +309,10 @@ void RowBlock::expand_int4_tiles(std::int64_t step, std::int8_t* high, std::int8
     const __m512i low_odd = _mm512_sub_epi16(odd, _mm512_slli_epi16(high_odd, 7));
     // byte ? even : odd << 8
     _mm512_store_si512(
-        high + r * kStep,
+        p.high + r * kStep,
         _mm512_ternarylogic_epi32(byte, high_even, _mm512_slli_epi16(high_odd, 8), 0xca));
-    _mm512_store_si512(low + r * kStep, _mm512_ternarylogic_epi32(
-                                            byte, low_even, _mm512_slli_epi16(low_odd, 8), 0xca));
+    _mm512_store_si512(p.low + r * kStep, _mm512_ternarylogic_epi32(
+                                              byte, low_even, _mm512_slli_epi16(low_odd, 8), 0xca));
   }
 }
 

@@ -25,22 +25,34 @@ class RowBlock {
   const std::byte* in_place() const { return in_place_; }
   // What a sum of one digit, or of 128 * high + low, is to be multiplied with; [kBlockRows].
   const float* scales() const { return scales_; }
-  // Digits of columns [64 * step, 64 * step + 64) as [kBlockRows][64] each, 64-byte aligned. What
-  // lies outside the matrix is left alone or meets zeros of the activations. `low` is used if
-  // has_low().
-  void expand(std::int64_t step, std::int8_t* high, std::int8_t* low) const;
+  // Digits of columns [64 * step, 64 * step + 64) as [kBlockRows][64] each, 64-byte aligned: those
+  // of rows [first, first + count) of the block. What lies outside the matrix is left alone or
+  // meets zeros of the activations. `low` is used if has_low().
+  void expand(std::int64_t step, std::int64_t first, std::int64_t count, std::int8_t* high,
+              std::int8_t* low) const;
 
  private:
+  // What of a step is expanded, and where to.
+  struct Part {
+    std::int64_t step;
+    std::int64_t begin;
+    std::int64_t end;  // rows of the block
+    std::int8_t* high;
+    std::int8_t* low;
+  };
+  template <typename Table, typename Body>
+  void for_palettes(const Part& part, const Body& body) const;
+  void prepare_row_scales();
   void prepare_palettes(std::byte* scratch);
   void prepare_halves();
   void prepare_tiles(std::byte* scratch);
 
-  void expand_nibbles(std::int64_t step, std::int8_t* high, std::int8_t* low) const;
-  void expand_six_bits(std::int64_t step, std::int8_t* high, std::int8_t* low) const;
-  void expand_bytes(std::int64_t step, std::int8_t* high, std::int8_t* low) const;
-  void expand_halves(std::int64_t step, std::int8_t* high, std::int8_t* low) const;
-  void expand_int8_tiles(std::int64_t step, std::int8_t* high, std::int8_t* low) const;
-  void expand_int4_tiles(std::int64_t step, std::int8_t* high, std::int8_t* low) const;
+  void expand_nibbles(const Part& part) const;
+  void expand_six_bits(const Part& part) const;
+  void expand_bytes(const Part& part) const;
+  void expand_halves(const Part& part) const;
+  void expand_int8_tiles(const Part& part) const;
+  void expand_int4_tiles(const Part& part) const;
 
   const Matrix& matrix_;
   const std::int64_t begin_;

@@ -188,7 +188,7 @@ void ProjectionOp::run_few_tiles(const Segments& segments, const FusedContext& c
   for (const Segment& s : segments)
     for (std::int64_t t = 0; t < s.tokens; ++t) x[s.first + t] = s.x + t * s.x_token;
   amx::make_few_digits(x, segments.front().x_channel, columns, digits, scales);
-  const std::int64_t scratch_bytes = amx::scratch_bytes(matrix_);
+  const std::int64_t scratch_bytes = amx::scratch_bytes(matrix_, 0);
   const std::int64_t grain =
       amx::round_up(std::max<std::int64_t>(1, kNarrowBytes / matrix_.row_bytes()), amx::kBlockRows);
   context.threads.parallel_for(matrix_.rows, grain, [&](std::int64_t begin, std::int64_t end) {
@@ -242,7 +242,7 @@ void ProjectionOp::run_tiles(const Segments& segments, std::int64_t tokens,
                        scales + block * amx::kBlockColumns);
     });
     const std::int64_t width = blocks * amx::kBlockColumns;
-    const std::int64_t scratch_bytes = amx::scratch_bytes(matrix_);
+    const std::int64_t scratch_bytes = amx::scratch_bytes(matrix_, blocks);
     context.threads.parallel_for(
         matrix_.rows, amx::kBlockRows, [&](std::int64_t begin, std::int64_t end) {
           const amx::Tiles tiles;
