@@ -52,9 +52,9 @@ Speed speed_of(std::vector<double> tok_s) {
 
 Status step_sessions(std::span<const std::unique_ptr<engine::Session>> sessions,
                      std::span<const std::int32_t> ids) {
-  for (std::size_t i = 0; i < sessions.size(); ++i)
-    ANEMONE_RETURN_IF_ERROR(sessions[i]->decode(ids[i]).status());
-  return {};
+  std::vector<engine::DecodeStep> steps;
+  for (std::size_t i = 0; i < sessions.size(); ++i) steps.push_back({sessions[i].get(), ids[i]});
+  return engine::decode_together(steps);
 }
 
 bool SpeedTest::fits(std::int64_t tokens, std::int64_t depth) const {

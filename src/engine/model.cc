@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstring>
 #include <filesystem>
+#include <future>
 #include <nlohmann/json.hpp>
 #include <system_error>
 #include <utility>
@@ -48,8 +49,15 @@ Result<std::shared_ptr<const Model>> Model::load(const std::string& artifact_dir
   ANEMONE_RETURN_IF_ERROR(
       artifact::check_files(artifact_dir, model->manifest_, options.check_hashes));
   ANEMONE_RETURN_IF_ERROR(model->load_embedding());
-  if (options.load_text) ANEMONE_RETURN_IF_ERROR(model->load_text(options.chat_template_file));
-  ANEMONE_RETURN_IF_ERROR(model->load_packages(executor, options));
+  // The text side takes about as long as the packages and touches nothing of theirs. Without a
+  // thread to spare it runs in get().
+  std::future<Status> text;
+  if (options.load_text)
+    text = std::async(std::launch::async | std::launch::deferred,
+                      [&] { return model->load_text(options.chat_template_file); });
+  const Status packages = model->load_packages(executor, options);
+  if (text.valid()) ANEMONE_RETURN_IF_ERROR(text.get());
+  ANEMONE_RETURN_IF_ERROR(packages);
   return std::shared_ptr<const Model>(std::move(model));
 }
 

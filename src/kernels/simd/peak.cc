@@ -164,7 +164,9 @@ void fp32_plain(std::int64_t rounds) {
 constexpr double products(double in_one_instruction) {
   return 2 * kSums * in_one_instruction;
 }
+#if defined(__x86_64__)
 constexpr double kTileProducts = 16 * 16 * 64;  // of bytes; half of it of bf16
+#endif
 
 }  // namespace
 
