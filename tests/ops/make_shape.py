@@ -441,9 +441,10 @@ def write_makers():
     cases.write()
 
 
-write_reshape()
-write_axes()
-write_joins()
-write_slices()
-write_repeats()
-write_makers()
+if __name__ == "__main__":
+    write_reshape()
+    write_axes()
+    write_joins()
+    write_slices()
+    write_repeats()
+    write_makers()
