@@ -18,5 +18,6 @@ void add_indexing(std::vector<ir::OpSchema>& schemas);
 void add_state(std::vector<ir::OpSchema>& schemas);
 void add_control(std::vector<ir::OpSchema>& schemas);
 void add_pool(std::vector<ir::OpSchema>& schemas);
+void add_image(std::vector<ir::OpSchema>& schemas);
 
 }  // namespace anemone::ops

@@ -16,5 +16,6 @@ void add_norm(std::vector<KernelEntry>& kernels);
 void add_constexpr(std::vector<KernelEntry>& kernels);
 void add_indexing(std::vector<KernelEntry>& kernels);
 void add_pool(std::vector<KernelEntry>& kernels);
+void add_image(std::vector<KernelEntry>& kernels);
 
 }  // namespace anemone::kernels::reference
