@@ -19,5 +19,6 @@ void add_state(std::vector<ir::OpSchema>& schemas);
 void add_control(std::vector<ir::OpSchema>& schemas);
 void add_pool(std::vector<ir::OpSchema>& schemas);
 void add_image(std::vector<ir::OpSchema>& schemas);
+void add_recurrent(std::vector<ir::OpSchema>& schemas);
 
 }  // namespace anemone::ops

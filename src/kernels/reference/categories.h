@@ -17,5 +17,6 @@ void add_constexpr(std::vector<KernelEntry>& kernels);
 void add_indexing(std::vector<KernelEntry>& kernels);
 void add_pool(std::vector<KernelEntry>& kernels);
 void add_image(std::vector<KernelEntry>& kernels);
+void add_recurrent(std::vector<KernelEntry>& kernels);
 
 }  // namespace anemone::kernels::reference
