@@ -20,5 +20,6 @@ void add_control(std::vector<ir::OpSchema>& schemas);
 void add_pool(std::vector<ir::OpSchema>& schemas);
 void add_image(std::vector<ir::OpSchema>& schemas);
 void add_recurrent(std::vector<ir::OpSchema>& schemas);
+void add_random(std::vector<ir::OpSchema>& schemas);
 
 }  // namespace anemone::ops

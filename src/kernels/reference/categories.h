@@ -18,5 +18,6 @@ void add_indexing(std::vector<KernelEntry>& kernels);
 void add_pool(std::vector<KernelEntry>& kernels);
 void add_image(std::vector<KernelEntry>& kernels);
 void add_recurrent(std::vector<KernelEntry>& kernels);
+void add_random(std::vector<KernelEntry>& kernels);
 
 }  // namespace anemone::kernels::reference
