@@ -21,5 +21,6 @@ void add_pool(std::vector<ir::OpSchema>& schemas);
 void add_image(std::vector<ir::OpSchema>& schemas);
 void add_recurrent(std::vector<ir::OpSchema>& schemas);
 void add_random(std::vector<ir::OpSchema>& schemas);
+void add_quantization(std::vector<ir::OpSchema>& schemas);
 
 }  // namespace anemone::ops

@@ -19,5 +19,6 @@ void add_pool(std::vector<KernelEntry>& kernels);
 void add_image(std::vector<KernelEntry>& kernels);
 void add_recurrent(std::vector<KernelEntry>& kernels);
 void add_random(std::vector<KernelEntry>& kernels);
+void add_quantization(std::vector<KernelEntry>& kernels);
 
 }  // namespace anemone::kernels::reference
