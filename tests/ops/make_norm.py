@@ -210,9 +210,39 @@ def make_attention():
     cases.write()
 
 
+def make_local_response_norm():
+    name = "local_response_norm"
+    cases = Cases(name)
+
+    def norm(x, size, alpha=1e-4, beta=0.75, k=1.0):
+        x = np.asarray(x, np.float64)
+        out = np.empty_like(x)
+        for c in range(x.shape[1]):
+            around = x[:, max(0, c - size // 2):c + (size - 1) // 2 + 1]
+            out[:, c] = x[:, c] / (k + alpha / size * np.sum(around**2, axis=1)) ** beta
+        return out
+
+    for kind, dtype in ((fp32, "fp32"), (fp16, "fp16")):
+        given = {"alpha": kind(0.5), "beta": kind(1.25), "k": kind(2)}
+        for size in (1, 2, 3, 9):
+            x = values(2, 5, 3, 2)
+            cases.add(f"looks at {size} channels in {dtype}", {"x": kind(x), "size": int32(size), **given}, [kind(norm(x, size, 0.5, 1.25, 2))])
+    x = values(1, 4, 3) * 16
+    cases.add("has defaults", {"x": fp32(x), "size": int32(3)}, [fp32(norm(x, 3))])
+    cases.add("takes fp32 constants for fp16", {"x": fp16(x), "size": int32(3), "alpha": fp32(0.5)}, [fp16(norm(x, 3, 0.5))])
+    cases.add("takes a huge size", {"x": fp32(x), "size": int32(2147483647), "alpha": fp32(1e9)}, [fp32(norm(x, 2147483647, 1e9))])
+    cases.add("takes no channels", {"x": fp32(values(2, 0, 3)), "size": int32(3)}, [fp32(values(2, 0, 3))])
+    cases.fail("rejects rank 2", {"x": fp32(values(2, 3)), "size": int32(3)}, name + "_c1")
+    cases.fail("rejects a size of 0", {"x": fp32(x), "size": int32(0)}, name + "_c2")
+    cases.fail("rejects constants of another dtype before ios17", {"x": fp32(x), "size": int32(3), "k": fp16(1)}, name + "_c3", opset="ios15")
+    cases.fail("rejects a vector", {"x": fp32(x), "size": int32(3), "beta": fp32([1, 1])}, name + "_c4")
+    cases.write()
+
+
 make_softmax()
 make_layer_norm()
 make_l2_norm()
 make_batch_norm()
 make_instance_norm()
 make_attention()
+make_local_response_norm()

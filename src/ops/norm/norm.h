@@ -10,6 +10,7 @@ ir::OpSchema batch_norm_schema();
 ir::OpSchema instance_norm_schema();
 ir::OpSchema l2_norm_schema();
 ir::OpSchema layer_norm_schema();
+ir::OpSchema local_response_norm_schema();
 ir::OpSchema scaled_dot_product_attention_schema();
 ir::OpSchema softmax_schema();
 
