@@ -212,6 +212,9 @@ def make_crop_resize():
     outside = [[-1, 1, 2, 8], [np.nan, 0, np.inf, 1]]
     cases.add("pads outside", {"x": fp32(x), "boxes": fp32(outside), **given, "pad_value": fp32(7)},
               [fp32(np.concatenate([crops(x, outside[:1], [1], 2, 3, "ALIGN_CORNERS", 7), np.full((1, 2, 2, 3), 7)]))])
+    halves = {"x": fp16(x), "boxes": fp16(outside[:1]), "box_indices": int32([1]), **sizes(2, 3), "sampling_mode": text("ALIGN_CORNERS")}
+    for kind, name in ((fp16, "halves"), (fp32, "fp32")):
+        cases.add(f"pads halves with {name}", {**halves, "pad_value": kind(7)}, [fp16(crops(x, outside[:1], [1], 2, 3, "ALIGN_CORNERS", 7))])
     # From the tests of coremltools.
     square = fp32(np.arange(1, 17).reshape(1, 1, 4, 4))
     normalized = {"normalized_coordinates": boolean(True), "sampling_mode": text("ALIGN_CORNERS"), "pad_value": fp32(10)}
@@ -228,6 +231,7 @@ def make_crop_resize():
     roi = fp32(np.reshape(boxes, (2, 1, 4, 1, 1)))
     every = [crops(x, [b, b], [0, 1], 2, 2) for b in boxes]
     cases.add("crops a roi from every picture", {"x": fp32(x), "roi": roi, **sizes(2, 2)}, [fp32(np.stack(every))], opset="ios15")
+    cases.add("crops a roi of halves", {"x": fp16(x), "roi": fp16(np.asarray(roi)), **sizes(2, 2)}, [fp16(np.stack(every))], opset="ios16")
     indexed = np.concatenate([np.reshape(pictures, (2, 1)), boxes], 1).reshape(2, 1, 5, 1, 1)
     cases.add("crops a roi from the picture it names", {"x": fp16(x), "roi": fp16(indexed), **sizes(2, 2)}, [fp16(crops(x, boxes, pictures, 2, 2)[:, None])], opset="ios16")
     cases.add("takes no boxes", {"x": fp32(x), "boxes": fp32(np.zeros((0, 4))), **sizes(2, 2)}, [fp32(np.zeros((0, 2, 2, 2)))])

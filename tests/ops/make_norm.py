@@ -125,6 +125,9 @@ def make_batch_norm():
                   [fp32(norm(x, mean, variance, gamma, beta))])
     cases.add("normalizes in fp16", {"x": fp16(x), "mean": fp16(mean), "variance": fp16(np.float16(variance)), "epsilon": fp16(0.125)},
               [fp16(norm(x, mean, np.float16(variance), epsilon=0.125))])
+    cases.add("scales and shifts halves", {"x": fp16(x), "mean": fp16(mean), "variance": fp16(np.float16(variance)), "gamma": fp16(gamma), "beta": fp16(beta)},
+              [fp16(norm(x, mean, np.float16(variance), gamma, beta))], tolerance={"abs": 1e-3, "rel": 1e-3})
+    cases.add("takes an epsilon", {"x": fp32(x), "mean": fp32(mean), "variance": fp32(variance), "epsilon": fp32(0.5)}, [fp32(norm(x, mean, variance, epsilon=0.5))])
     cases.add("takes statistics of another float dtype", {"x": fp16(x), "mean": fp32(mean), "variance": fp32(variance)},
               [fp16(norm(x, mean, np.float32(variance)))])
     x, m, v = fp32(values(2, 3, 4)), fp32(values(3)), fp32(np.ones(3))
@@ -149,6 +152,9 @@ def make_instance_norm():
         cases.add(f"normalizes each channel of rank {len(shape)}", {"x": fp32(x), "gamma": fp32(gamma), "beta": fp32(beta)},
                   [fp32(norm(x, gamma, beta))], tolerance={"abs": 1e-5, "rel": 1e-5})
     cases.add("has no scale by default", {"x": fp32(x)}, [fp32(norm(x))])
+    cases.add("takes an epsilon", {"x": fp32(x), "epsilon": fp32(0.5)}, [fp32(norm(x, epsilon=0.5))])
+    cases.add("scales and shifts halves", {"x": fp16(x), "gamma": fp16(gamma), "beta": fp16(beta)}, [fp16(norm(x, gamma, beta))],
+              tolerance={"abs": 1e-3, "rel": 1e-3})
     cases.add("normalizes in fp16", {"x": fp16(x), "gamma": fp16(gamma), "epsilon": fp16(0.125)}, [fp16(norm(x, gamma, epsilon=0.125))],
               tolerance={"abs": 1e-3, "rel": 1e-3})
     x = fp32(values(2, 3, 4))
@@ -230,6 +236,7 @@ def make_local_response_norm():
     x = values(1, 4, 3) * 16
     cases.add("has defaults", {"x": fp32(x), "size": int32(3)}, [fp32(norm(x, 3))])
     cases.add("takes fp32 constants for fp16", {"x": fp16(x), "size": int32(3), "alpha": fp32(0.5)}, [fp16(norm(x, 3, 0.5))])
+    cases.add("takes one constant of fp16", {"x": fp16(x), "size": int32(3), "alpha": fp16(0.5)}, [fp16(norm(x, 3, 0.5))])
     cases.add("takes a huge size", {"x": fp32(x), "size": int32(2147483647), "alpha": fp32(1e9)}, [fp32(norm(x, 2147483647, 1e9))])
     cases.add("takes no channels", {"x": fp32(values(2, 0, 3)), "size": int32(3)}, [fp32(values(2, 0, 3))])
     cases.fail("rejects rank 2", {"x": fp32(values(2, 3)), "size": int32(3)}, name + "_c1")

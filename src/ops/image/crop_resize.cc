@@ -88,12 +88,12 @@ ir::OpSchema crop_resize_schema() {
   const auto zero = [](const ir::InferContext& context) {
     return ir::Literal::number(0, context.type("x").dtype);
   };
+  // coremltools writes its default as fp32, whatever the dtype of x is.
   ir::Parameter pad_value = since(ir::Opset::kIOS16, defaulted("pad_value", kFloats, zero));
-  pad_value.dtype_letter = 'T';
   ir::OpSchema schema;
   schema.name = "crop_resize";
   schema.parameters = {
-      operand("x", kFloats, 'T'),
+      operand("x", kFloats),
       optional(operand("roi", kFloats)),
       since(ir::Opset::kIOS17,
             optional(operand("boxes", {DType::kFp16, DType::kFp32, DType::kUInt16}))),

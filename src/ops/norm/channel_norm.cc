@@ -9,15 +9,13 @@
 namespace anemone::ops {
 
 ir::Parameter epsilon_parameter(double value) {
-  ir::Parameter epsilon = defaulted("epsilon", kFloats, [value](const ir::InferContext& context) {
+  return defaulted("epsilon", kFloats, [value](const ir::InferContext& context) {
     const std::string_view source = context.has("mean")    ? "mean"
                                     : context.has("gamma") ? "gamma"
                                     : context.has("beta")  ? "beta"
                                                            : "x";
     return ir::Literal::number(value, context.type(source).dtype);
   });
-  epsilon.dtype_letter = 'U';
-  return epsilon;
 }
 
 Status infer_channel_norm(const ir::InferContext& context, std::string_view op,

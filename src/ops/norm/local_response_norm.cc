@@ -21,16 +21,11 @@ Status infer_local_response(const ir::InferContext& context, std::vector<ir::Typ
   return ok_status();
 }
 
-// All three constants have one dtype: that of those that are there, or that of x.
+// The dtypes of the three need not agree: coremltools writes its defaults as fp32.
 ir::Parameter response_constant(std::string_view name, double value) {
-  ir::Parameter parameter = defaulted(name, kFloats, [value](const ir::InferContext& context) {
-    DType dtype = context.type("x").dtype;
-    for (const std::string_view other : {"alpha", "beta", "k"})
-      if (context.has(other)) dtype = context.type(other).dtype;
-    return ir::Literal::number(value, dtype);
+  return defaulted(name, kFloats, [value](const ir::InferContext& context) {
+    return ir::Literal::number(value, context.type("x").dtype);
   });
-  parameter.dtype_letter = 'U';
-  return parameter;
 }
 
 }  // namespace
