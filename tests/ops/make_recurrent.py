@@ -142,6 +142,9 @@ def lstm_extra(add):
     add("looks through peepholes both ways", {**base(4, 2 * H), **back, "peephole": values(3 * H), "peephole_back": values(3 * H),
                                               "direction": "bidirectional", "output_sequence": True})
     add("clips the cell", {**base(4), "clip": 0.125, "peephole": values(3 * H), "output_sequence": True})
+    add("has all that it may have in fp16",
+        {**base(4, 2 * H), **back, "bias": values(4 * H), "bias_back": values(4 * H), "peephole": values(3 * H), "peephole_back": values(3 * H),
+         "clip": 0.25, "direction": "bidirectional", "output_sequence": True}, fp16)
     for f in ACTIVATIONS:
         add(f"has cells of {f}", {**base(4), "cell_activation": f})
 
@@ -150,6 +153,7 @@ def gru_extra(add):
     for after in (False, True):
         add(f"resets {'after' if after else 'before'} the product with an input bias",
             {**base(3), "bias": values(3 * H), "input_bias": values(3 * H), "reset_after": after, "output_sequence": True}, opset="ios18")
+    add("resets after the product in fp16", {**base(3), "bias": values(3 * H), "input_bias": values(3 * H), "reset_after": True}, fp16)
     add("resets after the product without biases", {**base(3), "reset_after": True, "output_sequence": True}, fp16)
 
 
