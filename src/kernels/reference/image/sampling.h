@@ -30,8 +30,8 @@ std::vector<Tap> nearest_taps(const std::vector<double>& points, std::int64_t si
 // The element whose `size / count` wide cell holds the beginning of output cell i.
 std::vector<Tap> floor_taps(std::int64_t size, std::int64_t count);
 
-// x with the taps of each of its last axes applied (as many as `taps` has), to output 0. Integers
-// are rounded to the nearest.
+// x with the taps of each of its last axes applied (as many as `taps` has), to output 0, which is
+// not empty. Integers are rounded to the nearest.
 Status resize_axes(const KernelCall& call, const std::vector<std::vector<Tap>>& taps);
 
 }  // namespace anemone::kernels::reference
