@@ -33,7 +33,7 @@ Result<std::int64_t> upsampled_size(const ir::InferContext& context, std::string
   if (rounded > static_cast<double>(kMaxElements))
     return ir::violated(label, "expected an axis of at most 2^40 elements, got {} x {}", scale,
                         size);
-  const ir::Type* declared = context.declared_output(0);
+  const ir::Type* declared = context.output_count() > 0 ? context.declared_output(0) : nullptr;
   const bool is_declared =
       declared != nullptr && declared->is_tensor() && declared->shape.size() == x.size() &&
       static_cast<double>(declared->shape[x.size() - axis]) == std::floor(exact);
