@@ -106,3 +106,16 @@ class Sequences(nn.Module):
     def forward(self, x):
         steps, last = self.layer(x)
         return (steps, *last) if isinstance(last, tuple) else (steps, last)
+
+
+class FlexiblePicture(nn.Module):
+    """Down and up again, for pictures of any size."""
+
+    def __init__(self):
+        super().__init__()
+        self.down = nn.Sequential(nn.Conv2d(3, 6, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2), nn.AvgPool2d(3, 1, padding=1))
+        self.up = nn.Sequential(nn.ConvTranspose2d(6, 4, 2, stride=2), nn.Upsample(scale_factor=2, mode="bilinear", align_corners=False),
+                                nn.Upsample(scale_factor=2, mode="nearest"), nn.PixelShuffle(2))
+
+    def forward(self, x):
+        return self.up(self.down(x))

@@ -2,9 +2,12 @@
 """Operations of vision and sequence models, from PyTorch through coremltools' converter: what `anemone predict` gives is
 what PyTorch gives. The operations by themselves, in every dtype, are in test_operations.py."""
 
+import coremltools as ct
+import numpy as np
 import operation_modules as make
 import pytest
 import torch
+from conversion import assert_close, convert, input_arrays, name_of, save, tolerance
 from test_predict import PRECISIONS, check
 from torch import nn
 
@@ -63,3 +66,31 @@ def test_affine_maps(anemone, tmp_path, target, precision):
 ], ids=str)
 def test_recurrent_layers(anemone, tmp_path, kind, options, target, precision):
     run(anemone, tmp_path, make.Sequences(kind, **options), [torch.randn(4, 2, 5)], precision, target)
+
+
+@TARGETS
+def test_pictures_of_any_size(anemone, tmp_path, target, precision):
+    module = make.FlexiblePicture()
+    sides = ct.RangeDim(4, 40, default=8), ct.RangeDim(4, 40, default=8)
+    model = convert(module, [torch.randn(1, 3, 8, 8)], PRECISIONS[precision], target,
+                    inputs=[ct.TensorType(shape=ct.Shape((1, 3, *sides)), dtype=np.float32)])
+    path = save(model, tmp_path)
+    anemone.inspect(path)
+    for size in ((8, 8), (4, 40), (17, 9)):
+        x = torch.randn(1, 3, *size)
+        outputs = anemone.predict(path, input_arrays(model, [x]), tmp_path)
+        assert_close(outputs["y"], module(x), tolerance(PRECISIONS[precision]))
+
+
+@pytest.mark.parametrize("target,precision", [(15, "fp32"), (18, "fp16")])
+def test_sequences_of_any_length(anemone, tmp_path, target, precision):
+    module = make.Sequences(nn.LSTM, bidirectional=True)
+    shape = ct.Shape((ct.RangeDim(1, 30, default=4), 2, 5))
+    model = convert(module, [torch.randn(4, 2, 5)], PRECISIONS[precision], target,
+                    inputs=[ct.TensorType(shape=shape, dtype=np.float32)], outputs=3)
+    path = save(model, tmp_path)
+    for length in (1, 4, 30):
+        x = torch.randn(length, 2, 5)
+        outputs = anemone.predict(path, input_arrays(model, [x]), tmp_path)
+        for i, expected in enumerate(module(x)):
+            assert_close(outputs[name_of("y", i)], expected, tolerance(PRECISIONS[precision]))
