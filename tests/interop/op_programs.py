@@ -120,6 +120,21 @@ def cases_of(op):
 FORMS = (lambda array: array.dtype != "uint32", lambda array: array.dtype in ("fp16", "fp32"), lambda array: array.is_first)
 
 
+def value_of(case):
+    """What coremltools computes itself when all operands are constants; None if it does not."""
+    try:
+        # A function has an input.
+        with Function({"unused": mb.placeholder(shape=(1,))}, opset_version=TARGETS[case.target]):
+            plain = lambda v: tuple(map(plain, v)) if isinstance(v, list) else v.plain() if isinstance(v, Array) else v
+            made = getattr(mb, case.op)(**{name: plain(value) for name, value in case.inputs.items()})
+    except Exception:  # noqa: BLE001, it refuses some forms; what it builds is in Batch
+        return None
+    values = [var.val for var in (made if isinstance(made, (list, tuple)) else [made])]
+    if any(value is None for value in values):
+        return None
+    return [np.asarray(value).reshape(np.shape(value) or (1,)) for value in values]
+
+
 class Batch:
     """One function with many operations."""
 
