@@ -14,9 +14,7 @@ Status infer_local_response(const ir::InferContext& context, std::vector<ir::Typ
                         to_string(x.shape));
   ANEMONE_RETURN_IF_ERROR(
       integer_parameter(context, "size", 1, 1, "local_response_norm_c2").status());
-  ANEMONE_RETURN_IF_ERROR(
-      check_same_dtype_before_17(context, {"alpha", "beta", "k"}, "local_response_norm_c3"));
-  ANEMONE_RETURN_IF_ERROR(check_scalars(context, {"alpha", "beta", "k"}, "local_response_norm_c4"));
+  ANEMONE_RETURN_IF_ERROR(check_scalars(context, {"alpha", "beta", "k"}, "local_response_norm_c3"));
   outputs.push_back(x);
   return ok_status();
 }
