@@ -10,7 +10,7 @@ ACTIVATIONS = {
     "tanh": np.tanh, "scaled_tanh": np.tanh, "sigmoid": lambda x: 1 / (1 + np.exp(-x)), "relu": lambda x: np.maximum(x, 0),
     "hard_sigmoid": lambda x: np.clip(0.2 * x + 0.5, 0, 1), "sigmoid_hard": lambda x: np.clip(0.2 * x + 0.5, 0, 1), "linear": lambda x: x,
 }
-S, B, I, H = 4, 2, 3, 5
+S, B, I, H = 3, 2, 2, 3
 
 
 def values(*shape):
