@@ -80,7 +80,7 @@ class Verifier {
             return corrupt("operand {} is not defined before its use", (*value)->name);
           // A constant of high rank is fine as long as only constexpr operations look at it.
           if (is_constexpr(op.type)) rank_debt_.erase(*value);
-        } else if (!is_constexpr(op.type) &&
+        } else if (!is_constexpr(op.type) && !is_list_in_place(op.type, parameter) &&
                    std::get<Literal>(argument).type().kind != Type::Kind::kList) {
           // coremltools writes the classes of a classifier in place: a list.
           return corrupt("parameter \"{}\" is bound to a literal, expected a name", parameter);
@@ -108,6 +108,13 @@ class Verifier {
       }
     }
     return {};
+  }
+
+  // coremltools writes the constants of reshape_like in place, several to a parameter.
+  bool is_list_in_place(std::string_view type, std::string_view name) const {
+    const OpSchema* schema = registry_.find(type);
+    const Parameter* parameter = schema == nullptr ? nullptr : schema->parameter(name);
+    return parameter != nullptr && parameter->is_const && parameter->is_variadic;
   }
 
   static Status constant(const Op& op) {

@@ -17,5 +17,10 @@ void add_constexpr(std::vector<ir::OpSchema>& schemas);
 void add_indexing(std::vector<ir::OpSchema>& schemas);
 void add_state(std::vector<ir::OpSchema>& schemas);
 void add_control(std::vector<ir::OpSchema>& schemas);
+void add_pool(std::vector<ir::OpSchema>& schemas);
+void add_image(std::vector<ir::OpSchema>& schemas);
+void add_recurrent(std::vector<ir::OpSchema>& schemas);
+void add_random(std::vector<ir::OpSchema>& schemas);
+void add_quantization(std::vector<ir::OpSchema>& schemas);
 
 }  // namespace anemone::ops

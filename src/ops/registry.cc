@@ -14,7 +14,8 @@ class Registry : public ir::OpRegistry {
   Registry() {
     std::vector<ir::OpSchema> schemas;
     for (auto add : {add_elementwise, add_reduction, add_shape, add_linear, add_norm, add_constexpr,
-                     add_indexing, add_state, add_control})
+                     add_indexing, add_state, add_control, add_pool, add_image, add_recurrent,
+                     add_random, add_quantization})
       add(schemas);
     for (ir::OpSchema& schema : schemas) {
       const std::string_view name = schema.name;

@@ -33,6 +33,17 @@ class TestRegistry : public OpRegistry {
            outputs.push_back(context.type("x"));
            return {};
          }});
+    // Like reshape_like: several constants to a parameter.
+    add({.name = "places",
+         .parameters =
+             {{.name = "x", .dtypes = {DType::kFp16, DType::kFp32}},
+              {.name = "at", .dtypes = {DType::kInt32}, .is_const = true, .is_variadic = true}},
+         .infer = [](const InferContext& context, std::vector<Type>& outputs) -> Status {
+           for (std::size_t i = 0; i < context.count("at"); ++i)
+             if (!context.value("at", i)) return violated("places_c1", "expected known places");
+           outputs.push_back(context.type("x"));
+           return {};
+         }});
     add({.name = "concat",
          .parameters = {{.name = "values",
                          .dtypes = {DType::kFp16, DType::kFp32},

@@ -35,6 +35,13 @@ TEST(Verify, AcceptsALawfulProgram) {
   EXPECT_EQ(status.message(), "big has rank 6, expected at most 5 (function main)");
 }
 
+TEST(Verify, AcceptsConstantsInPlaceWhereAParameterTakesSeveral) {
+  const Status status =
+      verify_text(function("tensor<fp32, [2]> y = places(x = x, at = (int32(1), int32(-2)))"
+                           "[name = string(\"n\")];"));
+  EXPECT_TRUE(status.ok()) << status.message();
+}
+
 struct Violation {
   const char* name;
   std::string text;

@@ -73,7 +73,8 @@ def _number(value):
         return bool(value)
     if isinstance(value, np.integer):
         return int(value)
-    value = float(value)
+    # The shortest decimal that is this number in its own dtype.
+    value = float(str(value)) if isinstance(value, np.floating) else float(value)
     if math.isnan(value):
         return "nan"
     if math.isinf(value):

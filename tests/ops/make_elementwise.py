@@ -354,9 +354,10 @@ def write_thresholded_relu():
     cases.write()
 
 
-write_unary()
-write_constants()
-write_binary()
-write_cast()
-write_select()
-write_thresholded_relu()
+if __name__ == "__main__":
+    write_unary()
+    write_constants()
+    write_binary()
+    write_cast()
+    write_select()
+    write_thresholded_relu()

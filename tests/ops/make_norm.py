@@ -76,6 +76,7 @@ def make_layer_norm():
               tolerance={"abs": 1e-3, "rel": 1e-3})
     cases.add("takes constants of another float dtype", {"x": fp16(x), "axes": int32([1]), "gamma": fp32(gamma), "beta": fp32(beta), "epsilon": fp32(1e-5)},
               [fp16(layer_norm(x, [1], gamma, beta))], tolerance={"abs": 1e-3, "rel": 1e-3})
+    cases.add("takes an fp32 epsilon beside halves in ios15", {"x": fp16(big), "axes": int32([-1]), "epsilon": fp32(1e-5)}, [fp16(layer_norm(big, [-1]))], opset="ios15")
     cases.add("is the shift for one element", {"x": fp32(values(3, 1)), "axes": int32([1]), "beta": fp32([0.5])}, [fp32(np.full((3, 1), 0.5))])
     x = fp32(values(2, 3, 4))
     cases.fail("rejects an axis outside", {"x": x, "axes": int32([3])}, "layer_norm_c1")
@@ -125,6 +126,11 @@ def make_batch_norm():
                   [fp32(norm(x, mean, variance, gamma, beta))])
     cases.add("normalizes in fp16", {"x": fp16(x), "mean": fp16(mean), "variance": fp16(np.float16(variance)), "epsilon": fp16(0.125)},
               [fp16(norm(x, mean, np.float16(variance), epsilon=0.125))])
+    cases.add("scales and shifts halves", {"x": fp16(x), "mean": fp16(mean), "variance": fp16(np.float16(variance)), "gamma": fp16(gamma), "beta": fp16(beta)},
+              [fp16(norm(x, mean, np.float16(variance), gamma, beta))], tolerance={"abs": 1e-3, "rel": 1e-3})
+    cases.add("takes an epsilon", {"x": fp32(x), "mean": fp32(mean), "variance": fp32(variance), "epsilon": fp32(0.5)}, [fp32(norm(x, mean, variance, epsilon=0.5))])
+    cases.add("takes an fp32 epsilon beside halves in ios16", {"x": fp16(x), "mean": fp16(mean), "variance": fp16(np.float16(variance)), "epsilon": fp32(0.125)},
+              [fp16(norm(x, mean, np.float16(variance), epsilon=0.125))], opset="ios16")
     cases.add("takes statistics of another float dtype", {"x": fp16(x), "mean": fp32(mean), "variance": fp32(variance)},
               [fp16(norm(x, mean, np.float32(variance)))])
     x, m, v = fp32(values(2, 3, 4)), fp32(values(3)), fp32(np.ones(3))
@@ -149,6 +155,9 @@ def make_instance_norm():
         cases.add(f"normalizes each channel of rank {len(shape)}", {"x": fp32(x), "gamma": fp32(gamma), "beta": fp32(beta)},
                   [fp32(norm(x, gamma, beta))], tolerance={"abs": 1e-5, "rel": 1e-5})
     cases.add("has no scale by default", {"x": fp32(x)}, [fp32(norm(x))])
+    cases.add("takes an epsilon", {"x": fp32(x), "epsilon": fp32(0.5)}, [fp32(norm(x, epsilon=0.5))])
+    cases.add("scales and shifts halves", {"x": fp16(x), "gamma": fp16(gamma), "beta": fp16(beta)}, [fp16(norm(x, gamma, beta))],
+              tolerance={"abs": 1e-3, "rel": 1e-3})
     cases.add("normalizes in fp16", {"x": fp16(x), "gamma": fp16(gamma), "epsilon": fp16(0.125)}, [fp16(norm(x, gamma, epsilon=0.125))],
               tolerance={"abs": 1e-3, "rel": 1e-3})
     x = fp32(values(2, 3, 4))
@@ -210,9 +219,39 @@ def make_attention():
     cases.write()
 
 
+def make_local_response_norm():
+    name = "local_response_norm"
+    cases = Cases(name)
+
+    def norm(x, size, alpha=1e-4, beta=0.75, k=1.0):
+        x = np.asarray(x, np.float64)
+        out = np.empty_like(x)
+        for c in range(x.shape[1]):
+            around = x[:, max(0, c - size // 2):c + (size - 1) // 2 + 1]
+            out[:, c] = x[:, c] / (k + alpha / size * np.sum(around**2, axis=1)) ** beta
+        return out
+
+    for kind, dtype in ((fp32, "fp32"), (fp16, "fp16")):
+        given = {"alpha": kind(0.5), "beta": kind(1.25), "k": kind(2)}
+        for size in (1, 2, 3, 9):
+            x = values(2, 5, 3, 2)
+            cases.add(f"looks at {size} channels in {dtype}", {"x": kind(x), "size": int32(size), **given}, [kind(norm(x, size, 0.5, 1.25, 2))])
+    x = values(1, 4, 3) * 16
+    cases.add("has defaults", {"x": fp32(x), "size": int32(3)}, [fp32(norm(x, 3))])
+    cases.add("takes fp32 constants for fp16", {"x": fp16(x), "size": int32(3), "alpha": fp32(0.5)}, [fp16(norm(x, 3, 0.5))])
+    cases.add("takes one constant of fp16", {"x": fp16(x), "size": int32(3), "alpha": fp16(0.5)}, [fp16(norm(x, 3, 0.5))])
+    cases.add("takes a huge size", {"x": fp32(x), "size": int32(2147483647), "alpha": fp32(1e9)}, [fp32(norm(x, 2147483647, 1e9))])
+    cases.add("takes no channels", {"x": fp32(values(2, 0, 3)), "size": int32(3)}, [fp32(values(2, 0, 3))])
+    cases.fail("rejects rank 2", {"x": fp32(values(2, 3)), "size": int32(3)}, name + "_c1")
+    cases.fail("rejects a size of 0", {"x": fp32(x), "size": int32(0)}, name + "_c2")
+    cases.fail("rejects a vector", {"x": fp32(x), "size": int32(3), "beta": fp32([1, 1])}, name + "_c3")
+    cases.write()
+
+
 make_softmax()
 make_layer_norm()
 make_l2_norm()
 make_batch_norm()
 make_instance_norm()
 make_attention()
+make_local_response_norm()

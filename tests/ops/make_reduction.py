@@ -150,7 +150,9 @@ def write_topk():
     cases.add("leaves the indices out when asked", {"x": x, "return_indices": boolean(False)}, [fp16(values)])
     cases.add("gives uint16 indices", {"x": x, "output_indices_dtype": text("uint16")},
               [fp16(values), tensor("uint16", order)])
+    values, order = top(x.array, 1, -1, False)
     cases.add("takes k as int8", {"x": x, "k": tensor("int8", 1)}, [fp16(values), int32(order)])
+    cases.add("takes k as int16", {"x": x, "k": tensor("int16", 1)}, [fp16(values), int32(order)])
     cases.add("takes infinities and NaN as the largest", {"x": fp32([1, NAN, -INF, INF, 2]), "k": int32(3)},
               [fp32([NAN, INF, 2]), int32([1, 3, 4])])
     cases.fail("refuses int8 before iOS17 (c1)", {"x": tensor("int8", [1, 2])}, "topk_c1", opset="ios16")

@@ -51,6 +51,7 @@ def write_reshape():
               [fp32([[[1, 2, 3]]])])
     cases.add("keeps an empty dimension", {"x": fp32(np.zeros((2, 0))), "shape": ints([2, 0])}, [fp32(np.zeros((2, 0)))])
     cases.add("takes an int16 shape from iOS17 on", {"x": x, "shape": tensor("int16", [4, 6])}, [fp32(x.array.reshape(4, 6))])
+    cases.add("takes an int8 shape from iOS17 on", {"x": x, "shape": tensor("int8", [-1, 6])}, [fp32(x.array.reshape(4, 6))])
     before_17(cases, {"shape": ints([3, 2])}, "reshape_c1")
     cases.fail("refuses an int16 shape before iOS17 (c1)", {"x": x, "shape": tensor("int16", [4, 6])}, "reshape_c1", opset="ios16")
     cases.fail("refuses a scalar as shape (c2)", {"x": x, "shape": int32(24)}, "reshape_c2")
@@ -76,6 +77,8 @@ def write_reshape():
     cases.add("takes the dimensions of one tensor", like([a], [1], [0], [True]), [fp32(x.array.reshape(2, 6))])
     cases.add("joins the dimensions of two tensors", like([a, b], [2, 0], [3, 1], [False, False]), [fp32(x.array.reshape(6, 2))])
     cases.add("counts negative positions from the end", like([a], [-2], [0], [True]), [fp32(x.array.reshape(2, 6))])
+    for dtype in DTYPES:
+        cases.add(f"reshapes {dtype}", {**like([a], [1], [0], [True]), "x": tensor(dtype, x.array % 2)}, [tensor(dtype, x.array.reshape(2, 6) % 2)])
     cases.fail("refuses int8 before iOS17 (c1)", {**like([a], [1], [0], [True]), "x": tensor("int8", x.array)}, "reshape_like_c1", opset="ios16")
     cases.fail("refuses lists of different lengths (c2)", like([a], [1, 0], [0], [True]), "reshape_like_c2")
     many = 9
@@ -259,6 +262,9 @@ def write_slices():
     x = sample("fp16", (3, 4))
     cases.add("takes int8 positions from iOS17 on",
               {"x": x, **slice_inputs(dict(begin=[1, 0], end=[2, 3]), lambda v: tensor("int8", v))}, [fp16(x.array[1:2, 0:3])])
+    for dtype in ("int8", "int16"):
+        cases.add(f"takes {dtype} strides from iOS17 on",
+                  {"x": x, **slice_inputs(dict(begin=[0, 3], end=[3, 0], stride=[2, -1]), lambda v: tensor(dtype, v))}, [fp16(x.array[0:3:2, 3:0:-1])])
     cases.add("works for iOS15", {"x": x, **slice_inputs(dict(begin=[1, 0], end=[2, 3]))}, [fp16(x.array[1:2, 0:3])], opset="ios15")
     cases.add("takes no elements", {"x": fp32(np.zeros((0, 3))), **slice_inputs(dict(begin=[0, 1], end=[5, 2], stride=[-1, 1]))},
               [fp32(np.zeros((0, 1)))])
@@ -294,6 +300,12 @@ def write_slices():
         want = x.array.copy()
         want[index] = update.array
         cases.add(f"follows Python {n}, {request}", {"x": x, "update": update, **slice_inputs(request)}, [fp32(want)])
+    x, update = fp32(np.arange(20).reshape(4, 5)), fp32([[-1, -2]])
+    want = x.array.copy()
+    want[1:2, 4:0:-2] = update.array
+    for dtype in ("int8", "int16"):
+        cases.add(f"takes {dtype} positions", {"x": x, "update": update, **slice_inputs(dict(begin=[1, 4], end=[2, 0], stride=[1, -2]), lambda v: tensor(dtype, v))},
+                  [fp32(want)])
     cache = fp16(np.zeros((1, 2, 6, 4)))
     new = sample("fp16", (1, 2, 2, 4))
     want = cache.array.copy()
@@ -317,6 +329,8 @@ def write_slices():
         b = [v + d if v < 0 else v for v, d in zip(begin, (4, 5))]
         e = [d if s == -1 else v + s for v, s, d in zip(b, size, (4, 5))]
         cases.add(f"takes {size} from {begin}", {"x": x, "begin": ints(begin), "size": ints(size)}, [fp32(x.array[b[0]:e[0], b[1]:e[1]])])
+    for dtype in ("int8", "int16"):
+        cases.add(f"takes {dtype} positions from iOS17 on", {"x": x, "begin": tensor(dtype, [1, 2]), "size": tensor(dtype, [2, -1])}, [fp32(x.array[1:3, 2:])])
     cases.add("takes a scalar", {"x": fp32(2), "begin": ints([]), "size": ints([])}, [fp32(2)])
     good = {"begin": ints([1, 2]), "size": ints([2, 1])}
     before_17(cases, good, "slice_by_size_c1")
@@ -388,6 +402,7 @@ def write_makers():
     for dtype, value in (("fp32", 1.5), ("fp16", -2.5), ("int32", 7), ("bool", True)):
         cases.add(f"fills {dtype} like int32", {"ref_tensor": sample("int32", (2, 3)), "value": tensor(dtype, value)},
                   [tensor(dtype, np.full((2, 3), value))])
+    cases.add("fills like fp32", {"ref_tensor": fp32([[1], [2]]), "value": int32(4)}, [int32([[4], [4]])])
     cases.add("fills with fp32 zeros by default", {"ref_tensor": sample("fp16", (3,))}, [fp32(np.zeros(3))])
     cases.add("takes a scalar", {"ref_tensor": boolean(True), "value": int32(4)}, [int32(4)])
     cases.fail("refuses a vector as value (c1)", {"ref_tensor": fp32([1]), "value": fp32([1, 2])}, "fill_like_c1")
@@ -441,9 +456,10 @@ def write_makers():
     cases.write()
 
 
-write_reshape()
-write_axes()
-write_joins()
-write_slices()
-write_repeats()
-write_makers()
+if __name__ == "__main__":
+    write_reshape()
+    write_axes()
+    write_joins()
+    write_slices()
+    write_repeats()
+    write_makers()

@@ -35,6 +35,13 @@ Argument values(Shape shape, std::vector<T> list) {
   return argument(Tensor::from<T>(std::move(shape), list));
 }
 
+Argument text(std::string value) {
+  Argument out;
+  out.type = ir::Type::tensor(DType::kString, {});
+  out.text = std::move(value);
+  return out;
+}
+
 struct Big {
   std::string op;
   std::vector<std::pair<std::string, Argument>> inputs;
@@ -67,7 +74,8 @@ TEST_P(Threads, DoNotChangeTheResult) {
   for (const auto& [name, value] : big.inputs) {
     Argument copy;
     copy.type = value.type;
-    copy.tensor = value.tensor->clone();
+    copy.text = value.text;
+    if (value.tensor) copy.tensor = value.tensor->clone();
     inputs[name].push_back(std::move(copy));
   }
   const kernels::Kernel kernel = kernels::find_reference_kernel(big.op);
@@ -122,6 +130,18 @@ std::vector<BigCase> cases() {
           in("y", floats({3, 133, 201}))),
       big("conv", DType::kFp32, {1, 384, 1, 9}, in("x", floats({1, 256, 1, 9})),
           in("weight", floats({384, 256, 1, 1}))),
+      big("conv_transpose", DType::kFp32, {2, 24, 65, 33}, in("x", floats({2, 16, 32, 16})),
+          in("weight", floats({16, 24, 3, 3})), in("strides", values<std::int32_t>({2}, {2, 2}))),
+      big("avg_pool", DType::kFp32, {2, 24, 97, 98}, in("x", floats({2, 24, 99, 100})),
+          in("kernel_sizes", values<std::int32_t>({2}, {3, 3})), in("pad_type", text("valid"))),
+      big("resize_bilinear", DType::kFp32, {2, 24, 75, 130}, in("x", floats({2, 24, 50, 60})),
+          in("target_size_height", values<std::int32_t>({}, {75})),
+          in("target_size_width", values<std::int32_t>({}, {130}))),
+      big("random_normal", DType::kFp32, {999, 33},
+          in("shape", values<std::int32_t>({2}, {999, 33})),
+          in("seed", values<std::int32_t>({}, {7}))),
+      big("prelu", DType::kFp32, {3, 40, 999}, in("x", floats({3, 40, 999})),
+          in("alpha", floats({40}))),
       big("scaled_dot_product_attention", DType::kFp32, {6, 77, 64},
           in("query", floats({6, 77, 64})), in("key", floats({6, 130, 64})),
           in("value", floats({6, 130, 64}))),

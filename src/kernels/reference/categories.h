@@ -15,5 +15,10 @@ void add_linear(std::vector<KernelEntry>& kernels);
 void add_norm(std::vector<KernelEntry>& kernels);
 void add_constexpr(std::vector<KernelEntry>& kernels);
 void add_indexing(std::vector<KernelEntry>& kernels);
+void add_pool(std::vector<KernelEntry>& kernels);
+void add_image(std::vector<KernelEntry>& kernels);
+void add_recurrent(std::vector<KernelEntry>& kernels);
+void add_random(std::vector<KernelEntry>& kernels);
+void add_quantization(std::vector<KernelEntry>& kernels);
 
 }  // namespace anemone::kernels::reference

@@ -11,7 +11,8 @@ Kernel find_reference_kernel(std::string_view op) {
     std::vector<KernelEntry> entries;
     for (auto add : {reference::add_elementwise, reference::add_reduction, reference::add_shape,
                      reference::add_linear, reference::add_norm, reference::add_constexpr,
-                     reference::add_indexing})
+                     reference::add_indexing, reference::add_pool, reference::add_image,
+                     reference::add_recurrent, reference::add_random, reference::add_quantization})
       add(entries);
     std::map<std::string_view, Kernel> map;
     for (const KernelEntry& entry : entries)

@@ -2,6 +2,7 @@
 #include "ops/common/infer.h"
 
 #include <algorithm>
+#include <fmt/ranges.h>
 
 namespace anemone::ops {
 
@@ -99,6 +100,58 @@ Result<std::size_t> axis_parameter(const ir::InferContext& context, std::string_
   if (context.has(parameter)) axis = context.integer(parameter);
   if (!axis) return ir::violated(label, "expected {} to be a known integer", parameter);
   return checked_axis(*axis, rank, label);
+}
+
+Result<std::int64_t> integer_parameter(const ir::InferContext& context, std::string_view parameter,
+                                       std::int64_t fallback, std::int64_t least,
+                                       std::string_view label) {
+  if (!context.has(parameter)) return fallback;
+  ANEMONE_RETURN_IF_ERROR(check_scalars(context, {parameter}, label));
+  const auto value = context.integer(parameter);
+  if (!value) return ir::violated(label, "expected {} to be a known integer", parameter);
+  if (*value < least)
+    return ir::violated(label, "expected {} of at least {}, got {}", parameter, least, *value);
+  return *value;
+}
+
+Result<std::vector<std::int64_t>> ints_parameter(const ir::InferContext& context,
+                                                 std::string_view parameter, std::size_t length,
+                                                 std::int64_t least, std::string_view label) {
+  ANEMONE_RETURN_IF_ERROR(
+      check_vector(context, parameter, static_cast<std::int64_t>(length), label));
+  auto values = context.ints(parameter);
+  if (!values || values->size() != length ||
+      std::any_of(values->begin(), values->end(), [&](std::int64_t v) { return v < least; }))
+    return ir::violated(label, "expected {} to be {} known integers of at least {}", parameter,
+                        length, least);
+  return std::move(*values);
+}
+
+Result<std::string_view> choice_parameter(const ir::InferContext& context,
+                                          std::string_view parameter, std::string_view fallback,
+                                          std::initializer_list<std::string_view> choices,
+                                          std::string_view label) {
+  if (!context.has(parameter)) return fallback;
+  const auto text = context.text(parameter);
+  if (!text || std::find(choices.begin(), choices.end(), *text) == choices.end())
+    return ir::violated(label, "expected {} to be one of {}, got \"{}\"", parameter,
+                        fmt::join(choices, ", "), text.value_or(""));
+  return *text;
+}
+
+Result<std::int64_t> scaled_dim(std::int64_t dim, std::int64_t factor, std::string_view label) {
+  if (dim == kDynamic) return kDynamic;
+  if (factor > kMaxElements / std::max<std::int64_t>(dim, 1))
+    return ir::violated(label, "expected an axis of at most 2^40 elements, got {} x {}", dim,
+                        factor);
+  return dim * factor;
+}
+
+Result<std::int64_t> divided_dim(std::int64_t dim, std::int64_t factor, std::string_view label) {
+  if (dim == kDynamic) return kDynamic;
+  if (dim % factor != 0)
+    return ir::violated(label, "expected an axis divisible by {}, got {}", factor, dim);
+  return dim / factor;
 }
 
 Result<Shape> merge_shapes(const Shape& a, const Shape& b, std::string_view what,

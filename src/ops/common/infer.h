@@ -53,6 +53,27 @@ Result<std::vector<bool>> checked_axes(std::span<const std::int64_t> axes, std::
 Result<std::size_t> axis_parameter(const ir::InferContext& context, std::string_view parameter,
                                    std::int64_t fallback, std::size_t rank, std::string_view label);
 
+// The known integer of a scalar parameter, `fallback` when it is absent; refuses what is below
+// `least`.
+Result<std::int64_t> integer_parameter(const ir::InferContext& context, std::string_view parameter,
+                                       std::int64_t fallback, std::int64_t least,
+                                       std::string_view label);
+// The known vector of `length` integers of at least `least` in a parameter that is there.
+Result<std::vector<std::int64_t>> ints_parameter(const ir::InferContext& context,
+                                                 std::string_view parameter, std::size_t length,
+                                                 std::int64_t least, std::string_view label);
+// The known text of a parameter, `fallback` when it is absent; refuses what is not in `choices`.
+Result<std::string_view> choice_parameter(const ir::InferContext& context,
+                                          std::string_view parameter, std::string_view fallback,
+                                          std::initializer_list<std::string_view> choices,
+                                          std::string_view label);
+
+// dim * factor for a dimension that may be kDynamic and a factor of at least 1; refuses a product
+// of more than kMaxElements.
+Result<std::int64_t> scaled_dim(std::int64_t dim, std::int64_t factor, std::string_view label);
+// dim / factor, which must leave no rest.
+Result<std::int64_t> divided_dim(std::int64_t dim, std::int64_t factor, std::string_view label);
+
 // Two shapes that must be the same up to unknown dimensions, merged; `what` names them in the
 // error.
 Result<Shape> merge_shapes(const Shape& a, const Shape& b, std::string_view what,

@@ -66,4 +66,12 @@ std::int64_t window_count(const Window& window, std::size_t i, std::int64_t in) 
   return room < 0 ? 0 : room / stride + 1;
 }
 
+std::function<ir::Literal(const ir::InferContext&)> per_spatial_axis(std::int32_t value,
+                                                                     std::size_t count) {
+  return [=](const ir::InferContext& context) {
+    const std::size_t rank = context.type("x").shape.size();
+    return ir::Literal::int32s(std::vector<std::int32_t>(rank < 2 ? 0 : (rank - 2) * count, value));
+  };
+}
+
 }  // namespace anemone::ops

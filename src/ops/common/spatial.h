@@ -4,7 +4,9 @@
 
 #include <anemone/status.h>
 
+#include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string_view>
 #include <vector>
@@ -32,5 +34,9 @@ Result<std::optional<Window>> read_window(const ir::InferContext& context, std::
 // Number of windows along axis i of an input of size `in`; kDynamic when `in` or the kernel is.
 // 0 when the window does not fit, and for an empty input with "same" padding.
 std::int64_t window_count(const Window& window, std::size_t i, std::int64_t in);
+
+// The default of strides, dilations and pad: a vector of `count` equal numbers a spatial axis of x.
+std::function<ir::Literal(const ir::InferContext&)> per_spatial_axis(std::int32_t value,
+                                                                     std::size_t count);
 
 }  // namespace anemone::ops

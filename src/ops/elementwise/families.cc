@@ -94,4 +94,26 @@ ir::OpSchema constants_schema(std::string_view name, ir::DTypeSet dtypes,
   return schema;
 }
 
+ir::OpSchema channel_constants_schema(std::string_view name,
+                                      std::initializer_list<std::string_view> constants) {
+  ir::OpSchema schema = unary_schema(name, kFloats);
+  for (const std::string_view constant : constants)
+    schema.parameters.push_back(
+        {.name = constant, .dtypes = kFloats, .is_const = true, .dtype_letter = 'U'});
+  schema.infer = [name, names = std::vector<std::string_view>(constants)](
+                     const InferContext& context, std::vector<Type>& outputs) {
+    const Type& x = context.type("x");
+    if (x.shape.size() < 3)
+      return ir::violated(label(name, 1), "expected x of rank 3 or more, got {}",
+                          to_string(x.shape));
+    for (const std::string_view constant : names) {
+      ANEMONE_RETURN_IF_ERROR(check_vector(context, constant, x.shape[1], label(name, 2)));
+      ANEMONE_RETURN_IF_ERROR(check_same_dtype_before_17(context, {constant}, label(name, 3)));
+    }
+    outputs.push_back(x);
+    return ok_status();
+  };
+  return schema;
+}
+
 }  // namespace anemone::ops

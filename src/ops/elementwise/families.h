@@ -25,4 +25,10 @@ ir::OpSchema constants_schema(std::string_view name, ir::DTypeSet dtypes,
                               std::initializer_list<std::string_view> constants,
                               bool since_17_any_float);
 
+// y = f(x, constants) where x is [batch, channels, spatial...] of at least rank 3 (<name>_c1) and
+// the constants are required vectors of the channels (<name>_c2), of the dtype of x before iOS17
+// (<name>_c3).
+ir::OpSchema channel_constants_schema(std::string_view name,
+                                      std::initializer_list<std::string_view> constants);
+
 }  // namespace anemone::ops

@@ -1,11 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
 list(APPEND op_sources
   elementwise/abs.cc
+  elementwise/acos.cc
   elementwise/add.cc
+  elementwise/asin.cc
+  elementwise/atan.cc
+  elementwise/atanh.cc
   elementwise/cast.cc
   elementwise/ceil.cc
+  elementwise/clamped_relu.cc
   elementwise/clip.cc
   elementwise/cos.cc
+  elementwise/cosh.cc
   elementwise/elementwise.cc
   elementwise/elu.cc
   elementwise/equal.cc
@@ -23,6 +29,7 @@ list(APPEND op_sources
   elementwise/leaky_relu.cc
   elementwise/less.cc
   elementwise/less_equal.cc
+  elementwise/linear_activation.cc
   elementwise/log.cc
   elementwise/logical_and.cc
   elementwise/logical_not.cc
@@ -34,22 +41,27 @@ list(APPEND op_sources
   elementwise/mul.cc
   elementwise/not_equal.cc
   elementwise/pow.cc
+  elementwise/prelu.cc
   elementwise/real_div.cc
   elementwise/relu.cc
   elementwise/relu6.cc
   elementwise/round.cc
   elementwise/rsqrt.cc
+  elementwise/scaled_tanh.cc
   elementwise/select.cc
   elementwise/sigmoid.cc
   elementwise/sigmoid_hard.cc
   elementwise/sign.cc
   elementwise/silu.cc
   elementwise/sin.cc
+  elementwise/sinh.cc
   elementwise/softplus.cc
+  elementwise/softplus_parametric.cc
   elementwise/softsign.cc
   elementwise/sqrt.cc
   elementwise/square.cc
   elementwise/sub.cc
+  elementwise/tan.cc
   elementwise/tanh.cc
   elementwise/threshold.cc
   elementwise/thresholded_relu.cc

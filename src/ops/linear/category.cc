@@ -6,6 +6,7 @@ namespace anemone::ops {
 
 void add_linear(std::vector<ir::OpSchema>& schemas) {
   schemas.push_back(conv_schema());
+  schemas.push_back(conv_transpose_schema());
   schemas.push_back(einsum_schema());
   schemas.push_back(linear_schema());
   schemas.push_back(matmul_schema());

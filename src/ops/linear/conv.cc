@@ -8,14 +8,6 @@
 namespace anemone::ops {
 namespace {
 
-// A vector of `count` equal numbers a spatial axis of x.
-auto per_axis(std::int32_t value, std::size_t count) {
-  return [=](const ir::InferContext& context) {
-    const std::size_t rank = context.type("x").shape.size();
-    return ir::Literal::int32s(std::vector<std::int32_t>(rank < 2 ? 0 : (rank - 2) * count, value));
-  };
-}
-
 Status infer_conv(const ir::InferContext& context, std::vector<ir::Type>& outputs) {
   const ir::Type& x = context.type("x");
   const ir::Type& weight = context.type("weight");
@@ -90,10 +82,10 @@ ir::OpSchema conv_schema() {
       operand("x", kFloats),
       operand("weight", kFloats),
       optional(operand("bias", kFloats)),
-      defaulted("strides", kInt32, per_axis(1, 1)),
+      defaulted("strides", kInt32, per_spatial_axis(1, 1)),
       defaulted("pad_type", kText, ir::Literal::text("valid")),
-      defaulted("pad", kInt32, per_axis(0, 2)),
-      defaulted("dilations", kInt32, per_axis(1, 1)),
+      defaulted("pad", kInt32, per_spatial_axis(0, 2)),
+      defaulted("dilations", kInt32, per_spatial_axis(1, 1)),
       defaulted("groups", kInt32, ir::Literal::int32(1)),
   };
   schema.infer = infer_conv;

@@ -7,6 +7,7 @@
 namespace anemone::ops {
 
 ir::OpSchema conv_schema();
+ir::OpSchema conv_transpose_schema();
 ir::OpSchema einsum_schema();
 ir::OpSchema linear_schema();
 ir::OpSchema matmul_schema();

@@ -9,6 +9,7 @@ void add_norm(std::vector<ir::OpSchema>& schemas) {
   schemas.push_back(instance_norm_schema());
   schemas.push_back(l2_norm_schema());
   schemas.push_back(layer_norm_schema());
+  schemas.push_back(local_response_norm_schema());
   schemas.push_back(scaled_dot_product_attention_schema());
   schemas.push_back(softmax_schema());
 }

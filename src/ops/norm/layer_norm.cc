@@ -34,8 +34,7 @@ Status infer_layer_norm(const ir::InferContext& context, std::vector<ir::Type>& 
       ANEMONE_RETURN_IF_ERROR(merge_shapes(context.type(name).shape, normalized,
                                            "gamma, beta and the normalized axes", "layer_norm_c2")
                                   .status());
-  ANEMONE_RETURN_IF_ERROR(
-      check_same_dtype_before_17(context, {"gamma", "beta", "epsilon"}, "layer_norm_c3"));
+  ANEMONE_RETURN_IF_ERROR(check_same_dtype_before_17(context, {"gamma", "beta"}, "layer_norm_c3"));
   ANEMONE_RETURN_IF_ERROR(check_scalars(context, {"epsilon"}, "layer_norm_c4"));
   outputs.push_back(x);
   return {};

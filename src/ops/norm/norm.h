@@ -10,10 +10,12 @@ ir::OpSchema batch_norm_schema();
 ir::OpSchema instance_norm_schema();
 ir::OpSchema l2_norm_schema();
 ir::OpSchema layer_norm_schema();
+ir::OpSchema local_response_norm_schema();
 ir::OpSchema scaled_dot_product_attention_schema();
 ir::OpSchema softmax_schema();
 
-// The small number under the root, with the dtype of the other constants (letter U) or of x.
+// The small number under the root; its default has the dtype of the other constants or of x. It may
+// have another: coremltools writes its own default as fp32 beside fp16 constants.
 ir::Parameter epsilon_parameter(double value);
 
 // batch_norm and instance_norm: x is [batch, channels, spatial...], the named parameters are

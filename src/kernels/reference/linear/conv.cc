@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <span>
 #include <vector>
 
+#include "kernels/reference/common/window.h"
 #include "kernels/reference/linear/gemm.h"
 #include "kernels/reference/linear/linear.h"
 #include "tensor/half.h"
@@ -9,18 +11,12 @@
 namespace anemone::kernels::reference {
 namespace {
 
-constexpr int kMaxSpatial = 3;
 // Positions are unfolded in blocks of at most this many floats.
 constexpr std::int64_t kMaxPatchFloats = 4 * 1024 * 1024;
 
-// One spatial axis; missing axes of conv 1-D and 2-D have size 1 everywhere.
-struct Axis {
-  std::int64_t in = 1, kernel = 1, out = 1, stride = 1, dilation = 1, pad = 0;
-};
-
 struct Geometry {
   std::int64_t batch, channels, groups, out_channels;
-  Axis axes[kMaxSpatial];
+  WindowAxes axes;
   std::int64_t positions = 1;  // output positions of one image
   std::int64_t in_positions = 1;
   std::int64_t kernel_size = 1;
@@ -28,38 +24,18 @@ struct Geometry {
   std::int64_t depth = 0;  // contraction: channels of a group x kernel
 };
 
-std::int64_t same_padding(const Axis& axis, bool lower) {
-  const std::int64_t total = std::max<std::int64_t>(
-      0, (axis.out - 1) * axis.stride + (axis.kernel - 1) * axis.dilation + 1 - axis.in);
-  return lower ? total - total / 2 : total / 2;
-}
-
 Geometry geometry_of(const KernelCall& call) {
   const TensorView x = call.input("x");
   const TensorView weight = call.input("weight");
   const MutableTensorView out = call.output();
-  const std::size_t spatial = x.shape.size() - 2;
-  const auto strides = call.ints("strides");
-  const auto dilations = call.ints("dilations");
-  const auto pad = call.ints("pad");
-  const std::string_view pad_type = call.text("pad_type", "valid");
   Geometry g;
   g.batch = x.shape[0];
   g.channels = x.shape[1];
   g.groups = call.integer("groups", 1);
   g.out_channels = weight.shape[0];
-  for (std::size_t i = 0; i < spatial; ++i) {
-    Axis& axis = g.axes[kMaxSpatial - spatial + i];
-    axis.in = x.shape[2 + i];
-    axis.kernel = weight.shape[2 + i];
-    axis.out = out.shape[2 + i];
-    if (strides) axis.stride = (*strides)[i];
-    if (dilations) axis.dilation = (*dilations)[i];
-    if (pad_type == "custom" && pad) axis.pad = (*pad)[2 * i];
-    if (pad_type == "same" || pad_type == "same_lower")
-      axis.pad = same_padding(axis, pad_type == "same_lower");
-  }
-  for (const Axis& axis : g.axes) {
+  g.axes = window_axes(call, std::span(x.shape).subspan(2), std::span(weight.shape).subspan(2),
+                       std::span(out.shape).subspan(2));
+  for (const WindowAxis& axis : g.axes) {
     g.positions *= axis.out;
     g.in_positions *= axis.in;
     g.kernel_size *= axis.kernel;
@@ -72,7 +48,7 @@ Geometry geometry_of(const KernelCall& call) {
 // A 1x1 convolution without strides or padding reads each input element once: its patches are the
 // transposed input.
 bool is_pointwise(const Geometry& g) {
-  return std::all_of(std::begin(g.axes), std::end(g.axes), [](const Axis& a) {
+  return std::all_of(std::begin(g.axes), std::end(g.axes), [](const WindowAxis& a) {
     return a.kernel == 1 && a.stride == 1 && a.pad == 0 && a.in == a.out;
   });
 }

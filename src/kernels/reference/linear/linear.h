@@ -9,6 +9,7 @@
 namespace anemone::kernels::reference {
 
 Status conv_kernel(const KernelCall& call);
+Status conv_transpose_kernel(const KernelCall& call);
 Status einsum_kernel(const KernelCall& call);
 Status linear_kernel(const KernelCall& call);
 Status matmul_kernel(const KernelCall& call);

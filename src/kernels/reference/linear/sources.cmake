@@ -1,7 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-list(APPEND kernel_sources reference/linear/category.cc reference/linear/conv.cc
-     reference/linear/dot.cc reference/linear/einsum.cc reference/linear/gemm.cc
-     reference/linear/linear.cc reference/linear/matmul.cc reference/linear/products.cc)
+list(APPEND kernel_sources
+  reference/linear/category.cc
+  reference/linear/conv.cc
+  reference/linear/conv_transpose.cc
+  reference/linear/dot.cc
+  reference/linear/einsum.cc
+  reference/linear/gemm.cc
+  reference/linear/linear.cc
+  reference/linear/matmul.cc
+  reference/linear/products.cc
+)
 # Nearly all time of a model is spent in these; -O3 also in builds that ask for -O2.
 set_source_files_properties(reference/linear/dot.cc reference/linear/gemm.cc
                             PROPERTIES COMPILE_OPTIONS -O3)

@@ -10,6 +10,7 @@ Status batch_norm_kernel(const KernelCall& call);
 Status instance_norm_kernel(const KernelCall& call);
 Status l2_norm_kernel(const KernelCall& call);
 Status layer_norm_kernel(const KernelCall& call);
+Status local_response_norm_kernel(const KernelCall& call);
 Status scaled_dot_product_attention_kernel(const KernelCall& call);
 Status softmax_kernel(const KernelCall& call);
 

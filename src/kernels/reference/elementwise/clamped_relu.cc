@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kernels/reference/elementwise/elementwise.h"
+#include "kernels/reference/elementwise/unary.h"
+
+namespace anemone::kernels::reference {
+
+// Written so that NaN stays NaN.
+Status clamped_relu_kernel(const KernelCall& call) {
+  const auto alpha = static_cast<float>(call.number("alpha", 0));
+  const auto beta = static_cast<float>(call.number("beta", 0));
+  return unary_float(call, [alpha, beta](float x) {
+    const float y = x < 0.0f ? alpha * x : x;
+    return y > beta ? beta : y;
+  });
+}
+
+}  // namespace anemone::kernels::reference

@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/common/dtypes.h"
+#include "ops/elementwise/elementwise.h"
+#include "ops/elementwise/families.h"
+
+namespace anemone::ops {
+
+ir::OpSchema tan_schema() {
+  return unary_schema("tan", kFloats);
+}
+
+}  // namespace anemone::ops
