@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <limits>
+#include <memory>
 #include <new>
 #include <utility>
 
@@ -12,20 +13,37 @@ namespace {
 
 constexpr std::size_t kAlignment = 64;
 
+// Whole lines of the cache; 0: more than there can be.
+std::size_t capacity_for(std::uint64_t bytes) {
+  if (bytes > std::numeric_limits<std::size_t>::max() / 2) return 0;
+  return (std::max<std::size_t>(static_cast<std::size_t>(bytes), 1) + kAlignment - 1) /
+         kAlignment * kAlignment;
+}
+
 }  // namespace
 
 BufferRef Buffer::make(std::uint64_t bytes) {
-  if (bytes > std::numeric_limits<std::size_t>::max() / 2) return nullptr;
-  const std::size_t capacity =
-      (std::max<std::size_t>(static_cast<std::size_t>(bytes), 1) + kAlignment - 1) / kAlignment *
-      kAlignment;
+  const std::size_t capacity = capacity_for(bytes);
+  if (capacity == 0) return nullptr;
   auto* data = static_cast<std::byte*>(std::aligned_alloc(kAlignment, capacity));
   if (data == nullptr) return nullptr;
-  return BufferRef(new Buffer(data, capacity));
+  return BufferRef(new Buffer(data, data, capacity));
+}
+
+BufferRef Buffer::make_zero(std::uint64_t bytes) {
+  const std::size_t capacity = capacity_for(bytes);
+  if (capacity == 0) return nullptr;
+  // The system hands large blocks out as zeros that cost nothing until they are written to.
+  std::size_t space = capacity + kAlignment;
+  void* memory = std::calloc(space, 1);
+  if (memory == nullptr) return nullptr;
+  void* data = memory;
+  std::align(kAlignment, capacity, data, space);
+  return BufferRef(new Buffer(memory, static_cast<std::byte*>(data), capacity));
 }
 
 Buffer::~Buffer() {
-  std::free(data_);
+  std::free(memory_);
 }
 
 BufferRef BufferPool::take(std::uint64_t bytes) {

@@ -8,12 +8,14 @@
 
 namespace anemone::exec {
 
-// Uninitialised memory, 64-byte aligned. Shared by the slots and states that view it; it is written
+// Memory, 64-byte aligned. Shared by the slots and states that view it; it is written
 // only by the operation that made it, so views of it never see a change.
 class Buffer {
  public:
   // nullptr when the system has no such memory.
   static std::shared_ptr<Buffer> make(std::uint64_t bytes);
+  // All zero. Large ones take memory only where something is written.
+  static std::shared_ptr<Buffer> make_zero(std::uint64_t bytes);
   ~Buffer();
   Buffer(const Buffer&) = delete;
   Buffer& operator=(const Buffer&) = delete;
@@ -23,7 +25,9 @@ class Buffer {
 
  private:
   friend class BufferPool;
-  Buffer(std::byte* data, std::size_t capacity) : data_(data), capacity_(capacity) {}
+  Buffer(void* memory, std::byte* data, std::size_t capacity)
+      : memory_(memory), data_(data), capacity_(capacity) {}
+  void* memory_;  // what is to be freed
   std::byte* data_;
   std::size_t capacity_;
   std::uint64_t last_run_ = 0;

@@ -18,13 +18,12 @@ std::size_t bytes_of(const Feature& state) {
 Result<std::unique_ptr<StateStore>> CpuStateStore::make(std::vector<Feature> states) {
   std::unique_ptr<CpuStateStore> store(new CpuStateStore(std::move(states)));
   for (const Feature& state : store->states_) {
-    BufferRef buffer = Buffer::make(bytes_of(state));
+    BufferRef buffer = Buffer::make_zero(bytes_of(state));
     if (buffer == nullptr)
       return out_of_memory("[state {}] expected {} bytes of memory, got none", state.name,
                            bytes_of(state));
     store->buffers_.push_back(std::move(buffer));
   }
-  store->reset();
   return std::unique_ptr<StateStore>(std::move(store));
 }
 

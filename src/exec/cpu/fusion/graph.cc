@@ -22,6 +22,7 @@ void FusionGraph::count() {
   const std::size_t slots = function_.initial.size();
   producers_.assign(slots, nullptr);
   uses_.assign(slots, 0);
+  users_.assign(slots, {});
   types_.assign(slots, nullptr);
   for (const PreparedInput& input : function_.inputs)
     types_[static_cast<std::size_t>(input.slot)] = input.type;
@@ -30,17 +31,38 @@ void FusionGraph::count() {
       producers_[static_cast<std::size_t>(op.outputs[i])] = &op;
       types_[static_cast<std::size_t>(op.outputs[i])] = &op.op->outputs[i]->type;
     }
-  count_uses(function_.block);
+  for (PreparedOp& op : ops()) {
+    if (is_removed(op)) continue;
+    add_uses(op);
+    for (const PreparedBlock& inner : op.blocks) count_uses(inner);
+  }
+  for (const int slot : function_.block.outputs) ++uses_[static_cast<std::size_t>(slot)];
 }
 
 void FusionGraph::count_uses(const PreparedBlock& block) {
   for (const PreparedOp& op : block.ops) {
-    if (is_removed(op)) continue;
     for (const Operand& operand : op.operands)
       for (const int slot : operand.slots) ++uses_[static_cast<std::size_t>(slot)];
     for (const PreparedBlock& inner : op.blocks) count_uses(inner);
   }
   for (const int slot : block.outputs) ++uses_[static_cast<std::size_t>(slot)];
+}
+
+void FusionGraph::add_uses(PreparedOp& op) {
+  for (const Operand& operand : op.operands)
+    for (const int slot : operand.slots) {
+      ++uses_[static_cast<std::size_t>(slot)];
+      auto& users = users_[static_cast<std::size_t>(slot)];
+      if (users.empty() || users.back() != &op) users.push_back(&op);
+    }
+}
+
+void FusionGraph::drop_uses(PreparedOp& op) {
+  for (const Operand& operand : op.operands)
+    for (const int slot : operand.slots) {
+      --uses_[static_cast<std::size_t>(slot)];
+      std::erase(users_[static_cast<std::size_t>(slot)], &op);
+    }
 }
 
 const ir::Type& FusionGraph::type(int slot) const {
@@ -55,19 +77,6 @@ PreparedOp* FusionGraph::producer(int slot, std::string_view op) const {
   return found != nullptr && found->kind != PreparedOp::Kind::kFused && found->op->type == op
              ? found
              : nullptr;
-}
-
-std::vector<PreparedOp*> FusionGraph::users(int slot) const {
-  std::vector<PreparedOp*> found;
-  for (PreparedOp& op : function_.block.ops) {
-    if (is_removed(op)) continue;
-    for (const Operand& operand : op.operands)
-      if (std::ranges::find(operand.slots, slot) != operand.slots.end()) {
-        found.push_back(&op);
-        break;
-      }
-  }
-  return found;
 }
 
 const TensorView* FusionGraph::constant(int slot) const {
@@ -116,7 +125,7 @@ bool FusionGraph::is_closed(const Fusion& fusion) const {
   };
   for (const PreparedOp* op : fusion.inner)
     for (const int slot : op->outputs) {
-      const auto found = users(slot);
+      const auto& found = users(slot);
       // A use that is no operation of the block, or one of an inner block, is not among the users.
       int inside = 0;
       for (const PreparedOp* user : found) {
@@ -131,17 +140,19 @@ bool FusionGraph::is_closed(const Fusion& fusion) const {
 
 void FusionGraph::apply(Fusion fusion) {
   PreparedOp& root = *fusion.root;
+  drop_uses(root);
   root.kind = PreparedOp::Kind::kFused;
   root.fused = std::move(fusion.op);
   root.operands = {Operand{"inputs", std::move(fusion.inputs)}};
   root.fused_states = std::move(fusion.states);
   const ir::Type& output = root.op->outputs[0]->type;
   root.has_static_outputs = is_static(output.shape);
+  add_uses(root);
   for (PreparedOp* op : fusion.inner) {
+    drop_uses(*op);
     op->kind = PreparedOp::Kind::kRemoved;
     op->operands.clear();
   }
-  count();
 }
 
 void FusionGraph::drop_unused() {
@@ -152,8 +163,7 @@ void FusionGraph::drop_unused() {
       const bool can_go = op.kind == PreparedOp::Kind::kKernel && !op.schema->has_side_effects;
       const bool is_used = std::ranges::any_of(op.outputs, [&](int s) { return use_count(s) > 0; });
       if (!can_go || is_used) continue;
-      for (const Operand& operand : op.operands)
-        for (const int slot : operand.slots) --uses_[static_cast<std::size_t>(slot)];
+      drop_uses(op);
       op.kind = PreparedOp::Kind::kRemoved;
       op.operands.clear();
       is_changed = true;

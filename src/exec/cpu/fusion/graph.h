@@ -33,7 +33,10 @@ class FusionGraph {
   // The producer when it is of this type, else nullptr.
   PreparedOp* producer(int slot, std::string_view op) const;
   int use_count(int slot) const { return uses_[static_cast<std::size_t>(slot)]; }
-  std::vector<PreparedOp*> users(int slot) const;
+  // Operations of the outermost block that take the value, each once.
+  const std::vector<PreparedOp*>& users(int slot) const {
+    return users_[static_cast<std::size_t>(slot)];
+  }
   // nullptr unless it is a constant tensor.
   const TensorView* constant(int slot) const;
   std::optional<double> scalar(int slot) const;  // of a constant of one element
@@ -60,10 +63,13 @@ class FusionGraph {
  private:
   void count();
   void count_uses(const PreparedBlock& block);
+  void add_uses(PreparedOp& op);
+  void drop_uses(PreparedOp& op);
 
   PreparedFunction& function_;
   std::vector<PreparedOp*> producers_;
   std::vector<int> uses_;
+  std::vector<std::vector<PreparedOp*>> users_;
   std::vector<const ir::Type*> types_;
 };
 
