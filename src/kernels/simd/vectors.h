@@ -67,6 +67,19 @@ inline Floats max(Floats a, Floats b) {
   return a > b ? a : b;
 }
 
+inline Floats sqrt(Floats v) {
+#if defined(ANEMONE_SIMD_AVX512)
+  return (Floats)_mm512_sqrt_ps((__m512)v);
+#elif defined(ANEMONE_SIMD_AVX2)
+  return (Floats)_mm256_sqrt_ps((__m256)v);
+#elif defined(ANEMONE_SIMD_NEON)
+  return (Floats)vsqrtq_f32((float32x4_t)v);
+#else
+  for (int i = 0; i < kWidth; ++i) v[i] = __builtin_sqrtf(v[i]);
+  return v;
+#endif
+}
+
 inline Floats load_halves(const Half* p) {
 #if defined(ANEMONE_SIMD_AVX512)
   return (Floats)_mm512_cvtph_ps(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(p)));
