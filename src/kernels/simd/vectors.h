@@ -198,7 +198,7 @@ inline Floats exp(Floats x) {
   const Floats shifted = fma(x, broadcast(1.44269504f), magic);
   const Floats n = shifted - magic;
   // ln 2 in two parts, so that the first product is exact.
-  const Floats r = fma(n, broadcast(1.42860677e-6f), fma(n, broadcast(-0.693145752f), x));
+  const Floats r = fma(n, broadcast(-1.42860677e-6f), fma(n, broadcast(-0.693145752f), x));
   Floats p = broadcast(1.0f / 720);
   p = fma(p, r, broadcast(1.0f / 120));
   p = fma(p, r, broadcast(1.0f / 24));
