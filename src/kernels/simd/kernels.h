@@ -6,6 +6,7 @@
 
 #include <cstdint>
 
+#include "kernels/simd/chain.h"
 #include "kernels/simd/isa.h"
 #include "kernels/simd/matrix.h"
 
@@ -59,6 +60,9 @@ struct Kernels {
   // y = softmax of each row. `scratch` holds softmax_scratch() floats.
   void (*softmax_rows)(const Half* x, std::int64_t channels, std::int64_t rows, Half* y,
                        float* scratch);
+  // Elements [begin, end) of a chain's result; whole tensors are given.
+  void (*run_chain)(const Chain& chain, const Half* const* inputs, std::int64_t begin,
+                    std::int64_t end, Half* out);
   // out = a + b; out = silu(a) * b.
   void (*add)(const Half* a, const Half* b, Half* out, std::int64_t count);
   void (*silu_multiply)(const Half* a, const Half* b, Half* out, std::int64_t count);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "kernels/simd/attention_kernels.h"
+#include "kernels/simd/chain_kernels.h"
 #include "kernels/simd/matrix_kernels.h"
 #include "kernels/simd/row_kernels.h"
 #include "kernels/simd/vector_kernels.h"
@@ -21,6 +22,7 @@ const Kernels kKernels = {.to_floats = to_floats,
                           .rms_norm_rows = rms_norm_rows,
                           .layer_norm_rows = layer_norm_rows,
                           .softmax_rows = softmax_rows,
+                          .run_chain = run_chain,
                           .add = add,
                           .silu_multiply = silu_multiply,
                           .rotate = rotate,
