@@ -68,6 +68,7 @@ TEST_F(ChainFusion, OperationsOnTheirOwn) {
       {"leaky_relu", 4, {{"alpha", half_number(0.1)}}},
       {"clip", 4, {{"alpha", half_number(-1)}, {"beta", half_number(2)}}},
       {"threshold", 4, {{"alpha", half_number(-1)}}},
+      {"thresholded_relu", 4, {{"alpha", half_number(1)}}},
       {"sigmoid_hard", 4, {{"alpha", half_number(0.2)}, {"beta", half_number(0.5)}}},
       {"inverse", 4, {{"epsilon", half_number(10)}}},
       {"pow", 4, {{"y", half_number(2)}}},

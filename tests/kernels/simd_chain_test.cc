@@ -93,6 +93,8 @@ std::vector<Function> functions() {
                              : x > 6  ? 6
                                       : x; }},
       {"at least", step_of(ChainOp::kAtLeast, 0.0f), [](double x) { return x < 0 ? 0 : x; }},
+      {"thresholded_relu", step_of(ChainOp::kThresholdedRelu, 0.5f),
+       [](double x) { return x < 0.5 ? 0 : x; }},
       {"sigmoid_hard", step_of(ChainOp::kSigmoidHard, 0.25f, 0.5f),
        [](double x) {
          const double y = 0.25 * x + 0.5;

@@ -34,11 +34,12 @@ enum class ChainOp : std::uint8_t {
   kGeluSigmoid,  // a / (1 + e^-1.702a)
   kSoftplus,
   kSoftsign,
-  kElu,          // a > 0 ? a : p * (e^a - 1)
-  kLeakyRelu,    // a < 0 ? p * a : a
-  kClip,         // to [p, q]
-  kAtLeast,      // to [p, infinity]
-  kSigmoidHard,  // p * a + q, to [0, 1]
+  kElu,              // a > 0 ? a : p * (e^a - 1)
+  kLeakyRelu,        // a < 0 ? p * a : a
+  kClip,             // to [p, q]
+  kAtLeast,          // to [p, infinity]
+  kThresholdedRelu,  // a < p ? 0 : a
+  kSigmoidHard,      // p * a + q, to [0, 1]
 };
 
 // As a register number: the constant p (or q, for the second operand) instead.

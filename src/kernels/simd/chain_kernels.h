@@ -128,6 +128,8 @@ inline void run_chain_step(const ChainStep& step, ChainRegisters registers, std:
       });
     case ChainOp::kAtLeast:
       return map([=](Floats a) { return a < p ? p : a; });
+    case ChainOp::kThresholdedRelu:
+      return map([=](Floats a) { return a < p ? zero : a; });
     case ChainOp::kSigmoidHard:
       return map([=](Floats a) {
         const Floats y = p * a + q;

@@ -42,6 +42,7 @@ constexpr UnaryForm kUnary[] = {
     {"leaky_relu", Code::kLeakyRelu, "alpha"},
     {"clip", Code::kClip, "alpha", "beta"},
     {"threshold", Code::kAtLeast, "alpha"},
+    {"thresholded_relu", Code::kThresholdedRelu, "alpha"},
     {"sigmoid_hard", Code::kSigmoidHard, "alpha", "beta"},
 };
 
