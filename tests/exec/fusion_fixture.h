@@ -81,6 +81,30 @@ struct FusionFixture : ProgramFixture {
     }
   }
 
+  // Output "y" of runs that go together and one after the other, to the bit; of stateless
+  // functions.
+  void expect_batches_like_single_runs(const std::vector<std::vector<Given>>& steps) {
+    for (const kernels::simd::Isa isa : kernels::simd::supported_isas()) {
+      SCOPED_TRACE(std::string(kernels::simd::isa_name(isa)));
+      const auto loaded = load_as(isa, false);
+      ASSERT_NE(loaded, nullptr);
+      std::vector<Inputs> inputs(steps.size());
+      std::vector<Outputs> outputs(steps.size());
+      std::vector<BatchItem> items;
+      std::vector<std::vector<float>> expected;
+      for (std::size_t i = 0; i < steps.size(); ++i) {
+        for (const Given& given : steps[i]) inputs[i].push_back({given.name, given.tensor.view()});
+        expected.push_back(run(*loaded, inputs[i], "y"));
+        ASSERT_TRUE(status.ok()) << status.message();
+        items.push_back({&inputs[i], &outputs[i], nullptr});
+      }
+      const Status batch = loaded->run_batch("", items);
+      ASSERT_TRUE(batch.ok()) << batch.message();
+      for (std::size_t i = 0; i < steps.size(); ++i)
+        EXPECT_EQ(to_floats(find_output(outputs[i], "y")->view()), expected[i]);
+    }
+  }
+
   static void expect_near(const std::vector<float>& got, const std::vector<float>& expected,
                           double tolerance) {
     ASSERT_EQ(got.size(), expected.size());

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 
+#include "kernels/simd/chain.h"
 #include "kernels/simd/isa.h"
 #include "kernels/simd/matrix.h"
 
@@ -61,6 +62,15 @@ struct Kernels {
   // The same where the channels of a row lie together: y[r] of x[r], `rows` rows.
   void (*rms_norm_rows)(const Half* x, const Half* weight, float eps, std::int64_t channels,
                         std::int64_t rows, Half* y);
+  // y = (x - mean) * rsqrt(variance + eps) * gamma + beta over each of `rows` rows.
+  void (*layer_norm_rows)(const Half* x, const float* gamma, const float* beta, float eps,
+                          std::int64_t channels, std::int64_t rows, Half* y);
+  // y = softmax of each row. `scratch` holds softmax_scratch() floats.
+  void (*softmax_rows)(const Half* x, std::int64_t channels, std::int64_t rows, Half* y,
+                       float* scratch);
+  // Elements [begin, end) of a chain's result; whole tensors are given.
+  void (*run_chain)(const Chain& chain, const Half* const* inputs, std::int64_t begin,
+                    std::int64_t end, Half* out);
   // out = a + b; out = silu(a) * b.
   void (*add)(const Half* a, const Half* b, Half* out, std::int64_t count);
   void (*silu_multiply)(const Half* a, const Half* b, Half* out, std::int64_t count);
@@ -85,6 +95,11 @@ inline constexpr std::int64_t kAttendSlots = 16;
 inline constexpr std::int64_t attend_scratch(std::int64_t rows, std::int64_t slots,
                                              std::int64_t dim) {
   return rows * slots + kAttendSlots * dim;
+}
+
+// A row and what fills up its last vector.
+inline constexpr std::int64_t softmax_scratch(std::int64_t channels) {
+  return channels + 16;
 }
 
 inline constexpr std::int64_t attend_many_scratch(std::int64_t dim) {

@@ -3,7 +3,9 @@
 #pragma once
 
 #include "kernels/simd/attention_kernels.h"
+#include "kernels/simd/chain_kernels.h"
 #include "kernels/simd/matrix_kernels.h"
+#include "kernels/simd/row_kernels.h"
 #include "kernels/simd/vector_kernels.h"
 
 namespace anemone::kernels::simd {
@@ -18,6 +20,9 @@ const Kernels kKernels = {.to_floats = to_floats,
                           .multiply = multiply,
                           .rms_norm = rms_norm,
                           .rms_norm_rows = rms_norm_rows,
+                          .layer_norm_rows = layer_norm_rows,
+                          .softmax_rows = softmax_rows,
+                          .run_chain = run_chain,
                           .add = add,
                           .silu_multiply = silu_multiply,
                           .rotate = rotate,

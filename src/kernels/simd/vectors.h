@@ -67,6 +67,19 @@ inline Floats max(Floats a, Floats b) {
   return a > b ? a : b;
 }
 
+inline Floats sqrt(Floats v) {
+#if defined(ANEMONE_SIMD_AVX512)
+  return (Floats)_mm512_sqrt_ps((__m512)v);
+#elif defined(ANEMONE_SIMD_AVX2)
+  return (Floats)_mm256_sqrt_ps((__m256)v);
+#elif defined(ANEMONE_SIMD_NEON)
+  return (Floats)vsqrtq_f32((float32x4_t)v);
+#else
+  for (int i = 0; i < kWidth; ++i) v[i] = __builtin_sqrtf(v[i]);
+  return v;
+#endif
+}
+
 inline Floats load_halves(const Half* p) {
 #if defined(ANEMONE_SIMD_AVX512)
   return (Floats)_mm512_cvtph_ps(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(p)));
@@ -185,7 +198,7 @@ inline Floats exp(Floats x) {
   const Floats shifted = fma(x, broadcast(1.44269504f), magic);
   const Floats n = shifted - magic;
   // ln 2 in two parts, so that the first product is exact.
-  const Floats r = fma(n, broadcast(1.42860677e-6f), fma(n, broadcast(-0.693145752f), x));
+  const Floats r = fma(n, broadcast(-1.42860677e-6f), fma(n, broadcast(-0.693145752f), x));
   Floats p = broadcast(1.0f / 720);
   p = fma(p, r, broadcast(1.0f / 120));
   p = fma(p, r, broadcast(1.0f / 24));

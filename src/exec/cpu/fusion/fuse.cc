@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "exec/cpu/fusion/fuse.h"
 
+#include "exec/cpu/fusion/chain.h"
 #include "exec/cpu/fusion/matchers.h"
 
 namespace anemone::exec {
 namespace {
 
 // Longer patterns first: a shorter one would take parts of them away.
-constexpr Matcher kMatchers[] = {
-    match_cached_attention, match_attention,     match_rms_norm, match_rope,
-    match_projection,       match_silu_multiply, match_add,      match_transpose};
+constexpr Matcher kMatchers[] = {match_cached_attention, match_attention,     match_rms_norm,
+                                 match_rope,             match_projection,    match_silu_multiply,
+                                 match_transpose,        match_layer_norm,    match_softmax};
 
 // Operations that give the elements of their input in the same order: with a result of fixed shape
 // it is another view of the same memory.
@@ -45,16 +46,22 @@ bool is_view(const FusionGraph& graph, const PreparedOp& op) {
   return false;
 }
 
+void fuse_all(FusionGraph& graph, Matcher matcher) {
+  for (PreparedOp& op : graph.ops()) {
+    if (op.kind != PreparedOp::Kind::kKernel) continue;
+    auto fusion = matcher(graph, op);
+    if (fusion && graph.is_closed(*fusion)) graph.apply(std::move(*fusion));
+  }
+}
+
 }  // namespace
 
 void fuse(PreparedFunction& function) {
   FusionGraph graph(function);
-  for (const Matcher matcher : kMatchers)
-    for (PreparedOp& op : graph.ops()) {
-      if (op.kind != PreparedOp::Kind::kKernel) continue;
-      auto fusion = matcher(graph, op);
-      if (fusion && graph.is_closed(*fusion)) graph.apply(std::move(*fusion));
-    }
+  for (const Matcher matcher : kMatchers) fuse_all(graph, matcher);
+  graph.drop_unused();  // a chain keeps what it takes
+  fuse_chains(graph);
+  fuse_all(graph, match_add);  // sums that are part of no chain
   graph.drop_unused();
   for (const PreparedOp& op : graph.ops())
     function.states_in_place.insert(function.states_in_place.end(), op.fused_states.begin(),

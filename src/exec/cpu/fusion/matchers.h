@@ -16,6 +16,10 @@ using Matcher = std::optional<Fusion> (*)(const FusionGraph& graph, PreparedOp& 
 std::optional<Fusion> match_projection(const FusionGraph& graph, PreparedOp& root);
 // x * rsqrt(mean(x^2) + eps) * weight, plain or scaled by the largest magnitude first.
 std::optional<Fusion> match_rms_norm(const FusionGraph& graph, PreparedOp& root);
+// layer_norm over the last axes, with constant gamma and beta or without.
+std::optional<Fusion> match_layer_norm(const FusionGraph& graph, PreparedOp& root);
+// softmax over the last axis.
+std::optional<Fusion> match_softmax(const FusionGraph& graph, PreparedOp& root);
 // Rotary embedding of pairs (j, j + half) along the last axis.
 std::optional<Fusion> match_rope(const FusionGraph& graph, PreparedOp& root);
 // Keys and values written into states by a one-hot mask, and attention over them.

@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "exec/cpu/fusion/chain.h"
+
+#include <algorithm>
+#include <memory>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "exec/cpu/fusion/chain_op.h"
+
+namespace anemone::exec {
+namespace {
+
+using kernels::simd::kChainInputs;
+using kernels::simd::kChainRegisters;
+
+constexpr std::size_t kMaxChainOps = 32;
+
+struct ChainMember {
+  PreparedOp* op = nullptr;
+  ChainNode node;
+  int result() const { return op->outputs[0]; }
+};
+
+// Steps for members in the order of the program: each value is in a register from where it is made,
+// or first used when it comes from outside, to its last use.
+class ChainWriter {
+ public:
+  ChainWriter(const FusionGraph& graph, const Shape& shape, const std::vector<ChainMember>& members)
+      : graph_(graph), shape_(shape), members_(members) {}
+
+  // Whether there were registers enough.
+  bool write() {
+    for (std::size_t i = 0; i < members_.size(); ++i) {
+      kernels::simd::ChainStep step = members_[i].node.step;
+      const auto& [x, y] = members_[i].node.operands;
+      if ((x >= 0 && !read(x, step.a)) || (y >= 0 && !read(y, step.b))) return false;
+      for (const int slot : {x, y})
+        if (slot >= 0 && !is_used_after(slot, i)) release(slot);
+      const int out = take(members_[i].result());
+      if (out < 0) return false;
+      step.out = static_cast<std::uint8_t>(out);
+      steps.push_back(step);
+    }
+    return true;
+  }
+
+  std::vector<int> slots;
+  std::vector<kernels::simd::ChainInput> inputs;
+  std::vector<kernels::simd::ChainStep> steps;
+
+ private:
+  bool read(int slot, std::uint8_t& place) {
+    int found = find(slot);
+    if (found < 0) {
+      found = take(slot);
+      if (found < 0 || slots.size() == kChainInputs) return false;
+      kernels::simd::ChainStep load;
+      load.a = static_cast<std::uint8_t>(slots.size());
+      load.out = static_cast<std::uint8_t>(found);
+      steps.push_back(load);
+      slots.push_back(slot);
+      const TensorView* constant = graph_.constant(slot);
+      inputs.push_back(
+          *chain_input(constant != nullptr ? constant->shape : graph_.type(slot).shape, shape_));
+    }
+    place = static_cast<std::uint8_t>(found);
+    return true;
+  }
+
+  int find(int slot) const {
+    const auto at = std::ranges::find(holds_, slot);
+    return at == std::end(holds_) ? -1 : static_cast<int>(at - std::begin(holds_));
+  }
+  int take(int slot) {
+    const int at = find(kFree);
+    if (at >= 0) holds_[at] = slot;
+    return at;
+  }
+  void release(int slot) {
+    if (const int at = find(slot); at >= 0) holds_[at] = kFree;
+  }
+  bool is_used_after(int slot, std::size_t i) const {
+    return std::any_of(members_.begin() + static_cast<std::ptrdiff_t>(i) + 1, members_.end(),
+                       [slot](const ChainMember& member) {
+                         return std::ranges::find(member.node.operands, slot) !=
+                                member.node.operands.end();
+                       });
+  }
+
+  static constexpr int kFree = -2;
+
+  const FusionGraph& graph_;
+  const Shape& shape_;
+  const std::vector<ChainMember>& members_;
+  int holds_[kChainRegisters] = {kFree, kFree, kFree, kFree, kFree, kFree, kFree, kFree,
+                                 kFree, kFree, kFree, kFree, kFree, kFree, kFree, kFree};
+};
+
+class ChainFinder {
+ public:
+  explicit ChainFinder(FusionGraph& graph) : graph_(graph) { mark_known(); }
+
+  // From the end of the program, so that a group begins with its last operation.
+  void run() {
+    for (auto it = graph_.ops().rbegin(); it != graph_.ops().rend(); ++it)
+      if (auto fusion = match(*it); fusion && graph_.is_closed(*fusion))
+        graph_.apply(std::move(*fusion));
+  }
+
+ private:
+  // What follows from constants alone is computed once when the program is loaded; it must stay
+  // what it is for that.
+  void mark_known() {
+    known_.resize(graph_.function().initial.size());
+    for (std::size_t i = 0; i < known_.size(); ++i) {
+      const Slot& slot = graph_.function().initial[i];
+      known_[i] = slot.view.data != nullptr || slot.text.has_value();
+    }
+    for (const PreparedOp& op : graph_.ops()) {
+      if (op.kind != PreparedOp::Kind::kKernel) continue;
+      const bool is_known = std::ranges::all_of(op.operands, [this](const Operand& operand) {
+        return std::ranges::all_of(operand.slots, [this](int slot) { return is_known_slot(slot); });
+      });
+      for (const int slot : op.outputs) known_[static_cast<std::size_t>(slot)] = is_known;
+    }
+  }
+  bool is_known_slot(int slot) const { return known_[static_cast<std::size_t>(slot)]; }
+
+  // The operation as part of a chain over `shape`.
+  std::optional<ChainMember> member(PreparedOp& op, const Shape& shape) const {
+    if (op.kind != PreparedOp::Kind::kKernel || op.outputs.size() != 1 ||
+        is_known_slot(op.outputs[0]))
+      return std::nullopt;
+    const ir::Type& type = graph_.type(op.outputs[0]);
+    if (!type.is_tensor() || type.dtype != DType::kFp16 || type.shape != shape) return std::nullopt;
+    auto node = chain_node(graph_, op);
+    if (!node) return std::nullopt;
+    for (const int slot : node->operands) {
+      if (slot < 0) continue;
+      const TensorView* constant = graph_.constant(slot);
+      const Shape& part = constant != nullptr ? constant->shape : graph_.type(slot).shape;
+      if (!is_static(part) || !chain_input(part, shape)) return std::nullopt;
+    }
+    return ChainMember{&op, *node};
+  }
+
+  static int uses_in(const std::vector<ChainMember>& members, int slot) {
+    int uses = 0;
+    for (const ChainMember& member : members)
+      for (const Operand& operand : member.op->operands)
+        uses += static_cast<int>(std::ranges::count(operand.slots, slot));
+    return uses;
+  }
+
+  // The root and what goes into it alone, up to `limit` operations, in the order of the program.
+  std::vector<ChainMember> group(const ChainMember& root, const Shape& shape,
+                                 std::size_t limit) const {
+    std::vector<ChainMember> members = {root};
+    for (bool has_grown = true; has_grown;) {
+      has_grown = false;
+      for (std::size_t i = 0; i < members.size(); ++i)
+        for (const int slot : members[i].node.operands) {
+          if (slot < 0 || members.size() == limit) continue;
+          PreparedOp* producer = graph_.producer(slot);
+          if (producer == nullptr || graph_.use_count(slot) != uses_in(members, slot) ||
+              std::ranges::find(members, producer, &ChainMember::op) != members.end())
+            continue;
+          if (auto more = member(*producer, shape)) {
+            members.push_back(*more);
+            has_grown = true;
+          }
+        }
+    }
+    std::ranges::sort(members, {}, &ChainMember::op);
+    return members;
+  }
+
+  bool is_plain_sum(const ChainMember& member) const {
+    const auto& [x, y] = member.node.operands;
+    return member.op->op->type == "add" && x >= 0 && y >= 0 && graph_.constant(x) == nullptr &&
+           graph_.constant(y) == nullptr && graph_.type(x).shape == graph_.type(y).shape;
+  }
+
+  std::optional<Fusion> match(PreparedOp& root) const {
+    if (root.outputs.size() != 1) return std::nullopt;
+    const ir::Type& type = graph_.type(root.outputs[0]);
+    if (!type.is_tensor() || !is_static(type.shape) || element_count(type.shape) == 0)
+      return std::nullopt;
+    const auto last = member(root, type.shape);
+    if (!last) return std::nullopt;
+    for (std::size_t limit = kMaxChainOps; limit > 0; limit /= 2) {
+      const auto members = group(*last, type.shape, limit);
+      if (members.size() == 1 && is_plain_sum(*last)) return std::nullopt;
+      ChainWriter writer(graph_, type.shape, members);
+      if (!writer.write()) continue;
+      std::vector<PreparedOp*> inner;
+      for (const ChainMember& one : members)
+        if (one.op != &root) inner.push_back(one.op);
+      return Fusion{
+          std::make_shared<ChainOp>(type.shape, std::move(writer.inputs), std::move(writer.steps)),
+          &root,
+          std::move(writer.slots),
+          {},
+          std::move(inner)};
+    }
+    return std::nullopt;
+  }
+
+  FusionGraph& graph_;
+  std::vector<bool> known_;
+};
+
+}  // namespace
+
+void fuse_chains(FusionGraph& graph) {
+  ChainFinder(graph).run();
+}
+
+}  // namespace anemone::exec
