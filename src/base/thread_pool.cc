@@ -91,6 +91,34 @@ void ThreadPool::parallel_for(std::int64_t count, std::int64_t grain, const Body
   spin_then_wait(done_, [ranges](std::uint64_t done) { return done == ranges; });
 }
 
+void ThreadPool::parallel_for_runs(std::int64_t count, std::int64_t grain,
+                                   const std::function<void(std::int64_t, std::int64_t)>& body) {
+  grain = std::max<std::int64_t>(1, grain);
+  const std::int64_t ranges = count <= 0 ? 0 : (count - 1) / grain + 1;
+  const std::int64_t parts = threads();
+  if (parts == 1 || ranges <= parts) return parallel_for(count, grain, body);
+  struct alignas(64) Part {
+    std::atomic<std::int64_t> next = 0;  // range
+    std::int64_t end = 0;
+  };
+  std::vector<Part> all(static_cast<std::size_t>(parts));
+  for (std::int64_t p = 0; p < parts; ++p) {
+    Part& part = all[static_cast<std::size_t>(p)];
+    part.next = ranges * p / parts;
+    part.end = ranges * (p + 1) / parts;
+  }
+  parallel_for(parts, 1, [&](std::int64_t first, std::int64_t) {
+    for (std::int64_t p = first; p < first + parts; ++p) {
+      Part& part = all[static_cast<std::size_t>(p % parts)];
+      while (true) {
+        const std::int64_t range = part.next.fetch_add(1, std::memory_order_relaxed);
+        if (range >= part.end) break;
+        body(range * grain, std::min(count, (range + 1) * grain));
+      }
+    }
+  });
+}
+
 bool ThreadPool::run_range(std::uint64_t ticket) {
   const std::uint64_t epoch = ticket >> kRangeBits;
   const std::uint64_t range = ticket & kRangeMask;

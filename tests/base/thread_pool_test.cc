@@ -5,6 +5,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <gtest/gtest.h>
 #include <mutex>
 #include <set>
@@ -16,10 +17,13 @@ namespace anemone {
 namespace {
 
 // Runs one loop and returns how often each index was visited; checks the ranges on the way.
-std::vector<int> visits(ThreadPool& pool, std::int64_t count, std::int64_t grain) {
+using Loop = void (ThreadPool::*)(std::int64_t, std::int64_t,
+                                  const std::function<void(std::int64_t, std::int64_t)>&);
+std::vector<int> visits(ThreadPool& pool, std::int64_t count, std::int64_t grain,
+                        Loop loop = &ThreadPool::parallel_for) {
   std::vector<std::atomic<int>> seen(static_cast<std::size_t>(std::max<std::int64_t>(count, 0)));
   std::atomic<bool> lawful = true;
-  pool.parallel_for(count, grain, [&](std::int64_t begin, std::int64_t end) {
+  (pool.*loop)(count, grain, [&](std::int64_t begin, std::int64_t end) {
     if (begin < 0 || end > count || begin >= end ||
         end - begin > std::max<std::int64_t>(1, grain)) {
       lawful = false;
@@ -43,6 +47,38 @@ TEST_P(ThreadPoolOfSize, CoversEachIndexOnceForAllCountsAndGrains) {
           << "count " << count << ", grain " << grain;
     }
   }
+}
+
+TEST_P(ThreadPoolOfSize, RunsCoverEachIndexOnceToo) {
+  ThreadPool pool(GetParam());
+  for (const std::int64_t count : {-1, 0, 1, 2, 7, 8, 9, 64, 1000})
+    for (const std::int64_t grain : {-3, 0, 1, 3, 8, 64, 1001}) {
+      const auto seen = visits(pool, count, grain, &ThreadPool::parallel_for_runs);
+      EXPECT_TRUE(std::ranges::all_of(seen, [](int n) { return n == 1; }))
+          << "count " << count << ", grain " << grain;
+    }
+}
+
+// Whoever is done helps: one slow range does not keep its neighbours waiting.
+TEST(ThreadPool, RunsAreFinishedByWhoeverIsFree) {
+  ThreadPool pool(2);
+  constexpr std::int64_t kCount = 64;
+  std::atomic<int> others = 0;
+  std::atomic<bool> is_late = false;
+  pool.parallel_for_runs(kCount, 1, [&](std::int64_t begin, std::int64_t) {
+    if (begin != 0) {
+      ++others;
+      return;
+    }
+    // The first range of all waits for all the others.
+    const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+    while (others < kCount - 1 && !is_late) {
+      is_late = std::chrono::steady_clock::now() > deadline;
+      std::this_thread::yield();
+    }
+  });
+  EXPECT_FALSE(is_late);
+  EXPECT_EQ(others, kCount - 1);
 }
 
 TEST_P(ThreadPoolOfSize, DoesNothingForEmptyAndNegativeCounts) {

@@ -16,8 +16,8 @@ constexpr std::size_t kAlignment = 64;
 // Whole lines of the cache; 0: more than there can be.
 std::size_t capacity_for(std::uint64_t bytes) {
   if (bytes > std::numeric_limits<std::size_t>::max() / 2) return 0;
-  return (std::max<std::size_t>(static_cast<std::size_t>(bytes), 1) + kAlignment - 1) /
-         kAlignment * kAlignment;
+  return (std::max<std::size_t>(static_cast<std::size_t>(bytes), 1) + kAlignment - 1) / kAlignment *
+         kAlignment;
 }
 
 }  // namespace

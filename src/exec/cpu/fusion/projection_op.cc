@@ -132,7 +132,7 @@ void ProjectionOp::run_narrow(const Segments& segments, std::int64_t tokens,
     }
   const std::int64_t grain =
       std::clamp<std::int64_t>(kNarrowBytes / matrix_.row_bytes() / 8 * 8, 8, 512);
-  context.threads.parallel_for(matrix_.rows, grain, [&](std::int64_t begin, std::int64_t end) {
+  context.threads.parallel_for_runs(matrix_.rows, grain, [&](std::int64_t begin, std::int64_t end) {
     const std::int64_t rows = end - begin;
     float* out = scratch.take<float>(tokens * rows + columns);
     for (std::int64_t t = 0; t < tokens; t += kNarrow)
@@ -164,16 +164,17 @@ void ProjectionOp::run_panels(const Segments& segments, std::int64_t tokens,
           for (std::int64_t t = 0; t < s.tokens; ++t) out[t] = to_float(in[t * s.x_token]);
       }
   });
-  context.threads.parallel_for(matrix_.rows, kPanelRows, [&](std::int64_t begin, std::int64_t end) {
-    const std::int64_t rows = end - begin;
-    float* panel = scratch.take<float>(rows * (columns + width));
-    float* out = panel + rows * columns;
-    k.expand(matrix_, begin, end, panel);
-    std::fill(out, out + rows * width, 0.0f);
-    k.multiply(panel, columns, rows, columns, x.data(), width, width, out, width);
-    for (std::int64_t r = begin; r < end; ++r)
-      store_row(r, out + (r - begin) * width, 0, tokens, segments, context);
-  });
+  context.threads.parallel_for_runs(
+      matrix_.rows, kPanelRows, [&](std::int64_t begin, std::int64_t end) {
+        const std::int64_t rows = end - begin;
+        float* panel = scratch.take<float>(rows * (columns + width));
+        float* out = panel + rows * columns;
+        k.expand(matrix_, begin, end, panel);
+        std::fill(out, out + rows * width, 0.0f);
+        k.multiply(panel, columns, rows, columns, x.data(), width, width, out, width);
+        for (std::int64_t r = begin; r < end; ++r)
+          store_row(r, out + (r - begin) * width, 0, tokens, segments, context);
+      });
 }
 
 #if defined(__x86_64__)
@@ -191,7 +192,7 @@ void ProjectionOp::run_few_tiles(const Segments& segments, const FusedContext& c
   const std::int64_t scratch_bytes = amx::scratch_bytes(matrix_, 0);
   const std::int64_t grain =
       amx::round_up(std::max<std::int64_t>(1, kNarrowBytes / matrix_.row_bytes()), amx::kBlockRows);
-  context.threads.parallel_for(matrix_.rows, grain, [&](std::int64_t begin, std::int64_t end) {
+  context.threads.parallel_for_runs(matrix_.rows, grain, [&](std::int64_t begin, std::int64_t end) {
     const amx::Tiles tiles;
     auto* padded = scratch.take<std::byte>(scratch_bytes);
     for (std::int64_t r0 = begin; r0 < end; r0 += amx::kBlockRows) {
@@ -243,7 +244,7 @@ void ProjectionOp::run_tiles(const Segments& segments, std::int64_t tokens,
     });
     const std::int64_t width = blocks * amx::kBlockColumns;
     const std::int64_t scratch_bytes = amx::scratch_bytes(matrix_, blocks);
-    context.threads.parallel_for(
+    context.threads.parallel_for_runs(
         matrix_.rows, amx::kBlockRows, [&](std::int64_t begin, std::int64_t end) {
           const amx::Tiles tiles;
           auto* padded = scratch.take<std::byte>(
