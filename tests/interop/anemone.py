@@ -13,11 +13,16 @@ class AnemoneError(AssertionError):
 
 
 class Anemone:
-    def __init__(self, path):
+    def __init__(self, path, *options):
         self.path = path
+        self.options = options
+
+    def reference(self):
+        """The same, with every operation by its reference kernel."""
+        return Anemone(self.path, "--isa", "reference")
 
     def __call__(self, *arguments):
-        done = subprocess.run([self.path, "--threads", "2", *map(str, arguments)], capture_output=True, text=True,
+        done = subprocess.run([self.path, "--threads", "2", *self.options, *map(str, arguments)], capture_output=True, text=True,
                               timeout=120)
         if done.returncode != 0:
             raise AnemoneError(f"anemone {' '.join(map(str, arguments))}: exit {done.returncode}: {done.stderr}")

@@ -58,6 +58,12 @@ OPERATIONS = sorted(SSAOpRegistry.core_ops)
 
 
 @pytest.fixture(scope="module")
+def anemone(anemone):
+    """Operations are tested here, not what the planner makes of them: test_torch_operations.py runs the fast paths."""
+    return anemone.reference()
+
+
+@pytest.fixture(scope="module")
 def ran(anemone):
     """The cases of each operation after they ran."""
     by_op = {op: cases_of(op) for op in OPERATIONS}

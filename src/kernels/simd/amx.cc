@@ -214,8 +214,10 @@ void multiply_one_digit(const Matrix& matrix, const RowBlock& block, std::int64_
   Ahead ahead(matrix, begin, steps);
   for (std::int64_t s = 0; s < steps; ++s) {
     ahead.fetch();
-    const std::byte* at = block.in_place() + s * 64;
-    if (block.in_place() == nullptr) {
+    const std::byte* at = nullptr;
+    if (block.in_place() != nullptr) {
+      at = block.in_place() + s * 64;
+    } else {
       std::int8_t* turn = expanded + s % 2 * kRowTileBytes;
       block.expand(s, 0, kBlockRows, turn, nullptr);
       at = reinterpret_cast<const std::byte*>(turn);

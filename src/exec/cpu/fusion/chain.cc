@@ -160,8 +160,9 @@ class ChainFinder {
     std::vector<ChainMember> members = {root};
     for (bool has_grown = true; has_grown;) {
       has_grown = false;
-      for (std::size_t i = 0; i < members.size(); ++i)
-        for (const int slot : members[i].node.operands) {
+      for (std::size_t i = 0; i < members.size(); ++i) {
+        const auto operands = members[i].node.operands;  // the members move as the group grows
+        for (const int slot : operands) {
           if (slot < 0 || members.size() == limit) continue;
           PreparedOp* producer = graph_.producer(slot);
           if (producer == nullptr || graph_.use_count(slot) != uses_in(members, slot) ||
@@ -172,6 +173,7 @@ class ChainFinder {
             has_grown = true;
           }
         }
+      }
     }
     std::ranges::sort(members, {}, &ChainMember::op);
     return members;
