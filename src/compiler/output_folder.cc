@@ -75,6 +75,14 @@ Status clear(const std::string& working) {
   return {};
 }
 
+// Whether a compile left the folder: empty at its beginning, with a journal on its way, and a whole
+// artifact when it was killed between the two steps of commit().
+bool is_left_over(const std::string& working) {
+  std::error_code error;
+  return fs::is_directory(working, error) &&
+         (fs::is_empty(working, error) || Journal::is_in(working) || is_artifact(working));
+}
+
 }  // namespace
 
 Result<OutputFolder> OutputFolder::create(const std::string& path, bool keep) {
@@ -83,8 +91,7 @@ Result<OutputFolder> OutputFolder::create(const std::string& path, bool keep) {
   ANEMONE_RETURN_IF_ERROR(check_target(path, clean));
   std::string working = clean + ".partial";
   std::error_code error;
-  if (fs::exists(working, error) && !(fs::is_directory(working, error) &&
-                                      (fs::is_empty(working, error) || Journal::is_in(working))))
+  if (fs::exists(working, error) && !is_left_over(working))
     return invalid_argument(
         "[{}] expected no {}, or one that an unfinished compile left, got something else", path,
         working);

@@ -137,6 +137,16 @@ TEST_F(Resume, AnotherFolderOfThatNameIsLeftAlone) {
 }
 
 // Killed between the renames that replace an artifact.
+// Killed after its journal was taken away and before the folder got its name.
+TEST_F(Resume, AFinishedFolderThatDidNotGetItsNameIsOurs) {
+  fs::copy(folder_.file("whole"), partial_, fs::copy_options::recursive);
+  resume(0);
+  fs::rename(output_, partial_);
+  ASSERT_EQ(outcome(output_, options_), "");
+  EXPECT_TRUE(files_in(output_) == files_in(folder_.file("whole")));
+  EXPECT_FALSE(fs::exists(partial_));
+}
+
 TEST_F(Resume, AnArtifactThatWasMovedAwayComesBack) {
   ASSERT_EQ(outcome(output_, options_), "");
   fs::rename(output_, partial_ + ".old");
