@@ -31,15 +31,25 @@ inline void pause() {
 #endif
 }
 
-// Waits until `is_over(value)`. Some tens of microseconds without a system call, which is longer
-// than the serial part between two loops of a step; then asleep, so that whoever holds our work may
-// have the core.
+// Waits until `is_over(value)`: first without a system call, then letting whoever wants the core
+// have it, as it may be the one that holds our work, and asleep at last. To sleep and be woken
+// takes longer than most parts of a step that one thread does alone, so that is for the time
+// between steps.
 template <typename IsOver>
 void spin_then_wait(const std::atomic<std::uint64_t>& value, IsOver is_over) {
-  constexpr int kSpins = 2000;
+  constexpr int kSpins = 1000;
+  constexpr int kYields = 1000;
+  constexpr int kSpinsAYield = 30;
   for (int i = 0; i < kSpins; ++i) {
     if (is_over(value.load())) return;
     pause();
+  }
+  for (int i = 0; i < kYields; ++i) {
+    for (int spin = 0; spin < kSpinsAYield; ++spin) {
+      if (is_over(value.load())) return;
+      pause();
+    }
+    std::this_thread::yield();
   }
   for (std::uint64_t seen = value.load(); !is_over(seen); seen = value.load()) value.wait(seen);
 }

@@ -44,9 +44,13 @@ class ThreadPool {
  private:
   using Body = std::function<void(std::int64_t, std::int64_t)>;
 
+  // What one thread writes while another looks at it lies this far from everything else: cache
+  // lines come in pairs.
+  static constexpr std::size_t kApart = 128;
+
   // One loop. Two are used in turn: a worker that comes late may still look at the one before, and
   // tells by the epoch that it is over.
-  struct Loop {
+  struct alignas(kApart) Loop {
     std::atomic<std::uint64_t> epoch = 0;
     std::atomic<const Body*> body = nullptr;
     std::atomic<std::uint64_t> ranges = 0;
@@ -65,9 +69,10 @@ class ThreadPool {
   bool run_range(std::uint64_t ticket);
 
   std::array<Loop, 2> loops_;
-  std::atomic<std::uint64_t> next_ = kRangeMask >> 1;  // no loop: out of every range
-  std::atomic<std::uint64_t> done_ = 0;                // ranges of the current loop that are done
-  std::atomic<bool> stopping_ = false;
+  alignas(kApart) std::atomic<std::uint64_t> next_ = kRangeMask >>
+                                                     1;  // no loop: out of every range
+  alignas(kApart) std::atomic<std::uint64_t> done_ = 0;  // ranges of the current loop that are done
+  alignas(kApart) std::atomic<bool> stopping_ = false;
   std::vector<std::thread> workers_;
 };
 

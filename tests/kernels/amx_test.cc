@@ -8,6 +8,7 @@
 #include "tests/kernels/weights.h"
 #if defined(__x86_64__)
 #include "kernels/simd/amx.h"
+#include "kernels/simd/amx_few.h"
 #endif
 
 namespace anemone::kernels::simd {
@@ -164,23 +165,28 @@ TEST_P(Amx, AColumnDoesNotDependOnTheOthers) {
         pointers[n] = as_neighbours ? turned.data() + n : x.data() + n * depth;
       const std::int64_t stride = as_neighbours ? 16 : 1;
       auto& result = results.emplace_back(static_cast<std::size_t>(shape.rows * 16));
-      const bool is_few = columns.back() < amx::kFewColumns;
-      if (is_few)
-        amx::make_few_digits(pointers, stride, depth, digits, scales);
-      else
-        amx::make_digits(pointers, stride, depth, digits, scales);
-      for (std::int64_t r = 0; r < shape.rows; r += amx::kBlockRows) {
-        const std::int64_t end = std::min(shape.rows, r + amx::kBlockRows);
-        if (!is_few) {
-          amx::multiply(w.matrix, r, end, digits, scales, 1, result.data() + r * 16, 16, scratch);
-          continue;
-        }
-        float few[amx::kBlockRows * amx::kFewColumns];
-        amx::multiply_few(w.matrix, r, end, digits, scales, few, scratch);
-        for (std::int64_t i = 0; i < end - r; ++i)
-          for (const int n : columns)
-            result[static_cast<std::size_t>((r + i) * 16 + n)] = few[i * amx::kFewColumns + n];
+      if (columns.back() < amx::kFewColumns) {
+        const Half* chosen[amx::kFewColumns] = {};
+        for (std::size_t i = 0; i < columns.size(); ++i) chosen[i] = pointers[columns[i]];
+        const auto count = static_cast<std::int64_t>(columns.size());
+        ASSERT_LE(amx::FewColumns::storage_bytes(w.matrix, count), std::int64_t{sizeof(digits)});
+        ASSERT_LE(amx::few_scratch_bytes(w.matrix), std::int64_t{sizeof(scratch)});
+        const amx::FewColumns few(w.matrix, chosen, count, stride,
+                                  reinterpret_cast<std::byte*>(digits));
+        std::vector<float> out(static_cast<std::size_t>(count * shape.rows));
+        for (std::int64_t r = 0; r < shape.rows; r += amx::kBlockRows)
+          amx::multiply_few(w.matrix, r, std::min(shape.rows, r + amx::kBlockRows), few,
+                            out.data() + r, shape.rows, scratch);
+        for (std::int64_t r = 0; r < shape.rows; ++r)
+          for (std::size_t i = 0; i < columns.size(); ++i)
+            result[static_cast<std::size_t>(r * 16 + columns[i])] =
+                out[i * static_cast<std::size_t>(shape.rows) + static_cast<std::size_t>(r)];
+        return;
       }
+      amx::make_digits(pointers, stride, depth, digits, scales);
+      for (std::int64_t r = 0; r < shape.rows; r += amx::kBlockRows)
+        amx::multiply(w.matrix, r, std::min(shape.rows, r + amx::kBlockRows), digits, scales, 1,
+                      result.data() + r * 16, 16, scratch);
     };
     std::vector<int> all;
     for (int n = 0; n < 16; ++n) all.push_back(n);
@@ -190,6 +196,9 @@ TEST_P(Amx, AColumnDoesNotDependOnTheOthers) {
     run({0, 1, 2, 3, 4, 5, 6, 7}, false);
     run({3}, false);
     run({3}, true);
+    run({1, 3}, true);
+    run({0, 3, 5}, false);
+    run({3, 4, 5, 6}, true);
     run({2, 3, 9}, false);
     for (std::size_t i = 2; i < results.size(); ++i)
       for (std::int64_t r = 0; r < shape.rows; ++r) {

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Products of weights, in the forms of a package, with columns of activations on the tile registers
 // (Isa::kAmx), in integers of 8 bits.
-//
-// Up to kFewColumns columns, as in decoding, take one tile for both digits. A column's result does
-// not depend on the columns beside it.
+// A column's result does not depend on the columns beside it.
 //
 // A column x of fp16 becomes two digits of 8 bits and a scale: x = scale * (128 * high + low), with
 // |high|, |low| <= 64 and at most 8191 steps each way, so the error is half of scale = max|x| /
@@ -19,7 +17,6 @@ namespace anemone::kernels::simd::amx {
 
 inline constexpr std::int64_t kBlockColumns = 16;  // of x that are multiplied together
 inline constexpr std::int64_t kBlockRows = 32;     // of the weights
-inline constexpr std::int64_t kFewColumns = 8;
 
 inline constexpr std::int64_t round_up(std::int64_t value, std::int64_t multiple) {
   return (value + multiple - 1) / multiple * multiple;
@@ -51,10 +48,6 @@ inline constexpr std::int64_t digit_bytes(std::int64_t depth) {
 void make_digits(const Half* const* x, std::int64_t stride, std::int64_t depth, std::int8_t* digits,
                  float* scales);
 
-// The same for at most kFewColumns columns; `digits` gets half of digit_bytes(depth).
-void make_few_digits(const Half* const* x, std::int64_t stride, std::int64_t depth,
-                     std::int8_t* digits, float* scales);
-
 // Sets the tile registers of this thread up, and gives them back.
 class Tiles {
  public:
@@ -64,8 +57,7 @@ class Tiles {
   Tiles& operator=(const Tiles&) = delete;
 };
 
-// Bytes of scratch, 64-byte aligned, of multiply() for so many blocks of columns, and of
-// multiply_few() with none.
+// Bytes of scratch, 64-byte aligned, of multiply() for so many blocks of columns.
 std::int64_t scratch_bytes(const Matrix& matrix, std::int64_t blocks);
 
 // out[r - begin][n] = sum over c of matrix(r, c) * x[n][c] for rows [begin, end), at most
@@ -74,8 +66,5 @@ std::int64_t scratch_bytes(const Matrix& matrix, std::int64_t blocks);
 void multiply(const Matrix& matrix, std::int64_t begin, std::int64_t end, const std::int8_t* digits,
               const float* scales, std::int64_t blocks, float* out, std::int64_t ldo,
               std::byte* scratch);
-// The same for the columns of make_few_digits(): out[r - begin][n], kFewColumns apart.
-void multiply_few(const Matrix& matrix, std::int64_t begin, std::int64_t end,
-                  const std::int8_t* digits, const float* scales, float* out, std::byte* scratch);
 
 }  // namespace anemone::kernels::simd::amx

@@ -3,6 +3,7 @@
 #if defined(__x86_64__)
 #include <cmath>
 #include <cstring>
+#include <vector>
 
 #include "kernels/simd/amx.h"
 #include "kernels/simd/amx_digits.h"
@@ -19,39 +20,6 @@ std::int64_t digit_place(std::int64_t k) {
 
 float scale_of(float most) {
   return most / static_cast<float>(kSteps);
-}
-
-// Digits of one column: the high ones at `high`, the low ones at `low`. Gives the scale.
-float make_column(const Half* x, std::int64_t stride, std::int64_t depth, std::int8_t* high,
-                  std::int8_t* low) {
-  const std::int64_t whole = stride == 1 ? depth / 16 * 16 : 0;
-  __m512 tops = _mm512_setzero_ps();
-  for (std::int64_t k = 0; k < whole; k += 16)
-    tops = _mm512_max_ps(tops, _mm512_abs_ps(load_sixteen(x + k)));
-  float most = _mm512_reduce_max_ps(tops);
-  for (std::int64_t k = whole; k < depth; ++k) {
-    const float size = std::fabs(to_float(x[k * stride]));
-    most = size > most ? size : most;
-  }
-  if (most == 0) return 0;
-  const float inverse = static_cast<float>(kSteps) / most;
-  for (std::int64_t k = 0; k < whole; k += 16) {
-    const Digits16 digits = split(_mm512_mul_ps(load_sixteen(x + k), _mm512_set1_ps(inverse)));
-    std::int32_t fours[2][4];
-    _mm_storeu_si128(reinterpret_cast<__m128i*>(fours[0]), _mm512_cvtepi32_epi8(digits.high));
-    _mm_storeu_si128(reinterpret_cast<__m128i*>(fours[1]), _mm512_cvtepi32_epi8(digits.low));
-    for (int i = 0; i < 4; ++i) {
-      std::memcpy(high + digit_place(k + 4 * i), &fours[0][i], 4);
-      std::memcpy(low + digit_place(k + 4 * i), &fours[1][i], 4);
-    }
-  }
-  for (std::int64_t k = whole; k < depth; ++k) {
-    const int q = static_cast<int>(std::nearbyint(to_float(x[k * stride]) * inverse));
-    const int rounded = (q + 64) >> 7;
-    high[digit_place(k)] = static_cast<std::int8_t>(rounded);
-    low[digit_place(k)] = static_cast<std::int8_t>(q - rounded * 128);
-  }
-  return scale_of(most);
 }
 
 // Sixteen columns that lie beside each other: four of their elements are a row of a tile.
@@ -89,7 +57,53 @@ bool are_neighbours(const Half* const* x) {
   return true;
 }
 
+// Digits of one column among those of its block.
+float make_column(const Half* x, std::int64_t stride, std::int64_t depth, std::int8_t* plain,
+                  std::int8_t* high, std::int8_t* low) {
+  const float scale = make_digit_column(x, stride, depth, plain, plain + depth);
+  for (std::int64_t k = 0; k + 4 <= depth; k += 4) {
+    std::memcpy(high + digit_place(k), plain + k, 4);
+    std::memcpy(low + digit_place(k), plain + depth + k, 4);
+  }
+  for (std::int64_t k = depth / 4 * 4; k < depth; ++k) {
+    high[digit_place(k)] = plain[k];
+    low[digit_place(k)] = plain[depth + k];
+  }
+  return scale;
+}
+
 }  // namespace
+
+float make_digit_column(const Half* x, std::int64_t stride, std::int64_t depth, std::int8_t* high,
+                        std::int8_t* low) {
+  const std::int64_t whole = stride == 1 ? depth / 16 * 16 : 0;
+  __m512 tops = _mm512_setzero_ps();
+  for (std::int64_t k = 0; k < whole; k += 16)
+    tops = _mm512_max_ps(tops, _mm512_abs_ps(load_sixteen(x + k)));
+  float most = _mm512_reduce_max_ps(tops);
+  for (std::int64_t k = whole; k < depth; ++k) {
+    const float size = std::fabs(to_float(x[k * stride]));
+    most = size > most ? size : most;
+  }
+  if (most == 0) {
+    std::memset(high, 0, static_cast<std::size_t>(depth));
+    std::memset(low, 0, static_cast<std::size_t>(depth));
+    return 0;
+  }
+  const float inverse = static_cast<float>(kSteps) / most;
+  for (std::int64_t k = 0; k < whole; k += 16) {
+    const Digits16 digits = split(_mm512_mul_ps(load_sixteen(x + k), _mm512_set1_ps(inverse)));
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(high + k), _mm512_cvtepi32_epi8(digits.high));
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(low + k), _mm512_cvtepi32_epi8(digits.low));
+  }
+  for (std::int64_t k = whole; k < depth; ++k) {
+    const int q = static_cast<int>(std::nearbyint(to_float(x[k * stride]) * inverse));
+    const int rounded = (q + 64) >> 7;
+    high[k] = static_cast<std::int8_t>(rounded);
+    low[k] = static_cast<std::int8_t>(q - rounded * 128);
+  }
+  return scale_of(most);
+}
 
 void make_digits(const Half* const* x, std::int64_t stride, std::int64_t depth, std::int8_t* digits,
                  float* scales) {
@@ -103,18 +117,11 @@ void make_digits(const Half* const* x, std::int64_t stride, std::int64_t depth, 
     return make_neighbours(x[0], stride, depth, digits, low, scales);
   }
   std::memset(digits, 0, static_cast<std::size_t>(2 * steps * kTileBytes));
+  std::vector<std::int8_t> plain(static_cast<std::size_t>(2 * depth));
   for (int n = 0; n < kBlockColumns; ++n)
-    scales[n] = x[n] == nullptr ? 0 : make_column(x[n], stride, depth, digits + n * 4, low + n * 4);
-}
-
-void make_few_digits(const Half* const* x, std::int64_t stride, std::int64_t depth,
-                     std::int8_t* digits, float* scales) {
-  const std::int64_t steps = round_up(depth, 64) / 64;
-  std::memset(digits, 0, static_cast<std::size_t>(steps * kTileBytes));
-  for (int n = 0; n < kFewColumns; ++n)
-    scales[n] = x[n] == nullptr ? 0
-                                : make_column(x[n], stride, depth, digits + n * 4,
-                                              digits + (kFewColumns + n) * 4);
+    scales[n] = x[n] == nullptr
+                    ? 0
+                    : make_column(x[n], stride, depth, plain.data(), digits + n * 4, low + n * 4);
 }
 
 }  // namespace anemone::kernels::simd::amx

@@ -33,4 +33,28 @@ inline __m512 load_some(const Half* x, std::int64_t count) {
   return _mm512_cvtph_ps(_mm256_maskz_loadu_epi16(mask, x));
 }
 
+// The digits of four scaled nibbles' values: of int4 in tiles every 16 bytes hold 32 elements with
+// a scale of their own, so each of the four lanes has a table. q * multiplier = 128 * high + low,
+// each entry as an unsigned byte: high + 128 and low + 64.
+struct NibbleTables {
+  // Each lane full of its multiplier; |8 * multiplier| <= 127 * 128.
+  explicit NibbleTables(__m512i multipliers) {
+    const __m512i upward = _mm512_broadcast_i32x4(_mm_setr_epi16(0, 1, 2, 3, 4, 5, 6, 7));
+    const __m512i negative = _mm512_broadcast_i32x4(_mm_setr_epi16(-8, -7, -6, -5, -4, -3, -2, -1));
+    // 64 rounds the high digit; 128 * 128 makes it positive.
+    const __m512i offset = _mm512_set1_epi16(128 * 128 + 64);
+    const __m512i low_bits = _mm512_set1_epi16(127);
+    const __m512i a = _mm512_add_epi16(_mm512_mullo_epi16(multipliers, upward), offset);
+    const __m512i b = _mm512_add_epi16(_mm512_mullo_epi16(multipliers, negative), offset);
+    high = _mm512_packus_epi16(_mm512_srli_epi16(a, 7), _mm512_srli_epi16(b, 7));
+    low = _mm512_packus_epi16(_mm512_and_si512(a, low_bits), _mm512_and_si512(b, low_bits));
+  }
+  __m512i high;
+  __m512i low;
+};
+
+// One column of fp16, elements `stride` apart, as digits one after the other. Gives its scale.
+float make_digit_column(const Half* x, std::int64_t stride, std::int64_t depth, std::int8_t* high,
+                        std::int8_t* low);
+
 }  // namespace anemone::kernels::simd::amx

@@ -40,12 +40,27 @@ void store_sixteen(__m512i integers, std::int8_t* out) {
   _mm_store_si128(reinterpret_cast<__m128i*>(out), _mm512_cvtepi32_epi8(integers));
 }
 
+std::int64_t multiplier_count(const Matrix& m) {
+  return round_up(m.columns, 128) / 32;
+}
+
+// The largest of a row's scales.
+float largest(const Half* scales, std::int64_t count) {
+  __m512 tops = _mm512_setzero_ps();
+  for (std::int64_t i = 0; i < count; i += 16)
+    tops = _mm512_max_ps(tops, _mm512_abs_ps(load_some(scales + i, count - i)));
+  return _mm512_reduce_max_ps(tops);
+}
+
 }  // namespace
 
 std::int64_t row_scratch_bytes(const Matrix& m) {
   if (m.form == Matrix::Form::kPalette) return kBlockRows * 2 * table_entries(m.bits);
   if (m.form == Matrix::Form::kHalf || m.has_row_scale()) return 64;
-  return round_up(kBlockRows * (m.columns / m.tile_columns) * 4, 64);
+  return round_up(m.form == Matrix::Form::kInt4
+                      ? kBlockRows * multiplier_count(m) * std::int64_t{sizeof(std::int16_t)}
+                      : kBlockRows * (m.columns / m.tile_columns) * std::int64_t{sizeof(float)},
+                  64);
 }
 
 RowBlock::RowBlock(const Matrix& matrix, std::int64_t begin, std::int64_t end, std::byte* scratch)
@@ -57,7 +72,10 @@ RowBlock::RowBlock(const Matrix& matrix, std::int64_t begin, std::int64_t end, s
   } else if (matrix.form == Matrix::Form::kHalf) {
     prepare_halves();
   } else if (has_low_) {
-    prepare_tiles(scratch);
+    if (matrix.form == Matrix::Form::kInt4)
+      prepare_int4_tiles(scratch);
+    else
+      prepare_int8_tiles(scratch);
   } else {
     prepare_row_scales();
     if (matrix.form == Matrix::Form::kInt8 && rows_ == kBlockRows && matrix.columns % kStep == 0)
@@ -118,32 +136,44 @@ void RowBlock::prepare_halves() {
   }
 }
 
-// Every tile's scale in steps of the row's largest.
-void RowBlock::prepare_tiles(std::byte* scratch) {
-  const bool is_int4 = matrix_.form == Matrix::Form::kInt4;
+void RowBlock::prepare_int8_tiles(std::byte* scratch) {
   const std::int64_t tiles = matrix_.columns / matrix_.tile_columns;
   auto* factors = reinterpret_cast<float*>(scratch);
-  auto* multipliers = reinterpret_cast<std::int16_t*>(scratch);
   factors_ = factors;
-  multipliers_ = multipliers;
   for (std::int64_t r = 0; r < rows_; ++r) {
     const Half* scales = matrix_.scales_at(begin_ + r, 0);
-    __m512 tops = _mm512_setzero_ps();
-    for (std::int64_t t = 0; t < tiles; t += 16)
-      tops = _mm512_max_ps(tops, _mm512_abs_ps(load_some(scales + t, tiles - t)));
-    const float most = _mm512_reduce_max_ps(tops);
-    const float steps = is_int4 ? kTileSteps : kSteps / 128;
-    const __m512 inverse = _mm512_set1_ps(most == 0 ? 0 : steps / most);
-    scales_[r] = 128 * most / steps;
+    const float most = largest(scales, tiles);
+    const float inverse = most == 0 ? 0 : kSteps / 128 / most;
+    scales_[r] = 128 * most / (kSteps / 128);
+    for (std::int64_t t = 0; t < tiles; ++t) factors[r * tiles + t] = to_float(scales[t]) * inverse;
+  }
+}
+
+// Every scale in steps of the row's largest.
+void RowBlock::prepare_int4_tiles(std::byte* scratch) {
+  const std::int64_t tiles = matrix_.columns / matrix_.tile_columns;
+  const std::int64_t repeats = matrix_.tile_columns / 32;
+  auto* multipliers = reinterpret_cast<std::int16_t*>(scratch);
+  multipliers_ = multipliers;
+  multipliers_a_row_ = multiplier_count(matrix_);
+  for (std::int64_t r = 0; r < rows_; ++r, multipliers += multipliers_a_row_) {
+    const Half* scales = matrix_.scales_at(begin_ + r, 0);
+    const float most = largest(scales, tiles);
+    const __m512 inverse = _mm512_set1_ps(most == 0 ? 0 : kTileSteps / most);
+    scales_[r] = 128 * most / kTileSteps;
     for (std::int64_t t = 0; t < tiles; t += 16) {
-      const std::int64_t left = tiles - t;
-      const auto mask = static_cast<__mmask16>(left >= 16 ? 0xffff : (1u << left) - 1);
-      const __m512 scaled = _mm512_mul_ps(load_some(scales + t, left), inverse);
-      if (is_int4)
-        _mm256_mask_storeu_epi16(multipliers + r * tiles + t, mask,
-                                 _mm512_cvtepi32_epi16(_mm512_cvtps_epi32(scaled)));
-      else
-        _mm512_mask_storeu_ps(factors + r * tiles + t, mask, scaled);
+      const std::int64_t count = std::min<std::int64_t>(16, tiles - t);
+      const __m512 scaled = _mm512_mul_ps(load_some(scales + t, count), inverse);
+      const __m256i steps = _mm512_cvtepi32_epi16(_mm512_cvtps_epi32(scaled));
+      if (repeats == 1) {
+        const auto mask = static_cast<__mmask16>((1u << count) - 1);
+        _mm256_mask_storeu_epi16(multipliers + t, mask, steps);
+        continue;
+      }
+      alignas(32) std::int16_t some[16];
+      _mm256_store_si256(reinterpret_cast<__m256i*>(some), steps);
+      for (std::int64_t i = 0; i < count; ++i)
+        std::fill_n(multipliers + (t + i) * repeats, repeats, some[i]);
     }
   }
 }
@@ -166,8 +196,9 @@ void RowBlock::expand(std::int64_t step, std::int64_t first, std::int64_t count,
   }
   if (has_low_) return expand_int8_tiles(part);
   for (std::int64_t r = part.begin; r < part.end; ++r)
-    _mm512_store_si512(high + r * kStep, load_bytes(matrix_.row(begin_ + r) + step * kStep,
-                                                    matrix_.columns - step * kStep));
+    _mm512_store_si512(
+        high + (r - part.begin) * kStep,
+        load_bytes(matrix_.row(begin_ + r) + step * kStep, matrix_.columns - step * kStep));
 }
 
 // The digits of a palette of at most 64 entries, in registers.
@@ -213,14 +244,14 @@ void RowBlock::expand_nibbles(const Part& p) const {
         _mm_setr_epi8(0, 1, 2, 3, 4, 5, 6, 7, -8, -7, -6, -5, -4, -3, -2, -1));
     for (std::int64_t r = p.begin; r < p.end; ++r) {
       const __m512i index = spread_nibbles(load_half_bytes(first + r * row_bytes, bytes));
-      _mm512_store_si512(p.high + r * kStep, _mm512_shuffle_epi8(integers, index));
+      _mm512_store_si512(p.high + (r - p.begin) * kStep, _mm512_shuffle_epi8(integers, index));
     }
     return;
   }
   for_palettes<Table64>(p, [&](std::int64_t r, const Table64& table) {
     const __m512i index = spread_nibbles(load_half_bytes(first + r * row_bytes, bytes));
-    _mm512_store_si512(p.high + r * kStep, _mm512_shuffle_epi8(table.high, index));
-    _mm512_store_si512(p.low + r * kStep, _mm512_shuffle_epi8(table.low, index));
+    _mm512_store_si512(p.high + (r - p.begin) * kStep, _mm512_shuffle_epi8(table.high, index));
+    _mm512_store_si512(p.low + (r - p.begin) * kStep, _mm512_shuffle_epi8(table.low, index));
   });
 }
 
@@ -238,8 +269,8 @@ void RowBlock::expand_six_bits(const Part& p) const {
     const __m512i packed = load_bytes(first + r * row_bytes, bytes);
     const __m512i index = _mm512_multishift_epi64_epi8(
         shifts, _mm512_permutexvar_epi8(sixes, packed));  // the tables take the low six bits
-    _mm512_store_si512(p.high + r * kStep, _mm512_permutexvar_epi8(index, table.high));
-    _mm512_store_si512(p.low + r * kStep, _mm512_permutexvar_epi8(index, table.low));
+    _mm512_store_si512(p.high + (r - p.begin) * kStep, _mm512_permutexvar_epi8(index, table.high));
+    _mm512_store_si512(p.low + (r - p.begin) * kStep, _mm512_permutexvar_epi8(index, table.low));
   });
 }
 
@@ -250,8 +281,8 @@ void RowBlock::expand_bytes(const Part& p) const {
   for_palettes<Table256>(p, [&](std::int64_t r, const Table256& table) {
     const __m512i index = load_bytes(first + r * row_bytes, bytes);
     const __mmask64 is_upper = _mm512_movepi8_mask(index);
-    _mm512_store_si512(p.high + r * kStep, Table256::find(table.high, index, is_upper));
-    _mm512_store_si512(p.low + r * kStep, Table256::find(table.low, index, is_upper));
+    _mm512_store_si512(p.high + (r - p.begin) * kStep, Table256::find(table.high, index, is_upper));
+    _mm512_store_si512(p.low + (r - p.begin) * kStep, Table256::find(table.low, index, is_upper));
   });
 }
 
@@ -262,8 +293,8 @@ void RowBlock::expand_halves(const Part& p) const {
     const __m512 inverse = _mm512_set1_ps(scales_[r] == 0 ? 0 : 128 / scales_[r]);
     for (std::int64_t c = 0; c < kStep && c < left; c += 16) {
       const Digits16 digits = split(_mm512_mul_ps(load_some(row + c, left - c), inverse));
-      store_sixteen(digits.high, p.high + r * kStep + c);
-      store_sixteen(digits.low, p.low + r * kStep + c);
+      store_sixteen(digits.high, p.high + (r - p.begin) * kStep + c);
+      store_sixteen(digits.low, p.low + (r - p.begin) * kStep + c);
     }
   }
 }
@@ -278,41 +309,28 @@ void RowBlock::expand_int8_tiles(const Part& p) const {
       const __m512 factor = _mm512_set1_ps(factors_[r * tiles + c / matrix_.tile_columns]);
       const Digits16 digits =
           split(_mm512_mul_ps(_mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(bytes)), factor));
-      store_sixteen(digits.high, p.high + r * kStep + c % kStep);
-      store_sixteen(digits.low, p.low + r * kStep + c % kStep);
+      store_sixteen(digits.high, p.high + (r - p.begin) * kStep + c % kStep);
+      store_sixteen(digits.low, p.low + (r - p.begin) * kStep + c % kStep);
     }
 }
 
-// In 16-bit lanes: one for the even and one for the odd element of a byte.
 void RowBlock::expand_int4_tiles(const Part& p) const {
-  const std::int64_t tiles = matrix_.columns / matrix_.tile_columns;
   const std::int64_t bytes = (matrix_.columns - p.step * kStep) / 2;
-  const std::int64_t first = p.step * kStep / matrix_.tile_columns;
-  // Columns 32 to 63 may belong to the next tile, unless the matrix ends before them.
-  const std::int64_t second =
-      std::min(tiles - 1, (p.step * kStep + kStep / 2) / matrix_.tile_columns);
-  const __m512i round = _mm512_set1_epi16(64);
-  const __m512i byte = _mm512_set1_epi16(0xff);
+  // Columns 0 to 31 of the step lie in the lower two lanes.
+  const __m512i by_lane =
+      _mm512_inserti64x4(_mm512_set1_epi16(0x0100), _mm256_set1_epi16(0x0302), 1);
+  const __m512i low_offset = _mm512_set1_epi8(64);
+  const __m512i high_offset = _mm512_set1_epi8(-128);
   const std::byte* at = matrix_.row(begin_ + p.begin) + p.step * kStep / 2;
   for (std::int64_t r = p.begin; r < p.end; ++r, at += matrix_.row_bytes()) {
-    const std::int16_t* row = multipliers_ + r * tiles;
-    const __m512i scale =
-        _mm512_inserti64x4(_mm512_set1_epi16(row[first]), _mm256_set1_epi16(row[second]), 1);
-    const __m512i wide = _mm512_cvtepu8_epi16(load_half_bytes(at, bytes));
-    const __m512i even =
-        _mm512_mullo_epi16(_mm512_srai_epi16(_mm512_slli_epi16(wide, 12), 12), scale);
-    const __m512i odd =
-        _mm512_mullo_epi16(_mm512_srai_epi16(_mm512_slli_epi16(wide, 8), 12), scale);
-    const __m512i high_even = _mm512_srai_epi16(_mm512_add_epi16(even, round), 7);
-    const __m512i high_odd = _mm512_srai_epi16(_mm512_add_epi16(odd, round), 7);
-    const __m512i low_even = _mm512_sub_epi16(even, _mm512_slli_epi16(high_even, 7));
-    const __m512i low_odd = _mm512_sub_epi16(odd, _mm512_slli_epi16(high_odd, 7));
-    // byte ? even : odd << 8
-    _mm512_store_si512(
-        p.high + r * kStep,
-        _mm512_ternarylogic_epi32(byte, high_even, _mm512_slli_epi16(high_odd, 8), 0xca));
-    _mm512_store_si512(p.low + r * kStep, _mm512_ternarylogic_epi32(
-                                              byte, low_even, _mm512_slli_epi16(low_odd, 8), 0xca));
+    std::int32_t two;
+    std::memcpy(&two, multipliers(r) + 2 * p.step, sizeof(two));
+    const NibbleTables tables(_mm512_shuffle_epi8(_mm512_set1_epi32(two), by_lane));
+    const __m512i index = spread_nibbles(load_half_bytes(at, bytes));
+    _mm512_store_si512(p.high + (r - p.begin) * kStep,
+                       _mm512_xor_si512(_mm512_shuffle_epi8(tables.high, index), high_offset));
+    _mm512_store_si512(p.low + (r - p.begin) * kStep,
+                       _mm512_sub_epi8(_mm512_shuffle_epi8(tables.low, index), low_offset));
   }
 }
 

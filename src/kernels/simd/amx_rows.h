@@ -25,8 +25,16 @@ class RowBlock {
   const std::byte* in_place() const { return in_place_; }
   // What a sum of one digit, or of 128 * high + low, is to be multiplied with; [kBlockRows].
   const float* scales() const { return scales_; }
-  // Digits of columns [64 * step, 64 * step + 64) as [kBlockRows][64] each, 64-byte aligned: those
-  // of rows [first, first + count) of the block. What lies outside the matrix is left alone or
+  // The table of row r of a palette: the digits of its entries, all high ones, then all low ones.
+  // 16 entries stand there four times.
+  const std::int8_t* table(std::int64_t r) const { return tables_[r]; }
+  // int4 in tiles: what row r's integers are to be multiplied with, one for each 32 columns, as
+  // many as whole steps of 128 columns need.
+  const std::int16_t* multipliers(std::int64_t r) const {
+    return multipliers_ + r * multipliers_a_row_;
+  }
+  // Digits of columns [64 * step, 64 * step + 64) as [count][64] each, 64-byte aligned: those of
+  // rows [first, first + count) of the block. What lies outside the matrix is left alone or
   // meets zeros of the activations. `low` is used if has_low().
   void expand(std::int64_t step, std::int64_t first, std::int64_t count, std::int8_t* high,
               std::int8_t* low) const;
@@ -45,7 +53,8 @@ class RowBlock {
   void prepare_row_scales();
   void prepare_palettes(std::byte* scratch);
   void prepare_halves();
-  void prepare_tiles(std::byte* scratch);
+  void prepare_int8_tiles(std::byte* scratch);
+  void prepare_int4_tiles(std::byte* scratch);
 
   void expand_nibbles(const Part& part) const;
   void expand_six_bits(const Part& part) const;
@@ -59,11 +68,11 @@ class RowBlock {
   const std::int64_t rows_;
   bool has_low_ = true;
   const std::byte* in_place_ = nullptr;
-  // Palettes: the digits of a row's entries, all high ones, then all low ones.
   const std::int8_t* tables_[kBlockRows] = {};
-  // Scales of tiles: what a weight of the package is multiplied with; [kBlockRows][tiles].
+  // int8 in tiles: what a row's integers are multiplied with; [kBlockRows][tiles].
   const float* factors_ = nullptr;
   const std::int16_t* multipliers_ = nullptr;
+  std::int64_t multipliers_a_row_ = 0;
   alignas(64) float scales_[kBlockRows] = {};
 };
 

@@ -7,6 +7,7 @@
 #include "exec/cpu/fusion/scratch.h"
 #if defined(__x86_64__)
 #include "kernels/simd/amx.h"
+#include "kernels/simd/amx_few.h"
 #endif
 
 namespace anemone::exec {
@@ -61,12 +62,12 @@ Status ProjectionOp::run(std::span<FusedCall> calls, const FusedContext& context
   // By the tokens of one call, so that a call gives the same bits whatever runs beside it.
   const bool is_narrow = segments.front().tokens <= kNarrow;
 #if defined(__x86_64__)
-  // A few tokens go through fp16 weights at the speed of memory without tiles.
+  // A few tokens go through fp16 weights at the speed of memory without digits.
   const bool is_half = matrix_.form == kernels::simd::Matrix::Form::kHalf;
   if (context.isa == kernels::simd::Isa::kAmx && kernels::simd::amx::takes(matrix_) &&
       !(is_half && is_narrow)) {
     if (tokens <= kernels::simd::amx::kFewColumns)
-      run_few_tiles(segments, context);
+      run_few(segments, tokens, context);
     else
       run_tiles(segments, tokens, context);
     return {};
@@ -178,34 +179,29 @@ void ProjectionOp::run_panels(const Segments& segments, std::int64_t tokens,
 }
 
 #if defined(__x86_64__)
-// As in decoding: the weights go by once, both digits of all tokens in one tile.
-void ProjectionOp::run_few_tiles(const Segments& segments, const FusedContext& context) const {
+// As in decoding: the weights go by once.
+void ProjectionOp::run_few(const Segments& segments, std::int64_t tokens,
+                           const FusedContext& context) const {
   namespace amx = kernels::simd::amx;
-  const std::int64_t columns = matrix_.columns;
-  Scratch shared;
-  auto* digits = shared.take<std::int8_t>(amx::digit_bytes(columns) / 2);
-  float scales[amx::kFewColumns];
   const Half* x[amx::kFewColumns] = {};
   for (const Segment& s : segments)
     for (std::int64_t t = 0; t < s.tokens; ++t) x[s.first + t] = s.x + t * s.x_token;
-  amx::make_few_digits(x, segments.front().x_channel, columns, digits, scales);
-  const std::int64_t scratch_bytes = amx::scratch_bytes(matrix_, 0);
+  Scratch shared;
+  const amx::FewColumns columns(
+      matrix_, x, tokens, segments.front().x_channel,
+      shared.take<std::byte>(amx::FewColumns::storage_bytes(matrix_, tokens)));
+  const std::int64_t scratch_bytes = amx::few_scratch_bytes(matrix_);
   const std::int64_t grain =
       amx::round_up(std::max<std::int64_t>(1, kNarrowBytes / matrix_.row_bytes()), amx::kBlockRows);
   context.threads.parallel_for_runs(matrix_.rows, grain, [&](std::int64_t begin, std::int64_t end) {
-    const amx::Tiles tiles;
-    auto* padded = scratch.take<std::byte>(scratch_bytes);
+    auto* space = scratch.take<std::byte>(scratch_bytes);
     for (std::int64_t r0 = begin; r0 < end; r0 += amx::kBlockRows) {
       const std::int64_t rows = std::min(end - r0, amx::kBlockRows);
-      float out[amx::kBlockRows * amx::kFewColumns];
-      float column[amx::kBlockRows];
-      amx::multiply_few(matrix_, r0, r0 + rows, digits, scales, out, padded);
+      float out[amx::kFewColumns * amx::kBlockRows];
+      amx::multiply_few(matrix_, r0, r0 + rows, columns, out, amx::kBlockRows, space);
       for (const Segment& s : segments)
-        for (std::int64_t t = 0; t < s.tokens; ++t) {
-          for (std::int64_t r = 0; r < rows; ++r)
-            column[r] = out[r * amx::kFewColumns + s.first + t];
-          store_token(r0, rows, column, s, t, context);
-        }
+        for (std::int64_t t = 0; t < s.tokens; ++t)
+          store_token(r0, rows, out + (s.first + t) * amx::kBlockRows, s, t, context);
     }
   });
 }
@@ -225,6 +221,7 @@ void ProjectionOp::run_tiles(const Segments& segments, std::int64_t tokens,
   std::int8_t* digits = shared.take<std::int8_t>(
       most * (block_bytes + amx::kBlockColumns * static_cast<std::int64_t>(sizeof(float))));
   float* scales = reinterpret_cast<float*>(digits + most * block_bytes);
+  const bool is_single = static_cast<std::int64_t>(segments.size()) == tokens;
   for (std::int64_t first_block = 0; first_block < all_blocks; first_block += most) {
     const std::int64_t blocks = std::min(most, all_blocks - first_block);
     const std::int64_t first = first_block * amx::kBlockColumns;
@@ -251,6 +248,16 @@ void ProjectionOp::run_tiles(const Segments& segments, std::int64_t tokens,
               scratch_bytes + amx::kBlockRows * width * static_cast<std::int64_t>(sizeof(float)));
           auto* out = reinterpret_cast<float*>(padded + scratch_bytes);
           amx::multiply(matrix_, begin, end, digits, scales, blocks, out, width, padded);
+          if (is_single) {
+            // A row of the product is one value of each call: by columns they lie side by side.
+            float column[amx::kBlockRows];
+            for (std::int64_t t = first; t < first + count; ++t) {
+              for (std::int64_t r = 0; r < end - begin; ++r) column[r] = out[r * width + t - first];
+              store_token(begin, end - begin, column, segments[static_cast<std::size_t>(t)], 0,
+                          context);
+            }
+            return;
+          }
           for (std::int64_t r = begin; r < end; ++r)
             store_row(r, out + (r - begin) * width, first, count, segments, context);
         });

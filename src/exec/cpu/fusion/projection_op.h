@@ -39,7 +39,7 @@ class ProjectionOp : public FusedOp {
   void run_narrow(const Segments& segments, std::int64_t tokens, const FusedContext& context) const;
   void run_panels(const Segments& segments, std::int64_t tokens, const FusedContext& context) const;
   void run_tiles(const Segments& segments, std::int64_t tokens, const FusedContext& context) const;
-  void run_few_tiles(const Segments& segments, const FusedContext& context) const;
+  void run_few(const Segments& segments, std::int64_t tokens, const FusedContext& context) const;
   // Adds the bias to row r of the product (one value a token, `values` is overwritten) and stores
   // it.
   void store_row(std::int64_t r, float* values, std::int64_t first, std::int64_t count,

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+// Products of weights with a few columns of activations, as in decoding: memory is read row after
+// row, in one run, and the digits (amx.h) are multiplied by vectors. Tiles would read sixteen rows
+// at a time, which memory answers at two thirds of its speed.
+//
+// A column's result has the same bits as those of multiply(), whatever lies beside it: the sums of
+// the digits are the same integers.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "kernels/simd/amx.h"
+
+namespace anemone::kernels::simd::amx {
+
+inline constexpr std::int64_t kFewColumns = 4;
+
+// At most kFewColumns columns as digits, in the order in which rows of a matrix give theirs.
+class FewColumns {
+ public:
+  static std::int64_t storage_bytes(const Matrix& matrix, std::int64_t count);
+  // x[n] is fp16 with elements `stride` apart. `storage`: storage_bytes(), 64-byte aligned; lives
+  // as long as this.
+  FewColumns(const Matrix& matrix, const Half* const* x, std::int64_t count, std::int64_t stride,
+             std::byte* storage);
+
+  std::int64_t count() const { return count_; }
+  // A power of two: zeros behind the last column.
+  std::int64_t places() const { return places_; }
+  // [step of 64 elements][place][high, low][64]
+  const std::int8_t* digits() const { return digits_; }
+  const float* scales() const { return scales_; }  // [count]
+  // Sum of a column's high digits, and of its low ones.
+  std::int32_t high_sum(std::int64_t n) const { return high_sums_[n]; }
+  std::int32_t low_sum(std::int64_t n) const { return low_sums_[n]; }
+
+ private:
+  void make_column(const Half* x, std::int64_t stride, std::int64_t n, std::int8_t* plain);
+
+  const std::int64_t count_;
+  const std::int64_t places_;
+  const std::int64_t depth_;
+  const std::int64_t steps_;
+  const bool is_pairwise_;
+  std::int8_t* digits_;
+  float scales_[kFewColumns] = {};
+  std::int32_t high_sums_[kFewColumns] = {};
+  std::int32_t low_sums_[kFewColumns] = {};
+};
+
+// out[n * ldo + r - begin] = sum over c of matrix(r, c) * x[n][c] for rows [begin, end), at most
+// kBlockRows. `scratch`: few_scratch_bytes(), 64-byte aligned.
+void multiply_few(const Matrix& matrix, std::int64_t begin, std::int64_t end,
+                  const FewColumns& columns, float* out, std::int64_t ldo, std::byte* scratch);
+std::int64_t few_scratch_bytes(const Matrix& matrix);
+
+}  // namespace anemone::kernels::simd::amx

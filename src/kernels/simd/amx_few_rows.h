@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+// How the digits of a row of weights come out of memory, for the products of amx_few.cc.
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+#include <immintrin.h>
+
+#include "kernels/simd/amx_digits.h"
+#include "kernels/simd/amx_rows.h"
+
+namespace anemone::kernels::simd::amx {
+
+inline constexpr std::int64_t kStep = 64;  // elements
+// How far ahead of the multiplication memory is asked for: beyond what the processor does itself,
+// which ends at a page.
+inline constexpr std::int64_t kAheadBytes = 2048;
+
+// Nibbles are split into those of even and those of odd elements; everything else keeps its order.
+inline bool is_pairwise(const Matrix& m) {
+  return m.bits == 4;
+}
+inline std::int64_t few_steps(const Matrix& m) {
+  return is_pairwise(m) ? round_up(m.columns, 2 * kStep) / kStep
+                        : round_up(m.columns, kStep) / kStep;
+}
+
+// The instruction multiplies an unsigned byte by a signed one, so a digit of the weights comes as
+// digit + kOffset; what that adds to a sum is kOffset times the sum of the column's digits.
+inline constexpr int kOffset = 128;
+
+inline __m512i flip(__m512i digits) {
+  return _mm512_xor_si512(digits, _mm512_set1_epi8(-128));
+}
+inline void prefetch(const std::byte* at) {
+  // A hint that may lie behind the mapping; no pointer that is ever followed.
+  _mm_prefetch(reinterpret_cast<const char*>(reinterpret_cast<std::uintptr_t>(at) + kAheadBytes),
+               _MM_HINT_T0);
+}
+
+// How the digits of a row come out of memory: kSteps steps a read, `mask` for the bytes that exist.
+// One digit of int8, as it lies.
+struct BytesRow {
+  static constexpr int kSteps = 1;
+  static constexpr bool kHasLow = false;
+  static constexpr int kLowOffset = 0;
+  BytesRow(const Matrix& m, const RowBlock& /*block*/, std::int64_t begin, std::int64_t r)
+      : at(m.row(begin + r)) {}
+  void read(std::int64_t step, __mmask64 mask, __m512i* high, __m512i* /*low*/) const {
+    prefetch(at + step * kStep);
+    high[0] = flip(_mm512_maskz_loadu_epi8(mask, at + step * kStep));
+  }
+  const std::byte* at;
+};
+
+struct Nibbles {
+  Nibbles(const std::byte* at, std::int64_t step, __mmask64 mask) {
+    // Two steps are 64 bytes.
+    prefetch(at + step * kStep / 2);
+    const __m512i pairs = _mm512_maskz_loadu_epi8(mask, at + step * kStep / 2);
+    const __m512i nibble = _mm512_set1_epi8(15);
+    even = _mm512_and_si512(pairs, nibble);
+    odd = _mm512_and_si512(_mm512_srli_epi16(pairs, 4), nibble);
+  }
+  __m512i even;
+  __m512i odd;
+};
+
+// One digit of int4.
+struct NibblesRow {
+  static constexpr int kSteps = 2;
+  static constexpr bool kHasLow = false;
+  static constexpr int kLowOffset = 0;
+  NibblesRow(const Matrix& m, const RowBlock& /*block*/, std::int64_t begin, std::int64_t r)
+      : at(m.row(begin + r)) {}
+  void read(std::int64_t step, __mmask64 mask, __m512i* high, __m512i* /*low*/) const {
+    const Nibbles index(at, step, mask);
+    high[0] = _mm512_shuffle_epi8(integers, index.even);
+    high[1] = _mm512_shuffle_epi8(integers, index.odd);
+  }
+  const std::byte* at;
+  __m512i integers = _mm512_broadcast_i32x4(_mm_setr_epi8(
+      -128, -127, -126, -125, -124, -123, -122, -121, 120, 121, 122, 123, 124, 125, 126, 127));
+};
+
+struct Palette16Row {
+  static constexpr int kSteps = 2;
+  static constexpr bool kHasLow = true;
+  static constexpr int kLowOffset = 128;
+  Palette16Row(const Matrix& m, const RowBlock& block, std::int64_t begin, std::int64_t r)
+      : at(m.row(begin + r)),
+        table_high(flip(_mm512_load_si512(block.table(r)))),
+        table_low(flip(_mm512_load_si512(block.table(r) + kStep))) {}
+  void read(std::int64_t step, __mmask64 mask, __m512i* high, __m512i* low) const {
+    const Nibbles index(at, step, mask);
+    high[0] = _mm512_shuffle_epi8(table_high, index.even);
+    high[1] = _mm512_shuffle_epi8(table_high, index.odd);
+    low[0] = _mm512_shuffle_epi8(table_low, index.even);
+    low[1] = _mm512_shuffle_epi8(table_low, index.odd);
+  }
+  const std::byte* at;
+  __m512i table_high;
+  __m512i table_low;
+};
+
+// int4 in tiles: 16 bytes are 32 elements, which have a scale together.
+struct TilesRow {
+  static constexpr int kSteps = 2;
+  static constexpr bool kHasLow = true;
+  static constexpr int kLowOffset = 64;
+  TilesRow(const Matrix& m, const RowBlock& block, std::int64_t begin, std::int64_t r)
+      : at(m.row(begin + r)), multipliers(block.multipliers(r)) {}
+  void read(std::int64_t step, __mmask64 mask, __m512i* high, __m512i* low) const {
+    const Nibbles index(at, step, mask);
+    std::int64_t four;
+    std::memcpy(&four, multipliers + step * 2, sizeof(four));
+    const NibbleTables tables(_mm512_shuffle_epi8(_mm512_set1_epi64(four), by_lane));
+    high[0] = _mm512_shuffle_epi8(tables.high, index.even);
+    high[1] = _mm512_shuffle_epi8(tables.high, index.odd);
+    low[0] = _mm512_shuffle_epi8(tables.low, index.even);
+    low[1] = _mm512_shuffle_epi8(tables.low, index.odd);
+  }
+  const std::byte* at;
+  const std::int16_t* multipliers;
+  __m512i by_lane = _mm512_inserti64x4(
+      _mm512_castsi256_si512(_mm256_setr_m128i(_mm_set1_epi16(0x0100), _mm_set1_epi16(0x0302))),
+      _mm256_setr_m128i(_mm_set1_epi16(0x0504), _mm_set1_epi16(0x0706)), 1);
+};
+
+// Every other form, made digits before.
+struct ExpandedRow {
+  static constexpr int kSteps = 1;
+  static constexpr bool kHasLow = true;
+  static constexpr int kLowOffset = 128;
+  ExpandedRow(const std::int8_t* high_digits, const std::int8_t* low_digits)
+      : high_at(high_digits), low_at(low_digits) {}
+  void read(std::int64_t step, __mmask64 /*mask*/, __m512i* high, __m512i* low) const {
+    high[0] = flip(_mm512_load_si512(high_at + step * kStep));
+    low[0] = flip(_mm512_load_si512(low_at + step * kStep));
+  }
+  const std::int8_t* high_at;
+  const std::int8_t* low_at;
+};
+
+}  // namespace anemone::kernels::simd::amx
