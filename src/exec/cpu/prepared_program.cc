@@ -9,6 +9,7 @@
 #include "exec/cpu/constant_folder.h"
 #include "exec/cpu/fusion/fuse.h"
 #include "exec/cpu/load.h"
+#include "exec/cpu/loaded_constants.h"
 #include "ir/verifier.h"
 #include "ops/registry.h"
 
@@ -37,59 +38,9 @@ Kind kind_of(std::string_view type) {
   return Kind::kKernel;
 }
 
-bool is_aligned(const std::byte* data, DType dtype) {
-  const std::uint64_t size = is_sub_byte(dtype) ? 1 : dtype_bytes(dtype, 1);
-  return size <= 1 || reinterpret_cast<std::uintptr_t>(data) % size == 0;
-}
-
-// Constants of all functions. Data shared by several literals is loaded once.
-class Constants {
- public:
-  explicit Constants(std::vector<std::shared_ptr<const void>>& owners) : owners_(owners) {}
-
-  // An empty slot for what is neither a tensor of numbers nor a scalar string: such constants have
-  // no value at run time.
-  Result<Slot> slot(const ir::Literal& literal) {
-    Slot out;
-    out.text = literal.as_text();
-    if (literal.data() == nullptr) return out;
-    const ir::Type& type = literal.type();
-    ANEMONE_ASSIGN_OR_RETURN(const auto bytes, load(literal));
-    ANEMONE_ASSIGN_OR_RETURN(const std::int64_t count, checked_element_count(type.shape));
-    const std::uint64_t want = dtype_bytes(type.dtype, static_cast<std::uint64_t>(count));
-    if (bytes.size() != want)
-      return corrupt("expected {} bytes for a constant of {}, got {}", want, ir::to_string(type),
-                     bytes.size());
-    out.view = {type.dtype, type.shape, bytes.data()};
-    return out;
-  }
-
- private:
-  Result<std::span<const std::byte>> load(const ir::Literal& literal) {
-    const ir::Data* data = literal.data().get();
-    if (const auto it = loaded_.find(data); it != loaded_.end()) return it->second;
-    ANEMONE_ASSIGN_OR_RETURN(ir::DataBytes bytes, data->load());
-    std::span<const std::byte> span = bytes.bytes;
-    if (span.data() == nullptr || !is_aligned(span.data(), literal.type().dtype)) {
-      auto copy = std::make_shared<Tensor>(
-          DType::kUInt8, Shape{static_cast<std::int64_t>(std::max<std::size_t>(span.size(), 1))});
-      std::copy(span.begin(), span.end(), copy->mutable_view().bytes().begin());
-      span = copy->view().bytes().first(span.size());
-      owners_.push_back(std::move(copy));
-    } else {
-      owners_.push_back(std::move(bytes.owner));
-    }
-    loaded_.emplace(data, span);
-    return span;
-  }
-
-  std::vector<std::shared_ptr<const void>>& owners_;
-  std::unordered_map<const ir::Data*, std::span<const std::byte>> loaded_;
-};
-
 class FunctionBuilder {
  public:
-  FunctionBuilder(const ir::Function& function, Signature signature, Constants& constants)
+  FunctionBuilder(const ir::Function& function, Signature signature, LoadedConstants& constants)
       : constants_(constants), out_(std::make_unique<PreparedFunction>()) {
     out_->function = &function;
     out_->signature = std::move(signature);
@@ -300,7 +251,7 @@ class FunctionBuilder {
     return true;
   }
 
-  Constants& constants_;
+  LoadedConstants& constants_;
   std::unique_ptr<PreparedFunction> out_;
   std::unordered_map<const ir::Value*, int> slot_of_;
   std::unordered_map<const ir::Value*, int> state_of_;
@@ -385,7 +336,7 @@ Result<PreparedProgram> prepare(std::shared_ptr<const ir::Program> program,
   ANEMONE_CHECK(functions.size() == signatures.size());
   PreparedProgram out;
   out.program = std::move(program);
-  Constants constants(out.owners);
+  LoadedConstants constants(out.owners);
   for (std::size_t i = 0; i < functions.size(); ++i) {
     FunctionBuilder builder(*functions[i], std::move(signatures[i]), constants);
     ANEMONE_ASSIGN_OR_RETURN(auto function, builder.build());

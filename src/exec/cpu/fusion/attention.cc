@@ -2,8 +2,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "exec/cpu/fusion/attention_block.h"
 #include "exec/cpu/fusion/matchers.h"
-#include "exec/cpu/fusion/scratch.h"
 
 namespace anemone::exec {
 namespace {
@@ -53,25 +53,17 @@ class AttentionOp : public FusedOp {
     const kernels::simd::AttentionHead head{call.inputs[1]->as<Half>().data() + batch * slots * dim,
                                             call.inputs[2]->as<Half>().data() + batch * slots * dim,
                                             dim};
-    float* queries = attention_rows_scratch.take<float>((2 * kAttendRows + 1) * dim +
-                                                        kernels::simd::attend_many_scratch(dim));
-    float* mixed = queries + kAttendRows * dim;
-    float* row = mixed + kAttendRows * dim;
-    kernels::simd::AttentionRuns runs;
+    AttentionBlock block(context.kernels, attention_rows_scratch, dim);
     for (std::int64_t r = 0; r < kAttendRows; ++r) {
       // Rows that make the block whole are like the last one.
       const std::int64_t t = std::min(r, rows - 1);
-      runs.end[r] = slots;
+      block.runs.end[r] = slots;
       if (call.inputs.size() > 3)
-        runs.bias[r] = mask_row(*call.inputs[3], batch, first + t, length);
-      context.kernels.to_floats(q + t * dim, row, dim);
-      for (std::int64_t d = 0; d < dim; ++d) queries[d * kAttendRows + r] = row[d] * factor_;
+        block.runs.bias[r] = mask_row(*call.inputs[3], batch, first + t, length);
+      block.set_query(r, q + t * dim, factor_);
     }
-    context.kernels.attend_many(head, queries, runs, mixed, row + dim);
-    for (std::int64_t r = 0; r < rows; ++r) {
-      for (std::int64_t d = 0; d < dim; ++d) row[d] = mixed[d * kAttendRows + r];
-      context.kernels.to_halves(row, out + r * dim, dim);
-    }
+    block.attend(head);
+    for (std::int64_t r = 0; r < rows; ++r) block.take(r, out + r * dim);
   }
 
   static const Half* mask_row(const TensorView& mask, std::int64_t batch, std::int64_t t,

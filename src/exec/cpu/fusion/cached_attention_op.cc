@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "exec/cpu/fusion/attention_block.h"
 #include "exec/cpu/fusion/mask_cache.h"
-#include "exec/cpu/fusion/scratch.h"
 
 namespace anemone::exec {
 namespace {
@@ -209,33 +209,24 @@ void CachedAttentionOp::attend_many(std::span<FusedCall> calls, const FusedConte
       calls, context.threads, [&](const FusedCall&) { return first.n.kv_heads * blocks; }, 1,
       [&](FusedCall& call, std::int64_t task, std::int64_t) {
         const Operands o(call);
-        const std::int64_t dim = o.n.dim;
         const std::int64_t kv = task / blocks;
         const std::int64_t begin = task % blocks * kAttendRows;
         const std::int64_t rows = std::min(kAttendRows, head_rows - begin);
+        const auto row_at = [&](std::int64_t at) {
+          return o.row(kv * o.group + at % o.group, at / o.group);
+        };
         const LookMask& look = context.masks.look_mask(*call.inputs[4]);
-        float* queries = attention_scratch.take<float>((2 * kAttendRows + 1) * dim +
-                                                       kernels::simd::attend_many_scratch(dim));
-        float* mixed = queries + kAttendRows * dim;
-        float* row = mixed + kAttendRows * dim;
-        kernels::simd::AttentionRuns runs;
+        AttentionBlock block(context.kernels, attention_scratch, o.n.dim);
         for (std::int64_t r = 0; r < kAttendRows; ++r) {
           // Rows that make the block whole are like the last one.
           const std::int64_t at = begin + std::min(r, rows - 1);
-          const std::int64_t t = at / o.group;
-          const LookMask::Run run = look.run_of_token[static_cast<std::size_t>(t)];
-          runs.begin[r] = run.begin;
-          runs.end[r] = run.end;
-          context.kernels.to_floats(o.q + o.row(kv * o.group + at % o.group, t), row, dim);
-          for (std::int64_t d = 0; d < dim; ++d) queries[d * kAttendRows + r] = row[d] * factor_;
+          const LookMask::Run run = look.run_of_token[static_cast<std::size_t>(at / o.group)];
+          block.runs.begin[r] = run.begin;
+          block.runs.end[r] = run.end;
+          block.set_query(r, o.q + row_at(at), factor_);
         }
-        context.kernels.attend_many(o.head(kv), queries, runs, mixed, row + dim);
-        for (std::int64_t r = 0; r < rows; ++r) {
-          const std::int64_t at = begin + r;
-          for (std::int64_t d = 0; d < dim; ++d) row[d] = mixed[d * kAttendRows + r];
-          context.kernels.to_halves(row, o.out + o.row(kv * o.group + at % o.group, at / o.group),
-                                    dim);
-        }
+        block.attend(o.head(kv));
+        for (std::int64_t r = 0; r < rows; ++r) block.take(r, o.out + row_at(begin + r));
       });
 }
 
