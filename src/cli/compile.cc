@@ -12,6 +12,7 @@
 #include "cli/command.h"
 #include "cli/compile_report.h"
 #include "cli/interrupt.h"
+#include "cli/model_path.h"
 #include "cli/output.h"
 #include "compiler/compiler.h"
 
@@ -116,10 +117,10 @@ Result<compiler::CompileOptions> to_compile_options(const CompileFlags& options,
 Status run_compile(const CompileFlags& options, const Context& context) {
   ANEMONE_ASSIGN_OR_RETURN(const compiler::CompileOptions compile_options,
                            to_compile_options(options, context));
+  ANEMONE_ASSIGN_OR_RETURN(const std::string model, model_path(options.model));
   catch_interrupts();
   ProgressReport bar("compiling", Progress::Unit::kBytes);
-  const auto report =
-      compiler::compile(options.model, options.output, compile_options, std::ref(bar));
+  const auto report = compiler::compile(model, options.output, compile_options, std::ref(bar));
   bar.clear();
   if (!report.ok() && report.status().code() == Code::kCancelled)
     return cancelled("[compile] expected to reach the end, got Ctrl-C");
@@ -135,7 +136,10 @@ void add_compile_command(CLI::App& app, Context& context) {
   auto options = std::make_shared<CompileFlags>();
   CLI::App* command = app.add_subcommand(
       "compile", "Compile a checkpoint to Core ML packages (an artifact folder)");
-  command->add_option("MODEL", options->model, "Checkpoint folder: config.json and *.safetensors")
+  command
+      ->add_option(
+          "MODEL", options->model,
+          "Checkpoint folder (config.json and *.safetensors), or OWNER/NAME that was pulled")
       ->required();
   command->add_option("-o,--output", options->output, "Artifact folder to write")->required();
   command

@@ -8,6 +8,7 @@
 #include "checkpoint/export_tensors.h"
 #include "checkpoint/safetensors.h"
 #include "cli/command.h"
+#include "cli/model_path.h"
 #include "cli/output.h"
 
 namespace anemone::cli {
@@ -28,11 +29,12 @@ Result<DType> float_dtype(const std::string& name) {
 
 Status run_export(const ExportFlags& options) {
   ANEMONE_ASSIGN_OR_RETURN(const DType dtype, float_dtype(options.dtype));
-  ANEMONE_ASSIGN_OR_RETURN(const auto source, checkpoint::open_safetensors(options.source));
+  ANEMONE_ASSIGN_OR_RETURN(const std::string path, model_path(options.source));
+  ANEMONE_ASSIGN_OR_RETURN(const auto source, checkpoint::open_safetensors(path));
   std::error_code error;
   const auto folder = std::filesystem::absolute(options.output).parent_path();
-  if (std::filesystem::equivalent(options.source, options.output, error) ||
-      std::filesystem::equivalent(options.source, folder, error))
+  if (std::filesystem::equivalent(path, options.output, error) ||
+      std::filesystem::equivalent(path, folder, error))
     return invalid_argument("[{}] expected a file outside of the source, which is {}",
                             options.output, options.source);
   ProgressReport bar("exporting", Progress::Unit::kBytes);

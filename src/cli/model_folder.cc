@@ -15,6 +15,7 @@
 #include "base/progress.h"
 #include "base/sha256.h"
 #include "checkpoint/checkpoint.h"
+#include "cli/model_path.h"
 #include "compiler/compiler.h"
 
 namespace anemone::cli {
@@ -64,9 +65,9 @@ Result<std::string> cache_folder() {
   return invalid_argument("[ANEMONE_CACHE] expected a folder for compiled models, got none");
 }
 
-Result<std::string> artifact_folder(const std::string& model, int threads) {
+Result<std::string> artifact_folder(const std::string& named, int threads) {
+  ANEMONE_ASSIGN_OR_RETURN(const std::string model, model_path(named));
   std::error_code error;
-  if (!is_there(model)) return io_error("[{}] expected a model folder, got nothing there", model);
   if (!fs::is_directory(model, error))
     return unsupported("[{}] expected an artifact or a checkpoint folder, got a file", model);
   if (is_there(fs::path(model) / artifact::kManifestName)) return model;

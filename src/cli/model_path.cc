@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/model_path.h"
+
+#include <filesystem>
+
+#include "base/error.h"
+#include "hub/pull.h"
+
+namespace anemone::cli {
+
+Result<std::string> model_path(const std::string& model) {
+  std::error_code error;
+  if (std::filesystem::exists(model, error)) return model;
+  const auto repo = hub::parse_repo_name(model);
+  if (!repo) return io_error("[{}] expected a model folder, got nothing there", model);
+  if (const auto folder = hub::find_pulled(*repo)) return *folder;
+  return io_error(
+      "[{}] expected a model folder, or a model of the hub that is here, got neither (to download "
+      "it: anemone pull {})",
+      model, model);
+}
+
+}  // namespace anemone::cli

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "hub/pull.h"
+
+#include <functional>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+#include "base/json.h"
+#include "base/progress.h"
+#include "cli/command.h"
+#include "cli/output.h"
+
+namespace anemone::cli {
+namespace {
+
+struct PullFlags {
+  std::string model;
+  std::string revision = "main";
+  std::vector<std::string> include;
+  std::vector<std::string> exclude;
+  int jobs = 4;
+  bool is_json = false;
+};
+
+std::string pulled_json(const hub::RepoName& repo, const hub::Pulled& pulled) {
+  Json out = Json::object();
+  out["model"] = repo.text();
+  out["commit"] = pulled.commit;
+  out["folder"] = pulled.folder;
+  out["bytes"] = pulled.bytes;
+  out["files"] = Json::array();
+  for (const hub::RemoteFile& file : pulled.files)
+    out["files"].push_back({{"path", file.path}, {"bytes", file.size}, {"hash", file.etag}});
+  return dump_json(out, 2) + "\n";
+}
+
+Status run_pull(const PullFlags& flags) {
+  const auto repo = hub::parse_repo_name(flags.model);
+  if (!repo) return invalid_argument("[{}] expected a model of the hub as OWNER/NAME", flags.model);
+  hub::PullOptions options;
+  options.revision = flags.revision;
+  options.patterns = {flags.include, flags.exclude};
+  options.jobs = flags.jobs;
+  ProgressReport bar("downloading", Progress::Unit::kBytes);
+  const auto pulled =
+      hub::pull(*repo, options, [&](std::uint64_t done, std::uint64_t total) { bar(done, total); });
+  bar.clear();
+  if (!pulled.ok()) return pulled.status();
+  if (flags.is_json) return print_out(pulled_json(*repo, *pulled));
+  return print_out(escaped(pulled->folder) + "\n");
+}
+
+}  // namespace
+
+void add_pull_command(CLI::App& app, Context& context) {
+  auto flags = std::make_shared<PullFlags>();
+  CLI::App* command = app.add_subcommand("pull", "Download a model from the Hugging Face hub");
+  command->add_option("MODEL", flags->model, "OWNER/NAME")->required();
+  command->add_option("--revision", flags->revision, "Branch, tag or commit")
+      ->capture_default_str();
+  command->add_option("--include", flags->include,
+                      "Only files that match the pattern, as '*Q4_0*.gguf'; several times");
+  command->add_option("--exclude", flags->exclude, "No files that match the pattern");
+  command->add_option("--jobs", flags->jobs, "Files at a time")
+      ->check(CLI::Range(1, 32))
+      ->capture_default_str();
+  command->add_flag("--json", flags->is_json, "Machine-readable output");
+  command->footer(
+      "Prints the folder. Takes the configuration, the tokenizer and the weights: safetensors, "
+      "else\n"
+      "GGUF, else ONNX. An interrupted download goes on where it stopped; every file is checked\n"
+      "against its hash. The cache is that of the hub's own tools. Afterwards OWNER/NAME can "
+      "stand\n"
+      "wherever a command takes a MODEL.\n"
+      "\n"
+      "Environment: HF_ENDPOINT, HF_TOKEN, HF_HOME, HF_HUB_CACHE, HF_HUB_OFFLINE; proxies as "
+      "curl.\n"
+      "\n"
+      "Examples:\n"
+      "  anemone pull Qwen/Qwen2.5-0.5B-Instruct\n"
+      "  anemone pull Qwen/Qwen2.5-0.5B-Instruct-GGUF --include '*q4_0.gguf'\n"
+      "  anemone compile Qwen/Qwen2.5-0.5B-Instruct -o qwen.anemone");
+  command->callback([flags, &context] { context.action = [flags] { return run_pull(*flags); }; });
+}
+
+}  // namespace anemone::cli

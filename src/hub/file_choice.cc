@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "hub/file_choice.h"
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <fnmatch.h>
+#include <iterator>
+#include <set>
+
+#include "base/error.h"
+
+namespace anemone::hub {
+namespace {
+
+using Files = std::vector<RemoteFile>;
+
+bool matches(const std::vector<std::string>& patterns, const std::string& path) {
+  return std::any_of(patterns.begin(), patterns.end(), [&](const std::string& pattern) {
+    return ::fnmatch(pattern.c_str(), path.c_str(), 0) == 0;
+  });
+}
+
+bool is_at_top(const RemoteFile& file) {
+  return file.path.find('/') == std::string::npos;
+}
+
+template <typename Predicate>
+Files those(const Files& files, Predicate is_wanted) {
+  Files out;
+  std::copy_if(files.begin(), files.end(), std::back_inserter(out), is_wanted);
+  return out;
+}
+
+void add(Files& files, const Files& more) {
+  files.insert(files.end(), more.begin(), more.end());
+}
+
+// "model-Q4_0-00001-of-00003.gguf" -> "model-Q4_0": the parts of one model have one name.
+std::string gguf_model(std::string path) {
+  path.resize(path.size() - std::string_view(".gguf").size());
+  const std::string_view part = "-00001-of-00001";
+  if (path.size() > part.size()) {
+    const std::string tail = path.substr(path.size() - part.size());
+    if (::fnmatch("-[0-9][0-9][0-9][0-9][0-9]-of-[0-9][0-9][0-9][0-9][0-9]", tail.c_str(), 0) == 0)
+      path.resize(path.size() - part.size());
+  }
+  return path;
+}
+
+Result<Files> choose_weights(const Files& files, const RepoName& repo) {
+  Files tensors = those(files, [](const RemoteFile& file) {
+    return is_at_top(file) && file.path.ends_with(".safetensors");
+  });
+  if (!tensors.empty()) {
+    // Some repositories have the same weights a second time, in their first form.
+    Files named =
+        those(tensors, [](const RemoteFile& file) { return file.path.starts_with("model"); });
+    return named.empty() ? tensors : named;
+  }
+  const Files gguf =
+      those(files, [](const RemoteFile& file) { return file.path.ends_with(".gguf"); });
+  if (!gguf.empty()) {
+    std::set<std::string> models;
+    for (const RemoteFile& file : gguf) models.insert(gguf_model(file.path));
+    if (models.size() == 1) return gguf;
+    return invalid_argument(
+        "[{}] expected --include with one of its {} GGUF models, as --include '{}*'", repo.text(),
+        models.size(), *models.begin());
+  }
+  Files onnx = those(files, [](const RemoteFile& file) {
+    return file.path.ends_with(".onnx") || file.path.ends_with(".onnx.data") ||
+           file.path.ends_with(".onnx_data") || file.path.ends_with("genai_config.json");
+  });
+  if (!onnx.empty()) return onnx;
+  const bool has_torch = std::any_of(files.begin(), files.end(), [](const RemoteFile& file) {
+    return file.path.ends_with(".bin") || file.path.ends_with(".pt") || file.path.ends_with(".pth");
+  });
+  if (has_torch)
+    return unsupported(
+        "[{}] expected safetensors, GGUF or ONNX, got PyTorch .bin files; convert them with "
+        "transformers: model.save_pretrained(folder)",
+        repo.text());
+  return unsupported("[{}] expected safetensors, GGUF or ONNX weights, got none", repo.text());
+}
+
+}  // namespace
+
+Result<std::vector<RemoteFile>> choose_files(const Snapshot& snapshot, const FilePatterns& patterns,
+                                             const RepoName& repo) {
+  const auto is_left = [&](const RemoteFile& file) {
+    return !matches(patterns.exclude, file.path);
+  };
+  const Files files = those(snapshot.files, is_left);
+  if (!patterns.include.empty()) {
+    Files out =
+        those(files, [&](const RemoteFile& file) { return matches(patterns.include, file.path); });
+    if (out.empty())
+      return not_found("[--include] expected a pattern that matches a file of {}, got {}",
+                       repo.text(), fmt::join(patterns.include, ", "));
+    return out;
+  }
+  static const std::vector<std::string> kSmall = {"*.json", "*.jinja", "*.txt", "*.model"};
+  Files out = those(files, [](const RemoteFile& file) {
+    return is_at_top(file) && matches(kSmall, file.path) && file.path != "genai_config.json";
+  });
+  ANEMONE_ASSIGN_OR_RETURN(const Files weights, choose_weights(files, repo));
+  add(out, weights);
+  return out;
+}
+
+}  // namespace anemone::hub

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <anemone/status.h>
+
+#include <functional>
+#include <string>
+#include <string_view>
+
+#include "hub/file_choice.h"
+#include "hub/repository.h"
+
+namespace anemone::hub {
+
+struct PullOptions {
+  std::string revision = "main";
+  FilePatterns patterns;
+  int jobs = 4;  // files at a time
+};
+
+struct Pulled {
+  std::string folder;  // of the snapshot, in the cache
+  std::string commit;
+  std::vector<RemoteFile> files;
+  std::uint64_t bytes = 0;  // of all files
+};
+
+// done and total bytes. Called from any thread, one call at a time.
+using PullProgress = std::function<void(std::uint64_t done, std::uint64_t total)>;
+
+// Downloads a model into the cache (hub_cache.h), or finds it there. Interrupted downloads are gone
+// on with. With $HF_HUB_OFFLINE only the cache is looked at.
+Result<Pulled> pull(const RepoName& repo, const PullOptions& options, const PullProgress& progress);
+
+// The folder of the snapshot in the cache, if there is one with a configuration; nothing is asked
+// of the hub.
+std::optional<std::string> find_pulled(const RepoName& repo, const std::string& revision = "main");
+
+}  // namespace anemone::hub

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <chrono>
+#include <cstdlib>
+#include <thread>
+
+#include "hub/http_client.h"
+
+namespace anemone::hub {
+
+// How often and after how long to ask again what failed for a reason that may pass. For one thread.
+class Retry {
+ public:
+  // Waits, as long as the answer asks for (Retry-After) or longer each time; false when it has been
+  // tried often enough.
+  bool wait(const HttpAnswer& answer) {
+    if (++tries_ >= kMostTries) return false;
+    std::chrono::milliseconds pause = first_pause() * (1 << (tries_ - 1));
+    if (const auto asked = answer.headers.find("retry-after"); asked != answer.headers.end())
+      pause = std::max(pause, std::chrono::milliseconds(
+                                  1000 * std::clamp(std::atoi(asked->second.c_str()), 0, 60)));
+    std::this_thread::sleep_for(pause);
+    return true;
+  }
+  // Something came: what fails next is another trouble.
+  void progress() { tries_ = 0; }
+
+ private:
+  static constexpr int kMostTries = 6;
+  // $ANEMONE_HUB_PAUSE_MS is for tests of what happens when a hub fails.
+  static std::chrono::milliseconds first_pause() {
+    const char* named = std::getenv("ANEMONE_HUB_PAUSE_MS");
+    return std::chrono::milliseconds(named != nullptr ? std::clamp(std::atoi(named), 0, 10'000)
+                                                      : 500);
+  }
+  int tries_ = 0;
+};
+
+}  // namespace anemone::hub
