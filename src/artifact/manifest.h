@@ -104,10 +104,21 @@ struct Function {
 
 // Rotary frequencies: angle(position, i) = position * inv_freq[i], computed in fp32; cos and sin
 // are multiplied by `scale` (the attention factor of yarn and longrope).
+//
+// A text of more than `short_length` tokens is rotated by `long_inv_freq`, from its first token on
+// (longrope): keys that were rotated while it was shorter have to be computed again.
 struct Rope {
   std::string name;
   std::vector<float> inv_freq;  // rope_dim / 2 entries
   float scale = 1;
+  std::int64_t short_length = 0;          // 0: any length
+  std::vector<float> long_inv_freq = {};  // as many entries, or none without a short_length
+
+  bool is_long(std::int64_t length) const { return short_length != 0 && length > short_length; }
+  // For a text of `length` tokens.
+  const std::vector<float>& frequencies(std::int64_t length) const {
+    return is_long(length) ? long_inv_freq : inv_freq;
+  }
 };
 
 // Rows of the embedding that lie one after the other, row-major without gaps.
@@ -163,6 +174,9 @@ struct Manifest {
   std::vector<FileEntry> files;              // every other file, sorted by path
 
   const Rope* rope(std::string_view rope_name) const;
+  // Whether texts of both lengths are rotated by the same frequencies, so that keys of one serve
+  // the other.
+  bool has_same_ropes(std::int64_t length, std::int64_t other_length) const;
   // S of a function.
   std::int64_t context_of(const Function& function) const {
     return function.context == 0 ? context : function.context;

@@ -99,6 +99,12 @@ Json to_json(const Rope& rope) {
   out["scale"] = shortest_double(rope.scale);
   out["inv_freq"] = Json::array();
   for (const float frequency : rope.inv_freq) out["inv_freq"].push_back(shortest_double(frequency));
+  if (rope.short_length != 0) {
+    out["short_length"] = rope.short_length;
+    out["long_inv_freq"] = Json::array();
+    for (const float frequency : rope.long_inv_freq)
+      out["long_inv_freq"].push_back(shortest_double(frequency));
+  }
   return out;
 }
 
@@ -150,7 +156,9 @@ Status read_head(const ObjectReader& reader, Head& head) {
 Status read_rope(const ObjectReader& reader, Rope& rope) {
   ANEMONE_RETURN_IF_ERROR(reader.read("name", rope.name));
   ANEMONE_RETURN_IF_ERROR(reader.read("scale", rope.scale));
-  return reader.read("inv_freq", rope.inv_freq);
+  ANEMONE_RETURN_IF_ERROR(reader.read("inv_freq", rope.inv_freq));
+  ANEMONE_RETURN_IF_ERROR(reader.read_optional("short_length", rope.short_length));
+  return rope.short_length == 0 ? Status() : reader.read("long_inv_freq", rope.long_inv_freq);
 }
 
 Status read_function(const ObjectReader& reader, Function& function) {

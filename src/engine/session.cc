@@ -110,7 +110,7 @@ Chunk Session::make_chunk(Lane& lane, std::size_t index, std::span<const std::in
   }
   ChunkInputs& inputs = lane.chunks[index];
   model_->embed(ids, inputs.hidden.mutable_view());
-  inputs.host_inputs->set(position, static_cast<std::int64_t>(ids.size()));
+  inputs.host_inputs->set(position, static_cast<std::int64_t>(ids.size()), length_);
   return {inputs.host_inputs.get(), &caches_, outputs_[index].get(), inputs.hidden.view()};
 }
 
@@ -123,12 +123,30 @@ Status Session::prefill(std::span<const std::int32_t> ids, const PrefillOptions&
   for (const std::int32_t id : ids) ANEMONE_RETURN_IF_ERROR(model_->check_id(id));
   const auto total = static_cast<std::int64_t>(ids.size());
   ANEMONE_RETURN_IF_ERROR(check_room(total));
+  ANEMONE_RETURN_IF_ERROR(settle(position() + total, options));
+  return run_steps(ids, options, true);
+}
+
+Status Session::settle(std::int64_t length, const PrefillOptions& options) {
+  const bool is_settled = tokens_.empty() || model_->manifest().has_same_ropes(length_, length);
+  length_ = length;
+  if (is_settled) return {};
+  const std::vector<std::int32_t> ids = std::exchange(tokens_, {});
+  PrefillOptions quiet;
+  quiet.cancel = options.cancel;
+  return run_steps(ids, quiet, false);
+}
+
+Status Session::run_steps(std::span<const std::int32_t> ids, const PrefillOptions& options,
+                          bool wants_logits) {
+  const auto total = static_cast<std::int64_t>(ids.size());
   for (std::int64_t done = 0; done < total;) {
     if (options.cancel != nullptr && options.cancel->load(std::memory_order_relaxed))
       return cancelled("[prompt] expected to read {} tokens, got a request to stop after {}", total,
                        done);
-    ANEMONE_ASSIGN_OR_RETURN(const std::int64_t count,
-                             run_step(ids.subspan(static_cast<std::size_t>(done)), options));
+    ANEMONE_ASSIGN_OR_RETURN(
+        const std::int64_t count,
+        run_step(ids.subspan(static_cast<std::size_t>(done)), options, wants_logits));
     done += count;
     if (options.on_progress) options.on_progress(done, total);
   }
@@ -136,7 +154,7 @@ Status Session::prefill(std::span<const std::int32_t> ids, const PrefillOptions&
 }
 
 Result<std::int64_t> Session::run_step(std::span<const std::int32_t> ids,
-                                       const PrefillOptions& options) {
+                                       const PrefillOptions& options, bool wants_logits) {
   const auto total = static_cast<std::int64_t>(ids.size());
   const Choice choice = choose(position(), total);
   Lane& lane = enter(choice);
@@ -154,10 +172,11 @@ Result<std::int64_t> Session::run_step(std::span<const std::int32_t> ids,
     if (done == total || !has_states_only_ || done + choice.width > kStepTokens) break;
   }
   ANEMONE_RETURN_IF_ERROR(run_shards(*model_, *lane.plan, chunks));
-  const bool has_logits = done == total || options.on_logits;
+  const bool is_end = wants_logits && done == total;
+  const bool has_logits = is_end || options.on_logits;
   if (options.on_logits)
     ANEMONE_RETURN_IF_ERROR(all_logits(lane, chunks, done, options));
-  else if (done == total)
+  else if (is_end)
     ANEMONE_RETURN_IF_ERROR(last_logits(lane, chunks.back(), count - 1));
   add_tokens(ids.first(static_cast<std::size_t>(done)), has_logits);
   return done;
@@ -258,6 +277,7 @@ Result<std::int64_t> Session::prefill_to(std::span<const std::int32_t> ids,
   std::size_t kept = 0;
   if (!options.on_logits)
     while (kept < tokens_.size() && kept + 1 < ids.size() && tokens_[kept] == ids[kept]) ++kept;
+  if (!model_->manifest().has_same_ropes(length_, static_cast<std::int64_t>(ids.size()))) kept = 0;
   ANEMONE_RETURN_IF_ERROR(truncate(static_cast<std::int64_t>(kept)));
   ANEMONE_RETURN_IF_ERROR(prefill(ids.subspan(kept), options));
   return static_cast<std::int64_t>(kept);
@@ -267,7 +287,8 @@ Result<std::span<const float>> Session::decode(std::int32_t id) {
   forget_logits();
   ANEMONE_RETURN_IF_ERROR(model_->check_id(id));
   ANEMONE_RETURN_IF_ERROR(check_room(1));
-  ANEMONE_RETURN_IF_ERROR(run_step({&id, 1}, {}).status());
+  ANEMONE_RETURN_IF_ERROR(settle(position() + 1, {}));
+  ANEMONE_RETURN_IF_ERROR(run_steps({&id, 1}, {}, true));
   return logits_;
 }
 
@@ -304,7 +325,10 @@ Status decode_together(std::span<const DecodeStep> steps) {
     ANEMONE_RETURN_IF_ERROR(session.model_->check_id(steps[i].id));
     ANEMONE_RETURN_IF_ERROR(session.check_room(1));
   }
-  for (const DecodeStep& step : steps) step.session->forget_logits();
+  for (const DecodeStep& step : steps) {
+    step.session->forget_logits();
+    ANEMONE_RETURN_IF_ERROR(step.session->settle(step.session->position() + 1, {}));
+  }
   // Those whose tokens stand in the same tier of the context go together.
   std::vector<bool> is_done(steps.size());
   for (std::size_t first = 0; first < steps.size(); ++first) {

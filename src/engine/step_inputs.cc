@@ -70,13 +70,13 @@ StepInputs::StepInputs(std::vector<HostInput> inputs, std::int64_t tokens, std::
   }
 }
 
-void StepInputs::set(std::int64_t position, std::int64_t count) {
+void StepInputs::set(std::int64_t position, std::int64_t count, std::int64_t length) {
   ANEMONE_CHECK(count >= 1 && count <= tokens_ && position >= 0 && position + count <= context_);
   for (Item& item : items_) {
     switch (item.input.role) {
       case PortRole::kRopeCos:
       case PortRole::kRopeSin:
-        set_rope(item, position, count);
+        set_rope(item, position, count, length);
         break;
       case PortRole::kAttentionMask:
         set_attention_mask(item, position, count);
@@ -117,13 +117,14 @@ void StepInputs::set_write_mask(Item& item, std::int64_t position, std::int64_t 
   for (std::int64_t t = 0; t < count; ++t) writer.set((position + t) * tokens_ + t, 1);
 }
 
-void StepInputs::set_rope(Item& item, std::int64_t position, std::int64_t count) const {
+void StepInputs::set_rope(Item& item, std::int64_t position, std::int64_t count,
+                          std::int64_t length) const {
   const ElementWriter writer(item.tensor);
   const artifact::Rope& rope = *item.input.rope;
   std::int64_t index = 0;
   for (std::int64_t t = 0; t < tokens_; ++t) {
     const auto at = static_cast<float>(position + std::min(t, count - 1));
-    for (const float frequency : rope.inv_freq) {
+    for (const float frequency : rope.frequencies(length)) {
       const auto angle = static_cast<double>(at * frequency);
       const double wave = item.input.role == PortRole::kRopeCos ? std::cos(angle) : std::sin(angle);
       writer.set(index++, static_cast<float>(wave) * rope.scale);

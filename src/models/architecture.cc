@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "models/architecture.h"
 
-#include <array>
 #include <string>
 
 #include "base/error.h"
@@ -10,13 +9,15 @@ namespace anemone::models {
 
 extern const Architecture kLlama;
 extern const Architecture kMistral;
+extern const Architecture kPhi3;
 extern const Architecture kQwen2;
 extern const Architecture kQwen3;
 extern const Architecture kSmolLm3;
 
 namespace {
-constexpr std::array<const Architecture*, 5> kArchitectures = {&kLlama, &kMistral, &kQwen2, &kQwen3,
-                                                               &kSmolLm3};
+// The place of the names in messages.
+constexpr const Architecture* kArchitectures[] = {&kLlama, &kMistral, &kPhi3,
+                                                  &kQwen2, &kQwen3,   &kSmolLm3};
 }  // namespace
 
 Result<const Architecture*> find_architecture(std::string_view model_type) {

@@ -13,6 +13,13 @@ namespace anemone::models {
 // Of the gated MLP. Names are those of transformers' `hidden_act`.
 enum class Activation { kSilu, kGelu, kGeluTanh, kRelu };
 
+// Where a layer's projections lie in the checkpoint, relative to the layer. Several tensors of one
+// projection are stacked by rows; some checkpoints hold them stacked.
+struct TensorNames {
+  std::vector<std::string> qkv = {"q_proj", "k_proj", "v_proj"};
+  std::vector<std::string> gate_up = {"gate_proj", "up_proj"};
+};
+
 // What differs from layer to layer.
 struct LayerConfig {
   bool has_rope = true;
@@ -36,6 +43,7 @@ struct DecoderConfig {
   bool output_bias = false;  // of o_proj
   bool mlp_bias = false;
   bool qk_norm = false;  // RMS norm of each query and key head, before the rotary embedding
+  TensorNames tensors;
   artifact::Rope rope;
   std::vector<LayerConfig> layers;
   // Class defaults for files that do not say.

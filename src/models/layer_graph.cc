@@ -26,15 +26,15 @@ Value* LayerGraph::hidden_input() {
   return port({.name = "hidden", .role = PortRole::kHidden}, hidden_shape(config_.hidden_size));
 }
 
-Value* LayerGraph::rope_cos() {
-  const auto half = static_cast<std::int64_t>(config_.rope.inv_freq.size());
-  return port({.name = "rope_cos", .role = PortRole::kRopeCos, .rope = config_.rope.name},
+Value* LayerGraph::rope_cos(const artifact::Rope& rope) {
+  const auto half = static_cast<std::int64_t>(rope.inv_freq.size());
+  return port({.name = rope.name + "_cos", .role = PortRole::kRopeCos, .rope = rope.name},
               {1, 1, options_.tokens, half});
 }
 
-Value* LayerGraph::rope_sin() {
-  const auto half = static_cast<std::int64_t>(config_.rope.inv_freq.size());
-  return port({.name = "rope_sin", .role = PortRole::kRopeSin, .rope = config_.rope.name},
+Value* LayerGraph::rope_sin(const artifact::Rope& rope) {
+  const auto half = static_cast<std::int64_t>(rope.inv_freq.size());
+  return port({.name = rope.name + "_sin", .role = PortRole::kRopeSin, .rope = rope.name},
               {1, 1, options_.tokens, half});
 }
 

@@ -51,8 +51,8 @@ class LayerGraph {
 
   // Function inputs, declared when first asked for.
   ir::Value* hidden_input();
-  ir::Value* rope_cos();  // [1, 1, T, rope_dim / 2]
-  ir::Value* rope_sin();
+  ir::Value* rope_cos(const artifact::Rope& rope);  // [1, 1, T, rope_dim / 2]
+  ir::Value* rope_sin(const artifact::Rope& rope);
   ir::Value* attention_mask(std::int64_t window);  // [1, 1, T, S]
   ir::Value* cache_write_mask();                   // [1, 1, S, T]
   ir::Value* cache_keep_mask();  // [1, 1, S, 1]: 1 where no token of this step is stored

@@ -30,6 +30,12 @@ struct Projection {
   std::int64_t inputs = 0;
 };
 
+// Parts of `rows` each of one projection: tensors prefix + name + ".weight", or all rows of the one
+// that there is.
+std::vector<Projection::Part> stacked(const std::string& prefix,
+                                      const std::vector<std::string>& names,
+                                      const std::vector<std::int64_t>& rows);
+
 class WeightProvider {
  public:
   virtual ~WeightProvider() = default;

@@ -64,6 +64,8 @@ const Damage kDamages[] = {
     {"RopeNegative", "/ropes/0/inv_freq/1", "-0.5", Code::kCorrupt, "finite and >= 0"},
     {"RopeText", "/ropes/0/inv_freq/1", "\"0.5\"", Code::kParseError, "inv_freq to hold numbers"},
     {"RopeTooLarge", "/ropes/0/inv_freq/1", "1e300", Code::kParseError, "range of fp32"},
+    {"RopeLongMissing", "/ropes/0/short_length", "7", Code::kParseError, "long_inv_freq"},
+    {"RopeLengthNegative", "/ropes/0/short_length", "-1", Code::kParseError, "long_inv_freq"},
     {"RopeScaleMissing", "/ropes/0/scale", "", Code::kParseError, "scale to be a number"},
     {"FunctionsEmpty", "/functions", "[]", Code::kCorrupt, "at least one function"},
     {"FunctionTwice", "/functions/1/name", "\"decode\"", Code::kCorrupt, "each function once"},

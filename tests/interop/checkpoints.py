@@ -41,6 +41,8 @@ FORMS = {
     "smollm3": {"model_type": "smollm3", "no_rope_layers": [1, 0]},
     "smollm3_sliding": {"model_type": "smollm3", "no_rope_layers": [1, 0], "use_sliding_window": True,
                         "sliding_window": 5},
+    "phi3": {"model_type": "phi3", "partial_rotary_factor": 0.5, "original_max_position_embeddings": 32, "rope_scaling": {
+        "type": "longrope", "short_factor": [1.0] * 4, "long_factor": [1.0, 2.0, 3.0, 4.0]}},
 }
 
 
@@ -59,6 +61,9 @@ def shapes_of(config):
                        "self_attn.v_proj": (key, hidden), "self_attn.o_proj": (hidden, query),
                        "mlp.gate_proj": (inner, hidden), "mlp.up_proj": (inner, hidden),
                        "mlp.down_proj": (hidden, inner)}
+        if kind == "phi3":
+            projections = {"self_attn.qkv_proj": (query + 2 * key, hidden), "self_attn.o_proj": (hidden, query),
+                           "mlp.gate_up_proj": (2 * inner, hidden), "mlp.down_proj": (hidden, inner)}
         for name, shape in projections.items():
             shapes[f"{prefix}{name}.weight"] = shape
             if name.startswith("mlp"):

@@ -27,6 +27,11 @@ def llama3(**changes):
             "original_max_position_embeddings": 32, "rope_theta": 5000.0, **changes}
 
 
+def longrope(pairs, **changes):
+    return {"type": "longrope", "short_factor": [1 + 0.05 * i for i in range(pairs)], "long_factor": [1.0 + i for i in range(pairs)],
+            **changes}
+
+
 def case(name, model_type, length=20, flags=(), dtype="float32", files=1, head_in_file=False, precision="fp32", new_tokens=16, **changes):
     config = config_of(model_type, **changes)
     return Case(name=f"{model_type}-{name}", config=config, seed=sum(map(ord, name)), prompt_length=length, weight_dtype=dtype, files=files,
@@ -67,6 +72,17 @@ CASES = [
          rope_theta=777.0),
     case("a partial factor that the class ignores", "llama", 20, partial_rotary_factor=0.5, rope_theta=500.0),
     case("class default of theta", "smollm3", 69, rope_scaling=None, torch_dtype="bfloat16", dtype="bfloat16"),
+    # Long texts are rotated by other frequencies.
+    case("longrope, a long prompt", "phi3", 40, rope_scaling=longrope(6), original_max_position_embeddings=30),
+    case("longrope, the continuation grows long", "phi3", 25, rope_scaling=longrope(6, type="su", original_max_position_embeddings=30), original_max_position_embeddings=30),
+    case("longrope, always short", "phi3", 25, rope_scaling=longrope(6, type="yarn"), tie_word_embeddings=True),
+    case("longrope with factors, a part of the head", "phi3", 70, rope_scaling=longrope(3, factor=8.0), partial_rotary_factor=0.75,
+         num_attention_heads=9, num_key_value_heads=3, original_max_position_embeddings=64, rope_theta=500.0),
+    case("longrope with an attention factor", "phi3", 33, rope_parameters=longrope(3, attention_factor=1.25, partial_rotary_factor=0.5),
+         original_max_position_embeddings=40, sliding_window=9),
+    case("a part of the head, no scaling", "phi3", 33, partial_rotary_factor=0.5, num_key_value_heads=None),
+    case("longrope, fp16", "phi3", 60, rope_scaling=longrope(6), original_max_position_embeddings=64, precision="fp16"),
+    case("longrope of another class", "llama", 40, rope_scaling=longrope(6, original_max_position_embeddings=32)),
     # Shapes.
     case("one token in the vocabulary", "llama", 3, vocab_size=1),
     case("vocabulary in two heads", "qwen2", 5, vocab_size=66001, num_hidden_layers=1, hidden_size=12, num_attention_heads=2, new_tokens=4),
@@ -94,7 +110,9 @@ REFUSED = [
     ("hidden_act", "mish", "llama", {"hidden_act": "mish"}),
     ("hidden_act", "null", "llama", {"hidden_act": None}),
     ("model_type", "gpt9", "gpt9", {}),
-    ("rope_type", "longrope", "llama", {"rope_scaling": {"type": "longrope", "factor": 2.0}}),
+    ("short_factor", "longrope", "llama", {"rope_scaling": {"type": "longrope", "factor": 2.0}}),
+    ("long_factor", "6", "phi3", {"rope_scaling": longrope(6, long_factor=[1.0] * 5)}),
+    ("rope_type", "linear", "phi3", {"rope_scaling": {"type": "linear", "factor": 2.0}}),
     ("rope_type", "ntk", "qwen2", {"rope_parameters": {"rope_type": "ntk", "rope_theta": 1.0}}),
     ("rope_type", "null", "qwen2", {"rope_parameters": {"rope_type": None}}),
     ("factor", "linear", "qwen3", {"rope_scaling": {"type": "linear"}}),
@@ -119,4 +137,4 @@ REFUSED = [
     ("vocab_size", "null", "llama", {"vocab_size": None}),
 ]
 # What transformers does run, and anemone does not: said in a line rather than computed wrongly.
-NOT_SUPPORTED = {("hidden_act", "mish"), ("rope_type", "longrope"), ("layer_types", "chunked_attention")}
+NOT_SUPPORTED = {("hidden_act", "mish"), ("layer_types", "chunked_attention")}

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <cmath>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
@@ -141,6 +142,42 @@ TEST(SmolLm3Config, TakesALongerListAndThenNoInterval) {
   EXPECT_EQ(ropes(*config), (std::vector<bool>{false, true, true, false}));
   json["no_rope_layers"] = {0, 1};
   EXPECT_FALSE(read(json).ok());
+}
+
+TEST(Phi3Config, TakesItsClassDefaults) {
+  const auto config = read(tiny("phi3"));
+  ASSERT_TRUE(config.ok()) << config.status().message();
+  EXPECT_EQ(config->num_kv_heads, 4);
+  EXPECT_EQ(config->max_position, 4096);
+  EXPECT_EQ(config->rms_norm_eps, 1e-5);
+  EXPECT_EQ(config->rope.inv_freq.size(), 6U);
+  EXPECT_EQ(config->rope.short_length, 0);
+  EXPECT_EQ(windows(*config), (std::vector<std::int64_t>{0, 0, 0, 0}));
+  EXPECT_EQ(config->eos_ids, std::vector<std::int64_t>{32000});
+  EXPECT_EQ(config->tensors.qkv, std::vector<std::string>{"qkv_proj"});
+}
+
+TEST(Phi3Config, RotatesAPartOfTheHeadByTheLengthOfTheText) {
+  Json json = tiny("phi3");
+  json["partial_rotary_factor"] = 0.75;  // 9 of 12
+  EXPECT_NE(read(json).status().message().find("partial_rotary_factor"), std::string::npos);
+  json["partial_rotary_factor"] = 0.5;
+  json["max_position_embeddings"] = 131072;
+  // Older names of the same; the original length is the class's, whatever the dictionary says.
+  for (const char* type : {"longrope", "su", "yarn"}) {
+    json["rope_scaling"] = {{"type", type},
+                            {"short_factor", {1.0, 1.0, 1.0}},
+                            {"long_factor", {1.0, 2.0, 4.0}},
+                            {"original_max_position_embeddings", 7}};
+    const auto config = read(json);
+    ASSERT_TRUE(config.ok()) << config.status().message();
+    EXPECT_EQ(config->rope.short_length, 4096);
+    ASSERT_EQ(config->rope.long_inv_freq.size(), 3U);
+    EXPECT_FLOAT_EQ(config->rope.long_inv_freq[2], config->rope.inv_freq[2] / 4);
+    EXPECT_FLOAT_EQ(config->rope.scale, std::sqrt(1.0F + std::log(32.0F) / std::log(4096.0F)));
+  }
+  json["rope_scaling"] = {{"type", "linear"}, {"factor", 2.0}};
+  EXPECT_EQ(read(json).status().code(), Code::kUnsupported);
 }
 
 TEST(ReadConfig, RefusesALayerThatSlidesWithoutAWindow) {

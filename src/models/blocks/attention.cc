@@ -39,14 +39,13 @@ Value* attention(LayerGraph& graph, std::int64_t layer, const std::string& prefi
                                        {prefix + "k_proj.bias", kv_width},
                                        {prefix + "v_proj.bias", kv_width}},
                                       {q_width + 2 * kv_width}, name + "_qkv_bias");
-  Value* qkv = graph.project(x,
-                             {.name = name + "_qkv",
-                              .role = WeightRole::kAttentionQkv,
-                              .parts = {{prefix + "q_proj.weight", 0, q_width},
-                                        {prefix + "k_proj.weight", 0, kv_width},
-                                        {prefix + "v_proj.weight", 0, kv_width}},
-                              .inputs = config.hidden_size},
-                             qkv_bias);
+  Value* qkv =
+      graph.project(x,
+                    {.name = name + "_qkv",
+                     .role = WeightRole::kAttentionQkv,
+                     .parts = stacked(prefix, config.tensors.qkv, {q_width, kv_width, kv_width}),
+                     .inputs = config.hidden_size},
+                    qkv_bias);
   const auto parts = graph.split(qkv, {q_width, kv_width, kv_width}, 1, name + "_parts");
   Value* q = to_heads(graph, parts[0], config.num_heads, name + "_q");
   Value* k = to_heads(graph, parts[1], config.num_kv_heads, name + "_k");
@@ -56,8 +55,8 @@ Value* attention(LayerGraph& graph, std::int64_t layer, const std::string& prefi
     k = rms_norm(graph, k, -1, prefix + "k_norm.weight", name + "_k_norm");
   }
   if (kind.has_rope) {
-    q = apply_rope(graph, q, name + "_q_rope");
-    k = apply_rope(graph, k, name + "_k_rope");
+    q = apply_rope(graph, config.rope, q, name + "_q_rope");
+    k = apply_rope(graph, config.rope, k, name + "_k_rope");
   }
   // Scaling the queries instead of the scores keeps the products small in fp16.
   q = graph.scale(q, 1.0 / std::sqrt(static_cast<double>(config.head_dim)), name + "_q_scaled");

@@ -17,9 +17,10 @@ namespace anemone::models {
 ir::Value* rms_norm(LayerGraph& graph, ir::Value* x, std::int32_t axis, const std::string& weight,
                     const std::string& name);
 
-// Rotate-half (NEOX) rotary embedding of x [1, heads, T, head_dim] with the graph's cos and sin:
-// pairs (j, j + head_dim / 2).
-ir::Value* apply_rope(LayerGraph& graph, ir::Value* x, const std::string& name);
+// Rotate-half (NEOX) rotary embedding of x [1, heads, T, head_dim]: with n frequencies, pairs
+// (j, j + n) of the first 2n dimensions of a head are rotated, and the others pass as they are.
+ir::Value* apply_rope(LayerGraph& graph, const artifact::Rope& rope, ir::Value* x,
+                      const std::string& name);
 
 // Grouped-query attention over the cache: fused q/k/v projection, optional per-head norms, rotary
 // embedding where the layer has it, masked softmax, output projection. Hidden state in and out.

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "models/blocks/config_keys.h"
 
+#include <utility>
+
 #include "base/error.h"
 #include "models/blocks/rope_frequencies.h"
 
@@ -58,7 +60,7 @@ Result<DecoderConfig> read_common_config(const HfConfig& config, const ClassDefa
                                   out.hidden_size / out.num_heads));
   ANEMONE_ASSIGN_OR_RETURN(out.max_position,
                            config.size("max_position_embeddings", defaults.max_position));
-  ANEMONE_ASSIGN_OR_RETURN(out.rms_norm_eps, config.number("rms_norm_eps", 1e-6));
+  ANEMONE_ASSIGN_OR_RETURN(out.rms_norm_eps, config.number("rms_norm_eps", defaults.rms_norm_eps));
   ANEMONE_ASSIGN_OR_RETURN(out.activation, read_activation(config));
   ANEMONE_ASSIGN_OR_RETURN(out.tie_word_embeddings,
                            config.boolean("tie_word_embeddings", defaults.tie_word_embeddings));
@@ -74,8 +76,20 @@ Result<DecoderConfig> read_common_config(const HfConfig& config, const ClassDefa
     return parse_error("[{}] expected rms_norm_eps of at least 0, got {}", config.subject(),
                        out.rms_norm_eps);
 
-  ANEMONE_ASSIGN_OR_RETURN(const auto settings, config.rope(defaults.rope_theta));
-  ANEMONE_ASSIGN_OR_RETURN(out.rope, rope_frequencies(settings, out.head_dim, out.max_position));
+  ANEMONE_ASSIGN_OR_RETURN(auto settings, config.rope(defaults.rope_theta));
+  std::int64_t rotary_dim = out.head_dim;
+  if (defaults.has_partial_rotary) {
+    rotary_dim = static_cast<std::int64_t>(static_cast<double>(out.head_dim) *
+                                           std::exchange(settings.partial_rotary_factor, 1.0));
+    if (rotary_dim < 2 || rotary_dim % 2 != 0)
+      return parse_error(
+          "[{}] expected partial_rotary_factor to leave an even number of at least 2 dimensions of "
+          "{}, got {}",
+          config.subject(), out.head_dim, rotary_dim);
+  }
+  if (defaults.adjust_rope != nullptr)
+    ANEMONE_RETURN_IF_ERROR(defaults.adjust_rope(config, settings));
+  ANEMONE_ASSIGN_OR_RETURN(out.rope, rope_frequencies(settings, rotary_dim, out.max_position));
 
   ANEMONE_ASSIGN_OR_RETURN(out.eos_ids, config.token_ids("eos_token_id"));
   if (out.eos_ids.empty() && defaults.eos_id && !config.is_null("eos_token_id"))

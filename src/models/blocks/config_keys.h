@@ -27,6 +27,13 @@ struct ClassDefaults {
   bool null_head_dim = false;
   std::int64_t max_position;
   double rope_theta = 10000;
+  double rms_norm_eps = 1e-6;
+  // Whether the class rotates only the first partial_rotary_factor of a head. The others ignore
+  // the key.
+  bool has_partial_rotary = false;
+  // What the class makes of the rope settings before they are used; may be null.
+  Status (*adjust_rope)(const checkpoint::HfConfig& config,
+                        checkpoint::RopeSettings& settings) = nullptr;
   bool tie_word_embeddings = false;
   std::optional<std::int64_t> bos_id = {};
   std::optional<std::int64_t> eos_id = {};
