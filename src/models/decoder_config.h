@@ -13,10 +13,20 @@ namespace anemone::models {
 // Of the gated MLP. Names are those of transformers' `hidden_act`.
 enum class Activation { kSilu, kGelu, kGeluTanh, kRelu };
 
+// RMS norm of queries and keys.
+enum class QkNorm {
+  kNone,
+  kBeforeRope,  // of each head
+  kAfterRope,   // of each head
+  kWhole,       // of all heads together, before they are told apart
+};
+
 // Where a layer's projections lie in the checkpoint, relative to the layer. Several tensors of one
 // projection are stacked by rows; some checkpoints hold them stacked.
 struct TensorNames {
   std::vector<std::string> qkv = {"q_proj", "k_proj", "v_proj"};
+  std::string q_norm = "q_norm";
+  std::string k_norm = "k_norm";
   std::vector<std::string> gate_up = {"gate_proj", "up_proj"};
 };
 
@@ -42,7 +52,7 @@ struct DecoderConfig {
   bool qkv_bias = false;
   bool output_bias = false;  // of o_proj
   bool mlp_bias = false;
-  bool qk_norm = false;  // RMS norm of each query and key head, before the rotary embedding
+  QkNorm qk_norm = QkNorm::kNone;
   TensorNames tensors;
   artifact::Rope rope;
   std::vector<LayerConfig> layers;

@@ -13,7 +13,8 @@
 namespace anemone::models {
 namespace {
 
-Status adjust_phi3_rope(const checkpoint::HfConfig& config, checkpoint::RopeSettings& settings) {
+Status adjust_phi3_rope(const checkpoint::HfConfig& config, std::int64_t /*dim*/,
+                        checkpoint::RopeSettings& settings) {
   if (settings.type == "su" || settings.type == "yarn") settings.type = "longrope";
   if (settings.type != "default" && settings.type != "longrope")
     return unsupported("[{}] expected rope_type of phi3 to be default or longrope, got \"{}\"",

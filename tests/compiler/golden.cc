@@ -33,11 +33,13 @@ std::vector<std::int32_t> read_ids(const checkpoint::SafetensorsFile& file,
 
 std::vector<Checkpoint> checkpoints() {
   std::vector<Checkpoint> all;
-  for (const char* name : {"qwen2", "llama", "mistral", "qwen3", "smollm3", "phi3"})
+  for (const char* name :
+       {"qwen2", "llama", "mistral", "qwen3", "smollm3", "phi3", "hunyuan_v1_dense"})
     all.push_back({std::string("tiny_") + name,
                    source_path(std::string("tests/compiler/data/tiny/") + name)});
   all.push_back({"pocket", source_path("models/pocket/checkpoint")});
-  for (const char* name : {"qwen2", "llama3", "mistral", "qwen3", "smollm3", "phi4mini"}) {
+  for (const char* name :
+       {"qwen2", "llama3", "mistral", "qwen3", "smollm3", "phi4mini", "hunyuan_v1_dense"}) {
     const std::string relative = std::string("data/models/") + name;
     all.push_back({std::string("shared_") + name, shared_path(relative).value_or(relative), true});
   }

@@ -35,6 +35,8 @@ MODELS = {
                                    "original_max_position_embeddings": 16}),
     "smollm3": dict(no_rope_layers=[1, 0, 1], tie_word_embeddings=True, num_key_value_heads=4, pad_token_id=2,
                     rope_parameters={"rope_type": "default", "rope_theta": 600.0}),
+    "hunyuan_v1_dense": dict(head_dim=12, tie_word_embeddings=True, attention_bias=True, pad_token_id=2,
+                             rope_parameters={"rope_type": "dynamic", "rope_theta": 100.0, "alpha": 30.0, "factor": 1.0}),
     # 12 of 16 dimensions rotate; the prompt is a long text.
     "phi3": dict(hidden_size=32, num_attention_heads=2, num_key_value_heads=1, tie_word_embeddings=True, pad_token_id=2,
                  original_max_position_embeddings=16, sliding_window=11,

@@ -41,6 +41,8 @@ FORMS = {
     "smollm3": {"model_type": "smollm3", "no_rope_layers": [1, 0]},
     "smollm3_sliding": {"model_type": "smollm3", "no_rope_layers": [1, 0], "use_sliding_window": True,
                         "sliding_window": 5},
+    "hunyuan_v1_dense": {"model_type": "hunyuan_v1_dense", "head_dim": 16, "rope_scaling": {
+        "type": "dynamic", "alpha": 50.0, "factor": 1.0}},
     "phi3": {"model_type": "phi3", "partial_rotary_factor": 0.5, "original_max_position_embeddings": 32, "rope_scaling": {
         "type": "longrope", "short_factor": [1.0] * 4, "long_factor": [1.0, 2.0, 3.0, 4.0]}},
 }
@@ -73,6 +75,8 @@ def shapes_of(config):
             if has_bias:
                 shapes[f"{prefix}{name}.bias"] = shape[:1]
         shapes |= {f"{prefix}input_layernorm.weight": (hidden,), f"{prefix}post_attention_layernorm.weight": (hidden,)}
+        if kind == "hunyuan_v1_dense":
+            shapes |= {f"{prefix}self_attn.query_layernorm.weight": (dim,), f"{prefix}self_attn.key_layernorm.weight": (dim,)}
         if kind == "qwen3":
             shapes |= {f"{prefix}self_attn.q_norm.weight": (dim,), f"{prefix}self_attn.k_norm.weight": (dim,)}
     return shapes

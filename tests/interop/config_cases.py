@@ -12,7 +12,7 @@ SIZES = {"vocab_size": 503, "hidden_size": 72, "intermediate_size": 100, "num_hi
 def config_of(model_type, **changes):
     """A small config; `None` as a change writes null, `...` leaves the key out."""
     config = {"model_type": model_type, **SIZES}
-    if model_type == "qwen3":
+    if model_type in ("qwen3", "hunyuan_v1_dense"):
         config["head_dim"] = 16
     config.update(changes)
     return {key: value for key, value in config.items() if value is not ...}
@@ -72,6 +72,8 @@ CASES = [
          rope_theta=777.0),
     case("a partial factor that the class ignores", "llama", 20, partial_rotary_factor=0.5, rope_theta=500.0),
     case("class default of theta", "smollm3", 69, rope_scaling=None, torch_dtype="bfloat16", dtype="bfloat16"),
+    case("alpha", "hunyuan_v1_dense", 130, rope_scaling={"type": "dynamic", "alpha": 1000.0, "factor": 1.0}, tie_word_embeddings=True),
+    case("no alpha, biases", "hunyuan_v1_dense", 33, rope_scaling={"type": "dynamic", "alpha": 0, "factor": 2.0}, attention_bias=True),
     # Long texts are rotated by other frequencies.
     case("longrope, a long prompt", "phi3", 40, rope_scaling=longrope(6), original_max_position_embeddings=30),
     case("longrope, the continuation grows long", "phi3", 25, rope_scaling=longrope(6, type="su", original_max_position_embeddings=30), original_max_position_embeddings=30),
@@ -112,6 +114,9 @@ REFUSED = [
     ("model_type", "gpt9", "gpt9", {}),
     ("short_factor", "longrope", "llama", {"rope_scaling": {"type": "longrope", "factor": 2.0}}),
     ("long_factor", "6", "phi3", {"rope_scaling": longrope(6, long_factor=[1.0] * 5)}),
+    ("head_dim", "none", "hunyuan_v1_dense", {"head_dim": ...}),
+    ("use_qk_norm", "false", "hunyuan_v1_dense", {"use_qk_norm": False}),
+    ("use_cla", "true", "hunyuan_v1_dense", {"use_cla": True}),
     ("rope_type", "linear", "phi3", {"rope_scaling": {"type": "linear", "factor": 2.0}}),
     ("rope_type", "ntk", "qwen2", {"rope_parameters": {"rope_type": "ntk", "rope_theta": 1.0}}),
     ("rope_type", "null", "qwen2", {"rope_parameters": {"rope_type": None}}),
@@ -137,4 +142,4 @@ REFUSED = [
     ("vocab_size", "null", "llama", {"vocab_size": None}),
 ]
 # What transformers does run, and anemone does not: said in a line rather than computed wrongly.
-NOT_SUPPORTED = {("hidden_act", "mish"), ("layer_types", "chunked_attention")}
+NOT_SUPPORTED = {("hidden_act", "mish"), ("use_qk_norm", "false"), ("use_cla", "true"), ("layer_types", "chunked_attention")}

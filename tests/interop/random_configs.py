@@ -9,7 +9,8 @@ import dataclasses
 import random
 
 ARCHITECTURES = {"qwen2": "Qwen2ForCausalLM", "llama": "LlamaForCausalLM", "mistral": "MistralForCausalLM",
-                 "qwen3": "Qwen3ForCausalLM", "smollm3": "SmolLM3ForCausalLM", "phi3": "Phi3ForCausalLM"}
+                 "qwen3": "Qwen3ForCausalLM", "smollm3": "SmolLM3ForCausalLM", "phi3": "Phi3ForCausalLM",
+                 "hunyuan_v1_dense": "HunYuanDenseV1ForCausalLM"}
 MODEL_TYPES = tuple(ARCHITECTURES)
 ACTIVATIONS = ("silu", "silu", "silu", "swish", "gelu", "gelu_new", "gelu_pytorch_tanh", "gelu_python", "gelu_fast",
                "gelu_accurate", "gelu_python_tanh", "relu")
@@ -149,7 +150,7 @@ def random_case(seed, model_type=None):
     head_dim = rng.choice([2, 4, 8, 10, 12, 16, 24, 32, 64])
     hidden = heads * head_dim
     # phi3 checks its factors against hidden_size.
-    own_head_dim = model_type == "qwen3" or (model_type != "phi3" and rng.random() < 0.4)
+    own_head_dim = model_type in ("qwen3", "hunyuan_v1_dense") or (model_type != "phi3" and rng.random() < 0.4)
     if own_head_dim:  # a width that head_dim does not follow from
         hidden = rng.choice([60, 72, 36, 64, 128, 20])
         if model_type == "llama":
@@ -166,7 +167,7 @@ def random_case(seed, model_type=None):
     }
     if own_head_dim or (model_type in ("llama", "mistral") and rng.random() < 0.2):
         config["head_dim"] = head_dim
-    if kv_heads == heads and model_type in ("llama", "qwen2", "qwen3", "smollm3", "phi3") and rng.random() < 0.3:
+    if kv_heads == heads and model_type in ("llama", "qwen2", "qwen3", "smollm3", "phi3", "hunyuan_v1_dense") and rng.random() < 0.3:
         config["num_key_value_heads"] = None
         if model_type == "llama" and rng.random() < 0.5:
             del config["num_key_value_heads"]
@@ -183,6 +184,9 @@ def random_case(seed, model_type=None):
         config["mlp_bias"] = rng.random() < 0.6
     theta = rng.choice([10000.0, 10000, 500.0, 1000000.0, 5e6, 3.0])
     config.update(phi3_rope_keys(rng, positions, theta, head_dim) if model_type == "phi3" else rope_keys(rng, positions, theta))
+    if model_type == "hunyuan_v1_dense" and rng.random() < 0.7:
+        config.pop("rope_parameters", None)
+        config["rope_scaling"] = {"type": "dynamic", "alpha": rng.choice([1.0, 50.0, 1000]), "factor": 1.0, "mscale": 1.0}
     config.update(window_keys(rng, model_type, layers, length))
     weight_dtype = rng.choice(["float32", "bfloat16", "float16"])
     config[rng.choice(["dtype", "torch_dtype"])] = weight_dtype

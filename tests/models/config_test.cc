@@ -116,7 +116,7 @@ TEST(Qwen3Config, HeadDimDoesNotFollowHiddenSize) {
   ASSERT_TRUE(config.ok());
   EXPECT_EQ(config->head_dim, 128);
   EXPECT_EQ(config->num_kv_heads, 4);  // null: one per head
-  EXPECT_TRUE(config->qk_norm);
+  EXPECT_EQ(config->qk_norm, QkNorm::kBeforeRope);
 }
 
 TEST(SmolLm3Config, LeavesOutRopeOnEveryFourthLayerOrAsListed) {
@@ -178,6 +178,25 @@ TEST(Phi3Config, RotatesAPartOfTheHeadByTheLengthOfTheText) {
   }
   json["rope_scaling"] = {{"type", "linear"}, {"factor", 2.0}};
   EXPECT_EQ(read(json).status().code(), Code::kUnsupported);
+}
+
+TEST(HunYuanConfig, StretchesThetaByAlpha) {
+  Json json = tiny("hunyuan_v1_dense");
+  EXPECT_NE(read(json).status().message().find("head_dim"), std::string::npos);
+  json["head_dim"] = 12;
+  json["rope_scaling"] = {{"type", "dynamic"}, {"alpha", 1000.0}, {"factor", 1.0}};
+  const auto config = read(json);
+  ASSERT_TRUE(config.ok()) << config.status().message();
+  const double theta = 10000 * std::pow(1000, 12.0 / 10);
+  EXPECT_FLOAT_EQ(config->rope.inv_freq[1], static_cast<float>(std::pow(theta, -2.0 / 12)));
+  EXPECT_EQ(config->qk_norm, QkNorm::kAfterRope);
+  for (const auto& [key, value] : {std::pair("use_qk_norm", false), std::pair("use_cla", true)}) {
+    Json other = json;
+    other[key] = value;
+    EXPECT_NE(read(other).status().message().find(key), std::string::npos);
+  }
+  json["rope_scaling"]["alpha"] = -1;
+  EXPECT_NE(read(json).status().message().find("alpha"), std::string::npos);
 }
 
 TEST(ReadConfig, RefusesALayerThatSlidesWithoutAWindow) {

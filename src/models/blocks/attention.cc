@@ -47,17 +47,23 @@ Value* attention(LayerGraph& graph, std::int64_t layer, const std::string& prefi
                      .inputs = config.hidden_size},
                     qkv_bias);
   const auto parts = graph.split(qkv, {q_width, kv_width, kv_width}, 1, name + "_parts");
-  Value* q = to_heads(graph, parts[0], config.num_heads, name + "_q");
-  Value* k = to_heads(graph, parts[1], config.num_kv_heads, name + "_k");
+  Value* q = parts[0];
+  Value* k = parts[1];
+  const auto norm = [&](QkNorm when, std::int32_t axis) {
+    if (config.qk_norm != when) return;
+    q = rms_norm(graph, q, axis, prefix + config.tensors.q_norm + ".weight", name + "_q_norm");
+    k = rms_norm(graph, k, axis, prefix + config.tensors.k_norm + ".weight", name + "_k_norm");
+  };
+  norm(QkNorm::kWhole, 1);
+  q = to_heads(graph, q, config.num_heads, name + "_q");
+  k = to_heads(graph, k, config.num_kv_heads, name + "_k");
   Value* v = to_heads(graph, parts[2], config.num_kv_heads, name + "_v");
-  if (config.qk_norm) {
-    q = rms_norm(graph, q, -1, prefix + "q_norm.weight", name + "_q_norm");
-    k = rms_norm(graph, k, -1, prefix + "k_norm.weight", name + "_k_norm");
-  }
+  norm(QkNorm::kBeforeRope, -1);
   if (kind.has_rope) {
     q = apply_rope(graph, config.rope, q, name + "_q_rope");
     k = apply_rope(graph, config.rope, k, name + "_k_rope");
   }
+  norm(QkNorm::kAfterRope, -1);
   // Scaling the queries instead of the scores keeps the products small in fp16.
   q = graph.scale(q, 1.0 / std::sqrt(static_cast<double>(config.head_dim)), name + "_q_scaled");
 

@@ -22,8 +22,9 @@ ir::Value* rms_norm(LayerGraph& graph, ir::Value* x, std::int32_t axis, const st
 ir::Value* apply_rope(LayerGraph& graph, const artifact::Rope& rope, ir::Value* x,
                       const std::string& name);
 
-// Grouped-query attention over the cache: fused q/k/v projection, optional per-head norms, rotary
-// embedding where the layer has it, masked softmax, output projection. Hidden state in and out.
+// Grouped-query attention over the cache: fused q/k/v projection, optional norms of queries and
+// keys, rotary embedding where the layer has it, masked softmax, output projection. Hidden state in
+// and out.
 ir::Value* attention(LayerGraph& graph, std::int64_t layer, const std::string& prefix,
                      ir::Value* x);
 

@@ -88,7 +88,7 @@ Result<DecoderConfig> read_common_config(const HfConfig& config, const ClassDefa
           config.subject(), out.head_dim, rotary_dim);
   }
   if (defaults.adjust_rope != nullptr)
-    ANEMONE_RETURN_IF_ERROR(defaults.adjust_rope(config, settings));
+    ANEMONE_RETURN_IF_ERROR(defaults.adjust_rope(config, rotary_dim, settings));
   ANEMONE_ASSIGN_OR_RETURN(out.rope, rope_frequencies(settings, rotary_dim, out.max_position));
 
   ANEMONE_ASSIGN_OR_RETURN(out.eos_ids, config.token_ids("eos_token_id"));

@@ -31,8 +31,9 @@ struct ClassDefaults {
   // Whether the class rotates only the first partial_rotary_factor of a head. The others ignore
   // the key.
   bool has_partial_rotary = false;
-  // What the class makes of the rope settings before they are used; may be null.
-  Status (*adjust_rope)(const checkpoint::HfConfig& config,
+  // What the class makes of the rope settings before they are used, for `dim` rotated dimensions;
+  // may be null.
+  Status (*adjust_rope)(const checkpoint::HfConfig& config, std::int64_t dim,
                         checkpoint::RopeSettings& settings) = nullptr;
   bool tie_word_embeddings = false;
   std::optional<std::int64_t> bos_id = {};
