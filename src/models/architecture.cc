@@ -7,6 +7,7 @@
 
 namespace anemone::models {
 
+extern const Architecture kGemma3;
 extern const Architecture kHunYuanDense;
 extern const Architecture kLlama;
 extern const Architecture kMistral;
@@ -17,8 +18,8 @@ extern const Architecture kSmolLm3;
 
 namespace {
 // The place of the names in messages.
-constexpr const Architecture* kArchitectures[] = {&kHunYuanDense, &kLlama, &kMistral, &kPhi3,
-                                                  &kQwen2,        &kQwen3, &kSmolLm3};
+constexpr const Architecture* kArchitectures[] = {&kGemma3, &kHunYuanDense, &kLlama, &kMistral,
+                                                  &kPhi3,   &kQwen2,        &kQwen3, &kSmolLm3};
 }  // namespace
 
 Result<const Architecture*> find_architecture(std::string_view model_type) {

@@ -21,9 +21,15 @@ enum class QkNorm {
   kWhole,       // of all heads together, before they are told apart
 };
 
-// Where a layer's projections lie in the checkpoint, relative to the layer. Several tensors of one
-// projection are stacked by rows; some checkpoints hold them stacked.
+// Where weights lie in the checkpoint: a layer's relative to model.layers.N. Several tensors of one
+// projection are stacked by rows; some checkpoints hold them stacked. A norm without a name is not
+// there.
 struct TensorNames {
+  std::string final_norm = "model.norm";
+  std::string attention_input_norm = "input_layernorm";
+  std::string attention_output_norm = {};
+  std::string mlp_input_norm = "post_attention_layernorm";
+  std::string mlp_output_norm = {};
   std::vector<std::string> qkv = {"q_proj", "k_proj", "v_proj"};
   std::string q_norm = "q_norm";
   std::string k_norm = "k_norm";
@@ -33,6 +39,7 @@ struct TensorNames {
 // What differs from layer to layer.
 struct LayerConfig {
   bool has_rope = true;
+  std::size_t rope = 0;  // which of DecoderConfig::ropes
   std::int64_t window =
       0;  // sliding attention window in tokens, the current one included; 0 = none
 };
@@ -47,6 +54,12 @@ struct DecoderConfig {
   std::int64_t head_dim = 0;
   std::int64_t max_position = 0;
   double rms_norm_eps = 1e-6;
+  double norm_offset = 0;      // added to the weights of all norms
+  double embedding_scale = 1;  // of what enters the first layer
+  double attention_scale = 0;  // of the scores; 0: head_dim^-0.5
+  double residual_scale = 1;   // of what attention and MLP add to the hidden state
+  double logit_scale = 1;
+  double logit_softcap = 0;  // logits are softcap * tanh(logits / softcap); 0: as they are
   Activation activation = Activation::kSilu;
   bool tie_word_embeddings = false;
   bool qkv_bias = false;
@@ -54,7 +67,7 @@ struct DecoderConfig {
   bool mlp_bias = false;
   QkNorm qk_norm = QkNorm::kNone;
   TensorNames tensors;
-  artifact::Rope rope;
+  std::vector<artifact::Rope> ropes;
   std::vector<LayerConfig> layers;
   // Class defaults for files that do not say.
   std::vector<std::int64_t> eos_ids;

@@ -58,6 +58,6 @@ Result<DecoderConfig> read_hunyuan_config(const checkpoint::HfConfig& config) {
 }  // namespace
 
 extern const Architecture kHunYuanDense;
-const Architecture kHunYuanDense = {"hunyuan_v1_dense", read_hunyuan_config, pre_norm_layer};
+const Architecture kHunYuanDense = {"hunyuan_v1_dense", read_hunyuan_config, decoder_layer};
 
 }  // namespace anemone::models

@@ -52,6 +52,6 @@ Result<DecoderConfig> read_phi3_config(const checkpoint::HfConfig& config) {
 }  // namespace
 
 extern const Architecture kPhi3;
-const Architecture kPhi3 = {"phi3", read_phi3_config, pre_norm_layer};
+const Architecture kPhi3 = {"phi3", read_phi3_config, decoder_layer};
 
 }  // namespace anemone::models

@@ -28,6 +28,6 @@ Result<DecoderConfig> read_qwen3_config(const checkpoint::HfConfig& config) {
 }  // namespace
 
 extern const Architecture kQwen3;
-const Architecture kQwen3 = {"qwen3", read_qwen3_config, pre_norm_layer};
+const Architecture kQwen3 = {"qwen3", read_qwen3_config, decoder_layer};
 
 }  // namespace anemone::models

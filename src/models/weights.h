@@ -46,6 +46,7 @@ class WeightProvider {
   struct Vector {
     std::string tensor;
     std::int64_t size = 0;
+    double offset = 0;  // added to each element before it is rounded
   };
   virtual ir::Value* vector(ir::Builder& builder, const std::vector<Vector>& parts, Shape shape,
                             const std::string& name) = 0;

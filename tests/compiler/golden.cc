@@ -34,14 +34,16 @@ std::vector<std::int32_t> read_ids(const checkpoint::SafetensorsFile& file,
 std::vector<Checkpoint> checkpoints() {
   std::vector<Checkpoint> all;
   for (const char* name :
-       {"qwen2", "llama", "mistral", "qwen3", "smollm3", "phi3", "hunyuan_v1_dense"})
+       {"qwen2", "llama", "mistral", "qwen3", "smollm3", "phi3", "hunyuan_v1_dense", "gemma3_text"})
     all.push_back({std::string("tiny_") + name,
                    source_path(std::string("tests/compiler/data/tiny/") + name)});
   all.push_back({"pocket", source_path("models/pocket/checkpoint")});
-  for (const char* name :
-       {"qwen2", "llama3", "mistral", "qwen3", "smollm3", "phi4mini", "hunyuan_v1_dense"}) {
+  for (const char* name : {"qwen2", "llama3", "mistral", "qwen3", "smollm3", "phi4mini",
+                           "hunyuan_v1_dense", "gemma3", "gemma3-mm"}) {
     const std::string relative = std::string("data/models/") + name;
-    all.push_back({std::string("shared_") + name, shared_path(relative).value_or(relative), true});
+    std::string test = std::string("shared_") + name;
+    std::ranges::replace(test, '-', '_');
+    all.push_back({std::move(test), shared_path(relative).value_or(relative), true});
   }
   // Their continuations grow beyond the length that the keys before were rotated for.
   for (const char* name : {"tiny_phi3", "shared_phi4mini"}) {

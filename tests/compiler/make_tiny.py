@@ -37,6 +37,11 @@ MODELS = {
                     rope_parameters={"rope_type": "default", "rope_theta": 600.0}),
     "hunyuan_v1_dense": dict(head_dim=12, tie_word_embeddings=True, attention_bias=True, pad_token_id=2,
                              rope_parameters={"rope_type": "dynamic", "rope_theta": 100.0, "alpha": 30.0, "factor": 1.0}),
+    "gemma3_text": dict(head_dim=10, intermediate_size=32, num_hidden_layers=4, query_pre_attn_scalar=13, sliding_window=6, final_logit_softcapping=5.0,
+                        tie_word_embeddings=True, attention_bias=True, pad_token_id=2,
+                        layer_types=["sliding_attention", "full_attention", "sliding_attention", "full_attention"],
+                        rope_parameters={"full_attention": {"rope_type": "linear", "rope_theta": 900.0, "factor": 2.0},
+                                         "sliding_attention": {"rope_type": "default", "rope_theta": 100.0}}),
     # 12 of 16 dimensions rotate; the prompt is a long text.
     "phi3": dict(hidden_size=32, num_attention_heads=2, num_key_value_heads=1, tie_word_embeddings=True, pad_token_id=2,
                  original_max_position_embeddings=16, sliding_window=11,
@@ -50,7 +55,9 @@ def randomize(model):
     for name, parameter in model.named_parameters():
         draw = torch.randn(parameter.shape)
         if parameter.dim() == 1:
-            value = 0.3 * draw if name.endswith("bias") else 1 + 0.3 * draw
+            # The norms of gemma3 add 1 on their own.
+            offset = 0 if name.endswith("bias") or "Gemma3" in type(model).__name__ else 1
+            value = offset + 0.3 * draw
         elif "embed_tokens" in name or "lm_head" in name:
             value = 0.7 * draw
         else:

@@ -148,7 +148,9 @@ TEST_P(QuantizedParity, StaysNearTheGoldenLogits) {
     ASSERT_EQ(answer.logits.size(), golden_.logits.size()) << form.name;
     const Cosines value = cosines(answer.logits, golden_.logits, golden_.vocab_size);
     report(form.name, value);
-    EXPECT_GE(value.median, form.least_median) << form.name;
+    // The bounds are for up to twenty matrices in a row; more of them take off as much each.
+    const double matrices = std::max(20.0, 4.0 * static_cast<double>(layers_) + 1);
+    EXPECT_GE(value.median, 1 - (1 - form.least_median) * matrices / 20) << form.name;
   }
 }
 

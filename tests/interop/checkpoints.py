@@ -43,6 +43,8 @@ FORMS = {
                         "sliding_window": 5},
     "hunyuan_v1_dense": {"model_type": "hunyuan_v1_dense", "head_dim": 16, "rope_scaling": {
         "type": "dynamic", "alpha": 50.0, "factor": 1.0}},
+    "gemma3": {"model_type": "gemma3_text", "head_dim": 16, "sliding_window": 5, "sliding_window_pattern": 2,
+               "final_logit_softcapping": 30.0},
     "phi3": {"model_type": "phi3", "partial_rotary_factor": 0.5, "original_max_position_embeddings": 32, "rope_scaling": {
         "type": "longrope", "short_factor": [1.0] * 4, "long_factor": [1.0, 2.0, 3.0, 4.0]}},
 }
@@ -77,7 +79,9 @@ def shapes_of(config):
         shapes |= {f"{prefix}input_layernorm.weight": (hidden,), f"{prefix}post_attention_layernorm.weight": (hidden,)}
         if kind == "hunyuan_v1_dense":
             shapes |= {f"{prefix}self_attn.query_layernorm.weight": (dim,), f"{prefix}self_attn.key_layernorm.weight": (dim,)}
-        if kind == "qwen3":
+        if kind == "gemma3_text":
+            shapes |= {f"{prefix}{part}_feedforward_layernorm.weight": (hidden,) for part in ("pre", "post")}
+        if kind in ("qwen3", "gemma3_text"):
             shapes |= {f"{prefix}self_attn.q_norm.weight": (dim,), f"{prefix}self_attn.k_norm.weight": (dim,)}
     return shapes
 

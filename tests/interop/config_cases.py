@@ -12,7 +12,7 @@ SIZES = {"vocab_size": 503, "hidden_size": 72, "intermediate_size": 100, "num_hi
 def config_of(model_type, **changes):
     """A small config; `None` as a change writes null, `...` leaves the key out."""
     config = {"model_type": model_type, **SIZES}
-    if model_type in ("qwen3", "hunyuan_v1_dense"):
+    if model_type in ("qwen3", "hunyuan_v1_dense", "gemma3_text"):
         config["head_dim"] = 16
     config.update(changes)
     return {key: value for key, value in config.items() if value is not ...}
@@ -74,6 +74,12 @@ CASES = [
     case("class default of theta", "smollm3", 69, rope_scaling=None, torch_dtype="bfloat16", dtype="bfloat16"),
     case("alpha", "hunyuan_v1_dense", 130, rope_scaling={"type": "dynamic", "alpha": 1000.0, "factor": 1.0}, tie_word_embeddings=True),
     case("no alpha, biases", "hunyuan_v1_dense", 33, rope_scaling={"type": "dynamic", "alpha": 0, "factor": 2.0}, attention_bias=True),
+    case("six layers, transformers 4", "gemma3_text", 70, num_hidden_layers=7, sliding_window=9, rope_theta=30000.0, rope_local_base_freq=700.0,
+         rope_scaling={"rope_type": "linear", "factor": 4.0}, query_pre_attn_scalar=20, dtype="bfloat16"),
+    case("listed layers, softcap, biases", "gemma3_text", 33, layer_types=[FULL, SLIDING, FULL], sliding_window=5, final_logit_softcapping=2.5,
+         attention_bias=True, head_dim=10, tie_word_embeddings=False, hidden_activation="silu",
+         rope_parameters={FULL: {"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 16, "rope_theta": 5000.0}}),
+    case("pattern, fp16", "gemma3_text", 65, sliding_window_pattern=2, sliding_window=16, precision="fp16"),
     # Long texts are rotated by other frequencies.
     case("longrope, a long prompt", "phi3", 40, rope_scaling=longrope(6), original_max_position_embeddings=30),
     case("longrope, the continuation grows long", "phi3", 25, rope_scaling=longrope(6, type="su", original_max_position_embeddings=30), original_max_position_embeddings=30),
@@ -114,6 +120,12 @@ REFUSED = [
     ("model_type", "gpt9", "gpt9", {}),
     ("short_factor", "longrope", "llama", {"rope_scaling": {"type": "longrope", "factor": 2.0}}),
     ("long_factor", "6", "phi3", {"rope_scaling": longrope(6, long_factor=[1.0] * 5)}),
+    ("attn_logit_softcapping", "50", "gemma3_text", {"attn_logit_softcapping": 50.0}),
+    ("use_bidirectional_attention", "true", "gemma3_text", {"use_bidirectional_attention": True}),
+    ("rope_type", "linear", "gemma3_text", {"rope_scaling": {"type": "linear", "factor": 8.0}}),
+    ("sliding_window", "none", "gemma3_text", {"sliding_window": None}),
+    ("hidden_activation", "mish", "gemma3_text", {"hidden_activation": "mish"}),
+    ("hidden_size", "70", "gemma3_text", {"hidden_size": 70}),
     ("head_dim", "none", "hunyuan_v1_dense", {"head_dim": ...}),
     ("use_qk_norm", "false", "hunyuan_v1_dense", {"use_qk_norm": False}),
     ("use_cla", "true", "hunyuan_v1_dense", {"use_cla": True}),
@@ -142,4 +154,5 @@ REFUSED = [
     ("vocab_size", "null", "llama", {"vocab_size": None}),
 ]
 # What transformers does run, and anemone does not: said in a line rather than computed wrongly.
-NOT_SUPPORTED = {("hidden_act", "mish"), ("use_qk_norm", "false"), ("use_cla", "true"), ("layer_types", "chunked_attention")}
+NOT_SUPPORTED = {("hidden_act", "mish"), ("hidden_activation", "mish"), ("attn_logit_softcapping", "50"),
+                 ("use_bidirectional_attention", "true"), ("rope_type", "linear"), ("use_qk_norm", "false"), ("use_cla", "true"), ("layer_types", "chunked_attention")}

@@ -50,7 +50,10 @@ def scale_logits(model, ids):
         # The root mean square, which is there for a vocabulary of one token as well.
         spread = model(input_ids=ids, use_cache=False).logits.square().mean().sqrt()
         if torch.isfinite(spread) and spread > 0:
-            model.model.norm.weight.mul_(LOGIT_SPREAD / spread)
+            # The norms of gemma3 add 1 to their weights.
+            offset = 1 if model.config.model_type == "gemma3_text" else 0
+            weight = model.model.norm.weight
+            weight.copy_((weight + offset) * (LOGIT_SPREAD / spread) - offset)
 
 
 def prompt_ids(case):

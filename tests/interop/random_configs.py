@@ -10,7 +10,7 @@ import random
 
 ARCHITECTURES = {"qwen2": "Qwen2ForCausalLM", "llama": "LlamaForCausalLM", "mistral": "MistralForCausalLM",
                  "qwen3": "Qwen3ForCausalLM", "smollm3": "SmolLM3ForCausalLM", "phi3": "Phi3ForCausalLM",
-                 "hunyuan_v1_dense": "HunYuanDenseV1ForCausalLM"}
+                 "hunyuan_v1_dense": "HunYuanDenseV1ForCausalLM", "gemma3_text": "Gemma3ForCausalLM"}
 MODEL_TYPES = tuple(ARCHITECTURES)
 ACTIVATIONS = ("silu", "silu", "silu", "swish", "gelu", "gelu_new", "gelu_pytorch_tanh", "gelu_python", "gelu_fast",
                "gelu_accurate", "gelu_python_tanh", "relu")
@@ -182,12 +182,36 @@ def random_case(seed, model_type=None):
         config["attention_bias"] = rng.random() < 0.6
     if rng.random() < 0.5:
         config["mlp_bias"] = rng.random() < 0.6
+    if model_type == "gemma3_text":
+        return gemma3_case(rng, seed, config, length, layers)
     theta = rng.choice([10000.0, 10000, 500.0, 1000000.0, 5e6, 3.0])
     config.update(phi3_rope_keys(rng, positions, theta, head_dim) if model_type == "phi3" else rope_keys(rng, positions, theta))
     if model_type == "hunyuan_v1_dense" and rng.random() < 0.7:
         config.pop("rope_parameters", None)
         config["rope_scaling"] = {"type": "dynamic", "alpha": rng.choice([1.0, 50.0, 1000]), "factor": 1.0, "mscale": 1.0}
     config.update(window_keys(rng, model_type, layers, length))
+    return finished_case(rng, seed, model_type, config, length, layers, positions)
+
+
+def gemma3_case(rng, seed, config, length, layers):
+    config["hidden_activation"] = config.pop("hidden_act", "gelu_pytorch_tanh")
+    config["head_dim"] = rng.choice([2, 8, 10, 24])
+    config["hidden_size"] = config["num_attention_heads"] * rng.choice([4, 9, 16])
+    for key, values in (("query_pre_attn_scalar", [4, 20, 256]), ("sliding_window", [1, 5, 64, 512]), ("sliding_window_pattern", [1, 2, 3, 6]),
+                        ("final_logit_softcapping", [None, 4.0, 30.0])):
+        if rng.random() < 0.7:
+            config[key] = rng.choice(values)
+    full = rng.choice([{"rope_type": "default"}, {"rope_type": "linear", "factor": 4.0}])
+    if rng.random() < 0.5:
+        config.update(rope_theta=rng.choice([30000.0, 1e6]), rope_local_base_freq=rng.choice([700.0, 1e4]), rope_scaling=rng.choice([None, full]))
+    elif rng.random() < 0.7:
+        config["rope_parameters"] = {"full_attention": {**full, "rope_theta": 5000.0}, "sliding_attention": {"rope_type": "default"}}
+    if rng.random() < 0.3:
+        config["layer_types"] = [rng.choice(["sliding_attention", "full_attention"]) for _ in range(layers)]
+    return finished_case(rng, seed, "gemma3_text", config, length, layers, config["max_position_embeddings"])
+
+
+def finished_case(rng, seed, model_type, config, length, layers, positions):
     weight_dtype = rng.choice(["float32", "bfloat16", "float16"])
     config[rng.choice(["dtype", "torch_dtype"])] = weight_dtype
 

@@ -150,8 +150,8 @@ TEST(Phi3Config, TakesItsClassDefaults) {
   EXPECT_EQ(config->num_kv_heads, 4);
   EXPECT_EQ(config->max_position, 4096);
   EXPECT_EQ(config->rms_norm_eps, 1e-5);
-  EXPECT_EQ(config->rope.inv_freq.size(), 6U);
-  EXPECT_EQ(config->rope.short_length, 0);
+  EXPECT_EQ(config->ropes[0].inv_freq.size(), 6U);
+  EXPECT_EQ(config->ropes[0].short_length, 0);
   EXPECT_EQ(windows(*config), (std::vector<std::int64_t>{0, 0, 0, 0}));
   EXPECT_EQ(config->eos_ids, std::vector<std::int64_t>{32000});
   EXPECT_EQ(config->tensors.qkv, std::vector<std::string>{"qkv_proj"});
@@ -171,10 +171,10 @@ TEST(Phi3Config, RotatesAPartOfTheHeadByTheLengthOfTheText) {
                             {"original_max_position_embeddings", 7}};
     const auto config = read(json);
     ASSERT_TRUE(config.ok()) << config.status().message();
-    EXPECT_EQ(config->rope.short_length, 4096);
-    ASSERT_EQ(config->rope.long_inv_freq.size(), 3U);
-    EXPECT_FLOAT_EQ(config->rope.long_inv_freq[2], config->rope.inv_freq[2] / 4);
-    EXPECT_FLOAT_EQ(config->rope.scale, std::sqrt(1.0F + std::log(32.0F) / std::log(4096.0F)));
+    EXPECT_EQ(config->ropes[0].short_length, 4096);
+    ASSERT_EQ(config->ropes[0].long_inv_freq.size(), 3U);
+    EXPECT_FLOAT_EQ(config->ropes[0].long_inv_freq[2], config->ropes[0].inv_freq[2] / 4);
+    EXPECT_FLOAT_EQ(config->ropes[0].scale, std::sqrt(1.0F + std::log(32.0F) / std::log(4096.0F)));
   }
   json["rope_scaling"] = {{"type", "linear"}, {"factor", 2.0}};
   EXPECT_EQ(read(json).status().code(), Code::kUnsupported);
@@ -188,7 +188,7 @@ TEST(HunYuanConfig, StretchesThetaByAlpha) {
   const auto config = read(json);
   ASSERT_TRUE(config.ok()) << config.status().message();
   const double theta = 10000 * std::pow(1000, 12.0 / 10);
-  EXPECT_FLOAT_EQ(config->rope.inv_freq[1], static_cast<float>(std::pow(theta, -2.0 / 12)));
+  EXPECT_FLOAT_EQ(config->ropes[0].inv_freq[1], static_cast<float>(std::pow(theta, -2.0 / 12)));
   EXPECT_EQ(config->qk_norm, QkNorm::kAfterRope);
   for (const auto& [key, value] : {std::pair("use_qk_norm", false), std::pair("use_cla", true)}) {
     Json other = json;
@@ -197,6 +197,42 @@ TEST(HunYuanConfig, StretchesThetaByAlpha) {
   }
   json["rope_scaling"]["alpha"] = -1;
   EXPECT_NE(read(json).status().message().find("alpha"), std::string::npos);
+}
+
+TEST(Gemma3Config, HasARopeForEachKindOfLayer) {
+  Json json = tiny("gemma3_text");
+  json["num_hidden_layers"] = 7;
+  json["rope_theta"] = 30000.0;
+  json["rope_scaling"] = {{"rope_type", "linear"}, {"factor", 4.0}};
+  const auto config = read(json);
+  ASSERT_TRUE(config.ok()) << config.status().message();
+  EXPECT_EQ(config->head_dim, 256);
+  EXPECT_EQ(windows(*config), (std::vector<std::int64_t>{4096, 4096, 4096, 4096, 4096, 0, 4096}));
+  EXPECT_EQ(config->layers[4].rope, 1U);
+  EXPECT_EQ(config->layers[5].rope, 0U);
+  ASSERT_EQ(config->ropes.size(), 2U);
+  EXPECT_FLOAT_EQ(config->ropes[0].inv_freq[1],
+                  static_cast<float>(std::pow(30000, -2.0 / 256) / 4));
+  EXPECT_FLOAT_EQ(config->ropes[1].inv_freq[1], static_cast<float>(std::pow(10000, -2.0 / 256)));
+  EXPECT_EQ(config->activation, Activation::kGeluTanh);
+  EXPECT_EQ(config->attention_scale, 1.0 / 16);
+  EXPECT_EQ(config->norm_offset, 1);
+  EXPECT_EQ(config->eos_ids, std::vector<std::int64_t>{1});
+  EXPECT_TRUE(config->tie_word_embeddings);
+}
+
+TEST(Gemma3Config, TakesADictionaryForEachKindOfLayer) {
+  Json json = tiny("gemma3_text");
+  json["rope_parameters"] = {{"full_attention", {{"rope_type", "default"}, {"rope_theta", 500.0}}},
+                             {"sliding_attention", {{"rope_theta", 70.0}}}};
+  json["sliding_window_pattern"] = 2;
+  const auto config = read(json);
+  ASSERT_TRUE(config.ok()) << config.status().message();
+  EXPECT_FLOAT_EQ(config->ropes[0].inv_freq[1], static_cast<float>(std::pow(500, -2.0 / 256)));
+  EXPECT_FLOAT_EQ(config->ropes[1].inv_freq[1], static_cast<float>(std::pow(70, -2.0 / 256)));
+  EXPECT_EQ(windows(*config), (std::vector<std::int64_t>{4096, 0, 4096, 0}));
+  json["rope_parameters"] = {{"rope_type", "default"}, {"rope_theta", 500.0}};
+  EXPECT_EQ(read(json).status().code(), Code::kUnsupported);
 }
 
 TEST(ReadConfig, RefusesALayerThatSlidesWithoutAWindow) {

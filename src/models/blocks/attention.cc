@@ -60,12 +60,15 @@ Value* attention(LayerGraph& graph, std::int64_t layer, const std::string& prefi
   Value* v = to_heads(graph, parts[2], config.num_kv_heads, name + "_v");
   norm(QkNorm::kBeforeRope, -1);
   if (kind.has_rope) {
-    q = apply_rope(graph, config.rope, q, name + "_q_rope");
-    k = apply_rope(graph, config.rope, k, name + "_k_rope");
+    q = apply_rope(graph, config.ropes[kind.rope], q, name + "_q_rope");
+    k = apply_rope(graph, config.ropes[kind.rope], k, name + "_k_rope");
   }
   norm(QkNorm::kAfterRope, -1);
   // Scaling the queries instead of the scores keeps the products small in fp16.
-  q = graph.scale(q, 1.0 / std::sqrt(static_cast<double>(config.head_dim)), name + "_q_scaled");
+  const double scale = config.attention_scale != 0
+                           ? config.attention_scale
+                           : 1.0 / std::sqrt(static_cast<double>(config.head_dim));
+  q = graph.scale(q, scale, name + "_q_scaled");
 
   Value* keys = graph.update_cache(fmt::format("k_cache_{}", layer), k);
   Value* values = graph.update_cache(fmt::format("v_cache_{}", layer), v);

@@ -10,8 +10,8 @@
 
 namespace anemone::models {
 
-// x * rsqrt(mean(x^2) + eps) * weight along `axis`. The input is first divided by its largest
-// magnitude, and eps by its square, which gives exactly the same number but keeps every
+// x * rsqrt(mean(x^2) + eps) * (norm_offset + weight) along `axis`. The input is first divided by
+// its largest magnitude, and eps by its square, which gives exactly the same number but keeps every
 // intermediate between 1/n and 1: neither large activations overflow fp16 nor small ones vanish.
 // `weight` names a vector of the length of the axis.
 ir::Value* rms_norm(LayerGraph& graph, ir::Value* x, std::int32_t axis, const std::string& weight,
@@ -32,7 +32,8 @@ ir::Value* attention(LayerGraph& graph, std::int64_t layer, const std::string& p
 ir::Value* gated_mlp(LayerGraph& graph, std::int64_t layer, const std::string& prefix,
                      ir::Value* x);
 
-// The layer of the Llama family: x += attention(norm(x)); x += mlp(norm(x)).
-ir::Value* pre_norm_layer(LayerGraph& graph, std::int64_t layer, ir::Value* hidden);
+// x += attention(norm(x)); x += mlp(norm(x)), with norms before, behind or both, by their names in
+// TensorNames, and a factor on what is added.
+ir::Value* decoder_layer(LayerGraph& graph, std::int64_t layer, ir::Value* hidden);
 
 }  // namespace anemone::models
