@@ -19,6 +19,8 @@ std::string_view port_role_name(PortRole role) {
       return "attention_mask";
     case PortRole::kCacheWriteMask:
       return "cache_write_mask";
+    case PortRole::kTailMask:
+      return "tail_mask";
   }
   ANEMONE_CHECK(false);
   return {};

@@ -48,6 +48,9 @@ enum class PortRole {
   kRopeSin,         // the same with sin
   kAttentionMask,   // [1, 1, T, S]: 0 where token t may look at slot s, kMaskedScore elsewhere
   kCacheWriteMask,  // [1, 1, S, T]: 1 where token t is stored in slot s, else 0
+  // [1, 1, K + T, K]: 1 at [n + j, j] for a step of n tokens, else 0: the last K of K columns from
+  // before the step and its n tokens, whose padding stays outside.
+  kTailMask,
 };
 std::string_view port_role_name(PortRole role);
 
@@ -61,16 +64,20 @@ struct Port {
   std::string rope = {};  // kRopeCos, kRopeSin: which entry of Manifest::ropes
   std::int64_t window =
       0;  // kAttentionMask: sliding window in tokens, the current one included; 0 = none
+  std::int64_t tail = 0;  // kTailMask: K
 };
 
-// A key, value or other cache of a shard, [1, kv_heads, S, head_dim]. As a state it lives in the
-// StateStore under `name`; otherwise (fp32 packages) it goes in as `name` and comes out as
-// `output`.
+// What a shard keeps from step to step: keys and values by slots, [1, kv_heads, S, head_dim], or a
+// running one of any shape, zero before the first token, that stands for all tokens so far. As a
+// state it lives in the StateStore under `name`; otherwise (fp32 packages) it goes in as `name` and
+// comes out as `output`.
 struct Cache {
   std::string name;
   std::string output;  // empty for a state
   DType dtype = DType::kFp16;
   Shape shape;
+  // It cannot be cut: fewer tokens mean to begin again.
+  bool is_running = false;
 };
 
 struct Shard {

@@ -64,7 +64,8 @@ class Session {
   // Adds one token and returns logits().
   Result<std::span<const float>> decode(std::int32_t id);
 
-  // Forgets all tokens from `position` on. 0 <= position <= position().
+  // Forgets all tokens from `position` on. 0 <= position <= position(). With running caches the
+  // others are run again before the next ones.
   Status truncate(std::int64_t position);
   void reset();
 
@@ -95,7 +96,8 @@ class Session {
   Status make_caches();
   Status check_room(std::int64_t count) const;
   // Before tokens are added that make a text of `length`: when the keys in the caches are rotated
-  // for another length, runs all tokens again. After an error those that were run stay.
+  // for another length, or running caches stand for other tokens, runs all tokens again. After an
+  // error those that were run stay.
   Status settle(std::int64_t length, const PrefillOptions& options);
   // Adds `ids` step by step, with logits of the last one or without any.
   Status run_steps(std::span<const std::int32_t> ids, const PrefillOptions& options,
@@ -110,6 +112,7 @@ class Session {
                                 bool wants_logits);
   const Lane& narrow_lane() const;
   void forget_logits();
+  void clear_caches();
   Status last_logits(const Lane& lane, Chunk chunk, std::int64_t column);
   Status all_logits(const Lane& lane, std::span<const Chunk> chunks, std::int64_t count,
                     const PrefillOptions& options);
@@ -121,7 +124,9 @@ class Session {
 
   std::shared_ptr<const Model> model_;
   std::vector<std::int32_t> tokens_;
-  std::int64_t length_ = 0;  // of the text that the keys in the caches are rotated for
+  std::int64_t length_ = 0;   // of the text that the keys in the caches are rotated for
+  bool has_running_ = false;  // caches that cannot be cut
+  bool is_stale_ = false;     // those stand for other tokens than tokens_
   std::vector<Lane> lanes_;
   Caches caches_;
   bool has_states_only_ = true;                        // no caches that are inputs and outputs

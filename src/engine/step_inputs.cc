@@ -49,6 +49,8 @@ Shape host_input_shape(const HostInput& input, std::int64_t tokens, std::int64_t
       return {1, 1, tokens, context};
     case PortRole::kCacheWriteMask:
       return {1, 1, context, tokens};
+    case PortRole::kTailMask:
+      return {1, 1, input.tail + tokens, input.tail};
     case PortRole::kHidden:
       break;
   }
@@ -84,6 +86,9 @@ void StepInputs::set(std::int64_t position, std::int64_t count, std::int64_t len
       case PortRole::kCacheWriteMask:
         set_write_mask(item, position, count);
         break;
+      case PortRole::kTailMask:
+        set_tail_mask(item, count);
+        break;
       case PortRole::kHidden:
         ANEMONE_CHECK(false);
     }
@@ -115,6 +120,15 @@ void StepInputs::set_write_mask(Item& item, std::int64_t position, std::int64_t 
   for (std::int64_t t = 0; t < written_count_; ++t)
     writer.set((written_begin_ + t) * tokens_ + t, 0);
   for (std::int64_t t = 0; t < count; ++t) writer.set((position + t) * tokens_ + t, 1);
+}
+
+void StepInputs::set_tail_mask(Item& item, std::int64_t count) const {
+  const ElementWriter writer(item.tensor);
+  const std::int64_t tail = item.input.tail;
+  for (std::int64_t j = 0; j < tail; ++j) {
+    if (written_count_ != 0) writer.set((written_count_ + j) * tail + j, 0);
+    writer.set((count + j) * tail + j, 1);
+  }
 }
 
 void StepInputs::set_rope(Item& item, std::int64_t position, std::int64_t count,

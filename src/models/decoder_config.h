@@ -26,6 +26,7 @@ enum class QkNorm {
 // there.
 struct TensorNames {
   std::string final_norm = "model.norm";
+  std::string mlp = "mlp.";
   std::string attention_input_norm = "input_layernorm";
   std::string attention_output_norm = {};
   std::string mlp_input_norm = "post_attention_layernorm";
@@ -33,11 +34,14 @@ struct TensorNames {
   std::vector<std::string> qkv = {"q_proj", "k_proj", "v_proj"};
   std::string q_norm = "q_norm";
   std::string k_norm = "k_norm";
+  std::string attention_output = "o_proj";
   std::vector<std::string> gate_up = {"gate_proj", "up_proj"};
+  std::string down = "down_proj";
 };
 
 // What differs from layer to layer.
 struct LayerConfig {
+  bool is_short_conv = false;  // a short convolution over time in the place of attention
   bool has_rope = true;
   std::size_t rope = 0;  // which of DecoderConfig::ropes
   std::int64_t window =
@@ -66,6 +70,8 @@ struct DecoderConfig {
   bool output_bias = false;  // of o_proj
   bool mlp_bias = false;
   QkNorm qk_norm = QkNorm::kNone;
+  std::int64_t conv_taps = 0;  // of short convolutions: the current token and those before it
+  bool conv_bias = false;
   TensorNames tensors;
   std::vector<artifact::Rope> ropes;
   std::vector<LayerConfig> layers;

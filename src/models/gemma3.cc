@@ -94,8 +94,8 @@ Result<DecoderConfig> read_gemma3_config(const HfConfig& config) {
   ANEMONE_ASSIGN_OR_RETURN(const bool attention_bias, config.boolean("attention_bias", false));
   decoder.qkv_bias = decoder.output_bias = attention_bias;
 
-  ANEMONE_ASSIGN_OR_RETURN(auto full, read_gemma3_rope(config, decoder, "full_attention",
-                                                       "rope_theta", 1000000, true));
+  ANEMONE_ASSIGN_OR_RETURN(
+      auto full, read_gemma3_rope(config, decoder, "full_attention", "rope_theta", 1000000, true));
   ANEMONE_ASSIGN_OR_RETURN(auto sliding, read_gemma3_rope(config, decoder, "sliding_attention",
                                                           "rope_local_base_freq", 10000, false));
   sliding.name = "rope_sliding";

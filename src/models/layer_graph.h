@@ -61,6 +61,11 @@ class LayerGraph {
   // updated slots that the function looks at, [1, kv_heads, S, head_dim].
   ir::Value* update_cache(const std::string& name, ir::Value* tokens);
 
+  // Adds the columns of this step to the running cache `name`, which holds the `kept` ones before
+  // it: `tokens` [1, 1, C, T] to [1, 1, C, kept + T].
+  ir::Value* extend_running(const std::string& name, ir::Value* tokens, std::int64_t channels,
+                            std::int64_t kept);
+
   // Small operations. Names are prefixes for people who read the program.
   ir::Value* add(ir::Value* a, ir::Value* b, std::string_view name);
   ir::Value* mul(ir::Value* a, ir::Value* b, std::string_view name);
@@ -82,6 +87,15 @@ class LayerGraph {
 
  private:
   ir::Value* port(artifact::Port port, Shape shape);
+  ir::Value* tail_mask(std::int64_t tail);  // [1, 1, tail + T, tail]
+  // The input or state of a cache as it is before the step; and what it is after it.
+  struct OpenCache {
+    artifact::Cache cache;
+    ir::Value* input = nullptr;
+    ir::Value* stored = nullptr;
+  };
+  OpenCache open_cache(artifact::Cache cache);
+  void close_cache(OpenCache cache, ir::Value* updated);
   // The first S slots of a cache, and a cache with its first S slots replaced.
   ir::Value* cache_prefix(ir::Value* cache, const std::string& name);
   ir::Value* with_prefix(ir::Value* cache, ir::Value* prefix, const std::string& name);

@@ -47,6 +47,7 @@ class WeightProvider {
     std::string tensor;
     std::int64_t size = 0;
     double offset = 0;  // added to each element before it is rounded
+    Shape shape = {};   // in the checkpoint; empty: [size]
   };
   virtual ir::Value* vector(ir::Builder& builder, const std::vector<Vector>& parts, Shape shape,
                             const std::string& name) = 0;

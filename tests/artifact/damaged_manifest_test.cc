@@ -113,6 +113,7 @@ const Damage kDamages[] = {
     {"PortRopeAbsent", "/shards/0/inputs/1/rope", "\"global\"", Code::kCorrupt,
      "input \"cos\" to name a rope of the manifest, got \"global\""},
     {"PortRopeMissing", "/shards/0/inputs/1/rope", "", Code::kCorrupt, "to name a rope"},
+    {"PortTailMisplaced", "/shards/0/inputs/0/tail", "2", Code::kCorrupt, "tail of input"},
     {"PortRopeMisplaced", "/shards/0/inputs/0/rope", "\"default\"", Code::kCorrupt, "no rope"},
     {"PortWindowNegative", "/shards/0/inputs/4/window", "-1", Code::kCorrupt, "window of input"},
     {"PortWindowMisplaced", "/shards/0/inputs/1/window", "4", Code::kCorrupt, "no window"},

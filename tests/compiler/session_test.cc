@@ -78,9 +78,30 @@ TEST_P(RealSession, ACutSessionEqualsOneFromScratch) {
   const auto prompt = first(std::min<std::size_t>(golden_.prompt.size(), 13));
   const auto kept = cut->prefill_to(prompt);
   ASSERT_TRUE(kept.ok()) << kept.status().message();
-  // Keys that were rotated for a long text are of no use in a short one.
+  // Keys that were rotated for a long text are of no use in a short one, and running caches cannot
+  // be cut.
   const auto whole = static_cast<std::int64_t>(golden_.prompt.size());
-  EXPECT_EQ(*kept, model_->manifest().has_same_ropes(whole, std::ssize(prompt)) ? 9 : 0);
+  const bool is_running =
+      std::ranges::any_of(model_->manifest().shards, [](const artifact::Shard& shard) {
+        return std::ranges::any_of(shard.caches, &artifact::Cache::is_running);
+      });
+  EXPECT_EQ(*kept,
+            !is_running && model_->manifest().has_same_ropes(whole, std::ssize(prompt)) ? 9 : 0);
+  EXPECT_TRUE(logits_of(*cut) == from_scratch(prompt));
+}
+
+TEST_P(RealSession, ACutOrResetSessionGoesOnAsOneFromScratch) {
+  const auto cut = session();
+  const auto prompt = first(std::min<std::size_t>(golden_.prompt.size(), 12));
+  ASSERT_TRUE(cut->prefill(golden_.prompt).ok());
+  ASSERT_TRUE(cut->truncate(std::ssize(prompt) - 1).ok());
+  ASSERT_TRUE(cut->decode(prompt.back()).ok());
+  EXPECT_TRUE(logits_of(*cut) == from_scratch(prompt));
+  ASSERT_TRUE(cut->truncate(0).ok());
+  ASSERT_TRUE(cut->prefill(prompt).ok());
+  EXPECT_TRUE(logits_of(*cut) == from_scratch(prompt));
+  cut->reset();
+  ASSERT_TRUE(cut->prefill(prompt).ok());
   EXPECT_TRUE(logits_of(*cut) == from_scratch(prompt));
 }
 

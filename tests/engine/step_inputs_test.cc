@@ -94,6 +94,22 @@ TEST(StepInputs, RopeGoesByTheLengthOfTheWholeText) {
   }
 }
 
+TEST(StepInputs, TheTailMaskPicksTheLastColumnsOfWhatIsThere) {
+  HostInput input;
+  input.role = PortRole::kTailMask;
+  input.tail = 2;
+  input.dtype = DType::kFp32;
+  StepInputs inputs({input}, 4, kContext);
+  for (const std::int64_t count : {4, 1, 1, 3, 2}) {
+    inputs.set(5, count, 5 + count);
+    const auto mask = to_floats(inputs.view(0));
+    ASSERT_EQ(mask.size(), 12U);
+    for (std::int64_t row = 0; row < 6; ++row)
+      for (std::int64_t j = 0; j < 2; ++j)
+        EXPECT_EQ(mask[static_cast<std::size_t>(row * 2 + j)], row == count + j ? 1.0F : 0.0F);
+  }
+}
+
 TEST(StepInputs, ColumnsAfterTheLastTokenRepeatIt) {
   const artifact::Rope rope{"r", {1.0F, 0.1F}, 1.0F};
   StepInputs inputs(all_inputs(rope, DType::kFp16), 4, kContext);

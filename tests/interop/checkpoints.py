@@ -45,6 +45,7 @@ FORMS = {
         "type": "dynamic", "alpha": 50.0, "factor": 1.0}},
     "gemma3": {"model_type": "gemma3_text", "head_dim": 16, "sliding_window": 5, "sliding_window_pattern": 2,
                "final_logit_softcapping": 30.0},
+    "lfm2": {"model_type": "lfm2", "layer_types": ["conv", "full_attention"], "block_auto_adjust_ff_dim": False},
     "phi3": {"model_type": "phi3", "partial_rotary_factor": 0.5, "original_max_position_embeddings": 32, "rope_scaling": {
         "type": "longrope", "short_factor": [1.0] * 4, "long_factor": [1.0, 2.0, 3.0, 4.0]}},
 }
@@ -61,6 +62,16 @@ def shapes_of(config):
         shapes["lm_head.weight"] = (config["vocab_size"], hidden)
     for layer in range(config["num_hidden_layers"]):
         prefix = f"model.layers.{layer}."
+        if kind == "lfm2":
+            mixer = {"conv.in_proj": (3 * hidden, hidden), "conv.conv": (hidden, 1, 3), "conv.out_proj": (hidden, hidden)}
+            if config["layer_types"][layer] != "conv":
+                mixer = {"self_attn.q_proj": (query, hidden), "self_attn.k_proj": (key, hidden), "self_attn.v_proj": (key, hidden),
+                         "self_attn.out_proj": (hidden, query), "self_attn.q_layernorm": (dim,), "self_attn.k_layernorm": (dim,)}
+            mlp = {"feed_forward.w1": (inner, hidden), "feed_forward.w3": (inner, hidden), "feed_forward.w2": (hidden, inner)}
+            norms = {"operator_norm": (hidden,), "ffn_norm": (hidden,)}
+            shapes |= {f"{prefix}{name}.weight": shape for name, shape in (mixer | mlp | norms).items()}
+            shapes["model.embedding_norm.weight"] = (hidden,)
+            continue
         projections = {"self_attn.q_proj": (query, hidden), "self_attn.k_proj": (key, hidden),
                        "self_attn.v_proj": (key, hidden), "self_attn.o_proj": (hidden, query),
                        "mlp.gate_proj": (inner, hidden), "mlp.up_proj": (inner, hidden),

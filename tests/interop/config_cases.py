@@ -80,6 +80,13 @@ CASES = [
          attention_bias=True, head_dim=10, tie_word_embeddings=False, hidden_activation="silu",
          rope_parameters={FULL: {"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 16, "rope_theta": 5000.0}}),
     case("pattern, fp16", "gemma3_text", 65, sliding_window_pattern=2, sliding_window=16, precision="fp16"),
+    case("convolutions and attention, older keys", "lfm2", 70, num_hidden_layers=4, full_attn_idxs=[1, 3], block_ff_dim=240, block_multiple_of=16,
+         block_ffn_dim_multiplier=1.1, norm_eps=1e-3, tie_embedding=True, rope_theta=4000.0, dtype="bfloat16"),
+    case("convolutions alone, with biases", "lfm2", 33, layer_types=["conv"] * 3, conv_bias=True, conv_L_cache=4, block_auto_adjust_ff_dim=False,
+         tie_word_embeddings=False),
+    case("attention alone", "lfm2", 20, block_multiple_of=8),
+    case("longer than a chunk, fp16", "lfm2", 129, layer_types=["conv", FULL, "conv"], block_multiple_of=8, precision="fp16"),
+    case("chunks narrower than the convolution", "lfm2", 20, layer_types=["conv", FULL, "conv"], conv_L_cache=7, flags=["--prefill", 2]),
     # Long texts are rotated by other frequencies.
     case("longrope, a long prompt", "phi3", 40, rope_scaling=longrope(6), original_max_position_embeddings=30),
     case("longrope, the continuation grows long", "phi3", 25, rope_scaling=longrope(6, type="su", original_max_position_embeddings=30), original_max_position_embeddings=30),
@@ -126,6 +133,8 @@ REFUSED = [
     ("sliding_window", "none", "gemma3_text", {"sliding_window": None}),
     ("hidden_activation", "mish", "gemma3_text", {"hidden_activation": "mish"}),
     ("hidden_size", "70", "gemma3_text", {"hidden_size": 70}),
+    ("layer_types", "sliding_attention", "lfm2", {"layer_types": ["conv", SLIDING, "conv"]}),
+    ("conv_L_cache", "1", "lfm2", {"conv_L_cache": 1}),
     ("head_dim", "none", "hunyuan_v1_dense", {"head_dim": ...}),
     ("use_qk_norm", "false", "hunyuan_v1_dense", {"use_qk_norm": False}),
     ("use_cla", "true", "hunyuan_v1_dense", {"use_cla": True}),
@@ -154,5 +163,5 @@ REFUSED = [
     ("vocab_size", "null", "llama", {"vocab_size": None}),
 ]
 # What transformers does run, and anemone does not: said in a line rather than computed wrongly.
-NOT_SUPPORTED = {("hidden_act", "mish"), ("hidden_activation", "mish"), ("attn_logit_softcapping", "50"),
+NOT_SUPPORTED = {("conv_L_cache", "1"), ("layer_types", "sliding_attention"), ("hidden_act", "mish"), ("hidden_activation", "mish"), ("attn_logit_softcapping", "50"),
                  ("use_bidirectional_attention", "true"), ("rope_type", "linear"), ("use_qk_norm", "false"), ("use_cla", "true"), ("layer_types", "chunked_attention")}

@@ -36,6 +36,8 @@ def fill_randomly(model, seed):
             noise = torch.randn(weight.shape, generator=generator)
             if name.endswith("bias"):
                 weight.copy_(0.5 * noise)
+            elif weight.dim() == 3:  # a short convolution
+                weight.copy_(noise)
             elif weight.dim() == 1:  # norms
                 weight.copy_(1 + 0.3 * noise)
             elif name.endswith("embed_tokens.weight"):
@@ -52,7 +54,7 @@ def scale_logits(model, ids):
         if torch.isfinite(spread) and spread > 0:
             # The norms of gemma3 add 1 to their weights.
             offset = 1 if model.config.model_type == "gemma3_text" else 0
-            weight = model.model.norm.weight
+            weight = (model.model.embedding_norm if model.config.model_type == "lfm2" else model.model.norm).weight
             weight.copy_((weight + offset) * (LOGIT_SPREAD / spread) - offset)
 
 

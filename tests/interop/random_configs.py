@@ -10,7 +10,8 @@ import random
 
 ARCHITECTURES = {"qwen2": "Qwen2ForCausalLM", "llama": "LlamaForCausalLM", "mistral": "MistralForCausalLM",
                  "qwen3": "Qwen3ForCausalLM", "smollm3": "SmolLM3ForCausalLM", "phi3": "Phi3ForCausalLM",
-                 "hunyuan_v1_dense": "HunYuanDenseV1ForCausalLM", "gemma3_text": "Gemma3ForCausalLM"}
+                 "hunyuan_v1_dense": "HunYuanDenseV1ForCausalLM", "gemma3_text": "Gemma3ForCausalLM",
+                 "lfm2": "Lfm2ForCausalLM"}
 MODEL_TYPES = tuple(ARCHITECTURES)
 ACTIVATIONS = ("silu", "silu", "silu", "swish", "gelu", "gelu_new", "gelu_pytorch_tanh", "gelu_python", "gelu_fast",
                "gelu_accurate", "gelu_python_tanh", "relu")
@@ -184,6 +185,8 @@ def random_case(seed, model_type=None):
         config["mlp_bias"] = rng.random() < 0.6
     if model_type == "gemma3_text":
         return gemma3_case(rng, seed, config, length, layers)
+    if model_type == "lfm2":
+        return lfm2_case(rng, seed, config, length, layers)
     theta = rng.choice([10000.0, 10000, 500.0, 1000000.0, 5e6, 3.0])
     config.update(phi3_rope_keys(rng, positions, theta, head_dim) if model_type == "phi3" else rope_keys(rng, positions, theta))
     if model_type == "hunyuan_v1_dense" and rng.random() < 0.7:
@@ -209,6 +212,20 @@ def gemma3_case(rng, seed, config, length, layers):
     if rng.random() < 0.3:
         config["layer_types"] = [rng.choice(["sliding_attention", "full_attention"]) for _ in range(layers)]
     return finished_case(rng, seed, "gemma3_text", config, length, layers, config["max_position_embeddings"])
+
+
+def lfm2_case(rng, seed, config, length, layers):
+    config["norm_eps"] = config.pop("rms_norm_eps", 1e-5)
+    config["block_multiple_of"] = rng.choice([1, 8, 16])
+    for key, values in (("block_ffn_dim_multiplier", [1.0, 1.3, 2]), ("block_auto_adjust_ff_dim", [True, False]), ("conv_L_cache", [2, 3, 4, 7]),
+                        ("conv_bias", [True, False]), ("block_ff_dim", [33, 96]), ("tie_embedding", [True, False]), ("rope_theta", [4000.0, 1e6])):
+        if rng.random() < 0.6:
+            config[key] = rng.choice(values)
+    if rng.random() < 0.5:
+        config["full_attn_idxs"] = [i for i in range(layers) if rng.random() < 0.4]
+    elif rng.random() < 0.7:
+        config["layer_types"] = [rng.choice(["conv", "full_attention"]) for _ in range(layers)]
+    return finished_case(rng, seed, "lfm2", config, length, layers, config["max_position_embeddings"])
 
 
 def finished_case(rng, seed, model_type, config, length, layers, positions):

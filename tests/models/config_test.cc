@@ -235,6 +235,42 @@ TEST(Gemma3Config, TakesADictionaryForEachKindOfLayer) {
   EXPECT_EQ(read(json).status().code(), Code::kUnsupported);
 }
 
+TEST(Lfm2Config, KnowsTheKeysOfOlderFiles) {
+  Json json = tiny("lfm2");
+  json["num_key_value_heads"] = 2;
+  json["block_ff_dim"] = 240;
+  json["block_multiple_of"] = 16;
+  json["block_ffn_dim_multiplier"] = 1.1;
+  json["full_attn_idxs"] = {1, 3};
+  json["tie_embedding"] = false;
+  json["norm_eps"] = 0.25;
+  const auto config = read(json);
+  ASSERT_TRUE(config.ok()) << config.status().message();
+  EXPECT_EQ(config->intermediate_size, 176);  // 240 -> 160 -> 176
+  EXPECT_FALSE(config->tie_word_embeddings);
+  EXPECT_EQ(config->rms_norm_eps, 0.25);
+  EXPECT_EQ(config->conv_taps, 3);
+  for (std::size_t i = 0; i < 4; ++i) EXPECT_EQ(config->layers[i].is_short_conv, i % 2 == 0);
+  json["block_auto_adjust_ff_dim"] = false;
+  EXPECT_EQ(read(json)->intermediate_size, 240);
+}
+
+TEST(Lfm2Config, ReadsTheKindsOfLayers) {
+  Json json = tiny("lfm2");
+  json["num_key_value_heads"] = 2;
+  EXPECT_FALSE(read(json)->layers[0].is_short_conv);
+  json["layer_types"] = {"conv", "conv", "full_attention", "conv"};
+  EXPECT_TRUE(read(json)->layers[0].is_short_conv);
+  EXPECT_FALSE(read(json)->layers[2].is_short_conv);
+  json["layer_types"] = {"conv", "conv", "sliding_attention", "conv"};
+  EXPECT_EQ(read(json).status().code(), Code::kUnsupported);
+  json["layer_types"] = {"conv"};
+  EXPECT_EQ(read(json).status().code(), Code::kParseError);
+  json.erase("layer_types");
+  json["conv_L_cache"] = 1;
+  EXPECT_NE(read(json).status().message().find("conv_L_cache"), std::string::npos);
+}
+
 TEST(ReadConfig, RefusesALayerThatSlidesWithoutAWindow) {
   const Json types = {"full_attention", "sliding_attention", "full_attention", "full_attention"};
   const std::vector<std::pair<std::string, Json>> cases = {

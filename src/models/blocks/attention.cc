@@ -97,14 +97,16 @@ Value* attention(LayerGraph& graph, std::int64_t layer, const std::string& prefi
 
   Value* output_bias = nullptr;
   if (config.output_bias)
-    output_bias = graph.weights().vector(b, {{prefix + "o_proj.bias", config.hidden_size}},
-                                         {config.hidden_size}, name + "_output_bias");
-  return graph.project(mixed,
-                       {.name = name + "_output",
-                        .role = WeightRole::kAttentionOutput,
-                        .parts = {{prefix + "o_proj.weight", 0, config.hidden_size}},
-                        .inputs = q_width},
-                       output_bias);
+    output_bias = graph.weights().vector(
+        b, {{prefix + config.tensors.attention_output + ".bias", config.hidden_size}},
+        {config.hidden_size}, name + "_output_bias");
+  return graph.project(
+      mixed,
+      {.name = name + "_output",
+       .role = WeightRole::kAttentionOutput,
+       .parts = {{prefix + config.tensors.attention_output + ".weight", 0, config.hidden_size}},
+       .inputs = q_width},
+      output_bias);
 }
 
 }  // namespace anemone::models

@@ -28,12 +28,18 @@ ir::Value* apply_rope(LayerGraph& graph, const artifact::Rope& rope, ir::Value* 
 ir::Value* attention(LayerGraph& graph, std::int64_t layer, const std::string& prefix,
                      ir::Value* x);
 
+// A gated convolution over time: with (b, c, u) = in(x), out(c * conv(b * u)), where conv weighs
+// each channel of the current token and of the conv_taps - 1 before it, zeros before the text.
+// Those tokens are kept in a running cache. (Lfm2ShortConv of transformers.)
+ir::Value* short_conv(LayerGraph& graph, std::int64_t layer, const std::string& prefix,
+                      ir::Value* x);
+
 // down(activation(gate(x)) * up(x)) with gate and up in one projection.
 ir::Value* gated_mlp(LayerGraph& graph, std::int64_t layer, const std::string& prefix,
                      ir::Value* x);
 
-// x += attention(norm(x)); x += mlp(norm(x)), with norms before, behind or both, by their names in
-// TensorNames, and a factor on what is added.
+// x += attention(norm(x)), or a short convolution in its place; x += mlp(norm(x)), with norms
+// before, behind or both, by their names in TensorNames, and a factor on what is added.
 ir::Value* decoder_layer(LayerGraph& graph, std::int64_t layer, ir::Value* hidden);
 
 }  // namespace anemone::models

@@ -17,7 +17,10 @@ constexpr std::int64_t kMaxHeadDim = 65536;
 
 Result<Activation> read_activation(const HfConfig& config, const ClassDefaults& defaults) {
   const std::string_view key = defaults.activation_key;
-  ANEMONE_ASSIGN_OR_RETURN(const std::string name, config.text(key, defaults.activation));
+  std::string name(defaults.activation);
+  if (!key.empty()) {
+    ANEMONE_ASSIGN_OR_RETURN(name, config.text(key, defaults.activation));
+  }
   // transformers has several programs for one and the same function.
   if (name == "silu" || name == "swish") return Activation::kSilu;
   if (name == "gelu" || name == "gelu_python") return Activation::kGelu;
@@ -60,7 +63,8 @@ Result<DecoderConfig> read_common_config(const HfConfig& config, const ClassDefa
                                   out.hidden_size / out.num_heads));
   ANEMONE_ASSIGN_OR_RETURN(out.max_position,
                            config.size("max_position_embeddings", defaults.max_position));
-  ANEMONE_ASSIGN_OR_RETURN(out.rms_norm_eps, config.number("rms_norm_eps", defaults.rms_norm_eps));
+  ANEMONE_ASSIGN_OR_RETURN(out.rms_norm_eps,
+                           config.number(defaults.norm_eps_key, defaults.rms_norm_eps));
   ANEMONE_ASSIGN_OR_RETURN(out.activation, read_activation(config, defaults));
   ANEMONE_ASSIGN_OR_RETURN(out.tie_word_embeddings,
                            config.boolean("tie_word_embeddings", defaults.tie_word_embeddings));
@@ -73,8 +77,8 @@ Result<DecoderConfig> read_common_config(const HfConfig& config, const ClassDefa
     return parse_error("[{}] expected an even head_dim from 2 to {}, got {}", config.subject(),
                        kMaxHeadDim, out.head_dim);
   if (!(out.rms_norm_eps >= 0))
-    return parse_error("[{}] expected rms_norm_eps of at least 0, got {}", config.subject(),
-                       out.rms_norm_eps);
+    return parse_error("[{}] expected {} of at least 0, got {}", config.subject(),
+                       defaults.norm_eps_key, out.rms_norm_eps);
 
   ANEMONE_ASSIGN_OR_RETURN(out.eos_ids, config.token_ids("eos_token_id"));
   if (out.eos_ids.empty() && defaults.eos_id && !config.is_null("eos_token_id"))

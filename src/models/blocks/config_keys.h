@@ -29,7 +29,8 @@ struct ClassDefaults {
   std::int64_t max_position;
   double rope_theta = 10000;
   double rms_norm_eps = 1e-6;
-  std::string_view activation_key = "hidden_act";
+  std::string_view norm_eps_key = "rms_norm_eps";
+  std::string_view activation_key = "hidden_act";  // empty: the class has one activation
   std::string_view activation = "silu";
   // Whether the class has one rope for all layers; the others read theirs on their own.
   bool has_one_rope = true;

@@ -31,11 +31,13 @@ Value* decoder_layer(LayerGraph& graph, std::int64_t layer, Value* hidden) {
   const auto output_norm = [&](const std::string& tensor) {
     return tensor.empty() ? tensor : prefix + tensor;
   };
-  Value* mixed = attention(graph, layer, prefix + "self_attn.",
-                           norm(tensors.attention_input_norm, "_input_norm"));
+  Value* normed = norm(tensors.attention_input_norm, "_input_norm");
+  const bool is_conv = graph.config().layers[static_cast<std::size_t>(layer)].is_short_conv;
+  Value* mixed = is_conv ? short_conv(graph, layer, prefix + "conv.", normed)
+                         : attention(graph, layer, prefix + "self_attn.", normed);
   hidden = add_residual(graph, hidden, mixed, output_norm(tensors.attention_output_norm),
                         name + "_attention_output_norm", name + "_attention_sum");
-  Value* expanded = gated_mlp(graph, layer, prefix + "mlp.",
+  Value* expanded = gated_mlp(graph, layer, prefix + tensors.mlp,
                               norm(tensors.mlp_input_norm, "_post_attention_norm"));
   return add_residual(graph, hidden, expanded, output_norm(tensors.mlp_output_norm),
                       name + "_mlp_output_norm", name + "_mlp_sum");

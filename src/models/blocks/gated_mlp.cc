@@ -50,12 +50,13 @@ Value* gated_mlp(LayerGraph& graph, std::int64_t layer, const std::string& prefi
     down_bias =
         graph.weights().vector(graph.builder(), {{prefix + "down_proj.bias", config.hidden_size}},
                                {config.hidden_size}, name + "_down_bias");
-  return graph.project(product,
-                       {.name = name + "_down",
-                        .role = WeightRole::kMlpDown,
-                        .parts = {{prefix + "down_proj.weight", 0, config.hidden_size}},
-                        .inputs = width},
-                       down_bias);
+  return graph.project(
+      product,
+      {.name = name + "_down",
+       .role = WeightRole::kMlpDown,
+       .parts = {{prefix + config.tensors.down + ".weight", 0, config.hidden_size}},
+       .inputs = width},
+      down_bias);
 }
 
 }  // namespace anemone::models
