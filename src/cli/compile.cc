@@ -216,8 +216,9 @@ void add_compile_command(CLI::App& app, Context& context) {
                     "Show every matrix with its error, and where the time went");
   command->add_flag("--json", options->is_json, "Print the report as JSON");
   command->footer(
-      "Reads checkpoints of the types gemma3, hunyuan_v1_dense, lfm2, llama, mistral, phi3,\n"
-      "qwen2, qwen3 and smollm3. The folder appears when it is complete; an artifact of that\n"
+      "Reads checkpoints of the types gemma3, granite, hunyuan_v1_dense, lfm2, llama, mistral,\n"
+      "phi3, qwen2, qwen3 and smollm3. The folder appears when it is complete; an artifact of "
+      "that\n"
       "name is replaced.\n"
       "\n"
       "Examples:\n"

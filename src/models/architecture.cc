@@ -8,6 +8,7 @@
 namespace anemone::models {
 
 extern const Architecture kGemma3;
+extern const Architecture kGranite;
 extern const Architecture kHunYuanDense;
 extern const Architecture kLfm2;
 extern const Architecture kLlama;
@@ -19,8 +20,9 @@ extern const Architecture kSmolLm3;
 
 namespace {
 // The place of the names in messages.
-constexpr const Architecture* kArchitectures[] = {
-    &kGemma3, &kHunYuanDense, &kLfm2, &kLlama, &kMistral, &kPhi3, &kQwen2, &kQwen3, &kSmolLm3};
+constexpr const Architecture* kArchitectures[] = {&kGemma3, &kGranite, &kHunYuanDense, &kLfm2,
+                                                  &kLlama,  &kMistral, &kPhi3,         &kQwen2,
+                                                  &kQwen3,  &kSmolLm3};
 }  // namespace
 
 Result<const Architecture*> find_architecture(std::string_view model_type) {

@@ -45,6 +45,8 @@ MODELS = {
     "lfm2": dict(intermediate_size=50, block_multiple_of=8, block_ffn_dim_multiplier=1.2, num_hidden_layers=4, norm_eps=1e-5, conv_L_cache=4, conv_bias=True,
                  tie_word_embeddings=True, pad_token_id=2, layer_types=["conv", "full_attention", "conv", "conv"],
                  rope_parameters={"rope_type": "default", "rope_theta": 300.0}),
+    "granite": dict(embedding_multiplier=0.2, attention_multiplier=0.6, residual_multiplier=0.6, logits_scaling=1.7, tie_word_embeddings=True,
+                    pad_token_id=2, mlp_bias=True, rope_parameters={"rope_type": "default", "rope_theta": 400.0}),
     # 12 of 16 dimensions rotate; the prompt is a long text.
     "phi3": dict(hidden_size=32, num_attention_heads=2, num_key_value_heads=1, tie_word_embeddings=True, pad_token_id=2,
                  original_max_position_embeddings=16, sliding_window=11,

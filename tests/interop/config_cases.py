@@ -87,6 +87,9 @@ CASES = [
     case("attention alone", "lfm2", 20, block_multiple_of=8),
     case("longer than a chunk, fp16", "lfm2", 129, layer_types=["conv", FULL, "conv"], block_multiple_of=8, precision="fp16"),
     case("chunks narrower than the convolution", "lfm2", 20, layer_types=["conv", FULL, "conv"], conv_L_cache=7, flags=["--prefill", 2]),
+    case("every factor", "granite", 33, embedding_multiplier=12.0, attention_multiplier=0.015625, residual_multiplier=0.22, logits_scaling=8.0,
+         tie_word_embeddings=True),
+    case("no factor, biases", "granite", 20, attention_bias=True, mlp_bias=True),
     # Long texts are rotated by other frequencies.
     case("longrope, a long prompt", "phi3", 40, rope_scaling=longrope(6), original_max_position_embeddings=30),
     case("longrope, the continuation grows long", "phi3", 25, rope_scaling=longrope(6, type="su", original_max_position_embeddings=30), original_max_position_embeddings=30),
@@ -135,6 +138,7 @@ REFUSED = [
     ("hidden_size", "70", "gemma3_text", {"hidden_size": 70}),
     ("layer_types", "sliding_attention", "lfm2", {"layer_types": ["conv", SLIDING, "conv"]}),
     ("conv_L_cache", "1", "lfm2", {"conv_L_cache": 1}),
+    ("logits_scaling", "0", "granite", {"logits_scaling": 0}),
     ("head_dim", "none", "hunyuan_v1_dense", {"head_dim": ...}),
     ("use_qk_norm", "false", "hunyuan_v1_dense", {"use_qk_norm": False}),
     ("use_cla", "true", "hunyuan_v1_dense", {"use_cla": True}),
@@ -163,5 +167,5 @@ REFUSED = [
     ("vocab_size", "null", "llama", {"vocab_size": None}),
 ]
 # What transformers does run, and anemone does not: said in a line rather than computed wrongly.
-NOT_SUPPORTED = {("conv_L_cache", "1"), ("layer_types", "sliding_attention"), ("hidden_act", "mish"), ("hidden_activation", "mish"), ("attn_logit_softcapping", "50"),
+NOT_SUPPORTED = {("logits_scaling", "0"), ("conv_L_cache", "1"), ("layer_types", "sliding_attention"), ("hidden_act", "mish"), ("hidden_activation", "mish"), ("attn_logit_softcapping", "50"),
                  ("use_bidirectional_attention", "true"), ("rope_type", "linear"), ("use_qk_norm", "false"), ("use_cla", "true"), ("layer_types", "chunked_attention")}

@@ -11,7 +11,7 @@ import random
 ARCHITECTURES = {"qwen2": "Qwen2ForCausalLM", "llama": "LlamaForCausalLM", "mistral": "MistralForCausalLM",
                  "qwen3": "Qwen3ForCausalLM", "smollm3": "SmolLM3ForCausalLM", "phi3": "Phi3ForCausalLM",
                  "hunyuan_v1_dense": "HunYuanDenseV1ForCausalLM", "gemma3_text": "Gemma3ForCausalLM",
-                 "lfm2": "Lfm2ForCausalLM"}
+                 "lfm2": "Lfm2ForCausalLM", "granite": "GraniteForCausalLM"}
 MODEL_TYPES = tuple(ARCHITECTURES)
 ACTIVATIONS = ("silu", "silu", "silu", "swish", "gelu", "gelu_new", "gelu_pytorch_tanh", "gelu_python", "gelu_fast",
                "gelu_accurate", "gelu_python_tanh", "relu")
@@ -187,6 +187,11 @@ def random_case(seed, model_type=None):
         return gemma3_case(rng, seed, config, length, layers)
     if model_type == "lfm2":
         return lfm2_case(rng, seed, config, length, layers)
+    if model_type == "granite":
+        for key, values in (("embedding_multiplier", [12, 3.0, 1.0]), ("attention_multiplier", [0.0625, 0.5]), ("residual_multiplier", [0.22, 2]),
+                            ("logits_scaling", [4, 0.5, 1.0])):
+            if rng.random() < 0.7:
+                config[key] = rng.choice(values)
     theta = rng.choice([10000.0, 10000, 500.0, 1000000.0, 5e6, 3.0])
     config.update(phi3_rope_keys(rng, positions, theta, head_dim) if model_type == "phi3" else rope_keys(rng, positions, theta))
     if model_type == "hunyuan_v1_dense" and rng.random() < 0.7:

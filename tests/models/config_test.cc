@@ -271,6 +271,21 @@ TEST(Lfm2Config, ReadsTheKindsOfLayers) {
   EXPECT_NE(read(json).status().message().find("conv_L_cache"), std::string::npos);
 }
 
+TEST(GraniteConfig, ReadsItsFactors) {
+  Json json = tiny("granite");
+  EXPECT_EQ(read(json)->attention_scale, 1);  // not head_dim^-0.5
+  json["embedding_multiplier"] = 12;
+  json["residual_multiplier"] = 0.5;
+  json["logits_scaling"] = 8.0;
+  const auto config = read(json);
+  ASSERT_TRUE(config.ok()) << config.status().message();
+  EXPECT_EQ(config->embedding_scale, 12);
+  EXPECT_EQ(config->residual_scale, 0.5);
+  EXPECT_EQ(config->logit_scale, 0.125);
+  json["logits_scaling"] = 0;
+  EXPECT_NE(read(json).status().message().find("logits_scaling"), std::string::npos);
+}
+
 TEST(ReadConfig, RefusesALayerThatSlidesWithoutAWindow) {
   const Json types = {"full_attention", "sliding_attention", "full_attention", "full_attention"};
   const std::vector<std::pair<std::string, Json>> cases = {
