@@ -13,6 +13,7 @@ extern const Architecture kHunYuanDense;
 extern const Architecture kLfm2;
 extern const Architecture kLlama;
 extern const Architecture kMistral;
+extern const Architecture kOlmo2;
 extern const Architecture kPhi3;
 extern const Architecture kQwen2;
 extern const Architecture kQwen3;
@@ -21,8 +22,8 @@ extern const Architecture kSmolLm3;
 namespace {
 // The place of the names in messages.
 constexpr const Architecture* kArchitectures[] = {&kGemma3, &kGranite, &kHunYuanDense, &kLfm2,
-                                                  &kLlama,  &kMistral, &kPhi3,         &kQwen2,
-                                                  &kQwen3,  &kSmolLm3};
+                                                  &kLlama,  &kMistral, &kOlmo2,        &kPhi3,
+                                                  &kQwen2,  &kQwen3,   &kSmolLm3};
 }  // namespace
 
 Result<const Architecture*> find_architecture(std::string_view model_type) {

@@ -47,6 +47,8 @@ MODELS = {
                  rope_parameters={"rope_type": "default", "rope_theta": 300.0}),
     "granite": dict(embedding_multiplier=0.2, attention_multiplier=0.6, residual_multiplier=0.6, logits_scaling=1.7, tie_word_embeddings=True,
                     pad_token_id=2, mlp_bias=True, rope_parameters={"rope_type": "default", "rope_theta": 400.0}),
+    "olmo2": dict(tie_word_embeddings=False, attention_bias=True, pad_token_id=2, hidden_act="relu",
+                  rope_parameters={"rope_type": "default", "rope_theta": 450.0}),
     # 12 of 16 dimensions rotate; the prompt is a long text.
     "phi3": dict(hidden_size=32, num_attention_heads=2, num_key_value_heads=1, tie_word_embeddings=True, pad_token_id=2,
                  original_max_position_embeddings=16, sliding_window=11,

@@ -48,6 +48,7 @@ FORMS = {
     "lfm2": {"model_type": "lfm2", "layer_types": ["conv", "full_attention"], "block_auto_adjust_ff_dim": False},
     "granite": {"model_type": "granite", "embedding_multiplier": 12.0, "attention_multiplier": 0.25, "residual_multiplier": 0.22,
                 "logits_scaling": 8.0},
+    "olmo2": {"model_type": "olmo2"},
     "phi3": {"model_type": "phi3", "partial_rotary_factor": 0.5, "original_max_position_embeddings": 32, "rope_scaling": {
         "type": "longrope", "short_factor": [1.0] * 4, "long_factor": [1.0, 2.0, 3.0, 4.0]}},
 }
@@ -94,6 +95,10 @@ def shapes_of(config):
             shapes |= {f"{prefix}self_attn.query_layernorm.weight": (dim,), f"{prefix}self_attn.key_layernorm.weight": (dim,)}
         if kind == "gemma3_text":
             shapes |= {f"{prefix}{part}_feedforward_layernorm.weight": (hidden,) for part in ("pre", "post")}
+        if kind == "olmo2":
+            shapes |= {f"{prefix}post_feedforward_layernorm.weight": (hidden,), f"{prefix}self_attn.q_norm.weight": (query,),
+                       f"{prefix}self_attn.k_norm.weight": (key,)}
+            del shapes[f"{prefix}input_layernorm.weight"]
         if kind in ("qwen3", "gemma3_text"):
             shapes |= {f"{prefix}self_attn.q_norm.weight": (dim,), f"{prefix}self_attn.k_norm.weight": (dim,)}
     return shapes

@@ -90,6 +90,8 @@ CASES = [
     case("every factor", "granite", 33, embedding_multiplier=12.0, attention_multiplier=0.015625, residual_multiplier=0.22, logits_scaling=8.0,
          tie_word_embeddings=True),
     case("no factor, biases", "granite", 20, attention_bias=True, mlp_bias=True),
+    case("norms behind", "olmo2", 70, num_key_value_heads=None, rope_theta=500000.0, dtype="bfloat16"),
+    case("grouped heads, biases, yarn", "olmo2", 33, attention_bias=True, head_dim=10, rope_parameters=yarn()),
     # Long texts are rotated by other frequencies.
     case("longrope, a long prompt", "phi3", 40, rope_scaling=longrope(6), original_max_position_embeddings=30),
     case("longrope, the continuation grows long", "phi3", 25, rope_scaling=longrope(6, type="su", original_max_position_embeddings=30), original_max_position_embeddings=30),

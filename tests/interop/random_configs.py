@@ -11,7 +11,8 @@ import random
 ARCHITECTURES = {"qwen2": "Qwen2ForCausalLM", "llama": "LlamaForCausalLM", "mistral": "MistralForCausalLM",
                  "qwen3": "Qwen3ForCausalLM", "smollm3": "SmolLM3ForCausalLM", "phi3": "Phi3ForCausalLM",
                  "hunyuan_v1_dense": "HunYuanDenseV1ForCausalLM", "gemma3_text": "Gemma3ForCausalLM",
-                 "lfm2": "Lfm2ForCausalLM", "granite": "GraniteForCausalLM"}
+                 "lfm2": "Lfm2ForCausalLM", "granite": "GraniteForCausalLM",
+                 "olmo2": "Olmo2ForCausalLM"}
 MODEL_TYPES = tuple(ARCHITECTURES)
 ACTIVATIONS = ("silu", "silu", "silu", "swish", "gelu", "gelu_new", "gelu_pytorch_tanh", "gelu_python", "gelu_fast",
                "gelu_accurate", "gelu_python_tanh", "relu")

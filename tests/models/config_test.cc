@@ -286,6 +286,16 @@ TEST(GraniteConfig, ReadsItsFactors) {
   EXPECT_NE(read(json).status().message().find("logits_scaling"), std::string::npos);
 }
 
+TEST(Olmo2Config, HasNormsBehindAttentionAndMlp) {
+  const auto config = read(tiny("olmo2"));
+  ASSERT_TRUE(config.ok()) << config.status().message();
+  EXPECT_EQ(config->qk_norm, QkNorm::kWhole);
+  EXPECT_EQ(config->tensors.attention_input_norm, "");
+  EXPECT_EQ(config->tensors.mlp_output_norm, "post_feedforward_layernorm");
+  EXPECT_EQ(config->eos_ids, std::vector<std::int64_t>{50279});
+  EXPECT_FALSE(config->bos_id.has_value());
+}
+
 TEST(ReadConfig, RefusesALayerThatSlidesWithoutAWindow) {
   const Json types = {"full_attention", "sliding_attention", "full_attention", "full_attention"};
   const std::vector<std::pair<std::string, Json>> cases = {
