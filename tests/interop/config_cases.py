@@ -94,7 +94,8 @@ CASES = [
     case("grouped heads, biases, yarn", "olmo2", 33, attention_bias=True, head_dim=10, rope_parameters=yarn()),
     # Long texts are rotated by other frequencies.
     case("longrope, a long prompt", "phi3", 40, rope_scaling=longrope(6), original_max_position_embeddings=30),
-    case("longrope, the continuation grows long", "phi3", 25, rope_scaling=longrope(6, type="su", original_max_position_embeddings=30), original_max_position_embeddings=30),
+    case("longrope, the continuation grows long", "phi3", 25, rope_scaling=longrope(6, type="su", original_max_position_embeddings=30),
+         original_max_position_embeddings=30),
     case("longrope, always short", "phi3", 25, rope_scaling=longrope(6, type="yarn"), tie_word_embeddings=True),
     case("longrope with factors, a part of the head", "phi3", 70, rope_scaling=longrope(3, factor=8.0), partial_rotary_factor=0.75,
          num_attention_heads=9, num_key_value_heads=3, original_max_position_embeddings=64, rope_theta=500.0),
@@ -134,7 +135,7 @@ REFUSED = [
     ("long_factor", "6", "phi3", {"rope_scaling": longrope(6, long_factor=[1.0] * 5)}),
     ("attn_logit_softcapping", "50", "gemma3_text", {"attn_logit_softcapping": 50.0}),
     ("use_bidirectional_attention", "true", "gemma3_text", {"use_bidirectional_attention": True}),
-    ("rope_type", "linear", "gemma3_text", {"rope_scaling": {"type": "linear", "factor": 8.0}}),
+    ("rope_scaling", "linear", "gemma3_text", {"rope_scaling": {"type": "linear", "factor": 8.0}}),
     ("sliding_window", "none", "gemma3_text", {"sliding_window": None}),
     ("hidden_activation", "mish", "gemma3_text", {"hidden_activation": "mish"}),
     ("hidden_size", "70", "gemma3_text", {"hidden_size": 70}),
@@ -169,5 +170,6 @@ REFUSED = [
     ("vocab_size", "null", "llama", {"vocab_size": None}),
 ]
 # What transformers does run, and anemone does not: said in a line rather than computed wrongly.
-NOT_SUPPORTED = {("logits_scaling", "0"), ("conv_L_cache", "1"), ("layer_types", "sliding_attention"), ("hidden_act", "mish"), ("hidden_activation", "mish"), ("attn_logit_softcapping", "50"),
-                 ("use_bidirectional_attention", "true"), ("rope_type", "linear"), ("use_qk_norm", "false"), ("use_cla", "true"), ("layer_types", "chunked_attention")}
+NOT_SUPPORTED = {("hidden_act", "mish"), ("hidden_activation", "mish"), ("layer_types", "chunked_attention"), ("layer_types", "sliding_attention"),
+                 ("attn_logit_softcapping", "50"), ("use_bidirectional_attention", "true"), ("rope_scaling", "linear"), ("use_qk_norm", "false"),
+                 ("use_cla", "true"), ("conv_L_cache", "1"), ("logits_scaling", "0")}
