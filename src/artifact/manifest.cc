@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "artifact/manifest.h"
 
+#include <algorithm>
+
 #include "base/check.h"
 
 namespace anemone::artifact {
@@ -17,6 +19,8 @@ std::string_view port_role_name(PortRole role) {
       return "attention_mask";
     case PortRole::kCacheWriteMask:
       return "cache_write_mask";
+    case PortRole::kTailMask:
+      return "tail_mask";
   }
   ANEMONE_CHECK(false);
   return {};
@@ -41,6 +45,11 @@ const Rope* Manifest::rope(std::string_view rope_name) const {
   for (const Rope& rope : ropes)
     if (rope.name == rope_name) return &rope;
   return nullptr;
+}
+
+bool Manifest::has_same_ropes(std::int64_t length, std::int64_t other_length) const {
+  return std::ranges::all_of(
+      ropes, [&](const Rope& rope) { return rope.is_long(length) == rope.is_long(other_length); });
 }
 
 const Function* Manifest::head_function(const Function& function) const {

@@ -48,6 +48,9 @@ enum class PortRole {
   kRopeSin,         // the same with sin
   kAttentionMask,   // [1, 1, T, S]: 0 where token t may look at slot s, kMaskedScore elsewhere
   kCacheWriteMask,  // [1, 1, S, T]: 1 where token t is stored in slot s, else 0
+  // [1, 1, K + T, K]: 1 at [n + j, j] for a step of n tokens, else 0: the last K of K columns from
+  // before the step and its n tokens, whose padding stays outside.
+  kTailMask,
 };
 std::string_view port_role_name(PortRole role);
 
@@ -61,16 +64,20 @@ struct Port {
   std::string rope = {};  // kRopeCos, kRopeSin: which entry of Manifest::ropes
   std::int64_t window =
       0;  // kAttentionMask: sliding window in tokens, the current one included; 0 = none
+  std::int64_t tail = 0;  // kTailMask: K
 };
 
-// A key, value or other cache of a shard, [1, kv_heads, S, head_dim]. As a state it lives in the
-// StateStore under `name`; otherwise (fp32 packages) it goes in as `name` and comes out as
-// `output`.
+// What a shard keeps from step to step: keys and values by slots, [1, kv_heads, S, head_dim], or a
+// running one of any shape, zero before the first token, that stands for all tokens so far. As a
+// state it lives in the StateStore under `name`; otherwise (fp32 packages) it goes in as `name` and
+// comes out as `output`.
 struct Cache {
   std::string name;
   std::string output;  // empty for a state
   DType dtype = DType::kFp16;
   Shape shape;
+  // It cannot be cut: fewer tokens mean to begin again.
+  bool is_running = false;
 };
 
 struct Shard {
@@ -104,10 +111,21 @@ struct Function {
 
 // Rotary frequencies: angle(position, i) = position * inv_freq[i], computed in fp32; cos and sin
 // are multiplied by `scale` (the attention factor of yarn and longrope).
+//
+// A text of more than `short_length` tokens is rotated by `long_inv_freq`, from its first token on
+// (longrope): keys that were rotated while it was shorter have to be computed again.
 struct Rope {
   std::string name;
   std::vector<float> inv_freq;  // rope_dim / 2 entries
   float scale = 1;
+  std::int64_t short_length = 0;          // 0: any length
+  std::vector<float> long_inv_freq = {};  // as many entries, or none without a short_length
+
+  bool is_long(std::int64_t length) const { return short_length != 0 && length > short_length; }
+  // For a text of `length` tokens.
+  const std::vector<float>& frequencies(std::int64_t length) const {
+    return is_long(length) ? long_inv_freq : inv_freq;
+  }
 };
 
 // Rows of the embedding that lie one after the other, row-major without gaps.
@@ -163,6 +181,9 @@ struct Manifest {
   std::vector<FileEntry> files;              // every other file, sorted by path
 
   const Rope* rope(std::string_view rope_name) const;
+  // Whether texts of both lengths are rotated by the same frequencies, so that keys of one serve
+  // the other.
+  bool has_same_ropes(std::int64_t length, std::int64_t other_length) const;
   // S of a function.
   std::int64_t context_of(const Function& function) const {
     return function.context == 0 ? context : function.context;

@@ -85,10 +85,17 @@ Status check_ropes(const Manifest& manifest, std::string_view subject) {
     if (rope.inv_freq.empty())
       return corrupt("[{}] expected inv_freq of rope \"{}\" to hold numbers, got none", subject,
                      rope.name);
-    for (const float frequency : rope.inv_freq)
-      if (!std::isfinite(frequency) || frequency < 0)
-        return corrupt("[{}] expected inv_freq of rope \"{}\" to be finite and >= 0, got {}",
-                       subject, rope.name, frequency);
+    for (const auto* frequencies : {&rope.inv_freq, &rope.long_inv_freq})
+      for (const float frequency : *frequencies)
+        if (!std::isfinite(frequency) || frequency < 0)
+          return corrupt("[{}] expected inv_freq of rope \"{}\" to be finite and >= 0, got {}",
+                         subject, rope.name, frequency);
+    ANEMONE_RETURN_IF_ERROR(check_range(subject,
+                                        fmt::format("short_length of rope \"{}\"", rope.name),
+                                        rope.short_length, 0, kMaxContext));
+    if (rope.short_length != 0 && rope.long_inv_freq.size() != rope.inv_freq.size())
+      return corrupt("[{}] expected {} long_inv_freq of rope \"{}\", got {}", subject,
+                     rope.inv_freq.size(), rope.name, rope.long_inv_freq.size());
     if (!std::isfinite(rope.scale))
       return corrupt("[{}] expected a finite scale of rope \"{}\", got {}", subject, rope.name,
                      rope.scale);
@@ -130,6 +137,9 @@ Status check_port(const Manifest& manifest, const Port& port, std::string_view s
   if (!is_rope && !port.rope.empty())
     return corrupt("[{}] expected no rope for input \"{}\" of role {}, got \"{}\"", subject,
                    port.name, port_role_name(port.role), port.rope);
+  const bool is_tail = port.role == PortRole::kTailMask;
+  ANEMONE_RETURN_IF_ERROR(check_range(subject, fmt::format("tail of input \"{}\"", port.name),
+                                      port.tail, is_tail ? 1 : 0, is_tail ? kMaxContext : 0));
   if (port.role != PortRole::kAttentionMask && port.window != 0)
     return corrupt("[{}] expected no window for input \"{}\" of role {}, got {}", subject,
                    port.name, port_role_name(port.role), port.window);

@@ -32,6 +32,7 @@ Json to_json(const Port& port) {
   out["role"] = port_role_name(port.role);
   if (!port.rope.empty()) out["rope"] = port.rope;
   if (port.window != 0) out["window"] = port.window;
+  if (port.tail != 0) out["tail"] = port.tail;
   return out;
 }
 
@@ -41,6 +42,7 @@ Json to_json(const Cache& cache) {
   if (!cache.output.empty()) out["output"] = cache.output;
   out["dtype"] = dtype_name(cache.dtype);
   out["shape"] = cache.shape;
+  if (cache.is_running) out["running"] = true;
   return out;
 }
 
@@ -99,6 +101,12 @@ Json to_json(const Rope& rope) {
   out["scale"] = shortest_double(rope.scale);
   out["inv_freq"] = Json::array();
   for (const float frequency : rope.inv_freq) out["inv_freq"].push_back(shortest_double(frequency));
+  if (rope.short_length != 0) {
+    out["short_length"] = rope.short_length;
+    out["long_inv_freq"] = Json::array();
+    for (const float frequency : rope.long_inv_freq)
+      out["long_inv_freq"].push_back(shortest_double(frequency));
+  }
   return out;
 }
 
@@ -106,8 +114,9 @@ Status read_port(const ObjectReader& reader, Port& port) {
   ANEMONE_RETURN_IF_ERROR(reader.read("name", port.name));
   std::string role;
   ANEMONE_RETURN_IF_ERROR(reader.read("role", role));
-  constexpr PortRole kRoles[] = {PortRole::kHidden, PortRole::kRopeCos, PortRole::kRopeSin,
-                                 PortRole::kAttentionMask, PortRole::kCacheWriteMask};
+  constexpr PortRole kRoles[] = {PortRole::kHidden,         PortRole::kRopeCos,
+                                 PortRole::kRopeSin,        PortRole::kAttentionMask,
+                                 PortRole::kCacheWriteMask, PortRole::kTailMask};
   bool known = false;
   for (const PortRole candidate : kRoles) {
     if (port_role_name(candidate) != role) continue;
@@ -119,6 +128,7 @@ Status read_port(const ObjectReader& reader, Port& port) {
     return reader.at(unsupported("[{}] expected a known role of input \"{}\", got \"{}\"",
                                  reader.subject(), port.name, role));
   ANEMONE_RETURN_IF_ERROR(reader.read_optional("rope", port.rope));
+  ANEMONE_RETURN_IF_ERROR(reader.read_optional("tail", port.tail));
   return reader.read_optional("window", port.window);
 }
 
@@ -126,6 +136,7 @@ Status read_cache(const ObjectReader& reader, Cache& cache) {
   ANEMONE_RETURN_IF_ERROR(reader.read("name", cache.name));
   ANEMONE_RETURN_IF_ERROR(reader.read_optional("output", cache.output));
   ANEMONE_RETURN_IF_ERROR(reader.read("dtype", cache.dtype));
+  ANEMONE_RETURN_IF_ERROR(reader.read_optional("running", cache.is_running));
   return reader.read("shape", cache.shape);
 }
 
@@ -150,7 +161,9 @@ Status read_head(const ObjectReader& reader, Head& head) {
 Status read_rope(const ObjectReader& reader, Rope& rope) {
   ANEMONE_RETURN_IF_ERROR(reader.read("name", rope.name));
   ANEMONE_RETURN_IF_ERROR(reader.read("scale", rope.scale));
-  return reader.read("inv_freq", rope.inv_freq);
+  ANEMONE_RETURN_IF_ERROR(reader.read("inv_freq", rope.inv_freq));
+  ANEMONE_RETURN_IF_ERROR(reader.read_optional("short_length", rope.short_length));
+  return rope.short_length == 0 ? Status() : reader.read("long_inv_freq", rope.long_inv_freq);
 }
 
 Status read_function(const ObjectReader& reader, Function& function) {

@@ -10,6 +10,7 @@
 #include "base/file.h"
 #include "base/sha256.h"
 #include "checkpoint/safetensors.h"
+#include "checkpoint/text_part.h"
 
 namespace anemone::checkpoint {
 
@@ -54,7 +55,7 @@ Result<Checkpoint> open_checkpoint(const std::string& path) {
                          checkpoint.generation.type_name());
   }
   ANEMONE_ASSIGN_OR_RETURN(checkpoint.weights, open_safetensors_folder(path));
-  return checkpoint;
+  return text_part(std::move(checkpoint));
 }
 
 }  // namespace anemone::checkpoint

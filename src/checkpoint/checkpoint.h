@@ -24,7 +24,8 @@ struct Checkpoint {
 // and times of its files, so that a change shows without reading the weights. 64 hex digits.
 Result<std::string> fingerprint(const std::string& path);
 
-// Opens a Hugging Face folder (config.json + safetensors).
+// Opens a Hugging Face folder (config.json + safetensors). Of a model that sees as well it is the
+// language model alone (text_part.h).
 Result<Checkpoint> open_checkpoint(const std::string& path);
 
 }  // namespace anemone::checkpoint

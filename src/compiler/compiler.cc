@@ -106,6 +106,8 @@ class Compilation {
           models::build_layers(model.program, function.name, *plan_.architecture, plan_.config,
                                range.begin, range.end, weights_, graph_options(function)));
       shard.inputs = std::move(interface.ports);
+      for (const artifact::Port& port : shard.inputs)
+        if (port.tail != 0) tails_[port.name] = port.tail;
       shard.caches = std::move(interface.caches);
       shard.output = std::move(interface.output);
     }
@@ -114,7 +116,7 @@ class Compilation {
     shard.package = fmt::format("layers_{:02}_{:02}.mlpackage", range.begin, range.end - 1);
     ANEMONE_RETURN_IF_ERROR(write(std::move(model), shard.package,
                                   fmt::format("layers {}-{}", range.begin, range.end - 1),
-                                  plan_.layer_bytes * rows_of(range)));
+                                  plan_.bytes_of(range)));
     report_.manifest.shards.push_back(std::move(shard));
     return {};
   }
@@ -172,18 +174,21 @@ class Compilation {
     return {};
   }
 
-  // Every unknown dimension is the number of tokens.
+  // Every unknown dimension is the number of tokens, of a tail mask with the columns before them.
   std::map<std::string, mlpackage::FlexibleShape> flexible_shapes(
       const ir::Function& function) const {
     std::map<std::string, mlpackage::FlexibleShape> shapes;
     for (const ir::Value* input : function.inputs) {
       if (is_static(input->type.shape)) continue;
       mlpackage::FlexibleShape& shape = shapes[input->name];
+      const auto tail = tails_.find(input->name);
+      const std::int64_t before = tail == tails_.end() ? 0 : tail->second;
       for (const std::int64_t size : input->type.shape) {
         const bool is_tokens = size == kDynamic;
-        shape.default_shape.push_back(is_tokens ? 1 : size);
+        const std::int64_t least = is_tokens ? before + 1 : size;
+        shape.default_shape.push_back(least);
         shape.flexibility.ranges.push_back(
-            {is_tokens ? 1 : size, is_tokens ? plan_.options.prefill : size});
+            {least, is_tokens ? before + plan_.options.prefill : size});
       }
     }
     return shapes;
@@ -285,6 +290,7 @@ class Compilation {
   ThreadPool threads_;
   WeightStore weights_;
   CompileReport report_;
+  std::map<std::string, std::int64_t> tails_;  // by the names of inputs
   std::mutex progress_mutex_;
   std::uint64_t done_ = 0;
 };

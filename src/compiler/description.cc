@@ -65,7 +65,7 @@ artifact::Manifest describe_model(const checkpoint::Checkpoint& checkpoint, cons
   manifest.context = plan.options.context;
   manifest.max_position = config.max_position;
   manifest.layout = plan.options.layout;
-  manifest.ropes = {config.rope};
+  manifest.ropes = config.ropes;
   manifest.functions = plan.functions;
   manifest.eos_ids = eos_ids(checkpoint, config);
   if (config.bos_id && is_token_id(*config.bos_id))

@@ -11,9 +11,11 @@ namespace {
 using models::DecoderConfig;
 
 // Stored bytes of one layer: its projections by the scheme, norms and biases are noise.
-std::uint64_t layer_bytes(const DecoderConfig& config, const CompileOptions& options) {
-  const std::int64_t q = config.num_heads * config.head_dim;
-  const std::int64_t kv = config.num_kv_heads * config.head_dim;
+std::uint64_t layer_bytes(const DecoderConfig& config, const models::LayerConfig& layer,
+                          const CompileOptions& options) {
+  const std::int64_t q =
+      layer.is_short_conv ? config.hidden_size : config.num_heads * config.head_dim;
+  const std::int64_t kv = layer.is_short_conv ? q : config.num_kv_heads * config.head_dim;
   const auto stored = [&](models::WeightRole role, std::int64_t rows, std::int64_t columns) {
     return quant::stored_bytes(options.recipe.options_for(role), rows, columns, options.precision);
   };
@@ -129,11 +131,10 @@ Result<Plan> make_plan(const checkpoint::Checkpoint& checkpoint, const CompileOp
     plan.head_tensor = plan.embedding_tensor;
   }
 
-  plan.layer_bytes = layer_bytes(config, options);
-  ANEMONE_ASSIGN_OR_RETURN(
-      plan.layer_shards,
-      ane::plan_layer_shards(options.shards,
-                             std::vector<std::uint64_t>(config.layers.size(), plan.layer_bytes)));
+  for (const models::LayerConfig& layer : config.layers)
+    plan.layer_bytes.push_back(layer_bytes(config, layer, options));
+  ANEMONE_ASSIGN_OR_RETURN(plan.layer_shards,
+                           ane::plan_layer_shards(options.shards, plan.layer_bytes));
   plan.head_bytes = quant::stored_bytes(options.recipe.options_for(models::WeightRole::kHead),
                                         config.vocab_size, config.hidden_size, options.precision);
   const auto head_rows = static_cast<std::uint64_t>(config.vocab_size);

@@ -4,6 +4,7 @@
 #include <anemone/status.h>
 
 #include <cstdint>
+#include <numeric>
 #include <string>
 #include <vector>
 
@@ -25,15 +26,19 @@ struct Plan {
   std::vector<ane::Range> head_shards;
   std::string embedding_tensor;
   std::string head_tensor;
-  std::uint64_t layer_bytes = 0;      // weights of one layer
-  std::uint64_t head_bytes = 0;       // of the vocabulary head
-  std::uint64_t embedding_bytes = 0;  // embedding.bin; 0 when the heads hold the embeddings
+  std::vector<std::uint64_t> layer_bytes;  // weights of each layer
+  std::uint64_t head_bytes = 0;            // of the vocabulary head
+  std::uint64_t embedding_bytes = 0;       // embedding.bin; 0 when the heads hold the embeddings
   std::vector<std::string> notes;
 
   // Whether the heads' weights are the embeddings, byte for byte.
   bool heads_hold_embeddings() const { return embedding_bytes == 0; }
   std::uint64_t total_bytes() const {
-    return layer_bytes * config.layers.size() + head_bytes + embedding_bytes;
+    return bytes_of({0, config.num_layers()}) + head_bytes + embedding_bytes;
+  }
+  std::uint64_t bytes_of(const ane::Range& layers) const {
+    return std::accumulate(layer_bytes.begin() + layers.begin, layer_bytes.begin() + layers.end,
+                           std::uint64_t{0});
   }
 };
 

@@ -131,10 +131,15 @@ Result<ir::Literal> WeightStore::gather(const std::vector<Vector>& parts,
                                         const Shape& shape) const {
   std::vector<float> values;
   for (const Vector& part : parts) {
-    ANEMONE_ASSIGN_OR_RETURN(const WeightRef* weight, require(part.tensor, {part.size}));
+    ANEMONE_ASSIGN_OR_RETURN(
+        const WeightRef* weight,
+        require(part.tensor, part.shape.empty() ? Shape{part.size} : part.shape));
     const std::size_t begin = values.size();
     values.resize(begin + static_cast<std::size_t>(part.size));
     read_floats(*weight, 0, std::span(values).subspan(begin));
+    if (part.offset != 0)
+      for (float& value : std::span(values).subspan(begin))
+        value = static_cast<float>(static_cast<double>(value) + part.offset);
     const StackedRows row(source_, {{weight, 0, 1}}, part.size);
     ANEMONE_RETURN_IF_ERROR(
         quant::check_row(row, 0, std::span(values).subspan(begin), float_type_));

@@ -167,7 +167,7 @@ Result<FunctionPlan> plan_width(const artifact::Manifest& manifest,
         continue;
       }
       HostInput input{port.role, port.rope.empty() ? nullptr : manifest.rope(port.rope),
-                      port.window, DType::kFp16};
+                      port.window, DType::kFp16, port.tail};
       ANEMONE_ASSIGN_OR_RETURN(
           input.dtype, checker.input(port.name, host_input_shape(input, tokens, plan.context)));
       ports.push_back(index_of(plan.host_inputs, input));

@@ -42,6 +42,7 @@ Status Session::make_caches() {
     for (const artifact::Cache& cache : manifest.shards[s].caches) {
       tensors.push_back(cache.output.empty() ? Tensor() : Tensor(cache.dtype, cache.shape));
       has_states_only_ = has_states_only_ && cache.output.empty();
+      has_running_ = has_running_ || cache.is_running;
     }
   }
   logits_buffer_.resize(static_cast<std::size_t>(manifest.vocab_size));
@@ -110,7 +111,7 @@ Chunk Session::make_chunk(Lane& lane, std::size_t index, std::span<const std::in
   }
   ChunkInputs& inputs = lane.chunks[index];
   model_->embed(ids, inputs.hidden.mutable_view());
-  inputs.host_inputs->set(position, static_cast<std::int64_t>(ids.size()));
+  inputs.host_inputs->set(position, static_cast<std::int64_t>(ids.size()), length_);
   return {inputs.host_inputs.get(), &caches_, outputs_[index].get(), inputs.hidden.view()};
 }
 
@@ -123,20 +124,43 @@ Status Session::prefill(std::span<const std::int32_t> ids, const PrefillOptions&
   for (const std::int32_t id : ids) ANEMONE_RETURN_IF_ERROR(model_->check_id(id));
   const auto total = static_cast<std::int64_t>(ids.size());
   ANEMONE_RETURN_IF_ERROR(check_room(total));
+  ANEMONE_RETURN_IF_ERROR(settle(position() + total, options));
+  return run_steps(ids, options, true);
+}
+
+Status Session::settle(std::int64_t length, const PrefillOptions& options) {
+  const bool is_settled =
+      !is_stale_ && (tokens_.empty() || model_->manifest().has_same_ropes(length_, length));
+  length_ = length;
+  if (is_settled) return {};
+  if (has_running_) clear_caches();
+  is_stale_ = false;
+  const std::vector<std::int32_t> ids = std::exchange(tokens_, {});
+  PrefillOptions quiet;
+  quiet.cancel = options.cancel;
+  return run_steps(ids, quiet, false);
+}
+
+Status Session::run_steps(std::span<const std::int32_t> ids, const PrefillOptions& options,
+                          bool wants_logits) {
+  const auto total = static_cast<std::int64_t>(ids.size());
   for (std::int64_t done = 0; done < total;) {
     if (options.cancel != nullptr && options.cancel->load(std::memory_order_relaxed))
       return cancelled("[prompt] expected to read {} tokens, got a request to stop after {}", total,
                        done);
-    ANEMONE_ASSIGN_OR_RETURN(const std::int64_t count,
-                             run_step(ids.subspan(static_cast<std::size_t>(done)), options));
-    done += count;
+    const auto count = run_step(ids.subspan(static_cast<std::size_t>(done)), options, wants_logits);
+    if (!count.ok()) {
+      is_stale_ = has_running_;
+      return count.status();
+    }
+    done += *count;
     if (options.on_progress) options.on_progress(done, total);
   }
   return {};
 }
 
 Result<std::int64_t> Session::run_step(std::span<const std::int32_t> ids,
-                                       const PrefillOptions& options) {
+                                       const PrefillOptions& options, bool wants_logits) {
   const auto total = static_cast<std::int64_t>(ids.size());
   const Choice choice = choose(position(), total);
   Lane& lane = enter(choice);
@@ -154,10 +178,11 @@ Result<std::int64_t> Session::run_step(std::span<const std::int32_t> ids,
     if (done == total || !has_states_only_ || done + choice.width > kStepTokens) break;
   }
   ANEMONE_RETURN_IF_ERROR(run_shards(*model_, *lane.plan, chunks));
-  const bool has_logits = done == total || options.on_logits;
+  const bool is_end = wants_logits && done == total;
+  const bool has_logits = is_end || options.on_logits;
   if (options.on_logits)
     ANEMONE_RETURN_IF_ERROR(all_logits(lane, chunks, done, options));
-  else if (done == total)
+  else if (is_end)
     ANEMONE_RETURN_IF_ERROR(last_logits(lane, chunks.back(), count - 1));
   add_tokens(ids.first(static_cast<std::size_t>(done)), has_logits);
   return done;
@@ -258,6 +283,8 @@ Result<std::int64_t> Session::prefill_to(std::span<const std::int32_t> ids,
   std::size_t kept = 0;
   if (!options.on_logits)
     while (kept < tokens_.size() && kept + 1 < ids.size() && tokens_[kept] == ids[kept]) ++kept;
+  if (!model_->manifest().has_same_ropes(length_, static_cast<std::int64_t>(ids.size()))) kept = 0;
+  if (has_running_ && (is_stale_ || kept < tokens_.size())) kept = 0;
   ANEMONE_RETURN_IF_ERROR(truncate(static_cast<std::int64_t>(kept)));
   ANEMONE_RETURN_IF_ERROR(prefill(ids.subspan(kept), options));
   return static_cast<std::int64_t>(kept);
@@ -267,7 +294,8 @@ Result<std::span<const float>> Session::decode(std::int32_t id) {
   forget_logits();
   ANEMONE_RETURN_IF_ERROR(model_->check_id(id));
   ANEMONE_RETURN_IF_ERROR(check_room(1));
-  ANEMONE_RETURN_IF_ERROR(run_step({&id, 1}, {}).status());
+  ANEMONE_RETURN_IF_ERROR(settle(position() + 1, {}));
+  ANEMONE_RETURN_IF_ERROR(run_steps({&id, 1}, {}, true));
   return logits_;
 }
 
@@ -275,7 +303,10 @@ Status Session::truncate(std::int64_t position) {
   if (position < 0 || position > this->position())
     return invalid_argument("[session] expected a position from 0 to {}, got {}", this->position(),
                             position);
-  if (position < this->position()) forget_logits();
+  if (position < this->position()) {
+    forget_logits();
+    is_stale_ = has_running_;
+  }
   // The slots beyond are masked from now on, and overwritten before they are shown again.
   tokens_.resize(static_cast<std::size_t>(position));
   return {};
@@ -284,6 +315,11 @@ Status Session::truncate(std::int64_t position) {
 void Session::reset() {
   tokens_.clear();
   forget_logits();
+  clear_caches();
+  is_stale_ = false;
+}
+
+void Session::clear_caches() {
   for (auto& states : caches_.states) states->reset();
   for (auto& tensors : caches_.tensors)
     for (Tensor& cache : tensors)
@@ -304,7 +340,10 @@ Status decode_together(std::span<const DecodeStep> steps) {
     ANEMONE_RETURN_IF_ERROR(session.model_->check_id(steps[i].id));
     ANEMONE_RETURN_IF_ERROR(session.check_room(1));
   }
-  for (const DecodeStep& step : steps) step.session->forget_logits();
+  for (const DecodeStep& step : steps) {
+    step.session->forget_logits();
+    ANEMONE_RETURN_IF_ERROR(step.session->settle(step.session->position() + 1, {}));
+  }
   // Those whose tokens stand in the same tier of the context go together.
   std::vector<bool> is_done(steps.size());
   for (std::size_t first = 0; first < steps.size(); ++first) {
@@ -322,9 +361,12 @@ Status decode_together(std::span<const DecodeStep> steps) {
       chunks.push_back(session.make_chunk(lane, 0, {&steps[i].id, 1}, session.position()));
     }
     const Model& model = *steps[0].session->model_;
+    // Until the tokens are added the running caches are ahead of them.
+    for (const DecodeStep* step : group) step->session->is_stale_ = step->session->has_running_;
     ANEMONE_RETURN_IF_ERROR(run_shards(model, *plan, chunks));
     ANEMONE_RETURN_IF_ERROR(run_heads(model, plan->head_function, 1, chunks));
     for (std::size_t i = 0; i < group.size(); ++i) {
+      group[i]->session->is_stale_ = false;
       group[i]->session->gather(*chunks[i].outputs);
       group[i]->session->add_tokens({&group[i]->id, 1}, true);
     }

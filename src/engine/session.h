@@ -51,7 +51,8 @@ class Session {
   // Adds tokens after those that are there, in chunks of the widest function, several chunks a
   // step. kInvalidArgument for no tokens, an id outside the vocabulary or too many tokens for the
   // context, kUnsupported for on_logits of a greedy model: then nothing has changed. After any
-  // other error the steps that were finished stay: see position().
+  // other error the steps that were finished stay: see position(). A text that grows beyond the
+  // short length of a rope is read again from its first token on, as transformers' generate() does.
   Status prefill(std::span<const std::int32_t> ids, const PrefillOptions& options = {});
 
   // Makes the session hold exactly `ids`: keeps what it has in common with them, drops the rest and
@@ -63,7 +64,8 @@ class Session {
   // Adds one token and returns logits().
   Result<std::span<const float>> decode(std::int32_t id);
 
-  // Forgets all tokens from `position` on. 0 <= position <= position().
+  // Forgets all tokens from `position` on. 0 <= position <= position(). With running caches the
+  // others are run again before the next ones.
   Status truncate(std::int64_t position);
   void reset();
 
@@ -93,15 +95,24 @@ class Session {
   explicit Session(std::shared_ptr<const Model> model) : model_(std::move(model)) {}
   Status make_caches();
   Status check_room(std::int64_t count) const;
+  // Before tokens are added that make a text of `length`: when the keys in the caches are rotated
+  // for another length, or running caches stand for other tokens, runs all tokens again. After an
+  // error those that were run stay.
+  Status settle(std::int64_t length, const PrefillOptions& options);
+  // Adds `ids` step by step, with logits of the last one or without any.
+  Status run_steps(std::span<const std::int32_t> ids, const PrefillOptions& options,
+                   bool wants_logits);
   Choice choose(std::int64_t position, std::int64_t remaining);
   Lane& enter(const Choice& choice);
   // Makes chunk `index` of a step of `ids`, which stand at `position`.
   Chunk make_chunk(Lane& lane, std::size_t index, std::span<const std::int32_t> ids,
                    std::int64_t position);
   // Adds the first of `ids`, as many as go into one step. Returns their number.
-  Result<std::int64_t> run_step(std::span<const std::int32_t> ids, const PrefillOptions& options);
+  Result<std::int64_t> run_step(std::span<const std::int32_t> ids, const PrefillOptions& options,
+                                bool wants_logits);
   const Lane& narrow_lane() const;
   void forget_logits();
+  void clear_caches();
   Status last_logits(const Lane& lane, Chunk chunk, std::int64_t column);
   Status all_logits(const Lane& lane, std::span<const Chunk> chunks, std::int64_t count,
                     const PrefillOptions& options);
@@ -113,6 +124,9 @@ class Session {
 
   std::shared_ptr<const Model> model_;
   std::vector<std::int32_t> tokens_;
+  std::int64_t length_ = 0;   // of the text that the keys in the caches are rotated for
+  bool has_running_ = false;  // caches that cannot be cut
+  bool is_stale_ = false;     // those stand for other tokens than tokens_
   std::vector<Lane> lanes_;
   Caches caches_;
   bool has_states_only_ = true;                        // no caches that are inputs and outputs
@@ -131,7 +145,7 @@ struct DecodeStep {
 // What Session::decode() does, for several sessions of one model in one pass over its weights, with
 // the same results to the bit where the executor promises them. kInvalidArgument for a session that
 // comes twice or is of another model, and as decode(): then nothing has changed. After any other
-// error no session has its token.
+// error no session has its token, and what prefill() says of errors holds.
 Status decode_together(std::span<const DecodeStep> steps);
 
 }  // namespace anemone::engine

@@ -49,6 +49,8 @@ Shape host_input_shape(const HostInput& input, std::int64_t tokens, std::int64_t
       return {1, 1, tokens, context};
     case PortRole::kCacheWriteMask:
       return {1, 1, context, tokens};
+    case PortRole::kTailMask:
+      return {1, 1, input.tail + tokens, input.tail};
     case PortRole::kHidden:
       break;
   }
@@ -70,19 +72,22 @@ StepInputs::StepInputs(std::vector<HostInput> inputs, std::int64_t tokens, std::
   }
 }
 
-void StepInputs::set(std::int64_t position, std::int64_t count) {
+void StepInputs::set(std::int64_t position, std::int64_t count, std::int64_t length) {
   ANEMONE_CHECK(count >= 1 && count <= tokens_ && position >= 0 && position + count <= context_);
   for (Item& item : items_) {
     switch (item.input.role) {
       case PortRole::kRopeCos:
       case PortRole::kRopeSin:
-        set_rope(item, position, count);
+        set_rope(item, position, count, length);
         break;
       case PortRole::kAttentionMask:
         set_attention_mask(item, position, count);
         break;
       case PortRole::kCacheWriteMask:
         set_write_mask(item, position, count);
+        break;
+      case PortRole::kTailMask:
+        set_tail_mask(item, count);
         break;
       case PortRole::kHidden:
         ANEMONE_CHECK(false);
@@ -117,13 +122,23 @@ void StepInputs::set_write_mask(Item& item, std::int64_t position, std::int64_t 
   for (std::int64_t t = 0; t < count; ++t) writer.set((position + t) * tokens_ + t, 1);
 }
 
-void StepInputs::set_rope(Item& item, std::int64_t position, std::int64_t count) const {
+void StepInputs::set_tail_mask(Item& item, std::int64_t count) const {
+  const ElementWriter writer(item.tensor);
+  const std::int64_t tail = item.input.tail;
+  for (std::int64_t j = 0; j < tail; ++j) {
+    if (written_count_ != 0) writer.set((written_count_ + j) * tail + j, 0);
+    writer.set((count + j) * tail + j, 1);
+  }
+}
+
+void StepInputs::set_rope(Item& item, std::int64_t position, std::int64_t count,
+                          std::int64_t length) const {
   const ElementWriter writer(item.tensor);
   const artifact::Rope& rope = *item.input.rope;
   std::int64_t index = 0;
   for (std::int64_t t = 0; t < tokens_; ++t) {
     const auto at = static_cast<float>(position + std::min(t, count - 1));
-    for (const float frequency : rope.inv_freq) {
+    for (const float frequency : rope.frequencies(length)) {
       const auto angle = static_cast<double>(at * frequency);
       const double wave = item.input.role == PortRole::kRopeCos ? std::cos(angle) : std::sin(angle);
       writer.set(index++, static_cast<float>(wave) * rope.scale);

@@ -17,6 +17,7 @@ struct HostInput {
   const artifact::Rope* rope = nullptr;                          // kRopeCos, kRopeSin
   std::int64_t window = 0;                                       // kAttentionMask
   DType dtype = DType::kFp16;                                    // fp16 or fp32
+  std::int64_t tail = 0;                                         // kTailMask
 
   friend bool operator==(const HostInput&, const HostInput&) = default;
 };
@@ -29,7 +30,8 @@ Shape host_input_shape(const HostInput& input, std::int64_t tokens, std::int64_t
 //
 // Token t of a step stands at position p + t. It may look at slot s when s <= p + t and, with a
 // window, s > p + t - window. Its rope angle is float(p + t) * inv_freq[i], rounded to fp32; cos
-// and sin are computed in double, rounded to fp32, and multiplied by the scale in fp32.
+// and sin are computed in double, rounded to fp32, and multiplied by the scale in fp32. Which
+// frequencies these are depends on the length of the text that the step is part of.
 //
 // A step may have fewer real tokens than the function is wide. The columns after the last real
 // token repeat it, so that nothing in them can be NaN where the real one is not, and are stored
@@ -38,8 +40,9 @@ class StepInputs {
  public:
   StepInputs(std::vector<HostInput> inputs, std::int64_t tokens, std::int64_t context);
 
-  // 1 <= count <= tokens, 0 <= position, position + count <= context.
-  void set(std::int64_t position, std::int64_t count);
+  // 1 <= count <= tokens, 0 <= position, position + count <= context. `length`: tokens of the text,
+  // those of later steps included.
+  void set(std::int64_t position, std::int64_t count, std::int64_t length);
   // Tensor of inputs[index], valid until the next set().
   TensorView view(std::size_t index) const { return items_[index].tensor.view(); }
   std::int64_t tokens() const { return tokens_; }
@@ -58,7 +61,8 @@ class StepInputs {
 
   void set_attention_mask(Item& item, std::int64_t position, std::int64_t count) const;
   void set_write_mask(Item& item, std::int64_t position, std::int64_t count) const;
-  void set_rope(Item& item, std::int64_t position, std::int64_t count) const;
+  void set_tail_mask(Item& item, std::int64_t count) const;
+  void set_rope(Item& item, std::int64_t position, std::int64_t count, std::int64_t length) const;
 
   std::vector<Item> items_;
   std::int64_t tokens_;

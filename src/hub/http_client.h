@@ -24,7 +24,7 @@ struct HttpAnswer {
   int status = 0;                              // 0: there was none
   std::map<std::string, std::string> headers;  // of the last answer, names in lower case
   std::string body;                            // of get(), and the beginning of a refusal's
-  std::string error;  // why there is no whole answer: "connection refused", ...
+  std::string error;            // why there is no whole answer: "connection refused", ...
   bool is_unreachable = false;  // there is no such host, or nobody listens there
   bool is_whole() const { return error.empty(); }
   // Worth another try: no answer, a broken one, too many requests, a server's own trouble.

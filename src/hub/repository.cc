@@ -72,8 +72,7 @@ Result<HttpAnswer> ask(HttpClient& client, const HubAddress& hub, const RepoName
     HttpAnswer answer = client.get({url, hub.token, 0}, kListingBytes);
     if (answer.is_whole() && answer.status == 200) return answer;
     // At the beginning there is nothing to lose by saying at once that there is no network.
-    if (!answer.is_transient() || (answer.is_unreachable && was_unreachable) ||
-        !retry.wait(answer))
+    if (!answer.is_transient() || (answer.is_unreachable && was_unreachable) || !retry.wait(answer))
       return refusal(hub, repo, what, answer);
     was_unreachable = answer.is_unreachable;
   }

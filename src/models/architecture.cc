@@ -1,22 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "models/architecture.h"
 
-#include <array>
 #include <string>
 
 #include "base/error.h"
 
 namespace anemone::models {
 
+extern const Architecture kGemma3;
+extern const Architecture kGranite;
+extern const Architecture kHunYuanDense;
+extern const Architecture kLfm2;
 extern const Architecture kLlama;
 extern const Architecture kMistral;
+extern const Architecture kOlmo2;
+extern const Architecture kPhi3;
 extern const Architecture kQwen2;
 extern const Architecture kQwen3;
 extern const Architecture kSmolLm3;
 
 namespace {
-constexpr std::array<const Architecture*, 5> kArchitectures = {&kLlama, &kMistral, &kQwen2, &kQwen3,
-                                                               &kSmolLm3};
+// The place of the names in messages.
+constexpr const Architecture* kArchitectures[] = {&kGemma3, &kGranite, &kHunYuanDense, &kLfm2,
+                                                  &kLlama,  &kMistral, &kOlmo2,        &kPhi3,
+                                                  &kQwen2,  &kQwen3,   &kSmolLm3};
 }  // namespace
 
 Result<const Architecture*> find_architecture(std::string_view model_type) {

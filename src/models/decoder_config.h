@@ -13,9 +13,37 @@ namespace anemone::models {
 // Of the gated MLP. Names are those of transformers' `hidden_act`.
 enum class Activation { kSilu, kGelu, kGeluTanh, kRelu };
 
+// RMS norm of queries and keys.
+enum class QkNorm {
+  kNone,
+  kBeforeRope,  // of each head
+  kAfterRope,   // of each head
+  kWhole,       // of all heads together, before they are told apart
+};
+
+// Where weights lie in the checkpoint: a layer's relative to model.layers.N. Several tensors of one
+// projection are stacked by rows; some checkpoints hold them stacked. A norm without a name is not
+// there.
+struct TensorNames {
+  std::string final_norm = "model.norm";
+  std::string mlp = "mlp.";
+  std::string attention_input_norm = "input_layernorm";
+  std::string attention_output_norm = {};
+  std::string mlp_input_norm = "post_attention_layernorm";
+  std::string mlp_output_norm = {};
+  std::vector<std::string> qkv = {"q_proj", "k_proj", "v_proj"};
+  std::string q_norm = "q_norm";
+  std::string k_norm = "k_norm";
+  std::string attention_output = "o_proj";
+  std::vector<std::string> gate_up = {"gate_proj", "up_proj"};
+  std::string down = "down_proj";
+};
+
 // What differs from layer to layer.
 struct LayerConfig {
+  bool is_short_conv = false;  // a short convolution over time in the place of attention
   bool has_rope = true;
+  std::size_t rope = 0;  // which of DecoderConfig::ropes
   std::int64_t window =
       0;  // sliding attention window in tokens, the current one included; 0 = none
 };
@@ -30,13 +58,22 @@ struct DecoderConfig {
   std::int64_t head_dim = 0;
   std::int64_t max_position = 0;
   double rms_norm_eps = 1e-6;
+  double norm_offset = 0;      // added to the weights of all norms
+  double embedding_scale = 1;  // of what enters the first layer
+  double attention_scale = 0;  // of the scores; 0: head_dim^-0.5
+  double residual_scale = 1;   // of what attention and MLP add to the hidden state
+  double logit_scale = 1;
+  double logit_softcap = 0;  // logits are softcap * tanh(logits / softcap); 0: as they are
   Activation activation = Activation::kSilu;
   bool tie_word_embeddings = false;
   bool qkv_bias = false;
   bool output_bias = false;  // of o_proj
   bool mlp_bias = false;
-  bool qk_norm = false;  // RMS norm of each query and key head, before the rotary embedding
-  artifact::Rope rope;
+  QkNorm qk_norm = QkNorm::kNone;
+  std::int64_t conv_taps = 0;  // of short convolutions: the current token and those before it
+  bool conv_bias = false;
+  TensorNames tensors;
+  std::vector<artifact::Rope> ropes;
   std::vector<LayerConfig> layers;
   // Class defaults for files that do not say.
   std::vector<std::int64_t> eos_ids;

@@ -13,6 +13,8 @@ Result<ShardInterface> build_layers(ir::Program& program, const std::string& fun
   ir::Builder builder(program, ops::op_registry(), function, ir::Opset::kIOS18);
   LayerGraph graph(builder, config, weights, options);
   ir::Value* hidden = graph.hidden_input();
+  if (layer_begin == 0 && config.embedding_scale != 1)
+    hidden = graph.scale(hidden, config.embedding_scale, "embedding_scaled");
   for (std::int64_t layer = layer_begin; layer < layer_end; ++layer)
     hidden = architecture.build_layer(graph, layer, hidden);
   ShardInterface interface;
@@ -32,8 +34,15 @@ Result<artifact::Head> build_head(ir::Program& program, const std::string& funct
                                   const GraphOptions& options) {
   ir::Builder builder(program, ops::op_registry(), function, ir::Opset::kIOS18);
   LayerGraph graph(builder, config, weights, options);
-  ir::Value* normed = rms_norm(graph, graph.hidden_input(), 1, "model.norm.weight", "final_norm");
+  ir::Value* normed =
+      rms_norm(graph, graph.hidden_input(), 1, config.tensors.final_norm + ".weight", "final_norm");
+  if (config.logit_scale != 1) normed = graph.scale(normed, config.logit_scale, "final_scaled");
   ir::Value* logits = graph.project(normed, projection, nullptr);
+  if (config.logit_softcap != 0) {
+    logits = graph.scale(logits, 1 / config.logit_softcap, "logits_shrunk");
+    logits = builder.op("tanh", {{"x", logits}}, "logits_tanh");
+    logits = graph.scale(logits, config.logit_softcap, "logits_capped");
+  }
   artifact::Head head;
   head.vocab_begin = projection.parts.front().row_begin;
   head.vocab_end = head.vocab_begin + projection.parts.front().rows;

@@ -26,15 +26,15 @@ Value* LayerGraph::hidden_input() {
   return port({.name = "hidden", .role = PortRole::kHidden}, hidden_shape(config_.hidden_size));
 }
 
-Value* LayerGraph::rope_cos() {
-  const auto half = static_cast<std::int64_t>(config_.rope.inv_freq.size());
-  return port({.name = "rope_cos", .role = PortRole::kRopeCos, .rope = config_.rope.name},
+Value* LayerGraph::rope_cos(const artifact::Rope& rope) {
+  const auto half = static_cast<std::int64_t>(rope.inv_freq.size());
+  return port({.name = rope.name + "_cos", .role = PortRole::kRopeCos, .rope = rope.name},
               {1, 1, options_.tokens, half});
 }
 
-Value* LayerGraph::rope_sin() {
-  const auto half = static_cast<std::int64_t>(config_.rope.inv_freq.size());
-  return port({.name = "rope_sin", .role = PortRole::kRopeSin, .rope = config_.rope.name},
+Value* LayerGraph::rope_sin(const artifact::Rope& rope) {
+  const auto half = static_cast<std::int64_t>(rope.inv_freq.size());
+  return port({.name = rope.name + "_sin", .role = PortRole::kRopeSin, .rope = rope.name},
               {1, 1, options_.tokens, half});
 }
 
@@ -83,30 +83,66 @@ Value* LayerGraph::with_prefix(Value* cache, Value* prefix, const std::string& n
                      name);
 }
 
+Value* LayerGraph::tail_mask(std::int64_t tail) {
+  const std::int64_t rows = options_.tokens == kDynamic ? kDynamic : tail + options_.tokens;
+  return port(
+      {.name = fmt::format("tail_mask_{}", tail), .role = PortRole::kTailMask, .tail = tail},
+      {1, 1, rows, tail});
+}
+
+LayerGraph::OpenCache LayerGraph::open_cache(artifact::Cache cache) {
+  cache.dtype = options_.dtype;
+  OpenCache out;
+  out.input = builder_.input(cache.name, options_.caches_are_states
+                                             ? ir::Type::state(cache.dtype, cache.shape)
+                                             : ir::Type::tensor(cache.dtype, cache.shape));
+  out.stored = options_.caches_are_states ? builder_.read_state(out.input, cache.name + "_stored")
+                                          : out.input;
+  out.cache = std::move(cache);
+  return out;
+}
+
+void LayerGraph::close_cache(OpenCache open, Value* updated) {
+  if (options_.caches_are_states) {
+    builder_.write_state(open.input, updated, open.cache.name + "_write");
+  } else {
+    open.cache.output = open.cache.name + "_out";
+    builder_.rename(updated, open.cache.output);
+    cache_outputs_.push_back(updated);
+  }
+  caches_.push_back(std::move(open.cache));
+}
+
+Value* LayerGraph::extend_running(const std::string& name, Value* tokens, std::int64_t channels,
+                                  std::int64_t kept) {
+  artifact::Cache cache;
+  cache.name = name;
+  cache.shape = {1, 1, channels, kept};
+  cache.is_running = true;
+  OpenCache open = open_cache(std::move(cache));
+  Value* extended = builder_.op("concat",
+                                {{"values", std::vector<Value*>{open.stored, tokens}},
+                                 {"axis", Literal::int32(-1)},
+                                 {"interleave", Literal::boolean(false)}},
+                                name + "_extended");
+  close_cache(std::move(open),
+              builder_.op("matmul", {{"x", extended}, {"y", tail_mask(kept)}}, name + "_after"));
+  return extended;
+}
+
 Value* LayerGraph::update_cache(const std::string& name, Value* tokens) {
   artifact::Cache cache;
   cache.name = name;
-  cache.dtype = options_.dtype;
   cache.shape = {1, config_.num_kv_heads, options_.cache_context, config_.head_dim};
-  Value* input =
-      builder_.input(name, options_.caches_are_states ? ir::Type::state(cache.dtype, cache.shape)
-                                                      : ir::Type::tensor(cache.dtype, cache.shape));
-  Value* stored = options_.caches_are_states ? builder_.read_state(input, name + "_stored") : input;
-  Value* before = cache_prefix(stored, name + "_before");
+  OpenCache open = open_cache(std::move(cache));
+  Value* before = cache_prefix(open.stored, name + "_before");
   // A one-hot matrix places the tokens: no indexed write, which the chip does not have.
   Value* placed =
       builder_.op("matmul", {{"x", cache_write_mask()}, {"y", tokens}}, name + "_placed");
   Value* kept = mul(before, cache_keep_mask(), name + "_kept");
   Value* after = add(kept, placed, name + "_after");
-  Value* updated = with_prefix(stored, after, name + "_updated");
-  if (options_.caches_are_states) {
-    builder_.write_state(input, updated, name + "_write");
-  } else {
-    cache.output = name + "_out";
-    builder_.rename(updated, cache.output);
-    cache_outputs_.push_back(updated);
-  }
-  caches_.push_back(std::move(cache));
+  Value* updated = with_prefix(open.stored, after, name + "_updated");
+  close_cache(std::move(open), updated);
   return after;
 }
 

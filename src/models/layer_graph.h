@@ -51,8 +51,8 @@ class LayerGraph {
 
   // Function inputs, declared when first asked for.
   ir::Value* hidden_input();
-  ir::Value* rope_cos();  // [1, 1, T, rope_dim / 2]
-  ir::Value* rope_sin();
+  ir::Value* rope_cos(const artifact::Rope& rope);  // [1, 1, T, rope_dim / 2]
+  ir::Value* rope_sin(const artifact::Rope& rope);
   ir::Value* attention_mask(std::int64_t window);  // [1, 1, T, S]
   ir::Value* cache_write_mask();                   // [1, 1, S, T]
   ir::Value* cache_keep_mask();  // [1, 1, S, 1]: 1 where no token of this step is stored
@@ -60,6 +60,11 @@ class LayerGraph {
   // Stores `tokens` [1, kv_heads, T, head_dim] in the cache `name` ("k_cache_3") and returns the
   // updated slots that the function looks at, [1, kv_heads, S, head_dim].
   ir::Value* update_cache(const std::string& name, ir::Value* tokens);
+
+  // Adds the columns of this step to the running cache `name`, which holds the `kept` ones before
+  // it: `tokens` [1, 1, C, T] to [1, 1, C, kept + T].
+  ir::Value* extend_running(const std::string& name, ir::Value* tokens, std::int64_t channels,
+                            std::int64_t kept);
 
   // Small operations. Names are prefixes for people who read the program.
   ir::Value* add(ir::Value* a, ir::Value* b, std::string_view name);
@@ -82,6 +87,15 @@ class LayerGraph {
 
  private:
   ir::Value* port(artifact::Port port, Shape shape);
+  ir::Value* tail_mask(std::int64_t tail);  // [1, 1, tail + T, tail]
+  // The input or state of a cache as it is before the step; and what it is after it.
+  struct OpenCache {
+    artifact::Cache cache;
+    ir::Value* input = nullptr;
+    ir::Value* stored = nullptr;
+  };
+  OpenCache open_cache(artifact::Cache cache);
+  void close_cache(OpenCache cache, ir::Value* updated);
   // The first S slots of a cache, and a cache with its first S slots replaced.
   ir::Value* cache_prefix(ir::Value* cache, const std::string& name);
   ir::Value* with_prefix(ir::Value* cache, ir::Value* prefix, const std::string& name);

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // LlamaForCausalLM: Llama 2 and 3.x, SmolLM2, and many others under model_type "llama".
-#include "base/error.h"
 #include "models/architecture.h"
 #include "models/blocks/blocks.h"
 #include "models/blocks/config_keys.h"
@@ -19,11 +18,7 @@ Result<DecoderConfig> read_llama_config(const checkpoint::HfConfig& config) {
                                                        .max_position = 2048,
                                                        .bos_id = 1,
                                                        .eos_id = 2}));
-  // A rule of this class alone, even where head_dim is given.
-  if (decoder.hidden_size % decoder.num_heads != 0)
-    return parse_error(
-        "[{}] expected hidden_size ({}) to be a multiple of num_attention_heads ({})",
-        config.subject(), decoder.hidden_size, decoder.num_heads);
+  ANEMONE_RETURN_IF_ERROR(check_heads_divide(config, decoder));
   ANEMONE_ASSIGN_OR_RETURN(const bool attention_bias, config.boolean("attention_bias", false));
   ANEMONE_ASSIGN_OR_RETURN(decoder.mlp_bias, config.boolean("mlp_bias", false));
   decoder.qkv_bias = decoder.output_bias = attention_bias;
@@ -33,6 +28,6 @@ Result<DecoderConfig> read_llama_config(const checkpoint::HfConfig& config) {
 }  // namespace
 
 extern const Architecture kLlama;
-const Architecture kLlama = {"llama", read_llama_config, pre_norm_layer};
+const Architecture kLlama = {"llama", read_llama_config, decoder_layer};
 
 }  // namespace anemone::models

@@ -37,6 +37,6 @@ Result<DecoderConfig> read_mistral_config(const checkpoint::HfConfig& config) {
 }  // namespace
 
 extern const Architecture kMistral;
-const Architecture kMistral = {"mistral", read_mistral_config, pre_norm_layer};
+const Architecture kMistral = {"mistral", read_mistral_config, decoder_layer};
 
 }  // namespace anemone::models

@@ -25,6 +25,6 @@ Result<DecoderConfig> read_qwen2_config(const checkpoint::HfConfig& config) {
 }  // namespace
 
 extern const Architecture kQwen2;
-const Architecture kQwen2 = {"qwen2", read_qwen2_config, pre_norm_layer};
+const Architecture kQwen2 = {"qwen2", read_qwen2_config, decoder_layer};
 
 }  // namespace anemone::models

@@ -18,7 +18,7 @@ Result<DecoderConfig> read_qwen3_config(const checkpoint::HfConfig& config) {
                                                        .num_kv_heads = 32,
                                                        .head_dim = 128,
                                                        .max_position = 32768}));
-  decoder.qk_norm = true;
+  decoder.qk_norm = QkNorm::kBeforeRope;
   ANEMONE_ASSIGN_OR_RETURN(const bool attention_bias, config.boolean("attention_bias", false));
   decoder.qkv_bias = decoder.output_bias = attention_bias;
   ANEMONE_RETURN_IF_ERROR(read_qwen_windows(config, decoder));
@@ -28,6 +28,6 @@ Result<DecoderConfig> read_qwen3_config(const checkpoint::HfConfig& config) {
 }  // namespace
 
 extern const Architecture kQwen3;
-const Architecture kQwen3 = {"qwen3", read_qwen3_config, pre_norm_layer};
+const Architecture kQwen3 = {"qwen3", read_qwen3_config, decoder_layer};
 
 }  // namespace anemone::models

@@ -58,6 +58,6 @@ Result<DecoderConfig> read_smollm3_config(const checkpoint::HfConfig& config) {
 }  // namespace
 
 extern const Architecture kSmolLm3;
-const Architecture kSmolLm3 = {"smollm3", read_smollm3_config, pre_norm_layer};
+const Architecture kSmolLm3 = {"smollm3", read_smollm3_config, decoder_layer};
 
 }  // namespace anemone::models

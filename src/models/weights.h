@@ -30,6 +30,12 @@ struct Projection {
   std::int64_t inputs = 0;
 };
 
+// Parts of `rows` each of one projection: tensors prefix + name + ".weight", or all rows of the one
+// that there is.
+std::vector<Projection::Part> stacked(const std::string& prefix,
+                                      const std::vector<std::string>& names,
+                                      const std::vector<std::int64_t>& rows);
+
 class WeightProvider {
  public:
   virtual ~WeightProvider() = default;
@@ -40,6 +46,8 @@ class WeightProvider {
   struct Vector {
     std::string tensor;
     std::int64_t size = 0;
+    double offset = 0;  // added to each element before it is rounded
+    Shape shape = {};   // in the checkpoint; empty: [size]
   };
   virtual ir::Value* vector(ir::Builder& builder, const std::vector<Vector>& parts, Shape shape,
                             const std::string& name) = 0;

@@ -25,7 +25,8 @@ Manifest sample_manifest() {
                  1000,
                  64,
                  {{"embedding.bin", 0, 600}, {"head_1.mlpackage/weights.bin", 128, 400}}};
-  m.ropes = {{"default", {1.0F, 0.1F, 1e-6F, 3.1622776e-3F}, 1.0F}, {"local", {1.0F}, 1.3465736F}};
+  m.ropes = {{"default", {1.0F, 0.1F, 1e-6F, 3.1622776e-3F}, 1.0F},
+             {"local", {1.0F}, 1.3465736F, 100, {0.5F}}};
   m.functions = {{"decode", 1}, {"prefill", 64}, {"decode_128", 1, 128}};
   m.layout = HiddenLayout::kTokensInWidth;
   const std::vector<Port> ports = {{"hidden", PortRole::kHidden, "", 0},

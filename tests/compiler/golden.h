@@ -19,7 +19,8 @@ namespace anemone::compiler::testing {
 struct Checkpoint {
   std::string name;  // of the test
   std::string path;
-  bool is_shared = false;  // lies beside the checkout; may be absent
+  bool is_shared = false;   // lies beside the checkout; may be absent
+  std::string suffix = {};  // of the golden tensors: "_short" is another prompt
 
   friend void PrintTo(const Checkpoint& checkpoint, std::ostream* out) { *out << checkpoint.name; }
 };

@@ -1,20 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
 """Writes data/tiny/<model_type>/: a checkpoint of a few kB with random weights and what transformers says to it.
 
-usage: python make_tiny.py      (torch, transformers, safetensors)
+usage: python make_tiny.py [model_type ...]      (torch, transformers, safetensors)
 
 golden.safetensors holds input_ids [20], logits [20, vocab] (fp32 arithmetic, bf16 weights), hidden.<i> (what enters
-layer i; the last one is the output of the final norm) and greedy_ids [12], the greedy continuation.
+layer i; the last one is the output of the final norm) and greedy_ids [12], the greedy continuation. Where long texts are
+rotated by other frequencies, input_ids_short, logits_short and greedy_ids_short are of a prompt that is still short.
 """
 
 import json
 import pathlib
+import sys
 
 import torch
 from safetensors.torch import save_file
 from transformers import AutoModelForCausalLM, AutoConfig
 
-TOKENS, NEW_TOKENS = 20, 12
+TOKENS, SHORT_TOKENS, NEW_TOKENS = 20, 11, 12
 
 # Odd widths on purpose. Windows are shorter than the prompt; yarn's original length too.
 COMMON = dict(
@@ -33,6 +35,27 @@ MODELS = {
                                    "original_max_position_embeddings": 16}),
     "smollm3": dict(no_rope_layers=[1, 0, 1], tie_word_embeddings=True, num_key_value_heads=4, pad_token_id=2,
                     rope_parameters={"rope_type": "default", "rope_theta": 600.0}),
+    "hunyuan_v1_dense": dict(head_dim=12, tie_word_embeddings=True, attention_bias=True, pad_token_id=2,
+                             rope_parameters={"rope_type": "dynamic", "rope_theta": 100.0, "alpha": 30.0, "factor": 1.0}),
+    "gemma3_text": dict(head_dim=10, intermediate_size=32, num_hidden_layers=4, query_pre_attn_scalar=13,
+                        sliding_window=6, final_logit_softcapping=5.0, tie_word_embeddings=True, attention_bias=True, pad_token_id=2,
+                        layer_types=["sliding_attention", "full_attention", "sliding_attention", "full_attention"],
+                        rope_parameters={"full_attention": {"rope_type": "linear", "rope_theta": 900.0, "factor": 2.0},
+                                         "sliding_attention": {"rope_type": "default", "rope_theta": 100.0}}),
+    "lfm2": dict(intermediate_size=50, block_multiple_of=8, block_ffn_dim_multiplier=1.2, num_hidden_layers=4,
+                 norm_eps=1e-5, conv_L_cache=4, conv_bias=True, tie_word_embeddings=True, pad_token_id=2,
+                 layer_types=["conv", "full_attention", "conv", "conv"],
+                 rope_parameters={"rope_type": "default", "rope_theta": 300.0}),
+    "granite": dict(embedding_multiplier=0.2, attention_multiplier=0.6, residual_multiplier=0.6, logits_scaling=1.7, tie_word_embeddings=True,
+                    pad_token_id=2, mlp_bias=True, rope_parameters={"rope_type": "default", "rope_theta": 400.0}),
+    "olmo2": dict(tie_word_embeddings=False, attention_bias=True, pad_token_id=2, hidden_act="relu",
+                  rope_parameters={"rope_type": "default", "rope_theta": 450.0}),
+    # 12 of 16 dimensions rotate; the prompt is a long text.
+    "phi3": dict(hidden_size=32, num_attention_heads=2, num_key_value_heads=1, tie_word_embeddings=True, pad_token_id=2,
+                 original_max_position_embeddings=16, sliding_window=11,
+                 rope_parameters={"rope_type": "longrope", "rope_theta": 700.0, "partial_rotary_factor": 0.75,
+                                  "short_factor": [1.0, 1.1, 1.2, 1.3, 1.5, 1.7],
+                                  "long_factor": [1.0, 1.5, 2.5, 3.5, 5.0, 8.0]}),
 }
 
 
@@ -40,12 +63,24 @@ def randomize(model):
     for name, parameter in model.named_parameters():
         draw = torch.randn(parameter.shape)
         if parameter.dim() == 1:
-            value = 0.3 * draw if name.endswith("bias") else 1 + 0.3 * draw
+            # The norms of gemma3 add 1 on their own.
+            offset = 0 if name.endswith("bias") or "Gemma3" in type(model).__name__ else 1
+            value = offset + 0.3 * draw
         elif "embed_tokens" in name or "lm_head" in name:
             value = 0.7 * draw
         else:
             value = 1.4 * draw / parameter.shape[1] ** 0.5
         parameter.data = value.to(torch.bfloat16).float()
+
+
+def greedily(model, ids):
+    sequence = ids
+    for _ in range(NEW_TOKENS):
+        scores = model(sequence, use_cache=False).logits[0, -1]
+        best = scores.topk(2).values
+        assert best[0] - best[1] > 0.05, "a tie of two tokens: choose another seed"
+        sequence = torch.cat([sequence, scores.argmax().view(1, 1)], 1)
+    return sequence[0, ids.shape[1]:]
 
 
 @torch.no_grad()
@@ -56,14 +91,13 @@ def make(name, options, folder):
     randomize(model)
     ids = torch.randint(3, config.vocab_size, (1, TOKENS))
     result = model(ids, output_hidden_states=True)
-    sequence = ids
-    for _ in range(NEW_TOKENS):
-        scores = model(sequence).logits[0, -1]
-        best = scores.topk(2).values
-        assert best[0] - best[1] > 0.05, "a tie of two tokens: choose another seed"
-        sequence = torch.cat([sequence, scores.argmax().view(1, 1)], 1)
-    golden = {"input_ids": ids[0], "logits": result.logits[0], "greedy_ids": sequence[0, TOKENS:]}
+    greedy = greedily(model, ids)
+    golden = {"input_ids": ids[0], "logits": result.logits[0], "greedy_ids": greedy}
     golden |= {f"hidden.{i}": state[0] for i, state in enumerate(result.hidden_states)}
+    if "original_max_position_embeddings" in options:
+        short = ids[:, :SHORT_TOKENS]
+        golden |= {"input_ids_short": short[0], "logits_short": model(short).logits[0],
+                   "greedy_ids_short": greedily(model, short)}
 
     folder.mkdir(parents=True, exist_ok=True)
     save_file({k: v.contiguous().clone() for k, v in golden.items()}, folder / "golden.safetensors")
@@ -72,8 +106,10 @@ def make(name, options, folder):
     save_file(weights, folder / "model.safetensors", metadata={"format": "pt"})
     saved = config.to_diff_dict() | {"architectures": [type(model).__name__], "dtype": "bfloat16"}
     (folder / "config.json").write_text(json.dumps(saved, indent=1) + "\n")
-    print(name, "logits std", round(result.logits.std().item(), 2), sequence[0, TOKENS:].tolist())
+    print(name, "logits std", round(result.logits.std().item(), 2), greedy.tolist())
 
 
 for name, options in MODELS.items():
+    if sys.argv[1:] and name not in sys.argv[1:]:
+        continue
     make(name, options, pathlib.Path(__file__).parent / "data" / "tiny" / name)

@@ -58,6 +58,7 @@ class Parity : public ::testing::TestWithParam<Checkpoint> {
   Answer run(const CompileOptions& options) {
     auto model = compile_and_load(GetParam(), folder_.file("artifact"), options);
     if (model == nullptr) return {};
+    layers_ = model->manifest().layers;
     Answer answer = run_greedily(std::move(model), golden_.prompt, golden_.continuation.size());
     EXPECT_EQ(answer.logits.size(), golden_.logits.size());
     return answer;
@@ -77,6 +78,7 @@ class Parity : public ::testing::TestWithParam<Checkpoint> {
 
   Golden golden_;
   TemporaryFolder folder_;
+  std::int64_t layers_ = 0;  // of the last model that ran
 };
 
 // The tiny checkpoints have no matrix that is large enough to be quantized.
@@ -146,7 +148,9 @@ TEST_P(QuantizedParity, StaysNearTheGoldenLogits) {
     ASSERT_EQ(answer.logits.size(), golden_.logits.size()) << form.name;
     const Cosines value = cosines(answer.logits, golden_.logits, golden_.vocab_size);
     report(form.name, value);
-    EXPECT_GE(value.median, form.least_median) << form.name;
+    // The bounds are for up to twenty matrices in a row; more of them take off as much each.
+    const double matrices = std::max(20.0, 4.0 * static_cast<double>(layers_) + 1);
+    EXPECT_GE(value.median, 1 - (1 - form.least_median) * matrices / 20) << form.name;
   }
 }
 
@@ -182,7 +186,7 @@ TEST_P(Parity, ShardsGiveTheBitsOfOnePackage) {
   options.context = kShortContext;
   options.shards = "1";
   const Answer whole = run(options);
-  options.shards = "3";
+  options.shards = std::to_string(std::min<std::int64_t>(layers_, 3));
   EXPECT_TRUE(run(options).logits == whole.logits);
 }
 

@@ -50,7 +50,7 @@ TEST(StepInputs, MasksFollowTheirDefinitionAfterAnyJump) {
         if (random >> 30 == 0 || position + count > kContext)
           position = static_cast<std::int64_t>((random >> 16) %
                                                static_cast<unsigned>(kContext - count + 1));
-        inputs.set(position, count);
+        inputs.set(position, count, position + count);
         expect_mask(to_floats(inputs.view(0)), tokens, 0, position, count);
         expect_mask(to_floats(inputs.view(1)), tokens, 1, position, count);
         expect_mask(to_floats(inputs.view(2)), tokens, 4, position, count);
@@ -68,7 +68,7 @@ TEST(StepInputs, MasksFollowTheirDefinitionAfterAnyJump) {
 TEST(StepInputs, RopeIsTheAngleInFp32TimesTheScale) {
   const artifact::Rope rope{"r", {1.0F, 0.1F, 1e-4F}, 1.25F};
   StepInputs inputs(all_inputs(rope, DType::kFp32), 4, kContext);
-  inputs.set(17, 4);
+  inputs.set(17, 4, 21);
   const auto cos = to_floats(inputs.view(4));
   const auto sin = to_floats(inputs.view(5));
   ASSERT_EQ(cos.size(), 12U);
@@ -81,10 +81,39 @@ TEST(StepInputs, RopeIsTheAngleInFp32TimesTheScale) {
   }
 }
 
+TEST(StepInputs, RopeGoesByTheLengthOfTheWholeText) {
+  artifact::Rope rope{"r", {1.0F, 0.1F}, 1.0F};
+  rope.short_length = 20;
+  rope.long_inv_freq = {0.5F, 0.02F};
+  StepInputs inputs(all_inputs(rope, DType::kFp32), 1, kContext);
+  for (const std::int64_t length : {6, 20, 21, 20}) {
+    inputs.set(5, 1, length);
+    const auto& frequencies = length > 20 ? rope.long_inv_freq : rope.inv_freq;
+    for (std::size_t i = 0; i < 2; ++i)
+      EXPECT_FLOAT_EQ(to_floats(inputs.view(4))[i], std::cos(5.0F * frequencies[i])) << length;
+  }
+}
+
+TEST(StepInputs, TheTailMaskPicksTheLastColumnsOfWhatIsThere) {
+  HostInput input;
+  input.role = PortRole::kTailMask;
+  input.tail = 2;
+  input.dtype = DType::kFp32;
+  StepInputs inputs({input}, 4, kContext);
+  for (const std::int64_t count : {4, 1, 1, 3, 2}) {
+    inputs.set(5, count, 5 + count);
+    const auto mask = to_floats(inputs.view(0));
+    ASSERT_EQ(mask.size(), 12U);
+    for (std::int64_t row = 0; row < 6; ++row)
+      for (std::int64_t j = 0; j < 2; ++j)
+        EXPECT_EQ(mask[static_cast<std::size_t>(row * 2 + j)], row == count + j ? 1.0F : 0.0F);
+  }
+}
+
 TEST(StepInputs, ColumnsAfterTheLastTokenRepeatIt) {
   const artifact::Rope rope{"r", {1.0F, 0.1F}, 1.0F};
   StepInputs inputs(all_inputs(rope, DType::kFp16), 4, kContext);
-  inputs.set(kContext - 2, 2);
+  inputs.set(kContext - 2, 2, kContext);
   const auto cos = to_floats(inputs.view(4));
   for (std::size_t t = 2; t < 4; ++t)
     for (std::size_t i = 0; i < 2; ++i) EXPECT_EQ(cos[t * 2 + i], cos[1 * 2 + i]);
@@ -93,7 +122,7 @@ TEST(StepInputs, ColumnsAfterTheLastTokenRepeatIt) {
 TEST(StepInputs, RopeInFp16IsRoundedOnce) {
   const artifact::Rope rope{"r", {0.3F}, 1.0F};
   StepInputs halves(all_inputs(rope, DType::kFp16), 1, kContext);
-  halves.set(5, 1);
+  halves.set(5, 1, 6);
   EXPECT_EQ(halves.view(4).as<Half>()[0],
             to_half(static_cast<float>(std::cos(static_cast<double>(5.0F * 0.3F)))));
 }

@@ -41,6 +41,16 @@ FORMS = {
     "smollm3": {"model_type": "smollm3", "no_rope_layers": [1, 0]},
     "smollm3_sliding": {"model_type": "smollm3", "no_rope_layers": [1, 0], "use_sliding_window": True,
                         "sliding_window": 5},
+    "hunyuan_v1_dense": {"model_type": "hunyuan_v1_dense", "head_dim": 16, "rope_scaling": {
+        "type": "dynamic", "alpha": 50.0, "factor": 1.0}},
+    "gemma3": {"model_type": "gemma3_text", "head_dim": 16, "sliding_window": 5, "sliding_window_pattern": 2,
+               "final_logit_softcapping": 30.0},
+    "lfm2": {"model_type": "lfm2", "layer_types": ["conv", "full_attention"], "block_auto_adjust_ff_dim": False},
+    "granite": {"model_type": "granite", "embedding_multiplier": 12.0, "attention_multiplier": 0.25, "residual_multiplier": 0.22,
+                "logits_scaling": 8.0},
+    "olmo2": {"model_type": "olmo2"},
+    "phi3": {"model_type": "phi3", "partial_rotary_factor": 0.5, "original_max_position_embeddings": 32, "rope_scaling": {
+        "type": "longrope", "short_factor": [1.0] * 4, "long_factor": [1.0, 2.0, 3.0, 4.0]}},
 }
 
 
@@ -55,10 +65,23 @@ def shapes_of(config):
         shapes["lm_head.weight"] = (config["vocab_size"], hidden)
     for layer in range(config["num_hidden_layers"]):
         prefix = f"model.layers.{layer}."
+        if kind == "lfm2":
+            mixer = {"conv.in_proj": (3 * hidden, hidden), "conv.conv": (hidden, 1, 3), "conv.out_proj": (hidden, hidden)}
+            if config["layer_types"][layer] != "conv":
+                mixer = {"self_attn.q_proj": (query, hidden), "self_attn.k_proj": (key, hidden), "self_attn.v_proj": (key, hidden),
+                         "self_attn.out_proj": (hidden, query), "self_attn.q_layernorm": (dim,), "self_attn.k_layernorm": (dim,)}
+            mlp = {"feed_forward.w1": (inner, hidden), "feed_forward.w3": (inner, hidden), "feed_forward.w2": (hidden, inner)}
+            norms = {"operator_norm": (hidden,), "ffn_norm": (hidden,)}
+            shapes |= {f"{prefix}{name}.weight": shape for name, shape in (mixer | mlp | norms).items()}
+            shapes["model.embedding_norm.weight"] = (hidden,)
+            continue
         projections = {"self_attn.q_proj": (query, hidden), "self_attn.k_proj": (key, hidden),
                        "self_attn.v_proj": (key, hidden), "self_attn.o_proj": (hidden, query),
                        "mlp.gate_proj": (inner, hidden), "mlp.up_proj": (inner, hidden),
                        "mlp.down_proj": (hidden, inner)}
+        if kind == "phi3":
+            projections = {"self_attn.qkv_proj": (query + 2 * key, hidden), "self_attn.o_proj": (hidden, query),
+                           "mlp.gate_up_proj": (2 * inner, hidden), "mlp.down_proj": (hidden, inner)}
         for name, shape in projections.items():
             shapes[f"{prefix}{name}.weight"] = shape
             if name.startswith("mlp"):
@@ -68,7 +91,15 @@ def shapes_of(config):
             if has_bias:
                 shapes[f"{prefix}{name}.bias"] = shape[:1]
         shapes |= {f"{prefix}input_layernorm.weight": (hidden,), f"{prefix}post_attention_layernorm.weight": (hidden,)}
-        if kind == "qwen3":
+        if kind == "hunyuan_v1_dense":
+            shapes |= {f"{prefix}self_attn.query_layernorm.weight": (dim,), f"{prefix}self_attn.key_layernorm.weight": (dim,)}
+        if kind == "gemma3_text":
+            shapes |= {f"{prefix}{part}_feedforward_layernorm.weight": (hidden,) for part in ("pre", "post")}
+        if kind == "olmo2":
+            shapes |= {f"{prefix}post_feedforward_layernorm.weight": (hidden,), f"{prefix}self_attn.q_norm.weight": (query,),
+                       f"{prefix}self_attn.k_norm.weight": (key,)}
+            del shapes[f"{prefix}input_layernorm.weight"]
+        if kind in ("qwen3", "gemma3_text"):
             shapes |= {f"{prefix}self_attn.q_norm.weight": (dim,), f"{prefix}self_attn.k_norm.weight": (dim,)}
     return shapes
 

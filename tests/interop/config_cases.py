@@ -12,7 +12,7 @@ SIZES = {"vocab_size": 503, "hidden_size": 72, "intermediate_size": 100, "num_hi
 def config_of(model_type, **changes):
     """A small config; `None` as a change writes null, `...` leaves the key out."""
     config = {"model_type": model_type, **SIZES}
-    if model_type == "qwen3":
+    if model_type in ("qwen3", "hunyuan_v1_dense", "gemma3_text"):
         config["head_dim"] = 16
     config.update(changes)
     return {key: value for key, value in config.items() if value is not ...}
@@ -25,6 +25,11 @@ def yarn(**changes):
 def llama3(**changes):
     return {"rope_type": "llama3", "factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0,
             "original_max_position_embeddings": 32, "rope_theta": 5000.0, **changes}
+
+
+def longrope(pairs, **changes):
+    return {"type": "longrope", "short_factor": [1 + 0.05 * i for i in range(pairs)], "long_factor": [1.0 + i for i in range(pairs)],
+            **changes}
 
 
 def case(name, model_type, length=20, flags=(), dtype="float32", files=1, head_in_file=False, precision="fp32", new_tokens=16, **changes):
@@ -67,6 +72,38 @@ CASES = [
          rope_theta=777.0),
     case("a partial factor that the class ignores", "llama", 20, partial_rotary_factor=0.5, rope_theta=500.0),
     case("class default of theta", "smollm3", 69, rope_scaling=None, torch_dtype="bfloat16", dtype="bfloat16"),
+    case("alpha", "hunyuan_v1_dense", 130, rope_scaling={"type": "dynamic", "alpha": 1000.0, "factor": 1.0}, tie_word_embeddings=True),
+    case("no alpha, biases", "hunyuan_v1_dense", 33, rope_scaling={"type": "dynamic", "alpha": 0, "factor": 2.0}, attention_bias=True),
+    case("six layers, transformers 4", "gemma3_text", 70, num_hidden_layers=7, sliding_window=9, rope_theta=30000.0, rope_local_base_freq=700.0,
+         rope_scaling={"rope_type": "linear", "factor": 4.0}, query_pre_attn_scalar=20, dtype="bfloat16"),
+    case("listed layers, softcap, biases", "gemma3_text", 33, layer_types=[FULL, SLIDING, FULL], sliding_window=5, final_logit_softcapping=2.5,
+         attention_bias=True, head_dim=10, tie_word_embeddings=False, hidden_activation="silu",
+         rope_parameters={FULL: {"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 16, "rope_theta": 5000.0}}),
+    case("pattern, fp16", "gemma3_text", 65, sliding_window_pattern=2, sliding_window=16, precision="fp16"),
+    case("convolutions and attention, older keys", "lfm2", 70, num_hidden_layers=4, full_attn_idxs=[1, 3], block_ff_dim=240, block_multiple_of=16,
+         block_ffn_dim_multiplier=1.1, norm_eps=1e-3, tie_embedding=True, rope_theta=4000.0, dtype="bfloat16"),
+    case("convolutions alone, with biases", "lfm2", 33, layer_types=["conv"] * 3, conv_bias=True, conv_L_cache=4, block_auto_adjust_ff_dim=False,
+         tie_word_embeddings=False),
+    case("attention alone", "lfm2", 20, block_multiple_of=8),
+    case("longer than a chunk, fp16", "lfm2", 129, layer_types=["conv", FULL, "conv"], block_multiple_of=8, precision="fp16"),
+    case("chunks narrower than the convolution", "lfm2", 20, layer_types=["conv", FULL, "conv"], conv_L_cache=7, flags=["--prefill", 2]),
+    case("every factor", "granite", 33, embedding_multiplier=12.0, attention_multiplier=0.015625, residual_multiplier=0.22, logits_scaling=8.0,
+         tie_word_embeddings=True),
+    case("no factor, biases", "granite", 20, attention_bias=True, mlp_bias=True),
+    case("norms behind", "olmo2", 70, num_key_value_heads=None, rope_theta=500000.0, dtype="bfloat16"),
+    case("grouped heads, biases, yarn", "olmo2", 33, attention_bias=True, head_dim=10, rope_parameters=yarn()),
+    # Long texts are rotated by other frequencies.
+    case("longrope, a long prompt", "phi3", 40, rope_scaling=longrope(6), original_max_position_embeddings=30),
+    case("longrope, the continuation grows long", "phi3", 25, rope_scaling=longrope(6, type="su", original_max_position_embeddings=30),
+         original_max_position_embeddings=30),
+    case("longrope, always short", "phi3", 25, rope_scaling=longrope(6, type="yarn"), tie_word_embeddings=True),
+    case("longrope with factors, a part of the head", "phi3", 70, rope_scaling=longrope(3, factor=8.0), partial_rotary_factor=0.75,
+         num_attention_heads=9, num_key_value_heads=3, original_max_position_embeddings=64, rope_theta=500.0),
+    case("longrope with an attention factor", "phi3", 33, rope_parameters=longrope(3, attention_factor=1.25, partial_rotary_factor=0.5),
+         original_max_position_embeddings=40, sliding_window=9),
+    case("a part of the head, no scaling", "phi3", 33, partial_rotary_factor=0.5, num_key_value_heads=None),
+    case("longrope, fp16", "phi3", 60, rope_scaling=longrope(6), original_max_position_embeddings=64, precision="fp16"),
+    case("longrope of another class", "llama", 40, rope_scaling=longrope(6, original_max_position_embeddings=32)),
     # Shapes.
     case("one token in the vocabulary", "llama", 3, vocab_size=1),
     case("vocabulary in two heads", "qwen2", 5, vocab_size=66001, num_hidden_layers=1, hidden_size=12, num_attention_heads=2, new_tokens=4),
@@ -94,7 +131,21 @@ REFUSED = [
     ("hidden_act", "mish", "llama", {"hidden_act": "mish"}),
     ("hidden_act", "null", "llama", {"hidden_act": None}),
     ("model_type", "gpt9", "gpt9", {}),
-    ("rope_type", "longrope", "llama", {"rope_scaling": {"type": "longrope", "factor": 2.0}}),
+    ("short_factor", "longrope", "llama", {"rope_scaling": {"type": "longrope", "factor": 2.0}}),
+    ("long_factor", "6", "phi3", {"rope_scaling": longrope(6, long_factor=[1.0] * 5)}),
+    ("attn_logit_softcapping", "50", "gemma3_text", {"attn_logit_softcapping": 50.0}),
+    ("use_bidirectional_attention", "true", "gemma3_text", {"use_bidirectional_attention": True}),
+    ("rope_scaling", "linear", "gemma3_text", {"rope_scaling": {"type": "linear", "factor": 8.0}}),
+    ("sliding_window", "none", "gemma3_text", {"sliding_window": None}),
+    ("hidden_activation", "mish", "gemma3_text", {"hidden_activation": "mish"}),
+    ("hidden_size", "70", "gemma3_text", {"hidden_size": 70}),
+    ("layer_types", "sliding_attention", "lfm2", {"layer_types": ["conv", SLIDING, "conv"]}),
+    ("conv_L_cache", "1", "lfm2", {"conv_L_cache": 1}),
+    ("logits_scaling", "0", "granite", {"logits_scaling": 0}),
+    ("head_dim", "none", "hunyuan_v1_dense", {"head_dim": ...}),
+    ("use_qk_norm", "false", "hunyuan_v1_dense", {"use_qk_norm": False}),
+    ("use_cla", "true", "hunyuan_v1_dense", {"use_cla": True}),
+    ("rope_type", "linear", "phi3", {"rope_scaling": {"type": "linear", "factor": 2.0}}),
     ("rope_type", "ntk", "qwen2", {"rope_parameters": {"rope_type": "ntk", "rope_theta": 1.0}}),
     ("rope_type", "null", "qwen2", {"rope_parameters": {"rope_type": None}}),
     ("factor", "linear", "qwen3", {"rope_scaling": {"type": "linear"}}),
@@ -119,4 +170,6 @@ REFUSED = [
     ("vocab_size", "null", "llama", {"vocab_size": None}),
 ]
 # What transformers does run, and anemone does not: said in a line rather than computed wrongly.
-NOT_SUPPORTED = {("hidden_act", "mish"), ("rope_type", "longrope"), ("layer_types", "chunked_attention")}
+NOT_SUPPORTED = {("hidden_act", "mish"), ("hidden_activation", "mish"), ("layer_types", "chunked_attention"), ("layer_types", "sliding_attention"),
+                 ("attn_logit_softcapping", "50"), ("use_bidirectional_attention", "true"), ("rope_scaling", "linear"), ("use_qk_norm", "false"),
+                 ("use_cla", "true"), ("conv_L_cache", "1"), ("logits_scaling", "0")}

@@ -36,6 +36,8 @@ def fill_randomly(model, seed):
             noise = torch.randn(weight.shape, generator=generator)
             if name.endswith("bias"):
                 weight.copy_(0.5 * noise)
+            elif weight.dim() == 3:  # a short convolution
+                weight.copy_(noise)
             elif weight.dim() == 1:  # norms
                 weight.copy_(1 + 0.3 * noise)
             elif name.endswith("embed_tokens.weight"):
@@ -50,7 +52,10 @@ def scale_logits(model, ids):
         # The root mean square, which is there for a vocabulary of one token as well.
         spread = model(input_ids=ids, use_cache=False).logits.square().mean().sqrt()
         if torch.isfinite(spread) and spread > 0:
-            model.model.norm.weight.mul_(LOGIT_SPREAD / spread)
+            # The norms of gemma3 add 1 to their weights.
+            offset = 1 if model.config.model_type == "gemma3_text" else 0
+            weight = (model.model.embedding_norm if model.config.model_type == "lfm2" else model.model.norm).weight
+            weight.copy_((weight + offset) * (LOGIT_SPREAD / spread) - offset)
 
 
 def prompt_ids(case):

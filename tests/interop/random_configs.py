@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A seeded generator of small checkpoints over everything that the five decoder classes read from config.json.
+"""A seeded generator of small checkpoints over everything that the decoder classes read from config.json.
 
 A case is plain data: the config as it is written, how the weights are stored, the prompt, and the flags of `anemone
 compile`. The same seed gives the same case.
@@ -8,7 +8,12 @@ compile`. The same seed gives the same case.
 import dataclasses
 import random
 
-MODEL_TYPES = ("qwen2", "llama", "mistral", "qwen3", "smollm3")
+ARCHITECTURES = {"qwen2": "Qwen2ForCausalLM", "llama": "LlamaForCausalLM", "mistral": "MistralForCausalLM",
+                 "qwen3": "Qwen3ForCausalLM", "smollm3": "SmolLM3ForCausalLM", "phi3": "Phi3ForCausalLM",
+                 "hunyuan_v1_dense": "HunYuanDenseV1ForCausalLM", "gemma3_text": "Gemma3ForCausalLM",
+                 "lfm2": "Lfm2ForCausalLM", "granite": "GraniteForCausalLM",
+                 "olmo2": "Olmo2ForCausalLM"}
+MODEL_TYPES = tuple(ARCHITECTURES)
 ACTIVATIONS = ("silu", "silu", "silu", "swish", "gelu", "gelu_new", "gelu_pytorch_tanh", "gelu_python", "gelu_fast",
                "gelu_accurate", "gelu_python_tanh", "relu")
 ROPE_TYPES = ("none", "default", "linear", "dynamic", "llama3", "yarn", "yarn", "yarn")
@@ -84,10 +89,32 @@ def rope_keys(rng, positions, theta):
     return keys
 
 
+def phi3_rope_keys(rng, positions, theta, head_dim):
+    keys, rope = {}, {"type": rng.choice(["longrope", "longrope", "su", "yarn"])}
+    partial = rng.choice([f for f in (1.0, 0.75, 0.5, 0.25) if int(head_dim * f) % 2 == 0 and head_dim * f >= 2])
+    pairs = int(head_dim * partial) // 2
+    rope.update(short_factor=[1 + 0.1 * i * rng.random() for i in range(pairs)], long_factor=[1.0 + i for i in range(pairs)])
+    if rng.random() < 0.3:
+        rope["factor"] = rng.choice([1.0, 4.0, 32])
+    if rng.random() < 0.2:
+        rope["attention_factor"] = rng.choice([1.0, 1.3])
+    if rope["type"] == "su":  # transformers wants the key inside, and takes the one outside
+        rope["original_max_position_embeddings"] = 24
+    if partial != 1:
+        keys["partial_rotary_factor"] = partial
+    if rng.random() < 0.7:
+        keys["original_max_position_embeddings"] = rng.choice([8, 24, 50, positions // 2, positions])
+    if rng.random() < 0.8:
+        keys["rope_theta"] = theta
+    if rng.random() < 0.8:
+        keys["rope_scaling"] = rope
+    return keys
+
+
 def window_keys(rng, model_type, layers, length):
     window = rng.choice([1, 2, 3, 7, 16, 40, 64, 65, 100, 4096])
     kinds = ["sliding_attention", "full_attention"]
-    if model_type == "mistral":
+    if model_type in ("mistral", "phi3"):
         return rng.choice([{}, {"sliding_window": None}, {"sliding_window": window}, {"sliding_window": window}])
     if model_type in ("qwen2", "qwen3"):
         keys = rng.choice([{}, {"use_sliding_window": False, "sliding_window": window, "max_window_layers": rng.randrange(layers + 1)},
@@ -124,7 +151,8 @@ def random_case(seed, model_type=None):
     heads = kv_heads * rng.choice([1, 1, 2, 3, 5])
     head_dim = rng.choice([2, 4, 8, 10, 12, 16, 24, 32, 64])
     hidden = heads * head_dim
-    own_head_dim = model_type == "qwen3" or rng.random() < 0.4
+    # phi3 checks its factors against hidden_size.
+    own_head_dim = model_type in ("qwen3", "hunyuan_v1_dense") or (model_type != "phi3" and rng.random() < 0.4)
     if own_head_dim:  # a width that head_dim does not follow from
         hidden = rng.choice([60, 72, 36, 64, 128, 20])
         if model_type == "llama":
@@ -134,16 +162,14 @@ def random_case(seed, model_type=None):
     positions = rng.choice([length + NEW_TOKENS, 160, 256, 512, 2048, 4096])
     positions = max(positions, length + NEW_TOKENS)
     config = {
-        "architectures": [{"qwen2": "Qwen2", "llama": "Llama", "mistral": "Mistral", "qwen3": "Qwen3", "smollm3": "SmolLM3"}[model_type]
-                          + "ForCausalLM"],
-        "model_type": model_type, "vocab_size": vocab, "hidden_size": hidden,
+        "architectures": [ARCHITECTURES[model_type]], "model_type": model_type, "vocab_size": vocab, "hidden_size": hidden,
         "intermediate_size": rng.choice([8, 33, 60, 96, 128, 7]), "num_hidden_layers": layers, "num_attention_heads": heads,
         "num_key_value_heads": kv_heads, "max_position_embeddings": positions,
         "bos_token_id": None, "eos_token_id": None, "pad_token_id": None,
     }
     if own_head_dim or (model_type in ("llama", "mistral") and rng.random() < 0.2):
         config["head_dim"] = head_dim
-    if kv_heads == heads and model_type in ("llama", "qwen2", "qwen3", "smollm3") and rng.random() < 0.3:
+    if kv_heads == heads and model_type in ("llama", "qwen2", "qwen3", "smollm3", "phi3", "hunyuan_v1_dense") and rng.random() < 0.3:
         config["num_key_value_heads"] = None
         if model_type == "llama" and rng.random() < 0.5:
             del config["num_key_value_heads"]
@@ -158,8 +184,57 @@ def random_case(seed, model_type=None):
         config["attention_bias"] = rng.random() < 0.6
     if rng.random() < 0.5:
         config["mlp_bias"] = rng.random() < 0.6
-    config.update(rope_keys(rng, positions, rng.choice([10000.0, 10000, 500.0, 1000000.0, 5e6, 3.0])))
+    if model_type == "gemma3_text":
+        return gemma3_case(rng, seed, config, length, layers)
+    if model_type == "lfm2":
+        return lfm2_case(rng, seed, config, length, layers)
+    if model_type == "granite":
+        for key, values in (("embedding_multiplier", [12, 3.0, 1.0]), ("attention_multiplier", [0.0625, 0.5]), ("residual_multiplier", [0.22, 2]),
+                            ("logits_scaling", [4, 0.5, 1.0])):
+            if rng.random() < 0.7:
+                config[key] = rng.choice(values)
+    theta = rng.choice([10000.0, 10000, 500.0, 1000000.0, 5e6, 3.0])
+    config.update(phi3_rope_keys(rng, positions, theta, head_dim) if model_type == "phi3" else rope_keys(rng, positions, theta))
+    if model_type == "hunyuan_v1_dense" and rng.random() < 0.7:
+        config.pop("rope_parameters", None)
+        config["rope_scaling"] = {"type": "dynamic", "alpha": rng.choice([1.0, 50.0, 1000]), "factor": 1.0, "mscale": 1.0}
     config.update(window_keys(rng, model_type, layers, length))
+    return finished_case(rng, seed, model_type, config, length, layers, positions)
+
+
+def gemma3_case(rng, seed, config, length, layers):
+    config["hidden_activation"] = config.pop("hidden_act", "gelu_pytorch_tanh")
+    config["head_dim"] = rng.choice([2, 8, 10, 24])
+    config["hidden_size"] = config["num_attention_heads"] * rng.choice([4, 9, 16])
+    for key, values in (("query_pre_attn_scalar", [4, 20, 256]), ("sliding_window", [1, 5, 64, 512]), ("sliding_window_pattern", [1, 2, 3, 6]),
+                        ("final_logit_softcapping", [None, 4.0, 30.0])):
+        if rng.random() < 0.7:
+            config[key] = rng.choice(values)
+    full = rng.choice([{"rope_type": "default"}, {"rope_type": "linear", "factor": 4.0}])
+    if rng.random() < 0.5:
+        config.update(rope_theta=rng.choice([30000.0, 1e6]), rope_local_base_freq=rng.choice([700.0, 1e4]), rope_scaling=rng.choice([None, full]))
+    elif rng.random() < 0.7:
+        config["rope_parameters"] = {"full_attention": {**full, "rope_theta": 5000.0}, "sliding_attention": {"rope_type": "default"}}
+    if rng.random() < 0.3:
+        config["layer_types"] = [rng.choice(["sliding_attention", "full_attention"]) for _ in range(layers)]
+    return finished_case(rng, seed, "gemma3_text", config, length, layers, config["max_position_embeddings"])
+
+
+def lfm2_case(rng, seed, config, length, layers):
+    config["norm_eps"] = config.pop("rms_norm_eps", 1e-5)
+    config["block_multiple_of"] = rng.choice([1, 8, 16])
+    for key, values in (("block_ffn_dim_multiplier", [1.0, 1.3, 2]), ("block_auto_adjust_ff_dim", [True, False]), ("conv_L_cache", [2, 3, 4, 7]),
+                        ("conv_bias", [True, False]), ("block_ff_dim", [33, 96]), ("tie_embedding", [True, False]), ("rope_theta", [4000.0, 1e6])):
+        if rng.random() < 0.6:
+            config[key] = rng.choice(values)
+    if rng.random() < 0.5:
+        config["full_attn_idxs"] = [i for i in range(layers) if rng.random() < 0.4]
+    elif rng.random() < 0.7:
+        config["layer_types"] = [rng.choice(["conv", "full_attention"]) for _ in range(layers)]
+    return finished_case(rng, seed, "lfm2", config, length, layers, config["max_position_embeddings"])
+
+
+def finished_case(rng, seed, model_type, config, length, layers, positions):
     weight_dtype = rng.choice(["float32", "bfloat16", "float16"])
     config[rng.choice(["dtype", "torch_dtype"])] = weight_dtype
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <cmath>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
@@ -115,7 +116,7 @@ TEST(Qwen3Config, HeadDimDoesNotFollowHiddenSize) {
   ASSERT_TRUE(config.ok());
   EXPECT_EQ(config->head_dim, 128);
   EXPECT_EQ(config->num_kv_heads, 4);  // null: one per head
-  EXPECT_TRUE(config->qk_norm);
+  EXPECT_EQ(config->qk_norm, QkNorm::kBeforeRope);
 }
 
 TEST(SmolLm3Config, LeavesOutRopeOnEveryFourthLayerOrAsListed) {
@@ -141,6 +142,158 @@ TEST(SmolLm3Config, TakesALongerListAndThenNoInterval) {
   EXPECT_EQ(ropes(*config), (std::vector<bool>{false, true, true, false}));
   json["no_rope_layers"] = {0, 1};
   EXPECT_FALSE(read(json).ok());
+}
+
+TEST(Phi3Config, TakesItsClassDefaults) {
+  const auto config = read(tiny("phi3"));
+  ASSERT_TRUE(config.ok()) << config.status().message();
+  EXPECT_EQ(config->num_kv_heads, 4);
+  EXPECT_EQ(config->max_position, 4096);
+  EXPECT_EQ(config->rms_norm_eps, 1e-5);
+  EXPECT_EQ(config->ropes[0].inv_freq.size(), 6U);
+  EXPECT_EQ(config->ropes[0].short_length, 0);
+  EXPECT_EQ(windows(*config), (std::vector<std::int64_t>{0, 0, 0, 0}));
+  EXPECT_EQ(config->eos_ids, std::vector<std::int64_t>{32000});
+  EXPECT_EQ(config->tensors.qkv, std::vector<std::string>{"qkv_proj"});
+}
+
+TEST(Phi3Config, RotatesAPartOfTheHeadByTheLengthOfTheText) {
+  Json json = tiny("phi3");
+  json["partial_rotary_factor"] = 0.75;  // 9 of 12
+  EXPECT_NE(read(json).status().message().find("partial_rotary_factor"), std::string::npos);
+  json["partial_rotary_factor"] = 0.5;
+  json["max_position_embeddings"] = 131072;
+  // Older names of the same; the original length is the class's, whatever the dictionary says.
+  for (const char* type : {"longrope", "su", "yarn"}) {
+    json["rope_scaling"] = {{"type", type},
+                            {"short_factor", {1.0, 1.0, 1.0}},
+                            {"long_factor", {1.0, 2.0, 4.0}},
+                            {"original_max_position_embeddings", 7}};
+    const auto config = read(json);
+    ASSERT_TRUE(config.ok()) << config.status().message();
+    EXPECT_EQ(config->ropes[0].short_length, 4096);
+    ASSERT_EQ(config->ropes[0].long_inv_freq.size(), 3U);
+    EXPECT_FLOAT_EQ(config->ropes[0].long_inv_freq[2], config->ropes[0].inv_freq[2] / 4);
+    EXPECT_FLOAT_EQ(config->ropes[0].scale, std::sqrt(1.0F + std::log(32.0F) / std::log(4096.0F)));
+  }
+  json["rope_scaling"] = {{"type", "linear"}, {"factor", 2.0}};
+  EXPECT_EQ(read(json).status().code(), Code::kUnsupported);
+}
+
+TEST(HunYuanConfig, StretchesThetaByAlpha) {
+  Json json = tiny("hunyuan_v1_dense");
+  EXPECT_NE(read(json).status().message().find("head_dim"), std::string::npos);
+  json["head_dim"] = 12;
+  json["rope_scaling"] = {{"type", "dynamic"}, {"alpha", 1000.0}, {"factor", 1.0}};
+  const auto config = read(json);
+  ASSERT_TRUE(config.ok()) << config.status().message();
+  const double theta = 10000 * std::pow(1000, 12.0 / 10);
+  EXPECT_FLOAT_EQ(config->ropes[0].inv_freq[1], static_cast<float>(std::pow(theta, -2.0 / 12)));
+  EXPECT_EQ(config->qk_norm, QkNorm::kAfterRope);
+  for (const auto& [key, value] : {std::pair("use_qk_norm", false), std::pair("use_cla", true)}) {
+    Json other = json;
+    other[key] = value;
+    EXPECT_NE(read(other).status().message().find(key), std::string::npos);
+  }
+  json["rope_scaling"]["alpha"] = -1;
+  EXPECT_NE(read(json).status().message().find("alpha"), std::string::npos);
+}
+
+TEST(Gemma3Config, HasARopeForEachKindOfLayer) {
+  Json json = tiny("gemma3_text");
+  json["num_hidden_layers"] = 7;
+  json["rope_theta"] = 30000.0;
+  json["rope_scaling"] = {{"rope_type", "linear"}, {"factor", 4.0}};
+  const auto config = read(json);
+  ASSERT_TRUE(config.ok()) << config.status().message();
+  EXPECT_EQ(config->head_dim, 256);
+  EXPECT_EQ(windows(*config), (std::vector<std::int64_t>{4096, 4096, 4096, 4096, 4096, 0, 4096}));
+  EXPECT_EQ(config->layers[4].rope, 1U);
+  EXPECT_EQ(config->layers[5].rope, 0U);
+  ASSERT_EQ(config->ropes.size(), 2U);
+  EXPECT_FLOAT_EQ(config->ropes[0].inv_freq[1],
+                  static_cast<float>(std::pow(30000, -2.0 / 256) / 4));
+  EXPECT_FLOAT_EQ(config->ropes[1].inv_freq[1], static_cast<float>(std::pow(10000, -2.0 / 256)));
+  EXPECT_EQ(config->activation, Activation::kGeluTanh);
+  EXPECT_EQ(config->attention_scale, 1.0 / 16);
+  EXPECT_EQ(config->norm_offset, 1);
+  EXPECT_EQ(config->eos_ids, std::vector<std::int64_t>{1});
+  EXPECT_TRUE(config->tie_word_embeddings);
+}
+
+TEST(Gemma3Config, TakesADictionaryForEachKindOfLayer) {
+  Json json = tiny("gemma3_text");
+  json["rope_parameters"] = {{"full_attention", {{"rope_type", "default"}, {"rope_theta", 500.0}}},
+                             {"sliding_attention", {{"rope_theta", 70.0}}}};
+  json["sliding_window_pattern"] = 2;
+  const auto config = read(json);
+  ASSERT_TRUE(config.ok()) << config.status().message();
+  EXPECT_FLOAT_EQ(config->ropes[0].inv_freq[1], static_cast<float>(std::pow(500, -2.0 / 256)));
+  EXPECT_FLOAT_EQ(config->ropes[1].inv_freq[1], static_cast<float>(std::pow(70, -2.0 / 256)));
+  EXPECT_EQ(windows(*config), (std::vector<std::int64_t>{4096, 0, 4096, 0}));
+  json["rope_parameters"] = {{"rope_type", "default"}, {"rope_theta", 500.0}};
+  EXPECT_EQ(read(json).status().code(), Code::kUnsupported);
+}
+
+TEST(Lfm2Config, KnowsTheKeysOfOlderFiles) {
+  Json json = tiny("lfm2");
+  json["num_key_value_heads"] = 2;
+  json["block_ff_dim"] = 240;
+  json["block_multiple_of"] = 16;
+  json["block_ffn_dim_multiplier"] = 1.1;
+  json["full_attn_idxs"] = {1, 3};
+  json["tie_embedding"] = false;
+  json["norm_eps"] = 0.25;
+  const auto config = read(json);
+  ASSERT_TRUE(config.ok()) << config.status().message();
+  EXPECT_EQ(config->intermediate_size, 176);  // 240 -> 160 -> 176
+  EXPECT_FALSE(config->tie_word_embeddings);
+  EXPECT_EQ(config->rms_norm_eps, 0.25);
+  EXPECT_EQ(config->conv_taps, 3);
+  for (std::size_t i = 0; i < 4; ++i) EXPECT_EQ(config->layers[i].is_short_conv, i % 2 == 0);
+  json["block_auto_adjust_ff_dim"] = false;
+  EXPECT_EQ(read(json)->intermediate_size, 240);
+}
+
+TEST(Lfm2Config, ReadsTheKindsOfLayers) {
+  Json json = tiny("lfm2");
+  json["num_key_value_heads"] = 2;
+  EXPECT_FALSE(read(json)->layers[0].is_short_conv);
+  json["layer_types"] = {"conv", "conv", "full_attention", "conv"};
+  EXPECT_TRUE(read(json)->layers[0].is_short_conv);
+  EXPECT_FALSE(read(json)->layers[2].is_short_conv);
+  json["layer_types"] = {"conv", "conv", "sliding_attention", "conv"};
+  EXPECT_EQ(read(json).status().code(), Code::kUnsupported);
+  json["layer_types"] = {"conv"};
+  EXPECT_EQ(read(json).status().code(), Code::kParseError);
+  json.erase("layer_types");
+  json["conv_L_cache"] = 1;
+  EXPECT_NE(read(json).status().message().find("conv_L_cache"), std::string::npos);
+}
+
+TEST(GraniteConfig, ReadsItsFactors) {
+  Json json = tiny("granite");
+  EXPECT_EQ(read(json)->attention_scale, 1);  // not head_dim^-0.5
+  json["embedding_multiplier"] = 12;
+  json["residual_multiplier"] = 0.5;
+  json["logits_scaling"] = 8.0;
+  const auto config = read(json);
+  ASSERT_TRUE(config.ok()) << config.status().message();
+  EXPECT_EQ(config->embedding_scale, 12);
+  EXPECT_EQ(config->residual_scale, 0.5);
+  EXPECT_EQ(config->logit_scale, 0.125);
+  json["logits_scaling"] = 0;
+  EXPECT_NE(read(json).status().message().find("logits_scaling"), std::string::npos);
+}
+
+TEST(Olmo2Config, HasNormsBehindAttentionAndMlp) {
+  const auto config = read(tiny("olmo2"));
+  ASSERT_TRUE(config.ok()) << config.status().message();
+  EXPECT_EQ(config->qk_norm, QkNorm::kWhole);
+  EXPECT_EQ(config->tensors.attention_input_norm, "");
+  EXPECT_EQ(config->tensors.mlp_output_norm, "post_feedforward_layernorm");
+  EXPECT_EQ(config->eos_ids, std::vector<std::int64_t>{50279});
+  EXPECT_FALSE(config->bos_id.has_value());
 }
 
 TEST(ReadConfig, RefusesALayerThatSlidesWithoutAWindow) {

@@ -8,6 +8,7 @@ import json
 import os
 
 from transformers import LlamaConfig
+from transformers.modeling_rope_utils import ROPE_INIT_FUNCTIONS
 from transformers.models.llama.modeling_llama import LlamaRotaryEmbedding
 
 BASE = dict(hidden_size=64, num_attention_heads=4, head_dim=32, max_position_embeddings=1024)
@@ -28,6 +29,11 @@ CASES = {
                                                                     original_max_position_embeddings=64)),
     "yarn with attention factor": dict(rope_theta=10000.0, rope_scaling=dict(rope_type="yarn", factor=2.0, attention_factor=1.25,
                                                                               original_max_position_embeddings=512)),
+    "longrope": dict(rope_theta=10000.0, original_max_position_embeddings=64,
+                     rope_scaling=dict(type="longrope", short_factor=[1 + 0.05 * i for i in range(16)], long_factor=[1.0 + i for i in range(16)])),
+    "longrope with factors": dict(rope_theta=700.0, original_max_position_embeddings=64,
+                                  rope_scaling=dict(rope_type="longrope", factor=32.0, attention_factor=1.25, short_factor=[1.0] * 16,
+                                                    long_factor=[2.0] * 16)),
     "yarn without original length": dict(rope_theta=10000.0, rope_scaling=dict(rope_type="yarn", factor=2.0)),
 }
 
@@ -39,6 +45,10 @@ def main():
         rope = LlamaRotaryEmbedding(LlamaConfig(**json.loads(json.dumps(config))))
         out.append(dict(name=name, config=dict(model_type="llama", **config), inv_freq=[float(x) for x in rope.inv_freq],
                         scale=float(rope.attention_scaling)))
+        if rope.rope_type == "longrope":
+            original = config["original_max_position_embeddings"]
+            long_inv_freq, _ = ROPE_INIT_FUNCTIONS["longrope"](rope.config, None, seq_len=original + 1)
+            out[-1].update(short_length=original, long_inv_freq=[float(x) for x in long_inv_freq])
     path = os.path.join(os.path.dirname(os.path.abspath(__file__)), "data", "rope_cases.json")
     with open(path, "w") as f:
         json.dump(out, f, indent=1)

@@ -31,6 +31,11 @@ TEST_P(RopeCases, AgreeWithTransformers) {
     EXPECT_NEAR(rope->inv_freq[i], expected, 8 * 6e-8f * expected) << i;
   }
   EXPECT_NEAR(rope->scale, entry["scale"].get<float>(), 1e-6f);
+  EXPECT_EQ(rope->short_length, entry.value("short_length", 0));
+  const auto long_inv_freq = entry.value("long_inv_freq", std::vector<float>());
+  ASSERT_EQ(rope->long_inv_freq.size(), long_inv_freq.size());
+  for (std::size_t i = 0; i < long_inv_freq.size(); ++i)
+    EXPECT_NEAR(rope->long_inv_freq[i], long_inv_freq[i], 8 * 6e-8f * long_inv_freq[i]) << i;
 }
 
 Json load_cases() {
@@ -85,6 +90,7 @@ TEST(RopeFrequencies, RefuseWhatTransformersCannotCompute) {
     rope.update(changes);
     return rope;
   };
+  const Json ones = std::vector<double>(16, 1.0);
   Json without_factor = yarn(Json::object());
   without_factor.erase("factor");
   const std::vector<std::pair<std::string, Json>> cases = {
@@ -98,6 +104,9 @@ TEST(RopeFrequencies, RefuseWhatTransformersCannotCompute) {
       {"rope_theta", yarn({{"rope_theta", 1.0}})},
       {"full_attention", {{"full_attention", {{"rope_type", "default"}}}}},
       {"partial_rotary_factor", yarn({{"partial_rotary_factor", 0.5}})},
+      {"short_factor", {{"rope_type", "longrope"}, {"long_factor", ones}}},
+      {"long_factor", {{"rope_type", "longrope"}, {"short_factor", ones}, {"long_factor", {1.0}}}},
+      {"short_factor", {{"rope_type", "longrope"}, {"short_factor", 1}, {"long_factor", ones}}},
   };
   for (const auto& [key, rope] : cases) {
     const auto made = frequencies({{"model_type", "llama"}, {"rope_parameters", rope}});

@@ -39,28 +39,36 @@ Value* attention(LayerGraph& graph, std::int64_t layer, const std::string& prefi
                                        {prefix + "k_proj.bias", kv_width},
                                        {prefix + "v_proj.bias", kv_width}},
                                       {q_width + 2 * kv_width}, name + "_qkv_bias");
-  Value* qkv = graph.project(x,
-                             {.name = name + "_qkv",
-                              .role = WeightRole::kAttentionQkv,
-                              .parts = {{prefix + "q_proj.weight", 0, q_width},
-                                        {prefix + "k_proj.weight", 0, kv_width},
-                                        {prefix + "v_proj.weight", 0, kv_width}},
-                              .inputs = config.hidden_size},
-                             qkv_bias);
+  Value* qkv =
+      graph.project(x,
+                    {.name = name + "_qkv",
+                     .role = WeightRole::kAttentionQkv,
+                     .parts = stacked(prefix, config.tensors.qkv, {q_width, kv_width, kv_width}),
+                     .inputs = config.hidden_size},
+                    qkv_bias);
   const auto parts = graph.split(qkv, {q_width, kv_width, kv_width}, 1, name + "_parts");
-  Value* q = to_heads(graph, parts[0], config.num_heads, name + "_q");
-  Value* k = to_heads(graph, parts[1], config.num_kv_heads, name + "_k");
+  Value* q = parts[0];
+  Value* k = parts[1];
+  const auto norm = [&](QkNorm when, std::int32_t axis) {
+    if (config.qk_norm != when) return;
+    q = rms_norm(graph, q, axis, prefix + config.tensors.q_norm + ".weight", name + "_q_norm");
+    k = rms_norm(graph, k, axis, prefix + config.tensors.k_norm + ".weight", name + "_k_norm");
+  };
+  norm(QkNorm::kWhole, 1);
+  q = to_heads(graph, q, config.num_heads, name + "_q");
+  k = to_heads(graph, k, config.num_kv_heads, name + "_k");
   Value* v = to_heads(graph, parts[2], config.num_kv_heads, name + "_v");
-  if (config.qk_norm) {
-    q = rms_norm(graph, q, -1, prefix + "q_norm.weight", name + "_q_norm");
-    k = rms_norm(graph, k, -1, prefix + "k_norm.weight", name + "_k_norm");
-  }
+  norm(QkNorm::kBeforeRope, -1);
   if (kind.has_rope) {
-    q = apply_rope(graph, q, name + "_q_rope");
-    k = apply_rope(graph, k, name + "_k_rope");
+    q = apply_rope(graph, config.ropes[kind.rope], q, name + "_q_rope");
+    k = apply_rope(graph, config.ropes[kind.rope], k, name + "_k_rope");
   }
+  norm(QkNorm::kAfterRope, -1);
   // Scaling the queries instead of the scores keeps the products small in fp16.
-  q = graph.scale(q, 1.0 / std::sqrt(static_cast<double>(config.head_dim)), name + "_q_scaled");
+  const double scale = config.attention_scale != 0
+                           ? config.attention_scale
+                           : 1.0 / std::sqrt(static_cast<double>(config.head_dim));
+  q = graph.scale(q, scale, name + "_q_scaled");
 
   Value* keys = graph.update_cache(fmt::format("k_cache_{}", layer), k);
   Value* values = graph.update_cache(fmt::format("v_cache_{}", layer), v);
@@ -89,14 +97,16 @@ Value* attention(LayerGraph& graph, std::int64_t layer, const std::string& prefi
 
   Value* output_bias = nullptr;
   if (config.output_bias)
-    output_bias = graph.weights().vector(b, {{prefix + "o_proj.bias", config.hidden_size}},
-                                         {config.hidden_size}, name + "_output_bias");
-  return graph.project(mixed,
-                       {.name = name + "_output",
-                        .role = WeightRole::kAttentionOutput,
-                        .parts = {{prefix + "o_proj.weight", 0, config.hidden_size}},
-                        .inputs = q_width},
-                       output_bias);
+    output_bias = graph.weights().vector(
+        b, {{prefix + config.tensors.attention_output + ".bias", config.hidden_size}},
+        {config.hidden_size}, name + "_output_bias");
+  return graph.project(
+      mixed,
+      {.name = name + "_output",
+       .role = WeightRole::kAttentionOutput,
+       .parts = {{prefix + config.tensors.attention_output + ".weight", 0, config.hidden_size}},
+       .inputs = q_width},
+      output_bias);
 }
 
 }  // namespace anemone::models

@@ -10,27 +10,36 @@
 
 namespace anemone::models {
 
-// x * rsqrt(mean(x^2) + eps) * weight along `axis`. The input is first divided by its largest
-// magnitude, and eps by its square, which gives exactly the same number but keeps every
+// x * rsqrt(mean(x^2) + eps) * (norm_offset + weight) along `axis`. The input is first divided by
+// its largest magnitude, and eps by its square, which gives exactly the same number but keeps every
 // intermediate between 1/n and 1: neither large activations overflow fp16 nor small ones vanish.
 // `weight` names a vector of the length of the axis.
 ir::Value* rms_norm(LayerGraph& graph, ir::Value* x, std::int32_t axis, const std::string& weight,
                     const std::string& name);
 
-// Rotate-half (NEOX) rotary embedding of x [1, heads, T, head_dim] with the graph's cos and sin:
-// pairs (j, j + head_dim / 2).
-ir::Value* apply_rope(LayerGraph& graph, ir::Value* x, const std::string& name);
+// Rotate-half (NEOX) rotary embedding of x [1, heads, T, head_dim]: with n frequencies, pairs
+// (j, j + n) of the first 2n dimensions of a head are rotated, and the others pass as they are.
+ir::Value* apply_rope(LayerGraph& graph, const artifact::Rope& rope, ir::Value* x,
+                      const std::string& name);
 
-// Grouped-query attention over the cache: fused q/k/v projection, optional per-head norms, rotary
-// embedding where the layer has it, masked softmax, output projection. Hidden state in and out.
+// Grouped-query attention over the cache: fused q/k/v projection, optional norms of queries and
+// keys, rotary embedding where the layer has it, masked softmax, output projection. Hidden state in
+// and out.
 ir::Value* attention(LayerGraph& graph, std::int64_t layer, const std::string& prefix,
                      ir::Value* x);
+
+// A gated convolution over time: with (b, c, u) = in(x), out(c * conv(b * u)), where conv weighs
+// each channel of the current token and of the conv_taps - 1 before it, zeros before the text.
+// Those tokens are kept in a running cache. (Lfm2ShortConv of transformers.)
+ir::Value* short_conv(LayerGraph& graph, std::int64_t layer, const std::string& prefix,
+                      ir::Value* x);
 
 // down(activation(gate(x)) * up(x)) with gate and up in one projection.
 ir::Value* gated_mlp(LayerGraph& graph, std::int64_t layer, const std::string& prefix,
                      ir::Value* x);
 
-// The layer of the Llama family: x += attention(norm(x)); x += mlp(norm(x)).
-ir::Value* pre_norm_layer(LayerGraph& graph, std::int64_t layer, ir::Value* hidden);
+// x += attention(norm(x)), or a short convolution in its place; x += mlp(norm(x)), with norms
+// before, behind or both, by their names in TensorNames, and a factor on what is added.
+ir::Value* decoder_layer(LayerGraph& graph, std::int64_t layer, ir::Value* hidden);
 
 }  // namespace anemone::models

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "models/blocks/config_keys.h"
 
+#include <utility>
+
 #include "base/error.h"
 #include "models/blocks/rope_frequencies.h"
 
@@ -13,8 +15,12 @@ constexpr std::int64_t kMaxLayers = 4096;
 // Far beyond any model; keeps the frequency table of a hostile file small.
 constexpr std::int64_t kMaxHeadDim = 65536;
 
-Result<Activation> read_activation(const HfConfig& config) {
-  ANEMONE_ASSIGN_OR_RETURN(const std::string name, config.text("hidden_act", "silu"));
+Result<Activation> read_activation(const HfConfig& config, const ClassDefaults& defaults) {
+  const std::string_view key = defaults.activation_key;
+  std::string name(defaults.activation);
+  if (!key.empty()) {
+    ANEMONE_ASSIGN_OR_RETURN(name, config.text(key, defaults.activation));
+  }
   // transformers has several programs for one and the same function.
   if (name == "silu" || name == "swish") return Activation::kSilu;
   if (name == "gelu" || name == "gelu_python") return Activation::kGelu;
@@ -22,9 +28,8 @@ Result<Activation> read_activation(const HfConfig& config) {
       name == "gelu_fast" || name == "gelu_accurate")
     return Activation::kGeluTanh;
   if (name == "relu") return Activation::kRelu;
-  return unsupported(
-      "[{}] expected hidden_act to be silu, gelu, gelu_pytorch_tanh or relu, got \"{}\"",
-      config.subject(), name);
+  return unsupported("[{}] expected {} to be silu, gelu, gelu_pytorch_tanh or relu, got \"{}\"",
+                     config.subject(), key, name);
 }
 
 // A size that may be absent (class default) or, for some classes, null (`if_null`).
@@ -58,8 +63,9 @@ Result<DecoderConfig> read_common_config(const HfConfig& config, const ClassDefa
                                   out.hidden_size / out.num_heads));
   ANEMONE_ASSIGN_OR_RETURN(out.max_position,
                            config.size("max_position_embeddings", defaults.max_position));
-  ANEMONE_ASSIGN_OR_RETURN(out.rms_norm_eps, config.number("rms_norm_eps", 1e-6));
-  ANEMONE_ASSIGN_OR_RETURN(out.activation, read_activation(config));
+  ANEMONE_ASSIGN_OR_RETURN(out.rms_norm_eps,
+                           config.number(defaults.norm_eps_key, defaults.rms_norm_eps));
+  ANEMONE_ASSIGN_OR_RETURN(out.activation, read_activation(config, defaults));
   ANEMONE_ASSIGN_OR_RETURN(out.tie_word_embeddings,
                            config.boolean("tie_word_embeddings", defaults.tie_word_embeddings));
 
@@ -71,18 +77,39 @@ Result<DecoderConfig> read_common_config(const HfConfig& config, const ClassDefa
     return parse_error("[{}] expected an even head_dim from 2 to {}, got {}", config.subject(),
                        kMaxHeadDim, out.head_dim);
   if (!(out.rms_norm_eps >= 0))
-    return parse_error("[{}] expected rms_norm_eps of at least 0, got {}", config.subject(),
-                       out.rms_norm_eps);
-
-  ANEMONE_ASSIGN_OR_RETURN(const auto settings, config.rope(defaults.rope_theta));
-  ANEMONE_ASSIGN_OR_RETURN(out.rope, rope_frequencies(settings, out.head_dim, out.max_position));
+    return parse_error("[{}] expected {} of at least 0, got {}", config.subject(),
+                       defaults.norm_eps_key, out.rms_norm_eps);
 
   ANEMONE_ASSIGN_OR_RETURN(out.eos_ids, config.token_ids("eos_token_id"));
   if (out.eos_ids.empty() && defaults.eos_id && !config.is_null("eos_token_id"))
     out.eos_ids.push_back(*defaults.eos_id);
   ANEMONE_ASSIGN_OR_RETURN(out.bos_id, config.optional_integer("bos_token_id"));
   if (!out.bos_id && !config.is_null("bos_token_id")) out.bos_id = defaults.bos_id;
+
+  if (!defaults.has_one_rope) return out;
+  ANEMONE_ASSIGN_OR_RETURN(auto settings, config.rope(defaults.rope_theta));
+  std::int64_t rotary_dim = out.head_dim;
+  if (defaults.has_partial_rotary) {
+    rotary_dim = static_cast<std::int64_t>(static_cast<double>(out.head_dim) *
+                                           std::exchange(settings.partial_rotary_factor, 1.0));
+    if (rotary_dim < 2 || rotary_dim % 2 != 0)
+      return parse_error(
+          "[{}] expected partial_rotary_factor to leave an even number of at least 2 dimensions of "
+          "{}, got {}",
+          config.subject(), out.head_dim, rotary_dim);
+  }
+  if (defaults.adjust_rope != nullptr)
+    ANEMONE_RETURN_IF_ERROR(defaults.adjust_rope(config, rotary_dim, settings));
+  ANEMONE_ASSIGN_OR_RETURN(artifact::Rope rope,
+                           rope_frequencies(settings, rotary_dim, out.max_position));
+  out.ropes.push_back(std::move(rope));
   return out;
+}
+
+Status check_heads_divide(const HfConfig& config, const DecoderConfig& decoder) {
+  if (decoder.hidden_size % decoder.num_heads == 0) return {};
+  return parse_error("[{}] expected hidden_size ({}) to be a multiple of num_attention_heads ({})",
+                     config.subject(), decoder.hidden_size, decoder.num_heads);
 }
 
 Result<std::optional<std::vector<bool>>> read_sliding_layers(const HfConfig& config,

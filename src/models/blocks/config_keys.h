@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string_view>
 #include <vector>
 
 #include "checkpoint/hf_config.h"
@@ -27,6 +28,19 @@ struct ClassDefaults {
   bool null_head_dim = false;
   std::int64_t max_position;
   double rope_theta = 10000;
+  double rms_norm_eps = 1e-6;
+  std::string_view norm_eps_key = "rms_norm_eps";
+  std::string_view activation_key = "hidden_act";  // empty: the class has one activation
+  std::string_view activation = "silu";
+  // Whether the class has one rope for all layers; the others read theirs on their own.
+  bool has_one_rope = true;
+  // Whether the class rotates only the first partial_rotary_factor of a head. The others ignore
+  // the key.
+  bool has_partial_rotary = false;
+  // What the class makes of the rope settings before they are used, for `dim` rotated dimensions;
+  // may be null.
+  Status (*adjust_rope)(const checkpoint::HfConfig& config, std::int64_t dim,
+                        checkpoint::RopeSettings& settings) = nullptr;
   bool tie_word_embeddings = false;
   std::optional<std::int64_t> bos_id = {};
   std::optional<std::int64_t> eos_id = {};
@@ -36,6 +50,9 @@ struct ClassDefaults {
 // that the numbers fit together (heads divisible by kv heads, even head_dim).
 Result<DecoderConfig> read_common_config(const checkpoint::HfConfig& config,
                                          const ClassDefaults& defaults);
+
+// A rule of some classes, even where head_dim is given: the heads divide hidden_size.
+Status check_heads_divide(const checkpoint::HfConfig& config, const DecoderConfig& decoder);
 
 // The sliding window rule of the Qwen classes: the layers that `layer_types` names slide, by
 // default those from `max_window_layers` (class default 28) on, and none without

@@ -36,13 +36,12 @@ Value* gated_mlp(LayerGraph& graph, std::int64_t layer, const std::string& prefi
     bias = graph.weights().vector(
         graph.builder(), {{prefix + "gate_proj.bias", width}, {prefix + "up_proj.bias", width}},
         {2 * width}, name + "_gate_up_bias");
-  Value* gate_up = graph.project(
-      x,
-      {.name = name + "_gate_up",
-       .role = WeightRole::kMlpGateUp,
-       .parts = {{prefix + "gate_proj.weight", 0, width}, {prefix + "up_proj.weight", 0, width}},
-       .inputs = config.hidden_size},
-      bias);
+  Value* gate_up = graph.project(x,
+                                 {.name = name + "_gate_up",
+                                  .role = WeightRole::kMlpGateUp,
+                                  .parts = stacked(prefix, config.tensors.gate_up, {width, width}),
+                                  .inputs = config.hidden_size},
+                                 bias);
   const auto halves = graph.split(gate_up, {width, width}, 1, name + "_halves");
   Value* product =
       graph.mul(activate(graph, halves[0], name + "_activated"), halves[1], name + "_product");
@@ -51,12 +50,13 @@ Value* gated_mlp(LayerGraph& graph, std::int64_t layer, const std::string& prefi
     down_bias =
         graph.weights().vector(graph.builder(), {{prefix + "down_proj.bias", config.hidden_size}},
                                {config.hidden_size}, name + "_down_bias");
-  return graph.project(product,
-                       {.name = name + "_down",
-                        .role = WeightRole::kMlpDown,
-                        .parts = {{prefix + "down_proj.weight", 0, config.hidden_size}},
-                        .inputs = width},
-                       down_bias);
+  return graph.project(
+      product,
+      {.name = name + "_down",
+       .role = WeightRole::kMlpDown,
+       .parts = {{prefix + config.tensors.down + ".weight", 0, config.hidden_size}},
+       .inputs = width},
+      down_bias);
 }
 
 }  // namespace anemone::models

@@ -42,7 +42,8 @@ Value* rms_norm(LayerGraph& graph, Value* x, std::int32_t axis, const std::strin
       axis < 0 ? rank - static_cast<std::size_t>(-axis) : static_cast<std::size_t>(axis);
   Shape shape(rank, 1);
   shape[index] = x->type.shape[index];
-  Value* gamma = graph.weights().vector(b, {{weight, shape[index]}}, shape, name + "_weight");
+  Value* gamma = graph.weights().vector(b, {{weight, shape[index], graph.config().norm_offset}},
+                                        shape, name + "_weight");
   return graph.mul(normed, gamma, name);
 }
 

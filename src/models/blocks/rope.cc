@@ -6,10 +6,20 @@ namespace anemone::models {
 using ir::Literal;
 using ir::Value;
 
-Value* apply_rope(LayerGraph& graph, Value* x, const std::string& name) {
-  const std::int64_t half = graph.config().head_dim / 2;
-  Value* cos = graph.rope_cos();
-  Value* sin = graph.rope_sin();
+namespace {
+
+Value* join_last(LayerGraph& graph, Value* first, Value* second, const std::string& name) {
+  return graph.builder().op("concat",
+                            {{"values", std::vector<Value*>{first, second}},
+                             {"axis", Literal::int32(-1)},
+                             {"interleave", Literal::boolean(false)}},
+                            name);
+}
+
+Value* rotate(LayerGraph& graph, const artifact::Rope& rope, Value* x, const std::string& name) {
+  const auto half = static_cast<std::int64_t>(rope.inv_freq.size());
+  Value* cos = graph.rope_cos(rope);
+  Value* sin = graph.rope_sin(rope);
   const auto halves = graph.split(x, {half, half}, -1, name + "_halves");
   Value* first = graph.builder().op("sub",
                                     {{"x", graph.mul(halves[0], cos, name + "_a_cos")},
@@ -17,11 +27,19 @@ Value* apply_rope(LayerGraph& graph, Value* x, const std::string& name) {
                                     name + "_first");
   Value* second = graph.add(graph.mul(halves[1], cos, name + "_b_cos"),
                             graph.mul(halves[0], sin, name + "_a_sin"), name + "_second");
-  return graph.builder().op("concat",
-                            {{"values", std::vector<Value*>{first, second}},
-                             {"axis", Literal::int32(-1)},
-                             {"interleave", Literal::boolean(false)}},
-                            name);
+  return join_last(graph, first, second, name);
+}
+
+}  // namespace
+
+Value* apply_rope(LayerGraph& graph, const artifact::Rope& rope, Value* x,
+                  const std::string& name) {
+  const auto turned = static_cast<std::int64_t>(2 * rope.inv_freq.size());
+  const std::int64_t passed = graph.config().head_dim - turned;
+  if (passed == 0) return rotate(graph, rope, x, name);
+  // The parts are rotated apart, so that a fusion sees the pattern of a whole head.
+  const auto parts = graph.split(x, {turned, passed}, -1, name + "_parts");
+  return join_last(graph, rotate(graph, rope, parts[0], name + "_turned"), parts[1], name);
 }
 
 }  // namespace anemone::models

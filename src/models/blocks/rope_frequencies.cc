@@ -97,6 +97,48 @@ Result<double> scale_yarn(const RopeSettings& settings, double original, std::in
   return magnitude(1);
 }
 
+// The divisors of all frequencies.
+Result<std::vector<double>> divisors(const RopeSettings& settings, std::string_view key,
+                                     std::size_t count) {
+  const Json* list = json_member(settings.parameters, key);
+  if (list == nullptr)
+    return parse_error("[config.json] expected \"{}\" for rope_type {}, got none", key,
+                       settings.type);
+  if (!list->is_array() || list->size() != count)
+    return parse_error("[config.json] expected {} to be a list of {} numbers", key, count);
+  std::vector<double> out;
+  for (const Json& item : *list) {
+    if (!item.is_number() || !(item.get<double>() > 0))
+      return parse_error("[config.json] expected {} to hold positive numbers, got {}", key,
+                         dump_json(item));
+    out.push_back(item.get<double>());
+  }
+  return out;
+}
+
+// Returns the attention factor. `original` is the length up to which `inv` holds.
+Result<double> scale_longrope(const RopeSettings& settings, double original,
+                              std::int64_t max_position, std::vector<double>& inv,
+                              std::vector<double>& long_inv) {
+  ANEMONE_ASSIGN_OR_RETURN(const auto short_factor, divisors(settings, "short_factor", inv.size()));
+  ANEMONE_ASSIGN_OR_RETURN(const auto long_factor, divisors(settings, "long_factor", inv.size()));
+  long_inv = inv;
+  for (std::size_t i = 0; i < inv.size(); ++i) {
+    inv[i] /= short_factor[i];
+    long_inv[i] /= long_factor[i];
+  }
+  double factor = static_cast<double>(max_position) / original;
+  if (json_member(settings.parameters, "factor") != nullptr) {
+    ANEMONE_ASSIGN_OR_RETURN(factor, positive(settings, "factor"));
+  }
+  ANEMONE_ASSIGN_OR_RETURN(const auto attention, settings.number("attention_factor"));
+  if (attention) return *attention;
+  if (factor <= 1) return 1.0;
+  if (original == 1)
+    return parse_error("[config.json] expected original_max_position_embeddings above 1, got 1");
+  return std::sqrt(1 + std::log(factor) / std::log(original));
+}
+
 }  // namespace
 
 Result<artifact::Rope> rope_frequencies(const RopeSettings& settings, std::int64_t dim,
@@ -104,6 +146,8 @@ Result<artifact::Rope> rope_frequencies(const RopeSettings& settings, std::int64
   std::vector<double> inv(static_cast<std::size_t>(dim / 2));
   for (std::size_t i = 0; i < inv.size(); ++i)
     inv[i] = 1.0 / std::pow(settings.theta, static_cast<double>(2 * i) / static_cast<double>(dim));
+  std::vector<double> long_inv;
+  std::int64_t short_length = 0;
   double scale = 1;
   // The partial factor has no effect on these classes' default form, and transformers cannot run it
   // with a scaled one.
@@ -117,32 +161,41 @@ Result<artifact::Rope> rope_frequencies(const RopeSettings& settings, std::int64
     ANEMONE_RETURN_IF_ERROR(positive(settings, "factor").status());
     if (dim == 2)
       return parse_error("[config.json] expected head_dim above 2 for rope_type dynamic, got 2");
-  } else if (settings.type == "llama3" || settings.type == "yarn") {
+  } else if (settings.type == "llama3" || settings.type == "yarn" || settings.type == "longrope") {
     auto original = static_cast<double>(max_position);
     if (settings.parameters.contains("original_max_position_embeddings")) {
       ANEMONE_ASSIGN_OR_RETURN(original, positive(settings, "original_max_position_embeddings"));
     }
     if (settings.type == "llama3") {
       ANEMONE_RETURN_IF_ERROR(scale_llama3(settings, original, inv));
+    } else if (settings.type == "longrope") {
+      ANEMONE_ASSIGN_OR_RETURN(scale,
+                               scale_longrope(settings, original, max_position, inv, long_inv));
+      // Beyond the model's last position there is no text.
+      if (original < static_cast<double>(max_position))
+        short_length = static_cast<std::int64_t>(original);
     } else {
       ANEMONE_ASSIGN_OR_RETURN(scale, scale_yarn(settings, original, dim, max_position, inv));
     }
   } else if (settings.type != "default") {
     return unsupported(
-        "[config.json] expected rope_type to be default, linear, dynamic, llama3 or yarn, got "
-        "\"{}\"",
+        "[config.json] expected rope_type to be default, linear, dynamic, llama3, yarn or "
+        "longrope, got \"{}\"",
         settings.type);
   }
   artifact::Rope rope;
   rope.name = "rope";
+  if (short_length == 0) long_inv.clear();
+  rope.short_length = short_length;
   bool is_finite = std::abs(scale) <= kMaxFloat;
-  for (const double frequency : inv) {
-    if (!(std::abs(frequency) <= kMaxFloat)) {
-      is_finite = false;
-      break;
+  const auto store = [&](const std::vector<double>& frequencies, std::vector<float>& out) {
+    for (const double frequency : frequencies) {
+      is_finite = is_finite && std::abs(frequency) <= kMaxFloat;
+      if (is_finite) out.push_back(static_cast<float>(frequency));
     }
-    rope.inv_freq.push_back(static_cast<float>(frequency));
-  }
+  };
+  store(inv, rope.inv_freq);
+  store(long_inv, rope.long_inv_freq);
   if (!is_finite)
     return parse_error("[config.json] expected finite rotary frequencies, got others (type {})",
                        settings.type);

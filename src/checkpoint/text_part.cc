@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "checkpoint/text_part.h"
+
+#include <map>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <utility>
+
+#include "base/error.h"
+
+namespace anemone::checkpoint {
+namespace {
+
+struct TextClass {
+  std::string_view whole;
+  std::string_view text;  // model_type of its text_config, where that does not say
+};
+constexpr TextClass kTextClasses[] = {{"gemma3", "gemma3_text"}};
+
+// Of the whole model, where both say something.
+constexpr std::string_view kOuterKeys[] = {"eos_token_id", "tie_word_embeddings",
+                                           "quantization_config"};
+constexpr bool kTiedByDefault = true;  // of the whole, whatever the text part says
+
+// Newer files and older ones.
+constexpr std::pair<std::string_view, std::string_view> kPrefixes[] = {
+    {"model.language_model.", "model."},
+    {"language_model.model.", "model."},
+    {"language_model.lm_head.", "lm_head."},
+    {"lm_head.", "lm_head."},
+};
+
+// The name that a tensor has in the text part alone; nullopt for those of the other parts.
+std::optional<std::string> text_name(std::string_view name) {
+  for (const auto& [prefix, replacement] : kPrefixes)
+    if (name.starts_with(prefix))
+      return std::string(replacement).append(name.substr(prefix.size()));
+  return std::nullopt;
+}
+
+class TextWeights : public WeightSource {
+ public:
+  explicit TextWeights(std::shared_ptr<const WeightSource> whole) : whole_(std::move(whole)) {
+    for (const WeightRef* weight : whole_->all())
+      if (auto name = text_name(weight->name)) weights_.emplace(std::move(*name), weight);
+  }
+  const WeightRef* find(std::string_view name) const override {
+    const auto it = weights_.find(name);
+    return it == weights_.end() ? nullptr : it->second;
+  }
+  std::vector<const WeightRef*> all() const override {
+    std::vector<const WeightRef*> out;
+    for (const auto& [name, weight] : weights_) out.push_back(weight);
+    return out;
+  }
+  const std::string& origin() const override { return whole_->origin(); }
+
+ private:
+  std::shared_ptr<const WeightSource> whole_;
+  std::map<std::string, const WeightRef*, std::less<>> weights_;
+};
+
+}  // namespace
+
+Result<Checkpoint> text_part(Checkpoint checkpoint) {
+  const HfConfig whole = checkpoint.config;
+  for (const TextClass& known : kTextClasses) {
+    if (whole.model_type() != known.whole) continue;
+    const Json* text = json_member(whole.json(), "text_config");
+    if (text == nullptr || !text->is_object())
+      return parse_error("[{}] expected an object \"text_config\", got {}", whole.subject(),
+                         text == nullptr ? "none" : text->type_name());
+    Json json = *text;
+    if (json_member(json, "model_type") == nullptr) json["model_type"] = known.text;
+    json["tie_word_embeddings"] = kTiedByDefault;
+    for (const std::string_view key : kOuterKeys)
+      if (const Json* value = json_member(whole.json(), key)) json[std::string(key)] = *value;
+    ANEMONE_ASSIGN_OR_RETURN(checkpoint.config,
+                             HfConfig::from_json(std::move(json), whole.subject()));
+    checkpoint.weights = std::make_shared<TextWeights>(std::move(checkpoint.weights));
+    return checkpoint;
+  }
+  return checkpoint;
+}
+
+}  // namespace anemone::checkpoint

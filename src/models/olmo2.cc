@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// Olmo2ForCausalLM: no norms before attention and MLP but behind them, and one over all query heads
+// and one over all key heads together.
+#include "models/architecture.h"
+#include "models/blocks/blocks.h"
+#include "models/blocks/config_keys.h"
+
+namespace anemone::models {
+namespace {
+
+Result<DecoderConfig> read_olmo2_config(const checkpoint::HfConfig& config) {
+  ANEMONE_ASSIGN_OR_RETURN(DecoderConfig decoder,
+                           read_common_config(config, {.vocab_size = 50304,
+                                                       .hidden_size = 4096,
+                                                       .intermediate_size = 11008,
+                                                       .num_layers = 32,
+                                                       .num_heads = 32,
+                                                       .max_position = 2048,
+                                                       .rms_norm_eps = 1e-5,
+                                                       .eos_id = 50279}));
+  decoder.qk_norm = QkNorm::kWhole;
+  decoder.tensors.attention_input_norm.clear();
+  decoder.tensors.attention_output_norm = "post_attention_layernorm";
+  decoder.tensors.mlp_input_norm.clear();
+  decoder.tensors.mlp_output_norm = "post_feedforward_layernorm";
+  ANEMONE_ASSIGN_OR_RETURN(const bool attention_bias, config.boolean("attention_bias", false));
+  decoder.qkv_bias = decoder.output_bias = attention_bias;
+  return decoder;
+}
+
+}  // namespace
+
+extern const Architecture kOlmo2;
+const Architecture kOlmo2 = {"olmo2", read_olmo2_config, decoder_layer};
+
+}  // namespace anemone::models
