@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/sha256.h"
+#include "checkpoint/gguf/gguf_source.h"
 #include "checkpoint/safetensors.h"
 
 namespace anemone::checkpoint {
@@ -55,6 +56,14 @@ Result<Checkpoint> open_checkpoint(const std::string& path) {
   }
   ANEMONE_ASSIGN_OR_RETURN(checkpoint.weights, open_safetensors_folder(path));
   return checkpoint;
+}
+
+Result<std::shared_ptr<const WeightSource>> open_tensors(const std::string& path) {
+  std::error_code error;
+  if (std::filesystem::is_directory(path, error) || !gguf::GgufFile::is_gguf(path))
+    return open_safetensors(path);
+  ANEMONE_ASSIGN_OR_RETURN(auto file, gguf::GgufFile::open(path));
+  return gguf::make_plain_source(std::move(file));
 }
 
 }  // namespace anemone::checkpoint

@@ -27,4 +27,8 @@ Result<std::string> fingerprint(const std::string& path);
 // Opens a Hugging Face folder (config.json + safetensors).
 Result<Checkpoint> open_checkpoint(const std::string& path);
 
+// The tensors alone, under the names that the file has: a checkpoint folder, a .safetensors file or
+// a GGUF file, told by how it begins.
+Result<std::shared_ptr<const WeightSource>> open_tensors(const std::string& path);
+
 }  // namespace anemone::checkpoint
