@@ -177,7 +177,7 @@ Result<std::string> byte_level_bpe(const Metadata& metadata, const Tokens& token
 }
 
 // SentencePiece joins the pair whose joined piece has the highest score: as merges, all pairs of
-// pieces that make a piece, by its score, then by the pieces' places.
+// pieces that make a piece, by its score; pairs of one piece by their ids, as transformers does.
 Result<std::string> merges_by_score(const Metadata& metadata, const Tokens& tokens) {
   ANEMONE_ASSIGN_OR_RETURN(const auto scores, metadata.floats("tokenizer.ggml.scores"));
   if (!scores || scores->size() != tokens.texts.size())
@@ -195,6 +195,7 @@ Result<std::string> merges_by_score(const Metadata& metadata, const Tokens& toke
     if (text.size() > kMaxPieceBytes || std::isnan((*scores)[i]))
       return corrupt("[{}] expected pieces of at most {} bytes with a score, got token {}",
                      metadata.subject(), kMaxPieceBytes, i);
+    const auto first = static_cast<std::ptrdiff_t>(merges.size());
     for (std::size_t cut = 1; cut < text.size(); ++cut) {
       if ((static_cast<unsigned char>(text[cut]) & 0xC0U) == 0x80U) continue;  // in a character
       const auto left = tokens.ids.find(text.substr(0, cut));
@@ -203,6 +204,9 @@ Result<std::string> merges_by_score(const Metadata& metadata, const Tokens& toke
       if (right == tokens.ids.end()) continue;
       merges.push_back({(*scores)[i], left->second, right->second});
     }
+    std::sort(merges.begin() + first, merges.end(), [](const Merge& a, const Merge& b) {
+      return std::pair(a.left, a.right) < std::pair(b.left, b.right);
+    });
   }
   std::ranges::stable_sort(merges, std::greater<>(), &Merge::score);
   std::string out = "[";
