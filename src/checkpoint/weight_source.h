@@ -20,8 +20,9 @@ struct WeightRef;
 
 // Integers with scales, as some checkpoints store a matrix: value[i] = scale[i / group] * quant[i].
 struct QuantizedForm {
-  std::int64_t group = 0;  // values of a row that share a scale
-  int bits = 8;            // quants fit into a signed integer of so many bits: 4 or 8
+  std::int64_t group = 0;        // values of a row that share a scale
+  int bits = 8;                  // quants fit into a signed integer of so many bits: 4 or 8
+  bool has_half_scales = false;  // fp16 holds every scale
 };
 
 // Reads tensors whose bytes are no row-major elements: quantized blocks, rows in another order.
@@ -33,6 +34,8 @@ class WeightDecoder {
   virtual std::string_view storage() const = 0;
   // As read_floats() below.
   virtual void read(const WeightRef& weight, std::int64_t begin, std::span<float> out) const = 0;
+  // Whether it is quantized, in this or another form.
+  virtual bool is_quantized() const { return false; }
   // The integers behind a matrix, when rows are nothing but integers with scales.
   virtual std::optional<QuantizedForm> quantized_form() const { return std::nullopt; }
   // One row of those: `quants` has a matrix's columns, `scales` columns / group.

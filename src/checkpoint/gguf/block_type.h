@@ -38,6 +38,7 @@ struct BlockType {
   std::uint32_t group = 0;  // values that share a scale; divides `values`
   std::uint32_t bits = 8;   // quants fit into a signed integer of so many bits: 4 or 8
   bool is_affine = false;
+  bool has_half_scales = false;  // fp16 holds every scale, since the file does
   // Reads exactly `bytes` bytes and fills the first `values` quants and `values / group` scales.
   void (*unpack)(const std::byte* in, Block& out) = nullptr;
 };

@@ -11,7 +11,9 @@ class GgufDecoder : public WeightDecoder {
  public:
   GgufDecoder(const BlockType* type, std::int64_t head_rows) : type_(type), head_rows_(head_rows) {}
 
-  std::string_view storage() const override { return type_->name; }
+  std::string_view storage() const override {
+    return type_->plain ? dtype_name(*type_->plain) : type_->name;
+  }
 
   void read(const WeightRef& weight, std::int64_t begin, std::span<float> out) const override {
     const std::int64_t columns = columns_of(weight);
@@ -25,9 +27,11 @@ class GgufDecoder : public WeightDecoder {
     }
   }
 
+  bool is_quantized() const override { return !type_->plain; }
+
   std::optional<QuantizedForm> quantized_form() const override {
     if (type_->plain || type_->is_affine) return std::nullopt;
-    return QuantizedForm{type_->group, static_cast<int>(type_->bits)};
+    return QuantizedForm{type_->group, static_cast<int>(type_->bits), type_->has_half_scales};
   }
 
   void read_quants(const WeightRef& weight, std::int64_t row, std::span<std::int8_t> quants,

@@ -172,7 +172,13 @@ constexpr BlockType kIqTypes[] = {
     {.id = 21, .name = "IQ3_S", .values = 256, .bytes = 110, .group = 32, .unpack = unpack_iq3_s},
     {.id = 19, .name = "IQ1_S", .values = 256, .bytes = 50, .group = 32, .unpack = unpack_iq1_s},
     {.id = 29, .name = "IQ1_M", .values = 256, .bytes = 56, .group = 16, .unpack = unpack_iq1_m},
-    {.id = 20, .name = "IQ4_NL", .values = 32, .bytes = 18, .group = 32, .unpack = unpack_iq4_nl},
+    {.id = 20,
+     .name = "IQ4_NL",
+     .values = 32,
+     .bytes = 18,
+     .group = 32,
+     .has_half_scales = true,
+     .unpack = unpack_iq4_nl},
     {.id = 23, .name = "IQ4_XS", .values = 256, .bytes = 136, .group = 32, .unpack = unpack_iq4_xs},
 };
 

@@ -45,6 +45,7 @@ constexpr BlockType kTernaryTypes[] = {
      .bytes = 54,
      .group = 256,
      .bits = 4,
+     .has_half_scales = true,
      .unpack = unpack_tq1_0},
     {.id = 35,
      .name = "TQ2_0",
@@ -52,6 +53,7 @@ constexpr BlockType kTernaryTypes[] = {
      .bytes = 66,
      .group = 256,
      .bits = 4,
+     .has_half_scales = true,
      .unpack = unpack_tq2_0},
 };
 
