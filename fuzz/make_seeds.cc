@@ -7,10 +7,12 @@
 
 #include "base/check.h"
 #include "base/file.h"
+#include "checkpoint/gguf/block_type.h"
 #include "checkpoint/safetensors.h"
 #include "fuzz/support.h"
 #include "ir/text.h"
 #include "mlpackage/package_writer.h"
+#include "tests/support/tiny_gguf.h"
 
 namespace {
 
@@ -107,6 +109,18 @@ int main(int argc, char** argv) {
       {"half", half.view()}, {"whole", whole.view()}, {"none", none.view()}};
   ANEMONE_CHECK(checkpoint::write_safetensors(file, tensors, {{"format", "pt"}}).ok());
   write(out / "safetensors" / "three.safetensors", must_read(file));
+  write(out / "gguf" / "tiny.gguf", anemone::testing::tiny_gguf());
+  // The tokenizer and two rows of every type.
+  anemone::testing::GgufBuilder types;
+  types.text("tokenizer.ggml.model", "llama")
+      .texts("tokenizer.ggml.tokens", {"<unk>", "\u2581", "a", "\u2581a", "<0x41>"})
+      .i32s("tokenizer.ggml.token_type", {2, 1, 1, 1, 6})
+      .f32s("tokenizer.ggml.scores", {0, -1, -2, -3, 0});
+  for (std::uint32_t id = 0; id < 64; ++id)
+    if (const auto* type = checkpoint::gguf::find_block_type(id))
+      types.tensor(type->name, {2, type->values}, id,
+                   std::string(std::size_t{2} * type->bytes, '\x31'));
+  write(out / "gguf" / "types.gguf", types.bytes());
   const std::string index =
       R"({"metadata": {"total_size": 28}, "weight_map": {"half": "a.safetensors",
   "whole": "a.safetensors"}})";

@@ -26,7 +26,9 @@ class ByteReader {
   ByteReader(std::span<const std::byte> bytes, std::string subject)
       : bytes_(bytes), subject_(std::move(subject)) {}
 
+  std::span<const std::byte> bytes() const { return bytes_; }
   std::size_t offset() const { return offset_; }
+  const std::string& subject() const { return subject_; }
   std::size_t remaining() const { return bytes_.size() - offset_; }
 
   Status seek(std::uint64_t offset) {

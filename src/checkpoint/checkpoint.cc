@@ -9,21 +9,54 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/sha256.h"
+#include "checkpoint/gguf/gguf_checkpoint.h"
+#include "checkpoint/gguf/gguf_source.h"
 #include "checkpoint/safetensors.h"
 #include "checkpoint/text_part.h"
 
 namespace anemone::checkpoint {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::string_view kTextFiles[] = {"tokenizer.json", "tokenizer_config.json",
+                                           "special_tokens_map.json", "chat_template.jinja"};
+
+Result<std::vector<TextFile>> read_text_files(const std::string& folder) {
+  std::vector<TextFile> files;
+  for (const std::string_view name : kTextFiles) {
+    const std::string path = folder + "/" + std::string(name);
+    std::error_code error;
+    if (!fs::exists(path, error)) continue;
+    ANEMONE_ASSIGN_OR_RETURN(std::string text, read_file(path));
+    files.push_back({std::string(name), std::move(text)});
+  }
+  return files;
+}
+
+// Name, size and time of a file.
+std::string identity_of(const fs::path& path) {
+  std::error_code ignored;
+  return fmt::format("{} {} {}\n", path.filename().string(), fs::file_size(path, ignored),
+                     fs::last_write_time(path, ignored).time_since_epoch().count());
+}
+
+Result<std::string> gguf_fingerprint(const std::string& path) {
+  ANEMONE_ASSIGN_OR_RETURN(const auto file, gguf::GgufFile::open(path));
+  Sha256 hash;
+  for (const std::string& part : file->files()) hash.update(identity_of(part));
+  return hash.hex();
+}
+
+}  // namespace
 
 Result<std::string> fingerprint(const std::string& path) {
-  namespace fs = std::filesystem;
   std::error_code error;
+  if (fs::is_regular_file(path, error)) return gguf_fingerprint(path);
   std::vector<std::string> lines;
   for (fs::directory_iterator it(path, error), end; !error && it != end; it.increment(error)) {
     std::error_code ignored;
-    if (!it->is_regular_file(ignored)) continue;
-    const auto bytes = it->file_size(ignored);
-    const auto time = it->last_write_time(ignored).time_since_epoch().count();
-    lines.push_back(fmt::format("{} {} {}\n", it->path().filename().string(), bytes, time));
+    if (it->is_regular_file(ignored)) lines.push_back(identity_of(it->path()));
   }
   if (error) return io_error("[{}] cannot list: {}", path, error.message());
   std::ranges::sort(lines);
@@ -35,12 +68,14 @@ Result<std::string> fingerprint(const std::string& path) {
 }
 
 Result<Checkpoint> open_checkpoint(const std::string& path) {
-  namespace fs = std::filesystem;
   std::error_code error;
   if (!fs::exists(path, error)) return io_error("[{}] no such file or folder", path);
-  if (!fs::is_directory(path, error))
-    return unsupported("[{}] expected a checkpoint folder with config.json and *.safetensors",
-                       path);
+  if (!fs::is_directory(path, error)) {
+    if (gguf::GgufFile::is_gguf(path)) return gguf::open_gguf_checkpoint(path);
+    return unsupported(
+        "[{}] expected a checkpoint folder with config.json and *.safetensors, or a GGUF file",
+        path);
+  }
   const std::string config_path = path + "/config.json";
   if (!fs::exists(config_path, error))
     return not_found("[{}] expected a config.json in the checkpoint folder", path);
@@ -55,7 +90,16 @@ Result<Checkpoint> open_checkpoint(const std::string& path) {
                          checkpoint.generation.type_name());
   }
   ANEMONE_ASSIGN_OR_RETURN(checkpoint.weights, open_safetensors_folder(path));
+  checkpoint.text_files = [path] { return read_text_files(path); };
   return text_part(std::move(checkpoint));
+}
+
+Result<std::shared_ptr<const WeightSource>> open_tensors(const std::string& path) {
+  std::error_code error;
+  if (fs::is_directory(path, error) || !gguf::GgufFile::is_gguf(path))
+    return open_safetensors(path);
+  ANEMONE_ASSIGN_OR_RETURN(auto file, gguf::GgufFile::open(path));
+  return gguf::make_plain_source(std::move(file));
 }
 
 }  // namespace anemone::checkpoint

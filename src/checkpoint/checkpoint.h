@@ -3,13 +3,21 @@
 
 #include <anemone/status.h>
 
+#include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "checkpoint/hf_config.h"
 #include "checkpoint/weight_source.h"
 
 namespace anemone::checkpoint {
+
+// A small file that text needs: tokenizer.json, tokenizer_config.json, ...
+struct TextFile {
+  std::string name;
+  std::string content;
+};
 
 // A model as published: configuration and weights. Immutable, thread-safe.
 struct Checkpoint {
@@ -18,14 +26,20 @@ struct Checkpoint {
   // generation_config.json, or an empty object: end-of-text ids and sampling defaults.
   Json generation = Json::object();
   std::shared_ptr<const WeightSource> weights;
+  // Those that there are. Reads or makes them when it is called: a tokenizer may have 20 MB.
+  std::function<Result<std::vector<TextFile>>()> text_files;
 };
 
-// Stands for the content of a checkpoint folder: a hash of its config.json and of the names, sizes
-// and times of its files, so that a change shows without reading the weights. 64 hex digits.
+// Stands for the content of a checkpoint: a hash of its config.json and of the names, sizes and
+// times of its files, so that a change shows without reading the weights. 64 hex digits.
 Result<std::string> fingerprint(const std::string& path);
 
-// Opens a Hugging Face folder (config.json + safetensors). Of a model that sees as well it is the
-// language model alone (text_part.h).
+// Opens a Hugging Face folder (config.json + safetensors), or a GGUF file. Of a model that sees as
+// well it is the language model alone (text_part.h).
 Result<Checkpoint> open_checkpoint(const std::string& path);
+
+// The tensors alone, under the names that the file has: a checkpoint folder, a .safetensors file or
+// a GGUF file, told by how it begins.
+Result<std::shared_ptr<const WeightSource>> open_tensors(const std::string& path);
 
 }  // namespace anemone::checkpoint

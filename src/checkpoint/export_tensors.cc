@@ -38,7 +38,7 @@ Status export_tensors(const WeightSource& source, const std::string& path, DType
   std::uint64_t done = 0;
   for (const WeightRef* weight : weights) {
     const std::int64_t count = element_count(weight->shape);
-    if (!is_float(weight->dtype) || weight->dtype == dtype) {
+    if (weight->decoder == nullptr && (!is_float(weight->dtype) || weight->dtype == dtype)) {
       ANEMONE_RETURN_IF_ERROR(writer.append(weight->bytes));
     } else {
       for (std::int64_t begin = 0; begin < count; begin += kElementsAtOnce) {

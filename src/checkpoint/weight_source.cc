@@ -3,9 +3,17 @@
 
 #include <cstring>
 
+#include "base/check.h"
+
 namespace anemone::checkpoint {
 
+void WeightDecoder::read_quants(const WeightRef&, std::int64_t, std::span<std::int8_t>,
+                                std::span<float>) const {
+  ANEMONE_CHECK(quantized_form().has_value());  // who has one overrides this
+}
+
 void read_floats(const WeightRef& weight, std::int64_t begin, std::span<float> out) {
+  if (weight.decoder != nullptr) return weight.decoder->read(weight, begin, out);
   const auto first = static_cast<std::size_t>(begin);
   switch (weight.dtype) {
     case DType::kFp32:

@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -15,16 +16,49 @@
 
 namespace anemone::checkpoint {
 
-// One tensor of a checkpoint: where its bytes lie, row-major. A view; the WeightSource keeps the
-// mapping.
+struct WeightRef;
+
+// Integers with scales, as some checkpoints store a matrix: value[i] = scale[i / group] * quant[i].
+struct QuantizedForm {
+  std::int64_t group = 0;        // values of a row that share a scale
+  int bits = 8;                  // quants fit into a signed integer of so many bits: 4 or 8
+  bool has_half_scales = false;  // fp16 holds every scale
+};
+
+// Reads tensors whose bytes are no row-major elements: quantized blocks, rows in another order.
+// Immutable, thread-safe.
+class WeightDecoder {
+ public:
+  virtual ~WeightDecoder() = default;
+  // How the bytes are stored, for people: "Q4_K".
+  virtual std::string_view storage() const = 0;
+  // As read_floats() below.
+  virtual void read(const WeightRef& weight, std::int64_t begin, std::span<float> out) const = 0;
+  // Whether it is quantized, in this or another form.
+  virtual bool is_quantized() const { return false; }
+  // The integers behind a matrix, when rows are nothing but integers with scales.
+  virtual std::optional<QuantizedForm> quantized_form() const { return std::nullopt; }
+  // One row of those: `quants` has a matrix's columns, `scales` columns / group.
+  virtual void read_quants(const WeightRef& weight, std::int64_t row, std::span<std::int8_t> quants,
+                           std::span<float> scales) const;
+};
+
+// One tensor of a checkpoint: where its bytes lie. A view; the WeightSource keeps the mapping.
 struct WeightRef {
   std::string name;
+  // Of the elements that are read; of the bytes, too, where there is no decoder.
   DType dtype = DType::kFp32;
   Shape shape;
-  std::span<const std::byte> bytes;
+  std::span<const std::byte> bytes;  // row-major elements, or whatever the decoder reads
   const MappedFile* file = nullptr;
+  const WeightDecoder* decoder = nullptr;
 
+  // Without a decoder only.
   TensorView view() const { return {dtype, shape, bytes.data()}; }
+  // "fp16", "Q4_K".
+  std::string_view storage() const {
+    return decoder != nullptr ? decoder->storage() : dtype_name(dtype);
+  }
   // Tells the kernel that these bytes were used for the last time (MappedFile::release).
   void release() const {
     if (file != nullptr) file->release(bytes);

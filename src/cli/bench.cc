@@ -158,7 +158,8 @@ void add_bench_command(CLI::App& app, Context& context) {
   auto flags = std::make_shared<BenchFlags>();
   CLI::App* command = app.add_subcommand(
       "bench", "Measure speed, load time and memory against the machine's limits");
-  command->add_option("DIR", flags->dir, "Artifact folder, or a checkpoint folder")->required();
+  command->add_option("DIR", flags->dir, "Artifact folder, checkpoint folder or GGUF file")
+      ->required();
   command->add_option("--prefill", flags->prefill,
                       "Lengths of prompts to read, with commas; 0: none (default: 128,512)");
   command->add_option("--decode", flags->decode,

@@ -23,7 +23,7 @@ struct CompileFlags {
   std::string model;
   std::string output;
   std::string precision = "fp16";
-  std::string quantization = "int8";
+  std::string quantization = "auto";
   std::vector<std::int64_t> contexts;
   std::int64_t prefill = 64;
   std::int64_t verify = 0;
@@ -137,9 +137,9 @@ void add_compile_command(CLI::App& app, Context& context) {
   CLI::App* command = app.add_subcommand(
       "compile", "Compile a checkpoint to Core ML packages (an artifact folder)");
   command
-      ->add_option(
-          "MODEL", options->model,
-          "Checkpoint folder (config.json and *.safetensors), or OWNER/NAME that was pulled")
+      ->add_option("MODEL", options->model,
+                   "Checkpoint folder (config.json, *.safetensors), GGUF file, or OWNER/NAME that "
+                   "was pulled")
       ->required();
   command->add_option("-o,--output", options->output, "Artifact folder to write")->required();
   command
@@ -149,7 +149,9 @@ void add_compile_command(CLI::App& app, Context& context) {
   command
       ->add_option("--quant", options->quantization,
                    "How weights are stored: none, int8 (one scale a matrix), int8-channel,\n"
-                   "int8-block, int4-block, lut4, lut6, lut8, or mixed (MLP int4-block, rest int8)")
+                   "int8-block, int4-block, lut4, lut6, lut8, mixed (MLP int4-block, rest int8),\n"
+                   "keep (what the checkpoint has quantized stays), or auto: keep for quantized\n"
+                   "GGUF files and int8 for others")
       ->capture_default_str();
   command
       ->add_option("--context", options->contexts,
@@ -231,6 +233,7 @@ void add_compile_command(CLI::App& app, Context& context) {
       "  anemone compile Llama-3.2-1B -o llama.anemone --quant int8-channel --context 4096\n"
       "  anemone compile Qwen3-0.6B -o qwen3.anemone --quant int4-block --context 512,4096 "
       "--report\n"
+      "  anemone compile Qwen3-0.6B-Q8_0.gguf -o qwen3.anemone\n"
       "  anemone compile tiny -o exact --precision fp32 --quant none      # to compare with "
       "transformers");
   command->callback([options, &context] {

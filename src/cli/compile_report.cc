@@ -2,7 +2,9 @@
 #include "cli/compile_report.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "base/progress.h"
 #include "cli/inspect.h"
@@ -25,12 +27,44 @@ Json functions_json(const artifact::Manifest& manifest) {
   return functions;
 }
 
+// What became of a matrix that was quantized before: "exact", "scales rounded", "again"; empty for
+// others.
+std::string_view kept_as(const compiler::WeightReport& weight) {
+  if (!weight.is_source_quantized) return "";
+  if (!weight.is_kept) return "again";
+  return weight.is_exact ? "exact" : "scales rounded";
+}
+
+// "12 matrices as the checkpoint has them, 3 with scales rounded to fp16, 2 quantized again
+// (Q4_K)"; empty when none was quantized before.
+std::string kept_text(const std::vector<compiler::WeightReport>& weights) {
+  int exact = 0;
+  int rounded = 0;
+  int again = 0;
+  std::set<std::string> sources;
+  for (const compiler::WeightReport& weight : weights) {
+    const std::string_view kept = kept_as(weight);
+    exact += kept == "exact" ? 1 : 0;
+    rounded += kept == "scales rounded" ? 1 : 0;
+    if (kept != "again") continue;
+    ++again;
+    sources.insert(weight.source);
+  }
+  std::string text;
+  const auto add = [&](int count, const std::string& what) {
+    if (count > 0) text += fmt::format("{}{} {}", text.empty() ? "" : ", ", count, what);
+  };
+  add(exact, "kept exactly");
+  add(rounded, "kept with scales rounded to fp16");
+  add(again, fmt::format("quantized again ({})", fmt::join(sources, ", ")));
+  return text;
+}
+
 Json weight_json(const compiler::WeightReport& weight) {
-  Json json = {{"name", weight.name},
-               {"rows", weight.rows},
-               {"columns", weight.columns},
-               {"scheme", quant::scheme_name(weight.scheme)},
-               {"bytes", weight.bytes}};
+  Json json = {{"name", weight.name},       {"rows", weight.rows},
+               {"columns", weight.columns}, {"scheme", quant::scheme_name(weight.scheme)},
+               {"bytes", weight.bytes},     {"source", weight.source}};
+  if (weight.is_source_quantized) json["kept"] = kept_as(weight);
   if (weight.error) {
     json["relative_error"] = weight.error->relative();
     json["largest_error"] = weight.error->largest();
@@ -89,6 +123,8 @@ std::string report_text(const compiler::CompileReport& report, const std::string
                     package.is_reused ? "from the earlier run" : ""});
   rows.push_back(embedding_row(manifest));
   text += table(rows, "  ");
+  if (const std::string kept = kept_text(report.weights); !kept.empty())
+    text += fmt::format("  quantized matrices: {}\n", kept);
   for (const std::string& note : report.notes) text += fmt::format("  note: {}\n", note);
   if (report.is_dry_run)
     return text + fmt::format("  about {} from {}; nothing was written\n",
@@ -99,10 +135,12 @@ std::string report_text(const compiler::CompileReport& report, const std::string
 
 std::string details_text(const compiler::CompileReport& report) {
   std::vector<std::vector<std::string>> rows = {
-      {"matrix", "size", "stored as", "bytes", "relative error", "largest"}};
+      {"matrix", "size", "from", "stored as", "bytes", "relative error", "largest"}};
   for (const auto& weight : report.weights)
-    rows.push_back({weight.name, fmt::format("{} x {}", weight.rows, weight.columns),
-                    std::string(quant::scheme_name(weight.scheme)), format_bytes(weight.bytes),
+    rows.push_back({weight.name, fmt::format("{} x {}", weight.rows, weight.columns), weight.source,
+                    fmt::format("{}{}{}", quant::scheme_name(weight.scheme),
+                                weight.is_source_quantized ? ", " : "", kept_as(weight)),
+                    format_bytes(weight.bytes),
                     weight.error ? percent(weight.error->relative()) : "",
                     weight.error ? fmt::format("{:.3g}", weight.error->largest()) : ""});
   std::string text = "\n" + table(rows, "  ");

@@ -5,8 +5,8 @@
 
 #include "base/error.h"
 #include "base/progress.h"
+#include "checkpoint/checkpoint.h"
 #include "checkpoint/export_tensors.h"
-#include "checkpoint/safetensors.h"
 #include "cli/command.h"
 #include "cli/model_path.h"
 #include "cli/output.h"
@@ -30,7 +30,7 @@ Result<DType> float_dtype(const std::string& name) {
 Status run_export(const ExportFlags& options) {
   ANEMONE_ASSIGN_OR_RETURN(const DType dtype, float_dtype(options.dtype));
   ANEMONE_ASSIGN_OR_RETURN(const std::string path, model_path(options.source));
-  ANEMONE_ASSIGN_OR_RETURN(const auto source, checkpoint::open_safetensors(path));
+  ANEMONE_ASSIGN_OR_RETURN(const auto source, checkpoint::open_tensors(path));
   std::error_code error;
   const auto folder = std::filesystem::absolute(options.output).parent_path();
   if (std::filesystem::equivalent(path, options.output, error) ||
@@ -52,12 +52,13 @@ void add_export_command(CLI::App& app, Context& context) {
   auto options = std::make_shared<ExportFlags>();
   CLI::App* command =
       app.add_subcommand("export", "Write the tensors of a checkpoint as one safetensors file");
-  command->add_option("MODEL", options->source, "Checkpoint folder or .safetensors file")
+  command->add_option("MODEL", options->source, "Checkpoint folder, .safetensors or GGUF file")
       ->required();
   command->add_option("-o,--output", options->output, "File to write")->required();
   command
       ->add_option("--dtype", options->dtype,
-                   "Floats become f32 (exact), f16 or bf16; integers stay as they are")
+                   "Floats become f32 (exact), f16 or bf16; integers stay as they are.\n"
+                   "Quantized blocks are floats, whose f32 is exact")
       ->capture_default_str();
   command->footer(
       "Tensors keep their names. The file appears when it is complete.\n"

@@ -46,6 +46,7 @@ Result<Inspector> inspector_of(const std::string& path) {
   }
   if (!fs::is_regular_file(status)) return io_error("[{}] expected a regular file", path);
   if (name.extension() == ".safetensors") return &inspect_tensors;
+  if (name.extension() == ".gguf") return &inspect_gguf;
   if (name.extension() == ".mlmodel") return &inspect_package;
   if (name.extension() == ".json") return &inspect_tokenizer;
   // A safetensors header starts with its length and '{'.
@@ -55,7 +56,8 @@ Result<Inspector> inspector_of(const std::string& path) {
     std::fclose(file);
     if (read == sizeof(head) && head[8] == '{' && head[7] == 0) return &inspect_tensors;
   }
-  return unsupported("[{}] expected .mlpackage, .mlmodel, .safetensors or tokenizer.json", path);
+  return unsupported("[{}] expected .mlpackage, .mlmodel, .safetensors, .gguf or tokenizer.json",
+                     path);
 }
 
 Status run_inspect(const InspectOptions& options) {
@@ -98,9 +100,9 @@ void add_inspect_command(CLI::App& app, Context& context) {
   CLI::App* command =
       app.add_subcommand("inspect", "Show what a file holds, and check that it is whole");
   command
-      ->add_option(
-          "FILE", options->path,
-          "A compiled model, a .mlpackage, .safetensors, checkpoint folder or tokenizer.json")
+      ->add_option("FILE", options->path,
+                   "A compiled model, a .mlpackage, .safetensors, .gguf, checkpoint folder or "
+                   "tokenizer.json")
       ->required();
   command->add_flag("--mil", options->as_mil, "The whole program of a package as MIL text");
   command->add_flag("--explain", options->is_explain,
@@ -121,6 +123,7 @@ void add_inspect_command(CLI::App& app, Context& context) {
       "  anemone inspect --mil model.mlpackage | less  every operation\n"
       "  anemone inspect --explain model.mlpackage     the plan that runs it here\n"
       "  anemone inspect --json model.safetensors      names, dtypes and shapes of all tensors\n"
+      "  anemone inspect model.gguf                    metadata, types and shapes of all tensors\n"
       "  anemone inspect tokenizer.json");
   command->callback([options, &context] {
     context.action = [options, &context] {

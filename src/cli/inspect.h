@@ -35,6 +35,8 @@ Result<Report> inspect_package(const InspectOptions& options);
 Result<Report> inspect_plan(const InspectOptions& options);
 // One .safetensors file, or a checkpoint folder.
 Result<Report> inspect_tensors(const InspectOptions& options);
+// One GGUF model, of one file or several.
+Result<Report> inspect_gguf(const InspectOptions& options);
 Result<Report> inspect_tokenizer(const InspectOptions& options);
 
 // "decode (T=1), prefill (T=64), decode_256 (T=1, S=256)".

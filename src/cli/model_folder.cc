@@ -15,6 +15,7 @@
 #include "base/progress.h"
 #include "base/sha256.h"
 #include "checkpoint/checkpoint.h"
+#include "checkpoint/gguf/gguf_file.h"
 #include "cli/model_path.h"
 #include "compiler/compiler.h"
 
@@ -68,8 +69,10 @@ Result<std::string> cache_folder() {
 Result<std::string> artifact_folder(const std::string& named, int threads) {
   ANEMONE_ASSIGN_OR_RETURN(const std::string model, model_path(named));
   std::error_code error;
+  if (checkpoint::gguf::GgufFile::is_gguf(model)) return compile_into_cache(model, threads);
   if (!fs::is_directory(model, error))
-    return unsupported("[{}] expected an artifact or a checkpoint folder, got a file", model);
+    return unsupported("[{}] expected an artifact, a checkpoint folder or a GGUF file, got a file",
+                       model);
   if (is_there(fs::path(model) / artifact::kManifestName)) return model;
   if (is_there(fs::path(model) / "config.json")) return compile_into_cache(model, threads);
   return unsupported("[{}] expected a folder with {} (an artifact) or config.json (a checkpoint)",

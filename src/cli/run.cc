@@ -144,7 +144,8 @@ Status run(const RunOptions& options, const Context& context) {
 }
 
 void add_flags(CLI::App& command, RunOptions& options) {
-  command.add_option("MODEL", options.model, "Artifact folder, or a checkpoint folder")->required();
+  command.add_option("MODEL", options.model, "Artifact folder, checkpoint folder or GGUF file")
+      ->required();
   command.add_option("PROMPT", options.prompt,
                      "What to answer; - reads it from stdin. Without it: a chat");
   command.add_option("--system", options.system, "System message of the chat");
@@ -201,7 +202,7 @@ void add_run_command(CLI::App& app, Context& context) {
   CLI::App* command = app.add_subcommand("run", "Answer a prompt, or chat");
   add_flags(*command, *options);
   command->footer(
-      "A checkpoint folder is compiled into the cache first (ANEMONE_CACHE, else "
+      "A checkpoint is compiled into the cache first (ANEMONE_CACHE, else "
       "~/.cache/anemone). "
       "Sampling\n"
       "follows the model's generation_config.json unless a flag says otherwise. In a chat, Ctrl-C "

@@ -147,7 +147,8 @@ Status run_serve(const ServeOptions& options, const Context& context) {
 
 void add_serve_flags(CLI::App& command, ServeOptions& options) {
   serve::OpenAiServerOptions& server = options.server;
-  command.add_option("MODEL", options.models, "Artifact or checkpoint folders")->required();
+  command.add_option("MODEL", options.models, "Artifact or checkpoint folders, or GGUF files")
+      ->required();
   command
       .add_option("--alias", options.aliases,
                   "Names for clients, A,B,C: all of one model, or one of each (default: the "

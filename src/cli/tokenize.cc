@@ -5,6 +5,8 @@
 #include <string>
 
 #include "base/error.h"
+#include "checkpoint/gguf/gguf_file.h"
+#include "checkpoint/gguf/gguf_tokenizer.h"
 #include "cli/command.h"
 #include "cli/inspect.h"
 #include "cli/jsonl_loop.h"
@@ -34,8 +36,18 @@ std::string token_table(const text::Tokenizer& tokenizer, const std::vector<std:
   return table(rows, "") + fmt::format("{} tokens\n", ids.size());
 }
 
+// Of a folder, a tokenizer.json, or the metadata of a GGUF file of any architecture.
+Result<std::shared_ptr<const text::Tokenizer>> tokenizer_of(const std::string& model) {
+  namespace gguf = checkpoint::gguf;
+  if (!gguf::GgufFile::is_gguf(model)) return text::Tokenizer::load(model);
+  ANEMONE_ASSIGN_OR_RETURN(const auto file, gguf::GgufFile::open(model));
+  ANEMONE_ASSIGN_OR_RETURN(const auto texts, gguf::make_text_files(file->metadata()));
+  if (texts.empty()) return not_found("[{}] expected a tokenizer in the file, got none", model);
+  return text::Tokenizer::parse(texts.front().content, model);
+}
+
 Status run_tokenize(const TokenizeFlags& options) {
-  ANEMONE_ASSIGN_OR_RETURN(const auto tokenizer, text::Tokenizer::load(options.model));
+  ANEMONE_ASSIGN_OR_RETURN(const auto tokenizer, tokenizer_of(options.model));
   if (options.is_jsonl) {
     if (options.text)
       return invalid_argument(
@@ -71,7 +83,8 @@ void add_tokenize_command(CLI::App& app, Context& context) {
   CLI::App* command = app.add_subcommand("tokenize", "Show the tokens of a text");
   command
       ->add_option("--model", options->model,
-                   "Folder with a tokenizer.json (a checkpoint or an artifact), or that file")
+                   "Folder with a tokenizer.json (a checkpoint or an artifact), that file, or a\n"
+                   "GGUF file")
       ->required();
   command->add_option("TEXT", options->text, "The text; stdin when it is absent or -");
   command->add_flag("--add-special", options->add_special,

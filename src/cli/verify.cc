@@ -246,7 +246,9 @@ void add_verify_command(CLI::App& app, Context& context) {
   CLI::App* command =
       app.add_subcommand("verify", "Compare a compiled model with its source weights in fp32");
   command->add_option("DIR", flags->artifact, "Artifact folder that compile wrote")->required();
-  command->add_option("--against", flags->against, "The checkpoint folder that it was made from")
+  command
+      ->add_option("--against", flags->against,
+                   "The checkpoint folder or GGUF file that it was made from")
       ->required();
   CLI::Option* text = command->add_option("--text", flags->text,
                                           "Text file to read (default: a built-in mixed text)");

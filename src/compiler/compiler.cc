@@ -27,9 +27,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Files of the checkpoint that text needs, copied as they are.
-constexpr std::string_view kTextFiles[] = {"tokenizer.json", "tokenizer_config.json",
-                                           "special_tokens_map.json", "chat_template.jinja"};
 // Room for programs, manifests and the tokenizer beside the weights.
 constexpr std::uint64_t kDiskSlackBytes = 64'000'000;
 // Quantized tensors that wait to be written. The largest tensor may be more on its own.
@@ -63,7 +60,7 @@ class Compilation {
     ANEMONE_RETURN_IF_ERROR(write_embeddings());
     ANEMONE_RETURN_IF_ERROR(check_cancelled());
     if (journal_ != nullptr) {
-      ANEMONE_RETURN_IF_ERROR(copy_text_files());
+      ANEMONE_RETURN_IF_ERROR(write_text_files());
       std::ranges::sort(report_.manifest.files, {}, &artifact::FileEntry::path);
       for (const artifact::FileEntry& file : report_.manifest.files)
         report_.total_bytes += file.bytes;
@@ -262,15 +259,12 @@ class Compilation {
     return {};
   }
 
-  Status copy_text_files() {
-    for (const std::string_view name : kTextFiles) {
-      const std::string from = checkpoint_.path + "/" + std::string(name);
-      std::error_code error;
-      if (!fs::exists(from, error)) continue;
-      ANEMONE_ASSIGN_OR_RETURN(const std::string text, read_file(from));
-      ANEMONE_RETURN_IF_ERROR(write_file(folder_ + "/" + std::string(name), text));
+  Status write_text_files() {
+    ANEMONE_ASSIGN_OR_RETURN(const auto texts, checkpoint_.text_files());
+    for (const checkpoint::TextFile& text : texts) {
+      ANEMONE_RETURN_IF_ERROR(write_file(folder_ + "/" + text.name, text.content));
       ANEMONE_ASSIGN_OR_RETURN(artifact::FileEntry file,
-                               artifact::describe_file(folder_, std::string(name)));
+                               artifact::describe_file(folder_, text.name));
       report_.manifest.files.push_back(std::move(file));
     }
     return {};

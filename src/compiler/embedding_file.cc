@@ -42,9 +42,9 @@ Status write_embedding(const checkpoint::WeightRef& weight, DType dtype, const s
     if (status.ok())
       status = out.write_at(static_cast<std::uint64_t>(begin) * row_bytes, block.view().bytes());
     // Give the source pages back as we go: the whole table may be larger than the memory bound.
-    const std::size_t element = weight.bytes.size() / static_cast<std::size_t>(rows * columns);
-    weight.file->release(weight.bytes.subspan(static_cast<std::size_t>(begin * columns) * element,
-                                              static_cast<std::size_t>(count) * element));
+    const std::size_t row_size = weight.bytes.size() / static_cast<std::size_t>(rows);
+    weight.file->release(weight.bytes.subspan(static_cast<std::size_t>(begin) * row_size,
+                                              static_cast<std::size_t>(end - begin) * row_size));
     std::lock_guard lock(mutex);
     if (!status.ok() && first_error.ok()) first_error = status;
     advance(static_cast<std::uint64_t>(end - begin) * row_bytes);

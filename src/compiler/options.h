@@ -15,7 +15,7 @@ namespace anemone::compiler {
 // What the user may choose. The defaults are what `anemone compile MODEL -o DIR` does.
 struct CompileOptions {
   DType precision = DType::kFp16;  // fp16, or fp32 (caches become inputs and outputs)
-  Recipe recipe;
+  Recipe recipe = {.is_auto = true};
   // S: tokens that fit into the caches; 0 takes kDefaultContext. Clamped to the model's maximum.
   std::int64_t context = 0;
   // Smaller contexts with functions of their own, over the first slots of the same caches: a step

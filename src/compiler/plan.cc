@@ -102,6 +102,18 @@ Status check_sizes(const DecoderConfig& config, const std::string& subject) {
   return {};
 }
 
+// Numbers that were rounded once are not rounded again unless it is asked for.
+void resolve_recipe(const checkpoint::WeightSource& weights, Plan& plan) {
+  Recipe& recipe = plan.options.recipe;
+  if (!recipe.is_auto) return;
+  recipe.is_auto = false;
+  for (const checkpoint::WeightRef* weight : weights.all())
+    if (weight->decoder != nullptr && weight->decoder->is_quantized()) {
+      recipe.quant.scheme = quant::Scheme::kKeep;
+      return;
+    }
+}
+
 }  // namespace
 
 Result<Plan> make_plan(const checkpoint::Checkpoint& checkpoint, const CompileOptions& options) {
@@ -117,6 +129,7 @@ Result<Plan> make_plan(const checkpoint::Checkpoint& checkpoint, const CompileOp
   ANEMONE_ASSIGN_OR_RETURN(plan.config, plan.architecture->read_config(json));
   const DecoderConfig& config = plan.config;
   ANEMONE_RETURN_IF_ERROR(check_sizes(config, json.subject()));
+  resolve_recipe(*checkpoint.weights, plan);
   clamp_sizes(config, plan);
   plan_functions(plan);
 

@@ -9,6 +9,7 @@ namespace {
 using models::WeightRole;
 
 constexpr std::string_view kMixed = "mixed";
+constexpr std::string_view kAuto = "auto";
 
 struct RoleName {
   WeightRole role;
@@ -37,6 +38,7 @@ std::string Recipe::description() const {
 }
 
 std::optional<Recipe> parse_recipe(std::string_view name) {
+  if (name == kAuto) return Recipe{.is_auto = true};
   if (name == kMixed)
     return Recipe{.quant = {.scheme = quant::Scheme::kInt8},
                   .by_role = {{WeightRole::kMlpGateUp, quant::Scheme::kInt4Block},
@@ -49,6 +51,7 @@ std::optional<Recipe> parse_recipe(std::string_view name) {
 std::vector<std::string_view> recipe_names() {
   std::vector<std::string_view> names = quant::scheme_names();
   names.push_back(kMixed);
+  names.push_back(kAuto);
   return names;
 }
 

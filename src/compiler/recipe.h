@@ -14,6 +14,8 @@ namespace anemone::compiler {
 
 // How the weights of a checkpoint are stored, by what they do.
 struct Recipe {
+  // The scheme is kKeep for checkpoints that hold quantized matrices (decided by make_plan).
+  bool is_auto = false;
   quant::QuantOptions quant = {};
   // Roles with a scheme of their own.
   std::map<models::WeightRole, quant::Scheme> by_role = {};
@@ -23,8 +25,8 @@ struct Recipe {
   std::string description() const;
 };
 
-// The scheme of that name for everything; or "mixed": four bits for the MLP, which holds most of
-// the weights, and eight for the rest.
+// The scheme of that name for everything; "auto": int8, or what a quantized checkpoint has;
+// "mixed": four bits for the MLP, which holds most of the weights, and eight for the rest.
 std::optional<Recipe> parse_recipe(std::string_view name);
 std::vector<std::string_view> recipe_names();
 

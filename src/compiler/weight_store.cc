@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compiler/weight_store.h"
 
+#include <algorithm>
 #include <fmt/format.h>
+#include <numeric>
 
 #include "base/error.h"
 #include "quant/float_weight.h"
@@ -23,6 +25,7 @@ class StackedRows : public quant::MatrixSource {
               std::int64_t columns)
       : source_(std::move(source)), parts_(std::move(parts)), columns_(columns) {
     for (const Part& part : parts_) rows_ += part.rows;
+    form_ = common_form();
   }
 
   std::int64_t rows() const override { return rows_; }
@@ -34,6 +37,25 @@ class StackedRows : public quant::MatrixSource {
       row -= part.rows;
     }
   }
+  quant::SourceForm form() const override { return form_; }
+  void read_quants(std::int64_t row, std::span<std::int8_t> quants,
+                   std::span<float> scales) const override {
+    for (const Part& part : parts_) {
+      if (row >= part.rows) {
+        row -= part.rows;
+        continue;
+      }
+      // A part of larger groups has fewer scales: each stands for several.
+      const auto group = static_cast<std::size_t>(part.weight->decoder->quantized_form()->group);
+      const std::size_t own = quants.size() / group;
+      part.weight->decoder->read_quants(*part.weight, part.row_begin + row, quants,
+                                        scales.first(own));
+      const std::size_t repeat = scales.size() / own;
+      if (repeat > 1)
+        for (std::size_t i = scales.size(); i-- > 0;) scales[i] = scales[i / repeat];
+      return;
+    }
+  }
   void release() const override {
     for (const Part& part : parts_) part.weight->release();
   }
@@ -41,9 +63,35 @@ class StackedRows : public quant::MatrixSource {
  private:
   std::shared_ptr<const checkpoint::WeightSource> source_;  // keeps the mapping
   std::vector<Part> parts_;
+  // What all parts have in common: integers when all are integers, the smallest group of theirs and
+  // the most bits.
+  quant::SourceForm common_form() const {
+    quant::SourceForm form{.is_quantized = false, .bits = 4, .has_half_scales = true};
+    bool has_groups = true;
+    for (const Part& part : parts_) {
+      const checkpoint::WeightDecoder* decoder = part.weight->decoder;
+      form.is_quantized |= decoder != nullptr && decoder->is_quantized();
+      const auto own = decoder != nullptr ? decoder->quantized_form() : std::nullopt;
+      if (!own) {
+        has_groups = false;
+        continue;
+      }
+      form.group = std::gcd(form.group, own->group);
+      form.bits = std::max(form.bits, own->bits);
+      form.has_half_scales &= own->has_half_scales;
+    }
+    if (!has_groups) form.group = 0;
+    return form;
+  }
+
   std::int64_t columns_;
   std::int64_t rows_ = 0;
+  quant::SourceForm form_;
 };
+
+bool is_quantized(const WeightRef& weight) {
+  return weight.decoder != nullptr && weight.decoder->is_quantized();
+}
 
 // What a projection holds, and not only what it is called: the heads of a split vocabulary share
 // their name.
@@ -103,6 +151,14 @@ Result<const quant::StoredWeight*> WeightStore::stored(const models::Projection&
     report.columns = projection.inputs;
     report.scheme = weight.scheme;
     report.bytes = weight.bytes;
+    report.is_kept = weight.is_kept;
+    report.is_exact = weight.is_exact;
+    for (const auto& part : projection.parts) {
+      const std::string storage(source_->find(part.tensor)->storage());
+      if (report.source.find(storage) == std::string::npos)
+        report.source += (report.source.empty() ? "" : "+") + storage;
+      report.is_source_quantized |= is_quantized(*source_->find(part.tensor));
+    }
     it = projections_.emplace(key, Entry{std::move(report), std::move(weight)}).first;
     order_.push_back(&it->second);
   }

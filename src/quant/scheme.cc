@@ -4,6 +4,7 @@
 #include <array>
 
 #include "quant/float_weight.h"
+#include "quant/kept.h"
 #include "quant/linear.h"
 #include "quant/packed_rows.h"
 #include "quant/palette.h"
@@ -12,7 +13,7 @@ namespace anemone::quant {
 namespace {
 
 // The families of schemes: what each enumerator means is in one table.
-enum class Family { kFloat, kLinear, kPalette };
+enum class Family { kFloat, kLinear, kPalette, kKept };
 enum class Sharing { kMatrix, kChannel, kBlock };
 
 struct Row {
@@ -22,7 +23,7 @@ struct Row {
   DType dtype;  // of the quantized elements or indices
   Sharing sharing = Sharing::kMatrix;
 };
-constexpr std::array<Row, 8> kRows = {
+constexpr std::array<Row, 9> kRows = {
     {{Scheme::kNone, "none", Family::kFloat, DType::kFp32},
      {Scheme::kInt8, "int8", Family::kLinear, DType::kInt8, Sharing::kMatrix},
      {Scheme::kInt8Channel, "int8-channel", Family::kLinear, DType::kInt8, Sharing::kChannel},
@@ -30,7 +31,8 @@ constexpr std::array<Row, 8> kRows = {
      {Scheme::kInt4Block, "int4-block", Family::kLinear, DType::kInt4, Sharing::kBlock},
      {Scheme::kLut4, "lut4", Family::kPalette, DType::kUInt4},
      {Scheme::kLut6, "lut6", Family::kPalette, DType::kUInt6},
-     {Scheme::kLut8, "lut8", Family::kPalette, DType::kUInt8}}};
+     {Scheme::kLut8, "lut8", Family::kPalette, DType::kUInt8},
+     {Scheme::kKeep, "keep", Family::kKept, DType::kInt8, Sharing::kBlock}}};
 
 const Row& row_of(Scheme scheme) {
   return kRows[static_cast<std::size_t>(scheme)];
@@ -51,6 +53,16 @@ Tile tile_of(const Row& row, const QuantOptions& options, std::int64_t rows, std
       break;
   }
   return {1, fitting_divisor(columns, options.block_size)};
+}
+
+// What kKeep means for this matrix.
+StoredWeight store_as_it_is(const QuantOptions& options, std::shared_ptr<const MatrixSource> matrix,
+                            DType float_type) {
+  const SourceForm form = matrix->form();
+  if (form.group > 0) return store_kept(std::move(matrix), float_type);
+  QuantOptions other = options;
+  other.scheme = form.is_quantized ? Scheme::kInt8Block : Scheme::kNone;
+  return store_weight(other, std::move(matrix), float_type);
 }
 
 }  // namespace
@@ -93,6 +105,8 @@ StoredWeight store_weight(const QuantOptions& options, std::shared_ptr<const Mat
       weight = store_palette(std::move(matrix), float_type, row.dtype, options.palette_mode,
                              options.group_size, options.measure_error);
       break;
+    case Family::kKept:
+      return store_as_it_is(options, std::move(matrix), float_type);
   }
   weight.scheme = row.scheme;
   weight.bytes = stored_bytes(options, rows, columns, float_type);
@@ -116,6 +130,10 @@ std::uint64_t stored_bytes(const QuantOptions& options, std::int64_t rows, std::
     case Family::kLinear:
       return linear_bytes(rows, columns, float_type, row.dtype,
                           tile_of(row, options, rows, columns));
+    case Family::kKept:
+      // Sixteen is the smallest group that there is.
+      return linear_bytes(rows, columns, float_type, DType::kInt8,
+                          {1, fitting_divisor(columns, 16)});
     case Family::kPalette:
       return palette_bytes(rows, columns, float_type, row.dtype, options.group_size);
   }

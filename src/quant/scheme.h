@@ -31,6 +31,9 @@ enum class Scheme {
   kLut4,  // indices of 4, 6 or 8 bits into a palette
   kLut6,
   kLut8,
+  // As the checkpoint has it: integers and scales of a quantized one are taken over, floats stay
+  // floats. What has no such form here (minimums) becomes kInt8Block.
+  kKeep,
 };
 
 enum class PaletteMode { kKmeans, kUniform };
@@ -53,7 +56,10 @@ std::vector<std::string_view> scheme_names();
 // written. Emitting the same StoredWeight in several functions shares the bytes.
 struct StoredWeight {
   Scheme scheme = Scheme::kNone;  // what became of the one that was asked for
-  std::string op;                 // "const" or "constexpr_..."
+  // The integers of the checkpoint, taken over; its scales, too, where `is_exact`.
+  bool is_kept = false;
+  bool is_exact = false;
+  std::string op;  // "const" or "constexpr_..."
   std::vector<std::pair<std::string, ir::Literal>> parameters;
   std::uint64_t bytes = 0;  // in the package
   // Complete once the data is; null when it was not asked for or nothing is quantized.
@@ -70,7 +76,8 @@ StoredWeight store_weight(const QuantOptions& options, std::shared_ptr<const Mat
 // The weight as a value of the function under construction.
 ir::Value* emit(ir::Builder& builder, const StoredWeight& weight, std::string_view name);
 
-// Bytes that a matrix will take in the package, without reading it; for plans.
+// Bytes that a matrix will take in the package, without reading it; for plans. Of kKeep the most
+// that quantized ones take.
 std::uint64_t stored_bytes(const QuantOptions& options, std::int64_t rows, std::int64_t columns,
                            DType float_type);
 

@@ -68,9 +68,12 @@ bool is_present(const Checkpoint& checkpoint) {
 }
 
 Golden read_golden(const Checkpoint& checkpoint) {
-  const std::string path = checkpoint.name == "pocket"
-                               ? source_path("tests/compiler/data/pocket_golden.safetensors")
-                               : checkpoint.path + "/golden.safetensors";
+  return read_golden_file(checkpoint.name == "pocket"
+                              ? source_path("tests/compiler/data/pocket_golden.safetensors")
+                              : checkpoint.path + "/golden.safetensors");
+}
+
+Golden read_golden_file(const std::string& path) {
   Golden golden;
   const auto file = checkpoint::SafetensorsFile::open(path);
   EXPECT_TRUE(file.ok()) << file.status().message();

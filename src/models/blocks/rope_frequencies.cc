@@ -53,6 +53,21 @@ Status scale_llama3(const RopeSettings& settings, double original, std::vector<d
   return {};
 }
 
+// What a GGUF file holds in place of the parameters of llama3: each frequency has its divisor.
+Status divide(const RopeSettings& settings, std::vector<double>& inv) {
+  const auto divisors = settings.parameters.find("divisors");
+  if (divisors == settings.parameters.end() || !divisors->is_array() ||
+      divisors->size() != inv.size())
+    return parse_error("[config.json] expected {} divisors for rope_type divided", inv.size());
+  for (std::size_t i = 0; i < inv.size(); ++i) {
+    const Json& divisor = (*divisors)[i];
+    if (!divisor.is_number() || !(divisor.get<double>() > 0))
+      return parse_error("[config.json] expected positive divisors for rope_type divided");
+    inv[i] /= divisor.get<double>();
+  }
+  return {};
+}
+
 // Returns the attention factor.
 Result<double> scale_yarn(const RopeSettings& settings, double original, std::int64_t dim,
                           std::int64_t max_position, std::vector<double>& inv) {
@@ -157,6 +172,8 @@ Result<artifact::Rope> rope_frequencies(const RopeSettings& settings, std::int64
   if (settings.type == "linear") {
     ANEMONE_ASSIGN_OR_RETURN(const double factor, positive(settings, "factor"));
     for (double& frequency : inv) frequency /= factor;
+  } else if (settings.type == "divided") {
+    ANEMONE_RETURN_IF_ERROR(divide(settings, inv));
   } else if (settings.type == "dynamic") {
     ANEMONE_RETURN_IF_ERROR(positive(settings, "factor").status());
     if (dim == 2)

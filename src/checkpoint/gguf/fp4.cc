@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+// Four-bit floats (1 sign, 2 exponent, 1 mantissa bit), stored as twice their value, so that they
+// are integers; the scales are halved for it.
+//
+//   MXFP4  32 values: a power of two in one byte, 16 bytes of nibbles
+//   NVFP4  64 values: four scales of 8 bits (e4m3) for 16 values each, then 8 bytes of nibbles each
+#include <bit>
+
+#include "checkpoint/gguf/block_bytes.h"
+#include "checkpoint/gguf/families.h"
+
+namespace anemone::checkpoint::gguf {
+namespace {
+
+constexpr std::int8_t kTwiceFp4[] = {0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12};
+
+// 2^(byte - 128); the lowest two are subnormal.
+float half_of_e8m0(std::uint32_t byte) {
+  return std::bit_cast<float>(byte < 2 ? 0x00200000U << byte : (byte - 1) << 23);
+}
+
+// Half of an unsigned float of 4 exponent bits (bias 7) and 3 mantissa bits. 0x7f, not a number,
+// reads as zero, and the bit above has no meaning otherwise.
+float half_of_e4m3(std::uint32_t byte) {
+  if (byte == 0x7f) return 0;
+  const std::uint32_t exponent = byte >> 3 & 15U;
+  const auto mantissa = static_cast<float>(byte & 7U);
+  if (exponent == 0) return mantissa * 0x1p-10F;
+  return (1.0F + mantissa / 8.0F) * std::bit_cast<float>((exponent + 127 - 8) << 23);
+}
+
+void unpack_mxfp4(const std::byte* in, Block& out) {
+  out.scales[0] = half_of_e8m0(byte_at(in, 0));
+  for (std::size_t i = 0; i < 32; ++i) out.quants[i] = kTwiceFp4[nibble_of_halves(in + 1, i, 16)];
+}
+
+void unpack_nvfp4(const std::byte* in, Block& out) {
+  for (std::size_t g = 0; g < 4; ++g) {
+    out.scales[g] = half_of_e4m3(byte_at(in, g));
+    for (std::size_t i = 0; i < 16; ++i)
+      out.quants[16 * g + i] = kTwiceFp4[nibble_of_halves(in + 4 + 8 * g, i, 8)];
+  }
+}
+
+constexpr BlockType kFp4Types[] = {
+    {.id = 39, .name = "MXFP4", .values = 32, .bytes = 17, .group = 32, .unpack = unpack_mxfp4},
+    {.id = 40, .name = "NVFP4", .values = 64, .bytes = 36, .group = 16, .unpack = unpack_nvfp4},
+};
+
+}  // namespace
+
+std::span<const BlockType> fp4_types() {
+  return kFp4Types;
+}
+
+}  // namespace anemone::checkpoint::gguf

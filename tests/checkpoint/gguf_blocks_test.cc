@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+// Every tensor type of GGUF against gguf-py, bit for bit, through a GGUF file and an export.
+#include <bit>
+#include <cstring>
+#include <filesystem>
+#include <gtest/gtest.h>
+
+#include "checkpoint/checkpoint.h"
+#include "checkpoint/export_tensors.h"
+#include "checkpoint/gguf/block_type.h"
+#include "checkpoint/safetensors.h"
+#include "tests/support/gguf_builder.h"
+#include "tests/support/shared_data.h"
+
+namespace anemone::checkpoint {
+namespace {
+
+using anemone::testing::GgufBuilder;
+using anemone::testing::TemporaryFolder;
+
+const gguf::BlockType* type_named(std::string_view name) {
+  for (std::uint32_t id = 0; id < 64; ++id)
+    if (const gguf::BlockType* type = gguf::find_block_type(id);
+        type != nullptr && type->name == name)
+      return type;
+  return nullptr;
+}
+
+// `raw` is uint8 [rows, bytes], `values` fp32 [rows, columns].
+void expect_exact(const std::string& name, const WeightRef& raw, const WeightRef& values) {
+  const gguf::BlockType* type = type_named(name);
+  ASSERT_NE(type, nullptr) << name;
+  const TemporaryFolder folder;
+  GgufBuilder()
+      .text("general.architecture", "blocks")
+      .tensor("t",
+              {static_cast<std::uint64_t>(values.shape[0]),
+               static_cast<std::uint64_t>(values.shape[1])},
+              type->id, {reinterpret_cast<const char*>(raw.bytes.data()), raw.bytes.size()})
+      .write(folder.file("blocks.gguf"));
+  const auto source = open_tensors(folder.file("blocks.gguf"));
+  ASSERT_TRUE(source.ok()) << source.status().message();
+  ASSERT_TRUE(export_tensors(**source, folder.file("out.safetensors"), DType::kFp32).ok());
+  const auto out = SafetensorsFile::open(folder.file("out.safetensors"));
+  ASSERT_TRUE(out.ok());
+  const WeightRef* got = (*out)->find("t");
+  ASSERT_NE(got, nullptr);
+  ASSERT_EQ(got->shape, values.shape) << name;
+  const std::vector<float> a = to_floats(got->view());
+  const std::vector<float> b = to_floats(values.view());
+  std::size_t differing = 0;
+  for (std::size_t i = 0; i < a.size(); ++i)
+    if (std::bit_cast<std::uint32_t>(a[i]) != std::bit_cast<std::uint32_t>(b[i]))
+      if (++differing < 4) ADD_FAILURE() << name << " " << i << ": " << a[i] << ", not " << b[i];
+  EXPECT_EQ(differing, 0U) << name;
+
+  // A part that begins and ends inside of blocks has the same bits.
+  const WeightRef* tensor = (*source)->find("t");
+  std::vector<float> part(a.size() - 2);
+  read_floats(*tensor, 1, part);
+  EXPECT_EQ(0, std::memcmp(part.data(), &a[1], part.size() * sizeof(float))) << name;
+}
+
+TEST(GgufBlocks, EveryQuantizedTypeEqualsItsFixture) {
+  const auto file = SafetensorsFile::open(
+      anemone::testing::source_path("tests/checkpoint/data/gguf_blocks.safetensors"));
+  ASSERT_TRUE(file.ok()) << file.status().message();
+  int types = 0;
+  for (const WeightRef* raw : (*file)->all()) {
+    if (!raw->name.ends_with(".raw")) continue;
+    const std::string name = raw->name.substr(0, raw->name.size() - 4);
+    expect_exact(name, *raw, *(*file)->find(name + ".values"));
+    ++types;
+  }
+  EXPECT_EQ(types, 23);
+}
+
+TEST(GgufBlocks, EveryTypeEqualsTheSharedBlocks) {
+  const auto folder = anemone::testing::shared_path("data/gguf-blocks");
+  if (!folder) GTEST_SKIP() << "absent: data/gguf-blocks (ANEMONE_SHARED)";
+  int types = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(*folder)) {
+    const auto file = SafetensorsFile::open(entry.path().string());
+    ASSERT_TRUE(file.ok()) << file.status().message();
+    expect_exact(entry.path().stem().string(), *(*file)->find("raw"), *(*file)->find("values"));
+    ++types;
+  }
+  EXPECT_EQ(types, 26);
+}
+
+}  // namespace
+}  // namespace anemone::checkpoint
