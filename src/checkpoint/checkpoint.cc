@@ -11,6 +11,7 @@
 #include "base/sha256.h"
 #include "checkpoint/gguf/gguf_checkpoint.h"
 #include "checkpoint/gguf/gguf_source.h"
+#include "checkpoint/onnx/onnx_checkpoint.h"
 #include "checkpoint/safetensors.h"
 #include "checkpoint/text_part.h"
 
@@ -61,7 +62,8 @@ Result<std::string> fingerprint(const std::string& path) {
   if (error) return io_error("[{}] cannot list: {}", path, error.message());
   std::ranges::sort(lines);
   Sha256 hash;
-  ANEMONE_ASSIGN_OR_RETURN(const std::string config, read_file(path + "/config.json"));
+  const char* name = fs::exists(path + "/config.json", error) ? "config.json" : "genai_config.json";
+  ANEMONE_ASSIGN_OR_RETURN(const std::string config, read_file(path + "/" + name));
   hash.update(config);
   for (const std::string& line : lines) hash.update(line);
   return hash.hex();
@@ -77,8 +79,15 @@ Result<Checkpoint> open_checkpoint(const std::string& path) {
         path);
   }
   const std::string config_path = path + "/config.json";
-  if (!fs::exists(config_path, error))
-    return not_found("[{}] expected a config.json in the checkpoint folder", path);
+  if (!fs::exists(config_path, error)) {
+    if (!fs::exists(path + "/genai_config.json", error))
+      return not_found(
+          "[{}] expected a config.json, or a genai_config.json (ONNX), in the checkpoint folder",
+          path);
+    ANEMONE_ASSIGN_OR_RETURN(Checkpoint bundle, onnx::open_onnx_bundle(path));
+    bundle.text_files = [path] { return read_text_files(path); };
+    return bundle;
+  }
   Checkpoint checkpoint;
   checkpoint.path = path;
   ANEMONE_ASSIGN_OR_RETURN(checkpoint.config, HfConfig::read(config_path));

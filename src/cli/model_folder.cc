@@ -74,7 +74,8 @@ Result<std::string> artifact_folder(const std::string& named, int threads) {
     return unsupported("[{}] expected an artifact, a checkpoint folder or a GGUF file, got a file",
                        model);
   if (is_there(fs::path(model) / artifact::kManifestName)) return model;
-  if (is_there(fs::path(model) / "config.json")) return compile_into_cache(model, threads);
+  for (const char* name : {"config.json", "genai_config.json"})
+    if (is_there(fs::path(model) / name)) return compile_into_cache(model, threads);
   return unsupported("[{}] expected a folder with {} (an artifact) or config.json (a checkpoint)",
                      model, artifact::kManifestName);
 }

@@ -1,0 +1,274 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "checkpoint/onnx/matrix.h"
+
+#include <algorithm>
+#include <array>
+
+#include "base/error.h"
+
+namespace anemone::checkpoint::onnx {
+namespace {
+
+// A view of some rows of a matrix that has a decoder of its own.
+class RowsDecoder : public WeightDecoder {
+ public:
+  RowsDecoder(std::shared_ptr<const WeightDecoder> all, std::int64_t first)
+      : all_(std::move(all)), first_(first) {}
+  std::string_view storage() const override { return all_->storage(); }
+  void read(const WeightRef& weight, std::int64_t begin, std::span<float> out) const override {
+    all_->read(weight, begin + first_ * weight.shape.back(), out);
+  }
+  bool is_quantized() const override { return all_->is_quantized(); }
+  std::optional<QuantizedForm> quantized_form() const override { return all_->quantized_form(); }
+  void read_quants(const WeightRef& weight, std::int64_t row, std::span<std::int8_t> quants,
+                   std::span<float> scales) const override {
+    all_->read_quants(weight, row + first_, quants, scales);
+  }
+
+ private:
+  std::shared_ptr<const WeightDecoder> all_;
+  std::int64_t first_;
+};
+
+// Plain elements, row-major.
+class PlainDecoder : public WeightDecoder {
+ public:
+  explicit PlainDecoder(const Constant& constant) : constant_(constant) {}
+  std::string_view storage() const override { return dtype_name(constant_.dtype); }
+  void read(const WeightRef& /*weight*/, std::int64_t begin, std::span<float> out) const override {
+    WeightRef plain;
+    plain.dtype = constant_.dtype;
+    plain.shape = constant_.shape;
+    plain.bytes = constant_.bytes;
+    read_floats(plain, begin, out);
+  }
+
+ private:
+  const Constant& constant_;
+};
+
+// The right side of MatMul, [columns, rows].
+class TurnedDecoder : public WeightDecoder {
+ public:
+  explicit TurnedDecoder(const Constant& constant) : constant_(constant) {}
+  std::string_view storage() const override { return dtype_name(constant_.dtype); }
+  void read(const WeightRef& /*weight*/, std::int64_t begin, std::span<float> out) const override {
+    const std::int64_t columns = constant_.shape[0];
+    const std::int64_t rows = constant_.shape[1];
+    WeightRef plain;
+    plain.dtype = constant_.dtype;
+    plain.shape = constant_.shape;
+    plain.bytes = constant_.bytes;
+    for (std::size_t i = 0; i < out.size(); ++i) {
+      const std::int64_t at = begin + static_cast<std::int64_t>(i);
+      read_floats(plain, at % columns * rows + at / columns, out.subspan(i, 1));
+    }
+  }
+
+ private:
+  const Constant& constant_;
+};
+
+struct BlockForm {
+  const Constant* data = nullptr;
+  const Constant* scales = nullptr;
+  const Constant* zeros = nullptr;
+  int bits = 4;
+  std::int64_t block = 32;
+  std::int64_t rows = 0;
+  std::int64_t columns = 0;
+  std::int64_t row_bytes = 0;
+  std::int64_t blocks() const { return (columns + block - 1) / block; }
+};
+
+// Integers in blocks with scales.
+class BlocksDecoder : public WeightDecoder {
+ public:
+  explicit BlocksDecoder(const BlockForm& form) : form_(form) {}
+  std::string_view storage() const override {
+    return form_.bits == 4 ? "int4 blocks" : "int8 blocks";
+  }
+  bool is_quantized() const override { return true; }
+
+  void read(const WeightRef& /*weight*/, std::int64_t begin, std::span<float> out) const override {
+    for (std::size_t i = 0; i < out.size();) {
+      const std::int64_t at = begin + static_cast<std::int64_t>(i);
+      const std::int64_t row = at / form_.columns;
+      std::int64_t column = at % form_.columns;
+      const std::int64_t block = column / form_.block;
+      const std::int64_t end = std::min(form_.columns, (block + 1) * form_.block);
+      const float scale = scale_at(row, block);
+      const float zero = zero_at(row, block);
+      for (; column < end && i < out.size(); ++column, ++i)
+        out[i] = (static_cast<float>(quant(row, column)) - zero) * scale;
+    }
+  }
+
+  std::optional<QuantizedForm> quantized_form() const override {
+    if (form_.zeros != nullptr || form_.columns % form_.block != 0) return std::nullopt;
+    return QuantizedForm{form_.block, form_.bits, form_.scales->dtype == DType::kFp16};
+  }
+  void read_quants(const WeightRef& /*weight*/, std::int64_t row, std::span<std::int8_t> quants,
+                   std::span<float> scales) const override {
+    const int zero = 1 << (form_.bits - 1);
+    for (std::size_t i = 0; i < quants.size(); ++i)
+      quants[i] = static_cast<std::int8_t>(quant(row, static_cast<std::int64_t>(i)) - zero);
+    for (std::size_t i = 0; i < scales.size(); ++i)
+      scales[i] = scale_at(row, static_cast<std::int64_t>(i));
+  }
+
+ private:
+  int quant(std::int64_t row, std::int64_t column) const {
+    const std::byte* at = form_.data->bytes.data() + row * form_.row_bytes;
+    if (form_.bits == 8) return static_cast<int>(at[column]);
+    return static_cast<int>(at[column / 2]) >> (column % 2 * 4) & 15;
+  }
+  float scale_at(std::int64_t row, std::int64_t block) const {
+    return static_cast<float>(
+        element_as_double(form_.scales->view(), row * form_.blocks() + block));
+  }
+  float zero_at(std::int64_t row, std::int64_t block) const {
+    if (form_.zeros == nullptr) return static_cast<float>(1 << (form_.bits - 1));
+    if (form_.zeros->dtype != DType::kUInt8)
+      return static_cast<float>(
+          element_as_double(form_.zeros->view(), row * form_.blocks() + block));
+    const std::int64_t row_bytes = (form_.blocks() * form_.bits + 7) / 8;
+    const std::byte* at = form_.zeros->bytes.data() + row * row_bytes;
+    if (form_.bits == 8) return static_cast<float>(at[block]);
+    return static_cast<float>(static_cast<int>(at[block / 2]) >> (block % 2 * 4) & 15);
+  }
+
+  BlockForm form_;
+};
+
+Matrix matrix_of(const Constant& data, std::int64_t rows, std::int64_t columns,
+                 std::shared_ptr<const WeightDecoder> decoder) {
+  Matrix out;
+  out.name = data.name;
+  out.rows = rows;
+  out.columns = columns;
+  out.weight.dtype = decoder->is_quantized() ? DType::kFp32 : data.dtype;
+  out.weight.shape = {rows, columns};
+  out.weight.bytes = data.bytes;
+  out.weight.file = data.file;
+  out.weight.decoder = decoder.get();
+  out.decoder = std::move(decoder);
+  return out;
+}
+
+bool is_float(const Constant& constant) {
+  return constant.dtype == DType::kFp32 || constant.dtype == DType::kFp16 ||
+         constant.dtype == DType::kBf16;
+}
+
+// A constant, also behind nodes that change nothing but its shape.
+const Constant* data_of(const OnnxGraph& graph, const std::string& name) {
+  if (const Constant* constant = graph.constant(name)) return constant;
+  const Node* node = graph.producer(name);
+  return node != nullptr && node->op == "Reshape" ? graph.constant(node->input(0)) : nullptr;
+}
+
+std::int64_t count_of(const Constant* constant) {
+  return constant == nullptr ? -1 : element_count(constant->shape);
+}
+
+Result<Matrix> read_blocks(const OnnxGraph& graph, const Node& node, BlockForm form,
+                           std::int64_t padded_columns) {
+  const auto fails = [&](std::string_view what) {
+    return unsupported("[{}] expected {} in {} ({})", graph.path(), what, node.name, node.op);
+  };
+  if (form.data == nullptr || form.data->dtype != DType::kUInt8 || form.scales == nullptr ||
+      !is_float(*form.scales))
+    return fails("constant bytes with float scales");
+  if (form.bits != 4 && form.bits != 8) return fails("4 or 8 bits");
+  if (form.block < 16 || form.block > 1 << 20 || (form.block & (form.block - 1)) != 0)
+    return fails("a block size that is a power of two from 16");
+  if (form.rows < 1 || form.columns < 1 || form.rows > 1 << 30 || form.columns > 1 << 30)
+    return fails("a matrix");
+  form.row_bytes = padded_columns * form.bits / 8;
+  if (count_of(form.data) != form.rows * form.row_bytes ||
+      count_of(form.scales) != form.rows * form.blocks())
+    return fails("as many bytes and scales as its sizes say");
+  if (form.zeros != nullptr) {
+    const std::int64_t wanted = form.zeros->dtype == DType::kUInt8
+                                    ? form.rows * ((form.blocks() * form.bits + 7) / 8)
+                                    : form.rows * form.blocks();
+    if ((form.zeros->dtype != DType::kUInt8 && !is_float(*form.zeros)) ||
+        count_of(form.zeros) != wanted)
+      return fails("a zero point a block");
+  }
+  return matrix_of(*form.data, form.rows, form.columns, std::make_shared<BlocksDecoder>(form));
+}
+
+}  // namespace
+
+Matrix Matrix::part(std::int64_t first, std::int64_t count) const {
+  Matrix out = *this;
+  out.rows = count;
+  out.weight.shape = {count, columns};
+  out.decoder = std::make_shared<RowsDecoder>(decoder, first);
+  out.weight.decoder = out.decoder.get();
+  // Shared bytes: whoever is done with a part is not done with the rest.
+  out.weight.file = nullptr;
+  return out;
+}
+
+Result<Matrix> read_matrix(const OnnxGraph& graph, const Node& node) {
+  if (node.op == "MatMulNBits") {
+    BlockForm form;
+    form.data = data_of(graph, node.input(1));
+    form.scales = graph.constant(node.input(2));
+    form.zeros = graph.constant(node.input(3));
+    form.bits = static_cast<int>(node.integer("bits", 4));
+    form.block = node.integer("block_size", 32);
+    form.rows = node.integer("N", 0);
+    form.columns = node.integer("K", 0);
+    if (!node.input(4).empty())
+      return unsupported("[{}] expected columns in their order in {}, got g_idx", graph.path(),
+                         node.name);
+    const std::int64_t block = std::clamp<std::int64_t>(form.block, 1, 1 << 20);
+    return read_blocks(graph, node, form,
+                       std::clamp<std::int64_t>(form.columns, 0, 1 << 30) / block * block +
+                           (form.columns % block != 0 ? block : 0));
+  }
+  if (node.op == "GatherBlockQuantized") {
+    BlockForm form;
+    form.data = data_of(graph, node.input(0));
+    form.scales = graph.constant(node.input(2));
+    form.zeros = graph.constant(node.input(3));
+    form.bits = static_cast<int>(node.integer("bits", 4));
+    form.block = node.integer("block_size", 128);
+    if (form.scales != nullptr && form.scales->shape.size() == 2 && form.data != nullptr &&
+        node.integer("gather_axis", 0) == 0 && node.integer("quantize_axis", 1) == 1 &&
+        (form.bits == 4 || form.bits == 8) && form.scales->shape[0] > 0) {
+      form.rows = form.scales->shape[0];
+      form.columns = count_of(form.data) / form.rows * 8 / form.bits;
+    }
+    return read_blocks(graph, node, form, form.columns);
+  }
+  // The embedding as a head: its rows are those of the product.
+  if (const Node* turned = node.op == "MatMul" ? graph.producer(node.input(1)) : nullptr;
+      turned != nullptr && turned->op == "Transpose") {
+    const Constant* data = graph.constant(turned->input(0));
+    if (data != nullptr && is_float(*data) && data->shape.size() == 2 &&
+        element_count(data->shape) > 0)
+      return matrix_of(*data, data->shape[0], data->shape[1],
+                       std::make_shared<PlainDecoder>(*data));
+  }
+  if (node.op == "MatMul" || node.op == "Gather") {
+    const Constant* data = graph.constant(node.input(node.op == "MatMul" ? 1 : 0));
+    if (data != nullptr && is_float(*data) && data->shape.size() == 2 &&
+        element_count(data->shape) > 0) {
+      if (node.op == "MatMul")
+        return matrix_of(*data, data->shape[1], data->shape[0],
+                         std::make_shared<TurnedDecoder>(*data));
+      if (node.integer("axis", 0) == 0)
+        return matrix_of(*data, data->shape[0], data->shape[1],
+                         std::make_shared<PlainDecoder>(*data));
+    }
+  }
+  return unsupported("[{}] expected a product with a constant matrix, got {} ({})", graph.path(),
+                     node.op, node.name);
+}
+
+}  // namespace anemone::checkpoint::onnx

@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: Apache-2.0
+// The tiny bundle of make_onnx.py: what its graph is taken for, its weights, and damaged copies.
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include "base/file.h"
+#include "checkpoint/checkpoint.h"
+#include "checkpoint/onnx/decoder_graph.h"
+#include "checkpoint/onnx/rope_table.h"
+#include "checkpoint/safetensors.h"
+
+namespace anemone::checkpoint {
+namespace {
+
+namespace fs = std::filesystem;
+
+const std::string kBundle = std::string(ANEMONE_SOURCE_DIR) + "/tests/checkpoint/data/onnx";
+
+std::vector<float> floats_of(const WeightRef& weight) {
+  std::vector<float> out(static_cast<std::size_t>(element_count(weight.shape)));
+  read_floats(weight, 0, out);
+  return out;
+}
+
+class OnnxCopy : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    std::string pattern = (fs::temp_directory_path() / "anemone-onnx-XXXXXX").string();
+    ASSERT_NE(::mkdtemp(pattern.data()), nullptr);
+    folder_ = pattern;
+    for (const char* name : {"model.onnx", "model.onnx.data", "genai_config.json"})
+      fs::copy_file(fs::path(kBundle) / name, folder_ / name);
+  }
+  void TearDown() override {
+    std::error_code error;
+    fs::remove_all(folder_, error);
+  }
+  void write(const std::string& name, const std::string& text) {
+    std::ofstream(folder_ / name, std::ios::binary | std::ios::trunc) << text;
+  }
+  Status open() {
+    const auto opened = open_checkpoint(folder_.string());
+    if (!opened.ok()) return opened.status();
+    for (const WeightRef* weight : opened->weights->all()) (void)floats_of(*weight);
+    return {};
+  }
+  fs::path folder_;
+};
+
+TEST(Onnx, WeightsAreWhatTheGraphMeans) {
+  const auto bundle = open_checkpoint(kBundle);
+  ASSERT_TRUE(bundle.ok()) << bundle.status().message();
+  const auto meant = open_safetensors(kBundle + "/meant.safetensors");
+  ASSERT_TRUE(meant.ok());
+  EXPECT_EQ(bundle->weights->all().size(), (*meant)->all().size());
+  for (const WeightRef* expected : (*meant)->all()) {
+    SCOPED_TRACE(expected->name);
+    const WeightRef* weight = bundle->weights->find(expected->name);
+    ASSERT_NE(weight, nullptr);
+    EXPECT_EQ(weight->shape, expected->shape);
+    const auto all = floats_of(*weight);
+    EXPECT_EQ(all, floats_of(*expected));
+    // Any part is the part of the whole.
+    for (const std::size_t begin : {std::size_t{1}, all.size() / 2, all.size() - 3}) {
+      std::vector<float> part(std::min<std::size_t>(all.size() - begin, 19));
+      read_floats(*weight, static_cast<std::int64_t>(begin), part);
+      EXPECT_TRUE(
+          std::equal(part.begin(), part.end(), all.begin() + static_cast<std::ptrdiff_t>(begin)));
+    }
+  }
+}
+
+TEST(Onnx, IntegersWithScalesAreKept) {
+  const auto bundle = open_checkpoint(kBundle);
+  ASSERT_TRUE(bundle.ok());
+  const auto form_of = [&](const char* name) {
+    return bundle->weights->find(name)->decoder->quantized_form();
+  };
+  // With zero points there is more than a scale; a last block that is not whole has no group.
+  EXPECT_FALSE(form_of("model.layers.0.self_attn.q_proj.weight").has_value());
+  EXPECT_FALSE(form_of("model.layers.0.mlp.down_proj.weight").has_value());
+  for (const char* name : {"model.layers.1.self_attn.k_proj.weight",
+                           "model.layers.0.mlp.up_proj.weight", "model.embed_tokens.weight"}) {
+    SCOPED_TRACE(name);
+    const WeightRef& weight = *bundle->weights->find(name);
+    const auto form = form_of(name);
+    ASSERT_TRUE(form.has_value());
+    EXPECT_TRUE(form->has_half_scales);
+    const auto columns = static_cast<std::size_t>(weight.shape[1]);
+    const auto group = static_cast<std::size_t>(form->group);
+    std::vector<std::int8_t> quants(columns);
+    std::vector<float> scales(columns / group);
+    weight.decoder->read_quants(weight, 3, quants, scales);
+    std::vector<float> row(columns);
+    read_floats(weight, static_cast<std::int64_t>(3 * columns), row);
+    for (std::size_t i = 0; i < columns; ++i)
+      EXPECT_EQ(row[i], static_cast<float>(quants[i]) * scales[i / group]) << i;
+  }
+}
+
+TEST(Onnx, ConfigurationComesFromTheGraph) {
+  const auto bundle = open_checkpoint(kBundle);
+  ASSERT_TRUE(bundle.ok());
+  const Json& config = bundle->config.json();
+  EXPECT_EQ(bundle->config.model_type(), "qwen3");
+  EXPECT_EQ(config["hidden_size"], 32);
+  EXPECT_EQ(config["intermediate_size"], 48);
+  EXPECT_EQ(config["num_hidden_layers"], 2);
+  EXPECT_EQ(config["num_attention_heads"], 2);
+  EXPECT_EQ(config["num_key_value_heads"], 1);
+  EXPECT_EQ(config["head_dim"], 16);
+  EXPECT_EQ(config["rope_theta"], 5000.0);
+  EXPECT_EQ(config["tie_word_embeddings"], false);
+  EXPECT_EQ(config["max_position_embeddings"], 32);
+  EXPECT_FLOAT_EQ(config["rms_norm_eps"].get<float>(), 1e-5F);
+  EXPECT_EQ(bundle->generation["eos_token_id"], Json::array({2, 3}));
+  EXPECT_EQ(bundle->generation["top_k"], 20);
+}
+
+onnx::Constant table(const std::vector<float>& values, std::int64_t columns) {
+  onnx::Constant out;
+  out.shape = {static_cast<std::int64_t>(values.size()) / columns, columns};
+  out.bytes = std::as_bytes(std::span(values));
+  return out;
+}
+
+TEST(Onnx, RotaryTablesOfAnyFrequencies) {
+  const std::vector<double> frequencies = {1, 0.3, 0.02, 0.0007};
+  std::vector<float> cos;
+  std::vector<float> sin;
+  for (int p = 0; p < 600; ++p)
+    for (const double f : frequencies) {
+      cos.push_back(static_cast<float>(std::cos(p * f)));
+      sin.push_back(static_cast<float>(std::sin(p * f)));
+    }
+  const auto settings = onnx::rope_settings(table(cos, 4), table(sin, 4), "x");
+  ASSERT_TRUE(settings.ok()) << settings.status().message();
+  EXPECT_EQ((*settings)["rope_scaling"]["rope_type"], "divided");
+  for (std::size_t j = 0; j < 4; ++j) {
+    const double plain = std::pow(10000, -static_cast<double>(j) / 4);
+    const double divisor = (*settings)["rope_scaling"]["divisors"][j];
+    // The table's fp32 tells an angle of position 512 to 2^-24 or so.
+    EXPECT_NEAR(plain / divisor / frequencies[j], 1, 1e-6 / frequencies[j]);
+  }
+  cos[100] = -cos[100] + 0.5F;
+  EXPECT_FALSE(onnx::rope_settings(table(cos, 4), table(sin, 4), "x").ok());
+}
+
+TEST_F(OnnxCopy, DamagedModelsAreRefused) {
+  ASSERT_TRUE(open().ok());
+  const auto whole = read_file((folder_ / "model.onnx").string());
+  ASSERT_TRUE(whole.ok());
+  for (std::size_t size = 0; size < whole->size(); size += 61) {
+    write("model.onnx", whole->substr(0, size));
+    EXPECT_FALSE(open().ok()) << size;
+  }
+  int accepted = 0;  // a name or a number may change without harm
+  for (std::size_t at = 0; at < whole->size(); at += 37) {
+    std::string text = *whole;
+    text[at] = static_cast<char>(text[at] ^ (1 << at % 8));
+    write("model.onnx", text);
+    accepted += open().ok() ? 1 : 0;
+  }
+  EXPECT_LT(accepted, static_cast<int>(whole->size() / 37));
+}
+
+TEST_F(OnnxCopy, DataFilesAreChecked) {
+  const auto data = read_file((folder_ / "model.onnx.data").string());
+  write("model.onnx.data", data->substr(0, data->size() - 1));
+  EXPECT_EQ(open().code(), Code::kCorrupt);
+  fs::remove(folder_ / "model.onnx.data");
+  EXPECT_EQ(open().code(), Code::kIo);
+  write("model.onnx.data", *data);
+  const auto model = read_file((folder_ / "model.onnx").string());
+  for (const char* place : {"../../x.onnx.da", "/etc/passwd.dat"}) {
+    std::string text = *model;
+    const std::string name = "model.onnx.data";
+    for (std::size_t at = text.find(name); at != std::string::npos; at = text.find(name, at + 1))
+      text.replace(at, name.size(), place);
+    write("model.onnx", text);
+    EXPECT_EQ(open().code(), Code::kCorrupt) << place;
+  }
+}
+
+TEST_F(OnnxCopy, OtherGraphsAreRefused) {
+  const auto model = read_file((folder_ / "model.onnx").string());
+  for (const auto& [from, to] :
+       {std::pair("Sigmoid", "Softmax"), std::pair("MatMulNBits", "MatMulABits"),
+        std::pair("do_rotary", "do_robary"),
+        std::pair("GroupQueryAttention", "GroupQueryAttentiom")}) {
+    std::string text = *model;
+    const std::string name = from;
+    for (std::size_t at = text.find(name); at != std::string::npos; at = text.find(name, at + 1))
+      text.replace(at, name.size(), to);
+    write("model.onnx", text);
+    EXPECT_EQ(open().code(), Code::kUnsupported) << from;
+  }
+  write("model.onnx", *model);
+  for (const char* config :
+       {"{}", "[]", "{\"model\":{\"decoder\":{\"filename\":\"../model.onnx\"}}}",
+        "{\"model\":{\"decoder\":{\"filename\":7}}}", "{\"model\":1}"}) {
+    write("genai_config.json", config);
+    EXPECT_FALSE(open().ok()) << config;
+  }
+}
+
+}  // namespace
+}  // namespace anemone::checkpoint
