@@ -70,17 +70,18 @@ bool is_present(const Checkpoint& checkpoint) {
 Golden read_golden(const Checkpoint& checkpoint) {
   return read_golden_file(checkpoint.name == "pocket"
                               ? source_path("tests/compiler/data/pocket_golden.safetensors")
-                              : checkpoint.path + "/golden.safetensors");
+                              : checkpoint.path + "/golden.safetensors",
+                          checkpoint.suffix);
 }
 
-Golden read_golden_file(const std::string& path) {
+Golden read_golden_file(const std::string& path, const std::string& suffix) {
   Golden golden;
   const auto file = checkpoint::SafetensorsFile::open(path);
   EXPECT_TRUE(file.ok()) << file.status().message();
   if (!file.ok()) return golden;
-  golden.prompt = read_ids(**file, "input_ids" + checkpoint.suffix);
-  golden.continuation = read_ids(**file, "greedy_ids" + checkpoint.suffix);
-  const checkpoint::WeightRef* logits = (*file)->find("logits" + checkpoint.suffix);
+  golden.prompt = read_ids(**file, "input_ids" + suffix);
+  golden.continuation = read_ids(**file, "greedy_ids" + suffix);
+  const checkpoint::WeightRef* logits = (*file)->find("logits" + suffix);
   EXPECT_NE(logits, nullptr);
   if (logits == nullptr) return golden;
   golden.logits.resize(static_cast<std::size_t>(logits->view().size()));

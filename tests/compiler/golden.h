@@ -39,7 +39,7 @@ struct Golden {
   std::size_t vocab_size = 0;
 };
 Golden read_golden(const Checkpoint& checkpoint);
-Golden read_golden_file(const std::string& path);
+Golden read_golden_file(const std::string& path, const std::string& suffix = {});
 
 // Compiles into `folder` and loads what was written. Fails the test and returns null on an error.
 std::shared_ptr<const engine::Model> compile_and_load(const Checkpoint& checkpoint,
