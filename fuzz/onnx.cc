@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Whatever opens as an ONNX graph can be walked, and every matrix that is found can be read.
+#include <nlohmann/json.hpp>
+
 #include "checkpoint/onnx/decoder_graph.h"
 #include "checkpoint/onnx/rope_table.h"
 #include "fuzz/support.h"
