@@ -10,7 +10,9 @@ namespace anemone::quant {
 namespace {
 
 constexpr std::size_t kHalves = 65536;
-constexpr std::size_t kCells = 2048;
+// Of the density that places the first centres: few, so that each holds enough points of a small
+// group. Cells of a point or none make the start too wide, and Lloyd's steps do not mend that.
+constexpr std::size_t kCells = 64;
 constexpr int kMaxRounds = 200;
 
 // Halves in the order of their values: negative ones are mirrored, positive ones follow.
@@ -47,11 +49,15 @@ std::vector<double> first_centres(std::span<const Histogram::Bin> bins, std::siz
   std::vector<double> centres;
   double sum = 0;
   for (std::size_t cell = 0; cell < kCells && centres.size() < count; ++cell) {
+    // The middles of `count` equal shares, as if the density were even within a cell.
+    while (centres.size() < count) {
+      const double wanted =
+          total * (static_cast<double>(centres.size()) + 0.5) / static_cast<double>(count) - sum;
+      if (wanted > mass[cell]) break;
+      const double share = mass[cell] > 0 ? wanted / mass[cell] : 0;
+      centres.push_back(low + (static_cast<double>(cell) + share) * width);
+    }
     sum += mass[cell];
-    // The middles of `count` equal shares.
-    while (centres.size() < count &&
-           sum * static_cast<double>(count) >= total * (static_cast<double>(centres.size()) + 0.5))
-      centres.push_back(low + (static_cast<double>(cell) + 0.5) * width);
   }
   while (centres.size() < count) centres.push_back(static_cast<double>(bins.back().value));
   return centres;

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
 #include <cmath>
 #include <gtest/gtest.h>
 #include <limits>
@@ -120,6 +121,29 @@ TEST(Palette, OfZerosAndOfTinyValuesIsFinite) {
           {.scheme = Scheme::kLut6, .palette_mode = mode, .threshold = 0}, matrix, DType::kFp32);
       for (const float got : restored(weight, 2, 32)) EXPECT_NEAR(got, value, 1e-30F);
     }
+  }
+}
+
+// The least relative error of normal values with 64 levels is 2.6 % (Max 1960), less where few
+// values share a palette. Few of them is the hard case: what places the first centres must not see
+// holes between the points as regions without any.
+TEST(Kmeans, ReachesTheErrorOfTheBestLevels) {
+  for (const std::size_t count : {512U, 2048U, 28672U}) {
+    const std::vector<float> values = normal(count, 1);
+    const auto [low, high] = std::ranges::minmax(values);
+    const float largest = std::max(-low, high);
+    Histogram histogram(largest);
+    histogram.add(values);
+    const auto centres = kmeans(histogram.bins(), 64);
+    double error = 0;
+    double square = 0;
+    for (const float value : values) {
+      float nearest = std::numeric_limits<float>::max();
+      for (const float centre : centres) nearest = std::min(nearest, std::abs(value - centre));
+      error += double{nearest} * nearest;
+      square += double{value} * value;
+    }
+    EXPECT_LE(std::sqrt(error / square), 0.026) << count;
   }
 }
 
