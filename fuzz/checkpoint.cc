@@ -25,7 +25,13 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const auto decoder = (*architecture)->read_config(*config);
   if (!decoder.ok()) return 0;
   ANEMONE_CHECK(decoder->num_layers() > 0 && decoder->head_dim > 0);
-  ANEMONE_CHECK(std::isfinite(decoder->rms_norm_eps) && std::isfinite(decoder->rope.scale));
-  for (const float frequency : decoder->rope.inv_freq) ANEMONE_CHECK(std::isfinite(frequency));
+  ANEMONE_CHECK(std::isfinite(decoder->rms_norm_eps) && !decoder->ropes.empty());
+  for (const artifact::Rope& rope : decoder->ropes) {
+    ANEMONE_CHECK(std::isfinite(rope.scale));
+    for (const float frequency : rope.inv_freq) ANEMONE_CHECK(std::isfinite(frequency));
+    for (const float frequency : rope.long_inv_freq) ANEMONE_CHECK(std::isfinite(frequency));
+  }
+  for (const models::LayerConfig& layer : decoder->layers)
+    ANEMONE_CHECK(layer.rope < decoder->ropes.size());
   return 0;
 }
