@@ -86,10 +86,8 @@ Result<WeightRef> parse_entry(const std::string& name, const Json& entry,
 }
 
 // Ranges must cover the data from its first to its last byte.
-Status check_coverage(const std::map<std::string, WeightRef, std::less<>>& tensors,
-                      std::span<const std::byte> data, const std::string& path) {
-  std::vector<const WeightRef*> order;
-  for (const auto& [name, weight] : tensors) order.push_back(&weight);
+Status check_coverage(std::vector<const WeightRef*> order, std::span<const std::byte> data,
+                      const std::string& path) {
   std::sort(order.begin(), order.end(), [](const WeightRef* a, const WeightRef* b) {
     return std::pair(a->bytes.data(), a->bytes.size()) <
            std::pair(b->bytes.data(), b->bytes.size());
@@ -108,27 +106,14 @@ Status check_coverage(const std::map<std::string, WeightRef, std::less<>>& tenso
 }
 
 // Several files under one name index.
-class ShardedSafetensors : public WeightSource {
+class ShardedSafetensors : public WeightMap {
  public:
-  ShardedSafetensors(std::string origin, std::vector<std::shared_ptr<const SafetensorsFile>> files,
-                     std::map<std::string, const WeightRef*, std::less<>> tensors)
-      : origin_(std::move(origin)), files_(std::move(files)), tensors_(std::move(tensors)) {}
-
-  const WeightRef* find(std::string_view name) const override {
-    const auto it = tensors_.find(name);
-    return it == tensors_.end() ? nullptr : it->second;
-  }
-  std::vector<const WeightRef*> all() const override {
-    std::vector<const WeightRef*> out;
-    for (const auto& [name, weight] : tensors_) out.push_back(weight);
-    return out;
-  }
-  const std::string& origin() const override { return origin_; }
+  explicit ShardedSafetensors(std::string origin) : WeightMap(std::move(origin)) {}
+  using WeightMap::add;
+  void keep(std::shared_ptr<const SafetensorsFile> file) { files_.push_back(std::move(file)); }
 
  private:
-  std::string origin_;
   std::vector<std::shared_ptr<const SafetensorsFile>> files_;
-  std::map<std::string, const WeightRef*, std::less<>> tensors_;
 };
 
 Result<std::shared_ptr<const WeightSource>> open_sharded(const std::string& folder,
@@ -138,7 +123,7 @@ Result<std::shared_ptr<const WeightSource>> open_sharded(const std::string& fold
   if (map == nullptr || !map->is_object())
     return parse_error("[{}] expected an object \"weight_map\"", index_path);
   std::map<std::string, std::shared_ptr<const SafetensorsFile>> files;
-  std::map<std::string, const WeightRef*, std::less<>> tensors;
+  auto out = std::make_shared<ShardedSafetensors>(folder);
   for (const auto& [name, file] : map->items()) {
     if (!file.is_string())
       return parse_error("[{}] expected the file of {} to be a string", index_path, name);
@@ -152,18 +137,16 @@ Result<std::shared_ptr<const WeightSource>> open_sharded(const std::string& fold
     const WeightRef* weight = opened->find(name);
     if (weight == nullptr)
       return corrupt("[{}] {} does not hold the tensor {}", index_path, file_name, name);
-    tensors.emplace(name, weight);
+    out->add(name, *weight);
   }
-  std::vector<std::shared_ptr<const SafetensorsFile>> kept;
-  for (auto& [name, file] : files) kept.push_back(std::move(file));
-  return std::shared_ptr<const WeightSource>(
-      std::make_shared<ShardedSafetensors>(folder, std::move(kept), std::move(tensors)));
+  for (auto& [name, file] : files) out->keep(std::move(file));
+  return std::shared_ptr<const WeightSource>(std::move(out));
 }
 
 }  // namespace
 
 Result<std::shared_ptr<const SafetensorsFile>> SafetensorsFile::open(const std::string& path) {
-  auto self = std::make_shared<SafetensorsFile>();
+  auto self = std::make_shared<SafetensorsFile>(path);
   ANEMONE_ASSIGN_OR_RETURN(self->file_, MappedFile::open(path));
   ByteReader reader(self->file_->bytes(), path);
   ANEMONE_ASSIGN_OR_RETURN(const auto length, reader.read<std::uint64_t>());
@@ -192,21 +175,10 @@ Result<std::shared_ptr<const SafetensorsFile>> SafetensorsFile::open(const std::
       return Status(status.code(), fmt::format("[{}] tensor {}: {}", path, name, status.message()));
     }
     weight->file = self->file_.get();
-    self->tensors_.emplace(name, std::move(weight).value());
+    self->add(name, std::move(weight).value());
   }
-  ANEMONE_RETURN_IF_ERROR(check_coverage(self->tensors_, data, path));
+  ANEMONE_RETURN_IF_ERROR(check_coverage(self->all(), data, path));
   return std::shared_ptr<const SafetensorsFile>(std::move(self));
-}
-
-const WeightRef* SafetensorsFile::find(std::string_view name) const {
-  const auto it = tensors_.find(name);
-  return it == tensors_.end() ? nullptr : &it->second;
-}
-
-std::vector<const WeightRef*> SafetensorsFile::all() const {
-  std::vector<const WeightRef*> out;
-  for (const auto& [name, weight] : tensors_) out.push_back(&weight);
-  return out;
 }
 
 Result<std::shared_ptr<const WeightSource>> open_safetensors_folder(const std::string& folder) {

@@ -24,18 +24,15 @@
 namespace anemone::checkpoint {
 
 // One .safetensors file.
-class SafetensorsFile : public WeightSource {
+class SafetensorsFile : public WeightMap {
  public:
   static Result<std::shared_ptr<const SafetensorsFile>> open(const std::string& path);
 
-  const WeightRef* find(std::string_view name) const override;
-  std::vector<const WeightRef*> all() const override;
-  const std::string& origin() const override { return file_->path(); }
+  explicit SafetensorsFile(std::string path) : WeightMap(std::move(path)) {}
   const std::map<std::string, std::string>& metadata() const { return metadata_; }
 
  private:
   std::shared_ptr<const MappedFile> file_;
-  std::map<std::string, WeightRef, std::less<>> tensors_;
   std::map<std::string, std::string> metadata_;
 };
 

@@ -38,26 +38,16 @@ std::optional<std::string> text_name(std::string_view name) {
   return std::nullopt;
 }
 
-class TextWeights : public WeightSource {
+class TextWeights : public WeightMap {
  public:
-  explicit TextWeights(std::shared_ptr<const WeightSource> whole) : whole_(std::move(whole)) {
+  explicit TextWeights(std::shared_ptr<const WeightSource> whole)
+      : WeightMap(whole->origin()), whole_(std::move(whole)) {
     for (const WeightRef* weight : whole_->all())
-      if (auto name = text_name(weight->name)) weights_.emplace(std::move(*name), weight);
+      if (auto name = text_name(weight->name)) add(std::move(*name), *weight);
   }
-  const WeightRef* find(std::string_view name) const override {
-    const auto it = weights_.find(name);
-    return it == weights_.end() ? nullptr : it->second;
-  }
-  std::vector<const WeightRef*> all() const override {
-    std::vector<const WeightRef*> out;
-    for (const auto& [name, weight] : weights_) out.push_back(weight);
-    return out;
-  }
-  const std::string& origin() const override { return whole_->origin(); }
 
  private:
-  std::shared_ptr<const WeightSource> whole_;
-  std::map<std::string, const WeightRef*, std::less<>> weights_;
+  std::shared_ptr<const WeightSource> whole_;  // keeps what the tensors are views of
 };
 
 }  // namespace

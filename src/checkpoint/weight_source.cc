@@ -12,6 +12,22 @@ void WeightDecoder::read_quants(const WeightRef&, std::int64_t, std::span<std::i
   ANEMONE_CHECK(quantized_form().has_value());  // who has one overrides this
 }
 
+const WeightRef* WeightMap::find(std::string_view name) const {
+  const auto it = tensors_.find(name);
+  return it == tensors_.end() ? nullptr : &it->second;
+}
+
+std::vector<const WeightRef*> WeightMap::all() const {
+  std::vector<const WeightRef*> out;
+  for (const auto& [name, weight] : tensors_) out.push_back(&weight);
+  return out;
+}
+
+bool WeightMap::add(std::string name, WeightRef weight) {
+  weight.name = name;
+  return tensors_.emplace(std::move(name), std::move(weight)).second;
+}
+
 void read_floats(const WeightRef& weight, std::int64_t begin, std::span<float> out) {
   if (weight.decoder != nullptr) return weight.decoder->read(weight, begin, out);
   const auto first = static_cast<std::size_t>(begin);

@@ -4,6 +4,7 @@
 #include <anemone/status.h>
 
 #include <cstddef>
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -45,7 +46,7 @@ class WeightDecoder {
 
 // One tensor of a checkpoint: where its bytes lie. A view; the WeightSource keeps the mapping.
 struct WeightRef {
-  std::string name;
+  std::string name;  // by which its source finds it
   // Of the elements that are read; of the bytes, too, where there is no decoder.
   DType dtype = DType::kFp32;
   Shape shape;
@@ -75,6 +76,23 @@ class WeightSource {
   virtual std::vector<const WeightRef*> all() const = 0;
   // The folder or file as the user gave it, for error messages.
   virtual const std::string& origin() const = 0;
+};
+
+// A source that knows its tensors from the beginning: what every format's own class fills.
+class WeightMap : public WeightSource {
+ public:
+  const WeightRef* find(std::string_view name) const override;
+  std::vector<const WeightRef*> all() const override;
+  const std::string& origin() const override { return origin_; }
+
+ protected:
+  explicit WeightMap(std::string origin) : origin_(std::move(origin)) {}
+  // False when there is one of this name.
+  bool add(std::string name, WeightRef weight);
+
+ private:
+  std::string origin_;
+  std::map<std::string, WeightRef, std::less<>> tensors_;
 };
 
 // Elements [begin, begin + out.size()) of a tensor, converted to float.

@@ -2,7 +2,6 @@
 #include "cli/model_folder.h"
 
 #include <algorithm>
-#include <cstdlib>
 #include <filesystem>
 #include <functional>
 #include <optional>
@@ -10,6 +9,7 @@
 #include <vector>
 
 #include "artifact/manifest.h"
+#include "base/environment.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "base/progress.h"
@@ -23,11 +23,6 @@ namespace anemone::cli {
 namespace {
 
 namespace fs = std::filesystem;
-
-std::string variable(const char* name) {
-  const char* value = std::getenv(name);
-  return value == nullptr ? "" : value;
-}
 
 bool is_there(const fs::path& path) {
   std::error_code error;
@@ -58,11 +53,8 @@ Result<std::string> compile_into_cache(const std::string& model, int threads) {
 }  // namespace
 
 Result<std::string> cache_folder() {
-  if (const std::string named = variable("ANEMONE_CACHE"); !named.empty()) return named;
-  if (const std::string xdg = variable("XDG_CACHE_HOME"); !xdg.empty())
-    return (fs::path(xdg) / "anemone").string();
-  if (const std::string home = variable("HOME"); !home.empty())
-    return (fs::path(home) / ".cache" / "anemone").string();
+  if (const auto named = environment_variable("ANEMONE_CACHE")) return *named;
+  if (const auto cache = user_cache_folder()) return (fs::path(*cache) / "anemone").string();
   return invalid_argument("[ANEMONE_CACHE] expected a folder for compiled models, got none");
 }
 

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "hub/hub_cache.h"
 
-#include <cstdlib>
-
+#include "base/environment.h"
 #include "base/error.h"
 #include "base/file.h"
 
@@ -12,12 +11,6 @@ namespace fs = std::filesystem;
 
 namespace {
 
-std::optional<std::string> variable(const char* name) {
-  const char* value = std::getenv(name);
-  if (value == nullptr || *value == '\0') return std::nullopt;
-  return value;
-}
-
 bool is_revision(const std::string& text) {
   return !text.empty() && text.find("..") == std::string::npos && text.front() != '/';
 }
@@ -25,16 +18,13 @@ bool is_revision(const std::string& text) {
 }  // namespace
 
 std::optional<std::string> hub_home() {
-  if (const auto home = variable("HF_HOME")) return home;
-  if (const auto cache = variable("XDG_CACHE_HOME"))
-    return (fs::path(*cache) / "huggingface").string();
-  if (const auto home = variable("HOME"))
-    return (fs::path(*home) / ".cache" / "huggingface").string();
+  if (const auto home = environment_variable("HF_HOME")) return home;
+  if (const auto cache = user_cache_folder()) return (fs::path(*cache) / "huggingface").string();
   return std::nullopt;
 }
 
 Result<HubCache> HubCache::from_environment(const RepoName& repo) {
-  if (const auto named = variable("HF_HUB_CACHE")) return HubCache(*named, repo);
+  if (const auto named = environment_variable("HF_HUB_CACHE")) return HubCache(*named, repo);
   const auto home = hub_home();
   if (!home) return invalid_argument("[HF_HOME] expected a folder for downloads, got none");
   return HubCache(fs::path(*home) / "hub", repo);

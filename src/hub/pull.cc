@@ -3,12 +3,12 @@
 
 #include <algorithm>
 #include <atomic>
-#include <cstdlib>
 #include <filesystem>
 #include <mutex>
 #include <numeric>
 #include <thread>
 
+#include "base/environment.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "base/progress.h"
@@ -21,9 +21,8 @@ namespace {
 namespace fs = std::filesystem;
 
 bool is_offline() {
-  const char* value = std::getenv("HF_HUB_OFFLINE");
-  const std::string_view text = value == nullptr ? "" : value;
-  return !(text.empty() || text == "0" || text == "false" || text == "False");
+  const std::string text = environment_variable("HF_HUB_OFFLINE").value_or("0");
+  return text != "0" && text != "false" && text != "False";
 }
 
 // Several files at a time; the first error ends the work.

@@ -2,12 +2,12 @@
 #include "hub/repository.h"
 
 #include <algorithm>
-#include <cstdlib>
 #include <filesystem>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "base/environment.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "base/json.h"
@@ -115,7 +115,7 @@ std::string first_line(std::string_view text) {
 
 std::string token_of_files() {
   std::vector<fs::path> places;
-  if (const char* named = std::getenv("HF_TOKEN_PATH")) places.emplace_back(named);
+  if (const auto named = environment_variable("HF_TOKEN_PATH")) places.emplace_back(*named);
   if (const auto home = hub_home()) places.push_back(fs::path(*home) / "token");
   for (const fs::path& place : places) {
     const auto text = read_file(place.string(), 4096);
@@ -143,13 +143,12 @@ std::optional<RepoName> parse_repo_name(std::string_view text) {
 
 Result<HubAddress> HubAddress::from_environment() {
   HubAddress out;
-  if (const char* endpoint = std::getenv("HF_ENDPOINT"); endpoint != nullptr && *endpoint != '\0')
-    out.endpoint = endpoint;
+  if (const auto endpoint = environment_variable("HF_ENDPOINT")) out.endpoint = *endpoint;
   while (out.endpoint.ends_with('/')) out.endpoint.pop_back();
   if (!out.endpoint.starts_with("https://") && !out.endpoint.starts_with("http://"))
     return invalid_argument("[HF_ENDPOINT] expected an http(s) address, got \"{}\"", out.endpoint);
-  const char* token = std::getenv("HF_TOKEN");
-  out.token = token != nullptr && *token != '\0' ? token : token_of_files();
+  const auto token = environment_variable("HF_TOKEN");
+  out.token = token ? *token : token_of_files();
   for (const char c : out.token)
     if (static_cast<unsigned char>(c) <= 32 || c == 127)
       return invalid_argument("[HF_TOKEN] expected a token without spaces or line ends");

@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <thread>
 
+#include "base/environment.h"
 #include "hub/http_client.h"
 
 namespace anemone::hub {
@@ -31,9 +32,9 @@ class Retry {
   static constexpr int kMostTries = 6;
   // $ANEMONE_HUB_PAUSE_MS is for tests of what happens when a hub fails.
   static std::chrono::milliseconds first_pause() {
-    const char* named = std::getenv("ANEMONE_HUB_PAUSE_MS");
-    return std::chrono::milliseconds(named != nullptr ? std::clamp(std::atoi(named), 0, 10'000)
-                                                      : 500);
+    const auto named = environment_variable("ANEMONE_HUB_PAUSE_MS");
+    return std::chrono::milliseconds(named ? std::clamp(std::atoi(named->c_str()), 0, 10'000)
+                                           : 500);
   }
   int tries_ = 0;
 };

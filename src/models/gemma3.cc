@@ -91,8 +91,7 @@ Result<DecoderConfig> read_gemma3_config(const HfConfig& config) {
   decoder.tensors.attention_output_norm = "post_attention_layernorm";
   decoder.tensors.mlp_input_norm = "pre_feedforward_layernorm";
   decoder.tensors.mlp_output_norm = "post_feedforward_layernorm";
-  ANEMONE_ASSIGN_OR_RETURN(const bool attention_bias, config.boolean("attention_bias", false));
-  decoder.qkv_bias = decoder.output_bias = attention_bias;
+  ANEMONE_RETURN_IF_ERROR(read_attention_bias(config, decoder));
 
   ANEMONE_ASSIGN_OR_RETURN(
       auto full, read_gemma3_rope(config, decoder, "full_attention", "rope_theta", 1000000, true));

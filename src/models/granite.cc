@@ -36,9 +36,8 @@ Result<DecoderConfig> read_granite_config(const checkpoint::HfConfig& config) {
                            read_granite_factor(config, "residual_multiplier"));
   ANEMONE_ASSIGN_OR_RETURN(const double divisor, read_granite_factor(config, "logits_scaling"));
   decoder.logit_scale = 1 / divisor;
-  ANEMONE_ASSIGN_OR_RETURN(const bool attention_bias, config.boolean("attention_bias", false));
   ANEMONE_ASSIGN_OR_RETURN(decoder.mlp_bias, config.boolean("mlp_bias", false));
-  decoder.qkv_bias = decoder.output_bias = attention_bias;
+  ANEMONE_RETURN_IF_ERROR(read_attention_bias(config, decoder));
   return decoder;
 }
 

@@ -50,8 +50,7 @@ Result<DecoderConfig> read_hunyuan_config(const checkpoint::HfConfig& config) {
   decoder.qk_norm = QkNorm::kAfterRope;
   decoder.tensors.q_norm = "query_layernorm";
   decoder.tensors.k_norm = "key_layernorm";
-  ANEMONE_ASSIGN_OR_RETURN(const bool attention_bias, config.boolean("attention_bias", false));
-  decoder.qkv_bias = decoder.output_bias = attention_bias;
+  ANEMONE_RETURN_IF_ERROR(read_attention_bias(config, decoder));
   return decoder;
 }
 

@@ -19,9 +19,8 @@ Result<DecoderConfig> read_llama_config(const checkpoint::HfConfig& config) {
                                                        .bos_id = 1,
                                                        .eos_id = 2}));
   ANEMONE_RETURN_IF_ERROR(check_heads_divide(config, decoder));
-  ANEMONE_ASSIGN_OR_RETURN(const bool attention_bias, config.boolean("attention_bias", false));
   ANEMONE_ASSIGN_OR_RETURN(decoder.mlp_bias, config.boolean("mlp_bias", false));
-  decoder.qkv_bias = decoder.output_bias = attention_bias;
+  ANEMONE_RETURN_IF_ERROR(read_attention_bias(config, decoder));
   return decoder;
 }
 

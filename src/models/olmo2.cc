@@ -23,8 +23,7 @@ Result<DecoderConfig> read_olmo2_config(const checkpoint::HfConfig& config) {
   decoder.tensors.attention_output_norm = "post_attention_layernorm";
   decoder.tensors.mlp_input_norm.clear();
   decoder.tensors.mlp_output_norm = "post_feedforward_layernorm";
-  ANEMONE_ASSIGN_OR_RETURN(const bool attention_bias, config.boolean("attention_bias", false));
-  decoder.qkv_bias = decoder.output_bias = attention_bias;
+  ANEMONE_RETURN_IF_ERROR(read_attention_bias(config, decoder));
   return decoder;
 }
 

@@ -19,8 +19,7 @@ Result<DecoderConfig> read_qwen3_config(const checkpoint::HfConfig& config) {
                                                        .head_dim = 128,
                                                        .max_position = 32768}));
   decoder.qk_norm = QkNorm::kBeforeRope;
-  ANEMONE_ASSIGN_OR_RETURN(const bool attention_bias, config.boolean("attention_bias", false));
-  decoder.qkv_bias = decoder.output_bias = attention_bias;
+  ANEMONE_RETURN_IF_ERROR(read_attention_bias(config, decoder));
   ANEMONE_RETURN_IF_ERROR(read_qwen_windows(config, decoder));
   return decoder;
 }

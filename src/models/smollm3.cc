@@ -24,9 +24,8 @@ Result<DecoderConfig> read_smollm3_config(const checkpoint::HfConfig& config) {
                                                        .tie_word_embeddings = true,
                                                        .bos_id = 128000,
                                                        .eos_id = 128001}));
-  ANEMONE_ASSIGN_OR_RETURN(const bool attention_bias, config.boolean("attention_bias", false));
   ANEMONE_ASSIGN_OR_RETURN(decoder.mlp_bias, config.boolean("mlp_bias", false));
-  decoder.qkv_bias = decoder.output_bias = attention_bias;
+  ANEMONE_RETURN_IF_ERROR(read_attention_bias(config, decoder));
 
   ANEMONE_ASSIGN_OR_RETURN(const auto pattern, config.integers("no_rope_layers"));
   if (pattern && pattern->size() < decoder.layers.size())

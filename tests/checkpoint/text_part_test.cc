@@ -51,7 +51,7 @@ TEST(TextPart, NamesTensorsAsTheLanguageModelAloneDoes) {
     ASSERT_NE(text->weights->find("lm_head.weight"), nullptr);
     const WeightRef* found = text->weights->find("model.layers.0.mlp.up_proj.weight");
     ASSERT_NE(found, nullptr);
-    EXPECT_EQ(found->name, inner + "layers.0.mlp.up_proj.weight");
+    EXPECT_EQ(found->name, "model.layers.0.mlp.up_proj.weight");
     EXPECT_EQ(text->weights->origin(), "folder");
   }
 }

@@ -95,34 +95,22 @@ class GgufDecoder : public WeightDecoder {
   const std::int64_t head_rows_;
 };
 
-class GgufSource : public WeightSource {
+class GgufSource : public WeightMap {
  public:
   GgufSource(std::shared_ptr<const GgufFile> file, const std::vector<TensorMapping>& mappings)
-      : file_(std::move(file)) {
+      : WeightMap(file->path()), file_(std::move(file)) {
     for (const TensorMapping& mapping : mappings) {
       const TensorInfo& tensor = *mapping.tensor;
       WeightRef weight;
-      weight.name = mapping.name;
       weight.dtype = tensor.type->plain.value_or(DType::kFp32);
       weight.shape = tensor.shape;
       weight.bytes = tensor.bytes;
       weight.file = tensor.file;
       if (!tensor.type->plain || mapping.head_rows != 0)
         weight.decoder = decoder(tensor.type, mapping.head_rows);
-      tensors_.emplace(mapping.name, std::move(weight));
+      add(mapping.name, std::move(weight));
     }
   }
-
-  const WeightRef* find(std::string_view name) const override {
-    const auto it = tensors_.find(name);
-    return it == tensors_.end() ? nullptr : &it->second;
-  }
-  std::vector<const WeightRef*> all() const override {
-    std::vector<const WeightRef*> out;
-    for (const auto& [name, weight] : tensors_) out.push_back(&weight);
-    return out;
-  }
-  const std::string& origin() const override { return file_->path(); }
 
  private:
   const WeightDecoder* decoder(const BlockType* type, std::int64_t head_rows) {
@@ -134,7 +122,6 @@ class GgufSource : public WeightSource {
   std::shared_ptr<const GgufFile> file_;
   std::map<std::pair<const BlockType*, std::int64_t>, std::unique_ptr<const WeightDecoder>>
       decoders_;
-  std::map<std::string, WeightRef, std::less<>> tensors_;
 };
 
 }  // namespace

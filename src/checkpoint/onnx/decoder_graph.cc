@@ -73,14 +73,9 @@ class DecoderReader {
       out.bias = graph_.constant(node->input(5));
       if (out.bias == nullptr) return unknown(*node, "a constant bias");
     }
-    if (out.bias != nullptr && (out.bias->shape != Shape{out.matrix.rows} || !is_float(*out.bias)))
+    if (out.bias != nullptr && (out.bias->shape != Shape{out.matrix.rows} || !out.bias->is_float()))
       return unknown(*node, "a bias for each row");
     return node->input(0);
-  }
-
-  static bool is_float(const Constant& constant) {
-    return constant.dtype == DType::kFp32 || constant.dtype == DType::kFp16 ||
-           constant.dtype == DType::kBf16;
   }
 
   Result<Norm> read_norm(const std::string& value) {
@@ -92,7 +87,7 @@ class DecoderReader {
     if (out.node->integer("axis", -1) != -1) return unknown(*out.node, "a norm of the last axis");
     if (has_skip && !out.node->input(3).empty()) return unknown(*out.node, "no bias");
     out.weight = graph_.constant(out.node->input(has_skip ? 2 : 1));
-    if (out.weight == nullptr || out.weight->shape.size() != 1 || !is_float(*out.weight))
+    if (out.weight == nullptr || out.weight->shape.size() != 1 || !out.weight->is_float())
       return unknown(*out.node, "a constant weight");
     out.sum = has_skip ? out.node->output(3) : out.node->input(0);
     const double epsilon = static_cast<double>(out.node->number("epsilon", 1e-5f));
@@ -168,7 +163,7 @@ class DecoderReader {
     if (!is_plain) return unknown(node, "causal attention without windows, caps or sinks");
     for (std::size_t i = 9; i < node.inputs.size(); ++i)
       if (!node.input(i).empty() && i != 9) return unknown(node, "attention without a bias");
-    if (node.integer("do_rotary", 0) != 1 || cos == nullptr || sin == nullptr || !is_float(*cos) ||
+    if (node.integer("do_rotary", 0) != 1 || cos == nullptr || sin == nullptr || !cos->is_float() ||
         cos->shape.size() != 2 || sin->shape != cos->shape || sin->dtype != cos->dtype ||
         element_count(cos->shape) == 0)
       return unknown(node, "rotary tables");

@@ -30,23 +30,6 @@ class RowsDecoder : public WeightDecoder {
   std::int64_t first_;
 };
 
-// Plain elements, row-major.
-class PlainDecoder : public WeightDecoder {
- public:
-  explicit PlainDecoder(const Constant& constant) : constant_(constant) {}
-  std::string_view storage() const override { return dtype_name(constant_.dtype); }
-  void read(const WeightRef& /*weight*/, std::int64_t begin, std::span<float> out) const override {
-    WeightRef plain;
-    plain.dtype = constant_.dtype;
-    plain.shape = constant_.shape;
-    plain.bytes = constant_.bytes;
-    read_floats(plain, begin, out);
-  }
-
- private:
-  const Constant& constant_;
-};
-
 // The right side of MatMul, [columns, rows].
 class TurnedDecoder : public WeightDecoder {
  public:
@@ -141,24 +124,20 @@ class BlocksDecoder : public WeightDecoder {
   BlockForm form_;
 };
 
+// `decoder` is null for plain elements, row-major.
 Matrix matrix_of(const Constant& data, std::int64_t rows, std::int64_t columns,
                  std::shared_ptr<const WeightDecoder> decoder) {
   Matrix out;
   out.name = data.name;
   out.rows = rows;
   out.columns = columns;
-  out.weight.dtype = decoder->is_quantized() ? DType::kFp32 : data.dtype;
+  out.weight.dtype = data.is_float() ? data.dtype : DType::kFp32;
   out.weight.shape = {rows, columns};
   out.weight.bytes = data.bytes;
   out.weight.file = data.file;
   out.weight.decoder = decoder.get();
   out.decoder = std::move(decoder);
   return out;
-}
-
-bool is_float(const Constant& constant) {
-  return constant.dtype == DType::kFp32 || constant.dtype == DType::kFp16 ||
-         constant.dtype == DType::kBf16;
 }
 
 // A constant, also behind nodes that change nothing but its shape.
@@ -178,7 +157,7 @@ Result<Matrix> read_blocks(const OnnxGraph& graph, const Node& node, BlockForm f
     return unsupported("[{}] expected {} in {} ({})", graph.path(), what, node.name, node.op);
   };
   if (form.data == nullptr || form.data->dtype != DType::kUInt8 || form.scales == nullptr ||
-      !is_float(*form.scales))
+      !form.scales->is_float())
     return fails("constant bytes with float scales");
   if (form.bits != 4 && form.bits != 8) return fails("4 or 8 bits");
   if (form.block < 16 || form.block > 1 << 20 || (form.block & (form.block - 1)) != 0)
@@ -193,7 +172,7 @@ Result<Matrix> read_blocks(const OnnxGraph& graph, const Node& node, BlockForm f
     const std::int64_t wanted = form.zeros->dtype == DType::kUInt8
                                     ? form.rows * ((form.blocks() * form.bits + 7) / 8)
                                     : form.rows * form.blocks();
-    if ((form.zeros->dtype != DType::kUInt8 && !is_float(*form.zeros)) ||
+    if ((form.zeros->dtype != DType::kUInt8 && !form.zeros->is_float()) ||
         count_of(form.zeros) != wanted)
       return fails("a zero point a block");
   }
@@ -206,6 +185,13 @@ Matrix Matrix::part(std::int64_t first, std::int64_t count) const {
   Matrix out = *this;
   out.rows = count;
   out.weight.shape = {count, columns};
+  if (decoder == nullptr) {
+    const auto row_bytes =
+        static_cast<std::size_t>(dtype_bytes(weight.dtype, static_cast<std::uint64_t>(columns)));
+    out.weight.bytes = weight.bytes.subspan(static_cast<std::size_t>(first) * row_bytes,
+                                            static_cast<std::size_t>(count) * row_bytes);
+    return out;
+  }
   out.decoder = std::make_shared<RowsDecoder>(decoder, first);
   out.weight.decoder = out.decoder.get();
   // Shared bytes: whoever is done with a part is not done with the rest.
@@ -213,58 +199,54 @@ Matrix Matrix::part(std::int64_t first, std::int64_t count) const {
   return out;
 }
 
-Result<Matrix> read_matrix(const OnnxGraph& graph, const Node& node) {
-  if (node.op == "MatMulNBits") {
-    BlockForm form;
-    form.data = data_of(graph, node.input(1));
-    form.scales = graph.constant(node.input(2));
-    form.zeros = graph.constant(node.input(3));
-    form.bits = static_cast<int>(node.integer("bits", 4));
-    form.block = node.integer("block_size", 32);
+namespace {
+
+Result<Matrix> read_quantized(const OnnxGraph& graph, const Node& node) {
+  const bool is_product = node.op == "MatMulNBits";
+  BlockForm form;
+  form.data = data_of(graph, node.input(is_product ? 1 : 0));
+  form.scales = graph.constant(node.input(2));
+  form.zeros = graph.constant(node.input(3));
+  form.bits = static_cast<int>(node.integer("bits", 4));
+  form.block = node.integer("block_size", is_product ? 32 : 128);
+  if (is_product) {
     form.rows = node.integer("N", 0);
     form.columns = node.integer("K", 0);
     if (!node.input(4).empty())
       return unsupported("[{}] expected columns in their order in {}, got g_idx", graph.path(),
                          node.name);
+    // The last block of a row is whole, whatever the row has of it.
     const std::int64_t block = std::clamp<std::int64_t>(form.block, 1, 1 << 20);
-    return read_blocks(graph, node, form,
-                       std::clamp<std::int64_t>(form.columns, 0, 1 << 30) / block * block +
-                           (form.columns % block != 0 ? block : 0));
+    const std::int64_t columns = std::clamp<std::int64_t>(form.columns, 0, 1 << 30);
+    return read_blocks(graph, node, form, (columns + block - 1) / block * block);
   }
-  if (node.op == "GatherBlockQuantized") {
-    BlockForm form;
-    form.data = data_of(graph, node.input(0));
-    form.scales = graph.constant(node.input(2));
-    form.zeros = graph.constant(node.input(3));
-    form.bits = static_cast<int>(node.integer("bits", 4));
-    form.block = node.integer("block_size", 128);
-    if (form.scales != nullptr && form.scales->shape.size() == 2 && form.data != nullptr &&
-        node.integer("gather_axis", 0) == 0 && node.integer("quantize_axis", 1) == 1 &&
-        (form.bits == 4 || form.bits == 8) && form.scales->shape[0] > 0) {
-      form.rows = form.scales->shape[0];
-      form.columns = count_of(form.data) / form.rows * 8 / form.bits;
-    }
-    return read_blocks(graph, node, form, form.columns);
+  if (form.scales != nullptr && form.scales->shape.size() == 2 && form.data != nullptr &&
+      node.integer("gather_axis", 0) == 0 && node.integer("quantize_axis", 1) == 1 &&
+      (form.bits == 4 || form.bits == 8) && form.scales->shape[0] > 0) {
+    form.rows = form.scales->shape[0];
+    form.columns = count_of(form.data) / form.rows * 8 / form.bits;
   }
-  // The embedding as a head: its rows are those of the product.
-  if (const Node* turned = node.op == "MatMul" ? graph.producer(node.input(1)) : nullptr;
-      turned != nullptr && turned->op == "Transpose") {
-    const Constant* data = graph.constant(turned->input(0));
-    if (data != nullptr && is_float(*data) && data->shape.size() == 2 &&
-        element_count(data->shape) > 0)
-      return matrix_of(*data, data->shape[0], data->shape[1],
-                       std::make_shared<PlainDecoder>(*data));
-  }
-  if (node.op == "MatMul" || node.op == "Gather") {
-    const Constant* data = graph.constant(node.input(node.op == "MatMul" ? 1 : 0));
-    if (data != nullptr && is_float(*data) && data->shape.size() == 2 &&
+  return read_blocks(graph, node, form, form.columns);
+}
+
+}  // namespace
+
+Result<Matrix> read_matrix(const OnnxGraph& graph, const Node& node) {
+  if (node.op == "MatMulNBits" || node.op == "GatherBlockQuantized")
+    return read_quantized(graph, node);
+  const bool is_product = node.op == "MatMul";
+  if (is_product || (node.op == "Gather" && node.integer("axis", 0) == 0)) {
+    const std::string& name = node.input(is_product ? 1 : 0);
+    // The embedding as a head is turned for the product: its rows lie as they should.
+    const Node* turned = is_product ? graph.producer(name) : nullptr;
+    const bool is_turned = turned != nullptr && turned->op == "Transpose";
+    const Constant* data = graph.constant(is_turned ? turned->input(0) : name);
+    if (data != nullptr && data->is_float() && data->shape.size() == 2 &&
         element_count(data->shape) > 0) {
-      if (node.op == "MatMul")
+      if (is_product && !is_turned)
         return matrix_of(*data, data->shape[1], data->shape[0],
                          std::make_shared<TurnedDecoder>(*data));
-      if (node.integer("axis", 0) == 0)
-        return matrix_of(*data, data->shape[0], data->shape[1],
-                         std::make_shared<PlainDecoder>(*data));
+      return matrix_of(*data, data->shape[0], data->shape[1], nullptr);
     }
   }
   return unsupported("[{}] expected a product with a constant matrix, got {} ({})", graph.path(),

@@ -18,7 +18,7 @@ struct Matrix {
   std::string name;  // of the constant, for messages
   std::int64_t rows = 0;
   std::int64_t columns = 0;
-  WeightRef weight;  // without a name; its decoder belongs to `decoder`
+  WeightRef weight;  // without a name; its decoder belongs to `decoder`, null for plain elements
   std::shared_ptr<const WeightDecoder> decoder;
 
   // A part of the rows.

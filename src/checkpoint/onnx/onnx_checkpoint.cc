@@ -14,74 +14,58 @@ namespace anemone::checkpoint::onnx {
 namespace {
 
 // The decoder's tensors under the names of transformers.
-class OnnxSource : public WeightSource {
+class OnnxSource : public WeightMap {
  public:
   OnnxSource(std::string origin, std::shared_ptr<const OnnxGraph> graph,
              const DecoderGraph& decoder)
-      : origin_(std::move(origin)), graph_(std::move(graph)) {
-    add("model.embed_tokens.weight", decoder.embedding);
-    add("model.norm.weight", *decoder.final_norm);
-    if (!decoder.is_tied) add("lm_head", decoder.head);
+      : WeightMap(std::move(origin)), graph_(std::move(graph)) {
+    put("model.embed_tokens.weight", decoder.embedding);
+    put("model.norm.weight", *decoder.final_norm);
+    if (!decoder.is_tied) put("lm_head", decoder.head);
     for (std::size_t i = 0; i < decoder.layers.size(); ++i) {
       const DecoderLayer& layer = decoder.layers[i];
       const std::string at = fmt::format("model.layers.{}.", i);
-      add(at + "input_layernorm.weight", *layer.input_norm);
-      add(at + "post_attention_layernorm.weight", *layer.post_attention_norm);
-      if (layer.q_norm != nullptr) add(at + "self_attn.q_norm.weight", *layer.q_norm);
-      if (layer.k_norm != nullptr) add(at + "self_attn.k_norm.weight", *layer.k_norm);
-      add(at + "self_attn.q_proj", layer.q);
-      add(at + "self_attn.k_proj", layer.k);
-      add(at + "self_attn.v_proj", layer.v);
-      add(at + "self_attn.o_proj", layer.o);
-      add(at + "mlp.gate_proj", layer.gate);
-      add(at + "mlp.up_proj", layer.up);
-      add(at + "mlp.down_proj", layer.down);
+      put(at + "input_layernorm.weight", *layer.input_norm);
+      put(at + "post_attention_layernorm.weight", *layer.post_attention_norm);
+      if (layer.q_norm != nullptr) put(at + "self_attn.q_norm.weight", *layer.q_norm);
+      if (layer.k_norm != nullptr) put(at + "self_attn.k_norm.weight", *layer.k_norm);
+      put(at + "self_attn.q_proj", layer.q);
+      put(at + "self_attn.k_proj", layer.k);
+      put(at + "self_attn.v_proj", layer.v);
+      put(at + "self_attn.o_proj", layer.o);
+      put(at + "mlp.gate_proj", layer.gate);
+      put(at + "mlp.up_proj", layer.up);
+      put(at + "mlp.down_proj", layer.down);
     }
   }
 
-  const WeightRef* find(std::string_view name) const override {
-    const auto it = tensors_.find(name);
-    return it == tensors_.end() ? nullptr : &it->second;
-  }
-  std::vector<const WeightRef*> all() const override {
-    std::vector<const WeightRef*> out;
-    for (const auto& [name, weight] : tensors_) out.push_back(&weight);
-    return out;
-  }
-  const std::string& origin() const override { return origin_; }
-
  private:
-  void add(const std::string& name, const Matrix& matrix) {
-    WeightRef weight = matrix.weight;
-    weight.name = name;
+  void put(const std::string& name, const Matrix& matrix) {
     decoders_.push_back(matrix.decoder);
-    tensors_.emplace(name, std::move(weight));
+    add(name, matrix.weight);
   }
-  void add(const std::string& name, const Constant& constant) {
-    add_part(name, constant, 0, element_count(constant.shape));
+  void put(const std::string& name, const Constant& constant) {
+    put_part(name, constant, 0, element_count(constant.shape));
   }
-  void add(const std::string& name, const Projection& projection) {
-    add(name + ".weight", projection.matrix);
+  void put(const std::string& name, const Projection& projection) {
+    put(name + ".weight", projection.matrix);
     if (projection.bias != nullptr)
-      add_part(name + ".bias", *projection.bias, projection.bias_first, projection.matrix.rows);
+      put_part(name + ".bias", *projection.bias, projection.bias_first, projection.matrix.rows);
   }
-  void add_part(const std::string& name, const Constant& constant, std::int64_t first,
+  void put_part(const std::string& name, const Constant& constant, std::int64_t first,
                 std::int64_t count) {
     const auto element = static_cast<std::size_t>(dtype_bytes(constant.dtype, 1));
     WeightRef weight;
-    weight.name = name;
     weight.dtype = constant.dtype;
     weight.shape = {count};
     weight.bytes = constant.bytes.subspan(static_cast<std::size_t>(first) * element,
                                           static_cast<std::size_t>(count) * element);
     weight.file = constant.file;
-    tensors_.emplace(name, std::move(weight));
+    add(name, std::move(weight));
   }
 
-  std::string origin_;
   std::shared_ptr<const OnnxGraph> graph_;
   std::vector<std::shared_ptr<const WeightDecoder>> decoders_;
-  std::map<std::string, WeightRef, std::less<>> tensors_;
 };
 
 // The class whose forward pass the graph has.

@@ -29,6 +29,9 @@ struct Constant {
   const MappedFile* file = nullptr;
 
   TensorView view() const { return {dtype, shape, bytes.data()}; }
+  bool is_float() const {
+    return dtype == DType::kFp32 || dtype == DType::kFp16 || dtype == DType::kBf16;
+  }
 };
 
 struct Node {

@@ -143,6 +143,12 @@ Status set_windows(const HfConfig& config, std::optional<std::int64_t> window,
   return {};
 }
 
+Status read_attention_bias(const checkpoint::HfConfig& config, DecoderConfig& decoder) {
+  ANEMONE_ASSIGN_OR_RETURN(const bool has_bias, config.boolean("attention_bias", false));
+  decoder.qkv_bias = decoder.output_bias = has_bias;
+  return {};
+}
+
 Status read_qwen_windows(const HfConfig& config, DecoderConfig& decoder) {
   ANEMONE_ASSIGN_OR_RETURN(const bool use, config.boolean("use_sliding_window", false));
   std::optional<std::int64_t> window;

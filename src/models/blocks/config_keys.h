@@ -54,6 +54,9 @@ Result<DecoderConfig> read_common_config(const checkpoint::HfConfig& config,
 // A rule of some classes, even where head_dim is given: the heads divide hidden_size.
 Status check_heads_divide(const checkpoint::HfConfig& config, const DecoderConfig& decoder);
 
+// `attention_bias`: whether all four projections of attention have biases.
+Status read_attention_bias(const checkpoint::HfConfig& config, DecoderConfig& decoder);
+
 // The sliding window rule of the Qwen classes: the layers that `layer_types` names slide, by
 // default those from `max_window_layers` (class default 28) on, and none without
 // `use_sliding_window`.
