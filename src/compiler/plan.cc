@@ -20,10 +20,16 @@ std::uint64_t layer_bytes(const DecoderConfig& config, const models::LayerConfig
     return quant::stored_bytes(options.recipe.options_for(role), rows, columns, options.precision);
   };
   using models::WeightRole;
+  const auto mlp = [&](std::int64_t width) {
+    return stored(WeightRole::kMlpGateUp, 2 * width, config.hidden_size) +
+           stored(WeightRole::kMlpDown, config.hidden_size, width);
+  };
+  const models::ExpertsConfig& experts = config.experts;
   return stored(WeightRole::kAttentionQkv, q + 2 * kv, config.hidden_size) +
          stored(WeightRole::kAttentionOutput, config.hidden_size, q) +
-         stored(WeightRole::kMlpGateUp, 2 * config.intermediate_size, config.hidden_size) +
-         stored(WeightRole::kMlpDown, config.hidden_size, config.intermediate_size);
+         (layer.has_experts ? static_cast<std::uint64_t>(experts.count) * mlp(experts.width) +
+                                  stored(WeightRole::kRouter, experts.count, config.hidden_size)
+                            : mlp(config.intermediate_size));
 }
 
 void clamp_sizes(const DecoderConfig& config, Plan& plan) {
@@ -92,7 +98,7 @@ void plan_functions(Plan& plan) {
 Status check_sizes(const DecoderConfig& config, const std::string& subject) {
   constexpr std::int64_t kMaxElements = std::int64_t{1} << 40;
   const std::int64_t widest =
-      std::max({config.vocab_size, config.intermediate_size * 2,
+      std::max({config.vocab_size, config.intermediate_size * 2, config.experts.width * 2,
                 (config.num_heads + 2 * config.num_kv_heads) * config.head_dim});
   if (config.num_heads > (1 << 20) || config.head_dim > (1 << 20) ||
       config.hidden_size > kMaxElements / widest)
