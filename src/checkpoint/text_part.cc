@@ -67,7 +67,8 @@ Result<Checkpoint> text_part(Checkpoint checkpoint) {
       if (const Json* value = json_member(whole.json(), key)) json[std::string(key)] = *value;
     ANEMONE_ASSIGN_OR_RETURN(checkpoint.config,
                              HfConfig::from_json(std::move(json), whole.subject()));
-    checkpoint.weights = std::make_shared<TextWeights>(std::move(checkpoint.weights));
+    if (checkpoint.has_weights)
+      checkpoint.weights = std::make_shared<TextWeights>(std::move(checkpoint.weights));
     return checkpoint;
   }
   return checkpoint;

@@ -214,7 +214,8 @@ void add_compile_command(CLI::App& app, Context& context) {
   command->add_option("--jobs", options->jobs, "Threads (default: --threads)")
       ->check(CLI::Range(1, 1024));
   command->add_flag("--dry-run", options->is_dry_run,
-                    "Check everything and show what would be written, without reading weights");
+                    "Check everything and show what would be written, without reading\nweights; a "
+                    "config.json alone is enough");
   command->add_flag("--resume", options->is_resumed,
                     "Go on where a run with the same options was interrupted; keep what is\n"
                     "finished when this one is, too");

@@ -102,6 +102,7 @@ Json report_json(const compiler::CompileReport& report, const std::string& outpu
           {"functions", functions_json(manifest)},
           {"source_bytes", report.source_bytes},
           {"total_bytes", report.total_bytes},
+          {"cache_bytes", report.cache_bytes},
           {"dry_run", report.is_dry_run},
           {"seconds", report.seconds},
           {"packages", std::move(packages)},
@@ -123,12 +124,17 @@ std::string report_text(const compiler::CompileReport& report, const std::string
                     package.is_reused ? "from the earlier run" : ""});
   rows.push_back(embedding_row(manifest));
   text += table(rows, "  ");
+  text += fmt::format("  in memory: {} of weights (mapped), {} of caches a session\n",
+                      format_bytes(report.total_bytes), format_bytes(report.cache_bytes));
   if (const std::string kept = kept_text(report.weights); !kept.empty())
     text += fmt::format("  quantized matrices: {}\n", kept);
   for (const std::string& note : report.notes) text += fmt::format("  note: {}\n", note);
   if (report.is_dry_run)
-    return text + fmt::format("  about {} from {}; nothing was written\n",
-                              format_bytes(report.total_bytes), format_bytes(report.source_bytes));
+    return text + fmt::format("  about {}{}; nothing was written\n",
+                              format_bytes(report.total_bytes),
+                              report.source_bytes == 0
+                                  ? ""
+                                  : fmt::format(" from {}", format_bytes(report.source_bytes)));
   return text + fmt::format("  {} from {} in {}\n", format_bytes(report.total_bytes),
                             format_bytes(report.source_bytes), format_duration(report.seconds));
 }

@@ -67,6 +67,10 @@ class Compilation {
       ANEMONE_RETURN_IF_ERROR(artifact::write_manifest(folder_, report_.manifest));
     }
     report_.is_dry_run = plan_.options.dry_run;
+    for (const artifact::Shard& shard : report_.manifest.shards)
+      for (const artifact::Cache& cache : shard.caches)
+        report_.cache_bytes +=
+            dtype_bytes(cache.dtype, static_cast<std::uint64_t>(element_count(cache.shape)));
     report_.weights = weights_.reports();
     for (const checkpoint::WeightRef* weight : checkpoint_.weights->all())
       report_.source_bytes += weight->bytes.size();
@@ -305,8 +309,9 @@ Result<std::string> fingerprint(const checkpoint::Checkpoint& checkpoint, const 
 Result<CompileReport> compile(const std::string& model, const std::string& output,
                               const CompileOptions& options, const CompileProgress& progress) {
   const auto start = Clock::now();
-  ANEMONE_ASSIGN_OR_RETURN(const checkpoint::Checkpoint checkpoint,
-                           checkpoint::open_checkpoint(model));
+  ANEMONE_ASSIGN_OR_RETURN(
+      const checkpoint::Checkpoint checkpoint,
+      options.dry_run ? checkpoint::open_for_planning(model) : checkpoint::open_checkpoint(model));
   ANEMONE_ASSIGN_OR_RETURN(Plan plan, make_plan(checkpoint, options));
   if (options.dry_run) return Compilation(checkpoint, std::move(plan), "", nullptr, progress).run();
   ANEMONE_ASSIGN_OR_RETURN(const std::string content, fingerprint(checkpoint, plan));

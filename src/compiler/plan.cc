@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "ane/limits.h"
 #include "base/error.h"
 
 namespace anemone::compiler {
@@ -142,18 +143,28 @@ Result<Plan> make_plan(const checkpoint::Checkpoint& checkpoint, const CompileOp
   plan.embedding_tensor = "model.embed_tokens.weight";
   // transformers ties only what the file does not hold twice.
   plan.head_tensor = "lm_head.weight";
-  if (checkpoint.weights->find(plan.head_tensor) == nullptr) {
-    if (!config.tie_word_embeddings)
-      return not_found(
-          "[{}] expected a tensor lm_head.weight (tie_word_embeddings is false), got none",
-          checkpoint.weights->origin());
-    plan.head_tensor = plan.embedding_tensor;
+  if (config.tie_word_embeddings) {
+    if (checkpoint.weights->find(plan.head_tensor) == nullptr)
+      plan.head_tensor = plan.embedding_tensor;
+  } else if (checkpoint.weights->expect(plan.head_tensor,
+                                        {config.vocab_size, config.hidden_size}) == nullptr) {
+    return not_found(
+        "[{}] expected a tensor lm_head.weight (tie_word_embeddings is false), got none",
+        checkpoint.weights->origin());
   }
+  if (!checkpoint.has_weights)
+    plan.notes.push_back("no weights are there: planned from config.json");
 
   for (const models::LayerConfig& layer : config.layers)
     plan.layer_bytes.push_back(layer_bytes(config, layer, options));
   ANEMONE_ASSIGN_OR_RETURN(plan.layer_shards,
                            ane::plan_layer_shards(options.shards, plan.layer_bytes));
+  const auto heaviest = std::ranges::max_element(plan.layer_bytes);
+  if (options.shards == "auto" && *heaviest > ane::kShardBytes)
+    plan.notes.push_back(fmt::format(
+        "layer {} alone takes {} MB, more than the {} MB that the chip is known to take: "
+        "fewer bits (--quant lut4) make it smaller",
+        heaviest - plan.layer_bytes.begin(), *heaviest / 1'000'000, ane::kShardBytes / 1'000'000));
   plan.head_bytes = quant::stored_bytes(options.recipe.options_for(models::WeightRole::kHead),
                                         config.vocab_size, config.hidden_size, options.precision);
   const auto head_rows = static_cast<std::uint64_t>(config.vocab_size);

@@ -121,7 +121,7 @@ std::string identity(const models::Projection& projection) {
 }  // namespace
 
 Result<const WeightRef*> WeightStore::require(const std::string& tensor, const Shape& shape) const {
-  const WeightRef* weight = source_->find(tensor);
+  const WeightRef* weight = source_->expect(tensor, shape);
   if (weight == nullptr)
     return not_found("[{}] expected a tensor {} of shape {}, got none", source_->origin(), tensor,
                      to_string(shape));
