@@ -75,6 +75,14 @@ const Names kLfm2 = {{"model.embedding_norm.", "token_embd_norm."},
                      {".feed_forward.w3.", ".ffn_up."},
                      {".feed_forward.w2.", ".ffn_down."}};
 
+const Names kQwen3Moe = {{".mlp.gate.", ".ffn_gate_inp."}};
+const Names kLfm2Moe = [] {
+  Names names = kLfm2;
+  names.insert(names.begin(), {{".feed_forward.gate.", ".ffn_gate_inp."},
+                               {".feed_forward.expert_bias", ".exp_probs_b.bias"}});
+  return names;
+}();
+
 // "model.layers.3.self_attn.q_proj.weight" to "blk.3.attn_q.weight". A layer's own name is found
 // once.
 std::string gguf_name(std::string name, const Conversion& conversion) {
@@ -90,6 +98,7 @@ std::string gguf_name(std::string name, const Conversion& conversion) {
 void put_tensors(const checkpoint::Checkpoint& from, std::int64_t head_dim,
                  const Conversion& conversion, GgufBuilder& out) {
   for (const checkpoint::WeightRef* weight : from.weights->all()) {
+    if (weight->name.find(".experts.") != weight->name.npos) continue;
     std::vector<float> values(static_cast<std::size_t>(element_count(weight->shape)));
     checkpoint::read_floats(*weight, 0, values);
     const std::string name = gguf_name(weight->name, conversion);
@@ -110,6 +119,49 @@ void put_tensors(const checkpoint::Checkpoint& from, std::int64_t head_dim,
     std::vector<std::uint64_t> shape(weight->shape.begin(), weight->shape.end());
     if (name.find("shortconv.conv.weight") != name.npos) shape = {shape[0], shape[2]};
     out.f32_tensor(name, std::move(shape), values);
+  }
+}
+
+// The matrices of all experts one after the other: `own` of each, or, where the checkpoint has them
+// stacked, one share of the rows of `stack`.
+struct Experts {
+  const char* name;  // ffn_<name>_exps
+  std::vector<const char*> own;
+  const char* stack;
+  std::int64_t share;  // of so many
+  std::int64_t shares;
+};
+const Experts kExperts[] = {{"gate", {"gate_proj", "w1"}, "gate_up_proj", 0, 2},
+                            {"up", {"up_proj", "w3"}, "gate_up_proj", 1, 2},
+                            {"down", {"down_proj", "w2"}, "down_proj", 0, 1}};
+
+void put_experts(const checkpoint::Checkpoint& from, const std::string& prefix,
+                 const std::string& layer, GgufBuilder& out) {
+  for (const Experts& experts : kExperts) {
+    std::vector<float> values;
+    std::vector<std::uint64_t> shape;
+    const auto add = [&](const checkpoint::WeightRef& weight, std::int64_t row, std::int64_t rows) {
+      const std::size_t begin = values.size();
+      const std::int64_t columns = weight.shape.back();
+      values.resize(begin + static_cast<std::size_t>(rows * columns));
+      checkpoint::read_floats(weight, row * columns, std::span(values).subspan(begin));
+      shape = {shape.empty() ? 1 : shape[0] + 1, static_cast<std::uint64_t>(rows),
+               static_cast<std::uint64_t>(columns)};
+    };
+    for (const char* own : experts.own)
+      for (int expert = 0;; ++expert) {
+        const auto* weight =
+            from.weights->find(fmt::format("{}experts.{}.{}.weight", prefix, expert, own));
+        if (weight == nullptr) break;
+        add(*weight, 0, weight->shape[0]);
+      }
+    if (const auto* stack = from.weights->find(prefix + "experts." + experts.stack))
+      for (std::int64_t expert = 0; expert < stack->shape[0]; ++expert) {
+        const std::int64_t rows = stack->shape[1] / experts.shares;
+        add(*stack, expert * stack->shape[1] + experts.share * rows, rows);
+      }
+    if (!values.empty())
+      out.f32_tensor("blk." + layer + ".ffn_" + experts.name + "_exps.weight", shape, values);
   }
 }
 
@@ -144,8 +196,23 @@ Own put_own_keys(const checkpoint::Checkpoint& from, std::int64_t head_dim, Gguf
     out.f32("gemma3.rope.scaling.factor", full["factor"].get<float>());
     if (config.value("final_logit_softcapping", Json()).is_number())
       out.f32("gemma3.final_logit_softcapping", number("final_logit_softcapping"));
-  } else if (type == "lfm2") {
-    out.u32("lfm2.shortconv.l_cache", size("conv_L_cache"));
+  }
+  if (type.ends_with("_moe")) {
+    const std::string prefix = type == "lfm2_moe" ? "lfm2moe." : "qwen3moe.";
+    const char* count = config.contains("num_experts") ? "num_experts" : "num_local_experts";
+    out.u32(prefix + "expert_count", size(count));
+    out.u32(prefix + "expert_used_count", size("num_experts_per_tok"));
+    out.u32(prefix + "expert_feed_forward_length", size("moe_intermediate_size"));
+    out.boolean(prefix + "expert_weights_norm", config.value("norm_topk_prob", true));
+    if (type == "lfm2_moe") {
+      out.u32("lfm2moe.leading_dense_block_count", size("num_dense_layers"));
+      out.u32("lfm2moe.expert_gating_func", 2);
+      out.f32("lfm2moe.expert_weights_scale", config.value("routed_scaling_factor", 1.0F));
+    }
+  }
+  if (type.starts_with("lfm2")) {
+    out.u32(type == "lfm2" ? "lfm2.shortconv.l_cache" : "lfm2moe.shortconv.l_cache",
+            size("conv_L_cache"));
     const std::int32_t heads = own.kv_heads.front();
     own.kv_heads.clear();
     for (int i = 0; i < config["num_hidden_layers"].get<int>(); ++i)
@@ -194,10 +261,12 @@ GgufBuilder converted_to_gguf(const checkpoint::Checkpoint& from, const Conversi
   const char* eps = config.contains("norm_eps") ? "norm_eps" : "rms_norm_eps";
   out.f32(prefix + "attention.layer_norm_rms_epsilon", config[eps].get<float>());
   // The width that the tensors have, whatever the configuration makes of it.
+  auto width = config.value("intermediate_size", 0U);
   for (const char* name :
        {"model.layers.0.mlp.down_proj.weight", "model.layers.0.feed_forward.w2.weight"})
     if (const checkpoint::WeightRef* down = from.weights->find(name))
-      out.u32(prefix + "feed_forward_length", static_cast<std::uint32_t>(down->shape[1]));
+      width = static_cast<std::uint32_t>(down->shape[1]);
+  out.u32(prefix + "feed_forward_length", width);
 
   Json rope = config.value("rope_parameters", Json::object());
   if (rope.contains("full_attention")) rope = rope["full_attention"];
@@ -215,6 +284,9 @@ GgufBuilder converted_to_gguf(const checkpoint::Checkpoint& from, const Conversi
             rope["original_max_position_embeddings"].get<std::uint32_t>());
   }
   put_tensors(from, head_dim, conversion, out);
+  for (int layer = 0; layer < config["num_hidden_layers"].get<int>(); ++layer)
+    for (const char* mlp : {"mlp", "feed_forward"})
+      put_experts(from, fmt::format("model.layers.{}.{}.", layer, mlp), std::to_string(layer), out);
   return out;
 }
 
@@ -288,14 +360,19 @@ INSTANTIATE_TEST_SUITE_P(
         Conversion{"tiny_phi3", "phi3", false, kPhi3},
         Conversion{"tiny_hunyuan_v1_dense", "hunyuan-dense", false, kHunyuan},
         Conversion{"tiny_gemma3_text", "gemma3", false, kGemma3, 1, kTinyGemma3Changes},
-        Conversion{"tiny_lfm2", "lfm2", false, kLfm2}, Conversion{"tiny_granite", "granite", true},
+        Conversion{"tiny_lfm2", "lfm2", false, kLfm2},
+        Conversion{"tiny_lfm2_moe", "lfm2moe", false, kLfm2Moe},
+        Conversion{"tiny_qwen3_moe", "qwen3moe", false, kQwen3Moe},
+        Conversion{"tiny_granite", "granite", true},
         Conversion{"tiny_olmo2", "olmo2", false, kOlmo2, 0, R"({"hidden_act": "silu"})"},
         Conversion{"shared_qwen2", "qwen2"}, Conversion{"shared_qwen3", "qwen3"},
         Conversion{"shared_mistral", "llama", true}, Conversion{"shared_smollm3", "smollm3", true},
         Conversion{"shared_phi4mini", "phi3", false, kPhi3},
         Conversion{"shared_hunyuan_v1_dense", "hunyuan-dense", false, kHunyuan},
         Conversion{"shared_gemma3", "gemma3", false, kGemma3, 1, kGemma3Changes},
-        Conversion{"shared_lfm2", "lfm2", false, kLfm2}),
+        Conversion{"shared_lfm2", "lfm2", false, kLfm2},
+        Conversion{"shared_lfm2_moe", "lfm2moe", false, kLfm2Moe},
+        Conversion{"shared_qwen3_moe", "qwen3moe", false, kQwen3Moe}),
     [](const auto& info) { return std::string(info.param.name); });
 
 }  // namespace

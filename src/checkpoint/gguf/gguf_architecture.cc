@@ -101,6 +101,41 @@ Status read_granite(Keys& keys, Json& json) {
   return {};
 }
 
+// `function`: the number that the format has for how this class makes scores.
+Status read_experts(Keys& keys, std::int64_t function, Json& json) {
+  ANEMONE_ASSIGN_OR_RETURN(json["num_experts"], keys.required_size("expert_count"));
+  ANEMONE_ASSIGN_OR_RETURN(json["num_experts_per_tok"], keys.required_size("expert_used_count"));
+  ANEMONE_ASSIGN_OR_RETURN(json["moe_intermediate_size"],
+                           keys.required_size("expert_feed_forward_length"));
+  ANEMONE_ASSIGN_OR_RETURN(const auto normalizes, keys.boolean("expert_weights_norm"));
+  json["norm_topk_prob"] = normalizes.value_or(true);
+  ANEMONE_ASSIGN_OR_RETURN(const auto gating, keys.integer("expert_gating_func"));
+  if (gating.value_or(function) != function)
+    return unsupported("[{}] expected {}expert_gating_func to be {}, got {}", keys.file().path(),
+                       keys.prefix(), function, *gating);
+  return {};
+}
+
+Status read_qwen3_moe(Keys& keys, Json& json) {
+  ANEMONE_RETURN_IF_ERROR(read_experts(keys, 1, json));
+  // Layers without a router have an MLP.
+  json["mlp_only_layers"] = Json::array();
+  for (std::int64_t i = 0; i < json["num_hidden_layers"].get<std::int64_t>(); ++i)
+    if (keys.file().find(fmt::format("blk.{}.ffn_gate_inp.weight", i)) == nullptr)
+      json["mlp_only_layers"].push_back(i);
+  return {};
+}
+
+Status read_lfm2_moe(Keys& keys, Json& json) {
+  ANEMONE_RETURN_IF_ERROR(read_lfm2(keys, json));
+  ANEMONE_RETURN_IF_ERROR(read_experts(keys, 2, json));
+  ANEMONE_ASSIGN_OR_RETURN(json["num_dense_layers"],
+                           keys.required_size("leading_dense_block_count"));
+  ANEMONE_ASSIGN_OR_RETURN(const auto scale, keys.number("expert_weights_scale"));
+  json["routed_scaling_factor"] = scale.value_or(1);
+  return {};
+}
+
 constexpr NamePair kPhi3Names[] = {{"attn_qkv", "self_attn.qkv_proj"},
                                    {"ffn_up", "mlp.gate_up_proj"}};
 constexpr NamePair kHunyuanNames[] = {{"attn_q_norm", "self_attn.query_layernorm"},
@@ -110,6 +145,10 @@ constexpr NamePair kGemma3Names[] = {{"post_attention_norm", "post_attention_lay
                                      {"post_ffw_norm", "post_feedforward_layernorm"}};
 constexpr NamePair kOlmo2Names[] = {{"post_attention_norm", "post_attention_layernorm"},
                                     {"post_ffw_norm", "post_feedforward_layernorm"}};
+constexpr NamePair kQwen3MoeNames[] = {{"ffn_gate_inp", "mlp.gate"},
+                                       {"ffn_gate_exps", "mlp.experts.{}.gate_proj"},
+                                       {"ffn_up_exps", "mlp.experts.{}.up_proj"},
+                                       {"ffn_down_exps", "mlp.experts.{}.down_proj"}};
 constexpr NamePair kLfm2Names[] = {{"token_embd_norm", "model.embedding_norm"},
                                    {"attn_norm", "operator_norm"},
                                    {"attn_output", "self_attn.out_proj"},
@@ -119,6 +158,11 @@ constexpr NamePair kLfm2Names[] = {{"token_embd_norm", "model.embedding_norm"},
                                    {"shortconv.in_proj", "conv.in_proj"},
                                    {"shortconv.out_proj", "conv.out_proj"},
                                    {"ffn_norm", "ffn_norm"},
+                                   {"ffn_gate_inp", "feed_forward.gate"},
+                                   {"exp_probs_b", "feed_forward.expert_bias"},
+                                   {"ffn_gate_exps", "feed_forward.experts.{}.w1"},
+                                   {"ffn_up_exps", "feed_forward.experts.{}.w3"},
+                                   {"ffn_down_exps", "feed_forward.experts.{}.w2"},
                                    {"ffn_gate", "feed_forward.w1"},
                                    {"ffn_up", "feed_forward.w3"},
                                    {"ffn_down", "feed_forward.w2"}};
@@ -142,6 +186,11 @@ constexpr GgufArchitecture kArchitectures[] = {
      .names = kLfm2Names,
      .read_layers = read_lfm2_layers,
      .read_more = read_lfm2},
+    {.name = "lfm2moe",
+     .model_type = "lfm2_moe",
+     .names = kLfm2Names,
+     .read_layers = read_lfm2_layers,
+     .read_more = read_lfm2_moe},
     {.name = "llama", .model_type = "llama", .has_paired_rows = true, .read_more = read_llama},
     {.name = "olmo2", .model_type = "olmo2", .names = kOlmo2Names},
     {.name = "phi3",
@@ -151,6 +200,10 @@ constexpr GgufArchitecture kArchitectures[] = {
      .read_more = read_phi3},
     {.name = "qwen2", .model_type = "qwen2"},
     {.name = "qwen3", .model_type = "qwen3"},
+    {.name = "qwen3moe",
+     .model_type = "qwen3_moe",
+     .names = kQwen3MoeNames,
+     .read_more = read_qwen3_moe},
     {.name = "smollm3", .model_type = "smollm3", .has_paired_rows = true},
 };
 

@@ -17,7 +17,8 @@
 namespace anemone::checkpoint::gguf {
 
 // A tensor's name there and here, without ".weight" and ".bias": of a layer what follows "blk.N."
-// and "model.layers.N.".
+// and "model.layers.N.". Here "{}" is the number of an expert, whose matrices are stacked there;
+// and a name that says itself that it is a bias has nothing behind it.
 struct NamePair {
   std::string_view gguf;
   std::string_view transformers;

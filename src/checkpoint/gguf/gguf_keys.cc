@@ -30,6 +30,10 @@ Result<double> Keys::required_number(std::string_view name) {
   return *value;
 }
 
+Result<std::optional<bool>> Keys::boolean(std::string_view name) {
+  return metadata_.boolean(key(name));
+}
+
 Result<std::optional<std::string_view>> Keys::text(std::string_view name) {
   return metadata_.text(key(name));
 }

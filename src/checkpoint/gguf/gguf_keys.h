@@ -28,6 +28,7 @@ class Keys {
   Result<std::optional<std::int64_t>> integer(std::string_view name);
   Result<std::optional<double>> number(std::string_view name);
   Result<double> required_number(std::string_view name);
+  Result<std::optional<bool>> boolean(std::string_view name);
   Result<std::optional<std::string_view>> text(std::string_view name);
   // One for each of `layers`: an array, or a number that holds for all. kParseError for an array of
   // another length.

@@ -61,8 +61,25 @@ std::string transformers_name(const TensorName& name, const GgufArchitecture& ar
   const NamePair* pair = find_pair(architecture.names, name.stem);
   if (pair == nullptr) pair = find_pair(kUsualNames, name.stem);
   if (pair == nullptr) return {};
-  if (name.layer.empty()) return fmt::format("{}{}", pair->transformers, name.kind);
-  return fmt::format("model.layers.{}.{}{}", name.layer, pair->transformers, name.kind);
+  const std::string_view kind = pair->transformers.ends_with("_bias") ? "" : name.kind;
+  if (name.layer.empty()) return fmt::format("{}{}", pair->transformers, kind);
+  return fmt::format("model.layers.{}.{}{}", name.layer, pair->transformers, kind);
+}
+
+// One mapping for each matrix of a stack; `mapping` has "{}" in its name.
+Status add_experts(const GgufFile& file, const TensorMapping& mapping,
+                   std::vector<TensorMapping>& out) {
+  const TensorInfo& tensor = *mapping.tensor;
+  if (tensor.shape.size() != 3)
+    return corrupt("[{}] expected {} to be a stack of matrices, got the shape {}", file.path(),
+                   tensor.name, to_string(tensor.shape));
+  const std::size_t place = mapping.name.find("{}");
+  for (std::int64_t i = 0; i < tensor.shape[0]; ++i) {
+    TensorMapping& one = out.emplace_back(mapping);
+    one.name.replace(place, 2, std::to_string(i));
+    one.matrix = i;
+  }
+  return {};
 }
 
 }  // namespace
@@ -96,6 +113,10 @@ Result<std::vector<TensorMapping>> map_tensors(const GgufFile& file,
     // One tap of every channel after the other; transformers has a dimension between them.
     if (parts->stem == "shortconv.conv" && tensor.shape.size() == 2)
       mapping.shape = {tensor.shape[0], 1, tensor.shape[1]};
+    if (mapping.name.find("{}") != mapping.name.npos) {
+      ANEMONE_RETURN_IF_ERROR(add_experts(file, mapping, mappings));
+      continue;
+    }
     mappings.push_back(std::move(mapping));
   }
   return mappings;

@@ -110,6 +110,11 @@ class GgufSource : public WeightMap {
       weight.dtype = tensor.type->plain.value_or(DType::kFp32);
       weight.shape = mapping.shape.empty() ? tensor.shape : mapping.shape;
       weight.bytes = tensor.bytes;
+      if (mapping.matrix >= 0) {
+        const std::size_t size = tensor.bytes.size() / static_cast<std::size_t>(tensor.shape[0]);
+        weight.bytes = tensor.bytes.subspan(static_cast<std::size_t>(mapping.matrix) * size, size);
+        weight.shape.erase(weight.shape.begin());
+      }
       weight.file = tensor.file;
       if (!tensor.type->plain || mapping.head_rows != 0 || mapping.offset != 0)
         weight.decoder = decoder(tensor.type, mapping.head_rows, mapping.offset);
