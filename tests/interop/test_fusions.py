@@ -82,3 +82,44 @@ def test_a_decoder_layer(anemone, tmp_path, is_one_operation, target):
     with torch.no_grad():
         y = module(*example)
     assert_close(anemone.predict(path, input_arrays(model, example), tmp_path)["y"], y, tolerance(FP16))
+
+
+class Experts(nn.Module):
+    """A sparse mixture with all experts in the graph, as one writes it for a compiler without branches."""
+
+    COUNT, CHOSEN, WIDTH = 6, 2, 96
+
+    def __init__(self, is_convolution):
+        super().__init__()
+        self.is_convolution = is_convolution
+        self.router = nn.Linear(CHANNELS, self.COUNT, bias=False)
+        layer = (lambda i, o: nn.Conv2d(i, o, 1)) if is_convolution else nn.Linear
+        self.gate_up = nn.ModuleList(layer(CHANNELS, 2 * self.WIDTH) for _ in range(self.COUNT))
+        self.down = nn.ModuleList(layer(self.WIDTH, CHANNELS) for _ in range(self.COUNT))
+
+    def forward(self, x):
+        probabilities = torch.softmax(self.router(x), -1)
+        least = torch.topk(probabilities, self.CHOSEN, -1).values[..., -1:]
+        weights = torch.where(probabilities >= least, probabilities, torch.zeros_like(probabilities))
+        y, channels = x, -1
+        if self.is_convolution:  # [1, C, T, 1]
+            x, weights, channels = x.transpose(1, 2).unsqueeze(-1), weights.transpose(1, 2).unsqueeze(-1), 1
+            y = x
+        for e in range(self.COUNT):
+            gate, up = self.gate_up[e](x).chunk(2, channels)
+            weight = weights[:, e:e + 1] if self.is_convolution else weights[..., e:e + 1]
+            y = y + weight * self.down[e](F.silu(gate) * up)
+        return y
+
+
+@pytest.mark.parametrize("is_convolution", [False, True], ids=["linear", "conv"])
+def test_a_sparse_mixture(anemone, tmp_path, is_convolution):
+    torch.manual_seed(7)
+    module, example = Experts(is_convolution), [torch.randn(1, TOKENS, CHANNELS)]
+    model = convert(module, example, FP16, 18)
+    path = save(model, tmp_path)
+    found = fused_steps(anemone, path)
+    assert found.get("experts") == 1 and found.get("projection") == 1, found
+    with torch.no_grad():
+        y = module(*example)
+    assert_close(anemone.predict(path, input_arrays(model, example), tmp_path)["y"], y, tolerance(FP16))

@@ -232,8 +232,13 @@ Status CpuProgram::run_together(std::size_t index, std::span<const BatchItem> it
   if (!lock.owns_lock()) alone.emplace(1);
   StateUndo undo;
   MaskCache masks;
-  const FusedContext context{alone ? *alone : threads_->pool, threads_->isa,
-                             kernels::simd::kernels_of(threads_->isa), undo, masks};
+  std::int64_t bytes_read = 0;
+  const FusedContext context{alone ? *alone : threads_->pool,
+                             threads_->isa,
+                             kernels::simd::kernels_of(threads_->isa),
+                             undo,
+                             masks,
+                             bytes_read};
   std::vector<Interpreter> interpreters;
   interpreters.reserve(runs.size());
   for (std::size_t i = 0; i < runs.size(); ++i) {

@@ -2,6 +2,7 @@
 #include "exec/cpu/explain.h"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "base/error.h"
@@ -49,7 +50,8 @@ class Explainer {
  public:
   explicit Explainer(const PreparedFunction& function) : function_(function) {}
 
-  PlanStep step(const PreparedOp& op) const {
+  // `bytes_read` a run, where a run told.
+  PlanStep step(const PreparedOp& op, std::optional<std::int64_t> bytes_read) const {
     PlanStep out;
     out.operation = op.op->name;
     out.is_fused = op.kind == PreparedOp::Kind::kFused;
@@ -68,7 +70,8 @@ class Explainer {
         out.state_bytes += bytes_of(feature->dtype, states.back());
       }
       const Cost cost = op.fused->cost(output, states);
-      out.weight_bytes += cost.weight_bytes;
+      out.weight_bytes +=
+          cost.depends_on_inputs ? bytes_read.value_or(cost.weight_bytes) : cost.weight_bytes;
       out.flops = cost.flops;
       out.form = cost.form;
     } else if (op.kind == PreparedOp::Kind::kKernel) {
@@ -103,8 +106,10 @@ Result<std::vector<PlanStep>> explain(const LoadedProgram& program, std::string_
   const Explainer explainer(*prepared);
   std::vector<PlanStep> steps;
   for (const PreparedOp& op : prepared->block.ops) {
-    PlanStep step = explainer.step(op);
-    step.runs = times.runs();
+    const std::int64_t runs = times.runs();
+    PlanStep step = explainer.step(
+        op, runs > 0 ? std::optional(times.bytes(steps.size()) / runs) : std::nullopt);
+    step.runs = runs;
     step.seconds = times.seconds(steps.size());
     steps.push_back(std::move(step));
   }

@@ -22,10 +22,12 @@ struct PlanStep {
   bool is_fused = false;
   bool is_view = false;  // costs nothing: another look at the same memory
 
-  std::string form;               // of the weights of a matrix product: "int8", "lut4", "fp16"
-  std::int64_t weight_bytes = 0;  // constants that it reads, in the form of the package
-  std::int64_t state_bytes = 0;   // of states, at most: when all their slots are in use
-  std::int64_t flops = 0;         // multiplications and additions of matrix products, at most
+  std::string form;  // of the weights of a matrix product: "int8", "lut4", "fp16"
+  // Constants that it reads, in the form of the package. Of experts those of the chosen ones: the
+  // mean of the timed runs, before that as many as the tokens may choose.
+  std::int64_t weight_bytes = 0;
+  std::int64_t state_bytes = 0;  // of states, at most: when all their slots are in use
+  std::int64_t flops = 0;        // multiplications and additions of matrix products, at most
 
   std::int64_t runs = 0;  // that were timed
   double seconds = 0;     // of all of them together

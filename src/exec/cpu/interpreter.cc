@@ -77,7 +77,9 @@ Status Interpreter::run(const PreparedFunction& function, std::span<Interpreter>
     if (op.kind == PreparedOp::Kind::kFused) {
       for (std::size_t i = 0; i < runs.size(); ++i)
         ANEMONE_RETURN_IF_ERROR(runs[i].bind(op, calls[i]));
+      context.bytes_read = 0;
       ANEMONE_RETURN_IF_ERROR(op.fused->run(calls, context));
+      if (times != nullptr) times->add_bytes(k, context.bytes_read);
     } else {
       for (Interpreter& run : runs) ANEMONE_RETURN_IF_ERROR(run.run_op(op));
     }

@@ -14,24 +14,33 @@ namespace anemone::exec {
 // during a reset() only a part may count.
 class OpTimes {
  public:
-  explicit OpTimes(std::size_t operations) : ns_(operations) {}
+  explicit OpTimes(std::size_t operations) : ns_(operations), bytes_(operations) {}
 
   void reset() {
     for (auto& ns : ns_) ns = 0;
+    for (auto& bytes : bytes_) bytes = 0;
     runs_ = 0;
   }
   void add(std::size_t operation, std::chrono::nanoseconds time) {
     ns_[operation].fetch_add(time.count(), std::memory_order_relaxed);
+  }
+  // Weights that the operation has read, where that depends on its inputs.
+  void add_bytes(std::size_t operation, std::int64_t bytes) {
+    bytes_[operation].fetch_add(bytes, std::memory_order_relaxed);
   }
   void add_run() { runs_.fetch_add(1, std::memory_order_relaxed); }
 
   double seconds(std::size_t operation) const {
     return static_cast<double>(ns_[operation].load(std::memory_order_relaxed)) * 1e-9;
   }
+  std::int64_t bytes(std::size_t operation) const {
+    return bytes_[operation].load(std::memory_order_relaxed);
+  }
   std::int64_t runs() const { return runs_.load(std::memory_order_relaxed); }
 
  private:
   std::vector<std::atomic<std::int64_t>> ns_;
+  std::vector<std::atomic<std::int64_t>> bytes_;
   std::atomic<std::int64_t> runs_ = 0;
 };
 

@@ -8,9 +8,10 @@ namespace anemone::exec {
 namespace {
 
 // Longer patterns first: a shorter one would take parts of them away.
-constexpr Matcher kMatchers[] = {
-    match_cached_attention, match_attention, match_rms_norm,   match_rope,   match_projection,
-    match_silu_multiply,    match_transpose, match_layer_norm, match_softmax};
+constexpr Matcher kMatchers[] = {match_top_k_mask, match_experts,       match_cached_attention,
+                                 match_attention,  match_rms_norm,      match_rope,
+                                 match_projection, match_silu_multiply, match_transpose,
+                                 match_layer_norm, match_softmax};
 
 // Operations that give the elements of their input in the same order: with a result of fixed shape
 // it is another view of the same memory.
@@ -46,10 +47,11 @@ bool is_view(const FusionGraph& graph, const PreparedOp& op) {
   return false;
 }
 
+// From the end, so that a pattern of any length begins with its last operation.
 void fuse_all(FusionGraph& graph, Matcher matcher) {
-  for (PreparedOp& op : graph.ops()) {
-    if (op.kind != PreparedOp::Kind::kKernel) continue;
-    auto fusion = matcher(graph, op);
+  for (auto op = graph.ops().rbegin(); op != graph.ops().rend(); ++op) {
+    if (op->kind != PreparedOp::Kind::kKernel) continue;
+    auto fusion = matcher(graph, *op);
     if (fusion && graph.is_closed(*fusion)) graph.apply(std::move(*fusion));
   }
 }

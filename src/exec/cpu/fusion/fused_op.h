@@ -52,6 +52,8 @@ struct Cost {
   std::int64_t weight_bytes = 0;  // of weights that are no inputs of the operation
   std::int64_t flops = 0;         // multiplications and additions of matrix products
   std::string_view form = {};     // of the weights: "int8", "lut4"
+  // What the inputs decide: the numbers are an estimate, and runs say what they read.
+  bool depends_on_inputs = false;
 };
 
 struct FusedContext {
@@ -60,6 +62,8 @@ struct FusedContext {
   const kernels::simd::Kernels& kernels;
   StateUndo& undo;
   MaskCache& masks;
+  // Weights that the operation has read; of those whose cost depends on their inputs.
+  std::int64_t& bytes_read;
 };
 
 // body(call, begin, end) over [0, count(call)) of every call, in ranges of at most `grain`, on all

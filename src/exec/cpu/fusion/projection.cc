@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "exec/cpu/fusion/projection.h"
+
 #include <array>
 
 #include "exec/cpu/fusion/matchers.h"
@@ -20,7 +22,8 @@ bool is_pointwise(const FusionGraph& graph, const PreparedOp& conv) {
 
 }  // namespace
 
-std::optional<Fusion> match_projection(const FusionGraph& graph, PreparedOp& root) {
+std::optional<ProjectionParts> projection_of(const FusionGraph& graph, const PreparedOp& root) {
+  if (root.kind != PreparedOp::Kind::kKernel) return std::nullopt;
   const bool is_conv = root.op->type == "conv";
   if (!is_conv && root.op->type != "linear") return std::nullopt;
   const int x = FusionGraph::argument(root, "x");
@@ -40,10 +43,15 @@ std::optional<Fusion> match_projection(const FusionGraph& graph, PreparedOp& roo
     if (bias == nullptr || bias->dtype != DType::kFp16 || bias->size() != matrix->rows)
       return std::nullopt;
   }
-  return Fusion{std::make_shared<ProjectionOp>(
-                    *matrix, bias == nullptr ? nullptr : bias->as<Half>().data(), is_conv),
+  return ProjectionParts{x, *matrix, bias == nullptr ? nullptr : bias->as<Half>().data(), is_conv};
+}
+
+std::optional<Fusion> match_projection(const FusionGraph& graph, PreparedOp& root) {
+  const auto parts = projection_of(graph, root);
+  if (!parts) return std::nullopt;
+  return Fusion{std::make_shared<ProjectionOp>(parts->matrix, parts->bias, parts->is_channel_major),
                 &root,
-                {x},
+                {parts->x},
                 {},
                 {}};
 }

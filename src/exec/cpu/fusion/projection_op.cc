@@ -34,9 +34,11 @@ Shape ProjectionOp::output_shape(const std::vector<const TensorView*>& inputs) c
 }
 
 Cost ProjectionOp::cost(const Shape& output, std::span<const Shape> /*states*/) const {
-  const std::int64_t bias = bias_ == nullptr ? 0 : matrix_.rows * std::int64_t{sizeof(Half)};
-  return {matrix_.size_bytes() + bias, 2 * matrix_.columns * element_count(output),
-          matrix_.form_name()};
+  return {weight_bytes(), 2 * matrix_.columns * element_count(output), matrix_.form_name()};
+}
+
+std::int64_t ProjectionOp::weight_bytes() const {
+  return matrix_.size_bytes() + (bias_ == nullptr ? 0 : matrix_.rows * std::int64_t{sizeof(Half)});
 }
 
 ProjectionOp::Segments ProjectionOp::segments_of(std::span<FusedCall> calls) const {
@@ -60,7 +62,24 @@ Status ProjectionOp::run(std::span<FusedCall> calls, const FusedContext& context
   const std::int64_t tokens = segments.back().first + segments.back().tokens;
   if (tokens == 0) return {};
   // By the tokens of one call, so that a call gives the same bits whatever runs beside it.
-  const bool is_narrow = segments.front().tokens <= kNarrow;
+  run_segments(segments, tokens, segments.front().tokens <= kNarrow, context);
+  return {};
+}
+
+void ProjectionOp::multiply(std::span<const Token> tokens, std::int64_t tokens_of_a_call,
+                            const FusedContext& context) const {
+  Segments segments;
+  for (const Token& token : tokens)
+    segments.push_back({.x = token.x,
+                        .y = token.y,
+                        .tokens = 1,
+                        .first = static_cast<std::int64_t>(segments.size())});
+  run_segments(segments, static_cast<std::int64_t>(tokens.size()), tokens_of_a_call <= kNarrow,
+               context);
+}
+
+void ProjectionOp::run_segments(const Segments& segments, std::int64_t tokens, bool is_narrow,
+                                const FusedContext& context) const {
 #if defined(__x86_64__)
   // A few tokens go through fp16 weights at the speed of memory without digits.
   const bool is_half = matrix_.form == kernels::simd::Matrix::Form::kHalf;
@@ -70,14 +89,13 @@ Status ProjectionOp::run(std::span<FusedCall> calls, const FusedContext& context
       run_few(segments, tokens, context);
     else
       run_tiles(segments, tokens, context);
-    return {};
+    return;
   }
 #endif
   if (is_narrow)
     run_narrow(segments, tokens, context);
   else
     run_panels(segments, tokens, context);
-  return {};
 }
 
 void ProjectionOp::store_row(std::int64_t r, float* values, std::int64_t first, std::int64_t count,

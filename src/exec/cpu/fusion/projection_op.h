@@ -22,6 +22,17 @@ class ProjectionOp : public FusedOp {
   Status run(std::span<FusedCall> calls, const FusedContext& context) const override;
 
   const kernels::simd::Matrix& matrix() const { return matrix_; }
+  std::int64_t weight_bytes() const;
+
+  // One token, whose channels lie side by side.
+  struct Token {
+    const Half* x = nullptr;
+    Half* y = nullptr;
+  };
+  // The product for tokens that lie anywhere, each of them to the same bits in any company. A call
+  // of so many tokens would have run them.
+  void multiply(std::span<const Token> tokens, std::int64_t tokens_of_a_call,
+                const FusedContext& context) const;
 
  private:
   // The tokens of one call: element (c, t) of x at x[c * channel_stride + t * token_stride].
@@ -36,6 +47,8 @@ class ProjectionOp : public FusedOp {
   using Segments = std::vector<Segment>;
 
   Segments segments_of(std::span<FusedCall> calls) const;
+  void run_segments(const Segments& segments, std::int64_t tokens, bool is_narrow,
+                    const FusedContext& context) const;
   void run_narrow(const Segments& segments, std::int64_t tokens, const FusedContext& context) const;
   void run_panels(const Segments& segments, std::int64_t tokens, const FusedContext& context) const;
   void run_tiles(const Segments& segments, std::int64_t tokens, const FusedContext& context) const;

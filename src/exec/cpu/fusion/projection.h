@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <optional>
+
+#include "exec/cpu/fusion/graph.h"
+#include "kernels/simd/matrix.h"
+
+namespace anemone::exec {
+
+// An operation that multiplies by a constant matrix: its input and what ProjectionOp takes.
+struct ProjectionParts {
+  int x = -1;
+  kernels::simd::Matrix matrix;
+  const Half* bias = nullptr;
+  bool is_channel_major = false;
+};
+std::optional<ProjectionParts> projection_of(const FusionGraph& graph, const PreparedOp& op);
+
+}  // namespace anemone::exec
