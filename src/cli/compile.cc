@@ -222,8 +222,9 @@ void add_compile_command(CLI::App& app, Context& context) {
                     "Show every matrix with its error, and where the time went");
   command->add_flag("--json", options->is_json, "Print the report as JSON");
   command->footer(
-      "Reads checkpoints of the types gemma3, granite, hunyuan_v1_dense, lfm2, llama, mistral,\n"
-      "olmo2, phi3, qwen2, qwen3 and smollm3. The folder appears when it is complete; an artifact "
+      "Reads checkpoints of the types gemma3, gemma4, granite, hunyuan_v1_dense, lfm2, llama,\n"
+      "mistral, olmo2, phi3, qwen2, qwen3 and smollm3. The folder appears when it is complete; an "
+      "artifact "
       "of "
       "that\n"
       "name is replaced.\n"

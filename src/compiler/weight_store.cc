@@ -127,7 +127,9 @@ Result<quant::StoredWeight> WeightStore::make(const models::Projection& projecti
     const bool covers = found != nullptr && found->shape.size() == 2 &&
                         found->shape[0] >= part.row_begin + part.rows;
     const bool whole = projection.role != models::WeightRole::kHead;
-    const std::int64_t rows = covers && !whole ? found->shape[0] : part.row_begin + part.rows;
+    const std::int64_t rows = covers && !whole        ? found->shape[0]
+                              : part.tensor_rows != 0 ? part.tensor_rows
+                                                      : part.row_begin + part.rows;
     ANEMONE_ASSIGN_OR_RETURN(const WeightRef* weight,
                              require(part.tensor, {rows, projection.inputs}));
     parts.push_back({weight, part.row_begin, part.rows});

@@ -8,6 +8,7 @@
 namespace anemone::models {
 
 extern const Architecture kGemma3;
+extern const Architecture kGemma4;
 extern const Architecture kGranite;
 extern const Architecture kHunYuanDense;
 extern const Architecture kLfm2;
@@ -21,9 +22,9 @@ extern const Architecture kSmolLm3;
 
 namespace {
 // The place of the names in messages.
-constexpr const Architecture* kArchitectures[] = {&kGemma3, &kGranite, &kHunYuanDense, &kLfm2,
-                                                  &kLlama,  &kMistral, &kOlmo2,        &kPhi3,
-                                                  &kQwen2,  &kQwen3,   &kSmolLm3};
+constexpr const Architecture* kArchitectures[] = {&kGemma3, &kGemma4, &kGranite, &kHunYuanDense,
+                                                  &kLfm2,   &kLlama,  &kMistral, &kOlmo2,
+                                                  &kPhi3,   &kQwen2,  &kQwen3,   &kSmolLm3};
 }  // namespace
 
 Result<const Architecture*> find_architecture(std::string_view model_type) {

@@ -25,6 +25,7 @@ struct Projection {
     std::string tensor;  // [rows_total, inputs] in the checkpoint
     std::int64_t row_begin = 0;
     std::int64_t rows = 0;
+    std::int64_t tensor_rows = 0;  // rows_total, when it is more than row_begin + rows
   };
   std::vector<Part> parts;
   std::int64_t inputs = 0;

@@ -14,6 +14,8 @@ def config_of(model_type, **changes):
     config = {"model_type": model_type, **SIZES}
     if model_type in ("qwen3", "hunyuan_v1_dense", "gemma3_text"):
         config["head_dim"] = 16
+    if model_type == "gemma4_text":
+        config.update(head_dim=8, global_head_dim=16, vocab_size_per_layer_input=SIZES["vocab_size"], hidden_size_per_layer_input=10)
     config.update(changes)
     return {key: value for key, value in config.items() if value is not ...}
 
@@ -80,6 +82,14 @@ CASES = [
          attention_bias=True, head_dim=10, tie_word_embeddings=False, hidden_activation="silu",
          rope_parameters={FULL: {"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 16, "rope_theta": 5000.0}}),
     case("pattern, fp16", "gemma3_text", 65, sliding_window_pattern=2, sliding_window=16, precision="fp16"),
+    case("shared keys, embeddings of layers, two packages", "gemma4_text", 70, num_hidden_layers=6,
+         layer_types=[SLIDING, FULL, SLIDING, FULL, SLIDING, FULL], sliding_window=9, num_kv_shared_layers=3, use_double_wide_mlp=True,
+         final_logit_softcapping=30.0, flags=["--shards", "0:4,4:6"]),
+    case("values from keys, heads of single layers", "gemma4_text", 33, global_head_dim=..., layer_types=[SLIDING, FULL, FULL], attention_k_eq_v=True,
+         per_layer_config={"1": {"head_dim": 12, "num_key_value_heads": 1}, "2": {"head_dim": 12, "num_key_value_heads": 1}},
+         hidden_size_per_layer_input=0, attention_bias=True),
+    case("all kinds, fp16", "gemma4_text", 65, num_hidden_layers=4, sliding_window=16, num_kv_shared_layers=2,
+         layer_types=[SLIDING, FULL, SLIDING, FULL], precision="fp16"),
     case("convolutions and attention, older keys", "lfm2", 70, num_hidden_layers=4, full_attn_idxs=[1, 3], block_ff_dim=240, block_multiple_of=16,
          block_ffn_dim_multiplier=1.1, norm_eps=1e-3, tie_embedding=True, rope_theta=4000.0, dtype="bfloat16"),
     case("convolutions alone, with biases", "lfm2", 33, layer_types=["conv"] * 3, conv_bias=True, conv_L_cache=4, block_auto_adjust_ff_dim=False,
@@ -139,6 +149,10 @@ REFUSED = [
     ("sliding_window", "none", "gemma3_text", {"sliding_window": None}),
     ("hidden_activation", "mish", "gemma3_text", {"hidden_activation": "mish"}),
     ("hidden_size", "70", "gemma3_text", {"hidden_size": 70}),
+    ("use_bidirectional_attention", "all", "gemma4_text", {"use_bidirectional_attention": "all"}),
+    ("vocab_size_per_layer_input", "7", "gemma4_text", {"vocab_size_per_layer_input": 7}),
+    ("num_kv_shared_layers", "3", "gemma4_text", {"num_kv_shared_layers": 3, "hidden_size_per_layer_input": 0}),
+    ("per_layer_config", "sliding_window", "gemma4_text", {"per_layer_config": {"1": {"sliding_window": 4}}}),
     ("layer_types", "sliding_attention", "lfm2", {"layer_types": ["conv", SLIDING, "conv"]}),
     ("conv_L_cache", "1", "lfm2", {"conv_L_cache": 1}),
     ("logits_scaling", "0", "granite", {"logits_scaling": 0}),
@@ -172,4 +186,5 @@ REFUSED = [
 # What transformers does run, and anemone does not: said in a line rather than computed wrongly.
 NOT_SUPPORTED = {("hidden_act", "mish"), ("hidden_activation", "mish"), ("layer_types", "chunked_attention"), ("layer_types", "sliding_attention"),
                  ("attn_logit_softcapping", "50"), ("use_bidirectional_attention", "true"), ("rope_scaling", "linear"), ("use_qk_norm", "false"),
-                 ("use_cla", "true"), ("conv_L_cache", "1"), ("logits_scaling", "0")}
+                 ("use_cla", "true"), ("use_bidirectional_attention", "all"), ("vocab_size_per_layer_input", "7"),
+                 ("per_layer_config", "sliding_window"), ("conv_L_cache", "1"), ("logits_scaling", "0")}

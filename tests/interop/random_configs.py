@@ -10,7 +10,7 @@ import random
 
 ARCHITECTURES = {"qwen2": "Qwen2ForCausalLM", "llama": "LlamaForCausalLM", "mistral": "MistralForCausalLM",
                  "qwen3": "Qwen3ForCausalLM", "smollm3": "SmolLM3ForCausalLM", "phi3": "Phi3ForCausalLM",
-                 "hunyuan_v1_dense": "HunYuanDenseV1ForCausalLM", "gemma3_text": "Gemma3ForCausalLM",
+                 "hunyuan_v1_dense": "HunYuanDenseV1ForCausalLM", "gemma3_text": "Gemma3ForCausalLM", "gemma4_text": "Gemma4ForCausalLM",
                  "lfm2": "Lfm2ForCausalLM", "granite": "GraniteForCausalLM",
                  "olmo2": "Olmo2ForCausalLM"}
 MODEL_TYPES = tuple(ARCHITECTURES)
@@ -186,6 +186,8 @@ def random_case(seed, model_type=None):
         config["mlp_bias"] = rng.random() < 0.6
     if model_type == "gemma3_text":
         return gemma3_case(rng, seed, config, length, layers)
+    if model_type == "gemma4_text":
+        return gemma4_case(rng, seed, config, length, layers)
     if model_type == "lfm2":
         return lfm2_case(rng, seed, config, length, layers)
     if model_type == "granite":
@@ -218,6 +220,31 @@ def gemma3_case(rng, seed, config, length, layers):
     if rng.random() < 0.3:
         config["layer_types"] = [rng.choice(["sliding_attention", "full_attention"]) for _ in range(layers)]
     return finished_case(rng, seed, "gemma3_text", config, length, layers, config["max_position_embeddings"])
+
+
+def gemma4_case(rng, seed, config, length, layers):
+    config["hidden_activation"] = config.pop("hidden_act", "gelu_pytorch_tanh")
+    config["head_dim"] = rng.choice([2, 8, 10, 24])
+    config["global_head_dim"] = rng.choice([2, 8, 10, 24])
+    config["vocab_size_per_layer_input"] = config["vocab_size"]
+    config["hidden_size_per_layer_input"] = rng.choice([0, 0, 1, 7, 16])
+    types = [rng.choice(["sliding_attention", "full_attention"]) for _ in range(layers)]
+    types[-1] = "full_attention"
+    if rng.random() < 0.8:
+        config["layer_types"] = types
+        # Both kinds need a layer with keys of its own.
+        most = next((n for n in range(layers - 1, 0, -1) if set(types[: layers - n]) == set(types)), 0)
+        if config["hidden_size_per_layer_input"]:  # transformers cannot run shared keys without
+            config["num_kv_shared_layers"] = rng.randint(0, most)
+    for key, values in (("sliding_window", [1, 5, 64, 512]), ("final_logit_softcapping", [None, 4.0, 30.0]), ("attention_k_eq_v", [True, False]),
+                        ("num_global_key_value_heads", [None, 1]), ("use_double_wide_mlp", [True, False])):
+        if rng.random() < 0.7:
+            config[key] = rng.choice(values)
+    if rng.random() < 0.6:
+        config["rope_parameters"] = {
+            "full_attention": {"rope_type": "proportional", "rope_theta": 5000.0, "partial_rotary_factor": rng.choice([0.25, 0.5, 1.0])},
+            "sliding_attention": {"rope_type": "default", "rope_theta": 700.0}}
+    return finished_case(rng, seed, "gemma4_text", config, length, layers, config["max_position_embeddings"])
 
 
 def lfm2_case(rng, seed, config, length, layers):

@@ -8,8 +8,6 @@ namespace anemone::models {
 using ir::Literal;
 using ir::Value;
 
-namespace {
-
 Value* activate(LayerGraph& graph, Value* x, const std::string& name) {
   ir::Builder& b = graph.builder();
   switch (graph.config().activation) {
@@ -25,11 +23,9 @@ Value* activate(LayerGraph& graph, Value* x, const std::string& name) {
   return nullptr;
 }
 
-}  // namespace
-
 Value* gated_mlp(LayerGraph& graph, std::int64_t layer, const std::string& prefix, Value* x) {
   const DecoderConfig& config = graph.config();
-  const std::int64_t width = config.intermediate_size;
+  const std::int64_t width = config.mlp_width_of(config.layer(layer));
   const std::string name = fmt::format("layer_{}_mlp", layer);
   Value* bias = nullptr;
   if (config.mlp_bias)

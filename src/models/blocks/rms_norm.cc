@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <cmath>
+#include <utility>
+#include <vector>
 
 #include "models/blocks/blocks.h"
 
@@ -42,6 +44,13 @@ Value* rms_norm(LayerGraph& graph, Value* x, std::int32_t axis, const std::strin
       axis < 0 ? rank - static_cast<std::size_t>(-axis) : static_cast<std::size_t>(axis);
   Shape shape(rank, 1);
   shape[index] = x->type.shape[index];
+  if (weight.empty()) {
+    // A weight all the same, so that fusions see the pattern that they know.
+    Tensor ones(graph.options().dtype, shape);
+    store_floats(std::vector<float>(static_cast<std::size_t>(shape[index]), 1),
+                 ones.mutable_view());
+    return graph.mul(normed, b.constant(Literal::of(std::move(ones)), name + "_ones"), name);
+  }
   Value* gamma = graph.weights().vector(b, {{weight, shape[index], graph.config().norm_offset}},
                                         shape, name + "_weight");
   return graph.mul(normed, gamma, name);
