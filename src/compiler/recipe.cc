@@ -25,6 +25,11 @@ constexpr std::array<RoleName, 5> kRoles = {{{WeightRole::kAttentionQkv, "qkv"},
 
 quant::QuantOptions Recipe::options_for(WeightRole role) const {
   quant::QuantOptions out = quant;
+  // A small matrix whose rounding would change which experts a token goes through.
+  if (role == WeightRole::kRouter) {
+    out.scheme = quant::Scheme::kNone;
+    return out;
+  }
   if (const auto own = by_role.find(role); own != by_role.end()) out.scheme = own->second;
   return out;
 }

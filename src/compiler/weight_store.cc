@@ -16,10 +16,17 @@ using checkpoint::WeightRef;
 // Rows of several checkpoint matrices, one after the other.
 class StackedRows : public quant::MatrixSource {
  public:
+  // Row r is row `row_begin + r * row_step` of all matrices of the tensor one after the other, or,
+  // where they are transposed, that column of one that begins at element `origin`.
   struct Part {
     const WeightRef* weight;
     std::int64_t row_begin;
     std::int64_t rows;
+    std::int64_t row_step = 1;
+    std::int64_t origin = 0;
+    std::int64_t stride = 1;  // from one element of a row to the next
+
+    std::int64_t row_at(std::int64_t r) const { return row_begin + r * row_step; }
   };
   StackedRows(std::shared_ptr<const checkpoint::WeightSource> source, std::vector<Part> parts,
               std::int64_t columns)
@@ -33,8 +40,16 @@ class StackedRows : public quant::MatrixSource {
   std::string_view name() const override { return parts_.front().weight->name; }
   void read_row(std::int64_t row, std::span<float> out) const override {
     for (const Part& part : parts_) {
-      if (row < part.rows) return read_floats(*part.weight, (part.row_begin + row) * columns_, out);
-      row -= part.rows;
+      if (row >= part.rows) {
+        row -= part.rows;
+        continue;
+      }
+      if (part.stride == 1) return read_floats(*part.weight, part.row_at(row) * columns_, out);
+      for (std::size_t c = 0; c < out.size(); ++c)
+        read_floats(*part.weight,
+                    part.origin + part.row_at(row) + static_cast<std::int64_t>(c) * part.stride,
+                    out.subspan(c, 1));
+      return;
     }
   }
   quant::SourceForm form() const override { return form_; }
@@ -48,8 +63,7 @@ class StackedRows : public quant::MatrixSource {
       // A part of larger groups has fewer scales: each stands for several.
       const auto group = static_cast<std::size_t>(part.weight->decoder->quantized_form()->group);
       const std::size_t own = quants.size() / group;
-      part.weight->decoder->read_quants(*part.weight, part.row_begin + row, quants,
-                                        scales.first(own));
+      part.weight->decoder->read_quants(*part.weight, part.row_at(row), quants, scales.first(own));
       const std::size_t repeat = scales.size() / own;
       if (repeat > 1)
         for (std::size_t i = scales.size(); i-- > 0;) scales[i] = scales[i / repeat];
@@ -71,7 +85,8 @@ class StackedRows : public quant::MatrixSource {
     for (const Part& part : parts_) {
       const checkpoint::WeightDecoder* decoder = part.weight->decoder;
       form.is_quantized |= decoder != nullptr && decoder->is_quantized();
-      const auto own = decoder != nullptr ? decoder->quantized_form() : std::nullopt;
+      const auto own =
+          decoder != nullptr && part.stride == 1 ? decoder->quantized_form() : std::nullopt;
       if (!own) {
         has_groups = false;
         continue;
@@ -98,7 +113,8 @@ bool is_quantized(const WeightRef& weight) {
 std::string identity(const models::Projection& projection) {
   std::string key = projection.name;
   for (const auto& part : projection.parts)
-    key += fmt::format(" {}[{}:{}]", part.tensor, part.row_begin, part.row_begin + part.rows);
+    key += fmt::format(" {}[{}, {}:{}:{}]", part.tensor, part.matrix, part.row_begin,
+                       part.row_begin + part.rows * part.row_step, part.row_step);
   return key;
 }
 
@@ -121,15 +137,26 @@ Result<const WeightRef*> WeightStore::require(const std::string& tensor, const S
 Result<quant::StoredWeight> WeightStore::make(const models::Projection& projection) const {
   std::vector<StackedRows::Part> parts;
   for (const auto& part : projection.parts) {
+    if (!part.shape.empty()) {
+      ANEMONE_ASSIGN_OR_RETURN(const WeightRef* weight, require(part.tensor, part.shape));
+      const std::int64_t all_rows = part.shape[part.shape.size() - (part.is_transposed ? 1 : 2)];
+      StackedRows::Part& own = parts.emplace_back();
+      own = {weight, part.row_begin, part.rows, part.row_step};
+      if (part.is_transposed) {
+        own.origin = part.matrix * all_rows * projection.inputs;
+        own.stride = all_rows;
+      } else {
+        own.row_begin += part.matrix * all_rows;
+      }
+      continue;
+    }
     // A part may be a range of a larger matrix (a vocabulary range of the head): its rows are
     // checked here.
     const WeightRef* found = source_->find(part.tensor);
     const bool covers = found != nullptr && found->shape.size() == 2 &&
                         found->shape[0] >= part.row_begin + part.rows;
     const bool whole = projection.role != models::WeightRole::kHead;
-    const std::int64_t rows = covers && !whole        ? found->shape[0]
-                              : part.tensor_rows != 0 ? part.tensor_rows
-                                                      : part.row_begin + part.rows;
+    const std::int64_t rows = covers && !whole ? found->shape[0] : part.row_begin + part.rows;
     ANEMONE_ASSIGN_OR_RETURN(const WeightRef* weight,
                              require(part.tensor, {rows, projection.inputs}));
     parts.push_back({weight, part.row_begin, part.rows});
@@ -194,13 +221,18 @@ Result<ir::Literal> WeightStore::gather(const std::vector<Vector>& parts,
         require(part.tensor, part.shape.empty() ? Shape{part.size} : part.shape));
     const std::size_t begin = values.size();
     values.resize(begin + static_cast<std::size_t>(part.size));
-    read_floats(*weight, 0, std::span(values).subspan(begin));
+    const std::span<float> own = std::span(values).subspan(begin);
+    if (part.step == 1) {
+      read_floats(*weight, part.begin, own);
+    } else {
+      for (std::size_t i = 0; i < own.size(); ++i)
+        read_floats(*weight, part.begin + static_cast<std::int64_t>(i) * part.step,
+                    own.subspan(i, 1));
+    }
     if (part.offset != 0)
-      for (float& value : std::span(values).subspan(begin))
-        value = static_cast<float>(static_cast<double>(value) + part.offset);
+      for (float& value : own) value = static_cast<float>(static_cast<double>(value) + part.offset);
     const StackedRows row(source_, {{weight, 0, 1}}, part.size);
-    ANEMONE_RETURN_IF_ERROR(
-        quant::check_row(row, 0, std::span(values).subspan(begin), float_type_));
+    ANEMONE_RETURN_IF_ERROR(quant::check_row(row, 0, own, float_type_));
   }
   Tensor tensor(float_type_, shape);
   store_floats(values, tensor.mutable_view());

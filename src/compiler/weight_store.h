@@ -38,6 +38,7 @@ class WeightStore : public models::WeightProvider {
               DType float_type)
       : source_(std::move(source)), recipe_(std::move(recipe)), float_type_(float_type) {}
 
+  bool has(const std::string& tensor) const override { return source_->find(tensor) != nullptr; }
   ir::Value* projection(ir::Builder& builder, const models::Projection& projection) override;
   ir::Value* vector(ir::Builder& builder, const std::vector<Vector>& parts, Shape shape,
                     const std::string& name) override;

@@ -12,19 +12,21 @@ extern const Architecture kGemma4;
 extern const Architecture kGranite;
 extern const Architecture kHunYuanDense;
 extern const Architecture kLfm2;
+extern const Architecture kLfm2Moe;
 extern const Architecture kLlama;
 extern const Architecture kMistral;
 extern const Architecture kOlmo2;
 extern const Architecture kPhi3;
 extern const Architecture kQwen2;
 extern const Architecture kQwen3;
+extern const Architecture kQwen3Moe;
 extern const Architecture kSmolLm3;
 
 namespace {
 // The place of the names in messages.
-constexpr const Architecture* kArchitectures[] = {&kGemma3, &kGemma4, &kGranite, &kHunYuanDense,
-                                                  &kLfm2,   &kLlama,  &kMistral, &kOlmo2,
-                                                  &kPhi3,   &kQwen2,  &kQwen3,   &kSmolLm3};
+constexpr const Architecture* kArchitectures[] = {
+    &kGemma3, &kGemma4, &kGranite, &kHunYuanDense, &kLfm2,  &kLfm2Moe,  &kLlama,  &kMistral,
+    &kOlmo2,  &kPhi3,    &kQwen2,        &kQwen3, &kQwen3Moe, &kSmolLm3};
 }  // namespace
 
 Result<const Architecture*> find_architecture(std::string_view model_type) {

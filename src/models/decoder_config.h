@@ -39,8 +39,38 @@ struct TensorNames {
   std::string down = "down_proj";
 };
 
+// A sparse mixture of gated MLPs: each token goes through the few experts that a router scores
+// highest, and their outputs are added with weights. Tensors lie relative to TensorNames::mlp.
+struct ExpertsConfig {
+  enum class Score {
+    kSoftmax,  // over all experts
+    kSigmoid,
+  };
+  std::int64_t count = 0;
+  std::int64_t chosen = 0;  // of them for a token
+  std::int64_t width = 0;   // of the MLP of one
+  Score score = Score::kSoftmax;
+  bool is_normalized = false;  // the weights of a token are divided by their sum
+  double sum_epsilon = 0;      // and this, where scores are sigmoids
+  double scale = 1;            // of the weights, after that
+  bool router_bias = false;
+  // A vector that is added to the scores for the choice alone; empty: none.
+  std::string selection_bias = {};
+  bool has_bias = false;  // of all projections; those of stacked experts are stacked too
+  std::string router = "gate";
+  // Tensors of one expert, "experts.<e>.<name>.weight"; a file may stack all of them instead.
+  // Empty: they are stacked.
+  std::vector<std::string> gate_up = {"gate_proj", "up_proj"};
+  std::string down = "down_proj";
+  // Stacked: "experts.gate_up_proj" [count, 2 * width, hidden_size] and "experts.down_proj"
+  // [count, hidden_size, width], each matrix transposed in some classes.
+  bool is_transposed = false;
+  bool is_interleaved = false;  // gate and up take turns in the rows of the stacked tensor
+};
+
 // What differs from layer to layer.
 struct LayerConfig {
+  bool has_experts = false;    // DecoderConfig::experts in the place of the MLP
   bool is_short_conv = false;  // a short convolution over time in the place of attention
   bool has_rope = true;
   std::size_t rope = 0;  // which of DecoderConfig::ropes
@@ -92,6 +122,7 @@ struct DecoderConfig {
   std::int64_t layer_embedding_size = 0;  // of what each layer adds for the token; 0: nothing
   std::int64_t conv_taps = 0;  // of short convolutions: the current token and those before it
   bool conv_bias = false;
+  ExpertsConfig experts;
   TensorNames tensors;
   std::vector<artifact::Rope> ropes;
   std::vector<LayerConfig> layers;

@@ -246,7 +246,7 @@ Value* layer_input(LayerGraph& graph, std::int64_t layer) {
                                     .parts = {{.tensor = "model.per_layer_model_projection.weight",
                                                .row_begin = layer * size,
                                                .rows = size,
-                                               .tensor_rows = config.num_layers() * size}},
+                                               .shape = {config.num_layers() * size, config.hidden_size}}},
                                     .inputs = config.hidden_size},
                                    nullptr);
   Value* normed =

@@ -107,6 +107,19 @@ Value* LayerGraph::cache_keep_mask() {
   return keep_mask_;
 }
 
+Value* LayerGraph::earlier(std::int64_t count) {
+  Value*& mask = earlier_[count];
+  if (mask == nullptr) {
+    std::vector<float> values;
+    for (std::int64_t i = 0; i < count; ++i)
+      for (std::int64_t j = 0; j < count; ++j) values.push_back(j < i ? 1.0F : 0.0F);
+    Tensor tensor(options_.dtype, {1, count, 1, count});
+    store_floats(values, tensor.mutable_view());
+    mask = builder_.constant(Literal::of(std::move(tensor)), fmt::format("earlier_of_{}", count));
+  }
+  return mask;
+}
+
 Value* LayerGraph::cache_prefix(Value* cache, const std::string& name) {
   if (cache == nullptr || options_.context == options_.cache_context) return cache;
   std::vector<std::int32_t> end(cache->type.shape.begin(), cache->type.shape.end());

@@ -60,6 +60,9 @@ class LayerGraph {
   ir::Value* cache_write_mask();                   // [1, 1, S, T]
   ir::Value* cache_keep_mask();  // [1, 1, S, 1]: 1 where no token of this step is stored
 
+  // A constant [1, count, 1, count]: 1 at (i, j) where j is before i.
+  ir::Value* earlier(std::int64_t count);
+
   // Stores `tokens` [1, kv_heads, T, head_dim] in the cache `name` ("k_cache_3") and returns the
   // updated slots that the function looks at, [1, kv_heads, S, head_dim].
   ir::Value* update_cache(const std::string& name, ir::Value* tokens);
@@ -132,6 +135,7 @@ class LayerGraph {
   std::vector<artifact::Cache> caches_;
   std::vector<ir::Value*> cache_outputs_;
   ir::Value* keep_mask_ = nullptr;
+  std::map<std::int64_t, ir::Value*> earlier_;
 };
 
 }  // namespace anemone::models

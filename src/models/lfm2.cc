@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Lfm2ForCausalLM (LFM2, LFM2.5): short gated convolutions, and attention in some layers. Older
 // files name keys otherwise; their names win, as in the class.
+#include "models/lfm2.h"
+
 #include <algorithm>
 
 #include "base/error.h"
@@ -28,23 +30,11 @@ Result<std::int64_t> read_lfm2_width(const HfConfig& config, std::int64_t width)
   return (static_cast<std::int64_t>(stretched) + step - 1) / step * step;
 }
 
+// Attention everywhere, where neither key says anything.
 Status read_lfm2_layers(const HfConfig& config, DecoderConfig& decoder) {
-  ANEMONE_ASSIGN_OR_RETURN(const auto types, config.texts("layer_types"));
-  if (types) {
-    if (types->size() != decoder.layers.size())
-      return parse_error("[{}] expected {} layer_types, got {}", config.subject(),
-                         decoder.layers.size(), types->size());
-    for (std::size_t i = 0; i < types->size(); ++i) {
-      const std::string& type = (*types)[i];
-      if (type != "conv" && type != "full_attention")
-        return unsupported("[{}] expected layer_types of conv and full_attention, got \"{}\"",
-                           config.subject(), type);
-      decoder.layers[i].is_short_conv = type == "conv";
-    }
-    return {};
-  }
+  if (config.has("layer_types")) return read_lfm2_layer_types(config, decoder);
   ANEMONE_ASSIGN_OR_RETURN(const auto attention, config.integers("full_attn_idxs"));
-  if (!attention) return {};  // attention everywhere
+  if (!attention) return {};
   for (std::size_t i = 0; i < decoder.layers.size(); ++i)
     decoder.layers[i].is_short_conv =
         std::ranges::find(*attention, static_cast<std::int64_t>(i)) == attention->end();
@@ -73,6 +63,29 @@ Result<DecoderConfig> read_lfm2_config(const HfConfig& config) {
   ANEMONE_ASSIGN_OR_RETURN(decoder.intermediate_size,
                            read_lfm2_width(config, decoder.intermediate_size));
   ANEMONE_RETURN_IF_ERROR(read_lfm2_layers(config, decoder));
+  ANEMONE_RETURN_IF_ERROR(read_lfm2_blocks(config, decoder));
+  return decoder;
+}
+
+}  // namespace
+
+Status read_lfm2_layer_types(const HfConfig& config, DecoderConfig& decoder) {
+  ANEMONE_ASSIGN_OR_RETURN(const auto types, config.texts("layer_types"));
+  if (!types) return parse_error("[{}] expected layer_types, got none", config.subject());
+  if (types->size() != decoder.layers.size())
+    return parse_error("[{}] expected {} layer_types, got {}", config.subject(),
+                       decoder.layers.size(), types->size());
+  for (std::size_t i = 0; i < types->size(); ++i) {
+    const std::string& type = (*types)[i];
+    if (type != "conv" && type != "full_attention")
+      return unsupported("[{}] expected layer_types of conv and full_attention, got \"{}\"",
+                         config.subject(), type);
+    decoder.layers[i].is_short_conv = type == "conv";
+  }
+  return {};
+}
+
+Status read_lfm2_blocks(const HfConfig& config, DecoderConfig& decoder) {
   ANEMONE_ASSIGN_OR_RETURN(decoder.conv_taps, config.size("conv_L_cache", 3));
   if (decoder.conv_taps < 2 || decoder.conv_taps > 64)
     return unsupported("[{}] expected conv_L_cache from 2 to 64, got {}", config.subject(),
@@ -89,10 +102,8 @@ Result<DecoderConfig> read_lfm2_config(const HfConfig& config) {
   tensors.mlp = "feed_forward.";
   tensors.gate_up = {"w1", "w3"};
   tensors.down = "w2";
-  return decoder;
+  return {};
 }
-
-}  // namespace
 
 extern const Architecture kLfm2;
 const Architecture kLfm2 = {"lfm2", read_lfm2_config, decoder_layer};

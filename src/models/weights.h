@@ -14,7 +14,7 @@
 namespace anemone::models {
 
 // What a matrix does: recipes choose the scheme by it.
-enum class WeightRole { kAttentionQkv, kAttentionOutput, kMlpGateUp, kMlpDown, kHead };
+enum class WeightRole { kAttentionQkv, kAttentionOutput, kMlpGateUp, kMlpDown, kHead, kRouter };
 
 // A projection [outputs, inputs, 1, 1]: the rows of several checkpoint matrices, one after the
 // other.
@@ -22,10 +22,15 @@ struct Projection {
   std::string name;  // of the constant in the program
   WeightRole role = WeightRole::kAttentionQkv;
   struct Part {
-    std::string tensor;  // [rows_total, inputs] in the checkpoint
+    std::string tensor;
     std::int64_t row_begin = 0;
     std::int64_t rows = 0;
-    std::int64_t tensor_rows = 0;  // rows_total, when it is more than row_begin + rows
+    std::int64_t row_step = 1;  // every so many rows of it
+    // In the checkpoint: [rows_total, inputs]; or [matrices, rows_total, inputs] or
+    // [matrices, inputs, rows_total], of which one is read. Empty: [row_begin + rows, inputs].
+    Shape shape = {};
+    std::int64_t matrix = 0;
+    bool is_transposed = false;
   };
   std::vector<Part> parts;
   std::int64_t inputs = 0;
@@ -40,6 +45,7 @@ std::vector<Projection::Part> stacked(const std::string& prefix,
 class WeightProvider {
  public:
   virtual ~WeightProvider() = default;
+  virtual bool has(const std::string& tensor) const = 0;
   // The weight as a value of the function's float type; nullptr after an error (kept in the
   // builder): a missing tensor, a wrong shape, a dtype that is not a float.
   virtual ir::Value* projection(ir::Builder& builder, const Projection& projection) = 0;
@@ -47,8 +53,10 @@ class WeightProvider {
   struct Vector {
     std::string tensor;
     std::int64_t size = 0;
-    double offset = 0;  // added to each element before it is rounded
-    Shape shape = {};   // in the checkpoint; empty: [size]
+    double offset = 0;       // added to each element before it is rounded
+    Shape shape = {};        // in the checkpoint; empty: [size]
+    std::int64_t begin = 0;  // of its elements in order, and from one to the next
+    std::int64_t step = 1;
   };
   virtual ir::Value* vector(ir::Builder& builder, const std::vector<Vector>& parts, Shape shape,
                             const std::string& name) = 0;

@@ -26,6 +26,8 @@ struct Checkpoint {
 };
 // The tiny ones of this folder (make_tiny.py), the pocket model and those of ../shared.
 std::vector<Checkpoint> checkpoints();
+// Whether its layers choose among experts.
+bool has_experts(const Checkpoint& checkpoint);
 // Those in the tree have every architecture; the others would only take longer.
 std::vector<Checkpoint> checkpoints_in_the_tree();
 // False, with the test marked as skipped, when it is not there.

@@ -55,6 +55,12 @@ MODELS = {
                  norm_eps=1e-5, conv_L_cache=4, conv_bias=True, tie_word_embeddings=True, pad_token_id=2,
                  layer_types=["conv", "full_attention", "conv", "conv"],
                  rope_parameters={"rope_type": "default", "rope_theta": 300.0}),
+    "lfm2_moe": dict(num_hidden_layers=3, moe_intermediate_size=14, num_dense_layers=1, num_experts=6, num_experts_per_tok=2,
+                     routed_scaling_factor=1.3, norm_eps=1e-5, tie_word_embeddings=True, pad_token_id=2,
+                     layer_types=["conv", "full_attention", "conv"], rope_parameters={"rope_type": "default", "rope_theta": 300.0}),
+    "qwen3_moe": dict(moe_intermediate_size=18, num_experts=5, num_experts_per_tok=2, decoder_sparse_step=2, num_hidden_layers=4,
+                      norm_topk_prob=False, tie_word_embeddings=False, head_dim=12, pad_token_id=2,
+                      rope_parameters={"rope_type": "default", "rope_theta": 700.0}),
     "granite": dict(embedding_multiplier=0.2, attention_multiplier=0.6, residual_multiplier=0.6, logits_scaling=1.7, tie_word_embeddings=True,
                     pad_token_id=2, mlp_bias=True, rope_parameters={"rope_type": "default", "rope_theta": 400.0}),
     "olmo2": dict(tie_word_embeddings=False, attention_bias=True, pad_token_id=2, hidden_act="relu",
@@ -83,8 +89,11 @@ def randomize(model):
         else:
             value = 1.4 * draw / parameter.shape[1] ** 0.5
         parameter.data = value.to(torch.bfloat16).float()
+    # What counts in the choice of experts alone, which the classes fill with zeros; and what gemma4 multiplies a layer with.
     for name, buffer in model.named_buffers():
-        if name.endswith("layer_scalar"):
+        if name.endswith("expert_bias"):
+            buffer.copy_((0.2 * torch.randn(buffer.shape)).to(torch.bfloat16).float())
+        elif name.endswith("layer_scalar"):
             buffer.copy_((0.8 + 0.4 * torch.rand(1)).to(torch.bfloat16).float())
 
 
@@ -102,7 +111,7 @@ def greedily(model, ids):
 def make(name, options, folder):
     torch.manual_seed(SEEDS.get(name, 5))
     config = AutoConfig.for_model(name, **(COMMON | options))
-    model = AutoModelForCausalLM.from_config(config, attn_implementation="eager").float().eval()
+    model = AutoModelForCausalLM.from_config(config, attn_implementation="eager", experts_implementation="eager").float().eval()
     randomize(model)
     ids = torch.randint(3, config.vocab_size, (1, TOKENS))
     result = model(ids, output_hidden_states=True)

@@ -15,14 +15,13 @@
 namespace anemone::compiler {
 namespace {
 
-// One fp32 matrix "m" whose element is its index.
+// One fp32 tensor "m" whose element is its index.
 class CountingMatrix : public checkpoint::WeightSource {
  public:
-  CountingMatrix(std::int64_t rows, std::int64_t columns)
-      : values_(static_cast<std::size_t>(rows * columns)) {
+  explicit CountingMatrix(Shape shape) : values_(static_cast<std::size_t>(element_count(shape))) {
     std::iota(values_.begin(), values_.end(), 0.0f);
     weight_.name = "m";
-    weight_.shape = {rows, columns};
+    weight_.shape = std::move(shape);
     weight_.bytes = std::as_bytes(std::span(values_));
   }
   const checkpoint::WeightRef* find(std::string_view name) const override {
@@ -56,7 +55,7 @@ std::vector<float> floats_of(const ir::Value* value) {
 
 class WeightStoreTest : public ::testing::Test {
  protected:
-  std::shared_ptr<CountingMatrix> matrix_ = std::make_shared<CountingMatrix>(6, 4);
+  std::shared_ptr<CountingMatrix> matrix_ = std::make_shared<CountingMatrix>(Shape{6, 4});
   WeightStore store_{matrix_, {.quant = {.scheme = quant::Scheme::kNone}}, DType::kFp32};
   ir::Program program_;
   ir::Builder builder_{program_, ops::op_registry(), "main", ir::Opset::kIOS18};
@@ -79,6 +78,31 @@ TEST_F(WeightStoreTest, SharesTheDataOfOneProjectionBetweenFunctions) {
   ASSERT_NE(first, nullptr);
   ASSERT_NE(again, nullptr);
   EXPECT_EQ(first->data(), again->data());
+}
+
+// Two matrices of [3, 4] in one tensor; in another two of [4, 3] that hold the transposed ones.
+TEST(StackedMatrices, AreReadByTheirRows) {
+  WeightStore store(std::make_shared<CountingMatrix>(Shape{2, 3, 4}),
+                    {.quant = {.scheme = quant::Scheme::kNone}}, DType::kFp32);
+  ir::Program program;
+  ir::Builder builder(program, ops::op_registry(), "main", ir::Opset::kIOS18);
+  models::Projection::Part part = {
+      .tensor = "m", .row_begin = 2, .rows = 1, .shape = {2, 3, 4}, .matrix = 1};
+  EXPECT_EQ(floats_of(store.projection(builder, {.name = "a", .parts = {part}, .inputs = 4})),
+            (std::vector<float>{20, 21, 22, 23}));
+  part = {.tensor = "m", .rows = 2, .row_step = 2, .shape = {2, 3, 4}, .matrix = 1};
+  part.is_transposed = true;
+  // Columns 0 and 2 of the second matrix.
+  EXPECT_EQ(floats_of(store.projection(builder, {.name = "b", .parts = {part}, .inputs = 3})),
+            (std::vector<float>{12, 16, 20, 14, 18, 22}));
+  EXPECT_EQ(floats_of(store.vector(
+                builder, {{.tensor = "m", .size = 2, .shape = {2, 3, 4}, .begin = 5, .step = 2}},
+                {2}, "c")),
+            (std::vector<float>{5, 7}));
+  part.shape = {2, 4, 3};
+  EXPECT_EQ(store.projection(builder, {.name = "d", .parts = {part}, .inputs = 3}), nullptr);
+  EXPECT_NE(builder.status().message().find("[2, 4, 3]"), std::string::npos)
+      << builder.status().message();
 }
 
 TEST_F(WeightStoreTest, RefusesRowsThatTheMatrixDoesNotHave) {

@@ -52,9 +52,23 @@ FORMS = {
     "granite": {"model_type": "granite", "embedding_multiplier": 12.0, "attention_multiplier": 0.25, "residual_multiplier": 0.22,
                 "logits_scaling": 8.0},
     "olmo2": {"model_type": "olmo2"},
+    "qwen3_moe": {"model_type": "qwen3_moe", "head_dim": 16, "num_experts": 4, "num_experts_per_tok": 2, "moe_intermediate_size": 40,
+                  "norm_topk_prob": True},
+    "lfm2_moe": {"model_type": "lfm2_moe", "layer_types": ["conv", "full_attention"], "num_experts": 4, "num_experts_per_tok": 2,
+                 "moe_intermediate_size": 40, "num_dense_layers": 1},
     "phi3": {"model_type": "phi3", "partial_rotary_factor": 0.5, "original_max_position_embeddings": 32, "rope_scaling": {
         "type": "longrope", "short_factor": [1.0] * 4, "long_factor": [1.0, 2.0, 3.0, 4.0]}},
 }
+
+
+def expert_shapes(config, names):
+    """Router and experts of a layer, as the hub has them."""
+    hidden, inner, count = config["hidden_size"], config["moe_intermediate_size"], config["num_experts"]
+    shapes = {"gate": (count, hidden)}
+    for expert in range(count):
+        shapes |= {f"experts.{expert}.{name}": (inner, hidden) for name in names[:2]}
+        shapes[f"experts.{expert}.{names[2]}"] = (hidden, inner)
+    return shapes
 
 
 def shapes_of(config):
@@ -68,12 +82,15 @@ def shapes_of(config):
         shapes["lm_head.weight"] = (config["vocab_size"], hidden)
     for layer in range(config["num_hidden_layers"]):
         prefix = f"model.layers.{layer}."
-        if kind == "lfm2":
+        if kind.startswith("lfm2"):
             mixer = {"conv.in_proj": (3 * hidden, hidden), "conv.conv": (hidden, 1, 3), "conv.out_proj": (hidden, hidden)}
             if config["layer_types"][layer] != "conv":
                 mixer = {"self_attn.q_proj": (query, hidden), "self_attn.k_proj": (key, hidden), "self_attn.v_proj": (key, hidden),
                          "self_attn.out_proj": (hidden, query), "self_attn.q_layernorm": (dim,), "self_attn.k_layernorm": (dim,)}
             mlp = {"feed_forward.w1": (inner, hidden), "feed_forward.w3": (inner, hidden), "feed_forward.w2": (hidden, inner)}
+            if kind == "lfm2_moe" and layer >= config["num_dense_layers"]:
+                mlp = {f"feed_forward.{name}": shape for name, shape in expert_shapes(config, ("w1", "w3", "w2")).items()}
+                shapes[f"{prefix}feed_forward.expert_bias"] = (config["num_experts"],)
             norms = {"operator_norm": (hidden,), "ffn_norm": (hidden,)}
             shapes |= {f"{prefix}{name}.weight": shape for name, shape in (mixer | mlp | norms).items()}
             shapes["model.embedding_norm.weight"] = (hidden,)
@@ -88,6 +105,9 @@ def shapes_of(config):
         if kind == "phi3":
             projections = {"self_attn.qkv_proj": (query + 2 * key, hidden), "self_attn.o_proj": (hidden, query),
                            "mlp.gate_up_proj": (2 * inner, hidden), "mlp.down_proj": (hidden, inner)}
+        if kind == "qwen3_moe":
+            projections = {name: shape for name, shape in projections.items() if not name.startswith("mlp")}
+            projections |= {f"mlp.{name}": shape for name, shape in expert_shapes(config, ("gate_proj", "up_proj", "down_proj")).items()}
         for name, shape in projections.items():
             shapes[f"{prefix}{name}.weight"] = shape
             if name.startswith("mlp"):
@@ -105,7 +125,7 @@ def shapes_of(config):
             shapes |= {f"{prefix}post_feedforward_layernorm.weight": (hidden,), f"{prefix}self_attn.q_norm.weight": (query,),
                        f"{prefix}self_attn.k_norm.weight": (key,)}
             del shapes[f"{prefix}input_layernorm.weight"]
-        if kind in ("qwen3", "gemma3_text"):
+        if kind in ("qwen3", "qwen3_moe", "gemma3_text"):
             shapes |= {f"{prefix}self_attn.q_norm.weight": (dim,), f"{prefix}self_attn.k_norm.weight": (dim,)}
     return shapes
 

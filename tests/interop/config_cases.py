@@ -9,13 +9,20 @@ SIZES = {"vocab_size": 503, "hidden_size": 72, "intermediate_size": 100, "num_hi
          "pad_token_id": None}
 
 
+EXPERTS = {"num_experts": 4, "num_experts_per_tok": 2, "moe_intermediate_size": 24}
+
+
 def config_of(model_type, **changes):
     """A small config; `None` as a change writes null, `...` leaves the key out."""
     config = {"model_type": model_type, **SIZES}
-    if model_type in ("qwen3", "hunyuan_v1_dense", "gemma3_text"):
+    if model_type in ("qwen3", "hunyuan_v1_dense", "gemma3_text", "qwen3_moe"):
         config["head_dim"] = 16
     if model_type == "gemma4_text":
         config.update(head_dim=8, global_head_dim=16, vocab_size_per_layer_input=SIZES["vocab_size"], hidden_size_per_layer_input=10)
+    if model_type in ("qwen3_moe", "lfm2_moe"):
+        config.update(EXPERTS)
+    if model_type == "lfm2_moe":
+        config["layer_types"] = ["conv", FULL, "conv"]
     config.update(changes)
     return {key: value for key, value in config.items() if value is not ...}
 
@@ -102,6 +109,16 @@ CASES = [
     case("no factor, biases", "granite", 20, attention_bias=True, mlp_bias=True),
     case("norms behind", "olmo2", 70, num_key_value_heads=None, rope_theta=500000.0, dtype="bfloat16"),
     case("grouped heads, biases, yarn", "olmo2", 33, attention_bias=True, head_dim=10, rope_parameters=yarn()),
+    case("experts in every layer", "qwen3_moe", 70, num_experts=8, num_experts_per_tok=3, moe_intermediate_size=24, norm_topk_prob=True,
+         dtype="bfloat16"),
+    case("some layers dense, sums as they are, a window", "qwen3_moe", 33, num_experts=6, num_experts_per_tok=2, moe_intermediate_size=40,
+         decoder_sparse_step=2, mlp_only_layers=[0], use_sliding_window=True, sliding_window=7, attention_bias=True),
+    case("all experts chosen", "qwen3_moe", 20, num_experts=3, num_experts_per_tok=3, moe_intermediate_size=16),
+    case("one expert, fp16", "qwen3_moe", 65, num_experts=5, num_experts_per_tok=1, moe_intermediate_size=16, precision="fp16"),
+    case("sigmoids with a bias", "lfm2_moe", 70, num_experts=8, num_experts_per_tok=3, moe_intermediate_size=24, num_dense_layers=1,
+         layer_types=["conv", FULL, "conv"], norm_eps=1e-3, rope_theta=4000.0, dtype="bfloat16"),
+    case("no bias, sums as they are, scaled", "lfm2_moe", 33, num_experts=6, num_experts_per_tok=2, moe_intermediate_size=40, num_dense_layers=0,
+         layer_types=["conv", FULL, "conv"], norm_topk_prob=False, use_expert_bias=False, routed_scaling_factor=2.5, tie_embedding=False),
     # Long texts are rotated by other frequencies.
     case("longrope, a long prompt", "phi3", 40, rope_scaling=longrope(6), original_max_position_embeddings=30),
     case("longrope, the continuation grows long", "phi3", 25, rope_scaling=longrope(6, type="su", original_max_position_embeddings=30),
@@ -155,6 +172,8 @@ REFUSED = [
     ("per_layer_config", "sliding_window", "gemma4_text", {"per_layer_config": {"1": {"sliding_window": 4}}}),
     ("layer_types", "sliding_attention", "lfm2", {"layer_types": ["conv", SLIDING, "conv"]}),
     ("conv_L_cache", "1", "lfm2", {"conv_L_cache": 1}),
+    ("num_experts_per_tok", "5", "qwen3_moe", {"num_experts_per_tok": 5}),
+    ("layer_types", "none", "lfm2_moe", {"layer_types": None}),
     ("logits_scaling", "0", "granite", {"logits_scaling": 0}),
     ("head_dim", "none", "hunyuan_v1_dense", {"head_dim": ...}),
     ("use_qk_norm", "false", "hunyuan_v1_dense", {"use_qk_norm": False}),

@@ -36,6 +36,8 @@ def fill_randomly(model, seed):
             noise = torch.randn(weight.shape, generator=generator)
             if name.endswith("bias"):
                 weight.copy_(0.5 * noise)
+            elif ".experts." in name:
+                weight.copy_(noise * (1.3 / model.config.hidden_size**0.5))
             elif weight.dim() == 3:  # a short convolution
                 weight.copy_(noise)
             elif weight.dim() == 1:  # norms
@@ -44,6 +46,9 @@ def fill_randomly(model, seed):
                 weight.copy_(noise)
             else:
                 weight.copy_(noise * (1.3 / weight.shape[1] ** 0.5))
+        for name, buffer in model.named_buffers():
+            if name.endswith("expert_bias"):
+                buffer.copy_(0.2 * torch.randn(buffer.shape, generator=generator))
 
 
 def scale_logits(model, ids):
@@ -54,7 +59,7 @@ def scale_logits(model, ids):
         if torch.isfinite(spread) and spread > 0:
             # The norms of gemma3 add 1 to their weights.
             offset = 1 if model.config.model_type == "gemma3_text" else 0
-            weight = (model.model.embedding_norm if model.config.model_type == "lfm2" else model.model.norm).weight
+            weight = (model.model.embedding_norm if model.config.model_type.startswith("lfm2") else model.model.norm).weight
             weight.copy_((weight + offset) * (LOGIT_SPREAD / spread) - offset)
 
 
@@ -85,7 +90,7 @@ def make_checkpoint(case, folder):
     try:
         config = AutoConfig.from_pretrained(folder)
         config.dtype = torch.float32
-        model = AutoModelForCausalLM.from_config(config, attn_implementation="eager").eval()
+        model = AutoModelForCausalLM.from_config(config, attn_implementation="eager", experts_implementation="eager").eval()
         fill_randomly(model, case.seed)
         scale_logits(model, prompt_ids(case)[:, : config.max_position_embeddings])
     except Exception as error:  # noqa: BLE001 - any kind is a refusal
@@ -102,7 +107,8 @@ def make_checkpoint(case, folder):
 
 def ask_transformers(case, folder):
     try:
-        model = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32, attn_implementation="eager").eval()
+        model = AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32, attn_implementation="eager",
+                                                     experts_implementation="eager").eval()
         ids = prompt_ids(case)
         with torch.no_grad():
             logits = prompt = model(input_ids=ids, use_cache=False).logits[0]

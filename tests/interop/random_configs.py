@@ -12,7 +12,8 @@ ARCHITECTURES = {"qwen2": "Qwen2ForCausalLM", "llama": "LlamaForCausalLM", "mist
                  "qwen3": "Qwen3ForCausalLM", "smollm3": "SmolLM3ForCausalLM", "phi3": "Phi3ForCausalLM",
                  "hunyuan_v1_dense": "HunYuanDenseV1ForCausalLM", "gemma3_text": "Gemma3ForCausalLM", "gemma4_text": "Gemma4ForCausalLM",
                  "lfm2": "Lfm2ForCausalLM", "granite": "GraniteForCausalLM",
-                 "olmo2": "Olmo2ForCausalLM"}
+                 "olmo2": "Olmo2ForCausalLM", "lfm2_moe": "Lfm2MoeForCausalLM",
+                 "qwen3_moe": "Qwen3MoeForCausalLM"}
 MODEL_TYPES = tuple(ARCHITECTURES)
 ACTIVATIONS = ("silu", "silu", "silu", "swish", "gelu", "gelu_new", "gelu_pytorch_tanh", "gelu_python", "gelu_fast",
                "gelu_accurate", "gelu_python_tanh", "relu")
@@ -116,6 +117,8 @@ def window_keys(rng, model_type, layers, length):
     kinds = ["sliding_attention", "full_attention"]
     if model_type in ("mistral", "phi3"):
         return rng.choice([{}, {"sliding_window": None}, {"sliding_window": window}, {"sliding_window": window}])
+    if model_type == "qwen3_moe":
+        return rng.choice([{}, {"use_sliding_window": True, "sliding_window": window}, {"sliding_window": window}])
     if model_type in ("qwen2", "qwen3"):
         keys = rng.choice([{}, {"use_sliding_window": False, "sliding_window": window, "max_window_layers": rng.randrange(layers + 1)},
                            {"use_sliding_window": True, "sliding_window": window}, {"use_sliding_window": True, "sliding_window": window}])
@@ -190,6 +193,12 @@ def random_case(seed, model_type=None):
         return gemma4_case(rng, seed, config, length, layers)
     if model_type == "lfm2":
         return lfm2_case(rng, seed, config, length, layers)
+    if model_type == "lfm2_moe":
+        return lfm2_moe_case(rng, seed, config, length, layers)
+    if model_type == "qwen3_moe":
+        config.update(experts_keys(rng), norm_topk_prob=rng.random() < 0.5, decoder_sparse_step=rng.choice([1, 1, 2]))
+        if rng.random() < 0.3:
+            config["mlp_only_layers"] = [rng.randrange(layers)]
     if model_type == "granite":
         for key, values in (("embedding_multiplier", [12, 3.0, 1.0]), ("attention_multiplier", [0.0625, 0.5]), ("residual_multiplier", [0.22, 2]),
                             ("logits_scaling", [4, 0.5, 1.0])):
@@ -259,6 +268,23 @@ def lfm2_case(rng, seed, config, length, layers):
     elif rng.random() < 0.7:
         config["layer_types"] = [rng.choice(["conv", "full_attention"]) for _ in range(layers)]
     return finished_case(rng, seed, "lfm2", config, length, layers, config["max_position_embeddings"])
+
+
+def experts_keys(rng):
+    count = rng.choice([1, 2, 4, 7, 16])
+    return {"num_experts": count, "num_experts_per_tok": rng.randint(1, min(count, 5)), "moe_intermediate_size": rng.choice([8, 21, 32])}
+
+
+def lfm2_moe_case(rng, seed, config, length, layers):
+    config["norm_eps"] = config.pop("rms_norm_eps", 1e-5)
+    config["layer_types"] = [rng.choice(["conv", "full_attention"]) for _ in range(layers)]
+    config.update(experts_keys(rng))
+    for key, values in (("norm_topk_prob", [True, False]), ("use_expert_bias", [True, False]), ("routed_scaling_factor", [1.0, 0.5, 2]),
+                        ("num_dense_layers", [0, 1, 2]), ("conv_L_cache", [2, 3, 4, 7]), ("conv_bias", [True, False]),
+                        ("tie_embedding", [True, False]), ("rope_theta", [4000.0, 1e6])):
+        if rng.random() < 0.6:
+            config[key] = rng.choice(values)
+    return finished_case(rng, seed, "lfm2_moe", config, length, layers, config["max_position_embeddings"])
 
 
 def finished_case(rng, seed, model_type, config, length, layers, positions):

@@ -344,6 +344,72 @@ TEST(Lfm2Config, ReadsTheKindsOfLayers) {
   EXPECT_NE(read(json).status().message().find("conv_L_cache"), std::string::npos);
 }
 
+std::vector<bool> sparse_layers(const DecoderConfig& config) {
+  std::vector<bool> out;
+  for (const LayerConfig& layer : config.layers) out.push_back(layer.has_experts);
+  return out;
+}
+
+TEST(Lfm2MoeConfig, HasExpertsBehindTheDenseLayers) {
+  Json json = tiny("lfm2_moe");
+  EXPECT_NE(read(json).status().message().find("num_attention_heads (4)"), std::string::npos);
+  json["num_key_value_heads"] = 2;
+  EXPECT_NE(read(json).status().message().find("layer_types"), std::string::npos);
+  json["layer_types"] = {"conv", "conv", "full_attention", "conv"};
+  auto config = read(json);
+  ASSERT_TRUE(config.ok()) << config.status().message();
+  EXPECT_EQ(sparse_layers(*config), (std::vector<bool>{false, false, true, true}));
+  const ExpertsConfig& experts = config->experts;
+  EXPECT_EQ(experts.count, 32);
+  EXPECT_EQ(experts.chosen, 4);
+  EXPECT_EQ(experts.width, 1792);
+  EXPECT_EQ(experts.score, ExpertsConfig::Score::kSigmoid);
+  EXPECT_TRUE(experts.is_normalized);
+  EXPECT_EQ(experts.selection_bias, "expert_bias");
+  EXPECT_EQ(config->intermediate_size, 80);  // as it stands
+  json["num_dense_layers"] = 0;
+  json["use_expert_bias"] = false;
+  json["norm_topk_prob"] = false;
+  json["routed_scaling_factor"] = 2.5;
+  config = read(json);
+  EXPECT_EQ(sparse_layers(*config), std::vector<bool>(4, true));
+  EXPECT_EQ(config->experts.selection_bias, "");
+  EXPECT_FALSE(config->experts.is_normalized);
+  EXPECT_EQ(config->experts.scale, 2.5);
+}
+
+TEST(Qwen3MoeConfig, HasExpertsWhereTheStepAndTheListSaySo) {
+  Json json = tiny("qwen3_moe");
+  auto config = read(json);
+  ASSERT_TRUE(config.ok()) << config.status().message();
+  EXPECT_EQ(sparse_layers(*config), std::vector<bool>(4, true));
+  EXPECT_EQ(config->num_kv_heads, 4);
+  EXPECT_EQ(config->head_dim, 12);
+  EXPECT_EQ(config->experts.count, 128);
+  EXPECT_EQ(config->experts.chosen, 8);
+  EXPECT_EQ(config->experts.width, 768);
+  EXPECT_FALSE(config->experts.is_normalized);
+  json["decoder_sparse_step"] = 2;
+  json["mlp_only_layers"] = {1};
+  json["sliding_window"] = 9;
+  config = read(json);
+  EXPECT_EQ(sparse_layers(*config), (std::vector<bool>{false, false, false, true}));
+  EXPECT_EQ(windows(*config), (std::vector<std::int64_t>{0, 0, 0, 0}));
+  json["use_sliding_window"] = true;
+  EXPECT_EQ(windows(*read(json)), (std::vector<std::int64_t>{9, 9, 9, 9}));
+}
+
+TEST(Qwen3MoeConfig, RefusesMoreChosenExpertsThanThereAre) {
+  Json json = tiny("qwen3_moe");
+  json["num_experts"] = 6;
+  EXPECT_NE(read(json).status().message().find("num_experts_per_tok of at most 6"),
+            std::string::npos);
+  json["num_local_experts"] = 16;  // the newer name wins
+  EXPECT_EQ(read(json)->experts.count, 16);
+  json["num_local_experts"] = 5000;
+  EXPECT_EQ(read(json).status().code(), Code::kUnsupported);
+}
+
 TEST(GraniteConfig, ReadsItsFactors) {
   Json json = tiny("granite");
   EXPECT_EQ(read(json)->attention_scale, 1);  // not head_dim^-0.5

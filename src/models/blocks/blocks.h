@@ -50,8 +50,22 @@ ir::Value* short_conv(LayerGraph& graph, std::int64_t layer, const std::string& 
 ir::Value* gated_mlp(LayerGraph& graph, std::int64_t layer, const std::string& prefix,
                      ir::Value* x);
 
-// x += attention(norm(x)), or a short convolution in its place; x += mlp(norm(x)), with norms
-// before, behind or both, by their names in TensorNames, and a factor on what is added.
+// activation(gate) * up, of one projection's output [gate | up] of `width` each.
+ir::Value* gate_product(LayerGraph& graph, ir::Value* gate_up, std::int64_t width,
+                        const std::string& name);
+
+// What each expert's output is multiplied by, [1, experts, T, 1], from the router's output of the
+// same shape: 0 for all but the chosen ones. `selection_bias` may be nullptr.
+ir::Value* routing_weights(LayerGraph& graph, ir::Value* logits, ir::Value* selection_bias,
+                           const std::string& name);
+
+// A sparse mixture of gated MLPs (DecoderConfig::experts): the sum of all experts' outputs times
+// their routing weights. All of them are in the graph, as the chip has no branches; an executor
+// may leave out what a weight of 0 takes away.
+ir::Value* experts(LayerGraph& graph, std::int64_t layer, const std::string& prefix, ir::Value* x);
+
+// x += attention(norm(x)), or a short convolution in its place; x += mlp(norm(x)), or experts, with
+// norms before, behind or both, by their names in TensorNames, and a factor on what is added.
 ir::Value* decoder_layer(LayerGraph& graph, std::int64_t layer, ir::Value* hidden);
 
 }  // namespace anemone::models

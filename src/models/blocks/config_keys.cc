@@ -12,6 +12,8 @@ namespace {
 using checkpoint::HfConfig;
 
 constexpr std::int64_t kMaxLayers = 4096;
+// Each is compared with every other, for each token.
+constexpr std::int64_t kMaxExperts = 1024;
 // Far beyond any model; keeps the frequency table of a hostile file small.
 constexpr std::int64_t kMaxHeadDim = 65536;
 
@@ -147,6 +149,20 @@ Status read_attention_bias(const checkpoint::HfConfig& config, DecoderConfig& de
   ANEMONE_ASSIGN_OR_RETURN(const bool has_bias, config.boolean("attention_bias", false));
   decoder.qkv_bias = decoder.output_bias = has_bias;
   return {};
+}
+
+Result<ExpertsConfig> read_experts(const HfConfig& config, const ExpertsDefaults& defaults) {
+  ExpertsConfig out;
+  ANEMONE_ASSIGN_OR_RETURN(out.count, config.size(defaults.count_key, defaults.count));
+  ANEMONE_ASSIGN_OR_RETURN(out.chosen, config.size("num_experts_per_tok", defaults.chosen));
+  ANEMONE_ASSIGN_OR_RETURN(out.width, config.size(defaults.width_key, defaults.width));
+  if (out.count > kMaxExperts)
+    return unsupported("[{}] expected at most {} experts, got {}", config.subject(), kMaxExperts,
+                       out.count);
+  if (out.chosen > out.count)
+    return parse_error("[{}] expected num_experts_per_tok of at most {} ({}), got {}",
+                       config.subject(), out.count, defaults.count_key, out.chosen);
+  return out;
 }
 
 Status read_qwen_windows(const HfConfig& config, DecoderConfig& decoder) {

@@ -57,6 +57,19 @@ Status check_heads_divide(const checkpoint::HfConfig& config, const DecoderConfi
 // `attention_bias`: whether all four projections of attention have biases.
 Status read_attention_bias(const checkpoint::HfConfig& config, DecoderConfig& decoder);
 
+// What a class assumes of its experts, and how it calls their number and the width of one.
+struct ExpertsDefaults {
+  std::string_view count_key = "num_experts";
+  std::string_view width_key = "moe_intermediate_size";
+  std::int64_t count;
+  std::int64_t chosen;
+  std::int64_t width;
+};
+
+// Numbers of experts, checked against each other; the rest of the struct is the class's.
+Result<ExpertsConfig> read_experts(const checkpoint::HfConfig& config,
+                                   const ExpertsDefaults& defaults);
+
 // The sliding window rule of the Qwen classes: the layers that `layer_types` names slide, by
 // default those from `max_window_layers` (class default 28) on, and none without
 // `use_sliding_window`.

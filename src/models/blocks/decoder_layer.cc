@@ -32,13 +32,14 @@ Value* decoder_layer(LayerGraph& graph, std::int64_t layer, Value* hidden) {
     return tensor.empty() ? tensor : prefix + tensor;
   };
   Value* normed = norm(tensors.attention_input_norm, "_input_norm");
-  const bool is_conv = graph.config().layers[static_cast<std::size_t>(layer)].is_short_conv;
-  Value* mixed = is_conv ? short_conv(graph, layer, prefix + "conv.", normed)
-                         : attention(graph, layer, prefix + "self_attn.", normed);
+  const LayerConfig& kind = graph.config().layers[static_cast<std::size_t>(layer)];
+  Value* mixed = kind.is_short_conv ? short_conv(graph, layer, prefix + "conv.", normed)
+                                    : attention(graph, layer, prefix + "self_attn.", normed);
   hidden = add_residual(graph, hidden, mixed, output_norm(tensors.attention_output_norm),
                         name + "_attention_output_norm", name + "_attention_sum");
-  Value* expanded = gated_mlp(graph, layer, prefix + tensors.mlp,
-                              norm(tensors.mlp_input_norm, "_post_attention_norm"));
+  normed = norm(tensors.mlp_input_norm, "_post_attention_norm");
+  Value* expanded = kind.has_experts ? experts(graph, layer, prefix + tensors.mlp, normed)
+                                     : gated_mlp(graph, layer, prefix + tensors.mlp, normed);
   return add_residual(graph, hidden, expanded, output_norm(tensors.mlp_output_norm),
                       name + "_mlp_output_norm", name + "_mlp_sum");
 }

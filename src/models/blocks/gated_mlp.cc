@@ -23,6 +23,12 @@ Value* activate(LayerGraph& graph, Value* x, const std::string& name) {
   return nullptr;
 }
 
+Value* gate_product(LayerGraph& graph, Value* gate_up, std::int64_t width,
+                    const std::string& name) {
+  const auto halves = graph.split(gate_up, {width, width}, 1, name + "_halves");
+  return graph.mul(activate(graph, halves[0], name + "_activated"), halves[1], name + "_product");
+}
+
 Value* gated_mlp(LayerGraph& graph, std::int64_t layer, const std::string& prefix, Value* x) {
   const DecoderConfig& config = graph.config();
   const std::int64_t width = config.mlp_width_of(config.layer(layer));
@@ -38,16 +44,13 @@ Value* gated_mlp(LayerGraph& graph, std::int64_t layer, const std::string& prefi
                                   .parts = stacked(prefix, config.tensors.gate_up, {width, width}),
                                   .inputs = config.hidden_size},
                                  bias);
-  const auto halves = graph.split(gate_up, {width, width}, 1, name + "_halves");
-  Value* product =
-      graph.mul(activate(graph, halves[0], name + "_activated"), halves[1], name + "_product");
   Value* down_bias = nullptr;
   if (config.mlp_bias)
     down_bias =
         graph.weights().vector(graph.builder(), {{prefix + "down_proj.bias", config.hidden_size}},
                                {config.hidden_size}, name + "_down_bias");
   return graph.project(
-      product,
+      gate_product(graph, gate_up, width, name),
       {.name = name + "_down",
        .role = WeightRole::kMlpDown,
        .parts = {{prefix + config.tensors.down + ".weight", 0, config.hidden_size}},

@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include "models/blocks/blocks.h"
+
+namespace anemone::models {
+
+using ir::Literal;
+using ir::Value;
+
+namespace {
+
+// Far below every logit, and no infinity after the largest one of fp16 is subtracted.
+constexpr double kNotChosen = -3e4;
+
+// Whether each expert is among the `chosen` of the highest scores; of equal scores the first count
+// higher. [1, experts, T, 1] of booleans. An expert is counted against every other, because the
+// chip sorts nothing.
+Value* is_chosen(LayerGraph& graph, Value* scores, const std::string& name) {
+  ir::Builder& b = graph.builder();
+  const ExpertsConfig& config = graph.config().experts;
+  const std::int64_t count = config.count;
+  Value* own = graph.reshape(scores, {1, count, graph.options().tokens, 1}, name + "_own");
+  Value* other = graph.transpose(own, {0, 3, 2, 1}, name + "_other");
+  const auto compare = [&](std::string_view op, const std::string& suffix) {
+    Value* is_so = b.op(op, {{"x", other}, {"y", own}}, name + suffix);
+    return b.op(
+        "cast",
+        {{"x", is_so}, {"dtype", Literal::text(std::string(dtype_name(graph.options().dtype)))}},
+        name + suffix + "_count");
+  };
+  Value* tied_before =
+      graph.mul(compare("equal", "_tied"), graph.earlier(count), name + "_tied_before");
+  Value* rank = b.op("reduce_sum",
+                     {{"x", graph.add(compare("greater", "_beaten"), tied_before, name + "_ahead")},
+                      {"axes", Literal::int32s({-1})},
+                      {"keep_dims", Literal::boolean(true)}},
+                     name + "_rank");
+  Value* chosen =
+      b.op("less", {{"x", rank}, {"y", graph.number(static_cast<double>(config.chosen))}},
+           name + "_is_chosen");
+  return graph.reshape(chosen, graph.hidden_shape(count), name + "_chosen");
+}
+
+// The rows of gate and up, or of down, of one expert.
+std::vector<Projection::Part> parts_of(LayerGraph& graph, const std::string& prefix,
+                                       std::int64_t expert, const std::string& stacked_name,
+                                       const std::vector<std::string>& own_names, std::int64_t rows,
+                                       std::int64_t inputs) {
+  const ExpertsConfig& config = graph.config().experts;
+  const std::string stack = prefix + "experts." + stacked_name;
+  if (!own_names.empty() && !graph.weights().has(stack))
+    return stacked(fmt::format("{}experts.{}.", prefix, expert), own_names,
+                   std::vector<std::int64_t>(own_names.size(), rows));
+  Projection::Part part = {.tensor = stack, .rows = rows, .matrix = expert};
+  part.is_transposed = config.is_transposed;
+  const auto parts = static_cast<std::int64_t>(stacked_name == "down_proj" ? 1 : 2);
+  part.shape = part.is_transposed ? Shape{config.count, inputs, parts * rows}
+                                  : Shape{config.count, parts * rows, inputs};
+  std::vector<Projection::Part> out(static_cast<std::size_t>(parts), part);
+  for (std::int64_t i = 0; i < parts; ++i) {
+    Projection::Part& each = out[static_cast<std::size_t>(i)];
+    each.row_begin = config.is_interleaved ? i : i * rows;
+    each.row_step = config.is_interleaved ? parts : 1;
+  }
+  return out;
+}
+
+// The biases that lie beside the stacked tensor.
+Value* bias_of(LayerGraph& graph, const std::string& prefix, std::int64_t expert,
+               const std::string& stacked_name, std::int64_t parts, std::int64_t rows,
+               const std::string& name) {
+  const ExpertsConfig& config = graph.config().experts;
+  if (!config.has_bias) return nullptr;
+  std::vector<WeightProvider::Vector> vectors;
+  for (std::int64_t i = 0; i < parts; ++i)
+    vectors.push_back({.tensor = prefix + "experts." + stacked_name + "_bias",
+                       .size = rows,
+                       .shape = {config.count, parts * rows},
+                       .begin = expert * parts * rows + (config.is_interleaved ? i : i * rows),
+                       .step = config.is_interleaved ? parts : 1});
+  return graph.weights().vector(graph.builder(), vectors, {parts * rows}, name);
+}
+
+Value* one_expert(LayerGraph& graph, const std::string& prefix, std::int64_t expert, Value* x,
+                  const std::string& name) {
+  const DecoderConfig& config = graph.config();
+  const std::int64_t hidden = config.hidden_size;
+  const std::int64_t width = config.experts.width;
+  Value* gate_up = graph.project(
+      x,
+      {.name = name + "_gate_up",
+       .role = WeightRole::kMlpGateUp,
+       .parts =
+           parts_of(graph, prefix, expert, "gate_up_proj", config.experts.gate_up, width, hidden),
+       .inputs = hidden},
+      bias_of(graph, prefix, expert, "gate_up_proj", 2, width, name + "_gate_up_bias"));
+  const std::vector<std::string> down = config.experts.gate_up.empty()
+                                            ? std::vector<std::string>()
+                                            : std::vector<std::string>{config.experts.down};
+  return graph.project(gate_product(graph, gate_up, width, name),
+                       {.name = name + "_down",
+                        .role = WeightRole::kMlpDown,
+                        .parts = parts_of(graph, prefix, expert, "down_proj", down, hidden, width),
+                        .inputs = width},
+                       bias_of(graph, prefix, expert, "down_proj", 1, hidden, name + "_down_bias"));
+}
+
+}  // namespace
+
+Value* routing_weights(LayerGraph& graph, Value* logits, Value* selection_bias,
+                       const std::string& name) {
+  const ExpertsConfig& config = graph.config().experts;
+  ir::Builder& b = graph.builder();
+  const auto softmax = [&](Value* x) {
+    return b.op("softmax", {{"x", x}, {"axis", Literal::int32(1)}}, name + "_softmax");
+  };
+  const bool is_softmax = config.score == ExpertsConfig::Score::kSoftmax;
+  // Of scores that keep the order of the logits, the logits tell more in fp16.
+  Value* scores = nullptr;
+  if (!is_softmax) scores = b.op("sigmoid", {{"x", logits}}, name + "_sigmoid");
+  Value* compared = logits;
+  if (selection_bias != nullptr) {
+    if (is_softmax) scores = softmax(logits);
+    compared = graph.add(scores, selection_bias, name + "_biased");
+  }
+  if (compared == nullptr) return nullptr;
+  Value* chosen = is_chosen(graph, compared, name);
+  Value* weights = nullptr;
+  if (is_softmax && config.is_normalized) {
+    // A softmax over the chosen alone is one over all, divided by the sum of the chosen.
+    weights =
+        softmax(b.op("select", {{"cond", chosen}, {"a", logits}, {"b", graph.number(kNotChosen)}},
+                     name + "_only_chosen"));
+  } else {
+    if (scores == nullptr) scores = softmax(logits);
+    weights = b.op("select", {{"cond", chosen}, {"a", scores}, {"b", graph.number(0)}},
+                   name + "_only_chosen");
+    if (config.is_normalized) {
+      Value* sum = b.op(
+          "reduce_sum",
+          {{"x", weights}, {"axes", Literal::int32s({1})}, {"keep_dims", Literal::boolean(true)}},
+          name + "_sum");
+      weights =
+          graph.mul(weights,
+                    b.op("inverse", {{"x", sum}, {"epsilon", graph.number(config.sum_epsilon)}},
+                         name + "_inverse_sum"),
+                    name + "_normalized");
+    }
+  }
+  return config.scale == 1 ? weights : graph.scale(weights, config.scale, name + "_scaled");
+}
+
+Value* experts(LayerGraph& graph, std::int64_t layer, const std::string& prefix, Value* x) {
+  const DecoderConfig& decoder = graph.config();
+  const ExpertsConfig& config = decoder.experts;
+  const std::string name = fmt::format("layer_{}_experts", layer);
+  const std::string router = prefix + config.router;
+  ir::Builder& b = graph.builder();
+  Value* bias = nullptr;
+  if (config.router_bias)
+    bias = graph.weights().vector(b, {{router + ".bias", config.count}}, {config.count},
+                                  name + "_router_bias");
+  Value* logits = graph.project(x,
+                                {.name = name + "_router",
+                                 .role = WeightRole::kRouter,
+                                 .parts = {{router + ".weight", 0, config.count}},
+                                 .inputs = decoder.hidden_size},
+                                bias);
+  Value* selection_bias = nullptr;
+  if (!config.selection_bias.empty())
+    selection_bias = graph.weights().vector(b, {{prefix + config.selection_bias, config.count}},
+                                            {1, config.count, 1, 1}, name + "_selection_bias");
+  Value* weights = routing_weights(graph, logits, selection_bias, name + "_routing");
+  const auto by_expert =
+      graph.split(weights, std::vector<std::int64_t>(static_cast<std::size_t>(config.count), 1), 1,
+                  name + "_weights");
+  Value* sum = nullptr;
+  for (std::int64_t e = 0; e < config.count; ++e) {
+    const std::string one = fmt::format("{}_{}", name, e);
+    Value* weighed = graph.mul(one_expert(graph, prefix, e, x, one),
+                               by_expert[static_cast<std::size_t>(e)], one + "_weighed");
+    sum = e == 0 ? weighed : graph.add(sum, weighed, one + "_sum");
+  }
+  return sum;
+}
+
+}  // namespace anemone::models
