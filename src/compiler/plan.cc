@@ -103,8 +103,8 @@ void plan_functions(Plan& plan) {
 Status check_sizes(const DecoderConfig& config, const std::string& subject) {
   constexpr std::int64_t kMaxElements = std::int64_t{1} << 40;
   std::int64_t head_dim = config.head_dim;
-  std::int64_t widest = std::max({config.vocab_size, config.intermediate_size * 2,
-                                   config.experts.width * 2});
+  std::int64_t widest =
+      std::max({config.vocab_size, config.intermediate_size * 2, config.experts.width * 2});
   for (const models::LayerConfig& layer : config.layers) {
     head_dim = std::max(head_dim, config.head_dim_of(layer));
     widest = std::max({widest, config.mlp_width_of(layer) * 2,

@@ -122,6 +122,8 @@ struct DecoderConfig {
   std::int64_t layer_embedding_size = 0;  // of what each layer adds for the token; 0: nothing
   std::int64_t conv_taps = 0;  // of short convolutions: the current token and those before it
   bool conv_bias = false;
+  std::int64_t grouped_conv_taps = 0;  // zaya: of a second convolution behind the first
+  std::int64_t router_width = 0;       // zaya: of the hidden state of the router
   ExpertsConfig experts;
   TensorNames tensors;
   std::vector<artifact::Rope> ropes;

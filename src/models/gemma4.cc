@@ -240,15 +240,16 @@ Value* layer_input(LayerGraph& graph, std::int64_t layer) {
   }
   const std::string name = fmt::format("layer_{}_embedding_input", layer);
   // The scales of the token embedding and of the projection cancel.
-  Value* projected = graph.project(graph.embedding(),
-                                   {.name = name,
-                                    .role = WeightRole::kMlpGateUp,
-                                    .parts = {{.tensor = "model.per_layer_model_projection.weight",
-                                               .row_begin = layer * size,
-                                               .rows = size,
-                                               .shape = {config.num_layers() * size, config.hidden_size}}},
-                                    .inputs = config.hidden_size},
-                                   nullptr);
+  Value* projected =
+      graph.project(graph.embedding(),
+                    {.name = name,
+                     .role = WeightRole::kMlpGateUp,
+                     .parts = {{.tensor = "model.per_layer_model_projection.weight",
+                                .row_begin = layer * size,
+                                .rows = size,
+                                .shape = {config.num_layers() * size, config.hidden_size}}},
+                     .inputs = config.hidden_size},
+                    nullptr);
   Value* normed =
       rms_norm(graph, projected, 1, "model.per_layer_projection_norm.weight", name + "_norm");
   Value* own = graph.scale(graph.shared(name_of(layer)), std::sqrt(static_cast<double>(size)),

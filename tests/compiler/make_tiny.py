@@ -61,6 +61,11 @@ MODELS = {
     "qwen3_moe": dict(moe_intermediate_size=18, num_experts=5, num_experts_per_tok=2, decoder_sparse_step=2, num_hidden_layers=4,
                       norm_topk_prob=False, tie_word_embeddings=False, head_dim=12, pad_token_id=2,
                       rope_parameters={"rope_type": "default", "rope_theta": 700.0}),
+    # The whole of a head turns in the layer that slides, a half in the others.
+    "zaya": dict(head_dim=8, moe_intermediate_size=14, num_experts=4, router_hidden_size=10, cca_time0=3, cca_time1=2, attention_bias=True,
+                 sliding_window=6, tie_word_embeddings=False, pad_token_id=2, layer_types=["hybrid", "hybrid_sliding", "hybrid"],
+                 rope_parameters={"hybrid": {"rope_type": "default", "rope_theta": 300.0, "partial_rotary_factor": 0.5},
+                                  "hybrid_sliding": {"rope_type": "default", "rope_theta": 100.0}}),
     "granite": dict(embedding_multiplier=0.2, attention_multiplier=0.6, residual_multiplier=0.6, logits_scaling=1.7, tie_word_embeddings=True,
                     pad_token_id=2, mlp_bias=True, rope_parameters={"rope_type": "default", "rope_theta": 400.0}),
     "olmo2": dict(tie_word_embeddings=False, attention_bias=True, pad_token_id=2, hidden_act="relu",
@@ -74,7 +79,7 @@ MODELS = {
 }
 
 # Of those where the usual one leads to a tie of two tokens.
-SEEDS = {"gemma4_text": 7}
+SEEDS = {"gemma4_text": 7, "zaya": 6}
 
 
 def randomize(model):
@@ -93,6 +98,8 @@ def randomize(model):
     for name, buffer in model.named_buffers():
         if name.endswith("expert_bias"):
             buffer.copy_((0.2 * torch.randn(buffer.shape)).to(torch.bfloat16).float())
+        elif name.endswith("balancing_biases"):
+            buffer[:-1] = (-1 + 0.2 * torch.randn(buffer.numel() - 1)).to(torch.bfloat16).float()
         elif name.endswith("layer_scalar"):
             buffer.copy_((0.8 + 0.4 * torch.rand(1)).to(torch.bfloat16).float())
 

@@ -17,6 +17,8 @@ def config_of(model_type, **changes):
     config = {"model_type": model_type, **SIZES}
     if model_type in ("qwen3", "hunyuan_v1_dense", "gemma3_text", "qwen3_moe"):
         config["head_dim"] = 16
+    if model_type == "zaya":
+        config.update(head_dim=8, moe_intermediate_size=24, num_experts=4, router_hidden_size=16)
     if model_type == "gemma4_text":
         config.update(head_dim=8, global_head_dim=16, vocab_size_per_layer_input=SIZES["vocab_size"], hidden_size_per_layer_input=10)
     if model_type in ("qwen3_moe", "lfm2_moe"):
@@ -104,6 +106,11 @@ CASES = [
     case("attention alone", "lfm2", 20, block_multiple_of=8),
     case("longer than a chunk, fp16", "lfm2", 129, layer_types=["conv", FULL, "conv"], block_multiple_of=8, precision="fp16"),
     case("chunks narrower than the convolution", "lfm2", 20, layer_types=["conv", FULL, "conv"], conv_L_cache=7, flags=["--prefill", 2]),
+    case("convolved heads, experts with router states, two packages", "zaya", 70, num_experts=4, flags=["--shards", 3]),
+    case("wide convolutions, biases, windows", "zaya", 33, cca_time0=4, cca_time1=3, attention_bias=True, sliding_window=5, num_experts=3,
+         layer_types=["hybrid", "hybrid_sliding", "hybrid_sliding"], tie_word_embeddings=False),
+    case("chunks narrower than the convolutions", "zaya", 20, cca_time0=5, cca_time1=5, num_experts=2, flags=["--prefill", 3]),
+    case("a prompt longer than a chunk, fp16", "zaya", 129, num_experts=4, precision="fp16", dtype="bfloat16"),
     case("every factor", "granite", 33, embedding_multiplier=12.0, attention_multiplier=0.015625, residual_multiplier=0.22, logits_scaling=8.0,
          tie_word_embeddings=True),
     case("no factor, biases", "granite", 20, attention_bias=True, mlp_bias=True),
@@ -170,6 +177,10 @@ REFUSED = [
     ("vocab_size_per_layer_input", "7", "gemma4_text", {"vocab_size_per_layer_input": 7}),
     ("num_kv_shared_layers", "3", "gemma4_text", {"num_kv_shared_layers": 3, "hidden_size_per_layer_input": 0}),
     ("per_layer_config", "sliding_window", "gemma4_text", {"per_layer_config": {"1": {"sliding_window": 4}}}),
+    ("lm_head_bias", "true", "zaya", {"lm_head_bias": True}),
+    ("num_experts_per_tok", "2", "zaya", {"num_experts_per_tok": 2}),
+    ("sliding_window", "none", "zaya", {"layer_types": ["hybrid_sliding"] * 3}),
+    ("hybrid", "linear", "zaya", {"rope_parameters": {"hybrid": {"rope_type": "linear", "rope_theta": 1e4, "factor": 2.0}}}),
     ("layer_types", "sliding_attention", "lfm2", {"layer_types": ["conv", SLIDING, "conv"]}),
     ("conv_L_cache", "1", "lfm2", {"conv_L_cache": 1}),
     ("num_experts_per_tok", "5", "qwen3_moe", {"num_experts_per_tok": 5}),
@@ -205,5 +216,5 @@ REFUSED = [
 # What transformers does run, and anemone does not: said in a line rather than computed wrongly.
 NOT_SUPPORTED = {("hidden_act", "mish"), ("hidden_activation", "mish"), ("layer_types", "chunked_attention"), ("layer_types", "sliding_attention"),
                  ("attn_logit_softcapping", "50"), ("use_bidirectional_attention", "true"), ("rope_scaling", "linear"), ("use_qk_norm", "false"),
-                 ("use_cla", "true"), ("use_bidirectional_attention", "all"), ("vocab_size_per_layer_input", "7"),
+                 ("use_cla", "true"), ("lm_head_bias", "true"), ("hybrid", "linear"), ("use_bidirectional_attention", "all"), ("vocab_size_per_layer_input", "7"),
                  ("per_layer_config", "sliding_window"), ("conv_L_cache", "1"), ("logits_scaling", "0")}

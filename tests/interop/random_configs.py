@@ -13,7 +13,7 @@ ARCHITECTURES = {"qwen2": "Qwen2ForCausalLM", "llama": "LlamaForCausalLM", "mist
                  "hunyuan_v1_dense": "HunYuanDenseV1ForCausalLM", "gemma3_text": "Gemma3ForCausalLM", "gemma4_text": "Gemma4ForCausalLM",
                  "lfm2": "Lfm2ForCausalLM", "granite": "GraniteForCausalLM",
                  "olmo2": "Olmo2ForCausalLM", "lfm2_moe": "Lfm2MoeForCausalLM",
-                 "qwen3_moe": "Qwen3MoeForCausalLM"}
+                 "qwen3_moe": "Qwen3MoeForCausalLM", "zaya": "ZayaForCausalLM"}
 MODEL_TYPES = tuple(ARCHITECTURES)
 ACTIVATIONS = ("silu", "silu", "silu", "swish", "gelu", "gelu_new", "gelu_pytorch_tanh", "gelu_python", "gelu_fast",
                "gelu_accurate", "gelu_python_tanh", "relu")
@@ -191,6 +191,8 @@ def random_case(seed, model_type=None):
         return gemma3_case(rng, seed, config, length, layers)
     if model_type == "gemma4_text":
         return gemma4_case(rng, seed, config, length, layers)
+    if model_type == "zaya":
+        return zaya_case(rng, seed, config, length, layers)
     if model_type == "lfm2":
         return lfm2_case(rng, seed, config, length, layers)
     if model_type == "lfm2_moe":
@@ -254,6 +256,20 @@ def gemma4_case(rng, seed, config, length, layers):
             "full_attention": {"rope_type": "proportional", "rope_theta": 5000.0, "partial_rotary_factor": rng.choice([0.25, 0.5, 1.0])},
             "sliding_attention": {"rope_type": "default", "rope_theta": 700.0}}
     return finished_case(rng, seed, "gemma4_text", config, length, layers, config["max_position_embeddings"])
+
+
+def zaya_case(rng, seed, config, length, layers):
+    config.update(head_dim=rng.choice([4, 8, 12, 24]), num_experts=rng.choice([1, 2, 4, 7]), moe_intermediate_size=rng.choice([8, 21, 32]),
+                  router_hidden_size=rng.choice([1, 6, 17]))
+    for key, values in (("cca_time0", [2, 3, 5]), ("cca_time1", [2, 4])):
+        if rng.random() < 0.5:
+            config[key] = rng.choice(values)
+    if rng.random() < 0.5:
+        config.update(sliding_window=rng.choice([1, 5, 64]), layer_types=[rng.choice(["hybrid", "hybrid_sliding"]) for _ in range(layers)])
+    if rng.random() < 0.6:
+        config["rope_parameters"] = {kind: {"rope_type": "default", "rope_theta": theta, "partial_rotary_factor": rng.choice([0.5, 1.0])}
+                                     for kind, theta in (("hybrid", 5000.0), ("hybrid_sliding", 100.0))}
+    return finished_case(rng, seed, "zaya", config, length, layers, config["max_position_embeddings"])
 
 
 def lfm2_case(rng, seed, config, length, layers):

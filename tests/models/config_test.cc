@@ -308,6 +308,45 @@ TEST(Gemma4Config, RefusesWhatItDoesNotCompute) {
   }
 }
 
+TEST(ZayaConfig, ReadsItsKindsOfLayers) {
+  Json json = tiny("zaya");
+  auto config = read(json);
+  ASSERT_TRUE(config.ok()) << config.status().message();
+  EXPECT_EQ(config->head_dim, 128);
+  EXPECT_EQ(config->num_kv_heads, 2);
+  EXPECT_EQ(config->conv_taps, 2);
+  EXPECT_EQ(config->experts.count, 16);
+  ASSERT_EQ(config->ropes.size(), 1U);
+  EXPECT_EQ(config->ropes[0].inv_freq.size(), 32U);  // a half turns
+  ASSERT_EQ(config->carried.size(), 1U);
+  EXPECT_TRUE(config->carried[0].crosses(3));
+  EXPECT_FALSE(config->carried[0].crosses(4));
+  json["layer_types"] = {"hybrid", "hybrid_sliding", "hybrid", "hybrid_sliding"};
+  EXPECT_NE(read(json).status().message().find("sliding_window"), std::string::npos);
+  json["sliding_window"] = 9;
+  json["rope_parameters"] = {{"hybrid", {{"rope_theta", 500.0}}},
+                             {"hybrid_sliding", {{"rope_theta", 70.0}}},
+                             {"rope_type", "default"}};
+  config = read(json);
+  ASSERT_TRUE(config.ok()) << config.status().message();
+  EXPECT_EQ(windows(*config), (std::vector<std::int64_t>{0, 9, 0, 9}));
+  EXPECT_EQ(config->layers[3].rope, 1U);
+  EXPECT_EQ(config->ropes[0].inv_freq.size(), 64U);  // the factor has no default there
+}
+
+TEST(ZayaConfig, RefusesWhatItDoesNotCompute) {
+  for (const auto& [key, value] : {std::pair<const char*, Json>("num_experts_per_tok", 2),
+                                   {"lm_head_bias", true},
+                                   {"cca_time0", 1},
+                                   {"num_query_groups", 2},
+                                   {"rope_parameters", {{"rope_theta", 5.0}}},
+                                   {"layer_types", {"hybrid", "full_attention"}}}) {
+    Json json = tiny("zaya");
+    json[key] = value;
+    EXPECT_NE(read(json).status().message().find(key), std::string::npos) << key;
+  }
+}
+
 TEST(Lfm2Config, KnowsTheKeysOfOlderFiles) {
   Json json = tiny("lfm2");
   json["num_key_value_heads"] = 2;

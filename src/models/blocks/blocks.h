@@ -17,6 +17,9 @@ namespace anemone::models {
 // `weight` names a vector of the length of the axis; empty: ones.
 ir::Value* rms_norm(LayerGraph& graph, ir::Value* x, std::int32_t axis, const std::string& weight,
                     const std::string& name);
+// The same with another epsilon.
+ir::Value* rms_norm(LayerGraph& graph, ir::Value* x, std::int32_t axis, const std::string& weight,
+                    const std::string& name, double eps);
 
 // Rotate-half (NEOX) rotary embedding of x [1, heads, T, head_dim]: with n frequencies, pairs
 // (j, j + n) of the first 2n dimensions of a head are rotated, and the others pass as they are.
@@ -55,7 +58,8 @@ ir::Value* gate_product(LayerGraph& graph, ir::Value* gate_up, std::int64_t widt
                         const std::string& name);
 
 // What each expert's output is multiplied by, [1, experts, T, 1], from the router's output of the
-// same shape: 0 for all but the chosen ones. `selection_bias` may be nullptr.
+// same shape: 0 for all but the chosen ones. `selection_bias` may be nullptr. The router may choose
+// among more than there are experts.
 ir::Value* routing_weights(LayerGraph& graph, ir::Value* logits, ir::Value* selection_bias,
                            const std::string& name);
 
@@ -63,6 +67,9 @@ ir::Value* routing_weights(LayerGraph& graph, ir::Value* logits, ir::Value* sele
 // their routing weights. All of them are in the graph, as the chip has no branches; an executor
 // may leave out what a weight of 0 takes away.
 ir::Value* experts(LayerGraph& graph, std::int64_t layer, const std::string& prefix, ir::Value* x);
+// The same with given weights [1, experts, T, 1].
+ir::Value* mix_experts(LayerGraph& graph, std::int64_t layer, const std::string& prefix,
+                       ir::Value* x, ir::Value* weights);
 
 // x += attention(norm(x)), or a short convolution in its place; x += mlp(norm(x)), or experts, with
 // norms before, behind or both, by their names in TensorNames, and a factor on what is added.
