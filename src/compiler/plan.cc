@@ -31,7 +31,8 @@ std::uint64_t layer_bytes(const DecoderConfig& config, const models::LayerConfig
   return stored(WeightRole::kAttentionQkv, q + 2 * kv, config.hidden_size) +
          stored(WeightRole::kAttentionOutput, config.hidden_size, q) +
          (layer.has_experts ? static_cast<std::uint64_t>(experts.count) * mlp(experts.width) +
-                                  stored(WeightRole::kRouter, experts.count, config.hidden_size)
+                                  stored(WeightRole::kRouter, experts.count, config.hidden_size) +
+                                  mlp(experts.shared_width)
                             : mlp(width)) +
          2 * stored(WeightRole::kMlpGateUp, config.layer_embedding_size, config.hidden_size) +
          stored(WeightRole::kMlpDown, config.hidden_size, config.layer_embedding_size);
@@ -103,8 +104,8 @@ void plan_functions(Plan& plan) {
 Status check_sizes(const DecoderConfig& config, const std::string& subject) {
   constexpr std::int64_t kMaxElements = std::int64_t{1} << 40;
   std::int64_t head_dim = config.head_dim;
-  std::int64_t widest =
-      std::max({config.vocab_size, config.intermediate_size * 2, config.experts.width * 2});
+  std::int64_t widest = std::max({config.vocab_size, config.intermediate_size * 2,
+                                  config.experts.width * 2, config.experts.shared_width * 2});
   for (const models::LayerConfig& layer : config.layers) {
     head_dim = std::max(head_dim, config.head_dim_of(layer));
     widest = std::max({widest, config.mlp_width_of(layer) * 2,

@@ -47,8 +47,9 @@ struct ExpertsConfig {
     kSigmoid,
   };
   std::int64_t count = 0;
-  std::int64_t chosen = 0;  // of them for a token
-  std::int64_t width = 0;   // of the MLP of one
+  std::int64_t chosen = 0;        // of them for a token
+  std::int64_t width = 0;         // of the MLP of one
+  std::int64_t shared_width = 0;  // of the MLP beside them, which all tokens take; 0: none
   Score score = Score::kSoftmax;
   bool is_normalized = false;  // the weights of a token are divided by their sum
   double sum_epsilon = 0;      // and this, where scores are sigmoids

@@ -164,6 +164,24 @@ Status read_gemma4_layer_embedding(const HfConfig& config, DecoderConfig& decode
   return {};
 }
 
+// In all layers, beside the MLP.
+Status read_gemma4_experts(const HfConfig& config, DecoderConfig& decoder) {
+  ANEMONE_ASSIGN_OR_RETURN(const bool has_experts, config.boolean("enable_moe_block", false));
+  if (!has_experts) return {};
+  for (const char* key : {"num_experts", "top_k_experts", "moe_intermediate_size"})
+    if (!config.has(key))
+      return parse_error("[{}] expected {} beside enable_moe_block, got none", config.subject(),
+                         key);
+  ANEMONE_ASSIGN_OR_RETURN(
+      decoder.experts,
+      read_experts(config, {.chosen_key = "top_k_experts", .count = 1, .chosen = 1, .width = 1}));
+  decoder.experts.is_normalized = true;
+  decoder.experts.gate_up.clear();
+  decoder.experts.shared_width = decoder.intermediate_size;
+  for (LayerConfig& layer : decoder.layers) layer.has_experts = true;
+  return {};
+}
+
 Result<DecoderConfig> read_gemma4_config(const HfConfig& config) {
   ANEMONE_ASSIGN_OR_RETURN(DecoderConfig decoder,
                            read_common_config(config, {.vocab_size = 262144,
@@ -187,9 +205,7 @@ Result<DecoderConfig> read_gemma4_config(const HfConfig& config) {
       return unsupported("[{}] expected use_bidirectional_attention null or vision, got \"{}\"",
                          config.subject(), kind);
   }
-  ANEMONE_ASSIGN_OR_RETURN(const bool has_experts, config.boolean("enable_moe_block", false));
-  if (has_experts)
-    return unsupported("[{}] expected enable_moe_block false, got true", config.subject());
+  ANEMONE_RETURN_IF_ERROR(read_gemma4_experts(config, decoder));
   if (config.has("final_logit_softcapping")) {
     ANEMONE_ASSIGN_OR_RETURN(decoder.logit_softcap, config.number("final_logit_softcapping", 0));
     if (!(decoder.logit_softcap > 0))
@@ -257,11 +273,46 @@ Value* layer_input(LayerGraph& graph, std::int64_t layer) {
   return graph.scale(graph.add(normed, own, name + "_sum"), std::sqrt(0.5), name);
 }
 
+// x += norm(norm(mlp(norm(x))) + norm(experts(norm(x)))), where the router has a norm of its own
+// and each expert a scale.
+Value* add_experts(LayerGraph& graph, std::int64_t layer, Value* hidden) {
+  const DecoderConfig& config = graph.config();
+  const std::int64_t count = config.experts.count;
+  const std::string prefix = fmt::format("model.layers.{}.", layer);
+  const std::string name = fmt::format("layer_{}_", layer);
+  const auto norm = [&](Value* x, const std::string& tensor) {
+    return rms_norm(graph, x, 1, prefix + tensor, name + tensor);
+  };
+  Value* dense =
+      gated_mlp(graph, layer, prefix + "mlp.", norm(hidden, "pre_feedforward_layernorm.weight"));
+  Value* routed =
+      graph.scale(norm(hidden, "router.scale"),
+                  1 / std::sqrt(static_cast<double>(config.hidden_size)), name + "router_input");
+  Value* logits = graph.project(routed,
+                                {.name = name + "router",
+                                 .role = WeightRole::kRouter,
+                                 .parts = {{prefix + "router.proj.weight", 0, count}},
+                                 .inputs = config.hidden_size},
+                                nullptr);
+  Value* scales =
+      graph.weights().vector(graph.builder(), {{prefix + "router.per_expert_scale", count}},
+                             {1, count, 1, 1}, name + "expert_scales");
+  Value* weights =
+      graph.mul(routing_weights(graph, logits, nullptr, name + "routing"), scales, name + "scaled");
+  Value* sparse = mix_experts(graph, layer, prefix,
+                              norm(hidden, "pre_feedforward_layernorm_2.weight"), weights);
+  Value* sum = graph.add(norm(dense, "post_feedforward_layernorm_1.weight"),
+                         norm(sparse, "post_feedforward_layernorm_2.weight"), name + "mlps");
+  return graph.add(hidden, norm(sum, "post_feedforward_layernorm.weight"), name + "mlp_sum");
+}
+
 Value* gemma4_layer(LayerGraph& graph, std::int64_t layer, Value* hidden) {
   const DecoderConfig& config = graph.config();
   const std::string prefix = fmt::format("model.layers.{}.", layer);
   const std::string name = fmt::format("layer_{}", layer);
-  hidden = decoder_layer(graph, layer, hidden);
+  hidden = add_attention(graph, layer, hidden);
+  hidden = config.layer(layer).has_experts ? add_experts(graph, layer, hidden)
+                                           : add_mlp(graph, layer, hidden);
   if (config.layer_embedding_size != 0) {
     const std::int64_t size = config.layer_embedding_size;
     Value* gate = graph.project(hidden,

@@ -238,7 +238,7 @@ def gemma4_case(rng, seed, config, length, layers):
     config["head_dim"] = rng.choice([2, 8, 10, 24])
     config["global_head_dim"] = rng.choice([2, 8, 10, 24])
     config["vocab_size_per_layer_input"] = config["vocab_size"]
-    config["hidden_size_per_layer_input"] = rng.choice([0, 0, 1, 7, 16])
+    config["hidden_size_per_layer_input"] = rng.choice([0, 0, 2, 7, 16])
     types = [rng.choice(["sliding_attention", "full_attention"]) for _ in range(layers)]
     types[-1] = "full_attention"
     if rng.random() < 0.8:
@@ -251,6 +251,9 @@ def gemma4_case(rng, seed, config, length, layers):
                         ("num_global_key_value_heads", [None, 1]), ("use_double_wide_mlp", [True, False])):
         if rng.random() < 0.7:
             config[key] = rng.choice(values)
+    if rng.random() < 0.3:
+        count = rng.choice([1, 3, 5])
+        config.update(enable_moe_block=True, num_experts=count, top_k_experts=rng.randint(1, count), moe_intermediate_size=rng.choice([8, 21]))
     if rng.random() < 0.6:
         config["rope_parameters"] = {
             "full_attention": {"rope_type": "proportional", "rope_theta": 5000.0, "partial_rotary_factor": rng.choice([0.25, 0.5, 1.0])},

@@ -295,6 +295,22 @@ TEST(Gemma4Config, SharesTheKeysOfTheLastLayerOfAKind) {
   EXPECT_NE(read(json).status().message().find("keys of its own"), std::string::npos);
 }
 
+TEST(Gemma4Config, ReadsExpertsBesideTheMlp) {
+  Json json = tiny("gemma4_text");
+  json["hidden_size_per_layer_input"] = 0;
+  json["num_experts"] = 8;  // without meaning until the switch
+  EXPECT_EQ(read(json)->experts.count, 0);
+  json["enable_moe_block"] = true;
+  json["moe_intermediate_size"] = 16;
+  EXPECT_NE(read(json).status().message().find("top_k_experts"), std::string::npos);
+  json["top_k_experts"] = 3;
+  const auto config = read(json);
+  ASSERT_TRUE(config.ok()) << config.status().message();
+  EXPECT_EQ(config->experts.chosen, 3);
+  EXPECT_EQ(config->experts.shared_width, 80);
+  EXPECT_TRUE(config->layers[3].has_experts);
+}
+
 TEST(Gemma4Config, RefusesWhatItDoesNotCompute) {
   for (const auto& [key, value] : {std::pair<const char*, Json>("vocab_size_per_layer_input", 95),
                                    {"use_bidirectional_attention", "all"},

@@ -73,6 +73,9 @@ ir::Value* mix_experts(LayerGraph& graph, std::int64_t layer, const std::string&
 
 // x += attention(norm(x)), or a short convolution in its place; x += mlp(norm(x)), or experts, with
 // norms before, behind or both, by their names in TensorNames, and a factor on what is added.
+// The two halves are add_attention and add_mlp.
+ir::Value* add_attention(LayerGraph& graph, std::int64_t layer, ir::Value* hidden);
+ir::Value* add_mlp(LayerGraph& graph, std::int64_t layer, ir::Value* hidden);
 ir::Value* decoder_layer(LayerGraph& graph, std::int64_t layer, ir::Value* hidden);
 
 }  // namespace anemone::models
