@@ -15,7 +15,7 @@ struct TextClass {
   std::string_view whole;
   std::string_view text;  // model_type of its text_config, where that does not say
 };
-constexpr TextClass kTextClasses[] = {{"gemma3", "gemma3_text"}};
+constexpr TextClass kTextClasses[] = {{"gemma3", "gemma3_text"}, {"gemma4", "gemma4_text"}};
 
 // Of the whole model, where both say something.
 constexpr std::string_view kOuterKeys[] = {"eos_token_id", "tie_word_embeddings",

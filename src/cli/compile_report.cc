@@ -72,8 +72,7 @@ Json weight_json(const compiler::WeightReport& weight) {
   return json;
 }
 
-std::vector<std::string> embedding_row(const artifact::Manifest& manifest) {
-  const artifact::Embedding& embedding = manifest.embedding;
+std::vector<std::string> embedding_row(const artifact::Embedding& embedding) {
   const std::string size = fmt::format("{} x {}", embedding.rows, embedding.columns);
   if (embedding.parts.front().file.find('/') != std::string::npos)
     return {"embedding", size + ", the bytes of the head", ""};
@@ -122,7 +121,8 @@ std::string report_text(const compiler::CompileReport& report, const std::string
   for (const auto& package : report.packages)
     rows.push_back({package.name, package.content, format_bytes(package.bytes),
                     package.is_reused ? "from the earlier run" : ""});
-  rows.push_back(embedding_row(manifest));
+  rows.push_back(embedding_row(manifest.embedding));
+  if (manifest.layer_embedding) rows.push_back(embedding_row(*manifest.layer_embedding));
   text += table(rows, "  ");
   text += fmt::format("  in memory: {} of weights (mapped), {} of caches a session\n",
                       format_bytes(report.total_bytes), format_bytes(report.cache_bytes));

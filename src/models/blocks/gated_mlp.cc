@@ -8,8 +8,6 @@ namespace anemone::models {
 using ir::Literal;
 using ir::Value;
 
-namespace {
-
 Value* activate(LayerGraph& graph, Value* x, const std::string& name) {
   ir::Builder& b = graph.builder();
   switch (graph.config().activation) {
@@ -25,8 +23,6 @@ Value* activate(LayerGraph& graph, Value* x, const std::string& name) {
   return nullptr;
 }
 
-}  // namespace
-
 Value* gate_product(LayerGraph& graph, Value* gate_up, std::int64_t width,
                     const std::string& name) {
   const auto halves = graph.split(gate_up, {width, width}, 1, name + "_halves");
@@ -35,7 +31,7 @@ Value* gate_product(LayerGraph& graph, Value* gate_up, std::int64_t width,
 
 Value* gated_mlp(LayerGraph& graph, std::int64_t layer, const std::string& prefix, Value* x) {
   const DecoderConfig& config = graph.config();
-  const std::int64_t width = config.intermediate_size;
+  const std::int64_t width = config.mlp_width_of(config.layer(layer));
   const std::string name = fmt::format("layer_{}_mlp", layer);
   Value* bias = nullptr;
   if (config.mlp_bias)
