@@ -64,6 +64,11 @@ const RealShape kRealShapes[] = {
     {"hy-mt-1.8b", 32, 2, 2.28, 2 * 32 * 4 * 128 * 2},
     {"qwen2.5-7b", 28, 3, 8.16, 2 * 28 * 4 * 128 * 2},
     {"lfm2.5-8b-a1b", 24, 2, 8.99, 2 * 6 * 8 * 64 * 2},
+    {"zaya1-8b", 40, 5, 9.88, 2 * 40 * 2 * 128 * 2},
+    {"gemma-4-26b-a4b", 30, 4, 26.7, 2 * (25 * 8 * 256 + 5 * 2 * 512) * 2},
+    // Of the 18 layers that share the keys and values of layers 22 and 23, those of one package
+    // have a copy: 9 packages, 3 of them with a layer that looks at everything.
+    {"gemma-4-e4b", 42, 4, 11.6, 2 * ((20 + 9) * 2 * 256 + (4 + 3) * 2 * 512) * 2},
 };
 
 TEST(PlanningOfRealShapes, GivesShardsAndMemory) {
@@ -74,7 +79,7 @@ TEST(PlanningOfRealShapes, GivesShardsAndMemory) {
     ASSERT_TRUE(report.ok()) << report.status().message();
     EXPECT_EQ(report->manifest.layers, shape.layers) << shape.name;
     EXPECT_EQ(report->manifest.heads.size(), shape.heads) << shape.name;
-    EXPECT_NEAR(static_cast<double>(report->total_bytes) / 1e9, shape.gigabytes, 0.02)
+    EXPECT_NEAR(static_cast<double>(report->total_bytes) / 1e9, shape.gigabytes, 0.05)
         << shape.name;
     // Running caches are a few columns beside.
     EXPECT_GE(report->cache_bytes, 2048 * shape.kv_bytes) << shape.name;
