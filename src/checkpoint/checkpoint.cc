@@ -11,6 +11,7 @@
 #include "base/sha256.h"
 #include "checkpoint/gguf/gguf_checkpoint.h"
 #include "checkpoint/gguf/gguf_source.h"
+#include "checkpoint/mxfp4.h"
 #include "checkpoint/onnx/onnx_checkpoint.h"
 #include "checkpoint/safetensors.h"
 #include "checkpoint/text_part.h"
@@ -99,6 +100,9 @@ Result<Checkpoint> open_checkpoint(const std::string& path) {
                          checkpoint.generation.type_name());
   }
   ANEMONE_ASSIGN_OR_RETURN(checkpoint.weights, open_safetensors_folder(path));
+  if (checkpoint.config.is_mxfp4()) {
+    ANEMONE_ASSIGN_OR_RETURN(checkpoint.weights, read_mxfp4(std::move(checkpoint.weights)));
+  }
   checkpoint.text_files = [path] { return read_text_files(path); };
   return text_part(std::move(checkpoint));
 }

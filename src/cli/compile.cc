@@ -222,7 +222,7 @@ void add_compile_command(CLI::App& app, Context& context) {
                     "Show every matrix with its error, and where the time went");
   command->add_flag("--json", options->is_json, "Print the report as JSON");
   command->footer(
-      "Reads checkpoints of the types gemma3, granite, hunyuan_v1_dense, lfm2, lfm2_moe,\n"
+      "Reads checkpoints of the types gemma3, gpt_oss, granite, hunyuan_v1_dense, lfm2, lfm2_moe,\n"
       "llama, mistral, olmo2, phi3, qwen2, qwen3, qwen3_moe and smollm3. The folder appears when\n"
       "it is complete; an artifact of that name is replaced.\n"
       "\n"

@@ -8,6 +8,7 @@
 namespace anemone::models {
 
 extern const Architecture kGemma3;
+extern const Architecture kGptOss;
 extern const Architecture kGranite;
 extern const Architecture kHunYuanDense;
 extern const Architecture kLfm2;
@@ -24,8 +25,8 @@ extern const Architecture kSmolLm3;
 namespace {
 // The place of the names in messages.
 constexpr const Architecture* kArchitectures[] = {
-    &kGemma3, &kGranite, &kHunYuanDense, &kLfm2,  &kLfm2Moe,  &kLlama,  &kMistral,
-    &kOlmo2,  &kPhi3,    &kQwen2,        &kQwen3, &kQwen3Moe, &kSmolLm3};
+    &kGemma3,  &kGptOss, &kGranite, &kHunYuanDense, &kLfm2,  &kLfm2Moe,  &kLlama,
+    &kMistral, &kOlmo2,  &kPhi3,    &kQwen2,        &kQwen3, &kQwen3Moe, &kSmolLm3};
 }  // namespace
 
 Result<const Architecture*> find_architecture(std::string_view model_type) {

@@ -15,7 +15,8 @@ constexpr std::int64_t kExpertBytes = 3 * kWidth * kChannels + 2 * (2 * kWidth +
 struct Mixture : FusionFixture {
   Value* int8(Builder& b, std::int64_t rows, std::int64_t columns) {
     Tensor data(DType::kInt8, {rows, columns, 1, 1});
-    for (std::byte& byte : data.mutable_view().bytes()) byte = static_cast<std::byte>(engine() >> 9);
+    for (std::byte& byte : data.mutable_view().bytes())
+      byte = static_cast<std::byte>(engine() >> 9);
     return b.constexpr_op("constexpr_blockwise_shift_scale",
                           {{"data", Literal::of(std::move(data))},
                            {"scale", random_literal({rows, 1, 1, 1}, 0x1p-9f)}},
@@ -109,9 +110,9 @@ TEST_F(Mixture, OfLinearLayersIsLikeTheReference) {
       Value* gate = linear(x, kWidth, kChannels);
       Value* up = linear(x, kWidth, kChannels);
       gate = b.op("minimum", {{"x", gate}, {"y", Literal::number(0.5, DType::kFp16)}});
-      Value* sigmoid = b.op(
-          "sigmoid",
-          {{"x", b.op("mul", {{"x", gate}, {"y", Literal::number(1.702, DType::kFp16)}})}});
+      Value* sigmoid =
+          b.op("sigmoid",
+               {{"x", b.op("mul", {{"x", gate}, {"y", Literal::number(1.702, DType::kFp16)}})}});
       up = b.op("add", {{"x", up}, {"y", Literal::number(1, DType::kFp16)}});
       Value* product = b.op("mul", {{"x", up}, {"y", b.op("mul", {{"x", gate}, {"y", sigmoid}})}});
       Value* weighed = b.op("mul", {{"x", weight}, {"y", linear(product, kChannels, kWidth)}});

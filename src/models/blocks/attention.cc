@@ -19,6 +19,33 @@ Value* to_heads(LayerGraph& graph, Value* x, std::int64_t heads, const std::stri
   return graph.transpose(split, {0, 1, 3, 2}, name + "_heads");
 }
 
+// softmax over the last axis of scores [1, heads, T, S].
+Value* softmax(LayerGraph& graph, Value* scores, const std::string& name) {
+  return graph.builder().op("softmax", {{"x", scores}, {"axis", Literal::int32(-1)}}, name);
+}
+
+// The same with one score more in each row, of which no weight is given: sinks [1, heads, 1, 1].
+// Written out, because it has no room among the S scores.
+Value* softmax_with_sinks(LayerGraph& graph, Value* scores, Value* sinks, const std::string& name) {
+  ir::Builder& b = graph.builder();
+  const auto reduce = [&](std::string_view op, Value* x, const std::string& suffix) {
+    return b.op(op,
+                {{"x", x}, {"axes", Literal::int32s({-1})}, {"keep_dims", Literal::boolean(true)}},
+                name + suffix);
+  };
+  Value* top = b.op("maximum", {{"x", reduce("reduce_max", scores, "_highest")}, {"y", sinks}},
+                    name + "_top");
+  const auto exp_below_top = [&](Value* x, const std::string& suffix) {
+    return b.op("exp", {{"x", b.op("sub", {{"x", x}, {"y", top}}, name + suffix)}},
+                name + suffix + "_exp");
+  };
+  Value* weights = exp_below_top(scores, "_below");
+  Value* total = graph.add(reduce("reduce_sum", weights, "_sum"), exp_below_top(sinks, "_sink"),
+                           name + "_total");
+  Value* inverse = b.op("inverse", {{"x", total}, {"epsilon", graph.number(0)}}, name + "_inverse");
+  return graph.mul(weights, inverse, name);
+}
+
 }  // namespace
 
 Value* attention(LayerGraph& graph, std::int64_t layer, const std::string& prefix, Value* x) {
@@ -84,8 +111,12 @@ Value* attention(LayerGraph& graph, std::int64_t layer, const std::string& prefi
                        name + "_scores");
   scores = graph.reshape(scores, {1, config.num_heads, tokens, context}, name + "_scores_by_head");
   scores = graph.add(scores, graph.attention_mask(kind.window), name + "_masked");
-  Value* weights =
-      b.op("softmax", {{"x", scores}, {"axis", Literal::int32(-1)}}, name + "_softmax");
+  Value* sinks = nullptr;
+  if (!config.tensors.sinks.empty())
+    sinks = graph.weights().vector(b, {{prefix + config.tensors.sinks, config.num_heads}},
+                                   {1, config.num_heads, 1, 1}, name + "_sinks");
+  Value* weights = sinks == nullptr ? softmax(graph, scores, name + "_softmax")
+                                    : softmax_with_sinks(graph, scores, sinks, name + "_softmax");
   weights = graph.reshape(weights, {1, config.num_kv_heads, graph.rows_of(group), context},
                           name + "_weights_grouped");
   Value* mixed = b.op("matmul", {{"x", weights}, {"y", values}}, name + "_mixed");

@@ -23,8 +23,8 @@ ir::Value* apply_rope(LayerGraph& graph, const artifact::Rope& rope, ir::Value* 
                       const std::string& name);
 
 // Grouped-query attention over the cache: fused q/k/v projection, optional norms of queries and
-// keys, rotary embedding where the layer has it, masked softmax, output projection. Hidden state in
-// and out.
+// keys, rotary embedding where the layer has it, masked softmax (with sinks, where there are some),
+// output projection. Hidden state in and out.
 ir::Value* attention(LayerGraph& graph, std::int64_t layer, const std::string& prefix,
                      ir::Value* x);
 

@@ -87,8 +87,9 @@ class ChainWriter {
   const FusionGraph& graph_;
   const Shape& shape_;
   const std::vector<ChainMember>& members_;
-  int holds_[kernels::simd::kChainRegisters] = {kFree, kFree, kFree, kFree, kFree, kFree, kFree, kFree,
-                                 kFree, kFree, kFree, kFree, kFree, kFree, kFree, kFree};
+  int holds_[kernels::simd::kChainRegisters] = {kFree, kFree, kFree, kFree, kFree, kFree,
+                                                kFree, kFree, kFree, kFree, kFree, kFree,
+                                                kFree, kFree, kFree, kFree};
 };
 
 }  // namespace anemone::exec

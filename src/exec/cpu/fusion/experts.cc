@@ -32,8 +32,8 @@ class ExpertsFinder {
     out.inputs.insert(out.inputs.end(), weights_.begin(), weights_.end());
     if (addend_ >= 0) out.inputs.push_back(addend_);
     out.inner = std::move(inner_);
-    out.op = std::make_shared<ExpertsOp>(std::move(experts_), chosen, is_channel_major_,
-                                         addend_ >= 0);
+    out.op =
+        std::make_shared<ExpertsOp>(std::move(experts_), chosen, is_channel_major_, addend_ >= 0);
     return out;
   }
 

@@ -164,8 +164,7 @@ class ExpertsOp::Run {
           for (std::int64_t i = begin; i < end; ++i) {
             for (std::size_t p = 0; p < expert.parts.size(); ++p) {
               const auto [projection, offset] = expert.parts[p];
-              inputs[p] =
-                  projected[projection] + i * expert.in[projection].matrix().rows + offset;
+              inputs[p] = projected[projection] + i * expert.in[projection].matrix().rows + offset;
             }
             context_.kernels.run_chain(chain, inputs, 0, width, products + i * width);
           }

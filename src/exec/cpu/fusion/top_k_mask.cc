@@ -37,8 +37,8 @@ Status TopKMaskOp::run(std::span<FusedCall> calls, const FusedContext& context) 
   const std::int64_t count = calls.front().inputs[0]->shape[1];
   if (count == 0) return {};
   parallel_for_calls(
-      calls, context.threads,
-      [&](const FusedCall& call) { return call.inputs[0]->size() / count; }, 16,
+      calls, context.threads, [&](const FusedCall& call) { return call.inputs[0]->size() / count; },
+      16,
       [&](FusedCall& call, std::int64_t begin, std::int64_t end) {
         const std::int64_t tokens = call.inputs[0]->size() / count;
         const Half* scores = call.inputs[0]->as<Half>().data();
