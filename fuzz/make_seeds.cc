@@ -117,7 +117,7 @@ int main(int argc, char** argv) {
       .i32s("tokenizer.ggml.token_type", {2, 1, 1, 1, 6})
       .f32s("tokenizer.ggml.scores", {0, -1, -2, -3, 0});
   for (std::uint32_t id = 0; id < 64; ++id)
-    if (const auto* type = checkpoint::gguf::find_block_type(id))
+    for (const auto* type : checkpoint::gguf::find_block_types(id))
       types.tensor(type->name, {2, type->values}, id,
                    std::string(std::size_t{2} * type->bytes, '\x31'));
   write(out / "gguf" / "types.gguf", types.bytes());

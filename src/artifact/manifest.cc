@@ -21,6 +21,10 @@ std::string_view port_role_name(PortRole role) {
       return "cache_write_mask";
     case PortRole::kTailMask:
       return "tail_mask";
+    case PortRole::kEmbedding:
+      return "embedding";
+    case PortRole::kLayerEmbedding:
+      return "layer_embedding";
   }
   ANEMONE_CHECK(false);
   return {};

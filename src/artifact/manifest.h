@@ -6,6 +6,7 @@
 //   DIR/layers_00_11.mlpackage   layer shards: hidden -> hidden
 //   DIR/head_0.mlpackage         final norm and a range of the vocabulary: hidden -> logits
 //   DIR/embedding.bin            token embeddings for host lookup, row-major [vocab, hidden]
+//   DIR/layer_embedding.bin      a second table, of the layers' own embeddings, where there is one
 //   DIR/tokenizer.json, tokenizer_config.json, chat_template.jinja   as the checkpoint has them
 //
 // A step runs every layer shard in order, then every head. The functions of a package differ in the
@@ -51,6 +52,9 @@ enum class PortRole {
   // [1, 1, K + T, K]: 1 at [n + j, j] for a step of n tokens, else 0: the last K of K columns from
   // before the step and its n tokens, whose padding stays outside.
   kTailMask,
+  kEmbedding,  // [1, hidden_size, T, 1]: token embeddings, for shards that do not begin with them
+  // [1, columns of the shard's layers, T, 1]: what Manifest::layer_embedding has for them
+  kLayerEmbedding,
 };
 std::string_view port_role_name(PortRole role);
 
@@ -87,6 +91,9 @@ struct Shard {
   std::vector<Port> inputs;
   std::string output;  // hidden state that leaves the shard
   std::vector<Cache> caches;
+  // Channels behind those of the hidden state in `output`: what later layers need besides it. The
+  // next shard takes them with its hidden state.
+  std::int64_t carried = 0;
 };
 
 struct Head {
@@ -173,6 +180,9 @@ struct Manifest {
 
   HiddenLayout layout = HiddenLayout::kTokensInHeight;
   Embedding embedding;
+  // Embeddings that each layer adds on its own: a row of a token holds those of all layers, one
+  // after the other, as many columns each.
+  std::optional<Embedding> layer_embedding;
   std::vector<Rope> ropes;
   std::vector<Function> functions;  // in any order
   std::vector<Shard> shards;
@@ -184,6 +194,10 @@ struct Manifest {
   // Whether texts of both lengths are rotated by the same frequencies, so that keys of one serve
   // the other.
   bool has_same_ropes(std::int64_t length, std::int64_t other_length) const;
+  // Columns of layer_embedding for one layer.
+  std::int64_t layer_columns() const {
+    return layer_embedding ? layer_embedding->columns / layers : 0;
+  }
   // S of a function.
   std::int64_t context_of(const Function& function) const {
     return function.context == 0 ? context : function.context;

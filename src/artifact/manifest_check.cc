@@ -16,6 +16,7 @@ namespace {
 constexpr std::int64_t kMaxId = std::numeric_limits<std::int32_t>::max();
 constexpr std::int64_t kMaxHidden = 1 << 20;
 constexpr std::int64_t kMaxLayers = 1 << 16;
+constexpr std::int64_t kMaxLayerColumns = 1 << 30;
 constexpr std::int64_t kMaxContext = 1 << 28;
 constexpr std::size_t kMaxCacheRank = 8;
 
@@ -48,20 +49,17 @@ Status check_ids(const Manifest& manifest, std::string_view subject) {
   return {};
 }
 
-Status check_embedding(const Manifest& manifest, std::string_view subject) {
-  const Embedding& embedding = manifest.embedding;
+Status check_table(const Embedding& embedding, std::string_view field, std::string_view subject) {
   if (embedding.dtype != DType::kFp16 && embedding.dtype != DType::kFp32)
-    return corrupt("[{}] expected embedding.dtype fp16 or fp32, got {}", subject,
+    return corrupt("[{}] expected {}.dtype fp16 or fp32, got {}", subject, field,
                    dtype_name(embedding.dtype));
-  ANEMONE_RETURN_IF_ERROR(check_range(subject, "embedding.rows", embedding.rows, 1, kMaxId));
-  if (embedding.columns != manifest.hidden_size)
-    return corrupt("[{}] expected embedding.columns to equal hidden_size {}, got {}", subject,
-                   manifest.hidden_size, embedding.columns);
+  ANEMONE_RETURN_IF_ERROR(
+      check_range(subject, fmt::format("{}.rows", field), embedding.rows, 1, kMaxId));
   std::int64_t rows = 0;
   for (const EmbeddingPart& part : embedding.parts) {
     if (!is_inner_path(part.file))
-      return corrupt("[{}] expected embedding.parts to lie in the artifact folder, got \"{}\"",
-                     subject, part.file);
+      return corrupt("[{}] expected {}.parts to lie in the artifact folder, got \"{}\"", subject,
+                     field, part.file);
     ANEMONE_RETURN_IF_ERROR(check_range(subject, fmt::format("rows of \"{}\"", part.file),
                                         part.rows, 1, embedding.rows - rows));
     const auto element = dtype_bytes(embedding.dtype, 1);
@@ -71,8 +69,27 @@ Status check_embedding(const Manifest& manifest, std::string_view subject) {
     rows += part.rows;
   }
   if (rows != embedding.rows)
-    return corrupt("[{}] expected embedding.parts to hold {} rows, got {}", subject, embedding.rows,
+    return corrupt("[{}] expected {}.parts to hold {} rows, got {}", subject, field, embedding.rows,
                    rows);
+  return {};
+}
+
+Status check_embeddings(const Manifest& manifest, std::string_view subject) {
+  ANEMONE_RETURN_IF_ERROR(check_table(manifest.embedding, "embedding", subject));
+  if (manifest.embedding.columns != manifest.hidden_size)
+    return corrupt("[{}] expected embedding.columns to equal hidden_size {}, got {}", subject,
+                   manifest.hidden_size, manifest.embedding.columns);
+  if (!manifest.layer_embedding) return {};
+  const Embedding& layers = *manifest.layer_embedding;
+  ANEMONE_RETURN_IF_ERROR(check_table(layers, "layer_embedding", subject));
+  if (layers.rows < manifest.embedding.rows)
+    return corrupt("[{}] expected layer_embedding.rows to be at least embedding.rows {}, got {}",
+                   subject, manifest.embedding.rows, layers.rows);
+  if (layers.columns < 1 || layers.columns % manifest.layers != 0 ||
+      layers.columns > kMaxLayerColumns)
+    return corrupt(
+        "[{}] expected layer_embedding.columns to be as many for each of {} layers, got {}",
+        subject, manifest.layers, layers.columns);
   return {};
 }
 
@@ -140,6 +157,9 @@ Status check_port(const Manifest& manifest, const Port& port, std::string_view s
   const bool is_tail = port.role == PortRole::kTailMask;
   ANEMONE_RETURN_IF_ERROR(check_range(subject, fmt::format("tail of input \"{}\"", port.name),
                                       port.tail, is_tail ? 1 : 0, is_tail ? kMaxContext : 0));
+  if (port.role == PortRole::kLayerEmbedding && !manifest.layer_embedding)
+    return corrupt("[{}] expected a layer_embedding for input \"{}\", got none", subject,
+                   port.name);
   if (port.role != PortRole::kAttentionMask && port.window != 0)
     return corrupt("[{}] expected no window for input \"{}\" of role {}, got {}", subject,
                    port.name, port_role_name(port.role), port.window);
@@ -214,6 +234,9 @@ Status check_packages(const Manifest& manifest, std::string_view subject) {
                                              shard.layer_end, manifest.layers)
                                 .with(shard.package));
     layers = shard.layer_end;
+    ANEMONE_RETURN_IF_ERROR(check_range(subject, "carried", shard.carried, 0,
+                                        layers == manifest.layers ? 0 : kMaxHidden)
+                                .with(shard.package));
     ANEMONE_RETURN_IF_ERROR(check_shard(manifest, shard, subject));
   }
   if (layers != manifest.layers)
@@ -290,7 +313,7 @@ Status check_manifest(const Manifest& manifest, std::string_view subject) {
     return corrupt("[{}] expected generation to be an object, got {}", subject,
                    manifest.generation.type_name());
   ANEMONE_RETURN_IF_ERROR(check_ids(manifest, subject));
-  ANEMONE_RETURN_IF_ERROR(check_embedding(manifest, subject));
+  ANEMONE_RETURN_IF_ERROR(check_embeddings(manifest, subject));
   ANEMONE_RETURN_IF_ERROR(check_ropes(manifest, subject));
   ANEMONE_RETURN_IF_ERROR(check_functions(manifest, subject));
   ANEMONE_RETURN_IF_ERROR(check_packages(manifest, subject));

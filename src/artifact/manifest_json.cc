@@ -54,6 +54,7 @@ Json to_json(const Shard& shard) {
   out["inputs"] = Json::array();
   for (const Port& port : shard.inputs) out["inputs"].push_back(to_json(port));
   out["output"] = shard.output;
+  if (shard.carried != 0) out["carried"] = shard.carried;
   out["caches"] = Json::array();
   for (const Cache& cache : shard.caches) out["caches"].push_back(to_json(cache));
   return out;
@@ -116,7 +117,8 @@ Status read_port(const ObjectReader& reader, Port& port) {
   ANEMONE_RETURN_IF_ERROR(reader.read("role", role));
   constexpr PortRole kRoles[] = {PortRole::kHidden,         PortRole::kRopeCos,
                                  PortRole::kRopeSin,        PortRole::kAttentionMask,
-                                 PortRole::kCacheWriteMask, PortRole::kTailMask};
+                                 PortRole::kCacheWriteMask, PortRole::kTailMask,
+                                 PortRole::kEmbedding,      PortRole::kLayerEmbedding};
   bool known = false;
   for (const PortRole candidate : kRoles) {
     if (port_role_name(candidate) != role) continue;
@@ -146,6 +148,7 @@ Status read_shard(const ObjectReader& reader, Shard& shard) {
   ANEMONE_RETURN_IF_ERROR(reader.read("layer_end", shard.layer_end));
   ANEMONE_RETURN_IF_ERROR(reader.read_objects("inputs", shard.inputs, read_port));
   ANEMONE_RETURN_IF_ERROR(reader.read("output", shard.output));
+  ANEMONE_RETURN_IF_ERROR(reader.read_optional("carried", shard.carried));
   return reader.read_objects("caches", shard.caches, read_cache);
 }
 
@@ -260,6 +263,7 @@ Json to_json(const Manifest& manifest) {
 
   out["layout"] = hidden_layout_name(manifest.layout);
   out["embedding"] = to_json(manifest.embedding);
+  if (manifest.layer_embedding) out["layer_embedding"] = to_json(*manifest.layer_embedding);
   out["ropes"] = Json::array();
   for (const Rope& rope : manifest.ropes) out["ropes"].push_back(to_json(rope));
   out["functions"] = Json::array();
@@ -295,6 +299,10 @@ Result<Manifest> manifest_from_json(const Json& json, std::string_view subject) 
 
   ANEMONE_ASSIGN_OR_RETURN(const ObjectReader embedding, reader.object("embedding"));
   ANEMONE_RETURN_IF_ERROR(read_embedding(embedding, manifest.embedding));
+  if (reader.member("layer_embedding") != nullptr) {
+    ANEMONE_ASSIGN_OR_RETURN(const ObjectReader layers, reader.object("layer_embedding"));
+    ANEMONE_RETURN_IF_ERROR(read_embedding(layers, manifest.layer_embedding.emplace()));
+  }
   ANEMONE_RETURN_IF_ERROR(read_layout(reader, manifest.layout));
   ANEMONE_RETURN_IF_ERROR(reader.read_objects("ropes", manifest.ropes, read_rope));
   ANEMONE_RETURN_IF_ERROR(reader.read_objects("functions", manifest.functions, read_function));

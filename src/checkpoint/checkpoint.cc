@@ -13,6 +13,7 @@
 #include "checkpoint/gguf/gguf_source.h"
 #include "checkpoint/mxfp4.h"
 #include "checkpoint/onnx/onnx_checkpoint.h"
+#include "checkpoint/planned_weights.h"
 #include "checkpoint/safetensors.h"
 #include "checkpoint/text_part.h"
 
@@ -70,7 +71,20 @@ Result<std::string> fingerprint(const std::string& path) {
   return hash.hex();
 }
 
-Result<Checkpoint> open_checkpoint(const std::string& path) {
+namespace {
+
+bool has_weight_files(const std::string& folder) {
+  std::error_code error;
+  for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error)) {
+    const std::string name = it->path().filename().string();
+    for (const std::string_view tail :
+         {".safetensors", ".safetensors.index.json", ".bin", ".pt", ".pth", ".onnx"})
+      if (name.ends_with(tail)) return true;
+  }
+  return false;
+}
+
+Result<Checkpoint> open(const std::string& path, bool needs_weights) {
   std::error_code error;
   if (!fs::exists(path, error)) return io_error("[{}] no such file or folder", path);
   if (!fs::is_directory(path, error)) {
@@ -99,12 +113,27 @@ Result<Checkpoint> open_checkpoint(const std::string& path) {
       return parse_error("[{}] expected a JSON object, got {}", generation_path,
                          checkpoint.generation.type_name());
   }
-  ANEMONE_ASSIGN_OR_RETURN(checkpoint.weights, open_safetensors_folder(path));
-  if (checkpoint.config.is_mxfp4()) {
-    ANEMONE_ASSIGN_OR_RETURN(checkpoint.weights, read_mxfp4(std::move(checkpoint.weights)));
+  checkpoint.has_weights = needs_weights || has_weight_files(path);
+  if (checkpoint.has_weights) {
+    ANEMONE_ASSIGN_OR_RETURN(checkpoint.weights, open_safetensors_folder(path));
+    if (checkpoint.config.is_mxfp4()) {
+      ANEMONE_ASSIGN_OR_RETURN(checkpoint.weights, read_mxfp4(std::move(checkpoint.weights)));
+    }
+  } else {
+    checkpoint.weights = planned_weights(path);
   }
   checkpoint.text_files = [path] { return read_text_files(path); };
   return text_part(std::move(checkpoint));
+}
+
+}  // namespace
+
+Result<Checkpoint> open_checkpoint(const std::string& path) {
+  return open(path, true);
+}
+
+Result<Checkpoint> open_for_planning(const std::string& path) {
+  return open(path, false);
 }
 
 Result<std::shared_ptr<const WeightSource>> open_tensors(const std::string& path) {

@@ -26,6 +26,7 @@ struct Checkpoint {
   // generation_config.json, or an empty object: end-of-text ids and sampling defaults.
   Json generation = Json::object();
   std::shared_ptr<const WeightSource> weights;
+  bool has_weights = true;  // false: a configuration alone (open_for_planning)
   // Those that there are. Reads or makes them when it is called: a tokenizer may have 20 MB.
   std::function<Result<std::vector<TextFile>>()> text_files;
 };
@@ -37,6 +38,9 @@ Result<std::string> fingerprint(const std::string& path);
 // Opens a Hugging Face folder (config.json + safetensors), or a GGUF file. Of a model that sees as
 // well it is the language model alone (text_part.h).
 Result<Checkpoint> open_checkpoint(const std::string& path);
+
+// As open_checkpoint, also for a folder that has a config.json and no weights (planned_weights.h).
+Result<Checkpoint> open_for_planning(const std::string& path);
 
 // The tensors alone, under the names that the file has: a checkpoint folder, a .safetensors file or
 // a GGUF file, told by how it begins.

@@ -95,8 +95,7 @@ class Mxfp4Source : public WeightMap {
     weight.dtype = DType::kFp32;
     shape.back() *= kGroup;
     weight.shape = std::move(shape);
-    weight.decoder =
-        decoders_.emplace_back(std::make_unique<Mxfp4Decoder>(scales.bytes)).get();
+    weight.decoder = decoders_.emplace_back(std::make_unique<Mxfp4Decoder>(scales.bytes)).get();
     add(blocks.name, std::move(weight));
     return {};
   }

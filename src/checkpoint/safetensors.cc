@@ -196,10 +196,11 @@ Result<std::shared_ptr<const WeightSource>> open_safetensors_folder(const std::s
   if (error) return io_error("[{}] cannot list the folder: {}", folder, error.message());
   if (!fs::exists(single, error) && fs::exists(index, error)) return open_sharded(folder, index);
   if (!fs::exists(single, error) && found.size() != 1)
-    return not_found("[{}] expected model.safetensors or model.safetensors.index.json, got {}",
-                     folder,
-                     has_torch ? "torch .bin files: save the model as safetensors first"
-                               : fmt::format("{} other .safetensors files", found.size()));
+    return not_found(
+        "[{}] expected model.safetensors or model.safetensors.index.json, got {}", folder,
+        has_torch       ? "torch .bin files: save the model as safetensors first"
+        : found.empty() ? "no weights (compile --dry-run plans from a config.json alone)"
+                        : fmt::format("{} other .safetensors files", found.size()));
   ANEMONE_ASSIGN_OR_RETURN(auto file,
                            SafetensorsFile::open(fs::exists(single, error) ? single : found[0]));
   return std::shared_ptr<const WeightSource>(std::move(file));

@@ -15,7 +15,7 @@ struct TextClass {
   std::string_view whole;
   std::string_view text;  // model_type of its text_config, where that does not say
 };
-constexpr TextClass kTextClasses[] = {{"gemma3", "gemma3_text"}};
+constexpr TextClass kTextClasses[] = {{"gemma3", "gemma3_text"}, {"gemma4", "gemma4_text"}};
 
 // Of the whole model, where both say something.
 constexpr std::string_view kOuterKeys[] = {"eos_token_id", "tie_word_embeddings",
@@ -67,7 +67,8 @@ Result<Checkpoint> text_part(Checkpoint checkpoint) {
       if (const Json* value = json_member(whole.json(), key)) json[std::string(key)] = *value;
     ANEMONE_ASSIGN_OR_RETURN(checkpoint.config,
                              HfConfig::from_json(std::move(json), whole.subject()));
-    checkpoint.weights = std::make_shared<TextWeights>(std::move(checkpoint.weights));
+    if (checkpoint.has_weights)
+      checkpoint.weights = std::make_shared<TextWeights>(std::move(checkpoint.weights));
     return checkpoint;
   }
   return checkpoint;

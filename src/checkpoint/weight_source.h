@@ -72,6 +72,10 @@ class WeightSource {
   virtual ~WeightSource() = default;
   // nullptr when there is no tensor of this name. The pointer lives as long as the source.
   virtual const WeightRef* find(std::string_view name) const = 0;
+  // The same, for one who says which shape it will be checked against: planned_weights.h.
+  virtual const WeightRef* expect(std::string_view name, const Shape& /*shape*/) const {
+    return find(name);
+  }
   // In order of name.
   virtual std::vector<const WeightRef*> all() const = 0;
   // The folder or file as the user gave it, for error messages.

@@ -72,8 +72,7 @@ Json weight_json(const compiler::WeightReport& weight) {
   return json;
 }
 
-std::vector<std::string> embedding_row(const artifact::Manifest& manifest) {
-  const artifact::Embedding& embedding = manifest.embedding;
+std::vector<std::string> embedding_row(const artifact::Embedding& embedding) {
   const std::string size = fmt::format("{} x {}", embedding.rows, embedding.columns);
   if (embedding.parts.front().file.find('/') != std::string::npos)
     return {"embedding", size + ", the bytes of the head", ""};
@@ -102,6 +101,7 @@ Json report_json(const compiler::CompileReport& report, const std::string& outpu
           {"functions", functions_json(manifest)},
           {"source_bytes", report.source_bytes},
           {"total_bytes", report.total_bytes},
+          {"cache_bytes", report.cache_bytes},
           {"dry_run", report.is_dry_run},
           {"seconds", report.seconds},
           {"packages", std::move(packages)},
@@ -121,14 +121,20 @@ std::string report_text(const compiler::CompileReport& report, const std::string
   for (const auto& package : report.packages)
     rows.push_back({package.name, package.content, format_bytes(package.bytes),
                     package.is_reused ? "from the earlier run" : ""});
-  rows.push_back(embedding_row(manifest));
+  rows.push_back(embedding_row(manifest.embedding));
+  if (manifest.layer_embedding) rows.push_back(embedding_row(*manifest.layer_embedding));
   text += table(rows, "  ");
+  text += fmt::format("  in memory: {} of weights (mapped), {} of caches a session\n",
+                      format_bytes(report.total_bytes), format_bytes(report.cache_bytes));
   if (const std::string kept = kept_text(report.weights); !kept.empty())
     text += fmt::format("  quantized matrices: {}\n", kept);
   for (const std::string& note : report.notes) text += fmt::format("  note: {}\n", note);
   if (report.is_dry_run)
-    return text + fmt::format("  about {} from {}; nothing was written\n",
-                              format_bytes(report.total_bytes), format_bytes(report.source_bytes));
+    return text + fmt::format("  about {}{}; nothing was written\n",
+                              format_bytes(report.total_bytes),
+                              report.source_bytes == 0
+                                  ? ""
+                                  : fmt::format(" from {}", format_bytes(report.source_bytes)));
   return text + fmt::format("  {} from {} in {}\n", format_bytes(report.total_bytes),
                             format_bytes(report.source_bytes), format_duration(report.seconds));
 }

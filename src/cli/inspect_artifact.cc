@@ -76,6 +76,13 @@ std::string report_text(const std::string& path, const artifact::Manifest& manif
                      is_shared ? ", the bytes of " + part.file.substr(0, part.file.find('/')) : ""),
          is_shared ? "" : format_bytes(bytes_below(manifest, part.file))});
   }
+  if (manifest.layer_embedding)
+    for (const artifact::EmbeddingPart& part : manifest.layer_embedding->parts)
+      rows.push_back(
+          {part.file,
+           fmt::format("{} x {} {}, of all layers", part.rows, manifest.layer_embedding->columns,
+                       dtype_name(manifest.layer_embedding->dtype)),
+           format_bytes(bytes_below(manifest, part.file))});
   return text + table(rows, "  ") +
          fmt::format("  {} files, all with the size and hash of the manifest\n",
                      manifest.files.size());

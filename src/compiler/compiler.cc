@@ -67,6 +67,10 @@ class Compilation {
       ANEMONE_RETURN_IF_ERROR(artifact::write_manifest(folder_, report_.manifest));
     }
     report_.is_dry_run = plan_.options.dry_run;
+    for (const artifact::Shard& shard : report_.manifest.shards)
+      for (const artifact::Cache& cache : shard.caches)
+        report_.cache_bytes +=
+            dtype_bytes(cache.dtype, static_cast<std::uint64_t>(element_count(cache.shape)));
     report_.weights = weights_.reports();
     for (const checkpoint::WeightRef* weight : checkpoint_.weights->all())
       report_.source_bytes += weight->bytes.size();
@@ -107,6 +111,7 @@ class Compilation {
         if (port.tail != 0) tails_[port.name] = port.tail;
       shard.caches = std::move(interface.caches);
       shard.output = std::move(interface.output);
+      shard.carried = interface.carried;
     }
     shard.layer_begin = range.begin;
     shard.layer_end = range.end;
@@ -230,31 +235,42 @@ class Compilation {
   }
 
   Status write_embeddings() {
-    constexpr const char* kFile = "embedding.bin";
-    ANEMONE_ASSIGN_OR_RETURN(const checkpoint::WeightRef* weight,
-                             weights_.require(plan_.embedding_tensor,
-                                              {plan_.config.vocab_size, plan_.config.hidden_size}));
     artifact::Embedding& embedding = report_.manifest.embedding;
     embedding.dtype = plan_.options.precision;
     embedding.rows = plan_.config.vocab_size;
     embedding.columns = plan_.config.hidden_size;
-    if (embedding.parts.size() == plan_.head_shards.size()) return {};
-    embedding.parts = {{kFile, 0, embedding.rows}};
+    if (embedding.parts.size() != plan_.head_shards.size())
+      ANEMONE_RETURN_IF_ERROR(
+          write_table("embedding.bin", plan_.embedding_tensor, plan_.embedding_bytes, embedding));
+    if (plan_.layer_embedding_columns == 0) return {};
+    artifact::Embedding& layers = report_.manifest.layer_embedding.emplace();
+    layers.dtype = plan_.options.precision;
+    layers.rows = plan_.config.vocab_size;
+    layers.columns = plan_.layer_embedding_columns;
+    return write_table("layer_embedding.bin", "model.embed_tokens_per_layer.weight",
+                       plan_.layer_embedding_bytes, layers);
+  }
+
+  Status write_table(const std::string& name, const std::string& tensor,
+                     std::uint64_t planned_bytes, artifact::Embedding& table) {
+    ANEMONE_ASSIGN_OR_RETURN(const checkpoint::WeightRef* weight,
+                             weights_.require(tensor, {table.rows, table.columns}));
+    table.parts = {{name, 0, table.rows}};
     if (journal_ == nullptr) {
-      report_.total_bytes += plan_.embedding_bytes;
+      report_.total_bytes += planned_bytes;
       return {};
     }
     const auto start = Clock::now();
     const std::uint64_t before = done_;
-    const std::vector<artifact::FileEntry>* files = journal_->find(kFile);
+    const std::vector<artifact::FileEntry>* files = journal_->find(name);
     if (files == nullptr) {
       ANEMONE_RETURN_IF_ERROR(write_embedding(
-          *weight, embedding.dtype, folder_ + "/" + kFile, threads_,
+          *weight, table.dtype, folder_ + "/" + name, threads_,
           [this](std::uint64_t bytes) { advance_to(done_ + bytes, "embeddings"); }));
-      ANEMONE_ASSIGN_OR_RETURN(files, journal_->add(kFile));
+      ANEMONE_ASSIGN_OR_RETURN(files, journal_->add(name));
     }
-    advance_to(before + plan_.embedding_bytes, "embeddings");
-    report_.embedding_seconds = seconds_since(start);
+    advance_to(before + planned_bytes, "embeddings");
+    report_.embedding_seconds += seconds_since(start);
     add_files(*files);
     return {};
   }
@@ -305,8 +321,9 @@ Result<std::string> fingerprint(const checkpoint::Checkpoint& checkpoint, const 
 Result<CompileReport> compile(const std::string& model, const std::string& output,
                               const CompileOptions& options, const CompileProgress& progress) {
   const auto start = Clock::now();
-  ANEMONE_ASSIGN_OR_RETURN(const checkpoint::Checkpoint checkpoint,
-                           checkpoint::open_checkpoint(model));
+  ANEMONE_ASSIGN_OR_RETURN(
+      const checkpoint::Checkpoint checkpoint,
+      options.dry_run ? checkpoint::open_for_planning(model) : checkpoint::open_checkpoint(model));
   ANEMONE_ASSIGN_OR_RETURN(Plan plan, make_plan(checkpoint, options));
   if (options.dry_run) return Compilation(checkpoint, std::move(plan), "", nullptr, progress).run();
   ANEMONE_ASSIGN_OR_RETURN(const std::string content, fingerprint(checkpoint, plan));

@@ -28,7 +28,8 @@ struct CompileReport {
   std::vector<PackageReport> packages;
   std::vector<WeightReport> weights;
   std::uint64_t source_bytes = 0;  // of the tensors that were used
-  std::uint64_t total_bytes = 0;   // of the artifact
+  std::uint64_t total_bytes = 0;   // of the artifact, which is mapped when it runs
+  std::uint64_t cache_bytes = 0;   // of the caches of one session
   double seconds = 0;
   double embedding_seconds = 0;
   bool is_dry_run = false;         // bytes are planned ones
@@ -40,11 +41,11 @@ struct CompileReport {
 using CompileProgress =
     std::function<void(std::uint64_t done, std::uint64_t total, const std::string& what)>;
 
-// Compiles the checkpoint folder `model` into `output`. The artifact appears as a whole or not at
-// all: it is written beside `output` and renamed. An existing artifact there is replaced; any other
-// non-empty folder is refused. With `resume` an unfinished run leaves its finished packages beside
-// `output`, for the next one. Memory is bounded by a few tensors. Same input and options give the
-// same bytes.
+// `dry_run` plans from a config.json alone, too. Compiles the checkpoint folder `model` into
+// `output`. The artifact appears as a whole or not at all: it is written beside `output` and
+// renamed. An existing artifact there is replaced; any other non-empty folder is refused. With
+// `resume` an unfinished run leaves its finished packages beside `output`, for the next one. Memory
+// is bounded by a few tensors. Same input and options give the same bytes.
 Result<CompileReport> compile(const std::string& model, const std::string& output,
                               const CompileOptions& options,
                               const CompileProgress& progress = nullptr);

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "ane/limits.h"
 #include "base/error.h"
 
 namespace anemone::compiler {
@@ -14,22 +15,28 @@ using models::DecoderConfig;
 std::uint64_t layer_bytes(const DecoderConfig& config, const models::LayerConfig& layer,
                           const CompileOptions& options) {
   const std::int64_t q =
-      layer.is_short_conv ? config.hidden_size : config.num_heads * config.head_dim;
-  const std::int64_t kv = layer.is_short_conv ? q : config.num_kv_heads * config.head_dim;
+      layer.is_short_conv ? config.hidden_size : config.num_heads * config.head_dim_of(layer);
+  const std::int64_t own_kv =
+      layer.kv_layer < 0 ? config.kv_heads_of(layer) * config.head_dim_of(layer) : 0;
+  const std::int64_t kv = layer.is_short_conv ? q : own_kv;
+  const std::int64_t width = config.mlp_width_of(layer);
   const auto stored = [&](models::WeightRole role, std::int64_t rows, std::int64_t columns) {
     return quant::stored_bytes(options.recipe.options_for(role), rows, columns, options.precision);
   };
   using models::WeightRole;
-  const auto mlp = [&](std::int64_t width) {
-    return stored(WeightRole::kMlpGateUp, 2 * width, config.hidden_size) +
-           stored(WeightRole::kMlpDown, config.hidden_size, width);
+  const auto mlp = [&](std::int64_t inner) {
+    return stored(WeightRole::kMlpGateUp, 2 * inner, config.hidden_size) +
+           stored(WeightRole::kMlpDown, config.hidden_size, inner);
   };
   const models::ExpertsConfig& experts = config.experts;
   return stored(WeightRole::kAttentionQkv, q + 2 * kv, config.hidden_size) +
          stored(WeightRole::kAttentionOutput, config.hidden_size, q) +
          (layer.has_experts ? static_cast<std::uint64_t>(experts.count) * mlp(experts.width) +
-                                  stored(WeightRole::kRouter, experts.count, config.hidden_size)
-                            : mlp(config.intermediate_size));
+                                  stored(WeightRole::kRouter, experts.count, config.hidden_size) +
+                                  mlp(experts.shared_width)
+                            : mlp(width)) +
+         2 * stored(WeightRole::kMlpGateUp, config.layer_embedding_size, config.hidden_size) +
+         stored(WeightRole::kMlpDown, config.hidden_size, config.layer_embedding_size);
 }
 
 void clamp_sizes(const DecoderConfig& config, Plan& plan) {
@@ -97,14 +104,19 @@ void plan_functions(Plan& plan) {
 // The dimensions of every graph tensor must stay countable, whatever config.json says.
 Status check_sizes(const DecoderConfig& config, const std::string& subject) {
   constexpr std::int64_t kMaxElements = std::int64_t{1} << 40;
-  const std::int64_t widest =
-      std::max({config.vocab_size, config.intermediate_size * 2, config.experts.width * 2,
-                (config.num_heads + 2 * config.num_kv_heads) * config.head_dim});
-  if (config.num_heads > (1 << 20) || config.head_dim > (1 << 20) ||
+  std::int64_t head_dim = config.head_dim;
+  std::int64_t widest = std::max({config.vocab_size, config.intermediate_size * 2,
+                                  config.experts.width * 2, config.experts.shared_width * 2});
+  for (const models::LayerConfig& layer : config.layers) {
+    head_dim = std::max(head_dim, config.head_dim_of(layer));
+    widest = std::max({widest, config.mlp_width_of(layer) * 2,
+                       (config.num_heads + 2 * config.kv_heads_of(layer)) * head_dim});
+  }
+  if (config.num_heads > (1 << 20) || head_dim > (1 << 20) ||
       config.hidden_size > kMaxElements / widest)
     return parse_error(
         "[{}] the sizes are too large: hidden_size {}, {} heads of {}, vocab_size {}", subject,
-        config.hidden_size, config.num_heads, config.head_dim, config.vocab_size);
+        config.hidden_size, config.num_heads, head_dim, config.vocab_size);
   return {};
 }
 
@@ -143,18 +155,28 @@ Result<Plan> make_plan(const checkpoint::Checkpoint& checkpoint, const CompileOp
   plan.embedding_tensor = "model.embed_tokens.weight";
   // transformers ties only what the file does not hold twice.
   plan.head_tensor = "lm_head.weight";
-  if (checkpoint.weights->find(plan.head_tensor) == nullptr) {
-    if (!config.tie_word_embeddings)
-      return not_found(
-          "[{}] expected a tensor lm_head.weight (tie_word_embeddings is false), got none",
-          checkpoint.weights->origin());
-    plan.head_tensor = plan.embedding_tensor;
+  if (config.tie_word_embeddings) {
+    if (checkpoint.weights->find(plan.head_tensor) == nullptr)
+      plan.head_tensor = plan.embedding_tensor;
+  } else if (checkpoint.weights->expect(plan.head_tensor,
+                                        {config.vocab_size, config.hidden_size}) == nullptr) {
+    return not_found(
+        "[{}] expected a tensor lm_head.weight (tie_word_embeddings is false), got none",
+        checkpoint.weights->origin());
   }
+  if (!checkpoint.has_weights)
+    plan.notes.push_back("no weights are there: planned from config.json");
 
   for (const models::LayerConfig& layer : config.layers)
     plan.layer_bytes.push_back(layer_bytes(config, layer, options));
   ANEMONE_ASSIGN_OR_RETURN(plan.layer_shards,
                            ane::plan_layer_shards(options.shards, plan.layer_bytes));
+  const auto heaviest = std::ranges::max_element(plan.layer_bytes);
+  if (options.shards == "auto" && *heaviest > ane::kShardBytes)
+    plan.notes.push_back(fmt::format(
+        "layer {} alone takes {} MB, more than the {} MB that the chip is known to take: "
+        "fewer bits (--quant lut4) make it smaller",
+        heaviest - plan.layer_bytes.begin(), *heaviest / 1'000'000, ane::kShardBytes / 1'000'000));
   plan.head_bytes = quant::stored_bytes(options.recipe.options_for(models::WeightRole::kHead),
                                         config.vocab_size, config.hidden_size, options.precision);
   const auto head_rows = static_cast<std::uint64_t>(config.vocab_size);
@@ -166,6 +188,10 @@ Result<Plan> make_plan(const checkpoint::Checkpoint& checkpoint, const CompileOp
   if (plan.head_tensor != plan.embedding_tensor || !is_head_float)
     plan.embedding_bytes = dtype_bytes(
         options.precision, static_cast<std::uint64_t>(config.vocab_size * config.hidden_size));
+  plan.layer_embedding_columns = config.layer_embedding_size * config.num_layers();
+  plan.layer_embedding_bytes =
+      dtype_bytes(options.precision,
+                  static_cast<std::uint64_t>(config.vocab_size * plan.layer_embedding_columns));
   return plan;
 }
 

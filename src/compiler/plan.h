@@ -26,15 +26,18 @@ struct Plan {
   std::vector<ane::Range> head_shards;
   std::string embedding_tensor;
   std::string head_tensor;
-  std::vector<std::uint64_t> layer_bytes;  // weights of each layer
-  std::uint64_t head_bytes = 0;            // of the vocabulary head
-  std::uint64_t embedding_bytes = 0;       // embedding.bin; 0 when the heads hold the embeddings
+  std::vector<std::uint64_t> layer_bytes;    // weights of each layer
+  std::uint64_t head_bytes = 0;              // of the vocabulary head
+  std::uint64_t embedding_bytes = 0;         // embedding.bin; 0 when the heads hold the embeddings
+  std::int64_t layer_embedding_columns = 0;  // of layer_embedding.bin; 0: there is none
+  std::uint64_t layer_embedding_bytes = 0;
   std::vector<std::string> notes;
 
   // Whether the heads' weights are the embeddings, byte for byte.
   bool heads_hold_embeddings() const { return embedding_bytes == 0; }
   std::uint64_t total_bytes() const {
-    return bytes_of({0, config.num_layers()}) + head_bytes + embedding_bytes;
+    return bytes_of({0, config.num_layers()}) + head_bytes + embedding_bytes +
+           layer_embedding_bytes;
   }
   std::uint64_t bytes_of(const ane::Range& layers) const {
     return std::accumulate(layer_bytes.begin() + layers.begin, layer_bytes.begin() + layers.end,

@@ -121,7 +121,7 @@ std::string identity(const models::Projection& projection) {
 }  // namespace
 
 Result<const WeightRef*> WeightStore::require(const std::string& tensor, const Shape& shape) const {
-  const WeightRef* weight = source_->find(tensor);
+  const WeightRef* weight = source_->expect(tensor, shape);
   if (weight == nullptr)
     return not_found("[{}] expected a tensor {} of shape {}, got none", source_->origin(), tensor,
                      to_string(shape));
@@ -139,7 +139,7 @@ Result<quant::StoredWeight> WeightStore::make(const models::Projection& projecti
   for (const auto& part : projection.parts) {
     if (!part.shape.empty()) {
       ANEMONE_ASSIGN_OR_RETURN(const WeightRef* weight, require(part.tensor, part.shape));
-      const std::int64_t all_rows = part.shape[part.is_transposed ? 2 : 1];
+      const std::int64_t all_rows = part.shape[part.shape.size() - (part.is_transposed ? 1 : 2)];
       StackedRows::Part& own = parts.emplace_back();
       own = {weight, part.row_begin, part.rows, part.row_step};
       if (part.is_transposed) {

@@ -140,6 +140,15 @@ Status check_head(const artifact::Manifest& manifest, const artifact::Head& head
   return checker.integer_output(head.argmax, shape(1));
 }
 
+void set_columns(const artifact::Manifest& manifest, const artifact::Shard& shard,
+                 HostInput& input) {
+  input.layout = manifest.layout;
+  if (input.role == PortRole::kEmbedding) input.columns = manifest.hidden_size;
+  if (input.role != PortRole::kLayerEmbedding) return;
+  input.first_column = shard.layer_begin * manifest.layer_columns();
+  input.columns = (shard.layer_end - shard.layer_begin) * manifest.layer_columns();
+}
+
 // The plan for steps of `tokens` tokens.
 Result<FunctionPlan> plan_width(const artifact::Manifest& manifest,
                                 const artifact::Function& function, std::int64_t tokens,
@@ -149,8 +158,11 @@ Result<FunctionPlan> plan_width(const artifact::Manifest& manifest,
   plan.context = manifest.context_of(function);
   const artifact::Function& head_function = *manifest.head_function(function);
   plan.head_function = head_function.name;
-  const Shape hidden = artifact::hidden_shape(manifest.layout, manifest.hidden_size, tokens);
   DType flowing = DType::kFp16;  // what leaves the package before
+  std::int64_t carried = 0;      // channels beside the hidden state
+  const auto hidden = [&] {
+    return artifact::hidden_shape(manifest.layout, manifest.hidden_size + carried, tokens);
+  };
   for (std::size_t s = 0; s < shards.size(); ++s) {
     const artifact::Shard& shard = manifest.shards[s];
     const PackageChecker checker(shard.package, function, *shards[s]);
@@ -158,7 +170,7 @@ Result<FunctionPlan> plan_width(const artifact::Manifest& manifest,
     std::vector<int>& ports = plan.ports.emplace_back();
     for (const artifact::Port& port : shard.inputs) {
       if (port.role == PortRole::kHidden) {
-        ANEMONE_ASSIGN_OR_RETURN(const DType dtype, checker.input(port.name, hidden));
+        ANEMONE_ASSIGN_OR_RETURN(const DType dtype, checker.input(port.name, hidden()));
         if (s == 0) plan.hidden_dtype = dtype;
         if (s > 0)
           ANEMONE_RETURN_IF_ERROR(
@@ -168,6 +180,7 @@ Result<FunctionPlan> plan_width(const artifact::Manifest& manifest,
       }
       HostInput input{port.role, port.rope.empty() ? nullptr : manifest.rope(port.rope),
                       port.window, DType::kFp16, port.tail};
+      set_columns(manifest, shard, input);
       ANEMONE_ASSIGN_OR_RETURN(
           input.dtype, checker.input(port.name, host_input_shape(input, tokens, plan.context)));
       ports.push_back(index_of(plan.host_inputs, input));
@@ -175,7 +188,8 @@ Result<FunctionPlan> plan_width(const artifact::Manifest& manifest,
     for (const artifact::Cache& cache : shard.caches)
       ANEMONE_RETURN_IF_ERROR(checker.check_cache(cache));
     ANEMONE_RETURN_IF_ERROR(checker.check_nothing_else(shard));
-    ANEMONE_ASSIGN_OR_RETURN(flowing, checker.output(shard.output, hidden));
+    carried = shard.carried;
+    ANEMONE_ASSIGN_OR_RETURN(flowing, checker.output(shard.output, hidden()));
   }
   for (std::size_t h = 0; h < heads.size(); ++h) {
     const artifact::Head& head = manifest.heads[h];

@@ -2,7 +2,6 @@
 #include "engine/model.h"
 
 #include <algorithm>
-#include <cstring>
 #include <filesystem>
 #include <future>
 #include <nlohmann/json.hpp>
@@ -25,19 +24,6 @@ bool is_file(const std::string& path) {
   return std::filesystem::exists(path, error);
 }
 
-// Columns of [1, hidden, T, 1] from rows of the embedding, T elements apart.
-template <typename To, typename From>
-void scatter(std::span<const From> row, std::span<To> out, std::size_t column, std::size_t tokens) {
-  for (std::size_t c = 0; c < row.size(); ++c) {
-    if constexpr (std::is_same_v<To, From>)
-      out[c * tokens + column] = row[c];
-    else if constexpr (std::is_same_v<To, float>)
-      out[c * tokens + column] = to_float(row[c]);
-    else
-      out[c * tokens + column] = to_half(row[c]);
-  }
-}
-
 }  // namespace
 
 Result<std::shared_ptr<const Model>> Model::load(const std::string& artifact_dir,
@@ -48,7 +34,7 @@ Result<std::shared_ptr<const Model>> Model::load(const std::string& artifact_dir
   ANEMONE_ASSIGN_OR_RETURN(model->manifest_, artifact::read_manifest(artifact_dir));
   ANEMONE_RETURN_IF_ERROR(
       artifact::check_files(artifact_dir, model->manifest_, options.check_hashes));
-  ANEMONE_RETURN_IF_ERROR(model->load_embedding());
+  ANEMONE_RETURN_IF_ERROR(model->load_embeddings());
   // The text side takes about as long as the packages and touches nothing of theirs. Without a
   // thread to spare it runs in get().
   std::future<Status> text;
@@ -98,23 +84,11 @@ Status Model::load_packages(exec::Executor& executor, const LoadOptions& options
   return {};
 }
 
-Status Model::load_embedding() {
-  const artifact::Embedding& embedding = manifest_.embedding;
-  std::int64_t end = 0;
-  for (const artifact::EmbeddingPart& part : embedding.parts) {
-    const std::string path = join(path_, part.file);
-    ANEMONE_ASSIGN_OR_RETURN(auto file, MappedFile::open(path));
-    // No overflow: the manifest bounds rows and columns.
-    const std::uint64_t bytes =
-        dtype_bytes(embedding.dtype, static_cast<std::uint64_t>(part.rows * embedding.columns));
-    const std::uint64_t size = file->bytes().size();
-    if (part.offset > size || bytes > size - part.offset)
-      return corrupt("[{}] expected {} bytes at {} for {} rows of {} in {}, got a file of {}", path,
-                     bytes, part.offset, part.rows, embedding.columns, dtype_name(embedding.dtype),
-                     size);
-    end += part.rows;
-    embedding_.push_back({end, file->bytes().subspan(part.offset, bytes)});
-    embedding_files_.push_back(std::move(file));
+Status Model::load_embeddings() {
+  ANEMONE_ASSIGN_OR_RETURN(embedding_, EmbeddingTable::open(path_, manifest_.embedding));
+  if (manifest_.layer_embedding) {
+    ANEMONE_ASSIGN_OR_RETURN(layer_embedding_,
+                             EmbeddingTable::open(path_, *manifest_.layer_embedding));
   }
   return {};
 }
@@ -157,34 +131,12 @@ Status Model::check_id(std::int32_t id) const {
                           manifest_.embedding.rows - 1, id);
 }
 
-// Columns of [1, hidden, T, 1] from rows of the embedding.
-template <typename From, typename To>
-void Model::embed_as(std::span<const std::int32_t> ids, std::span<To> out) const {
-  const auto columns = static_cast<std::size_t>(manifest_.hidden_size);
-  const std::size_t tokens = out.size() / columns;
-  for (std::size_t t = 0; t < tokens; ++t) {
-    const std::int64_t id = ids[std::min(t, ids.size() - 1)];
-    std::size_t part = 0;
-    while (id >= embedding_[part].end) ++part;
-    const std::int64_t begin = part == 0 ? 0 : embedding_[part - 1].end;
-    const auto* row = reinterpret_cast<const From*>(embedding_[part].bytes.data()) +
-                      static_cast<std::size_t>(id - begin) * columns;
-    scatter(std::span(row, columns), out, t, tokens);
-  }
+void Model::embed(std::span<const std::int32_t> ids, const MutableTensorView& hidden) const {
+  embedding_.look_up(ids, 0, hidden);
 }
 
-void Model::embed(std::span<const std::int32_t> ids, const MutableTensorView& hidden) const {
-  ANEMONE_CHECK(!ids.empty());
-  const bool from_half = manifest_.embedding.dtype == DType::kFp16;
-  const bool to_halves = hidden.dtype == DType::kFp16;
-  if (from_half && to_halves)
-    embed_as<Half>(ids, hidden.as<Half>());
-  else if (from_half)
-    embed_as<Half>(ids, hidden.as<float>());
-  else if (to_halves)
-    embed_as<float>(ids, hidden.as<Half>());
-  else
-    embed_as<float>(ids, hidden.as<float>());
+void Model::embed(std::span<const std::int32_t> ids, StepInputs& inputs) const {
+  inputs.look_up(ids, embedding_, layer_embedding_ ? &*layer_embedding_ : nullptr);
 }
 
 }  // namespace anemone::engine

@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "artifact/manifest.h"
-#include "base/mapped_file.h"
+#include "engine/embedding_table.h"
 #include "engine/step_inputs.h"
 #include "exec/executor.h"
 #include "text/chat_template.h"
@@ -81,13 +81,13 @@ class Model {
   // Writes the embeddings of `ids` (each checked before) in the model's layout, as fp16 or fp32.
   // Columns after the last id repeat it. 1 <= ids.size() <= T.
   void embed(std::span<const std::int32_t> ids, const MutableTensorView& hidden) const;
+  // The embeddings that other inputs of the step ask for.
+  void embed(std::span<const std::int32_t> ids, StepInputs& inputs) const;
 
  private:
   Model() = default;
   Status load_packages(exec::Executor& executor, const LoadOptions& options);
-  Status load_embedding();
-  template <typename From, typename To>
-  void embed_as(std::span<const std::int32_t> ids, std::span<To> out) const;
+  Status load_embeddings();
   Status load_text(const std::string& template_file);
 
   std::string path_;
@@ -95,13 +95,8 @@ class Model {
   std::vector<FunctionPlan> functions_;
   std::vector<std::shared_ptr<const exec::LoadedProgram>> shards_;
   std::vector<std::shared_ptr<const exec::LoadedProgram>> heads_;
-  // In the order of the vocabulary; kept mapped by `embedding_files_`.
-  struct EmbeddingRows {
-    std::int64_t end = 0;  // the row after the last
-    std::span<const std::byte> bytes;
-  };
-  std::vector<EmbeddingRows> embedding_;
-  std::vector<std::shared_ptr<const MappedFile>> embedding_files_;
+  EmbeddingTable embedding_;
+  std::optional<EmbeddingTable> layer_embedding_;
   std::shared_ptr<const text::Tokenizer> tokenizer_;
   std::optional<text::ChatTemplateSource> chat_source_;
   std::optional<Result<text::ChatTemplate>> chat_template_;

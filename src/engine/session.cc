@@ -111,6 +111,7 @@ Chunk Session::make_chunk(Lane& lane, std::size_t index, std::span<const std::in
   }
   ChunkInputs& inputs = lane.chunks[index];
   model_->embed(ids, inputs.hidden.mutable_view());
+  model_->embed(ids, *inputs.host_inputs);
   inputs.host_inputs->set(position, static_cast<std::int64_t>(ids.size()), length_);
   return {inputs.host_inputs.get(), &caches_, outputs_[index].get(), inputs.hidden.view()};
 }

@@ -66,7 +66,10 @@ Status run_shards(const Model& model, const FunctionPlan& plan, std::span<Chunk>
     for (Chunk& chunk : chunks) {
       exec::Outputs& outputs = chunk.outputs->shards[s];
       ANEMONE_ASSIGN_OR_RETURN(
-          chunk.hidden, checked_output(outputs, shard.package, shard.output, chunk.hidden.shape));
+          chunk.hidden, checked_output(outputs, shard.package, shard.output,
+                                       artifact::hidden_shape(manifest.layout,
+                                                              manifest.hidden_size + shard.carried,
+                                                              chunk.host_inputs->tokens())));
       ANEMONE_RETURN_IF_ERROR(take_caches(shard, chunk.caches->tensors[s], outputs));
     }
   }

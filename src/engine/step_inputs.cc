@@ -51,6 +51,9 @@ Shape host_input_shape(const HostInput& input, std::int64_t tokens, std::int64_t
       return {1, 1, context, tokens};
     case PortRole::kTailMask:
       return {1, 1, input.tail + tokens, input.tail};
+    case PortRole::kEmbedding:
+    case PortRole::kLayerEmbedding:
+      return artifact::hidden_shape(input.layout, input.columns, tokens);
     case PortRole::kHidden:
       break;
   }
@@ -89,12 +92,26 @@ void StepInputs::set(std::int64_t position, std::int64_t count, std::int64_t len
       case PortRole::kTailMask:
         set_tail_mask(item, count);
         break;
+      case PortRole::kEmbedding:
+      case PortRole::kLayerEmbedding:
+        break;  // see look_up()
       case PortRole::kHidden:
         ANEMONE_CHECK(false);
     }
   }
   written_begin_ = position;
   written_count_ = count;
+}
+
+void StepInputs::look_up(std::span<const std::int32_t> ids, const EmbeddingTable& tokens,
+                         const EmbeddingTable* layers) {
+  for (Item& item : items_) {
+    const bool is_layers = item.input.role == PortRole::kLayerEmbedding;
+    if (!is_layers && item.input.role != PortRole::kEmbedding) continue;
+    const EmbeddingTable* table = is_layers ? layers : &tokens;
+    ANEMONE_CHECK(table != nullptr);
+    table->look_up(ids, item.input.first_column, item.tensor.mutable_view());
+  }
 }
 
 void StepInputs::set_attention_mask(Item& item, std::int64_t position, std::int64_t count) const {

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// The inputs that the host computes for a step: attention masks, cache write masks, rope tables.
+// The inputs that the host gives a step besides its hidden states: attention masks, cache write
+// masks, rope tables, embeddings.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "artifact/manifest.h"
+#include "engine/embedding_table.h"
 #include "tensor/tensor.h"
 
 namespace anemone::engine {
@@ -18,6 +21,10 @@ struct HostInput {
   std::int64_t window = 0;                                       // kAttentionMask
   DType dtype = DType::kFp16;                                    // fp16 or fp32
   std::int64_t tail = 0;                                         // kTailMask
+  // kEmbedding, kLayerEmbedding: columns of the table.
+  std::int64_t first_column = 0;
+  std::int64_t columns = 0;
+  artifact::HiddenLayout layout = artifact::HiddenLayout::kTokensInHeight;
 
   friend bool operator==(const HostInput&, const HostInput&) = default;
 };
@@ -43,6 +50,9 @@ class StepInputs {
   // 1 <= count <= tokens, 0 <= position, position + count <= context. `length`: tokens of the text,
   // those of later steps included.
   void set(std::int64_t position, std::int64_t count, std::int64_t length);
+  // The embeddings of the tokens of the step. `layers` may be null where no input asks for it.
+  void look_up(std::span<const std::int32_t> ids, const EmbeddingTable& tokens,
+               const EmbeddingTable* layers);
   // Tensor of inputs[index], valid until the next set().
   TensorView view(std::size_t index) const { return items_[index].tensor.view(); }
   std::int64_t tokens() const { return tokens_; }

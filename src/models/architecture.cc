@@ -8,6 +8,7 @@
 namespace anemone::models {
 
 extern const Architecture kGemma3;
+extern const Architecture kGemma4;
 extern const Architecture kGptOss;
 extern const Architecture kGranite;
 extern const Architecture kHunYuanDense;
@@ -21,12 +22,13 @@ extern const Architecture kQwen2;
 extern const Architecture kQwen3;
 extern const Architecture kQwen3Moe;
 extern const Architecture kSmolLm3;
+extern const Architecture kZaya;
 
 namespace {
 // The place of the names in messages.
 constexpr const Architecture* kArchitectures[] = {
-    &kGemma3,  &kGptOss, &kGranite, &kHunYuanDense, &kLfm2,  &kLfm2Moe,  &kLlama,
-    &kMistral, &kOlmo2,  &kPhi3,    &kQwen2,        &kQwen3, &kQwen3Moe, &kSmolLm3};
+    &kGemma3,  &kGemma4, &kGptOss, &kGranite, &kHunYuanDense, &kLfm2,     &kLfm2Moe, &kLlama,
+    &kMistral, &kOlmo2,  &kPhi3,   &kQwen2,   &kQwen3,        &kQwen3Moe, &kSmolLm3, &kZaya};
 }  // namespace
 
 Result<const Architecture*> find_architecture(std::string_view model_type) {

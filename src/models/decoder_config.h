@@ -50,8 +50,9 @@ struct ExpertsConfig {
     kSigmoid,
   };
   std::int64_t count = 0;
-  std::int64_t chosen = 0;  // of them for a token
-  std::int64_t width = 0;   // of the MLP of one
+  std::int64_t chosen = 0;        // of them for a token
+  std::int64_t width = 0;         // of the MLP of one
+  std::int64_t shared_width = 0;  // of the MLP beside them, which all tokens take; 0: none
   Score score = Score::kSoftmax;
   bool is_normalized = false;  // the weights of a token are divided by their sum
   double sum_epsilon = 0;      // and this, where scores are sigmoids
@@ -80,6 +81,24 @@ struct LayerConfig {
   std::size_t rope = 0;  // which of DecoderConfig::ropes
   std::int64_t window =
       0;  // sliding attention window in tokens, the current one included; 0 = none
+  // 0: what DecoderConfig says.
+  std::int64_t head_dim = 0;
+  std::int64_t num_kv_heads = 0;
+  std::int64_t intermediate_size = 0;
+  bool values_are_keys = false;  // one projection gives both, before norm and rope
+  // The earlier layer whose keys and values it looks at; -1: its own.
+  std::int64_t kv_layer = -1;
+};
+
+// What layer `made_in` or a later one gives to layers up to `last_use` besides the hidden state,
+// [1, channels, T, 1]. It crosses the border of a shard behind the hidden state's channels.
+struct CarriedValue {
+  std::string name;
+  std::int64_t channels = 0;
+  std::int64_t made_in = 0;
+  std::int64_t last_use = 0;
+
+  bool crosses(std::int64_t border) const { return made_in < border && border <= last_use; }
 };
 
 // A decoder as its architecture file reads it from config.json; everything the graph needs.
@@ -106,17 +125,34 @@ struct DecoderConfig {
   bool output_bias = false;  // of o_proj
   bool mlp_bias = false;
   QkNorm qk_norm = QkNorm::kNone;
+  bool has_value_norm = false;            // RMS norm of each value head, without a weight
+  std::int64_t layer_embedding_size = 0;  // of what each layer adds for the token; 0: nothing
   std::int64_t conv_taps = 0;  // of short convolutions: the current token and those before it
   bool conv_bias = false;
+  std::int64_t grouped_conv_taps = 0;  // zaya: of a second convolution behind the first
+  std::int64_t router_width = 0;       // zaya: of the hidden state of the router
   ExpertsConfig experts;
   TensorNames tensors;
   std::vector<artifact::Rope> ropes;
   std::vector<LayerConfig> layers;
+  std::vector<CarriedValue> carried;
   // Class defaults for files that do not say.
   std::vector<std::int64_t> eos_ids;
   std::optional<std::int64_t> bos_id;
 
   std::int64_t num_layers() const { return static_cast<std::int64_t>(layers.size()); }
+  const LayerConfig& layer(std::int64_t index) const {
+    return layers[static_cast<std::size_t>(index)];
+  }
+  std::int64_t head_dim_of(const LayerConfig& layer) const {
+    return layer.head_dim != 0 ? layer.head_dim : head_dim;
+  }
+  std::int64_t kv_heads_of(const LayerConfig& layer) const {
+    return layer.num_kv_heads != 0 ? layer.num_kv_heads : num_kv_heads;
+  }
+  std::int64_t mlp_width_of(const LayerConfig& layer) const {
+    return layer.intermediate_size != 0 ? layer.intermediate_size : intermediate_size;
+  }
 };
 
 }  // namespace anemone::models

@@ -11,13 +11,15 @@ Result<ShardInterface> build_layers(ir::Program& program, const std::string& fun
                                     std::int64_t layer_begin, std::int64_t layer_end,
                                     WeightProvider& weights, const GraphOptions& options) {
   ir::Builder builder(program, ops::op_registry(), function, ir::Opset::kIOS18);
-  LayerGraph graph(builder, config, weights, options);
+  LayerGraph graph(builder, config, weights, options, layer_begin, layer_end);
   ir::Value* hidden = graph.hidden_input();
   if (layer_begin == 0 && config.embedding_scale != 1)
     hidden = graph.scale(hidden, config.embedding_scale, "embedding_scaled");
   for (std::int64_t layer = layer_begin; layer < layer_end; ++layer)
     hidden = architecture.build_layer(graph, layer, hidden);
+  hidden = graph.leave(hidden);
   ShardInterface interface;
+  if (hidden != nullptr) interface.carried = hidden->type.shape[1] - config.hidden_size;
   interface.output = "hidden_out";
   builder.rename(hidden, interface.output);
   std::vector<ir::Value*> outputs = {hidden};

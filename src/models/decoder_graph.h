@@ -21,6 +21,7 @@ struct ShardInterface {
   std::vector<artifact::Port> ports;
   std::vector<artifact::Cache> caches;
   std::string output;
+  std::int64_t carried = 0;  // channels of the output behind the hidden state
 };
 
 // Adds a function that runs layers [layer_begin, layer_end).

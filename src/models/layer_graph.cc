@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "models/layer_graph.h"
 
+#include <algorithm>
 #include <fmt/format.h>
+#include <numeric>
 
 namespace anemone::models {
 
@@ -10,8 +12,14 @@ using ir::Literal;
 using ir::Value;
 
 LayerGraph::LayerGraph(ir::Builder& builder, const DecoderConfig& config, WeightProvider& weights,
-                       const GraphOptions& options)
-    : builder_(builder), config_(config), weights_(weights), options_(options) {}
+                       const GraphOptions& options, std::int64_t layer_begin,
+                       std::int64_t layer_end)
+    : builder_(builder),
+      config_(config),
+      weights_(weights),
+      options_(options),
+      layer_begin_(layer_begin),
+      layer_end_(layer_end) {}
 
 Value* LayerGraph::port(artifact::Port port, Shape shape) {
   Value*& value = inputs_[port.name];
@@ -23,7 +31,44 @@ Value* LayerGraph::port(artifact::Port port, Shape shape) {
 }
 
 Value* LayerGraph::hidden_input() {
-  return port({.name = "hidden", .role = PortRole::kHidden}, hidden_shape(config_.hidden_size));
+  const artifact::Port hidden = {.name = "hidden", .role = PortRole::kHidden};
+  std::vector<std::int64_t> sizes = {config_.hidden_size};
+  std::vector<std::string> names;
+  for (const CarriedValue& value : config_.carried) {
+    if (layer_begin_ == 0 || !value.crosses(layer_begin_)) continue;
+    sizes.push_back(value.channels);
+    names.push_back(value.name);
+  }
+  if (names.empty()) return port(hidden, hidden_shape(config_.hidden_size));
+  Value* all =
+      port(hidden, hidden_shape(std::accumulate(sizes.begin(), sizes.end(), std::int64_t{0})));
+  const std::vector<Value*> parts = split(all, sizes, 1, "entered");
+  for (std::size_t i = 0; i < names.size(); ++i) shared_[names[i]] = parts[i + 1];
+  return parts[0];
+}
+
+Value* LayerGraph::embedding() {
+  if (layer_begin_ == 0) return inputs_.at("hidden");
+  return port({.name = "embedding", .role = PortRole::kEmbedding},
+              hidden_shape(config_.hidden_size));
+}
+
+Value* LayerGraph::layer_embedding() {
+  return port({.name = "layer_embedding", .role = PortRole::kLayerEmbedding},
+              hidden_shape((layer_end_ - layer_begin_) * config_.layer_embedding_size));
+}
+
+bool LayerGraph::leaves(const std::string& name) const {
+  return std::ranges::any_of(config_.carried, [&](const CarriedValue& value) {
+    return value.name == name && value.crosses(layer_end_);
+  });
+}
+
+Value* LayerGraph::leave(Value* hidden) {
+  std::vector<Value*> parts = {hidden};
+  for (const CarriedValue& value : config_.carried)
+    if (value.crosses(layer_end_)) parts.push_back(shared_[value.name]);
+  return parts.size() == 1 ? hidden : join(parts, 1, "left");
 }
 
 Value* LayerGraph::rope_cos(const artifact::Rope& rope) {
@@ -133,20 +178,18 @@ Value* LayerGraph::extend_running(const std::string& name, Value* tokens, std::i
   cache.shape = {1, 1, channels, kept};
   cache.is_running = true;
   OpenCache open = open_cache(std::move(cache));
-  Value* extended = builder_.op("concat",
-                                {{"values", std::vector<Value*>{open.stored, tokens}},
-                                 {"axis", Literal::int32(-1)},
-                                 {"interleave", Literal::boolean(false)}},
-                                name + "_extended");
+  Value* extended = join({open.stored, tokens}, -1, name + "_extended");
   close_cache(std::move(open),
               builder_.op("matmul", {{"x", extended}, {"y", tail_mask(kept)}}, name + "_after"));
   return extended;
 }
 
 Value* LayerGraph::update_cache(const std::string& name, Value* tokens) {
+  if (tokens == nullptr) return nullptr;
   artifact::Cache cache;
   cache.name = name;
-  cache.shape = {1, config_.num_kv_heads, options_.cache_context, config_.head_dim};
+  const Shape& shape = tokens->type.shape;
+  cache.shape = {1, shape[1], options_.cache_context, shape[3]};
   OpenCache open = open_cache(std::move(cache));
   Value* before = cache_prefix(open.stored, name + "_before");
   // A one-hot matrix places the tokens: no indexed write, which the chip does not have.
@@ -156,7 +199,14 @@ Value* LayerGraph::update_cache(const std::string& name, Value* tokens) {
   Value* after = add(kept, placed, name + "_after");
   Value* updated = with_prefix(open.stored, after, name + "_updated");
   close_cache(std::move(open), updated);
+  shared_[name] = after;
   return after;
+}
+
+Value* LayerGraph::cache_of_other_layer(const std::string& name, const std::string& carried,
+                                        std::int64_t heads) {
+  if (Value* updated = shared_[name]) return updated;
+  return update_cache(name, to_heads(shared_[carried], heads, name + "_entered"));
 }
 
 Value* LayerGraph::add(Value* a, Value* b, std::string_view name) {
@@ -191,6 +241,29 @@ std::vector<Value*> LayerGraph::split(Value* a, const std::vector<std::int64_t>&
   outputs.resize(sizes.size(),
                  nullptr);  // callers index without asking; nullptr keeps the first error
   return outputs;
+}
+
+Value* LayerGraph::join(const std::vector<Value*>& parts, std::int32_t axis,
+                        std::string_view name) {
+  return builder_.op(
+      "concat",
+      {{"values", parts}, {"axis", Literal::int32(axis)}, {"interleave", Literal::boolean(false)}},
+      name);
+}
+
+Value* LayerGraph::to_heads(Value* x, std::int64_t heads, const std::string& name) {
+  if (x == nullptr) return nullptr;
+  const std::int64_t width = x->type.shape[1] / heads;
+  return transpose(reshape(x, {1, heads, width, options_.tokens}, name + "_split"), {0, 1, 3, 2},
+                   name + "_heads");
+}
+
+// Channels are [head, dim] for each token: tokens last, then flatten.
+Value* LayerGraph::from_heads(Value* x, const std::string& name) {
+  if (x == nullptr) return nullptr;
+  const std::int64_t channels = x->type.shape[1] * x->type.shape[3];
+  return reshape(transpose(x, {0, 1, 3, 2}, name + "_channels"), hidden_shape(channels),
+                 name + "_hidden");
 }
 
 Value* LayerGraph::project(Value* x, const Projection& projection, Value* bias) {

@@ -30,8 +30,9 @@ struct GraphOptions {
 // and the small operations that blocks are made of. Single-thread; errors are kept in the builder.
 class LayerGraph {
  public:
+  // Of layers [layer_begin, layer_end); a head has none.
   LayerGraph(ir::Builder& builder, const DecoderConfig& config, WeightProvider& weights,
-             const GraphOptions& options);
+             const GraphOptions& options, std::int64_t layer_begin = 0, std::int64_t layer_end = 0);
 
   ir::Builder& builder() { return builder_; }
   const DecoderConfig& config() const { return config_; }
@@ -51,6 +52,8 @@ class LayerGraph {
 
   // Function inputs, declared when first asked for.
   ir::Value* hidden_input();
+  ir::Value* embedding();        // [1, hidden_size, T, 1]: of the tokens, as they are in the table
+  ir::Value* layer_embedding();  // [1, layers of the shard * layer_embedding_size, T, 1]
   ir::Value* rope_cos(const artifact::Rope& rope);  // [1, 1, T, rope_dim / 2]
   ir::Value* rope_sin(const artifact::Rope& rope);
   ir::Value* attention_mask(std::int64_t window);  // [1, 1, T, S]
@@ -69,6 +72,17 @@ class LayerGraph {
   ir::Value* extend_running(const std::string& name, ir::Value* tokens, std::int64_t channels,
                             std::int64_t kept);
 
+  // The slots of update_cache() for layers that look at the cache of another one. `carried` names
+  // the tokens that a shard before it has stored: a CarriedValue.
+  ir::Value* cache_of_other_layer(const std::string& name, const std::string& carried,
+                                  std::int64_t heads);
+
+  // Values that later layers use. A shard begins with those that cross its border, and leave()
+  // joins those that go on to the hidden state.
+  ir::Value*& shared(const std::string& name) { return shared_[name]; }
+  bool leaves(const std::string& name) const;  // whether a CarriedValue crosses the end
+  ir::Value* leave(ir::Value* hidden);
+
   // Small operations. Names are prefixes for people who read the program.
   ir::Value* add(ir::Value* a, ir::Value* b, std::string_view name);
   ir::Value* mul(ir::Value* a, ir::Value* b, std::string_view name);
@@ -78,6 +92,10 @@ class LayerGraph {
                        std::string_view name);
   std::vector<ir::Value*> split(ir::Value* a, const std::vector<std::int64_t>& sizes,
                                 std::int32_t axis, std::string_view name);
+  ir::Value* join(const std::vector<ir::Value*>& parts, std::int32_t axis, std::string_view name);
+  // [1, heads * width, T, 1] to [1, heads, T, width], and back.
+  ir::Value* to_heads(ir::Value* x, std::int64_t heads, const std::string& name);
+  ir::Value* from_heads(ir::Value* x, const std::string& name);
   // 1x1 convolution; `bias` may be nullptr.
   ir::Value* project(ir::Value* x, const Projection& projection, ir::Value* bias);
   ir::Literal number(double value) const { return ir::Literal::number(value, options_.dtype); }
@@ -87,6 +105,8 @@ class LayerGraph {
   const std::vector<artifact::Cache>& caches() const { return caches_; }
   // Outputs of the function besides its result: caches that are not states.
   const std::vector<ir::Value*>& cache_outputs() const { return cache_outputs_; }
+  std::int64_t layer_begin() const { return layer_begin_; }
+  std::int64_t layer_end() const { return layer_end_; }
 
  private:
   ir::Value* port(artifact::Port port, Shape shape);
@@ -107,6 +127,9 @@ class LayerGraph {
   const DecoderConfig& config_;
   WeightProvider& weights_;
   const GraphOptions options_;
+  const std::int64_t layer_begin_;
+  const std::int64_t layer_end_;
+  std::map<std::string, ir::Value*> shared_;
   std::map<std::string, ir::Value*> inputs_;
   std::vector<artifact::Port> ports_;
   std::vector<artifact::Cache> caches_;

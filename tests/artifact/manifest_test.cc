@@ -22,6 +22,9 @@ TEST(Manifest, ComesBackFromJsonAsItWas) {
   EXPECT_EQ(read->shards[1].caches[0].output, "k_3_out");
   EXPECT_EQ(read->shards[1].caches[0].dtype, DType::kFp32);
   EXPECT_EQ(read->shards[0].inputs[4].window, 128);
+  EXPECT_EQ(read->shards[0].carried, 24);
+  EXPECT_EQ(read->shards[0].inputs.back().role, PortRole::kLayerEmbedding);
+  EXPECT_EQ(read->layer_columns(), 12);
   EXPECT_EQ(read->bos_id, 1);
   EXPECT_EQ(read->eos_ids, (std::vector<std::int32_t>{2, 7}));
   EXPECT_EQ(read->files[0].bytes, 128000U);

@@ -29,18 +29,21 @@ Manifest sample_manifest() {
              {"local", {1.0F}, 1.3465736F, 100, {0.5F}}};
   m.functions = {{"decode", 1}, {"prefill", 64}, {"decode_128", 1, 128}};
   m.layout = HiddenLayout::kTokensInWidth;
+  m.layer_embedding = {DType::kFp16, 1000, 60, {{"layer_embedding.bin", 0, 1000}}};
   const std::vector<Port> ports = {{"hidden", PortRole::kHidden, "", 0},
                                    {"cos", PortRole::kRopeCos, "default", 0},
                                    {"sin", PortRole::kRopeSin, "default", 0},
                                    {"mask", PortRole::kAttentionMask, "", 0},
                                    {"mask_128", PortRole::kAttentionMask, "", 128},
-                                   {"write", PortRole::kCacheWriteMask, "", 0}};
+                                   {"write", PortRole::kCacheWriteMask, "", 0},
+                                   {"own", PortRole::kLayerEmbedding}};
   m.shards = {{"layers_00_02.mlpackage",
                0,
                3,
                ports,
                "hidden_out",
-               {{"k_0", "", DType::kFp16, {1, 2, 256, 16}}}},
+               {{"k_0", "", DType::kFp16, {1, 2, 256, 16}}},
+               24},
               {"layers_03_04.mlpackage",
                3,
                5,

@@ -9,6 +9,7 @@
 #include "checkpoint/export_tensors.h"
 #include "checkpoint/gguf/block_type.h"
 #include "checkpoint/safetensors.h"
+#include "tensor/half.h"
 #include "tests/support/gguf_builder.h"
 #include "tests/support/shared_data.h"
 
@@ -20,9 +21,8 @@ using anemone::testing::TemporaryFolder;
 
 const gguf::BlockType* type_named(std::string_view name) {
   for (std::uint32_t id = 0; id < 64; ++id)
-    if (const gguf::BlockType* type = gguf::find_block_type(id);
-        type != nullptr && type->name == name)
-      return type;
+    for (const gguf::BlockType* type : gguf::find_block_types(id))
+      if (type->name == name) return type;
   return nullptr;
 }
 
@@ -86,6 +86,66 @@ TEST(GgufBlocks, EveryTypeEqualsTheSharedBlocks) {
     ++types;
   }
   EXPECT_EQ(types, 26);
+}
+
+// gguf-py does not read these: two blocks each, by the definition.
+struct LowBits {
+  const char* name;
+  std::size_t values;  // of a block
+  std::size_t bits;
+  int step;
+  int least;
+};
+
+TEST(GgufBlocks, ValuesOfOneAndTwoBits) {
+  for (const LowBits& form :
+       {LowBits{"Q1_0", 128, 1, 2, -1}, {"Q2_0", 64, 2, 1, -1}, {"SEQ", 512, 2, 2, -3}}) {
+    const gguf::BlockType* type = type_named(form.name);
+    ASSERT_NE(type, nullptr);
+    std::string bytes;
+    std::vector<float> wanted;
+    for (const float scale : {0.25F, -3.0F}) {
+      const std::uint16_t half = to_half(scale).bits;
+      bytes += {static_cast<char>(half & 0xff), static_cast<char>(half >> 8)};
+      for (std::size_t i = 0; i < form.values; i += 8 / form.bits) {
+        const auto byte = static_cast<std::uint8_t>(i * 37 + 11);
+        bytes += static_cast<char>(byte);
+        for (std::size_t bit = 0; bit < 8; bit += form.bits)
+          wanted.push_back(
+              scale *
+              static_cast<float>(form.least + form.step * (byte >> bit & ((1 << form.bits) - 1))));
+      }
+    }
+    const TemporaryFolder folder;
+    // What comes behind ends the first tensor; the last one ends with the file.
+    GgufBuilder()
+        .text("general.architecture", "blocks")
+        .tensor("first", {1, 2 * form.values}, type->id, bytes)
+        .tensor("last", {2, form.values}, type->id, bytes)
+        .write(folder.file("blocks.gguf"));
+    const auto source = open_tensors(folder.file("blocks.gguf"));
+    ASSERT_TRUE(source.ok()) << source.status().message();
+    for (const char* name : {"first", "last"}) {
+      const WeightRef* tensor = (*source)->find(name);
+      ASSERT_NE(tensor, nullptr);
+      EXPECT_EQ(tensor->storage(), form.name);
+      std::vector<float> got(wanted.size());
+      read_floats(*tensor, 0, got);
+      EXPECT_EQ(got, wanted) << form.name << " " << name;
+    }
+  }
+}
+
+TEST(GgufBlocks, ANumberWithTwoMeaningsMustFitOneOfThem) {
+  const TemporaryFolder folder;
+  GgufBuilder()
+      .text("general.architecture", "blocks")
+      .tensor("t", {1, 512}, 41, std::string(200, '\0'))
+      .write(folder.file("blocks.gguf"));
+  const auto source = open_tensors(folder.file("blocks.gguf"));
+  ASSERT_FALSE(source.ok());
+  EXPECT_NE(source.status().message().find("as Q1_0 or as SEQ"), std::string::npos)
+      << source.status().message();
 }
 
 }  // namespace

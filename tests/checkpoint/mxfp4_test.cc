@@ -26,10 +26,11 @@ struct Mxfp4 : ::testing::Test {
   Result<Checkpoint> open(const std::vector<NamedTensor>& tensors,
                           const std::string& method = "mxfp4") {
     EXPECT_TRUE(write_safetensors(folder.file("model.safetensors"), tensors).ok());
-    EXPECT_TRUE(write_file(folder.file("config.json"),
-                           R"({"model_type": "gpt_oss", "quantization_config": {"quant_method": ")" +
-                               method + "\"}}")
-                    .ok());
+    EXPECT_TRUE(
+        write_file(folder.file("config.json"),
+                   R"({"model_type": "gpt_oss", "quantization_config": {"quant_method": ")" +
+                       method + "\"}}")
+            .ok());
     return open_checkpoint(folder.path());
   }
   TemporaryFolder folder;

@@ -42,6 +42,20 @@ MODELS = {
                         layer_types=["sliding_attention", "full_attention", "sliding_attention", "full_attention"],
                         rope_parameters={"full_attention": {"rope_type": "linear", "rope_theta": 900.0, "factor": 2.0},
                                          "sliding_attention": {"rope_type": "default", "rope_theta": 100.0}}),
+    # The last two layers look at keys of layers 1 and 0; a full layer has fewer and wider heads, and values from its keys.
+    "gemma4_text": dict(intermediate_size=32, num_hidden_layers=4, head_dim=6, global_head_dim=10, num_global_key_value_heads=1,
+                        attention_k_eq_v=True, sliding_window=6, final_logit_softcapping=9.0, attention_bias=True, tie_word_embeddings=False,
+                        pad_token_id=2, hidden_size_per_layer_input=5, vocab_size_per_layer_input=53, num_kv_shared_layers=2,
+                        use_double_wide_mlp=True,
+                        layer_types=["sliding_attention", "full_attention", "sliding_attention", "full_attention"],
+                        rope_parameters={"full_attention": {"rope_type": "proportional", "rope_theta": 900.0,
+                                                            "partial_rotary_factor": 0.5},
+                                         "sliding_attention": {"rope_type": "default", "rope_theta": 100.0}}),
+    "gemma4_moe": dict(model_type="gemma4_text", intermediate_size=20, head_dim=6, global_head_dim=10, sliding_window=6, pad_token_id=2,
+                       tie_word_embeddings=False, hidden_size_per_layer_input=0, enable_moe_block=True, num_experts=5, top_k_experts=2,
+                       moe_intermediate_size=14, layer_types=["sliding_attention", "full_attention", "full_attention"],
+                       rope_parameters={"full_attention": {"rope_type": "proportional", "rope_theta": 900.0, "partial_rotary_factor": 0.4},
+                                        "sliding_attention": {"rope_type": "default", "rope_theta": 100.0}}),
     "lfm2": dict(intermediate_size=50, block_multiple_of=8, block_ffn_dim_multiplier=1.2, num_hidden_layers=4,
                  norm_eps=1e-5, conv_L_cache=4, conv_bias=True, tie_word_embeddings=True, pad_token_id=2,
                  layer_types=["conv", "full_attention", "conv", "conv"],
@@ -57,6 +71,11 @@ MODELS = {
                     swiglu_limit=1.5, tie_word_embeddings=False, pad_token_id=2,
                     rope_parameters={"rope_type": "yarn", "rope_theta": 530.0, "factor": 4.0, "truncate": False,
                                      "original_max_position_embeddings": 16}),
+    # The whole of a head turns in the layer that slides, a half in the others.
+    "zaya": dict(head_dim=8, moe_intermediate_size=14, num_experts=4, router_hidden_size=10, cca_time0=3, cca_time1=2, attention_bias=True,
+                 sliding_window=6, tie_word_embeddings=False, pad_token_id=2, layer_types=["hybrid", "hybrid_sliding", "hybrid"],
+                 rope_parameters={"hybrid": {"rope_type": "default", "rope_theta": 300.0, "partial_rotary_factor": 0.5},
+                                  "hybrid_sliding": {"rope_type": "default", "rope_theta": 100.0}}),
     "granite": dict(embedding_multiplier=0.2, attention_multiplier=0.6, residual_multiplier=0.6, logits_scaling=1.7, tie_word_embeddings=True,
                     pad_token_id=2, mlp_bias=True, rope_parameters={"rope_type": "default", "rope_theta": 400.0}),
     "olmo2": dict(tie_word_embeddings=False, attention_bias=True, pad_token_id=2, hidden_act="relu",
@@ -68,6 +87,9 @@ MODELS = {
                                   "short_factor": [1.0, 1.1, 1.2, 1.3, 1.5, 1.7],
                                   "long_factor": [1.0, 1.5, 2.5, 3.5, 5.0, 8.0]}),
 }
+
+# Of those where the usual one leads to a tie of two tokens, or to two experts that fp16 cannot tell apart.
+SEEDS = {"gemma4_text": 7, "gemma4_moe": 20, "zaya": 6}
 
 
 FP4 = torch.tensor([0, 0.5, 1, 1.5, 2, 3, 4, 6])
@@ -98,10 +120,14 @@ def randomize(model):
         parameter.data = value.to(torch.bfloat16).float()
         if model.config.model_type == "gpt_oss" and name.endswith(("gate_up_proj", "down_proj")):
             parameter.data = to_mxfp4(parameter.data)[2].contiguous()
-    # What counts in the choice of experts alone; the classes fill it with zeros.
+    # What counts in the choice of experts alone, which the classes fill with zeros; and what gemma4 multiplies a layer with.
     for name, buffer in model.named_buffers():
         if name.endswith("expert_bias"):
             buffer.copy_((0.2 * torch.randn(buffer.shape)).to(torch.bfloat16).float())
+        elif name.endswith("balancing_biases"):
+            buffer[:-1] = (-1 + 0.2 * torch.randn(buffer.numel() - 1)).to(torch.bfloat16).float()
+        elif name.endswith("layer_scalar"):
+            buffer.copy_((0.8 + 0.4 * torch.rand(1)).to(torch.bfloat16).float())
 
 
 def refuse_ties_of_experts(model):
@@ -127,8 +153,9 @@ def greedily(model, ids):
 
 @torch.no_grad()
 def make(name, options, folder):
-    torch.manual_seed(5)
-    config = AutoConfig.for_model(name, **(COMMON | options))
+    torch.manual_seed(SEEDS.get(name, 5))
+    options = dict(options)
+    config = AutoConfig.for_model(options.pop("model_type", name), **(COMMON | options))
     model = AutoModelForCausalLM.from_config(config, attn_implementation="eager", experts_implementation="eager").float().eval()
     randomize(model)
     ids = torch.randint(3, config.vocab_size, (1, TOKENS))

@@ -45,6 +45,10 @@ FORMS = {
         "type": "dynamic", "alpha": 50.0, "factor": 1.0}},
     "gemma3": {"model_type": "gemma3_text", "head_dim": 16, "sliding_window": 5, "sliding_window_pattern": 2,
                "final_logit_softcapping": 30.0},
+    "gemma4": {"model_type": "gemma4_text", "head_dim": 16, "global_head_dim": 32, "sliding_window": 5, "num_hidden_layers": 4,
+               "layer_types": ["sliding_attention", "full_attention"] * 2, "num_kv_shared_layers": 2, "final_logit_softcapping": 30.0,
+               "hidden_size_per_layer_input": 40, "vocab_size_per_layer_input": 72},
+    "zaya": {"model_type": "zaya", "head_dim": 16, "num_experts": 3, "moe_intermediate_size": 40, "router_hidden_size": 48},
     "lfm2": {"model_type": "lfm2", "layer_types": ["conv", "full_attention"], "block_auto_adjust_ff_dim": False},
     "granite": {"model_type": "granite", "embedding_multiplier": 12.0, "attention_multiplier": 0.25, "residual_multiplier": 0.22,
                 "logits_scaling": 8.0},
@@ -94,6 +98,12 @@ def shapes_of(config):
             shapes |= {f"{prefix}{name}.weight": shape for name, shape in (mixer | mlp | norms).items()}
             shapes["model.embedding_norm.weight"] = (hidden,)
             continue
+        if kind == "zaya":
+            shapes |= zaya_layer(config, prefix, layer)
+            continue
+        if kind == "gemma4_text":
+            shapes |= gemma4_layer(config, prefix, layer)
+            continue
         projections = {"self_attn.q_proj": (query, hidden), "self_attn.k_proj": (key, hidden),
                        "self_attn.v_proj": (key, hidden), "self_attn.o_proj": (hidden, query),
                        "mlp.gate_proj": (inner, hidden), "mlp.up_proj": (inner, hidden),
@@ -131,6 +141,45 @@ def shapes_of(config):
         if kind in ("qwen3", "qwen3_moe", "gemma3_text"):
             shapes |= {f"{prefix}self_attn.q_norm.weight": (dim,), f"{prefix}self_attn.k_norm.weight": (dim,)}
     return shapes
+
+
+def zaya_layer(config, prefix, layer):
+    hidden, inner, count, router = (config[key] for key in ("hidden_size", "moe_intermediate_size", "num_experts", "router_hidden_size"))
+    dim = config["head_dim"]
+    query, key = config["num_attention_heads"] * dim, config["num_key_value_heads"] * dim
+    projections = {"self_attn.qkv_proj.q_proj": (query, hidden), "self_attn.qkv_proj.k_proj": (key, hidden),
+                   "self_attn.qkv_proj.v_proj_current": (key // 2, hidden), "self_attn.qkv_proj.v_proj_delayed": (key // 2, hidden),
+                   "self_attn.o_proj": (hidden, query), "mlp.gate.router_mlp.out_proj": (count + 1, router), "input_layernorm": (hidden,),
+                   "post_attention_layernorm": (hidden,), "mlp.gate.router_mlp.norm": (router,)}
+    with_bias = {"self_attn.qkv_proj.conv_qk_depthwise": (query + key, 1, 2), "self_attn.qkv_proj.conv_qk_grouped": (query + key, dim, 2),
+                 "mlp.gate.down_proj": (router, hidden), "mlp.gate.router_mlp.fc1": (router, router), "mlp.gate.router_mlp.fc2": (router, router)}
+    shapes = {f"{name}.weight": shape for name, shape in (projections | with_bias).items()}
+    shapes |= {f"{name}.bias": shape[:1] for name, shape in with_bias.items()}
+    shapes |= {"self_attn.qk_norm.temp": (config["num_key_value_heads"],), "mlp.gate.balancing_biases": (count + 1,),
+               "mlp.experts.gate_up_proj": (count, 2 * inner, hidden), "mlp.experts.down_proj": (count, hidden, inner)}
+    if layer > 0:
+        shapes["mlp.gate.router_states_scale"] = (router,)
+    for scale in ("post_attention_residual_scale", "post_mlp_residual_scale"):
+        for part in ("hidden_states", "residual"):
+            shapes |= {f"{scale}.{part}_scale": (hidden,), f"{scale}.{part}_bias": (hidden,)}
+    return {prefix + name: shape for name, shape in shapes.items()} | {
+        "model.input_hidden_states_scale": (hidden,), "model.input_hidden_states_bias": (hidden,)}
+
+
+def gemma4_layer(config, prefix, layer):
+    hidden, inner, own = config["hidden_size"], config["intermediate_size"], config["hidden_size_per_layer_input"]
+    dim = config["head_dim" if config["layer_types"][layer] == "sliding_attention" else "global_head_dim"]
+    query, key = config["num_attention_heads"] * dim, config["num_key_value_heads"] * dim
+    shapes = {"self_attn.q_proj": (query, hidden), "self_attn.k_proj": (key, hidden), "self_attn.v_proj": (key, hidden),
+              "self_attn.o_proj": (hidden, query), "self_attn.q_norm": (dim,), "self_attn.k_norm": (dim,), "mlp.gate_proj": (inner, hidden),
+              "mlp.up_proj": (inner, hidden), "mlp.down_proj": (hidden, inner), "per_layer_input_gate": (own, hidden),
+              "per_layer_projection": (hidden, own)}
+    shapes |= {name: (hidden,) for name in ("input_layernorm", "post_attention_layernorm", "pre_feedforward_layernorm",
+                                            "post_feedforward_layernorm", "post_per_layer_input_norm")}
+    layers = config["num_hidden_layers"]
+    return {f"{prefix}{name}.weight": shape for name, shape in shapes.items()} | {
+        f"{prefix}layer_scalar": (1,), "model.embed_tokens_per_layer.weight": (config["vocab_size"], layers * own),
+        "model.per_layer_model_projection.weight": (layers * own, hidden), "model.per_layer_projection_norm.weight": (own,)}
 
 
 def write_checkpoint(folder, form, dtype=np.float32):

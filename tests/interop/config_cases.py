@@ -17,6 +17,10 @@ def config_of(model_type, **changes):
     config = {"model_type": model_type, **SIZES}
     if model_type in ("qwen3", "hunyuan_v1_dense", "gemma3_text", "qwen3_moe"):
         config["head_dim"] = 16
+    if model_type == "zaya":
+        config.update(head_dim=8, moe_intermediate_size=24, num_experts=4, router_hidden_size=16)
+    if model_type == "gemma4_text":
+        config.update(head_dim=8, global_head_dim=16, vocab_size_per_layer_input=SIZES["vocab_size"], hidden_size_per_layer_input=10)
     if model_type in ("qwen3_moe", "lfm2_moe"):
         config.update(EXPERTS)
     if model_type == "gpt_oss":
@@ -89,6 +93,14 @@ CASES = [
          attention_bias=True, head_dim=10, tie_word_embeddings=False, hidden_activation="silu",
          rope_parameters={FULL: {"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 16, "rope_theta": 5000.0}}),
     case("pattern, fp16", "gemma3_text", 65, sliding_window_pattern=2, sliding_window=16, precision="fp16"),
+    case("shared keys, embeddings of layers, two packages", "gemma4_text", 70, num_hidden_layers=6,
+         layer_types=[SLIDING, FULL, SLIDING, FULL, SLIDING, FULL], sliding_window=9, num_kv_shared_layers=3, use_double_wide_mlp=True,
+         final_logit_softcapping=30.0, flags=["--shards", "0:4,4:6"]),
+    case("values from keys, heads of single layers", "gemma4_text", 33, global_head_dim=..., layer_types=[SLIDING, FULL, FULL], attention_k_eq_v=True,
+         per_layer_config={"1": {"head_dim": 12, "num_key_value_heads": 1}, "2": {"head_dim": 12, "num_key_value_heads": 1}},
+         hidden_size_per_layer_input=0, attention_bias=True),
+    case("all kinds, fp16", "gemma4_text", 65, num_hidden_layers=4, sliding_window=16, num_kv_shared_layers=2,
+         layer_types=[SLIDING, FULL, SLIDING, FULL], precision="fp16"),
     case("convolutions and attention, older keys", "lfm2", 70, num_hidden_layers=4, full_attn_idxs=[1, 3], block_ff_dim=240, block_multiple_of=16,
          block_ffn_dim_multiplier=1.1, norm_eps=1e-3, tie_embedding=True, rope_theta=4000.0, dtype="bfloat16"),
     case("convolutions alone, with biases", "lfm2", 33, layer_types=["conv"] * 3, conv_bias=True, conv_L_cache=4, block_auto_adjust_ff_dim=False,
@@ -96,6 +108,13 @@ CASES = [
     case("attention alone", "lfm2", 20, block_multiple_of=8),
     case("longer than a chunk, fp16", "lfm2", 129, layer_types=["conv", FULL, "conv"], block_multiple_of=8, precision="fp16"),
     case("chunks narrower than the convolution", "lfm2", 20, layer_types=["conv", FULL, "conv"], conv_L_cache=7, flags=["--prefill", 2]),
+    case("experts beside the MLP", "gemma4_text", 70, layer_types=[SLIDING, FULL, FULL], enable_moe_block=True, num_experts=6, top_k_experts=3,
+         moe_intermediate_size=24, hidden_size_per_layer_input=0, attention_k_eq_v=True, num_global_key_value_heads=1, sliding_window=9),
+    case("convolved heads, experts with router states, two packages", "zaya", 70, num_experts=4, flags=["--shards", 3]),
+    case("wide convolutions, biases, windows", "zaya", 33, cca_time0=4, cca_time1=3, attention_bias=True, sliding_window=5, num_experts=3,
+         layer_types=["hybrid", "hybrid_sliding", "hybrid_sliding"], tie_word_embeddings=False),
+    case("chunks narrower than the convolutions", "zaya", 20, cca_time0=5, cca_time1=5, num_experts=2, flags=["--prefill", 3]),
+    case("a prompt longer than a chunk, fp16", "zaya", 129, num_experts=4, precision="fp16", dtype="bfloat16"),
     case("every factor", "granite", 33, embedding_multiplier=12.0, attention_multiplier=0.015625, residual_multiplier=0.22, logits_scaling=8.0,
          tie_word_embeddings=True),
     case("no factor, biases", "granite", 20, attention_bias=True, mlp_bias=True),
@@ -165,6 +184,16 @@ REFUSED = [
     ("sliding_window", "none", "gemma3_text", {"sliding_window": None}),
     ("hidden_activation", "mish", "gemma3_text", {"hidden_activation": "mish"}),
     ("hidden_size", "70", "gemma3_text", {"hidden_size": 70}),
+    ("use_bidirectional_attention", "all", "gemma4_text", {"use_bidirectional_attention": "all"}),
+    ("vocab_size_per_layer_input", "7", "gemma4_text", {"vocab_size_per_layer_input": 7}),
+    ("num_kv_shared_layers", "3", "gemma4_text", {"num_kv_shared_layers": 3, "hidden_size_per_layer_input": 0}),
+    ("top_k_experts", "none", "gemma4_text", {"enable_moe_block": True, "num_experts": 4, "moe_intermediate_size": 8}),
+    ("top_k_experts", "5", "gemma4_text", {"enable_moe_block": True, "num_experts": 4, "moe_intermediate_size": 8, "top_k_experts": 5}),
+    ("per_layer_config", "sliding_window", "gemma4_text", {"per_layer_config": {"1": {"sliding_window": 4}}}),
+    ("lm_head_bias", "true", "zaya", {"lm_head_bias": True}),
+    ("num_experts_per_tok", "2", "zaya", {"num_experts_per_tok": 2}),
+    ("sliding_window", "none", "zaya", {"layer_types": ["hybrid_sliding"] * 3}),
+    ("hybrid", "linear", "zaya", {"rope_parameters": {"hybrid": {"rope_type": "linear", "rope_theta": 1e4, "factor": 2.0}}}),
     ("layer_types", "sliding_attention", "lfm2", {"layer_types": ["conv", SLIDING, "conv"]}),
     ("conv_L_cache", "1", "lfm2", {"conv_L_cache": 1}),
     ("num_experts_per_tok", "5", "qwen3_moe", {"num_experts_per_tok": 5}),
@@ -202,4 +231,5 @@ REFUSED = [
 # What transformers does run, and anemone does not: said in a line rather than computed wrongly.
 NOT_SUPPORTED = {("hidden_act", "mish"), ("hidden_activation", "mish"), ("layer_types", "chunked_attention"), ("layer_types", "sliding_attention"),
                  ("attn_logit_softcapping", "50"), ("use_bidirectional_attention", "true"), ("rope_scaling", "linear"), ("use_qk_norm", "false"),
-                 ("use_cla", "true"), ("conv_L_cache", "1"), ("logits_scaling", "0")}
+                 ("use_cla", "true"), ("lm_head_bias", "true"), ("hybrid", "linear"), ("use_bidirectional_attention", "all"), ("vocab_size_per_layer_input", "7"),
+                 ("per_layer_config", "sliding_window"), ("conv_L_cache", "1"), ("logits_scaling", "0")}

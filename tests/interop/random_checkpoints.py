@@ -49,6 +49,8 @@ def fill_randomly(model, seed):
         for name, buffer in model.named_buffers():
             if name.endswith("expert_bias"):
                 buffer.copy_(0.2 * torch.randn(buffer.shape, generator=generator))
+            elif name.endswith("balancing_biases"):  # the last one is fixed
+                buffer[:-1] = -1 + 0.2 * torch.randn(buffer.numel() - 1, generator=generator)
 
 
 def scale_logits(model, ids):

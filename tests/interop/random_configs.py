@@ -10,10 +10,10 @@ import random
 
 ARCHITECTURES = {"qwen2": "Qwen2ForCausalLM", "llama": "LlamaForCausalLM", "mistral": "MistralForCausalLM",
                  "qwen3": "Qwen3ForCausalLM", "smollm3": "SmolLM3ForCausalLM", "phi3": "Phi3ForCausalLM",
-                 "hunyuan_v1_dense": "HunYuanDenseV1ForCausalLM", "gemma3_text": "Gemma3ForCausalLM",
+                 "hunyuan_v1_dense": "HunYuanDenseV1ForCausalLM", "gemma3_text": "Gemma3ForCausalLM", "gemma4_text": "Gemma4ForCausalLM",
                  "lfm2": "Lfm2ForCausalLM", "granite": "GraniteForCausalLM",
                  "olmo2": "Olmo2ForCausalLM", "lfm2_moe": "Lfm2MoeForCausalLM",
-                 "qwen3_moe": "Qwen3MoeForCausalLM", "gpt_oss": "GptOssForCausalLM"}
+                 "qwen3_moe": "Qwen3MoeForCausalLM", "zaya": "ZayaForCausalLM", "gpt_oss": "GptOssForCausalLM"}
 MODEL_TYPES = tuple(ARCHITECTURES)
 ACTIVATIONS = ("silu", "silu", "silu", "swish", "gelu", "gelu_new", "gelu_pytorch_tanh", "gelu_python", "gelu_fast",
                "gelu_accurate", "gelu_python_tanh", "relu")
@@ -194,6 +194,10 @@ def random_case(seed, model_type=None):
         config["mlp_bias"] = rng.random() < 0.6
     if model_type == "gemma3_text":
         return gemma3_case(rng, seed, config, length, layers)
+    if model_type == "gemma4_text":
+        return gemma4_case(rng, seed, config, length, layers)
+    if model_type == "zaya":
+        return zaya_case(rng, seed, config, length, layers)
     if model_type == "lfm2":
         return lfm2_case(rng, seed, config, length, layers)
     if model_type == "lfm2_moe":
@@ -238,6 +242,48 @@ def gemma3_case(rng, seed, config, length, layers):
     if rng.random() < 0.3:
         config["layer_types"] = [rng.choice(["sliding_attention", "full_attention"]) for _ in range(layers)]
     return finished_case(rng, seed, "gemma3_text", config, length, layers, config["max_position_embeddings"])
+
+
+def gemma4_case(rng, seed, config, length, layers):
+    config["hidden_activation"] = config.pop("hidden_act", "gelu_pytorch_tanh")
+    config["head_dim"] = rng.choice([2, 8, 10, 24])
+    config["global_head_dim"] = rng.choice([2, 8, 10, 24])
+    config["vocab_size_per_layer_input"] = config["vocab_size"]
+    config["hidden_size_per_layer_input"] = rng.choice([0, 0, 2, 7, 16])
+    types = [rng.choice(["sliding_attention", "full_attention"]) for _ in range(layers)]
+    types[-1] = "full_attention"
+    if rng.random() < 0.8:
+        config["layer_types"] = types
+        # Both kinds need a layer with keys of its own.
+        most = next((n for n in range(layers - 1, 0, -1) if set(types[: layers - n]) == set(types)), 0)
+        if config["hidden_size_per_layer_input"]:  # transformers cannot run shared keys without
+            config["num_kv_shared_layers"] = rng.randint(0, most)
+    for key, values in (("sliding_window", [1, 5, 64, 512]), ("final_logit_softcapping", [None, 4.0, 30.0]), ("attention_k_eq_v", [True, False]),
+                        ("num_global_key_value_heads", [None, 1]), ("use_double_wide_mlp", [True, False])):
+        if rng.random() < 0.7:
+            config[key] = rng.choice(values)
+    if rng.random() < 0.3:
+        count = rng.choice([1, 3, 5])
+        config.update(enable_moe_block=True, num_experts=count, top_k_experts=rng.randint(1, count), moe_intermediate_size=rng.choice([8, 21]))
+    if rng.random() < 0.6:
+        config["rope_parameters"] = {
+            "full_attention": {"rope_type": "proportional", "rope_theta": 5000.0, "partial_rotary_factor": rng.choice([0.25, 0.5, 1.0])},
+            "sliding_attention": {"rope_type": "default", "rope_theta": 700.0}}
+    return finished_case(rng, seed, "gemma4_text", config, length, layers, config["max_position_embeddings"])
+
+
+def zaya_case(rng, seed, config, length, layers):
+    config.update(head_dim=rng.choice([4, 8, 12, 24]), num_experts=rng.choice([1, 2, 4, 7]), moe_intermediate_size=rng.choice([8, 21, 32]),
+                  router_hidden_size=rng.choice([1, 6, 17]))
+    for key, values in (("cca_time0", [2, 3, 5]), ("cca_time1", [2, 4])):
+        if rng.random() < 0.5:
+            config[key] = rng.choice(values)
+    if rng.random() < 0.5:
+        config.update(sliding_window=rng.choice([1, 5, 64]), layer_types=[rng.choice(["hybrid", "hybrid_sliding"]) for _ in range(layers)])
+    if rng.random() < 0.6:
+        config["rope_parameters"] = {kind: {"rope_type": "default", "rope_theta": theta, "partial_rotary_factor": rng.choice([0.5, 1.0])}
+                                     for kind, theta in (("hybrid", 5000.0), ("hybrid_sliding", 100.0))}
+    return finished_case(rng, seed, "zaya", config, length, layers, config["max_position_embeddings"])
 
 
 def lfm2_case(rng, seed, config, length, layers):

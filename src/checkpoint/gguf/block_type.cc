@@ -20,13 +20,14 @@ constexpr BlockType kPlainTypes[] = {
 
 }  // namespace
 
-const BlockType* find_block_type(std::uint32_t id) {
+std::vector<const BlockType*> find_block_types(std::uint32_t id) {
+  std::vector<const BlockType*> out;
   for (const std::span<const BlockType> family :
        {std::span<const BlockType>(kPlainTypes), legacy_types(), k_types(), iq_types(),
-        ternary_types(), fp4_types()})
+        ternary_types(), low_bit_types(), fp4_types()})
     for (const BlockType& type : family)
-      if (type.id == id) return &type;
-  return nullptr;
+      if (type.id == id) out.push_back(&type);
+  return out;
 }
 
 void decode_block(const BlockType& type, const std::byte* in, std::span<float> out) {

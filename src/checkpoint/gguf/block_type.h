@@ -13,6 +13,7 @@
 #include <optional>
 #include <span>
 #include <string_view>
+#include <vector>
 
 #include "tensor/dtype.h"
 
@@ -43,8 +44,9 @@ struct BlockType {
   void (*unpack)(const std::byte* in, Block& out) = nullptr;
 };
 
-// nullptr for numbers that mean nothing here.
-const BlockType* find_block_type(std::uint32_t id);
+// All with this number: none for one that means nothing here, and two where other programs gave it
+// to a type of their own.
+std::vector<const BlockType*> find_block_types(std::uint32_t id);
 
 // A whole block to floats. `out` has `type.values` elements; not for plain types.
 void decode_block(const BlockType& type, const std::byte* in, std::span<float> out);

@@ -12,6 +12,7 @@ std::span<const BlockType> legacy_types();   // Q4_0 to Q8_0: 32 values, one sca
 std::span<const BlockType> k_types();        // Q2_K to Q6_K: 256 values, scales with scales
 std::span<const BlockType> iq_types();       // IQ1 to IQ4: codebooks
 std::span<const BlockType> ternary_types();  // TQ1_0, TQ2_0: one scale of 256
+std::span<const BlockType> low_bit_types();  // Q1_0, Q2_0, SEQ
 std::span<const BlockType> fp4_types();      // MXFP4, NVFP4
 
 }  // namespace anemone::checkpoint::gguf

@@ -2,6 +2,7 @@
 #include "checkpoint/gguf/gguf_checkpoint.h"
 
 #include "base/error.h"
+#include "checkpoint/gguf/gguf_architecture.h"
 #include "checkpoint/gguf/gguf_config.h"
 #include "checkpoint/gguf/gguf_source.h"
 #include "checkpoint/gguf/gguf_tokenizer.h"

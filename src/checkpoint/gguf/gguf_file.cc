@@ -53,6 +53,7 @@ Result<std::uint64_t> read_alignment(const Metadata& metadata) {
 // A tensor whose place is not checked yet.
 struct Entry {
   TensorInfo info;
+  std::uint32_t type = 0;
   std::uint64_t offset = 0;
 };
 
@@ -74,13 +75,49 @@ Result<Entry> read_entry(ByteReader& reader) {
                      reader.subject(), name, size);
     entry.info.shape.insert(entry.info.shape.begin(), static_cast<std::int64_t>(size));
   }
-  ANEMONE_ASSIGN_OR_RETURN(const auto type, reader.read<std::uint32_t>());
-  entry.info.type = find_block_type(type);
-  if (entry.info.type == nullptr)
-    return unsupported("[{}] expected tensor {} to have a type that is known here, got number {}",
-                       reader.subject(), name, type);
+  ANEMONE_ASSIGN_OR_RETURN(entry.type, reader.read<std::uint32_t>());
   ANEMONE_ASSIGN_OR_RETURN(entry.offset, reader.read<std::uint64_t>());
   return entry;
+}
+
+// `space`: bytes up to the next tensor or the end. Tells types of one number apart.
+Status find_type(Entry& entry, std::uint64_t space, std::uint64_t alignment,
+                 const std::string& path) {
+  TensorInfo& info = entry.info;
+  const auto types = find_block_types(entry.type);
+  if (types.empty())
+    return unsupported("[{}] expected tensor {} to have a type that is known here, got number {}",
+                       path, info.name, entry.type);
+  info.type = types.front();
+  if (types.size() == 1) return {};
+  const auto count = checked_element_count(info.shape);
+  if (!count.ok()) return corrupt("[{}] tensor {}: {}", path, info.name, count.status().message());
+  for (const BlockType* type : types) {
+    const auto blocks = static_cast<std::uint64_t>(*count) / type->values;
+    if (static_cast<std::uint64_t>(*count) % type->values != 0 || blocks > space / type->bytes)
+      continue;
+    if (space - blocks * type->bytes < alignment) {
+      info.type = type;
+      return {};
+    }
+  }
+  return unsupported(
+      "[{}] expected tensor {} of type {} to fill the {} bytes up to the next one "
+      "as {} or as {}",
+      path, info.name, entry.type, space, types.front()->name, types.back()->name);
+}
+
+Status find_types(std::vector<Entry>& entries, std::uint64_t end, std::uint64_t alignment,
+                  const std::string& path) {
+  std::vector<std::uint64_t> offsets = {end};
+  for (const Entry& entry : entries) offsets.push_back(entry.offset);
+  std::ranges::sort(offsets);
+  for (Entry& entry : entries) {
+    const auto next = std::ranges::upper_bound(offsets, entry.offset);
+    const std::uint64_t space = next == offsets.end() ? 0 : *next - entry.offset;
+    ANEMONE_RETURN_IF_ERROR(find_type(entry, space, alignment, path));
+  }
+  return {};
 }
 
 // Gives the entry its bytes.
@@ -181,6 +218,7 @@ Status GgufFile::read_part(const std::string& path, std::size_t part) {
   // A file without tensors may end before the padding.
   const auto data = file->bytes().subspan(
       static_cast<std::size_t>(std::min<std::uint64_t>(data_begin, file->bytes().size())));
+  ANEMONE_RETURN_IF_ERROR(find_types(entries, data.size(), alignment, path));
   std::vector<const TensorInfo*> placed;
   for (Entry& entry : entries) {
     ANEMONE_RETURN_IF_ERROR(place(entry, data, alignment, path));

@@ -3,13 +3,15 @@
 
 #include <algorithm>
 #include <map>
+#include <tuple>
 
 namespace anemone::checkpoint::gguf {
 namespace {
 
 class GgufDecoder : public WeightDecoder {
  public:
-  GgufDecoder(const BlockType* type, std::int64_t head_rows) : type_(type), head_rows_(head_rows) {}
+  GgufDecoder(const BlockType* type, std::int64_t head_rows, float offset)
+      : type_(type), head_rows_(head_rows), offset_(offset) {}
 
   std::string_view storage() const override {
     return type_->plain ? dtype_name(*type_->plain) : type_->name;
@@ -71,7 +73,9 @@ class GgufDecoder : public WeightDecoder {
       part.dtype = *type_->plain;
       part.bytes = row;
       part.shape = {static_cast<std::int64_t>(row.size() / type_->bytes)};
-      return read_floats(part, column, out);
+      read_floats(part, column, out);
+      for (float& value : out) value += offset_;
+      return;
     }
     std::array<float, kMaxBlockValues> scratch;
     const std::span<float> values(scratch.data(), type_->values);
@@ -93,6 +97,7 @@ class GgufDecoder : public WeightDecoder {
 
   const BlockType* type_;
   const std::int64_t head_rows_;
+  const float offset_;
 };
 
 class GgufSource : public WeightMap {
@@ -103,24 +108,29 @@ class GgufSource : public WeightMap {
       const TensorInfo& tensor = *mapping.tensor;
       WeightRef weight;
       weight.dtype = tensor.type->plain.value_or(DType::kFp32);
-      weight.shape = tensor.shape;
+      weight.shape = mapping.shape.empty() ? tensor.shape : mapping.shape;
       weight.bytes = tensor.bytes;
+      if (mapping.matrix >= 0) {
+        const std::size_t size = tensor.bytes.size() / static_cast<std::size_t>(tensor.shape[0]);
+        weight.bytes = tensor.bytes.subspan(static_cast<std::size_t>(mapping.matrix) * size, size);
+        weight.shape.erase(weight.shape.begin());
+      }
       weight.file = tensor.file;
-      if (!tensor.type->plain || mapping.head_rows != 0)
-        weight.decoder = decoder(tensor.type, mapping.head_rows);
+      if (!tensor.type->plain || mapping.head_rows != 0 || mapping.offset != 0)
+        weight.decoder = decoder(tensor.type, mapping.head_rows, mapping.offset);
       add(mapping.name, std::move(weight));
     }
   }
 
  private:
-  const WeightDecoder* decoder(const BlockType* type, std::int64_t head_rows) {
-    auto& made = decoders_[{type, head_rows}];
-    if (made == nullptr) made = std::make_unique<GgufDecoder>(type, head_rows);
+  const WeightDecoder* decoder(const BlockType* type, std::int64_t head_rows, float offset) {
+    auto& made = decoders_[{type, head_rows, offset}];
+    if (made == nullptr) made = std::make_unique<GgufDecoder>(type, head_rows, offset);
     return made.get();
   }
 
   std::shared_ptr<const GgufFile> file_;
-  std::map<std::pair<const BlockType*, std::int64_t>, std::unique_ptr<const WeightDecoder>>
+  std::map<std::tuple<const BlockType*, std::int64_t, float>, std::unique_ptr<const WeightDecoder>>
       decoders_;
 };
 
@@ -133,7 +143,8 @@ std::shared_ptr<const WeightSource> make_source(std::shared_ptr<const GgufFile> 
 
 std::shared_ptr<const WeightSource> make_plain_source(std::shared_ptr<const GgufFile> file) {
   std::vector<TensorMapping> mappings;
-  for (const auto& [name, tensor] : file->tensors()) mappings.push_back({&tensor, name, 0});
+  for (const auto& [name, tensor] : file->tensors())
+    mappings.push_back({.tensor = &tensor, .name = name});
   return make_source(std::move(file), mappings);
 }
 

@@ -15,10 +15,13 @@ namespace anemone::checkpoint::gguf {
 // A tensor under the name and with the order of rows that its user wants.
 struct TensorMapping {
   const TensorInfo* tensor = nullptr;
-  std::string name;
+  std::string name = {};
   // Rows of one attention head when its pairs of rows lie side by side in the file (2j, 2j + 1) and
   // are wanted half a head apart (j, j + rows / 2); 0: rows as they are.
   std::int64_t head_rows = 0;
+  std::int64_t matrix = -1;  // of several that are stacked; -1: the whole tensor
+  float offset = 0;          // added to every value of a tensor of floats
+  Shape shape = {};  // of the same elements where it is another than in the file; else empty
 };
 
 // The tensors of a GGUF file as weights. Quantized ones read as fp32, block by block.

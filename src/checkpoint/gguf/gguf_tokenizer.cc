@@ -156,12 +156,13 @@ Result<std::string> byte_level_bpe(const Metadata& metadata, const Tokens& token
   if (pre->is_nfc) parts.normalizer = {{"type", "NFC"}};
   Json steps = Json::array();
   if (pre->has_single_digits) steps.push_back({{"type", "Digits"}, {"individual_digits", true}});
-  if (!pre->pattern.empty())
-    steps.push_back({{"type", "Split"},
-                     {"pattern", {{"Regex", pre->pattern}}},
-                     {"behavior", "Isolated"},
-                     {"invert", false}});
-  steps.push_back(byte_level(pre->pattern.empty()));
+  for (const std::string_view pattern : pre->patterns)
+    if (!pattern.empty())
+      steps.push_back({{"type", "Split"},
+                       {"pattern", {{"Regex", pattern}}},
+                       {"behavior", "Isolated"},
+                       {"invert", false}});
+  steps.push_back(byte_level(pre->patterns.front().empty()));
   parts.pre_tokenizer = {{"type", "Sequence"}, {"pretokenizers", std::move(steps)}};
   parts.decoder = byte_level(true);
   ANEMONE_ASSIGN_OR_RETURN(parts.post_processor, post_processor(metadata, tokens, pre->adds_bos));

@@ -3,6 +3,7 @@
 
 #include <anemone/status.h>
 
+#include <array>
 #include <optional>
 #include <string_view>
 #include <vector>
@@ -16,8 +17,8 @@ namespace anemone::checkpoint::gguf {
 // How text is cut before BPE, by tokenizer.ggml.pre.
 struct PreTokenizer {
   std::string_view name;
-  // Of a Split; empty for the rule that ByteLevel brings itself (GPT-2).
-  std::string_view pattern = {};
+  // Of Splits, one after the other; none for the rule that ByteLevel brings itself (GPT-2).
+  std::array<std::string_view, 3> patterns = {};
   bool is_nfc = false;
   bool has_single_digits = false;  // digits are cut one by one before
   bool ignore_merges = false;      // what is a token as a whole stays one

@@ -11,12 +11,69 @@ using ir::Value;
 
 namespace {
 
-// [1, heads * head_dim, T, 1] -> [1, heads, T, head_dim]
-Value* to_heads(LayerGraph& graph, Value* x, std::int64_t heads, const std::string& name) {
+struct Heads {  // [1, heads, T, head_dim]
+  Value* q = nullptr;
+  Value* k = nullptr;  // of a layer with keys of its own
+  Value* v = nullptr;
+};
+
+// Projects, norms and rotates.
+Heads project_heads(LayerGraph& graph, const LayerConfig& kind, const std::string& prefix, Value* x,
+                    const std::string& name) {
   const DecoderConfig& config = graph.config();
-  Value* split =
-      graph.reshape(x, {1, heads, config.head_dim, graph.options().tokens}, name + "_split");
-  return graph.transpose(split, {0, 1, 3, 2}, name + "_heads");
+  const std::int64_t kv_heads = config.kv_heads_of(kind);
+  const std::int64_t head_dim = config.head_dim_of(kind);
+  const bool has_keys = kind.kv_layer < 0;
+  const bool has_values = has_keys && !kind.values_are_keys;
+  std::vector<std::int64_t> widths = {config.num_heads * head_dim};
+  if (has_keys) widths.push_back(kv_heads * head_dim);
+  if (has_values) widths.push_back(kv_heads * head_dim);
+  std::vector<std::string> tensors = config.tensors.qkv;
+  if (tensors.size() > 1) tensors.resize(widths.size());
+
+  Value* bias = nullptr;
+  if (config.qkv_bias) {
+    std::vector<WeightProvider::Vector> parts;
+    std::int64_t size = 0;
+    for (std::size_t i = 0; i < widths.size(); ++i) {
+      parts.push_back({prefix + tensors[i] + ".bias", widths[i]});
+      size += widths[i];
+    }
+    bias = graph.weights().vector(graph.builder(), parts, {size}, name + "_qkv_bias");
+  }
+  Value* qkv = graph.project(x,
+                             {.name = name + "_qkv",
+                              .role = WeightRole::kAttentionQkv,
+                              .parts = stacked(prefix, tensors, widths),
+                              .inputs = config.hidden_size},
+                             bias);
+  const auto parts =
+      widths.size() == 1 ? std::vector<Value*>{qkv} : graph.split(qkv, widths, 1, name + "_parts");
+  Heads heads;
+  heads.q = parts[0];
+  if (has_keys) heads.k = parts[1];
+  const auto norm = [&](QkNorm when, std::int32_t axis) {
+    if (config.qk_norm != when) return;
+    heads.q = rms_norm(graph, heads.q, axis, prefix + config.tensors.q_norm + ".weight",
+                       name + "_q_norm");
+    if (has_keys)
+      heads.k = rms_norm(graph, heads.k, axis, prefix + config.tensors.k_norm + ".weight",
+                         name + "_k_norm");
+  };
+  norm(QkNorm::kWhole, 1);
+  heads.q = graph.to_heads(heads.q, config.num_heads, name + "_q");
+  if (has_keys) {
+    heads.k = graph.to_heads(heads.k, kv_heads, name + "_k");
+    heads.v = has_values ? graph.to_heads(parts[2], kv_heads, name + "_v") : heads.k;
+    if (config.has_value_norm) heads.v = rms_norm(graph, heads.v, -1, {}, name + "_v_norm");
+  }
+  norm(QkNorm::kBeforeRope, -1);
+  if (kind.has_rope) {
+    heads.q = apply_rope(graph, config.ropes[kind.rope], heads.q, name + "_q_rope");
+    if (has_keys) heads.k = apply_rope(graph, config.ropes[kind.rope], heads.k, name + "_k_rope");
+  }
+  norm(QkNorm::kAfterRope, -1);
+  return heads;
 }
 
 // softmax over the last axis of scores [1, heads, T, S].
@@ -48,83 +105,63 @@ Value* softmax_with_sinks(LayerGraph& graph, Value* scores, Value* sinks, const 
 
 }  // namespace
 
-Value* attention(LayerGraph& graph, std::int64_t layer, const std::string& prefix, Value* x) {
+Value* attend(LayerGraph& graph, const LayerConfig& kind, Value* q, Value* keys, Value* values,
+              Value* sinks, const std::string& name) {
+  if (q == nullptr || keys == nullptr || values == nullptr) return nullptr;
   const DecoderConfig& config = graph.config();
-  const LayerConfig& kind = config.layers[static_cast<std::size_t>(layer)];
   const std::int64_t tokens = graph.options().tokens;
   const std::int64_t context = graph.options().context;
-  const std::int64_t q_width = config.num_heads * config.head_dim;
-  const std::int64_t kv_width = config.num_kv_heads * config.head_dim;
-  const std::int64_t group = config.num_heads / config.num_kv_heads;
-  const std::string name = fmt::format("layer_{}_attention", layer);
+  const std::int64_t heads = q->type.shape[1];
+  const std::int64_t head_dim = q->type.shape[3];
+  const std::int64_t kv_heads = keys->type.shape[1];
+  const std::int64_t group = heads / kv_heads;
   ir::Builder& b = graph.builder();
-
-  Value* qkv_bias = nullptr;
-  if (config.qkv_bias)
-    qkv_bias = graph.weights().vector(b,
-                                      {{prefix + "q_proj.bias", q_width},
-                                       {prefix + "k_proj.bias", kv_width},
-                                       {prefix + "v_proj.bias", kv_width}},
-                                      {q_width + 2 * kv_width}, name + "_qkv_bias");
-  Value* qkv =
-      graph.project(x,
-                    {.name = name + "_qkv",
-                     .role = WeightRole::kAttentionQkv,
-                     .parts = stacked(prefix, config.tensors.qkv, {q_width, kv_width, kv_width}),
-                     .inputs = config.hidden_size},
-                    qkv_bias);
-  const auto parts = graph.split(qkv, {q_width, kv_width, kv_width}, 1, name + "_parts");
-  Value* q = parts[0];
-  Value* k = parts[1];
-  const auto norm = [&](QkNorm when, std::int32_t axis) {
-    if (config.qk_norm != when) return;
-    q = rms_norm(graph, q, axis, prefix + config.tensors.q_norm + ".weight", name + "_q_norm");
-    k = rms_norm(graph, k, axis, prefix + config.tensors.k_norm + ".weight", name + "_k_norm");
-  };
-  norm(QkNorm::kWhole, 1);
-  q = to_heads(graph, q, config.num_heads, name + "_q");
-  k = to_heads(graph, k, config.num_kv_heads, name + "_k");
-  Value* v = to_heads(graph, parts[2], config.num_kv_heads, name + "_v");
-  norm(QkNorm::kBeforeRope, -1);
-  if (kind.has_rope) {
-    q = apply_rope(graph, config.ropes[kind.rope], q, name + "_q_rope");
-    k = apply_rope(graph, config.ropes[kind.rope], k, name + "_k_rope");
-  }
-  norm(QkNorm::kAfterRope, -1);
   // Scaling the queries instead of the scores keeps the products small in fp16.
-  const double scale = config.attention_scale != 0
-                           ? config.attention_scale
-                           : 1.0 / std::sqrt(static_cast<double>(config.head_dim));
-  q = graph.scale(q, scale, name + "_q_scaled");
-
-  Value* keys = graph.update_cache(fmt::format("k_cache_{}", layer), k);
-  Value* values = graph.update_cache(fmt::format("v_cache_{}", layer), v);
-
+  const double scale = config.attention_scale != 0 ? config.attention_scale
+                                                   : 1.0 / std::sqrt(static_cast<double>(head_dim));
+  if (scale != 1) q = graph.scale(q, scale, name + "_q_scaled");
   // One matrix product per key/value head: its group of query heads are rows of the same operand.
-  Value* grouped = graph.reshape(q, {1, config.num_kv_heads, graph.rows_of(group), config.head_dim},
-                                 name + "_q_grouped");
+  Value* grouped =
+      graph.reshape(q, {1, kv_heads, graph.rows_of(group), head_dim}, name + "_q_grouped");
   Value* scores = b.op("matmul",
                        {{"x", grouped},
                         {"y", keys},
                         {"transpose_x", Literal::boolean(false)},
                         {"transpose_y", Literal::boolean(true)}},
                        name + "_scores");
-  scores = graph.reshape(scores, {1, config.num_heads, tokens, context}, name + "_scores_by_head");
+  scores = graph.reshape(scores, {1, heads, tokens, context}, name + "_scores_by_head");
   scores = graph.add(scores, graph.attention_mask(kind.window), name + "_masked");
+  Value* weights = sinks == nullptr ? softmax(graph, scores, name + "_softmax")
+                                    : softmax_with_sinks(graph, scores, sinks, name + "_softmax");
+  weights = graph.reshape(weights, {1, kv_heads, graph.rows_of(group), context},
+                          name + "_weights_grouped");
+  Value* mixed = b.op("matmul", {{"x", weights}, {"y", values}}, name + "_mixed");
+  mixed = graph.reshape(mixed, {1, heads, tokens, head_dim}, name + "_mixed_by_head");
+  return graph.from_heads(mixed, name + "_mixed");
+}
+
+Value* attention(LayerGraph& graph, std::int64_t layer, const std::string& prefix, Value* x) {
+  const DecoderConfig& config = graph.config();
+  const LayerConfig& kind = config.layer(layer);
+  const std::string name = fmt::format("layer_{}_attention", layer);
+  ir::Builder& b = graph.builder();
+  const Heads heads = project_heads(graph, kind, prefix, x, name);
+  const std::int64_t owner = kind.kv_layer < 0 ? layer : kind.kv_layer;
+  const auto slots = [&](std::string_view kind_of_cache, Value* tokens) {
+    const std::string cache = fmt::format("{}_cache_{}", kind_of_cache, owner);
+    const std::string carried = carried_tokens(kind_of_cache, owner);
+    if (tokens == nullptr)
+      return graph.cache_of_other_layer(cache, carried, config.kv_heads_of(kind));
+    if (graph.leaves(carried)) graph.shared(carried) = graph.from_heads(tokens, carried);
+    return graph.update_cache(cache, tokens);
+  };
+  Value* keys = slots("k", heads.k);
+  Value* values = slots("v", heads.v);
   Value* sinks = nullptr;
   if (!config.tensors.sinks.empty())
     sinks = graph.weights().vector(b, {{prefix + config.tensors.sinks, config.num_heads}},
                                    {1, config.num_heads, 1, 1}, name + "_sinks");
-  Value* weights = sinks == nullptr ? softmax(graph, scores, name + "_softmax")
-                                    : softmax_with_sinks(graph, scores, sinks, name + "_softmax");
-  weights = graph.reshape(weights, {1, config.num_kv_heads, graph.rows_of(group), context},
-                          name + "_weights_grouped");
-  Value* mixed = b.op("matmul", {{"x", weights}, {"y", values}}, name + "_mixed");
-  mixed =
-      graph.reshape(mixed, {1, config.num_heads, tokens, config.head_dim}, name + "_mixed_by_head");
-  // Channels are [head, dim] for each token: tokens last, then flatten.
-  mixed = graph.transpose(mixed, {0, 1, 3, 2}, name + "_mixed_channels");
-  mixed = graph.reshape(mixed, graph.hidden_shape(q_width), name + "_mixed_hidden");
+  Value* mixed = attend(graph, kind, heads.q, keys, values, sinks, name);
 
   Value* output_bias = nullptr;
   if (config.output_bias)
@@ -136,8 +173,12 @@ Value* attention(LayerGraph& graph, std::int64_t layer, const std::string& prefi
       {.name = name + "_output",
        .role = WeightRole::kAttentionOutput,
        .parts = {{prefix + config.tensors.attention_output + ".weight", 0, config.hidden_size}},
-       .inputs = q_width},
+       .inputs = config.num_heads * config.head_dim_of(kind)},
       output_bias);
+}
+
+std::string carried_tokens(std::string_view cache, std::int64_t layer) {
+  return fmt::format("{}_tokens_{}", cache, layer);
 }
 
 }  // namespace anemone::models

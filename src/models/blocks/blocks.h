@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 #include "models/layer_graph.h"
 
@@ -13,20 +14,36 @@ namespace anemone::models {
 // x * rsqrt(mean(x^2) + eps) * (norm_offset + weight) along `axis`. The input is first divided by
 // its largest magnitude, and eps by its square, which gives exactly the same number but keeps every
 // intermediate between 1/n and 1: neither large activations overflow fp16 nor small ones vanish.
-// `weight` names a vector of the length of the axis.
+// `weight` names a vector of the length of the axis; empty: ones.
 ir::Value* rms_norm(LayerGraph& graph, ir::Value* x, std::int32_t axis, const std::string& weight,
                     const std::string& name);
+// The same with another epsilon.
+ir::Value* rms_norm(LayerGraph& graph, ir::Value* x, std::int32_t axis, const std::string& weight,
+                    const std::string& name, double eps);
 
 // Rotate-half (NEOX) rotary embedding of x [1, heads, T, head_dim]: with n frequencies, pairs
 // (j, j + n) of the first 2n dimensions of a head are rotated, and the others pass as they are.
 ir::Value* apply_rope(LayerGraph& graph, const artifact::Rope& rope, ir::Value* x,
                       const std::string& name);
 
-// Grouped-query attention over the cache: fused q/k/v projection, optional norms of queries and
-// keys, rotary embedding where the layer has it, masked softmax (with sinks, where there are some),
-// output projection. Hidden state in and out.
+// Grouped-query attention over the cache: fused q/k/v projection, optional norms of queries, keys
+// and values, rotary embedding where the layer has it, masked softmax (with sinks, where there are
+// some), output projection. A layer with a kv_layer projects queries alone. Hidden state in and
+// out.
 ir::Value* attention(LayerGraph& graph, std::int64_t layer, const std::string& prefix,
                      ir::Value* x);
+
+// The part of it that looks at the cache: queries [1, heads, T, head_dim] against the slots
+// [1, kv_heads, S, head_dim] of keys and values. `sinks` [1, heads, 1, 1] join the scores in the
+// softmax; nullptr: none. Gives [1, heads * head_dim, T, 1].
+ir::Value* attend(LayerGraph& graph, const LayerConfig& kind, ir::Value* q, ir::Value* keys,
+                  ir::Value* values, ir::Value* sinks, const std::string& name);
+
+// The CarriedValue that holds what a step adds to the cache "k" or "v" of a layer.
+std::string carried_tokens(std::string_view cache, std::int64_t layer);
+
+// The activation of the gated MLP.
+ir::Value* activate(LayerGraph& graph, ir::Value* x, const std::string& name);
 
 // A gated convolution over time: with (b, c, u) = in(x), out(c * conv(b * u)), where conv weighs
 // each channel of the current token and of the conv_taps - 1 before it, zeros before the text.
@@ -43,7 +60,8 @@ ir::Value* gate_product(LayerGraph& graph, ir::Value* gate_up, std::int64_t widt
                         const std::string& name);
 
 // What each expert's output is multiplied by, [1, experts, T, 1], from the router's output of the
-// same shape: 0 for all but the chosen ones. `selection_bias` may be nullptr.
+// same shape: 0 for all but the chosen ones. `selection_bias` may be nullptr. The router may choose
+// among more than there are experts.
 ir::Value* routing_weights(LayerGraph& graph, ir::Value* logits, ir::Value* selection_bias,
                            const std::string& name);
 
@@ -51,9 +69,15 @@ ir::Value* routing_weights(LayerGraph& graph, ir::Value* logits, ir::Value* sele
 // their routing weights. All of them are in the graph, as the chip has no branches; an executor
 // may leave out what a weight of 0 takes away.
 ir::Value* experts(LayerGraph& graph, std::int64_t layer, const std::string& prefix, ir::Value* x);
+// The same with given weights [1, experts, T, 1].
+ir::Value* mix_experts(LayerGraph& graph, std::int64_t layer, const std::string& prefix,
+                       ir::Value* x, ir::Value* weights);
 
 // x += attention(norm(x)), or a short convolution in its place; x += mlp(norm(x)), or experts, with
 // norms before, behind or both, by their names in TensorNames, and a factor on what is added.
+// The two halves are add_attention and add_mlp.
+ir::Value* add_attention(LayerGraph& graph, std::int64_t layer, ir::Value* hidden);
+ir::Value* add_mlp(LayerGraph& graph, std::int64_t layer, ir::Value* hidden);
 ir::Value* decoder_layer(LayerGraph& graph, std::int64_t layer, ir::Value* hidden);
 
 }  // namespace anemone::models

@@ -18,30 +18,46 @@ Value* add_residual(LayerGraph& graph, Value* x, Value* added, const std::string
   return graph.add(x, added, name);
 }
 
+// norm(x), where there is a norm.
+Value* input_norm(LayerGraph& graph, Value* x, const std::string& tensor, const std::string& prefix,
+                  const std::string& name) {
+  return tensor.empty() ? x : rms_norm(graph, x, 1, prefix + tensor + ".weight", name);
+}
+
+std::string output_norm(const std::string& tensor, const std::string& prefix) {
+  return tensor.empty() ? tensor : prefix + tensor;
+}
+
 }  // namespace
 
-Value* decoder_layer(LayerGraph& graph, std::int64_t layer, Value* hidden) {
+Value* add_attention(LayerGraph& graph, std::int64_t layer, Value* hidden) {
   const TensorNames& tensors = graph.config().tensors;
   const std::string prefix = fmt::format("model.layers.{}.", layer);
   const std::string name = fmt::format("layer_{}", layer);
-  const auto norm = [&](const std::string& tensor, const std::string& suffix) {
-    return tensor.empty() ? hidden
-                          : rms_norm(graph, hidden, 1, prefix + tensor + ".weight", name + suffix);
-  };
-  const auto output_norm = [&](const std::string& tensor) {
-    return tensor.empty() ? tensor : prefix + tensor;
-  };
-  Value* normed = norm(tensors.attention_input_norm, "_input_norm");
-  const LayerConfig& kind = graph.config().layers[static_cast<std::size_t>(layer)];
-  Value* mixed = kind.is_short_conv ? short_conv(graph, layer, prefix + "conv.", normed)
-                                    : attention(graph, layer, prefix + "self_attn.", normed);
-  hidden = add_residual(graph, hidden, mixed, output_norm(tensors.attention_output_norm),
-                        name + "_attention_output_norm", name + "_attention_sum");
-  normed = norm(tensors.mlp_input_norm, "_post_attention_norm");
-  Value* expanded = kind.has_experts ? experts(graph, layer, prefix + tensors.mlp, normed)
-                                     : gated_mlp(graph, layer, prefix + tensors.mlp, normed);
-  return add_residual(graph, hidden, expanded, output_norm(tensors.mlp_output_norm),
+  Value* normed =
+      input_norm(graph, hidden, tensors.attention_input_norm, prefix, name + "_input_norm");
+  Value* mixed = graph.config().layer(layer).is_short_conv
+                     ? short_conv(graph, layer, prefix + "conv.", normed)
+                     : attention(graph, layer, prefix + "self_attn.", normed);
+  return add_residual(graph, hidden, mixed, output_norm(tensors.attention_output_norm, prefix),
+                      name + "_attention_output_norm", name + "_attention_sum");
+}
+
+Value* add_mlp(LayerGraph& graph, std::int64_t layer, Value* hidden) {
+  const TensorNames& tensors = graph.config().tensors;
+  const std::string prefix = fmt::format("model.layers.{}.", layer);
+  const std::string name = fmt::format("layer_{}", layer);
+  Value* normed =
+      input_norm(graph, hidden, tensors.mlp_input_norm, prefix, name + "_post_attention_norm");
+  Value* expanded = graph.config().layer(layer).has_experts
+                        ? experts(graph, layer, prefix + tensors.mlp, normed)
+                        : gated_mlp(graph, layer, prefix + tensors.mlp, normed);
+  return add_residual(graph, hidden, expanded, output_norm(tensors.mlp_output_norm, prefix),
                       name + "_mlp_output_norm", name + "_mlp_sum");
+}
+
+Value* decoder_layer(LayerGraph& graph, std::int64_t layer, Value* hidden) {
+  return add_mlp(graph, layer, add_attention(graph, layer, hidden));
 }
 
 }  // namespace anemone::models

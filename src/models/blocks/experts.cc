@@ -19,7 +19,7 @@ constexpr double kNotChosen = -3e4;
 Value* is_chosen(LayerGraph& graph, Value* scores, const std::string& name) {
   ir::Builder& b = graph.builder();
   const ExpertsConfig& config = graph.config().experts;
-  const std::int64_t count = config.count;
+  const std::int64_t count = scores->type.shape[1];
   Value* own = graph.reshape(scores, {1, count, graph.options().tokens, 1}, name + "_own");
   Value* other = graph.transpose(own, {0, 3, 2, 1}, name + "_other");
   const auto compare = [&](std::string_view op, const std::string& suffix) {
@@ -175,7 +175,14 @@ Value* experts(LayerGraph& graph, std::int64_t layer, const std::string& prefix,
   if (!config.selection_bias.empty())
     selection_bias = graph.weights().vector(b, {{prefix + config.selection_bias, config.count}},
                                             {1, config.count, 1, 1}, name + "_selection_bias");
-  Value* weights = routing_weights(graph, logits, selection_bias, name + "_routing");
+  return mix_experts(graph, layer, prefix, x,
+                     routing_weights(graph, logits, selection_bias, name + "_routing"));
+}
+
+Value* mix_experts(LayerGraph& graph, std::int64_t layer, const std::string& prefix, Value* x,
+                   Value* weights) {
+  const ExpertsConfig& config = graph.config().experts;
+  const std::string name = fmt::format("layer_{}_experts", layer);
   const auto by_expert =
       graph.split(weights, std::vector<std::int64_t>(static_cast<std::size_t>(config.count), 1), 1,
                   name + "_weights");

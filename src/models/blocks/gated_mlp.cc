@@ -8,8 +8,6 @@ namespace anemone::models {
 using ir::Literal;
 using ir::Value;
 
-namespace {
-
 Value* activate(LayerGraph& graph, Value* x, const std::string& name) {
   ir::Builder& b = graph.builder();
   switch (graph.config().activation) {
@@ -26,6 +24,8 @@ Value* activate(LayerGraph& graph, Value* x, const std::string& name) {
   }
   return nullptr;
 }
+
+namespace {
 
 Value* clamped_swiglu(LayerGraph& graph, Value* gate, Value* up, const std::string& name) {
   const DecoderConfig& config = graph.config();
@@ -54,7 +54,7 @@ Value* gate_product(LayerGraph& graph, Value* gate_up, std::int64_t width,
 
 Value* gated_mlp(LayerGraph& graph, std::int64_t layer, const std::string& prefix, Value* x) {
   const DecoderConfig& config = graph.config();
-  const std::int64_t width = config.intermediate_size;
+  const std::int64_t width = config.mlp_width_of(config.layer(layer));
   const std::string name = fmt::format("layer_{}_mlp", layer);
   Value* bias = nullptr;
   if (config.mlp_bias)

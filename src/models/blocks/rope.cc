@@ -3,18 +3,9 @@
 
 namespace anemone::models {
 
-using ir::Literal;
 using ir::Value;
 
 namespace {
-
-Value* join_last(LayerGraph& graph, Value* first, Value* second, const std::string& name) {
-  return graph.builder().op("concat",
-                            {{"values", std::vector<Value*>{first, second}},
-                             {"axis", Literal::int32(-1)},
-                             {"interleave", Literal::boolean(false)}},
-                            name);
-}
 
 Value* rotate(LayerGraph& graph, const artifact::Rope& rope, Value* x, const std::string& name) {
   const auto half = static_cast<std::int64_t>(rope.inv_freq.size());
@@ -27,7 +18,7 @@ Value* rotate(LayerGraph& graph, const artifact::Rope& rope, Value* x, const std
                                     name + "_first");
   Value* second = graph.add(graph.mul(halves[1], cos, name + "_b_cos"),
                             graph.mul(halves[0], sin, name + "_a_sin"), name + "_second");
-  return join_last(graph, first, second, name);
+  return graph.join({first, second}, -1, name);
 }
 
 }  // namespace
@@ -35,11 +26,11 @@ Value* rotate(LayerGraph& graph, const artifact::Rope& rope, Value* x, const std
 Value* apply_rope(LayerGraph& graph, const artifact::Rope& rope, Value* x,
                   const std::string& name) {
   const auto turned = static_cast<std::int64_t>(2 * rope.inv_freq.size());
-  const std::int64_t passed = graph.config().head_dim - turned;
+  const std::int64_t passed = (x == nullptr ? turned : x->type.shape.back()) - turned;
   if (passed == 0) return rotate(graph, rope, x, name);
   // The parts are rotated apart, so that a fusion sees the pattern of a whole head.
   const auto parts = graph.split(x, {turned, passed}, -1, name + "_parts");
-  return join_last(graph, rotate(graph, rope, parts[0], name + "_turned"), parts[1], name);
+  return graph.join({rotate(graph, rope, parts[0], name + "_turned"), parts[1]}, -1, name);
 }
 
 }  // namespace anemone::models

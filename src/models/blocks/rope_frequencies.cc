@@ -53,6 +53,18 @@ Status scale_llama3(const RopeSettings& settings, double original, std::vector<d
   return {};
 }
 
+// The first of the frequencies, and 0 for the others.
+Status scale_proportional(const RopeSettings& settings, std::vector<double>& inv) {
+  double factor = 1;
+  if (settings.parameters.contains("factor")) {
+    ANEMONE_ASSIGN_OR_RETURN(factor, positive(settings, "factor"));
+  }
+  const auto turned = static_cast<std::size_t>(
+      std::floor(settings.partial_rotary_factor * static_cast<double>(inv.size())));
+  for (std::size_t i = 0; i < inv.size(); ++i) inv[i] = i < turned ? inv[i] / factor : 0;
+  return {};
+}
+
 // What a GGUF file holds in place of the parameters of llama3: each frequency has its divisor.
 Status divide(const RopeSettings& settings, std::vector<double>& inv) {
   const auto divisors = settings.parameters.find("divisors");
@@ -166,10 +178,12 @@ Result<artifact::Rope> rope_frequencies(const RopeSettings& settings, std::int64
   double scale = 1;
   // The partial factor has no effect on these classes' default form, and transformers cannot run it
   // with a scaled one.
-  if (settings.type != "default" && settings.partial_rotary_factor != 1)
+  if (settings.type == "proportional") {
+    ANEMONE_RETURN_IF_ERROR(scale_proportional(settings, inv));
+  } else if (settings.type != "default" && settings.partial_rotary_factor != 1) {
     return unsupported("[config.json] expected partial_rotary_factor 1 for rope_type {}, got {}",
                        settings.type, settings.partial_rotary_factor);
-  if (settings.type == "linear") {
+  } else if (settings.type == "linear") {
     ANEMONE_ASSIGN_OR_RETURN(const double factor, positive(settings, "factor"));
     for (double& frequency : inv) frequency /= factor;
   } else if (settings.type == "divided") {
@@ -196,8 +210,8 @@ Result<artifact::Rope> rope_frequencies(const RopeSettings& settings, std::int64
     }
   } else if (settings.type != "default") {
     return unsupported(
-        "[config.json] expected rope_type to be default, linear, dynamic, llama3, yarn or "
-        "longrope, got \"{}\"",
+        "[config.json] expected rope_type to be default, linear, dynamic, llama3, yarn, "
+        "longrope or proportional, got \"{}\"",
         settings.type);
   }
   artifact::Rope rope;

@@ -17,6 +17,7 @@ namespace anemone::models {
 //   linear   inv_i / factor
 //   dynamic  as default up to max_position, which is as far as a compiled context goes
 //   llama3   long waves divided by factor, short ones kept, a linear blend between
+//   proportional  inv_i / factor for the first partial_rotary_factor of them, 0 for the others
 //   divided  inv_i / divisors[i]
 //   yarn     the blend by a ramp over i, and cos/sin times an attention factor
 //   longrope a divisor for each frequency, of a list for texts up to the original length and one

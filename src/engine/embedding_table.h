@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <anemone/status.h>
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "artifact/manifest.h"
+#include "base/mapped_file.h"
+#include "tensor/tensor.h"
+
+namespace anemone::engine {
+
+// Rows for host lookup, read where they lie in the mapped files. Immutable and thread-safe.
+class EmbeddingTable {
+ public:
+  // kCorrupt when a file is too short for its rows.
+  static Result<EmbeddingTable> open(const std::string& folder,
+                                     const artifact::Embedding& embedding);
+
+  // Writes columns [first_column, first_column + C) of the rows of `ids` to `out`, fp16 or fp32
+  // [1, C, T, 1]; its columns after the last id repeat it. 1 <= ids.size() <= T, each id below the
+  // number of rows.
+  void look_up(std::span<const std::int32_t> ids, std::int64_t first_column,
+               const MutableTensorView& out) const;
+
+ private:
+  // In the order of the vocabulary.
+  struct Part {
+    std::int64_t end = 0;  // the row after the last
+    std::span<const std::byte> bytes;
+    std::shared_ptr<const MappedFile> file;
+  };
+  template <typename From, typename To>
+  void look_up_as(std::span<const std::int32_t> ids, std::int64_t first_column, std::size_t tokens,
+                  std::span<To> out) const;
+
+  DType dtype_ = DType::kFp16;
+  std::int64_t columns_ = 0;
+  std::vector<Part> parts_;
+};
+
+}  // namespace anemone::engine

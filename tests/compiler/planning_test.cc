@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a dry run says: the same with weights and from a config.json alone, also for models that no
+// test could hold.
+#include <filesystem>
+#include <gtest/gtest.h>
+
+#include "artifact/manifest.h"
+#include "base/file.h"
+#include "compiler/compiler.h"
+#include "tests/compiler/golden.h"
+#include "tests/support/shared_data.h"
+
+namespace anemone::compiler::testing {
+namespace {
+
+using anemone::testing::source_path;
+using anemone::testing::TemporaryFolder;
+
+const CompileOptions kPlanned = {.context = 64, .dry_run = true};
+
+class Planning : public ::testing::TestWithParam<Checkpoint> {};
+
+TEST_P(Planning, FromTheConfigAloneSaysWhatTheWeightsSay) {
+  if (!is_present(GetParam())) GTEST_SKIP() << "absent: " << GetParam().path;
+  const TemporaryFolder folder;
+  for (const char* name : {"config.json", "generation_config.json"})
+    if (std::filesystem::exists(GetParam().path + "/" + name))
+      std::filesystem::copy_file(GetParam().path + "/" + name, folder.file(name));
+  const auto whole = compile(GetParam().path, "unused", kPlanned);
+  const auto planned = compile(folder.path(), "unused", kPlanned);
+  ASSERT_TRUE(whole.ok()) << whole.status().message();
+  ASSERT_TRUE(planned.ok()) << planned.status().message();
+  ASSERT_EQ(planned->packages.size(), whole->packages.size());
+  for (std::size_t i = 0; i < whole->packages.size(); ++i) {
+    EXPECT_EQ(planned->packages[i].name, whole->packages[i].name);
+    EXPECT_EQ(planned->packages[i].bytes, whole->packages[i].bytes);
+  }
+  ASSERT_EQ(planned->weights.size(), whole->weights.size());
+  for (std::size_t i = 0; i < whole->weights.size(); ++i) {
+    EXPECT_EQ(planned->weights[i].name, whole->weights[i].name);
+    EXPECT_EQ(planned->weights[i].bytes, whole->weights[i].bytes);
+  }
+  EXPECT_EQ(planned->total_bytes, whole->total_bytes);
+  EXPECT_EQ(planned->cache_bytes, whole->cache_bytes);
+  EXPECT_EQ(planned->source_bytes, 0U);
+  EXPECT_EQ(planned->manifest.shards.size(), whole->manifest.shards.size());
+  EXPECT_FALSE(std::filesystem::exists("unused"));
+}
+
+INSTANTIATE_TEST_SUITE_P(, Planning, ::testing::ValuesIn(checkpoints_in_the_tree()),
+                         [](const auto& info) { return info.param.name; });
+
+struct RealShape {
+  const char* name;
+  std::int64_t layers;
+  std::size_t heads;       // packages of the vocabulary
+  double gigabytes;        // at one byte a weight of a matrix, two of an embedding
+  std::uint64_t kv_bytes;  // of a token
+};
+
+// Sizes by the numbers of the model, not by the code: layers x (matrices) + vocabulary x hidden.
+const RealShape kRealShapes[] = {
+    {"phi-4-mini", 32, 4, 5.07, 2 * 32 * 8 * 128 * 2},
+    {"hy-mt-1.8b", 32, 2, 2.28, 2 * 32 * 4 * 128 * 2},
+    {"qwen2.5-7b", 28, 3, 8.16, 2 * 28 * 4 * 128 * 2},
+    {"lfm2.5-8b-a1b", 24, 2, 8.99, 2 * 6 * 8 * 64 * 2},
+};
+
+TEST(PlanningOfRealShapes, GivesShardsAndMemory) {
+  for (const RealShape& shape : kRealShapes) {
+    const auto report =
+        compile(source_path(std::string("tests/compiler/data/shapes/") + shape.name), "unused",
+                {.context = 2048, .dry_run = true});
+    ASSERT_TRUE(report.ok()) << report.status().message();
+    EXPECT_EQ(report->manifest.layers, shape.layers) << shape.name;
+    EXPECT_EQ(report->manifest.heads.size(), shape.heads) << shape.name;
+    EXPECT_NEAR(static_cast<double>(report->total_bytes) / 1e9, shape.gigabytes, 0.02)
+        << shape.name;
+    // Running caches are a few columns beside.
+    EXPECT_GE(report->cache_bytes, 2048 * shape.kv_bytes) << shape.name;
+    EXPECT_LT(report->cache_bytes, 2048 * shape.kv_bytes * 102 / 100) << shape.name;
+    std::int64_t next = 0;
+    for (const artifact::Shard& shard : report->manifest.shards) {
+      EXPECT_EQ(shard.layer_begin, next);
+      next = shard.layer_end;
+    }
+    EXPECT_EQ(next, shape.layers) << shape.name;
+  }
+}
+
+TEST(PlanningOfRealShapes, AFolderWithTorchFilesIsNotPlanned) {
+  const TemporaryFolder folder;
+  std::filesystem::copy_file(source_path("tests/compiler/data/shapes/hy-mt-1.8b/config.json"),
+                             folder.file("config.json"));
+  EXPECT_TRUE(compile(folder.path(), "unused", kPlanned).ok());
+  CompileOptions real = kPlanned;
+  real.dry_run = false;
+  EXPECT_FALSE(compile(folder.path(), folder.file("out"), real).ok());
+  EXPECT_FALSE(std::filesystem::exists(folder.file("out")));
+  ASSERT_TRUE(write_file(folder.file("pytorch_model.bin"), "x").ok());
+  const auto refused = compile(folder.path(), "unused", kPlanned);
+  ASSERT_FALSE(refused.ok());
+  EXPECT_NE(refused.status().message().find("torch"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace anemone::compiler::testing
