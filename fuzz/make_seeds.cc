@@ -129,5 +129,14 @@ int main(int argc, char** argv) {
                 {"generation_config.json", R"({"eos_token_id": [1, 2], "temperature": 0.7})"},
                 {"model.safetensors.index.json", index},
                 {"a.safetensors", must_read(file)}}));
+  const Tensor blocks(DType::kUInt8, {2, 1, 16});
+  const Tensor scales(DType::kUInt8, {2, 1});
+  const std::vector<checkpoint::NamedTensor> mxfp4 = {{"w_blocks", blocks.view()},
+                                                      {"w_scales", scales.view()}};
+  ANEMONE_CHECK(checkpoint::write_safetensors(file, mxfp4).ok());
+  write(out / "checkpoint" / "mxfp4.parts",
+        joined({{"config.json",
+                 R"({"model_type": "gpt_oss", "quantization_config": {"quant_method": "mxfp4"}})"},
+                {"model.safetensors", must_read(file)}}));
   return 0;
 }

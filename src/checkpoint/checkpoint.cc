@@ -11,6 +11,7 @@
 #include "base/sha256.h"
 #include "checkpoint/gguf/gguf_checkpoint.h"
 #include "checkpoint/gguf/gguf_source.h"
+#include "checkpoint/mxfp4.h"
 #include "checkpoint/onnx/onnx_checkpoint.h"
 #include "checkpoint/planned_weights.h"
 #include "checkpoint/safetensors.h"
@@ -115,6 +116,9 @@ Result<Checkpoint> open(const std::string& path, bool needs_weights) {
   checkpoint.has_weights = needs_weights || has_weight_files(path);
   if (checkpoint.has_weights) {
     ANEMONE_ASSIGN_OR_RETURN(checkpoint.weights, open_safetensors_folder(path));
+    if (checkpoint.config.is_mxfp4()) {
+      ANEMONE_ASSIGN_OR_RETURN(checkpoint.weights, read_mxfp4(std::move(checkpoint.weights)));
+    }
   } else {
     checkpoint.weights = planned_weights(path);
   }

@@ -115,6 +115,13 @@ Result<std::vector<std::int64_t>> HfConfig::token_ids(std::string_view key) cons
   return *list;
 }
 
+bool HfConfig::is_mxfp4() const {
+  const Json* quantization = json_member(json_, "quantization_config");
+  if (quantization == nullptr || !quantization->is_object()) return false;
+  const Json* method = json_member(*quantization, "quant_method");
+  return method != nullptr && *method == "mxfp4";
+}
+
 Result<RopeSettings> HfConfig::rope(double default_theta) const {
   RopeSettings rope;
   // transformers takes rope_scaling when it says anything, rope_parameters otherwise.

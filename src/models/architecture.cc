@@ -9,6 +9,7 @@ namespace anemone::models {
 
 extern const Architecture kGemma3;
 extern const Architecture kGemma4;
+extern const Architecture kGptOss;
 extern const Architecture kGranite;
 extern const Architecture kHunYuanDense;
 extern const Architecture kLfm2;
@@ -26,8 +27,8 @@ extern const Architecture kZaya;
 namespace {
 // The place of the names in messages.
 constexpr const Architecture* kArchitectures[] = {
-    &kGemma3, &kGemma4, &kGranite, &kHunYuanDense, &kLfm2,     &kLfm2Moe, &kLlama, &kMistral,
-    &kOlmo2,  &kPhi3,   &kQwen2,   &kQwen3,        &kQwen3Moe, &kSmolLm3, &kZaya};
+    &kGemma3,  &kGemma4, &kGptOss, &kGranite, &kHunYuanDense, &kLfm2,     &kLfm2Moe, &kLlama,
+    &kMistral, &kOlmo2,  &kPhi3,   &kQwen2,   &kQwen3,        &kQwen3Moe, &kSmolLm3, &kZaya};
 }  // namespace
 
 Result<const Architecture*> find_architecture(std::string_view model_type) {

@@ -11,7 +11,8 @@
 namespace anemone::models {
 
 // Of the gated MLP. Names are those of transformers' `hidden_act`.
-enum class Activation { kSilu, kGelu, kGeluTanh, kRelu };
+// kClampedSwiglu (gpt_oss): gate and up are clamped, gate * sigmoid(alpha * gate) * (up + 1).
+enum class Activation { kSilu, kGelu, kGeluTanh, kRelu, kClampedSwiglu };
 
 // RMS norm of queries and keys.
 enum class QkNorm {
@@ -35,6 +36,8 @@ struct TensorNames {
   std::string q_norm = "q_norm";
   std::string k_norm = "k_norm";
   std::string attention_output = "o_proj";
+  // One number a head that joins the scores in the softmax and has no value; empty: none.
+  std::string sinks = {};
   std::vector<std::string> gate_up = {"gate_proj", "up_proj"};
   std::string down = "down_proj";
 };
@@ -64,7 +67,8 @@ struct ExpertsConfig {
   std::vector<std::string> gate_up = {"gate_proj", "up_proj"};
   std::string down = "down_proj";
   // Stacked: "experts.gate_up_proj" [count, 2 * width, hidden_size] and "experts.down_proj"
-  // [count, hidden_size, width], each matrix transposed in some classes.
+  // [count, hidden_size, width], each matrix transposed in some classes, but not in "..._blocks",
+  // where they are quantized.
   bool is_transposed = false;
   bool is_interleaved = false;  // gate and up take turns in the rows of the stacked tensor
 };
@@ -114,6 +118,8 @@ struct DecoderConfig {
   double logit_scale = 1;
   double logit_softcap = 0;  // logits are softcap * tanh(logits / softcap); 0: as they are
   Activation activation = Activation::kSilu;
+  double swiglu_alpha = 0;  // of kClampedSwiglu
+  double swiglu_limit = 0;
   bool tie_word_embeddings = false;
   bool qkv_bias = false;
   bool output_bias = false;  // of o_proj

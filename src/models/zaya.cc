@@ -243,9 +243,10 @@ class ZayaLayer {
     queries = apply_rope(graph_, rope, queries, name + "_q_rope");
     keys = apply_rope(graph_, rope, keys, name + "_k_rope");
     Value* values = graph_.to_heads(v, kv_heads, name + "_v");
-    Value* mixed = attend(graph_, config_.layer(layer_), queries,
-                          graph_.update_cache(fmt::format("k_cache_{}", layer_), keys),
-                          graph_.update_cache(fmt::format("v_cache_{}", layer_), values), name);
+    Value* mixed =
+        attend(graph_, config_.layer(layer_), queries,
+               graph_.update_cache(fmt::format("k_cache_{}", layer_), keys),
+               graph_.update_cache(fmt::format("v_cache_{}", layer_), values), nullptr, name);
     Value* output_bias = nullptr;
     if (config_.output_bias)
       output_bias =

@@ -35,13 +35,14 @@ std::vector<Checkpoint> checkpoints() {
   std::vector<Checkpoint> all;
   for (const char* name :
        {"qwen2", "llama", "mistral", "qwen3", "smollm3", "phi3", "hunyuan_v1_dense", "gemma3_text",
-        "gemma4_text", "lfm2", "granite", "olmo2", "qwen3_moe", "lfm2_moe", "gemma4_moe", "zaya"})
+        "gemma4_text", "lfm2", "granite", "olmo2", "qwen3_moe", "lfm2_moe", "gemma4_moe", "zaya",
+        "gpt_oss", "gpt_oss_mxfp4"})
     all.push_back({std::string("tiny_") + name,
                    source_path(std::string("tests/compiler/data/tiny/") + name)});
   all.push_back({"pocket", source_path("models/pocket/checkpoint")});
   for (const char* name : {"qwen2", "llama3", "mistral", "qwen3", "smollm3", "phi4mini",
                            "hunyuan_v1_dense", "gemma3", "gemma3-mm", "gemma4-ple", "gemma4-moe",
-                           "gemma4-moe-mm", "zaya", "lfm2", "qwen3_moe", "lfm2_moe"}) {
+                           "gemma4-moe-mm", "zaya", "lfm2", "qwen3_moe", "lfm2_moe", "gpt_oss"}) {
     const std::string relative = std::string("data/models/") + name;
     std::string test = std::string("shared_") + name;
     std::ranges::replace(test, '-', '_');
@@ -64,7 +65,8 @@ std::vector<Checkpoint> checkpoints_in_the_tree() {
 }
 
 bool has_experts(const Checkpoint& checkpoint) {
-  return checkpoint.name.find("_moe") != std::string::npos || checkpoint.name.ends_with("zaya");
+  return checkpoint.name.find("_moe") != std::string::npos ||
+         checkpoint.name.find("gpt_oss") != std::string::npos || checkpoint.name.ends_with("zaya");
 }
 
 bool is_present(const Checkpoint& checkpoint) {

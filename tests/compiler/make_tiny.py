@@ -66,6 +66,11 @@ MODELS = {
     "qwen3_moe": dict(moe_intermediate_size=18, num_experts=5, num_experts_per_tok=2, decoder_sparse_step=2, num_hidden_layers=4,
                       norm_topk_prob=False, tie_word_embeddings=False, head_dim=12, pad_token_id=2,
                       rope_parameters={"rope_type": "default", "rope_theta": 700.0}),
+    # Its experts lie on the grid of MXFP4, so that both forms of the file are one model.
+    "gpt_oss": dict(hidden_size=32, intermediate_size=64, head_dim=10, num_local_experts=5, num_experts_per_tok=2, sliding_window=6,
+                    swiglu_limit=1.5, tie_word_embeddings=False, pad_token_id=2,
+                    rope_parameters={"rope_type": "yarn", "rope_theta": 530.0, "factor": 4.0, "truncate": False,
+                                     "original_max_position_embeddings": 16}),
     # The whole of a head turns in the layer that slides, a half in the others.
     "zaya": dict(head_dim=8, moe_intermediate_size=14, num_experts=4, router_hidden_size=10, cca_time0=3, cca_time1=2, attention_bias=True,
                  sliding_window=6, tie_word_embeddings=False, pad_token_id=2, layer_types=["hybrid", "hybrid_sliding", "hybrid"],
@@ -87,6 +92,20 @@ MODELS = {
 SEEDS = {"gemma4_text": 7, "gemma4_moe": 20, "zaya": 6}
 
 
+FP4 = torch.tensor([0, 0.5, 1, 1.5, 2, 3, 4, 6])
+
+
+def to_mxfp4(weight):
+    """[experts, in, out] to blocks [experts, out, in / 32, 16], scales [experts, out, in / 32], and what they stand for."""
+    groups = weight.transpose(1, 2).unflatten(2, (-1, 32))
+    exponents = (groups.abs().amax(-1, keepdim=True) / 6).log2().ceil()
+    scaled = groups / exponents.exp2()
+    codes = (scaled.abs().unsqueeze(-1) - FP4).abs().argmin(-1)
+    values = FP4[codes] * scaled.sign() * exponents.exp2()
+    codes = (codes + 8 * (scaled < 0)).to(torch.uint8)
+    return codes[..., ::2] + 16 * codes[..., 1::2], (exponents.squeeze(-1) + 127).to(torch.uint8), values.flatten(2).transpose(1, 2)
+
+
 def randomize(model):
     for name, parameter in model.named_parameters():
         draw = torch.randn(parameter.shape)
@@ -99,6 +118,8 @@ def randomize(model):
         else:
             value = 1.4 * draw / parameter.shape[1] ** 0.5
         parameter.data = value.to(torch.bfloat16).float()
+        if model.config.model_type == "gpt_oss" and name.endswith(("gate_up_proj", "down_proj")):
+            parameter.data = to_mxfp4(parameter.data)[2].contiguous()
     # What counts in the choice of experts alone, which the classes fill with zeros; and what gemma4 multiplies a layer with.
     for name, buffer in model.named_buffers():
         if name.endswith("expert_bias"):
@@ -107,6 +128,17 @@ def randomize(model):
             buffer[:-1] = (-1 + 0.2 * torch.randn(buffer.numel() - 1)).to(torch.bfloat16).float()
         elif name.endswith("layer_scalar"):
             buffer.copy_((0.8 + 0.4 * torch.rand(1)).to(torch.bfloat16).float())
+
+
+def refuse_ties_of_experts(model):
+    """Where the last expert that is chosen hardly leads, rounding to fp16 chooses another."""
+    def check(router, inputs, outputs):
+        scores = outputs[0].sigmoid() + inputs[1] if len(inputs) > 1 else outputs[0]
+        best = scores.topk(router.top_k + 1).values
+        assert (best[:, -2] - best[:, -1]).min() > 0.001, "a tie of two experts: choose another seed"
+    for module in model.modules():
+        if type(module).__name__.endswith("TopKRouter"):
+            module.register_forward_hook(check)
 
 
 def greedily(model, ids):
@@ -127,6 +159,7 @@ def make(name, options, folder):
     model = AutoModelForCausalLM.from_config(config, attn_implementation="eager", experts_implementation="eager").float().eval()
     randomize(model)
     ids = torch.randint(3, config.vocab_size, (1, TOKENS))
+    refuse_ties_of_experts(model)
     result = model(ids, output_hidden_states=True)
     greedy = greedily(model, ids)
     golden = {"input_ids": ids[0], "logits": result.logits[0], "greedy_ids": greedy}
@@ -136,14 +169,26 @@ def make(name, options, folder):
         golden |= {"input_ids_short": short[0], "logits_short": model(short).logits[0],
                    "greedy_ids_short": greedily(model, short)}
 
+    save(model, config, golden, weights_of(model), {}, folder)
+    if name == "gpt_oss":
+        weights = weights_of(model)
+        for tensor in [k for k in weights if k.endswith(("gate_up_proj", "down_proj"))]:
+            weights[tensor + "_blocks"], weights[tensor + "_scales"], _ = to_mxfp4(weights.pop(tensor).float())
+        save(model, config, golden, weights, {"quantization_config": {"quant_method": "mxfp4"}}, folder.with_name("gpt_oss_mxfp4"))
+    print(name, "logits std", round(result.logits.std().item(), 2), greedy.tolist())
+
+
+def weights_of(model):
+    tied = {"lm_head.weight"} if model.config.tie_word_embeddings else set()
+    return {k: v.to(torch.bfloat16).contiguous() for k, v in model.state_dict().items() if k not in tied}
+
+
+def save(model, config, golden, weights, more_keys, folder):
     folder.mkdir(parents=True, exist_ok=True)
     save_file({k: v.contiguous().clone() for k, v in golden.items()}, folder / "golden.safetensors")
-    tied = {"lm_head.weight"} if config.tie_word_embeddings else set()
-    weights = {k: v.to(torch.bfloat16).contiguous() for k, v in model.state_dict().items() if k not in tied}
-    save_file(weights, folder / "model.safetensors", metadata={"format": "pt"})
-    saved = config.to_diff_dict() | {"architectures": [type(model).__name__], "dtype": "bfloat16"}
+    save_file({k: v.contiguous() for k, v in weights.items()}, folder / "model.safetensors", metadata={"format": "pt"})
+    saved = config.to_diff_dict() | {"architectures": [type(model).__name__], "dtype": "bfloat16"} | more_keys
     (folder / "config.json").write_text(json.dumps(saved, indent=1) + "\n")
-    print(name, "logits std", round(result.logits.std().item(), 2), greedy.tolist())
 
 
 for name, options in MODELS.items():

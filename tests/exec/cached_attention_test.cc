@@ -27,6 +27,24 @@ struct CachedAttention : FusionFixture {
   Value* reshape(Builder& b, Value* x, std::initializer_list<std::int32_t> shape) {
     return b.op("reshape", {{"x", x}, {"shape", Literal::int32s(shape)}});
   }
+  // One score more in each row, around those that there are, of which no weight is given.
+  Value* softmax_with_sinks(Builder& b, Value* scores) {
+    const auto reduce = [&](std::string_view op, Value* x) {
+      return b.op(
+          op, {{"x", x}, {"axes", Literal::int32s({-1})}, {"keep_dims", Literal::boolean(true)}});
+    };
+    Value* sinks = b.constant(random_literal({1, kHeads, 1, 1}, 3), "sinks");
+    Value* top = b.op("maximum", {{"x", sinks}, {"y", reduce("reduce_max", scores)}});
+    const auto weight = [&](Value* x) {
+      return b.op("exp", {{"x", b.op("sub", {{"x", x}, {"y", top}})}});
+    };
+    Value* weights = weight(scores);
+    Value* total = b.op("add", {{"x", weight(sinks)}, {"y", reduce("reduce_sum", weights)}});
+    Value* inverse = b.op("inverse", {{"x", total}, {"epsilon", Literal::number(0, DType::kFp16)}});
+    return b.op("mul", {{"x", inverse}, {"y", weights}});
+  }
+  bool has_sinks = false;
+
   // Output [1, heads, T, dim].
   Value* attention(Builder& b, std::int32_t t, Value* write = nullptr) {
     constexpr auto kGroup = static_cast<std::int32_t>(kHeads / kKvHeads);
@@ -48,7 +66,8 @@ struct CachedAttention : FusionFixture {
                                     {"transpose_x", Literal::boolean(false)},
                                     {"transpose_y", Literal::boolean(true)}});
     Value* masked = b.op("add", {{"x", reshape(b, scores, {1, heads, t, slots})}, {"y", look}});
-    Value* weights = b.op("softmax", {{"x", masked}, {"axis", Literal::int32(-1)}});
+    Value* weights = has_sinks ? softmax_with_sinks(b, masked)
+                               : b.op("softmax", {{"x", masked}, {"axis", Literal::int32(-1)}});
     Value* mixed =
         b.op("matmul", {{"x", reshape(b, weights, {1, kv, kGroup * t, slots})}, {"y", values}});
     return reshape(b, mixed, {1, heads, t, dim});
@@ -107,6 +126,23 @@ TEST_F(CachedAttention, InChunksAndWindows) {
   steps.push_back(step(4, 4, 3));
   steps.push_back(step(4, 8, 1));
   expect_like_reference({"cached_attention"}, steps, kManyRoundings);
+}
+
+TEST_F(CachedAttention, SinksJoinTheScores) {
+  has_sinks = true;
+  for (const std::int32_t tokens : {1, 3, 12}) {
+    SCOPED_TRACE(tokens);
+    program = std::make_shared<Program>();
+    build(tokens);
+    std::vector<std::vector<Given>> steps;
+    for (std::int64_t position = 0; position + tokens <= kSlots; position += tokens)
+      steps.push_back(step(tokens, position, position == 3 ? 2 : 99));
+    auto soft = step(tokens, kSlots - tokens);
+    for (std::int64_t i = 0; i < tokens * kSlots; ++i)
+      at(soft[4].tensor, i) = to_half(static_cast<float>(i % 5) * -0.3f);
+    steps.push_back(std::move(soft));
+    expect_like_reference({"cached_attention"}, steps, kManyRoundings);
+  }
 }
 
 // A token that is stored nowhere, as those that fill a chunk up.

@@ -57,6 +57,8 @@ FORMS = {
                   "norm_topk_prob": True},
     "lfm2_moe": {"model_type": "lfm2_moe", "layer_types": ["conv", "full_attention"], "num_experts": 4, "num_experts_per_tok": 2,
                  "moe_intermediate_size": 40, "num_dense_layers": 1},
+    "gpt_oss": {"model_type": "gpt_oss", "head_dim": 16, "num_local_experts": 4, "num_experts_per_tok": 2, "sliding_window": 5,
+                "attention_bias": True},
     "phi3": {"model_type": "phi3", "partial_rotary_factor": 0.5, "original_max_position_embeddings": 32, "rope_scaling": {
         "type": "longrope", "short_factor": [1.0] * 4, "long_factor": [1.0, 2.0, 3.0, 4.0]}},
 }
@@ -109,6 +111,13 @@ def shapes_of(config):
         if kind == "phi3":
             projections = {"self_attn.qkv_proj": (query + 2 * key, hidden), "self_attn.o_proj": (hidden, query),
                            "mlp.gate_up_proj": (2 * inner, hidden), "mlp.down_proj": (hidden, inner)}
+        if kind == "gpt_oss":
+            count = config["num_local_experts"]
+            projections = {name: shape for name, shape in projections.items() if not name.startswith("mlp")}
+            shapes |= {f"{prefix}self_attn.sinks": (config["num_attention_heads"],), f"{prefix}mlp.router.weight": (count, hidden),
+                       f"{prefix}mlp.router.bias": (count,)}
+            for name, shape in {"gate_up_proj": (hidden, 2 * inner), "down_proj": (inner, hidden)}.items():
+                shapes |= {f"{prefix}mlp.experts.{name}": (count, *shape), f"{prefix}mlp.experts.{name}_bias": (count, shape[1])}
         if kind == "qwen3_moe":
             projections = {name: shape for name, shape in projections.items() if not name.startswith("mlp")}
             projections |= {f"mlp.{name}": shape for name, shape in expert_shapes(config, ("gate_proj", "up_proj", "down_proj")).items()}

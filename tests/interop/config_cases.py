@@ -23,6 +23,8 @@ def config_of(model_type, **changes):
         config.update(head_dim=8, global_head_dim=16, vocab_size_per_layer_input=SIZES["vocab_size"], hidden_size_per_layer_input=10)
     if model_type in ("qwen3_moe", "lfm2_moe"):
         config.update(EXPERTS)
+    if model_type == "gpt_oss":
+        config.update(num_local_experts=4, num_experts_per_tok=2, head_dim=16)
     if model_type == "lfm2_moe":
         config["layer_types"] = ["conv", FULL, "conv"]
     config.update(changes)
@@ -128,6 +130,13 @@ CASES = [
          layer_types=["conv", FULL, "conv"], norm_eps=1e-3, rope_theta=4000.0, dtype="bfloat16"),
     case("no bias, sums as they are, scaled", "lfm2_moe", 33, num_experts=6, num_experts_per_tok=2, moe_intermediate_size=40, num_dense_layers=0,
          layer_types=["conv", FULL, "conv"], norm_topk_prob=False, use_expert_bias=False, routed_scaling_factor=2.5, tie_embedding=False),
+    case("sinks, windows by turns, yarn by default", "gpt_oss", 70, sliding_window=9, dtype="bfloat16"),
+    case("transformers 4, a low clamp", "gpt_oss", 33, num_local_experts=6, num_experts_per_tok=3, swiglu_limit=0.7, rope_theta=1200.0, head_dim=12,
+         rope_scaling={"rope_type": "yarn", "factor": 4.0, "beta_fast": 32.0, "beta_slow": 1.0, "truncate": False,
+                       "original_max_position_embeddings": 16}),
+    case("no biases, listed layers, no scaling", "gpt_oss", 65, attention_bias=False, layer_types=[FULL, SLIDING, FULL], sliding_window=20,
+         rope_parameters={"rope_type": "default", "rope_theta": 500.0}, swiglu_alpha=1.0),
+    case("fp16", "gpt_oss", 65, sliding_window=40, precision="fp16"),
     # Long texts are rotated by other frequencies.
     case("longrope, a long prompt", "phi3", 40, rope_scaling=longrope(6), original_max_position_embeddings=30),
     case("longrope, the continuation grows long", "phi3", 25, rope_scaling=longrope(6, type="su", original_max_position_embeddings=30),
@@ -188,6 +197,8 @@ REFUSED = [
     ("layer_types", "sliding_attention", "lfm2", {"layer_types": ["conv", SLIDING, "conv"]}),
     ("conv_L_cache", "1", "lfm2", {"conv_L_cache": 1}),
     ("num_experts_per_tok", "5", "qwen3_moe", {"num_experts_per_tok": 5}),
+    ("sliding_window", "none", "gpt_oss", {"sliding_window": None}),
+    ("num_experts_per_tok", "9", "gpt_oss", {"num_experts_per_tok": 9}),
     ("layer_types", "none", "lfm2_moe", {"layer_types": None}),
     ("logits_scaling", "0", "granite", {"logits_scaling": 0}),
     ("head_dim", "none", "hunyuan_v1_dense", {"head_dim": ...}),

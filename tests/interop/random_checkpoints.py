@@ -34,7 +34,7 @@ def fill_randomly(model, seed):
     with torch.no_grad():
         for name, weight in model.named_parameters():
             noise = torch.randn(weight.shape, generator=generator)
-            if name.endswith("bias"):
+            if name.endswith("bias") or name.endswith("sinks"):
                 weight.copy_(0.5 * noise)
             elif ".experts." in name:
                 weight.copy_(noise * (1.3 / model.config.hidden_size**0.5))

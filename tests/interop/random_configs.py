@@ -13,7 +13,7 @@ ARCHITECTURES = {"qwen2": "Qwen2ForCausalLM", "llama": "LlamaForCausalLM", "mist
                  "hunyuan_v1_dense": "HunYuanDenseV1ForCausalLM", "gemma3_text": "Gemma3ForCausalLM", "gemma4_text": "Gemma4ForCausalLM",
                  "lfm2": "Lfm2ForCausalLM", "granite": "GraniteForCausalLM",
                  "olmo2": "Olmo2ForCausalLM", "lfm2_moe": "Lfm2MoeForCausalLM",
-                 "qwen3_moe": "Qwen3MoeForCausalLM", "zaya": "ZayaForCausalLM"}
+                 "qwen3_moe": "Qwen3MoeForCausalLM", "zaya": "ZayaForCausalLM", "gpt_oss": "GptOssForCausalLM"}
 MODEL_TYPES = tuple(ARCHITECTURES)
 ACTIVATIONS = ("silu", "silu", "silu", "swish", "gelu", "gelu_new", "gelu_pytorch_tanh", "gelu_python", "gelu_fast",
                "gelu_accurate", "gelu_python_tanh", "relu")
@@ -119,6 +119,11 @@ def window_keys(rng, model_type, layers, length):
         return rng.choice([{}, {"sliding_window": None}, {"sliding_window": window}, {"sliding_window": window}])
     if model_type == "qwen3_moe":
         return rng.choice([{}, {"use_sliding_window": True, "sliding_window": window}, {"sliding_window": window}])
+    if model_type == "gpt_oss":
+        keys = rng.choice([{}, {"sliding_window": window}, {"sliding_window": window}])
+        if rng.random() < 0.5:
+            keys["layer_types"] = [rng.choice(kinds) for _ in range(layers)]
+        return keys
     if model_type in ("qwen2", "qwen3"):
         keys = rng.choice([{}, {"use_sliding_window": False, "sliding_window": window, "max_window_layers": rng.randrange(layers + 1)},
                            {"use_sliding_window": True, "sliding_window": window}, {"use_sliding_window": True, "sliding_window": window}])
@@ -201,6 +206,12 @@ def random_case(seed, model_type=None):
         config.update(experts_keys(rng), norm_topk_prob=rng.random() < 0.5, decoder_sparse_step=rng.choice([1, 1, 2]))
         if rng.random() < 0.3:
             config["mlp_only_layers"] = [rng.randrange(layers)]
+    if model_type == "gpt_oss":
+        keys = experts_keys(rng)
+        config.update(num_local_experts=keys["num_experts"], num_experts_per_tok=keys["num_experts_per_tok"], head_dim=head_dim)
+        for key, values in (("swiglu_limit", [7.0, 1.5, 0.5]), ("swiglu_alpha", [1.702, 1.0])):
+            if rng.random() < 0.4:
+                config[key] = rng.choice(values)
     if model_type == "granite":
         for key, values in (("embedding_multiplier", [12, 3.0, 1.0]), ("attention_multiplier", [0.0625, 0.5]), ("residual_multiplier", [0.22, 2]),
                             ("logits_scaling", [4, 0.5, 1.0])):

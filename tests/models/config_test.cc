@@ -465,6 +465,46 @@ TEST(Qwen3MoeConfig, RefusesMoreChosenExpertsThanThereAre) {
   EXPECT_EQ(read(json).status().code(), Code::kUnsupported);
 }
 
+TEST(GptOssConfig, ReadsWhatTheClassDefaultsTo) {
+  Json json = tiny("gpt_oss");
+  json["num_key_value_heads"] = 2;
+  auto config = read(json);
+  ASSERT_TRUE(config.ok()) << config.status().message();
+  EXPECT_EQ(config->head_dim, 64);
+  EXPECT_TRUE(config->qkv_bias && config->output_bias);
+  EXPECT_EQ(config->tensors.sinks, "sinks");
+  EXPECT_EQ(windows(*config), (std::vector<std::int64_t>{128, 0, 128, 0}));
+  EXPECT_EQ(sparse_layers(*config), std::vector<bool>(4, true));
+  EXPECT_EQ(config->activation, Activation::kClampedSwiglu);
+  EXPECT_EQ(config->swiglu_alpha, 1.702);
+  EXPECT_EQ(config->swiglu_limit, 7);
+  const ExpertsConfig& experts = config->experts;
+  EXPECT_EQ(experts.count, 128);
+  EXPECT_EQ(experts.chosen, 4);
+  EXPECT_EQ(experts.width, 80);
+  EXPECT_TRUE(experts.is_normalized && experts.router_bias && experts.has_bias);
+  EXPECT_TRUE(experts.is_transposed && experts.is_interleaved);
+  // Without a word about the rope it is yarn with factor 32.
+  EXPECT_NEAR(config->ropes[0].scale, 0.1 * std::log(32.0) + 1, 1e-6);
+  json["rope_parameters"] = {{"rope_theta", 1000.0}};
+  json["num_local_experts"] = 6;
+  json["num_experts_per_tok"] = 2;
+  json["layer_types"] = {"full_attention", "full_attention", "sliding_attention", "full_attention"};
+  json["sliding_window"] = 9;
+  json["attention_bias"] = false;
+  config = read(json);
+  ASSERT_TRUE(config.ok()) << config.status().message();
+  EXPECT_EQ(config->ropes[0].scale, 1);
+  EXPECT_EQ(config->experts.count, 6);
+  EXPECT_EQ(windows(*config), (std::vector<std::int64_t>{0, 0, 9, 0}));
+  EXPECT_FALSE(config->qkv_bias);
+  json["sliding_window"] = nullptr;
+  EXPECT_NE(read(json).status().message().find("sliding_window"), std::string::npos);
+  json["sliding_window"] = 9;
+  json["swiglu_limit"] = 0;
+  EXPECT_NE(read(json).status().message().find("swiglu_limit"), std::string::npos);
+}
+
 TEST(GraniteConfig, ReadsItsFactors) {
   Json json = tiny("granite");
   EXPECT_EQ(read(json)->attention_scale, 1);  // not head_dim^-0.5

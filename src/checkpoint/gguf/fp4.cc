@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Four-bit floats (1 sign, 2 exponent, 1 mantissa bit), stored as twice their value, so that they
-// are integers; the scales are halved for it.
+// Four-bit floats in blocks.
 //
 //   MXFP4  32 values: a power of two in one byte, 16 bytes of nibbles
 //   NVFP4  64 values: four scales of 8 bits (e4m3) for 16 values each, then 8 bytes of nibbles each
+#include "checkpoint/fp4.h"
+
 #include <bit>
 
 #include "checkpoint/gguf/block_bytes.h"
@@ -11,13 +12,6 @@
 
 namespace anemone::checkpoint::gguf {
 namespace {
-
-constexpr std::int8_t kTwiceFp4[] = {0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12};
-
-// 2^(byte - 128); the lowest two are subnormal.
-float half_of_e8m0(std::uint32_t byte) {
-  return std::bit_cast<float>(byte < 2 ? 0x00200000U << byte : (byte - 1) << 23);
-}
 
 // Half of an unsigned float of 4 exponent bits (bias 7) and 3 mantissa bits. 0x7f, not a number,
 // reads as zero, and the bit above has no meaning otherwise.

@@ -11,12 +11,14 @@
 
 namespace anemone::kernels::simd::ANEMONE_SIMD_NAMESPACE {
 
-inline void softmax(float* scores, std::int64_t count) {
+// `sink`: one more score, of which no weight is given; nullptr: none.
+inline void softmax(float* scores, std::int64_t count, const float* sink = nullptr) {
   Floats top = broadcast(scores[0]);
   std::int64_t i = 0;
   for (; i + kWidth <= count; i += kWidth) top = max(top, load(scores + i));
   float most = highest(top);
   for (std::int64_t k = i; k < count; ++k) most = scores[k] > most ? scores[k] : most;
+  if (sink != nullptr && *sink > most) most = *sink;
   Floats sums{};
   for (i = 0; i + kWidth <= count; i += kWidth) {
     const Floats e = exp(load(scores + i) - most);
@@ -25,6 +27,7 @@ inline void softmax(float* scores, std::int64_t count) {
   }
   float total = sum(sums);
   for (; i < count; ++i) total += scores[i] = std::exp(scores[i] - most);
+  if (sink != nullptr) total += std::exp(*sink - most);
   const float inverse = 1.0f / total;
   for (i = 0; i + kWidth <= count; i += kWidth) store(scores + i, load(scores + i) * inverse);
   for (; i < count; ++i) scores[i] *= inverse;
@@ -42,7 +45,8 @@ inline void attend(const AttentionHead& head, const float* q, std::int64_t rows,
       for (std::int64_t k = 0; k < count; ++k)
         scratch[r * slots + s + k] = dot(q + r * dim, block + k * dim, dim);
   }
-  for (std::int64_t r = 0; r < rows; ++r) softmax(scratch + r * slots, slots);
+  for (std::int64_t r = 0; r < rows; ++r)
+    softmax(scratch + r * slots, slots, head.sinks == nullptr ? nullptr : head.sinks + r);
   for (std::int64_t i = 0; i < rows * dim; ++i) out[i] = 0;
   for (std::int64_t s = 0; s < slots; s += kAttendSlots) {
     const std::int64_t count = slots - s < kAttendSlots ? slots - s : kAttendSlots;
@@ -113,8 +117,11 @@ inline void attend_many(const AttentionHead& head, const float* q, const Attenti
     close = runs.end[r] < close ? runs.end[r] : close;
   }
   float top[kAttendRows];
-  float total[kAttendRows] = {};
-  for (float& value : top) value = kHidden;
+  float total[kAttendRows];
+  for (std::int64_t r = 0; r < kAttendRows; ++r) {
+    top[r] = head.sinks == nullptr ? kHidden : head.sinks[r];
+    total[r] = head.sinks == nullptr ? 0.0f : 1.0f;
+  }
   for (std::int64_t i = 0; i < dim * kAttendRows; ++i) out[i] = 0;
   // Blocks begin at multiples of their size, so that a row's result does not depend on the others.
   for (std::int64_t s = begin / kAttendRows * kAttendRows; s < end; s += kAttendRows) {

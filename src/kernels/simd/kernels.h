@@ -17,6 +17,8 @@ struct AttentionHead {
   const Half* keys = nullptr;    // [slots, dim]
   const Half* values = nullptr;  // [slots, dim]
   std::int64_t dim = 0;
+  // One more score for each query row, which has no value; nullptr: none.
+  const float* sinks = nullptr;
 };
 
 // Cosines and sines of the first and of the second elements of pairs; mostly they are the same.

@@ -76,10 +76,37 @@ Heads project_heads(LayerGraph& graph, const LayerConfig& kind, const std::strin
   return heads;
 }
 
+// softmax over the last axis of scores [1, heads, T, S].
+Value* softmax(LayerGraph& graph, Value* scores, const std::string& name) {
+  return graph.builder().op("softmax", {{"x", scores}, {"axis", Literal::int32(-1)}}, name);
+}
+
+// The same with one score more in each row, of which no weight is given: sinks [1, heads, 1, 1].
+// Written out, because it has no room among the S scores.
+Value* softmax_with_sinks(LayerGraph& graph, Value* scores, Value* sinks, const std::string& name) {
+  ir::Builder& b = graph.builder();
+  const auto reduce = [&](std::string_view op, Value* x, const std::string& suffix) {
+    return b.op(op,
+                {{"x", x}, {"axes", Literal::int32s({-1})}, {"keep_dims", Literal::boolean(true)}},
+                name + suffix);
+  };
+  Value* top = b.op("maximum", {{"x", reduce("reduce_max", scores, "_highest")}, {"y", sinks}},
+                    name + "_top");
+  const auto exp_below_top = [&](Value* x, const std::string& suffix) {
+    return b.op("exp", {{"x", b.op("sub", {{"x", x}, {"y", top}}, name + suffix)}},
+                name + suffix + "_exp");
+  };
+  Value* weights = exp_below_top(scores, "_below");
+  Value* total = graph.add(reduce("reduce_sum", weights, "_sum"), exp_below_top(sinks, "_sink"),
+                           name + "_total");
+  Value* inverse = b.op("inverse", {{"x", total}, {"epsilon", graph.number(0)}}, name + "_inverse");
+  return graph.mul(weights, inverse, name);
+}
+
 }  // namespace
 
 Value* attend(LayerGraph& graph, const LayerConfig& kind, Value* q, Value* keys, Value* values,
-              const std::string& name) {
+              Value* sinks, const std::string& name) {
   if (q == nullptr || keys == nullptr || values == nullptr) return nullptr;
   const DecoderConfig& config = graph.config();
   const std::int64_t tokens = graph.options().tokens;
@@ -104,8 +131,8 @@ Value* attend(LayerGraph& graph, const LayerConfig& kind, Value* q, Value* keys,
                        name + "_scores");
   scores = graph.reshape(scores, {1, heads, tokens, context}, name + "_scores_by_head");
   scores = graph.add(scores, graph.attention_mask(kind.window), name + "_masked");
-  Value* weights =
-      b.op("softmax", {{"x", scores}, {"axis", Literal::int32(-1)}}, name + "_softmax");
+  Value* weights = sinks == nullptr ? softmax(graph, scores, name + "_softmax")
+                                    : softmax_with_sinks(graph, scores, sinks, name + "_softmax");
   weights = graph.reshape(weights, {1, kv_heads, graph.rows_of(group), context},
                           name + "_weights_grouped");
   Value* mixed = b.op("matmul", {{"x", weights}, {"y", values}}, name + "_mixed");
@@ -130,7 +157,11 @@ Value* attention(LayerGraph& graph, std::int64_t layer, const std::string& prefi
   };
   Value* keys = slots("k", heads.k);
   Value* values = slots("v", heads.v);
-  Value* mixed = attend(graph, kind, heads.q, keys, values, name);
+  Value* sinks = nullptr;
+  if (!config.tensors.sinks.empty())
+    sinks = graph.weights().vector(b, {{prefix + config.tensors.sinks, config.num_heads}},
+                                   {1, config.num_heads, 1, 1}, name + "_sinks");
+  Value* mixed = attend(graph, kind, heads.q, keys, values, sinks, name);
 
   Value* output_bias = nullptr;
   if (config.output_bias)

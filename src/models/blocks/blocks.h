@@ -27,15 +27,17 @@ ir::Value* apply_rope(LayerGraph& graph, const artifact::Rope& rope, ir::Value* 
                       const std::string& name);
 
 // Grouped-query attention over the cache: fused q/k/v projection, optional norms of queries, keys
-// and values, rotary embedding where the layer has it, masked softmax, output projection. A layer
-// with a kv_layer projects queries alone. Hidden state in and out.
+// and values, rotary embedding where the layer has it, masked softmax (with sinks, where there are
+// some), output projection. A layer with a kv_layer projects queries alone. Hidden state in and
+// out.
 ir::Value* attention(LayerGraph& graph, std::int64_t layer, const std::string& prefix,
                      ir::Value* x);
 
 // The part of it that looks at the cache: queries [1, heads, T, head_dim] against the slots
-// [1, kv_heads, S, head_dim] of keys and values. Gives [1, heads * head_dim, T, 1].
+// [1, kv_heads, S, head_dim] of keys and values. `sinks` [1, heads, 1, 1] join the scores in the
+// softmax; nullptr: none. Gives [1, heads * head_dim, T, 1].
 ir::Value* attend(LayerGraph& graph, const LayerConfig& kind, ir::Value* q, ir::Value* keys,
-                  ir::Value* values, const std::string& name);
+                  ir::Value* values, ir::Value* sinks, const std::string& name);
 
 // The CarriedValue that holds what a step adds to the cache "k" or "v" of a layer.
 std::string carried_tokens(std::string_view cache, std::int64_t layer);

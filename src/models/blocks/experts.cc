@@ -54,6 +54,10 @@ std::vector<Projection::Part> parts_of(LayerGraph& graph, const std::string& pre
                    std::vector<std::int64_t>(own_names.size(), rows));
   Projection::Part part = {.tensor = stack, .rows = rows, .matrix = expert};
   part.is_transposed = config.is_transposed;
+  if (graph.weights().has(stack + "_blocks")) {  // quantized: always by rows
+    part.tensor += "_blocks";
+    part.is_transposed = false;
+  }
   const auto parts = static_cast<std::int64_t>(stacked_name == "down_proj" ? 1 : 2);
   part.shape = part.is_transposed ? Shape{config.count, inputs, parts * rows}
                                   : Shape{config.count, parts * rows, inputs};

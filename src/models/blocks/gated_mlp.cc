@@ -19,13 +19,36 @@ Value* activate(LayerGraph& graph, Value* x, const std::string& name) {
       return b.op("gelu", {{"x", x}, {"mode", Literal::text("TANH_APPROXIMATION")}}, name);
     case Activation::kRelu:
       return b.op("relu", {{"x", x}}, name);
+    case Activation::kClampedSwiglu:
+      break;  // not of the gate alone
   }
   return nullptr;
 }
 
+namespace {
+
+Value* clamped_swiglu(LayerGraph& graph, Value* gate, Value* up, const std::string& name) {
+  const DecoderConfig& config = graph.config();
+  ir::Builder& b = graph.builder();
+  const double limit = config.swiglu_limit;
+  gate = b.op("minimum", {{"x", gate}, {"y", graph.number(limit)}}, name + "_gate_clamped");
+  up = b.op("clip", {{"x", up}, {"alpha", graph.number(-limit)}, {"beta", graph.number(limit)}},
+            name + "_up_clamped");
+  Value* sigmoid =
+      b.op("sigmoid", {{"x", graph.scale(gate, config.swiglu_alpha, name + "_gate_scaled")}},
+           name + "_sigmoid");
+  Value* activated = graph.mul(gate, sigmoid, name + "_activated");
+  up = b.op("add", {{"x", up}, {"y", graph.number(1)}}, name + "_up_plus_one");
+  return graph.mul(activated, up, name + "_product");
+}
+
+}  // namespace
+
 Value* gate_product(LayerGraph& graph, Value* gate_up, std::int64_t width,
                     const std::string& name) {
   const auto halves = graph.split(gate_up, {width, width}, 1, name + "_halves");
+  if (graph.config().activation == Activation::kClampedSwiglu)
+    return clamped_swiglu(graph, halves[0], halves[1], name);
   return graph.mul(activate(graph, halves[0], name + "_activated"), halves[1], name + "_product");
 }
 

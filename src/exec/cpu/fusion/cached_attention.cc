@@ -28,9 +28,15 @@ class AttentionMatch {
     if (values.state < 0) return std::nullopt;
     PreparedOp* grouped_weights = take(FusionGraph::argument(*mixed, "x"), "reshape");
     if (grouped_weights == nullptr) return std::nullopt;
-    PreparedOp* softmax = take(FusionGraph::argument(*grouped_weights, "x"), "softmax");
-    if (softmax == nullptr || !is_last_axis(*softmax, 4)) return std::nullopt;
-    PreparedOp* masked = take(FusionGraph::argument(*softmax, "x"), "add");
+    const int weights = FusionGraph::argument(*grouped_weights, "x");
+    int scored = -1;
+    if (PreparedOp* softmax = take(weights, "softmax")) {
+      if (!is_last_axis(*softmax, 4)) return std::nullopt;
+      scored = FusionGraph::argument(*softmax, "x");
+    } else {
+      scored = match_softmax_with_sinks(weights);
+    }
+    PreparedOp* masked = scored < 0 ? nullptr : take(scored, "add");
     if (masked == nullptr) return std::nullopt;
     for (const std::string_view side : {"x", "y"}) {
       const int by_head_slot = FusionGraph::argument(*masked, side);
@@ -56,6 +62,70 @@ class AttentionMatch {
   bool is_last_axis(const PreparedOp& op, std::int64_t rank) const {
     const double axis = graph_.number(op, "axis").value_or(99);
     return axis == -1 || axis == static_cast<double>(rank - 1);
+  }
+
+  // e / (sum of e + e^(sinks - top)) with e = e^(scores - top) and top the highest of scores and
+  // sinks, a constant [1, heads, 1, 1]. Returns the scores, or -1.
+  int match_softmax_with_sinks(int slot) {
+    PreparedOp* weights = take(slot, "mul");
+    if (weights == nullptr) return -1;
+    for (const std::string_view side : {"x", "y"}) {
+      const int e = FusionGraph::argument(*weights, side);
+      PreparedOp* exp = graph_.producer(e, "exp");
+      PreparedOp* inverse = graph_.producer(FusionGraph::other(*weights, e), "inverse");
+      if (exp == nullptr || inverse == nullptr ||
+          graph_.number(*inverse, "epsilon").value_or(1) != 0)
+        continue;
+      PreparedOp* below = take(FusionGraph::argument(*exp, "x"), "sub");
+      PreparedOp* total = take(FusionGraph::argument(*inverse, "x"), "add");
+      if (below == nullptr || total == nullptr) return -1;
+      const int scores = FusionGraph::argument(*below, "x");
+      const int top = FusionGraph::argument(*below, "y");
+      PreparedOp* highest = take(top, "maximum");
+      if (highest == nullptr || scores < 0) return -1;
+      inner_.insert(inner_.end(), {exp, inverse});
+      for (const std::string_view part : {"x", "y"}) {
+        const int sinks = FusionGraph::argument(*highest, part);
+        if (graph_.constant(sinks) == nullptr ||
+            !is_reduced(FusionGraph::other(*highest, sinks), "reduce_max", scores))
+          continue;
+        return is_total(*total, e, sinks, top) && read_sinks(sinks, scores) ? scores : -1;
+      }
+      return -1;
+    }
+    return -1;
+  }
+
+  bool is_reduced(int slot, std::string_view op, int from) {
+    PreparedOp* reduced = take(slot, op);
+    if (reduced == nullptr || FusionGraph::argument(*reduced, "x") != from ||
+        !graph_.flag(*reduced, "keep_dims"))
+      return false;
+    const auto axes = graph_.ints(*reduced, "axes");
+    return axes.size() == 1 && (axes[0] == -1 || axes[0] == 3);
+  }
+
+  // The sum of e, and e^(sinks - top).
+  bool is_total(const PreparedOp& total, int e, int sinks, int top) {
+    for (const std::string_view side : {"x", "y"}) {
+      const int slot = FusionGraph::argument(total, side);
+      PreparedOp* exp = graph_.producer(slot, "exp");
+      if (exp == nullptr) continue;
+      PreparedOp* below = take(FusionGraph::argument(*exp, "x"), "sub");
+      inner_.push_back(exp);
+      return below != nullptr && FusionGraph::argument(*below, "x") == sinks &&
+             FusionGraph::argument(*below, "y") == top &&
+             is_reduced(FusionGraph::other(total, slot), "reduce_sum", e);
+    }
+    return false;
+  }
+
+  bool read_sinks(int slot, int scores) {
+    const Shape& shape = graph_.type(scores).shape;
+    const TensorView& sinks = *graph_.constant(slot);
+    if (shape.size() != 4 || sinks.shape != Shape{1, shape[1], 1, 1}) return false;
+    sinks_ = to_floats(sinks);
+    return true;
   }
 
   CacheUpdate match_update(int after) const {
@@ -135,7 +205,7 @@ class AttentionMatch {
           break;
         }
     if (!fits(q, attention_mask, keys, values, root)) return std::nullopt;
-    Fusion fusion{std::make_shared<CachedAttentionOp>(factor),
+    Fusion fusion{std::make_shared<CachedAttentionOp>(factor, std::move(sinks_)),
                   &root,
                   {q, keys.tokens, values.tokens, keys.mask, attention_mask},
                   {keys.state, values.state},
@@ -171,6 +241,7 @@ class AttentionMatch {
 
   const FusionGraph& graph_;
   std::vector<PreparedOp*> inner_;
+  std::vector<float> sinks_;  // of each query head, where there are some
 };
 
 }  // namespace

@@ -59,15 +59,15 @@ void blend_tokens(const Sizes& n, const Half* mask, const Half* tokens, std::byt
 
 // Attention of one query row with any mask.
 void attend_row(const Sizes& n, const float* q, const Half* keys, const Half* values,
-                const Half* mask, float* out, float* scores) {
-  float most = -INFINITY;
+                const Half* mask, const float* sink, float* out, float* scores) {
+  float most = sink == nullptr ? -INFINITY : *sink;
   for (std::int64_t s = 0; s < n.slots; ++s) {
     float score = 0;
     for (std::int64_t d = 0; d < n.dim; ++d) score += q[d] * to_float(keys[s * n.dim + d]);
     scores[s] = score + to_float(mask[s]);
     most = std::max(most, scores[s]);
   }
-  float total = 0;
+  float total = sink == nullptr ? 0 : std::exp(*sink - most);
   for (std::int64_t s = 0; s < n.slots; ++s) total += scores[s] = std::exp(scores[s] - most);
   std::fill(out, out + n.dim, 0.0f);
   for (std::int64_t s = 0; s < n.slots; ++s)
@@ -188,11 +188,13 @@ void CachedAttentionOp::attend_heads(const FusedCall& call, std::int64_t t, std:
   const LookMask& look = context.masks.look_mask(*call.inputs[4]);
   if (look.has_runs) {
     const LookMask::Run run = look.run_of_token[static_cast<std::size_t>(t)];
-    context.kernels.attend(o.head(kv), queries, rows, run.begin, run.end, mixed, scratch);
+    kernels::simd::AttentionHead one = o.head(kv);
+    one.sinks = sink(head);
+    context.kernels.attend(one, queries, rows, run.begin, run.end, mixed, scratch);
   } else {
     const Half* mask = call.inputs[4]->as<Half>().data() + t * n.slots;
     for (std::int64_t r = 0; r < rows; ++r)
-      attend_row(n, queries + r * n.dim, o.head(kv).keys, o.head(kv).values, mask,
+      attend_row(n, queries + r * n.dim, o.head(kv).keys, o.head(kv).values, mask, sink(head + r),
                  mixed + r * n.dim, scratch);
   }
   for (std::int64_t r = 0; r < rows; ++r)
@@ -217,6 +219,7 @@ void CachedAttentionOp::attend_many(std::span<FusedCall> calls, const FusedConte
         };
         const LookMask& look = context.masks.look_mask(*call.inputs[4]);
         AttentionBlock block(context.kernels, attention_scratch, o.n.dim);
+        float sinks[kAttendRows];
         for (std::int64_t r = 0; r < kAttendRows; ++r) {
           // Rows that make the block whole are like the last one.
           const std::int64_t at = begin + std::min(r, rows - 1);
@@ -224,8 +227,11 @@ void CachedAttentionOp::attend_many(std::span<FusedCall> calls, const FusedConte
           block.runs.begin[r] = run.begin;
           block.runs.end[r] = run.end;
           block.set_query(r, o.q + row_at(at), factor_);
+          if (!sinks_.empty()) sinks[r] = *sink(kv * o.group + at % o.group);
         }
-        block.attend(o.head(kv));
+        kernels::simd::AttentionHead head = o.head(kv);
+        if (!sinks_.empty()) head.sinks = sinks;
+        block.attend(head);
         for (std::int64_t r = 0; r < rows; ++r) block.take(r, o.out + row_at(begin + r));
       });
 }

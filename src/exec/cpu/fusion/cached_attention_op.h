@@ -8,14 +8,16 @@ namespace anemone::exec {
 // Inputs: queries [1, H, T, D], keys and values of the step [1, KV, T, D], write mask [1, 1, S, T],
 // attention mask [1, 1, T, S]; states: caches of keys and values [1, KV, S, D]. Puts the step's
 // tokens into the slots that the write mask marks, and gives
-// softmax(factor * queries @ keys^T + mask) @ values, [1, H, T, D].
+// softmax(factor * queries @ keys^T + mask) @ values, [1, H, T, D]. Sinks, one a query head, join
+// the scores in the softmax.
 //
 // The masks decide at run time: where their rows are one-hot, and zero in one run of slots and out
 // of every score's reach elsewhere, only the tokens that are there are touched; any other mask is
 // computed with as written.
 class CachedAttentionOp : public FusedOp {
  public:
-  explicit CachedAttentionOp(float factor) : factor_(factor) {}
+  CachedAttentionOp(float factor, std::vector<float> sinks)
+      : factor_(factor), sinks_(std::move(sinks)) {}
   std::string_view name() const override { return "cached_attention"; }
   Shape output_shape(const std::vector<const TensorView*>& inputs) const override {
     return inputs[0]->shape;
@@ -32,7 +34,12 @@ class CachedAttentionOp : public FusedOp {
                     std::int64_t rows, const FusedContext& context) const;
   void attend_many(std::span<FusedCall> calls, const FusedContext& context) const;
 
+  const float* sink(std::int64_t head) const {
+    return sinks_.empty() ? nullptr : sinks_.data() + head;
+  }
+
   float factor_;
+  std::vector<float> sinks_;  // of each query head, or none
 };
 
 }  // namespace anemone::exec

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+// MXFP4 in safetensors, as gpt_oss has it: "NAME_blocks" [..., rows, groups, 16] of bytes, each two
+// four-bit floats, the first in the low bits, and "NAME_scales" [..., rows, groups], a power of two
+// for each 32 of them (255 is no number).
+#pragma once
+
+#include <anemone/status.h>
+
+#include <memory>
+
+#include "checkpoint/weight_source.h"
+
+namespace anemone::checkpoint {
+
+// The same tensors with each "NAME_blocks" as the floats [..., rows, 32 * groups] that it stands
+// for, and without scales. kNotFound or kCorrupt where a pair does not fit.
+Result<std::shared_ptr<const WeightSource>> read_mxfp4(std::shared_ptr<const WeightSource> source);
+
+}  // namespace anemone::checkpoint
