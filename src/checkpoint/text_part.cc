@@ -14,13 +14,14 @@ namespace {
 struct TextClass {
   std::string_view whole;
   std::string_view text;  // model_type of its text_config, where that does not say
+  bool is_tied = true;    // by default, whatever the text part says
 };
-constexpr TextClass kTextClasses[] = {{"gemma3", "gemma3_text"}, {"gemma4", "gemma4_text"}};
+constexpr TextClass kTextClasses[] = {
+    {"gemma3", "gemma3_text"}, {"gemma4", "gemma4_text"}, {"qwen3_5", "qwen3_5_text", false}};
 
 // Of the whole model, where both say something.
 constexpr std::string_view kOuterKeys[] = {"eos_token_id", "tie_word_embeddings",
                                            "quantization_config"};
-constexpr bool kTiedByDefault = true;  // of the whole, whatever the text part says
 
 // Newer files and older ones.
 constexpr std::pair<std::string_view, std::string_view> kPrefixes[] = {
@@ -62,7 +63,7 @@ Result<Checkpoint> text_part(Checkpoint checkpoint) {
                          text == nullptr ? "none" : text->type_name());
     Json json = *text;
     if (json_member(json, "model_type") == nullptr) json["model_type"] = known.text;
-    json["tie_word_embeddings"] = kTiedByDefault;
+    json["tie_word_embeddings"] = known.is_tied;
     for (const std::string_view key : kOuterKeys)
       if (const Json* value = json_member(whole.json(), key)) json[std::string(key)] = *value;
     ANEMONE_ASSIGN_OR_RETURN(checkpoint.config,

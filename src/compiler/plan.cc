@@ -29,8 +29,19 @@ std::uint64_t layer_bytes(const DecoderConfig& config, const models::LayerConfig
            stored(WeightRole::kMlpDown, config.hidden_size, inner);
   };
   const models::ExpertsConfig& experts = config.experts;
-  return stored(WeightRole::kAttentionQkv, q + 2 * kv, config.hidden_size) +
-         stored(WeightRole::kAttentionOutput, config.hidden_size, q) +
+  const models::DeltaNetConfig& net = config.delta_net;
+  const std::int64_t values = net.value_heads * net.value_dim;
+  const auto mixer = [&] {
+    return layer.is_delta_net
+               ? stored(WeightRole::kAttentionQkv, 2 * net.key_heads * net.key_dim + 2 * values,
+                        config.hidden_size) +
+                     stored(WeightRole::kRouter, 2 * net.value_heads, config.hidden_size) +
+                     stored(WeightRole::kAttentionOutput, config.hidden_size, values)
+               : stored(WeightRole::kAttentionQkv, (config.has_output_gate ? 2 * q : q) + 2 * kv,
+                        config.hidden_size) +
+                     stored(WeightRole::kAttentionOutput, config.hidden_size, q);
+  };
+  return mixer() +
          (layer.has_experts ? static_cast<std::uint64_t>(experts.count) * mlp(experts.width) +
                                   stored(WeightRole::kRouter, experts.count, config.hidden_size) +
                                   mlp(experts.shared_width)
@@ -110,8 +121,10 @@ Status check_sizes(const DecoderConfig& config, const std::string& subject) {
   for (const models::LayerConfig& layer : config.layers) {
     head_dim = std::max(head_dim, config.head_dim_of(layer));
     widest = std::max({widest, config.mlp_width_of(layer) * 2,
-                       (config.num_heads + 2 * config.kv_heads_of(layer)) * head_dim});
+                       2 * (config.num_heads + config.kv_heads_of(layer)) * head_dim});
   }
+  const models::DeltaNetConfig& net = config.delta_net;
+  widest = std::max(widest, 2 * (net.key_heads * net.key_dim + net.value_heads * net.value_dim));
   if (config.num_heads > (1 << 20) || head_dim > (1 << 20) ||
       config.hidden_size > kMaxElements / widest)
     return parse_error(
@@ -150,6 +163,10 @@ Result<Plan> make_plan(const checkpoint::Checkpoint& checkpoint, const CompileOp
   ANEMONE_RETURN_IF_ERROR(check_sizes(config, json.subject()));
   resolve_recipe(*checkpoint.weights, plan);
   clamp_sizes(config, plan);
+  if (options.range_dim && std::ranges::any_of(config.layers, &models::LayerConfig::is_delta_net)) {
+    plan.options.range_dim = false;
+    plan.notes.push_back("linear attention takes a fixed number of tokens: --range-dim left out");
+  }
   plan_functions(plan);
 
   plan.embedding_tensor = "model.embed_tokens.weight";

@@ -21,14 +21,17 @@ extern const Architecture kPhi3;
 extern const Architecture kQwen2;
 extern const Architecture kQwen3;
 extern const Architecture kQwen3Moe;
+extern const Architecture kQwen3Next;
+extern const Architecture kQwen35;
 extern const Architecture kSmolLm3;
 extern const Architecture kZaya;
 
 namespace {
 // The place of the names in messages.
 constexpr const Architecture* kArchitectures[] = {
-    &kGemma3,  &kGemma4, &kGptOss, &kGranite, &kHunYuanDense, &kLfm2,     &kLfm2Moe, &kLlama,
-    &kMistral, &kOlmo2,  &kPhi3,   &kQwen2,   &kQwen3,        &kQwen3Moe, &kSmolLm3, &kZaya};
+    &kGemma3,   &kGemma4,    &kGptOss, &kGranite, &kHunYuanDense, &kLfm2,  &kLfm2Moe,
+    &kLlama,    &kMistral,   &kOlmo2,  &kPhi3,    &kQwen2,        &kQwen3,
+    &kQwen3Moe, &kQwen3Next, &kQwen35, &kSmolLm3, &kZaya};
 }  // namespace
 
 Result<const Architecture*> find_architecture(std::string_view model_type) {

@@ -71,10 +71,25 @@ struct ExpertsConfig {
   // where they are quantized.
   bool is_transposed = false;
   bool is_interleaved = false;  // gate and up take turns in the rows of the stacked tensor
+  // The MLP beside them, whose output is multiplied by sigmoid(gate(x)) and added; empty: none
+  // here.
+  std::string shared = {};
+  std::string shared_gate = {};
+};
+
+// Linear attention by a gated delta rule.
+struct DeltaNetConfig {
+  std::int64_t key_heads = 0;
+  std::int64_t value_heads = 0;  // a multiple
+  std::int64_t key_dim = 0;
+  std::int64_t value_dim = 0;
+  std::int64_t taps = 0;        // of the convolution before it
+  bool is_interleaved = false;  // one tensor holds all projections, by key head
 };
 
 // What differs from layer to layer.
 struct LayerConfig {
+  bool is_delta_net = false;   // DecoderConfig::delta_net in the place of attention
   bool has_experts = false;    // DecoderConfig::experts in the place of the MLP
   bool is_short_conv = false;  // a short convolution over time in the place of attention
   bool has_rope = true;
@@ -125,13 +140,15 @@ struct DecoderConfig {
   bool output_bias = false;  // of o_proj
   bool mlp_bias = false;
   QkNorm qk_norm = QkNorm::kNone;
-  bool has_value_norm = false;            // RMS norm of each value head, without a weight
+  bool has_output_gate = false;  // a second half of each query's rows gates what attention gives
+  bool has_value_norm = false;   // RMS norm of each value head, without a weight
   std::int64_t layer_embedding_size = 0;  // of what each layer adds for the token; 0: nothing
   std::int64_t conv_taps = 0;  // of short convolutions: the current token and those before it
   bool conv_bias = false;
   std::int64_t grouped_conv_taps = 0;  // zaya: of a second convolution behind the first
   std::int64_t router_width = 0;       // zaya: of the hidden state of the router
   ExpertsConfig experts;
+  DeltaNetConfig delta_net;
   TensorNames tensors;
   std::vector<artifact::Rope> ropes;
   std::vector<LayerConfig> layers;

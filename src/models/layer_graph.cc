@@ -184,6 +184,39 @@ Value* LayerGraph::extend_running(const std::string& name, Value* tokens, std::i
   return extended;
 }
 
+Value* LayerGraph::read_running(const std::string& name, const Shape& shape) {
+  artifact::Cache cache;
+  cache.name = name;
+  cache.shape = shape;
+  cache.is_running = true;
+  OpenCache& open = open_running_[name] = open_cache(std::move(cache));
+  return open.stored;
+}
+
+void LayerGraph::write_running(const std::string& name, Value* updated) {
+  if (updated != nullptr) close_cache(std::move(open_running_.at(name)), updated);
+}
+
+// The first column of the tail mask has its 1 in the row of the number of tokens: token t is one of
+// them when that row is behind row t.
+Value* LayerGraph::real_tokens(std::int64_t tail) {
+  Value*& real = real_tokens_[tail];
+  if (real != nullptr) return real;
+  const std::int64_t rows = tail + options_.tokens;
+  std::vector<float> values;
+  for (std::int64_t t = 0; t < options_.tokens; ++t)
+    for (std::int64_t row = 0; row < rows; ++row) values.push_back(row > t ? 1.0F : 0.0F);
+  Tensor later(options_.dtype, {1, 1, options_.tokens, rows});
+  store_floats(values, later.mutable_view());
+  Value* counted =
+      builder_.op("matmul",
+                  {{"x", builder_.constant(Literal::of(std::move(later)), "later_rows")},
+                   {"y", tail_mask(tail)}},
+                  "real_tokens");
+  real = tail == 1 ? counted : split(counted, {1, tail - 1}, -1, "real_tokens_split")[0];
+  return real;
+}
+
 Value* LayerGraph::update_cache(const std::string& name, Value* tokens) {
   if (tokens == nullptr) return nullptr;
   artifact::Cache cache;

@@ -72,6 +72,12 @@ class LayerGraph {
   ir::Value* extend_running(const std::string& name, ir::Value* tokens, std::int64_t channels,
                             std::int64_t kept);
 
+  // A running cache of any shape before the step; write_running() says what it is after it.
+  ir::Value* read_running(const std::string& name, const Shape& shape);
+  void write_running(const std::string& name, ir::Value* updated);
+  // [1, 1, T, 1]: 1 for each token of the step, 0 for padding. From the tail mask of `tail`.
+  ir::Value* real_tokens(std::int64_t tail);
+
   // The slots of update_cache() for layers that look at the cache of another one. `carried` names
   // the tokens that a shard before it has stored: a CarriedValue.
   ir::Value* cache_of_other_layer(const std::string& name, const std::string& carried,
@@ -117,6 +123,7 @@ class LayerGraph {
     ir::Value* input = nullptr;
     ir::Value* stored = nullptr;
   };
+  std::map<std::string, OpenCache> open_running_;
   OpenCache open_cache(artifact::Cache cache);
   void close_cache(OpenCache cache, ir::Value* updated);
   // The first S slots of a cache, and a cache with its first S slots replaced.
@@ -136,6 +143,7 @@ class LayerGraph {
   std::vector<ir::Value*> cache_outputs_;
   ir::Value* keep_mask_ = nullptr;
   std::map<std::int64_t, ir::Value*> earlier_;
+  std::map<std::int64_t, ir::Value*> real_tokens_;
 };
 
 }  // namespace anemone::models

@@ -1,24 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Qwen3MoeForCausalLM: Qwen3 with experts in the place of the MLP, in all layers or in some. All
 // layers slide or none.
-#include <algorithm>
-
 #include "models/architecture.h"
 #include "models/blocks/blocks.h"
 #include "models/blocks/config_keys.h"
 
 namespace anemone::models {
 namespace {
-
-// Layers with experts: every `decoder_sparse_step`-th that `mlp_only_layers` does not name.
-Status read_sparse_layers(const checkpoint::HfConfig& config, DecoderConfig& decoder) {
-  ANEMONE_ASSIGN_OR_RETURN(const std::int64_t step, config.size("decoder_sparse_step", 1));
-  ANEMONE_ASSIGN_OR_RETURN(const auto dense, config.integers("mlp_only_layers"));
-  for (std::int64_t i = 0; i < decoder.num_layers(); ++i)
-    decoder.layers[static_cast<std::size_t>(i)].has_experts =
-        (i + 1) % step == 0 && !(dense && std::ranges::find(*dense, i) != dense->end());
-  return {};
-}
 
 Result<DecoderConfig> read_qwen3_moe_config(const checkpoint::HfConfig& config) {
   ANEMONE_ASSIGN_OR_RETURN(DecoderConfig decoder,

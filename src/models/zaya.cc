@@ -235,9 +235,9 @@ class ZayaLayer {
     // One length for all: the root mean square of a head is 1.
     const artifact::Rope& rope = config_.ropes[config_.layer(layer_).rope];
     Value* queries = rms_norm(graph_, graph_.to_heads(q, config_.num_heads, name + "_q"), -1, {},
-                              name + "_q_norm", kLengthEps);
+                              name + "_q_norm", {.eps = kLengthEps, .offset = 0});
     Value* keys = rms_norm(graph_, graph_.to_heads(k, kv_heads, name + "_k"), -1, {},
-                           name + "_k_norm", kLengthEps);
+                           name + "_k_norm", {.eps = kLengthEps, .offset = 0});
     keys =
         graph_.mul(keys, vector(prefix + "qk_norm.temp", kv_heads), name + "_k_temperature_scaled");
     queries = apply_rope(graph_, rope, queries, name + "_q_rope");

@@ -36,7 +36,7 @@ std::vector<Checkpoint> checkpoints() {
   for (const char* name :
        {"qwen2", "llama", "mistral", "qwen3", "smollm3", "phi3", "hunyuan_v1_dense", "gemma3_text",
         "gemma4_text", "lfm2", "granite", "olmo2", "qwen3_moe", "lfm2_moe", "gemma4_moe", "zaya",
-        "gpt_oss", "gpt_oss_mxfp4"})
+        "gpt_oss", "gpt_oss_mxfp4", "qwen3_next", "qwen3_5_text"})
     all.push_back({std::string("tiny_") + name,
                    source_path(std::string("tests/compiler/data/tiny/") + name)});
   all.push_back({"pocket", source_path("models/pocket/checkpoint")});
@@ -66,7 +66,8 @@ std::vector<Checkpoint> checkpoints_in_the_tree() {
 
 bool has_experts(const Checkpoint& checkpoint) {
   return checkpoint.name.find("_moe") != std::string::npos ||
-         checkpoint.name.find("gpt_oss") != std::string::npos || checkpoint.name.ends_with("zaya");
+         checkpoint.name.find("gpt_oss") != std::string::npos ||
+         checkpoint.name.ends_with("zaya") || checkpoint.name.ends_with("qwen3_next");
 }
 
 bool is_present(const Checkpoint& checkpoint) {

@@ -76,6 +76,16 @@ MODELS = {
                  sliding_window=6, tie_word_embeddings=False, pad_token_id=2, layer_types=["hybrid", "hybrid_sliding", "hybrid"],
                  rope_parameters={"hybrid": {"rope_type": "default", "rope_theta": 300.0, "partial_rotary_factor": 0.5},
                                   "hybrid_sliding": {"rope_type": "default", "rope_theta": 100.0}}),
+    # Two value heads for each key head; a dense layer between those with experts.
+    "qwen3_next": dict(head_dim=8, linear_num_key_heads=2, linear_num_value_heads=4, linear_key_head_dim=6, linear_value_head_dim=5,
+                       moe_intermediate_size=14, shared_expert_intermediate_size=18, num_experts=5, num_experts_per_tok=2, mlp_only_layers=[1],
+                       attention_bias=True, tie_word_embeddings=False, pad_token_id=2,
+                       layer_types=["linear_attention", "full_attention", "linear_attention"],
+                       rope_parameters={"rope_type": "default", "rope_theta": 300.0}),
+    "qwen3_5_text": dict(head_dim=12, linear_num_key_heads=3, linear_num_value_heads=3, linear_key_head_dim=14, linear_value_head_dim=10,
+                         linear_conv_kernel_dim=3, tie_word_embeddings=False, pad_token_id=2, full_attention_interval=2,
+                         rope_parameters={"rope_type": "default", "rope_theta": 300.0, "partial_rotary_factor": 0.5,
+                                          "mrope_section": [1, 1, 1], "mrope_interleaved": True}),
     "granite": dict(embedding_multiplier=0.2, attention_multiplier=0.6, residual_multiplier=0.6, logits_scaling=1.7, tie_word_embeddings=True,
                     pad_token_id=2, mlp_bias=True, rope_parameters={"rope_type": "default", "rope_theta": 400.0}),
     "olmo2": dict(tie_word_embeddings=False, attention_bias=True, pad_token_id=2, hidden_act="relu",
@@ -88,8 +98,9 @@ MODELS = {
                                   "long_factor": [1.0, 1.5, 2.5, 3.5, 5.0, 8.0]}),
 }
 
-# Of those where the usual one leads to a tie of two tokens, or to two experts that fp16 cannot tell apart.
-SEEDS = {"gemma4_text": 7, "gemma4_moe": 20, "zaya": 6}
+# Of those where the usual one leads to a tie of two tokens, to two experts that fp16 cannot tell apart, or to a query that
+# finds next to nothing in the state of a delta net, which the norm behind it makes large together with its rounding.
+SEEDS = {"gemma4_text": 7, "gemma4_moe": 20, "zaya": 6, "qwen3_next": 6, "qwen3_5_text": 10}
 
 
 FP4 = torch.tensor([0, 0.5, 1, 1.5, 2, 3, 4, 6])
@@ -110,9 +121,11 @@ def randomize(model):
     for name, parameter in model.named_parameters():
         draw = torch.randn(parameter.shape)
         if parameter.dim() == 1:
-            # The norms of gemma3 add 1 on their own.
-            offset = 0 if name.endswith("bias") or "Gemma3" in type(model).__name__ else 1
-            value = offset + 0.3 * draw
+            # The norms of gemma3 and of the newer qwens add 1 on their own, but for the one behind a delta net.
+            adds_one = type(model).__name__.startswith(("Gemma3", "Qwen3Next", "Qwen3_5")) and "linear_attn.norm" not in name
+            value = (0 if name.endswith("bias") or adds_one else 1) + 0.3 * draw
+            if name.endswith("A_log"):
+                value -= 1  # so that states last for some tokens
         elif "embed_tokens" in name or "lm_head" in name:
             value = 0.7 * draw
         else:

@@ -48,6 +48,11 @@ FORMS = {
     "gemma4": {"model_type": "gemma4_text", "head_dim": 16, "global_head_dim": 32, "sliding_window": 5, "num_hidden_layers": 4,
                "layer_types": ["sliding_attention", "full_attention"] * 2, "num_kv_shared_layers": 2, "final_logit_softcapping": 30.0,
                "hidden_size_per_layer_input": 40, "vocab_size_per_layer_input": 72},
+    "qwen3_next": {"model_type": "qwen3_next", "head_dim": 16, "layer_types": ["linear_attention", "full_attention"], "linear_num_key_heads": 2,
+                   "linear_num_value_heads": 4, "linear_key_head_dim": 24, "linear_value_head_dim": 16, "num_experts": 3,
+                   "num_experts_per_tok": 2, "moe_intermediate_size": 40, "shared_expert_intermediate_size": 48},
+    "qwen3_5": {"model_type": "qwen3_5_text", "head_dim": 16, "layer_types": ["linear_attention", "full_attention"],
+                "linear_num_key_heads": 2, "linear_num_value_heads": 2, "linear_key_head_dim": 24, "linear_value_head_dim": 16},
     "zaya": {"model_type": "zaya", "head_dim": 16, "num_experts": 3, "moe_intermediate_size": 40, "router_hidden_size": 48},
     "lfm2": {"model_type": "lfm2", "layer_types": ["conv", "full_attention"], "block_auto_adjust_ff_dim": False},
     "granite": {"model_type": "granite", "embedding_multiplier": 12.0, "attention_multiplier": 0.25, "residual_multiplier": 0.22,
@@ -98,6 +103,9 @@ def shapes_of(config):
             shapes |= {f"{prefix}{name}.weight": shape for name, shape in (mixer | mlp | norms).items()}
             shapes["model.embedding_norm.weight"] = (hidden,)
             continue
+        if kind in ("qwen3_next", "qwen3_5_text"):
+            shapes |= delta_net_layer(config, prefix, layer)
+            continue
         if kind == "zaya":
             shapes |= zaya_layer(config, prefix, layer)
             continue
@@ -141,6 +149,33 @@ def shapes_of(config):
         if kind in ("qwen3", "qwen3_moe", "gemma3_text"):
             shapes |= {f"{prefix}self_attn.q_norm.weight": (dim,), f"{prefix}self_attn.k_norm.weight": (dim,)}
     return shapes
+
+
+def delta_net_layer(config, prefix, layer):
+    hidden, dim, kind = config["hidden_size"], config["head_dim"], config["model_type"]
+    query, key = config["num_attention_heads"] * dim, config["num_key_value_heads"] * dim
+    heads, width = config["linear_num_value_heads"], config["linear_value_head_dim"]
+    keys, values = config["linear_num_key_heads"] * config["linear_key_head_dim"], heads * width
+    shapes = {"input_layernorm.weight": (hidden,), "post_attention_layernorm.weight": (hidden,)}
+    if config["layer_types"][layer] == "full_attention":
+        projections = {"q_proj": (2 * query, hidden), "k_proj": (key, hidden), "v_proj": (key, hidden), "o_proj": (hidden, query),
+                       "q_norm": (dim,), "k_norm": (dim,)}
+        shapes |= {f"self_attn.{name}.weight": shape for name, shape in projections.items()}
+    else:
+        inputs = {"in_proj_qkvz": 2 * (keys + values), "in_proj_ba": 2 * heads} if kind == "qwen3_next" else {
+            "in_proj_qkv": 2 * keys + values, "in_proj_z": values, "in_proj_b": heads, "in_proj_a": heads}
+        shapes |= {f"linear_attn.{name}.weight": (rows, hidden) for name, rows in inputs.items()}
+        shapes |= {"linear_attn.conv1d.weight": (2 * keys + values, 1, 4), "linear_attn.norm.weight": (width,),
+                   "linear_attn.out_proj.weight": (hidden, values), "linear_attn.A_log": (heads,), "linear_attn.dt_bias": (heads,)}
+    mlp = {"gate_proj": (config["intermediate_size"], hidden), "up_proj": (config["intermediate_size"], hidden),
+           "down_proj": (hidden, config["intermediate_size"])}
+    if kind == "qwen3_next":
+        inner = config["shared_expert_intermediate_size"]
+        mlp = expert_shapes(config, ("gate_proj", "up_proj", "down_proj")) | {
+            "shared_expert.gate_proj": (inner, hidden), "shared_expert.up_proj": (inner, hidden), "shared_expert.down_proj": (hidden, inner),
+            "shared_expert_gate": (1, hidden)}
+    shapes |= {f"mlp.{name}.weight": shape for name, shape in mlp.items()}
+    return {prefix + name: shape for name, shape in shapes.items()}
 
 
 def zaya_layer(config, prefix, layer):

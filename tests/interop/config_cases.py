@@ -3,7 +3,7 @@
 
 from random_configs import Case
 
-SLIDING, FULL = "sliding_attention", "full_attention"
+SLIDING, FULL, LINEAR = "sliding_attention", "full_attention", "linear_attention"
 SIZES = {"vocab_size": 503, "hidden_size": 72, "intermediate_size": 100, "num_hidden_layers": 3, "num_attention_heads": 6,
          "num_key_value_heads": 2, "max_position_embeddings": 256, "rms_norm_eps": 1e-5, "bos_token_id": None, "eos_token_id": None,
          "pad_token_id": None}
@@ -17,6 +17,11 @@ def config_of(model_type, **changes):
     config = {"model_type": model_type, **SIZES}
     if model_type in ("qwen3", "hunyuan_v1_dense", "gemma3_text", "qwen3_moe"):
         config["head_dim"] = 16
+    if model_type in ("qwen3_next", "qwen3_5_text"):
+        config.update(head_dim=16, linear_num_key_heads=2, linear_num_value_heads=4, linear_key_head_dim=24, linear_value_head_dim=16,
+                      layer_types=[LINEAR, FULL, LINEAR])
+    if model_type == "qwen3_next":
+        config.update(EXPERTS, shared_expert_intermediate_size=20)
     if model_type == "zaya":
         config.update(head_dim=8, moe_intermediate_size=24, num_experts=4, router_hidden_size=16)
     if model_type == "gemma4_text":
@@ -110,6 +115,12 @@ CASES = [
     case("chunks narrower than the convolution", "lfm2", 20, layer_types=["conv", FULL, "conv"], conv_L_cache=7, flags=["--prefill", 2]),
     case("experts beside the MLP", "gemma4_text", 70, layer_types=[SLIDING, FULL, FULL], enable_moe_block=True, num_experts=6, top_k_experts=3,
          moe_intermediate_size=24, hidden_size_per_layer_input=0, attention_k_eq_v=True, num_global_key_value_heads=1, sliding_window=9),
+    case("delta nets and experts", "qwen3_next", 70, mlp_only_layers=[1], flags=["--shards", 3, "--prefill", 16]),
+    case("one value head a key head, biases, a whole rope", "qwen3_next", 33, linear_num_value_heads=2, attention_bias=True,
+         partial_rotary_factor=1.0, norm_topk_prob=False),
+    case("the last of every four layers attends", "qwen3_5_text", 33, num_hidden_layers=4, layer_types=...),
+    case("chunks narrower than the convolution", "qwen3_5_text", 20, linear_conv_kernel_dim=6, flags=["--prefill", 3]),
+    case("a prompt of two chunks", "qwen3_5_text", 70, tie_word_embeddings=True),
     case("convolved heads, experts with router states, two packages", "zaya", 70, num_experts=4, flags=["--shards", 3]),
     case("wide convolutions, biases, windows", "zaya", 33, cca_time0=4, cca_time1=3, attention_bias=True, sliding_window=5, num_experts=3,
          layer_types=["hybrid", "hybrid_sliding", "hybrid_sliding"], tie_word_embeddings=False),
@@ -190,6 +201,8 @@ REFUSED = [
     ("top_k_experts", "none", "gemma4_text", {"enable_moe_block": True, "num_experts": 4, "moe_intermediate_size": 8}),
     ("top_k_experts", "5", "gemma4_text", {"enable_moe_block": True, "num_experts": 4, "moe_intermediate_size": 8, "top_k_experts": 5}),
     ("per_layer_config", "sliding_window", "gemma4_text", {"per_layer_config": {"1": {"sliding_window": 4}}}),
+    ("linear_num_value_heads", "3", "qwen3_next", {"linear_num_value_heads": 3}),
+    ("layer_types", "sliding_attention", "qwen3_5_text", {"layer_types": [SLIDING] * 3}),
     ("lm_head_bias", "true", "zaya", {"lm_head_bias": True}),
     ("num_experts_per_tok", "2", "zaya", {"num_experts_per_tok": 2}),
     ("sliding_window", "none", "zaya", {"layer_types": ["hybrid_sliding"] * 3}),

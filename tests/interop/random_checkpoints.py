@@ -40,6 +40,8 @@ def fill_randomly(model, seed):
                 weight.copy_(noise * (1.3 / model.config.hidden_size**0.5))
             elif weight.dim() == 3:  # a short convolution
                 weight.copy_(noise)
+            elif name.endswith("A_log"):  # states last for some tokens
+                weight.copy_(0.3 * noise - 1)
             elif weight.dim() == 1:  # norms
                 weight.copy_(1 + 0.3 * noise)
             elif name.endswith("embed_tokens.weight"):
@@ -59,8 +61,8 @@ def scale_logits(model, ids):
         # The root mean square, which is there for a vocabulary of one token as well.
         spread = model(input_ids=ids, use_cache=False).logits.square().mean().sqrt()
         if torch.isfinite(spread) and spread > 0:
-            # The norms of gemma3 add 1 to their weights.
-            offset = 1 if model.config.model_type == "gemma3_text" else 0
+            # The norms of gemma3 and of the newer qwens add 1 to their weights.
+            offset = 1 if model.config.model_type in ("gemma3_text", "qwen3_next", "qwen3_5_text") else 0
             weight = (model.model.embedding_norm if model.config.model_type.startswith("lfm2") else model.model.norm).weight
             weight.copy_((weight + offset) * (LOGIT_SPREAD / spread) - offset)
 

@@ -13,7 +13,8 @@ ARCHITECTURES = {"qwen2": "Qwen2ForCausalLM", "llama": "LlamaForCausalLM", "mist
                  "hunyuan_v1_dense": "HunYuanDenseV1ForCausalLM", "gemma3_text": "Gemma3ForCausalLM", "gemma4_text": "Gemma4ForCausalLM",
                  "lfm2": "Lfm2ForCausalLM", "granite": "GraniteForCausalLM",
                  "olmo2": "Olmo2ForCausalLM", "lfm2_moe": "Lfm2MoeForCausalLM",
-                 "qwen3_moe": "Qwen3MoeForCausalLM", "zaya": "ZayaForCausalLM", "gpt_oss": "GptOssForCausalLM"}
+                 "qwen3_moe": "Qwen3MoeForCausalLM", "zaya": "ZayaForCausalLM", "gpt_oss": "GptOssForCausalLM",
+                 "qwen3_next": "Qwen3NextForCausalLM", "qwen3_5_text": "Qwen3_5ForCausalLM"}
 MODEL_TYPES = tuple(ARCHITECTURES)
 ACTIVATIONS = ("silu", "silu", "silu", "swish", "gelu", "gelu_new", "gelu_pytorch_tanh", "gelu_python", "gelu_fast",
                "gelu_accurate", "gelu_python_tanh", "relu")
@@ -196,6 +197,8 @@ def random_case(seed, model_type=None):
         return gemma3_case(rng, seed, config, length, layers)
     if model_type == "gemma4_text":
         return gemma4_case(rng, seed, config, length, layers)
+    if model_type in ("qwen3_next", "qwen3_5_text"):
+        return delta_net_case(rng, seed, model_type, config, length, layers)
     if model_type == "zaya":
         return zaya_case(rng, seed, config, length, layers)
     if model_type == "lfm2":
@@ -270,6 +273,25 @@ def gemma4_case(rng, seed, config, length, layers):
             "full_attention": {"rope_type": "proportional", "rope_theta": 5000.0, "partial_rotary_factor": rng.choice([0.25, 0.5, 1.0])},
             "sliding_attention": {"rope_type": "default", "rope_theta": 700.0}}
     return finished_case(rng, seed, "gemma4_text", config, length, layers, config["max_position_embeddings"])
+
+
+def delta_net_case(rng, seed, model_type, config, length, layers):
+    key_heads = rng.choice([1, 2, 3])
+    config.update(head_dim=rng.choice([8, 16, 24]), linear_num_key_heads=key_heads, linear_num_value_heads=key_heads * rng.choice([1, 2, 3]),
+                  linear_key_head_dim=rng.choice([16, 24]), linear_value_head_dim=rng.choice([6, 16, 21]))
+    # In a chunk the graph has one step a token.
+    config["num_hidden_layers"] = layers = min(layers, 4)
+    for key, values in (("linear_conv_kernel_dim", [2, 3, 5]), ("partial_rotary_factor", [0.25, 0.5, 1.0]), ("rope_theta", [300.0, 1e6]),
+                        ("layer_types", [[rng.choice(["linear_attention", "full_attention"]) for _ in range(layers)]])):
+        if rng.random() < 0.6:
+            config[key] = rng.choice(values)
+    if model_type == "qwen3_next":
+        count = rng.choice([1, 3, 5])
+        config.update(num_experts=count, num_experts_per_tok=rng.randint(1, count), moe_intermediate_size=rng.choice([8, 21]),
+                      shared_expert_intermediate_size=rng.choice([7, 24]), norm_topk_prob=rng.random() < 0.7)
+        if rng.random() < 0.4:
+            config.update(decoder_sparse_step=rng.choice([1, 2]), mlp_only_layers=[i for i in range(layers) if rng.random() < 0.3])
+    return finished_case(rng, seed, model_type, config, length, layers, config["max_position_embeddings"])
 
 
 def zaya_case(rng, seed, config, length, layers):

@@ -115,7 +115,7 @@ def test_each_form_of_model_loads_in_fp16_with_int8_weights(anemone, checkpoint,
 # Every pair on one form, and the two that the default (fp16, int8) differs from most on the other architectures.
 PAIRS = [("llama_biases", precision, scheme) for precision in PRECISIONS for scheme in SCHEMES] + [
     (form, precision, scheme) for form in ("mistral", "qwen2_sliding", "qwen3_rope_yarn", "smollm3_sliding", "phi3", "hunyuan_v1_dense",
-                                           "gemma3", "gemma4", "zaya", "lfm2", "granite", "olmo2",
+                                           "gemma3", "gemma4", "zaya", "qwen3_next", "qwen3_5", "lfm2", "granite", "olmo2",
                                            "qwen3_moe", "lfm2_moe", "gpt_oss")
     for precision, scheme in (("fp32", "none"), ("fp16", "int8-channel"))]
 

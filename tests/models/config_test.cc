@@ -363,6 +363,53 @@ TEST(ZayaConfig, RefusesWhatItDoesNotCompute) {
   }
 }
 
+TEST(Qwen3NextConfig, ReadsItsKindsOfLayersAndExperts) {
+  Json json = tiny("qwen3_next");
+  json["num_hidden_layers"] = 5;
+  json["mlp_only_layers"] = {0};
+  auto config = read(json);
+  ASSERT_TRUE(config.ok()) << config.status().message();
+  std::vector<bool> linear;
+  for (const LayerConfig& layer : config->layers) linear.push_back(layer.is_delta_net);
+  EXPECT_EQ(linear, (std::vector<bool>{true, true, true, false, true}));
+  EXPECT_EQ(config->ropes[0].inv_freq.size(), 32U);  // a quarter of 256 turns
+  EXPECT_EQ(config->norm_offset, 1);
+  EXPECT_TRUE(config->has_output_gate);
+  EXPECT_TRUE(config->delta_net.is_interleaved);
+  EXPECT_EQ(config->experts.chosen, 10);
+  EXPECT_EQ(config->experts.shared_width, 512);
+  EXPECT_TRUE(config->experts.is_normalized);
+  EXPECT_FALSE(config->layers[0].has_experts);
+  EXPECT_TRUE(config->layers[1].has_experts);
+  json["full_attention_interval"] = 2;
+  json["partial_rotary_factor"] = 0.5;
+  config = read(json);
+  EXPECT_FALSE(config->layers[1].is_delta_net);
+  EXPECT_EQ(config->ropes[0].inv_freq.size(), 64U);
+}
+
+TEST(Qwen35Config, HasAnMlpAndProjectionsOfTheirOwn) {
+  Json json = tiny("qwen3_5_text");
+  json["num_key_value_heads"] = 2;
+  json["rope_parameters"] = {{"rope_type", "default"},
+                             {"rope_theta", 5000.0},
+                             {"partial_rotary_factor", 0.5},
+                             {"mrope_section", {11, 11, 10}}};
+  const auto config = read(json);
+  ASSERT_TRUE(config.ok()) << config.status().message();
+  EXPECT_EQ(config->ropes[0].inv_freq.size(), 64U);
+  EXPECT_FALSE(config->delta_net.is_interleaved);
+  EXPECT_FALSE(config->layers[0].has_experts);
+  for (const auto& [key, value] : {std::pair<const char*, Json>("linear_num_key_heads", 3),
+                                   {"linear_conv_kernel_dim", 1},
+                                   {"layer_types", {"linear_attention"}},
+                                   {"layer_types", Json(4, "sliding_attention")}}) {
+    Json wrong = json;
+    wrong[key] = value;
+    EXPECT_NE(read(wrong).status().message().find(key), std::string::npos) << key;
+  }
+}
+
 TEST(Lfm2Config, KnowsTheKeysOfOlderFiles) {
   Json json = tiny("lfm2");
   json["num_key_value_heads"] = 2;

@@ -15,7 +15,30 @@ struct Heads {  // [1, heads, T, head_dim]
   Value* q = nullptr;
   Value* k = nullptr;  // of a layer with keys of its own
   Value* v = nullptr;
+  Value* gate = nullptr;  // [1, heads * head_dim, T, 1], where there is one
 };
+
+struct Rows {
+  std::vector<Projection::Part> weights;
+  std::vector<WeightProvider::Vector> biases;
+};
+
+// The rows of queries, then those of their gates: both of one head lie together.
+Rows gated_rows(const DecoderConfig& config, const std::string& tensor, std::int64_t head_dim) {
+  const std::int64_t all = 2 * config.num_heads * head_dim;
+  Rows rows;
+  for (const std::int64_t half : {std::int64_t{0}, head_dim})
+    for (std::int64_t head = 0; head < config.num_heads; ++head) {
+      const std::int64_t begin = 2 * head * head_dim + half;
+      rows.weights.push_back({.tensor = tensor + ".weight",
+                              .row_begin = begin,
+                              .rows = head_dim,
+                              .shape = {all, config.hidden_size}});
+      rows.biases.push_back(
+          {.tensor = tensor + ".bias", .size = head_dim, .shape = {all}, .begin = begin});
+    }
+  return rows;
+}
 
 // Projects, norms and rotates.
 Heads project_heads(LayerGraph& graph, const LayerConfig& kind, const std::string& prefix, Value* x,
@@ -30,6 +53,7 @@ Heads project_heads(LayerGraph& graph, const LayerConfig& kind, const std::strin
   if (has_values) widths.push_back(kv_heads * head_dim);
   std::vector<std::string> tensors = config.tensors.qkv;
   if (tensors.size() > 1) tensors.resize(widths.size());
+  std::vector<Projection::Part> rows = stacked(prefix, tensors, widths);
 
   Value* bias = nullptr;
   if (config.qkv_bias) {
@@ -39,18 +63,34 @@ Heads project_heads(LayerGraph& graph, const LayerConfig& kind, const std::strin
       parts.push_back({prefix + tensors[i] + ".bias", widths[i]});
       size += widths[i];
     }
+    if (config.has_output_gate) {
+      const Rows gated = gated_rows(config, prefix + tensors[0], head_dim);
+      parts.erase(parts.begin());
+      parts.insert(parts.begin(), gated.biases.begin(), gated.biases.end());
+      size += widths[0];
+    }
     bias = graph.weights().vector(graph.builder(), parts, {size}, name + "_qkv_bias");
+  }
+  if (config.has_output_gate) {
+    const Rows gated = gated_rows(config, prefix + tensors[0], head_dim);
+    rows.erase(rows.begin());
+    rows.insert(rows.begin(), gated.weights.begin(), gated.weights.end());
+    widths.insert(widths.begin() + 1, widths[0]);
   }
   Value* qkv = graph.project(x,
                              {.name = name + "_qkv",
                               .role = WeightRole::kAttentionQkv,
-                              .parts = stacked(prefix, tensors, widths),
+                              .parts = std::move(rows),
                               .inputs = config.hidden_size},
                              bias);
-  const auto parts =
+  auto parts =
       widths.size() == 1 ? std::vector<Value*>{qkv} : graph.split(qkv, widths, 1, name + "_parts");
   Heads heads;
   heads.q = parts[0];
+  if (config.has_output_gate) {
+    heads.gate = parts[1];
+    parts.erase(parts.begin() + 1);
+  }
   if (has_keys) heads.k = parts[1];
   const auto norm = [&](QkNorm when, std::int32_t axis) {
     if (config.qk_norm != when) return;
@@ -162,6 +202,8 @@ Value* attention(LayerGraph& graph, std::int64_t layer, const std::string& prefi
     sinks = graph.weights().vector(b, {{prefix + config.tensors.sinks, config.num_heads}},
                                    {1, config.num_heads, 1, 1}, name + "_sinks");
   Value* mixed = attend(graph, kind, heads.q, keys, values, sinks, name);
+  if (heads.gate != nullptr)
+    mixed = graph.mul(mixed, b.op("sigmoid", {{"x", heads.gate}}, name + "_gate"), name + "_gated");
 
   Value* output_bias = nullptr;
   if (config.output_bias)

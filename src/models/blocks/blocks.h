@@ -17,9 +17,13 @@ namespace anemone::models {
 // `weight` names a vector of the length of the axis; empty: ones.
 ir::Value* rms_norm(LayerGraph& graph, ir::Value* x, std::int32_t axis, const std::string& weight,
                     const std::string& name);
-// The same with another epsilon.
+// The same with numbers of its own.
+struct NormNumbers {
+  double eps = 0;
+  double offset = 0;
+};
 ir::Value* rms_norm(LayerGraph& graph, ir::Value* x, std::int32_t axis, const std::string& weight,
-                    const std::string& name, double eps);
+                    const std::string& name, const NormNumbers& numbers);
 
 // Rotate-half (NEOX) rotary embedding of x [1, heads, T, head_dim]: with n frequencies, pairs
 // (j, j + n) of the first 2n dimensions of a head are rotated, and the others pass as they are.
@@ -45,6 +49,17 @@ std::string carried_tokens(std::string_view cache, std::int64_t layer);
 // The activation of the gated MLP.
 ir::Value* activate(LayerGraph& graph, ir::Value* x, const std::string& name);
 
+// Each channel of x [1, C, T, 1] weighed over the current token and the taps - 1 before it, zeros
+// before the text; those are kept in the running cache `cache`. `weight` names a tensor
+// [C, 1, taps], `bias` may be nullptr.
+ir::Value* causal_conv(LayerGraph& graph, const std::string& cache, ir::Value* x, std::int64_t taps,
+                       const std::string& weight, ir::Value* bias, const std::string& name);
+
+// Attention without a cache of slots: a state for each head that decays, learns and is read, token
+// by token (DecoderConfig::delta_net). Hidden state in and out.
+ir::Value* delta_net(LayerGraph& graph, std::int64_t layer, const std::string& prefix,
+                     ir::Value* x);
+
 // A gated convolution over time: with (b, c, u) = in(x), out(c * conv(b * u)), where conv weighs
 // each channel of the current token and of the conv_taps - 1 before it, zeros before the text.
 // Those tokens are kept in a running cache. (Lfm2ShortConv of transformers.)
@@ -54,6 +69,8 @@ ir::Value* short_conv(LayerGraph& graph, std::int64_t layer, const std::string& 
 // down(activation(gate(x)) * up(x)) with gate and up in one projection.
 ir::Value* gated_mlp(LayerGraph& graph, std::int64_t layer, const std::string& prefix,
                      ir::Value* x);
+ir::Value* gated_mlp(LayerGraph& graph, std::int64_t layer, const std::string& prefix, ir::Value* x,
+                     std::int64_t width);
 
 // activation(gate) * up, of one projection's output [gate | up] of `width` each.
 ir::Value* gate_product(LayerGraph& graph, ir::Value* gate_up, std::int64_t width,
@@ -73,9 +90,9 @@ ir::Value* experts(LayerGraph& graph, std::int64_t layer, const std::string& pre
 ir::Value* mix_experts(LayerGraph& graph, std::int64_t layer, const std::string& prefix,
                        ir::Value* x, ir::Value* weights);
 
-// x += attention(norm(x)), or a short convolution in its place; x += mlp(norm(x)), or experts, with
-// norms before, behind or both, by their names in TensorNames, and a factor on what is added.
-// The two halves are add_attention and add_mlp.
+// x += attention(norm(x)), or a short convolution or a delta net in its place; x += mlp(norm(x)),
+// or experts, with norms before, behind or both, by their names in TensorNames, and a factor on
+// what is added. The two halves are add_attention and add_mlp.
 ir::Value* add_attention(LayerGraph& graph, std::int64_t layer, ir::Value* hidden);
 ir::Value* add_mlp(LayerGraph& graph, std::int64_t layer, ir::Value* hidden);
 ir::Value* decoder_layer(LayerGraph& graph, std::int64_t layer, ir::Value* hidden);

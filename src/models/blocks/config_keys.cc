@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "models/blocks/config_keys.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "base/error.h"
@@ -163,6 +164,15 @@ Result<ExpertsConfig> read_experts(const HfConfig& config, const ExpertsDefaults
     return parse_error("[{}] expected {} of at most {} ({}), got {}", config.subject(),
                        defaults.chosen_key, out.count, defaults.count_key, out.chosen);
   return out;
+}
+
+Status read_sparse_layers(const HfConfig& config, DecoderConfig& decoder) {
+  ANEMONE_ASSIGN_OR_RETURN(const std::int64_t step, config.size("decoder_sparse_step", 1));
+  ANEMONE_ASSIGN_OR_RETURN(const auto dense, config.integers("mlp_only_layers"));
+  for (std::int64_t i = 0; i < decoder.num_layers(); ++i)
+    decoder.layers[static_cast<std::size_t>(i)].has_experts =
+        (i + 1) % step == 0 && !(dense && std::ranges::find(*dense, i) != dense->end());
+  return {};
 }
 
 Status read_qwen_windows(const HfConfig& config, DecoderConfig& decoder) {

@@ -71,6 +71,9 @@ struct ExpertsDefaults {
 Result<ExpertsConfig> read_experts(const checkpoint::HfConfig& config,
                                    const ExpertsDefaults& defaults);
 
+// Layers with experts: every `decoder_sparse_step`-th that `mlp_only_layers` does not name.
+Status read_sparse_layers(const checkpoint::HfConfig& config, DecoderConfig& decoder);
+
 // The sliding window rule of the Qwen classes: the layers that `layer_types` names slide, by
 // default those from `max_window_layers` (class default 28) on, and none without
 // `use_sliding_window`.

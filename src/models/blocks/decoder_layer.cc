@@ -36,9 +36,10 @@ Value* add_attention(LayerGraph& graph, std::int64_t layer, Value* hidden) {
   const std::string name = fmt::format("layer_{}", layer);
   Value* normed =
       input_norm(graph, hidden, tensors.attention_input_norm, prefix, name + "_input_norm");
-  Value* mixed = graph.config().layer(layer).is_short_conv
-                     ? short_conv(graph, layer, prefix + "conv.", normed)
-                     : attention(graph, layer, prefix + "self_attn.", normed);
+  const LayerConfig& kind = graph.config().layer(layer);
+  Value* mixed = kind.is_short_conv  ? short_conv(graph, layer, prefix + "conv.", normed)
+                 : kind.is_delta_net ? delta_net(graph, layer, prefix + "linear_attn.", normed)
+                                     : attention(graph, layer, prefix + "self_attn.", normed);
   return add_residual(graph, hidden, mixed, output_norm(tensors.attention_output_norm, prefix),
                       name + "_attention_output_norm", name + "_attention_sum");
 }

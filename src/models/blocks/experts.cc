@@ -175,8 +175,18 @@ Value* experts(LayerGraph& graph, std::int64_t layer, const std::string& prefix,
   if (!config.selection_bias.empty())
     selection_bias = graph.weights().vector(b, {{prefix + config.selection_bias, config.count}},
                                             {1, config.count, 1, 1}, name + "_selection_bias");
-  return mix_experts(graph, layer, prefix, x,
-                     routing_weights(graph, logits, selection_bias, name + "_routing"));
+  Value* mixed = mix_experts(graph, layer, prefix, x,
+                             routing_weights(graph, logits, selection_bias, name + "_routing"));
+  if (config.shared.empty()) return mixed;
+  Value* shared = gated_mlp(graph, layer, prefix + config.shared + ".", x, config.shared_width);
+  Value* gate = graph.project(x,
+                              {.name = name + "_shared_gate",
+                               .role = WeightRole::kRouter,
+                               .parts = {{prefix + config.shared_gate + ".weight", 0, 1}},
+                               .inputs = decoder.hidden_size},
+                              nullptr);
+  gate = b.op("sigmoid", {{"x", gate}}, name + "_shared_sigmoid");
+  return graph.add(mixed, graph.mul(shared, gate, name + "_shared_gated"), name + "_with_shared");
 }
 
 Value* mix_experts(LayerGraph& graph, std::int64_t layer, const std::string& prefix, Value* x,

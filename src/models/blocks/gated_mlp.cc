@@ -54,7 +54,12 @@ Value* gate_product(LayerGraph& graph, Value* gate_up, std::int64_t width,
 
 Value* gated_mlp(LayerGraph& graph, std::int64_t layer, const std::string& prefix, Value* x) {
   const DecoderConfig& config = graph.config();
-  const std::int64_t width = config.mlp_width_of(config.layer(layer));
+  return gated_mlp(graph, layer, prefix, x, config.mlp_width_of(config.layer(layer)));
+}
+
+Value* gated_mlp(LayerGraph& graph, std::int64_t layer, const std::string& prefix, Value* x,
+                 std::int64_t width) {
+  const DecoderConfig& config = graph.config();
   const std::string name = fmt::format("layer_{}_mlp", layer);
   Value* bias = nullptr;
   if (config.mlp_bias)

@@ -18,11 +18,12 @@ constexpr double kSmallestDivisor = 0x1p-10;
 
 Value* rms_norm(LayerGraph& graph, Value* x, std::int32_t axis, const std::string& weight,
                 const std::string& name) {
-  return rms_norm(graph, x, axis, weight, name, graph.config().rms_norm_eps);
+  return rms_norm(graph, x, axis, weight, name,
+                  {graph.config().rms_norm_eps, graph.config().norm_offset});
 }
 
 Value* rms_norm(LayerGraph& graph, Value* x, std::int32_t axis, const std::string& weight,
-                const std::string& name, double eps_value) {
+                const std::string& name, const NormNumbers& numbers) {
   ir::Builder& b = graph.builder();
   if (x == nullptr) return nullptr;
   const auto reduce = [&](std::string_view op, Value* value, const std::string& suffix) {
@@ -38,7 +39,7 @@ Value* rms_norm(LayerGraph& graph, Value* x, std::int32_t axis, const std::strin
       b.op("inverse", {{"x", divisor}, {"epsilon", graph.number(0)}}, name + "_inverse");
   Value* scaled = graph.mul(x, inverse, name + "_scaled");
   Value* mean = reduce("reduce_mean", b.op("square", {{"x", scaled}}, name + "_square"), "_mean");
-  Value* root_eps = graph.scale(inverse, std::sqrt(eps_value), name + "_root_eps");
+  Value* root_eps = graph.scale(inverse, std::sqrt(numbers.eps), name + "_root_eps");
   Value* eps = b.op("square", {{"x", root_eps}}, name + "_eps");
   Value* factor = b.op("rsqrt", {{"x", graph.add(mean, eps, name + "_mean_eps")}}, name + "_rsqrt");
   Value* normed = graph.mul(scaled, factor, name + "_normed");
@@ -55,8 +56,8 @@ Value* rms_norm(LayerGraph& graph, Value* x, std::int32_t axis, const std::strin
                  ones.mutable_view());
     return graph.mul(normed, b.constant(Literal::of(std::move(ones)), name + "_ones"), name);
   }
-  Value* gamma = graph.weights().vector(b, {{weight, shape[index], graph.config().norm_offset}},
-                                        shape, name + "_weight");
+  Value* gamma =
+      graph.weights().vector(b, {{weight, shape[index], numbers.offset}}, shape, name + "_weight");
   return graph.mul(normed, gamma, name);
 }
 
