@@ -57,6 +57,7 @@ bool Manifest::has_same_ropes(std::int64_t length, std::int64_t other_length) co
 }
 
 const Function* Manifest::head_function(const Function& function) const {
+  if (classifies()) return &function;
   for (const Function& candidate : functions)
     if (context_of(candidate) == context && candidate.tokens == function.tokens &&
         candidate.is_flexible == function.is_flexible)

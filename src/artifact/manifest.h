@@ -44,10 +44,12 @@ Shape hidden_shape(HiddenLayout layout, std::int64_t channels, std::int64_t toke
 // What the host has to put into an input of a layer shard. T tokens, S context slots. Hidden states
 // are written as they lie with kTokensInHeight.
 enum class PortRole {
-  kHidden,          // [1, hidden_size, T, 1]: embeddings, or the output of the shard before
-  kRopeCos,         // [1, 1, T, rope_dim / 2]: cos(position * inv_freq) * scale
-  kRopeSin,         // the same with sin
-  kAttentionMask,   // [1, 1, T, S]: 0 where token t may look at slot s, kMaskedScore elsewhere
+  kHidden,   // [1, hidden_size, T, 1]: embeddings, or the output of the shard before
+  kRopeCos,  // [1, 1, T, rope_dim / 2]: cos(position * inv_freq) * scale
+  kRopeSin,  // the same with sin
+  // [1, 1, T, S]: 0 where token t may look at slot s, kMaskedScore elsewhere. Of a model that
+  // classifies S is T, and the slots are the tokens of the step.
+  kAttentionMask,
   kCacheWriteMask,  // [1, 1, S, T]: 1 where token t is stored in slot s, else 0
   // [1, 1, K + T, K]: 1 at [n + j, j] for a step of n tokens, else 0: the last K of K columns from
   // before the step and its n tokens, whose padding stays outside.
@@ -66,8 +68,9 @@ struct Port {
   std::string name;  // of the package's input
   PortRole role = PortRole::kHidden;
   std::string rope = {};  // kRopeCos, kRopeSin: which entry of Manifest::ropes
-  std::int64_t window =
-      0;  // kAttentionMask: sliding window in tokens, the current one included; 0 = none
+  // kAttentionMask: sliding window in tokens, the current one included; 0 = none. A model that
+  // classifies looks as far ahead as it looks back.
+  std::int64_t window = 0;
   std::int64_t tail = 0;  // kTailMask: K
 };
 
@@ -167,6 +170,9 @@ struct Manifest {
   std::string target;        // "ios18"
 
   std::int64_t vocab_size = 0;  // columns of the logits, padding rows included
+  // Of a model that classifies tokens: what the columns of its logits mean. It sees whole texts, of
+  // at most T tokens a step, and keeps nothing from step to step. Empty: a model that generates.
+  std::vector<std::string> labels;
   std::int64_t hidden_size = 0;
   std::int64_t layers = 0;
   std::int64_t context = 0;  // S: tokens that fit into the caches
@@ -205,6 +211,7 @@ struct Manifest {
   // The function of the whole context that takes the same tokens: what heads hold in place of a
   // tier. nullptr when there is none.
   const Function* head_function(const Function& function) const;
+  bool classifies() const { return !labels.empty(); }
   // Whether the heads give the likeliest token and no logits.
   bool is_greedy() const { return !heads.empty() && !heads.front().argmax.empty(); }
 };

@@ -146,6 +146,25 @@ Status check_functions(const Manifest& manifest, std::string_view subject) {
   return {};
 }
 
+// A model that classifies sees its step and nothing else.
+Status check_classifier(const Manifest& manifest, std::string_view subject) {
+  if (!manifest.classifies()) return {};
+  if (static_cast<std::int64_t>(manifest.labels.size()) != manifest.vocab_size)
+    return corrupt("[{}] expected a label for each of {} logits, got {}", subject,
+                   manifest.vocab_size, manifest.labels.size());
+  for (const Function& function : manifest.functions)
+    if (manifest.context_of(function) != function.tokens)
+      return corrupt("[{}] expected function \"{}\" to look at its {} tokens, got a context of {}",
+                     subject, function.name, function.tokens, manifest.context_of(function));
+  for (const Shard& shard : manifest.shards)
+    if (!shard.caches.empty())
+      return corrupt("[{}] expected no caches beside labels, got \"{}\"", subject,
+                     shard.caches.front().name);
+  if (manifest.is_greedy())
+    return corrupt("[{}] expected heads with logits beside labels, got greedy ones", subject);
+  return {};
+}
+
 Status check_port(const Manifest& manifest, const Port& port, std::string_view subject) {
   const bool is_rope = port.role == PortRole::kRopeCos || port.role == PortRole::kRopeSin;
   if (is_rope && manifest.rope(port.rope) == nullptr)
@@ -317,6 +336,7 @@ Status check_manifest(const Manifest& manifest, std::string_view subject) {
   ANEMONE_RETURN_IF_ERROR(check_ropes(manifest, subject));
   ANEMONE_RETURN_IF_ERROR(check_functions(manifest, subject));
   ANEMONE_RETURN_IF_ERROR(check_packages(manifest, subject));
+  ANEMONE_RETURN_IF_ERROR(check_classifier(manifest, subject));
   if (manifest.verification)
     ANEMONE_RETURN_IF_ERROR(check_verification(*manifest.verification, subject));
   return check_file_entries(manifest, subject);

@@ -222,6 +222,7 @@ Status read_identity(const ObjectReader& reader, Manifest& manifest) {
   ANEMONE_RETURN_IF_ERROR(reader.read("quantization", manifest.quantization));
   ANEMONE_RETURN_IF_ERROR(reader.read("target", manifest.target));
   ANEMONE_RETURN_IF_ERROR(reader.read("vocab_size", manifest.vocab_size));
+  ANEMONE_RETURN_IF_ERROR(reader.read_optional("labels", manifest.labels));
   ANEMONE_RETURN_IF_ERROR(reader.read("hidden_size", manifest.hidden_size));
   ANEMONE_RETURN_IF_ERROR(reader.read("layers", manifest.layers));
   ANEMONE_RETURN_IF_ERROR(reader.read("context", manifest.context));
@@ -253,6 +254,7 @@ Json to_json(const Manifest& manifest) {
   out["quantization"] = manifest.quantization;
   out["target"] = manifest.target;
   out["vocab_size"] = manifest.vocab_size;
+  if (manifest.classifies()) out["labels"] = manifest.labels;
   out["hidden_size"] = manifest.hidden_size;
   out["layers"] = manifest.layers;
   out["context"] = manifest.context;

@@ -117,6 +117,16 @@ class ObjectReader {
       return {};
     });
   }
+  Status read_optional(std::string_view key, std::vector<std::string>& out) const {
+    if (json_member(object_, key) == nullptr) return {};
+    return for_each(key, [&](const Json& item, const std::string&) -> Status {
+      if (!item.is_string())
+        return at(parse_error("[{}] expected {} to hold strings, got {}", subject_, key,
+                              item.type_name()));
+      out.push_back(item.get<std::string>());
+      return {};
+    });
+  }
   // Objects of an array, each read by `read_item(reader, T&)`.
   template <typename T, typename ReadItem>
   Status read_objects(std::string_view key, std::vector<T>& out, ReadItem read_item) const {

@@ -145,7 +145,9 @@ Result<std::shared_ptr<const engine::Model>> load_for_bench(const BenchOptions& 
   engine::LoadOptions load;
   load.load_text = load_text;
   load.on_progress = std::ref(bar);
-  return engine::Model::load(options.folder, *executor, load);
+  ANEMONE_ASSIGN_OR_RETURN(auto model, engine::Model::load(options.folder, *executor, load));
+  ANEMONE_RETURN_IF_ERROR(model->check_generates());
+  return model;
 }
 
 Result<bench::LoadTime> load_time(const BenchOptions& options, std::int64_t threads) {

@@ -224,8 +224,8 @@ void add_compile_command(CLI::App& app, Context& context) {
   command->add_flag("--json", options->is_json, "Print the report as JSON");
   command->footer(
       "Reads checkpoints of the types gemma3, gemma4, gpt_oss, granite, hunyuan_v1_dense, lfm2,\n"
-      "lfm2_moe, llama, mistral, olmo2, phi3, qwen2, qwen3, qwen3_moe, qwen3_next, qwen3_5,\n"
-      "smollm3 and zaya. The folder\n"
+      "lfm2_moe, llama, mistral, olmo2, openai_privacy_filter (labels of tokens), phi3, qwen2,\n"
+      "qwen3, qwen3_moe, qwen3_next, qwen3_5, smollm3 and zaya. The folder\n"
       "appears when it is complete; an artifact of that name is replaced.\n"
       "\n"
       "Examples:\n"

@@ -65,6 +65,7 @@ Status run_once(const RunOptions& options, engine::Session& session,
 Status run_ids(const RunOptions& options, const Context& context) {
   ANEMONE_ASSIGN_OR_RETURN(const auto prompt, parse_token_ids(*options.prompt_ids, "--prompt-ids"));
   ANEMONE_ASSIGN_OR_RETURN(const auto model, load_model(options, context, false));
+  if (model->manifest().classifies()) return run_labels(options, model);
   ANEMONE_ASSIGN_OR_RETURN(engine::GenerateOptions generate, generate_options(options, *model));
   generate.as_text = false;
   if (!options.max_new) generate.max_new_tokens = kDefaultContinuation;
@@ -73,11 +74,7 @@ Status run_ids(const RunOptions& options, const Context& context) {
 }
 
 Status run_prompt(const RunOptions& options, std::shared_ptr<const engine::Model> model) {
-  std::string text = *options.prompt;
-  if (text == "-") {
-    ANEMONE_ASSIGN_OR_RETURN(text, read_stdin());
-    if (text.ends_with('\n')) text.pop_back();
-  }
+  ANEMONE_ASSIGN_OR_RETURN(const std::string text, prompt_text(*options.prompt));
   ANEMONE_ASSIGN_OR_RETURN(engine::GenerateOptions generate, generate_options(options, *model));
   std::vector<std::int32_t> prompt;
   if (options.is_raw || !model->has_chat_template()) {
@@ -132,13 +129,14 @@ Status run(const RunOptions& options, const Context& context) {
         "[{}] expected a model with a tokenizer.json, got one without (--prompt-ids "
         "works)",
         options.model);
+  catch_interrupts();
+  if (model->manifest().classifies()) return run_labels(options, std::move(model));
   if (!options.system.empty() && !model->has_chat_template())
     return invalid_argument("[--system] expected a model with a chat template, got {}",
                             options.model);
   if (!options.prompt && !model->has_chat_template())
     return invalid_argument("[PROMPT] expected a text since {} has no chat template, got none",
                             options.model);
-  catch_interrupts();
   if (options.prompt) return run_prompt(options, std::move(model));
   return run_chat(options, std::move(model));
 }

@@ -37,6 +37,9 @@ struct RunOptions {
   std::string logits_out;
 };
 
+// The prompt as it is given, or what stdin holds where it is "-".
+Result<std::string> prompt_text(const std::string& prompt);
+
 // What a command line asks for, over the defaults of the model. Sampling that was asked for without
 // a seed gets one of its own.
 Result<engine::GenerateOptions> generate_options(const RunOptions& options,
@@ -76,6 +79,8 @@ class LogitsFile {
   explicit LogitsFile(std::string path) : path_(std::move(path)) {}
   bool is_wanted() const { return !path_.empty(); }
   void hook(engine::GenerateOptions& options);
+  // Rows of `columns` logits.
+  void add(std::span<const float> logits, std::int64_t columns);
   // Writes `logits` fp32 [T, vocab] and `ids` int64 [new tokens]; nothing when it is not wanted.
   Status write(const std::vector<std::int32_t>& ids) const;
 
@@ -84,6 +89,9 @@ class LogitsFile {
   std::vector<float> values_;
   std::int64_t rows_ = 0;
 };
+
+// The labels of a text's tokens, for a model that classifies: a line each, its label before it.
+Status run_labels(const RunOptions& options, std::shared_ptr<const engine::Model> model);
 
 // A chat: turns from the terminal, or one a line from stdin.
 Status run_chat(const RunOptions& options, std::shared_ptr<const engine::Model> model);

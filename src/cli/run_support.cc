@@ -9,6 +9,7 @@
 #include "base/file.h"
 #include "checkpoint/safetensors.h"
 #include "cli/interrupt.h"
+#include "cli/jsonl_loop.h"
 #include "cli/output.h"
 #include "cli/run.h"
 
@@ -47,6 +48,13 @@ Result<std::pair<std::int32_t, float>> parse_bias(const std::string& text) {
 }
 
 }  // namespace
+
+Result<std::string> prompt_text(const std::string& prompt) {
+  if (prompt != "-") return prompt;
+  ANEMONE_ASSIGN_OR_RETURN(std::string text, read_stdin());
+  if (text.ends_with('\n')) text.pop_back();
+  return text;
+}
 
 Result<engine::GenerateOptions> generate_options(const RunOptions& options,
                                                  const engine::Model& model) {
@@ -130,10 +138,14 @@ void LogitsFile::hook(engine::GenerateOptions& options) {
   if (!is_wanted()) return;
   options.on_prompt_logits = [this](std::int64_t /*position*/,
                                     std::span<const float> logits) -> Status {
-    values_.insert(values_.end(), logits.begin(), logits.end());
-    ++rows_;
+    add(logits, static_cast<std::int64_t>(logits.size()));
     return {};
   };
+}
+
+void LogitsFile::add(std::span<const float> logits, std::int64_t columns) {
+  values_.insert(values_.end(), logits.begin(), logits.end());
+  rows_ += static_cast<std::int64_t>(logits.size()) / columns;
 }
 
 Status LogitsFile::write(const std::vector<std::int32_t>& ids) const {

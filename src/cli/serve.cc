@@ -82,6 +82,7 @@ Result<serve::ModelSet> load_models(const ServeOptions& options, const Context& 
     load.on_progress = std::ref(bar);
     load.chat_template_file = options.chat_template_file;
     ANEMONE_ASSIGN_OR_RETURN(auto model, engine::Model::load(folder, *executor, load));
+    ANEMONE_RETURN_IF_ERROR(model->check_generates());
     models.push_back({names[i], std::move(model)});
   }
   return serve::ModelSet::create(std::move(models));

@@ -120,7 +120,9 @@ Result<std::shared_ptr<const engine::Model>> load_quietly(const std::string& fol
   engine::LoadOptions options;
   options.load_text = false;
   options.on_progress = std::ref(bar);
-  return engine::Model::load(folder, executor, options);
+  ANEMONE_ASSIGN_OR_RETURN(auto model, engine::Model::load(folder, executor, options));
+  ANEMONE_RETURN_IF_ERROR(model->check_generates());
+  return model;
 }
 
 Result<artifact::Agreement> measure(const VerifyFlags& flags, const Subject& subject,

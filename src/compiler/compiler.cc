@@ -132,7 +132,8 @@ class Compilation {
         .inputs = plan_.config.hidden_size};
     artifact::Head head;
     for (const artifact::Function& function : plan_.functions) {
-      if (function.context != 0) continue;  // a tier: the head looks at no context
+      // The head looks at no context: it needs no function for a tier.
+      if (function.context != 0 && !plan_.config.classifies()) continue;
       ANEMONE_ASSIGN_OR_RETURN(
           head, models::build_head(model.program, function.name, plan_.config, projection,
                                    plan_.options.argmax, weights_, graph_options(function)));
@@ -141,8 +142,10 @@ class Compilation {
     if (plan_.heads_hold_embeddings())
       ANEMONE_RETURN_IF_ERROR(add_embedding_part(model, projection, head));
     ANEMONE_RETURN_IF_ERROR(write(
-        std::move(model), head.package, fmt::format("vocabulary {}-{}", range.begin, range.end - 1),
-        plan_.head_bytes * rows_of(range) / static_cast<std::uint64_t>(plan_.config.vocab_size)));
+        std::move(model), head.package,
+        fmt::format("{} {}-{}", plan_.config.classifies() ? "labels" : "vocabulary", range.begin,
+                    range.end - 1),
+        plan_.head_bytes * rows_of(range) / static_cast<std::uint64_t>(plan_.config.num_logits())));
     report_.manifest.heads.push_back(std::move(head));
     return {};
   }

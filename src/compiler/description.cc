@@ -59,7 +59,8 @@ artifact::Manifest describe_model(const checkpoint::Checkpoint& checkpoint, cons
   manifest.precision = dtype_name(plan.options.precision);
   manifest.quantization = plan.options.recipe.description();
   manifest.target = ir::opset_target(ir::Opset::kIOS18);
-  manifest.vocab_size = config.vocab_size;
+  manifest.vocab_size = config.num_logits();
+  manifest.labels = config.labels;
   manifest.hidden_size = config.hidden_size;
   manifest.layers = config.num_layers();
   manifest.context = plan.options.context;

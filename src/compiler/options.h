@@ -46,6 +46,7 @@ struct CompileOptions {
   const std::atomic<bool>* cancel = nullptr;
 };
 inline constexpr std::int64_t kDefaultContext = 2048;
+inline constexpr std::int64_t kDefaultTextLength = 512;  // of a model that classifies
 
 // Everything that the bytes of the artifact depend on, besides the checkpoint, as text. A new
 // option that changes bytes belongs in here.

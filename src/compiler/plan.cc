@@ -53,13 +53,14 @@ std::uint64_t layer_bytes(const DecoderConfig& config, const models::LayerConfig
 void clamp_sizes(const DecoderConfig& config, Plan& plan) {
   CompileOptions& options = plan.options;
   if (options.context == 0) {
-    options.context = std::min(kDefaultContext, config.max_position);
+    options.context =
+        std::min(config.classifies() ? kDefaultTextLength : kDefaultContext, config.max_position);
   } else if (options.context > config.max_position) {
     plan.notes.push_back(fmt::format("context {} is more than the model's {}: clamped",
                                      options.context, config.max_position));
     options.context = config.max_position;
   }
-  if (options.prefill > options.context) {
+  if (options.prefill > options.context && !config.classifies()) {
     plan.notes.push_back(fmt::format("prefill {} is more than the context {}: clamped",
                                      options.prefill, options.context));
     options.prefill = options.context;
@@ -96,7 +97,18 @@ std::vector<artifact::Function> widths(Plan& plan) {
   return functions;
 }
 
+// A model that classifies sees a text as a whole: a function for each length.
+void plan_lengths(Plan& plan) {
+  std::vector<std::int64_t> lengths = plan.options.tiers;
+  lengths.push_back(plan.options.context);
+  for (const std::int64_t length : lengths)
+    plan.functions.push_back(
+        {.name = fmt::format("classify_{}", length), .tokens = length, .context = length});
+  std::ranges::reverse(plan.functions);  // the default one takes every text that any takes
+}
+
 void plan_functions(Plan& plan) {
+  if (plan.config.classifies()) return plan_lengths(plan);
   plan.functions = widths(plan);
   const std::vector<artifact::Function> whole = plan.functions;
   for (const std::int64_t tier : plan.options.tiers)
@@ -161,6 +173,9 @@ Result<Plan> make_plan(const checkpoint::Checkpoint& checkpoint, const CompileOp
   ANEMONE_ASSIGN_OR_RETURN(plan.config, plan.architecture->read_config(json));
   const DecoderConfig& config = plan.config;
   ANEMONE_RETURN_IF_ERROR(check_sizes(config, json.subject()));
+  if (config.classifies() && (options.argmax || options.range_dim))
+    return unsupported("[{}] expected no {} for a model that labels tokens", json.subject(),
+                       options.argmax ? "--argmax" : "--range-dim");
   resolve_recipe(*checkpoint.weights, plan);
   clamp_sizes(config, plan);
   if (options.range_dim && std::ranges::any_of(config.layers, &models::LayerConfig::is_delta_net)) {
@@ -171,15 +186,14 @@ Result<Plan> make_plan(const checkpoint::Checkpoint& checkpoint, const CompileOp
 
   plan.embedding_tensor = "model.embed_tokens.weight";
   // transformers ties only what the file does not hold twice.
-  plan.head_tensor = "lm_head.weight";
+  plan.head_tensor = config.tensors.head + ".weight";
   if (config.tie_word_embeddings) {
     if (checkpoint.weights->find(plan.head_tensor) == nullptr)
       plan.head_tensor = plan.embedding_tensor;
   } else if (checkpoint.weights->expect(plan.head_tensor,
-                                        {config.vocab_size, config.hidden_size}) == nullptr) {
-    return not_found(
-        "[{}] expected a tensor lm_head.weight (tie_word_embeddings is false), got none",
-        checkpoint.weights->origin());
+                                        {config.num_logits(), config.hidden_size}) == nullptr) {
+    return not_found("[{}] expected a tensor {} (tie_word_embeddings is false), got none",
+                     checkpoint.weights->origin(), plan.head_tensor);
   }
   if (!checkpoint.has_weights)
     plan.notes.push_back("no weights are there: planned from config.json");
@@ -195,10 +209,10 @@ Result<Plan> make_plan(const checkpoint::Checkpoint& checkpoint, const CompileOp
         "fewer bits (--quant lut4) make it smaller",
         heaviest - plan.layer_bytes.begin(), *heaviest / 1'000'000, ane::kShardBytes / 1'000'000));
   plan.head_bytes = quant::stored_bytes(options.recipe.options_for(models::WeightRole::kHead),
-                                        config.vocab_size, config.hidden_size, options.precision);
-  const auto head_rows = static_cast<std::uint64_t>(config.vocab_size);
+                                        config.num_logits(), config.hidden_size, options.precision);
+  const auto head_rows = static_cast<std::uint64_t>(config.num_logits());
   plan.head_shards =
-      ane::plan_head_shards(config.vocab_size, (plan.head_bytes + head_rows - 1) / head_rows);
+      ane::plan_head_shards(config.num_logits(), (plan.head_bytes + head_rows - 1) / head_rows);
   const bool is_head_float =
       quant::stays_float(options.recipe.options_for(models::WeightRole::kHead),
                          plan.head_shards.front().end * config.hidden_size);

@@ -178,8 +178,11 @@ Result<FunctionPlan> plan_width(const artifact::Manifest& manifest,
         ports.push_back(FunctionPlan::kHidden);
         continue;
       }
-      HostInput input{port.role, port.rope.empty() ? nullptr : manifest.rope(port.rope),
-                      port.window, DType::kFp16, port.tail};
+      HostInput input{.role = port.role,
+                      .rope = port.rope.empty() ? nullptr : manifest.rope(port.rope),
+                      .window = port.window,
+                      .tail = port.tail,
+                      .looks_ahead = manifest.classifies()};
       set_columns(manifest, shard, input);
       ANEMONE_ASSIGN_OR_RETURN(
           input.dtype, checker.input(port.name, host_input_shape(input, tokens, plan.context)));

@@ -75,13 +75,20 @@ Status Model::load_packages(exec::Executor& executor, const LoadOptions& options
     auto plan = plan_function(manifest_, function, shards_, heads_);
     if (!plan.ok()) return plan.status().with(path_);
     takes_single_tokens |=
-        (function.tokens == 1 || function.is_flexible) && plan->context == manifest_.context;
+        manifest_.classifies() ||
+        ((function.tokens == 1 || function.is_flexible) && plan->context == manifest_.context);
     functions_.push_back(std::move(*plan));
   }
   if (!takes_single_tokens)
     return unsupported("[{}] expected a function of one token over the whole context, got none",
                        path_);
   return {};
+}
+
+Status Model::check_generates() const {
+  if (!manifest_.classifies()) return {};
+  return unsupported("[{}] expected a model that generates text, got one that labels tokens",
+                     manifest_.name);
 }
 
 Status Model::load_embeddings() {

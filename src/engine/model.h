@@ -55,6 +55,9 @@ class Model {
                                                    exec::Executor& executor,
                                                    const LoadOptions& options = {});
 
+  // kUnsupported for a model that labels tokens: it has no sessions (classifier.h).
+  Status check_generates() const;
+
   const std::string& path() const { return path_; }
   const artifact::Manifest& manifest() const { return manifest_; }
   std::int64_t context() const { return manifest_.context; }

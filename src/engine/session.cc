@@ -28,6 +28,7 @@ constexpr std::int64_t kStepTokens = 512;
 }  // namespace
 
 Result<std::unique_ptr<Session>> Session::create(std::shared_ptr<const Model> model) {
+  ANEMONE_RETURN_IF_ERROR(model->check_generates());
   std::unique_ptr<Session> session(new Session(std::move(model)));
   ANEMONE_RETURN_IF_ERROR(session->make_caches());
   return session;

@@ -117,9 +117,13 @@ void StepInputs::look_up(std::span<const std::int32_t> ids, const EmbeddingTable
 void StepInputs::set_attention_mask(Item& item, std::int64_t position, std::int64_t count) const {
   const ElementWriter writer(item.tensor);
   for (std::int64_t t = 0; t < tokens_; ++t) {
-    const std::int64_t end = position + std::min(t, count - 1) + 1;
+    const std::int64_t next = position + std::min(t, count - 1) + 1;
     const std::int64_t window = item.input.window;
-    const std::int64_t begin = window == 0 ? 0 : std::max<std::int64_t>(end - window, 0);
+    const std::int64_t begin = window == 0 ? 0 : std::max<std::int64_t>(next - window, 0);
+    const std::int64_t last = position + count;
+    const std::int64_t end = !item.input.looks_ahead ? next
+                             : window == 0           ? last
+                                                     : std::min(last, next + window - 1);
     Range& open = item.open[static_cast<std::size_t>(t)];
     const std::int64_t row = t * context_;
     // Close the part of the old range outside the new one, then open the part of the new one

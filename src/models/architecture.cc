@@ -17,6 +17,7 @@ extern const Architecture kLfm2Moe;
 extern const Architecture kLlama;
 extern const Architecture kMistral;
 extern const Architecture kOlmo2;
+extern const Architecture kOpenAiPrivacyFilter;
 extern const Architecture kPhi3;
 extern const Architecture kQwen2;
 extern const Architecture kQwen3;
@@ -28,10 +29,25 @@ extern const Architecture kZaya;
 
 namespace {
 // The place of the names in messages.
-constexpr const Architecture* kArchitectures[] = {
-    &kGemma3,   &kGemma4,    &kGptOss, &kGranite, &kHunYuanDense, &kLfm2,  &kLfm2Moe,
-    &kLlama,    &kMistral,   &kOlmo2,  &kPhi3,    &kQwen2,        &kQwen3,
-    &kQwen3Moe, &kQwen3Next, &kQwen35, &kSmolLm3, &kZaya};
+constexpr const Architecture* kArchitectures[] = {&kGemma3,
+                                                  &kGemma4,
+                                                  &kGptOss,
+                                                  &kGranite,
+                                                  &kHunYuanDense,
+                                                  &kLfm2,
+                                                  &kLfm2Moe,
+                                                  &kLlama,
+                                                  &kMistral,
+                                                  &kOlmo2,
+                                                  &kOpenAiPrivacyFilter,
+                                                  &kPhi3,
+                                                  &kQwen2,
+                                                  &kQwen3,
+                                                  &kQwen3Moe,
+                                                  &kQwen3Next,
+                                                  &kQwen35,
+                                                  &kSmolLm3,
+                                                  &kZaya};
 }  // namespace
 
 Result<const Architecture*> find_architecture(std::string_view model_type) {

@@ -27,6 +27,7 @@ enum class QkNorm {
 // there.
 struct TensorNames {
   std::string final_norm = "model.norm";
+  std::string head = "lm_head";
   std::string mlp = "mlp.";
   std::string attention_input_norm = "input_layernorm";
   std::string attention_output_norm = {};
@@ -150,6 +151,12 @@ struct DecoderConfig {
   ExpertsConfig experts;
   DeltaNetConfig delta_net;
   TensorNames tensors;
+  // Of a model that classifies tokens: what its logits mean. It looks ahead as far as back, and
+  // keeps no caches. Empty: a model that generates.
+  std::vector<std::string> labels = {};
+  bool head_bias = false;
+  // Pairs of a head lie side by side (2j, 2j + 1) in the checkpoint, and half a head apart here.
+  bool rope_is_interleaved = false;
   std::vector<artifact::Rope> ropes;
   std::vector<LayerConfig> layers;
   std::vector<CarriedValue> carried;
@@ -157,6 +164,11 @@ struct DecoderConfig {
   std::vector<std::int64_t> eos_ids;
   std::optional<std::int64_t> bos_id;
 
+  bool classifies() const { return !labels.empty(); }
+  // Columns of the logits.
+  std::int64_t num_logits() const {
+    return classifies() ? static_cast<std::int64_t>(labels.size()) : vocab_size;
+  }
   std::int64_t num_layers() const { return static_cast<std::int64_t>(layers.size()); }
   const LayerConfig& layer(std::int64_t index) const {
     return layers[static_cast<std::size_t>(index)];

@@ -39,7 +39,17 @@ Result<artifact::Head> build_head(ir::Program& program, const std::string& funct
   ir::Value* normed =
       rms_norm(graph, graph.hidden_input(), 1, config.tensors.final_norm + ".weight", "final_norm");
   if (config.logit_scale != 1) normed = graph.scale(normed, config.logit_scale, "final_scaled");
-  ir::Value* logits = graph.project(normed, projection, nullptr);
+  ir::Value* bias = nullptr;
+  if (config.head_bias) {
+    const Projection::Part& rows = projection.parts.front();
+    bias = weights.vector(builder,
+                          {{.tensor = config.tensors.head + ".bias",
+                            .size = rows.rows,
+                            .shape = {config.num_logits()},
+                            .begin = rows.row_begin}},
+                          {rows.rows}, "head_bias");
+  }
+  ir::Value* logits = graph.project(normed, projection, bias);
   if (config.logit_softcap != 0) {
     logits = graph.scale(logits, 1 / config.logit_softcap, "logits_shrunk");
     logits = builder.op("tanh", {{"x", logits}}, "logits_tanh");

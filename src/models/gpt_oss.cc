@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // GptOssForCausalLM: attention with sinks, whose layers slide by turns, and experts in every layer
 // with biases and a clamped gate. Their weights are MXFP4 on the hub.
+#include "models/gpt_oss.h"
+
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <utility>
@@ -15,20 +17,6 @@ namespace anemone::models {
 namespace {
 
 using checkpoint::HfConfig;
-
-// The class scales the rope when the file says nothing about it.
-Status default_to_yarn(const HfConfig& config, std::int64_t /*dim*/,
-                       checkpoint::RopeSettings& settings) {
-  const Json* scaling = json_member(config.json(), "rope_scaling");
-  if ((scaling != nullptr && !scaling->empty()) || config.has("rope_parameters")) return {};
-  settings.type = "yarn";
-  settings.parameters.update(Json{{"factor", 32.0},
-                                  {"beta_fast", 32.0},
-                                  {"beta_slow", 1.0},
-                                  {"truncate", false},
-                                  {"original_max_position_embeddings", 4096}});
-  return {};
-}
 
 Result<double> positive_number(const HfConfig& config, std::string_view key, double fallback) {
   ANEMONE_ASSIGN_OR_RETURN(const double value, config.number(key, fallback));
@@ -52,13 +40,7 @@ Result<DecoderConfig> read_gpt_oss_config(const HfConfig& config) {
                                                        .rms_norm_eps = 1e-5,
                                                        .activation_key = "",
                                                        .adjust_rope = default_to_yarn}));
-  ANEMONE_ASSIGN_OR_RETURN(const bool has_bias, config.boolean("attention_bias", true));
-  decoder.qkv_bias = decoder.output_bias = has_bias;
-  decoder.tensors.sinks = "sinks";
-  decoder.activation = Activation::kClampedSwiglu;
-  ANEMONE_ASSIGN_OR_RETURN(decoder.swiglu_alpha, config.number("swiglu_alpha", 1.702));
-  ANEMONE_ASSIGN_OR_RETURN(decoder.swiglu_limit, positive_number(config, "swiglu_limit", 7));
-
+  ANEMONE_RETURN_IF_ERROR(read_gpt_oss_blocks(config, 2880, decoder));
   std::optional<std::int64_t> window;
   if (!config.is_null("sliding_window")) {
     ANEMONE_ASSIGN_OR_RETURN(window, config.size("sliding_window", 128));
@@ -68,6 +50,32 @@ Result<DecoderConfig> read_gpt_oss_config(const HfConfig& config) {
   for (std::int64_t i = 0; i < decoder.num_layers(); ++i) by_turns.push_back(i % 2 == 0);
   ANEMONE_RETURN_IF_ERROR(set_windows(config, window, listed.value_or(by_turns), decoder));
 
+  return decoder;
+}
+
+}  // namespace
+
+Status default_to_yarn(const HfConfig& config, std::int64_t /*dim*/,
+                       checkpoint::RopeSettings& settings) {
+  const Json* scaling = json_member(config.json(), "rope_scaling");
+  if ((scaling != nullptr && !scaling->empty()) || config.has("rope_parameters")) return {};
+  settings.type = "yarn";
+  settings.parameters.update(Json{{"factor", 32.0},
+                                  {"beta_fast", 32.0},
+                                  {"beta_slow", 1.0},
+                                  {"truncate", false},
+                                  {"original_max_position_embeddings", 4096}});
+  return {};
+}
+
+Status read_gpt_oss_blocks(const HfConfig& config, std::int64_t width, DecoderConfig& decoder) {
+  ANEMONE_ASSIGN_OR_RETURN(const bool has_bias, config.boolean("attention_bias", true));
+  decoder.qkv_bias = decoder.output_bias = has_bias;
+  decoder.tensors.sinks = "sinks";
+  decoder.activation = Activation::kClampedSwiglu;
+  ANEMONE_ASSIGN_OR_RETURN(decoder.swiglu_alpha, config.number("swiglu_alpha", 1.702));
+  ANEMONE_ASSIGN_OR_RETURN(decoder.swiglu_limit, positive_number(config, "swiglu_limit", 7));
+
   const std::string_view count_key =
       config.has("num_experts") ? "num_experts" : "num_local_experts";
   ANEMONE_ASSIGN_OR_RETURN(ExpertsConfig experts,
@@ -75,7 +83,7 @@ Result<DecoderConfig> read_gpt_oss_config(const HfConfig& config) {
                                                  .width_key = "intermediate_size",
                                                  .count = 128,
                                                  .chosen = 4,
-                                                 .width = 2880}));
+                                                 .width = width}));
   experts.is_normalized = true;
   experts.router = "router";
   experts.router_bias = true;
@@ -85,10 +93,8 @@ Result<DecoderConfig> read_gpt_oss_config(const HfConfig& config) {
   experts.is_interleaved = true;
   decoder.experts = std::move(experts);
   for (LayerConfig& layer : decoder.layers) layer.has_experts = true;
-  return decoder;
+  return {};
 }
-
-}  // namespace
 
 extern const Architecture kGptOss;
 const Architecture kGptOss = {"gpt_oss", read_gpt_oss_config, decoder_layer};

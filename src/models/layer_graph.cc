@@ -218,7 +218,7 @@ Value* LayerGraph::real_tokens(std::int64_t tail) {
 }
 
 Value* LayerGraph::update_cache(const std::string& name, Value* tokens) {
-  if (tokens == nullptr) return nullptr;
+  if (tokens == nullptr || config_.classifies()) return tokens;
   artifact::Cache cache;
   cache.name = name;
   const Shape& shape = tokens->type.shape;

@@ -63,6 +63,7 @@ class LayerGraph {
   // A constant [1, count, 1, count]: 1 at (i, j) where j is before i.
   ir::Value* earlier(std::int64_t count);
 
+  // (A model that classifies has no caches: its slots are the tokens of the step.)
   // Stores `tokens` [1, kv_heads, T, head_dim] in the cache `name` ("k_cache_3") and returns the
   // updated slots that the function looks at, [1, kv_heads, S, head_dim].
   ir::Value* update_cache(const std::string& name, ir::Value* tokens);

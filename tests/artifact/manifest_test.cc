@@ -107,5 +107,31 @@ TEST(Manifest, NamesEveryPortRole) {
   EXPECT_EQ(port_role_name(PortRole::kCacheWriteMask), "cache_write_mask");
 }
 
+TEST(ManifestOfLabels, MustFitTogether) {
+  Manifest manifest = sample_manifest();
+  for (Shard& shard : manifest.shards) shard.caches.clear();
+  manifest.labels.assign(static_cast<std::size_t>(manifest.vocab_size), "O");
+  manifest.functions = {{.name = "classify", .tokens = manifest.context}};
+  for (Head& head : manifest.heads) head.argmax.clear();
+  const auto check = [](const Manifest& one) {
+    return manifest_from_json(to_json(one), "manifest").status();
+  };
+  ASSERT_TRUE(check(manifest).ok()) << check(manifest).message();
+  EXPECT_EQ(manifest_from_json(to_json(manifest), "manifest")->labels, manifest.labels);
+  Manifest fewer = manifest;
+  fewer.labels.pop_back();
+  EXPECT_EQ(check(fewer).code(), Code::kCorrupt);
+  Manifest narrow = manifest;
+  narrow.functions[0].tokens = 1;
+  EXPECT_EQ(check(narrow).code(), Code::kCorrupt);
+  Manifest with_caches = manifest;
+  with_caches.shards[0].caches.push_back(
+      {.name = "k_cache_0", .output = "", .shape = {1, 1, 4, 2}});
+  EXPECT_EQ(check(with_caches).code(), Code::kCorrupt);
+  Json json = to_json(manifest);
+  json["labels"] = {1, 2};
+  EXPECT_FALSE(manifest_from_json(json, "manifest").ok());
+}
+
 }  // namespace
 }  // namespace anemone::artifact

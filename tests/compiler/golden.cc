@@ -33,10 +33,11 @@ std::vector<std::int32_t> read_ids(const checkpoint::SafetensorsFile& file,
 
 std::vector<Checkpoint> checkpoints() {
   std::vector<Checkpoint> all;
-  for (const char* name :
-       {"qwen2", "llama", "mistral", "qwen3", "smollm3", "phi3", "hunyuan_v1_dense", "gemma3_text",
-        "gemma4_text", "lfm2", "granite", "olmo2", "qwen3_moe", "lfm2_moe", "gemma4_moe", "zaya",
-        "gpt_oss", "gpt_oss_mxfp4", "qwen3_next", "qwen3_5_text"})
+  for (const char* name : {"qwen2",       "llama",         "mistral",          "qwen3",
+                           "smollm3",     "phi3",          "hunyuan_v1_dense", "gemma3_text",
+                           "gemma4_text", "lfm2",          "granite",          "olmo2",
+                           "qwen3_moe",   "lfm2_moe",      "gemma4_moe",       "zaya",
+                           "gpt_oss",     "gpt_oss_mxfp4", "qwen3_next",       "qwen3_5_text"})
     all.push_back({std::string("tiny_") + name,
                    source_path(std::string("tests/compiler/data/tiny/") + name)});
   all.push_back({"pocket", source_path("models/pocket/checkpoint")});

@@ -677,6 +677,27 @@ TEST(ReadConfig, RefusesHeadsTooWideForMemory) {
   EXPECT_NE(config.status().message().find("head_dim"), std::string::npos);
 }
 
+TEST(PrivacyFilterConfig, ReadsLabelsAndTheBand) {
+  Json json = tiny("openai_privacy_filter");
+  json["num_key_value_heads"] = 2;
+  json["id2label"] = {{"0", "O"}, {"1", "B-x"}, {"2", "S-x"}};
+  json["sliding_window"] = 3;
+  auto config = read(json);
+  ASSERT_TRUE(config.ok()) << config.status().message();
+  EXPECT_EQ(config->labels, (std::vector<std::string>{"O", "B-x", "S-x"}));
+  EXPECT_EQ(config->num_logits(), 3);
+  for (const LayerConfig& layer : config->layers) EXPECT_EQ(layer.window, 4);  // 3 and the own one
+  json.erase("id2label");
+  config = read(json);
+  ASSERT_TRUE(config.ok());
+  EXPECT_EQ(config->labels.size(), 33U);
+  EXPECT_EQ(config->labels[30], "I-secret");
+  for (const char* labels : {"{}", "[]", "3", R"({"0": "O", "2": "B"})", R"({"0": 1})"}) {
+    json["id2label"] = Json::parse(labels);
+    EXPECT_EQ(read(json).status().code(), Code::kParseError) << labels;
+  }
+}
+
 TEST(FindArchitecture, ListsTheKnownTypes) {
   const auto found = find_architecture("gpt9");
   ASSERT_FALSE(found.ok());

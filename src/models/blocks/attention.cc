@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <cmath>
 #include <fmt/format.h>
+#include <numeric>
+#include <utility>
 
 #include "models/blocks/blocks.h"
 
@@ -18,25 +20,46 @@ struct Heads {  // [1, heads, T, head_dim]
   Value* gate = nullptr;  // [1, heads * head_dim, T, 1], where there is one
 };
 
-struct Rows {
+// Of one tensor of [rows, hidden_size], and of its bias.
+class Rows {
+ public:
+  Rows(const DecoderConfig& config, std::string tensor, std::int64_t all)
+      : config_(config), tensor_(std::move(tensor)), all_(all) {}
+  // Every so many rows from `begin` on.
+  void add(std::int64_t begin, std::int64_t rows, std::int64_t step = 1) {
+    weights.push_back({.tensor = tensor_ + ".weight",
+                       .row_begin = begin,
+                       .rows = rows,
+                       .row_step = step,
+                       .shape = {all_, config_.hidden_size}});
+    biases.push_back(
+        {.tensor = tensor_ + ".bias", .size = rows, .shape = {all_}, .begin = begin, .step = step});
+  }
+
   std::vector<Projection::Part> weights;
   std::vector<WeightProvider::Vector> biases;
+
+ private:
+  const DecoderConfig& config_;
+  const std::string tensor_;
+  const std::int64_t all_;
 };
 
 // The rows of queries, then those of their gates: both of one head lie together.
 Rows gated_rows(const DecoderConfig& config, const std::string& tensor, std::int64_t head_dim) {
-  const std::int64_t all = 2 * config.num_heads * head_dim;
-  Rows rows;
+  Rows rows(config, tensor, 2 * config.num_heads * head_dim);
   for (const std::int64_t half : {std::int64_t{0}, head_dim})
-    for (std::int64_t head = 0; head < config.num_heads; ++head) {
-      const std::int64_t begin = 2 * head * head_dim + half;
-      rows.weights.push_back({.tensor = tensor + ".weight",
-                              .row_begin = begin,
-                              .rows = head_dim,
-                              .shape = {all, config.hidden_size}});
-      rows.biases.push_back(
-          {.tensor = tensor + ".bias", .size = head_dim, .shape = {all}, .begin = begin});
-    }
+    for (std::int64_t head = 0; head < config.num_heads; ++head)
+      rows.add(2 * head * head_dim + half, head_dim);
+  return rows;
+}
+
+// Rows of pairs that lie side by side, as rows of pairs that lie half a head apart.
+Rows paired_rows(const DecoderConfig& config, const std::string& tensor, std::int64_t heads,
+                 std::int64_t head_dim) {
+  Rows rows(config, tensor, heads * head_dim);
+  for (std::int64_t head = 0; head < heads; ++head)
+    for (const std::int64_t of_pair : {0, 1}) rows.add(head * head_dim + of_pair, head_dim / 2, 2);
   return rows;
 }
 
@@ -54,29 +77,29 @@ Heads project_heads(LayerGraph& graph, const LayerConfig& kind, const std::strin
   std::vector<std::string> tensors = config.tensors.qkv;
   if (tensors.size() > 1) tensors.resize(widths.size());
   std::vector<Projection::Part> rows = stacked(prefix, tensors, widths);
-
-  Value* bias = nullptr;
-  if (config.qkv_bias) {
-    std::vector<WeightProvider::Vector> parts;
-    std::int64_t size = 0;
-    for (std::size_t i = 0; i < widths.size(); ++i) {
-      parts.push_back({prefix + tensors[i] + ".bias", widths[i]});
-      size += widths[i];
-    }
-    if (config.has_output_gate) {
-      const Rows gated = gated_rows(config, prefix + tensors[0], head_dim);
-      parts.erase(parts.begin());
-      parts.insert(parts.begin(), gated.biases.begin(), gated.biases.end());
-      size += widths[0];
-    }
-    bias = graph.weights().vector(graph.builder(), parts, {size}, name + "_qkv_bias");
+  std::vector<WeightProvider::Vector> biases;
+  for (std::size_t i = 0; config.qkv_bias && i < widths.size(); ++i)
+    biases.push_back({prefix + tensors[i] + ".bias", widths[i]});
+  // Puts others in the place of the rows of tensor `i`.
+  const auto replace = [&](std::size_t i, const Rows& others) {
+    const auto at = static_cast<std::ptrdiff_t>(i);
+    rows.insert(rows.erase(rows.begin() + at), others.weights.begin(), others.weights.end());
+    if (!biases.empty())
+      biases.insert(biases.erase(biases.begin() + at), others.biases.begin(), others.biases.end());
+  };
+  if (config.rope_is_interleaved) {
+    if (has_keys) replace(1, paired_rows(config, prefix + tensors[1], kv_heads, head_dim));
+    replace(0, paired_rows(config, prefix + tensors[0], config.num_heads, head_dim));
   }
   if (config.has_output_gate) {
-    const Rows gated = gated_rows(config, prefix + tensors[0], head_dim);
-    rows.erase(rows.begin());
-    rows.insert(rows.begin(), gated.weights.begin(), gated.weights.end());
+    replace(0, gated_rows(config, prefix + tensors[0], head_dim));
     widths.insert(widths.begin() + 1, widths[0]);
   }
+  Value* bias = nullptr;
+  if (config.qkv_bias)
+    bias = graph.weights().vector(graph.builder(), biases,
+                                  {std::accumulate(widths.begin(), widths.end(), std::int64_t{0})},
+                                  name + "_qkv_bias");
   Value* qkv = graph.project(x,
                              {.name = name + "_qkv",
                               .role = WeightRole::kAttentionQkv,

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <fmt/format.h>
+#include <functional>
+#include <nlohmann/json.hpp>
+
+#include "base/error.h"
+#include "cli/command.h"
+#include "cli/interrupt.h"
+#include "cli/output.h"
+#include "cli/run.h"
+#include "cli/token_ids.h"
+#include "engine/classifier.h"
+
+namespace anemone::cli {
+
+Status run_labels(const RunOptions& options, std::shared_ptr<const engine::Model> model) {
+  if (options.max_new.value_or(0) != 0)
+    return invalid_argument("[--max-new] expected 0 for a model that labels tokens, got {}",
+                            *options.max_new);
+  std::vector<std::int32_t> ids;
+  if (options.prompt_ids) {
+    ANEMONE_ASSIGN_OR_RETURN(ids, parse_token_ids(*options.prompt_ids, "--prompt-ids"));
+  } else if (options.prompt) {
+    ANEMONE_ASSIGN_OR_RETURN(const std::string text, prompt_text(*options.prompt));
+    ANEMONE_ASSIGN_OR_RETURN(ids, model->tokenizer()->encode(text, {.add_special = true}));
+  } else {
+    return invalid_argument("[PROMPT] expected a text since {} labels tokens, got none",
+                            options.model);
+  }
+  ANEMONE_ASSIGN_OR_RETURN(const auto classifier, engine::Classifier::create(model));
+  ProgressReport bar("reading", Progress::Unit::kItems);
+  engine::ClassifyOptions classify;
+  classify.cancel = &interrupt_flag();
+  classify.on_progress = [&](std::int64_t done, std::int64_t total) {
+    bar(static_cast<std::uint64_t>(done), static_cast<std::uint64_t>(total));
+  };
+  const auto logits = classifier->classify(ids, classify);
+  bar.clear();
+  if (!logits.ok()) return logits.status();
+
+  const std::vector<std::string>& names = model->manifest().labels;
+  LogitsFile file(options.logits_out);
+  file.add(*logits, static_cast<std::int64_t>(names.size()));
+  ANEMONE_RETURN_IF_ERROR(file.write({}));
+  Json labels = Json::array();
+  std::string lines;
+  for (std::size_t t = 0; t < ids.size(); ++t) {
+    const auto row = std::span(*logits).subspan(t * names.size(), names.size());
+    const std::string& label =
+        names[static_cast<std::size_t>(std::ranges::max_element(row) - row.begin())];
+    labels.push_back(label);
+    std::string piece = std::to_string(ids[t]);
+    if (options.prompt) {
+      piece = model->tokenizer()->decode({&ids[t], 1});
+    }
+    lines += fmt::format("{}\t{}\n", escaped(label), escaped(piece));
+  }
+  if (!options.as_json) return print_out(lines);
+  return print_out(dump_json({{"ids", ids}, {"labels", std::move(labels)}}) + "\n");
+}
+
+}  // namespace anemone::cli

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/classifier.h"
+
+#include <algorithm>
+
+#include "base/error.h"
+
+namespace anemone::engine {
+namespace {
+
+// How far a token sees to each side through all layers; nullopt: everything.
+std::optional<std::int64_t> reach(const artifact::Manifest& manifest) {
+  std::int64_t widest = 0;
+  for (const artifact::Shard& shard : manifest.shards)
+    for (const artifact::Port& port : shard.inputs) {
+      if (port.role != artifact::PortRole::kAttentionMask) continue;
+      if (port.window == 0) return std::nullopt;
+      widest = std::max(widest, port.window - 1);
+    }
+  return widest * manifest.layers;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Classifier>> Classifier::create(std::shared_ptr<const Model> model) {
+  const artifact::Manifest& manifest = model->manifest();
+  if (!manifest.classifies())
+    return unsupported("[{}] expected a model that labels tokens, got one that generates text",
+                       manifest.name);
+  std::unique_ptr<Classifier> out(new Classifier(std::move(model)));
+  for (std::size_t s = 0; s < manifest.shards.size(); ++s) {
+    ANEMONE_ASSIGN_OR_RETURN(auto states, out->model_->shard(s).make_state());
+    out->caches_.states.push_back(std::move(states));
+    out->caches_.tensors.emplace_back();
+  }
+  out->outputs_.shards.resize(manifest.shards.size());
+  out->outputs_.heads.resize(manifest.heads.size());
+  for (const FunctionPlan& plan : out->model_->functions()) out->lanes_.emplace_back().plan = &plan;
+  std::ranges::sort(out->lanes_, {}, [](const Lane& lane) { return lane.plan->function->tokens; });
+  return out;
+}
+
+Classifier::Lane& Classifier::lane_for(std::int64_t tokens) {
+  const auto it = std::ranges::find_if(
+      lanes_, [&](const Lane& lane) { return lane.plan->function->tokens >= tokens; });
+  Lane& lane = it == lanes_.end() ? lanes_.back() : *it;
+  if (lane.host_inputs == nullptr) {
+    const artifact::Manifest& manifest = model_->manifest();
+    const std::int64_t width = lane.plan->function->tokens;
+    lane.host_inputs =
+        std::make_unique<StepInputs>(lane.plan->host_inputs, width, lane.plan->context);
+    lane.hidden = Tensor(lane.plan->hidden_dtype,
+                         artifact::hidden_shape(manifest.layout, manifest.hidden_size, width));
+  }
+  return lane;
+}
+
+Status Classifier::run_window(std::span<const std::int32_t> ids, std::int64_t first,
+                              std::int64_t last, std::vector<float>& logits) {
+  const artifact::Manifest& manifest = model_->manifest();
+  const auto count = static_cast<std::int64_t>(ids.size());
+  Lane& lane = lane_for(count);
+  model_->embed(ids, lane.hidden.mutable_view());
+  model_->embed(ids, *lane.host_inputs);
+  lane.host_inputs->set(0, count, count);
+  Chunk chunk{lane.host_inputs.get(), &caches_, &outputs_, lane.hidden.view()};
+  ANEMONE_RETURN_IF_ERROR(run_shards(*model_, *lane.plan, {&chunk, 1}));
+  const std::int64_t width = lane.plan->function->tokens;
+  ANEMONE_RETURN_IF_ERROR(run_heads(*model_, lane.plan->head_function, width, {&chunk, 1}));
+  const std::size_t begin = logits.size();
+  const std::int64_t labels = manifest.vocab_size;
+  logits.resize(begin + static_cast<std::size_t>((last - first) * labels));
+  for (std::size_t h = 0; h < manifest.heads.size(); ++h) {
+    const artifact::Head& head = manifest.heads[h];
+    const std::vector<float> values =
+        to_floats(exec::find_output(outputs_.heads[h], head.output)->view());
+    for (std::int64_t row = head.vocab_begin; row < head.vocab_end; ++row)
+      for (std::int64_t t = first; t < last; ++t)
+        logits[begin + static_cast<std::size_t>((t - first) * labels + row)] =
+            values[static_cast<std::size_t>((row - head.vocab_begin) * width + t)];
+  }
+  return {};
+}
+
+Result<std::vector<float>> Classifier::classify(std::span<const std::int32_t> ids,
+                                                const ClassifyOptions& options) {
+  const auto total = static_cast<std::int64_t>(ids.size());
+  if (total == 0) return invalid_argument("[text] expected at least one token, got none");
+  for (const std::int32_t id : ids) ANEMONE_RETURN_IF_ERROR(model_->check_id(id));
+  const std::int64_t widest = lanes_.back().plan->function->tokens;
+  std::int64_t halo = 0;
+  if (total > widest) {
+    const auto sees = reach(model_->manifest());
+    halo = sees.value_or(widest);
+    if (2 * halo >= widest)
+      return unsupported(
+          "[{}] expected at most {} tokens, got {}: compile with a larger --context{}",
+          model_->manifest().name, widest, total,
+          sees ? fmt::format(", or one above {} for texts of any length", 2 * halo) : "");
+  }
+  std::vector<float> logits;
+  for (std::int64_t done = 0; done < total;) {
+    if (options.cancel != nullptr && options.cancel->load(std::memory_order_relaxed))
+      return cancelled("[text] expected to read {} tokens, got a request to stop after {}", total,
+                       done);
+    const std::int64_t begin = std::max<std::int64_t>(done - halo, 0);
+    const std::int64_t end = std::min(total, begin + widest);
+    const std::int64_t until = end == total ? total : end - halo;
+    ANEMONE_RETURN_IF_ERROR(run_window(
+        ids.subspan(static_cast<std::size_t>(begin), static_cast<std::size_t>(end - begin)),
+        done - begin, until - begin, logits));
+    done = until;
+    if (options.on_progress) options.on_progress(done, total);
+  }
+  return logits;
+}
+
+}  // namespace anemone::engine
