@@ -119,6 +119,8 @@ Result<Checkpoint> open(const std::string& path, bool needs_weights) {
     if (checkpoint.config.is_mxfp4()) {
       ANEMONE_ASSIGN_OR_RETURN(checkpoint.weights, read_mxfp4(std::move(checkpoint.weights)));
     }
+  } else if (checkpoint.config.is_mxfp4()) {
+    return unsupported("[{}] expected the weights beside a config.json of mxfp4, got none", path);
   } else {
     checkpoint.weights = planned_weights(path);
   }

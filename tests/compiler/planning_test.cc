@@ -29,6 +29,12 @@ TEST_P(Planning, FromTheConfigAloneSaysWhatTheWeightsSay) {
   const auto whole = compile(GetParam().path, "unused", kPlanned);
   const auto planned = compile(folder.path(), "unused", kPlanned);
   ASSERT_TRUE(whole.ok()) << whole.status().message();
+  if (GetParam().name.ends_with("_mxfp4")) {
+    // Which tensors are quantized is not in the configuration.
+    EXPECT_EQ(planned.status().code(), Code::kUnsupported);
+    EXPECT_NE(planned.status().message().find("mxfp4"), std::string::npos);
+    return;
+  }
   ASSERT_TRUE(planned.ok()) << planned.status().message();
   ASSERT_EQ(planned->packages.size(), whole->packages.size());
   for (std::size_t i = 0; i < whole->packages.size(); ++i) {
