@@ -6,10 +6,10 @@
 
 #include "artifact/manifest.h"
 #include "artifact/manifest_check.h"
+#include "base/digest.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "base/mapped_file.h"
-#include "base/sha256.h"
 
 namespace anemone::artifact {
 namespace {
@@ -22,7 +22,7 @@ std::string join(const std::string& folder, std::string_view path) {
 // make it resident.
 std::string hash_of(const MappedFile& file) {
   constexpr std::size_t kPiece = 8 << 20;
-  Sha256 hash;
+  Digest hash;
   std::span<const std::byte> rest = file.bytes();
   while (!rest.empty()) {
     const auto piece = rest.first(std::min(kPiece, rest.size()));

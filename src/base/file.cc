@@ -52,29 +52,21 @@ Result<AtomicFile> AtomicFile::create(const std::string& path) {
   static std::atomic<unsigned> counter = 0;
   for (int attempt = 0;; ++attempt) {
     std::string temporary = fmt::format("{}.tmp.{}.{}", path, ::getpid(), counter++);
-    const int fd = ::open(temporary.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
-    if (fd >= 0) return AtomicFile(path, std::move(temporary), fd);
+    Descriptor file(::open(temporary.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0644));
+    if (file.is_open()) return AtomicFile(path, std::move(temporary), std::move(file));
     if (errno != EEXIST || attempt == 100) return errno_error(path, "create");
   }
 }
 
-AtomicFile::AtomicFile(std::string path, std::string temporary, int fd)
-    : path_(std::move(path)), temporary_(std::move(temporary)), fd_(fd) {}
-
-AtomicFile::AtomicFile(AtomicFile&& other) noexcept
-    : path_(std::move(other.path_)),
-      temporary_(std::move(other.temporary_)),
-      fd_(std::exchange(other.fd_, -1)),
-      size_(other.size_) {}
+AtomicFile::AtomicFile(std::string path, std::string temporary, Descriptor file)
+    : path_(std::move(path)), temporary_(std::move(temporary)), file_(std::move(file)) {}
 
 AtomicFile::~AtomicFile() {
-  if (fd_ < 0) return;
-  ::close(fd_);
-  ::unlink(temporary_.c_str());
+  if (file_.is_open()) ::unlink(temporary_.c_str());
 }
 
 Status AtomicFile::append(std::span<const std::byte> bytes) {
-  ANEMONE_RETURN_IF_ERROR(write_fully(fd_, path_, bytes, size_));
+  ANEMONE_RETURN_IF_ERROR(write_fully(file_.get(), path_, bytes, size_));
   size_ += bytes.size();
   return {};
 }
@@ -84,12 +76,12 @@ Status AtomicFile::append(std::string_view text) {
 }
 
 Status AtomicFile::write_at(std::uint64_t offset, std::span<const std::byte> bytes) {
-  return write_fully(fd_, path_, bytes, offset);
+  return write_fully(file_.get(), path_, bytes, offset);
 }
 
 Status AtomicFile::commit() {
-  ANEMONE_CHECK(fd_ >= 0);
-  const int fd = std::exchange(fd_, -1);
+  ANEMONE_CHECK(file_.is_open());
+  const int fd = file_.release();
   // Close reports delayed write errors of network file systems; fsync those of a full disk.
   Status status;
   if (::fsync(fd) != 0 && errno != EINVAL) status = errno_error(path_, "flush");

@@ -10,6 +10,8 @@
 #include <string>
 #include <string_view>
 
+#include "base/descriptor.h"
+
 namespace anemone {
 
 // The whole of a regular file; kIo when it cannot be read, kCorrupt above `max_bytes`.
@@ -21,7 +23,7 @@ Result<std::string> read_file(const std::string& path, std::uint64_t max_bytes =
 class AtomicFile {
  public:
   static Result<AtomicFile> create(const std::string& path);
-  AtomicFile(AtomicFile&& other) noexcept;
+  AtomicFile(AtomicFile&&) noexcept = default;
   AtomicFile& operator=(AtomicFile&&) = delete;
   ~AtomicFile();
 
@@ -35,10 +37,10 @@ class AtomicFile {
   Status commit();
 
  private:
-  AtomicFile(std::string path, std::string temporary, int fd);
+  AtomicFile(std::string path, std::string temporary, Descriptor file);
   std::string path_;
   std::string temporary_;
-  int fd_ = -1;
+  Descriptor file_;
   std::uint64_t size_ = 0;
 };
 

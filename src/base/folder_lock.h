@@ -4,6 +4,9 @@
 #include <anemone/status.h>
 
 #include <string>
+#include <utility>
+
+#include "base/descriptor.h"
 
 namespace anemone {
 
@@ -14,13 +17,10 @@ class FolderLock {
   // kBusy when another process has the lock; kNotFound when there is no such folder, or another one
   // took its name meanwhile (as when the process that had it renamed it); kIo for anything else.
   static Result<FolderLock> take(const std::string& path);
-  FolderLock(FolderLock&& other) noexcept;
-  FolderLock& operator=(FolderLock&&) = delete;
-  ~FolderLock();
 
  private:
-  explicit FolderLock(int folder) : folder_(folder) {}
-  int folder_ = -1;  // an open descriptor
+  explicit FolderLock(Descriptor folder) : folder_(std::move(folder)) {}
+  Descriptor folder_;
 };
 
 }  // namespace anemone

@@ -9,37 +9,27 @@
 #include <unistd.h>
 
 #include "base/check.h"
+#include "base/descriptor.h"
 #include "base/error.h"
 
 namespace anemone {
 
 Result<std::shared_ptr<const MappedFile>> MappedFile::open(const std::string& path) {
   // O_NONBLOCK: opening a FIFO without a writer must not hang; it is refused by the check below.
-  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-  if (fd < 0) return errno_error(path, "open");
+  const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  if (!file.is_open()) return errno_error(path, "open");
   struct stat info {};
-  if (::fstat(fd, &info) != 0) {
-    Status status = errno_error(path, "stat");
-    ::close(fd);
-    return status;
-  }
-  if (!S_ISREG(info.st_mode)) {
-    ::close(fd);
+  if (::fstat(file.get(), &info) != 0) return errno_error(path, "stat");
+  if (!S_ISREG(info.st_mode))
     return io_error("[{}] expected a regular file, got a {}", path,
                     S_ISDIR(info.st_mode) ? "directory" : "special file");
-  }
   const auto size = static_cast<std::size_t>(info.st_size);
   const std::byte* data = nullptr;
   if (size > 0) {
-    void* mapping = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, fd, 0);
-    if (mapping == MAP_FAILED) {
-      Status status = errno_error(path, "map");
-      ::close(fd);
-      return status;
-    }
+    void* mapping = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, file.get(), 0);
+    if (mapping == MAP_FAILED) return errno_error(path, "map");
     data = static_cast<const std::byte*>(mapping);
   }
-  ::close(fd);
   return std::shared_ptr<const MappedFile>(new MappedFile(path, data, size));
 }
 

@@ -18,6 +18,7 @@
 #endif
 
 #include "artifact/manifest.h"
+#include "base/descriptor.h"
 #include "base/error.h"
 #include "engine/model.h"
 #include "engine/session.h"
@@ -36,23 +37,6 @@ std::int64_t now_ns() {
 double ms_since(std::int64_t start_ns) {
   return static_cast<double>(now_ns() - start_ns) * 1e-6;
 }
-
-// A descriptor that closes itself.
-class Descriptor {
- public:
-  explicit Descriptor(int fd) : fd_(fd) {}
-  ~Descriptor() { close(); }
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-  int get() const { return fd_; }
-  void close() {
-    if (fd_ >= 0) ::close(fd_);
-    fd_ = -1;
-  }
-
- private:
-  int fd_;
-};
 
 struct FileActions {
   FileActions() { ::posix_spawn_file_actions_init(&actions); }

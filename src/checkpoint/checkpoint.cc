@@ -6,9 +6,9 @@
 #include <nlohmann/json.hpp>
 #include <vector>
 
+#include "base/digest.h"
 #include "base/error.h"
 #include "base/file.h"
-#include "base/sha256.h"
 #include "checkpoint/gguf/gguf_checkpoint.h"
 #include "checkpoint/gguf/gguf_source.h"
 #include "checkpoint/mxfp4.h"
@@ -46,7 +46,7 @@ std::string identity_of(const fs::path& path) {
 
 Result<std::string> gguf_fingerprint(const std::string& path) {
   ANEMONE_ASSIGN_OR_RETURN(const auto file, gguf::GgufFile::open(path));
-  Sha256 hash;
+  Digest hash;
   for (const std::string& part : file->files()) hash.update(identity_of(part));
   return hash.hex();
 }
@@ -63,7 +63,7 @@ Result<std::string> fingerprint(const std::string& path) {
   }
   if (error) return io_error("[{}] cannot list: {}", path, error.message());
   std::ranges::sort(lines);
-  Sha256 hash;
+  Digest hash;
   const char* name = fs::exists(path + "/config.json", error) ? "config.json" : "genai_config.json";
   ANEMONE_ASSIGN_OR_RETURN(const std::string config, read_file(path + "/" + name));
   hash.update(config);

@@ -9,11 +9,11 @@
 #include <vector>
 
 #include "artifact/manifest.h"
+#include "base/digest.h"
 #include "base/environment.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "base/progress.h"
-#include "base/sha256.h"
 #include "checkpoint/checkpoint.h"
 #include "checkpoint/gguf/gguf_file.h"
 #include "cli/model_path.h"
@@ -37,7 +37,7 @@ bool is_usable(const std::string& folder) {
 Result<std::string> compile_into_cache(const std::string& model, int threads) {
   ANEMONE_ASSIGN_OR_RETURN(const std::string cache, cache_folder());
   ANEMONE_ASSIGN_OR_RETURN(const std::string content, checkpoint::fingerprint(model));
-  Sha256 hash;
+  Digest hash;
   hash.update(fmt::format("artifact {} of {}", artifact::kFormatVersion, content));
   const std::string folder = (fs::path(cache) / hash.hex().substr(0, 24)).string();
   if (is_usable(folder)) return folder;

@@ -14,11 +14,11 @@
 
 #include "api/executors.h"
 #include "artifact/manifest.h"
+#include "base/digest.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "base/progress.h"
 #include "base/scratch_folder.h"
-#include "base/sha256.h"
 #include "base/version.h"
 #include "cli/command.h"
 #include "cli/inspect.h"
@@ -226,7 +226,7 @@ Status run_verify(const VerifyFlags& flags, const Context& context) {
                         .filename()
                         .string();
   verdict.text = subject.name;
-  Sha256 hash;
+  Digest hash;
   hash.update(fmt::format("{}", fmt::join(subject.ids, " ")));
   verdict.ids_sha256 = hash.hex();
   verdict.agreement = *agreement;

@@ -8,9 +8,9 @@
 #include <mutex>
 #include <nlohmann/json.hpp>
 
+#include "base/digest.h"
 #include "base/error.h"
 #include "base/file.h"
-#include "base/sha256.h"
 #include "compiler/description.h"
 #include "compiler/embedding_file.h"
 #include "compiler/journal.h"
@@ -312,7 +312,7 @@ class Compilation {
 Result<std::string> fingerprint(const checkpoint::Checkpoint& checkpoint, const Plan& plan) {
   ANEMONE_ASSIGN_OR_RETURN(const std::string content, checkpoint::fingerprint(checkpoint.path));
   std::vector<std::string> ignored;
-  Sha256 hash;
+  Digest hash;
   hash.update(dump_json(artifact::to_json(describe_model(checkpoint, plan, ignored))));
   hash.update(describe_options(plan.options));
   hash.update(content);

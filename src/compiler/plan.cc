@@ -5,49 +5,44 @@
 
 #include "ane/limits.h"
 #include "base/error.h"
+#include "compiler/weight_store.h"
+#include "models/decoder_graph.h"
 
 namespace anemone::compiler {
 namespace {
 
 using models::DecoderConfig;
 
-// Stored bytes of one layer: its projections by the scheme, norms and biases are noise.
-std::uint64_t layer_bytes(const DecoderConfig& config, const models::LayerConfig& layer,
-                          const CompileOptions& options) {
-  const std::int64_t q =
-      layer.is_short_conv ? config.hidden_size : config.num_heads * config.head_dim_of(layer);
-  const std::int64_t own_kv =
-      layer.kv_layer < 0 ? config.kv_heads_of(layer) * config.head_dim_of(layer) : 0;
-  const std::int64_t kv = layer.is_short_conv ? q : own_kv;
-  const std::int64_t width = config.mlp_width_of(layer);
-  const auto stored = [&](models::WeightRole role, std::int64_t rows, std::int64_t columns) {
-    return quant::stored_bytes(options.recipe.options_for(role), rows, columns, options.precision);
-  };
-  using models::WeightRole;
-  const auto mlp = [&](std::int64_t inner) {
-    return stored(WeightRole::kMlpGateUp, 2 * inner, config.hidden_size) +
-           stored(WeightRole::kMlpDown, config.hidden_size, inner);
-  };
-  const models::ExpertsConfig& experts = config.experts;
-  const models::DeltaNetConfig& net = config.delta_net;
-  const std::int64_t values = net.value_heads * net.value_dim;
-  const auto mixer = [&] {
-    return layer.is_delta_net
-               ? stored(WeightRole::kAttentionQkv, 2 * net.key_heads * net.key_dim + 2 * values,
-                        config.hidden_size) +
-                     stored(WeightRole::kRouter, 2 * net.value_heads, config.hidden_size) +
-                     stored(WeightRole::kAttentionOutput, config.hidden_size, values)
-               : stored(WeightRole::kAttentionQkv, (config.has_output_gate ? 2 * q : q) + 2 * kv,
-                        config.hidden_size) +
-                     stored(WeightRole::kAttentionOutput, config.hidden_size, q);
-  };
-  return mixer() +
-         (layer.has_experts ? static_cast<std::uint64_t>(experts.count) * mlp(experts.width) +
-                                  stored(WeightRole::kRouter, experts.count, config.hidden_size) +
-                                  mlp(experts.shared_width)
-                            : mlp(width)) +
-         2 * stored(WeightRole::kMlpGateUp, config.layer_embedding_size, config.hidden_size) +
-         stored(WeightRole::kMlpDown, config.hidden_size, config.layer_embedding_size);
+// Stored bytes of the projections of each layer, by building its graph, of the
+// smallest function that there can be; norms and biases are noise.
+Result<std::vector<std::uint64_t>> layer_bytes(const checkpoint::Checkpoint& checkpoint,
+                                               const Plan& plan) {
+  const CompileOptions& options = plan.options;
+  const models::GraphOptions graph = {.dtype = options.precision,
+                                      .tokens = 1,
+                                      .context = 1,
+                                      .cache_context = 1,
+                                      .layout = options.layout};
+  // Layers of one kind are of one size, but where their sizes are those of the checkpoint.
+  const bool is_kept = options.recipe.quant.scheme == quant::Scheme::kKeep;
+  const std::vector<models::LayerConfig>& layers = plan.config.layers;
+  std::vector<std::uint64_t> bytes;
+  for (std::int64_t layer = 0; layer < plan.config.num_layers(); ++layer) {
+    const auto like = std::ranges::find(layers, plan.config.layer(layer)) - layers.begin();
+    if (like < layer && !is_kept) {
+      bytes.push_back(bytes[static_cast<std::size_t>(like)]);
+      continue;
+    }
+    WeightStore weights(checkpoint.weights, options.recipe, options.precision);
+    ir::Program program;
+    ANEMONE_RETURN_IF_ERROR(models::build_layers(program, "layer", *plan.architecture, plan.config,
+                                                 layer, layer + 1, weights, graph)
+                                .status());
+    std::uint64_t sum = 0;
+    for (const WeightReport& report : weights.reports()) sum += report.bytes;
+    bytes.push_back(sum);
+  }
+  return bytes;
 }
 
 void clamp_sizes(const DecoderConfig& config, Plan& plan) {
@@ -198,8 +193,7 @@ Result<Plan> make_plan(const checkpoint::Checkpoint& checkpoint, const CompileOp
   if (!checkpoint.has_weights)
     plan.notes.push_back("no weights are there: planned from config.json");
 
-  for (const models::LayerConfig& layer : config.layers)
-    plan.layer_bytes.push_back(layer_bytes(config, layer, options));
+  ANEMONE_ASSIGN_OR_RETURN(plan.layer_bytes, layer_bytes(checkpoint, plan));
   ANEMONE_ASSIGN_OR_RETURN(plan.layer_shards,
                            ane::plan_layer_shards(options.shards, plan.layer_bytes));
   const auto heaviest = std::ranges::max_element(plan.layer_bytes);

@@ -108,13 +108,22 @@ bool is_quantized(const WeightRef& weight) {
   return weight.decoder != nullptr && weight.decoder->is_quantized();
 }
 
-// What a projection holds, and not only what it is called: the heads of a split vocabulary share
-// their name.
+// What a weight holds, and not only what it is called: the heads of a split vocabulary share their
+// name.
 std::string identity(const models::Projection& projection) {
   std::string key = projection.name;
   for (const auto& part : projection.parts)
     key += fmt::format(" {}[{}, {}:{}:{}]", part.tensor, part.matrix, part.row_begin,
                        part.row_begin + part.rows * part.row_step, part.row_step);
+  return key;
+}
+
+std::string identity(const std::string& name,
+                     const std::vector<models::WeightProvider::Vector>& parts, const Shape& shape) {
+  std::string key = name + to_string(shape);
+  for (const auto& part : parts)
+    key +=
+        fmt::format(" {}[{}:{}:{}]+{}", part.tensor, part.begin, part.size, part.step, part.offset);
   return key;
 }
 
@@ -242,14 +251,15 @@ Result<ir::Literal> WeightStore::gather(const std::vector<Vector>& parts,
 ir::Value* WeightStore::vector(ir::Builder& builder, const std::vector<Vector>& parts, Shape shape,
                                const std::string& name) {
   if (!builder.status().ok()) return nullptr;
-  auto it = vectors_.find(name);
+  const std::string key = identity(name, parts, shape);
+  auto it = vectors_.find(key);
   if (it == vectors_.end()) {
     auto literal = gather(parts, shape);
     if (!literal.ok()) {
       builder.fail(literal.status());
       return nullptr;
     }
-    it = vectors_.emplace(name, std::move(literal).value()).first;
+    it = vectors_.emplace(key, std::move(literal).value()).first;
   }
   return builder.constant(it->second, name);
 }

@@ -28,11 +28,7 @@ Result<std::unique_ptr<Classifier>> Classifier::create(std::shared_ptr<const Mod
     return unsupported("[{}] expected a model that labels tokens, got one that generates text",
                        manifest.name);
   std::unique_ptr<Classifier> out(new Classifier(std::move(model)));
-  for (std::size_t s = 0; s < manifest.shards.size(); ++s) {
-    ANEMONE_ASSIGN_OR_RETURN(auto states, out->model_->shard(s).make_state());
-    out->caches_.states.push_back(std::move(states));
-    out->caches_.tensors.emplace_back();
-  }
+  ANEMONE_ASSIGN_OR_RETURN(out->caches_, make_caches(*out->model_));
   out->outputs_.shards.resize(manifest.shards.size());
   out->outputs_.heads.resize(manifest.heads.size());
   for (const FunctionPlan& plan : out->model_->functions()) out->lanes_.emplace_back().plan = &plan;

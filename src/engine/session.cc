@@ -30,25 +30,19 @@ constexpr std::int64_t kStepTokens = 512;
 Result<std::unique_ptr<Session>> Session::create(std::shared_ptr<const Model> model) {
   ANEMONE_RETURN_IF_ERROR(model->check_generates());
   std::unique_ptr<Session> session(new Session(std::move(model)));
-  ANEMONE_RETURN_IF_ERROR(session->make_caches());
+  ANEMONE_ASSIGN_OR_RETURN(session->caches_, make_caches(*session->model_));
   return session;
 }
 
-Status Session::make_caches() {
+Session::Session(std::shared_ptr<const Model> model) : model_(std::move(model)) {
   const artifact::Manifest& manifest = model_->manifest();
-  for (std::size_t s = 0; s < manifest.shards.size(); ++s) {
-    ANEMONE_ASSIGN_OR_RETURN(auto states, model_->shard(s).make_state());
-    caches_.states.push_back(std::move(states));
-    std::vector<Tensor>& tensors = caches_.tensors.emplace_back();
-    for (const artifact::Cache& cache : manifest.shards[s].caches) {
-      tensors.push_back(cache.output.empty() ? Tensor() : Tensor(cache.dtype, cache.shape));
+  for (const artifact::Shard& shard : manifest.shards)
+    for (const artifact::Cache& cache : shard.caches) {
       has_states_only_ = has_states_only_ && cache.output.empty();
       has_running_ = has_running_ || cache.is_running;
     }
-  }
   logits_buffer_.resize(static_cast<std::size_t>(manifest.vocab_size));
   for (const FunctionPlan& plan : model_->functions()) lanes_.emplace_back().plan = &plan;
-  return {};
 }
 
 Status Session::check_room(std::int64_t count) const {

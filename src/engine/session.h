@@ -92,8 +92,7 @@ class Session {
     friend bool operator==(const Choice&, const Choice&) = default;
   };
 
-  explicit Session(std::shared_ptr<const Model> model) : model_(std::move(model)) {}
-  Status make_caches();
+  explicit Session(std::shared_ptr<const Model> model);
   Status check_room(std::int64_t count) const;
   // Before tokens are added that make a text of `length`: when the keys in the caches are rotated
   // for another length, or running caches stand for other tokens, runs all tokens again. After an

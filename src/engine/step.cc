@@ -50,6 +50,19 @@ Status take_caches(const artifact::Shard& shard, std::vector<Tensor>& caches,
 
 }  // namespace
 
+Result<Caches> make_caches(const Model& model) {
+  Caches caches;
+  const std::vector<artifact::Shard>& shards = model.manifest().shards;
+  for (std::size_t s = 0; s < shards.size(); ++s) {
+    ANEMONE_ASSIGN_OR_RETURN(auto states, model.shard(s).make_state());
+    caches.states.push_back(std::move(states));
+    std::vector<Tensor>& tensors = caches.tensors.emplace_back();
+    for (const artifact::Cache& cache : shards[s].caches)
+      tensors.push_back(cache.output.empty() ? Tensor() : Tensor(cache.dtype, cache.shape));
+  }
+  return caches;
+}
+
 Status run_shards(const Model& model, const FunctionPlan& plan, std::span<Chunk> chunks) {
   const artifact::Manifest& manifest = model.manifest();
   for (std::size_t s = 0; s < manifest.shards.size(); ++s) {

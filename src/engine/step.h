@@ -22,6 +22,9 @@ struct Caches {
   std::vector<std::vector<Tensor>> tensors;  // [shard][cache]; empty tensors for states
 };
 
+// Empty ones for every shard of the model.
+Result<Caches> make_caches(const Model& model);
+
 // What the packages gave for one chunk; storage is used again by the next step.
 struct StepOutputs {
   std::vector<exec::Outputs> shards;

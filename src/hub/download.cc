@@ -10,6 +10,7 @@
 #include <unistd.h>
 #include <vector>
 
+#include "base/descriptor.h"
 #include "base/error.h"
 #include "hub/content_hash.h"
 #include "hub/retry.h"
@@ -19,21 +20,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// A descriptor; closing it also gives up its lock.
-class Descriptor {
- public:
-  Descriptor(const fs::path& path, int flags)
-      : fd_(::open(path.c_str(), flags | O_CLOEXEC, 0644)) {}
-  ~Descriptor() {
-    if (fd_ >= 0) ::close(fd_);
-  }
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-  int get() const { return fd_; }
-
- private:
-  int fd_;
-};
+Descriptor open_descriptor(const fs::path& path) {
+  return Descriptor(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644));
+}
 
 Status lock(const Descriptor& file, const fs::path& path) {
   if (file.get() < 0) return errno_error(path.string(), "cannot open");
@@ -46,12 +35,12 @@ Status lock(const Descriptor& file, const fs::path& path) {
 class Partial {
  public:
   Partial(const fs::path& path, const RemoteFile& file)
-      : path_(path.string()), file_(file), descriptor_(path, O_RDWR | O_CREAT) {}
+      : path_(path.string()), file_(file), descriptor_(open_descriptor(path)) {}
 
   // Reads what an earlier download left.
   Status begin(const Received& received) {
     if (descriptor_.get() < 0) return errno_error(path_, "cannot open");
-    hash_.emplace(file_);
+    hash_ = content_hash(file_);
     std::vector<std::byte> block(1 << 20);
     while (true) {
       const ssize_t count = ::read(descriptor_.get(), block.data(), block.size());
@@ -60,7 +49,7 @@ class Partial {
       if (count == 0) break;
       size_ += static_cast<std::uint64_t>(count);
       if (size_ > file_.size) break;
-      hash_->update({block.data(), static_cast<std::size_t>(count)});
+      hash_.update({block.data(), static_cast<std::size_t>(count)});
     }
     received(static_cast<std::int64_t>(std::min(size_, file_.size)));
     return size_ > file_.size ? restart(received) : Status();
@@ -71,14 +60,14 @@ class Partial {
     if (::ftruncate(descriptor_.get(), 0) != 0 || ::lseek(descriptor_.get(), 0, SEEK_SET) != 0)
       return errno_error(path_, "cannot empty");
     size_ = 0;
-    hash_.emplace(file_);
+    hash_ = content_hash(file_);
     return {};
   }
 
   Status append(std::span<const std::byte> bytes, const Received& received) {
     if (bytes.size() > file_.size - size_)
       return corrupt("[{}] expected {} bytes, got more", file_.path, file_.size);
-    hash_->update(bytes);
+    hash_.update(bytes);
     while (!bytes.empty()) {
       const ssize_t count = ::write(descriptor_.get(), bytes.data(), bytes.size());
       if (count < 0 && errno == EINTR) continue;
@@ -93,7 +82,7 @@ class Partial {
   std::uint64_t size() const { return size_; }
   bool is_whole() const { return size_ == file_.size; }
   // Spends the hash: restart() follows if it is wrong.
-  bool has_right_hash() { return hash_->hex() == file_.etag; }
+  bool has_right_hash() { return hash_.hex() == file_.etag; }
   Status finish(const fs::path& blob) {
     if (::fsync(descriptor_.get()) != 0) return errno_error(path_, "cannot write");
     if (::rename(path_.c_str(), blob.c_str()) != 0) return errno_error(path_, "cannot rename");
@@ -104,7 +93,7 @@ class Partial {
   const std::string path_;
   const RemoteFile& file_;
   Descriptor descriptor_;
-  std::optional<ContentHash> hash_;
+  Digest hash_;
   std::uint64_t size_ = 0;
 };
 
@@ -126,7 +115,7 @@ Status download_file(HttpClient& client, const HubAddress& hub, const RepoName& 
                      const std::string& commit, const RemoteFile& file, const HubCache& cache,
                      const Received& received) {
   const fs::path lock_path = cache.lock(file.etag);
-  const Descriptor lock_file(lock_path, O_RDWR | O_CREAT);
+  const Descriptor lock_file = open_descriptor(lock_path);
   ANEMONE_RETURN_IF_ERROR(lock(lock_file, lock_path));
   const fs::path blob = cache.blob(file.etag);
   std::error_code error;

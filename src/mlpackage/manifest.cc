@@ -8,9 +8,9 @@
 #include <set>
 #include <utility>
 
+#include "base/digest.h"
 #include "base/error.h"
 #include "base/json.h"
-#include "base/sha256.h"
 
 namespace anemone::mlpackage {
 namespace {
@@ -114,7 +114,7 @@ std::string format_manifest(const Manifest& manifest) {
 }
 
 std::string make_identifier(std::string_view seed) {
-  Sha256 hash;
+  Digest hash;
   hash.update(seed);
   std::string digits = hash.hex();
   // Version 8 (free form) and variant 10xx of RFC 9562, so that UUID parsers are content.

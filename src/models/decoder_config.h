@@ -104,6 +104,8 @@ struct LayerConfig {
   bool values_are_keys = false;  // one projection gives both, before norm and rope
   // The earlier layer whose keys and values it looks at; -1: its own.
   std::int64_t kv_layer = -1;
+
+  bool operator==(const LayerConfig&) const = default;
 };
 
 // What layer `made_in` or a later one gives to layers up to `last_use` besides the hidden state,

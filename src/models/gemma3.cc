@@ -3,6 +3,7 @@
 // embeddings; layers with a window and one rotary embedding, and full ones with another.
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <utility>
 #include <vector>
 
 #include "base/error.h"
@@ -39,11 +40,7 @@ Result<artifact::Rope> read_gemma3_rope(const HfConfig& config, const DecoderCon
   if (parameters.is_object() && !parameters.contains("rope_theta")) {
     ANEMONE_ASSIGN_OR_RETURN(parameters["rope_theta"], config.number(theta_key, theta));
   }
-  ANEMONE_ASSIGN_OR_RETURN(
-      const HfConfig one,
-      HfConfig::from_json({{"model_type", config.model_type()}, {"rope_parameters", parameters}},
-                          config.subject()));
-  ANEMONE_ASSIGN_OR_RETURN(const auto settings, one.rope(theta));
+  ANEMONE_ASSIGN_OR_RETURN(const auto settings, rope_of_kind(config, std::move(parameters), theta));
   return rope_frequencies(settings, decoder.head_dim, decoder.max_position);
 }
 
@@ -79,12 +76,7 @@ Result<DecoderConfig> read_gemma3_config(const HfConfig& config) {
     return parse_error("[{}] expected query_pre_attn_scalar to be positive, got {}",
                        config.subject(), query_scalar);
   decoder.attention_scale = 1 / std::sqrt(query_scalar);
-  if (config.has("final_logit_softcapping")) {
-    ANEMONE_ASSIGN_OR_RETURN(decoder.logit_softcap, config.number("final_logit_softcapping", 0));
-    if (!(decoder.logit_softcap > 0))
-      return parse_error("[{}] expected final_logit_softcapping to be positive, got {}",
-                         config.subject(), decoder.logit_softcap);
-  }
+  ANEMONE_RETURN_IF_ERROR(read_logit_softcap(config, decoder));
   decoder.embedding_scale = std::sqrt(static_cast<double>(decoder.hidden_size));
   decoder.norm_offset = 1;
   decoder.qk_norm = QkNorm::kBeforeRope;

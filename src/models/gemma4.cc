@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/error.h"
@@ -101,11 +102,7 @@ Result<artifact::Rope> read_gemma4_rope(const HfConfig& config, const DecoderCon
                          config.subject(), kind, head_dim, layer.head_dim);
     head_dim = layer.head_dim;
   }
-  ANEMONE_ASSIGN_OR_RETURN(
-      const HfConfig one,
-      HfConfig::from_json({{"model_type", config.model_type()}, {"rope_parameters", parameters}},
-                          config.subject()));
-  ANEMONE_ASSIGN_OR_RETURN(const auto settings, one.rope(10000));
+  ANEMONE_ASSIGN_OR_RETURN(const auto settings, rope_of_kind(config, std::move(parameters), 10000));
   return rope_frequencies(settings, head_dim, decoder.max_position);
 }
 
@@ -206,12 +203,7 @@ Result<DecoderConfig> read_gemma4_config(const HfConfig& config) {
                          config.subject(), kind);
   }
   ANEMONE_RETURN_IF_ERROR(read_gemma4_experts(config, decoder));
-  if (config.has("final_logit_softcapping")) {
-    ANEMONE_ASSIGN_OR_RETURN(decoder.logit_softcap, config.number("final_logit_softcapping", 0));
-    if (!(decoder.logit_softcap > 0))
-      return parse_error("[{}] expected final_logit_softcapping to be positive, got {}",
-                         config.subject(), decoder.logit_softcap);
-  }
+  ANEMONE_RETURN_IF_ERROR(read_logit_softcap(config, decoder));
   decoder.embedding_scale = std::sqrt(static_cast<double>(decoder.hidden_size));
   decoder.attention_scale = 1;
   decoder.qk_norm = QkNorm::kBeforeRope;

@@ -42,10 +42,21 @@ Status read_lfm2_layers(const HfConfig& config, DecoderConfig& decoder) {
 }
 
 Result<DecoderConfig> read_lfm2_config(const HfConfig& config) {
+  ANEMONE_ASSIGN_OR_RETURN(DecoderConfig decoder, read_lfm2_common(config, 2560, 12288));
+  ANEMONE_ASSIGN_OR_RETURN(decoder.intermediate_size,
+                           read_lfm2_width(config, decoder.intermediate_size));
+  ANEMONE_RETURN_IF_ERROR(read_lfm2_layers(config, decoder));
+  return decoder;
+}
+
+}  // namespace
+
+Result<DecoderConfig> read_lfm2_common(const HfConfig& config, std::int64_t hidden_size,
+                                       std::int64_t intermediate_size) {
   ANEMONE_ASSIGN_OR_RETURN(DecoderConfig decoder,
                            read_common_config(config, {.vocab_size = 65536,
-                                                       .hidden_size = 2560,
-                                                       .intermediate_size = 12288,
+                                                       .hidden_size = hidden_size,
+                                                       .intermediate_size = intermediate_size,
                                                        .num_layers = 32,
                                                        .num_heads = 32,
                                                        .num_kv_heads = 8,
@@ -60,32 +71,6 @@ Result<DecoderConfig> read_lfm2_config(const HfConfig& config) {
                                                        .eos_id = 2}));
   ANEMONE_ASSIGN_OR_RETURN(decoder.tie_word_embeddings,
                            config.boolean("tie_embedding", decoder.tie_word_embeddings));
-  ANEMONE_ASSIGN_OR_RETURN(decoder.intermediate_size,
-                           read_lfm2_width(config, decoder.intermediate_size));
-  ANEMONE_RETURN_IF_ERROR(read_lfm2_layers(config, decoder));
-  ANEMONE_RETURN_IF_ERROR(read_lfm2_blocks(config, decoder));
-  return decoder;
-}
-
-}  // namespace
-
-Status read_lfm2_layer_types(const HfConfig& config, DecoderConfig& decoder) {
-  ANEMONE_ASSIGN_OR_RETURN(const auto types, config.texts("layer_types"));
-  if (!types) return parse_error("[{}] expected layer_types, got none", config.subject());
-  if (types->size() != decoder.layers.size())
-    return parse_error("[{}] expected {} layer_types, got {}", config.subject(),
-                       decoder.layers.size(), types->size());
-  for (std::size_t i = 0; i < types->size(); ++i) {
-    const std::string& type = (*types)[i];
-    if (type != "conv" && type != "full_attention")
-      return unsupported("[{}] expected layer_types of conv and full_attention, got \"{}\"",
-                         config.subject(), type);
-    decoder.layers[i].is_short_conv = type == "conv";
-  }
-  return {};
-}
-
-Status read_lfm2_blocks(const HfConfig& config, DecoderConfig& decoder) {
   ANEMONE_ASSIGN_OR_RETURN(decoder.conv_taps, config.size("conv_L_cache", 3));
   if (decoder.conv_taps < 2 || decoder.conv_taps > 64)
     return unsupported("[{}] expected conv_L_cache from 2 to 64, got {}", config.subject(),
@@ -102,6 +87,14 @@ Status read_lfm2_blocks(const HfConfig& config, DecoderConfig& decoder) {
   tensors.mlp = "feed_forward.";
   tensors.gate_up = {"w1", "w3"};
   tensors.down = "w2";
+  return decoder;
+}
+
+Status read_lfm2_layer_types(const HfConfig& config, DecoderConfig& decoder) {
+  ANEMONE_ASSIGN_OR_RETURN(
+      const auto is_conv, read_layer_kinds(config, decoder.num_layers(), "full_attention", "conv"));
+  if (!is_conv) return parse_error("[{}] expected layer_types, got none", config.subject());
+  for (std::size_t i = 0; i < is_conv->size(); ++i) decoder.layers[i].is_short_conv = (*is_conv)[i];
   return {};
 }
 

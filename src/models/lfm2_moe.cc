@@ -13,26 +13,8 @@ namespace anemone::models {
 namespace {
 
 Result<DecoderConfig> read_lfm2_moe_config(const checkpoint::HfConfig& config) {
-  ANEMONE_ASSIGN_OR_RETURN(DecoderConfig decoder,
-                           read_common_config(config, {.vocab_size = 65536,
-                                                       .hidden_size = 2048,
-                                                       .intermediate_size = 7168,
-                                                       .num_layers = 32,
-                                                       .num_heads = 32,
-                                                       .num_kv_heads = 8,
-                                                       .null_kv_heads = false,
-                                                       .max_position = 128000,
-                                                       .rope_theta = 1000000,
-                                                       .rms_norm_eps = 1e-5,
-                                                       .norm_eps_key = "norm_eps",
-                                                       .activation_key = "",
-                                                       .tie_word_embeddings = true,
-                                                       .bos_id = 1,
-                                                       .eos_id = 2}));
-  ANEMONE_ASSIGN_OR_RETURN(decoder.tie_word_embeddings,
-                           config.boolean("tie_embedding", decoder.tie_word_embeddings));
+  ANEMONE_ASSIGN_OR_RETURN(DecoderConfig decoder, read_lfm2_common(config, 2048, 7168));
   ANEMONE_RETURN_IF_ERROR(read_lfm2_layer_types(config, decoder));
-  ANEMONE_RETURN_IF_ERROR(read_lfm2_blocks(config, decoder));
   ANEMONE_ASSIGN_OR_RETURN(ExpertsConfig experts,
                            read_experts(config, {.count = 32, .chosen = 4, .width = 1792}));
   experts.score = ExpertsConfig::Score::kSigmoid;

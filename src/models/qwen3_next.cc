@@ -17,25 +17,16 @@ namespace {
 using checkpoint::HfConfig;
 
 Status read_linear_layers(const HfConfig& config, DecoderConfig& decoder) {
-  ANEMONE_ASSIGN_OR_RETURN(const auto types, config.texts("layer_types"));
-  if (types && types->size() != decoder.layers.size())
-    return parse_error("[{}] expected {} layer_types, got {}", config.subject(),
-                       decoder.layers.size(), types->size());
+  ANEMONE_ASSIGN_OR_RETURN(
+      const auto listed,
+      read_layer_kinds(config, decoder.num_layers(), "full_attention", "linear_attention"));
   std::int64_t interval = 4;  // without meaning beside a list
-  if (!types) {
+  if (!listed) {
     ANEMONE_ASSIGN_OR_RETURN(interval, config.size("full_attention_interval", 4));
   }
-  for (std::size_t i = 0; i < decoder.layers.size(); ++i) {
-    const std::string type = types ? (*types)[i]
-                             : static_cast<std::int64_t>(i + 1) % interval == 0
-                                 ? "full_attention"
-                                 : "linear_attention";
-    if (type != "full_attention" && type != "linear_attention")
-      return unsupported(
-          "[{}] expected layer_types of full_attention and linear_attention, got \"{}\"",
-          config.subject(), type);
-    decoder.layers[i].is_delta_net = type == "linear_attention";
-  }
+  for (std::size_t i = 0; i < decoder.layers.size(); ++i)
+    decoder.layers[i].is_delta_net =
+        listed ? (*listed)[i] : static_cast<std::int64_t>(i + 1) % interval != 0;
   return {};
 }
 

@@ -38,11 +38,7 @@ Result<artifact::Rope> read_zaya_rope(const HfConfig& config, const DecoderConfi
                          kind);
     parameters = *own;
   }
-  ANEMONE_ASSIGN_OR_RETURN(
-      const HfConfig one,
-      HfConfig::from_json({{"model_type", config.model_type()}, {"rope_parameters", parameters}},
-                          config.subject()));
-  ANEMONE_ASSIGN_OR_RETURN(auto settings, one.rope(theta));
+  ANEMONE_ASSIGN_OR_RETURN(auto settings, rope_of_kind(config, std::move(parameters), theta));
   if (settings.type != "default")
     return unsupported("[{}] expected rope_type default for {}, got \"{}\"", config.subject(), kind,
                        settings.type);
@@ -57,20 +53,12 @@ Result<artifact::Rope> read_zaya_rope(const HfConfig& config, const DecoderConfi
 }
 
 Status read_zaya_layers(const HfConfig& config, DecoderConfig& decoder) {
-  ANEMONE_ASSIGN_OR_RETURN(const auto types, config.texts("layer_types"));
-  const std::vector<std::string> kinds =
-      types.value_or(std::vector<std::string>(decoder.layers.size(), "hybrid"));
-  if (kinds.size() != decoder.layers.size())
-    return parse_error("[{}] expected {} layer_types, got {}", config.subject(),
-                       decoder.layers.size(), kinds.size());
-  std::vector<bool> slides;
+  ANEMONE_ASSIGN_OR_RETURN(
+      const auto kinds, read_layer_kinds(config, decoder.num_layers(), "hybrid", "hybrid_sliding"));
+  const std::vector<bool> slides = kinds.value_or(std::vector<bool>(decoder.layers.size(), false));
   bool is_any[2] = {};
-  for (std::size_t i = 0; i < kinds.size(); ++i) {
-    if (kinds[i] != "hybrid" && kinds[i] != "hybrid_sliding")
-      return unsupported("[{}] expected layer_types of hybrid and hybrid_sliding, got \"{}\"",
-                         config.subject(), kinds[i]);
-    slides.push_back(kinds[i] == "hybrid_sliding");
-    is_any[slides.back()] = true;
+  for (std::size_t i = 0; i < slides.size(); ++i) {
+    is_any[slides[i]] = true;
     decoder.layers[i].has_experts = true;
   }
   std::optional<std::int64_t> window;
@@ -179,26 +167,11 @@ class ZayaLayer {
     return graph_.add(scaled(added, "hidden_states"), scaled(hidden, "residual"), name_ + "_sum");
   }
 
-  // A causal convolution over time of x [1, channels, extent, 1], which leaves taps - 1 fewer.
   Value* convolve(Value* x, const std::string& tensor, std::int64_t groups, std::int64_t taps) {
     const std::int64_t channels = (config_.num_heads + config_.num_kv_heads) * config_.head_dim;
-    const std::int64_t inputs = channels / groups;
-    ir::Builder& b = graph_.builder();
-    Shape kernel = artifact::hidden_shape(graph_.options().layout, inputs, taps);
-    kernel[0] = channels;
-    Value* weight = graph_.weights().vector(b,
-                                            {{.tensor = tensor + ".weight",
-                                              .size = channels * inputs * taps,
-                                              .shape = {channels, inputs, taps}}},
-                                            kernel, tensor + ".weight");
-    Value* bias =
-        graph_.weights().vector(b, {{tensor + ".bias", channels}}, {channels}, tensor + ".bias");
-    return b.op("conv",
-                {{"x", x},
-                 {"weight", weight},
-                 {"groups", Literal::int32(static_cast<std::int32_t>(groups))},
-                 {"bias", bias}},
-                name_ + "_over_time");
+    Value* bias = graph_.weights().vector(graph_.builder(), {{tensor + ".bias", channels}},
+                                          {channels}, tensor + ".bias");
+    return conv_over_time(graph_, x, groups, taps, tensor + ".weight", bias, tensor);
   }
 
   Value* attend_to(Value* x) {
@@ -247,17 +220,7 @@ class ZayaLayer {
         attend(graph_, config_.layer(layer_), queries,
                graph_.update_cache(fmt::format("k_cache_{}", layer_), keys),
                graph_.update_cache(fmt::format("v_cache_{}", layer_), values), nullptr, name);
-    Value* output_bias = nullptr;
-    if (config_.output_bias)
-      output_bias =
-          graph_.weights().vector(graph_.builder(), {{prefix + "o_proj.bias", config_.hidden_size}},
-                                  {config_.hidden_size}, name + "_output_bias");
-    return graph_.project(mixed,
-                          {.name = name + "_output",
-                           .role = WeightRole::kAttentionOutput,
-                           .parts = {{prefix + "o_proj.weight", 0, config_.hidden_size}},
-                           .inputs = q_width},
-                          output_bias);
+    return attention_output(graph_, layer_, prefix, mixed);
   }
 
   // x of the token before, zeros before the first.
@@ -284,16 +247,9 @@ class ZayaLayer {
     const std::int64_t q_width = config_.num_heads * head_dim;
     const std::int64_t kv_width = kv_heads * head_dim;
     const std::int64_t group = config_.num_heads / kv_heads;
-    const std::int64_t tokens = graph_.options().tokens;
-    const std::int64_t kept = config_.conv_taps + config_.grouped_conv_taps - 2;
-    const std::int64_t extent = tokens == kDynamic ? kDynamic : kept + tokens;
-    Value* columns = graph_.reshape(graph_.join({q, k}, 1, name + "_qk"),
-                                    {1, 1, q_width + kv_width, tokens}, name + "_columns");
-    Value* extended = graph_.extend_running(fmt::format("conv_cache_{}", layer_), columns,
-                                            q_width + kv_width, kept);
-    extended = graph_.reshape(
-        extended, artifact::hidden_shape(graph_.options().layout, q_width + kv_width, extent),
-        name + "_extended");
+    Value* extended = after_earlier(graph_, fmt::format("conv_cache_{}", layer_),
+                                    graph_.join({q, k}, 1, name + "_qk"),
+                                    config_.conv_taps + config_.grouped_conv_taps - 2, name);
     Value* mixed = convolve(
         convolve(extended, prefix + "conv_qk_depthwise", q_width + kv_width, config_.conv_taps),
         prefix + "conv_qk_grouped", config_.num_heads + kv_heads, config_.grouped_conv_taps);

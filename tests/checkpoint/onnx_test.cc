@@ -11,11 +11,13 @@
 #include "checkpoint/onnx/decoder_graph.h"
 #include "checkpoint/onnx/rope_table.h"
 #include "checkpoint/safetensors.h"
+#include "tests/support/shared_data.h"
 
 namespace anemone::checkpoint {
 namespace {
 
 namespace fs = std::filesystem;
+using anemone::testing::TemporaryFolder;
 
 const std::string kBundle = std::string(ANEMONE_SOURCE_DIR) + "/tests/checkpoint/data/onnx";
 
@@ -28,15 +30,8 @@ std::vector<float> floats_of(const WeightRef& weight) {
 class OnnxCopy : public ::testing::Test {
  protected:
   void SetUp() override {
-    std::string pattern = (fs::temp_directory_path() / "anemone-onnx-XXXXXX").string();
-    ASSERT_NE(::mkdtemp(pattern.data()), nullptr);
-    folder_ = pattern;
     for (const char* name : {"model.onnx", "model.onnx.data", "genai_config.json"})
       fs::copy_file(fs::path(kBundle) / name, folder_ / name);
-  }
-  void TearDown() override {
-    std::error_code error;
-    fs::remove_all(folder_, error);
   }
   void write(const std::string& name, const std::string& text) {
     std::ofstream(folder_ / name, std::ios::binary | std::ios::trunc) << text;
@@ -47,7 +42,8 @@ class OnnxCopy : public ::testing::Test {
     for (const WeightRef* weight : opened->weights->all()) (void)floats_of(*weight);
     return {};
   }
-  fs::path folder_;
+  const TemporaryFolder temporary_;
+  const fs::path folder_ = temporary_.path();
 };
 
 TEST(Onnx, WeightsAreWhatTheGraphMeans) {

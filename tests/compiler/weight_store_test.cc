@@ -110,5 +110,17 @@ TEST_F(WeightStoreTest, RefusesRowsThatTheMatrixDoesNotHave) {
   EXPECT_EQ(builder_.status().code(), Code::kCorrupt);
 }
 
+TEST_F(WeightStoreTest, GivesTwoPartsOfOneTensorTheirOwnValuesThoughTheNamesAreAlike) {
+  const auto part = [&](std::int64_t begin, double offset) {
+    return floats_of(store_.vector(
+        builder_, {{.tensor = "m", .size = 2, .offset = offset, .shape = {6, 4}, .begin = begin}},
+        {2}, "bias"));
+  };
+  EXPECT_EQ(part(0, 0), (std::vector<float>{0, 1}));
+  EXPECT_EQ(part(5, 0), (std::vector<float>{5, 6}));
+  EXPECT_EQ(part(5, 1), (std::vector<float>{6, 7}));
+  EXPECT_TRUE(builder_.status().ok()) << builder_.status().message();
+}
+
 }  // namespace
 }  // namespace anemone::compiler

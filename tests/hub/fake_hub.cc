@@ -37,8 +37,8 @@ std::string hash_of(const std::string& content, bool is_large) {
   RemoteFile file;
   file.size = content.size();
   file.is_large = is_large;
-  ContentHash hash(file);
-  hash.update(std::as_bytes(std::span(content)));
+  Digest hash = content_hash(file);
+  hash.update(content);
   return hash.hex();
 }
 

@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Writes the data files of the category constexpr. numpy is the oracle; see cases.py.
 
-With coremltools installed every expected value is compared with coremltools' own decompression too.
-Run: python3 tests/ops/make_constexpr.py
+With coremltools installed every expected value is compared with coremltools' own decompression too. Run: python3 tests/ops/make_constexpr.py
 """
 
 import numpy as np
@@ -391,8 +390,7 @@ def make_sparse_blockwise_shift_scale():
     cases.fail("refuses too few elements (c5)", {**inputs, "nonzero_data": tensor("int8", [3])}, f"{op}_c5")
     cases.fail("refuses too many elements (c5)", {**inputs, "nonzero_data": tensor("int8", [3, 1, 1])}, f"{op}_c5")
     cases.fail("refuses elements of rank 2 (c5)", {**inputs, "nonzero_data": tensor("int8", [[3, 1]])}, f"{op}_c5")
-    cases.fail("refuses more elements than a machine holds (c6)",
-               {**inputs, "data_mask": type_only("uint1", [2**21, 2**21]), "scale": fp16([[1]])}, f"{op}_c6")
+    cases.fail("refuses more elements than a machine holds (c6)", {**inputs, "data_mask": type_only("uint1", [2**21, 2**21]), "scale": fp16([[1]])}, f"{op}_c6")
     cases.fail("exists from iOS18 on", inputs, "exists from ios18 on", opset="ios17")
     cases.write()
 

@@ -78,10 +78,8 @@ def make_gather():
         cases.add(f"takes {dtype} indices", {"x": x, "indices": index, "axis": int32(1)}, [fp32(gather(x.array, index.array, 1))])
     for axis, index in itertools.product((0, 1, 2, -1, -3), (1, [1], [[0, 1], [1, 1]], [])):
         index = np.array(index, np.int32)
-        cases.add(f"takes {index.tolist()} of axis {axis}", {"x": x, "indices": int32(index), "axis": int32(axis)},
-                  [fp32(gather(x.array, index, axis))])
-    cases.add("counts negative indices from the end", {"x": x, "indices": int32([-1, -5, 2]), "axis": int32(1)},
-              [fp32(gather(x.array, [-1, -5, 2], 1))])
+        cases.add(f"takes {index.tolist()} of axis {axis}", {"x": x, "indices": int32(index), "axis": int32(axis)}, [fp32(gather(x.array, index, axis))])
+    cases.add("counts negative indices from the end", {"x": x, "indices": int32([-1, -5, 2]), "axis": int32(1)}, [fp32(gather(x.array, [-1, -5, 2], 1))])
     cases.add("makes a scalar", {"x": fp16([5, 6, 7]), "indices": int32(2)}, [fp16(7)])
     cases.add("takes int16 indices in iOS16", {"x": x, "indices": tensor("int16", [1])}, [fp32(x.array[[1]])], opset="ios16")
     cases.add("works in iOS15", {"x": x, "indices": int32([1])}, [fp32(x.array[[1]])], opset="ios15")

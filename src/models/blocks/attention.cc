@@ -228,18 +228,24 @@ Value* attention(LayerGraph& graph, std::int64_t layer, const std::string& prefi
   if (heads.gate != nullptr)
     mixed = graph.mul(mixed, b.op("sigmoid", {{"x", heads.gate}}, name + "_gate"), name + "_gated");
 
-  Value* output_bias = nullptr;
+  return attention_output(graph, layer, prefix, mixed);
+}
+
+Value* attention_output(LayerGraph& graph, std::int64_t layer, const std::string& prefix,
+                        Value* mixed) {
+  const DecoderConfig& config = graph.config();
+  const std::string tensor = prefix + config.tensors.attention_output;
+  const std::string name = fmt::format("layer_{}_attention_output", layer);
+  Value* bias = nullptr;
   if (config.output_bias)
-    output_bias = graph.weights().vector(
-        b, {{prefix + config.tensors.attention_output + ".bias", config.hidden_size}},
-        {config.hidden_size}, name + "_output_bias");
-  return graph.project(
-      mixed,
-      {.name = name + "_output",
-       .role = WeightRole::kAttentionOutput,
-       .parts = {{prefix + config.tensors.attention_output + ".weight", 0, config.hidden_size}},
-       .inputs = config.num_heads * config.head_dim_of(kind)},
-      output_bias);
+    bias = graph.weights().vector(graph.builder(), {{tensor + ".bias", config.hidden_size}},
+                                  {config.hidden_size}, name + "_bias");
+  return graph.project(mixed,
+                       {.name = name,
+                        .role = WeightRole::kAttentionOutput,
+                        .parts = {{tensor + ".weight", 0, config.hidden_size}},
+                        .inputs = config.num_heads * config.head_dim_of(config.layer(layer))},
+                       bias);
 }
 
 std::string carried_tokens(std::string_view cache, std::int64_t layer) {

@@ -43,11 +43,25 @@ ir::Value* attention(LayerGraph& graph, std::int64_t layer, const std::string& p
 ir::Value* attend(LayerGraph& graph, const LayerConfig& kind, ir::Value* q, ir::Value* keys,
                   ir::Value* values, ir::Value* sinks, const std::string& name);
 
+// The projection of what attend() gives, with a bias where there is one.
+ir::Value* attention_output(LayerGraph& graph, std::int64_t layer, const std::string& prefix,
+                            ir::Value* mixed);
+
 // The CarriedValue that holds what a step adds to the cache "k" or "v" of a layer.
 std::string carried_tokens(std::string_view cache, std::int64_t layer);
 
 // The activation of the gated MLP.
 ir::Value* activate(LayerGraph& graph, ir::Value* x, const std::string& name);
+
+// x [1, C, T, 1] behind the `kept` tokens before it: [1, C, kept + T, 1]. Those are kept in the
+// running cache `cache`, zeros before the text.
+ir::Value* after_earlier(LayerGraph& graph, const std::string& cache, ir::Value* x,
+                         std::int64_t kept, const std::string& name);
+
+// A convolution over the tokens of x [1, C, taps - 1 + T, 1], to [1, C, T, 1]. `weight` names a
+// tensor [C, C / groups, taps], `bias` may be nullptr.
+ir::Value* conv_over_time(LayerGraph& graph, ir::Value* x, std::int64_t groups, std::int64_t taps,
+                          const std::string& weight, ir::Value* bias, const std::string& name);
 
 // Each channel of x [1, C, T, 1] weighed over the current token and the taps - 1 before it, zeros
 // before the text; those are kept in the running cache `cache`. `weight` names a tensor

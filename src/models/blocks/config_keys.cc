@@ -2,6 +2,7 @@
 #include "models/blocks/config_keys.h"
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "base/error.h"
@@ -115,23 +116,46 @@ Status check_heads_divide(const HfConfig& config, const DecoderConfig& decoder) 
                      config.subject(), decoder.hidden_size, decoder.num_heads);
 }
 
-Result<std::optional<std::vector<bool>>> read_sliding_layers(const HfConfig& config,
-                                                             std::int64_t num_layers) {
+Result<std::optional<std::vector<bool>>> read_layer_kinds(const HfConfig& config,
+                                                          std::int64_t num_layers,
+                                                          std::string_view usual,
+                                                          std::string_view special) {
   ANEMONE_ASSIGN_OR_RETURN(const auto types, config.texts("layer_types"));
   if (!types) return std::optional<std::vector<bool>>();
   if (static_cast<std::int64_t>(types->size()) != num_layers)
     return parse_error("[{}] expected {} layer_types, got {}", config.subject(), num_layers,
                        types->size());
-  std::vector<bool> sliding;
+  std::vector<bool> is_special;
   for (const std::string& type : *types) {
-    // "attention" is an older name of full_attention.
-    if (type != "full_attention" && type != "attention" && type != "sliding_attention")
-      return unsupported(
-          "[{}] expected layer_types of full_attention and sliding_attention, got \"{}\"",
-          config.subject(), type);
-    sliding.push_back(type == "sliding_attention");
+    const bool is_older_name = type == "attention" && usual == "full_attention";
+    if (type != usual && type != special && !is_older_name)
+      return unsupported("[{}] expected layer_types of {} and {}, got \"{}\"", config.subject(),
+                         usual, special, type);
+    is_special.push_back(type == special);
   }
-  return std::optional(std::move(sliding));
+  return std::optional(std::move(is_special));
+}
+
+Result<std::optional<std::vector<bool>>> read_sliding_layers(const HfConfig& config,
+                                                             std::int64_t num_layers) {
+  return read_layer_kinds(config, num_layers, "full_attention", "sliding_attention");
+}
+
+Result<checkpoint::RopeSettings> rope_of_kind(const HfConfig& config, Json parameters,
+                                              double theta) {
+  ANEMONE_ASSIGN_OR_RETURN(const HfConfig one,
+                           HfConfig::from_json({{"model_type", config.model_type()},
+                                                {"rope_parameters", std::move(parameters)}},
+                                               config.subject()));
+  return one.rope(theta);
+}
+
+Status read_logit_softcap(const HfConfig& config, DecoderConfig& decoder) {
+  if (!config.has("final_logit_softcapping")) return {};
+  ANEMONE_ASSIGN_OR_RETURN(decoder.logit_softcap, config.number("final_logit_softcapping", 0));
+  if (decoder.logit_softcap > 0) return {};
+  return parse_error("[{}] expected final_logit_softcapping to be positive, got {}",
+                     config.subject(), decoder.logit_softcap);
 }
 
 Status set_windows(const HfConfig& config, std::optional<std::int64_t> window,

@@ -67,6 +67,14 @@ struct ExpertsDefaults {
   std::int64_t width;
 };
 
+// Rope settings of some of the layers alone: `parameters` in the place of what the file says for
+// all. `theta`: where they say none.
+Result<checkpoint::RopeSettings> rope_of_kind(const checkpoint::HfConfig& config, Json parameters,
+                                              double theta);
+
+// `final_logit_softcapping`, which may be absent.
+Status read_logit_softcap(const checkpoint::HfConfig& config, DecoderConfig& decoder);
+
 // Numbers of experts, checked against each other; the rest of the struct is the class's.
 Result<ExpertsConfig> read_experts(const checkpoint::HfConfig& config,
                                    const ExpertsDefaults& defaults);
@@ -79,8 +87,13 @@ Status read_sparse_layers(const checkpoint::HfConfig& config, DecoderConfig& dec
 // `use_sliding_window`.
 Status read_qwen_windows(const checkpoint::HfConfig& config, DecoderConfig& decoder);
 
-// `layer_types` checked against the number of layers; true where the entry is "sliding_attention".
-// nullopt when absent. kUnsupported for other kinds of layers.
+// `layer_types` checked against the number of layers; true where the entry is `special`. nullopt
+// when absent. kUnsupported for kinds of layers other than the two.
+Result<std::optional<std::vector<bool>>> read_layer_kinds(const checkpoint::HfConfig& config,
+                                                          std::int64_t num_layers,
+                                                          std::string_view usual,
+                                                          std::string_view special);
+// Of "full_attention" (in older files "attention") and "sliding_attention".
 Result<std::optional<std::vector<bool>>> read_sliding_layers(const checkpoint::HfConfig& config,
                                                              std::int64_t num_layers);
 

@@ -63,9 +63,10 @@ Value* gated_mlp(LayerGraph& graph, std::int64_t layer, const std::string& prefi
   const std::string name = fmt::format("layer_{}_mlp", layer);
   Value* bias = nullptr;
   if (config.mlp_bias)
-    bias = graph.weights().vector(
-        graph.builder(), {{prefix + "gate_proj.bias", width}, {prefix + "up_proj.bias", width}},
-        {2 * width}, name + "_gate_up_bias");
+    bias = graph.weights().vector(graph.builder(),
+                                  {{prefix + config.tensors.gate_up[0] + ".bias", width},
+                                   {prefix + config.tensors.gate_up[1] + ".bias", width}},
+                                  {2 * width}, name + "_gate_up_bias");
   Value* gate_up = graph.project(x,
                                  {.name = name + "_gate_up",
                                   .role = WeightRole::kMlpGateUp,
@@ -74,9 +75,9 @@ Value* gated_mlp(LayerGraph& graph, std::int64_t layer, const std::string& prefi
                                  bias);
   Value* down_bias = nullptr;
   if (config.mlp_bias)
-    down_bias =
-        graph.weights().vector(graph.builder(), {{prefix + "down_proj.bias", config.hidden_size}},
-                               {config.hidden_size}, name + "_down_bias");
+    down_bias = graph.weights().vector(
+        graph.builder(), {{prefix + config.tensors.down + ".bias", config.hidden_size}},
+        {config.hidden_size}, name + "_down_bias");
   return graph.project(
       gate_product(graph, gate_up, width, name),
       {.name = name + "_down",

@@ -26,21 +26,6 @@ constexpr int kBacklog = 16;
 // After an accept that failed, as when the process has no descriptor left.
 constexpr int kAcceptPauseMs = 100;
 
-class Descriptor {
- public:
-  explicit Descriptor(int value) : value_(value) {}
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-  ~Descriptor() {
-    if (value_ >= 0) ::close(value_);
-  }
-  int get() const { return value_; }
-  int release() { return std::exchange(value_, -1); }
-
- private:
-  int value_;
-};
-
 Result<sockaddr_un> address_of(const std::string& path) {
   sockaddr_un address = {};
   address.sun_family = AF_UNIX;
@@ -92,15 +77,14 @@ Result<std::unique_ptr<SocketServer>> SocketServer::listen(const ModelSet& model
   ::umask(mask);
   errno = error;
   if (bound != 0) return errno_error(options.path, "cannot make the socket");
-  std::unique_ptr<SocketServer> server(new SocketServer(models, options, listener.release()));
-  if (::listen(server->listener_, kBacklog) != 0)
+  std::unique_ptr<SocketServer> server(new SocketServer(models, options, std::move(listener)));
+  if (::listen(server->listener_.get(), kBacklog) != 0)
     return errno_error(options.path, "cannot listen on the socket");
   return server;
 }
 
 SocketServer::~SocketServer() {
   ::unlink(options_.path.c_str());
-  ::close(listener_);
 }
 
 Status SocketServer::run(int stop) {
@@ -114,31 +98,29 @@ Status SocketServer::run(int stop) {
     });
   };
   while (true) {
-    std::array<pollfd, 2> waits = {pollfd{listener_, POLLIN, 0}, pollfd{stop, POLLIN, 0}};
+    std::array<pollfd, 2> waits = {pollfd{listener_.get(), POLLIN, 0}, pollfd{stop, POLLIN, 0}};
     if (::poll(waits.data(), waits.size(), -1) < 0 && errno != EINTR) break;
     if (waits[1].revents != 0) break;
     if (waits[0].revents == 0) continue;
-    const int fd = ::accept(listener_, nullptr, nullptr);
-    if (fd < 0) {
+    Descriptor peer(::accept(listener_.get(), nullptr, nullptr));
+    if (!peer.is_open()) {
       ::poll(&waits[1], 1, kAcceptPauseMs);
       continue;
     }
-    ::fcntl(fd, F_SETFD, FD_CLOEXEC);
-    ::fcntl(fd, F_SETFL, O_NONBLOCK);
+    ::fcntl(peer.get(), F_SETFD, FD_CLOEXEC);
+    ::fcntl(peer.get(), F_SETFL, O_NONBLOCK);
     remove_done();
     if (clients.size() >= static_cast<std::size_t>(options_.max_connections)) {
-      LineChannel channel(fd, fd, stop, 0);
+      LineChannel channel(peer.get(), peer.get(), stop, 0);
       const Status ignored = channel.write_line(dump_json(error_answer(
           busy("[server] expected at most {} connections", options_.max_connections))));
-      ::close(fd);
       continue;
     }
     Client& client = clients.emplace_back();
-    client.thread = std::thread([this, fd, stop, &gate, &client] {
-      LineChannel channel(fd, fd, stop, options_.lines.max_line_bytes);
+    client.thread = std::thread([this, peer = std::move(peer), stop, &gate, &client] {
+      LineChannel channel(peer.get(), peer.get(), stop, options_.lines.max_line_bytes);
       // A connection that breaks ends alone.
       const Status ignored = answer_channel(channel, models_, options_.lines, gate);
-      ::close(fd);
       client.is_done = true;
     });
   }

@@ -5,7 +5,9 @@
 
 #include <memory>
 #include <string>
+#include <utility>
 
+#include "base/descriptor.h"
 #include "serve/jsonl/line_channel.h"
 #include "serve/served_model.h"
 
@@ -35,12 +37,12 @@ class SocketServer {
   Status run(int stop);
 
  private:
-  SocketServer(const ModelSet& models, const SocketOptions& options, int listener)
-      : models_(models), options_(options), listener_(listener) {}
+  SocketServer(const ModelSet& models, const SocketOptions& options, Descriptor listener)
+      : models_(models), options_(options), listener_(std::move(listener)) {}
 
   const ModelSet& models_;
   const SocketOptions options_;
-  int listener_;
+  Descriptor listener_;
 };
 
 }  // namespace anemone::serve::jsonl

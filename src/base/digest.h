@@ -9,15 +9,17 @@
 
 namespace anemone {
 
-// Incremental SHA-256 (OpenSSL). Single-thread.
-class Sha256 {
+// An incremental hash (OpenSSL). Single-thread.
+class Digest {
  public:
-  Sha256();
-  ~Sha256();
-  Sha256(Sha256&&) noexcept;
+  enum class Kind { kSha256, kSha1 };
+  explicit Digest(Kind kind = Kind::kSha256);
+  ~Digest();
+  Digest(Digest&&) noexcept;
+  Digest& operator=(Digest&&) noexcept;
   void update(std::span<const std::byte> bytes);
   void update(std::string_view text);
-  // 64 lower-case hex digits. Spends the object.
+  // Lower-case hex digits: 64 of SHA-256, 40 of SHA-1. Spends the object.
   std::string hex();
 
  private:

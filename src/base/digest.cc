@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "base/sha256.h"
+#include "base/digest.h"
 
 #include <array>
 #include <fmt/format.h>
@@ -9,26 +9,28 @@
 
 namespace anemone {
 
-struct Sha256::Context {
+struct Digest::Context {
   EVP_MD_CTX* handle = EVP_MD_CTX_new();
   ~Context() { EVP_MD_CTX_free(handle); }
 };
 
-Sha256::Sha256() : context_(std::make_unique<Context>()) {
-  ANEMONE_CHECK(EVP_DigestInit_ex(context_->handle, EVP_sha256(), nullptr) == 1);
+Digest::Digest(Kind kind) : context_(std::make_unique<Context>()) {
+  const EVP_MD* hash = kind == Kind::kSha256 ? EVP_sha256() : EVP_sha1();
+  ANEMONE_CHECK(EVP_DigestInit_ex(context_->handle, hash, nullptr) == 1);
 }
-Sha256::~Sha256() = default;
-Sha256::Sha256(Sha256&&) noexcept = default;
+Digest::~Digest() = default;
+Digest::Digest(Digest&&) noexcept = default;
+Digest& Digest::operator=(Digest&&) noexcept = default;
 
-void Sha256::update(std::span<const std::byte> bytes) {
+void Digest::update(std::span<const std::byte> bytes) {
   ANEMONE_CHECK(EVP_DigestUpdate(context_->handle, bytes.data(), bytes.size()) == 1);
 }
 
-void Sha256::update(std::string_view text) {
+void Digest::update(std::string_view text) {
   update(std::as_bytes(std::span(text)));
 }
 
-std::string Sha256::hex() {
+std::string Digest::hex() {
   std::array<unsigned char, EVP_MAX_MD_SIZE> digest{};
   unsigned int size = 0;
   ANEMONE_CHECK(EVP_DigestFinal_ex(context_->handle, digest.data(), &size) == 1);
