@@ -246,9 +246,8 @@ TEST_F(PocketModel, ChatTemplateShowsThePrompt) {
 TEST(ChatTemplateCommand, TakesTheTemplateOfAGgufFile) {
   const TemporaryFolder folder;
   anemone::testing::tiny_gguf_metadata().write(folder.file("a.gguf"));
-  const Outcome outcome =
-      run_anemone("chat-template --model " + quoted(folder.file("a.gguf")),
-                  "[{\"role\": \"user\", \"content\": \"From the file\"}]");
+  const Outcome outcome = run_anemone("chat-template --model " + quoted(folder.file("a.gguf")),
+                                      "[{\"role\": \"user\", \"content\": \"From the file\"}]");
   EXPECT_EQ(outcome.code, 0) << outcome.err;
   EXPECT_EQ(outcome.out, "From the file\n");
   anemone::testing::GgufBuilder()

@@ -138,8 +138,13 @@ Result<HfConfig> make_config(const GgufFile& file, const GgufArchitecture& archi
   }
   ANEMONE_RETURN_IF_ERROR(read_token_ids(file.metadata(), json));
   json["tie_word_embeddings"] = file.find("output.weight") == nullptr;
-  json["attention_bias"] = file.find("blk.0.attn_q.bias") != nullptr;
-  json["mlp_bias"] = file.find("blk.0.ffn_up.bias") != nullptr;
+  // In any layer: the first ones may be of another kind.
+  const auto has = [&](std::string_view ending) {
+    return std::ranges::any_of(file.tensors(),
+                               [&](const auto& named) { return named.first.ends_with(ending); });
+  };
+  json["attention_bias"] = has(".attn_q.bias");
+  json["mlp_bias"] = has(".ffn_up.bias");
   if (architecture.read_more != nullptr)
     ANEMONE_RETURN_IF_ERROR(architecture.read_more(keys, json));
   for (const char* name : {"vocab_size", "rope.scaling.finetuned", "tensor_data_layout"})
