@@ -38,19 +38,25 @@ class StackedRows : public quant::MatrixSource {
   std::int64_t rows() const override { return rows_; }
   std::int64_t columns() const override { return columns_; }
   std::string_view name() const override { return parts_.front().weight->name; }
-  void read_row(std::int64_t row, std::span<float> out) const override {
+  void read_row(std::int64_t row, std::span<float> out) const override { read_rows(row, 1, out); }
+  void read_rows(std::int64_t begin, std::int64_t count, std::span<float> out) const override {
     for (const Part& part : parts_) {
-      if (row >= part.rows) {
-        row -= part.rows;
-        continue;
+      if (begin < part.rows && count > 0) {
+        const std::int64_t own = std::min(count, part.rows - begin);
+        const auto size = static_cast<std::size_t>(own * columns_);
+        read_own_rows(part, begin, own, out.first(size));
+        out = out.subspan(size);
+        count -= own;
+        begin += own;
       }
-      if (part.stride == 1) return read_floats(*part.weight, part.row_at(row) * columns_, out);
-      for (std::size_t c = 0; c < out.size(); ++c)
-        read_floats(*part.weight,
-                    part.origin + part.row_at(row) + static_cast<std::int64_t>(c) * part.stride,
-                    out.subspan(c, 1));
-      return;
+      begin -= part.rows;
     }
+  }
+  // As many as a line of the cache has of each column.
+  std::int64_t rows_at_once() const override {
+    const bool is_transposed =
+        std::ranges::any_of(parts_, [](const Part& part) { return part.stride != 1; });
+    return is_transposed ? 32 : 1;
   }
   quant::SourceForm form() const override { return form_; }
   void read_quants(std::int64_t row, std::span<std::int8_t> quants,
@@ -75,6 +81,25 @@ class StackedRows : public quant::MatrixSource {
   }
 
  private:
+  void read_own_rows(const Part& part, std::int64_t begin, std::int64_t count,
+                     std::span<float> out) const {
+    const auto width = static_cast<std::size_t>(columns_);
+    if (part.stride == 1) {
+      for (std::int64_t r = 0; r < count; ++r)
+        read_floats(*part.weight, part.row_at(begin + r) * columns_,
+                    out.subspan(static_cast<std::size_t>(r) * width, width));
+      return;
+    }
+    // Of each column, what all rows have.
+    std::vector<float> column(static_cast<std::size_t>((count - 1) * part.row_step + 1));
+    for (std::int64_t c = 0; c < columns_; ++c) {
+      read_floats(*part.weight, part.origin + part.row_at(begin) + c * part.stride, column);
+      for (std::int64_t r = 0; r < count; ++r)
+        out[static_cast<std::size_t>(r * columns_ + c)] =
+            column[static_cast<std::size_t>(r * part.row_step)];
+    }
+  }
+
   std::shared_ptr<const checkpoint::WeightSource> source_;  // keeps the mapping
   std::vector<Part> parts_;
   // What all parts have in common: integers when all are integers, the smallest group of theirs and

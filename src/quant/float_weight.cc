@@ -37,9 +37,9 @@ StoredWeight store_float(std::shared_ptr<const MatrixSource> matrix, DType float
     Tensor tensor(float_type, shape);
     const auto columns = static_cast<std::size_t>(matrix->columns());
     const std::size_t row_bytes = static_cast<std::size_t>(dtype_bytes(float_type, columns));
-    std::vector<float> row(columns);
+    RowReader rows(*matrix);
     for (std::int64_t r = 0; r < matrix->rows(); ++r) {
-      matrix->read_row(r, row);
+      const std::span<const float> row = rows.row(r);
       ANEMONE_RETURN_IF_ERROR(check_row(*matrix, r, row, float_type));
       store_floats(row, {float_type,
                          {matrix->columns()},

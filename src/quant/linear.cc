@@ -78,14 +78,14 @@ class LinearWeight {
   }
 
   Status measure() {
-    std::vector<float> row(static_cast<std::size_t>(matrix_->columns()));
+    RowReader rows(*matrix_);
     scales_.assign(static_cast<std::size_t>(element_count(scale_shape())), 0.0f);
     for (std::int64_t r = 0; r < matrix_->rows(); ++r) {
-      matrix_->read_row(r, row);
+      const std::span<const float> row = rows.row(r);
       ANEMONE_RETURN_IF_ERROR(check_row(*matrix_, r, row, DType::kFp32));
       for (std::size_t t = 0; t < tiles_; ++t) {
         float& largest = scales_of_row(r)[t];
-        for (const float value : std::span(row).subspan(t * tile_columns_, tile_columns_))
+        for (const float value : row.subspan(t * tile_columns_, tile_columns_))
           largest = std::max(largest, std::abs(value));
       }
     }

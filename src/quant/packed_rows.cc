@@ -20,14 +20,14 @@ Result<Tensor> pack_rows(const MatrixSource& matrix, DType dtype, const RowQuant
   if (error != nullptr) *error = {};
   Tensor out(dtype, projection_shape(matrix));
   const auto columns = static_cast<std::size_t>(matrix.columns());
-  std::vector<float> row(columns);
+  RowReader rows(matrix);
   std::vector<float> restored(error != nullptr ? columns : 0);
   std::vector<std::int32_t> quants(columns * static_cast<std::size_t>(kRowsAtOnce));
   std::span<std::byte> left = out.mutable_view().bytes();
   for (std::int64_t begin = 0; begin < matrix.rows(); begin += kRowsAtOnce) {
     const std::int64_t count = std::min(kRowsAtOnce, matrix.rows() - begin);
     for (std::int64_t r = 0; r < count; ++r) {
-      matrix.read_row(begin + r, row);
+      const std::span<const float> row = rows.row(begin + r);
       quantize(begin + r, row,
                std::span(quants).subspan(static_cast<std::size_t>(r) * columns, columns), restored);
       if (error != nullptr) error->add(row, restored);

@@ -90,18 +90,18 @@ class Palettes {
 
   Status measure() {
     values_.reserve(static_cast<std::size_t>(element_count(lut_shape())));
+    RowReader rows(*matrix_);
     for (std::int64_t begin = 0; begin < matrix_->rows(); begin += group_)
-      ANEMONE_RETURN_IF_ERROR(measure_group(begin));
+      ANEMONE_RETURN_IF_ERROR(measure_group(rows, begin));
     matrix_->release();
     return {};
   }
 
-  Status measure_group(std::int64_t begin) {
-    std::vector<float> row(static_cast<std::size_t>(matrix_->columns()));
+  Status measure_group(RowReader& rows, std::int64_t begin) {
     float low = 0;
     float high = 0;
     for (std::int64_t r = begin; r < begin + group_; ++r) {
-      matrix_->read_row(r, row);
+      const std::span<const float> row = rows.row(r);
       ANEMONE_RETURN_IF_ERROR(check_row(*matrix_, r, row, float_type_));
       const auto [least, most] = std::ranges::minmax(row);
       low = r == begin ? least : std::min(low, least);
@@ -119,8 +119,7 @@ class Palettes {
       // What is smaller than any unit is zero to it.
       Histogram histogram(largest > kSmallestUnit ? largest : 1.0f);
       for (std::int64_t r = begin; r < begin + group_; ++r) {
-        matrix_->read_row(r, row);
-        histogram.add(row);
+        histogram.add(rows.row(r));
       }
       palette = kmeans(histogram.bins(), size_);
       palette.resize(size_, palette.back());
