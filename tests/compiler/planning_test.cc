@@ -71,6 +71,7 @@ const RealShape kRealShapes[] = {
     {"qwen2.5-7b", 28, 3, 8.16, 2 * 28 * 4 * 128 * 2},
     {"lfm2.5-8b-a1b", 24, 2, 8.99, 2 * 6 * 8 * 64 * 2},
     {"zaya1-8b", 40, 5, 9.88, 2 * 40 * 2 * 128 * 2},
+    {"privacy-filter", 8, 1, 1.53, 0},
     {"gemma-4-26b-a4b", 30, 4, 26.7, 2 * (25 * 8 * 256 + 5 * 2 * 512) * 2},
     // Of the 18 layers that share the keys and values of layers 22 and 23, those of one package
     // have a copy: 9 packages, 3 of them with a layer that looks at everything.
@@ -89,7 +90,7 @@ TEST(PlanningOfRealShapes, GivesShardsAndMemory) {
         << shape.name;
     // Running caches are a few columns beside.
     EXPECT_GE(report->cache_bytes, 2048 * shape.kv_bytes) << shape.name;
-    EXPECT_LT(report->cache_bytes, 2048 * shape.kv_bytes * 102 / 100) << shape.name;
+    EXPECT_LE(report->cache_bytes, 2048 * shape.kv_bytes * 102 / 100) << shape.name;
     std::int64_t next = 0;
     for (const artifact::Shard& shard : report->manifest.shards) {
       EXPECT_EQ(shard.layer_begin, next);
