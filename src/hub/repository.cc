@@ -2,6 +2,7 @@
 #include "hub/repository.h"
 
 #include <algorithm>
+#include <iterator>
 #include <filesystem>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -181,6 +182,19 @@ Status refusal(const HubAddress& hub, const RepoName& repo, std::string_view wha
   }
 }
 
+Result<std::vector<RemoteFile>> parse_file_list(std::string_view json, const std::string& subject) {
+  ANEMONE_ASSIGN_OR_RETURN(const Json entries, parse_json(json, subject));
+  if (!entries.is_array()) return parse_error("[{}] expected a list of files", subject);
+  std::vector<RemoteFile> files;
+  for (const Json& entry : entries) {
+    ANEMONE_ASSIGN_OR_RETURN(const auto type, json_string(entry, "type", subject));
+    if (type != "file") continue;
+    ANEMONE_ASSIGN_OR_RETURN(RemoteFile file, read_entry(entry, subject));
+    files.push_back(std::move(file));
+  }
+  return files;
+}
+
 Result<Snapshot> list_snapshot(HttpClient& client, const HubAddress& hub, const RepoName& repo,
                                const std::string& revision) {
   const std::string subject = repo.text();
@@ -201,15 +215,8 @@ Result<Snapshot> list_snapshot(HttpClient& client, const HubAddress& hub, const 
       return parse_error("[{}] expected pages of files from {}, got \"{}\"", subject, hub.endpoint,
                          url);
     ANEMONE_ASSIGN_OR_RETURN(const HttpAnswer answer, ask(client, hub, repo, url, what));
-    ANEMONE_ASSIGN_OR_RETURN(const Json entries, parse_json(answer.body, subject));
-    if (!entries.is_array())
-      return parse_error("[{}] expected a list of files from {}", subject, hub.endpoint);
-    for (const Json& entry : entries) {
-      ANEMONE_ASSIGN_OR_RETURN(const auto type, json_string(entry, "type", subject));
-      if (type != "file") continue;
-      ANEMONE_ASSIGN_OR_RETURN(RemoteFile file, read_entry(entry, subject));
-      out.files.push_back(std::move(file));
-    }
+    ANEMONE_ASSIGN_OR_RETURN(std::vector<RemoteFile> files, parse_file_list(answer.body, subject));
+    std::ranges::move(files, std::back_inserter(out.files));
     url = next_page(answer);
   }
   std::sort(out.files.begin(), out.files.end(),

@@ -48,6 +48,10 @@ struct Snapshot {
   std::vector<RemoteFile> files;  // in order of path
 };
 
+// A page of the hub's file listing, a JSON list; folders are left out. kParseError for anything
+// else, naming `subject`.
+Result<std::vector<RemoteFile>> parse_file_list(std::string_view json, const std::string& subject);
+
 // What is in the repository at a branch, tag or commit. kNotFound when there is none, kIo when the
 // hub cannot be reached or does not let us in, kParseError for an answer that is none.
 Result<Snapshot> list_snapshot(HttpClient& client, const HubAddress& hub, const RepoName& repo,
