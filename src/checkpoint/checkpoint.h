@@ -26,7 +26,8 @@ struct Checkpoint {
   // generation_config.json, or an empty object: end-of-text ids and sampling defaults.
   Json generation = Json::object();
   std::shared_ptr<const WeightSource> weights;
-  bool has_weights = true;  // false: a configuration alone (open_for_planning)
+  std::vector<std::string> notes = {};  // of what its user should know
+  bool has_weights = true;              // false: a configuration alone (open_for_planning)
   // Those that there are. Reads or makes them when it is called: a tokenizer may have 20 MB.
   std::function<Result<std::vector<TextFile>>()> text_files;
 };

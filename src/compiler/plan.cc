@@ -157,6 +157,7 @@ void resolve_recipe(const checkpoint::WeightSource& weights, Plan& plan) {
 Result<Plan> make_plan(const checkpoint::Checkpoint& checkpoint, const CompileOptions& options) {
   Plan plan;
   plan.options = options;
+  plan.notes = checkpoint.notes;
   const checkpoint::HfConfig& json = checkpoint.config;
   auto architecture = models::find_architecture(json.model_type());
   if (!architecture.ok()) return architecture.status().with(json.subject());

@@ -2,9 +2,9 @@
 #include "hub/repository.h"
 
 #include <algorithm>
-#include <iterator>
 #include <filesystem>
 #include <fmt/format.h>
+#include <iterator>
 #include <nlohmann/json.hpp>
 #include <optional>
 

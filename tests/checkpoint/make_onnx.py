@@ -104,6 +104,54 @@ def layer(i, hidden, pending):
     return at + "h1", down
 
 
+def named_bundle(folder):
+    """A graph of one node that nobody knows, whose constants have the names of transformers."""
+    initializers.clear()
+    nodes.clear()
+    meant.clear()
+
+    def blocks(name, rows, columns, bits, block, backbone):
+        (data, scales), meant[f"{name}.weight"] = quantized(name, rows, columns, bits, block, False)
+        infix = ".matmul" if backbone else ""
+        for initializer, new in ((data, f"{name}{infix}{'.backbone' if backbone else ''}.weight_quantized"),
+                                 (scales, f"{name}{infix}.quantizers.weight.scale_for_export")):
+            next(i for i in initializers if i.name == initializer).name = new
+
+    def floats(name, shape):
+        meant[name] = RANDOM.normal(0, 0.1, shape).astype(np.float16).astype(np.float32)
+        constant(name, meant[name].astype(np.float16))
+
+    angles = np.arange(POSITIONS)[:, None] * THETA ** (-np.arange(DIM // 2) / (DIM // 2))
+    for name, table in (("cos", np.cos(angles)), ("sin", np.sin(angles))):
+        constant(f"model.layers.0.self_attn.{name}_cached_export", table.astype(np.float32))
+    floats("model.embed_tokens.weight", (VOCAB, HIDDEN))
+    weight("model.norm.weight", HIDDEN)
+    for i in range(2):
+        at = f"model.layers.{i}."
+        for norm, size in (("input_layernorm", HIDDEN), ("post_attention_layernorm", HIDDEN), ("self_attn.q_norm", DIM),
+                           ("self_attn.k_norm", DIM)):
+            weight(f"{at}{norm}.weight", size)
+        blocks(at + "self_attn.q_proj", HEADS * DIM, HIDDEN, 4, 16, True)
+        blocks(at + "self_attn.k_proj", KV * DIM, HIDDEN, 8, 16, True)
+        blocks(at + "self_attn.v_proj", KV * DIM, HIDDEN, 4, 16, False)
+        floats(at + "self_attn.o_proj.weight", (HIDDEN, HEADS * DIM))
+        blocks(at + "mlp.gate_proj", INNER, HIDDEN, 4, 16, True)
+        blocks(at + "mlp.up_proj", INNER, HIDDEN, 8, 32, True)
+        blocks(at + "mlp.down_proj", HIDDEN, INNER, 4, 32, True)  # a last block of 16
+    nodes.append(helper.make_node("WholeModel", ["input_ids", "model.norm.weight"], ["logits"], name="whole", domain="elsewhere"))
+    value = helper.make_tensor_value_info
+    graph = helper.make_graph(nodes, "named", [value("input_ids", TensorProto.INT64, None)], [value("logits", TensorProto.FLOAT, None)], initializers)
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21), helper.make_opsetid("elsewhere", 1)])
+    model.producer_name = ""
+    folder.mkdir(exist_ok=True)
+    (folder / "model.onnx").write_bytes(model.SerializeToString(deterministic=True))
+    save_file({name: np.ascontiguousarray(values) for name, values in meant.items()}, folder / "meant.safetensors")
+    decoder = {"filename": "model.onnx", "hidden_size": HIDDEN, "num_hidden_layers": 2, "num_attention_heads": HEADS,
+               "num_key_value_heads": KV, "head_size": DIM}
+    config = {"model": {"bos_token_id": 1, "eos_token_id": 2, "context_length": POSITIONS, "type": "tiny", "decoder": decoder}}
+    (folder / "genai_config.json").write_text(json.dumps(config, indent=1) + "\n")
+
+
 def main():
     angles = np.arange(POSITIONS)[:, None] * THETA ** (-np.arange(DIM // 2) / (DIM // 2))
     constant("cos", np.cos(angles).astype(np.float32))
@@ -138,6 +186,7 @@ def main():
     config = {"model": {"bos_token_id": 1, "eos_token_id": [2, 3], "context_length": POSITIONS, "type": "tiny", "decoder": decoder},
               "search": {"do_sample": True, "temperature": 0.7, "top_k": 20}}
     (folder / "genai_config.json").write_text(json.dumps(config, indent=1) + "\n")
+    named_bundle(HERE / "data/onnx-named")
 
 
 if __name__ == "__main__":

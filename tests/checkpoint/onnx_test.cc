@@ -19,6 +19,8 @@ namespace {
 namespace fs = std::filesystem;
 using anemone::testing::TemporaryFolder;
 
+const std::string kNamedBundle =
+    std::string(ANEMONE_SOURCE_DIR) + "/tests/checkpoint/data/onnx-named";
 const std::string kBundle = std::string(ANEMONE_SOURCE_DIR) + "/tests/checkpoint/data/onnx";
 
 std::vector<float> floats_of(const WeightRef& weight) {
@@ -46,10 +48,12 @@ class OnnxCopy : public ::testing::Test {
   const fs::path folder_ = temporary_.path();
 };
 
-TEST(Onnx, WeightsAreWhatTheGraphMeans) {
-  const auto bundle = open_checkpoint(kBundle);
+class OnnxBundle : public ::testing::TestWithParam<std::string> {};
+
+TEST_P(OnnxBundle, WeightsAreWhatTheyMean) {
+  const auto bundle = open_checkpoint(GetParam());
   ASSERT_TRUE(bundle.ok()) << bundle.status().message();
-  const auto meant = open_safetensors(kBundle + "/meant.safetensors");
+  const auto meant = open_safetensors(GetParam() + "/meant.safetensors");
   ASSERT_TRUE(meant.ok());
   EXPECT_EQ(bundle->weights->all().size(), (*meant)->all().size());
   for (const WeightRef* expected : (*meant)->all()) {
@@ -67,6 +71,59 @@ TEST(Onnx, WeightsAreWhatTheGraphMeans) {
           std::equal(part.begin(), part.end(), all.begin() + static_cast<std::ptrdiff_t>(begin)));
     }
   }
+}
+
+INSTANTIATE_TEST_SUITE_P(, OnnxBundle, ::testing::Values(kBundle, kNamedBundle),
+                         [](const auto& info) {
+                           return info.param == kBundle ? "graph" : "names";
+                         });
+
+TEST(OnnxNames, StandForAGraphThatIsNotKnown) {
+  const auto bundle = open_checkpoint(kNamedBundle);
+  ASSERT_TRUE(bundle.ok()) << bundle.status().message();
+  ASSERT_EQ(bundle->notes.size(), 1U);
+  EXPECT_NE(bundle->notes[0].find("names"), std::string::npos) << bundle->notes[0];
+  const Json& config = bundle->config.json();
+  EXPECT_EQ(config["model_type"], "qwen3");
+  EXPECT_EQ(config["num_attention_heads"], 2);
+  EXPECT_EQ(config["num_key_value_heads"], 1);
+  EXPECT_EQ(config["head_dim"], 16);
+  EXPECT_EQ(config["intermediate_size"], 48);
+  EXPECT_EQ(config["rms_norm_eps"], static_cast<double>(1e-5F));
+  EXPECT_EQ(config["tie_word_embeddings"], true);
+  EXPECT_NEAR(config["rope_theta"].get<double>(), 5000, 0.5);
+}
+
+// What is said is what is wrong with the graph, where the names do not help either.
+TEST(OnnxNames, AreAllWanted) {
+  const auto model = read_file(kNamedBundle + "/model.onnx");
+  const auto genai = read_file(kNamedBundle + "/genai_config.json");
+  ASSERT_TRUE(model.ok() && genai.ok());
+  const auto open_with = [](std::string graph, std::string config, const std::string& from,
+                            const std::string& to) {
+    const TemporaryFolder folder;
+    for (std::string* text : {&graph, &config})
+      for (std::size_t at = text->find(from); at != text->npos; at = text->find(from, at + 1))
+        text->replace(at, from.size(), to);
+    EXPECT_TRUE(write_file(folder.file("model.onnx"), graph).ok());
+    EXPECT_TRUE(write_file(folder.file("genai_config.json"), config).ok());
+    return open_checkpoint(folder.path()).status();
+  };
+  EXPECT_TRUE(open_with(*model, *genai, "unchanged", "").ok());
+  for (const char* name :
+       {"model.layers.1.mlp.up_proj.matmul.back", "layers.0.self_attn.o_proj", "model.norm",
+        "layers.1.input_layernorm", "sin_cached", "num_hidden_layers", "head_size"}) {
+    std::string other = name;
+    other.back() = 'X';
+    const Status status = open_with(*model, *genai, name, other);
+    EXPECT_EQ(status.code(), Code::kUnsupported) << name;
+    EXPECT_NE(status.message().find("GroupQueryAttention"), std::string::npos) << status.message();
+  }
+  // Sizes that do not fit each other are.
+  EXPECT_EQ(open_with(*model, *genai, "\"head_size\": 16", "\"head_size\": 8").code(),
+            Code::kCorrupt);
+  EXPECT_EQ(open_with(*model, *genai, "\"hidden_size\": 32", "\"hidden_size\": 64").code(),
+            Code::kCorrupt);
 }
 
 TEST(Onnx, IntegersWithScalesAreKept) {

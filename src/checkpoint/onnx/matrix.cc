@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
+#include <fmt/format.h>
 
 #include "base/error.h"
 
@@ -151,10 +153,11 @@ std::int64_t count_of(const Constant* constant) {
   return constant == nullptr ? -1 : element_count(constant->shape);
 }
 
-Result<Matrix> read_blocks(const OnnxGraph& graph, const Node& node, BlockForm form,
+// `place` is for messages: a node.
+Result<Matrix> read_blocks(const OnnxGraph& graph, const std::string& place, BlockForm form,
                            std::int64_t padded_columns) {
   const auto fails = [&](std::string_view what) {
-    return unsupported("[{}] expected {} in {} ({})", graph.path(), what, node.name, node.op);
+    return unsupported("[{}] expected {} in {}", graph.path(), what, place);
   };
   if (form.data == nullptr || form.data->dtype != DType::kUInt8 || form.scales == nullptr ||
       !form.scales->is_float())
@@ -201,6 +204,10 @@ Matrix Matrix::part(std::int64_t first, std::int64_t count) const {
 
 namespace {
 
+std::string place_of(const Node& node) {
+  return fmt::format("{} ({})", node.name, node.op);
+}
+
 Result<Matrix> read_quantized(const OnnxGraph& graph, const Node& node) {
   const bool is_product = node.op == "MatMulNBits";
   BlockForm form;
@@ -218,7 +225,7 @@ Result<Matrix> read_quantized(const OnnxGraph& graph, const Node& node) {
     // The last block of a row is whole, whatever the row has of it.
     const std::int64_t block = std::clamp<std::int64_t>(form.block, 1, 1 << 20);
     const std::int64_t columns = std::clamp<std::int64_t>(form.columns, 0, 1 << 30);
-    return read_blocks(graph, node, form, (columns + block - 1) / block * block);
+    return read_blocks(graph, place_of(node), form, (columns + block - 1) / block * block);
   }
   if (form.scales != nullptr && form.scales->shape.size() == 2 && form.data != nullptr &&
       node.integer("gather_axis", 0) == 0 && node.integer("quantize_axis", 1) == 1 &&
@@ -226,7 +233,7 @@ Result<Matrix> read_quantized(const OnnxGraph& graph, const Node& node) {
     form.rows = form.scales->shape[0];
     form.columns = count_of(form.data) / form.rows * 8 / form.bits;
   }
-  return read_blocks(graph, node, form, form.columns);
+  return read_blocks(graph, place_of(node), form, form.columns);
 }
 
 }  // namespace
@@ -251,6 +258,45 @@ Result<Matrix> read_matrix(const OnnxGraph& graph, const Node& node) {
   }
   return unsupported("[{}] expected a product with a constant matrix, got {} ({})", graph.path(),
                      node.op, node.name);
+}
+
+Result<Matrix> read_named_matrix(const OnnxGraph& graph, const std::string& name,
+                                 std::int64_t columns) {
+  if (const Constant* data = graph.constant(name + ".weight")) {
+    if (!data->is_float() || data->shape.size() != 2 || data->shape[1] != columns ||
+        data->shape[0] < 1)
+      return corrupt("[{}] expected floats [rows, {}] in {}.weight, got {} {}", graph.path(),
+                     columns, name, dtype_name(data->dtype), to_string(data->shape));
+    return matrix_of(*data, data->shape[0], columns, nullptr);
+  }
+  BlockForm form;
+  for (const char* backbone : {".matmul.backbone", ""})
+    if (form.data == nullptr) form.data = graph.constant(name + backbone + ".weight_quantized");
+  for (const char* quantizers : {".matmul", ""})
+    if (form.scales == nullptr)
+      form.scales = graph.constant(name + quantizers + ".quantizers.weight.scale_for_export");
+  if (form.data == nullptr || form.scales == nullptr)
+    return not_found("[{}] expected a matrix named {}, got none", graph.path(), name);
+  const Shape& shape = form.data->shape;
+  if (shape.size() != 3)
+    return corrupt("[{}] expected [rows, blocks, bytes] of {}, got {}", graph.path(), name,
+                   to_string(shape));
+  form.rows = shape[0];
+  form.columns = columns;
+  // Bits and block are those that the bytes of a block leave; no block is longer than a row.
+  const auto most = static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(columns)));
+  int forms = 0;
+  for (const int bits : {4, 8}) {
+    const std::int64_t block = shape[2] * 8 / bits;
+    if (block < 1 || block > most || (columns + block - 1) / block != shape[1]) continue;
+    form.bits = bits;
+    form.block = block;
+    ++forms;
+  }
+  if (forms != 1)
+    return corrupt("[{}] expected {} columns in the blocks {} of {}", graph.path(), columns,
+                   to_string(shape), name);
+  return read_blocks(graph, name, form, shape[1] * form.block);
 }
 
 }  // namespace anemone::checkpoint::onnx

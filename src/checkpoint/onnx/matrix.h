@@ -33,4 +33,9 @@ struct Matrix {
 // Source: https://github.com/microsoft/onnxruntime/blob/main/docs/ContribOperators.md
 Result<Matrix> read_matrix(const OnnxGraph& graph, const Node& node);
 
+// The matrix of `columns` columns that constants of this name hold (named_decoder.h says in which
+// forms). kNotFound when there are none.
+Result<Matrix> read_named_matrix(const OnnxGraph& graph, const std::string& name,
+                                 std::int64_t columns);
+
 }  // namespace anemone::checkpoint::onnx

@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "checkpoint/onnx/decoder_graph.h"
+#include "checkpoint/onnx/named_decoder.h"
 #include "checkpoint/onnx/rope_table.h"
 
 namespace anemone::checkpoint::onnx {
@@ -176,8 +177,20 @@ Result<Checkpoint> open_onnx_bundle(const std::string& folder) {
                        file.string());
   const std::string path = (fs::path(folder) / file).string();
   ANEMONE_ASSIGN_OR_RETURN(const auto graph, OnnxGraph::open(path));
-  ANEMONE_ASSIGN_OR_RETURN(const DecoderGraph decoder, read_decoder(*graph));
   Checkpoint out;
+  auto read = read_decoder(*graph);
+  if (read.status().code() == Code::kUnsupported) {
+    auto named = read_named_decoder(*graph, *settings);
+    // Without all names and sizes, the graph is what is wrong.
+    if (!named.ok())
+      return named.status().code() == Code::kCorrupt ? named.status() : read.status();
+    out.notes.push_back(fmt::format(
+        "the graph is of a form that is not known, and read by the names of its tensors: {}",
+        read.status().message()));
+    read = std::move(named);
+  }
+  if (!read.ok()) return read.status();
+  const DecoderGraph decoder = std::move(read).value();
   out.path = folder;
   ANEMONE_ASSIGN_OR_RETURN(Json config, make_config(decoder, *model, path));
   ANEMONE_ASSIGN_OR_RETURN(out.config, HfConfig::from_json(std::move(config), config_path));
