@@ -87,15 +87,27 @@ struct Cache {
   bool is_running = false;
 };
 
+// Consecutive layers, the first and the last of which may be there in part. The parts of a layer
+// with experts: what is before the experts, each expert, what is behind them.
+struct LayerSpan {
+  std::int64_t begin = 0;
+  std::int64_t end = 0;         // exclusive
+  std::int64_t part_begin = 0;  // of layer `begin`: how many parts of it are left out
+  std::int64_t part_end = 0;    // of layer `end - 1`: how many parts there are; 0: all
+
+  bool operator==(const LayerSpan&) const = default;
+};
+// "layers 2-4 from part 18 to part 9", the parts only where they are not all.
+std::string layers_text(const LayerSpan& layers);
+
 struct Shard {
   std::string package;  // file name in the artifact folder
-  std::int64_t layer_begin = 0;
-  std::int64_t layer_end = 0;  // exclusive
+  LayerSpan layers;     // from where those of the shard before end
   std::vector<Port> inputs;
   std::string output;  // hidden state that leaves the shard
   std::vector<Cache> caches;
-  // Channels behind those of the hidden state in `output`: what later layers need besides it. The
-  // next shard takes them with its hidden state.
+  // Channels that `output` has beyond those of the hidden state: what later layers need besides it,
+  // or the rest of a layer needs. The next shard takes them all as its hidden state.
   std::int64_t carried = 0;
 };
 

@@ -16,6 +16,7 @@ namespace {
 constexpr std::int64_t kMaxId = std::numeric_limits<std::int32_t>::max();
 constexpr std::int64_t kMaxHidden = 1 << 20;
 constexpr std::int64_t kMaxLayers = 1 << 16;
+constexpr std::int64_t kMaxParts = 1 << 16;
 constexpr std::int64_t kMaxLayerColumns = 1 << 30;
 constexpr std::int64_t kMaxContext = 1 << 28;
 constexpr std::size_t kMaxCacheRank = 8;
@@ -239,6 +240,24 @@ Status check_next_range(std::string_view subject, std::string_view what, std::in
                  subject, what, expected, limit, begin, end);
 }
 
+// The layers of a shard continue those of the one before, inside a layer where that ends inside.
+Status check_layers(const LayerSpan& before, const LayerSpan& layers, std::int64_t limit,
+                    std::string_view subject) {
+  ANEMONE_RETURN_IF_ERROR(check_range(subject, "part_begin", layers.part_begin, 0, kMaxParts));
+  ANEMONE_RETURN_IF_ERROR(check_range(subject, "part_end", layers.part_end, 0, kMaxParts));
+  if (layers.part_begin != before.part_end)
+    return corrupt("[{}] expected part_begin {}, where the shard before ends, got {}", subject,
+                   before.part_end, layers.part_begin);
+  const std::int64_t expected = before.part_end == 0 ? before.end : before.end - 1;
+  ANEMONE_RETURN_IF_ERROR(
+      check_next_range(subject, "layers", expected, layers.begin, layers.end, limit));
+  if (layers.end == layers.begin + 1 && layers.part_end != 0 &&
+      layers.part_end <= layers.part_begin)
+    return corrupt("[{}] expected part_end of a layer beyond part_begin {}, got {}", subject,
+                   layers.part_begin, layers.part_end);
+  return {};
+}
+
 Status check_packages(const Manifest& manifest, std::string_view subject) {
   Names packages;
   const auto add_package = [&](const std::string& name) -> Status {
@@ -246,21 +265,21 @@ Status check_packages(const Manifest& manifest, std::string_view subject) {
     if (packages.insert(name).second) return {};
     return corrupt("[{}] expected each package once, got \"{}\" twice", subject, name);
   };
-  std::int64_t layers = 0;
+  LayerSpan covered;
   for (const Shard& shard : manifest.shards) {
     ANEMONE_RETURN_IF_ERROR(add_package(shard.package));
-    ANEMONE_RETURN_IF_ERROR(check_next_range(subject, "layers", layers, shard.layer_begin,
-                                             shard.layer_end, manifest.layers)
-                                .with(shard.package));
-    layers = shard.layer_end;
-    ANEMONE_RETURN_IF_ERROR(check_range(subject, "carried", shard.carried, 0,
-                                        layers == manifest.layers ? 0 : kMaxHidden)
-                                .with(shard.package));
+    ANEMONE_RETURN_IF_ERROR(
+        check_layers(covered, shard.layers, manifest.layers, subject).with(shard.package));
+    covered = shard.layers;
+    const bool is_last = covered.end == manifest.layers && covered.part_end == 0;
+    ANEMONE_RETURN_IF_ERROR(
+        check_range(subject, "carried", shard.carried, 0, is_last ? 0 : kMaxHidden)
+            .with(shard.package));
     ANEMONE_RETURN_IF_ERROR(check_shard(manifest, shard, subject));
   }
-  if (layers != manifest.layers)
+  if (covered.end != manifest.layers || covered.part_end != 0)
     return corrupt("[{}] expected the shards to cover {} layers, got {}", subject, manifest.layers,
-                   layers);
+                   covered.part_end == 0 ? covered.end : covered.end - 1);
   std::int64_t rows = 0;
   for (const Head& head : manifest.heads) {
     ANEMONE_RETURN_IF_ERROR(add_package(head.package));

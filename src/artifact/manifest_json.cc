@@ -49,8 +49,10 @@ Json to_json(const Cache& cache) {
 Json to_json(const Shard& shard) {
   Json out = Json::object();
   out["package"] = shard.package;
-  out["layer_begin"] = shard.layer_begin;
-  out["layer_end"] = shard.layer_end;
+  out["layer_begin"] = shard.layers.begin;
+  out["layer_end"] = shard.layers.end;
+  if (shard.layers.part_begin != 0) out["part_begin"] = shard.layers.part_begin;
+  if (shard.layers.part_end != 0) out["part_end"] = shard.layers.part_end;
   out["inputs"] = Json::array();
   for (const Port& port : shard.inputs) out["inputs"].push_back(to_json(port));
   out["output"] = shard.output;
@@ -144,8 +146,10 @@ Status read_cache(const ObjectReader& reader, Cache& cache) {
 
 Status read_shard(const ObjectReader& reader, Shard& shard) {
   ANEMONE_RETURN_IF_ERROR(reader.read("package", shard.package));
-  ANEMONE_RETURN_IF_ERROR(reader.read("layer_begin", shard.layer_begin));
-  ANEMONE_RETURN_IF_ERROR(reader.read("layer_end", shard.layer_end));
+  ANEMONE_RETURN_IF_ERROR(reader.read("layer_begin", shard.layers.begin));
+  ANEMONE_RETURN_IF_ERROR(reader.read("layer_end", shard.layers.end));
+  ANEMONE_RETURN_IF_ERROR(reader.read_optional("part_begin", shard.layers.part_begin));
+  ANEMONE_RETURN_IF_ERROR(reader.read_optional("part_end", shard.layers.part_end));
   ANEMONE_RETURN_IF_ERROR(reader.read_objects("inputs", shard.inputs, read_port));
   ANEMONE_RETURN_IF_ERROR(reader.read("output", shard.output));
   ANEMONE_RETURN_IF_ERROR(reader.read_optional("carried", shard.carried));

@@ -181,8 +181,8 @@ void add_compile_command(CLI::App& app, Context& context) {
       ->capture_default_str();
   command
       ->add_option("--shards", options->shards,
-                   "Layers by package: auto (at most 250 MB each), a size (100MB), a number, or\n"
-                   "ranges 0:12,12:24")
+                   "Layers by package: auto (at most 250 MB each; layers with experts are cut), a\n"
+                   "size (100MB), a number, or ranges 0:12,12:24")
       ->capture_default_str();
   command->add_option("--target", options->target, "Lowest system that loads the packages")
       ->capture_default_str();

@@ -62,8 +62,7 @@ std::string report_text(const std::string& path, const artifact::Manifest& manif
   text += table(rows, "  ");
   rows.clear();
   for (const artifact::Shard& shard : manifest.shards)
-    rows.push_back({shard.package,
-                    fmt::format("layers {}-{}", shard.layer_begin, shard.layer_end - 1),
+    rows.push_back({shard.package, artifact::layers_text(shard.layers),
                     format_bytes(bytes_below(manifest, shard.package))});
   for (const artifact::Head& head : manifest.heads)
     rows.push_back({head.package,

@@ -55,7 +55,7 @@ class Compilation {
     ANEMONE_RETURN_IF_ERROR(check_cancelled());
     report_.notes = plan_.notes;
     report_.manifest = describe_model(checkpoint_, plan_, report_.notes);
-    for (const ane::Range& range : plan_.layer_shards) ANEMONE_RETURN_IF_ERROR(write_layers(range));
+    for (const LayerShard& shard : plan_.layer_shards) ANEMONE_RETURN_IF_ERROR(write_layers(shard));
     for (const ane::Range& range : plan_.head_shards) ANEMONE_RETURN_IF_ERROR(write_head(range));
     ANEMONE_RETURN_IF_ERROR(write_embeddings());
     ANEMONE_RETURN_IF_ERROR(check_cancelled());
@@ -98,14 +98,25 @@ class Compilation {
             .layout = plan_.options.layout};
   }
 
-  Status write_layers(const ane::Range& range) {
+  static std::string package_of(const artifact::LayerSpan& layers) {
+    std::string name = fmt::format("layers_{:02}_{:02}", layers.begin, layers.end - 1);
+    if (layers.part_begin != 0) name += fmt::format("_part_{}", layers.part_begin);
+    return name + ".mlpackage";
+  }
+
+  Status write_layers(const LayerShard& planned) {
     mlpackage::Model model;
     artifact::Shard shard;
     for (const artifact::Function& function : plan_.functions) {
       ANEMONE_ASSIGN_OR_RETURN(
           models::ShardInterface interface,
           models::build_layers(model.program, function.name, *plan_.architecture, plan_.config,
-                               range.begin, range.end, weights_, graph_options(function)));
+                               planned.layers, weights_, graph_options(function)));
+      const std::int64_t before =
+          report_.manifest.shards.empty() ? 0 : report_.manifest.shards.back().carried;
+      if (interface.entered != before)
+        return internal_error("[{}] expected {} channels beside the hidden state, got {}",
+                              artifact::layers_text(planned.layers), before, interface.entered);
       shard.inputs = std::move(interface.ports);
       for (const artifact::Port& port : shard.inputs)
         if (port.tail != 0) tails_[port.name] = port.tail;
@@ -113,12 +124,10 @@ class Compilation {
       shard.output = std::move(interface.output);
       shard.carried = interface.carried;
     }
-    shard.layer_begin = range.begin;
-    shard.layer_end = range.end;
-    shard.package = fmt::format("layers_{:02}_{:02}.mlpackage", range.begin, range.end - 1);
+    shard.layers = planned.layers;
+    shard.package = package_of(planned.layers);
     ANEMONE_RETURN_IF_ERROR(write(std::move(model), shard.package,
-                                  fmt::format("layers {}-{}", range.begin, range.end - 1),
-                                  plan_.bytes_of(range)));
+                                  artifact::layers_text(planned.layers), planned.bytes));
     report_.manifest.shards.push_back(std::move(shard));
     return {};
   }

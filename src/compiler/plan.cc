@@ -13,10 +13,10 @@ namespace {
 
 using models::DecoderConfig;
 
-// Stored bytes of the projections of each layer, by building its graph, of the
-// smallest function that there can be; norms and biases are noise.
-Result<std::vector<std::uint64_t>> layer_bytes(const checkpoint::Checkpoint& checkpoint,
-                                               const Plan& plan) {
+// Stored bytes of the parts of each layer, by building its graph, of the smallest function that
+// there can be.
+Result<std::vector<std::vector<std::uint64_t>>> bytes_of_parts(
+    const checkpoint::Checkpoint& checkpoint, const Plan& plan) {
   const CompileOptions& options = plan.options;
   const models::GraphOptions graph = {.dtype = options.precision,
                                       .tokens = 1,
@@ -26,23 +26,51 @@ Result<std::vector<std::uint64_t>> layer_bytes(const checkpoint::Checkpoint& che
   // Layers of one kind are of one size, but where their sizes are those of the checkpoint.
   const bool is_kept = options.recipe.quant.scheme == quant::Scheme::kKeep;
   const std::vector<models::LayerConfig>& layers = plan.config.layers;
-  std::vector<std::uint64_t> bytes;
+  std::vector<std::vector<std::uint64_t>> all;
   for (std::int64_t layer = 0; layer < plan.config.num_layers(); ++layer) {
     const auto like = std::ranges::find(layers, plan.config.layer(layer)) - layers.begin();
     if (like < layer && !is_kept) {
-      bytes.push_back(bytes[static_cast<std::size_t>(like)]);
+      all.push_back(all[static_cast<std::size_t>(like)]);
       continue;
     }
     WeightStore weights(checkpoint.weights, options.recipe, options.precision);
-    ir::Program program;
-    ANEMONE_RETURN_IF_ERROR(models::build_layers(program, "layer", *plan.architecture, plan.config,
-                                                 layer, layer + 1, weights, graph)
-                                .status());
-    std::uint64_t sum = 0;
-    for (const WeightReport& report : weights.reports()) sum += report.bytes;
-    bytes.push_back(sum);
+    ANEMONE_ASSIGN_OR_RETURN(
+        auto bytes, models::part_bytes(*plan.architecture, plan.config, layer, weights, graph));
+    all.push_back(std::move(bytes));
   }
-  return bytes;
+  return all;
+}
+
+Status plan_layers(const checkpoint::Checkpoint& checkpoint, Plan& plan) {
+  ANEMONE_ASSIGN_OR_RETURN(const auto parts, bytes_of_parts(checkpoint, plan));
+  std::vector<ane::Piece> pieces;
+  std::vector<std::pair<std::int64_t, std::int64_t>> places;  // layer and part of each piece
+  for (std::size_t layer = 0; layer < parts.size(); ++layer)
+    for (std::size_t part = 0; part < parts[layer].size(); ++part) {
+      pieces.push_back(
+          {.bytes = parts[layer][part], .ends_layer = part + 1 == parts[layer].size()});
+      places.emplace_back(layer, part);
+    }
+  ANEMONE_ASSIGN_OR_RETURN(const std::vector<ane::Range> ranges,
+                           ane::plan_layer_shards(plan.options.shards, pieces));
+  for (const ane::Range& range : ranges) {
+    const auto [first_layer, first_part] = places[static_cast<std::size_t>(range.begin)];
+    const auto [last_layer, last_part] = places[static_cast<std::size_t>(range.end - 1)];
+    const bool is_to_the_end = pieces[static_cast<std::size_t>(range.end - 1)].ends_layer;
+    LayerShard shard = {
+        .layers = {first_layer, last_layer + 1, first_part, is_to_the_end ? 0 : last_part + 1}};
+    for (std::int64_t i = range.begin; i < range.end; ++i)
+      shard.bytes += pieces[static_cast<std::size_t>(i)].bytes;
+    plan.layer_shards.push_back(shard);
+  }
+  const auto heaviest = std::ranges::max_element(plan.layer_shards, {}, &LayerShard::bytes);
+  if (plan.options.shards == "auto" && heaviest->bytes > ane::kShardBytes)
+    plan.notes.push_back(fmt::format(
+        "{} take {} MB, more than the {} MB that the chip is known to take, and cannot be cut: "
+        "fewer bits (--quant lut4) make it smaller",
+        artifact::layers_text(heaviest->layers), heaviest->bytes / 1'000'000,
+        ane::kShardBytes / 1'000'000));
+  return {};
 }
 
 void clamp_sizes(const DecoderConfig& config, Plan& plan) {
@@ -193,15 +221,7 @@ Result<Plan> make_plan(const checkpoint::Checkpoint& checkpoint, const CompileOp
   if (!checkpoint.has_weights)
     plan.notes.push_back("no weights are there: planned from config.json");
 
-  ANEMONE_ASSIGN_OR_RETURN(plan.layer_bytes, layer_bytes(checkpoint, plan));
-  ANEMONE_ASSIGN_OR_RETURN(plan.layer_shards,
-                           ane::plan_layer_shards(options.shards, plan.layer_bytes));
-  const auto heaviest = std::ranges::max_element(plan.layer_bytes);
-  if (options.shards == "auto" && *heaviest > ane::kShardBytes)
-    plan.notes.push_back(fmt::format(
-        "layer {} alone takes {} MB, more than the {} MB that the chip is known to take: "
-        "fewer bits (--quant lut4) make it smaller",
-        heaviest - plan.layer_bytes.begin(), *heaviest / 1'000'000, ane::kShardBytes / 1'000'000));
+  ANEMONE_RETURN_IF_ERROR(plan_layers(checkpoint, plan));
   plan.head_bytes = quant::stored_bytes(options.recipe.options_for(models::WeightRole::kHead),
                                         config.num_logits(), config.hidden_size, options.precision);
   const auto head_rows = static_cast<std::uint64_t>(config.num_logits());

@@ -145,8 +145,8 @@ void set_columns(const artifact::Manifest& manifest, const artifact::Shard& shar
   input.layout = manifest.layout;
   if (input.role == PortRole::kEmbedding) input.columns = manifest.hidden_size;
   if (input.role != PortRole::kLayerEmbedding) return;
-  input.first_column = shard.layer_begin * manifest.layer_columns();
-  input.columns = (shard.layer_end - shard.layer_begin) * manifest.layer_columns();
+  input.first_column = shard.layers.begin * manifest.layer_columns();
+  input.columns = (shard.layers.end - shard.layers.begin) * manifest.layer_columns();
 }
 
 // The plan for steps of `tokens` tokens.

@@ -38,15 +38,13 @@ Manifest sample_manifest() {
                                    {"write", PortRole::kCacheWriteMask, "", 0},
                                    {"own", PortRole::kLayerEmbedding}};
   m.shards = {{"layers_00_02.mlpackage",
-               0,
-               3,
+               {0, 4, 0, 3},
                ports,
                "hidden_out",
                {{"k_0", "", DType::kFp16, {1, 2, 256, 16}}},
                24},
               {"layers_03_04.mlpackage",
-               3,
-               5,
+               {3, 5, 3},
                ports,
                "hidden_out",
                {{"k_3", "k_3_out", DType::kFp32, {1, 2, 256, 16}}}}};

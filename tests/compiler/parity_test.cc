@@ -76,6 +76,9 @@ class Parity : public ::testing::TestWithParam<Checkpoint> {
     auto model = compile_and_load(GetParam(), folder_.file("artifact"), options);
     if (model == nullptr) return {};
     layers_ = model->manifest().layers;
+    cuts_ = std::ranges::count_if(model->manifest().shards, [](const artifact::Shard& shard) {
+      return shard.layers.part_end != 0;
+    });
     Answer answer = run_greedily(std::move(model), golden_.prompt, golden_.continuation.size());
     EXPECT_EQ(answer.logits.size(), golden_.logits.size());
     return answer;
@@ -96,6 +99,7 @@ class Parity : public ::testing::TestWithParam<Checkpoint> {
   Golden golden_;
   TemporaryFolder folder_;
   std::int64_t layers_ = 0;  // of the last model that ran
+  std::int64_t cuts_ = 0;    // shards of it that end inside a layer
 };
 
 // The tiny checkpoints have no matrix that is large enough to be quantized.
@@ -212,6 +216,39 @@ TEST_P(Parity, ShardsGiveTheBitsOfOnePackage) {
   const Answer whole = run(options);
   options.shards = std::to_string(std::min<std::int64_t>(layers_, 3));
   EXPECT_TRUE(run(options).logits == whole.logits);
+}
+
+// A budget below every part of a layer gives each a package of its own, others cut in between.
+TEST_P(Parity, LayersThatAreCutGiveTheBitsOfOnePackage) {
+  if (!has_experts(GetParam()) || !GetParam().name.starts_with("tiny_"))
+    GTEST_SKIP() << "nothing to cut";
+  CompileOptions exact = {.precision = DType::kFp32,
+                          .recipe = {.quant = {.scheme = quant::Scheme::kNone}}};
+  struct Form {
+    artifact::HiddenLayout layout;
+    bool is_flexible;
+    const char* size;
+  };
+  const Form forms[] = {{artifact::HiddenLayout::kTokensInHeight, false, "1KB"},
+                        {artifact::HiddenLayout::kTokensInHeight, false, "4KB"},
+                        {artifact::HiddenLayout::kTokensInWidth, true, "4KB"}};
+  for (const CompileOptions& base : {exact, CompileOptions()}) {
+    CompileOptions options = base;
+    options.context = kShortContext;
+    options.prefill = 16;
+    options.shards = "1";
+    const Answer whole = run(options);
+    ASSERT_FALSE(whole.logits.empty());
+    for (const Form& form : forms) {
+      options.layout = form.layout;
+      options.range_dim = form.is_flexible;
+      options.shards = form.size;
+      const Answer cut = run(options);
+      EXPECT_GT(cuts_, 0) << form.size;
+      EXPECT_TRUE(cut.logits == whole.logits) << form.size;
+      EXPECT_EQ(cut.continuation, whole.continuation) << form.size;
+    }
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(, Parity, ::testing::ValuesIn(checkpoints()),

@@ -98,7 +98,8 @@ ir::Value* routing_weights(LayerGraph& graph, ir::Value* logits, ir::Value* sele
 
 // A sparse mixture of gated MLPs (DecoderConfig::experts): the sum of all experts' outputs times
 // their routing weights. All of them are in the graph, as the chip has no branches; an executor
-// may leave out what a weight of 0 takes away.
+// may leave out what a weight of 0 takes away. Each of them is a part of the layer, where a shard
+// may end.
 ir::Value* experts(LayerGraph& graph, std::int64_t layer, const std::string& prefix, ir::Value* x);
 // The same with given weights [1, experts, T, 1].
 ir::Value* mix_experts(LayerGraph& graph, std::int64_t layer, const std::string& prefix,

@@ -193,15 +193,17 @@ Value* mix_experts(LayerGraph& graph, std::int64_t layer, const std::string& pre
                    Value* weights) {
   const ExpertsConfig& config = graph.config().experts;
   const std::string name = fmt::format("layer_{}_experts", layer);
+  graph.end_part();
   const auto by_expert =
       graph.split(weights, std::vector<std::int64_t>(static_cast<std::size_t>(config.count), 1), 1,
                   name + "_weights");
   Value* sum = nullptr;
   for (std::int64_t e = 0; e < config.count; ++e) {
     const std::string one = fmt::format("{}_{}", name, e);
-    Value* weighed = graph.mul(one_expert(graph, prefix, e, x, one),
-                               by_expert[static_cast<std::size_t>(e)], one + "_weighed");
+    Value* y = graph.is_in_shard() ? one_expert(graph, prefix, e, x, one) : x;
+    Value* weighed = graph.mul(y, by_expert[static_cast<std::size_t>(e)], one + "_weighed");
     sum = e == 0 ? weighed : graph.add(sum, weighed, one + "_sum");
+    graph.end_part();
   }
   return sum;
 }
