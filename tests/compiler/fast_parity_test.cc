@@ -7,6 +7,7 @@
 
 #include "api/executors.h"
 #include "engine/session.h"
+#include "exec/cpu/explain.h"
 #include "kernels/simd/isa.h"
 #include "tests/compiler/golden.h"
 #include "tests/support/shared_data.h"
@@ -147,6 +148,34 @@ TEST_P(FastParity, EveryForm) {
     ASSERT_NE(fast, nullptr);
     const Answer got = run_greedily(fast, golden_.prompt, kSteps);
     expect_close(got.logits, expected.logits, kLeastCosine);
+  }
+}
+
+// Packages that have a part of a layer; their experts are still run where they are chosen.
+TEST_P(FastParity, LayersThatAreCut) {
+  if (!has_experts(GetParam())) GTEST_SKIP() << "nothing to cut";
+  for (const char* size : {"1KB", "6KB"}) {
+    CompileOptions options;
+    options.recipe.quant.threshold = 0;
+    options.context = 64;
+    options.prefill = 16;
+    const Answer expected = run_greedily(
+        compile_and_load(GetParam(), folder_.file("whole"), options), golden_.prompt, kSteps);
+    options.shards = size;
+    const std::string folder = folder_.file("artifact");
+    ASSERT_NE(compile_and_load(GetParam(), folder, options), nullptr);
+    const auto fast = load(folder, "");
+    ASSERT_NE(fast, nullptr);
+    const Answer got = run_greedily(fast, golden_.prompt, kSteps);
+    expect_close(got.logits, expected.logits, kLeastCosineInHalves);
+    const auto runs_experts = [&](const exec::PlanStep& step) { return step.name == "experts"; };
+    std::size_t shards = 0;
+    for (std::size_t s = 0; s < fast->manifest().shards.size(); ++s) {
+      const auto steps = exec::explain(fast->shard(s), "decode");
+      ASSERT_TRUE(steps.ok());
+      if (std::ranges::any_of(*steps, runs_experts)) ++shards;
+    }
+    EXPECT_GT(shards, 0U) << size;
   }
 }
 

@@ -23,8 +23,10 @@ struct Mixture : FusionFixture {
                           "weight");
   }
 
-  // y = sum of weights[e] * expert e of x, over int8 weights with a scale a row.
-  void build_convolutions(std::int64_t tokens, bool has_addend, bool is_shown = false) {
+  // y = sum of weights[e] * expert e of x, over int8 weights with a scale a row, of the first
+  // `count` experts.
+  void build_convolutions(std::int64_t tokens, bool has_addend, bool is_shown = false,
+                          std::size_t count = kExperts) {
     program = std::make_shared<Program>();
     Builder b = function();
     Value* x = b.input("x", half({1, kChannels, tokens, 1}));
@@ -37,7 +39,8 @@ struct Mixture : FusionFixture {
                     {"axis", Literal::int32(1)}},
                    count);
     };
-    const auto one = split(weights, std::vector<std::int32_t>(kExperts, 1));
+    auto one = split(weights, std::vector<std::int32_t>(kExperts, 1));
+    one.resize(count);
     Value* sum = has_addend ? x : nullptr;
     Value* shown = nullptr;
     for (const Value* weight : one) {
@@ -86,6 +89,15 @@ TEST_F(Mixture, OfConvolutionsIsLikeTheReference) {
       build_convolutions(tokens, has_addend);
       expect_like_reference({"experts"}, {step(tokens), step(tokens)}, kManyRoundings);
     }
+}
+
+// Part of a mixture, as in a shard that has a few of many experts: the sum goes on.
+TEST_F(Mixture, OfOneExpertAndASumIsLikeTheReference) {
+  for (const std::int64_t tokens : {1, 9}) {
+    SCOPED_TRACE(tokens);
+    build_convolutions(tokens, true, false, 1);
+    expect_like_reference({"experts"}, {step(tokens), step(tokens)}, kManyRoundings);
+  }
 }
 
 // As PyTorch writes it: channels last, gate and up apart, biases, a clamped activation.
