@@ -162,6 +162,13 @@ Result<std::vector<Range>> plan_layer_shards(std::string_view spec,
   return pieces_of(even_ranges(layers, *parts), pieces);
 }
 
+std::vector<Range> plan_expert_packs(std::string_view spec,
+                                     const std::vector<std::uint64_t>& expert_bytes) {
+  std::vector<Piece> pieces;
+  for (const std::uint64_t bytes : expert_bytes) pieces.push_back({.bytes = bytes});
+  return fill_evenly(pieces, parse_size(spec).value_or(kExpertPackBytes));
+}
+
 std::vector<Range> plan_head_shards(std::int64_t vocab_size, std::uint64_t bytes_per_row) {
   const auto by_bytes =
       static_cast<std::int64_t>(kShardBytes / std::max<std::uint64_t>(1, bytes_per_row));

@@ -33,6 +33,11 @@ struct Piece {
 Result<std::vector<Range>> plan_layer_shards(std::string_view spec,
                                              const std::vector<Piece>& pieces);
 
+// How the experts of a layer are dealt out to packages of their own: as few as possible of at most
+// kExpertPackBytes, or of the size that `spec` says, evenly filled.
+std::vector<Range> plan_expert_packs(std::string_view spec,
+                                     const std::vector<std::uint64_t>& expert_bytes);
+
 // Vocabulary ranges: none wider than kMaxChannels or heavier than kShardBytes, all about the same
 // width.
 std::vector<Range> plan_head_shards(std::int64_t vocab_size, std::uint64_t bytes_per_row);

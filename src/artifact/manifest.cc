@@ -26,6 +26,8 @@ std::string_view port_role_name(PortRole role) {
       return "embedding";
     case PortRole::kLayerEmbedding:
       return "layer_embedding";
+    case PortRole::kExperts:
+      return "experts";
   }
   ANEMONE_CHECK(false);
   return {};
@@ -64,6 +66,10 @@ const Function* Manifest::head_function(const Function& function) const {
         candidate.is_flexible == function.is_flexible)
       return &candidate;
   return nullptr;
+}
+
+std::string expert_function(std::int64_t expert, std::int64_t tokens) {
+  return fmt::format("expert_{}_{}", expert, tokens);
 }
 
 std::string layers_text(const LayerSpan& layers) {

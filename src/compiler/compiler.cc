@@ -95,6 +95,7 @@ class Compilation {
             .context = report_.manifest.context_of(function),
             .cache_context = plan_.options.context,
             .caches_are_states = plan_.options.precision == DType::kFp16,
+            .has_experts_apart = plan_.options.experts == ExpertsForm::kPacks,
             .layout = plan_.options.layout};
   }
 
@@ -107,6 +108,7 @@ class Compilation {
   Status write_layers(const LayerShard& planned) {
     mlpackage::Model model;
     artifact::Shard shard;
+    std::string prefix;  // of the experts behind its end
     for (const artifact::Function& function : plan_.functions) {
       ANEMONE_ASSIGN_OR_RETURN(
           models::ShardInterface interface,
@@ -123,13 +125,44 @@ class Compilation {
       shard.caches = std::move(interface.caches);
       shard.output = std::move(interface.output);
       shard.carried = interface.carried;
+      if (interface.experts) {
+        prefix = interface.experts->prefix;
+        shard.experts = artifact::Experts{.input = std::move(interface.experts->input),
+                                          .weights = std::move(interface.experts->weights),
+                                          .count = plan_.config.experts.count,
+                                          .chosen = plan_.config.experts.chosen,
+                                          .widths = plan_.expert_widths};
+      }
     }
     shard.layers = planned.layers;
     shard.package = package_of(planned.layers);
     ANEMONE_RETURN_IF_ERROR(write(std::move(model), shard.package,
                                   artifact::layers_text(planned.layers), planned.bytes));
+    for (const LayerShard::ExpertPack& pack : planned.packs) {
+      ANEMONE_RETURN_IF_ERROR(write_experts(planned.layers.end - 1, prefix, pack));
+      shard.experts->packs.push_back(
+          {report_.packages.back().name, pack.experts.begin, pack.experts.end});
+    }
     report_.manifest.shards.push_back(std::move(shard));
     return {};
+  }
+
+  // A function for each expert and width.
+  Status write_experts(std::int64_t layer, const std::string& prefix,
+                       const LayerShard::ExpertPack& pack) {
+    mlpackage::Model model;
+    for (std::int64_t e = pack.experts.begin; e < pack.experts.end; ++e)
+      for (const std::int64_t width : plan_.expert_widths)
+        ANEMONE_RETURN_IF_ERROR(models::build_expert(
+            model.program, artifact::expert_function(e, width), plan_.config, layer, prefix, e,
+            weights_,
+            {.dtype = plan_.options.precision, .tokens = width, .layout = plan_.options.layout}));
+    return write(
+        std::move(model),
+        fmt::format("experts_{:02}_{:03}_{:03}.mlpackage", layer, pack.experts.begin,
+                    pack.experts.end - 1),
+        fmt::format("layer {}, experts {}-{}", layer, pack.experts.begin, pack.experts.end - 1),
+        pack.bytes);
   }
 
   Status write_head(const ane::Range& range) {
@@ -178,7 +211,7 @@ class Compilation {
   // The names of functions and interfaces that callers see.
   Status describe_package(mlpackage::Model& model, const std::string& content) const {
     model.is_multifunction = true;  // its functions have names of their own even when there is one
-    model.default_function = plan_.functions.front().name;
+    model.default_function = model.program.functions().front()->name;
     model.metadata.short_description = fmt::format("{} {}", report_.manifest.name, content);
     for (const ir::Function* function : model.program.functions()) {
       ANEMONE_ASSIGN_OR_RETURN(auto interface,

@@ -2,6 +2,7 @@
 #include "compiler/plan.h"
 
 #include <algorithm>
+#include <numeric>
 
 #include "ane/limits.h"
 #include "base/error.h"
@@ -41,30 +42,83 @@ Result<std::vector<std::vector<std::uint64_t>>> bytes_of_parts(
   return all;
 }
 
+// Functions of an expert: for one token, and for twice as many as it has of the widest step on
+// average, so that most steps need one call.
+std::vector<std::int64_t> expert_widths(const Plan& plan) {
+  std::int64_t widest = 1;
+  bool has_single = false;
+  for (const artifact::Function& function : plan.functions) {
+    widest = std::max(widest, function.tokens);
+    has_single |= function.tokens == 1 || function.is_flexible;
+  }
+  const models::ExpertsConfig& experts = plan.config.experts;
+  std::int64_t width = 2;
+  while (width * experts.count < 2 * widest * experts.chosen) width *= 2;
+  width = std::min(width, widest);
+  if (!has_single) return {width};
+  return width == 1 ? std::vector<std::int64_t>{1} : std::vector<std::int64_t>{1, width};
+}
+
+// The experts of a layer in packages, from the bytes of all of its parts.
+std::vector<LayerShard::ExpertPack> packs_of(const std::vector<std::uint64_t>& parts,
+                                             const std::string& shards) {
+  const std::vector<std::uint64_t> experts(parts.begin() + 1, parts.end() - 1);
+  std::vector<LayerShard::ExpertPack> packs;
+  for (const ane::Range& range : ane::plan_expert_packs(shards, experts))
+    packs.push_back({range, std::accumulate(experts.begin() + range.begin,
+                                            experts.begin() + range.end, std::uint64_t{0})});
+  return packs;
+}
+
+// What the shards are made of. `parts`: bytes of the parts of each layer.
+std::vector<ane::Piece> pieces_of(const std::vector<std::vector<std::uint64_t>>& parts,
+                                  bool has_packs) {
+  std::vector<ane::Piece> pieces;
+  for (const std::vector<std::uint64_t>& layer : parts) {
+    if (has_packs && layer.size() > 1) {
+      pieces.push_back({.bytes = layer.front(), .ends_layer = false, .ends_package = true});
+      pieces.push_back({.bytes = layer.back()});
+      continue;
+    }
+    for (const std::uint64_t bytes : layer) pieces.push_back({.bytes = bytes, .ends_layer = false});
+    pieces.back().ends_layer = true;
+  }
+  return pieces;
+}
+
 Status plan_layers(const checkpoint::Checkpoint& checkpoint, Plan& plan) {
   ANEMONE_ASSIGN_OR_RETURN(const auto parts, bytes_of_parts(checkpoint, plan));
-  std::vector<ane::Piece> pieces;
-  std::vector<std::pair<std::int64_t, std::int64_t>> places;  // layer and part of each piece
-  for (std::size_t layer = 0; layer < parts.size(); ++layer)
-    for (std::size_t part = 0; part < parts[layer].size(); ++part) {
-      pieces.push_back(
-          {.bytes = parts[layer][part], .ends_layer = part + 1 == parts[layer].size()});
-      places.emplace_back(layer, part);
-    }
+  CompileOptions& options = plan.options;
+  const auto is_cut = [](const std::vector<std::uint64_t>& layer) { return layer.size() > 1; };
+  if (options.experts == ExpertsForm::kPacks && std::ranges::none_of(parts, is_cut)) {
+    if (std::ranges::any_of(plan.config.layers, &models::LayerConfig::has_experts))
+      return unsupported("[--experts] expected soft for layers that share keys, got packs");
+    plan.notes.push_back("no layer has experts: --experts packs left out");
+    options.experts = ExpertsForm::kSoft;
+  }
+  const bool has_packs = options.experts == ExpertsForm::kPacks;
+  if (has_packs) plan.expert_widths = expert_widths(plan);
+  const std::vector<ane::Piece> pieces = pieces_of(parts, has_packs);
   ANEMONE_ASSIGN_OR_RETURN(const std::vector<ane::Range> ranges,
-                           ane::plan_layer_shards(plan.options.shards, pieces));
+                           ane::plan_layer_shards(options.shards, pieces));
+  std::int64_t layer = 0;
+  std::int64_t part = 0;
   for (const ane::Range& range : ranges) {
-    const auto [first_layer, first_part] = places[static_cast<std::size_t>(range.begin)];
-    const auto [last_layer, last_part] = places[static_cast<std::size_t>(range.end - 1)];
-    const bool is_to_the_end = pieces[static_cast<std::size_t>(range.end - 1)].ends_layer;
-    LayerShard shard = {
-        .layers = {first_layer, last_layer + 1, first_part, is_to_the_end ? 0 : last_part + 1}};
-    for (std::int64_t i = range.begin; i < range.end; ++i)
-      shard.bytes += pieces[static_cast<std::size_t>(i)].bytes;
-    plan.layer_shards.push_back(shard);
+    LayerShard shard = {.layers = {.begin = layer, .part_begin = part}};
+    for (std::int64_t i = range.begin; i < range.end; ++i) {
+      const ane::Piece& piece = pieces[static_cast<std::size_t>(i)];
+      shard.bytes += piece.bytes;
+      part = piece.ends_layer ? 0 : part + 1;
+      shard.layers.end = layer + 1;
+      if (piece.ends_layer) ++layer;
+    }
+    shard.layers.part_end = part;
+    if (has_packs && part != 0)
+      shard.packs = packs_of(parts[static_cast<std::size_t>(layer)], options.shards);
+    plan.layer_shards.push_back(std::move(shard));
   }
   const auto heaviest = std::ranges::max_element(plan.layer_shards, {}, &LayerShard::bytes);
-  if (plan.options.shards == "auto" && heaviest->bytes > ane::kShardBytes)
+  if (options.shards == "auto" && heaviest->bytes > ane::kShardBytes)
     plan.notes.push_back(fmt::format(
         "{} take {} MB, more than the {} MB that the chip is known to take, and cannot be cut: "
         "fewer bits (--quant lut4) make it smaller",

@@ -19,6 +19,12 @@ namespace anemone::compiler {
 struct LayerShard {
   artifact::LayerSpan layers;
   std::uint64_t bytes = 0;
+  // Of the experts behind its end, where they are in packages of their own.
+  struct ExpertPack {
+    ane::Range experts;
+    std::uint64_t bytes = 0;
+  };
+  std::vector<ExpertPack> packs = {};
 };
 
 // Everything that is decided before a weight is read.
@@ -28,6 +34,7 @@ struct Plan {
   CompileOptions options;                     // context and prefill clamped
   std::vector<artifact::Function> functions;  // the default one first
   std::vector<LayerShard> layer_shards;
+  std::vector<std::int64_t> expert_widths;  // tokens of the functions of an expert, ascending
   std::vector<ane::Range> head_shards;
   std::string embedding_tensor;
   std::string head_tensor;
@@ -41,7 +48,10 @@ struct Plan {
   bool heads_hold_embeddings() const { return embedding_bytes == 0; }
   std::uint64_t total_bytes() const {
     std::uint64_t bytes = head_bytes + embedding_bytes + layer_embedding_bytes;
-    for (const LayerShard& shard : layer_shards) bytes += shard.bytes;
+    for (const LayerShard& shard : layer_shards) {
+      bytes += shard.bytes;
+      for (const LayerShard::ExpertPack& pack : shard.packs) bytes += pack.bytes;
+    }
     return bytes;
   }
 };

@@ -48,10 +48,16 @@ Result<ShardInterface> build_layers(ir::Program& program, const std::string& fun
   ShardInterface interface;
   interface.ports = graph.ports();
   interface.caches = graph.caches();
-  std::vector<ir::Value*> cache_outputs = graph.cache_outputs();
+  std::vector<ir::Value*> other_outputs = graph.cache_outputs();
+  if (const auto& experts = graph.last_experts()) {
+    interface.experts = {experts->prefix, "experts_input", "experts_weights"};
+    builder.rename(experts->x, interface.experts->input);
+    builder.rename(experts->weights, interface.experts->weights);
+    other_outputs.insert(other_outputs.end(), {experts->x, experts->weights});
+  }
   if (builder.status().ok() && (layers.part_begin != 0 || layers.part_end != 0)) {
     FunctionCut cut(graph);
-    hidden = cut.apply(hidden, interface.ports, interface.caches, cache_outputs);
+    hidden = cut.apply(hidden, interface.ports, interface.caches, other_outputs);
   }
   if (hidden != nullptr) {
     const auto entering =
@@ -64,9 +70,21 @@ Result<ShardInterface> build_layers(ir::Program& program, const std::string& fun
   interface.output = "hidden_out";
   builder.rename(hidden, interface.output);
   std::vector<ir::Value*> outputs = {hidden};
-  outputs.insert(outputs.end(), cache_outputs.begin(), cache_outputs.end());
+  outputs.insert(outputs.end(), other_outputs.begin(), other_outputs.end());
   ANEMONE_RETURN_IF_ERROR(builder.finish(std::move(outputs)));
   return interface;
+}
+
+Status build_expert(ir::Program& program, const std::string& function, const DecoderConfig& config,
+                    std::int64_t layer, const std::string& prefix, std::int64_t index,
+                    WeightProvider& weights, const GraphOptions& options) {
+  ir::Builder builder(program, ops::op_registry(), function, ir::Opset::kIOS18);
+  LayerGraph graph(builder, config, weights, options);
+  ir::Value* x = builder.input(std::string(artifact::kExpertInput),
+                               graph.tensor_type(graph.hidden_shape(config.hidden_size)));
+  ir::Value* y = expert(graph, layer, prefix, index, x);
+  builder.rename(y, std::string(artifact::kExpertOutput));
+  return builder.finish({y});
 }
 
 Result<std::vector<std::uint64_t>> part_bytes(const Architecture& architecture,

@@ -5,6 +5,7 @@
 #include <anemone/status.h>
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -24,6 +25,14 @@ struct ShardInterface {
   // Channels beyond those of the hidden state: of the input and of the output.
   std::int64_t entered = 0;
   std::int64_t carried = 0;
+  // Where the experts behind its end are apart: where their tensors lie, and the outputs that they
+  // need, as in artifact::Experts.
+  struct Experts {
+    std::string prefix;
+    std::string input;
+    std::string weights;
+  };
+  std::optional<Experts> experts;
 };
 
 // Adds a function that runs these layers.
@@ -31,6 +40,11 @@ Result<ShardInterface> build_layers(ir::Program& program, const std::string& fun
                                     const Architecture& architecture, const DecoderConfig& config,
                                     const artifact::LayerSpan& layers, WeightProvider& weights,
                                     const GraphOptions& options);
+
+// Adds a function with one expert of a layer: kExpertInput to kExpertOutput.
+Status build_expert(ir::Program& program, const std::string& function, const DecoderConfig& config,
+                    std::int64_t layer, const std::string& prefix, std::int64_t index,
+                    WeightProvider& weights, const GraphOptions& options);
 
 // Bytes of the constants of each part of a layer, in order.
 Result<std::vector<std::uint64_t>> part_bytes(const Architecture& architecture,

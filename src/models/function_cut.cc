@@ -29,7 +29,9 @@ FunctionCut::FunctionCut(LayerGraph& graph)
 void FunctionCut::find_what_depends_on_the_text() {
   for (Value* input : function_.inputs) {
     const auto port = std::ranges::find(graph_.ports(), input->name, &artifact::Port::name);
-    if (port == graph_.ports().end() || port->role == PortRole::kHidden) of_the_text_.insert(input);
+    if (port == graph_.ports().end() || port->role == PortRole::kHidden ||
+        port->role == PortRole::kExperts)
+      of_the_text_.insert(input);
     if (port != graph_.ports().end() && port->role == PortRole::kHidden) hidden_ = input;
   }
   for (Op* op : ops_) {
@@ -136,7 +138,7 @@ void FunctionCut::keep_what_is_used(const std::vector<Value*>& outputs, std::siz
 
 Value* FunctionCut::apply(Value* hidden, std::vector<artifact::Port>& ports,
                           std::vector<artifact::Cache>& caches,
-                          std::vector<Value*>& cache_outputs) {
+                          std::vector<Value*>& other_outputs) {
   const artifact::LayerSpan& layers = graph_.layers();
   const bool begins_inside = layers.part_begin != 0;
   const bool ends_inside = layers.part_end != 0;
@@ -156,11 +158,11 @@ Value* FunctionCut::apply(Value* hidden, std::vector<artifact::Port>& ports,
   Value* out = leave(leaving);
   if (!builder.status().ok()) return nullptr;
 
-  std::erase_if(cache_outputs, [&](const Value* value) {
+  std::erase_if(other_outputs, [&](const Value* value) {
     const std::size_t position = positions_.at(value->producer);
     return position < *begin || position >= *end;
   });
-  std::vector<Value*> outputs = cache_outputs;
+  std::vector<Value*> outputs = other_outputs;
   outputs.push_back(out);
   keep_what_is_used(outputs, *begin, *end);
 

@@ -25,11 +25,11 @@ class FunctionCut {
  public:
   explicit FunctionCut(LayerGraph& graph);
 
-  // Returns the output in the place of `hidden`. `ports`, `caches` and `cache_outputs` lose those
+  // Returns the output in the place of `hidden`. `ports`, `caches` and `other_outputs` lose those
   // that the rest does not touch, and the port of the hidden state becomes that of what crosses.
   // nullptr after an error, which is kept in the builder.
   ir::Value* apply(ir::Value* hidden, std::vector<artifact::Port>& ports,
-                   std::vector<artifact::Cache>& caches, std::vector<ir::Value*>& cache_outputs);
+                   std::vector<artifact::Cache>& caches, std::vector<ir::Value*>& other_outputs);
 
  private:
   void find_what_depends_on_the_text();

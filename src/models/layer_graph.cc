@@ -120,6 +120,13 @@ Value* LayerGraph::cache_keep_mask() {
   return keep_mask_;
 }
 
+Value* LayerGraph::experts_apart(const std::string& prefix, Value* x, Value* weights) {
+  if (layers_.part_end != 0 && layer_ == layers_.end - 1)
+    last_experts_ = ExpertsApart{prefix, x, weights};
+  end_part();
+  return port({.name = "experts", .role = PortRole::kExperts}, hidden_shape(config_.hidden_size));
+}
+
 Value* LayerGraph::earlier(std::int64_t count) {
   Value*& mask = earlier_[count];
   if (mask == nullptr) {

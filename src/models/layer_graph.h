@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -21,6 +22,8 @@ struct GraphOptions {
   std::int64_t cache_context = 0;  // slots that the caches have, S or more
   // False: caches are inputs and outputs (fp32 has no states in Core ML).
   bool caches_are_states = true;
+  // Experts are left to packages of their own: LayerGraph::experts_apart().
+  bool has_experts_apart = false;
   // The one place that decides between Law 1 (every token a row of height) and Apple's rule that
   // the last axis should fill 64 bytes.
   artifact::HiddenLayout layout = artifact::HiddenLayout::kTokensInHeight;
@@ -67,6 +70,10 @@ class LayerGraph {
   // Whether the shard has what is built now; what it has not is cut off, so that anything of the
   // same shape that uses the same values can stand in for it.
   bool is_in_shard() const;
+
+  // The sum of experts that are in packages of their own: an input, and between the parts of the
+  // layer a border where a shard must end. `prefix` says where their tensors lie.
+  ir::Value* experts_apart(const std::string& prefix, ir::Value* x, ir::Value* weights);
 
   // A constant [1, count, 1, count]: 1 at (i, j) where j is before i.
   ir::Value* earlier(std::int64_t count);
@@ -128,6 +135,13 @@ class LayerGraph {
     std::size_t operations = 0;
   };
   const std::vector<PartEnd>& part_ends() const { return part_ends_; }
+  // What the experts behind the end of the shard need, where they are apart.
+  struct ExpertsApart {
+    std::string prefix;
+    ir::Value* x = nullptr;
+    ir::Value* weights = nullptr;
+  };
+  const std::optional<ExpertsApart>& last_experts() const { return last_experts_; }
 
  private:
   ir::Value* port(artifact::Port port, Shape shape);
@@ -153,6 +167,7 @@ class LayerGraph {
   std::int64_t layer_ = 0;  // that is built now
   std::int64_t part_ = 0;
   std::vector<PartEnd> part_ends_;
+  std::optional<ExpertsApart> last_experts_;
   std::map<std::string, ir::Value*> shared_;
   std::map<std::string, ir::Value*> inputs_;
   std::vector<artifact::Port> ports_;

@@ -76,6 +76,9 @@ class Parity : public ::testing::TestWithParam<Checkpoint> {
     auto model = compile_and_load(GetParam(), folder_.file("artifact"), options);
     if (model == nullptr) return {};
     layers_ = model->manifest().layers;
+    packs_ = 0;
+    for (const artifact::Shard& shard : model->manifest().shards)
+      if (shard.experts) packs_ += shard.experts->packs.size();
     cuts_ = std::ranges::count_if(model->manifest().shards, [](const artifact::Shard& shard) {
       return shard.layers.part_end != 0;
     });
@@ -100,6 +103,7 @@ class Parity : public ::testing::TestWithParam<Checkpoint> {
   TemporaryFolder folder_;
   std::int64_t layers_ = 0;  // of the last model that ran
   std::int64_t cuts_ = 0;    // shards of it that end inside a layer
+  std::size_t packs_ = 0;    // packages of experts
 };
 
 // The tiny checkpoints have no matrix that is large enough to be quantized.
@@ -248,6 +252,45 @@ TEST_P(Parity, LayersThatAreCutGiveTheBitsOfOnePackage) {
       EXPECT_TRUE(cut.logits == whole.logits) << form.size;
       EXPECT_EQ(cut.continuation, whole.continuation) << form.size;
     }
+  }
+}
+
+// The host adds up what the experts give, in the order in which the graph does.
+TEST_P(Parity, PacksOfExpertsGiveTheNumbersOfOneGraph) {
+  if (!has_experts(GetParam()) || !GetParam().name.starts_with("tiny_"))
+    GTEST_SKIP() << "no experts";
+  struct Form {
+    artifact::HiddenLayout layout;
+    bool is_flexible;
+    std::int64_t verify;
+    const char* shards;
+  };
+  const Form forms[] = {{artifact::HiddenLayout::kTokensInHeight, false, 3, "auto"},
+                        {artifact::HiddenLayout::kTokensInWidth, true, 0, "4KB"}};
+  for (const Form& form : forms) {
+    CompileOptions options = {.precision = DType::kFp32,
+                              .recipe = {.quant = {.scheme = quant::Scheme::kNone}}};
+    options.context = kShortContext;
+    options.prefill = 16;
+    options.verify = form.verify;
+    const Answer soft = run(options);
+    ASSERT_FALSE(soft.logits.empty());
+    options.experts = ExpertsForm::kPacks;
+    options.shards = form.shards;
+    options.layout = form.layout;
+    options.range_dim = form.is_flexible;
+    const Answer packs = run(options);
+    EXPECT_GT(packs_, 0);
+    EXPECT_TRUE(packs.logits == soft.logits) << form.shards;
+    EXPECT_EQ(packs.continuation, soft.continuation) << form.shards;
+
+    options.precision = DType::kFp16;
+    const Answer half = run(options);
+    const Cosines value = cosines(half.logits, golden_.logits, golden_.vocab_size);
+    report("fp16 packs", value);
+    EXPECT_GE(value.median, 0.9999);
+    EXPECT_LE(static_cast<double>(value.other_experts),
+              kMostOtherExperts * static_cast<double>(value.count));
   }
 }
 

@@ -86,9 +86,12 @@ Value* bias_of(LayerGraph& graph, const std::string& prefix, std::int64_t expert
   return graph.weights().vector(graph.builder(), vectors, {parts * rows}, name);
 }
 
-Value* one_expert(LayerGraph& graph, const std::string& prefix, std::int64_t expert, Value* x,
-                  const std::string& name) {
+}  // namespace
+
+Value* expert(LayerGraph& graph, std::int64_t layer, const std::string& prefix, std::int64_t index,
+              Value* x) {
   const DecoderConfig& config = graph.config();
+  const std::string name = fmt::format("layer_{}_experts_{}", layer, index);
   const std::int64_t hidden = config.hidden_size;
   const std::int64_t width = config.experts.width;
   Value* gate_up = graph.project(
@@ -96,21 +99,19 @@ Value* one_expert(LayerGraph& graph, const std::string& prefix, std::int64_t exp
       {.name = name + "_gate_up",
        .role = WeightRole::kMlpGateUp,
        .parts =
-           parts_of(graph, prefix, expert, "gate_up_proj", config.experts.gate_up, width, hidden),
+           parts_of(graph, prefix, index, "gate_up_proj", config.experts.gate_up, width, hidden),
        .inputs = hidden},
-      bias_of(graph, prefix, expert, "gate_up_proj", 2, width, name + "_gate_up_bias"));
+      bias_of(graph, prefix, index, "gate_up_proj", 2, width, name + "_gate_up_bias"));
   const std::vector<std::string> down = config.experts.gate_up.empty()
                                             ? std::vector<std::string>()
                                             : std::vector<std::string>{config.experts.down};
   return graph.project(gate_product(graph, gate_up, width, name),
                        {.name = name + "_down",
                         .role = WeightRole::kMlpDown,
-                        .parts = parts_of(graph, prefix, expert, "down_proj", down, hidden, width),
+                        .parts = parts_of(graph, prefix, index, "down_proj", down, hidden, width),
                         .inputs = width},
-                       bias_of(graph, prefix, expert, "down_proj", 1, hidden, name + "_down_bias"));
+                       bias_of(graph, prefix, index, "down_proj", 1, hidden, name + "_down_bias"));
 }
-
-}  // namespace
 
 Value* routing_weights(LayerGraph& graph, Value* logits, Value* selection_bias,
                        const std::string& name) {
@@ -193,6 +194,7 @@ Value* mix_experts(LayerGraph& graph, std::int64_t layer, const std::string& pre
                    Value* weights) {
   const ExpertsConfig& config = graph.config().experts;
   const std::string name = fmt::format("layer_{}_experts", layer);
+  if (graph.options().has_experts_apart) return graph.experts_apart(prefix, x, weights);
   graph.end_part();
   const auto by_expert =
       graph.split(weights, std::vector<std::int64_t>(static_cast<std::size_t>(config.count), 1), 1,
@@ -200,7 +202,7 @@ Value* mix_experts(LayerGraph& graph, std::int64_t layer, const std::string& pre
   Value* sum = nullptr;
   for (std::int64_t e = 0; e < config.count; ++e) {
     const std::string one = fmt::format("{}_{}", name, e);
-    Value* y = graph.is_in_shard() ? one_expert(graph, prefix, e, x, one) : x;
+    Value* y = graph.is_in_shard() ? expert(graph, layer, prefix, e, x) : x;
     Value* weighed = graph.mul(y, by_expert[static_cast<std::size_t>(e)], one + "_weighed");
     sum = e == 0 ? weighed : graph.add(sum, weighed, one + "_sum");
     graph.end_part();
