@@ -71,6 +71,7 @@ class Compilation {
       for (const artifact::Cache& cache : shard.caches)
         report_.cache_bytes +=
             dtype_bytes(cache.dtype, static_cast<std::uint64_t>(element_count(cache.shape)));
+    if (plan_.expert_layers != 0) report_.experts = experts_report();
     report_.weights = weights_.reports();
     for (const checkpoint::WeightRef* weight : checkpoint_.weights->all())
       report_.source_bytes += weight->bytes.size();
@@ -82,6 +83,26 @@ class Compilation {
     Recipe recipe = options.recipe;
     recipe.quant.measure_error = options.measure_errors;
     return recipe;
+  }
+
+  ExpertsReport experts_report() const {
+    const models::ExpertsConfig& experts = plan_.config.experts;
+    ExpertsReport out = {.form = plan_.options.experts,
+                         .layers = plan_.expert_layers,
+                         .count = experts.count,
+                         .chosen = experts.chosen,
+                         .bytes_per_token = plan_.expert_bytes};
+    for (const LayerShard& shard : plan_.layer_shards) out.packages += shard.packs.size();
+    if (out.form == ExpertsForm::kSoft) {
+      out.packages = plan_.layer_shards.size();
+      return out;
+    }
+    out.functions = out.layers * out.count * static_cast<std::int64_t>(plan_.expert_widths.size());
+    out.bytes_per_token = plan_.expert_bytes / static_cast<std::uint64_t>(out.count) *
+                          static_cast<std::uint64_t>(out.chosen);
+    out.runs = out.chosen;
+    out.host_crossings = 2;
+    return out;
   }
 
   Status check_cancelled() const {

@@ -97,6 +97,11 @@ Status plan_layers(const checkpoint::Checkpoint& checkpoint, Plan& plan) {
     options.experts = ExpertsForm::kSoft;
   }
   const bool has_packs = options.experts == ExpertsForm::kPacks;
+  for (const std::vector<std::uint64_t>& layer : parts) {
+    if (!is_cut(layer)) continue;
+    ++plan.expert_layers;
+    plan.expert_bytes += std::accumulate(layer.begin() + 1, layer.end() - 1, std::uint64_t{0});
+  }
   if (has_packs) plan.expert_widths = expert_widths(plan);
   const std::vector<ane::Piece> pieces = pieces_of(parts, has_packs);
   ANEMONE_ASSIGN_OR_RETURN(const std::vector<ane::Range> ranges,

@@ -34,6 +34,8 @@ struct Plan {
   CompileOptions options;                     // context and prefill clamped
   std::vector<artifact::Function> functions;  // the default one first
   std::vector<LayerShard> layer_shards;
+  std::int64_t expert_layers = 0;           // that have experts
+  std::uint64_t expert_bytes = 0;           // of all of them
   std::vector<std::int64_t> expert_widths;  // tokens of the functions of an expert, ascending
   std::vector<ane::Range> head_shards;
   std::string embedding_tensor;

@@ -24,6 +24,10 @@ TEST(Manifest, ComesBackFromJsonAsItWas) {
   EXPECT_EQ(read->shards[0].inputs[4].window, 128);
   EXPECT_EQ(read->shards[0].carried, 24);
   EXPECT_EQ(read->shards[0].layers, (LayerSpan{0, 4, 0, 3}));
+  ASSERT_TRUE(read->shards[0].experts.has_value());
+  EXPECT_EQ(read->shards[0].experts->widths, (std::vector<std::int64_t>{1, 8}));
+  EXPECT_EQ(read->shards[0].experts->packs[1].end, 6);
+  EXPECT_FALSE(read->shards[1].experts.has_value());
   EXPECT_EQ(read->shards[1].layers, (LayerSpan{3, 5, 3, 0}));
   EXPECT_EQ(read->shards[0].inputs.back().role, PortRole::kLayerEmbedding);
   EXPECT_EQ(read->layer_columns(), 12);
@@ -59,6 +63,8 @@ TEST(Manifest, WithoutPartsHasWholeLayers) {
   Json json = to_json(sample_manifest());
   json["shards"][0].erase("part_end");
   json["shards"][1].erase("part_begin");
+  json["shards"][0].erase("experts");
+  json["shards"][1]["inputs"].erase(7);
   json["shards"][0]["layer_end"] = 3;
   const auto read = manifest_from_json(json, "m");
   ASSERT_TRUE(read.ok()) << read.status().message();

@@ -37,15 +37,23 @@ Manifest sample_manifest() {
                                    {"mask_128", PortRole::kAttentionMask, "", 128},
                                    {"write", PortRole::kCacheWriteMask, "", 0},
                                    {"own", PortRole::kLayerEmbedding}};
+  std::vector<Port> behind_experts = ports;
+  behind_experts.push_back({"experts", PortRole::kExperts});
   m.shards = {{"layers_00_02.mlpackage",
                {0, 4, 0, 3},
                ports,
                "hidden_out",
                {{"k_0", "", DType::kFp16, {1, 2, 256, 16}}},
-               24},
+               24,
+               Experts{"x",
+                       "routing",
+                       6,
+                       2,
+                       {1, 8},
+                       {{"experts_0.mlpackage", 0, 4}, {"experts_1.mlpackage", 4, 6}}}},
               {"layers_03_04.mlpackage",
                {3, 5, 3},
-               ports,
+               behind_experts,
                "hidden_out",
                {{"k_3", "k_3_out", DType::kFp32, {1, 2, 256, 16}}}}};
   m.heads = {{"head_0.mlpackage", 0, 512, "hidden", "logits"},

@@ -202,8 +202,16 @@ TEST_P(FastParity, AnyNumberOfThreadsGivesTheSameBits) {
 // Chunks of a prompt that go through the packages together, and sessions that decode together, give
 // the bits of those that do so one by one.
 TEST_P(FastParity, WhatRunsTogetherGivesTheSameBits) {
-  for (const char* scheme : {"int8-channel", "int4-block", "none"}) {
+  struct Form {
+    const char* scheme;
+    ExpertsForm experts;
+  };
+  for (const auto& [scheme, experts] :
+       {Form{"int8-channel", ExpertsForm::kSoft}, Form{"int4-block", ExpertsForm::kSoft},
+        Form{"none", ExpertsForm::kSoft}, Form{"int8-channel", ExpertsForm::kPacks}}) {
+    if (experts == ExpertsForm::kPacks && !has_experts(GetParam())) continue;
     CompileOptions options;
+    options.experts = experts;
     options.recipe = *parse_recipe(scheme);
     options.recipe.quant.threshold = 0;
     options.context = 64;

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 #include <numeric>
 
+#include "artifact/manifest.h"
 #include "tests/compiler/golden.h"
 #include "tests/support/shared_data.h"
 
@@ -292,6 +293,37 @@ TEST_P(Parity, PacksOfExpertsGiveTheNumbersOfOneGraph) {
     EXPECT_LE(static_cast<double>(value.other_experts),
               kMostOtherExperts * static_cast<double>(value.count));
   }
+}
+
+TEST(PacksOfExperts, AreRefusedWhereTheyDoNotFitTheManifest) {
+  const auto all = checkpoints();
+  const Checkpoint& moe = *std::ranges::find(all, "tiny_lfm2_moe", &Checkpoint::name);
+  const TemporaryFolder folder;
+  const std::string path = folder.file("artifact");
+  CompileOptions options;
+  options.experts = ExpertsForm::kPacks;
+  options.context = 16;
+  const auto model = compile_and_load(moe, path, options);
+  ASSERT_NE(model, nullptr);
+  const artifact::Manifest good = model->manifest();
+  const auto load = [&](void (*change)(artifact::Shard&)) {
+    artifact::Manifest changed = good;
+    const auto shard = std::ranges::find_if(
+        changed.shards, [](const artifact::Shard& each) { return each.experts.has_value(); });
+    change(*shard);
+    EXPECT_TRUE(artifact::write_manifest(path, changed).ok());
+    return engine::Model::load(path, executor()).status();
+  };
+  const Status width = load([](artifact::Shard& shard) { shard.experts->widths = {1, 3}; });
+  EXPECT_EQ(width.code(), Code::kCorrupt);
+  EXPECT_NE(width.message().find("expected a function \"expert_0_3\""), std::string::npos);
+  const Status output = load([](artifact::Shard& shard) { shard.experts->weights = "absent"; });
+  EXPECT_EQ(output.code(), Code::kCorrupt);
+  EXPECT_NE(output.message().find("\"absent\""), std::string::npos);
+  const Status package =
+      load([](artifact::Shard& shard) { shard.experts->packs[0].package = "absent.mlpackage"; });
+  EXPECT_FALSE(package.ok());
+  EXPECT_NE(package.message().find("absent.mlpackage"), std::string::npos);
 }
 
 INSTANTIATE_TEST_SUITE_P(, Parity, ::testing::ValuesIn(checkpoints()),

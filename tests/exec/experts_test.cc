@@ -100,6 +100,28 @@ TEST_F(Mixture, OfOneExpertAndASumIsLikeTheReference) {
   }
 }
 
+// LoadOptions::when_first_run: the functions of packages of experts.
+TEST_F(Mixture, MadeRunnableWhenItFirstRunsGivesTheSameBits) {
+  build_convolutions(3, false);
+  LoadOptions options;
+  options.when_first_run = true;
+  const auto now = load_program(program);
+  const auto later = load_program(program, {}, options);
+  ASSERT_TRUE(now.ok() && later.ok());
+  const auto given = step(3);
+  const Inputs inputs = {{"x", given[0].tensor.view()}, {"weights", given[1].tensor.view()}};
+  Outputs expected;
+  Outputs got;
+  const std::string& name = (*later)->default_function();
+  ASSERT_TRUE((*now)->run(name, inputs, expected, nullptr).ok());
+  ASSERT_TRUE((*later)->run(name, inputs, got, nullptr).ok());
+  EXPECT_EQ(to_floats(got.front().tensor.view()), to_floats(expected.front().tensor.view()));
+  EXPECT_EQ((*later)->signature(name)->inputs.size(), 2U);
+  EXPECT_TRUE(explain(**later, name).ok());
+  EXPECT_EQ((*later)->signature("other"), nullptr);
+  EXPECT_EQ((*later)->run("other", inputs, got, nullptr).code(), Code::kNotFound);
+}
+
 // As PyTorch writes it: channels last, gate and up apart, biases, a clamped activation.
 TEST_F(Mixture, OfLinearLayersIsLikeTheReference) {
   for (const std::int64_t tokens : {1, 6, 21}) {
