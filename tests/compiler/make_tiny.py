@@ -84,11 +84,11 @@ MODELS = {
                                   "hybrid_sliding": {"rope_type": "default", "rope_theta": 100.0}}),
     # Two value heads for each key head; a dense layer between those with experts.
     "qwen3_next": dict(head_dim=8, linear_num_key_heads=2, linear_num_value_heads=4, linear_key_head_dim=6, linear_value_head_dim=5,
-                       moe_intermediate_size=14, shared_expert_intermediate_size=18, num_experts=5, num_experts_per_tok=2, mlp_only_layers=[1],
+                       moe_intermediate_size=14, shared_expert_intermediate_size=18, num_experts=5, num_experts_per_tok=2,
                        attention_bias=True, tie_word_embeddings=False, pad_token_id=2,
                        layer_types=["linear_attention", "full_attention", "linear_attention"],
                        rope_parameters={"rope_type": "default", "rope_theta": 300.0}),
-    "qwen3_5_text": dict(head_dim=12, linear_num_key_heads=3, linear_num_value_heads=3, linear_key_head_dim=14, linear_value_head_dim=10,
+    "qwen3_5_text": dict(head_dim=12, linear_num_key_heads=2, linear_num_value_heads=6, linear_key_head_dim=14, linear_value_head_dim=10,
                          linear_conv_kernel_dim=3, tie_word_embeddings=False, pad_token_id=2, full_attention_interval=2,
                          rope_parameters={"rope_type": "default", "rope_theta": 300.0, "partial_rotary_factor": 0.5,
                                           "mrope_section": [1, 1, 1], "mrope_interleaved": True}),
@@ -106,7 +106,7 @@ MODELS = {
 
 # Of those where the usual one leads to a tie of two tokens, to two experts that fp16 cannot tell apart, or to a query that
 # finds next to nothing in the state of a delta net, which the norm behind it makes large together with its rounding.
-SEEDS = {"openai_privacy_filter": 6, "gemma4_text": 7, "gemma4_moe": 20, "zaya": 6, "qwen3_next": 6, "qwen3_5_text": 10}
+SEEDS = {"openai_privacy_filter": 6, "gemma4_text": 7, "gemma4_moe": 20, "zaya": 6, "qwen3_5_text": 6}
 
 
 FP4 = torch.tensor([0, 0.5, 1, 1.5, 2, 3, 4, 6])
