@@ -11,6 +11,10 @@ namespace anemone::ane {
 // to the CPU without a word).
 inline constexpr std::uint64_t kShardBytes = 250'000'000;
 
+// Weights of one package of experts, which keeps no states: those are moved to the CPU earlier. The
+// largest that a published stack of expert packages runs has 216 MB; 364 MB gave wrong tokens.
+inline constexpr std::uint64_t kExpertPackBytes = 220'000'000;
+
 // Largest dimension of a tensor the chip takes: a vocabulary head of more columns is split.
 inline constexpr std::int64_t kMaxChannels = 65'536;
 

@@ -3,9 +3,9 @@
 
 #include <algorithm>
 #include <charconv>
-#include <numeric>
 #include <optional>
 #include <string>
+#include <tuple>
 
 #include "ane/limits.h"
 #include "base/error.h"
@@ -55,57 +55,118 @@ Result<std::vector<Range>> parse_ranges(std::string_view spec, std::int64_t laye
   return ranges;
 }
 
-// Greedy filling up to `budget`; a layer heavier than the budget gets a package of its own.
-std::vector<Range> fill(const std::vector<std::uint64_t>& layer_bytes, std::uint64_t budget) {
+// Ranges of layers as ranges of their pieces, cut where they must be.
+std::vector<Range> pieces_of(const std::vector<Range>& layers, const std::vector<Piece>& pieces) {
   std::vector<Range> ranges;
-  std::uint64_t used = 0;
-  for (std::size_t i = 0; i < layer_bytes.size(); ++i) {
-    const auto layer = static_cast<std::int64_t>(i);
-    if (ranges.empty() || used + layer_bytes[i] > budget) {
-      ranges.push_back({layer, layer});
-      used = 0;
+  std::int64_t piece = 0;
+  std::int64_t layer = 0;
+  for (const Range& range : layers) {
+    ranges.push_back({piece, piece});
+    for (; layer < range.end; ++piece) {
+      const Piece& each = pieces[static_cast<std::size_t>(piece)];
+      ranges.back().end = piece + 1;
+      if (each.ends_layer) ++layer;
+      if (each.ends_package && layer < range.end) ranges.push_back({piece + 1, piece + 1});
     }
-    used += layer_bytes[i];
-    ranges.back().end = layer + 1;
   }
   return ranges;
 }
 
-// "100MB", "2GB"; nullopt for anything else.
-std::optional<std::uint64_t> parse_size(std::string_view text) {
-  constexpr std::int64_t kMostUnits = 1'000'000;
-  const bool is_giga = text.ends_with("GB");
-  if (!is_giga && !text.ends_with("MB")) return std::nullopt;
-  const auto units = parse_number(text.substr(0, text.size() - 2));
-  if (!units || *units < 1 || *units > kMostUnits) return std::nullopt;
-  return static_cast<std::uint64_t>(*units) * (is_giga ? 1'000'000'000 : 1'000'000);
+// What a plan is judged by before how evenly it fills.
+struct Fill {
+  std::size_t packages = 0;
+  std::size_t cuts = 0;  // borders inside a layer
+  std::int64_t end = 0;  // of the first package
+
+  bool is_better_than(const Fill& other) const {
+    return std::tie(packages, cuts) < std::tie(other.packages, other.cuts);
+  }
+};
+
+// The best plan for the pieces from each one on. A package that begins at a piece ends as late as
+// the budget allows, or at the last border of layers before that: a plan from a later piece is
+// never worse than one from an earlier, so no other end is better.
+std::vector<Fill> fill(const std::vector<Piece>& pieces, std::uint64_t budget) {
+  const std::size_t count = pieces.size();
+  std::vector<Fill> best(count + 1);
+  std::vector<std::size_t> border(count + 1);  // the last end of a layer up to here
+  for (std::size_t i = 0; i < count; ++i) border[i + 1] = pieces[i].ends_layer ? i + 1 : border[i];
+  std::size_t end = count;
+  std::uint64_t used = 0;  // by pieces [begin, end)
+  for (std::size_t begin = count; begin-- > 0;) {
+    used += pieces[begin].bytes;
+    if (pieces[begin].ends_package) {
+      end = begin + 1;
+      used = pieces[begin].bytes;
+    }
+    while (used > budget && end > begin + 1) used -= pieces[--end].bytes;
+    const auto ending_at = [&](std::size_t at) {
+      return Fill{best[at].packages + 1, best[at].cuts + (pieces[at - 1].ends_layer ? 0 : 1),
+                  static_cast<std::int64_t>(at)};
+    };
+    best[begin] = ending_at(end);
+    if (border[end] <= begin) continue;
+    const Fill whole = ending_at(border[end]);
+    if (whole.is_better_than(best[begin])) best[begin] = whole;
+  }
+  return best;
 }
 
-// As few packages within the budget as possible, then filled as evenly as they can be.
-std::vector<Range> fill_evenly(const std::vector<std::uint64_t>& layer_bytes,
-                               std::uint64_t budget) {
-  const std::size_t fewest = fill(layer_bytes, budget).size();
+// "500KB", "100MB", "2GB"; nullopt for anything else.
+std::optional<std::uint64_t> parse_size(std::string_view text) {
+  constexpr std::int64_t kMostUnits = 1'000'000;
+  std::uint64_t unit = 1000;
+  for (const char* name : {"KB", "MB", "GB"}) {
+    if (text.ends_with(name)) {
+      const auto units = parse_number(text.substr(0, text.size() - 2));
+      if (!units || *units < 1 || *units > kMostUnits) return std::nullopt;
+      return static_cast<std::uint64_t>(*units) * unit;
+    }
+    unit *= 1000;
+  }
+  return std::nullopt;
+}
+
+// The best plan within the budget, filled as evenly as it can be.
+std::vector<Range> fill_evenly(const std::vector<Piece>& pieces, std::uint64_t budget) {
+  const Fill wanted = fill(pieces, budget).front();
   std::uint64_t low = 0;
-  std::uint64_t high =
-      std::max(budget, std::accumulate(layer_bytes.begin(), layer_bytes.end(), std::uint64_t{0}));
+  std::uint64_t high = budget;
   while (low + 1 < high) {
     const std::uint64_t middle = low + (high - low) / 2;
-    (fill(layer_bytes, middle).size() <= fewest ? high : low) = middle;
+    (wanted.is_better_than(fill(pieces, middle).front()) ? low : high) = middle;
   }
-  return fill(layer_bytes, high);
+  const std::vector<Fill> best = fill(pieces, high);
+  std::vector<Range> ranges;
+  for (std::int64_t begin = 0; begin < static_cast<std::int64_t>(pieces.size());) {
+    const std::int64_t end = best[static_cast<std::size_t>(begin)].end;
+    ranges.push_back({begin, end});
+    begin = end;
+  }
+  return ranges;
 }
 
 }  // namespace
 
 Result<std::vector<Range>> plan_layer_shards(std::string_view spec,
-                                             const std::vector<std::uint64_t>& layer_bytes) {
-  const auto layers = static_cast<std::int64_t>(layer_bytes.size());
-  if (spec == "auto") return fill_evenly(layer_bytes, kShardBytes);
-  if (const auto budget = parse_size(spec)) return fill_evenly(layer_bytes, *budget);
-  if (spec.find(':') != spec.npos) return parse_ranges(spec, layers);
+                                             const std::vector<Piece>& pieces) {
+  const std::int64_t layers = std::ranges::count(pieces, true, &Piece::ends_layer);
+  if (spec == "auto") return fill_evenly(pieces, kShardBytes);
+  if (const auto budget = parse_size(spec)) return fill_evenly(pieces, *budget);
+  if (spec.find(':') != spec.npos) {
+    ANEMONE_ASSIGN_OR_RETURN(const std::vector<Range> ranges, parse_ranges(spec, layers));
+    return pieces_of(ranges, pieces);
+  }
   const auto parts = parse_number(spec);
   if (!parts || *parts < 1 || *parts > layers) return spec_error(spec, layers);
-  return even_ranges(layers, *parts);
+  return pieces_of(even_ranges(layers, *parts), pieces);
+}
+
+std::vector<Range> plan_expert_packs(std::string_view spec,
+                                     const std::vector<std::uint64_t>& expert_bytes) {
+  std::vector<Piece> pieces;
+  for (const std::uint64_t bytes : expert_bytes) pieces.push_back({.bytes = bytes});
+  return fill_evenly(pieces, parse_size(spec).value_or(kExpertPackBytes));
 }
 
 std::vector<Range> plan_head_shards(std::int64_t vocab_size, std::uint64_t bytes_per_row) {

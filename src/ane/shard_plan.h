@@ -9,20 +9,34 @@
 
 namespace anemone::ane {
 
-// [begin, end) of layers or vocabulary rows.
+// [begin, end) of pieces or vocabulary rows.
 struct Range {
   std::int64_t begin = 0;
   std::int64_t end = 0;
 };
 
-// How layers are dealt out to packages. `spec` is the user's word:
-//   "auto"         as few packages of at most kShardBytes as possible, evenly filled
-//   "100MB"        the same with packages of at most so many bytes (MB or GB, powers of ten)
-//   "4"            so many packages of about the same number of layers
-//   "0:12,12:24"   exactly these ranges; they must cover all layers in order
-// `layer_bytes` has the stored size of each layer. kInvalidArgument when the spec does not fit.
+// What stays together in one package: a layer, or a part of one that can be cut.
+struct Piece {
+  std::uint64_t bytes = 0;    // stored
+  bool ends_layer = true;     // the next piece begins another layer
+  bool ends_package = false;  // the next piece is never in the same package
+};
+
+// How the pieces of all layers are dealt out to packages. `spec` is the user's word:
+//   "auto"         as few packages of at most kShardBytes as possible, of those plans the ones that
+//                  cut the fewest layers, of those the most evenly filled
+//   "100MB"        the same with packages of at most so many bytes (KB, MB or GB, powers of ten)
+//   "4"            so many packages of about the same number of whole layers
+//   "0:12,12:24"   exactly these ranges of layers; they must cover all layers in order
+// A piece above the budget gets a package of its own. The ranges are of pieces, not of layers.
+// kInvalidArgument when the spec does not fit.
 Result<std::vector<Range>> plan_layer_shards(std::string_view spec,
-                                             const std::vector<std::uint64_t>& layer_bytes);
+                                             const std::vector<Piece>& pieces);
+
+// How the experts of a layer are dealt out to packages of their own: as few as possible of at most
+// kExpertPackBytes, or of the size that `spec` says, evenly filled.
+std::vector<Range> plan_expert_packs(std::string_view spec,
+                                     const std::vector<std::uint64_t>& expert_bytes);
 
 // Vocabulary ranges: none wider than kMaxChannels or heavier than kShardBytes, all about the same
 // width.

@@ -2,6 +2,7 @@
 #include "artifact/manifest.h"
 
 #include <algorithm>
+#include <fmt/format.h>
 
 #include "base/check.h"
 
@@ -25,6 +26,8 @@ std::string_view port_role_name(PortRole role) {
       return "embedding";
     case PortRole::kLayerEmbedding:
       return "layer_embedding";
+    case PortRole::kExperts:
+      return "experts";
   }
   ANEMONE_CHECK(false);
   return {};
@@ -63,6 +66,17 @@ const Function* Manifest::head_function(const Function& function) const {
         candidate.is_flexible == function.is_flexible)
       return &candidate;
   return nullptr;
+}
+
+std::string expert_function(std::int64_t expert, std::int64_t tokens) {
+  return fmt::format("expert_{}_{}", expert, tokens);
+}
+
+std::string layers_text(const LayerSpan& layers) {
+  std::string text = fmt::format("layers {}-{}", layers.begin, layers.end - 1);
+  if (layers.part_begin != 0) text += fmt::format(" from part {}", layers.part_begin);
+  if (layers.part_end != 0) text += fmt::format(" to part {}", layers.part_end - 1);
+  return text;
 }
 
 }  // namespace anemone::artifact

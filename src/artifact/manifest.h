@@ -57,6 +57,7 @@ enum class PortRole {
   kEmbedding,  // [1, hidden_size, T, 1]: token embeddings, for shards that do not begin with them
   // [1, columns of the shard's layers, T, 1]: what Manifest::layer_embedding has for them
   kLayerEmbedding,
+  kExperts,  // [1, hidden_size, T, 1]: the sum of the experts of the shard before (Shard::experts)
 };
 std::string_view port_role_name(PortRole role);
 
@@ -87,16 +88,57 @@ struct Cache {
   bool is_running = false;
 };
 
+// Consecutive layers, the first and the last of which may be there in part. The parts of a layer
+// with experts: what is before the experts, each expert, what is behind them; only the first and
+// the last of these where the experts are in packages of their own.
+struct LayerSpan {
+  std::int64_t begin = 0;
+  std::int64_t end = 0;         // exclusive
+  std::int64_t part_begin = 0;  // of layer `begin`: how many parts of it are left out
+  std::int64_t part_end = 0;    // of layer `end - 1`: how many parts there are; 0: all
+
+  bool operator==(const LayerSpan&) const = default;
+};
+// "layers 2-4 from part 18 to part 9", the parts only where they are not all.
+std::string layers_text(const LayerSpan& layers);
+
+// Some experts of a layer in a package of their own.
+struct ExpertPack {
+  std::string package;
+  std::int64_t begin = 0;
+  std::int64_t end = 0;  // exclusive; the ranges of all packs cover the experts in order
+};
+
+// The experts of the layer that a shard ends inside, in packages of their own. The host gives each
+// token to the experts whose weight for it is not 0 and adds up weight * expert(x), in fp32 and in
+// the order of the experts, for the input of role kExperts of the next shard.
+struct Experts {
+  std::string input;    // output of the shard, [1, hidden_size, T, 1]: what the experts take
+  std::string weights;  // output of the shard, [1, count, T, 1]
+  std::int64_t count = 0;
+  std::int64_t chosen = 0;  // most weights of a token that are not 0
+  // How many tokens the functions of an expert take, ascending: the first serves steps of no more
+  // tokens than that, the last all others.
+  std::vector<std::int64_t> widths = {};
+  std::vector<ExpertPack> packs = {};
+};
+// What an expert's function for so many tokens is called, and its input and output, both
+// [1, hidden_size, tokens, 1].
+std::string expert_function(std::int64_t expert, std::int64_t tokens);
+inline constexpr std::string_view kExpertInput = "x";
+inline constexpr std::string_view kExpertOutput = "y";
+
 struct Shard {
   std::string package;  // file name in the artifact folder
-  std::int64_t layer_begin = 0;
-  std::int64_t layer_end = 0;  // exclusive
+  LayerSpan layers;     // from where those of the shard before end
   std::vector<Port> inputs;
   std::string output;  // hidden state that leaves the shard
   std::vector<Cache> caches;
-  // Channels behind those of the hidden state in `output`: what later layers need besides it. The
-  // next shard takes them with its hidden state.
+  // Channels that `output` has beyond those of the hidden state: what later layers need besides it,
+  // or the rest of a layer needs. The next shard takes them all as its hidden state.
   std::int64_t carried = 0;
+  // The host's part between this shard and the next one.
+  std::optional<Experts> experts = {};
 };
 
 struct Head {

@@ -16,22 +16,10 @@ namespace {
 constexpr std::int64_t kMaxId = std::numeric_limits<std::int32_t>::max();
 constexpr std::int64_t kMaxHidden = 1 << 20;
 constexpr std::int64_t kMaxLayers = 1 << 16;
+constexpr std::int64_t kMaxParts = 1 << 16;
 constexpr std::int64_t kMaxLayerColumns = 1 << 30;
-constexpr std::int64_t kMaxContext = 1 << 28;
-constexpr std::size_t kMaxCacheRank = 8;
 
 using Names = std::set<std::string_view, std::less<>>;
-
-Status check_range(std::string_view subject, std::string_view field, std::int64_t value,
-                   std::int64_t low, std::int64_t high) {
-  if (value >= low && value <= high) return {};
-  return corrupt("[{}] expected {} between {} and {}, got {}", subject, field, low, high, value);
-}
-
-Status check_present(std::string_view subject, std::string_view field, std::string_view value) {
-  if (!value.empty()) return {};
-  return corrupt("[{}] expected a name as {}, got an empty string", subject, field);
-}
 
 // A single name in the artifact folder.
 Status check_file_name(std::string_view subject, std::string_view field, std::string_view name) {
@@ -165,78 +153,22 @@ Status check_classifier(const Manifest& manifest, std::string_view subject) {
   return {};
 }
 
-Status check_port(const Manifest& manifest, const Port& port, std::string_view subject) {
-  const bool is_rope = port.role == PortRole::kRopeCos || port.role == PortRole::kRopeSin;
-  if (is_rope && manifest.rope(port.rope) == nullptr)
-    return corrupt("[{}] expected input \"{}\" to name a rope of the manifest, got \"{}\"", subject,
-                   port.name, port.rope);
-  if (!is_rope && !port.rope.empty())
-    return corrupt("[{}] expected no rope for input \"{}\" of role {}, got \"{}\"", subject,
-                   port.name, port_role_name(port.role), port.rope);
-  const bool is_tail = port.role == PortRole::kTailMask;
-  ANEMONE_RETURN_IF_ERROR(check_range(subject, fmt::format("tail of input \"{}\"", port.name),
-                                      port.tail, is_tail ? 1 : 0, is_tail ? kMaxContext : 0));
-  if (port.role == PortRole::kLayerEmbedding && !manifest.layer_embedding)
-    return corrupt("[{}] expected a layer_embedding for input \"{}\", got none", subject,
-                   port.name);
-  if (port.role != PortRole::kAttentionMask && port.window != 0)
-    return corrupt("[{}] expected no window for input \"{}\" of role {}, got {}", subject,
-                   port.name, port_role_name(port.role), port.window);
-  return check_range(subject, fmt::format("window of input \"{}\"", port.name), port.window, 0,
-                     kMaxContext);
-}
-
-Status check_cache(const Cache& cache, std::string_view subject) {
-  if (cache.dtype != DType::kFp16 && cache.dtype != DType::kFp32)
-    return corrupt("[{}] expected cache \"{}\" in fp16 or fp32, got {}", subject, cache.name,
-                   dtype_name(cache.dtype));
-  if (cache.output.empty() && cache.dtype != DType::kFp16)
-    return corrupt("[{}] expected cache \"{}\" in fp16 since it is a state, got {}", subject,
-                   cache.name, dtype_name(cache.dtype));
-  const bool positive = std::all_of(cache.shape.begin(), cache.shape.end(),
-                                    [](std::int64_t size) { return size > 0; });
-  if (cache.shape.empty() || cache.shape.size() > kMaxCacheRank || !positive ||
-      !checked_element_count(cache.shape).ok())
-    return corrupt("[{}] expected a shape of 1 to {} positive sizes for cache \"{}\", got {}",
-                   subject, kMaxCacheRank, cache.name, to_string(cache.shape));
+// The layers of a shard continue those of the one before, inside a layer where that ends inside.
+Status check_layers(const LayerSpan& before, const LayerSpan& layers, std::int64_t limit,
+                    std::string_view subject) {
+  ANEMONE_RETURN_IF_ERROR(check_range(subject, "part_begin", layers.part_begin, 0, kMaxParts));
+  ANEMONE_RETURN_IF_ERROR(check_range(subject, "part_end", layers.part_end, 0, kMaxParts));
+  if (layers.part_begin != before.part_end)
+    return corrupt("[{}] expected part_begin {}, where the shard before ends, got {}", subject,
+                   before.part_end, layers.part_begin);
+  const std::int64_t expected = before.part_end == 0 ? before.end : before.end - 1;
+  ANEMONE_RETURN_IF_ERROR(
+      check_next_range(subject, "layers", expected, layers.begin, layers.end, limit));
+  if (layers.end == layers.begin + 1 && layers.part_end != 0 &&
+      layers.part_end <= layers.part_begin)
+    return corrupt("[{}] expected part_end of a layer beyond part_begin {}, got {}", subject,
+                   layers.part_begin, layers.part_end);
   return {};
-}
-
-Status check_shard(const Manifest& manifest, const Shard& shard, std::string_view subject) {
-  ANEMONE_RETURN_IF_ERROR(check_present(subject, "the output of a shard", shard.output));
-  Names names;
-  int hidden_inputs = 0;
-  for (const Port& port : shard.inputs) {
-    ANEMONE_RETURN_IF_ERROR(check_present(subject, "an input of a shard", port.name));
-    if (!names.insert(port.name).second)
-      return corrupt("[{}] expected each input once, got \"{}\" twice ({})", subject, port.name,
-                     shard.package);
-    ANEMONE_RETURN_IF_ERROR(check_port(manifest, port, subject).with(shard.package));
-    if (port.role == PortRole::kHidden) ++hidden_inputs;
-  }
-  if (hidden_inputs != 1)
-    return corrupt("[{}] expected one input of role hidden, got {} ({})", subject, hidden_inputs,
-                   shard.package);
-  Names outputs = {shard.output};
-  for (const Cache& cache : shard.caches) {
-    ANEMONE_RETURN_IF_ERROR(check_present(subject, "a cache of a shard", cache.name));
-    if (!names.insert(cache.name).second)
-      return corrupt("[{}] expected each input and cache once, got \"{}\" twice ({})", subject,
-                     cache.name, shard.package);
-    if (!cache.output.empty() && !outputs.insert(cache.output).second)
-      return corrupt("[{}] expected each output once, got \"{}\" twice ({})", subject, cache.output,
-                     shard.package);
-    ANEMONE_RETURN_IF_ERROR(check_cache(cache, subject).with(shard.package));
-  }
-  return {};
-}
-
-// [begin, end) continues the ranges before it.
-Status check_next_range(std::string_view subject, std::string_view what, std::int64_t expected,
-                        std::int64_t begin, std::int64_t end, std::int64_t limit) {
-  if (begin == expected && end > begin && end <= limit) return {};
-  return corrupt("[{}] expected a range of {} that starts at {} and ends by {}, got {} to {}",
-                 subject, what, expected, limit, begin, end);
 }
 
 Status check_packages(const Manifest& manifest, std::string_view subject) {
@@ -246,21 +178,24 @@ Status check_packages(const Manifest& manifest, std::string_view subject) {
     if (packages.insert(name).second) return {};
     return corrupt("[{}] expected each package once, got \"{}\" twice", subject, name);
   };
-  std::int64_t layers = 0;
+  LayerSpan covered;
   for (const Shard& shard : manifest.shards) {
     ANEMONE_RETURN_IF_ERROR(add_package(shard.package));
-    ANEMONE_RETURN_IF_ERROR(check_next_range(subject, "layers", layers, shard.layer_begin,
-                                             shard.layer_end, manifest.layers)
-                                .with(shard.package));
-    layers = shard.layer_end;
-    ANEMONE_RETURN_IF_ERROR(check_range(subject, "carried", shard.carried, 0,
-                                        layers == manifest.layers ? 0 : kMaxHidden)
-                                .with(shard.package));
+    ANEMONE_RETURN_IF_ERROR(
+        check_layers(covered, shard.layers, manifest.layers, subject).with(shard.package));
+    covered = shard.layers;
+    const bool is_last = covered.end == manifest.layers && covered.part_end == 0;
+    ANEMONE_RETURN_IF_ERROR(
+        check_range(subject, "carried", shard.carried, 0, is_last ? 0 : kMaxHidden)
+            .with(shard.package));
     ANEMONE_RETURN_IF_ERROR(check_shard(manifest, shard, subject));
+    if (shard.experts)
+      for (const ExpertPack& pack : shard.experts->packs)
+        ANEMONE_RETURN_IF_ERROR(add_package(pack.package));
   }
-  if (layers != manifest.layers)
+  if (covered.end != manifest.layers || covered.part_end != 0)
     return corrupt("[{}] expected the shards to cover {} layers, got {}", subject, manifest.layers,
-                   layers);
+                   covered.part_end == 0 ? covered.end : covered.end - 1);
   std::int64_t rows = 0;
   for (const Head& head : manifest.heads) {
     ANEMONE_RETURN_IF_ERROR(add_package(head.package));
@@ -299,6 +234,24 @@ Status check_file_entries(const Manifest& manifest, std::string_view subject) {
 
 }  // namespace
 
+Status check_range(std::string_view subject, std::string_view field, std::int64_t value,
+                   std::int64_t low, std::int64_t high) {
+  if (value >= low && value <= high) return {};
+  return corrupt("[{}] expected {} between {} and {}, got {}", subject, field, low, high, value);
+}
+
+Status check_present(std::string_view subject, std::string_view field, std::string_view value) {
+  if (!value.empty()) return {};
+  return corrupt("[{}] expected a name as {}, got an empty string", subject, field);
+}
+
+Status check_next_range(std::string_view subject, std::string_view what, std::int64_t expected,
+                        std::int64_t begin, std::int64_t end, std::int64_t limit) {
+  if (begin == expected && end > begin && end <= limit) return {};
+  return corrupt("[{}] expected a range of {} that starts at {} and ends by {}, got {} to {}",
+                 subject, what, expected, limit, begin, end);
+}
+
 bool is_sha256(std::string_view text) {
   return text.size() == 64 && text.find_first_not_of("0123456789abcdef") == text.npos;
 }
@@ -336,6 +289,7 @@ Status check_manifest(const Manifest& manifest, std::string_view subject) {
   ANEMONE_RETURN_IF_ERROR(check_ropes(manifest, subject));
   ANEMONE_RETURN_IF_ERROR(check_functions(manifest, subject));
   ANEMONE_RETURN_IF_ERROR(check_packages(manifest, subject));
+  ANEMONE_RETURN_IF_ERROR(check_experts(manifest, subject));
   ANEMONE_RETURN_IF_ERROR(check_classifier(manifest, subject));
   if (manifest.verification)
     ANEMONE_RETURN_IF_ERROR(check_verification(*manifest.verification, subject));

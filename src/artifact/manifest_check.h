@@ -5,6 +5,7 @@
 
 #include <anemone/status.h>
 
+#include <cstdint>
 #include <string_view>
 
 #include "artifact/manifest.h"
@@ -21,7 +22,19 @@ bool is_inner_path(std::string_view path);
 // 64 lower-case hex digits.
 bool is_sha256(std::string_view text);
 
-// The part of check_manifest() that is about the verdict.
+// Parts of check_manifest(): of one shard, of what each shard's experts hand to the next, of the
+// verdict.
+Status check_shard(const Manifest& manifest, const Shard& shard, std::string_view subject);
+Status check_experts(const Manifest& manifest, std::string_view subject);
 Status check_verification(const Verification& verification, std::string_view subject);
+
+// Single fields.
+inline constexpr std::int64_t kMaxContext = 1 << 28;
+Status check_range(std::string_view subject, std::string_view field, std::int64_t value,
+                   std::int64_t low, std::int64_t high);
+Status check_present(std::string_view subject, std::string_view field, std::string_view value);
+// [begin, end) continues the ranges before it.
+Status check_next_range(std::string_view subject, std::string_view what, std::int64_t expected,
+                        std::int64_t begin, std::int64_t end, std::int64_t limit);
 
 }  // namespace anemone::artifact

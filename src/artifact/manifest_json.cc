@@ -46,15 +46,31 @@ Json to_json(const Cache& cache) {
   return out;
 }
 
+Json to_json(const Experts& experts) {
+  Json out = Json::object();
+  out["input"] = experts.input;
+  out["weights"] = experts.weights;
+  out["count"] = experts.count;
+  out["chosen"] = experts.chosen;
+  out["widths"] = experts.widths;
+  out["packs"] = Json::array();
+  for (const ExpertPack& pack : experts.packs)
+    out["packs"].push_back({{"package", pack.package}, {"begin", pack.begin}, {"end", pack.end}});
+  return out;
+}
+
 Json to_json(const Shard& shard) {
   Json out = Json::object();
   out["package"] = shard.package;
-  out["layer_begin"] = shard.layer_begin;
-  out["layer_end"] = shard.layer_end;
+  out["layer_begin"] = shard.layers.begin;
+  out["layer_end"] = shard.layers.end;
+  if (shard.layers.part_begin != 0) out["part_begin"] = shard.layers.part_begin;
+  if (shard.layers.part_end != 0) out["part_end"] = shard.layers.part_end;
   out["inputs"] = Json::array();
   for (const Port& port : shard.inputs) out["inputs"].push_back(to_json(port));
   out["output"] = shard.output;
   if (shard.carried != 0) out["carried"] = shard.carried;
+  if (shard.experts) out["experts"] = to_json(*shard.experts);
   out["caches"] = Json::array();
   for (const Cache& cache : shard.caches) out["caches"].push_back(to_json(cache));
   return out;
@@ -115,10 +131,10 @@ Status read_port(const ObjectReader& reader, Port& port) {
   ANEMONE_RETURN_IF_ERROR(reader.read("name", port.name));
   std::string role;
   ANEMONE_RETURN_IF_ERROR(reader.read("role", role));
-  constexpr PortRole kRoles[] = {PortRole::kHidden,         PortRole::kRopeCos,
-                                 PortRole::kRopeSin,        PortRole::kAttentionMask,
-                                 PortRole::kCacheWriteMask, PortRole::kTailMask,
-                                 PortRole::kEmbedding,      PortRole::kLayerEmbedding};
+  constexpr PortRole kRoles[] = {
+      PortRole::kHidden,        PortRole::kRopeCos,        PortRole::kRopeSin,
+      PortRole::kAttentionMask, PortRole::kCacheWriteMask, PortRole::kTailMask,
+      PortRole::kEmbedding,     PortRole::kLayerEmbedding, PortRole::kExperts};
   bool known = false;
   for (const PortRole candidate : kRoles) {
     if (port_role_name(candidate) != role) continue;
@@ -142,13 +158,34 @@ Status read_cache(const ObjectReader& reader, Cache& cache) {
   return reader.read("shape", cache.shape);
 }
 
+Status read_expert_pack(const ObjectReader& reader, ExpertPack& pack) {
+  ANEMONE_RETURN_IF_ERROR(reader.read("package", pack.package));
+  ANEMONE_RETURN_IF_ERROR(reader.read("begin", pack.begin));
+  return reader.read("end", pack.end);
+}
+
+Status read_experts(const ObjectReader& reader, Experts& experts) {
+  ANEMONE_RETURN_IF_ERROR(reader.read("input", experts.input));
+  ANEMONE_RETURN_IF_ERROR(reader.read("weights", experts.weights));
+  ANEMONE_RETURN_IF_ERROR(reader.read("count", experts.count));
+  ANEMONE_RETURN_IF_ERROR(reader.read("chosen", experts.chosen));
+  ANEMONE_RETURN_IF_ERROR(reader.read("widths", experts.widths));
+  return reader.read_objects("packs", experts.packs, read_expert_pack);
+}
+
 Status read_shard(const ObjectReader& reader, Shard& shard) {
   ANEMONE_RETURN_IF_ERROR(reader.read("package", shard.package));
-  ANEMONE_RETURN_IF_ERROR(reader.read("layer_begin", shard.layer_begin));
-  ANEMONE_RETURN_IF_ERROR(reader.read("layer_end", shard.layer_end));
+  ANEMONE_RETURN_IF_ERROR(reader.read("layer_begin", shard.layers.begin));
+  ANEMONE_RETURN_IF_ERROR(reader.read("layer_end", shard.layers.end));
+  ANEMONE_RETURN_IF_ERROR(reader.read_optional("part_begin", shard.layers.part_begin));
+  ANEMONE_RETURN_IF_ERROR(reader.read_optional("part_end", shard.layers.part_end));
   ANEMONE_RETURN_IF_ERROR(reader.read_objects("inputs", shard.inputs, read_port));
   ANEMONE_RETURN_IF_ERROR(reader.read("output", shard.output));
   ANEMONE_RETURN_IF_ERROR(reader.read_optional("carried", shard.carried));
+  if (reader.member("experts") != nullptr) {
+    ANEMONE_ASSIGN_OR_RETURN(const ObjectReader experts, reader.object("experts"));
+    ANEMONE_RETURN_IF_ERROR(read_experts(experts, shard.experts.emplace()));
+  }
   return reader.read_objects("caches", shard.caches, read_cache);
 }
 

@@ -96,6 +96,16 @@ Result<ModelCost> cost_of(const engine::Model& model) {
   for (std::size_t s = 0; s < manifest.shards.size(); ++s) {
     ANEMONE_RETURN_IF_ERROR(add(model.shard(s), plan.function->name, plan.context, out.weight_bytes,
                                 out.layers, out.attention_flops));
+    if (const auto& experts = manifest.shards[s].experts) {
+      std::int64_t bytes = 0;
+      Flops flops;
+      double none = 0;
+      ANEMONE_RETURN_IF_ERROR(add(*model.expert_packs(s).front(),
+                                  artifact::expert_function(0, experts->widths.front()), 1, bytes,
+                                  flops, none));
+      out.weight_bytes += experts->chosen * bytes;
+      out.layers += flops * as_double(experts->chosen);
+    }
     for (const artifact::Cache& cache : manifest.shards[s].caches)
       out.kv_bytes += as_double(static_cast<std::int64_t>(dtype_bytes(
                           cache.dtype, static_cast<std::uint64_t>(element_count(cache.shape))))) /

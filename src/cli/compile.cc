@@ -30,6 +30,7 @@ struct CompileFlags {
   bool has_range_dim = false;
   bool has_argmax = false;
   std::string layout = "height";
+  std::string experts = "soft";
   std::string shards = "auto";
   std::string target = "ios18";
   std::int64_t block_size = 32;
@@ -96,6 +97,10 @@ Result<compiler::CompileOptions> to_compile_options(const CompileFlags& options,
     return invalid_argument("[--layout] expected height or width, got \"{}\"", options.layout);
   out.layout = options.layout == "height" ? artifact::HiddenLayout::kTokensInHeight
                                           : artifact::HiddenLayout::kTokensInWidth;
+  if (options.experts != "soft" && options.experts != "packs")
+    return invalid_argument("[--experts] expected soft or packs, got \"{}\"", options.experts);
+  out.experts =
+      options.experts == "soft" ? compiler::ExpertsForm::kSoft : compiler::ExpertsForm::kPacks;
   out.tiers = options.contexts;
   if (const auto largest = std::ranges::max_element(out.tiers); largest != out.tiers.end()) {
     out.context = *largest;
@@ -180,9 +185,14 @@ void add_compile_command(CLI::App& app, Context& context) {
                    "Where tokens lie in hidden states: height [1, C, T, 1] or width [1, C, 1, T]")
       ->capture_default_str();
   command
+      ->add_option("--experts", options->experts,
+                   "soft: all experts of a layer in the graph, each multiplied by its weight; or\n"
+                   "packs: in packages of their own, of which the host runs those that are chosen")
+      ->capture_default_str();
+  command
       ->add_option("--shards", options->shards,
-                   "Layers by package: auto (at most 250 MB each), a size (100MB), a number, or\n"
-                   "ranges 0:12,12:24")
+                   "Layers by package: auto (at most 250 MB each; layers with experts are cut), a\n"
+                   "size (100MB), a number, or ranges 0:12,12:24")
       ->capture_default_str();
   command->add_option("--target", options->target, "Lowest system that loads the packages")
       ->capture_default_str();

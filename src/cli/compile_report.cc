@@ -60,6 +60,32 @@ std::string kept_text(const std::vector<compiler::WeightReport>& weights) {
   return text;
 }
 
+Json experts_json(const compiler::ExpertsReport& experts) {
+  return {{"form", experts.form == compiler::ExpertsForm::kPacks ? "packs" : "soft"},
+          {"layers", experts.layers},
+          {"count", experts.count},
+          {"chosen", experts.chosen},
+          {"packages", experts.packages},
+          {"functions", experts.functions},
+          {"bytes_per_token", experts.bytes_per_token},
+          {"runs_per_layer", experts.runs},
+          {"host_crossings_per_layer", experts.host_crossings}};
+}
+
+std::string experts_text(const compiler::ExpertsReport& experts) {
+  const std::string of_layers =
+      fmt::format("  experts: {} layers with {} each, {} of them chosen, ", experts.layers,
+                  experts.count, experts.chosen);
+  const std::string bytes = format_bytes(experts.bytes_per_token);
+  if (experts.form == compiler::ExpertsForm::kSoft)
+    return of_layers + fmt::format("all in the graph: the chip reads {} of them a token\n", bytes);
+  return of_layers +
+         fmt::format(
+             "in {} packages with {} functions: a token reads {} of them, in {} runs and "
+             "{} host crossings a layer\n",
+             experts.packages, experts.functions, bytes, experts.runs, experts.host_crossings);
+}
+
 Json weight_json(const compiler::WeightReport& weight) {
   Json json = {{"name", weight.name},       {"rows", weight.rows},
                {"columns", weight.columns}, {"scheme", quant::scheme_name(weight.scheme)},
@@ -93,20 +119,22 @@ Json report_json(const compiler::CompileReport& report, const std::string& outpu
   Json weights = Json::array();
   for (const auto& weight : report.weights) weights.push_back(weight_json(weight));
   const artifact::Manifest& manifest = report.manifest;
-  return {{"output", output},
-          {"model_type", manifest.model_type},
-          {"precision", manifest.precision},
-          {"quantization", manifest.quantization},
-          {"context", manifest.context},
-          {"functions", functions_json(manifest)},
-          {"source_bytes", report.source_bytes},
-          {"total_bytes", report.total_bytes},
-          {"cache_bytes", report.cache_bytes},
-          {"dry_run", report.is_dry_run},
-          {"seconds", report.seconds},
-          {"packages", std::move(packages)},
-          {"weights", std::move(weights)},
-          {"notes", report.notes}};
+  Json json = {{"output", output},
+               {"model_type", manifest.model_type},
+               {"precision", manifest.precision},
+               {"quantization", manifest.quantization},
+               {"context", manifest.context},
+               {"functions", functions_json(manifest)},
+               {"source_bytes", report.source_bytes},
+               {"total_bytes", report.total_bytes},
+               {"cache_bytes", report.cache_bytes},
+               {"dry_run", report.is_dry_run},
+               {"seconds", report.seconds},
+               {"packages", std::move(packages)},
+               {"weights", std::move(weights)},
+               {"notes", report.notes}};
+  if (report.experts) json["experts"] = experts_json(*report.experts);
+  return json;
 }
 
 std::string report_text(const compiler::CompileReport& report, const std::string& output) {
@@ -126,6 +154,7 @@ std::string report_text(const compiler::CompileReport& report, const std::string
   text += table(rows, "  ");
   text += fmt::format("  in memory: {} of weights (mapped), {} of caches a session\n",
                       format_bytes(report.total_bytes), format_bytes(report.cache_bytes));
+  if (report.experts) text += experts_text(*report.experts);
   if (const std::string kept = kept_text(report.weights); !kept.empty())
     text += fmt::format("  quantized matrices: {}\n", kept);
   for (const std::string& note : report.notes) text += fmt::format("  note: {}\n", note);

@@ -61,10 +61,16 @@ std::string report_text(const std::string& path, const artifact::Manifest& manif
       {"written by", escaped(manifest.producer)}};
   text += table(rows, "  ");
   rows.clear();
-  for (const artifact::Shard& shard : manifest.shards)
-    rows.push_back({shard.package,
-                    fmt::format("layers {}-{}", shard.layer_begin, shard.layer_end - 1),
+  for (const artifact::Shard& shard : manifest.shards) {
+    rows.push_back({shard.package, artifact::layers_text(shard.layers),
                     format_bytes(bytes_below(manifest, shard.package))});
+    if (!shard.experts) continue;
+    for (const artifact::ExpertPack& pack : shard.experts->packs)
+      rows.push_back(
+          {pack.package,
+           fmt::format("layer {}, experts {}-{}", shard.layers.end - 1, pack.begin, pack.end - 1),
+           format_bytes(bytes_below(manifest, pack.package))});
+  }
   for (const artifact::Head& head : manifest.heads)
     rows.push_back({head.package,
                     fmt::format("vocabulary {}-{}", head.vocab_begin, head.vocab_end - 1),

@@ -55,7 +55,7 @@ class Compilation {
     ANEMONE_RETURN_IF_ERROR(check_cancelled());
     report_.notes = plan_.notes;
     report_.manifest = describe_model(checkpoint_, plan_, report_.notes);
-    for (const ane::Range& range : plan_.layer_shards) ANEMONE_RETURN_IF_ERROR(write_layers(range));
+    for (const LayerShard& shard : plan_.layer_shards) ANEMONE_RETURN_IF_ERROR(write_layers(shard));
     for (const ane::Range& range : plan_.head_shards) ANEMONE_RETURN_IF_ERROR(write_head(range));
     ANEMONE_RETURN_IF_ERROR(write_embeddings());
     ANEMONE_RETURN_IF_ERROR(check_cancelled());
@@ -71,6 +71,7 @@ class Compilation {
       for (const artifact::Cache& cache : shard.caches)
         report_.cache_bytes +=
             dtype_bytes(cache.dtype, static_cast<std::uint64_t>(element_count(cache.shape)));
+    if (plan_.expert_layers != 0) report_.experts = experts_report();
     report_.weights = weights_.reports();
     for (const checkpoint::WeightRef* weight : checkpoint_.weights->all())
       report_.source_bytes += weight->bytes.size();
@@ -84,6 +85,26 @@ class Compilation {
     return recipe;
   }
 
+  ExpertsReport experts_report() const {
+    const models::ExpertsConfig& experts = plan_.config.experts;
+    ExpertsReport out = {.form = plan_.options.experts,
+                         .layers = plan_.expert_layers,
+                         .count = experts.count,
+                         .chosen = experts.chosen,
+                         .bytes_per_token = plan_.expert_bytes};
+    for (const LayerShard& shard : plan_.layer_shards) out.packages += shard.packs.size();
+    if (out.form == ExpertsForm::kSoft) {
+      out.packages = plan_.layer_shards.size();
+      return out;
+    }
+    out.functions = out.layers * out.count * static_cast<std::int64_t>(plan_.expert_widths.size());
+    out.bytes_per_token = plan_.expert_bytes / static_cast<std::uint64_t>(out.count) *
+                          static_cast<std::uint64_t>(out.chosen);
+    out.runs = out.chosen;
+    out.host_crossings = 2;
+    return out;
+  }
+
   Status check_cancelled() const {
     if (plan_.options.cancel == nullptr || !*plan_.options.cancel) return {};
     return cancelled("[{}] expected to reach the end, got cancelled", checkpoint_.path);
@@ -95,32 +116,74 @@ class Compilation {
             .context = report_.manifest.context_of(function),
             .cache_context = plan_.options.context,
             .caches_are_states = plan_.options.precision == DType::kFp16,
+            .has_experts_apart = plan_.options.experts == ExpertsForm::kPacks,
             .layout = plan_.options.layout};
   }
 
-  Status write_layers(const ane::Range& range) {
+  static std::string package_of(const artifact::LayerSpan& layers) {
+    std::string name = fmt::format("layers_{:02}_{:02}", layers.begin, layers.end - 1);
+    if (layers.part_begin != 0) name += fmt::format("_part_{}", layers.part_begin);
+    return name + ".mlpackage";
+  }
+
+  Status write_layers(const LayerShard& planned) {
     mlpackage::Model model;
     artifact::Shard shard;
+    std::string prefix;  // of the experts behind its end
     for (const artifact::Function& function : plan_.functions) {
       ANEMONE_ASSIGN_OR_RETURN(
           models::ShardInterface interface,
           models::build_layers(model.program, function.name, *plan_.architecture, plan_.config,
-                               range.begin, range.end, weights_, graph_options(function)));
+                               planned.layers, weights_, graph_options(function)));
+      const std::int64_t before =
+          report_.manifest.shards.empty() ? 0 : report_.manifest.shards.back().carried;
+      if (interface.entered != before)
+        return internal_error("[{}] expected {} channels beside the hidden state, got {}",
+                              artifact::layers_text(planned.layers), before, interface.entered);
       shard.inputs = std::move(interface.ports);
       for (const artifact::Port& port : shard.inputs)
         if (port.tail != 0) tails_[port.name] = port.tail;
       shard.caches = std::move(interface.caches);
       shard.output = std::move(interface.output);
       shard.carried = interface.carried;
+      if (interface.experts) {
+        prefix = interface.experts->prefix;
+        shard.experts = artifact::Experts{.input = std::move(interface.experts->input),
+                                          .weights = std::move(interface.experts->weights),
+                                          .count = plan_.config.experts.count,
+                                          .chosen = plan_.config.experts.chosen,
+                                          .widths = plan_.expert_widths};
+      }
     }
-    shard.layer_begin = range.begin;
-    shard.layer_end = range.end;
-    shard.package = fmt::format("layers_{:02}_{:02}.mlpackage", range.begin, range.end - 1);
+    shard.layers = planned.layers;
+    shard.package = package_of(planned.layers);
     ANEMONE_RETURN_IF_ERROR(write(std::move(model), shard.package,
-                                  fmt::format("layers {}-{}", range.begin, range.end - 1),
-                                  plan_.bytes_of(range)));
+                                  artifact::layers_text(planned.layers), planned.bytes));
+    for (const LayerShard::ExpertPack& pack : planned.packs) {
+      ANEMONE_RETURN_IF_ERROR(write_experts(planned.layers.end - 1, prefix, pack));
+      shard.experts->packs.push_back(
+          {report_.packages.back().name, pack.experts.begin, pack.experts.end});
+    }
     report_.manifest.shards.push_back(std::move(shard));
     return {};
+  }
+
+  // A function for each expert and width.
+  Status write_experts(std::int64_t layer, const std::string& prefix,
+                       const LayerShard::ExpertPack& pack) {
+    mlpackage::Model model;
+    for (std::int64_t e = pack.experts.begin; e < pack.experts.end; ++e)
+      for (const std::int64_t width : plan_.expert_widths)
+        ANEMONE_RETURN_IF_ERROR(models::build_expert(
+            model.program, artifact::expert_function(e, width), plan_.config, layer, prefix, e,
+            weights_,
+            {.dtype = plan_.options.precision, .tokens = width, .layout = plan_.options.layout}));
+    return write(
+        std::move(model),
+        fmt::format("experts_{:02}_{:03}_{:03}.mlpackage", layer, pack.experts.begin,
+                    pack.experts.end - 1),
+        fmt::format("layer {}, experts {}-{}", layer, pack.experts.begin, pack.experts.end - 1),
+        pack.bytes);
   }
 
   Status write_head(const ane::Range& range) {
@@ -169,7 +232,7 @@ class Compilation {
   // The names of functions and interfaces that callers see.
   Status describe_package(mlpackage::Model& model, const std::string& content) const {
     model.is_multifunction = true;  // its functions have names of their own even when there is one
-    model.default_function = plan_.functions.front().name;
+    model.default_function = model.program.functions().front()->name;
     model.metadata.short_description = fmt::format("{} {}", report_.manifest.name, content);
     for (const ir::Function* function : model.program.functions()) {
       ANEMONE_ASSIGN_OR_RETURN(auto interface,

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -23,13 +24,27 @@ struct PackageReport {
   bool is_reused = false;  // from an earlier run
 };
 
+// What the form of the experts costs a step of one token on the chip.
+struct ExpertsReport {
+  ExpertsForm form = ExpertsForm::kSoft;
+  std::int64_t layers = 0;  // that have experts
+  std::int64_t count = 0;   // in each
+  std::int64_t chosen = 0;
+  std::size_t packages = 0;           // with experts in them
+  std::int64_t functions = 0;         // of experts alone; soft: 0
+  std::uint64_t bytes_per_token = 0;  // weights of experts; soft: of all of them
+  std::int64_t runs = 0;              // of experts' functions, a layer
+  std::int64_t host_crossings = 0;    // a layer: to the experts and back
+};
+
 struct CompileReport {
   artifact::Manifest manifest;
   std::vector<PackageReport> packages;
   std::vector<WeightReport> weights;
-  std::uint64_t source_bytes = 0;  // of the tensors that were used
-  std::uint64_t total_bytes = 0;   // of the artifact, which is mapped when it runs
-  std::uint64_t cache_bytes = 0;   // of the caches of one session
+  std::optional<ExpertsReport> experts;  // none: no layer has experts
+  std::uint64_t source_bytes = 0;        // of the tensors that were used
+  std::uint64_t total_bytes = 0;         // of the artifact, which is mapped when it runs
+  std::uint64_t cache_bytes = 0;         // of the caches of one session
   double seconds = 0;
   double embedding_seconds = 0;
   bool is_dry_run = false;         // bytes are planned ones

@@ -12,6 +12,10 @@
 
 namespace anemone::compiler {
 
+// Where the experts of a layer go: all into the graph, multiplied by their weights, or into
+// packages of their own, of which the host runs those that are chosen.
+enum class ExpertsForm { kSoft, kPacks };
+
 // What the user may choose. The defaults are what `anemone compile MODEL -o DIR` does.
 struct CompileOptions {
   DType precision = DType::kFp16;  // fp16, or fp32 (caches become inputs and outputs)
@@ -31,6 +35,7 @@ struct CompileOptions {
   // Heads give the likeliest token instead of logits.
   bool argmax = false;
   artifact::HiddenLayout layout = artifact::HiddenLayout::kTokensInHeight;
+  ExpertsForm experts = ExpertsForm::kSoft;
   std::string shards = "auto";  // see ane::plan_layer_shards
   int threads = 0;              // 0: default_thread_count()
   // Takes the finished packages of an earlier run with the same checkpoint and options that did not

@@ -2,6 +2,7 @@
 #include "compiler/plan.h"
 
 #include <algorithm>
+#include <numeric>
 
 #include "ane/limits.h"
 #include "base/error.h"
@@ -13,10 +14,10 @@ namespace {
 
 using models::DecoderConfig;
 
-// Stored bytes of the projections of each layer, by building its graph, of the
-// smallest function that there can be; norms and biases are noise.
-Result<std::vector<std::uint64_t>> layer_bytes(const checkpoint::Checkpoint& checkpoint,
-                                               const Plan& plan) {
+// Stored bytes of the parts of each layer, by building its graph, of the smallest function that
+// there can be.
+Result<std::vector<std::vector<std::uint64_t>>> bytes_of_parts(
+    const checkpoint::Checkpoint& checkpoint, const Plan& plan) {
   const CompileOptions& options = plan.options;
   const models::GraphOptions graph = {.dtype = options.precision,
                                       .tokens = 1,
@@ -26,23 +27,109 @@ Result<std::vector<std::uint64_t>> layer_bytes(const checkpoint::Checkpoint& che
   // Layers of one kind are of one size, but where their sizes are those of the checkpoint.
   const bool is_kept = options.recipe.quant.scheme == quant::Scheme::kKeep;
   const std::vector<models::LayerConfig>& layers = plan.config.layers;
-  std::vector<std::uint64_t> bytes;
+  std::vector<std::vector<std::uint64_t>> all;
   for (std::int64_t layer = 0; layer < plan.config.num_layers(); ++layer) {
     const auto like = std::ranges::find(layers, plan.config.layer(layer)) - layers.begin();
     if (like < layer && !is_kept) {
-      bytes.push_back(bytes[static_cast<std::size_t>(like)]);
+      all.push_back(all[static_cast<std::size_t>(like)]);
       continue;
     }
     WeightStore weights(checkpoint.weights, options.recipe, options.precision);
-    ir::Program program;
-    ANEMONE_RETURN_IF_ERROR(models::build_layers(program, "layer", *plan.architecture, plan.config,
-                                                 layer, layer + 1, weights, graph)
-                                .status());
-    std::uint64_t sum = 0;
-    for (const WeightReport& report : weights.reports()) sum += report.bytes;
-    bytes.push_back(sum);
+    ANEMONE_ASSIGN_OR_RETURN(
+        auto bytes, models::part_bytes(*plan.architecture, plan.config, layer, weights, graph));
+    all.push_back(std::move(bytes));
   }
-  return bytes;
+  return all;
+}
+
+// Functions of an expert: for one token, and for twice as many as it has of the widest step on
+// average, so that most steps need one call.
+std::vector<std::int64_t> expert_widths(const Plan& plan) {
+  std::int64_t widest = 1;
+  bool has_single = false;
+  for (const artifact::Function& function : plan.functions) {
+    widest = std::max(widest, function.tokens);
+    has_single |= function.tokens == 1 || function.is_flexible;
+  }
+  const models::ExpertsConfig& experts = plan.config.experts;
+  std::int64_t width = 2;
+  while (width * experts.count < 2 * widest * experts.chosen) width *= 2;
+  width = std::min(width, widest);
+  if (!has_single) return {width};
+  return width == 1 ? std::vector<std::int64_t>{1} : std::vector<std::int64_t>{1, width};
+}
+
+// The experts of a layer in packages, from the bytes of all of its parts.
+std::vector<LayerShard::ExpertPack> packs_of(const std::vector<std::uint64_t>& parts,
+                                             const std::string& shards) {
+  const std::vector<std::uint64_t> experts(parts.begin() + 1, parts.end() - 1);
+  std::vector<LayerShard::ExpertPack> packs;
+  for (const ane::Range& range : ane::plan_expert_packs(shards, experts))
+    packs.push_back({range, std::accumulate(experts.begin() + range.begin,
+                                            experts.begin() + range.end, std::uint64_t{0})});
+  return packs;
+}
+
+// What the shards are made of. `parts`: bytes of the parts of each layer.
+std::vector<ane::Piece> pieces_of(const std::vector<std::vector<std::uint64_t>>& parts,
+                                  bool has_packs) {
+  std::vector<ane::Piece> pieces;
+  for (const std::vector<std::uint64_t>& layer : parts) {
+    if (has_packs && layer.size() > 1) {
+      pieces.push_back({.bytes = layer.front(), .ends_layer = false, .ends_package = true});
+      pieces.push_back({.bytes = layer.back()});
+      continue;
+    }
+    for (const std::uint64_t bytes : layer) pieces.push_back({.bytes = bytes, .ends_layer = false});
+    pieces.back().ends_layer = true;
+  }
+  return pieces;
+}
+
+Status plan_layers(const checkpoint::Checkpoint& checkpoint, Plan& plan) {
+  ANEMONE_ASSIGN_OR_RETURN(const auto parts, bytes_of_parts(checkpoint, plan));
+  CompileOptions& options = plan.options;
+  const auto is_cut = [](const std::vector<std::uint64_t>& layer) { return layer.size() > 1; };
+  if (options.experts == ExpertsForm::kPacks && std::ranges::none_of(parts, is_cut)) {
+    if (std::ranges::any_of(plan.config.layers, &models::LayerConfig::has_experts))
+      return unsupported("[--experts] expected soft for layers that share keys, got packs");
+    plan.notes.push_back("no layer has experts: --experts packs left out");
+    options.experts = ExpertsForm::kSoft;
+  }
+  const bool has_packs = options.experts == ExpertsForm::kPacks;
+  for (const std::vector<std::uint64_t>& layer : parts) {
+    if (!is_cut(layer)) continue;
+    ++plan.expert_layers;
+    plan.expert_bytes += std::accumulate(layer.begin() + 1, layer.end() - 1, std::uint64_t{0});
+  }
+  if (has_packs) plan.expert_widths = expert_widths(plan);
+  const std::vector<ane::Piece> pieces = pieces_of(parts, has_packs);
+  ANEMONE_ASSIGN_OR_RETURN(const std::vector<ane::Range> ranges,
+                           ane::plan_layer_shards(options.shards, pieces));
+  std::int64_t layer = 0;
+  std::int64_t part = 0;
+  for (const ane::Range& range : ranges) {
+    LayerShard shard = {.layers = {.begin = layer, .part_begin = part}};
+    for (std::int64_t i = range.begin; i < range.end; ++i) {
+      const ane::Piece& piece = pieces[static_cast<std::size_t>(i)];
+      shard.bytes += piece.bytes;
+      part = piece.ends_layer ? 0 : part + 1;
+      shard.layers.end = layer + 1;
+      if (piece.ends_layer) ++layer;
+    }
+    shard.layers.part_end = part;
+    if (has_packs && part != 0)
+      shard.packs = packs_of(parts[static_cast<std::size_t>(layer)], options.shards);
+    plan.layer_shards.push_back(std::move(shard));
+  }
+  const auto heaviest = std::ranges::max_element(plan.layer_shards, {}, &LayerShard::bytes);
+  if (options.shards == "auto" && heaviest->bytes > ane::kShardBytes)
+    plan.notes.push_back(fmt::format(
+        "{} take {} MB, more than the {} MB that the chip is known to take, and cannot be cut: "
+        "fewer bits (--quant lut4) make it smaller",
+        artifact::layers_text(heaviest->layers), heaviest->bytes / 1'000'000,
+        ane::kShardBytes / 1'000'000));
+  return {};
 }
 
 void clamp_sizes(const DecoderConfig& config, Plan& plan) {
@@ -195,15 +282,7 @@ Result<Plan> make_plan(const checkpoint::Checkpoint& checkpoint, const CompileOp
   if (!checkpoint.has_weights)
     plan.notes.push_back("no weights are there: planned from config.json");
 
-  ANEMONE_ASSIGN_OR_RETURN(plan.layer_bytes, layer_bytes(checkpoint, plan));
-  ANEMONE_ASSIGN_OR_RETURN(plan.layer_shards,
-                           ane::plan_layer_shards(options.shards, plan.layer_bytes));
-  const auto heaviest = std::ranges::max_element(plan.layer_bytes);
-  if (options.shards == "auto" && *heaviest > ane::kShardBytes)
-    plan.notes.push_back(fmt::format(
-        "layer {} alone takes {} MB, more than the {} MB that the chip is known to take: "
-        "fewer bits (--quant lut4) make it smaller",
-        heaviest - plan.layer_bytes.begin(), *heaviest / 1'000'000, ane::kShardBytes / 1'000'000));
+  ANEMONE_RETURN_IF_ERROR(plan_layers(checkpoint, plan));
   plan.head_bytes = quant::stored_bytes(options.recipe.options_for(models::WeightRole::kHead),
                                         config.num_logits(), config.hidden_size, options.precision);
   const auto head_rows = static_cast<std::uint64_t>(config.num_logits());

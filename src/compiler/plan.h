@@ -4,7 +4,6 @@
 #include <anemone/status.h>
 
 #include <cstdint>
-#include <numeric>
 #include <string>
 #include <vector>
 
@@ -16,17 +15,31 @@
 
 namespace anemone::compiler {
 
+// A package of layers, and what its constants take.
+struct LayerShard {
+  artifact::LayerSpan layers;
+  std::uint64_t bytes = 0;
+  // Of the experts behind its end, where they are in packages of their own.
+  struct ExpertPack {
+    ane::Range experts;
+    std::uint64_t bytes = 0;
+  };
+  std::vector<ExpertPack> packs = {};
+};
+
 // Everything that is decided before a weight is read.
 struct Plan {
   const models::Architecture* architecture = nullptr;
   models::DecoderConfig config;
   CompileOptions options;                     // context and prefill clamped
   std::vector<artifact::Function> functions;  // the default one first
-  std::vector<ane::Range> layer_shards;
+  std::vector<LayerShard> layer_shards;
+  std::int64_t expert_layers = 0;           // that have experts
+  std::uint64_t expert_bytes = 0;           // of all of them
+  std::vector<std::int64_t> expert_widths;  // tokens of the functions of an expert, ascending
   std::vector<ane::Range> head_shards;
   std::string embedding_tensor;
   std::string head_tensor;
-  std::vector<std::uint64_t> layer_bytes;    // weights of each layer
   std::uint64_t head_bytes = 0;              // of the vocabulary head
   std::uint64_t embedding_bytes = 0;         // embedding.bin; 0 when the heads hold the embeddings
   std::int64_t layer_embedding_columns = 0;  // of layer_embedding.bin; 0: there is none
@@ -36,12 +49,12 @@ struct Plan {
   // Whether the heads' weights are the embeddings, byte for byte.
   bool heads_hold_embeddings() const { return embedding_bytes == 0; }
   std::uint64_t total_bytes() const {
-    return bytes_of({0, config.num_layers()}) + head_bytes + embedding_bytes +
-           layer_embedding_bytes;
-  }
-  std::uint64_t bytes_of(const ane::Range& layers) const {
-    return std::accumulate(layer_bytes.begin() + layers.begin, layer_bytes.begin() + layers.end,
-                           std::uint64_t{0});
+    std::uint64_t bytes = head_bytes + embedding_bytes + layer_embedding_bytes;
+    for (const LayerShard& shard : layer_shards) {
+      bytes += shard.bytes;
+      for (const LayerShard::ExpertPack& pack : shard.packs) bytes += pack.bytes;
+    }
+    return bytes;
   }
 };
 

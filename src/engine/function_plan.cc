@@ -86,6 +86,15 @@ class PackageChecker {
   }
 
   // Inputs and states that the manifest does not know would stay without a value.
+  // Two outputs besides the hidden state.
+  Status check_experts(const artifact::Experts& experts, const Shape& input, const Shape& weights,
+                       DType flowing) const {
+    ANEMONE_ASSIGN_OR_RETURN(const DType x, output(experts.input, input));
+    ANEMONE_RETURN_IF_ERROR(check_same(fmt::format("output \"{}\"", experts.input), flowing, x));
+    ANEMONE_ASSIGN_OR_RETURN(const DType w, output(experts.weights, weights));
+    return check_same(fmt::format("output \"{}\"", experts.weights), flowing, w);
+  }
+
   Status check_nothing_else(const artifact::Shard& shard) const {
     const auto is_cache = [&](std::string_view name, bool is_state) {
       return std::ranges::any_of(shard.caches, [&](const artifact::Cache& cache) {
@@ -145,8 +154,8 @@ void set_columns(const artifact::Manifest& manifest, const artifact::Shard& shar
   input.layout = manifest.layout;
   if (input.role == PortRole::kEmbedding) input.columns = manifest.hidden_size;
   if (input.role != PortRole::kLayerEmbedding) return;
-  input.first_column = shard.layer_begin * manifest.layer_columns();
-  input.columns = (shard.layer_end - shard.layer_begin) * manifest.layer_columns();
+  input.first_column = shard.layers.begin * manifest.layer_columns();
+  input.columns = (shard.layers.end - shard.layers.begin) * manifest.layer_columns();
 }
 
 // The plan for steps of `tokens` tokens.
@@ -178,6 +187,16 @@ Result<FunctionPlan> plan_width(const artifact::Manifest& manifest,
         ports.push_back(FunctionPlan::kHidden);
         continue;
       }
+      if (port.role == PortRole::kExperts) {
+        ANEMONE_ASSIGN_OR_RETURN(
+            const DType dtype,
+            checker.input(port.name,
+                          artifact::hidden_shape(manifest.layout, manifest.hidden_size, tokens)));
+        ANEMONE_RETURN_IF_ERROR(
+            checker.check_same(fmt::format("input \"{}\"", port.name), flowing, dtype));
+        ports.push_back(FunctionPlan::kExperts);
+        continue;
+      }
       HostInput input{.role = port.role,
                       .rope = port.rope.empty() ? nullptr : manifest.rope(port.rope),
                       .window = port.window,
@@ -193,6 +212,10 @@ Result<FunctionPlan> plan_width(const artifact::Manifest& manifest,
     ANEMONE_RETURN_IF_ERROR(checker.check_nothing_else(shard));
     carried = shard.carried;
     ANEMONE_ASSIGN_OR_RETURN(flowing, checker.output(shard.output, hidden()));
+    if (shard.experts)
+      ANEMONE_RETURN_IF_ERROR(checker.check_experts(
+          *shard.experts, artifact::hidden_shape(manifest.layout, manifest.hidden_size, tokens),
+          artifact::hidden_shape(manifest.layout, shard.experts->count, tokens), flowing));
   }
   for (std::size_t h = 0; h < heads.size(); ++h) {
     const artifact::Head& head = manifest.heads[h];
@@ -203,6 +226,29 @@ Result<FunctionPlan> plan_width(const artifact::Manifest& manifest,
 }
 
 }  // namespace
+
+Status check_expert_packs(const artifact::Manifest& manifest, const artifact::Experts& experts,
+                          const Programs& packs) {
+  artifact::Shard as_shard;
+  as_shard.inputs.emplace_back().name = artifact::kExpertInput;
+  for (std::size_t p = 0; p < packs.size(); ++p) {
+    const artifact::ExpertPack& pack = experts.packs[p];
+    for (std::int64_t e = pack.begin; e < pack.end; ++e)
+      for (const std::int64_t width : experts.widths) {
+        const artifact::Function function = {.name = artifact::expert_function(e, width)};
+        const PackageChecker checker(pack.package, function, *packs[p]);
+        ANEMONE_RETURN_IF_ERROR(checker.check_function());
+        const Shape shape = artifact::hidden_shape(manifest.layout, manifest.hidden_size, width);
+        ANEMONE_ASSIGN_OR_RETURN(const DType in, checker.input(artifact::kExpertInput, shape));
+        ANEMONE_ASSIGN_OR_RETURN(const DType out, checker.output(artifact::kExpertOutput, shape));
+        const DType stored = manifest.precision == "fp16" ? DType::kFp16 : DType::kFp32;
+        ANEMONE_RETURN_IF_ERROR(checker.check_same("the input", stored, in));
+        ANEMONE_RETURN_IF_ERROR(checker.check_same("the output", stored, out));
+        ANEMONE_RETURN_IF_ERROR(checker.check_nothing_else(as_shard));
+      }
+  }
+  return {};
+}
 
 Result<FunctionPlan> plan_function(const artifact::Manifest& manifest,
                                    const artifact::Function& function, const Programs& shards,

@@ -50,11 +50,15 @@ Result<std::shared_ptr<const Model>> Model::load(const std::string& artifact_dir
 Status Model::load_packages(exec::Executor& executor, const LoadOptions& options) {
   exec::LoadOptions of_shards;
   exec::LoadOptions of_heads;
+  exec::LoadOptions of_packs;
+  of_packs.when_first_run = true;
   for (const artifact::Function& function : manifest_.functions) {
     of_shards.functions.push_back(function.name);
     if (manifest_.head_function(function) == &function) of_heads.functions.push_back(function.name);
   }
-  const std::size_t total = manifest_.shards.size() + manifest_.heads.size();
+  std::size_t total = manifest_.shards.size() + manifest_.heads.size();
+  for (const artifact::Shard& shard : manifest_.shards)
+    if (shard.experts) total += shard.experts->packs.size();
   std::size_t done = 0;
   const auto load = [&](const std::string& package, const exec::LoadOptions& load_options,
                         Programs& out) -> Status {
@@ -64,8 +68,14 @@ Status Model::load_packages(exec::Executor& executor, const LoadOptions& options
     ++done;
     return {};
   };
-  for (const auto& shard : manifest_.shards)
+  for (const auto& shard : manifest_.shards) {
     ANEMONE_RETURN_IF_ERROR(load(shard.package, of_shards, shards_));
+    Programs& packs = expert_packs_.emplace_back();
+    if (!shard.experts) continue;
+    for (const artifact::ExpertPack& pack : shard.experts->packs)
+      ANEMONE_RETURN_IF_ERROR(load(pack.package, of_packs, packs));
+    ANEMONE_RETURN_IF_ERROR(check_expert_packs(manifest_, *shard.experts, packs).with(path_));
+  }
   for (const auto& head : manifest_.heads)
     ANEMONE_RETURN_IF_ERROR(load(head.package, of_heads, heads_));
   if (options.on_progress) options.on_progress(done, total, "");

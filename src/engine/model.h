@@ -35,12 +35,13 @@ struct LoadOptions {
 // One function of all packages: what goes into each shard.
 struct FunctionPlan {
   static constexpr int kHidden = -1;
+  static constexpr int kExperts = -2;
 
   const artifact::Function* function = nullptr;
   std::int64_t context = 0;   // S
   std::string head_function;  // of the heads, for as many tokens
   std::vector<HostInput> host_inputs;
-  // [shard][input of the shard]: index into host_inputs, or kHidden.
+  // [shard][input of the shard]: index into host_inputs, kHidden or kExperts.
   std::vector<std::vector<int>> ports;
   DType hidden_dtype = DType::kFp16;  // of the first shard's input
 };
@@ -78,6 +79,11 @@ class Model {
   const std::vector<FunctionPlan>& functions() const { return functions_; }
   const exec::LoadedProgram& shard(std::size_t index) const { return *shards_[index]; }
   const exec::LoadedProgram& head(std::size_t index) const { return *heads_[index]; }
+  // Those of Experts::packs, in their order; each function is made runnable when it first runs.
+  const std::vector<std::shared_ptr<const exec::LoadedProgram>>& expert_packs(
+      std::size_t shard) const {
+    return expert_packs_[shard];
+  }
 
   // kInvalidArgument unless 0 <= id < rows of the embedding.
   Status check_id(std::int32_t id) const;
@@ -98,6 +104,7 @@ class Model {
   std::vector<FunctionPlan> functions_;
   std::vector<std::shared_ptr<const exec::LoadedProgram>> shards_;
   std::vector<std::shared_ptr<const exec::LoadedProgram>> heads_;
+  std::vector<std::vector<std::shared_ptr<const exec::LoadedProgram>>> expert_packs_;  // [shard]
   EmbeddingTable embedding_;
   std::optional<EmbeddingTable> layer_embedding_;
   std::shared_ptr<const text::Tokenizer> tokenizer_;

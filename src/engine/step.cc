@@ -4,11 +4,10 @@
 #include <utility>
 
 #include "base/error.h"
+#include "engine/experts.h"
 
 namespace anemone::engine {
-namespace {
 
-// The output of a package, whose shape the description may have left open.
 Result<TensorView> checked_output(const exec::Outputs& outputs, std::string_view package,
                                   std::string_view name, const Shape& shape) {
   const Tensor* tensor = exec::find_output(outputs, name);
@@ -20,14 +19,20 @@ Result<TensorView> checked_output(const exec::Outputs& outputs, std::string_view
   return tensor->view();
 }
 
+namespace {
+
 exec::Inputs shard_inputs(const artifact::Shard& shard, const std::vector<int>& ports,
                           const std::vector<Tensor>& caches, const Chunk& chunk) {
   exec::Inputs inputs;
   for (std::size_t i = 0; i < shard.inputs.size(); ++i) {
-    const bool is_hidden = ports[i] == FunctionPlan::kHidden;
-    inputs.push_back(
-        {shard.inputs[i].name,
-         is_hidden ? chunk.hidden : chunk.host_inputs->view(static_cast<std::size_t>(ports[i]))});
+    TensorView view;
+    if (ports[i] == FunctionPlan::kHidden)
+      view = chunk.hidden;
+    else if (ports[i] == FunctionPlan::kExperts)
+      view = chunk.experts;
+    else
+      view = chunk.host_inputs->view(static_cast<std::size_t>(ports[i]));
+    inputs.push_back({shard.inputs[i].name, view});
   }
   for (std::size_t c = 0; c < shard.caches.size(); ++c)
     if (!caches[c].empty()) inputs.push_back({shard.caches[c].name, caches[c].view()});
@@ -85,6 +90,7 @@ Status run_shards(const Model& model, const FunctionPlan& plan, std::span<Chunk>
                                                               chunk.host_inputs->tokens())));
       ANEMONE_RETURN_IF_ERROR(take_caches(shard, chunk.caches->tensors[s], outputs));
     }
+    if (shard.experts) ANEMONE_RETURN_IF_ERROR(add_experts(model, s, chunks));
   }
   return {};
 }

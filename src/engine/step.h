@@ -29,6 +29,7 @@ Result<Caches> make_caches(const Model& model);
 struct StepOutputs {
   std::vector<exec::Outputs> shards;
   std::vector<exec::Outputs> heads;
+  Tensor experts;
 };
 
 // Consecutive tokens of one session. The pointers outlive the step.
@@ -38,8 +39,13 @@ struct Chunk {
   StepOutputs* outputs = nullptr;
   // [1, hidden_size, tokens, 1] in the layout of the artifact: the embeddings before run_shards(),
   // what the last shard made of them after it.
-  TensorView hidden;
+  TensorView hidden = {};
+  TensorView experts = {};  // the sum of the experts of the shard before, the same for one layer
 };
+
+// The output of a package, whose shape the description may have left open.
+Result<TensorView> checked_output(const exec::Outputs& outputs, std::string_view package,
+                                  std::string_view name, const Shape& shape);
 
 // All shards. The chunks have the same width, that of their tensors, and lie in their order where
 // they are of one session; those of one session need caches that are states. After an error the

@@ -55,6 +55,7 @@ Shape host_input_shape(const HostInput& input, std::int64_t tokens, std::int64_t
     case PortRole::kLayerEmbedding:
       return artifact::hidden_shape(input.layout, input.columns, tokens);
     case PortRole::kHidden:
+    case PortRole::kExperts:
       break;
   }
   ANEMONE_CHECK(false);
@@ -96,6 +97,7 @@ void StepInputs::set(std::int64_t position, std::int64_t count, std::int64_t len
       case PortRole::kLayerEmbedding:
         break;  // see look_up()
       case PortRole::kHidden:
+      case PortRole::kExperts:
         ANEMONE_CHECK(false);
     }
   }

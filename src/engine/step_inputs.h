@@ -16,7 +16,7 @@ namespace anemone::engine {
 
 // One tensor that the host fills. Ports of several shards with equal fields share it.
 struct HostInput {
-  artifact::PortRole role = artifact::PortRole::kAttentionMask;  // never kHidden
+  artifact::PortRole role = artifact::PortRole::kAttentionMask;  // never kHidden or kExperts
   const artifact::Rope* rope = nullptr;                          // kRopeCos, kRopeSin
   std::int64_t window = 0;                                       // kAttentionMask
   DType dtype = DType::kFp16;                                    // fp16 or fp32
@@ -58,6 +58,7 @@ class StepInputs {
   // Tensor of inputs[index], valid until the next set().
   TensorView view(std::size_t index) const { return items_[index].tensor.view(); }
   std::int64_t tokens() const { return tokens_; }
+  std::int64_t count() const { return written_count_; }  // of real tokens, by the last set()
 
  private:
   // Slots [begin, end).

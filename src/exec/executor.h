@@ -128,6 +128,9 @@ class LoadedProgram {
 struct LoadOptions {
   // Only these functions are made runnable; empty: all. kNotFound when one is not in the package.
   std::vector<std::string> functions;
+  // Each function is made runnable when it first runs, which then says what is wrong with it: for
+  // packages of which a session uses a few functions of many.
+  bool when_first_run = false;
 };
 
 // Thread-safe.

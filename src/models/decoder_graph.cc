@@ -1,33 +1,109 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "models/decoder_graph.h"
 
+#include <algorithm>
+
 #include "models/blocks/blocks.h"
+#include "models/function_cut.h"
 #include "ops/registry.h"
 
 namespace anemone::models {
+namespace {
+
+ir::Value* build(LayerGraph& graph, const Architecture& architecture) {
+  ir::Value* hidden = graph.hidden_input();
+  const DecoderConfig& config = graph.config();
+  const artifact::LayerSpan& layers = graph.layers();
+  if (layers.begin == 0 && config.embedding_scale != 1)
+    hidden = graph.scale(hidden, config.embedding_scale, "embedding_scaled");
+  for (std::int64_t layer = layers.begin; layer < layers.end; ++layer) {
+    graph.begin_layer(layer);
+    hidden = architecture.build_layer(graph, layer, hidden);
+  }
+  return graph.leave(hidden);
+}
+
+std::uint64_t bytes_of(const ir::Literal& literal) {
+  return literal.data() == nullptr ? 0 : literal.data()->size_bytes();
+}
+
+std::uint64_t constant_bytes(const ir::Op& op) {
+  std::uint64_t bytes = 0;
+  for (const auto& [name, literal] : op.attributes) bytes += bytes_of(literal);
+  for (const auto& [parameter, arguments] : op.inputs)
+    for (const ir::Argument& argument : arguments)
+      if (const auto* literal = std::get_if<ir::Literal>(&argument)) bytes += bytes_of(*literal);
+  return bytes;
+}
+
+}  // namespace
 
 Result<ShardInterface> build_layers(ir::Program& program, const std::string& function,
                                     const Architecture& architecture, const DecoderConfig& config,
-                                    std::int64_t layer_begin, std::int64_t layer_end,
-                                    WeightProvider& weights, const GraphOptions& options) {
+                                    const artifact::LayerSpan& layers, WeightProvider& weights,
+                                    const GraphOptions& options) {
   ir::Builder builder(program, ops::op_registry(), function, ir::Opset::kIOS18);
-  LayerGraph graph(builder, config, weights, options, layer_begin, layer_end);
-  ir::Value* hidden = graph.hidden_input();
-  if (layer_begin == 0 && config.embedding_scale != 1)
-    hidden = graph.scale(hidden, config.embedding_scale, "embedding_scaled");
-  for (std::int64_t layer = layer_begin; layer < layer_end; ++layer)
-    hidden = architecture.build_layer(graph, layer, hidden);
-  hidden = graph.leave(hidden);
+  LayerGraph graph(builder, config, weights, options, layers);
+  ir::Value* hidden = build(graph, architecture);
   ShardInterface interface;
-  if (hidden != nullptr) interface.carried = hidden->type.shape[1] - config.hidden_size;
+  interface.ports = graph.ports();
+  interface.caches = graph.caches();
+  std::vector<ir::Value*> other_outputs = graph.cache_outputs();
+  if (const auto& experts = graph.last_experts()) {
+    interface.experts = {experts->prefix, "experts_input", "experts_weights"};
+    builder.rename(experts->x, interface.experts->input);
+    builder.rename(experts->weights, interface.experts->weights);
+    other_outputs.insert(other_outputs.end(), {experts->x, experts->weights});
+  }
+  if (builder.status().ok() && (layers.part_begin != 0 || layers.part_end != 0)) {
+    FunctionCut cut(graph);
+    hidden = cut.apply(hidden, interface.ports, interface.caches, other_outputs);
+  }
+  if (hidden != nullptr) {
+    const auto entering =
+        std::ranges::find(interface.ports, artifact::PortRole::kHidden, &artifact::Port::role);
+    const auto input =
+        std::ranges::find(builder.function().inputs, entering->name, &ir::Value::name);
+    interface.entered = (*input)->type.shape[1] - config.hidden_size;
+    interface.carried = hidden->type.shape[1] - config.hidden_size;
+  }
   interface.output = "hidden_out";
   builder.rename(hidden, interface.output);
   std::vector<ir::Value*> outputs = {hidden};
-  outputs.insert(outputs.end(), graph.cache_outputs().begin(), graph.cache_outputs().end());
+  outputs.insert(outputs.end(), other_outputs.begin(), other_outputs.end());
   ANEMONE_RETURN_IF_ERROR(builder.finish(std::move(outputs)));
-  interface.ports = graph.ports();
-  interface.caches = graph.caches();
   return interface;
+}
+
+Status build_expert(ir::Program& program, const std::string& function, const DecoderConfig& config,
+                    std::int64_t layer, const std::string& prefix, std::int64_t index,
+                    WeightProvider& weights, const GraphOptions& options) {
+  ir::Builder builder(program, ops::op_registry(), function, ir::Opset::kIOS18);
+  LayerGraph graph(builder, config, weights, options);
+  ir::Value* x = builder.input(std::string(artifact::kExpertInput),
+                               graph.tensor_type(graph.hidden_shape(config.hidden_size)));
+  ir::Value* y = expert(graph, layer, prefix, index, x);
+  builder.rename(y, std::string(artifact::kExpertOutput));
+  return builder.finish({y});
+}
+
+Result<std::vector<std::uint64_t>> part_bytes(const Architecture& architecture,
+                                              const DecoderConfig& config, std::int64_t layer,
+                                              WeightProvider& weights,
+                                              const GraphOptions& options) {
+  ir::Program program;
+  ir::Builder builder(program, ops::op_registry(), "layer", ir::Opset::kIOS18);
+  LayerGraph graph(builder, config, weights, options, {layer, layer + 1});
+  ANEMONE_RETURN_IF_ERROR(builder.finish({build(graph, architecture)}));
+  std::vector<std::uint64_t> bytes = {0};
+  auto end = graph.part_ends().begin();
+  const std::vector<ir::Op*>& ops = builder.function().block->ops;
+  for (std::size_t i = 0; i < ops.size(); ++i) {
+    for (; end != graph.part_ends().end() && end->operations == i; ++end) bytes.push_back(0);
+    bytes.back() += constant_bytes(*ops[i]);
+  }
+  for (; end != graph.part_ends().end(); ++end) bytes.push_back(0);
+  return bytes;
 }
 
 Result<artifact::Head> build_head(ir::Program& program, const std::string& function,

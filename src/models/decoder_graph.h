@@ -5,6 +5,7 @@
 #include <anemone/status.h>
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -21,14 +22,34 @@ struct ShardInterface {
   std::vector<artifact::Port> ports;
   std::vector<artifact::Cache> caches;
   std::string output;
-  std::int64_t carried = 0;  // channels of the output behind the hidden state
+  // Channels beyond those of the hidden state: of the input and of the output.
+  std::int64_t entered = 0;
+  std::int64_t carried = 0;
+  // Where the experts behind its end are apart: where their tensors lie, and the outputs that they
+  // need, as in artifact::Experts.
+  struct Experts {
+    std::string prefix;
+    std::string input;
+    std::string weights;
+  };
+  std::optional<Experts> experts;
 };
 
-// Adds a function that runs layers [layer_begin, layer_end).
+// Adds a function that runs these layers.
 Result<ShardInterface> build_layers(ir::Program& program, const std::string& function,
                                     const Architecture& architecture, const DecoderConfig& config,
-                                    std::int64_t layer_begin, std::int64_t layer_end,
-                                    WeightProvider& weights, const GraphOptions& options);
+                                    const artifact::LayerSpan& layers, WeightProvider& weights,
+                                    const GraphOptions& options);
+
+// Adds a function with one expert of a layer: kExpertInput to kExpertOutput.
+Status build_expert(ir::Program& program, const std::string& function, const DecoderConfig& config,
+                    std::int64_t layer, const std::string& prefix, std::int64_t index,
+                    WeightProvider& weights, const GraphOptions& options);
+
+// Bytes of the constants of each part of a layer, in order.
+Result<std::vector<std::uint64_t>> part_bytes(const Architecture& architecture,
+                                              const DecoderConfig& config, std::int64_t layer,
+                                              WeightProvider& weights, const GraphOptions& options);
 
 // Adds a function that applies the final norm and the head, whose weights are rows
 // [vocab_begin, vocab_end) of `head_tensor`. `is_greedy`: it gives the highest logit and its row

@@ -236,9 +236,9 @@ Result<DecoderConfig> read_gemma4_config(const HfConfig& config) {
 Value* layer_input(LayerGraph& graph, std::int64_t layer) {
   const DecoderConfig& config = graph.config();
   const std::int64_t size = config.layer_embedding_size;
-  const std::int64_t count = graph.layer_end() - graph.layer_begin();
+  const std::int64_t count = graph.layers().end - graph.layers().begin;
   const auto name_of = [](std::int64_t index) { return fmt::format("layer_{}_embedding", index); };
-  if (layer == graph.layer_begin()) {
+  if (layer == graph.layers().begin) {
     const std::vector<std::int64_t> sizes(static_cast<std::size_t>(count), size);
     Value* all = graph.layer_embedding();
     const auto parts =

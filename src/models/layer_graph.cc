@@ -12,14 +12,26 @@ using ir::Literal;
 using ir::Value;
 
 LayerGraph::LayerGraph(ir::Builder& builder, const DecoderConfig& config, WeightProvider& weights,
-                       const GraphOptions& options, std::int64_t layer_begin,
-                       std::int64_t layer_end)
-    : builder_(builder),
-      config_(config),
-      weights_(weights),
-      options_(options),
-      layer_begin_(layer_begin),
-      layer_end_(layer_end) {}
+                       const GraphOptions& options, const artifact::LayerSpan& layers)
+    : builder_(builder), config_(config), weights_(weights), options_(options), layers_(layers) {}
+
+void LayerGraph::begin_layer(std::int64_t layer) {
+  layer_ = layer;
+  part_ = 0;
+}
+
+void LayerGraph::end_part() {
+  // Keys and values that layers share are no values of a token: they cannot cross a border.
+  if (std::ranges::any_of(config_.layers,
+                          [](const LayerConfig& layer) { return layer.kv_layer >= 0; }))
+    return;
+  part_ends_.push_back({layer_, ++part_, builder_.function().block->ops.size()});
+}
+
+bool LayerGraph::is_in_shard() const {
+  if (layer_ == layers_.begin && part_ < layers_.part_begin) return false;
+  return layers_.part_end == 0 || layer_ < layers_.end - 1 || part_ < layers_.part_end;
+}
 
 Value* LayerGraph::port(artifact::Port port, Shape shape) {
   Value*& value = inputs_[port.name];
@@ -31,11 +43,12 @@ Value* LayerGraph::port(artifact::Port port, Shape shape) {
 }
 
 Value* LayerGraph::hidden_input() {
-  const artifact::Port hidden = {.name = "hidden", .role = PortRole::kHidden};
+  const artifact::Port hidden = {.name = layers_.part_begin == 0 ? "hidden" : "hidden_of_layer",
+                                 .role = PortRole::kHidden};
   std::vector<std::int64_t> sizes = {config_.hidden_size};
   std::vector<std::string> names;
   for (const CarriedValue& value : config_.carried) {
-    if (layer_begin_ == 0 || !value.crosses(layer_begin_)) continue;
+    if (layers_.begin == 0 || !value.crosses(layers_.begin)) continue;
     sizes.push_back(value.channels);
     names.push_back(value.name);
   }
@@ -48,26 +61,26 @@ Value* LayerGraph::hidden_input() {
 }
 
 Value* LayerGraph::embedding() {
-  if (layer_begin_ == 0) return inputs_.at("hidden");
+  if (layers_.begin == 0 && layers_.part_begin == 0) return inputs_.at("hidden");
   return port({.name = "embedding", .role = PortRole::kEmbedding},
               hidden_shape(config_.hidden_size));
 }
 
 Value* LayerGraph::layer_embedding() {
   return port({.name = "layer_embedding", .role = PortRole::kLayerEmbedding},
-              hidden_shape((layer_end_ - layer_begin_) * config_.layer_embedding_size));
+              hidden_shape((layers_.end - layers_.begin) * config_.layer_embedding_size));
 }
 
 bool LayerGraph::leaves(const std::string& name) const {
   return std::ranges::any_of(config_.carried, [&](const CarriedValue& value) {
-    return value.name == name && value.crosses(layer_end_);
+    return value.name == name && value.crosses(layers_.end);
   });
 }
 
 Value* LayerGraph::leave(Value* hidden) {
   std::vector<Value*> parts = {hidden};
   for (const CarriedValue& value : config_.carried)
-    if (value.crosses(layer_end_)) parts.push_back(shared_[value.name]);
+    if (value.crosses(layers_.end)) parts.push_back(shared_[value.name]);
   return parts.size() == 1 ? hidden : join(parts, 1, "left");
 }
 
@@ -105,6 +118,13 @@ Value* LayerGraph::cache_keep_mask() {
     keep_mask_ = builder_.op("sub", {{"x", number(1)}, {"y", written}}, "cache_keep");
   }
   return keep_mask_;
+}
+
+Value* LayerGraph::experts_apart(const std::string& prefix, Value* x, Value* weights) {
+  if (layers_.part_end != 0 && layer_ == layers_.end - 1)
+    last_experts_ = ExpertsApart{prefix, x, weights};
+  end_part();
+  return port({.name = "experts", .role = PortRole::kExperts}, hidden_shape(config_.hidden_size));
 }
 
 Value* LayerGraph::earlier(std::int64_t count) {

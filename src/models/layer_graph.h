@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -21,6 +22,8 @@ struct GraphOptions {
   std::int64_t cache_context = 0;  // slots that the caches have, S or more
   // False: caches are inputs and outputs (fp32 has no states in Core ML).
   bool caches_are_states = true;
+  // Experts are left to packages of their own: LayerGraph::experts_apart().
+  bool has_experts_apart = false;
   // The one place that decides between Law 1 (every token a row of height) and Apple's rule that
   // the last axis should fill 64 bytes.
   artifact::HiddenLayout layout = artifact::HiddenLayout::kTokensInHeight;
@@ -30,9 +33,10 @@ struct GraphOptions {
 // and the small operations that blocks are made of. Single-thread; errors are kept in the builder.
 class LayerGraph {
  public:
-  // Of layers [layer_begin, layer_end); a head has none.
+  // Of these layers; a head has none. Layers of which a part is left out are built as a whole:
+  // FunctionCut takes the rest away.
   LayerGraph(ir::Builder& builder, const DecoderConfig& config, WeightProvider& weights,
-             const GraphOptions& options, std::int64_t layer_begin = 0, std::int64_t layer_end = 0);
+             const GraphOptions& options, const artifact::LayerSpan& layers = {});
 
   ir::Builder& builder() { return builder_; }
   const DecoderConfig& config() const { return config_; }
@@ -59,6 +63,17 @@ class LayerGraph {
   ir::Value* attention_mask(std::int64_t window);  // [1, 1, T, S]
   ir::Value* cache_write_mask();                   // [1, 1, S, T]
   ir::Value* cache_keep_mask();  // [1, 1, S, 1]: 1 where no token of this step is stored
+
+  // Between two parts of a layer: a shard may end here. Layers begin with begin_layer().
+  void begin_layer(std::int64_t layer);
+  void end_part();
+  // Whether the shard has what is built now; what it has not is cut off, so that anything of the
+  // same shape that uses the same values can stand in for it.
+  bool is_in_shard() const;
+
+  // The sum of experts that are in packages of their own: an input, and between the parts of the
+  // layer a border where a shard must end. `prefix` says where their tensors lie.
+  ir::Value* experts_apart(const std::string& prefix, ir::Value* x, ir::Value* weights);
 
   // A constant [1, count, 1, count]: 1 at (i, j) where j is before i.
   ir::Value* earlier(std::int64_t count);
@@ -112,8 +127,21 @@ class LayerGraph {
   const std::vector<artifact::Cache>& caches() const { return caches_; }
   // Outputs of the function besides its result: caches that are not states.
   const std::vector<ir::Value*>& cache_outputs() const { return cache_outputs_; }
-  std::int64_t layer_begin() const { return layer_begin_; }
-  std::int64_t layer_end() const { return layer_end_; }
+  const artifact::LayerSpan& layers() const { return layers_; }
+  // How many operations there were at the end of each part but the last of a layer.
+  struct PartEnd {
+    std::int64_t layer = 0;
+    std::int64_t part = 0;  // the one that begins
+    std::size_t operations = 0;
+  };
+  const std::vector<PartEnd>& part_ends() const { return part_ends_; }
+  // What the experts behind the end of the shard need, where they are apart.
+  struct ExpertsApart {
+    std::string prefix;
+    ir::Value* x = nullptr;
+    ir::Value* weights = nullptr;
+  };
+  const std::optional<ExpertsApart>& last_experts() const { return last_experts_; }
 
  private:
   ir::Value* port(artifact::Port port, Shape shape);
@@ -135,8 +163,11 @@ class LayerGraph {
   const DecoderConfig& config_;
   WeightProvider& weights_;
   const GraphOptions options_;
-  const std::int64_t layer_begin_;
-  const std::int64_t layer_end_;
+  const artifact::LayerSpan layers_;
+  std::int64_t layer_ = 0;  // that is built now
+  std::int64_t part_ = 0;
+  std::vector<PartEnd> part_ends_;
+  std::optional<ExpertsApart> last_experts_;
   std::map<std::string, ir::Value*> shared_;
   std::map<std::string, ir::Value*> inputs_;
   std::vector<artifact::Port> ports_;

@@ -1,24 +1,45 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ane/shard_plan.h"
 
+#include <algorithm>
 #include <gtest/gtest.h>
+#include <tuple>
 
 #include "ane/limits.h"
 
 namespace anemone::ane {
 namespace {
 
-std::vector<std::pair<std::int64_t, std::int64_t>> plan(std::string_view spec,
-                                                        const std::vector<std::uint64_t>& bytes) {
-  const auto ranges = plan_layer_shards(spec, bytes);
+using Pairs = std::vector<std::pair<std::int64_t, std::int64_t>>;
+
+// Layers that cannot be cut.
+std::vector<Piece> whole(const std::vector<std::uint64_t>& bytes) {
+  std::vector<Piece> pieces;
+  for (const std::uint64_t size : bytes) pieces.push_back({.bytes = size});
+  return pieces;
+}
+
+// Layers of these parts.
+std::vector<Piece> in_parts(std::size_t layers, const std::vector<std::uint64_t>& parts) {
+  std::vector<Piece> pieces;
+  for (std::size_t layer = 0; layer < layers; ++layer)
+    for (std::size_t i = 0; i < parts.size(); ++i)
+      pieces.push_back({.bytes = parts[i], .ends_layer = i + 1 == parts.size()});
+  return pieces;
+}
+
+Pairs plan(std::string_view spec, const std::vector<Piece>& pieces) {
+  const auto ranges = plan_layer_shards(spec, pieces);
   EXPECT_TRUE(ranges.ok()) << ranges.status().message();
-  std::vector<std::pair<std::int64_t, std::int64_t>> out;
+  Pairs out;
   if (ranges.ok())
     for (const Range& range : *ranges) out.emplace_back(range.begin, range.end);
   return out;
 }
 
-using Pairs = std::vector<std::pair<std::int64_t, std::int64_t>>;
+Pairs plan(std::string_view spec, const std::vector<std::uint64_t>& bytes) {
+  return plan(spec, whole(bytes));
+}
 
 TEST(LayerShards, AutoTakesTheFewestPackagesAndFillsThemEvenly) {
   EXPECT_EQ(plan("auto", std::vector<std::uint64_t>(3, 1000)), (Pairs{{0, 3}}));
@@ -28,6 +49,75 @@ TEST(LayerShards, AutoTakesTheFewestPackagesAndFillsThemEvenly) {
 
 TEST(LayerShards, ALayerAboveTheBudgetGetsAPackageOfItsOwn) {
   EXPECT_EQ(plan("auto", std::vector<std::uint64_t>(2, 2 * kShardBytes)), (Pairs{{0, 1}, {1, 2}}));
+}
+
+TEST(LayerShards, ALayerAboveTheBudgetIsCutWhereItCanBe) {
+  // 2 x 360 MB: three packages of 240 MB, the second with the end of one layer and the start of the
+  // next.
+  EXPECT_EQ(plan("auto", in_parts(2, std::vector<std::uint64_t>(6, 60'000'000))),
+            (Pairs{{0, 4}, {4, 8}, {8, 12}}));
+}
+
+TEST(LayerShards, ALayerIsCutOnlyWhereThatSavesAPackage) {
+  // 120 MB a layer: two fit, whole; a third package takes the last one.
+  EXPECT_EQ(plan("auto", in_parts(5, {40'000'000, 40'000'000, 40'000'000})),
+            (Pairs{{0, 6}, {6, 12}, {12, 15}}));
+  // 150 MB a layer: four packages in place of five, and one cut is enough for that.
+  EXPECT_EQ(plan("auto", in_parts(5, std::vector<std::uint64_t>(4, 37'500'000))),
+            (Pairs{{0, 6}, {6, 12}, {12, 16}, {16, 20}}));
+}
+
+TEST(LayerShards, APieceThatEndsItsPackageIsTheLastInIt) {
+  std::vector<Piece> pieces = in_parts(3, {10, 1});
+  pieces[0].ends_package = true;
+  pieces[4].ends_package = true;
+  EXPECT_EQ(plan("auto", pieces), (Pairs{{0, 1}, {1, 5}, {5, 6}}));
+  EXPECT_EQ(plan("2", pieces), (Pairs{{0, 1}, {1, 2}, {2, 5}, {5, 6}}));
+  EXPECT_EQ(plan("0:3", pieces), (Pairs{{0, 1}, {1, 5}, {5, 6}}));
+}
+
+// Every plan of few pieces, tried out: none has fewer packages, or as few and fewer cut layers.
+TEST(LayerShards, NoPlanIsBetter) {
+  std::uint64_t random = 1;
+  const auto next = [&](std::uint64_t limit) {
+    random = random * 6364136223846793005U + 1442695040888963407U;
+    return (random >> 33U) % limit;
+  };
+  constexpr std::uint64_t kBudget = 20'000;
+  for (int round = 0; round < 300; ++round) {
+    std::vector<Piece> pieces(1 + next(11));
+    for (Piece& piece : pieces) piece = {1 + next(12'000), next(3) == 0, next(12) == 0};
+    pieces.back().ends_layer = true;
+    using Judged = std::tuple<std::size_t, std::size_t, std::uint64_t>;  // packages, cuts, heaviest
+    const auto judge = [&](const std::vector<bool>& is_end) -> Judged {
+      std::size_t packages = 0;
+      std::size_t cuts = 0;
+      std::uint64_t used = 0;
+      std::uint64_t heaviest = 0;
+      for (std::size_t i = 0; i < pieces.size(); ++i) {
+        used += pieces[i].bytes;
+        heaviest = std::max(heaviest, used);
+        if (!is_end[i]) {
+          if (pieces[i].ends_package) return {99, 0, 0};
+          continue;
+        }
+        ++packages;
+        if (!pieces[i].ends_layer) ++cuts;
+        used = 0;
+      }
+      return heaviest > kBudget ? Judged{99, 0, 0} : Judged{packages, cuts, heaviest};
+    };
+    Judged best = {99, 0, 0};
+    for (std::size_t bits = 0; bits < std::size_t{1} << (pieces.size() - 1); ++bits) {
+      std::vector<bool> is_end(pieces.size(), true);
+      for (std::size_t i = 0; i + 1 < pieces.size(); ++i) is_end[i] = (bits >> i & 1U) != 0;
+      best = std::min(best, judge(is_end));
+    }
+    std::vector<bool> is_end(pieces.size(), false);
+    for (const auto& [begin, end] : plan("20KB", pieces))
+      is_end[static_cast<std::size_t>(end - 1)] = true;
+    EXPECT_EQ(judge(is_end), best) << round;
+  }
 }
 
 TEST(LayerShards, TakesANumberOrRanges) {
@@ -43,10 +133,11 @@ TEST(LayerShards, TakesASize) {
   EXPECT_EQ(plan("100MB", bytes), (Pairs{{0, 6}, {6, 12}, {12, 18}, {18, 24}}));
   EXPECT_EQ(plan("1GB", bytes), (Pairs{{0, 24}}));
   EXPECT_EQ(plan("1MB", bytes).size(), 24U);
+  EXPECT_EQ(plan("180000KB", bytes), (Pairs{{0, 12}, {12, 24}}));
 }
 
 TEST(LayerShards, RefusesSpecsThatDoNotCoverTheLayers) {
-  const std::vector<std::uint64_t> bytes(5, 1);
+  const std::vector<Piece> bytes = whole(std::vector<std::uint64_t>(5, 1));
   for (const char* spec : {"",
                            "0",
                            "6",
@@ -65,6 +156,8 @@ TEST(LayerShards, RefusesSpecsThatDoNotCoverTheLayers) {
                            "99999999999999999999",
                            "MB",
                            "0MB",
+                           "KB",
+                           "5B",
                            "-1MB",
                            "1.5GB",
                            "0x1MB",
@@ -74,6 +167,17 @@ TEST(LayerShards, RefusesSpecsThatDoNotCoverTheLayers) {
     ASSERT_FALSE(ranges.ok()) << spec;
     EXPECT_EQ(ranges.status().code(), Code::kInvalidArgument);
   }
+}
+
+TEST(ExpertPacks, StayBelowTheirLimitAndAreFilledEvenly) {
+  const std::vector<std::uint64_t> bytes(32, 11'000'000);
+  const auto packs = plan_expert_packs("auto", bytes);
+  ASSERT_EQ(packs.size(), 2U);
+  EXPECT_EQ(packs[0].end, 16);
+  EXPECT_EQ(packs[1].end, 32);
+  EXPECT_EQ(plan_expert_packs("22MB", bytes).size(), 16U);
+  // A number or ranges are about the shards of layers.
+  EXPECT_EQ(plan_expert_packs("1", bytes).size(), 2U);
 }
 
 TEST(HeadShards, StayBelowTheLargestDimensionAndCoverTheVocabulary) {

@@ -23,6 +23,12 @@ TEST(Manifest, ComesBackFromJsonAsItWas) {
   EXPECT_EQ(read->shards[1].caches[0].dtype, DType::kFp32);
   EXPECT_EQ(read->shards[0].inputs[4].window, 128);
   EXPECT_EQ(read->shards[0].carried, 24);
+  EXPECT_EQ(read->shards[0].layers, (LayerSpan{0, 4, 0, 3}));
+  ASSERT_TRUE(read->shards[0].experts.has_value());
+  EXPECT_EQ(read->shards[0].experts->widths, (std::vector<std::int64_t>{1, 8}));
+  EXPECT_EQ(read->shards[0].experts->packs[1].end, 6);
+  EXPECT_FALSE(read->shards[1].experts.has_value());
+  EXPECT_EQ(read->shards[1].layers, (LayerSpan{3, 5, 3, 0}));
   EXPECT_EQ(read->shards[0].inputs.back().role, PortRole::kLayerEmbedding);
   EXPECT_EQ(read->layer_columns(), 12);
   EXPECT_EQ(read->bos_id, 1);
@@ -51,6 +57,26 @@ TEST(Manifest, ComesBackFromTextWithTheSameBits) {
 TEST(Manifest, WritesFloatsInTheirShortestForm) {
   const std::string text = dump_json(to_json(sample_manifest())["ropes"]);
   EXPECT_NE(text.find("[1.0,0.1,1e-06,0.0031622776]"), text.npos) << text;
+}
+
+TEST(Manifest, WithoutPartsHasWholeLayers) {
+  Json json = to_json(sample_manifest());
+  json["shards"][0].erase("part_end");
+  json["shards"][1].erase("part_begin");
+  json["shards"][0].erase("experts");
+  json["shards"][1]["inputs"].erase(7);
+  json["shards"][0]["layer_end"] = 3;
+  const auto read = manifest_from_json(json, "m");
+  ASSERT_TRUE(read.ok()) << read.status().message();
+  EXPECT_EQ(read->shards[0].layers, (LayerSpan{0, 3}));
+  EXPECT_EQ(read->shards[1].layers, (LayerSpan{3, 5}));
+  EXPECT_EQ(dump_json(to_json(*read)), dump_json(json));
+}
+
+TEST(Manifest, SaysWhichLayersAShardHas) {
+  EXPECT_EQ(layers_text({0, 12}), "layers 0-11");
+  EXPECT_EQ(layers_text({2, 5, 18, 0}), "layers 2-4 from part 18");
+  EXPECT_EQ(layers_text({2, 3, 18, 30}), "layers 2-2 from part 18 to part 29");
 }
 
 TEST(Manifest, LeavesOutTheBeginOfTextIdWhenThereIsNone) {

@@ -100,6 +100,17 @@ TEST_P(Classifiers, WindowsGiveTheLogitsOfTheWholeText) {
   EXPECT_LE(worst(classify(exact(40), ids), whole), 2e-3F);
 }
 
+// Parts of layers and packages of experts give the bits of the plain graph in fp32.
+TEST_P(Classifiers, ExpertsApartGiveTheSameNumbers) {
+  CompileOptions options = exact(static_cast<std::int64_t>(ids_.size()));
+  const std::vector<float> whole = classify(options, ids_);
+  ASSERT_EQ(whole.size(), logits_.size());
+  options.shards = "2KB";
+  EXPECT_TRUE(classify(options, ids_) == whole);
+  options.experts = ExpertsForm::kPacks;
+  EXPECT_TRUE(classify(options, ids_) == whole);
+}
+
 TEST_P(Classifiers, RefuseWhatTheyCannotDo) {
   const auto model = compile_and_load(GetParam(), folder_.file("artifact"), exact(16));
   ASSERT_NE(model, nullptr);

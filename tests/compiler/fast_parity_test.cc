@@ -7,6 +7,7 @@
 
 #include "api/executors.h"
 #include "engine/session.h"
+#include "exec/cpu/explain.h"
 #include "kernels/simd/isa.h"
 #include "tests/compiler/golden.h"
 #include "tests/support/shared_data.h"
@@ -150,6 +151,34 @@ TEST_P(FastParity, EveryForm) {
   }
 }
 
+// Packages that have a part of a layer; their experts are still run where they are chosen.
+TEST_P(FastParity, LayersThatAreCut) {
+  if (!has_experts(GetParam())) GTEST_SKIP() << "nothing to cut";
+  for (const char* size : {"1KB", "6KB"}) {
+    CompileOptions options;
+    options.recipe.quant.threshold = 0;
+    options.context = 64;
+    options.prefill = 16;
+    const Answer expected = run_greedily(
+        compile_and_load(GetParam(), folder_.file("whole"), options), golden_.prompt, kSteps);
+    options.shards = size;
+    const std::string folder = folder_.file("artifact");
+    ASSERT_NE(compile_and_load(GetParam(), folder, options), nullptr);
+    const auto fast = load(folder, "");
+    ASSERT_NE(fast, nullptr);
+    const Answer got = run_greedily(fast, golden_.prompt, kSteps);
+    expect_close(got.logits, expected.logits, kLeastCosineInHalves);
+    const auto runs_experts = [&](const exec::PlanStep& step) { return step.name == "experts"; };
+    std::size_t shards = 0;
+    for (std::size_t s = 0; s < fast->manifest().shards.size(); ++s) {
+      const auto steps = exec::explain(fast->shard(s), "decode");
+      ASSERT_TRUE(steps.ok());
+      if (std::ranges::any_of(*steps, runs_experts)) ++shards;
+    }
+    EXPECT_GT(shards, 0U) << size;
+  }
+}
+
 // What the threads do does not change a bit.
 TEST_P(FastParity, AnyNumberOfThreadsGivesTheSameBits) {
   CompileOptions options;
@@ -173,8 +202,16 @@ TEST_P(FastParity, AnyNumberOfThreadsGivesTheSameBits) {
 // Chunks of a prompt that go through the packages together, and sessions that decode together, give
 // the bits of those that do so one by one.
 TEST_P(FastParity, WhatRunsTogetherGivesTheSameBits) {
-  for (const char* scheme : {"int8-channel", "int4-block", "none"}) {
+  struct Form {
+    const char* scheme;
+    ExpertsForm experts;
+  };
+  for (const auto& [scheme, experts] :
+       {Form{"int8-channel", ExpertsForm::kSoft}, Form{"int4-block", ExpertsForm::kSoft},
+        Form{"none", ExpertsForm::kSoft}, Form{"int8-channel", ExpertsForm::kPacks}}) {
+    if (experts == ExpertsForm::kPacks && !has_experts(GetParam())) continue;
     CompileOptions options;
+    options.experts = experts;
     options.recipe = *parse_recipe(scheme);
     options.recipe.quant.threshold = 0;
     options.context = 64;

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 #include <numeric>
 
+#include "artifact/manifest.h"
 #include "tests/compiler/golden.h"
 #include "tests/support/shared_data.h"
 
@@ -76,6 +77,12 @@ class Parity : public ::testing::TestWithParam<Checkpoint> {
     auto model = compile_and_load(GetParam(), folder_.file("artifact"), options);
     if (model == nullptr) return {};
     layers_ = model->manifest().layers;
+    packs_ = 0;
+    for (const artifact::Shard& shard : model->manifest().shards)
+      if (shard.experts) packs_ += shard.experts->packs.size();
+    cuts_ = std::ranges::count_if(model->manifest().shards, [](const artifact::Shard& shard) {
+      return shard.layers.part_end != 0;
+    });
     Answer answer = run_greedily(std::move(model), golden_.prompt, golden_.continuation.size());
     EXPECT_EQ(answer.logits.size(), golden_.logits.size());
     return answer;
@@ -96,6 +103,8 @@ class Parity : public ::testing::TestWithParam<Checkpoint> {
   Golden golden_;
   TemporaryFolder folder_;
   std::int64_t layers_ = 0;  // of the last model that ran
+  std::int64_t cuts_ = 0;    // shards of it that end inside a layer
+  std::size_t packs_ = 0;    // packages of experts
 };
 
 // The tiny checkpoints have no matrix that is large enough to be quantized.
@@ -212,6 +221,109 @@ TEST_P(Parity, ShardsGiveTheBitsOfOnePackage) {
   const Answer whole = run(options);
   options.shards = std::to_string(std::min<std::int64_t>(layers_, 3));
   EXPECT_TRUE(run(options).logits == whole.logits);
+}
+
+// A budget below every part of a layer gives each a package of its own, others cut in between.
+TEST_P(Parity, LayersThatAreCutGiveTheBitsOfOnePackage) {
+  if (!has_experts(GetParam()) || !GetParam().name.starts_with("tiny_"))
+    GTEST_SKIP() << "nothing to cut";
+  CompileOptions exact = {.precision = DType::kFp32,
+                          .recipe = {.quant = {.scheme = quant::Scheme::kNone}}};
+  struct Form {
+    artifact::HiddenLayout layout;
+    bool is_flexible;
+    const char* size;
+  };
+  const Form forms[] = {{artifact::HiddenLayout::kTokensInHeight, false, "1KB"},
+                        {artifact::HiddenLayout::kTokensInHeight, false, "4KB"},
+                        {artifact::HiddenLayout::kTokensInWidth, true, "4KB"}};
+  for (const CompileOptions& base : {exact, CompileOptions()}) {
+    CompileOptions options = base;
+    options.context = kShortContext;
+    options.prefill = 16;
+    options.shards = "1";
+    const Answer whole = run(options);
+    ASSERT_FALSE(whole.logits.empty());
+    for (const Form& form : forms) {
+      options.layout = form.layout;
+      options.range_dim = form.is_flexible;
+      options.shards = form.size;
+      const Answer cut = run(options);
+      EXPECT_GT(cuts_, 0) << form.size;
+      EXPECT_TRUE(cut.logits == whole.logits) << form.size;
+      EXPECT_EQ(cut.continuation, whole.continuation) << form.size;
+    }
+  }
+}
+
+// The host adds up what the experts give, in the order in which the graph does.
+TEST_P(Parity, PacksOfExpertsGiveTheNumbersOfOneGraph) {
+  if (!has_experts(GetParam()) || !GetParam().name.starts_with("tiny_"))
+    GTEST_SKIP() << "no experts";
+  struct Form {
+    artifact::HiddenLayout layout;
+    bool is_flexible;
+    std::int64_t verify;
+    const char* shards;
+  };
+  const Form forms[] = {{artifact::HiddenLayout::kTokensInHeight, false, 3, "auto"},
+                        {artifact::HiddenLayout::kTokensInWidth, true, 0, "4KB"}};
+  for (const Form& form : forms) {
+    CompileOptions options = {.precision = DType::kFp32,
+                              .recipe = {.quant = {.scheme = quant::Scheme::kNone}}};
+    options.context = kShortContext;
+    options.prefill = 16;
+    options.verify = form.verify;
+    const Answer soft = run(options);
+    ASSERT_FALSE(soft.logits.empty());
+    options.experts = ExpertsForm::kPacks;
+    options.shards = form.shards;
+    options.layout = form.layout;
+    options.range_dim = form.is_flexible;
+    const Answer packs = run(options);
+    EXPECT_GT(packs_, 0);
+    EXPECT_TRUE(packs.logits == soft.logits) << form.shards;
+    EXPECT_EQ(packs.continuation, soft.continuation) << form.shards;
+
+    options.precision = DType::kFp16;
+    const Answer half = run(options);
+    const Cosines value = cosines(half.logits, golden_.logits, golden_.vocab_size);
+    report("fp16 packs", value);
+    EXPECT_GE(value.median, 0.9999);
+    EXPECT_LE(static_cast<double>(value.other_experts),
+              kMostOtherExperts * static_cast<double>(value.count));
+  }
+}
+
+TEST(PacksOfExperts, AreRefusedWhereTheyDoNotFitTheManifest) {
+  const auto all = checkpoints();
+  const Checkpoint& moe = *std::ranges::find(all, "tiny_lfm2_moe", &Checkpoint::name);
+  const TemporaryFolder folder;
+  const std::string path = folder.file("artifact");
+  CompileOptions options;
+  options.experts = ExpertsForm::kPacks;
+  options.context = 16;
+  const auto model = compile_and_load(moe, path, options);
+  ASSERT_NE(model, nullptr);
+  const artifact::Manifest good = model->manifest();
+  const auto load = [&](void (*change)(artifact::Shard&)) {
+    artifact::Manifest changed = good;
+    const auto shard = std::ranges::find_if(
+        changed.shards, [](const artifact::Shard& each) { return each.experts.has_value(); });
+    change(*shard);
+    EXPECT_TRUE(artifact::write_manifest(path, changed).ok());
+    return engine::Model::load(path, executor()).status();
+  };
+  const Status width = load([](artifact::Shard& shard) { shard.experts->widths = {1, 3}; });
+  EXPECT_EQ(width.code(), Code::kCorrupt);
+  EXPECT_NE(width.message().find("expected a function \"expert_0_3\""), std::string::npos);
+  const Status output = load([](artifact::Shard& shard) { shard.experts->weights = "absent"; });
+  EXPECT_EQ(output.code(), Code::kCorrupt);
+  EXPECT_NE(output.message().find("\"absent\""), std::string::npos);
+  const Status package =
+      load([](artifact::Shard& shard) { shard.experts->packs[0].package = "absent.mlpackage"; });
+  EXPECT_FALSE(package.ok());
+  EXPECT_NE(package.message().find("absent.mlpackage"), std::string::npos);
 }
 
 INSTANTIATE_TEST_SUITE_P(, Parity, ::testing::ValuesIn(checkpoints()),

@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <gtest/gtest.h>
 
+#include "ane/limits.h"
 #include "artifact/manifest.h"
 #include "base/file.h"
 #include "compiler/compiler.h"
@@ -70,7 +71,8 @@ const RealShape kRealShapes[] = {
     {"hy-mt-1.8b", 32, 2, 2.28, 2 * 32 * 4 * 128 * 2},
     {"qwen2.5-7b", 28, 3, 8.16, 2 * 28 * 4 * 128 * 2},
     {"lfm2.5-8b-a1b", 24, 2, 8.99, 2 * 6 * 8 * 64 * 2},
-    {"zaya1-8b", 40, 5, 9.88, 2 * 40 * 2 * 128 * 2},
+    // Convolutions and routers are floats.
+    {"zaya1-8b", 40, 5, 9.88 + 0.05, 2 * 40 * 2 * 128 * 2},
     {"privacy-filter", 8, 1, 1.53, 0},
     {"gemma-4-26b-a4b", 30, 4, 26.7, 2 * (25 * 8 * 256 + 5 * 2 * 512) * 2},
     // Of the 18 layers that share the keys and values of layers 22 and 23, those of one package
@@ -91,12 +93,11 @@ TEST(PlanningOfRealShapes, GivesShardsAndMemory) {
     // Running caches are a few columns beside.
     EXPECT_GE(report->cache_bytes, 2048 * shape.kv_bytes) << shape.name;
     EXPECT_LE(report->cache_bytes, 2048 * shape.kv_bytes * 102 / 100) << shape.name;
-    std::int64_t next = 0;
-    for (const artifact::Shard& shard : report->manifest.shards) {
-      EXPECT_EQ(shard.layer_begin, next);
-      next = shard.layer_end;
-    }
-    EXPECT_EQ(next, shape.layers) << shape.name;
+    // Layers of hundreds of megabytes are cut where an expert ends.
+    for (const PackageReport& package : report->packages)
+      EXPECT_LE(package.bytes, ane::kShardBytes) << shape.name << " " << package.name;
+    EXPECT_TRUE(report->notes.size() == 1 && report->notes[0].starts_with("no weights"))
+        << shape.name << ": " << report->notes.back();
   }
 }
 

@@ -339,8 +339,7 @@ artifact::Manifest fake_manifest(const FakeOptions& options) {
     };
     m.shards.push_back(
         {"layers_" + number + ".mlpackage",
-         s,
-         s + 1,
+         {s, s + 1},
          {{"hidden", PortRole::kHidden, "", 0},
           {"cos", PortRole::kRopeCos, "default", 0},
           {"sin", PortRole::kRopeSin, "default", 0},

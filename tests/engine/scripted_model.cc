@@ -78,8 +78,7 @@ artifact::Manifest manifest_of(const ScriptOptions& options) {
   m.embedding = {DType::kFp32, kPaddedVocab, kScriptedHidden, {{"embedding.bin", 0, kPaddedVocab}}};
   m.functions = {{"decode", 1}, {"prefill", 8}};
   m.shards = {{"layers.mlpackage",
-               0,
-               1,
+               {0, 1},
                {{"hidden", artifact::PortRole::kHidden, "", 0},
                 {"mask", artifact::PortRole::kAttentionMask, "", 0}},
                "out",

@@ -23,8 +23,10 @@ struct Mixture : FusionFixture {
                           "weight");
   }
 
-  // y = sum of weights[e] * expert e of x, over int8 weights with a scale a row.
-  void build_convolutions(std::int64_t tokens, bool has_addend, bool is_shown = false) {
+  // y = sum of weights[e] * expert e of x, over int8 weights with a scale a row, of the first
+  // `count` experts.
+  void build_convolutions(std::int64_t tokens, bool has_addend, bool is_shown = false,
+                          std::size_t count = kExperts) {
     program = std::make_shared<Program>();
     Builder b = function();
     Value* x = b.input("x", half({1, kChannels, tokens, 1}));
@@ -37,7 +39,8 @@ struct Mixture : FusionFixture {
                     {"axis", Literal::int32(1)}},
                    count);
     };
-    const auto one = split(weights, std::vector<std::int32_t>(kExperts, 1));
+    auto one = split(weights, std::vector<std::int32_t>(kExperts, 1));
+    one.resize(count);
     Value* sum = has_addend ? x : nullptr;
     Value* shown = nullptr;
     for (const Value* weight : one) {
@@ -86,6 +89,37 @@ TEST_F(Mixture, OfConvolutionsIsLikeTheReference) {
       build_convolutions(tokens, has_addend);
       expect_like_reference({"experts"}, {step(tokens), step(tokens)}, kManyRoundings);
     }
+}
+
+// Part of a mixture, as in a shard that has a few of many experts: the sum goes on.
+TEST_F(Mixture, OfOneExpertAndASumIsLikeTheReference) {
+  for (const std::int64_t tokens : {1, 9}) {
+    SCOPED_TRACE(tokens);
+    build_convolutions(tokens, true, false, 1);
+    expect_like_reference({"experts"}, {step(tokens), step(tokens)}, kManyRoundings);
+  }
+}
+
+// LoadOptions::when_first_run: the functions of packages of experts.
+TEST_F(Mixture, MadeRunnableWhenItFirstRunsGivesTheSameBits) {
+  build_convolutions(3, false);
+  LoadOptions options;
+  options.when_first_run = true;
+  const auto now = load_program(program);
+  const auto later = load_program(program, {}, options);
+  ASSERT_TRUE(now.ok() && later.ok());
+  const auto given = step(3);
+  const Inputs inputs = {{"x", given[0].tensor.view()}, {"weights", given[1].tensor.view()}};
+  Outputs expected;
+  Outputs got;
+  const std::string& name = (*later)->default_function();
+  ASSERT_TRUE((*now)->run(name, inputs, expected, nullptr).ok());
+  ASSERT_TRUE((*later)->run(name, inputs, got, nullptr).ok());
+  EXPECT_EQ(to_floats(got.front().tensor.view()), to_floats(expected.front().tensor.view()));
+  EXPECT_EQ((*later)->signature(name)->inputs.size(), 2U);
+  EXPECT_TRUE(explain(**later, name).ok());
+  EXPECT_EQ((*later)->signature("other"), nullptr);
+  EXPECT_EQ((*later)->run("other", inputs, got, nullptr).code(), Code::kNotFound);
 }
 
 // As PyTorch writes it: channels last, gate and up apart, biases, a clamped activation.

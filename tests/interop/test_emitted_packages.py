@@ -128,6 +128,34 @@ def test_each_precision_and_scheme_loads(anemone, checkpoint, tmp_path, form, pr
     check_artifact(anemone, artifact, manifest, precision, scheme)
 
 
+# Every part of a layer with experts in a package of its own: what crosses between them is not the hidden state alone.
+@pytest.mark.parametrize("form,precision,options", [
+    (form, precision, options) for form in ("qwen3_moe", "lfm2_moe", "zaya", "qwen3_next", "gpt_oss")
+    for precision, options in (("fp16", ["--layout", "width"]), ("fp32", []), ("fp16", ["--range-dim"]))])
+def test_parts_of_layers_load(anemone, checkpoint, tmp_path, form, precision, options):
+    folder, _ = checkpoint(form)
+    artifact, manifest = compile_model(anemone, folder, tmp_path, "--precision", precision, "--context", "12",
+                                       "--prefill", "4", "--shards", "1KB", *options)
+    assert any("part_end" in shard for shard in manifest["shards"])
+    check_artifact(anemone, artifact, manifest, precision, "int8")
+
+
+@pytest.mark.parametrize("form,precision", [(form, precision) for form in ("qwen3_moe", "lfm2_moe", "zaya", "qwen3_next", "gpt_oss")
+                                            for precision in ("fp16", "fp32")])
+def test_packs_of_experts_load(anemone, checkpoint, tmp_path, form, precision):
+    folder, _ = checkpoint(form)
+    artifact, manifest = compile_model(anemone, folder, tmp_path, "--precision", precision, "--context", "12", "--prefill", "4",
+                                       "--experts", "packs")
+    for shard in manifest["shards"]:
+        for pack in shard.get("experts", {"packs": []})["packs"]:
+            spec, operations = check_package(artifact / pack["package"])
+            assert sorted(spec.mlProgram.functions) == sorted(
+                f"expert_{e}_{width}" for e in range(pack["begin"], pack["end"]) for width in shard["experts"]["widths"])
+            seen_operations.update(operations)
+        check_package(artifact / shard["package"])
+    anemone("run", artifact, "--prompt-ids", "1 2 3 4 5", "--max-new", "3", "--greedy", "--ignore-eos", "--json")
+
+
 # In fp32 the caches are inputs and outputs: options that change their shapes or the packages they are in.
 IN_FP32 = ["two_packages", "decode_only", "prefill_of_two", "prefill_as_long_as_the_context", "one_tier",
            "three_tiers", "range_dim", "range_dim_with_a_tier", "tokens_in_width", "argmax", "all_at_once"]

@@ -126,12 +126,20 @@ const OpTimes& CpuProgram::times(const PreparedFunction& function) const {
   return times_[i];
 }
 
-Result<std::shared_ptr<const LoadedProgram>> CpuProgram::make(
-    PreparedProgram program, std::string default_function, std::shared_ptr<SharedThreads> threads) {
+Result<std::shared_ptr<const CpuProgram>> CpuProgram::prepare_and_make(
+    std::shared_ptr<const ir::Program> program, const std::vector<const ir::Function*>& functions,
+    std::vector<Signature> signatures, std::string default_function,
+    std::shared_ptr<SharedThreads> threads) {
+  PreparedProgram prepared;
+  {
+    const std::lock_guard lock(threads->mutex);
+    ANEMONE_ASSIGN_OR_RETURN(prepared, prepare(std::move(program), functions, std::move(signatures),
+                                               !threads->is_reference, threads->pool));
+  }
   std::shared_ptr<CpuProgram> out(
-      new CpuProgram(std::move(program), std::move(default_function), std::move(threads)));
+      new CpuProgram(std::move(prepared), std::move(default_function), std::move(threads)));
   ANEMONE_RETURN_IF_ERROR(out->collect_states());
-  return std::shared_ptr<const LoadedProgram>(std::move(out));
+  return std::shared_ptr<const CpuProgram>(std::move(out));
 }
 
 Status CpuProgram::collect_states() {
@@ -148,12 +156,14 @@ Status CpuProgram::collect_states() {
   return {};
 }
 
-Result<std::size_t> CpuProgram::index_of(std::string_view function) const {
-  const std::string_view name = function.empty() ? default_function_ : function;
-  for (std::size_t i = 0; i < names_.size(); ++i)
-    if (names_[i] == name) return i;
+Result<std::size_t> index_of_function(const std::vector<std::string>& names,
+                                      const std::string& default_function,
+                                      std::string_view function) {
+  const std::string_view name = function.empty() ? default_function : function;
+  for (std::size_t i = 0; i < names.size(); ++i)
+    if (names[i] == name) return i;
   std::string known;
-  for (const std::string& each : names_) known += (known.empty() ? "" : ", ") + each;
+  for (const std::string& each : names) known += (known.empty() ? "" : ", ") + each;
   return not_found("[{}] expected one of the functions {}", name, known);
 }
 

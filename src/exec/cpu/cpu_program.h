@@ -34,13 +34,21 @@ struct SharedThreads {
   const bool is_reference;
 };
 
+// The place of a function by name; an empty name is the default function. kNotFound with the names
+// that there are.
+Result<std::size_t> index_of_function(const std::vector<std::string>& names,
+                                      const std::string& default_function,
+                                      std::string_view function);
+
 // A prepared program behind the interface. Thread-safe: what a run changes lies in a Frame of its
 // own.
 class CpuProgram : public LoadedProgram {
  public:
-  static Result<std::shared_ptr<const LoadedProgram>> make(PreparedProgram program,
-                                                           std::string default_function,
-                                                           std::shared_ptr<SharedThreads> threads);
+  // Prepares these functions of a verified program; one signature each.
+  static Result<std::shared_ptr<const CpuProgram>> prepare_and_make(
+      std::shared_ptr<const ir::Program> program, const std::vector<const ir::Function*>& functions,
+      std::vector<Signature> signatures, std::string default_function,
+      std::shared_ptr<SharedThreads> threads);
 
   const std::vector<std::string>& functions() const override { return names_; }
   const std::string& default_function() const override { return default_function_; }
@@ -61,7 +69,9 @@ class CpuProgram : public LoadedProgram {
   CpuProgram(PreparedProgram program, std::string default_function,
              std::shared_ptr<SharedThreads> threads);
   Status collect_states();
-  Result<std::size_t> index_of(std::string_view function) const;
+  Result<std::size_t> index_of(std::string_view function) const {
+    return index_of_function(names_, default_function_, function);
+  }
   Status run_together(std::size_t index, std::span<const BatchItem> items) const;
   std::unique_ptr<Frame> take_frame(std::size_t function) const;
   void give_frame(std::size_t function, std::unique_ptr<Frame> frame) const;

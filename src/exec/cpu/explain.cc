@@ -7,14 +7,17 @@
 
 #include "base/error.h"
 #include "exec/cpu/cpu_program.h"
+#include "exec/cpu/lazy_program.h"
 
 namespace anemone::exec {
 namespace {
 
-Result<const CpuProgram*> as_cpu(const LoadedProgram& program) {
-  const auto* cpu = dynamic_cast<const CpuProgram*>(&program);
-  if (cpu == nullptr) return invalid_argument("expected a program of the CPU executor");
-  return cpu;
+// The prepared program that has the function.
+Result<const CpuProgram*> as_cpu(const LoadedProgram& program, std::string_view function) {
+  if (const auto* cpu = dynamic_cast<const CpuProgram*>(&program)) return cpu;
+  if (const auto* lazy = dynamic_cast<const LazyProgram*>(&program))
+    return lazy->prepared(function);
+  return invalid_argument("expected a program of the CPU executor");
 }
 
 Shape at_least(Shape shape) {
@@ -100,7 +103,7 @@ class Explainer {
 }  // namespace
 
 Result<std::vector<PlanStep>> explain(const LoadedProgram& program, std::string_view function) {
-  ANEMONE_ASSIGN_OR_RETURN(const CpuProgram* cpu, as_cpu(program));
+  ANEMONE_ASSIGN_OR_RETURN(const CpuProgram* cpu, as_cpu(program, function));
   ANEMONE_ASSIGN_OR_RETURN(const PreparedFunction* prepared, cpu->prepared(function));
   const OpTimes& times = cpu->times(*prepared);
   const Explainer explainer(*prepared);
@@ -117,8 +120,12 @@ Result<std::vector<PlanStep>> explain(const LoadedProgram& program, std::string_
 }
 
 Status set_timed(const LoadedProgram& program, bool is_timed) {
-  ANEMONE_ASSIGN_OR_RETURN(const CpuProgram* cpu, as_cpu(program));
-  cpu->set_timed(is_timed);
+  if (const auto* cpu = dynamic_cast<const CpuProgram*>(&program))
+    cpu->set_timed(is_timed);
+  else if (const auto* lazy = dynamic_cast<const LazyProgram*>(&program))
+    lazy->set_timed(is_timed);
+  else
+    return invalid_argument("expected a program of the CPU executor");
   return {};
 }
 

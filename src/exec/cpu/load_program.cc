@@ -3,6 +3,7 @@
 
 #include "base/error.h"
 #include "exec/cpu/cpu_executor.h"
+#include "exec/cpu/lazy_program.h"
 #include "exec/cpu/load.h"
 #include "ir/verifier.h"
 #include "kernels/kernel.h"
@@ -86,13 +87,14 @@ Result<std::shared_ptr<const LoadedProgram>> load_with(std::shared_ptr<const ir:
   });
   if (!has_default) default_function = functions.front()->name;
 
-  PreparedProgram prepared;
-  {
-    const std::lock_guard lock(threads->mutex);
-    ANEMONE_ASSIGN_OR_RETURN(prepared, prepare(std::move(program), functions, std::move(signatures),
-                                               !threads->is_reference, threads->pool));
-  }
-  return CpuProgram::make(std::move(prepared), std::move(default_function), std::move(threads));
+  if (options.when_first_run)
+    return std::shared_ptr<const LoadedProgram>(
+        std::make_shared<LazyProgram>(std::move(program), functions, std::move(signatures),
+                                      std::move(default_function), std::move(threads)));
+  ANEMONE_ASSIGN_OR_RETURN(
+      auto made, CpuProgram::prepare_and_make(std::move(program), functions, std::move(signatures),
+                                              std::move(default_function), std::move(threads)));
+  return std::shared_ptr<const LoadedProgram>(std::move(made));
 }
 
 Result<std::shared_ptr<const LoadedProgram>> load_program(

@@ -98,9 +98,13 @@ ir::Value* routing_weights(LayerGraph& graph, ir::Value* logits, ir::Value* sele
 
 // A sparse mixture of gated MLPs (DecoderConfig::experts): the sum of all experts' outputs times
 // their routing weights. All of them are in the graph, as the chip has no branches; an executor
-// may leave out what a weight of 0 takes away.
+// may leave out what a weight of 0 takes away. Each of them is a part of the layer, where a shard
+// may end.
 ir::Value* experts(LayerGraph& graph, std::int64_t layer, const std::string& prefix, ir::Value* x);
-// The same with given weights [1, experts, T, 1].
+// One of them: [1, hidden_size, T, 1] to the same, not yet weighed.
+ir::Value* expert(LayerGraph& graph, std::int64_t layer, const std::string& prefix,
+                  std::int64_t index, ir::Value* x);
+// All with given weights [1, experts, T, 1], or the place for their sum where they are apart.
 ir::Value* mix_experts(LayerGraph& graph, std::int64_t layer, const std::string& prefix,
                        ir::Value* x, ir::Value* weights);
 

@@ -108,28 +108,29 @@ Value* bias_of(LayerGraph& graph, const ExpertTensors& tensors, std::int64_t exp
   return graph.weights().vector(graph.builder(), vectors, {parts * rows}, name);
 }
 
-Value* one_expert(LayerGraph& graph, const std::string& prefix, std::int64_t expert, Value* x,
-                  const std::string& name) {
+}  // namespace
+
+Value* expert(LayerGraph& graph, std::int64_t layer, const std::string& prefix, std::int64_t index,
+              Value* x) {
   const ExpertsConfig& config = graph.config().experts;
+  const std::string name = fmt::format("layer_{}_experts_{}", layer, index);
   const auto project = [&](Value* inputs, WeightRole role, const ExpertTensors& tensors,
                            std::int64_t rows, const std::string& own) {
     const std::int64_t columns = inputs == nullptr ? 0 : inputs->type.shape[1];
     return graph.project(inputs,
                          {.name = own,
                           .role = role,
-                          .parts = parts_of(graph, tensors, expert, rows, columns),
+                          .parts = parts_of(graph, tensors, index, rows, columns),
                           .inputs = columns},
-                         bias_of(graph, tensors, expert, rows, own + "_bias"));
+                         bias_of(graph, tensors, index, rows, own + "_bias"));
   };
   Value* gate_up = project(x, WeightRole::kMlpGateUp,
-                           tensors_of(graph, prefix, expert, config.gate_up, "gate_up_proj"),
+                           tensors_of(graph, prefix, index, config.gate_up, "gate_up_proj"),
                            config.width, name + "_gate_up");
   return project(gate_product(graph, gate_up, config.width, name), WeightRole::kMlpDown,
-                 tensors_of(graph, prefix, expert, {config.down}, "down_proj"),
+                 tensors_of(graph, prefix, index, {config.down}, "down_proj"),
                  graph.config().hidden_size, name + "_down");
 }
-
-}  // namespace
 
 Value* routing_weights(LayerGraph& graph, Value* logits, Value* selection_bias,
                        const std::string& name) {
@@ -212,15 +213,18 @@ Value* mix_experts(LayerGraph& graph, std::int64_t layer, const std::string& pre
                    Value* weights) {
   const ExpertsConfig& config = graph.config().experts;
   const std::string name = fmt::format("layer_{}_experts", layer);
+  if (graph.options().has_experts_apart) return graph.experts_apart(prefix, x, weights);
+  graph.end_part();
   const auto by_expert =
       graph.split(weights, std::vector<std::int64_t>(static_cast<std::size_t>(config.count), 1), 1,
                   name + "_weights");
   Value* sum = nullptr;
   for (std::int64_t e = 0; e < config.count; ++e) {
     const std::string one = fmt::format("{}_{}", name, e);
-    Value* weighed = graph.mul(one_expert(graph, prefix, e, x, one),
-                               by_expert[static_cast<std::size_t>(e)], one + "_weighed");
+    Value* y = graph.is_in_shard() ? expert(graph, layer, prefix, e, x) : x;
+    Value* weighed = graph.mul(y, by_expert[static_cast<std::size_t>(e)], one + "_weighed");
     sum = e == 0 ? weighed : graph.add(sum, weighed, one + "_sum");
+    graph.end_part();
   }
   return sum;
 }

@@ -23,7 +23,8 @@ class ExpertsFinder {
 
   std::optional<Fusion> find() {
     if (root_.op->type != "add" || !is_half(root_.outputs[0]) || !add_terms(root_)) return {};
-    if (experts_.size() < 2 || (addend_ >= 0 && !fits_sum(addend_))) return {};
+    // One term alone is no sum; a shard may have one expert of many and what is before it.
+    if (experts_.empty() || (addend_ >= 0 && !fits_sum(addend_))) return {};
     std::int64_t chosen = static_cast<std::int64_t>(experts_.size());
     if (const auto known = chosen_of(weights_.front())) chosen = std::min(chosen, *known);
     Fusion out;

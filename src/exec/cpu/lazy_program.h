@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <anemone/status.h>
+
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "exec/cpu/cpu_program.h"
+#include "exec/executor.h"
+#include "ir/program.h"
+
+namespace anemone::exec {
+
+// A verified program whose functions are prepared when they first run, each by itself
+// (LoadOptions::when_first_run). Thread-safe.
+class LazyProgram : public LoadedProgram {
+ public:
+  // One signature a function, in their order; at least one.
+  LazyProgram(std::shared_ptr<const ir::Program> program,
+              const std::vector<const ir::Function*>& functions, std::vector<Signature> signatures,
+              std::string default_function, std::shared_ptr<SharedThreads> threads);
+
+  const std::vector<std::string>& functions() const override { return names_; }
+  const std::string& default_function() const override { return default_function_; }
+  const Signature* signature(std::string_view function) const override;
+  Result<std::unique_ptr<StateStore>> make_state() const override;
+  Status run(std::string_view function, const Inputs& inputs, Outputs& outputs,
+             StateStore* states) const override;
+  Status run_batch(std::string_view function, std::span<const BatchItem> items) const override;
+
+  // The program of one function, prepared now if it was not. kNotFound for an unknown name.
+  Result<const CpuProgram*> prepared(std::string_view function) const;
+  // Also of functions that are prepared later.
+  void set_timed(bool is_timed) const;
+
+ private:
+  struct Entry {
+    const ir::Function* function = nullptr;
+    Signature signature;
+    std::shared_ptr<const CpuProgram> program;  // null until it first runs; then it stays
+  };
+
+  const std::shared_ptr<const ir::Program> program_;
+  const std::string default_function_;
+  const std::shared_ptr<SharedThreads> threads_;
+  std::vector<std::string> names_;
+  mutable std::mutex mutex_;  // of what follows
+  mutable std::vector<Entry> entries_;
+  mutable bool is_timed_ = false;
+};
+
+}  // namespace anemone::exec
