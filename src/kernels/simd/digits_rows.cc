@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #if defined(__x86_64__)
-#include "kernels/simd/amx_rows.h"
+#include "kernels/simd/digits_rows.h"
 
 #include <algorithm>
 #include <cstring>
 
-#include "kernels/simd/amx_digits.h"
+#include "kernels/simd/digits_split.h"
 
-namespace anemone::kernels::simd::amx {
+namespace anemone::kernels::simd::digits {
 namespace {
 
 constexpr float kSteps = 127 * 128;
@@ -334,5 +334,5 @@ void RowBlock::expand_int4_tiles(const Part& p) const {
   }
 }
 
-}  // namespace anemone::kernels::simd::amx
+}  // namespace anemone::kernels::simd::digits
 #endif
