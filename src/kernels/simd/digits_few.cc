@@ -60,12 +60,13 @@ struct Chains {
 template <typename Row, int kRows, int kColumns>
 inline void add_steps(const Row* rows, std::int64_t step, __mmask64 mask, const std::int8_t* digits,
                       Chains<Row, kRows, kColumns>& sums) {
+  using Sums = Chains<Row, kRows, kColumns>;
   digits += step * kColumns * 2 * kStep;
   __m512i high[kRows][Row::kSteps];
   __m512i low[kRows][Row::kSteps];
   unroll<kRows>([&](auto r) { rows[r].read(step, mask, high[r], low[r]); });
   unroll<Row::kSteps>([&](auto s) {
-    constexpr int kChain = s % sums.kCount;
+    constexpr int kChain = decltype(s)::value % Sums::kCount;
     unroll<kColumns>([&](auto n) {
       const std::int8_t* at = digits + (s * kColumns + n) * 2 * kStep;
       const __m512i x_high = _mm512_load_si512(at);
@@ -76,7 +77,7 @@ inline void add_steps(const Row* rows, std::int64_t step, __mmask64 mask, const 
         high_sum = _mm512_dpbusd_epi32(high_sum, high[r][s], x_high);
         low_sum = _mm512_dpbusd_epi32(low_sum, high[r][s], x_low);
         if constexpr (Row::kHasLow) {
-          __m512i& mixed_sum = sums.low[r][n][kChain][sums.kLow - 1];
+          __m512i& mixed_sum = sums.low[r][n][kChain][Sums::kLow - 1];
           mixed_sum = _mm512_dpbusd_epi32(mixed_sum, low[r][s], x_high);
         }
       });

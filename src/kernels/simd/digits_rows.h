@@ -84,7 +84,7 @@ class Ahead {
   Ahead(const Matrix& matrix, std::int64_t begin, std::int64_t count)
       : at_(matrix.row(begin) + kBlockRows * matrix.row_bytes()),
         last_(matrix.row(matrix.rows - 1) + matrix.row_bytes()),
-        lines_((kBlockRows * matrix.row_bytes() / 64 + count) / count) {}
+        lines_((kBlockRows * matrix.row_bytes() / 64 + count - 1) / count) {}
   void fetch() {
     for (std::int64_t line = 0; line < lines_; ++line, at_ += 64)
       if (at_ < last_) _mm_prefetch(reinterpret_cast<const char*>(at_), _MM_HINT_T1);

@@ -65,8 +65,8 @@ void add_steps(const Rows& rows, const std::int8_t* high_columns, const std::int
   const std::byte* high_at = rows.high + first * rows.stride;
   const std::byte* low_at = kHasLow ? rows.low + first * rows.stride : nullptr;
   for (std::int64_t s = 0; s < steps; ++s) {
-    if (ahead != nullptr) ahead->fetch();
     for (std::int64_t k = 0; k < kStep; k += 4) {
+      if (ahead != nullptr) ahead->fetch();
       const __m512i x_high = _mm512_load_si512(high_columns + k * kBlockColumns);
       const __m512i x_low = _mm512_load_si512(low_columns + k * kBlockColumns);
       unroll<kRows>([&](auto r) {
@@ -105,8 +105,8 @@ void add_half_steps(const Rows& rows, const std::int8_t* high_columns,
   const std::byte* high_at = rows.high + first * rows.stride;
   const std::byte* low_at = kHasLow ? rows.low + first * rows.stride : nullptr;
   for (std::int64_t s = 0; s < steps; ++s) {
-    if (ahead != nullptr) ahead->fetch();
     for (std::int64_t k = 0; k < kStep; k += 4) {
+      if (ahead != nullptr) ahead->fetch();
       const __m256i x_high = load_half(high_columns + k * kBlockColumns);
       const __m256i x_low = load_half(low_columns + k * kBlockColumns);
       const __m512i x = _mm512_inserti64x4(_mm512_castsi256_si512(x_high), x_low, 1);
@@ -199,7 +199,7 @@ void vnni_multiply(const Matrix& matrix, std::int64_t begin, std::int64_t end,
   auto* sums = reinterpret_cast<VnniSums*>(low + kPartSteps * kRowStepBytes);
   const std::int64_t parts = (steps + kPartSteps - 1) / kPartSteps;
   const std::int64_t part_steps = (steps + parts - 1) / parts;
-  Ahead ahead(matrix, begin, steps * kBlockRows / kHalfBlockRows);
+  Ahead ahead(matrix, begin, steps * kStep / 4 * kBlockRows / kHalfBlockRows);
   for (std::int64_t first = 0; first < steps; first += part_steps) {
     const std::int64_t count = std::min(part_steps, steps - first);
     Rows rows;
