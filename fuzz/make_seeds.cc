@@ -138,5 +138,14 @@ int main(int argc, char** argv) {
         joined({{"config.json",
                  R"({"model_type": "gpt_oss", "quantization_config": {"quant_method": "mxfp4"}})"},
                 {"model.safetensors", must_read(file)}}));
+  const std::string header =
+      R"({"w":{"dtype":"F8_E4M3","shape":[2,4],"data_offsets":[0,8]},)"
+      R"("w_scale_inv":{"dtype":"F32","shape":[1,2],"data_offsets":[8,16]}})";
+  write(out / "checkpoint" / "fp8.parts",
+        joined({{"config.json",
+                 R"({"model_type": "qwen3", "quantization_config": {"quant_method": "fp8", )"
+                 R"("weight_block_size": [2, 3]}})"},
+                {"model.safetensors", std::string(1, static_cast<char>(header.size())) +
+                                          std::string(7, '\0') + header + std::string(16, '\1')}}));
   return 0;
 }

@@ -15,7 +15,7 @@ import struct
 
 import numpy as np
 import torch
-from transformers import AutoConfig, AutoModelForCausalLM
+from transformers import AutoConfig, AutoModelForCausalLM, AutoModelForTokenClassification
 
 SHARD_BYTES = 4_000_000_000
 
@@ -23,8 +23,10 @@ SHARD_BYTES = 4_000_000_000
 def tensors_of(folder):
     """(name, shape) in the order of the class; tied weights once."""
     config = AutoConfig.from_pretrained(folder)
+    classifies = any(name.endswith("ForTokenClassification") for name in config.architectures or [])
+    kind = AutoModelForTokenClassification if classifies else AutoModelForCausalLM
     with torch.device("meta"):
-        model = AutoModelForCausalLM.from_config(config, dtype=torch.bfloat16)
+        model = kind.from_config(config, dtype=torch.bfloat16)
     return [(name, tuple(value.shape)) for name, value in model.named_parameters(remove_duplicate=True)]
 
 

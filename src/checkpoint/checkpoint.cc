@@ -9,6 +9,7 @@
 #include "base/digest.h"
 #include "base/error.h"
 #include "base/file.h"
+#include "checkpoint/fp8.h"
 #include "checkpoint/gguf/gguf_checkpoint.h"
 #include "checkpoint/gguf/gguf_source.h"
 #include "checkpoint/mxfp4.h"
@@ -116,10 +117,13 @@ Result<Checkpoint> open(const std::string& path, bool needs_weights) {
   checkpoint.has_weights = needs_weights || has_weight_files(path);
   if (checkpoint.has_weights) {
     ANEMONE_ASSIGN_OR_RETURN(checkpoint.weights, open_safetensors_folder(path));
-    if (checkpoint.config.is_mxfp4()) {
+    if (checkpoint.config.quantization() == "mxfp4") {
       ANEMONE_ASSIGN_OR_RETURN(checkpoint.weights, read_mxfp4(std::move(checkpoint.weights)));
+    } else if (checkpoint.config.quantization() == "fp8") {
+      ANEMONE_ASSIGN_OR_RETURN(checkpoint.weights,
+                               read_fp8(std::move(checkpoint.weights), checkpoint.config));
     }
-  } else if (checkpoint.config.is_mxfp4()) {
+  } else if (checkpoint.config.quantization() == "mxfp4") {
     return unsupported("[{}] expected the weights beside a config.json of mxfp4, got none", path);
   } else {
     checkpoint.weights = planned_weights(path);

@@ -115,11 +115,12 @@ Result<std::vector<std::int64_t>> HfConfig::token_ids(std::string_view key) cons
   return *list;
 }
 
-bool HfConfig::is_mxfp4() const {
+std::optional<std::string> HfConfig::quantization() const {
   const Json* quantization = json_member(json_, "quantization_config");
-  if (quantization == nullptr || !quantization->is_object()) return false;
-  const Json* method = json_member(*quantization, "quant_method");
-  return method != nullptr && *method == "mxfp4";
+  if (quantization == nullptr || quantization->is_null()) return std::nullopt;
+  const Json* method =
+      quantization->is_object() ? json_member(*quantization, "quant_method") : nullptr;
+  return method != nullptr && method->is_string() ? method->get<std::string>() : "none";
 }
 
 Result<RopeSettings> HfConfig::rope(double default_theta) const {

@@ -63,8 +63,9 @@ class HfConfig {
   // One id or a list of ids (eos_token_id); empty when absent.
   Result<std::vector<std::int64_t>> token_ids(std::string_view key) const;
 
-  // Whether quantization_config says that tensors are MXFP4 (checkpoint/mxfp4.h).
-  bool is_mxfp4() const;
+  // quant_method of quantization_config: "mxfp4" (checkpoint/mxfp4.h), "fp8" (checkpoint/fp8.h) or
+  // another; "none" where it has none. nullopt without a quantization_config.
+  std::optional<std::string> quantization() const;
 
   // kParseError when the key is there and null.
   Status refuse_null(std::string_view key) const;

@@ -11,6 +11,7 @@
 #include "base/byte_reader.h"
 #include "base/file.h"
 #include "base/json.h"
+#include "checkpoint/fp8.h"
 
 namespace anemone::checkpoint {
 namespace {
@@ -33,6 +34,8 @@ constexpr std::array<DTypeRow, 12> kDTypes = {{{"F32", DType::kFp32},
                                                {"BOOL", DType::kBool},
                                                {"U16", DType::kUInt16},
                                                {"U32", DType::kUInt32}}};
+// Read as floats, never written.
+constexpr std::string_view kFp8 = "F8_E4M3";
 
 Result<std::int64_t> non_negative(const Json& value, std::string_view what) {
   if (!value.is_number_integer())
@@ -58,8 +61,14 @@ Result<WeightRef> parse_entry(const std::string& name, const Json& entry,
   const auto text = dtype->get<std::string>();
   const auto row = std::find_if(kDTypes.begin(), kDTypes.end(),
                                 [&](const DTypeRow& r) { return r.name == text; });
-  if (row == kDTypes.end()) return unsupported("the dtype {} is not supported", text);
-  weight.dtype = row->dtype;
+  if (text == kFp8) {
+    weight.dtype = DType::kFp32;
+    weight.decoder = &fp8_decoder();
+  } else if (row == kDTypes.end()) {
+    return unsupported("the dtype {} is not supported", text);
+  } else {
+    weight.dtype = row->dtype;
+  }
   const Json* shape = json_member(entry, "shape");
   const Json* offsets = json_member(entry, "data_offsets");
   if (shape == nullptr || !shape->is_array() || shape->size() > 16)
@@ -76,7 +85,8 @@ Result<WeightRef> parse_entry(const std::string& name, const Json& entry,
   if (begin > end || static_cast<std::uint64_t>(end) > data.size())
     return corrupt("expected data_offsets within {} bytes, got [{}, {}]", data.size(), begin, end);
   ANEMONE_ASSIGN_OR_RETURN(const std::int64_t count, checked_element_count(weight.shape));
-  const std::uint64_t bytes = dtype_bytes(weight.dtype, static_cast<std::uint64_t>(count));
+  const std::uint64_t bytes = dtype_bytes(weight.decoder != nullptr ? DType::kUInt8 : weight.dtype,
+                                          static_cast<std::uint64_t>(count));
   if (bytes != static_cast<std::uint64_t>(end - begin))
     return corrupt("{} {} takes {} bytes, data_offsets give {}", text, to_string(weight.shape),
                    bytes, end - begin);

@@ -8,6 +8,8 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "checkpoint/gguf/gguf_file.h"
+#include "checkpoint/gguf/gguf_tokenizer.h"
 #include "cli/command.h"
 #include "cli/jsonl_loop.h"
 #include "cli/output.h"
@@ -26,7 +28,7 @@ struct ChatTemplateFlags {
   bool no_generation_prompt = false;
 };
 
-// A template file, or what a model folder has: templates for chats with and without tools, and the
+// A template file, or what a model has: templates for chats with and without tools, and the
 // tokens that they may name.
 class Renderer {
  public:
@@ -35,12 +37,12 @@ class Renderer {
     ANEMONE_ASSIGN_OR_RETURN(auto parsed, parse(source, path));
     return Renderer(std::move(parsed));
   }
-  static Result<Renderer> from_model(const std::string& folder) {
-    ANEMONE_ASSIGN_OR_RETURN(auto source, text::find_chat_template(folder));
-    ANEMONE_ASSIGN_OR_RETURN(auto parsed, parse(source.source, folder));
+  static Result<Renderer> from_model(const std::string& model) {
+    ANEMONE_ASSIGN_OR_RETURN(auto source, find_source(model));
+    ANEMONE_ASSIGN_OR_RETURN(auto parsed, parse(source.source, model));
     Renderer out(std::move(parsed));
     if (source.tool_use) {
-      ANEMONE_ASSIGN_OR_RETURN(out.tool_use_, parse(*source.tool_use, folder));
+      ANEMONE_ASSIGN_OR_RETURN(out.tool_use_, parse(*source.tool_use, model));
     }
     out.bos_token_ = std::move(source.bos_token);
     out.eos_token_ = std::move(source.eos_token);
@@ -49,7 +51,7 @@ class Renderer {
 
   Json answer(Json request) const {
     if (!request.is_object()) return text::render_line(plain_, request);
-    // The folder's tokens, where the request brings none.
+    // The model's tokens, where the request brings none.
     if (bos_token_ || eos_token_) {
       Json& kwargs = request["kwargs"];
       if (kwargs.is_null()) kwargs = Json::object();
@@ -63,6 +65,15 @@ class Renderer {
   }
 
  private:
+  // Of a folder, or the metadata of a GGUF file of any architecture.
+  static Result<text::ChatTemplateSource> find_source(const std::string& model) {
+    namespace gguf = checkpoint::gguf;
+    if (!gguf::GgufFile::is_gguf(model)) return text::find_chat_template(model);
+    ANEMONE_ASSIGN_OR_RETURN(const auto file, gguf::GgufFile::open(model));
+    ANEMONE_ASSIGN_OR_RETURN(const Json config, gguf::make_tokenizer_config(file->metadata()));
+    return text::read_chat_template(config, model);
+  }
+
   explicit Renderer(text::ChatTemplate plain) : plain_(std::move(plain)) {}
   static Result<text::ChatTemplate> parse(const std::string& source, const std::string& path) {
     auto parsed = text::ChatTemplate::parse(source);
@@ -99,7 +110,7 @@ Result<Json> read_request(const ChatTemplateFlags& options) {
 Status run_chat_template(const ChatTemplateFlags& options) {
   if (options.file.empty() == options.model.empty())
     return invalid_argument(
-        "expected --template FILE or --model DIR, got {} (see anemone "
+        "expected --template FILE or --model MODEL, got {} (see anemone "
         "chat-template --help)",
         options.file.empty() ? "neither" : "both");
   ANEMONE_ASSIGN_OR_RETURN(const Renderer renderer, options.file.empty()
@@ -126,7 +137,7 @@ void add_chat_template_command(CLI::App& app, Context& context) {
       app.add_subcommand("chat-template", "Show the prompt that a chat template makes of messages");
   command->add_option("--template", options->file, "A Jinja file");
   command->add_option("--model", options->model,
-                      "Model folder: its template, with its bos and eos tokens");
+                      "Model folder or GGUF file: its template, with its bos and eos tokens");
   command->add_option("--messages", options->messages,
                       "JSON file: a list of {\"role\", \"content\"}, or a request as below "
                       "(default: stdin)");

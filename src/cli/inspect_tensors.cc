@@ -20,10 +20,10 @@ Result<Report> inspect_tensors(const InspectOptions& options) {
   std::uint64_t bytes = 0;
   for (const checkpoint::WeightRef* tensor : source->all()) {
     bytes += tensor->bytes.size();
-    rows.push_back({escaped(tensor->name), std::string(dtype_name(tensor->dtype)),
-                    to_string(tensor->shape), format_bytes(tensor->bytes.size())});
+    rows.push_back({escaped(tensor->name), std::string(tensor->storage()), to_string(tensor->shape),
+                    format_bytes(tensor->bytes.size())});
     tensors.push_back({{"name", tensor->name},
-                       {"dtype", dtype_name(tensor->dtype)},
+                       {"dtype", tensor->storage()},
                        {"shape", tensor->shape},
                        {"bytes", tensor->bytes.size()}});
   }

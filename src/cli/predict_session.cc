@@ -49,6 +49,16 @@ bool is_aligned(const TensorView& view) {
   return reinterpret_cast<std::uintptr_t>(view.data) % size == 0;
 }
 
+// A file whose elements are of types that programs have, too.
+Result<std::shared_ptr<const checkpoint::SafetensorsFile>> open_values(const std::string& path) {
+  ANEMONE_ASSIGN_OR_RETURN(auto file, checkpoint::SafetensorsFile::open(path));
+  for (const checkpoint::WeightRef* tensor : file->all())
+    if (tensor->decoder != nullptr)
+      return unsupported("[{}] expected {} in a type that programs have, got {}", path,
+                         tensor->name, tensor->storage());
+  return file;
+}
+
 // The tensors of a file; those that lie unaligned are copied to `copies`.
 exec::Inputs views_of(const checkpoint::SafetensorsFile& file, std::vector<Tensor>& copies) {
   exec::Inputs out;
@@ -65,7 +75,7 @@ exec::Inputs views_of(const checkpoint::SafetensorsFile& file, std::vector<Tenso
 
 Status read_states(const std::string& path, const exec::Signature& signature,
                    exec::StateStore& store) {
-  ANEMONE_ASSIGN_OR_RETURN(const auto file, checkpoint::SafetensorsFile::open(path));
+  ANEMONE_ASSIGN_OR_RETURN(const auto file, open_values(path));
   for (const checkpoint::WeightRef* tensor : file->all())
     if (Status status = store.write(tensor->name, tensor->view()); !status.ok())
       return status.with(path);
@@ -155,7 +165,7 @@ Status PredictSession::run(const PredictRequest& request) {
   ANEMONE_ASSIGN_OR_RETURN(const auto store, program->make_state());
   if (!request.state_in.empty())
     ANEMONE_RETURN_IF_ERROR(read_states(request.state_in, *signature, *store));
-  ANEMONE_ASSIGN_OR_RETURN(const auto file, checkpoint::SafetensorsFile::open(request.inputs));
+  ANEMONE_ASSIGN_OR_RETURN(const auto file, open_values(request.inputs));
   std::vector<Tensor> copies;
   const exec::Inputs inputs = views_of(*file, copies);
   if (Status status = check_inputs(*signature, inputs); !status.ok())

@@ -161,10 +161,11 @@ Result<Plan> make_plan(const checkpoint::Checkpoint& checkpoint, const CompileOp
   auto architecture = models::find_architecture(json.model_type());
   if (!architecture.ok()) return architecture.status().with(json.subject());
   plan.architecture = *architecture;
-  if (json.has("quantization_config") && !json.is_mxfp4())
+  const auto quantization = json.quantization();
+  if (quantization && *quantization != "mxfp4" && *quantization != "fp8")
     return unsupported(
-        "[{}] expected plain float weights or mxfp4, got another quantization_config",
-        json.subject());
+        "[{}] expected plain float weights, mxfp4 or fp8, got a quantization_config of {}",
+        json.subject(), *quantization);
   ANEMONE_ASSIGN_OR_RETURN(plan.config, plan.architecture->read_config(json));
   const DecoderConfig& config = plan.config;
   ANEMONE_RETURN_IF_ERROR(check_sizes(config, json.subject()));

@@ -61,12 +61,13 @@ struct ExpertsConfig {
   bool router_bias = false;
   // A vector that is added to the scores for the choice alone; empty: none.
   std::string selection_bias = {};
-  bool has_bias = false;  // of all projections; those of stacked experts are stacked too
+  bool has_bias = false;  // of all projections, beside them: stacked where they are
   std::string router = "gate";
-  // Tensors of one expert, "experts.<e>.<name>.weight"; a file may stack all of them instead.
-  // Empty: they are stacked.
+  // Tensors of one expert, "experts.<e>.<name>.weight"; a file may stack all of them instead, and
+  // where `is_stacked` it does, but for one that was converted.
   std::vector<std::string> gate_up = {"gate_proj", "up_proj"};
   std::string down = "down_proj";
+  bool is_stacked = false;
   // Stacked: "experts.gate_up_proj" [count, 2 * width, hidden_size] and "experts.down_proj"
   // [count, hidden_size, width], each matrix transposed in some classes, but not in "..._blocks",
   // where they are quantized.
@@ -86,6 +87,8 @@ struct DeltaNetConfig {
   std::int64_t value_dim = 0;
   std::int64_t taps = 0;        // of the convolution before it
   bool is_interleaved = false;  // one tensor holds all projections, by key head
+  // Value head i belongs to key head i mod key_heads, and not to i / (value_heads / key_heads).
+  bool is_tiled = false;
 };
 
 // What differs from layer to layer.

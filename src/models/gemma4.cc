@@ -173,7 +173,7 @@ Status read_gemma4_experts(const HfConfig& config, DecoderConfig& decoder) {
       decoder.experts,
       read_experts(config, {.chosen_key = "top_k_experts", .count = 1, .chosen = 1, .width = 1}));
   decoder.experts.is_normalized = true;
-  decoder.experts.gate_up.clear();
+  decoder.experts.is_stacked = true;
   decoder.experts.shared_width = decoder.intermediate_size;
   for (LayerConfig& layer : decoder.layers) layer.has_experts = true;
   return {};

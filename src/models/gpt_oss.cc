@@ -88,7 +88,7 @@ Status read_gpt_oss_blocks(const HfConfig& config, std::int64_t width, DecoderCo
   experts.router = "router";
   experts.router_bias = true;
   experts.has_bias = true;
-  experts.gate_up = {};
+  experts.is_stacked = true;
   experts.is_transposed = true;
   experts.is_interleaved = true;
   decoder.experts = std::move(experts);

@@ -119,7 +119,7 @@ Result<DecoderConfig> read_zaya_config(const HfConfig& config) {
   if (decoder.experts.chosen != 1)
     return unsupported("[{}] expected num_experts_per_tok 1, got {}", config.subject(),
                        decoder.experts.chosen);
-  decoder.experts.gate_up.clear();
+  decoder.experts.is_stacked = true;
   ANEMONE_ASSIGN_OR_RETURN(decoder.router_width, config.size("router_hidden_size", 256));
   decoder.carried = {{kRouterStates, decoder.router_width, 0, decoder.num_layers() - 1}};
   ANEMONE_RETURN_IF_ERROR(read_zaya_layers(config, decoder));

@@ -48,6 +48,20 @@ Status read_named_templates(const Json& list, const std::string& path, ChatTempl
   return ok_status();
 }
 
+// The tokens, and the templates where there is none yet.
+Status read_config(const Json& config, const std::string& path, ChatTemplateSource& out,
+                   bool& found) {
+  ANEMONE_ASSIGN_OR_RETURN(out.bos_token, token_text(config, "bos_token", path));
+  ANEMONE_ASSIGN_OR_RETURN(out.eos_token, token_text(config, "eos_token", path));
+  const Json* member = json_member(config, "chat_template");
+  if (found || member == nullptr) return {};
+  if (member->is_array()) return read_named_templates(*member, path, out, found);
+  ANEMONE_ASSIGN_OR_RETURN(auto text, json_string(config, "chat_template", path));
+  out.source = std::move(*text);
+  found = true;
+  return {};
+}
+
 }  // namespace
 
 Result<ChatTemplateSource> find_chat_template(const std::string& folder,
@@ -62,21 +76,21 @@ Result<ChatTemplateSource> find_chat_template(const std::string& folder,
   const std::string path = folder + "/tokenizer_config.json";
   if (exists(path)) {
     ANEMONE_ASSIGN_OR_RETURN(const Json config, read_json_file(path));
-    ANEMONE_ASSIGN_OR_RETURN(out.bos_token, token_text(config, "bos_token", path));
-    ANEMONE_ASSIGN_OR_RETURN(out.eos_token, token_text(config, "eos_token", path));
-    const Json* member = json_member(config, "chat_template");
-    if (!found && member != nullptr && member->is_array()) {
-      ANEMONE_RETURN_IF_ERROR(read_named_templates(*member, path, out, found));
-    } else if (!found && member != nullptr) {
-      ANEMONE_ASSIGN_OR_RETURN(auto text, json_string(config, "chat_template", path));
-      out.source = std::move(*text);
-      found = true;
-    }
+    ANEMONE_RETURN_IF_ERROR(read_config(config, path, out, found));
   }
   if (!found)
     return not_found(
         "[{}] expected chat_template.jinja or chat_template in tokenizer_config.json, got neither",
         folder);
+  return out;
+}
+
+Result<ChatTemplateSource> read_chat_template(const Json& tokenizer_config,
+                                              const std::string& subject) {
+  ChatTemplateSource out;
+  bool found = false;
+  ANEMONE_RETURN_IF_ERROR(read_config(tokenizer_config, subject, out, found));
+  if (!found) return not_found("[{}] expected a chat template, got none", subject);
   return out;
 }
 

@@ -3,8 +3,10 @@
 #include <filesystem>
 #include <fmt/format.h>
 
+#include "base/file.h"
 #include "tests/cli/hostile.h"
 #include "tests/cli/interrupted.h"
+#include "tests/support/shared_data.h"
 #include "tests/support/tiny_gguf.h"
 
 namespace anemone::cli {
@@ -107,6 +109,55 @@ std::vector<Case> damaged_gguf() {
 }
 
 INSTANTIATE_TEST_SUITE_P(Compile, HostileGguf, ::testing::ValuesIn(damaged_gguf()), case_name);
+
+struct RenamedKey {
+  const char* file;
+  const char* key;
+};
+
+// Keys without which layers that are not alike cannot be told apart.
+const RenamedKey kRenamedKeys[] = {
+    {"gemma4_text", "gemma4.attention.sliding_window_pattern"},
+    {"gemma4_text", "gemma4.attention.key_length"},
+    {"gemma4_text", "gemma4.attention.key_length_swa"},
+    {"gemma4_text", "gemma4.attention.shared_kv_layers"},
+    {"gemma4_text", "gemma4.feed_forward_length"},
+    {"gemma4_text", "gemma4.rope.freq_base_swa"},
+    {"gemma4_text", "gemma4.embedding_length_per_layer_input"},
+    {"gemma4_moe", "gemma4.expert_used_count"},
+    {"gemma4_moe", "gemma4.expert_feed_forward_length"},
+    {"gpt_oss_mxfp4", "gpt-oss.attention.sliding_window"},
+    {"gpt_oss_mxfp4", "gpt-oss.expert_count"},
+    {"qwen3_next", "qwen3next.attention.recurrent_layers"},
+    {"qwen3_next", "qwen3next.expert_shared_feed_forward_length"},
+    {"qwen3_next", "qwen3next.ssm.conv_kernel"},
+    {"qwen3_5_text", "qwen35.ssm.group_count"},
+    {"qwen3_5_text", "qwen35.ssm.inner_size"},
+};
+
+TEST(HostileGgufFile, AKeyOfItsArchitectureUnderAnotherNameIsRefused) {
+  for (const auto& [file, key] : kRenamedKeys) {
+    SCOPED_TRACE(key);
+    const TemporaryFolder folder;
+    const std::string model = folder.file("model.gguf");
+    std::filesystem::copy_file(
+        anemone::testing::source_path(fmt::format("tests/compiler/data/gguf/{}.gguf", file)),
+        model);
+    const auto bytes = read_file(model);
+    ASSERT_TRUE(bytes.ok());
+    // A key has its length in 8 bytes before it.
+    std::string name(8, '\0');
+    name[0] = static_cast<char>(std::string_view(key).size());
+    name += key;
+    std::string damaged = *bytes;
+    const std::size_t at = damaged.find(name);
+    ASSERT_NE(at, std::string::npos);
+    damaged[at + name.size() - 1] = 'Z';
+    write_text(model, damaged);
+    expect_refusal(run_limited({"compile", model, "-o", folder.file("out")}), 0);
+    EXPECT_EQ(names_in(folder.path()), std::vector<std::string>{"model.gguf"});
+  }
+}
 
 }  // namespace
 }  // namespace anemone::cli

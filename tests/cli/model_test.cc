@@ -8,6 +8,7 @@
 #include "base/json.h"
 #include "checkpoint/safetensors.h"
 #include "tests/cli/process.h"
+#include "tests/support/tiny_gguf.h"
 
 namespace anemone::cli {
 namespace {
@@ -239,7 +240,22 @@ TEST_F(PocketModel, ChatTemplateShowsThePrompt) {
             "<|im_start|>system\nBe kind.<|im_end|>\n<|im_start|>user\nHi<|im_end|>\n"
             "<|im_start|>assistant\n");
   expect_error(run_anemone("chat-template --model " + quoted(model()), "not json"), 3, "stdin");
-  expect_error(run_anemone("chat-template"), 2, "--template FILE or --model DIR");
+  expect_error(run_anemone("chat-template"), 2, "--template FILE or --model MODEL");
+}
+
+TEST(ChatTemplateCommand, TakesTheTemplateOfAGgufFile) {
+  const TemporaryFolder folder;
+  anemone::testing::tiny_gguf_metadata().write(folder.file("a.gguf"));
+  const Outcome outcome = run_anemone("chat-template --model " + quoted(folder.file("a.gguf")),
+                                      "[{\"role\": \"user\", \"content\": \"From the file\"}]");
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_EQ(outcome.out, "From the file\n");
+  anemone::testing::GgufBuilder()
+      .texts("tokenizer.ggml.tokens", {"a"})
+      .i32s("tokenizer.ggml.token_type", {1})
+      .write(folder.file("b.gguf"));
+  expect_error(run_anemone("chat-template --model " + quoted(folder.file("b.gguf")), "[]"), 3,
+               "chat template");
 }
 
 TEST(CompileCommand, RefusesWhatItCannotCompile) {

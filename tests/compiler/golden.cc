@@ -37,7 +37,8 @@ std::vector<Checkpoint> checkpoints() {
                            "smollm3",     "phi3",          "hunyuan_v1_dense", "gemma3_text",
                            "gemma4_text", "lfm2",          "granite",          "olmo2",
                            "qwen3_moe",   "lfm2_moe",      "gemma4_moe",       "zaya",
-                           "gpt_oss",     "gpt_oss_mxfp4", "qwen3_next",       "qwen3_5_text"})
+                           "gpt_oss",     "gpt_oss_mxfp4", "qwen3_fp8",        "qwen3_next",
+                           "qwen3_5_text"})
     all.push_back({std::string("tiny_") + name,
                    source_path(std::string("tests/compiler/data/tiny/") + name)});
   all.push_back({"pocket", source_path("models/pocket/checkpoint")});

@@ -84,14 +84,16 @@ MODELS = {
                                   "hybrid_sliding": {"rope_type": "default", "rope_theta": 100.0}}),
     # Two value heads for each key head; a dense layer between those with experts.
     "qwen3_next": dict(head_dim=8, linear_num_key_heads=2, linear_num_value_heads=4, linear_key_head_dim=6, linear_value_head_dim=5,
-                       moe_intermediate_size=14, shared_expert_intermediate_size=18, num_experts=5, num_experts_per_tok=2, mlp_only_layers=[1],
+                       moe_intermediate_size=14, shared_expert_intermediate_size=18, num_experts=5, num_experts_per_tok=2,
                        attention_bias=True, tie_word_embeddings=False, pad_token_id=2,
                        layer_types=["linear_attention", "full_attention", "linear_attention"],
                        rope_parameters={"rope_type": "default", "rope_theta": 300.0}),
-    "qwen3_5_text": dict(head_dim=12, linear_num_key_heads=3, linear_num_value_heads=3, linear_key_head_dim=14, linear_value_head_dim=10,
+    "qwen3_5_text": dict(head_dim=12, linear_num_key_heads=2, linear_num_value_heads=6, linear_key_head_dim=14, linear_value_head_dim=10,
                          linear_conv_kernel_dim=3, tie_word_embeddings=False, pad_token_id=2, full_attention_interval=2,
                          rope_parameters={"rope_type": "default", "rope_theta": 300.0, "partial_rotary_factor": 0.5,
                                           "mrope_section": [1, 1, 1], "mrope_interleaved": True}),
+    "qwen3_fp8": dict(model_type="qwen3", head_dim=12, tie_word_embeddings=True,
+                      rope_parameters={"rope_type": "default", "rope_theta": 700.0}),
     "granite": dict(embedding_multiplier=0.2, attention_multiplier=0.6, residual_multiplier=0.6, logits_scaling=1.7, tie_word_embeddings=True,
                     pad_token_id=2, mlp_bias=True, rope_parameters={"rope_type": "default", "rope_theta": 400.0}),
     "olmo2": dict(tie_word_embeddings=False, attention_bias=True, pad_token_id=2, hidden_act="relu",
@@ -106,7 +108,24 @@ MODELS = {
 
 # Of those where the usual one leads to a tie of two tokens, to two experts that fp16 cannot tell apart, or to a query that
 # finds next to nothing in the state of a delta net, which the norm behind it makes large together with its rounding.
-SEEDS = {"openai_privacy_filter": 6, "gemma4_text": 7, "gemma4_moe": 20, "zaya": 6, "qwen3_next": 6, "qwen3_5_text": 10}
+SEEDS = {"openai_privacy_filter": 6, "gemma4_text": 7, "gemma4_moe": 20, "zaya": 6, "qwen3_5_text": 6, "qwen3_fp8": 6}
+
+
+FP8_BLOCK = (16, 20)  # cuts off the end of rows and of columns
+
+
+def to_fp8(weight):
+    """E4M3 [rows, columns], scales by blocks, and what they stand for."""
+    counts = [-(-size // block) for size, block in zip(weight.shape, FP8_BLOCK)]
+    wide = torch.zeros([count * block for count, block in zip(counts, FP8_BLOCK)])
+    wide[:weight.shape[0], :weight.shape[1]] = weight
+    blocks = wide.view(counts[0], FP8_BLOCK[0], counts[1], FP8_BLOCK[1])
+    scales = blocks.abs().amax((1, 3), keepdim=True) / 448
+    codes = (blocks / scales).to(torch.float8_e4m3fn)
+
+    def cut(x):
+        return x.reshape(wide.shape)[:weight.shape[0], :weight.shape[1]].contiguous()
+    return cut(codes), scales[:, 0, :, 0].contiguous(), cut(codes.float() * scales)
 
 
 FP4 = torch.tensor([0, 0.5, 1, 1.5, 2, 3, 4, 6])
@@ -123,7 +142,11 @@ def to_mxfp4(weight):
     return codes[..., ::2] + 16 * codes[..., 1::2], (exponents.squeeze(-1) + 127).to(torch.uint8), values.flatten(2).transpose(1, 2)
 
 
-def randomize(model):
+def is_fp8(name):
+    return name.endswith("proj.weight")
+
+
+def randomize(model, in_fp8):
     for name, parameter in model.named_parameters():
         draw = torch.randn(parameter.shape)
         if parameter.dim() == 1:
@@ -139,6 +162,8 @@ def randomize(model):
         parameter.data = value.to(torch.bfloat16).float()
         if model.config.model_type == "gpt_oss" and name.endswith(("gate_up_proj", "down_proj")):
             parameter.data = to_mxfp4(parameter.data)[2].contiguous()
+        if in_fp8 and is_fp8(name):
+            parameter.data = to_fp8(parameter.data)[2]
     # What counts in the choice of experts alone, which the classes fill with zeros; and what gemma4 multiplies a layer with.
     for name, buffer in model.named_buffers():
         if name.endswith("expert_bias"):
@@ -177,7 +202,7 @@ def make(name, options, folder):
     config = AutoConfig.for_model(options.pop("model_type", name), **(COMMON | options))
     kind = AutoModelForTokenClassification if "id2label" in options else AutoModelForCausalLM
     model = kind.from_config(config, attn_implementation="eager", experts_implementation="eager").float().eval()
-    randomize(model)
+    randomize(model, name.endswith("_fp8"))
     ids = torch.randint(3, config.vocab_size, (1, TOKENS))
     refuse_ties_of_experts(model)
     result = model(ids, output_hidden_states=True)
@@ -190,6 +215,12 @@ def make(name, options, folder):
         golden |= {"input_ids_short": short[0], "logits_short": model(short).logits[0],
                    "greedy_ids_short": greedily(model, short)}
 
+    if name.endswith("_fp8"):
+        weights = weights_of(model)
+        for tensor in filter(is_fp8, list(weights)):
+            weights[tensor], weights[tensor + "_scale_inv"], _ = to_fp8(model.get_parameter(tensor))
+        form = {"quant_method": "fp8", "fmt": "e4m3", "activation_scheme": "dynamic", "weight_block_size": FP8_BLOCK}
+        return save(model, config, golden, weights, {"quantization_config": form}, folder)
     save(model, config, golden, weights_of(model), {}, folder)
     if name == "gpt_oss":
         weights = weights_of(model)

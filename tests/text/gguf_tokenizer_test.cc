@@ -29,9 +29,10 @@ Result<std::vector<checkpoint::TextFile>> text_files(const std::string& path) {
 }
 
 // What a converter writes for a tokenizer.json. `pre` is empty for SentencePiece, whose scores are
-// then the order of the merges.
+// then the order of the merges; "gemma4" for SentencePiece whose merges are listed.
 GgufBuilder converted(const Json& tokenizer, const std::string& pre) {
   const Json& model = tokenizer["model"];
+  const bool has_pieces = pre.empty() || pre == "gemma4";
   std::vector<std::string> tokens;
   std::vector<std::int32_t> types;
   const auto put = [&](const std::string& text, std::size_t id, std::int32_t type) {
@@ -44,7 +45,7 @@ GgufBuilder converted(const Json& tokenizer, const std::string& pre) {
     types[id] = type;
   };
   for (const auto& [text, id] : model["vocab"].items()) {
-    const bool is_byte = pre.empty() && text.size() == 6 && text.starts_with("<0x");
+    const bool is_byte = has_pieces && text.size() == 6 && text.starts_with("<0x");
     put(text, id.get<std::size_t>(), is_byte ? 6 : 1);
   }
   for (const Json& added : tokenizer["added_tokens"])
@@ -53,7 +54,7 @@ GgufBuilder converted(const Json& tokenizer, const std::string& pre) {
         : added["special"].get<bool>() ? 3
                                        : 4);
   GgufBuilder builder;
-  builder.text("tokenizer.ggml.model", pre.empty() ? "llama" : "gpt2");
+  builder.text("tokenizer.ggml.model", pre.empty() ? "llama" : has_pieces ? "gemma4" : "gpt2");
   builder.texts("tokenizer.ggml.tokens", tokens).i32s("tokenizer.ggml.token_type", types);
   if (pre.empty()) {
     std::map<std::string, float> ranks;
@@ -73,7 +74,11 @@ GgufBuilder converted(const Json& tokenizer, const std::string& pre) {
     merges.push_back(merge.is_string()
                          ? merge.get<std::string>()
                          : merge[0].get<std::string>() + " " + merge[1].get<std::string>());
-  return std::move(builder.text("tokenizer.ggml.pre", pre).texts("tokenizer.ggml.merges", merges));
+  if (has_pieces)
+    builder.u32("tokenizer.ggml.bos_token_id", 1);
+  else
+    builder.text("tokenizer.ggml.pre", pre);
+  return std::move(builder.texts("tokenizer.ggml.merges", merges));
 }
 
 struct Family {
@@ -129,8 +134,13 @@ INSTANTIATE_TEST_SUITE_P(, GgufTokenizer,
                          ::testing::Values(Family{"qwen2_5", "qwen2"},
                                            Family{"llama3_2", "llama-bpe", 128000},
                                            Family{"gpt4o", "gpt-4o"},
-                                           Family{"synth_smollm", "smollm"}, Family{"llama2", ""}),
-                         [](const auto& info) { return std::string(info.param.folder); });
+                                           Family{"synth_smollm", "smollm"}, Family{"llama2", ""},
+                                           Family{"llama2", "gemma4"}),
+                         [](const auto& info) {
+                           std::string name = info.param.folder;
+                           if (std::string_view(info.param.pre) == "gemma4") name += "_listed";
+                           return name;
+                         });
 
 TEST(GgufModelText, TokenizerAndTemplateAreThoseOfTheFolder) {
   const auto model = shared_path("data/models/gguf-llama/model.Q8_0.gguf");

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
+#include "checkpoint/gguf/gguf_layers.h"
 
 namespace anemone::checkpoint::gguf {
 namespace {
@@ -126,6 +127,13 @@ Status read_qwen3_moe(Keys& keys, Json& json) {
   return {};
 }
 
+Status read_qwen3_next(Keys& keys, Json& json) {
+  ANEMONE_RETURN_IF_ERROR(read_experts(keys, 1, json));
+  ANEMONE_ASSIGN_OR_RETURN(json["shared_expert_intermediate_size"],
+                           keys.required_size("expert_shared_feed_forward_length"));
+  return {};
+}
+
 Status read_lfm2_moe(Keys& keys, Json& json) {
   ANEMONE_RETURN_IF_ERROR(read_lfm2(keys, json));
   ANEMONE_RETURN_IF_ERROR(read_experts(keys, 2, json));
@@ -136,6 +144,18 @@ Status read_lfm2_moe(Keys& keys, Json& json) {
   return {};
 }
 
+// The activation of experts is that of the class. Layers slide by turns, as the class has it.
+Status read_gpt_oss(Keys& keys, Json& json) {
+  ANEMONE_ASSIGN_OR_RETURN(json["sliding_window"], keys.required_size("attention.sliding_window"));
+  ANEMONE_ASSIGN_OR_RETURN(json["num_local_experts"], keys.required_size("expert_count"));
+  ANEMONE_ASSIGN_OR_RETURN(json["num_experts_per_tok"], keys.required_size("expert_used_count"));
+  ANEMONE_ASSIGN_OR_RETURN(json["intermediate_size"],
+                           keys.required_size("expert_feed_forward_length"));
+  // The corners of yarn's ramp are not whole numbers here.
+  if (json.contains("rope_scaling")) json["rope_scaling"]["truncate"] = false;
+  return {};
+}
+
 constexpr NamePair kPhi3Names[] = {{"attn_qkv", "self_attn.qkv_proj"},
                                    {"ffn_up", "mlp.gate_up_proj"}};
 constexpr NamePair kHunyuanNames[] = {{"attn_q_norm", "self_attn.query_layernorm"},
@@ -143,12 +163,55 @@ constexpr NamePair kHunyuanNames[] = {{"attn_q_norm", "self_attn.query_layernorm
 constexpr NamePair kGemma3Names[] = {{"post_attention_norm", "post_attention_layernorm"},
                                      {"ffn_norm", "pre_feedforward_layernorm"},
                                      {"post_ffw_norm", "post_feedforward_layernorm"}};
+constexpr NamePair kGemma4Names[] = {{"per_layer_token_embd", "model.embed_tokens_per_layer"},
+                                     {"per_layer_model_proj", "model.per_layer_model_projection"},
+                                     {"per_layer_proj_norm", "model.per_layer_projection_norm"},
+                                     {"post_attention_norm", "post_attention_layernorm"},
+                                     {"ffn_norm", "pre_feedforward_layernorm"},
+                                     {"pre_ffw_norm_2", "pre_feedforward_layernorm_2"},
+                                     {"post_ffw_norm", "post_feedforward_layernorm"},
+                                     {"post_ffw_norm_1", "post_feedforward_layernorm_1"},
+                                     {"post_ffw_norm_2", "post_feedforward_layernorm_2"},
+                                     {"ffn_gate_inp", "router.proj"},
+                                     {"ffn_gate_inp.scale", "router.scale"},
+                                     {"ffn_gate_up_exps", "experts.gate_up_proj", true},
+                                     {"ffn_down_exps", "experts.down_proj", true},
+                                     {"ffn_down_exps.scale", "router.per_expert_scale"},
+                                     {"inp_gate", "per_layer_input_gate"},
+                                     {"proj", "per_layer_projection"},
+                                     {"post_norm", "post_per_layer_input_norm"},
+                                     {"layer_output_scale", "layer_scalar", true}};
 constexpr NamePair kOlmo2Names[] = {{"post_attention_norm", "post_attention_layernorm"},
                                     {"post_ffw_norm", "post_feedforward_layernorm"}};
+constexpr NamePair kGptOssNames[] = {{"post_attention_norm", "post_attention_layernorm"},
+                                     {"attn_sinks", "self_attn.sinks", true},
+                                     {"ffn_gate_inp", "mlp.router"},
+                                     {"ffn_gate_exps", "mlp.experts.{}.gate_proj"},
+                                     {"ffn_up_exps", "mlp.experts.{}.up_proj"},
+                                     {"ffn_down_exps", "mlp.experts.{}.down_proj"}};
 constexpr NamePair kQwen3MoeNames[] = {{"ffn_gate_inp", "mlp.gate"},
                                        {"ffn_gate_exps", "mlp.experts.{}.gate_proj"},
                                        {"ffn_up_exps", "mlp.experts.{}.up_proj"},
                                        {"ffn_down_exps", "mlp.experts.{}.down_proj"}};
+constexpr NamePair kQwen3NextNames[] = {{"post_attention_norm", "post_attention_layernorm"},
+                                        {"attn_qkv", "linear_attn.in_proj_qkv"},
+                                        {"attn_gate", "linear_attn.in_proj_z"},
+                                        {"ssm_conv1d", "linear_attn.conv1d"},
+                                        {"ssm_dt", "linear_attn.dt_bias", true},
+                                        {"ssm_a", "linear_attn.A_log", true},
+                                        {"ssm_ba", "linear_attn.in_proj_ba"},
+                                        {"ssm_alpha", "linear_attn.in_proj_a"},
+                                        {"ssm_beta", "linear_attn.in_proj_b"},
+                                        {"ssm_norm", "linear_attn.norm"},
+                                        {"ssm_out", "linear_attn.out_proj"},
+                                        {"ffn_gate_inp", "mlp.gate"},
+                                        {"ffn_gate_exps", "mlp.experts.{}.gate_proj"},
+                                        {"ffn_up_exps", "mlp.experts.{}.up_proj"},
+                                        {"ffn_down_exps", "mlp.experts.{}.down_proj"},
+                                        {"ffn_gate_inp_shexp", "mlp.shared_expert_gate"},
+                                        {"ffn_gate_shexp", "mlp.shared_expert.gate_proj"},
+                                        {"ffn_up_shexp", "mlp.shared_expert.up_proj"},
+                                        {"ffn_down_shexp", "mlp.shared_expert.down_proj"}};
 constexpr NamePair kLfm2Names[] = {{"token_embd_norm", "model.embedding_norm"},
                                    {"attn_norm", "operator_norm"},
                                    {"attn_output", "self_attn.out_proj"},
@@ -159,7 +222,7 @@ constexpr NamePair kLfm2Names[] = {{"token_embd_norm", "model.embedding_norm"},
                                    {"shortconv.out_proj", "conv.out_proj"},
                                    {"ffn_norm", "ffn_norm"},
                                    {"ffn_gate_inp", "feed_forward.gate"},
-                                   {"exp_probs_b", "feed_forward.expert_bias"},
+                                   {"exp_probs_b", "feed_forward.expert_bias", true},
                                    {"ffn_gate_exps", "feed_forward.experts.{}.w1"},
                                    {"ffn_up_exps", "feed_forward.experts.{}.w3"},
                                    {"ffn_down_exps", "feed_forward.experts.{}.w2"},
@@ -173,6 +236,12 @@ constexpr GgufArchitecture kArchitectures[] = {
      .norm_offset = 1,
      .names = kGemma3Names,
      .read_more = read_gemma3},
+    {.name = "gemma4",
+     .model_type = "gemma4_text",
+     .names = kGemma4Names,
+     .read_attention = read_gemma4_layers,
+     .read_more = read_gemma4},
+    {.name = "gpt-oss", .model_type = "gpt_oss", .names = kGptOssNames, .read_more = read_gpt_oss},
     {.name = "granite",
      .model_type = "granite",
      .has_paired_rows = true,
@@ -204,6 +273,20 @@ constexpr GgufArchitecture kArchitectures[] = {
      .model_type = "qwen3_moe",
      .names = kQwen3MoeNames,
      .read_more = read_qwen3_moe},
+    {.name = "qwen3next",
+     .model_type = "qwen3_next",
+     .has_partial_rotary = true,
+     .norm_offset = 1,
+     .names = kQwen3NextNames,
+     .read_layers = read_linear_attention,
+     .read_more = read_qwen3_next},
+    {.name = "qwen35",
+     .model_type = "qwen3_5_text",
+     .has_partial_rotary = true,
+     .norm_offset = 1,
+     .names = kQwen3NextNames,
+     .read_layers = read_linear_attention,
+     .read_more = read_qwen3_5},
     {.name = "smollm3", .model_type = "smollm3", .has_paired_rows = true},
 };
 

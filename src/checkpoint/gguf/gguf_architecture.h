@@ -17,11 +17,11 @@
 namespace anemone::checkpoint::gguf {
 
 // A tensor's name there and here, without ".weight" and ".bias": of a layer what follows "blk.N."
-// and "model.layers.N.". Here "{}" is the number of an expert, whose matrices are stacked there;
-// and a name that says itself that it is a bias has nothing behind it.
+// and "model.layers.N.". Here "{}" is the number of an expert, whose matrices are stacked there.
 struct NamePair {
   std::string_view gguf;
   std::string_view transformers;
+  bool is_whole = false;  // nothing follows it here
 };
 
 // A general.architecture that is known. A new one is a row of the table in gguf_architecture.cc;
@@ -39,6 +39,8 @@ struct GgufArchitecture {
   std::span<const NamePair> names = {};
   // Which layers have attention, as "layer_types"; before heads are read.
   Status (*read_layers)(Keys& keys, Json& json) = nullptr;
+  // Heads, ropes and the width of the MLP, in the place of the usual keys.
+  Status (*read_attention)(Keys& keys, Json& json) = nullptr;
   // Keys of its own; after the usual ones.
   Status (*read_more)(Keys& keys, Json& json) = nullptr;
 };

@@ -50,8 +50,11 @@ Status read_heads(Keys& keys, Json& json) {
 
 Status read_sizes(Keys& keys, Json& json) {
   ANEMONE_ASSIGN_OR_RETURN(json["hidden_size"], keys.required_size("embedding_length"));
-  ANEMONE_ASSIGN_OR_RETURN(json["num_hidden_layers"], keys.required_size("block_count"));
-  ANEMONE_ASSIGN_OR_RETURN(json["intermediate_size"], keys.required_size("feed_forward_length"));
+  ANEMONE_ASSIGN_OR_RETURN(const std::int64_t layers, keys.required_size("block_count"));
+  if (layers < 1 || layers > static_cast<std::int64_t>(keys.file().tensors().size()))
+    return corrupt("[{}] expected {}block_count from 1 to the number of tensors, got {}",
+                   keys.file().path(), keys.prefix(), layers);
+  json["num_hidden_layers"] = layers;
   ANEMONE_ASSIGN_OR_RETURN(json["max_position_embeddings"], keys.required_size("context_length"));
   const TensorInfo* embedding = keys.file().find("token_embd.weight");
   if (embedding == nullptr || embedding->shape.size() != 2)
@@ -126,12 +129,22 @@ Result<HfConfig> make_config(const GgufFile& file, const GgufArchitecture& archi
   ANEMONE_RETURN_IF_ERROR(read_sizes(keys, json));
   if (architecture.read_layers != nullptr)
     ANEMONE_RETURN_IF_ERROR(architecture.read_layers(keys, json));
-  ANEMONE_RETURN_IF_ERROR(read_heads(keys, json));
-  ANEMONE_RETURN_IF_ERROR(read_rope(keys, architecture.has_partial_rotary, json));
+  if (architecture.read_attention != nullptr) {
+    ANEMONE_RETURN_IF_ERROR(architecture.read_attention(keys, json));
+  } else {
+    ANEMONE_ASSIGN_OR_RETURN(json["intermediate_size"], keys.required_size("feed_forward_length"));
+    ANEMONE_RETURN_IF_ERROR(read_heads(keys, json));
+    ANEMONE_RETURN_IF_ERROR(read_rope(keys, architecture.has_partial_rotary, json));
+  }
   ANEMONE_RETURN_IF_ERROR(read_token_ids(file.metadata(), json));
   json["tie_word_embeddings"] = file.find("output.weight") == nullptr;
-  json["attention_bias"] = file.find("blk.0.attn_q.bias") != nullptr;
-  json["mlp_bias"] = file.find("blk.0.ffn_up.bias") != nullptr;
+  // In any layer: the first ones may be of another kind.
+  const auto has = [&](std::string_view ending) {
+    return std::ranges::any_of(file.tensors(),
+                               [&](const auto& named) { return named.first.ends_with(ending); });
+  };
+  json["attention_bias"] = has(".attn_q.bias");
+  json["mlp_bias"] = has(".ffn_up.bias");
   if (architecture.read_more != nullptr)
     ANEMONE_RETURN_IF_ERROR(architecture.read_more(keys, json));
   for (const char* name : {"vocab_size", "rope.scaling.finetuned", "tensor_data_layout"})

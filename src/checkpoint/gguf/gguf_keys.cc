@@ -54,6 +54,15 @@ Result<std::optional<std::vector<std::int64_t>>> Keys::of_layers(std::string_vie
   return std::optional(std::vector<std::int64_t>(static_cast<std::size_t>(layers), *one));
 }
 
+Result<std::vector<bool>> Keys::flags_of_layers(std::string_view name, std::int64_t layers) {
+  const std::string full = key(name);
+  ANEMONE_ASSIGN_OR_RETURN(const auto flags, metadata_.booleans(full));
+  if (!flags || static_cast<std::int64_t>(flags->size()) != layers)
+    return parse_error("[{}] expected {} to hold a flag for each of {} layers, got {}",
+                       file_.path(), full, layers, flags ? std::to_string(flags->size()) : "none");
+  return *flags;
+}
+
 Result<std::optional<std::int64_t>> Keys::size(std::string_view name) {
   const std::string full = key(name);
   const Value* value = metadata_.find(full);

@@ -24,6 +24,7 @@ class Keys {
   // "llama.", for messages.
   const std::string& prefix() const { return prefix_; }
 
+  bool has(std::string_view name) { return metadata_.find(key(name)) != nullptr; }
   // Not there: nullopt, or kParseError where the value is `required`.
   Result<std::optional<std::int64_t>> integer(std::string_view name);
   Result<std::optional<double>> number(std::string_view name);
@@ -34,6 +35,8 @@ class Keys {
   // another length.
   Result<std::optional<std::vector<std::int64_t>>> of_layers(std::string_view name,
                                                              std::int64_t layers);
+  // The same of flags, which must be there.
+  Result<std::vector<bool>> flags_of_layers(std::string_view name, std::int64_t layers);
   // A number, or an array of the same number for each layer; kUnsupported for different ones.
   Result<std::optional<std::int64_t>> size(std::string_view name);
   Result<std::int64_t> required_size(std::string_view name);

@@ -35,17 +35,18 @@ const NamePair* find_pair(std::span<const NamePair> pairs, std::string_view gguf
 }
 
 struct TensorName {
-  std::string_view layer;  // "3"; empty beside the layers
-  std::string_view stem;   // "attn_q"
-  std::string_view kind;   // ".weight" or ".bias"
+  std::string_view layer = {};  // "3"; empty beside the layers
+  std::int64_t number = 0;      // of the layer
+  std::string_view stem = {};   // "attn_q", "ffn_gate_inp.scale", "ssm_a"
+  std::string_view kind = {};   // ".weight", ".bias" or nothing
 };
 
 // "blk.3.attn_q.weight"; nullopt for names of another form.
 std::optional<TensorName> split_name(std::string_view name) {
-  const std::size_t last = name.rfind('.');
-  if (last == name.npos) return std::nullopt;
-  TensorName out{{}, name.substr(0, last), name.substr(last)};
-  if (out.kind != ".weight" && out.kind != ".bias") return std::nullopt;
+  TensorName out{.stem = name};
+  for (const std::string_view kind : {".weight", ".bias"})
+    if (name.ends_with(kind))
+      out = {.stem = name.substr(0, name.size() - kind.size()), .kind = kind};
   if (!out.stem.starts_with("blk.")) return out;
   out.stem.remove_prefix(4);
   const std::size_t dot = out.stem.find('.');
@@ -53,6 +54,7 @@ std::optional<TensorName> split_name(std::string_view name) {
   out.layer = out.stem.substr(0, dot);
   out.stem.remove_prefix(dot + 1);
   if (out.layer.find_first_not_of("0123456789") != out.layer.npos) return std::nullopt;
+  for (const char digit : out.layer) out.number = 10 * out.number + (digit - '0');
   return out;
 }
 
@@ -61,18 +63,19 @@ std::string transformers_name(const TensorName& name, const GgufArchitecture& ar
   const NamePair* pair = find_pair(architecture.names, name.stem);
   if (pair == nullptr) pair = find_pair(kUsualNames, name.stem);
   if (pair == nullptr) return {};
-  const std::string_view kind = pair->transformers.ends_with("_bias") ? "" : name.kind;
+  const std::string_view kind = pair->is_whole ? "" : name.kind;
   if (name.layer.empty()) return fmt::format("{}{}", pair->transformers, kind);
   return fmt::format("model.layers.{}.{}{}", name.layer, pair->transformers, kind);
 }
 
-// One mapping for each matrix of a stack; `mapping` has "{}" in its name.
+// One mapping for each matrix, or bias, of a stack; `mapping` has "{}" in its name.
 Status add_experts(const GgufFile& file, const TensorMapping& mapping,
                    std::vector<TensorMapping>& out) {
   const TensorInfo& tensor = *mapping.tensor;
-  if (tensor.shape.size() != 3)
-    return corrupt("[{}] expected {} to be a stack of matrices, got the shape {}", file.path(),
-                   tensor.name, to_string(tensor.shape));
+  const bool is_bias = mapping.name.ends_with(".bias");
+  if (tensor.shape.size() != (is_bias ? 2 : 3))
+    return corrupt("[{}] expected {} to be a stack of {}, got the shape {}", file.path(),
+                   tensor.name, is_bias ? "vectors" : "matrices", to_string(tensor.shape));
   const std::size_t place = mapping.name.find("{}");
   for (std::int64_t i = 0; i < tensor.shape[0]; ++i) {
     TensorMapping& one = out.emplace_back(mapping);
@@ -88,10 +91,15 @@ Result<std::vector<TensorMapping>> map_tensors(const GgufFile& file,
                                                const GgufArchitecture& architecture,
                                                const HfConfig& config) {
   ANEMONE_ASSIGN_OR_RETURN(const std::int64_t head_dim, config.size("head_dim"));
+  ANEMONE_ASSIGN_OR_RETURN(const std::int64_t layers, config.size("num_hidden_layers"));
+  ANEMONE_ASSIGN_OR_RETURN(
+      const auto blocks, file.metadata().integer(fmt::format("{}.block_count", architecture.name)));
   std::vector<TensorMapping> mappings;
   for (const auto& [name, tensor] : file.tensors()) {
     if (std::ranges::find(kFactors, name) != std::end(kFactors)) continue;
     const auto parts = split_name(name);
+    // Blocks behind the layers serve something else.
+    if (parts && parts->number >= layers && parts->number < blocks.value_or(0)) continue;
     TensorMapping mapping{.tensor = &tensor};
     if (parts) mapping.name = transformers_name(*parts, architecture);
     if (mapping.name.empty())
@@ -104,14 +112,15 @@ Result<std::vector<TensorMapping>> map_tensors(const GgufFile& file,
                        file.path(), name, head_dim, to_string(tensor.shape));
       mapping.head_rows = head_dim;
     }
-    if (architecture.norm_offset != 0 && parts->stem.ends_with("_norm")) {
-      if (!tensor.type->plain)
-        return unsupported("[{}] expected {} to be floats, got {}", file.path(), name,
-                           tensor.type->name);
+    mapping.is_negative_exp = parts->stem == "ssm_a";
+    if (parts->stem.ends_with("_norm") && parts->stem != "ssm_norm")
       mapping.offset = -architecture.norm_offset;
-    }
+    if (mapping.is_changed() && !tensor.type->plain)
+      return unsupported("[{}] expected {} to be floats, got {}", file.path(), name,
+                         tensor.type->name);
     // One tap of every channel after the other; transformers has a dimension between them.
-    if (parts->stem == "shortconv.conv" && tensor.shape.size() == 2)
+    if ((parts->stem == "shortconv.conv" || parts->stem == "ssm_conv1d") &&
+        tensor.shape.size() == 2)
       mapping.shape = {tensor.shape[0], 1, tensor.shape[1]};
     if (mapping.name.find("{}") != mapping.name.npos) {
       ANEMONE_RETURN_IF_ERROR(add_experts(file, mapping, mappings));

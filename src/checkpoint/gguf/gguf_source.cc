@@ -2,6 +2,7 @@
 #include "checkpoint/gguf/gguf_source.h"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <tuple>
 
@@ -10,8 +11,11 @@ namespace {
 
 class GgufDecoder : public WeightDecoder {
  public:
-  GgufDecoder(const BlockType* type, std::int64_t head_rows, float offset)
-      : type_(type), head_rows_(head_rows), offset_(offset) {}
+  explicit GgufDecoder(const TensorMapping& mapping)
+      : type_(mapping.tensor->type),
+        head_rows_(mapping.head_rows),
+        is_negative_exp_(mapping.is_negative_exp),
+        offset_(mapping.offset) {}
 
   std::string_view storage() const override {
     return type_->plain ? dtype_name(*type_->plain) : type_->name;
@@ -74,7 +78,7 @@ class GgufDecoder : public WeightDecoder {
       part.bytes = row;
       part.shape = {static_cast<std::int64_t>(row.size() / type_->bytes)};
       read_floats(part, column, out);
-      for (float& value : out) value += offset_;
+      for (float& value : out) value = (is_negative_exp_ ? std::log(-value) : value) + offset_;
       return;
     }
     std::array<float, kMaxBlockValues> scratch;
@@ -97,6 +101,7 @@ class GgufDecoder : public WeightDecoder {
 
   const BlockType* type_;
   const std::int64_t head_rows_;
+  const bool is_negative_exp_;
   const float offset_;
 };
 
@@ -116,21 +121,23 @@ class GgufSource : public WeightMap {
         weight.shape.erase(weight.shape.begin());
       }
       weight.file = tensor.file;
-      if (!tensor.type->plain || mapping.head_rows != 0 || mapping.offset != 0)
-        weight.decoder = decoder(tensor.type, mapping.head_rows, mapping.offset);
+      if (!tensor.type->plain || mapping.head_rows != 0 || mapping.is_changed())
+        weight.decoder = decoder(mapping);
       add(mapping.name, std::move(weight));
     }
   }
 
  private:
-  const WeightDecoder* decoder(const BlockType* type, std::int64_t head_rows, float offset) {
-    auto& made = decoders_[{type, head_rows, offset}];
-    if (made == nullptr) made = std::make_unique<GgufDecoder>(type, head_rows, offset);
+  const WeightDecoder* decoder(const TensorMapping& mapping) {
+    auto& made = decoders_[{mapping.tensor->type, mapping.head_rows, mapping.is_negative_exp,
+                            mapping.offset}];
+    if (made == nullptr) made = std::make_unique<GgufDecoder>(mapping);
     return made.get();
   }
 
   std::shared_ptr<const GgufFile> file_;
-  std::map<std::tuple<const BlockType*, std::int64_t, float>, std::unique_ptr<const WeightDecoder>>
+  std::map<std::tuple<const BlockType*, std::int64_t, bool, float>,
+           std::unique_ptr<const WeightDecoder>>
       decoders_;
 };
 

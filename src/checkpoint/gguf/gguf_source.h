@@ -20,8 +20,12 @@ struct TensorMapping {
   // are wanted half a head apart (j, j + rows / 2); 0: rows as they are.
   std::int64_t head_rows = 0;
   std::int64_t matrix = -1;  // of several that are stacked; -1: the whole tensor
-  float offset = 0;          // added to every value of a tensor of floats
+  // Of floats: the value is log(-x) of what is stored, or has this added to it.
+  bool is_negative_exp = false;
+  float offset = 0;
   Shape shape = {};  // of the same elements where it is another than in the file; else empty
+
+  bool is_changed() const { return is_negative_exp || offset != 0; }
 };
 
 // The tensors of a GGUF file as weights. Quantized ones read as fp32, block by block.

@@ -142,15 +142,26 @@ Json byte_level(bool use_regex) {
           {"use_regex", use_regex}};
 }
 
+// tokenizer.ggml.merges as a JSON list.
+Result<std::string> listed_merges(const Metadata& metadata) {
+  ANEMONE_ASSIGN_OR_RETURN(const auto merges, metadata.texts("tokenizer.ggml.merges"));
+  if (!merges)
+    return parse_error("[{}] expected tokenizer.ggml.merges, got none", metadata.subject());
+  std::string list = "[";
+  for (const std::string_view merge : *merges) {
+    if (list.size() > 1) list += ",";
+    list += quoted(merge);
+  }
+  return list + "]";
+}
+
 Result<std::string> byte_level_bpe(const Metadata& metadata, const Tokens& tokens) {
   ANEMONE_ASSIGN_OR_RETURN(const auto name, metadata.text("tokenizer.ggml.pre"));
   const PreTokenizer* pre = find_pre_tokenizer(name.value_or("none"));
   if (pre == nullptr)
     return unsupported("[{}] expected a tokenizer.ggml.pre that is known here, got \"{}\"",
                        metadata.subject(), name.value_or("none"));
-  ANEMONE_ASSIGN_OR_RETURN(const auto merges, metadata.texts("tokenizer.ggml.merges"));
-  if (!merges)
-    return parse_error("[{}] expected tokenizer.ggml.merges, got none", metadata.subject());
+  ANEMONE_ASSIGN_OR_RETURN(const std::string merges, listed_merges(metadata));
   Parts parts;
   parts.added = added_tokens(tokens, true);
   if (pre->is_nfc) parts.normalizer = {{"type", "NFC"}};
@@ -166,14 +177,9 @@ Result<std::string> byte_level_bpe(const Metadata& metadata, const Tokens& token
   parts.pre_tokenizer = {{"type", "Sequence"}, {"pretokenizers", std::move(steps)}};
   parts.decoder = byte_level(true);
   ANEMONE_ASSIGN_OR_RETURN(parts.post_processor, post_processor(metadata, tokens, pre->adds_bos));
-  std::string list = "[";
-  for (const std::string_view merge : *merges) {
-    if (list.size() > 1) list += ",";
-    list += quoted(merge);
-  }
   parts.model = fmt::format(
-      R"({{"type":"BPE","dropout":null,"unk_token":null,"continuing_subword_prefix":null,"end_of_word_suffix":null,"fuse_unk":false,"byte_fallback":false,"ignore_merges":{},"vocab":{},"merges":{}]}})",
-      pre->ignore_merges, vocabulary(tokens, false), list);
+      R"({{"type":"BPE","dropout":null,"unk_token":null,"continuing_subword_prefix":null,"end_of_word_suffix":null,"fuse_unk":false,"byte_fallback":false,"ignore_merges":{},"vocab":{},"merges":{}}})",
+      pre->ignore_merges, vocabulary(tokens, false), merges);
   return assemble(parts);
 }
 
@@ -218,8 +224,12 @@ Result<std::string> merges_by_score(const Metadata& metadata, const Tokens& toke
   return out + "]";
 }
 
-Result<std::string> sentence_piece_bpe(const Metadata& metadata, const Tokens& tokens) {
-  ANEMONE_ASSIGN_OR_RETURN(const std::string merges, merges_by_score(metadata, tokens));
+// `has_merges`: they are listed, and scores have no meaning.
+Result<std::string> sentence_piece_bpe(const Metadata& metadata, const Tokens& tokens,
+                                       bool has_merges) {
+  ANEMONE_ASSIGN_OR_RETURN(const std::string merges, has_merges
+                                                         ? listed_merges(metadata)
+                                                         : merges_by_score(metadata, tokens));
   ANEMONE_ASSIGN_OR_RETURN(const auto prefix, metadata.boolean("tokenizer.ggml.add_space_prefix"));
   const Json to_mark = {
       {"type", "Replace"}, {"pattern", {{"String", " "}}}, {"content", kSpaceMark}};
@@ -270,17 +280,23 @@ Result<Json> tokenizer_config(const Metadata& metadata, const Tokens& tokens) {
 
 }  // namespace
 
+Result<Json> make_tokenizer_config(const Metadata& metadata) {
+  ANEMONE_ASSIGN_OR_RETURN(const Tokens tokens, read_tokens(metadata));
+  return tokenizer_config(metadata, tokens);
+}
+
 Result<std::vector<TextFile>> make_text_files(const Metadata& metadata) {
   std::vector<TextFile> files;
   ANEMONE_ASSIGN_OR_RETURN(const auto model, metadata.text("tokenizer.ggml.model"));
   if (!model || *model == "none" || *model == "no_vocab") return files;
-  if (*model != "gpt2" && *model != "llama")
-    return unsupported("[{}] expected tokenizer.ggml.model to be gpt2 or llama, got \"{}\"",
+  if (*model != "gpt2" && *model != "llama" && *model != "gemma4")
+    return unsupported("[{}] expected tokenizer.ggml.model to be gpt2, llama or gemma4, got \"{}\"",
                        metadata.subject(), *model);
   ANEMONE_ASSIGN_OR_RETURN(const Tokens tokens, read_tokens(metadata));
-  ANEMONE_ASSIGN_OR_RETURN(std::string tokenizer, *model == "gpt2"
-                                                      ? byte_level_bpe(metadata, tokens)
-                                                      : sentence_piece_bpe(metadata, tokens));
+  ANEMONE_ASSIGN_OR_RETURN(std::string tokenizer,
+                           *model == "gpt2"
+                               ? byte_level_bpe(metadata, tokens)
+                               : sentence_piece_bpe(metadata, tokens, *model == "gemma4"));
   ANEMONE_ASSIGN_OR_RETURN(const Json config, tokenizer_config(metadata, tokens));
   files.push_back({"tokenizer.json", std::move(tokenizer)});
   files.push_back({"tokenizer_config.json", dump_json(config, 2) + "\n"});

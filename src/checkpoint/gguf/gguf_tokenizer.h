@@ -29,7 +29,11 @@ const PreTokenizer* find_pre_tokenizer(std::string_view name);
 
 // tokenizer.json and tokenizer_config.json (special tokens, chat template) as transformers would
 // have them, from the metadata "tokenizer.*". None when there is no tokenizer. kUnsupported, naming
-// what is missing, for models other than "gpt2" and "llama" and for an unknown pre-tokenizer.
+// what is missing, for models other than "gpt2",
+// "llama" and "gemma4" and for an unknown pre-tokenizer.
 Result<std::vector<TextFile>> make_text_files(const Metadata& metadata);
+
+// The second of them alone, whatever the tokenizer's model.
+Result<Json> make_tokenizer_config(const Metadata& metadata);
 
 }  // namespace anemone::checkpoint::gguf

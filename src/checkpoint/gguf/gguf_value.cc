@@ -220,6 +220,17 @@ Result<std::optional<std::vector<std::int64_t>>> Metadata::integers(std::string_
   return std::optional(std::move(out));
 }
 
+Result<std::optional<std::vector<bool>>> Metadata::booleans(std::string_view key) const {
+  const Value* value = find(key);
+  if (value == nullptr) return std::optional<std::vector<bool>>();
+  if (!value->is_array || value->type != ValueType::kBool)
+    return wrong_kind(subject_, key, "an array of booleans", *value);
+  std::vector<bool> out;
+  for (std::uint64_t i = 0; i < value->count; ++i)
+    out.push_back(load<std::uint8_t>(value->bytes, i) != 0);
+  return std::optional(std::move(out));
+}
+
 Result<std::optional<std::vector<float>>> Metadata::floats(std::string_view key) const {
   const Value* value = find(key);
   if (value == nullptr) return std::optional<std::vector<float>>();

@@ -62,6 +62,7 @@ class Metadata {
   // Views of the mapped file.
   Result<std::optional<std::vector<std::string_view>>> texts(std::string_view key) const;
   Result<std::optional<std::vector<std::int64_t>>> integers(std::string_view key) const;
+  Result<std::optional<std::vector<bool>>> booleans(std::string_view key) const;
   Result<std::optional<std::vector<float>>> floats(std::string_view key) const;
 
   // For people: "12", "llama", "[512 strings]"; long texts are cut.

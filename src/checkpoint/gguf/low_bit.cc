@@ -11,7 +11,7 @@
 namespace anemone::checkpoint::gguf {
 namespace {
 
-std::uint32_t two_bits(const std::byte* in, std::size_t i) {
+std::uint32_t packed_two_bits(const std::byte* in, std::size_t i) {
   return byte_at(in, i / 4) >> (2 * (i % 4)) & 3U;
 }
 
@@ -23,12 +23,12 @@ void unpack_q1_0(const std::byte* in, Block& out) {
 
 void unpack_q2_0(const std::byte* in, Block& out) {
   out.scales[0] = half_at(in, 0);
-  for (std::size_t i = 0; i < 64; ++i) out.quants[i] = quant(two_bits(in + 2, i), -1);
+  for (std::size_t i = 0; i < 64; ++i) out.quants[i] = quant(packed_two_bits(in + 2, i), -1);
 }
 
 void unpack_seq(const std::byte* in, Block& out) {
   out.scales[0] = half_at(in, 0);
-  for (std::size_t i = 0; i < 512; ++i) out.quants[i] = quant(2 * two_bits(in + 2, i), -3);
+  for (std::size_t i = 0; i < 512; ++i) out.quants[i] = quant(2 * packed_two_bits(in + 2, i), -3);
 }
 
 constexpr BlockType kLowBitTypes[] = {

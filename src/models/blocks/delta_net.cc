@@ -70,9 +70,20 @@ class DeltaNet {
   std::int64_t value_width() const { return config_.value_heads * config_.value_dim; }
   std::int64_t group() const { return config_.value_heads / config_.key_heads; }
 
+  // [key_heads, per_key, ...], or the other way round where value heads are tiled.
+  Shape by_heads(std::int64_t per_key, std::int64_t tokens, std::int64_t size) const {
+    if (config_.is_tiled) return {per_key, config_.key_heads, tokens, size};
+    return {config_.key_heads, per_key, tokens, size};
+  }
+
+  // Unless the file was converted to have `own` beside others.
+  bool has_one_tensor(const char* own) const {
+    return config_.is_interleaved && !graph_.weights().has(prefix_ + own);
+  }
+
   // Queries, keys, values and output gates. Where one tensor has all of them, they lie by key head.
   std::vector<Projection::Part> input_parts() const {
-    if (!config_.is_interleaved)
+    if (!has_one_tensor("in_proj_qkv.weight"))
       return {{prefix_ + "in_proj_qkv.weight", 0, 2 * key_width() + value_width()},
               {prefix_ + "in_proj_z.weight", 0, value_width()}};
     const std::int64_t dim = config_.key_dim;
@@ -82,7 +93,7 @@ class DeltaNet {
 
   // The writing strength and the decay of each value head.
   std::vector<Projection::Part> gate_parts() const {
-    if (!config_.is_interleaved)
+    if (!has_one_tensor("in_proj_b.weight"))
       return {{prefix_ + "in_proj_b.weight", 0, config_.value_heads},
               {prefix_ + "in_proj_a.weight", 0, config_.value_heads}};
     return by_key_head("in_proj_ba.weight", {group(), group()});
@@ -105,23 +116,22 @@ class DeltaNet {
     return parts;
   }
 
-  // Heads of length `scale` * sqrt(key_dim), [key_heads, 1, T, key_dim].
+  // Heads of length `scale` * sqrt(key_dim), [key_heads, 1, T, key_dim] by_heads().
   Value* unit_heads(Value* x, const std::string& what, double scale) {
     Value* heads = rms_norm(
         graph_, graph_.to_heads(x, config_.key_heads, name_ + what), -1, {}, name_ + what + "_unit",
         {.eps = kLengthSquareEps / static_cast<double>(config_.key_dim), .offset = 0});
     return graph_.reshape(graph_.scale(heads, scale, name_ + what + "_scaled"),
-                          {config_.key_heads, 1, graph_.options().tokens, config_.key_dim},
+                          by_heads(1, graph_.options().tokens, config_.key_dim),
                           name_ + what + "_by_group");
   }
 
-  // What there is of each value head: [key_heads, value heads of one, T, n].
+  // What there is of each value head: [key_heads, value heads of one, T, n] by_heads().
   Value* by_group(Value* x, const std::string& what) {
     if (x == nullptr) return nullptr;
     const std::int64_t tokens = graph_.options().tokens;
     const std::int64_t size = element_count(x->type.shape) / (config_.value_heads * tokens);
-    return graph_.reshape(x, {config_.key_heads, group(), tokens, size},
-                          name_ + what + "_by_group");
+    return graph_.reshape(x, by_heads(group(), tokens, size), name_ + what + "_by_group");
   }
 
   // The state of a head maps keys to values. A token lets it decay, writes what its value has
@@ -154,8 +164,8 @@ class DeltaNet {
     Value* decay = b.op("exp", {{"x", log_decay}}, name_ + "_decay");
 
     const std::string cache = fmt::format("delta_cache_{}", layer_);
-    Value* state = graph_.read_running(
-        cache, {config_.key_heads, group(), config_.key_dim, config_.value_dim});
+    Value* state =
+        graph_.read_running(cache, by_heads(group(), config_.key_dim, config_.value_dim));
     const auto each = [&](Value* x, const std::string& what) {
       if (tokens == 1) return std::vector<Value*>{x};
       return graph_.split(x, std::vector<std::int64_t>(static_cast<std::size_t>(tokens), 1), 2,
@@ -174,7 +184,7 @@ class DeltaNet {
       Value* news = b.op("sub", {{"x", values[t]}, {"y", said}}, name + "_news");
       news = graph_.mul(news, strengths[t], name + "_written");
       Value* column =
-          graph_.reshape(keys[t], {config_.key_heads, 1, config_.key_dim, 1}, name + "_key_column");
+          graph_.reshape(keys[t], by_heads(1, config_.key_dim, 1), name + "_key_column");
       state = graph_.add(state, graph_.mul(column, news, name + "_outer"), name + "_state");
       out.push_back(b.op("matmul", {{"x", queries[t]}, {"y", state}}, name + "_read"));
     }

@@ -42,72 +42,91 @@ Value* is_chosen(LayerGraph& graph, Value* scores, const std::string& name) {
   return graph.reshape(chosen, graph.hidden_shape(count), name + "_chosen");
 }
 
-// The rows of gate and up, or of down, of one expert.
-std::vector<Projection::Part> parts_of(LayerGraph& graph, const std::string& prefix,
-                                       std::int64_t expert, const std::string& stacked_name,
-                                       const std::vector<std::string>& own_names, std::int64_t rows,
+// One projection of an expert: its tensors in a file that has them by expert, and the one that
+// stacks those of all experts.
+struct ExpertTensors {
+  std::vector<std::string> own;  // "model.layers.0.mlp.experts.3.gate_proj"
+  std::string stack;             // "model.layers.0.mlp.experts.gate_up_proj"
+  bool is_stacked = false;
+};
+
+ExpertTensors tensors_of(LayerGraph& graph, const std::string& prefix, std::int64_t expert,
+                         const std::vector<std::string>& names, std::string_view stack) {
+  const models::WeightProvider& weights = graph.weights();
+  ExpertTensors out;
+  for (const std::string& name : names)
+    out.own.push_back(fmt::format("{}experts.{}.{}", prefix, expert, name));
+  out.stack = fmt::format("{}experts.{}", prefix, stack);
+  out.is_stacked = graph.config().experts.is_stacked ? !weights.has(out.own.front() + ".weight")
+                                                     : weights.has(out.stack);
+  return out;
+}
+
+std::vector<Projection::Part> parts_of(LayerGraph& graph, const ExpertTensors& tensors,
+                                       std::int64_t expert, std::int64_t rows,
                                        std::int64_t inputs) {
   const ExpertsConfig& config = graph.config().experts;
-  const std::string stack = prefix + "experts." + stacked_name;
-  if (!own_names.empty() && !graph.weights().has(stack))
-    return stacked(fmt::format("{}experts.{}.", prefix, expert), own_names,
-                   std::vector<std::int64_t>(own_names.size(), rows));
-  Projection::Part part = {.tensor = stack, .rows = rows, .matrix = expert};
+  std::vector<Projection::Part> out;
+  if (!tensors.is_stacked) {
+    for (const std::string& own : tensors.own) out.push_back({own + ".weight", 0, rows});
+    return out;
+  }
+  Projection::Part part = {.tensor = tensors.stack, .rows = rows, .matrix = expert};
   part.is_transposed = config.is_transposed;
-  if (graph.weights().has(stack + "_blocks")) {  // quantized: always by rows
+  if (graph.weights().has(tensors.stack + "_blocks")) {  // quantized: always by rows
     part.tensor += "_blocks";
     part.is_transposed = false;
   }
-  const auto parts = static_cast<std::int64_t>(stacked_name == "down_proj" ? 1 : 2);
+  const auto parts = static_cast<std::int64_t>(tensors.own.size());
   part.shape = part.is_transposed ? Shape{config.count, inputs, parts * rows}
                                   : Shape{config.count, parts * rows, inputs};
-  std::vector<Projection::Part> out(static_cast<std::size_t>(parts), part);
   for (std::int64_t i = 0; i < parts; ++i) {
-    Projection::Part& each = out[static_cast<std::size_t>(i)];
+    Projection::Part& each = out.emplace_back(part);
     each.row_begin = config.is_interleaved ? i : i * rows;
     each.row_step = config.is_interleaved ? parts : 1;
   }
   return out;
 }
 
-// The biases that lie beside the stacked tensor.
-Value* bias_of(LayerGraph& graph, const std::string& prefix, std::int64_t expert,
-               const std::string& stacked_name, std::int64_t parts, std::int64_t rows,
-               const std::string& name) {
+Value* bias_of(LayerGraph& graph, const ExpertTensors& tensors, std::int64_t expert,
+               std::int64_t rows, const std::string& name) {
   const ExpertsConfig& config = graph.config().experts;
   if (!config.has_bias) return nullptr;
+  const auto parts = static_cast<std::int64_t>(tensors.own.size());
   std::vector<WeightProvider::Vector> vectors;
-  for (std::int64_t i = 0; i < parts; ++i)
-    vectors.push_back({.tensor = prefix + "experts." + stacked_name + "_bias",
+  for (std::int64_t i = 0; i < parts; ++i) {
+    if (!tensors.is_stacked) {
+      vectors.push_back({tensors.own[static_cast<std::size_t>(i)] + ".bias", rows});
+      continue;
+    }
+    vectors.push_back({.tensor = tensors.stack + "_bias",
                        .size = rows,
                        .shape = {config.count, parts * rows},
                        .begin = expert * parts * rows + (config.is_interleaved ? i : i * rows),
                        .step = config.is_interleaved ? parts : 1});
+  }
   return graph.weights().vector(graph.builder(), vectors, {parts * rows}, name);
 }
 
 Value* one_expert(LayerGraph& graph, const std::string& prefix, std::int64_t expert, Value* x,
                   const std::string& name) {
-  const DecoderConfig& config = graph.config();
-  const std::int64_t hidden = config.hidden_size;
-  const std::int64_t width = config.experts.width;
-  Value* gate_up = graph.project(
-      x,
-      {.name = name + "_gate_up",
-       .role = WeightRole::kMlpGateUp,
-       .parts =
-           parts_of(graph, prefix, expert, "gate_up_proj", config.experts.gate_up, width, hidden),
-       .inputs = hidden},
-      bias_of(graph, prefix, expert, "gate_up_proj", 2, width, name + "_gate_up_bias"));
-  const std::vector<std::string> down = config.experts.gate_up.empty()
-                                            ? std::vector<std::string>()
-                                            : std::vector<std::string>{config.experts.down};
-  return graph.project(gate_product(graph, gate_up, width, name),
-                       {.name = name + "_down",
-                        .role = WeightRole::kMlpDown,
-                        .parts = parts_of(graph, prefix, expert, "down_proj", down, hidden, width),
-                        .inputs = width},
-                       bias_of(graph, prefix, expert, "down_proj", 1, hidden, name + "_down_bias"));
+  const ExpertsConfig& config = graph.config().experts;
+  const auto project = [&](Value* inputs, WeightRole role, const ExpertTensors& tensors,
+                           std::int64_t rows, const std::string& own) {
+    const std::int64_t columns = inputs == nullptr ? 0 : inputs->type.shape[1];
+    return graph.project(inputs,
+                         {.name = own,
+                          .role = role,
+                          .parts = parts_of(graph, tensors, expert, rows, columns),
+                          .inputs = columns},
+                         bias_of(graph, tensors, expert, rows, own + "_bias"));
+  };
+  Value* gate_up = project(x, WeightRole::kMlpGateUp,
+                           tensors_of(graph, prefix, expert, config.gate_up, "gate_up_proj"),
+                           config.width, name + "_gate_up");
+  return project(gate_product(graph, gate_up, config.width, name), WeightRole::kMlpDown,
+                 tensors_of(graph, prefix, expert, {config.down}, "down_proj"),
+                 graph.config().hidden_size, name + "_down");
 }
 
 }  // namespace
