@@ -15,11 +15,13 @@
 namespace anemone::kernels::simd {
 namespace {
 
-constexpr std::array<std::pair<Isa, std::string_view>, 5> kNames = {{{Isa::kPlain, "plain"},
-                                                                     {Isa::kNeon, "neon"},
-                                                                     {Isa::kAvx2, "avx2"},
-                                                                     {Isa::kAvx512, "avx512"},
-                                                                     {Isa::kAmx, "amx"}}};
+constexpr std::array<std::pair<Isa, std::string_view>, 6> kNames = {
+    {{Isa::kPlain, "plain"},
+     {Isa::kNeon, "neon"},
+     {Isa::kAvx2, "avx2"},
+     {Isa::kAvx512, "avx512"},
+     {Isa::kAvx512Vnni, "avx512vnni"},
+     {Isa::kAmx, "amx"}}};
 
 #if defined(__x86_64__)
 bool has_bit(unsigned value, int bit) {
@@ -63,13 +65,15 @@ void add_x86(std::vector<Isa>& out) {
   const unsigned saved = saved_state();
   if (!has_fma_and_f16c || !has_bit(b, 5) || (saved & kYmm) != kYmm) return;
   out.push_back(Isa::kAvx2);
-  // F, DQ, BW, VL, and VNNI for the whole generation.
+  // F, DQ, BW, VL.
   const bool has_avx512 = has_bit(b, 16) && has_bit(b, 17) && has_bit(b, 30) && has_bit(b, 31) &&
-                          has_bit(c, 11) && (saved & kZmm) == kZmm;
+                          (saved & kZmm) == kZmm;
   if (!has_avx512) return;
   out.push_back(Isa::kAvx512);
-  // With VBMI, which every processor with AMX has.
-  if (has_bit(c, 1) && may_use_amx(d)) out.push_back(Isa::kAmx);
+  // VNNI, and VBMI for palettes.
+  if (!has_bit(c, 11) || !has_bit(c, 1)) return;
+  out.push_back(Isa::kAvx512Vnni);
+  if (may_use_amx(d)) out.push_back(Isa::kAmx);
 }
 #endif
 

@@ -9,9 +9,9 @@
 namespace anemone::kernels::simd {
 
 // From the plainest. kPlain is what the compiler makes for any processor of the architecture.
-enum class Isa { kPlain, kNeon, kAvx2, kAvx512, kAmx };
+enum class Isa { kPlain, kNeon, kAvx2, kAvx512, kAvx512Vnni, kAmx };
 
-std::string_view isa_name(Isa isa);  // "plain", "neon", "avx2", "avx512", "amx"
+std::string_view isa_name(Isa isa);  // "plain", "neon", "avx2", "avx512", "avx512vnni", "amx"
 std::optional<Isa> parse_isa(std::string_view name);
 
 // What this build has and this processor can run, from the plainest to the best. AMX is there when

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/simd/kernels.h"
 
+#include "kernels/simd/digits.h"
+
 namespace anemone::kernels::simd {
 
 namespace plain {
@@ -13,6 +15,10 @@ extern const Kernels kKernels;
 namespace avx512 {
 extern const Kernels kKernels;
 }
+namespace digits {
+extern const BlockProducts kVnniProducts;
+extern const BlockProducts kAmxProducts;
+}  // namespace digits
 #elif defined(__aarch64__)
 namespace neon {
 extern const Kernels kKernels;
@@ -41,6 +47,7 @@ const Kernels& kernels_of(Isa isa) {
     case Isa::kAvx2:
       return avx2::kKernels;
     case Isa::kAvx512:
+    case Isa::kAvx512Vnni:
     case Isa::kAmx:
       return avx512::kKernels;
 #elif defined(__aarch64__)
@@ -50,6 +57,14 @@ const Kernels& kernels_of(Isa isa) {
     default:
       return plain::kKernels;
   }
+}
+
+const digits::BlockProducts* digits::block_products_of([[maybe_unused]] Isa isa) {
+#if defined(__x86_64__)
+  if (isa == Isa::kAvx512Vnni) return &kVnniProducts;
+  if (isa == Isa::kAmx) return &kAmxProducts;
+#endif
+  return nullptr;
 }
 
 }  // namespace anemone::kernels::simd

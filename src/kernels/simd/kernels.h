@@ -108,8 +108,8 @@ inline constexpr std::int64_t attend_many_scratch(std::int64_t dim) {
   return kAttendRows * (kAttendRows + dim);
 }
 
-// Of an instruction set that supported_isas() lists. AMX has the AVX-512 kernels here; its own are
-// in amx.h.
+// Of an instruction set that supported_isas() lists. Those with products of integers (digits.h)
+// have the AVX-512 kernels here.
 const Kernels& kernels_of(Isa isa);
 
 }  // namespace anemone::kernels::simd

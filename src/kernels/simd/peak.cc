@@ -8,7 +8,7 @@
 #if defined(__x86_64__)
 #include <immintrin.h>
 
-#include "kernels/simd/amx.h"
+#include "kernels/simd/amx_tiles.h"
 #elif defined(__aarch64__)
 #include <arm_neon.h>
 #endif
@@ -16,7 +16,8 @@
 namespace anemone::kernels::simd {
 namespace {
 
-// Sums that do not wait for each other: more than any processor has in flight.
+// Sums that do not wait for each other: more than any processor has in flight. Each is kept before
+// the loop, or the compiler sees that all are the same and makes one of them.
 constexpr int kSums = 12;
 
 #if defined(__x86_64__)
@@ -58,8 +59,9 @@ __attribute__((target("amx-tile,amx-bf16"))) void bf16_amx(std::int64_t rounds) 
   }
 }
 
-__attribute__((target("avx512f,avx512bw,avx512vnni"))) void int8_avx512(std::int64_t rounds) {
+__attribute__((target("avx512f,avx512bw,avx512vnni"))) void int8_vnni(std::int64_t rounds) {
   __m512i sums[kSums] = {};
+  for (__m512i& sum : sums) ANEMONE_KEEP(sum);
   __m512i a = _mm512_set1_epi8(3);
   const __m512i b = _mm512_set1_epi8(5);
   for (std::int64_t i = 0; i < rounds; ++i) {
@@ -69,8 +71,23 @@ __attribute__((target("avx512f,avx512bw,avx512vnni"))) void int8_avx512(std::int
   for (__m512i& sum : sums) ANEMONE_KEEP(sum);
 }
 
+__attribute__((target("avx512f,avx512bw"))) void int8_avx512(std::int64_t rounds) {
+  __m512i sums[kSums] = {};
+  for (__m512i& sum : sums) ANEMONE_KEEP(sum);
+  __m512i a = _mm512_set1_epi8(3);
+  const __m512i b = _mm512_set1_epi8(5);
+  const __m512i ones = _mm512_set1_epi16(1);
+  for (std::int64_t i = 0; i < rounds; ++i)
+    for (__m512i& sum : sums) {
+      ANEMONE_KEEP(a);
+      sum = _mm512_add_epi32(sum, _mm512_madd_epi16(_mm512_maddubs_epi16(a, b), ones));
+    }
+  for (__m512i& sum : sums) ANEMONE_KEEP(sum);
+}
+
 __attribute__((target("avx512f"))) void fp32_avx512(std::int64_t rounds) {
   __m512 sums[kSums] = {};
+  for (__m512& sum : sums) ANEMONE_KEEP(sum);
   __m512 a = _mm512_set1_ps(1);
   const __m512 b = _mm512_set1_ps(0x1p-20f);
   for (std::int64_t i = 0; i < rounds; ++i) {
@@ -82,6 +99,7 @@ __attribute__((target("avx512f"))) void fp32_avx512(std::int64_t rounds) {
 
 __attribute__((target("avx2"))) void int8_avx2(std::int64_t rounds) {
   __m256i sums[kSums] = {};
+  for (__m256i& sum : sums) ANEMONE_KEEP(sum);
   __m256i a = _mm256_set1_epi8(3);
   const __m256i b = _mm256_set1_epi8(5);
   const __m256i ones = _mm256_set1_epi16(1);
@@ -95,6 +113,7 @@ __attribute__((target("avx2"))) void int8_avx2(std::int64_t rounds) {
 
 __attribute__((target("avx2,fma"))) void fp32_avx2(std::int64_t rounds) {
   __m256 sums[kSums] = {};
+  for (__m256& sum : sums) ANEMONE_KEEP(sum);
   __m256 a = _mm256_set1_ps(1);
   const __m256 b = _mm256_set1_ps(0x1p-20f);
   for (std::int64_t i = 0; i < rounds; ++i) {
@@ -109,6 +128,7 @@ __attribute__((target("avx2,fma"))) void fp32_avx2(std::int64_t rounds) {
 
 void int8_neon(std::int64_t rounds) {
   int32x4_t sums[kSums] = {};
+  for (int32x4_t& sum : sums) ANEMONE_KEEP(sum);
   int8x16_t a = vdupq_n_s8(3);
   const int8x16_t b = vdupq_n_s8(5);
   for (std::int64_t i = 0; i < rounds; ++i)
@@ -126,6 +146,7 @@ void int8_neon(std::int64_t rounds) {
 
 void fp32_neon(std::int64_t rounds) {
   float32x4_t sums[kSums] = {};
+  for (float32x4_t& sum : sums) ANEMONE_KEEP(sum);
   float32x4_t a = vdupq_n_f32(1);
   const float32x4_t b = vdupq_n_f32(0x1p-20f);
   for (std::int64_t i = 0; i < rounds; ++i) {
@@ -144,6 +165,7 @@ using Singles = float __attribute__((vector_size(16)));
 template <typename V>
 void plain_products(std::int64_t rounds, V a, V b) {
   V sums[kSums] = {};
+  for (V& sum : sums) asm volatile("" : "+m"(sum));
   for (std::int64_t i = 0; i < rounds; ++i)
     for (V& sum : sums) {
       asm volatile("" : "+m"(a));
@@ -175,8 +197,10 @@ Peak int8_peak(Isa isa) {
 #if defined(__x86_64__)
     case Isa::kAmx:
       return {"amx-int8", 4 * 2 * kTileProducts, int8_amx};
+    case Isa::kAvx512Vnni:
+      return {"avx512vnni", products(64), int8_vnni};
     case Isa::kAvx512:
-      return {"avx512-vnni", products(64), int8_avx512};
+      return {"avx512", products(64), int8_avx512};
     case Isa::kAvx2:
       return {"avx2", products(32), int8_avx2};
 #elif defined(__aarch64__)
@@ -193,6 +217,8 @@ Peak bf16_peak(Isa isa) {
 #if defined(__x86_64__)
     case Isa::kAmx:
       return {"amx-bf16", 4 * kTileProducts, bf16_amx};
+    case Isa::kAvx512Vnni:
+      return {"avx512vnni-fp32", products(16), fp32_avx512};
     case Isa::kAvx512:
       return {"avx512-fp32", products(16), fp32_avx512};
     case Isa::kAvx2:

@@ -11,7 +11,7 @@
 namespace anemone::kernels::simd {
 
 struct Peak {
-  std::string_view instructions;  // "amx-int8", "avx512-vnni", "fp32"
+  std::string_view instructions;  // "amx-int8", "avx512vnni", "avx2-fp32"
   double operations = 0;          // multiplications and additions of one round
   void (*run)(std::int64_t rounds) = nullptr;
 };

@@ -6,8 +6,8 @@
 
 #include "exec/cpu/fusion/scratch.h"
 #if defined(__x86_64__)
-#include "kernels/simd/amx.h"
-#include "kernels/simd/amx_few.h"
+#include "kernels/simd/digits.h"
+#include "kernels/simd/digits_few.h"
 #endif
 
 namespace anemone::exec {
@@ -15,6 +15,7 @@ namespace {
 
 using kernels::simd::Kernels;
 using kernels::simd::kNarrow;
+namespace digits = kernels::simd::digits;
 
 // Bytes of weights that one thread takes at a time: small enough to share the work evenly, large
 // enough to read memory in long runs.
@@ -83,12 +84,12 @@ void ProjectionOp::run_segments(const Segments& segments, std::int64_t tokens, b
 #if defined(__x86_64__)
   // A few tokens go through fp16 weights at the speed of memory without digits.
   const bool is_half = matrix_.form == kernels::simd::Matrix::Form::kHalf;
-  if (context.isa == kernels::simd::Isa::kAmx && kernels::simd::amx::takes(matrix_) &&
-      !(is_half && is_narrow)) {
-    if (tokens <= kernels::simd::amx::kFewColumns)
+  const digits::BlockProducts* products = digits::block_products_of(context.isa);
+  if (products != nullptr && digits::takes(matrix_) && !(is_half && is_narrow)) {
+    if (tokens <= digits::kFewColumns)
       run_few(segments, tokens, context);
     else
-      run_tiles(segments, tokens, context);
+      run_blocks(segments, tokens, *products, context);
     return;
   }
 #endif
@@ -200,75 +201,74 @@ void ProjectionOp::run_panels(const Segments& segments, std::int64_t tokens,
 // As in decoding: the weights go by once.
 void ProjectionOp::run_few(const Segments& segments, std::int64_t tokens,
                            const FusedContext& context) const {
-  namespace amx = kernels::simd::amx;
-  const Half* x[amx::kFewColumns] = {};
+  const Half* x[digits::kFewColumns] = {};
   for (const Segment& s : segments)
     for (std::int64_t t = 0; t < s.tokens; ++t) x[s.first + t] = s.x + t * s.x_token;
   Scratch shared;
-  const amx::FewColumns columns(
+  const digits::FewColumns columns(
       matrix_, x, tokens, segments.front().x_channel,
-      shared.take<std::byte>(amx::FewColumns::storage_bytes(matrix_, tokens)));
-  const std::int64_t scratch_bytes = amx::few_scratch_bytes(matrix_);
-  const std::int64_t grain =
-      amx::round_up(std::max<std::int64_t>(1, kNarrowBytes / matrix_.row_bytes()), amx::kBlockRows);
+      shared.take<std::byte>(digits::FewColumns::storage_bytes(matrix_, tokens)));
+  const std::int64_t scratch_bytes = digits::few_scratch_bytes(matrix_);
+  const std::int64_t grain = digits::round_up(
+      std::max<std::int64_t>(1, kNarrowBytes / matrix_.row_bytes()), digits::kBlockRows);
   context.threads.parallel_for_runs(matrix_.rows, grain, [&](std::int64_t begin, std::int64_t end) {
     auto* space = scratch.take<std::byte>(scratch_bytes);
-    for (std::int64_t r0 = begin; r0 < end; r0 += amx::kBlockRows) {
-      const std::int64_t rows = std::min(end - r0, amx::kBlockRows);
-      float out[amx::kFewColumns * amx::kBlockRows];
-      amx::multiply_few(matrix_, r0, r0 + rows, columns, out, amx::kBlockRows, space);
+    for (std::int64_t r0 = begin; r0 < end; r0 += digits::kBlockRows) {
+      const std::int64_t rows = std::min(end - r0, digits::kBlockRows);
+      float out[digits::kFewColumns * digits::kBlockRows];
+      digits::multiply_few(matrix_, r0, r0 + rows, columns, out, digits::kBlockRows, space);
       for (const Segment& s : segments)
         for (std::int64_t t = 0; t < s.tokens; ++t)
-          store_token(r0, rows, out + (s.first + t) * amx::kBlockRows, s, t, context);
+          store_token(r0, rows, out + (s.first + t) * digits::kBlockRows, s, t, context);
     }
   });
 }
 
-// Many tokens on tile registers: int8 weights as they lie, by digits of the activations.
-void ProjectionOp::run_tiles(const Segments& segments, std::int64_t tokens,
-                             const FusedContext& context) const {
-  namespace amx = kernels::simd::amx;
+// Many tokens in integers: int8 weights as they lie, by digits of the activations.
+void ProjectionOp::run_blocks(const Segments& segments, std::int64_t tokens,
+                              const digits::BlockProducts& products,
+                              const FusedContext& context) const {
   // Digits of columns that stay in the second-level cache while the weights go by.
   constexpr std::int64_t kDigitBytes = 1 << 20;
   const std::int64_t columns = matrix_.columns;
-  const std::int64_t block_bytes = amx::digit_bytes(columns);
-  const std::int64_t all_blocks = (tokens + amx::kBlockColumns - 1) / amx::kBlockColumns;
+  const std::int64_t block_bytes = digits::digit_bytes(columns);
+  const std::int64_t all_blocks = digits::blocks_of(tokens);
   const std::int64_t most_blocks = std::max<std::int64_t>(1, kDigitBytes / block_bytes);
   Scratch shared;
   const std::int64_t most = std::min(most_blocks, all_blocks);
-  std::int8_t* digits = shared.take<std::int8_t>(
-      most * (block_bytes + amx::kBlockColumns * static_cast<std::int64_t>(sizeof(float))));
-  float* scales = reinterpret_cast<float*>(digits + most * block_bytes);
+  std::int8_t* column_digits = shared.take<std::int8_t>(
+      most * (block_bytes + digits::kBlockColumns * static_cast<std::int64_t>(sizeof(float))));
+  float* scales = reinterpret_cast<float*>(column_digits + most * block_bytes);
   const bool is_single = static_cast<std::int64_t>(segments.size()) == tokens;
   for (std::int64_t first_block = 0; first_block < all_blocks; first_block += most) {
     const std::int64_t blocks = std::min(most, all_blocks - first_block);
-    const std::int64_t first = first_block * amx::kBlockColumns;
-    const std::int64_t count = std::min(blocks * amx::kBlockColumns, tokens - first);
+    const std::int64_t first = first_block * digits::kBlockColumns;
+    const std::int64_t count = std::min(blocks * digits::kBlockColumns, tokens - first);
     context.threads.parallel_for(blocks, 1, [&](std::int64_t block, std::int64_t) {
-      const Half* x[amx::kBlockColumns] = {};
+      const Half* x[digits::kBlockColumns] = {};
       std::int64_t stride = 1;
       for (const Segment& s : segments)
-        for (std::int64_t n = 0; n < amx::kBlockColumns; ++n) {
-          const std::int64_t t = first + block * amx::kBlockColumns + n - s.first;
+        for (std::int64_t n = 0; n < digits::kBlockColumns; ++n) {
+          const std::int64_t t = first + block * digits::kBlockColumns + n - s.first;
           if (t < 0 || t >= s.tokens) continue;
           x[n] = s.x + t * s.x_token;
           stride = s.x_channel;
         }
-      amx::make_digits(x, stride, columns, digits + block * block_bytes,
-                       scales + block * amx::kBlockColumns);
+      digits::make_digits(x, stride, columns, column_digits + block * block_bytes,
+                          scales + block * digits::kBlockColumns);
     });
-    const std::int64_t width = blocks * amx::kBlockColumns;
-    const std::int64_t scratch_bytes = amx::scratch_bytes(matrix_, blocks);
+    const std::int64_t width = blocks * digits::kBlockColumns;
+    const std::int64_t scratch_bytes = products.scratch_bytes(matrix_, count);
     context.threads.parallel_for_runs(
-        matrix_.rows, amx::kBlockRows, [&](std::int64_t begin, std::int64_t end) {
-          const amx::Tiles tiles;
-          auto* padded = scratch.take<std::byte>(
-              scratch_bytes + amx::kBlockRows * width * static_cast<std::int64_t>(sizeof(float)));
+        matrix_.rows, digits::kBlockRows, [&](std::int64_t begin, std::int64_t end) {
+          auto* padded =
+              scratch.take<std::byte>(scratch_bytes + digits::kBlockRows * width *
+                                                          static_cast<std::int64_t>(sizeof(float)));
           auto* out = reinterpret_cast<float*>(padded + scratch_bytes);
-          amx::multiply(matrix_, begin, end, digits, scales, blocks, out, width, padded);
+          products.multiply(matrix_, begin, end, column_digits, scales, count, out, width, padded);
           if (is_single) {
             // A row of the product is one value of each call: by columns they lie side by side.
-            float column[amx::kBlockRows];
+            float column[digits::kBlockRows];
             for (std::int64_t t = first; t < first + count; ++t) {
               for (std::int64_t r = 0; r < end - begin; ++r) column[r] = out[r * width + t - first];
               store_token(begin, end - begin, column, segments[static_cast<std::size_t>(t)], 0,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #if defined(__x86_64__)
-#include "kernels/simd/amx_few.h"
+#include "kernels/simd/digits_few.h"
 
 #include <algorithm>
 #include <bit>
@@ -8,9 +8,10 @@
 #include <cstring>
 #include <type_traits>
 
-#include "kernels/simd/amx_few_rows.h"
+#include "kernels/simd/digits_few_rows.h"
+#include "kernels/simd/unroll.h"
 
-namespace anemone::kernels::simd::amx {
+namespace anemone::kernels::simd::digits {
 namespace {
 
 // Sums of the digits of kRows rows and kColumns columns, over 16 lanes each.
@@ -20,33 +21,75 @@ struct LaneSums {
   __m512i low[kRows][kColumns];
 };
 
+// The same while rows are read. Of few products each step of a read has sums of its own, and each
+// digit of the weights: an instruction waits for the last one of its sum, and a row has too few to
+// wait meanwhile.
+template <typename Row, int kRows, int kColumns>
+struct Chains {
+  static constexpr bool kIsSplit = kRows * kColumns <= 2;
+  static constexpr int kCount = kIsSplit ? Row::kSteps : 1;
+  static constexpr int kLow = kIsSplit && Row::kHasLow ? 2 : 1;
+
+  Chains() {
+    for_each([&](auto r, auto n, auto c) {
+      high[r][n][c] = _mm512_setzero_si512();
+      unroll<kLow>([&](auto l) { low[r][n][c][l] = _mm512_setzero_si512(); });
+    });
+  }
+  template <typename Body>
+  static void for_each(const Body& body) {
+    unroll<kRows>([&](auto r) {
+      unroll<kColumns>([&](auto n) { unroll<kCount>([&](auto c) { body(r, n, c); }); });
+    });
+  }
+  LaneSums<kRows, kColumns> sums() const {
+    LaneSums<kRows, kColumns> out;
+    for_each([&](auto r, auto n, auto c) {
+      const __m512i lows =
+          kLow == 2 ? _mm512_add_epi32(low[r][n][c][0], low[r][n][c][kLow - 1]) : low[r][n][c][0];
+      out.high[r][n] = c == 0 ? high[r][n][c] : _mm512_add_epi32(out.high[r][n], high[r][n][c]);
+      out.low[r][n] = c == 0 ? lows : _mm512_add_epi32(out.low[r][n], lows);
+    });
+    return out;
+  }
+
+  __m512i high[kRows][kColumns][kCount];
+  __m512i low[kRows][kColumns][kCount][kLow];
+};
+
 template <typename Row, int kRows, int kColumns>
 inline void add_steps(const Row* rows, std::int64_t step, __mmask64 mask, const std::int8_t* digits,
-                      LaneSums<kRows, kColumns>& sums) {
+                      Chains<Row, kRows, kColumns>& sums) {
+  using Sums = Chains<Row, kRows, kColumns>;
   digits += step * kColumns * 2 * kStep;
   __m512i high[kRows][Row::kSteps];
   __m512i low[kRows][Row::kSteps];
-  for (int r = 0; r < kRows; ++r) rows[r].read(step, mask, high[r], low[r]);
-  for (int s = 0; s < Row::kSteps; ++s, digits += kColumns * 2 * kStep)
-    for (int n = 0; n < kColumns; ++n) {
-      const __m512i x_high = _mm512_load_si512(digits + n * 2 * kStep);
-      const __m512i x_low = _mm512_load_si512(digits + n * 2 * kStep + kStep);
-      for (int r = 0; r < kRows; ++r) {
-        sums.high[r][n] = _mm512_dpbusd_epi32(sums.high[r][n], high[r][s], x_high);
-        sums.low[r][n] = _mm512_dpbusd_epi32(sums.low[r][n], high[r][s], x_low);
-        if constexpr (Row::kHasLow)
-          sums.low[r][n] = _mm512_dpbusd_epi32(sums.low[r][n], low[r][s], x_high);
-      }
-    }
+  unroll<kRows>([&](auto r) { rows[r].read(step, mask, high[r], low[r]); });
+  unroll<Row::kSteps>([&](auto s) {
+    constexpr int kChain = decltype(s)::value % Sums::kCount;
+    unroll<kColumns>([&](auto n) {
+      const std::int8_t* at = digits + (s * kColumns + n) * 2 * kStep;
+      const __m512i x_high = _mm512_load_si512(at);
+      const __m512i x_low = _mm512_load_si512(at + kStep);
+      unroll<kRows>([&](auto r) {
+        __m512i& high_sum = sums.high[r][n][kChain];
+        __m512i& low_sum = sums.low[r][n][kChain][0];
+        high_sum = _mm512_dpbusd_epi32(high_sum, high[r][s], x_high);
+        low_sum = _mm512_dpbusd_epi32(low_sum, high[r][s], x_low);
+        if constexpr (Row::kHasLow) {
+          __m512i& mixed_sum = sums.low[r][n][kChain][Sums::kLow - 1];
+          mixed_sum = _mm512_dpbusd_epi32(mixed_sum, low[r][s], x_high);
+        }
+      });
+    });
+  });
 }
 
 // `depth` elements of each row.
 template <int kRows, int kColumns, typename Row>
-inline LaneSums<kRows, kColumns> sum_rows(const Row* rows, std::int64_t depth,
-                                          const std::int8_t* digits) {
-  LaneSums<kRows, kColumns> sums;
-  for (int r = 0; r < kRows; ++r)
-    for (int n = 0; n < kColumns; ++n) sums.high[r][n] = sums.low[r][n] = _mm512_setzero_si512();
+[[gnu::flatten]] inline LaneSums<kRows, kColumns> sum_rows(const Row* rows, std::int64_t depth,
+                                                           const std::int8_t* digits) {
+  Chains<Row, kRows, kColumns> sums;
   const std::int64_t columns = Row::kSteps * kStep;  // of a read
   const std::int64_t whole = depth / columns * Row::kSteps;
   for (std::int64_t step = 0; step < whole; step += Row::kSteps)
@@ -55,7 +98,7 @@ inline LaneSums<kRows, kColumns> sum_rows(const Row* rows, std::int64_t depth,
     const std::int64_t bytes = (left + Row::kSteps - 1) / Row::kSteps;
     add_steps(rows, whole, (__mmask64{1} << bytes) - 1, digits, sums);
   }
-  return sums;
+  return sums.sums();
 }
 
 // The sums over the lanes of each of sixteen vectors.
@@ -84,10 +127,11 @@ struct Target {
   std::byte* scratch;
 };
 
-// Rows at a time. One after the other is what memory likes best; beyond two columns two rows share
-// what is read of the columns' digits.
+// Rows at a time. One after the other is what memory likes best; where the processor has more to
+// do, beyond two columns or with two digits a weight, two rows share what is read of the columns'.
+template <typename Row>
 constexpr int rows_at_a_time(int columns) {
-  return columns > 2 ? 2 : 1;
+  return columns > 2 || Row::kHasLow ? 2 : 1;
 }
 
 // Eight products, finished together: those of kGroup rows with every column, product
@@ -161,7 +205,7 @@ void multiply_rows(const Matrix& m, std::int64_t begin, std::int64_t end, const 
   for (std::int64_t first = 0; first < end - begin; first += kGroup) {
     const std::int64_t count = std::min(kGroup, end - begin - first);
     std::int64_t r = 0;
-    if constexpr (rows_at_a_time(kColumns) == 2)
+    if constexpr (rows_at_a_time<Row>(kColumns) == 2)
       for (; r + 2 <= count; r += 2) {
         const Row rows[2] = {row_at(first + r), row_at(first + r + 1)};
         products.template set<2>(r, sum_rows<2, kColumns>(rows, m.columns, columns.digits()));
@@ -270,5 +314,5 @@ void multiply_few(const Matrix& matrix, std::int64_t begin, std::int64_t end,
   multiply_columns<ExpandedRow>(matrix, begin, end, columns, target);
 }
 
-}  // namespace anemone::kernels::simd::amx
+}  // namespace anemone::kernels::simd::digits
 #endif

@@ -4,10 +4,11 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <immintrin.h>
 
-#include "kernels/simd/amx.h"
+#include "kernels/simd/digits.h"
 
-namespace anemone::kernels::simd::amx {
+namespace anemone::kernels::simd::digits {
 
 // Rows [begin, end) of a matrix that takes() accepts, at most kBlockRows.
 //
@@ -76,7 +77,26 @@ class RowBlock {
   alignas(64) float scales_[kBlockRows] = {};
 };
 
+// Asks memory for the block of rows after this one, which is one run, while this one is at work.
+class Ahead {
+ public:
+  // `count`: calls of fetch() to come.
+  Ahead(const Matrix& matrix, std::int64_t begin, std::int64_t count)
+      : at_(matrix.row(begin) + kBlockRows * matrix.row_bytes()),
+        last_(matrix.row(matrix.rows - 1) + matrix.row_bytes()),
+        lines_((kBlockRows * matrix.row_bytes() / 64 + count - 1) / count) {}
+  void fetch() {
+    for (std::int64_t line = 0; line < lines_; ++line, at_ += 64)
+      if (at_ < last_) _mm_prefetch(reinterpret_cast<const char*>(at_), _MM_HINT_T1);
+  }
+
+ private:
+  const std::byte* at_;
+  const std::byte* last_;
+  std::int64_t lines_;
+};
+
 // Bytes of scratch that a RowBlock of the matrix needs.
 std::int64_t row_scratch_bytes(const Matrix& matrix);
 
-}  // namespace anemone::kernels::simd::amx
+}  // namespace anemone::kernels::simd::digits

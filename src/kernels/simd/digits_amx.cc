@@ -1,23 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #if defined(__x86_64__)
-#include "kernels/simd/amx.h"
+#include "kernels/simd/amx_tiles.h"
+#include "kernels/simd/digits.h"
+#include "kernels/simd/digits_rows.h"
+#include "kernels/simd/digits_split.h"
 
-#include "kernels/simd/amx_digits.h"
-#include "kernels/simd/amx_rows.h"
-
-namespace anemone::kernels::simd::amx {
+namespace anemone::kernels::simd::digits {
 namespace {
 
 constexpr std::int64_t kRowTileBytes = kBlockRows * 64;  // of one digit of a step
-
-struct alignas(64) TileConfig {
-  std::uint8_t palette = 1;
-  std::uint8_t start_row = 0;
-  std::uint8_t reserved[14] = {};
-  std::uint16_t row_bytes[16] = {};
-  std::uint8_t rows[16] = {};
-};
-static_assert(sizeof(TileConfig) == 64);
 
 std::int64_t steps_of(const Matrix& matrix) {
   return round_up(matrix.columns, 64) / 64;
@@ -83,25 +74,6 @@ constexpr std::int64_t kPartSteps = 8;
 constexpr std::int64_t kExpandedPartSteps = 4;
 constexpr std::int64_t kFewBlocks = 4;
 
-// Asks for the rows that come next, which are one run of memory, while these are at work.
-class Ahead {
- public:
-  Ahead(const Matrix& matrix, std::int64_t begin)
-      : at_(matrix.row(begin) + kBlockRows * matrix.row_bytes()),
-        last_(matrix.row(matrix.rows - 1) + matrix.row_bytes()),
-        lines_((kBlockRows * matrix.row_bytes() / 64 + steps_of(matrix)) / steps_of(matrix)) {}
-  // Once a step.
-  void fetch() {
-    for (std::int64_t line = 0; line < lines_; ++line, at_ += 64)
-      if (at_ < last_) _mm_prefetch(reinterpret_cast<const char*>(at_), _MM_HINT_T1);
-  }
-
- private:
-  const std::byte* at_;
-  const std::byte* last_;
-  std::int64_t lines_;
-};
-
 // Steps [begin, end) of one block of columns. Tiles 0 and 1 are sums.high, 2 and 3 sums.low. The
 // first block asks for the next rows.
 template <bool kHasLow>
@@ -147,31 +119,16 @@ void multiply_block(const RowTiles& rows, const std::int8_t* high, const std::in
   _tile_stored(3, sums.low[1], 64);
 }
 
-}  // namespace
-
-Tiles::Tiles() {
-  TileConfig config;
-  for (int i = 0; i < 8; ++i) {
-    config.row_bytes[i] = 64;
-    config.rows[i] = 16;
-  }
-  // GCC before 13 takes only the first eight bytes for an operand and may drop the other stores.
-  asm volatile("" : : "r"(&config) : "memory");
-  _tile_loadconfig(&config);
-}
-
-Tiles::~Tiles() {
-  _tile_release();
-}
-
-std::int64_t scratch_bytes(const Matrix& matrix, std::int64_t blocks) {
+std::int64_t scratch_bytes(const Matrix& matrix, std::int64_t columns) {
   return row_scratch_bytes(matrix) + 2 * kPartSteps * kRowTileBytes +
-         blocks * static_cast<std::int64_t>(sizeof(Sums));
+         blocks_of(columns) * static_cast<std::int64_t>(sizeof(Sums));
 }
 
 void multiply(const Matrix& matrix, std::int64_t begin, std::int64_t end, const std::int8_t* digits,
-              const float* scales, std::int64_t blocks, float* out, std::int64_t ldo,
+              const float* scales, std::int64_t columns, float* out, std::int64_t ldo,
               std::byte* scratch) {
+  const amx::Tiles tiles;
+  const std::int64_t blocks = blocks_of(columns);
   const std::int64_t steps = steps_of(matrix);
   const RowBlock block(matrix, begin, end, scratch);
   auto* high = reinterpret_cast<std::int8_t*>(scratch + row_scratch_bytes(matrix));
@@ -182,7 +139,7 @@ void multiply(const Matrix& matrix, std::int64_t begin, std::int64_t end, const 
   const std::int64_t parts = (steps + most_steps - 1) / most_steps;
   const std::int64_t part_steps = (steps + parts - 1) / parts;
   Finish finish;
-  Ahead ahead(matrix, begin);
+  Ahead ahead(matrix, begin, steps);
   for (std::int64_t first = 0; first < steps; first += part_steps) {
     const std::int64_t last = first + part_steps < steps ? first + part_steps : steps;
     RowTiles rows;
@@ -196,13 +153,13 @@ void multiply(const Matrix& matrix, std::int64_t begin, std::int64_t end, const 
       rows.low = reinterpret_cast<const std::byte*>(low);
     }
     for (std::int64_t b = 0; b < blocks; ++b) {
-      const std::int8_t* columns = digits + b * 2 * steps * kTileBytes;
-      const std::int8_t* columns_low = columns + steps * kTileBytes;
+      const std::int8_t* high_columns = digits + b * digit_bytes(matrix.columns);
+      const std::int8_t* low_columns = high_columns + steps * kTileBytes;
       if (block.has_low())
-        multiply_block<true>(rows, columns, columns_low, first, last, sums[b], finish,
+        multiply_block<true>(rows, high_columns, low_columns, first, last, sums[b], finish,
                              b == 0 ? &ahead : nullptr);
       else
-        multiply_block<false>(rows, columns, columns_low, first, last, sums[b], finish,
+        multiply_block<false>(rows, high_columns, low_columns, first, last, sums[b], finish,
                               b == 0 ? &ahead : nullptr);
       if (last == steps)
         finish = Finish(sums[b], block.scales(), scales + b * kBlockColumns, end - begin,
@@ -212,5 +169,10 @@ void multiply(const Matrix& matrix, std::int64_t begin, std::int64_t end, const 
   finish.some(kBlockRows);
 }
 
-}  // namespace anemone::kernels::simd::amx
+}  // namespace
+
+extern const BlockProducts kAmxProducts;
+const BlockProducts kAmxProducts = {scratch_bytes, multiply};
+
+}  // namespace anemone::kernels::simd::digits
 #endif

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Products of weights with a few columns of activations, as in decoding: memory is read row after
-// row, in one run, and the digits (amx.h) are multiplied by vectors. Tiles would read sixteen rows
-// at a time, which memory answers at two thirds of its speed.
+// row, in one run, and the digits (digits.h) are multiplied by vectors. Tiles would read sixteen
+// rows at a time, which memory answers at two thirds of its speed.
 //
 // A column's result has the same bits as those of multiply(), whatever lies beside it: the sums of
 // the digits are the same integers.
@@ -10,9 +10,9 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "kernels/simd/amx.h"
+#include "kernels/simd/digits.h"
 
-namespace anemone::kernels::simd::amx {
+namespace anemone::kernels::simd::digits {
 
 inline constexpr std::int64_t kFewColumns = 4;
 
@@ -55,4 +55,4 @@ void multiply_few(const Matrix& matrix, std::int64_t begin, std::int64_t end,
                   const FewColumns& columns, float* out, std::int64_t ldo, std::byte* scratch);
 std::int64_t few_scratch_bytes(const Matrix& matrix);
 
-}  // namespace anemone::kernels::simd::amx
+}  // namespace anemone::kernels::simd::digits

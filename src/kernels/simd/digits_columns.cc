@@ -5,10 +5,10 @@
 #include <cstring>
 #include <vector>
 
-#include "kernels/simd/amx.h"
-#include "kernels/simd/amx_digits.h"
+#include "kernels/simd/digits.h"
+#include "kernels/simd/digits_split.h"
 
-namespace anemone::kernels::simd::amx {
+namespace anemone::kernels::simd::digits {
 namespace {
 
 constexpr int kSteps = 8191;  // 128 * 64 - 1
@@ -48,6 +48,13 @@ void make_neighbours(const Half* x, std::int64_t stride, std::int64_t depth, std
     _mm512_storeu_si512(high + digit_place(k), high_row);
     _mm512_storeu_si512(low + digit_place(k), low_row);
   }
+}
+
+__m512i sums_of_columns(const std::int8_t* digit, std::int64_t steps) {
+  __m512i sums = _mm512_setzero_si512();
+  for (std::int64_t at = 0; at < steps * kTileBytes; at += 64)
+    sums = _mm512_dpbusd_epi32(sums, _mm512_set1_epi8(1), _mm512_load_si512(digit + at));
+  return sums;
 }
 
 bool are_neighbours(const Half* const* x) {
@@ -114,15 +121,19 @@ void make_digits(const Half* const* x, std::int64_t stride, std::int64_t depth, 
     if (depth % 64 != 0)
       for (std::int8_t* digit : {digits, low})
         std::memset(digit + (steps - 1) * kTileBytes, 0, kTileBytes);
-    return make_neighbours(x[0], stride, depth, digits, low, scales);
+    make_neighbours(x[0], stride, depth, digits, low, scales);
+  } else {
+    std::memset(digits, 0, static_cast<std::size_t>(2 * steps * kTileBytes));
+    std::vector<std::int8_t> plain(static_cast<std::size_t>(2 * depth));
+    for (int n = 0; n < kBlockColumns; ++n)
+      scales[n] = x[n] == nullptr
+                      ? 0
+                      : make_column(x[n], stride, depth, plain.data(), digits + n * 4, low + n * 4);
   }
-  std::memset(digits, 0, static_cast<std::size_t>(2 * steps * kTileBytes));
-  std::vector<std::int8_t> plain(static_cast<std::size_t>(2 * depth));
-  for (int n = 0; n < kBlockColumns; ++n)
-    scales[n] = x[n] == nullptr
-                    ? 0
-                    : make_column(x[n], stride, depth, plain.data(), digits + n * 4, low + n * 4);
+  std::int8_t* sums = low + steps * kTileBytes;
+  _mm512_store_si512(sums, sums_of_columns(digits, steps));
+  _mm512_store_si512(sums + kBlockColumns * sizeof(std::int32_t), sums_of_columns(low, steps));
 }
 
-}  // namespace anemone::kernels::simd::amx
+}  // namespace anemone::kernels::simd::digits
 #endif

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Products on the tile registers, in every form of weights, against sums in double.
+// Products in integers, in every form of weights, against sums in double.
 #include <algorithm>
 #include <cmath>
 #include <gtest/gtest.h>
@@ -7,8 +7,8 @@
 #include "kernels/simd/isa.h"
 #include "tests/kernels/weights.h"
 #if defined(__x86_64__)
-#include "kernels/simd/amx.h"
-#include "kernels/simd/amx_few.h"
+#include "kernels/simd/digits.h"
+#include "kernels/simd/digits_few.h"
 #endif
 
 namespace anemone::kernels::simd {
@@ -22,7 +22,7 @@ using testing::RandomValues;
 using testing::Shape2;
 using testing::Weights;
 
-struct AmxForm {
+struct DigitsForm {
   const char* name;
   Form form;
   int bits;
@@ -30,25 +30,29 @@ struct AmxForm {
   std::int64_t tile_columns;  // 0: a row
   std::int64_t group;
 };
-constexpr AmxForm kForms[] = {{"int8_rows", Form::kInt8, 8, 1, 0, 1},
-                              {"int8_matrix", Form::kInt8, 8, 4, 0, 1},
-                              {"int8_blocks", Form::kInt8, 8, 1, 16, 1},
-                              {"int4_rows", Form::kInt4, 4, 1, 0, 1},
-                              {"int4_blocks_32", Form::kInt4, 4, 1, 32, 1},
-                              {"int4_blocks_64", Form::kInt4, 4, 2, 64, 1},
-                              {"palette4", Form::kPalette, 4, 1, 0, 4},
-                              {"palette4_matrix", Form::kPalette, 4, 1, 0, 0},
-                              {"palette6", Form::kPalette, 6, 1, 0, 2},
-                              {"palette8", Form::kPalette, 8, 1, 0, 1},
-                              {"half", Form::kHalf, 16, 1, 0, 1}};
+constexpr DigitsForm kForms[] = {{"int8_rows", Form::kInt8, 8, 1, 0, 1},
+                                 {"int8_matrix", Form::kInt8, 8, 4, 0, 1},
+                                 {"int8_blocks", Form::kInt8, 8, 1, 16, 1},
+                                 {"int4_rows", Form::kInt4, 4, 1, 0, 1},
+                                 {"int4_blocks_32", Form::kInt4, 4, 1, 32, 1},
+                                 {"int4_blocks_64", Form::kInt4, 4, 2, 64, 1},
+                                 {"palette4", Form::kPalette, 4, 1, 0, 4},
+                                 {"palette4_matrix", Form::kPalette, 4, 1, 0, 0},
+                                 {"palette6", Form::kPalette, 6, 1, 0, 2},
+                                 {"palette8", Form::kPalette, 8, 1, 0, 1},
+                                 {"half", Form::kHalf, 16, 1, 0, 1}};
 
-class Amx : public ::testing::TestWithParam<AmxForm> {
+class Digits : public ::testing::TestWithParam<DigitsForm> {
  protected:
   void SetUp() override {
-    if (best_isa() != Isa::kAmx) GTEST_SKIP() << "this processor has no AMX";
+    for (const Isa isa : supported_isas())
+      if (const auto* products = digits::block_products_of(isa)) sets_.push_back(products);
+    if (sets_.empty()) GTEST_SKIP() << "this processor has no products of integers";
   }
+  // Of each instruction set that has them.
+  std::vector<const digits::BlockProducts*> sets_;
   static Weights weights(const Shape2& shape) {
-    const AmxForm& f = GetParam();
+    const DigitsForm& f = GetParam();
     const std::int64_t tile_rows = shape.rows % f.tile_rows == 0 ? f.tile_rows : 1;
     const std::int64_t group = f.group == 0 ? shape.rows : f.group;
     return make(f.form, f.bits, shape, tile_rows, f.tile_columns,
@@ -57,14 +61,14 @@ class Amx : public ::testing::TestWithParam<AmxForm> {
   // Shapes that the form's tiles divide: whole blocks, rows and columns that are left over.
   static std::vector<Shape2> shapes() {
     std::vector<Shape2> out = {{64, 128}, {40, 64}, {33, 896}, {32, 1216}};
-    const AmxForm& f = GetParam();
+    const DigitsForm& f = GetParam();
     if (f.tile_columns == 0) out.insert(out.end(), {{5, 72}, {36, 200}});
     if (f.tile_columns != 0 && f.tile_columns <= 32) out.push_back({6, 96});
     return out;
   }
   // Half a step of the digits of each side, and the product of the low digits, at most.
   static double tolerance(const Weights& w, std::int64_t r, const std::vector<float>& x) {
-    const AmxForm& f = GetParam();
+    const DigitsForm& f = GetParam();
     double most_x = 0;
     double sum_x = 0;
     for (const float value : x) {
@@ -102,49 +106,55 @@ std::byte* aligned(std::vector<std::byte>& storage) {
                                       64);
 }
 
-TEST_P(Amx, MultipliesManyColumns) {
+TEST_P(Digits, MultipliesManyColumns) {
   RandomValues random(9);
   for (const Shape2 shape : shapes())
-    for (const std::int64_t columns : {1, 16, 37}) {
+    for (const std::int64_t columns : {1, 8, 9, 16, 37, 40}) {
       const Weights w = weights(shape);
-      ASSERT_TRUE(amx::takes(w.matrix));
+      ASSERT_TRUE(digits::takes(w.matrix));
       const std::int64_t depth = shape.columns;
       const std::int64_t blocks = (columns + 15) / 16;
       const auto x = random.halves(columns * depth, 3.0f);  // [columns][depth]
       std::vector<std::byte> storage(
-          static_cast<std::size_t>(blocks * amx::digit_bytes(depth) + 64));
-      auto* digits = reinterpret_cast<std::int8_t*>(aligned(storage));
+          static_cast<std::size_t>(blocks * digits::digit_bytes(depth) + 64));
+      auto* block_digits = reinterpret_cast<std::int8_t*>(aligned(storage));
       std::vector<float> scales(static_cast<std::size_t>(blocks * 16));
       for (std::int64_t b = 0; b < blocks; ++b) {
         const Half* pointers[16] = {};
         for (std::int64_t n = 0; n < 16 && b * 16 + n < columns; ++n)
           pointers[n] = x.data() + (b * 16 + n) * depth;
-        amx::make_digits(pointers, 1, depth, digits + b * amx::digit_bytes(depth),
-                         scales.data() + b * 16);
+        digits::make_digits(pointers, 1, depth, block_digits + b * digits::digit_bytes(depth),
+                            scales.data() + b * 16);
       }
-      std::vector<std::byte> scratch(
-          static_cast<std::size_t>(amx::scratch_bytes(w.matrix, blocks) + 64));
-      std::vector<float> out(static_cast<std::size_t>(shape.rows * blocks * 16));
-      const amx::Tiles tiles;
-      for (std::int64_t r = 0; r < shape.rows; r += amx::kBlockRows)
-        amx::multiply(w.matrix, r, std::min(shape.rows, r + amx::kBlockRows), digits, scales.data(),
-                      blocks, out.data() + r * blocks * 16, blocks * 16, aligned(scratch));
-      for (std::int64_t r = 0; r < shape.rows; ++r)
-        for (std::int64_t n = 0; n < columns; ++n) {
-          std::vector<float> column(static_cast<std::size_t>(depth));
-          for (std::int64_t k = 0; k < depth; ++k)
-            column[static_cast<std::size_t>(k)] =
-                to_float(x[static_cast<std::size_t>(n * depth + k)]);
-          ASSERT_NEAR(static_cast<double>(out[static_cast<std::size_t>(r * blocks * 16 + n)]),
-                      product(w, r, column), tolerance(w, r, column))
-              << shape.rows << " x " << shape.columns << ", row " << r << ", column " << n;
-        }
+      std::vector<float> first;  // of the first instruction set: the others have the same bits
+      for (const digits::BlockProducts* products : sets_) {
+        std::vector<std::byte> scratch(
+            static_cast<std::size_t>(products->scratch_bytes(w.matrix, columns) + 64));
+        std::vector<float> out(static_cast<std::size_t>(shape.rows * blocks * 16));
+        for (std::int64_t r = 0; r < shape.rows; r += digits::kBlockRows)
+          products->multiply(w.matrix, r, std::min(shape.rows, r + digits::kBlockRows),
+                             block_digits, scales.data(), columns, out.data() + r * blocks * 16,
+                             blocks * 16, aligned(scratch));
+        if (first.empty()) first = out;
+        for (std::int64_t r = 0; r < shape.rows; ++r)
+          for (std::int64_t n = 0; n < columns; ++n) {
+            std::vector<float> column(static_cast<std::size_t>(depth));
+            for (std::int64_t k = 0; k < depth; ++k)
+              column[static_cast<std::size_t>(k)] =
+                  to_float(x[static_cast<std::size_t>(n * depth + k)]);
+            const auto at = static_cast<std::size_t>(r * blocks * 16 + n);
+            ASSERT_NEAR(static_cast<double>(out[at]), product(w, r, column),
+                        tolerance(w, r, column))
+                << shape.rows << " x " << shape.columns << ", row " << r << ", column " << n;
+            ASSERT_EQ(out[at], first[at]);
+          }
+      }
     }
 }
 
 // A column gives the same bits alone, beside others and in a block of sixteen: how many sequences
 // are decoded together does not show.
-TEST_P(Amx, AColumnDoesNotDependOnTheOthers) {
+TEST_P(Digits, AColumnDoesNotDependOnTheOthers) {
   RandomValues random(10);
   for (const Shape2 shape : shapes()) {
     const Weights w = weights(shape);
@@ -154,60 +164,64 @@ TEST_P(Amx, AColumnDoesNotDependOnTheOthers) {
     for (std::int64_t n = 0; n < 16; ++n)
       for (std::int64_t k = 0; k < depth; ++k)
         turned[static_cast<std::size_t>(k * 16 + n)] = x[static_cast<std::size_t>(n * depth + k)];
-    alignas(64) static std::int8_t digits[1 << 17];
+    alignas(64) static std::int8_t block_digits[1 << 17];
     alignas(64) static std::byte scratch[1 << 18];
     float scales[16];
-    const amx::Tiles tiles;
     std::vector<std::vector<float>> results;  // each [rows][16], zero where nothing was asked for
-    const auto run = [&](const std::vector<int>& columns, bool as_neighbours) {
+    const auto run = [&](const digits::BlockProducts& products, const std::vector<int>& columns,
+                         bool as_neighbours) {
       const Half* pointers[16] = {};
       for (const int n : columns)
         pointers[n] = as_neighbours ? turned.data() + n : x.data() + n * depth;
       const std::int64_t stride = as_neighbours ? 16 : 1;
       auto& result = results.emplace_back(static_cast<std::size_t>(shape.rows * 16));
-      if (columns.back() < amx::kFewColumns) {
-        const Half* chosen[amx::kFewColumns] = {};
+      if (columns.back() < digits::kFewColumns) {
+        const Half* chosen[digits::kFewColumns] = {};
         for (std::size_t i = 0; i < columns.size(); ++i) chosen[i] = pointers[columns[i]];
         const auto count = static_cast<std::int64_t>(columns.size());
-        ASSERT_LE(amx::FewColumns::storage_bytes(w.matrix, count), std::int64_t{sizeof(digits)});
-        ASSERT_LE(amx::few_scratch_bytes(w.matrix), std::int64_t{sizeof(scratch)});
-        const amx::FewColumns few(w.matrix, chosen, count, stride,
-                                  reinterpret_cast<std::byte*>(digits));
+        ASSERT_LE(digits::FewColumns::storage_bytes(w.matrix, count),
+                  std::int64_t{sizeof(block_digits)});
+        ASSERT_LE(digits::few_scratch_bytes(w.matrix), std::int64_t{sizeof(scratch)});
+        const digits::FewColumns few(w.matrix, chosen, count, stride,
+                                     reinterpret_cast<std::byte*>(block_digits));
         std::vector<float> out(static_cast<std::size_t>(count * shape.rows));
-        for (std::int64_t r = 0; r < shape.rows; r += amx::kBlockRows)
-          amx::multiply_few(w.matrix, r, std::min(shape.rows, r + amx::kBlockRows), few,
-                            out.data() + r, shape.rows, scratch);
+        for (std::int64_t r = 0; r < shape.rows; r += digits::kBlockRows)
+          digits::multiply_few(w.matrix, r, std::min(shape.rows, r + digits::kBlockRows), few,
+                               out.data() + r, shape.rows, scratch);
         for (std::int64_t r = 0; r < shape.rows; ++r)
           for (std::size_t i = 0; i < columns.size(); ++i)
             result[static_cast<std::size_t>(r * 16 + columns[i])] =
                 out[i * static_cast<std::size_t>(shape.rows) + static_cast<std::size_t>(r)];
         return;
       }
-      amx::make_digits(pointers, stride, depth, digits, scales);
-      for (std::int64_t r = 0; r < shape.rows; r += amx::kBlockRows)
-        amx::multiply(w.matrix, r, std::min(shape.rows, r + amx::kBlockRows), digits, scales, 1,
-                      result.data() + r * 16, 16, scratch);
+      digits::make_digits(pointers, stride, depth, block_digits, scales);
+      for (std::int64_t r = 0; r < shape.rows; r += digits::kBlockRows)
+        products.multiply(w.matrix, r, std::min(shape.rows, r + digits::kBlockRows), block_digits,
+                          scales, columns.back() + 1, result.data() + r * 16, 16, scratch);
     };
     std::vector<int> all;
     for (int n = 0; n < 16; ++n) all.push_back(n);
-    run(all, false);
-    run(all, true);
-    EXPECT_EQ(results[0], results[1]);
-    run({0, 1, 2, 3, 4, 5, 6, 7}, false);
-    run({3}, false);
-    run({3}, true);
-    run({1, 3}, true);
-    run({0, 3, 5}, false);
-    run({3, 4, 5, 6}, true);
-    run({2, 3, 9}, false);
-    for (std::size_t i = 2; i < results.size(); ++i)
+    for (const digits::BlockProducts* products : sets_) {
+      run(*products, all, false);
+      run(*products, all, true);
+      EXPECT_EQ(results[0], results[results.size() - 2]);
+      EXPECT_EQ(results[0], results[results.size() - 1]);
+      run(*products, {0, 1, 2, 3, 4, 5, 6, 7}, false);
+      run(*products, {3}, false);
+      run(*products, {3}, true);
+      run(*products, {1, 3}, true);
+      run(*products, {0, 3, 5}, false);
+      run(*products, {3, 4, 5, 6}, true);
+      run(*products, {2, 3, 9}, false);
+    }
+    for (std::size_t i = 1; i < results.size(); ++i)
       for (std::int64_t r = 0; r < shape.rows; ++r) {
         const auto at = static_cast<std::size_t>(r * 16 + 3);
         ASSERT_EQ(results[i][at], results[0][at]) << "run " << i << ", row " << r;
       }
   }
 }
-INSTANTIATE_TEST_SUITE_P(, Amx, ::testing::ValuesIn(kForms),
+INSTANTIATE_TEST_SUITE_P(, Digits, ::testing::ValuesIn(kForms),
                          [](const auto& info) { return std::string(info.param.name); });
 
 #endif

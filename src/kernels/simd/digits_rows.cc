@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #if defined(__x86_64__)
-#include "kernels/simd/amx_rows.h"
+#include "kernels/simd/digits_rows.h"
 
 #include <algorithm>
 #include <cstring>
 
-#include "kernels/simd/amx_digits.h"
+#include "kernels/simd/digits_split.h"
 
-namespace anemone::kernels::simd::amx {
+namespace anemone::kernels::simd::digits {
 namespace {
 
 constexpr float kSteps = 127 * 128;
@@ -47,8 +47,10 @@ std::int64_t multiplier_count(const Matrix& m) {
 // The largest of a row's scales.
 float largest(const Half* scales, std::int64_t count) {
   __m512 tops = _mm512_setzero_ps();
-  for (std::int64_t i = 0; i < count; i += 16)
-    tops = _mm512_max_ps(tops, _mm512_abs_ps(load_some(scales + i, count - i)));
+  std::int64_t i = 0;
+  for (; i + 16 <= count; i += 16)
+    tops = _mm512_max_ps(tops, _mm512_abs_ps(load_sixteen(scales + i)));
+  if (i < count) tops = _mm512_max_ps(tops, _mm512_abs_ps(load_some(scales + i, count - i)));
   return _mm512_reduce_max_ps(tops);
 }
 
@@ -87,6 +89,10 @@ RowBlock::RowBlock(const Matrix& matrix, std::int64_t begin, std::int64_t end, s
 void RowBlock::prepare_row_scales() {
   const Half* scales = matrix_.scales_at(begin_, 0);
   if (matrix_.tile_rows == 1) {
+    // Those of the rows that come next: a line of its own now and then, which nothing foresees.
+    _mm_prefetch(reinterpret_cast<const char*>(reinterpret_cast<std::uintptr_t>(scales) +
+                                               kBlockRows * sizeof(Half)),
+                 _MM_HINT_T0);
     for (std::int64_t r = 0; r < rows_; r += 16)
       _mm512_store_ps(scales_ + r, load_some(scales + r, rows_ - r));
     return;
@@ -156,22 +162,36 @@ void RowBlock::prepare_int4_tiles(std::byte* scratch) {
   auto* multipliers = reinterpret_cast<std::int16_t*>(scratch);
   multipliers_ = multipliers;
   multipliers_a_row_ = multiplier_count(matrix_);
+  const Half* scales = matrix_.scales_at(begin_, 0);
+  std::int64_t left = matrix_.tile_rows - begin_ % matrix_.tile_rows;  // rows of these scales
   for (std::int64_t r = 0; r < rows_; ++r, multipliers += multipliers_a_row_) {
-    const Half* scales = matrix_.scales_at(begin_ + r, 0);
+    if (left == 0) {
+      left = matrix_.tile_rows;
+      scales += tiles;
+    }
+    --left;
     const float most = largest(scales, tiles);
     const __m512 inverse = _mm512_set1_ps(most == 0 ? 0 : kTileSteps / most);
     scales_[r] = 128 * most / kTileSteps;
+    if (repeats == 1) {
+      const auto steps_of = [&](__m512 some) {
+        return _mm512_cvtepi32_epi16(_mm512_cvtps_epi32(_mm512_mul_ps(some, inverse)));
+      };
+      std::int64_t t = 0;
+      for (; t + 16 <= tiles; t += 16)
+        _mm256_storeu_si256(reinterpret_cast<__m256i*>(multipliers + t),
+                            steps_of(load_sixteen(scales + t)));
+      if (t < tiles)
+        _mm256_mask_storeu_epi16(multipliers + t, static_cast<__mmask16>((1u << (tiles - t)) - 1),
+                                 steps_of(load_some(scales + t, tiles - t)));
+      continue;
+    }
     for (std::int64_t t = 0; t < tiles; t += 16) {
       const std::int64_t count = std::min<std::int64_t>(16, tiles - t);
       const __m512 scaled = _mm512_mul_ps(load_some(scales + t, count), inverse);
-      const __m256i steps = _mm512_cvtepi32_epi16(_mm512_cvtps_epi32(scaled));
-      if (repeats == 1) {
-        const auto mask = static_cast<__mmask16>((1u << count) - 1);
-        _mm256_mask_storeu_epi16(multipliers + t, mask, steps);
-        continue;
-      }
       alignas(32) std::int16_t some[16];
-      _mm256_store_si256(reinterpret_cast<__m256i*>(some), steps);
+      _mm256_store_si256(reinterpret_cast<__m256i*>(some),
+                         _mm512_cvtepi32_epi16(_mm512_cvtps_epi32(scaled)));
       for (std::int64_t i = 0; i < count; ++i)
         std::fill_n(multipliers + (t + i) * repeats, repeats, some[i]);
     }
@@ -334,5 +354,5 @@ void RowBlock::expand_int4_tiles(const Part& p) const {
   }
 }
 
-}  // namespace anemone::kernels::simd::amx
+}  // namespace anemone::kernels::simd::digits
 #endif

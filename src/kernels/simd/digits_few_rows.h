@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-// How the digits of a row of weights come out of memory, for the products of amx_few.cc.
+// How the digits of a row of weights come out of memory, for the products of digits_few.cc.
 #pragma once
 
 #include <cstdint>
 #include <cstring>
 #include <immintrin.h>
 
-#include "kernels/simd/amx_digits.h"
-#include "kernels/simd/amx_rows.h"
+#include "kernels/simd/digits_rows.h"
+#include "kernels/simd/digits_split.h"
 
-namespace anemone::kernels::simd::amx {
+namespace anemone::kernels::simd::digits {
 
 inline constexpr std::int64_t kStep = 64;  // elements
 // How far ahead of the multiplication memory is asked for: beyond what the processor does itself,
 // which ends at a page.
-inline constexpr std::int64_t kAheadBytes = 2048;
+inline constexpr std::int64_t kAheadBytes = 8192;
 
 // Nibbles are split into those of even and those of odd elements; everything else keeps its order.
 inline bool is_pairwise(const Matrix& m) {
@@ -142,4 +142,4 @@ struct ExpandedRow {
   const std::int8_t* low_at;
 };
 
-}  // namespace anemone::kernels::simd::amx
+}  // namespace anemone::kernels::simd::digits

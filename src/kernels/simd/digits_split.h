@@ -8,7 +8,7 @@
 
 #include "tensor/half.h"
 
-namespace anemone::kernels::simd::amx {
+namespace anemone::kernels::simd::digits {
 
 inline constexpr std::int64_t kTileBytes = 1024;  // 16 rows of 64 bytes
 
@@ -57,4 +57,4 @@ struct NibbleTables {
 float make_digit_column(const Half* x, std::int64_t stride, std::int64_t depth, std::int8_t* high,
                         std::int8_t* low);
 
-}  // namespace anemone::kernels::simd::amx
+}  // namespace anemone::kernels::simd::digits
