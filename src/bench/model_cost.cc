@@ -23,9 +23,10 @@ double seconds_of(const Flops& flops, const MachineRates& rates) {
 
 // Adds one package. Attention is what multiplies no weights.
 Status add(const exec::LoadedProgram& program, const std::string& function, std::int64_t slots,
-           std::int64_t& bytes, Flops& flops, double& attention) {
-  ANEMONE_ASSIGN_OR_RETURN(const auto steps, exec::explain(program, function));
-  for (const exec::PlanStep& step : steps) {
+           exec::ExpertsOfLayers& experts, std::int64_t& bytes, Flops& flops, double& attention) {
+  ANEMONE_ASSIGN_OR_RETURN(auto steps, exec::explain(program, function));
+  for (exec::PlanStep& step : steps) {
+    experts.apply(step);
     bytes += step.weight_bytes;
     if (step.weight_bytes == 0)
       attention += as_double(step.flops) / as_double(std::max<std::int64_t>(1, slots));
@@ -93,16 +94,17 @@ Result<ModelCost> cost_of(const engine::Model& model) {
   const artifact::Manifest& manifest = model.manifest();
   const engine::FunctionPlan& plan = decode_plan(model);
   ModelCost out;
+  exec::ExpertsOfLayers choices;
   for (std::size_t s = 0; s < manifest.shards.size(); ++s) {
-    ANEMONE_RETURN_IF_ERROR(add(model.shard(s), plan.function->name, plan.context, out.weight_bytes,
-                                out.layers, out.attention_flops));
+    ANEMONE_RETURN_IF_ERROR(add(model.shard(s), plan.function->name, plan.context, choices,
+                                out.weight_bytes, out.layers, out.attention_flops));
     if (const auto& experts = manifest.shards[s].experts) {
       std::int64_t bytes = 0;
       Flops flops;
       double none = 0;
       ANEMONE_RETURN_IF_ERROR(add(*model.expert_packs(s).front(),
-                                  artifact::expert_function(0, experts->widths.front()), 1, bytes,
-                                  flops, none));
+                                  artifact::expert_function(0, experts->widths.front()), 1, choices,
+                                  bytes, flops, none));
       out.weight_bytes += experts->chosen * bytes;
       out.layers += flops * as_double(experts->chosen);
     }
@@ -114,7 +116,7 @@ Result<ModelCost> cost_of(const engine::Model& model) {
   double none = 0;
   for (std::size_t h = 0; h < manifest.heads.size(); ++h)
     ANEMONE_RETURN_IF_ERROR(
-        add(model.head(h), plan.head_function, 1, out.head_bytes, out.heads, none));
+        add(model.head(h), plan.head_function, 1, choices, out.head_bytes, out.heads, none));
   out.weight_bytes += out.head_bytes;
   return out;
 }

@@ -62,8 +62,9 @@ std::string aligned(const std::vector<std::vector<std::string>>& rows, std::stri
 
 Status PlanReport::add(std::string package, const exec::LoadedProgram& program,
                        std::string_view function) {
-  ANEMONE_ASSIGN_OR_RETURN(const auto steps, exec::explain(program, function));
-  for (const exec::PlanStep& step : steps) {
+  ANEMONE_ASSIGN_OR_RETURN(auto steps, exec::explain(program, function));
+  for (exec::PlanStep& step : steps) {
+    experts_.apply(step);
     if (step.is_view) {
       ++views_;
       continue;

@@ -12,6 +12,7 @@
 
 #include "base/json.h"
 #include "engine/model.h"
+#include "exec/cpu/explain.h"
 #include "exec/executor.h"
 
 namespace anemone::bench {
@@ -54,6 +55,7 @@ class PlanReport {
 
   const std::string title_;
   Items steps_;
+  exec::ExpertsOfLayers experts_;
   std::int64_t views_ = 0;
   std::int64_t runs_ = 0;
 };

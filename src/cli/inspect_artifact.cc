@@ -51,14 +51,18 @@ std::string report_text(const std::string& path, const artifact::Manifest& manif
       {"vocabulary",
        fmt::format("{}{}", manifest.embedding.rows,
                    manifest.is_greedy() ? "; the head gives the likeliest token" : "")},
-      {"labels",
-       manifest.classifies() ? fmt::format("{}", fmt::join(manifest.labels, " ")) : "none"},
       {"hidden size",
        fmt::format("{}, {}", manifest.hidden_size, artifact::hidden_layout_name(manifest.layout))},
-      {"end of text", fmt::format("{}", fmt::join(manifest.eos_ids, " "))},
-      {"sampling", manifest.generation.empty() ? "greedy" : dump_json(manifest.generation)},
-      {"quality", quality_text(manifest)},
-      {"written by", escaped(manifest.producer)}};
+  };
+  if (manifest.classifies()) {
+    rows.push_back({"labels", fmt::format("{}", fmt::join(manifest.labels, " "))});
+  } else {
+    rows.push_back({"end of text", fmt::format("{}", fmt::join(manifest.eos_ids, " "))});
+    rows.push_back(
+        {"sampling", manifest.generation.empty() ? "greedy" : dump_json(manifest.generation)});
+  }
+  rows.push_back({"quality", quality_text(manifest)});
+  rows.push_back({"written by", escaped(manifest.producer)});
   text += table(rows, "  ");
   rows.clear();
   for (const artifact::Shard& shard : manifest.shards) {

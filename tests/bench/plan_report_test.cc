@@ -49,7 +49,7 @@ TEST_F(Plan, StepsOfAKindAreTogether) {
 
 TEST_F(Plan, TimesAreThereAfterTimedRuns) {
   const auto program_loaded = build();
-  ASSERT_TRUE(set_timed(*program_loaded, true).ok());
+  ASSERT_TRUE(bench::set_timed(*program_loaded, true).ok());
   const Tensor x(DType::kFp16, {1, 16, 3, 1});
   for (int i = 0; i < 2; ++i) run(*program_loaded, {{"x", x.view()}}, "y");
   PlanReport report("a function");

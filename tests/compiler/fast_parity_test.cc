@@ -151,6 +151,22 @@ TEST_P(FastParity, EveryForm) {
   }
 }
 
+// Bytes of experts that a token reads, by the plans of all shards.
+std::int64_t expert_bytes(const engine::Model& model) {
+  exec::ExpertsOfLayers experts;
+  std::int64_t bytes = 0;
+  for (std::size_t s = 0; s < model.manifest().shards.size(); ++s) {
+    auto steps = exec::explain(model.shard(s), "decode");
+    EXPECT_TRUE(steps.ok());
+    if (!steps.ok()) continue;
+    for (exec::PlanStep& step : *steps) {
+      experts.apply(step);
+      if (step.experts > 0) bytes += step.weight_bytes;
+    }
+  }
+  return bytes;
+}
+
 // Packages that have a part of a layer; their experts are still run where they are chosen.
 TEST_P(FastParity, LayersThatAreCut) {
   if (!has_experts(GetParam())) GTEST_SKIP() << "nothing to cut";
@@ -161,6 +177,7 @@ TEST_P(FastParity, LayersThatAreCut) {
     options.prefill = 16;
     const Answer expected = run_greedily(
         compile_and_load(GetParam(), folder_.file("whole"), options), golden_.prompt, kSteps);
+    const auto whole_bytes = static_cast<double>(expert_bytes(*load(folder_.file("whole"), "")));
     options.shards = size;
     const std::string folder = folder_.file("artifact");
     ASSERT_NE(compile_and_load(GetParam(), folder, options), nullptr);
@@ -176,6 +193,11 @@ TEST_P(FastParity, LayersThatAreCut) {
       if (std::ranges::any_of(*steps, runs_experts)) ++shards;
     }
     EXPECT_GT(shards, 0U) << size;
+    // Those of the chosen ones, as before; all are twice as many or more. An expert that is alone
+    // in its package is no sum of experts, and one that all tokens take may be one.
+    const auto cut_bytes = static_cast<double>(expert_bytes(*fast));
+    EXPECT_LE(cut_bytes, 1.5 * whole_bytes);
+    EXPECT_GE(cut_bytes, 0.5 * whole_bytes);
   }
 }
 

@@ -77,6 +77,8 @@ class Explainer {
           cost.depends_on_inputs ? bytes_read.value_or(cost.weight_bytes) : cost.weight_bytes;
       out.flops = cost.flops;
       out.form = cost.form;
+      out.experts = cost.experts.total;
+      out.chosen_experts = cost.experts.chosen;
     } else if (op.kind == PreparedOp::Kind::kKernel) {
       // Rows that a table is asked for, not the table.
       if (op.op->type.starts_with("gather") && type.is_tensor())
@@ -101,6 +103,17 @@ class Explainer {
 };
 
 }  // namespace
+
+void ExpertsOfLayers::apply(PlanStep& step) {
+  if (step.chosen_experts > 0) {
+    chosen_ = step.chosen_experts;
+  } else if (chosen_ > 0 && chosen_ < step.experts) {
+    step.chosen_experts = chosen_;
+    step.flops = step.flops / step.experts * chosen_;
+    // A timed run has told.
+    if (step.runs == 0) step.weight_bytes = step.weight_bytes / step.experts * chosen_;
+  }
+}
 
 Result<std::vector<PlanStep>> explain(const LoadedProgram& program, std::string_view function) {
   ANEMONE_ASSIGN_OR_RETURN(const CpuProgram* cpu, as_cpu(program, function));

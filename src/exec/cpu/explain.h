@@ -29,6 +29,12 @@ struct PlanStep {
   std::int64_t state_bytes = 0;  // of states, at most: when all their slots are in use
   std::int64_t flops = 0;        // multiplications and additions of matrix products, at most
 
+  // Of a step of experts: how many its layer has; 0: it is another step. And of one that chooses or
+  // runs them, how many of them a token chooses; 0 where the program does not tell, and the costs
+  // are those of all.
+  std::int64_t experts = 0;
+  std::int64_t chosen_experts = 0;
+
   std::int64_t runs = 0;  // that were timed
   double seconds = 0;     // of all of them together
 };
@@ -36,6 +42,17 @@ struct PlanStep {
 // The steps of the outermost block, in order. kInvalidArgument for a program of another executor,
 // kNotFound for an unknown function.
 Result<std::vector<PlanStep>> explain(const LoadedProgram& program, std::string_view function = "");
+
+// What programs that run one after the other do not tell each by itself: a later part of a layer
+// has the experts and not how many of them a token chooses, which the part before it has.
+class ExpertsOfLayers {
+ public:
+  // Of each step in its order; gives those that do not tell the costs of the chosen experts.
+  void apply(PlanStep& step);
+
+ private:
+  std::int64_t chosen_ = 0;  // of the last step that told
+};
 
 // From now on the steps of every run of the program are timed, from zero; or no longer. A run that
 // is not timed pays one comparison. kInvalidArgument for a program of another executor.

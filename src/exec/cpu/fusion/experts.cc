@@ -25,8 +25,7 @@ class ExpertsFinder {
     if (root_.op->type != "add" || !is_half(root_.outputs[0]) || !add_terms(root_)) return {};
     // One term alone is no sum; a shard may have one expert of many and what is before it.
     if (experts_.empty() || (addend_ >= 0 && !fits_sum(addend_))) return {};
-    std::int64_t chosen = static_cast<std::int64_t>(experts_.size());
-    if (const auto known = chosen_of(weights_.front())) chosen = std::min(chosen, *known);
+    const ExpertsChoice choice = choice_of(weights_.front());
     Fusion out;
     out.root = &root_;
     out.inputs = {x_};
@@ -34,7 +33,7 @@ class ExpertsFinder {
     if (addend_ >= 0) out.inputs.push_back(addend_);
     out.inner = std::move(inner_);
     out.op =
-        std::make_shared<ExpertsOp>(std::move(experts_), chosen, is_channel_major_, addend_ >= 0);
+        std::make_shared<ExpertsOp>(std::move(experts_), choice, is_channel_major_, addend_ >= 0);
     return out;
   }
 
@@ -180,6 +179,16 @@ class ExpertsFinder {
       is_channel_major_ = parts.is_channel_major;
     }
     return parts.x == x_ && parts.is_channel_major == is_channel_major_;
+  }
+
+  // The weights of all experts of a layer are split, those of a part of it come from the split.
+  ExpertsChoice choice_of(int weight) const {
+    const PreparedOp* split = graph_.producer(weight, "split");
+    const std::size_t weights = split == nullptr ? 0 : split->outputs.size();
+    ExpertsChoice out;
+    out.total = static_cast<std::int64_t>(std::max(experts_.size(), weights));
+    out.chosen = std::min(out.total, chosen_of(weight).value_or(0));
+    return out;
   }
 
   // How many weights of a token are not 0, where a choice lies behind them.

@@ -42,10 +42,13 @@ Cost ExpertsOp::cost(const Shape& output, std::span<const Shape> /*states*/) con
     products += expert.out.matrix().rows * expert.out.matrix().columns;
     for (const ProjectionOp& in : expert.in) products += in.matrix().rows * in.matrix().columns;
   }
-  return {.weight_bytes = bytes / count * std::min(count, chosen_ * tokens),
-          .flops = 2 * (products / count) * chosen_ * tokens,
+  // Of a part of a layer as many as chance gives it; all where nothing is known.
+  const std::int64_t chosen = choice_.chosen > 0 ? choice_.chosen : choice_.total;
+  return {.weight_bytes = bytes / choice_.total * std::min(choice_.total, chosen * tokens),
+          .flops = 2 * (products / count) * chosen * count / choice_.total * tokens,
           .form = experts_.front().out.matrix().form_name(),
-          .depends_on_inputs = true};
+          .depends_on_inputs = true,
+          .experts = choice_};
 }
 
 // One run of all calls together. Their tokens are numbered one call after the other.

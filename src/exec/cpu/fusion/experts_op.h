@@ -28,11 +28,10 @@ struct Expert {
 // a token's weight for it is not 0, and runs on those tokens alone.
 class ExpertsOp : public FusedOp {
  public:
-  // `chosen`: how many experts a token has at most, as far as the program tells.
-  ExpertsOp(std::vector<Expert> experts, std::int64_t chosen, bool is_channel_major,
+  ExpertsOp(std::vector<Expert> experts, ExpertsChoice choice, bool is_channel_major,
             bool has_addend)
       : experts_(std::move(experts)),
-        chosen_(chosen),
+        choice_(choice),
         is_channel_major_(is_channel_major),
         has_addend_(has_addend) {}
 
@@ -53,7 +52,7 @@ class ExpertsOp : public FusedOp {
   class Run;
 
   const std::vector<Expert> experts_;
-  const std::int64_t chosen_;
+  const ExpertsChoice choice_;
   const bool is_channel_major_;
   const bool has_addend_;
 };

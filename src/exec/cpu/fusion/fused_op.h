@@ -47,6 +47,12 @@ struct FusedCall {
   std::vector<std::byte*> states;  // written in place
 };
 
+// Experts of which a token chooses some. In a part of a layer, `total` are those of the layer.
+struct ExpertsChoice {
+  std::int64_t total = 0;   // 0: there are none, but there may be a choice
+  std::int64_t chosen = 0;  // of all of them for a token; 0: the program does not tell
+};
+
 // What one run reads and computes, from sizes alone.
 struct Cost {
   std::int64_t weight_bytes = 0;  // of weights that are no inputs of the operation
@@ -54,6 +60,7 @@ struct Cost {
   std::string_view form = {};     // of the weights: "int8", "lut4"
   // What the inputs decide: the numbers are an estimate, and runs say what they read.
   bool depends_on_inputs = false;
+  ExpertsChoice experts = {};
 };
 
 struct FusedContext {

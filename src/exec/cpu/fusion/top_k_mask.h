@@ -14,6 +14,9 @@ class TopKMaskOp : public FusedOp {
   Shape output_shape(const std::vector<const TensorView*>& inputs) const override {
     return inputs[0]->shape;
   }
+  Cost cost(const Shape& /*output*/, std::span<const Shape> /*states*/) const override {
+    return {.experts = {.chosen = k_}};
+  }
   Status run(std::span<FusedCall> calls, const FusedContext& context) const override;
 
   std::int64_t k() const { return k_; }
