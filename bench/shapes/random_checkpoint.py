@@ -27,7 +27,9 @@ def tensors_of(folder):
     kind = AutoModelForTokenClassification if classifies else AutoModelForCausalLM
     with torch.device("meta"):
         model = kind.from_config(config, dtype=torch.bfloat16)
-    return [(name, tuple(value.shape)) for name, value in model.named_parameters(remove_duplicate=True)]
+    saved = model.state_dict()
+    tensors = dict(model.named_parameters(remove_duplicate=True)) | {k: v for k, v in model.named_buffers() if k in saved}
+    return [(name, tuple(value.shape)) for name, value in tensors.items()]
 
 
 def random_bf16(random, shape):

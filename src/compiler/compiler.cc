@@ -126,11 +126,26 @@ class Compilation {
     return name + ".mlpackage";
   }
 
+  // Whether no shard before had a layer like one of these.
+  bool has_new_kinds(const artifact::LayerSpan& layers) {
+    bool has_new = false;
+    for (std::int64_t i = layers.begin; i < layers.end; ++i) {
+      const models::LayerConfig& layer = plan_.config.layer(i);
+      if (std::ranges::find(kinds_, layer) != kinds_.end()) continue;
+      kinds_.push_back(layer);
+      has_new = true;
+    }
+    return has_new;
+  }
+
   Status write_layers(const LayerShard& planned) {
     mlpackage::Model model;
     artifact::Shard shard;
     std::string prefix;  // of the experts behind its end
+    const bool has_news = has_new_kinds(planned.layers);
     for (const artifact::Function& function : plan_.functions) {
+      // A dry run checks all functions of the first layer of each kind.
+      if (journal_ == nullptr && !has_news && &function != &plan_.functions.back()) continue;
       ANEMONE_ASSIGN_OR_RETURN(
           models::ShardInterface interface,
           models::build_layers(model.program, function.name, *plan_.architecture, plan_.config,
@@ -366,6 +381,7 @@ class Compilation {
   ThreadPool threads_;
   WeightStore weights_;
   CompileReport report_;
+  std::vector<models::LayerConfig> kinds_;     // of the layers so far
   std::map<std::string, std::int64_t> tails_;  // by the names of inputs
   std::mutex progress_mutex_;
   std::uint64_t done_ = 0;
