@@ -79,4 +79,8 @@ std::string layers_text(const LayerSpan& layers) {
   return text;
 }
 
+std::string experts_text(std::int64_t layer, std::int64_t begin, std::int64_t end) {
+  return fmt::format("layer {}, experts {}-{}", layer, begin, end - 1);
+}
+
 }  // namespace anemone::artifact

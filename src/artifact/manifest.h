@@ -101,6 +101,8 @@ struct LayerSpan {
 };
 // "layers 2-4 from part 18 to part 9", the parts only where they are not all.
 std::string layers_text(const LayerSpan& layers);
+// "layer 3, experts 0-15" of [begin, end).
+std::string experts_text(std::int64_t layer, std::int64_t begin, std::int64_t end);
 
 // Some experts of a layer in a package of their own.
 struct ExpertPack {

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
+#include <cstdint>
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "checkpoint/e4m3.h"
 
 namespace anemone::checkpoint {
 namespace {
@@ -22,14 +23,9 @@ constexpr std::int64_t kUsualBlock = 128;
 const std::array<float, 256>& fp8_values() {
   static const std::array<float, 256> values = [] {
     std::array<float, 256> out{};
-    for (int code = 0; code < 128; ++code) {
-      const int exponent = code >> 3;
-      const int fraction = code & 7;
-      const float value = exponent == 0
-                              ? std::ldexp(static_cast<float>(fraction), -9)
-                              : std::ldexp(static_cast<float>(8 + fraction), exponent - 10);
-      out[static_cast<std::size_t>(code)] = value;
-      out[static_cast<std::size_t>(code + 128)] = -value;
+    for (std::uint32_t code = 0; code < 128; ++code) {
+      out[code] = e4m3_size(code);
+      out[code + 128] = -out[code];
     }
     out[127] = out[255] = std::numeric_limits<float>::quiet_NaN();
     return out;

@@ -70,10 +70,9 @@ std::string report_text(const std::string& path, const artifact::Manifest& manif
                     format_bytes(bytes_below(manifest, shard.package))});
     if (!shard.experts) continue;
     for (const artifact::ExpertPack& pack : shard.experts->packs)
-      rows.push_back(
-          {pack.package,
-           fmt::format("layer {}, experts {}-{}", shard.layers.end - 1, pack.begin, pack.end - 1),
-           format_bytes(bytes_below(manifest, pack.package))});
+      rows.push_back({pack.package,
+                      artifact::experts_text(shard.layers.end - 1, pack.begin, pack.end),
+                      format_bytes(bytes_below(manifest, pack.package))});
   }
   for (const artifact::Head& head : manifest.heads)
     rows.push_back({head.package,

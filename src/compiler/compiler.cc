@@ -71,7 +71,7 @@ class Compilation {
       for (const artifact::Cache& cache : shard.caches)
         report_.cache_bytes +=
             dtype_bytes(cache.dtype, static_cast<std::uint64_t>(element_count(cache.shape)));
-    if (plan_.expert_layers != 0) report_.experts = experts_report();
+    if (plan_.expert_layers != 0) report_.experts = describe_experts(plan_);
     report_.weights = weights_.reports();
     for (const checkpoint::WeightRef* weight : checkpoint_.weights->all())
       report_.source_bytes += weight->bytes.size();
@@ -83,26 +83,6 @@ class Compilation {
     Recipe recipe = options.recipe;
     recipe.quant.measure_error = options.measure_errors;
     return recipe;
-  }
-
-  ExpertsReport experts_report() const {
-    const models::ExpertsConfig& experts = plan_.config.experts;
-    ExpertsReport out = {.form = plan_.options.experts,
-                         .layers = plan_.expert_layers,
-                         .count = experts.count,
-                         .chosen = experts.chosen,
-                         .bytes_per_token = plan_.expert_bytes};
-    for (const LayerShard& shard : plan_.layer_shards) out.packages += shard.packs.size();
-    if (out.form == ExpertsForm::kSoft) {
-      out.packages = plan_.layer_shards.size();
-      return out;
-    }
-    out.functions = out.layers * out.count * static_cast<std::int64_t>(plan_.expert_widths.size());
-    out.bytes_per_token = plan_.expert_bytes / static_cast<std::uint64_t>(out.count) *
-                          static_cast<std::uint64_t>(out.chosen);
-    out.runs = out.chosen;
-    out.host_crossings = 2;
-    return out;
   }
 
   Status check_cancelled() const {
@@ -126,26 +106,21 @@ class Compilation {
     return name + ".mlpackage";
   }
 
-  // Whether no shard before had a layer like one of these.
-  bool has_new_kinds(const artifact::LayerSpan& layers) {
-    bool has_new = false;
-    for (std::int64_t i = layers.begin; i < layers.end; ++i) {
-      const models::LayerConfig& layer = plan_.config.layer(i);
-      if (std::ranges::find(kinds_, layer) != kinds_.end()) continue;
-      kinds_.push_back(layer);
-      has_new = true;
-    }
-    return has_new;
+  // Whether a layer is the first of its kind, of which a dry run checks all functions; of others
+  // the last one alone, which gives the interface.
+  bool has_new_kind(const artifact::LayerSpan& layers) const {
+    for (std::int64_t i = layers.begin; i < layers.end; ++i)
+      if (plan_.config.is_first_of_its_kind(i)) return true;
+    return false;
   }
 
   Status write_layers(const LayerShard& planned) {
     mlpackage::Model model;
     artifact::Shard shard;
     std::string prefix;  // of the experts behind its end
-    const bool has_news = has_new_kinds(planned.layers);
+    const bool checks_all = journal_ != nullptr || has_new_kind(planned.layers);
     for (const artifact::Function& function : plan_.functions) {
-      // A dry run checks all functions of the first layer of each kind.
-      if (journal_ == nullptr && !has_news && &function != &plan_.functions.back()) continue;
+      if (!checks_all && &function != &plan_.functions.back()) continue;
       ANEMONE_ASSIGN_OR_RETURN(
           models::ShardInterface interface,
           models::build_layers(model.program, function.name, *plan_.architecture, plan_.config,
@@ -193,12 +168,10 @@ class Compilation {
             model.program, artifact::expert_function(e, width), plan_.config, layer, prefix, e,
             weights_,
             {.dtype = plan_.options.precision, .tokens = width, .layout = plan_.options.layout}));
-    return write(
-        std::move(model),
-        fmt::format("experts_{:02}_{:03}_{:03}.mlpackage", layer, pack.experts.begin,
-                    pack.experts.end - 1),
-        fmt::format("layer {}, experts {}-{}", layer, pack.experts.begin, pack.experts.end - 1),
-        pack.bytes);
+    return write(std::move(model),
+                 fmt::format("experts_{:02}_{:03}_{:03}.mlpackage", layer, pack.experts.begin,
+                             pack.experts.end - 1),
+                 artifact::experts_text(layer, pack.experts.begin, pack.experts.end), pack.bytes);
   }
 
   Status write_head(const ane::Range& range) {
@@ -244,39 +217,6 @@ class Compilation {
     return static_cast<std::uint64_t>(range.end - range.begin);
   }
 
-  // The names of functions and interfaces that callers see.
-  Status describe_package(mlpackage::Model& model, const std::string& content) const {
-    model.is_multifunction = true;  // its functions have names of their own even when there is one
-    model.default_function = model.program.functions().front()->name;
-    model.metadata.short_description = fmt::format("{} {}", report_.manifest.name, content);
-    for (const ir::Function* function : model.program.functions()) {
-      ANEMONE_ASSIGN_OR_RETURN(auto interface,
-                               mlpackage::describe_function(*function, flexible_shapes(*function)));
-      model.functions.push_back(std::move(interface));
-    }
-    return {};
-  }
-
-  // Every unknown dimension is the number of tokens, of a tail mask with the columns before them.
-  std::map<std::string, mlpackage::FlexibleShape> flexible_shapes(
-      const ir::Function& function) const {
-    std::map<std::string, mlpackage::FlexibleShape> shapes;
-    for (const ir::Value* input : function.inputs) {
-      if (is_static(input->type.shape)) continue;
-      mlpackage::FlexibleShape& shape = shapes[input->name];
-      const auto tail = tails_.find(input->name);
-      const std::int64_t before = tail == tails_.end() ? 0 : tail->second;
-      for (const std::int64_t size : input->type.shape) {
-        const bool is_tokens = size == kDynamic;
-        const std::int64_t least = is_tokens ? before + 1 : size;
-        shape.default_shape.push_back(least);
-        shape.flexibility.ranges.push_back(
-            {least, is_tokens ? before + plan_.options.prefill : size});
-      }
-    }
-    return shapes;
-  }
-
   Status write(mlpackage::Model model, const std::string& package, const std::string& content,
                std::uint64_t planned_bytes) {
     if (journal_ == nullptr) {
@@ -289,7 +229,8 @@ class Compilation {
     const std::vector<artifact::FileEntry>* files = journal_->find(package);
     const bool is_reused = files != nullptr;
     if (!is_reused) {
-      ANEMONE_RETURN_IF_ERROR(describe_package(model, content));
+      ANEMONE_RETURN_IF_ERROR(describe_package(fmt::format("{} {}", report_.manifest.name, content),
+                                               tails_, plan_.options.prefill, model));
       mlpackage::WriteOptions options;
       options.registry = &ops::op_registry();
       options.pool = &threads_;

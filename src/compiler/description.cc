@@ -4,7 +4,9 @@
 #include <filesystem>
 #include <limits>
 #include <nlohmann/json.hpp>
+#include <utility>
 
+#include "base/error.h"
 #include "base/version.h"
 #include "ir/opset.h"
 
@@ -47,6 +49,25 @@ Json generation_defaults(const checkpoint::Checkpoint& checkpoint) {
   return defaults;
 }
 
+std::map<std::string, mlpackage::FlexibleShape> flexible_shapes(
+    const ir::Function& function, const std::map<std::string, std::int64_t>& tails,
+    std::int64_t tokens) {
+  std::map<std::string, mlpackage::FlexibleShape> shapes;
+  for (const ir::Value* input : function.inputs) {
+    if (is_static(input->type.shape)) continue;
+    mlpackage::FlexibleShape& shape = shapes[input->name];
+    const auto tail = tails.find(input->name);
+    const std::int64_t before = tail == tails.end() ? 0 : tail->second;
+    for (const std::int64_t size : input->type.shape) {
+      const bool is_tokens = size == kDynamic;
+      const std::int64_t least = is_tokens ? before + 1 : size;
+      shape.default_shape.push_back(least);
+      shape.flexibility.ranges.push_back({least, is_tokens ? before + tokens : size});
+    }
+  }
+  return shapes;
+}
+
 }  // namespace
 
 artifact::Manifest describe_model(const checkpoint::Checkpoint& checkpoint, const Plan& plan,
@@ -77,6 +98,40 @@ artifact::Manifest describe_model(const checkpoint::Checkpoint& checkpoint, cons
   else
     manifest.generation = std::move(generation);
   return manifest;
+}
+
+ExpertsReport describe_experts(const Plan& plan) {
+  const models::ExpertsConfig& experts = plan.config.experts;
+  ExpertsReport out = {.form = plan.options.experts,
+                       .layers = plan.expert_layers,
+                       .count = experts.count,
+                       .chosen = experts.chosen,
+                       .bytes_per_token = plan.expert_bytes};
+  for (const LayerShard& shard : plan.layer_shards) out.packages += shard.packs.size();
+  if (out.form == ExpertsForm::kSoft) {
+    out.packages = plan.layer_shards.size();
+    return out;
+  }
+  out.functions = out.layers * out.count * static_cast<std::int64_t>(plan.expert_widths.size());
+  out.bytes_per_token = plan.expert_bytes / static_cast<std::uint64_t>(out.count) *
+                        static_cast<std::uint64_t>(out.chosen);
+  out.runs = out.chosen;
+  out.host_crossings = 2;
+  return out;
+}
+
+Status describe_package(std::string text, const std::map<std::string, std::int64_t>& tails,
+                        std::int64_t tokens, mlpackage::Model& model) {
+  model.is_multifunction = true;  // its functions have names of their own even when there is one
+  model.default_function = model.program.functions().front()->name;
+  model.metadata.short_description = std::move(text);
+  for (const ir::Function* function : model.program.functions()) {
+    ANEMONE_ASSIGN_OR_RETURN(
+        auto interface,
+        mlpackage::describe_function(*function, flexible_shapes(*function, tails, tokens)));
+    model.functions.push_back(std::move(interface));
+  }
+  return {};
 }
 
 }  // namespace anemone::compiler

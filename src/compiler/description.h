@@ -1,12 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <anemone/status.h>
+
+#include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
 #include "artifact/manifest.h"
 #include "checkpoint/checkpoint.h"
+#include "compiler/compiler.h"
 #include "compiler/plan.h"
+#include "mlpackage/package_writer.h"
 
 namespace anemone::compiler {
 
@@ -14,5 +20,14 @@ namespace anemone::compiler {
 // heads, embedding or files. `notes` gets what is left out of it.
 artifact::Manifest describe_model(const checkpoint::Checkpoint& checkpoint, const Plan& plan,
                                   std::vector<std::string>& notes);
+
+// What the experts of a plan cost, which has some.
+ExpertsReport describe_experts(const Plan& plan);
+
+// Sets what callers see of a package whose program is complete: its functions with their
+// interfaces, and `text`. Every unknown dimension of an input is the number of tokens, `tokens` at
+// most, of a tail mask behind the columns that `tails` has for its name.
+Status describe_package(std::string text, const std::map<std::string, std::int64_t>& tails,
+                        std::int64_t tokens, mlpackage::Model& model);
 
 }  // namespace anemone::compiler

@@ -26,12 +26,10 @@ Result<std::vector<std::vector<std::uint64_t>>> bytes_of_parts(
                                       .layout = options.layout};
   // Layers of one kind are of one size, but where their sizes are those of the checkpoint.
   const bool is_kept = options.recipe.quant.scheme == quant::Scheme::kKeep;
-  const std::vector<models::LayerConfig>& layers = plan.config.layers;
   std::vector<std::vector<std::uint64_t>> all;
   for (std::int64_t layer = 0; layer < plan.config.num_layers(); ++layer) {
-    const auto like = std::ranges::find(layers, plan.config.layer(layer)) - layers.begin();
-    if (like < layer && !is_kept) {
-      all.push_back(all[static_cast<std::size_t>(like)]);
+    if (!is_kept && !plan.config.is_first_of_its_kind(layer)) {
+      all.push_back(all[static_cast<std::size_t>(plan.config.first_like(layer))]);
       continue;
     }
     WeightStore weights(checkpoint.weights, options.recipe, options.precision);

@@ -38,7 +38,6 @@ class StackedRows : public quant::MatrixSource {
   std::int64_t rows() const override { return rows_; }
   std::int64_t columns() const override { return columns_; }
   std::string_view name() const override { return parts_.front().weight->name; }
-  void read_row(std::int64_t row, std::span<float> out) const override { read_rows(row, 1, out); }
   void read_rows(std::int64_t begin, std::int64_t count, std::span<float> out) const override {
     for (const Part& part : parts_) {
       if (begin < part.rows && count > 0) {

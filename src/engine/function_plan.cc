@@ -85,7 +85,6 @@ class PackageChecker {
     return check_same(what, cache.dtype, out);
   }
 
-  // Inputs and states that the manifest does not know would stay without a value.
   // Two outputs besides the hidden state.
   Status check_experts(const artifact::Experts& experts, const Shape& input, const Shape& weights,
                        DType flowing) const {
@@ -95,6 +94,7 @@ class PackageChecker {
     return check_same(fmt::format("output \"{}\"", experts.weights), flowing, w);
   }
 
+  // Inputs and states that the manifest does not know would stay without a value.
   Status check_nothing_else(const artifact::Shard& shard) const {
     const auto is_cache = [&](std::string_view name, bool is_state) {
       return std::ranges::any_of(shard.caches, [&](const artifact::Cache& cache) {

@@ -25,7 +25,7 @@ Descriptor open_descriptor(const fs::path& path) {
 }
 
 Status lock(const Descriptor& file, const fs::path& path) {
-  if (file.get() < 0) return errno_error(path.string(), "cannot open");
+  if (!file.is_open()) return errno_error(path.string(), "cannot open");
   while (::flock(file.get(), LOCK_EX) != 0)
     if (errno != EINTR) return errno_error(path.string(), "cannot lock");
   return {};
@@ -39,7 +39,7 @@ class Partial {
 
   // Reads what an earlier download left.
   Status begin(const Received& received) {
-    if (descriptor_.get() < 0) return errno_error(path_, "cannot open");
+    if (!descriptor_.is_open()) return errno_error(path_, "cannot open");
     hash_ = content_hash(file_);
     std::vector<std::byte> block(1 << 20);
     while (true) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -177,6 +178,11 @@ struct DecoderConfig {
   std::int64_t num_layers() const { return static_cast<std::int64_t>(layers.size()); }
   const LayerConfig& layer(std::int64_t index) const {
     return layers[static_cast<std::size_t>(index)];
+  }
+  // Whether no layer before is of the same kind: the others differ from it in their weights alone.
+  bool is_first_of_its_kind(std::int64_t index) const { return first_like(index) == index; }
+  std::int64_t first_like(std::int64_t index) const {
+    return std::ranges::find(layers, layer(index)) - layers.begin();
   }
   std::int64_t head_dim_of(const LayerConfig& layer) const {
     return layer.head_dim != 0 ? layer.head_dim : head_dim;

@@ -5,12 +5,6 @@
 
 namespace anemone::quant {
 
-void MatrixSource::read_rows(std::int64_t begin, std::int64_t count, std::span<float> out) const {
-  const auto width = static_cast<std::size_t>(columns());
-  for (std::int64_t r = 0; r < count; ++r)
-    read_row(begin + r, out.subspan(static_cast<std::size_t>(r) * width, width));
-}
-
 std::span<const float> RowReader::row(std::int64_t index) {
   const auto width = static_cast<std::size_t>(matrix_.columns());
   if (index < begin_ || index >= begin_ + count_) {

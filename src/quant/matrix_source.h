@@ -27,10 +27,8 @@ class MatrixSource {
   virtual ~MatrixSource() = default;
   virtual std::int64_t rows() const = 0;
   virtual std::int64_t columns() const = 0;
-  // `out` has columns() elements.
-  virtual void read_row(std::int64_t row, std::span<float> out) const = 0;
   // Rows [begin, begin + count): count * columns() elements.
-  virtual void read_rows(std::int64_t begin, std::int64_t count, std::span<float> out) const;
+  virtual void read_rows(std::int64_t begin, std::int64_t count, std::span<float> out) const = 0;
   // So many rows take little longer than one: where the matrix lies transposed.
   virtual std::int64_t rows_at_once() const { return 1; }
   virtual SourceForm form() const { return {}; }

@@ -151,6 +151,8 @@ TEST_P(FastParity, EveryForm) {
   }
 }
 
+class FastExperts : public FastParity {};
+
 // Bytes of experts that a token reads, by the plans of all shards.
 std::int64_t expert_bytes(const engine::Model& model) {
   exec::ExpertsOfLayers experts;
@@ -168,8 +170,7 @@ std::int64_t expert_bytes(const engine::Model& model) {
 }
 
 // Packages that have a part of a layer; their experts are still run where they are chosen.
-TEST_P(FastParity, LayersThatAreCut) {
-  if (!has_experts(GetParam())) GTEST_SKIP() << "nothing to cut";
+TEST_P(FastExperts, AreRunInLayersThatAreCut) {
   for (const char* size : {"1KB", "6KB"}) {
     CompileOptions options;
     options.recipe.quant.threshold = 0;
@@ -278,6 +279,8 @@ TEST_P(FastParity, WhatRunsTogetherGivesTheSameBits) {
   }
 }
 
+INSTANTIATE_TEST_SUITE_P(, FastExperts, ::testing::ValuesIn(tiny_checkpoints_with_experts()),
+                         [](const auto& info) { return info.param.name; });
 INSTANTIATE_TEST_SUITE_P(, FastParity, ::testing::ValuesIn(checkpoints_in_the_tree()),
                          [](const auto& info) { return info.param.name; });
 

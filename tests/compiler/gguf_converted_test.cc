@@ -1,12 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Files that llama.cpp's converter wrote (make_gguf.py) give the goldens of the checkpoints that
 // they were made from. Of architectures whose files no small converter of our own could make.
-#include <algorithm>
-#include <cmath>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
-#include "base/file.h"
 #include "tests/compiler/golden.h"
 #include "tests/support/shared_data.h"
 
@@ -27,16 +24,6 @@ class GgufConverted : public ::testing::TestWithParam<const char*> {
     if (model == nullptr) return {};
     return run_greedily(std::move(model), golden.prompt, golden.continuation.size());
   }
-  void expect_alike(const Answer& got, const std::vector<float>& logits,
-                    const std::vector<std::int32_t>& continuation) {
-    ASSERT_FALSE(logits.empty());
-    ASSERT_EQ(got.logits.size(), logits.size());
-    float worst = 0;
-    for (std::size_t i = 0; i < logits.size(); ++i)
-      worst = std::max(worst, std::abs(got.logits[i] - logits[i]));
-    EXPECT_LE(worst, 2e-3F);  // as for checkpoints (parity_test.cc)
-    EXPECT_EQ(got.continuation, continuation);
-  }
 
   const std::string tiny_ = source_path("tests/compiler/data/tiny/") + GetParam();
   const std::string file_ = source_path("tests/compiler/data/gguf/") + GetParam() + ".gguf";
@@ -45,7 +32,7 @@ class GgufConverted : public ::testing::TestWithParam<const char*> {
 
 TEST_P(GgufConverted, GiveTheGoldenOfTheCheckpoint) {
   const Golden golden = read_golden_file(tiny_ + "/golden.safetensors");
-  expect_alike(run(file_, golden, "gguf"), golden.logits, golden.continuation);
+  expect_golden(run(file_, golden, "gguf"), golden);
 }
 
 INSTANTIATE_TEST_SUITE_P(, GgufConverted,
@@ -58,15 +45,12 @@ INSTANTIATE_TEST_SUITE_P(, GgufConverted,
 class GgufConvertedGptOss : public GgufConverted {};
 
 TEST_P(GgufConvertedGptOss, GivesWhatTheCheckpointDoesWithTheLimitOfTheClass) {
-  const Golden golden = read_golden_file(tiny_ + "/golden.safetensors");
-  const std::string changed = folder_.file("changed");
-  std::filesystem::copy(tiny_, changed);
-  auto config = read_json_file(changed + "/config.json");
-  ASSERT_TRUE(config.ok());
-  (*config)["swiglu_limit"] = 7;
-  ASSERT_TRUE(write_file(changed + "/config.json", dump_json(*config)).ok());
-  const Answer expected = run(changed, golden, "reference");
-  expect_alike(run(file_, golden, "gguf"), expected.logits, expected.continuation);
+  Golden golden = read_golden_file(tiny_ + "/golden.safetensors");
+  copy_changed(tiny_, {{"swiglu_limit", 7}}, folder_.file("changed"));
+  Answer answer = run(folder_.file("changed"), golden, "reference");
+  golden.logits = std::move(answer.logits);
+  golden.continuation = std::move(answer.continuation);
+  expect_golden(run(file_, golden, "gguf"), golden);
 }
 
 INSTANTIATE_TEST_SUITE_P(, GgufConvertedGptOss, ::testing::Values("gpt_oss_mxfp4"));

@@ -16,9 +16,6 @@ namespace {
 using anemone::testing::shared_path;
 using anemone::testing::TemporaryFolder;
 
-// Sums in another order than PyTorch's, as for other checkpoints (parity_test.cc).
-constexpr float kGgufTolerance = 2e-3F;
-
 struct GgufGolden {
   std::string name;  // "Q4_K_M"
   Checkpoint model;
@@ -44,15 +41,9 @@ void expect_golden(const GgufGolden& model, const CompileOptions& options) {
   const TemporaryFolder folder;
   auto loaded = compile_and_load(model.model, folder.file("artifact"), options);
   ASSERT_NE(loaded, nullptr);
-  const Answer answer =
-      run_greedily(std::move(loaded), model.golden.prompt, model.golden.continuation.size());
-  ASSERT_EQ(answer.logits.size(), model.golden.logits.size());
-  float worst = 0;
-  for (std::size_t i = 0; i < answer.logits.size(); ++i)
-    worst = std::max(worst, std::abs(answer.logits[i] - model.golden.logits[i]));
-  std::printf("%s: largest difference %.3g\n", model.name.c_str(), static_cast<double>(worst));
-  EXPECT_LE(worst, kGgufTolerance);
-  EXPECT_EQ(answer.continuation, model.golden.continuation);
+  expect_golden(
+      run_greedily(std::move(loaded), model.golden.prompt, model.golden.continuation.size()),
+      model.golden);
 }
 
 // The committed tiny model (fuzz/make_seeds.cc) has no golden: its kept integers and its

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "base/json.h"
 #include "compiler/options.h"
 #include "engine/model.h"
 #include "exec/executor.h"
@@ -28,6 +29,8 @@ struct Checkpoint {
 std::vector<Checkpoint> checkpoints();
 // Whether its layers choose among experts.
 bool has_experts(const Checkpoint& checkpoint);
+// The tiny ones with experts.
+std::vector<Checkpoint> tiny_checkpoints_with_experts();
 // Those in the tree have every architecture; the others would only take longer.
 std::vector<Checkpoint> checkpoints_in_the_tree();
 // False, with the test marked as skipped, when it is not there.
@@ -55,6 +58,13 @@ struct Answer {
 };
 Answer run_greedily(std::shared_ptr<const engine::Model> model,
                     const std::vector<std::int32_t>& prompt, std::size_t new_tokens);
+
+// Fails the test unless these are the golden's logits, as far as sums in another order allow, and
+// its tokens.
+void expect_golden(const Answer& answer, const Golden& golden);
+
+// A copy of a checkpoint in a new `folder`, with these members of its config.json merged in.
+void copy_changed(const std::string& checkpoint, const Json& changes, const std::string& folder);
 
 // The executor of the tests; lives as long as the program.
 exec::Executor& executor();

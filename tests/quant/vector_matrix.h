@@ -15,8 +15,8 @@ class VectorMatrix : public MatrixSource {
       : rows_(rows), columns_(columns), values_(std::move(values)) {}
   std::int64_t rows() const override { return rows_; }
   std::int64_t columns() const override { return columns_; }
-  void read_row(std::int64_t row, std::span<float> out) const override {
-    std::copy_n(values_.begin() + row * columns_, columns_, out.begin());
+  void read_rows(std::int64_t begin, std::int64_t count, std::span<float> out) const override {
+    std::copy_n(values_.begin() + begin * columns_, count * columns_, out.begin());
   }
   void release() const override { ++released; }
   std::string_view name() const override { return "matrix"; }

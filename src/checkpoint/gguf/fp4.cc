@@ -5,22 +5,17 @@
 //   NVFP4  64 values: four scales of 8 bits (e4m3) for 16 values each, then 8 bytes of nibbles each
 #include "checkpoint/fp4.h"
 
-#include <bit>
-
+#include "checkpoint/e4m3.h"
 #include "checkpoint/gguf/block_bytes.h"
 #include "checkpoint/gguf/families.h"
 
 namespace anemone::checkpoint::gguf {
 namespace {
 
-// Half of an unsigned float of 4 exponent bits (bias 7) and 3 mantissa bits. 0x7f, not a number,
-// reads as zero, and the bit above has no meaning otherwise.
+// Half of an unsigned scale. 0x7f, not a number, reads as zero, and the bit above has no meaning
+// otherwise.
 float half_of_e4m3(std::uint32_t byte) {
-  if (byte == 0x7f) return 0;
-  const std::uint32_t exponent = byte >> 3 & 15U;
-  const auto mantissa = static_cast<float>(byte & 7U);
-  if (exponent == 0) return mantissa * 0x1p-10F;
-  return (1.0F + mantissa / 8.0F) * std::bit_cast<float>((exponent + 127 - 8) << 23);
+  return byte == 0x7f ? 0 : e4m3_size(byte) / 2;
 }
 
 void unpack_mxfp4(const std::byte* in, Block& out) {

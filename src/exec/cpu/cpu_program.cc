@@ -130,6 +130,7 @@ Result<std::shared_ptr<const CpuProgram>> CpuProgram::prepare_and_make(
     std::shared_ptr<const ir::Program> program, const std::vector<const ir::Function*>& functions,
     std::vector<Signature> signatures, std::string default_function,
     std::shared_ptr<SharedThreads> threads) {
+  ANEMONE_ASSIGN_OR_RETURN(std::vector<Feature> states, states_of(signatures));
   PreparedProgram prepared;
   {
     const std::lock_guard lock(threads->mutex);
@@ -138,22 +139,22 @@ Result<std::shared_ptr<const CpuProgram>> CpuProgram::prepare_and_make(
   }
   std::shared_ptr<CpuProgram> out(
       new CpuProgram(std::move(prepared), std::move(default_function), std::move(threads)));
-  ANEMONE_RETURN_IF_ERROR(out->collect_states());
+  out->states_ = std::move(states);
   return std::shared_ptr<const CpuProgram>(std::move(out));
 }
 
-Status CpuProgram::collect_states() {
-  for (const auto& function : program_.functions)
-    for (const Feature& state : function->signature.states) {
-      const auto it = std::find_if(states_.begin(), states_.end(),
-                                   [&](const Feature& known) { return known.name == state.name; });
-      if (it == states_.end())
-        states_.push_back(state);
+Result<std::vector<Feature>> states_of(const std::vector<Signature>& signatures) {
+  std::vector<Feature> states;
+  for (const Signature& signature : signatures)
+    for (const Feature& state : signature.states) {
+      const auto it = std::ranges::find(states, state.name, &Feature::name);
+      if (it == states.end())
+        states.push_back(state);
       else if (it->dtype != state.dtype || it->shape != state.shape)
         return corrupt("[{}] expected one shape for the state in all functions, got {} and {}",
                        state.name, to_string(it->shape), to_string(state.shape));
     }
-  return {};
+  return states;
 }
 
 Result<std::size_t> index_of_function(const std::vector<std::string>& names,

@@ -40,6 +40,10 @@ Result<std::size_t> index_of_function(const std::vector<std::string>& names,
                                       const std::string& default_function,
                                       std::string_view function);
 
+// The states of all functions together. kCorrupt where two of them have one of the same name in
+// different shapes.
+Result<std::vector<Feature>> states_of(const std::vector<Signature>& signatures);
+
 // A prepared program behind the interface. Thread-safe: what a run changes lies in a Frame of its
 // own.
 class CpuProgram : public LoadedProgram {
@@ -68,7 +72,6 @@ class CpuProgram : public LoadedProgram {
  private:
   CpuProgram(PreparedProgram program, std::string default_function,
              std::shared_ptr<SharedThreads> threads);
-  Status collect_states();
   Result<std::size_t> index_of(std::string_view function) const {
     return index_of_function(names_, default_function_, function);
   }

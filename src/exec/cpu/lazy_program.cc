@@ -8,33 +8,27 @@
 
 namespace anemone::exec {
 
-LazyProgram::LazyProgram(std::shared_ptr<const ir::Program> program,
-                         const std::vector<const ir::Function*>& functions,
-                         std::vector<Signature> signatures, std::string default_function,
-                         std::shared_ptr<SharedThreads> threads)
-    : program_(std::move(program)),
-      default_function_(std::move(default_function)),
-      threads_(std::move(threads)) {
+Result<std::shared_ptr<const LazyProgram>> LazyProgram::make(
+    std::shared_ptr<const ir::Program> program, const std::vector<const ir::Function*>& functions,
+    std::vector<Signature> signatures, std::string default_function,
+    std::shared_ptr<SharedThreads> threads) {
+  ANEMONE_ASSIGN_OR_RETURN(std::vector<Feature> states, states_of(signatures));
+  std::shared_ptr<LazyProgram> out(new LazyProgram(std::move(program), std::move(default_function),
+                                                   std::move(states), std::move(threads)));
   for (std::size_t i = 0; i < functions.size(); ++i) {
-    names_.push_back(functions[i]->name);
-    entries_.push_back({functions[i], std::move(signatures[i]), nullptr});
+    out->names_.push_back(functions[i]->name);
+    out->entries_.push_back({functions[i], std::move(signatures[i]), nullptr});
   }
+  return std::shared_ptr<const LazyProgram>(std::move(out));
 }
 
 const Signature* LazyProgram::signature(std::string_view function) const {
-  const auto name = std::ranges::find(names_, function.empty() ? default_function_ : function);
-  return name == names_.end()
-             ? nullptr
-             : &entries_[static_cast<std::size_t>(name - names_.begin())].signature;
+  const auto index = index_of_function(names_, default_function_, function);
+  return index.ok() ? &entries_[*index].signature : nullptr;
 }
 
 Result<std::unique_ptr<StateStore>> LazyProgram::make_state() const {
-  std::vector<Feature> states;
-  for (const Entry& entry : entries_)
-    for (const Feature& state : entry.signature.states)
-      if (std::ranges::find(states, state.name, &Feature::name) == states.end())
-        states.push_back(state);
-  return CpuStateStore::make(states);
+  return CpuStateStore::make(states_);
 }
 
 Result<const CpuProgram*> LazyProgram::prepared(std::string_view function) const {

@@ -6,6 +6,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "exec/cpu/cpu_program.h"
@@ -19,9 +20,10 @@ namespace anemone::exec {
 class LazyProgram : public LoadedProgram {
  public:
   // One signature a function, in their order; at least one.
-  LazyProgram(std::shared_ptr<const ir::Program> program,
-              const std::vector<const ir::Function*>& functions, std::vector<Signature> signatures,
-              std::string default_function, std::shared_ptr<SharedThreads> threads);
+  static Result<std::shared_ptr<const LazyProgram>> make(
+      std::shared_ptr<const ir::Program> program, const std::vector<const ir::Function*>& functions,
+      std::vector<Signature> signatures, std::string default_function,
+      std::shared_ptr<SharedThreads> threads);
 
   const std::vector<std::string>& functions() const override { return names_; }
   const std::string& default_function() const override { return default_function_; }
@@ -43,8 +45,16 @@ class LazyProgram : public LoadedProgram {
     std::shared_ptr<const CpuProgram> program;  // null until it first runs; then it stays
   };
 
+  LazyProgram(std::shared_ptr<const ir::Program> program, std::string default_function,
+              std::vector<Feature> states, std::shared_ptr<SharedThreads> threads)
+      : program_(std::move(program)),
+        default_function_(std::move(default_function)),
+        states_(std::move(states)),
+        threads_(std::move(threads)) {}
+
   const std::shared_ptr<const ir::Program> program_;
   const std::string default_function_;
+  const std::vector<Feature> states_;  // of all functions together
   const std::shared_ptr<SharedThreads> threads_;
   std::vector<std::string> names_;
   mutable std::mutex mutex_;  // of what follows

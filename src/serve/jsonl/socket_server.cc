@@ -47,7 +47,7 @@ Status remove_stale(const std::string& path, const sockaddr_un& address) {
   if (!S_ISSOCK(info.st_mode))
     return io_error("[{}] expected no file or an unused socket, got something else", path);
   const Descriptor probe(::socket(AF_UNIX, SOCK_STREAM, 0));
-  if (probe.get() < 0) return errno_error(path, "cannot make a socket");
+  if (!probe.is_open()) return errno_error(path, "cannot make a socket");
   if (::connect(probe.get(), generic(address), sizeof(address)) == 0)
     return io_error("[{}] expected an unused socket, got one that a server answers on", path);
   if (errno != ECONNREFUSED) return errno_error(path, "cannot look at the socket");
@@ -68,7 +68,7 @@ Result<std::unique_ptr<SocketServer>> SocketServer::listen(const ModelSet& model
   ANEMONE_ASSIGN_OR_RETURN(const sockaddr_un address, address_of(options.path));
   ANEMONE_RETURN_IF_ERROR(remove_stale(options.path, address));
   Descriptor listener(::socket(AF_UNIX, SOCK_STREAM, 0));
-  if (listener.get() < 0) return errno_error(options.path, "cannot make a socket");
+  if (!listener.is_open()) return errno_error(options.path, "cannot make a socket");
   ::fcntl(listener.get(), F_SETFD, FD_CLOEXEC);
   // From the start: between bind and chmod others could connect.
   const mode_t mask = ::umask(0177);

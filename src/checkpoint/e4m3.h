@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <bit>
+#include <cstdint>
+
+namespace anemone::checkpoint {
+
+// The size of an eight-bit float: 4 bits of exponent (bias 7), 3 of fraction. The sign, which is
+// the highest bit, is left out, and 0x7f, which is no number, counts as 480.
+inline float e4m3_size(std::uint32_t byte) {
+  const std::uint32_t exponent = byte >> 3 & 15U;
+  const auto fraction = static_cast<float>(byte & 7U);
+  if (exponent == 0) return fraction * 0x1p-9F;
+  return (1.0F + fraction / 8.0F) * std::bit_cast<float>((exponent + 127 - 7) << 23);
+}
+
+}  // namespace anemone::checkpoint
