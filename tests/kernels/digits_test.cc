@@ -207,6 +207,7 @@ TEST_P(Digits, AColumnDoesNotDependOnTheOthers) {
       EXPECT_EQ(results[0], results[results.size() - 2]);
       EXPECT_EQ(results[0], results[results.size() - 1]);
       run(*products, {0, 1, 2, 3, 4, 5, 6, 7}, false);
+      run(*products, {7, 3, 1, 0, 2}, true);
       run(*products, {3}, false);
       run(*products, {3}, true);
       run(*products, {1, 3}, true);

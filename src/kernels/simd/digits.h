@@ -60,6 +60,8 @@ inline constexpr std::int64_t blocks_of(std::int64_t columns) {
 
 // Products with blocks of columns by the instructions of one set. Thread-safe.
 struct BlockProducts {
+  // Up to so many columns, products of a few (digits_few.h) are faster.
+  std::int64_t few_columns;
   // Bytes of scratch, 64-byte aligned, of multiply() for so many columns.
   std::int64_t (*scratch_bytes)(const Matrix& matrix, std::int64_t columns);
   // out[r - begin][n] = sum over c of matrix(r, c) * x[n][c] for rows [begin, end), at most

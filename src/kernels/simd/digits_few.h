@@ -14,7 +14,7 @@
 
 namespace anemone::kernels::simd::digits {
 
-inline constexpr std::int64_t kFewColumns = 4;
+inline constexpr std::int64_t kFewColumns = 8;
 
 // At most kFewColumns columns as digits, in the order in which rows of a matrix give theirs.
 class FewColumns {
@@ -28,7 +28,9 @@ class FewColumns {
   std::int64_t count() const { return count_; }
   // A power of two: zeros behind the last column.
   std::int64_t places() const { return places_; }
-  // [step of 64 elements][place][high, low][64]
+  // Up to two places: [step of 64 elements][place][high, low][64]. More:
+  // [step][i of 4][high, low][four places][quarter of the step][place][4], the elements from 4 * i
+  // of each quarter.
   const std::int8_t* digits() const { return digits_; }
   const float* scales() const { return scales_; }  // [count]
   // Sum of a column's high digits, and of its low ones.
@@ -36,7 +38,8 @@ class FewColumns {
   std::int32_t low_sum(std::int64_t n) const { return low_sums_[n]; }
 
  private:
-  void make_column(const Half* x, std::int64_t stride, std::int64_t n, std::int8_t* plain);
+  void make_column(const Half* x, std::int64_t stride, std::int64_t n, std::int8_t* plain,
+                   std::int8_t* deep);
 
   const std::int64_t count_;
   const std::int64_t places_;

@@ -86,7 +86,7 @@ void ProjectionOp::run_segments(const Segments& segments, std::int64_t tokens, b
   const bool is_half = matrix_.form == kernels::simd::Matrix::Form::kHalf;
   const digits::BlockProducts* products = digits::block_products_of(context.isa);
   if (products != nullptr && digits::takes(matrix_) && !(is_half && is_narrow)) {
-    if (tokens <= digits::kFewColumns)
+    if (tokens <= products->few_columns)
       run_few(segments, tokens, context);
     else
       run_blocks(segments, tokens, *products, context);
