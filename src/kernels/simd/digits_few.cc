@@ -84,13 +84,16 @@ std::int64_t few_scratch_bytes(const Matrix& matrix) {
   return row_scratch_bytes(matrix) + kMostRows * 2 * kStep * few_steps(matrix);
 }
 
-void multiply_few(const Matrix& matrix, std::int64_t begin, std::int64_t end,
-                  const FewColumns& columns, float* out, std::int64_t ldo, std::byte* scratch) {
+void multiply_few(const BlockProducts& products, const Matrix& matrix, std::int64_t begin,
+                  std::int64_t end, const FewColumns& columns, float* out, std::int64_t ldo,
+                  std::byte* scratch) {
   const Target target{out, ldo, scratch};
   if (matrix.form == Matrix::Form::kInt8 && matrix.has_row_scale())
     return multiply_columns<BytesRow>(matrix, begin, end, columns, target);
   if (matrix.form == Matrix::Form::kInt4 && matrix.has_row_scale())
     return multiply_columns<NibblesRow>(matrix, begin, end, columns, target);
+  if (matrix.form == Matrix::Form::kInt4 && products.has_tile_sums)
+    return multiply_columns<TileSumsRow>(matrix, begin, end, columns, target);
   if (matrix.form == Matrix::Form::kInt4)
     return multiply_columns<TilesRow>(matrix, begin, end, columns, target);
   if (matrix.form == Matrix::Form::kPalette && matrix.bits == 4)

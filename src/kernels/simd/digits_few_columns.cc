@@ -33,7 +33,8 @@ void turn(const std::int8_t* const from[4], std::int8_t* to, std::int64_t stride
 std::int64_t FewColumns::storage_bytes(const Matrix& matrix, std::int64_t count) {
   const std::int64_t places = places_of(count);
   // And the digits of one column in their own order; for vectors across columns, too, of each.
-  return ((places > 2 ? 2 : 1) * places + 1) * 2 * kStep * few_steps(matrix);
+  const std::int64_t digits = ((places > 2 ? 2 : 1) * places + 1) * 2 * kStep * few_steps(matrix);
+  return digits + (is_int4_in_tiles(matrix) ? places * kStep * few_steps(matrix) : 0);
 }
 
 FewColumns::FewColumns(const Matrix& matrix, const Half* const* x, std::int64_t count,
@@ -56,9 +57,8 @@ FewColumns::FewColumns(const Matrix& matrix, const Half* const* x, std::int64_t 
       for (std::int64_t s = 0; s < steps_; ++s)
         std::memset(deep + (s * places_ + n) * 2 * kStep, 0, 2 * kStep);
   }
-  if (!is_wide) return;
   const std::int64_t vectors = places_ / 2;
-  for (std::int64_t s = 0; s < steps_; ++s)
+  for (std::int64_t s = 0; s < steps_ && is_wide; ++s)
     for (std::int64_t v = 0; v < vectors; ++v) {
       const std::int8_t* from[4];
       for (std::int64_t i = 0; i < 4; ++i) {
@@ -66,6 +66,23 @@ FewColumns::FewColumns(const Matrix& matrix, const Half* const* x, std::int64_t 
         from[i] = deep + ((s * places_ + n) * 2 + v / (vectors / 2)) * kStep;
       }
       turn(from, digits_ + (s * 4 * vectors + v) * kStep, vectors * kStep);
+    }
+  if (is_int4_in_tiles(matrix)) make_tile_offsets(plain + column_bytes);
+}
+
+void FewColumns::make_tile_offsets(std::int8_t* out) {
+  tile_offsets_ = reinterpret_cast<const std::int32_t*>(out);
+  const bool is_wide = places_ > 2;
+  const std::int64_t vectors = is_wide ? places_ / 2 : places_ * 2;
+  const std::int64_t parts = is_wide ? 8 : 2;  // of two steps
+  for (std::int64_t pair = 0; pair < steps_ / 2; ++pair)
+    for (std::int64_t v = 0; v < vectors; ++v, out += kStep) {
+      __m512i sum = _mm512_setzero_si512();
+      for (std::int64_t i = 0; i < parts; ++i)
+        sum = _mm512_dpbusd_epi32(
+            sum, _mm512_set1_epi8(8),
+            _mm512_load_si512(digits_ + ((pair * parts + i) * vectors + v) * kStep));
+      _mm512_store_si512(out, _mm512_sub_epi32(_mm512_setzero_si512(), sum));
     }
 }
 

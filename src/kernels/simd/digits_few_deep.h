@@ -86,6 +86,45 @@ inline void add_steps(const Row* rows, std::int64_t step, __mmask64 mask, const 
   });
 }
 
+// Two steps of a row of tiles.
+template <int kColumns>
+inline void add_tiles(const TileSumsRow& row, std::int64_t step, __mmask64 mask,
+                      const FewColumns& columns, LaneSums<1, kColumns>& sums) {
+  const std::int8_t* const digits = columns.digits() + step * kColumns * 2 * kStep;
+  const std::int32_t* const offsets = columns.tile_offsets() + step / 2 * kColumns * 2 * 16;
+  const __m512i pairs = row.read(step, mask);
+  const __m512i factors = row.factors(step);
+  __m512i ignored;
+  __m512i even;
+  __m512i odd;
+  row.split<0>(pairs, even, ignored);
+  row.split<1>(pairs, odd, ignored);
+  const auto add = [&](int n, __m512i& sum) {
+    __m512i tiles = _mm512_load_si512(offsets + n * 16);
+    tiles = _mm512_dpbusd_epi32(tiles, even, _mm512_load_si512(digits + n * kStep));
+    tiles = _mm512_dpbusd_epi32(tiles, odd, _mm512_load_si512(digits + (kColumns * 2 + n) * kStep));
+    // The sum of a tile is within 15 bits: its lower half counts.
+    sum = _mm512_dpwssd_epi32(sum, tiles, factors);
+  };
+  unroll<kColumns>([&](auto n) {
+    add(2 * n, sums.high[0][n]);
+    add(2 * n + 1, sums.low[0][n]);
+  });
+}
+
+template <int kColumns>
+[[gnu::flatten]] inline LaneSums<1, kColumns> sum_tiles(const TileSumsRow& row, std::int64_t depth,
+                                                        const FewColumns& columns) {
+  LaneSums<1, kColumns> sums;
+  unroll<kColumns>([&](auto n) { sums.high[0][n] = sums.low[0][n] = _mm512_setzero_si512(); });
+  const std::int64_t whole = depth / (2 * kStep) * 2;
+  for (std::int64_t step = 0; step < whole; step += 2)
+    add_tiles(row, step, ~__mmask64{0}, columns, sums);
+  if (const std::int64_t left = depth % (2 * kStep); left != 0)
+    add_tiles(row, whole, (__mmask64{1} << (left + 1) / 2) - 1, columns, sums);
+  return sums;
+}
+
 // `depth` elements of each row.
 template <int kRows, int kColumns, typename Row>
 [[gnu::flatten]] inline LaneSums<kRows, kColumns> sum_rows(const Row* rows, std::int64_t depth,
@@ -128,16 +167,15 @@ class DeepProducts {
  public:
   static constexpr int kRows = 8 / kColumns;
 
-  explicit DeepProducts(const FewColumns& columns)
-      : count_(columns.count()), digits_(columns.digits()) {
+  explicit DeepProducts(const FewColumns& columns) : count_(columns.count()), columns_(columns) {
     for (int p = 0; p < 8; ++p) {
       const int n = p / kRows;
       row_of_[p] = p % kRows;
       const bool is_column = n < columns.count();
-      scales_[p] = is_column ? columns.scales()[n] : 0;
-      offsets_[p] = is_column ? kOffset * columns.high_sum(n) : 0;
+      scales_[p] = is_column ? columns.scales()[n] * Row::kUnit : 0;
+      offsets_[p] = is_column ? Row::kOffset * columns.high_sum(n) : 0;
       offsets_[8 + p] =
-          is_column ? kOffset * columns.low_sum(n) + Row::kLowOffset * columns.high_sum(n) : 0;
+          is_column ? Row::kOffset * columns.low_sum(n) + Row::kLowOffset * columns.high_sum(n) : 0;
     }
   }
   // out[n * ldo + r] for `count` rows from `first` on.
@@ -151,11 +189,14 @@ class DeepProducts {
     if constexpr (Row::kHasLow)
       for (; r + 2 <= count; r += 2) {
         const Row two[2] = {rows.at(first + r, 0), rows.at(first + r + 1, 1)};
-        set<2>(r, sum_rows<2, kColumns>(two, depth, digits_));
+        set<2>(r, sum_rows<2, kColumns>(two, depth, columns_.digits()));
       }
     for (; r < count; ++r) {
       const Row row = rows.at(first + r, 0);
-      set<1>(r, sum_rows<1, kColumns>(&row, depth, digits_));
+      if constexpr (Row::kHasTileSums)
+        set<1>(r, sum_tiles<kColumns>(row, depth, columns_));
+      else
+        set<1>(r, sum_rows<1, kColumns>(&row, depth, columns_.digits()));
     }
     finish(row_scales, count, out, ldo);
   }
@@ -184,7 +225,7 @@ class DeepProducts {
   }
 
   const std::int64_t count_;
-  const std::int8_t* const digits_;
+  const FewColumns& columns_;
   alignas(64) std::int32_t sums_[16][16] = {};  // high ones, then low ones
   alignas(64) std::int32_t offsets_[16];
   alignas(32) float scales_[8];

@@ -26,9 +26,8 @@ inline std::int64_t few_steps(const Matrix& m) {
 }
 
 // The instruction multiplies an unsigned byte by a signed one, so a digit of the weights comes as
-// digit + kOffset; what that adds to a sum is kOffset times the sum of the column's digits.
-inline constexpr int kOffset = 128;
-
+// digit + kOffset (the low one as digit + kLowOffset); what that adds to a sum is so many times the
+// sum of the column's digits.
 inline __m512i flip(__m512i digits) {
   return _mm512_xor_si512(digits, _mm512_set1_epi8(-128));
 }
@@ -53,6 +52,9 @@ inline void prefetch(const std::byte* at) {
 struct BytesRow {
   static constexpr int kSteps = 1;
   static constexpr bool kHasLow = false;
+  static constexpr bool kHasTileSums = false;
+  static constexpr int kOffset = 128;
+  static constexpr float kUnit = 1;
   static constexpr int kLowOffset = 0;
   BytesRow(const Matrix& m, const RowBlock& /*block*/, std::int64_t begin, std::int64_t r)
       : at(m.row(begin + r)) {}
@@ -82,6 +84,9 @@ inline __m512i nibbles(__m512i pairs) {
 struct NibblesRow {
   static constexpr int kSteps = 2;
   static constexpr bool kHasLow = false;
+  static constexpr bool kHasTileSums = false;
+  static constexpr int kOffset = 128;
+  static constexpr float kUnit = 1;
   static constexpr int kLowOffset = 0;
   NibblesRow(const Matrix& m, const RowBlock& /*block*/, std::int64_t begin, std::int64_t r)
       : at(m.row(begin + r)) {}
@@ -98,6 +103,9 @@ struct NibblesRow {
 struct Palette16Row {
   static constexpr int kSteps = 2;
   static constexpr bool kHasLow = true;
+  static constexpr bool kHasTileSums = false;
+  static constexpr int kOffset = 128;
+  static constexpr float kUnit = 1;
   static constexpr int kLowOffset = 128;
   Palette16Row(const Matrix& m, const RowBlock& block, std::int64_t begin, std::int64_t r)
       : at(m.row(begin + r)),
@@ -114,10 +122,13 @@ struct Palette16Row {
   __m512i table_low;
 };
 
-// int4 in tiles: 16 bytes are 32 elements, which have a scale together.
+// int4 in tiles: 16 bytes, a quarter of a read, are 32 elements, which have a scale together.
 struct TilesRow {
   static constexpr int kSteps = 2;
   static constexpr bool kHasLow = true;
+  static constexpr bool kHasTileSums = false;
+  static constexpr int kOffset = 128;
+  static constexpr float kUnit = 1;
   static constexpr int kLowOffset = 64;
   TilesRow(const Matrix& m, const RowBlock& block, std::int64_t begin, std::int64_t r)
       : at(m.row(begin + r)), multipliers(block.multipliers(r)) {}
@@ -143,10 +154,48 @@ struct TilesRow {
       _mm256_setr_m128i(_mm_set1_epi16(0x0504), _mm_set1_epi16(0x0706)), 1);
 };
 
+// The same as its integers: what makes a sum of a tile's products nothing else is in
+// FewColumns::tile_offsets().
+struct TileSumsRow {
+  static constexpr int kSteps = 2;
+  static constexpr bool kHasLow = false;
+  static constexpr bool kHasTileSums = true;
+  static constexpr int kOffset = 0;
+  static constexpr float kUnit = kTileUnit;
+  static constexpr int kLowOffset = 0;
+  TileSumsRow(const Matrix& m, const RowBlock& block, std::int64_t begin, std::int64_t r)
+      : at(m.row(begin + r)), multipliers(block.multipliers(r)) {}
+  __m512i read(std::int64_t step, __mmask64 mask) const {
+    return _mm512_xor_si512(read_pairs(at, step, mask), _mm512_set1_epi8(-0x78));
+  }
+  template <int s>
+  void split(__m512i pairs, __m512i& high, __m512i& /*low*/) const {
+    high = nibbles<s>(pairs);
+  }
+  // The scale of each quarter's tile, in pairs with zeros.
+  __m512i factors(std::int64_t step) const {
+    std::int64_t four;
+    std::memcpy(&four, multipliers + step * 2, sizeof(four));
+    return _mm512_shuffle_epi8(_mm512_set1_epi64(four), by_quarter);
+  }
+  const std::byte* at;
+  const std::int16_t* multipliers;
+  __m512i by_quarter = _mm512_inserti64x4(
+      _mm512_castsi256_si512(
+          _mm256_setr_m128i(_mm_set1_epi32(kPair), _mm_set1_epi32(kPair + 0x0202))),
+      _mm256_setr_m128i(_mm_set1_epi32(kPair + 0x0404), _mm_set1_epi32(kPair + 0x0606)), 1);
+
+ private:
+  static constexpr int kPair = static_cast<int>(0x80800100);  // 0x80 gives a zero
+};
+
 // Every other form, made digits before.
 struct ExpandedRow {
   static constexpr int kSteps = 1;
   static constexpr bool kHasLow = true;
+  static constexpr bool kHasTileSums = false;
+  static constexpr int kOffset = 128;
+  static constexpr float kUnit = 1;
   static constexpr int kLowOffset = 128;
   ExpandedRow(const std::int8_t* high_digits, const std::int8_t* low_digits)
       : high_at(high_digits), low_at(low_digits) {}

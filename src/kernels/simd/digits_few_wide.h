@@ -36,17 +36,17 @@ class WideProducts {
 
  public:
   // As many as sums and digits have registers.
-  static constexpr int kRows = (Row::kHasLow ? 8 : 16) / kVectors;
+  static constexpr int kRows = (Row::kHasLow || Row::kHasTileSums ? 8 : 16) / kVectors;
 
   explicit WideProducts(const FewColumns& columns)
-      : count_(columns.count()), digits_(columns.digits()) {
+      : count_(columns.count()), digits_(columns.digits()), tile_offsets_(columns.tile_offsets()) {
     for (int p = 0; p < 8; ++p) {
       const int n = p % kPlaces;
       const bool is_column = n < columns.count();
-      scales_[p] = is_column ? columns.scales()[n] : 0;
-      offsets_[p] = is_column ? kOffset * columns.high_sum(n) : 0;
+      scales_[p] = is_column ? columns.scales()[n] * Row::kUnit : 0;
+      offsets_[p] = is_column ? Row::kOffset * columns.high_sum(n) : 0;
       offsets_[8 + p] =
-          is_column ? kOffset * columns.low_sum(n) + Row::kLowOffset * columns.high_sum(n) : 0;
+          is_column ? Row::kOffset * columns.low_sum(n) + Row::kLowOffset * columns.high_sum(n) : 0;
     }
   }
 
@@ -76,12 +76,38 @@ class WideProducts {
     const std::int64_t read = Row::kSteps * kStep;
     const std::int64_t whole = depth / read * Row::kSteps;
     for (std::int64_t step = 0; step < whole; step += Row::kSteps)
-      add_steps(group, step, ~__mmask64{0}, sums);
+      add(group, step, ~__mmask64{0}, sums);
     if (const std::int64_t left = depth % read; left != 0) {
       const std::int64_t bytes = (left + Row::kSteps - 1) / Row::kSteps;
-      add_steps(group, whole, (__mmask64{1} << bytes) - 1, sums);
+      add(group, whole, (__mmask64{1} << bytes) - 1, sums);
     }
     return sums;
+  }
+
+  [[gnu::always_inline]] void add(const Row* rows, std::int64_t step, __mmask64 mask,
+                                  Sums& sums) const {
+    if constexpr (Row::kHasTileSums)
+      add_tiles(rows, step, mask, sums);
+    else
+      add_steps(rows, step, mask, sums);
+  }
+
+  // Of tiles, a quarter of a vector has the sum of one.
+  [[gnu::always_inline]] void add_tiles(const Row* rows, std::int64_t step, __mmask64 mask,
+                                        Sums& sums) const {
+    const std::int32_t* const offsets = tile_offsets_ + step / 2 * kVectors * 16;
+    Sums tiles;
+    unroll<kRows>([&](auto r) {
+      unroll<kVectors>([&](auto v) { tiles.of[r][v] = _mm512_load_si512(offsets + v * 16); });
+    });
+    add_steps(rows, step, mask, tiles);
+    unroll<kRows>([&](auto r) {
+      const __m512i factors = rows[r].factors(step);
+      unroll<kVectors>([&](auto v) {
+        // The sum of a tile is within 15 bits: its lower half counts.
+        sums.of[r][v] = _mm512_dpwssd_epi32(sums.of[r][v], tiles.of[r][v], factors);
+      });
+    });
   }
 
   [[gnu::always_inline]] void add_steps(const Row* rows, std::int64_t step, __mmask64 mask,
@@ -152,6 +178,7 @@ class WideProducts {
 
   const std::int64_t count_;
   const std::int8_t* const digits_;
+  const std::int32_t* const tile_offsets_;
   alignas(64) std::int32_t offsets_[16];
   alignas(32) float scales_[8];
 };

@@ -27,19 +27,21 @@ std::int64_t vnni_steps_of(const Matrix& matrix) {
 
 // Sixteen digits of a row to each quarter of a vector. The instruction multiplies an unsigned byte
 // by a signed one, so a digit of the weights comes as digit + 128; what that adds to a sum is 128
-// times the sum of the column's digits.
+// times the sum of the column's digits. Integers of tiles are no signed digits.
+template <bool kIsSigned>
 __m512i sixteen_of_row(const std::byte* at) {
   const __m128i sixteen = _mm_loadu_si128(reinterpret_cast<const __m128i*>(at));
-  return _mm512_xor_si512(_mm512_broadcast_i32x4(sixteen), _mm512_set1_epi8(-128));
+  const __m512i all = _mm512_broadcast_i32x4(sixteen);
+  return kIsSigned ? _mm512_xor_si512(all, _mm512_set1_epi8(-128)) : all;
 }
 
 // body(i, r, four) with the digits 4 * i to 4 * i + 3 of row r in every lane. By shuffles: such
 // code waits for loads more than for anything else.
-template <typename Body>
+template <bool kIsSigned, typename Body>
 [[gnu::always_inline]] inline void for_each_four(const std::byte* at, std::int64_t stride,
                                                  const Body& body) {
   __m512i rows[kTurn];
-  unroll<kTurn>([&](auto r) { rows[r] = sixteen_of_row(at + r * stride); });
+  unroll<kTurn>([&](auto r) { rows[r] = sixteen_of_row<kIsSigned>(at + r * stride); });
   unroll<4>([&](auto i) {
     unroll<kTurn>([&](auto r) {
       body(i, r, _mm512_shuffle_epi32(rows[r], static_cast<_MM_PERM_ENUM>(0x55 * i)));
@@ -88,17 +90,19 @@ void add_steps(const Rows& rows, const std::int8_t* high_columns, const std::int
       // A few rows in turn: an instruction waits for the last one of its sum.
       unroll<kRows / kTurn>([&](auto turn) __attribute__((always_inline)) {
         constexpr int kFirst = turn * kTurn;
-        for_each_four(high_at + kFirst * stride + k, stride, [&](auto i, auto r, __m512i four) {
-          high[kFirst + r] = _mm512_dpbusd_epi32(high[kFirst + r], four, x_high[i]);
-          low[kFirst + r] = _mm512_dpbusd_epi32(low[kFirst + r], four, x_low[i]);
-        });
+        for_each_four<true>(
+            high_at + kFirst * stride + k, stride, [&](auto i, auto r, __m512i four) {
+              high[kFirst + r] = _mm512_dpbusd_epi32(high[kFirst + r], four, x_high[i]);
+              low[kFirst + r] = _mm512_dpbusd_epi32(low[kFirst + r], four, x_low[i]);
+            });
       });
       if constexpr (kHasLow)
         unroll<kRows / kTurn>([&](auto turn) __attribute__((always_inline)) {
           constexpr int kFirst = turn * kTurn;
-          for_each_four(low_at + kFirst * stride + k, stride, [&](auto i, auto r, __m512i four) {
-            low[kFirst + r] = _mm512_dpbusd_epi32(low[kFirst + r], four, x_high[i]);
-          });
+          for_each_four<true>(
+              low_at + kFirst * stride + k, stride, [&](auto i, auto r, __m512i four) {
+                low[kFirst + r] = _mm512_dpbusd_epi32(low[kFirst + r], four, x_high[i]);
+              });
         });
     }
     high_columns += kTileBytes;
@@ -112,11 +116,65 @@ void add_steps(const Rows& rows, const std::int8_t* high_columns, const std::int
   });
 }
 
+// The same of int4 in tiles, kTurn rows at a time: sums of the tiles' products, each multiplied
+// with its scale. `offsets`: tile_offsets() of the steps.
+void add_tile_steps(const RowBlock& block, const Rows& rows, const std::int8_t* high_columns,
+                    const std::int8_t* low_columns, const std::int32_t* offsets,
+                    std::int64_t first_step, std::int64_t steps, std::int64_t first, bool begins,
+                    VnniSums& sums, Ahead* ahead) {
+  __m512i high[kTurn];
+  __m512i low[kTurn];
+  unroll<kTurn>([&](auto r) {
+    high[r] = begins ? _mm512_setzero_si512() : _mm512_load_si512(sums.high[first + r]);
+    low[r] = begins ? _mm512_setzero_si512() : _mm512_load_si512(sums.low[first + r]);
+  });
+  const std::byte* at = rows.high + first * kStep;
+  for (std::int64_t t = 0; t < 2 * steps; ++t) {
+    __m512i high_tile[kTurn];
+    __m512i low_tile[kTurn];
+    unroll<kTurn>([&](auto r) {
+      high_tile[r] = _mm512_load_si512(offsets);
+      low_tile[r] = _mm512_load_si512(offsets + kBlockColumns);
+    });
+    unroll<2>([&](auto half) {
+      if (ahead != nullptr) ahead->fetch();
+      const std::int64_t k = t % 2 * 32 + 16 * half;
+      const std::int8_t* const high_x = high_columns + k * kBlockColumns;
+      const std::int8_t* const low_x = low_columns + k * kBlockColumns;
+      for_each_four<false>(at + k, kStep, [&](auto i, auto r, __m512i four) {
+        high_tile[r] = _mm512_dpbusd_epi32(high_tile[r], four, _mm512_load_si512(high_x + 64 * i));
+        low_tile[r] = _mm512_dpbusd_epi32(low_tile[r], four, _mm512_load_si512(low_x + 64 * i));
+      });
+    });
+    unroll<kTurn>([&](auto r) {
+      // In pairs with zeros: the sum of a tile is within 15 bits.
+      const __m512i factor =
+          _mm512_maskz_set1_epi16(0x55555555, block.multipliers(first + r)[2 * first_step + t]);
+      high[r] = _mm512_dpwssd_epi32(high[r], high_tile[r], factor);
+      low[r] = _mm512_dpwssd_epi32(low[r], low_tile[r], factor);
+    });
+    offsets += 2 * kBlockColumns;
+    if (t % 2 == 0) continue;
+    high_columns += kTileBytes;
+    low_columns += kTileBytes;
+    at += rows.step_bytes;
+  }
+  unroll<kTurn>([&](auto r) {
+    _mm512_store_si512(sums.high[first + r], high[r]);
+    _mm512_store_si512(sums.low[first + r], low[r]);
+  });
+}
+
 // What finishes the sums of a block.
 struct Scales {
+  // `digit_sums`: nullptr for sums of tiles.
   Scales(const float* row_scales, const float* column_scales, const std::int32_t* digit_sums,
          bool has_low)
       : rows(row_scales), columns(_mm512_loadu_ps(column_scales)) {
+    if (digit_sums == nullptr) {
+      columns = _mm512_mul_ps(columns, _mm512_set1_ps(kTileUnit));
+      return;
+    }
     const __m512i of_high = _mm512_load_si512(digit_sums);
     const __m512i of_low = _mm512_load_si512(digit_sums + kBlockColumns);
     high_offsets = _mm512_slli_epi32(of_high, 7);
@@ -124,8 +182,9 @@ struct Scales {
   }
   const float* rows;
   __m512 columns;
-  __m512i high_offsets;  // that weights as four_of_row() gives them add
-  __m512i low_offsets;
+  // What weights as sixteen_of_row() gives them add.
+  __m512i high_offsets = _mm512_setzero_si512();
+  __m512i low_offsets = _mm512_setzero_si512();
 };
 
 __m512 floats_of(const std::int32_t* sums, __m512i offsets) {
@@ -148,47 +207,55 @@ std::int64_t vnni_scratch_bytes(const Matrix& matrix, std::int64_t columns) {
          blocks_of(columns) * static_cast<std::int64_t>(sizeof(VnniSums));
 }
 
-// The products of a part of the depth.
-template <bool kHasLow>
-void multiply_part(const Rows& rows, const std::int8_t* high_columns,
-                   const std::int8_t* low_columns, std::int64_t steps, std::int64_t row_count,
-                   bool begins, VnniSums& sums, Ahead* ahead) {
-  for (std::int64_t r = 0; r < row_count; r += kRows)
-    add_steps<kHasLow>(rows, high_columns, low_columns, steps, r, begins, sums, ahead);
-}
-
 void vnni_multiply(const Matrix& matrix, std::int64_t begin, std::int64_t end,
                    const std::int8_t* digits, const float* scales, std::int64_t columns, float* out,
                    std::int64_t ldo, std::byte* scratch) {
   const std::int64_t steps = vnni_steps_of(matrix);
+  const bool is_tiles = is_int4_in_tiles(matrix);
   const RowBlock block(matrix, begin, end, scratch);
   auto* high = reinterpret_cast<std::int8_t*>(scratch + row_scratch_bytes(matrix));
   auto* low = high + kPartSteps * kRowStepBytes;
   auto* sums = reinterpret_cast<VnniSums*>(low + kPartSteps * kRowStepBytes);
   const std::int64_t parts = (steps + kPartSteps - 1) / kPartSteps;
   const std::int64_t part_steps = (steps + parts - 1) / parts;
-  Ahead ahead(matrix, begin, steps * kStep / 16 * kBlockRows / kRows);
+  Ahead ahead(matrix, begin, steps * kStep / 16 * kBlockRows / (is_tiles ? kTurn : kRows));
   for (std::int64_t first = 0; first < steps; first += part_steps) {
     const std::int64_t count = std::min(part_steps, steps - first);
     Rows rows;
     if (block.in_place() != nullptr) {
       rows = {block.in_place() + first * kStep, nullptr, matrix.columns, kStep};
     } else {
-      for (std::int64_t s = 0; s < count; ++s)
-        block.expand(first + s, 0, end - begin, high + s * kRowStepBytes, low + s * kRowStepBytes);
+      for (std::int64_t s = 0; s < count; ++s) {
+        std::int8_t* const to = high + s * kRowStepBytes;
+        if (is_tiles)
+          block.expand_shifted(first + s, 0, end - begin, to);
+        else
+          block.expand(first + s, 0, end - begin, to, low + s * kRowStepBytes);
+      }
       rows.high = reinterpret_cast<const std::byte*>(high);
       if (block.has_low()) rows.low = reinterpret_cast<const std::byte*>(low);
     }
     for (std::int64_t b = 0; b < blocks_of(columns); ++b) {
       const std::int8_t* columns_at = digits + b * digit_bytes(matrix.columns);
       const std::int8_t* high_columns = columns_at + first * kTileBytes;
-      (block.has_low()
-           ? multiply_part<true>
-           : multiply_part<false>)(rows, high_columns, high_columns + steps * kTileBytes, count,
-                                   end - begin, first == 0, sums[b], b == 0 ? &ahead : nullptr);
+      const std::int8_t* low_columns = high_columns + steps * kTileBytes;
+      Ahead* const some_ahead = b == 0 ? &ahead : nullptr;
+      if (is_tiles) {
+        const std::int32_t* offsets =
+            tile_offsets(columns_at, matrix.columns) + first * 2 * 2 * kBlockColumns;
+        for (std::int64_t r = 0; r < end - begin; r += kTurn)
+          add_tile_steps(block, rows, high_columns, low_columns, offsets, first, count, r,
+                         first == 0, sums[b], some_ahead);
+      } else {
+        for (std::int64_t r = 0; r < end - begin; r += kRows)
+          (block.has_low() ? add_steps<true> : add_steps<false>)(rows, high_columns, low_columns,
+                                                                 count, r, first == 0, sums[b],
+                                                                 some_ahead);
+      }
       if (first + count < steps) continue;
       const Scales all(block.scales(), scales + b * kBlockColumns,
-                       digit_sums(columns_at, matrix.columns), block.has_low());
+                       is_tiles ? nullptr : digit_sums(columns_at, matrix.columns),
+                       block.has_low());
       finish(sums[b], all, end - begin, out + b * kBlockColumns, ldo);
     }
   }
@@ -197,7 +264,7 @@ void vnni_multiply(const Matrix& matrix, std::int64_t begin, std::int64_t end,
 }  // namespace
 
 extern const BlockProducts kVnniProducts;
-const BlockProducts kVnniProducts = {kFewColumns, vnni_scratch_bytes, vnni_multiply};
+const BlockProducts kVnniProducts = {kFewColumns, true, vnni_scratch_bytes, vnni_multiply};
 
 }  // namespace anemone::kernels::simd::digits
 #endif
