@@ -151,6 +151,34 @@ TEST_P(FastParity, EveryForm) {
   }
 }
 
+std::vector<std::string> steps_of(const exec::LoadedProgram& program) {
+  std::vector<std::string> names;
+  const auto steps = exec::explain(program, "decode");
+  EXPECT_TRUE(steps.ok());
+  if (steps.ok())
+    for (const exec::PlanStep& step : *steps) names.push_back(step.name);
+  return names;
+}
+
+// One function for any number of tokens is planned for each number of them as if it were fixed.
+TEST_P(FastParity, AFlexibleFunctionHasThePlanOfAFixedOne) {
+  CompileOptions options;
+  options.recipe.quant.scheme = quant::Scheme::kNone;
+  options.context = 64;
+  options.prefill = 16;
+  ASSERT_NE(compile_and_load(GetParam(), folder_.file("fixed"), options), nullptr);
+  const auto fixed = load(folder_.file("fixed"), "");
+  options.range_dim = true;
+  ASSERT_NE(compile_and_load(GetParam(), folder_.file("flexible"), options), nullptr);
+  const auto flexible = load(folder_.file("flexible"), "");
+  ASSERT_TRUE(fixed != nullptr && flexible != nullptr);
+  const Answer expected = run_greedily(fixed, golden_.prompt, kSteps);
+  const Answer got = run_greedily(flexible, golden_.prompt, kSteps);
+  expect_close(got.logits, expected.logits, kLeastCosine);
+  for (std::size_t s = 0; s < fixed->manifest().shards.size(); ++s)
+    EXPECT_EQ(steps_of(flexible->shard(s)), steps_of(fixed->shard(s))) << s;
+}
+
 class FastExperts : public FastParity {};
 
 // Bytes of experts that a token reads, by the plans of all shards.

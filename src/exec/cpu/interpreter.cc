@@ -57,7 +57,7 @@ Result<Slot> Interpreter::allocate(const PreparedOp& op, DType dtype, Shape shap
 }
 
 Status Interpreter::set_output(const PreparedOp& op, std::size_t i, Slot value) {
-  const ir::Type& declared = op.op->outputs[i]->type;
+  const ir::Type& declared = function_.type(op.outputs[i]);
   if (!fits(declared, value))
     return corrupt("{} expected an output of {}, got {}", describe(op), ir::to_string(declared),
                    describe_value(value));
@@ -124,7 +124,7 @@ Status Interpreter::run_op(const PreparedOp& op) {
 
 Status Interpreter::run_kernel(const PreparedOp& op) {
   const auto take = [this](std::uint64_t bytes) { return frame_.pool.take(bytes); };
-  ANEMONE_RETURN_IF_ERROR(call_kernel(op, frame_.slots, take, threads_, results_));
+  ANEMONE_RETURN_IF_ERROR(call_kernel(op, function_.types, frame_.slots, take, threads_, results_));
   for (std::size_t i = 0; i < results_.size(); ++i) {
     Slot& out = slot(op.outputs[i]);
     release(out);
@@ -139,7 +139,7 @@ Status Interpreter::run_view(const PreparedOp& op) {
   const std::byte* at = in.view.data;
   std::uint64_t left = in.view.size_bytes();
   for (std::size_t i = 0; i < op.outputs.size(); ++i) {
-    const ir::Type& type = op.op->outputs[i]->type;
+    const ir::Type& type = function_.type(op.outputs[i]);
     Slot& out = slot(op.outputs[i]);
     release(out);
     out.view.dtype = type.dtype;
@@ -161,7 +161,7 @@ Status Interpreter::bind(const PreparedOp& op, FusedCall& call) {
   call.states.clear();
   for (const int state : op.fused_states)
     call.states.push_back(states_[static_cast<std::size_t>(state)]->data());
-  const ir::Type& declared = op.op->outputs[0]->type;
+  const ir::Type& declared = function_.type(op.outputs[0]);
   Slot& out = slot(op.outputs[0]);
   release(out);
   out.view.dtype = declared.dtype;
@@ -230,9 +230,10 @@ Status Interpreter::enter(const PreparedOp& op, std::size_t index,
   const PreparedBlock& block = op.blocks[index];
   for (std::size_t i = 0; i < values.size(); ++i) {
     const ir::Value* declared = op.op->blocks[index]->inputs[i];
-    if (!fits(declared->type, values[i]))
+    const ir::Type& type = function_.type(block.inputs[i]);
+    if (!fits(type, values[i]))
       return corrupt("{} expected loop variable {} to be {}, got {}", describe(op), declared->name,
-                     ir::to_string(declared->type), describe_value(values[i]));
+                     ir::to_string(type), describe_value(values[i]));
     Slot& target = slot(block.inputs[i]);
     release(target);
     target = values[i];

@@ -73,7 +73,7 @@ class Interpreter {
   const Slot& slot(int index) const { return frame_.slots[static_cast<std::size_t>(index)]; }
   // New memory for a value of the interpreter's own making.
   Result<Slot> allocate(const PreparedOp& op, DType dtype, Shape shape);
-  // Sets an output after comparing it with its declared type.
+  // Sets an output after comparing it with its type.
   Status set_output(const PreparedOp& op, std::size_t i, Slot value);
   void release(Slot& slot);
 
