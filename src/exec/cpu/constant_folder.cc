@@ -168,7 +168,7 @@ class Folder {
             Task& task = tasks[static_cast<std::size_t>(i)];
             const Candidate& first = task.users.front();
             task.status = call_kernel(*first.op, first.function->types, first.function->initial,
-                                      Buffer::make, alone, task.results);
+                                      new_buffer, alone, task.results);
           }
         });
     for (Task& task : tasks) {

@@ -132,15 +132,20 @@ Status CpuProgram::make_plans(const std::vector<const ir::Function*>& functions,
                               std::vector<Signature> signatures) {
   ANEMONE_CHECK(functions.size() == signatures.size());
   LoadedConstants constants(owners_);
-  std::vector<PreparedFunction> prepared;
+  std::vector<std::optional<PreparedFunction>> open;
   std::vector<PreparedFunction> planned;
   for (std::size_t i = 0; i < functions.size(); ++i) {
     names_.push_back(functions[i]->name);
     ANEMONE_ASSIGN_OR_RETURN(PreparedFunction function,
                              prepare(*functions[i], std::move(signatures[i]), constants));
-    planned.push_back(has_plans(function) ? with_shapes(function, least_shapes(function))
-                                          : function);
-    prepared.push_back(std::move(function));
+    // The reference runs every operation as it is written, whatever the shapes.
+    if (!threads_->is_reference && has_open_shapes(function)) {
+      planned.push_back(with_shapes(function, least_shapes(function)));
+      open.emplace_back(std::move(function));
+    } else {
+      planned.push_back(std::move(function));
+      open.emplace_back();
+    }
   }
   std::vector<PreparedFunction*> first;
   for (PreparedFunction& function : planned) first.push_back(&function);
@@ -148,11 +153,10 @@ Status CpuProgram::make_plans(const std::vector<const ir::Function*>& functions,
     const std::lock_guard lock(threads_->mutex);
     ANEMONE_RETURN_IF_ERROR(exec::plan(first, !threads_->is_reference, folder_, threads_->pool));
   }
-  for (std::size_t i = 0; i < prepared.size(); ++i)
-    functions_.push_back(has_plans(prepared[i])
-                             ? std::make_unique<FunctionPlans>(std::move(prepared[i]),
-                                                               std::move(planned[i]), folder_,
-                                                               *threads_)
+  for (std::size_t i = 0; i < planned.size(); ++i)
+    functions_.push_back(open[i]
+                             ? std::make_unique<FunctionPlans>(
+                                   std::move(*open[i]), std::move(planned[i]), folder_, *threads_)
                              : std::make_unique<FunctionPlans>(std::move(planned[i])));
   return {};
 }
@@ -256,7 +260,7 @@ Status CpuProgram::run_together(const Plan& plan, std::span<const BatchItem> ite
   for (std::size_t i = 0; i < runs.size(); ++i) {
     Run& run = runs[i];
     for (const std::size_t place : run.places) run.states.push_back(run.store->buffers()[place]);
-    run.frame = plan.take_frame();
+    ANEMONE_ASSIGN_OR_RETURN(run.frame, plan.take_frame());
     bind_inputs(function, *items[i].inputs, run.frame->slots);
     interpreters.emplace_back(function, *run.frame, run.states, context.threads);
   }

@@ -60,10 +60,6 @@ class CpuProgram : public LoadedProgram {
   Result<std::size_t> index_of(std::string_view function) const {
     return index_of_function(names_, default_function_, function);
   }
-  // Whether a function is planned for the shapes of each run.
-  bool has_plans(const PreparedFunction& function) const {
-    return !threads_->is_reference && has_open_shapes(function);
-  }
   Status run_together(const Plan& plan, std::span<const BatchItem> items) const;
 
   const std::shared_ptr<const ir::Program> program_;

@@ -135,6 +135,13 @@ Result<std::vector<PlanStep>> explain(const LoadedProgram& program, std::string_
   return steps;
 }
 
+Result<PlanMemory> explain_memory(const LoadedProgram& program, std::string_view function) {
+  ANEMONE_ASSIGN_OR_RETURN(const CpuProgram* cpu, as_cpu(program, function));
+  ANEMONE_ASSIGN_OR_RETURN(const auto plan, cpu->plan(function));
+  const MemoryPlan& memory = plan->function().memory;
+  return PlanMemory{memory.arena_bytes, memory.value_bytes};
+}
+
 Status set_timed(const LoadedProgram& program, bool is_timed) {
   if (const auto* cpu = dynamic_cast<const CpuProgram*>(&program))
     cpu->set_timed(is_timed);

@@ -44,6 +44,14 @@ struct PlanStep {
 // executor, kNotFound for an unknown function.
 Result<std::vector<PlanStep>> explain(const LoadedProgram& program, std::string_view function = "");
 
+// Where the values of a run lie.
+struct PlanMemory {
+  std::int64_t arena_bytes = 0;  // of the one block of memory that they share
+  std::int64_t value_bytes = 0;  // of all of them, if each had memory of its own
+};
+// Of the same plan, with the same errors.
+Result<PlanMemory> explain_memory(const LoadedProgram& program, std::string_view function = "");
+
 // What programs that run one after the other do not tell each by itself: a later part of a layer
 // has the experts and not how many of them a token chooses, which the part before it has.
 class ExpertsOfLayers {

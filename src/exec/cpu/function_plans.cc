@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/error.h"
+
 namespace anemone::exec {
 namespace {
 
@@ -30,7 +32,7 @@ InputShapes shapes_of(const PreparedFunction& function, const Inputs& inputs) {
 
 }  // namespace
 
-std::unique_ptr<Frame> Plan::take_frame() const {
+Result<std::unique_ptr<Frame>> Plan::take_frame() const {
   {
     const std::lock_guard lock(mutex_);
     if (!idle_frames_.empty()) {
@@ -41,6 +43,11 @@ std::unique_ptr<Frame> Plan::take_frame() const {
   }
   auto frame = std::make_unique<Frame>();
   frame->slots = function_.initial;
+  const auto bytes = static_cast<std::uint64_t>(function_.memory.arena_bytes);
+  frame->arena = Buffer::make(bytes);
+  if (frame->arena == nullptr)
+    return out_of_memory("expected {} bytes of memory for the values of function {}, got none",
+                         bytes, function_.function->name);
   return frame;
 }
 

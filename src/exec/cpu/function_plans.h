@@ -28,8 +28,8 @@ class Plan {
 
   const PreparedFunction& function() const { return function_; }
   OpTimes& times() const { return times_; }
-  // A frame for one run, to be given back.
-  std::unique_ptr<Frame> take_frame() const;
+  // A frame for one run, to be given back after it. kOutOfMemory.
+  Result<std::unique_ptr<Frame>> take_frame() const;
   void give_frame(std::unique_ptr<Frame> frame) const;
 
  private:

@@ -165,7 +165,7 @@ class TypeInference {
   }
 
   Status call(const PreparedOp& op, std::vector<Slot>& results) {
-    return call_kernel(op, function_.types, function_.initial, Buffer::make, alone_, results);
+    return call_kernel(op, function_.types, function_.initial, new_buffer, alone_, results);
   }
 
   PreparedFunction& function_;

@@ -45,6 +45,14 @@ void Interpreter::clear() {
   frame_.pool.end_run();
 }
 
+Memory Interpreter::memory(int slot, std::uint64_t bytes) {
+  const std::int64_t offset = function_.memory.offsets[static_cast<std::size_t>(slot)];
+  if (offset != MemoryPlan::kNone) return {frame_.arena->data() + offset};
+  BufferRef buffer = frame_.pool.take(bytes);
+  std::byte* data = buffer == nullptr ? nullptr : buffer->data();
+  return {data, std::move(buffer)};
+}
+
 Result<Slot> Interpreter::allocate(const PreparedOp& op, DType dtype, Shape shape) {
   ANEMONE_ASSIGN_OR_RETURN(const std::int64_t count, checked_element_count(shape));
   const std::uint64_t bytes = dtype_bytes(dtype, static_cast<std::uint64_t>(count));
@@ -123,7 +131,7 @@ Status Interpreter::run_op(const PreparedOp& op) {
 }
 
 Status Interpreter::run_kernel(const PreparedOp& op) {
-  const auto take = [this](std::uint64_t bytes) { return frame_.pool.take(bytes); };
+  const auto take = [this](int slot, std::uint64_t bytes) { return memory(slot, bytes); };
   ANEMONE_RETURN_IF_ERROR(call_kernel(op, function_.types, frame_.slots, take, threads_, results_));
   for (std::size_t i = 0; i < results_.size(); ++i) {
     Slot& out = slot(op.outputs[i]);
@@ -167,14 +175,15 @@ Status Interpreter::bind(const PreparedOp& op, FusedCall& call) {
   out.view.dtype = declared.dtype;
   out.view.shape = op.has_static_outputs ? declared.shape : op.fused->output_shape(call.inputs);
   const std::uint64_t bytes = out.view.size_bytes();
-  out.buffer = frame_.pool.take(bytes);
-  if (out.buffer == nullptr)
+  Memory place = memory(op.outputs[0], bytes);
+  if (place.data == nullptr)
     return out_of_memory("{} expected {} bytes of memory, got none", describe(op), bytes);
-  out.view.data = out.buffer->data();
+  out.buffer = std::move(place.buffer);
+  out.view.data = place.data;
   call.outputs.resize(1);
   call.outputs[0].dtype = out.view.dtype;
   call.outputs[0].shape = out.view.shape;
-  call.outputs[0].data = out.buffer->data();
+  call.outputs[0].data = place.data;
   return {};
 }
 

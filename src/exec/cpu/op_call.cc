@@ -44,6 +44,12 @@ std::string describe(const PreparedOp& op) {
   return fmt::format("[{} \"{}\"]", op.op->type, op.op->name);
 }
 
+Memory new_buffer(int /*slot*/, std::uint64_t bytes) {
+  BufferRef buffer = Buffer::make(bytes);
+  std::byte* data = buffer == nullptr ? nullptr : buffer->data();
+  return {data, std::move(buffer)};
+}
+
 std::size_t OpCall::count(std::string_view parameter) const {
   return count_of(op_, parameter);
 }
@@ -105,10 +111,11 @@ Status call_kernel(const PreparedOp& op, const Types& types, const Slots& slots,
     ANEMONE_ASSIGN_OR_RETURN(const std::int64_t elements, checked_element_count(type.shape));
     const std::uint64_t bytes = dtype_bytes(type.dtype, static_cast<std::uint64_t>(elements));
     Slot& slot = results[i];
-    slot.buffer = allocate(bytes);
-    if (slot.buffer == nullptr)
+    Memory memory = allocate(op.outputs[i], bytes);
+    if (memory.data == nullptr)
       return out_of_memory("{} expected {} bytes of memory, got none", describe(op), bytes);
-    outputs[i] = {type.dtype, type.shape, slot.buffer->data()};
+    slot.buffer = std::move(memory.buffer);
+    outputs[i] = {type.dtype, type.shape, memory.data};
     slot.view = outputs[i];
   }
   const OpCall call(op, slots, outputs, threads);

@@ -63,8 +63,15 @@ class SlotInferContext : public ir::InferContext {
   mutable std::deque<ir::Type> types_;
 };
 
-// Gives memory for an output; nullptr when there is none.
-using Allocate = std::function<BufferRef(std::uint64_t bytes)>;
+// Memory for a value; `data` is null when there is none.
+struct Memory {
+  std::byte* data = nullptr;
+  BufferRef buffer = {};  // that it lies in; null in an arena
+};
+// For one output, by its slot.
+using Allocate = std::function<Memory(int slot, std::uint64_t bytes)>;
+// Each a buffer of its own.
+Memory new_buffer(int slot, std::uint64_t bytes);
 
 // Runs the kernel of `op` over `slots` and sets `results`, one a output. kCorrupt when the type
 // rule gives what contradicts `types`, PreparedFunction's.

@@ -274,7 +274,10 @@ Status plan(const std::vector<PreparedFunction*>& functions, bool is_fused, Cons
     function->is_in_step = !accesses_states(function->block);
   }
   ANEMONE_RETURN_IF_ERROR(folder.fold(functions, threads));
-  for (PreparedFunction* function : functions) find_lifetimes(*function);
+  for (PreparedFunction* function : functions) {
+    find_lifetimes(*function);
+    function->memory = plan_memory(*function);
+  }
   return {};
 }
 

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "base/thread_pool.h"
+#include "exec/cpu/memory_plan.h"
 #include "exec/cpu/slot.h"
 #include "exec/executor.h"
 #include "ir/op_schema.h"
@@ -104,6 +105,7 @@ struct PreparedFunction {
   std::vector<ir::Type> types;
   // Of each slot: whether `initial` has what follows from the shapes of the inputs.
   std::vector<bool> is_of_shapes;
+  MemoryPlan memory;
 
   const ir::Type& type(int slot) const { return types[static_cast<std::size_t>(slot)]; }
 };
@@ -116,7 +118,7 @@ Result<PreparedFunction> prepare(const ir::Function& function, Signature signatu
 // Makes prepared functions runnable, for the types of their inputs: infers the other types, finds
 // patterns (`is_fused`: they become fast operations, fusion/fuse.h; otherwise every operation runs
 // as it is written), and evaluates operations that only need constants (all constexpr_* among
-// them), once for all functions, in parallel on `threads`.
+// them), once for all functions, in parallel on `threads`; then plans the memory of the values.
 Status plan(const std::vector<PreparedFunction*>& functions, bool is_fused, ConstantFolder& folder,
             ThreadPool& threads);
 
