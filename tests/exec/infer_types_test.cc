@@ -204,5 +204,30 @@ TEST_F(InferredTypes, PlansShareWhatFollowsFromConstants) {
   EXPECT_NE(places["table"].front(), places["table"].back());
 }
 
+// The form of constexpr operations up to iOS17, whose parameters are attributes: the name of a type
+// is read when types are inferred and when values are folded.
+TEST_F(InferredTypes, AttributesStayReadable) {
+  Builder b(*program, ops::op_registry(), "main", Opset::kIOS16);
+  Value* x = b.input("x", Type::tensor(DType::kFp32, {4}));
+  Value* y = x;
+  for (int i = 0; i < 40; ++i) {
+    ir::Op* cast = program->add_op();
+    cast->type = "constexpr_cast";
+    cast->name = "widened_" + std::to_string(i);
+    cast->attributes.emplace("source_val", random_literal({4}));
+    cast->attributes.emplace("output_dtype", Literal::text("fp32"));
+    cast->outputs = {program->add_value(cast->name, Type::tensor(DType::kFp32, {4}), cast)};
+    b.function().block->ops.push_back(cast);
+    y = b.op("add", {{"x", y}, {"y", cast->outputs[0]}});
+  }
+  b.rename(y, "y");
+  ASSERT_TRUE(b.finish({y}).ok()) << b.status().message();
+  const auto loaded = load();
+  ASSERT_NE(loaded, nullptr);
+  const auto steps = explain(*loaded);
+  ASSERT_TRUE(steps.ok());
+  EXPECT_EQ(steps->size(), 40U);  // the sums
+}
+
 }  // namespace
 }  // namespace anemone::exec

@@ -107,8 +107,11 @@ class TypeInference {
     } else {
       for (const Operand& operand : op.operands)
         for (const int slot : operand.slots) {
-          if (!is_known(function_, slot)) return;
-          is_of_shapes = is_of_shapes || function_.is_of_shapes[static_cast<std::size_t>(slot)];
+          const auto at = static_cast<std::size_t>(slot);
+          // A sum of a weight is a scalar, too: the constant folder has it once for all plans.
+          if (!is_known(function_, slot) || function_.initial[at].view.size() > kMaxKnownElements)
+            return;
+          is_of_shapes = is_of_shapes || function_.is_of_shapes[at];
         }
       if (!call(op, results).ok()) return;
     }
@@ -129,9 +132,8 @@ class TypeInference {
   // In loops inside of other blocks the variables have the types that the program declares, so that
   // nested loops cost no more than one.
   void infer_while(PreparedOp& op, bool is_inner) {
-    if (!is_inner) infer_variables(op);
-    for (PreparedBlock& block : op.blocks)
-      if (is_inner) infer(block, true);
+    if (!is_inner) return infer_variables(op);
+    for (PreparedBlock& block : op.blocks) infer(block, true);
   }
 
   // The variables have the types that they begin with, less what a round changes.

@@ -176,7 +176,7 @@ class FunctionBuilder {
       ANEMONE_RETURN_IF_ERROR(operand(name, arguments, out));
     // The form of constexpr operations up to iOS17.
     for (const auto& [name, literal] : op.attributes)
-      ANEMONE_RETURN_IF_ERROR(operand(name, {literal}, out));
+      ANEMONE_RETURN_IF_ERROR(add_literal(literal, out.operands.emplace_back(Operand{name, {}})));
     if (out.kind == Kind::kClassify) ANEMONE_RETURN_IF_ERROR(check_classify(op));
     if (out.kind == Kind::kReadState || out.kind == Kind::kWriteState) {
       const auto it = state_of_.find(op.input("input"));
@@ -205,11 +205,17 @@ class FunctionBuilder {
         operand.slots.push_back(slot_of(*value));
         continue;
       }
-      const int slot = new_slot(nullptr);
-      ANEMONE_ASSIGN_OR_RETURN(out_.initial[static_cast<std::size_t>(slot)],
-                               constants_.slot(std::get<ir::Literal>(argument)));
-      operand.slots.push_back(slot);
+      ANEMONE_RETURN_IF_ERROR(add_literal(std::get<ir::Literal>(argument), operand));
     }
+    return {};
+  }
+
+  // The slot views the literal's text, so this is the one of the program and no copy.
+  Status add_literal(const ir::Literal& literal, Operand& operand) {
+    const int slot = new_slot(nullptr);
+    ANEMONE_ASSIGN_OR_RETURN(out_.initial[static_cast<std::size_t>(slot)],
+                             constants_.slot(literal));
+    operand.slots.push_back(slot);
     return {};
   }
 
