@@ -69,7 +69,7 @@ class CpuProgram : public LoadedProgram {
   std::vector<Feature> states_;  // of all functions together
   mutable std::atomic<bool> is_timed_ = false;
   std::vector<std::shared_ptr<const void>> owners_;  // bytes that constants view
-  mutable ConstantFolder folder_;
+  ConstantFolder folder_;
   std::vector<std::unique_ptr<FunctionPlans>> functions_;
 };
 
