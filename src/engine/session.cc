@@ -260,7 +260,10 @@ void Session::gather_logits(const StepOutputs& outputs, std::int64_t tokens, std
     const TensorView view = exec::find_output(outputs.heads[h], head.output)->view();
     if (view.dtype == DType::kFp16) {
       const auto values = view.as<Half>();
-      for (std::size_t i = 0; i < rows; ++i) out[i] = to_float(values[i * stride + first]);
+      if (tokens == 1)
+        to_floats(values.first(rows), {out, rows});
+      else
+        for (std::size_t i = 0; i < rows; ++i) out[i] = to_float(values[i * stride + first]);
     } else {
       const auto values = view.as<float>();
       for (std::size_t i = 0; i < rows; ++i) out[i] = values[i * stride + first];
