@@ -7,6 +7,10 @@
 // |high|, |low| <= 64 and at most 8191 steps each way, so the error is half of scale = max|x| /
 // 8191: about that of fp16 itself. Weights are one digit or two (digits_rows.h); of the products of
 // two digits that of both low ones is left out, which is 2^-14 of the largest. Sums are exact.
+//
+// int4 in tiles of 32 columns with a scale each are products of their integers where vectors
+// multiply: the sum of each tile is multiplied with its scale, as an integer of 16 bits. Tile
+// registers cannot do that: there they are two digits as well.
 #pragma once
 
 #include <cstdint>
@@ -39,14 +43,24 @@ inline bool takes(const Matrix& matrix) {
   }
   return false;
 }
-// Of one block of columns: all high digits, all low ones, and the sums of each column's.
+inline bool is_int4_in_tiles(const Matrix& matrix) {
+  return matrix.form == Matrix::Form::kInt4 && !matrix.has_row_scale();
+}
+// Of one block of columns: all high digits, all low ones, the sums of each column's, and of each 32
+// of them.
 inline constexpr std::int64_t digit_bytes(std::int64_t depth) {
-  return 2 * kBlockColumns * round_up(depth, 64) +
-         2 * kBlockColumns * std::int64_t{sizeof(std::int32_t)};
+  return 2 * kBlockColumns *
+         (round_up(depth, 64) +
+          (1 + round_up(depth, 64) / 32) * std::int64_t{sizeof(std::int32_t)});
 }
 // [high, low][kBlockColumns] of a block's digits.
 inline const std::int32_t* digit_sums(const std::int8_t* digits, std::int64_t depth) {
   return reinterpret_cast<const std::int32_t*>(digits + 2 * kBlockColumns * round_up(depth, 64));
+}
+
+// [32 elements of the depth][high, low][kBlockColumns]: minus eight times their sum.
+inline const std::int32_t* tile_offsets(const std::int8_t* digits, std::int64_t depth) {
+  return digit_sums(digits, depth) + 2 * kBlockColumns;
 }
 
 // One block of columns: x[n] is fp16 with elements `stride` apart, nullptr for a column that pads
@@ -60,6 +74,10 @@ inline constexpr std::int64_t blocks_of(std::int64_t columns) {
 
 // Products with blocks of columns by the instructions of one set. Thread-safe.
 struct BlockProducts {
+  // Up to so many columns, products of a few (digits_few.h) are faster.
+  std::int64_t few_columns;
+  // int4 in tiles are products of integers, not of two digits.
+  bool has_tile_sums;
   // Bytes of scratch, 64-byte aligned, of multiply() for so many columns.
   std::int64_t (*scratch_bytes)(const Matrix& matrix, std::int64_t columns);
   // out[r - begin][n] = sum over c of matrix(r, c) * x[n][c] for rows [begin, end), at most

@@ -172,7 +172,7 @@ void multiply(const Matrix& matrix, std::int64_t begin, std::int64_t end, const 
 }  // namespace
 
 extern const BlockProducts kAmxProducts;
-const BlockProducts kAmxProducts = {scratch_bytes, multiply};
+const BlockProducts kAmxProducts = {4, false, scratch_bytes, multiply};
 
 }  // namespace anemone::kernels::simd::digits
 #endif

@@ -50,11 +50,22 @@ void make_neighbours(const Half* x, std::int64_t stride, std::int64_t depth, std
   }
 }
 
-__m512i sums_of_columns(const std::int8_t* digit, std::int64_t steps) {
+// The sums of the columns, and minus eight times those of every 32 elements, which are half a tile,
+// to every second of `tiles`.
+void sum_columns(const std::int8_t* digit, std::int64_t steps, std::int8_t* all,
+                 std::int8_t* tiles) {
+  constexpr std::int64_t kHalfTile = kTileBytes / 2;
   __m512i sums = _mm512_setzero_si512();
-  for (std::int64_t at = 0; at < steps * kTileBytes; at += 64)
-    sums = _mm512_dpbusd_epi32(sums, _mm512_set1_epi8(1), _mm512_load_si512(digit + at));
-  return sums;
+  for (std::int64_t t = 0; t < 2 * steps; ++t) {
+    __m512i some = _mm512_setzero_si512();
+    for (std::int64_t at = 0; at < kHalfTile; at += 64)
+      some = _mm512_dpbusd_epi32(some, _mm512_set1_epi8(1),
+                                 _mm512_load_si512(digit + t * kHalfTile + at));
+    sums = _mm512_add_epi32(sums, some);
+    _mm512_store_si512(tiles + 2 * t * 64,
+                       _mm512_sub_epi32(_mm512_setzero_si512(), _mm512_slli_epi32(some, 3)));
+  }
+  _mm512_store_si512(all, sums);
 }
 
 bool are_neighbours(const Half* const* x) {
@@ -131,8 +142,8 @@ void make_digits(const Half* const* x, std::int64_t stride, std::int64_t depth, 
                       : make_column(x[n], stride, depth, plain.data(), digits + n * 4, low + n * 4);
   }
   std::int8_t* sums = low + steps * kTileBytes;
-  _mm512_store_si512(sums, sums_of_columns(digits, steps));
-  _mm512_store_si512(sums + kBlockColumns * sizeof(std::int32_t), sums_of_columns(low, steps));
+  sum_columns(digits, steps, sums, sums + 2 * 64);
+  sum_columns(low, steps, sums + 64, sums + 3 * 64);
 }
 
 }  // namespace anemone::kernels::simd::digits

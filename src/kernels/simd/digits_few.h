@@ -14,7 +14,7 @@
 
 namespace anemone::kernels::simd::digits {
 
-inline constexpr std::int64_t kFewColumns = 4;
+inline constexpr std::int64_t kFewColumns = 8;
 
 // At most kFewColumns columns as digits, in the order in which rows of a matrix give theirs.
 class FewColumns {
@@ -28,15 +28,23 @@ class FewColumns {
   std::int64_t count() const { return count_; }
   // A power of two: zeros behind the last column.
   std::int64_t places() const { return places_; }
-  // [step of 64 elements][place][high, low][64]
+  // Up to two places: [step of 64 elements][place][high, low][64]. More:
+  // [step][i of 4][high, low][four places][quarter of the step][place][4], the elements from 4 * i
+  // of each quarter.
   const std::int8_t* digits() const { return digits_; }
   const float* scales() const { return scales_; }  // [count]
+  // Of int4 in tiles: minus eight times what each lane's bytes of two steps sum up to.
+  // [pair of steps][place][high, low][16], or for more than two places
+  // [pair of steps][high, low][four places][quarter][place].
+  const std::int32_t* tile_offsets() const { return tile_offsets_; }
   // Sum of a column's high digits, and of its low ones.
   std::int32_t high_sum(std::int64_t n) const { return high_sums_[n]; }
   std::int32_t low_sum(std::int64_t n) const { return low_sums_[n]; }
 
  private:
-  void make_column(const Half* x, std::int64_t stride, std::int64_t n, std::int8_t* plain);
+  void make_column(const Half* x, std::int64_t stride, std::int64_t n, std::int8_t* plain,
+                   std::int8_t* deep);
+  void make_tile_offsets(std::int8_t* out);
 
   const std::int64_t count_;
   const std::int64_t places_;
@@ -44,15 +52,17 @@ class FewColumns {
   const std::int64_t steps_;
   const bool is_pairwise_;
   std::int8_t* digits_;
+  const std::int32_t* tile_offsets_ = nullptr;
   float scales_[kFewColumns] = {};
   std::int32_t high_sums_[kFewColumns] = {};
   std::int32_t low_sums_[kFewColumns] = {};
 };
 
 // out[n * ldo + r - begin] = sum over c of matrix(r, c) * x[n][c] for rows [begin, end), at most
-// kBlockRows. `scratch`: few_scratch_bytes(), 64-byte aligned.
-void multiply_few(const Matrix& matrix, std::int64_t begin, std::int64_t end,
-                  const FewColumns& columns, float* out, std::int64_t ldo, std::byte* scratch);
+// kBlockRows, to the bits of `products`. `scratch`: few_scratch_bytes(), 64-byte aligned.
+void multiply_few(const BlockProducts& products, const Matrix& matrix, std::int64_t begin,
+                  std::int64_t end, const FewColumns& columns, float* out, std::int64_t ldo,
+                  std::byte* scratch);
 std::int64_t few_scratch_bytes(const Matrix& matrix);
 
 }  // namespace anemone::kernels::simd::digits

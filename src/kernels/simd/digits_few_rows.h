@@ -26,11 +26,17 @@ inline std::int64_t few_steps(const Matrix& m) {
 }
 
 // The instruction multiplies an unsigned byte by a signed one, so a digit of the weights comes as
-// digit + kOffset; what that adds to a sum is kOffset times the sum of the column's digits.
-inline constexpr int kOffset = 128;
-
+// digit + kOffset (the low one as digit + kLowOffset); what that adds to a sum is so many times the
+// sum of the column's digits.
 inline __m512i flip(__m512i digits) {
   return _mm512_xor_si512(digits, _mm512_set1_epi8(-128));
+}
+// Eight products of the digits' sums, the high ones first.
+inline __m256 finish_eight(__m512i sums, __m256 column_scales, __m256 row_scales) {
+  const __m512 digits = _mm512_cvtepi32_ps(sums);
+  const __m256 both = _mm256_fmadd_ps(_mm512_castps512_ps256(digits), _mm256_set1_ps(128.0f),
+                                      _mm512_extractf32x8_ps(digits, 1));
+  return _mm256_mul_ps(both, _mm256_mul_ps(column_scales, row_scales));
 }
 inline void prefetch(const std::byte* at) {
   // A hint that may lie behind the mapping; no pointer that is ever followed.
@@ -38,45 +44,56 @@ inline void prefetch(const std::byte* at) {
                _MM_HINT_T0);
 }
 
-// How the digits of a row come out of memory: kSteps steps a read, `mask` for the bytes that exist.
+// How the digits of a row come out of memory. kSteps steps lie in the same bytes: read() takes them
+// from memory, `step` being the first, and `mask` tells which exist; split<s>() gives the digits of
+// one step.
+
 // One digit of int8, as it lies.
 struct BytesRow {
   static constexpr int kSteps = 1;
   static constexpr bool kHasLow = false;
+  static constexpr bool kHasTileSums = false;
+  static constexpr int kOffset = 128;
+  static constexpr float kUnit = 1;
   static constexpr int kLowOffset = 0;
   BytesRow(const Matrix& m, const RowBlock& /*block*/, std::int64_t begin, std::int64_t r)
       : at(m.row(begin + r)) {}
-  void read(std::int64_t step, __mmask64 mask, __m512i* high, __m512i* /*low*/) const {
+  __m512i read(std::int64_t step, __mmask64 mask) const {
     prefetch(at + step * kStep);
-    high[0] = flip(_mm512_maskz_loadu_epi8(mask, at + step * kStep));
+    return flip(_mm512_maskz_loadu_epi8(mask, at + step * kStep));
+  }
+  template <int s>
+  void split(__m512i bytes, __m512i& high, __m512i& /*low*/) const {
+    high = bytes;
   }
   const std::byte* at;
 };
 
-struct Nibbles {
-  Nibbles(const std::byte* at, std::int64_t step, __mmask64 mask) {
-    // Two steps are 64 bytes.
-    prefetch(at + step * kStep / 2);
-    const __m512i pairs = _mm512_maskz_loadu_epi8(mask, at + step * kStep / 2);
-    const __m512i nibble = _mm512_set1_epi8(15);
-    even = _mm512_and_si512(pairs, nibble);
-    odd = _mm512_and_si512(_mm512_srli_epi16(pairs, 4), nibble);
-  }
-  __m512i even;
-  __m512i odd;
-};
+inline __m512i read_pairs(const std::byte* at, std::int64_t step, __mmask64 mask) {
+  // Two steps are 64 bytes.
+  prefetch(at + step * kStep / 2);
+  return _mm512_maskz_loadu_epi8(mask, at + step * kStep / 2);
+}
+// The even elements of two steps, or the odd ones.
+template <int s>
+inline __m512i nibbles(__m512i pairs) {
+  return _mm512_and_si512(s == 0 ? pairs : _mm512_srli_epi16(pairs, 4), _mm512_set1_epi8(15));
+}
 
 // One digit of int4.
 struct NibblesRow {
   static constexpr int kSteps = 2;
   static constexpr bool kHasLow = false;
+  static constexpr bool kHasTileSums = false;
+  static constexpr int kOffset = 128;
+  static constexpr float kUnit = 1;
   static constexpr int kLowOffset = 0;
   NibblesRow(const Matrix& m, const RowBlock& /*block*/, std::int64_t begin, std::int64_t r)
       : at(m.row(begin + r)) {}
-  void read(std::int64_t step, __mmask64 mask, __m512i* high, __m512i* /*low*/) const {
-    const Nibbles index(at, step, mask);
-    high[0] = _mm512_shuffle_epi8(integers, index.even);
-    high[1] = _mm512_shuffle_epi8(integers, index.odd);
+  __m512i read(std::int64_t step, __mmask64 mask) const { return read_pairs(at, step, mask); }
+  template <int s>
+  void split(__m512i pairs, __m512i& high, __m512i& /*low*/) const {
+    high = _mm512_shuffle_epi8(integers, nibbles<s>(pairs));
   }
   const std::byte* at;
   __m512i integers = _mm512_broadcast_i32x4(_mm_setr_epi8(
@@ -86,39 +103,49 @@ struct NibblesRow {
 struct Palette16Row {
   static constexpr int kSteps = 2;
   static constexpr bool kHasLow = true;
+  static constexpr bool kHasTileSums = false;
+  static constexpr int kOffset = 128;
+  static constexpr float kUnit = 1;
   static constexpr int kLowOffset = 128;
   Palette16Row(const Matrix& m, const RowBlock& block, std::int64_t begin, std::int64_t r)
       : at(m.row(begin + r)),
         table_high(flip(_mm512_load_si512(block.table(r)))),
         table_low(flip(_mm512_load_si512(block.table(r) + kStep))) {}
-  void read(std::int64_t step, __mmask64 mask, __m512i* high, __m512i* low) const {
-    const Nibbles index(at, step, mask);
-    high[0] = _mm512_shuffle_epi8(table_high, index.even);
-    high[1] = _mm512_shuffle_epi8(table_high, index.odd);
-    low[0] = _mm512_shuffle_epi8(table_low, index.even);
-    low[1] = _mm512_shuffle_epi8(table_low, index.odd);
+  __m512i read(std::int64_t step, __mmask64 mask) const { return read_pairs(at, step, mask); }
+  template <int s>
+  void split(__m512i pairs, __m512i& high, __m512i& low) const {
+    high = _mm512_shuffle_epi8(table_high, nibbles<s>(pairs));
+    low = _mm512_shuffle_epi8(table_low, nibbles<s>(pairs));
   }
   const std::byte* at;
   __m512i table_high;
   __m512i table_low;
 };
 
-// int4 in tiles: 16 bytes are 32 elements, which have a scale together.
+// int4 in tiles: 16 bytes, a quarter of a read, are 32 elements, which have a scale together.
 struct TilesRow {
   static constexpr int kSteps = 2;
   static constexpr bool kHasLow = true;
+  static constexpr bool kHasTileSums = false;
+  static constexpr int kOffset = 128;
+  static constexpr float kUnit = 1;
   static constexpr int kLowOffset = 64;
   TilesRow(const Matrix& m, const RowBlock& block, std::int64_t begin, std::int64_t r)
       : at(m.row(begin + r)), multipliers(block.multipliers(r)) {}
-  void read(std::int64_t step, __mmask64 mask, __m512i* high, __m512i* low) const {
-    const Nibbles index(at, step, mask);
+  struct Tiles {
+    __m512i pairs;
+    NibbleTables tables;
+  };
+  Tiles read(std::int64_t step, __mmask64 mask) const {
     std::int64_t four;
     std::memcpy(&four, multipliers + step * 2, sizeof(four));
-    const NibbleTables tables(_mm512_shuffle_epi8(_mm512_set1_epi64(four), by_lane));
-    high[0] = _mm512_shuffle_epi8(tables.high, index.even);
-    high[1] = _mm512_shuffle_epi8(tables.high, index.odd);
-    low[0] = _mm512_shuffle_epi8(tables.low, index.even);
-    low[1] = _mm512_shuffle_epi8(tables.low, index.odd);
+    return {read_pairs(at, step, mask),
+            NibbleTables(_mm512_shuffle_epi8(_mm512_set1_epi64(four), by_lane))};
+  }
+  template <int s>
+  void split(const Tiles& tiles, __m512i& high, __m512i& low) const {
+    high = _mm512_shuffle_epi8(tiles.tables.high, nibbles<s>(tiles.pairs));
+    low = _mm512_shuffle_epi8(tiles.tables.low, nibbles<s>(tiles.pairs));
   }
   const std::byte* at;
   const std::int16_t* multipliers;
@@ -127,16 +154,63 @@ struct TilesRow {
       _mm256_setr_m128i(_mm_set1_epi16(0x0504), _mm_set1_epi16(0x0706)), 1);
 };
 
+// The same as its integers: what makes a sum of a tile's products nothing else is in
+// FewColumns::tile_offsets().
+struct TileSumsRow {
+  static constexpr int kSteps = 2;
+  static constexpr bool kHasLow = false;
+  static constexpr bool kHasTileSums = true;
+  static constexpr int kOffset = 0;
+  static constexpr float kUnit = kTileUnit;
+  static constexpr int kLowOffset = 0;
+  TileSumsRow(const Matrix& m, const RowBlock& block, std::int64_t begin, std::int64_t r)
+      : at(m.row(begin + r)), multipliers(block.multipliers(r)) {}
+  __m512i read(std::int64_t step, __mmask64 mask) const {
+    return _mm512_xor_si512(read_pairs(at, step, mask), _mm512_set1_epi8(-0x78));
+  }
+  template <int s>
+  void split(__m512i pairs, __m512i& high, __m512i& /*low*/) const {
+    high = nibbles<s>(pairs);
+  }
+  // The scale of each quarter's tile, in pairs with zeros.
+  __m512i factors(std::int64_t step) const {
+    std::int64_t four;
+    std::memcpy(&four, multipliers + step * 2, sizeof(four));
+    return _mm512_shuffle_epi8(_mm512_set1_epi64(four), by_quarter);
+  }
+  const std::byte* at;
+  const std::int16_t* multipliers;
+  __m512i by_quarter = _mm512_inserti64x4(
+      _mm512_castsi256_si512(
+          _mm256_setr_m128i(_mm_set1_epi32(kPair), _mm_set1_epi32(kPair + 0x0202))),
+      _mm256_setr_m128i(_mm_set1_epi32(kPair + 0x0404), _mm_set1_epi32(kPair + 0x0606)), 1);
+
+ private:
+  static constexpr int kPair = static_cast<int>(0x80800100);  // 0x80 gives a zero
+};
+
 // Every other form, made digits before.
 struct ExpandedRow {
   static constexpr int kSteps = 1;
   static constexpr bool kHasLow = true;
+  static constexpr bool kHasTileSums = false;
+  static constexpr int kOffset = 128;
+  static constexpr float kUnit = 1;
   static constexpr int kLowOffset = 128;
   ExpandedRow(const std::int8_t* high_digits, const std::int8_t* low_digits)
       : high_at(high_digits), low_at(low_digits) {}
-  void read(std::int64_t step, __mmask64 /*mask*/, __m512i* high, __m512i* low) const {
-    high[0] = flip(_mm512_load_si512(high_at + step * kStep));
-    low[0] = flip(_mm512_load_si512(low_at + step * kStep));
+  struct Both {
+    __m512i high;
+    __m512i low;
+  };
+  Both read(std::int64_t step, __mmask64 /*mask*/) const {
+    return {flip(_mm512_load_si512(high_at + step * kStep)),
+            flip(_mm512_load_si512(low_at + step * kStep))};
+  }
+  template <int s>
+  void split(const Both& both, __m512i& high, __m512i& low) const {
+    high = both.high;
+    low = both.low;
   }
   const std::int8_t* high_at;
   const std::int8_t* low_at;

@@ -11,8 +11,7 @@ namespace anemone::kernels::simd::digits {
 namespace {
 
 constexpr float kSteps = 127 * 128;
-constexpr float kTileSteps = 127 * 16;  // of an int4 tile's scale: times 8 it is within kSteps
-constexpr std::int64_t kStep = 64;      // columns
+constexpr std::int64_t kStep = 64;  // columns
 
 // Entries of a palette's table, so that a register holds it several times or it fills registers.
 std::int64_t table_entries(int bits) {
@@ -40,18 +39,33 @@ void store_sixteen(__m512i integers, std::int8_t* out) {
   _mm_store_si128(reinterpret_cast<__m128i*>(out), _mm512_cvtepi32_epi8(integers));
 }
 
+// Of an int4 tile's scale: times 8 it is within kSteps, and times the sum of 32 products with a
+// digit, 8 * 64 each, over the whole depth within 31 bits.
+float tile_steps(const Matrix& m) {
+  return std::min(127.0F * 16,
+                  0x7ffff000p0F / (32 * 8 * 64) / static_cast<float>(round_up(m.columns, 32) / 32));
+}
+
 std::int64_t multiplier_count(const Matrix& m) {
   return round_up(m.columns, 128) / 32;
 }
 
-// The largest of a row's scales.
+// The largest of a row's scales. The bits of fp16 without the sign have its order.
 float largest(const Half* scales, std::int64_t count) {
-  __m512 tops = _mm512_setzero_ps();
-  std::int64_t i = 0;
-  for (; i + 16 <= count; i += 16)
-    tops = _mm512_max_ps(tops, _mm512_abs_ps(load_sixteen(scales + i)));
-  if (i < count) tops = _mm512_max_ps(tops, _mm512_abs_ps(load_some(scales + i, count - i)));
-  return _mm512_reduce_max_ps(tops);
+  __m512i tops = _mm512_setzero_si512();
+  for (std::int64_t i = 0; i < count; i += 32) {
+    const auto some = static_cast<__mmask32>(count - i >= 32 ? ~0u : (1u << (count - i)) - 1);
+    tops = _mm512_max_epu16(tops, _mm512_and_si512(_mm512_maskz_loadu_epi16(some, scales + i),
+                                                   _mm512_set1_epi16(0x7fff)));
+  }
+  const __m256i half =
+      _mm256_max_epu16(_mm512_castsi512_si256(tops), _mm512_extracti64x4_epi64(tops, 1));
+  const __m128i quarter =
+      _mm_max_epu16(_mm256_castsi256_si128(half), _mm256_extracti128_si256(half, 1));
+  // There is an instruction for the smallest only.
+  const __m128i ones = _mm_set1_epi16(-1);
+  const __m128i top = _mm_xor_si128(_mm_minpos_epu16(_mm_xor_si128(quarter, ones)), ones);
+  return _mm_cvtss_f32(_mm_cvtph_ps(top));
 }
 
 }  // namespace
@@ -163,6 +177,7 @@ void RowBlock::prepare_int4_tiles(std::byte* scratch) {
   multipliers_ = multipliers;
   multipliers_a_row_ = multiplier_count(matrix_);
   const Half* scales = matrix_.scales_at(begin_, 0);
+  const float steps = tile_steps(matrix_);
   std::int64_t left = matrix_.tile_rows - begin_ % matrix_.tile_rows;  // rows of these scales
   for (std::int64_t r = 0; r < rows_; ++r, multipliers += multipliers_a_row_) {
     if (left == 0) {
@@ -171,8 +186,8 @@ void RowBlock::prepare_int4_tiles(std::byte* scratch) {
     }
     --left;
     const float most = largest(scales, tiles);
-    const __m512 inverse = _mm512_set1_ps(most == 0 ? 0 : kTileSteps / most);
-    scales_[r] = 128 * most / kTileSteps;
+    const __m512 inverse = _mm512_set1_ps(most == 0 ? 0 : steps / most);
+    scales_[r] = 128 * most / steps;
     if (repeats == 1) {
       const auto steps_of = [&](__m512 some) {
         return _mm512_cvtepi32_epi16(_mm512_cvtps_epi32(_mm512_mul_ps(some, inverse)));
@@ -332,6 +347,17 @@ void RowBlock::expand_int8_tiles(const Part& p) const {
       store_sixteen(digits.high, p.high + (r - p.begin) * kStep + c % kStep);
       store_sixteen(digits.low, p.low + (r - p.begin) * kStep + c % kStep);
     }
+}
+
+void RowBlock::expand_shifted(std::int64_t step, std::int64_t first, std::int64_t count,
+                              std::int8_t* out) const {
+  const std::int64_t bytes = (matrix_.columns - step * kStep) / 2;
+  const std::int64_t end = std::min(first + count, rows_);
+  for (std::int64_t r = first; r < end; ++r, out += kStep)
+    _mm512_store_si512(
+        out, _mm512_xor_si512(
+                 spread_nibbles(load_half_bytes(matrix_.row(begin_ + r) + step * kStep / 2, bytes)),
+                 _mm512_set1_epi8(8)));
 }
 
 void RowBlock::expand_int4_tiles(const Part& p) const {

@@ -10,6 +10,10 @@
 
 namespace anemone::kernels::simd::digits {
 
+// What RowBlock::scales() is to be multiplied with where sums of int4 in tiles are not of the high
+// digits of weights.
+inline constexpr float kTileUnit = 1.0F / 128;
+
 // Rows [begin, end) of a matrix that takes() accepts, at most kBlockRows.
 //
 // Integers with one scale a row are one digit, exactly. Every other form takes two: a weight is
@@ -39,6 +43,9 @@ class RowBlock {
   // meets zeros of the activations. `low` is used if has_low().
   void expand(std::int64_t step, std::int64_t first, std::int64_t count, std::int8_t* high,
               std::int8_t* low) const;
+  // int4 instead as what its integers are, plus 8.
+  void expand_shifted(std::int64_t step, std::int64_t first, std::int64_t count,
+                      std::int8_t* out) const;
 
  private:
   // What of a step is expanded, and where to.

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "kernels/simd/digits.h"
+#include "kernels/simd/digits_few.h"
 #include "kernels/simd/digits_rows.h"
 #include "kernels/simd/digits_split.h"
 #include "kernels/simd/unroll.h"
@@ -13,11 +14,9 @@ namespace {
 
 constexpr std::int64_t kStep = 64;                          // elements of the depth
 constexpr std::int64_t kRowStepBytes = kBlockRows * kStep;  // of one digit of a step
-// Rows whose sums are in registers together; of half a block each has half as many.
-constexpr int kRows = 8;
-constexpr int kHalfBlockRows = 16;
-constexpr std::int64_t kHalfBlock = kBlockColumns / 2;
-static_assert(kBlockRows % kRows == 0 && kBlockRows % kHalfBlockRows == 0);
+constexpr int kRows = 8;                                    // whose sums are in registers together
+constexpr int kTurn = 4;                                    // of them whose digits are, too
+static_assert(kBlockRows % kRows == 0 && kRows % kTurn == 0);
 // Steps that are multiplied with all blocks of columns before the next ones: their digits of
 // weights stay in the nearest cache meanwhile.
 constexpr std::int64_t kPartSteps = 14;
@@ -26,13 +25,28 @@ std::int64_t vnni_steps_of(const Matrix& matrix) {
   return round_up(matrix.columns, kStep) / kStep;
 }
 
-// Four digits of a row to every column. The instruction multiplies an unsigned byte by a signed
-// one, so a digit of the weights comes as digit + 128; what that adds to a sum is 128 times the sum
-// of the column's digits.
-__m512i four_of_row(const std::byte* at) {
-  std::int32_t four;
-  std::memcpy(&four, at, sizeof(four));
-  return _mm512_xor_si512(_mm512_set1_epi32(four), _mm512_set1_epi8(-128));
+// Sixteen digits of a row to each quarter of a vector. The instruction multiplies an unsigned byte
+// by a signed one, so a digit of the weights comes as digit + 128; what that adds to a sum is 128
+// times the sum of the column's digits. Integers of tiles are no signed digits.
+template <bool kIsSigned>
+__m512i sixteen_of_row(const std::byte* at) {
+  const __m128i sixteen = _mm_loadu_si128(reinterpret_cast<const __m128i*>(at));
+  const __m512i all = _mm512_broadcast_i32x4(sixteen);
+  return kIsSigned ? _mm512_xor_si512(all, _mm512_set1_epi8(-128)) : all;
+}
+
+// body(i, r, four) with the digits 4 * i to 4 * i + 3 of row r in every lane. By shuffles: such
+// code waits for loads more than for anything else.
+template <bool kIsSigned, typename Body>
+[[gnu::always_inline]] inline void for_each_four(const std::byte* at, std::int64_t stride,
+                                                 const Body& body) {
+  __m512i rows[kTurn];
+  unroll<kTurn>([&](auto r) { rows[r] = sixteen_of_row<kIsSigned>(at + r * stride); });
+  unroll<4>([&](auto i) {
+    unroll<kTurn>([&](auto r) {
+      body(i, r, _mm512_shuffle_epi32(rows[r], static_cast<_MM_PERM_ENUM>(0x55 * i)));
+    });
+  });
 }
 
 // Digits of rows of weights from some step on: one digit or two.
@@ -44,7 +58,7 @@ struct Rows {
 };
 
 // [row][column]. One digit of weights by each digit of the columns; or of two digits the product of
-// the high ones, and both mixed ones together. Of half a block, both lie in a row of `high`.
+// the high ones, and both mixed ones together.
 struct alignas(64) VnniSums {
   std::int32_t high[kBlockRows][kBlockColumns];
   std::int32_t low[kBlockRows][kBlockColumns];
@@ -65,17 +79,31 @@ void add_steps(const Rows& rows, const std::int8_t* high_columns, const std::int
   const std::byte* high_at = rows.high + first * rows.stride;
   const std::byte* low_at = kHasLow ? rows.low + first * rows.stride : nullptr;
   for (std::int64_t s = 0; s < steps; ++s) {
-    for (std::int64_t k = 0; k < kStep; k += 4) {
+    for (std::int64_t k = 0; k < kStep; k += 16) {
       if (ahead != nullptr) ahead->fetch();
-      const __m512i x_high = _mm512_load_si512(high_columns + k * kBlockColumns);
-      const __m512i x_low = _mm512_load_si512(low_columns + k * kBlockColumns);
-      unroll<kRows>([&](auto r) {
-        const __m512i w = four_of_row(high_at + r * stride + k);
-        high[r] = _mm512_dpbusd_epi32(high[r], w, x_high);
-        low[r] = _mm512_dpbusd_epi32(low[r], w, x_low);
-        if constexpr (kHasLow)
-          low[r] = _mm512_dpbusd_epi32(low[r], four_of_row(low_at + r * stride + k), x_high);
+      __m512i x_high[4];
+      __m512i x_low[4];
+      unroll<4>([&](auto i) {
+        x_high[i] = _mm512_load_si512(high_columns + (k + 4 * i) * kBlockColumns);
+        x_low[i] = _mm512_load_si512(low_columns + (k + 4 * i) * kBlockColumns);
       });
+      // A few rows in turn: an instruction waits for the last one of its sum.
+      unroll<kRows / kTurn>([&](auto turn) __attribute__((always_inline)) {
+        constexpr int kFirst = turn * kTurn;
+        for_each_four<true>(
+            high_at + kFirst * stride + k, stride, [&](auto i, auto r, __m512i four) {
+              high[kFirst + r] = _mm512_dpbusd_epi32(high[kFirst + r], four, x_high[i]);
+              low[kFirst + r] = _mm512_dpbusd_epi32(low[kFirst + r], four, x_low[i]);
+            });
+      });
+      if constexpr (kHasLow)
+        unroll<kRows / kTurn>([&](auto turn) __attribute__((always_inline)) {
+          constexpr int kFirst = turn * kTurn;
+          for_each_four<true>(
+              low_at + kFirst * stride + k, stride, [&](auto i, auto r, __m512i four) {
+                low[kFirst + r] = _mm512_dpbusd_epi32(low[kFirst + r], four, x_high[i]);
+              });
+        });
     }
     high_columns += kTileBytes;
     low_columns += kTileBytes;
@@ -88,48 +116,65 @@ void add_steps(const Rows& rows, const std::int8_t* high_columns, const std::int
   });
 }
 
-// The same for rows [first, first + kHalfBlockRows) and the first half of a block's columns: high
-// and low digits go through one instruction.
-template <bool kHasLow>
-void add_half_steps(const Rows& rows, const std::int8_t* high_columns,
-                    const std::int8_t* low_columns, std::int64_t steps, std::int64_t first,
-                    bool begins, VnniSums& sums, Ahead* ahead) {
-  const auto load_half = [](const std::int8_t* digits) {
-    return _mm256_load_si256(reinterpret_cast<const __m256i*>(digits));
-  };
-  __m512i both[kHalfBlockRows];
-  unroll<kHalfBlockRows>([&](auto r) {
-    both[r] = begins ? _mm512_setzero_si512() : _mm512_load_si512(sums.high[first + r]);
+// The same of int4 in tiles, kTurn rows at a time: sums of the tiles' products, each multiplied
+// with its scale. `offsets`: tile_offsets() of the steps.
+void add_tile_steps(const RowBlock& block, const Rows& rows, const std::int8_t* high_columns,
+                    const std::int8_t* low_columns, const std::int32_t* offsets,
+                    std::int64_t first_step, std::int64_t steps, std::int64_t first, bool begins,
+                    VnniSums& sums, Ahead* ahead) {
+  __m512i high[kTurn];
+  __m512i low[kTurn];
+  unroll<kTurn>([&](auto r) {
+    high[r] = begins ? _mm512_setzero_si512() : _mm512_load_si512(sums.high[first + r]);
+    low[r] = begins ? _mm512_setzero_si512() : _mm512_load_si512(sums.low[first + r]);
   });
-  const std::int64_t stride = rows.stride;
-  const std::byte* high_at = rows.high + first * rows.stride;
-  const std::byte* low_at = kHasLow ? rows.low + first * rows.stride : nullptr;
-  for (std::int64_t s = 0; s < steps; ++s) {
-    for (std::int64_t k = 0; k < kStep; k += 4) {
+  const std::byte* at = rows.high + first * kStep;
+  for (std::int64_t t = 0; t < 2 * steps; ++t) {
+    __m512i high_tile[kTurn];
+    __m512i low_tile[kTurn];
+    unroll<kTurn>([&](auto r) {
+      high_tile[r] = _mm512_load_si512(offsets);
+      low_tile[r] = _mm512_load_si512(offsets + kBlockColumns);
+    });
+    unroll<2>([&](auto half) {
       if (ahead != nullptr) ahead->fetch();
-      const __m256i x_high = load_half(high_columns + k * kBlockColumns);
-      const __m256i x_low = load_half(low_columns + k * kBlockColumns);
-      const __m512i x = _mm512_inserti64x4(_mm512_castsi256_si512(x_high), x_low, 1);
-      const __m512i x_mixed = _mm512_inserti64x4(_mm512_setzero_si512(), x_high, 1);
-      unroll<kHalfBlockRows>([&](auto r) {
-        both[r] = _mm512_dpbusd_epi32(both[r], four_of_row(high_at + r * stride + k), x);
-        if constexpr (kHasLow)
-          both[r] = _mm512_dpbusd_epi32(both[r], four_of_row(low_at + r * stride + k), x_mixed);
+      const std::int64_t k = t % 2 * 32 + 16 * half;
+      const std::int8_t* const high_x = high_columns + k * kBlockColumns;
+      const std::int8_t* const low_x = low_columns + k * kBlockColumns;
+      for_each_four<false>(at + k, kStep, [&](auto i, auto r, __m512i four) {
+        high_tile[r] = _mm512_dpbusd_epi32(high_tile[r], four, _mm512_load_si512(high_x + 64 * i));
+        low_tile[r] = _mm512_dpbusd_epi32(low_tile[r], four, _mm512_load_si512(low_x + 64 * i));
       });
-    }
+    });
+    unroll<kTurn>([&](auto r) {
+      // In pairs with zeros: the sum of a tile is within 15 bits.
+      const __m512i factor =
+          _mm512_maskz_set1_epi16(0x55555555, block.multipliers(first + r)[2 * first_step + t]);
+      high[r] = _mm512_dpwssd_epi32(high[r], high_tile[r], factor);
+      low[r] = _mm512_dpwssd_epi32(low[r], low_tile[r], factor);
+    });
+    offsets += 2 * kBlockColumns;
+    if (t % 2 == 0) continue;
     high_columns += kTileBytes;
     low_columns += kTileBytes;
-    high_at += rows.step_bytes;
-    if constexpr (kHasLow) low_at += rows.step_bytes;
+    at += rows.step_bytes;
   }
-  unroll<kHalfBlockRows>([&](auto r) { _mm512_store_si512(sums.high[first + r], both[r]); });
+  unroll<kTurn>([&](auto r) {
+    _mm512_store_si512(sums.high[first + r], high[r]);
+    _mm512_store_si512(sums.low[first + r], low[r]);
+  });
 }
 
 // What finishes the sums of a block.
 struct Scales {
+  // `digit_sums`: nullptr for sums of tiles.
   Scales(const float* row_scales, const float* column_scales, const std::int32_t* digit_sums,
          bool has_low)
       : rows(row_scales), columns(_mm512_loadu_ps(column_scales)) {
+    if (digit_sums == nullptr) {
+      columns = _mm512_mul_ps(columns, _mm512_set1_ps(kTileUnit));
+      return;
+    }
     const __m512i of_high = _mm512_load_si512(digit_sums);
     const __m512i of_low = _mm512_load_si512(digit_sums + kBlockColumns);
     high_offsets = _mm512_slli_epi32(of_high, 7);
@@ -137,8 +182,9 @@ struct Scales {
   }
   const float* rows;
   __m512 columns;
-  __m512i high_offsets;  // that weights as four_of_row() gives them add
-  __m512i low_offsets;
+  // What weights as sixteen_of_row() gives them add.
+  __m512i high_offsets = _mm512_setzero_si512();
+  __m512i low_offsets = _mm512_setzero_si512();
 };
 
 __m512 floats_of(const std::int32_t* sums, __m512i offsets) {
@@ -156,74 +202,61 @@ void finish(const VnniSums& sums, const Scales& scales, std::int64_t rows, float
   }
 }
 
-void finish_half(const VnniSums& sums, const Scales& scales, std::int64_t rows, float* out,
-                 std::int64_t ldo) {
-  const __m512i offsets =
-      _mm512_inserti64x4(scales.high_offsets, _mm512_castsi512_si256(scales.low_offsets), 1);
-  for (std::int64_t r = 0; r < rows; ++r) {
-    const __m512 digits = floats_of(sums.high[r], offsets);
-    const __m256 both = _mm256_fmadd_ps(_mm512_castps512_ps256(digits), _mm256_set1_ps(128.0f),
-                                        _mm512_extractf32x8_ps(digits, 1));
-    const __m256 scale =
-        _mm256_mul_ps(_mm512_castps512_ps256(scales.columns), _mm256_set1_ps(scales.rows[r]));
-    _mm256_storeu_ps(out + r * ldo, _mm256_mul_ps(both, scale));
-  }
-}
-
 std::int64_t vnni_scratch_bytes(const Matrix& matrix, std::int64_t columns) {
   return row_scratch_bytes(matrix) + 2 * kPartSteps * kRowStepBytes +
          blocks_of(columns) * static_cast<std::int64_t>(sizeof(VnniSums));
-}
-
-// The products of a part of the depth.
-template <bool kHasLow>
-void multiply_part(const Rows& rows, const std::int8_t* high_columns,
-                   const std::int8_t* low_columns, std::int64_t steps, std::int64_t row_count,
-                   bool is_half, bool begins, VnniSums& sums, Ahead* ahead) {
-  if (is_half) {
-    for (std::int64_t r = 0; r < row_count; r += kHalfBlockRows)
-      add_half_steps<kHasLow>(rows, high_columns, low_columns, steps, r, begins, sums, ahead);
-  } else {
-    for (std::int64_t r = 0; r < row_count; r += kRows)
-      add_steps<kHasLow>(rows, high_columns, low_columns, steps, r, begins, sums, ahead);
-  }
 }
 
 void vnni_multiply(const Matrix& matrix, std::int64_t begin, std::int64_t end,
                    const std::int8_t* digits, const float* scales, std::int64_t columns, float* out,
                    std::int64_t ldo, std::byte* scratch) {
   const std::int64_t steps = vnni_steps_of(matrix);
+  const bool is_tiles = is_int4_in_tiles(matrix);
   const RowBlock block(matrix, begin, end, scratch);
   auto* high = reinterpret_cast<std::int8_t*>(scratch + row_scratch_bytes(matrix));
   auto* low = high + kPartSteps * kRowStepBytes;
   auto* sums = reinterpret_cast<VnniSums*>(low + kPartSteps * kRowStepBytes);
   const std::int64_t parts = (steps + kPartSteps - 1) / kPartSteps;
   const std::int64_t part_steps = (steps + parts - 1) / parts;
-  Ahead ahead(matrix, begin, steps * kStep / 4 * kBlockRows / kHalfBlockRows);
+  Ahead ahead(matrix, begin, steps * kStep / 16 * kBlockRows / (is_tiles ? kTurn : kRows));
   for (std::int64_t first = 0; first < steps; first += part_steps) {
     const std::int64_t count = std::min(part_steps, steps - first);
     Rows rows;
     if (block.in_place() != nullptr) {
       rows = {block.in_place() + first * kStep, nullptr, matrix.columns, kStep};
     } else {
-      for (std::int64_t s = 0; s < count; ++s)
-        block.expand(first + s, 0, end - begin, high + s * kRowStepBytes, low + s * kRowStepBytes);
+      for (std::int64_t s = 0; s < count; ++s) {
+        std::int8_t* const to = high + s * kRowStepBytes;
+        if (is_tiles)
+          block.expand_shifted(first + s, 0, end - begin, to);
+        else
+          block.expand(first + s, 0, end - begin, to, low + s * kRowStepBytes);
+      }
       rows.high = reinterpret_cast<const std::byte*>(high);
       if (block.has_low()) rows.low = reinterpret_cast<const std::byte*>(low);
     }
     for (std::int64_t b = 0; b < blocks_of(columns); ++b) {
-      const bool is_half = columns - b * kBlockColumns <= kHalfBlock;
       const std::int8_t* columns_at = digits + b * digit_bytes(matrix.columns);
       const std::int8_t* high_columns = columns_at + first * kTileBytes;
-      (block.has_low() ? multiply_part<true>
-                       : multiply_part<false>)(rows, high_columns,
-                                               high_columns + steps * kTileBytes, count,
-                                               end - begin, is_half, first == 0, sums[b],
-                                               b == 0 ? &ahead : nullptr);
+      const std::int8_t* low_columns = high_columns + steps * kTileBytes;
+      Ahead* const some_ahead = b == 0 ? &ahead : nullptr;
+      if (is_tiles) {
+        const std::int32_t* offsets =
+            tile_offsets(columns_at, matrix.columns) + first * 2 * 2 * kBlockColumns;
+        for (std::int64_t r = 0; r < end - begin; r += kTurn)
+          add_tile_steps(block, rows, high_columns, low_columns, offsets, first, count, r,
+                         first == 0, sums[b], some_ahead);
+      } else {
+        for (std::int64_t r = 0; r < end - begin; r += kRows)
+          (block.has_low() ? add_steps<true> : add_steps<false>)(rows, high_columns, low_columns,
+                                                                 count, r, first == 0, sums[b],
+                                                                 some_ahead);
+      }
       if (first + count < steps) continue;
       const Scales all(block.scales(), scales + b * kBlockColumns,
-                       digit_sums(columns_at, matrix.columns), block.has_low());
-      (is_half ? finish_half : finish)(sums[b], all, end - begin, out + b * kBlockColumns, ldo);
+                       is_tiles ? nullptr : digit_sums(columns_at, matrix.columns),
+                       block.has_low());
+      finish(sums[b], all, end - begin, out + b * kBlockColumns, ldo);
     }
   }
 }
@@ -231,7 +264,7 @@ void vnni_multiply(const Matrix& matrix, std::int64_t begin, std::int64_t end,
 }  // namespace
 
 extern const BlockProducts kVnniProducts;
-const BlockProducts kVnniProducts = {vnni_scratch_bytes, vnni_multiply};
+const BlockProducts kVnniProducts = {kFewColumns, true, vnni_scratch_bytes, vnni_multiply};
 
 }  // namespace anemone::kernels::simd::digits
 #endif

@@ -86,8 +86,8 @@ void ProjectionOp::run_segments(const Segments& segments, std::int64_t tokens, b
   const bool is_half = matrix_.form == kernels::simd::Matrix::Form::kHalf;
   const digits::BlockProducts* products = digits::block_products_of(context.isa);
   if (products != nullptr && digits::takes(matrix_) && !(is_half && is_narrow)) {
-    if (tokens <= digits::kFewColumns)
-      run_few(segments, tokens, context);
+    if (tokens <= products->few_columns)
+      run_few(segments, tokens, *products, context);
     else
       run_blocks(segments, tokens, *products, context);
     return;
@@ -200,6 +200,7 @@ void ProjectionOp::run_panels(const Segments& segments, std::int64_t tokens,
 #if defined(__x86_64__)
 // As in decoding: the weights go by once.
 void ProjectionOp::run_few(const Segments& segments, std::int64_t tokens,
+                           const digits::BlockProducts& products,
                            const FusedContext& context) const {
   const Half* x[digits::kFewColumns] = {};
   for (const Segment& s : segments)
@@ -216,7 +217,8 @@ void ProjectionOp::run_few(const Segments& segments, std::int64_t tokens,
     for (std::int64_t r0 = begin; r0 < end; r0 += digits::kBlockRows) {
       const std::int64_t rows = std::min(end - r0, digits::kBlockRows);
       float out[digits::kFewColumns * digits::kBlockRows];
-      digits::multiply_few(matrix_, r0, r0 + rows, columns, out, digits::kBlockRows, space);
+      digits::multiply_few(products, matrix_, r0, r0 + rows, columns, out, digits::kBlockRows,
+                           space);
       for (const Segment& s : segments)
         for (std::int64_t t = 0; t < s.tokens; ++t)
           store_token(r0, rows, out + (s.first + t) * digits::kBlockRows, s, t, context);

@@ -55,7 +55,9 @@ class ProjectionOp : public FusedOp {
   void run_blocks(const Segments& segments, std::int64_t tokens,
                   const kernels::simd::digits::BlockProducts& products,
                   const FusedContext& context) const;
-  void run_few(const Segments& segments, std::int64_t tokens, const FusedContext& context) const;
+  void run_few(const Segments& segments, std::int64_t tokens,
+               const kernels::simd::digits::BlockProducts& products,
+               const FusedContext& context) const;
   // Adds the bias to row r of the product (one value a token, `values` is overwritten) and stores
   // it.
   void store_row(std::int64_t r, float* values, std::int64_t first, std::int64_t count,

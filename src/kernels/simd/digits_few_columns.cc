@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+#if defined(__x86_64__)
+#include <bit>
+#include <cstring>
+
+#include "kernels/simd/digits_few.h"
+#include "kernels/simd/digits_few_rows.h"
+#include "kernels/simd/digits_split.h"
+
+namespace anemone::kernels::simd::digits {
+
+namespace {
+
+std::int64_t places_of(std::int64_t count) {
+  return static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(count)));
+}
+
+// Of four vectors the first four bytes of each quarter, then the second ones, ...
+void turn(const std::int8_t* const from[4], std::int8_t* to, std::int64_t stride) {
+  const auto load = [&](int n) { return _mm512_load_si512(from[n]); };
+  const __m512i low_ab = _mm512_unpacklo_epi32(load(0), load(1));
+  const __m512i low_cd = _mm512_unpacklo_epi32(load(2), load(3));
+  const __m512i high_ab = _mm512_unpackhi_epi32(load(0), load(1));
+  const __m512i high_cd = _mm512_unpackhi_epi32(load(2), load(3));
+  _mm512_store_si512(to, _mm512_unpacklo_epi64(low_ab, low_cd));
+  _mm512_store_si512(to + stride, _mm512_unpackhi_epi64(low_ab, low_cd));
+  _mm512_store_si512(to + 2 * stride, _mm512_unpacklo_epi64(high_ab, high_cd));
+  _mm512_store_si512(to + 3 * stride, _mm512_unpackhi_epi64(high_ab, high_cd));
+}
+
+}  // namespace
+
+std::int64_t FewColumns::storage_bytes(const Matrix& matrix, std::int64_t count) {
+  const std::int64_t places = places_of(count);
+  // And the digits of one column in their own order; for vectors across columns, too, of each.
+  const std::int64_t digits = ((places > 2 ? 2 : 1) * places + 1) * 2 * kStep * few_steps(matrix);
+  return digits + (is_int4_in_tiles(matrix) ? places * kStep * few_steps(matrix) : 0);
+}
+
+FewColumns::FewColumns(const Matrix& matrix, const Half* const* x, std::int64_t count,
+                       std::int64_t stride, std::byte* storage)
+    : count_(count),
+      places_(places_of(count)),
+      depth_(matrix.columns),
+      steps_(few_steps(matrix)),
+      is_pairwise_(is_pairwise(matrix)),
+      digits_(reinterpret_cast<std::int8_t*>(storage)) {
+  const bool is_wide = places_ > 2;
+  const std::int64_t column_bytes = 2 * kStep * steps_;
+  std::int8_t* const deep = is_wide ? digits_ + places_ * column_bytes : digits_;
+  std::int8_t* const plain = deep + places_ * column_bytes;
+  std::memset(plain, 0, static_cast<std::size_t>(column_bytes));
+  for (std::int64_t n = 0; n < places_; ++n) {
+    if (n < count)
+      make_column(x[n], stride, n, plain, deep);
+    else
+      for (std::int64_t s = 0; s < steps_; ++s)
+        std::memset(deep + (s * places_ + n) * 2 * kStep, 0, 2 * kStep);
+  }
+  const std::int64_t vectors = places_ / 2;
+  for (std::int64_t s = 0; s < steps_ && is_wide; ++s)
+    for (std::int64_t v = 0; v < vectors; ++v) {
+      const std::int8_t* from[4];
+      for (std::int64_t i = 0; i < 4; ++i) {
+        const std::int64_t n = v % (vectors / 2) * 4 + i;
+        from[i] = deep + ((s * places_ + n) * 2 + v / (vectors / 2)) * kStep;
+      }
+      turn(from, digits_ + (s * 4 * vectors + v) * kStep, vectors * kStep);
+    }
+  if (is_int4_in_tiles(matrix)) make_tile_offsets(plain + column_bytes);
+}
+
+void FewColumns::make_tile_offsets(std::int8_t* out) {
+  tile_offsets_ = reinterpret_cast<const std::int32_t*>(out);
+  const bool is_wide = places_ > 2;
+  const std::int64_t vectors = is_wide ? places_ / 2 : places_ * 2;
+  const std::int64_t parts = is_wide ? 8 : 2;  // of two steps
+  for (std::int64_t pair = 0; pair < steps_ / 2; ++pair)
+    for (std::int64_t v = 0; v < vectors; ++v, out += kStep) {
+      __m512i sum = _mm512_setzero_si512();
+      for (std::int64_t i = 0; i < parts; ++i)
+        sum = _mm512_dpbusd_epi32(
+            sum, _mm512_set1_epi8(8),
+            _mm512_load_si512(digits_ + ((pair * parts + i) * vectors + v) * kStep));
+      _mm512_store_si512(out, _mm512_sub_epi32(_mm512_setzero_si512(), sum));
+    }
+}
+
+void FewColumns::make_column(const Half* x, std::int64_t stride, std::int64_t n, std::int8_t* plain,
+                             std::int8_t* deep) {
+  std::int8_t* const low = plain + kStep * steps_;
+  scales_[n] = make_digit_column(x, stride, depth_, plain, low);
+  __m512i high_sum = _mm512_setzero_si512();
+  __m512i low_sum = _mm512_setzero_si512();
+  const __m512i ones = _mm512_set1_epi8(1);
+  for (std::int64_t s = 0; s < steps_; ++s) {
+    // Of a pair of steps the even elements of both go to the first.
+    __m512i digits[2];
+    for (int digit = 0; digit < 2; ++digit) {
+      const std::int8_t* at = digit == 0 ? plain : low;
+      if (!is_pairwise_) {
+        digits[digit] = _mm512_loadu_si512(at + s * kStep);
+        continue;
+      }
+      const __m512i first = _mm512_loadu_si512(at + s / 2 * 2 * kStep);
+      const __m512i second = _mm512_loadu_si512(at + (s / 2 * 2 + 1) * kStep);
+      const auto bytes_of = [&](__m512i pairs) {
+        return _mm512_cvtepi16_epi8(s % 2 == 0 ? pairs : _mm512_srli_epi16(pairs, 8));
+      };
+      digits[digit] =
+          _mm512_inserti64x4(_mm512_castsi256_si512(bytes_of(first)), bytes_of(second), 1);
+    }
+    high_sum = _mm512_dpbusd_epi32(high_sum, ones, digits[0]);
+    low_sum = _mm512_dpbusd_epi32(low_sum, ones, digits[1]);
+    std::int8_t* out = deep + (s * places_ + n) * 2 * kStep;
+    _mm512_store_si512(out, digits[0]);
+    _mm512_store_si512(out + kStep, digits[1]);
+  }
+  high_sums_[n] = _mm512_reduce_add_epi32(high_sum);
+  low_sums_[n] = _mm512_reduce_add_epi32(low_sum);
+}
+
+}  // namespace anemone::kernels::simd::digits
+#endif

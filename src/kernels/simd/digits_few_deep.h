@@ -1,0 +1,235 @@
+// SPDX-License-Identifier: Apache-2.0
+// One or two columns: each lane of a vector sums its share of the depth. A row is read with one
+// instruction for 64 elements, in the order of memory, and its lanes are added up at the end.
+#pragma once
+
+#include <cstdint>
+#include <immintrin.h>
+
+#include "kernels/simd/digits_few.h"
+#include "kernels/simd/digits_few_rows.h"
+#include "kernels/simd/unroll.h"
+
+namespace anemone::kernels::simd::digits {
+
+// Sums of the digits of kRows rows and kColumns columns, over 16 lanes each.
+template <int kRows, int kColumns>
+struct LaneSums {
+  __m512i high[kRows][kColumns];
+  __m512i low[kRows][kColumns];
+};
+
+// The same while rows are read. Of few products each step of a read has sums of its own, and each
+// digit of the weights: an instruction waits for the last one of its sum, and a row has too few to
+// wait meanwhile.
+template <typename Row, int kRows, int kColumns>
+struct Chains {
+  static constexpr bool kIsSplit = kRows * kColumns <= 2;
+  static constexpr int kCount = kIsSplit ? Row::kSteps : 1;
+  static constexpr int kLow = kIsSplit && Row::kHasLow ? 2 : 1;
+
+  Chains() {
+    for_each([&](auto r, auto n, auto c) {
+      high[r][n][c] = _mm512_setzero_si512();
+      unroll<kLow>([&](auto l) { low[r][n][c][l] = _mm512_setzero_si512(); });
+    });
+  }
+  template <typename Body>
+  static void for_each(const Body& body) {
+    unroll<kRows>([&](auto r) {
+      unroll<kColumns>([&](auto n) { unroll<kCount>([&](auto c) { body(r, n, c); }); });
+    });
+  }
+  LaneSums<kRows, kColumns> sums() const {
+    LaneSums<kRows, kColumns> out;
+    for_each([&](auto r, auto n, auto c) {
+      const __m512i lows =
+          kLow == 2 ? _mm512_add_epi32(low[r][n][c][0], low[r][n][c][kLow - 1]) : low[r][n][c][0];
+      out.high[r][n] = c == 0 ? high[r][n][c] : _mm512_add_epi32(out.high[r][n], high[r][n][c]);
+      out.low[r][n] = c == 0 ? lows : _mm512_add_epi32(out.low[r][n], lows);
+    });
+    return out;
+  }
+
+  __m512i high[kRows][kColumns][kCount];
+  __m512i low[kRows][kColumns][kCount][kLow];
+};
+
+template <typename Row, int kRows, int kColumns>
+inline void add_steps(const Row* rows, std::int64_t step, __mmask64 mask, const std::int8_t* digits,
+                      Chains<Row, kRows, kColumns>& sums) {
+  using Sums = Chains<Row, kRows, kColumns>;
+  digits += step * kColumns * 2 * kStep;
+  __m512i high[kRows][Row::kSteps];
+  __m512i low[kRows][Row::kSteps];
+  unroll<kRows>([&](auto r) {
+    const auto bytes = rows[r].read(step, mask);
+    unroll<Row::kSteps>([&](auto s) { rows[r].template split<s>(bytes, high[r][s], low[r][s]); });
+  });
+  unroll<Row::kSteps>([&](auto s) {
+    constexpr int kChain = decltype(s)::value % Sums::kCount;
+    unroll<kColumns>([&](auto n) {
+      const std::int8_t* at = digits + (s * kColumns + n) * 2 * kStep;
+      const __m512i x_high = _mm512_load_si512(at);
+      const __m512i x_low = _mm512_load_si512(at + kStep);
+      unroll<kRows>([&](auto r) {
+        __m512i& high_sum = sums.high[r][n][kChain];
+        __m512i& low_sum = sums.low[r][n][kChain][0];
+        high_sum = _mm512_dpbusd_epi32(high_sum, high[r][s], x_high);
+        low_sum = _mm512_dpbusd_epi32(low_sum, high[r][s], x_low);
+        if constexpr (Row::kHasLow) {
+          __m512i& mixed_sum = sums.low[r][n][kChain][Sums::kLow - 1];
+          mixed_sum = _mm512_dpbusd_epi32(mixed_sum, low[r][s], x_high);
+        }
+      });
+    });
+  });
+}
+
+// Two steps of a row of tiles.
+template <int kColumns>
+inline void add_tiles(const TileSumsRow& row, std::int64_t step, __mmask64 mask,
+                      const FewColumns& columns, LaneSums<1, kColumns>& sums) {
+  const std::int8_t* const digits = columns.digits() + step * kColumns * 2 * kStep;
+  const std::int32_t* const offsets = columns.tile_offsets() + step / 2 * kColumns * 2 * 16;
+  const __m512i pairs = row.read(step, mask);
+  const __m512i factors = row.factors(step);
+  __m512i ignored;
+  __m512i even;
+  __m512i odd;
+  row.split<0>(pairs, even, ignored);
+  row.split<1>(pairs, odd, ignored);
+  const auto add = [&](int n, __m512i& sum) {
+    __m512i tiles = _mm512_load_si512(offsets + n * 16);
+    tiles = _mm512_dpbusd_epi32(tiles, even, _mm512_load_si512(digits + n * kStep));
+    tiles = _mm512_dpbusd_epi32(tiles, odd, _mm512_load_si512(digits + (kColumns * 2 + n) * kStep));
+    // The sum of a tile is within 15 bits: its lower half counts.
+    sum = _mm512_dpwssd_epi32(sum, tiles, factors);
+  };
+  unroll<kColumns>([&](auto n) {
+    add(2 * n, sums.high[0][n]);
+    add(2 * n + 1, sums.low[0][n]);
+  });
+}
+
+template <int kColumns>
+[[gnu::flatten]] inline LaneSums<1, kColumns> sum_tiles(const TileSumsRow& row, std::int64_t depth,
+                                                        const FewColumns& columns) {
+  LaneSums<1, kColumns> sums;
+  unroll<kColumns>([&](auto n) { sums.high[0][n] = sums.low[0][n] = _mm512_setzero_si512(); });
+  const std::int64_t whole = depth / (2 * kStep) * 2;
+  for (std::int64_t step = 0; step < whole; step += 2)
+    add_tiles(row, step, ~__mmask64{0}, columns, sums);
+  if (const std::int64_t left = depth % (2 * kStep); left != 0)
+    add_tiles(row, whole, (__mmask64{1} << (left + 1) / 2) - 1, columns, sums);
+  return sums;
+}
+
+// `depth` elements of each row.
+template <int kRows, int kColumns, typename Row>
+[[gnu::flatten]] inline LaneSums<kRows, kColumns> sum_rows(const Row* rows, std::int64_t depth,
+                                                           const std::int8_t* digits) {
+  Chains<Row, kRows, kColumns> sums;
+  const std::int64_t columns = Row::kSteps * kStep;  // of a read
+  const std::int64_t whole = depth / columns * Row::kSteps;
+  for (std::int64_t step = 0; step < whole; step += Row::kSteps)
+    add_steps(rows, step, ~__mmask64{0}, digits, sums);
+  if (const std::int64_t left = depth % columns; left != 0) {
+    const std::int64_t bytes = (left + Row::kSteps - 1) / Row::kSteps;
+    add_steps(rows, whole, (__mmask64{1} << bytes) - 1, digits, sums);
+  }
+  return sums.sums();
+}
+
+// The sums over the lanes of each of sixteen vectors.
+inline __m512i sum_lanes(const std::int32_t sums[16][16]) {
+  __m512i eight[8];
+  for (int i = 0; i < 8; ++i) {
+    const __m512i a = _mm512_load_si512(sums[2 * i]);
+    const __m512i b = _mm512_load_si512(sums[2 * i + 1]);
+    eight[i] = _mm512_add_epi32(_mm512_unpacklo_epi32(a, b), _mm512_unpackhi_epi32(a, b));
+  }
+  __m512i four[4];
+  for (int i = 0; i < 4; ++i) {
+    const __m512i a = eight[2 * i];
+    const __m512i b = eight[2 * i + 1];
+    four[i] = _mm512_add_epi32(_mm512_unpacklo_epi64(a, b), _mm512_unpackhi_epi64(a, b));
+  }
+  const auto halve = [](__m512i a, __m512i b) {
+    return _mm512_add_epi32(_mm512_shuffle_i64x2(a, b, 0x88), _mm512_shuffle_i64x2(a, b, 0xdd));
+  };
+  return halve(halve(four[0], four[1]), halve(four[2], four[3]));
+}
+
+// Eight products, finished together: those of kRows rows with every column.
+template <typename Row, int kColumns>
+class DeepProducts {
+ public:
+  static constexpr int kRows = 8 / kColumns;
+
+  explicit DeepProducts(const FewColumns& columns) : count_(columns.count()), columns_(columns) {
+    for (int p = 0; p < 8; ++p) {
+      const int n = p / kRows;
+      row_of_[p] = p % kRows;
+      const bool is_column = n < columns.count();
+      scales_[p] = is_column ? columns.scales()[n] * Row::kUnit : 0;
+      offsets_[p] = is_column ? Row::kOffset * columns.high_sum(n) : 0;
+      offsets_[8 + p] =
+          is_column ? Row::kOffset * columns.low_sum(n) + Row::kLowOffset * columns.high_sum(n) : 0;
+    }
+  }
+  // out[n * ldo + r] for `count` rows from `first` on.
+  template <typename Rows>
+  [[gnu::flatten]] void multiply(const Rows& rows, std::int64_t first, std::int64_t count,
+                                 std::int64_t depth, const float* row_scales, float* out,
+                                 std::int64_t ldo) {
+    // One row after the other is what memory likes best; where the processor has more to do, with
+    // two digits a weight, two rows share what is read of the columns'.
+    std::int64_t r = 0;
+    if constexpr (Row::kHasLow)
+      for (; r + 2 <= count; r += 2) {
+        const Row two[2] = {rows.at(first + r, 0), rows.at(first + r + 1, 1)};
+        set<2>(r, sum_rows<2, kColumns>(two, depth, columns_.digits()));
+      }
+    for (; r < count; ++r) {
+      const Row row = rows.at(first + r, 0);
+      if constexpr (Row::kHasTileSums)
+        set<1>(r, sum_tiles<kColumns>(row, depth, columns_));
+      else
+        set<1>(r, sum_rows<1, kColumns>(&row, depth, columns_.digits()));
+    }
+    finish(row_scales, count, out, ldo);
+  }
+
+ private:
+  // Rows [first, first + kSet) of the group.
+  template <int kSet>
+  void set(std::int64_t first, const LaneSums<kSet, kColumns>& sums) {
+    for (int n = 0; n < kColumns; ++n)
+      for (int r = 0; r < kSet; ++r) {
+        const std::int64_t p = n * kRows + first + r;
+        _mm512_store_si512(sums_[p], sums.high[r][n]);
+        _mm512_store_si512(sums_[8 + p], sums.low[r][n]);
+      }
+  }
+  void finish(const float* row_scales, std::int64_t rows, float* out, std::int64_t ldo) const {
+    const auto some = static_cast<__mmask8>((1u << rows) - 1);
+    const __m256 row_scale =
+        _mm256_permutevar8x32_ps(_mm256_maskz_loadu_ps(some, row_scales),
+                                 _mm256_load_si256(reinterpret_cast<const __m256i*>(row_of_)));
+    const __m512i sums = _mm512_sub_epi32(sum_lanes(sums_), _mm512_load_si512(offsets_));
+    float results[8];
+    _mm256_storeu_ps(results, finish_eight(sums, _mm256_load_ps(scales_), row_scale));
+    for (std::int64_t n = 0; n < count_; ++n)
+      for (std::int64_t r = 0; r < rows; ++r) out[n * ldo + r] = results[n * kRows + r];
+  }
+
+  const std::int64_t count_;
+  const FewColumns& columns_;
+  alignas(64) std::int32_t sums_[16][16] = {};  // high ones, then low ones
+  alignas(64) std::int32_t offsets_[16];
+  alignas(32) float scales_[8];
+  alignas(32) std::int32_t row_of_[8];
+};
+
+}  // namespace anemone::kernels::simd::digits

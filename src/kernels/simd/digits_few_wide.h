@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: Apache-2.0
+// Up to eight columns: the lanes of a vector are columns. Four elements of a row, which an
+// instruction multiplies and adds up, are spread over the lanes by a shuffle, which is cheaper than
+// to load them so; each quarter of a vector has its share of the depth.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <immintrin.h>
+#include <utility>
+
+#include "kernels/simd/digits_few.h"
+#include "kernels/simd/digits_few_rows.h"
+#include "kernels/simd/unroll.h"
+
+namespace anemone::kernels::simd::digits {
+
+// The sums of the quarters of each of four vectors, one vector after the other.
+inline __m512i sum_quarters(__m512i a, __m512i b, __m512i c, __m512i d) {
+  const auto halve = [](__m512i x, __m512i y) {
+    return _mm512_add_epi32(_mm512_shuffle_i64x2(x, y, 0x44), _mm512_shuffle_i64x2(x, y, 0xee));
+  };
+  const __m512i ab = halve(a, b);
+  const __m512i cd = halve(c, d);
+  return _mm512_add_epi32(_mm512_shuffle_i64x2(ab, cd, 0x88), _mm512_shuffle_i64x2(ab, cd, 0xdd));
+}
+
+// Products of kRows rows with kPlaces columns, 4 or 8. A vector has a digit of four columns.
+template <typename Row, int kPlaces>
+class WideProducts {
+  static constexpr int kHigh = kPlaces / 4;  // vectors of high digits, then as many of low ones
+  static constexpr int kVectors = 2 * kHigh;
+  // The product of low digits of weights has sums of its own: an instruction waits for the last one
+  // of its sum.
+  static constexpr int kSums = Row::kHasLow ? kVectors + kHigh : kVectors;
+
+ public:
+  // As many as sums and digits have registers.
+  static constexpr int kRows = (Row::kHasLow || Row::kHasTileSums ? 8 : 16) / kVectors;
+
+  explicit WideProducts(const FewColumns& columns)
+      : count_(columns.count()), digits_(columns.digits()), tile_offsets_(columns.tile_offsets()) {
+    for (int p = 0; p < 8; ++p) {
+      const int n = p % kPlaces;
+      const bool is_column = n < columns.count();
+      scales_[p] = is_column ? columns.scales()[n] * Row::kUnit : 0;
+      offsets_[p] = is_column ? Row::kOffset * columns.high_sum(n) : 0;
+      offsets_[8 + p] =
+          is_column ? Row::kOffset * columns.low_sum(n) + Row::kLowOffset * columns.high_sum(n) : 0;
+    }
+  }
+
+  // out[n * ldo + r] for `count` rows from `first` on.
+  template <typename Rows>
+  [[gnu::flatten]] void multiply(const Rows& rows, std::int64_t first, std::int64_t count,
+                                 std::int64_t depth, const float* row_scales, float* out,
+                                 std::int64_t ldo) const {
+    const Sums sums = sum(rows, first, count, depth, std::make_index_sequence<kRows>());
+    finish(sums, count, row_scales, out, ldo);
+  }
+
+ private:
+  struct Sums {
+    __m512i of[kRows][kSums];
+  };
+
+  template <typename Rows, std::size_t... kIndex>
+  Sums sum(const Rows& rows, std::int64_t first, std::int64_t count, std::int64_t depth,
+           std::index_sequence<kIndex...> /*rows*/) const {
+    // Places behind the last row repeat it.
+    const Row group[kRows] = {
+        rows.at(first + (int{kIndex} < count ? int{kIndex} : count - 1), int{kIndex})...};
+    Sums sums;
+    unroll<kRows>(
+        [&](auto r) { unroll<kSums>([&](auto v) { sums.of[r][v] = _mm512_setzero_si512(); }); });
+    const std::int64_t read = Row::kSteps * kStep;
+    const std::int64_t whole = depth / read * Row::kSteps;
+    for (std::int64_t step = 0; step < whole; step += Row::kSteps)
+      add(group, step, ~__mmask64{0}, sums);
+    if (const std::int64_t left = depth % read; left != 0) {
+      const std::int64_t bytes = (left + Row::kSteps - 1) / Row::kSteps;
+      add(group, whole, (__mmask64{1} << bytes) - 1, sums);
+    }
+    return sums;
+  }
+
+  [[gnu::always_inline]] void add(const Row* rows, std::int64_t step, __mmask64 mask,
+                                  Sums& sums) const {
+    if constexpr (Row::kHasTileSums)
+      add_tiles(rows, step, mask, sums);
+    else
+      add_steps(rows, step, mask, sums);
+  }
+
+  // Of tiles, a quarter of a vector has the sum of one.
+  [[gnu::always_inline]] void add_tiles(const Row* rows, std::int64_t step, __mmask64 mask,
+                                        Sums& sums) const {
+    const std::int32_t* const offsets = tile_offsets_ + step / 2 * kVectors * 16;
+    Sums tiles;
+    unroll<kRows>([&](auto r) {
+      unroll<kVectors>([&](auto v) { tiles.of[r][v] = _mm512_load_si512(offsets + v * 16); });
+    });
+    add_steps(rows, step, mask, tiles);
+    unroll<kRows>([&](auto r) {
+      const __m512i factors = rows[r].factors(step);
+      unroll<kVectors>([&](auto v) {
+        // The sum of a tile is within 15 bits: its lower half counts.
+        sums.of[r][v] = _mm512_dpwssd_epi32(sums.of[r][v], tiles.of[r][v], factors);
+      });
+    });
+  }
+
+  [[gnu::always_inline]] void add_steps(const Row* rows, std::int64_t step, __mmask64 mask,
+                                        Sums& sums) const {
+    unroll<Row::kSteps>([&](auto s) __attribute__((always_inline)) {
+      const std::int8_t* const digits = digits_ + (step + s) * kPlaces * 2 * kStep;
+      __m512i high[kRows];
+      __m512i low[kRows];
+      unroll<kRows>([&](auto r) {
+        // Again for every step: the bytes of all rows would have no registers.
+        rows[r].template split<s>(rows[r].read(step, mask), high[r], low[r]);
+      });
+      unroll<4>([&](auto i) __attribute__((always_inline)) {
+        constexpr auto kFour = static_cast<_MM_PERM_ENUM>(0x55 * i);
+        __m512i x[kVectors];
+        unroll<kVectors>(
+            [&](auto v) { x[v] = _mm512_load_si512(digits + (i * kVectors + v) * kStep); });
+        unroll<kRows>([&](auto r) {
+          const __m512i four = _mm512_shuffle_epi32(high[r], kFour);
+          unroll<kVectors>(
+              [&](auto v) { sums.of[r][v] = _mm512_dpbusd_epi32(sums.of[r][v], four, x[v]); });
+          if constexpr (Row::kHasLow) {
+            const __m512i low_four = _mm512_shuffle_epi32(low[r], kFour);
+            unroll<kHigh>([&](auto v) {
+              __m512i& sum = sums.of[r][kVectors + v];
+              sum = _mm512_dpbusd_epi32(sum, low_four, x[v]);
+            });
+          }
+        });
+      });
+    });
+  }
+
+  void finish(const Sums& sums, std::int64_t count, const float* row_scales, float* out,
+              std::int64_t ldo) const {
+    const __m512i offsets = _mm512_load_si512(offsets_);
+    const __m256 scales = _mm256_load_ps(scales_);
+    // Of kPlaces = 4, two rows together.
+    constexpr int kTogether = 8 / kPlaces;
+    constexpr int kFours = kRows < 4 ? 1 : kRows / 4;
+    __m128 fours[kHigh][4 * kFours] = {};  // [four columns][row]
+    unroll<kRows / kTogether>([&](auto group) __attribute__((always_inline)) {
+      constexpr int kFirst = kTogether * group;
+      constexpr int kLast = kFirst + kTogether - 1;
+      const auto low = [&](int r, int v) __attribute__((always_inline)) {
+        const __m512i sum = sums.of[r][kHigh + v];
+        return Row::kHasLow ? _mm512_add_epi32(sum, sums.of[r][kSums - kHigh + v]) : sum;
+      };
+      const __m512i all = sum_quarters(sums.of[kFirst][0], sums.of[kLast][kHigh - 1],
+                                       low(kFirst, 0), low(kLast, kHigh - 1));
+      const auto scale_of = [&](int r) { return _mm_set1_ps(r < count ? row_scales[r] : 0); };
+      const __m256 eight = finish_eight(_mm512_sub_epi32(all, offsets), scales,
+                                        _mm256_set_m128(scale_of(kLast), scale_of(kFirst)));
+      fours[0][kFirst] = _mm256_castps256_ps128(eight);
+      fours[kHigh - 1][kLast] = _mm256_extractf128_ps(eight, 1);
+    });
+    unroll<kHigh * kFours>([&](auto i) __attribute__((always_inline)) {
+      constexpr int kFirst = i / kHigh * 4;
+      __m128* const of = fours[i % kHigh] + kFirst;
+      _MM_TRANSPOSE4_PS(of[0], of[1], of[2], of[3]);
+      const std::int64_t left = count - kFirst;
+      const auto some = static_cast<__mmask8>(left >= 4 ? 15 : left <= 0 ? 0 : (1 << left) - 1);
+      for (int n = 0; n < 4; ++n)
+        if (const int column = i % kHigh * 4 + n; column < count_)
+          _mm_mask_storeu_ps(out + column * ldo + kFirst, some, of[n]);
+    });
+  }
+
+  const std::int64_t count_;
+  const std::int8_t* const digits_;
+  const std::int32_t* const tile_offsets_;
+  alignas(64) std::int32_t offsets_[16];
+  alignas(32) float scales_[8];
+};
+
+}  // namespace anemone::kernels::simd::digits
