@@ -72,6 +72,9 @@ PlanReport::Item PlanReport::item_of(const std::string& package, const exec::Pla
 Status PlanReport::add(std::string package, const exec::LoadedProgram& program,
                        std::string_view function) {
   ANEMONE_ASSIGN_OR_RETURN(auto steps, exec::explain(program, function));
+  ANEMONE_ASSIGN_OR_RETURN(const auto memory, exec::explain_memory(program, function));
+  memory_.arena_bytes += memory.arena_bytes;
+  memory_.value_bytes += memory.value_bytes;
   for (exec::PlanStep& step : steps) {
     experts_.apply(step);
     if (step.is_view) {
@@ -103,6 +106,11 @@ Status PlanReport::add_experts(const artifact::Experts& experts,
       const std::string function = artifact::expert_function(e, experts.width_for(tokens));
       ANEMONE_ASSIGN_OR_RETURN(auto steps, exec::explain(*packs[p], function));
       std::erase_if(steps, [](const exec::PlanStep& step) { return step.is_view; });
+      if (e == pack.begin) {
+        ANEMONE_ASSIGN_OR_RETURN(const auto memory, exec::explain_memory(*packs[p], function));
+        memory_.arena_bytes += memory.arena_bytes;
+        memory_.value_bytes += memory.value_bytes;
+      }
       for (std::size_t i = 0; i < steps.size(); ++i) {
         const exec::PlanStep& step = steps[i];
         if (first + i == steps_.size()) {
@@ -185,6 +193,8 @@ std::string PlanReport::text(std::size_t worst) const {
   std::string out = fmt::format("{}: {} steps, {} of them fused, {} more are views", title_,
                                 steps_.size(), fused, views_);
   out += runs_ > 0 ? fmt::format("; mean of {} run{}\n", runs_, runs_ == 1 ? "" : "s") : "\n";
+  out += fmt::format("  {} of values lie in {}\n", bytes_cell(memory_.value_bytes),
+                     bytes_cell(memory_.arena_bytes));
   std::vector<std::string> heading = {"weights", "states", "flops"};
   if (runs_ > 0) heading.insert(heading.end(), {"ms", "share", "GB/s", "GFLOP/s"});
 
@@ -229,6 +239,8 @@ Json PlanReport::json() const {
   return {{"title", title_},
           {"runs", runs_},
           {"views", views_},
+          {"arena_bytes", memory_.arena_bytes},
+          {"value_bytes", memory_.value_bytes},
           {"kinds", std::move(kinds_json)},
           {"steps", std::move(steps_json)}};
 }

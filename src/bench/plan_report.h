@@ -41,7 +41,8 @@ class PlanReport {
   // `worst` most costly steps. Costs are those of one run; times are there after timed runs
   // (exec::set_timed) only.
   std::string text(std::size_t worst = 5) const;
-  // {"title", "runs", "kinds": [...], "steps": [...]}: see docs/guide/bench.md.
+  // {"title", "runs", "arena_bytes", "value_bytes", "kinds": [...], "steps": [...]}: see
+  // docs/guide/bench.md.
   Json json() const;
 
  private:
@@ -69,6 +70,7 @@ class PlanReport {
   const std::string title_;
   Items steps_;
   exec::ExpertsOfLayers experts_;
+  exec::PlanMemory memory_;  // of all packages; experts of one run one after the other
   std::int64_t views_ = 0;
   std::int64_t runs_ = 0;
 };

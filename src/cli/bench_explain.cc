@@ -22,9 +22,10 @@ Status run_explain(const BenchOptions& options, bool is_json) {
   bench::SpeedTest test(model, options.repetitions, &interrupt_flag());
   std::vector<bench::PlanReport> reports;
 
-  // Both are the same functions for a model of one flexible or one-token function.
+  // Both are the same function for a model of one one-token function, and of one flexible one,
+  // which has a plan for each.
   const std::int64_t width = std::min(prefill.function->tokens, model->context());
-  if (prefill.function != decode.function) {
+  if (prefill.function != decode.function || (prefill.function->is_flexible && width > 1)) {
     ANEMONE_RETURN_IF_ERROR(test.prefill(width, 0).status());
     ANEMONE_RETURN_IF_ERROR(bench::set_timed(*model, true));
     ANEMONE_RETURN_IF_ERROR(test.prefill(width, 0).status());

@@ -7,9 +7,11 @@
 
 #include "api/executors.h"
 #include "engine/session.h"
+#include "exec/cpu/cpu_program.h"
 #include "exec/cpu/explain.h"
 #include "kernels/simd/isa.h"
 #include "tests/compiler/golden.h"
+#include "tests/exec/memory_checker.h"
 #include "tests/support/shared_data.h"
 
 namespace anemone::compiler::testing {
@@ -148,6 +150,69 @@ TEST_P(FastParity, EveryForm) {
     ASSERT_NE(fast, nullptr);
     const Answer got = run_greedily(fast, golden_.prompt, kSteps);
     expect_close(got.logits, expected.logits, kLeastCosine);
+  }
+}
+
+std::vector<std::string> steps_of(const exec::LoadedProgram& program) {
+  std::vector<std::string> names;
+  const auto steps = exec::explain(program, "decode");
+  EXPECT_TRUE(steps.ok());
+  if (steps.ok())
+    for (const exec::PlanStep& step : *steps) names.push_back(step.name);
+  return names;
+}
+
+// One function for any number of tokens is planned for each number of them as if it were fixed.
+TEST_P(FastParity, AFlexibleFunctionHasThePlanOfAFixedOne) {
+  CompileOptions options;
+  options.recipe.quant.scheme = quant::Scheme::kNone;
+  options.context = 64;
+  options.prefill = 16;
+  ASSERT_NE(compile_and_load(GetParam(), folder_.file("fixed"), options), nullptr);
+  const auto fixed = load(folder_.file("fixed"), "");
+  options.range_dim = true;
+  ASSERT_NE(compile_and_load(GetParam(), folder_.file("flexible"), options), nullptr);
+  const auto flexible = load(folder_.file("flexible"), "");
+  ASSERT_TRUE(fixed != nullptr && flexible != nullptr);
+  const Answer expected = run_greedily(fixed, golden_.prompt, kSteps);
+  const Answer got = run_greedily(flexible, golden_.prompt, kSteps);
+  expect_close(got.logits, expected.logits, kLeastCosine);
+  for (std::size_t s = 0; s < fixed->manifest().shards.size(); ++s)
+    EXPECT_EQ(steps_of(flexible->shard(s)), steps_of(fixed->shard(s))) << s;
+}
+
+void check_memory(const exec::LoadedProgram& program, std::size_t& values) {
+  const auto* cpu = dynamic_cast<const exec::CpuProgram*>(&program);
+  ASSERT_NE(cpu, nullptr);
+  for (const std::string& function : program.functions()) {
+    SCOPED_TRACE(function);
+    const auto plan = cpu->plan(function);
+    ASSERT_TRUE(plan.ok());
+    exec::MemoryChecker checker((*plan)->function());
+    checker.run();
+    values += checker.values();
+    // What memory_plan.h promises of these models.
+    const exec::MemoryPlan& memory = (*plan)->function().memory;
+    EXPECT_LE(4 * memory.arena_bytes, 5 * memory.least_bytes);
+  }
+}
+
+TEST_P(FastParity, ValuesThatLiveTogetherLieApart) {
+  CompileOptions options;
+  options.context = 64;
+  options.prefill = 16;
+  const std::string folder = folder_.file("artifact");
+  ASSERT_NE(compile_and_load(GetParam(), folder, options), nullptr);
+  for (const char* isa : {"", "reference"}) {
+    SCOPED_TRACE(isa);
+    const auto model = load(folder, isa);
+    ASSERT_NE(model, nullptr);
+    std::size_t values = 0;
+    for (std::size_t s = 0; s < model->manifest().shards.size(); ++s)
+      check_memory(model->shard(s), values);
+    for (std::size_t h = 0; h < model->manifest().heads.size(); ++h)
+      check_memory(model->head(h), values);
+    EXPECT_GT(values, 10U);
   }
 }
 

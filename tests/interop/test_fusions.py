@@ -3,6 +3,7 @@
 
 import json
 
+import coremltools as ct
 import pytest
 import torch
 from conversion import FP16, assert_close, convert, input_arrays, save, tolerance
@@ -38,7 +39,7 @@ class DecoderLayer(nn.Module):
         self.before, self.after = RmsNorm(), RmsNorm()
 
     def heads(self, x, count):
-        return x.view(1, TOKENS, count, HEAD_DIM).transpose(1, 2)
+        return x.view(1, x.shape[1], count, HEAD_DIM).transpose(1, 2)
 
     def forward(self, x, cos, sin, mask):
         h = self.before(x)
@@ -49,39 +50,76 @@ class DecoderLayer(nn.Module):
             mixed = F.scaled_dot_product_attention(q, k, v, attn_mask=mask)
         else:
             mixed = torch.softmax(q @ k.transpose(2, 3) / HEAD_DIM**0.5 + mask, -1) @ v
-        x = x + self.o(mixed.transpose(1, 2).reshape(1, TOKENS, -1))
+        x = x + self.o(mixed.transpose(1, 2).reshape(1, x.shape[1], -1))
         h = self.after(x)
         return x + self.down(F.silu(self.gate(h)) * self.up(h))
 
 
 def fused_steps(anemone, path):
     """How often each pattern was found."""
-    counts = {}
     report = json.loads(anemone("inspect", "--explain", "--json", path))
-    for function in report["functions"]:
-        for kind in function["kinds"]:
-            if kind["fused"]:
-                name = kind["kind"].split()[0]
-                counts[name] = counts.get(name, 0) + kind["count"]
+    return fused_kinds(kind for function in report["functions"] for kind in function["kinds"])
+
+
+def fused_kinds(kinds):
+    counts = {}
+    for kind in kinds:
+        if kind["fused"]:
+            name = kind["kind"].split()[0]
+            counts[name] = counts.get(name, 0) + kind["count"]
     return counts
+
+
+LAYER = {"projection": 7, "rms_norm": 2, "rope": 2, "attention": 1, "silu_multiply": 1, "add": 2}
+
+
+def layer_example(tokens):
+    angles = torch.rand(1, 1, tokens, HEAD_DIM) * 6
+    mask = torch.full((1, 1, tokens, tokens), -1e4).triu(1)
+    return [torch.randn(1, tokens, CHANNELS), angles.cos(), angles.sin(), mask]
 
 
 @pytest.mark.parametrize("target", [16, 17, 18])
 @pytest.mark.parametrize("is_one_operation", [True, False], ids=["sdpa", "written-out"])
 def test_a_decoder_layer(anemone, tmp_path, is_one_operation, target):
     torch.manual_seed(5)
-    angles = torch.rand(1, 1, TOKENS, HEAD_DIM) * 6
-    mask = torch.full((1, 1, TOKENS, TOKENS), -1e4).triu(1)
-    example = [torch.randn(1, TOKENS, CHANNELS), angles.cos(), angles.sin(), mask]
+    example = layer_example(TOKENS)
     module = DecoderLayer(is_one_operation)
     model = convert(module, example, FP16, target)
     path = save(model, tmp_path)
     found = fused_steps(anemone, path)
-    expected = {"projection": 7, "rms_norm": 2, "rope": 2, "attention": 1, "silu_multiply": 1, "add": 2}
-    assert {name: found.get(name, 0) for name in expected} == expected, found
+    assert {name: found.get(name, 0) for name in LAYER} == LAYER, found
     with torch.no_grad():
         y = module(*example)
     assert_close(anemone.predict(path, input_arrays(model, example), tmp_path)["y"], y, tolerance(FP16))
+
+
+@pytest.mark.parametrize("shapes", ["range", "enumerated"])
+@pytest.mark.parametrize("is_one_operation", [True, False], ids=["sdpa", "written-out"])
+def test_a_decoder_layer_of_open_length(anemone, tmp_path, is_one_operation, shapes):
+    """The plan of a run is that of its length, and finds what a package of fixed shapes has."""
+    torch.manual_seed(5)
+    lengths = [TOKENS, 1, 33]
+    module, example = DecoderLayer(is_one_operation), layer_example(TOKENS)
+    if shapes == "range":
+        open_length = ct.RangeDim(lower_bound=1, upper_bound=40, default=TOKENS)
+        inputs = [ct.TensorType(shape=tuple(open_length if size == TOKENS else size for size in tensor.shape))
+                  for tensor in example]
+    else:
+        choices = zip(*map(layer_example, lengths))
+        inputs = [ct.TensorType(shape=ct.EnumeratedShapes([tuple(t.shape) for t in tensors])) for tensors in choices]
+    model = convert(module, example, FP16, 18, inputs=inputs)
+    path = save(model, tmp_path)
+    for tokens in lengths:
+        given = layer_example(tokens)
+        with torch.no_grad():
+            y = module(*given)
+        arrays = input_arrays(model, given)
+        assert_close(anemone.predict(path, arrays, tmp_path)["y"], y, tolerance(FP16))
+        plan = json.loads(anemone("predict", path, "--inputs", tmp_path / "in.safetensors", "--outputs",
+                                  tmp_path / "out.safetensors", "--explain", "--json"))
+        found = fused_kinds(plan["kinds"])
+        assert {name: found.get(name, 0) for name in LAYER} == LAYER, found
 
 
 class Experts(nn.Module):

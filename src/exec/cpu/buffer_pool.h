@@ -35,8 +35,9 @@ class Buffer {
 
 using BufferRef = std::shared_ptr<Buffer>;
 
-// Keeps buffers that nobody views any more for the next operation of about the same size. Holds at
-// the end of a run what that run needed and no more. Single-thread.
+// Memory of values that have no place in the arena of a plan (memory_plan.h says which), and of
+// states. Keeps buffers that nobody views any more for the next operation of about the same size.
+// Holds at the end of a run what that run needed and no more. Single-thread.
 class BufferPool {
  public:
   // nullptr when out of memory.

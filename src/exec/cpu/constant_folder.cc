@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cstring>
 #include <string>
-#include <unordered_map>
+#include <utility>
 
 #include "base/error.h"
 #include "exec/cpu/op_call.h"
@@ -26,25 +26,25 @@ bool is_constexpr(const PreparedOp& op) {
 struct Candidate {
   PreparedFunction* function = nullptr;
   PreparedOp* op = nullptr;
+  bool is_lasting = false;  // whether it follows from constants of the program alone
 };
 
 // One evaluation and everyone who wants its result.
 struct Task {
+  std::string key;
+  bool is_lasting = false;
   std::vector<Candidate> users;
   std::vector<Slot> results;
   Status status;
 };
-
-bool is_set(const Slot& slot) {
-  return slot.view.data != nullptr || slot.text.has_value();
-}
 
 template <typename T>
 void append_bytes(std::string& key, T value) {
   key.append(reinterpret_cast<const char*>(&value), sizeof(value));
 }
 
-std::string key_of(const PreparedOp& op, const Slots& slots) {
+std::string key_of(const PreparedOp& op, const PreparedFunction& function) {
+  const Slots& slots = function.initial;
   std::string key = op.op->type + "\n";
   for (const Operand& operand : op.operands) {
     key.append(operand.name).append("=");
@@ -66,54 +66,71 @@ std::string key_of(const PreparedOp& op, const Slots& slots) {
     }
     key += '\n';
   }
-  for (const ir::Value* output : op.op->outputs)
-    key.append(ir::to_string(output->type)).append(";");
+  for (const int slot : op.outputs) key.append(ir::to_string(function.type(slot))).append(";");
   return key;
+}
+
+void drop_known_of(const PreparedFunction& function, PreparedBlock& block) {
+  std::erase_if(block.ops, [&](const PreparedOp& op) {
+    return op.kind == PreparedOp::Kind::kKernel && !op.outputs.empty() &&
+           is_known(function, op.outputs[0]);
+  });
+  for (PreparedOp& op : block.ops)
+    for (PreparedBlock& inner : op.blocks) drop_known_of(function, inner);
 }
 
 class Folder {
  public:
-  explicit Folder(ThreadPool& threads) : threads_(threads) {}
+  using Kept = std::unordered_map<std::string, std::vector<Slot>>;
+  Folder(Kept& kept, ThreadPool& threads) : kept_(kept), threads_(threads) {}
 
-  Status run(const std::vector<std::unique_ptr<PreparedFunction>>& functions) {
-    for (const auto& function : functions) {
-      levels_of_slot_.assign(function->initial.size(), -1);
+  Status run(const std::vector<PreparedFunction*>& functions) {
+    for (PreparedFunction* function : functions) {
+      slots_.assign(function->initial.size(), {});
       for (std::size_t i = 0; i < function->initial.size(); ++i)
-        if (is_set(function->initial[i])) levels_of_slot_[i] = 0;
+        if (is_known(*function, static_cast<int>(i))) slots_[i] = {0, !function->is_of_shapes[i]};
       collect(*function, function->block);
     }
     for (auto& level : levels_) ANEMONE_RETURN_IF_ERROR(evaluate(level));
-    for (const auto& function : functions) drop_folded(*function, function->block);
     return {};
   }
 
  private:
+  struct Known {
+    int level = -1;  // not known
+    bool is_lasting = false;
+  };
+
   // Sorts the operations into levels: those of one level do not need each other.
   void collect(PreparedFunction& function, PreparedBlock& block) {
     for (PreparedOp& op : block.ops) {
       for (PreparedBlock& inner : op.blocks) collect(function, inner);
       if (op.kind != PreparedOp::Kind::kKernel || op.schema->has_side_effects) continue;
       int level = 0;
+      bool is_lasting = true;
       for (const Operand& operand : op.operands)
         for (const int slot : operand.slots) {
-          const int known = levels_of_slot_[static_cast<std::size_t>(slot)];
-          level = known < 0 || level < 0 ? -1 : std::max(level, known);
+          const Known& known = slots_[static_cast<std::size_t>(slot)];
+          level = known.level < 0 || level < 0 ? -1 : std::max(level, known.level);
+          is_lasting = is_lasting && known.is_lasting;
         }
-      if (level < 0 || (!is_constexpr(op) && !is_small(op))) continue;
-      for (const int slot : op.outputs) levels_of_slot_[static_cast<std::size_t>(slot)] = level + 1;
+      if (level < 0 || (!is_constexpr(op) && !is_small(function, op))) continue;
+      for (const int slot : op.outputs)
+        slots_[static_cast<std::size_t>(slot)] = {level + 1, is_lasting};
       if (levels_.size() <= static_cast<std::size_t>(level))
         levels_.resize(static_cast<std::size_t>(level) + 1);
-      levels_[static_cast<std::size_t>(level)].push_back({&function, &op});
+      levels_[static_cast<std::size_t>(level)].push_back({&function, &op, is_lasting});
     }
   }
 
-  static bool is_small(const PreparedOp& op) {
+  static bool is_small(const PreparedFunction& function, const PreparedOp& op) {
     std::uint64_t bytes = 0;
-    for (const ir::Value* output : op.op->outputs) {
-      if (!output->type.is_tensor() || !is_static(output->type.shape)) return false;
-      const auto count = checked_element_count(output->type.shape);
+    for (const int slot : op.outputs) {
+      const ir::Type& type = function.type(slot);
+      if (!type.is_tensor() || !is_static(type.shape)) return false;
+      const auto count = checked_element_count(type.shape);
       if (!count.ok()) return false;
-      bytes += dtype_bytes(output->type.dtype, static_cast<std::uint64_t>(*count));
+      bytes += dtype_bytes(type.dtype, static_cast<std::uint64_t>(*count));
       if (bytes > kMaxFoldedBytes) return false;
     }
     return true;
@@ -123,19 +140,26 @@ class Folder {
     std::vector<Task> tasks;
     std::unordered_map<std::string, std::size_t> task_of_key;
     for (const Candidate& candidate : level) {
-      const Slots& slots = candidate.function->initial;
+      PreparedFunction& function = *candidate.function;
       // An operand is missing when the plain operation that makes it could not be folded after all.
-      const bool is_ready = std::all_of(
-          candidate.op->operands.begin(), candidate.op->operands.end(),
-          [&](const Operand& operand) {
-            return std::all_of(operand.slots.begin(), operand.slots.end(), [&](int slot) {
-              return is_set(slots[static_cast<std::size_t>(slot)]);
-            });
-          });
+      const bool is_ready =
+          std::all_of(candidate.op->operands.begin(), candidate.op->operands.end(),
+                      [&](const Operand& operand) {
+                        return std::all_of(operand.slots.begin(), operand.slots.end(),
+                                           [&](int slot) { return is_known(function, slot); });
+                      });
       if (!is_ready) continue;
-      const auto [it, is_new] = task_of_key.emplace(key_of(*candidate.op, slots), tasks.size());
-      if (is_new) tasks.emplace_back();
-      tasks[it->second].users.push_back(candidate);
+      std::string key = key_of(*candidate.op, function);
+      if (candidate.is_lasting)
+        if (const auto kept = kept_.find(key); kept != kept_.end()) {
+          set(candidate, kept->second);
+          continue;
+        }
+      const auto [it, is_new] = task_of_key.emplace(std::move(key), tasks.size());
+      if (is_new) tasks.emplace_back().key = it->first;
+      Task& task = tasks[it->second];
+      task.is_lasting |= candidate.is_lasting;
+      task.users.push_back(candidate);
     }
     threads_.parallel_for(
         static_cast<std::int64_t>(tasks.size()), 1, [&](std::int64_t begin, std::int64_t end) {
@@ -143,8 +167,8 @@ class Folder {
           for (std::int64_t i = begin; i < end; ++i) {
             Task& task = tasks[static_cast<std::size_t>(i)];
             const Candidate& first = task.users.front();
-            task.status =
-                call_kernel(*first.op, first.function->initial, Buffer::make, alone, task.results);
+            task.status = call_kernel(*first.op, first.function->types, first.function->initial,
+                                      new_buffer, alone, task.results);
           }
         });
     for (Task& task : tasks) {
@@ -152,32 +176,39 @@ class Folder {
         if (is_constexpr(*task.users.front().op)) return task.status;
         continue;
       }
-      for (const Candidate& user : task.users)
-        for (std::size_t i = 0; i < task.results.size(); ++i)
-          user.function->initial[static_cast<std::size_t>(user.op->outputs[i])] = task.results[i];
+      for (const Candidate& user : task.users) set(user, task.results);
+      if (task.is_lasting) kept_.emplace(std::move(task.key), std::move(task.results));
     }
     return {};
   }
 
-  static void drop_folded(const PreparedFunction& function, PreparedBlock& block) {
-    std::erase_if(block.ops, [&](const PreparedOp& op) {
-      return op.kind == PreparedOp::Kind::kKernel && !op.outputs.empty() &&
-             is_set(function.initial[static_cast<std::size_t>(op.outputs[0])]);
-    });
-    for (PreparedOp& op : block.ops)
-      for (PreparedBlock& inner : op.blocks) drop_folded(function, inner);
+  static void set(const Candidate& user, const std::vector<Slot>& results) {
+    for (std::size_t i = 0; i < results.size(); ++i)
+      user.function->initial[static_cast<std::size_t>(user.op->outputs[i])] = results[i];
   }
 
+  Kept& kept_;
   ThreadPool& threads_;
-  std::vector<int> levels_of_slot_;
+  std::vector<Known> slots_;  // of the function that is looked at
   std::vector<std::vector<Candidate>> levels_;
 };
 
 }  // namespace
 
-Status fold_constants(const std::vector<std::unique_ptr<PreparedFunction>>& functions,
-                      ThreadPool& threads) {
-  return Folder(threads).run(functions);
+bool is_known(const PreparedFunction& function, int slot) {
+  const Slot& value = function.initial[static_cast<std::size_t>(slot)];
+  return value.view.data != nullptr || value.text.has_value();
+}
+
+void drop_known(PreparedFunction& function) {
+  drop_known_of(function, function.block);
+}
+
+Status ConstantFolder::fold(const std::vector<PreparedFunction*>& functions, ThreadPool& threads) {
+  const std::lock_guard lock(mutex_);
+  ANEMONE_RETURN_IF_ERROR(Folder(kept_, threads).run(functions));
+  for (PreparedFunction* function : functions) drop_known(*function);
+  return {};
 }
 
 }  // namespace anemone::exec

@@ -3,7 +3,9 @@
 
 #include <anemone/status.h>
 
-#include <memory>
+#include <mutex>
+#include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "base/thread_pool.h"
@@ -11,11 +13,23 @@
 
 namespace anemone::exec {
 
-// Runs, once and for all functions together, the operations whose operands are all constants, and
-// puts their results into PreparedFunction::initial. Equal constexpr operations over the same
-// weight bytes are run once. An operation outside constexpr_* that fails or gives much data is left
-// for the run; the folded ones are removed from their blocks.
-Status fold_constants(const std::vector<std::unique_ptr<PreparedFunction>>& functions,
-                      ThreadPool& threads);
+// Runs operations whose operands are all constants, and keeps the results that follow from the
+// constants of the program alone: later plans for other shapes take them from here. Thread-safe.
+class ConstantFolder {
+ public:
+  // For several functions together: puts results into PreparedFunction::initial and removes the
+  // operations. Equal operations over the same bytes are run once. An operation outside constexpr_*
+  // that fails or gives much data is left for the run.
+  Status fold(const std::vector<PreparedFunction*>& functions, ThreadPool& threads);
+
+ private:
+  std::mutex mutex_;
+  std::unordered_map<std::string, std::vector<Slot>> kept_;  // by operation and operands
+};
+
+// Whether a slot has a value before a run.
+bool is_known(const PreparedFunction& function, int slot);
+// Removes the operations whose results are known.
+void drop_known(PreparedFunction& function);
 
 }  // namespace anemone::exec

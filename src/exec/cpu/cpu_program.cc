@@ -6,7 +6,9 @@
 #include <optional>
 #include <utility>
 
+#include "base/check.h"
 #include "base/error.h"
+#include "exec/cpu/loaded_constants.h"
 #include "exec/cpu/state_store.h"
 
 namespace anemone::exec {
@@ -20,7 +22,7 @@ Result<std::vector<std::size_t>> match_states(const PreparedFunction& function,
     if (store == nullptr)
       return invalid_argument("[{}] function {} needs a state store, got none", name,
                               function.function->name);
-    const Feature* wanted = function.signature.state(name);
+    const Feature* wanted = function.signature->state(name);
     const auto& given = store->states();
     const auto it = std::find_if(given.begin(), given.end(),
                                  [&](const Feature& state) { return state.name == name; });
@@ -39,7 +41,7 @@ void bind_inputs(const PreparedFunction& function, const Inputs& inputs, Slots& 
       return view.name == input.feature->name;
     });
     Slot& slot = slots[static_cast<std::size_t>(input.slot)];
-    slot.view = given != inputs.end() ? given->tensor : input.default_value.view();
+    slot.view = given != inputs.end() ? given->tensor : input.default_value->view();
     // The description says [1] for what is a scalar in the program.
     if (input.type->shape.empty()) slot.view.shape.clear();
   }
@@ -85,62 +87,84 @@ Status own_states(const PreparedFunction& function, const std::vector<std::size_
   return {};
 }
 
-// Whether runs go in step: with the same shapes, and no state that one of them replaces while
-// another uses it.
-bool can_go_together(const PreparedFunction& function, std::span<const BatchItem> items) {
-  for (std::size_t i = 1; i < items.size(); ++i) {
-    for (std::size_t k = 0; k < i && !function.is_in_step; ++k)
-      if (items[i].states != nullptr && items[i].states == items[k].states) return false;
-    for (const NamedView& input : *items[i].inputs) {
-      const auto first = std::ranges::find(*items[0].inputs, input.name, &NamedView::name);
-      if (first == items[0].inputs->end() || first->tensor.shape != input.tensor.shape)
-        return false;
-    }
+bool have_same_shapes(const BatchItem& a, const BatchItem& b) {
+  return std::ranges::all_of(*a.inputs, [&](const NamedView& input) {
+    const auto other = std::ranges::find(*b.inputs, input.name, &NamedView::name);
+    return other != b.inputs->end() && other->tensor.shape == input.tensor.shape;
+  });
+}
+
+// How many of the first runs go in step: those with the shapes of the first, and no state that one
+// of them replaces while another uses it.
+std::size_t count_together(const PreparedFunction& function, std::span<const BatchItem> items) {
+  std::size_t count = 1;
+  for (; count < items.size(); ++count) {
+    const BatchItem& next = items[count];
+    if (next.inputs->size() != items[0].inputs->size() || !have_same_shapes(next, items[0])) break;
+    const auto before = items.first(count);
+    if (!function.is_in_step && next.states != nullptr &&
+        std::ranges::find(before, next.states, &BatchItem::states) != before.end())
+      break;
   }
-  return true;
+  return count;
 }
 
 }  // namespace
 
-CpuProgram::CpuProgram(PreparedProgram program, std::string default_function,
+CpuProgram::CpuProgram(std::shared_ptr<const ir::Program> program, std::string default_function,
                        std::shared_ptr<SharedThreads> threads)
     : program_(std::move(program)),
       default_function_(std::move(default_function)),
-      threads_(std::move(threads)),
-      idle_frames_(program_.functions.size()) {
-  for (const auto& function : program_.functions) {
-    names_.push_back(function->function->name);
-    times_.emplace_back(function->block.ops.size());
-  }
-}
-
-void CpuProgram::set_timed(bool is_timed) const {
-  if (is_timed)
-    for (OpTimes& times : times_) times.reset();
-  is_timed_ = is_timed;
-}
-
-const OpTimes& CpuProgram::times(const PreparedFunction& function) const {
-  std::size_t i = 0;
-  while (program_.functions[i].get() != &function) ++i;
-  return times_[i];
-}
+      threads_(std::move(threads)) {}
 
 Result<std::shared_ptr<const CpuProgram>> CpuProgram::prepare_and_make(
     std::shared_ptr<const ir::Program> program, const std::vector<const ir::Function*>& functions,
     std::vector<Signature> signatures, std::string default_function,
     std::shared_ptr<SharedThreads> threads) {
-  ANEMONE_ASSIGN_OR_RETURN(std::vector<Feature> states, states_of(signatures));
-  PreparedProgram prepared;
-  {
-    const std::lock_guard lock(threads->mutex);
-    ANEMONE_ASSIGN_OR_RETURN(prepared, prepare(std::move(program), functions, std::move(signatures),
-                                               !threads->is_reference, threads->pool));
-  }
   std::shared_ptr<CpuProgram> out(
-      new CpuProgram(std::move(prepared), std::move(default_function), std::move(threads)));
-  out->states_ = std::move(states);
+      new CpuProgram(std::move(program), std::move(default_function), std::move(threads)));
+  ANEMONE_ASSIGN_OR_RETURN(out->states_, states_of(signatures));
+  ANEMONE_RETURN_IF_ERROR(out->make_plans(functions, std::move(signatures)));
   return std::shared_ptr<const CpuProgram>(std::move(out));
+}
+
+Status CpuProgram::make_plans(const std::vector<const ir::Function*>& functions,
+                              std::vector<Signature> signatures) {
+  ANEMONE_CHECK(functions.size() == signatures.size());
+  LoadedConstants constants(owners_);
+  std::vector<std::optional<PreparedFunction>> open;
+  std::vector<PreparedFunction> planned;
+  for (std::size_t i = 0; i < functions.size(); ++i) {
+    names_.push_back(functions[i]->name);
+    ANEMONE_ASSIGN_OR_RETURN(PreparedFunction function,
+                             prepare(*functions[i], std::move(signatures[i]), constants));
+    // The reference runs every operation as it is written, whatever the shapes.
+    if (!threads_->is_reference && has_open_shapes(function)) {
+      planned.push_back(with_shapes(function, least_shapes(function)));
+      open.emplace_back(std::move(function));
+    } else {
+      planned.push_back(std::move(function));
+      open.emplace_back();
+    }
+  }
+  std::vector<PreparedFunction*> first;
+  for (PreparedFunction& function : planned) first.push_back(&function);
+  {
+    const std::lock_guard lock(threads_->mutex);
+    ANEMONE_RETURN_IF_ERROR(exec::plan(first, !threads_->is_reference, folder_, threads_->pool));
+  }
+  for (std::size_t i = 0; i < planned.size(); ++i)
+    functions_.push_back(open[i]
+                             ? std::make_unique<FunctionPlans>(
+                                   std::move(*open[i]), std::move(planned[i]), folder_, *threads_)
+                             : std::make_unique<FunctionPlans>(std::move(planned[i])));
+  return {};
+}
+
+void CpuProgram::set_timed(bool is_timed) const {
+  if (is_timed)
+    for (const auto& function : functions_) function->reset_times();
+  is_timed_ = is_timed;
 }
 
 Result<std::vector<Feature>> states_of(const std::vector<Signature>& signatures) {
@@ -168,40 +192,18 @@ Result<std::size_t> index_of_function(const std::vector<std::string>& names,
   return not_found("[{}] expected one of the functions {}", name, known);
 }
 
-Result<const PreparedFunction*> CpuProgram::prepared(std::string_view function) const {
+Result<std::shared_ptr<const Plan>> CpuProgram::plan(std::string_view function) const {
   ANEMONE_ASSIGN_OR_RETURN(const std::size_t index, index_of(function));
-  return program_.functions[index].get();
+  return functions_[index]->last();
 }
 
 const Signature* CpuProgram::signature(std::string_view function) const {
   const auto index = index_of(function);
-  return index.ok() ? &program_.functions[*index]->signature : nullptr;
+  return index.ok() ? &functions_[*index]->signature() : nullptr;
 }
 
 Result<std::unique_ptr<StateStore>> CpuProgram::make_state() const {
   return CpuStateStore::make(states_);
-}
-
-std::unique_ptr<Frame> CpuProgram::take_frame(std::size_t function) const {
-  std::unique_ptr<Frame> frame;
-  {
-    const std::lock_guard lock(frames_mutex_);
-    auto& idle = idle_frames_[function];
-    if (!idle.empty()) {
-      frame = std::move(idle.back());
-      idle.pop_back();
-    }
-  }
-  if (frame == nullptr) {
-    frame = std::make_unique<Frame>();
-    frame->slots = program_.functions[function]->initial;
-  }
-  return frame;
-}
-
-void CpuProgram::give_frame(std::size_t function, std::unique_ptr<Frame> frame) const {
-  const std::lock_guard lock(frames_mutex_);
-  idle_frames_[function].push_back(std::move(frame));
 }
 
 Status CpuProgram::run(std::string_view function, const Inputs& inputs, Outputs& outputs,
@@ -212,16 +214,19 @@ Status CpuProgram::run(std::string_view function, const Inputs& inputs, Outputs&
 
 Status CpuProgram::run_batch(std::string_view name, std::span<const BatchItem> items) const {
   ANEMONE_ASSIGN_OR_RETURN(const std::size_t index, index_of(name));
-  const PreparedFunction& function = *program_.functions[index];
-  const std::size_t together = can_go_together(function, items) ? items.size() : 1;
-  Status status;
-  for (std::size_t i = 0; i < items.size() && status.ok(); i += together)
-    status = run_together(index, items.subspan(i, together));
-  return status;
+  FunctionPlans& plans = *functions_[index];
+  while (!items.empty()) {
+    ANEMONE_RETURN_IF_ERROR(check_inputs(plans.signature(), *items[0].inputs));
+    ANEMONE_ASSIGN_OR_RETURN(const auto plan, plans.find(*items[0].inputs));
+    const std::size_t together = count_together(plan->function(), items);
+    ANEMONE_RETURN_IF_ERROR(run_together(*plan, items.first(together)));
+    items = items.subspan(together);
+  }
+  return {};
 }
 
-Status CpuProgram::run_together(std::size_t index, std::span<const BatchItem> items) const {
-  const PreparedFunction& function = *program_.functions[index];
+Status CpuProgram::run_together(const Plan& plan, std::span<const BatchItem> items) const {
+  const PreparedFunction& function = plan.function();
   struct Run {
     CpuStateStore* store = nullptr;
     std::vector<std::size_t> places;
@@ -231,7 +236,7 @@ Status CpuProgram::run_together(std::size_t index, std::span<const BatchItem> it
   std::vector<Run> runs(items.size());
   for (std::size_t i = 0; i < items.size(); ++i) {
     Run& run = runs[i];
-    ANEMONE_RETURN_IF_ERROR(check_inputs(function.signature, *items[i].inputs));
+    ANEMONE_RETURN_IF_ERROR(check_inputs(*function.signature, *items[i].inputs));
     run.store = dynamic_cast<CpuStateStore*>(items[i].states);
     if (items[i].states != nullptr && run.store == nullptr)
       return invalid_argument("expected a state store of the CPU executor, got another one");
@@ -255,12 +260,12 @@ Status CpuProgram::run_together(std::size_t index, std::span<const BatchItem> it
   for (std::size_t i = 0; i < runs.size(); ++i) {
     Run& run = runs[i];
     for (const std::size_t place : run.places) run.states.push_back(run.store->buffers()[place]);
-    run.frame = take_frame(index);
+    ANEMONE_ASSIGN_OR_RETURN(run.frame, plan.take_frame());
     bind_inputs(function, *items[i].inputs, run.frame->slots);
     interpreters.emplace_back(function, *run.frame, run.states, context.threads);
   }
   const Status status =
-      Interpreter::run(function, interpreters, context, is_timed_ ? &times_[index] : nullptr);
+      Interpreter::run(function, interpreters, context, is_timed_ ? &plan.times() : nullptr);
   if (!status.ok()) undo.restore();
   if (lock.owns_lock()) lock.unlock();
   for (std::size_t i = 0; i < runs.size(); ++i) {
@@ -273,7 +278,7 @@ Status CpuProgram::run_together(std::size_t index, std::span<const BatchItem> it
     // What is in `states` now are those that nobody needs any more.
     for (BufferRef& buffer : run.states) run.frame->pool.give(std::move(buffer));
     interpreters[i].clear();
-    give_frame(index, std::move(run.frame));
+    plan.give_frame(std::move(run.frame));
   }
   return status.ok() ? status : status.with("function " + function.function->name);
 }

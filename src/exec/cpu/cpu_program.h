@@ -4,35 +4,17 @@
 #include <anemone/status.h>
 
 #include <atomic>
-#include <deque>
-#include <map>
 #include <memory>
-#include <mutex>
 #include <span>
 #include <string>
 #include <vector>
 
-#include "base/thread_pool.h"
-#include "exec/cpu/cpu_executor.h"
-#include "exec/cpu/interpreter.h"
-#include "exec/cpu/op_times.h"
-#include "exec/cpu/prepared_program.h"
+#include "exec/cpu/constant_folder.h"
+#include "exec/cpu/function_plans.h"
+#include "exec/cpu/shared_threads.h"
 #include "exec/executor.h"
 
 namespace anemone::exec {
-
-// Threads that several programs take turns with. A run that finds them busy works on its own thread
-// alone: the result is the same, only slower.
-struct SharedThreads {
-  explicit SharedThreads(const CpuOptions& options)
-      : pool(options.threads > 0 ? options.threads : default_thread_count()),
-        isa(options.isa),
-        is_reference(options.is_reference) {}
-  std::mutex mutex;
-  ThreadPool pool;
-  const kernels::simd::Isa isa;
-  const bool is_reference;
-};
 
 // The place of a function by name; an empty name is the default function. kNotFound with the names
 // that there are.
@@ -44,7 +26,7 @@ Result<std::size_t> index_of_function(const std::vector<std::string>& names,
 // different shapes.
 Result<std::vector<Feature>> states_of(const std::vector<Signature>& signatures);
 
-// A prepared program behind the interface. Thread-safe: what a run changes lies in a Frame of its
+// A planned program behind the interface. Thread-safe: what a run changes lies in a Frame of its
 // own.
 class CpuProgram : public LoadedProgram {
  public:
@@ -62,32 +44,33 @@ class CpuProgram : public LoadedProgram {
              StateStore* states) const override;
   Status run_batch(std::string_view function, std::span<const BatchItem> items) const override;
 
-  // Runs that start while it is on add to the times, which start from zero. Thread-safe.
+  // Runs that start while it is on add to the times of their plans, which start from zero.
+  // Thread-safe.
   void set_timed(bool is_timed) const;
-  const OpTimes& times(const PreparedFunction& function) const;
 
+  // The plan of the last run of a function; before one, of the least shapes that it takes.
   // kNotFound for an unknown name.
-  Result<const PreparedFunction*> prepared(std::string_view function) const;
+  Result<std::shared_ptr<const Plan>> plan(std::string_view function) const;
 
  private:
-  CpuProgram(PreparedProgram program, std::string default_function,
+  CpuProgram(std::shared_ptr<const ir::Program> program, std::string default_function,
              std::shared_ptr<SharedThreads> threads);
+  Status make_plans(const std::vector<const ir::Function*>& functions,
+                    std::vector<Signature> signatures);
   Result<std::size_t> index_of(std::string_view function) const {
     return index_of_function(names_, default_function_, function);
   }
-  Status run_together(std::size_t index, std::span<const BatchItem> items) const;
-  std::unique_ptr<Frame> take_frame(std::size_t function) const;
-  void give_frame(std::size_t function, std::unique_ptr<Frame> frame) const;
+  Status run_together(const Plan& plan, std::span<const BatchItem> items) const;
 
-  PreparedProgram program_;
-  std::string default_function_;
-  std::shared_ptr<SharedThreads> threads_;
+  const std::shared_ptr<const ir::Program> program_;
+  const std::string default_function_;
+  const std::shared_ptr<SharedThreads> threads_;
   std::vector<std::string> names_;
   std::vector<Feature> states_;  // of all functions together
   mutable std::atomic<bool> is_timed_ = false;
-  mutable std::deque<OpTimes> times_;  // one a function
-  mutable std::mutex frames_mutex_;
-  mutable std::vector<std::vector<std::unique_ptr<Frame>>> idle_frames_;  // one list a function
+  std::vector<std::shared_ptr<const void>> owners_;  // bytes that constants view
+  ConstantFolder folder_;
+  std::vector<std::unique_ptr<FunctionPlans>> functions_;
 };
 
 }  // namespace anemone::exec

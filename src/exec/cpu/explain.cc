@@ -20,6 +20,7 @@ Result<const CpuProgram*> as_cpu(const LoadedProgram& program, std::string_view 
   return invalid_argument("expected a program of the CPU executor");
 }
 
+// A dimension that depends on data counts as one.
 Shape at_least(Shape shape) {
   for (std::int64_t& dim : shape) dim = std::max<std::int64_t>(dim, 1);
   return shape;
@@ -28,25 +29,6 @@ Shape at_least(Shape shape) {
 std::int64_t bytes_of(DType dtype, const Shape& shape) {
   return static_cast<std::int64_t>(
       dtype_bytes(dtype, static_cast<std::uint64_t>(element_count(shape))));
-}
-
-// An element of the output of a matrix product is a sum of so many terms; 0 for other operations.
-std::int64_t terms_of(const ir::Op& op) {
-  const auto shape_of = [&](std::string_view input) {
-    const ir::Value* value = op.input(input);
-    return value == nullptr ? Shape{} : at_least(value->type.shape);
-  };
-  if (op.type == "conv" || op.type == "linear") {
-    const Shape weight = shape_of("weight");
-    return weight.empty() ? 0 : element_count(weight) / weight[0];
-  }
-  if (op.type != "matmul") return 0;
-  const Shape x = shape_of("x");
-  const Shape y = shape_of("y");
-  const Shape out = at_least(op.outputs[0]->type.shape);
-  if (x.size() < 2 || y.size() < 2 || out.size() < 2) return 0;
-  // One of the last two dimensions of x is that of the output, the other the one summed over.
-  return x[x.size() - 1] * x[x.size() - 2] / out[out.size() - 2];
 }
 
 class Explainer {
@@ -60,15 +42,15 @@ class Explainer {
     out.is_fused = op.kind == PreparedOp::Kind::kFused;
     out.is_view = op.kind == PreparedOp::Kind::kView;
     out.name = out.is_fused ? std::string(op.fused->name()) : op.op->type;
-    if (out.is_view || op.op->outputs.empty()) return out;
-    const ir::Type& type = op.op->outputs[0]->type;
+    if (out.is_view || op.outputs.empty()) return out;
+    const ir::Type& type = function_.type(op.outputs[0]);
     const Shape output = type.is_tensor() ? at_least(type.shape) : Shape{};
     out.weight_bytes = constant_bytes(op);
     if (out.is_fused) {
       std::vector<Shape> states;
       for (const int state : op.fused_states) {
         const Feature* feature =
-            function_.signature.state(function_.states[static_cast<std::size_t>(state)]);
+            function_.signature->state(function_.states[static_cast<std::size_t>(state)]);
         states.push_back(at_least(feature->shape));
         out.state_bytes += bytes_of(feature->dtype, states.back());
       }
@@ -83,7 +65,7 @@ class Explainer {
       // Rows that a table is asked for, not the table.
       if (op.op->type.starts_with("gather") && type.is_tensor())
         out.weight_bytes = std::min(out.weight_bytes, bytes_of(type.dtype, output));
-      out.flops = 2 * element_count(output) * terms_of(*op.op);
+      out.flops = 2 * element_count(output) * terms_of(op);
     }
     return out;
   }
@@ -97,6 +79,27 @@ class Explainer {
         if (view.data != nullptr) bytes += static_cast<std::int64_t>(view.size_bytes());
       }
     return bytes;
+  }
+
+  // An element of the output of a matrix product is a sum of so many terms; 0 for other operations.
+  std::int64_t terms_of(const PreparedOp& op) const {
+    if (op.op->type == "conv" || op.op->type == "linear") {
+      const Shape weight = shape_of(op, "weight");
+      return weight.empty() ? 0 : element_count(weight) / weight[0];
+    }
+    if (op.op->type != "matmul") return 0;
+    const Shape x = shape_of(op, "x");
+    const Shape y = shape_of(op, "y");
+    const Shape out = at_least(function_.type(op.outputs[0]).shape);
+    if (x.size() < 2 || y.size() < 2 || out.size() < 2) return 0;
+    // One of the last two dimensions of x is that of the output, the other the one summed over.
+    return x[x.size() - 1] * x[x.size() - 2] / out[out.size() - 2];
+  }
+
+  Shape shape_of(const PreparedOp& op, std::string_view parameter) const {
+    const int slot = op.slot(parameter);
+    const TensorView& constant = function_.initial[static_cast<std::size_t>(slot)].view;
+    return at_least(constant.data != nullptr ? constant.shape : function_.type(slot).shape);
   }
 
   const PreparedFunction& function_;
@@ -117,11 +120,11 @@ void ExpertsOfLayers::apply(PlanStep& step) {
 
 Result<std::vector<PlanStep>> explain(const LoadedProgram& program, std::string_view function) {
   ANEMONE_ASSIGN_OR_RETURN(const CpuProgram* cpu, as_cpu(program, function));
-  ANEMONE_ASSIGN_OR_RETURN(const PreparedFunction* prepared, cpu->prepared(function));
-  const OpTimes& times = cpu->times(*prepared);
-  const Explainer explainer(*prepared);
+  ANEMONE_ASSIGN_OR_RETURN(const auto plan, cpu->plan(function));
+  const OpTimes& times = plan->times();
+  const Explainer explainer(plan->function());
   std::vector<PlanStep> steps;
-  for (const PreparedOp& op : prepared->block.ops) {
+  for (const PreparedOp& op : plan->function().block.ops) {
     const std::int64_t runs = times.runs();
     PlanStep step = explainer.step(
         op, runs > 0 ? std::optional(times.bytes(steps.size()) / runs) : std::nullopt);
@@ -130,6 +133,13 @@ Result<std::vector<PlanStep>> explain(const LoadedProgram& program, std::string_
     steps.push_back(std::move(step));
   }
   return steps;
+}
+
+Result<PlanMemory> explain_memory(const LoadedProgram& program, std::string_view function) {
+  ANEMONE_ASSIGN_OR_RETURN(const CpuProgram* cpu, as_cpu(program, function));
+  ANEMONE_ASSIGN_OR_RETURN(const auto plan, cpu->plan(function));
+  const MemoryPlan& memory = plan->function().memory;
+  return PlanMemory{memory.arena_bytes, memory.value_bytes};
 }
 
 Status set_timed(const LoadedProgram& program, bool is_timed) {

@@ -15,7 +15,7 @@
 namespace anemone::exec {
 
 // One step of a function as the CPU executor planned it. Costs are those of one run; a dimension
-// that the program leaves open counts as one.
+// that depends on data counts as one.
 struct PlanStep {
   std::string name;       // "projection", "rms_norm" for fused operations, else the MIL operation
   std::string operation;  // the MIL operation that it ends with, by name
@@ -39,9 +39,18 @@ struct PlanStep {
   double seconds = 0;     // of all of them together
 };
 
-// The steps of the outermost block, in order. kInvalidArgument for a program of another executor,
-// kNotFound for an unknown function.
+// The steps of the outermost block, in order. Where inputs have open shapes it is the plan of the
+// last run, before one that of the least shapes. kInvalidArgument for a program of another
+// executor, kNotFound for an unknown function.
 Result<std::vector<PlanStep>> explain(const LoadedProgram& program, std::string_view function = "");
+
+// Where the values of a run lie.
+struct PlanMemory {
+  std::int64_t arena_bytes = 0;  // of the one block of memory that they share
+  std::int64_t value_bytes = 0;  // of all of them, if each had memory of its own
+};
+// Of the same plan, with the same errors.
+Result<PlanMemory> explain_memory(const LoadedProgram& program, std::string_view function = "");
 
 // What programs that run one after the other do not tell each by itself: a later part of a layer
 // has the experts and not how many of them a token chooses, which the part before it has.

@@ -45,6 +45,14 @@ void Interpreter::clear() {
   frame_.pool.end_run();
 }
 
+Memory Interpreter::memory(int slot, std::uint64_t bytes) {
+  const std::int64_t offset = function_.memory.offsets[static_cast<std::size_t>(slot)];
+  if (offset != MemoryPlan::kNone) return {frame_.arena->data() + offset};
+  BufferRef buffer = frame_.pool.take(bytes);
+  std::byte* data = buffer == nullptr ? nullptr : buffer->data();
+  return {data, std::move(buffer)};
+}
+
 Result<Slot> Interpreter::allocate(const PreparedOp& op, DType dtype, Shape shape) {
   ANEMONE_ASSIGN_OR_RETURN(const std::int64_t count, checked_element_count(shape));
   const std::uint64_t bytes = dtype_bytes(dtype, static_cast<std::uint64_t>(count));
@@ -57,7 +65,7 @@ Result<Slot> Interpreter::allocate(const PreparedOp& op, DType dtype, Shape shap
 }
 
 Status Interpreter::set_output(const PreparedOp& op, std::size_t i, Slot value) {
-  const ir::Type& declared = op.op->outputs[i]->type;
+  const ir::Type& declared = function_.type(op.outputs[i]);
   if (!fits(declared, value))
     return corrupt("{} expected an output of {}, got {}", describe(op), ir::to_string(declared),
                    describe_value(value));
@@ -123,8 +131,8 @@ Status Interpreter::run_op(const PreparedOp& op) {
 }
 
 Status Interpreter::run_kernel(const PreparedOp& op) {
-  const auto take = [this](std::uint64_t bytes) { return frame_.pool.take(bytes); };
-  ANEMONE_RETURN_IF_ERROR(call_kernel(op, frame_.slots, take, threads_, results_));
+  const auto take = [this](int slot, std::uint64_t bytes) { return memory(slot, bytes); };
+  ANEMONE_RETURN_IF_ERROR(call_kernel(op, function_.types, frame_.slots, take, threads_, results_));
   for (std::size_t i = 0; i < results_.size(); ++i) {
     Slot& out = slot(op.outputs[i]);
     release(out);
@@ -139,7 +147,7 @@ Status Interpreter::run_view(const PreparedOp& op) {
   const std::byte* at = in.view.data;
   std::uint64_t left = in.view.size_bytes();
   for (std::size_t i = 0; i < op.outputs.size(); ++i) {
-    const ir::Type& type = op.op->outputs[i]->type;
+    const ir::Type& type = function_.type(op.outputs[i]);
     Slot& out = slot(op.outputs[i]);
     release(out);
     out.view.dtype = type.dtype;
@@ -161,20 +169,21 @@ Status Interpreter::bind(const PreparedOp& op, FusedCall& call) {
   call.states.clear();
   for (const int state : op.fused_states)
     call.states.push_back(states_[static_cast<std::size_t>(state)]->data());
-  const ir::Type& declared = op.op->outputs[0]->type;
+  const ir::Type& declared = function_.type(op.outputs[0]);
   Slot& out = slot(op.outputs[0]);
   release(out);
   out.view.dtype = declared.dtype;
   out.view.shape = op.has_static_outputs ? declared.shape : op.fused->output_shape(call.inputs);
   const std::uint64_t bytes = out.view.size_bytes();
-  out.buffer = frame_.pool.take(bytes);
-  if (out.buffer == nullptr)
+  Memory place = memory(op.outputs[0], bytes);
+  if (place.data == nullptr)
     return out_of_memory("{} expected {} bytes of memory, got none", describe(op), bytes);
-  out.view.data = out.buffer->data();
+  out.buffer = std::move(place.buffer);
+  out.view.data = place.data;
   call.outputs.resize(1);
   call.outputs[0].dtype = out.view.dtype;
   call.outputs[0].shape = out.view.shape;
-  call.outputs[0].data = out.buffer->data();
+  call.outputs[0].data = place.data;
   return {};
 }
 
@@ -230,9 +239,10 @@ Status Interpreter::enter(const PreparedOp& op, std::size_t index,
   const PreparedBlock& block = op.blocks[index];
   for (std::size_t i = 0; i < values.size(); ++i) {
     const ir::Value* declared = op.op->blocks[index]->inputs[i];
-    if (!fits(declared->type, values[i]))
+    const ir::Type& type = function_.type(block.inputs[i]);
+    if (!fits(type, values[i]))
       return corrupt("{} expected loop variable {} to be {}, got {}", describe(op), declared->name,
-                     ir::to_string(declared->type), describe_value(values[i]));
+                     ir::to_string(type), describe_value(values[i]));
     Slot& target = slot(block.inputs[i]);
     release(target);
     target = values[i];

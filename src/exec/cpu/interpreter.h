@@ -10,6 +10,7 @@
 #include "base/thread_pool.h"
 #include "exec/cpu/buffer_pool.h"
 #include "exec/cpu/fusion/fused_op.h"
+#include "exec/cpu/op_call.h"
 #include "exec/cpu/op_times.h"
 #include "exec/cpu/prepared_program.h"
 #include "exec/cpu/slot.h"
@@ -19,8 +20,9 @@ namespace anemone::exec {
 // What one run writes to; kept between runs of the same function, so that a decode loop finds its
 // buffers. Single-thread.
 struct Frame {
-  Slots slots;  // starts as a copy of PreparedFunction::initial
-  BufferPool pool;
+  Slots slots;                // starts as a copy of PreparedFunction::initial
+  BufferRef arena = nullptr;  // MemoryPlan::arena_bytes
+  BufferPool pool;            // of values that MemoryPlan gives no place
 };
 
 // Walks the operations of one function in order, for one set of inputs. Lives for one run.
@@ -71,9 +73,11 @@ class Interpreter {
 
   Slot& slot(int index) { return frame_.slots[static_cast<std::size_t>(index)]; }
   const Slot& slot(int index) const { return frame_.slots[static_cast<std::size_t>(index)]; }
+  // For an output: its place in the arena, or memory of its own.
+  Memory memory(int slot, std::uint64_t bytes);
   // New memory for a value of the interpreter's own making.
   Result<Slot> allocate(const PreparedOp& op, DType dtype, Shape shape);
-  // Sets an output after comparing it with its declared type.
+  // Sets an output after comparing it with its type.
   Status set_output(const PreparedOp& op, std::size_t i, Slot value);
   void release(Slot& slot);
 

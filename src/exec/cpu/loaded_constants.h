@@ -20,7 +20,8 @@ class LoadedConstants {
   explicit LoadedConstants(std::vector<std::shared_ptr<const void>>& owners) : owners_(owners) {}
 
   // An empty slot for what is neither a tensor of numbers nor a scalar string: such constants have
-  // no value at run time. kCorrupt if the data does not have the size of its type.
+  // no value at run time. The slot views the text of the literal, which outlives it. kCorrupt if
+  // the data does not have the size of its type.
   Result<Slot> slot(const ir::Literal& literal);
 
  private:

@@ -44,6 +44,12 @@ std::string describe(const PreparedOp& op) {
   return fmt::format("[{} \"{}\"]", op.op->type, op.op->name);
 }
 
+Memory new_buffer(int /*slot*/, std::uint64_t bytes) {
+  BufferRef buffer = Buffer::make(bytes);
+  std::byte* data = buffer == nullptr ? nullptr : buffer->data();
+  return {data, std::move(buffer)};
+}
+
 std::size_t OpCall::count(std::string_view parameter) const {
   return count_of(op_, parameter);
 }
@@ -57,36 +63,41 @@ std::string_view OpCall::text(std::string_view parameter, std::string_view fallb
   return argument(op_, slots_, parameter, 0).text.value_or(fallback);
 }
 
-std::size_t RunInferContext::count(std::string_view parameter) const {
+std::size_t SlotInferContext::count(std::string_view parameter) const {
   return count_of(op_, parameter);
 }
 
-const ir::Type& RunInferContext::type(std::string_view parameter, std::size_t i) const {
-  const Slot& slot = argument(op_, slots_, parameter, i);
+const ir::Type& SlotInferContext::type(std::string_view parameter, std::size_t i) const {
+  const Operand* operand = op_.operand(parameter);
+  ANEMONE_CHECK(operand != nullptr && i < operand->slots.size());
+  const auto index = static_cast<std::size_t>(operand->slots[i]);
+  const Slot& slot = slots_[index];
   if (slot.text.has_value())
     types_.push_back(ir::Type::scalar(DType::kString));
+  else if (slot.view.data == nullptr && types_of_slots_ != nullptr)
+    return (*types_of_slots_)[index];
   else
     types_.push_back(ir::Type::tensor(slot.view.dtype, slot.view.shape));
   return types_.back();
 }
 
-std::optional<TensorView> RunInferContext::value(std::string_view parameter, std::size_t i) const {
+std::optional<TensorView> SlotInferContext::value(std::string_view parameter, std::size_t i) const {
   const Slot& slot = argument(op_, slots_, parameter, i);
   if (slot.text.has_value() || slot.view.data == nullptr) return std::nullopt;
   return slot.view;
 }
 
-std::optional<std::string_view> RunInferContext::text(std::string_view parameter) const {
+std::optional<std::string_view> SlotInferContext::text(std::string_view parameter) const {
   if (count_of(op_, parameter) == 0) return std::nullopt;
   return argument(op_, slots_, parameter, 0).text;
 }
 
-Status call_kernel(const PreparedOp& op, const Slots& slots, const Allocate& allocate,
-                   ThreadPool& threads, std::vector<Slot>& results) {
+Status call_kernel(const PreparedOp& op, const Types& types, const Slots& slots,
+                   const Allocate& allocate, ThreadPool& threads, std::vector<Slot>& results) {
   const std::size_t count = op.outputs.size();
   std::vector<ir::Type> inferred;
   if (!op.has_static_outputs) {
-    const RunInferContext context(op, slots);
+    const SlotInferContext context(op, slots, nullptr);
     if (Status status = op.schema->infer(context, inferred); !status.ok())
       return Status(status.code(), describe(op) + " " + status.message());
     ANEMONE_CHECK(inferred.size() == count);
@@ -94,16 +105,17 @@ Status call_kernel(const PreparedOp& op, const Slots& slots, const Allocate& all
   std::vector<MutableTensorView> outputs(count);
   results.resize(count);
   for (std::size_t i = 0; i < count; ++i) {
-    const ir::Type& declared = op.op->outputs[i]->type;
+    const ir::Type& declared = types[static_cast<std::size_t>(op.outputs[i])];
     if (!op.has_static_outputs) ANEMONE_RETURN_IF_ERROR(check_output(op, declared, inferred[i]));
     const ir::Type& type = op.has_static_outputs ? declared : inferred[i];
     ANEMONE_ASSIGN_OR_RETURN(const std::int64_t elements, checked_element_count(type.shape));
     const std::uint64_t bytes = dtype_bytes(type.dtype, static_cast<std::uint64_t>(elements));
     Slot& slot = results[i];
-    slot.buffer = allocate(bytes);
-    if (slot.buffer == nullptr)
+    Memory memory = allocate(op.outputs[i], bytes);
+    if (memory.data == nullptr)
       return out_of_memory("{} expected {} bytes of memory, got none", describe(op), bytes);
-    outputs[i] = {type.dtype, type.shape, slot.buffer->data()};
+    slot.buffer = std::move(memory.buffer);
+    outputs[i] = {type.dtype, type.shape, memory.data};
     slot.view = outputs[i];
   }
   const OpCall call(op, slots, outputs, threads);

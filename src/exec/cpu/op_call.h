@@ -37,10 +37,14 @@ class OpCall : public kernels::KernelCall {
   ThreadPool& threads_;
 };
 
-// The tensors of a run as types and known values. Lives for the call of one type rule.
-class RunInferContext : public ir::InferContext {
+using Types = std::vector<ir::Type>;
+
+// Slots as types and known values, of a run or of a plan. Lives for the call of one type rule.
+class SlotInferContext : public ir::InferContext {
  public:
-  RunInferContext(const PreparedOp& op, const Slots& slots) : op_(op), slots_(slots) {}
+  // `types`: of the slots that have no value yet; null in a run, where all have one.
+  SlotInferContext(const PreparedOp& op, const Slots& slots, const Types* types)
+      : op_(op), slots_(slots), types_of_slots_(types) {}
   ir::Opset opset() const override { return op_.opset; }
   std::size_t count(std::string_view parameter) const override;
   const ir::Type& type(std::string_view parameter, std::size_t i) const override;
@@ -55,16 +59,24 @@ class RunInferContext : public ir::InferContext {
  private:
   const PreparedOp& op_;
   const Slots& slots_;
+  const Types* const types_of_slots_;
   mutable std::deque<ir::Type> types_;
 };
 
-// Gives memory for an output; nullptr when there is none.
-using Allocate = std::function<BufferRef(std::uint64_t bytes)>;
+// Memory for a value; `data` is null when there is none.
+struct Memory {
+  std::byte* data = nullptr;
+  BufferRef buffer = {};  // that it lies in; null in an arena
+};
+// For one output, by its slot.
+using Allocate = std::function<Memory(int slot, std::uint64_t bytes)>;
+// Each a buffer of its own.
+Memory new_buffer(int slot, std::uint64_t bytes);
 
 // Runs the kernel of `op` over `slots` and sets `results`, one a output. kCorrupt when the type
-// rule gives a type that the program does not declare.
-Status call_kernel(const PreparedOp& op, const Slots& slots, const Allocate& allocate,
-                   ThreadPool& threads, std::vector<Slot>& results);
+// rule gives what contradicts `types`, PreparedFunction's.
+Status call_kernel(const PreparedOp& op, const Types& types, const Slots& slots,
+                   const Allocate& allocate, ThreadPool& threads, std::vector<Slot>& results);
 
 // "[conv "q_proj"]": how errors name an operation.
 std::string describe(const PreparedOp& op);

@@ -8,9 +8,10 @@
 #include "base/error.h"
 #include "exec/cpu/constant_folder.h"
 #include "exec/cpu/fusion/fuse.h"
+#include "exec/cpu/infer_types.h"
+#include "exec/cpu/lifetimes.h"
 #include "exec/cpu/load.h"
 #include "exec/cpu/loaded_constants.h"
-#include "ir/verifier.h"
 #include "ops/registry.h"
 
 namespace anemone::exec {
@@ -41,32 +42,40 @@ Kind kind_of(std::string_view type) {
 class FunctionBuilder {
  public:
   FunctionBuilder(const ir::Function& function, Signature signature, LoadedConstants& constants)
-      : constants_(constants), out_(std::make_unique<PreparedFunction>()) {
-    out_->function = &function;
-    out_->signature = std::move(signature);
+      : constants_(constants) {
+    out_.function = &function;
+    out_.signature = std::make_shared<const Signature>(std::move(signature));
   }
 
-  Result<std::unique_ptr<PreparedFunction>> build() {
-    const ir::Function& function = *out_->function;
+  Result<PreparedFunction> build() {
+    const ir::Function& function = *out_.function;
     for (const ir::Value* input : function.inputs) {
       if (input->type.is_state()) {
-        state_of_[input] = static_cast<int>(out_->states.size());
-        out_->states.push_back(input->name);
+        state_of_[input] = static_cast<int>(out_.states.size());
+        out_.states.push_back(input->name);
       } else {
         ANEMONE_RETURN_IF_ERROR(add_input(*input));
       }
     }
-    ANEMONE_RETURN_IF_ERROR(fill(*function.block, out_->block).with("function " + function.name));
-    for (const Feature& feature : out_->signature.outputs)
+    ANEMONE_RETURN_IF_ERROR(fill(*function.block, out_.block).with("function " + function.name));
+    for (const Feature& feature : out_.signature->outputs)
       ANEMONE_RETURN_IF_ERROR(add_output(feature));
     return std::move(out_);
   }
 
  private:
   int new_slot(const ir::Value* value) {
-    const int slot = static_cast<int>(out_->initial.size());
-    out_->initial.emplace_back();
+    const int slot = static_cast<int>(out_.initial.size());
+    out_.initial.emplace_back();
+    out_.types.emplace_back();
+    out_.is_of_shapes.push_back(false);
     if (value != nullptr) slot_of_[value] = slot;
+    return slot;
+  }
+
+  int new_typed_slot(const ir::Value& value) {
+    const int slot = new_slot(&value);
+    out_.types.back() = value.type;
     return slot;
   }
 
@@ -78,9 +87,9 @@ class FunctionBuilder {
 
   Status add_input(const ir::Value& value) {
     PreparedInput input;
-    input.slot = new_slot(&value);
+    input.slot = new_typed_slot(value);
     input.type = &value.type;
-    input.feature = out_->signature.input(value.name);
+    input.feature = out_.signature->input(value.name);
     if (input.feature == nullptr)
       return corrupt("[{}] expected an input with a description, got none", value.name);
     const Feature& feature = *input.feature;
@@ -99,23 +108,24 @@ class FunctionBuilder {
                        to_string(wanted));
       ANEMONE_RETURN_IF_ERROR(check_shape(feature, wanted));
       ANEMONE_ASSIGN_OR_RETURN(const std::int64_t count, checked_element_count(wanted));
-      input.default_value = Tensor(feature.dtype, wanted);
       const std::vector<float> values(static_cast<std::size_t>(count),
                                       static_cast<float>(*feature.default_value));
-      store_floats(values, input.default_value.mutable_view());
+      Tensor tensor(feature.dtype, wanted);
+      store_floats(values, tensor.mutable_view());
+      input.default_value = std::make_shared<const Tensor>(std::move(tensor));
     }
-    out_->inputs.push_back(std::move(input));
+    out_.inputs.push_back(std::move(input));
     return {};
   }
 
   Status add_output(const Feature& feature) {
-    const auto& values = out_->function->block->outputs;
+    const auto& values = out_.function->block->outputs;
     const auto it = std::find_if(values.begin(), values.end(), [&](const ir::Value* value) {
       return value->name == feature.name;
     });
     if (it == values.end())
       return corrupt("[{}] expected an output of function {}, got an unknown name", feature.name,
-                     out_->function->name);
+                     out_.function->name);
     const std::optional<ir::Type> tensor = output_type(**it);
     if (!tensor)
       return unsupported("[{}] is {}: expected a tensor of numbers as output", feature.name,
@@ -127,17 +137,17 @@ class FunctionBuilder {
                            ir::Type::tensor(type.dtype, described)))
       return corrupt("[{}] is described as {} {}, the program has {}", feature.name,
                      dtype_name(feature.dtype), to_string(feature.shape), ir::to_string(type));
-    out_->outputs.push_back({slot_of(*it), &feature});
+    out_.outputs.push_back({slot_of(*it), &feature});
     return {};
   }
 
   Status fill(const ir::Block& block, PreparedBlock& out) {
-    for (const ir::Value* input : block.inputs) out.inputs.push_back(new_slot(input));
+    for (const ir::Value* input : block.inputs) out.inputs.push_back(new_typed_slot(*input));
     for (const ir::Op* op : block.ops) {
       if (op->is_const()) {
         auto slot = constants_.slot(op->attributes.find("val")->second);
         if (!slot.ok()) return slot.status().with("constant " + op->name);
-        out_->initial[static_cast<std::size_t>(new_slot(op->outputs[0]))] = std::move(*slot);
+        out_.initial[static_cast<std::size_t>(new_slot(op->outputs[0]))] = std::move(*slot);
         continue;
       }
       PreparedOp prepared;
@@ -156,7 +166,7 @@ class FunctionBuilder {
     out.op = &op;
     out.kind = kind_of(op.type);
     out.schema = ops::op_registry().find(op.type);
-    out.opset = out_->function->opset;
+    out.opset = out_.function->opset;
     if (out.kind == Kind::kKernel) {
       out.kernel = kernels::find_reference_kernel(op.type);
       if (out.kernel == nullptr || out.schema == nullptr)
@@ -166,7 +176,7 @@ class FunctionBuilder {
       ANEMONE_RETURN_IF_ERROR(operand(name, arguments, out));
     // The form of constexpr operations up to iOS17.
     for (const auto& [name, literal] : op.attributes)
-      ANEMONE_RETURN_IF_ERROR(operand(name, {literal}, out));
+      ANEMONE_RETURN_IF_ERROR(add_literal(literal, out.operands.emplace_back(Operand{name, {}})));
     if (out.kind == Kind::kClassify) ANEMONE_RETURN_IF_ERROR(check_classify(op));
     if (out.kind == Kind::kReadState || out.kind == Kind::kWriteState) {
       const auto it = state_of_.find(op.input("input"));
@@ -177,8 +187,7 @@ class FunctionBuilder {
     for (const ir::Block* block : op.blocks)
       ANEMONE_RETURN_IF_ERROR(fill(*block, out.blocks.emplace_back()));
     ANEMONE_RETURN_IF_ERROR(check_blocks(out));
-    for (const ir::Value* output : op.outputs) out.outputs.push_back(new_slot(output));
-    if (out.kind == Kind::kKernel) out.has_static_outputs = is_static_op(op);
+    for (const ir::Value* output : op.outputs) out.outputs.push_back(new_typed_slot(*output));
     return {};
   }
 
@@ -196,11 +205,17 @@ class FunctionBuilder {
         operand.slots.push_back(slot_of(*value));
         continue;
       }
-      const int slot = new_slot(nullptr);
-      ANEMONE_ASSIGN_OR_RETURN(out_->initial[static_cast<std::size_t>(slot)],
-                               constants_.slot(std::get<ir::Literal>(argument)));
-      operand.slots.push_back(slot);
+      ANEMONE_RETURN_IF_ERROR(add_literal(std::get<ir::Literal>(argument), operand));
     }
+    return {};
+  }
+
+  // The slot views the literal's text, so this is the one of the program and no copy.
+  Status add_literal(const ir::Literal& literal, Operand& operand) {
+    const int slot = new_slot(nullptr);
+    ANEMONE_ASSIGN_OR_RETURN(out_.initial[static_cast<std::size_t>(slot)],
+                             constants_.slot(literal));
+    operand.slots.push_back(slot);
     return {};
   }
 
@@ -237,87 +252,10 @@ class FunctionBuilder {
     return {};
   }
 
-  // True when the type rule, which sees only what is declared, fixes every dimension. Declared
-  // types hold at run time (run-time results are compared with them), so then the rule need not run
-  // again.
-  bool is_static_op(const ir::Op& op) const {
-    std::vector<ir::Type> types;
-    const ir::ProgramInferContext context(op, out_->function->opset);
-    if (!ops::op_registry().find(op.type)->infer(context, types).ok()) return false;
-    if (types.size() != op.outputs.size()) return false;
-    for (std::size_t i = 0; i < types.size(); ++i)
-      if (!types[i].is_tensor() || !is_static(types[i].shape) || types[i] != op.outputs[i]->type)
-        return false;
-    return true;
-  }
-
   LoadedConstants& constants_;
-  std::unique_ptr<PreparedFunction> out_;
+  PreparedFunction out_;
   std::unordered_map<const ir::Value*, int> slot_of_;
   std::unordered_map<const ir::Value*, int> state_of_;
-};
-
-// Fills PreparedOp::dead_after. A value dies in the block that defines it, after the last operation
-// there that uses it, itself or in its inner blocks.
-class Lifetimes {
- public:
-  explicit Lifetimes(PreparedFunction& function)
-      : function_(function),
-        home_(function.initial.size(), nullptr),
-        last_(function.initial.size()) {}
-
-  void run() {
-    mark_homes(function_.block);
-    std::vector<Place> path;
-    walk(function_.block, path);
-    for (std::size_t slot = 0; slot < last_.size(); ++slot)
-      if (home_[slot] != nullptr && !last_[slot].is_kept)
-        last_[slot].op->dead_after.push_back(static_cast<int>(slot));
-  }
-
- private:
-  struct Use {
-    PreparedOp* op = nullptr;
-    bool is_kept = false;
-  };
-  // Where the walk is: an operation of each block from the outermost in.
-  using Place = std::pair<PreparedBlock*, PreparedOp*>;
-
-  void mark_homes(PreparedBlock& block) {
-    for (PreparedOp& op : block.ops) {
-      for (const int slot : op.outputs) {
-        home_[static_cast<std::size_t>(slot)] = &block;
-        last_[static_cast<std::size_t>(slot)].op = &op;
-      }
-      for (PreparedBlock& inner : op.blocks) mark_homes(inner);
-    }
-  }
-
-  void use(int slot, const std::vector<Place>& path) {
-    const auto index = static_cast<std::size_t>(slot);
-    for (const auto& [block, op] : path)
-      if (block == home_[index]) last_[index].op = op;
-  }
-
-  void walk(PreparedBlock& block, std::vector<Place>& path) {
-    for (PreparedOp& op : block.ops) {
-      path.emplace_back(&block, &op);
-      for (const Operand& operand : op.operands)
-        for (const int slot : operand.slots) use(slot, path);
-      for (PreparedBlock& inner : op.blocks) walk(inner, path);
-      path.pop_back();
-    }
-    for (const int slot : block.outputs) {
-      if (home_[static_cast<std::size_t>(slot)] == &block)
-        last_[static_cast<std::size_t>(slot)].is_kept = true;
-      else
-        use(slot, path);
-    }
-  }
-
-  PreparedFunction& function_;
-  std::vector<PreparedBlock*> home_;
-  std::vector<Use> last_;
 };
 
 bool accesses_states(const PreparedBlock& block) {
@@ -329,24 +267,24 @@ bool accesses_states(const PreparedBlock& block) {
 
 }  // namespace
 
-Result<PreparedProgram> prepare(std::shared_ptr<const ir::Program> program,
-                                const std::vector<const ir::Function*>& functions,
-                                std::vector<Signature> signatures, bool is_fused,
-                                ThreadPool& threads) {
-  ANEMONE_CHECK(functions.size() == signatures.size());
-  PreparedProgram out;
-  out.program = std::move(program);
-  LoadedConstants constants(out.owners);
-  for (std::size_t i = 0; i < functions.size(); ++i) {
-    FunctionBuilder builder(*functions[i], std::move(signatures[i]), constants);
-    ANEMONE_ASSIGN_OR_RETURN(auto function, builder.build());
+Result<PreparedFunction> prepare(const ir::Function& function, Signature signature,
+                                 LoadedConstants& constants) {
+  return FunctionBuilder(function, std::move(signature), constants).build();
+}
+
+Status plan(const std::vector<PreparedFunction*>& functions, bool is_fused, ConstantFolder& folder,
+            ThreadPool& threads) {
+  for (PreparedFunction* function : functions) {
+    infer_types(*function);
     if (is_fused) fuse(*function);
     function->is_in_step = !accesses_states(function->block);
-    out.functions.push_back(std::move(function));
   }
-  ANEMONE_RETURN_IF_ERROR(fold_constants(out.functions, threads));
-  for (const auto& function : out.functions) Lifetimes(*function).run();
-  return out;
+  ANEMONE_RETURN_IF_ERROR(folder.fold(functions, threads));
+  for (PreparedFunction* function : functions) {
+    find_lifetimes(*function);
+    function->memory = plan_memory(*function);
+  }
+  return {};
 }
 
 }  // namespace anemone::exec

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A program made ready to run: names resolved to slot numbers, kernels found, constants evaluated,
-// lifetimes known. Immutable after prepare(), shared by all runs.
+// A program made ready to run: names resolved to slot numbers, kernels found, and after planning
+// types known, patterns fused, constants evaluated and lifetimes known. Immutable then, shared by
+// all runs.
 #pragma once
 
 #include <anemone/status.h>
@@ -11,6 +12,7 @@
 #include <vector>
 
 #include "base/thread_pool.h"
+#include "exec/cpu/memory_plan.h"
 #include "exec/cpu/slot.h"
 #include "exec/executor.h"
 #include "ir/op_schema.h"
@@ -20,7 +22,9 @@
 namespace anemone::exec {
 
 struct PreparedOp;
+class ConstantFolder;
 class FusedOp;
+class LoadedConstants;
 
 struct PreparedBlock {
   std::vector<int> inputs;  // slots
@@ -60,7 +64,7 @@ struct PreparedOp {
   ir::Opset opset = ir::Opset::kIOS18;
   std::vector<Operand> operands;
   std::vector<int> outputs;
-  // The declared output types are what every run gives: no type rule runs.
+  // PreparedFunction::types has what every run gives: no type rule runs.
   bool has_static_outputs = false;
   std::vector<int> dead_after;  // slots that nobody reads after this operation
   std::vector<PreparedBlock> blocks;
@@ -77,7 +81,7 @@ struct PreparedInput {
   int slot = 0;
   const ir::Type* type = nullptr;
   const Feature* feature = nullptr;
-  Tensor default_value;  // empty unless the input is optional with a default
+  std::shared_ptr<const Tensor> default_value;  // null unless it is optional with a default
 };
 
 struct PreparedOutput {
@@ -87,30 +91,35 @@ struct PreparedOutput {
 
 struct PreparedFunction {
   const ir::Function* function = nullptr;
-  Signature signature;
+  std::shared_ptr<const Signature> signature;  // shared by all plans of the function
   std::vector<PreparedInput> inputs;
-  std::vector<PreparedOutput> outputs;  // in the order of signature.outputs
+  std::vector<PreparedOutput> outputs;  // in the order of the signature
   std::vector<std::string> states;      // names of the states that it declares
   std::vector<int> states_in_place;     // those that fused operations write, as indices
   // Several runs over the same states may go in step: all that touches states does so in place.
   bool is_in_step = true;
   PreparedBlock block;
   Slots initial;  // constants in their slots, the others empty: what a run starts from
+  // Of each slot that an input or an operation fills: what the program declares, and with a plan
+  // what is known for the shapes of its inputs.
+  std::vector<ir::Type> types;
+  // Of each slot: whether `initial` has what follows from the shapes of the inputs.
+  std::vector<bool> is_of_shapes;
+  MemoryPlan memory;
+
+  const ir::Type& type(int slot) const { return types[static_cast<std::size_t>(slot)]; }
 };
 
-struct PreparedProgram {
-  std::shared_ptr<const ir::Program> program;
-  std::vector<std::unique_ptr<PreparedFunction>> functions;
-  std::vector<std::shared_ptr<const void>> owners;  // bytes that constants view
-};
+// Names, slots, kernels and loaded constants of one function; nothing is planned yet. `program` was
+// verified against ops::op_registry().
+Result<PreparedFunction> prepare(const ir::Function& function, Signature signature,
+                                 LoadedConstants& constants);
 
-// Operations that only need constants (all constexpr_* among them) are evaluated here, once for all
-// functions, in parallel on `threads`. `signatures` has one entry a function in `functions`, same
-// order; `program` was verified against ops::op_registry(). `is_fused`: patterns of operations
-// become fast ones (fusion/fuse.h); otherwise every operation runs as it is written.
-Result<PreparedProgram> prepare(std::shared_ptr<const ir::Program> program,
-                                const std::vector<const ir::Function*>& functions,
-                                std::vector<Signature> signatures, bool is_fused,
-                                ThreadPool& threads);
+// Makes prepared functions runnable, for the types of their inputs: infers the other types, finds
+// patterns (`is_fused`: they become fast operations, fusion/fuse.h; otherwise every operation runs
+// as it is written), and evaluates operations that only need constants (all constexpr_* among
+// them), once for all functions, in parallel on `threads`; then plans the memory of the values.
+Status plan(const std::vector<PreparedFunction*>& functions, bool is_fused, ConstantFolder& folder,
+            ThreadPool& threads);
 
 }  // namespace anemone::exec

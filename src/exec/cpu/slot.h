@@ -17,7 +17,7 @@ struct List;
 // everything.
 struct Slot {
   TensorView view;
-  BufferRef buffer;  // keeps `view` alive; null: a constant or an input of the caller
+  BufferRef buffer;  // keeps `view` alive; null: a constant, an input or in the arena
   std::shared_ptr<const List> list;      // a MIL list instead of a tensor
   std::optional<std::string_view> text;  // a constant scalar string instead of a tensor
 };

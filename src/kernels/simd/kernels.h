@@ -64,6 +64,8 @@ struct Kernels {
   // The same where the channels of a row lie together: y[r] of x[r], `rows` rows.
   void (*rms_norm_rows)(const Half* x, const Half* weight, float eps, std::int64_t channels,
                         std::int64_t rows, Half* y);
+  // In those that follow up to silu_multiply, the output may be an input of the same size: elements
+  // are read before they are written.
   // y = (x - mean) * rsqrt(variance + eps) * gamma + beta over each of `rows` rows.
   void (*layer_norm_rows)(const Half* x, const float* gamma, const float* beta, float eps,
                           std::int64_t channels, std::int64_t rows, Half* y);

@@ -100,7 +100,7 @@ bool fits(const FusionGraph& graph, const Parts& parts, const PreparedOp& root) 
   const Shape& k = parts.k_shape;
   const std::size_t rank = q.size();
   if (k.size() != rank || graph.type(parts.v).shape != k || q.back() != k.back() ||
-      root.op->outputs[0]->type.shape != q)
+      graph.type(root.outputs[0]).shape != q)
     return false;
   for (std::size_t i = 0; i + 2 < rank; ++i)
     if (q[i] != k[i]) return false;

@@ -20,7 +20,7 @@ class AttentionMatch {
 
   // root: [1, heads, T, dim] = reshape(softmax(scores + mask) @ values)
   std::optional<Fusion> match(PreparedOp& root) {
-    const Shape& out = root.op->outputs[0]->type.shape;
+    const Shape& out = graph_.type(root.outputs[0]).shape;
     PreparedOp* mixed = take(FusionGraph::argument(root, "x"), "matmul");
     if (out.size() != 4 || out[0] != 1 || mixed == nullptr || is_transposed(*mixed))
       return std::nullopt;
@@ -234,9 +234,10 @@ class AttentionMatch {
     const Shape& write = graph_.type(keys.mask).shape;
     const Shape& look = graph_.type(attention_mask).shape;
     const std::int64_t slots = write[2];
-    return root.op->outputs[0]->type.shape == query && graph_.type(values.tokens).shape == token &&
-           query[1] % token[1] == 0 && query[2] == token[2] && query[3] == token[3] &&
-           write[1] == 1 && write[3] == query[2] && look == Shape({1, 1, query[2], slots});
+    return graph_.type(root.outputs[0]).shape == query &&
+           graph_.type(values.tokens).shape == token && query[1] % token[1] == 0 &&
+           query[2] == token[2] && query[3] == token[3] && write[1] == 1 && write[3] == query[2] &&
+           look == Shape({1, 1, query[2], slots});
   }
 
   const FusionGraph& graph_;

@@ -29,6 +29,7 @@ class ElementwiseOp : public FusedOp {
   Shape output_shape(const std::vector<const TensorView*>& inputs) const override {
     return inputs[0]->shape;
   }
+  bool can_overwrite(std::size_t) const override { return true; }
   Status run(std::span<FusedCall> calls, const FusedContext& context) const override {
     const BinaryKernel kernel = context.kernels.*kernel_;
     parallel_for_calls(

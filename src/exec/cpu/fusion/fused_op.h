@@ -102,6 +102,12 @@ class FusedOp {
     static_cast<void>(output), static_cast<void>(states);
     return {};
   }
+  // Whether the output may take the memory of input i where both have the same size and no other
+  // input looks at it: element for element is read before it is written.
+  virtual bool can_overwrite(std::size_t i) const {
+    static_cast<void>(i);
+    return false;
+  }
   // Several runs of one function together, with operands of equal shapes: what they share, the
   // weights, is read once. Calls on the same states come in order.
   virtual Status run(std::span<FusedCall> calls, const FusedContext& context) const = 0;

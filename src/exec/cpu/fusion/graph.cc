@@ -23,14 +23,8 @@ void FusionGraph::count() {
   producers_.assign(slots, nullptr);
   uses_.assign(slots, 0);
   users_.assign(slots, {});
-  types_.assign(slots, nullptr);
-  for (const PreparedInput& input : function_.inputs)
-    types_[static_cast<std::size_t>(input.slot)] = input.type;
   for (PreparedOp& op : ops())
-    for (std::size_t i = 0; i < op.outputs.size(); ++i) {
-      producers_[static_cast<std::size_t>(op.outputs[i])] = &op;
-      types_[static_cast<std::size_t>(op.outputs[i])] = &op.op->outputs[i]->type;
-    }
+    for (const int slot : op.outputs) producers_[static_cast<std::size_t>(slot)] = &op;
   for (PreparedOp& op : ops()) {
     if (is_removed(op)) continue;
     add_uses(op);
@@ -63,12 +57,6 @@ void FusionGraph::drop_uses(PreparedOp& op) {
       --uses_[static_cast<std::size_t>(slot)];
       std::erase(users_[static_cast<std::size_t>(slot)], &op);
     }
-}
-
-const ir::Type& FusionGraph::type(int slot) const {
-  static const ir::Type kNone;
-  const ir::Type* found = types_[static_cast<std::size_t>(slot)];
-  return found == nullptr ? kNone : *found;
 }
 
 PreparedOp* FusionGraph::producer(int slot, std::string_view op) const {
@@ -145,7 +133,7 @@ void FusionGraph::apply(Fusion fusion) {
   root.fused = std::move(fusion.op);
   root.operands = {Operand{"inputs", std::move(fusion.inputs)}};
   root.fused_states = std::move(fusion.states);
-  const ir::Type& output = root.op->outputs[0]->type;
+  const ir::Type& output = type(root.outputs[0]);
   root.has_static_outputs = is_static(output.shape);
   add_uses(root);
   for (PreparedOp* op : fusion.inner) {

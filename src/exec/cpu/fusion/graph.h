@@ -26,7 +26,7 @@ class FusionGraph {
  public:
   explicit FusionGraph(PreparedFunction& function);
 
-  const ir::Type& type(int slot) const;
+  const ir::Type& type(int slot) const { return function_.type(slot); }
   // The operation of the outermost block that makes the value; nullptr for inputs, constants and
   // values of inner blocks.
   PreparedOp* producer(int slot) const { return producers_[static_cast<std::size_t>(slot)]; }
@@ -70,7 +70,6 @@ class FusionGraph {
   std::vector<PreparedOp*> producers_;
   std::vector<int> uses_;
   std::vector<std::vector<PreparedOp*>> users_;
-  std::vector<const ir::Type*> types_;
 };
 
 }  // namespace anemone::exec

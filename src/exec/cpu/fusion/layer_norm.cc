@@ -19,6 +19,7 @@ class LayerNormOp : public FusedOp {
   Shape output_shape(const std::vector<const TensorView*>& inputs) const override {
     return inputs[0]->shape;
   }
+  bool can_overwrite(std::size_t) const override { return true; }
   Status run(std::span<FusedCall> calls, const FusedContext& context) const override {
     const auto channels = static_cast<std::int64_t>(gamma_.size());
     parallel_for_calls(

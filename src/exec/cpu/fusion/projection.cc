@@ -30,7 +30,7 @@ std::optional<ProjectionParts> projection_of(const FusionGraph& graph, const Pre
   const auto matrix = weight_matrix(graph, FusionGraph::argument(root, "weight"));
   if (x < 0 || !matrix) return std::nullopt;
   const ir::Type& type = graph.type(x);
-  if (type.dtype != DType::kFp16 || root.op->outputs[0]->type.dtype != DType::kFp16)
+  if (type.dtype != DType::kFp16 || graph.type(root.outputs[0]).dtype != DType::kFp16)
     return std::nullopt;
   // One image: its columns are the tokens.
   if (is_conv && (!is_pointwise(graph, root) || type.shape.size() != 4 || type.shape[0] != 1 ||

@@ -17,6 +17,7 @@ class SoftmaxOp : public FusedOp {
   Shape output_shape(const std::vector<const TensorView*>& inputs) const override {
     return inputs[0]->shape;
   }
+  bool can_overwrite(std::size_t) const override { return true; }
   Status run(std::span<FusedCall> calls, const FusedContext& context) const override {
     // Rows of no elements have nothing to divide by.
     const std::int64_t channels = std::max<std::int64_t>(1, calls[0].inputs[0]->shape.back());

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "exec/cpu/function_plans.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/error.h"
+
+namespace anemone::exec {
+namespace {
+
+Shape least_shape(const Feature& feature) {
+  if (!feature.allowed_shapes.empty())
+    return *std::ranges::min_element(feature.allowed_shapes, {}, element_count);
+  Shape out = feature.shape;
+  for (std::size_t i = 0; i < out.size(); ++i)
+    if (out[i] == kDynamic)
+      out[i] = i < feature.size_ranges.size()
+                   ? std::max<std::int64_t>(feature.size_ranges[i].lower, 1)
+                   : 1;
+  return out;
+}
+
+InputShapes shapes_of(const PreparedFunction& function, const Inputs& inputs) {
+  InputShapes out;
+  for (const PreparedInput& input : function.inputs) {
+    const auto given = std::ranges::find(inputs, input.feature->name, &NamedView::name);
+    out.push_back(given != inputs.end() ? given->tensor.shape : input.default_value->shape());
+  }
+  return out;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Frame>> Plan::take_frame() const {
+  {
+    const std::lock_guard lock(mutex_);
+    if (!idle_frames_.empty()) {
+      auto frame = std::move(idle_frames_.back());
+      idle_frames_.pop_back();
+      return frame;
+    }
+  }
+  auto frame = std::make_unique<Frame>();
+  frame->slots = function_.initial;
+  const auto bytes = static_cast<std::uint64_t>(function_.memory.arena_bytes);
+  frame->arena = Buffer::make(bytes);
+  if (frame->arena == nullptr)
+    return out_of_memory("expected {} bytes of memory for the values of function {}, got none",
+                         bytes, function_.function->name);
+  return frame;
+}
+
+void Plan::give_frame(std::unique_ptr<Frame> frame) const {
+  const std::lock_guard lock(mutex_);
+  idle_frames_.push_back(std::move(frame));
+}
+
+bool has_open_shapes(const PreparedFunction& function) {
+  return std::ranges::any_of(function.inputs, [](const PreparedInput& input) {
+    return !is_static(input.type->shape) || !is_static(input.feature->shape);
+  });
+}
+
+InputShapes least_shapes(const PreparedFunction& function) {
+  InputShapes out;
+  for (const PreparedInput& input : function.inputs) out.push_back(least_shape(*input.feature));
+  return out;
+}
+
+PreparedFunction with_shapes(const PreparedFunction& function, const InputShapes& shapes) {
+  PreparedFunction out = function;
+  for (std::size_t i = 0; i < shapes.size(); ++i) {
+    const PreparedInput& input = out.inputs[i];
+    // The description says [1] for what is a scalar in the program.
+    if (!input.type->shape.empty())
+      out.types[static_cast<std::size_t>(input.slot)].shape = shapes[i];
+  }
+  return out;
+}
+
+FunctionPlans::FunctionPlans(PreparedFunction planned) : signature_(planned.signature) {
+  entries_.push_back({{}, std::make_shared<const Plan>(std::move(planned))});
+}
+
+FunctionPlans::FunctionPlans(PreparedFunction open, PreparedFunction first, ConstantFolder& folder,
+                             SharedThreads& threads)
+    : signature_(open.signature), open_(std::move(open)), folder_(&folder), threads_(&threads) {
+  entries_.push_back({least_shapes(*open_), std::make_shared<const Plan>(std::move(first))});
+}
+
+Result<std::shared_ptr<const Plan>> FunctionPlans::find(const Inputs& inputs) {
+  if (!open_) return entries_.front().plan;
+  InputShapes shapes = shapes_of(*open_, inputs);
+  const std::lock_guard lock(mutex_);
+  const auto known = std::ranges::find(entries_, shapes, &Entry::shapes);
+  if (known != entries_.end()) {
+    std::rotate(entries_.begin(), known, known + 1);
+    return entries_.front().plan;
+  }
+  PreparedFunction planned = with_shapes(*open_, shapes);
+  {
+    const std::unique_lock turn(threads_->mutex, std::try_to_lock);
+    std::optional<ThreadPool> alone;
+    if (!turn.owns_lock()) alone.emplace(1);
+    ANEMONE_RETURN_IF_ERROR(
+        exec::plan({&planned}, true, *folder_, alone ? *alone : threads_->pool));
+  }
+  if (entries_.size() == kMaxPlans) entries_.pop_back();
+  entries_.insert(entries_.begin(),
+                  {std::move(shapes), std::make_shared<const Plan>(std::move(planned))});
+  return entries_.front().plan;
+}
+
+std::shared_ptr<const Plan> FunctionPlans::last() const {
+  const std::lock_guard lock(mutex_);
+  return entries_.front().plan;
+}
+
+void FunctionPlans::reset_times() const {
+  const std::lock_guard lock(mutex_);
+  for (const Entry& entry : entries_) entry.plan->times().reset();
+}
+
+}  // namespace anemone::exec

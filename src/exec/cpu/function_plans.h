@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+// The plans of one function: one where its inputs have fixed shapes, else one for each set of
+// shapes that it was lately run with.
+#pragma once
+
+#include <anemone/status.h>
+
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <vector>
+
+#include "exec/cpu/constant_folder.h"
+#include "exec/cpu/interpreter.h"
+#include "exec/cpu/op_times.h"
+#include "exec/cpu/prepared_program.h"
+#include "exec/cpu/shared_threads.h"
+#include "exec/executor.h"
+
+namespace anemone::exec {
+
+// A function as it runs with inputs of one set of shapes, and what its runs leave for the next.
+// Thread-safe.
+class Plan {
+ public:
+  explicit Plan(PreparedFunction function)
+      : function_(std::move(function)), times_(function_.block.ops.size()) {}
+
+  const PreparedFunction& function() const { return function_; }
+  OpTimes& times() const { return times_; }
+  // A frame for one run, to be given back after it. kOutOfMemory.
+  Result<std::unique_ptr<Frame>> take_frame() const;
+  void give_frame(std::unique_ptr<Frame> frame) const;
+
+ private:
+  const PreparedFunction function_;
+  mutable OpTimes times_;
+  mutable std::mutex mutex_;  // of what follows
+  mutable std::vector<std::unique_ptr<Frame>> idle_frames_;
+};
+
+// One a input of a function, in the order of PreparedFunction::inputs.
+using InputShapes = std::vector<Shape>;
+
+// Whether the inputs may have different shapes from run to run.
+bool has_open_shapes(const PreparedFunction& function);
+// The smallest that the inputs may have; an open dimension without limits is one.
+InputShapes least_shapes(const PreparedFunction& function);
+// A prepared function as if the program declared these shapes. Shares all constants.
+PreparedFunction with_shapes(const PreparedFunction& function, const InputShapes& shapes);
+
+// Thread-safe. Runs of one function wait while a plan is made for it, which takes milliseconds.
+class FunctionPlans {
+ public:
+  // A chat takes turns between single tokens, whole chunks and the rest of a prompt; a server has
+  // rests of several prompts at a time. More plans would be kept for shapes that do not come back:
+  // each holds the memory of its values.
+  static constexpr std::size_t kMaxPlans = 8;
+
+  // A function of fixed shapes, planned.
+  explicit FunctionPlans(PreparedFunction planned);
+  // `open` is prepared only; `first` is the plan for its least shapes. The references outlive this.
+  FunctionPlans(PreparedFunction open, PreparedFunction first, ConstantFolder& folder,
+                SharedThreads& threads);
+
+  const Signature& signature() const { return *signature_; }
+  // For inputs that are lawful (check_inputs); made now unless one of the last kMaxPlans is it.
+  Result<std::shared_ptr<const Plan>> find(const Inputs& inputs);
+  // The plan that was found last; at first that of the least shapes.
+  std::shared_ptr<const Plan> last() const;
+  void reset_times() const;
+
+ private:
+  struct Entry {
+    InputShapes shapes;
+    std::shared_ptr<const Plan> plan;  // shared with the runs that use it
+  };
+
+  const std::shared_ptr<const Signature> signature_;
+  const std::optional<PreparedFunction> open_;
+  ConstantFolder* const folder_ = nullptr;
+  SharedThreads* const threads_ = nullptr;
+  mutable std::mutex mutex_;    // of the entries, which never change without `open_`
+  std::vector<Entry> entries_;  // those used last first; never empty
+};
+
+}  // namespace anemone::exec

@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "exec/cpu/infer_types.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "exec/cpu/constant_folder.h"
+#include "exec/cpu/op_call.h"
+
+namespace anemone::exec {
+namespace {
+
+// What sizes are made of is short. Longer values are left to the constant folder, after patterns
+// were looked for: a table or a mask is an operand of some, not a parameter.
+constexpr std::int64_t kMaxKnownElements = 64;
+
+// Of a loop, until the types of its variables stay what they are; then they are those declared.
+constexpr int kMaxRounds = 4;
+
+// What the declared type leaves open, filled in from the other; nothing where they contradict.
+std::optional<ir::Type> refined(const ir::Type& declared, const ir::Type& inferred) {
+  if (!ir::is_compatible(declared, inferred)) return std::nullopt;
+  ir::Type out = declared;
+  if (out.is_tensor())
+    for (std::size_t i = 0; i < out.shape.size(); ++i)
+      if (out.shape[i] == kDynamic) out.shape[i] = inferred.shape[i];
+  return out;
+}
+
+// What holds for values of both types.
+ir::Type common(const ir::Type& declared, const ir::Type& a, const ir::Type& b) {
+  ir::Type both = a;
+  if (!a.is_tensor() || !b.is_tensor() || a.shape.size() != b.shape.size()) return declared;
+  for (std::size_t i = 0; i < both.shape.size(); ++i)
+    if (both.shape[i] != b.shape[i]) both.shape[i] = kDynamic;
+  return refined(declared, both).value_or(declared);
+}
+
+class TypeInference {
+ public:
+  explicit TypeInference(PreparedFunction& function) : function_(function) {}
+
+  void run() { infer(function_.block, false); }
+
+ private:
+  ir::Type& type(int slot) { return function_.types[static_cast<std::size_t>(slot)]; }
+  // A constant's type is that of its value.
+  ir::Type type_of(int slot) const {
+    const TensorView& value = function_.initial[static_cast<std::size_t>(slot)].view;
+    return value.data != nullptr ? ir::Type::tensor(value.dtype, value.shape)
+                                 : function_.type(slot);
+  }
+
+  void infer(PreparedBlock& block, bool is_inner) {
+    for (PreparedOp& op : block.ops) {
+      // Of a round before.
+      for (const int slot : op.outputs) function_.initial[static_cast<std::size_t>(slot)] = {};
+      if (op.kind == PreparedOp::Kind::kKernel)
+        infer_kernel(op);
+      else if (op.kind == PreparedOp::Kind::kCond)
+        infer_cond(op);
+      else if (op.kind == PreparedOp::Kind::kWhile)
+        infer_while(op, is_inner);
+    }
+  }
+
+  void infer_kernel(PreparedOp& op) {
+    op.has_static_outputs = false;
+    std::vector<ir::Type> inferred;
+    const SlotInferContext context(op, function_.initial, &function_.types);
+    const bool is_lawful = op.schema->infer(context, inferred).ok();
+    bool is_fixed = is_lawful && inferred.size() == op.outputs.size();
+    for (std::size_t i = 0; i < op.outputs.size(); ++i) {
+      const ir::Type& declared = op.op->outputs[i]->type;
+      const auto better = is_lawful && i < inferred.size() ? refined(declared, inferred[i])
+                                                           : std::optional<ir::Type>();
+      type(op.outputs[i]) = better.value_or(declared);
+      is_fixed = is_fixed && better && better->is_tensor() && is_static(inferred[i].shape);
+    }
+    op.has_static_outputs = is_fixed;
+    if (is_fixed && wants_value(op)) evaluate(op);
+  }
+
+  bool wants_value(const PreparedOp& op) const {
+    return !op.schema->has_side_effects && !op.op->type.starts_with("constexpr_") &&
+           std::ranges::all_of(op.outputs, [this](int slot) {
+             const ir::Type& type = function_.type(slot);
+             return type.shape.empty() || ((is_integer(type.dtype) || type.dtype == DType::kBool) &&
+                                           element_count(type.shape) <= kMaxKnownElements);
+           });
+  }
+
+  void evaluate(const PreparedOp& op) {
+    std::vector<Slot> results;
+    bool is_of_shapes = false;
+    // All that "shape" looks at is the type of its operand.
+    const int x = op.op->type == "shape" ? op.slot("x") : -1;
+    if (x >= 0 && !is_known(function_, x)) {
+      const ir::Type& whole = function_.type(x);
+      if (!whole.is_tensor() || !is_static(whole.shape)) return;
+      is_of_shapes = !is_static(op.op->input("x")->type.shape);
+      Slot& operand = function_.initial[static_cast<std::size_t>(x)];
+      operand.view = {whole.dtype, whole.shape, nullptr};
+      const Status status = call(op, results);
+      operand = {};
+      if (!status.ok()) return;
+    } else {
+      for (const Operand& operand : op.operands)
+        for (const int slot : operand.slots) {
+          const auto at = static_cast<std::size_t>(slot);
+          // A sum of a weight is a scalar, too: the constant folder has it once for all plans.
+          if (!is_known(function_, slot) || function_.initial[at].view.size() > kMaxKnownElements)
+            return;
+          is_of_shapes = is_of_shapes || function_.is_of_shapes[at];
+        }
+      if (!call(op, results).ok()) return;
+    }
+    for (std::size_t i = 0; i < results.size(); ++i) {
+      const auto slot = static_cast<std::size_t>(op.outputs[i]);
+      function_.initial[slot] = std::move(results[i]);
+      function_.is_of_shapes[slot] = is_of_shapes;
+    }
+  }
+
+  void infer_cond(PreparedOp& op) {
+    for (PreparedBlock& block : op.blocks) infer(block, true);
+    for (std::size_t i = 0; i < op.outputs.size(); ++i)
+      type(op.outputs[i]) = common(op.op->outputs[i]->type, type_of(op.blocks[0].outputs[i]),
+                                   type_of(op.blocks[1].outputs[i]));
+  }
+
+  // In loops inside of other blocks the variables have the types that the program declares, so that
+  // nested loops cost no more than one.
+  void infer_while(PreparedOp& op, bool is_inner) {
+    if (!is_inner) return infer_variables(op);
+    for (PreparedBlock& block : op.blocks) infer(block, true);
+  }
+
+  // The variables have the types that they begin with, less what a round changes.
+  void infer_variables(PreparedOp& op) {
+    const std::vector<int>& begin = op.operand("loop_vars")->slots;
+    const auto declared = [&](std::size_t i) -> const ir::Type& { return op.op->outputs[i]->type; };
+    std::vector<ir::Type> variables;
+    for (std::size_t i = 0; i < begin.size(); ++i)
+      variables.push_back(refined(declared(i), type_of(begin[i])).value_or(declared(i)));
+    bool is_stable = false;
+    for (int round = 0; !is_stable; ++round) {
+      is_stable = true;
+      for (std::size_t b = 0; b < op.blocks.size(); ++b) {
+        for (std::size_t i = 0; i < variables.size(); ++i) {
+          const ir::Type& own = op.op->blocks[b]->inputs[i]->type;
+          type(op.blocks[b].inputs[i]) = refined(own, variables[i]).value_or(own);
+        }
+        infer(op.blocks[b], true);
+      }
+      for (std::size_t i = 0; i < variables.size(); ++i) {
+        ir::Type next = round < kMaxRounds
+                            ? common(declared(i), variables[i], type_of(op.blocks[1].outputs[i]))
+                            : declared(i);
+        if (next == variables[i]) continue;
+        variables[i] = std::move(next);
+        is_stable = false;
+      }
+    }
+    for (std::size_t i = 0; i < variables.size(); ++i)
+      type(op.outputs[i]) = std::move(variables[i]);
+  }
+
+  Status call(const PreparedOp& op, std::vector<Slot>& results) {
+    return call_kernel(op, function_.types, function_.initial, new_buffer, alone_, results);
+  }
+
+  PreparedFunction& function_;
+  ThreadPool alone_{1};
+};
+
+}  // namespace
+
+void infer_types(PreparedFunction& function) {
+  TypeInference(function).run();
+  drop_known(function);
+}
+
+}  // namespace anemone::exec

@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "exec/cpu/memory_plan.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "exec/cpu/fusion/fused_op.h"
+#include "exec/cpu/prepared_program.h"
+
+namespace anemone::exec {
+namespace {
+
+using Kind = PreparedOp::Kind;
+
+constexpr std::int64_t kLine = 64;  // bytes; memory of its own begins and ends with a line
+
+std::int64_t size_of(const ir::Type& type) {
+  return static_cast<std::int64_t>(
+      dtype_bytes(type.dtype, static_cast<std::uint64_t>(element_count(type.shape))));
+}
+
+class MemoryPlanner {
+ public:
+  explicit MemoryPlanner(const PreparedFunction& function)
+      : function_(function),
+        slots_(function.initial.size()),
+        end_(slots_, static_cast<int>(function.block.ops.size())),
+        is_kept_(slots_, false),
+        place_of_(slots_, kNoPlace) {}
+
+  MemoryPlan run() {
+    const std::vector<PreparedOp>& ops = function_.block.ops;
+    for (std::size_t k = 0; k < ops.size(); ++k) {
+      for (const int slot : ops[k].dead_after) end_[index(slot)] = static_cast<int>(k);
+      mark_kept(ops[k]);
+    }
+    for (std::size_t k = 0; k < ops.size(); ++k) {
+      if (ops[k].kind == Kind::kView)
+        add_view(ops[k]);
+      else if (is_planned(ops[k]))
+        add_values(ops[k], static_cast<int>(k));
+    }
+    return arrange();
+  }
+
+ private:
+  static constexpr int kNoPlace = -1;
+
+  // Memory that one value has, or several one after the other, and views of them.
+  struct Place {
+    std::int64_t size = 0;
+    int begin = 0;  // the operations, both included
+    int end = 0;
+    bool is_kept = false;
+    std::vector<int> values = {};  // that are no views, the first of them first
+    std::int64_t offset = 0;
+  };
+
+  static std::size_t index(int slot) { return static_cast<std::size_t>(slot); }
+  static bool is_planned(const PreparedOp& op) {
+    return (op.kind == Kind::kKernel || op.kind == Kind::kFused) && op.has_static_outputs;
+  }
+
+  // Operations other than kernels, fusions and views hand on the memory of their operands.
+  void mark_kept(const PreparedOp& op) {
+    if (op.kind != Kind::kKernel && op.kind != Kind::kFused && op.kind != Kind::kView)
+      for (const Operand& operand : op.operands)
+        for (const int slot : operand.slots) is_kept_[index(slot)] = true;
+    for (const PreparedBlock& block : op.blocks) mark_kept(block);
+  }
+  void mark_kept(const PreparedBlock& block) {
+    for (const PreparedOp& op : block.ops) {
+      for (const Operand& operand : op.operands)
+        for (const int slot : operand.slots) is_kept_[index(slot)] = true;
+      for (const PreparedBlock& inner : op.blocks) mark_kept(inner);
+    }
+    for (const int slot : block.outputs) is_kept_[index(slot)] = true;
+  }
+
+  void add_view(const PreparedOp& op) {
+    const int place = place_of_[index(op.slot("x"))];
+    if (place == kNoPlace) return;
+    for (const int slot : op.outputs) put(slot, place);
+  }
+
+  void add_values(const PreparedOp& op, int k) {
+    for (const int slot : op.outputs) {
+      const std::int64_t size = size_of(function_.type(slot));
+      int place = op.kind == Kind::kFused ? overwritten(op, k, size) : kNoPlace;
+      if (place == kNoPlace || is_kept_[index(slot)]) {
+        place = static_cast<int>(places_.size());
+        places_.push_back({.size = size, .begin = k, .end = k});
+      }
+      put(slot, place);
+      places_[index(place)].values.push_back(slot);
+    }
+  }
+
+  void put(int slot, int index_of_place) {
+    Place& place = places_[index(index_of_place)];
+    place_of_[index(slot)] = index_of_place;
+    place.end = std::max(place.end, end_[index(slot)]);
+    place.is_kept = place.is_kept || is_kept_[index(slot)];
+  }
+
+  // The place of an input of the same size that the output may take.
+  int overwritten(const PreparedOp& op, int k, std::int64_t size) const {
+    const std::vector<int>& inputs = op.operands.front().slots;
+    for (std::size_t i = 0; i < inputs.size(); ++i) {
+      const int found = place_of_[index(inputs[i])];
+      if (found == kNoPlace || !op.fused->can_overwrite(i)) continue;
+      const Place& place = places_[index(found)];
+      // Another look at the same memory may read elements in another order.
+      const bool is_alone = std::ranges::none_of(inputs, [&](int other) {
+        return other != inputs[i] && place_of_[index(other)] == found;
+      });
+      if (is_alone && !place.is_kept && place.end == k && place.size == size &&
+          size_of(function_.type(inputs[i])) == size)
+        return found;
+    }
+    return kNoPlace;
+  }
+
+  MemoryPlan arrange() {
+    std::vector<Place*> waiting;
+    for (Place& place : places_)
+      if (!place.is_kept) waiting.push_back(&place);
+    std::ranges::stable_sort(waiting, std::ranges::greater(), &Place::size);
+    MemoryPlan out;
+    std::vector<Place*> placed;  // by offset
+    for (Place* place : waiting) {
+      std::int64_t at = 0;
+      for (const Place* other : placed) {
+        if (other->end < place->begin || place->end < other->begin) continue;
+        if (at + lines(place->size) <= other->offset) break;
+        at = std::max(at, other->offset + lines(other->size));
+      }
+      place->offset = at;
+      placed.insert(std::ranges::upper_bound(placed, at, {}, &Place::offset), place);
+      out.arena_bytes = std::max(out.arena_bytes, at + lines(place->size));
+    }
+    out.least_bytes = most_together(waiting);
+    out.offsets.assign(slots_, MemoryPlan::kNone);
+    for (const Place* place : waiting)
+      for (const int slot : place->values) {
+        out.offsets[index(slot)] = place->offset;
+        out.value_bytes += place->size;
+      }
+    return out;
+  }
+
+  static std::int64_t lines(std::int64_t bytes) {
+    return (std::max<std::int64_t>(bytes, 1) + kLine - 1) / kLine * kLine;
+  }
+
+  std::int64_t most_together(const std::vector<Place*>& places) const {
+    std::vector<std::int64_t> change(function_.block.ops.size() + 2, 0);
+    for (const Place* place : places) {
+      change[index(place->begin)] += lines(place->size);
+      change[index(place->end) + 1] -= lines(place->size);
+    }
+    std::int64_t most = 0;
+    std::int64_t now = 0;
+    for (const std::int64_t each : change) most = std::max(most, now += each);
+    return most;
+  }
+
+  const PreparedFunction& function_;
+  const std::size_t slots_;
+  std::vector<int> end_;  // of each slot: the operation after which it is dead
+  std::vector<bool> is_kept_;
+  std::vector<int> place_of_;
+  std::vector<Place> places_;
+};
+
+}  // namespace
+
+MemoryPlan plan_memory(const PreparedFunction& function) {
+  return MemoryPlanner(function).run();
+}
+
+}  // namespace anemone::exec

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where the values of a function lie while it runs: places in one arena, planned from their
+// lifetimes. To find the smallest arena is a hard problem; here the largest value is placed first,
+// each as low as those placed before allow. The arena is at least as large as the values that live
+// at any one time together, and at most as all of them; the tests hold it to a quarter above the
+// least for the models that there are.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+namespace anemone::exec {
+
+struct PreparedFunction;
+
+struct MemoryPlan {
+  static constexpr std::int64_t kNone = -1;
+  // Of each slot: its first byte in the arena, a multiple of 64. kNone: constants, inputs, states,
+  // views, and values with memory of their own from the BufferPool. Those are the values whose size
+  // depends on data, those inside of the blocks of loops and conditions, and those that such a
+  // block, a list or a state may keep beyond the operations that use them here.
+  std::vector<std::int64_t> offsets;
+  std::int64_t arena_bytes = 0;
+  std::int64_t value_bytes = 0;  // of all values in the arena
+  std::int64_t least_bytes = 0;  // the most that live together: no arena can be smaller
+};
+
+// For a function whose types and lifetimes are known. A value takes the place of one that dies with
+// the operation that makes it, where the operation allows that (FusedOp::can_overwrite); views lie
+// where what they look at lies. Time grows with the square of the number of values: milliseconds
+// for a thousand.
+MemoryPlan plan_memory(const PreparedFunction& function);
+
+}  // namespace anemone::exec
