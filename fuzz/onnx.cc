@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whatever opens as an ONNX graph can be walked, and every matrix that is found can be read.
+// Whatever opens as an ONNX graph can be walked, and every matrix that is found can be read. The
+// decoder is looked for in the graph and by the names of its tensors; the settings for the latter
+// are those of the seed that has such names.
 #include <nlohmann/json.hpp>
 
 #include "checkpoint/onnx/decoder_graph.h"
+#include "checkpoint/onnx/named_decoder.h"
 #include "checkpoint/onnx/rope_table.h"
 #include "fuzz/support.h"
 
@@ -19,7 +22,20 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     checkpoint::read_floats(matrix->weight, 0, row);
     checkpoint::read_floats(matrix->weight, (matrix->rows - 1) * matrix->columns, row);
   }
-  const auto decoder = onnx::read_decoder(**graph);
-  if (decoder.ok()) (void)onnx::rope_settings(*decoder->cos, *decoder->sin, "fuzz");
+  const auto in_graph = onnx::read_decoder(**graph);
+  const auto named = onnx::read_named_decoder(**graph, {{"hidden_size", 32},
+                                                        {"num_hidden_layers", 2},
+                                                        {"num_attention_heads", 2},
+                                                        {"num_key_value_heads", 1},
+                                                        {"head_size", 16}});
+  for (const auto* decoder : {&in_graph, &named}) {
+    if (!decoder->ok()) continue;
+    (void)onnx::rope_settings(*(*decoder)->cos, *(*decoder)->sin, "fuzz");
+    for (const onnx::DecoderLayer& layer : (*decoder)->layers) {
+      const onnx::Matrix& down = layer.down.matrix;
+      std::vector<float> row(static_cast<std::size_t>(down.columns));
+      checkpoint::read_floats(down.weight, (down.rows - 1) * down.columns, row);
+    }
+  }
   return 0;
 }

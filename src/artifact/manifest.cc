@@ -48,6 +48,13 @@ Shape hidden_shape(HiddenLayout layout, std::int64_t channels, std::int64_t toke
                                                  : Shape{1, channels, 1, tokens};
 }
 
+int needed_format_version(const Manifest& manifest) {
+  const bool has_parts = std::ranges::any_of(manifest.shards, [](const Shard& shard) {
+    return shard.layers.part_begin != 0 || shard.layers.part_end != 0 || shard.experts.has_value();
+  });
+  return has_parts ? 2 : 1;
+}
+
 const Rope* Manifest::rope(std::string_view rope_name) const {
   for (const Rope& rope : ropes)
     if (rope.name == rope_name) return &rope;

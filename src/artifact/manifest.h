@@ -30,7 +30,13 @@
 
 namespace anemone::artifact {
 
-inline constexpr int kFormatVersion = 1;
+// The newest version of manifest.json that this build reads; it reads all before it, too. A member
+// that a reader may leave out and still run the artifact right raises nothing. One that it may not
+// leave out raises this number, and manifests that have such a member carry the version that it
+// came with, all others the one they always had (needed_format_version()).
+//   1: everything but what follows
+//   2: layers in parts (LayerSpan::part_begin, part_end), experts in packages (Shard::experts)
+inline constexpr int kFormatVersion = 2;
 inline constexpr std::string_view kManifestName = "manifest.json";
 
 // How activations of T tokens lie in memory: [1, channels, T, 1], every token a row of height, or
@@ -123,6 +129,11 @@ struct Experts {
   // tokens than that, the last all others.
   std::vector<std::int64_t> widths = {};
   std::vector<ExpertPack> packs = {};
+
+  // Of the functions that serve a step of so many tokens.
+  std::int64_t width_for(std::int64_t tokens) const {
+    return tokens <= widths.front() ? widths.front() : widths.back();
+  }
 };
 // What an expert's function for so many tokens is called, and its input and output, both
 // [1, hidden_size, tokens, 1].
@@ -205,7 +216,6 @@ struct FileEntry {
 };
 
 struct Manifest {
-  int format_version = kFormatVersion;
   std::string producer;      // "anemone 0.1.0"
   std::string model_type;    // transformers' model_type of the source
   std::string name;          // for people: the checkpoint folder's name
@@ -260,6 +270,8 @@ struct Manifest {
   bool is_greedy() const { return !heads.empty() && !heads.front().argmax.empty(); }
 };
 
+// The oldest format version whose readers run the artifact right: what to_json() writes.
+int needed_format_version(const Manifest& manifest);
 Json to_json(const Manifest& manifest);
 // Checks everything that a reader relies on: versions, ranges, coverage of layers and vocabulary,
 // file names that stay in the folder, references to ropes.

@@ -270,9 +270,6 @@ bool is_inner_path(std::string_view path) {
 }
 
 Status check_manifest(const Manifest& manifest, std::string_view subject) {
-  if (manifest.format_version != kFormatVersion)
-    return version_mismatch("[{}] expected format_version {}, got {}", subject, kFormatVersion,
-                            manifest.format_version);
   if (manifest.precision != "fp16" && manifest.precision != "fp32")
     return corrupt("[{}] expected precision fp16 or fp32, got \"{}\"", subject, manifest.precision);
   ANEMONE_RETURN_IF_ERROR(check_range(subject, "vocab_size", manifest.vocab_size, 1, kMaxId));

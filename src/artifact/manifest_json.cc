@@ -283,7 +283,7 @@ Status read_identity(const ObjectReader& reader, Manifest& manifest) {
 
 Json to_json(const Manifest& manifest) {
   Json out = Json::object();
-  out["format_version"] = manifest.format_version;
+  out["format_version"] = needed_format_version(manifest);
   out["producer"] = manifest.producer;
   out["model_type"] = manifest.model_type;
   out["name"] = manifest.name;
@@ -331,8 +331,8 @@ Result<Manifest> manifest_from_json(const Json& json, std::string_view subject) 
   // Before anything else: the other fields of another version may mean something else.
   std::int64_t version = 0;
   ANEMONE_RETURN_IF_ERROR(reader.read("format_version", version));
-  if (version != kFormatVersion)
-    return version_mismatch("[{}] expected format_version {}, got {}", subject, kFormatVersion,
+  if (version < 1 || version > kFormatVersion)
+    return version_mismatch("[{}] expected format_version 1 to {}, got {}", subject, kFormatVersion,
                             version);
   ANEMONE_RETURN_IF_ERROR(read_identity(reader, manifest));
 
@@ -353,6 +353,9 @@ Result<Manifest> manifest_from_json(const Json& json, std::string_view subject) 
   }
   ANEMONE_RETURN_IF_ERROR(reader.read_objects("files", manifest.files, read_file_entry));
   ANEMONE_RETURN_IF_ERROR(check_manifest(manifest, subject));
+  if (const int needed = needed_format_version(manifest); version < needed)
+    return corrupt("[{}] expected format_version {} of layers in parts, got {}", subject, needed,
+                   version);
   return manifest;
 }
 

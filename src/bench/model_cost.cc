@@ -103,7 +103,7 @@ Result<ModelCost> cost_of(const engine::Model& model) {
       Flops flops;
       double none = 0;
       ANEMONE_RETURN_IF_ERROR(add(*model.expert_packs(s).front(),
-                                  artifact::expert_function(0, experts->widths.front()), 1, choices,
+                                  artifact::expert_function(0, experts->width_for(1)), 1, choices,
                                   bytes, flops, none));
       out.weight_bytes += experts->chosen * bytes;
       out.layers += flops * as_double(experts->chosen);

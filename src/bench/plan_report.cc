@@ -60,6 +60,15 @@ std::string aligned(const std::vector<std::vector<std::string>>& rows, std::stri
   return out;
 }
 
+PlanReport::Item PlanReport::item_of(const std::string& package, const exec::PlanStep& step) {
+  Item item;
+  item.package = package;
+  item.kind = step.form.empty() ? step.name : step.name + " " + step.form;
+  item.operation = step.operation;
+  item.is_fused = step.is_fused;
+  return item;
+}
+
 Status PlanReport::add(std::string package, const exec::LoadedProgram& program,
                        std::string_view function) {
   ANEMONE_ASSIGN_OR_RETURN(auto steps, exec::explain(program, function));
@@ -73,15 +82,49 @@ Status PlanReport::add(std::string package, const exec::LoadedProgram& program,
       continue;
     }
     runs_ = std::max(runs_, step.runs);
-    Item& item = steps_.emplace_back();
-    item.package = package;
-    item.kind = step.form.empty() ? step.name : step.name + " " + step.form;
-    item.operation = step.operation;
-    item.is_fused = step.is_fused;
+    Item& item = steps_.emplace_back(item_of(package, step));
     item.weight_bytes = step.weight_bytes;
     item.state_bytes = step.state_bytes;
     item.flops = step.flops;
     if (step.runs > 0) item.seconds = step.seconds / static_cast<double>(step.runs);
+  }
+  return {};
+}
+
+Status PlanReport::add_experts(const artifact::Experts& experts,
+                               std::span<const std::shared_ptr<const exec::LoadedProgram>> packs,
+                               std::int64_t tokens) {
+  const double share = std::min(
+      1.0, static_cast<double>(experts.chosen * tokens) / static_cast<double>(experts.count));
+  const auto scaled = [](std::int64_t cost, double factor) {
+    return static_cast<std::int64_t>(std::llround(static_cast<double>(cost) * factor));
+  };
+  for (std::size_t p = 0; p < packs.size(); ++p) {
+    const artifact::ExpertPack& pack = experts.packs[p];
+    const std::size_t first = steps_.size();
+    for (std::int64_t e = pack.begin; e < pack.end; ++e) {
+      const std::string function = artifact::expert_function(e, experts.width_for(tokens));
+      ANEMONE_ASSIGN_OR_RETURN(auto steps, exec::explain(*packs[p], function));
+      std::erase_if(steps, [](const exec::PlanStep& step) { return step.is_view; });
+      if (e == pack.begin) {
+        ANEMONE_ASSIGN_OR_RETURN(const auto memory, exec::explain_memory(*packs[p], function));
+        memory_.arena_bytes += memory.arena_bytes;
+        memory_.value_bytes += memory.value_bytes;
+      }
+      for (std::size_t i = 0; i < steps.size(); ++i) {
+        const exec::PlanStep& step = steps[i];
+        if (first + i == steps_.size()) {
+          Item& added = steps_.emplace_back(item_of(pack.package, step));
+          added.kind = "expert " + added.kind;
+        }
+        Item& item = steps_[first + i];
+        const double runs =
+            runs_ > 0 ? static_cast<double>(step.runs) / static_cast<double>(runs_) : share;
+        item.weight_bytes += scaled(step.weight_bytes, runs);
+        item.flops += scaled(step.flops, runs);
+        if (runs_ > 0) item.seconds += step.seconds / static_cast<double>(runs_);
+      }
+    }
   }
   return {};
 }
@@ -206,9 +249,14 @@ Result<PlanReport> report_of(const engine::Model& model, std::string title,
                              const engine::FunctionPlan& plan, const std::string& head_function) {
   const artifact::Manifest& manifest = model.manifest();
   PlanReport report(std::move(title));
-  for (std::size_t s = 0; s < manifest.shards.size(); ++s)
+  for (std::size_t s = 0; s < manifest.shards.size(); ++s) {
     ANEMONE_RETURN_IF_ERROR(
         report.add(manifest.shards[s].package, model.shard(s), plan.function->name));
+    // A flexible function is explained for steps of one token.
+    if (const auto& experts = manifest.shards[s].experts)
+      ANEMONE_RETURN_IF_ERROR(report.add_experts(
+          *experts, model.expert_packs(s), plan.function->is_flexible ? 1 : plan.function->tokens));
+  }
   for (std::size_t h = 0; h < manifest.heads.size(); ++h)
     ANEMONE_RETURN_IF_ERROR(report.add(manifest.heads[h].package, model.head(h), head_function));
   return report;
@@ -220,8 +268,11 @@ Status set_timed(const exec::LoadedProgram& program, bool is_timed) {
 
 Status set_timed(const engine::Model& model, bool is_timed) {
   const artifact::Manifest& manifest = model.manifest();
-  for (std::size_t s = 0; s < manifest.shards.size(); ++s)
+  for (std::size_t s = 0; s < manifest.shards.size(); ++s) {
     ANEMONE_RETURN_IF_ERROR(exec::set_timed(model.shard(s), is_timed));
+    for (const auto& pack : model.expert_packs(s))
+      ANEMONE_RETURN_IF_ERROR(exec::set_timed(*pack, is_timed));
+  }
   for (std::size_t h = 0; h < manifest.heads.size(); ++h)
     ANEMONE_RETURN_IF_ERROR(exec::set_timed(model.head(h), is_timed));
   return {};

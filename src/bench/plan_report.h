@@ -6,10 +6,13 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "artifact/manifest.h"
 #include "base/json.h"
 #include "engine/model.h"
 #include "exec/cpu/explain.h"
@@ -25,6 +28,14 @@ class PlanReport {
   // Adds the steps of a package; `package` is its name in the report. kInvalidArgument for a
   // program of an executor that does not explain itself, kNotFound for an unknown function.
   Status add(std::string package, const exec::LoadedProgram& program, std::string_view function);
+
+  // Adds the experts behind the shard that was added last, for steps of so many tokens: each step
+  // of an expert once a package, with what all experts of the package cost in a run of the shard.
+  // That is the mean of the timed runs, and before there are some the share of the experts that the
+  // tokens may choose. `packs`: the loaded packages, in the order of experts.packs.
+  Status add_experts(const artifact::Experts& experts,
+                     std::span<const std::shared_ptr<const exec::LoadedProgram>> packs,
+                     std::int64_t tokens);
 
   // "title: 123 steps of 987 operations, ...", the kinds with the most costly first, and then the
   // `worst` most costly steps. Costs are those of one run; times are there after timed runs
@@ -47,6 +58,8 @@ class PlanReport {
     double seconds = 0;  // of one run
   };
   using Items = std::vector<Item>;
+  // Without its costs.
+  static Item item_of(const std::string& package, const exec::PlanStep& step);
   using Rows = std::vector<std::vector<std::string>>;
 
   Items kinds() const;
@@ -57,7 +70,7 @@ class PlanReport {
   const std::string title_;
   Items steps_;
   exec::ExpertsOfLayers experts_;
-  exec::PlanMemory memory_;  // of all packages
+  exec::PlanMemory memory_;  // of all packages; experts of one run one after the other
   std::int64_t views_ = 0;
   std::int64_t runs_ = 0;
 };

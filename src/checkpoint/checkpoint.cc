@@ -123,10 +123,8 @@ Result<Checkpoint> open(const std::string& path, bool needs_weights) {
       ANEMONE_ASSIGN_OR_RETURN(checkpoint.weights,
                                read_fp8(std::move(checkpoint.weights), checkpoint.config));
     }
-  } else if (checkpoint.config.quantization() == "mxfp4") {
-    return unsupported("[{}] expected the weights beside a config.json of mxfp4, got none", path);
   } else {
-    checkpoint.weights = planned_weights(path);
+    checkpoint.weights = planned_weights(path, checkpoint.config.quantization() == "mxfp4");
   }
   checkpoint.text_files = [path] { return read_text_files(path); };
   return text_part(std::move(checkpoint));

@@ -12,7 +12,7 @@
 namespace anemone::checkpoint {
 namespace {
 
-constexpr std::int64_t kGroup = 32;
+constexpr std::int64_t kGroup = kMxfp4Form.group;
 constexpr std::int64_t kGroupBytes = 16;
 
 class Mxfp4Decoder : public WeightDecoder {
@@ -21,9 +21,7 @@ class Mxfp4Decoder : public WeightDecoder {
 
   std::string_view storage() const override { return "MXFP4"; }
   bool is_quantized() const override { return true; }
-  std::optional<QuantizedForm> quantized_form() const override {
-    return QuantizedForm{.group = kGroup, .bits = 8, .has_half_scales = false};
-  }
+  std::optional<QuantizedForm> quantized_form() const override { return kMxfp4Form; }
   void read(const WeightRef& weight, std::int64_t begin, std::span<float> out) const override {
     for (std::size_t i = 0; i < out.size(); ++i) {
       const auto at = static_cast<std::size_t>(begin) + i;
@@ -56,7 +54,6 @@ class Mxfp4Source : public WeightMap {
       : WeightMap(source->origin()), source_(std::move(source)) {}
 
   Status fill() {
-    constexpr std::string_view kBlocks = "_blocks";
     constexpr std::string_view kScales = "_scales";
     const auto partner = [this](std::string_view name, std::string_view suffix,
                                 std::string_view other) -> const WeightRef* {
@@ -65,12 +62,12 @@ class Mxfp4Source : public WeightMap {
       return source_->find(std::string(name).append(other));
     };
     for (const WeightRef* weight : source_->all()) {
-      if (partner(weight->name, kScales, kBlocks) != nullptr) continue;
-      if (!weight->name.ends_with(kBlocks)) {
+      if (partner(weight->name, kScales, kMxfp4Blocks) != nullptr) continue;
+      if (!weight->name.ends_with(kMxfp4Blocks)) {
         add(weight->name, *weight);
         continue;
       }
-      const WeightRef* scales = partner(weight->name, kBlocks, kScales);
+      const WeightRef* scales = partner(weight->name, kMxfp4Blocks, kScales);
       if (scales == nullptr)
         return not_found("[{}] expected the scales of {} beside it, got none", origin(),
                          weight->name);

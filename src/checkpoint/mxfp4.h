@@ -7,10 +7,14 @@
 #include <anemone/status.h>
 
 #include <memory>
+#include <string_view>
 
 #include "checkpoint/weight_source.h"
 
 namespace anemone::checkpoint {
+
+inline constexpr std::string_view kMxfp4Blocks = "_blocks";
+inline constexpr QuantizedForm kMxfp4Form = {.group = 32, .bits = 8, .has_half_scales = false};
 
 // The same tensors with each "NAME_blocks" as the floats [..., rows, 32 * groups] that it stands
 // for, and without scales. kNotFound or kCorrupt where a pair does not fit.

@@ -35,6 +35,8 @@ class WeightDecoder {
   virtual std::string_view storage() const = 0;
   // As read_floats() below.
   virtual void read(const WeightRef& weight, std::int64_t begin, std::span<float> out) const = 0;
+  // So many rows of a matrix take little longer than one: where it lies transposed.
+  virtual std::int64_t rows_at_once() const { return 1; }
   // Whether it is quantized, in this or another form.
   virtual bool is_quantized() const { return false; }
   // The integers behind a matrix, when rows are nothing but integers with scales.

@@ -90,7 +90,11 @@ Status plan_layers(const checkpoint::Checkpoint& checkpoint, Plan& plan) {
   const auto is_cut = [](const std::vector<std::uint64_t>& layer) { return layer.size() > 1; };
   if (options.experts == ExpertsForm::kPacks && std::ranges::none_of(parts, is_cut)) {
     if (std::ranges::any_of(plan.config.layers, &models::LayerConfig::has_experts))
-      return unsupported("[--experts] expected soft for layers that share keys, got packs");
+      return unsupported(
+          "[--experts] expected soft, got packs: layers of {} share the keys of an earlier one, "
+          "whose "
+          "slots cannot cross the border of a package inside a layer",
+          checkpoint.path);
     plan.notes.push_back("no layer has experts: --experts packs left out");
     options.experts = ExpertsForm::kSoft;
   }
@@ -123,10 +127,11 @@ Status plan_layers(const checkpoint::Checkpoint& checkpoint, Plan& plan) {
   const auto heaviest = std::ranges::max_element(plan.layer_shards, {}, &LayerShard::bytes);
   if (options.shards == "auto" && heaviest->bytes > ane::kShardBytes)
     plan.notes.push_back(fmt::format(
-        "{} take {} MB, more than the {} MB that the chip is known to take, and cannot be cut: "
+        "{} take {} MB, more than the {} MB that the chip is known to take, and cannot be cut{}: "
         "fewer bits (--quant lut4) make it smaller",
         artifact::layers_text(heaviest->layers), heaviest->bytes / 1'000'000,
-        ane::kShardBytes / 1'000'000));
+        ane::kShardBytes / 1'000'000,
+        plan.config.shares_keys() ? ", since layers share keys" : ""));
   return {};
 }
 
@@ -225,16 +230,29 @@ Status check_sizes(const DecoderConfig& config, const std::string& subject) {
   return {};
 }
 
+// "compressed-tensors (nvfp4-pack-quantized)", "modelopt (NVFP4)": a method writes several forms.
+std::string quantization_text(const checkpoint::HfConfig& config) {
+  std::string text = config.quantization().value_or("none");
+  for (const char* key : {"format", "quant_algo"}) {
+    const Json* form = json_member(config.json()["quantization_config"], key);
+    if (form != nullptr && form->is_string())
+      text += fmt::format(" ({})", form->get_ref<const std::string&>());
+  }
+  return text;
+}
+
 // Numbers that were rounded once are not rounded again unless it is asked for.
-void resolve_recipe(const checkpoint::WeightSource& weights, Plan& plan) {
+void resolve_recipe(const checkpoint::Checkpoint& checkpoint, Plan& plan) {
   Recipe& recipe = plan.options.recipe;
   if (!recipe.is_auto) return;
   recipe.is_auto = false;
-  for (const checkpoint::WeightRef* weight : weights.all())
-    if (weight->decoder != nullptr && weight->decoder->is_quantized()) {
-      recipe.quant.scheme = quant::Scheme::kKeep;
-      return;
-    }
+  // What is only planned has no tensors yet.
+  const bool is_quantized =
+      (!checkpoint.has_weights && checkpoint.config.quantization() == "mxfp4") ||
+      std::ranges::any_of(checkpoint.weights->all(), [](const checkpoint::WeightRef* weight) {
+        return weight->decoder != nullptr && weight->decoder->is_quantized();
+      });
+  if (is_quantized) recipe.quant.scheme = quant::Scheme::kKeep;
 }
 
 }  // namespace
@@ -250,15 +268,17 @@ Result<Plan> make_plan(const checkpoint::Checkpoint& checkpoint, const CompileOp
   const auto quantization = json.quantization();
   if (quantization && *quantization != "mxfp4" && *quantization != "fp8")
     return unsupported(
-        "[{}] expected plain float weights, mxfp4 or fp8, got a quantization_config of {}",
-        json.subject(), *quantization);
+        "[{}] expected plain float weights, mxfp4 or fp8, got a quantization_config of {}: take "
+        "the "
+        "checkpoint that it was made from, or a GGUF file",
+        json.subject(), quantization_text(json));
   ANEMONE_ASSIGN_OR_RETURN(plan.config, plan.architecture->read_config(json));
   const DecoderConfig& config = plan.config;
   ANEMONE_RETURN_IF_ERROR(check_sizes(config, json.subject()));
   if (config.classifies() && (options.argmax || options.range_dim))
     return unsupported("[{}] expected no {} for a model that labels tokens", json.subject(),
                        options.argmax ? "--argmax" : "--range-dim");
-  resolve_recipe(*checkpoint.weights, plan);
+  resolve_recipe(checkpoint, plan);
   clamp_sizes(config, plan);
   if (options.range_dim && std::ranges::any_of(config.layers, &models::LayerConfig::is_delta_net)) {
     plan.options.range_dim = false;
@@ -281,14 +301,20 @@ Result<Plan> make_plan(const checkpoint::Checkpoint& checkpoint, const CompileOp
     plan.notes.push_back("no weights are there: planned from config.json");
 
   ANEMONE_RETURN_IF_ERROR(plan_layers(checkpoint, plan));
-  plan.head_bytes = quant::stored_bytes(options.recipe.options_for(models::WeightRole::kHead),
-                                        config.num_logits(), config.hidden_size, options.precision);
+  // As it is stored: what kKeep takes depends on what the checkpoint has.
+  const Recipe& recipe = plan.options.recipe;
+  WeightStore weights(checkpoint.weights, recipe, options.precision);
+  ANEMONE_ASSIGN_OR_RETURN(const quant::StoredWeight* head,
+                           weights.stored({.name = "head",
+                                           .role = models::WeightRole::kHead,
+                                           .parts = {{plan.head_tensor, 0, config.num_logits()}},
+                                           .inputs = config.hidden_size}));
+  plan.head_bytes = head->bytes;
   const auto head_rows = static_cast<std::uint64_t>(config.num_logits());
   plan.head_shards =
       ane::plan_head_shards(config.num_logits(), (plan.head_bytes + head_rows - 1) / head_rows);
-  const bool is_head_float =
-      quant::stays_float(options.recipe.options_for(models::WeightRole::kHead),
-                         plan.head_shards.front().end * config.hidden_size);
+  const bool is_head_float = quant::stays_float(recipe.options_for(models::WeightRole::kHead),
+                                                plan.head_shards.front().end * config.hidden_size);
   if (plan.head_tensor != plan.embedding_tensor || !is_head_float)
     plan.embedding_bytes = dtype_bytes(
         options.precision, static_cast<std::uint64_t>(config.vocab_size * config.hidden_size));

@@ -13,6 +13,9 @@ namespace {
 
 using checkpoint::WeightRef;
 
+// As many as a line of the cache has of each column.
+constexpr std::int64_t kRowsOfTransposed = 32;
+
 // Rows of several checkpoint matrices, one after the other.
 class StackedRows : public quant::MatrixSource {
  public:
@@ -51,11 +54,14 @@ class StackedRows : public quant::MatrixSource {
       begin -= part.rows;
     }
   }
-  // As many as a line of the cache has of each column.
   std::int64_t rows_at_once() const override {
-    const bool is_transposed =
-        std::ranges::any_of(parts_, [](const Part& part) { return part.stride != 1; });
-    return is_transposed ? 32 : 1;
+    std::int64_t rows = 1;
+    for (const Part& part : parts_) {
+      const checkpoint::WeightDecoder* decoder = part.weight->decoder;
+      if (part.stride != 1) rows = std::max(rows, kRowsOfTransposed);
+      if (decoder != nullptr) rows = std::max(rows, decoder->rows_at_once());
+    }
+    return rows;
   }
   quant::SourceForm form() const override { return form_; }
   void read_quants(std::int64_t row, std::span<std::int8_t> quants,
@@ -83,6 +89,8 @@ class StackedRows : public quant::MatrixSource {
   void read_own_rows(const Part& part, std::int64_t begin, std::int64_t count,
                      std::span<float> out) const {
     const auto width = static_cast<std::size_t>(columns_);
+    if (part.stride == 1 && part.row_step == 1)
+      return read_floats(*part.weight, part.row_at(begin) * columns_, out);
     if (part.stride == 1) {
       for (std::int64_t r = 0; r < count; ++r)
         read_floats(*part.weight, part.row_at(begin + r) * columns_,

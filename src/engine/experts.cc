@@ -37,8 +37,7 @@ class ExpertSums {
         chunks_(chunks),
         channels_(model.manifest().hidden_size),
         tokens_(chunks.front().host_inputs->tokens()),
-        width_(tokens_ <= experts_.widths.front() ? experts_.widths.front()
-                                                  : experts_.widths.back()) {}
+        width_(experts_.width_for(tokens_)) {}
 
   Status run() {
     ANEMONE_RETURN_IF_ERROR(find_inputs());

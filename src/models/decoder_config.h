@@ -175,6 +175,11 @@ struct DecoderConfig {
   std::int64_t num_logits() const {
     return classifies() ? static_cast<std::int64_t>(labels.size()) : vocab_size;
   }
+  // Whether a layer looks at the keys and values of another.
+  bool shares_keys() const {
+    return std::ranges::any_of(layers,
+                               [](const LayerConfig& layer) { return layer.kv_layer >= 0; });
+  }
   std::int64_t num_layers() const { return static_cast<std::int64_t>(layers.size()); }
   const LayerConfig& layer(std::int64_t index) const {
     return layers[static_cast<std::size_t>(index)];

@@ -22,9 +22,7 @@ void LayerGraph::begin_layer(std::int64_t layer) {
 
 void LayerGraph::end_part() {
   // Keys and values that layers share are no values of a token: they cannot cross a border.
-  if (std::ranges::any_of(config_.layers,
-                          [](const LayerConfig& layer) { return layer.kv_layer >= 0; }))
-    return;
+  if (config_.shares_keys()) return;
   part_ends_.push_back({layer_, ++part_, builder_.function().block->ops.size()});
 }
 

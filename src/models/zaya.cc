@@ -91,8 +91,11 @@ Result<DecoderConfig> read_zaya_config(const HfConfig& config) {
   // Of the form before transformers had the class, with attention and experts as layers of their
   // own.
   if (config.has("num_query_groups"))
-    return unsupported("[{}] expected a checkpoint in the form of transformers, got one with {}",
-                       config.subject(), "num_query_groups");
+    return unsupported(
+        "[{}] expected a checkpoint in the form of transformers, got the older one with "
+        "num_query_groups (attention and experts in turns): take Zyphra's repository of the same "
+        "name without \"-legacy\"",
+        config.subject());
   ANEMONE_ASSIGN_OR_RETURN(DecoderConfig decoder,
                            read_common_config(config, {.vocab_size = 262272,
                                                        .hidden_size = 2048,

@@ -61,7 +61,10 @@ void Scheduler::cancel(const std::shared_ptr<Job>& job) {
 
 Scheduler::Counts Scheduler::counts() const {
   const std::lock_guard lock(mutex_);
-  return {waiting_.size(), running_.size(), finished_, cancelled_};
+  const auto ending = std::ranges::count_if(
+      running_, [](const std::shared_ptr<Job>& job) { return job->is_cancelled_.load(); });
+  return {waiting_.size(), running_.size(), static_cast<std::size_t>(ending), finished_,
+          cancelled_};
 }
 
 void Scheduler::close() {

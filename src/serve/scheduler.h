@@ -63,6 +63,7 @@ class Scheduler {
   struct Counts {
     std::size_t waiting = 0;
     std::size_t running = 0;
+    std::size_t ending = 0;  // of them, those that are told to end
     std::uint64_t finished = 0;
     std::uint64_t cancelled = 0;  // of them, those that were told to end
   };

@@ -23,8 +23,12 @@ constexpr std::string_view kHash =
     "\"";
 
 const Damage kDamages[] = {
-    {"VersionOfTheFuture", "/format_version", "2", Code::kVersionMismatch,
-     "expected format_version 1, got 2"},
+    {"VersionOfTheFuture", "/format_version", "3", Code::kVersionMismatch,
+     "expected format_version 1 to 2, got 3"},
+    {"VersionBeforeTheFirst", "/format_version", "0", Code::kVersionMismatch,
+     "expected format_version 1 to 2, got 0"},
+    {"VersionBeforeItsMembers", "/format_version", "1", Code::kCorrupt,
+     "expected format_version 2 of layers in parts, got 1"},
     {"VersionMissing", "/format_version", "", Code::kParseError,
      "expected format_version to be an integer, got nothing"},
     {"VersionText", "/format_version", "\"1\"", Code::kParseError, "format_version"},

@@ -66,11 +66,26 @@ TEST(Manifest, WithoutPartsHasWholeLayers) {
   json["shards"][0].erase("experts");
   json["shards"][1]["inputs"].erase(7);
   json["shards"][0]["layer_end"] = 3;
+  // A version is no promise that its members are there.
+  ASSERT_TRUE(manifest_from_json(json, "m").ok());
+  json["format_version"] = 1;
   const auto read = manifest_from_json(json, "m");
   ASSERT_TRUE(read.ok()) << read.status().message();
   EXPECT_EQ(read->shards[0].layers, (LayerSpan{0, 3}));
   EXPECT_EQ(read->shards[1].layers, (LayerSpan{3, 5}));
   EXPECT_EQ(dump_json(to_json(*read)), dump_json(json));
+}
+
+// A reader that knows version 1 alone refuses what it would run wrongly and runs the rest.
+TEST(Manifest, CarriesTheVersionThatItsMembersNeed) {
+  Manifest manifest = sample_manifest();
+  EXPECT_EQ(to_json(manifest)["format_version"], 2);
+  manifest.shards[0].experts.reset();
+  EXPECT_EQ(to_json(manifest)["format_version"], 2);
+  manifest.shards[0].layers.part_end = 0;
+  EXPECT_EQ(to_json(manifest)["format_version"], 2);
+  manifest.shards[1].layers.part_begin = 0;
+  EXPECT_EQ(to_json(manifest)["format_version"], 1);
 }
 
 TEST(Manifest, SaysWhichLayersAShardHas) {

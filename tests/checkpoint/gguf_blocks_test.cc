@@ -3,7 +3,9 @@
 #include <bit>
 #include <cstring>
 #include <filesystem>
+#include <fmt/format.h>
 #include <gtest/gtest.h>
+#include <tuple>
 
 #include "checkpoint/checkpoint.h"
 #include "checkpoint/export_tensors.h"
@@ -133,6 +135,23 @@ TEST(GgufBlocks, ValuesOfOneAndTwoBits) {
       read_floats(*tensor, 0, got);
       EXPECT_EQ(got, wanted) << form.name << " " << name;
     }
+  }
+}
+
+// Sizes of blocks as gguf-py has them.
+TEST(GgufBlocks, TypesOfActivationsAreRefusedByTheirNames) {
+  for (const auto& [id, name, values, bytes] :
+       {std::tuple(9U, "Q8_1", 32U, 40U), {15U, "Q8_K", 256U, 292U}}) {
+    const TemporaryFolder folder;
+    GgufBuilder()
+        .text("general.architecture", "blocks")
+        .tensor("t", {1, values}, id, std::string(bytes, '\1'))
+        .write(folder.file("blocks.gguf"));
+    const Status status = open_tensors(folder.file("blocks.gguf")).status();
+    EXPECT_EQ(status.code(), Code::kUnsupported) << name;
+    EXPECT_NE(status.message().find(fmt::format("tensor t in a type of weights, got {}", name)),
+              std::string::npos)
+        << status.message();
   }
 }
 

@@ -78,6 +78,28 @@ INSTANTIATE_TEST_SUITE_P(, OnnxBundle, ::testing::Values(kBundle, kNamedBundle),
                            return info.param == kBundle ? "graph" : "names";
                          });
 
+// The head is the right side of a MatMul: it lies by columns.
+TEST(Onnx, AMatrixThatLiesTransposedIsReadBySeveralRows) {
+  const auto bundle = open_checkpoint(kBundle);
+  ASSERT_TRUE(bundle.ok()) << bundle.status().message();
+  const WeightRef* head = bundle->weights->find("lm_head.weight");
+  const WeightRef* embedding = bundle->weights->find("model.embed_tokens.weight");
+  ASSERT_TRUE(head != nullptr && embedding != nullptr);
+  EXPECT_GT(head->decoder->rows_at_once(), 1);
+  EXPECT_EQ(embedding->decoder->rows_at_once(), 1);
+  const std::vector<float> all = floats_of(*head);
+  // Ranges that begin and end in any column of any of the first rows.
+  const std::size_t width = static_cast<std::size_t>(head->shape[1]);
+  for (std::size_t begin = 0; begin < width + 2; ++begin)
+    for (std::size_t size = 0; size < 2 * width + 2; ++size) {
+      std::vector<float> part(size);
+      read_floats(*head, static_cast<std::int64_t>(begin), part);
+      ASSERT_TRUE(
+          std::equal(part.begin(), part.end(), all.begin() + static_cast<std::ptrdiff_t>(begin)))
+          << size << " from " << begin;
+    }
+}
+
 TEST(OnnxNames, StandForAGraphThatIsNotKnown) {
   const auto bundle = open_checkpoint(kNamedBundle);
   ASSERT_TRUE(bundle.ok()) << bundle.status().message();

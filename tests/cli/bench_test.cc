@@ -157,6 +157,51 @@ TEST_F(Bench, ExplainsThePlan) {
     EXPECT_NE(text.out.find(part), std::string::npos) << part << "\n" << text.out;
 }
 
+// A token runs the chosen experts of each layer, however many there are.
+TEST_F(Bench, ExplainsExpertsInPackagesOfTheirOwn) {
+  const TemporaryFolder folder;
+  const std::string artifact = folder.file("packs");
+  const std::string tiny = anemone::testing::source_path("tests/compiler/data/tiny/lfm2_moe");
+  ASSERT_EQ(run_anemone("compile '" + tiny + "' -o '" + artifact +
+                        "' --experts packs --context 32 --prefill 4")
+                .code,
+            0);
+  const auto manifest = read_json_file(artifact + "/manifest.json");
+  ASSERT_TRUE(manifest.ok());
+  EXPECT_EQ((*manifest)["format_version"], 2);
+  const auto explained = [&](const std::string& command) {
+    const Outcome outcome = run_anemone(command + " --json");
+    EXPECT_EQ(outcome.code, 0) << outcome.err;
+    return parse_json(outcome.out, "plan").value_or(Json());
+  };
+  // By what one function of one expert reads.
+  std::int64_t wanted = 0;
+  std::int64_t experts = 0;
+  for (const Json& shard : (*manifest)["shards"]) {
+    if (!shard.contains("experts")) continue;
+    const Json& packs = shard["experts"];
+    experts += packs["count"].get<std::int64_t>();
+    const Json of_pack = explained("inspect --explain '" + artifact + "/" +
+                                   packs["packs"][0]["package"].get<std::string>() + "'");
+    for (const Json& kind : of_pack["functions"][0]["kinds"])
+      wanted += packs["chosen"].get<std::int64_t>() * kind["weight_bytes"].get<std::int64_t>();
+  }
+  ASSERT_GT(wanted, 0);
+  const Json decode = explained("bench '" + artifact + "' --explain --decode 5 --reps 1").back();
+  std::int64_t got = 0;
+  std::int64_t rows = 0;
+  for (const Json& step : decode["steps"])
+    if (step["kind"].get<std::string>().starts_with("expert ")) {
+      got += step["weight_bytes"].get<std::int64_t>();
+      rows += 1;
+      EXPECT_TRUE(step["package"].get<std::string>().starts_with("experts_"));
+    }
+  EXPECT_GT(rows, 0);
+  // Each of an expert's steps is rounded to a whole byte.
+  EXPECT_NEAR(static_cast<double>(got), static_cast<double>(wanted),
+              static_cast<double>(rows * experts) / 2);
+}
+
 TEST_F(Bench, PackagesAreExplainedByInspectAndPredict) {
   const std::string package = "'" + model() + "/head_0.mlpackage'";
   const Outcome plan = run_anemone("inspect --explain " + package);

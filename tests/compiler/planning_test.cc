@@ -3,10 +3,12 @@
 // test could hold.
 #include <filesystem>
 #include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
 
 #include "ane/limits.h"
 #include "artifact/manifest.h"
 #include "base/file.h"
+#include "base/json.h"
 #include "compiler/compiler.h"
 #include "tests/compiler/golden.h"
 #include "tests/support/shared_data.h"
@@ -30,12 +32,6 @@ TEST_P(Planning, FromTheConfigAloneSaysWhatTheWeightsSay) {
   const auto whole = compile(GetParam().path, "unused", kPlanned);
   const auto planned = compile(folder.path(), "unused", kPlanned);
   ASSERT_TRUE(whole.ok()) << whole.status().message();
-  if (GetParam().name.ends_with("_mxfp4")) {
-    // Which tensors are quantized is not in the configuration.
-    EXPECT_EQ(planned.status().code(), Code::kUnsupported);
-    EXPECT_NE(planned.status().message().find("mxfp4"), std::string::npos);
-    return;
-  }
   ASSERT_TRUE(planned.ok()) << planned.status().message();
   ASSERT_EQ(planned->packages.size(), whole->packages.size());
   for (std::size_t i = 0; i < whole->packages.size(); ++i) {
@@ -57,6 +53,43 @@ TEST_P(Planning, FromTheConfigAloneSaysWhatTheWeightsSay) {
 INSTANTIATE_TEST_SUITE_P(, Planning, ::testing::ValuesIn(checkpoints_in_the_tree()),
                          [](const auto& info) { return info.param.name; });
 
+// A tiny configuration with some keys changed.
+Status plan_changed(const std::string& name, const Json& changes, const CompileOptions& options) {
+  auto json = read_json_file(source_path("tests/compiler/data/tiny/" + name + "/config.json"));
+  if (!json.ok()) return json.status();
+  json->update(changes);
+  const TemporaryFolder folder;
+  const Status written = write_file(folder.file("config.json"), dump_json(*json));
+  if (!written.ok()) return written;
+  return compile(folder.path(), "unused", options).status();
+}
+
+TEST(PlanningOfChanges, SaysWhyLayersThatShareKeysHaveNoPacks) {
+  CompileOptions packs = kPlanned;
+  packs.experts = ExpertsForm::kPacks;
+  EXPECT_TRUE(plan_changed("gemma4_moe", Json::object(), packs).ok());
+  // The last of the two layers that look at everything takes the keys of the other.
+  const Json shared = {{"num_kv_shared_layers", 1}};
+  EXPECT_TRUE(plan_changed("gemma4_moe", shared, kPlanned).ok());
+  const Status refused = plan_changed("gemma4_moe", shared, packs);
+  EXPECT_EQ(refused.code(), Code::kUnsupported);
+  EXPECT_NE(refused.message().find("share the keys of an earlier one"), std::string::npos)
+      << refused.message();
+}
+
+TEST(PlanningOfChanges, NamesTheQuantizationThatIsNotRead) {
+  for (const auto& [config, name] :
+       {std::pair<Json, const char*>{
+            {{"quant_method", "compressed-tensors"}, {"format", "nvfp4-pack-quantized"}},
+            "compressed-tensors (nvfp4-pack-quantized)"},
+        {{{"quant_method", "modelopt"}, {"quant_algo", "NVFP4"}}, "modelopt (NVFP4)"},
+        {{{"quant_method", "gptq"}, {"bits", 4}}, "of gptq:"}}) {
+    const Status refused = plan_changed("qwen2", {{"quantization_config", config}}, kPlanned);
+    EXPECT_EQ(refused.code(), Code::kUnsupported) << name;
+    EXPECT_NE(refused.message().find(name), std::string::npos) << refused.message();
+  }
+}
+
 struct RealShape {
   const char* name;
   std::int64_t layers;
@@ -74,6 +107,9 @@ const RealShape kRealShapes[] = {
     // Convolutions and routers are floats.
     {"zaya1-8b", 40, 5, 9.88 + 0.05, 2 * 40 * 2 * 128 * 2},
     {"privacy-filter", 8, 1, 1.53, 0},
+    // Experts of 19.11 G four-bit floats become int8 with an fp16 scale for each 32, the other
+    // matrices stay 16 bits.
+    {"gpt-oss-20b", 24, 5, 19.11 * (1 + 2.0 / 32) + 1.80 * 2, 2 * 24 * 8 * 64 * 2},
     {"gemma-4-26b-a4b", 30, 4, 26.7, 2 * (25 * 8 * 256 + 5 * 2 * 512) * 2},
     // Of the 18 layers that share the keys and values of layers 22 and 23, those of one package
     // have a copy: 9 packages, 3 of them with a layer that looks at everything.

@@ -100,6 +100,31 @@ TEST_F(Mixture, OfOneExpertAndASumIsLikeTheReference) {
   }
 }
 
+// A shard that ends behind the first expert: there is no sum yet.
+TEST_F(Mixture, OfTheFirstExpertAloneIsReadWhereItIsChosen) {
+  for (const std::int64_t tokens : {1, 9}) {
+    SCOPED_TRACE(tokens);
+    build_convolutions(tokens, false, false, 1);
+    expect_like_reference({"experts"}, {step(tokens), step(tokens)}, kManyRoundings);
+    const auto loaded = load_as(kernels::simd::supported_isas().back(), false);
+    ASSERT_NE(loaded, nullptr);
+    for (const bool is_chosen : {false, true}) {
+      ASSERT_TRUE(set_timed(*loaded, true).ok());
+      Tensor weights(DType::kFp16, {1, kExperts, tokens, 1});
+      std::vector<float> values(static_cast<std::size_t>(kExperts * tokens), 0.5f);
+      if (!is_chosen) std::fill_n(values.begin(), tokens, 0.0f);
+      store_floats(values, weights.mutable_view());
+      const Tensor x = random({1, kChannels, tokens, 1});
+      run(*loaded, {{"x", x.view()}, {"weights", weights.view()}}, "y");
+      ASSERT_TRUE(status.ok()) << status.message();
+      const auto steps = explain(*loaded);
+      ASSERT_TRUE(steps.ok());
+      EXPECT_EQ(steps->back().weight_bytes, is_chosen ? kExpertBytes : 0);
+      EXPECT_EQ(steps->back().experts, kExperts);
+    }
+  }
+}
+
 // LoadOptions::when_first_run: the functions of packages of experts.
 TEST_F(Mixture, MadeRunnableWhenItFirstRunsGivesTheSameBits) {
   build_convolutions(3, false);

@@ -48,6 +48,14 @@ TEST(ZayaConfig, RefusesWhatItDoesNotCompute) {
   }
 }
 
+TEST(ZayaConfig, SaysWhatToTakeInPlaceOfTheOlderForm) {
+  Json json = tiny("zaya");
+  json["num_query_groups"] = 2;
+  const Status status = read(json).status();
+  EXPECT_EQ(status.code(), Code::kUnsupported);
+  EXPECT_NE(status.message().find("without \"-legacy\""), std::string::npos) << status.message();
+}
+
 TEST(Qwen3NextConfig, ReadsItsKindsOfLayersAndExperts) {
   Json json = tiny("qwen3_next");
   json["num_hidden_layers"] = 5;

@@ -30,6 +30,12 @@ std::vector<const BlockType*> find_block_types(std::uint32_t id) {
   return out;
 }
 
+std::optional<std::string_view> name_of_activation_type(std::uint32_t id) {
+  if (id == 9) return "Q8_1";
+  if (id == 15) return "Q8_K";
+  return std::nullopt;
+}
+
 void decode_block(const BlockType& type, const std::byte* in, std::span<float> out) {
   ANEMONE_CHECK(out.size() == type.values);
   Block block;

@@ -48,6 +48,10 @@ struct BlockType {
 // to a type of their own.
 std::vector<const BlockType*> find_block_types(std::uint32_t id);
 
+// Of a number that stands for activations while ggml computes, whose blocks no file should have:
+// gguf-py knows their sizes (of Q8_1 other ones than ggml) and no values. Nothing for all others.
+std::optional<std::string_view> name_of_activation_type(std::uint32_t id);
+
 // A whole block to floats. `out` has `type.values` elements; not for plain types.
 void decode_block(const BlockType& type, const std::byte* in, std::span<float> out);
 

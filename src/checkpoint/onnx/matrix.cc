@@ -20,6 +20,7 @@ class RowsDecoder : public WeightDecoder {
   void read(const WeightRef& weight, std::int64_t begin, std::span<float> out) const override {
     all_->read(weight, begin + first_ * weight.shape.back(), out);
   }
+  std::int64_t rows_at_once() const override { return all_->rows_at_once(); }
   bool is_quantized() const override { return all_->is_quantized(); }
   std::optional<QuantizedForm> quantized_form() const override { return all_->quantized_form(); }
   void read_quants(const WeightRef& weight, std::int64_t row, std::span<std::int8_t> quants,
@@ -38,17 +39,39 @@ class TurnedDecoder : public WeightDecoder {
   explicit TurnedDecoder(const Constant& constant) : constant_(constant) {}
   std::string_view storage() const override { return dtype_name(constant_.dtype); }
   void read(const WeightRef& /*weight*/, std::int64_t begin, std::span<float> out) const override {
+    if (out.empty()) return;
     const std::int64_t columns = constant_.shape[0];
     const std::int64_t rows = constant_.shape[1];
     WeightRef plain;
     plain.dtype = constant_.dtype;
     plain.shape = constant_.shape;
     plain.bytes = constant_.bytes;
-    for (std::size_t i = 0; i < out.size(); ++i) {
-      const std::int64_t at = begin + static_cast<std::int64_t>(i);
-      read_floats(plain, at % columns * rows + at / columns, out.subspan(i, 1));
+    const auto size = static_cast<std::int64_t>(out.size());
+    const std::int64_t first = begin / columns;
+    const std::int64_t count = (begin + size - 1) / columns - first + 1;
+    // Of one row only the columns that are asked for, of several all; a few at a time, so that a
+    // row is written by runs.
+    constexpr std::int64_t kColumnsAtOnce = 32;
+    const std::int64_t column_begin = count == 1 ? begin % columns : 0;
+    const std::int64_t column_end = count == 1 ? column_begin + size : columns;
+    std::vector<float> tile(static_cast<std::size_t>(kColumnsAtOnce * count));  // by columns
+    for (std::int64_t c = column_begin; c < column_end; c += kColumnsAtOnce) {
+      const std::int64_t width = std::min(kColumnsAtOnce, column_end - c);
+      for (std::int64_t i = 0; i < width; ++i)
+        read_floats(plain, (c + i) * rows + first,
+                    std::span(tile).subspan(static_cast<std::size_t>(i * count),
+                                            static_cast<std::size_t>(count)));
+      for (std::int64_t r = 0; r < count; ++r) {
+        const std::int64_t at = (first + r) * columns + c - begin;
+        const std::int64_t from = std::clamp<std::int64_t>(-at, 0, width);
+        const std::int64_t to = std::clamp<std::int64_t>(size - at, from, width);
+        for (std::int64_t i = from; i < to; ++i)
+          out[static_cast<std::size_t>(at + i)] = tile[static_cast<std::size_t>(i * count + r)];
+      }
     }
   }
+  // What a line of the cache has of each column in fp16.
+  std::int64_t rows_at_once() const override { return 32; }
 
  private:
   const Constant& constant_;

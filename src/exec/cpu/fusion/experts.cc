@@ -22,9 +22,8 @@ class ExpertsFinder {
   ExpertsFinder(const FusionGraph& graph, PreparedOp& root) : graph_(graph), root_(root) {}
 
   std::optional<Fusion> find() {
-    if (root_.op->type != "add" || !is_half(root_.outputs[0]) || !add_terms(root_)) return {};
-    // One term alone is no sum; a shard may have one expert of many and what is before it.
-    if (experts_.empty() || (addend_ >= 0 && !fits_sum(addend_))) return {};
+    if (!is_half(root_.outputs[0]) || !(is_lone_term() || is_sum())) return {};
+    if (addend_ >= 0 && !fits_sum(addend_)) return {};
     const ExpertsChoice choice = choice_of(weights_.front());
     Fusion out;
     out.root = &root_;
@@ -38,6 +37,19 @@ class ExpertsFinder {
   }
 
  private:
+  // A shard may have one expert of many and what is before it.
+  bool is_sum() { return root_.op->type == "add" && add_terms(root_) && !experts_.empty(); }
+
+  // Or end behind the first expert of many, which is the sum so far.
+  bool is_lone_term() {
+    const auto is_add = [](const PreparedOp* user) { return user->op->type == "add"; };
+    const int slot = root_.outputs[0];
+    if (root_.op->type != "mul" || std::ranges::any_of(graph_.users(slot), is_add)) return false;
+    if (!add_term(slot) || choice_of(weights_.front()).total < 2) return false;
+    std::erase(inner_, &root_);
+    return true;
+  }
+
   bool is_half(int slot) const {
     const ir::Type& type = graph_.type(slot);
     return type.is_tensor() && type.dtype == DType::kFp16;

@@ -27,7 +27,7 @@ std::optional<Fusion> match_cached_attention(const FusionGraph& graph, PreparedO
 // softmax(q @ k^T + mask) @ v over tensors, written out or as one operation.
 std::optional<Fusion> match_attention(const FusionGraph& graph, PreparedOp& root);
 // The sum over experts of routing weight * gated MLP, and what is added to it. The root is the last
-// sum of all.
+// sum of all, or the product where a shard has the first expert alone.
 std::optional<Fusion> match_experts(const FusionGraph& graph, PreparedOp& root);
 // Which scores of each token are among the k highest, counted by comparing all with all.
 std::optional<Fusion> match_top_k_mask(const FusionGraph& graph, PreparedOp& root);
