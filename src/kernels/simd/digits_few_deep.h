@@ -7,6 +7,7 @@
 #include <immintrin.h>
 
 #include "kernels/simd/digits_few.h"
+#include "kernels/simd/digits_few_eight.h"
 #include "kernels/simd/digits_few_rows.h"
 #include "kernels/simd/unroll.h"
 
@@ -167,16 +168,10 @@ class DeepProducts {
  public:
   static constexpr int kRows = 8 / kColumns;
 
-  explicit DeepProducts(const FewColumns& columns) : count_(columns.count()), columns_(columns) {
-    for (int p = 0; p < 8; ++p) {
-      const int n = p / kRows;
-      row_of_[p] = p % kRows;
-      const bool is_column = n < columns.count();
-      scales_[p] = is_column ? columns.scales()[n] * Row::kUnit : 0;
-      offsets_[p] = is_column ? Row::kOffset * columns.high_sum(n) : 0;
-      offsets_[8 + p] =
-          is_column ? Row::kOffset * columns.low_sum(n) + Row::kLowOffset * columns.high_sum(n) : 0;
-    }
+  explicit DeepProducts(const FewColumns& columns)
+      : columns_(columns),
+        products_(EightProducts::of<Row>(columns, [](int p) { return p / kRows; })) {
+    for (int p = 0; p < 8; ++p) row_of_[p] = p % kRows;
   }
   // out[n * ldo + r] for `count` rows from `first` on.
   template <typename Rows>
@@ -217,18 +212,15 @@ class DeepProducts {
     const __m256 row_scale =
         _mm256_permutevar8x32_ps(_mm256_maskz_loadu_ps(some, row_scales),
                                  _mm256_load_si256(reinterpret_cast<const __m256i*>(row_of_)));
-    const __m512i sums = _mm512_sub_epi32(sum_lanes(sums_), _mm512_load_si512(offsets_));
     float results[8];
-    _mm256_storeu_ps(results, finish_eight(sums, _mm256_load_ps(scales_), row_scale));
-    for (std::int64_t n = 0; n < count_; ++n)
+    _mm256_storeu_ps(results, products_.finish(sum_lanes(sums_), row_scale));
+    for (std::int64_t n = 0; n < columns_.count(); ++n)
       for (std::int64_t r = 0; r < rows; ++r) out[n * ldo + r] = results[n * kRows + r];
   }
 
-  const std::int64_t count_;
   const FewColumns& columns_;
+  const EightProducts products_;
   alignas(64) std::int32_t sums_[16][16] = {};  // high ones, then low ones
-  alignas(64) std::int32_t offsets_[16];
-  alignas(32) float scales_[8];
   alignas(32) std::int32_t row_of_[8];
 };
 

@@ -31,13 +31,6 @@ inline std::int64_t few_steps(const Matrix& m) {
 inline __m512i flip(__m512i digits) {
   return _mm512_xor_si512(digits, _mm512_set1_epi8(-128));
 }
-// Eight products of the digits' sums, the high ones first.
-inline __m256 finish_eight(__m512i sums, __m256 column_scales, __m256 row_scales) {
-  const __m512 digits = _mm512_cvtepi32_ps(sums);
-  const __m256 both = _mm256_fmadd_ps(_mm512_castps512_ps256(digits), _mm256_set1_ps(128.0f),
-                                      _mm512_extractf32x8_ps(digits, 1));
-  return _mm256_mul_ps(both, _mm256_mul_ps(column_scales, row_scales));
-}
 inline void prefetch(const std::byte* at) {
   // A hint that may lie behind the mapping; no pointer that is ever followed.
   _mm_prefetch(reinterpret_cast<const char*>(reinterpret_cast<std::uintptr_t>(at) + kAheadBytes),

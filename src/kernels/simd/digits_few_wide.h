@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "kernels/simd/digits_few.h"
+#include "kernels/simd/digits_few_eight.h"
 #include "kernels/simd/digits_few_rows.h"
 #include "kernels/simd/unroll.h"
 
@@ -39,16 +40,8 @@ class WideProducts {
   static constexpr int kRows = (Row::kHasLow || Row::kHasTileSums ? 8 : 16) / kVectors;
 
   explicit WideProducts(const FewColumns& columns)
-      : count_(columns.count()), digits_(columns.digits()), tile_offsets_(columns.tile_offsets()) {
-    for (int p = 0; p < 8; ++p) {
-      const int n = p % kPlaces;
-      const bool is_column = n < columns.count();
-      scales_[p] = is_column ? columns.scales()[n] * Row::kUnit : 0;
-      offsets_[p] = is_column ? Row::kOffset * columns.high_sum(n) : 0;
-      offsets_[8 + p] =
-          is_column ? Row::kOffset * columns.low_sum(n) + Row::kLowOffset * columns.high_sum(n) : 0;
-    }
-  }
+      : columns_(columns),
+        products_(EightProducts::of<Row>(columns, [](int p) { return p % kPlaces; })) {}
 
   // out[n * ldo + r] for `count` rows from `first` on.
   template <typename Rows>
@@ -95,7 +88,7 @@ class WideProducts {
   // Of tiles, a quarter of a vector has the sum of one.
   [[gnu::always_inline]] void add_tiles(const Row* rows, std::int64_t step, __mmask64 mask,
                                         Sums& sums) const {
-    const std::int32_t* const offsets = tile_offsets_ + step / 2 * kVectors * 16;
+    const std::int32_t* const offsets = columns_.tile_offsets() + step / 2 * kVectors * 16;
     Sums tiles;
     unroll<kRows>([&](auto r) {
       unroll<kVectors>([&](auto v) { tiles.of[r][v] = _mm512_load_si512(offsets + v * 16); });
@@ -113,7 +106,7 @@ class WideProducts {
   [[gnu::always_inline]] void add_steps(const Row* rows, std::int64_t step, __mmask64 mask,
                                         Sums& sums) const {
     unroll<Row::kSteps>([&](auto s) __attribute__((always_inline)) {
-      const std::int8_t* const digits = digits_ + (step + s) * kPlaces * 2 * kStep;
+      const std::int8_t* const digits = columns_.digits() + (step + s) * kPlaces * 2 * kStep;
       __m512i high[kRows];
       __m512i low[kRows];
       unroll<kRows>([&](auto r) {
@@ -143,8 +136,6 @@ class WideProducts {
 
   void finish(const Sums& sums, std::int64_t count, const float* row_scales, float* out,
               std::int64_t ldo) const {
-    const __m512i offsets = _mm512_load_si512(offsets_);
-    const __m256 scales = _mm256_load_ps(scales_);
     // Of kPlaces = 4, two rows together.
     constexpr int kTogether = 8 / kPlaces;
     constexpr int kFours = kRows < 4 ? 1 : kRows / 4;
@@ -159,8 +150,8 @@ class WideProducts {
       const __m512i all = sum_quarters(sums.of[kFirst][0], sums.of[kLast][kHigh - 1],
                                        low(kFirst, 0), low(kLast, kHigh - 1));
       const auto scale_of = [&](int r) { return _mm_set1_ps(r < count ? row_scales[r] : 0); };
-      const __m256 eight = finish_eight(_mm512_sub_epi32(all, offsets), scales,
-                                        _mm256_set_m128(scale_of(kLast), scale_of(kFirst)));
+      const __m256 eight =
+          products_.finish(all, _mm256_set_m128(scale_of(kLast), scale_of(kFirst)));
       fours[0][kFirst] = _mm256_castps256_ps128(eight);
       fours[kHigh - 1][kLast] = _mm256_extractf128_ps(eight, 1);
     });
@@ -171,16 +162,13 @@ class WideProducts {
       const std::int64_t left = count - kFirst;
       const auto some = static_cast<__mmask8>(left >= 4 ? 15 : left <= 0 ? 0 : (1 << left) - 1);
       for (int n = 0; n < 4; ++n)
-        if (const int column = i % kHigh * 4 + n; column < count_)
+        if (const int column = i % kHigh * 4 + n; column < columns_.count())
           _mm_mask_storeu_ps(out + column * ldo + kFirst, some, of[n]);
     });
   }
 
-  const std::int64_t count_;
-  const std::int8_t* const digits_;
-  const std::int32_t* const tile_offsets_;
-  alignas(64) std::int32_t offsets_[16];
-  alignas(32) float scales_[8];
+  const FewColumns& columns_;
+  const EightProducts products_;
 };
 
 }  // namespace anemone::kernels::simd::digits

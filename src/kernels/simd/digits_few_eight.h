@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <immintrin.h>
+
+#include "kernels/simd/digits_few.h"
+
+namespace anemone::kernels::simd::digits {
+
+// Makes the sums of the digits of eight products numbers.
+class EightProducts {
+ public:
+  // column_of(p): which column product p is of. `Row`: digits_few_rows.h.
+  template <typename Row, typename ColumnOf>
+  static EightProducts of(const FewColumns& columns, const ColumnOf& column_of) {
+    EightProducts out;
+    for (int p = 0; p < 8; ++p) {
+      const int n = column_of(p);
+      if (n >= columns.count()) continue;
+      out.scales_[p] = columns.scales()[n] * Row::kUnit;
+      out.offsets_[p] = Row::kOffset * columns.high_sum(n);
+      out.offsets_[8 + p] =
+          Row::kOffset * columns.low_sum(n) + Row::kLowOffset * columns.high_sum(n);
+    }
+    return out;
+  }
+  // `sums`: of the high digits of each product, then of the low ones.
+  __m256 finish(__m512i sums, __m256 row_scales) const {
+    const __m512 digits = _mm512_cvtepi32_ps(_mm512_sub_epi32(sums, _mm512_load_si512(offsets_)));
+    const __m256 both = _mm256_fmadd_ps(_mm512_castps512_ps256(digits), _mm256_set1_ps(128.0f),
+                                        _mm512_extractf32x8_ps(digits, 1));
+    return _mm256_mul_ps(both, _mm256_mul_ps(_mm256_load_ps(scales_), row_scales));
+  }
+
+ private:
+  alignas(64) std::int32_t offsets_[16] = {};
+  alignas(32) float scales_[8] = {};
+};
+
+}  // namespace anemone::kernels::simd::digits
