@@ -72,9 +72,7 @@ PlanReport::Item PlanReport::item_of(const std::string& package, const exec::Pla
 Status PlanReport::add(std::string package, const exec::LoadedProgram& program,
                        std::string_view function) {
   ANEMONE_ASSIGN_OR_RETURN(auto steps, exec::explain(program, function));
-  ANEMONE_ASSIGN_OR_RETURN(const auto memory, exec::explain_memory(program, function));
-  memory_.arena_bytes += memory.arena_bytes;
-  memory_.value_bytes += memory.value_bytes;
+  ANEMONE_RETURN_IF_ERROR(add_memory(program, function));
   for (exec::PlanStep& step : steps) {
     experts_.apply(step);
     if (step.is_view) {
@@ -88,6 +86,13 @@ Status PlanReport::add(std::string package, const exec::LoadedProgram& program,
     item.flops = step.flops;
     if (step.runs > 0) item.seconds = step.seconds / static_cast<double>(step.runs);
   }
+  return {};
+}
+
+Status PlanReport::add_memory(const exec::LoadedProgram& program, std::string_view function) {
+  ANEMONE_ASSIGN_OR_RETURN(const auto memory, exec::explain_memory(program, function));
+  memory_.arena_bytes += memory.arena_bytes;
+  memory_.value_bytes += memory.value_bytes;
   return {};
 }
 
@@ -106,11 +111,7 @@ Status PlanReport::add_experts(const artifact::Experts& experts,
       const std::string function = artifact::expert_function(e, experts.width_for(tokens));
       ANEMONE_ASSIGN_OR_RETURN(auto steps, exec::explain(*packs[p], function));
       std::erase_if(steps, [](const exec::PlanStep& step) { return step.is_view; });
-      if (e == pack.begin) {
-        ANEMONE_ASSIGN_OR_RETURN(const auto memory, exec::explain_memory(*packs[p], function));
-        memory_.arena_bytes += memory.arena_bytes;
-        memory_.value_bytes += memory.value_bytes;
-      }
+      if (e == pack.begin) ANEMONE_RETURN_IF_ERROR(add_memory(*packs[p], function));
       for (std::size_t i = 0; i < steps.size(); ++i) {
         const exec::PlanStep& step = steps[i];
         if (first + i == steps_.size()) {

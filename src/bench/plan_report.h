@@ -58,6 +58,7 @@ class PlanReport {
     double seconds = 0;  // of one run
   };
   using Items = std::vector<Item>;
+  Status add_memory(const exec::LoadedProgram& program, std::string_view function);
   // Without its costs.
   static Item item_of(const std::string& package, const exec::PlanStep& step);
   using Rows = std::vector<std::vector<std::string>>;

@@ -92,8 +92,7 @@ Status plan_layers(const checkpoint::Checkpoint& checkpoint, Plan& plan) {
     if (std::ranges::any_of(plan.config.layers, &models::LayerConfig::has_experts))
       return unsupported(
           "[--experts] expected soft, got packs: layers of {} share the keys of an earlier one, "
-          "whose "
-          "slots cannot cross the border of a package inside a layer",
+          "whose slots cannot cross the border of a package inside a layer",
           checkpoint.path);
     plan.notes.push_back("no layer has experts: --experts packs left out");
     options.experts = ExpertsForm::kSoft;
@@ -269,8 +268,7 @@ Result<Plan> make_plan(const checkpoint::Checkpoint& checkpoint, const CompileOp
   if (quantization && *quantization != "mxfp4" && *quantization != "fp8")
     return unsupported(
         "[{}] expected plain float weights, mxfp4 or fp8, got a quantization_config of {}: take "
-        "the "
-        "checkpoint that it was made from, or a GGUF file",
+        "the checkpoint that it was made from, or a GGUF file",
         json.subject(), quantization_text(json));
   ANEMONE_ASSIGN_OR_RETURN(plan.config, plan.architecture->read_config(json));
   const DecoderConfig& config = plan.config;

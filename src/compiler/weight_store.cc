@@ -6,15 +6,13 @@
 #include <numeric>
 
 #include "base/error.h"
+#include "checkpoint/turned.h"
 #include "quant/float_weight.h"
 
 namespace anemone::compiler {
 namespace {
 
 using checkpoint::WeightRef;
-
-// As many as a line of the cache has of each column.
-constexpr std::int64_t kRowsOfTransposed = 32;
 
 // Rows of several checkpoint matrices, one after the other.
 class StackedRows : public quant::MatrixSource {
@@ -58,7 +56,7 @@ class StackedRows : public quant::MatrixSource {
     std::int64_t rows = 1;
     for (const Part& part : parts_) {
       const checkpoint::WeightDecoder* decoder = part.weight->decoder;
-      if (part.stride != 1) rows = std::max(rows, kRowsOfTransposed);
+      if (part.stride != 1) rows = std::max(rows, checkpoint::kTurnedRowsAtOnce);
       if (decoder != nullptr) rows = std::max(rows, decoder->rows_at_once());
     }
     return rows;
@@ -97,14 +95,11 @@ class StackedRows : public quant::MatrixSource {
                     out.subspan(static_cast<std::size_t>(r) * width, width));
       return;
     }
-    // Of each column, what all rows have.
-    std::vector<float> column(static_cast<std::size_t>((count - 1) * part.row_step + 1));
-    for (std::int64_t c = 0; c < columns_; ++c) {
-      read_floats(*part.weight, part.origin + part.row_at(begin) + c * part.stride, column);
-      for (std::int64_t r = 0; r < count; ++r)
-        out[static_cast<std::size_t>(r * columns_ + c)] =
-            column[static_cast<std::size_t>(r * part.row_step)];
-    }
+    read_turned(*part.weight,
+                {.first = part.origin + part.row_at(begin),
+                 .row_step = part.row_step,
+                 .column_step = part.stride},
+                count, columns_, out);
   }
 
   std::shared_ptr<const checkpoint::WeightSource> source_;  // keeps the mapping

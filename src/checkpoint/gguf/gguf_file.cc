@@ -87,9 +87,8 @@ Status find_type(Entry& entry, std::uint64_t space, std::uint64_t alignment,
   const auto types = find_block_types(entry.type);
   if (const auto name = name_of_activation_type(entry.type))
     return unsupported(
-        "[{}] expected tensor {} in a type of weights, got {}, which ggml computes with and "
-        "gguf-py "
-        "does not read either: quantize it as Q8_0",
+        "[{}] expected tensor {} in a type of weights, got {}, which ggml computes with "
+        "and gguf-py does not read either: quantize it as Q8_0",
         path, info.name, *name);
   if (types.empty())
     return unsupported("[{}] expected tensor {} to have a type that is known here, got number {}",

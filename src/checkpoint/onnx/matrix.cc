@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "base/error.h"
+#include "checkpoint/turned.h"
 
 namespace anemone::checkpoint::onnx {
 namespace {
@@ -39,39 +40,27 @@ class TurnedDecoder : public WeightDecoder {
   explicit TurnedDecoder(const Constant& constant) : constant_(constant) {}
   std::string_view storage() const override { return dtype_name(constant_.dtype); }
   void read(const WeightRef& /*weight*/, std::int64_t begin, std::span<float> out) const override {
-    if (out.empty()) return;
     const std::int64_t columns = constant_.shape[0];
-    const std::int64_t rows = constant_.shape[1];
     WeightRef plain;
     plain.dtype = constant_.dtype;
     plain.shape = constant_.shape;
     plain.bytes = constant_.bytes;
-    const auto size = static_cast<std::int64_t>(out.size());
-    const std::int64_t first = begin / columns;
-    const std::int64_t count = (begin + size - 1) / columns - first + 1;
-    // Of one row only the columns that are asked for, of several all; a few at a time, so that a
-    // row is written by runs.
-    constexpr std::int64_t kColumnsAtOnce = 32;
-    const std::int64_t column_begin = count == 1 ? begin % columns : 0;
-    const std::int64_t column_end = count == 1 ? column_begin + size : columns;
-    std::vector<float> tile(static_cast<std::size_t>(kColumnsAtOnce * count));  // by columns
-    for (std::int64_t c = column_begin; c < column_end; c += kColumnsAtOnce) {
-      const std::int64_t width = std::min(kColumnsAtOnce, column_end - c);
-      for (std::int64_t i = 0; i < width; ++i)
-        read_floats(plain, (c + i) * rows + first,
-                    std::span(tile).subspan(static_cast<std::size_t>(i * count),
-                                            static_cast<std::size_t>(count)));
-      for (std::int64_t r = 0; r < count; ++r) {
-        const std::int64_t at = (first + r) * columns + c - begin;
-        const std::int64_t from = std::clamp<std::int64_t>(-at, 0, width);
-        const std::int64_t to = std::clamp<std::int64_t>(size - at, from, width);
-        for (std::int64_t i = from; i < to; ++i)
-          out[static_cast<std::size_t>(at + i)] = tile[static_cast<std::size_t>(i * count + r)];
-      }
+    while (!out.empty()) {
+      const auto left = static_cast<std::int64_t>(out.size());
+      const std::int64_t row = begin / columns;
+      const std::int64_t column = begin % columns;
+      // Whole rows together; what is before and behind them is of one row.
+      const std::int64_t rows = column == 0 && left >= columns ? left / columns : 1;
+      const std::int64_t width = std::min(columns - column, left);
+      const auto size = static_cast<std::size_t>(rows * width);
+      read_turned(plain,
+                  {.first = column * constant_.shape[1] + row, .column_step = constant_.shape[1]},
+                  rows, width, out.first(size));
+      out = out.subspan(size);
+      begin += rows * width;
     }
   }
-  // What a line of the cache has of each column in fp16.
-  std::int64_t rows_at_once() const override { return 32; }
+  std::int64_t rows_at_once() const override { return kTurnedRowsAtOnce; }
 
  private:
   const Constant& constant_;

@@ -215,8 +215,9 @@ Status CpuProgram::run(std::string_view function, const Inputs& inputs, Outputs&
 Status CpuProgram::run_batch(std::string_view name, std::span<const BatchItem> items) const {
   ANEMONE_ASSIGN_OR_RETURN(const std::size_t index, index_of(name));
   FunctionPlans& plans = *functions_[index];
+  for (const BatchItem& item : items)
+    ANEMONE_RETURN_IF_ERROR(check_inputs(plans.signature(), *item.inputs));
   while (!items.empty()) {
-    ANEMONE_RETURN_IF_ERROR(check_inputs(plans.signature(), *items[0].inputs));
     ANEMONE_ASSIGN_OR_RETURN(const auto plan, plans.find(*items[0].inputs));
     const std::size_t together = count_together(plan->function(), items);
     ANEMONE_RETURN_IF_ERROR(run_together(*plan, items.first(together)));
@@ -236,25 +237,18 @@ Status CpuProgram::run_together(const Plan& plan, std::span<const BatchItem> ite
   std::vector<Run> runs(items.size());
   for (std::size_t i = 0; i < items.size(); ++i) {
     Run& run = runs[i];
-    ANEMONE_RETURN_IF_ERROR(check_inputs(*function.signature, *items[i].inputs));
     run.store = dynamic_cast<CpuStateStore*>(items[i].states);
     if (items[i].states != nullptr && run.store == nullptr)
       return invalid_argument("expected a state store of the CPU executor, got another one");
     ANEMONE_ASSIGN_OR_RETURN(run.places, match_states(function, run.store));
     ANEMONE_RETURN_IF_ERROR(own_states(function, run.places, run.store));
   }
-  std::unique_lock lock(threads_->mutex, std::try_to_lock);
-  std::optional<ThreadPool> alone;
-  if (!lock.owns_lock()) alone.emplace(1);
+  ThreadsTurn turn(*threads_);
   StateUndo undo;
   MaskCache masks;
   std::int64_t bytes_read = 0;
-  const FusedContext context{alone ? *alone : threads_->pool,
-                             threads_->isa,
-                             kernels::simd::kernels_of(threads_->isa),
-                             undo,
-                             masks,
-                             bytes_read};
+  const FusedContext context{turn.pool(), threads_->isa, kernels::simd::kernels_of(threads_->isa),
+                             undo,        masks,         bytes_read};
   std::vector<Interpreter> interpreters;
   interpreters.reserve(runs.size());
   for (std::size_t i = 0; i < runs.size(); ++i) {
@@ -267,7 +261,7 @@ Status CpuProgram::run_together(const Plan& plan, std::span<const BatchItem> ite
   const Status status =
       Interpreter::run(function, interpreters, context, is_timed_ ? &plan.times() : nullptr);
   if (!status.ok()) undo.restore();
-  if (lock.owns_lock()) lock.unlock();
+  turn.end();
   for (std::size_t i = 0; i < runs.size(); ++i) {
     Run& run = runs[i];
     if (status.ok()) {

@@ -100,11 +100,8 @@ Result<std::shared_ptr<const Plan>> FunctionPlans::find(const Inputs& inputs) {
   }
   PreparedFunction planned = with_shapes(*open_, shapes);
   {
-    const std::unique_lock turn(threads_->mutex, std::try_to_lock);
-    std::optional<ThreadPool> alone;
-    if (!turn.owns_lock()) alone.emplace(1);
-    ANEMONE_RETURN_IF_ERROR(
-        exec::plan({&planned}, true, *folder_, alone ? *alone : threads_->pool));
+    ThreadsTurn turn(*threads_);
+    ANEMONE_RETURN_IF_ERROR(exec::plan({&planned}, true, *folder_, turn.pool()));
   }
   if (entries_.size() == kMaxPlans) entries_.pop_back();
   entries_.insert(entries_.begin(),

@@ -172,7 +172,9 @@ void multiply(const Matrix& matrix, std::int64_t begin, std::int64_t end, const 
 }  // namespace
 
 extern const BlockProducts kAmxProducts;
-const BlockProducts kAmxProducts = {4, false, scratch_bytes, multiply};
+// Tiles take sixteen columns in the time of one.
+const BlockProducts kAmxProducts = {
+    .few_columns = 4, .has_tile_sums = false, .scratch_bytes = scratch_bytes, .multiply = multiply};
 
 }  // namespace anemone::kernels::simd::digits
 #endif

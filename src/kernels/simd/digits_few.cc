@@ -90,12 +90,12 @@ void multiply_few(const BlockProducts& products, const Matrix& matrix, std::int6
   const Target target{out, ldo, scratch};
   if (matrix.form == Matrix::Form::kInt8 && matrix.has_row_scale())
     return multiply_columns<BytesRow>(matrix, begin, end, columns, target);
-  if (matrix.form == Matrix::Form::kInt4 && matrix.has_row_scale())
-    return multiply_columns<NibblesRow>(matrix, begin, end, columns, target);
-  if (matrix.form == Matrix::Form::kInt4 && products.has_tile_sums)
+  if (is_int4_in_tiles(matrix) && products.has_tile_sums)
     return multiply_columns<TileSumsRow>(matrix, begin, end, columns, target);
-  if (matrix.form == Matrix::Form::kInt4)
+  if (is_int4_in_tiles(matrix))
     return multiply_columns<TilesRow>(matrix, begin, end, columns, target);
+  if (matrix.form == Matrix::Form::kInt4)
+    return multiply_columns<NibblesRow>(matrix, begin, end, columns, target);
   if (matrix.form == Matrix::Form::kPalette && matrix.bits == 4)
     return multiply_columns<Palette16Row>(matrix, begin, end, columns, target);
   multiply_columns<ExpandedRow>(matrix, begin, end, columns, target);

@@ -14,7 +14,7 @@
 
 namespace anemone::kernels::simd::digits {
 
-inline constexpr std::int64_t kFewColumns = 8;
+inline constexpr std::int64_t kFewColumns = 8;  // at most
 
 // At most kFewColumns columns as digits, in the order in which rows of a matrix give theirs.
 class FewColumns {
@@ -44,7 +44,10 @@ class FewColumns {
  private:
   void make_column(const Half* x, std::int64_t stride, std::int64_t n, std::int8_t* plain,
                    std::int8_t* deep);
+  // Of the columns as up to two are, the order for more.
+  void turn_columns(const std::int8_t* deep);
   void make_tile_offsets(std::int8_t* out);
+  bool is_wide() const { return places_ > 2; }
 
   const std::int64_t count_;
   const std::int64_t places_;

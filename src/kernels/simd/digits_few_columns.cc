@@ -45,9 +45,8 @@ FewColumns::FewColumns(const Matrix& matrix, const Half* const* x, std::int64_t 
       steps_(few_steps(matrix)),
       is_pairwise_(is_pairwise(matrix)),
       digits_(reinterpret_cast<std::int8_t*>(storage)) {
-  const bool is_wide = places_ > 2;
   const std::int64_t column_bytes = 2 * kStep * steps_;
-  std::int8_t* const deep = is_wide ? digits_ + places_ * column_bytes : digits_;
+  std::int8_t* const deep = is_wide() ? digits_ + places_ * column_bytes : digits_;
   std::int8_t* const plain = deep + places_ * column_bytes;
   std::memset(plain, 0, static_cast<std::size_t>(column_bytes));
   for (std::int64_t n = 0; n < places_; ++n) {
@@ -57,8 +56,13 @@ FewColumns::FewColumns(const Matrix& matrix, const Half* const* x, std::int64_t 
       for (std::int64_t s = 0; s < steps_; ++s)
         std::memset(deep + (s * places_ + n) * 2 * kStep, 0, 2 * kStep);
   }
+  if (is_wide()) turn_columns(deep);
+  if (is_int4_in_tiles(matrix)) make_tile_offsets(plain + column_bytes);
+}
+
+void FewColumns::turn_columns(const std::int8_t* deep) {
   const std::int64_t vectors = places_ / 2;
-  for (std::int64_t s = 0; s < steps_ && is_wide; ++s)
+  for (std::int64_t s = 0; s < steps_; ++s)
     for (std::int64_t v = 0; v < vectors; ++v) {
       const std::int8_t* from[4];
       for (std::int64_t i = 0; i < 4; ++i) {
@@ -67,14 +71,12 @@ FewColumns::FewColumns(const Matrix& matrix, const Half* const* x, std::int64_t 
       }
       turn(from, digits_ + (s * 4 * vectors + v) * kStep, vectors * kStep);
     }
-  if (is_int4_in_tiles(matrix)) make_tile_offsets(plain + column_bytes);
 }
 
 void FewColumns::make_tile_offsets(std::int8_t* out) {
   tile_offsets_ = reinterpret_cast<const std::int32_t*>(out);
-  const bool is_wide = places_ > 2;
-  const std::int64_t vectors = is_wide ? places_ / 2 : places_ * 2;
-  const std::int64_t parts = is_wide ? 8 : 2;  // of two steps
+  const std::int64_t vectors = is_wide() ? places_ / 2 : places_ * 2;
+  const std::int64_t parts = is_wide() ? 8 : 2;  // of two steps
   for (std::int64_t pair = 0; pair < steps_ / 2; ++pair)
     for (std::int64_t v = 0; v < vectors; ++v, out += kStep) {
       __m512i sum = _mm512_setzero_si512();

@@ -118,11 +118,9 @@ template <int kColumns>
                                                         const FewColumns& columns) {
   LaneSums<1, kColumns> sums;
   unroll<kColumns>([&](auto n) { sums.high[0][n] = sums.low[0][n] = _mm512_setzero_si512(); });
-  const std::int64_t whole = depth / (2 * kStep) * 2;
-  for (std::int64_t step = 0; step < whole; step += 2)
-    add_tiles(row, step, ~__mmask64{0}, columns, sums);
-  if (const std::int64_t left = depth % (2 * kStep); left != 0)
-    add_tiles(row, whole, (__mmask64{1} << (left + 1) / 2) - 1, columns, sums);
+  for_each_read<TileSumsRow::kSteps>(
+      depth, [&](std::int64_t step, __mmask64 mask)
+                 __attribute__((always_inline)) { add_tiles(row, step, mask, columns, sums); });
   return sums;
 }
 
@@ -131,14 +129,9 @@ template <int kRows, int kColumns, typename Row>
 [[gnu::flatten]] inline LaneSums<kRows, kColumns> sum_rows(const Row* rows, std::int64_t depth,
                                                            const std::int8_t* digits) {
   Chains<Row, kRows, kColumns> sums;
-  const std::int64_t columns = Row::kSteps * kStep;  // of a read
-  const std::int64_t whole = depth / columns * Row::kSteps;
-  for (std::int64_t step = 0; step < whole; step += Row::kSteps)
-    add_steps(rows, step, ~__mmask64{0}, digits, sums);
-  if (const std::int64_t left = depth % columns; left != 0) {
-    const std::int64_t bytes = (left + Row::kSteps - 1) / Row::kSteps;
-    add_steps(rows, whole, (__mmask64{1} << bytes) - 1, digits, sums);
-  }
+  for_each_read<Row::kSteps>(
+      depth, [&](std::int64_t step, __mmask64 mask)
+                 __attribute__((always_inline)) { add_steps(rows, step, mask, digits, sums); });
   return sums.sums();
 }
 

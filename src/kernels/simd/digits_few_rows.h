@@ -41,6 +41,16 @@ inline void prefetch(const std::byte* at) {
 // from memory, `step` being the first, and `mask` tells which exist; split<s>() gives the digits of
 // one step.
 
+// body(step, mask) for each read of a row of `depth` elements.
+template <int kSteps, typename Body>
+[[gnu::always_inline]] inline void for_each_read(std::int64_t depth, const Body& body) {
+  constexpr std::int64_t kElements = kSteps * kStep;
+  const std::int64_t whole = depth / kElements * kSteps;
+  for (std::int64_t step = 0; step < whole; step += kSteps) body(step, ~__mmask64{0});
+  if (const std::int64_t left = depth % kElements; left != 0)
+    body(whole, (__mmask64{1} << (left + kSteps - 1) / kSteps) - 1);
+}
+
 // One digit of int8, as it lies.
 struct BytesRow {
   static constexpr int kSteps = 1;

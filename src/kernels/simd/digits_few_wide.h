@@ -66,14 +66,9 @@ class WideProducts {
     Sums sums;
     unroll<kRows>(
         [&](auto r) { unroll<kSums>([&](auto v) { sums.of[r][v] = _mm512_setzero_si512(); }); });
-    const std::int64_t read = Row::kSteps * kStep;
-    const std::int64_t whole = depth / read * Row::kSteps;
-    for (std::int64_t step = 0; step < whole; step += Row::kSteps)
-      add(group, step, ~__mmask64{0}, sums);
-    if (const std::int64_t left = depth % read; left != 0) {
-      const std::int64_t bytes = (left + Row::kSteps - 1) / Row::kSteps;
-      add(group, whole, (__mmask64{1} << bytes) - 1, sums);
-    }
+    for_each_read<Row::kSteps>(
+        depth, [&](std::int64_t step, __mmask64 mask)
+                   __attribute__((always_inline)) { add(group, step, mask, sums); });
     return sums;
   }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Numbers as two digits of 8 bits: q = 128 * high + low with low in [-64, 63]. Included by the AMX
-// files only, which are compiled for its instructions.
+// Numbers as two digits of 8 bits: q = 128 * high + low with low in [-64, 63]. Included by the
+// files of digits only, which are compiled for AVX-512 with VNNI.
 #pragma once
 
 #include <cstdint>

@@ -264,7 +264,10 @@ void vnni_multiply(const Matrix& matrix, std::int64_t begin, std::int64_t end,
 }  // namespace
 
 extern const BlockProducts kVnniProducts;
-const BlockProducts kVnniProducts = {kFewColumns, true, vnni_scratch_bytes, vnni_multiply};
+const BlockProducts kVnniProducts = {.few_columns = kFewColumns,
+                                     .has_tile_sums = true,
+                                     .scratch_bytes = vnni_scratch_bytes,
+                                     .multiply = vnni_multiply};
 
 }  // namespace anemone::kernels::simd::digits
 #endif
