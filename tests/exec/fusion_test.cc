@@ -190,6 +190,27 @@ TEST_F(Fusion, WhatOnlyLooksLikeRopeIsLeftAlone) {
   }
 }
 
+// Tables and masks that an exporter wrote into the program.
+TEST_F(Fusion, RopeOfConstantTables) {
+  Builder b = function();
+  Value* x = b.input("x", half({1, 3, 5, 24}));
+  const auto slice = [&](std::int32_t begin, std::int32_t end) {
+    return b.op("slice_by_index", {{"x", x},
+                                   {"begin", Literal::int32s({0, 0, 0, begin})},
+                                   {"end", Literal::int32s({1, 3, 5, end})}});
+  };
+  const auto times_table = [&](Value* value) {
+    return b.op("mul", {{"x", value}, {"y", random_literal({1, 1, 5, 24})}});
+  };
+  Value* negated = b.op("mul", {{"x", slice(12, 24)}, {"y", Literal::number(-1, DType::kFp16)}});
+  Value* turned = b.op("concat", {{"values", std::vector<Value*>{negated, slice(0, 12)}},
+                                  {"axis", Literal::int32(-1)},
+                                  {"interleave", Literal::boolean(false)}});
+  Value* y = b.op("add", {{"x", times_table(x)}, {"y", times_table(turned)}}, "y");
+  ASSERT_TRUE(b.finish({y}).ok()) << b.status().message();
+  expect_like_reference({"rope"}, {{{"x", random({1, 3, 5, 24})}}}, 0x1p-9);
+}
+
 struct AttentionFusion : FusionFixture {
   // softmax(q @ k^T * factor + mask) @ v, written out.
   void build(const Shape& q_shape, const Shape& k_shape, const Shape& mask_shape, bool is_turned) {
@@ -259,6 +280,18 @@ TEST_F(AttentionFusion, AsOneOperation) {
   ASSERT_TRUE(b.finish({y}).ok()) << b.status().message();
   expect_like_reference({"attention"}, inputs({1, 2, 6, 16}, {1, 2, 7, 16}, {6, 7}),
                         kManyRoundings);
+}
+
+TEST_F(AttentionFusion, WithAConstantMask) {
+  Builder b = function();
+  Value* q = b.input("q", half({1, 2, 6, 16}));
+  Value* k = b.input("k", half({1, 2, 7, 16}));
+  Value* v = b.input("v", half({1, 2, 7, 16}));
+  Value* y =
+      b.op("scaled_dot_product_attention",
+           {{"query", q}, {"key", k}, {"value", v}, {"attn_mask", random_literal({6, 7}, 2)}}, "y");
+  ASSERT_TRUE(b.finish({y}).ok()) << b.status().message();
+  expect_like_reference({"attention"}, inputs({1, 2, 6, 16}, {1, 2, 7, 16}, {}), kManyRoundings);
 }
 
 // Masks that are neither one for all heads nor one for each are left to the reference.

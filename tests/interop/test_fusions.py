@@ -94,6 +94,33 @@ def test_a_decoder_layer(anemone, tmp_path, is_one_operation, target):
     assert_close(anemone.predict(path, input_arrays(model, example), tmp_path)["y"], y, tolerance(FP16))
 
 
+class FixedLayer(nn.Module):
+    """The same with tables and mask in the program, as an export of one length has them."""
+
+    def __init__(self, is_one_operation, tables):
+        super().__init__()
+        self.layer = DecoderLayer(is_one_operation)
+        for name, table in zip(["cos", "sin", "mask"], tables):
+            self.register_buffer(name, table)
+
+    def forward(self, x):
+        return self.layer(x, self.cos, self.sin, self.mask)
+
+
+@pytest.mark.parametrize("is_one_operation", [True, False], ids=["sdpa", "written-out"])
+def test_a_decoder_layer_of_constant_tables(anemone, tmp_path, is_one_operation):
+    torch.manual_seed(5)
+    x, *tables = layer_example(TOKENS)
+    module = FixedLayer(is_one_operation, tables)
+    model = convert(module, [x], FP16, 18)
+    path = save(model, tmp_path)
+    found = fused_steps(anemone, path)
+    assert {name: found.get(name, 0) for name in LAYER} == LAYER, found
+    with torch.no_grad():
+        y = module(x)
+    assert_close(anemone.predict(path, input_arrays(model, [x]), tmp_path)["y"], y, tolerance(FP16))
+
+
 @pytest.mark.parametrize("shapes", ["range", "enumerated"])
 @pytest.mark.parametrize("is_one_operation", [True, False], ids=["sdpa", "written-out"])
 def test_a_decoder_layer_of_open_length(anemone, tmp_path, is_one_operation, shapes):

@@ -44,12 +44,6 @@ class TypeInference {
 
  private:
   ir::Type& type(int slot) { return function_.types[static_cast<std::size_t>(slot)]; }
-  // A constant's type is that of its value.
-  ir::Type type_of(int slot) const {
-    const TensorView& value = function_.initial[static_cast<std::size_t>(slot)].view;
-    return value.data != nullptr ? ir::Type::tensor(value.dtype, value.shape)
-                                 : function_.type(slot);
-  }
 
   void infer(PreparedBlock& block, bool is_inner) {
     for (PreparedOp& op : block.ops) {
@@ -125,8 +119,8 @@ class TypeInference {
   void infer_cond(PreparedOp& op) {
     for (PreparedBlock& block : op.blocks) infer(block, true);
     for (std::size_t i = 0; i < op.outputs.size(); ++i)
-      type(op.outputs[i]) = common(op.op->outputs[i]->type, type_of(op.blocks[0].outputs[i]),
-                                   type_of(op.blocks[1].outputs[i]));
+      type(op.outputs[i]) = common(op.op->outputs[i]->type, function_.type(op.blocks[0].outputs[i]),
+                                   function_.type(op.blocks[1].outputs[i]));
   }
 
   // In loops inside of other blocks the variables have the types that the program declares, so that
@@ -142,7 +136,7 @@ class TypeInference {
     const auto declared = [&](std::size_t i) -> const ir::Type& { return op.op->outputs[i]->type; };
     std::vector<ir::Type> variables;
     for (std::size_t i = 0; i < begin.size(); ++i)
-      variables.push_back(refined(declared(i), type_of(begin[i])).value_or(declared(i)));
+      variables.push_back(refined(declared(i), function_.type(begin[i])).value_or(declared(i)));
     bool is_stable = false;
     for (int round = 0; !is_stable; ++round) {
       is_stable = true;
@@ -154,9 +148,9 @@ class TypeInference {
         infer(op.blocks[b], true);
       }
       for (std::size_t i = 0; i < variables.size(); ++i) {
-        ir::Type next = round < kMaxRounds
-                            ? common(declared(i), variables[i], type_of(op.blocks[1].outputs[i]))
-                            : declared(i);
+        ir::Type next = round < kMaxRounds ? common(declared(i), variables[i],
+                                                    function_.type(op.blocks[1].outputs[i]))
+                                           : declared(i);
         if (next == variables[i]) continue;
         variables[i] = std::move(next);
         is_stable = false;

@@ -79,6 +79,14 @@ class FunctionBuilder {
     return slot;
   }
 
+  // A constant's type is that of its value, which may say more than the program does.
+  void fill_slot(int slot, Slot value) {
+    const auto at = static_cast<std::size_t>(slot);
+    out_.types[at] = value.text.has_value() ? ir::Type::scalar(DType::kString)
+                                            : ir::Type::tensor(value.view.dtype, value.view.shape);
+    out_.initial[at] = std::move(value);
+  }
+
   int slot_of(const ir::Value* value) const {
     const auto it = slot_of_.find(value);
     ANEMONE_CHECK(it != slot_of_.end());
@@ -147,7 +155,7 @@ class FunctionBuilder {
       if (op->is_const()) {
         auto slot = constants_.slot(op->attributes.find("val")->second);
         if (!slot.ok()) return slot.status().with("constant " + op->name);
-        out_.initial[static_cast<std::size_t>(new_slot(op->outputs[0]))] = std::move(*slot);
+        fill_slot(new_slot(op->outputs[0]), std::move(*slot));
         continue;
       }
       PreparedOp prepared;
@@ -212,10 +220,9 @@ class FunctionBuilder {
 
   // The slot views the literal's text, so this is the one of the program and no copy.
   Status add_literal(const ir::Literal& literal, Operand& operand) {
-    const int slot = new_slot(nullptr);
-    ANEMONE_ASSIGN_OR_RETURN(out_.initial[static_cast<std::size_t>(slot)],
-                             constants_.slot(literal));
-    operand.slots.push_back(slot);
+    ANEMONE_ASSIGN_OR_RETURN(Slot value, constants_.slot(literal));
+    operand.slots.push_back(new_slot(nullptr));
+    fill_slot(operand.slots.back(), std::move(value));
     return {};
   }
 

@@ -100,8 +100,8 @@ struct PreparedFunction {
   bool is_in_step = true;
   PreparedBlock block;
   Slots initial;  // constants in their slots, the others empty: what a run starts from
-  // Of each slot that an input or an operation fills: what the program declares, and with a plan
-  // what is known for the shapes of its inputs.
+  // Of each slot: what the program declares, of a constant what it is, and with a plan what is
+  // known for the shapes of the inputs.
   std::vector<ir::Type> types;
   // Of each slot: whether `initial` has what follows from the shapes of the inputs.
   std::vector<bool> is_of_shapes;
