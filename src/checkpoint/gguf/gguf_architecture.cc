@@ -149,10 +149,31 @@ Status read_gpt_oss(Keys& keys, Json& json) {
   ANEMONE_ASSIGN_OR_RETURN(json["sliding_window"], keys.required_size("attention.sliding_window"));
   ANEMONE_ASSIGN_OR_RETURN(json["num_local_experts"], keys.required_size("expert_count"));
   ANEMONE_ASSIGN_OR_RETURN(json["num_experts_per_tok"], keys.required_size("expert_used_count"));
-  ANEMONE_ASSIGN_OR_RETURN(json["intermediate_size"],
-                           keys.required_size("expert_feed_forward_length"));
+  ANEMONE_ASSIGN_OR_RETURN(const auto width, keys.size("expert_feed_forward_length"));
+  if (width) json["intermediate_size"] = *width;
   // The corners of yarn's ramp are not whole numbers here.
   if (json.contains("rope_scaling")) json["rope_scaling"]["truncate"] = false;
+  return {};
+}
+
+// The layers of gpt-oss without causality, and a head for labels; files of privacy-filter.cpp and
+// LocalAI. An activation's limit has no place there, either.
+Status read_privacy_filter(Keys& keys, Json& json) {
+  ANEMONE_RETURN_IF_ERROR(read_gpt_oss(keys, json));
+  const GgufFile& file = keys.file();
+  ANEMONE_ASSIGN_OR_RETURN(const auto is_causal, keys.boolean("attention.causal"));
+  if (is_causal.value_or(false))
+    return unsupported("[{}] expected {}attention.causal to be false, got true", file.path(),
+                       keys.prefix());
+  ANEMONE_ASSIGN_OR_RETURN(const auto truncates, keys.boolean("rope.scaling.yarn_truncate"));
+  if (truncates && json.contains("rope_scaling")) json["rope_scaling"]["truncate"] = *truncates;
+  json["tie_word_embeddings"] = false;
+  for (const char* name : {"pooling_type", "embedding_length_out"}) keys.ignore(name);
+  ANEMONE_ASSIGN_OR_RETURN(const auto labels, keys.texts("classifier.output_labels"));
+  if (!labels) return {};
+  json["id2label"] = Json::object();
+  for (std::size_t i = 0; i < labels->size(); ++i)
+    json["id2label"][std::to_string(i)] = (*labels)[i];
   return {};
 }
 
@@ -189,6 +210,13 @@ constexpr NamePair kGptOssNames[] = {{"post_attention_norm", "post_attention_lay
                                      {"ffn_gate_exps", "mlp.experts.{}.gate_proj"},
                                      {"ffn_up_exps", "mlp.experts.{}.up_proj"},
                                      {"ffn_down_exps", "mlp.experts.{}.down_proj"}};
+constexpr NamePair kPrivacyFilterNames[] = {{"cls.output", "score"},
+                                            {"post_attention_norm", "post_attention_layernorm"},
+                                            {"attn_sinks", "self_attn.sinks", true},
+                                            {"ffn_gate_inp", "mlp.router"},
+                                            {"ffn_gate_exps", "mlp.experts.{}.gate_proj"},
+                                            {"ffn_up_exps", "mlp.experts.{}.up_proj"},
+                                            {"ffn_down_exps", "mlp.experts.{}.down_proj"}};
 constexpr NamePair kQwen3MoeNames[] = {{"ffn_gate_inp", "mlp.gate"},
                                        {"ffn_gate_exps", "mlp.experts.{}.gate_proj"},
                                        {"ffn_up_exps", "mlp.experts.{}.up_proj"},
@@ -262,6 +290,10 @@ constexpr GgufArchitecture kArchitectures[] = {
      .read_more = read_lfm2_moe},
     {.name = "llama", .model_type = "llama", .has_paired_rows = true, .read_more = read_llama},
     {.name = "olmo2", .model_type = "olmo2", .names = kOlmo2Names},
+    {.name = "openai-privacy-filter",
+     .model_type = "openai_privacy_filter",
+     .names = kPrivacyFilterNames,
+     .read_more = read_privacy_filter},
     {.name = "phi3",
      .model_type = "phi3",
      .has_partial_rotary = true,

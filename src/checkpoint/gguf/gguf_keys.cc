@@ -38,6 +38,10 @@ Result<std::optional<std::string_view>> Keys::text(std::string_view name) {
   return metadata_.text(key(name));
 }
 
+Result<std::optional<std::vector<std::string_view>>> Keys::texts(std::string_view name) {
+  return metadata_.texts(key(name));
+}
+
 Result<std::optional<std::vector<std::int64_t>>> Keys::of_layers(std::string_view name,
                                                                  std::int64_t layers) {
   const std::string full = key(name);

@@ -31,6 +31,7 @@ class Keys {
   Result<double> required_number(std::string_view name);
   Result<std::optional<bool>> boolean(std::string_view name);
   Result<std::optional<std::string_view>> text(std::string_view name);
+  Result<std::optional<std::vector<std::string_view>>> texts(std::string_view name);
   // One for each of `layers`: an array, or a number that holds for all. kParseError for an array of
   // another length.
   Result<std::optional<std::vector<std::int64_t>>> of_layers(std::string_view name,
