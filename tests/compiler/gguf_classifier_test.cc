@@ -131,6 +131,15 @@ void put_tensors(const checkpoint::Checkpoint& from, GgufBuilder& out) {
 }
 
 struct GgufClassifier : ::testing::Test {
+  void write_gguf(const std::string& checkpoint, bool is_causal) {
+    const auto from = checkpoint::open_checkpoint(checkpoint);
+    ASSERT_TRUE(from.ok()) << from.status().message();
+    GgufBuilder out;
+    put_keys(from->config.json(), is_causal, out);
+    put_tensors(*from, out);
+    out.write(file);
+  }
+
   std::vector<float> classify(const std::string& path, std::span<const std::int32_t> ids,
                               std::vector<std::string>& labels) {
     const auto model = compile_and_load({"classifier", path}, folder.file("artifact"),
@@ -149,6 +158,7 @@ struct GgufClassifier : ::testing::Test {
 
   const std::string tiny = source_path("tests/compiler/data/tiny/openai_privacy_filter");
   const TemporaryFolder folder;
+  const std::string file = folder.file("model.gguf");
 };
 
 // The layout does not say where an activation is cut: 7, as the class has it. The tiny checkpoint,
@@ -163,17 +173,12 @@ TEST_F(GgufClassifier, GivesTheLogitsAndLabelsOfTheCheckpoint) {
 
   const std::string changed = folder.file("changed");
   copy_changed(tiny, {{"swiglu_limit", 7}}, changed);
-  const auto from = checkpoint::open_checkpoint(changed);
-  ASSERT_TRUE(from.ok()) << from.status().message();
-  GgufBuilder file;
-  put_keys(from->config.json(), false, file);
-  put_tensors(*from, file);
-  file.write(folder.file("model.gguf"));
+  write_gguf(changed, false);
 
   std::vector<std::string> wanted_labels;
   std::vector<std::string> labels;
   const std::vector<float> wanted = classify(changed, ids, wanted_labels);
-  const std::vector<float> got = classify(folder.file("model.gguf"), ids, labels);
+  const std::vector<float> got = classify(file, ids, labels);
   EXPECT_EQ(labels, wanted_labels);
   ASSERT_EQ(got.size(), wanted.size());
   ASSERT_FALSE(got.empty());
@@ -182,13 +187,9 @@ TEST_F(GgufClassifier, GivesTheLogitsAndLabelsOfTheCheckpoint) {
 }
 
 TEST_F(GgufClassifier, RefusesOneThatLooksBackAlone) {
-  const auto from = checkpoint::open_checkpoint(tiny);
-  ASSERT_TRUE(from.ok()) << from.status().message();
-  GgufBuilder file;
-  put_keys(from->config.json(), true, file);
-  put_tensors(*from, file);
-  file.write(folder.file("model.gguf"));
-  const auto opened = checkpoint::open_checkpoint(folder.file("model.gguf"));
+  write_gguf(tiny, true);
+  const auto opened = checkpoint::open_checkpoint(file);
+  ASSERT_FALSE(opened.ok());
   EXPECT_EQ(opened.status().code(), Code::kUnsupported);
   EXPECT_NE(opened.status().message().find("attention.causal"), std::string::npos);
 }

@@ -132,31 +132,33 @@ TEST_F(Fusion, Rope) {
                         0x1p-9);
 }
 
-// As transformers writes it: x * cos + rotate_half(x) * sin, with tables of the whole width.
+// As transformers writes it: x * cos + rotate_half(x) * sin, with tables of the whole width, which
+// an export of one length has in the program.
 TEST_F(Fusion, RopeOfRotatedHalves) {
-  Builder b = function();
-  Value* x = b.input("x", half({1, 3, 5, 24}));
-  Value* cos = b.input("cos", half({1, 1, 5, 24}));
-  Value* sin = b.input("sin", half({1, 1, 5, 24}));
-  const auto slice = [&](std::int32_t begin, std::int32_t end) {
-    return b.op("slice_by_index", {{"x", x},
-                                   {"begin", Literal::int32s({0, 0, 0, begin})},
-                                   {"end", Literal::int32s({1, 3, 5, end})}});
-  };
-  Value* negated = b.op("mul", {{"x", slice(12, 24)}, {"y", Literal::number(-1, DType::kFp16)}});
-  Value* turned = b.op("concat", {{"values", std::vector<Value*>{negated, slice(0, 12)}},
-                                  {"axis", Literal::int32(-1)},
-                                  {"interleave", Literal::boolean(false)}});
-  Value* y = b.op(
-      "add",
-      {{"x", b.op("mul", {{"x", x}, {"y", cos}})}, {"y", b.op("mul", {{"x", turned}, {"y", sin}})}},
-      "y");
-  ASSERT_TRUE(b.finish({y}).ok()) << b.status().message();
-  expect_like_reference({"rope"},
-                        {{{"x", random({1, 3, 5, 24})},
-                          {"cos", random({1, 1, 5, 24})},
-                          {"sin", random({1, 1, 5, 24})}}},
-                        0x1p-9);
+  const Shape table = {1, 1, 5, 24};
+  for (const bool is_constant : {false, true}) {
+    program = std::make_shared<Program>();
+    Builder b = function();
+    Value* x = b.input("x", half({1, 3, 5, 24}));
+    const auto slice = [&](std::int32_t begin, std::int32_t end) {
+      return b.op("slice_by_index", {{"x", x},
+                                     {"begin", Literal::int32s({0, 0, 0, begin})},
+                                     {"end", Literal::int32s({1, 3, 5, end})}});
+    };
+    std::vector<Given> given = {{"x", random({1, 3, 5, 24})}};
+    const auto times = [&](Value* value, const char* name) {
+      if (is_constant) return b.op("mul", {{"x", value}, {"y", random_literal(table)}});
+      given.push_back({name, random(table)});
+      return b.op("mul", {{"x", value}, {"y", b.input(name, half(table))}});
+    };
+    Value* negated = b.op("mul", {{"x", slice(12, 24)}, {"y", Literal::number(-1, DType::kFp16)}});
+    Value* turned = b.op("concat", {{"values", std::vector<Value*>{negated, slice(0, 12)}},
+                                    {"axis", Literal::int32(-1)},
+                                    {"interleave", Literal::boolean(false)}});
+    Value* y = b.op("add", {{"x", times(x, "cos")}, {"y", times(turned, "sin")}}, "y");
+    ASSERT_TRUE(b.finish({y}).ok()) << b.status().message();
+    expect_like_reference({"rope"}, {given}, 0x1p-9);
+  }
 }
 
 // The halves of something else, or in the other order, are no rotation.
@@ -188,27 +190,6 @@ TEST_F(Fusion, WhatOnlyLooksLikeRopeIsLeftAlone) {
     const auto names = fused(*loaded);
     EXPECT_EQ(std::ranges::count(names, "rope"), 0);
   }
-}
-
-// Tables and masks that an exporter wrote into the program.
-TEST_F(Fusion, RopeOfConstantTables) {
-  Builder b = function();
-  Value* x = b.input("x", half({1, 3, 5, 24}));
-  const auto slice = [&](std::int32_t begin, std::int32_t end) {
-    return b.op("slice_by_index", {{"x", x},
-                                   {"begin", Literal::int32s({0, 0, 0, begin})},
-                                   {"end", Literal::int32s({1, 3, 5, end})}});
-  };
-  const auto times_table = [&](Value* value) {
-    return b.op("mul", {{"x", value}, {"y", random_literal({1, 1, 5, 24})}});
-  };
-  Value* negated = b.op("mul", {{"x", slice(12, 24)}, {"y", Literal::number(-1, DType::kFp16)}});
-  Value* turned = b.op("concat", {{"values", std::vector<Value*>{negated, slice(0, 12)}},
-                                  {"axis", Literal::int32(-1)},
-                                  {"interleave", Literal::boolean(false)}});
-  Value* y = b.op("add", {{"x", times_table(x)}, {"y", times_table(turned)}}, "y");
-  ASSERT_TRUE(b.finish({y}).ok()) << b.status().message();
-  expect_like_reference({"rope"}, {{{"x", random({1, 3, 5, 24})}}}, 0x1p-9);
 }
 
 struct AttentionFusion : FusionFixture {
@@ -270,28 +251,21 @@ TEST_F(AttentionFusion, WrittenOut) {
 }
 
 TEST_F(AttentionFusion, AsOneOperation) {
-  Builder b = function();
-  Value* q = b.input("q", half({1, 2, 6, 16}));
-  Value* k = b.input("k", half({1, 2, 7, 16}));
-  Value* v = b.input("v", half({1, 2, 7, 16}));
-  Value* mask = b.input("mask", half({6, 7}));
-  Value* y = b.op("scaled_dot_product_attention",
-                  {{"query", q}, {"key", k}, {"value", v}, {"attn_mask", mask}}, "y");
-  ASSERT_TRUE(b.finish({y}).ok()) << b.status().message();
-  expect_like_reference({"attention"}, inputs({1, 2, 6, 16}, {1, 2, 7, 16}, {6, 7}),
-                        kManyRoundings);
-}
-
-TEST_F(AttentionFusion, WithAConstantMask) {
-  Builder b = function();
-  Value* q = b.input("q", half({1, 2, 6, 16}));
-  Value* k = b.input("k", half({1, 2, 7, 16}));
-  Value* v = b.input("v", half({1, 2, 7, 16}));
-  Value* y =
-      b.op("scaled_dot_product_attention",
-           {{"query", q}, {"key", k}, {"value", v}, {"attn_mask", random_literal({6, 7}, 2)}}, "y");
-  ASSERT_TRUE(b.finish({y}).ok()) << b.status().message();
-  expect_like_reference({"attention"}, inputs({1, 2, 6, 16}, {1, 2, 7, 16}, {}), kManyRoundings);
+  for (const bool is_constant : {false, true}) {
+    program = std::make_shared<Program>();
+    Builder b = function();
+    Value* q = b.input("q", half({1, 2, 6, 16}));
+    Value* k = b.input("k", half({1, 2, 7, 16}));
+    Value* v = b.input("v", half({1, 2, 7, 16}));
+    Value* mask =
+        is_constant ? b.constant(random_literal({6, 7}, 2), "mask") : b.input("mask", half({6, 7}));
+    Value* y = b.op("scaled_dot_product_attention",
+                    {{"query", q}, {"key", k}, {"value", v}, {"attn_mask", mask}}, "y");
+    ASSERT_TRUE(b.finish({y}).ok()) << b.status().message();
+    const Shape mask_input = is_constant ? Shape{} : Shape{6, 7};
+    expect_like_reference({"attention"}, inputs({1, 2, 6, 16}, {1, 2, 7, 16}, mask_input),
+                          kManyRoundings);
+  }
 }
 
 // Masks that are neither one for all heads nor one for each are left to the reference.

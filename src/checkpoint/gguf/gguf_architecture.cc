@@ -144,22 +144,29 @@ Status read_lfm2_moe(Keys& keys, Json& json) {
   return {};
 }
 
-// The activation of experts is that of the class. Layers slide by turns, as the class has it.
-Status read_gpt_oss(Keys& keys, Json& json) {
+// Of gpt-oss and the privacy filter, but for the width of experts. Their activation is that of the
+// class: its limit has no place in the format.
+Status read_gpt_oss_layers(Keys& keys, Json& json) {
   ANEMONE_ASSIGN_OR_RETURN(json["sliding_window"], keys.required_size("attention.sliding_window"));
   ANEMONE_ASSIGN_OR_RETURN(json["num_local_experts"], keys.required_size("expert_count"));
   ANEMONE_ASSIGN_OR_RETURN(json["num_experts_per_tok"], keys.required_size("expert_used_count"));
-  ANEMONE_ASSIGN_OR_RETURN(const auto width, keys.size("expert_feed_forward_length"));
-  if (width) json["intermediate_size"] = *width;
   // The corners of yarn's ramp are not whole numbers here.
   if (json.contains("rope_scaling")) json["rope_scaling"]["truncate"] = false;
   return {};
 }
 
-// The layers of gpt-oss without causality, and a head for labels; files of privacy-filter.cpp and
-// LocalAI. An activation's limit has no place there, either.
+// Layers slide by turns, as the class has it.
+Status read_gpt_oss(Keys& keys, Json& json) {
+  ANEMONE_ASSIGN_OR_RETURN(json["intermediate_size"],
+                           keys.required_size("expert_feed_forward_length"));
+  return read_gpt_oss_layers(keys, json);
+}
+
+// Without causality, and with a head for labels: files of privacy-filter.cpp and LocalAI.
 Status read_privacy_filter(Keys& keys, Json& json) {
-  ANEMONE_RETURN_IF_ERROR(read_gpt_oss(keys, json));
+  ANEMONE_RETURN_IF_ERROR(read_gpt_oss_layers(keys, json));
+  ANEMONE_ASSIGN_OR_RETURN(const auto width, keys.size("expert_feed_forward_length"));
+  if (width) json["intermediate_size"] = *width;
   const GgufFile& file = keys.file();
   ANEMONE_ASSIGN_OR_RETURN(const auto is_causal, keys.boolean("attention.causal"));
   if (is_causal.value_or(false))
@@ -204,12 +211,6 @@ constexpr NamePair kGemma4Names[] = {{"per_layer_token_embd", "model.embed_token
                                      {"layer_output_scale", "layer_scalar", true}};
 constexpr NamePair kOlmo2Names[] = {{"post_attention_norm", "post_attention_layernorm"},
                                     {"post_ffw_norm", "post_feedforward_layernorm"}};
-constexpr NamePair kGptOssNames[] = {{"post_attention_norm", "post_attention_layernorm"},
-                                     {"attn_sinks", "self_attn.sinks", true},
-                                     {"ffn_gate_inp", "mlp.router"},
-                                     {"ffn_gate_exps", "mlp.experts.{}.gate_proj"},
-                                     {"ffn_up_exps", "mlp.experts.{}.up_proj"},
-                                     {"ffn_down_exps", "mlp.experts.{}.down_proj"}};
 constexpr NamePair kPrivacyFilterNames[] = {{"cls.output", "score"},
                                             {"post_attention_norm", "post_attention_layernorm"},
                                             {"attn_sinks", "self_attn.sinks", true},
@@ -217,6 +218,8 @@ constexpr NamePair kPrivacyFilterNames[] = {{"cls.output", "score"},
                                             {"ffn_gate_exps", "mlp.experts.{}.gate_proj"},
                                             {"ffn_up_exps", "mlp.experts.{}.up_proj"},
                                             {"ffn_down_exps", "mlp.experts.{}.down_proj"}};
+// The same but for the labels.
+constexpr std::span<const NamePair> kGptOssNames = std::span(kPrivacyFilterNames).subspan(1);
 constexpr NamePair kQwen3MoeNames[] = {{"ffn_gate_inp", "mlp.gate"},
                                        {"ffn_gate_exps", "mlp.experts.{}.gate_proj"},
                                        {"ffn_up_exps", "mlp.experts.{}.up_proj"},
