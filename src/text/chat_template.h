@@ -11,6 +11,7 @@
 #include <string>
 
 #include "base/json.h"
+#include "base/work_budget.h"
 #include "text/civil_time.h"
 #include "text/jinja/ast.h"
 #include "text/jinja/interpreter.h"
@@ -20,6 +21,8 @@ namespace anemone::text {
 struct RenderOptions {
   std::optional<CivilTime> now;  // what strftime_now prints; the local time when absent
   jinja::Limits limits;
+  // Of the request that the text is rendered for: the work counts against it, too. May be null.
+  WorkBudget* budget = nullptr;
 };
 
 // A parsed template. Immutable and thread-safe; copies share the tree.

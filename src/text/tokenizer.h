@@ -16,6 +16,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/work_budget.h"
 #include "text/added_tokens.h"
 #include "text/decoder.h"
 #include "text/normalizer.h"
@@ -29,6 +30,8 @@ struct EncodeOptions {
   bool add_special = false;   // add the tokens of the post-processor (often a bos)
   bool parse_special = true;  // false: special added tokens in the text are text; other added
                               // tokens still match (Hugging Face's encode_special_tokens = True)
+  // Of the request that the text belongs to: the work counts against it. May be null.
+  WorkBudget* budget = nullptr;
 };
 
 // The parts of a tokenizer. normalizer and pre_tokenizer may be null.
