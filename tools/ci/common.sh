@@ -39,3 +39,24 @@ debian_mirror() {
     /etc/apt/sources.list /etc/apt/sources.list.d/* 2>/dev/null | head -n 1 || true)
   echo "${found:-http://deb.debian.org/debian}"
 }
+
+# run_checks COMMAND...: each is the name of a script of tools/ci with its options; all run, also after a failure.
+# Prints the time of each, and at the end which failed. Its status is the number of failures.
+run_checks() {
+  local check before started=$SECONDS failed=()
+  for check in "$@"; do
+    before=$SECONDS
+    # Words of their own: a script and its options.
+    # shellcheck disable=SC2086
+    if tools/ci/$check; then
+      times+=("$(printf '%6d s  passed  %s' $((SECONDS - before)) "$check")")
+    else
+      times+=("$(printf '%6d s  FAILED  %s' $((SECONDS - before)) "$check")")
+      failed+=("$check")
+    fi
+  done
+  headline "$# checks, $((SECONDS - started)) s"
+  printf '%s\n' "${times[@]}"
+  return ${#failed[@]}
+}
+times=()
