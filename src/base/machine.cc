@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <fstream>
+#include <limits>
 #include <sstream>
 #include <sys/utsname.h>
 #include <thread>
@@ -168,6 +169,15 @@ CgroupLimits read_cgroup_limits(const std::string& root) {
   const auto old_bytes = number_in(root + "/memory/memory.limit_in_bytes");
   if (!limits.memory_bytes && old_bytes) set_memory(*old_bytes);
   return limits;
+}
+
+std::uint64_t usable_memory_bytes() {
+  const long pages = ::sysconf(_SC_PHYS_PAGES);
+  const long page_bytes = ::sysconf(_SC_PAGESIZE);
+  std::uint64_t bytes = std::numeric_limits<std::uint64_t>::max();
+  if (pages > 0 && page_bytes > 0)
+    bytes = static_cast<std::uint64_t>(pages) * static_cast<std::uint64_t>(page_bytes);
+  return std::min(bytes, read_cgroup_limits().memory_bytes.value_or(bytes));
 }
 
 Machine describe_machine() {

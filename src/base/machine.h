@@ -19,6 +19,9 @@ struct CgroupLimits {
 // Reads version 2 and version 1. `root` is where the control groups are mounted.
 CgroupLimits read_cgroup_limits(const std::string& root = "/sys/fs/cgroup");
 
+// Main memory of the machine, or what its control group lets this process have of it.
+std::uint64_t usable_memory_bytes();
+
 struct Machine {
   std::string system;        // "Debian GNU/Linux 12 (bookworm)", "macOS 15.1"
   std::string kernel;        // "Linux 6.1.0"

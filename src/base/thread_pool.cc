@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cmath>
 #include <system_error>
+#include <utility>
 
 #include "base/machine.h"
 
@@ -99,6 +100,13 @@ void ThreadPool::parallel_for(std::int64_t count, std::int64_t grain, const Body
   next_.notify_all();
   drain();
   spin_then_wait(done_, [ranges](std::uint64_t done) { return done == ranges; });
+  if (has_failed_.load()) rethrow();
+}
+
+void ThreadPool::rethrow() {
+  const std::lock_guard lock(failure_mutex_);
+  has_failed_.store(false);
+  std::rethrow_exception(std::exchange(failure_, nullptr));
 }
 
 void ThreadPool::parallel_for_runs(std::int64_t count, std::int64_t grain,
@@ -140,7 +148,13 @@ bool ThreadPool::run_range(std::uint64_t ticket) {
   if (loop.epoch.load() != epoch || range >= ranges) return false;
   const std::int64_t grain = loop.grain.load();
   const std::int64_t begin = static_cast<std::int64_t>(range) * grain;
-  (*loop.body.load())(begin, std::min(loop.count.load(), begin + grain));
+  try {
+    (*loop.body.load())(begin, std::min(loop.count.load(), begin + grain));
+  } catch (...) {
+    const std::lock_guard lock(failure_mutex_);
+    failure_ = std::current_exception();
+    has_failed_.store(true);
+  }
   if (done_.fetch_add(1) + 1 == ranges) done_.notify_all();
   return true;
 }

@@ -8,6 +8,7 @@
 #include <functional>
 #include <gtest/gtest.h>
 #include <mutex>
+#include <new>
 #include <set>
 #include <thread>
 #include <utility>
@@ -36,6 +37,19 @@ std::vector<int> visits(ThreadPool& pool, std::int64_t count, std::int64_t grain
 }
 
 class ThreadPoolOfSize : public ::testing::TestWithParam<int> {};
+
+TEST_P(ThreadPoolOfSize, ThrowsWhatABodyThrowsAndGoesOn) {
+  ThreadPool pool(GetParam());
+  for (int round = 0; round < 20; ++round) {
+    EXPECT_THROW(pool.parallel_for(100, 1,
+                                   [](std::int64_t begin, std::int64_t) {
+                                     if (begin % 7 == 3) throw std::bad_alloc();
+                                   }),
+                 std::bad_alloc);
+    const auto seen = visits(pool, 100, 1);
+    EXPECT_TRUE(std::all_of(seen.begin(), seen.end(), [](int n) { return n == 1; }));
+  }
+}
 
 TEST_P(ThreadPoolOfSize, CoversEachIndexOnceForAllCountsAndGrains) {
   ThreadPool pool(GetParam());
