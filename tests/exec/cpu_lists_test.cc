@@ -170,6 +170,67 @@ TEST_F(Lists, RefuseAnIndexOrLengthThatIsNoNumberAtRunTime) {
   }
 }
 
+// As a place to read or to write, alone or among good ones.
+TEST_F(Lists, RefuseHostilePlacesInEveryOperation) {
+  Value* places = b.input("places", Type::tensor(DType::kInt32, {2}));
+  Value* pairs = b.input("pairs", Type::tensor(DType::kFp32, {2, 2}));
+  Value* list = make_list(3, false);
+  Value* written = b.op("list_write", {{"ls", list}, {"index", index}, {"value", x}});
+  Value* scattered =
+      b.op("list_scatter", {{"ls", list}, {"indices", places}, {"value", pairs}}, "scattered");
+  const std::vector<Value*> outputs = {
+      b.op("list_read", {{"ls", list}, {"index", index}}, "read"),
+      b.op("list_gather", {{"ls", list}, {"indices", places}}, "gathered"),
+      b.op("list_length", {{"ls", written}}, "length_written"),
+      b.op("list_length", {{"ls", scattered}}, "length_scattered")};
+  ASSERT_TRUE(b.finish(outputs).ok()) << b.status().message();
+  const Tensor values = floats({2, 2}, {1, 2, 3, 4});
+  for (Value* output : outputs) {
+    program->functions()[0]->block->outputs = {output};
+    for (const bool is_reference : {true, false}) {
+      options.is_reference = is_reference;
+      const auto loaded = load();
+      ASSERT_NE(loaded, nullptr);
+      const bool is_single = output == outputs[0] || output == outputs[2];
+      for (const std::int32_t place :
+           {0, 2, 3, -1, -3, -4, std::numeric_limits<std::int32_t>::min(),
+            std::numeric_limits<std::int32_t>::max()}) {
+        const Tensor one = ints({1}, {is_single ? place : 0});
+        const Tensor two = ints({2}, {0, is_single ? 1 : place});
+        run(*loaded,
+            {{"x", pair.view()},
+             {"at", one.view()},
+             {"places", two.view()},
+             {"pairs", values.view()}},
+            output->name);
+        // The interpreter runs every operation, whatever the output: the good ones do not fail.
+        EXPECT_EQ(status.ok(), place == 0 || place == 2) << output->name << " " << place;
+        if (!status.ok()) {
+          EXPECT_EQ(status.code(), Code::kInvalidArgument);
+        }
+      }
+    }
+  }
+}
+
+TEST_F(Lists, TakeOfTheMemoryLimitWhatTheirItemsTake) {
+  options.memory_bytes = 1 << 20;
+  Value* list = b.op("make_list",
+                     {{"init_length", index},
+                      {"dynamic_length", Literal::boolean(true)},
+                      {"elem_shape", std::vector<Value*>{b.constant(Literal::int32(2), "width")}},
+                      {"dtype", Literal::text("fp32")}});
+  const auto loaded = finish({b.op("list_length", {{"ls", list}}, "length")});
+  ASSERT_NE(loaded, nullptr);
+  const Tensor many = ints({1}, {1 << 20}), few = ints({1}, {100});
+  for (int i = 0; i < 2; ++i) {
+    run(*loaded, {{"x", pair.view()}, {"at", many.view()}}, "length");
+    EXPECT_EQ(status.code(), Code::kOutOfMemory) << status.message();
+    EXPECT_EQ(run(*loaded, {{"x", pair.view()}, {"at", few.view()}}, "length"), (Floats{100}))
+        << status.message();
+  }
+}
+
 TEST_F(Lists, AreNoOutputOfAFunction) {
   Value* list = make_list(1, true);
   ASSERT_TRUE(b.finish({list, x}).ok()) << b.status().message();

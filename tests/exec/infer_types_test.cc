@@ -177,7 +177,7 @@ TEST_F(InferredTypes, PlansShareWhatFollowsFromConstants) {
       {{half_feature("x", {1, kDynamic, kChannels})}, {half_feature("y", {1, kDynamic, 64})}, {}},
       constants);
   ASSERT_TRUE(prepared.ok()) << prepared.status().message();
-  ConstantFolder folder;
+  ConstantFolder folder(std::make_shared<MemoryLimit>(0));
   ThreadPool threads(1);
   std::map<std::string, std::vector<const std::byte*>> places;
   std::vector<PreparedFunction> plans;  // alive together, so that places differ

@@ -97,13 +97,13 @@ struct MemoryOfPlans : FusionFixture {
     const FusedContext context{threads, isa,   kernels::simd::kernels_of(isa),
                                undo,    masks, bytes_read};
     std::vector<BufferRef> states;
-    const Plan plan(function);
+    const Plan plan(function, std::make_shared<MemoryLimit>(0));
     std::vector<std::vector<float>> out;
     auto frame = plan.take_frame();
     EXPECT_TRUE(frame.ok());
     for (int i = 0; i < times; ++i) {
       std::vector<Interpreter> runs;
-      runs.emplace_back(function, **frame, states, threads);
+      runs.emplace_back(function, **frame, states, threads, 1);
       for (std::size_t k = 0; k < inputs.size(); ++k)
         (*frame)->slots[static_cast<std::size_t>(function.inputs[k].slot)].view = inputs[k].view();
       const Status status = Interpreter::run(function, runs, context, nullptr);
@@ -137,7 +137,7 @@ TEST_F(MemoryOfPlans, RandomGraphsKeepTheirBitsInAnArena) {
     }
     auto planned = prepare(*program->functions()[0], signature, constants);
     ASSERT_TRUE(planned.ok()) << planned.status().message();
-    ConstantFolder folder;
+    ConstantFolder folder(std::make_shared<MemoryLimit>(0));
     ThreadPool threads(1);
     ASSERT_TRUE(plan({&*planned}, true, folder, threads).ok());
     MemoryChecker checker(*planned);
@@ -172,7 +172,7 @@ TEST_F(MemoryOfPlans, ALongChainOfValuesLivesInTwoOfThem) {
   const auto memory = explain_memory(*loaded);
   ASSERT_TRUE(memory.ok());
   EXPECT_EQ(memory->value_bytes, 20 * 2000);
-  EXPECT_EQ(memory->arena_bytes, 2 * 2048);  // lines of 64 bytes
+  EXPECT_EQ(memory->arena_bytes, 2 * MemoryPlan::place_bytes(2048));  // lines of 64 bytes
 }
 
 // What a state keeps is no part of an arena: the next run would write over it.

@@ -8,6 +8,8 @@
 #include <new>
 #include <utility>
 
+#include "exec/cpu/red_zone.h"
+
 namespace anemone::exec {
 namespace {
 
@@ -22,12 +24,16 @@ std::size_t capacity_for(std::uint64_t bytes) {
 
 }  // namespace
 
-BufferRef Buffer::make(std::uint64_t bytes) {
+BufferRef Buffer::make(std::uint64_t bytes, std::shared_ptr<MemoryLimit> limit) {
   const std::size_t capacity = capacity_for(bytes);
-  if (capacity == 0) return nullptr;
+  if (capacity == 0 || !limit->take(capacity)) return nullptr;
   auto* data = static_cast<std::byte*>(std::aligned_alloc(kAlignment, capacity));
-  if (data == nullptr) return nullptr;
-  return BufferRef(new Buffer(data, data, capacity));
+  if (data == nullptr) {
+    limit->give_back(capacity);
+    return nullptr;
+  }
+  forbid(data + bytes, capacity - static_cast<std::size_t>(bytes));
+  return BufferRef(new Buffer(data, data, capacity, std::move(limit)));
 }
 
 BufferRef Buffer::make_zero(std::uint64_t bytes) {
@@ -39,10 +45,12 @@ BufferRef Buffer::make_zero(std::uint64_t bytes) {
   if (memory == nullptr) return nullptr;
   void* data = memory;
   std::align(kAlignment, capacity, data, space);
-  return BufferRef(new Buffer(memory, static_cast<std::byte*>(data), capacity));
+  return BufferRef(new Buffer(memory, static_cast<std::byte*>(data), capacity, nullptr));
 }
 
 Buffer::~Buffer() {
+  allow(data_, capacity_);
+  if (limit_ != nullptr) limit_->give_back(capacity_);
   std::free(memory_);
 }
 
@@ -60,8 +68,14 @@ BufferRef BufferPool::take(std::uint64_t bytes) {
     out = std::move(idle_[best]);
     idle_[best] = std::move(idle_.back());
     idle_.pop_back();
+    allow(out->data(), out->capacity());
+    forbid(out->data() + bytes, out->capacity() - static_cast<std::size_t>(bytes));
   } else {
-    out = Buffer::make(bytes);
+    out = Buffer::make(bytes, limit_);
+    if (out == nullptr && !idle_.empty()) {
+      idle_.clear();
+      out = Buffer::make(bytes, limit_);
+    }
   }
   if (out != nullptr) out->last_run_ = run_;
   return out;

@@ -4,7 +4,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <utility>
 #include <vector>
+
+#include "exec/cpu/memory_limit.h"
 
 namespace anemone::exec {
 
@@ -12,9 +15,9 @@ namespace anemone::exec {
 // only by the operation that made it, so views of it never see a change.
 class Buffer {
  public:
-  // nullptr when the system has no such memory.
-  static std::shared_ptr<Buffer> make(std::uint64_t bytes);
-  // All zero. Large ones take memory only where something is written.
+  // nullptr when the limit or the system has no such memory.
+  static std::shared_ptr<Buffer> make(std::uint64_t bytes, std::shared_ptr<MemoryLimit> limit);
+  // All zero. Large ones take memory only where something is written, so no limit counts them.
   static std::shared_ptr<Buffer> make_zero(std::uint64_t bytes);
   ~Buffer();
   Buffer(const Buffer&) = delete;
@@ -25,11 +28,12 @@ class Buffer {
 
  private:
   friend class BufferPool;
-  Buffer(void* memory, std::byte* data, std::size_t capacity)
-      : memory_(memory), data_(data), capacity_(capacity) {}
+  Buffer(void* memory, std::byte* data, std::size_t capacity, std::shared_ptr<MemoryLimit> limit)
+      : memory_(memory), data_(data), capacity_(capacity), limit_(std::move(limit)) {}
   void* memory_;  // what is to be freed
   std::byte* data_;
   std::size_t capacity_;
+  const std::shared_ptr<MemoryLimit> limit_;  // that it counts for; null: none
   std::uint64_t last_run_ = 0;
 };
 
@@ -40,6 +44,8 @@ using BufferRef = std::shared_ptr<Buffer>;
 // Holds at the end of a run what that run needed and no more. Single-thread.
 class BufferPool {
  public:
+  explicit BufferPool(std::shared_ptr<MemoryLimit> limit) : limit_(std::move(limit)) {}
+  const std::shared_ptr<MemoryLimit>& limit() const { return limit_; }
   // nullptr when out of memory.
   BufferRef take(std::uint64_t bytes);
   // Drops one reference; the buffer is kept for later when it was the last.
@@ -48,6 +54,7 @@ class BufferPool {
   void end_run();
 
  private:
+  const std::shared_ptr<MemoryLimit> limit_;
   std::vector<BufferRef> idle_;
   std::uint64_t run_ = 1;
 };

@@ -82,7 +82,8 @@ void drop_known_of(const PreparedFunction& function, PreparedBlock& block) {
 class Folder {
  public:
   using Kept = std::unordered_map<std::string, std::vector<Slot>>;
-  Folder(Kept& kept, ThreadPool& threads) : kept_(kept), threads_(threads) {}
+  Folder(Kept& kept, const std::shared_ptr<MemoryLimit>& limit, ThreadPool& threads)
+      : kept_(kept), take_(buffers_of_their_own(limit)), threads_(threads) {}
 
   Status run(const std::vector<PreparedFunction*>& functions) {
     for (PreparedFunction* function : functions) {
@@ -168,7 +169,7 @@ class Folder {
             Task& task = tasks[static_cast<std::size_t>(i)];
             const Candidate& first = task.users.front();
             task.status = call_kernel(*first.op, first.function->types, first.function->initial,
-                                      new_buffer, alone, task.results);
+                                      take_, alone, task.results);
           }
         });
     for (Task& task : tasks) {
@@ -188,6 +189,7 @@ class Folder {
   }
 
   Kept& kept_;
+  const Allocate take_;
   ThreadPool& threads_;
   std::vector<Known> slots_;  // of the function that is looked at
   std::vector<std::vector<Candidate>> levels_;
@@ -206,7 +208,7 @@ void drop_known(PreparedFunction& function) {
 
 Status ConstantFolder::fold(const std::vector<PreparedFunction*>& functions, ThreadPool& threads) {
   const std::lock_guard lock(mutex_);
-  ANEMONE_RETURN_IF_ERROR(Folder(kept_, threads).run(functions));
+  ANEMONE_RETURN_IF_ERROR(Folder(kept_, limit_, threads).run(functions));
   for (PreparedFunction* function : functions) drop_known(*function);
   return {};
 }

@@ -3,12 +3,15 @@
 
 #include <anemone/status.h>
 
+#include <memory>
 #include <mutex>
 #include <string>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "base/thread_pool.h"
+#include "exec/cpu/memory_limit.h"
 #include "exec/cpu/prepared_program.h"
 
 namespace anemone::exec {
@@ -17,12 +20,16 @@ namespace anemone::exec {
 // constants of the program alone: later plans for other shapes take them from here. Thread-safe.
 class ConstantFolder {
  public:
+  explicit ConstantFolder(std::shared_ptr<MemoryLimit> limit) : limit_(std::move(limit)) {}
+  // Of what is evaluated when a function is planned.
+  const std::shared_ptr<MemoryLimit>& limit() const { return limit_; }
   // For several functions together: puts results into PreparedFunction::initial and removes the
   // operations. Equal operations over the same bytes are run once. An operation outside constexpr_*
   // that fails or gives much data is left for the run.
   Status fold(const std::vector<PreparedFunction*>& functions, ThreadPool& threads);
 
  private:
+  const std::shared_ptr<MemoryLimit> limit_;
   std::mutex mutex_;
   std::unordered_map<std::string, std::vector<Slot>> kept_;  // by operation and operands
 };

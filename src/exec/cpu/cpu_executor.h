@@ -3,6 +3,7 @@
 
 #include <anemone/status.h>
 
+#include <cstdint>
 #include <map>
 #include <memory>
 #include <string>
@@ -20,6 +21,12 @@ struct CpuOptions {
   // The reference: one plain kernel an operation, as the program is written. The oracle of the fast
   // way.
   bool is_reference = false;
+  // What the values of all runs may take together; weights, states and the caller's tensors are not
+  // counted. 0: three quarters of the memory that this process may use. A run that needs more ends
+  // with kOutOfMemory.
+  std::uint64_t memory_bytes = 0;
+  // Of all loops of a run together, so that a damaged program cannot run for ever.
+  std::int64_t max_rounds = 1 << 20;
 };
 
 // Plans each function when it is loaded: patterns of operations become fused ones over the weights

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <new>
 #include <optional>
 #include <utility>
 
@@ -13,6 +14,16 @@
 
 namespace anemone::exec {
 namespace {
+
+// f(), or kOutOfMemory where the system has no memory for what it works with.
+template <typename F>
+auto ending_with_memory(const F& f) -> decltype(f()) {
+  try {
+    return f();
+  } catch (const std::bad_alloc&) {
+    return out_of_memory("expected memory for the work of a run, got none");
+  }
+}
 
 // Where each state of a function lies in the caller's store.
 Result<std::vector<std::size_t>> match_states(const PreparedFunction& function,
@@ -35,7 +46,9 @@ Result<std::vector<std::size_t>> match_states(const PreparedFunction& function,
   return out;
 }
 
-void bind_inputs(const PreparedFunction& function, const Inputs& inputs, Slots& slots) {
+// kInvalidArgument where an input has not the shape of the program, which a package may describe
+// more widely than it can run it.
+Status bind_inputs(const PreparedFunction& function, const Inputs& inputs, Slots& slots) {
   for (const PreparedInput& input : function.inputs) {
     const auto given = std::find_if(inputs.begin(), inputs.end(), [&](const NamedView& view) {
       return view.name == input.feature->name;
@@ -44,15 +57,24 @@ void bind_inputs(const PreparedFunction& function, const Inputs& inputs, Slots& 
     slot.view = given != inputs.end() ? given->tensor : input.default_value->view();
     // The description says [1] for what is a scalar in the program.
     if (input.type->shape.empty()) slot.view.shape.clear();
+    const ir::Type& type = function.type(input.slot);
+    if (!ir::is_compatible(type, ir::Type::tensor(slot.view.dtype, slot.view.shape)))
+      return invalid_argument("[{}] expected {}, got {} {}", input.feature->name,
+                              ir::to_string(type), dtype_name(slot.view.dtype),
+                              to_string(slot.view.shape));
   }
+  return {};
 }
 
-void copy_outputs(const PreparedFunction& function, const Slots& slots, Outputs& outputs) {
+// kOutOfMemory where there is no room for another copy of an output beside the values of the run.
+Status copy_outputs(const PreparedFunction& function, const Slots& slots, MemoryLimit& limit,
+                    Outputs& outputs) {
   Outputs old = std::exchange(outputs, {});
   for (std::size_t i = 0; i < function.outputs.size(); ++i) {
     const Feature& feature = *function.outputs[i].feature;
     TensorView value = slots[static_cast<std::size_t>(function.outputs[i].slot)].view;
     if (value.shape.empty()) value.shape = {1};
+    const auto size = static_cast<std::size_t>(value.size_bytes());
     NamedTensor& out = outputs.emplace_back();
     out.name = feature.name;
     // A loop passes last time's outputs in the same order: look there first.
@@ -62,26 +84,34 @@ void copy_outputs(const PreparedFunction& function, const Slots& slots, Outputs&
                           return tensor.name == feature.name;
                         });
     if (reused != old.end() && !reused->tensor.empty() && reused->tensor.dtype() == value.dtype &&
-        reused->tensor.shape() == value.shape)
+        reused->tensor.shape() == value.shape) {
       out.tensor = std::move(reused->tensor);
-    else
+    } else if (limit.take(size)) {
+      limit.give_back(size);  // it is the caller's from now on
       out.tensor = Tensor(value.dtype, value.shape);
-    const std::size_t size = static_cast<std::size_t>(value.size_bytes());
+    } else {
+      return out_of_memory("[{}] expected {} bytes of memory, got none", feature.name, size);
+    }
     if (size > 0) std::memcpy(out.tensor.mutable_view().data, value.data, size);
   }
+  return {};
 }
 
 // Fused operations write into states, which must then not be the memory of anything else, such as a
 // second state that a program set to the same value.
 Status own_states(const PreparedFunction& function, const std::vector<std::size_t>& places,
-                  CpuStateStore* store) {
+                  CpuStateStore* store, const std::shared_ptr<MemoryLimit>& limit) {
   for (const int state : function.states_in_place) {
     BufferRef& buffer = store->buffers()[places[static_cast<std::size_t>(state)]];
     if (buffer.use_count() == 1) continue;
-    BufferRef own = Buffer::make(buffer->capacity());
+    const Feature* feature =
+        function.signature->state(function.states[static_cast<std::size_t>(state)]);
+    const auto bytes = TensorView{feature->dtype, feature->shape}.size_bytes();
+    BufferRef own = Buffer::make(bytes, limit);
     if (own == nullptr)
-      return out_of_memory("expected {} bytes of memory for a state, got none", buffer->capacity());
-    std::memcpy(own->data(), buffer->data(), buffer->capacity());
+      return out_of_memory("[state {}] expected {} bytes of memory, got none", feature->name,
+                           bytes);
+    std::memcpy(own->data(), buffer->data(), static_cast<std::size_t>(bytes));
     buffer = std::move(own);
   }
   return {};
@@ -112,17 +142,18 @@ std::size_t count_together(const PreparedFunction& function, std::span<const Bat
 }  // namespace
 
 CpuProgram::CpuProgram(std::shared_ptr<const ir::Program> program, std::string default_function,
-                       std::shared_ptr<SharedThreads> threads)
+                       std::shared_ptr<SharedResources> shared)
     : program_(std::move(program)),
       default_function_(std::move(default_function)),
-      threads_(std::move(threads)) {}
+      shared_(std::move(shared)),
+      folder_(shared_->memory) {}
 
 Result<std::shared_ptr<const CpuProgram>> CpuProgram::prepare_and_make(
     std::shared_ptr<const ir::Program> program, const std::vector<const ir::Function*>& functions,
     std::vector<Signature> signatures, std::string default_function,
-    std::shared_ptr<SharedThreads> threads) {
+    std::shared_ptr<SharedResources> shared) {
   std::shared_ptr<CpuProgram> out(
-      new CpuProgram(std::move(program), std::move(default_function), std::move(threads)));
+      new CpuProgram(std::move(program), std::move(default_function), std::move(shared)));
   ANEMONE_ASSIGN_OR_RETURN(out->states_, states_of(signatures));
   ANEMONE_RETURN_IF_ERROR(out->make_plans(functions, std::move(signatures)));
   return std::shared_ptr<const CpuProgram>(std::move(out));
@@ -139,7 +170,7 @@ Status CpuProgram::make_plans(const std::vector<const ir::Function*>& functions,
     ANEMONE_ASSIGN_OR_RETURN(PreparedFunction function,
                              prepare(*functions[i], std::move(signatures[i]), constants));
     // The reference runs every operation as it is written, whatever the shapes.
-    if (!threads_->is_reference && has_open_shapes(function)) {
+    if (!shared_->is_reference && has_open_shapes(function)) {
       planned.push_back(with_shapes(function, least_shapes(function)));
       open.emplace_back(std::move(function));
     } else {
@@ -150,14 +181,15 @@ Status CpuProgram::make_plans(const std::vector<const ir::Function*>& functions,
   std::vector<PreparedFunction*> first;
   for (PreparedFunction& function : planned) first.push_back(&function);
   {
-    const std::lock_guard lock(threads_->mutex);
-    ANEMONE_RETURN_IF_ERROR(exec::plan(first, !threads_->is_reference, folder_, threads_->pool));
+    const std::lock_guard lock(shared_->mutex);
+    ANEMONE_RETURN_IF_ERROR(ending_with_memory(
+        [&] { return exec::plan(first, !shared_->is_reference, folder_, shared_->pool); }));
   }
   for (std::size_t i = 0; i < planned.size(); ++i)
     functions_.push_back(open[i]
                              ? std::make_unique<FunctionPlans>(
-                                   std::move(*open[i]), std::move(planned[i]), folder_, *threads_)
-                             : std::make_unique<FunctionPlans>(std::move(planned[i])));
+                                   std::move(*open[i]), std::move(planned[i]), folder_, *shared_)
+                             : std::make_unique<FunctionPlans>(std::move(planned[i]), *shared_));
   return {};
 }
 
@@ -218,7 +250,8 @@ Status CpuProgram::run_batch(std::string_view name, std::span<const BatchItem> i
   for (const BatchItem& item : items)
     ANEMONE_RETURN_IF_ERROR(check_inputs(plans.signature(), *item.inputs));
   while (!items.empty()) {
-    ANEMONE_ASSIGN_OR_RETURN(const auto plan, plans.find(*items[0].inputs));
+    ANEMONE_ASSIGN_OR_RETURN(const auto plan,
+                             ending_with_memory([&] { return plans.find(*items[0].inputs); }));
     const std::size_t together = count_together(plan->function(), items);
     ANEMONE_RETURN_IF_ERROR(run_together(*plan, items.first(together)));
     items = items.subspan(together);
@@ -241,31 +274,36 @@ Status CpuProgram::run_together(const Plan& plan, std::span<const BatchItem> ite
     if (items[i].states != nullptr && run.store == nullptr)
       return invalid_argument("expected a state store of the CPU executor, got another one");
     ANEMONE_ASSIGN_OR_RETURN(run.places, match_states(function, run.store));
-    ANEMONE_RETURN_IF_ERROR(own_states(function, run.places, run.store));
+    ANEMONE_RETURN_IF_ERROR(own_states(function, run.places, run.store, shared_->memory));
   }
-  ThreadsTurn turn(*threads_);
+  ThreadsTurn turn(*shared_);
   StateUndo undo;
   MaskCache masks;
   std::int64_t bytes_read = 0;
-  const FusedContext context{turn.pool(), threads_->isa, kernels::simd::kernels_of(threads_->isa),
-                             undo,        masks,         bytes_read};
+  const FusedContext context{turn.pool(), shared_->isa, kernels::simd::kernels_of(shared_->isa),
+                             undo,        masks,        bytes_read};
   std::vector<Interpreter> interpreters;
   interpreters.reserve(runs.size());
   for (std::size_t i = 0; i < runs.size(); ++i) {
     Run& run = runs[i];
     for (const std::size_t place : run.places) run.states.push_back(run.store->buffers()[place]);
     ANEMONE_ASSIGN_OR_RETURN(run.frame, plan.take_frame());
-    bind_inputs(function, *items[i].inputs, run.frame->slots);
-    interpreters.emplace_back(function, *run.frame, run.states, context.threads);
+    ANEMONE_RETURN_IF_ERROR(bind_inputs(function, *items[i].inputs, run.frame->slots));
+    interpreters.emplace_back(function, *run.frame, run.states, context.threads,
+                              shared_->max_rounds);
   }
-  const Status status =
-      Interpreter::run(function, interpreters, context, is_timed_ ? &plan.times() : nullptr);
-  if (!status.ok()) undo.restore();
+  Status status = ending_with_memory([&] {
+    return Interpreter::run(function, interpreters, context, is_timed_ ? &plan.times() : nullptr);
+  });
   turn.end();
+  for (std::size_t i = 0; i < runs.size() && status.ok(); ++i)
+    status = ending_with_memory([&] {
+      return copy_outputs(function, runs[i].frame->slots, *shared_->memory, *items[i].outputs);
+    });
+  if (!status.ok()) undo.restore();
   for (std::size_t i = 0; i < runs.size(); ++i) {
     Run& run = runs[i];
     if (status.ok()) {
-      copy_outputs(function, run.frame->slots, *items[i].outputs);
       for (std::size_t k = 0; k < run.places.size(); ++k)
         std::swap(run.store->buffers()[run.places[k]], run.states[k]);
     }

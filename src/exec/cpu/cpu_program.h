@@ -11,7 +11,7 @@
 
 #include "exec/cpu/constant_folder.h"
 #include "exec/cpu/function_plans.h"
-#include "exec/cpu/shared_threads.h"
+#include "exec/cpu/shared_resources.h"
 #include "exec/executor.h"
 
 namespace anemone::exec {
@@ -34,7 +34,7 @@ class CpuProgram : public LoadedProgram {
   static Result<std::shared_ptr<const CpuProgram>> prepare_and_make(
       std::shared_ptr<const ir::Program> program, const std::vector<const ir::Function*>& functions,
       std::vector<Signature> signatures, std::string default_function,
-      std::shared_ptr<SharedThreads> threads);
+      std::shared_ptr<SharedResources> shared);
 
   const std::vector<std::string>& functions() const override { return names_; }
   const std::string& default_function() const override { return default_function_; }
@@ -54,7 +54,7 @@ class CpuProgram : public LoadedProgram {
 
  private:
   CpuProgram(std::shared_ptr<const ir::Program> program, std::string default_function,
-             std::shared_ptr<SharedThreads> threads);
+             std::shared_ptr<SharedResources> shared);
   Status make_plans(const std::vector<const ir::Function*>& functions,
                     std::vector<Signature> signatures);
   Result<std::size_t> index_of(std::string_view function) const {
@@ -64,7 +64,7 @@ class CpuProgram : public LoadedProgram {
 
   const std::shared_ptr<const ir::Program> program_;
   const std::string default_function_;
-  const std::shared_ptr<SharedThreads> threads_;
+  const std::shared_ptr<SharedResources> shared_;
   std::vector<std::string> names_;
   std::vector<Feature> states_;  // of all functions together
   mutable std::atomic<bool> is_timed_ = false;

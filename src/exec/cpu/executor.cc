@@ -75,7 +75,7 @@ Signature described_signature(const mlpackage::FunctionInterface& described,
 class CpuExecutor : public Executor {
  public:
   explicit CpuExecutor(const CpuOptions& options)
-      : threads_(std::make_shared<SharedThreads>(options)) {}
+      : shared_(std::make_shared<SharedResources>(options)) {}
 
   std::string_view name() const override { return "cpu"; }
 
@@ -89,11 +89,11 @@ class CpuExecutor : public Executor {
       if (const ir::Function* function = model->program.function(described.name))
         interface.signatures.emplace(described.name, described_signature(described, *function));
     const std::shared_ptr<const ir::Program> program(model, &model->program);
-    return load_with(program, interface, options, threads_).with(package_path);
+    return load_with(program, interface, options, shared_).with(package_path);
   }
 
  private:
-  std::shared_ptr<SharedThreads> threads_;
+  std::shared_ptr<SharedResources> shared_;
 };
 
 }  // namespace

@@ -41,10 +41,10 @@ Result<std::unique_ptr<Frame>> Plan::take_frame() const {
       return frame;
     }
   }
-  auto frame = std::make_unique<Frame>();
+  auto frame = std::make_unique<Frame>(limit_);
   frame->slots = function_.initial;
   const auto bytes = static_cast<std::uint64_t>(function_.memory.arena_bytes);
-  frame->arena = Buffer::make(bytes);
+  frame->arena = Buffer::make(bytes, limit_);
   if (frame->arena == nullptr)
     return out_of_memory("expected {} bytes of memory for the values of function {}, got none",
                          bytes, function_.function->name);
@@ -52,6 +52,7 @@ Result<std::unique_ptr<Frame>> Plan::take_frame() const {
 }
 
 void Plan::give_frame(std::unique_ptr<Frame> frame) const {
+  if (limit_->is_scarce()) return;
   const std::lock_guard lock(mutex_);
   idle_frames_.push_back(std::move(frame));
 }
@@ -79,14 +80,16 @@ PreparedFunction with_shapes(const PreparedFunction& function, const InputShapes
   return out;
 }
 
-FunctionPlans::FunctionPlans(PreparedFunction planned) : signature_(planned.signature) {
-  entries_.push_back({{}, std::make_shared<const Plan>(std::move(planned))});
+FunctionPlans::FunctionPlans(PreparedFunction planned, SharedResources& shared)
+    : signature_(planned.signature), shared_(shared) {
+  entries_.push_back({{}, std::make_shared<const Plan>(std::move(planned), shared.memory)});
 }
 
 FunctionPlans::FunctionPlans(PreparedFunction open, PreparedFunction first, ConstantFolder& folder,
-                             SharedThreads& threads)
-    : signature_(open.signature), open_(std::move(open)), folder_(&folder), threads_(&threads) {
-  entries_.push_back({least_shapes(*open_), std::make_shared<const Plan>(std::move(first))});
+                             SharedResources& shared)
+    : signature_(open.signature), open_(std::move(open)), folder_(&folder), shared_(shared) {
+  entries_.push_back(
+      {least_shapes(*open_), std::make_shared<const Plan>(std::move(first), shared.memory)});
 }
 
 Result<std::shared_ptr<const Plan>> FunctionPlans::find(const Inputs& inputs) {
@@ -100,12 +103,12 @@ Result<std::shared_ptr<const Plan>> FunctionPlans::find(const Inputs& inputs) {
   }
   PreparedFunction planned = with_shapes(*open_, shapes);
   {
-    ThreadsTurn turn(*threads_);
+    ThreadsTurn turn(shared_);
     ANEMONE_RETURN_IF_ERROR(exec::plan({&planned}, true, *folder_, turn.pool()));
   }
   if (entries_.size() == kMaxPlans) entries_.pop_back();
-  entries_.insert(entries_.begin(),
-                  {std::move(shapes), std::make_shared<const Plan>(std::move(planned))});
+  entries_.insert(entries_.begin(), {std::move(shapes), std::make_shared<const Plan>(
+                                                            std::move(planned), shared_.memory)});
   return entries_.front().plan;
 }
 

@@ -14,7 +14,7 @@
 #include "exec/cpu/interpreter.h"
 #include "exec/cpu/op_times.h"
 #include "exec/cpu/prepared_program.h"
-#include "exec/cpu/shared_threads.h"
+#include "exec/cpu/shared_resources.h"
 #include "exec/executor.h"
 
 namespace anemone::exec {
@@ -23,8 +23,10 @@ namespace anemone::exec {
 // Thread-safe.
 class Plan {
  public:
-  explicit Plan(PreparedFunction function)
-      : function_(std::move(function)), times_(function_.block.ops.size()) {}
+  Plan(PreparedFunction function, std::shared_ptr<MemoryLimit> limit)
+      : function_(std::move(function)),
+        limit_(std::move(limit)),
+        times_(function_.block.ops.size()) {}
 
   const PreparedFunction& function() const { return function_; }
   OpTimes& times() const { return times_; }
@@ -34,6 +36,7 @@ class Plan {
 
  private:
   const PreparedFunction function_;
+  const std::shared_ptr<MemoryLimit> limit_;
   mutable OpTimes times_;
   mutable std::mutex mutex_;  // of what follows
   mutable std::vector<std::unique_ptr<Frame>> idle_frames_;
@@ -58,10 +61,10 @@ class FunctionPlans {
   static constexpr std::size_t kMaxPlans = 8;
 
   // A function of fixed shapes, planned.
-  explicit FunctionPlans(PreparedFunction planned);
+  FunctionPlans(PreparedFunction planned, SharedResources& shared);
   // `open` is prepared only; `first` is the plan for its least shapes. The references outlive this.
   FunctionPlans(PreparedFunction open, PreparedFunction first, ConstantFolder& folder,
-                SharedThreads& threads);
+                SharedResources& shared);
 
   const Signature& signature() const { return *signature_; }
   // For inputs that are lawful (check_inputs); made now unless one of the last kMaxPlans is it.
@@ -79,7 +82,7 @@ class FunctionPlans {
   const std::shared_ptr<const Signature> signature_;
   const std::optional<PreparedFunction> open_;
   ConstantFolder* const folder_ = nullptr;
-  SharedThreads* const threads_ = nullptr;
+  SharedResources& shared_;
   mutable std::mutex mutex_;    // of the entries, which never change without `open_`
   std::vector<Entry> entries_;  // those used last first; never empty
 };

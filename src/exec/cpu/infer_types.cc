@@ -38,7 +38,8 @@ ir::Type common(const ir::Type& declared, const ir::Type& a, const ir::Type& b) 
 
 class TypeInference {
  public:
-  explicit TypeInference(PreparedFunction& function) : function_(function) {}
+  TypeInference(PreparedFunction& function, const std::shared_ptr<MemoryLimit>& limit)
+      : function_(function), take_(buffers_of_their_own(limit)) {}
 
   void run() { infer(function_.block, false); }
 
@@ -60,6 +61,7 @@ class TypeInference {
 
   void infer_kernel(PreparedOp& op) {
     op.has_static_outputs = false;
+    op.is_settled = false;
     std::vector<ir::Type> inferred;
     const SlotInferContext context(op, function_.initial, &function_.types);
     const bool is_lawful = op.schema->infer(context, inferred).ok();
@@ -72,7 +74,17 @@ class TypeInference {
       is_fixed = is_fixed && better && better->is_tensor() && is_static(inferred[i].shape);
     }
     op.has_static_outputs = is_fixed;
+    op.is_settled = is_fixed && !context.has_asked_unknown() && has_static_operands(op);
     if (is_fixed && wants_value(op)) evaluate(op);
+  }
+
+  bool has_static_operands(const PreparedOp& op) const {
+    return std::ranges::all_of(op.operands, [this](const Operand& operand) {
+      return std::ranges::all_of(operand.slots, [this](int slot) {
+        const ir::Type& type = function_.type(slot);
+        return is_known(function_, slot) || (type.is_tensor() && is_static(type.shape));
+      });
+    });
   }
 
   bool wants_value(const PreparedOp& op) const {
@@ -161,17 +173,18 @@ class TypeInference {
   }
 
   Status call(const PreparedOp& op, std::vector<Slot>& results) {
-    return call_kernel(op, function_.types, function_.initial, new_buffer, alone_, results);
+    return call_kernel(op, function_.types, function_.initial, take_, alone_, results);
   }
 
   PreparedFunction& function_;
+  const Allocate take_;
   ThreadPool alone_{1};
 };
 
 }  // namespace
 
-void infer_types(PreparedFunction& function) {
-  TypeInference(function).run();
+void infer_types(PreparedFunction& function, const std::shared_ptr<MemoryLimit>& limit) {
+  TypeInference(function, limit).run();
   drop_known(function);
 }
 

@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "exec/cpu/op_call.h"
+#include "exec/cpu/red_zone.h"
 
 namespace anemone::exec {
 namespace {
@@ -47,7 +48,13 @@ void Interpreter::clear() {
 
 Memory Interpreter::memory(int slot, std::uint64_t bytes) {
   const std::int64_t offset = function_.memory.offsets[static_cast<std::size_t>(slot)];
-  if (offset != MemoryPlan::kNone) return {frame_.arena->data() + offset};
+  if (offset != MemoryPlan::kNone) {
+    std::byte* place = frame_.arena->data() + offset;
+    const auto size = static_cast<std::int64_t>(bytes);
+    allow(place, static_cast<std::size_t>(size));
+    forbid(place + size, static_cast<std::size_t>(MemoryPlan::place_bytes(size) - size));
+    return {place};
+  }
   BufferRef buffer = frame_.pool.take(bytes);
   std::byte* data = buffer == nullptr ? nullptr : buffer->data();
   return {data, std::move(buffer)};
@@ -79,6 +86,8 @@ Status Interpreter::run(const PreparedFunction& function, std::span<Interpreter>
                         const FusedContext& context, OpTimes* times) {
   std::optional<OpTimer> timer;
   if (times != nullptr) timer.emplace(*times);
+  for (const Interpreter& run : runs)
+    forbid(run.frame_.arena->data(), static_cast<std::size_t>(function.memory.arena_bytes));
   std::vector<FusedCall> calls(runs.size());
   for (std::size_t k = 0; k < function.block.ops.size(); ++k) {
     const PreparedOp& op = function.block.ops[k];
@@ -173,7 +182,11 @@ Status Interpreter::bind(const PreparedOp& op, FusedCall& call) {
   Slot& out = slot(op.outputs[0]);
   release(out);
   out.view.dtype = declared.dtype;
-  out.view.shape = op.has_static_outputs ? declared.shape : op.fused->output_shape(call.inputs);
+  out.view.shape = op.is_settled ? declared.shape : op.fused->output_shape(call.inputs);
+  if (!op.is_settled &&
+      !ir::is_compatible(declared, ir::Type::tensor(declared.dtype, out.view.shape)))
+    return corrupt("{} expected an output of {}, got {}", describe(op), ir::to_string(declared),
+                   to_string(out.view.shape));
   const std::uint64_t bytes = out.view.size_bytes();
   Memory place = memory(op.outputs[0], bytes);
   if (place.data == nullptr)
@@ -261,7 +274,7 @@ Status Interpreter::run_while(const PreparedOp& op) {
     if (!goes_on) break;
     if (rounds_left_-- == 0)
       return corrupt("{} expected loops that end, got more than {} rounds", describe(op),
-                     kMaxRounds);
+                     max_rounds_);
     ANEMONE_RETURN_IF_ERROR(enter(op, 1, variables));
     // Only the body holds the variables now, so that it can free or reuse them.
     for (Slot& variable : variables) release(variable);

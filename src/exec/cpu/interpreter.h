@@ -3,8 +3,10 @@
 
 #include <anemone/status.h>
 
+#include <memory>
 #include <span>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/thread_pool.h"
@@ -20,6 +22,7 @@ namespace anemone::exec {
 // What one run writes to; kept between runs of the same function, so that a decode loop finds its
 // buffers. Single-thread.
 struct Frame {
+  explicit Frame(std::shared_ptr<MemoryLimit> limit) : pool(std::move(limit)) {}
   Slots slots;                // starts as a copy of PreparedFunction::initial
   BufferRef arena = nullptr;  // MemoryPlan::arena_bytes
   BufferPool pool;            // of values that MemoryPlan gives no place
@@ -29,10 +32,14 @@ struct Frame {
 class Interpreter {
  public:
   // `states` has one buffer a state of the function. A write replaces the reference here; what the
-  // caller commits after success is this vector.
+  // caller commits after success is this vector. `max_rounds`: of all loops together.
   Interpreter(const PreparedFunction& function, Frame& frame, std::vector<BufferRef>& states,
-              ThreadPool& threads)
-      : function_(function), frame_(frame), states_(states), threads_(threads) {}
+              ThreadPool& threads, std::int64_t max_rounds)
+      : function_(function),
+        frame_(frame),
+        states_(states),
+        threads_(threads),
+        max_rounds_(max_rounds) {}
 
   // Runs of one function in step: an operation for all of them, then the next. The slots of the
   // inputs are set; after success those of the outputs are. `times` may be null.
@@ -68,6 +75,8 @@ class Interpreter {
   // The one integer of a parameter; a tensor of unknown size may turn out to have none.
   Result<std::int64_t> integer(const PreparedOp& op, std::string_view parameter) const;
   Result<std::shared_ptr<List>> copy_list(const PreparedOp& op);
+  // Gives a list so many items; kOutOfMemory.
+  Status resize(const PreparedOp& op, List& list, std::int64_t length);
   Status put(const PreparedOp& op, List& list, std::int64_t index, Slot value);
   Status set_list_output(const PreparedOp& op, std::shared_ptr<const List> list);
 
@@ -86,9 +95,8 @@ class Interpreter {
   std::vector<BufferRef>& states_;
   ThreadPool& threads_;
   std::vector<Slot> results_;
-  // Of all loops of a run together, so that a damaged program cannot run for ever.
-  static constexpr std::int64_t kMaxRounds = 1 << 20;
-  std::int64_t rounds_left_ = kMaxRounds;
+  const std::int64_t max_rounds_;
+  std::int64_t rounds_left_ = max_rounds_;
 };
 
 }  // namespace anemone::exec

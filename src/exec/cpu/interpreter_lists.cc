@@ -62,7 +62,7 @@ Status Interpreter::make_list(const PreparedOp& op) {
   }
   if (length < 0 || length > kMaxItems)
     return corrupt("{} expected a length of 0 to {}, got {}", describe(op), kMaxItems, length);
-  list->items.resize(static_cast<std::size_t>(length));
+  ANEMONE_RETURN_IF_ERROR(resize(op, *list, length));
   // Items read as zeros before they are written, where their shape is known.
   const ir::Type& type = op.op->outputs[0]->type;
   if (!type.members.empty() && type.members[0].is_tensor() && is_static(type.members[0].shape) &&
@@ -94,7 +94,21 @@ Status Interpreter::list_read(const PreparedOp& op) {
 Result<std::shared_ptr<List>> Interpreter::copy_list(const PreparedOp& op) {
   const Slot& source = slot(op.slot("ls"));
   if (source.list == nullptr) return corrupt("{} expected a list as \"ls\"", describe(op));
-  return std::make_shared<List>(*source.list);
+  auto list = std::make_shared<List>();
+  list->is_growable = source.list->is_growable;
+  ANEMONE_RETURN_IF_ERROR(resize(op, *list, static_cast<std::int64_t>(source.list->items.size())));
+  list->items = source.list->items;
+  return list;
+}
+
+Status Interpreter::resize(const PreparedOp& op, List& list, std::int64_t length) {
+  const auto count = static_cast<std::size_t>(length);
+  list.memory = claim_memory(frame_.pool.limit(), count * sizeof(Slot));
+  if (list.memory == nullptr)
+    return out_of_memory("{} expected memory for a list of {} items, got none", describe(op),
+                         length);
+  list.items.resize(count);
+  return {};
 }
 
 Status Interpreter::put(const PreparedOp& op, List& list, std::int64_t index, Slot value) {
@@ -102,7 +116,7 @@ Status Interpreter::put(const PreparedOp& op, List& list, std::int64_t index, Sl
   const std::int64_t limit = list.is_growable ? kMaxItems : length;
   if (index < 0 || index >= limit)
     return invalid_argument("{} expected an index below {}, got {}", describe(op), limit, index);
-  if (index >= length) list.items.resize(static_cast<std::size_t>(index) + 1);
+  if (index >= length) ANEMONE_RETURN_IF_ERROR(resize(op, list, index + 1));
   list.items[static_cast<std::size_t>(index)] = std::move(value);
   return {};
 }

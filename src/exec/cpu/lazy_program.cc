@@ -11,10 +11,10 @@ namespace anemone::exec {
 Result<std::shared_ptr<const LazyProgram>> LazyProgram::make(
     std::shared_ptr<const ir::Program> program, const std::vector<const ir::Function*>& functions,
     std::vector<Signature> signatures, std::string default_function,
-    std::shared_ptr<SharedThreads> threads) {
+    std::shared_ptr<SharedResources> shared) {
   ANEMONE_ASSIGN_OR_RETURN(std::vector<Feature> states, states_of(signatures));
   std::shared_ptr<LazyProgram> out(new LazyProgram(std::move(program), std::move(default_function),
-                                                   std::move(states), std::move(threads)));
+                                                   std::move(states), std::move(shared)));
   for (std::size_t i = 0; i < functions.size(); ++i) {
     out->names_.push_back(functions[i]->name);
     out->entries_.push_back({functions[i], std::move(signatures[i]), nullptr});
@@ -39,7 +39,7 @@ Result<const CpuProgram*> LazyProgram::prepared(std::string_view function) const
   if (entry.program == nullptr) {
     ANEMONE_ASSIGN_OR_RETURN(
         entry.program, CpuProgram::prepare_and_make(program_, {entry.function}, {entry.signature},
-                                                    entry.function->name, threads_));
+                                                    entry.function->name, shared_));
     entry.program->set_timed(is_timed_);
   }
   return entry.program.get();

@@ -23,7 +23,7 @@ class LazyProgram : public LoadedProgram {
   static Result<std::shared_ptr<const LazyProgram>> make(
       std::shared_ptr<const ir::Program> program, const std::vector<const ir::Function*>& functions,
       std::vector<Signature> signatures, std::string default_function,
-      std::shared_ptr<SharedThreads> threads);
+      std::shared_ptr<SharedResources> shared);
 
   const std::vector<std::string>& functions() const override { return names_; }
   const std::string& default_function() const override { return default_function_; }
@@ -46,16 +46,16 @@ class LazyProgram : public LoadedProgram {
   };
 
   LazyProgram(std::shared_ptr<const ir::Program> program, std::string default_function,
-              std::vector<Feature> states, std::shared_ptr<SharedThreads> threads)
+              std::vector<Feature> states, std::shared_ptr<SharedResources> shared)
       : program_(std::move(program)),
         default_function_(std::move(default_function)),
         states_(std::move(states)),
-        threads_(std::move(threads)) {}
+        shared_(std::move(shared)) {}
 
   const std::shared_ptr<const ir::Program> program_;
   const std::string default_function_;
   const std::vector<Feature> states_;  // of all functions together
-  const std::shared_ptr<SharedThreads> threads_;
+  const std::shared_ptr<SharedResources> shared_;
   std::vector<std::string> names_;
   mutable std::mutex mutex_;  // of what follows
   mutable std::vector<Entry> entries_;

@@ -19,10 +19,10 @@ std::optional<ir::Type> output_type(const ir::Value& output);
 // The interface that the types of a function give by themselves.
 Signature signature_of(const ir::Function& function);
 
-// load_program() with threads that other programs share.
+// load_program() with threads and a memory limit that other programs share.
 Result<std::shared_ptr<const LoadedProgram>> load_with(std::shared_ptr<const ir::Program> program,
                                                        const ProgramInterface& interface,
                                                        const LoadOptions& options,
-                                                       std::shared_ptr<SharedThreads> threads);
+                                                       std::shared_ptr<SharedResources> shared);
 
 }  // namespace anemone::exec

@@ -58,7 +58,7 @@ Signature signature_of(const ir::Function& function) {
 Result<std::shared_ptr<const LoadedProgram>> load_with(std::shared_ptr<const ir::Program> program,
                                                        const ProgramInterface& interface,
                                                        const LoadOptions& options,
-                                                       std::shared_ptr<SharedThreads> threads) {
+                                                       std::shared_ptr<SharedResources> shared) {
   // The verifier bounds the nesting of blocks, so it goes first.
   ANEMONE_RETURN_IF_ERROR(ir::verify(*program, ops::op_registry(), {.structure_only = true}));
   for (const ir::Function* function : program->functions())
@@ -90,12 +90,12 @@ Result<std::shared_ptr<const LoadedProgram>> load_with(std::shared_ptr<const ir:
   if (options.when_first_run) {
     ANEMONE_ASSIGN_OR_RETURN(auto lazy,
                              LazyProgram::make(std::move(program), functions, std::move(signatures),
-                                               std::move(default_function), std::move(threads)));
+                                               std::move(default_function), std::move(shared)));
     return std::shared_ptr<const LoadedProgram>(std::move(lazy));
   }
   ANEMONE_ASSIGN_OR_RETURN(
       auto made, CpuProgram::prepare_and_make(std::move(program), functions, std::move(signatures),
-                                              std::move(default_function), std::move(threads)));
+                                              std::move(default_function), std::move(shared)));
   return std::shared_ptr<const LoadedProgram>(std::move(made));
 }
 
@@ -103,7 +103,7 @@ Result<std::shared_ptr<const LoadedProgram>> load_program(
     std::shared_ptr<const ir::Program> program, const ProgramInterface& interface,
     const LoadOptions& load_options, const CpuOptions& options) {
   return load_with(std::move(program), interface, load_options,
-                   std::make_shared<SharedThreads>(options));
+                   std::make_shared<SharedResources>(options));
 }
 
 }  // namespace anemone::exec

@@ -6,6 +6,7 @@
 
 #include "exec/cpu/fusion/fused_op.h"
 #include "exec/cpu/prepared_program.h"
+#include "exec/cpu/red_zone.h"
 
 namespace anemone::exec {
 namespace {
@@ -149,9 +150,7 @@ class MemoryPlanner {
     return out;
   }
 
-  static std::int64_t lines(std::int64_t bytes) {
-    return (std::max<std::int64_t>(bytes, 1) + kLine - 1) / kLine * kLine;
-  }
+  static std::int64_t lines(std::int64_t bytes) { return MemoryPlan::place_bytes(bytes); }
 
   std::int64_t most_together(const std::vector<Place*>& places) const {
     std::vector<std::int64_t> change(function_.block.ops.size() + 2, 0);
@@ -174,6 +173,10 @@ class MemoryPlanner {
 };
 
 }  // namespace
+
+std::int64_t MemoryPlan::place_bytes(std::int64_t bytes) {
+  return (std::max<std::int64_t>(bytes, 1) + kLine - 1) / kLine * kLine + kRedZone;
+}
 
 MemoryPlan plan_memory(const PreparedFunction& function) {
   return MemoryPlanner(function).run();

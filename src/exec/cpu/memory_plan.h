@@ -15,6 +15,8 @@ struct PreparedFunction;
 
 struct MemoryPlan {
   static constexpr std::int64_t kNone = -1;
+  // Bytes of the arena that a value of so many has to itself: whole lines of the cache.
+  static std::int64_t place_bytes(std::int64_t bytes);
   // Of each slot: its first byte in the arena, a multiple of 64. kNone: constants, inputs, states,
   // views, and values with memory of their own from the BufferPool. Those are the values whose size
   // depends on data, those inside of the blocks of loops and conditions, and those that such a

@@ -44,10 +44,12 @@ std::string describe(const PreparedOp& op) {
   return fmt::format("[{} \"{}\"]", op.op->type, op.op->name);
 }
 
-Memory new_buffer(int /*slot*/, std::uint64_t bytes) {
-  BufferRef buffer = Buffer::make(bytes);
-  std::byte* data = buffer == nullptr ? nullptr : buffer->data();
-  return {data, std::move(buffer)};
+Allocate buffers_of_their_own(std::shared_ptr<MemoryLimit> limit) {
+  return [limit = std::move(limit)](int /*slot*/, std::uint64_t bytes) -> Memory {
+    BufferRef buffer = Buffer::make(bytes, limit);
+    std::byte* data = buffer == nullptr ? nullptr : buffer->data();
+    return {data, std::move(buffer)};
+  };
 }
 
 std::size_t OpCall::count(std::string_view parameter) const {
@@ -83,31 +85,40 @@ const ir::Type& SlotInferContext::type(std::string_view parameter, std::size_t i
 
 std::optional<TensorView> SlotInferContext::value(std::string_view parameter, std::size_t i) const {
   const Slot& slot = argument(op_, slots_, parameter, i);
-  if (slot.text.has_value() || slot.view.data == nullptr) return std::nullopt;
+  if (slot.text.has_value()) return std::nullopt;
+  if (slot.view.data == nullptr) {
+    has_asked_unknown_ = true;
+    return std::nullopt;
+  }
   return slot.view;
 }
 
 std::optional<std::string_view> SlotInferContext::text(std::string_view parameter) const {
   if (count_of(op_, parameter) == 0) return std::nullopt;
-  return argument(op_, slots_, parameter, 0).text;
+  const Slot& slot = argument(op_, slots_, parameter, 0);
+  if (!slot.text.has_value()) has_asked_unknown_ = true;
+  return slot.text;
 }
 
 Status call_kernel(const PreparedOp& op, const Types& types, const Slots& slots,
                    const Allocate& allocate, ThreadPool& threads, std::vector<Slot>& results) {
   const std::size_t count = op.outputs.size();
   std::vector<ir::Type> inferred;
-  if (!op.has_static_outputs) {
+  // Also where the plan has the types: the kernel counts on what the rule says of the values of
+  // this run, and the memory on what it says of their sizes.
+  if (!op.is_settled) {
     const SlotInferContext context(op, slots, nullptr);
     if (Status status = op.schema->infer(context, inferred); !status.ok())
       return Status(status.code(), describe(op) + " " + status.message());
-    ANEMONE_CHECK(inferred.size() == count);
+    if (inferred.size() != count)
+      return corrupt("{} expected {} outputs, got {}", describe(op), count, inferred.size());
   }
   std::vector<MutableTensorView> outputs(count);
   results.resize(count);
   for (std::size_t i = 0; i < count; ++i) {
     const ir::Type& declared = types[static_cast<std::size_t>(op.outputs[i])];
-    if (!op.has_static_outputs) ANEMONE_RETURN_IF_ERROR(check_output(op, declared, inferred[i]));
-    const ir::Type& type = op.has_static_outputs ? declared : inferred[i];
+    if (!op.is_settled) ANEMONE_RETURN_IF_ERROR(check_output(op, declared, inferred[i]));
+    const ir::Type& type = op.is_settled ? declared : inferred[i];
     ANEMONE_ASSIGN_OR_RETURN(const std::int64_t elements, checked_element_count(type.shape));
     const std::uint64_t bytes = dtype_bytes(type.dtype, static_cast<std::uint64_t>(elements));
     Slot& slot = results[i];

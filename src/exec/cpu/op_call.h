@@ -52,6 +52,8 @@ class SlotInferContext : public ir::InferContext {
   std::optional<std::string_view> text(std::string_view parameter) const override;
   bool is_constant(std::string_view, std::size_t) const override { return true; }
   std::size_t output_count() const override { return op_.outputs.size(); }
+  // Whether the rule asked for a value that is not known yet: its answer may be another in a run.
+  bool has_asked_unknown() const { return has_asked_unknown_; }
   const ir::Type* declared_output(std::size_t i) const override {
     return &op_.op->outputs[i]->type;
   }
@@ -61,6 +63,7 @@ class SlotInferContext : public ir::InferContext {
   const Slots& slots_;
   const Types* const types_of_slots_;
   mutable std::deque<ir::Type> types_;
+  mutable bool has_asked_unknown_ = false;
 };
 
 // Memory for a value; `data` is null when there is none.
@@ -70,11 +73,11 @@ struct Memory {
 };
 // For one output, by its slot.
 using Allocate = std::function<Memory(int slot, std::uint64_t bytes)>;
-// Each a buffer of its own.
-Memory new_buffer(int slot, std::uint64_t bytes);
+Allocate buffers_of_their_own(std::shared_ptr<MemoryLimit> limit);
 
-// Runs the kernel of `op` over `slots` and sets `results`, one a output. kCorrupt when the type
-// rule gives what contradicts `types`, PreparedFunction's.
+// Runs the kernel of `op` over `slots` and sets `results`, one a output. Before that it asks the
+// type rule, unless the plan has settled its answer: kCorrupt when the rule refuses the values of
+// the run, or gives what contradicts `types`, PreparedFunction's.
 Status call_kernel(const PreparedOp& op, const Types& types, const Slots& slots,
                    const Allocate& allocate, ThreadPool& threads, std::vector<Slot>& results);
 

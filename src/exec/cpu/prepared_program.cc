@@ -282,7 +282,7 @@ Result<PreparedFunction> prepare(const ir::Function& function, Signature signatu
 Status plan(const std::vector<PreparedFunction*>& functions, bool is_fused, ConstantFolder& folder,
             ThreadPool& threads) {
   for (PreparedFunction* function : functions) {
-    infer_types(*function);
+    infer_types(*function, folder.limit());
     if (is_fused) fuse(*function);
     function->is_in_step = !accesses_states(function->block);
   }

@@ -64,8 +64,11 @@ struct PreparedOp {
   ir::Opset opset = ir::Opset::kIOS18;
   std::vector<Operand> operands;
   std::vector<int> outputs;
-  // PreparedFunction::types has what every run gives: no type rule runs.
+  // PreparedFunction::types has what every run gives: memory is planned for it.
   bool has_static_outputs = false;
+  // The plan knows all that the type rule looks at, so that its answer holds in every run. Else a
+  // run asks it again, and it refuses values of the run that the kernel could not execute.
+  bool is_settled = false;
   std::vector<int> dead_after;  // slots that nobody reads after this operation
   std::vector<PreparedBlock> blocks;
   int state = -1;  // index into PreparedFunction::states

@@ -25,6 +25,7 @@ struct Slot {
 struct List {
   std::vector<Slot> items;  // view.data is null where nothing was written yet
   bool is_growable = true;
+  std::shared_ptr<const void> memory = nullptr;  // what the items take of the limit of their run
 };
 
 using Slots = std::vector<Slot>;

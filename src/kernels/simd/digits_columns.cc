@@ -115,7 +115,8 @@ float make_digit_column(const Half* x, std::int64_t stride, std::int64_t depth, 
     _mm_storeu_si128(reinterpret_cast<__m128i*>(low + k), _mm512_cvtepi32_epi8(digits.low));
   }
   for (std::int64_t k = whole; k < depth; ++k) {
-    const int q = static_cast<int>(std::nearbyint(to_float(x[k * stride]) * inverse));
+    // As split() rounds the others; a NaN has some number.
+    const int q = _mm_cvtss_si32(_mm_set_ss(to_float(x[k * stride]) * inverse));
     const int rounded = (q + 64) >> 7;
     high[k] = static_cast<std::int8_t>(rounded);
     low[k] = static_cast<std::int8_t>(q - rounded * 128);

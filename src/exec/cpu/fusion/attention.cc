@@ -17,9 +17,6 @@ class AttentionOp : public FusedOp {
  public:
   explicit AttentionOp(float factor) : factor_(factor) {}
   std::string_view name() const override { return "attention"; }
-  Shape output_shape(const std::vector<const TensorView*>& inputs) const override {
-    return inputs[0]->shape;
-  }
   Cost cost(const Shape& output, std::span<const Shape> /*states*/) const override {
     // Keys are not known from the output; a prompt looks at itself.
     return {0, 4 * element_count(output) * output[output.size() - 2]};

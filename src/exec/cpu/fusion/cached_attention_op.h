@@ -19,9 +19,6 @@ class CachedAttentionOp : public FusedOp {
   CachedAttentionOp(float factor, std::vector<float> sinks)
       : factor_(factor), sinks_(std::move(sinks)) {}
   std::string_view name() const override { return "cached_attention"; }
-  Shape output_shape(const std::vector<const TensorView*>& inputs) const override {
-    return inputs[0]->shape;
-  }
   // Scores and their mix of values, over every slot.
   Cost cost(const Shape& output, std::span<const Shape> states) const override {
     return {0, 4 * element_count(output) * states[0][2]};

@@ -30,7 +30,6 @@ class ChainOp : public FusedOp {
   ChainOp(Shape shape, std::vector<kernels::simd::ChainInput> inputs,
           std::vector<kernels::simd::ChainStep> steps);
   std::string_view name() const override { return "chain"; }
-  Shape output_shape(const std::vector<const TensorView*>&) const override { return shape_; }
   // Inputs that are as large as the output are read where it is written.
   bool can_overwrite(std::size_t i) const override {
     return inputs_[i].size == element_count(shape_);

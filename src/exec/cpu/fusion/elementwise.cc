@@ -26,9 +26,6 @@ class ElementwiseOp : public FusedOp {
   ElementwiseOp(std::string_view name, BinaryKernel kernels::simd::Kernels::*kernel)
       : name_(name), kernel_(kernel) {}
   std::string_view name() const override { return name_; }
-  Shape output_shape(const std::vector<const TensorView*>& inputs) const override {
-    return inputs[0]->shape;
-  }
   bool can_overwrite(std::size_t) const override { return true; }
   Status run(std::span<FusedCall> calls, const FusedContext& context) const override {
     const BinaryKernel kernel = context.kernels.*kernel_;

@@ -26,12 +26,6 @@ std::int64_t Expert::weight_bytes() const {
   return bytes;
 }
 
-Shape ExpertsOp::output_shape(const std::vector<const TensorView*>& inputs) const {
-  Shape shape = inputs[0]->shape;
-  shape[is_channel_major_ ? 1 : shape.size() - 1] = experts_.front().out.matrix().rows;
-  return shape;
-}
-
 Cost ExpertsOp::cost(const Shape& output, std::span<const Shape> /*states*/) const {
   const auto count = static_cast<std::int64_t>(experts_.size());
   const std::int64_t tokens = element_count(output) / experts_.front().out.matrix().rows;

@@ -36,7 +36,6 @@ class ExpertsOp : public FusedOp {
         has_addend_(has_addend) {}
 
   std::string_view name() const override { return "experts"; }
-  Shape output_shape(const std::vector<const TensorView*>& inputs) const override;
   Cost cost(const Shape& output, std::span<const Shape> states) const override;
   Status run(std::span<FusedCall> calls, const FusedContext& context) const override;
 

@@ -94,8 +94,12 @@ class FusedOp {
  public:
   virtual ~FusedOp() = default;
   virtual std::string_view name() const = 0;  // "projection"
-  // Of the only output, where the program leaves it open.
-  virtual Shape output_shape(const std::vector<const TensorView*>& inputs) const = 0;
+  // Of the only output, for an operation that takes the place of one that is not settled
+  // (PreparedOp::is_settled): it runs with any shapes that its input's type allows.
+  virtual Shape output_shape(const std::vector<const TensorView*>& inputs) const {
+    static_cast<void>(inputs);
+    return {};
+  }
   // Of a run that gives `output`, with states of these shapes; all of their slots count. Only
   // operations with matrix products say something.
   virtual Cost cost(const Shape& output, std::span<const Shape> states) const {

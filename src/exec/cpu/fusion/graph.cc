@@ -62,9 +62,7 @@ void FusionGraph::drop_uses(PreparedOp& op) {
 PreparedOp* FusionGraph::producer(int slot, std::string_view op) const {
   if (slot < 0) return nullptr;
   PreparedOp* found = producer(slot);
-  return found != nullptr && found->kind != PreparedOp::Kind::kFused && found->op->type == op
-             ? found
-             : nullptr;
+  return found != nullptr && is_settled(*found) && found->op->type == op ? found : nullptr;
 }
 
 const TensorView* FusionGraph::constant(int slot) const {
@@ -133,8 +131,6 @@ void FusionGraph::apply(Fusion fusion) {
   root.fused = std::move(fusion.op);
   root.operands = {Operand{"inputs", std::move(fusion.inputs)}};
   root.fused_states = std::move(fusion.states);
-  const ir::Type& output = type(root.outputs[0]);
-  root.has_static_outputs = is_static(output.shape);
   add_uses(root);
   for (PreparedOp* op : fusion.inner) {
     drop_uses(*op);

@@ -16,9 +16,6 @@ class LayerNormOp : public FusedOp {
   LayerNormOp(std::vector<float> gamma, std::vector<float> beta, float eps)
       : gamma_(std::move(gamma)), beta_(std::move(beta)), eps_(eps) {}
   std::string_view name() const override { return "layer_norm"; }
-  Shape output_shape(const std::vector<const TensorView*>& inputs) const override {
-    return inputs[0]->shape;
-  }
   bool can_overwrite(std::size_t) const override { return true; }
   Status run(std::span<FusedCall> calls, const FusedContext& context) const override {
     const auto channels = static_cast<std::int64_t>(gamma_.size());

@@ -22,8 +22,10 @@ bool is_pointwise(const FusionGraph& graph, const PreparedOp& conv) {
 
 }  // namespace
 
-std::optional<ProjectionParts> projection_of(const FusionGraph& graph, const PreparedOp& root) {
-  if (root.kind != PreparedOp::Kind::kKernel) return std::nullopt;
+std::optional<ProjectionParts> projection_of(const FusionGraph& graph, const PreparedOp& root,
+                                             bool may_be_open) {
+  if (root.kind != PreparedOp::Kind::kKernel || !(root.is_settled || may_be_open))
+    return std::nullopt;
   const bool is_conv = root.op->type == "conv";
   if (!is_conv && root.op->type != "linear") return std::nullopt;
   const int x = FusionGraph::argument(root, "x");
@@ -47,7 +49,8 @@ std::optional<ProjectionParts> projection_of(const FusionGraph& graph, const Pre
 }
 
 std::optional<Fusion> match_projection(const FusionGraph& graph, PreparedOp& root) {
-  const auto parts = projection_of(graph, root);
+  // All but x is constant, and no type rule looks at the elements of x.
+  const auto parts = projection_of(graph, root, true);
   if (!parts) return std::nullopt;
   return Fusion{std::make_shared<ProjectionOp>(parts->matrix, parts->bias, parts->is_channel_major),
                 &root,

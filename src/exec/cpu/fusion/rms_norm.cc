@@ -14,9 +14,6 @@ class RmsNormOp : public FusedOp {
   RmsNormOp(std::size_t axis, float eps, const Half* weight)
       : axis_(axis), eps_(eps), weight_(weight) {}
   std::string_view name() const override { return "rms_norm"; }
-  Shape output_shape(const std::vector<const TensorView*>& inputs) const override {
-    return inputs[0]->shape;
-  }
   Status run(std::span<FusedCall> calls, const FusedContext& context) const override {
     const kernels::simd::Kernels& k = context.kernels;
     // Columns of `channels` elements that lie `inner` apart; those of a row lie beside each other.

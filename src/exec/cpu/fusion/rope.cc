@@ -14,9 +14,6 @@ class RopeOp : public FusedOp {
  public:
   explicit RopeOp(bool is_whole) : is_whole_(is_whole) {}
   std::string_view name() const override { return "rope"; }
-  Shape output_shape(const std::vector<const TensorView*>& inputs) const override {
-    return inputs[0]->shape;
-  }
   Status run(std::span<FusedCall> calls, const FusedContext& context) const override {
     const std::int64_t width = std::max<std::int64_t>(1, calls[0].inputs[0]->shape.back());
     const std::int64_t half = width / 2;

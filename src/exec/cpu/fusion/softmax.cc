@@ -14,9 +14,6 @@ thread_local Scratch softmax_row;
 class SoftmaxOp : public FusedOp {
  public:
   std::string_view name() const override { return "softmax"; }
-  Shape output_shape(const std::vector<const TensorView*>& inputs) const override {
-    return inputs[0]->shape;
-  }
   bool can_overwrite(std::size_t) const override { return true; }
   Status run(std::span<FusedCall> calls, const FusedContext& context) const override {
     // Rows of no elements have nothing to divide by.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "exec/cpu/fusion/top_k_mask.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "exec/cpu/fusion/matchers.h"
@@ -61,7 +62,7 @@ std::optional<Fusion> match_top_k_mask(const FusionGraph& graph, PreparedOp& roo
   if (root.op->type != "less") return std::nullopt;
   const auto k = graph.scalar(FusionGraph::argument(root, "y"));
   PreparedOp* sum = graph.producer(FusionGraph::argument(root, "x"), "reduce_sum");
-  if (!k || sum == nullptr || !graph.flag(*sum, "keep_dims")) return std::nullopt;
+  if (!k || std::isnan(*k) || sum == nullptr || !graph.flag(*sum, "keep_dims")) return std::nullopt;
   const auto axes = graph.ints(*sum, "axes");
   PreparedOp* ahead = graph.producer(FusionGraph::argument(*sum, "x"), "add");
   if (ahead == nullptr || axes.size() != 1 || (axes[0] != -1 && axes[0] != 3)) return std::nullopt;
@@ -90,7 +91,8 @@ std::optional<Fusion> match_top_k_mask(const FusionGraph& graph, PreparedOp& roo
         continue;
       whole.inner.insert(whole.inner.end(), {tied_before, turned});
       // Ranks are whole numbers.
-      whole.op = std::make_shared<TopKMaskOp>(static_cast<std::int64_t>(std::ceil(*k)));
+      const double most = std::clamp(std::ceil(*k), 0.0, static_cast<double>(type.shape[1]));
+      whole.op = std::make_shared<TopKMaskOp>(static_cast<std::int64_t>(most));
       whole.inputs = {own};
       return whole;
     }

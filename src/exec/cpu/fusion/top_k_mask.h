@@ -11,9 +11,6 @@ class TopKMaskOp : public FusedOp {
  public:
   explicit TopKMaskOp(std::int64_t k) : k_(k) {}
   std::string_view name() const override { return "top_k_mask"; }
-  Shape output_shape(const std::vector<const TensorView*>& inputs) const override {
-    return inputs[0]->shape;
-  }
   Cost cost(const Shape& /*output*/, std::span<const Shape> /*states*/) const override {
     return {.experts = {.chosen = k_}};
   }

@@ -12,11 +12,6 @@ constexpr std::int64_t kTransposeGrain = 16384;
 class TransposeOp : public FusedOp {
  public:
   std::string_view name() const override { return "transpose"; }
-  Shape output_shape(const std::vector<const TensorView*>& inputs) const override {
-    Shape shape = inputs[0]->shape;
-    std::swap(shape[shape.size() - 1], shape[shape.size() - 2]);
-    return shape;
-  }
   Status run(std::span<FusedCall> calls, const FusedContext& context) const override {
     const auto matrix_size = [](const FusedCall& call) {
       const Shape& shape = call.inputs[0]->shape;

@@ -1,31 +1,38 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <memory>
 #include <mutex>
 #include <optional>
 
 #include "base/thread_pool.h"
 #include "exec/cpu/cpu_executor.h"
+#include "exec/cpu/memory_limit.h"
 
 namespace anemone::exec {
 
-// Threads that several programs take turns with (ThreadsTurn).
-struct SharedThreads {
-  explicit SharedThreads(const CpuOptions& options)
+// What all programs of an executor share: threads that they take turns with (ThreadsTurn), and the
+// limit of the memory that their runs take together.
+struct SharedResources {
+  explicit SharedResources(const CpuOptions& options)
       : pool(options.threads > 0 ? options.threads : default_thread_count()),
         isa(options.isa),
-        is_reference(options.is_reference) {}
+        is_reference(options.is_reference),
+        max_rounds(options.max_rounds),
+        memory(std::make_shared<MemoryLimit>(options.memory_bytes)) {}
   std::mutex mutex;
   ThreadPool pool;
   const kernels::simd::Isa isa;
   const bool is_reference;
+  const std::int64_t max_rounds;
+  const std::shared_ptr<MemoryLimit> memory;
 };
 
 // The threads for one piece of work. Where they are busy it is done on the caller's thread alone:
 // the result is the same, only slower.
 class ThreadsTurn {
  public:
-  explicit ThreadsTurn(SharedThreads& threads)
+  explicit ThreadsTurn(SharedResources& threads)
       : lock_(threads.mutex, std::try_to_lock), shared_(threads.pool) {
     if (!lock_.owns_lock()) alone_.emplace(1);
   }
