@@ -10,6 +10,7 @@
 #include "checkpoint/gguf/block_type.h"
 #include "checkpoint/safetensors.h"
 #include "fuzz/support.h"
+#include "fuzz/value_programs.h"
 #include "ir/text.h"
 #include "mlpackage/package_writer.h"
 #include "tests/support/tiny_gguf.h"
@@ -56,11 +57,9 @@ void write(const fs::path& path, std::string_view content) {
   std::printf("%s: %zu bytes\n", path.c_str(), content.size());
 }
 
-std::string written_package(const std::string& path, std::string_view mil) {
-  auto program = ir::parse(mil, "seed");
-  ANEMONE_CHECK(program.ok());
+std::string written_package(const std::string& path, ir::Program program) {
   mlpackage::Model model;
-  model.program = std::move(*program);
+  model.program = std::move(program);
   for (const auto& function : model.program.functions()) {
     auto interface = mlpackage::describe_function(*function);
     ANEMONE_CHECK(interface.ok());
@@ -68,6 +67,12 @@ std::string written_package(const std::string& path, std::string_view mil) {
   }
   ANEMONE_CHECK(mlpackage::write_package(model, path).ok());
   return path + "/Data/com.apple.CoreML/";
+}
+
+std::string written_package(const std::string& path, std::string_view mil) {
+  auto program = ir::parse(mil, "seed");
+  ANEMONE_CHECK(program.ok());
+  return written_package(path, std::move(*program));
 }
 
 std::string must_read(const std::string& path) {
@@ -100,6 +105,14 @@ int main(int argc, char** argv) {
         joined({{"Manifest.json", must_read(package + "/Manifest.json")},
                 {"Data/com.apple.CoreML/weights/weight.bin", blob},
                 {"Data/com.apple.CoreML/model.mlmodel", must_read(data + "model.mlmodel")}}));
+  for (auto& [name, program] : fuzz::value_programs()) {
+    const std::string path = scratch.path() + "/" + name + ".mlpackage";
+    const std::string at = written_package(path, std::move(program));
+    write(out / "package" / (name + ".parts"),
+          joined({{"values", "\x09\x08\x0a\x0b\x20\xc0\xff"},
+                  {"Manifest.json", must_read(path + "/Manifest.json")},
+                  {"Data/com.apple.CoreML/model.mlmodel", must_read(at + "model.mlmodel")}}));
+  }
 
   const std::string file = scratch.path() + "/x.safetensors";
   const Tensor half(DType::kFp16, {2, 3});
