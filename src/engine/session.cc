@@ -2,7 +2,6 @@
 #include "engine/session.h"
 
 #include <algorithm>
-#include <cstring>
 #include <utility>
 
 #include "base/check.h"
@@ -10,16 +9,6 @@
 
 namespace anemone::engine {
 namespace {
-
-// Copies column `column` of [1, channels, tokens, 1] to [1, channels, 1, 1] of the same dtype.
-template <typename T>
-void copy_column(const TensorView& from, std::int64_t column, const MutableTensorView& to) {
-  const auto source = from.as<T>();
-  const auto target = to.as<T>();
-  const std::size_t tokens = source.size() / target.size();
-  for (std::size_t c = 0; c < target.size(); ++c)
-    target[c] = source[c * tokens + static_cast<std::size_t>(column)];
-}
 
 // Tokens of a step at most, in chunks of a function's width: enough for the weights to be read
 // seldom, few enough to be stopped between steps.
@@ -88,8 +77,8 @@ Session::Lane& Session::enter(const Choice& choice) {
   return lane;
 }
 
-Chunk Session::make_chunk(Lane& lane, std::size_t index, std::span<const std::int32_t> ids,
-                          std::int64_t position) {
+Result<Chunk> Session::make_chunk(Lane& lane, std::size_t index, std::span<const std::int32_t> ids,
+                                  std::int64_t position) {
   const artifact::Manifest& manifest = model_->manifest();
   if (index == lane.chunks.size()) {
     ChunkInputs& inputs = lane.chunks.emplace_back();
@@ -105,10 +94,10 @@ Chunk Session::make_chunk(Lane& lane, std::size_t index, std::span<const std::in
     outputs_.back()->heads.resize(manifest.heads.size());
   }
   ChunkInputs& inputs = lane.chunks[index];
-  model_->embed(ids, inputs.hidden.mutable_view());
-  model_->embed(ids, *inputs.host_inputs);
+  ANEMONE_RETURN_IF_ERROR(model_->embed(ids, inputs.hidden.mutable_view()));
+  ANEMONE_RETURN_IF_ERROR(model_->embed(ids, *inputs.host_inputs));
   inputs.host_inputs->set(position, static_cast<std::int64_t>(ids.size()), length_);
-  return {inputs.host_inputs.get(), &caches_, outputs_[index].get(), inputs.hidden.view()};
+  return Chunk{inputs.host_inputs.get(), &caches_, outputs_[index].get(), inputs.hidden.view()};
 }
 
 Status Session::prefill(std::span<const std::int32_t> ids, const PrefillOptions& options) {
@@ -166,10 +155,12 @@ Result<std::int64_t> Session::run_step(std::span<const std::int32_t> ids,
   for (Choice next = choice; next.lane == choice.lane && next.width == choice.width;
        next = choose(position() + done, total - done)) {
     count = next.count;
-    chunks.push_back(
+    ANEMONE_ASSIGN_OR_RETURN(
+        const Chunk chunk,
         make_chunk(lane, chunks.size(),
                    ids.subspan(static_cast<std::size_t>(done), static_cast<std::size_t>(count)),
                    position() + done));
+    chunks.push_back(chunk);
     done += count;
     if (done == total || !has_states_only_ || done + choice.width > kStepTokens) break;
   }
@@ -179,7 +170,7 @@ Result<std::int64_t> Session::run_step(std::span<const std::int32_t> ids,
   if (options.on_logits)
     ANEMONE_RETURN_IF_ERROR(all_logits(lane, chunks, done, options));
   else if (is_end)
-    ANEMONE_RETURN_IF_ERROR(last_logits(lane, chunks.back(), count - 1));
+    ANEMONE_RETURN_IF_ERROR(last_logits(lane, chunks.back(), count - 1, position() + done - 1));
   add_tokens(ids.first(static_cast<std::size_t>(done)), has_logits);
   return done;
 }
@@ -187,88 +178,6 @@ Result<std::int64_t> Session::run_step(std::span<const std::int32_t> ids,
 void Session::add_tokens(std::span<const std::int32_t> ids, bool has_logits) {
   tokens_.insert(tokens_.end(), ids.begin(), ids.end());
   if (has_logits && !model_->manifest().is_greedy()) logits_ = logits_buffer_;
-}
-
-const Session::Lane& Session::narrow_lane() const {
-  return *std::ranges::find_if(lanes_, [](const Lane& candidate) {
-    const artifact::Function& function = *candidate.plan->function;
-    return function.tokens == 1 || function.is_flexible;
-  });
-}
-
-// A step of several tokens needs the head for one of its columns only.
-Status Session::last_logits(const Lane& lane, Chunk chunk, std::int64_t column) {
-  if (lane.tokens != 1) {
-    const TensorView hidden = chunk.hidden;
-    const artifact::Manifest& manifest = model_->manifest();
-    if (column_.empty() || column_.dtype() != hidden.dtype)
-      column_ =
-          Tensor(hidden.dtype, artifact::hidden_shape(manifest.layout, manifest.hidden_size, 1));
-    if (hidden.dtype == DType::kFp16)
-      copy_column<Half>(hidden, column, column_.mutable_view());
-    else
-      copy_column<float>(hidden, column, column_.mutable_view());
-    chunk.hidden = column_.view();
-  }
-  ANEMONE_RETURN_IF_ERROR(run_heads(*model_, narrow_lane().plan->head_function, 1, {&chunk, 1}));
-  gather(*chunk.outputs);
-  return {};
-}
-
-Status Session::all_logits(const Lane& lane, std::span<const Chunk> chunks, std::int64_t count,
-                           const PrefillOptions& options) {
-  ANEMONE_RETURN_IF_ERROR(run_heads(*model_, lane.plan->head_function, lane.tokens, chunks));
-  for (std::int64_t t = 0; t < count; ++t) {
-    const Chunk& chunk = chunks[static_cast<std::size_t>(t / lane.tokens)];
-    gather_logits(*chunk.outputs, lane.tokens, t % lane.tokens);
-    ANEMONE_RETURN_IF_ERROR(options.on_logits(position() + t, logits_buffer_));
-  }
-  return {};
-}
-
-void Session::gather(const StepOutputs& outputs) {
-  if (model_->manifest().is_greedy())
-    gather_likeliest(outputs);
-  else
-    gather_logits(outputs, 1, 0);
-}
-
-// The best of the heads, after a step of one token.
-void Session::gather_likeliest(const StepOutputs& outputs) {
-  const artifact::Manifest& manifest = model_->manifest();
-  float highest = 0;
-  for (std::size_t h = 0; h < manifest.heads.size(); ++h) {
-    const artifact::Head& head = manifest.heads[h];
-    const float logit = to_floats(exec::find_output(outputs.heads[h], head.output)->view()).front();
-    const std::int32_t row =
-        exec::find_output(outputs.heads[h], head.argmax)->view().as<std::int32_t>().front();
-    if (likeliest_ && !(logit > highest)) continue;
-    highest = logit;
-    likeliest_ = static_cast<std::int32_t>(head.vocab_begin) + row;
-  }
-}
-
-// The ranges of all heads, one after the other, for one column.
-void Session::gather_logits(const StepOutputs& outputs, std::int64_t tokens, std::int64_t column) {
-  const artifact::Manifest& manifest = model_->manifest();
-  const auto stride = static_cast<std::size_t>(tokens);
-  const auto first = static_cast<std::size_t>(column);
-  for (std::size_t h = 0; h < manifest.heads.size(); ++h) {
-    const artifact::Head& head = manifest.heads[h];
-    const auto rows = static_cast<std::size_t>(head.vocab_end - head.vocab_begin);
-    float* out = logits_buffer_.data() + head.vocab_begin;
-    const TensorView view = exec::find_output(outputs.heads[h], head.output)->view();
-    if (view.dtype == DType::kFp16) {
-      const auto values = view.as<Half>();
-      if (tokens == 1)
-        to_floats(values.first(rows), {out, rows});
-      else
-        for (std::size_t i = 0; i < rows; ++i) out[i] = to_float(values[i * stride + first]);
-    } else {
-      const auto values = view.as<float>();
-      for (std::size_t i = 0; i < rows; ++i) out[i] = values[i * stride + first];
-    }
-  }
 }
 
 Result<std::int64_t> Session::prefill_to(std::span<const std::int32_t> ids,
@@ -357,7 +266,9 @@ Status decode_together(std::span<const DecodeStep> steps) {
       if (is_done[i] || lane.plan != plan) continue;
       is_done[i] = true;
       group.push_back(&steps[i]);
-      chunks.push_back(session.make_chunk(lane, 0, {&steps[i].id, 1}, session.position()));
+      ANEMONE_ASSIGN_OR_RETURN(const Chunk chunk,
+                               session.make_chunk(lane, 0, {&steps[i].id, 1}, session.position()));
+      chunks.push_back(chunk);
     }
     const Model& model = *steps[0].session->model_;
     // Until the tokens are added the running caches are ahead of them.
@@ -365,9 +276,10 @@ Status decode_together(std::span<const DecodeStep> steps) {
     ANEMONE_RETURN_IF_ERROR(run_shards(model, *plan, chunks));
     ANEMONE_RETURN_IF_ERROR(run_heads(model, plan->head_function, 1, chunks));
     for (std::size_t i = 0; i < group.size(); ++i) {
-      group[i]->session->is_stale_ = false;
-      group[i]->session->gather(*chunks[i].outputs);
-      group[i]->session->add_tokens({&group[i]->id, 1}, true);
+      Session& session = *group[i]->session;
+      session.is_stale_ = false;
+      ANEMONE_RETURN_IF_ERROR(session.gather(chunks[i], session.position()));
+      session.add_tokens({&group[i]->id, 1}, true);
     }
   }
   return {};

@@ -141,21 +141,29 @@ std::size_t count_together(const PreparedFunction& function, std::span<const Bat
 
 }  // namespace
 
-CpuProgram::CpuProgram(std::shared_ptr<const ir::Program> program, std::string default_function,
+Status ProgramSource::check() const {
+  for (const auto& file : files) ANEMONE_RETURN_IF_ERROR(file->check());
+  return {};
+}
+
+CpuProgram::CpuProgram(ProgramSource source, std::string default_function,
                        std::shared_ptr<SharedResources> shared)
-    : program_(std::move(program)),
+    : source_(std::move(source)),
       default_function_(std::move(default_function)),
       shared_(std::move(shared)),
       folder_(shared_->memory) {}
 
 Result<std::shared_ptr<const CpuProgram>> CpuProgram::prepare_and_make(
-    std::shared_ptr<const ir::Program> program, const std::vector<const ir::Function*>& functions,
+    ProgramSource source, const std::vector<const ir::Function*>& functions,
     std::vector<Signature> signatures, std::string default_function,
     std::shared_ptr<SharedResources> shared) {
   std::shared_ptr<CpuProgram> out(
-      new CpuProgram(std::move(program), std::move(default_function), std::move(shared)));
+      new CpuProgram(std::move(source), std::move(default_function), std::move(shared)));
   ANEMONE_ASSIGN_OR_RETURN(out->states_, states_of(signatures));
-  ANEMONE_RETURN_IF_ERROR(out->make_plans(functions, std::move(signatures)));
+  const Status planned = out->make_plans(functions, std::move(signatures));
+  // First: what a plan finds wrong with zeros is not the reason.
+  ANEMONE_RETURN_IF_ERROR(out->source_.check());
+  ANEMONE_RETURN_IF_ERROR(planned);
   return std::shared_ptr<const CpuProgram>(std::move(out));
 }
 
@@ -300,6 +308,8 @@ Status CpuProgram::run_together(const Plan& plan, std::span<const BatchItem> ite
     status = ending_with_memory([&] {
       return copy_outputs(function, runs[i].frame->slots, *shared_->memory, *items[i].outputs);
     });
+  // After the outputs were copied: one may be a constant of a mapped file.
+  if (const Status files = source_.check(); !files.ok()) status = files;
   if (!status.ok()) undo.restore();
   for (std::size_t i = 0; i < runs.size(); ++i) {
     Run& run = runs[i];
