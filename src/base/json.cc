@@ -1,40 +1,52 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/json.h"
 
+#include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
-#include <unordered_set>
+#include <numeric>
 #include <utility>
 
 #include "base/error.h"
+#include "base/escape.h"
 #include "base/file.h"
 
 namespace anemone {
 namespace {
 
-// Builds the document from nlohmann's SAX parser, which is not recursive, so that depth and
-// duplicate keys are refused before anything grows. Not nlohmann's own builder: that one looks for
-// each key among all keys before it, so a file with many keys would take quadratic time.
+// What one value costs at least, in time (nanoseconds) and in memory (bytes with its allocation).
+constexpr std::size_t kUnitsPerValue = 50;
+constexpr std::size_t kBytesPerValue = 48;
+constexpr std::size_t kUnitsPerKey = 200;  // to be sorted
+// Text of others in a message.
+constexpr std::size_t kMostShown = 200;
+
+using Members = Json::object_t::Container;
+
+// Builds the document from nlohmann's SAX parser, which is not recursive, so that depth is refused
+// before anything grows. Not nlohmann's own builder: that one looks for each key among all keys
+// before it, so a file with many keys would take quadratic time. Nor a hash table: keys can be
+// chosen so that they collide. Keys are compared when their object ends.
 class LimitedBuilder {
  public:
   LimitedBuilder(Json& out, const JsonLimits& limits) : root_(out), limits_(limits) {}
 
-  bool null() { return add(nullptr); }
-  bool boolean(bool value) { return add(value); }
-  bool number_integer(std::int64_t value) { return add(value); }
-  bool number_unsigned(std::uint64_t value) { return add(value); }
-  bool number_float(double value, const std::string& /*text*/) { return add(value); }
-  bool string(std::string& value) { return add(std::move(value)); }
+  bool null() { return add(nullptr, 0); }
+  bool boolean(bool value) { return add(value, 0); }
+  bool number_integer(std::int64_t value) { return add(value, 0); }
+  bool number_unsigned(std::uint64_t value) { return add(value, 0); }
+  bool number_float(double value, const std::string& text) { return add(value, text.size()); }
+  bool string(std::string& value) {
+    const std::size_t size = value.size();
+    return add(std::move(value), size);
+  }
   bool binary(Json::binary_t& /*value*/) { return false; }  // JSON text has none
 
-  bool start_object(std::size_t /*size*/) {
-    keys_.emplace_back();
-    return open(Json::object());
-  }
+  bool start_object(std::size_t /*size*/) { return open(Json::object()); }
   bool end_object() {
-    keys_.pop_back();
+    auto& members = static_cast<Members&>(open_.back()->get_ref<Json::object_t&>());
     open_.pop_back();
-    return true;
+    return check_keys(members);
   }
   bool start_array(std::size_t /*size*/) { return open(Json::array()); }
   bool end_array() {
@@ -42,11 +54,7 @@ class LimitedBuilder {
     return true;
   }
   bool key(std::string& name) {
-    is_new_key_ = keys_.back().insert(name).second;
-    if (!is_new_key_ && !limits_.allow_duplicate_keys) {
-      problem = fmt::format("the key \"{}\" appears twice in one object", name);
-      return false;
-    }
+    if (!pay(name.size())) return false;
     key_ = std::move(name);
     return true;
   }
@@ -56,23 +64,36 @@ class LimitedBuilder {
     // ..."
     std::string_view text = error.what();
     if (const auto colon = text.find(": "); colon != text.npos) text.remove_prefix(colon + 2);
-    problem = fmt::format("{} (byte {})", text, position);
+    problem = fmt::format("{} (byte {})", shortened(text, kMostShown), position);
     return false;
   }
 
   std::string problem;
+  Status exceeded;  // the budget's
 
  private:
+  bool pay(std::size_t bytes) {
+    if (limits_.budget == nullptr) return true;
+    exceeded = limits_.budget->take(kBytesPerValue + bytes);
+    return exceeded.ok() && pay_time(kUnitsPerValue + bytes);
+  }
+  bool pay_time(std::size_t units) {
+    if (limits_.budget == nullptr) return true;
+    exceeded = limits_.budget->spend(units);
+    return exceeded.ok();
+  }
   bool open(Json container) {
     if (open_.size() >= static_cast<std::size_t>(limits_.max_depth)) {
       problem = fmt::format("nested deeper than {} levels", limits_.max_depth);
       return false;
     }
+    if (!pay(0)) return false;
     open_.push_back(place(std::move(container)));
     return true;
   }
   template <typename T>
-  bool add(T&& value) {
+  bool add(T&& value, std::size_t bytes) {
+    if (!pay(bytes)) return false;
     place(Json(std::forward<T>(value)));
     return true;
   }
@@ -88,19 +109,54 @@ class LimitedBuilder {
       parent.push_back(std::move(value));
       return &parent.back();
     }
-    auto& members = parent.get_ref<Json::object_t&>();
-    if (!is_new_key_) return &(members[key_] = std::move(value));
-    static_cast<Json::object_t::Container&>(members).emplace_back(std::move(key_),
-                                                                  std::move(value));
+    auto& members = static_cast<Members&>(parent.get_ref<Json::object_t&>());
+    members.emplace_back(std::move(key_), std::move(value));
     return &members.back().second;
+  }
+
+  // Whether the object names each key once; where it need not, only the last value of each key
+  // stays, in the place of the first.
+  bool check_keys(Members& members) {
+    if (members.size() < 2) return true;
+    if (!pay_time(members.size() * kUnitsPerKey)) return false;
+    std::vector<std::size_t> order(members.size());
+    std::iota(order.begin(), order.end(), std::size_t{0});
+    const auto name = [&](std::size_t i) -> const std::string& { return members[i].first; };
+    std::ranges::stable_sort(order, {}, name);
+    bool has_twice = false;
+    for (std::size_t i = 1; i < order.size(); ++i) {
+      if (name(order[i]) != name(order[i - 1])) continue;
+      if (!limits_.allow_duplicate_keys) {
+        problem = fmt::format("the key \"{}\" appears twice in one object",
+                              shortened(name(order[i]), kMostShown));
+        return false;
+      }
+      has_twice = true;
+    }
+    if (has_twice) remove_overwritten(members, order);
+    return true;
+  }
+  static void remove_overwritten(Members& members, const std::vector<std::size_t>& order) {
+    std::vector<bool> stays(members.size(), false);
+    for (std::size_t i = 0; i < order.size();) {
+      std::size_t last = i;
+      while (last + 1 < order.size() &&
+             members[order[last + 1]].first == members[order[i]].first)
+        ++last;
+      if (last != i) members[order[i]].second = std::move(members[order[last]].second);
+      stays[order[i]] = true;
+      i = last + 1;
+    }
+    Members kept;
+    for (std::size_t i = 0; i < members.size(); ++i)
+      if (stays[i]) kept.emplace_back(std::string(members[i].first), std::move(members[i].second));
+    members.swap(kept);
   }
 
   Json& root_;
   JsonLimits limits_;
   std::vector<Json*> open_;
-  std::vector<std::unordered_set<std::string>> keys_;  // of the open objects
   std::string key_;
-  bool is_new_key_ = true;
 };
 
 Status type_error(std::string_view subject, std::string_view key, std::string_view expected,
@@ -116,7 +172,9 @@ Result<Json> parse_json(std::string_view text, std::string_view subject, const J
     return parse_error("[{}] expected JSON, got a zero byte (byte {})", subject, zero + 1);
   Json value;
   LimitedBuilder builder(value, limits);
-  if (!Json::sax_parse(text.begin(), text.end(), &builder))
+  const bool is_good = Json::sax_parse(text.begin(), text.end(), &builder);
+  if (!builder.exceeded.ok()) return builder.exceeded;
+  if (!is_good)
     return parse_error("[{}] expected JSON: {}", subject, builder.problem);
   return value;
 }
@@ -132,8 +190,13 @@ std::string dump_json(const Json& value, int indent) {
 
 const Json* json_member(const Json& object, std::string_view key) {
   if (!object.is_object()) return nullptr;
-  const auto it = object.find(std::string(key));
-  return it == object.end() || it->is_null() ? nullptr : &*it;
+  for (const auto& [name, value] : object.get_ref<const Json::object_t&>())
+    if (name == key) return value.is_null() ? nullptr : &value;
+  return nullptr;
+}
+
+Json* json_member(Json& object, std::string_view key) {
+  return const_cast<Json*>(json_member(std::as_const(object), key));
 }
 
 Result<std::optional<std::int64_t>> json_int(const Json& object, std::string_view key,

@@ -13,6 +13,8 @@
 #include <string_view>
 #include <vector>
 
+#include "base/work_budget.h"
+
 namespace anemone {
 
 using Json = nlohmann::ordered_json;
@@ -20,10 +22,15 @@ using Json = nlohmann::ordered_json;
 struct JsonLimits {
   int max_depth = 128;
   bool allow_duplicate_keys = false;
+  // Of the request that the text belongs to: time and the memory of the document count against it.
+  // May be null.
+  WorkBudget* budget = nullptr;
 };
 
 // kParseError with the byte offset: "[subject] expected ..., got ... (byte 17)". Rejects invalid
-// UTF-8, trailing text, nesting beyond the limit and (by default) an object that names a key twice.
+// UTF-8, trailing text, nesting beyond the limit and (by default) an object that names a key twice;
+// where that is allowed, the last one counts. Takes time in proportion to the text, whatever its keys
+// are, but for a logarithm. The budget's error when it is used up.
 Result<Json> parse_json(std::string_view text, std::string_view subject,
                         const JsonLimits& limits = {});
 Result<Json> read_json_file(const std::string& path, const JsonLimits& limits = {});
@@ -44,5 +51,6 @@ Result<std::optional<std::string>> json_string(const Json& object, std::string_v
 
 // Pointer to a member that is present and not null, or nullptr. `object` may be any JSON value.
 const Json* json_member(const Json& object, std::string_view key);
+Json* json_member(Json& object, std::string_view key);
 
 }  // namespace anemone

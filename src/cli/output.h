@@ -17,7 +17,4 @@ bool stdout_is_closed();
 // characters and broken UTF-8 escaped, cut between characters where it is too long.
 std::string error_line(std::string_view message);
 
-// Text for a terminal or a table: control characters and broken UTF-8 as \xNN or \u{N}.
-std::string escaped(std::string_view text);
-
 }  // namespace anemone::cli

@@ -122,20 +122,30 @@ Status Model::load_text(const std::string& template_file) {
   return template_file.empty() ? Status() : chat_template_->status().with(template_file);
 }
 
-Result<std::string> Model::render_chat(const Json& messages, bool add_generation_prompt,
-                                       const Json& variables) const {
+Result<std::string> Model::render_chat(Json messages, bool add_generation_prompt, Json variables,
+                                       WorkBudget* budget) const {
   if (!has_chat_template())
     return not_found("[{}] expected a model with a chat template, got one without", path_);
-  Json context = Json::object();
-  context["messages"] = messages;
-  context["add_generation_prompt"] = add_generation_prompt;
-  if (chat_source_->bos_token) context["bos_token"] = *chat_source_->bos_token;
-  if (chat_source_->eos_token) context["eos_token"] = *chat_source_->eos_token;
-  for (const auto& [name, value] : variables.items()) context[name] = value;
+  // A request may bring 100 thousand variables: they become the context as they are, and only ours
+  // are looked for among them.
+  Json::object_t::Container own;
+  own.emplace_back("messages", std::move(messages));
+  own.emplace_back("add_generation_prompt", add_generation_prompt);
+  if (chat_source_->bos_token) own.emplace_back("bos_token", *chat_source_->bos_token);
+  if (chat_source_->eos_token) own.emplace_back("eos_token", *chat_source_->eos_token);
+  Json context = std::move(variables);
+  auto& members = static_cast<Json::object_t::Container&>(context.get_ref<Json::object_t&>());
+  for (auto& [name, value] : own) {
+    const bool is_given = std::ranges::any_of(
+        members, [&, &name = name](const auto& member) { return member.first == name; });
+    if (!is_given) members.emplace_back(name, std::move(value));
+  }
   const bool has_tools = json_member(context, "tools") != nullptr;
   const auto& chosen = has_tools && tool_template_ ? *tool_template_ : *chat_template_;
   if (!chosen.ok()) return chosen.status().with("chat template of " + path_);
-  return chosen->render(context);
+  text::RenderOptions options;
+  options.budget = budget;
+  return chosen->render(context, options);
 }
 
 bool Model::is_eos(std::int32_t id) const {

@@ -144,10 +144,9 @@ TEST(Stop, EndsWhatTakesTooLong) {
   EXPECT_LE(server.gate().passed(), 4);
 }
 
-TEST(Limits, HoldForBodiesHeadersAndConnections) {
+TEST(Limits, HoldForBodiesAndHeaders) {
   OpenAiServerOptions options;
   options.http.limits = {.header_bytes = 2000, .header_fields = 20, .body_bytes = 1000};
-  options.http.max_connections = 3;
   TestServer server(options);
   const std::string big(2000, 'x');
   expect_api_error(fetch(server.port(), post_text("/v1/completions", big)), 413, nullptr,
@@ -175,11 +174,6 @@ TEST(Limits, HoldForBodiesHeadersAndConnections) {
     for (int i = 0; i < 15; ++i) client.send(fmt::format("X-{}: {}\r\n", i, big.substr(1600)));
     expect_api_error(client.receive(), 431);
   }
-  HttpClient first(server.port()), second(server.port()), third(server.port());
-  ASSERT_TRUE(first.send(get_text("/health")) && second.send(get_text("/health")) &&
-              third.send(get_text("/health")));
-  EXPECT_EQ(first.receive().status + second.receive().status + third.receive().status, 600);
-  expect_api_error(HttpClient(server.port()).receive(), 503, nullptr, "overloaded");
 }
 
 TEST(Timeouts, EndSlowRequestsAndIdleConnections) {

@@ -385,5 +385,62 @@ TEST(ServerOrigin, IsCheckedAgainstPagesOfOthers) {
   EXPECT_EQ(fetch(server.port(), "GET /v1/models HTTP/1.1\r\nHost: [::1]:80\r\n\r\n").status, 200);
 }
 
+// The status for this Host, at a server with these options.
+int status_for(const std::string& host, const OpenAiServerOptions& options,
+               const std::string& headers = "") {
+  TestServer server(options);
+  return fetch(server.port(), fmt::format("GET /v1/models HTTP/1.1\r\nHost: {}\r\n{}\r\n", host,
+                                          headers))
+      .status;
+}
+
+TEST(ServerHost, IsANameAndAPortAndNothingElse) {
+  OpenAiServerOptions options;
+  for (const char* host : {"[::1]evil.com", "[::1", "localhost:80:80", "localhost:x",
+                           "[::1]:80evil.com", "localhost:80@evil.com"})
+    EXPECT_EQ(status_for(host, options), 400) << host;
+  for (const char* host : {"evil.com", "127.0.0.1.evil.com", "127.evil", "127.0.0.1.5", "1.2.3.4",
+                           "user@localhost"})
+    EXPECT_EQ(status_for(host, options), 403) << host;
+  for (const char* host : {"localhost", "LOCALHOST:80", "127.0.0.1", "127.1.2.3:8", "[::1]:80"})
+    EXPECT_EQ(status_for(host, options), 200) << host;
+}
+
+TEST(ServerHost, IsCheckedOnANetworkWithoutAKeyToo) {
+  OpenAiServerOptions options;
+  options.http.host = "0.0.0.0";
+  EXPECT_EQ(status_for("evil.com", options), 403);
+  EXPECT_EQ(status_for("192.168.1.7:8080", options), 200) << "an address cannot be pointed here";
+  options.allowed_hosts = {"server.example"};
+  EXPECT_EQ(status_for("server.example:8080", options), 200);
+  EXPECT_EQ(status_for("evil.com", options), 403);
+  options.api_key = "secret";
+  const std::string key = "Authorization: Bearer secret\r\n";
+  EXPECT_EQ(status_for("evil.com", options, key), 403) << "names were given";
+  options.allowed_hosts.clear();
+  EXPECT_EQ(status_for("other.example", options, key), 200);
+  EXPECT_EQ(status_for("other.example", options), 401);
+}
+
+TEST(ServerKey, IsCheckedBeforeTheBodyIsRead) {
+  OpenAiServerOptions options;
+  options.api_key = "secret";
+  TestServer server(options);
+  const auto head = [&](const std::string& more) {
+    HttpClient client(server.port());
+    // Of the body nothing ever comes.
+    client.send("POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9000000\r\n" +
+                more + "\r\n");
+    return client.receive();
+  };
+  const std::string key = "X-Api-Key: secret\r\n";
+  testing::expect_api_error(head(""), 401);
+  testing::expect_api_error(head("Expect: 100-continue\r\n"), 401);
+  testing::expect_api_error(head(key + "Origin: https://evil.example\r\n"), 403);
+  testing::expect_api_error(head(key + "Content-Type: text/plain\r\n"), 415);
+  testing::expect_api_error(head(key + "Expect: nonsense\r\n"), 417);
+  EXPECT_EQ(head(key + "Expect: 100-continue\r\n").status, 100);
+}
+
 }  // namespace
 }  // namespace anemone::serve

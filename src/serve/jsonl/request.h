@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "base/json.h"
+#include "base/work_budget.h"
 #include "engine/sampling_request.h"
 
 namespace anemone::serve::jsonl {
@@ -36,7 +37,8 @@ struct Request {
   bool is_token_form = false;  // {"tokens", "max_tokens"}, which has an answer of its own
 };
 
-// kParseError for what is no JSON, kInvalidArgument for a field that is wrong.
-Result<Request> parse_request(std::string_view line);
+// kParseError for what is no JSON, kInvalidArgument for a field that is wrong. The budget of the
+// request may be null.
+Result<Request> parse_request(std::string_view line, WorkBudget* budget = nullptr);
 
 }  // namespace anemone::serve::jsonl

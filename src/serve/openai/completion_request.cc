@@ -43,8 +43,9 @@ void read_prompts(JsonFields& fields, CompletionRequest& request) {
 
 }  // namespace
 
-Result<CompletionRequest> parse_completion_request(std::string_view body) {
-  ANEMONE_ASSIGN_OR_RETURN(const Json json, parse_json(body, "body"));
+Result<CompletionRequest> parse_completion_request(std::string_view body,
+                                                   WorkBudget* budget) {
+  ANEMONE_ASSIGN_OR_RETURN(Json json, parse_json(body, "body", JsonLimits{.budget = budget}));
   JsonFields fields(json);
   CompletionRequest out;
   out.generation = read_generation(fields, /*least_tokens=*/0);
