@@ -48,8 +48,7 @@ class StubBackend : public openai::Backend {
   Json health() const override { return {{"status", "ok"}}; }
   std::optional<openai::ApiError> chat(openai::ChatRequest request,
                                        std::shared_ptr<Responder> responder,
-                                       const HeaderList& headers,
-                                       WorkBudget& /*budget*/) override {
+                                       const HeaderList& headers, WorkBudget& /*budget*/) override {
     check(request.generation);
     ANEMONE_CHECK(request.messages.is_array() && !request.messages.empty());
     ANEMONE_CHECK(request.generation.max_tokens.value_or(1) >= 1);
@@ -62,7 +61,7 @@ class StubBackend : public openai::Backend {
   std::optional<openai::ApiError> complete(openai::CompletionRequest request,
                                            std::shared_ptr<Responder> responder,
                                            const HeaderList& headers,
-                                       WorkBudget& /*budget*/) override {
+                                           WorkBudget& /*budget*/) override {
     check(request.generation);
     ANEMONE_CHECK(!request.prompts.empty() && request.prompts.size() <= openai::kMaxPrompts);
     responder->respond({200, headers, "{}"});

@@ -140,8 +140,7 @@ class LimitedBuilder {
     std::vector<bool> stays(members.size(), false);
     for (std::size_t i = 0; i < order.size();) {
       std::size_t last = i;
-      while (last + 1 < order.size() &&
-             members[order[last + 1]].first == members[order[i]].first)
+      while (last + 1 < order.size() && members[order[last + 1]].first == members[order[i]].first)
         ++last;
       if (last != i) members[order[i]].second = std::move(members[order[last]].second);
       stays[order[i]] = true;
@@ -174,8 +173,7 @@ Result<Json> parse_json(std::string_view text, std::string_view subject, const J
   LimitedBuilder builder(value, limits);
   const bool is_good = Json::sax_parse(text.begin(), text.end(), &builder);
   if (!builder.exceeded.ok()) return builder.exceeded;
-  if (!is_good)
-    return parse_error("[{}] expected JSON: {}", subject, builder.problem);
+  if (!is_good) return parse_error("[{}] expected JSON: {}", subject, builder.problem);
   return value;
 }
 

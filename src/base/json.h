@@ -29,8 +29,8 @@ struct JsonLimits {
 
 // kParseError with the byte offset: "[subject] expected ..., got ... (byte 17)". Rejects invalid
 // UTF-8, trailing text, nesting beyond the limit and (by default) an object that names a key twice;
-// where that is allowed, the last one counts. Takes time in proportion to the text, whatever its keys
-// are, but for a logarithm. The budget's error when it is used up.
+// where that is allowed, the last one counts. Takes time in proportion to the text, whatever its
+// keys are, but for a logarithm. The budget's error when it is used up.
 Result<Json> parse_json(std::string_view text, std::string_view subject,
                         const JsonLimits& limits = {});
 Result<Json> read_json_file(const std::string& path, const JsonLimits& limits = {});

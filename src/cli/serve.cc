@@ -105,8 +105,7 @@ void say_late() {
   fmt::print(stderr, "anemone: ended requests that took too long\n");
 }
 
-Status serve_http(const ServeOptions& options, serve::ModelSet models, ReadyFile& ready,
-                  int stop) {
+Status serve_http(const ServeOptions& options, serve::ModelSet models, ReadyFile& ready, int stop) {
   const std::string names = describe(models);
   ANEMONE_ASSIGN_OR_RETURN(const auto server,
                            serve::OpenAiServer::start(std::move(models), options.server));
@@ -183,10 +182,9 @@ void add_serve_flags(CLI::App& command, ServeOptions& options) {
       "--api-key", options.key.text,
       "Key that clients must send; all users of this machine can see it (default: "
       "ANEMONE_API_KEY of the environment, else none is needed)");
-  CLI::Option* key_file = command
-                              .add_option("--api-key-file", options.key.file,
-                                          "File whose only line is the key")
-                              ->excludes(key);
+  CLI::Option* key_file =
+      command.add_option("--api-key-file", options.key.file, "File whose only line is the key")
+          ->excludes(key);
   CLI::Option* allowed = command
                              .add_option("--allowed-host", server.allowed_hosts,
                                          "Name that clients know this server by, for the check of "
@@ -237,7 +235,8 @@ void add_serve_command(CLI::App& app, Context& context) {
   command->footer(
       "GET /v1/models, POST /v1/chat/completions and /v1/completions, GET /health. The first "
       "SIGINT or SIGTERM\n"
-      "lets running requests end (the process is gone within 10 s), a second one does not. docs/guide/serve.md has "
+      "lets running requests end (the process is gone within 10 s), a second one does not. "
+      "docs/guide/serve.md has "
       "the JSON lines.\n"
       "\n"
       "Examples:\n"

@@ -17,8 +17,7 @@ constexpr std::size_t kMostReadyBytes = 200;
 
 Result<std::string> checked_key(std::string key, std::string_view source) {
   if (key.empty()) return invalid_argument("[{}] expected a key, got an empty one", source);
-  const bool is_visible =
-      std::ranges::all_of(key, [](char c) { return c > ' ' && c < 0x7f; });
+  const bool is_visible = std::ranges::all_of(key, [](char c) { return c > ' ' && c < 0x7f; });
   if (!is_visible || key.size() > kMostKeyBytes)
     return invalid_argument("[{}] expected a key of at most {} visible ASCII characters", source,
                             kMostKeyBytes);
@@ -51,7 +50,8 @@ Result<ReadyFile> ReadyFile::prepare(const std::string& path) {
   if (path.empty() || status.type() == std::filesystem::file_type::not_found)
     return ReadyFile(path);
   const bool is_file = status.type() == std::filesystem::file_type::regular;
-  const auto text = is_file ? read_file(path, kMostReadyBytes) : Result<std::string>(Status(Code::kIo, ""));
+  const auto text =
+      is_file ? read_file(path, kMostReadyBytes) : Result<std::string>(Status(Code::kIo, ""));
   if (!text.ok() || (!text->empty() && !is_address_line(*text)))
     return io_error("[{}] expected no file or the address of a server, got something else", path);
   if (!std::filesystem::remove(path, error) && error)

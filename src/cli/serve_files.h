@@ -10,8 +10,8 @@ namespace anemone::cli {
 
 // Where the key of a server comes from: --api-key, --api-key-file, the environment.
 struct ApiKeySource {
-  std::string text;   // of the command line, which all users of the machine can see
-  std::string file;   // one line
+  std::string text;  // of the command line, which all users of the machine can see
+  std::string file;  // one line
   bool has_text = false;
 };
 
@@ -20,8 +20,8 @@ struct ApiKeySource {
 // could send it.
 Result<std::string> read_api_key(const ApiKeySource& source);
 
-// The file that holds the address of a server for as long as it runs. Nothing is replaced or removed
-// but such a file. Single-thread.
+// The file that holds the address of a server for as long as it runs. Nothing is replaced or
+// removed but such a file. Single-thread.
 class ReadyFile {
  public:
   // One that is left over from another server is removed, as it would speak for this one while it

@@ -125,8 +125,7 @@ std::optional<openai::ApiError> EngineBackend::submit(GenerationPlan plan,
 
 std::optional<openai::ApiError> EngineBackend::chat(openai::ChatRequest request,
                                                     std::shared_ptr<Responder> responder,
-                                                    const HeaderList& headers,
-                                                    WorkBudget& budget) {
+                                                    const HeaderList& headers, WorkBudget& budget) {
   auto plan =
       make_plan(request.generation, openai::Protocol::kChat, engine::GenerateOptions::kUntilFull);
   if (!plan.ok()) return openai::api_error(plan.status());
@@ -141,7 +140,7 @@ std::optional<openai::ApiError> EngineBackend::chat(openai::ChatRequest request,
 std::optional<openai::ApiError> EngineBackend::complete(openai::CompletionRequest request,
                                                         std::shared_ptr<Responder> responder,
                                                         const HeaderList& headers,
-                                                    WorkBudget& budget) {
+                                                        WorkBudget& budget) {
   auto plan = make_plan(request.generation, openai::Protocol::kText, kDefaultContinuationTokens);
   if (!plan.ok()) return openai::api_error(plan.status());
   const text::Tokenizer& tokenizer = *plan->model->tokenizer();

@@ -24,8 +24,8 @@ JsonFields::JsonFields(Json& object) : object_(object) {
   if (!object.is_object())
     status_ = invalid_argument("[request] expected a JSON object, got {}", describe_json(object));
   else if (object.size() > kMaxFields)
-    status_ = invalid_argument("[request] expected at most {} fields, got {}", kMaxFields,
-                               object.size());
+    status_ =
+        invalid_argument("[request] expected at most {} fields, got {}", kMaxFields, object.size());
 }
 
 void JsonFields::fail(Status status) {

@@ -155,6 +155,33 @@ TEST(ParseJson, TakesTheLastOfTwoKeysWhenAsked) {
   EXPECT_EQ((*result)["a"].get<int>(), 3);
 }
 
+TEST(ParseJson, ComparesManyKeysInLittleTime) {
+  // Keys with the hash of one another, or with long beginnings in common, are no slower.
+  std::string text = "{";
+  for (int i = 0; i < 20'000; ++i)
+    text += fmt::format("{}\"{}{}\":0", i == 0 ? "" : ",", std::string(300, 'x'), i);
+  EXPECT_TRUE(parse_json(text + "}", "x").ok());
+  EXPECT_TRUE(has(error_of(text + ",\"" + std::string(300, 'x') + "7\":1}"), "appears twice"));
+  EXPECT_LT(error_of(text + ",\"" + std::string(300, 'x') + "7\":1}").size(), 400U);
+}
+
+TEST(ParseJson, KeepsToABudget) {
+  std::string text = "[";
+  for (int i = 0; i < 50'000; ++i) text += "[],";
+  text += "0]";
+  WorkBudget memory("request", {.cpu_time = std::chrono::minutes(1), .bytes = 1 << 20});
+  JsonLimits limits;
+  limits.budget = &memory;
+  EXPECT_TRUE(has(parse_json(text, "x", limits).status().message(), "1 MB of memory"));
+  const std::atomic<bool> cancel = true;
+  WorkBudget cancelled("request", {}, &cancel);
+  limits.budget = &cancelled;
+  EXPECT_EQ(parse_json(text, "x", limits).status().code(), Code::kCancelled);
+  WorkBudget enough("request", {});
+  limits.budget = &enough;
+  EXPECT_TRUE(parse_json(text, "x", limits).ok());
+}
+
 TEST(ReadJsonFile, NamesTheFileInEachError) {
   const testing::TemporaryFolder folder;
   const std::string path = folder.file("config.json");

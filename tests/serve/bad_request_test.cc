@@ -196,7 +196,7 @@ TEST(BadBody, ThatIsDeepOrLongIsRefused) {
 
 TEST(BadHttp, IsRefusedAndTheConnectionClosed) {
   TestServer server;
-  const std::string post = "POST /v1/completions HTTP/1.1\r\nHost: a\r\n";
+  const std::string post = "POST /v1/completions HTTP/1.1\r\nHost: localhost\r\n";
   const std::vector<std::string> requests = {
       "nonsense\r\n\r\n",
       "GET\r\n\r\n",

@@ -153,11 +153,11 @@ TEST(Limits, HoldForBodiesAndHeaders) {
                    "request_too_large");
   // Before any of the body has come.
   expect_api_error(fetch(server.port(),
-                         "POST /v1/completions HTTP/1.1\r\nHost: a\r\n"
+                         "POST /v1/completions HTTP/1.1\r\nHost: localhost\r\n"
                          "Content-Length: 99999999999\r\n\r\n"),
                    413);
   std::string chunks =
-      "POST /v1/completions HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n";
+      "POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n";
   for (int i = 0; i < 40; ++i) chunks += "20\r\n" + std::string(32, ' ') + "\r\n";
   expect_api_error(fetch(server.port(), chunks), 413);
   expect_api_error(fetch(server.port(), get_text("/health", "X-Big: " + big + "\r\n")), 431);
@@ -182,7 +182,7 @@ TEST(Timeouts, EndSlowRequestsAndIdleConnections) {
   options.http.idle_timeout = 100ms;
   TestServer server(options);
   HttpClient slow(server.port());
-  ASSERT_TRUE(slow.send("POST /v1/completions HTTP/1.1\r\nHost: a\r\nContent-Le"));
+  ASSERT_TRUE(slow.send("POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nContent-Le"));
   expect_api_error(slow.receive(), 408, nullptr, "request_timeout");
   EXPECT_TRUE(slow.is_closed_by_server());
   HttpClient slow_body(server.port());

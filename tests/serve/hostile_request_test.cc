@@ -20,8 +20,9 @@ using testing::post_text;
 using testing::TestServer;
 
 constexpr auto kSoon = 20s;
-constexpr const char* kChat = "/v1/chat/completions";
-constexpr const char* kHi = R"("messages": [{"role": "user", "content": "hi"}], "max_tokens": 1)";
+constexpr const char* kChatPath = "/v1/chat/completions";
+constexpr const char* kGreeting =
+    R"("messages": [{"role": "user", "content": "hi"}], "max_tokens": 1)";
 
 std::string object_of(int keys, const char* value = "1") {
   std::string out = "{";
@@ -43,8 +44,8 @@ Answer attack(TestServer& server, const std::string& path, const std::string& bo
 TEST(HostileRequest, MayBringManyTemplateVariables) {
   TestServer server;
   const Answer answer =
-      attack(server, kChat,
-             fmt::format(R"({{{}, "chat_template_kwargs": {}}})", kHi, object_of(300'000)));
+      attack(server, kChatPath,
+             fmt::format(R"({{{}, "chat_template_kwargs": {}}})", kGreeting, object_of(300'000)));
   // The budget may be used up where the machine is slow.
   EXPECT_TRUE(answer.status == 200 || answer.status == 400) << answer.body;
 }
@@ -54,7 +55,7 @@ TEST(HostileRequest, MayBringManyMessages) {
   std::string body = R"({"messages": [)";
   for (int i = 0; i < 400'000; ++i)
     body += fmt::format(R"({}{{"role":"user","content":""}})", i == 0 ? "" : ",");
-  EXPECT_EQ(attack(server, kChat, body + "]}").status, 400) << "more than the context";
+  EXPECT_EQ(attack(server, kChatPath, body + "]}").status, 400) << "more than the context";
 }
 
 TEST(HostileRequest, MayBringKeysThatAreAlike) {
@@ -64,17 +65,18 @@ TEST(HostileRequest, MayBringKeysThatAreAlike) {
   std::string keys;
   for (int i = 0; i < 4'000; ++i)
     keys += fmt::format("{}\"{}{}\":0", i == 0 ? "" : ",", std::string(500, 'x'), i);
-  for (const char* form :
-       {R"({{{}, "metadata": {{{}}}}})", R"({{{}, "tools": [{{"function": {{"name": "f", {}}}}}]}})",
-        R"({{{}, "chat_template_kwargs": {{{}}}}})"})
-    EXPECT_EQ(attack(server, kChat, fmt::format(fmt::runtime(form), kHi, keys)).status, 200);
+  for (const char* form : {R"({{{}, "metadata": {{{}}}}})",
+                           R"({{{}, "tools": [{{"function": {{"name": "f", {}}}}}]}})",
+                           R"({{{}, "chat_template_kwargs": {{{}}}}})"})
+    EXPECT_EQ(attack(server, kChatPath, fmt::format(fmt::runtime(form), kGreeting, keys)).status,
+              200);
 }
 
 TEST(HostileRequest, IsRefusedWithManyFields) {
   TestServer server;
   std::string body = object_of(400'000);
   body.pop_back();
-  expect_api_error(attack(server, kChat, body + ", " + kHi + "}"), 400);
+  expect_api_error(attack(server, kChatPath, body + ", " + kGreeting + "}"), 400);
   expect_api_error(attack(server, "/v1/completions", body + R"(, "prompt": "x"})"), 400);
 }
 
@@ -83,20 +85,22 @@ TEST(HostileRequest, IsRefusedWithManyBiases) {
   std::string biases;
   for (int i = 0; i < 300'000; ++i) biases += fmt::format("{}\"{}\":1", i == 0 ? "" : ",", i);
   expect_api_error(
-      attack(server, kChat, fmt::format(R"({{{}, "logit_bias": {{{}}}}})", kHi, biases)), 400,
-      "logit_bias");
+      attack(server, kChatPath, fmt::format(R"({{{}, "logit_bias": {{{}}}}})", kGreeting, biases)),
+      400, "logit_bias");
   // One token under many names.
-  expect_api_error(attack(server, kChat, fmt::format(R"({{{}, "logit_bias": {{"007": 1}}}})", kHi)),
-                   400, "logit_bias");
+  expect_api_error(
+      attack(server, kChatPath, fmt::format(R"({{{}, "logit_bias": {{"007": 1}}}})", kGreeting)),
+      400, "logit_bias");
 }
 
 TEST(HostileRequest, IsRefusedWithALongStop) {
   TestServer server;
-  expect_api_error(attack(server, kChat,
-                          fmt::format(R"({{{}, "stop": ["{}"]}})", kHi, std::string(1025, 'x'))),
-                   400, "stop");
-  EXPECT_EQ(attack(server, kChat,
-                   fmt::format(R"({{{}, "stop": ["{}"]}})", kHi, std::string(1024, 'x')))
+  expect_api_error(
+      attack(server, kChatPath,
+             fmt::format(R"({{{}, "stop": ["{}"]}})", kGreeting, std::string(1025, 'x'))),
+      400, "stop");
+  EXPECT_EQ(attack(server, kChatPath,
+                   fmt::format(R"({{{}, "stop": ["{}"]}})", kGreeting, std::string(1024, 'x')))
                 .status,
             200);
 }
@@ -104,10 +108,10 @@ TEST(HostileRequest, IsRefusedWithALongStop) {
 TEST(HostileRequest, GetsAShortAnswer) {
   TestServer server;
   const std::string big(4'000'000, 'x');
-  for (const std::string& body :
-       {fmt::format(R"({{{}, "model": "{}"}})", kHi, big), fmt::format(R"({{"{0}": 1, "{0}": 2}})", big),
-        fmt::format(R"({{"model": "{}" nonsense)", big)}) {
-    const Answer answer = attack(server, kChat, body);
+  for (const std::string& body : {fmt::format(R"({{{}, "model": "{}"}})", kGreeting, big),
+                                  fmt::format(R"({{"{0}": 1, "{0}": 2}})", big),
+                                  fmt::format(R"({{"model": "{}" nonsense)", big)}) {
+    const Answer answer = attack(server, kChatPath, body);
     EXPECT_GE(answer.status, 400);
     EXPECT_LT(answer.body.size(), 3000U);
   }
@@ -117,19 +121,19 @@ TEST(HostileRequest, HasABudgetOfTimeAndMemory) {
   OpenAiServerOptions options;
   options.budget = {.cpu_time = 1ms, .bytes = std::size_t{512} << 20};
   const std::string body =
-      fmt::format(R"({{{}, "chat_template_kwargs": {}}})", kHi, object_of(100'000));
+      fmt::format(R"({{{}, "chat_template_kwargs": {}}})", kGreeting, object_of(100'000));
   {
     TestServer server(options);
-    const Answer answer = attack(server, kChat, body);
+    const Answer answer = attack(server, kChatPath, body);
     expect_api_error(answer, 400);
     EXPECT_NE(answer.body.find("1 ms of CPU time"), std::string::npos) << answer.body;
   }
   options.budget = {.cpu_time = 1min, .bytes = 1 << 20};
   TestServer server(options);
-  const Answer answer = attack(server, kChat, body);
+  const Answer answer = attack(server, kChatPath, body);
   expect_api_error(answer, 400);
   EXPECT_NE(answer.body.find("1 MB of memory"), std::string::npos) << answer.body;
-  EXPECT_EQ(attack(server, kChat, fmt::format("{{{}}}", kHi)).status, 200);
+  EXPECT_EQ(attack(server, kChatPath, fmt::format("{{{}}}", kGreeting)).status, 200);
 }
 
 TEST(HostileRequest, ArgumentsOfCallsCountToo) {
@@ -139,11 +143,10 @@ TEST(HostileRequest, ArgumentsOfCallsCountToo) {
   std::string arguments = object_of(20'000);
   std::string escaped;
   for (const char c : arguments) escaped += c == '"' ? std::string("\\\"") : std::string(1, c);
-  const Answer answer = attack(
-      server, kChat,
-      fmt::format(R"({{"messages": [{{"role": "assistant", "tool_calls": [
+  const Answer answer = attack(server, kChatPath,
+                               fmt::format(R"({{"messages": [{{"role": "assistant", "tool_calls": [
         {{"function": {{"name": "f", "arguments": "{}"}}}}]}}]}})",
-                  escaped));
+                                           escaped));
   expect_api_error(answer, 400);
   EXPECT_NE(answer.body.find("1 MB of memory"), std::string::npos) << answer.body;
 }

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // The HTTP server over handlers that block, throw or drop their request, and clients that wait.
-#include "serve/http/server.h"
-
 #include <condition_variable>
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -11,6 +9,7 @@
 #include <stdexcept>
 #include <thread>
 
+#include "serve/http/server.h"
 #include "tests/serve/http_client.h"
 
 namespace anemone::serve {
@@ -226,8 +225,7 @@ TEST_F(HttpServerTest, DropsWhoSendsNothingWhenOthersWait) {
   options.eviction_age = 0ms;
   start(options);
   std::list<HttpClient> slow;
-  for (std::size_t i = 0; i < kMost; ++i)
-    ASSERT_TRUE(slow.emplace_back(server_->port()).send("P"));
+  for (std::size_t i = 0; i < kMost; ++i) ASSERT_TRUE(slow.emplace_back(server_->port()).send("P"));
   ASSERT_TRUE(wait_for_connections(kMost));
   for (int i = 0; i < 3; ++i) EXPECT_EQ(get().status, 200) << i;
   EXPECT_LE(server_->connections(), kMost);

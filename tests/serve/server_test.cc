@@ -389,8 +389,8 @@ TEST(ServerOrigin, IsCheckedAgainstPagesOfOthers) {
 int status_for(const std::string& host, const OpenAiServerOptions& options,
                const std::string& headers = "") {
   TestServer server(options);
-  return fetch(server.port(), fmt::format("GET /v1/models HTTP/1.1\r\nHost: {}\r\n{}\r\n", host,
-                                          headers))
+  return fetch(server.port(),
+               fmt::format("GET /v1/models HTTP/1.1\r\nHost: {}\r\n{}\r\n", host, headers))
       .status;
 }
 
@@ -399,8 +399,8 @@ TEST(ServerHost, IsANameAndAPortAndNothingElse) {
   for (const char* host : {"[::1]evil.com", "[::1", "localhost:80:80", "localhost:x",
                            "[::1]:80evil.com", "localhost:80@evil.com"})
     EXPECT_EQ(status_for(host, options), 400) << host;
-  for (const char* host : {"evil.com", "127.0.0.1.evil.com", "127.evil", "127.0.0.1.5", "1.2.3.4",
-                           "user@localhost"})
+  for (const char* host :
+       {"evil.com", "127.0.0.1.evil.com", "127.evil", "127.0.0.1.5", "1.2.3.4", "user@localhost"})
     EXPECT_EQ(status_for(host, options), 403) << host;
   for (const char* host : {"localhost", "LOCALHOST:80", "127.0.0.1", "127.1.2.3:8", "[::1]:80"})
     EXPECT_EQ(status_for(host, options), 200) << host;

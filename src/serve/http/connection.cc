@@ -229,9 +229,10 @@ void Connection::dispatch() {
   current_ = requests_;
   if (!has_peer_) exchange->disconnected();
   if (const int status = owner_.dispatch(std::move(request), std::move(exchange)); status != 0)
-    return respond(current_, owner_.handler.refuse(
-                                 status, status == 429 ? "[server] expected fewer requests at a time"
-                                                       : "[server] is stopping"));
+    return respond(
+        current_,
+        owner_.handler.refuse(status, status == 429 ? "[server] expected fewer requests at a time"
+                                                    : "[server] is stopping"));
   // From here on a read tells whether the client is still there.
   read();
 }

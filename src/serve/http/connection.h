@@ -124,7 +124,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   std::array<char, 16 * 1024> chunk_;
   std::string in_;
   bool is_reading_ = false;
-  bool has_peer_ = true;  // the client has not closed its side
+  bool has_peer_ = true;        // the client has not closed its side
   bool is_in_request_ = false;  // some of it has come
 
   std::string out_;      // to be sent

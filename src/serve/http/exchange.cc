@@ -11,8 +11,7 @@ namespace anemone::serve {
 template <typename Action>
 void Exchange::post(Action action) {
   asio::post(io_, [connection = connection_, action = std::move(action)]() mutable {
-    if (const auto alive = connection.lock())
-      alive->guarded([&] { action(*alive); });
+    if (const auto alive = connection.lock()) alive->guarded([&] { action(*alive); });
   });
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "serve/http/handler_lane.h"
 
+#include <algorithm>
 #include <exception>
 #include <new>
 #include <utility>
@@ -15,9 +16,7 @@ constexpr std::string_view kStopping = "[server] is stopping";
 }  // namespace
 
 HandlerLane::HandlerLane(HttpHandler& handler, int threads, std::size_t most_waiting)
-    : handler_(handler),
-      most_waiting_(most_waiting),
-      running_(static_cast<std::size_t>(threads)) {
+    : handler_(handler), most_waiting_(most_waiting), running_(static_cast<std::size_t>(threads)) {
   for (std::shared_ptr<Exchange>& running : running_)
     threads_.emplace_back([this, &running] { work(running); });
 }
@@ -31,7 +30,9 @@ int HandlerLane::post(HttpRequest&& request, std::shared_ptr<Exchange> exchange)
   {
     const std::lock_guard lock(mutex_);
     if (is_stopped_) return 503;
-    if (waiting_.size() >= most_waiting_) return 429;
+    // A thread that is free takes a call at once, so that does not count as waiting.
+    const auto free = static_cast<std::size_t>(std::ranges::count(running_, nullptr));
+    if (waiting_.size() >= most_waiting_ + free) return 429;
     waiting_.push_back({std::move(request), std::move(exchange)});
   }
   wake_.notify_one();

@@ -18,10 +18,10 @@ struct RequestLimits {
 };
 
 // Bytes to one HTTP/1 request, within limits. The grammar is Boost.Beast's, made narrower where
-// proxies and servers have read one request in two ways: one Content-Length at most, a plain number,
-// one Host (and none missing), no transfer coding but chunked and none in HTTP/1.0, and fields after
-// a chunked body are dropped. It stops after the header: whether the body is read is for others to
-// say. Single-thread.
+// proxies and servers have read one request in two ways: one Content-Length at most, a plain
+// number, one Host (and none missing), no transfer coding but chunked and none in HTTP/1.0, and
+// fields after a chunked body are dropped. It stops after the header: whether the body is read is
+// for others to say. Single-thread.
 class RequestParser {
  public:
   explicit RequestParser(const RequestLimits& limits);

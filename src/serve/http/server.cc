@@ -204,7 +204,10 @@ class HttpServer::Impl {
   }
 
   Connection::Owner owner() {
-    return {io_, options_, handler_, bodies_,
+    return {io_,
+            options_,
+            handler_,
+            bodies_,
             [this](HttpRequest&& request, std::shared_ptr<Exchange> exchange) {
               return lane_->post(std::move(request), std::move(exchange));
             },

@@ -83,8 +83,8 @@ class Gate {
   int places_;
 };
 
-// Answers every line of a channel until it ends, is stopped or takes too long. Setting `cancel` ends
-// the request in progress.
+// Answers every line of a channel until it ends, is stopped or takes too long. Setting `cancel`
+// ends the request in progress.
 Status answer_channel(LineChannel& channel, const ModelSet& models, const LineOptions& options,
                       Gate& gate, std::atomic<bool>& cancel);
 

@@ -42,9 +42,11 @@ class Client {
       // A connection that breaks ends alone, whatever it is.
       try {
         const Status ignored = answer_channel(channel_, models, options, gate, cancel_);
-      } catch (const std::exception& error) {
-        end();
+      } catch (const std::exception&) {
+        // As for want of memory.
       }
+      // The client learns it now; the descriptor is closed when the next one comes.
+      ::shutdown(peer_.get(), SHUT_RDWR);
       is_done_ = true;
     });
   }
@@ -91,8 +93,8 @@ class Clients {
       }
     }
     // There is room for this line, or nobody reads it.
-    const Status ignored = client.channel().write_line(dump_json(error_answer(
-        busy("[server] expected at most {} connections", options_.max_connections))));
+    const Status ignored = client.channel().write_line(dump_json(
+        error_answer(busy("[server] expected at most {} connections", options_.max_connections))));
     clients_.pop_back();
   }
 

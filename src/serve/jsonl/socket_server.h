@@ -16,7 +16,7 @@ namespace anemone::serve::jsonl {
 
 struct SocketOptions {
   std::string path;
-  int parallel = 1;          // requests that run at a time
+  int parallel = 1;  // requests that run at a time
   // Each may hold a session. When there are more, the one that has been without a line for longest
   // goes, if it is older than eviction_age.
   int max_connections = 64;

@@ -43,8 +43,7 @@ void read_prompts(JsonFields& fields, CompletionRequest& request) {
 
 }  // namespace
 
-Result<CompletionRequest> parse_completion_request(std::string_view body,
-                                                   WorkBudget* budget) {
+Result<CompletionRequest> parse_completion_request(std::string_view body, WorkBudget* budget) {
   ANEMONE_ASSIGN_OR_RETURN(Json json, parse_json(body, "body", JsonLimits{.budget = budget}));
   JsonFields fields(json);
   CompletionRequest out;

@@ -107,11 +107,10 @@ std::optional<ApiError> Router::check_host(const std::string& host) const {
   const auto name = host_name(host);
   if (!name) return http_error(400, "[Host] expected a name and a port");
   if (!options_.hosts) return std::nullopt;
-  const bool is_known =
-      is_loopback(*name) || (options_.takes_addresses && is_address(*name)) ||
-      std::ranges::any_of(*options_.hosts, [&](const std::string& known) {
-        return equal_ignoring_case(*name, known);
-      });
+  const bool is_known = is_loopback(*name) || (options_.takes_addresses && is_address(*name)) ||
+                        std::ranges::any_of(*options_.hosts, [&](const std::string& known) {
+                          return equal_ignoring_case(*name, known);
+                        });
   if (is_known) return std::nullopt;
   return http_error(403,
                     "[Host] expected a name of this machine, got another (see --allowed-host)");
@@ -178,8 +177,9 @@ std::optional<HttpResponse> Router::answer_head(const HttpRequest& head) {
   }
   if (!error && (is_post ? head.method != "POST" : !is_get)) {
     headers.emplace_back("Allow", allowed_methods(route));
-    error = http_error(405, fmt::format("[{}] expected one of {}",
-                                        shortened(head.method, kMostShown), allowed_methods(route)));
+    error =
+        http_error(405, fmt::format("[{}] expected one of {}", shortened(head.method, kMostShown),
+                                    allowed_methods(route)));
   }
   if (!error && is_post) error = check_body(head);
   if (error) return error_response(*error, std::move(headers));
