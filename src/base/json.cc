@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "base/escape.h"
 #include "base/file.h"
+#include "base/json_release.h"
 
 namespace anemone {
 namespace {
@@ -170,6 +171,7 @@ Result<Json> parse_json(std::string_view text, std::string_view subject, const J
   if (const auto zero = text.find('\0'); zero != text.npos)
     return parse_error("[{}] expected JSON, got a zero byte (byte {})", subject, zero + 1);
   Json value;
+  const JsonReleaser releaser(value);  // which is null when it was returned
   LimitedBuilder builder(value, limits);
   const bool is_good = Json::sax_parse(text.begin(), text.end(), &builder);
   if (!builder.exceeded.ok()) return builder.exceeded;

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/json_release.h"
 
 namespace anemone::engine {
 namespace {
@@ -25,6 +26,7 @@ Json message(std::string_view role, std::string_view content) {
 
 Result<std::vector<std::int32_t>> chat_prompt(const Model& model, Json messages, Json variables,
                                               WorkBudget* budget) {
+  const JsonReleaser messages_releaser(messages), variables_releaser(variables);
   ANEMONE_RETURN_IF_ERROR(check_can_chat(model));
   ANEMONE_ASSIGN_OR_RETURN(const std::string text,
                            model.render_chat(std::move(messages), /*add_generation_prompt=*/true,

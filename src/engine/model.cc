@@ -10,6 +10,7 @@
 
 #include "base/check.h"
 #include "base/error.h"
+#include "base/json_release.h"
 #include "engine/function_plan.h"
 
 namespace anemone::engine {
@@ -128,17 +129,21 @@ Result<std::string> Model::render_chat(Json messages, bool add_generation_prompt
     return not_found("[{}] expected a model with a chat template, got one without", path_);
   // A request may bring 100 thousand variables: they become the context as they are, and only ours
   // are looked for among them.
-  Json::object_t::Container own;
-  own.emplace_back("messages", std::move(messages));
-  own.emplace_back("add_generation_prompt", add_generation_prompt);
-  if (chat_source_->bos_token) own.emplace_back("bos_token", *chat_source_->bos_token);
-  if (chat_source_->eos_token) own.emplace_back("eos_token", *chat_source_->eos_token);
-  Json context = std::move(variables);
+  Json& context = variables;
+  const JsonReleaser messages_releaser(messages), context_releaser(context);
   auto& members = static_cast<Json::object_t::Container&>(context.get_ref<Json::object_t&>());
-  for (auto& [name, value] : own) {
-    const bool is_given = std::ranges::any_of(
-        members, [&, &name = name](const auto& member) { return member.first == name; });
-    if (!is_given) members.emplace_back(name, std::move(value));
+  const auto add = [&](const char* name, Json& value) {
+    const auto is_this = [&](const auto& member) { return member.first == name; };
+    if (std::ranges::none_of(members, is_this)) members.emplace_back(name, std::move(value));
+  };
+  Json generates = add_generation_prompt;
+  add("messages", messages);
+  add("add_generation_prompt", generates);
+  for (const auto& [name, text] : {std::pair("bos_token", &chat_source_->bos_token),
+                                   std::pair("eos_token", &chat_source_->eos_token)}) {
+    if (!*text) continue;
+    Json token = **text;
+    add(name, token);
   }
   const bool has_tools = json_member(context, "tools") != nullptr;
   const auto& chosen = has_tools && tool_template_ ? *tool_template_ : *chat_template_;

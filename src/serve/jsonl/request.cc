@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
+#include "base/json_release.h"
 #include "serve/json_fields.h"
 #include "serve/openai/request.h"
 
@@ -27,7 +28,7 @@ void read_prompt(JsonFields& fields, Request& request, WorkBudget* budget) {
   } else if (has_messages) {
     auto messages = openai::read_messages(fields.member("messages"), budget);
     if (!messages.ok()) return fields.fail(messages.status());
-    request.prompt = Request::Messages{*std::move(messages)};
+    request.prompt = Request::Messages(*std::move(messages));
   } else {
     request.prompt = fields.ids(has_ids ? "prompt_ids" : "tokens").value_or(Request::Ids());
   }
@@ -37,6 +38,7 @@ void read_prompt(JsonFields& fields, Request& request, WorkBudget* budget) {
 
 Result<Request> parse_request(std::string_view line, WorkBudget* budget) {
   ANEMONE_ASSIGN_OR_RETURN(Json json, parse_json(line, "request", JsonLimits{.budget = budget}));
+  const JsonReleaser releaser(json);
   JsonFields fields(json);
   Request out;
   read_prompt(fields, out, budget);

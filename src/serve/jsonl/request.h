@@ -8,10 +8,12 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <variant>
 #include <vector>
 
 #include "base/json.h"
+#include "base/json_release.h"
 #include "base/work_budget.h"
 #include "engine/sampling_request.h"
 
@@ -24,6 +26,13 @@ struct Request {
     std::string text;
   };
   struct Messages {
+    explicit Messages(Json list) : messages(std::move(list)) {}
+    Messages(Messages&&) = default;
+    Messages& operator=(Messages&& other) noexcept {
+      messages.swap(other.messages);
+      return *this;
+    }
+    ~Messages() { release_json(messages); }
     Json messages;
   };
   std::variant<Ids, Text, Messages> prompt;

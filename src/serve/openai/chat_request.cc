@@ -69,7 +69,9 @@ Status read_tool_calls(Json& calls, const Place& place, WorkBudget* budget) {
                              JsonLimits{.budget = budget});
     // What is no JSON stays a text; but a budget that is used up is an end.
     if (budget != nullptr) ANEMONE_RETURN_IF_ERROR(budget->check());
-    if (parsed.ok() && parsed->is_object()) *arguments = *std::move(parsed);
+    if (!parsed.ok()) continue;
+    const JsonReleaser releaser(*parsed);
+    if (parsed->is_object()) *arguments = *std::move(parsed);
   }
   return {};
 }
@@ -99,7 +101,9 @@ Status read_message(Json& message, std::size_t index, WorkBudget* budget) {
       return invalid_argument("[{}] expected a text, got none", place.inside(".content"));
     message["content"] = calls == nullptr ? Json("") : Json(nullptr);
   } else if (content->is_array()) {
-    ANEMONE_ASSIGN_OR_RETURN(*content, join_parts(*content, place, budget));
+    ANEMONE_ASSIGN_OR_RETURN(Json text, join_parts(*content, place, budget));
+    release_json(*content);
+    *content = std::move(text);
   } else if (!content->is_string()) {
     return invalid_argument("[{}] expected a text or a list of parts, got {}",
                             place.inside(".content"), describe_json(*content));
@@ -128,7 +132,10 @@ void read_tools(JsonFields& fields, Json& variables) {
                       "cannot force a call",
                       describe_json(*choice)));
   }
-  if (has_tools && fields.status().ok()) variables["tools"] = std::move(*tools);
+  if (!has_tools || !fields.status().ok()) return;
+  Json& place = variables["tools"];
+  release_json(place);
+  place = std::move(*tools);
 }
 
 void read_logprobs(JsonFields& fields, Generation& generation) {
@@ -155,6 +162,7 @@ Result<Json> read_messages(Json* messages, WorkBudget* budget) {
 
 Result<ChatRequest> parse_chat_request(std::string_view body, WorkBudget* budget) {
   ANEMONE_ASSIGN_OR_RETURN(Json json, parse_json(body, "body", JsonLimits{.budget = budget}));
+  const JsonReleaser releaser(json);
   JsonFields fields(json);
   ChatRequest out;
   out.generation = read_generation(fields, /*least_tokens=*/1);

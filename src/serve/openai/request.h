@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "base/json.h"
+#include "base/json_release.h"
 #include "base/work_budget.h"
 #include "engine/sampling_request.h"
 
@@ -40,7 +41,16 @@ struct Generation {
   bool has_stream_usage = false;
 };
 
+// Move-only: its documents may be large.
 struct ChatRequest {
+  ChatRequest() = default;
+  ChatRequest(ChatRequest&&) = default;
+  ChatRequest& operator=(ChatRequest&&) = delete;
+  ~ChatRequest() {
+    release_json(messages);
+    release_json(variables);
+  }
+
   Generation generation;
   Json messages;                    // as the chat template takes them: contents are text or null
   Json variables = Json::object();  // more for the template: "tools" and chat_template_kwargs
