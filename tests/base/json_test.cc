@@ -8,6 +8,7 @@
 #include <string>
 
 #include "base/file.h"
+#include "base/json_release.h"
 #include "tests/support/shared_data.h"
 
 namespace anemone {
@@ -180,6 +181,15 @@ TEST(ParseJson, KeepsToABudget) {
   WorkBudget enough("request", {});
   limits.budget = &enough;
   EXPECT_TRUE(parse_json(text, "x", limits).ok());
+}
+
+TEST(ReleaseJson, LeavesNothingInside) {
+  auto json = *parse_json(R"({"a":[1,[2,{"b":[]}]],"c":"text"})", "x");
+  release_json(json);
+  EXPECT_EQ(dump_json(json), "{}");
+  Json scalar = 7;
+  release_json(scalar);
+  EXPECT_EQ(scalar, 7);
 }
 
 TEST(ReadJsonFile, NamesTheFileInEachError) {

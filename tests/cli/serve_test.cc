@@ -9,6 +9,7 @@
 #include <list>
 #include <nlohmann/json.hpp>
 #include <sstream>
+#include <sys/resource.h>
 #include <thread>
 #include <unistd.h>
 #include <vector>
@@ -27,11 +28,19 @@ using serve::testing::post_text;
 
 constexpr auto kPatience = std::chrono::minutes(1);
 
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr bool kIsSanitized = true;
+#elif defined(__has_feature)
+constexpr bool kIsSanitized = __has_feature(address_sanitizer) || __has_feature(thread_sanitizer);
+#else
+constexpr bool kIsSanitized = false;
+#endif
+
 // A server over the pocket model that runs beside the test.
 class ServeProcess {
  public:
   ServeProcess(const std::string& model, const std::string& ready,
-               const std::vector<std::string>& more = {}) {
+               const std::vector<std::string>& more = {}, rlim_t address_space = RLIM_INFINITY) {
     std::filesystem::remove(ready);  // of a server that did not end in order
     pid_ = ::fork();
     if (pid_ == 0) {
@@ -41,6 +50,8 @@ class ServeProcess {
       std::vector<char*> pointers;
       for (std::string& argument : arguments) pointers.push_back(argument.data());
       pointers.push_back(nullptr);
+      const rlimit limit = {address_space, address_space};
+      if (address_space != RLIM_INFINITY) ::setrlimit(RLIMIT_AS, &limit);
       ::execv(ANEMONE_BINARY, pointers.data());
       ::_exit(127);
     }
@@ -232,6 +243,28 @@ TEST_F(ServeCommand, EndsWithinTenSecondsWhateverRuns) {
   EXPECT_FALSE(std::filesystem::exists(ready()));
 }
 
+TEST_F(ServeCommand, LivesThroughRequestsThatNeedMoreMemoryThanThereIs) {
+  if (kIsSanitized) GTEST_SKIP() << "sanitizers need all addresses for themselves";
+  ServeProcess server(model(), ready(), {"--threads", "2"}, 400'000'000);
+  ASSERT_NE(server.port(), 0);
+  std::string lists = R"({"prompt": "x", "more": [0)";
+  for (int i = 0; i < 5'000'000; ++i) lists += ",[]";
+  std::string messages = R"({"messages": [{"role": "user", "content": ""})";
+  for (int i = 0; i < 400'000; ++i) messages += R"(,{"role":"user","content":""})";
+  const std::vector<std::string> requests = {post_text("/v1/completions", lists + "]}"),
+                                             post_text("/v1/chat/completions", messages + "]}")};
+  for (int round = 0; round < 2; ++round) {
+    std::list<HttpClient> clients;
+    for (int i = 0; i < 2; ++i)
+      for (const std::string& request : requests)
+        EXPECT_TRUE(clients.emplace_back(server.port()).send(request));
+    for (HttpClient& client : clients) EXPECT_GE(client.receive().status, 400);
+  }
+  const auto answer = fetch(server.port(), post_text("/v1/completions", R"({"prompt": "x"})"));
+  EXPECT_EQ(answer.status, 200) << answer.body;
+  server.signal(SIGTERM);
+  EXPECT_EQ(server.wait(), 0);
+}
 TEST_F(ServeCommand, RefusesWhatItCannotServe) {
   const auto refused = [](const Outcome& outcome, int code, const std::string& part) {
     EXPECT_EQ(outcome.code, code) << outcome.err;
