@@ -100,8 +100,10 @@ class HttpServer::Impl {
     asio::post(io_, [this] {
       close_acceptor();
       // A copy: closing takes connections out of the table.
-      for (const auto& [key, connection] : std::unordered_map(connections_))
-        connection->guarded([&] { connection->finish_soon(); });
+      for (const auto& entry : std::unordered_map(connections_)) {
+        Connection& connection = *entry.second;
+        connection.guarded([&] { connection.finish_soon(); });
+      }
     });
   }
 
