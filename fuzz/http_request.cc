@@ -32,9 +32,13 @@ class RecordingResponder : public Responder {
   void write(std::string /*piece*/) override { ANEMONE_CHECK(false); }
   void end() override { ANEMONE_CHECK(false); }
   void on_disconnect(std::function<void()> /*callback*/) override {}
+  const std::atomic<bool>& is_cancelled() const override { return is_cancelled_; }
 
   int answers = 0;
   HttpResponse response;
+
+ private:
+  std::atomic<bool> is_cancelled_ = false;
 };
 
 // Has the models and looks at what comes through, as far as one can without running it.
@@ -44,7 +48,7 @@ class StubBackend : public openai::Backend {
   Json health() const override { return {{"status", "ok"}}; }
   std::optional<openai::ApiError> chat(openai::ChatRequest request,
                                        std::shared_ptr<Responder> responder,
-                                       const HeaderList& headers) override {
+                                       const HeaderList& headers, WorkBudget& /*budget*/) override {
     check(request.generation);
     ANEMONE_CHECK(request.messages.is_array() && !request.messages.empty());
     ANEMONE_CHECK(request.generation.max_tokens.value_or(1) >= 1);
@@ -56,7 +60,8 @@ class StubBackend : public openai::Backend {
   }
   std::optional<openai::ApiError> complete(openai::CompletionRequest request,
                                            std::shared_ptr<Responder> responder,
-                                           const HeaderList& headers) override {
+                                           const HeaderList& headers,
+                                           WorkBudget& /*budget*/) override {
     check(request.generation);
     ANEMONE_CHECK(!request.prompts.empty() && request.prompts.size() <= openai::kMaxPrompts);
     responder->respond({200, headers, "{}"});
@@ -91,13 +96,28 @@ void check_response(const HttpResponse& response) {
 // What a connection answers to these bytes: the statuses, in order.
 std::vector<int> statuses_of(std::string_view bytes, std::size_t read_size) {
   StubBackend backend;
-  openai::Router router({"key", {"https://page"}, {"localhost"}}, backend, 0);
+  openai::RouterOptions options;
+  options.api_key = "key";
+  options.cors_origins = {"https://page"};
+  options.hosts = {"localhost"};
+  openai::Router router(options, backend, 0);
   std::vector<int> out;
   RequestParser parser(kLimits);
   std::string buffer;
   while (true) {
     buffer.erase(0, parser.put(buffer));
-    if (parser.state() == RequestParser::State::kDone) {
+    if (parser.state() == RequestParser::State::kHeader) {
+      ANEMONE_CHECK(parser.head().headers.size() <= kLimits.header_fields);
+      const auto answer = router.answer_head(parser.head());
+      if (!answer) {
+        parser.read_body();
+        continue;
+      }
+      check_response(*answer);
+      out.push_back(answer->status);
+      if (parser.has_body()) return out;  // the connection closes
+      parser.take();
+    } else if (parser.state() == RequestParser::State::kDone) {
       HttpRequest request = parser.take();
       ANEMONE_CHECK(request.body.size() <= kLimits.body_bytes);
       ANEMONE_CHECK(request.headers.size() <= kLimits.header_fields);

@@ -26,4 +26,7 @@ std::size_t printable_length(std::string_view text);
 // escaped(), in pieces that must not be cut: a character, or an escape.
 std::vector<std::string> escaped_pieces(std::string_view text);
 
+// At most so many bytes of it, cut between characters, with "..." for what is left out.
+std::string shortened(std::string_view text, std::size_t most_bytes);
+
 }  // namespace anemone

@@ -7,12 +7,19 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/escape.h"
 #include "base/file.h"
+#include "base/json_release.h"
 
 namespace anemone {
 namespace {
 
 constexpr std::size_t kHeapHeader = 16;  // of a piece of the heap
+// What a value and the sorting of a key cost at least, in nanoseconds.
+constexpr std::size_t kUnitsPerValue = 50;
+constexpr std::size_t kUnitsPerKey = 200;
+// Text of others in a message.
+constexpr std::size_t kMostShown = 200;
 
 // What a string costs beyond the value that holds it.
 std::size_t heap_bytes(const std::string& text) {
@@ -59,13 +66,24 @@ class LimitedBuilder {
     // ..."
     std::string_view text = error.what();
     if (const auto colon = text.find(": "); colon != text.npos) text.remove_prefix(colon + 2);
-    problem = fmt::format("{} (byte {})", text, position);
+    problem = fmt::format("{} (byte {})", shortened(text, kMostShown), position);
     return false;
   }
 
   std::string problem;
+  Status exceeded;  // the budget's
 
  private:
+  bool pay(std::size_t bytes) {
+    if (limits_.budget == nullptr) return true;
+    exceeded = limits_.budget->take(bytes);
+    return exceeded.ok() && pay_time(kUnitsPerValue + bytes);
+  }
+  bool pay_time(std::size_t units) {
+    if (limits_.budget == nullptr) return true;
+    exceeded = limits_.budget->spend(units);
+    return exceeded.ok();
+  }
   bool open(Json container) {
     if (open_.size() >= static_cast<std::size_t>(limits_.max_depth)) {
       problem = fmt::format("nested deeper than {} levels", limits_.max_depth);
@@ -94,6 +112,7 @@ class LimitedBuilder {
       return nullptr;
     }
     used_ += bytes;
+    if (!pay(bytes)) return nullptr;
     if (open_.empty()) {
       root_ = std::move(value);
       return &root_;
@@ -109,13 +128,15 @@ class LimitedBuilder {
   }
   // By sorting: whoever chooses the keys could make those of a hash table collide.
   bool has_each_key_once(const Json& object) {
+    if (!pay_time(object.size() * kUnitsPerKey)) return false;
     names_.clear();
     for (const auto& [name, value] : object.get_ref<const Json::object_t&>())
       names_.push_back(name);
     std::ranges::sort(names_);
     const auto twice = std::ranges::adjacent_find(names_);
     if (twice == names_.end()) return true;
-    problem = fmt::format("the key \"{}\" appears twice in one object", *twice);
+    problem = fmt::format("the key \"{}\" appears twice in one object",
+                          shortened(*twice, kMostShown));
     return false;
   }
 
@@ -139,9 +160,11 @@ Result<Json> parse_json(std::string_view text, std::string_view subject, const J
   if (const auto zero = text.find('\0'); zero != text.npos)
     return parse_error("[{}] expected JSON, got a zero byte (byte {})", subject, zero + 1);
   Json value;
+  const JsonReleaser releaser(value);  // which is null when it was returned
   LimitedBuilder builder(value, limits);
-  if (!Json::sax_parse(text.begin(), text.end(), &builder))
-    return parse_error("[{}] expected JSON: {}", subject, builder.problem);
+  const bool is_good = Json::sax_parse(text.begin(), text.end(), &builder);
+  if (!builder.exceeded.ok()) return builder.exceeded;
+  if (!is_good) return parse_error("[{}] expected JSON: {}", subject, builder.problem);
   return value;
 }
 
@@ -156,8 +179,13 @@ std::string dump_json(const Json& value, int indent) {
 
 const Json* json_member(const Json& object, std::string_view key) {
   if (!object.is_object()) return nullptr;
-  const auto it = object.find(std::string(key));
-  return it == object.end() || it->is_null() ? nullptr : &*it;
+  for (const auto& [name, value] : object.get_ref<const Json::object_t&>())
+    if (name == key) return value.is_null() ? nullptr : &value;
+  return nullptr;
+}
+
+Json* json_member(Json& object, std::string_view key) {
+  return const_cast<Json*>(json_member(std::as_const(object), key));
 }
 
 Result<std::optional<std::int64_t>> json_int(const Json& object, std::string_view key,

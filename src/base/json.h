@@ -14,6 +14,8 @@
 #include <string_view>
 #include <vector>
 
+#include "base/work_budget.h"
+
 namespace anemone {
 
 using Json = nlohmann::ordered_json;
@@ -24,10 +26,15 @@ struct JsonLimits {
   // two may make a value of thirty.
   std::size_t max_memory = 256 << 20;
   std::uint64_t max_file_bytes = 16 << 20;  // of read_json_file()
+  // Of the request that the text belongs to: time and the memory of the document count against it.
+  // May be null.
+  WorkBudget* budget = nullptr;
 };
 
 // kParseError with the byte offset: "[subject] expected ..., got ... (byte 17)". Rejects invalid
-// UTF-8, trailing text, an object that names a key twice, and what goes beyond the limits.
+// UTF-8, trailing text, an object that names a key twice, and what goes beyond the limits. Takes
+// time in proportion to the text, whatever its keys are, but for a logarithm. The budget's error
+// when it is used up.
 Result<Json> parse_json(std::string_view text, std::string_view subject,
                         const JsonLimits& limits = {});
 // kCorrupt for a file that is too large, kIo as read_file().
@@ -49,5 +56,6 @@ Result<std::optional<std::string>> json_string(const Json& object, std::string_v
 
 // Pointer to a member that is present and not null, or nullptr. `object` may be any JSON value.
 const Json* json_member(const Json& object, std::string_view key);
+Json* json_member(Json& object, std::string_view key);
 
 }  // namespace anemone

@@ -100,13 +100,7 @@ void ThreadPool::parallel_for(std::int64_t count, std::int64_t grain, const Body
   next_.notify_all();
   drain();
   spin_then_wait(done_, [ranges](std::uint64_t done) { return done == ranges; });
-  if (has_failed_.load()) rethrow();
-}
-
-void ThreadPool::rethrow() {
-  const std::lock_guard lock(failure_mutex_);
-  has_failed_.store(false);
-  std::rethrow_exception(std::exchange(failure_, nullptr));
+  if (const std::exception_ptr failure = take_failure()) std::rethrow_exception(failure);
 }
 
 void ThreadPool::parallel_for_runs(std::int64_t count, std::int64_t grain,
@@ -148,15 +142,27 @@ bool ThreadPool::run_range(std::uint64_t ticket) {
   if (loop.epoch.load() != epoch || range >= ranges) return false;
   const std::int64_t grain = loop.grain.load();
   const std::int64_t begin = static_cast<std::int64_t>(range) * grain;
+  // On a worker nobody would catch it, and on the caller it would pass workers that still run.
   try {
     (*loop.body.load())(begin, std::min(loop.count.load(), begin + grain));
   } catch (...) {
-    const std::lock_guard lock(failure_mutex_);
-    failure_ = std::current_exception();
-    has_failed_.store(true);
+    keep_failure();
   }
   if (done_.fetch_add(1) + 1 == ranges) done_.notify_all();
   return true;
+}
+
+void ThreadPool::keep_failure() {
+  const std::lock_guard lock(failure_mutex_);
+  if (failure_ == nullptr) failure_ = std::current_exception();
+  has_failure_ = true;
+}
+
+std::exception_ptr ThreadPool::take_failure() {
+  if (!has_failure_.load()) return nullptr;
+  const std::lock_guard lock(failure_mutex_);
+  has_failure_ = false;
+  return std::exchange(failure_, nullptr);
 }
 
 std::uint64_t ThreadPool::drain() {

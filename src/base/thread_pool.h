@@ -33,8 +33,8 @@ class ThreadPool {
 
   // Calls body(begin, end) over disjoint ranges that cover [0, count), at most `grain` long each;
   // ranges are taken as threads come free. Which thread takes which range is not fixed, so a body's
-  // result must depend on its range alone. Bodies must not call parallel_for on this pool. What one
-  // throws (std::bad_alloc) is thrown here when the loop is over; of several, one.
+  // result must depend on its range alone. Bodies must not call parallel_for on this pool. When one
+  // throws (as for want of memory), the others run all the same and the caller gets the exception.
   void parallel_for(std::int64_t count, std::int64_t grain,
                     const std::function<void(std::int64_t, std::int64_t)>& body);
 
@@ -69,16 +69,18 @@ class ThreadPool {
   // Takes ranges until there are none. Returns the epoch of the loop that it found exhausted.
   std::uint64_t drain();
   bool run_range(std::uint64_t ticket);
-  void rethrow();
+  // The first exception of the current loop's bodies.
+  void keep_failure();
+  std::exception_ptr take_failure();
 
   std::array<Loop, 2> loops_;
   alignas(kApart) std::atomic<std::uint64_t> next_ = kRangeMask >>
                                                      1;  // no loop: out of every range
   alignas(kApart) std::atomic<std::uint64_t> done_ = 0;  // ranges of the current loop that are done
   alignas(kApart) std::atomic<bool> stopping_ = false;
+  std::atomic<bool> has_failure_ = false;
   std::mutex failure_mutex_;
-  std::exception_ptr failure_;  // of a body of the current loop
-  std::atomic<bool> has_failed_ = false;
+  std::exception_ptr failure_;
   std::vector<std::thread> workers_;
 };
 

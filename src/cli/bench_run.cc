@@ -8,6 +8,7 @@
 #include "api/executors.h"
 #include "artifact/verification.h"
 #include "base/error.h"
+#include "base/escape.h"
 #include "base/progress.h"
 #include "bench/machine_rates.h"
 #include "bench/model_cost.h"

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "base/escape.h"
 #include "cli/interrupt.h"
 #include "cli/output.h"
 #include "cli/run.h"

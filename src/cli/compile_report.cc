@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "base/escape.h"
 #include "base/progress.h"
 #include "cli/inspect.h"
 #include "cli/output.h"

@@ -12,6 +12,7 @@
 #include "api/executors.h"
 #include "artifact/manifest.h"
 #include "base/error.h"
+#include "base/escape.h"
 #include "base/file.h"
 #include "base/machine.h"
 #include "base/progress.h"

@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "base/error.h"
+#include "base/escape.h"
 #include "base/progress.h"
 #include "checkpoint/checkpoint.h"
 #include "checkpoint/export_tensors.h"

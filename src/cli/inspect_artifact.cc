@@ -4,6 +4,7 @@
 
 #include "artifact/manifest.h"
 #include "base/error.h"
+#include "base/escape.h"
 #include "base/progress.h"
 #include "cli/inspect.h"
 #include "cli/output.h"

@@ -2,6 +2,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
+#include "base/escape.h"
 #include "base/mapped_file.h"
 #include "base/progress.h"
 #include "checkpoint/gguf/gguf_file.h"

@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
+#include "base/escape.h"
 #include "base/mapped_file.h"
 #include "base/progress.h"
 #include "cli/inspect.h"

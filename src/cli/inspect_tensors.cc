@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
+#include "base/escape.h"
 #include "base/progress.h"
 #include "checkpoint/safetensors.h"
 #include "cli/inspect.h"

@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
+#include "base/escape.h"
 #include "base/file.h"
 #include "cli/inspect.h"
 #include "cli/output.h"

@@ -3,10 +3,12 @@
 
 #include <cerrno>
 #include <cstdio>
+#include <iterator>
 #include <nlohmann/json.hpp>
 #include <vector>
 
 #include "base/error.h"
+#include "base/escape.h"
 
 namespace anemone::cli {
 namespace {

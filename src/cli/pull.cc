@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/escape.h"
 #include "base/json.h"
 #include "base/progress.h"
 #include "cli/command.h"

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
+#include "base/escape.h"
 #include "cli/command.h"
 #include "cli/interrupt.h"
 #include "cli/output.h"

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <atomic>
 #include <cstdio>
 #include <filesystem>
 #include <fmt/format.h>
@@ -14,11 +15,12 @@
 
 #include "api/executors.h"
 #include "base/error.h"
-#include "base/file.h"
+#include "base/escape.h"
 #include "base/progress.h"
 #include "cli/command.h"
 #include "cli/model_folder.h"
 #include "cli/output.h"
+#include "cli/serve_files.h"
 #include "cli/stop_signal.h"
 #include "serve/jsonl/dialog.h"
 #include "serve/jsonl/line_channel.h"
@@ -28,13 +30,15 @@
 namespace anemone::cli {
 namespace {
 
-// How long requests may go on after the first signal.
-constexpr std::chrono::milliseconds kGrace{10'000};
+// How long requests may go on after the first signal, and how long the process may.
+constexpr std::chrono::milliseconds kGrace{7'500};
+constexpr std::chrono::milliseconds kDeadline{9'500};
 
 struct ServeOptions {
   std::vector<std::string> models;
   std::vector<std::string> aliases;
   serve::OpenAiServerOptions server;
+  ApiKeySource key;
   std::string chat_template_file;
   std::string ready_file;
   std::string socket;
@@ -97,21 +101,26 @@ std::string describe(const serve::ModelSet& models) {
   return escaped(fmt::format("{}", fmt::join(parts, ", ")));
 }
 
-Status serve_http(const ServeOptions& options, serve::ModelSet models, int stop) {
+void say_late() {
+  fmt::print(stderr, "anemone: ended requests that took too long\n");
+}
+
+Status serve_http(const ServeOptions& options, serve::ModelSet models, ReadyFile& ready, int stop) {
   const std::string names = describe(models);
   ANEMONE_ASSIGN_OR_RETURN(const auto server,
                            serve::OpenAiServer::start(std::move(models), options.server));
   const bool is_open =
       options.server.api_key.empty() && !serve::is_loopback(options.server.http.host);
   fmt::print(stderr, "anemone: serving {} on {}/v1{}\n", names, server->url(),
-             is_open ? ", open to all who reach it (no --api-key)" : "");
-  if (!options.ready_file.empty())
-    ANEMONE_RETURN_IF_ERROR(write_file(options.ready_file, server->url() + "\n"));
+             is_open ? ", open to all who reach it (no --api-key-file)" : "");
+  ANEMONE_RETURN_IF_ERROR(ready.write(server->url()));
+  const StopDeadline deadline(stop, kDeadline, [&ready] {
+    ready.remove();
+    say_late();
+  });
   pollfd wait = {stop, POLLIN, 0};
   while (::poll(&wait, 1, -1) <= 0) continue;
-  if (!server->stop(kGrace)) fmt::print(stderr, "anemone: ended requests that took too long\n");
-  std::error_code ignored;
-  if (!options.ready_file.empty()) std::filesystem::remove(options.ready_file, ignored);
+  if (!server->stop(kGrace)) say_late();
   return {};
 }
 
@@ -121,7 +130,12 @@ Status serve_socket(const ServeOptions& options, const serve::ModelSet& models, 
   socket.parallel = options.server.scheduler.parallel;
   socket.lines.defaults = options.server.defaults;
   ANEMONE_ASSIGN_OR_RETURN(const auto server, serve::jsonl::SocketServer::listen(models, socket));
-  ANEMONE_RETURN_IF_ERROR(print_json(serve::jsonl::ready_line(models, options.socket)));
+  const StopDeadline deadline(stop, kDeadline, [&server] {
+    server->remove_file();
+    say_late();
+  });
+  ANEMONE_RETURN_IF_ERROR(
+      print_json(serve::jsonl::ready_line(models, options.socket)));
   return server->run(stop);
 }
 
@@ -130,19 +144,24 @@ Status serve_stdin(const ServeOptions& options, const serve::ModelSet& models, i
   lines.defaults = options.server.defaults;
   serve::jsonl::LineChannel channel(STDIN_FILENO, STDOUT_FILENO, stop, lines.max_line_bytes);
   ANEMONE_RETURN_IF_ERROR(print_json(serve::jsonl::ready_line(models, "")));
+  const StopDeadline deadline(stop, kDeadline, say_late);
   serve::jsonl::Gate gate(1);
-  return serve::jsonl::answer_channel(channel, models, lines, gate);
+  std::atomic<bool> cancel = false;
+  return serve::jsonl::answer_channel(channel, models, lines, gate, cancel);
 }
 
-Status run_serve(const ServeOptions& options, const Context& context) {
-  // One that is left over would speak for this server while it loads.
-  std::error_code ignored;
-  if (!options.ready_file.empty()) std::filesystem::remove(options.ready_file, ignored);
+Status run_serve(ServeOptions options, const Context& context) {
+  // What is wrong with them is said before the models are read.
+  const bool is_http = !options.is_stdin && options.socket.empty();
+  if (is_http) {
+    ANEMONE_ASSIGN_OR_RETURN(options.server.api_key, read_api_key(options.key));
+  }
+  ANEMONE_ASSIGN_OR_RETURN(ReadyFile ready, ReadyFile::prepare(options.ready_file));
   ANEMONE_ASSIGN_OR_RETURN(serve::ModelSet models, load_models(options, context));
   ANEMONE_ASSIGN_OR_RETURN(const int stop, catch_stop_signals());
   if (options.is_stdin) return serve_stdin(options, models, stop);
   if (!options.socket.empty()) return serve_socket(options, models, stop);
-  return serve_http(options, std::move(models), stop);
+  return serve_http(options, std::move(models), ready, stop);
 }
 
 void add_serve_flags(CLI::App& command, ServeOptions& options) {
@@ -159,7 +178,18 @@ void add_serve_flags(CLI::App& command, ServeOptions& options) {
                                          "Address to listen on (default: this machine alone)");
   CLI::Option* port = command.add_option("--port", server.http.port, "Port; 0: any free one")
                           ->capture_default_str();
-  CLI::Option* key = command.add_option("--api-key", server.api_key, "Key that clients must send");
+  CLI::Option* key = command.add_option(
+      "--api-key", options.key.text,
+      "Key that clients must send; all users of this machine can see it (default: "
+      "ANEMONE_API_KEY of the environment, else none is needed)");
+  CLI::Option* key_file =
+      command.add_option("--api-key-file", options.key.file, "File whose only line is the key")
+          ->excludes(key);
+  CLI::Option* allowed = command
+                             .add_option("--allowed-host", server.allowed_hosts,
+                                         "Name that clients know this server by, for the check of "
+                                         "Host (repeatable)")
+                             ->allow_extra_args(false);
   CLI::Option* cors = command
                           .add_option("--cors", server.cors_origins,
                                       "Origin of pages that may use the server, or * (repeatable)")
@@ -188,7 +218,7 @@ void add_serve_flags(CLI::App& command, ServeOptions& options) {
                                            "JSON lines on a Unix socket of this path, no HTTP");
   CLI::Option* lines =
       command.add_flag("--stdin", options.is_stdin, "JSON lines on stdin and stdout, no HTTP");
-  for (CLI::Option* other : {host, port, key, cors, queue, ready}) {
+  for (CLI::Option* other : {host, port, key, key_file, allowed, cors, queue, ready}) {
     socket->excludes(other);
     lines->excludes(other);
   }
@@ -205,16 +235,18 @@ void add_serve_command(CLI::App& app, Context& context) {
   command->footer(
       "GET /v1/models, POST /v1/chat/completions and /v1/completions, GET /health. The first "
       "SIGINT or SIGTERM\n"
-      "lets running requests end (10 s at most), a second one does not. docs/guide/serve.md has "
+      "lets running requests end (the process is gone within 10 s), a second one does not. "
+      "docs/guide/serve.md has "
       "the JSON lines.\n"
       "\n"
       "Examples:\n"
       "  anemone serve model.anemone                                # http://127.0.0.1:8080/v1\n"
-      "  anemone serve model.anemone --host 0.0.0.0 --api-key \"$KEY\" --parallel 4\n"
+      "  anemone serve model.anemone --host 0.0.0.0 --api-key-file key --parallel 4\n"
       "  anemone serve big.anemone small.anemone --alias big,small --port 0\n"
       "  echo '{\"prompt\": \"Once\", \"max_new\": 8}' | anemone serve model.anemone --stdin\n"
       "  anemone serve model.anemone --socket /tmp/anemone.sock");
-  command->callback([options, &context] {
+  command->callback([options, command, &context] {
+    options->key.has_text = command->count("--api-key") > 0;
     context.action = [options, &context] { return run_serve(*options, context); };
   });
 }

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/stop_signal.h"
 
+#include <array>
 #include <atomic>
 #include <cerrno>
 #include <csignal>
 #include <fcntl.h>
+#include <poll.h>
 #include <unistd.h>
+#include <utility>
 
 #include "base/error.h"
 
@@ -38,6 +41,36 @@ Result<int> catch_stop_signals() {
   sigemptyset(&action.sa_mask);
   for (const int signal : {SIGINT, SIGTERM}) ::sigaction(signal, &action, nullptr);
   return ends[0];
+}
+
+StopDeadline::StopDeadline(int stop, std::chrono::milliseconds time, std::function<void()> clean_up)
+    : clean_up_(std::move(clean_up)) {
+  // Without a pipe it does not watch; the process has other troubles then.
+  if (::pipe(disarm_) != 0) return;
+  for (const int end : disarm_) ::fcntl(end, F_SETFD, FD_CLOEXEC);
+  thread_ = std::thread([this, stop, time] { watch(stop, time); });
+}
+
+StopDeadline::~StopDeadline() {
+  if (!thread_.joinable()) return;
+  ::close(disarm_[1]);
+  thread_.join();
+  ::close(disarm_[0]);
+}
+
+void StopDeadline::watch(int stop, std::chrono::milliseconds time) {
+  std::array<pollfd, 2> waits = {pollfd{disarm_[0], POLLIN, 0}, pollfd{stop, POLLIN, 0}};
+  while (::poll(waits.data(), waits.size(), -1) < 0) continue;
+  if (waits[0].revents != 0) return;
+  const auto end = std::chrono::steady_clock::now() + time;
+  while (true) {
+    const auto left =
+        std::chrono::ceil<std::chrono::milliseconds>(end - std::chrono::steady_clock::now());
+    if (left.count() <= 0) break;
+    if (::poll(waits.data(), 1, static_cast<int>(left.count())) > 0) return;
+  }
+  if (clean_up_) clean_up_();
+  ::_exit(0);
 }
 
 }  // namespace anemone::cli

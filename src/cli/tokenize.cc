@@ -5,6 +5,7 @@
 #include <string>
 
 #include "base/error.h"
+#include "base/escape.h"
 #include "checkpoint/gguf/gguf_file.h"
 #include "checkpoint/gguf/gguf_tokenizer.h"
 #include "cli/command.h"

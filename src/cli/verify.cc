@@ -16,6 +16,7 @@
 #include "artifact/manifest.h"
 #include "base/digest.h"
 #include "base/error.h"
+#include "base/escape.h"
 #include "base/file.h"
 #include "base/progress.h"
 #include "base/scratch_folder.h"

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/json_release.h"
 
 namespace anemone::engine {
 namespace {
@@ -23,13 +24,17 @@ Json message(std::string_view role, std::string_view content) {
 
 }  // namespace
 
-Result<std::vector<std::int32_t>> chat_prompt(const Model& model, const Json& messages,
-                                              const Json& variables) {
+Result<std::vector<std::int32_t>> chat_prompt(const Model& model, Json messages, Json variables,
+                                              WorkBudget* budget) {
+  const JsonReleaser messages_releaser(messages), variables_releaser(variables);
   ANEMONE_RETURN_IF_ERROR(check_can_chat(model));
   ANEMONE_ASSIGN_OR_RETURN(const std::string text,
-                           model.render_chat(messages, /*add_generation_prompt=*/true, variables));
+                           model.render_chat(std::move(messages), /*add_generation_prompt=*/true,
+                                             std::move(variables), budget));
+  if (budget != nullptr) ANEMONE_RETURN_IF_ERROR(budget->check());
   // The template writes a begin-of-text token itself where the model wants one.
-  return model.tokenizer()->encode(text, {.add_special = false, .parse_special = true});
+  return model.tokenizer()->encode(text,
+                                   {.add_special = false, .parse_special = true, .budget = budget});
 }
 
 Result<Conversation> Conversation::create(std::shared_ptr<const Model> model) {

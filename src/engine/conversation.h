@@ -11,15 +11,18 @@
 #include <vector>
 
 #include "base/json.h"
+#include "base/work_budget.h"
 #include "engine/generator.h"
 #include "engine/session.h"
 
 namespace anemone::engine {
 
 // Token ids of a conversation, ready for the assistant's answer: the chat template's text, with
-// special tokens in it read as such. kNotFound when the model has no tokenizer or no template.
-Result<std::vector<std::int32_t>> chat_prompt(const Model& model, const Json& messages,
-                                              const Json& variables = Json::object());
+// special tokens in it read as such. kNotFound when the model has no tokenizer or no template. The
+// work counts against the budget, which may be null.
+Result<std::vector<std::int32_t>> chat_prompt(const Model& model, Json messages,
+                                              Json variables = Json::object(),
+                                              WorkBudget* budget = nullptr);
 
 // A chat over one session. Each turn renders the whole conversation again; what the session has of
 // it already is not run again, so a turn costs its new tokens. Single-thread.

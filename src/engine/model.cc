@@ -10,6 +10,7 @@
 
 #include "base/check.h"
 #include "base/error.h"
+#include "base/json_release.h"
 #include "engine/function_plan.h"
 
 namespace anemone::engine {
@@ -122,20 +123,34 @@ Status Model::load_text(const std::string& template_file) {
   return template_file.empty() ? Status() : chat_template_->status().with(template_file);
 }
 
-Result<std::string> Model::render_chat(const Json& messages, bool add_generation_prompt,
-                                       const Json& variables) const {
+Result<std::string> Model::render_chat(Json messages, bool add_generation_prompt, Json variables,
+                                       WorkBudget* budget) const {
   if (!has_chat_template())
     return not_found("[{}] expected a model with a chat template, got one without", path_);
-  Json context = Json::object();
-  context["messages"] = messages;
-  context["add_generation_prompt"] = add_generation_prompt;
-  if (chat_source_->bos_token) context["bos_token"] = *chat_source_->bos_token;
-  if (chat_source_->eos_token) context["eos_token"] = *chat_source_->eos_token;
-  for (const auto& [name, value] : variables.items()) context[name] = value;
+  // A request may bring 100 thousand variables: they become the context as they are, and only ours
+  // are looked for among them.
+  Json& context = variables;
+  const JsonReleaser messages_releaser(messages), context_releaser(context);
+  auto& members = static_cast<Json::object_t::Container&>(context.get_ref<Json::object_t&>());
+  const auto add = [&](const char* name, Json& value) {
+    const auto is_this = [&](const auto& member) { return member.first == name; };
+    if (std::ranges::none_of(members, is_this)) members.emplace_back(name, std::move(value));
+  };
+  Json generates = add_generation_prompt;
+  add("messages", messages);
+  add("add_generation_prompt", generates);
+  for (const auto& [name, text] : {std::pair("bos_token", &chat_source_->bos_token),
+                                   std::pair("eos_token", &chat_source_->eos_token)}) {
+    if (!*text) continue;
+    Json token = **text;
+    add(name, token);
+  }
   const bool has_tools = json_member(context, "tools") != nullptr;
   const auto& chosen = has_tools && tool_template_ ? *tool_template_ : *chat_template_;
   if (!chosen.ok()) return chosen.status().with("chat template of " + path_);
-  return chosen->render(context);
+  text::RenderOptions options;
+  options.budget = budget;
+  return chosen->render(context, options);
 }
 
 bool Model::is_eos(std::int32_t id) const {

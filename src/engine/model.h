@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "artifact/manifest.h"
+#include "base/work_budget.h"
 #include "engine/embedding_table.h"
 #include "engine/step_inputs.h"
 #include "exec/executor.h"
@@ -71,9 +72,11 @@ class Model {
   bool has_chat_template() const { return chat_source_.has_value(); }
   // Messages ([{"role", "content"}, ...]) as the text of a prompt. `variables` are more variables
   // of the template; "tools" chooses the template for tools. kNotFound when there is no template;
-  // what is wrong with a template is said here and not at load, since ids run without it.
-  Result<std::string> render_chat(const Json& messages, bool add_generation_prompt,
-                                  const Json& variables = Json::object()) const;
+  // what is wrong with a template is said here and not at load, since ids run without it. The work
+  // counts against the budget, which may be null.
+  Result<std::string> render_chat(Json messages, bool add_generation_prompt,
+                                  Json variables = Json::object(),
+                                  WorkBudget* budget = nullptr) const;
 
   // Of every step there is one that takes it: a single token at the end of the context.
   const std::vector<FunctionPlan>& functions() const { return functions_; }

@@ -125,11 +125,12 @@ std::optional<openai::ApiError> EngineBackend::submit(GenerationPlan plan,
 
 std::optional<openai::ApiError> EngineBackend::chat(openai::ChatRequest request,
                                                     std::shared_ptr<Responder> responder,
-                                                    const HeaderList& headers) {
+                                                    const HeaderList& headers, WorkBudget& budget) {
   auto plan =
       make_plan(request.generation, openai::Protocol::kChat, engine::GenerateOptions::kUntilFull);
   if (!plan.ok()) return openai::api_error(plan.status());
-  auto ids = engine::chat_prompt(*plan->model, request.messages, request.variables);
+  auto ids = engine::chat_prompt(*plan->model, std::move(request.messages),
+                                 std::move(request.variables), &budget);
   if (!ids.ok()) return prompt_error(ids.status(), "messages");
   if (auto error = check_prompt(*plan->model, *ids, "messages")) return error;
   plan->prompts.push_back({*std::move(ids), ""});
@@ -138,7 +139,8 @@ std::optional<openai::ApiError> EngineBackend::chat(openai::ChatRequest request,
 
 std::optional<openai::ApiError> EngineBackend::complete(openai::CompletionRequest request,
                                                         std::shared_ptr<Responder> responder,
-                                                        const HeaderList& headers) {
+                                                        const HeaderList& headers,
+                                                        WorkBudget& budget) {
   auto plan = make_plan(request.generation, openai::Protocol::kText, kDefaultContinuationTokens);
   if (!plan.ok()) return openai::api_error(plan.status());
   const text::Tokenizer& tokenizer = *plan->model->tokenizer();
@@ -146,15 +148,19 @@ std::optional<openai::ApiError> EngineBackend::complete(openai::CompletionReques
   for (openai::CompletionRequest::Prompt& prompt : request.prompts) {
     GenerationPlan::Prompt& out = plan->prompts.emplace_back();
     if (const auto* text = std::get_if<std::string>(&prompt)) {
-      auto ids = tokenizer.encode(*text, {.add_special = true});
+      auto ids = tokenizer.encode(*text, {.add_special = true, .budget = &budget});
       if (!ids.ok()) return prompt_error(ids.status(), "prompt");
       out.ids = *std::move(ids);
-      if (request.is_echo) out.echo = *text;
     } else {
       out.ids = std::get<std::vector<std::int32_t>>(std::move(prompt));
-      if (request.is_echo) out.echo = tokenizer.decode(out.ids);
     }
+    if (const Status status = budget.check(); !status.ok()) return openai::api_error(status);
     if (auto error = check_prompt(*plan->model, out.ids, "prompt")) return error;
+    if (!request.is_echo) continue;
+    if (auto* text = std::get_if<std::string>(&prompt))
+      out.echo = std::move(*text);
+    else
+      out.echo = tokenizer.decode(out.ids);
   }
   return submit(*std::move(plan), responder, headers);
 }

@@ -26,10 +26,10 @@ class EngineBackend : public openai::Backend {
   Json health() const override;
   std::optional<openai::ApiError> chat(openai::ChatRequest request,
                                        std::shared_ptr<Responder> responder,
-                                       const HeaderList& headers) override;
+                                       const HeaderList& headers, WorkBudget& budget) override;
   std::optional<openai::ApiError> complete(openai::CompletionRequest request,
                                            std::shared_ptr<Responder> responder,
-                                           const HeaderList& headers) override;
+                                           const HeaderList& headers, WorkBudget& budget) override;
 
  private:
   // The model, the head and the options of an answer; the prompts are left to the caller.

@@ -20,16 +20,19 @@ std::string describe_json(const Json& value) {
   return value.is_array() ? "a list" : "an object";
 }
 
-JsonFields::JsonFields(const Json& object) : object_(object) {
+JsonFields::JsonFields(Json& object) : object_(object) {
   if (!object.is_object())
     status_ = invalid_argument("[request] expected a JSON object, got {}", describe_json(object));
+  else if (object.size() > kMaxFields)
+    status_ =
+        invalid_argument("[request] expected at most {} fields, got {}", kMaxFields, object.size());
 }
 
 void JsonFields::fail(Status status) {
   if (status_.ok()) status_ = std::move(status);
 }
 
-const Json* JsonFields::member(std::string_view key) {
+Json* JsonFields::member(std::string_view key) {
   return status_.ok() ? json_member(object_, key) : nullptr;
 }
 

@@ -13,14 +13,17 @@
 
 namespace anemone::serve {
 
+// A request with more members is refused, as each is looked for among all.
+inline constexpr std::size_t kMaxFields = 1000;
+
 // Reads the members of a request. A member that is absent or null gives nullopt. The first one that
 // is wrong is kept as the status, with its name as the subject, "[top_p] expected a number from 0
 // to 1, got 2", and everything after it gives nullopt: a decoder reads all its fields and asks once
 // at the end. Single-thread; the object outlives it.
 class JsonFields {
  public:
-  // kInvalidArgument at once when `object` is none.
-  explicit JsonFields(const Json& object);
+  // kInvalidArgument at once when `object` is none, or has more than kMaxFields members.
+  explicit JsonFields(Json& object);
 
   std::optional<std::int64_t> integer(std::string_view key, std::int64_t low, std::int64_t high);
   std::optional<double> number(std::string_view key, double low, double high);
@@ -31,14 +34,15 @@ class JsonFields {
   // A list of integers of 32 bits.
   std::optional<std::vector<std::int32_t>> ids(std::string_view key);
   // The member itself; nullptr when it is absent or null, or something was wrong before.
-  const Json* member(std::string_view key);
+  // The caller may move from it, when it is the only one who asks for it.
+  Json* member(std::string_view key);
 
   // The error so far, and a way to add one.
   const Status& status() const { return status_; }
   void fail(Status status);
 
  private:
-  const Json& object_;
+  Json& object_;
   Status status_;
 };
 

@@ -10,7 +10,7 @@ namespace anemone::serve {
 namespace {
 
 // For the last answers to be sent.
-constexpr std::chrono::milliseconds kFlushTime{2'000};
+constexpr std::chrono::milliseconds kFlushTime{1'000};
 
 std::int64_t start_time() {
   using std::chrono::system_clock;
@@ -22,8 +22,14 @@ openai::RouterOptions router_options(const OpenAiServerOptions& options) {
   openai::RouterOptions out;
   out.api_key = options.api_key;
   out.cors_origins = options.cors_origins;
-  // A server for the network is known by names that only the network knows.
-  if (is_loopback(options.http.host)) out.hosts = {options.http.host};
+  out.budget = options.budget;
+  const bool is_local = is_loopback(options.http.host);
+  // A page that has its own name point here does not know the key.
+  if (!is_local && !options.api_key.empty() && options.allowed_hosts.empty()) return out;
+  out.hosts = options.allowed_hosts;
+  out.hosts->push_back(options.http.host);
+  // Only a name can be pointed elsewhere, and a server for the network has several addresses.
+  out.takes_addresses = !is_local;
   return out;
 }
 

@@ -11,9 +11,16 @@
 namespace anemone::serve {
 namespace {
 
-Status stopping() {
-  return cancelled("[server] is stopping");
+// Tells the job, whose client gets no answer when there is no memory for one.
+void fail_job(Job& job, Code code, std::string_view message) noexcept {
+  try {
+    job.fail(Status(code, std::string(message)));
+  } catch (...) {
+    // The job ends, and with it the connection.
+  }
 }
+
+constexpr std::string_view kStopping = "[server] is stopping";
 
 }  // namespace
 
@@ -23,6 +30,7 @@ std::size_t common_prefix(std::span<const std::int32_t> a, std::span<const std::
 
 Scheduler::Scheduler(const SchedulerOptions& options)
     : options_(options), parallel_(static_cast<std::size_t>(std::max(1, options.parallel))) {
+  running_.reserve(parallel_);
   for (std::size_t i = 0; i < parallel_; ++i) threads_.emplace_back([this] { work(); });
 }
 
@@ -33,7 +41,7 @@ Scheduler::~Scheduler() {
 Status Scheduler::submit(std::shared_ptr<Job> job) {
   {
     const std::lock_guard lock(mutex_);
-    if (is_closed_) return stopping();
+    if (is_closed_) return cancelled("{}", kStopping);
     // A thread that is free takes a job at once, so it does not count as waiting.
     const std::size_t free = parallel_ - running_.size();
     if (waiting_.size() >= options_.queue + free)
@@ -56,7 +64,7 @@ void Scheduler::cancel(const std::shared_ptr<Job>& job) {
     ++cancelled_;
     if (waiting_.empty() && running_.empty()) idle_.notify_all();
   }
-  job->fail(cancelled("[request] was cancelled"));
+  fail_job(*job, Code::kCancelled, "[request] was cancelled");
 }
 
 Scheduler::Counts Scheduler::counts() const {
@@ -77,7 +85,7 @@ void Scheduler::close() {
     cancelled_ += dropped.size();
     if (running_.empty()) idle_.notify_all();
   }
-  for (const auto& job : dropped) job->fail(stopping());
+  for (const auto& job : dropped) fail_job(*job, Code::kCancelled, kStopping);
 }
 
 bool Scheduler::wait_until_idle(std::chrono::milliseconds time) {
@@ -105,12 +113,14 @@ void Scheduler::work() {
     const std::shared_ptr<Job> job = std::move(waiting_.front());
     waiting_.pop_front();
     running_.push_back(job);
-    Slot& slot = take_slot(*job);
+    Slot* const slot = take_slot(*job);
     lock.unlock();
     run_job(*job, slot);
     lock.lock();
-    slot.is_busy = false;
-    slot.last_use = ++uses_;
+    if (slot != nullptr) {
+      slot->is_busy = false;
+      slot->last_use = ++uses_;
+    }
     std::erase(running_, job);
     ++finished_;
     if (job->is_cancelled_) ++cancelled_;
@@ -118,24 +128,30 @@ void Scheduler::work() {
   }
 }
 
-void Scheduler::run_job(Job& job, Slot& slot) {
-  // The one place where a job that needs too much memory ends.
+// The one place where a job ends that throws.
+void Scheduler::run_job(Job& job, Slot* slot) noexcept {
+  constexpr std::string_view kTooLarge = "[request] expected to need less memory";
+  if (slot == nullptr) return fail_job(job, Code::kOutOfMemory, kTooLarge);
   try {
-    if (slot.session == nullptr) {
+    if (slot->session == nullptr) {
       auto session = engine::Session::create(job.model());
       if (!session.ok()) return job.fail(session.status());
-      slot.session = *std::move(session);
+      slot->session = *std::move(session);
     }
-    job.run(*slot.session);
+    return job.run(*slot->session);
   } catch (const std::bad_alloc&) {
-    slot.session.reset();  // in the middle of anything
-    job.fail(out_of_memory("[request] expected to need less memory"));
+    fail_job(job, Code::kOutOfMemory, kTooLarge);
+  } catch (const std::exception& error) {
+    fail_job(job, Code::kInternal, error.what());
+  } catch (...) {
+    fail_job(job, Code::kInternal, "[server] failed on this request");
   }
+  slot->session.reset();  // in the middle of anything
 }
 
 // A session that has at least half of the prompt serves it; else a new one, so that the others keep
 // what they hold; else the one that was not used for longest.
-Scheduler::Slot& Scheduler::take_slot(Job& job) {
+Scheduler::Slot* Scheduler::take_slot(Job& job) noexcept try {
   auto& slots = slots_[job.model().get()].slots;
   const std::span<const std::int32_t> prompt = job.prompt();
   Slot* best = nullptr;
@@ -159,7 +175,9 @@ Scheduler::Slot& Scheduler::take_slot(Job& job) {
   if (best == nullptr) best = oldest;
   ANEMONE_CHECK(best != nullptr);  // there are as many slots as threads
   best->is_busy = true;
-  return *best;
+  return best;
+} catch (...) {
+  return nullptr;
 }
 
 }  // namespace anemone::serve

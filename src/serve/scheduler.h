@@ -22,8 +22,8 @@
 namespace anemone::serve {
 
 // One request to the scheduler. Either run() is called, on a thread of the scheduler, or fail(),
-// there or on the thread of cancel(), close() or shutdown(); fail() also after a run() that ended
-// for want of memory. Neither may call the scheduler.
+// there or on the thread of cancel(), close() or shutdown(); fail() also after a run() that threw.
+// Neither may call the scheduler.
 class Job {
  public:
   virtual ~Job() = default;
@@ -89,8 +89,8 @@ class Scheduler {
   using Slot = Slots::Slot;
 
   void work();
-  void run_job(Job& job, Slot& slot);
-  Slot& take_slot(Job& job);
+  void run_job(Job& job, Slot* slot) noexcept;
+  Slot* take_slot(Job& job) noexcept;  // nullptr for want of memory
 
   const SchedulerOptions options_;
   const std::size_t parallel_;

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "base/error.h"
+#include "base/escape.h"
 
 namespace anemone::serve {
 
@@ -29,7 +30,8 @@ Result<const ServedModel*> ModelSet::find(std::string_view name) const {
   }
   for (const ServedModel& model : models_)
     if (std::ranges::find(model.names, name) != model.names.end()) return &model;
-  return not_found("[model] expected a model of this server (see /v1/models), got \"{}\"", name);
+  return not_found("[model] expected a model of this server (see /v1/models), got \"{}\"",
+                   shortened(name, 200));
 }
 
 Result<engine::SamplingOptions> resolve_request(engine::SamplingRequest request,

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/json.h"
+#include "base/log.h"
 
 namespace anemone {
 namespace {
@@ -41,6 +42,19 @@ TEST(Escape, PrintableLengthIsThatOfACharacterOrNone) {
   EXPECT_EQ(printable_length("\xe2\x80\xae"), 0u);
   EXPECT_EQ(printable_length("\xff"), 0u);
   EXPECT_EQ(printable_length(""), 0u);
+}
+
+TEST(Escape, ShortensBetweenCharacters) {
+  EXPECT_EQ(shortened("abc", 3), "abc");
+  EXPECT_EQ(shortened("abcd", 3), "abc...");
+  EXPECT_EQ(shortened("ab\xc3\xa9", 3), "ab...");
+}
+
+TEST(Log, KeepsEachLineOne) {
+  ::testing::internal::CaptureStderr();
+  log_line(LogLevel::kInfo, "GET /x\n12:00 forged \x1b[2J");
+  const std::string out = ::testing::internal::GetCapturedStderr();
+  EXPECT_NE(out.find("GET /x\\n12:00 forged \\x1b[2J\n"), std::string::npos) << out;
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "base/file.h"
+#include "base/json_release.h"
 #include "tests/support/shared_data.h"
 
 namespace anemone {
@@ -179,6 +180,42 @@ TEST(ReadJsonFile, RefusesAFileThatIsTooLarge) {
   JsonLimits limits;
   limits.max_file_bytes = 32 << 20;
   EXPECT_TRUE(read_json_file(path, limits).ok());
+}
+
+TEST(ParseJson, ComparesManyKeysInLittleTime) {
+  // Keys with the hash of one another, or with long beginnings in common, are no slower.
+  std::string text = "{";
+  for (int i = 0; i < 20'000; ++i)
+    text += fmt::format("{}\"{}{}\":0", i == 0 ? "" : ",", std::string(300, 'x'), i);
+  EXPECT_TRUE(parse_json(text + "}", "x").ok());
+  EXPECT_TRUE(has(error_of(text + ",\"" + std::string(300, 'x') + "7\":1}"), "appears twice"));
+  EXPECT_LT(error_of(text + ",\"" + std::string(300, 'x') + "7\":1}").size(), 400U);
+}
+
+TEST(ParseJson, KeepsToABudget) {
+  std::string text = "[";
+  for (int i = 0; i < 50'000; ++i) text += "[],";
+  text += "0]";
+  WorkBudget memory("request", {.cpu_time = std::chrono::minutes(1), .bytes = 1 << 20});
+  JsonLimits limits;
+  limits.budget = &memory;
+  EXPECT_TRUE(has(parse_json(text, "x", limits).status().message(), "1 MB of memory"));
+  const std::atomic<bool> cancel = true;
+  WorkBudget cancelled("request", {}, &cancel);
+  limits.budget = &cancelled;
+  EXPECT_EQ(parse_json(text, "x", limits).status().code(), Code::kCancelled);
+  WorkBudget enough("request", {});
+  limits.budget = &enough;
+  EXPECT_TRUE(parse_json(text, "x", limits).ok());
+}
+
+TEST(ReleaseJson, LeavesNothingInside) {
+  auto json = *parse_json(R"({"a":[1,[2,{"b":[]}]],"c":"text"})", "x");
+  release_json(json);
+  EXPECT_EQ(dump_json(json), "{}");
+  Json scalar = 7;
+  release_json(scalar);
+  EXPECT_EQ(scalar, 7);
 }
 
 TEST(ReadJsonFile, NamesTheFileInEachError) {

@@ -204,5 +204,23 @@ TEST(DefaultThreadCount, IsAtLeastOneAndNotAboveTheMachine) {
   EXPECT_LE(default_thread_count(), std::max(1u, std::thread::hardware_concurrency()));
 }
 
+TEST(ThreadPool, GivesTheCallerWhatABodyThrows) {
+  ThreadPool pool(4);
+  for (int round = 0; round < 50; ++round) {
+    std::atomic<int> others = 0;
+    EXPECT_THROW(pool.parallel_for(64, 1,
+                                   [&](std::int64_t begin, std::int64_t) {
+                                     if (begin % 8 == 3) throw std::bad_alloc();
+                                     ++others;
+                                   }),
+                 std::bad_alloc);
+    EXPECT_EQ(others, 56) << "the others ran before the caller went on";
+    std::atomic<int> sum = 0;
+    pool.parallel_for(10, 1,
+                      [&](std::int64_t begin, std::int64_t) { sum += static_cast<int>(begin); });
+    EXPECT_EQ(sum, 45);
+  }
+}
+
 }  // namespace
 }  // namespace anemone

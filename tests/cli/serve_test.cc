@@ -3,11 +3,16 @@
 #include <array>
 #include <chrono>
 #include <csignal>
+#include <cstdlib>
 #include <filesystem>
+#include <fstream>
+#include <list>
 #include <nlohmann/json.hpp>
 #include <sstream>
+#include <sys/resource.h>
 #include <thread>
 #include <unistd.h>
+#include <vector>
 
 #include "base/json.h"
 #include "tests/cli/process.h"
@@ -23,15 +28,31 @@ using serve::testing::post_text;
 
 constexpr auto kPatience = std::chrono::minutes(1);
 
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr bool kIsSanitized = true;
+#elif defined(__has_feature)
+constexpr bool kIsSanitized = __has_feature(address_sanitizer) || __has_feature(thread_sanitizer);
+#else
+constexpr bool kIsSanitized = false;
+#endif
+
 // A server over the pocket model that runs beside the test.
 class ServeProcess {
  public:
-  ServeProcess(const std::string& model, const std::string& ready) {
+  ServeProcess(const std::string& model, const std::string& ready,
+               const std::vector<std::string>& more = {}, rlim_t address_space = RLIM_INFINITY) {
     std::filesystem::remove(ready);  // of a server that did not end in order
     pid_ = ::fork();
     if (pid_ == 0) {
-      ::execl(ANEMONE_BINARY, ANEMONE_BINARY, "serve", model.c_str(), "--port", "0", "--ready-file",
-              ready.c_str(), "--alias", "one,two", nullptr);
+      std::vector<std::string> arguments = {ANEMONE_BINARY, "serve", model,     "--port", "0",
+                                            "--ready-file", ready,   "--alias", "one,two"};
+      arguments.insert(arguments.end(), more.begin(), more.end());
+      std::vector<char*> pointers;
+      for (std::string& argument : arguments) pointers.push_back(argument.data());
+      pointers.push_back(nullptr);
+      const rlimit limit = {address_space, address_space};
+      if (address_space != RLIM_INFINITY) ::setrlimit(RLIMIT_AS, &limit);
+      ::execv(ANEMONE_BINARY, pointers.data());
       ::_exit(127);
     }
     const auto end = std::chrono::steady_clock::now() + kPatience;
@@ -161,6 +182,89 @@ TEST_F(ServeCommand, EndsAtOnceAtTheSecondSignal) {
   EXPECT_EQ(server.wait(), 128 + SIGTERM);
 }
 
+// The status of a list of models with this key.
+int status_with(const ServeProcess& server, const std::string& key) {
+  return fetch(server.port(), get_text("/v1/models", "X-Api-Key: " + key + "\r\n")).status;
+}
+
+TEST_F(ServeCommand, TakesTheKeyFromAFileOrTheEnvironment) {
+  const anemone::testing::TemporaryFolder folder;
+  std::ofstream(folder.file("key")) << "of-the-file\n";
+  ::setenv("ANEMONE_API_KEY", "of-the-environment", 1);
+  {
+    const ServeProcess server(model(), ready());
+    EXPECT_EQ(status_with(server, "of-the-environment"), 200);
+    EXPECT_EQ(status_with(server, "other"), 401);
+  }
+  {
+    const ServeProcess server(model(), ready(), {"--api-key-file", folder.file("key")});
+    EXPECT_EQ(status_with(server, "of-the-file"), 200);
+    EXPECT_EQ(status_with(server, "of-the-environment"), 401);
+  }
+  {
+    const ServeProcess server(model(), ready(), {"--api-key", "of-the-line"});
+    EXPECT_EQ(status_with(server, "of-the-line"), 200);
+    EXPECT_EQ(status_with(server, "of-the-environment"), 401);
+  }
+  ::setenv("ANEMONE_API_KEY", "", 1);
+  EXPECT_EQ(serve("--port 0").code, 2) << "empty is no key";
+  EXPECT_EQ(serve("--stdin").code, 0) << "which only HTTP has";
+  ::unsetenv("ANEMONE_API_KEY");
+}
+
+TEST_F(ServeCommand, LeavesAReadyFileAloneThatIsNoReadyFile) {
+  const anemone::testing::TemporaryFolder folder;
+  const std::string path = folder.file("diary");
+  for (const char* text : {"dear diary\n", "http://127.0.0.1:1\nand more\n"}) {
+    std::ofstream(path) << text;
+    const Outcome outcome = serve("--port 0 --ready-file '" + path + "'");
+    EXPECT_EQ(outcome.code, 5) << outcome.err;
+    EXPECT_NE(outcome.err.find("diary"), std::string::npos);
+    EXPECT_EQ(contents(path), text);
+  }
+  std::filesystem::remove(path);
+  std::filesystem::create_symlink(folder.file("elsewhere"), path);
+  EXPECT_EQ(serve("--port 0 --ready-file '" + path + "'").code, 5);
+}
+
+TEST_F(ServeCommand, EndsWithinTenSecondsWhateverRuns) {
+  ServeProcess server(model(), ready());
+  ASSERT_NE(server.port(), 0);
+  // Streams that nobody reads, a body that does not come, and a header that does not.
+  std::list<HttpClient> clients;
+  for (int i = 0; i < 3; ++i) ASSERT_TRUE(clients.emplace_back(server.port()).send(long_request()));
+  ASSERT_TRUE(clients.front().wait_for("text_completion"));
+  ASSERT_TRUE(clients.emplace_back(server.port()).send(long_request().substr(0, 150)));
+  ASSERT_TRUE(clients.emplace_back(server.port()).send("POST"));
+  const auto start = std::chrono::steady_clock::now();
+  server.signal(SIGTERM);
+  EXPECT_EQ(server.wait(), 0);
+  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(10));
+  EXPECT_FALSE(std::filesystem::exists(ready()));
+}
+
+TEST_F(ServeCommand, LivesThroughRequestsThatNeedMoreMemoryThanThereIs) {
+  if (kIsSanitized) GTEST_SKIP() << "sanitizers need all addresses for themselves";
+  ServeProcess server(model(), ready(), {"--threads", "2"}, 400'000'000);
+  ASSERT_NE(server.port(), 0);
+  std::string lists = R"({"prompt": "x", "more": [0)";
+  for (int i = 0; i < 5'000'000; ++i) lists += ",[]";
+  std::string messages = R"({"messages": [{"role": "user", "content": ""})";
+  for (int i = 0; i < 400'000; ++i) messages += R"(,{"role":"user","content":""})";
+  const std::vector<std::string> requests = {post_text("/v1/completions", lists + "]}"),
+                                             post_text("/v1/chat/completions", messages + "]}")};
+  for (int round = 0; round < 2; ++round) {
+    std::list<HttpClient> clients;
+    for (int i = 0; i < 2; ++i)
+      for (const std::string& request : requests)
+        EXPECT_TRUE(clients.emplace_back(server.port()).send(request));
+    for (HttpClient& client : clients) EXPECT_GE(client.receive().status, 400);
+  }
+  const auto answer = fetch(server.port(), post_text("/v1/completions", R"({"prompt": "x"})"));
+  EXPECT_EQ(answer.status, 200) << answer.body;
+  server.signal(SIGTERM);
+  EXPECT_EQ(server.wait(), 0);
+}
 TEST_F(ServeCommand, RefusesWhatItCannotServe) {
   const auto refused = [](const Outcome& outcome, int code, const std::string& part) {
     EXPECT_EQ(outcome.code, code) << outcome.err;
@@ -183,6 +287,12 @@ TEST_F(ServeCommand, RefusesWhatItCannotServe) {
   refused(serve("--socket " + std::string(200, 'x')), 2, "socket");
   refused(serve("--socket /nonexistent/s"), 5, "/nonexistent/s");
   refused(serve("--chat-template-file /nonexistent --stdin"), 5, "/nonexistent");
+  // A server that was meant to have a key does not start without.
+  refused(serve("--api-key ''"), 2, "--api-key");
+  refused(serve("--api-key 'a b'"), 2, "--api-key");
+  refused(serve("--api-key a --api-key-file b"), 2, "--api-key");
+  refused(serve("--api-key-file /nonexistent"), 5, "/nonexistent");
+  refused(serve("--socket x --allowed-host y"), 2, "--allowed-host");
   const anemone::testing::TemporaryFolder folder;
   std::ofstream(folder.file("bad")) << "{% for %}";
   refused(serve("--chat-template-file '" + folder.file("bad") + "' --stdin"), 3, "bad");

@@ -196,7 +196,7 @@ TEST(BadBody, ThatIsDeepOrLongIsRefused) {
 
 TEST(BadHttp, IsRefusedAndTheConnectionClosed) {
   TestServer server;
-  const std::string post = "POST /v1/completions HTTP/1.1\r\nHost: a\r\n";
+  const std::string post = "POST /v1/completions HTTP/1.1\r\nHost: localhost\r\n";
   const std::vector<std::string> requests = {
       "nonsense\r\n\r\n",
       "GET\r\n\r\n",
@@ -218,12 +218,14 @@ TEST(BadHttp, IsRefusedAndTheConnectionClosed) {
       post + "Content-Length: 0x5\r\n\r\n",
       post + "Content-Length: 5 5\r\n\r\n",
       post + "Content-Length: 99999999999999999999999\r\n\r\n",
+      post + "Content-Length: 2, 2\r\n\r\n{}",
       post + "Content-Length: 2\r\nContent-Length: 2\r\n\r\n{}",
       post + "Content-Length: 2\r\nContent-Length: 3\r\n\r\n{}",
       post + "Content-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
       post + "Transfer-Encoding: chunked\r\nContent-Length: 2\r\n\r\n0\r\n\r\n",
       post + "Transfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n",
       post + "Transfer-Encoding: identity\r\n\r\n",
+      "POST /v1/completions HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n",
       post + "Transfer-Encoding: chunked\r\nTransfer-Encoding: identity\r\n\r\n0\r\n\r\n",
       post + "Transfer-Encoding: chunked\r\n\r\n-1\r\n\r\n",
       post + "Transfer-Encoding: chunked\r\n\r\nzz\r\n\r\n",

@@ -144,21 +144,20 @@ TEST(Stop, EndsWhatTakesTooLong) {
   EXPECT_LE(server.gate().passed(), 4);
 }
 
-TEST(Limits, HoldForBodiesHeadersAndConnections) {
+TEST(Limits, HoldForBodiesAndHeaders) {
   OpenAiServerOptions options;
   options.http.limits = {.header_bytes = 2000, .header_fields = 20, .body_bytes = 1000};
-  options.http.max_connections = 3;
   TestServer server(options);
   const std::string big(2000, 'x');
   expect_api_error(fetch(server.port(), post_text("/v1/completions", big)), 413, nullptr,
                    "request_too_large");
   // Before any of the body has come.
   expect_api_error(fetch(server.port(),
-                         "POST /v1/completions HTTP/1.1\r\nHost: a\r\n"
+                         "POST /v1/completions HTTP/1.1\r\nHost: localhost\r\n"
                          "Content-Length: 99999999999\r\n\r\n"),
                    413);
   std::string chunks =
-      "POST /v1/completions HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n";
+      "POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n";
   for (int i = 0; i < 40; ++i) chunks += "20\r\n" + std::string(32, ' ') + "\r\n";
   expect_api_error(fetch(server.port(), chunks), 413);
   expect_api_error(fetch(server.port(), get_text("/health", "X-Big: " + big + "\r\n")), 431);
@@ -175,11 +174,6 @@ TEST(Limits, HoldForBodiesHeadersAndConnections) {
     for (int i = 0; i < 15; ++i) client.send(fmt::format("X-{}: {}\r\n", i, big.substr(1600)));
     expect_api_error(client.receive(), 431);
   }
-  HttpClient first(server.port()), second(server.port()), third(server.port());
-  ASSERT_TRUE(first.send(get_text("/health")) && second.send(get_text("/health")) &&
-              third.send(get_text("/health")));
-  EXPECT_EQ(first.receive().status + second.receive().status + third.receive().status, 600);
-  expect_api_error(HttpClient(server.port()).receive(), 503, nullptr, "overloaded");
 }
 
 TEST(Timeouts, EndSlowRequestsAndIdleConnections) {
@@ -188,7 +182,7 @@ TEST(Timeouts, EndSlowRequestsAndIdleConnections) {
   options.http.idle_timeout = 100ms;
   TestServer server(options);
   HttpClient slow(server.port());
-  ASSERT_TRUE(slow.send("POST /v1/completions HTTP/1.1\r\nHost: a\r\nContent-Le"));
+  ASSERT_TRUE(slow.send("POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nContent-Le"));
   expect_api_error(slow.receive(), 408, nullptr, "request_timeout");
   EXPECT_TRUE(slow.is_closed_by_server());
   HttpClient slow_body(server.port());

@@ -1,14 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 // JSON lines on a Unix socket.
+#include <algorithm>
 #include <array>
+#include <filesystem>
 #include <fstream>
 #include <gtest/gtest.h>
+#include <mutex>
 #include <nlohmann/json.hpp>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
 #include <thread>
 #include <unistd.h>
+#include <vector>
 
 #include "serve/jsonl/socket_server.h"
 #include "tests/serve/jsonl_fixture.h"
@@ -140,12 +144,103 @@ TEST_F(SocketTest, StopsAlthoughAClientDoesNotReadItsAnswers) {
 TEST_F(SocketTest, TakesNoMoreConnectionsThanItMay) {
   SocketOptions options;
   options.max_connections = 1;
+  options.eviction_age = std::chrono::hours(1);
   ASSERT_TRUE(start(options).ok());
   Client one(path_);
   one.send("{\"prompt\": \"x\", \"max_new\": 1}\n");
   EXPECT_EQ(json_of(one.receive())["ok"], true);
   Client two(path_);
   EXPECT_EQ(json_of(two.receive())["ok"], false);
+}
+
+TEST_F(SocketTest, DropsWhoWaitsLongestForOthers) {
+  SocketOptions options;
+  options.max_connections = 2;
+  options.eviction_age = std::chrono::milliseconds(0);
+  ASSERT_TRUE(start(options).ok());
+  const std::string request = "{\"prompt\": \"x\", \"max_new\": 1}\n";
+  Client idle(path_);
+  idle.send(request);
+  EXPECT_EQ(json_of(idle.receive())["ok"], true);
+  Client busy(path_);
+  gate_.close();
+  busy.send(request);
+  ASSERT_TRUE(gate_.wait_for_waiting(1));
+  Client next(path_);
+  EXPECT_EQ(idle.receive(), "") << "closed";
+  next.send(request);
+  gate_.open();
+  EXPECT_EQ(json_of(busy.receive())["ok"], true);
+  EXPECT_EQ(json_of(next.receive())["ok"], true);
+}
+
+TEST_F(SocketTest, EndsConnectionsThatTakeTooLong) {
+  SocketOptions options;
+  options.timeouts = {.idle = std::chrono::milliseconds(200),
+                      .line = std::chrono::milliseconds(200)};
+  ASSERT_TRUE(start(options).ok());
+  Client idle(path_), slow(path_);
+  slow.send("{\"prompt\"");
+  for (Client* client : {&idle, &slow}) {
+    EXPECT_EQ(json_of(client->receive())["ok"], false);
+    EXPECT_EQ(client->receive(), "") << "closed";
+  }
+  // An answer may take longer.
+  gate_.close();
+  Client patient(path_);
+  patient.send("{\"prompt\": \"x\", \"max_new\": 1}\n");
+  ASSERT_TRUE(gate_.wait_for_waiting(1));
+  std::this_thread::sleep_for(std::chrono::milliseconds(500));
+  gate_.open();
+  EXPECT_EQ(json_of(patient.receive())["ok"], true);
+}
+
+TEST_F(SocketTest, StopsInTheMiddleOfALine) {
+  ASSERT_TRUE(start().ok());
+  Client half(path_);
+  half.send("{\"prompt\": \"");
+  stop();
+  EXPECT_EQ(half.receive(), "");
+}
+
+TEST_F(SocketTest, LeavesWhatIsNotItsOwn) {
+  ASSERT_TRUE(start().ok());
+  // Somebody put another file in its place.
+  ASSERT_EQ(::unlink(path_.c_str()), 0);
+  std::ofstream(path_) << "text";
+  stop();
+  EXPECT_EQ(std::ifstream(path_).get(), 't');
+  // Nothing is left of the name that the socket had at first.
+  std::size_t files = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(folder_.path())) {
+    files += 1;
+    EXPECT_EQ(entry.path().string(), path_);
+  }
+  EXPECT_EQ(files, 1U);
+}
+
+TEST_F(SocketTest, OneOfSeveralTakesADeadSocketOver) {
+  {
+    auto dead = SocketFile::listen(path_);
+    ASSERT_TRUE(dead.ok());
+    // Its file stays, as of a process that was killed.
+    std::filesystem::create_hard_link(path_, folder_.file("kept"));
+  }
+  std::filesystem::rename(folder_.file("kept"), path_);
+  std::vector<Result<SocketFile>> files;
+  std::mutex mutex;
+  std::vector<std::thread> servers;
+  for (int i = 0; i < 8; ++i)
+    servers.emplace_back([&] {
+      auto file = SocketFile::listen(path_);
+      const std::lock_guard lock(mutex);
+      files.push_back(std::move(file));
+    });
+  for (std::thread& server : servers) server.join();
+  EXPECT_EQ(std::ranges::count_if(files, [](const auto& file) { return file.ok(); }), 1);
+  EXPECT_TRUE(Client(path_).is_connected());
+  for (const auto& entry : std::filesystem::directory_iterator(folder_.path()))
+    EXPECT_EQ(entry.path().string(), path_);
 }
 
 TEST_F(SocketTest, ReplacesADeadSocketAndNothingElse) {

@@ -160,7 +160,9 @@ TEST_F(JsonlTest, AnswersEachLineOfAChannel) {
   pipes.close_in();
   LineChannel channel = pipes.channel();
   Gate gate(1);
-  EXPECT_TRUE(answer_channel(channel, models_, {{}, 1000}, gate).ok());
+  LineOptions options;
+  options.max_line_bytes = 1000;
+  EXPECT_TRUE(answer_channel(channel, models_, options, gate, cancel_).ok());
   std::istringstream lines(pipes.read_all());
   std::string line;
   std::vector<Json> answers;
@@ -178,7 +180,7 @@ TEST_F(JsonlTest, StopsWhileItWaitsForALine) {
   pipes.stop();
   LineChannel channel = pipes.channel();
   Gate gate(1);
-  EXPECT_TRUE(answer_channel(channel, models_, {}, gate).ok());
+  EXPECT_TRUE(answer_channel(channel, models_, {}, gate, cancel_).ok());
   EXPECT_EQ(pipes.read_all(), "");
 }
 

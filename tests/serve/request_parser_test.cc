@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "serve/http/request_parser.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "serve/openai/router.h"
@@ -10,6 +11,14 @@ namespace {
 
 using State = RequestParser::State;
 
+// Puts the bytes, and wants the body.
+std::size_t put_all(RequestParser& parser, std::string_view bytes) {
+  const std::size_t used = parser.put(bytes);
+  if (parser.state() != State::kHeader) return used;
+  parser.read_body();
+  return used + parser.put(bytes.substr(used));
+}
+
 const std::string kPost =
     "POST /x?y HTTP/1.1\r\nHost: a\r\nX-Two: 1\r\nx-two: 2\r\nContent-Length: 5\r\n\r\nhello";
 
@@ -17,9 +26,9 @@ TEST(RequestParser, ReadsARequestInAnyPieces) {
   for (std::size_t cut = 0; cut <= kPost.size(); ++cut) {
     RequestParser parser({});
     std::string buffer = kPost.substr(0, cut);
-    buffer.erase(0, parser.put(buffer));
+    buffer.erase(0, put_all(parser, buffer));
     buffer += kPost.substr(cut);
-    buffer.erase(0, parser.put(buffer));
+    buffer.erase(0, put_all(parser, buffer));
     ASSERT_EQ(parser.state(), State::kDone) << cut;
     EXPECT_EQ(buffer, "");
     const HttpRequest request = parser.take();
@@ -37,11 +46,11 @@ TEST(RequestParser, ReadsARequestInAnyPieces) {
 TEST(RequestParser, LeavesTheNextRequestAlone) {
   RequestParser parser({});
   const std::string two = "\r\n" + kPost + "\r\nGET / HTTP/1.0\r\n\r\n";
-  const std::size_t used = parser.put(two);
+  const std::size_t used = put_all(parser, two);
   ASSERT_EQ(parser.state(), State::kDone);
   parser.take();
   EXPECT_FALSE(parser.has_started());
-  EXPECT_EQ(used + parser.put(std::string_view(two).substr(used)), two.size());
+  EXPECT_EQ(used + put_all(parser, std::string_view(two).substr(used)), two.size());
   ASSERT_EQ(parser.state(), State::kDone);
   const HttpRequest second = parser.take();
   EXPECT_EQ(second.version, 10);
@@ -53,7 +62,7 @@ TEST(RequestParser, PutsChunksTogetherAndDropsTrailers) {
   const std::string text =
       "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n"
       "3;ext=\"x\"\r\nabc\r\nA\r\n0123456789\r\n0\r\nAuthorization: Bearer x\r\n\r\n";
-  EXPECT_EQ(parser.put(text), text.size());
+  EXPECT_EQ(put_all(parser, text), text.size());
   ASSERT_EQ(parser.state(), State::kDone) << parser.error();
   const HttpRequest request = parser.take();
   EXPECT_EQ(request.body, "abc0123456789");
@@ -63,10 +72,41 @@ TEST(RequestParser, PutsChunksTogetherAndDropsTrailers) {
 TEST(RequestParser, KnowsWhoWaitsToSendTheBody) {
   RequestParser parser({});
   parser.put("POST / HTTP/1.1\r\nHost: a\r\nExpect: 100-Continue\r\nContent-Length: 2\r\n\r\n");
+  ASSERT_EQ(parser.state(), State::kHeader);
   EXPECT_TRUE(parser.wants_continue());
+  parser.read_body();
   parser.put("{}");
-  EXPECT_FALSE(parser.wants_continue());
   EXPECT_EQ(parser.state(), State::kDone);
+}
+
+TEST(RequestParser, StopsBeforeTheBody) {
+  RequestParser parser({});
+  const std::string header = "POST /x HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\n";
+  EXPECT_EQ(parser.put(header + "{}"), header.size());
+  ASSERT_EQ(parser.state(), State::kHeader);
+  EXPECT_EQ(parser.head().path(), "/x");
+  EXPECT_TRUE(parser.has_body());
+  EXPECT_EQ(parser.put("{}"), 0U) << "not before it is asked to";
+  parser.read_body();
+  EXPECT_EQ(parser.put("{}"), 2U);
+  EXPECT_EQ(parser.body_bytes(), 2U);
+  EXPECT_EQ(parser.take().body, "{}");
+}
+
+TEST(RequestParser, TakesLengthsAndCodingsInOneWayOnly) {
+  const auto is_taken = [](const std::string& version, const std::string& fields) {
+    RequestParser parser({});
+    parser.put("POST / HTTP/" + version + "\r\nHost: a\r\n" + fields + "\r\n");
+    return parser.state() == State::kHeader;
+  };
+  EXPECT_TRUE(is_taken("1.1", "Content-Length: 29\r\n"));
+  EXPECT_TRUE(is_taken("1.0", "Content-Length: 29\r\n"));
+  EXPECT_TRUE(is_taken("1.1", "Transfer-Encoding: chunked\r\n"));
+  for (const char* length : {"29, 29", "29,29", "29 29", "", "+29", "0x1d", "29;"})
+    EXPECT_FALSE(is_taken("1.1", fmt::format("Content-Length: {}\r\n", length))) << length;
+  EXPECT_FALSE(is_taken("1.0", "Transfer-Encoding: chunked\r\n"));
+  EXPECT_FALSE(is_taken("1.1", "Transfer-Encoding: chunked, chunked\r\n"));
+  EXPECT_FALSE(is_taken("1.1", "Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n"));
 }
 
 TEST(RequestParser, TakesNoMoreThanTheLimits) {
@@ -77,6 +117,7 @@ TEST(RequestParser, TakesNoMoreThanTheLimits) {
       buffer += byte;
       buffer.erase(0, parser.put(buffer));
       EXPECT_LE(buffer.size(), 250U);
+      if (parser.state() == State::kHeader) parser.read_body();
       if (parser.state() != State::kNeedsMore) break;
     }
     return parser.state() == State::kFailed ? parser.error_status() : 0;

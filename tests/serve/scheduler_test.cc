@@ -47,6 +47,15 @@ class TestJob : public Job {
   std::vector<std::int32_t> prompt_;
 };
 
+// Throws, as for want of memory or out of a fault.
+template <typename Exception>
+class ThrowingJob : public TestJob {
+ public:
+  using TestJob::TestJob;
+  void run(engine::Session& /*session*/) override { throw Exception{}; }
+};
+struct OddException : std::exception {};
+
 class SchedulerTest : public ::testing::Test {
  protected:
   std::shared_ptr<TestJob> job(std::vector<std::int32_t> prompt) {
@@ -118,6 +127,21 @@ TEST_F(SchedulerTest, CancelsWhatWaitsAndTellsWhatRuns) {
   EXPECT_TRUE(running->is_cancelled());
   running->finish();
   scheduler.cancel(running);  // too late, and no harm
+}
+
+TEST_F(SchedulerTest, EndsAJobThatThrowsAndGoesOn) {
+  Scheduler scheduler({.parallel = 1, .queue = 4});
+  const auto fail = [&]<typename Exception>(Exception /*kind*/) {
+    const std::vector<std::int32_t> prompt = {1};
+    const auto out = std::make_shared<ThrowingJob<Exception>>(model_.model(), prompt);
+    EXPECT_TRUE(scheduler.submit(out).ok());
+    out->done.get_future().wait();
+    return out->failure.code();
+  };
+  EXPECT_EQ(fail(std::bad_alloc()), Code::kOutOfMemory);
+  EXPECT_EQ(fail(OddException()), Code::kInternal);
+  EXPECT_EQ(fail(7), Code::kInternal);
+  EXPECT_EQ(run(scheduler, {1, 2})->kept_, 0) << "in a new session";
 }
 
 TEST_F(SchedulerTest, EndsInOrder) {

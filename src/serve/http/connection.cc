@@ -2,7 +2,6 @@
 #include "serve/http/connection.h"
 
 #include <boost/asio/buffer.hpp>
-#include <boost/asio/post.hpp>
 #include <boost/asio/write.hpp>
 #include <fmt/format.h>
 #include <utility>
@@ -16,62 +15,14 @@ constexpr std::size_t kMaxAhead = 64 * 1024;
 // What is thrown away of a request that was refused, so that the answer is not lost in a reset.
 constexpr std::size_t kMaxDrained = 4 << 20;
 constexpr std::chrono::milliseconds kLingerTime{2'000};
+// An answer that takes its client longer than this may be cut in favour of others.
+constexpr std::chrono::milliseconds kSlowFlush{5'000};
+// What may wait for a client that reads its stream too slowly.
+constexpr std::size_t kMaxUnsent = 16 << 20;
+constexpr const char* kTooManyBodies =
+    "[server] expected fewer bytes in bodies at a time, got too many";
 
 }  // namespace
-
-// --- Exchange ---
-
-template <typename Action>
-void Exchange::post(Action action) {
-  asio::post(io_, [connection = connection_, action = std::move(action)]() mutable {
-    if (const auto alive = connection.lock()) action(*alive);
-  });
-}
-
-Exchange::~Exchange() {
-  post([number = number_](Connection& connection) { connection.abandon(number); });
-}
-void Exchange::respond(HttpResponse response) {
-  post([number = number_, response = std::move(response)](Connection& connection) mutable {
-    connection.respond(number, std::move(response));
-  });
-}
-void Exchange::begin_stream(HttpResponse head) {
-  post([number = number_, head = std::move(head)](Connection& connection) mutable {
-    connection.begin_stream(number, std::move(head));
-  });
-}
-void Exchange::write(std::string piece) {
-  post([number = number_, piece = std::move(piece)](Connection& connection) {
-    connection.write_piece(number, piece);
-  });
-}
-void Exchange::end() {
-  post([number = number_](Connection& connection) { connection.end_stream(number); });
-}
-
-void Exchange::on_disconnect(std::function<void()> callback) {
-  {
-    const std::lock_guard lock(mutex_);
-    if (!is_gone_) {
-      callback_ = std::move(callback);
-      return;
-    }
-  }
-  callback();
-}
-
-void Exchange::disconnected() {
-  std::function<void()> callback;
-  {
-    const std::lock_guard lock(mutex_);
-    is_gone_ = true;
-    callback = std::exchange(callback_, nullptr);
-  }
-  if (callback) callback();
-}
-
-// --- Connection ---
 
 Connection::Connection(tcp::socket socket, const Owner& owner)
     : socket_(std::move(socket)), owner_(owner), timer_(owner.io), parser_(owner.options.limits) {
@@ -81,7 +32,13 @@ Connection::Connection(tcp::socket socket, const Owner& owner)
 }
 
 void Connection::start() {
+  enter(State::kReading);
   parse();
+}
+
+void Connection::enter(State state) {
+  state_ = state;
+  since_ = std::chrono::steady_clock::now();
 }
 
 void Connection::turn_away() {
@@ -90,27 +47,84 @@ void Connection::turn_away() {
 
 void Connection::finish_soon() {
   is_last_ = true;
-  if (state_ == State::kReading && !parser_.has_started() && in_.empty()) close();
+  if (state_ != State::kReading) return;
+  if (is_in_request_)
+    refuse(503, "[server] is stopping");
+  else
+    close();
 }
 
-void Connection::close() {
+std::optional<Connection::Staleness> Connection::staleness() const {
+  const auto age = std::chrono::steady_clock::now() - since_;
+  if (state_ == State::kLingering) return Staleness{3, age};
+  if (state_ == State::kReading && age >= owner_.options.eviction_age)
+    return Staleness{is_in_request_ ? 1 : 2, age};
+  if (state_ == State::kFlushing && age >= kSlowFlush) return Staleness{0, age};
+  return std::nullopt;
+}
+
+std::optional<std::chrono::steady_clock::duration> Connection::body_age() const {
+  if (state_ != State::kReading || body_lease_.bytes() == 0) return std::nullopt;
+  return std::chrono::steady_clock::now() - since_;
+}
+
+void Connection::make_way() {
+  if (state_ == State::kReading && is_in_request_) {
+    keep_alive_ = is_head_ = false;
+    const HttpResponse response =
+        owner_.handler.refuse(408, "[request] expected to be complete sooner, as others wait");
+    const std::string text = head_text(response, /*is_stream=*/false) + response.body;
+    AsioError ignored;
+    socket_.non_blocking(true, ignored);
+    socket_.write_some(asio::buffer(text), ignored);
+  }
+  close();
+}
+
+void Connection::fail() noexcept {
+  try {
+    // Only where nothing of an answer was sent: a client must not take an error for a text.
+    if ((state_ == State::kReading || state_ == State::kHandling) && !is_streaming_ &&
+        sending_.empty())
+      return refuse(503, "[request] expected to need less memory");
+  } catch (...) {
+    // Then without an answer.
+  }
+  close();
+}
+
+void Connection::close() noexcept {
   if (state_ == State::kClosed) return;
+  const auto self = shared_from_this();
   state_ = State::kClosed;
-  timer_.cancel();
   AsioError ignored;
+  timer_.cancel(ignored);
   socket_.shutdown(tcp::socket::shutdown_both, ignored);
   socket_.close(ignored);
   has_peer_ = false;
   current_ = 0;
-  if (const auto exchange = exchange_.lock()) exchange->disconnected();
+  body_lease_.release();
   owner_.on_close(this);
+  tell_handler();
+}
+
+// That nobody waits for the answer any more.
+void Connection::tell_handler() noexcept {
+  const auto exchange = exchange_.lock();
+  if (exchange == nullptr) return;
+  try {
+    exchange->disconnected();
+  } catch (...) {
+    exchange->cancel();
+  }
 }
 
 void Connection::arm_timer(std::chrono::milliseconds time, std::function<void()> action) {
   timer_.expires_after(time);
   timer_.async_wait([self = shared_from_this(), round = ++timer_round_,
                      action = std::move(action)](const AsioError& error) {
-    if (!error && round == self->timer_round_ && self->state_ != State::kClosed) action();
+    if (!error && round == self->timer_round_ && self->state_ != State::kClosed)
+      self->guarded(action);
   });
 }
 
@@ -120,7 +134,7 @@ void Connection::read() {
   is_reading_ = true;
   socket_.async_read_some(asio::buffer(chunk_),
                           [self = shared_from_this()](const AsioError& error, std::size_t bytes) {
-                            self->on_read(error, bytes);
+                            self->guarded([&] { self->on_read(error, bytes); });
                           });
 }
 
@@ -132,8 +146,7 @@ void Connection::on_read(const AsioError& error, std::size_t bytes) {
     // there is no telling, and generating for nobody costs more.
     has_peer_ = false;
     if (state_ == State::kReading || state_ == State::kLingering) return close();
-    if (const auto exchange = exchange_.lock()) exchange->disconnected();
-    return;
+    return tell_handler();
   }
   if (state_ == State::kLingering) {
     drained_ += bytes;
@@ -146,45 +159,88 @@ void Connection::on_read(const AsioError& error, std::size_t bytes) {
 
 // Takes a request from what was read, or arranges for more.
 void Connection::parse() {
-  const std::size_t used = parser_.put(in_);
-  in_.erase(0, used);
-  switch (parser_.state()) {
-    case RequestParser::State::kDone:
-      return dispatch();
-    case RequestParser::State::kFailed:
+  while (true) {
+    in_.erase(0, parser_.put(in_));
+    const RequestParser::State state = parser_.state();
+    if (state == RequestParser::State::kFailed)
       return refuse(parser_.error_status(), parser_.error());
-    case RequestParser::State::kNeedsMore:
-      break;
+    if (!hold_body()) return refuse(503, kTooManyBodies);
+    if (state == RequestParser::State::kDone) return dispatch();
+    if (state == RequestParser::State::kNeedsMore) break;
+    if (!admit()) return;
   }
   if (!has_peer_) return close();
   if (!parser_.has_started() && in_.empty()) {
     if (is_last_) return close();
     arm_timer(owner_.options.idle_timeout, [this] { close(); });
-  } else if (!std::exchange(has_timer_for_request_, true)) {
+  } else if (!std::exchange(is_in_request_, true)) {
+    since_ = std::chrono::steady_clock::now();
     arm_timer(owner_.options.request_timeout,
               [this] { refuse(408, "[request] expected to be complete sooner"); });
   }
-  if (parser_.wants_continue() && !std::exchange(said_continue_, true))
-    send("HTTP/1.1 100 Continue\r\n\r\n");
   read();
+}
+
+// The header is there: whether the rest of the request is wanted. If not, it is answered.
+bool Connection::admit() {
+  const HttpRequest& head = parser_.head();
+  keep_alive_ = head.keep_alive && !is_last_;
+  is_head_ = head.method == "HEAD";
+  version_ = head.version;
+  const std::optional<HttpResponse> response = owner_.handler.answer_head(head);
+  if (!response) {
+    if (parser_.wants_continue() && in_.empty()) send("HTTP/1.1 100 Continue\r\n\r\n");
+    parser_.read_body();
+    return true;
+  }
+  timer_.cancel();
+  ++timer_round_;
+  is_in_request_ = false;
+  if (parser_.has_body()) {
+    // Where the next request begins would be known only after the body.
+    keep_alive_ = false;
+    was_refused_ = true;
+  } else {
+    parser_.take();
+  }
+  enter(State::kFlushing);
+  answer(*response);
+  read();
+  return false;
+}
+
+// Counts what has come of a body. False when there is no room for it.
+bool Connection::hold_body() {
+  const std::size_t bytes = parser_.body_bytes();
+  if (bytes == 0) return true;
+  if (body_lease_.bytes() == 0) body_lease_ = ByteBound::Lease(owner_.bodies);
+  return body_lease_.grow_to(bytes) || (owner_.make_room(this) && body_lease_.grow_to(bytes));
 }
 
 void Connection::dispatch() {
   timer_.cancel();
   ++timer_round_;
-  has_timer_for_request_ = said_continue_ = false;
+  is_in_request_ = false;
   HttpRequest request = parser_.take();
-  state_ = State::kHandling;
-  keep_alive_ = request.keep_alive && !is_last_;
-  is_head_ = request.method == "HEAD";
-  version_ = request.version;
+  request.body_lease = std::move(body_lease_);
+  enter(State::kHandling);
   auto exchange = std::make_shared<Exchange>(owner_.io, weak_from_this(), ++requests_);
   exchange_ = exchange;
   current_ = requests_;
   if (!has_peer_) exchange->disconnected();
-  owner_.dispatch(std::move(request), std::move(exchange));
+  if (const int status = owner_.dispatch(std::move(request), std::move(exchange)); status != 0)
+    return respond(
+        current_,
+        owner_.handler.refuse(status, status == 429 ? "[server] expected fewer requests at a time"
+                                                    : "[server] is stopping"));
   // From here on a read tells whether the client is still there.
   read();
+}
+
+void Connection::answer(const HttpResponse& response) {
+  std::string text = head_text(response, /*is_stream=*/false);
+  if (!is_head_) text += response.body;
+  send(std::move(text));
 }
 
 void Connection::refuse(int status, std::string_view reason) {
@@ -192,9 +248,13 @@ void Connection::refuse(int status, std::string_view reason) {
   ++timer_round_;
   keep_alive_ = is_head_ = false;
   was_refused_ = true;
-  HttpResponse response = owner_.handler.refuse(status, reason);
-  state_ = State::kFlushing;
-  send(head_text(response, /*is_stream=*/false) + response.body);
+  is_in_request_ = false;
+  current_ = 0;
+  tell_handler();
+  body_lease_.release();
+  const HttpResponse response = owner_.handler.refuse(status, reason);
+  enter(State::kFlushing);
+  answer(response);
   read();
 }
 
@@ -216,10 +276,9 @@ std::string Connection::head_text(const HttpResponse& response, bool is_stream) 
 void Connection::respond(std::uint64_t exchange, HttpResponse response) {
   if (!is_current(exchange) || is_streaming_) return;
   keep_alive_ = keep_alive_ && !is_last_;
-  std::string text = head_text(response, /*is_stream=*/false);
-  if (!is_head_) text += response.body;
   finish();
-  send(std::move(text));
+  answer(response);
+  read();
 }
 
 void Connection::begin_stream(std::uint64_t exchange, HttpResponse head) {
@@ -233,6 +292,7 @@ void Connection::begin_stream(std::uint64_t exchange, HttpResponse head) {
 
 void Connection::write_piece(std::uint64_t exchange, const std::string& piece) {
   if (!is_current(exchange) || !is_streaming_ || piece.empty()) return;
+  if (out_.size() > kMaxUnsent) return close();
   send(is_chunked_ ? fmt::format("{:x}\r\n{}\r\n", piece.size(), piece) : piece);
 }
 
@@ -249,7 +309,7 @@ void Connection::abandon(std::uint64_t exchange) {
 
 // The answer is complete, as soon as it is sent.
 void Connection::finish() {
-  state_ = State::kFlushing;
+  enter(State::kFlushing);
   is_streaming_ = false;
   current_ = 0;
   exchange_.reset();
@@ -267,11 +327,15 @@ void Connection::flush() {
   if (state_ != State::kReading) arm_timer(owner_.options.write_timeout, [this] { close(); });
   asio::async_write(socket_, asio::buffer(sending_),
                     [self = shared_from_this()](const AsioError& error, std::size_t /*bytes*/) {
-                      self->sending_.clear();
-                      if (self->state_ == State::kClosed) return;
-                      if (error) return self->close();
-                      self->flush();
+                      self->guarded([&] { self->on_sent(error); });
                     });
+}
+
+void Connection::on_sent(const AsioError& error) {
+  sending_.clear();
+  if (state_ == State::kClosed) return;
+  if (error) return close();
+  flush();
 }
 
 void Connection::on_flushed() {
@@ -281,13 +345,13 @@ void Connection::on_flushed() {
   if (state_ != State::kFlushing) return;
   if (is_last_ && !was_refused_) return close();  // the server waits for it
   if (!keep_alive_ || is_last_) return linger();
-  state_ = State::kReading;
+  enter(State::kReading);
   parse();
 }
 
 void Connection::linger() {
   if (!has_peer_) return close();
-  state_ = State::kLingering;
+  enter(State::kLingering);
   AsioError ignored;
   socket_.shutdown(tcp::socket::shutdown_send, ignored);
   arm_timer(kLingerTime, [this] { close(); });

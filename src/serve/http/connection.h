@@ -7,11 +7,14 @@
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/steady_timer.hpp>
+#include <chrono>
 #include <functional>
 #include <memory>
-#include <mutex>
+#include <optional>
 #include <string>
 
+#include "serve/http/byte_bound.h"
+#include "serve/http/exchange.h"
 #include "serve/http/message.h"
 #include "serve/http/request_parser.h"
 #include "serve/http/server.h"
@@ -22,37 +25,6 @@ namespace asio = boost::asio;
 using asio::ip::tcp;
 using AsioError = boost::system::error_code;
 
-class Connection;
-
-// The Responder of one request: hands everything to its connection's thread.
-class Exchange : public Responder {
- public:
-  // `number` says which request of the connection it is: an address would come again.
-  Exchange(asio::io_context& io, std::weak_ptr<Connection> connection, std::uint64_t number)
-      : io_(io), connection_(std::move(connection)), number_(number) {}
-  ~Exchange() override;
-
-  void respond(HttpResponse response) override;
-  void begin_stream(HttpResponse head) override;
-  void write(std::string piece) override;
-  void end() override;
-  void on_disconnect(std::function<void()> callback) override;
-
-  // From the connection, when the client has gone.
-  void disconnected();
-
- private:
-  template <typename Action>
-  void post(Action action);
-
-  asio::io_context& io_;
-  std::weak_ptr<Connection> connection_;
-  const std::uint64_t number_;
-  std::mutex mutex_;
-  std::function<void()> callback_;
-  bool is_gone_ = false;
-};
-
 class Connection : public std::enable_shared_from_this<Connection> {
  public:
   // What a connection needs from the server.
@@ -60,8 +32,11 @@ class Connection : public std::enable_shared_from_this<Connection> {
     asio::io_context& io;
     const HttpOptions& options;
     HttpHandler& handler;
-    // Runs the handler on one of its threads.
-    std::function<void(HttpRequest, std::shared_ptr<Responder>)> dispatch;
+    ByteBound& bodies;
+    // Has the handler called on one of its threads. 0, or the status of the refusal.
+    std::function<int(HttpRequest&&, std::shared_ptr<Exchange>)> dispatch;
+    // Drops another connection that holds bytes of a body for long. Whether there was one.
+    std::function<bool(Connection*)> make_room;
     std::function<void(Connection*)> on_close;
   };
 
@@ -70,9 +45,35 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void start();
   // For a client too many: answers 503 and closes.
   void turn_away();
-  // No request after the one that is in progress.
+  // No request after the one that is being answered; one that is not complete is refused.
   void finish_soon();
-  void close();
+  void close() noexcept;
+
+  // Which connection goes first when others wait: of a higher urgency, or longer in its state.
+  // nullopt: this one has a request that is being answered, or is too young to go.
+  struct Staleness {
+    int urgency = 0;
+    std::chrono::steady_clock::duration age{};
+    auto operator<=>(const Staleness&) const = default;
+  };
+  std::optional<Staleness> staleness() const;
+  // How long a body has been read; nullopt when none is.
+  std::optional<std::chrono::steady_clock::duration> body_age() const;
+  // Closes it in favour of another client; a request that is not complete is told so, as far as
+  // that takes no time.
+  void make_way();
+  // Whether the handler has dropped the request without an answer.
+  bool is_abandoned() const { return state_ == State::kHandling && exchange_.expired(); }
+
+  // Runs `action`; an exception ends the connection and nothing else.
+  template <typename Action>
+  void guarded(Action&& action) noexcept {
+    try {
+      action();
+    } catch (...) {
+      fail();
+    }
+  }
 
   // The answer to the request in progress; `exchange` is its number.
   void respond(std::uint64_t exchange, HttpResponse response);
@@ -93,11 +94,18 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void read();
   void on_read(const AsioError& error, std::size_t bytes);
   void parse();
+  bool admit();
+  bool hold_body();
   void dispatch();
+  void answer(const HttpResponse& response);
+  void fail() noexcept;
+  void tell_handler() noexcept;
+  void enter(State state);
   void refuse(int status, std::string_view reason);
   std::string head_text(const HttpResponse& response, bool is_stream);
   void send(std::string bytes);
   void flush();
+  void on_sent(const AsioError& error);
   void on_flushed();
   void finish();
   void linger();
@@ -110,13 +118,14 @@ class Connection : public std::enable_shared_from_this<Connection> {
   std::uint64_t timer_round_ = 0;  // a timer that was set again may still fire once
   RequestParser parser_;
   State state_ = State::kReading;
+  std::chrono::steady_clock::time_point since_;  // when the state, or the request, began
+  ByteBound::Lease body_lease_;
 
   std::array<char, 16 * 1024> chunk_;
   std::string in_;
   bool is_reading_ = false;
-  bool has_peer_ = true;  // the client has not closed its side
-  bool has_timer_for_request_ = false;
-  bool said_continue_ = false;
+  bool has_peer_ = true;        // the client has not closed its side
+  bool is_in_request_ = false;  // some of it has come
 
   std::string out_;      // to be sent
   std::string sending_;  // being sent

@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "serve/http/message.h"
 
+#include <arpa/inet.h>
+#include <array>
+#include <netinet/in.h>
+
 namespace anemone::serve {
 namespace {
 
@@ -16,10 +20,17 @@ int hex_value(char c) {
 
 }  // namespace
 
+bool is_address(std::string_view host) {
+  std::array<unsigned char, sizeof(in6_addr)> bytes;
+  const std::string text(host);
+  return ::inet_pton(AF_INET, text.c_str(), bytes.data()) == 1 ||
+         ::inet_pton(AF_INET6, text.c_str(), bytes.data()) == 1;
+}
+
 bool is_loopback(std::string_view host) {
   // 127.0.0.1.example.com is no address.
   return equal_ignoring_case(host, "localhost") || host == "::1" ||
-         (host.starts_with("127.") && host.find_first_not_of("0123456789.") == host.npos);
+         (host.starts_with("127.") && is_address(host));
 }
 
 bool equal_ignoring_case(std::string_view a, std::string_view b) {
@@ -61,6 +72,8 @@ std::string_view reason_phrase(int status) {
       return "Payload Too Large";
     case 415:
       return "Unsupported Media Type";
+    case 417:
+      return "Expectation Failed";
     case 429:
       return "Too Many Requests";
     case 431:

@@ -3,12 +3,16 @@
 // elsewhere (connection.h, request_parser.h).
 #pragma once
 
+#include <atomic>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
+
+#include "serve/http/byte_bound.h"
 
 namespace anemone::serve {
 
@@ -21,6 +25,7 @@ struct HttpRequest {
   bool keep_alive = true;
   HeaderList headers;
   std::string body;
+  ByteBound::Lease body_lease;  // of what all bodies may hold together
 
   // The value of the first header of this name, in any case; nullptr when there is none.
   const std::string* header(std::string_view name) const;
@@ -42,6 +47,9 @@ bool percent_decode(std::string_view text, std::string& out);
 
 bool equal_ignoring_case(std::string_view a, std::string_view b);
 
+// An address of IPv4 or IPv6 in numbers.
+bool is_address(std::string_view host);
+
 // A name or an address that means this machine alone.
 bool is_loopback(std::string_view host);
 
@@ -59,14 +67,24 @@ class Responder {
   // Called when the client goes away before the end: at once when it has gone already, on any
   // thread, at most once. The last one set counts. Must not block.
   virtual void on_disconnect(std::function<void()> callback) = 0;
+  // Set when nobody wants the answer any more: the client has gone away, or the server stops. Who
+  // prepares the answer looks at it.
+  virtual const std::atomic<bool>& is_cancelled() const = 0;
 };
 
-// What answers requests. Called on any of several threads at a time.
+// What answers requests. May throw std::bad_alloc, which ends one request with 503.
 class HttpHandler {
  public:
   virtual ~HttpHandler() = default;
+  // Called when the header of a request is there, before any of its body is read, on the thread
+  // that moves all bytes: must take no time to speak of and not block. The answer, when that needs
+  // no body (an error, a path that only tells something); nullopt when handle() is to have the
+  // request with its body.
+  virtual std::optional<HttpResponse> answer_head(const HttpRequest& head) = 0;
+  // The whole of a request that answer_head() let through, on any of several threads at a time.
   virtual void handle(HttpRequest request, std::shared_ptr<Responder> responder) = 0;
-  // The answer to what is no request or breaks a limit: `status` is 400, 408, 413, 431 or 503.
+  // The answer to what is no request, breaks a limit or has failed: `status` is 400, 408, 413, 429,
+  // 431, 500 or 503.
   virtual HttpResponse refuse(int status, std::string_view reason) = 0;
 };
 

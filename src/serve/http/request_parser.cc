@@ -18,6 +18,11 @@ std::string to_text(BeastText text) {
   return {text.data(), text.size()};
 }
 
+// Beast takes "29, 29" as well.
+bool is_number(std::string_view text) {
+  return !text.empty() && text.find_first_not_of("0123456789") == text.npos;
+}
+
 }  // namespace
 
 class RequestParser::Impl : public http::basic_parser<true> {
@@ -25,13 +30,13 @@ class RequestParser::Impl : public http::basic_parser<true> {
   explicit Impl(const RequestLimits& limits) : limits_(limits) {
     header_limit(limits.header_bytes);
     body_limit(limits.body_bytes);
-    eager(true);
   }
 
   State state = State::kNeedsMore;
   int error_status = 400;
   std::string error;
   HttpRequest request;
+  bool was_header_seen = false;
 
   void fail(int status, std::string text) {
     state = State::kFailed;
@@ -54,12 +59,13 @@ class RequestParser::Impl : public http::basic_parser<true> {
     header_size_ += name.size() + value.size() + 4;
     if (request.headers.size() >= limits_.header_fields || header_size_ > limits_.header_bytes)
       ec = http::error::header_limit;
-    else if (field == http::field::content_length && std::exchange(has_length_, true))
+    else if (field == http::field::content_length &&
+             (std::exchange(has_length_, true) || !is_number(to_text(value))))
       ec = http::error::bad_content_length;
     else if (field == http::field::host && std::exchange(has_host_, true))
       ec = http::error::bad_field;
     else if (field == http::field::transfer_encoding &&
-             !equal_ignoring_case(to_text(value), "chunked"))
+             (std::exchange(has_coding_, true) || !equal_ignoring_case(to_text(value), "chunked")))
       ec = http::error::bad_transfer_encoding;
     else
       request.headers.emplace_back(to_text(name), to_text(value));
@@ -68,6 +74,8 @@ class RequestParser::Impl : public http::basic_parser<true> {
     has_header_ = true;
     request.keep_alive = keep_alive();
     if (request.version >= 11 && !has_host_) ec = http::error::bad_field;
+    // HTTP/1.0 has none: a proxy of that version would take the body for the next request.
+    if (request.version < 11 && has_coding_) ec = http::error::bad_transfer_encoding;
   }
   void on_body_init_impl(const boost::optional<std::uint64_t>& /*length*/,
                          BeastError& /*ec*/) override {}
@@ -87,6 +95,7 @@ class RequestParser::Impl : public http::basic_parser<true> {
   RequestLimits limits_;
   std::size_t header_size_ = 0;
   bool has_length_ = false;
+  bool has_coding_ = false;
   bool has_host_ = false;
   bool has_header_ = false;
 };
@@ -105,6 +114,11 @@ std::size_t RequestParser::put(std::string_view bytes) {
     BeastError ec;
     const std::size_t count = impl_->put(boost::asio::buffer(rest.data(), rest.size()), ec);
     used += count;
+    if (!ec && !std::exchange(impl_->was_header_seen, impl_->is_header_done()) &&
+        impl_->was_header_seen) {
+      impl_->state = State::kHeader;
+      return used;
+    }
     if (ec == http::error::need_more) break;
     if (ec == http::error::body_limit)
       impl_->fail(413, "[body] expected at most " + std::to_string(limits_.body_bytes) + " bytes");
@@ -129,13 +143,22 @@ RequestParser::State RequestParser::state() const {
 bool RequestParser::has_started() const {
   return impl_->got_some();
 }
-bool RequestParser::has_header() const {
-  return impl_->is_header_done();
+const HttpRequest& RequestParser::head() const {
+  return impl_->request;
+}
+bool RequestParser::has_body() const {
+  return !impl_->is_done();
 }
 bool RequestParser::wants_continue() const {
-  if (impl_->state != State::kNeedsMore || !impl_->is_header_done()) return false;
+  if (!has_body() || impl_->request.version < 11) return false;
   const std::string* expect = impl_->request.header("Expect");
   return expect != nullptr && equal_ignoring_case(*expect, "100-continue");
+}
+void RequestParser::read_body() {
+  impl_->state = has_body() ? State::kNeedsMore : State::kDone;
+}
+std::size_t RequestParser::body_bytes() const {
+  return impl_->request.body.size();
 }
 
 HttpRequest RequestParser::take() {

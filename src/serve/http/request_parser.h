@@ -18,9 +18,10 @@ struct RequestLimits {
 };
 
 // Bytes to one HTTP/1 request, within limits. The grammar is Boost.Beast's, made narrower where
-// proxies and servers have read one request in two ways: one Content-Length at most, one Host (and
-// none missing), no transfer coding but chunked, and fields after a chunked body are dropped.
-// Single-thread.
+// proxies and servers have read one request in two ways: one Content-Length at most, a plain
+// number, one Host (and none missing), no transfer coding but chunked and none in HTTP/1.0, and
+// fields after a chunked body are dropped. It stops after the header: whether the body is read is
+// for others to say. Single-thread.
 class RequestParser {
  public:
   explicit RequestParser(const RequestLimits& limits);
@@ -28,19 +29,32 @@ class RequestParser {
   RequestParser(const RequestParser&) = delete;
   RequestParser& operator=(const RequestParser&) = delete;
 
-  enum class State { kNeedsMore, kDone, kFailed };
+  enum class State {
+    kNeedsMore,
+    kHeader,  // head() is there; read_body() goes on
+    kDone,    // take() gives the request
+    kFailed,  // error() says why
+  };
 
   // Takes from the front of `bytes` what belongs to the request and returns how much that was. What
   // is left comes again at the front of the next call, with more after it.
   std::size_t put(std::string_view bytes);
   State state() const;
-  // Whether any byte of the request has come, and whether its header is complete.
+  // Whether any byte of the request has come.
   bool has_started() const;
-  bool has_header() const;
-  // The client waits for "100 Continue" before it sends the body.
-  bool wants_continue() const;
 
-  // kDone: the request; afterwards the parser is ready for the next one.
+  // kHeader: the request without its body, whether it has one, and whether the client waits for
+  // "100 Continue" before it sends that.
+  const HttpRequest& head() const;
+  bool has_body() const;
+  bool wants_continue() const;
+  // kHeader to kNeedsMore, or to kDone when there is no body.
+  void read_body();
+  // How much of the body has come.
+  std::size_t body_bytes() const;
+
+  // Of kDone, or of kHeader when there is no body: the request; afterwards the parser is ready for
+  // the next one.
   HttpRequest take();
   // kFailed: 400, 413 or 431, and why.
   int error_status() const;

@@ -3,23 +3,29 @@
 
 #include <boost/asio/executor_work_guard.hpp>
 #include <boost/asio/post.hpp>
-#include <boost/asio/thread_pool.hpp>
 #include <condition_variable>
+#include <exception>
 #include <fmt/format.h>
 #include <mutex>
-#include <new>
+#include <optional>
 #include <thread>
 #include <unordered_map>
 #include <utility>
 
 #include "base/error.h"
+#include "serve/http/byte_bound.h"
 #include "serve/http/connection.h"
+#include "serve/http/handler_lane.h"
 
 namespace anemone::serve {
 namespace {
 
 // After an accept that failed, as when the process has no file descriptor left.
 constexpr std::chrono::milliseconds kAcceptPause{100};
+// How often connections are looked through for those whose request was dropped.
+constexpr std::chrono::milliseconds kSweepPause{1'000};
+// A body that takes longer may be dropped when the bodies of others find no room.
+constexpr std::chrono::milliseconds kSlowBody{2'000};
 
 Result<tcp::endpoint> resolve_endpoint(asio::io_context& io, const HttpOptions& options) {
   AsioError error;
@@ -40,17 +46,19 @@ class HttpServer::Impl {
   Impl(const HttpOptions& options, HttpHandler& handler)
       : options_(options),
         handler_(handler),
+        bodies_(options.bodies_bytes),
         acceptor_(io_),
         retry_(io_),
+        sweep_(io_),
         work_(asio::make_work_guard(io_)),
-        handlers_(static_cast<std::size_t>(options.handler_threads)) {}
+        lane_(std::in_place, handler, options.handler_threads, options.handler_queue) {}
 
   ~Impl() {
     asio::post(io_, [this] {
       close_acceptor();
       close_all();
     });
-    handlers_.join();
+    lane_.reset();
     asio::post(io_, [this] {
       close_all();
       io_.stop();
@@ -69,7 +77,8 @@ class HttpServer::Impl {
     if (error)
       return io_error("[{}:{}] cannot listen: {}", options_.host, options_.port, error.message());
     accept();
-    thread_ = std::thread([this] { io_.run(); });
+    sweep();
+    thread_ = std::thread([this] { run(); });
     return {};
   }
 
@@ -87,11 +96,14 @@ class HttpServer::Impl {
   }
 
   void stop_accepting() {
+    lane_->stop();
     asio::post(io_, [this] {
       close_acceptor();
       // A copy: closing takes connections out of the table.
-      for (const auto& [key, connection] : std::unordered_map(connections_))
-        connection->finish_soon();
+      for (const auto& entry : std::unordered_map(connections_)) {
+        Connection& connection = *entry.second;
+        connection.guarded([&] { connection.finish_soon(); });
+      }
     });
   }
 
@@ -101,6 +113,20 @@ class HttpServer::Impl {
   }
 
  private:
+  // Connections keep their own exceptions; what remains is memory that is missing for the acceptor
+  // and the sweep. Both go on as soon as there is some.
+  void run() noexcept {
+    while (!io_.stopped()) {
+      try {
+        if (!is_accepting_ && acceptor_.is_open()) accept();
+        if (!is_sweeping_) sweep();
+        io_.run();
+      } catch (...) {
+        std::this_thread::sleep_for(kAcceptPause);
+      }
+    }
+  }
+
   void close_acceptor() {
     AsioError ignored;
     acceptor_.close(ignored);
@@ -111,53 +137,87 @@ class HttpServer::Impl {
 
   void accept() {
     acceptor_.async_accept([this](const AsioError& error, tcp::socket socket) {
+      is_accepting_ = false;
       if (!acceptor_.is_open()) return;
-      if (error) {
-        retry_.expires_after(kAcceptPause);
-        retry_.async_wait([this](const AsioError& stopped) {
-          if (!stopped && acceptor_.is_open()) accept();
-        });
-        return;
+      if (!error) {
+        welcome(std::move(socket));
+        return accept();
       }
-      welcome(std::move(socket));
-      accept();
+      retry_.expires_after(kAcceptPause);
+      retry_.async_wait([this](const AsioError& stopped) {
+        is_accepting_ = false;
+        if (!stopped && acceptor_.is_open()) accept();
+      });
+      is_accepting_ = true;
     });
+    is_accepting_ = true;
+  }
+
+  // Closes connections whose handler dropped the request and had no memory to say so.
+  void sweep() {
+    sweep_.expires_after(kSweepPause);
+    sweep_.async_wait([this](const AsioError& stopped) {
+      is_sweeping_ = false;
+      if (stopped) return;
+      for (const auto& [key, connection] : std::unordered_map(connections_))
+        if (connection->is_abandoned()) connection->close();
+      sweep();
+    });
+    is_sweeping_ = true;
   }
 
   void welcome(tcp::socket socket) {
+    if (connections_.size() >= options_.max_connections) evict();
     // Each one too many is told so; beyond twice the limit there is not even time for that.
     if (connections_.size() >= 2 * options_.max_connections) return;
     const bool is_too_many = connections_.size() >= options_.max_connections;
     const auto connection = std::make_shared<Connection>(std::move(socket), owner());
     connections_.emplace(connection.get(), connection);
     count();
-    if (is_too_many)
-      connection->turn_away();
-    else
-      connection->start();
+    connection->guarded([&] { is_too_many ? connection->turn_away() : connection->start(); });
+  }
+
+  // The connection that its clients miss least, if there is one.
+  void evict() {
+    std::shared_ptr<Connection> stalest;
+    std::optional<Connection::Staleness> most;
+    for (const auto& [key, connection] : connections_) {
+      const auto staleness = connection->staleness();
+      if (!staleness || (most && *staleness <= *most)) continue;
+      most = staleness;
+      stalest = connection;
+    }
+    if (stalest != nullptr) stalest->guarded([&] { stalest->make_way(); });
+  }
+
+  // Drops the body that has been read for longest, but not that of `asker`.
+  bool make_room(Connection* asker) {
+    std::shared_ptr<Connection> slowest;
+    std::chrono::steady_clock::duration most = kSlowBody;
+    for (const auto& [key, connection] : connections_) {
+      const auto age = connection->body_age();
+      if (key == asker || !age || *age < most) continue;
+      most = *age;
+      slowest = connection;
+    }
+    if (slowest == nullptr) return false;
+    slowest->guarded([&] { slowest->make_way(); });
+    return true;
   }
 
   Connection::Owner owner() {
-    return {io_, options_, handler_,
-            [this](HttpRequest request, std::shared_ptr<Responder> responder) {
-              asio::post(handlers_, [this, request = std::move(request),
-                                     responder = std::move(responder)]() mutable {
-                handle(std::move(request), std::move(responder));
-              });
+    return {io_,
+            options_,
+            handler_,
+            bodies_,
+            [this](HttpRequest&& request, std::shared_ptr<Exchange> exchange) {
+              return lane_->post(std::move(request), std::move(exchange));
             },
+            [this](Connection* asker) { return make_room(asker); },
             [this](Connection* connection) {
               connections_.erase(connection);
               count();
             }};
-  }
-
-  void handle(HttpRequest request, std::shared_ptr<Responder> responder) {
-    // The one place where a request that asks for too much memory ends.
-    try {
-      handler_.handle(std::move(request), responder);
-    } catch (const std::bad_alloc&) {
-      responder->respond(handler_.refuse(503, "[request] expected to need less memory"));
-    }
   }
 
   void count() {
@@ -168,11 +228,15 @@ class HttpServer::Impl {
 
   const HttpOptions options_;
   HttpHandler& handler_;
+  ByteBound bodies_;
   asio::io_context io_;
   tcp::acceptor acceptor_;
   asio::steady_timer retry_;
+  asio::steady_timer sweep_;
+  bool is_accepting_ = false;
+  bool is_sweeping_ = false;
   asio::executor_work_guard<asio::io_context::executor_type> work_;
-  asio::thread_pool handlers_;
+  std::optional<HandlerLane> lane_;
   std::thread thread_;
   tcp::endpoint local_;
   // Used by the io thread only.

@@ -18,8 +18,15 @@ struct HttpOptions {
   std::string host = "127.0.0.1";  // an address or a name
   std::uint16_t port = 8080;       // 0: any free one
   RequestLimits limits;
+  // When there are more, the one that has been without a complete request for longest goes, if it
+  // is older than eviction_age; else the new one is told to come later.
   std::size_t max_connections = 256;
+  std::chrono::milliseconds eviction_age{100};
+  // What all bodies hold together, from their first byte to the end of HttpHandler::handle().
+  std::size_t bodies_bytes = 256 * 1000 * 1000;
+  // Threads that call HttpHandler::handle(), and requests that wait for them.
   int handler_threads = 2;
+  std::size_t handler_queue = 64;
   // Each request must be complete this long after its first byte.
   std::chrono::milliseconds request_timeout{60'000};
   // How long a connection may stay without a request, and how long the client may take to accept
@@ -29,14 +36,15 @@ struct HttpOptions {
 };
 
 // An HTTP/1.1 server over one handler: keep-alive, requests of one connection one after the other,
-// limits and time-outs. One thread moves bytes, a few call the handler, so neither a slow handler
-// nor a slow client holds up the others. Thread-safe.
+// limits and time-outs. One thread moves bytes and asks the handler about headers, a few others
+// give it whole requests, so neither a request that is slow to prepare nor a slow client holds up
+// the others: what answer_head() answers is answered at once. Thread-safe.
 class HttpServer {
  public:
   // Listens from here on; the handler outlives the server. kIo when the address cannot be had.
   static Result<std::unique_ptr<HttpServer>> start(const HttpOptions& options,
                                                    HttpHandler& handler);
-  // Closes all connections; handler calls in progress are waited for.
+  // Closes all connections; handler calls in progress are told and waited for.
   ~HttpServer();
   HttpServer(const HttpServer&) = delete;
   HttpServer& operator=(const HttpServer&) = delete;
@@ -46,7 +54,8 @@ class HttpServer {
   std::string url() const;
   std::size_t connections() const;
 
-  // No new connections; those without a request close, the others after their answer.
+  // No new connections; those without a request close, the others after their answer. Requests that
+  // are not complete or wait to be prepared are refused, those that are being prepared are told.
   void stop_accepting();
   // Whether all connections ended in this time.
   bool wait_until_idle(std::chrono::milliseconds time);

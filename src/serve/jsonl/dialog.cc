@@ -16,14 +16,15 @@ namespace {
 // As the seeds have it.
 constexpr std::int64_t kDefaultNew = 50;
 
-Result<std::vector<std::int32_t>> prompt_ids(const Request& request, const engine::Model& model) {
+Result<std::vector<std::int32_t>> prompt_ids(Request& request, const engine::Model& model,
+                                             WorkBudget& budget) {
   if (const auto* ids = std::get_if<Request::Ids>(&request.prompt)) return *ids;
   if (model.tokenizer() == nullptr)
     return unsupported("[prompt_ids] expected token ids for a model without a tokenizer");
-  if (const auto* messages = std::get_if<Request::Messages>(&request.prompt))
-    return engine::chat_prompt(model, messages->messages);
+  if (auto* messages = std::get_if<Request::Messages>(&request.prompt))
+    return engine::chat_prompt(model, std::move(messages->messages), Json::object(), &budget);
   return model.tokenizer()->encode(std::get<Request::Text>(request.prompt).text,
-                                   {.add_special = request.has_reset});
+                                   {.add_special = request.has_reset, .budget = &budget});
 }
 
 Json answer_of(const Request& request, const engine::GenerateResult& result,
@@ -75,26 +76,30 @@ Result<engine::Session*> Dialog::session_of(const std::shared_ptr<const engine::
 }
 
 Json Dialog::answer(std::string_view line) {
-  // The one place where a request that needs too much memory ends.
+  // The one place where a request ends that throws.
   try {
-    const auto request = parse_request(line);
-    if (!request.ok()) return error_answer(request.status());
-    auto out = run(*request);
+    auto out = run(line);
     return out.ok() ? *std::move(out) : error_answer(out.status());
   } catch (const std::bad_alloc&) {
     sessions_.clear();  // in the middle of anything
     return error_answer(out_of_memory("[request] expected to need less memory"));
+  } catch (const std::exception& error) {
+    sessions_.clear();
+    return error_answer(internal_error("[server] failed on this request: {}", error.what()));
   }
 }
 
-Result<Json> Dialog::run(const Request& request) {
+Result<Json> Dialog::run(std::string_view line) {
+  WorkBudget budget("request", budget_, &cancel_);
+  ANEMONE_ASSIGN_OR_RETURN(Request request, parse_request(line, &budget));
   const ServedModel* served = &models_.models().front();
   if (!request.model.empty()) {
     ANEMONE_ASSIGN_OR_RETURN(served, models_.find(request.model));
   }
   const engine::Model& model = *served->model;
   ANEMONE_ASSIGN_OR_RETURN(engine::Session* const session, session_of(served->model));
-  ANEMONE_ASSIGN_OR_RETURN(const auto given, prompt_ids(request, model));
+  ANEMONE_ASSIGN_OR_RETURN(const auto given, prompt_ids(request, model, budget));
+  ANEMONE_RETURN_IF_ERROR(budget.check());
   std::vector<std::int32_t> prompt;
   if (request.has_reset)
     session->reset();

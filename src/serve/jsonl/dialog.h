@@ -23,6 +23,7 @@
 #include <string_view>
 
 #include "base/json.h"
+#include "base/work_budget.h"
 #include "engine/session.h"
 #include "serve/jsonl/request.h"
 #include "serve/served_model.h"
@@ -39,23 +40,29 @@ Json error_answer(const Status& status);
 // One client: a session for each model that it uses. Single-thread.
 class Dialog {
  public:
-  // The models outlive the dialog. Generation looks at `cancel` and calls `on_step`, which may set
-  // it, between its steps.
+  // The models outlive the dialog. Preparation and generation look at `cancel`; generation calls
+  // `on_step`, which may set it, between its steps. `budget` is that of one request, for all that
+  // is done before its prompt is read.
   Dialog(const ModelSet& models, RequestDefaults defaults, const std::atomic<bool>& cancel,
-         std::function<void()> on_step)
-      : models_(models), defaults_(defaults), cancel_(cancel), on_step_(std::move(on_step)) {}
+         std::function<void()> on_step, const WorkBudget::Limits& budget = {})
+      : models_(models),
+        defaults_(defaults),
+        cancel_(cancel),
+        on_step_(std::move(on_step)),
+        budget_(budget) {}
 
   // The answer to one line; what is wrong with it is in the answer.
   Json answer(std::string_view line);
 
  private:
-  Result<Json> run(const Request& request);
+  Result<Json> run(std::string_view line);
   Result<engine::Session*> session_of(const std::shared_ptr<const engine::Model>& model);
 
   const ModelSet& models_;
   const RequestDefaults defaults_;
   const std::atomic<bool>& cancel_;
   std::function<void()> on_step_;
+  const WorkBudget::Limits budget_;
   std::map<const engine::Model*, std::unique_ptr<engine::Session>> sessions_;
 };
 

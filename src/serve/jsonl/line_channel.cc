@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "serve/jsonl/line_channel.h"
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cerrno>
 #include <chrono>
+#include <limits>
 #include <nlohmann/json.hpp>
 #include <poll.h>
 #include <unistd.h>
@@ -18,9 +20,46 @@ namespace {
 // How often a request that waits for its turn looks whether its client is still there.
 constexpr std::chrono::milliseconds kLookAgain{100};
 
+// A place in the gate, for as long as it lives.
+class Place {
+ public:
+  Place(Gate& gate, const LineChannel& channel) : gate_(gate), is_inside_(gate.enter(channel)) {}
+  ~Place() {
+    if (is_inside_) gate_.leave();
+  }
+  Place(const Place&) = delete;
+  Place& operator=(const Place&) = delete;
+  bool is_inside() const { return is_inside_; }
+
+ private:
+  Gate& gate_;
+  const bool is_inside_;
+};
+
 }  // namespace
 
+std::optional<LineChannel::Clock::time_point> LineChannel::waiting_since() const {
+  const Clock::rep since = waiting_since_;
+  if (since == 0) return std::nullopt;
+  return Clock::time_point(Clock::duration(since));
+}
+
+int LineChannel::time_left() const {
+  const auto& timeout = buffer_.empty() ? timeouts_.idle : timeouts_.line;
+  if (!timeout) return -1;
+  const auto left = *waiting_since() + *timeout - Clock::now();
+  const auto count = std::chrono::ceil<std::chrono::milliseconds>(left).count();
+  return static_cast<int>(std::clamp<std::int64_t>(count, 0, std::numeric_limits<int>::max()));
+}
+
 Result<LineChannel::Outcome> LineChannel::read_line(std::string& line) {
+  waiting_since_ = Clock::now().time_since_epoch().count();
+  const auto outcome = next_line(line);
+  waiting_since_ = 0;
+  return outcome;
+}
+
+Result<LineChannel::Outcome> LineChannel::next_line(std::string& line) {
   bool is_too_long = false;
   while (true) {
     const std::size_t end = buffer_.find('\n', searched_);
@@ -39,7 +78,9 @@ Result<LineChannel::Outcome> LineChannel::read_line(std::string& line) {
     }
     // A descriptor of -1 is left out by poll.
     std::array<pollfd, 2> waits = {pollfd{in_, POLLIN, 0}, pollfd{stop_, POLLIN, 0}};
-    if (::poll(waits.data(), waits.size(), -1) < 0) {
+    const int ready = ::poll(waits.data(), waits.size(), time_left());
+    if (ready == 0) return Outcome::kTimeout;
+    if (ready < 0) {
       if (errno == EINTR) continue;
       return errno_error("input", "cannot wait for a line");
     }
@@ -47,6 +88,8 @@ Result<LineChannel::Outcome> LineChannel::read_line(std::string& line) {
     std::array<char, 64 * 1024> chunk;
     const ssize_t count = ::read(in_, chunk.data(), chunk.size());
     if (count > 0) {
+      // The time for a line begins with its first byte.
+      if (buffer_.empty() && !is_too_long) waiting_since_ = Clock::now().time_since_epoch().count();
       buffer_.append(chunk.data(), static_cast<std::size_t>(count));
     } else if (count == 0) {
       if (is_too_long) return Outcome::kTooLong;
@@ -71,8 +114,9 @@ Status LineChannel::write_line(std::string_view line) {
     } else if (errno == EAGAIN) {
       // A socket whose client does not read must not keep the server from stopping.
       std::array<pollfd, 2> waits = {pollfd{out_, POLLOUT, 0}, pollfd{stop_, POLLIN, 0}};
-      ::poll(waits.data(), waits.size(), -1);
-      if (waits[0].revents == 0 && waits[1].revents != 0)
+      const int most = timeouts_.line ? static_cast<int>(timeouts_.line->count()) : -1;
+      ::poll(waits.data(), waits.size(), most);
+      if (waits[0].revents == 0)
         return cancelled("[output] expected a client that reads its answers");
     } else if (errno != EINTR) {
       return errno_error("output", "cannot write a line");
@@ -112,15 +156,20 @@ void Gate::leave() {
 }
 
 Status answer_channel(LineChannel& channel, const ModelSet& models, const LineOptions& options,
-                      Gate& gate) {
-  std::atomic<bool> cancel = false;
-  Dialog dialog(models, options.defaults, cancel, [&] {
-    if (channel.is_stopped() || channel.is_peer_gone()) cancel = true;
-  });
+                      Gate& gate, std::atomic<bool>& cancel) {
+  Dialog dialog(
+      models, options.defaults, cancel,
+      [&] {
+        if (channel.is_stopped() || channel.is_peer_gone()) cancel = true;
+      },
+      options.budget);
   std::string line;
   while (true) {
     ANEMONE_ASSIGN_OR_RETURN(const LineChannel::Outcome outcome, channel.read_line(line));
     if (outcome == LineChannel::Outcome::kEnd) return {};
+    if (outcome == LineChannel::Outcome::kTimeout)
+      return channel.write_line(dump_json(
+          error_answer(cancelled("[connection] expected a whole line sooner, and is closed"))));
     if (outcome == LineChannel::Outcome::kTooLong) {
       ANEMONE_RETURN_IF_ERROR(channel.write_line(dump_json(error_answer(invalid_argument(
           "[request] expected a line of at most {} bytes", options.max_line_bytes)))));
@@ -128,10 +177,13 @@ Status answer_channel(LineChannel& channel, const ModelSet& models, const LineOp
     }
     // An empty line is no request, as at the end of a file.
     if (line.find_first_not_of(" \t\r") == line.npos) continue;
-    if (!gate.enter(channel)) return {};
-    const Json answer = dialog.answer(line);
-    gate.leave();
-    ANEMONE_RETURN_IF_ERROR(channel.write_line(dump_json(answer)));
+    std::string answer;
+    {
+      const Place place(gate, channel);
+      if (!place.is_inside()) return {};
+      answer = dump_json(dialog.answer(line));
+    }
+    ANEMONE_RETURN_IF_ERROR(channel.write_line(answer));
   }
 }
 

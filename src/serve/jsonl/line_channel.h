@@ -3,46 +3,69 @@
 
 #include <anemone/status.h>
 
+#include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <cstddef>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <string_view>
 
+#include "base/work_budget.h"
 #include "serve/served_model.h"
 
 namespace anemone::serve::jsonl {
 
-// Lines from one descriptor, lines to another, blocking or not. Does not own them. Single-thread.
+// How long a client may take; nullopt: for ever.
+struct LineTimeouts {
+  std::optional<std::chrono::milliseconds> idle;  // to begin the next line
+  std::optional<std::chrono::milliseconds> line;  // to complete it, and to take a part of an answer
+};
+
+// Lines from one descriptor, lines to another, blocking or not. Does not own them. Single-thread,
+// but for waiting_since().
 class LineChannel {
  public:
   // Reading ends when `stop` (a descriptor, or -1) becomes readable.
-  LineChannel(int in, int out, int stop, std::size_t max_line_bytes)
-      : in_(in), out_(out), stop_(stop), max_line_bytes_(max_line_bytes) {}
+  LineChannel(int in, int out, int stop, std::size_t max_line_bytes,
+              const LineTimeouts& timeouts = {})
+      : in_(in), out_(out), stop_(stop), max_line_bytes_(max_line_bytes), timeouts_(timeouts) {}
 
-  enum class Outcome { kLine, kTooLong, kEnd };
+  enum class Outcome { kLine, kTooLong, kTimeout, kEnd };
   // The next line without its end; the last one need not have one. A line that is too long is
   // skipped. kIo when reading fails.
   Result<Outcome> read_line(std::string& line);
   // Adds the end of the line. kIo when nobody reads any more; kCancelled when `stop` is readable
-  // and a descriptor that does not block takes nothing.
+  // and a descriptor that does not block takes nothing, or nothing for too long.
   Status write_line(std::string_view line);
 
   // Whether `stop` is readable, and whether the other side has closed both directions.
   bool is_stopped() const;
   bool is_peer_gone() const;
 
+  using Clock = std::chrono::steady_clock;
+  // Since when it has been without a complete line; nullopt: one is being answered. Any thread.
+  std::optional<Clock::time_point> waiting_since() const;
+
  private:
+  Result<Outcome> next_line(std::string& line);
+  // Milliseconds for poll(): until the timeout, -1 for none.
+  int time_left() const;
+
   int in_;
   int out_;
   int stop_;
   std::size_t max_line_bytes_;
+  const LineTimeouts timeouts_;
+  std::atomic<Clock::rep> waiting_since_ = Clock::now().time_since_epoch().count();  // 0: none
   std::string buffer_;
   std::size_t searched_ = 0;  // of the buffer, without a line end
 };
 
 struct LineOptions {
   RequestDefaults defaults;
+  WorkBudget::Limits budget;  // of one request, for all that is done before its prompt is read
   std::size_t max_line_bytes = 16 * 1000 * 1000;
 };
 
@@ -60,8 +83,9 @@ class Gate {
   int places_;
 };
 
-// Answers every line of a channel until it ends or is stopped.
+// Answers every line of a channel until it ends, is stopped or takes too long. Setting `cancel`
+// ends the request in progress.
 Status answer_channel(LineChannel& channel, const ModelSet& models, const LineOptions& options,
-                      Gate& gate);
+                      Gate& gate, std::atomic<bool>& cancel);
 
 }  // namespace anemone::serve::jsonl

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
+#include "base/json_release.h"
 #include "serve/json_fields.h"
 #include "serve/openai/request.h"
 
@@ -14,7 +15,7 @@ namespace {
 constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
 constexpr std::size_t kMostStops = 16;
 
-void read_prompt(JsonFields& fields, Request& request) {
+void read_prompt(JsonFields& fields, Request& request, WorkBudget* budget) {
   const bool has_ids = fields.member("prompt_ids") != nullptr;
   const bool has_text = fields.member("prompt") != nullptr;
   const bool has_messages = fields.member("messages") != nullptr;
@@ -25,9 +26,9 @@ void read_prompt(JsonFields& fields, Request& request) {
   if (has_text) {
     request.prompt = Request::Text{fields.string("prompt").value_or("")};
   } else if (has_messages) {
-    auto messages = openai::read_messages(fields.member("messages"));
+    auto messages = openai::read_messages(fields.member("messages"), budget);
     if (!messages.ok()) return fields.fail(messages.status());
-    request.prompt = Request::Messages{*std::move(messages)};
+    request.prompt = Request::Messages(*std::move(messages));
   } else {
     request.prompt = fields.ids(has_ids ? "prompt_ids" : "tokens").value_or(Request::Ids());
   }
@@ -35,11 +36,12 @@ void read_prompt(JsonFields& fields, Request& request) {
 
 }  // namespace
 
-Result<Request> parse_request(std::string_view line) {
-  ANEMONE_ASSIGN_OR_RETURN(const Json json, parse_json(line, "request"));
+Result<Request> parse_request(std::string_view line, WorkBudget* budget) {
+  ANEMONE_ASSIGN_OR_RETURN(Json json, parse_json(line, "request", JsonLimits{.budget = budget}));
+  const JsonReleaser releaser(json);
   JsonFields fields(json);
   Request out;
-  read_prompt(fields, out);
+  read_prompt(fields, out, budget);
   out.model = fields.string("model").value_or("");
   out.max_new = fields.integer(out.is_token_form ? "max_tokens" : "max_new", 0, kMost);
   out.sampling.temperature = fields.number("temperature", 0, 100);
@@ -50,6 +52,10 @@ Result<Request> parse_request(std::string_view line) {
   if (const auto seed = fields.integer("seed", -kMost - 1, kMost))
     out.sampling.seed = static_cast<std::uint64_t>(*seed);
   out.stop = fields.strings("stop", kMostStops);
+  for (const std::string& stop : out.stop)
+    if (stop.size() > openai::kMaxStopBytes)
+      fields.fail(invalid_argument("[stop] expected texts of at most {} bytes, got {}",
+                                   openai::kMaxStopBytes, stop.size()));
   out.stop_repeat_ngram = fields.integer("stop_repeat_ngram", 0, 1 << 20).value_or(0);
   out.ignore_eos = fields.boolean("ignore_eos").value_or(false);
   out.has_reset = fields.boolean("reset").value_or(true);

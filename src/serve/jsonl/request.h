@@ -8,10 +8,13 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <variant>
 #include <vector>
 
 #include "base/json.h"
+#include "base/json_release.h"
+#include "base/work_budget.h"
 #include "engine/sampling_request.h"
 
 namespace anemone::serve::jsonl {
@@ -23,6 +26,13 @@ struct Request {
     std::string text;
   };
   struct Messages {
+    explicit Messages(Json list) : messages(std::move(list)) {}
+    Messages(Messages&&) = default;
+    Messages& operator=(Messages&& other) noexcept {
+      messages.swap(other.messages);
+      return *this;
+    }
+    ~Messages() { release_json(messages); }
     Json messages;
   };
   std::variant<Ids, Text, Messages> prompt;
@@ -36,7 +46,8 @@ struct Request {
   bool is_token_form = false;  // {"tokens", "max_tokens"}, which has an answer of its own
 };
 
-// kParseError for what is no JSON, kInvalidArgument for a field that is wrong.
-Result<Request> parse_request(std::string_view line);
+// kParseError for what is no JSON, kInvalidArgument for a field that is wrong. The budget of the
+// request may be null.
+Result<Request> parse_request(std::string_view line, WorkBudget* budget = nullptr);
 
 }  // namespace anemone::serve::jsonl

@@ -1,131 +1,159 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "serve/jsonl/socket_server.h"
 
+#include <algorithm>
 #include <array>
 #include <atomic>
-#include <cerrno>
-#include <cstring>
+#include <exception>
 #include <fcntl.h>
 #include <list>
 #include <nlohmann/json.hpp>
 #include <poll.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
-#include <sys/un.h>
 #include <thread>
 #include <unistd.h>
 #include <utility>
 
+#include "base/descriptor.h"
 #include "base/error.h"
+#include "base/log.h"
 #include "serve/jsonl/dialog.h"
 
 namespace anemone::serve::jsonl {
 namespace {
 
-constexpr int kBacklog = 16;
 // After an accept that failed, as when the process has no descriptor left.
 constexpr int kAcceptPauseMs = 100;
 
-Result<sockaddr_un> address_of(const std::string& path) {
-  sockaddr_un address = {};
-  address.sun_family = AF_UNIX;
-  if (path.empty() || path.size() >= sizeof(address.sun_path))
-    return invalid_argument("[{}] expected a path of 1 to {} bytes for a socket, got {}", path,
-                            sizeof(address.sun_path) - 1, path.size());
-  std::memcpy(address.sun_path, path.data(), path.size());
-  return address;
-}
-
-const sockaddr* generic(const sockaddr_un& address) {
-  return reinterpret_cast<const sockaddr*>(&address);
-}
-
-// Makes room for a new socket file: removes one that nobody answers on.
-Status remove_stale(const std::string& path, const sockaddr_un& address) {
-  struct stat info = {};
-  if (::lstat(path.c_str(), &info) != 0) return {};
-  if (!S_ISSOCK(info.st_mode))
-    return io_error("[{}] expected no file or an unused socket, got something else", path);
-  const Descriptor probe(::socket(AF_UNIX, SOCK_STREAM, 0));
-  if (!probe.is_open()) return errno_error(path, "cannot make a socket");
-  if (::connect(probe.get(), generic(address), sizeof(address)) == 0)
-    return io_error("[{}] expected an unused socket, got one that a server answers on", path);
-  if (errno != ECONNREFUSED) return errno_error(path, "cannot look at the socket");
-  if (::unlink(path.c_str()) != 0) return errno_error(path, "cannot remove the unused socket");
-  return {};
-}
-
 // One client and the thread that serves it.
-struct Client {
-  std::thread thread;
-  std::atomic<bool> is_done = false;
+class Client {
+ public:
+  Client(Descriptor peer, int stop, const SocketOptions& options)
+      : peer_(std::move(peer)),
+        channel_(peer_.get(), peer_.get(), stop, options.lines.max_line_bytes, options.timeouts) {}
+  ~Client() {
+    if (thread_.joinable()) thread_.join();
+  }
+  Client(const Client&) = delete;
+  Client& operator=(const Client&) = delete;
+
+  void start(const ModelSet& models, const LineOptions& options, Gate& gate) {
+    thread_ = std::thread([this, &models, &options, &gate] {
+      // A connection that breaks ends alone, whatever it is.
+      try {
+        const Status ignored = answer_channel(channel_, models, options, gate, cancel_);
+      } catch (const std::exception&) {
+        // As for want of memory.
+      }
+      // The client learns it now; the descriptor is closed when the next one comes.
+      ::shutdown(peer_.get(), SHUT_RDWR);
+      is_done_ = true;
+    });
+  }
+  // Has the thread come to its end soon.
+  void end() {
+    is_ending_ = cancel_ = true;
+    ::shutdown(peer_.get(), SHUT_RDWR);
+  }
+  void cancel() { cancel_ = true; }
+
+  LineChannel& channel() { return channel_; }
+  bool is_done() const { return is_done_; }
+  bool is_ending() const { return is_ending_; }
+
+ private:
+  const Descriptor peer_;
+  LineChannel channel_;
+  std::atomic<bool> cancel_ = false;
+  std::atomic<bool> is_ending_ = false;
+  std::atomic<bool> is_done_ = false;
+  std::thread thread_;
+};
+
+// The clients of a server. Single-thread.
+class Clients {
+ public:
+  Clients(const ModelSet& models, const SocketOptions& options, int stop)
+      : models_(models), options_(options), stop_(stop), gate_(options.parallel) {}
+  ~Clients() {
+    for (Client& client : clients_) client.cancel();
+  }
+  Clients(const Clients&) = delete;
+  Clients& operator=(const Clients&) = delete;
+
+  void welcome(Descriptor peer) {
+    clients_.remove_if([](const Client& client) { return client.is_done(); });
+    Client& client = clients_.emplace_back(std::move(peer), stop_, options_);
+    if (count() <= options_.max_connections || evict()) {
+      try {
+        return client.start(models_, options_.lines, gate_);
+      } catch (...) {
+        clients_.pop_back();
+        throw;
+      }
+    }
+    // There is room for this line, or nobody reads it.
+    const Status ignored = client.channel().write_line(dump_json(
+        error_answer(busy("[server] expected at most {} connections", options_.max_connections))));
+    clients_.pop_back();
+  }
+
+ private:
+  // Those that will not go by themselves.
+  int count() const {
+    return static_cast<int>(std::ranges::count_if(
+        clients_, [](const Client& client) { return !client.is_done() && !client.is_ending(); }));
+  }
+  // Ends the one that has been without a line for longest, if there is one of that age.
+  bool evict() {
+    Client* oldest = nullptr;
+    auto since = LineChannel::Clock::now() - options_.eviction_age;
+    for (Client& client : clients_) {
+      const auto waiting = client.channel().waiting_since();
+      if (client.is_ending() || !waiting || *waiting > since) continue;
+      since = *waiting;
+      oldest = &client;
+    }
+    if (oldest != nullptr) oldest->end();
+    return oldest != nullptr;
+  }
+
+  const ModelSet& models_;
+  const SocketOptions& options_;
+  const int stop_;
+  Gate gate_;
+  std::list<Client> clients_;
 };
 
 }  // namespace
 
 Result<std::unique_ptr<SocketServer>> SocketServer::listen(const ModelSet& models,
                                                            const SocketOptions& options) {
-  ANEMONE_ASSIGN_OR_RETURN(const sockaddr_un address, address_of(options.path));
-  ANEMONE_RETURN_IF_ERROR(remove_stale(options.path, address));
-  Descriptor listener(::socket(AF_UNIX, SOCK_STREAM, 0));
-  if (!listener.is_open()) return errno_error(options.path, "cannot make a socket");
-  ::fcntl(listener.get(), F_SETFD, FD_CLOEXEC);
-  // From the start: between bind and chmod others could connect.
-  const mode_t mask = ::umask(0177);
-  const int bound = ::bind(listener.get(), generic(address), sizeof(address));
-  const int error = errno;
-  ::umask(mask);
-  errno = error;
-  if (bound != 0) return errno_error(options.path, "cannot make the socket");
-  std::unique_ptr<SocketServer> server(new SocketServer(models, options, std::move(listener)));
-  if (::listen(server->listener_.get(), kBacklog) != 0)
-    return errno_error(options.path, "cannot listen on the socket");
-  return server;
-}
-
-SocketServer::~SocketServer() {
-  ::unlink(options_.path.c_str());
+  ANEMONE_ASSIGN_OR_RETURN(SocketFile file, SocketFile::listen(options.path));
+  return std::unique_ptr<SocketServer>(new SocketServer(models, options, std::move(file)));
 }
 
 Status SocketServer::run(int stop) {
-  Gate gate(options_.parallel);
-  std::list<Client> clients;
-  const auto remove_done = [&] {
-    clients.remove_if([](Client& client) {
-      if (!client.is_done) return false;
-      client.thread.join();
-      return true;
-    });
-  };
+  Clients clients(models_, options_, stop);
   while (true) {
-    std::array<pollfd, 2> waits = {pollfd{listener_.get(), POLLIN, 0}, pollfd{stop, POLLIN, 0}};
-    if (::poll(waits.data(), waits.size(), -1) < 0 && errno != EINTR) break;
-    if (waits[1].revents != 0) break;
+    std::array<pollfd, 2> waits = {pollfd{file_.get(), POLLIN, 0}, pollfd{stop, POLLIN, 0}};
+    if (::poll(waits.data(), waits.size(), -1) < 0) continue;
+    if (waits[1].revents != 0) return {};
     if (waits[0].revents == 0) continue;
-    Descriptor peer(::accept(listener_.get(), nullptr, nullptr));
+    Descriptor peer(::accept(file_.get(), nullptr, nullptr));
     if (!peer.is_open()) {
       ::poll(&waits[1], 1, kAcceptPauseMs);
       continue;
     }
     ::fcntl(peer.get(), F_SETFD, FD_CLOEXEC);
     ::fcntl(peer.get(), F_SETFL, O_NONBLOCK);
-    remove_done();
-    if (clients.size() >= static_cast<std::size_t>(options_.max_connections)) {
-      LineChannel channel(peer.get(), peer.get(), stop, 0);
-      const Status ignored = channel.write_line(dump_json(error_answer(
-          busy("[server] expected at most {} connections", options_.max_connections))));
-      continue;
+    // Without memory or threads for this one, the others go on.
+    try {
+      clients.welcome(std::move(peer));
+    } catch (const std::exception& error) {
+      ANEMONE_WARN("cannot serve a connection: {}", error.what());
     }
-    Client& client = clients.emplace_back();
-    client.thread = std::thread([this, peer = std::move(peer), stop, &gate, &client] {
-      LineChannel channel(peer.get(), peer.get(), stop, options_.lines.max_line_bytes);
-      // A connection that breaks ends alone.
-      const Status ignored = answer_channel(channel, models_, options_.lines, gate);
-      client.is_done = true;
-    });
   }
-  for (Client& client : clients) client.thread.join();
-  return {};
 }
 
 }  // namespace anemone::serve::jsonl

@@ -3,46 +3,50 @@
 
 #include <anemone/status.h>
 
+#include <chrono>
 #include <memory>
 #include <string>
 #include <utility>
 
-#include "base/descriptor.h"
 #include "serve/jsonl/line_channel.h"
+#include "serve/jsonl/socket_file.h"
 #include "serve/served_model.h"
 
 namespace anemone::serve::jsonl {
 
 struct SocketOptions {
   std::string path;
-  int parallel = 1;          // requests that run at a time
-  int max_connections = 64;  // each may hold a session
+  int parallel = 1;  // requests that run at a time
+  // Each may hold a session. When there are more, the one that has been without a line for longest
+  // goes, if it is older than eviction_age.
+  int max_connections = 64;
+  std::chrono::milliseconds eviction_age{100};
+  LineTimeouts timeouts = {.idle = std::chrono::minutes(10), .line = std::chrono::minutes(1)};
   LineOptions lines;
 };
 
-// A Unix socket that only its owner may use (mode 0600); every connection is a dialog of its own.
-// The file goes with the server.
+// JSON lines on a Unix socket; every connection is a dialog of its own. The file goes with the
+// server.
 class SocketServer {
  public:
-  // A socket file that nobody answers on is left over from a server that died, and replaced.
-  // kInvalidArgument when the path is too long for a socket, kIo when it cannot be had or is in
-  // use.
+  // The errors are those of SocketFile::listen().
   static Result<std::unique_ptr<SocketServer>> listen(const ModelSet& models,
                                                       const SocketOptions& options);
-  ~SocketServer();
   SocketServer(const SocketServer&) = delete;
   SocketServer& operator=(const SocketServer&) = delete;
 
   // Serves until the descriptor `stop` becomes readable; then requests in progress are ended.
   Status run(int stop);
+  // Removes the socket file before the server ends, for a process that ends without it.
+  void remove_file() { file_.remove(); }
 
  private:
-  SocketServer(const ModelSet& models, const SocketOptions& options, Descriptor listener)
-      : models_(models), options_(options), listener_(std::move(listener)) {}
+  SocketServer(const ModelSet& models, const SocketOptions& options, SocketFile file)
+      : models_(models), options_(options), file_(std::move(file)) {}
 
   const ModelSet& models_;
   const SocketOptions options_;
-  Descriptor listener_;
+  SocketFile file_;
 };
 
 }  // namespace anemone::serve::jsonl

@@ -12,81 +12,107 @@ namespace {
 
 constexpr std::array kRoles = {"system", "developer", "user", "assistant", "tool"};
 
+// What looking at one message or part costs, in nanoseconds.
+constexpr std::size_t kUnitsPerItem = 200;
+
+// Where in the request a value stands, put into words only for an error.
+struct Place {
+  std::size_t message;
+  std::string inside(std::string_view rest) const {
+    return fmt::format("messages[{}]{}", message, rest);
+  }
+};
+
+Status pay(WorkBudget* budget, std::size_t units) {
+  return budget == nullptr ? Status() : budget->spend(units);
+}
+
 // The texts of [{"type": "text", "text": "..."}, ...] in one.
-Result<Json> join_parts(const Json& parts, const std::string& where) {
+Result<Json> join_parts(const Json& parts, const Place& place, WorkBudget* budget) {
   std::string text;
   for (std::size_t i = 0; i < parts.size(); ++i) {
-    const std::string at = fmt::format("{}[{}]", where, i);
+    ANEMONE_RETURN_IF_ERROR(pay(budget, kUnitsPerItem));
+    const auto at = [&] { return place.inside(fmt::format(".content[{}]", i)); };
     const Json* type = json_member(parts[i], "type");
     if (type == nullptr || !type->is_string())
-      return invalid_argument("[{}] expected a content part with a type, got {}", at,
+      return invalid_argument("[{}] expected a content part with a type, got {}", at(),
                               describe_json(parts[i]));
     if (*type != "text" && *type != "refusal")
       return unsupported(
           "[{}] expected a part of type \"text\", got {}: this server takes text "
           "alone",
-          at, describe_json(*type));
+          at(), describe_json(*type));
     const Json* part = json_member(parts[i], *type == "text" ? "text" : "refusal");
     if (part == nullptr || !part->is_string())
-      return invalid_argument("[{}] expected a part with a text, got none", at);
+      return invalid_argument("[{}] expected a part with a text, got none", at());
     text += part->get_ref<const std::string&>();
   }
   return Json(std::move(text));
 }
 
 // Templates want the arguments of a call as an object; on the wire they are its text.
-Result<Json> read_tool_calls(const Json& calls, const std::string& where) {
+Status read_tool_calls(Json& calls, const Place& place, WorkBudget* budget) {
   if (!calls.is_array())
-    return invalid_argument("[{}] expected a list, got {}", where, describe_json(calls));
-  Json out = calls;
-  for (std::size_t i = 0; i < out.size(); ++i) {
-    const Json* function = json_member(out[i], "function");
+    return invalid_argument("[{}] expected a list, got {}", place.inside(".tool_calls"),
+                            describe_json(calls));
+  for (std::size_t i = 0; i < calls.size(); ++i) {
+    ANEMONE_RETURN_IF_ERROR(pay(budget, kUnitsPerItem));
+    Json* function = json_member(calls[i], "function");
     const Json* name = function == nullptr ? nullptr : json_member(*function, "name");
     if (name == nullptr || !name->is_string())
-      return invalid_argument("[{}[{}]] expected a call of a named function, got {}", where, i,
-                              describe_json(out[i]));
-    const Json* arguments = json_member(*function, "arguments");
+      return invalid_argument("[{}] expected a call of a named function, got {}",
+                              place.inside(fmt::format(".tool_calls[{}]", i)),
+                              describe_json(calls[i]));
+    Json* arguments = json_member(*function, "arguments");
     if (arguments == nullptr || !arguments->is_string()) continue;
-    auto parsed = parse_json(arguments->get_ref<const std::string&>(), "arguments");
-    if (parsed.ok() && parsed->is_object()) out[i]["function"]["arguments"] = *std::move(parsed);
+    auto parsed = parse_json(arguments->get_ref<const std::string&>(), "arguments",
+                             JsonLimits{.budget = budget});
+    // What is no JSON stays a text; but a budget that is used up is an end.
+    if (budget != nullptr) ANEMONE_RETURN_IF_ERROR(budget->check());
+    if (!parsed.ok()) continue;
+    const JsonReleaser releaser(*parsed);
+    if (parsed->is_object()) *arguments = *std::move(parsed);
   }
-  return out;
+  return {};
 }
 
-Result<Json> read_message(const Json& message, std::size_t index) {
-  const std::string where = fmt::format("messages[{}]", index);
+Status read_message(Json& message, std::size_t index, WorkBudget* budget) {
+  const Place place = {index};
   if (!message.is_object())
-    return invalid_argument("[{}] expected an object, got {}", where, describe_json(message));
-  const Json* role = json_member(message, "role");
+    return invalid_argument("[{}] expected an object, got {}", place.inside(""),
+                            describe_json(message));
+  ANEMONE_RETURN_IF_ERROR(pay(budget, kUnitsPerItem + message.size()));
+  Json* role = json_member(message, "role");
   const bool is_role =
       role != nullptr && role->is_string() &&
       std::ranges::any_of(kRoles, [&](const char* known) { return *role == known; });
   if (!is_role)
-    return invalid_argument("[{}.role] expected one of {}, got {}", where, fmt::join(kRoles, ", "),
+    return invalid_argument("[{}] expected one of {}, got {}", place.inside(".role"),
+                            fmt::join(kRoles, ", "),
                             role == nullptr ? "none" : describe_json(*role));
-  Json out = message;
+  const bool is_assistant = *role == "assistant";
   // The name that models know the role by.
-  if (*role == "developer") out["role"] = "system";
-  const Json* calls = json_member(message, "tool_calls");
-  if (calls != nullptr) {
-    ANEMONE_ASSIGN_OR_RETURN(out["tool_calls"], read_tool_calls(*calls, where + ".tool_calls"));
-  }
-  const Json* content = json_member(message, "content");
+  if (*role == "developer") *role = "system";
+  Json* calls = json_member(message, "tool_calls");
+  if (calls != nullptr) ANEMONE_RETURN_IF_ERROR(read_tool_calls(*calls, place, budget));
+  Json* content = json_member(message, "content");
   if (content == nullptr) {
-    if (*role != "assistant")
-      return invalid_argument("[{}.content] expected a text, got none", where);
-    out["content"] = calls == nullptr ? Json("") : Json(nullptr);
+    if (!is_assistant)
+      return invalid_argument("[{}] expected a text, got none", place.inside(".content"));
+    message["content"] = calls == nullptr ? Json("") : Json(nullptr);
   } else if (content->is_array()) {
-    ANEMONE_ASSIGN_OR_RETURN(out["content"], join_parts(*content, where + ".content"));
+    ANEMONE_ASSIGN_OR_RETURN(Json text, join_parts(*content, place, budget));
+    release_json(*content);
+    *content = std::move(text);
   } else if (!content->is_string()) {
-    return invalid_argument("[{}.content] expected a text or a list of parts, got {}", where,
-                            describe_json(*content));
+    return invalid_argument("[{}] expected a text or a list of parts, got {}",
+                            place.inside(".content"), describe_json(*content));
   }
-  return out;
+  return {};
 }
 
 void read_tools(JsonFields& fields, Json& variables) {
-  const Json* tools = fields.member("tools");
+  Json* tools = fields.member("tools");
   if (tools != nullptr && !tools->is_array())
     fields.fail(invalid_argument("[tools] expected a list, got {}", describe_json(*tools)));
   for (std::size_t i = 0; fields.status().ok() && tools != nullptr && i < tools->size(); ++i) {
@@ -106,7 +132,10 @@ void read_tools(JsonFields& fields, Json& variables) {
                       "cannot force a call",
                       describe_json(*choice)));
   }
-  if (has_tools && fields.status().ok()) variables["tools"] = *tools;
+  if (!has_tools || !fields.status().ok()) return;
+  Json& place = variables["tools"];
+  release_json(place);
+  place = std::move(*tools);
 }
 
 void read_logprobs(JsonFields& fields, Generation& generation) {
@@ -120,33 +149,31 @@ void read_logprobs(JsonFields& fields, Generation& generation) {
 
 }  // namespace
 
-Result<Json> read_messages(const Json* messages) {
+Result<Json> read_messages(Json* messages, WorkBudget* budget) {
   if (messages == nullptr || !messages->is_array() || messages->empty())
     return invalid_argument("[messages] expected a list of at least one message, got {}",
                             messages == nullptr    ? "none"
                             : messages->is_array() ? "an empty one"
                                                    : describe_json(*messages));
-  Json out = Json::array();
-  for (std::size_t i = 0; i < messages->size(); ++i) {
-    ANEMONE_ASSIGN_OR_RETURN(Json message, read_message((*messages)[i], i));
-    out.push_back(std::move(message));
-  }
-  return out;
+  for (std::size_t i = 0; i < messages->size(); ++i)
+    ANEMONE_RETURN_IF_ERROR(read_message((*messages)[i], i, budget));
+  return std::move(*messages);
 }
 
-Result<ChatRequest> parse_chat_request(std::string_view body) {
-  ANEMONE_ASSIGN_OR_RETURN(const Json json, parse_json(body, "body"));
+Result<ChatRequest> parse_chat_request(std::string_view body, WorkBudget* budget) {
+  ANEMONE_ASSIGN_OR_RETURN(Json json, parse_json(body, "body", JsonLimits{.budget = budget}));
+  const JsonReleaser releaser(json);
   JsonFields fields(json);
   ChatRequest out;
   out.generation = read_generation(fields, /*least_tokens=*/1);
   read_logprobs(fields, out.generation);
-  if (auto messages = read_messages(fields.member("messages")); messages.ok())
+  if (auto messages = read_messages(fields.member("messages"), budget); messages.ok())
     out.messages = *std::move(messages);
   else
     fields.fail(messages.status());
-  if (const Json* more = fields.member("chat_template_kwargs")) {
+  if (Json* more = fields.member("chat_template_kwargs")) {
     if (more->is_object())
-      out.variables = *more;
+      out.variables = std::move(*more);
     else
       fields.fail(invalid_argument("[chat_template_kwargs] expected an object, got {}",
                                    describe_json(*more)));

@@ -2,6 +2,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
+#include "base/json_release.h"
 #include "serve/openai/generation_fields.h"
 
 namespace anemone::serve::openai {
@@ -43,8 +44,9 @@ void read_prompts(JsonFields& fields, CompletionRequest& request) {
 
 }  // namespace
 
-Result<CompletionRequest> parse_completion_request(std::string_view body) {
-  ANEMONE_ASSIGN_OR_RETURN(const Json json, parse_json(body, "body"));
+Result<CompletionRequest> parse_completion_request(std::string_view body, WorkBudget* budget) {
+  ANEMONE_ASSIGN_OR_RETURN(Json json, parse_json(body, "body", JsonLimits{.budget = budget}));
+  const JsonReleaser releaser(json);
   JsonFields fields(json);
   CompletionRequest out;
   out.generation = read_generation(fields, /*least_tokens=*/0);

@@ -3,10 +3,16 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/escape.h"
+
 namespace anemone::serve::openai {
 namespace {
 
 constexpr const char* kServerError = "server_error";
+constexpr const char* kRateLimitError = "rate_limit_error";
+constexpr const char* kRateLimitExceeded = "rate_limit_exceeded";
+// What a request holds is no reason for an answer of its size.
+constexpr std::size_t kMostShown = 1000;
 
 // "temperature" of "[temperature] expected ..."; nothing for the request as a whole.
 std::string param_of(std::string_view message) {
@@ -26,9 +32,9 @@ Json text_or_null(const std::string& text) {
 
 Json to_json(const ApiError& error) {
   return {{"error",
-           {{"message", error.message},
+           {{"message", shortened(error.message, kMostShown)},
             {"type", error.type},
-            {"param", text_or_null(error.param)},
+            {"param", text_or_null(shortened(error.param, kMostShown))},
             {"code", text_or_null(error.code)}}}};
 }
 
@@ -51,8 +57,8 @@ ApiError api_error(const Status& status) {
       return error;
     case Code::kBusy:
       error.status = 429;
-      error.type = "rate_limit_error";
-      error.code = "rate_limit_exceeded";
+      error.type = kRateLimitError;
+      error.code = kRateLimitExceeded;
       return error;
     case Code::kCancelled:
     case Code::kOutOfMemory:
@@ -97,6 +103,16 @@ ApiError http_error(int status, std::string_view message) {
       break;
     case 415:
       error.code = "unsupported_media_type";
+      break;
+    case 417:
+      error.code = "expectation_failed";
+      break;
+    case 429:
+      error.type = kRateLimitError;
+      error.code = kRateLimitExceeded;
+      break;
+    case 500:
+      error.code = "internal";
       break;
     case 503:
       error.code = "overloaded";

@@ -19,14 +19,14 @@ struct ApiError {
   std::string code = {};   // empty: null
 };
 
-// {"error": {"message", "type", "param", "code"}}.
+// {"error": {"message", "type", "param", "code"}}; of a very long message its beginning.
 Json to_json(const ApiError& error);
 
 // The one table from error codes to HTTP. The decoders name the field as the subject of the
 // message, "[temperature] expected ...": that is the param. kNotFound is a model that is not here.
 ApiError api_error(const Status& status);
 
-// An error of HTTP itself: 400, 401, 403, 404, 405, 408, 413, 415, 431 or 503.
+// An error of HTTP itself: 400, 401, 403, 404, 405, 408, 413, 415, 417, 429, 431, 500 or 503.
 ApiError http_error(int status, std::string_view message);
 
 }  // namespace anemone::serve::openai

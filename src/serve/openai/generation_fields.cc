@@ -53,7 +53,9 @@ void read_logit_bias(JsonFields& fields, engine::SamplingRequest& sampling) {
     const char* end = key.data() + key.size();
     const auto read = std::from_chars(key.data(), end, id);
     const double number = value.is_number() ? value.get<double>() : 1000;
-    if (key.empty() || read.ec != std::errc() || read.ptr != end || id < 0)
+    // "05" is no id: each token has one key, so that there are no more of them than tokens.
+    const bool is_padded = key.size() > 1 && key.front() == '0';
+    if (key.empty() || is_padded || read.ec != std::errc() || read.ptr != end || id < 0)
       return fields.fail(invalid_argument("[logit_bias] expected token ids as keys, got {}",
                                           describe_json(Json(key))));
     if (!(number >= -100 && number <= 100))
@@ -95,8 +97,12 @@ Generation read_generation(JsonFields& fields, std::int64_t least_tokens) {
   const auto older = fields.integer("max_tokens", least_tokens, kAnyInteger);
   if (!out.max_tokens) out.max_tokens = older;
   out.stop = fields.strings("stop", kMaxStops);
-  for (const std::string& stop : out.stop)
+  for (const std::string& stop : out.stop) {
     if (stop.empty()) fields.fail(invalid_argument("[stop] expected texts, got an empty one"));
+    if (stop.size() > kMaxStopBytes)
+      fields.fail(invalid_argument("[stop] expected texts of at most {} bytes, got {}",
+                                   kMaxStopBytes, stop.size()));
+  }
   out.ignore_eos = fields.boolean("ignore_eos").value_or(false);
   out.choices = fields.integer("n", 1, kMaxChoices).value_or(1);
   out.is_stream = fields.boolean("stream").value_or(false);

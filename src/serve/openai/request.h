@@ -14,6 +14,8 @@
 #include <vector>
 
 #include "base/json.h"
+#include "base/json_release.h"
+#include "base/work_budget.h"
 #include "engine/sampling_request.h"
 
 namespace anemone::serve::openai {
@@ -24,6 +26,7 @@ inline constexpr std::size_t kMaxPrompts = 64;
 inline constexpr std::size_t kMaxTexts = 128;  // choices of all prompts
 inline constexpr std::int64_t kMaxTopLogprobs = 20;
 inline constexpr std::size_t kMaxStops = 4;
+inline constexpr std::size_t kMaxStopBytes = 1024;  // of each: they are looked for at every token
 
 // What both protocols ask for.
 struct Generation {
@@ -38,7 +41,16 @@ struct Generation {
   bool has_stream_usage = false;
 };
 
+// Move-only: its documents may be large.
 struct ChatRequest {
+  ChatRequest() = default;
+  ChatRequest(ChatRequest&&) = default;
+  ChatRequest& operator=(ChatRequest&&) = delete;
+  ~ChatRequest() {
+    release_json(messages);
+    release_json(variables);
+  }
+
   Generation generation;
   Json messages;                    // as the chat template takes them: contents are text or null
   Json variables = Json::object();  // more for the template: "tools" and chat_template_kwargs
@@ -52,11 +64,13 @@ struct CompletionRequest {
 };
 
 // The messages of a chat as its template takes them: parts of text are joined, the role developer
-// is system, the arguments of tool calls are objects. `messages` may be null.
-Result<Json> read_messages(const Json* messages);
+// is system, the arguments of tool calls are objects. `messages` may be null; otherwise it is moved
+// from. The budget (or null) pays for the arguments, which are JSON in a text.
+Result<Json> read_messages(Json* messages, WorkBudget* budget);
 
-// `body` is the text of the request.
-Result<ChatRequest> parse_chat_request(std::string_view body);
-Result<CompletionRequest> parse_completion_request(std::string_view body);
+// `body` is the text of the request, whose budget may be null.
+Result<ChatRequest> parse_chat_request(std::string_view body, WorkBudget* budget = nullptr);
+Result<CompletionRequest> parse_completion_request(std::string_view body,
+                                                   WorkBudget* budget = nullptr);
 
 }  // namespace anemone::serve::openai

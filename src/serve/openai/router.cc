@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "base/escape.h"
 #include "base/log.h"
 #include "serve/openai/answer.h"
 
@@ -13,6 +14,7 @@ namespace anemone::serve::openai {
 namespace {
 
 constexpr const char* kJsonType = "application/json";
+constexpr std::size_t kMostShown = 200;
 constexpr std::string_view kModelsPrefix = "/v1/models/";
 
 enum class Route { kUnknown, kHealth, kModels, kModel, kChat, kCompletions };
@@ -34,10 +36,18 @@ const char* allowed_methods(Route route) {
   return takes_post(route) ? "POST, OPTIONS" : "GET, HEAD, OPTIONS";
 }
 
-// "localhost" of "localhost:8080", "::1" of "[::1]:8080".
-std::string_view host_name(std::string_view host) {
-  if (host.starts_with('[')) return host.substr(1, host.find(']') - 1);
-  return host.substr(0, host.find(':'));
+// "localhost" of "localhost:8080", "::1" of "[::1]:8080"; nullopt where something else follows.
+std::optional<std::string_view> host_name(std::string_view host) {
+  const bool is_bracketed = host.starts_with('[');
+  const std::size_t end = is_bracketed ? host.find(']') : host.find(':');
+  if (is_bracketed && end == host.npos) return std::nullopt;
+  const std::string_view name = is_bracketed ? host.substr(1, end - 1) : host.substr(0, end);
+  const std::string_view rest =
+      end == host.npos ? std::string_view() : host.substr(end + (is_bracketed ? 1 : 0));
+  const bool is_port =
+      rest.starts_with(':') && rest.find_first_not_of("0123456789", 1) == rest.npos;
+  if (!rest.empty() && !is_port) return std::nullopt;
+  return name;
 }
 
 // "application/json" of "application/json; charset=utf-8".
@@ -93,16 +103,23 @@ HttpResponse Router::refuse(int status, std::string_view reason) {
   return error_response(http_error(status, reason), common_headers(nullptr));
 }
 
+std::optional<ApiError> Router::check_host(const std::string& host) const {
+  const auto name = host_name(host);
+  if (!name) return http_error(400, "[Host] expected a name and a port");
+  if (!options_.hosts) return std::nullopt;
+  const bool is_known = is_loopback(*name) || (options_.takes_addresses && is_address(*name)) ||
+                        std::ranges::any_of(*options_.hosts, [&](const std::string& known) {
+                          return equal_ignoring_case(*name, known);
+                        });
+  if (is_known) return std::nullopt;
+  return http_error(403,
+                    "[Host] expected a name of this machine, got another (see --allowed-host)");
+}
+
 std::optional<ApiError> Router::check_access(const HttpRequest& request, bool is_public) const {
   const std::string* host = request.header("Host");
-  if (!options_.hosts.empty() && host != nullptr) {
-    const std::string_view name = host_name(*host);
-    const bool is_known =
-        is_loopback(name) || std::ranges::any_of(options_.hosts, [&](const std::string& known) {
-          return equal_ignoring_case(name, known);
-        });
-    if (!is_known)
-      return http_error(403, "[Host] expected a name of this machine, got another (see --host)");
+  if (host != nullptr) {
+    if (auto error = check_host(*host)) return error;
   }
   // A page of another origin may send a plain POST without asking first.
   const std::string* origin = request.header("Origin");
@@ -132,6 +149,9 @@ std::optional<ApiError> Router::check_body(const HttpRequest& request) const {
   const std::string* coding = request.header("Content-Encoding");
   if (coding != nullptr && !equal_ignoring_case(*coding, "identity"))
     return http_error(415, "[Content-Encoding] expected none");
+  const std::string* expect = request.header("Expect");
+  if (expect != nullptr && !equal_ignoring_case(*expect, "100-continue"))
+    return http_error(417, "[Expect] expected 100-continue");
   // Besides, a page of another origin cannot send this type without asking first.
   const std::string* type = request.header("Content-Type");
   if (type != nullptr && !equal_ignoring_case(media_type(*type), kJsonType))
@@ -139,64 +159,74 @@ std::optional<ApiError> Router::check_body(const HttpRequest& request) const {
   return std::nullopt;
 }
 
-std::optional<ApiError> Router::post(const HttpRequest& request,
-                                     const std::shared_ptr<Responder>& responder,
-                                     const HeaderList& headers) const {
-  if (auto error = check_body(request)) return error;
-  if (route_of(request.path()) == Route::kChat) {
-    auto chat = parse_chat_request(request.body);
-    if (!chat.ok()) return api_error(chat.status());
-    return backend_.chat(*std::move(chat), responder, headers);
+std::optional<HttpResponse> Router::answer_head(const HttpRequest& head) {
+  const Route route = route_of(head.path());
+  ANEMONE_INFO("{} {}", head.method, shortened(head.path(), kMostShown));
+  const bool is_post = takes_post(route);
+  const bool is_get = head.method == "GET" || head.method == "HEAD";
+  const bool is_options = head.method == "OPTIONS";
+  std::optional<ApiError> error = check_access(head, route == Route::kHealth || is_options);
+  HeaderList headers = common_headers(&head);
+  if (!error && route == Route::kUnknown)
+    error = http_error(404, fmt::format("[{}] expected a path of this server, such as "
+                                        "/v1/chat/completions",
+                                        shortened(head.path(), kMostShown)));
+  if (!error && is_options) {
+    headers.emplace_back("Allow", allowed_methods(route));
+    return HttpResponse{204, std::move(headers), ""};
   }
-  auto completion = parse_completion_request(request.body);
-  if (!completion.ok()) return api_error(completion.status());
-  return backend_.complete(*std::move(completion), responder, headers);
+  if (!error && (is_post ? head.method != "POST" : !is_get)) {
+    headers.emplace_back("Allow", allowed_methods(route));
+    error =
+        http_error(405, fmt::format("[{}] expected one of {}", shortened(head.method, kMostShown),
+                                    allowed_methods(route)));
+  }
+  if (!error && is_post) error = check_body(head);
+  if (error) return error_response(*error, std::move(headers));
+  if (is_post) return std::nullopt;
+  return get(head.path(), std::move(headers));
 }
 
-void Router::handle(HttpRequest request, std::shared_ptr<Responder> responder) {
-  HeaderList headers = common_headers(&request);
-  const Route route = route_of(request.path());
-  ANEMONE_INFO("{} {}", request.method, request.path());
-  const auto fail = [&](const ApiError& error) {
-    responder->respond(error_response(error, std::move(headers)));
-  };
-  if (auto error = check_access(request, route == Route::kHealth || request.method == "OPTIONS"))
-    return fail(*error);
-  if (route == Route::kUnknown)
-    return fail(http_error(404, fmt::format("[{}] expected a path of this server, such as "
-                                            "/v1/chat/completions",
-                                            request.path().substr(0, 200))));
-  if (request.method == "OPTIONS") {
-    headers.emplace_back("Allow", allowed_methods(route));
-    return responder->respond({204, std::move(headers), ""});
-  }
-  const bool is_get = request.method == "GET" || request.method == "HEAD";
-  if (takes_post(route) ? request.method != "POST" : !is_get) {
-    headers.emplace_back("Allow", allowed_methods(route));
-    return fail(http_error(
-        405, fmt::format("[{}] expected one of {}", request.method, allowed_methods(route))));
-  }
-  if (takes_post(route)) {
-    if (const auto error = post(request, responder, headers)) fail(*error);
-    return;
-  }
-  if (route == Route::kHealth)
-    return responder->respond(json_response(backend_.health(), std::move(headers)));
+HttpResponse Router::get(std::string_view path, HeaderList headers) const {
+  const Route route = route_of(path);
+  if (route == Route::kHealth) return json_response(backend_.health(), std::move(headers));
   const auto names = backend_.model_names();
   if (route == Route::kModels) {
     Json list = Json::array();
     for (const std::string& name : names) list.push_back(model_json(name, created_));
-    return responder->respond(
-        json_response({{"object", "list"}, {"data", std::move(list)}}, std::move(headers)));
+    return json_response({{"object", "list"}, {"data", std::move(list)}}, std::move(headers));
   }
   std::string name;
-  if (!percent_decode(request.path().substr(kModelsPrefix.size()), name))
-    return fail(http_error(400, "[path] expected % and two hex digits"));
+  if (!percent_decode(path.substr(kModelsPrefix.size()), name))
+    return error_response(http_error(400, "[path] expected % and two hex digits"),
+                          std::move(headers));
   if (std::ranges::find(names, name) == names.end())
-    return fail(api_error(Status(
-        Code::kNotFound,
-        fmt::format("[model] expected a model of this server, got \"{}\"", name.substr(0, 200)))));
-  responder->respond(json_response(model_json(name, created_), std::move(headers)));
+    return error_response(
+        api_error(Status(Code::kNotFound,
+                         fmt::format("[model] expected a model of this server, got \"{}\"",
+                                     shortened(name, kMostShown)))),
+        std::move(headers));
+  return json_response(model_json(name, created_), std::move(headers));
+}
+
+std::optional<ApiError> Router::post(const HttpRequest& request,
+                                     const std::shared_ptr<Responder>& responder,
+                                     const HeaderList& headers) const {
+  WorkBudget budget("request", options_.budget, &responder->is_cancelled());
+  if (route_of(request.path()) == Route::kChat) {
+    auto chat = parse_chat_request(request.body, &budget);
+    if (!chat.ok()) return api_error(chat.status());
+    return backend_.chat(*std::move(chat), responder, headers, budget);
+  }
+  auto completion = parse_completion_request(request.body, &budget);
+  if (!completion.ok()) return api_error(completion.status());
+  return backend_.complete(*std::move(completion), responder, headers, budget);
+}
+
+void Router::handle(HttpRequest request, std::shared_ptr<Responder> responder) {
+  HeaderList headers = common_headers(&request);
+  if (const auto error = post(request, responder, headers))
+    responder->respond(error_response(*error, std::move(headers)));
 }
 
 }  // namespace anemone::serve::openai

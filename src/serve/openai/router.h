@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/work_budget.h"
 #include "serve/http/message.h"
 #include "serve/openai/error.h"
 #include "serve/openai/request.h"
@@ -22,20 +23,22 @@ class Backend {
   virtual std::vector<std::string> model_names() const = 0;
   virtual Json health() const = 0;
   // Takes a request over, with the headers that its answer is to have; or says at once why not, and
-  // then the responder was not used.
+  // then the responder was not used. The budget is for all that is done before the call returns.
   virtual std::optional<ApiError> chat(ChatRequest request, std::shared_ptr<Responder> responder,
-                                       const HeaderList& headers) = 0;
+                                       const HeaderList& headers, WorkBudget& budget) = 0;
   virtual std::optional<ApiError> complete(CompletionRequest request,
                                            std::shared_ptr<Responder> responder,
-                                           const HeaderList& headers) = 0;
+                                           const HeaderList& headers, WorkBudget& budget) = 0;
 };
 
 struct RouterOptions {
   std::string api_key;                    // empty: none is needed
   std::vector<std::string> cors_origins;  // pages of these may use the server; "*": of all
-  // Only these names may stand in Host, besides localhost and loopback addresses: a page that
-  // points its own name at this machine (DNS rebinding) is kept out. Empty: any name.
-  std::vector<std::string> hosts;
+  // Only these names may stand in Host, besides localhost and addresses, so that a page that points
+  // its own name at this machine (DNS rebinding) is kept out. nullopt: any name.
+  std::optional<std::vector<std::string>> hosts;
+  bool takes_addresses = false;  // in Host: any, not only those of loopback
+  WorkBudget::Limits budget;     // of one request, for all that is done before it is queued
 };
 
 // GET /health, GET /v1/models[/ID], POST /v1/chat/completions, POST /v1/completions. Thread-safe.
@@ -45,12 +48,16 @@ class Router : public HttpHandler {
   Router(RouterOptions options, Backend& backend, std::int64_t now)
       : options_(std::move(options)), backend_(backend), created_(now) {}
 
+  // Everything but POST, and all that is wrong with a header.
+  std::optional<HttpResponse> answer_head(const HttpRequest& head) override;
   void handle(HttpRequest request, std::shared_ptr<Responder> responder) override;
   HttpResponse refuse(int status, std::string_view reason) override;
 
  private:
+  std::optional<ApiError> check_host(const std::string& host) const;
   std::optional<ApiError> check_access(const HttpRequest& request, bool is_public) const;
   std::optional<ApiError> check_body(const HttpRequest& request) const;
+  HttpResponse get(std::string_view path, HeaderList headers) const;
   std::optional<ApiError> post(const HttpRequest& request,
                                const std::shared_ptr<Responder>& responder,
                                const HeaderList& headers) const;

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/serve_files.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <utility>
+
+#include "base/error.h"
+#include "base/file.h"
+
+namespace anemone::cli {
+namespace {
+
+constexpr std::size_t kMostKeyBytes = 4096;
+constexpr std::size_t kMostReadyBytes = 200;
+
+Result<std::string> checked_key(std::string key, std::string_view source) {
+  if (key.empty()) return invalid_argument("[{}] expected a key, got an empty one", source);
+  const bool is_visible = std::ranges::all_of(key, [](char c) { return c > ' ' && c < 0x7f; });
+  if (!is_visible || key.size() > kMostKeyBytes)
+    return invalid_argument("[{}] expected a key of at most {} visible ASCII characters", source,
+                            kMostKeyBytes);
+  return key;
+}
+
+// Whether a file holds what ReadyFile writes.
+bool is_address_line(const std::string& text) {
+  return text.starts_with("http://") && text.find('\n') + 1 == text.size();
+}
+
+}  // namespace
+
+Result<std::string> read_api_key(const ApiKeySource& source) {
+  if (source.has_text) return checked_key(source.text, "--api-key");
+  if (!source.file.empty()) {
+    ANEMONE_ASSIGN_OR_RETURN(std::string key, read_file(source.file, kMostKeyBytes + 2));
+    for (const char end : {'\n', '\r'})
+      if (key.ends_with(end)) key.pop_back();
+    return checked_key(std::move(key), source.file);
+  }
+  if (const char* key = std::getenv("ANEMONE_API_KEY"); key != nullptr)
+    return checked_key(key, "ANEMONE_API_KEY");
+  return std::string();
+}
+
+Result<ReadyFile> ReadyFile::prepare(const std::string& path) {
+  std::error_code error;
+  const auto status = std::filesystem::symlink_status(path, error);
+  if (path.empty() || status.type() == std::filesystem::file_type::not_found)
+    return ReadyFile(path);
+  const bool is_file = status.type() == std::filesystem::file_type::regular;
+  const auto text =
+      is_file ? read_file(path, kMostReadyBytes) : Result<std::string>(Status(Code::kIo, ""));
+  if (!text.ok() || (!text->empty() && !is_address_line(*text)))
+    return io_error("[{}] expected no file or the address of a server, got something else", path);
+  if (!std::filesystem::remove(path, error) && error)
+    return io_error("[{}] cannot remove: {}", path, error.message());
+  return ReadyFile(path);
+}
+
+ReadyFile::ReadyFile(ReadyFile&& other) noexcept
+    : path_(std::exchange(other.path_, {})), text_(std::exchange(other.text_, {})) {}
+
+Status ReadyFile::write(const std::string& url) {
+  if (path_.empty()) return {};
+  text_ = url + "\n";
+  return write_file(path_, text_);
+}
+
+void ReadyFile::remove() {
+  if (text_.empty()) return;
+  const auto text = read_file(path_, kMostReadyBytes);
+  std::error_code ignored;
+  if (text.ok() && *text == text_) std::filesystem::remove(path_, ignored);
+  text_.clear();
+}
+
+}  // namespace anemone::cli

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// The small files that `serve` reads and writes: API keys and the ready file.
+#pragma once
+
+#include <anemone/status.h>
+
+#include <string>
+
+namespace anemone::cli {
+
+// Where the key of a server comes from: --api-key, --api-key-file, the environment.
+struct ApiKeySource {
+  std::string text;  // of the command line, which all users of the machine can see
+  std::string file;  // one line
+  bool has_text = false;
+};
+
+// The key, from what was given, else from ANEMONE_API_KEY; empty when there is none.
+// kInvalidArgument for a key that is empty or has other characters than visible ASCII: no client
+// could send it.
+Result<std::string> read_api_key(const ApiKeySource& source);
+
+// The file that holds the address of a server for as long as it runs. Nothing is replaced or
+// removed but such a file. Single-thread.
+class ReadyFile {
+ public:
+  // One that is left over from another server is removed, as it would speak for this one while it
+  // loads. kIo when there is something else. An empty path: no file.
+  static Result<ReadyFile> prepare(const std::string& path);
+  ReadyFile(ReadyFile&& other) noexcept;
+  ReadyFile& operator=(ReadyFile&&) = delete;
+  ~ReadyFile() { remove(); }
+
+  Status write(const std::string& url);
+  // Removes what write() wrote, if it is still that.
+  void remove();
+
+ private:
+  explicit ReadyFile(std::string path) : path_(std::move(path)) {}
+  std::string path_;
+  std::string text_;  // what was written
+};
+
+}  // namespace anemone::cli
