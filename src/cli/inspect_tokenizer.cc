@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "base/inner_file.h"
 #include "cli/inspect.h"
 #include "cli/output.h"
 #include "text/tokenizer.h"
@@ -37,7 +38,9 @@ std::size_t size_of(const Json* value) {
 Result<Report> inspect_tokenizer(const InspectOptions& options) {
   std::error_code error;
   std::string path = options.path;
-  if (std::filesystem::is_directory(path, error)) path += "/tokenizer.json";
+  if (std::filesystem::is_directory(path, error)) {
+    ANEMONE_ASSIGN_OR_RETURN(path, inner_file(options.path, "tokenizer.json"));
+  }
   ANEMONE_ASSIGN_OR_RETURN(const std::string text, read_file(path));
   ANEMONE_ASSIGN_OR_RETURN(const Json json, parse_json(text, path));
   const Json* model = json_member(json, "model");

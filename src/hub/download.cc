@@ -25,9 +25,9 @@ Descriptor open_descriptor(const fs::path& path) {
 }
 
 Status lock(const Descriptor& file, const fs::path& path) {
-  if (!file.is_open()) return errno_error(path.string(), "cannot open");
+  if (!file.is_open()) return errno_error(path.string(), "open");
   while (::flock(file.get(), LOCK_EX) != 0)
-    if (errno != EINTR) return errno_error(path.string(), "cannot lock");
+    if (errno != EINTR) return errno_error(path.string(), "lock");
   return {};
 }
 
@@ -39,13 +39,13 @@ class Partial {
 
   // Reads what an earlier download left.
   Status begin(const Received& received) {
-    if (!descriptor_.is_open()) return errno_error(path_, "cannot open");
+    if (!descriptor_.is_open()) return errno_error(path_, "open");
     hash_ = content_hash(file_);
     std::vector<std::byte> block(1 << 20);
     while (true) {
       const ssize_t count = ::read(descriptor_.get(), block.data(), block.size());
       if (count < 0 && errno == EINTR) continue;
-      if (count < 0) return errno_error(path_, "cannot read");
+      if (count < 0) return errno_error(path_, "read");
       if (count == 0) break;
       size_ += static_cast<std::uint64_t>(count);
       if (size_ > file_.size) break;
@@ -58,7 +58,7 @@ class Partial {
   Status restart(const Received& received) {
     received(-static_cast<std::int64_t>(std::min(size_, file_.size)));
     if (::ftruncate(descriptor_.get(), 0) != 0 || ::lseek(descriptor_.get(), 0, SEEK_SET) != 0)
-      return errno_error(path_, "cannot empty");
+      return errno_error(path_, "empty");
     size_ = 0;
     hash_ = content_hash(file_);
     return {};
@@ -71,7 +71,7 @@ class Partial {
     while (!bytes.empty()) {
       const ssize_t count = ::write(descriptor_.get(), bytes.data(), bytes.size());
       if (count < 0 && errno == EINTR) continue;
-      if (count < 0) return errno_error(path_, "cannot write");
+      if (count < 0) return errno_error(path_, "write");
       size_ += static_cast<std::uint64_t>(count);
       received(count);
       bytes = bytes.subspan(static_cast<std::size_t>(count));
@@ -84,8 +84,8 @@ class Partial {
   // Spends the hash: restart() follows if it is wrong.
   bool has_right_hash() { return hash_.hex() == file_.etag; }
   Status finish(const fs::path& blob) {
-    if (::fsync(descriptor_.get()) != 0) return errno_error(path_, "cannot write");
-    if (::rename(path_.c_str(), blob.c_str()) != 0) return errno_error(path_, "cannot rename");
+    if (::fsync(descriptor_.get()) != 0) return errno_error(path_, "write");
+    if (::rename(path_.c_str(), blob.c_str()) != 0) return errno_error(path_, "rename");
     return {};
   }
 

@@ -47,11 +47,11 @@ Status remove_stale(const std::string& path, const sockaddr_un& address) {
   if (!S_ISSOCK(info.st_mode))
     return io_error("[{}] expected no file or an unused socket, got something else", path);
   const Descriptor probe(::socket(AF_UNIX, SOCK_STREAM, 0));
-  if (!probe.is_open()) return errno_error(path, "cannot make a socket");
+  if (!probe.is_open()) return errno_error(path, "make a socket");
   if (::connect(probe.get(), generic(address), sizeof(address)) == 0)
     return io_error("[{}] expected an unused socket, got one that a server answers on", path);
-  if (errno != ECONNREFUSED) return errno_error(path, "cannot look at the socket");
-  if (::unlink(path.c_str()) != 0) return errno_error(path, "cannot remove the unused socket");
+  if (errno != ECONNREFUSED) return errno_error(path, "look at the socket");
+  if (::unlink(path.c_str()) != 0) return errno_error(path, "remove the unused socket");
   return {};
 }
 
@@ -68,7 +68,7 @@ Result<std::unique_ptr<SocketServer>> SocketServer::listen(const ModelSet& model
   ANEMONE_ASSIGN_OR_RETURN(const sockaddr_un address, address_of(options.path));
   ANEMONE_RETURN_IF_ERROR(remove_stale(options.path, address));
   Descriptor listener(::socket(AF_UNIX, SOCK_STREAM, 0));
-  if (!listener.is_open()) return errno_error(options.path, "cannot make a socket");
+  if (!listener.is_open()) return errno_error(options.path, "make a socket");
   ::fcntl(listener.get(), F_SETFD, FD_CLOEXEC);
   // From the start: between bind and chmod others could connect.
   const mode_t mask = ::umask(0177);
@@ -76,10 +76,10 @@ Result<std::unique_ptr<SocketServer>> SocketServer::listen(const ModelSet& model
   const int error = errno;
   ::umask(mask);
   errno = error;
-  if (bound != 0) return errno_error(options.path, "cannot make the socket");
+  if (bound != 0) return errno_error(options.path, "make the socket");
   std::unique_ptr<SocketServer> server(new SocketServer(models, options, std::move(listener)));
   if (::listen(server->listener_.get(), kBacklog) != 0)
-    return errno_error(options.path, "cannot listen on the socket");
+    return errno_error(options.path, "listen on the socket");
   return server;
 }
 
