@@ -21,7 +21,7 @@ std::int64_t nanoseconds(const timespec& time) {
 // From when on a change would show.
 std::int64_t settled_at(const FileIdentity& file) {
   const bool has_fractions = file.changed_ns % kSecond != 0;
-  return file.changed_ns + (has_fractions ? kSecond / 10 : 2 * kSecond);
+  return file.changed_ns + (has_fractions ? kSecond / 50 : 2 * kSecond);
 }
 
 }  // namespace

@@ -35,7 +35,7 @@ struct FileIdentity {
 std::string text_of(std::span<const FileIdentity> files);
 
 // A file that changes twice within one tick of the clock of its file system keeps its ctime. Waits
-// until a further change of any of the files would show: at most a tenth of a second where times
+// until a further change of any of the files would show: at most 20 ms where times
 // have fractions, else two seconds. False when it never will, as with times in the future.
 bool wait_until_settled(std::span<const FileIdentity> files);
 

@@ -4,6 +4,7 @@
 #include <anemone/status.h>
 
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/file_identity.h"
@@ -18,12 +19,14 @@ class SourceFiles {
 
   // Stands for these very files as they are: a resumed run takes over only what came from them.
   std::string text() const { return text_of(files_); }
-  // kIo when one of them was written to, so that what was compiled is neither the old checkpoint
-  // nor the new one.
+  // kIo when one of them was written to, or came or went, so that what was compiled is neither the
+  // old checkpoint nor the new one.
   Status check_unchanged() const;
 
  private:
-  std::vector<std::string> paths_;
+  explicit SourceFiles(std::string model) : model_(std::move(model)) {}
+  static Result<std::vector<FileIdentity>> list(const std::string& model);
+  std::string model_;
   std::vector<FileIdentity> files_;
 };
 

@@ -133,10 +133,10 @@ TEST(WriterTest, lazy_constants_are_loaded_once_and_within_the_memory_limit) {
   // A constant that is larger than the limit is still written, alone.
   most = 0;
   ASSERT_TRUE(
-      write_package(model, folder.file("a.mlpackage"), {.pool = &pool, .max_bytes_in_flight = 10})
+      write_package(model, folder.file("b.mlpackage"), {.pool = &pool, .max_bytes_in_flight = 10})
           .ok());
   EXPECT_EQ(most, 1);
-  const auto read = read_package(folder.file("a.mlpackage"));
+  const auto read = read_package(folder.file("b.mlpackage"));
   ASSERT_TRUE(read.ok());
   const ir::Op* last = read->program.functions()[0]->block->ops[98];
   ASSERT_EQ(last->name, "w49");
@@ -231,8 +231,8 @@ TEST(WriterTest, a_missing_parent_folder_is_an_io_error_with_the_callers_name) {
 }
 
 TEST(WriterTest, the_line_between_blob_and_model_is_ten_elements) {
-  TemporaryFolder folder;
   for (const auto& [elements, blobs] : {std::pair(9, 0u), std::pair(10, 1u)}) {
+    TemporaryFolder folder;
     const auto make = [n = elements](int i) { return Result<Tensor>(filled(i, n)); };
     const auto report = write_package(lazy_model(1, elements, make), folder.file("a.mlpackage"));
     ASSERT_TRUE(report.ok()) << report.status().message();
