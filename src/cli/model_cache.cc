@@ -10,6 +10,7 @@
 #include <thread>
 
 #include "artifact/manifest.h"
+#include "artifact/ownership.h"
 #include "base/digest.h"
 #include "base/environment.h"
 #include "base/error.h"
@@ -115,7 +116,9 @@ class Entry {
  private:
   std::string checked_path() const { return folder_ + "/checked"; }
 
+  // A file that the manifest does not list could be read as well: a chat template, say.
   Result<std::vector<FileIdentity>> identities(const artifact::Manifest& manifest) const {
+    ANEMONE_RETURN_IF_ERROR(artifact::check_all_is_ours(artifact()));
     std::vector<std::string> paths = {artifact() + "/" + std::string(artifact::kManifestName)};
     for (const artifact::FileEntry& file : manifest.files)
       paths.push_back(artifact() + "/" + file.path);

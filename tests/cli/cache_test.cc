@@ -149,9 +149,11 @@ TEST_F(CacheOfModels, ADamagedEntryIsMadeAgain) {
   expect_mended("embedding.bin");
   ASSERT_TRUE(write_file(artifact() + "/manifest.json", "{").ok());
   expect_mended("manifest.json");
+  ASSERT_TRUE(write_file(artifact() + "/chat_template.jinja", "another").ok());
+  expect_mended("chat_template.jinja");
   fs::remove(artifact() + "/tokenizer.json");
   fs::create_symlink(model() + "/tokenizer.json", artifact() + "/tokenizer.json");
-  expect_mended("leads out");
+  expect_mended("tokenizer.json");
 }
 
 TEST_F(CacheOfModels, FilesThatOnlyLookChangedAreCheckedAndKept) {
