@@ -9,6 +9,7 @@
 #include "base/digest.h"
 #include "base/error.h"
 #include "base/file.h"
+#include "base/inner_file.h"
 #include "base/mapped_file.h"
 
 namespace anemone::artifact {
@@ -37,7 +38,7 @@ Result<std::string> hash_of(const MappedFile& file) {
 }  // namespace
 
 Result<Manifest> read_manifest(const std::string& folder) {
-  const std::string path = join(folder, kManifestName);
+  ANEMONE_ASSIGN_OR_RETURN(const std::string path, inner_file(folder, kManifestName));
   std::error_code error;
   if (!std::filesystem::exists(path, error))
     return not_found("[{}] expected an artifact folder with a {}, got none", folder, kManifestName);
@@ -55,7 +56,8 @@ Result<FileEntry> describe_file(const std::string& folder, const std::string& pa
   if (!is_inner_path(path))
     return invalid_argument("[{}] expected a path inside the artifact folder, got \"{}\"", folder,
                             path);
-  ANEMONE_ASSIGN_OR_RETURN(const auto file, MappedFile::open(join(folder, path)));
+  ANEMONE_ASSIGN_OR_RETURN(const std::string place, inner_file(folder, path));
+  ANEMONE_ASSIGN_OR_RETURN(const auto file, MappedFile::open(place));
   ANEMONE_ASSIGN_OR_RETURN(std::string hash, hash_of(*file));
   return FileEntry{path, file->bytes().size(), std::move(hash)};
 }
@@ -65,7 +67,7 @@ Status check_files(const std::string& folder, const Manifest& manifest, bool che
     if (!is_inner_path(entry.path))
       return corrupt("[{}] expected a path inside the artifact folder, got \"{}\"", folder,
                      entry.path);
-    const std::string path = join(folder, entry.path);
+    ANEMONE_ASSIGN_OR_RETURN(const std::string path, inner_file(folder, entry.path));
     std::error_code error;
     if (!std::filesystem::is_regular_file(path, error))
       return corrupt("[{}] expected the file that the manifest lists, got none", path);

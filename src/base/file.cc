@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/file.h"
 
-#include <atomic>
 #include <cerrno>
 #include <cstdio>
 #include <fcntl.h>
 #include <filesystem>
+#include <random>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
@@ -51,20 +51,31 @@ Result<std::string> read_file(const std::string& path, std::uint64_t max_bytes) 
   return out;
 }
 
+std::string random_suffix() {
+  constexpr std::string_view kLetters = "abcdefghijklmnopqrstuvwxyz234567";
+  std::random_device random;
+  std::string text;
+  for (int i = 0; i < 12; ++i) text += kLetters[random() % kLetters.size()];
+  return text;
+}
+
 Result<AtomicFile> AtomicFile::create(const std::string& path) {
-  // The rename would put a regular file in the place of /dev/null, for a user who may.
   struct stat info {};
   if (::stat(path.c_str(), &info) == 0 && !S_ISREG(info.st_mode) && !S_ISDIR(info.st_mode))
+    // The rename would put a regular file in the place of /dev/null, for a user who may.
     return io_error("[{}] expected a regular file or a new name to write, got a device or pipe",
                     path);
+  // Neither the link nor what it leads to was named as the thing to overwrite.
+  if (::lstat(path.c_str(), &info) == 0 && S_ISLNK(info.st_mode))
+    return io_error("[{}] expected a regular file or a new name to write, got a link", path);
   // O_EXCL: two writers never share a temporary file, and a link that lies in wait is not followed.
-  // A name that is taken was left by a process that died; the next number is free.
-  static std::atomic<unsigned> counter = 0;
+  // Nobody else can know the name.
+  constexpr int kMostAttempts = 100;
   for (int attempt = 0;; ++attempt) {
-    std::string temporary = fmt::format("{}.tmp.{}.{}", path, ::getpid(), counter++);
+    std::string temporary = path + ".tmp." + random_suffix();
     Descriptor file(::open(temporary.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0644));
     if (file.is_open()) return AtomicFile(path, std::move(temporary), std::move(file));
-    if (errno != EEXIST || attempt == 100) return errno_error(path, "create");
+    if (errno != EEXIST || attempt == kMostAttempts) return errno_error(path, "create");
   }
 }
 

@@ -18,8 +18,13 @@ namespace anemone {
 // meanwhile, kCorrupt above `max_bytes`.
 Result<std::string> read_file(const std::string& path, std::uint64_t max_bytes = 64 << 20);
 
-// Writes a file under a temporary name in the same folder and renames it over `path` on commit().
-// If it is destroyed without commit(), nothing is left. Single-thread, except write_at (any
+// Twelve letters and digits that nobody can foresee, for names of temporary files and folders.
+std::string random_suffix();
+
+// Writes a file under a temporary name ("PATH.tmp.<random>") in the same folder and renames it over
+// `path` on commit(). A regular file of that name is replaced; kIo for anything else that is there:
+// a device, a pipe, or a link, which is neither followed nor replaced. If it is destroyed without
+// commit(), nothing is left. Single-thread, except write_at (any
 // threads, disjoint ranges). After an error the file is poisoned: only destroy it.
 class AtomicFile {
  public:

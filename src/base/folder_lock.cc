@@ -12,7 +12,7 @@
 namespace anemone {
 
 Result<FolderLock> FolderLock::take(const std::string& path) {
-  Descriptor folder(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  Descriptor folder(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
   if (!folder.is_open() && errno == ENOENT)
     return not_found("[{}] expected a folder, got none", path);
   if (!folder.is_open()) return errno_error(path, "open");

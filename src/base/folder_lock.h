@@ -15,7 +15,8 @@ namespace anemone {
 class FolderLock {
  public:
   // kBusy when another process has the lock; kNotFound when there is no such folder, or another one
-  // took its name meanwhile (as when the process that had it renamed it); kIo for anything else.
+  // took its name meanwhile (as when the process that had it renamed it); kIo for anything else,
+  // as a link to a folder.
   static Result<FolderLock> take(const std::string& path);
 
  private:

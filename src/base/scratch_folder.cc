@@ -17,13 +17,21 @@ namespace fs = std::filesystem;
 
 constexpr std::string_view kScratchSuffix = ".scratch";
 
+// "PREFIX<number>.scratch", and no name that somebody else would give.
+bool is_scratch(std::string_view name, std::string_view prefix) {
+  if (!name.starts_with(prefix) || !name.ends_with(kScratchSuffix)) return false;
+  name.remove_prefix(prefix.size());
+  if (name.size() <= kScratchSuffix.size()) return false;
+  name.remove_suffix(kScratchSuffix.size());
+  return name.find_first_not_of("0123456789") == std::string_view::npos;
+}
+
 void remove_scratch_leftovers(const std::string& parent, const std::string& prefix) {
   std::error_code error;
   std::vector<std::string> found;
   for (fs::directory_iterator it(parent, error), end; !error && it != end; it.increment(error)) {
     const std::string name = it->path().filename().string();
-    if (name.starts_with(prefix) && name.ends_with(kScratchSuffix))
-      found.push_back(it->path().string());
+    if (is_scratch(name, prefix)) found.push_back(it->path().string());
   }
   for (const std::string& path : found) {
     const auto lock = FolderLock::take(path);

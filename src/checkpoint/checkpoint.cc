@@ -6,9 +6,10 @@
 #include <nlohmann/json.hpp>
 #include <vector>
 
-#include "base/digest.h"
 #include "base/error.h"
 #include "base/file.h"
+#include "base/inner_file.h"
+#include "checkpoint/content.h"
 #include "checkpoint/fp8.h"
 #include "checkpoint/gguf/gguf_checkpoint.h"
 #include "checkpoint/gguf/gguf_source.h"
@@ -23,13 +24,10 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::string_view kTextFiles[] = {"tokenizer.json", "tokenizer_config.json",
-                                           "special_tokens_map.json", "chat_template.jinja"};
-
 Result<std::vector<TextFile>> read_text_files(const std::string& folder) {
   std::vector<TextFile> files;
   for (const std::string_view name : kTextFiles) {
-    const std::string path = folder + "/" + std::string(name);
+    ANEMONE_ASSIGN_OR_RETURN(const std::string path, inner_file(folder, name));
     std::error_code error;
     if (!fs::exists(path, error)) continue;
     ANEMONE_ASSIGN_OR_RETURN(std::string text, read_file(path));
@@ -37,42 +35,6 @@ Result<std::vector<TextFile>> read_text_files(const std::string& folder) {
   }
   return files;
 }
-
-// Name, size and time of a file.
-std::string identity_of(const fs::path& path) {
-  std::error_code ignored;
-  return fmt::format("{} {} {}\n", path.filename().string(), fs::file_size(path, ignored),
-                     fs::last_write_time(path, ignored).time_since_epoch().count());
-}
-
-Result<std::string> gguf_fingerprint(const std::string& path) {
-  ANEMONE_ASSIGN_OR_RETURN(const auto file, gguf::GgufFile::open(path));
-  Digest hash;
-  for (const std::string& part : file->files()) hash.update(identity_of(part));
-  return hash.hex();
-}
-
-}  // namespace
-
-Result<std::string> fingerprint(const std::string& path) {
-  std::error_code error;
-  if (fs::is_regular_file(path, error)) return gguf_fingerprint(path);
-  std::vector<std::string> lines;
-  for (fs::directory_iterator it(path, error), end; !error && it != end; it.increment(error)) {
-    std::error_code ignored;
-    if (it->is_regular_file(ignored)) lines.push_back(identity_of(it->path()));
-  }
-  if (error) return io_error("[{}] cannot list: {}", path, error.message());
-  std::ranges::sort(lines);
-  Digest hash;
-  const char* name = fs::exists(path + "/config.json", error) ? "config.json" : "genai_config.json";
-  ANEMONE_ASSIGN_OR_RETURN(const std::string config, read_file(path + "/" + name));
-  hash.update(config);
-  for (const std::string& line : lines) hash.update(line);
-  return hash.hex();
-}
-
-namespace {
 
 bool has_weight_files(const std::string& folder) {
   std::error_code error;
@@ -94,7 +56,7 @@ Result<Checkpoint> open(const std::string& path, bool needs_weights) {
         "[{}] expected a checkpoint folder with config.json and *.safetensors, or a GGUF file",
         path);
   }
-  const std::string config_path = path + "/config.json";
+  ANEMONE_ASSIGN_OR_RETURN(const std::string config_path, inner_file(path, "config.json"));
   if (!fs::exists(config_path, error)) {
     if (!fs::exists(path + "/genai_config.json", error))
       return not_found(
@@ -107,7 +69,8 @@ Result<Checkpoint> open(const std::string& path, bool needs_weights) {
   Checkpoint checkpoint;
   checkpoint.path = path;
   ANEMONE_ASSIGN_OR_RETURN(checkpoint.config, HfConfig::read(config_path));
-  const std::string generation_path = path + "/generation_config.json";
+  ANEMONE_ASSIGN_OR_RETURN(const std::string generation_path,
+                           inner_file(path, "generation_config.json"));
   if (fs::exists(generation_path, error)) {
     ANEMONE_ASSIGN_OR_RETURN(checkpoint.generation, read_json_file(generation_path));
     if (!checkpoint.generation.is_object())

@@ -32,10 +32,6 @@ struct Checkpoint {
   std::function<Result<std::vector<TextFile>>()> text_files;
 };
 
-// Stands for the content of a checkpoint: a hash of its config.json and of the names, sizes and
-// times of its files, so that a change shows without reading the weights. 64 hex digits.
-Result<std::string> fingerprint(const std::string& path);
-
 // Opens a Hugging Face folder (config.json + safetensors), or a GGUF file. Of a model that sees as
 // well it is the language model alone (text_part.h).
 Result<Checkpoint> open_checkpoint(const std::string& path);

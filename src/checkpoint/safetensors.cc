@@ -6,10 +6,12 @@
 #include <cstring>
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <set>
 
 #include "base/byte_reader.h"
 #include "base/file.h"
+#include "base/inner_file.h"
 #include "base/json.h"
 #include "checkpoint/fp8.h"
 
@@ -127,33 +129,74 @@ class ShardedSafetensors : public WeightMap {
   std::vector<std::shared_ptr<const SafetensorsFile>> files_;
 };
 
-Result<std::shared_ptr<const WeightSource>> open_sharded(const std::string& folder,
-                                                         const std::string& index_path) {
+constexpr const char* kSingleName = "model.safetensors";
+constexpr const char* kIndexName = "model.safetensors.index.json";
+
+// Tensor by tensor the name of the file that holds it.
+Result<std::vector<std::pair<std::string, std::string>>> read_index(const std::string& folder) {
+  ANEMONE_ASSIGN_OR_RETURN(const std::string index_path, inner_file(folder, kIndexName));
   // A line for each tensor: of models with many experts that is more than a config has.
   ANEMONE_ASSIGN_OR_RETURN(const Json index,
                            read_json_file(index_path, {.max_file_bytes = kMaxHeaderBytes}));
   const Json* map = json_member(index, "weight_map");
   if (map == nullptr || !map->is_object())
     return parse_error("[{}] expected an object \"weight_map\"", index_path);
-  std::map<std::string, std::shared_ptr<const SafetensorsFile>> files;
-  auto out = std::make_shared<ShardedSafetensors>(folder);
+  std::vector<std::pair<std::string, std::string>> out;
   for (const auto& [name, file] : map->items()) {
     if (!file.is_string())
       return parse_error("[{}] expected the file of {} to be a string", index_path, name);
-    const auto file_name = file.get<std::string>();
+    auto file_name = file.get<std::string>();
     if (file_name.empty() || file_name.find('/') != file_name.npos || file_name == "..")
       return corrupt("[{}] the file \"{}\" leaves the folder", index_path, file_name);
+    out.emplace_back(name, std::move(file_name));
+  }
+  return out;
+}
+
+Result<std::shared_ptr<const WeightSource>> open_sharded(const std::string& folder) {
+  ANEMONE_ASSIGN_OR_RETURN(const auto index, read_index(folder));
+  std::map<std::string, std::shared_ptr<const SafetensorsFile>> files;
+  auto out = std::make_shared<ShardedSafetensors>(folder);
+  for (const auto& [name, file_name] : index) {
     auto& opened = files[file_name];
     if (opened == nullptr) {
-      ANEMONE_ASSIGN_OR_RETURN(opened, SafetensorsFile::open(folder + "/" + file_name));
+      ANEMONE_ASSIGN_OR_RETURN(const std::string path, inner_file(folder, file_name));
+      ANEMONE_ASSIGN_OR_RETURN(opened, SafetensorsFile::open(path));
     }
     const WeightRef* weight = opened->find(name);
     if (weight == nullptr)
-      return corrupt("[{}] {} does not hold the tensor {}", index_path, file_name, name);
+      return corrupt("[{}] {} does not hold the tensor {}", folder + "/" + kIndexName, file_name,
+                     name);
     out->add(name, *weight);
   }
   for (auto& [name, file] : files) out->keep(std::move(file));
   return std::shared_ptr<const WeightSource>(std::move(out));
+}
+
+// The one file that holds all tensors; nullopt when there is an index of several.
+Result<std::optional<std::string>> single_file(const std::string& folder) {
+  namespace fs = std::filesystem;
+  std::error_code error;
+  std::vector<std::string> found;
+  bool has_torch = false;
+  for (const auto& entry : fs::directory_iterator(folder, error)) {
+    const std::string name = entry.path().filename().string();
+    if (name.ends_with(".safetensors")) found.push_back(name);
+    if (name.ends_with(".bin") || name.ends_with(".pt") || name.ends_with(".pth")) has_torch = true;
+  }
+  if (error) return io_error("[{}] cannot list the folder: {}", folder, error.message());
+  const bool has_single = fs::exists(folder + "/" + kSingleName, error);
+  if (!has_single && fs::exists(folder + "/" + kIndexName, error))
+    return std::optional<std::string>();
+  if (!has_single && found.size() != 1)
+    return not_found(
+        "[{}] expected model.safetensors or model.safetensors.index.json, got {}", folder,
+        has_torch       ? "torch .bin files: save the model as safetensors first"
+        : found.empty() ? "no weights (compile --dry-run plans from a config.json alone)"
+                        : fmt::format("{} other .safetensors files", found.size()));
+  ANEMONE_ASSIGN_OR_RETURN(std::string path,
+                           inner_file(folder, has_single ? kSingleName : found[0]));
+  return std::optional(std::move(path));
 }
 
 }  // namespace
@@ -197,28 +240,24 @@ Result<std::shared_ptr<const SafetensorsFile>> SafetensorsFile::open(const std::
 }
 
 Result<std::shared_ptr<const WeightSource>> open_safetensors_folder(const std::string& folder) {
-  namespace fs = std::filesystem;
-  std::error_code error;
-  const std::string single = folder + "/model.safetensors";
-  const std::string index = folder + "/model.safetensors.index.json";
-  std::vector<std::string> found;
-  bool has_torch = false;
-  for (const auto& entry : fs::directory_iterator(folder, error)) {
-    const std::string name = entry.path().filename().string();
-    if (name.ends_with(".safetensors")) found.push_back(entry.path().string());
-    if (name.ends_with(".bin") || name.ends_with(".pt") || name.ends_with(".pth")) has_torch = true;
-  }
-  if (error) return io_error("[{}] cannot list the folder: {}", folder, error.message());
-  if (!fs::exists(single, error) && fs::exists(index, error)) return open_sharded(folder, index);
-  if (!fs::exists(single, error) && found.size() != 1)
-    return not_found(
-        "[{}] expected model.safetensors or model.safetensors.index.json, got {}", folder,
-        has_torch       ? "torch .bin files: save the model as safetensors first"
-        : found.empty() ? "no weights (compile --dry-run plans from a config.json alone)"
-                        : fmt::format("{} other .safetensors files", found.size()));
-  ANEMONE_ASSIGN_OR_RETURN(auto file,
-                           SafetensorsFile::open(fs::exists(single, error) ? single : found[0]));
+  ANEMONE_ASSIGN_OR_RETURN(const auto single, single_file(folder));
+  if (!single) return open_sharded(folder);
+  ANEMONE_ASSIGN_OR_RETURN(auto file, SafetensorsFile::open(*single));
   return std::shared_ptr<const WeightSource>(std::move(file));
+}
+
+Result<std::vector<std::string>> safetensors_files(const std::string& folder) {
+  ANEMONE_ASSIGN_OR_RETURN(const auto single, single_file(folder));
+  if (single) return std::vector{*single};
+  ANEMONE_ASSIGN_OR_RETURN(const auto index, read_index(folder));
+  std::set<std::string> names = {kIndexName};
+  for (const auto& [tensor, file] : index) names.insert(file);
+  std::vector<std::string> files;
+  for (const std::string& name : names) {
+    ANEMONE_ASSIGN_OR_RETURN(std::string file, inner_file(folder, name));
+    files.push_back(std::move(file));
+  }
+  return files;
 }
 
 Result<std::shared_ptr<const WeightSource>> open_safetensors(const std::string& path) {

@@ -40,6 +40,9 @@ class SafetensorsFile : public WeightMap {
 // the only *.safetensors file there. kNotFound with a hint when the folder holds none (torch .bin
 // files are named in the hint).
 Result<std::shared_ptr<const WeightSource>> open_safetensors_folder(const std::string& folder);
+
+// The files that open_safetensors_folder() reads, with the folder before their names.
+Result<std::vector<std::string>> safetensors_files(const std::string& folder);
 // Whichever of the two `path` is.
 Result<std::shared_ptr<const WeightSource>> open_safetensors(const std::string& path);
 

@@ -144,7 +144,8 @@ Status run_bench(const BenchFlags& flags, const Context& context) {
   ANEMONE_ASSIGN_OR_RETURN(BenchOptions options, parse(flags, context));
   if (options.prefill.empty() && options.decode.empty() && !flags.is_suite && !flags.is_explain)
     return invalid_argument("[--decode] expected a test, got 0 for it and for --prefill");
-  ANEMONE_ASSIGN_OR_RETURN(options.folder, artifact_folder(flags.dir, context.threads));
+  ANEMONE_ASSIGN_OR_RETURN(options.folder,
+                           artifact_folder(flags.dir, {context.threads, flags.checks_hashes}));
   if (flags.load_start_ns) return run_load_child(options, *flags.load_start_ns);
   catch_interrupts();
   if (flags.is_suite) return run_prompt_suite(flags, options);
@@ -180,6 +181,7 @@ void add_bench_command(CLI::App& app, Context& context) {
   command->add_flag("--explain", flags->is_explain,
                     "The plan instead: what was fused, bytes and FLOPs of a step, time of each");
   command->add_flag("--json", flags->is_json, "Machine-readable output");
+  command->add_flag("--verify", flags->checks_hashes, kVerifyHelp);
   command->add_option("--plot", flags->plot,
                       "FILE.svg or FILE.html: also draw the speed over the depth");
   command->add_option("--load-start-ns", flags->load_start_ns)->group("");

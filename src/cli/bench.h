@@ -33,6 +33,7 @@ struct BenchFlags {
   bool is_suite = false;
   bool is_explain = false;
   bool is_json = false;
+  bool checks_hashes = false;
   std::string plot;
   // Hidden: what this executable starts itself with to measure a load; see bench/load_time.h.
   std::optional<std::int64_t> load_start_ns;

@@ -24,6 +24,7 @@ struct Context {
 
 // Each adds its subcommand with its flags, help text and examples. `context` outlives the app.
 void add_bench_command(CLI::App& app, Context& context);
+void add_cache_command(CLI::App& app, Context& context);
 void add_chat_template_command(CLI::App& app, Context& context);
 void add_compile_command(CLI::App& app, Context& context);
 void add_doctor_command(CLI::App& app, Context& context);

@@ -123,7 +123,10 @@ class Doctor {
     Json& json = json_["cache"] = Json::object();
     const auto folder = cache_folder();
     if (!folder.ok()) return problem("cache", folder.status());
-    cache_ = *folder;
+    if (const Status made = make_cache_folder().status(); !made.ok())
+      problem("cache", made);
+    else
+      cache_ = *folder;
     const std::uint64_t bytes = folder_bytes(cache_);
     const auto free = free_disk_bytes(cache_);
     rows_.push_back(

@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "base/escape.h"
 #include "base/file.h"
+#include "base/inner_file.h"
 #include "cli/inspect.h"
 #include "cli/output.h"
 #include "text/tokenizer.h"
@@ -38,7 +39,9 @@ std::size_t size_of(const Json* value) {
 Result<Report> inspect_tokenizer(const InspectOptions& options) {
   std::error_code error;
   std::string path = options.path;
-  if (std::filesystem::is_directory(path, error)) path += "/tokenizer.json";
+  if (std::filesystem::is_directory(path, error)) {
+    ANEMONE_ASSIGN_OR_RETURN(path, inner_file(options.path, "tokenizer.json"));
+  }
   ANEMONE_ASSIGN_OR_RETURN(const std::string text, read_file(path));
   constexpr std::size_t kMemory = 1 << 30;  // many more values than a config has
   ANEMONE_ASSIGN_OR_RETURN(const Json json, parse_json(text, path, {.max_memory = kMemory}));

@@ -18,7 +18,8 @@ namespace {
 constexpr auto kCommands = {add_pull_command,          add_compile_command, add_verify_command,
                             add_run_command,           add_serve_command,   add_inspect_command,
                             add_predict_command,       add_export_command,  add_tokenize_command,
-                            add_chat_template_command, add_bench_command,   add_doctor_command};
+                            add_chat_template_command, add_bench_command,   add_doctor_command,
+                            add_cache_command};
 
 int fail(const Status& status) {
   const std::string line = error_line(status.message());
@@ -89,6 +90,8 @@ void allow_many_files() {
 int main(int argc, char** argv) {
   // A reader that goes away is an error of one write, not the end of the process.
   std::signal(SIGPIPE, SIG_IGN);
+  // So is a file that reaches the limit of its size (ulimit -f): the write says so.
+  std::signal(SIGXFSZ, SIG_IGN);
   using anemone::Code;
   using anemone::Status;
   try {

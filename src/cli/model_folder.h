@@ -5,17 +5,18 @@
 
 #include <string>
 
+#include "cli/model_cache.h"
+
 namespace anemone::cli {
 
 // The artifact folder behind MODEL|DIR: an artifact is itself; a checkpoint folder or GGUF file
-// is compiled into the cache, unless it is there already; MODEL may also be one of the hub
-// (model_path.h). The name in the cache is a hash of the checkpoint's config and of the names,
-// sizes and times of its files, so a changed checkpoint is compiled again. kUnsupported for
-// anything else. `threads` 0: as many as this process may use.
-Result<std::string> artifact_folder(const std::string& named, int threads);
+// is compiled into the cache, unless it is there already (model_cache.h); MODEL may also be one of
+// the hub (model_path.h). With `checks_hashes` every file is read and compared with its hash, an
+// artifact's as well: kCorrupt where that fails. kUnsupported for anything else.
+Result<std::string> artifact_folder(const std::string& named, const CacheRequest& request);
 
-// $ANEMONE_CACHE, else $XDG_CACHE_HOME/anemone, else ~/.cache/anemone. kInvalidArgument when none
-// of the variables is set.
-Result<std::string> cache_folder();
+// The help of the flag that sets CacheRequest::checks_hashes.
+inline constexpr const char* kVerifyHelp =
+    "Compare every file of the model with its hash before it is used";
 
 }  // namespace anemone::cli

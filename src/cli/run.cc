@@ -28,8 +28,9 @@ constexpr std::int64_t kDefaultContinuation = 256;
 Result<std::shared_ptr<const engine::Model>> load_model(const RunOptions& options,
                                                         const Context& context, bool load_text) {
   ANEMONE_ASSIGN_OR_RETURN(const auto executor, api::make_executor({context.threads, context.isa}));
-  ANEMONE_ASSIGN_OR_RETURN(const std::string folder,
-                           artifact_folder(options.model, context.threads));
+  ANEMONE_ASSIGN_OR_RETURN(
+      const std::string folder,
+      artifact_folder(options.model, {context.threads, options.checks_hashes}));
   ProgressReport bar("loading", Progress::Unit::kItems);
   engine::LoadOptions load_options;
   load_options.load_text = load_text;
@@ -186,6 +187,7 @@ void add_flags(CLI::App& command, RunOptions& options) {
       ->allow_extra_args(false);
   command.add_flag("--ignore-eos", options.ignore_eos, "Go on after an end-of-text token");
   command.add_flag("--json", options.as_json, "Print one JSON object at the end");
+  command.add_flag("--verify", options.checks_hashes, kVerifyHelp);
   command.add_option("--prompt-ids", options.prompt_ids,
                      "Token ids \"1 2 3\" or @FILE instead of a text; prints ids");
   command.add_option("--logits-out", options.logits_out,

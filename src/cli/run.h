@@ -34,6 +34,7 @@ struct RunOptions {
   std::vector<std::string> stop;
   bool ignore_eos = false;
   bool as_json = false;
+  bool checks_hashes = false;
   std::string logits_out;
 };
 

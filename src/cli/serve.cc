@@ -43,6 +43,7 @@ struct ServeOptions {
   std::string ready_file;
   std::string socket;
   bool is_stdin = false;
+  bool checks_hashes = false;
 };
 
 // "pocket" of "build/pocket/".
@@ -79,8 +80,9 @@ Result<serve::ModelSet> load_models(const ServeOptions& options, const Context& 
   ANEMONE_ASSIGN_OR_RETURN(const auto executor, api::make_executor({context.threads, context.isa}));
   std::vector<serve::ServedModel> models;
   for (std::size_t i = 0; i < names.size(); ++i) {
-    ANEMONE_ASSIGN_OR_RETURN(const std::string folder,
-                             artifact_folder(options.models[i], context.threads));
+    ANEMONE_ASSIGN_OR_RETURN(
+        const std::string folder,
+        artifact_folder(options.models[i], {context.threads, options.checks_hashes}));
     ProgressReport bar("loading", Progress::Unit::kItems);
     engine::LoadOptions load;
     load.on_progress = std::ref(bar);
@@ -214,6 +216,7 @@ void add_serve_flags(CLI::App& command, ServeOptions& options) {
   command.add_option("--seed", server.defaults.seed, "For requests that say none");
   command.add_option("--chat-template-file", options.chat_template_file,
                      "Chat template (Jinja) instead of the models' own");
+  command.add_flag("--verify", options.checks_hashes, kVerifyHelp);
   CLI::Option* socket = command.add_option("--socket", options.socket,
                                            "JSON lines on a Unix socket of this path, no HTTP");
   CLI::Option* lines =

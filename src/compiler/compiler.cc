@@ -17,6 +17,7 @@
 #include "compiler/journal.h"
 #include "compiler/output_folder.h"
 #include "compiler/plan.h"
+#include "compiler/source_files.h"
 #include "compiler/weight_store.h"
 #include "ir/verifier.h"
 #include "mlpackage/package_writer.h"
@@ -66,6 +67,7 @@ class Compilation {
       std::ranges::sort(report_.manifest.files, {}, &artifact::FileEntry::path);
       for (const artifact::FileEntry& file : report_.manifest.files)
         report_.total_bytes += file.bytes;
+      ANEMONE_RETURN_IF_ERROR(journal_->begin(std::string(artifact::kManifestName)));
       ANEMONE_RETURN_IF_ERROR(artifact::write_manifest(folder_, report_.manifest));
     }
     report_.is_dry_run = plan_.options.dry_run;
@@ -231,6 +233,7 @@ class Compilation {
     const std::vector<artifact::FileEntry>* files = journal_->find(package);
     const bool is_reused = files != nullptr;
     if (!is_reused) {
+      ANEMONE_RETURN_IF_ERROR(journal_->begin(package));
       ANEMONE_RETURN_IF_ERROR(describe_package(fmt::format("{} {}", report_.manifest.name, content),
                                                tails_, plan_.options.prefill, model));
       mlpackage::WriteOptions options;
@@ -290,6 +293,7 @@ class Compilation {
     const std::uint64_t before = done_;
     const std::vector<artifact::FileEntry>* files = journal_->find(name);
     if (files == nullptr) {
+      ANEMONE_RETURN_IF_ERROR(journal_->begin(name));
       ANEMONE_RETURN_IF_ERROR(write_embedding(
           *weight, table.dtype, folder_ + "/" + name, threads_,
           [this](std::uint64_t bytes) { advance_to(done_ + bytes, "embeddings"); }));
@@ -305,6 +309,7 @@ class Compilation {
   Status write_text_files() {
     ANEMONE_ASSIGN_OR_RETURN(const auto texts, checkpoint_.text_files());
     for (const checkpoint::TextFile& text : texts) {
+      ANEMONE_RETURN_IF_ERROR(journal_->begin(text.name));
       ANEMONE_RETURN_IF_ERROR(write_file(folder_ + "/" + text.name, text.content));
       ANEMONE_ASSIGN_OR_RETURN(artifact::FileEntry file,
                                artifact::describe_file(folder_, text.name));
@@ -333,14 +338,14 @@ class Compilation {
   std::uint64_t done_ = 0;
 };
 
-// What the pieces of an artifact depend on.
-Result<std::string> fingerprint(const checkpoint::Checkpoint& checkpoint, const Plan& plan) {
-  ANEMONE_ASSIGN_OR_RETURN(const std::string content, checkpoint::fingerprint(checkpoint.path));
+// What the pieces of an artifact depend on. The manifest has the version of anemone.
+std::string fingerprint(const checkpoint::Checkpoint& checkpoint, const Plan& plan,
+                        const SourceFiles& source) {
   std::vector<std::string> ignored;
   Digest hash;
   hash.update(dump_json(artifact::to_json(describe_model(checkpoint, plan, ignored))));
   hash.update(describe_options(plan.options));
-  hash.update(content);
+  hash.update(source.text());
   return hash.hex();
 }
 
@@ -349,29 +354,34 @@ Result<std::string> fingerprint(const checkpoint::Checkpoint& checkpoint, const 
 Result<CompileReport> compile(const std::string& model, const std::string& output,
                               const CompileOptions& options, const CompileProgress& progress) {
   const auto start = Clock::now();
-  ANEMONE_ASSIGN_OR_RETURN(
-      const checkpoint::Checkpoint checkpoint,
-      options.dry_run ? checkpoint::open_for_planning(model) : checkpoint::open_checkpoint(model));
-  ANEMONE_ASSIGN_OR_RETURN(Plan plan, make_plan(checkpoint, options));
   if (options.dry_run) {
+    ANEMONE_ASSIGN_OR_RETURN(const auto checkpoint, checkpoint::open_for_planning(model));
+    ANEMONE_ASSIGN_OR_RETURN(Plan plan, make_plan(checkpoint, options));
     Result<CompileReport> planned =
         Compilation(checkpoint, std::move(plan), "", nullptr, progress).run();
     ANEMONE_RETURN_IF_ERROR(check_mapped_files());
     return planned;
   }
-  ANEMONE_ASSIGN_OR_RETURN(const std::string content, fingerprint(checkpoint, plan));
+  // Before anything is read. What is wrong with the checkpoint, opening it says best.
+  const auto source = SourceFiles::of(model);
+  ANEMONE_ASSIGN_OR_RETURN(const auto checkpoint, checkpoint::open_checkpoint(model));
+  if (!source.ok()) return source.status();
+  ANEMONE_ASSIGN_OR_RETURN(Plan plan, make_plan(checkpoint, options));
+  const std::string content = fingerprint(checkpoint, plan, *source);
   ANEMONE_ASSIGN_OR_RETURN(OutputFolder folder, OutputFolder::create(output, options.resume));
-  ANEMONE_ASSIGN_OR_RETURN(Journal journal, Journal::open(folder.working_path(), content));
+  ANEMONE_ASSIGN_OR_RETURN(Journal journal,
+                           Journal::open(folder.working_path(), content, options.resume));
   ANEMONE_ASSIGN_OR_RETURN(const std::uint64_t available, free_disk_bytes(folder.working_path()));
   const std::uint64_t needed = plan.total_bytes() + kDiskSlackBytes;
   if (needed > available + journal.total_bytes())
     return io_error("[{}] expected {} bytes of free disk space, got {}", output,
                     needed - journal.total_bytes(), available);
-  Compilation compilation(checkpoint, std::move(plan), folder.working_path(), &journal, progress);
+  Compilation compilation(checkpoint, std::move(plan), folder.contents_path(), &journal, progress);
   Result<CompileReport> made = compilation.run();
   // First: what the compiler finds wrong with zeros is not the reason.
   ANEMONE_RETURN_IF_ERROR(check_mapped_files());
   ANEMONE_ASSIGN_OR_RETURN(CompileReport report, std::move(made));
+  ANEMONE_RETURN_IF_ERROR(source->check_unchanged());
   ANEMONE_RETURN_IF_ERROR(folder.commit());
   report.seconds = seconds_since(start);
   return report;

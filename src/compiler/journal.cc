@@ -4,8 +4,10 @@
 #include <algorithm>
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "artifact/manifest_check.h"
+#include "artifact/ownership.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "base/json.h"
@@ -15,18 +17,16 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr const char* kJournalName = "compile.json";
-
 std::string journal_path(const std::string& folder) {
-  return folder + "/" + kJournalName;
+  return folder + "/" + Journal::kName;
 }
 
 // One entry as the journal has it; an empty path for anything else.
 artifact::FileEntry read_entry(const Json& json) {
   artifact::FileEntry entry;
-  const auto path = json_string(json, "path", kJournalName);
-  const auto bytes = json_int(json, "bytes", kJournalName);
-  const auto sha256 = json_string(json, "sha256", kJournalName);
+  const auto path = json_string(json, "path", Journal::kName);
+  const auto bytes = json_int(json, "bytes", Journal::kName);
+  const auto sha256 = json_string(json, "sha256", Journal::kName);
   if (!path.ok() || !*path || !bytes.ok() || !*bytes || **bytes < 0 || !sha256.ok() || !*sha256 ||
       !artifact::is_inner_path(**path))
     return entry;
@@ -46,66 +46,120 @@ Result<std::vector<std::string>> files_of(const std::string& folder, const std::
   return paths;
 }
 
-}  // namespace
-
-// A journal that was being written counts too: its name begins the same.
-bool Journal::is_in(const std::string& folder) {
+// The first by name, so that the same folder gives the same message.
+std::vector<std::string> names_in(const std::string& folder) {
+  std::vector<std::string> names;
   std::error_code error;
   for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error))
-    if (it->path().filename().string().starts_with(kJournalName)) return true;
-  return false;
+    names.push_back(it->path().filename().string());
+  std::ranges::sort(names);
+  return names;
 }
 
-Status Journal::remove(const std::string& folder) {
+Status in_the_way(const std::string& folder, const std::string& name) {
+  return invalid_argument(
+      "[{}] expected what an unfinished compile left, got {}, which is not anemone's to remove",
+      folder, name);
+}
+
+// Under the name itself, or under that of its temporary file or folder.
+bool is_of(const std::string& piece, const std::string& name) {
+  return name == piece || name.starts_with(piece + ".tmp.");
+}
+
+bool is_real(const std::string& path, fs::file_type type) {
   std::error_code error;
-  fs::remove(journal_path(folder), error);
-  if (error) return io_error("[{}] cannot remove: {}", journal_path(folder), error.message());
-  return {};
+  return fs::symlink_status(path, error).type() == type;
 }
 
-Result<Journal> Journal::open(const std::string& folder, const std::string& fingerprint) {
-  Journal journal(folder, fingerprint);
+}  // namespace
+
+bool Journal::has_finished_pieces(const std::string& folder) {
+  Journal journal(folder);
+  return journal.read() && std::ranges::any_of(journal.pieces_, [](const auto& item) {
+           return !item.second.empty();
+         });
+}
+
+Status Journal::check_all_is_ours(const std::string& folder) {
+  Journal journal(folder);
   journal.read();
-  // First, so that a folder without a journal is never taken for somebody else's.
+  return journal.check_names();
+}
+
+Result<Journal> Journal::open(const std::string& folder, const std::string& fingerprint,
+                              bool takes_over) {
+  Journal journal(folder);
+  journal.read();
+  ANEMONE_RETURN_IF_ERROR(journal.check_names());
+  if (!takes_over || journal.fingerprint_ != fingerprint)
+    for (auto& [name, files] : journal.pieces_) files.clear();
+  journal.fingerprint_ = fingerprint;
+  ANEMONE_RETURN_IF_ERROR(journal.drop_unfinished());
+  // First, so that whatever is written afterwards is never taken for somebody else's.
   ANEMONE_RETURN_IF_ERROR(journal.write());
-  ANEMONE_RETURN_IF_ERROR(journal.drop_the_rest());
+  ANEMONE_RETURN_IF_ERROR(make_directories(journal.contents()));
   return journal;
 }
 
-// A journal that cannot be read is none: everything is made again.
-void Journal::read() {
+bool Journal::read() {
   constexpr std::uint64_t kMaxBytes = 64 << 20;
+  if (!is_real(journal_path(folder_), fs::file_type::regular)) return false;
   const auto text = read_file(journal_path(folder_), kMaxBytes);
-  if (!text.ok()) return;
-  const auto json = parse_json(*text, kJournalName);
-  if (!json.ok()) return;
-  const auto fingerprint = json_string(*json, "fingerprint", kJournalName);
+  if (!text.ok()) return false;
+  const auto json = parse_json(*text, kName);
+  if (!json.ok()) return false;
+  const auto fingerprint = json_string(*json, "fingerprint", kName);
   const Json* pieces = json_member(*json, "pieces");
-  if (!fingerprint.ok() || *fingerprint != fingerprint_ || pieces == nullptr ||
-      !pieces->is_object())
-    return;
+  if (!fingerprint.ok() || !*fingerprint || pieces == nullptr || !pieces->is_object()) return false;
+  fingerprint_ = **fingerprint;
   for (const auto& item : pieces->items()) {
     const std::string& piece = item.key();
     const Json& list = item.value();
+    if (!artifact::is_inner_path(piece) || piece.find('/') != std::string::npos) continue;
     std::vector<artifact::FileEntry> entries;
     if (list.is_array())
       for (const Json& entry : list) entries.push_back(read_entry(entry));
     const bool is_whole = std::ranges::all_of(entries, [&](const artifact::FileEntry& entry) {
       return entry.path == piece || entry.path.starts_with(piece + "/");
     });
-    if (!entries.empty() && is_whole) pieces_[piece] = std::move(entries);
+    if (!is_whole) entries.clear();
+    pieces_[piece] = std::move(entries);
   }
+  return true;
 }
 
-Status Journal::drop_the_rest() const {
-  std::error_code error;
-  for (fs::directory_iterator it(folder_, error), end; !error && it != end; it.increment(error)) {
-    const std::string name = it->path().filename().string();
-    if (name == kJournalName || pieces_.contains(name)) continue;
-    std::error_code ignored;
-    fs::remove_all(it->path(), ignored);
+// Of unfinished pieces the name counts: what lies below them nobody wrote down.
+Status Journal::check_names() const {
+  for (const std::string& name : names_in(folder_)) {
+    const bool is_contents =
+        name == kContents && is_real(folder_ + "/" + name, fs::file_type::directory);
+    const bool is_journal =
+        is_of(kName, name) && is_real(folder_ + "/" + name, fs::file_type::regular);
+    if (!is_contents && !is_journal) return in_the_way(folder_, name);
   }
-  if (error) return io_error("[{}] cannot list the folder: {}", folder_, error.message());
+  for (const std::string& name : names_in(contents())) {
+    const auto piece =
+        std::ranges::find_if(pieces_, [&](const auto& item) { return is_of(item.first, name); });
+    if (piece == pieces_.end()) return in_the_way(folder_, std::string(kContents) + "/" + name);
+    if (piece->second.empty() || piece->first != name) continue;
+    std::set<std::string> listed;
+    for (const artifact::FileEntry& entry : piece->second) listed.insert(entry.path);
+    ANEMONE_RETURN_IF_ERROR(artifact::check_all_is_listed(contents(), name, listed));
+  }
+  return {};
+}
+
+// After check_names().
+Status Journal::drop_unfinished() {
+  std::error_code error;
+  for (const std::string& name : names_in(contents())) {
+    const auto piece = pieces_.find(name);
+    if (piece != pieces_.end() && !piece->second.empty()) continue;
+    fs::remove_all(contents() + "/" + name, error);
+    if (error) return io_error("[{}] cannot remove {}: {}", folder_, name, error.message());
+  }
+  std::erase_if(pieces_, [](const auto& item) { return item.second.empty(); });
   return {};
 }
 
@@ -120,20 +174,25 @@ Status Journal::write() const {
   return write_file(journal_path(folder_), dump_json(json, 1) + "\n");
 }
 
+Status Journal::begin(const std::string& piece) {
+  pieces_[piece].clear();
+  return write();
+}
+
 const std::vector<artifact::FileEntry>* Journal::find(const std::string& piece) {
   const auto it = pieces_.find(piece);
-  if (it == pieces_.end()) return nullptr;
-  const auto paths = files_of(folder_, piece);
+  if (it == pieces_.end() || it->second.empty()) return nullptr;
+  const auto paths = files_of(contents(), piece);
   const bool is_same =
       paths.ok() && paths->size() == it->second.size() &&
       std::ranges::all_of(it->second, [&](const artifact::FileEntry& entry) {
-        const auto now = artifact::describe_file(folder_, entry.path);
+        const auto now = artifact::describe_file(contents(), entry.path);
         return now.ok() && now->bytes == entry.bytes && now->sha256 == entry.sha256;
       });
   if (is_same) return &it->second;
   pieces_.erase(it);
   std::error_code ignored;
-  fs::remove_all(folder_ + "/" + piece, ignored);
+  fs::remove_all(contents() + "/" + piece, ignored);
   return nullptr;
 }
 
@@ -145,10 +204,10 @@ std::uint64_t Journal::total_bytes() const {
 }
 
 Result<const std::vector<artifact::FileEntry>*> Journal::add(const std::string& piece) {
-  ANEMONE_ASSIGN_OR_RETURN(const auto paths, files_of(folder_, piece));
+  ANEMONE_ASSIGN_OR_RETURN(const auto paths, files_of(contents(), piece));
   std::vector<artifact::FileEntry> entries;
   for (const std::string& path : paths) {
-    ANEMONE_ASSIGN_OR_RETURN(artifact::FileEntry entry, artifact::describe_file(folder_, path));
+    ANEMONE_ASSIGN_OR_RETURN(artifact::FileEntry entry, artifact::describe_file(contents(), path));
     entries.push_back(std::move(entry));
   }
   pieces_[piece] = std::move(entries);

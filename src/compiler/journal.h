@@ -12,37 +12,51 @@
 
 namespace anemone::compiler {
 
-// What is finished in a working folder, so that a run that was interrupted can be resumed:
-// FOLDER/compile.json names the pieces (packages, the embedding file) with their hashes. A piece is
-// used again only by a run with the same fingerprint, and only if its files still have those
-// hashes. Single-thread.
+// What a compile has written so far: FOLDER/compile.json names all that it began (packages, files)
+// below FOLDER/artifact, and of what is finished the files with their hashes. It says what a later
+// run may take over, and what may be deleted: nothing that it does not name. A piece is used again
+// only by a run with the same fingerprint, and only if its files still have those hashes.
+// Single-thread.
 class Journal {
  public:
-  // Reads the journal of the folder, drops everything there that it does not name, or all of it
-  // when the fingerprint is another. `fingerprint` stands for all that the pieces depend on.
-  static Result<Journal> open(const std::string& folder, const std::string& fingerprint);
+  static constexpr const char* kName = "compile.json";
+  static constexpr const char* kContents = "artifact";
 
+  // Reads the journal of the folder. What is there and was not finished goes, or all of it when the
+  // fingerprint is another or `takes_over` is false. `fingerprint` stands for all that the pieces
+  // depend on.
+  // kInvalidArgument naming what is in the way when something else lies there.
+  static Result<Journal> open(const std::string& folder, const std::string& fingerprint,
+                              bool takes_over);
+
+  // Before anything is written under that name (or "NAME.tmp.*").
+  Status begin(const std::string& piece);
   // The files of a finished piece, with their hashes checked; nullptr when it has to be made. Valid
   // as long as the journal.
   const std::vector<artifact::FileEntry>* find(const std::string& piece);
-  // Hashes the files of a piece, paths relative to the folder, and records it.
+  // Hashes the files of a piece that was begun, paths relative to the contents, and records it.
   Result<const std::vector<artifact::FileEntry>*> add(const std::string& piece);
   // Of all finished pieces.
   std::uint64_t total_bytes() const;
 
-  // Whether a folder has a journal, whatever it says.
-  static bool is_in(const std::string& folder);
-  static Status remove(const std::string& folder);
+  // Ok when all that lies in the folder is what its journal names, and the journal itself.
+  // kInvalidArgument naming what is in the way.
+  static Status check_all_is_ours(const std::string& folder);
+  // Whether a run has something to take over.
+  static bool has_finished_pieces(const std::string& folder);
 
  private:
-  Journal(std::string folder, std::string fingerprint)
-      : folder_(std::move(folder)), fingerprint_(std::move(fingerprint)) {}
-  void read();
-  Status drop_the_rest() const;
+  explicit Journal(std::string folder) : folder_(std::move(folder)) {}
+  // False when there is none that can be read.
+  bool read();
+  Status check_names() const;
+  Status drop_unfinished();
   Status write() const;
+  std::string contents() const { return folder_ + "/" + kContents; }
 
   std::string folder_;
   std::string fingerprint_;
+  // What was begun; empty: not finished.
   std::map<std::string, std::vector<artifact::FileEntry>> pieces_;
 };
 

@@ -2,12 +2,12 @@
 #include "engine/embedding_table.h"
 
 #include <algorithm>
-#include <filesystem>
 #include <type_traits>
 #include <utility>
 
 #include "base/check.h"
 #include "base/error.h"
+#include "base/inner_file.h"
 
 namespace anemone::engine {
 namespace {
@@ -34,7 +34,7 @@ Result<EmbeddingTable> EmbeddingTable::open(const std::string& folder,
   table.columns_ = embedding.columns;
   std::int64_t end = 0;
   for (const artifact::EmbeddingPart& part : embedding.parts) {
-    const std::string path = (std::filesystem::path(folder) / part.file).string();
+    ANEMONE_ASSIGN_OR_RETURN(const std::string path, inner_file(folder, part.file));
     ANEMONE_ASSIGN_OR_RETURN(auto file, MappedFile::open(path));
     // No overflow: the manifest bounds rows and columns.
     const std::uint64_t bytes =

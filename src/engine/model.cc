@@ -10,6 +10,7 @@
 
 #include "base/check.h"
 #include "base/error.h"
+#include "base/inner_file.h"
 #include "base/json_release.h"
 #include "engine/function_plan.h"
 
@@ -64,7 +65,8 @@ Status Model::load_packages(exec::Executor& executor, const LoadOptions& options
   const auto load = [&](const std::string& package, const exec::LoadOptions& load_options,
                         Programs& out) -> Status {
     if (options.on_progress) options.on_progress(done, total, package);
-    ANEMONE_ASSIGN_OR_RETURN(auto program, executor.load(join(path_, package), load_options));
+    ANEMONE_ASSIGN_OR_RETURN(const std::string place, inner_file(path_, package));
+    ANEMONE_ASSIGN_OR_RETURN(auto program, executor.load(place, load_options));
     out.push_back(std::move(program));
     ++done;
     return {};

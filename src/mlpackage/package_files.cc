@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "base/inner_file.h"
 
 namespace anemone::mlpackage {
 namespace {
@@ -92,18 +93,12 @@ Result<std::string> PackageFiles::weight_path(std::string_view reference) const 
 }
 
 Result<std::string> PackageFiles::inside(const std::string& relative) const {
-  const fs::path path = fs::path(folder_) / relative;
+  ANEMONE_ASSIGN_OR_RETURN(std::string path, inner_file(folder_, relative));
   std::error_code error;
-  const fs::path root = fs::canonical(folder_, error);
-  if (error) return io_error("[{}] cannot open: {}", folder_, error.message());
-  const fs::path real = fs::canonical(path, error);
-  if (error)
-    return corrupt("[{}] expected the package to hold {}: {}", subject_, relative, error.message());
-  const auto [root_at, real_at] = std::mismatch(root.begin(), root.end(), real.begin(), real.end());
-  if (root_at != root.end())
-    return corrupt("[{}] expected {} to lie inside the package, its link leads out", subject_,
-                   relative);
-  return path.string();
+  if (!fs::exists(path, error))
+    return corrupt("[{}] expected the package to hold {}: {}", subject_, relative,
+                   error ? error.message() : "no such file or folder");
+  return path;
 }
 
 }  // namespace anemone::mlpackage

@@ -2,12 +2,12 @@
 #include "mlpackage/package_writer.h"
 
 #include <cstdio>
-#include <fcntl.h>
 #include <filesystem>
 #include <google/protobuf/io/coded_stream.h>
 #include <google/protobuf/io/zero_copy_stream_impl_lite.h>
+#include <sys/stat.h>
 #include <system_error>
-#include <unistd.h>
+#include <utility>
 
 #include "base/error.h"
 #include "base/file.h"
@@ -39,12 +39,11 @@ int version_of(const Model& model) {
 // A folder that goes away with its content unless it takes its place by rename.
 class TemporaryFolder {
  public:
-  static Result<TemporaryFolder> create(const std::string& path) {
-    std::error_code error;
-    fs::remove_all(path, error);
-    if (!fs::create_directory(path, error))
-      return io_error("[{}] cannot create the folder: {}", path, error.message());
-    return TemporaryFolder(path);
+  static Result<TemporaryFolder> create(const std::string& target) {
+    // mkdir takes no name that is there, whatever lies in wait under it.
+    std::string path = target + ".tmp." + random_suffix();
+    if (::mkdir(path.c_str(), 0777) != 0) return errno_error(target, "create the folder");
+    return TemporaryFolder(std::move(path));
   }
   TemporaryFolder(TemporaryFolder&& other) noexcept : path_(std::exchange(other.path_, {})) {}
   TemporaryFolder& operator=(TemporaryFolder&&) = delete;
@@ -55,31 +54,11 @@ class TemporaryFolder {
 
   const std::string& path() const { return path_; }
 
-  // Becomes `target`; what was there becomes this folder, to be removed.
-  Status replace(const std::string& target) {
-    std::error_code error;
-    if (!fs::exists(target, error)) {
-      fs::rename(path_, target, error);
-      if (error) return io_error("[{}] cannot rename into place: {}", target, error.message());
-      path_.clear();
-      return {};
-    }
-#ifdef RENAME_EXCHANGE
-    if (::renameat2(AT_FDCWD, path_.c_str(), AT_FDCWD, target.c_str(), RENAME_EXCHANGE) == 0)
-      return {};
-#endif
-    // Not every file system can exchange: then there is a moment without a package.
-    const std::string old = path_ + ".old";
-    fs::rename(target, old, error);
-    if (error)
-      return io_error("[{}] cannot move the old package away: {}", target, error.message());
-    fs::rename(path_, target, error);
-    if (error) {
-      std::error_code ignored;
-      fs::rename(old, target, ignored);
-      return io_error("[{}] cannot rename into place: {}", target, error.message());
-    }
-    path_ = old;
+  // An empty folder in its place is replaced, and nothing else: rename() sees to that.
+  Status move_to(const std::string& target) {
+    if (::rename(path_.c_str(), target.c_str()) != 0)
+      return errno_error(target, "rename into place");
+    path_.clear();
     return {};
   }
 
@@ -88,7 +67,7 @@ class TemporaryFolder {
   std::string path_;
 };
 
-// Replacing means deleting: only ever a package.
+// Nothing that is there is ever replaced: who wants that removes it first.
 Result<std::string> checked_target(const std::string& path) {
   std::string target = path;
   while (target.size() > 1 && target.ends_with('/')) target.pop_back();
@@ -96,10 +75,8 @@ Result<std::string> checked_target(const std::string& path) {
     return invalid_argument("[{}] expected a name that ends in .mlpackage", path);
   std::error_code error;
   const fs::file_status status = fs::symlink_status(target, error);
-  if (fs::exists(status) &&
-      !(fs::is_directory(status) &&
-        (fs::exists(fs::path(target) / "Manifest.json", error) || fs::is_empty(target, error))))
-    return invalid_argument("[{}] expected a package or a free name, got something else", path);
+  if (fs::exists(status) && !(fs::is_directory(status) && fs::is_empty(target, error)))
+    return invalid_argument("[{}] expected a free name, got something that is there", path);
   return target;
 }
 
@@ -195,10 +172,10 @@ Result<WriteReport> write(const Model& model, const std::string& target, std::st
   ANEMONE_ASSIGN_OR_RETURN(const std::uint64_t available, free_disk_bytes(target));
   if (available < needed)
     return io_error("expected {} bytes of free disk space, got {}", needed, available);
-  temporary = fmt::format("{}.tmp.{}", target, ::getpid());
-  ANEMONE_ASSIGN_OR_RETURN(TemporaryFolder folder, TemporaryFolder::create(temporary));
+  ANEMONE_ASSIGN_OR_RETURN(TemporaryFolder folder, TemporaryFolder::create(target));
+  temporary = folder.path();
   ANEMONE_RETURN_IF_ERROR(write_files(folder.path(), bytes, plan, options));
-  ANEMONE_RETURN_IF_ERROR(folder.replace(target));
+  ANEMONE_RETURN_IF_ERROR(folder.move_to(target));
   return report;
 }
 

@@ -41,8 +41,9 @@ struct WriteReport {
   std::uint64_t blob_count = 0;
 };
 
-// Writes the package X.mlpackage, replacing one that is there: a temporary folder beside it is
-// renamed when all is written, and after an error nothing is left. Equal models give equal bytes.
+// Writes the package X.mlpackage: a temporary folder beside it ("X.mlpackage.tmp.<random>") is
+// renamed when all is written, and after an error nothing is left. What is there under that name is
+// never replaced, but for an empty folder. Equal models give equal bytes.
 //
 // Constants of 10 or more numbers go to weights/weight.bin, once for each ir::Data object however
 // many functions share it; they are loaded one by one, after their places are known, and dropped
@@ -51,7 +52,7 @@ struct WriteReport {
 // Refuses what Core ML's loaders would not notice (kCorrupt): description against program, output
 // names, parameters left to their defaults, names that MIL text cannot hold, features that the
 // specification version does not have. kInvalidArgument when `path` does not end in ".mlpackage" or
-// names something that is no package; kIo when the disk is full.
+// names something that is there; kIo when the disk is full.
 Result<WriteReport> write_package(const Model& model, const std::string& path,
                                   const WriteOptions& options = {});
 

@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "base/inner_file.h"
 
 namespace anemone::text {
 namespace {
@@ -68,12 +69,15 @@ Result<ChatTemplateSource> find_chat_template(const std::string& folder,
                                               const std::string& template_file) {
   ChatTemplateSource out;
   bool found = false;
-  const std::string file = template_file.empty() ? folder + "/chat_template.jinja" : template_file;
+  std::string file = template_file;
+  if (file.empty()) {
+    ANEMONE_ASSIGN_OR_RETURN(file, inner_file(folder, "chat_template.jinja"));
+  }
   if (!template_file.empty() || exists(file)) {
     ANEMONE_ASSIGN_OR_RETURN(out.source, read_file(file, kMaxTemplateBytes));
     found = true;
   }
-  const std::string path = folder + "/tokenizer_config.json";
+  ANEMONE_ASSIGN_OR_RETURN(const std::string path, inner_file(folder, "tokenizer_config.json"));
   if (exists(path)) {
     ANEMONE_ASSIGN_OR_RETURN(const Json config, read_json_file(path));
     ANEMONE_RETURN_IF_ERROR(read_config(config, path, out, found));

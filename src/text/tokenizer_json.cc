@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "base/inner_file.h"
 #include "text/bpe.h"
 #include "text/byte_level.h"
 #include "text/tokenizer.h"
@@ -274,7 +275,10 @@ Result<std::shared_ptr<const Tokenizer>> Tokenizer::parse(std::string_view json,
 Result<std::shared_ptr<const Tokenizer>> Tokenizer::load(const std::string& path) {
   std::error_code ignored;
   const bool folder = std::filesystem::is_directory(path, ignored);
-  const std::string name = folder ? path + "/tokenizer.json" : path;
+  std::string name = path;
+  if (folder) {
+    ANEMONE_ASSIGN_OR_RETURN(name, inner_file(path, "tokenizer.json"));
+  }
   ANEMONE_ASSIGN_OR_RETURN(const std::string text, read_file(name, kMaxFileBytes));
   return parse(text, name);
 }

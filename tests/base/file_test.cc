@@ -3,6 +3,7 @@
 
 #include <filesystem>
 #include <gtest/gtest.h>
+#include <set>
 #include <string>
 #include <thread>
 #include <utility>
@@ -169,6 +170,34 @@ TEST(AtomicFile, ADeviceIsNotReplaced) {
 }
 
 #ifdef __linux__
+TEST(AtomicFile, ALinkIsNeitherFollowedNorReplaced) {
+  const TemporaryFolder folder;
+  ASSERT_TRUE(write_file(folder.file("dear"), "Dear").ok());
+  for (const char* target : {"dear", "absent", "."}) {
+    const std::string link = folder.file("link");
+    std::filesystem::remove(link);
+    std::filesystem::create_symlink(target, link);
+    const Status status = write_file(link, "x");
+    EXPECT_EQ(status.code(), Code::kIo) << target;
+    EXPECT_NE(status.message().find("got a link"), std::string::npos) << status.message();
+    EXPECT_TRUE(std::filesystem::is_symlink(link));
+  }
+  EXPECT_EQ(read_file(folder.file("dear")).value(), "Dear");
+  EXPECT_EQ(names_in(folder.path()).size(), 2U);
+}
+
+// Whoever may write to the folder cannot foresee the names.
+TEST(AtomicFile, TemporaryNamesAreNotForeseeable) {
+  const TemporaryFolder folder;
+  std::set<std::string> names;
+  for (int i = 0; i < 20; ++i) {
+    auto file = AtomicFile::create(folder.file("a"));
+    ASSERT_TRUE(file.ok());
+    names.insert(names_in(folder.path()).front());
+  }
+  EXPECT_EQ(names.size(), 20U);
+}
+
 TEST(AtomicFile, AFileSystemThatTakesNoFilesIsAnIoError) {
   EXPECT_EQ(AtomicFile::create("/proc/anemone-test").status().code(), Code::kIo);
 }

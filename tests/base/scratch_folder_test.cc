@@ -47,11 +47,17 @@ TEST(ScratchFolder, LeftoversGoAndOthersStay) {
   ASSERT_TRUE(make_directories(parent.path() + "/work.7.scratch/deep").ok());
   ASSERT_TRUE(make_directories(parent.path() + "/other.7.scratch").ok());
   ASSERT_TRUE(make_directories(parent.path() + "/work").ok());
+  for (const char* name : {"work.notes.scratch", "work..scratch", "work.scratch"})
+    ASSERT_TRUE(make_directories(parent.path() + "/" + name).ok());
+  ASSERT_TRUE(make_directories(parent.path() + "/elsewhere/dear").ok());
+  fs::create_directory_symlink("elsewhere", parent.path() + "/work.8.scratch");
   auto folder = ScratchFolder::create(parent.path(), "work");
   ASSERT_TRUE(folder.ok());
   EXPECT_FALSE(fs::exists(parent.path() + "/work.7.scratch"));
   EXPECT_TRUE(fs::exists(parent.path() + "/other.7.scratch"));
-  EXPECT_TRUE(fs::exists(parent.path() + "/work"));
+  for (const char* name : {"work", "work.notes.scratch", "work..scratch", "work.scratch",
+                           "work.8.scratch", "elsewhere/dear"})
+    EXPECT_TRUE(fs::exists(parent.path() + "/" + name)) << name;
 }
 
 }  // namespace

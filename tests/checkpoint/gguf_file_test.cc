@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "checkpoint/gguf/gguf_file.h"
 
+#include <filesystem>
 #include <fstream>
 #include <functional>
 #include <gtest/gtest.h>
@@ -99,6 +100,18 @@ TEST(GgufFile, ReadsSplitFilesFromAnyPart) {
     EXPECT_EQ((*file)->files(), (std::vector<std::string>{first, second}));
     EXPECT_EQ(**(*file)->metadata().text("general.name"), "split");
   }
+  // The file that was named may be a link; the parts beside it lie beside it.
+  namespace fs = std::filesystem;
+  fs::create_directory(folder.file("farm"));
+  const std::string linked = folder.file("farm/m-00001-of-00002.gguf");
+  fs::create_symlink(first, linked);
+  fs::copy(second, folder.file("farm/m-00002-of-00002.gguf"));
+  EXPECT_TRUE(GgufFile::open(linked).ok());
+  fs::remove(folder.file("farm/m-00002-of-00002.gguf"));
+  fs::create_symlink(second, folder.file("farm/m-00002-of-00002.gguf"));
+  const Status led_out = GgufFile::open(linked).status();
+  EXPECT_EQ(led_out.code(), Code::kCorrupt);
+  EXPECT_NE(led_out.message().find("its link leads out"), std::string::npos) << led_out.message();
   part(1).f32_tensor("a", {1}, {2}).write(second);
   EXPECT_EQ(GgufFile::open(first).status().code(), Code::kCorrupt);
   part(0).f32_tensor("b", {1}, {2}).write(second);

@@ -78,6 +78,19 @@ INSTANTIATE_TEST_SUITE_P(, OnnxBundle, ::testing::Values(kBundle, kNamedBundle),
                            return info.param == kBundle ? "graph" : "names";
                          });
 
+TEST_F(OnnxCopy, LinksDoNotLeadOut) {
+  for (const char* name : {"model.onnx", "model.onnx.data", "genai_config.json"}) {
+    fs::remove(folder_ / name);
+    fs::create_symlink(fs::path(kBundle) / name, folder_ / name);
+    const Status status = open();
+    EXPECT_EQ(status.code(), Code::kCorrupt) << name;
+    EXPECT_NE(status.message().find("its link leads out"), std::string::npos) << status.message();
+    fs::remove(folder_ / name);
+    fs::copy(fs::path(kBundle) / name, folder_ / name);
+  }
+  EXPECT_TRUE(open().ok());
+}
+
 // The head is the right side of a MatMul: it lies by columns.
 TEST(Onnx, AMatrixThatLiesTransposedIsReadBySeveralRows) {
   const auto bundle = open_checkpoint(kBundle);

@@ -46,6 +46,24 @@ INSTANTIATE_TEST_SUITE_P(Run, DamagedArtifact,
                                            "endless"),
                          [](const auto& test) { return test.param; });
 
+// Of the same content, elsewhere: what an artifact consists of lies in it.
+TEST(ArtifactWithALink, DoesNotLeadOut) {
+  const TemporaryFolder folder;
+  const std::string copy = folder.file("copy");
+  for (const auto& entry : fs::directory_iterator(tiny_artifact())) {
+    const std::string name = entry.path().filename().string();
+    SCOPED_TRACE(name);
+    fs::remove_all(copy);
+    fs::copy(tiny_artifact(), copy, fs::copy_options::recursive);
+    fs::remove_all(copy + "/" + name);
+    fs::create_symlink(fs::absolute(entry.path()), copy + "/" + name);
+    const Outcome outcome = run_limited({"run", copy, "--prompt-ids", "1 2 3", "--max-new", "2"});
+    expect_refusal(outcome, kBadInput);
+    EXPECT_NE(outcome.err.find("its link leads out"), std::string::npos) << outcome.err;
+    expect_refusal(run_limited({"inspect", copy}), kBadInput);
+  }
+}
+
 struct Line {
   const char* name;
   int code;

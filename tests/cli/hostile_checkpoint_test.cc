@@ -93,11 +93,13 @@ std::vector<Case> damaged_checkpoints() {
     cases.push_back({"index", kBadInput, only_index(index)});
   cases.push_back({"index of no file", kIo, only_index(R"({"weight_map": {"a": "b"}})")});
   for (const char* kind : {"folder", "loop", "pipe", "endless"})
-    cases.push_back({std::string("weights are a ") + kind,
-                     std::string(kind) == "loop" ? kBadInput : kIo,
-                     odd("model.safetensors", kind)});
-  for (const char* kind : {"folder", "pipe", "endless"})
+    cases.push_back(
+        {std::string("weights are a ") + kind,
+         std::string(kind) == "loop" || std::string(kind) == "endless" ? kBadInput : kIo,
+         odd("model.safetensors", kind)});
+  for (const char* kind : {"folder", "pipe"})
     cases.push_back({std::string("config is a ") + kind, kIo, odd("config.json", kind)});
+  cases.push_back({"config is endless", kBadInput, odd("config.json", "endless")});
   cases.push_back({"generation config", kBadInput, [](const std::string& folder) {
                      write_text(folder + "/generation_config.json", "[1]");
                    }});
@@ -106,6 +108,53 @@ std::vector<Case> damaged_checkpoints() {
 
 INSTANTIATE_TEST_SUITE_P(Compile, DamagedCheckpoint, ::testing::ValuesIn(damaged_checkpoints()),
                          case_name);
+
+// Whatever a checkpoint consists of does not lie elsewhere: else it could hand out any file.
+class CheckpointWithALink : public ::testing::TestWithParam<const char*> {};
+
+TEST_P(CheckpointWithALink, DoesNotLeadOut) {
+  const anemone::testing::TemporaryFolder folder;
+  const std::string model = folder.file("model");
+  const std::string name = GetParam();
+  write_text(folder.file("secret"), "{\"secret\": 1}");
+  const auto expect_refused = [&](const std::string& target) {
+    SCOPED_TRACE(target);
+    std::filesystem::remove_all(model);
+    std::filesystem::copy(tiny_checkpoint(), model, std::filesystem::copy_options::recursive);
+    if (name == "model.safetensors.index.json")
+      std::filesystem::remove(model + "/model.safetensors");
+    std::filesystem::remove(model + "/" + name);
+    std::filesystem::create_symlink(target, model + "/" + name);
+    const Outcome outcome = run_limited({"compile", model, "-o", folder.file("out")});
+    expect_refusal(outcome, kBadInput);
+    EXPECT_NE(outcome.err.find("its link leads out"), std::string::npos) << outcome.err;
+    EXPECT_FALSE(std::filesystem::exists(folder.file("out")));
+    EXPECT_FALSE(std::filesystem::exists(folder.file("out.partial")));
+  };
+  expect_refused("/etc/passwd");
+  expect_refused("../secret");
+  expect_refused(std::filesystem::absolute(tiny_checkpoint() + "/config.json").string());
+}
+
+INSTANTIATE_TEST_SUITE_P(Compile, CheckpointWithALink,
+                         ::testing::Values("config.json", "generation_config.json",
+                                           "model.safetensors", "model.safetensors.index.json",
+                                           "tokenizer.json", "tokenizer_config.json",
+                                           "special_tokens_map.json", "chat_template.jinja"));
+
+// The layout of the hub's cache, which `pull` makes: every file is a link into blobs/.
+TEST(CheckpointOfTheHub, IsReadThroughItsLinks) {
+  namespace fs = std::filesystem;
+  const anemone::testing::TemporaryFolder folder;
+  const std::string repository = folder.file("models--o--n");
+  fs::create_directories(repository + "/snapshots/c0ffee");
+  fs::copy(tiny_checkpoint(), repository + "/blobs", fs::copy_options::recursive);
+  for (const auto& entry : fs::directory_iterator(repository + "/blobs"))
+    fs::create_symlink("../../blobs/" + entry.path().filename().string(),
+                       repository + "/snapshots/c0ffee/" + entry.path().filename().string());
+  EXPECT_EQ(
+      run_limited({"compile", repository + "/snapshots/c0ffee", "-o", folder.file("out")}).code, 0);
+}
 
 }  // namespace
 }  // namespace anemone::cli

@@ -88,5 +88,72 @@ TEST(Kill, ResumeGivesTheBytesOfAnUninterruptedRun) {
   EXPECT_GT(interrupted, kMoments / 4);
 }
 
+// Another artifact has the name already: at no moment is there anything else than the old one, the
+// new one or, between two renames, none, which the next run mends.
+TEST(Kill, WhileAnArtifactIsReplacedNeitherIsLost) {
+  constexpr int kReplacements = 30;
+  const TemporaryFolder folder;
+  const std::string output = folder.file("artifact");
+  const std::string model = source_path("tests/compiler/data/tiny/qwen3");
+  const auto compile = [&](const std::string& to, const std::string& flags) {
+    return run_anemone(fmt::format("compile '{}' -o '{}' {}", model, to, flags));
+  };
+  ASSERT_EQ(compile(folder.file("old"), "--quant none").code, 0);
+  const auto begin = Clock::now();
+  ASSERT_EQ(compile(folder.file("new"), "--quant int8").code, 0);
+  const auto whole_time = Clock::now() - begin;
+  const auto old_files = files_in(folder.file("old"));
+  const auto new_files = files_in(folder.file("new"));
+  ASSERT_FALSE(old_files == new_files);
+  for (int i = 0; i < kReplacements; ++i) {
+    SCOPED_TRACE(i);
+    fs::remove_all(output);
+    fs::copy(folder.file("old"), output, fs::copy_options::recursive);
+    const pid_t pid = start({"compile", model, "-o", output, "--quant", "int8"});
+    ASSERT_GT(pid, 0);
+    // Most of them about the end, where the renames are.
+    std::this_thread::sleep_for(whole_time * (i + 10) / (kReplacements + 5));
+    ::kill(pid, SIGKILL);
+    int status = 0;
+    ASSERT_EQ(::waitpid(pid, &status, 0), pid);
+    if (fs::exists(output)) {
+      const auto now = files_in(output);
+      EXPECT_TRUE(now == old_files || now == new_files);
+    } else {
+      EXPECT_TRUE(files_in(output + ".partial/replaced") == old_files);
+    }
+    const Outcome next = compile(output, "--quant int8");
+    EXPECT_EQ(next.code, 0) << next.err;
+    EXPECT_TRUE(files_in(output) == new_files);
+    EXPECT_FALSE(fs::exists(output + ".partial"));
+  }
+}
+
+TEST(Kill, CompilesThatRaceForANameDoNotMix) {
+  const TemporaryFolder folder;
+  const std::string output = folder.file("artifact");
+  const std::string model = source_path("tests/compiler/data/tiny/qwen3");
+  ASSERT_EQ(run_anemone(fmt::format("compile '{}' -o '{}'", model, output)).code, 0);
+  const auto whole = files_in(output);
+  for (int round = 0; round < 5; ++round) {
+    std::vector<Outcome> outcomes(4);
+    std::vector<std::thread> threads;
+    for (Outcome& outcome : outcomes)
+      threads.emplace_back(
+          [&] { outcome = run_anemone(fmt::format("compile '{}' -o '{}'", model, output)); });
+    for (std::thread& thread : threads) thread.join();
+    int finished = 0;
+    for (const Outcome& outcome : outcomes) {
+      finished += outcome.code == 0 ? 1 : 0;
+      EXPECT_TRUE(outcome.code == 0 ||
+                  outcome.err.find("expected to be alone") != std::string::npos)
+          << outcome.err;
+    }
+    EXPECT_GE(finished, 1);
+    EXPECT_TRUE(files_in(output) == whole);
+    EXPECT_FALSE(fs::exists(output + ".partial"));
+  }
+}
+
 }  // namespace
 }  // namespace anemone::cli

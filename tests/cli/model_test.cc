@@ -124,26 +124,6 @@ TEST_F(PocketModel, TakesIdsAndGivesLogits) {
   EXPECT_EQ(run("--prompt-ids '5 6 7 8' --max-new 2 --ignore-eos").out, outcome.out);
 }
 
-TEST_F(PocketModel, CompilesACheckpointIntoTheCacheOnce) {
-  const TemporaryFolder cache;
-  const std::string command = "run " + quoted(checkpoint()) + " 'What is 17 + 25?'";
-  ASSERT_EQ(::setenv("ANEMONE_CACHE", cache.path().c_str(), 1), 0);
-  EXPECT_EQ(run_anemone(command).out, "17 + 25 = 42.\n");
-  const auto entries = [&] {
-    std::vector<fs::path> all;
-    for (const auto& entry : fs::directory_iterator(cache.path())) all.push_back(entry.path());
-    return all;
-  };
-  ASSERT_EQ(entries().size(), 1U);
-  const auto written = fs::last_write_time(entries()[0] / "manifest.json");
-  EXPECT_EQ(run_anemone(command).out, "17 + 25 = 42.\n");
-  EXPECT_EQ(fs::last_write_time(entries()[0] / "manifest.json"), written);
-  // A damaged entry is made anew.
-  fs::remove(entries()[0] / "embedding.bin");
-  EXPECT_EQ(run_anemone(command).out, "17 + 25 = 42.\n");
-  ASSERT_EQ(::unsetenv("ANEMONE_CACHE"), 0);
-}
-
 TEST_F(PocketModel, RefusesWhatCannotBeRun) {
   expect_error(run("--prompt-ids '1 2 1024' --max-new 1"), 2, "1024");
   expect_error(run("--prompt-ids '1 -2'"), 2, "-2");

@@ -133,10 +133,10 @@ TEST(WriterTest, lazy_constants_are_loaded_once_and_within_the_memory_limit) {
   // A constant that is larger than the limit is still written, alone.
   most = 0;
   ASSERT_TRUE(
-      write_package(model, folder.file("a.mlpackage"), {.pool = &pool, .max_bytes_in_flight = 10})
+      write_package(model, folder.file("b.mlpackage"), {.pool = &pool, .max_bytes_in_flight = 10})
           .ok());
   EXPECT_EQ(most, 1);
-  const auto read = read_package(folder.file("a.mlpackage"));
+  const auto read = read_package(folder.file("b.mlpackage"));
   ASSERT_TRUE(read.ok());
   const ir::Op* last = read->program.functions()[0]->block->ops[98];
   ASSERT_EQ(last->name, "w49");
@@ -184,15 +184,26 @@ TEST(WriterTest, an_error_keeps_the_package_that_was_there) {
   EXPECT_EQ(names_in(folder.path()), std::vector<std::string>{"a.mlpackage"});
 }
 
-TEST(WriterTest, an_older_package_is_replaced_as_a_whole) {
+TEST(WriterTest, what_is_there_is_not_replaced) {
   TemporaryFolder folder;
   const std::string path = folder.file("a.mlpackage");
-  ASSERT_TRUE(write_package(plain_model(), path).ok());
-  ASSERT_TRUE(write_file(path + "/leftover", "old").ok());
-  ASSERT_TRUE(write_package(two_function_model(), path + "/").ok());
-  EXPECT_FALSE(fs::exists(path + "/leftover"));
+  ASSERT_TRUE(make_directories(path).ok());
+  ASSERT_TRUE(write_package(two_function_model(), path + "/").ok()) << "an empty folder";
+  ASSERT_TRUE(write_file(path + "/notes.txt", "keep me").ok());
+  EXPECT_EQ(write_package(plain_model(), path).status().code(), Code::kInvalidArgument);
+  EXPECT_EQ(*read_file(path + "/notes.txt"), "keep me");
   EXPECT_TRUE(read_package(path)->is_multifunction);
   EXPECT_EQ(names_in(folder.path()), std::vector<std::string>{"a.mlpackage"});
+}
+
+TEST(WriterTest, a_link_in_the_place_of_a_package_is_left_alone) {
+  TemporaryFolder folder;
+  ASSERT_TRUE(make_directories(folder.file("empty")).ok());
+  fs::create_directory_symlink(folder.file("empty"), folder.file("a.mlpackage"));
+  EXPECT_EQ(write_package(plain_model(), folder.file("a.mlpackage")).status().code(),
+            Code::kInvalidArgument);
+  EXPECT_TRUE(fs::is_symlink(folder.file("a.mlpackage")));
+  EXPECT_TRUE(fs::is_empty(folder.file("empty")));
 }
 
 TEST(WriterTest, what_is_no_package_is_not_replaced) {
@@ -220,8 +231,8 @@ TEST(WriterTest, a_missing_parent_folder_is_an_io_error_with_the_callers_name) {
 }
 
 TEST(WriterTest, the_line_between_blob_and_model_is_ten_elements) {
-  TemporaryFolder folder;
   for (const auto& [elements, blobs] : {std::pair(9, 0u), std::pair(10, 1u)}) {
+    TemporaryFolder folder;
     const auto make = [n = elements](int i) { return Result<Tensor>(filled(i, n)); };
     const auto report = write_package(lazy_model(1, elements, make), folder.file("a.mlpackage"));
     ASSERT_TRUE(report.ok()) << report.status().message();

@@ -4,11 +4,13 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <optional>
 
 #include "base/byte_reader.h"
 #include "base/error.h"
+#include "base/inner_file.h"
 
 namespace anemone::checkpoint::gguf {
 namespace {
@@ -240,7 +242,16 @@ Status GgufFile::read_part(const std::string& path, std::size_t part) {
 
 Status GgufFile::read_parts(const std::string& path) {
   const auto name = parse_part_name(path);
-  const std::string first = name ? name->of(1) : path;
+  // The file that was named may lie anywhere; the other parts lie beside it.
+  const auto part_path = [&](std::int64_t part) -> Result<std::string> {
+    const std::filesystem::path beside = name->of(part);
+    if (beside == path) return path;
+    return inner_file(beside.parent_path().string(), beside.filename().string());
+  };
+  std::string first = path;
+  if (name) {
+    ANEMONE_ASSIGN_OR_RETURN(first, part_path(1));
+  }
   ANEMONE_RETURN_IF_ERROR(read_part(first, 0));
   ANEMONE_ASSIGN_OR_RETURN(const auto parts, metadata_.integer("split.count"));
   const std::int64_t count = parts.value_or(1);
@@ -250,8 +261,10 @@ Status GgufFile::read_parts(const std::string& path) {
   if (!name || name->count != count)
     return corrupt("[{}] expected a file named NAME-00001-of-{:05}.gguf, of which it is a part",
                    path, count);
-  for (std::int64_t part = 1; part < count; ++part)
-    ANEMONE_RETURN_IF_ERROR(read_part(name->of(part + 1), static_cast<std::size_t>(part)));
+  for (std::int64_t part = 1; part < count; ++part) {
+    ANEMONE_ASSIGN_OR_RETURN(const std::string next, part_path(part + 1));
+    ANEMONE_RETURN_IF_ERROR(read_part(next, static_cast<std::size_t>(part)));
+  }
   ANEMONE_ASSIGN_OR_RETURN(const auto total, metadata_.integer("split.tensors.count"));
   if (total && *total != static_cast<std::int64_t>(tensors_.size()))
     return corrupt("[{}] expected {} tensors in all parts, got {}", first, *total, tensors_.size());

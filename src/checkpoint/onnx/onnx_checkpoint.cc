@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
+#include "base/inner_file.h"
 #include "checkpoint/onnx/decoder_graph.h"
 #include "checkpoint/onnx/named_decoder.h"
 #include "checkpoint/onnx/rope_table.h"
@@ -161,22 +162,50 @@ Json make_generation_config(const Json& genai, const Json& model) {
   return out;
 }
 
-}  // namespace
+struct Bundle {
+  std::string config_path;
+  Json genai;
+  std::string model_path;
+  std::shared_ptr<const OnnxGraph> graph;
 
-Result<Checkpoint> open_onnx_bundle(const std::string& folder) {
+  const Json* model() const { return json_member(genai, "model"); }
+  const Json* decoder() const {
+    return model() == nullptr ? nullptr : json_member(*model(), "decoder");
+  }
+};
+
+Result<Bundle> open_bundle(const std::string& folder) {
   namespace fs = std::filesystem;
-  const std::string config_path = (fs::path(folder) / "genai_config.json").string();
-  ANEMONE_ASSIGN_OR_RETURN(const Json genai, read_json_file(config_path));
-  const Json* model = json_member(genai, "model");
-  const Json* settings = model == nullptr ? nullptr : json_member(*model, "decoder");
-  if (settings == nullptr) return parse_error("[{}] expected model.decoder, got none", config_path);
-  ANEMONE_ASSIGN_OR_RETURN(const auto name, json_string(*settings, "filename", config_path));
+  Bundle out;
+  ANEMONE_ASSIGN_OR_RETURN(out.config_path, inner_file(folder, "genai_config.json"));
+  ANEMONE_ASSIGN_OR_RETURN(out.genai, read_json_file(out.config_path));
+  if (out.decoder() == nullptr)
+    return parse_error("[{}] expected model.decoder, got none", out.config_path);
+  ANEMONE_ASSIGN_OR_RETURN(const auto name,
+                           json_string(*out.decoder(), "filename", out.config_path));
   const fs::path file = name.value_or("model.onnx");
   if (file.has_parent_path() || file.filename().empty() || file == "." || file == "..")
-    return parse_error("[{}] expected the name of a file in this folder, got \"{}\"", config_path,
-                       file.string());
-  const std::string path = (fs::path(folder) / file).string();
-  ANEMONE_ASSIGN_OR_RETURN(const auto graph, OnnxGraph::open(path));
+    return parse_error("[{}] expected the name of a file in this folder, got \"{}\"",
+                       out.config_path, file.string());
+  ANEMONE_ASSIGN_OR_RETURN(out.model_path, inner_file(folder, file.string()));
+  ANEMONE_ASSIGN_OR_RETURN(out.graph, OnnxGraph::open(out.model_path));
+  return out;
+}
+
+}  // namespace
+
+Result<std::vector<std::string>> onnx_bundle_files(const std::string& folder) {
+  ANEMONE_ASSIGN_OR_RETURN(const Bundle bundle, open_bundle(folder));
+  std::vector<std::string> files = bundle.graph->files();
+  files.push_back(bundle.config_path);
+  return files;
+}
+
+Result<Checkpoint> open_onnx_bundle(const std::string& folder) {
+  ANEMONE_ASSIGN_OR_RETURN(const Bundle bundle, open_bundle(folder));
+  const auto& graph = bundle.graph;
+  const Json* model = bundle.model();
+  const Json* settings = bundle.decoder();
   Checkpoint out;
   auto read = read_decoder(*graph);
   if (read.status().code() == Code::kUnsupported) {
@@ -192,9 +221,9 @@ Result<Checkpoint> open_onnx_bundle(const std::string& folder) {
   if (!read.ok()) return read.status();
   const DecoderGraph decoder = std::move(read).value();
   out.path = folder;
-  ANEMONE_ASSIGN_OR_RETURN(Json config, make_config(decoder, *model, path));
-  ANEMONE_ASSIGN_OR_RETURN(out.config, HfConfig::from_json(std::move(config), config_path));
-  out.generation = make_generation_config(genai, *model);
+  ANEMONE_ASSIGN_OR_RETURN(Json config, make_config(decoder, *model, bundle.model_path));
+  ANEMONE_ASSIGN_OR_RETURN(out.config, HfConfig::from_json(std::move(config), bundle.config_path));
+  out.generation = make_generation_config(bundle.genai, *model);
   out.weights = std::make_shared<OnnxSource>(folder, graph, decoder);
   return out;
 }

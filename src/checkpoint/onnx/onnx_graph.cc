@@ -5,6 +5,7 @@
 #include <filesystem>
 
 #include "base/error.h"
+#include "base/inner_file.h"
 
 namespace anemone::checkpoint::onnx {
 namespace {
@@ -340,7 +341,8 @@ Status OnnxGraph::find_data(std::string_view location, std::uint64_t offset,
   if (location.empty() || relative.is_absolute() || leads_out)
     return corrupt("[{}] expected the data of {} in a file beside the model, got \"{}\"", path_,
                    constant.name, location);
-  const std::string path = (fs::path(path_).parent_path() / relative).string();
+  ANEMONE_ASSIGN_OR_RETURN(const std::string path,
+                           inner_file(fs::path(path_).parent_path().string(), location));
   auto& file = files_[path];
   if (file == nullptr) {
     auto opened = MappedFile::open(path);

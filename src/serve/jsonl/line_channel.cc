@@ -82,7 +82,7 @@ Result<LineChannel::Outcome> LineChannel::next_line(std::string& line) {
     if (ready == 0) return Outcome::kTimeout;
     if (ready < 0) {
       if (errno == EINTR) continue;
-      return errno_error("input", "cannot wait for a line");
+      return errno_error("input", "wait for a line");
     }
     if (waits[1].revents != 0) return Outcome::kEnd;
     std::array<char, 64 * 1024> chunk;
@@ -99,7 +99,7 @@ Result<LineChannel::Outcome> LineChannel::next_line(std::string& line) {
       searched_ = 0;
       return Outcome::kLine;
     } else if (errno != EINTR && errno != EAGAIN) {
-      return errno_error("input", "cannot read a line");
+      return errno_error("input", "read a line");
     }
   }
 }
@@ -119,7 +119,7 @@ Status LineChannel::write_line(std::string_view line) {
       if (waits[0].revents == 0)
         return cancelled("[output] expected a client that reads its answers");
     } else if (errno != EINTR) {
-      return errno_error("output", "cannot write a line");
+      return errno_error("output", "write a line");
     }
   }
   return {};

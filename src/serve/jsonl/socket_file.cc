@@ -82,13 +82,13 @@ Status in_use(const std::string& path) {
 
 // Exchanges the files and looks at what came out: what is not the dead socket goes back.
 Status SocketFile::take_over(const std::string& ours, const std::string& path, Identity dead) {
-  if (exchange_files(ours, path) != 0) return errno_error(path, "cannot replace the unused socket");
+  if (exchange_files(ours, path) != 0) return errno_error(path, "replace the unused socket");
   struct stat info = {};
   if (::lstat(ours.c_str(), &info) == 0 && Identity{info.st_dev, info.st_ino} == dead) {
     ::unlink(ours.c_str());
     return {};
   }
-  if (exchange_files(ours, path) != 0) return errno_error(path, "cannot give the file back");
+  if (exchange_files(ours, path) != 0) return errno_error(path, "give the file back");
   return in_use(path);
 }
 
@@ -101,17 +101,17 @@ Result<SocketFile> SocketFile::listen(const std::string& path) {
     if (!S_ISSOCK(info.st_mode))
       return io_error("[{}] expected no file or an unused socket, got something else", path);
     const Descriptor probe(::socket(AF_UNIX, SOCK_STREAM, 0));
-    if (!probe.is_open()) return errno_error(path, "cannot make a socket");
+    if (!probe.is_open()) return errno_error(path, "make a socket");
     ::fcntl(probe.get(), F_SETFL, O_NONBLOCK);  // a server whose queue is full is one, too
     if (::connect(probe.get(), generic(address), sizeof(address)) == 0 || errno == EAGAIN)
       return in_use(path);
-    if (errno != ECONNREFUSED) return errno_error(path, "cannot look at the socket");
+    if (errno != ECONNREFUSED) return errno_error(path, "look at the socket");
     dead = Identity{info.st_dev, info.st_ino};
   }
   const std::string ours = private_name(path);
   ANEMONE_ASSIGN_OR_RETURN(const sockaddr_un bound, address_of(ours));
   Descriptor listener(::socket(AF_UNIX, SOCK_STREAM, 0));
-  if (!listener.is_open()) return errno_error(path, "cannot make a socket");
+  if (!listener.is_open()) return errno_error(path, "make a socket");
   ::fcntl(listener.get(), F_SETFD, FD_CLOEXEC);
   // From the start: between bind and chmod others could connect.
   const mode_t mask = ::umask(0177);
@@ -119,17 +119,17 @@ Result<SocketFile> SocketFile::listen(const std::string& path) {
   const int error = errno;
   ::umask(mask);
   errno = error;
-  if (result != 0) return errno_error(path, "cannot make the socket");
+  if (result != 0) return errno_error(path, "make the socket");
   Remover remover(ours);
-  if (::lstat(ours.c_str(), &info) != 0) return errno_error(path, "cannot look at the socket");
+  if (::lstat(ours.c_str(), &info) != 0) return errno_error(path, "look at the socket");
   // Before it has its name, so that whoever finds it is heard.
   if (::listen(listener.get(), kBacklog) != 0)
-    return errno_error(path, "cannot listen on the socket");
+    return errno_error(path, "listen on the socket");
   if (dead) {
     ANEMONE_RETURN_IF_ERROR(take_over(ours, path, *dead));
   } else if (rename_to_nothing(ours, path) != 0) {
     if (errno == EEXIST) return io_error("[{}] expected no file, got one just now", path);
-    return errno_error(path, "cannot make the socket");
+    return errno_error(path, "make the socket");
   }
   remover.release();
   return SocketFile(path, std::move(listener), {info.st_dev, info.st_ino});

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/file_identity.h"
+
+#include <algorithm>
+#include <chrono>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <thread>
+
+#include "base/error.h"
+
+namespace anemone {
+namespace {
+
+constexpr std::int64_t kSecond = 1'000'000'000;
+
+std::int64_t nanoseconds(const timespec& time) {
+  return static_cast<std::int64_t>(time.tv_sec) * kSecond + time.tv_nsec;
+}
+
+// From when on a change would show.
+std::int64_t settled_at(const FileIdentity& file) {
+  const bool has_fractions = file.changed_ns % kSecond != 0;
+  return file.changed_ns + (has_fractions ? kSecond / 50 : 2 * kSecond);
+}
+
+}  // namespace
+
+Result<FileIdentity> FileIdentity::of(const std::string& path) {
+  struct stat info {};
+  if (::stat(path.c_str(), &info) != 0) return errno_error(path, "open");
+  if (!S_ISREG(info.st_mode)) return io_error("[{}] expected a regular file", path);
+  FileIdentity out;
+  out.path = path;
+  out.device = static_cast<std::uint64_t>(info.st_dev);
+  out.inode = static_cast<std::uint64_t>(info.st_ino);
+  out.bytes = static_cast<std::uint64_t>(info.st_size);
+#ifdef __APPLE__
+  out.modified_ns = nanoseconds(info.st_mtimespec);
+  out.changed_ns = nanoseconds(info.st_ctimespec);
+#else
+  out.modified_ns = nanoseconds(info.st_mtim);
+  out.changed_ns = nanoseconds(info.st_ctim);
+#endif
+  return out;
+}
+
+Result<std::vector<FileIdentity>> FileIdentity::of_all(std::span<const std::string> paths) {
+  std::vector<FileIdentity> files;
+  for (const std::string& path : paths) {
+    ANEMONE_ASSIGN_OR_RETURN(FileIdentity file, of(path));
+    files.push_back(std::move(file));
+  }
+  return files;
+}
+
+std::string FileIdentity::text() const {
+  return fmt::format("{} {} {} {} {}", device, inode, bytes, modified_ns, changed_ns);
+}
+
+std::string text_of(std::span<const FileIdentity> files) {
+  std::string text;
+  for (const FileIdentity& file : files) text += file.text() + " " + file.path + "\n";
+  return text;
+}
+
+bool wait_until_settled(std::span<const FileIdentity> files) {
+  std::int64_t settled = 0;
+  for (const FileIdentity& file : files) settled = std::max(settled, settled_at(file));
+  const auto now = std::chrono::duration_cast<std::chrono::nanoseconds>(
+                       std::chrono::system_clock::now().time_since_epoch())
+                       .count();
+  if (settled <= now) return true;
+  if (settled - now > 2 * kSecond) return false;
+  std::this_thread::sleep_for(std::chrono::nanoseconds(settled - now));
+  return true;
+}
+
+}  // namespace anemone

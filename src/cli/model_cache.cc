@@ -1,0 +1,255 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/model_cache.h"
+
+#include <algorithm>
+#include <chrono>
+#include <filesystem>
+#include <fmt/format.h>
+#include <functional>
+#include <system_error>
+#include <thread>
+
+#include "artifact/manifest.h"
+#include "artifact/ownership.h"
+#include "base/digest.h"
+#include "base/environment.h"
+#include "base/error.h"
+#include "base/file.h"
+#include "base/folder_lock.h"
+#include "base/log.h"
+#include "base/progress.h"
+#include "base/version.h"
+#include "checkpoint/content.h"
+#include "cli/interrupt.h"
+#include "cli/output.h"
+#include "cli/private_folder.h"
+#include "compiler/compiler.h"
+
+namespace anemone::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::size_t kKeyDigits = 32;
+
+// On stderr, where it mixes with no answer.
+void notice(std::string_view text) {
+  fmt::print(stderr, "anemone: {}\n", escaped(text));
+}
+
+std::string name_of(const std::string& model) {
+  const auto clean = fs::absolute(model).lexically_normal();
+  return clean.has_filename() ? clean.filename().string() : clean.parent_path().filename().string();
+}
+
+// The files of one entry. All of them are anemone's, by where they lie.
+class Entry {
+ public:
+  explicit Entry(std::string folder) : folder_(std::move(folder)) {}
+
+  std::string artifact() const { return folder_ + "/artifact"; }
+
+  // Waits for a process that is making the entry.
+  Result<FolderLock> lock() const {
+    constexpr auto kPause = std::chrono::milliseconds(100);
+    bool has_told = false;
+    while (true) {
+      ANEMONE_RETURN_IF_ERROR(make_private_folder(folder_));
+      auto lock = FolderLock::take(folder_);
+      // Another process may have cleared the cache meanwhile.
+      if (!lock.ok() && lock.status().code() == Code::kNotFound) continue;
+      if (lock.ok() || lock.status().code() != Code::kBusy) return lock;
+      if (!has_told) notice("another process is compiling this model: waiting");
+      has_told = true;
+      if (interrupt_flag())
+        return cancelled("[cache] expected another process to finish, got Ctrl-C");
+      std::this_thread::sleep_for(kPause);
+    }
+  }
+
+  // Ok when the artifact is there and its files are those that were checked.
+  Status check_stamp() const {
+    ANEMONE_ASSIGN_OR_RETURN(const auto manifest, artifact::read_manifest(artifact()));
+    ANEMONE_ASSIGN_OR_RETURN(const auto files, identities(manifest));
+    constexpr std::uint64_t kMaxBytes = 4096;
+    ANEMONE_ASSIGN_OR_RETURN(const std::string checked, read_file(checked_path(), kMaxBytes));
+    if (checked == stamp(files)) return {};
+    return corrupt("[{}] expected the files that were checked, got others", artifact());
+  }
+
+  // Reads all of it; kNotFound when there is no artifact. Under the lock.
+  Status check_hashes() const {
+    ANEMONE_ASSIGN_OR_RETURN(const auto manifest, artifact::read_manifest(artifact()));
+    ANEMONE_ASSIGN_OR_RETURN(const auto files, identities(manifest));
+    const bool is_settled = wait_until_settled(files);
+    ANEMONE_RETURN_IF_ERROR(artifact::check_files(artifact(), manifest, /*check_hashes=*/true));
+    if (is_settled) record(files);
+    return {};
+  }
+
+  // Under the lock.
+  Status make(const std::string& model, int threads) const {
+    // What was damaged: even its manifest may be.
+    std::error_code error;
+    fs::remove_all(artifact(), error);
+    if (error) return io_error("[{}] cannot remove: {}", artifact(), error.message());
+    compiler::CompileOptions options;
+    options.threads = threads;
+    options.cancel = &interrupt_flag();
+    ProgressReport bar("compiling", Progress::Unit::kBytes);
+    const auto report = compiler::compile(model, artifact(), options, std::ref(bar));
+    bar.clear();
+    if (!report.ok()) return report.status();
+    // The hashes of the manifest are those of the files as they were read back.
+    ANEMONE_ASSIGN_OR_RETURN(const auto files, identities(report->manifest));
+    if (wait_until_settled(files)) record(files);
+    return {};
+  }
+
+  Status remove() const {
+    std::error_code error;
+    fs::remove_all(folder_, error);
+    if (error) return io_error("[{}] cannot remove: {}", folder_, error.message());
+    return {};
+  }
+
+ private:
+  std::string checked_path() const { return folder_ + "/checked"; }
+
+  // A file that the manifest does not list could be read as well: a chat template, say.
+  Result<std::vector<FileIdentity>> identities(const artifact::Manifest& manifest) const {
+    ANEMONE_RETURN_IF_ERROR(artifact::check_all_is_ours(artifact()));
+    std::vector<std::string> paths = {artifact() + "/" + std::string(artifact::kManifestName)};
+    for (const artifact::FileEntry& file : manifest.files)
+      paths.push_back(artifact() + "/" + file.path);
+    return FileIdentity::of_all(paths);
+  }
+  static std::string stamp(const std::vector<FileIdentity>& files) {
+    Digest hash;
+    hash.update(text_of(files));
+    return hash.hex() + "\n";
+  }
+  // Without it the next run checks the files again.
+  void record(const std::vector<FileIdentity>& files) const {
+    const Status status = write_file(checked_path(), stamp(files));
+    if (!status.ok()) ANEMONE_WARN("{}", status.message());
+  }
+
+  std::string folder_;
+};
+
+std::uint64_t bytes_in(const std::string& folder) {
+  std::uint64_t bytes = 0;
+  std::error_code error;
+  fs::recursive_directory_iterator it(folder, error);
+  for (const fs::recursive_directory_iterator end; !error && it != end; it.increment(error)) {
+    std::error_code ignored;
+    if (it->is_regular_file(ignored)) bytes += it->file_size(ignored);
+  }
+  return bytes;
+}
+
+bool is_key(const std::string& name) {
+  return name.size() == kKeyDigits &&
+         name.find_first_not_of("0123456789abcdef") == std::string::npos;
+}
+
+std::vector<std::string> keys_in(const std::string& folder) {
+  std::vector<std::string> keys;
+  std::error_code error;
+  for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error))
+    if (is_key(it->path().filename().string())) keys.push_back(it->path().filename().string());
+  std::ranges::sort(keys);
+  return keys;
+}
+
+}  // namespace
+
+Result<std::string> cache_folder() {
+  if (const auto named = environment_variable("ANEMONE_CACHE")) return *named;
+  if (const auto cache = user_cache_folder()) return (fs::path(*cache) / "anemone").string();
+  return invalid_argument("[ANEMONE_CACHE] expected a folder for compiled models, got none");
+}
+
+Result<std::string> make_cache_folder() {
+  ANEMONE_ASSIGN_OR_RETURN(std::string root, cache_folder());
+  ANEMONE_RETURN_IF_ERROR(make_private_folder(root));
+  return root;
+}
+
+Result<ModelCache> ModelCache::open() {
+  ANEMONE_ASSIGN_OR_RETURN(const std::string root, make_cache_folder());
+  const ModelCache cache(root);
+  ANEMONE_RETURN_IF_ERROR(make_private_folder(cache.models_));
+  ANEMONE_RETURN_IF_ERROR(make_private_folder(cache.files_));
+  return cache;
+}
+
+Result<std::string> ModelCache::content_of(const std::string& model,
+                                           const CacheRequest& request) const {
+  ThreadPool threads(request.threads > 0 ? request.threads : default_thread_count());
+  FileHashes hashes(files_, threads);
+  return checkpoint::content_of(model, hashes, request.checks_hashes);
+}
+
+Result<std::string> ModelCache::artifact_of(const std::string& model,
+                                            const CacheRequest& request) const {
+  ANEMONE_ASSIGN_OR_RETURN(const std::string content, content_of(model, request));
+  Digest key;
+  key.update(fmt::format(
+      "anemone {} format {} options {} name {} content {}", version(), artifact::kFormatVersion,
+      compiler::describe_options(compiler::CompileOptions()), name_of(model), content));
+  const Entry entry(models_ + "/" + key.hex().substr(0, kKeyDigits));
+  if (!request.checks_hashes && entry.check_stamp().ok()) return entry.artifact();
+
+  ANEMONE_ASSIGN_OR_RETURN(const FolderLock lock, entry.lock());
+  // While this process waited, another one may have made it.
+  if (!request.checks_hashes && entry.check_stamp().ok()) return entry.artifact();
+  const Status found = entry.check_hashes();
+  if (found.ok()) return entry.artifact();
+  if (found.code() != Code::kNotFound)
+    notice("the compiled model in the cache is damaged and is made again: " + found.message());
+  ANEMONE_RETURN_IF_ERROR(entry.make(model, request.threads));
+  // The checkpoint that was compiled is the one that the key stands for.
+  ANEMONE_ASSIGN_OR_RETURN(const std::string content_now, content_of(model, request));
+  if (content_now == content) return entry.artifact();
+  ANEMONE_RETURN_IF_ERROR(entry.remove());
+  return io_error("[{}] expected a checkpoint that nobody writes to, got one that changed", model);
+}
+
+Result<std::vector<CacheEntry>> ModelCache::list() const {
+  std::vector<CacheEntry> out;
+  for (const std::string& key : keys_in(models_)) {
+    const std::string folder = models_ + "/" + key;
+    CacheEntry entry;
+    entry.key = key;
+    entry.bytes = bytes_in(folder);
+    entry.is_busy = FolderLock::take(folder).status().code() == Code::kBusy;
+    if (const auto manifest = artifact::read_manifest(folder + "/artifact"); manifest.ok()) {
+      entry.name = manifest->name;
+      entry.producer = manifest->producer;
+    }
+    out.push_back(std::move(entry));
+  }
+  return out;
+}
+
+Result<std::uint64_t> ModelCache::clear() const {
+  std::uint64_t freed = 0;
+  Status first_error;
+  for (const std::string& key : keys_in(models_)) {
+    const std::string folder = models_ + "/" + key;
+    const auto lock = FolderLock::take(folder);
+    if (!lock.ok()) continue;
+    const std::uint64_t bytes = bytes_in(folder);
+    const Status removed = Entry(folder).remove();
+    if (removed.ok()) freed += bytes;
+    if (first_error.ok()) first_error = removed;
+  }
+  std::error_code error;
+  for (const std::string& name : keys_in(files_)) fs::remove(files_ + "/" + name, error);
+  if (!first_error.ok()) return first_error;
+  return freed;
+}
+
+}  // namespace anemone::cli

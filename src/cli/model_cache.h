@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+// Checkpoints that `run`, `serve` and `bench` compiled for themselves, in the user's cache folder:
+//   models/KEY/artifact/     the artifact
+//   models/KEY/checked       what its files were when their hashes were last checked
+//   models/KEY/artifact.partial/  while it is made
+//   files/                   hashes of the files of checkpoints (base/file_hashes.h)
+// KEY is a hash of the contents of the checkpoint, its name, the options, the format of artifacts
+// and the version of anemone: equal checkpoints share an entry, and nothing else does.
+//
+// An entry is used as long as its files are those that were checked (size, times, inode); else all
+// of them are read and compared with their hashes again, and a damaged entry is made anew. Both
+// folders are private to the user, since what lies in them is believed (private_folder.h).
+#pragma once
+
+#include <anemone/status.h>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace anemone::cli {
+
+// $ANEMONE_CACHE, else $XDG_CACHE_HOME/anemone, else ~/.cache/anemone. kInvalidArgument when none
+// of the variables is set.
+Result<std::string> cache_folder();
+// The same, made where it is not there and checked to be private (private_folder.h).
+Result<std::string> make_cache_folder();
+
+struct CacheRequest {
+  int threads = 0;             // 0: as many as this process may use
+  bool checks_hashes = false;  // reads everything again, whatever is remembered
+};
+
+struct CacheEntry {
+  std::string key;
+  std::string name;  // of the model; empty where the entry is not complete
+  std::string producer;
+  std::uint64_t bytes = 0;
+  bool is_busy = false;  // another process is compiling it
+};
+
+class ModelCache {
+ public:
+  // Makes the folders. kIo when somebody else could write to them.
+  static Result<ModelCache> open();
+
+  // The artifact folder of a checkpoint, compiled where it is not there. Waits while another
+  // process compiles the same one, and says so on stderr; kCancelled after Ctrl-C.
+  Result<std::string> artifact_of(const std::string& model, const CacheRequest& request) const;
+
+  Result<std::vector<CacheEntry>> list() const;
+  // Removes all entries that no process is making, and what is remembered of files. Gives the bytes
+  // that are free now.
+  Result<std::uint64_t> clear() const;
+
+ private:
+  explicit ModelCache(const std::string& root)
+      : models_(root + "/models"), files_(root + "/files") {}
+  Result<std::string> content_of(const std::string& model, const CacheRequest& request) const;
+  std::string models_;
+  std::string files_;
+};
+
+}  // namespace anemone::cli

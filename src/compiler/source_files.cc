@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "compiler/source_files.h"
+
+#include "base/error.h"
+#include "checkpoint/content.h"
+
+namespace anemone::compiler {
+
+Result<SourceFiles> SourceFiles::of(const std::string& model) {
+  SourceFiles out(model);
+  ANEMONE_ASSIGN_OR_RETURN(out.files_, list(model));
+  // So that whatever is written to them from here on shows.
+  wait_until_settled(out.files_);
+  ANEMONE_RETURN_IF_ERROR(out.check_unchanged());
+  return out;
+}
+
+Result<std::vector<FileIdentity>> SourceFiles::list(const std::string& model) {
+  ANEMONE_ASSIGN_OR_RETURN(const auto paths, checkpoint::files_of(model));
+  return FileIdentity::of_all(paths);
+}
+
+Status SourceFiles::check_unchanged() const {
+  ANEMONE_ASSIGN_OR_RETURN(const auto now, list(model_));
+  if (text_of(now) == text()) return {};
+  for (std::size_t i = 0; i < now.size(); ++i)
+    if (i >= files_.size() || text_of({&now[i], 1}) != text_of({&files_[i], 1}))
+      return io_error("[{}] expected a checkpoint that nobody writes to, got one that changed",
+                      now[i].path);
+  return io_error("[{}] expected a checkpoint that nobody writes to, got one that lost a file",
+                  model_);
+}
+
+}  // namespace anemone::compiler

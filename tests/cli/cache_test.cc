@@ -1,0 +1,287 @@
+// SPDX-License-Identifier: Apache-2.0
+// The cache of compiled checkpoints: the right model, verified, made once, and the user's own.
+#include <algorithm>
+#include <fcntl.h>
+#include <filesystem>
+#include <fmt/format.h>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <sys/stat.h>
+#include <thread>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/json.h"
+#include "tests/cli/interrupted.h"
+#include "tests/cli/process.h"
+
+namespace anemone::cli {
+namespace {
+
+namespace fs = std::filesystem;
+using anemone::testing::source_path;
+using anemone::testing::TemporaryFolder;
+
+class CacheOfModels : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    ASSERT_EQ(::setenv("ANEMONE_CACHE", cache().c_str(), 1), 0);
+    fs::copy(source_path("models/pocket/checkpoint"), model());
+  }
+  void TearDown() override { ::unsetenv("ANEMONE_CACHE"); }
+
+  std::string cache() const { return folder_.file("cache"); }
+  std::string model() const { return folder_.file("model"); }
+  std::vector<std::string> entries() const {
+    std::vector<std::string> all;
+    for (const std::string& name : names_in(cache() + "/models"))
+      all.push_back(cache() + "/models/" + name);
+    return all;
+  }
+  std::string artifact() const {
+    EXPECT_EQ(entries().size(), 1U);
+    return entries().empty() ? "" : entries().front() + "/artifact";
+  }
+  static Outcome run(const std::string& model, const std::string& flags = "") {
+    return run_anemone(
+        fmt::format("run '{}' --prompt-ids '5 6 7 8' --max-new 6 --ignore-eos {}", model, flags));
+  }
+  static std::string answer(const std::string& model, const std::string& flags = "") {
+    const Outcome outcome = run(model, flags);
+    EXPECT_EQ(outcome.code, 0) << outcome.err;
+    EXPECT_EQ(outcome.err, "");
+    return outcome.out;
+  }
+  // Flips a bit in place, without a trace in names or sizes.
+  static void damage(const std::string& path, std::uint64_t offset) {
+    std::fstream file(path, std::ios::binary | std::ios::in | std::ios::out);
+    file.seekg(static_cast<std::streamoff>(offset));
+    const int byte = file.get();
+    file.seekp(static_cast<std::streamoff>(offset));
+    file.put(static_cast<char>(byte ^ 0x40));
+    ASSERT_TRUE(file.good());
+  }
+  static void set_times_of(const std::string& from, const std::string& to) {
+    struct stat info {};
+    ASSERT_EQ(::stat(from.c_str(), &info), 0);
+    const timespec times[] = {info.st_atim, info.st_mtim};
+    ASSERT_EQ(::utimensat(AT_FDCWD, to.c_str(), times, 0), 0);
+  }
+  // Two stretches of the weights change places: names, sizes and the file itself stay.
+  static void turn_weights(const std::string& model) {
+    const std::string path = model + "/model.safetensors";
+    const std::string before = contents(path);
+    std::string bytes = before;
+    const std::size_t length = bytes.size() / 8 / 8 * 8;
+    std::swap_ranges(bytes.end() - static_cast<std::ptrdiff_t>(2 * length),
+                     bytes.end() - static_cast<std::ptrdiff_t>(length),
+                     bytes.end() - static_cast<std::ptrdiff_t>(length));
+    ASSERT_NE(bytes, before);
+    std::fstream(path, std::ios::binary | std::ios::in | std::ios::out) << bytes;
+  }
+
+  TemporaryFolder folder_;
+};
+
+TEST_F(CacheOfModels, EqualNamesSizesAndTimesDoNotMakeOneModelOfTwo) {
+  const std::string other = folder_.file("elsewhere/model");
+  fs::create_directories(folder_.file("elsewhere"));
+  fs::copy(model(), other);
+  turn_weights(other);
+  for (const std::string& file : names_in(model()))
+    set_times_of(model() + "/" + file, other + "/" + file);
+  const std::string first = answer(model());
+  const std::string second = answer(other);
+  EXPECT_NE(first, second);
+  EXPECT_EQ(entries().size(), 2U);
+  EXPECT_EQ(answer(model()), first);
+  EXPECT_EQ(answer(other), second);
+}
+
+TEST_F(CacheOfModels, AChangeBehindTimesThatAreSetBackShows) {
+  const std::string before = answer(model());
+  const std::string weights = model() + "/model.safetensors";
+  fs::copy(weights, folder_.file("times"));
+  set_times_of(weights, folder_.file("times"));
+  turn_weights(model());
+  set_times_of(folder_.file("times"), weights);
+  EXPECT_NE(answer(model()), before);
+}
+
+TEST_F(CacheOfModels, EqualCheckpointsShareAnEntry) {
+  const std::string first = answer(model());
+  const std::string other = folder_.file("elsewhere/model");
+  fs::create_directories(folder_.file("elsewhere"));
+  fs::copy(model(), other);
+  // What no compile reads is no part of it.
+  ASSERT_TRUE(write_file(other + "/README.md", "Hello").ok());
+  EXPECT_EQ(answer(other), first);
+  EXPECT_EQ(entries().size(), 1U);
+  ASSERT_TRUE(write_file(other + "/generation_config.json", "{\"top_k\": 7}").ok());
+  EXPECT_EQ(answer(other), first);
+  EXPECT_EQ(entries().size(), 2U);
+}
+
+TEST_F(CacheOfModels, ADamagedEntryIsMadeAgain) {
+  const std::string right = answer(model());
+  const std::string embedding = artifact() + "/embedding.bin";
+  const auto size = fs::file_size(embedding);
+  const auto expect_mended = [&](const std::string& what) {
+    SCOPED_TRACE(what);
+    const Outcome outcome = run(model());
+    EXPECT_EQ(outcome.code, 0) << outcome.err;
+    EXPECT_EQ(outcome.out, right);
+    EXPECT_NE(outcome.err.find("damaged and is made again"), std::string::npos) << outcome.err;
+    EXPECT_NE(outcome.err.find(what), std::string::npos) << outcome.err;
+    EXPECT_EQ(answer(model()), right);
+  };
+  damage(embedding, size / 2);
+  expect_mended("embedding.bin");
+  // With its times set back.
+  fs::copy(embedding, folder_.file("times"));
+  set_times_of(embedding, folder_.file("times"));
+  damage(embedding, size / 3);
+  set_times_of(folder_.file("times"), embedding);
+  expect_mended("embedding.bin");
+  fs::resize_file(embedding, size / 2);
+  expect_mended("embedding.bin");
+  fs::remove(embedding);
+  expect_mended("embedding.bin");
+  ASSERT_TRUE(write_file(artifact() + "/manifest.json", "{").ok());
+  expect_mended("manifest.json");
+  ASSERT_TRUE(write_file(artifact() + "/chat_template.jinja", "another").ok());
+  expect_mended("chat_template.jinja");
+  fs::remove(artifact() + "/tokenizer.json");
+  fs::create_symlink(model() + "/tokenizer.json", artifact() + "/tokenizer.json");
+  expect_mended("tokenizer.json");
+}
+
+TEST_F(CacheOfModels, FilesThatOnlyLookChangedAreCheckedAndKept) {
+  const std::string right = answer(model());
+  const std::string embedding = artifact() + "/embedding.bin";
+  fs::copy(embedding, folder_.file("copy"));
+  fs::rename(folder_.file("copy"), embedding);
+  const auto manifest = fs::last_write_time(artifact() + "/manifest.json");
+  EXPECT_EQ(answer(model()), right);
+  EXPECT_EQ(fs::last_write_time(artifact() + "/manifest.json"), manifest);
+  fs::remove(entries().front() + "/checked");
+  EXPECT_EQ(answer(model()), right);
+  EXPECT_TRUE(fs::exists(entries().front() + "/checked"));
+  EXPECT_EQ(fs::last_write_time(artifact() + "/manifest.json"), manifest);
+}
+
+TEST_F(CacheOfModels, VerifyReadsEverythingAgain) {
+  const std::string right = answer(model());
+  EXPECT_EQ(answer(model(), "--verify"), right);
+  // As if the disk had changed its mind: what is remembered says that all is well.
+  for (const std::string& name : names_in(cache() + "/files")) {
+    const std::string path = cache() + "/files/" + name;
+    std::string text = contents(path);
+    text.replace(text.size() - 65, 8, "00000000");
+    ASSERT_TRUE(write_file(path, text).ok());
+  }
+  EXPECT_EQ(answer(model()), right);
+  EXPECT_EQ(entries().size(), 2U) << "under another key";
+  EXPECT_EQ(answer(model(), "--verify"), right);
+  EXPECT_EQ(entries().size(), 2U);
+  EXPECT_EQ(answer(model()), right) << "what is remembered is mended";
+  EXPECT_EQ(entries().size(), 2U);
+  // An artifact that was named is checked as well.
+  const std::string copy = folder_.file("artifact");
+  fs::copy(entries().front() + "/artifact", copy, fs::copy_options::recursive);
+  EXPECT_EQ(answer(copy, "--verify"), right);
+  damage(copy + "/embedding.bin", 999);
+  const Outcome outcome = run(copy, "--verify");
+  EXPECT_EQ(outcome.code, 3);
+  EXPECT_NE(outcome.err.find("sha256"), std::string::npos) << outcome.err;
+  EXPECT_EQ(run(copy).code, 0);
+}
+
+TEST_F(CacheOfModels, FirstRunsWaitForEachOther) {
+  std::vector<Outcome> outcomes(4);
+  std::vector<std::thread> threads;
+  for (Outcome& outcome : outcomes)
+    threads.emplace_back([&outcome, this] { outcome = run(model()); });
+  for (std::thread& thread : threads) thread.join();
+  for (const Outcome& outcome : outcomes) {
+    EXPECT_EQ(outcome.code, 0) << outcome.err;
+    EXPECT_EQ(outcome.out, outcomes.front().out);
+    EXPECT_TRUE(outcome.err.empty() ||
+                outcome.err == "anemone: another process is compiling this model: waiting\n")
+        << outcome.err;
+  }
+  EXPECT_EQ(entries().size(), 1U);
+  EXPECT_EQ(names_in(entries().front()).size(), 2U);
+}
+
+TEST_F(CacheOfModels, AnInterruptedFirstRunLeavesNothingThatCounts) {
+  for (const int signal : {SIGKILL, SIGTERM, SIGINT}) {
+    fs::remove_all(cache());
+    const int status = interrupted({"run", model(), "--prompt-ids", "5 6 7 8", "--max-new", "1"},
+                                   cache() + "/models", signal);
+    if (WIFSIGNALED(status) && !entries().empty()) {
+      EXPECT_FALSE(fs::exists(entries().front() + "/checked"));
+    }
+    EXPECT_FALSE(answer(model()).empty());
+    EXPECT_EQ(names_in(entries().front()).size(), 2U) << "artifact and checked";
+  }
+}
+
+TEST_F(CacheOfModels, IsPrivateToTheUser) {
+  answer(model());
+  for (const std::string& folder : {cache(), cache() + "/models", cache() + "/files"})
+    EXPECT_EQ(fs::status(folder).permissions(), fs::perms::owner_all) << folder;
+
+  const auto expect_refused = [&](const std::string& what) {
+    SCOPED_TRACE(what);
+    const Outcome outcome = run(model());
+    EXPECT_EQ(outcome.code, 5);
+    EXPECT_EQ(outcome.out, "");
+    EXPECT_NE(outcome.err.find(what), std::string::npos) << outcome.err;
+  };
+  fs::permissions(cache() + "/models", fs::perms::all);
+  expect_refused("nobody else may write to");
+  fs::permissions(cache() + "/models", fs::perms::owner_all);
+  fs::permissions(entries().front(), fs::perms::owner_all | fs::perms::group_write);
+  // The entry is looked at where it is used: a stamp there is believed.
+  fs::remove(entries().front() + "/checked");
+  expect_refused("nobody else may write to");
+  fs::permissions(entries().front(), fs::perms::owner_all);
+
+  fs::rename(cache(), folder_.file("real"));
+  fs::create_directory_symlink("real", cache());
+  expect_refused("got a link");
+  fs::remove(cache());
+  fs::create_directory(cache());
+  fs::create_directory_symlink("../real/models", cache() + "/models");
+  expect_refused("got a link");
+  fs::remove_all(cache());
+  ASSERT_TRUE(write_file(cache(), "x").ok());
+  EXPECT_EQ(run(model()).code, 5);
+  if (::geteuid() != 0) GTEST_SKIP() << "only root can give folders away";
+  fs::remove(cache());
+  fs::create_directory(cache());
+  ASSERT_EQ(::chown(cache().c_str(), 12345, 12345), 0);
+  expect_refused("one of the user 12345");
+}
+
+TEST_F(CacheOfModels, IsShownAndCleared) {
+  EXPECT_EQ(run_anemone("cache list").out, "0 models, 0 B\n");
+  answer(model());
+  const Outcome list = run_anemone("cache list --json");
+  ASSERT_EQ(list.code, 0) << list.err;
+  const auto json = parse_json(list.out, "list");
+  ASSERT_TRUE(json.ok() && json->is_array() && json->size() == 1);
+  EXPECT_EQ((*json)[0]["name"], "model");
+  EXPECT_GT((*json)[0]["bytes"], 1'000'000);
+  ASSERT_TRUE(write_file(cache() + "/models/notes.txt", "dear").ok());
+  const Outcome cleared = run_anemone("cache clear");
+  EXPECT_EQ(cleared.code, 0) << cleared.err;
+  EXPECT_EQ(names_in(cache() + "/models"), std::vector<std::string>{"notes.txt"});
+  EXPECT_TRUE(names_in(cache() + "/files").empty());
+  EXPECT_EQ(run_anemone("cache").code, 2);
+  EXPECT_EQ(run_anemone("cache burn").code, 2);
+}
+
+}  // namespace
+}  // namespace anemone::cli
