@@ -20,7 +20,7 @@ std::string join(const std::string& folder, std::string_view path) {
 
 // A piece is hashed and given back before the next is read, so that hashing a weight file does not
 // make it resident.
-std::string hash_of(const MappedFile& file) {
+Result<std::string> hash_of(const MappedFile& file) {
   constexpr std::size_t kPiece = 8 << 20;
   Digest hash;
   std::span<const std::byte> rest = file.bytes();
@@ -30,6 +30,7 @@ std::string hash_of(const MappedFile& file) {
     file.release(piece);
     rest = rest.subspan(piece.size());
   }
+  ANEMONE_RETURN_IF_ERROR(file.check());
   return hash.hex();
 }
 
@@ -55,7 +56,8 @@ Result<FileEntry> describe_file(const std::string& folder, const std::string& pa
     return invalid_argument("[{}] expected a path inside the artifact folder, got \"{}\"", folder,
                             path);
   ANEMONE_ASSIGN_OR_RETURN(const auto file, MappedFile::open(join(folder, path)));
-  return FileEntry{path, file->bytes().size(), hash_of(*file)};
+  ANEMONE_ASSIGN_OR_RETURN(std::string hash, hash_of(*file));
+  return FileEntry{path, file->bytes().size(), std::move(hash)};
 }
 
 Status check_files(const std::string& folder, const Manifest& manifest, bool check_hashes) {
@@ -73,7 +75,7 @@ Status check_files(const std::string& folder, const Manifest& manifest, bool che
       return corrupt("[{}] expected {} bytes, got {}", path, entry.bytes, bytes);
     if (!check_hashes) continue;
     ANEMONE_ASSIGN_OR_RETURN(const auto file, MappedFile::open(path));
-    const std::string hash = hash_of(*file);
+    ANEMONE_ASSIGN_OR_RETURN(const std::string hash, hash_of(*file));
     if (hash != entry.sha256)
       return corrupt("[{}] expected sha256 {}, got {}", path, entry.sha256, hash);
   }

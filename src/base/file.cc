@@ -34,11 +34,21 @@ Status write_fully(int fd, const std::string& path, std::span<const std::byte> b
 }  // namespace
 
 Result<std::string> read_file(const std::string& path, std::uint64_t max_bytes) {
-  ANEMONE_ASSIGN_OR_RETURN(auto file, MappedFile::open(path));
-  const auto bytes = file->bytes();
-  if (bytes.size() > max_bytes)
-    return corrupt("[{}] expected at most {} bytes, got {}", path, max_bytes, bytes.size());
-  return std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  ANEMONE_ASSIGN_OR_RETURN(const OpenFile file, open_regular_file(path));
+  if (file.size > max_bytes)
+    return corrupt("[{}] expected at most {} bytes, got {}", path, max_bytes, file.size);
+  std::string out(file.size, '\0');
+  std::size_t done = 0;
+  while (done < out.size()) {
+    const ssize_t count = ::read(file.descriptor.get(), out.data() + done, out.size() - done);
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) return errno_error(path, "read");
+    if (count == 0)
+      return io_error("[{}] expected {} bytes, got {}: the file was cut short while it was read",
+                      path, out.size(), done);
+    done += static_cast<std::size_t>(count);
+  }
+  return out;
 }
 
 Result<AtomicFile> AtomicFile::create(const std::string& path) {

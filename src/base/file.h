@@ -14,8 +14,9 @@
 
 namespace anemone {
 
-// The whole of a regular file; kIo when it cannot be read, kCorrupt above `max_bytes`.
-Result<std::string> read_file(const std::string& path, std::uint64_t max_bytes = 1ULL << 30);
+// The whole of a regular file, in memory of its own; kIo when it cannot be read or becomes shorter
+// meanwhile, kCorrupt above `max_bytes`.
+Result<std::string> read_file(const std::string& path, std::uint64_t max_bytes = 64 << 20);
 
 // Writes a file under a temporary name in the same folder and renames it over `path` on commit().
 // If it is destroyed without commit(), nothing is left. Single-thread, except write_at (any

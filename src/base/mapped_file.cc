@@ -4,40 +4,91 @@
 #include <cerrno>
 #include <cstdint>
 #include <fcntl.h>
+#include <mutex>
+#include <set>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/check.h"
-#include "base/descriptor.h"
 #include "base/error.h"
 
 namespace anemone {
 
-Result<std::shared_ptr<const MappedFile>> MappedFile::open(const std::string& path) {
+namespace {
+
+std::mutex files_mutex;
+std::set<const MappedFile*>& files_in_use() {
+  static auto* const files = new std::set<const MappedFile*>;  // outlives every static file
+  return *files;
+}
+
+}  // namespace
+
+Result<OpenFile> open_regular_file(const std::string& path) {
+  OpenFile out;
   // O_NONBLOCK: opening a FIFO without a writer must not hang; it is refused by the check below.
-  const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
-  if (!file.is_open()) return errno_error(path, "open");
+  out.descriptor = Descriptor(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  if (!out.descriptor.is_open()) return errno_error(path, "open");
   struct stat info {};
-  if (::fstat(file.get(), &info) != 0) return errno_error(path, "stat");
+  if (::fstat(out.descriptor.get(), &info) != 0) return errno_error(path, "stat");
   if (!S_ISREG(info.st_mode))
     return io_error("[{}] expected a regular file, got a {}", path,
                     S_ISDIR(info.st_mode) ? "directory" : "special file");
-  const auto size = static_cast<std::size_t>(info.st_size);
+  out.size = static_cast<std::size_t>(info.st_size);
+  out.device = info.st_dev;
+  out.inode = info.st_ino;
+  return out;
+}
+
+Result<std::shared_ptr<const MappedFile>> MappedFile::open(const std::string& path) {
+  ANEMONE_ASSIGN_OR_RETURN(const OpenFile file, open_regular_file(path));
   const std::byte* data = nullptr;
-  if (size > 0) {
-    void* mapping = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, file.get(), 0);
+  if (file.size > 0) {
+    void* mapping = ::mmap(nullptr, file.size, PROT_READ, MAP_PRIVATE, file.descriptor.get(), 0);
     if (mapping == MAP_FAILED) return errno_error(path, "map");
     data = static_cast<const std::byte*>(mapping);
   }
-  return std::shared_ptr<const MappedFile>(new MappedFile(path, data, size));
+  return std::shared_ptr<const MappedFile>(new MappedFile(path, file, data));
 }
 
-MappedFile::MappedFile(std::string path, const std::byte* data, std::size_t size)
-    : path_(std::move(path)), data_(data), size_(size) {}
+MappedFile::MappedFile(std::string path, const OpenFile& file, const std::byte* data)
+    : path_(std::move(path)),
+      data_(data),
+      size_(file.size),
+      device_(file.device),
+      inode_(file.inode) {
+  if (data_ != nullptr) range_.emplace(bytes());
+  const std::lock_guard guard(files_mutex);
+  files_in_use().insert(this);
+}
 
 MappedFile::~MappedFile() {
+  {
+    const std::lock_guard guard(files_mutex);
+    files_in_use().erase(this);
+  }
+  range_.reset();
   if (data_ != nullptr) ::munmap(const_cast<std::byte*>(data_), size_);
+}
+
+Status MappedFile::check() const {
+  if (!range_) return {};
+  if (!range_->is_cut()) {
+    // On the last page that is left, zeros follow the end without any signal.
+    struct stat now {};
+    if (::stat(path_.c_str(), &now) != 0 || now.st_dev != device_ || now.st_ino != inode_ ||
+        static_cast<std::size_t>(now.st_size) >= size_)
+      return {};
+  }
+  return io_error("[{}] expected {} bytes, got fewer: the file was cut short while it was in use",
+                  path_, size_);
+}
+
+Status check_mapped_files() {
+  const std::lock_guard guard(files_mutex);
+  for (const MappedFile* file : files_in_use()) ANEMONE_RETURN_IF_ERROR(file->check());
+  return {};
 }
 
 void MappedFile::release(std::span<const std::byte> part) const {

@@ -5,17 +5,39 @@
 
 #include <cstddef>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
+#include <sys/types.h>
+
+#include "base/descriptor.h"
+#include "base/mapped_range.h"
 
 namespace anemone {
 
+// A regular file that is open for reading, and what it was at that moment.
+struct OpenFile {
+  Descriptor descriptor;
+  std::size_t size = 0;
+  dev_t device = 0;
+  ino_t inode = 0;
+};
+
+// kIo when the path cannot be opened or is not a regular file (a FIFO or device would block or
+// grow).
+Result<OpenFile> open_regular_file(const std::string& path);
+
 // A whole regular file mapped read-only. Views of bytes() live as long as the MappedFile; readers
 // that hand out views keep the shared_ptr beside them. Thread-safe after open.
+//
+// Another process may cut the file meanwhile. What it no longer has reads as zeros then, and
+// check() says so from then on: whoever makes something of bytes() calls it before giving that
+// away. What is small is better read into memory of one's own (read_file). A file that is
+// overwritten in place with as many bytes is not noticed: its bytes may change between two reads,
+// so that what must not change after it was checked is copied first.
 class MappedFile {
  public:
-  // kIo when the path cannot be opened or is not a regular file (a FIFO or device would block or
-  // grow). An empty file maps to an empty span.
+  // kIo as open_regular_file(). An empty file maps to an empty span.
   static Result<std::shared_ptr<const MappedFile>> open(const std::string& path);
   ~MappedFile();
   MappedFile(const MappedFile&) = delete;
@@ -24,16 +46,27 @@ class MappedFile {
   std::span<const std::byte> bytes() const { return {data_, size_}; }
   const std::string& path() const { return path_; }
 
+  // kIo once the file was found shorter than it was when it was opened. A file that was removed or
+  // replaced by another of its name is still whole here. Costs a look at the file system.
+  Status check() const;
+
   // Tells the kernel that this part will not be read again soon: touched file pages count as
   // resident, so a streaming reader gives each range back. `part` must lie in bytes(); contents
   // stay readable.
   void release(std::span<const std::byte> part) const;
 
  private:
-  MappedFile(std::string path, const std::byte* data, std::size_t size);
+  MappedFile(std::string path, const OpenFile& file, const std::byte* data);
   std::string path_;
   const std::byte* data_ = nullptr;
   std::size_t size_ = 0;
+  dev_t device_;
+  ino_t inode_;
+  std::optional<MappedRange> range_;  // none of an empty file
 };
+
+// check() of every file that is mapped in this process: for one who reads through many hands, as a
+// compilation does.
+Status check_mapped_files();
 
 }  // namespace anemone

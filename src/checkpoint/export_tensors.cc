@@ -39,7 +39,10 @@ Status export_tensors(const WeightSource& source, const std::string& path, DType
   for (const WeightRef* weight : weights) {
     const std::int64_t count = element_count(weight->shape);
     if (weight->decoder == nullptr && (!is_float(weight->dtype) || weight->dtype == dtype)) {
-      ANEMONE_RETURN_IF_ERROR(writer.append(weight->bytes));
+      const Status written = writer.append(weight->bytes);
+      // First: the disk is not to blame for bytes that are no longer there.
+      ANEMONE_RETURN_IF_ERROR(check_mapped_files());
+      ANEMONE_RETURN_IF_ERROR(written);
     } else {
       for (std::int64_t begin = 0; begin < count; begin += kElementsAtOnce) {
         values.resize(static_cast<std::size_t>(std::min(kElementsAtOnce, count - begin)));
@@ -53,6 +56,7 @@ Status export_tensors(const WeightSource& source, const std::string& path, DType
         if (progress) progress(done + share, total, weight->name);
       }
     }
+    ANEMONE_RETURN_IF_ERROR(check_mapped_files());
     weight->release();
     done += weight->bytes.size();
     if (progress) progress(done, total, weight->name);

@@ -11,6 +11,7 @@
 #include "base/digest.h"
 #include "base/error.h"
 #include "base/file.h"
+#include "base/mapped_file.h"
 #include "compiler/description.h"
 #include "compiler/embedding_file.h"
 #include "compiler/journal.h"
@@ -61,6 +62,7 @@ class Compilation {
     ANEMONE_RETURN_IF_ERROR(check_cancelled());
     if (journal_ != nullptr) {
       ANEMONE_RETURN_IF_ERROR(write_text_files());
+      ANEMONE_RETURN_IF_ERROR(check_mapped_files());
       std::ranges::sort(report_.manifest.files, {}, &artifact::FileEntry::path);
       for (const artifact::FileEntry& file : report_.manifest.files)
         report_.total_bytes += file.bytes;
@@ -241,6 +243,8 @@ class Compilation {
       };
       ANEMONE_RETURN_IF_ERROR(
           mlpackage::write_package(model, folder_ + "/" + package, options).status());
+      // What was made of a checkpoint that shrank meanwhile must not count.
+      ANEMONE_RETURN_IF_ERROR(check_mapped_files());
       ANEMONE_ASSIGN_OR_RETURN(files, journal_->add(package));
     }
     advance_to(before + planned_bytes, content);
@@ -289,6 +293,7 @@ class Compilation {
       ANEMONE_RETURN_IF_ERROR(write_embedding(
           *weight, table.dtype, folder_ + "/" + name, threads_,
           [this](std::uint64_t bytes) { advance_to(done_ + bytes, "embeddings"); }));
+      ANEMONE_RETURN_IF_ERROR(check_mapped_files());
       ANEMONE_ASSIGN_OR_RETURN(files, journal_->add(name));
     }
     advance_to(before + planned_bytes, "embeddings");
@@ -358,7 +363,10 @@ Result<CompileReport> compile(const std::string& model, const std::string& outpu
     return io_error("[{}] expected {} bytes of free disk space, got {}", output,
                     needed - journal.total_bytes(), available);
   Compilation compilation(checkpoint, std::move(plan), folder.working_path(), &journal, progress);
-  ANEMONE_ASSIGN_OR_RETURN(CompileReport report, compilation.run());
+  Result<CompileReport> made = compilation.run();
+  // First: what the compiler finds wrong with zeros is not the reason.
+  ANEMONE_RETURN_IF_ERROR(check_mapped_files());
+  ANEMONE_ASSIGN_OR_RETURN(CompileReport report, std::move(made));
   ANEMONE_RETURN_IF_ERROR(folder.commit());
   report.seconds = seconds_since(start);
   return report;

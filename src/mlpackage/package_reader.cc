@@ -7,7 +7,7 @@
 #include <limits>
 
 #include "base/error.h"
-#include "base/mapped_file.h"
+#include "base/file.h"
 #include "mlpackage/description_codec.h"
 #include "mlpackage/interface_check.h"
 #include "mlpackage/package_files.h"
@@ -99,9 +99,10 @@ Result<Model> decode(std::span<const std::byte> bytes, WeightStore& weights) {
 
 Result<Model> read_package(const std::string& path) {
   ANEMONE_ASSIGN_OR_RETURN(const PackageFiles files, PackageFiles::locate(path));
-  ANEMONE_ASSIGN_OR_RETURN(const auto file, MappedFile::open(files.model_path()));
+  // In memory of its own: nobody can change what was checked.
+  ANEMONE_ASSIGN_OR_RETURN(const std::string file, read_file(files.model_path(), kMaxModelBytes));
   WeightStore weights(&files);
-  Result<Model> model = decode(file->bytes(), weights);
+  Result<Model> model = decode(std::as_bytes(std::span(file)), weights);
   if (!model.ok()) return with_subject(model.status(), files.model_path());
   return model;
 }

@@ -261,7 +261,9 @@ Status GgufFile::read_parts(const std::string& path) {
 Result<std::shared_ptr<const GgufFile>> GgufFile::open(const std::string& path) {
   auto self = std::make_shared<GgufFile>();
   self->path_ = path;
-  ANEMONE_RETURN_IF_ERROR(self->read_parts(path));
+  const Status read = self->read_parts(path);
+  ANEMONE_RETURN_IF_ERROR(check_mapped_files());
+  ANEMONE_RETURN_IF_ERROR(read);
   return std::shared_ptr<const GgufFile>(std::move(self));
 }
 

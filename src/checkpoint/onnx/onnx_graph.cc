@@ -96,7 +96,9 @@ Result<std::shared_ptr<const OnnxGraph>> OnnxGraph::open(const std::string& path
   ANEMONE_ASSIGN_OR_RETURN(const auto file, MappedFile::open(path));
   graph->files_[path] = file;
   graph->model_ = file.get();
-  ANEMONE_RETURN_IF_ERROR(graph->read_model(file->bytes()));
+  const Status read = graph->read_model(file->bytes());
+  ANEMONE_RETURN_IF_ERROR(check_mapped_files());
+  ANEMONE_RETURN_IF_ERROR(read);
   ANEMONE_RETURN_IF_ERROR(graph->index());
   return std::shared_ptr<const OnnxGraph>(std::move(graph));
 }

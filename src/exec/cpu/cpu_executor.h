@@ -7,6 +7,7 @@
 #include <memory>
 #include <string>
 
+#include "base/mapped_file.h"
 #include "exec/executor.h"
 #include "ir/program.h"
 #include "kernels/simd/isa.h"
@@ -32,6 +33,8 @@ struct ProgramInterface {
   std::map<std::string, Signature, std::less<>>
       signatures;                // functions that are absent: from their types
   std::string default_function;  // empty: "main", or the first
+  // Behind the constants of the program. Once one of them is cut, every run fails with kIo.
+  std::vector<std::shared_ptr<const MappedFile>> weight_files;
 };
 
 // Makes a program in memory runnable. It is verified first: kCorrupt names the broken rule,

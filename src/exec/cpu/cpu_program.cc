@@ -111,20 +111,28 @@ std::size_t count_together(const PreparedFunction& function, std::span<const Bat
 
 }  // namespace
 
-CpuProgram::CpuProgram(std::shared_ptr<const ir::Program> program, std::string default_function,
+Status ProgramSource::check() const {
+  for (const auto& file : files) ANEMONE_RETURN_IF_ERROR(file->check());
+  return {};
+}
+
+CpuProgram::CpuProgram(ProgramSource source, std::string default_function,
                        std::shared_ptr<SharedThreads> threads)
-    : program_(std::move(program)),
+    : source_(std::move(source)),
       default_function_(std::move(default_function)),
       threads_(std::move(threads)) {}
 
 Result<std::shared_ptr<const CpuProgram>> CpuProgram::prepare_and_make(
-    std::shared_ptr<const ir::Program> program, const std::vector<const ir::Function*>& functions,
+    ProgramSource source, const std::vector<const ir::Function*>& functions,
     std::vector<Signature> signatures, std::string default_function,
     std::shared_ptr<SharedThreads> threads) {
   std::shared_ptr<CpuProgram> out(
-      new CpuProgram(std::move(program), std::move(default_function), std::move(threads)));
+      new CpuProgram(std::move(source), std::move(default_function), std::move(threads)));
   ANEMONE_ASSIGN_OR_RETURN(out->states_, states_of(signatures));
-  ANEMONE_RETURN_IF_ERROR(out->make_plans(functions, std::move(signatures)));
+  const Status planned = out->make_plans(functions, std::move(signatures));
+  // First: what a plan finds wrong with zeros is not the reason.
+  ANEMONE_RETURN_IF_ERROR(out->source_.check());
+  ANEMONE_RETURN_IF_ERROR(planned);
   return std::shared_ptr<const CpuProgram>(std::move(out));
 }
 
@@ -258,8 +266,9 @@ Status CpuProgram::run_together(const Plan& plan, std::span<const BatchItem> ite
     bind_inputs(function, *items[i].inputs, run.frame->slots);
     interpreters.emplace_back(function, *run.frame, run.states, context.threads);
   }
-  const Status status =
+  Status status =
       Interpreter::run(function, interpreters, context, is_timed_ ? &plan.times() : nullptr);
+  if (const Status files = source_.check(); !files.ok()) status = files;
   if (!status.ok()) undo.restore();
   turn.end();
   for (std::size_t i = 0; i < runs.size(); ++i) {

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "base/mapped_file.h"
 #include "exec/cpu/constant_folder.h"
 #include "exec/cpu/function_plans.h"
 #include "exec/cpu/shared_threads.h"
@@ -26,13 +27,22 @@ Result<std::size_t> index_of_function(const std::vector<std::string>& names,
 // different shapes.
 Result<std::vector<Feature>> states_of(const std::vector<Signature>& signatures);
 
+// A verified program, and the files in which its constants lie.
+struct ProgramSource {
+  std::shared_ptr<const ir::Program> program;
+  std::vector<std::shared_ptr<const MappedFile>> files;
+
+  // kIo when a file was cut: what was made of it may not be used.
+  Status check() const;
+};
+
 // A planned program behind the interface. Thread-safe: what a run changes lies in a Frame of its
 // own.
 class CpuProgram : public LoadedProgram {
  public:
-  // Prepares these functions of a verified program; one signature each.
+  // Prepares these functions; one signature each.
   static Result<std::shared_ptr<const CpuProgram>> prepare_and_make(
-      std::shared_ptr<const ir::Program> program, const std::vector<const ir::Function*>& functions,
+      ProgramSource source, const std::vector<const ir::Function*>& functions,
       std::vector<Signature> signatures, std::string default_function,
       std::shared_ptr<SharedThreads> threads);
 
@@ -53,7 +63,7 @@ class CpuProgram : public LoadedProgram {
   Result<std::shared_ptr<const Plan>> plan(std::string_view function) const;
 
  private:
-  CpuProgram(std::shared_ptr<const ir::Program> program, std::string default_function,
+  CpuProgram(ProgramSource source, std::string default_function,
              std::shared_ptr<SharedThreads> threads);
   Status make_plans(const std::vector<const ir::Function*>& functions,
                     std::vector<Signature> signatures);
@@ -62,7 +72,7 @@ class CpuProgram : public LoadedProgram {
   }
   Status run_together(const Plan& plan, std::span<const BatchItem> items) const;
 
-  const std::shared_ptr<const ir::Program> program_;
+  const ProgramSource source_;
   const std::string default_function_;
   const std::shared_ptr<SharedThreads> threads_;
   std::vector<std::string> names_;

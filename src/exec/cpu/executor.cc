@@ -85,6 +85,7 @@ class CpuExecutor : public Executor {
     const auto model = std::make_shared<const mlpackage::Model>(std::move(read));
     ProgramInterface interface;
     interface.default_function = model->default_function;
+    interface.weight_files = model->weight_files;
     for (const mlpackage::FunctionInterface& described : model->functions)
       if (const ir::Function* function = model->program.function(described.name))
         interface.signatures.emplace(described.name, described_signature(described, *function));

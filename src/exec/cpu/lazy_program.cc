@@ -9,11 +9,11 @@
 namespace anemone::exec {
 
 Result<std::shared_ptr<const LazyProgram>> LazyProgram::make(
-    std::shared_ptr<const ir::Program> program, const std::vector<const ir::Function*>& functions,
+    ProgramSource source, const std::vector<const ir::Function*>& functions,
     std::vector<Signature> signatures, std::string default_function,
     std::shared_ptr<SharedThreads> threads) {
   ANEMONE_ASSIGN_OR_RETURN(std::vector<Feature> states, states_of(signatures));
-  std::shared_ptr<LazyProgram> out(new LazyProgram(std::move(program), std::move(default_function),
+  std::shared_ptr<LazyProgram> out(new LazyProgram(std::move(source), std::move(default_function),
                                                    std::move(states), std::move(threads)));
   for (std::size_t i = 0; i < functions.size(); ++i) {
     out->names_.push_back(functions[i]->name);
@@ -38,7 +38,7 @@ Result<const CpuProgram*> LazyProgram::prepared(std::string_view function) const
   Entry& entry = entries_[index];
   if (entry.program == nullptr) {
     ANEMONE_ASSIGN_OR_RETURN(
-        entry.program, CpuProgram::prepare_and_make(program_, {entry.function}, {entry.signature},
+        entry.program, CpuProgram::prepare_and_make(source_, {entry.function}, {entry.signature},
                                                     entry.function->name, threads_));
     entry.program->set_timed(is_timed_);
   }

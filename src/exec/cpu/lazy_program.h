@@ -21,7 +21,7 @@ class LazyProgram : public LoadedProgram {
  public:
   // One signature a function, in their order; at least one.
   static Result<std::shared_ptr<const LazyProgram>> make(
-      std::shared_ptr<const ir::Program> program, const std::vector<const ir::Function*>& functions,
+      ProgramSource source, const std::vector<const ir::Function*>& functions,
       std::vector<Signature> signatures, std::string default_function,
       std::shared_ptr<SharedThreads> threads);
 
@@ -45,14 +45,14 @@ class LazyProgram : public LoadedProgram {
     std::shared_ptr<const CpuProgram> program;  // null until it first runs; then it stays
   };
 
-  LazyProgram(std::shared_ptr<const ir::Program> program, std::string default_function,
-              std::vector<Feature> states, std::shared_ptr<SharedThreads> threads)
-      : program_(std::move(program)),
+  LazyProgram(ProgramSource source, std::string default_function, std::vector<Feature> states,
+              std::shared_ptr<SharedThreads> threads)
+      : source_(std::move(source)),
         default_function_(std::move(default_function)),
         states_(std::move(states)),
         threads_(std::move(threads)) {}
 
-  const std::shared_ptr<const ir::Program> program_;
+  const ProgramSource source_;
   const std::string default_function_;
   const std::vector<Feature> states_;  // of all functions together
   const std::shared_ptr<SharedThreads> threads_;

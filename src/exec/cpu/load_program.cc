@@ -87,14 +87,15 @@ Result<std::shared_ptr<const LoadedProgram>> load_with(std::shared_ptr<const ir:
   });
   if (!has_default) default_function = functions.front()->name;
 
+  ProgramSource source{std::move(program), interface.weight_files};
   if (options.when_first_run) {
     ANEMONE_ASSIGN_OR_RETURN(auto lazy,
-                             LazyProgram::make(std::move(program), functions, std::move(signatures),
+                             LazyProgram::make(std::move(source), functions, std::move(signatures),
                                                std::move(default_function), std::move(threads)));
     return std::shared_ptr<const LoadedProgram>(std::move(lazy));
   }
   ANEMONE_ASSIGN_OR_RETURN(
-      auto made, CpuProgram::prepare_and_make(std::move(program), functions, std::move(signatures),
+      auto made, CpuProgram::prepare_and_make(std::move(source), functions, std::move(signatures),
                                               std::move(default_function), std::move(threads)));
   return std::shared_ptr<const LoadedProgram>(std::move(made));
 }

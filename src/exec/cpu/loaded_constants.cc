@@ -13,6 +13,13 @@ bool is_aligned(const std::byte* data, DType dtype) {
   return size <= 1 || reinterpret_cast<std::uintptr_t>(data) % size == 0;
 }
 
+// Whether values of this type may be indices, offsets or sizes. They are checked once and used
+// later, so that they must not lie in a file into which somebody else may write meanwhile. Weights
+// have other types, and whatever stands in them, they are numbers.
+bool says_where(DType dtype) {
+  return dtype == DType::kBool || (!is_float(dtype) && dtype_bits(dtype) >= 16);
+}
+
 }  // namespace
 
 Result<Slot> LoadedConstants::slot(const ir::Literal& literal) {
@@ -35,7 +42,8 @@ Result<std::span<const std::byte>> LoadedConstants::load(const ir::Literal& lite
   if (const auto it = loaded_.find(data); it != loaded_.end()) return it->second;
   ANEMONE_ASSIGN_OR_RETURN(ir::DataBytes bytes, data->load());
   std::span<const std::byte> span = bytes.bytes;
-  if (span.data() == nullptr || !is_aligned(span.data(), literal.type().dtype)) {
+  if (span.data() == nullptr || says_where(literal.type().dtype) ||
+      !is_aligned(span.data(), literal.type().dtype)) {
     auto copy = std::make_shared<Tensor>(
         DType::kUInt8, Shape{static_cast<std::int64_t>(std::max<std::size_t>(span.size(), 1))});
     std::copy(span.begin(), span.end(), copy->mutable_view().bytes().begin());
