@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/json.h"
 
+#include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
-#include <unordered_set>
 #include <utility>
 
 #include "base/error.h"
@@ -12,29 +12,37 @@
 namespace anemone {
 namespace {
 
-// Builds the document from nlohmann's SAX parser, which is not recursive, so that depth and
-// duplicate keys are refused before anything grows. Not nlohmann's own builder: that one looks for
-// each key among all keys before it, so a file with many keys would take quadratic time.
+constexpr std::size_t kHeapHeader = 16;  // of a piece of the heap
+
+// What a string costs beyond the value that holds it.
+std::size_t heap_bytes(const std::string& text) {
+  constexpr std::size_t kInPlace = 15;
+  return text.size() <= kInPlace ? 0 : text.size() + kHeapHeader;
+}
+
+// Builds the document from nlohmann's SAX parser, which is not recursive, so that depth and memory
+// are bounded before anything grows. Not nlohmann's own builder: that one looks for each key among
+// all keys before it, so a file with many keys would take quadratic time.
 class LimitedBuilder {
  public:
   LimitedBuilder(Json& out, const JsonLimits& limits) : root_(out), limits_(limits) {}
 
-  bool null() { return add(nullptr); }
-  bool boolean(bool value) { return add(value); }
-  bool number_integer(std::int64_t value) { return add(value); }
-  bool number_unsigned(std::uint64_t value) { return add(value); }
-  bool number_float(double value, const std::string& /*text*/) { return add(value); }
-  bool string(std::string& value) { return add(std::move(value)); }
+  bool null() { return add(nullptr, 0); }
+  bool boolean(bool value) { return add(value, 0); }
+  bool number_integer(std::int64_t value) { return add(value, 0); }
+  bool number_unsigned(std::uint64_t value) { return add(value, 0); }
+  bool number_float(double value, const std::string& /*text*/) { return add(value, 0); }
+  bool string(std::string& value) {
+    const std::size_t bytes = sizeof(std::string) + kHeapHeader + heap_bytes(value);
+    return add(std::move(value), bytes);
+  }
   bool binary(Json::binary_t& /*value*/) { return false; }  // JSON text has none
 
-  bool start_object(std::size_t /*size*/) {
-    keys_.emplace_back();
-    return open(Json::object());
-  }
+  bool start_object(std::size_t /*size*/) { return open(Json::object()); }
   bool end_object() {
-    keys_.pop_back();
+    const Json& object = *open_.back();
     open_.pop_back();
-    return true;
+    return has_each_key_once(object);
   }
   bool start_array(std::size_t /*size*/) { return open(Json::array()); }
   bool end_array() {
@@ -42,11 +50,6 @@ class LimitedBuilder {
     return true;
   }
   bool key(std::string& name) {
-    is_new_key_ = keys_.back().insert(name).second;
-    if (!is_new_key_ && !limits_.allow_duplicate_keys) {
-      problem = fmt::format("the key \"{}\" appears twice in one object", name);
-      return false;
-    }
     key_ = std::move(name);
     return true;
   }
@@ -68,17 +71,29 @@ class LimitedBuilder {
       problem = fmt::format("nested deeper than {} levels", limits_.max_depth);
       return false;
     }
-    open_.push_back(place(std::move(container)));
+    constexpr std::size_t kContainer = sizeof(Json::object_t) + 2 * kHeapHeader;
+    Json* const placed = place(std::move(container), kContainer);
+    if (placed == nullptr) return false;
+    open_.push_back(placed);
     return true;
   }
   template <typename T>
-  bool add(T&& value) {
-    place(Json(std::forward<T>(value)));
-    return true;
+  bool add(T&& value, std::size_t bytes) {
+    return place(Json(std::forward<T>(value)), bytes) != nullptr;
   }
-  // Where the value lies now. The address holds until its container gets another member, which is
-  // after the value is complete.
-  Json* place(Json value) {
+  // Where the value lies now, or null when it would take too much memory. The address holds until
+  // its container gets another member, which is after the value is complete.
+  Json* place(Json value, std::size_t bytes) {
+    const bool is_member = !open_.empty() && open_.back()->is_object();
+    // Twice: a container that grows has room for as many members again.
+    bytes += 2 * (is_member ? sizeof(Json::object_t::value_type) : sizeof(Json));
+    if (is_member) bytes += heap_bytes(key_);
+    if (bytes > limits_.max_memory - used_) {
+      problem =
+          fmt::format("its values would take more than {} bytes of memory", limits_.max_memory);
+      return nullptr;
+    }
+    used_ += bytes;
     if (open_.empty()) {
       root_ = std::move(value);
       return &root_;
@@ -88,19 +103,28 @@ class LimitedBuilder {
       parent.push_back(std::move(value));
       return &parent.back();
     }
-    auto& members = parent.get_ref<Json::object_t&>();
-    if (!is_new_key_) return &(members[key_] = std::move(value));
-    static_cast<Json::object_t::Container&>(members).emplace_back(std::move(key_),
-                                                                  std::move(value));
+    auto& members = static_cast<Json::object_t::Container&>(parent.get_ref<Json::object_t&>());
+    members.emplace_back(std::move(key_), std::move(value));
     return &members.back().second;
+  }
+  // By sorting: whoever chooses the keys could make those of a hash table collide.
+  bool has_each_key_once(const Json& object) {
+    names_.clear();
+    for (const auto& [name, value] : object.get_ref<const Json::object_t&>())
+      names_.push_back(name);
+    std::ranges::sort(names_);
+    const auto twice = std::ranges::adjacent_find(names_);
+    if (twice == names_.end()) return true;
+    problem = fmt::format("the key \"{}\" appears twice in one object", *twice);
+    return false;
   }
 
   Json& root_;
   JsonLimits limits_;
+  std::size_t used_ = 0;
   std::vector<Json*> open_;
-  std::vector<std::unordered_set<std::string>> keys_;  // of the open objects
   std::string key_;
-  bool is_new_key_ = true;
+  std::vector<std::string_view> names_;  // of one object; the storage is used again
 };
 
 Status type_error(std::string_view subject, std::string_view key, std::string_view expected,
@@ -122,7 +146,7 @@ Result<Json> parse_json(std::string_view text, std::string_view subject, const J
 }
 
 Result<Json> read_json_file(const std::string& path, const JsonLimits& limits) {
-  ANEMONE_ASSIGN_OR_RETURN(const std::string text, read_file(path));
+  ANEMONE_ASSIGN_OR_RETURN(const std::string text, read_file(path, limits.max_file_bytes));
   return parse_json(text, path, limits);
 }
 

@@ -6,6 +6,7 @@
 
 #include <anemone/status.h>
 
+#include <cstddef>
 #include <cstdint>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
@@ -19,13 +20,17 @@ using Json = nlohmann::ordered_json;
 
 struct JsonLimits {
   int max_depth = 128;
-  bool allow_duplicate_keys = false;
+  // Of the values, their names and their texts, counted while they are read: a text of a byte or
+  // two may make a value of thirty.
+  std::size_t max_memory = 256 << 20;
+  std::uint64_t max_file_bytes = 16 << 20;  // of read_json_file()
 };
 
 // kParseError with the byte offset: "[subject] expected ..., got ... (byte 17)". Rejects invalid
-// UTF-8, trailing text, nesting beyond the limit and (by default) an object that names a key twice.
+// UTF-8, trailing text, an object that names a key twice, and what goes beyond the limits.
 Result<Json> parse_json(std::string_view text, std::string_view subject,
                         const JsonLimits& limits = {});
+// kCorrupt for a file that is too large, kIo as read_file().
 Result<Json> read_json_file(const std::string& path, const JsonLimits& limits = {});
 
 // Compact, UTF-8, invalid sequences replaced (never throws).

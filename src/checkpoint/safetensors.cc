@@ -17,6 +17,7 @@ namespace anemone::checkpoint {
 namespace {
 
 constexpr std::uint64_t kMaxHeaderBytes = 100'000'000;
+constexpr std::size_t kMaxHeaderMemory = 512 << 20;  // hundreds of thousands of tensors
 
 struct DTypeRow {
   std::string_view name;
@@ -128,7 +129,9 @@ class ShardedSafetensors : public WeightMap {
 
 Result<std::shared_ptr<const WeightSource>> open_sharded(const std::string& folder,
                                                          const std::string& index_path) {
-  ANEMONE_ASSIGN_OR_RETURN(const Json index, read_json_file(index_path));
+  // A line for each tensor: of models with many experts that is more than a config has.
+  ANEMONE_ASSIGN_OR_RETURN(const Json index,
+                           read_json_file(index_path, {.max_file_bytes = kMaxHeaderBytes}));
   const Json* map = json_member(index, "weight_map");
   if (map == nullptr || !map->is_object())
     return parse_error("[{}] expected an object \"weight_map\"", index_path);
@@ -164,7 +167,9 @@ Result<std::shared_ptr<const SafetensorsFile>> SafetensorsFile::open(const std::
     return corrupt("[{}] expected a safetensors header of at most {} bytes, got {}", path,
                    kMaxHeaderBytes, length);
   ANEMONE_ASSIGN_OR_RETURN(const std::string_view text, reader.take_text(length));
-  ANEMONE_ASSIGN_OR_RETURN(const Json header, parse_json(text, path, {.max_depth = 8}));
+  ANEMONE_RETURN_IF_ERROR(self->file_->check());
+  ANEMONE_ASSIGN_OR_RETURN(
+      const Json header, parse_json(text, path, {.max_depth = 8, .max_memory = kMaxHeaderMemory}));
   if (!header.is_object())
     return parse_error("[{}] expected a JSON object as header, got {}", path, header.type_name());
   const auto data = self->file_->bytes().subspan(reader.offset());

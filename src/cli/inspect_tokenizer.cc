@@ -39,7 +39,8 @@ Result<Report> inspect_tokenizer(const InspectOptions& options) {
   std::string path = options.path;
   if (std::filesystem::is_directory(path, error)) path += "/tokenizer.json";
   ANEMONE_ASSIGN_OR_RETURN(const std::string text, read_file(path));
-  ANEMONE_ASSIGN_OR_RETURN(const Json json, parse_json(text, path));
+  constexpr std::size_t kMemory = 1 << 30;  // many more values than a config has
+  ANEMONE_ASSIGN_OR_RETURN(const Json json, parse_json(text, path, {.max_memory = kMemory}));
   const Json* model = json_member(json, "model");
   if (model == nullptr || !model->is_object())
     return corrupt("[{}] expected a tokenizer with a \"model\", got another file", path);
