@@ -4,6 +4,7 @@
 #include <filesystem>
 
 #include "base/error.h"
+#include "base/progress.h"
 #include "hub/pull.h"
 
 namespace anemone::cli {
@@ -13,7 +14,13 @@ Result<std::string> model_path(const std::string& model) {
   if (std::filesystem::exists(model, error)) return model;
   const auto repo = hub::parse_repo_name(model);
   if (!repo) return io_error("[{}] expected a model folder, got nothing there", model);
-  if (const auto folder = hub::find_pulled(*repo)) return *folder;
+  ProgressReport bar("checking", Progress::Unit::kBytes);
+  ANEMONE_ASSIGN_OR_RETURN(
+      const auto folder,
+      hub::find_pulled(*repo, "main",
+                       [&](std::uint64_t done, std::uint64_t total) { bar(done, total); }));
+  bar.clear();
+  if (folder) return *folder;
   return io_error(
       "[{}] expected a model folder, or a model of the hub that is here, got neither (to download "
       "it: anemone pull {})",

@@ -22,4 +22,8 @@ struct FilePatterns {
 Result<std::vector<RemoteFile>> choose_files(const Snapshot& snapshot, const FilePatterns& patterns,
                                              const RepoName& repo);
 
+// kUnsupported for names that cannot lie side by side everywhere: two that differ in case alone, or
+// a file with the name of a folder.
+Status check_names(const std::vector<RemoteFile>& files, const RepoName& repo);
+
 }  // namespace anemone::hub

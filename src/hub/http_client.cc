@@ -13,6 +13,10 @@ namespace anemone::hub {
 namespace {
 
 constexpr std::size_t kRefusalBytes = 4096;
+// Of a refusal that is longer the rest is not waited for.
+constexpr std::size_t kMostRefusalBytes = 64 << 10;
+// Of all headers of a request, those of redirections included.
+constexpr std::size_t kMostHeaderBytes = 256 << 10;
 
 std::string lower(std::string_view text) {
   std::string out(text);
@@ -32,6 +36,7 @@ std::string_view trim(std::string_view text) {
 }  // namespace
 
 bool HttpAnswer::is_transient() const {
+  if (is_hopeless) return false;
   return !is_whole() || status == 408 || status == 429 || status >= 500;
 }
 
@@ -45,7 +50,12 @@ struct HttpClient::Transfer {
   const Begin* begin = nullptr;
   const Take* take = nullptr;
   bool has_begun = false;
+  std::size_t header_bytes = 0;
+  std::size_t refusal_bytes = 0;
   Status status;
+
+  bool has_long_headers() const { return header_bytes > kMostHeaderBytes; }
+  bool has_long_refusal() const { return refusal_bytes > kMostRefusalBytes; }
 
   bool is_content() {
     long code = 0;
@@ -64,6 +74,8 @@ struct HttpClient::Transfer {
   static std::size_t on_header(char* data, std::size_t size, std::size_t count, void* self) {
     auto& transfer = *static_cast<Transfer*>(self);
     const std::string_view line(data, size * count);
+    transfer.header_bytes += line.size();
+    if (transfer.has_long_headers()) return 0;  // anything but the size ends the transfer
     // A redirection has headers of its own.
     if (line.starts_with("HTTP/")) transfer.answer.headers.clear();
     if (const std::size_t colon = line.find(':'); colon != std::string_view::npos)
@@ -78,9 +90,10 @@ struct HttpClient::Transfer {
     if (!transfer.is_content()) {
       std::string& body = transfer.answer.body;
       body.append(data, std::min(bytes, kRefusalBytes - std::min(kRefusalBytes, body.size())));
-      return bytes;
+      transfer.refusal_bytes += bytes;
+      return transfer.has_long_refusal() ? 0 : bytes;
     }
-    if (!transfer.start()) return 0;  // anything but `bytes` ends the transfer
+    if (!transfer.start()) return 0;
     transfer.status = (*transfer.take)({reinterpret_cast<const std::byte*>(data), bytes});
     return transfer.status.ok() ? bytes : 0;
   }
@@ -96,7 +109,8 @@ HttpClient::~HttpClient() {
   if (handle_->curl != nullptr) curl_easy_cleanup(handle_->curl);
 }
 
-void HttpClient::perform(const HttpRequest& request, Transfer& transfer) {
+void HttpClient::perform(const HttpRequest& request, std::chrono::seconds most,
+                         Transfer& transfer) {
   CURL* const curl = handle_->curl;
   if (curl == nullptr) {
     transfer.answer.error = "libcurl cannot be set up";
@@ -130,6 +144,7 @@ void HttpClient::perform(const HttpRequest& request, Transfer& transfer) {
   curl_easy_setopt(curl, CURLOPT_CONNECTTIMEOUT, static_cast<long>(limits_.connect.count()));
   curl_easy_setopt(curl, CURLOPT_LOW_SPEED_LIMIT, 1000L);
   curl_easy_setopt(curl, CURLOPT_LOW_SPEED_TIME, static_cast<long>(limits_.silence.count()));
+  curl_easy_setopt(curl, CURLOPT_TIMEOUT, static_cast<long>(most.count()));
   curl_easy_setopt(curl, CURLOPT_ERRORBUFFER, reason);
   curl_easy_setopt(curl, CURLOPT_HEADERFUNCTION, &Transfer::on_header);
   curl_easy_setopt(curl, CURLOPT_HEADERDATA, &transfer);
@@ -140,26 +155,41 @@ void HttpClient::perform(const HttpRequest& request, Transfer& transfer) {
   transfer.answer.is_unreachable = code == CURLE_COULDNT_RESOLVE_HOST ||
                                    code == CURLE_COULDNT_RESOLVE_PROXY ||
                                    code == CURLE_COULDNT_CONNECT;
-  if (code != CURLE_OK)
+  curl_off_t microseconds = 0;
+  curl_easy_getinfo(curl, CURLINFO_TOTAL_TIME_T, &microseconds);
+  const bool is_too_late = most.count() > 0 && code == CURLE_OPERATION_TIMEDOUT &&
+                           std::chrono::microseconds(microseconds) >= most;
+  transfer.answer.is_hopeless = code == CURLE_TOO_MANY_REDIRECTS ||
+                                code == CURLE_UNSUPPORTED_PROTOCOL || code == CURLE_URL_MALFORMAT ||
+                                is_too_late;
+  if (transfer.has_long_headers()) {
+    transfer.answer.error =
+        fmt::format("expected at most {} bytes of headers, got more", kMostHeaderBytes);
+    transfer.answer.is_hopeless = true;
+  } else if (transfer.has_long_refusal()) {
+    transfer.answer.error.clear();  // what it begins with is enough
+  } else if (code != CURLE_OK) {
     transfer.answer.error = reason[0] != '\0' ? reason : curl_easy_strerror(code);
-  else if (is_content)
+  } else if (is_content) {
     transfer.start();  // there was no body
+  }
   curl_slist_free_all(headers);
 }
 
 HttpAnswer HttpClient::get(const HttpRequest& request, std::uint64_t max_bytes) {
   std::string body;
-  const auto answer = download(
-      request, [](const HttpAnswer&) { return Status(); },
+  const auto answer = stream(
+      request, limits_.answer, [](const HttpAnswer&) { return Status(); },
       [&](std::span<const std::byte> bytes) -> Status {
-        if (body.size() + bytes.size() > max_bytes)
-          return corrupt("[{}] expected at most {} bytes, got more", request.url, max_bytes);
+        if (bytes.size() > max_bytes - body.size())
+          return corrupt("expected at most {} bytes, got more", max_bytes);
         body.append(reinterpret_cast<const char*>(bytes.data()), bytes.size());
         return {};
       });
   if (!answer.ok()) {
     HttpAnswer failed;
     failed.error = answer.status().message();
+    failed.is_hopeless = true;
     return failed;
   }
   HttpAnswer whole = *answer;
@@ -169,10 +199,16 @@ HttpAnswer HttpClient::get(const HttpRequest& request, std::uint64_t max_bytes) 
 
 Result<HttpAnswer> HttpClient::download(const HttpRequest& request, const Begin& begin,
                                         const Take& take) {
+  return stream(request, std::chrono::seconds(0), begin, take);
+}
+
+// `most`: 0 for as long as it takes.
+Result<HttpAnswer> HttpClient::stream(const HttpRequest& request, std::chrono::seconds most,
+                                      const Begin& begin, const Take& take) {
   Transfer transfer;
   transfer.begin = &begin;
   transfer.take = &take;
-  perform(request, transfer);
+  perform(request, most, transfer);
   if (!transfer.status.ok()) return transfer.status;
   return std::move(transfer.answer);
 }

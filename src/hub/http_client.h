@@ -27,13 +27,15 @@ struct HttpAnswer {
   std::string error;            // why there is no whole answer: "connection refused", ...
   bool is_unreachable = false;  // there is no such host, or nobody listens there
   bool is_whole() const { return error.empty(); }
+  bool is_hopeless = false;  // the error would be the same again: too large, too many redirections
   // Worth another try: no answer, a broken one, too many requests, a server's own trouble.
   bool is_transient() const;
 };
 
 struct HttpLimits {
   std::chrono::seconds connect{15};
-  std::chrono::seconds silence{30};  // without a kilobyte a second
+  std::chrono::seconds silence{30};  // with less than a kilobyte per second
+  std::chrono::seconds answer{120};  // of get(), from beginning to end
 };
 
 // One connection, kept open between requests (libcurl). For one thread.
@@ -44,7 +46,7 @@ class HttpClient {
   HttpClient(const HttpClient&) = delete;
   HttpClient& operator=(const HttpClient&) = delete;
 
-  // The whole of a small answer; more than `max_bytes` is an error.
+  // The whole of a small answer; more than `max_bytes` is a hopeless error.
   HttpAnswer get(const HttpRequest& request, std::uint64_t max_bytes);
 
   // Streams the content of a 200 or 206 answer. `begin` is called before the first byte with status
@@ -54,8 +56,10 @@ class HttpClient {
   Result<HttpAnswer> download(const HttpRequest& request, const Begin& begin, const Take& take);
 
  private:
+  Result<HttpAnswer> stream(const HttpRequest& request, std::chrono::seconds most,
+                            const Begin& begin, const Take& take);
   struct Transfer;
-  void perform(const HttpRequest& request, Transfer& transfer);
+  void perform(const HttpRequest& request, std::chrono::seconds most, Transfer& transfer);
   struct Handle;
   std::unique_ptr<Handle> handle_;
   HttpLimits limits_;

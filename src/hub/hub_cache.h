@@ -5,6 +5,10 @@
 //   models--OWNER--NAME/snapshots/COMMIT/...  links to them by name
 //   models--OWNER--NAME/refs/REVISION         the commit of a branch or tag
 //   .locks/models--OWNER--NAME/ETAG.lock      who downloads a content
+// and two things of our own:
+//   models--OWNER--NAME/blobs/ETAG.RANDOM.incomplete   a download, by whoever has the lock
+//   .locks/models--OWNER--NAME/ETAG.verified           which file was found to be right
+// The cache itself may lie behind links. Within a model's folder nothing is written through one.
 #pragma once
 
 #include <anemone/status.h>
@@ -12,6 +16,7 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "hub/repository.h"
 
@@ -27,16 +32,23 @@ class HubCache {
   HubCache(std::filesystem::path root, const RepoName& repo);
 
   std::filesystem::path blob(const std::string& etag) const { return repo_ / "blobs" / etag; }
-  std::filesystem::path incomplete(const std::string& etag) const {
-    return repo_ / "blobs" / (etag + ".incomplete");
+  // A name for a download that nobody else has or can guess.
+  std::filesystem::path new_incomplete(const std::string& etag) const;
+  // What interrupted downloads left, also those of the hub's own tools; the longest first. Regular
+  // files of ours alone, with no other name.
+  std::vector<std::filesystem::path> incomplete(const std::string& etag) const;
+  std::filesystem::path verified(const std::string& etag) const {
+    return locks_ / (etag + ".verified");
   }
   std::filesystem::path lock(const std::string& etag) const { return locks_ / (etag + ".lock"); }
   std::filesystem::path snapshot(const std::string& commit) const {
     return repo_ / "snapshots" / commit;
   }
 
+  // kIo when a folder of the model is a link.
   Status make_folders() const;
-  // snapshots/COMMIT/path -> the blob. A link that is there already is replaced.
+  // snapshots/COMMIT/path -> the blob. A link that is there already is replaced. Several processes
+  // may do it at a time.
   Status link(const std::string& commit, const RemoteFile& file) const;
   Status write_ref(const std::string& revision, const std::string& commit) const;
 

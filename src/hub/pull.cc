@@ -3,15 +3,18 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cstdint>
 #include <filesystem>
 #include <mutex>
 #include <numeric>
 #include <thread>
+#include <vector>
 
 #include "base/environment.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "base/progress.h"
+#include "hub/blob_check.h"
 #include "hub/download.h"
 #include "hub/hub_cache.h"
 
@@ -90,9 +93,11 @@ Status check_space(const HubCache& cache, const Pulled& pulled) {
   std::uint64_t needed = 0;
   for (const RemoteFile& file : pulled.files) {
     std::uint64_t there = 0;
-    for (const fs::path& path : {cache.blob(file.etag), cache.incomplete(file.etag)}) {
+    std::vector<fs::path> paths = cache.incomplete(file.etag);
+    paths.push_back(cache.blob(file.etag));
+    for (const fs::path& path : paths) {
       std::error_code error;
-      if (const auto size = fs::file_size(path, error); !error) there = size;
+      if (const auto size = fs::file_size(path, error); !error) there = std::max(there, size);
     }
     needed += file.size - std::min(there, file.size);
   }
@@ -106,10 +111,13 @@ Status check_space(const HubCache& cache, const Pulled& pulled) {
 
 }  // namespace
 
-std::optional<std::string> find_pulled(const RepoName& repo, const std::string& revision) {
+Result<std::optional<std::string>> find_pulled(const RepoName& repo, const std::string& revision,
+                                               const PullProgress& progress) {
   const auto cache = HubCache::from_environment(repo);
-  if (!cache.ok()) return std::nullopt;
-  return cache->find(revision);
+  if (!cache.ok()) return std::optional<std::string>();
+  auto folder = cache->find(revision);
+  if (folder) ANEMONE_RETURN_IF_ERROR(check_snapshot(*cache, *folder, progress));
+  return folder;
 }
 
 Result<Pulled> pull(const RepoName& repo, const PullOptions& options,
@@ -117,7 +125,7 @@ Result<Pulled> pull(const RepoName& repo, const PullOptions& options,
   ANEMONE_ASSIGN_OR_RETURN(const HubCache cache, HubCache::from_environment(repo));
   Pulled out;
   if (is_offline()) {
-    const auto folder = cache.find(options.revision);
+    ANEMONE_ASSIGN_OR_RETURN(const auto folder, find_pulled(repo, options.revision, progress));
     if (!folder)
       return not_found("[{}] expected it in the cache, as HF_HUB_OFFLINE is set, got nothing there",
                        repo.text());
@@ -132,7 +140,14 @@ Result<Pulled> pull(const RepoName& repo, const PullOptions& options,
   ANEMONE_ASSIGN_OR_RETURN(out.files, choose_files(snapshot, options.patterns, repo));
   out.commit = snapshot.commit;
   out.folder = cache.snapshot(snapshot.commit).string();
-  for (const RemoteFile& file : out.files) out.bytes += file.size;
+  ANEMONE_RETURN_IF_ERROR(check_names(out.files, repo));
+  for (const RemoteFile& file : out.files) {
+    // As many bytes as the progress can count.
+    if (file.size > static_cast<std::uint64_t>(INT64_MAX) - out.bytes)
+      return parse_error("[{}] expected files of a size that can be, got {} bytes for {}",
+                         repo.text(), file.size, file.path);
+    out.bytes += file.size;
+  }
   ANEMONE_RETURN_IF_ERROR(cache.make_folders());
   ANEMONE_RETURN_IF_ERROR(check_space(cache, out));
   ANEMONE_RETURN_IF_ERROR(Downloads(hub, repo, cache, progress, out).run(options.jobs));

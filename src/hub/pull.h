@@ -4,6 +4,7 @@
 #include <anemone/status.h>
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -32,8 +33,11 @@ using PullProgress = std::function<void(std::uint64_t done, std::uint64_t total)
 // on with. With $HF_HUB_OFFLINE only the cache is looked at.
 Result<Pulled> pull(const RepoName& repo, const PullOptions& options, const PullProgress& progress);
 
-// The folder of the snapshot in the cache, if there is one with a configuration; nothing is asked
-// of the hub.
-std::optional<std::string> find_pulled(const RepoName& repo, const std::string& revision = "main");
+// The folder of the snapshot in the cache, if there is one; nothing is asked of the hub. kCorrupt
+// when a content is not the one that it is named by: each is hashed the first time and when its
+// file has changed since, of which `progress` tells.
+Result<std::optional<std::string>> find_pulled(const RepoName& repo,
+                                               const std::string& revision = "main",
+                                               const PullProgress& progress = {});
 
 }  // namespace anemone::hub

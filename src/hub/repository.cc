@@ -20,7 +20,10 @@ namespace {
 
 namespace fs = std::filesystem;
 
+// Of one listing, all pages together. The largest repositories have some ten thousand files.
 constexpr std::uint64_t kListingBytes = 64 << 20;
+constexpr std::uint64_t kPageBytes = 16 << 20;
+constexpr std::size_t kMostFiles = 100'000;
 constexpr int kMostPages = 1000;
 
 bool is_name_part(std::string_view text) {
@@ -44,17 +47,11 @@ std::string encoded(std::string_view text, bool keeps_slashes) {
   return out;
 }
 
-bool is_hash(std::string_view text, std::size_t digits) {
-  return text.size() == digits && std::all_of(text.begin(), text.end(), [](char c) {
-           return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f');
-         });
-}
-
 // Relative, and nothing in it that leads elsewhere.
 bool is_safe_path(std::string_view path) {
   if (path.empty() || path.size() > 1024 || path.find('\\') != std::string_view::npos) return false;
   for (const char c : path)
-    if (static_cast<unsigned char>(c) < 32) return false;
+    if (static_cast<unsigned char>(c) < 32 || c == 127) return false;
   std::size_t begin = 0;
   while (begin <= path.size()) {
     const std::size_t end = std::min(path.find('/', begin), path.size());
@@ -70,7 +67,7 @@ Result<HttpAnswer> ask(HttpClient& client, const HubAddress& hub, const RepoName
   Retry retry;
   bool was_unreachable = false;
   while (true) {
-    HttpAnswer answer = client.get({url, hub.token, 0}, kListingBytes);
+    HttpAnswer answer = client.get({url, hub.token, 0}, kPageBytes);
     if (answer.is_whole() && answer.status == 200) return answer;
     // At the beginning there is nothing to lose by saying at once that there is no network.
     if (!answer.is_transient() || (answer.is_unreachable && was_unreachable) || !retry.wait(answer))
@@ -129,6 +126,12 @@ std::string token_of_files() {
 }
 
 }  // namespace
+
+bool is_hash(std::string_view text, std::size_t digits) {
+  return text.size() == digits && std::all_of(text.begin(), text.end(), [](char c) {
+           return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f');
+         });
+}
 
 std::optional<RepoName> parse_repo_name(std::string_view text) {
   const std::size_t slash = text.find('/');
@@ -210,17 +213,25 @@ Result<Snapshot> list_snapshot(HttpClient& client, const HubAddress& hub, const 
   Snapshot out;
   out.commit = *commit;
   std::string url = fmt::format("{}/tree/{}?recursive=true", model, out.commit);
+  std::uint64_t bytes = 0;
   for (int page = 0; !url.empty(); ++page) {
     if (page == kMostPages || !url.starts_with(hub.endpoint + "/"))
       return parse_error("[{}] expected pages of files from {}, got \"{}\"", subject, hub.endpoint,
                          url);
     ANEMONE_ASSIGN_OR_RETURN(const HttpAnswer answer, ask(client, hub, repo, url, what));
     ANEMONE_ASSIGN_OR_RETURN(std::vector<RemoteFile> files, parse_file_list(answer.body, subject));
+    bytes += answer.body.size();
+    if (bytes > kListingBytes || files.size() > kMostFiles - out.files.size())
+      return corrupt("[{}] expected a list of at most {} files and {} bytes, got a longer one",
+                     subject, kMostFiles, kListingBytes);
     std::ranges::move(files, std::back_inserter(out.files));
     url = next_page(answer);
   }
   std::sort(out.files.begin(), out.files.end(),
             [](const RemoteFile& a, const RemoteFile& b) { return a.path < b.path; });
+  const auto twice = std::ranges::adjacent_find(out.files, {}, &RemoteFile::path);
+  if (twice != out.files.end())
+    return parse_error("[{}] expected each file once, got \"{}\" twice", subject, twice->path);
   return out;
 }
 

@@ -35,6 +35,9 @@ struct HubAddress {
   static Result<HubAddress> from_environment();
 };
 
+// Whether the text is a hash of so many lower-case hex digits.
+bool is_hash(std::string_view text, std::size_t digits);
+
 struct RemoteFile {
   std::string path;  // relative, '/' between folders; checked not to lead out of a folder
   std::uint64_t size = 0;

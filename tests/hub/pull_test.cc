@@ -82,7 +82,7 @@ TEST_F(PullTest, OfflineFindsWhatWasPulled) {
   const std::size_t asked = hub_.seen().size();
   const auto pulled = run();
   ASSERT_TRUE(pulled.ok()) << pulled.status().message();
-  EXPECT_EQ(pulled->folder, find_pulled({"Owner", "Model"}));
+  EXPECT_EQ(pulled->folder, *find_pulled({"Owner", "Model"}));
   EXPECT_EQ(hub_.seen().size(), asked);
 }
 
@@ -91,7 +91,7 @@ TEST_F(PullTest, ACommitCanBeNamed) {
   options.revision = FakeHub::kCommit;
   ASSERT_TRUE(run(options).ok());
   EXPECT_FALSE(fs::exists(repo() / "refs" / FakeHub::kCommit));
-  EXPECT_TRUE(find_pulled({"Owner", "Model"}, FakeHub::kCommit).has_value());
+  EXPECT_TRUE(find_pulled({"Owner", "Model"}, FakeHub::kCommit)->has_value());
   options.revision = "no-such-branch";
   const auto missing = run(options);
   ASSERT_FALSE(missing.ok());
