@@ -86,7 +86,7 @@ Status print_out(std::string_view text) {
   if (std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0)
     return {};
   is_closed = errno == EPIPE;
-  return errno_error("stdout", "cannot write");
+  return errno_error("stdout", "write");
 }
 
 std::string escaped(std::string_view text) {

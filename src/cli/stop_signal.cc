@@ -29,7 +29,7 @@ extern "C" void on_stop_signal(int signal) {
 
 Result<int> catch_stop_signals() {
   int ends[2];
-  if (::pipe(ends) != 0) return errno_error("signals", "cannot make a pipe");
+  if (::pipe(ends) != 0) return errno_error("signals", "make a pipe");
   for (const int end : ends) ::fcntl(end, F_SETFD, FD_CLOEXEC);
   stop_pipe = ends[1];
   struct sigaction action = {};

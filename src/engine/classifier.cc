@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "engine/logit_check.h"
 
 namespace anemone::engine {
 namespace {
@@ -56,8 +57,8 @@ Status Classifier::run_window(std::span<const std::int32_t> ids, std::int64_t fi
   const artifact::Manifest& manifest = model_->manifest();
   const auto count = static_cast<std::int64_t>(ids.size());
   Lane& lane = lane_for(count);
-  model_->embed(ids, lane.hidden.mutable_view());
-  model_->embed(ids, *lane.host_inputs);
+  ANEMONE_RETURN_IF_ERROR(model_->embed(ids, lane.hidden.mutable_view()));
+  ANEMONE_RETURN_IF_ERROR(model_->embed(ids, *lane.host_inputs));
   lane.host_inputs->set(0, count, count);
   Chunk chunk{lane.host_inputs.get(), &caches_, &outputs_, lane.hidden.view()};
   ANEMONE_RETURN_IF_ERROR(run_shards(*model_, *lane.plan, {&chunk, 1}));
@@ -105,6 +106,11 @@ Result<std::vector<float>> Classifier::classify(std::span<const std::int32_t> id
     ANEMONE_RETURN_IF_ERROR(run_window(
         ids.subspan(static_cast<std::size_t>(begin), static_cast<std::size_t>(end - begin)),
         done - begin, until - begin, logits));
+    const auto labels = static_cast<std::size_t>(model_->manifest().vocab_size);
+    for (std::int64_t t = done; t < until; ++t)
+      ANEMONE_RETURN_IF_ERROR(
+          check_logits(std::span(logits).subspan(static_cast<std::size_t>(t) * labels, labels),
+                       model_->manifest().name, t));
     done = until;
     if (options.on_progress) options.on_progress(done, total);
   }

@@ -66,8 +66,8 @@ void EmbeddingTable::look_up_as(std::span<const std::int32_t> ids, std::int64_t 
   }
 }
 
-void EmbeddingTable::look_up(std::span<const std::int32_t> ids, std::int64_t first_column,
-                             const MutableTensorView& out) const {
+Status EmbeddingTable::look_up(std::span<const std::int32_t> ids, std::int64_t first_column,
+                               const MutableTensorView& out) const {
   ANEMONE_CHECK(!ids.empty());
   // One of the two is the token axis, whatever the layout, and the other is 1.
   const auto tokens = static_cast<std::size_t>(out.shape[2] * out.shape[3]);
@@ -81,6 +81,8 @@ void EmbeddingTable::look_up(std::span<const std::int32_t> ids, std::int64_t fir
     look_up_as<float>(ids, first_column, tokens, out.as<Half>());
   else
     look_up_as<float>(ids, first_column, tokens, out.as<float>());
+  for (const Part& part : parts_) ANEMONE_RETURN_IF_ERROR(part.file->check());
+  return {};
 }
 
 }  // namespace anemone::engine

@@ -24,9 +24,9 @@ class EmbeddingTable {
 
   // Writes columns [first_column, first_column + C) of the rows of `ids` to `out`, fp16 or fp32
   // [1, C, T, 1]; its columns after the last id repeat it. 1 <= ids.size() <= T, each id below the
-  // number of rows.
-  void look_up(std::span<const std::int32_t> ids, std::int64_t first_column,
-               const MutableTensorView& out) const;
+  // number of rows. kIo when a file was cut meanwhile.
+  Status look_up(std::span<const std::int32_t> ids, std::int64_t first_column,
+                 const MutableTensorView& out) const;
 
  private:
   // In the order of the vocabulary.

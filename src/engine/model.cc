@@ -148,12 +148,12 @@ Status Model::check_id(std::int32_t id) const {
                           manifest_.embedding.rows - 1, id);
 }
 
-void Model::embed(std::span<const std::int32_t> ids, const MutableTensorView& hidden) const {
-  embedding_.look_up(ids, 0, hidden);
+Status Model::embed(std::span<const std::int32_t> ids, const MutableTensorView& hidden) const {
+  return embedding_.look_up(ids, 0, hidden);
 }
 
-void Model::embed(std::span<const std::int32_t> ids, StepInputs& inputs) const {
-  inputs.look_up(ids, embedding_, layer_embedding_ ? &*layer_embedding_ : nullptr);
+Status Model::embed(std::span<const std::int32_t> ids, StepInputs& inputs) const {
+  return inputs.look_up(ids, embedding_, layer_embedding_ ? &*layer_embedding_ : nullptr);
 }
 
 }  // namespace anemone::engine

@@ -88,10 +88,11 @@ class Model {
   // kInvalidArgument unless 0 <= id < rows of the embedding.
   Status check_id(std::int32_t id) const;
   // Writes the embeddings of `ids` (each checked before) in the model's layout, as fp16 or fp32.
-  // Columns after the last id repeat it. 1 <= ids.size() <= T.
-  void embed(std::span<const std::int32_t> ids, const MutableTensorView& hidden) const;
+  // Columns after the last id repeat it. 1 <= ids.size() <= T. kIo when a file of embeddings was
+  // cut.
+  Status embed(std::span<const std::int32_t> ids, const MutableTensorView& hidden) const;
   // The embeddings that other inputs of the step ask for.
-  void embed(std::span<const std::int32_t> ids, StepInputs& inputs) const;
+  Status embed(std::span<const std::int32_t> ids, StepInputs& inputs) const;
 
  private:
   Model() = default;

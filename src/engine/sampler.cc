@@ -133,18 +133,20 @@ Result<std::int32_t> Sampler::pick(std::span<const float> logits) {
   std::int32_t best = -1;
   float highest = -std::numeric_limits<float>::infinity();
   for (std::size_t i = 0; i < logits.size(); ++i) {
+    if (std::isnan(logits[i])) return corrupt("[logits] expected numbers, got NaN for token {}", i);
     if (!(logits[i] > highest)) continue;
     highest = logits[i];
     best = static_cast<std::int32_t>(i);
   }
   if (best < 0)
-    return internal_error("[logits] expected a number for at least one of {} tokens, got none",
-                          logits.size());
+    return invalid_argument(
+        "[sampling] expected biases and penalties that leave one of {} tokens, got none left",
+        logits.size());
   if (options_.is_greedy() || std::isinf(highest)) return best;
 
   candidates_.clear();
   for (std::size_t i = 0; i < logits.size(); ++i) {
-    if (std::isnan(logits[i]) || std::isinf(logits[i])) continue;
+    if (std::isinf(logits[i])) continue;
     // Taken from the highest first: no temperature can make it overflow.
     const double distance = static_cast<double>(logits[i]) - static_cast<double>(highest);
     candidates_.push_back({distance / options_.temperature, static_cast<std::int32_t>(i)});

@@ -47,7 +47,7 @@ Result<SamplingOptions> sampling_from_generation(const Json& generation);
 // (llama.cpp has min-p and temperature the other way round by default: the temperature comes last.)
 // The random numbers come from a counter (SplitMix64 of seed and number of the draw), so equal
 // seeds and logits give equal tokens on every platform. Greedy takes the lowest id among equals.
-// NaN counts as minus infinity. Single-thread; create one a generation.
+// Single-thread; create one a generation.
 class Sampler {
  public:
   // Ids from `id_limit` on are never picked (padding rows of the vocabulary); 0: no limit.
@@ -55,8 +55,8 @@ class Sampler {
   static Result<Sampler> create(const SamplingOptions& options, std::int64_t id_limit = 0,
                                 std::span<const std::int32_t> prompt = {});
 
-  // The next token, which is part of the text from then on. kInternal when no logit is above minus
-  // infinity.
+  // The next token, which is part of the text from then on. kCorrupt when a logit is NaN (a session
+  // gives none: logit_check.h), kInvalidArgument when the processors leave no token.
   Result<std::int32_t> sample(std::span<const float> logits);
   // Of a token that was picked from these logits, padding rows left out.
   TokenLogprobs logprobs(std::span<const float> logits, std::int32_t id, std::int64_t top) const {

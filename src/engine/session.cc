@@ -2,11 +2,13 @@
 #include "engine/session.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <utility>
 
 #include "base/check.h"
 #include "base/error.h"
+#include "engine/logit_check.h"
 
 namespace anemone::engine {
 namespace {
@@ -88,8 +90,8 @@ Session::Lane& Session::enter(const Choice& choice) {
   return lane;
 }
 
-Chunk Session::make_chunk(Lane& lane, std::size_t index, std::span<const std::int32_t> ids,
-                          std::int64_t position) {
+Result<Chunk> Session::make_chunk(Lane& lane, std::size_t index, std::span<const std::int32_t> ids,
+                                  std::int64_t position) {
   const artifact::Manifest& manifest = model_->manifest();
   if (index == lane.chunks.size()) {
     ChunkInputs& inputs = lane.chunks.emplace_back();
@@ -105,10 +107,10 @@ Chunk Session::make_chunk(Lane& lane, std::size_t index, std::span<const std::in
     outputs_.back()->heads.resize(manifest.heads.size());
   }
   ChunkInputs& inputs = lane.chunks[index];
-  model_->embed(ids, inputs.hidden.mutable_view());
-  model_->embed(ids, *inputs.host_inputs);
+  ANEMONE_RETURN_IF_ERROR(model_->embed(ids, inputs.hidden.mutable_view()));
+  ANEMONE_RETURN_IF_ERROR(model_->embed(ids, *inputs.host_inputs));
   inputs.host_inputs->set(position, static_cast<std::int64_t>(ids.size()), length_);
-  return {inputs.host_inputs.get(), &caches_, outputs_[index].get(), inputs.hidden.view()};
+  return Chunk{inputs.host_inputs.get(), &caches_, outputs_[index].get(), inputs.hidden.view()};
 }
 
 Status Session::prefill(std::span<const std::int32_t> ids, const PrefillOptions& options) {
@@ -166,10 +168,12 @@ Result<std::int64_t> Session::run_step(std::span<const std::int32_t> ids,
   for (Choice next = choice; next.lane == choice.lane && next.width == choice.width;
        next = choose(position() + done, total - done)) {
     count = next.count;
-    chunks.push_back(
+    ANEMONE_ASSIGN_OR_RETURN(
+        const Chunk chunk,
         make_chunk(lane, chunks.size(),
                    ids.subspan(static_cast<std::size_t>(done), static_cast<std::size_t>(count)),
                    position() + done));
+    chunks.push_back(chunk);
     done += count;
     if (done == total || !has_states_only_ || done + choice.width > kStepTokens) break;
   }
@@ -179,7 +183,7 @@ Result<std::int64_t> Session::run_step(std::span<const std::int32_t> ids,
   if (options.on_logits)
     ANEMONE_RETURN_IF_ERROR(all_logits(lane, chunks, done, options));
   else if (is_end)
-    ANEMONE_RETURN_IF_ERROR(last_logits(lane, chunks.back(), count - 1));
+    ANEMONE_RETURN_IF_ERROR(last_logits(lane, chunks.back(), count - 1, position() + done - 1));
   add_tokens(ids.first(static_cast<std::size_t>(done)), has_logits);
   return done;
 }
@@ -197,7 +201,8 @@ const Session::Lane& Session::narrow_lane() const {
 }
 
 // A step of several tokens needs the head for one of its columns only.
-Status Session::last_logits(const Lane& lane, Chunk chunk, std::int64_t column) {
+Status Session::last_logits(const Lane& lane, Chunk chunk, std::int64_t column,
+                            std::int64_t position) {
   if (lane.tokens != 1) {
     const TensorView hidden = chunk.hidden;
     const artifact::Manifest& manifest = model_->manifest();
@@ -211,8 +216,7 @@ Status Session::last_logits(const Lane& lane, Chunk chunk, std::int64_t column) 
     chunk.hidden = column_.view();
   }
   ANEMONE_RETURN_IF_ERROR(run_heads(*model_, narrow_lane().plan->head_function, 1, {&chunk, 1}));
-  gather(*chunk.outputs);
-  return {};
+  return gather(chunk, position);
 }
 
 Status Session::all_logits(const Lane& lane, std::span<const Chunk> chunks, std::int64_t count,
@@ -221,31 +225,50 @@ Status Session::all_logits(const Lane& lane, std::span<const Chunk> chunks, std:
   for (std::int64_t t = 0; t < count; ++t) {
     const Chunk& chunk = chunks[static_cast<std::size_t>(t / lane.tokens)];
     gather_logits(*chunk.outputs, lane.tokens, t % lane.tokens);
+    ANEMONE_RETURN_IF_ERROR(check_gathered(position() + t));
     ANEMONE_RETURN_IF_ERROR(options.on_logits(position() + t, logits_buffer_));
   }
   return {};
 }
 
-void Session::gather(const StepOutputs& outputs) {
-  if (model_->manifest().is_greedy())
-    gather_likeliest(outputs);
-  else
-    gather_logits(outputs, 1, 0);
+Status Session::gather(const Chunk& chunk, std::int64_t position) {
+  if (model_->manifest().is_greedy()) return gather_likeliest(chunk, position);
+  gather_logits(*chunk.outputs, 1, 0);
+  return check_gathered(position);
+}
+
+Status Session::check_gathered(std::int64_t position) {
+  Status status = check_logits(logits_buffer_, model_->manifest().name, position);
+  if (!status.ok()) reset();
+  return status;
 }
 
 // The best of the heads, after a step of one token.
-void Session::gather_likeliest(const StepOutputs& outputs) {
+Status Session::gather_likeliest(const Chunk& chunk, std::int64_t position) {
   const artifact::Manifest& manifest = model_->manifest();
+  const StepOutputs& outputs = *chunk.outputs;
+  // The largest logit need not be NaN when others are, but what enters the heads is.
+  const std::vector<float> hidden = to_floats(chunk.hidden);
+  if (std::ranges::any_of(hidden, [](float value) { return std::isnan(value); })) {
+    reset();
+    return corrupt("[{}] expected numbers behind the last layer, got NaN (position {})",
+                   manifest.name, position);
+  }
   float highest = 0;
   for (std::size_t h = 0; h < manifest.heads.size(); ++h) {
     const artifact::Head& head = manifest.heads[h];
     const float logit = to_floats(exec::find_output(outputs.heads[h], head.output)->view()).front();
+    if (const Status status = check_logits({&logit, 1}, manifest.name, position); !status.ok()) {
+      reset();
+      return status;
+    }
     const std::int32_t row =
         exec::find_output(outputs.heads[h], head.argmax)->view().as<std::int32_t>().front();
     if (likeliest_ && !(logit > highest)) continue;
     highest = logit;
     likeliest_ = static_cast<std::int32_t>(head.vocab_begin) + row;
   }
+  return {};
 }
 
 // The ranges of all heads, one after the other, for one column.
@@ -357,7 +380,9 @@ Status decode_together(std::span<const DecodeStep> steps) {
       if (is_done[i] || lane.plan != plan) continue;
       is_done[i] = true;
       group.push_back(&steps[i]);
-      chunks.push_back(session.make_chunk(lane, 0, {&steps[i].id, 1}, session.position()));
+      ANEMONE_ASSIGN_OR_RETURN(const Chunk chunk,
+                               session.make_chunk(lane, 0, {&steps[i].id, 1}, session.position()));
+      chunks.push_back(chunk);
     }
     const Model& model = *steps[0].session->model_;
     // Until the tokens are added the running caches are ahead of them.
@@ -365,9 +390,10 @@ Status decode_together(std::span<const DecodeStep> steps) {
     ANEMONE_RETURN_IF_ERROR(run_shards(model, *plan, chunks));
     ANEMONE_RETURN_IF_ERROR(run_heads(model, plan->head_function, 1, chunks));
     for (std::size_t i = 0; i < group.size(); ++i) {
-      group[i]->session->is_stale_ = false;
-      group[i]->session->gather(*chunks[i].outputs);
-      group[i]->session->add_tokens({&group[i]->id, 1}, true);
+      Session& session = *group[i]->session;
+      session.is_stale_ = false;
+      ANEMONE_RETURN_IF_ERROR(session.gather(chunks[i], session.position()));
+      session.add_tokens({&group[i]->id, 1}, true);
     }
   }
   return {};

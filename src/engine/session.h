@@ -50,9 +50,10 @@ class Session {
 
   // Adds tokens after those that are there, in chunks of the widest function, several chunks a
   // step. kInvalidArgument for no tokens, an id outside the vocabulary or too many tokens for the
-  // context, kUnsupported for on_logits of a greedy model: then nothing has changed. After any
-  // other error the steps that were finished stay: see position(). A text that grows beyond the
-  // short length of a rope is read again from its first token on, as transformers' generate() does.
+  // context, kUnsupported for on_logits of a greedy model: then nothing has changed. kCorrupt for
+  // logits that are NaN: then the session is empty. After any other error the steps that were
+  // finished stay: see position(). A text that grows beyond the short length of a rope is read
+  // again from its first token on, as transformers' generate() does.
   Status prefill(std::span<const std::int32_t> ids, const PrefillOptions& options = {});
 
   // Makes the session hold exactly `ids`: keeps what it has in common with them, drops the rest and
@@ -104,22 +105,27 @@ class Session {
   Choice choose(std::int64_t position, std::int64_t remaining);
   Lane& enter(const Choice& choice);
   // Makes chunk `index` of a step of `ids`, which stand at `position`.
-  Chunk make_chunk(Lane& lane, std::size_t index, std::span<const std::int32_t> ids,
-                   std::int64_t position);
+  Result<Chunk> make_chunk(Lane& lane, std::size_t index, std::span<const std::int32_t> ids,
+                           std::int64_t position);
   // Adds the first of `ids`, as many as go into one step. Returns their number.
   Result<std::int64_t> run_step(std::span<const std::int32_t> ids, const PrefillOptions& options,
                                 bool wants_logits);
   const Lane& narrow_lane() const;
   void forget_logits();
   void clear_caches();
-  Status last_logits(const Lane& lane, Chunk chunk, std::int64_t column);
+  // Of the token at `position`, which is the given column of the chunk.
+  Status last_logits(const Lane& lane, Chunk chunk, std::int64_t column, std::int64_t position);
   Status all_logits(const Lane& lane, std::span<const Chunk> chunks, std::int64_t count,
                     const PrefillOptions& options);
   // The tokens are in the caches now.
   void add_tokens(std::span<const std::int32_t> ids, bool has_logits);
-  void gather(const StepOutputs& outputs);
+  // What the heads gave for the one token of a chunk, which stands at `position`. kCorrupt when it
+  // is no number; then the session is empty, since the caches may hold NaN, too.
+  Status gather(const Chunk& chunk, std::int64_t position);
   void gather_logits(const StepOutputs& outputs, std::int64_t tokens, std::int64_t column);
-  void gather_likeliest(const StepOutputs& outputs);
+  Status gather_likeliest(const Chunk& chunk, std::int64_t position);
+  // Of logits_buffer_.
+  Status check_gathered(std::int64_t position);
 
   std::shared_ptr<const Model> model_;
   std::vector<std::int32_t> tokens_;

@@ -105,15 +105,17 @@ void StepInputs::set(std::int64_t position, std::int64_t count, std::int64_t len
   written_count_ = count;
 }
 
-void StepInputs::look_up(std::span<const std::int32_t> ids, const EmbeddingTable& tokens,
-                         const EmbeddingTable* layers) {
+Status StepInputs::look_up(std::span<const std::int32_t> ids, const EmbeddingTable& tokens,
+                           const EmbeddingTable* layers) {
   for (Item& item : items_) {
     const bool is_layers = item.input.role == PortRole::kLayerEmbedding;
     if (!is_layers && item.input.role != PortRole::kEmbedding) continue;
     const EmbeddingTable* table = is_layers ? layers : &tokens;
     ANEMONE_CHECK(table != nullptr);
-    table->look_up(ids, item.input.first_column, item.tensor.mutable_view());
+    ANEMONE_RETURN_IF_ERROR(
+        table->look_up(ids, item.input.first_column, item.tensor.mutable_view()));
   }
+  return {};
 }
 
 void StepInputs::set_attention_mask(Item& item, std::int64_t position, std::int64_t count) const {

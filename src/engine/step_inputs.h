@@ -53,8 +53,9 @@ class StepInputs {
   // those of later steps included.
   void set(std::int64_t position, std::int64_t count, std::int64_t length);
   // The embeddings of the tokens of the step. `layers` may be null where no input asks for it.
-  void look_up(std::span<const std::int32_t> ids, const EmbeddingTable& tokens,
-               const EmbeddingTable* layers);
+  // kIo as EmbeddingTable::look_up().
+  Status look_up(std::span<const std::int32_t> ids, const EmbeddingTable& tokens,
+                 const EmbeddingTable* layers);
   // Tensor of inputs[index], valid until the next set().
   TensorView view(std::size_t index) const { return items_[index].tensor.view(); }
   std::int64_t tokens() const { return tokens_; }

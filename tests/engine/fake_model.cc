@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstring>
 #include <filesystem>
+#include <limits>
 
 #include "base/error.h"
 #include "base/file.h"
@@ -183,6 +184,9 @@ class FakeShard : public FakeProgram {
     std::vector<float> port[5];
     for (const auto& p : shard_.inputs)
       port[static_cast<std::size_t>(p.role)] = value_of(inputs, p.name);
+    if (counts_->nan_after == 0)
+      std::ranges::fill(port[0], std::numeric_limits<float>::quiet_NaN());
+    if (counts_->nan_after > 0) --counts_->nan_after;
     const auto& hidden = port[0];
     const auto tokens = static_cast<std::int64_t>(hidden.size()) / kHidden;
     const std::int64_t slots = manifest_.context;

@@ -106,7 +106,7 @@ TEST(Sampler, EverythingBarredIsAnErrorAndNoToken) {
   options.processors.no_repeat_ngram = 1;
   auto sampler = Sampler::create(options, 0, Ids{0, 1});
   ASSERT_TRUE(sampler.ok());
-  EXPECT_EQ(sampler->sample(Logits{1, 2}).status().code(), Code::kInternal);
+  EXPECT_EQ(sampler->sample(Logits{1, 2}).status().code(), Code::kInvalidArgument);
 }
 
 TEST(Logprobs, AreTheLogSoftmaxOfTheLogits) {

@@ -53,9 +53,6 @@ TEST(Sampler, GreedyTakesTheHighest) {
 TEST(Sampler, GreedyTakesTheLowestIdAmongEquals) {
   EXPECT_EQ(greedy({1, 7, 7, 7}), 1);
 }
-TEST(Sampler, GreedyIgnoresNan) {
-  EXPECT_EQ(greedy({kNan, -5, kNan, -4}), 3);
-}
 TEST(Sampler, GreedyTakesInfinity) {
   EXPECT_EQ(greedy({1, kInf, 3}), 1);
 }
@@ -63,10 +60,20 @@ TEST(Sampler, PaddingRowsAreNeverTheHighest) {
   EXPECT_EQ(greedy({1, 2, 9, 9}, 2), 1);
 }
 
-TEST(Sampler, LogitsWithoutANumberAreAnError) {
+TEST(Sampler, NanIsAnErrorWhereverItStands) {
+  for (const SamplingOptions& options : {SamplingOptions(), sampling(0.8, 2, 0.9)})
+    for (const std::vector<float>& logits :
+         {std::vector<float>{kNan, 1, 2}, {1, kNan, 2}, {1, 2, kNan}, {kNan, -kInf}})
+      EXPECT_EQ(make_sampler(options).sample(logits).status().code(), Code::kCorrupt);
+  // What is never picked does not matter.
+  EXPECT_EQ(*make_sampler({}, 2).sample(std::vector<float>{1, 2, kNan}), 1);
+}
+
+TEST(Sampler, NoTokenThatIsLeftIsAnError) {
   Sampler sampler = make_sampler({});
-  EXPECT_EQ(sampler.sample(std::vector<float>{kNan, -kInf}).status().code(), Code::kInternal);
-  EXPECT_EQ(sampler.sample({}).status().code(), Code::kInternal);
+  EXPECT_EQ(sampler.sample(std::vector<float>{-kInf, -kInf}).status().code(),
+            Code::kInvalidArgument);
+  EXPECT_EQ(sampler.sample({}).status().code(), Code::kInvalidArgument);
 }
 
 TEST(Sampler, TemperatureZeroIsGreedy) {
@@ -75,7 +82,7 @@ TEST(Sampler, TemperatureZeroIsGreedy) {
 }
 
 TEST(Sampler, FollowsTheSoftmaxDistribution) {
-  const std::vector<float> logits = {0, 1, 2, -kInf, kNan, 0.5F};
+  const std::vector<float> logits = {0, 1, 2, -kInf, -kInf, 0.5F};
   constexpr int kDraws = 60000;
   const auto counts = draw(sampling(0.8, 0, 1), logits, kDraws);
   double total = 0;
