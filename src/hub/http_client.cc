@@ -13,6 +13,8 @@ namespace anemone::hub {
 namespace {
 
 constexpr std::size_t kRefusalBytes = 4096;
+// libcurl may count a little less than the time after which it stops.
+constexpr std::chrono::milliseconds kClockSlack{500};
 // Of a refusal that is longer the rest is not waited for.
 constexpr std::size_t kMostRefusalBytes = 64 << 10;
 // Of all headers of a request, those of redirections included.
@@ -158,7 +160,7 @@ void HttpClient::perform(const HttpRequest& request, std::chrono::seconds most,
   curl_off_t microseconds = 0;
   curl_easy_getinfo(curl, CURLINFO_TOTAL_TIME_T, &microseconds);
   const bool is_too_late = most.count() > 0 && code == CURLE_OPERATION_TIMEDOUT &&
-                           std::chrono::microseconds(microseconds) >= most;
+                           std::chrono::microseconds(microseconds) + kClockSlack >= most;
   transfer.answer.is_hopeless = code == CURLE_TOO_MANY_REDIRECTS ||
                                 code == CURLE_UNSUPPORTED_PROTOCOL || code == CURLE_URL_MALFORMAT ||
                                 is_too_late;

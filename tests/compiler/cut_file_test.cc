@@ -88,7 +88,7 @@ TEST(CutFile, EndsEachRequestOfItsModelWithOneError) {
 
 TEST(CutFile, EndsACompilationThatReadsIt) {
   const TemporaryFolder folder;
-  const std::string model = folder.file("model");
+  const std::string model = folder.file("llama");  // the packages have the name of the folder
   fs::copy(kTiny, model, fs::copy_options::recursive);
   const std::string weights = model + "/model.safetensors";
   const auto whole_bytes = fs::file_size(weights);

@@ -112,6 +112,10 @@ void FakeHub::fail_lists(std::vector<Fault> faults) {
   list_faults_.assign(faults.begin(), faults.end());
 }
 
+void FakeHub::answer_raw(const std::string& path, std::function<void(const Send&)> handler) {
+  raw_.emplace_back(path, std::move(handler));
+}
+
 std::vector<Seen> FakeHub::seen() {
   const std::lock_guard guard(mutex_);
   return seen_;
@@ -167,6 +171,11 @@ std::string FakeHub::listing(std::size_t page) {
 bool FakeHub::answer(int connection, const Seen& request) {
   const std::string api = "/api/models/Owner/Model/";
   const std::string contents = fmt::format("/Owner/Model/resolve/{}/", kCommit);
+  for (const auto& [path, handler] : raw_) {
+    if (!request.path.starts_with(path)) continue;
+    handler([&](std::string_view bytes) { return !stopping_ && send_all(connection, bytes); });
+    return false;
+  }
   const bool is_list = request.path.starts_with(api);
   const auto authorization = request.headers.find("authorization");
   if (!token_.empty() && !request.path.starts_with("/cdn/") &&

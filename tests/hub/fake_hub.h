@@ -5,10 +5,13 @@
 #include <atomic>
 #include <deque>
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <mutex>
 #include <string>
+#include <string_view>
 #include <thread>
+#include <utility>
 #include <vector>
 
 namespace anemone::hub::testing {
@@ -55,6 +58,10 @@ class FakeHub {
   void fail_lists(std::vector<Fault> faults);
   // Only those who send this token are let in.
   void require_token(std::string token) { token_ = std::move(token); }
+  // Answers requests whose path begins so byte by byte, and closes the connection. The handler gets
+  // a function that sends and is false when the other side is gone.
+  using Send = std::function<bool(std::string_view)>;
+  void answer_raw(const std::string& path, std::function<void(const Send&)> handler);
   // Replaces the answer to the list of files.
   void set_list(std::string json) { list_ = std::move(json); }
   // Files of a page of the list.
@@ -82,6 +89,7 @@ class FakeHub {
   std::map<std::string, File> files_;
   std::deque<Fault> list_faults_;
   std::vector<Seen> seen_;
+  std::vector<std::pair<std::string, std::function<void(const Send&)>>> raw_;
   std::string token_;
   std::string list_;
   std::size_t page_ = 1000;
