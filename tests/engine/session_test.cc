@@ -3,9 +3,7 @@
 
 #include <cmath>
 #include <gtest/gtest.h>
-#include <limits>
 
-#include "engine/logit_check.h"
 #include "tests/engine/fake_model.h"
 
 namespace anemone::engine {
@@ -360,52 +358,6 @@ TEST(Session, DecodeTogetherRefusesWhatItCannotDo) {
   EXPECT_TRUE(refused({{a.get(), 1}, {stranger.get(), 2}}));
   EXPECT_TRUE(refused({{a.get(), 1}, {b.get(), 50}}));
   EXPECT_TRUE(decode_together({}).ok());
-}
-
-TEST_P(EveryForm, NanIsAnErrorThatNamesThePositionAndStaysNowhere) {
-  LoadedFake fake(options());
-  const auto ids = prompt_of(70);
-  const auto expected = single_steps(fake, ids);
-  auto session = fake.session();
-  const auto fails = [&](const Status& status, std::string_view position) {
-    EXPECT_EQ(status.code(), Code::kCorrupt);
-    EXPECT_NE(status.message().find("got NaN"), std::string::npos) << status.message();
-    EXPECT_NE(status.message().find(position), std::string::npos) << status.message();
-    EXPECT_EQ(session->position(), 0);
-    EXPECT_TRUE(session->logits().empty());
-    // The caches held NaN, which no mask hides: 0 times NaN is NaN.
-    fake.executor.counts().nan_after = -1;
-    ASSERT_TRUE(session->prefill(ids).ok());
-    EXPECT_EQ(copy(session->logits()), expected.back());
-  };
-  ASSERT_TRUE(session->prefill(std::span(ids).first(5)).ok());
-  fake.executor.counts().nan_after = 0;
-  fails(session->decode(ids[5]).status(), "(position 5)");
-  session->reset();
-  fake.executor.counts().nan_after = 0;
-  fails(session->prefill(std::span(ids).first(66)), "(position 65)");
-  session->reset();
-  fake.executor.counts().nan_after = 0;
-  PrefillOptions prefill;
-  prefill.on_logits = [](std::int64_t, std::span<const float>) { return Status(); };
-  fails(session->prefill(ids, prefill), "(position 0)");
-  // Of several that go together.
-  session->reset();
-  ASSERT_TRUE(session->prefill(std::span(ids).first(5)).ok());
-  fake.executor.counts().nan_after = 0;
-  const DecodeStep step{session.get(), ids[5]};
-  fails(decode_together({&step, 1}), "(position 5)");
-}
-
-TEST(LogitCheck, NanAndNothingButMinusInfinityAreRefused) {
-  constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
-  constexpr float kInfinity = std::numeric_limits<float>::infinity();
-  EXPECT_TRUE(check_logits(Logits{1, -kInfinity, 2}, "m", 3).ok());
-  EXPECT_TRUE(check_logits(Logits{kInfinity, 1}, "m", 3).ok());
-  EXPECT_EQ(check_logits(Logits{1, kNan, 2}, "m", 3).message(),
-            "[m] expected numbers as logits, got NaN for 1 of 3 (position 3)");
-  EXPECT_EQ(check_logits(Logits{-kInfinity, -kInfinity}, "m", 3).message(),
-            "[m] expected numbers as logits, got minus infinity for all 2 (position 3)");
 }
 
 }  // namespace
