@@ -6,6 +6,8 @@
 #include <spdlog/spdlog.h>
 #include <string>
 
+#include "base/escape.h"
+
 namespace anemone {
 namespace {
 
@@ -46,7 +48,7 @@ void log_line(LogLevel level, std::string_view text) {
   const auto severity = level == LogLevel::kWarning ? spdlog::level::warn
                         : level == LogLevel::kInfo  ? spdlog::level::info
                                                     : spdlog::level::debug;
-  state().logger->log(severity, text);
+  state().logger->log(severity, escaped(text));
 }
 
 }  // namespace anemone

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Log lines for people who debug; off unless --verbose or ANEMONE_LOG asks. Results go to stdout
-// and the one error line of a failed command to stderr without passing through here. Thread-safe.
+// Log lines for people who debug; off unless --verbose or ANEMONE_LOG asks. Each is one line,
+// whatever is in it (escape.h). Results go to stdout and the one error line of a failed command to
+// stderr without passing through here. Thread-safe.
 #pragma once
 
 #include <fmt/core.h>

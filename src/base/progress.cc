@@ -7,11 +7,14 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include "base/escape.h"
+
 namespace anemone {
 namespace {
 constexpr auto kDrawInterval = std::chrono::milliseconds(80);
 constexpr auto kFirstDraw = std::chrono::milliseconds(200);
 constexpr int kBarWidth = 28;
+constexpr std::size_t kMaxWidth = 118;
 }  // namespace
 
 void ProgressReport::operator()(std::uint64_t done, std::uint64_t total, std::string_view what) {
@@ -87,7 +90,13 @@ void Progress::draw(bool force) {
     line = fmt::format("{} {}", label_, show(done_));
   }
   if (!note_.empty()) line += "  " + note_;
-  fmt::print(stderr, "\r{}\033[K", line.substr(0, 118));
+  // A name of a file may be the note. Cut between characters.
+  std::string shown;
+  for (const std::string& piece : escaped_pieces(line)) {
+    if (shown.size() + piece.size() > kMaxWidth) break;
+    shown += piece;
+  }
+  fmt::print(stderr, "\r{}\033[K", shown);
   std::fflush(stderr);
 }
 

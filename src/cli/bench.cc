@@ -106,7 +106,7 @@ Status run_load_child(const BenchOptions& options, std::int64_t start_ns) {
       api::make_executor({static_cast<int>(options.threads.front()), options.isa}));
   ANEMONE_ASSIGN_OR_RETURN(const bench::LoadTime load,
                            bench::measure_own_load(options.folder, *executor, start_ns));
-  return print_out(dump_json(bench::load_time_to_json(load)) + "\n");
+  return print_json(bench::load_time_to_json(load));
 }
 
 Status run_speed(const BenchFlags& flags, const BenchOptions& options) {
@@ -114,9 +114,9 @@ Status run_speed(const BenchFlags& flags, const BenchOptions& options) {
   if (!flags.plot.empty())
     ANEMONE_RETURN_IF_ERROR(
         write_file(flags.plot, bench_plot(report, flags.plot.ends_with(".html"))));
-  if (!flags.is_json) return print_out(bench_table(report));
+  if (!flags.is_json) return print_report(bench_table(report));
   for (const std::string& note : report.notes) fmt::print(stderr, "note: {}\n", escaped(note));
-  return print_out(dump_json(bench_json(report), 2) + "\n");
+  return print_json(bench_json(report), 2);
 }
 
 Status run_prompt_suite(const BenchFlags& flags, const BenchOptions& options) {
@@ -134,9 +134,8 @@ Status run_prompt_suite(const BenchFlags& flags, const BenchOptions& options) {
   result.cold_start_ms = load.first_token_ms;
   const std::string mode = fmt::format(
       "cpu, {}, {} threads", options.isa.empty() ? "best instructions" : options.isa, threads);
-  if (flags.is_json)
-    return print_out(dump_json(bench::to_json(result, model->manifest().name, mode), 2) + "\n");
-  return print_out(describe_model(*model) + "\n" + suite_table(result));
+  if (flags.is_json) return print_json(bench::to_json(result, model->manifest().name, mode), 2);
+  return print_report(describe_model(*model) + "\n" + suite_table(result));
 }
 
 Status run_bench(const BenchFlags& flags, const Context& context) {

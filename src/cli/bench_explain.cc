@@ -53,11 +53,11 @@ Status run_explain(const BenchOptions& options, bool is_json) {
   if (is_json) {
     Json out = Json::array();
     for (const bench::PlanReport& each : reports) out.push_back(each.json());
-    return print_out(dump_json(out, 2) + "\n");
+    return print_json(out, 2);
   }
   std::string text = describe_model(*model) + "\n";
   for (const bench::PlanReport& each : reports) text += "\n" + each.text();
-  return print_out(text);
+  return print_report(text);
 }
 
 }  // namespace anemone::cli

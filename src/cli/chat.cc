@@ -94,7 +94,7 @@ Status answer(const RunOptions& options, engine::Conversation& conversation,
   const bool stopped = take_interrupt();
   ANEMONE_RETURN_IF_ERROR(printed);
   if (!result.ok()) return result.status();
-  if (options.as_json) return print_out(dump_json(result_json(*result, generate)) + "\n");
+  if (options.as_json) return print_json(result_json(*result, generate));
   if (stopped && !is_terminal) return cancelled("[run] expected to reach the end, got Ctrl-C");
   if (stopped) fmt::print(stderr, "(stopped)\n");
   print_stats(*result);

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
+#include <unistd.h>
 
 #include "base/error.h"
 #include "base/file.h"
@@ -123,10 +124,11 @@ Status run_chat_template(const ChatTemplateFlags& options) {
   if (const Json* error = json_member(answer, "error"))
     return parse_error("[{}] {}", options.messages.empty() ? "stdin" : options.messages,
                        error->get<std::string>());
-  if (options.as_json) return print_out(dump_json(answer) + "\n");
+  if (options.as_json) return print_json(answer);
   std::string text = answer["text"].get<std::string>();
   if (!text.ends_with('\n')) text += '\n';
-  return print_out(text);
+  // A prompt that is piped on goes as it is.
+  return ::isatty(STDOUT_FILENO) != 0 ? print_report(text) : print_out(text);
 }
 
 }  // namespace

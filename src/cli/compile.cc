@@ -130,9 +130,9 @@ Status run_compile(const CompileFlags& options, const Context& context) {
   if (!report.ok() && report.status().code() == Code::kCancelled)
     return cancelled("[compile] expected to reach the end, got Ctrl-C");
   if (!report.ok()) return report.status();
-  if (options.is_json) return print_out(dump_json(report_json(*report, options.output), 2) + "\n");
-  ANEMONE_RETURN_IF_ERROR(print_out(report_text(*report, options.output)));
-  return options.is_detailed ? print_out(details_text(*report)) : Status();
+  if (options.is_json) return print_json(report_json(*report, options.output), 2);
+  ANEMONE_RETURN_IF_ERROR(print_report(report_text(*report, options.output)));
+  return options.is_detailed ? print_report(details_text(*report)) : Status();
 }
 
 }  // namespace

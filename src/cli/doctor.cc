@@ -199,8 +199,8 @@ class Doctor {
 Status run_doctor(const DoctorFlags& flags, const Context& context) {
   Doctor doctor(context);
   doctor.examine(flags.artifact);
-  ANEMONE_RETURN_IF_ERROR(
-      print_out(flags.is_json ? dump_json(doctor.json(), 2) + "\n" : doctor.text()));
+  ANEMONE_RETURN_IF_ERROR(flags.is_json ? print_json(doctor.json(), 2)
+                                        : print_report(doctor.text()));
   return doctor.status();
 }
 

@@ -41,9 +41,9 @@ Status run_export(const ExportFlags& options) {
   const Status status = checkpoint::export_tensors(*source, options.output, dtype, std::ref(bar));
   bar.clear();
   ANEMONE_RETURN_IF_ERROR(status);
-  return print_out(fmt::format("{}: {} tensors as {}, {}\n", escaped(options.output),
-                               source->all().size(), options.dtype,
-                               format_bytes(std::filesystem::file_size(options.output, error))));
+  return print_report(fmt::format("{}: {} tensors as {}, {}\n", escaped(options.output),
+                                  source->all().size(), options.dtype,
+                                  format_bytes(std::filesystem::file_size(options.output, error))));
 }
 
 }  // namespace

@@ -70,7 +70,7 @@ Status run_inspect(const InspectOptions& options) {
     return invalid_argument("[--mil] expected no --explain beside it (see anemone inspect --help)");
   ANEMONE_ASSIGN_OR_RETURN(const Report report,
                            (options.is_explain ? &inspect_plan : inspector)(options));
-  return print_out(options.as_json ? dump_json(report.json, 2) + "\n" : report.text);
+  return options.as_json ? print_json(report.json, 2) : print_report(report.text);
 }
 
 }  // namespace

@@ -15,7 +15,7 @@ Status answer_lines(const std::function<Json(const Json& request)>& answer) {
   while (std::getline(std::cin, line)) {
     const auto request = parse_json(line, "request");
     const Json out = request.ok() ? answer(*request) : Json{{"error", request.status().message()}};
-    ANEMONE_RETURN_IF_ERROR(print_out(dump_json(out) + "\n"));
+    ANEMONE_RETURN_IF_ERROR(print_json(out));
   }
   return {};
 }

@@ -6,6 +6,9 @@
 #include <string>
 #include <string_view>
 
+#include "base/escape.h"
+#include "base/json.h"
+
 namespace anemone::cli {
 
 // Writes to stdout and flushes. kIo when it cannot; when the reader has closed the pipe, every
@@ -13,11 +16,17 @@ namespace anemone::cli {
 Status print_out(std::string_view text);
 bool stdout_is_closed();
 
+// The same for what is made to be read by people: whatever a file, a name or a message brought into
+// it, nothing but the line ends and tabs of the report moves the cursor. A name that must not break
+// its line is escaped where it is put in.
+Status print_report(std::string_view text);
+
+// JSON and a line end. As print_report(): what a terminal would take for an order is escaped, which
+// gives the same JSON.
+Status print_json(const Json& value, int indent = -1);
+
 // The one line of a failed command, "anemone: <message>\n": at most 400 characters, control
 // characters and broken UTF-8 escaped, cut between characters where it is too long.
 std::string error_line(std::string_view message);
-
-// Text for a terminal or a table: control characters and broken UTF-8 as \xNN or \u{N}.
-std::string escaped(std::string_view text);
 
 }  // namespace anemone::cli

@@ -36,7 +36,7 @@ Status serve(PredictSession& session, const PredictRequest& defaults) {
       text.pop_back();
       answer = {{"ok", false}, {"error", text.substr(std::string_view("anemone: ").size())}};
     }
-    ANEMONE_RETURN_IF_ERROR(print_out(dump_json(answer) + "\n"));
+    ANEMONE_RETURN_IF_ERROR(print_json(answer));
   }
   return {};
 }
@@ -60,7 +60,7 @@ Status run_predict(const PredictFlags& options, const Context& context) {
   ANEMONE_RETURN_IF_ERROR(session.run(request));
   if (!options.is_explain) return {};
   ANEMONE_ASSIGN_OR_RETURN(const bench::PlanReport plan, session.plan(request));
-  return print_out(options.is_json ? dump_json(plan.json(), 2) + "\n" : plan.text());
+  return options.is_json ? print_json(plan.json(), 2) : print_report(plan.text());
 }
 
 }  // namespace

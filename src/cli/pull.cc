@@ -25,7 +25,7 @@ struct PullFlags {
   bool is_json = false;
 };
 
-std::string pulled_json(const hub::RepoName& repo, const hub::Pulled& pulled) {
+Json pulled_json(const hub::RepoName& repo, const hub::Pulled& pulled) {
   Json out = Json::object();
   out["model"] = repo.text();
   out["commit"] = pulled.commit;
@@ -34,7 +34,7 @@ std::string pulled_json(const hub::RepoName& repo, const hub::Pulled& pulled) {
   out["files"] = Json::array();
   for (const hub::RemoteFile& file : pulled.files)
     out["files"].push_back({{"path", file.path}, {"bytes", file.size}, {"hash", file.etag}});
-  return dump_json(out, 2) + "\n";
+  return out;
 }
 
 Status run_pull(const PullFlags& flags) {
@@ -49,8 +49,8 @@ Status run_pull(const PullFlags& flags) {
       hub::pull(*repo, options, [&](std::uint64_t done, std::uint64_t total) { bar(done, total); });
   bar.clear();
   if (!pulled.ok()) return pulled.status();
-  if (flags.is_json) return print_out(pulled_json(*repo, *pulled));
-  return print_out(escaped(pulled->folder) + "\n");
+  if (flags.is_json) return print_json(pulled_json(*repo, *pulled), 2);
+  return print_report(escaped(pulled->folder) + "\n");
 }
 
 }  // namespace

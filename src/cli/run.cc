@@ -54,7 +54,7 @@ Status run_once(const RunOptions& options, engine::Session& session,
   if (result->finish == engine::FinishReason::kCancelled) return interrupted();
   ANEMONE_RETURN_IF_ERROR(logits.write(result->ids));
   if (options.as_json)
-    ANEMONE_RETURN_IF_ERROR(print_out(dump_json(result_json(*result, generate)) + "\n"));
+    ANEMONE_RETURN_IF_ERROR(print_json(result_json(*result, generate)));
   else if (!streams)
     ANEMONE_RETURN_IF_ERROR(print_out(fmt::format("{}\n", fmt::join(result->ids, " "))));
   if (!options.as_json) print_stats(*result);

@@ -56,8 +56,8 @@ Status run_labels(const RunOptions& options, std::shared_ptr<const engine::Model
     }
     lines += fmt::format("{}\t{}\n", escaped(label), escaped(piece));
   }
-  if (!options.as_json) return print_out(lines);
-  return print_out(dump_json({{"ids", ids}, {"labels", std::move(labels)}}) + "\n");
+  if (!options.as_json) return print_report(lines);
+  return print_json({{"ids", ids}, {"labels", std::move(labels)}});
 }
 
 }  // namespace anemone::cli

@@ -121,8 +121,7 @@ Status serve_socket(const ServeOptions& options, const serve::ModelSet& models, 
   socket.parallel = options.server.scheduler.parallel;
   socket.lines.defaults = options.server.defaults;
   ANEMONE_ASSIGN_OR_RETURN(const auto server, serve::jsonl::SocketServer::listen(models, socket));
-  ANEMONE_RETURN_IF_ERROR(
-      print_out(dump_json(serve::jsonl::ready_line(models, options.socket)) + "\n"));
+  ANEMONE_RETURN_IF_ERROR(print_json(serve::jsonl::ready_line(models, options.socket)));
   return server->run(stop);
 }
 
@@ -130,7 +129,7 @@ Status serve_stdin(const ServeOptions& options, const serve::ModelSet& models, i
   serve::jsonl::LineOptions lines;
   lines.defaults = options.server.defaults;
   serve::jsonl::LineChannel channel(STDIN_FILENO, STDOUT_FILENO, stop, lines.max_line_bytes);
-  ANEMONE_RETURN_IF_ERROR(print_out(dump_json(serve::jsonl::ready_line(models, "")) + "\n"));
+  ANEMONE_RETURN_IF_ERROR(print_json(serve::jsonl::ready_line(models, "")));
   serve::jsonl::Gate gate(1);
   return serve::jsonl::answer_channel(channel, models, lines, gate);
 }

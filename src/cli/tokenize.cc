@@ -69,11 +69,11 @@ Status run_tokenize(const TokenizeFlags& options) {
                                          {"parse_special", !options.special_is_text}});
     if (const Json* error = json_member(answer, "error"))
       return unsupported("[TEXT] {}", error->get<std::string>());
-    return print_out(dump_json(answer) + "\n");
+    return print_json(answer);
   }
   ANEMONE_ASSIGN_OR_RETURN(
       const auto ids, tokenizer->encode(text, {options.add_special, !options.special_is_text}));
-  return print_out(token_table(*tokenizer, ids));
+  return print_report(token_table(*tokenizer, ids));
 }
 
 }  // namespace

@@ -236,8 +236,8 @@ Status run_verify(const VerifyFlags& flags, const Context& context) {
   Json json = artifact::to_json(verdict);
   json["artifact"] = flags.artifact;
   json["recorded"] = !flags.no_record;
-  ANEMONE_RETURN_IF_ERROR(
-      print_out(flags.is_json ? dump_json(json, 2) + "\n" : verification_text(flags, verdict)));
+  ANEMONE_RETURN_IF_ERROR(flags.is_json ? print_json(json, 2)
+                                        : print_report(verification_text(flags, verdict)));
   return verdict.passed ? ok_status() : failed_gate(flags, verdict);
 }
 

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <fmt/format.h>
 #include <iterator>
 
+#include "base/escape.h"
 #include "ir/text.h"
 #include "tensor/half.h"
 
@@ -14,8 +16,10 @@ constexpr std::string_view kFunctionIndent = "    ";
 
 std::string quoted(std::string_view text) {
   std::string out = "\"";
-  for (const char c : text) {
-    const auto byte = static_cast<unsigned char>(c);
+  for (std::size_t at = 0; at < text.size();) {
+    const char c = text[at];
+    // A character that moves a cursor is written byte by byte, so that it is read as it was.
+    const std::size_t shown = printable_length(text.substr(at));
     if (c == '"' || c == '\\') {
       out += '\\';
       out += c;
@@ -25,11 +29,12 @@ std::string quoted(std::string_view text) {
       out += "\\t";
     } else if (c == '\r') {
       out += "\\r";
-    } else if (byte < 0x20 || byte == 0x7f) {
-      fmt::format_to(std::back_inserter(out), "\\x{:02x}", byte);
+    } else if (shown == 0) {
+      fmt::format_to(std::back_inserter(out), "\\x{:02x}", static_cast<unsigned char>(c));
     } else {
-      out += c;
+      out += text.substr(at, shown);
     }
+    at += std::max<std::size_t>(shown, 1);
   }
   return out + '"';
 }

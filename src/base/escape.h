@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// Text of files, names and requests on its way to a terminal or a log. Control characters move the
+// cursor, break lines or turn the direction of writing; what is no UTF-8 may be anything. Both are
+// shown as \xNN or \u{N}.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace anemone {
+
+// For one line: line ends and tabs become \n and \t.
+std::string escaped(std::string_view text);
+
+// For several lines: line ends and tabs stay.
+std::string escaped_lines(std::string_view text);
+
+// For JSON text: the characters stand in its strings only, as \uNNNN, which means the same.
+std::string escaped_json(std::string_view json);
+
+// Length in bytes of the first character, 0 when it would be escaped.
+std::size_t printable_length(std::string_view text);
+
+// escaped(), in pieces that must not be cut: a character, or an escape.
+std::vector<std::string> escaped_pieces(std::string_view text);
+
+}  // namespace anemone
