@@ -10,6 +10,9 @@
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace anemone;
   const auto value = parse_json(fuzz::text_of(data, size), "input");
+  // Less memory refuses a value or gives the same one.
+  const auto bounded = parse_json(fuzz::text_of(data, size), "input", {.max_memory = 1000});
+  ANEMONE_CHECK(!bounded.ok() || (value.ok() && *bounded == *value));
   if (!value.ok()) return 0;
   const std::string text = dump_json(*value);
   const auto again = parse_json(text, "output");

@@ -167,9 +167,9 @@ Result<std::shared_ptr<const SafetensorsFile>> SafetensorsFile::open(const std::
     return corrupt("[{}] expected a safetensors header of at most {} bytes, got {}", path,
                    kMaxHeaderBytes, length);
   ANEMONE_ASSIGN_OR_RETURN(const std::string_view text, reader.take_text(length));
+  Result<Json> parsed = parse_json(text, path, {.max_depth = 8, .max_memory = kMaxHeaderMemory});
   ANEMONE_RETURN_IF_ERROR(self->file_->check());
-  ANEMONE_ASSIGN_OR_RETURN(
-      const Json header, parse_json(text, path, {.max_depth = 8, .max_memory = kMaxHeaderMemory}));
+  ANEMONE_ASSIGN_OR_RETURN(const Json header, std::move(parsed));
   if (!header.is_object())
     return parse_error("[{}] expected a JSON object as header, got {}", path, header.type_name());
   const auto data = self->file_->bytes().subspan(reader.offset());

@@ -2,6 +2,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
+#include "base/mapped_file.h"
 #include "base/progress.h"
 #include "checkpoint/gguf/gguf_file.h"
 #include "cli/inspect.h"
@@ -40,6 +41,7 @@ Result<Report> inspect_gguf(const InspectOptions& options) {
                  {"bytes", bytes},
                  {"metadata", std::move(metadata)},
                  {"tensors", std::move(tensors)}};
+  ANEMONE_RETURN_IF_ERROR(check_mapped_files());
   return report;
 }
 

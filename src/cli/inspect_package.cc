@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
+#include "base/mapped_file.h"
 #include "base/progress.h"
 #include "cli/inspect.h"
 #include "cli/output.h"
@@ -184,6 +185,7 @@ Result<Report> inspect_package(const InspectOptions& options) {
     report.text = mil_text(model);
     report.json["mil"] = report.text;
   }
+  ANEMONE_RETURN_IF_ERROR(check_mapped_files());
   return report;
 }
 

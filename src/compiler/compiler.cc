@@ -353,7 +353,12 @@ Result<CompileReport> compile(const std::string& model, const std::string& outpu
       const checkpoint::Checkpoint checkpoint,
       options.dry_run ? checkpoint::open_for_planning(model) : checkpoint::open_checkpoint(model));
   ANEMONE_ASSIGN_OR_RETURN(Plan plan, make_plan(checkpoint, options));
-  if (options.dry_run) return Compilation(checkpoint, std::move(plan), "", nullptr, progress).run();
+  if (options.dry_run) {
+    Result<CompileReport> planned =
+        Compilation(checkpoint, std::move(plan), "", nullptr, progress).run();
+    ANEMONE_RETURN_IF_ERROR(check_mapped_files());
+    return planned;
+  }
   ANEMONE_ASSIGN_OR_RETURN(const std::string content, fingerprint(checkpoint, plan));
   ANEMONE_ASSIGN_OR_RETURN(OutputFolder folder, OutputFolder::create(output, options.resume));
   ANEMONE_ASSIGN_OR_RETURN(Journal journal, Journal::open(folder.working_path(), content));

@@ -143,11 +143,15 @@ Status download_file(HttpClient& client, const HubAddress& hub, const RepoName& 
   const Descriptor lock_file = open_lock(lock_path);
   ANEMONE_RETURN_IF_ERROR(lock(lock_file, lock_path));
   const fs::path blob = cache.blob(file.etag);
-  ANEMONE_ASSIGN_OR_RETURN(const BlobState state, check_blob(cache, file.etag));
-  if (state == BlobState::kRight) {
-    received(static_cast<std::int64_t>(file.size));
-    return {};
-  }
+  std::uint64_t checked = 0;
+  ANEMONE_ASSIGN_OR_RETURN(const BlobState state,
+                           check_blob(cache, file.etag, [&](std::uint64_t bytes) {
+                             const auto more = std::min(bytes, file.size - checked);
+                             checked += more;
+                             received(static_cast<std::int64_t>(more));
+                           }));
+  if (state == BlobState::kRight) return {};
+  received(-static_cast<std::int64_t>(checked));
   // A wrong content is worse than none, should the download fail.
   std::error_code ignored;
   if (state == BlobState::kWrong) fs::remove(blob, ignored);

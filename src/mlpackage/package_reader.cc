@@ -103,7 +103,11 @@ Result<Model> read_package(const std::string& path) {
   ANEMONE_ASSIGN_OR_RETURN(const std::string file, read_file(files.model_path(), kMaxModelBytes));
   WeightStore weights(&files);
   Result<Model> model = decode(std::as_bytes(std::span(file)), weights);
-  if (!model.ok()) return with_subject(model.status(), files.model_path());
+  if (!model.ok()) {
+    // First: what the reader finds wrong with zeros is not the reason.
+    for (const auto& mapped : weights.take_files()) ANEMONE_RETURN_IF_ERROR(mapped->check());
+    return with_subject(model.status(), files.model_path());
+  }
   return model;
 }
 

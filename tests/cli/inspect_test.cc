@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "base/json.h"
@@ -94,6 +95,37 @@ TEST_F(Inspect, RefusesFilesThatItDoesNotKnow) {
   const std::string path = folder.file("notes.txt");
   std::ofstream(path) << "hello, this is text";
   EXPECT_EQ(run_anemone("inspect " + path).code, 4);
+}
+
+// ESC [ 2 J would clear the screen, U+202E turns the line round, U+009B is an ESC [ of its own.
+const std::string kHostileName = "a\x1b[2J\x7f\xc2\x9b\xe2\x80\xae\rb";
+
+void expect_printable(const std::string& text) {
+  for (const char* part : {"\x1b", "\x7f", "\xc2\x9b", "\xe2\x80\xae", "\r"})
+    EXPECT_EQ(text.find(part), std::string::npos) << text;
+}
+
+TEST_F(Inspect, NamesOfAFileCannotCommandTheTerminal) {
+  const std::string path = folder.file("hostile.safetensors");
+  const Tensor value(DType::kFp32, {2});
+  ASSERT_TRUE(checkpoint::write_safetensors(path, {{kHostileName, value.view()}},
+                                            {{kHostileName, kHostileName}})
+                  .ok());
+  for (const std::string flags : {"", "--json "}) {
+    const Outcome outcome = run_anemone("inspect " + flags + path);
+    EXPECT_EQ(outcome.code, 0) << outcome.err;
+    EXPECT_NE(outcome.out.find("[2J"), std::string::npos) << outcome.out;
+    expect_printable(outcome.out);
+  }
+  EXPECT_EQ(json_of(path)["tensors"][0]["name"], kHostileName);
+  // In errors, too: the data is cut off, and the file has such a name.
+  const std::string bytes = contents(path);
+  const std::string other = folder.file(kHostileName);
+  std::ofstream(other, std::ios::binary) << bytes.substr(0, bytes.size() - 1);
+  const Outcome failed = run_anemone("inspect '" + other + "'");
+  EXPECT_EQ(failed.code, 3) << failed.err;
+  EXPECT_EQ(std::ranges::count(failed.err, '\n'), 1);
+  expect_printable(failed.err);
 }
 
 }  // namespace
