@@ -9,6 +9,7 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include <utility>
 
 #include "base/check.h"
 #include "base/error.h"
@@ -36,28 +37,22 @@ Result<OpenFile> open_regular_file(const std::string& path) {
     return io_error("[{}] expected a regular file, got a {}", path,
                     S_ISDIR(info.st_mode) ? "directory" : "special file");
   out.size = static_cast<std::size_t>(info.st_size);
-  out.device = info.st_dev;
-  out.inode = info.st_ino;
   return out;
 }
 
 Result<std::shared_ptr<const MappedFile>> MappedFile::open(const std::string& path) {
-  ANEMONE_ASSIGN_OR_RETURN(const OpenFile file, open_regular_file(path));
+  ANEMONE_ASSIGN_OR_RETURN(OpenFile file, open_regular_file(path));
   const std::byte* data = nullptr;
   if (file.size > 0) {
     void* mapping = ::mmap(nullptr, file.size, PROT_READ, MAP_PRIVATE, file.descriptor.get(), 0);
     if (mapping == MAP_FAILED) return errno_error(path, "map");
     data = static_cast<const std::byte*>(mapping);
   }
-  return std::shared_ptr<const MappedFile>(new MappedFile(path, file, data));
+  return std::shared_ptr<const MappedFile>(new MappedFile(path, std::move(file), data));
 }
 
-MappedFile::MappedFile(std::string path, const OpenFile& file, const std::byte* data)
-    : path_(std::move(path)),
-      data_(data),
-      size_(file.size),
-      device_(file.device),
-      inode_(file.inode) {
+MappedFile::MappedFile(std::string path, OpenFile file, const std::byte* data)
+    : path_(std::move(path)), file_(std::move(file.descriptor)), data_(data), size_(file.size) {
   if (data_ != nullptr) range_.emplace(bytes());
   const std::lock_guard guard(files_mutex);
   files_in_use().insert(this);
@@ -77,9 +72,8 @@ Status MappedFile::check() const {
   if (!range_->is_cut()) {
     // On the last page that is left, zeros follow the end without any signal.
     struct stat now {};
-    if (::stat(path_.c_str(), &now) != 0 || now.st_dev != device_ || now.st_ino != inode_ ||
-        static_cast<std::size_t>(now.st_size) >= size_)
-      return {};
+    if (::fstat(file_.get(), &now) != 0) return errno_error(path_, "look at");
+    if (static_cast<std::size_t>(now.st_size) >= size_) return {};
   }
   return io_error("[{}] expected {} bytes, got fewer: the file was cut short while it was in use",
                   path_, size_);

@@ -8,19 +8,16 @@
 #include <optional>
 #include <span>
 #include <string>
-#include <sys/types.h>
 
 #include "base/descriptor.h"
 #include "base/mapped_range.h"
 
 namespace anemone {
 
-// A regular file that is open for reading, and what it was at that moment.
+// A regular file that is open for reading, and its size at that moment.
 struct OpenFile {
   Descriptor descriptor;
   std::size_t size = 0;
-  dev_t device = 0;
-  ino_t inode = 0;
 };
 
 // kIo when the path cannot be opened or is not a regular file (a FIFO or device would block or
@@ -47,7 +44,7 @@ class MappedFile {
   const std::string& path() const { return path_; }
 
   // kIo once the file was found shorter than it was when it was opened. A file that was removed or
-  // replaced by another of its name is still whole here. Costs a look at the file system.
+  // replaced by another of its name is still whole here. Costs a system call, fstat.
   Status check() const;
 
   // Tells the kernel that this part will not be read again soon: touched file pages count as
@@ -56,12 +53,11 @@ class MappedFile {
   void release(std::span<const std::byte> part) const;
 
  private:
-  MappedFile(std::string path, const OpenFile& file, const std::byte* data);
+  MappedFile(std::string path, OpenFile file, const std::byte* data);
   std::string path_;
+  Descriptor file_;  // stays open: what has its name later may be another file
   const std::byte* data_ = nullptr;
   std::size_t size_ = 0;
-  dev_t device_;
-  ino_t inode_;
   std::optional<MappedRange> range_;  // none of an empty file
 };
 

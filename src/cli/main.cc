@@ -5,6 +5,7 @@
 #include <exception>
 #include <new>
 #include <string>
+#include <sys/resource.h>
 
 #include "base/error.h"
 #include "base/log.h"
@@ -72,6 +73,16 @@ int run(int argc, char** argv) {
   return fail(status);
 }
 
+// A mapped file keeps its descriptor, and a model of experts in packages has hundreds of files.
+// Some systems let a process have 256 unless it asks for more.
+void allow_many_files() {
+  constexpr rlim_t kEnough = 16384;
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= kEnough) return;
+  limit.rlim_cur = std::min(limit.rlim_max, kEnough);
+  ::setrlimit(RLIMIT_NOFILE, &limit);
+}
+
 }  // namespace
 }  // namespace anemone::cli
 
@@ -81,6 +92,7 @@ int main(int argc, char** argv) {
   using anemone::Code;
   using anemone::Status;
   try {
+    anemone::cli::allow_many_files();
     return anemone::cli::run(argc, argv);
   } catch (const std::bad_alloc&) {
     return anemone::cli::fail(Status(Code::kOutOfMemory, "out of memory"));

@@ -147,6 +147,18 @@ TEST(MappedFile, ACutWithinTheLastPageIsNoticedToo) {
   EXPECT_FALSE((*file)->check().ok());
 }
 
+TEST(MappedFile, ACutUnderAnotherNameIsNoticedToo) {
+  const TemporaryFolder folder;
+  const std::string path = big_file(folder, 100);
+  const auto file = MappedFile::open(path);
+  ASSERT_TRUE(file.ok());
+  std::filesystem::rename(path, folder.file("moved"));
+  ASSERT_TRUE(write_file(path, std::string(200, 'z')).ok());
+  EXPECT_TRUE((*file)->check().ok());
+  ASSERT_EQ(::truncate(folder.file("moved").c_str(), 99), 0);
+  EXPECT_FALSE((*file)->check().ok());
+}
+
 TEST(MappedFile, AFileThatGrewOrWasReplacedOrRemovedIsWhole) {
   const TemporaryFolder folder;
   const std::string path = big_file(folder, 10'000);
