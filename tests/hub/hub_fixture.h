@@ -52,8 +52,10 @@ class HubTest : public ::testing::Test {
   }
   // Nothing but whole contents.
   void expect_no_leftovers() const {
-    for (const auto& entry : std::filesystem::recursive_directory_iterator(repo()))
+    for (const auto& entry : std::filesystem::recursive_directory_iterator(repo())) {
       EXPECT_NE(entry.path().extension(), ".incomplete") << entry.path();
+      EXPECT_NE(entry.path().extension(), ".linking") << entry.path();
+    }
   }
 
   FakeHub hub_;
