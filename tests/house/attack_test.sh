@@ -17,7 +17,7 @@ same=$(cut -f1 "$list" | sort | uniq -d)
 if awk -F '\t' 'NF != 2 || $1 !~ /^[a-z]+\/.+/ || length($2) < 10 { print "expected a name and a reason, got: " $0; bad = 1 } END { exit !bad }' "$list"; then
   exit 1
 fi
-for surface in http jsonl socket stop template tokenizer checkpoint artifact gguf onnx package tensor hub output cache mapped; do
+for surface in http jsonl socket stop command template tokenizer checkpoint artifact gguf onnx package tensor hub output cache mapped; do
   grep -q "^$surface/" "$list" || { echo "expected cases of $surface/, got none"; exit 1; }
 done
 # A case that is not there is a mistake of the caller, not a run without failures.

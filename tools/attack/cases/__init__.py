@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """One module per surface that a stranger can reach; each registers its cases when it is imported."""
+
 import importlib
 import pkgutil
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Who may ask: keys, pages of other origins, names of other hosts."""
+
 import time
 
 from lib import http
@@ -38,37 +39,88 @@ def ask(server_of, name, reason, raw, statuses, check=None):
         expect(got and got[0] in statuses, f"expected {statuses}, got {got}")
         if check:
             check(answers[0])
+
     add(f"http/{name}", reason, body, on_server=True)
 
 
 WRONG = "Only the key opens the server, not what looks like it."
 for name, headers in {
-        "none": [], "empty": [("Authorization", "")], "empty-bearer": [("Authorization", "Bearer ")],
-        "wrong": [("Authorization", "Bearer wrong")], "prefix": [("Authorization", f"Bearer {KEY[:-1]}")],
-        "longer": [("Authorization", f"Bearer {KEY}x")], "case": [("Authorization", f"Bearer {KEY.upper()}")],
-        "basic": [("Authorization", f"Basic {KEY}")], "naked": [("Authorization", KEY)],
-        "twice": [("Authorization", f"Bearer {KEY}{KEY}")], "list": [("Authorization", f"Bearer x, Bearer {KEY}")],
-        "cookie": [("Cookie", f"api_key={KEY}")], "proxy": [("Proxy-Authorization", f"Bearer {KEY}")],
-        "repeated-16kb": [("Authorization", "Bearer " + KEY * 700)], "other-header": [("X-Api-Key", "wrong")],
-        "both-first-wrong": [("Authorization", "Bearer wrong"), ("X-Api-Key", KEY)]}.items():
-    ask(keyed, f"key/{name}", WRONG,
-        http.request("POST", "/v1/completions", [("Content-Type", "application/json"), *headers], ASK), (401,))
+    "none": [],
+    "empty": [("Authorization", "")],
+    "empty-bearer": [("Authorization", "Bearer ")],
+    "wrong": [("Authorization", "Bearer wrong")],
+    "prefix": [("Authorization", f"Bearer {KEY[:-1]}")],
+    "longer": [("Authorization", f"Bearer {KEY}x")],
+    "case": [("Authorization", f"Bearer {KEY.upper()}")],
+    "basic": [("Authorization", f"Basic {KEY}")],
+    "naked": [("Authorization", KEY)],
+    "twice": [("Authorization", f"Bearer {KEY}{KEY}")],
+    "list": [("Authorization", f"Bearer x, Bearer {KEY}")],
+    "cookie": [("Cookie", f"api_key={KEY}")],
+    "proxy": [("Proxy-Authorization", f"Bearer {KEY}")],
+    "repeated-16kb": [("Authorization", "Bearer " + KEY * 700)],
+    "other-header": [("X-Api-Key", "wrong")],
+    "both-first-wrong": [("Authorization", "Bearer wrong"), ("X-Api-Key", KEY)],
+}.items():
+    ask(
+        keyed,
+        f"key/{name}",
+        WRONG,
+        http.request("POST", "/v1/completions", [("Content-Type", "application/json"), *headers], ASK),
+        (401,),
+    )
 ask(keyed, "key/in-path", WRONG, http.request("GET", f"/v1/models?api_key={KEY}"), (401,))
-ask(keyed, "key/null-behind", WRONG, http.request("GET", "/v1/models", [("Authorization", f"Bearer {KEY}\x00")]), (400, 401))
-ask(keyed, "key/two-fields", "Two keys: the second one is not tried.",
-    http.request("GET", "/v1/models", [("Authorization", "Bearer wrong"), ("Authorization", f"Bearer {KEY}")]), (400, 401))
-ask(keyed, "key/right", "The key itself does open it, or the other cases show nothing.",
-    http.request("POST", "/v1/completions", [("Content-Type", "application/json"), ("Authorization", f"bearer {KEY}")], ASK), (200,))
-ask(keyed, "key/health-without", "Health is public, so that a balancer needs no key.", http.request("GET", "/health"), (200,))
-ask(keyed, "key/unknown-path-without", "What paths there are is not told to strangers.", http.request("GET", "/v1/secret"), (401, 404))
+ask(
+    keyed,
+    "key/null-behind",
+    WRONG,
+    http.request("GET", "/v1/models", [("Authorization", f"Bearer {KEY}\x00")]),
+    (400, 401),
+)
+ask(
+    keyed,
+    "key/two-fields",
+    "Two keys: the second one is not tried.",
+    http.request("GET", "/v1/models", [("Authorization", "Bearer wrong"), ("Authorization", f"Bearer {KEY}")]),
+    (400, 401),
+)
+ask(
+    keyed,
+    "key/right",
+    "The key itself does open it, or the other cases show nothing.",
+    http.request(
+        "POST", "/v1/completions", [("Content-Type", "application/json"), ("Authorization", f"bearer {KEY}")], ASK
+    ),
+    (200,),
+)
+ask(
+    keyed,
+    "key/health-without",
+    "Health is public, so that a balancer needs no key.",
+    http.request("GET", "/health"),
+    (200,),
+)
+ask(
+    keyed,
+    "key/unknown-path-without",
+    "What paths there are is not told to strangers.",
+    http.request("GET", "/v1/secret"),
+    (401, 404),
+)
 
 
-@case("http/key/body-unread", "A body is read after the key was checked: a stranger cannot fill the memory.", on_server=True)
+@case(
+    "http/key/body-unread",
+    "A body is read after the key was checked: a stranger cannot fill the memory.",
+    on_server=True,
+)
 def body_unread(trial):
     server = keyed(trial)
     with http.connect(server.address) as connection:
-        connection.sendall(b"POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nContent-Length: 15000000\r\n"
-                           b"Content-Type: application/json\r\n\r\n")
+        connection.sendall(
+            b"POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nContent-Length: 15000000\r\n"
+            b"Content-Type: application/json\r\n\r\n"
+        )
         connection.settimeout(trial.seconds)
         try:
             raw = connection.recv(65536)
@@ -81,8 +133,10 @@ def body_unread(trial):
 def continue_unsaid(trial):
     server = keyed(trial)
     with http.connect(server.address) as connection:
-        connection.sendall(b"POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nContent-Length: 15000000\r\n"
-                           b"Expect: 100-continue\r\n\r\n")
+        connection.sendall(
+            b"POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nContent-Length: 15000000\r\n"
+            b"Expect: 100-continue\r\n\r\n"
+        )
         connection.settimeout(trial.seconds)
         raw = connection.recv(65536)
     expect(b" 401 " in raw and b" 100 " not in raw, f"got {raw[:100]!r}")
@@ -104,59 +158,163 @@ def from_file(trial):
     expect(right == 200 and (not wrong or wrong[0].status != 200), f"got {right} with the key")
 
 
-for name, content in {"empty": b"", "blank": b" \n", "two-lines": b"a\nb\n", "control": b"a\x07b\n", "long": b"k" * 5_000_000}.items():
+for name, content in {
+    "empty": b"",
+    "blank": b" \n",
+    "two-lines": b"a\nb\n",
+    "control": b"a\x07b\n",
+    "long": b"k" * 5_000_000,
+}.items():
+
     def bad_file(trial, content=content):
         from lib.process import refused
+
         refused(trial.run("serve", trial.pocket(), "--port", "0", "--api-key-file", trial.write("key", content)))
+
     add(f"http/key/file-{name}", "A key file without one key must not open the server to all.", bad_file)
 
 
 PAGE = "A web page that the user looks at must not use the server of this machine."
-for name, headers in {"plain": [("Content-Type", "text/plain")], "json": [("Content-Type", "application/json")],
-                      "none": [], "form": [("Content-Type", "application/x-www-form-urlencoded")],
-                      "multipart": [("Content-Type", "multipart/form-data; boundary=x")]}.items():
-    ask(plain, f"page/post-{name}", PAGE,
-        http.request("POST", "/v1/completions", [("Origin", "https://evil.example"), *headers], ASK), (403, 415))
-for name, origin in {"null": "null", "file": "file://", "suffix": "http://localhost.evil.example", "user": "http://localhost@evil.example",
-                     "https": "https://localhost", "other-port": "http://localhost:1", "empty": "", "two": "http://localhost, https://evil.example",
-                     "case-less": "HTTP://EVIL.EXAMPLE"}.items():
-    ask(plain, f"page/origin-{name}", PAGE,
-        http.request("POST", "/v1/completions", [("Origin", origin), ("Content-Type", "application/json")], ASK), (400, 403))
+for name, headers in {
+    "plain": [("Content-Type", "text/plain")],
+    "json": [("Content-Type", "application/json")],
+    "none": [],
+    "form": [("Content-Type", "application/x-www-form-urlencoded")],
+    "multipart": [("Content-Type", "multipart/form-data; boundary=x")],
+}.items():
+    ask(
+        plain,
+        f"page/post-{name}",
+        PAGE,
+        http.request("POST", "/v1/completions", [("Origin", "https://evil.example"), *headers], ASK),
+        (403, 415),
+    )
+for name, origin in {
+    "null": "null",
+    "file": "file://",
+    "suffix": "http://localhost.evil.example",
+    "user": "http://localhost@evil.example",
+    "https": "https://localhost",
+    "other-port": "http://localhost:1",
+    "empty": "",
+    "two": "http://localhost, https://evil.example",
+    "case-less": "HTTP://EVIL.EXAMPLE",
+}.items():
+    ask(
+        plain,
+        f"page/origin-{name}",
+        PAGE,
+        http.request("POST", "/v1/completions", [("Origin", origin), ("Content-Type", "application/json")], ASK),
+        (400, 403),
+    )
 
 
 def no_permission(answer):
     expect(answer.header("Access-Control-Allow-Origin") is None, "a page of another origin may read the answer")
 
 
-ask(plain, "page/read", PAGE, http.request("GET", "/v1/models", [("Origin", "https://evil.example")]), (200, 403), no_permission)
-ask(plain, "page/preflight", PAGE,
-    http.request("OPTIONS", "/v1/completions", [("Origin", "https://evil.example"), ("Access-Control-Request-Method", "POST")]), (200, 204, 403), no_permission)
-ask(with_pages, "page/other-than-allowed", PAGE,
-    http.request("POST", "/v1/completions", [("Origin", "https://good.example.evil.example"), ("Content-Type", "application/json")], ASK), (403,), no_permission)
-ask(with_pages, "page/allowed", "A page that was let in is let in.",
-    http.request("POST", "/v1/completions", [("Origin", "https://good.example"), ("Content-Type", "application/json")], ASK), (200,))
+ask(
+    plain,
+    "page/read",
+    PAGE,
+    http.request("GET", "/v1/models", [("Origin", "https://evil.example")]),
+    (200, 403),
+    no_permission,
+)
+ask(
+    plain,
+    "page/preflight",
+    PAGE,
+    http.request(
+        "OPTIONS", "/v1/completions", [("Origin", "https://evil.example"), ("Access-Control-Request-Method", "POST")]
+    ),
+    (200, 204, 403),
+    no_permission,
+)
+ask(
+    with_pages,
+    "page/other-than-allowed",
+    PAGE,
+    http.request(
+        "POST",
+        "/v1/completions",
+        [("Origin", "https://good.example.evil.example"), ("Content-Type", "application/json")],
+        ASK,
+    ),
+    (403,),
+    no_permission,
+)
+ask(
+    with_pages,
+    "page/allowed",
+    "A page that was let in is let in.",
+    http.request(
+        "POST", "/v1/completions", [("Origin", "https://good.example"), ("Content-Type", "application/json")], ASK
+    ),
+    (200,),
+)
 
 
 def no_split(answer):
     expect(answer.header("Set-Cookie") is None, "a header of the client came back as one of the server")
 
 
-ask(with_pages, "page/headers-come-back", "What a preflight asks for is echoed as one value.",
-    http.request("OPTIONS", "/v1/completions", [("Origin", "https://good.example"), ("Access-Control-Request-Headers", "a\tb; Set-Cookie: x=1")]),
-    (200, 204, 400), no_split)
-for name, host in {"other": "evil.com", "suffix": "localhost.evil.com", "prefix": "evil-localhost", "address-like": "127.0.0.1.evil.com",
-                   "decimal": "2130706433x", "rebound": "rebind.network"}.items():
-    ask(plain, f"page/rebinding-{name}", "A page whose name was pointed at this machine gets no answer.",
-        http.request("GET", "/v1/models", host=host), (400, 403))
-    ask(open_to_all, f"page/rebinding-open-{name}", "The same where the server listens on all addresses without a key.",
-        http.request("GET", "/v1/models", host=host), (400, 403))
+ask(
+    with_pages,
+    "page/headers-come-back",
+    "What a preflight asks for is echoed as one value.",
+    http.request(
+        "OPTIONS",
+        "/v1/completions",
+        [("Origin", "https://good.example"), ("Access-Control-Request-Headers", "a\tb; Set-Cookie: x=1")],
+    ),
+    (200, 204, 400),
+    no_split,
+)
+for name, host in {
+    "other": "evil.com",
+    "suffix": "localhost.evil.com",
+    "prefix": "evil-localhost",
+    "address-like": "127.0.0.1.evil.com",
+    "decimal": "2130706433x",
+    "rebound": "rebind.network",
+}.items():
+    ask(
+        plain,
+        f"page/rebinding-{name}",
+        "A page whose name was pointed at this machine gets no answer.",
+        http.request("GET", "/v1/models", host=host),
+        (400, 403),
+    )
+    ask(
+        open_to_all,
+        f"page/rebinding-open-{name}",
+        "The same where the server listens on all addresses without a key.",
+        http.request("GET", "/v1/models", host=host),
+        (400, 403),
+    )
 for name, host in {"address": "127.0.0.1", "localhost": "localhost"}.items():
-    ask(open_to_all, f"page/open-{name}", "Addresses and this machine's own name are no names of a page.",
-        http.request("GET", "/v1/models", host=host), (200,))
-ask(named, "page/allowed-host",
-    "A name that the owner gave is answered.", http.request("GET", "/v1/models", host="models.example:80"), (200,))
-ask(named, "page/not-allowed-host",
-    "The others are not.", http.request("GET", "/v1/models", host="models.example.evil.com"), (400, 403))
+    ask(
+        open_to_all,
+        f"page/open-{name}",
+        "Addresses and this machine's own name are no names of a page.",
+        http.request("GET", "/v1/models", host=host),
+        (200,),
+    )
+ask(
+    named,
+    "page/allowed-host",
+    "A name that the owner gave is answered.",
+    http.request("GET", "/v1/models", host="models.example:80"),
+    (200,),
+)
+ask(
+    named,
+    "page/not-allowed-host",
+    "The others are not.",
+    http.request("GET", "/v1/models", host="models.example.evil.com"),
+    (400, 403),
+)
 
 
 @case("http/key/time", "A thousand wrong keys cost the time of a thousand answers.", on_server=True)

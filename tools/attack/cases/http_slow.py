@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Clients that are slow, many, silent, or gone."""
+
 import contextlib
 import socket
 import struct
@@ -9,7 +10,12 @@ from concurrent.futures import ThreadPoolExecutor
 from lib import http, process
 from lib.case import Slow, case, expect
 
-STREAM = {"messages": [{"role": "user", "content": "What is 17 + 25?"}], "stream": True, "ignore_eos": True, "temperature": 0}
+STREAM = {
+    "messages": [{"role": "user", "content": "What is 17 + 25?"}],
+    "stream": True,
+    "ignore_eos": True,
+    "temperature": 0,
+}
 HEAD = b"POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
 HEALTH = http.request("GET", "/health")
 
@@ -52,8 +58,16 @@ def served_soon(trial, server):
     expect(False, f"expected an answer within {trial.seconds:.0f} s, the last one was {status}")
 
 
-for count, data, label in ((256, b"G", "one-byte"), (256, b"", "no-byte"), (256, HEAD, "half-header"), (256, HEAD + b"Content-Length: 100\r\n\r\n{", "half-body"),
-                           (600, b"G", "600-one-byte"), (300, HEAD + b"Transfer-Encoding: chunked\r\n\r\n1\r\n", "half-chunk"), (256, HEALTH, "kept-after-answer")):
+for count, data, label in (
+    (256, b"G", "one-byte"),
+    (256, b"", "no-byte"),
+    (256, HEAD, "half-header"),
+    (256, HEAD + b"Content-Length: 100\r\n\r\n{", "half-body"),
+    (600, b"G", "600-one-byte"),
+    (300, HEAD + b"Transfer-Encoding: chunked\r\n\r\n1\r\n", "half-chunk"),
+    (256, HEALTH, "kept-after-answer"),
+):
+
     @case(f"http/slow/flood-{label}", "Connections that say little do not keep the others out.", on_server=True)
     def flood(trial, count=count, data=data):
         server = trial.server()
@@ -87,7 +101,12 @@ def drip(trial):
         served_soon(trial, server)
 
 
-@case("http/slow/large-half-bodies", "Bodies in flight share a bound: 64 times 15 MB are not kept.", on_server=True, bytes=1_000_000_000)
+@case(
+    "http/slow/large-half-bodies",
+    "Bodies in flight share a bound: 64 times 15 MB are not kept.",
+    on_server=True,
+    bytes=1_000_000_000,
+)
 def large_half_bodies(trial):
     server = trial.server()
     block = b" " * 1_000_000
@@ -114,7 +133,7 @@ def churn(trial):
         with contextlib.suppress(OSError):
             connection = http.connect(server.address)
             if i % 3:
-                connection.sendall(HEALTH[:i % 30])
+                connection.sendall(HEALTH[: i % 30])
             (reset if i % 2 else socket.socket.close)(connection)
     served_soon(trial, server)
 
@@ -129,11 +148,17 @@ def reset_in_body(trial):
     server.wait_until_idle()
 
 
-@case("http/slow/half-close", "A client that ends its side gets a whole answer or a whole error, and nothing runs on.", on_server=True)
+@case(
+    "http/slow/half-close",
+    "A client that ends its side gets a whole answer or a whole error, and nothing runs on.",
+    on_server=True,
+)
 def half_close(trial):
     server = trial.server()
     for tokens in (1, 4, 200):
-        answers = server.talk(http.post("/v1/chat/completions", {**STREAM, "stream": False, "max_tokens": tokens}), end_writing=True)
+        answers = server.talk(
+            http.post("/v1/chat/completions", {**STREAM, "stream": False, "max_tokens": tokens}), end_writing=True
+        )
         expect(not answers or answers[0].status in (200, 503), f"got {[answer.status for answer in answers]}")
     server.wait_until_idle()
 
@@ -147,7 +172,11 @@ def byte_by_byte(trial):
         expect(b" 200 " in connection.recv(65536), "expected an answer")
 
 
-@case("http/slow/leave-the-stream", "Forty clients leave in the middle of a stream: nothing goes on for them.", on_server=True)
+@case(
+    "http/slow/leave-the-stream",
+    "Forty clients leave in the middle of a stream: nothing goes on for them.",
+    on_server=True,
+)
 def leave_the_stream(trial):
     server = trial.server()
     for i in range(40):
@@ -167,11 +196,24 @@ def leave_the_queue(trial):
     server.wait_until_idle()
 
 
-@case("http/slow/full-queue", "More requests than the queue holds: 429 at once, and the others are answered.", on_server=True)
+@case(
+    "http/slow/full-queue",
+    "More requests than the queue holds: 429 at once, and the others are answered.",
+    on_server=True,
+)
 def full_queue(trial):
     server = trial.server()
     with ThreadPoolExecutor(30) as pool:
-        answers = list(pool.map(lambda _: server.post("/v1/chat/completions", {**STREAM, "stream": False, "max_tokens": 200}, seconds=30 * trial.settings.patience), range(30)))
+        answers = list(
+            pool.map(
+                lambda _: server.post(
+                    "/v1/chat/completions",
+                    {**STREAM, "stream": False, "max_tokens": 200},
+                    seconds=30 * trial.settings.patience,
+                ),
+                range(30),
+            )
+        )
     statuses = sorted(answer.status for answer in answers)
     expect(set(statuses) <= {200, 429} and 200 in statuses and 429 in statuses, f"got {statuses}")
     refused = next(answer for answer in answers if answer.status == 429)
@@ -201,7 +243,11 @@ def stalled_readers(trial):
     server.wait_until_idle()
 
 
-@case("http/slow/answers-unread", "A client that asks ten thousand times and reads nothing is not kept in memory.", on_server=True)
+@case(
+    "http/slow/answers-unread",
+    "A client that asks ten thousand times and reads nothing is not kept in memory.",
+    on_server=True,
+)
 def answers_unread(trial):
     server = trial.server()
     with http.connect(server.address) as connection:
@@ -226,7 +272,10 @@ def sixteen_answers(trial):
 def mixed_up(trial):
     server = trial.server()
     asked = [f"What is {i} + {i + 3}?" for i in range(12)]
-    body = [{"messages": [{"role": "user", "content": text}], "max_tokens": 16, "temperature": 0, "seed": 1} for text in asked]
+    body = [
+        {"messages": [{"role": "user", "content": text}], "max_tokens": 16, "temperature": 0, "seed": 1}
+        for text in asked
+    ]
 
     def ask(i):
         while True:

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Signals at any point: the server ends in order, within ten seconds, whatever it does."""
+
 import contextlib
 import os
 import signal
@@ -46,18 +47,20 @@ LONG = http.post(CHAT, {"messages": [{"role": "user", "content": "a b " * 3_500_
 PREFILL = http.post("/v1/completions", {"prompt": [[5] * 500] * 32, "max_tokens": 8})
 STALLED = http.post(CHAT, {**STREAM, "logprobs": True, "top_logprobs": 20, "n": 16})
 for name, raw, count, reason in (
-        ("idle", b"", 0, "Nothing runs."),
-        ("in-template", BOMB, 2, "Requests are in the template or its variables, on every thread there is."),
-        ("in-tokenizer", LONG, 2, "Requests are being tokenized."),
-        ("in-parser", http.post(CHAT, '{"messages":[' + "{}," * 3_000_000), 2, "Requests are being parsed."),
-        ("in-prefill", PREFILL, 2, "Prompts are being read."),
-        ("in-stream", http.post(CHAT, STREAM), 4, "Answers are being written."),
-        ("stalled-reader", STALLED, 3, "Readers take nothing."),
-        ("half-bodies", HEAD + b"Content-Length: 10000000\r\n\r\n" + b" " * 100_000, 20, "Bodies never come to their end."),
-        ("half-headers", b"POST /v1/compl", 50, "Headers never come to their end."),
-        ("full-connections", b"G", 256, "There are as many connections as there may be."),
-        ("full-queue", http.post(CHAT, {**STREAM, "stream": False}), 20, "The queue is full."),
-        ("kept-connections", http.request("GET", "/health"), 20, "Connections are kept for a next request.")):
+    ("idle", b"", 0, "Nothing runs."),
+    ("in-template", BOMB, 2, "Requests are in the template or its variables, on every thread there is."),
+    ("in-tokenizer", LONG, 2, "Requests are being tokenized."),
+    ("in-parser", http.post(CHAT, '{"messages":[' + "{}," * 3_000_000), 2, "Requests are being parsed."),
+    ("in-prefill", PREFILL, 2, "Prompts are being read."),
+    ("in-stream", http.post(CHAT, STREAM), 4, "Answers are being written."),
+    ("stalled-reader", STALLED, 3, "Readers take nothing."),
+    ("half-bodies", HEAD + b"Content-Length: 10000000\r\n\r\n" + b" " * 100_000, 20, "Bodies never come to their end."),
+    ("half-headers", b"POST /v1/compl", 50, "Headers never come to their end."),
+    ("full-connections", b"G", 256, "There are as many connections as there may be."),
+    ("full-queue", http.post(CHAT, {**STREAM, "stream": False}), 20, "The queue is full."),
+    ("kept-connections", http.request("GET", "/health"), 20, "Connections are kept for a next request."),
+):
+
     @case(f"stop/{name}", f"SIGTERM ends the server within ten seconds. {reason}", **LIMITS)
     def stop_while(trial, raw=raw, count=count):
         server = trial.own_server(("--parallel", "1", "--queue", "8"))
@@ -128,6 +131,7 @@ def ready_file_gone(trial):
 
 
 for moment in (0.0, 0.01, 0.03, 0.1, 0.3):
+
     @case(f"stop/while-starting-{int(1000 * moment)}ms", "A signal while the model is loaded ends it, too.")
     def while_starting(trial, moment=moment):
         ready = trial.path("ready")
@@ -140,7 +144,11 @@ for moment in (0.0, 0.01, 0.03, 0.1, 0.3):
         expect(time.monotonic() - begin < trial.seconds, "too slow")
 
 
-@case("stop/new-requests-while-ending", "Who comes while it ends gets 503 or no connection, never half an answer.", **LIMITS)
+@case(
+    "stop/new-requests-while-ending",
+    "Who comes while it ends gets 503 or no connection, never half an answer.",
+    **LIMITS,
+)
 def while_ending(trial):
     server = trial.own_server(("--parallel", "1"), is_watched=False)
     made = opened(server, http.post(CHAT, {**STREAM, "stream": False}), 1) + opened(server, b"", 3)
@@ -158,7 +166,9 @@ def while_ending(trial):
 
 @case("stop/stdin-idle", "The server on stdin ends while it waits for a line.")
 def stdin_idle(trial):
-    started = trial.start("serve", trial.pocket(), "--stdin", stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+    started = trial.start(
+        "serve", trial.pocket(), "--stdin", stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+    )
     started.stdout.readline()
     started.send_signal(signal.SIGTERM)
     code = started.wait(trial.seconds)
@@ -169,7 +179,9 @@ def stdin_idle(trial):
 
 @case("stop/stdin-stalled", "It ends while nobody reads its answers.")
 def stdin_stalled(trial):
-    started = trial.start("serve", trial.pocket(), "--stdin", stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+    started = trial.start(
+        "serve", trial.pocket(), "--stdin", stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+    )
     os.set_blocking(started.stdin.fileno(), False)
     with contextlib.suppress(BlockingIOError):
         while True:

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a case is, and the list of all of them."""
+
 from dataclasses import dataclass
 from typing import Callable
 
@@ -48,9 +49,11 @@ def add(name, reason, body, **limits):
 
 def case(name, reason, **limits):
     """The same as a decorator."""
+
     def register(body):
         add(name, reason, body, **limits)
         return body
+
     return register
 
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Writes the file formats that anemone reads, right or wrong ones: safetensors and GGUF."""
+
 import json
 import struct
 
@@ -25,7 +26,7 @@ def with_header(text, data=b"", length=None):
 def split_safetensors(raw):
     """(header, data)"""
     length = struct.unpack("<Q", raw[:8])[0]
-    return json.loads(raw[8:8 + length]), raw[8 + length:]
+    return json.loads(raw[8 : 8 + length]), raw[8 + length :]
 
 
 def floats(values, dtype="F32"):
@@ -33,7 +34,9 @@ def floats(values, dtype="F32"):
 
 
 def ints(values, dtype="I32"):
-    return b"".join(struct.pack({"I32": "<i", "I64": "<q", "I16": "<h", "I8": "<b", "U8": "<B"}[dtype], value) for value in values)
+    return b"".join(
+        struct.pack({"I32": "<i", "I64": "<q", "I16": "<h", "I8": "<b", "U8": "<B"}[dtype], value) for value in values
+    )
 
 
 class Gguf:
@@ -72,15 +75,28 @@ class Gguf:
         """`shape` outermost first."""
         self.data += b"\0" * (-len(self.data) % 32)
         at = len(self.data) if offset is None else offset
-        self.tensors += (self.text_bytes(name) + struct.pack("<I", len(shape)) + b"".join(struct.pack("<Q", d) for d in reversed(shape))
-                         + struct.pack("<IQ", kind, at))
+        self.tensors += (
+            self.text_bytes(name)
+            + struct.pack("<I", len(shape))
+            + b"".join(struct.pack("<Q", d) for d in reversed(shape))
+            + struct.pack("<IQ", kind, at)
+        )
         self.tensor_count += 1
         self.data += content
         return self
 
     def bytes(self, tensor_count=None, value_count=None):
-        out = b"GGUF" + struct.pack("<IQQ", self.version, self.tensor_count if tensor_count is None else tensor_count,
-                                    self.value_count if value_count is None else value_count) + self.values + self.tensors
+        out = (
+            b"GGUF"
+            + struct.pack(
+                "<IQQ",
+                self.version,
+                self.tensor_count if tensor_count is None else tensor_count,
+                self.value_count if value_count is None else value_count,
+            )
+            + self.values
+            + self.tensors
+        )
         return out + b"\0" * (-len(out) % 32) + self.data
 
 
@@ -93,8 +109,15 @@ def tiny_gguf(skip=(), more=None):
             write(key, value)
 
     unless_skipped(out.text, "general.architecture", "llama")
-    for key, value in (("context_length", 64), ("embedding_length", 32), ("block_count", 1), ("feed_forward_length", 64),
-                       ("attention.head_count", 2), ("attention.head_count_kv", 1), ("rope.dimension_count", 16)):
+    for key, value in (
+        ("context_length", 64),
+        ("embedding_length", 32),
+        ("block_count", 1),
+        ("feed_forward_length", 64),
+        ("attention.head_count", 2),
+        ("attention.head_count_kv", 1),
+        ("rope.dimension_count", 16),
+    ):
         unless_skipped(out.u32, "llama." + key, value)
     unless_skipped(out.f32, "llama.attention.layer_norm_rms_epsilon", 1e-5)
     unless_skipped(out.f32, "llama.rope.freq_base", 10000.0)
@@ -107,11 +130,24 @@ def tiny_gguf(skip=(), more=None):
     unless_skipped(out.text, "tokenizer.chat_template", "{{ messages[0].content }}")
     if more:
         more(out)
-    small = lambda count: floats([((i * 7) % 11 - 5) * 0.05 for i in range(count)])
+
+    def small(count):
+        return floats([((i * 7) % 11 - 5) * 0.05 for i in range(count)])
+
     ones = floats([1.0] * 32)
-    for name, shape in (("token_embd", [4, 32]), ("blk.0.attn_q", [32, 32]), ("blk.0.attn_k", [16, 32]), ("blk.0.attn_v", [16, 32]),
-                        ("blk.0.attn_output", [32, 32]), ("blk.0.ffn_gate", [64, 32]), ("blk.0.ffn_up", [64, 32]), ("blk.0.ffn_down", [32, 64])):
-        unless_skipped(lambda key, value: out.tensor(key, value, 0, small(value[0] * value[1])), name + ".weight", shape)
+    for name, shape in (
+        ("token_embd", [4, 32]),
+        ("blk.0.attn_q", [32, 32]),
+        ("blk.0.attn_k", [16, 32]),
+        ("blk.0.attn_v", [16, 32]),
+        ("blk.0.attn_output", [32, 32]),
+        ("blk.0.ffn_gate", [64, 32]),
+        ("blk.0.ffn_up", [64, 32]),
+        ("blk.0.ffn_down", [32, 64]),
+    ):
+        unless_skipped(
+            lambda key, value: out.tensor(key, value, 0, small(value[0] * value[1])), name + ".weight", shape
+        )
     for name in ("output_norm", "blk.0.attn_norm", "blk.0.ffn_norm"):
         unless_skipped(lambda key, value: out.tensor(key, value, 0, ones), name + ".weight", [32])
     return out

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Raw HTTP over a socket: requests are bytes, so that they can be as wrong as an attacker likes."""
+
 import json
 import socket
 import time
@@ -31,7 +32,7 @@ def parse(raw):
     answers, at = [], 0
     while at < len(raw):
         end = raw.find(b"\r\n\r\n", at)
-        lines = raw[at:end if end >= 0 else at + 1000].decode("latin-1").split("\r\n")
+        lines = raw[at : end if end >= 0 else at + 1000].decode("latin-1").split("\r\n")
         words = lines[0].split(" ", 2)
         if end < 0 or len(words) < 2 or not words[0].startswith("HTTP/1.") or not words[1].isdigit():
             raise Failure(f"expected an HTTP answer, got {shown(raw[at:at + 1000])}")
@@ -42,7 +43,7 @@ def parse(raw):
             answer.body, at = unchunk(raw, at)
         else:
             length = int(answer.header("Content-Length") or 0)
-            answer.body, at = raw[at:at + length], at + length
+            answer.body, at = raw[at : at + length], at + length
         if answer.status >= 200:
             answers.append(answer)
     return answers
@@ -59,7 +60,7 @@ def unchunk(raw, at):
         at = end + 2
         if count == 0:
             return body, at + 2
-        body += raw[at:at + count]
+        body += raw[at : at + count]
         at += count + 2
     return body, len(raw)
 

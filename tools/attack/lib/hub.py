@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A false hub on this machine: what it says is up to the case."""
+
 import hashlib
 import json
 import threading
@@ -21,7 +22,11 @@ class Hub:
     """Files by path. `answers`: {part of a path: function(handler) that answers instead}."""
 
     def __init__(self, files=None, answers=None):
-        self.files = {"config.json": b'{"model_type":"qwen2"}', "model.safetensors": bytes(range(256)) * 400} if files is None else files
+        self.files = (
+            {"config.json": b'{"model_type":"qwen2"}', "model.safetensors": bytes(range(256)) * 400}
+            if files is None
+            else files
+        )
         self.answers = answers or {}
         self.seen = []
         hub = self
@@ -72,8 +77,8 @@ class Hub:
         if path.startswith(f"/api/models{REPO}/tree/"):
             return send_json(handler, self.listing())
         prefix = f"{REPO}/resolve/{COMMIT}/"
-        if path.startswith(prefix) and path[len(prefix):] in self.files:
-            return self.content(handler, self.files[path[len(prefix):]])
+        if path.startswith(prefix) and path[len(prefix) :] in self.files:
+            return self.content(handler, self.files[path[len(prefix) :]])
         return send(handler, 404, b"not found")
 
     @staticmethod
@@ -84,7 +89,9 @@ class Hub:
         begin = int(asked.split("=")[1].split("-")[0])
         if begin >= len(content):
             return send(handler, 416, b"")
-        return send(handler, 206, content[begin:], {"Content-Range": f"bytes {begin}-{len(content) - 1}/{len(content)}"})
+        return send(
+            handler, 206, content[begin:], {"Content-Range": f"bytes {begin}-{len(content) - 1}/{len(content)}"}
+        )
 
 
 def send(handler, status, body, headers=None):

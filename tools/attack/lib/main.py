@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The command line: chooses cases, runs them, reports."""
+
 import argparse
 import json
 import os
@@ -16,17 +17,25 @@ from .trial import ROOT, Settings, Trial, matches
 
 
 def parse(words):
-    parser = argparse.ArgumentParser(prog="tools/attack/run", description=__doc__,
-                                     epilog="Exit code: 0 all cases held, 1 some did not, 2 usage.")
-    parser.add_argument("--anemone", default=os.path.join(ROOT, "build", "dev", "anemone"), metavar="PATH",
-                        help="the program to attack (default: build/dev/anemone)")
+    parser = argparse.ArgumentParser(
+        prog="tools/attack/run", description=__doc__, epilog="Exit code: 0 all cases held, 1 some did not, 2 usage."
+    )
+    parser.add_argument(
+        "--anemone",
+        default=os.path.join(ROOT, "build", "dev", "anemone"),
+        metavar="PATH",
+        help="the program to attack (default: build/dev/anemone)",
+    )
     parser.add_argument("--filter", action="append", default=[], metavar="GLOB", help="cases by name (repeatable)")
     parser.add_argument("--list", action="store_true", help="print names and reasons, run nothing")
     parser.add_argument("--jobs", type=int, default=2, help="cases at a time; those on servers take turns (default: 2)")
     parser.add_argument("--json", metavar="FILE", help="write every result with its measures")
     parser.add_argument("--seed", type=int, default=1, help="of the cases that draw (default: 1)")
-    parser.add_argument("--sanitized", action="store_true",
-                        help="the program is built with sanitizers: six times the time, four times the memory")
+    parser.add_argument(
+        "--sanitized",
+        action="store_true",
+        help="the program is built with sanitizers: six times the time, four times the memory",
+    )
     parser.add_argument("--verbose", action="store_true", help="name every case when it ends")
     return parser.parse_args(words)
 
@@ -59,9 +68,16 @@ def judge(settings, case):
         again, more, trial = attempt(settings, case)
         tries = 2
         verdict, text = ("failed", f"{text}; again: {more}") if again in ("slow", "failed") else (again, text)
-    return {"name": case.name, "reason": case.reason, "verdict": verdict, "text": text, "tries": tries,
-            "seconds": round(time.monotonic() - begin, 3), "slowest_process_seconds": round(trial.slowest, 3),
-            "peak_bytes": trial.peak}
+    return {
+        "name": case.name,
+        "reason": case.reason,
+        "verdict": verdict,
+        "text": text,
+        "tries": tries,
+        "seconds": round(time.monotonic() - begin, 3),
+        "slowest_process_seconds": round(trial.slowest, 3),
+        "peak_bytes": trial.peak,
+    }
 
 
 class Progress:
@@ -73,8 +89,11 @@ class Progress:
         with self.lock:
             self.done += 1
             if self.is_verbose or result["verdict"] == "failed":
-                print(f"{result['verdict']:>7} {result['seconds']:6.2f} s  {result['name']}"
-                      + (f": {result['text']}" if result["text"] else ""), flush=True)
+                print(
+                    f"{result['verdict']:>7} {result['seconds']:6.2f} s  {result['name']}"
+                    + (f": {result['text']}" if result["text"] else ""),
+                    flush=True,
+                )
             elif self.is_terminal:
                 print(f"\r{self.done} of {self.total}", end="\r", file=sys.stderr, flush=True)
 
@@ -114,10 +133,12 @@ def report(settings, results, seconds):
     slowest = max(results, key=lambda result: result["slowest_process_seconds"], default=None)
     largest = max(results, key=lambda result: result["peak_bytes"], default=None)
     if slowest:
-        print(f"\nslowest process {slowest['slowest_process_seconds']:.2f} s ({slowest['name']}), largest "
-              f"{largest['peak_bytes'] / 1e6:.0f} MB ({largest['name']}), slowest /health "
-              f"{1000 * settings.worst_health:.0f} ms, slowest end after a signal {settings.worst_stop:.1f} s, "
-              f"{seconds:.0f} s in all")
+        print(
+            f"\nslowest process {slowest['slowest_process_seconds']:.2f} s ({slowest['name']}), largest "
+            f"{largest['peak_bytes'] / 1e6:.0f} MB ({largest['name']}), slowest /health "
+            f"{1000 * settings.worst_health:.0f} ms, slowest end after a signal {settings.worst_stop:.1f} s, "
+            f"{seconds:.0f} s in all"
+        )
     passed = len(results) - len(failed) - len(skipped)
     print(f"{passed} passed, {len(failed)} failed, {len(skipped)} skipped")
     return 1 if failed else 0

@@ -4,13 +4,32 @@
 A package is a folder with a Manifest.json and a model; weights stay inside the model, which small ones may. What the
 field numbers mean is in src/mlpackage/proto.
 """
+
 import json
 import os
 import struct
 
-CODES = {"bool": 1, "string": 2, "fp16": 10, "fp32": 11, "int8": 21, "int16": 22, "int32": 23, "uint8": 31, "uint16": 32}
+CODES = {
+    "bool": 1,
+    "string": 2,
+    "fp16": 10,
+    "fp32": 11,
+    "int8": 21,
+    "int16": 22,
+    "int32": 23,
+    "uint8": 31,
+    "uint16": 32,
+}
 ARRAYS = {"fp16": 0x10010, "fp32": 0x10020, "int32": 0x20020}
-SAFETENSORS = {"fp16": "F16", "fp32": "F32", "int32": "I32", "int8": "I8", "int16": "I16", "uint8": "U8", "bool": "BOOL"}
+SAFETENSORS = {
+    "fp16": "F16",
+    "fp32": "F32",
+    "int32": "I32",
+    "int8": "I8",
+    "int16": "I16",
+    "uint8": "U8",
+    "bool": "BOOL",
+}
 OPSETS = {15: ("CoreML5", 6), 16: ("CoreML6", 7), 17: ("CoreML7", 8), 18: ("CoreML8", 9)}
 
 
@@ -96,13 +115,17 @@ class Program:
         default = [] if is_output else [1 if dim is None else dim for dim in shape]
         array = b"".join(number(1, dim) for dim in default) + number(2, ARRAYS[dtype])
         if is_open and not is_output:
-            ranges = b"".join(part(1, number(1, 1 if dim is None else dim) + number(2, -1 if dim is None else dim)) for dim in shape)
+            ranges = b"".join(
+                part(1, number(1, 1 if dim is None else dim) + number(2, -1 if dim is None else dim)) for dim in shape
+            )
             array += part(31, ranges)
         return part(1, name) + part(3, part(5, array))
 
     def model(self):
         block = b"".join(part(2, name) for name, _, _ in self.outputs) + b"".join(part(3, op) for op in self.operations)
-        function = b"".join(part(1, part(1, name) + part(2, type_of(dtype, shape))) for name, dtype, shape in self.inputs)
+        function = b"".join(
+            part(1, part(1, name) + part(2, type_of(dtype, shape))) for name, dtype, shape in self.inputs
+        )
         function += part(2, self.opset) + entry(3, self.opset, block)
         program = number(1, 1) + entry(2, "main", function)
         description = b"".join(part(1, self.feature(*each, False)) for each in self.inputs)
@@ -118,8 +141,15 @@ def write_package(folder, model, manifest=None):
     data = os.path.join(folder, "Data", "com.apple.CoreML")
     os.makedirs(data, exist_ok=True)
     identifier = "00000000-0000-8000-8000-000000000000"
-    item = {"author": "com.apple.CoreML", "description": "CoreML Model Specification", "name": "model.mlmodel", "path": "com.apple.CoreML/model.mlmodel"}
-    text = manifest or json.dumps({"fileFormatVersion": "1.0.0", "itemInfoEntries": {identifier: item}, "rootModelIdentifier": identifier})
+    item = {
+        "author": "com.apple.CoreML",
+        "description": "CoreML Model Specification",
+        "name": "model.mlmodel",
+        "path": "com.apple.CoreML/model.mlmodel",
+    }
+    text = manifest or json.dumps(
+        {"fileFormatVersion": "1.0.0", "itemInfoEntries": {identifier: item}, "rootModelIdentifier": identifier}
+    )
     with open(os.path.join(folder, "Manifest.json"), "w", encoding="utf-8") as file:
         file.write(text)
     with open(os.path.join(data, "model.mlmodel"), "wb") as file:

@@ -4,6 +4,7 @@
 Beside each poll it measures a round trip to a child process that does nothing but echo: how long the machine alone
 lets two processes wait for each other. usage: monitor.py HOST PORT
 """
+
 import os
 import socket
 import sys
@@ -16,9 +17,11 @@ def echo_pair():
     here, there = socket.socketpair()
     if os.fork() == 0:
         here.close()
-        while data := there.recv(1):
-            there.sendall(data)
-        os._exit(0)
+        try:
+            while data := there.recv(1):
+                there.sendall(data)
+        finally:
+            os._exit(0)
     there.close()
     return here
 

@@ -3,6 +3,7 @@
 
 Memory is read as the resident set of the process: an address-space limit would count mapped files, which cost nothing.
 """
+
 import os
 import re
 import resource
@@ -60,10 +61,16 @@ def business():
 
 def environment(folder, extra=None):
     """Nothing of the caller's settings reaches the program: no caches, no tokens, no proxies."""
-    out = {"PATH": "/usr/bin:/bin", "HOME": os.path.join(folder, "home"), "LANG": "C.UTF-8",
-           "ANEMONE_CACHE": os.path.join(folder, "cache"), "TMPDIR": folder, "HF_HUB_OFFLINE": "1",
-           "ASAN_OPTIONS": "detect_leaks=0:allocator_may_return_null=1:abort_on_error=1",
-           "UBSAN_OPTIONS": "print_stacktrace=1:halt_on_error=1"}
+    out = {
+        "PATH": "/usr/bin:/bin",
+        "HOME": os.path.join(folder, "home"),
+        "LANG": "C.UTF-8",
+        "ANEMONE_CACHE": os.path.join(folder, "cache"),
+        "TMPDIR": folder,
+        "HF_HUB_OFFLINE": "1",
+        "ASAN_OPTIONS": "detect_leaks=0:allocator_may_return_null=1:abort_on_error=1",
+        "UBSAN_OPTIONS": "print_stacktrace=1:halt_on_error=1",
+    }
     out.update(extra or {})
     return {key: value for key, value in out.items() if value is not None}
 
@@ -110,8 +117,10 @@ def refused(outcome, *codes):
     """The program says no in one line, with an exit code for bad input (or exactly one of `codes`)."""
     outcome.check_alive()
     if outcome.code not in (codes or (2, 3, 4, 5, 6)):
-        raise Failure(f"expected a refusal{f' with {codes}' if codes else ''}, got exit code {outcome.code}: "
-                      f"{shown(outcome.err)}")
+        raise Failure(
+            f"expected a refusal{f' with {codes}' if codes else ''}, got exit code {outcome.code}: "
+            f"{shown(outcome.err)}"
+        )
     if outcome.out:
         raise Failure(f"expected no output beside the error, got {shown(outcome.out)}")
     check_error_line(outcome)
@@ -141,8 +150,16 @@ def start(words, folder, stdin=subprocess.DEVNULL, extra=None, stdout=None, limi
         for kind, value in (limits or {}).items():
             resource.setrlimit(kind, (value, value))
 
-    return subprocess.Popen(words, stdin=stdin, stdout=stdout, stderr=stderr, env=environment(folder, extra),
-                            cwd=folder, preexec_fn=prepare, close_fds=True)
+    return subprocess.Popen(
+        words,
+        stdin=stdin,
+        stdout=stdout,
+        stderr=stderr,
+        env=environment(folder, extra),
+        cwd=folder,
+        preexec_fn=prepare,
+        close_fds=True,
+    )
 
 
 def watch(process, patience, most_bytes):

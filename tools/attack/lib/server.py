@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """`anemone serve` under attack, with a monitor beside it that asks for /health all the time."""
+
 import json
 import os
 import signal
@@ -23,8 +24,9 @@ class Monitor:
     def __init__(self, address):
         self.polls = []
         script = os.path.join(os.path.dirname(os.path.abspath(__file__)), "monitor.py")
-        self.process = subprocess.Popen([sys.executable, "-B", script, address[0], str(address[1])],
-                                        stdout=subprocess.PIPE, text=True)
+        self.process = subprocess.Popen(
+            [sys.executable, "-B", script, address[0], str(address[1])], stdout=subprocess.PIPE, text=True
+        )
         self.thread = threading.Thread(target=self.read, daemon=True)
         self.thread.start()
 
@@ -61,8 +63,18 @@ class Server:
         self.folder = tempfile.mkdtemp(prefix="server-", dir=settings.folder)
         self.ready = os.path.join(self.folder, "ready")
         self.err_path = os.path.join(self.folder, "err")
-        words = [settings.anemone, "serve", settings.pocket(), "--port", "0", "--host", host,
-                 "--ready-file", self.ready, *flags]
+        words = [
+            settings.anemone,
+            "serve",
+            settings.pocket(),
+            "--port",
+            "0",
+            "--host",
+            host,
+            "--ready-file",
+            self.ready,
+            *flags,
+        ]
         with open(self.err_path, "wb") as err:
             self.process = process.start(words, self.folder, stderr=err, stdout=err, extra=extra)
         self.key = key
@@ -159,8 +171,7 @@ class Server:
         if self.monitor is None:
             return
         time.sleep(0.05)
-        self.worst_health = max(self.worst_health,
-                                self.monitor.check(since, HEALTH_SECONDS * self.settings.patience))
+        self.worst_health = max(self.worst_health, self.monitor.check(since, HEALTH_SECONDS * self.settings.patience))
 
     def stop(self, number=signal.SIGTERM, codes=(0,)):
         """Ends it in order; Failure when that takes more than its ten seconds. Returns how long it took."""
@@ -172,7 +183,9 @@ class Server:
         process.Outcome([], code, b"", self.err(), took, 0).check_alive()
         expect(code in codes, f"expected the exit code {codes} after a signal, got {code}: {process.shown(self.err())}")
         # Half a second for what comes after the grace of ten.
-        expect(took < (STOP_SECONDS + 0.5) * self.settings.patience, f"ended {took:.1f} s after a signal, not within 10")
+        expect(
+            took < (STOP_SECONDS + 0.5) * self.settings.patience, f"ended {took:.1f} s after a signal, not within 10"
+        )
         return took
 
     def discard(self):

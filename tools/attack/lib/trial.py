@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a case works with: a folder of its own, the program, the servers, and the settings of the run."""
+
 import fnmatch
 import os
 import random
@@ -134,8 +135,16 @@ class Trial:
     # --- the program
 
     def run(self, *words, stdin=b"", extra=None, limits=None, name="io"):
-        outcome = process.run([self.settings.anemone, *words], self.folder, self.seconds, self.bytes,
-                              stdin if isinstance(stdin, bytes) else stdin.encode(), extra, limits, name)
+        outcome = process.run(
+            [self.settings.anemone, *words],
+            self.folder,
+            self.seconds,
+            self.bytes,
+            stdin if isinstance(stdin, bytes) else stdin.encode(),
+            extra,
+            limits,
+            name,
+        )
         self.slowest = max(self.slowest, outcome.seconds)
         self.peak = max(self.peak, outcome.peak)
         return outcome
