@@ -27,11 +27,14 @@ Result<Report> inspect_gguf(const InspectOptions& options) {
   report.text = fmt::format("{}: GGUF, {} tensor{}, {}\n", escaped(options.path), rows.size(),
                             rows.size() == 1 ? "" : "s", format_bytes(bytes));
   Json metadata = Json::object();
+  // As pairs: the keys of a file differ, and looking for each among those before it would take time
+  // with the square of their number.
+  Json::object_t::Container& pairs = metadata.get_ref<Json::object_t&>();
   std::vector<std::vector<std::string>> values;
   for (const auto& [key, value] : file->metadata().values()) {
     const std::string text = gguf::Metadata::describe(value);
     values.push_back({escaped(key), escaped(text)});
-    metadata.push_back({key, text});
+    pairs.emplace_back(key, text);
   }
   report.text += table(values, "  ") + table(rows, "  ");
   report.json = {{"file", options.path},

@@ -64,6 +64,16 @@ TEST(HostileGgufFile, EveryHundredthTruncationIsRefusedByInspectAndExport) {
   }
 }
 
+// Within the ten seconds of run_limited(): with the square of their number it would take a minute.
+TEST(HostileGgufFile, ManyMetadataKeysAreShownInTimeOfTheirNumber) {
+  const TemporaryFolder folder;
+  GgufBuilder builder = anemone::testing::tiny_gguf_metadata();
+  for (int i = 0; i < 300'000; ++i) builder.u32(fmt::format("k{}", i), 1);
+  const std::string model = folder.file("model.gguf");
+  write_text(model, anemone::testing::add_tiny_gguf_tensors(builder).bytes());
+  EXPECT_EQ(run_limited({"inspect", "--json", model}).code, 0);
+}
+
 std::vector<Case> damaged_gguf() {
   std::vector<Case> cases;
   for (const std::size_t size : std::initializer_list<std::size_t>{4, 8, 24, 100, 1000, 3000})

@@ -43,8 +43,8 @@ class Gguf:
     """Values and tensors in the order of the calls."""
 
     def __init__(self, version=3):
-        self.version, self.values, self.value_count = version, b"", 0
-        self.tensors, self.tensor_count, self.data = b"", 0, b""
+        self.version, self.values, self.value_count = version, bytearray(), 0
+        self.tensors, self.tensor_count, self.data = bytearray(), 0, bytearray()
 
     @staticmethod
     def text_bytes(text):
@@ -97,7 +97,7 @@ class Gguf:
             + self.values
             + self.tensors
         )
-        return out + b"\0" * (-len(out) % 32) + self.data
+        return bytes(out + b"\0" * (-len(out) % 32) + self.data)
 
 
 def tiny_gguf(skip=(), more=None):

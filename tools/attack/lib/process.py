@@ -173,7 +173,10 @@ def watch(process, patience, most_bytes):
         seconds = time.monotonic() - begin
         if pid:
             process.returncode = os.waitstatus_to_exitcode(status)
-            return process.returncode, max(0.0, seconds - machine_wait({}, waits)), max(peak, usage.ru_maxrss * 1024)
+            # Never less than its work takes: threads that wait for each other wait for nobody else.
+            work = (usage.ru_utime + usage.ru_stime) / (os.cpu_count() or 1)
+            own = max(seconds - machine_wait({}, waits), min(work, seconds))
+            return process.returncode, own, max(peak, usage.ru_maxrss * 1024)
         peak = max(peak, peak_bytes(process.pid))
         waits = machine_waits(process.pid) or waits
         if seconds - machine_wait({}, waits) > patience or seconds > 10 * patience or peak > most_bytes:
