@@ -126,12 +126,18 @@ def changed_in_place(trial):
     expect(trial.read("one") != trial.read("two"), "answered with the old weights")
 
 
-def entries(trial):
-    return [
-        os.path.join(trial.path("cache"), name)
-        for name in os.listdir(trial.path("cache"))
-        if os.path.isdir(trial.path("cache", name))
-    ]
+def flip_middle(path):
+    with open(path, "r+b") as file:
+        content = bytearray(file.read())
+        for i in range(len(content) // 2, min(len(content), len(content) // 2 + 400)):
+            content[i] ^= 0x55
+        file.seek(0)
+        file.write(content)
+
+
+def cached(trial, name):
+    """All files of this name in the cache."""
+    return [os.path.join(folder, name) for folder, _, files in os.walk(trial.path("cache")) if name in files]
 
 
 for file, change in (
@@ -152,21 +158,15 @@ for file, change in (
     def damaged(trial, file=file, change=change):
         folder = checkpoint_of("tiny")
         answered(trial.run("run", folder, *IDS, "--logits-out", trial.path("one")))
-        for path, _, files in os.walk(entries(trial)[0]):
-            if file not in files:
-                continue
-            place = os.path.join(path, file)
+        places = cached(trial, file)
+        expect(places, f"the case itself: no {file} in the cache")
+        for place in places:
             if change == "gone":
                 os.remove(place)
             elif change == "cut":
                 os.truncate(place, os.path.getsize(place) // 2)
             else:
-                with open(place, "r+b") as raw:
-                    content = bytearray(raw.read())
-                    for i in range(len(content) // 2, min(len(content), len(content) // 2 + 400)):
-                        content[i] ^= 0x55
-                    raw.seek(0)
-                    raw.write(content)
+                flip_middle(place)
         done = settled(trial.run("run", folder, *IDS, "--logits-out", trial.path("two")))
         expect(done.code != 0 or trial.read("one") == trial.read("two"), "other logits from a damaged entry")
 
@@ -183,7 +183,7 @@ def first_runs(trial):
         f"got {[(each.returncode, end[1]) for each, end in zip(running, ends)]}",
     )
     expect(len({end[0] for end in ends}) == 1, "different answers")
-    expect(len(entries(trial)) == 1, f"expected one entry, got {os.listdir(trial.path('cache'))}")
+    expect(len(cached(trial, "manifest.json")) == 1, f"expected one entry, got {cached(trial, 'manifest.json')}")
 
 
 @case("cache/killed-first-run", "A first run that was killed leaves nothing that counts.")
