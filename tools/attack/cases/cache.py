@@ -156,7 +156,7 @@ for file, change in (
         "A damaged entry of the cache is made again, or refused: never an answer of other tokens.",
     )
     def damaged(trial, file=file, change=change):
-        folder = checkpoint_of("tiny")
+        folder = checkpoint_of("pocket")
         answered(trial.run("run", folder, *IDS, "--logits-out", trial.path("one")))
         places = cached(trial, file)
         expect(places, f"the case itself: no {file} in the cache")

@@ -177,7 +177,6 @@ lies(
         "/tree/": lambda handler: send_json(handler, hub.listing(), {"Link": f'<{hub.url}{handler.path}>; rel="next"'})
     },
     after=bounded,
-    **PAGES,
 )
 for name, link in {
     "other-host": "http://127.0.0.1:1/x",

@@ -33,6 +33,7 @@ class Hub:
 
         class Handler(BaseHTTPRequestHandler):
             protocol_version = "HTTP/1.1"
+            wbufsize = 1 << 16  # head and body in one piece: else each answer waits for an acknowledgement
 
             def do_GET(self):
                 hub.seen.append((self.path, dict(self.headers)))
