@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Bodies that are no JSON, and numbers at the ends of their ranges."""
 
+import json
 from concurrent.futures import ThreadPoolExecutor
 
 from lib.case import case, expect
@@ -158,3 +159,20 @@ def all_at_once(trial):
         all(answer.status in (200, 400, 413, 429, 503) for answer in answers),
         f"got {[answer.status for answer in answers]}",
     )
+
+
+for label, make in {
+    "words": lambda: chat(messages=[{"role": "user", "content": "a b " * 3_900_000}]),
+    "one-word": lambda: chat(messages=[{"role": "user", "content": "a" * 15_500_000}]),
+    "messages": lambda: chat(messages=[{"role": "user", "content": ""}] * 400_000),
+    "lists": lambda: chat(chat_template_kwargs={"a": [[]] * 1_000_000}),
+}.items():
+
+    @case(f"http/body/large-at-once-{label}", "Six large bodies at once share the memory.", on_server=True)
+    def large_at_once(trial, make=make):
+        server = trial.server()
+        raw = json.dumps(make())
+        with ThreadPoolExecutor(6) as pool:
+            answers = list(pool.map(lambda _: server.post(CHAT, raw, seconds=6 * trial.seconds), range(6)))
+        statuses = sorted({answer.status for answer in answers})
+        expect(set(statuses) <= {200, 400, 413, 429, 503}, f"got {statuses}")
