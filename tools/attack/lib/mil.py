@@ -62,6 +62,11 @@ def type_of(dtype, shape):
     return part(1, number(1, CODES[dtype]) + number(2, len(shape)) + dims)
 
 
+def list_of(dtype, shape):
+    """The type of a list whose length is not known."""
+    return part(2, part(1, type_of(dtype, shape)) + part(2, part(2, number(1, 0))))
+
+
 def value_of(dtype, shape, values):
     """An immediate tensor."""
     if dtype == "fp32":
@@ -97,12 +102,14 @@ class Program:
         return name
 
     def op(self, kind, inputs, *outputs):
-        """`inputs`: {parameter: name, or a list of names}; `outputs`: (name, dtype, shape)."""
+        """`inputs`: {parameter: name, or a list of names}; `outputs`: (name, dtype, shape), or (name, type)."""
         arguments = b""
         for parameter, names in inputs.items():
             names = [names] if isinstance(names, str) else names
             arguments += entry(2, parameter, b"".join(part(1, part(1, name)) for name in names))
-        types = b"".join(part(3, part(1, name) + part(2, type_of(dtype, shape))) for name, dtype, shape in outputs)
+        types = b"".join(
+            part(3, part(1, each[0]) + part(2, each[1] if len(each) == 2 else type_of(*each[1:]))) for each in outputs
+        )
         label = entry(5, "name", value_of("string", [], [outputs[0][0] + "_op"]))
         self.operations.append(part(1, kind) + arguments + types + label)
         return outputs[0][0]
