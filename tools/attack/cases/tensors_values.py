@@ -3,7 +3,7 @@
 
 from lib.case import add, expect
 from lib.mil import Program
-from lib.tensors import LEAST, MOST, REASON, X, family, hostile, i32, predict, scalar
+from lib.tensors import BEYOND, LEAST, MOST, REASON, X, family, hostile, i32, predict, scalar
 
 hostile(
     "fill",
@@ -16,7 +16,7 @@ hostile(
 )
 for label, shape in (
     ("huge", [MOST, MOST]),
-    ("ten-gigabytes", [50_000, 50_000]),
+    ("beyond-the-machine", [BEYOND, 50_000]),
     ("negative", [-1, 3]),
     ("overflow", [1 << 30, 1 << 30]),
     ("least", [LEAST, LEAST]),
@@ -54,7 +54,7 @@ def ranged(label, dtype, start, end, step, must_fail=True):
 
 ranged("good-int", "int32", 0, 5, 1, False)
 ranged("good-float", "fp32", 0.0, 1.0, 0.25, False)
-ranged("huge-int", "int32", LEAST, MOST, 1)
+ranged("beyond-the-machine", "fp32", 0.0, BEYOND * 50_000.0, 1.0)
 ranged("step-zero", "int32", 0, 5, 0)
 ranged("float-huge", "fp32", 0.0, 1e30, 1.0)
 ranged("float-nan", "fp32", float("nan"), 1.0, 1.0)
@@ -68,7 +68,7 @@ family(
     TILE,
     [2, 2],
     "reps",
-    {"zero": [0, 1], "negative": [-1, 2], "least": [LEAST, 1], "huge": [MOST, MOST], "ten-gigabytes": [20_000, 20_000]},
+    {"zero": [0, 1], "negative": [-1, 2], "least": [LEAST, 1], "huge": [MOST, MOST], "beyond-the-machine": [BEYOND, 20_000]},
     ("fp32", [None, None]),
 )
 family(
@@ -96,7 +96,7 @@ family(
         "negative": [0, 0, -1, 0],
         "least": [LEAST, 0, 0, 0],
         "huge": [MOST, MOST, MOST, MOST],
-        "ten-gigabytes": [50_000, 0, 50_000, 0],
+        "beyond-the-machine": [BEYOND, 0, 50_000, 0],
     },
     ("fp32", [None, None]),
     consts=("constant_val",),
@@ -300,7 +300,7 @@ for label, values in (
         must_fail=None,
         consts=("size", "seed"),
     )
-for label, shape in (("huge", [MOST, MOST]), ("negative", [-1, 4]), ("ten-gigabytes", [50_000, 50_000])):
+for label, shape in (("huge", [MOST, MOST]), ("negative", [-1, 4]), ("beyond-the-machine", [BEYOND, 50_000])):
     hostile(
         "random_uniform",
         label,

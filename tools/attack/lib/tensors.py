@@ -13,6 +13,8 @@ from .process import settled
 
 BIG, LEAST, MOST = 1 << 30, -(1 << 31), (1 << 31) - 1
 ENGINES = (("default", ()), ("reference", ("--isa", "reference")), ("plain", ("--isa", "plain")))
+# More rows of 50,000 numbers than the machine has memory for.
+BEYOND = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 200_000 + 2
 REASON = "A good package with a hostile tensor must neither read nor write outside of its tensors."
 
 
