@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <cmath>
+
 #include "ops/common/dtypes.h"
 #include "ops/common/infer.h"
 #include "ops/common/params.h"
@@ -27,9 +29,14 @@ Result<Shape> result_of_roi(const ir::InferContext& context) {
     return ir::violated("crop_resize_c2", "expected a roi of [n, 1, 4 or 5, 1, 1], got {}",
                         to_string(roi));
   if (roi[2] == 4) return Shape{roi[0], x[0], x[1]};
-  if (const auto values = context.ints("roi")) {
+  if (const auto values = context.value("roi")) {
     std::vector<std::int64_t> indices;
-    for (std::size_t i = 0; i < values->size(); i += 5) indices.push_back((*values)[i]);
+    for (std::int64_t i = 0; i < values->size(); i += 5) {
+      // As an integer it would be the first picture.
+      if (std::isnan(element_as_double(*values, i)))
+        return ir::violated("crop_resize_c3", "expected indices from 0 below {}, got NaN", x[0]);
+      indices.push_back(element_as_int(*values, i));
+    }
     ANEMONE_RETURN_IF_ERROR(check_indices(indices, x[0]));
   }
   return Shape{roi[0], 1, x[1]};
