@@ -103,6 +103,16 @@ TEST_F(Optional, InputsWithoutADefaultMustBeGiven) {
   EXPECT_EQ(status.code(), Code::kInvalidArgument);
 }
 
+TEST_F(Optional, ADefaultThatNoMachineHoldsIsRefusedAtLoad) {
+  build(7);
+  program->functions()[0]->inputs[1]->type.shape = {kDynamic};
+  Feature& bias = interface.signatures.find("main")->second.inputs[1];
+  bias.shape = {kDynamic};
+  bias.default_shape = {std::int64_t{1} << 40};
+  const auto loaded = load_program(program, interface);
+  EXPECT_EQ(loaded.status().code(), Code::kCorrupt) << loaded.status().message();
+}
+
 TEST_F(Optional, ADescriptionThatContradictsTheProgramIsRefusedAtLoad) {
   build(7);
   interface.signatures.find("main")->second.inputs[1].shape = {3};

@@ -19,6 +19,9 @@ namespace {
 
 using Kind = PreparedOp::Kind;
 
+// A default is the same number everywhere; a larger one means a damaged description.
+constexpr std::int64_t kMaxDefaultElements = 1 << 26;
+
 // Operations that the interpreter does itself; everything else needs a kernel.
 Kind kind_of(std::string_view type) {
   static constexpr std::pair<std::string_view, Kind> kOwn[] = {
@@ -116,6 +119,9 @@ class FunctionBuilder {
                        to_string(wanted));
       ANEMONE_RETURN_IF_ERROR(check_shape(feature, wanted));
       ANEMONE_ASSIGN_OR_RETURN(const std::int64_t count, checked_element_count(wanted));
+      if (count > kMaxDefaultElements)
+        return corrupt("[{}] expected a default value of at most {} elements, got {}", value.name,
+                       kMaxDefaultElements, to_string(wanted));
       const std::vector<float> values(static_cast<std::size_t>(count),
                                       static_cast<float>(*feature.default_value));
       Tensor tensor(feature.dtype, wanted);
