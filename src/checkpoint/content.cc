@@ -42,8 +42,7 @@ Result<std::vector<std::string>> all_files(const std::string& path) {
 Result<std::vector<std::string>> files_of(const std::string& path) {
   ANEMONE_ASSIGN_OR_RETURN(auto files, all_files(path));
   std::ranges::sort(files);
-  const auto rest = std::ranges::unique(files);
-  files.erase(rest.begin(), rest.end());
+  files.erase(std::unique(files.begin(), files.end()), files.end());
   return files;
 }
 

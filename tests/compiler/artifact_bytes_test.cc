@@ -96,6 +96,7 @@ TEST(Compile, WritesPackagesThatReadAndWriteToTheSameBytes) {
         const auto written = mlpackage::write_package(*model, copy, write);
         ASSERT_TRUE(written.ok()) << written.status().message();
         EXPECT_TRUE(files_in(entry.path().string()) == files_in(copy));
+        fs::remove_all(copy);
       }
     }
 }
