@@ -7,11 +7,10 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "text/jinja/parser.h"
 
 namespace anemone::text {
 namespace {
-
-constexpr std::uint64_t kMaxTemplateBytes = 16U << 20;
 
 bool exists(const std::string& path) {
   std::error_code ignored;
@@ -70,7 +69,7 @@ Result<ChatTemplateSource> find_chat_template(const std::string& folder,
   bool found = false;
   const std::string file = template_file.empty() ? folder + "/chat_template.jinja" : template_file;
   if (!template_file.empty() || exists(file)) {
-    ANEMONE_ASSIGN_OR_RETURN(out.source, read_file(file, kMaxTemplateBytes));
+    ANEMONE_ASSIGN_OR_RETURN(out.source, read_file(file, jinja::kMaxTemplateBytes));
     found = true;
   }
   const std::string path = folder + "/tokenizer_config.json";
