@@ -25,8 +25,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   if (!context.ok()) context = parse_json(kContext, "context");
   text::RenderOptions options;
   options.now = text::CivilTime{};
-  options.limits.steps = 200'000;
-  options.limits.total_bytes = 20'000'000;
+  options.limits.work = 20'000'000;
+  options.limits.memory = 64U << 20;
   options.limits.output_bytes = 1U << 20;
   options.limits.items = 50'000;
   const auto first = parsed->render(*context, options);

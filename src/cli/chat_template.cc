@@ -108,7 +108,19 @@ Result<Json> read_request(const ChatTemplateFlags& options) {
   return request;
 }
 
+// Of requests that each bring a template of their own.
+Json answer_with_own_template(const Json& request) {
+  const Json* source = json_member(request, "template");
+  if (source == nullptr || !source->is_string())
+    return Json{{"error", "[request] expected a template, as no --template or --model is given"}};
+  const auto parsed = text::ChatTemplate::parse(source->get_ref<const std::string&>());
+  if (!parsed.ok()) return Json{{"error", parsed.status().message()}};
+  return text::render_line(*parsed, request);
+}
+
 Status run_chat_template(const ChatTemplateFlags& options) {
+  if (options.is_jsonl && options.file.empty() && options.model.empty())
+    return answer_lines(answer_with_own_template);
   if (options.file.empty() == options.model.empty())
     return invalid_argument(
         "expected --template FILE or --model MODEL, got {} (see anemone "
@@ -154,7 +166,8 @@ void add_chat_template_command(CLI::App& app, Context& context) {
       "\"now\": \"2025-01-15T12:34:56\"}; answers: {\"text\"} or {\"error\"}. The members of "
       "kwargs "
       "are variables\n"
-      "of the template.\n"
+      "of the template. Without --template and --model each request names its \"template\" as "
+      "text.\n"
       "\n"
       "Examples:\n"
       "  anemone chat-template --model Qwen2.5-0.5B-Instruct --messages chat.json\n"

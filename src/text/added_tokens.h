@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "text/normalizer.h"
-#include "text/token_trie.h"
+#include "text/token_finder.h"
 
 namespace anemone::text {
 
@@ -38,28 +38,29 @@ struct TextSpan {
 class AddedTokens {
  public:
   AddedTokens() = default;
+  // Linear in the texts. kCorrupt for a token or id that is there twice, and for more than
+  // kMaxBytes of text; kInvalidArgument when normalizing them takes too long.
+  static constexpr std::size_t kMaxBytes = std::size_t{8} << 20;
   static Result<AddedTokens> build(std::vector<AddedToken> tokens, const Normalizer* normalizer);
 
   enum class Stage { kRaw, kNormalized };
-  // Appends the spans of `text` (valid UTF-8) in order. They cover it, except that a token's span
-  // with lstrip or rstrip may overlap its neighbour's.
+  // Appends the spans of `text` (valid UTF-8) in order, in linear time. They cover it, except that
+  // a token's span with lstrip or rstrip may overlap its neighbour's.
   void split(std::string_view text, Stage stage, bool parse_special,
              std::vector<TextSpan>& spans) const;
 
-  bool has_stage(Stage stage) const { return !trie(stage).empty(); }
+  bool has_stage(Stage stage) const { return !finder(stage).empty(); }
   const AddedToken* find(std::int32_t id) const;
   const AddedToken* find(std::string_view content) const;
   const std::vector<AddedToken>& all() const { return tokens_; }
 
  private:
-  const TokenTrie& trie(Stage stage) const {
-    return stage == Stage::kRaw ? raw_trie_ : normalized_trie_;
-  }
+  const TokenFinder& finder(Stage stage) const { return stage == Stage::kRaw ? raw_ : normalized_; }
   std::vector<AddedToken> tokens_;
   std::unordered_map<std::int32_t, std::size_t> by_id_;
   std::unordered_map<std::string, std::size_t> by_content_;
-  TokenTrie raw_trie_;
-  TokenTrie normalized_trie_;
+  TokenFinder raw_;
+  TokenFinder normalized_;
 };
 
 }  // namespace anemone::text

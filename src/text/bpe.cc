@@ -16,6 +16,7 @@ namespace {
 constexpr std::string_view kWordMark = "\xE2\x96\x81";  // U+2581
 // Below this many symbols, searching all pairs again for each merge beats a heap.
 constexpr std::size_t kShortWord = 40;
+constexpr std::size_t kMergeUnits = 100;  // of the work on a merge in a heap
 
 // True when U+2581 follows another character somewhere in `text`.
 bool has_inner_word_mark(std::string_view text) {
@@ -160,30 +161,29 @@ Result<std::unique_ptr<const Bpe>> Bpe::Builder::build() && {
   return std::unique_ptr<const Bpe>(std::move(bpe_));
 }
 
-Status Bpe::tokenize(std::string_view piece, std::vector<std::int32_t>& ids) const {
-  if (!cut_at_word_marks_) {
-    tokenize_word(piece, ids);
-    return ok_status();
-  }
+Status Bpe::tokenize(std::string_view piece, std::vector<std::int32_t>& ids,
+                     WorkBudget& work) const {
+  if (!cut_at_word_marks_) return tokenize_word(piece, ids, work);
   // Runs of marks stay with the word after them.
   std::size_t begin = 0;
   while (begin < piece.size()) {
     std::size_t at = begin;
     while (piece.substr(at).starts_with(kWordMark)) at += kWordMark.size();
     const std::size_t end = std::min(piece.find(kWordMark, at), piece.size());
-    tokenize_word(piece.substr(begin, end - begin), ids);
+    ANEMONE_RETURN_IF_ERROR(tokenize_word(piece.substr(begin, end - begin), ids, work));
     begin = end;
   }
   return ok_status();
 }
 
-void Bpe::tokenize_word(std::string_view word, std::vector<std::int32_t>& ids) const {
+Status Bpe::tokenize_word(std::string_view word, std::vector<std::int32_t>& ids,
+                          WorkBudget& work) const {
   const std::int32_t entry = vocab_.find_bytes(word);
   const auto memo = static_cast<std::size_t>(entry);
   if (entry >= 0) {
     if (options_.ignore_merges || whole_[memo].load(std::memory_order_relaxed) == kWhole) {
       ids.push_back(entry);
-      return;
+      return ok_status();
     }
   }
   const std::size_t first = ids.size();
@@ -191,11 +191,12 @@ void Bpe::tokenize_word(std::string_view word, std::vector<std::int32_t>& ids) c
   if (ids.size() - first <= kShortWord)
     merge_short(ids, first);
   else
-    merge_long(ids, first);
+    ANEMONE_RETURN_IF_ERROR(merge_long(ids, first, work));
   if (entry >= 0) {
     const bool whole = ids.size() == first + 1 && ids[first] == entry;
     whole_[memo].store(whole ? kWhole : kNotWhole, std::memory_order_relaxed);
   }
+  return ok_status();
 }
 
 void Bpe::append_symbols(std::string_view word, std::vector<std::int32_t>& symbols) const {
@@ -263,7 +264,8 @@ void Bpe::merge_short(std::vector<std::int32_t>& symbols, std::size_t first) con
   symbols.resize(first + count);
 }
 
-void Bpe::merge_long(std::vector<std::int32_t>& symbols, std::size_t first) const {
+Status Bpe::merge_long(std::vector<std::int32_t>& symbols, std::size_t first,
+                       WorkBudget& work) const {
   struct Node {
     std::int32_t id;
     std::uint32_t previous;
@@ -296,6 +298,7 @@ void Bpe::merge_long(std::vector<std::int32_t>& symbols, std::size_t first) cons
     consider(i, [&](const Candidate& candidate) { initial.push_back(candidate); });
   std::priority_queue<Candidate> queue({}, std::move(initial));
   while (!queue.empty()) {
+    ANEMONE_RETURN_IF_ERROR(work.spend(kMergeUnits));
     const Candidate top = queue.top();
     queue.pop();
     Node& node = nodes[top.at];
@@ -313,6 +316,7 @@ void Bpe::merge_long(std::vector<std::int32_t>& symbols, std::size_t first) cons
   std::size_t out = first;
   for (std::uint32_t i = 0; i != kEnd; i = nodes[i].next) symbols[out++] = nodes[i].id;
   symbols.resize(out);
+  return ok_status();
 }
 
 }  // namespace anemone::text

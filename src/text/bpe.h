@@ -67,15 +67,17 @@ class Bpe : public TokenModel {
     std::size_t waiting_count_ = 0;
   };
 
-  Status tokenize(std::string_view piece, std::vector<std::int32_t>& ids) const override;
+  Status tokenize(std::string_view piece, std::vector<std::int32_t>& ids,
+                  WorkBudget& work) const override;
   const Vocab& vocab() const override { return vocab_; }
 
  private:
   Bpe(Vocab vocab, BpeOptions options) : vocab_(std::move(vocab)), options_(std::move(options)) {}
-  void tokenize_word(std::string_view word, std::vector<std::int32_t>& ids) const;
+  Status tokenize_word(std::string_view word, std::vector<std::int32_t>& ids,
+                       WorkBudget& work) const;
   void append_symbols(std::string_view word, std::vector<std::int32_t>& symbols) const;
   void merge_short(std::vector<std::int32_t>& symbols, std::size_t first) const;
-  void merge_long(std::vector<std::int32_t>& symbols, std::size_t first) const;
+  Status merge_long(std::vector<std::int32_t>& symbols, std::size_t first, WorkBudget& work) const;
 
   enum : std::uint8_t { kUnknown, kWhole, kNotWhole };
 

@@ -18,13 +18,9 @@ Result<std::string> ChatTemplate::render(const Json& context, const RenderOption
   if (!context.is_object())
     return invalid_argument("[chat template] expected an object of variables, got {}",
                             context.type_name());
-  jinja::Interpreter interpreter(options.limits, options.now ? *options.now : local_now());
-  for (const char* name : {"tools", "documents"})
-    interpreter.set_global(name, jinja::Value::none());
-  for (const auto& [name, json] : context.items()) {
-    ANEMONE_ASSIGN_OR_RETURN(jinja::Value value, jinja::value_from_json(json));
-    interpreter.set_global(name, std::move(value));
-  }
+  jinja::Interpreter interpreter(options.limits, options.now ? *options.now : local_now(),
+                                 options.budget);
+  ANEMONE_RETURN_IF_ERROR(interpreter.set_globals(context));
   return interpreter.render(*body_);
 }
 

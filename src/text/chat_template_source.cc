@@ -8,11 +8,10 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/inner_file.h"
+#include "text/jinja/parser.h"
 
 namespace anemone::text {
 namespace {
-
-constexpr std::uint64_t kMaxTemplateBytes = 16U << 20;
 
 bool exists(const std::string& path) {
   std::error_code ignored;
@@ -74,7 +73,7 @@ Result<ChatTemplateSource> find_chat_template(const std::string& folder,
     ANEMONE_ASSIGN_OR_RETURN(file, inner_file(folder, "chat_template.jinja"));
   }
   if (!template_file.empty() || exists(file)) {
-    ANEMONE_ASSIGN_OR_RETURN(out.source, read_file(file, kMaxTemplateBytes));
+    ANEMONE_ASSIGN_OR_RETURN(out.source, read_file(file, jinja::kMaxTemplateBytes));
     found = true;
   }
   ANEMONE_ASSIGN_OR_RETURN(const std::string path, inner_file(folder, "tokenizer_config.json"));

@@ -83,7 +83,7 @@ class ReplaceStage : public DecodeStage {
   ReplaceStage(const Decoder::ReplaceStep& step, DecodeStage* next) : step_(step), next_(next) {}
   void push(std::string_view token) override {
     // A pattern that exceeds its limit leaves the token as it is: decoding has no errors.
-    const auto replaced = step_.pattern.replace_all(token, step_.content);
+    const auto replaced = step_.pattern.replace_all(token, step_.content, nullptr);
     next_->push(replaced.ok() ? std::string_view(*replaced) : token);
   }
   void finish() override { next_->finish(); }

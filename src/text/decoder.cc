@@ -135,7 +135,8 @@ std::string Decoder::bytes_of(std::string_view token) const {
   for (const Step& step : steps_) {
     std::string out;
     if (const auto* replace = std::get_if<ReplaceStep>(&step)) {
-      if (auto replaced = replace->pattern.replace_all(text, replace->content); replaced.ok())
+      if (auto replaced = replace->pattern.replace_all(text, replace->content, nullptr);
+          replaced.ok())
         text = std::move(replaced).value();
     } else if (const auto* metaspace = std::get_if<MetaspaceStep>(&step)) {
       const Step inside(MetaspaceStep{metaspace->replacement, false});

@@ -18,11 +18,14 @@ using NormalizerPtr = std::unique_ptr<const Normalizer>;
 
 // What the steps together may make of a text: NFKD of one character alone takes up to 18.
 constexpr std::size_t kMaxGrowth = 20;
+// Of the work that a step is.
+constexpr std::size_t kStepUnits = 10;
 
 class UnicodeForm : public Normalizer {
  public:
   explicit UnicodeForm(NormalForm form) : form_(form) {}
-  Status apply(std::string& text) const override {
+  Status apply(std::string& text, WorkBudget& work) const override {
+    ANEMONE_RETURN_IF_ERROR(work.spend(text.size() * kStepUnits));
     text = normalize_unicode(text, form_);
     return ok_status();
   }
@@ -33,7 +36,8 @@ class UnicodeForm : public Normalizer {
 
 class Lowercase : public Normalizer {
  public:
-  Status apply(std::string& text) const override {
+  Status apply(std::string& text, WorkBudget& work) const override {
+    ANEMONE_RETURN_IF_ERROR(work.spend(text.size() * kStepUnits));
     text = to_lower(text);
     return ok_status();
   }
@@ -42,7 +46,8 @@ class Lowercase : public Normalizer {
 class Prepend : public Normalizer {
  public:
   explicit Prepend(std::string prefix) : prefix_(std::move(prefix)) {}
-  Status apply(std::string& text) const override {
+  Status apply(std::string& text, WorkBudget& work) const override {
+    ANEMONE_RETURN_IF_ERROR(work.spend(text.size() * kStepUnits));
     if (!text.empty()) text.insert(0, prefix_);
     return ok_status();
   }
@@ -55,8 +60,8 @@ class Replace : public Normalizer {
  public:
   Replace(Pattern pattern, std::string content)
       : pattern_(std::move(pattern)), content_(std::move(content)) {}
-  Status apply(std::string& text) const override {
-    ANEMONE_ASSIGN_OR_RETURN(text, pattern_.replace_all(text, content_));
+  Status apply(std::string& text, WorkBudget& work) const override {
+    ANEMONE_ASSIGN_OR_RETURN(text, pattern_.replace_all(text, content_, &work));
     return ok_status();
   }
 
@@ -68,7 +73,8 @@ class Replace : public Normalizer {
 class Strip : public Normalizer {
  public:
   Strip(bool left, bool right) : left_(left), right_(right) {}
-  Status apply(std::string& text) const override {
+  Status apply(std::string& text, WorkBudget& work) const override {
+    ANEMONE_RETURN_IF_ERROR(work.spend(text.size() * kStepUnits));
     // The ends of the text that is neither leading nor trailing white space.
     std::size_t begin = text.size();
     std::size_t end = 0;
@@ -94,10 +100,10 @@ class Strip : public Normalizer {
 class NormalizerSequence : public Normalizer {
  public:
   explicit NormalizerSequence(std::vector<NormalizerPtr> steps) : steps_(std::move(steps)) {}
-  Status apply(std::string& text) const override {
+  Status apply(std::string& text, WorkBudget& work) const override {
     const std::size_t most = std::max(kMaxRewrittenBytes, text.size() * kMaxGrowth);
     for (const auto& step : steps_) {
-      ANEMONE_RETURN_IF_ERROR(step->apply(text));
+      ANEMONE_RETURN_IF_ERROR(step->apply(text, work));
       if (text.size() > most)
         return unsupported("[normalizer Sequence] expected at most {} bytes, got {}", most,
                            text.size());

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "base/json.h"
+#include "base/work_budget.h"
 
 namespace anemone::text {
 
@@ -14,8 +15,8 @@ namespace anemone::text {
 class Normalizer {
  public:
   virtual ~Normalizer() = default;
-  // `text` is valid UTF-8 before and after.
-  virtual Status apply(std::string& text) const = 0;
+  // `text` is valid UTF-8 before and after. Spends `work`: the error when that is used up.
+  virtual Status apply(std::string& text, WorkBudget& work) const = 0;
 };
 
 // The "normalizer" of a tokenizer.json: NFC, NFD, NFKC, NFKD, Lowercase, Prepend, Replace, Strip

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/json.h"
+#include "base/work_budget.h"
 #include "text/regex.h"
 
 namespace anemone::text {
@@ -21,14 +22,20 @@ class Pattern {
  public:
   static Result<Pattern> parse(const Json& json);
 
+  // Both spend `work`: the error when that is used up. Null stands for the limits of a text alone.
   // Appends the matches in valid UTF-8 `text`, left to right, without overlap.
-  Status find_all(std::string_view text, std::vector<Match>& matches) const;
+  Status find_all(std::string_view text, std::vector<Match>& matches, WorkBudget* work) const;
   // `text` with each match replaced by `content`.
-  Result<std::string> replace_all(std::string_view text, std::string_view content) const;
+  Result<std::string> replace_all(std::string_view text, std::string_view content,
+                                  WorkBudget* work) const;
 
  private:
-  explicit Pattern(std::variant<std::string, Regex> what) : what_(std::move(what)) {}
+  explicit Pattern(Regex regex) : what_(std::move(regex)) {}
+  explicit Pattern(std::string literal);
+  void find_literal(std::string_view text, std::vector<Match>& matches) const;
+
   std::variant<std::string, Regex> what_;
+  std::vector<std::size_t> borders_;  // of the beginnings of a long literal
 };
 
 }  // namespace anemone::text

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "text/post_processor.h"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
+#include <string>
+#include <unordered_map>
 
 #include "base/error.h"
 #include "text/vocab.h"
@@ -17,10 +20,11 @@ Result<std::int32_t> parse_id(const Json& json) {
 }
 
 // {"id": "<s>", "ids": [1], "tokens": ["<s>"]} in "special_tokens".
-Status append_special(const Json& processor, const Json& piece, std::vector<std::int32_t>& ids) {
+using Specials = std::unordered_map<std::string, const Json*>;
+Status append_special(const Specials& specials, const Json& piece, std::vector<std::int32_t>& ids) {
   ANEMONE_ASSIGN_OR_RETURN(const auto name, json_string(piece, "id", "post_processor"));
-  const Json* specials = json_member(processor, "special_tokens");
-  const Json* entry = name && specials != nullptr ? json_member(*specials, *name) : nullptr;
+  const auto it = name ? specials.find(*name) : specials.end();
+  const Json* entry = it == specials.end() ? nullptr : it->second;
   const Json* list = entry != nullptr ? json_member(*entry, "ids") : nullptr;
   if (list == nullptr || !list->is_array())
     return corrupt("[post_processor] expected ids of the special token \"{}\", got none",
@@ -36,11 +40,16 @@ Result<PostProcessor> parse_template(const Json& json) {
   const Json* single = json_member(json, "single");
   if (single == nullptr || !single->is_array())
     return parse_error("[post_processor TemplateProcessing] expected a list \"single\"");
+  Specials specials;
+  if (const Json* members = json_member(json, "special_tokens");
+      members != nullptr && members->is_object())
+    for (const auto& [name, entry] : members->items()) specials.emplace(name, &entry);
   PostProcessor out;
   bool seen_text = false;
   for (const Json& piece : *single) {
     if (const Json* special = json_member(piece, "SpecialToken")) {
-      ANEMONE_RETURN_IF_ERROR(append_special(json, *special, seen_text ? out.after : out.before));
+      ANEMONE_RETURN_IF_ERROR(
+          append_special(specials, *special, seen_text ? out.after : out.before));
     } else if (json_member(piece, "Sequence") != nullptr) {
       if (seen_text) return unsupported("[post_processor] expected the text once, got it twice");
       seen_text = true;
@@ -81,9 +90,11 @@ Result<PostProcessor> parse_post_processor(const Json& json) {
   PostProcessor out;
   for (const Json& step : *list) {
     ANEMONE_ASSIGN_OR_RETURN(const PostProcessor parsed, parse_post_processor(step));
-    out.before.insert(out.before.begin(), parsed.before.begin(), parsed.before.end());
+    // A later one's come first: turned round below.
+    out.before.insert(out.before.end(), parsed.before.rbegin(), parsed.before.rend());
     out.after.insert(out.after.end(), parsed.after.begin(), parsed.after.end());
   }
+  std::reverse(out.before.begin(), out.before.end());
   return out;
 }
 

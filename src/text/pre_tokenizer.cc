@@ -20,8 +20,10 @@ using PreTokenizerPtr = std::unique_ptr<const PreTokenizer>;
 constexpr std::string_view kByteLevelPattern =
     R"('s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+)";
 
+constexpr std::size_t kCutUnits = 50;  // of the work on a piece, whatever its length
+
 // Replaces each piece by its parts around the matches that `find` reports.
-Status split_pieces(PieceList& list, SplitBehavior behavior, bool invert,
+Status split_pieces(PieceList& list, SplitBehavior behavior, bool invert, WorkBudget& work,
                     const std::function<Status(std::string_view, std::vector<Match>&)>& find) {
   std::vector<Piece> out;
   std::vector<Match> matches;
@@ -29,6 +31,7 @@ Status split_pieces(PieceList& list, SplitBehavior behavior, bool invert,
   for (const Piece& piece : list.pieces) {
     matches.clear();
     parts.clear();
+    ANEMONE_RETURN_IF_ERROR(work.spend(kCutUnits + 2 * piece.text.size()));
     ANEMONE_RETURN_IF_ERROR(find(piece.text, matches));
     split_around(piece.text.size(), matches, behavior, invert, parts);
     for (const Match& part : parts)
@@ -61,10 +64,10 @@ class Split : public PreTokenizer {
  public:
   Split(Pattern pattern, SplitBehavior behavior, bool invert)
       : pattern_(std::move(pattern)), behavior_(behavior), invert_(invert) {}
-  Status apply(PieceList& list) const override {
-    return split_pieces(list, behavior_, invert_,
+  Status apply(PieceList& list, WorkBudget& work) const override {
+    return split_pieces(list, behavior_, invert_, work,
                         [&](std::string_view text, std::vector<Match>& matches) {
-                          return pattern_.find_all(text, matches);
+                          return pattern_.find_all(text, matches, &work);
                         });
   }
 
@@ -78,8 +81,8 @@ class Digits : public PreTokenizer {
  public:
   explicit Digits(bool individual)
       : behavior_(individual ? SplitBehavior::kIsolated : SplitBehavior::kContiguous) {}
-  Status apply(PieceList& list) const override {
-    return split_pieces(list, behavior_, false,
+  Status apply(PieceList& list, WorkBudget& work) const override {
+    return split_pieces(list, behavior_, false, work,
                         [](std::string_view text, std::vector<Match>& matches) {
                           matches = find_characters(text, is_numeric);
                           return ok_status();
@@ -92,8 +95,8 @@ class Digits : public PreTokenizer {
 
 class WhitespaceSplit : public PreTokenizer {
  public:
-  Status apply(PieceList& list) const override {
-    return split_pieces(list, SplitBehavior::kRemoved, false,
+  Status apply(PieceList& list, WorkBudget& work) const override {
+    return split_pieces(list, SplitBehavior::kRemoved, false, work,
                         [](std::string_view text, std::vector<Match>& matches) {
                           matches = find_characters(text, is_white_space);
                           return ok_status();
@@ -105,15 +108,15 @@ class ByteLevel : public PreTokenizer {
  public:
   ByteLevel(bool add_prefix_space, std::optional<Regex> regex)
       : add_prefix_space_(add_prefix_space), regex_(std::move(regex)) {}
-  Status apply(PieceList& list) const override {
+  Status apply(PieceList& list, WorkBudget& work) const override {
     if (add_prefix_space_) {
       for (Piece& piece : list.pieces)
         if (!piece.text.starts_with(' ')) prepend(list, piece, " ");
     }
     if (!regex_) return ok_status();
-    return split_pieces(list, SplitBehavior::kIsolated, false,
+    return split_pieces(list, SplitBehavior::kIsolated, false, work,
                         [&](std::string_view text, std::vector<Match>& matches) {
-                          return regex_->find_all(text, matches);
+                          return regex_->find_all(text, matches, work);
                         });
   }
 
@@ -128,8 +131,9 @@ class Metaspace : public PreTokenizer {
  public:
   Metaspace(std::string replacement, PrependScheme scheme, bool split)
       : replacement_(std::move(replacement)), scheme_(scheme), split_(split) {}
-  Status apply(PieceList& list) const override {
+  Status apply(PieceList& list, WorkBudget& work) const override {
     for (Piece& piece : list.pieces) {
+      ANEMONE_RETURN_IF_ERROR(work.spend(kCutUnits + 2 * piece.text.size()));
       const bool wanted =
           scheme_ == PrependScheme::kAlways || (scheme_ == PrependScheme::kFirst && piece.at_start);
       std::string text;
@@ -144,7 +148,7 @@ class Metaspace : public PreTokenizer {
       piece.text = list.owned.emplace_back(std::move(text));
     }
     if (!split_) return ok_status();
-    return split_pieces(list, SplitBehavior::kMergedWithNext, false,
+    return split_pieces(list, SplitBehavior::kMergedWithNext, false, work,
                         [&](std::string_view text, std::vector<Match>& matches) {
                           for (std::size_t at = text.find(replacement_); at != text.npos;
                                at = text.find(replacement_, at + replacement_.size()))
@@ -162,8 +166,8 @@ class Metaspace : public PreTokenizer {
 class PreTokenizerSequence : public PreTokenizer {
  public:
   explicit PreTokenizerSequence(std::vector<PreTokenizerPtr> steps) : steps_(std::move(steps)) {}
-  Status apply(PieceList& list) const override {
-    for (const auto& step : steps_) ANEMONE_RETURN_IF_ERROR(step->apply(list));
+  Status apply(PieceList& list, WorkBudget& work) const override {
+    for (const auto& step : steps_) ANEMONE_RETURN_IF_ERROR(step->apply(list, work));
     return ok_status();
   }
 

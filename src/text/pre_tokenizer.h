@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/json.h"
+#include "base/work_budget.h"
 
 namespace anemone::text {
 
@@ -28,7 +29,8 @@ struct PieceList {
 class PreTokenizer {
  public:
   virtual ~PreTokenizer() = default;
-  virtual Status apply(PieceList& list) const = 0;
+  // Spends `work`: the error when that is used up.
+  virtual Status apply(PieceList& list, WorkBudget& work) const = 0;
 };
 
 // A pre-tokenizer and whether it ends in ByteLevel: then the model's vocabulary is written in the

@@ -10,6 +10,8 @@
 #include <utility>
 #include <vector>
 
+#include "base/work_budget.h"
+
 namespace anemone::text {
 
 struct Match {
@@ -23,9 +25,10 @@ class Regex {
   // An Oniguruma pattern; kUnsupported for constructs that PCRE2 would read differently.
   static Result<Regex> compile(std::string_view oniguruma_pattern);
 
-  // Appends each match in valid UTF-8 `text`, left to right, without overlap.
-  // kUnsupported when the pattern needs more backtracking than the limit: time stays bounded.
-  Status find_all(std::string_view text, std::vector<Match>& matches) const;
+  // Appends each match in valid UTF-8 `text`, left to right, without overlap. Spends the time that
+  // it takes from `work`: the error when that is used up. kUnsupported when one match needs more
+  // backtracking than its limit.
+  Status find_all(std::string_view text, std::vector<Match>& matches, WorkBudget& work) const;
 
  private:
   explicit Regex(std::string source, std::shared_ptr<void> code)

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/work_budget.h"
 #include "text/vocab.h"
 
 namespace anemone::text {
@@ -16,8 +17,9 @@ class TokenModel {
  public:
   virtual ~TokenModel() = default;
   // Appends the ids of `piece`, which is not empty: raw bytes when the vocabulary is byte-level,
-  // valid UTF-8 otherwise.
-  virtual Status tokenize(std::string_view piece, std::vector<std::int32_t>& ids) const = 0;
+  // valid UTF-8 otherwise. Spends `work`: the error when that is used up.
+  virtual Status tokenize(std::string_view piece, std::vector<std::int32_t>& ids,
+                          WorkBudget& work) const = 0;
   virtual const Vocab& vocab() const = 0;
 };
 

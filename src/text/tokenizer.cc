@@ -5,9 +5,19 @@
 #include <utility>
 
 #include "text/byte_level.h"
+#include "text/text_work.h"
 #include "text/utf8.h"
 
 namespace anemone::text {
+namespace {
+
+// What encoding takes at most per byte of a text: matches, pieces, merges and ids.
+constexpr std::size_t kBytesPerByte = 16;
+// Of the work on a piece.
+constexpr std::size_t kPieceUnits = 50;
+constexpr std::size_t kUnitsPerByte = 10;
+
+}  // namespace
 
 Tokenizer::Tokenizer(TokenizerParts parts) : parts_(std::move(parts)) {
   const Vocab& vocab = parts_.model->vocab();
@@ -36,6 +46,21 @@ Tokenizer::Tokenizer(TokenizerParts parts) : parts_(std::move(parts)) {
 
 Result<std::vector<std::int32_t>> Tokenizer::encode(std::string_view text,
                                                     const EncodeOptions& options) const {
+  if (options.budget == nullptr) {
+    WorkBudget work("text", text_limits(text.size()));
+    return encode_within(text, options, work);
+  }
+  const std::size_t bytes = text.size() * kBytesPerByte;
+  ANEMONE_RETURN_IF_ERROR(options.budget->take(bytes));
+  auto ids = encode_within(text, options, *options.budget);
+  options.budget->give_back(bytes);
+  return ids;
+}
+
+Result<std::vector<std::int32_t>> Tokenizer::encode_within(std::string_view text,
+                                                           const EncodeOptions& options,
+                                                           WorkBudget& work) const {
+  ANEMONE_RETURN_IF_ERROR(work.spend(2 * text.size()));
   std::string repaired;
   if (!is_valid_utf8(text)) {
     repaired = replace_invalid_utf8(text);
@@ -44,7 +69,7 @@ Result<std::vector<std::int32_t>> Tokenizer::encode(std::string_view text,
   std::vector<std::int32_t> ids;
   if (options.add_special) ids = parts_.post_processor.before;
   if (!parts_.added_tokens.has_stage(AddedTokens::Stage::kRaw)) {
-    ANEMONE_RETURN_IF_ERROR(encode_text(text, true, options.parse_special, ids));
+    ANEMONE_RETURN_IF_ERROR(encode_text(text, true, options.parse_special, ids, work));
   } else {
     std::vector<TextSpan> spans;
     parts_.added_tokens.split(text, AddedTokens::Stage::kRaw, options.parse_special, spans);
@@ -53,7 +78,7 @@ Result<std::vector<std::int32_t>> Tokenizer::encode(std::string_view text,
         ids.push_back(span.id);
       } else {
         ANEMONE_RETURN_IF_ERROR(encode_text(text.substr(span.begin, span.end - span.begin),
-                                            span.begin == 0, options.parse_special, ids));
+                                            span.begin == 0, options.parse_special, ids, work));
       }
     }
   }
@@ -63,15 +88,15 @@ Result<std::vector<std::int32_t>> Tokenizer::encode(std::string_view text,
 }
 
 Status Tokenizer::encode_text(std::string_view text, bool at_start, bool parse_special,
-                              std::vector<std::int32_t>& ids) const {
+                              std::vector<std::int32_t>& ids, WorkBudget& work) const {
   std::string normalized;
   if (parts_.normalizer != nullptr) {
     normalized = text;
-    ANEMONE_RETURN_IF_ERROR(parts_.normalizer->apply(normalized));
+    ANEMONE_RETURN_IF_ERROR(parts_.normalizer->apply(normalized, work));
     text = normalized;
   }
   if (!parts_.added_tokens.has_stage(AddedTokens::Stage::kNormalized))
-    return encode_pieces(text, at_start, ids);
+    return encode_pieces(text, at_start, ids, work);
   std::vector<TextSpan> spans;
   parts_.added_tokens.split(text, AddedTokens::Stage::kNormalized, parse_special, spans);
   for (const TextSpan& span : spans) {
@@ -79,21 +104,23 @@ Status Tokenizer::encode_text(std::string_view text, bool at_start, bool parse_s
       ids.push_back(span.id);
     } else {
       ANEMONE_RETURN_IF_ERROR(encode_pieces(text.substr(span.begin, span.end - span.begin),
-                                            at_start && span.begin == 0, ids));
+                                            at_start && span.begin == 0, ids, work));
     }
   }
   return ok_status();
 }
 
 Status Tokenizer::encode_pieces(std::string_view normalized, bool at_start,
-                                std::vector<std::int32_t>& ids) const {
+                                std::vector<std::int32_t>& ids, WorkBudget& work) const {
   if (normalized.empty()) return ok_status();
-  if (parts_.pre_tokenizer == nullptr) return parts_.model->tokenize(normalized, ids);
+  if (parts_.pre_tokenizer == nullptr) return parts_.model->tokenize(normalized, ids, work);
   PieceList list;
   list.pieces.push_back({normalized, at_start});
-  ANEMONE_RETURN_IF_ERROR(parts_.pre_tokenizer->apply(list));
-  for (const Piece& piece : list.pieces)
-    ANEMONE_RETURN_IF_ERROR(parts_.model->tokenize(piece.text, ids));
+  ANEMONE_RETURN_IF_ERROR(parts_.pre_tokenizer->apply(list, work));
+  for (const Piece& piece : list.pieces) {
+    ANEMONE_RETURN_IF_ERROR(work.spend(kPieceUnits + piece.text.size() * kUnitsPerByte));
+    ANEMONE_RETURN_IF_ERROR(parts_.model->tokenize(piece.text, ids, work));
+  }
   return ok_status();
 }
 

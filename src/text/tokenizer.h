@@ -30,7 +30,8 @@ struct EncodeOptions {
   bool add_special = false;   // add the tokens of the post-processor (often a bos)
   bool parse_special = true;  // false: special added tokens in the text are text; other added
                               // tokens still match (Hugging Face's encode_special_tokens = True)
-  // Of the request that the text belongs to: the work counts against it. May be null.
+  // Of the request that the text belongs to: the work counts against it, and the memory while it
+  // lasts. May be null.
   WorkBudget* budget = nullptr;
 };
 
@@ -55,8 +56,9 @@ class Tokenizer {
                                                         std::string_view subject);
   explicit Tokenizer(TokenizerParts parts);
 
-  // Any bytes are accepted: invalid UTF-8 counts as U+FFFD. kUnsupported when a regex of the file
-  // needs more backtracking than its limit on this text.
+  // Any bytes are accepted: invalid UTF-8 counts as U+FFFD. kInvalidArgument when it takes more
+  // than the budget, or without one more than 3 s and 5 us per byte; kUnsupported when a regex of
+  // the file needs more backtracking than its limit at one place.
   Result<std::vector<std::int32_t>> encode(std::string_view text,
                                            const EncodeOptions& options = {}) const;
   // Valid UTF-8, with U+FFFD where tokens cut a character. Unknown ids are skipped.
@@ -78,10 +80,13 @@ class Tokenizer {
   std::optional<std::string_view> decoder_token(std::int32_t id) const;
 
  private:
+  Result<std::vector<std::int32_t>> encode_within(std::string_view text,
+                                                  const EncodeOptions& options,
+                                                  WorkBudget& work) const;
   Status encode_text(std::string_view text, bool at_start, bool parse_special,
-                     std::vector<std::int32_t>& ids) const;
-  Status encode_pieces(std::string_view normalized, bool at_start,
-                       std::vector<std::int32_t>& ids) const;
+                     std::vector<std::int32_t>& ids, WorkBudget& work) const;
+  Status encode_pieces(std::string_view normalized, bool at_start, std::vector<std::int32_t>& ids,
+                       WorkBudget& work) const;
 
   struct Token {
     bool used = false;

@@ -12,6 +12,7 @@ namespace {
 
 // Below the lowest score, so that an unknown character is the last resort.
 constexpr double kUnknownPenalty = 10.0;
+constexpr std::size_t kEntryUnits = 10;  // of the work on one byte of an entry
 
 }  // namespace
 
@@ -33,7 +34,8 @@ Result<std::unique_ptr<const Unigram>> Unigram::build(Vocab vocab, std::vector<d
   return std::unique_ptr<const Unigram>(std::move(model));
 }
 
-Status Unigram::tokenize(std::string_view piece, std::vector<std::int32_t>& ids) const {
+Status Unigram::tokenize(std::string_view piece, std::vector<std::int32_t>& ids,
+                         WorkBudget& work) const {
   struct Node {
     double score = 0;
     std::size_t begin = SIZE_MAX;  // SIZE_MAX: not reached
@@ -50,7 +52,8 @@ Status Unigram::tokenize(std::string_view piece, std::vector<std::int32_t>& ids)
     bool has_single = false;
     auto low = sorted_.begin();
     auto high = sorted_.end();
-    for (std::size_t depth = 0; begin + depth < piece.size() && low != high; ++depth) {
+    std::size_t depth = 0;
+    for (; begin + depth < piece.size() && low != high; ++depth) {
       const auto byte_of = [&](std::int32_t id) {
         return static_cast<unsigned char>(vocab_.bytes(id)[depth]);
       };
@@ -69,6 +72,7 @@ Status Unigram::tokenize(std::string_view piece, std::vector<std::int32_t>& ids)
       offer(begin, begin + depth + 1, scores_[static_cast<std::size_t>(*low)], *low);
       has_single = has_single || depth + 1 == step;
     }
+    ANEMONE_RETURN_IF_ERROR(work.spend(depth * kEntryUnits));
     if (!has_single) {
       if (unk_id_ < 0)
         return unsupported("[unigram] expected an unk_id for a character without entry");

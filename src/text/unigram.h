@@ -21,7 +21,8 @@ class Unigram : public TokenModel {
   static Result<std::unique_ptr<const Unigram>> build(Vocab vocab, std::vector<double> scores,
                                                       std::int32_t unk_id, bool byte_fallback);
   // kUnsupported when a character has no entry and the model no unk_id.
-  Status tokenize(std::string_view piece, std::vector<std::int32_t>& ids) const override;
+  Status tokenize(std::string_view piece, std::vector<std::int32_t>& ids,
+                  WorkBudget& work) const override;
   const Vocab& vocab() const override { return vocab_; }
 
  private:

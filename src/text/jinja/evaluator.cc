@@ -20,19 +20,20 @@ Status undefined_error(const Value& value) {
   return invalid_argument("[chat template] {}", value.undefined_hint());
 }
 
-Value no_attribute(const Value& value, std::string_view name) {
-  return Value::undefined(
-      fmt::format("'{} object' has no attribute '{}'", value.type_name(), name));
+Result<Value> no_attribute(Heap& heap, const Value& value, std::string_view name) {
+  return heap.undefined(fmt::format("'{} object' has no attribute '{}'", value.type_name(), name));
 }
 
 // The character of `text` at an index that may count from the end.
-Value character_at(const std::string& text, Int index) {
+Result<Value> character_at(Heap& heap, const std::string& text, Int index) {
+  ANEMONE_RETURN_IF_ERROR(heap.charge(cost::bytes(text.size())));
   const auto length = static_cast<Int>(count_code_points(text));
   if (index < 0) index += length;
-  if (index < 0 || index >= length) return Value::undefined("str object has no such element");
+  if (index < 0 || index >= length) return heap.undefined("str object has no such element");
   std::size_t at = 0;
+  ANEMONE_RETURN_IF_ERROR(heap.charge(static_cast<std::size_t>(index) * cost::kCharacter));
   for (; index > 0; --index) at += static_cast<std::size_t>(decode_code_point(text, at).length);
-  return Value::text(text.substr(at, static_cast<std::size_t>(decode_code_point(text, at).length)));
+  return heap.text(text.substr(at, static_cast<std::size_t>(decode_code_point(text, at).length)));
 }
 
 }  // namespace
@@ -40,7 +41,7 @@ Value character_at(const std::string& text, Int index) {
 Result<Value> Interpreter::evaluate(const Expr& expr) {
   const Depth depth(*this);
   ANEMONE_RETURN_IF_ERROR(depth.check());
-  ANEMONE_RETURN_IF_ERROR(charge(1));
+  ANEMONE_RETURN_IF_ERROR(charge(cost::kNode));
   return evaluate_node(expr);
 }
 
@@ -108,18 +109,22 @@ Result<Value> Interpreter::evaluate_node(const Expr& expr) {
       ANEMONE_ASSIGN_OR_RETURN(const Value condition, evaluate(*expr.args[1]));
       if (condition.truthy()) return evaluate(*expr.args[0]);
       if (expr.args[2] != nullptr) return evaluate(*expr.args[2]);
-      return Value::undefined("the inline if-expression evaluated to false and has no else");
+      return heap_.undefined("the inline if-expression evaluated to false and has no else");
     }
   }
   return internal_error("[chat template] unknown expression");
 }
 
-Result<Value> Interpreter::lookup(const std::string& name) const {
-  for (const Scope* scope = scope_; scope != nullptr; scope = scope->parent) {
+Result<Value> Interpreter::lookup(const std::string& name) {
+  std::size_t scopes = 1;
+  for (const Scope* scope = scope_; scope != nullptr; scope = scope->parent, ++scopes) {
     const auto it = scope->variables.find(name);
-    if (it != scope->variables.end()) return it->second;
+    if (it == scope->variables.end()) continue;
+    ANEMONE_RETURN_IF_ERROR(charge(scopes * (15 + cost::bytes(name.size()))));
+    return it->second;
   }
-  return Value::undefined(fmt::format("'{}' is undefined", name));
+  ANEMONE_RETURN_IF_ERROR(charge(scopes * (15 + cost::bytes(name.size()))));
+  return heap_.undefined(fmt::format("'{}' is undefined", name));
 }
 
 Result<std::vector<Value>> Interpreter::evaluate_all(const std::vector<ExprPtr>& args,
@@ -138,6 +143,7 @@ Result<CallArgs> Interpreter::evaluate_arguments(const Expr& expr) {
   ANEMONE_ASSIGN_OR_RETURN(args.positional, evaluate_all(expr.args, 1));
   for (const auto& [name, arg] : expr.named) {
     ANEMONE_ASSIGN_OR_RETURN(Value value, evaluate(*arg));
+    ANEMONE_RETURN_IF_ERROR(charge(cost::kObject + cost::bytes(name.size())));
     args.named.emplace_back(name, std::move(value));
   }
   return args;
@@ -148,12 +154,9 @@ Result<Value> Interpreter::evaluate_dict(const Expr& expr) {
   for (std::size_t i = 0; i + 1 < expr.args.size(); i += 2) {
     ANEMONE_ASSIGN_OR_RETURN(const Value key, evaluate(*expr.args[i]));
     ANEMONE_ASSIGN_OR_RETURN(Value value, evaluate(*expr.args[i + 1]));
-    if (!key.is_text() && !key.is_number() && !key.is_none())
-      return invalid_argument("[chat template] expected a dict key of text or number, got {}",
-                              key.type_name());
-    dict.set(key, std::move(value));
+    ANEMONE_RETURN_IF_ERROR(dict.set(heap_, key, std::move(value)));
   }
-  return Value::dict(std::move(dict));
+  return heap_.dict(std::move(dict));
 }
 
 Result<Value> Interpreter::evaluate_arithmetic(const Expr& expr) {
@@ -166,8 +169,6 @@ Result<Value> Interpreter::evaluate_compare(const Expr& expr) {
   ANEMONE_ASSIGN_OR_RETURN(Value left, evaluate(*expr.args[0]));
   for (std::size_t i = 0; i < expr.names.size(); ++i) {
     ANEMONE_ASSIGN_OR_RETURN(Value right, evaluate(*expr.args[i + 1]));
-    if (const std::string* text = left.as_text())
-      ANEMONE_RETURN_IF_ERROR(charge(text->size() / 64));
     ANEMONE_ASSIGN_OR_RETURN(const bool holds, apply_compare(*this, expr.names[i], left, right));
     if (!holds) return Value::boolean(false);
     left = std::move(right);
@@ -176,17 +177,17 @@ Result<Value> Interpreter::evaluate_compare(const Expr& expr) {
 }
 
 Result<Value> Interpreter::evaluate_concat(const Expr& expr) {
-  std::string out;
+  Output out(heap_);
   for (const ExprPtr& arg : expr.args) {
     ANEMONE_ASSIGN_OR_RETURN(const Value value, evaluate(*arg));
     if (const std::string* text = value.as_text()) {
-      ANEMONE_RETURN_IF_ERROR(append(out, *text));
+      ANEMONE_RETURN_IF_ERROR(out.append(*text));
     } else {
       ANEMONE_ASSIGN_OR_RETURN(const std::string printed, to_text(value));
-      ANEMONE_RETURN_IF_ERROR(append(out, printed));
+      ANEMONE_RETURN_IF_ERROR(out.append(printed));
     }
   }
-  return make_text(std::move(out));
+  return make_text(out.take());
 }
 
 Result<Value> Interpreter::evaluate_slice(const Expr& expr) {
@@ -230,16 +231,16 @@ Result<Value> Interpreter::call(const Value& callee, const CallArgs& args) {
   if (const Macro* macro = callee.as_macro()) return call_macro(*macro, args);
   if (const Function* function = callee.as_function()) return function->call(*this, args);
   if (const BoundMethod* method = callee.as_method())
-    return call_method(*this, *method->self, method->name, args);
+    return call_method(*this, method->self, method->name, args);
   if (Loop* loop = callee.as_loop(); loop != nullptr && loop->statement != nullptr) {
     ANEMONE_ASSIGN_OR_RETURN(const BoundArgs bound, BoundArgs::bind("loop", args, {"iterable"}, 1));
     ANEMONE_ASSIGN_OR_RETURN(std::vector<Value> items, iterate(bound[0]));
     const Stmt& statement = *loop->statement;
     const std::size_t depth0 = loop->depth0 + 1;
     ScopeGuard scope(*this, loop->scope);
-    std::string out;
-    ANEMONE_RETURN_IF_ERROR(run_loop(statement, std::move(items), depth0, out));
-    return make_text(std::move(out));
+    Output out(heap_);
+    ANEMONE_RETURN_IF_ERROR(run_loop(statement, std::move(items), depth0, out).status());
+    return make_text(out.take());
   }
   return invalid_argument("[chat template] '{}' object is not callable", callee.type_name());
 }
@@ -260,9 +261,11 @@ Result<bool> Interpreter::call_test(std::string_view name, const Value& input,
 
 Result<Value> Interpreter::get_attribute(const Value& value, std::string_view name) {
   if (value.is_undefined()) return undefined_error(value);
+  ANEMONE_RETURN_IF_ERROR(charge(cost::kNode + cost::bytes(name.size())));
   if (const Namespace* names = value.as_namespace()) {
     const Value* found = names->attributes.find(name);
-    return found != nullptr ? *found : no_attribute(value, name);
+    if (found == nullptr) return no_attribute(heap_, value, name);
+    return *found;
   }
   if (Loop* loop = value.as_loop()) {
     ANEMONE_ASSIGN_OR_RETURN(const Value attribute, loop_attribute(*loop, name));
@@ -270,24 +273,28 @@ Result<Value> Interpreter::get_attribute(const Value& value, std::string_view na
   }
   // As getattr comes before the key in Jinja2, message.items is the method even if there is such a
   // key.
-  if (has_method(value, name))
-    return Value::object(std::make_shared<const BoundMethod>(
-        BoundMethod{std::make_shared<const Value>(value), std::string(name)}));
+  if (has_method(value, name)) {
+    BoundMethod method;
+    method.self = value;
+    method.name = name;
+    ANEMONE_ASSIGN_OR_RETURN(auto bound, heap_.make(std::move(method), sizeof(BoundMethod) + 64));
+    return Value::object(std::move(bound));
+  }
   if (const Dict* dict = value.as_dict()) {
     const Value* found = dict->find(name);
     if (found != nullptr) return *found;
-    return Value::undefined(fmt::format("'dict object' has no attribute '{}'", name));
+    return no_attribute(heap_, value, name);
   }
   if (const Macro* macro = value.as_macro(); macro != nullptr && name == "name")
-    return Value::text(macro->definition->text);
-  return no_attribute(value, name);
+    return make_text(macro->definition->text);
+  return no_attribute(heap_, value, name);
 }
 
 Result<Value> Interpreter::get_item(const Value& value, const Value& key) {
   if (value.is_undefined()) return undefined_error(value);
   if (const Dict* dict = value.as_dict()) {
-    if (!key.is_text()) ANEMONE_RETURN_IF_ERROR(charge(dict->size()));
-    if (const Value* found = dict->find(key)) return *found;
+    ANEMONE_ASSIGN_OR_RETURN(const Value* found, dict->find(heap_, key));
+    if (found != nullptr) return *found;
   }
   if (key.is_integer()) {
     if (const Sequence* sequence = value.as_sequence();
@@ -296,39 +303,41 @@ Result<Value> Interpreter::get_item(const Value& value, const Value& key) {
       const auto length = static_cast<Int>(sequence->items.size());
       if (index < 0) index += length;
       if (index >= 0 && index < length) return sequence->items[static_cast<std::size_t>(index)];
-      return Value::undefined(
+      return heap_.undefined(
           fmt::format("{} object has no element {}", value.type_name(), key.as_integer()));
     }
-    if (const std::string* text = value.as_text()) {
-      ANEMONE_RETURN_IF_ERROR(charge(text->size() / 16));
-      return character_at(*text, key.as_integer());
-    }
+    if (const std::string* text = value.as_text())
+      return character_at(heap_, *text, key.as_integer());
   }
   if (const std::string* name = key.as_text()) return get_attribute(value, *name);
-  return Value::undefined(fmt::format("{} object has no such element", value.type_name()));
+  return heap_.undefined(fmt::format("{} object has no such element", value.type_name()));
 }
 
 Result<std::vector<Value>> Interpreter::iterate(const Value& value) {
   std::vector<Value> items;
   if (value.is_undefined()) return items;
   if (const Sequence* sequence = value.as_sequence()) {
+    ANEMONE_RETURN_IF_ERROR(charge(sequence->items.size() * cost::kItem));
     items = sequence->items;
   } else if (const Dict* dict = value.as_dict()) {
+    ANEMONE_RETURN_IF_ERROR(charge(dict->size() * cost::kItem));
     for (const auto& [key, item] : dict->entries()) items.push_back(key);
   } else if (const std::string* text = value.as_text()) {
+    if (count_code_points(*text) > limits().items)
+      return invalid_argument("[chat template] expected at most {} items", limits().items);
     for (std::size_t i = 0; i < text->size();) {
       const auto length = static_cast<std::size_t>(decode_code_point(*text, i).length);
-      items.push_back(Value::text(text->substr(i, length)));
+      ANEMONE_ASSIGN_OR_RETURN(Value character, make_text(text->substr(i, length)));
+      items.push_back(std::move(character));
       i += length;
-      ANEMONE_RETURN_IF_ERROR(charge(1));
     }
   } else if (const Loop* loop = value.as_loop()) {
+    ANEMONE_RETURN_IF_ERROR(charge(loop->items.size() * cost::kItem));
     for (std::size_t i = loop->index0 + 1; i < loop->items.size(); ++i)
       items.push_back(loop->items[i]);
   } else {
     return invalid_argument("[chat template] '{}' object is not iterable", value.type_name());
   }
-  ANEMONE_RETURN_IF_ERROR(charge(items.size()));
   return items;
 }
 

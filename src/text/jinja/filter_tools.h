@@ -12,13 +12,22 @@
 namespace anemone::text::jinja {
 
 // value."a.b.0": attributes and indices along a path, as the "attribute" arguments of filters name
-// it. `path` may also be an integer.
-Result<Value> attribute_path(Interpreter& interpreter, const Value& value, const Value& path);
+// it. A path may also be an integer.
+using AttributePath = std::vector<Value>;
+Result<AttributePath> parse_path(Interpreter& interpreter, const Value& path);
+Result<Value> attribute_path(Interpreter& interpreter, const Value& value,
+                             const AttributePath& path);
 
 // The key by which sort, unique, min and max look at a value: its attribute if there is a path, and
-// lower case for text unless case counts.
-Result<Value> comparison_key(Interpreter& interpreter, const Value& value, const Value* path,
-                             bool case_sensitive);
+// lower case for text unless case counts. The path may be empty.
+Result<Value> comparison_key(Interpreter& interpreter, const Value& value,
+                             const AttributePath& path, bool case_sensitive);
+
+// The error for a text that has more parts than a list may have items.
+Status too_many_parts(Interpreter& interpreter);
+
+// The entries of a dict as tuples.
+Result<std::vector<Value>> pairs_of(Interpreter& interpreter, const Dict& dict);
 
 // Sorts items by their keys, equal ones in their order. kInvalidArgument when two keys have no
 // order.

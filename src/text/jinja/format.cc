@@ -12,6 +12,8 @@ namespace anemone::text::jinja {
 namespace {
 
 constexpr int kMaxWidth = 10'000;
+constexpr std::size_t kNumberBytes = 250;
+constexpr std::size_t kManyDigitsCost = 60'000;
 
 struct Spec {
   std::string fill = " ";
@@ -122,6 +124,15 @@ Result<std::string> format_number(const Value& value, const Spec& spec) {
   return text;
 }
 
+// One field: a number has at most a few hundred digits.
+Status charge_field(Interpreter& interpreter, const Value& value, const Spec& spec) {
+  const std::size_t bytes = value.is_text() ? value.as_text()->size() : kNumberBytes;
+  // Many digits take exact arithmetic.
+  const std::size_t digits = !value.is_text() && spec.precision > 20 ? kManyDigitsCost : 0;
+  return interpreter.charge((bytes + static_cast<std::size_t>(spec.width)) * cost::kCharacter +
+                            digits);
+}
+
 // The part after ":" in a replacement field.
 Result<Spec> parse_spec(std::string_view text) {
   Spec spec;
@@ -179,6 +190,13 @@ Result<std::string> format_field(Interpreter& interpreter, const Value& value,
                                  std::string_view spec_text) {
   if (spec_text.empty()) return interpreter.to_text(value);
   ANEMONE_ASSIGN_OR_RETURN(const Spec spec, parse_spec(spec_text));
+  ANEMONE_RETURN_IF_ERROR(charge_field(interpreter, value, spec));
+  // As in Python: no precision for integers, no integer forms of other numbers.
+  const bool integer_form =
+      spec.kind != 0 && std::string_view("dxXob").find(spec.kind) != std::string_view::npos;
+  if (value.is_integer() && spec.precision >= 0 && (spec.kind == 0 || integer_form))
+    return bad_format(spec_text);
+  if (value.is_float() && integer_form) return bad_format(spec_text);
   if (value.is_number() && !(value.is_bool() && spec.kind == 0)) {
     ANEMONE_ASSIGN_OR_RETURN(std::string text, format_number(value, spec));
     return pad(std::move(text), spec, true);
@@ -202,6 +220,7 @@ Result<Value> find_field(Interpreter& interpreter, std::string_view field, const
       return invalid_argument("[chat template] format has no argument {}", first);
     value = args.positional[static_cast<std::size_t>(number)];
   } else {
+    ANEMONE_RETURN_IF_ERROR(interpreter.charge(args.named.size() * cost::kItem));
     const auto it = std::find_if(args.named.begin(), args.named.end(),
                                  [&](const auto& named) { return named.first == first; });
     if (it == args.named.end())
@@ -227,6 +246,7 @@ Result<Value> find_field(Interpreter& interpreter, std::string_view field, const
 
 Result<Value> percent_format(Interpreter& interpreter, const std::string& format,
                              const std::vector<Value>& values) {
+  ANEMONE_RETURN_IF_ERROR(interpreter.charge(format.size() * cost::kCharacter));
   std::string out;
   std::size_t used = 0;
   for (std::size_t i = 0; i < format.size(); ++i) {
@@ -245,8 +265,9 @@ Result<Value> percent_format(Interpreter& interpreter, const std::string& format
       const auto close = format.find(')', i);
       if (close == std::string::npos || values.size() != 1 || values[0].as_dict() == nullptr)
         return bad_format(format);
-      ANEMONE_ASSIGN_OR_RETURN(
-          keyed, interpreter.get_item(values[0], Value::text(format.substr(i + 1, close - i - 1))));
+      ANEMONE_ASSIGN_OR_RETURN(const Value name,
+                               interpreter.make_text(format.substr(i + 1, close - i - 1)));
+      ANEMONE_ASSIGN_OR_RETURN(keyed, interpreter.get_item(values[0], name));
       i = close + 1;
       used = values.size();
     }
@@ -272,12 +293,13 @@ Result<Value> percent_format(Interpreter& interpreter, const std::string& format
     if (!keyed && used >= values.size())
       return invalid_argument("[chat template] not enough arguments for format string");
     const Value value = keyed ? *keyed : values[used++];
+    ANEMONE_RETURN_IF_ERROR(charge_field(interpreter, value, spec));
     std::string text;
     if (spec.kind == 's') {
       ANEMONE_ASSIGN_OR_RETURN(text, interpreter.to_text(value));
       text = cut(std::move(text), spec.precision);
     } else if (spec.kind == 'r') {
-      ANEMONE_ASSIGN_OR_RETURN(text, repr(value, interpreter.limits().output_bytes));
+      ANEMONE_ASSIGN_OR_RETURN(text, repr(interpreter.heap(), value));
     } else if (value.is_number() && spec.kind != '%') {
       ANEMONE_ASSIGN_OR_RETURN(text, format_number(value, spec));
     } else {
@@ -287,13 +309,17 @@ Result<Value> percent_format(Interpreter& interpreter, const std::string& format
     out += pad(std::move(text), spec, true);
     if (out.size() > interpreter.limits().output_bytes) return bad_format(format);
   }
-  if (used < values.size() && values[used].as_dict() == nullptr)
+  // Dicts and lists may be left, as in Python.
+  const Sequence* left = used < values.size() ? values[used].as_sequence() : nullptr;
+  const bool is_list = values.size() == 1 && left != nullptr && left->kind == SequenceKind::kList;
+  if (used < values.size() && values[used].as_dict() == nullptr && !is_list)
     return invalid_argument("[chat template] not all arguments converted during string formatting");
   return interpreter.make_text(std::move(out));
 }
 
 Result<Value> brace_format(Interpreter& interpreter, const std::string& format,
                            const CallArgs& args) {
+  ANEMONE_RETURN_IF_ERROR(interpreter.charge(format.size() * cost::kCharacter));
   std::string out;
   std::size_t automatic = 0;
   for (std::size_t i = 0; i < format.size(); ++i) {
@@ -321,8 +347,8 @@ Result<Value> brace_format(Interpreter& interpreter, const std::string& format,
     ANEMONE_ASSIGN_OR_RETURN(Value value,
                              find_field(interpreter, field.substr(0, mark), args, automatic));
     if (conversion == "!r") {
-      ANEMONE_ASSIGN_OR_RETURN(std::string text, repr(value, interpreter.limits().output_bytes));
-      value = Value::text(std::move(text));
+      ANEMONE_ASSIGN_OR_RETURN(std::string text, repr(interpreter.heap(), value));
+      ANEMONE_ASSIGN_OR_RETURN(value, interpreter.make_text(std::move(text)));
     } else if (!conversion.empty() && conversion != "!s") {
       return bad_format(format);
     }

@@ -16,7 +16,10 @@ Result<Dict> collect(Interpreter& interpreter, std::string_view function, const 
     return invalid_argument("[chat template] {} takes at most 1 argument, got {}", function,
                             args.positional.size());
   if (!args.positional.empty()) {
+    if (args.positional[0].is_undefined())
+      return invalid_argument("[chat template] {}", args.positional[0].undefined_hint());
     if (const Dict* other = args.positional[0].as_dict()) {
+      ANEMONE_RETURN_IF_ERROR(interpreter.charge(other->size() * 4 * cost::kItem));
       dict = *other;
     } else {
       ANEMONE_ASSIGN_OR_RETURN(const auto pairs, interpreter.iterate(args.positional[0]));
@@ -25,23 +28,29 @@ Result<Dict> collect(Interpreter& interpreter, std::string_view function, const 
         if (items.size() != 2)
           return invalid_argument("[chat template] {} expected pairs, got {} items", function,
                                   items.size());
-        dict.set(items[0], items[1]);
+        ANEMONE_RETURN_IF_ERROR(dict.set(interpreter.heap(), items[0], items[1]));
       }
     }
   }
-  for (const auto& [name, value] : args.named) dict.set(Value::text(name), value);
-  ANEMONE_RETURN_IF_ERROR(interpreter.charge(dict.size()));
+  for (const auto& [name, value] : args.named) {
+    ANEMONE_ASSIGN_OR_RETURN(const Value key, interpreter.make_text(name));
+    ANEMONE_RETURN_IF_ERROR(dict.set(interpreter.heap(), key, value));
+  }
   return dict;
 }
 
 Result<Value> call_namespace(Interpreter& interpreter, const CallArgs& args) {
   ANEMONE_ASSIGN_OR_RETURN(Dict attributes, collect(interpreter, "namespace", args));
-  return Value::object(std::make_shared<Namespace>(Namespace{std::move(attributes)}));
+  const std::size_t bytes = sizeof(Namespace) + 64 + attributes.size() * Dict::kEntryBytes;
+  Namespace names;
+  names.attributes = std::move(attributes);
+  ANEMONE_ASSIGN_OR_RETURN(auto object, interpreter.heap().make(std::move(names), bytes));
+  return Value::object(std::move(object));
 }
 
 Result<Value> call_dict(Interpreter& interpreter, const CallArgs& args) {
   ANEMONE_ASSIGN_OR_RETURN(Dict dict, collect(interpreter, "dict", args));
-  return Value::dict(std::move(dict));
+  return interpreter.heap().dict(std::move(dict));
 }
 
 // The error's message is exactly the template's.
@@ -68,7 +77,9 @@ Result<Value> call_range(Interpreter& interpreter, const CallArgs& args) {
   const std::int64_t count = distance > 0 ? (distance + stride - 1) / stride : 0;
   if (count > kMaxRange)
     return invalid_argument("[chat template] range too big: at most {} items", kMaxRange);
+  ANEMONE_RETURN_IF_ERROR(interpreter.charge(static_cast<std::size_t>(count) * cost::kItem));
   std::vector<Value> items;
+  items.reserve(static_cast<std::size_t>(count));
   for (std::int64_t i = 0; i < count; ++i) items.push_back(Value::integer(start + i * step));
   return interpreter.make_sequence(std::move(items));
 }
@@ -77,22 +88,29 @@ Result<Value> call_strftime_now(Interpreter& interpreter, const CallArgs& args) 
   ANEMONE_ASSIGN_OR_RETURN(const BoundArgs bound,
                            BoundArgs::bind("strftime_now", args, {"format"}, 1));
   ANEMONE_ASSIGN_OR_RETURN(const std::string format, bound.text(0, ""));
+  constexpr std::size_t kMaxFormat = 1000;
+  if (format.size() > kMaxFormat)
+    return invalid_argument("[chat template] strftime_now expected at most {} bytes, got {}",
+                            kMaxFormat, format.size());
+  ANEMONE_RETURN_IF_ERROR(interpreter.charge(1000 + format.size() * 100));
   ANEMONE_ASSIGN_OR_RETURN(std::string text, format_civil_time(interpreter.now(), format));
   return interpreter.make_text(std::move(text));
 }
 
 }  // namespace
 
-void add_functions(Interpreter& interpreter) {
-  const auto add = [&](const char* name, NativeFunction function) {
-    interpreter.set_global(
-        name, Value::object(std::make_shared<const Function>(Function{name, function})));
+Status add_functions(Interpreter& interpreter) {
+  constexpr std::pair<const char*, NativeFunction> kFunctions[] = {
+      {"namespace", call_namespace},
+      {"dict", call_dict},
+      {"raise_exception", call_raise_exception},
+      {"range", call_range},
+      {"strftime_now", call_strftime_now},
   };
-  add("namespace", call_namespace);
-  add("dict", call_dict);
-  add("raise_exception", call_raise_exception);
-  add("range", call_range);
-  add("strftime_now", call_strftime_now);
+  for (const auto& [name, function] : kFunctions)
+    ANEMONE_RETURN_IF_ERROR(interpreter.set_global(
+        name, Value::object(std::make_shared<const Function>(Function{name, function}))));
+  return ok_status();
 }
 
 }  // namespace anemone::text::jinja

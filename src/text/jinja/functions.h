@@ -6,6 +6,6 @@
 namespace anemone::text::jinja {
 
 // Defines the global functions: namespace, raise_exception, range, strftime_now, dict.
-void add_functions(Interpreter& interpreter);
+Status add_functions(Interpreter& interpreter);
 
 }  // namespace anemone::text::jinja

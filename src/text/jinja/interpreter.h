@@ -13,37 +13,35 @@
 #include "text/civil_time.h"
 #include "text/jinja/arguments.h"
 #include "text/jinja/ast.h"
+#include "text/jinja/heap.h"
 #include "text/jinja/value.h"
 
 namespace anemone::text::jinja {
 
-// What a template may use. A template is data from the network: it must not be able to take the
-// machine.
-struct Limits {
-  std::int64_t steps = 10'000'000;           // evaluated nodes, copied items
-  std::int64_t total_bytes = 2'000'000'000;  // of all texts made on the way
-  std::size_t output_bytes = 16U << 20;      // of the result, and of any one text
-  std::size_t items = 1'000'000;             // of any one list
-  int depth = 900;                           // nested evaluations; guards the stack
-};
-
 // The variables of one block. A macro keeps a pointer to the scope that it was defined in, so a
 // scope with macros lives until the render ends.
 struct Scope {
+  // Counts a name that is new.
+  Status set(Heap& heap, const std::string& name, Value value);
+
   Scope* parent = nullptr;
-  std::unordered_map<std::string, Value> variables;
+  std::unordered_map<std::string, Value, TextHash> variables;
+  std::size_t counted = 0;  // bytes taken from the heap
   bool kept = false;
 };
 
 // Evaluates one template once. Single-thread; the Block must outlive it.
 class Interpreter {
  public:
-  Interpreter(const Limits& limits, CivilTime now);
+  // `budget` may be null; it outlives the interpreter.
+  Interpreter(const Limits& limits, CivilTime now, WorkBudget* budget = nullptr);
   ~Interpreter();
   Interpreter(const Interpreter&) = delete;
   Interpreter& operator=(const Interpreter&) = delete;
 
-  void set_global(const std::string& name, Value value);
+  // The functions of a template, and the members of an object as its variables.
+  Status set_globals(const Json& context);
+  Status set_global(const std::string& name, Value value);
   Result<std::string> render(const Block& block);
 
   Result<Value> evaluate(const Expr& expr);
@@ -58,17 +56,19 @@ class Interpreter {
   // What a for statement goes through; kInvalidArgument when it cannot.
   Result<std::vector<Value>> iterate(const Value& value);
 
-  // Counts work against the limits; kInvalidArgument when they are used up.
-  Status charge(std::size_t steps);
-  // The same for a search of `part_bytes` in `text_bytes`, whose time is their product at worst.
+  Heap& heap() { return heap_; }
+  // The heap's, which count.
+  Status charge(std::size_t units) { return heap_.charge(units); }
+  Result<Value> make_text(std::string text) { return heap_.text(std::move(text)); }
+  Result<Value> make_sequence(std::vector<Value> items, SequenceKind kind = SequenceKind::kList) {
+    return heap_.sequence(std::move(items), kind);
+  }
+  // Charges a search of `part_bytes` in `text_bytes`, whose time is their product at worst.
   Status charge_search(std::size_t text_bytes, std::size_t part_bytes);
-  // A text value, counted.
-  Result<Value> make_text(std::string text);
-  // A list value, counted.
-  Result<Value> make_sequence(std::vector<Value> items, SequenceKind kind = SequenceKind::kList);
+  // str(value), charged.
   Result<std::string> to_text(const Value& value);
 
-  const Limits& limits() const { return limits_; }
+  const Limits& limits() const { return heap_.limits(); }
   const CivilTime& now() const { return now_; }
 
  private:
@@ -76,17 +76,17 @@ class Interpreter {
   class ScopeGuard;
   enum class Flow { kNext, kBreak, kContinue };
 
-  Result<Flow> execute(const Block& block, std::string& out);
-  Result<Flow> execute(const Stmt& stmt, std::string& out);
-  Result<Flow> execute_if(const Stmt& stmt, std::string& out);
-  Status execute_for(const Stmt& stmt, std::string& out);
-  Status run_loop(const Stmt& stmt, std::vector<Value> items, std::size_t depth0, std::string& out);
+  Result<Flow> execute(const Block& block, Output& out);
+  Result<Flow> execute(const Stmt& stmt, Output& out);
+  Result<Flow> execute_if(const Stmt& stmt, Output& out);
+  Result<Flow> execute_for(const Stmt& stmt, Output& out);
+  Result<Flow> run_loop(const Stmt& stmt, std::vector<Value> items, std::size_t depth0,
+                        Output& out);
   Status execute_set(const Stmt& stmt);
-  Status execute_set_block(const Stmt& stmt);
-  Status execute_call_block(const Stmt& stmt, std::string& out);
-  Status execute_with(const Stmt& stmt, std::string& out);
-  void define_macro(const Stmt& stmt);
-  Status append(std::string& out, std::string_view text);
+  Result<Flow> execute_set_block(const Stmt& stmt);
+  Status execute_call_block(const Stmt& stmt, Output& out);
+  Result<Flow> execute_with(const Stmt& stmt, Output& out);
+  Status define_macro(const Stmt& stmt);
   Status assign(const Target& target, const Value& value);
   Status assign_attribute(const Target& target, const Value& value);
 
@@ -100,14 +100,12 @@ class Interpreter {
   Result<std::vector<Value>> evaluate_all(const std::vector<ExprPtr>& args, std::size_t from);
   Result<CallArgs> evaluate_arguments(const Expr& expr);
   Result<Value> evaluate_call(const Expr& expr);
-  Result<Value> lookup(const std::string& name) const;
+  Result<Value> lookup(const std::string& name);
   Result<Value> call_macro(const Macro& macro, const CallArgs& args);
   Result<Value> apply_filter_chain(const Expr& chain, const Value& input);
 
-  Limits limits_;
+  Heap heap_;  // first: it outlives all values
   CivilTime now_;
-  std::int64_t steps_ = 0;
-  std::int64_t bytes_ = 0;
   int depth_ = 0;
   Scope globals_;
   Scope* scope_ = &globals_;

@@ -17,9 +17,9 @@ class Interpreter::Depth {
   Depth& operator=(const Depth&) = delete;
   ~Depth() { --interpreter_.depth_; }
   Status check() const {
-    if (interpreter_.depth_ <= interpreter_.limits_.depth) return ok_status();
+    if (interpreter_.depth_ <= interpreter_.limits().depth) return ok_status();
     return invalid_argument("[chat template] expected at most {} nested evaluations",
-                            interpreter_.limits_.depth);
+                            interpreter_.limits().depth);
   }
 
  private:
@@ -38,7 +38,10 @@ class Interpreter::ScopeGuard {
   ScopeGuard& operator=(const ScopeGuard&) = delete;
   ~ScopeGuard() {
     interpreter_.scope_ = outer_;
-    if (scope_->kept) interpreter_.kept_.push_back(std::move(scope_));
+    if (scope_->kept)
+      interpreter_.kept_.push_back(std::move(scope_));
+    else
+      interpreter_.heap_.give_back(scope_->counted);
   }
 
  private:

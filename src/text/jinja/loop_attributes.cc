@@ -15,10 +15,8 @@ Result<Value> loop_attribute(const Loop& loop, std::string_view name) {
   if (name == "length") return Value::size(length);
   if (name == "depth") return Value::size(loop.depth0 + 1);
   if (name == "depth0") return Value::size(loop.depth0);
-  if (name == "previtem")
-    return at > 0 ? loop.items[at - 1] : Value::undefined("there is no previous item");
-  if (name == "nextitem")
-    return at + 1 < length ? loop.items[at + 1] : Value::undefined("there is no next item");
+  if (name == "previtem") return at > 0 ? loop.items[at - 1] : Value();
+  if (name == "nextitem") return at + 1 < length ? loop.items[at + 1] : Value();
   return Value();
 }
 

@@ -6,18 +6,22 @@
 namespace anemone::text::jinja {
 namespace {
 
-Result<Value> call_loop_method(Interpreter&, Loop& loop, std::string_view name,
+Result<Value> call_loop_method(Interpreter& interpreter, Loop& loop, std::string_view name,
                                const CallArgs& args) {
   if (name == "cycle") {
     if (args.positional.empty()) return invalid_argument("[chat template] cycle needs arguments");
     return args.positional[loop.index0 % args.positional.size()];
   }
   // changed(values): whether they differ from those of the last call.
-  Value values = Value::sequence(args.positional, SequenceKind::kTuple);
-  if (reaches(values, &loop))
-    return invalid_argument("[chat template] changed cannot take the loop");
-  const bool changed = loop.last_changed == nullptr || !equal(*loop.last_changed, values);
-  loop.last_changed = std::make_shared<const Value>(std::move(values));
+  ANEMONE_ASSIGN_OR_RETURN(Value values,
+                           interpreter.make_sequence(args.positional, SequenceKind::kTuple));
+  bool changed = true;
+  if (loop.last_changed) {
+    ANEMONE_ASSIGN_OR_RETURN(const bool same,
+                             equal(interpreter.heap(), *loop.last_changed, values));
+    changed = !same;
+  }
+  loop.last_changed = std::move(values);
   return Value::boolean(changed);
 }
 

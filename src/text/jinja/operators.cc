@@ -85,8 +85,12 @@ Result<Value> repeat(Interpreter& interpreter, const Value& value, Int count) {
       return invalid_argument("[chat template] expected a text of at most {} bytes",
                               interpreter.limits().output_bytes);
     std::string out;
-    if (!text->empty())
-      for (Int i = 0; i < count; ++i) out += *text;
+    if (!text->empty()) {
+      const auto times = static_cast<std::size_t>(count);
+      ANEMONE_RETURN_IF_ERROR(interpreter.charge(times * (10 + cost::bytes(text->size()))));
+      out.reserve(times * text->size());
+      for (std::size_t i = 0; i < times; ++i) out += *text;
+    }
     return interpreter.make_text(std::move(out));
   }
   const Sequence& sequence = *value.as_sequence();
@@ -96,9 +100,13 @@ Result<Value> repeat(Interpreter& interpreter, const Value& value, Int count) {
     return invalid_argument("[chat template] expected at most {} items",
                             interpreter.limits().items);
   std::vector<Value> items;
-  if (!sequence.items.empty())
-    for (Int i = 0; i < count; ++i)
+  if (!sequence.items.empty()) {
+    const auto times = static_cast<std::size_t>(count);
+    ANEMONE_RETURN_IF_ERROR(interpreter.charge(times * sequence.items.size() * cost::kItem));
+    items.reserve(times * sequence.items.size());
+    for (std::size_t i = 0; i < times; ++i)
       items.insert(items.end(), sequence.items.begin(), sequence.items.end());
+  }
   return interpreter.make_sequence(std::move(items), sequence.kind);
 }
 
@@ -115,14 +123,16 @@ Result<bool> contains(Interpreter& interpreter, const Value& container, const Va
     return text->find(*part) != std::string::npos;
   }
   if (const Dict* dict = container.as_dict()) {
-    ANEMONE_RETURN_IF_ERROR(interpreter.charge(item.is_text() ? 1 : dict->size() + 1));
-    return dict->find(item) != nullptr;
+    ANEMONE_ASSIGN_OR_RETURN(const Value* found, dict->find(interpreter.heap(), item));
+    return found != nullptr;
   }
   if (container.is_undefined()) return false;
   if (const Sequence* sequence = container.as_sequence()) {
-    ANEMONE_RETURN_IF_ERROR(interpreter.charge(sequence->items.size() + 1));
-    return std::any_of(sequence->items.begin(), sequence->items.end(),
-                       [&](const Value& other) { return equal(item, other); });
+    for (const Value& other : sequence->items) {
+      ANEMONE_ASSIGN_OR_RETURN(const bool same, equal(interpreter.heap(), item, other));
+      if (same) return true;
+    }
+    return false;
   }
   return bad_operands("in", item, container);
 }
@@ -170,12 +180,19 @@ Result<Value> apply_binary(Interpreter& interpreter, std::string_view name, cons
   if (left.is_number() && right.is_number())
     return float_binary(name, left.as_number(), right.as_number());
   if (name == "+") {
-    if (left.is_text() && right.is_text())
+    if (left.is_text() && right.is_text()) {
+      ANEMONE_RETURN_IF_ERROR(
+          interpreter.charge(cost::bytes(left.as_text()->size() + right.as_text()->size())));
       return interpreter.make_text(*left.as_text() + *right.as_text());
+    }
     const Sequence* a = left.as_sequence();
     const Sequence* b = right.as_sequence();
     if (a != nullptr && b != nullptr && a->kind == b->kind && a->kind != SequenceKind::kGenerator) {
-      std::vector<Value> items = a->items;
+      ANEMONE_RETURN_IF_ERROR(
+          interpreter.charge((a->items.size() + b->items.size()) * cost::kItem));
+      std::vector<Value> items;
+      items.reserve(a->items.size() + b->items.size());
+      items = a->items;
       items.insert(items.end(), b->items.begin(), b->items.end());
       return interpreter.make_sequence(std::move(items), a->kind);
     }
@@ -203,25 +220,33 @@ Result<Value> negate(const Value& value) {
 
 Result<bool> less(Interpreter& interpreter, const Value& left, const Value& right, int depth) {
   if (depth > kMaxValueDepth) return bad_operands("<", left, right);
-  ANEMONE_RETURN_IF_ERROR(interpreter.charge(1));
+  ANEMONE_RETURN_IF_ERROR(interpreter.charge(cost::kNode));
   if (left.is_integer() && right.is_integer()) return left.as_integer() < right.as_integer();
   if (left.is_number() && right.is_number()) return left.as_number() < right.as_number();
   // Byte order of UTF-8 is the order of code points.
-  if (left.is_text() && right.is_text()) return *left.as_text() < *right.as_text();
+  if (left.is_text() && right.is_text()) {
+    ANEMONE_RETURN_IF_ERROR(interpreter.charge(
+        cost::compared(std::min(left.as_text()->size(), right.as_text()->size()))));
+    return *left.as_text() < *right.as_text();
+  }
   const Sequence* a = left.as_sequence();
   const Sequence* b = right.as_sequence();
   if (a == nullptr || b == nullptr || a->kind != b->kind || a->kind == SequenceKind::kGenerator)
     return bad_operands("<", left, right);
-  for (std::size_t i = 0; i < a->items.size() && i < b->items.size(); ++i)
-    if (!equal(a->items[i], b->items[i]))
-      return less(interpreter, a->items[i], b->items[i], depth + 1);
+  for (std::size_t i = 0; i < a->items.size() && i < b->items.size(); ++i) {
+    ANEMONE_ASSIGN_OR_RETURN(const bool same, equal(interpreter.heap(), a->items[i], b->items[i]));
+    if (!same) return less(interpreter, a->items[i], b->items[i], depth + 1);
+  }
   return a->items.size() < b->items.size();
 }
 
 Result<bool> apply_compare(Interpreter& interpreter, std::string_view name, const Value& left,
                            const Value& right) {
-  if (name == "==") return equal(left, right);
-  if (name == "!=") return !equal(left, right);
+  if (name == "==") return equal(interpreter.heap(), left, right);
+  if (name == "!=") {
+    ANEMONE_ASSIGN_OR_RETURN(const bool same, equal(interpreter.heap(), left, right));
+    return !same;
+  }
   if (name == "in") return contains(interpreter, right, left);
   if (name == "not in") {
     ANEMONE_ASSIGN_OR_RETURN(const bool found, contains(interpreter, right, left));
@@ -232,7 +257,8 @@ Result<bool> apply_compare(Interpreter& interpreter, std::string_view name, cons
   // Not the negation: comparisons with NaN are all false.
   ANEMONE_ASSIGN_OR_RETURN(const bool strictly, name == "<=" ? less(interpreter, left, right)
                                                              : less(interpreter, right, left));
-  return strictly || equal(left, right);
+  if (strictly) return true;
+  return equal(interpreter.heap(), left, right);
 }
 
 Result<Value> slice(Interpreter& interpreter, const Value& value, const Value& start,
@@ -243,6 +269,8 @@ Result<Value> slice(Interpreter& interpreter, const Value& value, const Value& s
     ANEMONE_ASSIGN_OR_RETURN(
         const Range range,
         resolve(static_cast<std::int64_t>(sequence->items.size()), start, stop, step));
+    ANEMONE_RETURN_IF_ERROR(
+        interpreter.charge(static_cast<std::size_t>(range.count) * cost::kItem));
     std::vector<Value> items;
     items.reserve(static_cast<std::size_t>(range.count));
     for (std::int64_t i = 0; i < range.count; ++i)
@@ -250,17 +278,18 @@ Result<Value> slice(Interpreter& interpreter, const Value& value, const Value& s
     return interpreter.make_sequence(std::move(items), sequence->kind);
   }
   const std::string* text = value.as_text();
-  // Jinja2 makes an object that cannot be sliced an undefined value.
   if (text == nullptr)
-    return Value::undefined(fmt::format("{} object cannot be sliced", value.type_name()));
+    return invalid_argument("[chat template] '{}' object cannot be sliced", value.type_name());
   std::vector<std::size_t> starts;  // of the characters
-  ANEMONE_RETURN_IF_ERROR(interpreter.charge(text->size() / 16 + 1));
+  ANEMONE_RETURN_IF_ERROR(interpreter.charge(text->size() * cost::kCharacter));
   for (std::size_t i = 0; i < text->size(); ++i)
     if (((*text)[i] & 0xC0) != 0x80) starts.push_back(i);
   ANEMONE_ASSIGN_OR_RETURN(const Range range,
                            resolve(static_cast<std::int64_t>(starts.size()), start, stop, step));
   starts.push_back(text->size());
   std::string out;
+  ANEMONE_RETURN_IF_ERROR(
+      interpreter.charge(static_cast<std::size_t>(range.count) * cost::kCharacter));
   for (std::int64_t i = 0; i < range.count; ++i) {
     const auto at = static_cast<std::size_t>(range.first + i * range.step);
     out.append(*text, starts[at], starts[at + 1] - starts[at]);

@@ -268,6 +268,9 @@ class Parser {
 }  // namespace
 
 Result<Block> parse_template(std::string_view source) {
+  if (source.size() > kMaxTemplateBytes)
+    return parse_error("[chat template] expected at most {} bytes, got {}", kMaxTemplateBytes,
+                       source.size());
   ANEMONE_ASSIGN_OR_RETURN(std::vector<Token> tokens, tokenize_template(source));
   return Parser(std::move(tokens)).run();
 }

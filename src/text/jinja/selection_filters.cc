@@ -8,6 +8,8 @@
 namespace anemone::text::jinja {
 namespace {
 
+constexpr std::size_t kLookupCost = 100;  // of a filter or test by its name
+
 const Value* find_named(const CallArgs& args, std::string_view name) {
   for (const auto& [key, value] : args.named)
     if (key == name) return &value;
@@ -24,8 +26,9 @@ Result<Value> filter_map(Interpreter& interpreter, const Value& input, const Cal
     const Value* fallback = find_named(args, "default");
     if (args.named.size() > (fallback != nullptr ? 2U : 1U))
       return invalid_argument("[chat template] map has no such argument");
+    ANEMONE_ASSIGN_OR_RETURN(const AttributePath parsed, parse_path(interpreter, *path));
     for (const Value& item : items) {
-      ANEMONE_ASSIGN_OR_RETURN(Value value, attribute_path(interpreter, item, *path));
+      ANEMONE_ASSIGN_OR_RETURN(Value value, attribute_path(interpreter, item, parsed));
       out.push_back(value.is_undefined() && fallback != nullptr ? *fallback : std::move(value));
     }
     return interpreter.make_sequence(std::move(out), SequenceKind::kGenerator);
@@ -34,7 +37,7 @@ Result<Value> filter_map(Interpreter& interpreter, const Value& input, const Cal
   if (name == nullptr) return invalid_argument("[chat template] map requires a filter argument");
   const CallArgs rest{{args.positional.begin() + 1, args.positional.end()}, args.named};
   for (const Value& item : items) {
-    ANEMONE_RETURN_IF_ERROR(interpreter.charge(1));
+    ANEMONE_RETURN_IF_ERROR(interpreter.charge(kLookupCost));
     ANEMONE_ASSIGN_OR_RETURN(Value value, interpreter.call_filter(*name, item, rest));
     out.push_back(std::move(value));
   }
@@ -57,13 +60,14 @@ Result<Value> filter_choose(Interpreter& interpreter, const Value& input, const 
     if (test == nullptr) return invalid_argument("[chat template] this filter needs a test name");
     rest.positional.assign(args.positional.begin() + kTestAt + 1, args.positional.end());
   }
+  AttributePath path;
+  if (by_attribute) {
+    ANEMONE_ASSIGN_OR_RETURN(path, parse_path(interpreter, args.positional[0]));
+  }
   std::vector<Value> out;
   for (const Value& item : items) {
-    ANEMONE_RETURN_IF_ERROR(interpreter.charge(1));
-    Value looked_at = item;
-    if (by_attribute) {
-      ANEMONE_ASSIGN_OR_RETURN(looked_at, attribute_path(interpreter, item, args.positional[0]));
-    }
+    ANEMONE_RETURN_IF_ERROR(interpreter.charge(kLookupCost));
+    ANEMONE_ASSIGN_OR_RETURN(const Value looked_at, attribute_path(interpreter, item, path));
     bool holds = looked_at.truthy();
     if (test != nullptr) {
       ANEMONE_ASSIGN_OR_RETURN(holds, interpreter.call_test(*test, looked_at, rest));
@@ -79,27 +83,38 @@ Result<Value> filter_groupby(Interpreter& interpreter, const Value& input, const
       const BoundArgs bound,
       BoundArgs::bind("groupby", args, {"attribute", "default", "case_sensitive"}, 1));
   ANEMONE_ASSIGN_OR_RETURN(std::vector<Value> items, interpreter.iterate(input));
+  ANEMONE_ASSIGN_OR_RETURN(const AttributePath path, parse_path(interpreter, bound[0]));
   std::vector<Value> keys;
   for (const Value& item : items) {
     ANEMONE_ASSIGN_OR_RETURN(Value key,
-                             comparison_key(interpreter, item, &bound[0], bound.flag(2, false)));
+                             comparison_key(interpreter, item, path, bound.flag(2, false)));
     keys.push_back(key.is_undefined() && bound.has(1) ? bound[1] : std::move(key));
   }
   std::vector<Value> pairs;
-  for (std::size_t i = 0; i < items.size(); ++i)
-    pairs.push_back(Value::sequence({keys[i], items[i]}, SequenceKind::kTuple));
+  for (std::size_t i = 0; i < items.size(); ++i) {
+    ANEMONE_ASSIGN_OR_RETURN(Value pair,
+                             interpreter.make_sequence({keys[i], items[i]}, SequenceKind::kTuple));
+    pairs.push_back(std::move(pair));
+  }
   ANEMONE_RETURN_IF_ERROR(sort_by_keys(interpreter, pairs, keys, false));
   std::vector<Value> groups;
   for (std::size_t i = 0; i < pairs.size();) {
     const Value key = pairs[i].as_sequence()->items[0];
     std::vector<Value> group;
-    for (; i < pairs.size() && equal(pairs[i].as_sequence()->items[0], key); ++i)
-      group.push_back(pairs[i].as_sequence()->items[1]);
+    for (; i < pairs.size(); ++i) {
+      const std::vector<Value>& pair = pairs[i].as_sequence()->items;
+      ANEMONE_ASSIGN_OR_RETURN(const bool same, equal(interpreter.heap(), pair[0], key));
+      if (!same && !group.empty()) break;
+      group.push_back(pair[1]);
+    }
     // The name of the group is the attribute as its first item has it.
-    ANEMONE_ASSIGN_OR_RETURN(Value name, attribute_path(interpreter, group[0], bound[0]));
+    ANEMONE_ASSIGN_OR_RETURN(Value name, attribute_path(interpreter, group[0], path));
     if (name.is_undefined() && bound.has(1)) name = bound[1];
-    groups.push_back(Value::sequence({std::move(name), Value::sequence(std::move(group))},
-                                     SequenceKind::kTuple));
+    ANEMONE_ASSIGN_OR_RETURN(Value members, interpreter.make_sequence(std::move(group)));
+    ANEMONE_ASSIGN_OR_RETURN(
+        Value named,
+        interpreter.make_sequence({std::move(name), std::move(members)}, SequenceKind::kTuple));
+    groups.push_back(std::move(named));
   }
   return interpreter.make_sequence(std::move(groups));
 }

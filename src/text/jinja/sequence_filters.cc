@@ -11,12 +11,18 @@
 namespace anemone::text::jinja {
 namespace {
 
+// The path in an argument; empty without one.
+Result<AttributePath> path_arg(Interpreter& interpreter, const BoundArgs& bound, std::size_t i) {
+  if (!bound.has(i) || bound[i].is_none()) return AttributePath();
+  return parse_path(interpreter, bound[i]);
+}
+
 const Value* optional_arg(const BoundArgs& bound, std::size_t i) {
   return bound.has(i) && !bound[i].is_none() ? &bound[i] : nullptr;
 }
 
 Result<std::vector<Value>> keys_of(Interpreter& interpreter, const std::vector<Value>& items,
-                                   const Value* path, bool case_sensitive) {
+                                   const AttributePath& path, bool case_sensitive) {
   std::vector<Value> keys;
   keys.reserve(items.size());
   for (const Value& item : items) {
@@ -30,7 +36,7 @@ Result<Value> filter_length(Interpreter& interpreter, const Value& input, const 
   ANEMONE_RETURN_IF_ERROR(BoundArgs::bind("length", args, {}).status());
   if (input.is_undefined()) return Value::integer(0);
   if (const std::string* text = input.as_text()) {
-    ANEMONE_RETURN_IF_ERROR(interpreter.charge(text->size() / 64));
+    ANEMONE_RETURN_IF_ERROR(interpreter.charge(cost::bytes(text->size())));
     return Value::size(count_code_points(*text));
   }
   if (const Dict* dict = input.as_dict()) return Value::size(dict->size());
@@ -46,16 +52,23 @@ Result<Value> filter_list(Interpreter& interpreter, const Value& input, const Ca
   return interpreter.make_sequence(std::move(items));
 }
 
-Result<Value> filter_first(Interpreter& interpreter, const Value& input, const CallArgs& args) {
-  ANEMONE_RETURN_IF_ERROR(BoundArgs::bind("first", args, {}).status());
-  ANEMONE_ASSIGN_OR_RETURN(const std::vector<Value> items, interpreter.iterate(input));
-  return items.empty() ? Value::undefined("No first item, sequence was empty.") : items.front();
-}
-
-Result<Value> filter_last(Interpreter& interpreter, const Value& input, const CallArgs& args) {
-  ANEMONE_RETURN_IF_ERROR(BoundArgs::bind("last", args, {}).status());
-  ANEMONE_ASSIGN_OR_RETURN(const std::vector<Value> items, interpreter.iterate(input));
-  return items.empty() ? Value::undefined("No last item, sequence was empty.") : items.back();
+template <bool last>
+Result<Value> filter_end(Interpreter& interpreter, const Value& input, const CallArgs& args) {
+  ANEMONE_RETURN_IF_ERROR(BoundArgs::bind("first or last", args, {}).status());
+  std::vector<Value> copied;
+  const std::vector<Value>* items = &copied;
+  const Sequence* sequence = input.as_sequence();
+  if (last && sequence != nullptr && sequence->kind == SequenceKind::kGenerator)
+    return invalid_argument("[chat template] 'generator' object is not reversible");
+  if (sequence != nullptr) {
+    items = &sequence->items;
+  } else {
+    ANEMONE_ASSIGN_OR_RETURN(copied, interpreter.iterate(input));
+  }
+  if (items->empty())
+    return interpreter.heap().undefined(last ? "No last item, sequence was empty."
+                                             : "No first item, sequence was empty.");
+  return last ? items->back() : items->front();
 }
 
 Result<Value> filter_join(Interpreter& interpreter, const Value& input, const CallArgs& args) {
@@ -66,19 +79,15 @@ Result<Value> filter_join(Interpreter& interpreter, const Value& input, const Ca
     ANEMONE_ASSIGN_OR_RETURN(separator, interpreter.to_text(bound[0]));
   }
   ANEMONE_ASSIGN_OR_RETURN(const std::vector<Value> items, interpreter.iterate(input));
-  const Value* path = optional_arg(bound, 1);
-  std::string out;
+  ANEMONE_ASSIGN_OR_RETURN(const AttributePath path, path_arg(interpreter, bound, 1));
+  Output out(interpreter.heap());
   for (std::size_t i = 0; i < items.size(); ++i) {
-    Value item = items[i];
-    if (path != nullptr) {
-      ANEMONE_ASSIGN_OR_RETURN(item, attribute_path(interpreter, item, *path));
-    }
+    ANEMONE_ASSIGN_OR_RETURN(const Value item, attribute_path(interpreter, items[i], path));
     ANEMONE_ASSIGN_OR_RETURN(const std::string text, interpreter.to_text(item));
-    if (i > 0) out += separator;
-    out += text;
-    if (out.size() > interpreter.limits().output_bytes) break;
+    if (i > 0) ANEMONE_RETURN_IF_ERROR(out.append(separator));
+    ANEMONE_RETURN_IF_ERROR(out.append(text));
   }
-  return interpreter.make_text(std::move(out));
+  return interpreter.make_text(out.take());
 }
 
 Result<Value> filter_reverse(Interpreter& interpreter, const Value& input, const CallArgs& args) {
@@ -95,8 +104,9 @@ Result<Value> filter_sort(Interpreter& interpreter, const Value& input, const Ca
       const BoundArgs bound,
       BoundArgs::bind("sort", args, {"reverse", "case_sensitive", "attribute"}));
   ANEMONE_ASSIGN_OR_RETURN(std::vector<Value> items, interpreter.iterate(input));
-  ANEMONE_ASSIGN_OR_RETURN(
-      const auto keys, keys_of(interpreter, items, optional_arg(bound, 2), bound.flag(1, false)));
+  ANEMONE_ASSIGN_OR_RETURN(const AttributePath path, path_arg(interpreter, bound, 2));
+  ANEMONE_ASSIGN_OR_RETURN(const auto keys,
+                           keys_of(interpreter, items, path, bound.flag(1, false)));
   ANEMONE_RETURN_IF_ERROR(sort_by_keys(interpreter, items, keys, bound.flag(0, false)));
   return interpreter.make_sequence(std::move(items));
 }
@@ -105,14 +115,15 @@ Result<Value> filter_unique(Interpreter& interpreter, const Value& input, const 
   ANEMONE_ASSIGN_OR_RETURN(const BoundArgs bound,
                            BoundArgs::bind("unique", args, {"case_sensitive", "attribute"}));
   ANEMONE_ASSIGN_OR_RETURN(const std::vector<Value> items, interpreter.iterate(input));
-  ANEMONE_ASSIGN_OR_RETURN(
-      const auto keys, keys_of(interpreter, items, optional_arg(bound, 1), bound.flag(0, false)));
+  ANEMONE_ASSIGN_OR_RETURN(const AttributePath path, path_arg(interpreter, bound, 1));
+  ANEMONE_ASSIGN_OR_RETURN(const auto keys,
+                           keys_of(interpreter, items, path, bound.flag(0, false)));
   Dict seen;
   std::vector<Value> out;
   for (std::size_t i = 0; i < items.size(); ++i) {
-    ANEMONE_RETURN_IF_ERROR(interpreter.charge(keys[i].is_text() ? 1 : seen.size() + 1));
-    if (seen.find(keys[i]) != nullptr) continue;
-    seen.set(keys[i], Value::none());
+    const std::size_t before = seen.size();
+    ANEMONE_RETURN_IF_ERROR(seen.set(interpreter.heap(), keys[i], Value::none()));
+    if (seen.size() == before) continue;
     out.push_back(items[i]);
   }
   return interpreter.make_sequence(std::move(out), SequenceKind::kGenerator);
@@ -123,9 +134,10 @@ Result<Value> filter_extreme(Interpreter& interpreter, const Value& input, const
   ANEMONE_ASSIGN_OR_RETURN(const BoundArgs bound,
                            BoundArgs::bind("min or max", args, {"case_sensitive", "attribute"}));
   ANEMONE_ASSIGN_OR_RETURN(const std::vector<Value> items, interpreter.iterate(input));
-  if (items.empty()) return Value::undefined("No aggregated item, sequence was empty.");
-  ANEMONE_ASSIGN_OR_RETURN(
-      const auto keys, keys_of(interpreter, items, optional_arg(bound, 1), bound.flag(0, false)));
+  if (items.empty()) return interpreter.heap().undefined("No aggregated item, sequence was empty.");
+  ANEMONE_ASSIGN_OR_RETURN(const AttributePath path, path_arg(interpreter, bound, 1));
+  ANEMONE_ASSIGN_OR_RETURN(const auto keys,
+                           keys_of(interpreter, items, path, bound.flag(0, false)));
   std::size_t best = 0;
   for (std::size_t i = 1; i < items.size(); ++i) {
     ANEMONE_ASSIGN_OR_RETURN(const bool better, largest ? less(interpreter, keys[best], keys[i])
@@ -140,12 +152,10 @@ Result<Value> filter_sum(Interpreter& interpreter, const Value& input, const Cal
                            BoundArgs::bind("sum", args, {"attribute", "start"}));
   ANEMONE_ASSIGN_OR_RETURN(const std::vector<Value> items, interpreter.iterate(input));
   Value total = bound.has(1) ? bound[1] : Value::integer(0);
-  const Value* path = optional_arg(bound, 0);
+  ANEMONE_ASSIGN_OR_RETURN(const AttributePath path, path_arg(interpreter, bound, 0));
   for (const Value& item : items) {
-    Value term = item;
-    if (path != nullptr) {
-      ANEMONE_ASSIGN_OR_RETURN(term, attribute_path(interpreter, item, *path));
-    }
+    ANEMONE_RETURN_IF_ERROR(interpreter.charge(cost::kNode));
+    ANEMONE_ASSIGN_OR_RETURN(const Value term, attribute_path(interpreter, item, path));
     ANEMONE_ASSIGN_OR_RETURN(total, apply_binary(interpreter, "+", total, term));
   }
   return total;
@@ -160,12 +170,10 @@ Result<Value> filter_dictsort(Interpreter& interpreter, const Value& input, cons
   const Dict* dict = input.as_dict();
   if (dict == nullptr)
     return invalid_argument("[chat template] dictsort expected a dict, got {}", input.type_name());
-  std::vector<Value> items;
-  for (const auto& [key, value] : dict->entries())
-    items.push_back(Value::sequence({key, value}, SequenceKind::kTuple));
-  const Value path = Value::integer(by == "key" ? 0 : 1);
+  ANEMONE_ASSIGN_OR_RETURN(std::vector<Value> items, pairs_of(interpreter, *dict));
+  const AttributePath path = {Value::integer(by == "key" ? 0 : 1)};
   ANEMONE_ASSIGN_OR_RETURN(const auto keys,
-                           keys_of(interpreter, items, &path, bound.flag(0, false)));
+                           keys_of(interpreter, items, path, bound.flag(0, false)));
   ANEMONE_RETURN_IF_ERROR(sort_by_keys(interpreter, items, keys, bound.flag(2, false)));
   return interpreter.make_sequence(std::move(items));
 }
@@ -174,8 +182,7 @@ Result<Value> filter_items(Interpreter& interpreter, const Value& input, const C
   ANEMONE_RETURN_IF_ERROR(BoundArgs::bind("items", args, {}).status());
   std::vector<Value> items;
   if (const Dict* dict = input.as_dict()) {
-    for (const auto& [key, value] : dict->entries())
-      items.push_back(Value::sequence({key, value}, SequenceKind::kTuple));
+    ANEMONE_ASSIGN_OR_RETURN(items, pairs_of(interpreter, *dict));
   } else if (!input.is_undefined()) {
     return invalid_argument("[chat template] Can only get item pairs from a mapping.");
   }
@@ -195,15 +202,19 @@ Result<Value> filter_batch(Interpreter& interpreter, const Value& input, const C
     const auto begin = items.begin() + static_cast<std::ptrdiff_t>(at);
     std::vector<Value> row(begin,
                            begin + static_cast<std::ptrdiff_t>(std::min(width, items.size() - at)));
-    if (optional_arg(bound, 1) != nullptr) row.resize(width, bound[1]);
-    rows.push_back(Value::sequence(std::move(row)));
+    if (optional_arg(bound, 1) != nullptr) {
+      ANEMONE_RETURN_IF_ERROR(interpreter.charge((width - row.size()) * cost::kItem));
+      row.resize(width, bound[1]);
+    }
+    ANEMONE_ASSIGN_OR_RETURN(Value made, interpreter.make_sequence(std::move(row)));
+    rows.push_back(std::move(made));
   }
   return interpreter.make_sequence(std::move(rows), SequenceKind::kGenerator);
 }
 
 constexpr FilterEntry kSequenceFilters[] = {
     {"length", filter_length},      {"count", filter_length},      {"list", filter_list},
-    {"first", filter_first},        {"last", filter_last},         {"join", filter_join},
+    {"first", filter_end<false>},   {"last", filter_end<true>},    {"join", filter_join},
     {"reverse", filter_reverse},    {"sort", filter_sort},         {"unique", filter_unique},
     {"min", filter_extreme<false>}, {"max", filter_extreme<true>}, {"sum", filter_sum},
     {"dictsort", filter_dictsort},  {"items", filter_items},       {"batch", filter_batch},

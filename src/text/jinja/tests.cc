@@ -69,16 +69,18 @@ bool is_callable(const Value& value) {
   return value.as_macro() != nullptr || value.as_function() != nullptr ||
          value.as_method() != nullptr || value.is_undefined();
 }
-bool is_lower(const Value& value) {
-  const std::string* text = value.as_text();
-  return text != nullptr && to_lower(*text) == *text && to_upper(*text) != *text;
-}
-bool is_upper(const Value& value) {
-  const std::string* text = value.as_text();
-  return text != nullptr && to_upper(*text) == *text && to_lower(*text) != *text;
-}
 bool is_escaped(const Value&) {
   return false;
+}
+
+// Whether the printed value has a letter with two cases, and all of them in this one.
+template <bool upper>
+Result<bool> is_of_case(Interpreter& interpreter, const Value& value, const CallArgs& args) {
+  ANEMONE_RETURN_IF_ERROR(no_arguments(args));
+  ANEMONE_ASSIGN_OR_RETURN(const std::string text, interpreter.to_text(value));
+  ANEMONE_RETURN_IF_ERROR(interpreter.charge(2 * text.size() * cost::kCase));
+  return upper ? to_upper(text) == text && to_lower(text) != text
+               : to_lower(text) == text && to_upper(text) != text;
 }
 
 Result<bool> remainder_is(const Value& value, const Value& divisor, Int wanted) {
@@ -116,9 +118,10 @@ constexpr char kGreater[] = ">";
 constexpr char kGreaterEqual[] = ">=";
 constexpr char kIn[] = "in";
 
-Result<bool> is_same(Interpreter&, const Value& value, const CallArgs& args) {
+Result<bool> is_same(Interpreter& interpreter, const Value& value, const CallArgs& args) {
   ANEMONE_ASSIGN_OR_RETURN(const BoundArgs bound, BoundArgs::bind("sameas", args, {"other"}, 1));
-  return value.data().index() == bound[0].data().index() && equal(value, bound[0]);
+  if (value.data().index() != bound[0].data().index()) return false;
+  return equal(interpreter.heap(), value, bound[0]);
 }
 
 Result<bool> is_filter(Interpreter&, const Value& value, const CallArgs&) {
@@ -143,8 +146,8 @@ constexpr TestEntry kTests[] = {
     {"iterable", plain<is_iterable>},
     {"sequence", plain<is_sequence>},
     {"callable", plain<is_callable>},
-    {"lower", plain<is_lower>},
-    {"upper", plain<is_upper>},
+    {"lower", is_of_case<false>},
+    {"upper", is_of_case<true>},
     {"escaped", plain<is_escaped>},
     {"odd", is_odd},
     {"even", is_even},

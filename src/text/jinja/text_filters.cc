@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Filters from text to text.
 #include "base/error.h"
+#include "text/jinja/filter_tools.h"
 #include "text/jinja/filters.h"
 #include "text/jinja/operators.h"
 #include "text/jinja/text_tools.h"
@@ -10,10 +11,14 @@
 namespace anemone::text::jinja {
 namespace {
 
-template <std::string (*change)(std::string_view)>
+constexpr std::size_t kPlaceCost = 20;  // of a replacement
+
+// `per_byte` is what the change costs.
+template <std::string (*change)(std::string_view), std::size_t per_byte>
 Result<Value> change_text(Interpreter& interpreter, const Value& input, const CallArgs& args) {
   ANEMONE_RETURN_IF_ERROR(BoundArgs::bind("this filter", args, {}).status());
   ANEMONE_ASSIGN_OR_RETURN(const std::string text, interpreter.to_text(input));
+  ANEMONE_RETURN_IF_ERROR(interpreter.charge(text.size() * per_byte));
   return interpreter.make_text(change(text));
 }
 
@@ -61,7 +66,8 @@ Result<Value> filter_trim(Interpreter& interpreter, const Value& input, const Ca
   if (bound.has(0) && !bound[0].is_none()) {
     ANEMONE_ASSIGN_OR_RETURN(characters, bound.text(0, ""));
   }
-  return interpreter.make_text(strip(text, characters, true, true));
+  ANEMONE_RETURN_IF_ERROR(interpreter.charge(strip_cost(text, characters)));
+  return interpreter.make_text(std::string(strip(text, characters, true, true)));
 }
 
 Result<Value> filter_replace(Interpreter& interpreter, const Value& input, const CallArgs& args) {
@@ -71,19 +77,24 @@ Result<Value> filter_replace(Interpreter& interpreter, const Value& input, const
   ANEMONE_ASSIGN_OR_RETURN(const std::string from, interpreter.to_text(bound[0]));
   ANEMONE_ASSIGN_OR_RETURN(const std::string to, interpreter.to_text(bound[1]));
   ANEMONE_ASSIGN_OR_RETURN(const std::int64_t most, bound.integer(2, -1));
-  // Checked before the work: many short matches may become long.
-  const std::size_t places = from.empty() ? text.size() + 1 : text.size() / from.size();
+  ANEMONE_RETURN_IF_ERROR(interpreter.charge_search(text.size(), from.size()));
+  // Known before the work: many short matches may become long.
+  const std::size_t places =
+      std::min(count_places(text, from), most < 0 ? SIZE_MAX : static_cast<std::size_t>(most));
   if (to.size() > from.size() &&
-      places > interpreter.limits().output_bytes * 8 / (to.size() - from.size()))
+      places > interpreter.limits().output_bytes / (to.size() - from.size()))
     return invalid_argument("[chat template] expected a text of at most {} bytes",
                             interpreter.limits().output_bytes);
-  ANEMONE_RETURN_IF_ERROR(interpreter.charge_search(text.size(), from.size()));
+  ANEMONE_RETURN_IF_ERROR(interpreter.charge(places * (kPlaceCost + cost::bytes(to.size()))));
   return interpreter.make_text(replace(text, from, to, most));
 }
 
 Result<Value> filter_indent(Interpreter& interpreter, const Value& input, const CallArgs& args) {
   ANEMONE_ASSIGN_OR_RETURN(const BoundArgs bound,
                            BoundArgs::bind("indent", args, {"width", "first", "blank"}));
+  if (input.is_undefined()) return invalid_argument("[chat template] {}", input.undefined_hint());
+  if (!input.is_text())
+    return invalid_argument("[chat template] indent expected text, got {}", input.type_name());
   ANEMONE_ASSIGN_OR_RETURN(const std::string text, interpreter.to_text(input));
   std::string indent(4, ' ');
   if (bound.has(0) && bound[0].is_text()) {
@@ -94,30 +105,40 @@ Result<Value> filter_indent(Interpreter& interpreter, const Value& input, const 
     indent.assign(static_cast<std::size_t>(width < 0 ? 0 : width), ' ');
   }
   // Jinja2 adds a newline, splits, and thereby drops the last one.
-  const std::vector<std::string> lines = split_lines(text + "\n", false);
-  std::string out = bound.flag(1, false) ? indent : "";
-  for (std::size_t i = 0; i < lines.size(); ++i) {
+  const std::string closed = text + "\n";
+  ANEMONE_RETURN_IF_ERROR(interpreter.charge(closed.size() * cost::kCharacter));
+  const auto lines = split_lines(closed, false, interpreter.limits().items);
+  if (!lines) return too_many_parts(interpreter);
+  Output out(interpreter.heap());
+  if (bound.flag(1, false)) ANEMONE_RETURN_IF_ERROR(out.append(indent));
+  for (std::size_t i = 0; i < lines->size(); ++i) {
+    const std::string_view line = (*lines)[i];
     if (i > 0) {
-      out += '\n';
-      if (!lines[i].empty() || bound.flag(2, false)) out += indent;
+      ANEMONE_RETURN_IF_ERROR(out.append("\n"));
+      if (!line.empty() || bound.flag(2, false)) ANEMONE_RETURN_IF_ERROR(out.append(indent));
     }
-    out += lines[i];
-    if (out.size() > interpreter.limits().output_bytes) break;
+    ANEMONE_RETURN_IF_ERROR(interpreter.charge(cost::kCharacter));
+    ANEMONE_RETURN_IF_ERROR(out.append(line));
   }
-  return interpreter.make_text(std::move(out));
+  return interpreter.make_text(out.take());
 }
 
 Result<Value> filter_format(Interpreter& interpreter, const Value& input, const CallArgs& args) {
   ANEMONE_ASSIGN_OR_RETURN(const std::string format, interpreter.to_text(input));
   if (args.named.empty()) return percent_format(interpreter, format, args.positional);
   Dict dict;
-  for (const auto& [name, value] : args.named) dict.set(Value::text(name), value);
-  return percent_format(interpreter, format, {Value::dict(std::move(dict))});
+  for (const auto& [name, value] : args.named) {
+    ANEMONE_ASSIGN_OR_RETURN(const Value key, interpreter.make_text(name));
+    ANEMONE_RETURN_IF_ERROR(dict.set(interpreter.heap(), key, value));
+  }
+  ANEMONE_ASSIGN_OR_RETURN(Value values, interpreter.heap().dict(std::move(dict)));
+  return percent_format(interpreter, format, {std::move(values)});
 }
 
 Result<Value> filter_wordcount(Interpreter& interpreter, const Value& input, const CallArgs& args) {
   ANEMONE_RETURN_IF_ERROR(BoundArgs::bind("wordcount", args, {}).status());
   ANEMONE_ASSIGN_OR_RETURN(const std::string text, interpreter.to_text(input));
+  ANEMONE_RETURN_IF_ERROR(interpreter.charge(text.size() * cost::kCase));
   std::size_t count = 0;
   bool inside = false;
   for (std::size_t i = 0; i < text.size();) {
@@ -132,15 +153,15 @@ Result<Value> filter_wordcount(Interpreter& interpreter, const Value& input, con
 
 constexpr FilterEntry kTextFilters[] = {
     {"trim", filter_trim},
-    {"upper", change_text<to_upper>},
-    {"lower", change_text<to_lower>},
-    {"capitalize", change_text<capitalize>},
-    {"title", change_text<title_words>},
-    {"string", change_text<same>},
-    {"safe", change_text<same>},
-    {"escape", change_text<escape>},
-    {"e", change_text<escape>},
-    {"forceescape", change_text<escape>},
+    {"upper", change_text<to_upper, cost::kCase>},
+    {"lower", change_text<to_lower, cost::kCase>},
+    {"capitalize", change_text<capitalize, cost::kCase>},
+    {"title", change_text<title_words, cost::kTitle>},
+    {"string", change_text<same, 0>},
+    {"safe", change_text<same, 0>},
+    {"escape", change_text<escape, cost::kCharacter>},
+    {"e", change_text<escape, cost::kCharacter>},
+    {"forceescape", change_text<escape, cost::kCharacter>},
     {"replace", filter_replace},
     {"indent", filter_indent},
     {"format", filter_format},

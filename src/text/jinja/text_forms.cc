@@ -9,15 +9,12 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
+#include "text/jinja/heap.h"
 #include "text/unicode.h"
 #include "text/utf8.h"
 
 namespace anemone::text::jinja {
 namespace {
-
-Status too_deep() {
-  return invalid_argument("[chat template] expected a value of at most {} levels", kMaxValueDepth);
-}
 
 Status too_long(std::size_t max_bytes) {
   return invalid_argument("[chat template] expected a text of at most {} bytes", max_bytes);
@@ -64,14 +61,42 @@ void append_repr_text(std::string_view text, std::string& out) {
   out += quote;
 }
 
-class ReprWriter {
+// A text that is written piece by piece: what each piece costs is charged.
+class Writer {
  public:
-  explicit ReprWriter(std::size_t max_bytes) : max_bytes_(max_bytes) {}
+  explicit Writer(Heap& heap) : heap_(heap) {}
+
+  Result<std::string> finish() {
+    ANEMONE_RETURN_IF_ERROR(check());
+    return std::move(out);
+  }
+
+ protected:
+  Status begin_value(int depth) {
+    if (depth > kMaxValueDepth) return too_deep();
+    ANEMONE_RETURN_IF_ERROR(heap_.charge(kValueCost));
+    return check();
+  }
+  // Before a text or a separator of that length.
+  Status charge(std::size_t bytes) { return heap_.charge(bytes * cost::kCharacter); }
+  Status check() const {
+    if (out.size() <= heap_.limits().output_bytes) return ok_status();
+    return too_long(heap_.limits().output_bytes);
+  }
+
   std::string out;
 
+ private:
+  static constexpr std::size_t kValueCost = 80;
+  Heap& heap_;
+};
+
+class ReprWriter : public Writer {
+ public:
+  using Writer::Writer;
+
   Status write(const Value& value, int depth) {
-    if (depth > kMaxValueDepth) return too_deep();
-    if (out.size() > max_bytes_) return too_long(max_bytes_);
+    ANEMONE_RETURN_IF_ERROR(begin_value(depth));
     if (value.is_undefined()) {
       out += "Undefined";
     } else if (value.is_none()) {
@@ -83,6 +108,7 @@ class ReprWriter {
     } else if (value.is_float()) {
       out += float_text(value.as_number());
     } else if (const std::string* text = value.as_text()) {
+      ANEMONE_RETURN_IF_ERROR(charge(text->size()));
       append_repr_text(*text, out);
     } else if (const Sequence* sequence = value.as_sequence()) {
       return write_sequence(*sequence, depth);
@@ -127,18 +153,14 @@ class ReprWriter {
     out += '}';
     return ok_status();
   }
-  std::size_t max_bytes_;
 };
 
-class JsonWriter {
+class JsonWriter : public Writer {
  public:
-  JsonWriter(const JsonStyle& style, std::size_t max_bytes)
-      : style_(style), max_bytes_(max_bytes) {}
-  std::string out;
+  JsonWriter(Heap& heap, const JsonStyle& style) : Writer(heap), style_(style) {}
 
   Status write(const Value& value, int depth) {
-    if (depth > kMaxValueDepth) return too_deep();
-    if (out.size() > max_bytes_) return too_long(max_bytes_);
+    ANEMONE_RETURN_IF_ERROR(begin_value(depth));
     if (value.is_none()) {
       out += "null";
     } else if (value.is_bool()) {
@@ -148,7 +170,7 @@ class JsonWriter {
     } else if (value.is_float()) {
       out += json_float(value.as_number());
     } else if (const std::string* text = value.as_text()) {
-      write_text(*text);
+      return write_text(*text);
     } else if (const Sequence* sequence = value.as_sequence();
                sequence != nullptr && sequence->kind != SequenceKind::kGenerator) {
       return write_sequence(*sequence, depth);
@@ -168,7 +190,8 @@ class JsonWriter {
     return float_text(value);
   }
 
-  void write_text(std::string_view text) {
+  Status write_text(std::string_view text) {
+    ANEMONE_RETURN_IF_ERROR(charge(text.size()));
     out += '"';
     for (std::size_t i = 0; i < text.size();) {
       const auto byte = static_cast<unsigned char>(text[i]);
@@ -213,6 +236,7 @@ class JsonWriter {
       }
     }
     out += '"';
+    return ok_status();
   }
 
   void write_escaped(char32_t value) {
@@ -225,20 +249,31 @@ class JsonWriter {
     }
   }
 
-  void new_line(int depth) {
-    if (!style_.indent) return;
+  Status new_line(int depth) {
+    if (!style_.indent) return ok_status();
     out += '\n';
-    for (int i = 0; i < depth; ++i) out += *style_.indent;
+    for (int i = 0; i < depth; ++i) {
+      ANEMONE_RETURN_IF_ERROR(charge(1 + style_.indent->size()));
+      ANEMONE_RETURN_IF_ERROR(check());
+      out += *style_.indent;
+    }
+    return ok_status();
+  }
+
+  Status separate(const std::string& separator) {
+    ANEMONE_RETURN_IF_ERROR(charge(separator.size()));
+    out += separator;
+    return check();
   }
 
   Status write_sequence(const Sequence& sequence, int depth) {
     out += '[';
     for (std::size_t i = 0; i < sequence.items.size(); ++i) {
-      if (i > 0) out += style_.item_separator;
-      new_line(depth + 1);
+      if (i > 0) ANEMONE_RETURN_IF_ERROR(separate(style_.item_separator));
+      ANEMONE_RETURN_IF_ERROR(new_line(depth + 1));
       ANEMONE_RETURN_IF_ERROR(write(sequence.items[i], depth + 1));
     }
-    if (!sequence.items.empty()) new_line(depth);
+    if (!sequence.items.empty()) ANEMONE_RETURN_IF_ERROR(new_line(depth));
     out += ']';
     return ok_status();
   }
@@ -247,10 +282,13 @@ class JsonWriter {
     std::vector<const std::pair<Value, Value>*> entries;
     for (const auto& entry : dict.entries()) entries.push_back(&entry);
     if (style_.sort_keys) {
-      for (const auto* entry : entries)
+      for (const auto* entry : entries) {
+        ANEMONE_RETURN_IF_ERROR(charge(kSortCost));
+        if (entry->first.is_text()) ANEMONE_RETURN_IF_ERROR(charge(entry->first.as_text()->size()));
         if (!entry->first.is_text())
           return invalid_argument("[chat template] expected text keys to sort, got {}",
                                   entry->first.type_name());
+      }
       std::stable_sort(entries.begin(), entries.end(), [](const auto* a, const auto* b) {
         return *a->first.as_text() < *b->first.as_text();
       });
@@ -258,21 +296,21 @@ class JsonWriter {
     out += '{';
     bool first = true;
     for (const auto* entry : entries) {
-      if (!first) out += style_.item_separator;
+      if (!first) ANEMONE_RETURN_IF_ERROR(separate(style_.item_separator));
       first = false;
-      new_line(depth + 1);
+      ANEMONE_RETURN_IF_ERROR(new_line(depth + 1));
       ANEMONE_RETURN_IF_ERROR(write_key(entry->first));
-      out += style_.key_separator;
+      ANEMONE_RETURN_IF_ERROR(separate(style_.key_separator));
       ANEMONE_RETURN_IF_ERROR(write(entry->second, depth + 1));
     }
-    if (!entries.empty()) new_line(depth);
+    if (!entries.empty()) ANEMONE_RETURN_IF_ERROR(new_line(depth));
     out += '}';
     return ok_status();
   }
 
   Status write_key(const Value& key) {
     if (const std::string* text = key.as_text()) {
-      write_text(*text);
+      return write_text(*text);
     } else if (key.is_none()) {
       out += "\"null\"";
     } else if (key.is_bool()) {
@@ -288,8 +326,8 @@ class JsonWriter {
     return ok_status();
   }
 
+  static constexpr std::size_t kSortCost = 100;
   const JsonStyle& style_;
-  std::size_t max_bytes_;
 };
 
 }  // namespace
@@ -321,24 +359,24 @@ std::string float_text(double value) {
   return std::string(text);
 }
 
-Result<std::string> repr(const Value& value, std::size_t max_bytes) {
-  ReprWriter writer(max_bytes);
+Result<std::string> repr(Heap& heap, const Value& value) {
+  ReprWriter writer(heap);
   ANEMONE_RETURN_IF_ERROR(writer.write(value, 0));
-  if (writer.out.size() > max_bytes) return too_long(max_bytes);
-  return std::move(writer.out);
+  return writer.finish();
 }
 
-Result<std::string> str(const Value& value, std::size_t max_bytes) {
+Result<std::string> str(Heap& heap, const Value& value) {
   if (value.is_undefined()) return std::string();
-  if (const std::string* text = value.as_text()) return *text;
-  return repr(value, max_bytes);
+  const std::string* text = value.as_text();
+  if (text == nullptr) return repr(heap, value);
+  ANEMONE_RETURN_IF_ERROR(heap.charge(cost::bytes(text->size())));
+  return *text;
 }
 
-Result<std::string> to_json(const Value& value, const JsonStyle& style, std::size_t max_bytes) {
-  JsonWriter writer(style, max_bytes);
+Result<std::string> to_json(Heap& heap, const Value& value, const JsonStyle& style) {
+  JsonWriter writer(heap, style);
   ANEMONE_RETURN_IF_ERROR(writer.write(value, 0));
-  if (writer.out.size() > max_bytes) return too_long(max_bytes);
-  return std::move(writer.out);
+  return writer.finish();
 }
 
 }  // namespace anemone::text::jinja

@@ -15,9 +15,9 @@ std::string integer_text(Int value);
 // repr of a float: the shortest digits that read back the same, "1e-07", "10.5", "1.0".
 std::string float_text(double value);
 
-// kInvalidArgument for a value nested too deep or a text above `max_bytes`.
-Result<std::string> str(const Value& value, std::size_t max_bytes);
-Result<std::string> repr(const Value& value, std::size_t max_bytes);
+// Charged to the heap. kInvalidArgument for a value nested too deep or a text above output_bytes.
+Result<std::string> str(Heap& heap, const Value& value);
+Result<std::string> repr(Heap& heap, const Value& value);
 
 struct JsonStyle {
   bool ensure_ascii = false;
@@ -26,6 +26,6 @@ struct JsonStyle {
   std::string item_separator = ", ";
   std::string key_separator = ": ";
 };
-Result<std::string> to_json(const Value& value, const JsonStyle& style, std::size_t max_bytes);
+Result<std::string> to_json(Heap& heap, const Value& value, const JsonStyle& style);
 
 }  // namespace anemone::text::jinja

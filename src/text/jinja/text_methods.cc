@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "text/jinja/filter_tools.h"
 #include "text/jinja/methods.h"
 #include "text/jinja/operators.h"
 #include "text/jinja/text_tools.h"
@@ -17,13 +18,12 @@ Value character_index(const std::string& text, std::size_t at) {
   return Value::size(count_code_points(std::string_view(text).substr(0, at)));
 }
 
-Result<Value> text_list(Interpreter& interpreter, std::vector<std::string> parts) {
-  // Each part takes memory of its own, which is several times the work of an evaluated node.
-  ANEMONE_RETURN_IF_ERROR(interpreter.charge(4 * parts.size()));
+Result<Value> text_list(Interpreter& interpreter, const Parts& parts) {
+  if (!parts) return too_many_parts(interpreter);
   std::vector<Value> items;
-  items.reserve(parts.size());
-  for (std::string& part : parts) {
-    ANEMONE_ASSIGN_OR_RETURN(Value item, interpreter.make_text(std::move(part)));
+  items.reserve(parts->size());
+  for (const std::string_view part : *parts) {
+    ANEMONE_ASSIGN_OR_RETURN(Value item, interpreter.make_text(std::string(part)));
     items.push_back(std::move(item));
   }
   return interpreter.make_sequence(std::move(items));
@@ -35,9 +35,10 @@ Result<Value> text_strip(Interpreter& interpreter, const Value& self, const Call
   std::optional<std::string> characters;
   if (bound.has(0) && !bound[0].is_none()) {
     ANEMONE_ASSIGN_OR_RETURN(characters, bound.text(0, ""));
-    ANEMONE_RETURN_IF_ERROR(interpreter.charge_search(self.as_text()->size(), characters->size()));
   }
-  return interpreter.make_text(strip(*self.as_text(), characters, left, right));
+  const std::string& text = *self.as_text();
+  ANEMONE_RETURN_IF_ERROR(interpreter.charge(strip_cost(text, characters)));
+  return interpreter.make_text(std::string(strip(text, characters, left, right)));
 }
 
 template <bool from_right>
@@ -45,23 +46,28 @@ Result<Value> text_split(Interpreter& interpreter, const Value& self, const Call
   ANEMONE_ASSIGN_OR_RETURN(const BoundArgs bound,
                            BoundArgs::bind("split", args, {"sep", "maxsplit"}));
   ANEMONE_ASSIGN_OR_RETURN(const std::int64_t most, bound.integer(1, -1));
-  ANEMONE_RETURN_IF_ERROR(interpreter.charge(self.as_text()->size() / 16));
+  const std::string& text = *self.as_text();
+  const std::size_t limit = interpreter.limits().items;
   if (!bound.has(0) || bound[0].is_none()) {
+    ANEMONE_RETURN_IF_ERROR(interpreter.charge(text.size() * cost::kCharacter));
     if (from_right && most >= 0)
       return unsupported("[chat template] expected a separator in rsplit with maxsplit");
-    return text_list(interpreter, split_words(*self.as_text(), most));
+    return text_list(interpreter, split_words(text, most, limit));
   }
   ANEMONE_ASSIGN_OR_RETURN(const std::string separator, bound.text(0, ""));
   if (separator.empty()) return invalid_argument("[chat template] empty separator");
-  ANEMONE_RETURN_IF_ERROR(interpreter.charge_search(self.as_text()->size(), separator.size()));
-  return text_list(interpreter, from_right ? split_at_from_right(*self.as_text(), separator, most)
-                                           : split_at(*self.as_text(), separator, most));
+  ANEMONE_RETURN_IF_ERROR(interpreter.charge_search(text.size(), separator.size()));
+  return text_list(interpreter, from_right ? split_at_from_right(text, separator, most, limit)
+                                           : split_at(text, separator, most, limit));
 }
 
 Result<Value> text_splitlines(Interpreter& interpreter, const Value& self, const CallArgs& args) {
   ANEMONE_ASSIGN_OR_RETURN(const BoundArgs bound,
                            BoundArgs::bind("splitlines", args, {"keepends"}));
-  return text_list(interpreter, split_lines(*self.as_text(), bound.flag(0, false)));
+  const std::string& text = *self.as_text();
+  ANEMONE_RETURN_IF_ERROR(interpreter.charge(text.size() * cost::kCharacter));
+  return text_list(interpreter,
+                   split_lines(text, bound.flag(0, false), interpreter.limits().items));
 }
 
 template <bool at_end>
@@ -69,9 +75,14 @@ Result<Value> text_affix(Interpreter& interpreter, const Value& self, const Call
   ANEMONE_ASSIGN_OR_RETURN(const BoundArgs bound,
                            BoundArgs::bind("startswith or endswith", args, {"affix"}, 1));
   std::vector<Value> affixes = {bound[0]};
-  if (const Sequence* tuple = bound[0].as_sequence()) affixes = tuple->items;
-  ANEMONE_RETURN_IF_ERROR(interpreter.charge(affixes.size()));
+  if (const Sequence* tuple = bound[0].as_sequence();
+      tuple != nullptr && tuple->kind == SequenceKind::kTuple) {
+    ANEMONE_RETURN_IF_ERROR(interpreter.charge(tuple->items.size() * cost::kItem));
+    affixes = tuple->items;
+  }
   for (const Value& affix : affixes) {
+    ANEMONE_RETURN_IF_ERROR(interpreter.charge(
+        cost::kItem + (affix.is_text() ? cost::compared(affix.as_text()->size()) : 0)));
     const std::string* text = affix.as_text();
     if (text == nullptr)
       return invalid_argument("[chat template] startswith and endswith expected text, got {}",
@@ -87,6 +98,7 @@ Result<Value> text_remove_affix(Interpreter& interpreter, const Value& self, con
   ANEMONE_ASSIGN_OR_RETURN(const BoundArgs bound,
                            BoundArgs::bind("removeprefix", args, {"affix"}, 1));
   ANEMONE_ASSIGN_OR_RETURN(const std::string affix, bound.text(0, ""));
+  ANEMONE_RETURN_IF_ERROR(interpreter.charge(cost::bytes(self.as_text()->size() + affix.size())));
   std::string text = *self.as_text();
   if (at_end ? text.ends_with(affix) : text.starts_with(affix))
     text.erase(at_end ? text.size() - affix.size() : 0, affix.size());
@@ -134,13 +146,13 @@ Result<Value> text_count(Interpreter& interpreter, const Value& self, const Call
   ANEMONE_ASSIGN_OR_RETURN(const std::string part, bound.text(0, ""));
   const std::string& text = *self.as_text();
   ANEMONE_RETURN_IF_ERROR(interpreter.charge_search(text.size(), part.size()));
-  if (part.empty()) return Value::size(count_code_points(text) + 1);
-  return Value::size(split_at(text, part, -1).size() - 1);
+  return Value::size(count_places(text, part));
 }
 
-template <std::string (*change)(std::string_view)>
+template <std::string (*change)(std::string_view), std::size_t per_byte>
 Result<Value> text_change(Interpreter& interpreter, const Value& self, const CallArgs& args) {
   ANEMONE_RETURN_IF_ERROR(BoundArgs::bind("this method", args, {}).status());
+  ANEMONE_RETURN_IF_ERROR(interpreter.charge(self.as_text()->size() * per_byte));
   return interpreter.make_text(change(*self.as_text()));
 }
 
@@ -155,7 +167,7 @@ template <bool (*predicate)(char32_t)>
 Result<Value> text_all(Interpreter& interpreter, const Value& self, const CallArgs& args) {
   ANEMONE_RETURN_IF_ERROR(BoundArgs::bind("this method", args, {}).status());
   const std::string& text = *self.as_text();
-  ANEMONE_RETURN_IF_ERROR(interpreter.charge(text.size() / 16));
+  ANEMONE_RETURN_IF_ERROR(interpreter.charge(text.size() * cost::kCase));
   for (std::size_t i = 0; i < text.size();) {
     const CodePoint point = decode_code_point(text, i);
     if (!predicate(point.value)) return Value::boolean(false);
@@ -184,12 +196,15 @@ Result<Value> text_pad(Interpreter& interpreter, const Value& self, const CallAr
                            BoundArgs::bind("ljust or rjust", args, {"width", "fillchar"}, 1));
   ANEMONE_ASSIGN_OR_RETURN(const std::int64_t width, bound.integer(0, 0));
   ANEMONE_ASSIGN_OR_RETURN(const std::string fill, bound.text(1, align == '0' ? "0" : " "));
+  ANEMONE_RETURN_IF_ERROR(interpreter.charge(cost::bytes(self.as_text()->size() + fill.size())));
   const auto length = static_cast<std::int64_t>(count_code_points(*self.as_text()));
   if (count_code_points(fill) != 1)
     return invalid_argument("[chat template] expected a fill of one character");
   if (width <= length) return self;
   if (static_cast<std::size_t>(width) > interpreter.limits().output_bytes)
     return invalid_argument("[chat template] expected a smaller width");
+  ANEMONE_RETURN_IF_ERROR(interpreter.charge(static_cast<std::size_t>(width) * cost::kCharacter +
+                                             cost::bytes(self.as_text()->size())));
   std::string padding;
   for (std::int64_t i = length; i < width; ++i) padding += fill;
   const std::string& text = *self.as_text();
@@ -218,10 +233,10 @@ constexpr MethodEntry kTextMethods[] = {
     {"index", text_find<false, true>},
     {"rindex", text_find<true, true>},
     {"count", text_count},
-    {"upper", text_change<to_upper>},
-    {"lower", text_change<to_lower>},
-    {"capitalize", text_change<capitalize>},
-    {"title", text_change<title_of>},
+    {"upper", text_change<to_upper, cost::kCase>},
+    {"lower", text_change<to_lower, cost::kCase>},
+    {"capitalize", text_change<capitalize, cost::kCase>},
+    {"title", text_change<title_of, cost::kTitle>},
     {"isspace", text_all<is_white_space>},
     {"isdigit", text_all<is_numeric>},
     {"isnumeric", text_all<is_numeric>},

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "text/jinja/limits.h"
 #include "text/unicode.h"
 #include "text/utf8.h"
 
@@ -31,8 +32,8 @@ bool is_line_end(char32_t value) {
 
 }  // namespace
 
-std::string strip(std::string_view text, const std::optional<std::string>& characters, bool left,
-                  bool right) {
+std::string_view strip(std::string_view text, const std::optional<std::string>& characters,
+                       bool left, bool right) {
   const std::vector<char32_t> set = code_points(characters.value_or(""));
   const auto is_member = [&](char32_t value) {
     return characters ? std::find(set.begin(), set.end(), value) != set.end() : is_space(value);
@@ -50,7 +51,18 @@ std::string strip(std::string_view text, const std::optional<std::string>& chara
     if (!is_member(decode_code_point(text, at).value)) break;
     text = text.substr(0, at);
   }
-  return std::string(text);
+  return text;
+}
+
+std::size_t strip_cost(std::string_view text, const std::optional<std::string>& characters) {
+  return text.size() * (cost::kCharacter + (characters ? characters->size() : 0));
+}
+
+std::size_t count_places(std::string_view text, std::string_view from) {
+  if (from.empty()) return count_code_points(text) + 1;
+  std::size_t count = 0;
+  for (auto at = text.find(from); at != text.npos; at = text.find(from, at + from.size())) ++count;
+  return count;
 }
 
 std::string replace(std::string_view text, std::string_view from, std::string_view to, long most) {
@@ -76,8 +88,8 @@ std::string replace(std::string_view text, std::string_view from, std::string_vi
   return out;
 }
 
-std::vector<std::string> split_words(std::string_view text, long most) {
-  std::vector<std::string> words;
+Parts split_words(std::string_view text, long most, std::size_t limit) {
+  std::vector<std::string_view> words;
   std::size_t at = 0;
   const auto skip = [&](bool space) {
     while (at < text.size()) {
@@ -87,57 +99,61 @@ std::vector<std::string> split_words(std::string_view text, long most) {
     }
   };
   for (skip(true); at < text.size(); skip(true)) {
+    if (words.size() >= limit) return std::nullopt;
     const std::size_t begin = at;
     if (most >= 0 && static_cast<long>(words.size()) >= most) {
-      words.push_back(strip(text.substr(begin), std::nullopt, false, true));
+      words.push_back(text.substr(begin));
       break;
     }
     skip(false);
-    words.emplace_back(text.substr(begin, at - begin));
+    words.push_back(text.substr(begin, at - begin));
   }
   return words;
 }
 
-std::vector<std::string> split_at(std::string_view text, std::string_view separator, long most) {
-  std::vector<std::string> parts;
+Parts split_at(std::string_view text, std::string_view separator, long most, std::size_t limit) {
+  std::vector<std::string_view> parts;
   std::size_t at = 0;
   while (most < 0 || static_cast<long>(parts.size()) < most) {
+    if (parts.size() >= limit) return std::nullopt;
     const auto found = text.find(separator, at);
     if (found == text.npos) break;
-    parts.emplace_back(text.substr(at, found - at));
+    parts.push_back(text.substr(at, found - at));
     at = found + separator.size();
   }
-  parts.emplace_back(text.substr(at));
+  parts.push_back(text.substr(at));
   return parts;
 }
 
-std::vector<std::string> split_at_from_right(std::string_view text, std::string_view separator,
-                                             long most) {
-  std::vector<std::string> parts;
+Parts split_at_from_right(std::string_view text, std::string_view separator, long most,
+                          std::size_t limit) {
+  std::vector<std::string_view> parts;
   while (most < 0 || static_cast<long>(parts.size()) < most) {
+    if (parts.size() >= limit) return std::nullopt;
     const auto found = text.rfind(separator);
     if (found == text.npos) break;
-    parts.emplace_back(text.substr(found + separator.size()));
+    parts.push_back(text.substr(found + separator.size()));
     text = text.substr(0, found);
   }
-  parts.emplace_back(text);
+  parts.push_back(text);
   std::reverse(parts.begin(), parts.end());
   return parts;
 }
 
-std::vector<std::string> split_lines(std::string_view text, bool keep_ends) {
-  std::vector<std::string> lines;
+Parts split_lines(std::string_view text, bool keep_ends, std::size_t limit) {
+  std::vector<std::string_view> lines;
   std::size_t begin = 0;
   for (std::size_t i = 0; i < text.size();) {
     const CodePoint point = decode_code_point(text, i);
     const std::size_t end = i;
     i += static_cast<std::size_t>(point.length);
     if (!is_line_end(point.value)) continue;
+    if (lines.size() >= limit) return std::nullopt;
     if (point.value == '\r' && i < text.size() && text[i] == '\n') ++i;
-    lines.emplace_back(text.substr(begin, (keep_ends ? i : end) - begin));
+    lines.push_back(text.substr(begin, (keep_ends ? i : end) - begin));
     begin = i;
   }
-  if (begin < text.size()) lines.emplace_back(text.substr(begin));
+  if (begin < text.size()) lines.push_back(text.substr(begin));
   return lines;
 }
 

@@ -12,17 +12,23 @@
 namespace anemone::text::jinja {
 
 // `characters` nullopt: white space.
-std::string strip(std::string_view text, const std::optional<std::string>& characters, bool left,
-                  bool right);
+std::string_view strip(std::string_view text, const std::optional<std::string>& characters,
+                       bool left, bool right);
+// What strip() costs at most (limits.h).
+std::size_t strip_cost(std::string_view text, const std::optional<std::string>& characters);
+// How often replace() finds `from`.
+std::size_t count_places(std::string_view text, std::string_view from);
 // At most `most` replacements; negative: all.
 std::string replace(std::string_view text, std::string_view from, std::string_view to, long most);
+// The parts of a text, as views of it; nullopt for more than `limit`.
+using Parts = std::optional<std::vector<std::string_view>>;
 // str.split(): at runs of white space.
-std::vector<std::string> split_words(std::string_view text, long most);
+Parts split_words(std::string_view text, long most, std::size_t limit);
 // str.split(separator); separator is not empty.
-std::vector<std::string> split_at(std::string_view text, std::string_view separator, long most);
-std::vector<std::string> split_at_from_right(std::string_view text, std::string_view separator,
-                                             long most);
-std::vector<std::string> split_lines(std::string_view text, bool keep_ends);
+Parts split_at(std::string_view text, std::string_view separator, long most, std::size_t limit);
+Parts split_at_from_right(std::string_view text, std::string_view separator, long most,
+                          std::size_t limit);
+Parts split_lines(std::string_view text, bool keep_ends, std::size_t limit);
 // The first character in upper case, the others in lower case.
 std::string capitalize(std::string_view text);
 // capitalize() of each word; a character for which `is_boundary` holds starts a new one.

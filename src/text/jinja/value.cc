@@ -2,17 +2,17 @@
 #include "text/jinja/value.h"
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
+#include <bit>
+#include <cmath>
+#include <cstring>
 #include <type_traits>
 
 #include "base/error.h"
-#include "text/utf8.h"
+#include "text/jinja/heap.h"
+#include "text/table_hash.h"
 
 namespace anemone::text::jinja {
 namespace {
-
-constexpr std::size_t kIndexFrom = 16;  // below it, looking at all keys is faster
-constexpr std::size_t kAbsent = SIZE_MAX;
 
 template <typename T>
 T* pointee(const Value::Variant& data) {
@@ -20,96 +20,84 @@ T* pointee(const Value::Variant& data) {
   return pointer == nullptr ? nullptr : pointer->get();
 }
 
-bool equal_items(const std::vector<Value>& a, const std::vector<Value>& b, int depth) {
+Result<bool> equal_items(Heap& heap, const std::vector<Value>& a, const std::vector<Value>& b,
+                         int depth) {
   if (a.size() != b.size()) return false;
-  for (std::size_t i = 0; i < a.size(); ++i)
-    if (!equal(a[i], b[i], depth)) return false;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    ANEMONE_ASSIGN_OR_RETURN(const bool same, equal(heap, a[i], b[i], depth));
+    if (!same) return false;
+  }
   return true;
 }
 
-bool equal_dicts(const Dict& a, const Dict& b, int depth) {
+Result<bool> equal_dicts(Heap& heap, const Dict& a, const Dict& b, int depth) {
   if (a.size() != b.size()) return false;
-  return std::all_of(a.entries().begin(), a.entries().end(), [&](const auto& entry) {
-    const Value* other = b.find(entry.first);
-    return other != nullptr && equal(entry.second, *other, depth);
-  });
+  for (const auto& [key, value] : a.entries()) {
+    ANEMONE_ASSIGN_OR_RETURN(const Value* other, b.find(heap, key));
+    if (other == nullptr) return false;
+    ANEMONE_ASSIGN_OR_RETURN(const bool same, equal(heap, value, *other, depth));
+    if (!same) return false;
+  }
+  return true;
 }
+
+std::uint64_t mix(std::uint64_t hash, std::uint64_t word) {
+  hash = (hash ^ word) * table_multiplier();
+  return hash ^ hash >> 32;
+}
+
+// A number and all numbers that are equal to it have the hash of the integer.
+std::uint64_t hash_of_integer(Int value) {
+  return mix(mix(1, static_cast<std::uint64_t>(value)), static_cast<std::uint64_t>(value >> 64));
+}
+
+std::uint64_t hash_of_number(double value) {
+  constexpr double kIntegersEnd = 0x1p126;
+  if (std::abs(value) < kIntegersEnd && std::trunc(value) == value)
+    return hash_of_integer(static_cast<Int>(value));
+  return mix(2, std::bit_cast<std::uint64_t>(value));
+}
+
+constexpr std::size_t kCompareCost = 20;
 
 }  // namespace
 
-std::size_t Dict::position(std::string_view key) const {
-  if (!index_.empty()) {
-    const auto it = index_.find(std::string(key));
-    return it == index_.end() ? kAbsent : it->second;
-  }
-  for (std::size_t i = 0; i < entries_.size(); ++i) {
-    const std::string* text = entries_[i].first.as_text();
-    if (text != nullptr && *text == key) return i;
-  }
-  return kAbsent;
+Status too_deep() {
+  return invalid_argument("[chat template] expected a value of at most {} levels", kMaxValueDepth);
 }
 
-std::size_t Dict::position(const Value& key) const {
-  if (const std::string* text = key.as_text()) return position(std::string_view(*text));
-  for (std::size_t i = 0; i < entries_.size(); ++i)
-    if (equal(entries_[i].first, key)) return i;
-  return kAbsent;
+void Sequence::clear() {
+  items.clear();
 }
-
-const Value* Dict::find(const Value& key) const {
-  const std::size_t at = position(key);
-  return at == kAbsent ? nullptr : &entries_[at].second;
+void DictObject::clear() {
+  dict.clear();
 }
-
-const Value* Dict::find(std::string_view key) const {
-  const std::size_t at = position(key);
-  return at == kAbsent ? nullptr : &entries_[at].second;
+void Namespace::clear() {
+  attributes.clear();
 }
-
-void Dict::set(const Value& key, Value value) {
-  if (const std::size_t at = position(key); at != kAbsent) {
-    entries_[at].second = std::move(value);
-    return;
-  }
-  entries_.emplace_back(key, std::move(value));
-  if (entries_.size() < kIndexFrom) return;
-  for (std::size_t i = index_.empty() ? 0 : entries_.size() - 1; i < entries_.size(); ++i)
-    if (const std::string* text = entries_[i].first.as_text()) index_.emplace(*text, i);
+void BoundMethod::clear() {
+  self = Value();
 }
-
-bool Dict::erase(const Value& key) {
-  const std::size_t at = position(key);
-  if (at == kAbsent) return false;
-  entries_.erase(entries_.begin() + static_cast<std::ptrdiff_t>(at));
-  index_.clear();
-  if (entries_.size() < kIndexFrom) return true;
-  for (std::size_t i = 0; i < entries_.size(); ++i)
-    if (const std::string* text = entries_[i].first.as_text()) index_.emplace(*text, i);
-  return true;
-}
-
-void Dict::clear() {
-  entries_.clear();
-  index_.clear();
-}
-
-Value Value::undefined(std::string hint) {
-  return Value(Undefined{std::make_shared<const std::string>(std::move(hint))});
-}
-
-Value Value::sequence(std::vector<Value> items, SequenceKind kind) {
-  return Value(std::make_shared<Sequence>(Sequence{kind, std::move(items)}));
+void Loop::clear() {
+  items.clear();
+  last_changed.reset();
 }
 
 const std::string* Value::as_text() const {
   const auto* text = std::get_if<Text>(&data_);
-  return text == nullptr ? nullptr : text->get();
+  return text == nullptr ? nullptr : &(*text)->text;
 }
 Sequence* Value::as_sequence() const {
   return pointee<Sequence>(data_);
 }
 Dict* Value::as_dict() const {
-  return pointee<Dict>(data_);
+  DictObject* object = pointee<DictObject>(data_);
+  return object == nullptr ? nullptr : &object->dict;
+}
+Container* Value::as_container() const {
+  if (Sequence* sequence = pointee<Sequence>(data_)) return sequence;
+  if (DictObject* dict = pointee<DictObject>(data_)) return dict;
+  return pointee<Namespace>(data_);
 }
 Namespace* Value::as_namespace() const {
   return pointee<Namespace>(data_);
@@ -124,7 +112,7 @@ const Function* Value::as_function() const {
   return pointee<const Function>(data_);
 }
 const BoundMethod* Value::as_method() const {
-  return pointee<const BoundMethod>(data_);
+  return pointee<BoundMethod>(data_);
 }
 
 Int Value::as_integer() const {
@@ -139,7 +127,7 @@ double Value::as_number() const {
 
 std::string Value::undefined_hint() const {
   const auto* undefined = std::get_if<Undefined>(&data_);
-  return undefined != nullptr && undefined->hint ? *undefined->hint : "a value is undefined";
+  return undefined != nullptr && undefined->hint ? undefined->hint->text : "a value is undefined";
 }
 
 bool Value::truthy() const {
@@ -171,21 +159,30 @@ std::string_view Value::type_name() const {
   return "function";
 }
 
-bool equal(const Value& a, const Value& b, int depth) {
-  if (depth > kMaxValueDepth) return false;
+Result<bool> equal(Heap& heap, const Value& a, const Value& b, int depth) {
+  if (depth > kMaxValueDepth) return too_deep();
+  ANEMONE_RETURN_IF_ERROR(heap.charge(kCompareCost));
   if (a.is_integer() && b.is_integer()) return a.as_integer() == b.as_integer();
   if (a.is_number() && b.is_number()) return a.as_number() == b.as_number();
   if (a.data().index() != b.data().index()) return false;
   if (a.is_undefined() || a.is_none()) return true;
-  if (const std::string* text = a.as_text()) return *text == *b.as_text();
+  if (const std::string* text = a.as_text()) {
+    const std::string* other = b.as_text();
+    if (text == other) return true;
+    if (text->size() != other->size()) return false;
+    ANEMONE_RETURN_IF_ERROR(heap.charge(cost::compared(text->size())));
+    return *text == *other;
+  }
   if (const Sequence* sequence = a.as_sequence()) {
     const Sequence* other = b.as_sequence();
     if (sequence == other) return true;
     if (sequence->kind != other->kind || sequence->kind == SequenceKind::kGenerator) return false;
-    return equal_items(sequence->items, other->items, depth + 1);
+    return equal_items(heap, sequence->items, other->items, depth + 1);
   }
-  if (const Dict* dict = a.as_dict())
-    return dict == b.as_dict() || equal_dicts(*dict, *b.as_dict(), depth + 1);
+  if (const Dict* dict = a.as_dict()) {
+    if (dict == b.as_dict()) return true;
+    return equal_dicts(heap, *dict, *b.as_dict(), depth + 1);
+  }
   return std::visit(
       [&](const auto& left) {
         using T = std::decay_t<decltype(left)>;
@@ -197,61 +194,48 @@ bool equal(const Value& a, const Value& b, int depth) {
       a.data());
 }
 
-bool reaches(const Value& value, const void* where, int depth) {
-  if (depth > kMaxValueDepth) return true;
-  const auto any = [&](const auto& items, auto&& get) {
-    return std::any_of(items.begin(), items.end(),
-                       [&](const auto& item) { return reaches(get(item), where, depth + 1); });
-  };
-  const auto second = [](const auto& entry) -> const Value& { return entry.second; };
-  if (const Sequence* sequence = value.as_sequence())
-    return sequence == where ||
-           any(sequence->items, [](const Value& item) -> const Value& { return item; });
-  if (const Dict* dict = value.as_dict()) return dict == where || any(dict->entries(), second);
-  if (const Namespace* names = value.as_namespace())
-    return names == where || any(names->attributes.entries(), second);
-  if (const BoundMethod* method = value.as_method())
-    return reaches(*method->self, where, depth + 1);
-  if (const Loop* loop = value.as_loop())
-    return any(loop->items, [](const Value& item) -> const Value& { return item; });
-  return false;
+std::uint64_t hash_of_text(std::string_view text) {
+  const char* at = text.data();
+  std::uint64_t hash = text.size() + 3;
+  for (std::size_t left = text.size(); left > 0;) {
+    const std::size_t count = std::min<std::size_t>(left, 8);
+    std::uint64_t word = 0;
+    std::memcpy(&word, at, count);
+    hash = mix(hash, word);
+    at += count;
+    left -= count;
+  }
+  return hash;
 }
 
-Result<Value> value_from_json(const Json& json, int depth) {
-  if (depth > kMaxValueDepth)
-    return invalid_argument("[chat template] expected a value of at most {} levels",
-                            kMaxValueDepth);
-  switch (json.type()) {
-    case Json::value_t::boolean:
-      return Value::boolean(json.get<bool>());
-    case Json::value_t::number_integer:
-      return Value::integer(json.get<std::int64_t>());
-    case Json::value_t::number_unsigned:
-      return Value::integer(static_cast<Int>(json.get<std::uint64_t>()));
-    case Json::value_t::number_float:
-      return Value::number(json.get<double>());
-    case Json::value_t::string:
-      return Value::text(replace_invalid_utf8(json.get_ref<const std::string&>()));
-    case Json::value_t::array: {
-      std::vector<Value> items;
-      items.reserve(json.size());
-      for (const Json& item : json) {
-        ANEMONE_ASSIGN_OR_RETURN(Value value, value_from_json(item, depth + 1));
-        items.push_back(std::move(value));
-      }
-      return Value::sequence(std::move(items));
-    }
-    case Json::value_t::object: {
-      Dict dict;
-      for (const auto& [key, item] : json.items()) {
-        ANEMONE_ASSIGN_OR_RETURN(Value value, value_from_json(item, depth + 1));
-        dict.set(Value::text(replace_invalid_utf8(key)), std::move(value));
-      }
-      return Value::dict(std::move(dict));
-    }
-    default:
-      return Value::none();
+Result<std::uint64_t> hash_of(Heap& heap, const Value& key, int depth) {
+  if (depth > kMaxValueDepth) return too_deep();
+  ANEMONE_RETURN_IF_ERROR(heap.charge(kCompareCost));
+  if (const std::string* text = key.as_text()) {
+    ANEMONE_RETURN_IF_ERROR(heap.charge(cost::bytes(text->size())));
+    return hash_of_text(*text);
   }
+  if (key.is_integer()) return hash_of_integer(key.as_integer());
+  if (key.is_float()) return hash_of_number(key.as_number());
+  const Sequence* sequence = key.as_sequence();
+  if (sequence != nullptr && sequence->kind == SequenceKind::kTuple) {
+    std::uint64_t hash = sequence->items.size() + 5;
+    for (const Value& item : sequence->items) {
+      ANEMONE_ASSIGN_OR_RETURN(const std::uint64_t part, hash_of(heap, item, depth + 1));
+      hash = mix(hash, part);
+    }
+    return hash;
+  }
+  if (key.as_dict() != nullptr || (sequence != nullptr && sequence->kind == SequenceKind::kList))
+    return invalid_argument("[chat template] unhashable type: '{}'", key.type_name());
+  return std::visit(
+      [&](const auto& object) -> std::uint64_t {
+        if constexpr (requires { object.get(); })
+          return mix(7, reinterpret_cast<std::uintptr_t>(object.get()));
+        else
+          return mix(11, key.data().index());
+      },
+      key.data());
 }
 
 }  // namespace anemone::text::jinja

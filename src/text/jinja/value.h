@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -18,6 +19,7 @@
 namespace anemone::text::jinja {
 
 class Value;
+class Heap;
 class Interpreter;
 struct Stmt;
 struct Scope;
@@ -26,35 +28,86 @@ struct CallArgs;
 // Wide enough for every integer of a JSON document; arithmetic beyond it is an error.
 using Int = __int128;
 
+// A value that other values are in. Its heap deletes it; a copy belongs to no heap yet.
+class Container {
+ public:
+  Container() = default;
+  Container(Container&&) noexcept {}
+  Container& operator=(Container&&) = delete;
+  virtual ~Container() = default;
+  // Drops the values inside.
+  virtual void clear() = 0;
+
+ private:
+  friend class Heap;
+  Heap* heap_ = nullptr;
+  Container* previous_ = nullptr;  // in the heap's lists
+  Container* next_ = nullptr;
+  std::size_t bytes_ = 0;
+  bool is_live_ = false;
+};
+
+// A text that counts in its heap; a constant of the template has none.
+struct TextObject {
+  explicit TextObject(std::string text, Heap* owner = nullptr, std::size_t counted = 0)
+      : text(std::move(text)), heap(owner), bytes(counted) {}
+  TextObject(const TextObject&) = delete;
+  TextObject& operator=(const TextObject&) = delete;
+  ~TextObject();
+
+  const std::string text;
+  Heap* const heap;
+  const std::size_t bytes;
+};
+
 // What Python prints as "list" and "tuple", and the lazy result of filters such as map (always
 // true, no length).
 enum class SequenceKind { kList, kTuple, kGenerator };
-struct Sequence {
+struct Sequence : Container {
   SequenceKind kind = SequenceKind::kList;
   std::vector<Value> items;
+  void clear() override;
 };
 
-// A dict in insertion order. Text keys are found through an index once there are many.
+// A dict in insertion order. Keys are found by a hash, whatever they are, as long as Python could
+// hash them: lists and dicts are no keys. The work is charged to the heap.
 class Dict {
  public:
-  const Value* find(const Value& key) const;
+  // Of an entry, with its part of the index.
+  static constexpr std::size_t kEntryBytes = 160;
+
+  // nullptr when it is not there. kInvalidArgument for a key that cannot be hashed, or a limit.
+  Result<const Value*> find(Heap& heap, const Value& key) const;
+  // A text key; the caller charges for its length.
   const Value* find(std::string_view key) const;
-  void set(const Value& key, Value value);
-  bool erase(const Value& key);
+  Status set(Heap& heap, const Value& key, Value value);
+  // False when it was not there. Linear.
+  Result<bool> erase(Heap& heap, const Value& key);
   void clear();
   const std::vector<std::pair<Value, Value>>& entries() const { return entries_; }
   std::size_t size() const;
 
  private:
-  std::size_t position(const Value& key) const;
-  std::size_t position(std::string_view key) const;
+  Result<std::size_t> position(Heap& heap, const Value& key, std::uint64_t hash) const;
+  // The place of the first entry with this hash for which `is_key` holds.
+  template <typename Predicate>
+  std::size_t probe(std::uint64_t hash, Predicate&& is_key) const;
+  void index_all();
+
   std::vector<std::pair<Value, Value>> entries_;
-  std::unordered_map<std::string, std::size_t> index_;  // only when large
+  std::vector<std::uint64_t> hashes_;  // of the keys
+  std::vector<std::uint32_t> slots_;   // open addressing, 1 + index of an entry; only when large
+};
+
+struct DictObject : Container {
+  Dict dict;
+  void clear() override;
 };
 
 // namespace(): the one value whose attributes can be set.
-struct Namespace {
+struct Namespace : Container {
   Dict attributes;
+  void clear() override;
 };
 
 // A macro and the scope it was defined in; both live as long as the render.
@@ -69,48 +122,33 @@ struct Function {
   NativeFunction call;
 };
 
-// value.method, not yet called.
-struct BoundMethod {
-  std::shared_ptr<const Value> self;
-  std::string name;
-};
-
-// The variable "loop" of a for statement.
-struct Loop {
-  std::vector<Value> items;
-  std::size_t index0 = 0;
-  std::size_t depth0 = 0;
-  const Stmt* statement = nullptr;  // to call it again in a recursive loop
-  Scope* scope = nullptr;
-  std::shared_ptr<const Value> last_changed;
-};
+struct BoundMethod;
+struct Loop;
 
 class Value {
  public:
   struct Undefined {
-    std::shared_ptr<const std::string> hint;  // "'x' is undefined", for errors
+    std::shared_ptr<const TextObject> hint;  // "'x' is undefined", for errors
   };
   struct None {};
-  using Text = std::shared_ptr<const std::string>;
+  using Text = std::shared_ptr<const TextObject>;
   using SequencePtr = std::shared_ptr<Sequence>;
-  using DictPtr = std::shared_ptr<Dict>;
+  using DictPtr = std::shared_ptr<DictObject>;
   using Variant = std::variant<Undefined, None, bool, Int, double, Text, SequencePtr, DictPtr,
                                std::shared_ptr<Namespace>, std::shared_ptr<const Macro>,
-                               std::shared_ptr<const Function>, std::shared_ptr<const BoundMethod>,
+                               std::shared_ptr<const Function>, std::shared_ptr<BoundMethod>,
                                std::shared_ptr<Loop>>;
 
   Value() = default;  // undefined
-  static Value undefined(std::string hint);
   static Value none() { return Value(None{}); }
   static Value boolean(bool value) { return Value(value); }
   static Value integer(Int value) { return Value(value); }
   static Value size(std::size_t value) { return Value(static_cast<Int>(value)); }
   static Value number(double value) { return Value(value); }
+  // A constant of a template. Heap makes the texts and containers of a render.
   static Value text(std::string value) {
-    return Value(std::make_shared<const std::string>(std::move(value)));
+    return Value(std::make_shared<const TextObject>(std::move(value)));
   }
-  static Value sequence(std::vector<Value> items, SequenceKind kind = SequenceKind::kList);
-  static Value dict(Dict dict) { return Value(std::make_shared<Dict>(std::move(dict))); }
   template <typename T>
   static Value object(std::shared_ptr<T> pointer) {
     return Value(std::move(pointer));
@@ -129,6 +167,8 @@ class Value {
   const std::string* as_text() const;
   Sequence* as_sequence() const;
   Dict* as_dict() const;
+  // The object that holds a list, tuple, dict or namespace.
+  Container* as_container() const;
   Namespace* as_namespace() const;
   Loop* as_loop() const;
   const Macro* as_macro() const;
@@ -146,26 +186,49 @@ class Value {
   const Variant& data() const { return data_; }
 
  private:
+  friend class Heap;
   template <typename T>
   explicit Value(T data) : data_(std::move(data)) {}
   Variant data_;
 };
 
-// Here because it needs a complete Value.
+// Here because they need a complete Value.
 inline std::size_t Dict::size() const {
   return entries_.size();
 }
 
+// value.method, not yet called.
+struct BoundMethod : Container {
+  Value self;
+  std::string name;
+  void clear() override;
+};
+
+// The variable "loop" of a for statement.
+struct Loop : Container {
+  std::vector<Value> items;
+  std::size_t index0 = 0;
+  std::size_t depth0 = 0;
+  const Stmt* statement = nullptr;  // to call it again in a recursive loop
+  Scope* scope = nullptr;
+  std::optional<Value> last_changed;  // what changed() was last called with
+  void clear() override;
+};
+
 // Values nested deeper than this cannot be compared, printed or converted.
 inline constexpr int kMaxValueDepth = 150;
+Status too_deep();
 
-// Python's ==. False beyond kMaxValueDepth.
-bool equal(const Value& a, const Value& b, int depth = 0);
-// Whether container `where` occurs inside of `value` (or is it): putting one into the other would
-// make a cycle. True beyond kMaxValueDepth.
-bool reaches(const Value& value, const void* where, int depth = 0);
+// Python's ==. kInvalidArgument beyond kMaxValueDepth, and for a limit.
+Result<bool> equal(Heap& heap, const Value& a, const Value& b, int depth = 0);
+// The same for equal values. kInvalidArgument for lists and dicts, beyond kMaxValueDepth, and for a
+// limit.
+Result<std::uint64_t> hash_of(Heap& heap, const Value& key, int depth = 0);
 
-// kInvalidArgument when nested too deep.
-Result<Value> value_from_json(const Json& json, int depth = 0);
+// Of a text by hash_of. Nobody outside of the process can know which texts collide.
+std::uint64_t hash_of_text(std::string_view text);
+struct TextHash {
+  std::size_t operator()(const std::string& text) const { return hash_of_text(text); }
+};
 
 }  // namespace anemone::text::jinja

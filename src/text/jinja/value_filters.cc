@@ -13,6 +13,8 @@
 namespace anemone::text::jinja {
 namespace {
 
+constexpr std::size_t kPrintCost = 60'000;  // of a number with up to 600 digits
+
 Result<Value> filter_default(Interpreter&, const Value& input, const CallArgs& args) {
   ANEMONE_ASSIGN_OR_RETURN(const BoundArgs bound,
                            BoundArgs::bind("default", args, {"default_value", "boolean"}));
@@ -45,8 +47,7 @@ Result<Value> filter_tojson(Interpreter& interpreter, const Value& input, const 
     style.item_separator = *pair[0].as_text();
     style.key_separator = *pair[1].as_text();
   }
-  ANEMONE_ASSIGN_OR_RETURN(std::string text,
-                           to_json(input, style, interpreter.limits().output_bytes));
+  ANEMONE_ASSIGN_OR_RETURN(std::string text, to_json(interpreter.heap(), input, style));
   return interpreter.make_text(std::move(text));
 }
 
@@ -83,16 +84,18 @@ std::optional<double> parse_float(std::string_view text) {
   return value;
 }
 
-Result<Value> filter_int(Interpreter&, const Value& input, const CallArgs& args) {
+Result<Value> filter_int(Interpreter& interpreter, const Value& input, const CallArgs& args) {
   ANEMONE_ASSIGN_OR_RETURN(const BoundArgs bound,
                            BoundArgs::bind("int", args, {"default", "base"}));
   ANEMONE_ASSIGN_OR_RETURN(const std::int64_t base, bound.integer(1, 10));
   const Value fallback = bound.has(0) ? bound[0] : Value::integer(0);
+  if (input.is_undefined()) return invalid_argument("[chat template] {}", input.undefined_hint());
   if (input.is_integer()) return Value::integer(input.as_integer());
   std::optional<double> number;
   if (input.is_float()) number = input.as_number();
   if (const std::string* raw = input.as_text()) {
-    const std::string text = strip(*raw, std::nullopt, true, true);
+    ANEMONE_RETURN_IF_ERROR(interpreter.charge(raw->size() * 2 * cost::kCharacter));
+    const std::string_view text = strip(*raw, std::nullopt, true, true);
     if (base < 2 || base > 36) return fallback;
     if (const auto value = parse_integer(text, static_cast<int>(base)))
       return Value::integer(*value);
@@ -102,12 +105,15 @@ Result<Value> filter_int(Interpreter&, const Value& input, const CallArgs& args)
   return Value::integer(static_cast<Int>(*number));
 }
 
-Result<Value> filter_float(Interpreter&, const Value& input, const CallArgs& args) {
+Result<Value> filter_float(Interpreter& interpreter, const Value& input, const CallArgs& args) {
   ANEMONE_ASSIGN_OR_RETURN(const BoundArgs bound, BoundArgs::bind("float", args, {"default"}));
+  if (input.is_undefined()) return invalid_argument("[chat template] {}", input.undefined_hint());
   if (input.is_number()) return Value::number(input.as_number());
-  if (const std::string* text = input.as_text())
+  if (const std::string* text = input.as_text()) {
+    ANEMONE_RETURN_IF_ERROR(interpreter.charge(text->size() * 2 * cost::kCharacter));
     if (const auto number = parse_float(strip(*text, std::nullopt, true, true)))
       return Value::number(*number);
+  }
   return bound.has(0) ? bound[0] : Value::number(0);
 }
 
@@ -119,7 +125,7 @@ Result<Value> filter_abs(Interpreter& interpreter, const Value& input, const Cal
   return apply_binary(interpreter, "+", input, Value::integer(0));
 }
 
-Result<Value> filter_round(Interpreter&, const Value& input, const CallArgs& args) {
+Result<Value> filter_round(Interpreter& interpreter, const Value& input, const CallArgs& args) {
   ANEMONE_ASSIGN_OR_RETURN(const BoundArgs bound,
                            BoundArgs::bind("round", args, {"precision", "method"}));
   ANEMONE_ASSIGN_OR_RETURN(const std::int64_t precision, bound.integer(0, 0));
@@ -134,6 +140,7 @@ Result<Value> filter_round(Interpreter&, const Value& input, const CallArgs& arg
       const double scale = std::pow(10.0, static_cast<double>(-precision));
       return Value::number(std::nearbyint(number / scale) * scale);
     }
+    ANEMONE_RETURN_IF_ERROR(interpreter.charge(precision > 20 ? kPrintCost : kPrintCost / 20));
     const std::string text = fmt::format("{:.{}f}", number, precision);
     return Value::number(parse_float(text).value_or(number));
   }
@@ -148,7 +155,7 @@ Result<Value> filter_attr(Interpreter& interpreter, const Value& input, const Ca
   ANEMONE_ASSIGN_OR_RETURN(const std::string name, bound.text(0, ""));
   // Attributes alone: the entries of a dict do not count.
   if (input.as_dict() != nullptr && input.as_dict()->find(name) != nullptr)
-    return Value::undefined(fmt::format("'dict object' has no attribute '{}'", name));
+    return interpreter.heap().undefined(fmt::format("'dict object' has no attribute '{}'", name));
   return interpreter.get_attribute(input, name);
 }
 
