@@ -60,56 +60,6 @@ struct TextObject {
   const std::size_t bytes;
 };
 
-// What Python prints as "list" and "tuple", and the lazy result of filters such as map (always
-// true, no length).
-enum class SequenceKind { kList, kTuple, kGenerator };
-struct Sequence : Container {
-  SequenceKind kind = SequenceKind::kList;
-  std::vector<Value> items;
-  void clear() override;
-};
-
-// A dict in insertion order. Keys are found by a hash, whatever they are, as long as Python could
-// hash them: lists and dicts are no keys. The work is charged to the heap.
-class Dict {
- public:
-  // Of an entry, with its part of the index.
-  static constexpr std::size_t kEntryBytes = 160;
-
-  // nullptr when it is not there. kInvalidArgument for a key that cannot be hashed, or a limit.
-  Result<const Value*> find(Heap& heap, const Value& key) const;
-  // A text key; the caller charges for its length.
-  const Value* find(std::string_view key) const;
-  Status set(Heap& heap, const Value& key, Value value);
-  // False when it was not there. Linear.
-  Result<bool> erase(Heap& heap, const Value& key);
-  void clear();
-  const std::vector<std::pair<Value, Value>>& entries() const { return entries_; }
-  std::size_t size() const;
-
- private:
-  Result<std::size_t> position(Heap& heap, const Value& key, std::uint64_t hash) const;
-  // The place of the first entry with this hash for which `is_key` holds.
-  template <typename Predicate>
-  std::size_t probe(std::uint64_t hash, Predicate&& is_key) const;
-  void index_all();
-
-  std::vector<std::pair<Value, Value>> entries_;
-  std::vector<std::uint64_t> hashes_;  // of the keys
-  std::vector<std::uint32_t> slots_;   // open addressing, 1 + index of an entry; only when large
-};
-
-struct DictObject : Container {
-  Dict dict;
-  void clear() override;
-};
-
-// namespace(): the one value whose attributes can be set.
-struct Namespace : Container {
-  Dict attributes;
-  void clear() override;
-};
-
 // A macro and the scope it was defined in; both live as long as the render.
 struct Macro {
   const Stmt* definition;
@@ -122,6 +72,11 @@ struct Function {
   NativeFunction call;
 };
 
+// Those that hold values are defined behind Value.
+class Dict;
+struct Sequence;
+struct DictObject;
+struct Namespace;
 struct BoundMethod;
 struct Loop;
 
@@ -192,10 +147,55 @@ class Value {
   Variant data_;
 };
 
-// Here because they need a complete Value.
-inline std::size_t Dict::size() const {
-  return entries_.size();
-}
+// What Python prints as "list" and "tuple", and the lazy result of filters such as map (always
+// true, no length).
+enum class SequenceKind { kList, kTuple, kGenerator };
+struct Sequence : Container {
+  SequenceKind kind = SequenceKind::kList;
+  std::vector<Value> items;
+  void clear() override;
+};
+
+// A dict in insertion order. Keys are found by a hash, whatever they are, as long as Python could
+// hash them: lists and dicts are no keys. The work is charged to the heap.
+class Dict {
+ public:
+  // Of an entry, with its part of the index.
+  static constexpr std::size_t kEntryBytes = 160;
+
+  // nullptr when it is not there. kInvalidArgument for a key that cannot be hashed, or a limit.
+  Result<const Value*> find(Heap& heap, const Value& key) const;
+  // A text key; the caller charges for its length.
+  const Value* find(std::string_view key) const;
+  Status set(Heap& heap, const Value& key, Value value);
+  // False when it was not there. Linear.
+  Result<bool> erase(Heap& heap, const Value& key);
+  void clear();
+  const std::vector<std::pair<Value, Value>>& entries() const { return entries_; }
+  std::size_t size() const { return entries_.size(); }
+
+ private:
+  Result<std::size_t> position(Heap& heap, const Value& key, std::uint64_t hash) const;
+  // The place of the first entry with this hash for which `is_key` holds.
+  template <typename Predicate>
+  std::size_t probe(std::uint64_t hash, Predicate&& is_key) const;
+  void index_all();
+
+  std::vector<std::pair<Value, Value>> entries_;
+  std::vector<std::uint64_t> hashes_;  // of the keys
+  std::vector<std::uint32_t> slots_;   // open addressing, 1 + index of an entry; only when large
+};
+
+struct DictObject : Container {
+  Dict dict;
+  void clear() override;
+};
+
+// namespace(): the one value whose attributes can be set.
+struct Namespace : Container {
+  Dict attributes;
+  void clear() override;
+};
 
 // value.method, not yet called.
 struct BoundMethod : Container {
