@@ -135,8 +135,8 @@ class LimitedBuilder {
     std::ranges::sort(names_);
     const auto twice = std::ranges::adjacent_find(names_);
     if (twice == names_.end()) return true;
-    problem = fmt::format("the key \"{}\" appears twice in one object",
-                          shortened(*twice, kMostShown));
+    problem =
+        fmt::format("the key \"{}\" appears twice in one object", shortened(*twice, kMostShown));
     return false;
   }
 

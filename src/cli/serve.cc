@@ -136,8 +136,7 @@ Status serve_socket(const ServeOptions& options, const serve::ModelSet& models, 
     server->remove_file();
     say_late();
   });
-  ANEMONE_RETURN_IF_ERROR(
-      print_json(serve::jsonl::ready_line(models, options.socket)));
+  ANEMONE_RETURN_IF_ERROR(print_json(serve::jsonl::ready_line(models, options.socket)));
   return server->run(stop);
 }
 

@@ -2,7 +2,6 @@
 #include "base/work_budget.h"
 
 #include <gtest/gtest.h>
-
 #include <limits>
 
 namespace anemone {

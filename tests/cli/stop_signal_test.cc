@@ -42,9 +42,13 @@ TEST(StopDeadlineDeathTest, EndsAProcessThatDoesNotEnd) {
 
 TEST(StopDeadline, DoesNothingToAProcessThatEndsInTime) {
   StopPipe pipe;
-  { const StopDeadline deadline(pipe.get(), 0ms, [] { FAIL(); }); }  // no signal came
+  {
+    const StopDeadline deadline(pipe.get(), 0ms, [] { FAIL(); });
+  }  // no signal came
   pipe.stop();
-  { const StopDeadline deadline(pipe.get(), 10min, [] { FAIL(); }); }
+  {
+    const StopDeadline deadline(pipe.get(), 10min, [] { FAIL(); });
+  }
 }
 
 }  // namespace

@@ -123,8 +123,7 @@ Result<SocketFile> SocketFile::listen(const std::string& path) {
   Remover remover(ours);
   if (::lstat(ours.c_str(), &info) != 0) return errno_error(path, "look at the socket");
   // Before it has its name, so that whoever finds it is heard.
-  if (::listen(listener.get(), kBacklog) != 0)
-    return errno_error(path, "listen on the socket");
+  if (::listen(listener.get(), kBacklog) != 0) return errno_error(path, "listen on the socket");
   if (dead) {
     ANEMONE_RETURN_IF_ERROR(take_over(ours, path, *dead));
   } else if (rename_to_nothing(ours, path) != 0) {
