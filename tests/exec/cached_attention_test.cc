@@ -13,7 +13,7 @@ constexpr std::int64_t kSlots = 12;
 struct CachedAttention : FusionFixture {
   // keys and values written into states by the mask, and attention over them.
   Value* update(Builder& b, const std::string& name, Value* tokens, Value* write) {
-    Value* state = b.input(name, Type::state(DType::kFp16, {1, kKvHeads, kSlots, kDim}));
+    Value* state = b.input(name, Type::state(DType::kFp16, state_shape));
     Value* before = b.read_state(state, name + "_before");
     Value* written = b.op(
         "reduce_sum",
@@ -21,6 +21,7 @@ struct CachedAttention : FusionFixture {
     Value* keep = b.op("sub", {{"x", Literal::number(1, DType::kFp16)}, {"y", written}});
     Value* placed = b.op("matmul", {{"x", write}, {"y", tokens}});
     Value* after = b.op("add", {{"x", b.op("mul", {{"x", before}, {"y", keep}})}, {"y", placed}});
+    if (is_open) after->type = half(Shape(4, kDynamic));
     b.write_state(state, after, name + "_write");
     return after;
   }
@@ -33,7 +34,7 @@ struct CachedAttention : FusionFixture {
       return b.op(
           op, {{"x", x}, {"axes", Literal::int32s({-1})}, {"keep_dims", Literal::boolean(true)}});
     };
-    Value* sinks = b.constant(random_literal({1, kHeads, 1, 1}, 3), "sinks");
+    Value* sinks = b.constant(random_literal({1, scores->type.shape[1], 1, 1}, 3), "sinks");
     Value* top = b.op("maximum", {{"x", sinks}, {"y", reduce("reduce_max", scores)}});
     const auto weight = [&](Value* x) {
       return b.op("exp", {{"x", b.op("sub", {{"x", x}, {"y", top}})}});
@@ -44,6 +45,9 @@ struct CachedAttention : FusionFixture {
     return b.op("mul", {{"x", inverse}, {"y", weights}});
   }
   bool has_sinks = false;
+  bool has_heads_first = false;  // scores of [heads, 1, T, S]
+  bool is_open = false;          // the program does not say what shape it writes into the states
+  Shape state_shape = {1, kKvHeads, kSlots, kDim};
 
   // Output [1, heads, T, dim].
   Value* attention(Builder& b, std::int32_t t, Value* write = nullptr) {
@@ -65,7 +69,9 @@ struct CachedAttention : FusionFixture {
                                     {"y", keys},
                                     {"transpose_x", Literal::boolean(false)},
                                     {"transpose_y", Literal::boolean(true)}});
-    Value* masked = b.op("add", {{"x", reshape(b, scores, {1, heads, t, slots})}, {"y", look}});
+    Value* by_head = has_heads_first ? reshape(b, scores, {heads, 1, t, slots})
+                                     : reshape(b, scores, {1, heads, t, slots});
+    Value* masked = b.op("add", {{"x", by_head}, {"y", look}});
     Value* weights = has_sinks ? softmax_with_sinks(b, masked)
                                : b.op("softmax", {{"x", masked}, {"axis", Literal::int32(-1)}});
     Value* mixed =
@@ -143,6 +149,45 @@ TEST_F(CachedAttention, SinksJoinTheScores) {
     steps.push_back(std::move(soft));
     expect_like_reference({"cached_attention"}, steps, kManyRoundings);
   }
+}
+
+// What is read of a smaller state broadcasts, what is written must not go beyond it.
+TEST_F(CachedAttention, AStateOfAnotherSizeIsNotWrittenInPlace) {
+  is_open = true;
+  for (const Shape& shape : {Shape{1, 1, 1, 1}, Shape{1, kKvHeads, 1, kDim}}) {
+    program = std::make_shared<Program>();
+    state_shape = shape;
+    build(2);
+    const auto given = step(2, 1);
+    Inputs inputs;
+    for (const Given& one : given) inputs.push_back({one.name, one.tensor.view()});
+    for (const bool is_reference : {true, false}) {
+      const auto loaded = load_as(kernels::simd::supported_isas().back(), is_reference);
+      ASSERT_NE(loaded, nullptr);
+      EXPECT_EQ(std::ranges::count(fused(*loaded), "cached_attention"), 0);
+      auto states = loaded->make_state();
+      ASSERT_TRUE(states.ok());
+      run(*loaded, inputs, "y", states->get());
+      EXPECT_EQ(status.code(), Code::kCorrupt) << status.message();
+    }
+  }
+}
+
+// One sink for all heads, which are the first dimension of the scores.
+TEST_F(CachedAttention, SinksThatBroadcastAreLeftAlone) {
+  has_sinks = true;
+  has_heads_first = true;
+  build(1);
+  const auto loaded = load();
+  ASSERT_NE(loaded, nullptr);
+  EXPECT_EQ(std::ranges::count(fused(*loaded), "cached_attention"), 0);
+}
+
+TEST_F(CachedAttention, OfNoTokens) {
+  build(0);
+  std::vector<std::vector<Given>> steps;
+  steps.push_back(step(0, 0));
+  expect_like_reference(std::vector<std::string>(4, "chain"), steps, 0);
 }
 
 // A token that is stored nowhere, as those that fill a chunk up.

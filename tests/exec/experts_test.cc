@@ -244,6 +244,43 @@ TEST_F(Mixture, StaysAsItIsWhereAnExpertsOutputIsLookedAt) {
   EXPECT_EQ(std::ranges::count(names, "projection"), 2 * kExperts);
 }
 
+// Terms of one row, and of one token, broadcast in the sum: they are no terms of a mixture.
+TEST_F(Mixture, OfTermsThatBroadcastIsLeftAlone) {
+  struct Sizes {
+    std::int64_t rows, other_rows, tokens;
+  };
+  constexpr std::int64_t kTokens = 3;
+  for (const Sizes& sizes : {Sizes{1, 4096, kTokens}, {4096, 1, kTokens}, {8, 8, 1}}) {
+    program = std::make_shared<Program>();
+    Builder b = function();
+    Value* x = b.input("x", half({1, sizes.tokens, 8}));
+    const auto linear = [&](Value* in, std::int64_t rows) {
+      return b.op("linear", {{"x", in}, {"weight", random_literal({rows, 8})}});
+    };
+    Value* weight = b.input("weight", half({1, kTokens, 1}));
+    Value* sum = nullptr;
+    for (const std::int64_t rows : {sizes.rows, sizes.other_rows}) {
+      Value* gate = b.op("silu", {{"x", linear(x, 8)}});
+      Value* product = b.op("mul", {{"x", gate}, {"y", linear(x, 8)}});
+      Value* term = b.op("mul", {{"x", linear(product, rows)}, {"y", weight}});
+      sum = sum == nullptr ? term : b.op("add", {{"x", sum}, {"y", term}});
+    }
+    b.rename(sum, "y");
+    ASSERT_TRUE(b.finish({sum}).ok()) << b.status().message();
+    const auto loaded = load();
+    ASSERT_NE(loaded, nullptr);
+    EXPECT_EQ(std::ranges::count(fused(*loaded), "experts"), 0);
+    const Tensor x_value = random({1, sizes.tokens, 8});
+    const Tensor weight_value = random({1, kTokens, 1});
+    const Inputs inputs = {{"x", x_value.view()}, {"weight", weight_value.view()}};
+    const auto got = run(*loaded, inputs, "y");
+    ASSERT_TRUE(status.ok()) << status.message();
+    const auto reference = load_as(kernels::simd::Isa::kPlain, true);
+    expect_near(got, run(*reference, inputs, "y"), kManyRoundings);
+    options.is_reference = false;
+  }
+}
+
 struct TopK : FusionFixture {
   void build(std::int64_t count, std::int64_t tokens, float k) {
     program = std::make_shared<Program>();

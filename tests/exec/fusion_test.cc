@@ -109,6 +109,56 @@ TEST_F(Fusion, NormsInTwoForms) {
     }
 }
 
+// Norms of nothing, of which there is no number of rows or of channels to divide by.
+TEST_F(Fusion, NormsOfNothingAreLeftAlone) {
+  struct Form {
+    Shape shape;
+    std::int32_t axis;
+    Shape gamma;
+  };
+  for (const Form& form : {Form{{2, 0}, 1, {0}}, {{4, 0}, 0, {4, 1}}, {{0, 4}, 1, {4}}}) {
+    program = std::make_shared<Program>();
+    Builder b = function();
+    Value* x = b.input("x", half(form.shape));
+    Value* mean = b.op("reduce_mean", {{"x", b.op("square", {{"x", x}})},
+                                       {"axes", Literal::int32s({form.axis})},
+                                       {"keep_dims", Literal::boolean(true)}});
+    Value* sum = b.op("add", {{"x", mean}, {"y", Literal::number(0.001, DType::kFp16)}});
+    Value* normed = b.op("mul", {{"x", x}, {"y", b.op("rsqrt", {{"x", sum}})}});
+    Value* y = b.op("mul", {{"x", normed}, {"y", random_literal(form.gamma)}}, "y");
+    ASSERT_TRUE(b.finish({y}).ok()) << b.status().message();
+    const auto loaded = load();
+    ASSERT_NE(loaded, nullptr);
+    const Tensor nothing = random(form.shape);
+    EXPECT_TRUE(run(*loaded, {{"x", nothing.view()}}, "y").empty());
+    EXPECT_TRUE(status.ok()) << status.message();
+  }
+}
+
+// The largest elements are a row that meets a column: the norm is larger than x.
+TEST_F(Fusion, NormsOfWhatBroadcastsAreLeftAlone) {
+  Builder b = function();
+  const auto number = [](double v) { return Literal::number(v, DType::kFp16); };
+  const auto reduce = [&](const char* op, Value* v, bool keeps) {
+    return b.op(op,
+                {{"x", v}, {"axes", Literal::int32s({1})}, {"keep_dims", Literal::boolean(keeps)}});
+  };
+  Value* x = b.input("x", half({6, 1}));
+  Value* largest = reduce("reduce_max", b.op("abs", {{"x", x}}), false);
+  Value* divisor = b.op("maximum", {{"x", largest}, {"y", number(0.001)}});
+  Value* inverse = b.op("inverse", {{"x", divisor}, {"epsilon", number(0)}});
+  Value* source = b.op("mul", {{"x", x}, {"y", inverse}});
+  Value* eps = b.op("square", {{"x", b.op("mul", {{"x", inverse}, {"y", number(0.003)}})}});
+  Value* mean = reduce("reduce_mean", b.op("square", {{"x", source}}), true);
+  Value* factor = b.op("rsqrt", {{"x", b.op("add", {{"x", mean}, {"y", eps}})}});
+  Value* normed = b.op("mul", {{"x", source}, {"y", factor}});
+  Value* y = b.op("mul", {{"x", normed}, {"y", random_literal({1})}}, "y");
+  ASSERT_TRUE(b.finish({y}).ok()) << b.status().message();
+  const auto loaded = load();
+  ASSERT_NE(loaded, nullptr);
+  EXPECT_EQ(std::ranges::count(fused(*loaded), "rms_norm"), 0);
+}
+
 TEST_F(Fusion, Rope) {
   Builder b = function();
   Value* x = b.input("x", half({1, 4, 6, 16}));

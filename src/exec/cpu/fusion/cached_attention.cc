@@ -9,6 +9,7 @@ namespace {
 // becomes after: the tokens go to the slots that the one-hot rows of the mask say.
 struct CacheUpdate {
   int state = -1;
+  const ir::Type* type = nullptr;  // of the state
   int mask = -1;
   int tokens = -1;
   std::vector<PreparedOp*> inner;
@@ -149,6 +150,7 @@ class AttentionMatch {
             write = user;
         if (write == nullptr || !is_only_access(*read, *write)) return out;
         out.state = read->state;
+        out.type = &read->op->input("input")->type;
         out.mask = mask;
         out.tokens = FusionGraph::argument(*placed, "y");
         out.inner = {sum, kept, placed, read, write};
@@ -234,6 +236,12 @@ class AttentionMatch {
     const Shape& write = graph_.type(keys.mask).shape;
     const Shape& look = graph_.type(attention_mask).shape;
     const std::int64_t slots = write[2];
+    // The program may leave it open what it writes, and read what it broadcasts.
+    for (const CacheUpdate* update : {&keys, &values})
+      if (update->type->dtype != DType::kFp16 ||
+          update->type->shape != Shape({1, token[1], slots, token[3]}))
+        return false;
+    if (!sinks_.empty() && static_cast<std::int64_t>(sinks_.size()) != query[1]) return false;
     return graph_.type(root.outputs[0]).shape == query &&
            graph_.type(values.tokens).shape == token && query[1] % token[1] == 0 &&
            query[2] == token[2] && query[3] == token[3] && write[1] == 1 && write[3] == query[2] &&

@@ -92,7 +92,8 @@ class ExpertsFinder {
       PreparedOp* down = out < 0 ? nullptr : graph_.producer(out);
       if (down == nullptr || weight < 0) continue;
       const auto parts = projection_of(graph_, *down);
-      if (!parts || !is_weight(weight, *parts)) continue;
+      // All terms are as large as their sum: an operand that broadcasts has fewer rows or tokens.
+      if (!parts || !is_weight(weight, *parts) || !fits_sum(out)) continue;
       const std::size_t before = inner_.size();
       if (add_expert(*parts)) {
         weights_.push_back(weight);

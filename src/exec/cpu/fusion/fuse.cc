@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "exec/cpu/fusion/fuse.h"
 
+#include <algorithm>
+
 #include "exec/cpu/fusion/chain.h"
 #include "exec/cpu/fusion/matchers.h"
 
@@ -47,10 +49,19 @@ bool is_view(const FusionGraph& graph, const PreparedOp& op) {
   return false;
 }
 
+// Fused operations divide by numbers of rows and channels. Where there is nothing to compute, the
+// kernels do it.
+bool gives_nothing(const FusionGraph& graph, const PreparedOp& op) {
+  return std::ranges::any_of(op.outputs, [&](int slot) {
+    const ir::Type& type = graph.type(slot);
+    return type.is_tensor() && std::ranges::find(type.shape, 0) != type.shape.end();
+  });
+}
+
 // From the end, so that a pattern of any length begins with its last operation.
 void fuse_all(FusionGraph& graph, Matcher matcher) {
   for (auto op = graph.ops().rbegin(); op != graph.ops().rend(); ++op) {
-    if (op->kind != PreparedOp::Kind::kKernel) continue;
+    if (op->kind != PreparedOp::Kind::kKernel || gives_nothing(graph, *op)) continue;
     if (!op->is_settled && matcher != match_projection) continue;
     auto fusion = matcher(graph, *op);
     if (fusion && graph.is_closed(*fusion)) graph.apply(std::move(*fusion));

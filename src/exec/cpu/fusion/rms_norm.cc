@@ -76,7 +76,8 @@ class NormMatch {
       if (normed == nullptr || !match_normed(*normed)) continue;
       const ir::Type& type = graph_.type(x_);
       if (!type.is_tensor() || type.dtype != DType::kFp16 || axis_ >= type.shape.size() ||
-          type.shape[axis_] != gamma->size() || !lies_along_axis(*gamma, type.shape.size()))
+          type.shape[axis_] != gamma->size() || !lies_along_axis(*gamma, type.shape.size()) ||
+          graph_.type(root.outputs[0]).shape != type.shape)  // operands on the way may be larger
         continue;
       return Fusion{
           std::make_shared<RmsNormOp>(axis_, static_cast<float>(eps_), gamma->as<Half>().data()),
