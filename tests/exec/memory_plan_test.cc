@@ -2,6 +2,7 @@
 // Values in one arena: no two that live together share memory, and results stay what they are.
 #include "exec/cpu/memory_plan.h"
 
+#include <chrono>
 #include <cstring>
 
 #include "exec/cpu/cpu_program.h"
@@ -194,6 +195,27 @@ TEST_F(MemoryOfPlans, StatesKeepWhatIsWrittenToThem) {
   expect_like_reference({"add", "chain"},
                         {{{"x", random({8})}}, {{"x", random({8})}}, {{"x", random({8})}}},
                         kManyRoundings);
+}
+
+// Neither the search for patterns nor the plan of memory compares each operation with all others:
+// that took more than a minute.
+TEST_F(MemoryOfPlans, OfManyOperationsIsMadeInTime) {
+  program = std::make_shared<Program>();
+  Builder b = function();
+  Value* x = b.input("x", half({1, 8}));
+  Value* sum = x;
+  for (int i = 0; i < 40'000; ++i)
+    sum = b.op("add", {{"x", sum}, {"y", x}}, "sum" + std::to_string(i));
+  b.rename(sum, "y");
+  ASSERT_TRUE(b.finish({sum}).ok()) << b.status().message();
+  const auto begin = std::chrono::steady_clock::now();
+  const auto loaded = load();
+  ASSERT_NE(loaded, nullptr);
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(20));
+  Tensor ones(DType::kFp16, {1, 8});
+  store_floats(std::vector<float>(8, 0x1p-10f), ones.mutable_view());
+  EXPECT_EQ(run(*loaded, {{"x", ones.view()}}, "y").size(), 8U);
+  EXPECT_TRUE(status.ok()) << status.message();
 }
 
 }  // namespace

@@ -13,6 +13,9 @@ namespace {
 
 using Kind = PreparedOp::Kind;
 
+// Pairs of places that are compared before the rest, which are the smaller ones, get memory of
+// their own: all of more than ten thousand values.
+constexpr std::int64_t kMaxComparisons = std::int64_t{1} << 27;
 constexpr std::int64_t kLine = 64;  // bytes; memory of its own begins and ends with a line
 
 std::int64_t size_of(const ir::Type& type) {
@@ -129,7 +132,10 @@ class MemoryPlanner {
     std::ranges::stable_sort(waiting, std::ranges::greater(), &Place::size);
     MemoryPlan out;
     std::vector<Place*> placed;  // by offset
+    std::int64_t comparisons = 0;
     for (Place* place : waiting) {
+      comparisons += static_cast<std::int64_t>(placed.size());
+      if (comparisons > kMaxComparisons) break;
       std::int64_t at = 0;
       for (const Place* other : placed) {
         if (other->end < place->begin || place->end < other->begin) continue;
@@ -140,6 +146,7 @@ class MemoryPlanner {
       placed.insert(std::ranges::upper_bound(placed, at, {}, &Place::offset), place);
       out.arena_bytes = std::max(out.arena_bytes, at + lines(place->size));
     }
+    waiting.resize(placed.size());
     out.least_bytes = most_together(waiting);
     out.offsets.assign(slots_, MemoryPlan::kNone);
     for (const Place* place : waiting)

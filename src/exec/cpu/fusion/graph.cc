@@ -2,11 +2,18 @@
 #include "exec/cpu/fusion/graph.h"
 
 #include <algorithm>
+#include <unordered_map>
+#include <unordered_set>
 
 #include "base/check.h"
 
 namespace anemone::exec {
 namespace {
+
+// Looks at producers, by all matchers together. A matcher takes a few for each operation; of a sum
+// of hundreds of experts it takes all, but once.
+constexpr std::int64_t kStepsPerOp = 128;
+constexpr std::int64_t kLeastSteps = 1 << 22;
 
 bool is_removed(const PreparedOp& op) {
   return op.kind == PreparedOp::Kind::kRemoved;
@@ -14,7 +21,10 @@ bool is_removed(const PreparedOp& op) {
 
 }  // namespace
 
-FusionGraph::FusionGraph(PreparedFunction& function) : function_(function) {
+FusionGraph::FusionGraph(PreparedFunction& function)
+    : function_(function),
+      steps_left_(kLeastSteps +
+                  kStepsPerOp * static_cast<std::int64_t>(function.block.ops.size())) {
   count();
 }
 
@@ -53,10 +63,7 @@ void FusionGraph::add_uses(PreparedOp& op) {
 
 void FusionGraph::drop_uses(PreparedOp& op) {
   for (const Operand& operand : op.operands)
-    for (const int slot : operand.slots) {
-      --uses_[static_cast<std::size_t>(slot)];
-      std::erase(users_[static_cast<std::size_t>(slot)], &op);
-    }
+    for (const int slot : operand.slots) --uses_[static_cast<std::size_t>(slot)];
 }
 
 PreparedOp* FusionGraph::producer(int slot, std::string_view op) const {
@@ -106,22 +113,19 @@ int FusionGraph::other(const PreparedOp& op, int wanted) {
 }
 
 bool FusionGraph::is_closed(const Fusion& fusion) const {
-  const auto is_inside = [&](const PreparedOp* op) {
-    return op == fusion.root || std::ranges::find(fusion.inner, op) != fusion.inner.end();
-  };
-  for (const PreparedOp* op : fusion.inner)
-    for (const int slot : op->outputs) {
-      const auto& found = users(slot);
-      // A use that is no operation of the block, or one of an inner block, is not among the users.
-      int inside = 0;
-      for (const PreparedOp* user : found) {
-        if (!is_inside(user)) return false;
-        for (const Operand& operand : user->operands)
-          inside += static_cast<int>(std::ranges::count(operand.slots, slot));
-      }
-      if (inside != use_count(slot)) return false;
-    }
-  return true;
+  std::unordered_set<const PreparedOp*> inside(fusion.inner.begin(), fusion.inner.end());
+  inside.insert(fusion.root);
+  std::unordered_map<int, int> uses_inside;
+  for (const PreparedOp* op : inside)
+    for (const Operand& operand : op->operands)
+      for (const int slot : operand.slots) ++uses_inside[slot];
+  // A use that is no operation of the block, or one of an inner block, is not among those inside.
+  return std::ranges::all_of(fusion.inner, [&](const PreparedOp* op) {
+    return std::ranges::all_of(op->outputs, [&](int slot) {
+      const auto found = uses_inside.find(slot);
+      return use_count(slot) == (found == uses_inside.end() ? 0 : found->second);
+    });
+  });
 }
 
 void FusionGraph::apply(Fusion fusion) {

@@ -29,7 +29,12 @@ class FusionGraph {
   const ir::Type& type(int slot) const { return function_.type(slot); }
   // The operation of the outermost block that makes the value; nullptr for inputs, constants and
   // values of inner blocks.
-  PreparedOp* producer(int slot) const { return producers_[static_cast<std::size_t>(slot)]; }
+  // nullptr as well when the search has gone on for too long: what no pattern is found in runs as
+  // it is, and a program whose parts all look like the beginning of long patterns loads in time.
+  PreparedOp* producer(int slot) const {
+    return steps_left_ > 0 && --steps_left_ > 0 ? producers_[static_cast<std::size_t>(slot)]
+                                                : nullptr;
+  }
   // Whether a pattern may have it: an operation that is still as the program has it, and whose type
   // rule no run asks. What is fused runs without the rule, in memory of the size that the plan has.
   static bool is_settled(const PreparedOp& op) {
@@ -38,7 +43,8 @@ class FusionGraph {
   // The producer when it is settled and of this type, else nullptr.
   PreparedOp* producer(int slot, std::string_view op) const;
   int use_count(int slot) const { return uses_[static_cast<std::size_t>(slot)]; }
-  // Operations of the outermost block that take the value, each once.
+  // Operations of the outermost block that take the value, each once, and maybe some that did so
+  // before they were fused.
   const std::vector<PreparedOp*>& users(int slot) const {
     return users_[static_cast<std::size_t>(slot)];
   }
@@ -75,6 +81,7 @@ class FusionGraph {
   std::vector<PreparedOp*> producers_;
   std::vector<int> uses_;
   std::vector<std::vector<PreparedOp*>> users_;
+  mutable std::int64_t steps_left_;
 };
 
 }  // namespace anemone::exec
