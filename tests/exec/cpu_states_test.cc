@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <thread>
 
+#include "base/machine.h"
 #include "tests/exec/program_fixture.h"
 
 namespace anemone::exec {
@@ -30,6 +31,20 @@ struct States : ProgramFixture {
 };
 
 using Floats = std::vector<float>;
+
+// None of them is too large by itself, and the system would promise the memory for all.
+TEST_F(States, ThatTogetherNeedMoreMemoryThanThereIsAreRefused) {
+  Builder b = function();
+  Value* x = b.input("x", Type::tensor(DType::kFp16, {2}));
+  const auto elements = static_cast<std::int64_t>(usable_memory_bytes() / 4 / sizeof(Half));
+  for (const char* name : {"first", "second", "third", "fourth"})
+    b.input(name, Type::state(DType::kFp16, {elements}));
+  ASSERT_TRUE(b.finish({b.op("relu", {{"x", x}}, "y")}).ok()) << b.status().message();
+  const auto loaded = load();
+  ASSERT_NE(loaded, nullptr);
+  const auto state = loaded->make_state();
+  EXPECT_EQ(state.status().code(), Code::kOutOfMemory) << state.status().message();
+}
 
 TEST_F(States, AReadSeesWhatWasWrittenBeforeItAndNotWhatComesAfter) {
   add_function("main");

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "base/error.h"
+#include "base/machine.h"
 
 namespace anemone::exec {
 namespace {
@@ -17,11 +18,15 @@ std::size_t bytes_of(const Feature& state) {
 
 Result<std::unique_ptr<StateStore>> CpuStateStore::make(std::vector<Feature> states) {
   std::unique_ptr<CpuStateStore> store(new CpuStateStore(std::move(states)));
+  // The system may promise more memory than it has, and ends the process that believes it.
+  std::uint64_t left = usable_memory_bytes() / 4 * 3;
   for (const Feature& state : store->states_) {
-    BufferRef buffer = Buffer::make_zero(bytes_of(state));
+    const bool has_room = bytes_of(state) <= left;
+    BufferRef buffer = has_room ? Buffer::make_zero(bytes_of(state)) : nullptr;
     if (buffer == nullptr)
       return out_of_memory("[state {}] expected {} bytes of memory, got none", state.name,
                            bytes_of(state));
+    left -= bytes_of(state);
     store->buffers_.push_back(std::move(buffer));
   }
   return std::unique_ptr<StateStore>(std::move(store));
