@@ -8,6 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "base/descriptor.h"
+
 namespace anemone {
 
 // By what a file that has not changed is known without reading it. The system alone sets `changed`
@@ -25,6 +27,8 @@ struct FileIdentity {
 
   // Links are followed. kIo when it is no regular file.
   static Result<FileIdentity> of(const std::string& path);
+  // Of the file that is open, whatever `path`, under which it was opened, leads to by now.
+  static Result<FileIdentity> of(const Descriptor& file, const std::string& path);
   static Result<std::vector<FileIdentity>> of_all(std::span<const std::string> paths);
 
   // Without the path: the same file under another name is the same.
