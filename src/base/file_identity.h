@@ -16,7 +16,8 @@ namespace anemone {
 // (ctime): it moves with every write, and with every attempt to set `modified` back. So neither a
 // copy with the times of its original (it has another inode) nor a file that was changed and got
 // its old times again has the identity that it had. That holds on file systems which keep inodes
-// and ctime, as those of Linux and macOS do.
+// and ctime, as those of Linux and macOS do, but for what is written to a tmpfs through a mapping,
+// which sets no times.
 struct FileIdentity {
   std::string path;
   std::uint64_t device = 0;

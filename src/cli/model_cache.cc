@@ -85,7 +85,9 @@ class Entry {
     // The manifest vouches for the other files, and nothing but the record for the manifest.
     const auto checked = read_checked();
     ANEMONE_ASSIGN_OR_RETURN(const std::string hash, hash_of_manifest());
-    if (!checked.ok() || checked->manifest != hash)
+    if (!checked.ok())
+      return corrupt("[{}] expected the hash of the manifest beside it, got none", artifact());
+    if (checked->manifest != hash)
       return corrupt("[{}] expected the manifest that was written, got another one", artifact());
     ANEMONE_RETURN_IF_ERROR(artifact::check_files(artifact(), manifest, /*check_hashes=*/true));
     record({is_settled ? hash_of(text_of(files)) : kUnknown, hash});
