@@ -2,12 +2,18 @@
 #include "artifact/ownership.h"
 
 #include <algorithm>
+#include <cerrno>
+#include <dirent.h>
+#include <fcntl.h>
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <sys/stat.h>
+#include <unistd.h>
 #include <vector>
 
 #include "artifact/manifest.h"
 #include "artifact/manifest_check.h"
+#include "base/descriptor.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "base/json.h"
@@ -28,6 +34,7 @@ Result<std::set<std::string>> listed_files(const std::string& folder) {
   constexpr std::uint64_t kMaxBytes = 256 << 20;
   const std::string name(kManifestName);
   std::error_code error;
+  if (!fs::is_directory(fs::symlink_status(folder, error))) return in_the_way(folder, "no folder");
   if (!fs::is_regular_file(fs::symlink_status(fs::path(folder) / name, error)))
     return in_the_way(folder, "no manifest.json");
   const auto text = read_file((fs::path(folder) / name).string(), kMaxBytes);
@@ -49,9 +56,8 @@ Result<std::set<std::string>> listed_files(const std::string& folder) {
   return out;
 }
 
-// Of a manifest that a killed process was writing (AtomicFile).
-bool is_left_over(const std::string& path) {
-  return path.starts_with(std::string(kManifestName) + ".tmp.");
+bool is_ours(const std::string& path, const std::set<std::string>& listed) {
+  return listed.contains(path) || listed.contains(std::string(without_temporary_suffix(path)));
 }
 
 // The first by name, so that the same folder gives the same message.
@@ -73,10 +79,58 @@ Status check_below(const std::string& folder, const fs::path& relative,
       const auto first = listed.lower_bound(text + "/");
       if (first == listed.end() || !first->starts_with(text + "/")) return in_the_way(folder, text);
       ANEMONE_RETURN_IF_ERROR(check_below(folder, path, listed));
-    } else if (!fs::is_regular_file(status) || !(listed.contains(text) || is_left_over(text))) {
+    } else if (!fs::is_regular_file(status) || !is_ours(text, listed)) {
       return in_the_way(folder, text);
     }
   }
+  return {};
+}
+
+Result<std::vector<std::string>> names_in(int folder, const std::string& path) {
+  DIR* const stream = ::fdopendir(::dup(folder));
+  if (stream == nullptr) return errno_error(path, "list");
+  std::vector<std::string> names;
+  errno = 0;
+  while (const dirent* const entry = ::readdir(stream)) {
+    const std::string_view name = entry->d_name;
+    if (name != "." && name != "..") names.emplace_back(name);
+  }
+  const int reason = errno;
+  ::closedir(stream);
+  errno = reason;
+  if (reason != 0) return errno_error(path, "list");
+  std::ranges::sort(names);
+  return names;
+}
+
+// What somebody put there meanwhile, or took away.
+bool is_of_others(int error) {
+  return error == ENOTEMPTY || error == EEXIST || error == ENOENT;
+}
+
+// `name` in the folder that is open as `at`; `relative` is its path as the list has it. Never by a
+// path of several parts: any of them could be a link by now.
+Status remove_entry(int at, const std::string& name, const std::string& relative,
+                    const std::set<std::string>& listed) {
+  struct stat info {};
+  if (::fstatat(at, name.c_str(), &info, AT_SYMLINK_NOFOLLOW) != 0)
+    return is_of_others(errno) ? Status() : errno_error(relative, "look at");
+  if (S_ISREG(info.st_mode)) {
+    if (is_ours(relative, listed) && ::unlinkat(at, name.c_str(), 0) != 0 && !is_of_others(errno))
+      return errno_error(relative, "remove");
+    return {};
+  }
+  if (!S_ISDIR(info.st_mode)) return {};
+  const Descriptor folder(
+      ::openat(at, name.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+  if (!folder.is_open()) return errno_error(relative, "open");
+  ANEMONE_ASSIGN_OR_RETURN(std::vector<std::string> names, names_in(folder.get(), relative));
+  std::ranges::stable_partition(names, [](const auto& each) { return each != kManifestName; });
+  const std::string before = relative.empty() ? "" : relative + "/";
+  for (const std::string& each : names)
+    ANEMONE_RETURN_IF_ERROR(remove_entry(folder.get(), each, before + each, listed));
+  if (::unlinkat(at, name.c_str(), AT_REMOVEDIR) != 0 && !is_of_others(errno))
+    return errno_error(relative, "remove");
   return {};
 }
 
@@ -87,12 +141,26 @@ Status check_all_is_ours(const std::string& folder) {
   return check_below(folder, "", listed);
 }
 
+Status remove_all_that_is_ours(const std::string& folder) {
+  ANEMONE_ASSIGN_OR_RETURN(const auto listed, listed_files(folder));
+  ANEMONE_RETURN_IF_ERROR(check_below(folder, "", listed));
+  return remove_entry(AT_FDCWD, folder, "", listed);
+}
+
+Status remove_all_that_is_listed(const std::string& folder, const std::string& name,
+                                 const std::set<std::string>& listed) {
+  ANEMONE_RETURN_IF_ERROR(check_all_is_listed(folder, name, listed));
+  const Descriptor opened(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+  if (!opened.is_open()) return errno_error(folder, "open");
+  return remove_entry(opened.get(), name, name, listed);
+}
+
 Status check_all_is_listed(const std::string& folder, const std::string& name,
                            const std::set<std::string>& listed) {
   std::error_code error;
   const fs::file_status status = fs::symlink_status(fs::path(folder) / name, error);
   if (fs::is_directory(status)) return check_below(folder, name, listed);
-  if (!fs::is_regular_file(status) || !listed.contains(name)) return in_the_way(folder, name);
+  if (!fs::is_regular_file(status) || !is_ours(name, listed)) return in_the_way(folder, name);
   return {};
 }
 

@@ -17,6 +17,10 @@
 namespace anemone {
 namespace {
 
+constexpr std::string_view kTemporary = ".tmp.";
+constexpr std::string_view kSuffixLetters = "abcdefghijklmnopqrstuvwxyz234567";
+constexpr std::size_t kSuffixSize = 12;
+
 Status write_fully(int fd, const std::string& path, std::span<const std::byte> bytes,
                    std::uint64_t offset) {
   while (!bytes.empty()) {
@@ -52,11 +56,20 @@ Result<std::string> read_file(const std::string& path, std::uint64_t max_bytes) 
 }
 
 std::string random_suffix() {
-  constexpr std::string_view kLetters = "abcdefghijklmnopqrstuvwxyz234567";
   std::random_device random;
   std::string text;
-  for (int i = 0; i < 12; ++i) text += kLetters[random() % kLetters.size()];
+  while (text.size() < kSuffixSize) text += kSuffixLetters[random() % kSuffixLetters.size()];
   return text;
+}
+
+std::string_view without_temporary_suffix(std::string_view path) {
+  if (path.size() <= kTemporary.size() + kSuffixSize) return path;
+  const std::string_view suffix = path.substr(path.size() - kSuffixSize);
+  const std::string_view rest = path.substr(0, path.size() - kSuffixSize);
+  if (suffix.find_first_not_of(kSuffixLetters) != std::string_view::npos ||
+      !rest.ends_with(kTemporary))
+    return path;
+  return rest.substr(0, rest.size() - kTemporary.size());
 }
 
 Result<AtomicFile> AtomicFile::create(const std::string& path) {
@@ -72,7 +85,7 @@ Result<AtomicFile> AtomicFile::create(const std::string& path) {
   // Nobody else can know the name.
   constexpr int kMostAttempts = 100;
   for (int attempt = 0;; ++attempt) {
-    std::string temporary = path + ".tmp." + random_suffix();
+    std::string temporary = path + std::string(kTemporary) + random_suffix();
     Descriptor file(::open(temporary.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0644));
     if (file.is_open()) return AtomicFile(path, std::move(temporary), std::move(file));
     if (errno != EEXIST || attempt == kMostAttempts) return errno_error(path, "create");

@@ -20,6 +20,9 @@ Result<std::string> read_file(const std::string& path, std::uint64_t max_bytes =
 
 // Twelve letters and digits that nobody can foresee, for names of temporary files and folders.
 std::string random_suffix();
+// "PATH" of "PATH.tmp.<random_suffix()>", which a killed process may have left; any other path as
+// it is.
+std::string_view without_temporary_suffix(std::string_view path);
 
 // Writes a file under a temporary name ("PATH.tmp.<random>") in the same folder and renames it over
 // `path` on commit(). A regular file of that name is replaced; kIo for anything else that is there:

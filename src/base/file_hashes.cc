@@ -4,25 +4,34 @@
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
-#include <fcntl.h>
+#include <filesystem>
 #include <optional>
 #include <unistd.h>
 #include <vector>
 
-#include "base/descriptor.h"
 #include "base/digest.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "base/log.h"
+#include "base/mapped_file.h"
 
 namespace anemone {
 namespace {
+
+namespace fs = std::filesystem;
 
 constexpr std::uint64_t kPart = 16 << 20;
 // What one thread holds at a time. Files are read, not mapped: one that shrinks meanwhile is a
 // short read and not a signal.
 constexpr std::size_t kBuffer = 1 << 20;
 constexpr std::size_t kHashDigits = 64;
+constexpr std::size_t kNameDigits = 32;
+constexpr std::uint64_t kMaxEntryBytes = 4096;
+
+bool is_hex(std::string_view text, std::size_t digits) {
+  return text.size() == digits &&
+         text.find_first_not_of("0123456789abcdef") == std::string_view::npos;
+}
 
 // "" when the part cannot be read to its end.
 std::string hash_part(int file, std::uint64_t offset, std::uint64_t bytes) {
@@ -40,23 +49,44 @@ std::string hash_part(int file, std::uint64_t offset, std::uint64_t bytes) {
   return hash.hex();
 }
 
-// Where the hash of a file is remembered.
-std::string place_of(const std::string& folder, const FileIdentity& file) {
+// The name under which the hash of a file is remembered, by the text of its identity.
+std::string name_of(std::string_view identity) {
   Digest name;
-  name.update(file.text());
-  return folder + "/" + name.hex().substr(0, 32);
+  name.update(identity);
+  return name.hex().substr(0, kNameDigits);
+}
+
+std::string place_of(const std::string& folder, const FileIdentity& file) {
+  return folder + "/" + name_of(file.text());
+}
+
+// Whether FOLDER/NAME was written here: its name follows from its first line.
+bool is_ours(const std::string& folder, const std::string& name) {
+  const std::string path = folder + "/" + name;
+  std::error_code error;
+  if (!fs::is_regular_file(fs::symlink_status(path, error))) return false;
+  const auto text = read_file(path, kMaxEntryBytes);
+  if (!text.ok()) return false;
+  // Of one that a killed process was writing, all or a part, or nothing.
+  const std::string_view whole = without_temporary_suffix(name);
+  if (whole.size() != name.size() && text->empty()) return is_hex(whole, kNameDigits);
+  return text->find('\n') != std::string::npos &&
+         name_of(std::string_view(*text).substr(0, text->find('\n'))) == whole;
 }
 
 std::optional<std::string> remembered(const std::string& folder, const FileIdentity& file) {
-  constexpr std::uint64_t kMaxBytes = 4096;
-  const auto text = read_file(place_of(folder, file), kMaxBytes);
+  const auto text = read_file(place_of(folder, file), kMaxEntryBytes);
   const std::string first_line = file.text() + "\n";
   if (!text.ok() || text->size() != first_line.size() + kHashDigits + 1 ||
       !text->starts_with(first_line) || !text->ends_with('\n'))
     return std::nullopt;
   std::string hash = text->substr(first_line.size(), kHashDigits);
-  if (hash.find_first_not_of("0123456789abcdef") != std::string::npos) return std::nullopt;
+  if (!is_hex(hash, kHashDigits)) return std::nullopt;
   return hash;
+}
+
+Status changed(const FileIdentity& file) {
+  return io_error("[{}] expected a file that nobody writes to, got one that changed", file.path);
 }
 
 }  // namespace
@@ -68,8 +98,7 @@ Result<std::string> FileHashes::of(const FileIdentity& file, bool reads_again) {
   const bool is_settled = wait_until_settled(std::span(&file, 1));
   ANEMONE_ASSIGN_OR_RETURN(std::string hash, read(file));
   ANEMONE_ASSIGN_OR_RETURN(const FileIdentity now, FileIdentity::of(file.path));
-  if (now.text() != file.text())
-    return io_error("[{}] expected a file that nobody writes to, got one that changed", file.path);
+  if (now.text() != file.text()) return changed(file);
   if (folder_.empty() || !is_settled) return hash;
   // To remember it spares time and no more.
   const Status status =
@@ -78,9 +107,20 @@ Result<std::string> FileHashes::of(const FileIdentity& file, bool reads_again) {
   return hash;
 }
 
+void FileHashes::forget(const std::string& folder) {
+  std::error_code error;
+  std::vector<std::string> names;
+  for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error))
+    names.push_back(it->path().filename().string());
+  for (const std::string& name : names)
+    if (is_ours(folder, name)) fs::remove(folder + "/" + name, error);
+}
+
 Result<std::string> FileHashes::read(const FileIdentity& file) {
-  const Descriptor opened(::open(file.path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
-  if (!opened.is_open()) return errno_error(file.path, "open");
+  ANEMONE_ASSIGN_OR_RETURN(const OpenFile opened, open_regular_file(file.path));
+  // The name may lead to another file for a moment: one whose hash is not that of this one.
+  ANEMONE_ASSIGN_OR_RETURN(const FileIdentity read, FileIdentity::of(opened.descriptor, file.path));
+  if (read.text() != file.text()) return changed(file);
   const std::uint64_t count = (file.bytes + kPart - 1) / kPart;
   std::vector<std::string> parts(static_cast<std::size_t>(count));
   threads_.parallel_for(
@@ -88,7 +128,7 @@ Result<std::string> FileHashes::read(const FileIdentity& file) {
         for (std::int64_t i = begin; i < end; ++i) {
           const std::uint64_t offset = static_cast<std::uint64_t>(i) * kPart;
           parts[static_cast<std::size_t>(i)] =
-              hash_part(opened.get(), offset, std::min(kPart, file.bytes - offset));
+              hash_part(opened.descriptor.get(), offset, std::min(kPart, file.bytes - offset));
         }
       });
   Digest hash;

@@ -24,11 +24,7 @@ std::int64_t settled_at(const FileIdentity& file) {
   return file.changed_ns + (has_fractions ? kSecond / 50 : 2 * kSecond);
 }
 
-}  // namespace
-
-Result<FileIdentity> FileIdentity::of(const std::string& path) {
-  struct stat info {};
-  if (::stat(path.c_str(), &info) != 0) return errno_error(path, "open");
+Result<FileIdentity> identity_of(const struct stat& info, const std::string& path) {
   if (!S_ISREG(info.st_mode)) return io_error("[{}] expected a regular file", path);
   FileIdentity out;
   out.path = path;
@@ -43,6 +39,20 @@ Result<FileIdentity> FileIdentity::of(const std::string& path) {
   out.changed_ns = nanoseconds(info.st_ctim);
 #endif
   return out;
+}
+
+}  // namespace
+
+Result<FileIdentity> FileIdentity::of(const std::string& path) {
+  struct stat info {};
+  if (::stat(path.c_str(), &info) != 0) return errno_error(path, "open");
+  return identity_of(info, path);
+}
+
+Result<FileIdentity> FileIdentity::of(const Descriptor& file, const std::string& path) {
+  struct stat info {};
+  if (::fstat(file.get(), &info) != 0) return errno_error(path, "look at");
+  return identity_of(info, path);
 }
 
 Result<std::vector<FileIdentity>> FileIdentity::of_all(std::span<const std::string> paths) {

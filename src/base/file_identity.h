@@ -8,13 +8,16 @@
 #include <string>
 #include <vector>
 
+#include "base/descriptor.h"
+
 namespace anemone {
 
 // By what a file that has not changed is known without reading it. The system alone sets `changed`
 // (ctime): it moves with every write, and with every attempt to set `modified` back. So neither a
 // copy with the times of its original (it has another inode) nor a file that was changed and got
 // its old times again has the identity that it had. That holds on file systems which keep inodes
-// and ctime, as those of Linux and macOS do.
+// and ctime, as those of Linux and macOS do, but for what is written to a tmpfs through a mapping,
+// which sets no times.
 struct FileIdentity {
   std::string path;
   std::uint64_t device = 0;
@@ -25,6 +28,8 @@ struct FileIdentity {
 
   // Links are followed. kIo when it is no regular file.
   static Result<FileIdentity> of(const std::string& path);
+  // Of the file that is open, whatever `path`, under which it was opened, leads to by now.
+  static Result<FileIdentity> of(const Descriptor& file, const std::string& path);
   static Result<std::vector<FileIdentity>> of_all(std::span<const std::string> paths);
 
   // Without the path: the same file under another name is the same.

@@ -13,6 +13,7 @@
 
 #include "base/check.h"
 #include "base/error.h"
+#include "base/opened_files.h"
 
 namespace anemone {
 
@@ -37,6 +38,7 @@ Result<OpenFile> open_regular_file(const std::string& path) {
     return io_error("[{}] expected a regular file, got a {}", path,
                     S_ISDIR(info.st_mode) ? "directory" : "special file");
   out.size = static_cast<std::size_t>(info.st_size);
+  ANEMONE_RETURN_IF_ERROR(OpenedFiles::note(out.descriptor, path));
   return out;
 }
 

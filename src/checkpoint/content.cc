@@ -46,20 +46,23 @@ Result<std::vector<std::string>> files_of(const std::string& path) {
   return files;
 }
 
-Result<std::string> content_of(const std::string& path, FileHashes& hashes, bool reads_again) {
+Result<Content> content_of(const std::string& path, FileHashes& hashes, bool reads_again) {
   ANEMONE_ASSIGN_OR_RETURN(const auto files, files_of(path));
   std::error_code error;
   const fs::path folder =
       fs::is_directory(path, error) ? fs::path(path) : fs::path(path).parent_path();
   Digest all;
+  Content out;
   for (const std::string& name : files) {
-    ANEMONE_ASSIGN_OR_RETURN(const FileIdentity file, FileIdentity::of(name));
+    ANEMONE_ASSIGN_OR_RETURN(FileIdentity file, FileIdentity::of(name));
     ANEMONE_ASSIGN_OR_RETURN(const std::string hash, hashes.of(file, reads_again));
     const std::string inner = fs::path(name).lexically_relative(folder).generic_string();
     // The length first: a name may hold anything.
     all.update(fmt::format("{} {} {} {}\n", inner.size(), inner, file.bytes, hash));
+    out.files.push_back(std::move(file));
   }
-  return all.hex();
+  out.hash = all.hex();
+  return out;
 }
 
 }  // namespace anemone::checkpoint

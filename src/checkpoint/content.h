@@ -19,9 +19,14 @@ inline constexpr std::string_view kTextFiles[] = {"tokenizer.json", "tokenizer_c
 // each once. Takes what open_checkpoint() takes.
 Result<std::vector<std::string>> files_of(const std::string& path);
 
-// A hash of the names and contents of those files: 64 hex digits. Two checkpoints with one hash are
-// the same, wherever they lie and whatever their times are. `reads_again`: all files are read,
-// whatever is remembered of them.
-Result<std::string> content_of(const std::string& path, FileHashes& hashes, bool reads_again);
+struct Content {
+  // Of the names and contents of those files: 64 hex digits. Two checkpoints with one hash are the
+  // same, wherever they lie and whatever their times are.
+  std::string hash;
+  std::vector<FileIdentity> files;  // that have this content
+};
+
+// `reads_again`: all files are read, whatever is remembered of them.
+Result<Content> content_of(const std::string& path, FileHashes& hashes, bool reads_again);
 
 }  // namespace anemone::checkpoint

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <fmt/format.h>
 #include <functional>
+#include <span>
 #include <system_error>
 #include <thread>
 
@@ -71,9 +72,8 @@ class Entry {
   Status check_stamp() const {
     ANEMONE_ASSIGN_OR_RETURN(const auto manifest, artifact::read_manifest(artifact()));
     ANEMONE_ASSIGN_OR_RETURN(const auto files, identities(manifest));
-    constexpr std::uint64_t kMaxBytes = 4096;
-    ANEMONE_ASSIGN_OR_RETURN(const std::string checked, read_file(checked_path(), kMaxBytes));
-    if (checked == stamp(files)) return {};
+    ANEMONE_ASSIGN_OR_RETURN(const Checked checked, read_checked());
+    if (checked.files == hash_of(text_of(files))) return {};
     return corrupt("[{}] expected the files that were checked, got others", artifact());
   }
 
@@ -82,17 +82,26 @@ class Entry {
     ANEMONE_ASSIGN_OR_RETURN(const auto manifest, artifact::read_manifest(artifact()));
     ANEMONE_ASSIGN_OR_RETURN(const auto files, identities(manifest));
     const bool is_settled = wait_until_settled(files);
+    // The manifest vouches for the other files, and nothing but the record for the manifest.
+    const auto checked = read_checked();
+    ANEMONE_ASSIGN_OR_RETURN(const std::string hash, hash_of_manifest());
+    if (!checked.ok())
+      return corrupt("[{}] expected the hash of the manifest beside it, got none", artifact());
+    if (checked->manifest != hash)
+      return corrupt("[{}] expected the manifest that was written, got another one", artifact());
     ANEMONE_RETURN_IF_ERROR(artifact::check_files(artifact(), manifest, /*check_hashes=*/true));
-    if (is_settled) record(files);
+    record({is_settled ? hash_of(text_of(files)) : kUnknown, hash});
     return {};
   }
 
   // Under the lock.
-  Status make(const std::string& model, int threads) const {
+  Status make(const std::string& model, std::span<const FileIdentity> sources, int threads) const {
     // What was damaged: even its manifest may be.
-    std::error_code error;
-    fs::remove_all(artifact(), error);
-    if (error) return io_error("[{}] cannot remove: {}", artifact(), error.message());
+    for (const std::string& path : {checked_path(), artifact()}) {
+      std::error_code error;
+      fs::remove_all(path, error);
+      if (error) return io_error("[{}] cannot remove: {}", path, error.message());
+    }
     compiler::CompileOptions options;
     options.threads = threads;
     options.cancel = &interrupt_flag();
@@ -100,14 +109,31 @@ class Entry {
     const auto report = compiler::compile(model, artifact(), options, std::ref(bar));
     bar.clear();
     if (!report.ok()) return report.status();
+    // What was compiled is what the key stands for.
+    if (text_of(report->sources) != text_of(sources)) {
+      ANEMONE_RETURN_IF_ERROR(remove());
+      return io_error("[{}] expected a checkpoint that nobody writes to, got one that changed",
+                      model);
+    }
     // The hashes of the manifest are those of the files as they were read back.
     ANEMONE_ASSIGN_OR_RETURN(const auto files, identities(report->manifest));
-    if (wait_until_settled(files)) record(files);
+    ANEMONE_ASSIGN_OR_RETURN(const std::string manifest, hash_of_manifest());
+    record({wait_until_settled(files) ? hash_of(text_of(files)) : kUnknown, manifest});
     return {};
   }
 
   Status remove() const {
     std::error_code error;
+    // A key looks like many another hash, in a folder that the user chose.
+    fs::directory_iterator it(folder_, error);
+    for (const fs::directory_iterator end; !error && it != end; it.increment(error)) {
+      const std::string name = it->path().filename().string();
+      if (name != "artifact" && name != "artifact.partial" &&
+          without_temporary_suffix(name) != "checked")
+        return invalid_argument(
+            "[{}] expected a compiled model alone, got {}, which is not anemone's to remove",
+            folder_, escaped(name));
+    }
     fs::remove_all(folder_, error);
     if (error) return io_error("[{}] cannot remove: {}", folder_, error.message());
     return {};
@@ -124,14 +150,38 @@ class Entry {
       paths.push_back(artifact() + "/" + file.path);
     return FileIdentity::of_all(paths);
   }
-  static std::string stamp(const std::vector<FileIdentity>& files) {
+  // What lies in `checked`, one line each.
+  struct Checked {
+    std::string files;     // the hash of their identities
+    std::string manifest;  // the hash of manifest.json
+  };
+  // In the place of a hash that nothing has.
+  static constexpr const char* kUnknown = "unknown";
+
+  static std::string hash_of(std::string_view text) {
     Digest hash;
-    hash.update(text_of(files));
-    return hash.hex() + "\n";
+    hash.update(text);
+    return hash.hex();
   }
-  // Without it the next run checks the files again.
-  void record(const std::vector<FileIdentity>& files) const {
-    const Status status = write_file(checked_path(), stamp(files));
+  Result<std::string> hash_of_manifest() const {
+    ANEMONE_ASSIGN_OR_RETURN(const std::string text,
+                             read_file(artifact() + "/" + std::string(artifact::kManifestName)));
+    return hash_of(text);
+  }
+  Result<Checked> read_checked() const {
+    constexpr std::uint64_t kMaxBytes = 4096;
+    ANEMONE_ASSIGN_OR_RETURN(const std::string text, read_file(checked_path(), kMaxBytes));
+    const std::size_t end = text.find('\n');
+    if (end == std::string::npos || !text.ends_with('\n'))
+      return corrupt("[{}] expected two lines, got others", checked_path());
+    Checked out = {text.substr(0, end), text.substr(end + 1)};
+    if (!out.manifest.empty()) out.manifest.pop_back();
+    return out;
+  }
+  // Without it the next run checks the files again, or makes them.
+  void record(const Checked& checked) const {
+    const Status status =
+        write_file(checked_path(), checked.files + "\n" + checked.manifest + "\n");
     if (!status.ok()) ANEMONE_WARN("{}", status.message());
   }
 
@@ -185,8 +235,8 @@ Result<ModelCache> ModelCache::open() {
   return cache;
 }
 
-Result<std::string> ModelCache::content_of(const std::string& model,
-                                           const CacheRequest& request) const {
+Result<checkpoint::Content> ModelCache::content_of(const std::string& model,
+                                                   const CacheRequest& request) const {
   ThreadPool threads(request.threads > 0 ? request.threads : default_thread_count());
   FileHashes hashes(files_, threads);
   return checkpoint::content_of(model, hashes, request.checks_hashes);
@@ -194,11 +244,11 @@ Result<std::string> ModelCache::content_of(const std::string& model,
 
 Result<std::string> ModelCache::artifact_of(const std::string& model,
                                             const CacheRequest& request) const {
-  ANEMONE_ASSIGN_OR_RETURN(const std::string content, content_of(model, request));
+  ANEMONE_ASSIGN_OR_RETURN(const checkpoint::Content content, content_of(model, request));
   Digest key;
   key.update(fmt::format(
       "anemone {} format {} options {} name {} content {}", version(), artifact::kFormatVersion,
-      compiler::describe_options(compiler::CompileOptions()), name_of(model), content));
+      compiler::describe_options(compiler::CompileOptions()), name_of(model), content.hash));
   const Entry entry(models_ + "/" + key.hex().substr(0, kKeyDigits));
   if (!request.checks_hashes && entry.check_stamp().ok()) return entry.artifact();
 
@@ -209,12 +259,8 @@ Result<std::string> ModelCache::artifact_of(const std::string& model,
   if (found.ok()) return entry.artifact();
   if (found.code() != Code::kNotFound)
     notice("the compiled model in the cache is damaged and is made again: " + found.message());
-  ANEMONE_RETURN_IF_ERROR(entry.make(model, request.threads));
-  // The checkpoint that was compiled is the one that the key stands for.
-  ANEMONE_ASSIGN_OR_RETURN(const std::string content_now, content_of(model, request));
-  if (content_now == content) return entry.artifact();
-  ANEMONE_RETURN_IF_ERROR(entry.remove());
-  return io_error("[{}] expected a checkpoint that nobody writes to, got one that changed", model);
+  ANEMONE_RETURN_IF_ERROR(entry.make(model, content.files, request.threads));
+  return entry.artifact();
 }
 
 Result<std::vector<CacheEntry>> ModelCache::list() const {
@@ -246,8 +292,7 @@ Result<std::uint64_t> ModelCache::clear() const {
     if (removed.ok()) freed += bytes;
     if (first_error.ok()) first_error = removed;
   }
-  std::error_code error;
-  for (const std::string& name : keys_in(files_)) fs::remove(files_ + "/" + name, error);
+  FileHashes::forget(files_);
   if (!first_error.ok()) return first_error;
   return freed;
 }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Checkpoints that `run`, `serve` and `bench` compiled for themselves, in the user's cache folder:
 //   models/KEY/artifact/     the artifact
-//   models/KEY/checked       what its files were when their hashes were last checked
+//   models/KEY/checked       its files as they were when they were last checked, and the hash of
+//                            its manifest, which has the hashes of the others
 //   models/KEY/artifact.partial/  while it is made
 //   files/                   hashes of the files of checkpoints (base/file_hashes.h)
 // KEY is a hash of the contents of the checkpoint, its name, the options, the format of artifacts
@@ -17,6 +18,8 @@
 #include <cstdint>
 #include <string>
 #include <vector>
+
+#include "checkpoint/content.h"
 
 namespace anemone::cli {
 
@@ -56,7 +59,8 @@ class ModelCache {
  private:
   explicit ModelCache(const std::string& root)
       : models_(root + "/models"), files_(root + "/files") {}
-  Result<std::string> content_of(const std::string& model, const CacheRequest& request) const;
+  Result<checkpoint::Content> content_of(const std::string& model,
+                                         const CacheRequest& request) const;
   std::string models_;
   std::string files_;
 };

@@ -382,6 +382,7 @@ Result<CompileReport> compile(const std::string& model, const std::string& outpu
   ANEMONE_RETURN_IF_ERROR(check_mapped_files());
   ANEMONE_ASSIGN_OR_RETURN(CompileReport report, std::move(made));
   ANEMONE_RETURN_IF_ERROR(source->check_unchanged());
+  report.sources = source->files();
   ANEMONE_RETURN_IF_ERROR(folder.commit());
   report.seconds = seconds_since(start);
   return report;

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "artifact/manifest.h"
+#include "base/file_identity.h"
 #include "compiler/options.h"
 #include "compiler/weight_store.h"
 
@@ -41,6 +42,7 @@ struct CompileReport {
   artifact::Manifest manifest;
   std::vector<PackageReport> packages;
   std::vector<WeightReport> weights;
+  std::vector<FileIdentity> sources;     // the files that were read; empty of a dry run
   std::optional<ExpertsReport> experts;  // none: no layer has experts
   std::uint64_t source_bytes = 0;        // of the tensors that were used
   std::uint64_t total_bytes = 0;         // of the artifact, which is mapped when it runs

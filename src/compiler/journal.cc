@@ -2,9 +2,10 @@
 #include "compiler/journal.h"
 
 #include <algorithm>
+#include <cerrno>
 #include <filesystem>
 #include <nlohmann/json.hpp>
-#include <set>
+#include <unistd.h>
 
 #include "artifact/manifest_check.h"
 #include "artifact/ownership.h"
@@ -62,10 +63,9 @@ Status in_the_way(const std::string& folder, const std::string& name) {
       folder, name);
 }
 
-// Under the name itself, or under that of its temporary file or folder.
-bool is_of(const std::string& piece, const std::string& name) {
-  return name == piece || name.starts_with(piece + ".tmp.");
-}
+// All that a package may hold while it is written.
+constexpr const char* kPackageFiles[] = {"Manifest.json", "Data/com.apple.CoreML/model.mlmodel",
+                                         "Data/com.apple.CoreML/weights/weight.bin"};
 
 bool is_real(const std::string& path, fs::file_type type) {
   std::error_code error;
@@ -85,6 +85,20 @@ Status Journal::check_all_is_ours(const std::string& folder) {
   Journal journal(folder);
   journal.read();
   return journal.check_names();
+}
+
+void Journal::remove_all_that_is_ours(const std::string& folder) {
+  Journal journal(folder);
+  journal.read();
+  if (!journal.check_names().ok()) return;
+  for (const std::string& name : names_in(journal.contents()))
+    (void)artifact::remove_all_that_is_listed(journal.contents(), name, journal.files_under(name));
+  // Neither of them goes where something is left.
+  if (::rmdir(journal.contents().c_str()) != 0 && errno != ENOENT) return;
+  for (const std::string& name : names_in(folder))
+    if (without_temporary_suffix(name) == kName)
+      (void)artifact::remove_all_that_is_listed(folder, name, {kName});
+  (void)::rmdir(folder.c_str());
 }
 
 Result<Journal> Journal::open(const std::string& folder, const std::string& fingerprint,
@@ -129,35 +143,44 @@ bool Journal::read() {
   return true;
 }
 
-// Of unfinished pieces the name counts: what lies below them nobody wrote down.
+// Of a piece that is not finished nobody wrote down the files: those are counted that it would
+// have.
+std::set<std::string> Journal::files_under(const std::string& name) const {
+  const auto piece = pieces_.find(std::string(without_temporary_suffix(name)));
+  if (piece == pieces_.end()) return {};
+  std::set<std::string> files;
+  if (piece->first == name && !piece->second.empty()) {
+    for (const artifact::FileEntry& entry : piece->second) files.insert(entry.path);
+    return files;
+  }
+  files.insert(name);
+  for (const char* file : kPackageFiles) files.insert(name + "/" + file);
+  return files;
+}
+
 Status Journal::check_names() const {
   for (const std::string& name : names_in(folder_)) {
     const bool is_contents =
         name == kContents && is_real(folder_ + "/" + name, fs::file_type::directory);
-    const bool is_journal =
-        is_of(kName, name) && is_real(folder_ + "/" + name, fs::file_type::regular);
+    const bool is_journal = without_temporary_suffix(name) == kName &&
+                            is_real(folder_ + "/" + name, fs::file_type::regular);
     if (!is_contents && !is_journal) return in_the_way(folder_, name);
   }
   for (const std::string& name : names_in(contents())) {
-    const auto piece =
-        std::ranges::find_if(pieces_, [&](const auto& item) { return is_of(item.first, name); });
-    if (piece == pieces_.end()) return in_the_way(folder_, std::string(kContents) + "/" + name);
-    if (piece->second.empty() || piece->first != name) continue;
-    std::set<std::string> listed;
-    for (const artifact::FileEntry& entry : piece->second) listed.insert(entry.path);
-    ANEMONE_RETURN_IF_ERROR(artifact::check_all_is_listed(contents(), name, listed));
+    const auto files = files_under(name);
+    if (files.empty()) return in_the_way(folder_, std::string(kContents) + "/" + name);
+    ANEMONE_RETURN_IF_ERROR(artifact::check_all_is_listed(contents(), name, files));
   }
   return {};
 }
 
 // After check_names().
 Status Journal::drop_unfinished() {
-  std::error_code error;
   for (const std::string& name : names_in(contents())) {
     const auto piece = pieces_.find(name);
     if (piece != pieces_.end() && !piece->second.empty()) continue;
-    fs::remove_all(contents() + "/" + name, error);
-    if (error) return io_error("[{}] cannot remove {}: {}", folder_, name, error.message());
+    ANEMONE_RETURN_IF_ERROR(
+        artifact::remove_all_that_is_listed(contents(), name, files_under(name)));
   }
   std::erase_if(pieces_, [](const auto& item) { return item.second.empty(); });
   return {};
@@ -190,9 +213,8 @@ const std::vector<artifact::FileEntry>* Journal::find(const std::string& piece) 
         return now.ok() && now->bytes == entry.bytes && now->sha256 == entry.sha256;
       });
   if (is_same) return &it->second;
+  (void)artifact::remove_all_that_is_listed(contents(), piece, files_under(piece));
   pieces_.erase(it);
-  std::error_code ignored;
-  fs::remove_all(contents() + "/" + piece, ignored);
   return nullptr;
 }
 

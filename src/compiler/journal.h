@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -42,6 +43,9 @@ class Journal {
   // Ok when all that lies in the folder is what its journal names, and the journal itself.
   // kInvalidArgument naming what is in the way.
   static Status check_all_is_ours(const std::string& folder);
+  // Deletes that, and the folder where nothing else lies in it. The journal goes last, so that a
+  // process that is killed leaves what is still anemone's.
+  static void remove_all_that_is_ours(const std::string& folder);
   // Whether a run has something to take over.
   static bool has_finished_pieces(const std::string& folder);
 
@@ -50,6 +54,8 @@ class Journal {
   // False when there is none that can be read.
   bool read();
   Status check_names() const;
+  // The files that may lie under a name in the contents; none of a name that was not begun.
+  std::set<std::string> files_under(const std::string& name) const;
   Status drop_unfinished();
   Status write() const;
   std::string contents() const { return folder_ + "/" + kContents; }

@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <filesystem>
 #include <sys/stat.h>
+#include <unistd.h>
 #include <utility>
 
 #include "artifact/manifest.h"
@@ -55,11 +56,20 @@ Status move_folder(const std::string& from, const std::string& to, std::string_v
   return errno_error(to, what);
 }
 
+// In a folder that others may write to, as /tmp, one of them could lay down what a run takes over.
+Status check_owner(const std::string& working) {
+  struct stat info {};
+  if (::lstat(working.c_str(), &info) != 0 || info.st_uid == ::geteuid()) return {};
+  return invalid_argument("[{}] expected a folder of the user {}, got one of the user {}", working,
+                          ::geteuid(), info.st_uid);
+}
+
 // Makes the folder where it is not, and locks it. The process that had it may remove it meanwhile:
 // then there is another one to make.
 Result<FolderLock> make_locked(const std::string& path, const std::string& working) {
   while (true) {
-    if (::mkdir(working.c_str(), 0777) != 0 && errno != EEXIST) {
+    const bool is_new = ::mkdir(working.c_str(), 0777) == 0;
+    if (!is_new && errno != EEXIST) {
       const std::string reason = std::generic_category().message(errno);
       return io_error("[{}] cannot create the folder: {}", path, reason);
     }
@@ -67,6 +77,7 @@ Result<FolderLock> make_locked(const std::string& path, const std::string& worki
       return invalid_argument(
           "[{}] expected no {}, or one that an unfinished compile left, got something else", path,
           working);
+    if (!is_new) ANEMONE_RETURN_IF_ERROR(check_owner(working));
     auto lock = FolderLock::take(working);
     if (lock.ok() || lock.status().code() != Code::kNotFound) return lock;
   }
@@ -110,18 +121,18 @@ Status OutputFolder::finish_replacement() const {
   if (!is_there(replaced)) return {};
   if (type_of(replaced) != fs::file_type::directory)
     return invalid_argument("[{}] expected an artifact, got something else", replaced);
-  if (!is_there(path_)) return move_folder(replaced, path_, "move the old artifact back");
-  ANEMONE_RETURN_IF_ERROR(artifact::check_all_is_ours(replaced));
-  std::error_code error;
-  fs::remove_all(replaced, error);
-  if (error) return io_error("[{}] cannot remove: {}", replaced, error.message());
-  return {};
+  if (is_there(path_)) return artifact::remove_all_that_is_ours(replaced);
+  // Whoever moved it there had a journal. Of a folder without one it is the user's.
+  if (type_of(working_ + "/" + Journal::kName) != fs::file_type::regular)
+    return invalid_argument(
+        "[{}] expected what an unfinished compile left, got replaced without a {}", working_,
+        Journal::kName);
+  return move_folder(replaced, path_, "move the old artifact back");
 }
 
 // A folder that holds anything else stays with all that is in it.
 void OutputFolder::remove_working() const {
-  std::error_code error;
-  if (Journal::check_all_is_ours(working_).ok()) fs::remove_all(working_, error);
+  Journal::remove_all_that_is_ours(working_);
 }
 
 Status OutputFolder::commit() {
@@ -143,8 +154,7 @@ Status OutputFolder::commit() {
     if (replaces) ANEMONE_RETURN_IF_ERROR(move_folder(replaced, path_, "move the old folder back"));
     return status;
   }
-  std::error_code error;
-  if (replaces) fs::remove_all(replaced, error);
+  if (replaces) (void)artifact::remove_all_that_is_ours(replaced);
   remove_working();
   working_.clear();
   return {};

@@ -22,7 +22,7 @@ Result<std::vector<FileIdentity>> SourceFiles::list(const std::string& model) {
 
 Status SourceFiles::check_unchanged() const {
   ANEMONE_ASSIGN_OR_RETURN(const auto now, list(model_));
-  if (text_of(now) == text()) return {};
+  if (text_of(now) == text()) return opened_->check(files_);
   for (std::size_t i = 0; i < now.size(); ++i)
     if (i >= files_.size() || text_of({&now[i], 1}) != text_of({&files_[i], 1}))
       return io_error("[{}] expected a checkpoint that nobody writes to, got one that changed",

@@ -11,6 +11,7 @@
 #include "base/descriptor.h"
 #include "base/error.h"
 #include "base/file.h"
+#include "base/file_identity.h"
 #include "hub/content_hash.h"
 
 namespace anemone::hub {
@@ -20,17 +21,21 @@ namespace fs = std::filesystem;
 
 constexpr std::size_t kMostEntries = 100'000;
 
-// What changes when a file does, as one line.
-std::string identity_of(const struct stat& info) {
-#ifdef __APPLE__
-  const timespec changed = info.st_ctimespec;
-  const timespec modified = info.st_mtimespec;
-#else
-  const timespec changed = info.st_ctim;
-  const timespec modified = info.st_mtim;
-#endif
-  return fmt::format("{} {}.{:09} {}.{:09} {} {}\n", info.st_size, modified.tv_sec,
-                     modified.tv_nsec, changed.tv_sec, changed.tv_nsec, info.st_ino, info.st_dev);
+// What is written down about a blob, by this user: in a cache that several share, another one could
+// have written anything. Empty where there is nothing to believe.
+std::string known_of(const HubCache& cache, const std::string& etag) {
+  const std::string path = cache.verified(etag).string();
+  struct stat info {};
+  if (::lstat(path.c_str(), &info) != 0 || !S_ISREG(info.st_mode) || info.st_uid != ::geteuid() ||
+      (info.st_mode & 022) != 0)
+    return {};
+  return read_file(path, 1024).value_or(std::string());
+}
+
+// A cache that cannot be written to is hashed each time.
+void write_down(const HubCache& cache, const std::string& etag, const FileIdentity& file) {
+  if (make_directories(cache.verified(etag).parent_path().string()).ok())
+    (void)write_file(cache.verified(etag).string(), file.text() + "\n");
 }
 
 Result<std::string> hash_of(const Descriptor& file, const std::string& path,
@@ -71,29 +76,30 @@ Result<BlobState> check_blob(const HubCache& cache, const std::string& etag,
   if (!S_ISREG(info.st_mode)) return BlobState::kWrong;
   const bool is_sha256 = is_hash(etag, 64);
   const auto size = static_cast<std::uint64_t>(info.st_size);
-  const std::string identity = identity_of(info);
-  const auto known = read_file(cache.verified(etag).string(), 1024);
-  if ((known.ok() && *known == identity) || (!is_sha256 && !is_hash(etag, 40))) {
+  ANEMONE_ASSIGN_OR_RETURN(const FileIdentity identity, FileIdentity::of(file, path));
+  if (known_of(cache, etag) == identity.text() + "\n" || (!is_sha256 && !is_hash(etag, 40))) {
     if (checked) checked(size);
     return BlobState::kRight;
   }
+  // First, so that whatever is written to it while it is read shows.
+  const bool is_settled = wait_until_settled(std::span(&identity, 1));
   RemoteFile named;
   named.size = size;
   named.is_large = is_sha256;
   ANEMONE_ASSIGN_OR_RETURN(const std::string hash, hash_of(file, path, named, checked));
   if (hash != etag) return BlobState::kWrong;
-  struct stat after {};
-  if (::fstat(file.get(), &after) != 0 || identity_of(after) != identity) return BlobState::kWrong;
-  // A cache that cannot be written to is hashed each time.
-  if (make_directories(cache.verified(etag).parent_path().string()).ok())
-    (void)write_file(cache.verified(etag).string(), identity);
+  ANEMONE_ASSIGN_OR_RETURN(const FileIdentity after, FileIdentity::of(file, path));
+  if (after.text() != identity.text()) return BlobState::kWrong;
+  if (is_settled) write_down(cache, etag, identity);
   return BlobState::kRight;
 }
 
 void remember_blob(const HubCache& cache, const std::string& etag) {
-  struct stat info {};
-  if (::lstat(cache.blob(etag).c_str(), &info) == 0 && S_ISREG(info.st_mode))
-    (void)write_file(cache.verified(etag).string(), identity_of(info));
+  const std::string path = cache.blob(etag).string();
+  const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
+  if (!file.is_open()) return;
+  if (const auto identity = FileIdentity::of(file, path); identity.ok())
+    write_down(cache, etag, *identity);
 }
 
 Status check_snapshot(const HubCache& cache, const std::string& folder,

@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "base/file.h"
+#include "base/opened_files.h"
 #include "tests/support/shared_data.h"
 
 namespace anemone {
@@ -120,6 +121,55 @@ TEST_F(FileHashesTest, RefusesAFileThatIsWrittenTo) {
   ASSERT_TRUE(write_file(path, "t").ok());
   EXPECT_EQ(FileHashes(memory(), threads_).of(before).status().code(), Code::kIo);
   EXPECT_EQ(remembered(), 0U);
+}
+
+// A link that leads to another file for a moment: its hash must not be remembered for this one.
+TEST_F(FileHashesTest, HashesTheFileItself) {
+  const std::string one = file("one", "one");
+  const FileIdentity identity = FileIdentity::of(one).value();
+  const std::string two = file("two", "two");
+  const std::string link = folder_.file("link");
+  fs::create_symlink(two, link);
+  FileIdentity through_link = identity;
+  through_link.path = link;
+  EXPECT_EQ(FileHashes(memory(), threads_).of(through_link).status().code(), Code::kIo);
+  EXPECT_EQ(remembered(), 0U);
+}
+
+TEST_F(FileHashesTest, ForgetsWhatItWroteAndNothingElse) {
+  hash(file("a", "one"));
+  const std::string entry = fs::directory_iterator(memory())->path().string();
+  const std::string dear = memory() + "/0123456789abcdef0123456789abcdef";
+  ASSERT_TRUE(write_file(dear, "dear\n").ok());
+  ASSERT_TRUE(write_file(entry + ".tmp.abcdefghijkl", "").ok());
+  fs::create_symlink(dear, memory() + "/abcdef0123456789abcdef0123456789");
+  FileHashes::forget(memory());
+  EXPECT_FALSE(fs::exists(entry));
+  EXPECT_FALSE(fs::exists(entry + ".tmp.abcdefghijkl"));
+  EXPECT_EQ(remembered(), 2U);
+}
+
+TEST(OpenedFilesTest, SeesAFileThatWasThereForAMoment) {
+  TemporaryFolder folder;
+  const std::string one = folder.file("one");
+  const std::string two = folder.file("two");
+  const std::string link = folder.file("link");
+  ASSERT_TRUE(write_file(one, "one").ok());
+  ASSERT_TRUE(write_file(two, "two").ok());
+  const auto lead_to = [&](const std::string& target) {
+    fs::remove(link);
+    fs::create_symlink(target, link);
+  };
+  lead_to(one);
+  const OpenedFiles opened;
+  const std::vector<FileIdentity> files = {FileIdentity::of(link).value()};
+  EXPECT_EQ(read_file(link).value(), "one");
+  EXPECT_TRUE(opened.check(files).ok());
+  lead_to(two);
+  EXPECT_EQ(read_file(link).value(), "two");
+  lead_to(one);
+  EXPECT_EQ(text_of(FileIdentity::of_all(std::vector{link}).value()), text_of(files));
+  EXPECT_EQ(opened.check(files).code(), Code::kIo);
 }
 
 TEST_F(FileHashesTest, WorksWithoutAPlaceToRememberIn) {

@@ -56,7 +56,7 @@ TEST(ContentOfCheckpoint, GoesByNamesAndBytes) {
   const std::string model = folder.file("a");
   fs::copy(source_path("models/pocket/checkpoint"), model);
   const auto content = [&](const std::string& path) {
-    return content_of(path, hashes, false).value();
+    return content_of(path, hashes, false).value().hash;
   };
   const std::string first = content(model);
   EXPECT_EQ(first, content(source_path("models/pocket/checkpoint")));

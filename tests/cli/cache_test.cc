@@ -122,6 +122,43 @@ TEST_F(CacheOfModels, EqualCheckpointsShareAnEntry) {
   EXPECT_EQ(entries().size(), 2U);
 }
 
+// It has the hashes of the other files; its own lies beside it.
+TEST_F(CacheOfModels, ADamagedManifestIsNotBelieved) {
+  const std::string right = answer(model());
+  const std::string manifest = artifact() + "/manifest.json";
+  const std::string before = contents(manifest);
+  std::string other = before;
+  const std::size_t at = other.find("0.56234133");
+  ASSERT_NE(at, std::string::npos);
+  other[at + 2] = '1';  // a rope that turns at another speed
+  for (const bool has_record : {true, false}) {
+    ASSERT_TRUE(write_file(manifest, other).ok());
+    if (!has_record) fs::remove(entries().front() + "/checked");
+    const Outcome outcome = run(model());
+    EXPECT_EQ(outcome.code, 0) << outcome.err;
+    EXPECT_EQ(outcome.out, right);
+    EXPECT_NE(outcome.err.find("damaged and is made again"), std::string::npos) << outcome.err;
+    EXPECT_EQ(contents(manifest), before);
+  }
+  EXPECT_EQ(answer(model()), right);
+}
+
+// Names of 32 hex digits are hashes of anything, in a folder that the user chose.
+TEST_F(CacheOfModels, ClearLeavesWhatIsNotItsOwn) {
+  answer(model());
+  const std::string name = "/0123456789abcdef0123456789abcdef";
+  fs::create_directory(cache() + "/models" + name);
+  ASSERT_TRUE(write_file(cache() + "/models" + name + "/dear.txt", "dear").ok());
+  ASSERT_TRUE(write_file(cache() + "/files" + name, "dear").ok());
+  const Outcome outcome = run_anemone("cache clear");
+  EXPECT_EQ(outcome.code, 2) << outcome.err;
+  EXPECT_NE(outcome.err.find("got dear.txt, which is not anemone's"), std::string::npos)
+      << outcome.err;
+  EXPECT_EQ(contents(cache() + "/models" + name + "/dear.txt"), "dear");
+  EXPECT_EQ(names_in(cache() + "/files"), std::vector<std::string>{name.substr(1)});
+  EXPECT_EQ(entries().size(), 1U);
+}
+
 TEST_F(CacheOfModels, ADamagedEntryIsMadeAgain) {
   const std::string right = answer(model());
   const std::string embedding = artifact() + "/embedding.bin";
@@ -164,9 +201,12 @@ TEST_F(CacheOfModels, FilesThatOnlyLookChangedAreCheckedAndKept) {
   const auto manifest = fs::last_write_time(artifact() + "/manifest.json");
   EXPECT_EQ(answer(model()), right);
   EXPECT_EQ(fs::last_write_time(artifact() + "/manifest.json"), manifest);
-  fs::remove(entries().front() + "/checked");
+  // What is known of the files is lost, the hash of the manifest is not.
+  const std::string checked = entries().front() + "/checked";
+  const std::string before = contents(checked);
+  ASSERT_TRUE(write_file(checked, "unknown" + before.substr(before.find('\n'))).ok());
   EXPECT_EQ(answer(model()), right);
-  EXPECT_TRUE(fs::exists(entries().front() + "/checked"));
+  EXPECT_EQ(contents(checked), before);
   EXPECT_EQ(fs::last_write_time(artifact() + "/manifest.json"), manifest);
 }
 

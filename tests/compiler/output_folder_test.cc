@@ -4,8 +4,11 @@
 #include <filesystem>
 #include <fmt/format.h>
 #include <gtest/gtest.h>
+#include <set>
+#include <unistd.h>
 
 #include "artifact/manifest.h"
+#include "artifact/ownership.h"
 #include "base/file.h"
 #include "compiler/compiler.h"
 #include "tests/support/folder_bytes.h"
@@ -209,6 +212,52 @@ TEST_F(OutputPlace, AnArtifactThatWasMovedAwayComesBack) {
   EXPECT_FALSE(compile(source_path("tests/compiler/data/tiny/qwen3"), output_, options).ok());
   EXPECT_TRUE(files_in(output_) == files_in(whole()));
   EXPECT_FALSE(fs::exists(partial_));
+}
+
+// Nobody but a run that has a journal moves anything there.
+TEST_F(OutputPlace, AFolderOfTheUserIsNotMoved) {
+  put("out.partial/replaced/dear.txt");
+  expect_refused("got replaced without a compile.json", output_);
+}
+
+// Below what a killed run had not finished, too.
+TEST_F(OutputPlace, AFileInAnUnfinishedPackageStays) {
+  const std::string package = "out.partial/artifact/layers_00_00.mlpackage.tmp.";
+  put("out.partial/compile.json",
+      R"({"fingerprint": "x", "pieces": {"layers_00_00.mlpackage": []}})");
+  put(package + "abcdefghijkl/Manifest.json");
+  put(package + "abcdefghijkl/Data/com.apple.CoreML/weights/weight.bin.tmp.abcdefghijkl");
+  put(package + "abcdefghijkl/Data/dear.txt");
+  expect_refused("got layers_00_00.mlpackage.tmp.abcdefghijkl/Data/dear.txt", output_);
+  fs::remove(folder_.file(package + "abcdefghijkl/Data/dear.txt"));
+  put(package + "notes");
+  expect_refused("got artifact/layers_00_00.mlpackage.tmp.notes", output_);
+  fs::remove(folder_.file(package + "notes"));
+  expect_compiled(output_);
+}
+
+TEST_F(OutputPlace, AFileThatOnlyLooksTemporaryStays) {
+  put_artifact("out");
+  put("out/manifest.json.tmp.notes");
+  expect_refused("got manifest.json.tmp.notes", output_);
+}
+
+// Between the check and the removal: what is removed is what is listed.
+TEST_F(OutputPlace, RemovalTakesWhatIsListedAlone) {
+  put_artifact("out");
+  const std::set<std::string> listed = {"out/manifest.json", "out/embedding.bin"};
+  EXPECT_FALSE(artifact::remove_all_that_is_listed(folder_.path(), "out", listed).ok());
+  EXPECT_TRUE(files_in(output_) == files_in(whole()));
+  ASSERT_TRUE(artifact::remove_all_that_is_ours(output_).ok());
+  EXPECT_FALSE(fs::exists(output_));
+}
+
+// As in /tmp, where anybody could have laid down what a run takes over.
+TEST_F(OutputPlace, AWorkingFolderOfAnotherUserIsRefused) {
+  if (::geteuid() != 0) GTEST_SKIP() << "root alone gives files away";
+  fs::create_directories(partial_);
+  ASSERT_EQ(::chown(partial_.c_str(), 12345, 12345), 0);
+  expect_refused("got one of the user 12345", output_);
 }
 
 // Killed after them.

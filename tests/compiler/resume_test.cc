@@ -111,9 +111,10 @@ TEST_F(Resume, ADamagedJournalStopsWithTheNameOfWhatIsThere) {
 
 TEST_F(Resume, AHalfWrittenPackageIsMadeAgain) {
   interrupt();
-  ASSERT_TRUE(fs::create_directory(partial_ + "/artifact/layers_00_00.mlpackage.tmp.abc"));
-  ASSERT_TRUE(write_file(partial_ + "/artifact/layers_00_00.mlpackage.tmp.abc/x", "half").ok());
-  ASSERT_TRUE(write_file(partial_ + "/compile.json.tmp.abc", "half").ok());
+  const std::string half = partial_ + "/artifact/layers_00_00.mlpackage.tmp.abcdefghijkl";
+  ASSERT_TRUE(fs::create_directories(half + "/Data/com.apple.CoreML"));
+  ASSERT_TRUE(write_file(half + "/Manifest.json", "half").ok());
+  ASSERT_TRUE(write_file(partial_ + "/compile.json.tmp.abcdefghijkl", "half").ok());
   resume(1);
 }
 

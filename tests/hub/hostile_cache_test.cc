@@ -2,6 +2,7 @@
 // A cache in which somebody else writes: damaged contents are noticed, nothing is written through a
 // link, and several pulls do not meet.
 #include <fstream>
+#include <sys/stat.h>
 #include <thread>
 #include <vector>
 
@@ -77,6 +78,23 @@ TEST_F(HostileCache, WhatWasHashedIsNotHashedAgainUntilItChanges) {
   EXPECT_EQ(*check_blob(cache(), etag), BlobState::kRight);
   fs::remove(blob("model.safetensors"));
   EXPECT_EQ(*check_blob(cache(), etag), BlobState::kAbsent);
+}
+
+// In a cache that several users share.
+TEST_F(HostileCache, WhatAnotherUserWroteDownIsNotBelieved) {
+  ASSERT_TRUE(run().ok());
+  const std::string etag = blob("model.safetensors").filename().string();
+  const std::string record = cache().verified(etag).string();
+  write(blob("model.safetensors"), other_bytes());
+  remember_blob(cache(), etag);
+  ASSERT_EQ(*check_blob(cache(), etag), BlobState::kRight);
+  ASSERT_EQ(::chmod(record.c_str(), 0666), 0);
+  EXPECT_EQ(*check_blob(cache(), etag), BlobState::kWrong);
+  ASSERT_EQ(::chmod(record.c_str(), 0644), 0);
+  ASSERT_EQ(*check_blob(cache(), etag), BlobState::kRight);
+  fs::rename(record, record + ".other");
+  fs::create_symlink(record + ".other", record);
+  EXPECT_EQ(*check_blob(cache(), etag), BlobState::kWrong);
 }
 
 TEST_F(HostileCache, ALinkInThePlaceOfAContentIsNotFollowed) {

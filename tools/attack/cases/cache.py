@@ -2,6 +2,7 @@
 """The cache of compiled checkpoints, and files that change while they are in use."""
 
 import os
+import random
 import subprocess
 import time
 
@@ -169,6 +170,69 @@ for file, change in (
                 flip_middle(place)
         done = settled(trial.run("run", folder, *IDS, "--logits-out", trial.path("two")))
         expect(done.code != 0 or trial.read("one") == trial.read("two"), "other logits from a damaged entry")
+
+
+@case("cache/damaged-manifest.json-number", "A manifest with another number in it gives no other tokens.")
+def damaged_number(trial):
+    folder = checkpoint_of("pocket")
+    answered(trial.run("run", folder, *IDS, "--logits-out", trial.path("one")))
+    (place,) = cached(trial, "manifest.json")
+    with open(place, "r+b") as file:
+        text = file.read()
+        expect(b"0.56234133" in text, "the case itself: no such number")
+        file.seek(text.index(b"0.56234133") + 2)
+        file.write(b"1")
+    done = settled(trial.run("run", folder, *IDS, "--logits-out", trial.path("two")))
+    expect(done.code != 0 or trial.read("one") == trial.read("two"), "other logits from a damaged entry")
+
+
+@case(
+    "cache/folders-exchanged",
+    "Two checkpoints that change places while they are read do not answer for each other.",
+    seconds=60,
+    why="twelve first runs of three models each",
+)
+def folders_exchanged(trial):
+    one = trial.copy(checkpoint_of("tiny"), "a/model")
+    two = trial.copy(checkpoint_of("tiny"), "b/model")
+    swap_rows(os.path.join(two, "model.safetensors"))
+    paths = [trial.path("a"), trial.path("b")]
+
+    def logits(folder, cache):
+        done = settled(
+            trial.run(
+                "run", folder, *IDS, "--logits-out", trial.path("logits"), extra={"ANEMONE_CACHE": trial.path(cache)}
+            )
+        )
+        return trial.read("logits") if done.code == 0 else None
+
+    wanted = [logits(one, "fresh-a"), logits(two, "fresh-b")]
+    expect(None not in wanted and wanted[0] != wanted[1], "the case itself: both models are alike")
+    draw = random.Random(1)
+    for round in range(12):
+        started = trial.start(
+            "run",
+            one,
+            *IDS,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            extra={"ANEMONE_CACHE": trial.path(f"cache{round}")},
+        )
+        swaps = 0
+        while started.poll() is None:
+            exchange(*paths, trial.path("aside"))
+            swaps += 1
+            time.sleep(draw.random() * 0.01)
+        if swaps % 2:
+            exchange(*paths, trial.path("aside"))
+        got = [logits(one, f"cache{round}"), logits(two, f"cache{round}")]
+        expect(got == wanted, "answered with the other's weights")
+
+
+def exchange(a, b, aside):
+    os.rename(a, aside)
+    os.rename(b, a)
+    os.rename(aside, b)
 
 
 @case("cache/first-runs-at-once", "Four first runs of one checkpoint at once give one answer and one entry.")

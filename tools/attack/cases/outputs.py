@@ -72,6 +72,23 @@ keeps("foreign-partial-old", FOREIGN, lambda trial: trial.write("out.partial.old
 keeps("foreign-partial-old-empty", FOREIGN, lambda trial: os.mkdir(trial.path("out.partial.old")), settled)
 keeps("foreign-partial-old-file", FOREIGN, lambda trial: trial.write("out.partial.old", "mine"), settled)
 keeps("foreign-partial", FOREIGN, lambda trial: trial.write("out.partial/letter.txt", "mine"), settled)
+keeps("foreign-partial-replaced", FOREIGN, lambda trial: trial.write("out.partial/replaced/letter.txt", "mine"))
+keeps(
+    "foreign-almost-temporary",
+    FOREIGN,
+    lambda trial: (
+        answered(compile_to(trial, trial.path("out"))),
+        trial.write("out/manifest.json.tmp.letter", "mine"),
+    ),
+)
+keeps(
+    "foreign-in-unfinished-package",
+    FOREIGN,
+    lambda trial: (
+        trial.write("out.partial/compile.json", '{"fingerprint": "x", "pieces": {"a.mlpackage": []}}'),
+        trial.write("out.partial/artifact/a.mlpackage/Data/letter.txt", "mine"),
+    ),
+)
 keeps("foreign-partial-file", FOREIGN, lambda trial: trial.write("out.partial", "mine"), settled)
 keeps(
     "foreign-partial-journal",
