@@ -8,6 +8,7 @@ TEXTS = ["", "a", "ab", "Hello World", " x ", "a,b,,c", "\\n", "Äß", "é", "1"
          "\\t", "ǅ", "true", "tool", "user", "日本", "aaa", "  lead", "tail  ", "O'Neil", 'say \\"hi\\"']
 ATTRIBUTES = ["role", "content", "a", "b", "x", "name", "0", "k"]
 WORDS = ["user", "assistant", "a", "b", "c", "Zed", "zed", "ä", ""]
+SORTED_BY = "(attribute='content,role')"
 NUMBER_FORMATS = [">5", "<7", "^6", "05d", ",", ".2f", "x", "+d", ".3", "*^9", "e", "%", "<05", "#06x", "09,", "_b", "+08.2f", "=+7", "6G", "012,.1f"]
 
 
@@ -153,7 +154,7 @@ class Generator:
             choices += [lambda: f"[{item()}, {item()}]", lambda: f"[{item()}]", lambda: f"({item()}, {item()})", lambda: f"({item()},)",
                         lambda: f"({self.list()} + {self.list()})", lambda: f"({self.list()}[{self.slice()}])",
                         lambda: f"({self.list()} * {self.random.randrange(-1, 4)})", lambda: f"({self.sequence()}|list)",
-                        lambda: f"({self.atom()}|list)", lambda: f"({self.sequence()}|sort{self.pick('', '(reverse=true)', '(case_sensitive=true)')})",
+                        lambda: f"({self.atom()}|list)", lambda: f"({self.sequence()}|sort{self.pick('', '(reverse=true)', '(case_sensitive=true)', SORTED_BY)})",
                         lambda: f"(range({self.random.randrange(0, 5)})|list)", lambda: f"(range({self.integer()}, {self.integer()}, {self.pick('1', '2', '-1')})|list)",
                         lambda: f"({self.dict()}.{self.pick('keys', 'values', 'items')}()|list)", lambda: f"({self.dict()}|items|list)",
                         lambda: f"({self.dict()}|dictsort{self.pick('', '(true)', '(reverse=true)')})" if self.chance(0.5) else "(d|dictsort)",

@@ -69,6 +69,25 @@ TEST(Template, BraceFormatsPadAsInPython) {
   EXPECT_TRUE(printed("'{:,x}'.format(255)").starts_with("error: "));
 }
 
+TEST(Template, SortAsksNoOrderOfEqualKeys) {
+  EXPECT_EQ(printed("[none, none]|sort"), "|[None, None]|");
+  EXPECT_EQ(printed("[missing, missing]|sort(reverse=true)"), "|[Undefined, Undefined]|");
+  EXPECT_EQ(printed("[{'a': 1}, {'a': 1}]|sort"), "|[{'a': 1}, {'a': 1}]|");
+  EXPECT_TRUE(printed("[1, none]|sort").starts_with("error: "));
+  EXPECT_TRUE(printed("[none, none]|min").starts_with("error: "));
+}
+
+TEST(Template, SortTakesSeveralAttributes) {
+  EXPECT_EQ(printed("[{'a': 'B', 'b': 1}, {'a': 'c', 'b': 0}, {'a': 'b', 'b': 0}]"
+                    "|sort(attribute='a,b')|map(attribute='b')|join"),
+            "|010|");
+}
+
+TEST(Template, NoneAsADefaultOfAttributesIsNone) {
+  EXPECT_EQ(printed("[{}]|map(attribute='a', default=none)|first"), "||");
+  EXPECT_EQ(printed("[{}]|map(attribute='a', default=0)|first"), "|0|");
+}
+
 TEST(Template, RefusesNumbersOfManyDigits) {
   EXPECT_TRUE(printed("'%.101f' % 1").starts_with("error: "));
   EXPECT_TRUE(printed("'{:.101f}'.format(1)").starts_with("error: "));
