@@ -2,52 +2,59 @@
 #include "text/stop_strings.h"
 
 #include <algorithm>
-#include <utility>
 
 namespace anemone::text {
 
-StopStrings::StopStrings(std::vector<std::string> stops) : stops_(std::move(stops)) {
-  std::erase_if(stops_, [](const std::string& stop) { return stop.empty(); });
+StopStrings::StopStrings(const std::vector<std::string>& stops) {
+  for (const std::string& stop : stops) {
+    if (stop.empty()) continue;
+    // The borders of a stop string are what a search for it matches in the rest of itself.
+    Search search{stop, {0}};
+    for (std::size_t i = 1; i < stop.size(); ++i) {
+      search.step(stop[i]);
+      search.borders.push_back(search.matched);
+    }
+    search.matched = 0;
+    searches_.push_back(std::move(search));
+  }
+}
+
+void StopStrings::Search::step(char c) {
+  while (matched > 0 && stop[matched] != c) matched = borders[matched - 1];
+  if (stop[matched] == c) ++matched;
 }
 
 StopStrings::Outcome StopStrings::push(std::string_view piece) {
   Outcome outcome;
   if (stopped_) return outcome;
-  held_ += piece;
-  std::size_t begin = std::string::npos;
-  std::size_t end = std::string::npos;
-  for (const std::string& stop : stops_) {
-    const std::size_t at = held_.find(stop);
-    if (at == std::string::npos) continue;
-    const std::size_t stop_end = at + stop.size();
-    if (stop_end > end || (stop_end == end && at >= begin)) continue;
-    begin = at;
-    end = stop_end;
-    outcome.stop = stop;
-  }
-  if (outcome.stop) {
-    outcome.text = held_.substr(0, begin);
+  for (const char c : piece) {
+    held_.push_back(c);
+    for (Search& search : searches_) {
+      search.step(c);
+      if (search.matched < search.stop.size()) continue;
+      if (!outcome.stop || outcome.stop->size() < search.stop.size()) outcome.stop = search.stop;
+    }
+    if (!outcome.stop) continue;
+    outcome.text = release(outcome.stop->size());
     held_.clear();
     stopped_ = true;
     return outcome;
   }
-  // Hold the longest end of the text that a stop string begins with.
   std::size_t hold = 0;
-  for (const std::string& stop : stops_) {
-    for (std::size_t n = std::min(stop.size() - 1, held_.size()); n > hold; --n) {
-      if (std::string_view(held_).ends_with(std::string_view(stop).substr(0, n))) {
-        hold = n;
-        break;
-      }
-    }
-  }
-  outcome.text = held_.substr(0, held_.size() - hold);
-  held_.erase(0, held_.size() - hold);
+  for (const Search& search : searches_) hold = std::max(hold, search.matched);
+  outcome.text = release(hold);
   return outcome;
 }
 
 std::string StopStrings::finish() {
-  return std::exchange(held_, {});
+  return release(0);
+}
+
+std::string StopStrings::release(std::size_t hold) {
+  const auto end = held_.end() - static_cast<std::ptrdiff_t>(hold);
+  std::string text(held_.begin(), end);
+  held_.erase(held_.begin(), end);
+  return text;
 }
 
 }  // namespace anemone::text

@@ -7,10 +7,13 @@ import json
 import subprocess
 import sys
 import time
+import warnings
 
 from transformers.utils import chat_template_utils
 
 from jinja_templates import Generator
+
+warnings.filterwarnings("ignore", category=SyntaxWarning)  # of the Python that Jinja2 writes
 
 # What anemone refuses on purpose where Python goes on: numbers beyond 128 bits, and work or sizes beyond its limits.
 DELIBERATE = ("out of range", "at most", "levels", "smaller", "range too big", "integer of at most")
@@ -33,6 +36,11 @@ class Answers:
             raise AssertionError(f"anemone ended with {self.process.wait()} on {json.dumps(request)}")
         return json.loads(line)
 
+    def close(self):
+        if self.process is not None:
+            self.process.stdin.close()
+            self.process.wait()
+
 
 def render(request):
     """What Jinja2 makes of a request: (text, None) or (None, error)."""
@@ -40,8 +48,6 @@ def render(request):
         template = chat_template_utils._cached_compile_jinja_template(request["template"])
         context = {"tools": None, "documents": None, **request["kwargs"]}
         return template.render(messages=request["messages"], add_generation_prompt=False, **context), None
-    except RecursionError:
-        raise
     except Exception as error:
         return None, f"{type(error).__name__}: {error}"
 
@@ -78,6 +84,7 @@ def run(binary, seconds, seed, most=10):
         tried += 1
         if difference:
             found.append(difference)
+    answers.close()
     return found, tried
 
 

@@ -8,6 +8,8 @@ TEXTS = ["", "a", "ab", "Hello World", " x ", "a,b,,c", "\\n", "Äß", "é", "1"
          "\\t", "ǅ", "true", "tool", "user", "日本", "aaa", "  lead", "tail  ", "O'Neil", 'say \\"hi\\"']
 ATTRIBUTES = ["role", "content", "a", "b", "x", "name", "0", "k"]
 WORDS = ["user", "assistant", "a", "b", "c", "Zed", "zed", "ä", ""]
+SORTED_BY = "(attribute='content,role')"
+NUMBER_FORMATS = [">5", "<7", "^6", "05d", ",", ".2f", "x", "+d", ".3", "*^9", "e", "%", "<05", "#06x", "09,", "_b", "+08.2f", "=+7", "6G", "012,.1f"]
 
 
 class Generator:
@@ -62,7 +64,7 @@ class Generator:
                    lambda: "'" + self.pick("x", "ab", "-", ", ", "%s", "Q") + "'", lambda: self.pick("s", "t")]
         if self.depth < 4:
             choices += [lambda: self.text_method(), lambda: self.text_filter(), lambda: f"({self.expression()} ~ {self.expression()})",
-                        lambda: f"{self.atom()}[{self.slice()}]", lambda: f"({self.text()} + {self.text()})",
+                        lambda: f"{self.sliced()}[{self.slice()}]", lambda: f"({self.text()} + {self.text()})",
                         lambda: f"({self.text()} * {self.random.randrange(-1, 5)})", lambda: f"({self.expression()}|tojson({self.json_arguments()}))",
                         lambda: f"({self.list()}|join({self.pick('', self.text())}))", lambda: f"({self.format()})",
                         lambda: f"({self.expression()}|string)"]
@@ -79,6 +81,10 @@ class Generator:
         return self.down([lambda: self.random.choice(NAMES), lambda: self.random.choice(["s", "t", "items", "names", "d"]),
                           lambda: f"({self.expression()})"])
 
+    def sliced(self):
+        # No number or none: Jinja2 folds (1)[:] into an undefined value, where a variable of 1 is an error.
+        return self.down([lambda: self.random.choice(NAMES), lambda: f"({self.text()})", lambda: f"({self.list()})"])
+
     def slice(self):
         part = lambda: self.pick("", "", str(self.random.randrange(-4, 6)))
         return self.pick(f"{part()}:{part()}", f"{part()}:{part()}:{self.random.choice(['', '-1', '2', '-2', '1'])}", "::-1")
@@ -89,11 +95,11 @@ class Generator:
     def format(self):
         number = lambda: self.pick(self.integer(), self.float())
         return self.pick(
-            lambda: f"'%{self.pick('', '5', '-5', '05', '+', '.2', '8.3')}{self.pick('d', 'f', 's', 'x', 'e', 'g')}' % {number()}",
+            lambda: f"'%{self.pick('', '5', '-5', '05', '+', '.2', '8.3', '+07', '0-6', ' 04.2', '7.')}{self.random.choice('idsrxXoefgGE')}' % {number()}",
             lambda: f"'%s|%s' % ({self.expression()}, {self.expression()})",
             lambda: f"'{{}}-{{}}'.format({self.expression()}, {self.text()})",
-            lambda: f"'{{:{self.pick('>5', '<7', '^6', '05d', ',', '.2f', 'x', '+d', '.3', '*^9', 'e', '%')}}}'.format({number()})",
-            lambda: f"'{{:{self.pick('>5', '<7', '^6', '.2', '*^9.3', 's')}}}'.format({self.text()})",
+            lambda: f"'{{:{self.random.choice(NUMBER_FORMATS)}}}'.format({number()})",
+            lambda: f"'{{:{self.pick('>5', '<7', '^6', '.2', '*^9.3', 's', '05')}}}'.format({self.text()})",
             lambda: f"'{{0}}{{1}}{{0}}'.format({self.text()}, {self.integer()})",
             lambda: f"'%s=%d'|format({self.text()}, {self.integer()})")()
 
@@ -148,7 +154,7 @@ class Generator:
             choices += [lambda: f"[{item()}, {item()}]", lambda: f"[{item()}]", lambda: f"({item()}, {item()})", lambda: f"({item()},)",
                         lambda: f"({self.list()} + {self.list()})", lambda: f"({self.list()}[{self.slice()}])",
                         lambda: f"({self.list()} * {self.random.randrange(-1, 4)})", lambda: f"({self.sequence()}|list)",
-                        lambda: f"({self.atom()}|list)", lambda: f"({self.sequence()}|sort{self.pick('', '(reverse=true)', '(case_sensitive=true)')})",
+                        lambda: f"({self.atom()}|list)", lambda: f"({self.sequence()}|sort{self.pick('', '(reverse=true)', '(case_sensitive=true)', SORTED_BY)})",
                         lambda: f"(range({self.random.randrange(0, 5)})|list)", lambda: f"(range({self.integer()}, {self.integer()}, {self.pick('1', '2', '-1')})|list)",
                         lambda: f"({self.dict()}.{self.pick('keys', 'values', 'items')}()|list)", lambda: f"({self.dict()}|items|list)",
                         lambda: f"({self.dict()}|dictsort{self.pick('', '(true)', '(reverse=true)')})" if self.chance(0.5) else "(d|dictsort)",

@@ -2,8 +2,10 @@
 // The two ways in which Python formats text: "%d" % x and "{:d}".format(x).
 #include <algorithm>
 #include <cmath>
+#include <optional>
 
 #include "base/error.h"
+#include "text/jinja/number_format.h"
 #include "text/jinja/operators.h"
 #include "text/jinja/text_forms.h"
 #include "text/utf8.h"
@@ -14,17 +16,6 @@ namespace {
 constexpr int kMaxWidth = 10'000;
 constexpr std::size_t kNumberBytes = 250;
 constexpr std::size_t kManyDigitsCost = 60'000;
-
-struct Spec {
-  std::string fill = " ";
-  char align = 0;  // < > ^ =; 0: by kind
-  char sign = '-';
-  bool alternate = false;
-  bool grouped = false;
-  int width = 0;
-  int precision = -1;
-  char kind = 0;
-};
 
 Status bad_format(std::string_view format) {
   return invalid_argument("[chat template] unsupported format \"{}\"", format.substr(0, 60));
@@ -40,92 +31,8 @@ int read_number(std::string_view text, std::size_t& at) {
   return value;
 }
 
-std::string group_digits(std::string text) {
-  std::size_t end = text.find_first_of(".e");
-  if (end == std::string::npos) end = text.size();
-  const std::size_t begin = !text.empty() && text[0] == '-' ? 1 : 0;
-  for (std::size_t at = end; at > begin + 3;) {
-    at -= 3;
-    text.insert(at, ",");
-  }
-  return text;
-}
-
-std::string pad(std::string text, const Spec& spec, bool is_number) {
-  const std::size_t length = count_code_points(text);
-  const auto width = static_cast<std::size_t>(spec.width);
-  if (length >= width) return text;
-  const std::size_t missing = width - length;
-  const char align = spec.align != 0 ? spec.align : (is_number ? '>' : '<');
-  std::size_t left = align == '<' ? 0 : (align == '^' ? missing / 2 : missing);
-  std::string before;
-  std::string after;
-  for (std::size_t i = 0; i < missing; ++i) (i < left ? before : after) += spec.fill;
-  const bool has_sign = !text.empty() && (text[0] == '-' || text[0] == '+');
-  if (align == '=' && has_sign) return text.substr(0, 1) + before + text.substr(1);
-  return before + text + after;
-}
-
-Result<std::string> format_number(const Value& value, const Spec& spec) {
-  std::string text;
-  if (spec.kind == 'd' || spec.kind == 'i' || spec.kind == 'u' ||
-      (spec.kind == 0 && value.is_integer())) {
-    Int number = 0;
-    if (value.is_integer()) {
-      number = value.as_integer();
-    } else {
-      if (!(std::abs(value.as_number()) < 1e18)) return bad_format("%d");
-      number = static_cast<Int>(value.as_number());
-    }
-    text = integer_text(number);
-  } else if (spec.kind == 'x' || spec.kind == 'X' || spec.kind == 'o' || spec.kind == 'b') {
-    if (!value.is_integer()) return bad_format(std::string(1, spec.kind));
-    const Int number = value.as_integer();
-    const unsigned base = spec.kind == 'o' ? 8 : (spec.kind == 'b' ? 2 : 16);
-    auto rest = number < 0 ? -static_cast<unsigned __int128>(number)
-                           : static_cast<unsigned __int128>(number);
-    const char* digits = spec.kind == 'X' ? "0123456789ABCDEF" : "0123456789abcdef";
-    do {
-      text.insert(text.begin(), digits[static_cast<std::size_t>(rest % base)]);
-      rest /= base;
-    } while (rest != 0);
-    if (spec.alternate) text = std::string("0") + spec.kind + text;
-    if (number < 0) text.insert(0, 1, '-');
-  } else {
-    const double number = value.as_number();
-    const int precision = std::min(spec.precision < 0 ? 6 : spec.precision, 100);
-    switch (spec.kind) {
-      case 'f':
-      case 'F':
-        text = fmt::format("{:.{}f}", number, precision);
-        break;
-      case 'e':
-        text = fmt::format("{:.{}e}", number, precision);
-        break;
-      case 'E':
-        text = fmt::format("{:.{}E}", number, precision);
-        break;
-      case 'g':
-      case 'G':
-        text = fmt::format("{:.{}g}", number, precision);
-        break;
-      case '%':
-        text = fmt::format("{:.{}f}%", number * 100, precision);
-        break;
-      case 0:
-        text = spec.precision < 0 ? float_text(number) : fmt::format("{:.{}g}", number, precision);
-        break;
-      default:
-        return bad_format(std::string(1, spec.kind));
-    }
-  }
-  if (spec.grouped) text = group_digits(std::move(text));
-  if (spec.sign != '-' && !text.starts_with('-')) text.insert(0, 1, spec.sign);
-  return text;
-}
-
 // One field: a number has at most a few hundred digits.
-Status charge_field(Interpreter& interpreter, const Value& value, const Spec& spec) {
+Status charge_field(Interpreter& interpreter, const Value& value, const FormatSpec& spec) {
   const std::size_t bytes = value.is_text() ? value.as_text()->size() : kNumberBytes;
   // Many digits take exact arithmetic.
   const std::size_t digits = !value.is_text() && spec.precision > 20 ? kManyDigitsCost : 0;
@@ -134,13 +41,15 @@ Status charge_field(Interpreter& interpreter, const Value& value, const Spec& sp
 }
 
 // The part after ":" in a replacement field.
-Result<Spec> parse_spec(std::string_view text) {
-  Spec spec;
+Result<FormatSpec> parse_spec(std::string_view text, bool is_number) {
+  FormatSpec spec;
+  bool has_fill = false;
   std::size_t at = 0;
   const auto is_align = [](char c) { return c == '<' || c == '>' || c == '^' || c == '='; };
   if (!text.empty()) {
     const auto first = static_cast<std::size_t>(decode_code_point(text, 0).length);
     if (first < text.size() && is_align(text[first])) {
+      has_fill = true;
       spec.fill = text.substr(0, first);
       spec.align = text[first];
       at = first + 1;
@@ -155,18 +64,13 @@ Result<Spec> parse_spec(std::string_view text) {
     spec.alternate = true;
     ++at;
   }
-  if (at < text.size() && text[at] == '0') {
-    if (spec.align == 0) {
-      spec.align = '=';
-      spec.fill = "0";
-    }
+  if (!has_fill && at < text.size() && text[at] == '0') {
+    spec.fill = "0";
+    if (spec.align == 0 && is_number) spec.align = '=';
     ++at;
   }
   const int width = read_number(text, at);
-  if (at < text.size() && text[at] == ',') {
-    spec.grouped = true;
-    ++at;
-  }
+  if (at < text.size() && (text[at] == ',' || text[at] == '_')) spec.separator = text[at++];
   if (at < text.size() && text[at] == '.') {
     ++at;
     spec.precision = read_number(text, at);
@@ -189,20 +93,53 @@ std::string cut(std::string text, int precision) {
 Result<std::string> format_field(Interpreter& interpreter, const Value& value,
                                  std::string_view spec_text) {
   if (spec_text.empty()) return interpreter.to_text(value);
-  ANEMONE_ASSIGN_OR_RETURN(const Spec spec, parse_spec(spec_text));
+  ANEMONE_ASSIGN_OR_RETURN(const FormatSpec spec, parse_spec(spec_text, value.is_number()));
   ANEMONE_RETURN_IF_ERROR(charge_field(interpreter, value, spec));
-  // As in Python: no precision for integers, no integer forms of other numbers.
-  const bool integer_form =
-      spec.kind != 0 && std::string_view("dxXob").find(spec.kind) != std::string_view::npos;
-  if (value.is_integer() && spec.precision >= 0 && (spec.kind == 0 || integer_form))
-    return bad_format(spec_text);
-  if (value.is_float() && integer_form) return bad_format(spec_text);
-  if (value.is_number() && !(value.is_bool() && spec.kind == 0)) {
-    ANEMONE_ASSIGN_OR_RETURN(std::string text, format_number(value, spec));
-    return pad(std::move(text), spec, true);
+  const auto is_one_of = [&](std::string_view kinds) {
+    return spec.kind != 0 && kinds.find(spec.kind) != std::string_view::npos;
+  };
+  if (value.is_integer() && (spec.kind == 0 || is_one_of("dboxX"))) {
+    if (spec.precision >= 0 || (spec.separator == ',' && is_one_of("boxX")))
+      return bad_format(spec_text);
+    return format_integer(value.as_integer(), spec);
   }
-  if ((spec.kind != 0 && spec.kind != 's') || !value.is_text()) return bad_format(spec_text);
-  return pad(cut(*value.as_text(), spec.precision), spec, false);
+  if (value.is_number()) {
+    if (spec.alternate || (spec.kind != 0 && !is_one_of("eEfFgG%"))) return bad_format(spec_text);
+    return format_float(value.as_number(), spec);
+  }
+  const bool of_number =
+      spec.sign != 0 || spec.alternate || spec.separator != 0 || spec.align == '=';
+  if ((spec.kind != 0 && spec.kind != 's') || of_number || !value.is_text())
+    return bad_format(spec_text);
+  return pad_text(cut(*value.as_text(), spec.precision), spec);
+}
+
+// Of "%d"; with zeros where they can stand.
+Result<std::string> percent_field(Interpreter& interpreter, const Value& value, FormatSpec spec,
+                                  bool zeros) {
+  if (spec.kind == 's' || spec.kind == 'r') {
+    if (spec.align == 0) spec.align = '>';
+    ANEMONE_ASSIGN_OR_RETURN(std::string text, spec.kind == 's' ? interpreter.to_text(value)
+                                                                : repr(interpreter.heap(), value));
+    return pad_text(cut(std::move(text), spec.precision), spec);
+  }
+  if (spec.kind == 'i' || spec.kind == 'u') spec.kind = 'd';
+  const bool integer_form = std::string_view("doxX").find(spec.kind) != std::string_view::npos;
+  const bool float_form = std::string_view("eEfFgG").find(spec.kind) != std::string_view::npos;
+  if (!integer_form && (!float_form || spec.alternate))
+    return bad_format(std::string("%") + spec.kind);
+  if (!value.is_number() || (integer_form && spec.kind != 'd' && !value.is_integer()))
+    return invalid_argument("[chat template] format %{} needs a number, got {}", spec.kind,
+                            value.type_name());
+  if (zeros && spec.align == 0) {
+    spec.align = '=';
+    spec.fill = "0";
+  }
+  if (!integer_form) return format_float(value.as_number(), spec);
+  if (value.is_integer()) return format_integer(value.as_integer(), spec);
+  if (!(std::abs(value.as_number()) < 1e38))
+    return invalid_argument("[chat template] %{} is out of range", spec.kind);
+  return format_integer(static_cast<Int>(value.as_number()), spec);
 }
 
 // "name.attribute[index]" of a replacement field.
@@ -245,7 +182,7 @@ Result<Value> find_field(Interpreter& interpreter, std::string_view field, const
 }  // namespace
 
 Result<Value> percent_format(Interpreter& interpreter, const std::string& format,
-                             const std::vector<Value>& values) {
+                             const std::vector<Value>& values, PercentOperand operand) {
   ANEMONE_RETURN_IF_ERROR(interpreter.charge(format.size() * cost::kCharacter));
   std::string out;
   std::size_t used = 0;
@@ -259,11 +196,12 @@ Result<Value> percent_format(Interpreter& interpreter, const std::string& format
       out += '%';
       continue;
     }
-    Spec spec;
+    FormatSpec spec;
     std::optional<Value> keyed;
     if (format[i] == '(') {
       const auto close = format.find(')', i);
-      if (close == std::string::npos || values.size() != 1 || values[0].as_dict() == nullptr)
+      if (close == std::string::npos || operand != PercentOperand::kOne ||
+          values[0].as_dict() == nullptr)
         return bad_format(format);
       ANEMONE_ASSIGN_OR_RETURN(const Value name,
                                interpreter.make_text(format.substr(i + 1, close - i - 1)));
@@ -271,15 +209,13 @@ Result<Value> percent_format(Interpreter& interpreter, const std::string& format
       i = close + 1;
       used = values.size();
     }
+    bool zeros = false;
     for (; i < format.size() && std::string_view("-+ #0").find(format[i]) != std::string_view::npos;
          ++i) {
       if (format[i] == '-') spec.align = '<';
-      if (format[i] == '+' || format[i] == ' ') spec.sign = format[i];
+      if (format[i] == '+' || (format[i] == ' ' && spec.sign == 0)) spec.sign = format[i];
       if (format[i] == '#') spec.alternate = true;
-      if (format[i] == '0' && spec.align == 0) {
-        spec.align = '=';
-        spec.fill = "0";
-      }
+      if (format[i] == '0') zeros = true;
     }
     const int width = read_number(format, i);
     if (i < format.size() && format[i] == '.') {
@@ -288,31 +224,29 @@ Result<Value> percent_format(Interpreter& interpreter, const std::string& format
     }
     if (width == -2 || i >= format.size()) return bad_format(format);
     spec.width = std::max(width, 0);
-    if (spec.align == 0) spec.align = '>';
+    if (i + 1 < format.size() && std::string_view("hlL").find(format[i]) != std::string_view::npos)
+      ++i;  // sizes of C, which mean nothing
     spec.kind = format[i];
+    if (spec.kind == '%') {
+      out += '%';
+      continue;
+    }
     if (!keyed && used >= values.size())
       return invalid_argument("[chat template] not enough arguments for format string");
     const Value value = keyed ? *keyed : values[used++];
     ANEMONE_RETURN_IF_ERROR(charge_field(interpreter, value, spec));
-    std::string text;
-    if (spec.kind == 's') {
-      ANEMONE_ASSIGN_OR_RETURN(text, interpreter.to_text(value));
-      text = cut(std::move(text), spec.precision);
-    } else if (spec.kind == 'r') {
-      ANEMONE_ASSIGN_OR_RETURN(text, repr(interpreter.heap(), value));
-    } else if (value.is_number() && spec.kind != '%') {
-      ANEMONE_ASSIGN_OR_RETURN(text, format_number(value, spec));
-    } else {
-      return invalid_argument("[chat template] format %{} needs a number, got {}", spec.kind,
-                              value.type_name());
-    }
-    out += pad(std::move(text), spec, true);
+    ANEMONE_ASSIGN_OR_RETURN(const std::string text,
+                             percent_field(interpreter, value, std::move(spec), zeros));
+    out += text;
     if (out.size() > interpreter.limits().output_bytes) return bad_format(format);
   }
-  // Dicts and lists may be left, as in Python.
-  const Sequence* left = used < values.size() ? values[used].as_sequence() : nullptr;
-  const bool is_list = values.size() == 1 && left != nullptr && left->kind == SequenceKind::kList;
-  if (used < values.size() && values[used].as_dict() == nullptr && !is_list)
+  const auto may_be_left = [&](const Value& value) {
+    const Sequence* sequence = value.as_sequence();
+    return operand == PercentOperand::kOne &&
+           (value.as_dict() != nullptr || value.is_undefined() ||
+            (sequence != nullptr && sequence->kind == SequenceKind::kList));
+  };
+  if (used < values.size() && !may_be_left(values[used]))
     return invalid_argument("[chat template] not all arguments converted during string formatting");
   return interpreter.make_text(std::move(out));
 }

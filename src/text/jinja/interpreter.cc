@@ -166,10 +166,7 @@ Result<Interpreter::Flow> Interpreter::run_loop(const Stmt& stmt, std::vector<Va
     }
     items = std::move(chosen);
   }
-  if (items.empty()) {
-    ScopeGuard scope(*this);
-    return execute(stmt.otherwise, out);  // a break there leaves the loop around
-  }
+  bool completed = false;
   const std::size_t bytes = sizeof(Loop) + 64 + items.capacity() * sizeof(Value);
   ANEMONE_ASSIGN_OR_RETURN(const auto loop, heap_.make(Loop(), bytes));
   loop->items = std::move(items);
@@ -184,8 +181,12 @@ Result<Interpreter::Flow> Interpreter::run_loop(const Stmt& stmt, std::vector<Va
     ANEMONE_RETURN_IF_ERROR(assign(stmt.target, loop->items[i]));
     ANEMONE_ASSIGN_OR_RETURN(const Flow flow, execute(stmt.body, out));
     if (flow == Flow::kBreak) break;
+    completed = completed || flow == Flow::kNext;
   }
-  return Flow::kNext;
+  // As in Jinja2: also when each item was left by break or continue.
+  if (completed || stmt.otherwise.empty()) return Flow::kNext;
+  ScopeGuard scope(*this);
+  return execute(stmt.otherwise, out);  // a break there leaves the loop around
 }
 
 Status Interpreter::assign(const Target& target, const Value& value) {

@@ -206,8 +206,8 @@ Result<Value> apply_binary(Interpreter& interpreter, std::string_view name, cons
   if (name == "%" && left.is_text()) {
     const Sequence* tuple = right.as_sequence();
     if (tuple != nullptr && tuple->kind == SequenceKind::kTuple)
-      return percent_format(interpreter, *left.as_text(), tuple->items);
-    return percent_format(interpreter, *left.as_text(), {right});
+      return percent_format(interpreter, *left.as_text(), tuple->items, PercentOperand::kTuple);
+    return percent_format(interpreter, *left.as_text(), {right}, PercentOperand::kOne);
   }
   return bad_operands(name, left, right);
 }

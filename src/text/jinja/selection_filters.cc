@@ -26,6 +26,7 @@ Result<Value> filter_map(Interpreter& interpreter, const Value& input, const Cal
     const Value* fallback = find_named(args, "default");
     if (args.named.size() > (fallback != nullptr ? 2U : 1U))
       return invalid_argument("[chat template] map has no such argument");
+    if (fallback != nullptr && fallback->is_none()) fallback = nullptr;
     ANEMONE_ASSIGN_OR_RETURN(const AttributePath parsed, parse_path(interpreter, *path));
     for (const Value& item : items) {
       ANEMONE_ASSIGN_OR_RETURN(Value value, attribute_path(interpreter, item, parsed));
@@ -84,11 +85,12 @@ Result<Value> filter_groupby(Interpreter& interpreter, const Value& input, const
       BoundArgs::bind("groupby", args, {"attribute", "default", "case_sensitive"}, 1));
   ANEMONE_ASSIGN_OR_RETURN(std::vector<Value> items, interpreter.iterate(input));
   ANEMONE_ASSIGN_OR_RETURN(const AttributePath path, parse_path(interpreter, bound[0]));
+  const bool has_default = bound.has(1) && !bound[1].is_none();
   std::vector<Value> keys;
   for (const Value& item : items) {
     ANEMONE_ASSIGN_OR_RETURN(Value key,
                              comparison_key(interpreter, item, path, bound.flag(2, false)));
-    keys.push_back(key.is_undefined() && bound.has(1) ? bound[1] : std::move(key));
+    keys.push_back(key.is_undefined() && has_default ? bound[1] : std::move(key));
   }
   std::vector<Value> pairs;
   for (std::size_t i = 0; i < items.size(); ++i) {

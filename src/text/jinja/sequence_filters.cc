@@ -99,14 +99,47 @@ Result<Value> filter_reverse(Interpreter& interpreter, const Value& input, const
   return interpreter.make_sequence(std::move(items), SequenceKind::kGenerator);
 }
 
+// The paths of "a.b,c".
+Result<std::vector<AttributePath>> path_args(Interpreter& interpreter, const BoundArgs& bound,
+                                             std::size_t i) {
+  std::vector<AttributePath> paths;
+  const std::string* text = bound.has(i) ? bound[i].as_text() : nullptr;
+  if (text == nullptr) {
+    ANEMONE_ASSIGN_OR_RETURN(AttributePath path, path_arg(interpreter, bound, i));
+    paths.push_back(std::move(path));
+    return paths;
+  }
+  for (std::size_t begin = 0; begin <= text->size();) {
+    const std::size_t end = std::min(text->find(',', begin), text->size());
+    ANEMONE_RETURN_IF_ERROR(interpreter.charge(cost::kItem));
+    ANEMONE_ASSIGN_OR_RETURN(const Value part,
+                             interpreter.make_text(text->substr(begin, end - begin)));
+    ANEMONE_ASSIGN_OR_RETURN(AttributePath path, parse_path(interpreter, part));
+    paths.push_back(std::move(path));
+    begin = end + 1;
+  }
+  return paths;
+}
+
 Result<Value> filter_sort(Interpreter& interpreter, const Value& input, const CallArgs& args) {
   ANEMONE_ASSIGN_OR_RETURN(
       const BoundArgs bound,
       BoundArgs::bind("sort", args, {"reverse", "case_sensitive", "attribute"}));
   ANEMONE_ASSIGN_OR_RETURN(std::vector<Value> items, interpreter.iterate(input));
-  ANEMONE_ASSIGN_OR_RETURN(const AttributePath path, path_arg(interpreter, bound, 2));
-  ANEMONE_ASSIGN_OR_RETURN(const auto keys,
-                           keys_of(interpreter, items, path, bound.flag(1, false)));
+  ANEMONE_ASSIGN_OR_RETURN(const auto paths, path_args(interpreter, bound, 2));
+  // The keys are lists, as in Jinja2: of equal ones, none is asked whether it is less.
+  std::vector<Value> keys;
+  keys.reserve(items.size());
+  for (const Value& item : items) {
+    std::vector<Value> parts;
+    for (const AttributePath& path : paths) {
+      ANEMONE_ASSIGN_OR_RETURN(Value part,
+                               comparison_key(interpreter, item, path, bound.flag(1, false)));
+      parts.push_back(std::move(part));
+    }
+    ANEMONE_ASSIGN_OR_RETURN(Value key, interpreter.make_sequence(std::move(parts)));
+    keys.push_back(std::move(key));
+  }
   ANEMONE_RETURN_IF_ERROR(sort_by_keys(interpreter, items, keys, bound.flag(0, false)));
   return interpreter.make_sequence(std::move(items));
 }

@@ -125,14 +125,15 @@ Result<Value> filter_indent(Interpreter& interpreter, const Value& input, const 
 
 Result<Value> filter_format(Interpreter& interpreter, const Value& input, const CallArgs& args) {
   ANEMONE_ASSIGN_OR_RETURN(const std::string format, interpreter.to_text(input));
-  if (args.named.empty()) return percent_format(interpreter, format, args.positional);
+  if (args.named.empty())
+    return percent_format(interpreter, format, args.positional, PercentOperand::kTuple);
   Dict dict;
   for (const auto& [name, value] : args.named) {
     ANEMONE_ASSIGN_OR_RETURN(const Value key, interpreter.make_text(name));
     ANEMONE_RETURN_IF_ERROR(dict.set(interpreter.heap(), key, value));
   }
   ANEMONE_ASSIGN_OR_RETURN(Value values, interpreter.heap().dict(std::move(dict)));
-  return percent_format(interpreter, format, {std::move(values)});
+  return percent_format(interpreter, format, {std::move(values)}, PercentOperand::kOne);
 }
 
 Result<Value> filter_wordcount(Interpreter& interpreter, const Value& input, const CallArgs& args) {

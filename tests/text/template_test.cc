@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+// Templates render as in Jinja2 where it is easy to differ; what is expected here is what Jinja2
+// gives.
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "base/json.h"
+#include "text/chat_template.h"
+
+namespace anemone::text {
+namespace {
+
+std::string rendered(const std::string& source) {
+  const auto parsed = ChatTemplate::parse(source);
+  if (!parsed.ok()) return "error: " + parsed.status().message();
+  const auto text = parsed->render(Json{{"messages", Json::array()}}, {});
+  return text.ok() ? *text : "error: " + text.status().message();
+}
+
+// One expression printed, in bars so that padding shows.
+std::string printed(const std::string& expression) {
+  return rendered("|{{ " + expression + " }}|");
+}
+
+TEST(Template, ElseOfALoopRunsWhenNoItemWasDoneToItsEnd) {
+  const std::string loop = "{% for i in [1, 2] %}{{ i }}{% if ";
+  const std::string rest = " %}{% endif %}.{% else %}none{% endfor %}";
+  EXPECT_EQ(rendered(loop + "true %}{% break" + rest), "1none");
+  EXPECT_EQ(rendered(loop + "true %}{% continue" + rest), "12none");
+  EXPECT_EQ(rendered(loop + "i == 1 %}{% continue" + rest), "12.");
+  EXPECT_EQ(rendered(loop + "i == 2 %}{% break" + rest), "1.2");
+  EXPECT_EQ(rendered(loop + "false %}{% break" + rest), "1.2.");
+}
+
+TEST(Template, PercentFormatsPadAsInPython) {
+  EXPECT_EQ(printed("'%05s' % -3"), "|   -3|");
+  EXPECT_EQ(printed("'%05d' % -3"), "|-0003|");
+  EXPECT_EQ(printed("'%0-5d' % 3"), "|3    |");
+  EXPECT_EQ(printed("'%.3d' % 5"), "|005|");
+  EXPECT_EQ(printed("'%#07x' % 255"), "|0x000ff|");
+  EXPECT_EQ(printed("'%.2r' % 'abc'"), "|'a|");
+  EXPECT_EQ(printed("'%G' % 1e20"), "|1E+20|");
+  EXPECT_TRUE(printed("'%#.0f' % 2").starts_with("error: "));
+  EXPECT_EQ(printed("'%+ d' % 2"), "|+2|");
+  EXPECT_EQ(printed("'%d' % 1e20"), "|100000000000000000000|");
+}
+
+TEST(Template, PercentFormatsLeaveOverWhatCanBeIndexed) {
+  EXPECT_EQ(printed("'a' % missing"), "|a|");
+  EXPECT_EQ(printed("'a' % {}"), "|a|");
+  EXPECT_EQ(printed("'a' % [1]"), "|a|");
+  for (const char* left : {"'a' % 1", "'a' % 'b'", "'a' % ({},)", "'a' % (missing,)",
+                           "'a%s' % (1, {})", "'a'|format({})", "'%(k)s' % ({'k': 1},)"})
+    EXPECT_TRUE(printed(left).starts_with("error: ")) << left;
+}
+
+TEST(Template, BraceFormatsPadAsInPython) {
+  EXPECT_EQ(printed("'{:05}'.format('ab')"), "|ab000|");
+  EXPECT_EQ(printed("'{:<05}'.format(12)"), "|12000|");
+  EXPECT_EQ(printed("'{:#06x}'.format(255)"), "|0x00ff|");
+  EXPECT_EQ(printed("'{:08,}'.format(12345)"), "|0,012,345|");
+  EXPECT_EQ(printed("'{:_x}'.format(1048575)"), "|f_ffff|");
+  EXPECT_EQ(printed("'{:4}'.format(true)"), "|   1|");
+  EXPECT_EQ(printed("'{:.3}'.format(100.0)"), "|1e+02|");
+  EXPECT_EQ(printed("'{:.4}'.format(100.0)"), "|100.0|");
+  EXPECT_EQ(printed("'{:.1}'.format(0.0)"), "|0e+00|");
+  EXPECT_TRUE(printed("'{:=5}'.format('ab')").starts_with("error: "));
+  EXPECT_TRUE(printed("'{:,x}'.format(255)").starts_with("error: "));
+}
+
+TEST(Template, SortAsksNoOrderOfEqualKeys) {
+  EXPECT_EQ(printed("[none, none]|sort"), "|[None, None]|");
+  EXPECT_EQ(printed("[missing, missing]|sort(reverse=true)"), "|[Undefined, Undefined]|");
+  EXPECT_EQ(printed("[{'a': 1}, {'a': 1}]|sort"), "|[{'a': 1}, {'a': 1}]|");
+  EXPECT_TRUE(printed("[1, none]|sort").starts_with("error: "));
+  EXPECT_TRUE(printed("[none, none]|min").starts_with("error: "));
+}
+
+TEST(Template, SortTakesSeveralAttributes) {
+  EXPECT_EQ(printed("[{'a': 'B', 'b': 1}, {'a': 'c', 'b': 0}, {'a': 'b', 'b': 0}]"
+                    "|sort(attribute='a,b')|map(attribute='b')|join"),
+            "|010|");
+}
+
+TEST(Template, NoneAsADefaultOfAttributesIsNone) {
+  EXPECT_EQ(printed("[{}]|map(attribute='a', default=none)|first"), "||");
+  EXPECT_EQ(printed("[{}]|map(attribute='a', default=0)|first"), "|0|");
+}
+
+TEST(Template, RefusesNumbersOfManyDigits) {
+  EXPECT_TRUE(printed("'%.101f' % 1").starts_with("error: "));
+  EXPECT_TRUE(printed("'{:.101f}'.format(1)").starts_with("error: "));
+}
+
+}  // namespace
+}  // namespace anemone::text
