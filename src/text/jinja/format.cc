@@ -13,7 +13,6 @@ namespace {
 
 constexpr int kMaxWidth = 10'000;
 constexpr std::size_t kNumberBytes = 250;
-constexpr std::size_t kManyDigitsCost = 60'000;
 
 struct Spec {
   std::string fill = " ";
@@ -128,9 +127,9 @@ Result<std::string> format_number(const Value& value, const Spec& spec) {
 Status charge_field(Interpreter& interpreter, const Value& value, const Spec& spec) {
   const std::size_t bytes = value.is_text() ? value.as_text()->size() : kNumberBytes;
   // Many digits take exact arithmetic.
-  const std::size_t digits = !value.is_text() && spec.precision > 20 ? kManyDigitsCost : 0;
+  const bool has_many = !value.is_text() && (spec.precision > 20 || has_many_digits(value));
   return interpreter.charge((bytes + static_cast<std::size_t>(spec.width)) * cost::kCharacter +
-                            digits);
+                            (has_many ? kManyDigitsCost : 0));
 }
 
 // The part after ":" in a replacement field.
