@@ -11,10 +11,11 @@
 namespace anemone::cli {
 
 // The --stdin-jsonl forms: one line of JSON on stdout for every line of stdin, in order, flushed
-// each. A line that is no JSON is answered {"error": ...}. An error only when stdout fails.
+// each. A line that is no JSON, or longer than 64 MB, is answered {"error": ...}. An error only
+// when stdout fails.
 Status answer_lines(const std::function<Json(const Json& request)>& answer);
 
-// All of stdin.
+// All of stdin. kInvalidArgument for more than 64 MB.
 Result<std::string> read_stdin();
 
 }  // namespace anemone::cli

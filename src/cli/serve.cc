@@ -103,12 +103,22 @@ std::string describe(const serve::ModelSet& models) {
   return escaped(fmt::format("{}", fmt::join(parts, ", ")));
 }
 
+// Past stdio, and only where there is room: a terminal that is stopped, or a pipe that nobody
+// reads, must not keep the process.
 void say_late() {
-  fmt::print(stderr, "anemone: ended requests that took too long\n");
+  constexpr std::string_view kText = "anemone: ended requests that took too long\n";
+  pollfd wait = {STDERR_FILENO, POLLOUT, 0};
+  if (::poll(&wait, 1, 0) > 0 && (wait.revents & POLLOUT) != 0) [[maybe_unused]]
+    const auto written = ::write(STDERR_FILENO, kText.data(), kText.size());
 }
 
 Status serve_http(const ServeOptions& options, serve::ModelSet models, ReadyFile& ready, int stop) {
   const std::string names = describe(models);
+  // Before the server, so that it is there until the server has gone with all its threads.
+  const StopDeadline deadline(stop, kDeadline, [&ready] {
+    ready.remove();
+    say_late();
+  });
   ANEMONE_ASSIGN_OR_RETURN(const auto server,
                            serve::OpenAiServer::start(std::move(models), options.server));
   const bool is_open =
@@ -116,10 +126,6 @@ Status serve_http(const ServeOptions& options, serve::ModelSet models, ReadyFile
   fmt::print(stderr, "anemone: serving {} on {}/v1{}\n", names, server->url(),
              is_open ? ", open to all who reach it (no --api-key-file)" : "");
   ANEMONE_RETURN_IF_ERROR(ready.write(server->url()));
-  const StopDeadline deadline(stop, kDeadline, [&ready] {
-    ready.remove();
-    say_late();
-  });
   pollfd wait = {stop, POLLIN, 0};
   while (::poll(&wait, 1, -1) <= 0) continue;
   if (!server->stop(kGrace)) say_late();
@@ -151,10 +157,25 @@ Status serve_stdin(const ServeOptions& options, const serve::ModelSet& models, i
   return serve::jsonl::answer_channel(channel, models, lines, gate, cancel);
 }
 
+// A name with a port or a scheme would fit no request and shut all clients out.
+Status check_host_names(const std::vector<std::string>& names) {
+  for (const std::string& name : names) {
+    const bool is_name = !name.empty() && std::ranges::all_of(name, [](char c) {
+      return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+             c == '-' || c == '.' || c == '_';
+    });
+    if (!is_name && !serve::is_address(name))
+      return invalid_argument("[--allowed-host] expected a name or an address alone, got \"{}\"",
+                              shortened(name, 60));
+  }
+  return {};
+}
+
 Status run_serve(ServeOptions options, const Context& context) {
   // What is wrong with them is said before the models are read.
   const bool is_http = !options.is_stdin && options.socket.empty();
   if (is_http) {
+    ANEMONE_RETURN_IF_ERROR(check_host_names(options.server.allowed_hosts));
     ANEMONE_ASSIGN_OR_RETURN(options.server.api_key, read_api_key(options.key));
   }
   ANEMONE_ASSIGN_OR_RETURN(ReadyFile ready, ReadyFile::prepare(options.ready_file));

@@ -293,6 +293,9 @@ TEST_F(ServeCommand, RefusesWhatItCannotServe) {
   refused(serve("--api-key a --api-key-file b"), 2, "--api-key");
   refused(serve("--api-key-file /nonexistent"), 5, "/nonexistent");
   refused(serve("--socket x --allowed-host y"), 2, "--allowed-host");
+  for (const char* name : {"''", "x:80", "http://x", "'[::1]'", "'*'"})
+    refused(serve("--port 0 --allowed-host " + std::string(name)), 2, "--allowed-host");
+  refused(serve("--port 0 --host ''"), 2, "--host");
   const anemone::testing::TemporaryFolder folder;
   std::ofstream(folder.file("bad")) << "{% for %}";
   refused(serve("--chat-template-file '" + folder.file("bad") + "' --stdin"), 3, "bad");

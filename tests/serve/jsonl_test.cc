@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // JSON lines: the dialog and its lines.
 #include <array>
+#include <chrono>
+#include <cstdio>
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
@@ -17,6 +19,44 @@ namespace {
 
 using testing::json_of;
 using testing::letters;
+
+// Whatever a file holds, as lines.
+class LinesOfFile {
+ public:
+  explicit LinesOfFile(const std::string& text) {
+    std::fwrite(text.data(), 1, text.size(), file_);
+    std::fflush(file_);
+    std::rewind(file_);
+  }
+  ~LinesOfFile() { std::fclose(file_); }
+  LinesOfFile(const LinesOfFile&) = delete;
+  LinesOfFile& operator=(const LinesOfFile&) = delete;
+  int descriptor() const { return ::fileno(file_); }
+
+ private:
+  std::FILE* file_ = std::tmpfile();
+};
+
+TEST(LineChannelLimits, ALineThatIsTooLongIsOneLineAtTheEndToo) {
+  const LinesOfFile file("a\n" + std::string(200'000, 'x'));
+  LineChannel channel(file.descriptor(), -1, -1, 70'000);
+  std::string line;
+  EXPECT_EQ(*channel.read_line(line), LineChannel::Outcome::kLine);
+  EXPECT_EQ(line, "a");
+  EXPECT_EQ(*channel.read_line(line), LineChannel::Outcome::kTooLong);
+  EXPECT_EQ(*channel.read_line(line), LineChannel::Outcome::kEnd);
+}
+
+TEST(LineChannelLimits, ShortLinesCostTheirNumber) {
+  constexpr int kLines = 8'000'000;  // in pieces of 64 kB: minutes, when each line moves the rest
+  const LinesOfFile file(std::string(kLines, '\n'));
+  LineChannel channel(file.descriptor(), -1, -1, 100);
+  std::string line;
+  const auto start = std::chrono::steady_clock::now();
+  for (int i = 0; i < kLines; ++i) ASSERT_EQ(*channel.read_line(line), LineChannel::Outcome::kLine);
+  EXPECT_EQ(*channel.read_line(line), LineChannel::Outcome::kEnd);
+  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(20));
+}
 
 TEST_F(JsonlTest, AnswersIdsTextsAndMessages) {
   const Json ids = answer(R"({"prompt_ids": [5, 6, 7], "max_new": 3, "profile": true})");

@@ -52,10 +52,24 @@ const std::string kShared =
     "{% set n.b = [n.b, n.b] %}{% endfor %}";
 const std::string kLongText = "{% set s = 'a' * 10000000 %}";
 const std::string kManyItems = "{% set l = range(99999)|list %}";
+// A list that holds itself a thousand times, and a path of half a million indices through it.
+const std::string kLongPath =
+    "{% set x = [] %}{% for i in range(1000) %}{% set _ = x.append(x) %}{% endfor %}"
+    "{% set p = '0.' * 500000 ~ '0' %}";
 
 INSTANTIATE_TEST_SUITE_P(
     Work, TemplateLimits,
     ::testing::Values(
+        kLongPath + "{{ (x|map(attribute=p)|list)|length }}",
+        kLongPath + "{{ (x|sum(attribute=p, start=[]))|length }}",
+        kLongPath + "{{ x|join(attribute=p) }}",
+        kLongPath + repeated("{% set _ = []|map(attribute=p) %}"),
+        kLongText + repeated("{% set _ = ''|trim(s) %}"),
+        kLongText + repeated("{% set _ = ''.strip(s) %}"),
+        kLongText + repeated("{% set _ = ''|indent(s) %}"),
+        kLongText + repeated("{% set _ = ''|tojson(indent=s) %}"),
+        kLongText + repeated("{% set _ = ''|tojson(separators=(s, s)) %}"),
+        repeated("{% set _ = 1e300|round(20) %}"), repeated("{% set _ = '%.6f' % 1e300 %}"),
         repeated("{{ i }}"), "{% macro f(x) %}{{ f(x) }}{% endmacro %}{{ f(1) }}",
         "{% for x in [1] recursive %}{{ loop([1]) }}{% endfor %}",
         kLongText + repeated("{{ '' if 'a' * 1000 ~ 'b' in s }}"),
@@ -127,6 +141,19 @@ INSTANTIATE_TEST_SUITE_P(
         "{% set x = l.append(l) %}{% endfor %}{% endfor %}",
         "{% set d = {} %}{% for i in range(99999) %}{% for j in range(99) %}"
         "{% set x = d.update({i * 99 + j: 'x' ~ i}) %}{% endfor %}{% endfor %}"));
+
+TEST(TemplateMemory, LoopsHoldTheirItemsWhileTheyChoose) {
+  RenderOptions options;
+  options.limits.memory = 10 << 20;
+  const std::string source =
+      "{% set l = [0] * 100000 %}{% macro r(n) %}{% if n %}{% for x in l if r(n - 1) %}"
+      "{% endfor %}{% endif %}{% endmacro %}";
+  EXPECT_TRUE(
+      render(source + "{% for x in l if false %}{% endfor %}", Json::object(), options).ok());
+  const auto text = render(source + "{{ r(20) }}", Json::object(), options);
+  ASSERT_FALSE(text.ok());
+  EXPECT_NE(text.status().message().find("10 MB"), std::string::npos) << text.status().message();
+}
 
 TEST(TemplateWork, DictsFindKeysOfEveryKindWithoutASearch) {
   const CpuTime stopwatch;

@@ -318,7 +318,9 @@ void Connection::finish() {
 void Connection::send(std::string bytes) {
   if (state_ == State::kClosed) return;
   out_ += bytes;
-  if (sending_.empty()) flush();
+  if (sending_.empty()) return flush();
+  // Behind a "100 Continue" that its client does not take, which has no time of its own.
+  if (state_ == State::kFlushing) arm_timer(owner_.options.write_timeout, [this] { close(); });
 }
 
 void Connection::flush() {

@@ -28,6 +28,7 @@ constexpr std::chrono::milliseconds kSweepPause{1'000};
 constexpr std::chrono::milliseconds kSlowBody{2'000};
 
 Result<tcp::endpoint> resolve_endpoint(asio::io_context& io, const HttpOptions& options) {
+  if (options.host.empty()) return invalid_argument("[--host] expected an address, got none");
   AsioError error;
   const auto address = asio::ip::make_address(options.host, error);
   if (!error) return tcp::endpoint(address, options.port);

@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 #include <poll.h>
 #include <unistd.h>
+#include <utility>
 
 #include "base/error.h"
 #include "serve/jsonl/dialog.h"
@@ -64,12 +65,13 @@ Result<LineChannel::Outcome> LineChannel::next_line(std::string& line) {
   while (true) {
     const std::size_t end = buffer_.find('\n', searched_);
     if (end != buffer_.npos) {
-      is_too_long = is_too_long || end > max_line_bytes_;
-      line.assign(buffer_, 0, is_too_long ? 0 : end);
-      buffer_.erase(0, end + 1);
-      searched_ = 0;
+      is_too_long = is_too_long || end - begin_ > max_line_bytes_;
+      line.assign(buffer_, begin_, is_too_long ? 0 : end - begin_);
+      begin_ = searched_ = end + 1;
       return is_too_long ? Outcome::kTooLong : Outcome::kLine;
     }
+    // Once for all lines of the last read: a read may hold ten thousands of short ones.
+    buffer_.erase(0, std::exchange(begin_, 0));
     searched_ = buffer_.size();
     if (buffer_.size() > max_line_bytes_) {
       is_too_long = true;
@@ -92,7 +94,11 @@ Result<LineChannel::Outcome> LineChannel::next_line(std::string& line) {
       if (buffer_.empty() && !is_too_long) waiting_since_ = Clock::now().time_since_epoch().count();
       buffer_.append(chunk.data(), static_cast<std::size_t>(count));
     } else if (count == 0) {
-      if (is_too_long) return Outcome::kTooLong;
+      if (is_too_long) {
+        buffer_.clear();
+        searched_ = 0;
+        return Outcome::kTooLong;
+      }
       if (buffer_.empty()) return Outcome::kEnd;
       line.swap(buffer_);
       buffer_.clear();

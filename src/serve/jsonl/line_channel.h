@@ -60,7 +60,8 @@ class LineChannel {
   const LineTimeouts timeouts_;
   std::atomic<Clock::rep> waiting_since_ = Clock::now().time_since_epoch().count();  // 0: none
   std::string buffer_;
-  std::size_t searched_ = 0;  // of the buffer, without a line end
+  std::size_t begin_ = 0;     // of the next line in it
+  std::size_t searched_ = 0;  // how far there is no line end
 };
 
 struct LineOptions {

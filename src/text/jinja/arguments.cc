@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "text/jinja/heap.h"
 
 namespace anemone::text::jinja {
 
@@ -34,9 +35,12 @@ Result<BoundArgs> BoundArgs::bind(std::string_view function, const CallArgs& arg
   return bound;
 }
 
-Result<std::string> BoundArgs::text(std::size_t i, std::string fallback) const {
+Result<std::string> BoundArgs::text(Heap& heap, std::size_t i, std::string fallback) const {
   if (!has(i) || values_[i]->is_none()) return fallback;
-  if (const std::string* text = values_[i]->as_text()) return *text;
+  if (const std::string* text = values_[i]->as_text()) {
+    ANEMONE_RETURN_IF_ERROR(heap.charge(cost::bytes(text->size())));
+    return *text;
+  }
   return invalid_argument("[chat template] {} expected text as {}, got {}", function_, names_[i],
                           values_[i]->type_name());
 }

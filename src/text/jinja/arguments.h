@@ -14,6 +14,8 @@
 
 namespace anemone::text::jinja {
 
+class Heap;
+
 // The evaluated arguments of a call, a filter or a test.
 struct CallArgs {
   std::vector<Value> positional;
@@ -34,8 +36,8 @@ class BoundArgs {
   const Value& operator[](std::size_t i) const { return *values_[i]; }
 
   bool flag(std::size_t i, bool fallback) const { return has(i) ? values_[i]->truthy() : fallback; }
-  // The fallback also stands for none. kInvalidArgument when it is not text.
-  Result<std::string> text(std::size_t i, std::string fallback) const;
+  // A copy, charged; the fallback also stands for none. kInvalidArgument when it is not text.
+  Result<std::string> text(Heap& heap, std::size_t i, std::string fallback) const;
   // kInvalidArgument when it is not an integer, or beyond +-2^31.
   Result<std::int64_t> integer(std::size_t i, std::int64_t fallback) const;
 

@@ -292,6 +292,7 @@ Result<Value> Interpreter::get_attribute(const Value& value, std::string_view na
 
 Result<Value> Interpreter::get_item(const Value& value, const Value& key) {
   if (value.is_undefined()) return undefined_error(value);
+  ANEMONE_RETURN_IF_ERROR(charge(cost::kNode));
   if (const Dict* dict = value.as_dict()) {
     ANEMONE_ASSIGN_OR_RETURN(const Value* found, dict->find(heap_, key));
     if (found != nullptr) return *found;

@@ -22,6 +22,8 @@ Result<AttributePath> parse_path(Interpreter& interpreter, const Value& path) {
   AttributePath out;
   for (std::size_t begin = 0; begin <= text->size();) {
     const std::size_t end = std::min(text->find('.', begin), text->size());
+    if (out.size() >= interpreter.limits().items) return too_many_parts(interpreter);
+    ANEMONE_RETURN_IF_ERROR(interpreter.charge(cost::kObject + cost::bytes(end - begin)));
     const std::string part = text->substr(begin, end - begin);
     const bool number =
         !part.empty() && part.size() < 10 &&

@@ -15,7 +15,6 @@ namespace {
 
 constexpr int kMaxWidth = 10'000;
 constexpr std::size_t kNumberBytes = 250;
-constexpr std::size_t kManyDigitsCost = 60'000;
 
 Status bad_format(std::string_view format) {
   return invalid_argument("[chat template] unsupported format \"{}\"", format.substr(0, 60));
@@ -35,9 +34,9 @@ int read_number(std::string_view text, std::size_t& at) {
 Status charge_field(Interpreter& interpreter, const Value& value, const FormatSpec& spec) {
   const std::size_t bytes = value.is_text() ? value.as_text()->size() : kNumberBytes;
   // Many digits take exact arithmetic.
-  const std::size_t digits = !value.is_text() && spec.precision > 20 ? kManyDigitsCost : 0;
+  const bool has_many = !value.is_text() && (spec.precision > 20 || has_many_digits(value));
   return interpreter.charge((bytes + static_cast<std::size_t>(spec.width)) * cost::kCharacter +
-                            digits);
+                            (has_many ? kManyDigitsCost : 0));
 }
 
 // The part after ":" in a replacement field.

@@ -87,7 +87,7 @@ Result<Value> call_range(Interpreter& interpreter, const CallArgs& args) {
 Result<Value> call_strftime_now(Interpreter& interpreter, const CallArgs& args) {
   ANEMONE_ASSIGN_OR_RETURN(const BoundArgs bound,
                            BoundArgs::bind("strftime_now", args, {"format"}, 1));
-  ANEMONE_ASSIGN_OR_RETURN(const std::string format, bound.text(0, ""));
+  ANEMONE_ASSIGN_OR_RETURN(const std::string format, bound.text(interpreter.heap(), 0, ""));
   constexpr std::size_t kMaxFormat = 1000;
   if (format.size() > kMaxFormat)
     return invalid_argument("[chat template] strftime_now expected at most {} bytes, got {}",

@@ -154,25 +154,30 @@ Result<Interpreter::Flow> Interpreter::execute_for(const Stmt& stmt, Output& out
 
 Result<Interpreter::Flow> Interpreter::run_loop(const Stmt& stmt, std::vector<Value> items,
                                                 std::size_t depth0, Output& out) {
-  if (stmt.condition != nullptr) {
-    // The condition sees the loop's names but not "loop".
-    std::vector<Value> chosen;
-    for (Value& item : items) {
-      ANEMONE_RETURN_IF_ERROR(charge(kScopeCost));
-      ScopeGuard scope(*this);
-      ANEMONE_RETURN_IF_ERROR(assign(stmt.target, item));
-      ANEMONE_ASSIGN_OR_RETURN(const Value wanted, evaluate(*stmt.condition));
-      if (wanted.truthy()) chosen.push_back(std::move(item));
-    }
-    items = std::move(chosen);
-  }
-  bool completed = false;
+  // Counted before the condition is looked at, which may begin further loops.
   const std::size_t bytes = sizeof(Loop) + 64 + items.capacity() * sizeof(Value);
   ANEMONE_ASSIGN_OR_RETURN(const auto loop, heap_.make(Loop(), bytes));
   loop->items = std::move(items);
+  if (stmt.condition != nullptr) {
+    // The condition sees the loop's names but not "loop".
+    std::size_t chosen = 0;
+    for (std::size_t i = 0; i < loop->items.size(); ++i) {
+      ANEMONE_RETURN_IF_ERROR(charge(kScopeCost));
+      ScopeGuard scope(*this);
+      ANEMONE_RETURN_IF_ERROR(assign(stmt.target, loop->items[i]));
+      ANEMONE_ASSIGN_OR_RETURN(const Value wanted, evaluate(*stmt.condition));
+      if (wanted.truthy()) loop->items[chosen++] = loop->items[i];
+    }
+    loop->items.resize(chosen);
+  }
+  if (loop->items.empty()) {
+    ScopeGuard scope(*this);
+    return execute(stmt.otherwise, out);  // a break there leaves the loop around
+  }
   loop->depth0 = depth0;
   loop->statement = stmt.recursive ? &stmt : nullptr;
   loop->scope = scope_;
+  bool completed = false;
   for (std::size_t i = 0; i < loop->items.size(); ++i) {
     ANEMONE_RETURN_IF_ERROR(charge(kScopeCost));
     ScopeGuard scope(*this);

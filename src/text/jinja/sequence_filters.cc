@@ -197,7 +197,7 @@ Result<Value> filter_sum(Interpreter& interpreter, const Value& input, const Cal
 Result<Value> filter_dictsort(Interpreter& interpreter, const Value& input, const CallArgs& args) {
   ANEMONE_ASSIGN_OR_RETURN(const BoundArgs bound,
                            BoundArgs::bind("dictsort", args, {"case_sensitive", "by", "reverse"}));
-  ANEMONE_ASSIGN_OR_RETURN(const std::string by, bound.text(1, "key"));
+  ANEMONE_ASSIGN_OR_RETURN(const std::string by, bound.text(interpreter.heap(), 1, "key"));
   if (by != "key" && by != "value")
     return invalid_argument("[chat template] You can only sort by either \"key\" or \"value\"");
   const Dict* dict = input.as_dict();

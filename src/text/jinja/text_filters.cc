@@ -64,7 +64,7 @@ Result<Value> filter_trim(Interpreter& interpreter, const Value& input, const Ca
   ANEMONE_ASSIGN_OR_RETURN(const std::string text, interpreter.to_text(input));
   std::optional<std::string> characters;
   if (bound.has(0) && !bound[0].is_none()) {
-    ANEMONE_ASSIGN_OR_RETURN(characters, bound.text(0, ""));
+    ANEMONE_ASSIGN_OR_RETURN(characters, bound.text(interpreter.heap(), 0, ""));
   }
   ANEMONE_RETURN_IF_ERROR(interpreter.charge(strip_cost(text, characters)));
   return interpreter.make_text(std::string(strip(text, characters, true, true)));
@@ -98,7 +98,7 @@ Result<Value> filter_indent(Interpreter& interpreter, const Value& input, const 
   ANEMONE_ASSIGN_OR_RETURN(const std::string text, interpreter.to_text(input));
   std::string indent(4, ' ');
   if (bound.has(0) && bound[0].is_text()) {
-    indent = *bound[0].as_text();
+    ANEMONE_ASSIGN_OR_RETURN(indent, bound.text(interpreter.heap(), 0, ""));
   } else {
     ANEMONE_ASSIGN_OR_RETURN(const std::int64_t width, bound.integer(0, 4));
     if (width > 10'000) return invalid_argument("[chat template] expected a smaller indent");

@@ -332,6 +332,10 @@ class JsonWriter : public Writer {
 
 }  // namespace
 
+bool has_many_digits(const Value& value) {
+  return value.is_float() && std::abs(value.as_number()) >= 1e20;
+}
+
 std::string integer_text(Int value) {
   return fmt::format("{}", value);
 }

@@ -34,7 +34,7 @@ Result<Value> text_strip(Interpreter& interpreter, const Value& self, const Call
   ANEMONE_ASSIGN_OR_RETURN(const BoundArgs bound, BoundArgs::bind("strip", args, {"chars"}));
   std::optional<std::string> characters;
   if (bound.has(0) && !bound[0].is_none()) {
-    ANEMONE_ASSIGN_OR_RETURN(characters, bound.text(0, ""));
+    ANEMONE_ASSIGN_OR_RETURN(characters, bound.text(interpreter.heap(), 0, ""));
   }
   const std::string& text = *self.as_text();
   ANEMONE_RETURN_IF_ERROR(interpreter.charge(strip_cost(text, characters)));
@@ -54,7 +54,7 @@ Result<Value> text_split(Interpreter& interpreter, const Value& self, const Call
       return unsupported("[chat template] expected a separator in rsplit with maxsplit");
     return text_list(interpreter, split_words(text, most, limit));
   }
-  ANEMONE_ASSIGN_OR_RETURN(const std::string separator, bound.text(0, ""));
+  ANEMONE_ASSIGN_OR_RETURN(const std::string separator, bound.text(interpreter.heap(), 0, ""));
   if (separator.empty()) return invalid_argument("[chat template] empty separator");
   ANEMONE_RETURN_IF_ERROR(interpreter.charge_search(text.size(), separator.size()));
   return text_list(interpreter, from_right ? split_at_from_right(text, separator, most, limit)
@@ -97,7 +97,7 @@ template <bool at_end>
 Result<Value> text_remove_affix(Interpreter& interpreter, const Value& self, const CallArgs& args) {
   ANEMONE_ASSIGN_OR_RETURN(const BoundArgs bound,
                            BoundArgs::bind("removeprefix", args, {"affix"}, 1));
-  ANEMONE_ASSIGN_OR_RETURN(const std::string affix, bound.text(0, ""));
+  ANEMONE_ASSIGN_OR_RETURN(const std::string affix, bound.text(interpreter.heap(), 0, ""));
   ANEMONE_RETURN_IF_ERROR(interpreter.charge(cost::bytes(self.as_text()->size() + affix.size())));
   std::string text = *self.as_text();
   if (at_end ? text.ends_with(affix) : text.starts_with(affix))
@@ -132,7 +132,7 @@ Result<Value> text_format(Interpreter& interpreter, const Value& self, const Cal
 template <bool from_right, bool must_find>
 Result<Value> text_find(Interpreter& interpreter, const Value& self, const CallArgs& args) {
   ANEMONE_ASSIGN_OR_RETURN(const BoundArgs bound, BoundArgs::bind("find", args, {"sub"}, 1));
-  ANEMONE_ASSIGN_OR_RETURN(const std::string part, bound.text(0, ""));
+  ANEMONE_ASSIGN_OR_RETURN(const std::string part, bound.text(interpreter.heap(), 0, ""));
   const std::string& text = *self.as_text();
   ANEMONE_RETURN_IF_ERROR(interpreter.charge_search(text.size(), part.size()));
   const std::size_t at = from_right ? text.rfind(part) : text.find(part);
@@ -143,7 +143,7 @@ Result<Value> text_find(Interpreter& interpreter, const Value& self, const CallA
 
 Result<Value> text_count(Interpreter& interpreter, const Value& self, const CallArgs& args) {
   ANEMONE_ASSIGN_OR_RETURN(const BoundArgs bound, BoundArgs::bind("count", args, {"sub"}, 1));
-  ANEMONE_ASSIGN_OR_RETURN(const std::string part, bound.text(0, ""));
+  ANEMONE_ASSIGN_OR_RETURN(const std::string part, bound.text(interpreter.heap(), 0, ""));
   const std::string& text = *self.as_text();
   ANEMONE_RETURN_IF_ERROR(interpreter.charge_search(text.size(), part.size()));
   return Value::size(count_places(text, part));
@@ -195,7 +195,8 @@ Result<Value> text_pad(Interpreter& interpreter, const Value& self, const CallAr
   ANEMONE_ASSIGN_OR_RETURN(const BoundArgs bound,
                            BoundArgs::bind("ljust or rjust", args, {"width", "fillchar"}, 1));
   ANEMONE_ASSIGN_OR_RETURN(const std::int64_t width, bound.integer(0, 0));
-  ANEMONE_ASSIGN_OR_RETURN(const std::string fill, bound.text(1, align == '0' ? "0" : " "));
+  ANEMONE_ASSIGN_OR_RETURN(const std::string fill,
+                           bound.text(interpreter.heap(), 1, align == '0' ? "0" : " "));
   ANEMONE_RETURN_IF_ERROR(interpreter.charge(cost::bytes(self.as_text()->size() + fill.size())));
   const auto length = static_cast<std::int64_t>(count_code_points(*self.as_text()));
   if (count_code_points(fill) != 1)

@@ -55,7 +55,8 @@ std::string_view strip(std::string_view text, const std::optional<std::string>& 
 }
 
 std::size_t strip_cost(std::string_view text, const std::optional<std::string>& characters) {
-  return text.size() * (cost::kCharacter + (characters ? characters->size() : 0));
+  const std::size_t set = characters ? characters->size() : 0;
+  return set * cost::kCharacter + text.size() * (cost::kCharacter + set);
 }
 
 std::size_t count_places(std::string_view text, std::string_view from) {

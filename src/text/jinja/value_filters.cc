@@ -13,7 +13,7 @@
 namespace anemone::text::jinja {
 namespace {
 
-constexpr std::size_t kPrintCost = 60'000;  // of a number with up to 600 digits
+constexpr std::size_t kPrintCost = 3'000;  // of a number with few digits
 
 Result<Value> filter_default(Interpreter&, const Value& input, const CallArgs& args) {
   ANEMONE_ASSIGN_OR_RETURN(const BoundArgs bound,
@@ -32,6 +32,7 @@ Result<Value> filter_tojson(Interpreter& interpreter, const Value& input, const 
   style.sort_keys = bound.flag(3, false);
   if (bound.has(1) && !bound[1].is_none()) {
     if (const std::string* text = bound[1].as_text()) {
+      ANEMONE_RETURN_IF_ERROR(interpreter.charge(cost::bytes(text->size())));
       style.indent = *text;
     } else {
       ANEMONE_ASSIGN_OR_RETURN(const std::int64_t width, bound.integer(1, 0));
@@ -44,6 +45,8 @@ Result<Value> filter_tojson(Interpreter& interpreter, const Value& input, const 
     ANEMONE_ASSIGN_OR_RETURN(const std::vector<Value> pair, interpreter.iterate(bound[2]));
     if (pair.size() != 2 || !pair[0].is_text() || !pair[1].is_text())
       return invalid_argument("[chat template] tojson expected two texts as separators");
+    ANEMONE_RETURN_IF_ERROR(
+        interpreter.charge(cost::bytes(pair[0].as_text()->size() + pair[1].as_text()->size())));
     style.item_separator = *pair[0].as_text();
     style.key_separator = *pair[1].as_text();
   }
@@ -129,7 +132,7 @@ Result<Value> filter_round(Interpreter& interpreter, const Value& input, const C
   ANEMONE_ASSIGN_OR_RETURN(const BoundArgs bound,
                            BoundArgs::bind("round", args, {"precision", "method"}));
   ANEMONE_ASSIGN_OR_RETURN(const std::int64_t precision, bound.integer(0, 0));
-  ANEMONE_ASSIGN_OR_RETURN(const std::string method, bound.text(1, "common"));
+  ANEMONE_ASSIGN_OR_RETURN(const std::string method, bound.text(interpreter.heap(), 1, "common"));
   if (!input.is_number() || precision < -300 || precision > 300)
     return invalid_argument("[chat template] round expected a number, got {}", input.type_name());
   if (input.is_integer() && method == "common") return Value::integer(input.as_integer());
@@ -140,7 +143,8 @@ Result<Value> filter_round(Interpreter& interpreter, const Value& input, const C
       const double scale = std::pow(10.0, static_cast<double>(-precision));
       return Value::number(std::nearbyint(number / scale) * scale);
     }
-    ANEMONE_RETURN_IF_ERROR(interpreter.charge(precision > 20 ? kPrintCost : kPrintCost / 20));
+    ANEMONE_RETURN_IF_ERROR(interpreter.charge(
+        precision > 20 || has_many_digits(input) ? kManyDigitsCost : kPrintCost));
     const std::string text = fmt::format("{:.{}f}", number, precision);
     return Value::number(parse_float(text).value_or(number));
   }
@@ -152,7 +156,7 @@ Result<Value> filter_round(Interpreter& interpreter, const Value& input, const C
 
 Result<Value> filter_attr(Interpreter& interpreter, const Value& input, const CallArgs& args) {
   ANEMONE_ASSIGN_OR_RETURN(const BoundArgs bound, BoundArgs::bind("attr", args, {"name"}, 1));
-  ANEMONE_ASSIGN_OR_RETURN(const std::string name, bound.text(0, ""));
+  ANEMONE_ASSIGN_OR_RETURN(const std::string name, bound.text(interpreter.heap(), 0, ""));
   // Attributes alone: the entries of a dict do not count.
   if (input.as_dict() != nullptr && input.as_dict()->find(name) != nullptr)
     return interpreter.heap().undefined(fmt::format("'dict object' has no attribute '{}'", name));

@@ -58,6 +58,13 @@ for name, line in ODD_LINES.items():
     lines("chat-template", name, BAD, line, ASK, lambda trial: ("--model", checkpoint_of("pocket"), "--stdin-jsonl"))
 
 
+@case("command/chat-template-endless-line", "A line without an end is refused before it fills the memory.")
+def endless_line(trial):
+    done = answered(trial.run("chat-template", "--stdin-jsonl", stdin=b"a" * 70_000_000))
+    lines = done.out.splitlines()
+    expect(len(lines) == 1 and b"at most" in lines[0], f"expected one answer with the limit, got {shown(done.out)}")
+
+
 @case("command/tokenize-blank-lines", "A million blank lines cost their number.")
 def blank_lines(trial):
     settled(trial.run("tokenize", "--model", checkpoint_of("pocket"), "--stdin-jsonl", stdin=b"\n" * 1_000_000))

@@ -72,6 +72,33 @@ for name, raw, count, reason in (
                 connection.close()
 
 
+@case("stop/stalled-terminal", "Nobody reads what the server prints, and a request runs for longer.", **LIMITS)
+def stalled_terminal(trial):
+    reader, writer = os.pipe()
+    os.set_blocking(writer, False)
+    with contextlib.suppress(BlockingIOError):
+        while True:
+            os.write(writer, b"x" * 4096)
+    os.set_blocking(writer, True)
+    words = [trial.settings.anemone, "serve", trial.pocket(), "--stdin"]
+    with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=writer) as server:
+        server.stdout.readline()
+        # Their answers fill the pipe, and nobody reads them.
+        server.stdin.write(b'{"prompt": "a", "max_new": 2}\n' * 1500)
+        server.stdin.flush()
+        time.sleep(1)
+        server.terminate()
+        try:
+            code = server.wait(10.5 * trial.settings.patience)
+        except subprocess.TimeoutExpired:
+            code = None
+        finally:
+            server.kill()
+            os.close(reader)
+            os.close(writer)
+    expect(code == 0, f"expected the server to end with 0 within ten seconds, got {code}")
+
+
 @case("stop/second-signal", "A second SIGTERM ends it at once.", **LIMITS)
 def second_signal(trial):
     server = trial.own_server(("--parallel", "1"))

@@ -77,6 +77,23 @@ for name, source in {
     "dict-long-keys": "{% set d = {} %}{% for i in range(10**5) %}{% set _ = d.update({'k' * 10000 ~ i: 1}) %}{% endfor %}",
 }.items():
     render(f"grow-{name}", GROW, source)
+FREE = "What costs time or memory beside the values is charged, too."
+CYCLE = "{% set x = [] %}{% for i in range(1000) %}{% set _ = x.append(x) %}{% endfor %}"
+AGAIN = "{% set s = 'ab' * 8000000 %}{% for i in range(100000) %}{% for j in range(1000) %}"
+for name, source in {
+    "path": CYCLE + "{{ (x|map(attribute='0.' * 500000 ~ '0')|list)|length }}",
+    "path-parsed": AGAIN.replace("'ab'", "'0.'") + "{% set _ = []|map(attribute=s) %}{% endfor %}{% endfor %}",
+    "trim": AGAIN + "{% set _ = ''|trim(s) %}{% endfor %}{% endfor %}",
+    "strip": AGAIN + "{% set _ = ''.strip(s) %}{% endfor %}{% endfor %}",
+    "indent": AGAIN + "{% set _ = ''|indent(s) %}{% endfor %}{% endfor %}",
+    "tojson-separators": AGAIN + "{% set _ = ''|tojson(separators=(s, s)) %}{% endfor %}{% endfor %}",
+    "tojson-indent": AGAIN + "{% set _ = ''|tojson(indent=s) %}{% endfor %}{% endfor %}",
+    "long-numbers": AGAIN + "{% set _ = '%.6f' % 1e300 %}{% endfor %}{% endfor %}",
+    "long-rounds": AGAIN + "{% set _ = 1e300|round(20) %}{% endfor %}{% endfor %}",
+    "chosen-items": "{% set l = [0] * 1000000 %}{% macro r(n) %}{% if n %}{% for x in l if r(n - 1) %}{% endfor %}"
+    "{% endif %}{% endmacro %}{{ r(60) }}",
+}.items():
+    render(f"free-{name}", FREE, source)
 FILTERS = "Every filter that multiplies has to be charged for its result."
 for name, source in {
     "batch": "{{ [1]|batch(100000, 0)|list|length }}",
