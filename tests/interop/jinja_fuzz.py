@@ -16,7 +16,7 @@ from jinja_templates import Generator
 warnings.filterwarnings("ignore", category=SyntaxWarning)  # of the Python that Jinja2 writes
 
 # What anemone refuses on purpose where Python goes on: numbers beyond 128 bits, and work or sizes beyond its limits.
-DELIBERATE = ("out of range", "at most", "levels", "smaller", "range too big", "integer of at most")
+DELIBERATE = ("out of range", "at most", "levels", "smaller", "range too big", "integer of at most", "small integer")
 
 
 class Answers:

@@ -213,7 +213,8 @@ class Generator:
                         lambda: f"{self.atom()}['{self.random.choice(ATTRIBUTES)}']", lambda: f"{self.atom()}[{self.random.randrange(-3, 4)}]",
                         lambda: f"({self.expression()} if {self.boolean()} else {self.expression()})", lambda: f"({self.expression()} if {self.boolean()})",
                         lambda: f"{self.dict()}.get({self.text()})", lambda: f"{self.dict()}.get({self.text()}, {self.expression()})",
-                        lambda: f"({self.sequence()}|{self.pick('first', 'last', 'min', 'max', 'sum', 'length')})" if self.chance(0.7) else f"({self.list()}|last)",
+                        # Not "first" of a lazy one: Jinja2 then leaves out what fails in later items.
+                        lambda: f"({self.sequence()}|{self.pick('last', 'min', 'max', 'sum', 'length')})" if self.chance(0.7) else f"({self.list()}|last)",
                         lambda: f"({self.list()}|{self.pick('first', 'last', 'min', 'max', 'sum', 'length', 'count')})",
                         lambda: f"({self.expression()}|default({self.expression()}))", lambda: f"deep.{self.pick('a.b', 'a.b[1].x', 'k', 'a.name', 'a.zz', 'zz.a')}",
                         lambda: f"({self.expression()}|{self.pick('string', 'length', 'list', 'upper', 'd', 'abs', 'trim', 'tojson', 'float', 'int')})",

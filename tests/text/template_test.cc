@@ -88,6 +88,14 @@ TEST(Template, NoneAsADefaultOfAttributesIsNone) {
   EXPECT_EQ(printed("[{}]|map(attribute='a', default=0)|first"), "|0|");
 }
 
+TEST(Template, DividesFloatsAsPythonDoes) {
+  EXPECT_EQ(printed("0.5 // 0.1"), "|4.0|");
+  EXPECT_EQ(printed("0.0 % -2"), "|-0.0|");
+  EXPECT_EQ(printed("10.0 % -1"), "|-0.0|");
+  EXPECT_EQ(printed("-7.5 // 2"), "|-4.0|");
+  EXPECT_EQ(printed("-7.5 % 2"), "|0.5|");
+}
+
 TEST(Template, RefusesNumbersOfManyDigits) {
   EXPECT_TRUE(printed("'%.101f' % 1").starts_with("error: "));
   EXPECT_TRUE(printed("'{:.101f}'.format(1)").starts_with("error: "));

@@ -70,10 +70,19 @@ Result<Value> float_binary(std::string_view name, double a, double b) {
   if (name == "**") return Value::number(std::pow(a, b));
   if (b == 0) return invalid_argument("[chat template] division by zero");
   if (name == "/") return Value::number(a / b);
-  if (name == "//") return Value::number(std::floor(a / b));
+  // As in Python: the quotient is that of what the remainder leaves, and a zero keeps a sign.
   double remainder = std::fmod(a, b);
-  if (remainder != 0 && (remainder < 0) != (b < 0)) remainder += b;
-  return Value::number(remainder);
+  double quotient = (a - remainder) / b;
+  if (remainder == 0) {
+    remainder = std::copysign(0.0, b);
+  } else if ((b < 0) != (remainder < 0)) {
+    remainder += b;
+    quotient -= 1;
+  }
+  if (name == "%") return Value::number(remainder);
+  if (quotient == 0) return Value::number(std::copysign(0.0, a / b));
+  const double whole = std::floor(quotient);
+  return Value::number(quotient - whole > 0.5 ? whole + 1 : whole);
 }
 
 Result<Value> repeat(Interpreter& interpreter, const Value& value, Int count) {
