@@ -125,7 +125,9 @@ Status remove_entry(int at, const std::string& name, const std::string& relative
       ::openat(at, name.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
   if (!folder.is_open()) return errno_error(relative, "open");
   ANEMONE_ASSIGN_OR_RETURN(std::vector<std::string> names, names_in(folder.get(), relative));
-  std::ranges::stable_partition(names, [](const auto& each) { return each != kManifestName; });
+  // Not that of std::ranges, which clang 14 does not compile with the library of GCC 12.
+  std::stable_partition(names.begin(), names.end(),
+                        [](const auto& each) { return each != kManifestName; });
   const std::string before = relative.empty() ? "" : relative + "/";
   for (const std::string& each : names)
     ANEMONE_RETURN_IF_ERROR(remove_entry(folder.get(), each, before + each, listed));
