@@ -1,14 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Random chat templates render as in Jinja2. tools/ci/templates runs the same for longer, from a seed of its choice."""
 
-import time
-
 import pytest
 
 import jinja_fuzz
 
 
-@pytest.mark.parametrize("seed", [1, int(time.time())], ids=["fixed", "fresh"])
+# Fixed: a change fails by what it changes, not by the seed of the day.
+@pytest.mark.parametrize("seed", [1, 4_000_000])
 def test_random_templates_render_as_in_jinja2(anemone, seed):
     found, tried = jinja_fuzz.run(anemone.path, 10, seed)
     assert not found, f"from seed {seed}:\n" + "\n".join(found)
