@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <fmt/format.h>
 #include <functional>
-#include <random>
 #include <sys/stat.h>
 #include <unistd.h>
 #include <utility>
@@ -23,11 +22,10 @@ bool is_revision(const std::string& text) {
   return !text.empty() && text.find("..") == std::string::npos && text.front() != '/';
 }
 
-// Of random digits: with O_EXCL or symlink(), which never take what is there, nobody can lay
-// something in the way on purpose.
+// With O_EXCL or symlink(), which never take what is there, nobody can lay something in the way of
+// such a name on purpose.
 std::string random_name(const fs::path& path, std::string_view suffix) {
-  std::random_device source;
-  return fmt::format("{}.{:08x}{:08x}{}", path.string(), source(), source(), suffix);
+  return fmt::format("{}.{}{}", path.string(), random_suffix(), suffix);
 }
 
 // Makes `path` below `root` of real folders: a link among them would lead what is written
