@@ -29,7 +29,7 @@ Status in_the_way(const std::string& folder, std::string_view what) {
       what);
 }
 
-// Of a manifest of any version, and of one with faults elsewhere: the paths that it lists.
+// The paths that a manifest lists, whatever its version is, and also when other parts are wrong.
 Result<std::set<std::string>> listed_files(const std::string& folder) {
   constexpr std::uint64_t kMaxBytes = 256 << 20;
   const std::string name(kManifestName);

@@ -67,7 +67,7 @@ bool is_ours(const std::string& folder, const std::string& name) {
   if (!fs::is_regular_file(fs::symlink_status(path, error))) return false;
   const auto text = read_file(path, kMaxEntryBytes);
   if (!text.ok()) return false;
-  // Of one that a killed process was writing, all or a part, or nothing.
+  // A killed process leaves its record whole, in part, or not at all.
   const std::string_view whole = without_temporary_suffix(name);
   if (whole.size() != name.size() && text->empty()) return is_hex(whole, kNameDigits);
   return text->find('\n') != std::string::npos &&

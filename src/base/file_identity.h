@@ -28,7 +28,7 @@ struct FileIdentity {
 
   // Links are followed. kIo when it is no regular file.
   static Result<FileIdentity> of(const std::string& path);
-  // Of the file that is open, whatever `path`, under which it was opened, leads to by now.
+  // The identity of the open file, whatever the `path` that it was opened by leads to now.
   static Result<FileIdentity> of(const Descriptor& file, const std::string& path);
   static Result<std::vector<FileIdentity>> of_all(std::span<const std::string> paths);
 

@@ -22,11 +22,11 @@ using Json = nlohmann::ordered_json;
 
 struct JsonLimits {
   int max_depth = 128;
-  // Of the values, their names and their texts, counted while they are read: a text of a byte or
-  // two may make a value of thirty.
+  // Limits what the values, their names and their texts take together. The parser counts as it
+  // reads: a text of a byte or two may make a value of thirty.
   std::size_t max_memory = 256 << 20;
   std::uint64_t max_file_bytes = 16 << 20;  // of read_json_file()
-  // Of the request that the text belongs to: time and the memory of the document count against it.
+  // The budget of the request that sent the text: parsing charges its time and memory to it.
   // May be null.
   WorkBudget* budget = nullptr;
 };

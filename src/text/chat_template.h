@@ -21,7 +21,7 @@ namespace anemone::text {
 struct RenderOptions {
   std::optional<CivilTime> now;  // what strftime_now prints; the local time when absent
   jinja::Limits limits;
-  // Of the request that the text is rendered for: the work counts against it, too. May be null.
+  // The budget of the request that is rendered: the work is charged to it, too. May be null.
   WorkBudget* budget = nullptr;
 };
 
