@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "ir/op_schema.h"
+#include "ops/common/dtypes.h"
 
 namespace anemone::ops {
 
@@ -48,6 +49,20 @@ inline ir::Parameter optional(ir::Parameter parameter) {
 inline ir::Parameter since(ir::Opset opset, ir::Parameter parameter) {
   parameter.since = opset;
   return parameter;
+}
+
+// Parameters that several operations have: a constant int32 "axis", a constant bool, and the name
+// of the dtype of positions ("int32"), which came with iOS17.
+inline ir::Parameter axis_with_default(std::int32_t axis) {
+  return defaulted("axis", kInt32, ir::Literal::int32(axis));
+}
+
+inline ir::Parameter flag_with_default(std::string_view name, bool value) {
+  return defaulted(name, kBool, ir::Literal::boolean(value));
+}
+
+inline ir::Parameter indices_dtype_with_default(std::string_view name) {
+  return since(ir::Opset::kIOS17, defaulted(name, kText, ir::Literal::text("int32")));
 }
 
 // Equal, or one of the two is unknown.

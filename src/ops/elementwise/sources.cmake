@@ -1,68 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 list(APPEND op_sources
-  elementwise/abs.cc
-  elementwise/acos.cc
-  elementwise/add.cc
-  elementwise/asin.cc
-  elementwise/atan.cc
-  elementwise/atanh.cc
+  elementwise/activation.cc
+  elementwise/binary.cc
   elementwise/cast.cc
-  elementwise/ceil.cc
-  elementwise/clamped_relu.cc
+  elementwise/category.cc
   elementwise/clip.cc
-  elementwise/cos.cc
-  elementwise/cosh.cc
-  elementwise/elementwise.cc
-  elementwise/elu.cc
-  elementwise/equal.cc
-  elementwise/erf.cc
-  elementwise/exp.cc
-  elementwise/exp2.cc
+  elementwise/comparison.cc
   elementwise/families.cc
-  elementwise/floor.cc
-  elementwise/floor_div.cc
   elementwise/gelu.cc
-  elementwise/greater.cc
-  elementwise/greater_equal.cc
-  elementwise/identity.cc
-  elementwise/inverse.cc
-  elementwise/leaky_relu.cc
-  elementwise/less.cc
-  elementwise/less_equal.cc
-  elementwise/linear_activation.cc
-  elementwise/log.cc
-  elementwise/logical_and.cc
-  elementwise/logical_not.cc
-  elementwise/logical_or.cc
-  elementwise/logical_xor.cc
-  elementwise/maximum.cc
-  elementwise/minimum.cc
-  elementwise/mod.cc
-  elementwise/mul.cc
-  elementwise/not_equal.cc
-  elementwise/pow.cc
-  elementwise/prelu.cc
-  elementwise/real_div.cc
-  elementwise/relu.cc
-  elementwise/relu6.cc
-  elementwise/round.cc
-  elementwise/rsqrt.cc
-  elementwise/scaled_tanh.cc
   elementwise/select.cc
-  elementwise/sigmoid.cc
-  elementwise/sigmoid_hard.cc
-  elementwise/sign.cc
-  elementwise/silu.cc
-  elementwise/sin.cc
-  elementwise/sinh.cc
-  elementwise/softplus.cc
-  elementwise/softplus_parametric.cc
-  elementwise/softsign.cc
-  elementwise/sqrt.cc
-  elementwise/square.cc
-  elementwise/sub.cc
-  elementwise/tan.cc
-  elementwise/tanh.cc
-  elementwise/threshold.cc
-  elementwise/thresholded_relu.cc
+  elementwise/unary.cc
 )

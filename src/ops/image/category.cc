@@ -5,15 +5,10 @@
 namespace anemone::ops {
 
 void add_image(std::vector<ir::OpSchema>& schemas) {
-  schemas.push_back(affine_schema());
-  schemas.push_back(crop_resize_schema());
-  schemas.push_back(non_maximum_suppression_schema());
-  schemas.push_back(resample_schema());
-  schemas.push_back(resize_schema());
-  schemas.push_back(resize_bilinear_schema());
-  schemas.push_back(resize_nearest_neighbor_schema());
-  schemas.push_back(upsample_bilinear_schema());
-  schemas.push_back(upsample_nearest_neighbor_schema());
+  for (auto make : {affine_schema, crop_resize_schema, non_maximum_suppression_schema,
+                    resample_schema, resize_bilinear_schema, resize_nearest_neighbor_schema,
+                    resize_schema, upsample_bilinear_schema, upsample_nearest_neighbor_schema})
+    schemas.push_back(make());
 }
 
 }  // namespace anemone::ops

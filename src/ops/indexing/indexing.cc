@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <array>
 
-#include "ops/categories.h"
 #include "ops/common/dtypes.h"
 #include "ops/common/infer.h"
 #include "ops/common/params.h"
@@ -18,16 +17,6 @@ constexpr std::array<std::string_view, 7> kModes = {"add", "sub", "mul",   "div"
                                                     "max", "min", "update"};
 
 }  // namespace
-
-void add_indexing(std::vector<ir::OpSchema>& schemas) {
-  schemas.push_back(gather_schema());
-  schemas.push_back(gather_along_axis_schema());
-  schemas.push_back(gather_nd_schema());
-  schemas.push_back(non_zero_schema());
-  schemas.push_back(scatter_schema());
-  schemas.push_back(scatter_along_axis_schema());
-  schemas.push_back(scatter_nd_schema());
-}
 
 std::vector<ir::Parameter> gather_operands() {
   return {operand("x", kNumeric | kIndices), operand("indices", kIndices)};

@@ -5,11 +5,9 @@
 namespace anemone::ops {
 
 void add_linear(std::vector<ir::OpSchema>& schemas) {
-  schemas.push_back(conv_schema());
-  schemas.push_back(conv_transpose_schema());
-  schemas.push_back(einsum_schema());
-  schemas.push_back(linear_schema());
-  schemas.push_back(matmul_schema());
+  for (auto make :
+       {conv_schema, conv_transpose_schema, einsum_schema, linear_schema, matmul_schema})
+    schemas.push_back(make());
 }
 
 }  // namespace anemone::ops

@@ -5,13 +5,10 @@
 namespace anemone::ops {
 
 void add_norm(std::vector<ir::OpSchema>& schemas) {
-  schemas.push_back(batch_norm_schema());
-  schemas.push_back(instance_norm_schema());
-  schemas.push_back(l2_norm_schema());
-  schemas.push_back(layer_norm_schema());
-  schemas.push_back(local_response_norm_schema());
-  schemas.push_back(scaled_dot_product_attention_schema());
-  schemas.push_back(softmax_schema());
+  for (auto make :
+       {batch_norm_schema, instance_norm_schema, l2_norm_schema, layer_norm_schema,
+        local_response_norm_schema, scaled_dot_product_attention_schema, softmax_schema})
+    schemas.push_back(make());
 }
 
 }  // namespace anemone::ops

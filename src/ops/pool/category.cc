@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <iterator>
+
 #include "ops/categories.h"
 #include "ops/pool/pool.h"
 
 namespace anemone::ops {
 
 void add_pool(std::vector<ir::OpSchema>& schemas) {
-  schemas.push_back(avg_pool_schema());
-  schemas.push_back(l2_pool_schema());
-  schemas.push_back(max_pool_schema());
+  for (auto family : {pooling_schemas}) std::ranges::move(family(), std::back_inserter(schemas));
 }
 
 }  // namespace anemone::ops

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/pool/pooling.h"
-
+// The three poolings differ by name and number of spatial axes alone. Errors carry `<op>_c1` (x),
+// `<op>_c2` (kernel_sizes), `<op>_c4` (ceil_mode), `<op>_c5` to `<op>_c7` (window, see spatial.h)
+// and `<op>_c8` (size of the result).
 #include <algorithm>
 #include <string>
 
@@ -8,6 +9,7 @@
 #include "ops/common/infer.h"
 #include "ops/common/params.h"
 #include "ops/common/spatial.h"
+#include "ops/pool/pool.h"
 
 namespace anemone::ops {
 namespace {
@@ -63,8 +65,6 @@ Status infer_pooling(const ir::InferContext& context, const std::string& op,
   return add_output(outputs, op + "_c8", x.dtype, std::move(out));
 }
 
-}  // namespace
-
 ir::OpSchema pooling_schema(std::string_view name, std::size_t max_spatial) {
   ir::OpSchema schema;
   schema.name = name;
@@ -81,6 +81,27 @@ ir::OpSchema pooling_schema(std::string_view name, std::size_t max_spatial) {
     return infer_pooling(context, op, max_spatial, outputs);
   };
   return schema;
+}
+
+ir::OpSchema avg_pool_schema() {
+  ir::OpSchema schema = pooling_schema("avg_pool", 3);
+  schema.parameters.push_back(
+      defaulted("exclude_padding_from_average", kBool, ir::Literal::boolean(false)));
+  return schema;
+}
+
+ir::OpSchema l2_pool_schema() {
+  return pooling_schema("l2_pool", 2);
+}
+
+ir::OpSchema max_pool_schema() {
+  return pooling_schema("max_pool", 3);
+}
+
+}  // namespace
+
+std::vector<ir::OpSchema> pooling_schemas() {
+  return {avg_pool_schema(), l2_pool_schema(), max_pool_schema()};
 }
 
 }  // namespace anemone::ops

@@ -5,8 +5,7 @@
 namespace anemone::ops {
 
 void add_quantization(std::vector<ir::OpSchema>& schemas) {
-  schemas.push_back(dequantize_schema());
-  schemas.push_back(quantize_schema());
+  for (auto make : {dequantize_schema, quantize_schema}) schemas.push_back(make());
 }
 
 }  // namespace anemone::ops

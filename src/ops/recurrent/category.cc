@@ -5,9 +5,7 @@
 namespace anemone::ops {
 
 void add_recurrent(std::vector<ir::OpSchema>& schemas) {
-  schemas.push_back(gru_schema());
-  schemas.push_back(lstm_schema());
-  schemas.push_back(rnn_schema());
+  for (auto make : {gru_schema, lstm_schema, rnn_schema}) schemas.push_back(make());
 }
 
 }  // namespace anemone::ops

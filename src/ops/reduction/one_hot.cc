@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/common/dtypes.h"
 #include "ops/common/infer.h"
-#include "ops/reduction/families.h"
+#include "ops/common/params.h"
 #include "ops/reduction/reduction.h"
 
 namespace anemone::ops {

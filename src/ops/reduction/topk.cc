@@ -2,7 +2,6 @@
 #include "ops/common/dtypes.h"
 #include "ops/common/infer.h"
 #include "ops/common/params.h"
-#include "ops/reduction/families.h"
 #include "ops/reduction/reduction.h"
 
 namespace anemone::ops {

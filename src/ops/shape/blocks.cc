@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/shape/blocks.h"
-
+// depth_to_space, space_to_depth, pixel_shuffle and pixel_unshuffle: blocks of the spatial axes of
+// [n, c, h, w] become channels or the other way round. Errors carry `<op>_c1` (rank), `<op>_c2`
+// (the factor) and `<op>_c3` (what the factor must divide).
 #include <string>
 
 #include "ops/common/dtypes.h"
 #include "ops/common/infer.h"
 #include "ops/common/params.h"
+#include "ops/shape/shape.h"
 
 namespace anemone::ops {
 namespace {
@@ -46,14 +48,37 @@ ir::OpSchema block_schema(std::string_view name, std::string_view factor, bool i
   return schema;
 }
 
-}  // namespace
-
 ir::OpSchema channels_to_blocks_schema(std::string_view name, std::string_view factor) {
   return block_schema(name, factor, false);
 }
 
 ir::OpSchema blocks_to_channels_schema(std::string_view name, std::string_view factor) {
   return block_schema(name, factor, true);
+}
+
+ir::OpSchema depth_to_space_schema() {
+  return channels_to_blocks_schema("depth_to_space", "block_size");
+}
+
+ir::OpSchema pixel_shuffle_schema() {
+  return channels_to_blocks_schema("pixel_shuffle", "upscale_factor");
+}
+
+ir::OpSchema pixel_unshuffle_schema() {
+  ir::OpSchema schema = blocks_to_channels_schema("pixel_unshuffle", "downscale_factor");
+  schema.since = ir::Opset::kIOS16;
+  return schema;
+}
+
+ir::OpSchema space_to_depth_schema() {
+  return blocks_to_channels_schema("space_to_depth", "block_size");
+}
+
+}  // namespace
+
+std::vector<ir::OpSchema> block_schemas() {
+  return {depth_to_space_schema(), pixel_shuffle_schema(), pixel_unshuffle_schema(),
+          space_to_depth_schema()};
 }
 
 }  // namespace anemone::ops

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Tensors of one value.
 #include "ops/common/dtypes.h"
 #include "ops/common/infer.h"
 #include "ops/shape/shape.h"
@@ -22,8 +23,6 @@ Status infer_fill(const ir::InferContext& context, std::vector<ir::Type>& output
   return add_output(outputs, "fill_c3", dtype, std::move(shape));
 }
 
-}  // namespace
-
 ir::OpSchema fill_schema() {
   return {.name = "fill",
           .parameters = {{.name = "shape", .dtypes = kInt32},
@@ -36,6 +35,33 @@ ir::OpSchema fill_schema() {
                                 return ir::Literal::number(0, DType::kFp32);
                               }}},
           .infer = infer_fill};
+}
+
+Status infer_fill_like(const ir::InferContext& context, std::vector<ir::Type>& outputs) {
+  ANEMONE_RETURN_IF_ERROR(check_scalars(context, {"value"}, "fill_like_c1"));
+  const DType dtype = context.has("value") ? context.type("value").dtype : DType::kFp32;
+  return add_output(outputs, "fill_like_c2", dtype, context.type("ref_tensor").shape);
+}
+
+ir::OpSchema fill_like_schema() {
+  return {.name = "fill_like",
+          .since = ir::Opset::kIOS16,
+          .parameters = {{.name = "ref_tensor", .dtypes = kAny15},
+                         {.name = "value",
+                          .dtypes = kAny15,
+                          .presence = ir::Parameter::Presence::kDefaulted,
+                          .is_const = true,
+                          .default_value =
+                              [](const ir::InferContext&) {
+                                return ir::Literal::number(0, DType::kFp32);
+                              }}},
+          .infer = infer_fill_like};
+}
+
+}  // namespace
+
+std::vector<ir::OpSchema> fill_schemas() {
+  return {fill_schema(), fill_like_schema()};
 }
 
 }  // namespace anemone::ops

@@ -1,38 +1,33 @@
 // SPDX-License-Identifier: Apache-2.0
-// The shape operations, one file each.
+// The shape operations: a table per family, and a file for each with code of its own.
 #pragma once
+
+#include <vector>
 
 #include "ir/op_schema.h"
 
 namespace anemone::ops {
 
+std::vector<ir::OpSchema> block_schemas();
+std::vector<ir::OpSchema> fill_schemas();
+std::vector<ir::OpSchema> join_schemas();
+std::vector<ir::OpSchema> slice_schemas();
+std::vector<ir::OpSchema> space_batch_schemas();
+
 ir::OpSchema band_part_schema();
-ir::OpSchema batch_to_space_schema();
-ir::OpSchema concat_schema();
 ir::OpSchema crop_schema();
-ir::OpSchema depth_to_space_schema();
 ir::OpSchema expand_dims_schema();
-ir::OpSchema fill_schema();
-ir::OpSchema fill_like_schema();
 ir::OpSchema flatten2d_schema();
 ir::OpSchema pad_schema();
-ir::OpSchema pixel_shuffle_schema();
-ir::OpSchema pixel_unshuffle_schema();
 ir::OpSchema range_1d_schema();
 ir::OpSchema reshape_schema();
 ir::OpSchema reshape_like_schema();
 ir::OpSchema reverse_schema();
 ir::OpSchema reverse_sequence_schema();
 ir::OpSchema shape_schema();
-ir::OpSchema slice_by_index_schema();
-ir::OpSchema slice_by_size_schema();
-ir::OpSchema slice_update_schema();
 ir::OpSchema sliding_windows_schema();
-ir::OpSchema space_to_batch_schema();
-ir::OpSchema space_to_depth_schema();
 ir::OpSchema split_schema();
 ir::OpSchema squeeze_schema();
-ir::OpSchema stack_schema();
 ir::OpSchema tile_schema();
 ir::OpSchema transpose_schema();
 

@@ -1,37 +1,25 @@
 # SPDX-License-Identifier: Apache-2.0
 list(APPEND op_sources
   shape/band_part.cc
-  shape/batch_to_space.cc
   shape/blocks.cc
-  shape/concat.cc
+  shape/category.cc
   shape/crop.cc
-  shape/depth_to_space.cc
   shape/expand_dims.cc
   shape/fill.cc
-  shape/fill_like.cc
   shape/flatten2d.cc
   shape/join.cc
   shape/pad.cc
-  shape/pixel_shuffle.cc
-  shape/pixel_unshuffle.cc
   shape/range_1d.cc
   shape/reshape.cc
   shape/reshape_like.cc
   shape/reverse.cc
   shape/reverse_sequence.cc
   shape/shape.cc
-  shape/shape_op.cc
-  shape/slice_by_index.cc
-  shape/slice_by_size.cc
-  shape/slice_update.cc
-  shape/slicing.cc
+  shape/slices.cc
   shape/sliding_windows.cc
   shape/space_batch.cc
-  shape/space_to_batch.cc
-  shape/space_to_depth.cc
   shape/split.cc
   shape/squeeze.cc
-  shape/stack.cc
   shape/tile.cc
   shape/transpose.cc
 )

@@ -1,11 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/shape/space_batch.h"
-
+// space_to_batch and batch_to_space: cells of spatial blocks of [n, c, h, w] become images of their
+// own or the other way round. Errors carry `<op>_c1` (rank), `<op>_c2` (block_shape), `<op>_c3`
+// (paddings or crops) and `<op>_c4` (sizes that do not fit).
 #include <algorithm>
+#include <array>
+#include <cstdint>
+#include <string>
+#include <string_view>
 
+#include "ir/op_schema.h"
+#include "ops/common/dtypes.h"
 #include "ops/common/infer.h"
+#include "ops/common/params.h"
+#include "ops/shape/shape.h"
 
 namespace anemone::ops {
+namespace {
+
+struct SpatialBlocks {
+  std::array<std::int64_t, 2> block;
+  std::array<std::array<std::int64_t, 2>, 2> border;  // before and after h, before and after w
+};
 
 Result<SpatialBlocks> read_blocks(const ir::InferContext& context, const std::string& op,
                                   std::string_view border) {
@@ -23,6 +38,63 @@ Result<SpatialBlocks> read_blocks(const ir::InferContext& context, const std::st
                         border, to_string(shape));
   const auto& a = *amounts;
   return SpatialBlocks{{block[0], block[1]}, {{{a[0], a[1]}, {a[2], a[3]}}}};
+}
+
+Status infer_batch_to_space(const ir::InferContext& context, std::vector<ir::Type>& outputs) {
+  const std::string label = "batch_to_space_c4";
+  ANEMONE_ASSIGN_OR_RETURN(const SpatialBlocks blocks,
+                           read_blocks(context, "batch_to_space", "crops"));
+  const ir::Type& x = context.type("x");
+  Shape out = x.shape;
+  for (std::size_t i = 0; i < 2; ++i) {
+    ANEMONE_ASSIGN_OR_RETURN(out[0], divided_dim(out[0], blocks.block[i], label));
+    ANEMONE_ASSIGN_OR_RETURN(out[2 + i], scaled_dim(out[2 + i], blocks.block[i], label));
+    if (out[2 + i] == kDynamic) continue;
+    out[2 + i] -= blocks.border[i][0] + blocks.border[i][1];
+    if (out[2 + i] < 0)
+      return ir::violated(label, "expected crops that leave something of x {}", to_string(x.shape));
+  }
+  return add_output(outputs, label, x.dtype, std::move(out));
+}
+
+ir::OpSchema batch_to_space_schema() {
+  ir::OpSchema schema;
+  schema.name = "batch_to_space";
+  schema.parameters = {operand("x", kFloats), constant("block_shape", kInt32),
+                       constant("crops", kInt32)};
+  schema.infer = infer_batch_to_space;
+  return schema;
+}
+
+Status infer_space_to_batch(const ir::InferContext& context, std::vector<ir::Type>& outputs) {
+  const std::string label = "space_to_batch_c4";
+  ANEMONE_ASSIGN_OR_RETURN(const SpatialBlocks blocks,
+                           read_blocks(context, "space_to_batch", "paddings"));
+  const ir::Type& x = context.type("x");
+  Shape out = x.shape;
+  for (std::size_t i = 0; i < 2; ++i) {
+    ANEMONE_ASSIGN_OR_RETURN(out[0], scaled_dim(out[0], blocks.block[i], label));
+    if (out[2 + i] == kDynamic) continue;
+    ANEMONE_ASSIGN_OR_RETURN(out[2 + i],
+                             divided_dim(out[2 + i] + blocks.border[i][0] + blocks.border[i][1],
+                                         blocks.block[i], label));
+  }
+  return add_output(outputs, label, x.dtype, std::move(out));
+}
+
+ir::OpSchema space_to_batch_schema() {
+  ir::OpSchema schema;
+  schema.name = "space_to_batch";
+  schema.parameters = {operand("x", kFloats), constant("block_shape", kInt32),
+                       constant("paddings", kInt32)};
+  schema.infer = infer_space_to_batch;
+  return schema;
+}
+
+}  // namespace
+
+std::vector<ir::OpSchema> space_batch_schemas() {
+  return {batch_to_space_schema(), space_to_batch_schema()};
 }
 
 }  // namespace anemone::ops

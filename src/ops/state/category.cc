@@ -5,9 +5,7 @@
 namespace anemone::ops {
 
 void add_state(std::vector<ir::OpSchema>& schemas) {
-  schemas.push_back(const_schema());
-  schemas.push_back(read_state_schema());
-  schemas.push_back(write_state_schema());
+  for (auto make : {const_schema, read_state_schema, write_state_schema}) schemas.push_back(make());
 }
 
 }  // namespace anemone::ops

@@ -1,67 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 list(APPEND kernel_sources
-  reference/elementwise/abs.cc
-  reference/elementwise/acos.cc
-  reference/elementwise/add.cc
-  reference/elementwise/asin.cc
-  reference/elementwise/atan.cc
-  reference/elementwise/atanh.cc
+  reference/elementwise/activation.cc
+  reference/elementwise/binary.cc
   reference/elementwise/cast.cc
-  reference/elementwise/ceil.cc
-  reference/elementwise/clamped_relu.cc
+  reference/elementwise/category.cc
   reference/elementwise/clip.cc
-  reference/elementwise/cos.cc
-  reference/elementwise/cosh.cc
-  reference/elementwise/elementwise.cc
-  reference/elementwise/elu.cc
-  reference/elementwise/equal.cc
-  reference/elementwise/erf.cc
-  reference/elementwise/exp.cc
-  reference/elementwise/exp2.cc
-  reference/elementwise/floor.cc
-  reference/elementwise/floor_div.cc
+  reference/elementwise/comparison.cc
   reference/elementwise/gelu.cc
-  reference/elementwise/greater.cc
-  reference/elementwise/greater_equal.cc
-  reference/elementwise/identity.cc
-  reference/elementwise/inverse.cc
-  reference/elementwise/leaky_relu.cc
-  reference/elementwise/less.cc
-  reference/elementwise/less_equal.cc
-  reference/elementwise/linear_activation.cc
-  reference/elementwise/log.cc
-  reference/elementwise/logical_and.cc
-  reference/elementwise/logical_not.cc
-  reference/elementwise/logical_or.cc
-  reference/elementwise/logical_xor.cc
-  reference/elementwise/maximum.cc
-  reference/elementwise/minimum.cc
-  reference/elementwise/mod.cc
-  reference/elementwise/mul.cc
-  reference/elementwise/not_equal.cc
-  reference/elementwise/pow.cc
-  reference/elementwise/prelu.cc
-  reference/elementwise/real_div.cc
-  reference/elementwise/relu.cc
-  reference/elementwise/relu6.cc
-  reference/elementwise/round.cc
-  reference/elementwise/rsqrt.cc
-  reference/elementwise/scaled_tanh.cc
   reference/elementwise/select.cc
-  reference/elementwise/sigmoid.cc
-  reference/elementwise/sigmoid_hard.cc
-  reference/elementwise/sign.cc
-  reference/elementwise/silu.cc
-  reference/elementwise/sin.cc
-  reference/elementwise/sinh.cc
-  reference/elementwise/softplus.cc
-  reference/elementwise/softplus_parametric.cc
-  reference/elementwise/softsign.cc
-  reference/elementwise/sqrt.cc
-  reference/elementwise/square.cc
-  reference/elementwise/sub.cc
-  reference/elementwise/tan.cc
-  reference/elementwise/tanh.cc
-  reference/elementwise/threshold.cc
-  reference/elementwise/thresholded_relu.cc
+  reference/elementwise/unary.cc
 )

@@ -39,4 +39,10 @@ Status unary_numeric(const KernelCall& call, F&& f) {
   });
 }
 
+// The kernel of an operation y = f(x) for fp16 and fp32. F has no state.
+template <typename F>
+KernelEntry of_float(std::string_view op, F) {
+  return {op, [](const KernelCall& call) { return unary_float(call, F{}); }};
+}
+
 }  // namespace anemone::kernels::reference

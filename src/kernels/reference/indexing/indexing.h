@@ -5,16 +5,15 @@
 // indices of at least 0.
 #pragma once
 
+#include <vector>
+
 #include "kernels/kernel.h"
 
 namespace anemone::kernels::reference {
 
-Status gather_kernel(const KernelCall& call);
-Status gather_along_axis_kernel(const KernelCall& call);
-Status gather_nd_kernel(const KernelCall& call);
+std::vector<KernelEntry> gather_kernels();
+std::vector<KernelEntry> scatter_kernels();
+
 Status non_zero_kernel(const KernelCall& call);
-Status scatter_kernel(const KernelCall& call);
-Status scatter_along_axis_kernel(const KernelCall& call);
-Status scatter_nd_kernel(const KernelCall& call);
 
 }  // namespace anemone::kernels::reference

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
+// Elements or slices combined with updates at indices.
 #include "kernels/reference/indexing/indexing.h"
 #include "kernels/reference/indexing/runs.h"
 
 namespace anemone::kernels::reference {
+namespace {
 
 Status scatter_kernel(const KernelCall& call) {
   const Shape shape = call.input("data").shape;
@@ -12,6 +14,31 @@ Status scatter_kernel(const KernelCall& call) {
       const Runs runs, runs_on_axis(shape, call.input("indices"), static_cast<std::size_t>(axis), 0,
                                     indexing_of(call, "scatter_c4")));
   return scatter_runs(call, runs);
+}
+
+Status scatter_along_axis_kernel(const KernelCall& call) {
+  const Shape shape = call.input("data").shape;
+  ANEMONE_ASSIGN_OR_RETURN(const std::int64_t axis,
+                           normalize_axis(call.integer("axis", 0), shape.size()));
+  ANEMONE_ASSIGN_OR_RETURN(
+      const Runs runs, runs_along_axis(shape, call.input("indices"), static_cast<std::size_t>(axis),
+                                       indexing_of(call, "scatter_along_axis_c4")));
+  return scatter_runs(call, runs);
+}
+
+Status scatter_nd_kernel(const KernelCall& call) {
+  ANEMONE_ASSIGN_OR_RETURN(const Runs runs,
+                           runs_at_points(call.input("data").shape, call.input("indices"), 0,
+                                          indexing_of(call, "scatter_nd_c4")));
+  return scatter_runs(call, runs);
+}
+
+}  // namespace
+
+std::vector<KernelEntry> scatter_kernels() {
+  return {{"scatter", scatter_kernel},
+          {"scatter_along_axis", scatter_along_axis_kernel},
+          {"scatter_nd", scatter_nd_kernel}};
 }
 
 }  // namespace anemone::kernels::reference

@@ -5,11 +5,11 @@
 namespace anemone::kernels::reference {
 
 void add_linear(std::vector<KernelEntry>& kernels) {
-  kernels.push_back({"conv", conv_kernel});
-  kernels.push_back({"conv_transpose", conv_transpose_kernel});
-  kernels.push_back({"einsum", einsum_kernel});
-  kernels.push_back({"linear", linear_kernel});
-  kernels.push_back({"matmul", matmul_kernel});
+  kernels.insert(kernels.end(), {{"conv", conv_kernel},
+                                 {"conv_transpose", conv_transpose_kernel},
+                                 {"einsum", einsum_kernel},
+                                 {"linear", linear_kernel},
+                                 {"matmul", matmul_kernel}});
 }
 
 }  // namespace anemone::kernels::reference

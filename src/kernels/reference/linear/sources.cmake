@@ -10,6 +10,3 @@ list(APPEND kernel_sources
   reference/linear/matmul.cc
   reference/linear/products.cc
 )
-# Nearly all time of a model is spent in these; -O3 also in builds that ask for -O2.
-set_source_files_properties(reference/linear/dot.cc reference/linear/gemm.cc
-                            PROPERTIES COMPILE_OPTIONS -O3)

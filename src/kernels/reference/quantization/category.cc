@@ -5,8 +5,7 @@
 namespace anemone::kernels::reference {
 
 void add_quantization(std::vector<KernelEntry>& kernels) {
-  kernels.push_back({"dequantize", dequantize_kernel});
-  kernels.push_back({"quantize", quantize_kernel});
+  kernels.insert(kernels.end(), {{"dequantize", dequantize_kernel}, {"quantize", quantize_kernel}});
 }
 
 }  // namespace anemone::kernels::reference

@@ -2,13 +2,14 @@
 // Kernels of the category random, all over the generator of philox.h.
 #pragma once
 
+#include <vector>
+
 #include "kernels/kernel.h"
 
 namespace anemone::kernels::reference {
 
-Status random_bernoulli_kernel(const KernelCall& call);
+std::vector<KernelEntry> distribution_kernels();
+
 Status random_categorical_kernel(const KernelCall& call);
-Status random_normal_kernel(const KernelCall& call);
-Status random_uniform_kernel(const KernelCall& call);
 
 }  // namespace anemone::kernels::reference

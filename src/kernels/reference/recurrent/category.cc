@@ -5,9 +5,7 @@
 namespace anemone::kernels::reference {
 
 void add_recurrent(std::vector<KernelEntry>& kernels) {
-  kernels.push_back({"gru", gru_kernel});
-  kernels.push_back({"lstm", lstm_kernel});
-  kernels.push_back({"rnn", rnn_kernel});
+  kernels.insert(kernels.end(), {{"gru", gru_kernel}, {"lstm", lstm_kernel}, {"rnn", rnn_kernel}});
 }
 
 }  // namespace anemone::kernels::reference

@@ -43,7 +43,4 @@ std::vector<Computed<T>> read_line(const T* data, const AxisLines& lines, std::i
   return out;
 }
 
-// reduce_argmax and reduce_argmin: position of the first extreme element along "axis".
-Status first_extreme(const KernelCall& call, bool largest);
-
 }  // namespace anemone::kernels::reference

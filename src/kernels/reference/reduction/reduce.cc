@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/reference/reduction/reduce.h"
 
+#include "kernels/reference/reduction/accumulators.h"
+#include "kernels/reference/reduction/reduction.h"
+
 namespace anemone::kernels::reference {
 
 Result<ReductionPlan> plan_reduction(const KernelCall& call) {
@@ -17,6 +20,14 @@ Result<ReductionPlan> plan_reduction(const KernelCall& call) {
   }
   plan.count = element_count(plan.reduced);
   return plan;
+}
+
+std::vector<KernelEntry> reduce_kernels() {
+  return {{"reduce_l1_norm", reduce_with<L1Norm>}, {"reduce_l2_norm", reduce_with<L2Norm>},
+          {"reduce_log_sum", reduce_with<LogSum>}, {"reduce_log_sum_exp", reduce_with<LogSumExp>},
+          {"reduce_max", reduce_with<Maximum>},    {"reduce_mean", reduce_with<Mean>},
+          {"reduce_min", reduce_with<Minimum>},    {"reduce_prod", reduce_with<Product>},
+          {"reduce_sum", reduce_with<Sum>},        {"reduce_sum_square", reduce_with<SumSquare>}};
 }
 
 }  // namespace anemone::kernels::reference

@@ -1,43 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "kernels/reference/shape/shape.h"
+#include <algorithm>
+#include <limits>
 
-#include "kernels/reference/categories.h"
+#include "kernels/reference/shape/shape.h"
 
 namespace anemone::kernels::reference {
 
-void add_shape(std::vector<KernelEntry>& kernels) {
-  static constexpr KernelEntry kEntries[] = {
-      {"band_part", band_part_kernel},
-      {"batch_to_space", batch_to_space_kernel},
-      {"concat", concat_kernel},
-      {"crop", crop_kernel},
-      {"depth_to_space", depth_to_space_kernel},
-      {"expand_dims", expand_dims_kernel},
-      {"fill", fill_kernel},
-      {"fill_like", fill_like_kernel},
-      {"flatten2d", flatten2d_kernel},
-      {"pad", pad_kernel},
-      {"pixel_shuffle", pixel_shuffle_kernel},
-      {"pixel_unshuffle", pixel_unshuffle_kernel},
-      {"range_1d", range_1d_kernel},
-      {"reshape", reshape_kernel},
-      {"reshape_like", reshape_like_kernel},
-      {"reverse", reverse_kernel},
-      {"reverse_sequence", reverse_sequence_kernel},
-      {"shape", shape_kernel},
-      {"slice_by_index", slice_by_index_kernel},
-      {"slice_by_size", slice_by_size_kernel},
-      {"slice_update", slice_update_kernel},
-      {"sliding_windows", sliding_windows_kernel},
-      {"space_to_batch", space_to_batch_kernel},
-      {"space_to_depth", space_to_depth_kernel},
-      {"split", split_kernel},
-      {"squeeze", squeeze_kernel},
-      {"stack", stack_kernel},
-      {"tile", tile_kernel},
-      {"transpose", transpose_kernel},
-  };
-  kernels.insert(kernels.end(), std::begin(kEntries), std::end(kEntries));
+Status shape_kernel(const KernelCall& call) {
+  const Shape shape = call.input("x").shape;
+  const auto y = call.output().as<std::int32_t>();
+  for (std::size_t i = 0; i < shape.size(); ++i)
+    y[i] = static_cast<std::int32_t>(
+        std::min<std::int64_t>(shape[i], std::numeric_limits<std::int32_t>::max()));
+  return ok_status();
 }
 
 }  // namespace anemone::kernels::reference

@@ -1,37 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
 list(APPEND kernel_sources
   reference/shape/band_part.cc
-  reference/shape/batch_to_space.cc
+  reference/shape/blocks.cc
+  reference/shape/category.cc
   reference/shape/concat.cc
-  reference/shape/copy.cc
   reference/shape/crop.cc
-  reference/shape/depth_to_space.cc
-  reference/shape/expand_dims.cc
   reference/shape/fill.cc
-  reference/shape/fill_like.cc
-  reference/shape/fill_value.cc
-  reference/shape/flatten2d.cc
   reference/shape/pad.cc
-  reference/shape/pixel_shuffle.cc
-  reference/shape/pixel_unshuffle.cc
   reference/shape/range_1d.cc
   reference/shape/rearrange.cc
-  reference/shape/reshape.cc
-  reference/shape/reshape_like.cc
   reference/shape/reverse.cc
   reference/shape/reverse_sequence.cc
   reference/shape/shape.cc
-  reference/shape/shape_op.cc
-  reference/shape/slice_by_index.cc
-  reference/shape/slice_by_size.cc
-  reference/shape/slice_update.cc
-  reference/shape/slicing.cc
+  reference/shape/slices.cc
   reference/shape/sliding_windows.cc
-  reference/shape/space_to_batch.cc
-  reference/shape/space_to_depth.cc
+  reference/shape/space_batch.cc
   reference/shape/split.cc
-  reference/shape/squeeze.cc
   reference/shape/stack.cc
   reference/shape/tile.cc
   reference/shape/transpose.cc
+  reference/shape/views.cc
 )
