@@ -1,17 +1,26 @@
 # SPDX-License-Identifier: Apache-2.0
 # Options, compiler settings and sanitizers. Everything hangs on the interface target anemone_options,
 # which only our own targets link: no global flags.
+option(ANEMONE_BUILD_CLI "Build the executable; needs the server and the hub client" ON)
+option(ANEMONE_BUILD_SERVER "Build the HTTP and JSON-lines server (needs Boost)" ON)
+option(ANEMONE_BUILD_HUB "Build the client of the Hugging Face hub (needs curl)" ON)
 option(ANEMONE_BUILD_TESTS "Build the tests" OFF)
 option(ANEMONE_BUILD_FUZZERS "Build the fuzz targets (clang only)" OFF)
 option(ANEMONE_BUILD_BENCHMARKS "Build the micro-benchmarks" OFF)
-# Several sources of a target are compiled at a time, because most of the time of one is its headers. Names in
-# anonymous namespaces must therefore differ within a target.
-set(CMAKE_UNITY_BUILD ON CACHE BOOL "Compile several sources at a time")
-set(CMAKE_UNITY_BUILD_BATCH_SIZE 16 CACHE STRING "How many of them")
 option(ANEMONE_WERROR "Treat warnings as errors" OFF)
 set(ANEMONE_SANITIZE "" CACHE STRING "Sanitizers, as -fsanitize takes them: address,undefined or thread")
 
-if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
+foreach(part CLI TESTS FUZZERS)
+  if(ANEMONE_BUILD_${part} AND NOT (ANEMONE_BUILD_SERVER AND ANEMONE_BUILD_HUB))
+    message(FATAL_ERROR "ANEMONE_BUILD_${part} expected ANEMONE_BUILD_SERVER and ANEMONE_BUILD_HUB to be ON")
+  endif()
+endforeach()
+if(ANEMONE_BUILD_TESTS AND NOT ANEMONE_BUILD_CLI)
+  message(FATAL_ERROR "ANEMONE_BUILD_TESTS expected ANEMONE_BUILD_CLI to be ON")
+endif()
+
+# A project that adds this one decides itself how it builds.
+if(PROJECT_IS_TOP_LEVEL AND NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
   set(CMAKE_BUILD_TYPE Release CACHE STRING "Build type" FORCE)
 endif()
 
@@ -22,7 +31,7 @@ set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
 set(CMAKE_POSITION_INDEPENDENT_CODE ON)
 
 find_program(ANEMONE_CCACHE ccache)
-if(ANEMONE_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
+if(PROJECT_IS_TOP_LEVEL AND ANEMONE_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
   set(CMAKE_CXX_COMPILER_LAUNCHER ${ANEMONE_CCACHE})
 endif()
 

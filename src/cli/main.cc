@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "base/log.h"
+#include "base/version.h"
 #include "cli/command.h"
 #include "cli/output.h"
 
@@ -44,7 +45,7 @@ int run(int argc, char** argv) {
       "any "
       "machine.",
       "anemone");
-  app.set_version_flag("--version", std::string("anemone ") + ANEMONE_VERSION, "Print the version");
+  app.set_version_flag("--version", "anemone " + std::string(version()), "Print the version");
   app.add_option("--threads", context.threads,
                  "Threads to use (default: all that this process may use)")
       ->check(CLI::Range(1, 1024));
