@@ -17,7 +17,6 @@
 #include <anemone/status.h>
 
 #include <cstdint>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -236,7 +235,7 @@ struct Manifest {
   std::optional<std::int32_t> bos_id;
   // Sampling defaults of generation_config.json (temperature, top_p, top_k, do_sample); may be
   // empty.
-  Json generation = Json::object();
+  JsonDocument generation;
 
   HiddenLayout layout = HiddenLayout::kTokensInHeight;
   Embedding embedding;

@@ -278,9 +278,9 @@ Status check_manifest(const Manifest& manifest, std::string_view subject) {
   ANEMONE_RETURN_IF_ERROR(check_range(subject, "context", manifest.context, 1, kMaxContext));
   ANEMONE_RETURN_IF_ERROR(check_range(subject, "max_position", manifest.max_position, 0,
                                       std::numeric_limits<std::int64_t>::max()));
-  if (!manifest.generation.is_object())
+  if (!manifest.generation->is_object())
     return corrupt("[{}] expected generation to be an object, got {}", subject,
-                   manifest.generation.type_name());
+                   manifest.generation->type_name());
   ANEMONE_RETURN_IF_ERROR(check_ids(manifest, subject));
   ANEMONE_RETURN_IF_ERROR(check_embeddings(manifest, subject));
   ANEMONE_RETURN_IF_ERROR(check_ropes(manifest, subject));

@@ -298,7 +298,7 @@ Json to_json(const Manifest& manifest) {
   out["max_position"] = manifest.max_position;
   out["eos_ids"] = manifest.eos_ids;
   out["bos_id"] = manifest.bos_id.has_value() ? Json(*manifest.bos_id) : Json();
-  out["generation"] = manifest.generation;
+  out["generation"] = *manifest.generation;
 
   out["layout"] = hidden_layout_name(manifest.layout);
   out["embedding"] = to_json(manifest.embedding);

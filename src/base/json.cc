@@ -173,6 +173,17 @@ Result<Json> read_json_file(const std::string& path, const JsonLimits& limits) {
   return parse_json(text, path, limits);
 }
 
+JsonDocument::JsonDocument() : JsonDocument(Json::object()) {}
+JsonDocument::JsonDocument(Json value) : value_(std::make_unique<Json>(std::move(value))) {}
+JsonDocument::JsonDocument(const JsonDocument& other) : JsonDocument(*other) {}
+JsonDocument& JsonDocument::operator=(const JsonDocument& other) {
+  if (this != &other) value_ = std::make_unique<Json>(*other);
+  return *this;
+}
+JsonDocument::JsonDocument(JsonDocument&&) noexcept = default;
+JsonDocument& JsonDocument::operator=(JsonDocument&&) noexcept = default;
+JsonDocument::~JsonDocument() = default;
+
 std::string dump_json(const Json& value, int indent) {
   return value.dump(indent, ' ', false, Json::error_handler_t::replace);
 }

@@ -8,6 +8,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
@@ -19,6 +20,28 @@
 namespace anemone {
 
 using Json = nlohmann::ordered_json;
+
+// A document as a member of a class whose header need not know the library's definition. Copies are
+// documents of their own. An empty object at first; a document that was moved from may only be
+// assigned to or destroyed.
+class JsonDocument {
+ public:
+  JsonDocument();
+  JsonDocument(Json value);  // NOLINT(google-explicit-constructor): stands wherever a Json does
+  JsonDocument(const JsonDocument& other);
+  JsonDocument& operator=(const JsonDocument& other);
+  JsonDocument(JsonDocument&&) noexcept;
+  JsonDocument& operator=(JsonDocument&&) noexcept;
+  ~JsonDocument();
+
+  const Json& operator*() const { return *value_; }
+  Json& operator*() { return *value_; }
+  const Json* operator->() const { return value_.get(); }
+  Json* operator->() { return value_.get(); }
+
+ private:
+  std::unique_ptr<Json> value_;
+};
 
 struct JsonLimits {
   int max_depth = 128;

@@ -73,9 +73,9 @@ Result<Checkpoint> open(const std::string& path, bool needs_weights) {
                            inner_file(path, "generation_config.json"));
   if (fs::exists(generation_path, error)) {
     ANEMONE_ASSIGN_OR_RETURN(checkpoint.generation, read_json_file(generation_path));
-    if (!checkpoint.generation.is_object())
+    if (!checkpoint.generation->is_object())
       return parse_error("[{}] expected a JSON object, got {}", generation_path,
-                         checkpoint.generation.type_name());
+                         checkpoint.generation->type_name());
   }
   checkpoint.has_weights = needs_weights || has_weight_files(path);
   if (checkpoint.has_weights) {

@@ -24,7 +24,7 @@ struct Checkpoint {
   std::string path;  // as the user gave it
   HfConfig config;
   // generation_config.json, or an empty object: end-of-text ids and sampling defaults.
-  Json generation = Json::object();
+  JsonDocument generation;
   std::shared_ptr<const WeightSource> weights;
   std::vector<std::string> notes = {};  // of what its user should know
   bool has_weights = true;              // false: a configuration alone (open_for_planning)

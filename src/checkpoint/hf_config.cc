@@ -13,7 +13,7 @@ constexpr std::size_t kMaxListItems = 1 << 16;
 }  // namespace
 
 Result<std::optional<double>> RopeSettings::number(std::string_view key) const {
-  return json_number(parameters, key, "config.json: rope parameters");
+  return json_number(*parameters, key, "config.json: rope parameters");
 }
 
 Result<HfConfig> HfConfig::read(const std::string& path) {
@@ -28,10 +28,15 @@ Result<HfConfig> HfConfig::from_json(Json json, std::string subject) {
   config.json_ = std::move(json);
   config.subject_ = std::move(subject);
   ANEMONE_ASSIGN_OR_RETURN(const auto type,
-                           json_string(config.json_, "model_type", config.subject_));
+                           json_string(*config.json_, "model_type", config.subject_));
   if (!type) return parse_error("[{}] expected a key \"model_type\", got none", config.subject_);
   config.model_type_ = *type;
   return config;
+}
+
+bool HfConfig::is_null(std::string_view key) const {
+  const auto it = json_->find(std::string(key));
+  return it != json_->end() && it->is_null();
 }
 
 Result<std::int64_t> HfConfig::size(std::string_view key) const {
@@ -46,7 +51,7 @@ Status HfConfig::refuse_null(std::string_view key) const {
 
 Result<std::int64_t> HfConfig::size(std::string_view key, std::int64_t fallback) const {
   ANEMONE_RETURN_IF_ERROR(refuse_null(key));
-  ANEMONE_ASSIGN_OR_RETURN(const auto value, json_int(json_, key, subject_));
+  ANEMONE_ASSIGN_OR_RETURN(const auto value, json_int(*json_, key, subject_));
   if (!value) return fallback;
   if (*value < 1 || *value > kMaxSize)
     return parse_error("[{}] expected {} to be between 1 and {}, got {}", subject_, key, kMaxSize,
@@ -56,28 +61,28 @@ Result<std::int64_t> HfConfig::size(std::string_view key, std::int64_t fallback)
 
 Result<double> HfConfig::number(std::string_view key, double fallback) const {
   ANEMONE_RETURN_IF_ERROR(refuse_null(key));
-  ANEMONE_ASSIGN_OR_RETURN(const auto value, json_number(json_, key, subject_));
+  ANEMONE_ASSIGN_OR_RETURN(const auto value, json_number(*json_, key, subject_));
   return value.value_or(fallback);
 }
 
 Result<bool> HfConfig::boolean(std::string_view key, bool fallback) const {
   ANEMONE_RETURN_IF_ERROR(refuse_null(key));
-  ANEMONE_ASSIGN_OR_RETURN(const auto value, json_bool(json_, key, subject_));
+  ANEMONE_ASSIGN_OR_RETURN(const auto value, json_bool(*json_, key, subject_));
   return value.value_or(fallback);
 }
 
 Result<std::string> HfConfig::text(std::string_view key, std::string_view fallback) const {
   ANEMONE_RETURN_IF_ERROR(refuse_null(key));
-  ANEMONE_ASSIGN_OR_RETURN(const auto value, json_string(json_, key, subject_));
+  ANEMONE_ASSIGN_OR_RETURN(const auto value, json_string(*json_, key, subject_));
   return value.value_or(std::string(fallback));
 }
 
 Result<std::optional<std::int64_t>> HfConfig::optional_integer(std::string_view key) const {
-  return json_int(json_, key, subject_);
+  return json_int(*json_, key, subject_);
 }
 
 Result<std::optional<std::vector<std::int64_t>>> HfConfig::integers(std::string_view key) const {
-  const Json* list = json_member(json_, key);
+  const Json* list = json_member(*json_, key);
   if (list == nullptr) return std::optional<std::vector<std::int64_t>>();
   if (!list->is_array() || list->size() > kMaxListItems)
     return parse_error("[{}] expected {} to be a list of integers", subject_, key);
@@ -93,7 +98,7 @@ Result<std::optional<std::vector<std::int64_t>>> HfConfig::integers(std::string_
 }
 
 Result<std::optional<std::vector<std::string>>> HfConfig::texts(std::string_view key) const {
-  const Json* list = json_member(json_, key);
+  const Json* list = json_member(*json_, key);
   if (list == nullptr) return std::optional<std::vector<std::string>>();
   if (!list->is_array() || list->size() > kMaxListItems)
     return parse_error("[{}] expected {} to be a list of strings", subject_, key);
@@ -108,7 +113,7 @@ Result<std::optional<std::vector<std::string>>> HfConfig::texts(std::string_view
 }
 
 Result<std::vector<std::int64_t>> HfConfig::token_ids(std::string_view key) const {
-  const Json* value = json_member(json_, key);
+  const Json* value = json_member(*json_, key);
   if (value == nullptr) return std::vector<std::int64_t>();
   if (value->is_number_integer()) return std::vector<std::int64_t>{value->get<std::int64_t>()};
   ANEMONE_ASSIGN_OR_RETURN(const auto list, integers(key));
@@ -116,7 +121,7 @@ Result<std::vector<std::int64_t>> HfConfig::token_ids(std::string_view key) cons
 }
 
 std::optional<std::string> HfConfig::quantization() const {
-  const Json* quantization = json_member(json_, "quantization_config");
+  const Json* quantization = json_member(*json_, "quantization_config");
   if (quantization == nullptr || quantization->is_null()) return std::nullopt;
   const Json* method =
       quantization->is_object() ? json_member(*quantization, "quant_method") : nullptr;
@@ -127,7 +132,7 @@ Result<RopeSettings> HfConfig::rope(double default_theta) const {
   RopeSettings rope;
   // transformers takes rope_scaling when it says anything, rope_parameters otherwise.
   const auto filled = [this](std::string_view key) {
-    const Json* member = json_member(json_, key);
+    const Json* member = json_member(*json_, key);
     return member != nullptr && !(member->is_structured() && member->empty()) ? member : nullptr;
   };
   const Json* older = filled("rope_scaling");
@@ -151,20 +156,20 @@ Result<RopeSettings> HfConfig::rope(double default_theta) const {
     rope.type = type.value_or("default");
   }
   // Beside the dictionary it wins, null included.
-  const auto original = json_.find("original_max_position_embeddings");
-  if (original != json_.end()) rope.parameters["original_max_position_embeddings"] = *original;
-  ANEMONE_ASSIGN_OR_RETURN(auto theta, json_number(rope.parameters, "rope_theta", where));
+  const auto original = json_->find("original_max_position_embeddings");
+  if (original != json_->end()) (*rope.parameters)["original_max_position_embeddings"] = *original;
+  ANEMONE_ASSIGN_OR_RETURN(auto theta, json_number(*rope.parameters, "rope_theta", where));
   if (!theta) {
     ANEMONE_RETURN_IF_ERROR(refuse_null("rope_theta"));
-    ANEMONE_ASSIGN_OR_RETURN(theta, json_number(json_, "rope_theta", subject_));
+    ANEMONE_ASSIGN_OR_RETURN(theta, json_number(*json_, "rope_theta", subject_));
   }
   rope.theta = theta.value_or(default_theta);
   if (!(rope.theta > 0))
     return parse_error("[{}] expected rope_theta to be positive, got {}", subject_, rope.theta);
   ANEMONE_ASSIGN_OR_RETURN(auto partial,
-                           json_number(rope.parameters, "partial_rotary_factor", where));
+                           json_number(*rope.parameters, "partial_rotary_factor", where));
   if (!partial) {
-    ANEMONE_ASSIGN_OR_RETURN(partial, json_number(json_, "partial_rotary_factor", subject_));
+    ANEMONE_ASSIGN_OR_RETURN(partial, json_number(*json_, "partial_rotary_factor", subject_));
   }
   rope.partial_rotary_factor = partial.value_or(1.0);
   if (!(rope.partial_rotary_factor > 0 && rope.partial_rotary_factor <= 1))

@@ -4,7 +4,6 @@
 #include <anemone/status.h>
 
 #include <cstdint>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -21,8 +20,7 @@ struct RopeSettings {
   std::string type = "default";  // default, linear, dynamic, llama3, yarn, longrope, ...
   double theta = 10000;
   double partial_rotary_factor = 1;
-  Json parameters =
-      Json::object();  // all members of the dictionary, for the generator of that type
+  JsonDocument parameters;  // all members of the dictionary, for the generator of that type
 
   // A number of `parameters`; nullopt when absent.
   Result<std::optional<double>> number(std::string_view key) const;
@@ -38,15 +36,12 @@ class HfConfig {
 
   const std::string& model_type() const { return model_type_; }
   const std::string& subject() const { return subject_; }
-  const Json& json() const { return json_; }
+  const Json& json() const { return *json_; }
   // Present and not null.
-  bool has(std::string_view key) const { return json_member(json_, key) != nullptr; }
+  bool has(std::string_view key) const { return json_member(*json_, key) != nullptr; }
   // Present as null, which some keys tell from absent: "num_key_value_heads": null means one per
   // head.
-  bool is_null(std::string_view key) const {
-    const auto it = json_.find(std::string(key));
-    return it != json_.end() && it->is_null();
-  }
+  bool is_null(std::string_view key) const;
 
   // Sizes and counts: at least 1, at most 2^31 - 1; kParseError naming the key otherwise. Without a
   // fallback an absent key is an error.
@@ -74,7 +69,7 @@ class HfConfig {
   Result<RopeSettings> rope(double default_theta) const;
 
  private:
-  Json json_;
+  JsonDocument json_;
   std::string subject_;
   std::string model_type_;
 };

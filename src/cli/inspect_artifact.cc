@@ -60,7 +60,7 @@ std::string report_text(const std::string& path, const artifact::Manifest& manif
   } else {
     rows.push_back({"end of text", fmt::format("{}", fmt::join(manifest.eos_ids, " "))});
     rows.push_back(
-        {"sampling", manifest.generation.empty() ? "greedy" : dump_json(manifest.generation)});
+        {"sampling", manifest.generation->empty() ? "greedy" : dump_json(*manifest.generation)});
   }
   rows.push_back({"quality", quality_text(manifest)});
   rows.push_back({"written by", escaped(manifest.producer)});

@@ -65,7 +65,7 @@ Result<engine::GenerateOptions> generate_options(const RunOptions& options,
     sampling.logit_bias.push_back(bias);
   }
   ANEMONE_ASSIGN_OR_RETURN(out.sampling,
-                           engine::resolve_sampling(sampling, model.manifest().generation));
+                           engine::resolve_sampling(sampling, *model.manifest().generation));
   out.stop_repeat_ngram = options.stop_repeat_ngram;
   out.top_logprobs = options.logprobs;
   if (options.max_new) out.max_new_tokens = *options.max_new;

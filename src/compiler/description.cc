@@ -30,7 +30,7 @@ std::vector<std::int32_t> eos_ids(const checkpoint::Checkpoint& checkpoint,
   const auto keep = [&](std::int64_t id) {
     if (is_token_id(id)) ids.push_back(static_cast<std::int32_t>(id));
   };
-  if (const Json* eos = json_member(checkpoint.generation, "eos_token_id")) {
+  if (const Json* eos = json_member(*checkpoint.generation, "eos_token_id")) {
     if (eos->is_number_integer()) keep(eos->get<std::int64_t>());
     if (eos->is_array())
       for (const Json& id : *eos)
@@ -45,7 +45,7 @@ Json generation_defaults(const checkpoint::Checkpoint& checkpoint) {
   Json defaults = Json::object();
   for (const char* key : {"do_sample", "temperature", "top_p", "top_k", "min_p",
                           "repetition_penalty", "no_repeat_ngram_size"})
-    if (const Json* value = json_member(checkpoint.generation, key)) defaults[key] = *value;
+    if (const Json* value = json_member(*checkpoint.generation, key)) defaults[key] = *value;
   return defaults;
 }
 

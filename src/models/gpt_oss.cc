@@ -60,7 +60,7 @@ Status default_to_yarn(const HfConfig& config, std::int64_t /*dim*/,
   const Json* scaling = json_member(config.json(), "rope_scaling");
   if ((scaling != nullptr && !scaling->empty()) || config.has("rope_parameters")) return {};
   settings.type = "yarn";
-  settings.parameters.update(Json{{"factor", 32.0},
+  settings.parameters->update(Json{{"factor", 32.0},
                                   {"beta_fast", 32.0},
                                   {"beta_slow", 1.0},
                                   {"truncate", false},

@@ -20,7 +20,7 @@ Status adjust_phi3_rope(const checkpoint::HfConfig& config, std::int64_t /*dim*/
     return unsupported("[{}] expected rope_type of phi3 to be default or longrope, got \"{}\"",
                        config.subject(), settings.type);
   // The key beside the dictionary wins over the one inside, even by its default.
-  ANEMONE_ASSIGN_OR_RETURN(settings.parameters["original_max_position_embeddings"],
+  ANEMONE_ASSIGN_OR_RETURN((*settings.parameters)["original_max_position_embeddings"],
                            config.size("original_max_position_embeddings", 4096));
   return {};
 }

@@ -42,7 +42,7 @@ Result<engine::SamplingOptions> resolve_request(engine::SamplingRequest request,
   for (const auto& [id, bias] : request.logit_bias)
     if (id >= model.vocab_size())
       return invalid_argument("[logit_bias] expected ids below {}, got {}", model.vocab_size(), id);
-  return engine::resolve_sampling(request, model.manifest().generation);
+  return engine::resolve_sampling(request, *model.manifest().generation);
 }
 
 }  // namespace anemone::serve

@@ -20,7 +20,7 @@ Manifest sample_manifest() {
   m.max_position = 32768;
   m.eos_ids = {2, 7};
   m.bos_id = 1;
-  m.generation = {{"do_sample", true}, {"temperature", 0.7}, {"top_k", 20}};
+  m.generation = Json{{"do_sample", true}, {"temperature", 0.7}, {"top_k", 20}};
   m.embedding = {DType::kFp16,
                  1000,
                  64,

@@ -204,8 +204,8 @@ TEST(Onnx, ConfigurationComesFromTheGraph) {
   EXPECT_EQ(config["tie_word_embeddings"], false);
   EXPECT_EQ(config["max_position_embeddings"], 32);
   EXPECT_FLOAT_EQ(config["rms_norm_eps"].get<float>(), 1e-5F);
-  EXPECT_EQ(bundle->generation["eos_token_id"], Json::array({2, 3}));
-  EXPECT_EQ(bundle->generation["top_k"], 20);
+  EXPECT_EQ((*bundle->generation)["eos_token_id"], Json::array({2, 3}));
+  EXPECT_EQ((*bundle->generation)["top_k"], 20);
 }
 
 onnx::Constant table(const std::vector<float>& values, std::int64_t columns) {

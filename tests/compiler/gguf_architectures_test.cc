@@ -227,7 +227,7 @@ Own put_own_keys(const checkpoint::Checkpoint& from, std::int64_t head_dim, Gguf
     for (const std::string name : {"short", "long"})
       out.f32_tensor("rope_factors_" + name + ".weight",
                      {static_cast<std::uint64_t>(own.rotary / 2)},
-                     rope->parameters[name + "_factor"].get<std::vector<float>>());
+                     (*rope->parameters)[name + "_factor"].get<std::vector<float>>());
   }
   return own;
 }

@@ -56,7 +56,7 @@ Status scale_llama3(const RopeSettings& settings, double original, std::vector<d
 // The first of the frequencies, and 0 for the others.
 Status scale_proportional(const RopeSettings& settings, std::vector<double>& inv) {
   double factor = 1;
-  if (settings.parameters.contains("factor")) {
+  if (settings.parameters->contains("factor")) {
     ANEMONE_ASSIGN_OR_RETURN(factor, positive(settings, "factor"));
   }
   const auto turned = static_cast<std::size_t>(
@@ -67,8 +67,8 @@ Status scale_proportional(const RopeSettings& settings, std::vector<double>& inv
 
 // What a GGUF file holds in place of the parameters of llama3: each frequency has its divisor.
 Status divide(const RopeSettings& settings, std::vector<double>& inv) {
-  const auto divisors = settings.parameters.find("divisors");
-  if (divisors == settings.parameters.end() || !divisors->is_array() ||
+  const auto divisors = settings.parameters->find("divisors");
+  if (divisors == settings.parameters->end() || !divisors->is_array() ||
       divisors->size() != inv.size())
     return parse_error("[config.json] expected {} divisors for rope_type divided", inv.size());
   for (std::size_t i = 0; i < inv.size(); ++i) {
@@ -87,14 +87,14 @@ Result<double> scale_yarn(const RopeSettings& settings, double original, std::in
     return parse_error("[config.json] expected a rope_theta other than 1 for rope_type yarn");
   // The key must be there, but may be null.
   double factor = static_cast<double>(max_position) / original;
-  const auto given = settings.parameters.find("factor");
-  if (given == settings.parameters.end() || !given->is_null()) {
+  const auto given = settings.parameters->find("factor");
+  if (given == settings.parameters->end() || !given->is_null()) {
     ANEMONE_ASSIGN_OR_RETURN(factor, positive(settings, "factor"));
   }
   ANEMONE_ASSIGN_OR_RETURN(const double beta_fast, positive_or(settings, "beta_fast", 32));
   ANEMONE_ASSIGN_OR_RETURN(const double beta_slow, positive_or(settings, "beta_slow", 1));
   ANEMONE_ASSIGN_OR_RETURN(const auto truncate,
-                           json_bool(settings.parameters, "truncate", "config.json"));
+                           json_bool(*settings.parameters, "truncate", "config.json"));
   const auto correction = [&](double rotations) {
     return static_cast<double>(dim) * std::log(original / (rotations * 2 * std::numbers::pi)) /
            (2 * std::log(settings.theta));
@@ -127,7 +127,7 @@ Result<double> scale_yarn(const RopeSettings& settings, double original, std::in
 // The divisors of all frequencies.
 Result<std::vector<double>> divisors(const RopeSettings& settings, std::string_view key,
                                      std::size_t count) {
-  const Json* list = json_member(settings.parameters, key);
+  const Json* list = json_member(*settings.parameters, key);
   if (list == nullptr)
     return parse_error("[config.json] expected \"{}\" for rope_type {}, got none", key,
                        settings.type);
@@ -155,7 +155,7 @@ Result<double> scale_longrope(const RopeSettings& settings, double original,
     long_inv[i] /= long_factor[i];
   }
   double factor = static_cast<double>(max_position) / original;
-  if (json_member(settings.parameters, "factor") != nullptr) {
+  if (json_member(*settings.parameters, "factor") != nullptr) {
     ANEMONE_ASSIGN_OR_RETURN(factor, positive(settings, "factor"));
   }
   ANEMONE_ASSIGN_OR_RETURN(const auto attention, settings.number("attention_factor"));
@@ -194,7 +194,7 @@ Result<artifact::Rope> rope_frequencies(const RopeSettings& settings, std::int64
       return parse_error("[config.json] expected head_dim above 2 for rope_type dynamic, got 2");
   } else if (settings.type == "llama3" || settings.type == "yarn" || settings.type == "longrope") {
     auto original = static_cast<double>(max_position);
-    if (settings.parameters.contains("original_max_position_embeddings")) {
+    if (settings.parameters->contains("original_max_position_embeddings")) {
       ANEMONE_ASSIGN_OR_RETURN(original, positive(settings, "original_max_position_embeddings"));
     }
     if (settings.type == "llama3") {
