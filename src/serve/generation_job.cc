@@ -17,11 +17,14 @@ std::int64_t count_characters(std::string_view text) {
   return std::ranges::count_if(text, [](char c) { return (c & 0xc0) != 0x80; });
 }
 
-// What a token with its log-probabilities takes at most, as JSON and as the text of that.
-std::size_t cost_of(const openai::ScoredToken& token) {
-  constexpr std::size_t kPerEntry = 640, kPerByte = 64;
-  std::size_t cost = kPerEntry + kPerByte * token.bytes.size();
-  for (const auto& [bytes, logprob] : token.top) cost += kPerEntry + kPerByte * bytes.size();
+// What a token with its log-probabilities takes at most, as JSON and as the text of that. In chats
+// each entry is an object of three members, one of them a list of bytes.
+std::size_t cost_of(const openai::ScoredToken& token, openai::Protocol protocol) {
+  const bool is_chat = protocol == openai::Protocol::kChat;
+  const std::size_t per_entry = is_chat ? 640 : 240;
+  const std::size_t per_byte = is_chat ? 64 : 16;
+  std::size_t cost = per_entry + per_byte * token.bytes.size();
+  for (const auto& [bytes, logprob] : token.top) cost += per_entry + per_byte * bytes.size();
   return cost;
 }
 
@@ -100,7 +103,8 @@ class GenerationJob::Writer {
       std::size_t cost = cost_of(text);
       // Those of the prompt were charged when they came.
       if (!is_first)
-        for (const openai::ScoredToken& token : tokens) cost += cost_of(token);
+        for (const openai::ScoredToken& token : tokens)
+          cost += cost_of(token, job_.plan_.head.protocol);
       if (!job_.charge(cost).ok()) return;
       choice_.text += text;
       if (choice_.tokens) std::ranges::move(tokens, std::back_inserter(*choice_.tokens));
@@ -220,8 +224,9 @@ Status GenerationJob::run_choice(engine::Session& session, const GenerationPlan:
       const auto known = static_cast<std::size_t>(id) < columns ? logits.first(columns) : logits;
       const auto logprobs = engine::token_logprobs(known, id, *plan_.options.top_logprobs);
       scores.push_back(scored_token(tokenizer, id, &logprobs));
-      scores_cost += cost_of(scores.back());
-      return charge(cost_of(scores.back()));
+      const std::size_t cost = cost_of(scores.back(), plan_.head.protocol);
+      scores_cost += cost;
+      return charge(cost);
     };
   }
   bool has_started = false;

@@ -41,7 +41,7 @@ TEST(AnswerBound, EndsOneRequestAndNotTheOthers) {
 
 TEST(AnswerBound, CountsTheScoresOfThePrompt) {
   OpenAiServerOptions options;
-  options.http.answers_bytes = 50'000;
+  options.http.answers_bytes = 20'000;
   TestServer server(options);
   expect_api_error(fetch(server.port(), completion(R"("echo": true, "logprobs": 10)")), 503,
                    nullptr, "out_of_memory");
