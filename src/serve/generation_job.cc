@@ -87,7 +87,11 @@ class GenerationJob::Writer {
   void end(engine::FinishReason finish) {
     choice_.finish = finish;
     if (!job_.plan_.is_stream) {
-      job_.choices_.push_back(std::move(choice_));
+      std::string text = dump_json(openai::choice_json(job_.plan_.head, choice_));
+      choice_ = {};
+      job_.discharge(std::exchange(charged_, std::size_t{0}));
+      // Twice, as all of them are put together in the end.
+      if (job_.charge(2 * text.size()).ok()) job_.choices_.push_back(std::move(text));
       return;
     }
     openai::Delta delta;
@@ -101,11 +105,10 @@ class GenerationJob::Writer {
     if (!job_.overdrawn_.ok()) return;
     if (!job_.plan_.is_stream) {
       std::size_t cost = cost_of(text);
-      // Those of the prompt were charged when they came.
-      if (!is_first)
-        for (const openai::ScoredToken& token : tokens)
-          cost += cost_of(token, job_.plan_.head.protocol);
+      for (const openai::ScoredToken& token : tokens)
+        cost += cost_of(token, job_.plan_.head.protocol);
       if (!job_.charge(cost).ok()) return;
+      charged_ += cost;
       choice_.text += text;
       if (choice_.tokens) std::ranges::move(tokens, std::back_inserter(*choice_.tokens));
       return;
@@ -129,6 +132,7 @@ class GenerationJob::Writer {
   const text::Tokenizer& tokenizer_;
   openai::Choice choice_;
   std::int64_t characters_ = 0;  // of the text so far
+  std::size_t charged_ = 0;      // for this choice
 };
 
 GenerationJob::GenerationJob(GenerationPlan plan, std::shared_ptr<Responder> responder,
@@ -183,7 +187,7 @@ void GenerationJob::run(engine::Session& session) {
   HttpResponse response;
   response.headers = headers_;
   response.headers.emplace_back("Content-Type", "application/json");
-  response.body = dump_json(openai::answer_json(plan_.head, choices_, usage_));
+  response.body = openai::answer_text(plan_.head, choices_, usage_);
   choices_ = {};
   responder_->respond(std::move(response));
 }
@@ -232,8 +236,9 @@ Status GenerationJob::run_choice(engine::Session& session, const GenerationPlan:
   bool has_started = false;
   const auto start = [&] {
     if (std::exchange(has_started, true)) return;
+    // The writer charges for what it keeps, and a stream keeps nothing.
+    if (!plan_.is_stream) discharge(scores_cost);
     writer.begin(prompt.echo, std::move(scores));
-    // What a stream has sent is not held here any more.
     if (plan_.is_stream) discharge(scores_cost);
   };
   // The scores of the prompt are there after it was read.

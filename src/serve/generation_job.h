@@ -65,7 +65,7 @@ class GenerationJob : public Job {
   std::size_t held_ = 0;    // bytes, as charged
   Status overdrawn_;        // the first charge or piece that found no room
   openai::Usage usage_;
-  std::vector<openai::Choice> choices_;
+  std::vector<std::string> choices_;  // those that are complete, as the texts of their JSON
 };
 
 }  // namespace anemone::serve

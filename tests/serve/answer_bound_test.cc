@@ -23,7 +23,7 @@ std::string completion(const std::string& more) {
 
 TEST(AnswerBound, EndsOneRequestAndNotTheOthers) {
   OpenAiServerOptions options;
-  options.http.answers_bytes = 200'000;
+  options.http.answers_bytes = 100'000;
   TestServer server(options);
   for (int i = 0; i < 2; ++i) {
     const Answer refused = fetch(server.port(), completion(R"("n": 4, "logprobs": 10)"));

@@ -59,9 +59,9 @@ for kept in (1, 256, 600):
 
 @case(
     "http/body/answers-share-a-bound",
-    "Answers with all the log-probabilities of all choices do not fill the memory: some end with 503.",
+    "Answers with all the log-probabilities of all choices do not fill the memory.",
     on_server=True,
-    bytes=1_000_000_000,
+    bytes=400_000_000,
 )
 def answers_share_a_bound(trial):
     server = trial.own_server(("--parallel", "4", "--queue", "8"))
@@ -73,9 +73,9 @@ def answers_share_a_bound(trial):
         "logprobs": 20,
         "echo": True,
     }
-    with ThreadPoolExecutor(8) as pool:
+    with ThreadPoolExecutor(4) as pool:
         asked = [
-            pool.submit(server.post, "/v1/completions", body, (), 12 * trial.settings.seconds) for _ in range(8)
+            pool.submit(server.post, "/v1/completions", body, (), 12 * trial.settings.seconds) for _ in range(4)
         ]
         statuses = sorted(each.result().status for each in asked)
     expect(set(statuses) <= {200, 503}, f"expected 200 or 503, got {statuses}")
