@@ -381,38 +381,3 @@ for moment in (0.0, 0.02, 0.05, 0.1, 0.2):
         answered(trial.run("compile", checkpoint_of("pocket"), "-o", trial.path("out"), "--resume"))
         answered(trial.run("doctor", trial.path("out")))
         expect(left(trial) == ["out"], f"left behind: {left(trial)}")
-
-
-def ready_targets(trial):
-    trial.write("foreign", "mine")
-    os.mkdir(trial.path("folder"))
-    os.symlink("foreign", trial.path("link"))
-    os.symlink("nothing", trial.path("dangling"))
-    os.mkfifo(trial.path("pipe"))
-
-
-for name, path in {
-    "folder": "folder",
-    "file": "foreign",
-    "link": "link",
-    "dangling-link": "dangling",
-    "pipe": "pipe",
-    "missing-folder": "missing/out",
-    "below-a-file": "foreign/out",
-    "slash": "new/",
-    "full": "/dev/full",
-    "null": "/dev/null",
-    "proc": "/proc/out",
-    "long": "o" * 300,
-}.items():
-    for flag in ("--ready-file", "--socket"):
-
-        def serve_to(trial, path=path, flag=flag):
-            ready_targets(trial)
-            before = trial.tree()
-            port = ("--port", "0") if flag == "--ready-file" else ()
-            refused(trial.run("serve", trial.pocket(), *port, flag, trial.path(path)), 2, 5)
-            after = {key: what for key, what in trial.tree().items() if key != "home"}
-            expect(after == before, f"changed: {sorted(set(after) ^ set(before))}")
-
-        add(f"output/{flag.strip('-')}-to-{name}", "What lies there stays, and one line says what it is.", serve_to)
