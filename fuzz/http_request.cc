@@ -24,13 +24,17 @@ constexpr RequestLimits kLimits = {.header_bytes = 2048, .header_fields = 16, .b
 
 class RecordingResponder : public Responder {
  public:
+  bool hold(std::size_t /*bytes*/) override { return true; }
   void respond(HttpResponse answer) override {
     ++answers;
     response = std::move(answer);
   }
   void begin_stream(HttpResponse /*head*/) override { ANEMONE_CHECK(false); }
-  void write(std::string /*piece*/) override { ANEMONE_CHECK(false); }
-  void end() override { ANEMONE_CHECK(false); }
+  bool write(std::string /*piece*/) override {
+    ANEMONE_CHECK(false);
+    return false;
+  }
+  void end(std::string /*last_piece*/) override { ANEMONE_CHECK(false); }
   void on_disconnect(std::function<void()> /*callback*/) override {}
   const std::atomic<bool>& is_cancelled() const override { return is_cancelled_; }
 

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/work_budget.h"
 
+#include <algorithm>
 #include <ctime>
 #include <utility>
 
 #include "base/error.h"
+#include "base/freed_memory.h"
 
 namespace anemone {
 namespace {
@@ -19,6 +21,10 @@ std::chrono::nanoseconds thread_cpu_time() {
 
 WorkBudget::WorkBudget(std::string subject, const Limits& limits, const std::atomic<bool>* cancel)
     : subject_(std::move(subject)), limits_(limits), cancel_(cancel), start_(thread_cpu_time()) {}
+
+WorkBudget::~WorkBudget() {
+  note_freed(most_held_);
+}
 
 Status WorkBudget::check() {
   until_check_ = 0;  // after an error every call comes here
@@ -40,6 +46,7 @@ Status WorkBudget::take(std::size_t bytes) {
                                         subject_, limits_.bytes >> 20);
   }
   held_ += bytes;
+  most_held_ = std::max(most_held_, held_);
   return {};
 }
 

@@ -27,6 +27,8 @@ class WorkBudget {
 
   // `subject` names the work in errors: "request". `cancel` may be null; it outlives the budget.
   WorkBudget(std::string subject, const Limits& limits, const std::atomic<bool>* cancel = nullptr);
+  // The memory that it counted is free by then, or soon.
+  ~WorkBudget();
   WorkBudget(const WorkBudget&) = delete;
   WorkBudget& operator=(const WorkBudget&) = delete;
 
@@ -56,6 +58,7 @@ class WorkBudget {
   const std::chrono::nanoseconds start_;  // CPU time of the thread
   std::size_t until_check_ = kUnitsPerCheck;
   std::size_t held_ = 0;
+  std::size_t most_held_ = 0;
   Status exceeded_;
 };
 

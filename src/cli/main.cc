@@ -23,8 +23,11 @@ constexpr auto kCommands = {add_pull_command,          add_compile_command, add_
                             add_cache_command};
 
 int fail(const Status& status) {
-  const std::string line = error_line(status.message());
-  std::fwrite(line.data(), 1, line.size(), stderr);
+  // An empty one was said already.
+  if (!status.message().empty()) {
+    const std::string line = error_line(status.message());
+    std::fwrite(line.data(), 1, line.size(), stderr);
+  }
   return exit_code(status.code());
 }
 

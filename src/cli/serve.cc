@@ -16,6 +16,7 @@
 #include "api/executors.h"
 #include "base/error.h"
 #include "base/escape.h"
+#include "base/freed_memory.h"
 #include "base/progress.h"
 #include "cli/command.h"
 #include "cli/model_folder.h"
@@ -105,31 +106,37 @@ std::string describe(const serve::ModelSet& models) {
 
 // Past stdio, and only where there is room: a terminal that is stopped, or a pipe that nobody
 // reads, must not keep the process.
-void say_late() {
-  constexpr std::string_view kText = "anemone: ended requests that took too long\n";
+void say_late(std::size_t cut_off) {
+  // With numbers that are not known, the server hangs in something else than a request.
+  const std::string text =
+      cut_off == 0 ? std::string("anemone: ended before everything had stopped\n")
+                   : fmt::format("anemone: cut off {} request{} that did not end in time\n",
+                                 cut_off, cut_off == 1 ? "" : "s");
   pollfd wait = {STDERR_FILENO, POLLOUT, 0};
   if (::poll(&wait, 1, 0) > 0 && (wait.revents & POLLOUT) != 0) [[maybe_unused]]
-    const auto written = ::write(STDERR_FILENO, kText.data(), kText.size());
+    const auto written = ::write(STDERR_FILENO, text.data(), text.size());
 }
 
 Status serve_http(const ServeOptions& options, serve::ModelSet models, ReadyFile& ready, int stop) {
   const std::string names = describe(models);
   // Before the server, so that it is there until the server has gone with all its threads.
-  const StopDeadline deadline(stop, kDeadline, [&ready] {
+  std::atomic<std::size_t> cut_off = 0;
+  const StopDeadline deadline(stop, kDeadline, [&] {
     ready.remove();
-    say_late();
+    say_late(cut_off);
   });
   ANEMONE_ASSIGN_OR_RETURN(const auto server,
                            serve::OpenAiServer::start(std::move(models), options.server));
+  ANEMONE_RETURN_IF_ERROR(ready.write(server->url()));
   const bool is_open =
       options.server.api_key.empty() && !serve::is_loopback(options.server.http.host);
   fmt::print(stderr, "anemone: serving {} on {}/v1{}\n", names, server->url(),
              is_open ? ", open to all who reach it (no --api-key-file)" : "");
-  ANEMONE_RETURN_IF_ERROR(ready.write(server->url()));
   pollfd wait = {stop, POLLIN, 0};
   while (::poll(&wait, 1, -1) <= 0) continue;
-  if (!server->stop(kGrace)) say_late();
-  return {};
+  if (server->stop(kGrace, &cut_off)) return {};
+  say_late(cut_off);
+  return Status(Code::kCancelled, "");  // that was its line
 }
 
 Status serve_socket(const ServeOptions& options, const serve::ModelSet& models, int stop) {
@@ -140,7 +147,7 @@ Status serve_socket(const ServeOptions& options, const serve::ModelSet& models, 
   ANEMONE_ASSIGN_OR_RETURN(const auto server, serve::jsonl::SocketServer::listen(models, socket));
   const StopDeadline deadline(stop, kDeadline, [&server] {
     server->remove_file();
-    say_late();
+    say_late(0);
   });
   ANEMONE_RETURN_IF_ERROR(print_json(serve::jsonl::ready_line(models, options.socket)));
   return server->run(stop);
@@ -151,7 +158,7 @@ Status serve_stdin(const ServeOptions& options, const serve::ModelSet& models, i
   lines.defaults = options.server.defaults;
   serve::jsonl::LineChannel channel(STDIN_FILENO, STDOUT_FILENO, stop, lines.max_line_bytes);
   ANEMONE_RETURN_IF_ERROR(print_json(serve::jsonl::ready_line(models, "")));
-  const StopDeadline deadline(stop, kDeadline, say_late);
+  const StopDeadline deadline(stop, kDeadline, [] { say_late(0); });
   serve::jsonl::Gate gate(1);
   std::atomic<bool> cancel = false;
   return serve::jsonl::answer_channel(channel, models, lines, gate, cancel);
@@ -181,6 +188,7 @@ Status run_serve(ServeOptions options, const Context& context) {
   ANEMONE_ASSIGN_OR_RETURN(ReadyFile ready, ReadyFile::prepare(options.ready_file));
   ANEMONE_ASSIGN_OR_RETURN(serve::ModelSet models, load_models(options, context));
   ANEMONE_ASSIGN_OR_RETURN(const int stop, catch_stop_signals());
+  const FreedMemoryReturner returner;
   if (options.is_stdin) return serve_stdin(options, models, stop);
   if (!options.socket.empty()) return serve_socket(options, models, stop);
   return serve_http(options, std::move(models), ready, stop);

@@ -2,10 +2,14 @@
 #include "cli/serve_files.h"
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdlib>
+#include <fcntl.h>
 #include <filesystem>
+#include <unistd.h>
 #include <utility>
 
+#include "base/descriptor.h"
 #include "base/error.h"
 #include "base/file.h"
 
@@ -45,10 +49,13 @@ Result<std::string> read_api_key(const ApiKeySource& source) {
 }
 
 Result<ReadyFile> ReadyFile::prepare(const std::string& path) {
+  if (path.empty()) return ReadyFile(path);
   std::error_code error;
+  const std::filesystem::path folder = std::filesystem::path(path).parent_path();
+  if (!folder.empty() && !std::filesystem::is_directory(folder, error))
+    return io_error("[{}] expected a path in a folder that exists", path);
   const auto status = std::filesystem::symlink_status(path, error);
-  if (path.empty() || status.type() == std::filesystem::file_type::not_found)
-    return ReadyFile(path);
+  if (status.type() == std::filesystem::file_type::not_found) return ReadyFile(path);
   const bool is_file = status.type() == std::filesystem::file_type::regular;
   const auto text =
       is_file ? read_file(path, kMostReadyBytes) : Result<std::string>(Status(Code::kIo, ""));
@@ -64,8 +71,22 @@ ReadyFile::ReadyFile(ReadyFile&& other) noexcept
 
 Status ReadyFile::write(const std::string& url) {
   if (path_.empty()) return {};
-  text_ = url + "\n";
-  return write_file(path_, text_);
+  // Whatever has come there since prepare() is somebody else's, so no rename over it. Who waits for
+  // the file to have a size finds the whole line, since it is one write.
+  const Descriptor file(::open(path_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644));
+  if (!file.is_open() && errno == EEXIST)
+    return io_error("[{}] expected no file, got one since the server started", path_);
+  if (!file.is_open()) return errno_error(path_, "create");
+  const std::string text = url + "\n";
+  const ssize_t count = ::write(file.get(), text.data(), text.size());
+  if (count != static_cast<ssize_t>(text.size())) {
+    const Status status =
+        count < 0 ? errno_error(path_, "write") : io_error("[{}] cannot write: no room", path_);
+    ::unlink(path_.c_str());
+    return status;
+  }
+  text_ = text;
+  return {};
 }
 
 void ReadyFile::remove() {

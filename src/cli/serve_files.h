@@ -24,13 +24,14 @@ Result<std::string> read_api_key(const ApiKeySource& source);
 // removed but such a file. Single-thread.
 class ReadyFile {
  public:
-  // One that is left over from another server is removed, as it would speak for this one while it
-  // loads. kIo when there is something else. An empty path: no file.
+  // One that is left over from another server, or empty, is removed, as it would speak for this one
+  // while it loads. kIo when there is something else, or no folder for it. An empty path: no file.
   static Result<ReadyFile> prepare(const std::string& path);
   ReadyFile(ReadyFile&& other) noexcept;
   ReadyFile& operator=(ReadyFile&&) = delete;
   ~ReadyFile() { remove(); }
 
+  // kIo when there is anything by now.
   Status write(const std::string& url);
   // Removes what write() wrote, if it is still that.
   void remove();

@@ -70,7 +70,7 @@ void StopDeadline::watch(int stop, std::chrono::milliseconds time) {
     if (::poll(waits.data(), 1, static_cast<int>(left.count())) > 0) return;
   }
   if (clean_up_) clean_up_();
-  ::_exit(0);
+  ::_exit(exit_code(Code::kCancelled));
 }
 
 }  // namespace anemone::cli

@@ -14,8 +14,8 @@ namespace anemone::cli {
 // the process has no descriptor left. Call once.
 Result<int> catch_stop_signals();
 
-// Ends the process, with code 0, when it still runs this long after the first signal, whatever its
-// threads are in the middle of. It lives around what has to stop in order.
+// Ends the process, with the code of kCancelled, when it still runs this long after the first
+// signal, whatever its threads are in the middle of. It lives around what has to stop in order.
 class StopDeadline {
  public:
   // `stop` is the descriptor of catch_stop_signals(). `clean_up` is called right before the end, on

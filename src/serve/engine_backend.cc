@@ -114,7 +114,8 @@ std::optional<openai::ApiError> EngineBackend::submit(GenerationPlan plan,
                                                       const std::shared_ptr<Responder>& responder,
                                                       const HeaderList& headers) {
   auto job = std::make_shared<GenerationJob>(std::move(plan), responder, headers);
-  const Status status = scheduler_.submit(job);
+  Status status = job->hold_plan();
+  if (status.ok()) status = scheduler_.submit(job);
   if (!status.ok()) return openai::api_error(status);
   // Weak: the job holds the responder.
   responder->on_disconnect([this, weak = std::weak_ptr<Job>(job)] {

@@ -17,6 +17,27 @@ std::int64_t count_characters(std::string_view text) {
   return std::ranges::count_if(text, [](char c) { return (c & 0xc0) != 0x80; });
 }
 
+// What a token with its log-probabilities takes at most, as JSON and as the text of that. In chats
+// each entry is an object of three members, one of them a list of bytes.
+std::size_t cost_of(const openai::ScoredToken& token, openai::Protocol protocol) {
+  const bool is_chat = protocol == openai::Protocol::kChat;
+  const std::size_t per_entry = is_chat ? 640 : 240;
+  const std::size_t per_byte = is_chat ? 64 : 16;
+  std::size_t cost = per_entry + per_byte * token.bytes.size();
+  for (const auto& [bytes, logprob] : token.top) cost += per_entry + per_byte * bytes.size();
+  return cost;
+}
+
+// The same of a text, which is escaped in the JSON.
+std::size_t cost_of(std::string_view text) {
+  return 4 * text.size();
+}
+
+Status too_many_bytes() {
+  return out_of_memory(
+      "[answer] expected all answers to need less memory at a time (see \"stream\", \"logprobs\")");
+}
+
 openai::ScoredToken scored_token(const text::Tokenizer& tokenizer, std::int32_t id,
                                  const engine::TokenLogprobs* logprobs) {
   openai::ScoredToken out;
@@ -66,7 +87,11 @@ class GenerationJob::Writer {
   void end(engine::FinishReason finish) {
     choice_.finish = finish;
     if (!job_.plan_.is_stream) {
-      job_.choices_.push_back(std::move(choice_));
+      std::string text = dump_json(openai::choice_json(job_.plan_.head, choice_));
+      choice_ = {};
+      job_.discharge(std::exchange(charged_, std::size_t{0}));
+      // Twice, as all of them are put together in the end.
+      if (job_.charge(2 * text.size()).ok()) job_.choices_.push_back(std::move(text));
       return;
     }
     openai::Delta delta;
@@ -77,7 +102,13 @@ class GenerationJob::Writer {
 
  private:
   void put(std::string text, openai::ScoredTokens tokens, bool is_first) {
+    if (!job_.overdrawn_.ok()) return;
     if (!job_.plan_.is_stream) {
+      std::size_t cost = cost_of(text);
+      for (const openai::ScoredToken& token : tokens)
+        cost += cost_of(token, job_.plan_.head.protocol);
+      if (!job_.charge(cost).ok()) return;
+      charged_ += cost;
       choice_.text += text;
       if (choice_.tokens) std::ranges::move(tokens, std::back_inserter(*choice_.tokens));
       return;
@@ -91,20 +122,50 @@ class GenerationJob::Writer {
   }
 
   void send(const openai::Delta& delta) {
-    job_.responder_->write(
-        openai::event(openai::chunk_json(job_.plan_.head, delta, job_.plan_.has_stream_usage)));
+    if (!job_.overdrawn_.ok()) return;
+    if (!job_.responder_->write(
+            openai::event(openai::chunk_json(job_.plan_.head, delta, job_.plan_.has_stream_usage))))
+      job_.overdraw();
   }
 
   GenerationJob& job_;
   const text::Tokenizer& tokenizer_;
   openai::Choice choice_;
   std::int64_t characters_ = 0;  // of the text so far
+  std::size_t charged_ = 0;      // for this choice
 };
 
 GenerationJob::GenerationJob(GenerationPlan plan, std::shared_ptr<Responder> responder,
                              HeaderList headers)
     : plan_(std::move(plan)), responder_(std::move(responder)), headers_(std::move(headers)) {
   plan_.options.cancel = &is_cancelled();
+}
+
+Status GenerationJob::hold_plan() {
+  std::size_t bytes = 0;
+  for (const GenerationPlan::Prompt& prompt : plan_.prompts)
+    bytes += sizeof(prompt) + prompt.ids.size() * sizeof(std::int32_t) + prompt.echo.size();
+  return charge(bytes);
+}
+
+Status GenerationJob::charge(std::size_t bytes) {
+  if (!overdrawn_.ok()) return overdrawn_;
+  if (!responder_->hold(held_ + bytes)) {
+    overdraw();
+    return overdrawn_;
+  }
+  held_ += bytes;
+  return {};
+}
+
+void GenerationJob::discharge(std::size_t bytes) {
+  held_ -= bytes;
+  responder_->hold(held_);
+}
+
+void GenerationJob::overdraw() {
+  overdrawn_ = too_many_bytes();
+  give_up();
 }
 
 void GenerationJob::run(engine::Session& session) {
@@ -119,24 +180,22 @@ void GenerationJob::run(engine::Session& session) {
   }
   if (const Status status = run_choices(session); !status.ok()) return fail(status);
   if (plan_.is_stream) {
-    if (plan_.has_stream_usage)
-      responder_->write(openai::event(openai::usage_chunk_json(plan_.head, usage_)));
-    responder_->write(openai::kStreamEnd);
-    responder_->end();
-    return;
+    std::string last;
+    if (plan_.has_stream_usage) last = openai::event(openai::usage_chunk_json(plan_.head, usage_));
+    return responder_->end(last + openai::kStreamEnd);
   }
   HttpResponse response;
   response.headers = headers_;
   response.headers.emplace_back("Content-Type", "application/json");
-  response.body = dump_json(openai::answer_json(plan_.head, choices_, usage_));
+  response.body = openai::answer_text(plan_.head, choices_, usage_);
+  choices_ = {};
   responder_->respond(std::move(response));
 }
 
 void GenerationJob::fail(const Status& status) {
   const openai::ApiError error = openai::api_error(status);
   if (!has_begun_) return responder_->respond(openai::error_response(error, headers_));
-  responder_->write(openai::event(openai::to_json(error)));
-  responder_->end();
+  responder_->end(openai::event(openai::to_json(error)));
 }
 
 Status GenerationJob::run_choices(engine::Session& session) {
@@ -155,6 +214,7 @@ Status GenerationJob::run_choice(engine::Session& session, const GenerationPlan:
   options.sampling.seed += static_cast<std::uint64_t>(number);
   const bool scores_prompt = plan_.is_echo && options.top_logprobs.has_value();
   openai::ScoredTokens scores;
+  std::size_t scores_cost = 0;
   if (scores_prompt) {
     scores.push_back(scored_token(tokenizer, prompt.ids.front(), nullptr));
     const auto columns = static_cast<std::size_t>(
@@ -168,12 +228,18 @@ Status GenerationJob::run_choice(engine::Session& session, const GenerationPlan:
       const auto known = static_cast<std::size_t>(id) < columns ? logits.first(columns) : logits;
       const auto logprobs = engine::token_logprobs(known, id, *plan_.options.top_logprobs);
       scores.push_back(scored_token(tokenizer, id, &logprobs));
-      return {};
+      const std::size_t cost = cost_of(scores.back(), plan_.head.protocol);
+      scores_cost += cost;
+      return charge(cost);
     };
   }
   bool has_started = false;
   const auto start = [&] {
-    if (!std::exchange(has_started, true)) writer.begin(prompt.echo, std::move(scores));
+    if (std::exchange(has_started, true)) return;
+    // The writer charges for what it keeps, and a stream keeps nothing.
+    if (!plan_.is_stream) discharge(scores_cost);
+    writer.begin(prompt.echo, std::move(scores));
+    if (plan_.is_stream) discharge(scores_cost);
   };
   // The scores of the prompt are there after it was read.
   if (!scores_prompt) start();
@@ -183,10 +249,12 @@ Status GenerationJob::run_choice(engine::Session& session, const GenerationPlan:
   };
   ANEMONE_ASSIGN_OR_RETURN(const engine::GenerateResult result,
                            engine::generate(session, prompt.ids, options));
+  ANEMONE_RETURN_IF_ERROR(overdrawn_);
   if (result.finish == engine::FinishReason::kCancelled)
     return cancelled("[request] was ended before its answer was complete");
   start();
   writer.end(result.finish);
+  ANEMONE_RETURN_IF_ERROR(overdrawn_);
   // The prompt counts once, however many choices it has.
   if (number == 0) {
     usage_.prompt_tokens += result.timing.prompt_tokens;

@@ -38,6 +38,10 @@ class GenerationJob : public Job {
  public:
   GenerationJob(GenerationPlan plan, std::shared_ptr<Responder> responder, HeaderList headers);
 
+  // Counts what the request holds while it waits and runs; before it is submitted. kOutOfMemory
+  // when all answers would hold more than they may together.
+  Status hold_plan();
+
   const std::shared_ptr<const engine::Model>& model() const override { return plan_.model; }
   std::span<const std::int32_t> prompt() const override { return plan_.prompts.front().ids; }
   void run(engine::Session& session) override;
@@ -45,6 +49,11 @@ class GenerationJob : public Job {
 
  private:
   class Writer;
+  // Counts what was added to the answer, or taken from it.
+  Status charge(std::size_t bytes);
+  void discharge(std::size_t bytes);
+  // Ends the run for want of room.
+  void overdraw();
   Status run_choices(engine::Session& session);
   Status run_choice(engine::Session& session, const GenerationPlan::Prompt& prompt,
                     std::int64_t number, std::int64_t index);
@@ -53,8 +62,10 @@ class GenerationJob : public Job {
   std::shared_ptr<Responder> responder_;
   HeaderList headers_;
   bool has_begun_ = false;  // the head of a stream was sent
+  std::size_t held_ = 0;    // bytes, as charged
+  Status overdrawn_;        // the first charge or piece that found no room
   openai::Usage usage_;
-  std::vector<openai::Choice> choices_;
+  std::vector<std::string> choices_;  // those that are complete, as the texts of their JSON
 };
 
 }  // namespace anemone::serve

@@ -72,13 +72,15 @@ Scheduler::Counts OpenAiServer::counts() const {
   return impl_->scheduler.counts();
 }
 
-bool OpenAiServer::stop(std::chrono::milliseconds grace) {
+bool OpenAiServer::stop(std::chrono::milliseconds grace, std::atomic<std::size_t>* cut_off) {
   impl_->http->stop_accepting();
   impl_->scheduler.close();
-  const bool was_in_time = impl_->scheduler.wait_until_idle(grace);
-  impl_->scheduler.shutdown();
+  impl_->scheduler.wait_until_idle(grace);
+  std::atomic<std::size_t> told = 0;
+  std::atomic<std::size_t>& count = cut_off == nullptr ? told : *cut_off;
+  impl_->scheduler.shutdown(&count);
   impl_->http->wait_until_idle(kFlushTime);
-  return was_in_time;
+  return count == 0;
 }
 
 }  // namespace anemone::serve

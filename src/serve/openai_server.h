@@ -3,7 +3,9 @@
 
 #include <anemone/status.h>
 
+#include <atomic>
 #include <chrono>
+#include <cstddef>
 #include <memory>
 #include <string>
 #include <vector>
@@ -43,8 +45,9 @@ class OpenAiServer {
   Scheduler::Counts counts() const;
 
   // Takes no more requests, lets those that run end within `grace`, then ends them. Whether all
-  // came to their own end.
-  bool stop(std::chrono::milliseconds grace);
+  // came to their own end. `cut_off` is set to the number of those that did not, as soon as it is
+  // known: before they are waited for.
+  bool stop(std::chrono::milliseconds grace, std::atomic<std::size_t>* cut_off = nullptr);
 
  private:
   class Impl;

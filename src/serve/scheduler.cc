@@ -93,12 +93,15 @@ bool Scheduler::wait_until_idle(std::chrono::milliseconds time) {
   return idle_.wait_for(lock, time, [&] { return waiting_.empty() && running_.empty(); });
 }
 
-void Scheduler::shutdown() {
+void Scheduler::shutdown(std::atomic<std::size_t>* cut_off) {
   close();
   {
     const std::lock_guard lock(mutex_);
     is_ending_ = true;
-    for (const auto& job : running_) job->is_cancelled_ = true;
+    std::size_t told = 0;
+    for (const auto& job : running_)
+      if (!job->is_cancelled_.exchange(true)) ++told;
+    if (cut_off != nullptr) *cut_off = told;
   }
   wake_.notify_all();
   for (std::thread& thread : threads_)

@@ -37,6 +37,10 @@ class Job {
   // Set when the job is to end; run() looks at it.
   const std::atomic<bool>& is_cancelled() const { return is_cancelled_; }
 
+ protected:
+  // From run(), for what it calls: it ends for a reason of its own.
+  void give_up() { is_cancelled_ = true; }
+
  private:
   friend class Scheduler;
   std::atomic<bool> is_cancelled_ = false;
@@ -73,8 +77,9 @@ class Scheduler {
   void close();
   // Whether no job runs or waits, after this time at most.
   bool wait_until_idle(std::chrono::milliseconds time);
-  // close(), ends what runs, and joins the threads.
-  void shutdown();
+  // close(), ends what runs, and joins the threads. `cut_off` is set to the number of jobs that it
+  // told to end before it waits for them.
+  void shutdown(std::atomic<std::size_t>* cut_off = nullptr);
 
  private:
   // The sessions of one model: at most `parallel`, made when they are needed.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // `anemone serve` as a process: its modes, its signals and its usage errors.
+#include <algorithm>
 #include <array>
 #include <chrono>
 #include <csignal>
@@ -15,6 +16,7 @@
 #include <vector>
 
 #include "base/json.h"
+#include "cli/serve_files.h"
 #include "tests/cli/process.h"
 #include "tests/serve/http_client.h"
 
@@ -99,6 +101,13 @@ class ServeCommand : public ::testing::Test {
   static std::string ready() { return folder_->file("ready"); }
   static Outcome serve(const std::string& arguments, const std::string& stdin_text = "") {
     return run_anemone("serve '" + model() + "' " + arguments, stdin_text);
+  }
+  // Many of them take longer than the grace that requests get at the end.
+  static std::string endless_request(bool is_stream) {
+    return post_text("/v1/completions",
+                     R"({"prompt": ["x", "x", "x", "x", "x", "x", "x", "x"], "max_tokens": 500,
+                        "ignore_eos": true, "n": 16, "stream": )" +
+                         std::string(is_stream ? "true}" : "false}"));
   }
   static std::string long_request() {
     return post_text("/v1/completions",
@@ -225,20 +234,49 @@ TEST_F(ServeCommand, LeavesAReadyFileAloneThatIsNoReadyFile) {
   std::filesystem::remove(path);
   std::filesystem::create_symlink(folder.file("elsewhere"), path);
   EXPECT_EQ(serve("--port 0 --ready-file '" + path + "'").code, 5);
+  for (const std::string& other : {folder.file("none") + "/ready", folder.file(""),
+                                   std::string("/dev/full"), std::string("/dev/null")}) {
+    const Outcome outcome = serve("--port 0 --ready-file '" + other + "'");
+    EXPECT_EQ(outcome.code, 5) << outcome.err;
+    EXPECT_EQ(std::ranges::count(outcome.err, '\n'), 1) << outcome.err;
+  }
+}
+
+TEST(ReadyFile, ReplacesNothingThatCameMeanwhile) {
+  const anemone::testing::TemporaryFolder folder;
+  const std::string path = folder.file("ready");
+  std::ofstream(path) << "http://127.0.0.1:1\n";
+  {
+    auto ready = ReadyFile::prepare(path);
+    ASSERT_TRUE(ready.ok()) << ready.status().message();
+    EXPECT_FALSE(std::filesystem::exists(path)) << "of a server that is gone";
+    std::ofstream(path) << "dear diary\n";
+    EXPECT_EQ(ready->write("http://127.0.0.1:2").code(), Code::kIo);
+  }
+  EXPECT_EQ(contents(path), "dear diary\n");
+  std::filesystem::remove(path);
+  {
+    auto ready = ReadyFile::prepare(path);
+    ASSERT_TRUE(ready.ok());
+    EXPECT_TRUE(ready->write("http://127.0.0.1:2").ok());
+    EXPECT_EQ(contents(path), "http://127.0.0.1:2\n");
+  }
+  EXPECT_FALSE(std::filesystem::exists(path));
 }
 
 TEST_F(ServeCommand, EndsWithinTenSecondsWhateverRuns) {
-  ServeProcess server(model(), ready());
+  ServeProcess server(model(), ready(), {"--parallel", "32"});
   ASSERT_NE(server.port(), 0);
-  // Streams that nobody reads, a body that does not come, and a header that does not.
+  // Answers that do not end, a body that does not come, and a header that does not.
   std::list<HttpClient> clients;
-  for (int i = 0; i < 3; ++i) ASSERT_TRUE(clients.emplace_back(server.port()).send(long_request()));
-  ASSERT_TRUE(clients.front().wait_for("text_completion"));
+  for (int i = 0; i < 32; ++i)
+    ASSERT_TRUE(clients.emplace_back(server.port()).send(endless_request(/*is_stream=*/i == 31)));
+  ASSERT_TRUE(clients.back().wait_for("text_completion"));
   ASSERT_TRUE(clients.emplace_back(server.port()).send(long_request().substr(0, 150)));
   ASSERT_TRUE(clients.emplace_back(server.port()).send("POST"));
   const auto start = std::chrono::steady_clock::now();
   server.signal(SIGTERM);
-  EXPECT_EQ(server.wait(), 0);
+  EXPECT_EQ(server.wait(), exit_code(Code::kCancelled)) << "a request was cut off";
   EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(10));
   EXPECT_FALSE(std::filesystem::exists(ready()));
 }

@@ -37,7 +37,7 @@ TEST(StopDeadlineDeathTest, EndsAProcessThatDoesNotEnd) {
         const StopDeadline deadline(pipe.get(), 50ms, [] { std::fputs("too late", stderr); });
         std::this_thread::sleep_for(10min);
       },
-      ::testing::ExitedWithCode(0), "too late");
+      ::testing::ExitedWithCode(exit_code(Code::kCancelled)), "too late");
 }
 
 TEST(StopDeadline, DoesNothingToAProcessThatEndsInTime) {

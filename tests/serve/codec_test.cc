@@ -116,10 +116,15 @@ TEST(Answers, AreValidJsonWhateverTheBytesOfATokenAre) {
   choice.tokens =
       ScoredTokens{{"\xc3", -1.0, {{"\xc3", -1.0}, {"\xc4", -2.0}}, 0}, {"\xa9", -0.5, {}, 1}};
   for (const Protocol protocol : {Protocol::kChat, Protocol::kText}) {
-    const std::string text = dump_json(answer_json({protocol, "id", 1, "m"}, {choice}, {}));
+    const AnswerHead head = {protocol, "id", 1, "m"};
+    const std::string text = answer_text(head, {dump_json(choice_json(head, choice))}, {});
     ASSERT_TRUE(parse_json(text, "answer").ok()) << text;
   }
-  const Json chat = answer_json({Protocol::kChat, "id", 1, "m"}, {choice}, {});
+  const AnswerHead head = {Protocol::kChat, "id", 1, "m"};
+  const std::string one = dump_json(choice_json(head, choice));
+  const Json chat = *parse_json(answer_text(head, {one, one}, {}), "answer");
+  EXPECT_EQ(chat["choices"].size(), 2U);
+  EXPECT_EQ(chat["usage"]["total_tokens"], 0);
   EXPECT_EQ(chat["choices"][0]["logprobs"]["content"][0]["bytes"], Json::array({0xc3}));
   EXPECT_EQ(chat["choices"][0]["logprobs"]["content"][0]["token"], "bytes:\\xc3");
 }

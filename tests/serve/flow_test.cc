@@ -110,7 +110,8 @@ TEST(Stop, LetsRunningRequestsEnd) {
   ASSERT_TRUE(server.wait_for_counts([](const Counts& c) { return c.waiting == 1; }));
 
   bool was_in_time = false;
-  std::thread stopper([&] { was_in_time = server.server().stop(1min); });
+  std::atomic<std::size_t> cut_off = 7;
+  std::thread stopper([&] { was_in_time = server.server().stop(1min, &cut_off); });
   expect_api_error(waiting.receive(), 503, nullptr, "shutting_down");
   EXPECT_TRUE(idle.is_closed_by_server());
   server.gate().open();
@@ -119,6 +120,7 @@ TEST(Stop, LetsRunningRequestsEnd) {
   EXPECT_EQ(answer.header("Connection"), "close");
   stopper.join();
   EXPECT_TRUE(was_in_time);
+  EXPECT_EQ(cut_off, 0U);
   EXPECT_FALSE(HttpClient(server.port()).is_connected());
 }
 
@@ -134,7 +136,9 @@ TEST(Stop, EndsWhatTakesTooLong) {
     EXPECT_TRUE(server.wait_for_counts([](const Counts& c) { return c.ending == 1; }));
     server.gate().permit(300);
   });
-  EXPECT_FALSE(server.server().stop(0ms));
+  std::atomic<std::size_t> cut_off = 0;
+  EXPECT_FALSE(server.server().stop(0ms, &cut_off));
+  EXPECT_EQ(cut_off, 1U);
   steps.join();
   const Answer answer = stream.receive();
   EXPECT_TRUE(answer.is_complete);

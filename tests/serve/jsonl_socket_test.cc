@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <fstream>
 #include <gtest/gtest.h>
+#include <list>
 #include <mutex>
 #include <nlohmann/json.hpp>
 #include <sys/socket.h>
@@ -144,19 +145,31 @@ TEST_F(SocketTest, StopsAlthoughAClientDoesNotReadItsAnswers) {
 TEST_F(SocketTest, TakesNoMoreConnectionsThanItMay) {
   SocketOptions options;
   options.max_connections = 1;
-  options.eviction_age = std::chrono::hours(1);
   ASSERT_TRUE(start(options).ok());
+  gate_.close();
   Client one(path_);
   one.send("{\"prompt\": \"x\", \"max_new\": 1}\n");
-  EXPECT_EQ(json_of(one.receive())["ok"], true);
+  ASSERT_TRUE(gate_.wait_for_waiting(1));
   Client two(path_);
   EXPECT_EQ(json_of(two.receive())["ok"], false);
+  gate_.open();
+  EXPECT_EQ(json_of(one.receive())["ok"], true);
+}
+
+TEST_F(SocketTest, WelcomesAClientAfterManyThatAreYoung) {
+  SocketOptions options;
+  options.max_connections = 2;
+  ASSERT_TRUE(start(options).ok());
+  std::list<Client> young;
+  for (int i = 0; i < 4; ++i) young.emplace_back(path_).send("{");
+  Client client(path_);
+  client.send("{\"prompt\": \"x\", \"max_new\": 1}\n");
+  EXPECT_EQ(json_of(client.receive())["ok"], true);
 }
 
 TEST_F(SocketTest, DropsWhoWaitsLongestForOthers) {
   SocketOptions options;
   options.max_connections = 2;
-  options.eviction_age = std::chrono::milliseconds(0);
   ASSERT_TRUE(start(options).ok());
   const std::string request = "{\"prompt\": \"x\", \"max_new\": 1}\n";
   Client idle(path_);

@@ -5,6 +5,8 @@
 #include <cstddef>
 #include <utility>
 
+#include "base/freed_memory.h"
+
 namespace anemone::serve {
 
 // Bytes that many hold together, at most so many of them. Thread-safe.
@@ -33,16 +35,18 @@ class ByteBound {
 
     std::size_t bytes() const { return bytes_; }
     // False, and nothing is changed, when all together would hold more than they may.
-    bool grow_to(std::size_t bytes) {
-      if (bytes <= bytes_) return true;
-      if (bound_ == nullptr || !bound_->take(bytes - bytes_)) return false;
+    bool resize(std::size_t bytes) {
+      if (bytes > bytes_ && (bound_ == nullptr || !bound_->take(bytes - bytes_))) return false;
+      if (bytes < bytes_) bound_->give_back(bytes_ - bytes);
       bytes_ = bytes;
       return true;
     }
-    void release() {
-      if (bytes_ > 0) bound_->held_ -= bytes_;
-      bytes_ = 0;
+    // Adds what another one of the same bound holds.
+    void absorb(Lease&& other) {
+      if (other.bound_ != nullptr) bound_ = other.bound_;
+      bytes_ += std::exchange(other.bytes_, std::size_t{0});
     }
+    void release() { resize(0); }
 
    private:
     ByteBound* bound_ = nullptr;
@@ -50,6 +54,7 @@ class ByteBound {
   };
 
   std::size_t held() const { return held_; }
+  std::size_t most() const { return most_; }
 
  private:
   bool take(std::size_t bytes) {
@@ -58,6 +63,11 @@ class ByteBound {
       if (bytes > most_ || held > most_ - bytes) return false;
     } while (!held_.compare_exchange_weak(held, held + bytes));
     return true;
+  }
+
+  void give_back(std::size_t bytes) {
+    held_ -= bytes;
+    note_freed(bytes);
   }
 
   const std::size_t most_;

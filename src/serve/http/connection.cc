@@ -15,8 +15,6 @@ constexpr std::size_t kMaxAhead = 64 * 1024;
 // What is thrown away of a request that was refused, so that the answer is not lost in a reset.
 constexpr std::size_t kMaxDrained = 4 << 20;
 constexpr std::chrono::milliseconds kLingerTime{2'000};
-// An answer that takes its client longer than this may be cut in favour of others.
-constexpr std::chrono::milliseconds kSlowFlush{5'000};
 // What may wait for a client that reads its stream too slowly.
 constexpr std::size_t kMaxUnsent = 16 << 20;
 constexpr const char* kTooManyBodies =
@@ -24,8 +22,12 @@ constexpr const char* kTooManyBodies =
 
 }  // namespace
 
-Connection::Connection(tcp::socket socket, const Owner& owner)
-    : socket_(std::move(socket)), owner_(owner), timer_(owner.io), parser_(owner.options.limits) {
+Connection::Connection(tcp::socket socket, const Peer& peer, const Owner& owner)
+    : socket_(std::move(socket)),
+      owner_(owner),
+      place_(peer),
+      timer_(owner.io),
+      parser_(owner.options.limits) {
   AsioError ignored;
   // A token must not wait for the next one.
   socket_.set_option(tcp::no_delay(true), ignored);
@@ -39,10 +41,25 @@ void Connection::start() {
 void Connection::enter(State state) {
   state_ = state;
   since_ = std::chrono::steady_clock::now();
+  switch (state) {
+    case State::kReading:
+    case State::kLingering:
+      return take_place(Room::kWaiting);
+    case State::kFlushing:
+      return take_place(Room::kSending);
+    case State::kHandling:
+    case State::kClosed:
+      return owner_.rooms.leave(place_);
+  }
 }
 
-void Connection::turn_away() {
-  refuse(503, "[server] expected fewer connections, got too many");
+// Moves to a room, from which others go when it is full.
+void Connection::take_place(Room room) {
+  owner_.rooms.enter(place_, this, room);
+  while (Connection* const other = owner_.rooms.one_too_many(room)) {
+    const auto alive = other->shared_from_this();
+    alive->guarded([&] { alive->make_way(); });
+  }
 }
 
 void Connection::finish_soon() {
@@ -54,22 +71,18 @@ void Connection::finish_soon() {
     close();
 }
 
-std::optional<Connection::Staleness> Connection::staleness() const {
-  const auto age = std::chrono::steady_clock::now() - since_;
-  if (state_ == State::kLingering) return Staleness{3, age};
-  if (state_ == State::kReading && age >= owner_.options.eviction_age)
-    return Staleness{is_in_request_ ? 1 : 2, age};
-  if (state_ == State::kFlushing && age >= kSlowFlush) return Staleness{0, age};
-  return std::nullopt;
-}
-
 std::optional<std::chrono::steady_clock::duration> Connection::body_age() const {
   if (state_ != State::kReading || body_lease_.bytes() == 0) return std::nullopt;
   return std::chrono::steady_clock::now() - since_;
 }
 
+std::optional<std::chrono::steady_clock::duration> Connection::sending_age() const {
+  if (sending_.empty() || state_ == State::kClosed) return std::nullopt;
+  return std::chrono::steady_clock::now() - sending_since_;
+}
+
 void Connection::make_way() {
-  if (state_ == State::kReading && is_in_request_) {
+  if (place_.is_in(Room::kBody)) {
     keep_alive_ = is_head_ = false;
     const HttpResponse response =
         owner_.handler.refuse(408, "[request] expected to be complete sooner, as others wait");
@@ -104,6 +117,7 @@ void Connection::close() noexcept {
   has_peer_ = false;
   current_ = 0;
   body_lease_.release();
+  owner_.rooms.leave(place_);
   owner_.on_close(this);
   tell_handler();
 }
@@ -178,6 +192,7 @@ void Connection::parse() {
     arm_timer(owner_.options.request_timeout,
               [this] { refuse(408, "[request] expected to be complete sooner"); });
   }
+  if (is_in_body_ && place_.is_in(Room::kWaiting)) take_place(Room::kBody);
   read();
 }
 
@@ -191,6 +206,7 @@ bool Connection::admit() {
   if (!response) {
     if (parser_.wants_continue() && in_.empty()) send("HTTP/1.1 100 Continue\r\n\r\n");
     parser_.read_body();
+    is_in_body_ = true;
     return true;
   }
   timer_.cancel();
@@ -214,17 +230,18 @@ bool Connection::hold_body() {
   const std::size_t bytes = parser_.body_bytes();
   if (bytes == 0) return true;
   if (body_lease_.bytes() == 0) body_lease_ = ByteBound::Lease(owner_.bodies);
-  return body_lease_.grow_to(bytes) || (owner_.make_room(this) && body_lease_.grow_to(bytes));
+  return body_lease_.resize(bytes) || (owner_.make_room(this) && body_lease_.resize(bytes));
 }
 
 void Connection::dispatch() {
   timer_.cancel();
   ++timer_round_;
-  is_in_request_ = false;
+  is_in_request_ = is_in_body_ = false;
   HttpRequest request = parser_.take();
   request.body_lease = std::move(body_lease_);
   enter(State::kHandling);
-  auto exchange = std::make_shared<Exchange>(owner_.io, weak_from_this(), ++requests_);
+  auto exchange =
+      std::make_shared<Exchange>(owner_.io, owner_.answers, weak_from_this(), ++requests_);
   exchange_ = exchange;
   current_ = requests_;
   if (!has_peer_) exchange->disconnected();
@@ -232,15 +249,16 @@ void Connection::dispatch() {
     return respond(
         current_,
         owner_.handler.refuse(status, status == 429 ? "[server] expected fewer requests at a time"
-                                                    : "[server] is stopping"));
+                                                    : "[server] is stopping"),
+        {});
   // From here on a read tells whether the client is still there.
   read();
 }
 
-void Connection::answer(const HttpResponse& response) {
+void Connection::answer(const HttpResponse& response, ByteBound::Lease lease) {
   std::string text = head_text(response, /*is_stream=*/false);
   if (!is_head_) text += response.body;
-  send(std::move(text));
+  send(std::move(text), std::move(lease));
 }
 
 void Connection::refuse(int status, std::string_view reason) {
@@ -248,7 +266,7 @@ void Connection::refuse(int status, std::string_view reason) {
   ++timer_round_;
   keep_alive_ = is_head_ = false;
   was_refused_ = true;
-  is_in_request_ = false;
+  is_in_request_ = is_in_body_ = false;
   current_ = 0;
   tell_handler();
   body_lease_.release();
@@ -273,11 +291,11 @@ std::string Connection::head_text(const HttpResponse& response, bool is_stream) 
   return text + (keep_alive_ ? "Connection: keep-alive\r\n\r\n" : "Connection: close\r\n\r\n");
 }
 
-void Connection::respond(std::uint64_t exchange, HttpResponse response) {
+void Connection::respond(std::uint64_t exchange, HttpResponse response, ByteBound::Lease lease) {
   if (!is_current(exchange) || is_streaming_) return;
   keep_alive_ = keep_alive_ && !is_last_;
   finish();
-  answer(response);
+  answer(response, std::move(lease));
   read();
 }
 
@@ -287,16 +305,18 @@ void Connection::begin_stream(std::uint64_t exchange, HttpResponse head) {
   is_chunked_ = version_ >= 11;
   keep_alive_ = keep_alive_ && is_chunked_ && !is_last_;
   send(head_text(head, /*is_stream=*/true));
-  write_piece(exchange, head.body);
+  write_piece(exchange, head.body, {});
 }
 
-void Connection::write_piece(std::uint64_t exchange, const std::string& piece) {
+void Connection::write_piece(std::uint64_t exchange, const std::string& piece,
+                             ByteBound::Lease lease) {
   if (!is_current(exchange) || !is_streaming_ || piece.empty()) return;
   if (out_.size() > kMaxUnsent) return close();
-  send(is_chunked_ ? fmt::format("{:x}\r\n{}\r\n", piece.size(), piece) : piece);
+  send(is_chunked_ ? fmt::format("{:x}\r\n{}\r\n", piece.size(), piece) : piece, std::move(lease));
 }
 
-void Connection::end_stream(std::uint64_t exchange) {
+void Connection::end_stream(std::uint64_t exchange, const std::string& piece) {
+  write_piece(exchange, piece, {});
   if (!is_current(exchange) || !is_streaming_) return;
   finish();
   send(is_chunked_ ? "0\r\n\r\n" : "");
@@ -315,9 +335,13 @@ void Connection::finish() {
   exchange_.reset();
 }
 
-void Connection::send(std::string bytes) {
+void Connection::send(std::string bytes, ByteBound::Lease lease) {
   if (state_ == State::kClosed) return;
-  out_ += bytes;
+  if (out_.empty())
+    out_ = std::move(bytes);
+  else
+    out_ += bytes;
+  out_lease_.absorb(std::move(lease));
   if (sending_.empty()) return flush();
   // Behind a "100 Continue" that its client does not take, which has no time of its own.
   if (state_ == State::kFlushing) arm_timer(owner_.options.write_timeout, [this] { close(); });
@@ -326,6 +350,8 @@ void Connection::send(std::string bytes) {
 void Connection::flush() {
   if (out_.empty()) return on_flushed();
   sending_ = std::exchange(out_, {});
+  sending_lease_ = std::exchange(out_lease_, {});
+  sending_since_ = std::chrono::steady_clock::now();
   if (state_ != State::kReading) arm_timer(owner_.options.write_timeout, [this] { close(); });
   asio::async_write(socket_, asio::buffer(sending_),
                     [self = shared_from_this()](const AsioError& error, std::size_t /*bytes*/) {
@@ -334,7 +360,8 @@ void Connection::flush() {
 }
 
 void Connection::on_sent(const AsioError& error) {
-  sending_.clear();
+  sending_ = {};  // and its memory
+  sending_lease_.release();
   if (state_ == State::kClosed) return;
   if (error) return close();
   flush();

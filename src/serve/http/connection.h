@@ -17,6 +17,7 @@
 #include "serve/http/exchange.h"
 #include "serve/http/message.h"
 #include "serve/http/request_parser.h"
+#include "serve/http/rooms.h"
 #include "serve/http/server.h"
 
 namespace anemone::serve {
@@ -27,12 +28,14 @@ using AsioError = boost::system::error_code;
 
 class Connection : public std::enable_shared_from_this<Connection> {
  public:
-  // What a connection needs from the server.
+  // What a connection needs from the server, which outlives it.
   struct Owner {
     asio::io_context& io;
     const HttpOptions& options;
     HttpHandler& handler;
     ByteBound& bodies;
+    ByteBound& answers;
+    Rooms<Connection>& rooms;
     // Has the handler called on one of its threads. 0, or the status of the refusal.
     std::function<int(HttpRequest&&, std::shared_ptr<Exchange>)> dispatch;
     // Drops another connection that holds bytes of a body for long. Whether there was one.
@@ -40,27 +43,20 @@ class Connection : public std::enable_shared_from_this<Connection> {
     std::function<void(Connection*)> on_close;
   };
 
-  Connection(tcp::socket socket, const Owner& owner);
+  Connection(tcp::socket socket, const Peer& peer, const Owner& owner);
 
+  // Takes a place, for which another connection may have to go.
   void start();
-  // For a client too many: answers 503 and closes.
-  void turn_away();
   // No request after the one that is being answered; one that is not complete is refused.
   void finish_soon();
   void close() noexcept;
 
-  // Which connection goes first when others wait: of a higher urgency, or longer in its state.
-  // nullopt: this one has a request that is being answered, or is too young to go.
-  struct Staleness {
-    int urgency = 0;
-    std::chrono::steady_clock::duration age{};
-    auto operator<=>(const Staleness&) const = default;
-  };
-  std::optional<Staleness> staleness() const;
   // How long a body has been read; nullopt when none is.
   std::optional<std::chrono::steady_clock::duration> body_age() const;
-  // Closes it in favour of another client; a request that is not complete is told so, as far as
-  // that takes no time.
+  // How long its client has not taken all that is being sent; nullopt when nothing is.
+  std::optional<std::chrono::steady_clock::duration> sending_age() const;
+  // Closes it in favour of another client; a request whose body is not complete is told so, as far
+  // as that takes no time.
   void make_way();
   // Whether the handler has dropped the request without an answer.
   bool is_abandoned() const { return state_ == State::kHandling && exchange_.expired(); }
@@ -75,11 +71,12 @@ class Connection : public std::enable_shared_from_this<Connection> {
     }
   }
 
-  // The answer to the request in progress; `exchange` is its number.
-  void respond(std::uint64_t exchange, HttpResponse response);
+  // The answer to the request in progress; `exchange` is its number. The lease is for the bytes
+  // until they are sent.
+  void respond(std::uint64_t exchange, HttpResponse response, ByteBound::Lease lease);
   void begin_stream(std::uint64_t exchange, HttpResponse head);
-  void write_piece(std::uint64_t exchange, const std::string& piece);
-  void end_stream(std::uint64_t exchange);
+  void write_piece(std::uint64_t exchange, const std::string& piece, ByteBound::Lease lease);
+  void end_stream(std::uint64_t exchange, const std::string& piece);
   void abandon(std::uint64_t exchange);
 
  private:
@@ -97,13 +94,14 @@ class Connection : public std::enable_shared_from_this<Connection> {
   bool admit();
   bool hold_body();
   void dispatch();
-  void answer(const HttpResponse& response);
+  void answer(const HttpResponse& response, ByteBound::Lease lease = {});
   void fail() noexcept;
   void tell_handler() noexcept;
   void enter(State state);
+  void take_place(Room room);
   void refuse(int status, std::string_view reason);
   std::string head_text(const HttpResponse& response, bool is_stream);
-  void send(std::string bytes);
+  void send(std::string bytes, ByteBound::Lease lease = {});
   void flush();
   void on_sent(const AsioError& error);
   void on_flushed();
@@ -113,7 +111,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
   bool is_current(std::uint64_t exchange) const;
 
   tcp::socket socket_;
-  Owner owner_;
+  const Owner& owner_;
+  Rooms<Connection>::Place place_;
   asio::steady_timer timer_;
   std::uint64_t timer_round_ = 0;  // a timer that was set again may still fire once
   RequestParser parser_;
@@ -126,9 +125,13 @@ class Connection : public std::enable_shared_from_this<Connection> {
   bool is_reading_ = false;
   bool has_peer_ = true;        // the client has not closed its side
   bool is_in_request_ = false;  // some of it has come
+  bool is_in_body_ = false;     // its head was accepted
 
   std::string out_;      // to be sent
   std::string sending_;  // being sent
+  ByteBound::Lease out_lease_;
+  ByteBound::Lease sending_lease_;
+  std::chrono::steady_clock::time_point sending_since_;
   bool keep_alive_ = true;
   bool is_last_ = false;
   bool was_refused_ = false;  // so that some of the request may not have been read

@@ -23,8 +23,11 @@ Exchange::~Exchange() {
   }
 }
 void Exchange::respond(HttpResponse response) {
-  post([number = number_, response = std::move(response)](Connection& connection) mutable {
-    connection.respond(number, std::move(response));
+  // Less than was held while it was made, but for errors and the like, which are short.
+  lease_.resize(response.body.size());
+  post([number = number_, response = std::move(response),
+        lease = std::move(lease_)](Connection& connection) mutable {
+    connection.respond(number, std::move(response), std::move(lease));
   });
 }
 void Exchange::begin_stream(HttpResponse head) {
@@ -32,13 +35,20 @@ void Exchange::begin_stream(HttpResponse head) {
     connection.begin_stream(number, std::move(head));
   });
 }
-void Exchange::write(std::string piece) {
-  post([number = number_, piece = std::move(piece)](Connection& connection) {
-    connection.write_piece(number, piece);
+bool Exchange::write(std::string piece) {
+  ByteBound::Lease lease(answers_);
+  if (!lease.resize(piece.size())) return false;
+  post([number = number_, piece = std::move(piece),
+        lease = std::move(lease)](Connection& connection) mutable {
+    connection.write_piece(number, piece, std::move(lease));
   });
+  return true;
 }
-void Exchange::end() {
-  post([number = number_](Connection& connection) { connection.end_stream(number); });
+void Exchange::end(std::string last_piece) {
+  lease_.release();
+  post([number = number_, piece = std::move(last_piece)](Connection& connection) {
+    connection.end_stream(number, piece);
+  });
 }
 
 void Exchange::on_disconnect(std::function<void()> callback) {

@@ -11,6 +11,7 @@
 #include <mutex>
 #include <string>
 
+#include "serve/http/byte_bound.h"
 #include "serve/http/message.h"
 
 namespace anemone::serve {
@@ -22,15 +23,22 @@ class Connection;
 // soon as the server looks through its connections.
 class Exchange : public Responder {
  public:
-  // `number` says which request of the connection it is: an address would come again.
-  Exchange(boost::asio::io_context& io, std::weak_ptr<Connection> connection, std::uint64_t number)
-      : io_(io), connection_(std::move(connection)), number_(number) {}
+  // `number` says which request of the connection it is: an address would come again. `answers`
+  // bounds what all answers hold.
+  Exchange(boost::asio::io_context& io, ByteBound& answers, std::weak_ptr<Connection> connection,
+           std::uint64_t number)
+      : io_(io),
+        answers_(answers),
+        connection_(std::move(connection)),
+        number_(number),
+        lease_(answers) {}
   ~Exchange() override;
 
+  bool hold(std::size_t bytes) override { return lease_.resize(bytes); }
   void respond(HttpResponse response) override;
   void begin_stream(HttpResponse head) override;
-  void write(std::string piece) override;
-  void end() override;
+  bool write(std::string piece) override;
+  void end(std::string last_piece) override;
   void on_disconnect(std::function<void()> callback) override;
   const std::atomic<bool>& is_cancelled() const override { return is_cancelled_; }
 
@@ -44,8 +52,10 @@ class Exchange : public Responder {
   void post(Action action);
 
   boost::asio::io_context& io_;
+  ByteBound& answers_;
   std::weak_ptr<Connection> connection_;
   const std::uint64_t number_;
+  ByteBound::Lease lease_;  // of what is being made
   std::atomic<bool> is_cancelled_ = false;
   std::mutex mutex_;
   std::function<void()> callback_;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "serve/http/server.h"
 
+#include <algorithm>
 #include <boost/asio/executor_work_guard.hpp>
 #include <boost/asio/post.hpp>
 #include <condition_variable>
@@ -16,6 +17,7 @@
 #include "serve/http/byte_bound.h"
 #include "serve/http/connection.h"
 #include "serve/http/handler_lane.h"
+#include "serve/http/rooms.h"
 
 namespace anemone::serve {
 namespace {
@@ -40,6 +42,17 @@ Result<tcp::endpoint> resolve_endpoint(asio::io_context& io, const HttpOptions& 
   return found.begin()->endpoint();
 }
 
+Peer peer_of(const asio::ip::address& address) {
+  Peer peer = {};
+  const auto all = address.is_v6()
+                       ? address.to_v6().to_bytes()
+                       : asio::ip::make_address_v6(asio::ip::v4_mapped, address.to_v4()).to_bytes();
+  // The first half of an address of IPv6 names the network, the second is free for its user.
+  const bool is_whole = address.is_v4() || address.to_v6().is_v4_mapped();
+  std::copy_n(all.begin(), is_whole ? all.size() : all.size() / 2, peer.begin());
+  return peer;
+}
+
 }  // namespace
 
 class HttpServer::Impl {
@@ -48,6 +61,22 @@ class HttpServer::Impl {
       : options_(options),
         handler_(handler),
         bodies_(options.bodies_bytes),
+        answers_(options.answers_bytes),
+        rooms_(std::max<std::size_t>(1, options.max_connections)),
+        owner_{io_,
+               options_,
+               handler_,
+               bodies_,
+               answers_,
+               rooms_,
+               [this](HttpRequest&& request, std::shared_ptr<Exchange> exchange) {
+                 return lane_->post(std::move(request), std::move(exchange));
+               },
+               [this](Connection* asker) { return make_room(asker); },
+               [this](Connection* connection) {
+                 connections_.erase(connection);
+                 count();
+               }},
         acceptor_(io_),
         retry_(io_),
         sweep_(io_),
@@ -137,13 +166,15 @@ class HttpServer::Impl {
   }
 
   void accept() {
-    acceptor_.async_accept([this](const AsioError& error, tcp::socket socket) {
+    acceptor_.async_accept(client_, [this](const AsioError& error, tcp::socket socket) {
       is_accepting_ = false;
       if (!acceptor_.is_open()) return;
       if (!error) {
-        welcome(std::move(socket));
+        welcome(std::move(socket), peer_of(client_.address()));
         return accept();
       }
+      // As when there is no descriptor left.
+      if (Connection* const other = rooms_.first_to_go(Room::kWaiting)) other->close();
       retry_.expires_after(kAcceptPause);
       retry_.async_wait([this](const AsioError& stopped) {
         is_accepting_ = false;
@@ -154,41 +185,29 @@ class HttpServer::Impl {
     is_accepting_ = true;
   }
 
-  // Closes connections whose handler dropped the request and had no memory to say so.
+  // Closes connections whose handler dropped the request and had no memory to say so, and those
+  // that keep answers for too long when these become many.
   void sweep() {
     sweep_.expires_after(kSweepPause);
     sweep_.async_wait([this](const AsioError& stopped) {
       is_sweeping_ = false;
       if (stopped) return;
       for (const auto& [key, connection] : std::unordered_map(connections_))
-        if (connection->is_abandoned()) connection->close();
+        if (connection->is_abandoned() || is_too_slow(*connection)) connection->close();
       sweep();
     });
     is_sweeping_ = true;
   }
 
-  void welcome(tcp::socket socket) {
-    if (connections_.size() >= options_.max_connections) evict();
-    // Each one too many is told so; beyond twice the limit there is not even time for that.
-    if (connections_.size() >= 2 * options_.max_connections) return;
-    const bool is_too_many = connections_.size() >= options_.max_connections;
-    const auto connection = std::make_shared<Connection>(std::move(socket), owner());
+  void welcome(tcp::socket socket, const Peer& peer) {
+    const auto connection = std::make_shared<Connection>(std::move(socket), peer, owner_);
     connections_.emplace(connection.get(), connection);
+    connection->guarded([&] { connection->start(); });
     count();
-    connection->guarded([&] { is_too_many ? connection->turn_away() : connection->start(); });
   }
 
-  // The connection that its clients miss least, if there is one.
-  void evict() {
-    std::shared_ptr<Connection> stalest;
-    std::optional<Connection::Staleness> most;
-    for (const auto& [key, connection] : connections_) {
-      const auto staleness = connection->staleness();
-      if (!staleness || (most && *staleness <= *most)) continue;
-      most = staleness;
-      stalest = connection;
-    }
-    if (stalest != nullptr) stalest->guarded([&] { stalest->make_way(); });
+  bool is_too_slow(const Connection& connection) const {
+    return answers_.held() > answers_.most() / 2 && connection.sending_age() > options_.slow_answer;
   }
 
   // Drops the body that has been read for longest, but not that of `asker`.
@@ -206,21 +225,6 @@ class HttpServer::Impl {
     return true;
   }
 
-  Connection::Owner owner() {
-    return {io_,
-            options_,
-            handler_,
-            bodies_,
-            [this](HttpRequest&& request, std::shared_ptr<Exchange> exchange) {
-              return lane_->post(std::move(request), std::move(exchange));
-            },
-            [this](Connection* asker) { return make_room(asker); },
-            [this](Connection* connection) {
-              connections_.erase(connection);
-              count();
-            }};
-  }
-
   void count() {
     const std::lock_guard lock(mutex_);
     open_ = connections_.size();
@@ -230,6 +234,9 @@ class HttpServer::Impl {
   const HttpOptions options_;
   HttpHandler& handler_;
   ByteBound bodies_;
+  ByteBound answers_;
+  Rooms<Connection> rooms_;
+  const Connection::Owner owner_;
   asio::io_context io_;
   tcp::acceptor acceptor_;
   asio::steady_timer retry_;
@@ -240,6 +247,7 @@ class HttpServer::Impl {
   std::optional<HandlerLane> lane_;
   std::thread thread_;
   tcp::endpoint local_;
+  tcp::endpoint client_;  // of the connection that is being accepted
   // Used by the io thread only.
   std::unordered_map<Connection*, std::shared_ptr<Connection>> connections_;
 

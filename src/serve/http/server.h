@@ -18,12 +18,16 @@ struct HttpOptions {
   std::string host = "127.0.0.1";  // an address or a name
   std::uint16_t port = 8080;       // 0: any free one
   RequestLimits limits;
-  // When there are more, the one that has been without a complete request for longest goes, if it
-  // is older than eviction_age; else the new one is told to come later.
+  // Connections that wait for a request, as many whose body comes, and as many whose answer is
+  // being sent. A new one always finds a place: of the client who has most, the one that has been
+  // there for longest goes. Those with a request that is being answered are bounded by the queues.
   std::size_t max_connections = 256;
-  std::chrono::milliseconds eviction_age{100};
   // What all bodies hold together, from their first byte to the end of HttpHandler::handle().
   std::size_t bodies_bytes = 256 * 1000 * 1000;
+  // What all answers hold together while they are made and sent. When it is half of that, the
+  // clients that take too long to accept theirs lose it.
+  std::size_t answers_bytes = 256 * 1000 * 1000;
+  std::chrono::milliseconds slow_answer{5'000};
   // Threads that call HttpHandler::handle(), and requests that wait for them.
   int handler_threads = 2;
   std::size_t handler_queue = 64;

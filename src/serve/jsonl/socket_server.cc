@@ -6,6 +6,7 @@
 #include <atomic>
 #include <exception>
 #include <fcntl.h>
+#include <iterator>
 #include <list>
 #include <nlohmann/json.hpp>
 #include <poll.h>
@@ -84,7 +85,9 @@ class Clients {
   void welcome(Descriptor peer) {
     clients_.remove_if([](const Client& client) { return client.is_done(); });
     Client& client = clients_.emplace_back(std::move(peer), stop_, options_);
-    if (count() <= options_.max_connections || evict()) {
+    // Those that end still have a thread, for a moment.
+    const bool has_threads = std::ssize(clients_) <= 4 * options_.max_connections;
+    if (count() <= options_.max_connections || (has_threads && evict(client))) {
       try {
         return client.start(models_, options_.lines, gate_);
       } catch (...) {
@@ -104,13 +107,14 @@ class Clients {
     return static_cast<int>(std::ranges::count_if(
         clients_, [](const Client& client) { return !client.is_done() && !client.is_ending(); }));
   }
-  // Ends the one that has been without a line for longest, if there is one of that age.
-  bool evict() {
+  // Ends the one that has been without a line for longest, in favour of another. Whether there was
+  // one.
+  bool evict(const Client& newest) {
     Client* oldest = nullptr;
-    auto since = LineChannel::Clock::now() - options_.eviction_age;
+    auto since = LineChannel::Clock::now();
     for (Client& client : clients_) {
       const auto waiting = client.channel().waiting_since();
-      if (client.is_ending() || !waiting || *waiting > since) continue;
+      if (&client == &newest || client.is_ending() || !waiting || *waiting > since) continue;
       since = *waiting;
       oldest = &client;
     }

@@ -18,9 +18,8 @@ struct SocketOptions {
   std::string path;
   int parallel = 1;  // requests that run at a time
   // Each may hold a session. When there are more, the one that has been without a line for longest
-  // goes, if it is older than eviction_age.
+  // goes; the new one when all others have a request.
   int max_connections = 64;
-  std::chrono::milliseconds eviction_age{100};
   LineTimeouts timeouts = {.idle = std::chrono::minutes(10), .line = std::chrono::minutes(1)};
   LineOptions lines;
 };

@@ -2,6 +2,7 @@
 #include "serve/openai/answer.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <nlohmann/json.hpp>
 
 #include "text/utf8.h"
@@ -85,21 +86,24 @@ Json usage_json(const Usage& usage) {
           {"prompt_tokens_details", {{"cached_tokens", usage.cached_tokens}}}};
 }
 
-Json answer_json(const AnswerHead& head, const std::vector<Choice>& choices, const Usage& usage) {
-  Json out = head_json(head, is_chat(head) ? "chat.completion" : "text_completion");
-  Json& list = out["choices"] = Json::array();
-  for (const Choice& choice : choices) {
-    Json item = {{"index", choice.index}};
-    if (is_chat(head))
-      item["message"] = {{"role", "assistant"}, {"content", choice.text}, {"refusal", nullptr}};
-    else
-      item["text"] = choice.text;
-    item["logprobs"] = logprobs_json(head, choice.tokens);
-    item["finish_reason"] = wire_finish_reason(choice.finish);
-    list.push_back(std::move(item));
-  }
-  out["usage"] = usage_json(usage);
+Json choice_json(const AnswerHead& head, const Choice& choice) {
+  Json out = {{"index", choice.index}};
+  if (is_chat(head))
+    out["message"] = {{"role", "assistant"}, {"content", choice.text}, {"refusal", nullptr}};
+  else
+    out["text"] = choice.text;
+  out["logprobs"] = logprobs_json(head, choice.tokens);
+  out["finish_reason"] = wire_finish_reason(choice.finish);
   return out;
+}
+
+std::string answer_text(const AnswerHead& head, const std::vector<std::string>& choices,
+                        const Usage& usage) {
+  std::string out =
+      dump_json(head_json(head, is_chat(head) ? "chat.completion" : "text_completion"));
+  out.pop_back();  // the brace
+  return out + fmt::format(R"(,"choices":[{}],"usage":{}}})", fmt::join(choices, ","),
+                           dump_json(usage_json(usage)));
 }
 
 Json chunk_json(const AnswerHead& head, const Delta& delta, bool has_usage) {

@@ -61,7 +61,11 @@ struct Delta {
 std::string_view wire_finish_reason(engine::FinishReason reason);
 
 Json usage_json(const Usage& usage);
-Json answer_json(const AnswerHead& head, const std::vector<Choice>& choices, const Usage& usage);
+Json choice_json(const AnswerHead& head, const Choice& choice);
+// The whole answer as the text of its JSON. Its choices come as the texts of theirs, which take far
+// less memory than values do.
+std::string answer_text(const AnswerHead& head, const std::vector<std::string>& choices,
+                        const Usage& usage);
 // `has_usage`: the client asked for it, so that each chunk has the key (null here).
 Json chunk_json(const AnswerHead& head, const Delta& delta, bool has_usage);
 // The one after the last choice, with nothing but the usage.

@@ -96,7 +96,8 @@ def stalled_terminal(trial):
             server.kill()
             os.close(reader)
             os.close(writer)
-    expect(code == 0, f"expected the server to end with 0 within ten seconds, got {code}")
+    # Answers that could not be written were cut off.
+    expect(code == 1, f"expected the server to end with 1 within ten seconds, got {code}")
 
 
 @case("stop/second-signal", "A second SIGTERM ends it at once.", **LIMITS)
@@ -114,6 +115,19 @@ def second_signal(trial):
         expect(not server.is_running(), f"still runs {took:.1f} s after the second signal")
     for connection in made:
         connection.close()
+
+
+@case("stop/cut-off", "Requests that are longer than the grace are cut off, and the exit code says so.", **LIMITS)
+def cut_off(trial):
+    server = trial.own_server(("--parallel", "16", "--queue", "16"))
+    body = {"prompt": ["x"] * 8, "n": 16, "max_tokens": 500, "ignore_eos": True}
+    made = opened(server, http.post("/v1/completions", body), 16)
+    ended(trial, server, codes=(1,))
+    answers = []
+    for connection in made:
+        with contextlib.suppress(OSError), connection:
+            answers += http.parse(connection.recv(65536))
+    expect(answers and all(answer.status == 503 for answer in answers), f"got {answers}")
 
 
 @case("stop/interrupt", "SIGINT does what SIGTERM does.", **LIMITS)

@@ -29,6 +29,18 @@ def peak_bytes(pid):
     return 0
 
 
+def heap_bytes(pid):
+    """What of the resident set is no file, 0 when the process is gone."""
+    try:
+        with open(f"/proc/{pid}/status", encoding="ascii") as status:
+            for line in status:
+                if line.startswith("RssAnon:"):
+                    return int(line.split()[1]) * 1024
+    except OSError:
+        pass
+    return 0
+
+
 def reset_peak(pid):
     try:
         with open(f"/proc/{pid}/clear_refs", "w", encoding="ascii") as refs:

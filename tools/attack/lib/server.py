@@ -173,8 +173,9 @@ class Server:
         time.sleep(0.05)
         self.worst_health = max(self.worst_health, self.monitor.check(since, HEALTH_SECONDS * self.settings.patience))
 
-    def stop(self, number=signal.SIGTERM, codes=(0,)):
-        """Ends it in order; Failure when that takes more than its ten seconds. Returns how long it took."""
+    def stop(self, number=signal.SIGTERM, codes=(0, 1)):
+        """Ends it in order; Failure when that takes more than its ten seconds. Returns how long it took. Code 1 is for
+        requests that were cut off, and a line says so."""
         if self.monitor is not None:
             self.monitor.stop()
             self.monitor = None
@@ -182,6 +183,8 @@ class Server:
         code, took, _ = process.watch(self.process, 3 * STOP_SECONDS * self.settings.patience, 1 << 40)
         process.Outcome([], code, b"", self.err(), took, 0).check_alive()
         expect(code in codes, f"expected the exit code {codes} after a signal, got {code}: {process.shown(self.err())}")
+        was_cut = b"anemone: cut off " in self.err()
+        expect(was_cut == (code == 1), f"expected code 1 and its line, or neither, got {code}: {self.err()[-200:]}")
         # Half a second for what comes after the grace of ten.
         expect(
             took < (STOP_SECONDS + 0.5) * self.settings.patience, f"ended {took:.1f} s after a signal, not within 10"

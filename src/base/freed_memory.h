@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// malloc keeps much of what a large request freed, for the process alone. A server gives it back.
+#pragma once
+
+#include <condition_variable>
+#include <cstddef>
+#include <mutex>
+#include <thread>
+
+namespace anemone {
+
+// Says that so many bytes of the heap were freed, or are about to be. Costs nothing to speak of;
+// for whoever counts bytes anyway. Thread-safe.
+void note_freed(std::size_t bytes) noexcept;
+
+// While it lives, memory that was freed goes back to the system a second or two after as much of
+// it was noted as is worth the trouble. On a thread of its own, since that takes up to some tenths
+// of a second. Does nothing where the C library is not glibc. One per process.
+class FreedMemoryReturner {
+ public:
+  FreedMemoryReturner();
+  ~FreedMemoryReturner();
+  FreedMemoryReturner(const FreedMemoryReturner&) = delete;
+  FreedMemoryReturner& operator=(const FreedMemoryReturner&) = delete;
+
+ private:
+  void work();
+
+  std::mutex mutex_;
+  std::condition_variable wake_;
+  bool is_ending_ = false;
+  std::thread thread_;
+};
+
+}  // namespace anemone

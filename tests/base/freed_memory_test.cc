@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/freed_memory.h"
+
+#include <chrono>
+#include <cstddef>
+#include <fstream>
+#include <gtest/gtest.h>
+#include <memory>
+#include <string>
+#include <thread>
+#include <unistd.h>
+#include <vector>
+
+namespace anemone {
+namespace {
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr bool kHasOtherHeap = true;
+#elif defined(__has_feature)
+constexpr bool kHasOtherHeap = __has_feature(address_sanitizer) || __has_feature(thread_sanitizer);
+#else
+constexpr bool kHasOtherHeap = false;
+#endif
+
+// The resident memory of the process.
+std::size_t resident_bytes() {
+  std::ifstream file("/proc/self/statm");
+  std::size_t pages = 0;
+  file >> pages >> pages;
+  return pages * static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+}
+
+TEST(FreedMemory, GoesBackToTheSystem) {
+#ifndef __GLIBC__
+  GTEST_SKIP() << "another C library";
+#endif
+  if (kHasOtherHeap) GTEST_SKIP() << "sanitizers have a heap of their own";
+  constexpr std::size_t kBytes = 200 << 20, kBlock = 1000;
+  const FreedMemoryReturner returner;
+  // Small blocks between some that stay, as a request leaves them.
+  std::vector<std::unique_ptr<char[]>> blocks, kept;
+  for (std::size_t i = 0; i < kBytes / kBlock; ++i) {
+    blocks.push_back(std::make_unique<char[]>(kBlock));
+    if (i % 1000 == 0) kept.push_back(std::make_unique<char[]>(kBlock));
+  }
+  const std::size_t full = resident_bytes();
+  blocks.clear();
+  ASSERT_GT(resident_bytes() + kBytes / 2, full) << "malloc keeps most of it by itself";
+  note_freed(kBytes);
+  const auto end = std::chrono::steady_clock::now() + std::chrono::minutes(1);
+  while (resident_bytes() + kBytes / 2 > full && std::chrono::steady_clock::now() < end)
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  EXPECT_LE(resident_bytes() + kBytes / 2, full);
+}
+
+}  // namespace
+}  // namespace anemone
