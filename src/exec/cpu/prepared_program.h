@@ -30,6 +30,9 @@ struct PreparedBlock {
   std::vector<int> inputs;  // slots
   std::vector<int> outputs;
   std::vector<PreparedOp> ops;
+  // Of the outputs, those that the block itself makes or takes as inputs. Who runs it releases them
+  // when they were handed on: a list that a loop writes to has one owner then.
+  std::vector<int> handed_on;
 };
 
 // One parameter of an operation with the slots of its arguments.
