@@ -92,7 +92,7 @@ Status changed(const FileIdentity& file) {
 }  // namespace
 
 Result<std::string> FileHashes::of(const FileIdentity& file, bool reads_again) {
-  if (!folder_.empty() && !reads_again)
+  if (!folder_.empty() && !reads_again && file.shows_changes)
     if (auto hash = remembered(folder_, file)) return *hash;
   // First, so that whatever is written to the file while it is read shows.
   const bool is_settled = wait_until_settled(std::span(&file, 1));

@@ -7,6 +7,11 @@
 #include <sys/stat.h>
 #include <thread>
 
+#ifdef __linux__
+#include <linux/magic.h>
+#include <sys/vfs.h>
+#endif
+
 #include "base/error.h"
 
 namespace anemone {
@@ -41,18 +46,38 @@ Result<FileIdentity> identity_of(const struct stat& info, const std::string& pat
   return out;
 }
 
+#ifdef __linux__
+// `look`: statfs of the file. One that cannot be asked counts as in memory.
+template <typename F>
+bool is_in_memory(const F& look) {
+  struct statfs system {};
+  if (look(&system) != 0) return true;
+  const auto type = static_cast<std::uint32_t>(system.f_type);
+  return type == TMPFS_MAGIC || type == RAMFS_MAGIC;
+}
+#else
+template <typename F>
+bool is_in_memory(const F& /*look*/) {
+  return false;
+}
+#endif
+
 }  // namespace
 
 Result<FileIdentity> FileIdentity::of(const std::string& path) {
   struct stat info {};
   if (::stat(path.c_str(), &info) != 0) return errno_error(path, "open");
-  return identity_of(info, path);
+  ANEMONE_ASSIGN_OR_RETURN(FileIdentity out, identity_of(info, path));
+  out.shows_changes = !is_in_memory([&](auto* system) { return ::statfs(path.c_str(), system); });
+  return out;
 }
 
 Result<FileIdentity> FileIdentity::of(const Descriptor& file, const std::string& path) {
   struct stat info {};
   if (::fstat(file.get(), &info) != 0) return errno_error(path, "look at");
-  return identity_of(info, path);
+  ANEMONE_ASSIGN_OR_RETURN(FileIdentity out, identity_of(info, path));
+  out.shows_changes = !is_in_memory([&](auto* system) { return ::fstatfs(file.get(), system); });
+  return out;
 }
 
 Result<std::vector<FileIdentity>> FileIdentity::of_all(std::span<const std::string> paths) {
@@ -75,15 +100,16 @@ std::string text_of(std::span<const FileIdentity> files) {
 }
 
 bool wait_until_settled(std::span<const FileIdentity> files) {
+  const bool shows_changes = std::ranges::all_of(files, &FileIdentity::shows_changes);
   std::int64_t settled = 0;
   for (const FileIdentity& file : files) settled = std::max(settled, settled_at(file));
   const auto now = std::chrono::duration_cast<std::chrono::nanoseconds>(
                        std::chrono::system_clock::now().time_since_epoch())
                        .count();
-  if (settled <= now) return true;
+  if (settled <= now) return shows_changes;
   if (settled - now > 2 * kSecond) return false;
   std::this_thread::sleep_for(std::chrono::nanoseconds(settled - now));
-  return true;
+  return shows_changes;
 }
 
 }  // namespace anemone

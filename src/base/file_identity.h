@@ -16,8 +16,8 @@ namespace anemone {
 // (ctime): it moves with every write, and with every attempt to set `modified` back. So neither a
 // copy with the times of its original (it has another inode) nor a file that was changed and got
 // its old times again has the identity that it had. That holds on file systems which keep inodes
-// and ctime, as those of Linux and macOS do, but for what is written to a tmpfs through a mapping,
-// which sets no times.
+// and ctime, as those of Linux and macOS do, but for those in memory alone (tmpfs, ramfs): what is
+// written to their files through a mapping sets no times.
 struct FileIdentity {
   std::string path;
   std::uint64_t device = 0;
@@ -25,6 +25,9 @@ struct FileIdentity {
   std::uint64_t bytes = 0;
   std::int64_t modified_ns = 0;  // mtime, since 1970
   std::int64_t changed_ns = 0;   // ctime
+  // Whether every change shows in the times. Where not, what is known of the content holds for no
+  // longer than one look at it.
+  bool shows_changes = true;
 
   // Links are followed. kIo when it is no regular file.
   static Result<FileIdentity> of(const std::string& path);

@@ -11,21 +11,28 @@
 
 namespace anemone {
 
-Result<FolderLock> FolderLock::take(const std::string& path) {
+Result<FolderLock> FolderLock::take(const std::string& path, Mode mode) {
   Descriptor folder(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
   if (!folder.is_open() && errno == ENOENT)
     return not_found("[{}] expected a folder, got none", path);
   if (!folder.is_open()) return errno_error(path, "open");
-  if (::flock(folder.get(), LOCK_EX | LOCK_NB) != 0) {
-    if (errno != EWOULDBLOCK) return errno_error(path, "lock");
-    return busy("[{}] expected to be alone, got another process at work", path);
+  FolderLock out(path, std::move(folder));
+  ANEMONE_RETURN_IF_ERROR(out.lock(mode));
+  return out;
+}
+
+Status FolderLock::lock(Mode mode) const {
+  const int kind = mode == Mode::kAlone ? LOCK_EX : LOCK_SH;
+  if (::flock(folder_.get(), kind | LOCK_NB) != 0) {
+    if (errno != EWOULDBLOCK) return errno_error(path_, "lock");
+    return busy("[{}] expected to be alone, got another process at work", path_);
   }
   struct stat locked {};
   struct stat named {};
-  if (::fstat(folder.get(), &locked) != 0 || ::stat(path.c_str(), &named) != 0 ||
+  if (::fstat(folder_.get(), &locked) != 0 || ::stat(path_.c_str(), &named) != 0 ||
       locked.st_ino != named.st_ino || locked.st_dev != named.st_dev)
-    return not_found("[{}] expected the folder that was opened, got another", path);
-  return FolderLock(std::move(folder));
+    return not_found("[{}] expected the folder that was opened, got another", path_);
+  return {};
 }
 
 }  // namespace anemone

@@ -10,17 +10,28 @@
 
 namespace anemone {
 
-// A lock on a folder against other processes. It belongs to the folder and not to its name, and
-// ends with the object or the process, however that ends. Single-thread.
+// A lock on a folder against other processes: of the one that changes it, or of any number that
+// read it. It belongs to the folder and not to its name, and ends with the object or the process,
+// however that ends. Single-thread.
 class FolderLock {
  public:
-  // kBusy when another process has the lock; kNotFound when there is no such folder, or another one
-  // took its name meanwhile (as when the process that had it renamed it); kIo for anything else,
-  // as a link to a folder.
-  static Result<FolderLock> take(const std::string& path);
+  enum class Mode { kAlone, kShared };
+
+  // kBusy when another process has a lock that this one may not be beside; kNotFound when there is
+  // no such folder, or another one took its name meanwhile (as when the process that had it renamed
+  // it); kIo for anything else, as a link to a folder.
+  static Result<FolderLock> take(const std::string& path, Mode mode = Mode::kAlone);
+
+  // Lets others in who share it. The system gives the lock up before it takes the new one, so
+  // another process may come between: kBusy and kNotFound as above, and then there is no lock.
+  Status share() { return lock(Mode::kShared); }
 
  private:
-  explicit FolderLock(Descriptor folder) : folder_(std::move(folder)) {}
+  FolderLock(std::string path, Descriptor folder)
+      : path_(std::move(path)), folder_(std::move(folder)) {}
+  Status lock(Mode mode) const;
+
+  std::string path_;
   Descriptor folder_;
 };
 

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <set>
+#include <unordered_set>
 
 #include "base/byte_reader.h"
 #include "base/file.h"
@@ -270,12 +271,20 @@ Result<std::shared_ptr<const WeightSource>> open_safetensors(const std::string& 
 Result<SafetensorsWriter> SafetensorsWriter::create(
     const std::string& path, const std::vector<NamedType>& tensors,
     const std::map<std::string, std::string>& metadata) {
-  Json header = Json::object();
+  // One member after the other: a JSON object looks through all that it has for each.
+  std::string text = "{";
+  const auto add = [&text](const std::string& name, Json value) {
+    Json member = Json::object();
+    member[name] = std::move(value);
+    const std::string whole = dump_json(member);
+    text.append(text.size() > 1 ? "," : "").append(whole, 1, whole.size() - 2);
+  };
   if (!metadata.empty()) {
-    Json& entries = header["__metadata__"] = Json::object();
+    Json entries = Json::object();
     for (const auto& [key, value] : metadata) entries[key] = value;
+    add("__metadata__", std::move(entries));
   }
-  std::set<std::string_view> names;  // lookups in the header are linear
+  std::unordered_set<std::string_view> names;
   std::uint64_t offset = 0;
   for (const NamedType& tensor : tensors) {
     const auto row = std::find_if(kDTypes.begin(), kDTypes.end(),
@@ -287,12 +296,11 @@ Result<SafetensorsWriter> SafetensorsWriter::create(
       return invalid_argument("[{}] two tensors are named {}", path, tensor.name);
     const std::uint64_t end =
         offset + dtype_bytes(tensor.dtype, static_cast<std::uint64_t>(element_count(tensor.shape)));
-    header.push_back(
-        {tensor.name,
-         {{"dtype", row->name}, {"shape", tensor.shape}, {"data_offsets", {offset, end}}}});
+    add(tensor.name,
+        {{"dtype", row->name}, {"shape", tensor.shape}, {"data_offsets", {offset, end}}});
     offset = end;
   }
-  std::string text = dump_json(header);
+  text += "}";
   text.resize((text.size() + 7) / 8 * 8,
               ' ');  // data begins 8-byte aligned, as the reference writer does
   const std::uint64_t length = text.size();

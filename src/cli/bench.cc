@@ -144,8 +144,9 @@ Status run_bench(const BenchFlags& flags, const Context& context) {
   ANEMONE_ASSIGN_OR_RETURN(BenchOptions options, parse(flags, context));
   if (options.prefill.empty() && options.decode.empty() && !flags.is_suite && !flags.is_explain)
     return invalid_argument("[--decode] expected a test, got 0 for it and for --prefill");
-  ANEMONE_ASSIGN_OR_RETURN(options.folder,
+  ANEMONE_ASSIGN_OR_RETURN(const FoundArtifact found,
                            artifact_folder(flags.dir, {context.threads, flags.checks_hashes}));
+  options.folder = found.folder;
   if (flags.load_start_ns) return run_load_child(options, *flags.load_start_ns);
   catch_interrupts();
   if (flags.is_suite) return run_prompt_suite(flags, options);

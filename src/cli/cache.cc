@@ -55,8 +55,8 @@ void add_cache_command(CLI::App& app, Context& context) {
   command->require_subcommand(1);
   const auto is_json = std::make_shared<bool>(false);
   CLI::App* list = command->add_subcommand("list", "Show each with its size and who made it");
-  CLI::App* clear =
-      command->add_subcommand("clear", "Remove all of them but those that are being compiled");
+  CLI::App* clear = command->add_subcommand(
+      "clear", "Remove all of them but those that are being compiled or opened");
   for (CLI::App* part : {list, clear})
     part->add_flag("--json", *is_json, "Machine-readable output");
   command->footer(

@@ -50,22 +50,27 @@ class Entry {
 
   std::string artifact() const { return folder_ + "/artifact"; }
 
-  // Waits for a process that is making the entry.
+  // To read the entry, beside others who do. kBusy while somebody makes it.
+  Result<FolderLock> share() const { return FolderLock::take(folder_, FolderLock::Mode::kShared); }
+
+  // To make the entry. kBusy while somebody makes or opens it.
   Result<FolderLock> lock() const {
-    constexpr auto kPause = std::chrono::milliseconds(100);
-    bool has_told = false;
     while (true) {
       ANEMONE_RETURN_IF_ERROR(make_private_folder(folder_));
       auto lock = FolderLock::take(folder_);
       // Another process may have cleared the cache meanwhile.
-      if (!lock.ok() && lock.status().code() == Code::kNotFound) continue;
-      if (lock.ok() || lock.status().code() != Code::kBusy) return lock;
-      if (!has_told) notice("another process is compiling this model: waiting");
-      has_told = true;
-      if (interrupt_flag())
-        return cancelled("[cache] expected another process to finish, got Ctrl-C");
-      std::this_thread::sleep_for(kPause);
+      if (lock.ok() || lock.status().code() != Code::kNotFound) return lock;
     }
+  }
+
+  // Checks what is there, and makes it where it is not or is damaged. Under the lock.
+  Status check_or_make(const std::string& model, std::span<const FileIdentity> sources,
+                       int threads) const {
+    const Status found = check_hashes();
+    if (found.ok()) return {};
+    if (found.code() != Code::kNotFound)
+      notice("the compiled model in the cache is damaged and is made again: " + found.message());
+    return make(model, sources, threads);
   }
 
   // Ok when the artifact is there and its files are those that were checked.
@@ -73,7 +78,9 @@ class Entry {
     ANEMONE_ASSIGN_OR_RETURN(const auto manifest, artifact::read_manifest(artifact()));
     ANEMONE_ASSIGN_OR_RETURN(const auto files, identities(manifest));
     ANEMONE_ASSIGN_OR_RETURN(const Checked checked, read_checked());
-    if (checked.files == hash_of(text_of(files))) return {};
+    if (checked.files == hash_of(text_of(files)) &&
+        std::ranges::all_of(files, &FileIdentity::shows_changes))
+      return {};
     return corrupt("[{}] expected the files that were checked, got others", artifact());
   }
 
@@ -242,25 +249,32 @@ Result<checkpoint::Content> ModelCache::content_of(const std::string& model,
   return checkpoint::content_of(model, hashes, request.checks_hashes);
 }
 
-Result<std::string> ModelCache::artifact_of(const std::string& model,
-                                            const CacheRequest& request) const {
+Result<FoundArtifact> ModelCache::artifact_of(const std::string& model,
+                                              const CacheRequest& request) const {
   ANEMONE_ASSIGN_OR_RETURN(const checkpoint::Content content, content_of(model, request));
   Digest key;
   key.update(fmt::format(
       "anemone {} format {} options {} name {} content {}", version(), artifact::kFormatVersion,
       compiler::describe_options(compiler::CompileOptions()), name_of(model), content.hash));
   const Entry entry(models_ + "/" + key.hex().substr(0, kKeyDigits));
-  if (!request.checks_hashes && entry.check_stamp().ok()) return entry.artifact();
-
-  ANEMONE_ASSIGN_OR_RETURN(const FolderLock lock, entry.lock());
-  // While this process waited, another one may have made it.
-  if (!request.checks_hashes && entry.check_stamp().ok()) return entry.artifact();
-  const Status found = entry.check_hashes();
-  if (found.ok()) return entry.artifact();
-  if (found.code() != Code::kNotFound)
-    notice("the compiled model in the cache is damaged and is made again: " + found.message());
-  ANEMONE_RETURN_IF_ERROR(entry.make(model, content.files, request.threads));
-  return entry.artifact();
+  constexpr auto kPause = std::chrono::milliseconds(100);
+  for (bool has_told = false;;) {
+    // Before the stamp is looked at: what it says holds as long as nobody else may change a file.
+    if (auto held = entry.share(); held.ok() && !request.checks_hashes && entry.check_stamp().ok())
+      return FoundArtifact{entry.artifact(), std::move(*held)};
+    auto lock = entry.lock();
+    if (lock.ok()) {
+      ANEMONE_RETURN_IF_ERROR(entry.check_or_make(model, content.files, request.threads));
+      if (lock->share().ok()) return FoundArtifact{entry.artifact(), std::move(*lock)};
+      continue;  // somebody cleared the cache at this moment
+    }
+    if (lock.status().code() != Code::kBusy) return lock.status();
+    if (!has_told) notice("another process is at work on this model: waiting");
+    has_told = true;
+    if (interrupt_flag())
+      return cancelled("[cache] expected another process to finish, got Ctrl-C");
+    std::this_thread::sleep_for(kPause);
+  }
 }
 
 Result<std::vector<CacheEntry>> ModelCache::list() const {
@@ -270,7 +284,7 @@ Result<std::vector<CacheEntry>> ModelCache::list() const {
     CacheEntry entry;
     entry.key = key;
     entry.bytes = bytes_in(folder);
-    entry.is_busy = FolderLock::take(folder).status().code() == Code::kBusy;
+    entry.is_busy = Entry(folder).share().status().code() == Code::kBusy;
     if (const auto manifest = artifact::read_manifest(folder + "/artifact"); manifest.ok()) {
       entry.name = manifest->name;
       entry.producer = manifest->producer;

@@ -16,9 +16,11 @@
 #include <anemone/status.h>
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "base/folder_lock.h"
 #include "checkpoint/content.h"
 
 namespace anemone::cli {
@@ -32,6 +34,13 @@ Result<std::string> make_cache_folder();
 struct CacheRequest {
   int threads = 0;             // 0: as many as this process may use
   bool checks_hashes = false;  // reads everything again, whatever is remembered
+};
+
+// An artifact folder to be opened.
+struct FoundArtifact {
+  std::string folder;
+  // Of an entry of the cache: as long as it is held nobody clears the entry or makes it again.
+  std::optional<FolderLock> held = std::nullopt;
 };
 
 struct CacheEntry {
@@ -49,11 +58,11 @@ class ModelCache {
 
   // The artifact folder of a checkpoint, compiled where it is not there. Waits while another
   // process compiles the same one, and says so on stderr; kCancelled after Ctrl-C.
-  Result<std::string> artifact_of(const std::string& model, const CacheRequest& request) const;
+  Result<FoundArtifact> artifact_of(const std::string& model, const CacheRequest& request) const;
 
   Result<std::vector<CacheEntry>> list() const;
-  // Removes all entries that no process is making, and what is remembered of files. Gives the bytes
-  // that are free now.
+  // Removes all entries that no process is making or opening, and what is remembered of files.
+  // Gives the bytes that are free now.
   Result<std::uint64_t> clear() const;
 
  private:

@@ -19,14 +19,14 @@ bool is_there(const fs::path& path) {
   return fs::exists(path, error);
 }
 
-Result<std::string> from_cache(const std::string& model, const CacheRequest& request) {
+Result<FoundArtifact> from_cache(const std::string& model, const CacheRequest& request) {
   ANEMONE_ASSIGN_OR_RETURN(const ModelCache cache, ModelCache::open());
   return cache.artifact_of(model, request);
 }
 
 }  // namespace
 
-Result<std::string> artifact_folder(const std::string& named, const CacheRequest& request) {
+Result<FoundArtifact> artifact_folder(const std::string& named, const CacheRequest& request) {
   ANEMONE_ASSIGN_OR_RETURN(const std::string model, model_path(named));
   std::error_code error;
   if (checkpoint::gguf::GgufFile::is_gguf(model)) return from_cache(model, request);
@@ -34,10 +34,10 @@ Result<std::string> artifact_folder(const std::string& named, const CacheRequest
     return unsupported("[{}] expected an artifact, a checkpoint folder or a GGUF file, got a file",
                        model);
   if (is_there(fs::path(model) / artifact::kManifestName)) {
-    if (!request.checks_hashes) return model;
+    if (!request.checks_hashes) return FoundArtifact{model};
     ANEMONE_ASSIGN_OR_RETURN(const auto manifest, artifact::read_manifest(model));
     ANEMONE_RETURN_IF_ERROR(artifact::check_files(model, manifest, /*check_hashes=*/true));
-    return model;
+    return FoundArtifact{model};
   }
   for (const char* name : {"config.json", "genai_config.json"})
     if (is_there(fs::path(model) / name)) return from_cache(model, request);

@@ -9,6 +9,7 @@
 #include "base/check.h"
 #include "base/error.h"
 #include "base/json.h"
+#include "base/name_index.h"
 #include "checkpoint/safetensors.h"
 #include "cli/predict.h"
 
@@ -156,12 +157,9 @@ Status PredictSession::run(const PredictRequest& request) {
   const std::string& name =
       request.function.empty() ? program->default_function() : request.function;
   const exec::Signature* signature = program->signature(name);
-  if (signature == nullptr) {
-    std::string known;
-    for (const std::string& each : program->functions())
-      known += (known.empty() ? "" : ", ") + each;
-    return not_found("[{}] expected one of the functions {}, got {}", request.package, known, name);
-  }
+  if (signature == nullptr)
+    return not_found("[{}] expected one of the functions {}, got {}", request.package,
+                     names_of(program->functions()), name);
   ANEMONE_ASSIGN_OR_RETURN(const auto store, program->make_state());
   if (!request.state_in.empty())
     ANEMONE_RETURN_IF_ERROR(read_states(request.state_in, *signature, *store));

@@ -29,13 +29,13 @@ Result<std::shared_ptr<const engine::Model>> load_model(const RunOptions& option
                                                         const Context& context, bool load_text) {
   ANEMONE_ASSIGN_OR_RETURN(const auto executor, api::make_executor({context.threads, context.isa}));
   ANEMONE_ASSIGN_OR_RETURN(
-      const std::string folder,
+      const FoundArtifact found,
       artifact_folder(options.model, {context.threads, options.checks_hashes}));
   ProgressReport bar("loading", Progress::Unit::kItems);
   engine::LoadOptions load_options;
   load_options.load_text = load_text;
   load_options.on_progress = std::ref(bar);
-  return engine::Model::load(folder, *executor, load_options);
+  return engine::Model::load(found.folder, *executor, load_options);
 }
 
 Status interrupted() {

@@ -82,13 +82,13 @@ Result<serve::ModelSet> load_models(const ServeOptions& options, const Context& 
   std::vector<serve::ServedModel> models;
   for (std::size_t i = 0; i < names.size(); ++i) {
     ANEMONE_ASSIGN_OR_RETURN(
-        const std::string folder,
+        const FoundArtifact found,
         artifact_folder(options.models[i], {context.threads, options.checks_hashes}));
     ProgressReport bar("loading", Progress::Unit::kItems);
     engine::LoadOptions load;
     load.on_progress = std::ref(bar);
     load.chat_template_file = options.chat_template_file;
-    ANEMONE_ASSIGN_OR_RETURN(auto model, engine::Model::load(folder, *executor, load));
+    ANEMONE_ASSIGN_OR_RETURN(auto model, engine::Model::load(found.folder, *executor, load));
     ANEMONE_RETURN_IF_ERROR(model->check_generates());
     models.push_back({names[i], std::move(model)});
   }

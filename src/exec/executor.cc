@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "base/name_index.h"
 
 namespace anemone::exec {
 namespace {
@@ -12,12 +13,6 @@ const Feature* find(const std::vector<Feature>& features, std::string_view name)
   for (const Feature& feature : features)
     if (feature.name == name) return &feature;
   return nullptr;
-}
-
-std::string names_of(const std::vector<Feature>& features) {
-  std::string out;
-  for (const Feature& feature : features) out += (out.empty() ? "" : ", ") + feature.name;
-  return out.empty() ? "none" : out;
 }
 
 std::string describe(const Shape& shape, const std::vector<SizeRange>& ranges) {
@@ -85,25 +80,22 @@ Status check_shape(const Feature& feature, const Shape& shape) {
 }
 
 Status check_inputs(const Signature& signature, const Inputs& inputs) {
-  for (std::size_t i = 0; i < inputs.size(); ++i) {
-    const NamedView& given = inputs[i];
-    const Feature* feature = signature.input(given.name);
+  const NameIndex by_name(signature.inputs);
+  const NameIndex given_by_name(inputs);
+  for (const NamedView& given : inputs) {
+    const Feature* feature = by_name.find(given.name);
     if (feature == nullptr)
       return invalid_argument("[{}] expected one of the inputs {}, got an unknown name", given.name,
                               names_of(signature.inputs));
-    for (std::size_t j = 0; j < i; ++j)
-      if (inputs[j].name == given.name)
-        return invalid_argument("[{}] expected one value, got two", given.name);
+    if (given_by_name.find(given.name) != &given)
+      return invalid_argument("[{}] expected one value, got two", given.name);
     if (given.tensor.dtype != feature->dtype)
       return invalid_argument("[{}] expected {}, got {}", given.name, dtype_name(feature->dtype),
                               dtype_name(given.tensor.dtype));
     ANEMONE_RETURN_IF_ERROR(check_shape(*feature, given.tensor.shape));
   }
   for (const Feature& feature : signature.inputs) {
-    const bool is_given = std::any_of(inputs.begin(), inputs.end(), [&](const NamedView& given) {
-      return given.name == feature.name;
-    });
-    if (is_given) continue;
+    if (given_by_name.find(feature.name) != nullptr) continue;
     if (!feature.is_optional)
       return invalid_argument("[{}] expected a value of {} {}, got none", feature.name,
                               dtype_name(feature.dtype), to_string(feature.shape));

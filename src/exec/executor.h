@@ -51,7 +51,8 @@ struct Signature {
   std::vector<Feature> outputs;
   std::vector<Feature> states;
 
-  const Feature* input(std::string_view name) const;  // nullptr when absent; so the others
+  // Looks at one after the other (base/name_index.h finds many). nullptr when absent.
+  const Feature* input(std::string_view name) const;
   const Feature* output(std::string_view name) const;
   const Feature* state(std::string_view name) const;
 };

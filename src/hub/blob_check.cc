@@ -77,7 +77,8 @@ Result<BlobState> check_blob(const HubCache& cache, const std::string& etag,
   const bool is_sha256 = is_hash(etag, 64);
   const auto size = static_cast<std::uint64_t>(info.st_size);
   ANEMONE_ASSIGN_OR_RETURN(const FileIdentity identity, FileIdentity::of(file, path));
-  if (known_of(cache, etag) == identity.text() + "\n" || (!is_sha256 && !is_hash(etag, 40))) {
+  const bool is_known = identity.shows_changes && known_of(cache, etag) == identity.text() + "\n";
+  if (is_known || (!is_sha256 && !is_hash(etag, 40))) {
     if (checked) checked(size);
     return BlobState::kRight;
   }
@@ -98,8 +99,8 @@ void remember_blob(const HubCache& cache, const std::string& etag) {
   const std::string path = cache.blob(etag).string();
   const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
   if (!file.is_open()) return;
-  if (const auto identity = FileIdentity::of(file, path); identity.ok())
-    write_down(cache, etag, *identity);
+  const auto identity = FileIdentity::of(file, path);
+  if (identity.ok() && identity->shows_changes) write_down(cache, etag, *identity);
 }
 
 Status check_snapshot(const HubCache& cache, const std::string& folder,

@@ -24,7 +24,7 @@ namespace fs = std::filesystem;
 constexpr std::uint64_t kListingBytes = 64 << 20;
 constexpr std::uint64_t kPageBytes = 16 << 20;
 constexpr std::size_t kMostFiles = 100'000;
-constexpr int kMostPages = 1000;
+constexpr int kMostPages = 200;  // of a thousand files, as the hub makes them, and folders
 
 bool is_name_part(std::string_view text) {
   if (text.empty() || text.size() > 96 || text == "." || text == "..") return false;

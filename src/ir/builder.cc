@@ -14,8 +14,12 @@ Builder::Builder(Program& program, const OpRegistry& registry, std::string funct
 
 std::string Builder::unique_name(std::string_view wanted) {
   const std::string stem = sanitize_identifier(wanted);
-  std::string name = stem;
-  for (int i = 1; !names_.insert(name).second; ++i) name = fmt::format("{}_{}", stem, i);
+  if (names_.insert(stem).second) return stem;
+  int& last = last_number_[stem];
+  std::string name;
+  do {
+    name = fmt::format("{}_{}", stem, ++last);
+  } while (!names_.insert(name).second);
   return name;
 }
 

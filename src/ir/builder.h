@@ -6,6 +6,7 @@
 #include <initializer_list>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <unordered_set>
 #include <utility>
 #include <variant>
@@ -72,6 +73,7 @@ class Builder {
   const OpRegistry& registry_;
   Function* function_;
   std::unordered_set<std::string> names_;
+  std::unordered_map<std::string, int> last_number_;  // the last one behind a name that was taken
   Status status_;
 };
 

@@ -37,6 +37,7 @@ class Verifier {
  private:
   Status function(const Function& function) {
     defined_.clear();
+    order_.clear();
     rank_debt_.clear();
     opset_ = function.opset;
     if (!is_identifier(function.name)) return corrupt("\"{}\" is no identifier", function.name);
@@ -93,9 +94,9 @@ class Verifier {
     if (op.is_const()) ANEMONE_RETURN_IF_ERROR(constant(op));
     // Blocks see what was defined before them; what they define stays inside.
     for (const Block* inner : op.blocks) {
-      auto outer = defined_;
+      const std::size_t outer = order_.size();
       ANEMONE_RETURN_IF_ERROR(block(*inner, depth + 1));
-      defined_ = std::move(outer);
+      for (; order_.size() > outer; order_.pop_back()) defined_.erase(order_.back());
     }
     if (!options_.structure_only && !op.is_const()) ANEMONE_RETURN_IF_ERROR(types(op));
     for (const Value* output : op.outputs) {
@@ -152,6 +153,7 @@ class Verifier {
     if (!is_identifier(value.name)) return corrupt("\"{}\" is no identifier", value.name);
     if (!defined_.emplace(value.name, &value).second)
       return corrupt("the name {} is defined twice", value.name);
+    order_.push_back(value.name);
     return {};
   }
 
@@ -164,6 +166,7 @@ class Verifier {
   const VerifyOptions& options_;
   Opset opset_ = Opset::kIOS15;
   std::unordered_map<std::string_view, const Value*> defined_;
+  std::vector<std::string_view> order_;  // in which they were defined
   // Constants of rank > 5 that no constexpr operation has used yet.
   std::unordered_map<const Value*, const Op*> rank_debt_;
 };

@@ -7,6 +7,7 @@
 #include <unordered_set>
 
 #include "base/error.h"
+#include "base/name_index.h"
 #include "mlpackage/dtype_codes.h"
 
 namespace anemone::mlpackage {
@@ -252,13 +253,14 @@ Status check_interface(const Model& model, int specification_version) {
     return corrupt("expected the one function \"main\", got {} functions, the first \"{}\"",
                    model.functions.size(), model.functions[0].name);
   std::unordered_set<std::string_view> names;
+  const NameIndex functions(model.program.functions());
   for (const FunctionInterface& interface : model.functions) {
     if (!names.insert(interface.name).second)
       return corrupt("expected functions of different names, got \"{}\" twice", interface.name);
-    const ir::Function* function = model.program.function(interface.name);
+    ir::Function* const* function = functions.find(interface.name);
     if (function == nullptr)
       return corrupt("expected the program to hold the function \"{}\", got none", interface.name);
-    ANEMONE_RETURN_IF_ERROR(FunctionCheck(interface, *function, specification_version)
+    ANEMONE_RETURN_IF_ERROR(FunctionCheck(interface, **function, specification_version)
                                 .run()
                                 .with("function " + interface.name));
   }

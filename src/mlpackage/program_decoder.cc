@@ -4,6 +4,7 @@
 #include <unordered_map>
 
 #include "base/error.h"
+#include "base/name_index.h"
 #include "mlpackage/program_codec.h"
 #include "mlpackage/proto/mil.pb.h"
 #include "mlpackage/type_codec.h"
@@ -167,19 +168,20 @@ Result<ir::Program> decode_program(const wire::Program& program,
   }
   if (const std::string* key = repeated_key(program.functions()))
     return corrupt("expected each function once, got \"{}\" twice", *key);
-  for (const wire::FunctionEntry& entry : program.functions())
-    if (std::find(function_names.begin(), function_names.end(), entry.key()) ==
-        function_names.end())
+  const NameIndex described(function_names);
+  std::unordered_map<std::string_view, const wire::FunctionEntry*> entries;
+  for (const wire::FunctionEntry& entry : program.functions()) {
+    if (described.find(entry.key()) == nullptr)
       return corrupt("expected the description to name every function, \"{}\" is not in it",
                      entry.key());
+    entries.emplace(entry.key(), &entry);
+  }
   for (const std::string& name : function_names) {
-    const auto entry =
-        std::find_if(program.functions().begin(), program.functions().end(),
-                     [&](const wire::FunctionEntry& candidate) { return candidate.key() == name; });
-    if (entry == program.functions().end())
+    const auto entry = entries.find(name);
+    if (entry == entries.end())
       return corrupt("expected the program to hold the function \"{}\", got none", name);
     FunctionDecoder decoder(out, weights);
-    ANEMONE_RETURN_IF_ERROR(decoder.run(entry->value(), name).with("function " + name));
+    ANEMONE_RETURN_IF_ERROR(decoder.run(entry->second->value(), name).with("function " + name));
   }
   return out;
 }

@@ -4,8 +4,10 @@
 #include <fcntl.h>
 #include <filesystem>
 #include <gtest/gtest.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <thread>
+#include <unistd.h>
 
 #include "base/file.h"
 #include "base/opened_files.h"
@@ -19,7 +21,11 @@ using testing::TemporaryFolder;
 
 class FileHashesTest : public ::testing::Test {
  protected:
-  void SetUp() override { fs::create_directory(memory()); }
+  void SetUp() override {
+    fs::create_directory(memory());
+    if (!FileIdentity::of(file("probe", "")).value().shows_changes)
+      GTEST_SKIP() << "the temporary folder lies on a file system in memory";
+  }
   std::string memory() const { return folder_.file("memory"); }
   std::string file(const std::string& name, const std::string& content) {
     EXPECT_TRUE(write_file(folder_.file(name), content).ok());
@@ -191,6 +197,40 @@ TEST(FileIdentityTest, NeverWaitsForTheFuture) {
   EXPECT_FALSE(wait_until_settled(std::span(&file, 1)));
   file.changed_ns = 1;
   EXPECT_TRUE(wait_until_settled(std::span(&file, 1)));
+}
+
+// A folder in memory, which sets no times for what is written through a mapping.
+TEST(FileHashesInMemory, ShowAChangeThroughAMapping) {
+  std::string folder = "/dev/shm/anemone-test-XXXXXX";
+  if (::mkdtemp(folder.data()) == nullptr) GTEST_SKIP() << "there is no /dev/shm";
+  const std::string path = folder + "/a";
+  ASSERT_TRUE(write_file(path, "one").ok());
+  if (FileIdentity::of(path).value().shows_changes) {
+    fs::remove_all(folder);
+    GTEST_SKIP() << "/dev/shm is no file system in memory";
+  }
+  TemporaryFolder memory;
+  const std::string remembered = memory.file("memory");
+  fs::create_directory(remembered);
+  ThreadPool threads(1);
+  FileHashes hashes(remembered, threads);
+  const auto hash = [&] { return hashes.of(FileIdentity::of(path).value()).value(); };
+  const int file = ::open(path.c_str(), O_RDWR);
+  ASSERT_GE(file, 0);
+  void* bytes = ::mmap(nullptr, 3, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+  ASSERT_NE(bytes, MAP_FAILED);
+  auto* text = static_cast<volatile char*>(bytes);
+  text[0] = 'o';  // the first write brings the page here, which may set times
+  const std::string first = hash();
+  EXPECT_EQ(hash(), first);
+  const std::string before = FileIdentity::of(path).value().text();
+  text[0] = 'x';
+  EXPECT_EQ(FileIdentity::of(path).value().text(), before);
+  EXPECT_NE(hash(), first);
+  EXPECT_TRUE(fs::is_empty(remembered));
+  ::munmap(bytes, 3);
+  ::close(file);
+  fs::remove_all(folder);
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The cache of compiled checkpoints: the right model, verified, made once, and the user's own.
 #include <algorithm>
+#include <atomic>
 #include <fcntl.h>
 #include <filesystem>
 #include <fmt/format.h>
@@ -247,11 +248,32 @@ TEST_F(CacheOfModels, FirstRunsWaitForEachOther) {
     EXPECT_EQ(outcome.code, 0) << outcome.err;
     EXPECT_EQ(outcome.out, outcomes.front().out);
     EXPECT_TRUE(outcome.err.empty() ||
-                outcome.err == "anemone: another process is compiling this model: waiting\n")
+                outcome.err == "anemone: another process is at work on this model: waiting\n")
         << outcome.err;
   }
   EXPECT_EQ(entries().size(), 1U);
   EXPECT_EQ(names_in(entries().front()).size(), 2U);
+}
+
+// From the moment when it is found until it is open, an entry stays.
+TEST_F(CacheOfModels, RunsAndClearDoNotDisturbEachOther) {
+  std::atomic<bool> is_over = false;
+  std::thread clears([&] {
+    while (!is_over) EXPECT_EQ(run_anemone("cache clear").code, 0);
+  });
+  std::vector<Outcome> outcomes(2);
+  for (int i = 0; i < 8; ++i) {
+    std::vector<std::thread> threads;
+    for (Outcome& outcome : outcomes)
+      threads.emplace_back([&outcome, this] { outcome = run(model()); });
+    for (std::thread& thread : threads) thread.join();
+    for (const Outcome& outcome : outcomes) {
+      EXPECT_EQ(outcome.code, 0) << outcome.err;
+      EXPECT_EQ(outcome.out, outcomes.front().out);
+    }
+  }
+  is_over = true;
+  clears.join();
 }
 
 TEST_F(CacheOfModels, AnInterruptedFirstRunLeavesNothingThatCounts) {

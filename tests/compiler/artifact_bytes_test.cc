@@ -30,21 +30,22 @@ std::string message(const Result<CompileReport>& report) {
   return report.ok() ? "" : report.status().message();
 }
 
-// Every form that the options can give.
+// Every form that the options can give. Each recipe comes in both precisions and with both kinds of
+// functions: how weights are stored does not depend on which go together.
 std::vector<CompileOptions> forms() {
   std::vector<CompileOptions> all;
   for (const DType precision : {DType::kFp16, DType::kFp32})
-    for (const std::string_view name : recipe_names())
-      for (const std::int64_t prefill : {1, 64}) {
-        CompileOptions options;
-        options.precision = precision;
-        options.recipe = *parse_recipe(name);
-        options.recipe.quant.threshold = 0;  // the tiny matrices too
-        options.prefill = prefill;
-        options.verify = prefill == 1 ? 0 : 4;
-        options.shards = prefill == 1 ? "3" : "auto";
-        all.push_back(options);
-      }
+    for (std::size_t i = 0; i < recipe_names().size(); ++i) {
+      const bool is_single = (i % 2 == 0) == (precision == DType::kFp16);
+      CompileOptions options;
+      options.precision = precision;
+      options.recipe = *parse_recipe(recipe_names()[i]);
+      options.recipe.quant.threshold = 0;  // the tiny matrices too
+      options.prefill = is_single ? 1 : 64;
+      options.verify = is_single ? 0 : 4;
+      options.shards = is_single ? "3" : "auto";
+      all.push_back(options);
+    }
   for (const DType precision : {DType::kFp16, DType::kFp32})
     for (const bool is_float : {false, true}) {
       CompileOptions options;

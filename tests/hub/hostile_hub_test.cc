@@ -65,7 +65,7 @@ TEST_F(HostileHub, ShortPagesWithoutEndAreRefused) {
     send("HTTP/1.1 200 OK\r\nLink: <" + hub_.endpoint() + kApi +
          "tree/more>; rel=\"next\"\r\nContent-Length: 2\r\nConnection: close\r\n\r\n[]");
   });
-  expect_refused(Code::kParseError, "expected pages of files", 1002);
+  expect_refused(Code::kParseError, "expected pages of files", 202);
 }
 
 TEST_F(HostileHub, PagesOfAnotherHostAreNotAskedFor) {

@@ -100,5 +100,17 @@ TEST_F(BuilderTest, BindsConstexprParametersInPlace) {
   EXPECT_TRUE(std::holds_alternative<Literal>(w->producer->inputs.find("source_val")->second[0]));
 }
 
+// Tried from the first number on for each, these names take minutes.
+TEST_F(BuilderTest, NumbersNamesThatAreTakenInTimeForAnyNumberOfThem) {
+  constexpr int kMany = 100'000;
+  Value* last = nullptr;
+  for (int i = 0; i < kMany; ++i) last = b.op("add", {{"x", x}, {"y", x}}, "sum");
+  ASSERT_NE(last, nullptr) << b.status().message();
+  EXPECT_EQ(last->name, "sum_99999");
+  // A name that somebody gave by hand is left out.
+  b.op("add", {{"x", x}, {"y", x}}, "sum_100000");
+  EXPECT_EQ(b.op("add", {{"x", x}, {"y", x}}, "sum")->name, "sum_100001");
+}
+
 }  // namespace
 }  // namespace anemone::ir

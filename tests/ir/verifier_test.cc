@@ -249,6 +249,32 @@ TEST_F(VerifyByHand, BoundsTheNestingOfBlocks) {
   EXPECT_NE(message().find("blocks nest deeper than 32"), std::string::npos) << message();
 }
 
+// Blocks that each take a copy of all names before them take a minute here.
+TEST_F(VerifyByHand, LooksAtManyBlocksInTime) {
+  constexpr int kMany = 30'000;
+  Value* pred = program.add_value("pred", Type::scalar(DType::kBool));
+  main->inputs = {x, pred};
+  for (int i = 0; i < kMany; ++i) {
+    Op* cond = program.add_op();
+    cond->type = "cond";
+    cond->name = "c";
+    cond->inputs.emplace("pred", Arguments{pred});
+    cond->blocks = {program.add_block(), program.add_block()};
+    for (Block* inner : cond->blocks) {
+      // Names inside of blocks end with them, so that others may have them.
+      Op* op = add(x, x, "inner");
+      inner->ops = {op};
+      inner->outputs = {op->outputs[0]};
+    }
+    cond->outputs.push_back(program.add_value("out_" + std::to_string(i), x->type, cond));
+    main->block->ops.push_back(cond);
+  }
+  main->block->outputs = {main->block->ops.back()->outputs[0]};
+  EXPECT_EQ(message(), "");
+  main->block->ops.back()->blocks[1]->ops[0]->outputs[0]->name = "out_0";
+  EXPECT_NE(message().find("the name out_0 is defined twice"), std::string::npos) << message();
+}
+
 TEST_F(VerifyByHand, LooksAtStructureAloneWhenAsked) {
   main->inputs = {x};
   Op* op = add(x, x, "y");

@@ -5,10 +5,12 @@
 #include <cstring>
 #include <new>
 #include <optional>
+#include <unordered_map>
 #include <utility>
 
 #include "base/check.h"
 #include "base/error.h"
+#include "base/name_index.h"
 #include "exec/cpu/loaded_constants.h"
 #include "exec/cpu/state_store.h"
 
@@ -29,19 +31,16 @@ auto ending_with_memory(const F& f) -> decltype(f()) {
 Result<std::vector<std::size_t>> match_states(const PreparedFunction& function,
                                               const CpuStateStore* store) {
   std::vector<std::size_t> out;
-  for (const std::string& name : function.states) {
+  for (const Feature* wanted : function.states) {
     if (store == nullptr)
-      return invalid_argument("[{}] function {} needs a state store, got none", name,
+      return invalid_argument("[{}] function {} needs a state store, got none", wanted->name,
                               function.function->name);
-    const Feature* wanted = function.signature->state(name);
-    const auto& given = store->states();
-    const auto it = std::find_if(given.begin(), given.end(),
-                                 [&](const Feature& state) { return state.name == name; });
-    if (it == given.end() || wanted == nullptr || it->dtype != wanted->dtype ||
-        it->shape != wanted->shape)
+    const auto place = store->place(wanted->name);
+    if (!place || store->states()[*place].dtype != wanted->dtype ||
+        store->states()[*place].shape != wanted->shape)
       return invalid_argument("[{}] expected a store with this state, got one of another program",
-                              name);
-    out.push_back(static_cast<std::size_t>(it - given.begin()));
+                              wanted->name);
+    out.push_back(*place);
   }
   return out;
 }
@@ -49,12 +48,11 @@ Result<std::vector<std::size_t>> match_states(const PreparedFunction& function,
 // kInvalidArgument where an input has not the shape of the program, which a package may describe
 // more widely than it can run it.
 Status bind_inputs(const PreparedFunction& function, const Inputs& inputs, Slots& slots) {
+  const NameIndex by_name(inputs);
   for (const PreparedInput& input : function.inputs) {
-    const auto given = std::find_if(inputs.begin(), inputs.end(), [&](const NamedView& view) {
-      return view.name == input.feature->name;
-    });
+    const NamedView* given = by_name.find(input.feature->name);
     Slot& slot = slots[static_cast<std::size_t>(input.slot)];
-    slot.view = given != inputs.end() ? given->tensor : input.default_value->view();
+    slot.view = given != nullptr ? given->tensor : input.default_value->view();
     // The description says [1] for what is a scalar in the program.
     if (input.type->shape.empty()) slot.view.shape.clear();
     const ir::Type& type = function.type(input.slot);
@@ -70,6 +68,7 @@ Status bind_inputs(const PreparedFunction& function, const Inputs& inputs, Slots
 Status copy_outputs(const PreparedFunction& function, const Slots& slots, MemoryLimit& limit,
                     Outputs& outputs) {
   Outputs old = std::exchange(outputs, {});
+  const NameIndex old_by_name(old);
   for (std::size_t i = 0; i < function.outputs.size(); ++i) {
     const Feature& feature = *function.outputs[i].feature;
     TensorView value = slots[static_cast<std::size_t>(function.outputs[i].slot)].view;
@@ -77,15 +76,11 @@ Status copy_outputs(const PreparedFunction& function, const Slots& slots, Memory
     const auto size = static_cast<std::size_t>(value.size_bytes());
     NamedTensor& out = outputs.emplace_back();
     out.name = feature.name;
-    // A loop passes last time's outputs in the same order: look there first.
-    auto reused = i < old.size() && old[i].name == feature.name
-                      ? old.begin() + static_cast<std::ptrdiff_t>(i)
-                      : std::find_if(old.begin(), old.end(), [&](const NamedTensor& tensor) {
-                          return tensor.name == feature.name;
-                        });
-    if (reused != old.end() && !reused->tensor.empty() && reused->tensor.dtype() == value.dtype &&
-        reused->tensor.shape() == value.shape) {
-      out.tensor = std::move(reused->tensor);
+    const auto place = old_by_name.place(feature.name);
+    Tensor* reused = place ? &old[*place].tensor : nullptr;
+    if (reused != nullptr && !reused->empty() && reused->dtype() == value.dtype &&
+        reused->shape() == value.shape) {
+      out.tensor = std::move(*reused);
     } else if (limit.take(size)) {
       limit.give_back(size);  // it is the caller's from now on
       out.tensor = Tensor(value.dtype, value.shape);
@@ -104,8 +99,7 @@ Status own_states(const PreparedFunction& function, const std::vector<std::size_
   for (const int state : function.states_in_place) {
     BufferRef& buffer = store->buffers()[places[static_cast<std::size_t>(state)]];
     if (buffer.use_count() == 1) continue;
-    const Feature* feature =
-        function.signature->state(function.states[static_cast<std::size_t>(state)]);
+    const Feature* feature = function.states[static_cast<std::size_t>(state)];
     const auto bytes = TensorView{feature->dtype, feature->shape}.size_bytes();
     BufferRef own = Buffer::make(bytes, limit);
     if (own == nullptr)
@@ -118,9 +112,10 @@ Status own_states(const PreparedFunction& function, const std::vector<std::size_
 }
 
 bool have_same_shapes(const BatchItem& a, const BatchItem& b) {
+  const NameIndex by_name(*b.inputs);
   return std::ranges::all_of(*a.inputs, [&](const NamedView& input) {
-    const auto other = std::ranges::find(*b.inputs, input.name, &NamedView::name);
-    return other != b.inputs->end() && other->tensor.shape == input.tensor.shape;
+    const NamedView* other = by_name.find(input.name);
+    return other != nullptr && other->tensor.shape == input.tensor.shape;
   });
 }
 
@@ -209,14 +204,16 @@ void CpuProgram::set_timed(bool is_timed) const {
 
 Result<std::vector<Feature>> states_of(const std::vector<Signature>& signatures) {
   std::vector<Feature> states;
+  std::unordered_map<std::string_view, const Feature*> known;
   for (const Signature& signature : signatures)
     for (const Feature& state : signature.states) {
-      const auto it = std::ranges::find(states, state.name, &Feature::name);
-      if (it == states.end())
+      const auto [it, is_new] = known.emplace(state.name, &state);
+      const Feature& first = *it->second;
+      if (is_new)
         states.push_back(state);
-      else if (it->dtype != state.dtype || it->shape != state.shape)
+      else if (first.dtype != state.dtype || first.shape != state.shape)
         return corrupt("[{}] expected one shape for the state in all functions, got {} and {}",
-                       state.name, to_string(it->shape), to_string(state.shape));
+                       state.name, to_string(first.shape), to_string(state.shape));
     }
   return states;
 }
@@ -227,9 +224,7 @@ Result<std::size_t> index_of_function(const std::vector<std::string>& names,
   const std::string_view name = function.empty() ? default_function : function;
   for (std::size_t i = 0; i < names.size(); ++i)
     if (names[i] == name) return i;
-  std::string known;
-  for (const std::string& each : names) known += (known.empty() ? "" : ", ") + each;
-  return not_found("[{}] expected one of the functions {}", name, known);
+  return not_found("[{}] expected one of the functions {}", name, names_of(names));
 }
 
 Result<std::shared_ptr<const Plan>> CpuProgram::plan(std::string_view function) const {

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/name_index.h"
 #include "exec/cpu/cpu_executor.h"
 #include "exec/cpu/load.h"
 #include "mlpackage/package_reader.h"
@@ -54,9 +55,11 @@ void add_flexibility(const mlpackage::Feature& described, Feature& out) {
 Signature described_signature(const mlpackage::FunctionInterface& described,
                               const ir::Function& function) {
   const Signature typed = exec::signature_of(function);
+  const NameIndex inputs(typed.inputs);
+  const NameIndex outputs(typed.outputs);
   Signature out;
   for (const mlpackage::Feature& feature : described.inputs) {
-    const Feature* known = typed.input(feature.name);
+    const Feature* known = inputs.find(feature.name);
     if (known == nullptr) continue;
     Feature input = *known;
     add_flexibility(feature, input);
@@ -67,7 +70,7 @@ Signature described_signature(const mlpackage::FunctionInterface& described,
   }
   // A string (the label of a classifier) has no tensor form and is left out.
   for (const mlpackage::Feature& feature : described.outputs)
-    if (const Feature* known = typed.output(feature.name)) out.outputs.push_back(*known);
+    if (const Feature* known = outputs.find(feature.name)) out.outputs.push_back(*known);
   out.states = typed.states;
   return out;
 }
@@ -86,9 +89,10 @@ class CpuExecutor : public Executor {
     ProgramInterface interface;
     interface.default_function = model->default_function;
     interface.weight_files = model->weight_files;
+    const NameIndex functions(model->program.functions());
     for (const mlpackage::FunctionInterface& described : model->functions)
-      if (const ir::Function* function = model->program.function(described.name))
-        interface.signatures.emplace(described.name, described_signature(described, *function));
+      if (const auto* function = functions.find(described.name))
+        interface.signatures.emplace(described.name, described_signature(described, **function));
     const std::shared_ptr<const ir::Program> program(model, &model->program);
     return load_with(program, interface, options, shared_).with(package_path);
   }

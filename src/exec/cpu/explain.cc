@@ -49,8 +49,7 @@ class Explainer {
     if (out.is_fused) {
       std::vector<Shape> states;
       for (const int state : op.fused_states) {
-        const Feature* feature =
-            function_.signature->state(function_.states[static_cast<std::size_t>(state)]);
+        const Feature* feature = function_.states[static_cast<std::size_t>(state)];
         states.push_back(at_least(feature->shape));
         out.state_bytes += bytes_of(feature->dtype, states.back());
       }

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/name_index.h"
 
 namespace anemone::exec {
 namespace {
@@ -23,9 +24,10 @@ Shape least_shape(const Feature& feature) {
 
 InputShapes shapes_of(const PreparedFunction& function, const Inputs& inputs) {
   InputShapes out;
+  const NameIndex by_name(inputs);
   for (const PreparedInput& input : function.inputs) {
-    const auto given = std::ranges::find(inputs, input.feature->name, &NamedView::name);
-    out.push_back(given != inputs.end() ? given->tensor.shape : input.default_value->shape());
+    const NamedView* given = by_name.find(input.feature->name);
+    out.push_back(given != nullptr ? given->tensor.shape : input.default_value->shape());
   }
   return out;
 }

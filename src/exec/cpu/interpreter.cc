@@ -243,6 +243,7 @@ Status Interpreter::run_cond(const PreparedOp& op) {
   ANEMONE_RETURN_IF_ERROR(run_block(block));
   for (std::size_t i = 0; i < block.outputs.size(); ++i)
     ANEMONE_RETURN_IF_ERROR(set_output(op, i, slot(block.outputs[i])));
+  for (const int index : block.handed_on) release(slot(index));
   return {};
 }
 
@@ -280,6 +281,7 @@ Status Interpreter::run_while(const PreparedOp& op) {
     for (Slot& variable : variables) release(variable);
     ANEMONE_RETURN_IF_ERROR(run_block(op.blocks[1]));
     for (std::size_t i = 0; i < variables.size(); ++i) variables[i] = slot(op.blocks[1].outputs[i]);
+    for (const int index : op.blocks[1].handed_on) release(slot(index));
     for (const int index : op.blocks[1].inputs) release(slot(index));
   }
   for (std::size_t i = 0; i < variables.size(); ++i)

@@ -74,11 +74,14 @@ class Interpreter {
   Status list_scatter(const PreparedOp& op);
   // The one integer of a parameter; a tensor of unknown size may turn out to have none.
   Result<std::int64_t> integer(const PreparedOp& op, std::string_view parameter) const;
-  Result<std::shared_ptr<List>> copy_list(const PreparedOp& op);
+  // The list "ls" to be changed.
+  Result<std::shared_ptr<List>> take_list(const PreparedOp& op);
   // Gives a list so many items; kOutOfMemory.
   Status resize(const PreparedOp& op, List& list, std::int64_t length);
   Status put(const PreparedOp& op, List& list, std::int64_t index, Slot value);
-  Status set_list_output(const PreparedOp& op, std::shared_ptr<const List> list);
+  // Counts items that are made or copied one by one.
+  Status count_items(const PreparedOp& op, std::int64_t items);
+  Status set_list_output(const PreparedOp& op, std::shared_ptr<List> list);
 
   Slot& slot(int index) { return frame_.slots[static_cast<std::size_t>(index)]; }
   const Slot& slot(int index) const { return frame_.slots[static_cast<std::size_t>(index)]; }
@@ -97,6 +100,7 @@ class Interpreter {
   std::vector<Slot> results_;
   const std::int64_t max_rounds_;
   std::int64_t rounds_left_ = max_rounds_;
+  std::int64_t items_ = 0;  // of lists, that were made or copied
 };
 
 }  // namespace anemone::exec

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lists of tensors: values like any other, so a write makes a new list (its items are shared, not
-// copied).
+// Lists of tensors: values like any other, so a write makes a new list, whose items are shared with
+// the old one. A list that nobody else has and nobody reads again becomes the new one as it is, so
+// that a loop that fills a list takes as many steps as it writes items.
+#include <algorithm>
 #include <cstring>
 
 #include "base/error.h"
@@ -12,6 +14,9 @@ namespace {
 
 // A list index is an int32 in MIL; this keeps a wrong one from taking all memory.
 constexpr std::int64_t kMaxItems = 1 << 20;
+// Items of lists that one run makes or copies. A loop may keep the old list at every write, or make
+// a long one in every round: it ends with an error after seconds instead of hours.
+constexpr std::int64_t kMaxItemsOfRun = std::int64_t{1} << 25;
 
 const List& list_of(const Slot& slot) {
   static const List empty;
@@ -37,7 +42,7 @@ Status Interpreter::run_list_op(const PreparedOp& op) {
   }
 }
 
-Status Interpreter::set_list_output(const PreparedOp& op, std::shared_ptr<const List> list) {
+Status Interpreter::set_list_output(const PreparedOp& op, std::shared_ptr<List> list) {
   Slot out;
   out.list = std::move(list);
   return set_output(op, 0, std::move(out));
@@ -62,6 +67,7 @@ Status Interpreter::make_list(const PreparedOp& op) {
   }
   if (length < 0 || length > kMaxItems)
     return corrupt("{} expected a length of 0 to {}, got {}", describe(op), kMaxItems, length);
+  ANEMONE_RETURN_IF_ERROR(count_items(op, length));
   ANEMONE_RETURN_IF_ERROR(resize(op, *list, length));
   // Items read as zeros before they are written, where their shape is known.
   const ir::Type& type = op.op->outputs[0]->type;
@@ -90,23 +96,40 @@ Status Interpreter::list_read(const PreparedOp& op) {
   return set_output(op, 0, list.items[static_cast<std::size_t>(index)]);
 }
 
-// A copy of the operand to be changed; the items are shared.
-Result<std::shared_ptr<List>> Interpreter::copy_list(const PreparedOp& op) {
-  const Slot& source = slot(op.slot("ls"));
+Result<std::shared_ptr<List>> Interpreter::take_list(const PreparedOp& op) {
+  const int at = op.slot("ls");
+  Slot& source = slot(at);
   if (source.list == nullptr) return corrupt("{} expected a list as \"ls\"", describe(op));
+  const bool is_read_again = std::ranges::find(op.dead_after, at) == op.dead_after.end();
+  if (!is_read_again && source.list.use_count() == 1) return std::move(source.list);
+  const auto length = static_cast<std::int64_t>(source.list->items.size());
+  ANEMONE_RETURN_IF_ERROR(count_items(op, length));
   auto list = std::make_shared<List>();
   list->is_growable = source.list->is_growable;
-  ANEMONE_RETURN_IF_ERROR(resize(op, *list, static_cast<std::int64_t>(source.list->items.size())));
-  list->items = source.list->items;
+  ANEMONE_RETURN_IF_ERROR(resize(op, *list, length));
+  std::ranges::copy(source.list->items, list->items.begin());
   return list;
+}
+
+Status Interpreter::count_items(const PreparedOp& op, std::int64_t items) {
+  items_ += items;
+  if (items_ <= kMaxItemsOfRun) return {};
+  return corrupt("{} expected at most {} items of lists made and copied in a run, got more",
+                 describe(op), kMaxItemsOfRun);
 }
 
 Status Interpreter::resize(const PreparedOp& op, List& list, std::int64_t length) {
   const auto count = static_cast<std::size_t>(length);
-  list.memory = claim_memory(frame_.pool.limit(), count * sizeof(Slot));
-  if (list.memory == nullptr)
-    return out_of_memory("{} expected memory for a list of {} items, got none", describe(op),
-                         length);
+  if (count > list.items.capacity()) {
+    // Twice as many, so that a list which grows by one moves its items few times.
+    const std::size_t capacity = std::max(count, 2 * list.items.capacity());
+    auto memory = claim_memory(frame_.pool.limit(), capacity * sizeof(Slot));
+    if (memory == nullptr)
+      return out_of_memory("{} expected memory for a list of {} items, got none", describe(op),
+                           length);
+    list.items.reserve(capacity);
+    list.memory = std::move(memory);
+  }
   list.items.resize(count);
   return {};
 }
@@ -122,9 +145,11 @@ Status Interpreter::put(const PreparedOp& op, List& list, std::int64_t index, Sl
 }
 
 Status Interpreter::list_write(const PreparedOp& op) {
-  ANEMONE_ASSIGN_OR_RETURN(std::shared_ptr<List> list, copy_list(op));
   ANEMONE_ASSIGN_OR_RETURN(const std::int64_t index, integer(op, "index"));
-  ANEMONE_RETURN_IF_ERROR(put(op, *list, index, slot(op.slot("value"))));
+  // Before the list is taken: it may be its own item.
+  Slot value = slot(op.slot("value"));
+  ANEMONE_ASSIGN_OR_RETURN(std::shared_ptr<List> list, take_list(op));
+  ANEMONE_RETURN_IF_ERROR(put(op, *list, index, std::move(value)));
   return set_list_output(op, std::move(list));
 }
 
@@ -157,7 +182,7 @@ Status Interpreter::list_gather(const PreparedOp& op) {
 }
 
 Status Interpreter::list_scatter(const PreparedOp& op) {
-  ANEMONE_ASSIGN_OR_RETURN(std::shared_ptr<List> list, copy_list(op));
+  ANEMONE_ASSIGN_OR_RETURN(std::shared_ptr<List> list, take_list(op));
   const std::vector<std::int64_t> indices = to_ints(slot(op.slot("indices")).view);
   const TensorView value = slot(op.slot("value")).view;
   if (value.shape.empty() || value.shape[0] != static_cast<std::int64_t>(indices.size()) ||

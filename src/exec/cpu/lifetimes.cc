@@ -18,20 +18,25 @@ class Lifetimes {
     mark_homes(function_.block);
     std::vector<Place> path;
     walk(function_.block, path);
-    for (std::size_t slot = 0; slot < last_.size(); ++slot)
-      if (home_[slot] != nullptr && !last_[slot].is_kept)
+    for (std::size_t slot = 0; slot < last_.size(); ++slot) {
+      if (home_[slot] == nullptr) continue;
+      if (last_[slot].is_kept)
+        home_[slot]->handed_on.push_back(static_cast<int>(slot));
+      else if (last_[slot].op != nullptr)
         last_[slot].op->dead_after.push_back(static_cast<int>(slot));
+    }
   }
 
  private:
   struct Use {
-    PreparedOp* op = nullptr;
+    PreparedOp* op = nullptr;  // null: an input of a block that nothing uses
     bool is_kept = false;
   };
   // Where the walk is: an operation of each block from the outermost in.
   using Place = std::pair<PreparedBlock*, PreparedOp*>;
 
   void mark_homes(PreparedBlock& block) {
+    for (const int slot : block.inputs) home_[static_cast<std::size_t>(slot)] = &block;
     for (PreparedOp& op : block.ops) {
       for (const int slot : op.outputs) {
         home_[static_cast<std::size_t>(slot)] = &block;

@@ -6,6 +6,7 @@
 
 #include "base/check.h"
 #include "base/error.h"
+#include "base/name_index.h"
 #include "exec/cpu/constant_folder.h"
 #include "exec/cpu/fusion/fuse.h"
 #include "exec/cpu/infer_types.h"
@@ -52,17 +53,25 @@ class FunctionBuilder {
 
   Result<PreparedFunction> build() {
     const ir::Function& function = *out_.function;
+    const NameIndex inputs(out_.signature->inputs);
+    const NameIndex states(out_.signature->states);
     for (const ir::Value* input : function.inputs) {
-      if (input->type.is_state()) {
+      const bool is_state = input->type.is_state();
+      const Feature* feature = (is_state ? states : inputs).find(input->name);
+      if (feature == nullptr)
+        return corrupt("[{}] expected {} with a description, got none", input->name,
+                       is_state ? "a state" : "an input");
+      if (is_state) {
         state_of_[input] = static_cast<int>(out_.states.size());
-        out_.states.push_back(input->name);
+        out_.states.push_back(feature);
       } else {
-        ANEMONE_RETURN_IF_ERROR(add_input(*input));
+        ANEMONE_RETURN_IF_ERROR(add_input(*input, *feature));
       }
     }
     ANEMONE_RETURN_IF_ERROR(fill(*function.block, out_.block).with("function " + function.name));
+    const NameIndex outputs(function.block->outputs);
     for (const Feature& feature : out_.signature->outputs)
-      ANEMONE_RETURN_IF_ERROR(add_output(feature));
+      ANEMONE_RETURN_IF_ERROR(add_output(feature, outputs.find(feature.name)));
     return std::move(out_);
   }
 
@@ -96,14 +105,11 @@ class FunctionBuilder {
     return it->second;
   }
 
-  Status add_input(const ir::Value& value) {
+  Status add_input(const ir::Value& value, const Feature& feature) {
     PreparedInput input;
     input.slot = new_typed_slot(value);
     input.type = &value.type;
-    input.feature = out_.signature->input(value.name);
-    if (input.feature == nullptr)
-      return corrupt("[{}] expected an input with a description, got none", value.name);
-    const Feature& feature = *input.feature;
+    input.feature = &feature;
     const Shape& shape = value.type.shape;
     const Shape described = shape.empty() ? Shape{1} : shape;
     if (feature.dtype != value.type.dtype ||
@@ -132,18 +138,15 @@ class FunctionBuilder {
     return {};
   }
 
-  Status add_output(const Feature& feature) {
-    const auto& values = out_.function->block->outputs;
-    const auto it = std::find_if(values.begin(), values.end(), [&](const ir::Value* value) {
-      return value->name == feature.name;
-    });
-    if (it == values.end())
+  // `value`: null where the function has no output of that name.
+  Status add_output(const Feature& feature, ir::Value* const* value) {
+    if (value == nullptr)
       return corrupt("[{}] expected an output of function {}, got an unknown name", feature.name,
                      out_.function->name);
-    const std::optional<ir::Type> tensor = output_type(**it);
+    const std::optional<ir::Type> tensor = output_type(**value);
     if (!tensor)
       return unsupported("[{}] is {}: expected a tensor of numbers as output", feature.name,
-                         ir::to_string((*it)->type));
+                         ir::to_string((*value)->type));
     const ir::Type& type = *tensor;
     const Shape described = type.shape.empty() ? Shape{1} : type.shape;
     if (feature.dtype != type.dtype ||
@@ -151,7 +154,7 @@ class FunctionBuilder {
                            ir::Type::tensor(type.dtype, described)))
       return corrupt("[{}] is described as {} {}, the program has {}", feature.name,
                      dtype_name(feature.dtype), to_string(feature.shape), ir::to_string(type));
-    out_.outputs.push_back({slot_of(*it), &feature});
+    out_.outputs.push_back({slot_of(*value), &feature});
     return {};
   }
 

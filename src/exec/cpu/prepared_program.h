@@ -30,6 +30,9 @@ struct PreparedBlock {
   std::vector<int> inputs;  // slots
   std::vector<int> outputs;
   std::vector<PreparedOp> ops;
+  // Of the outputs, those that the block itself makes or takes as inputs. Who runs it releases them
+  // when they were handed on: a list that a loop writes to has one owner then.
+  std::vector<int> handed_on;
 };
 
 // One parameter of an operation with the slots of its arguments.
@@ -97,7 +100,7 @@ struct PreparedFunction {
   std::shared_ptr<const Signature> signature;  // shared by all plans of the function
   std::vector<PreparedInput> inputs;
   std::vector<PreparedOutput> outputs;  // in the order of the signature
-  std::vector<std::string> states;      // names of the states that it declares
+  std::vector<const Feature*> states;   // those that it declares, in `signature`
   std::vector<int> states_in_place;     // those that fused operations write, as indices
   // Several runs over the same states may go in step: all that touches states does so in place.
   bool is_in_step = true;

@@ -14,11 +14,11 @@ namespace anemone::exec {
 struct List;
 
 // One value at run time: a tensor, a list of tensors, or a constant string. Copies share
-// everything.
+// everything; what is shared does not change.
 struct Slot {
   TensorView view;
-  BufferRef buffer;  // keeps `view` alive; null: a constant, an input or in the arena
-  std::shared_ptr<const List> list;      // a MIL list instead of a tensor
+  BufferRef buffer;            // keeps `view` alive; null: a constant, an input or in the arena
+  std::shared_ptr<List> list;  // a MIL list instead of a tensor
   std::optional<std::string_view> text;  // a constant scalar string instead of a tensor
 };
 

@@ -33,8 +33,7 @@ Result<std::unique_ptr<StateStore>> CpuStateStore::make(std::vector<Feature> sta
 }
 
 Result<std::size_t> CpuStateStore::index_of(std::string_view name) const {
-  for (std::size_t i = 0; i < states_.size(); ++i)
-    if (states_[i].name == name) return i;
+  if (const auto place = by_name_.place(name)) return *place;
   return not_found("[state {}] expected a state that the package declares, got an unknown name",
                    name);
 }

@@ -6,6 +6,7 @@
 #include <memory>
 #include <vector>
 
+#include "base/name_index.h"
 #include "exec/cpu/buffer_pool.h"
 #include "exec/executor.h"
 
@@ -24,14 +25,18 @@ class CpuStateStore : public StateStore {
   Status write(std::string_view name, const TensorView& value) override;
   void reset() override;
 
+  // Where a state lies in states().
+  std::optional<std::size_t> place(std::string_view name) const { return by_name_.place(name); }
   // One a state, in the order of states().
   std::vector<BufferRef>& buffers() { return buffers_; }
 
  private:
-  explicit CpuStateStore(std::vector<Feature> states) : states_(std::move(states)) {}
+  explicit CpuStateStore(std::vector<Feature> states)
+      : states_(std::move(states)), by_name_(states_) {}
   Result<std::size_t> index_of(std::string_view name) const;
 
-  std::vector<Feature> states_;
+  const std::vector<Feature> states_;
+  const NameIndex<Feature> by_name_;
   std::vector<BufferRef> buffers_;
 };
 

@@ -144,11 +144,9 @@ class AttentionMatch {
         PreparedOp* read = graph_.producer(before);
         if (read == nullptr || read->kind != PreparedOp::Kind::kReadState) continue;
         if (!keeps_unmasked(FusionGraph::other(*kept, before), mask)) return out;
-        PreparedOp* write = nullptr;
-        for (PreparedOp* user : graph_.users(after))
-          if (user->kind == PreparedOp::Kind::kWriteState && user->state == read->state)
-            write = user;
-        if (write == nullptr || !is_only_access(*read, *write)) return out;
+        PreparedOp* write = graph_.only_write(read->state);
+        if (write == nullptr || FusionGraph::argument(*write, "data") != after || write < read)
+          return out;
         out.state = read->state;
         out.type = &read->op->input("input")->type;
         out.mask = mask;
@@ -170,21 +168,6 @@ class AttentionMatch {
       return false;
     const auto axes = graph_.ints(*written, "axes");
     return axes.size() == 1 && (axes[0] == -1 || axes[0] == 3);
-  }
-
-  bool is_only_access(const PreparedOp& read, const PreparedOp& write) const {
-    return count_accesses(graph_.function().block, read.state) == 2 && &read < &write;
-  }
-  static int count_accesses(const PreparedBlock& block, int state) {
-    int count = 0;
-    for (const PreparedOp& op : block.ops) {
-      const bool is_access =
-          op.kind == PreparedOp::Kind::kReadState || op.kind == PreparedOp::Kind::kWriteState;
-      if (is_access && op.state == state) ++count;
-      for (const int fused : op.fused_states) count += fused == state ? 1 : 0;
-      for (const PreparedBlock& inner : op.blocks) count += count_accesses(inner, state);
-    }
-    return count;
   }
 
   std::optional<Fusion> finish(PreparedOp& root, PreparedOp& scores, int attention_mask,

@@ -41,6 +41,26 @@ void FusionGraph::count() {
     for (const PreparedBlock& inner : op.blocks) count_uses(inner);
   }
   for (const int slot : function_.block.outputs) ++uses_[static_cast<std::size_t>(slot)];
+  states_.assign(function_.states.size(), {});
+  count_accesses(function_.block, true);
+}
+
+void FusionGraph::count_accesses(PreparedBlock& block, bool is_outermost) {
+  for (PreparedOp& op : block.ops) {
+    const bool is_write = op.kind == PreparedOp::Kind::kWriteState;
+    if (is_write || op.kind == PreparedOp::Kind::kReadState) {
+      StateUse& use = states_[static_cast<std::size_t>(op.state)];
+      ++use.accesses;
+      if (is_write && is_outermost) use.write = &op;
+    }
+    for (const int state : op.fused_states) ++states_[static_cast<std::size_t>(state)].accesses;
+    for (PreparedBlock& inner : op.blocks) count_accesses(inner, false);
+  }
+}
+
+PreparedOp* FusionGraph::only_write(int state) const {
+  const StateUse& use = states_[static_cast<std::size_t>(state)];
+  return use.accesses == 2 ? use.write : nullptr;
 }
 
 void FusionGraph::count_uses(const PreparedBlock& block) {

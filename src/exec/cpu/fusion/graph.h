@@ -48,6 +48,9 @@ class FusionGraph {
   const std::vector<PreparedOp*>& users(int slot) const {
     return users_[static_cast<std::size_t>(slot)];
   }
+  // What writes a state that is read once and written once, both in the outermost block; nullptr
+  // for other states.
+  PreparedOp* only_write(int state) const;
   // nullptr unless it is a constant tensor.
   const TensorView* constant(int slot) const;
   std::optional<double> scalar(int slot) const;  // of a constant of one element
@@ -72,7 +75,13 @@ class FusionGraph {
   std::vector<PreparedOp>& ops() { return function_.block.ops; }
 
  private:
+  struct StateUse {
+    int accesses = 0;
+    PreparedOp* write = nullptr;  // the last one in the outermost block
+  };
+
   void count();
+  void count_accesses(PreparedBlock& block, bool is_outermost);
   void count_uses(const PreparedBlock& block);
   void add_uses(PreparedOp& op);
   void drop_uses(PreparedOp& op);
@@ -81,6 +90,7 @@ class FusionGraph {
   std::vector<PreparedOp*> producers_;
   std::vector<int> uses_;
   std::vector<std::vector<PreparedOp*>> users_;
+  std::vector<StateUse> states_;
   mutable std::int64_t steps_left_;
 };
 
