@@ -13,6 +13,7 @@
 #include "checkpoint/gguf/gguf_tokenizer.h"
 #include "cli/command.h"
 #include "cli/jsonl_loop.h"
+#include "cli/model_path.h"
 #include "cli/output.h"
 #include "text/chat_template_source.h"
 #include "text/jsonl.h"
@@ -67,7 +68,8 @@ class Renderer {
 
  private:
   // Of a folder, or the metadata of a GGUF file of any architecture.
-  static Result<text::ChatTemplateSource> find_source(const std::string& model) {
+  static Result<text::ChatTemplateSource> find_source(const std::string& named) {
+    ANEMONE_ASSIGN_OR_RETURN(const std::string model, model_path(named));
     namespace gguf = checkpoint::gguf;
     if (!gguf::GgufFile::is_gguf(model)) return text::find_chat_template(model);
     ANEMONE_ASSIGN_OR_RETURN(const auto file, gguf::GgufFile::open(model));

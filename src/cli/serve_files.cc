@@ -36,7 +36,7 @@ bool is_address_line(const std::string& text) {
 }  // namespace
 
 Result<std::string> read_api_key(const ApiKeySource& source) {
-  if (source.has_text) return checked_key(source.text, "--api-key");
+  if (!source.text.empty()) return checked_key(source.text, "--api-key");
   if (!source.file.empty()) {
     ANEMONE_ASSIGN_OR_RETURN(std::string key, read_file(source.file, kMostKeyBytes + 2));
     for (const char end : {'\n', '\r'})
