@@ -152,8 +152,10 @@ void add_chat_template_command(CLI::App& app, Context& context) {
   CLI::App* command =
       app.add_subcommand("chat-template", "Show the prompt that a chat template makes of messages");
   command->add_option("--template", options->file, "A Jinja file");
-  command->add_option("--model", options->model,
-                      "Model folder or GGUF file: its template, with its bos and eos tokens");
+  command->add_option(
+      "--model", options->model,
+      "Model folder, GGUF file or model that was pulled (OWNER/NAME): its template, with\n"
+      "its bos and eos tokens");
   command->add_option("--messages", options->messages,
                       "JSON file: a list of {\"role\", \"content\"}, or a request as below "
                       "(default: stdin)");

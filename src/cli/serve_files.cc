@@ -51,9 +51,6 @@ Result<std::string> read_api_key(const ApiKeySource& source) {
 Result<ReadyFile> ReadyFile::prepare(const std::string& path) {
   if (path.empty()) return ReadyFile(path);
   std::error_code error;
-  const std::filesystem::path folder = std::filesystem::path(path).parent_path();
-  if (!folder.empty() && !std::filesystem::is_directory(folder, error))
-    return io_error("[{}] expected a path in a folder that exists", path);
   const auto status = std::filesystem::symlink_status(path, error);
   if (status.type() == std::filesystem::file_type::not_found) return ReadyFile(path);
   const bool is_file = status.type() == std::filesystem::file_type::regular;
