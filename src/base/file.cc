@@ -13,6 +13,7 @@
 #include "base/check.h"
 #include "base/error.h"
 #include "base/mapped_file.h"
+#include "base/path.h"
 
 namespace anemone {
 namespace {
@@ -72,15 +73,19 @@ std::string_view without_temporary_suffix(std::string_view path) {
   return rest.substr(0, rest.size() - kTemporary.size());
 }
 
-Result<AtomicFile> AtomicFile::create(const std::string& path) {
+Status check_can_be_replaced(const std::string& path) {
   struct stat info {};
-  if (::stat(path.c_str(), &info) == 0 && !S_ISREG(info.st_mode) && !S_ISDIR(info.st_mode))
-    // The rename would put a regular file in the place of /dev/null, for a user who may.
-    return io_error("[{}] expected a regular file or a new name to write, got a device or pipe",
-                    path);
-  // Neither the link nor what it leads to was named as the thing to overwrite.
-  if (::lstat(path.c_str(), &info) == 0 && S_ISLNK(info.st_mode))
-    return io_error("[{}] expected a regular file or a new name to write, got a link", path);
+  if (::lstat(path.c_str(), &info) != 0 || S_ISREG(info.st_mode)) return {};
+  // Of a link neither itself nor what it leads to was named as the thing to overwrite. The rename
+  // would put a regular file in the place of /dev/null, for a user who may.
+  return io_error("[{}] expected a regular file or a new name to write, got a {}", path,
+                  S_ISLNK(info.st_mode)   ? "link"
+                  : S_ISDIR(info.st_mode) ? "folder"
+                                          : "device or pipe");
+}
+
+Result<AtomicFile> AtomicFile::create(const std::string& path) {
+  ANEMONE_RETURN_IF_ERROR(check_can_be_replaced(path));
   // O_EXCL: two writers never share a temporary file, and a link that lies in wait is not followed.
   // Nobody else can know the name.
   constexpr int kMostAttempts = 100;
@@ -141,7 +146,7 @@ Status make_directories(const std::string& path) {
 
 Result<std::uint64_t> free_disk_bytes(const std::string& path) {
   std::error_code error;
-  std::filesystem::path place = std::filesystem::absolute(path, error);
+  std::filesystem::path place = absolute_path(path);
   while (!std::filesystem::exists(place, error) && place.has_parent_path() &&
          place != place.parent_path())
     place = place.parent_path();

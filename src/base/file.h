@@ -24,9 +24,12 @@ std::string random_suffix();
 // it is.
 std::string_view without_temporary_suffix(std::string_view path);
 
+// Ok when there is nothing under the name, or a regular file. kIo for anything else: a folder, a
+// device, a pipe, or a link, which is neither followed nor replaced.
+Status check_can_be_replaced(const std::string& path);
+
 // Writes a file under a temporary name ("PATH.tmp.<random>") in the same folder and renames it over
-// `path` on commit(). A regular file of that name is replaced; kIo for anything else that is there:
-// a device, a pipe, or a link, which is neither followed nor replaced. If it is destroyed without
+// `path` on commit(), where check_can_be_replaced() allows it. If it is destroyed without
 // commit(), nothing is left. Single-thread, except write_at (any
 // threads, disjoint ranges). After an error the file is poisoned: only destroy it.
 class AtomicFile {

@@ -107,6 +107,10 @@ Result<std::string> FileHashes::of(const FileIdentity& file, bool reads_again) {
   return hash;
 }
 
+bool FileHashes::remembers(const FileIdentity& file) const {
+  return !folder_.empty() && remembered(folder_, file).has_value();
+}
+
 void FileHashes::forget(const std::string& folder) {
   std::error_code error;
   std::vector<std::string> names;

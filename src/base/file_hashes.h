@@ -25,6 +25,9 @@ class FileHashes {
   // is remembered.
   Result<std::string> of(const FileIdentity& file, bool reads_again = false);
 
+  // Whether of() would not read the file.
+  bool remembers(const FileIdentity& file) const;
+
   // Forgets all of them. What else lies in the folder stays.
   static void forget(const std::string& folder);
 

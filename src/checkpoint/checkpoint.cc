@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <utility>
 #include <vector>
 
 #include "base/error.h"
@@ -24,13 +25,37 @@ namespace {
 
 namespace fs = std::filesystem;
 
+constexpr std::uint64_t kMostTextBytes = 64 << 20;
+
+// Those that there are.
+Result<std::vector<std::pair<std::string_view, std::string>>> text_paths(
+    const std::string& folder) {
+  std::vector<std::pair<std::string_view, std::string>> out;
+  for (const std::string_view name : kTextFiles) {
+    ANEMONE_ASSIGN_OR_RETURN(std::string path, inner_file(folder, name));
+    std::error_code error;
+    if (fs::exists(path, error)) out.emplace_back(name, std::move(path));
+  }
+  return out;
+}
+
+// Whether they can be read later on: of one that is too large a plan should say so.
+Status check_text_files(const std::string& folder) {
+  ANEMONE_ASSIGN_OR_RETURN(const auto paths, text_paths(folder));
+  for (const auto& [name, path] : paths) {
+    std::error_code error;
+    const std::uint64_t bytes = fs::file_size(path, error);
+    if (!error && bytes > kMostTextBytes)
+      return corrupt("[{}] expected at most {} bytes, got {}", path, kMostTextBytes, bytes);
+  }
+  return {};
+}
+
 Result<std::vector<TextFile>> read_text_files(const std::string& folder) {
   std::vector<TextFile> files;
-  for (const std::string_view name : kTextFiles) {
-    ANEMONE_ASSIGN_OR_RETURN(const std::string path, inner_file(folder, name));
-    std::error_code error;
-    if (!fs::exists(path, error)) continue;
-    ANEMONE_ASSIGN_OR_RETURN(std::string text, read_file(path));
+  ANEMONE_ASSIGN_OR_RETURN(const auto paths, text_paths(folder));
+  for (const auto& [name, path] : paths) {
+    ANEMONE_ASSIGN_OR_RETURN(std::string text, read_file(path, kMostTextBytes));
     files.push_back({std::string(name), std::move(text)});
   }
   return files;
@@ -56,6 +81,7 @@ Result<Checkpoint> open(const std::string& path, bool needs_weights) {
         "[{}] expected a checkpoint folder with config.json and *.safetensors, or a GGUF file",
         path);
   }
+  ANEMONE_RETURN_IF_ERROR(check_text_files(path));
   ANEMONE_ASSIGN_OR_RETURN(const std::string config_path, inner_file(path, "config.json"));
   if (!fs::exists(config_path, error)) {
     if (!fs::exists(path + "/genai_config.json", error))

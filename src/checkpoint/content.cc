@@ -46,15 +46,21 @@ Result<std::vector<std::string>> files_of(const std::string& path) {
   return files;
 }
 
-Result<Content> content_of(const std::string& path, FileHashes& hashes, bool reads_again) {
+Result<Content> content_of(const std::string& path, FileHashes& hashes, bool reads_again,
+                           const std::function<Status()>& check) {
   ANEMONE_ASSIGN_OR_RETURN(const auto files, files_of(path));
   std::error_code error;
   const fs::path folder =
       fs::is_directory(path, error) ? fs::path(path) : fs::path(path).parent_path();
   Digest all;
   Content out;
+  bool is_checked = false;
   for (const std::string& name : files) {
     ANEMONE_ASSIGN_OR_RETURN(FileIdentity file, FileIdentity::of(name));
+    if (!is_checked && (reads_again || !hashes.remembers(file))) {
+      ANEMONE_RETURN_IF_ERROR(check());
+      is_checked = true;
+    }
     ANEMONE_ASSIGN_OR_RETURN(const std::string hash, hashes.of(file, reads_again));
     const std::string inner = fs::path(name).lexically_relative(folder).generic_string();
     // The length first: a name may hold anything.

@@ -4,6 +4,7 @@
 
 #include <anemone/status.h>
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -27,6 +28,9 @@ struct Content {
 };
 
 // `reads_again`: all files are read, whatever is remembered of them.
-Result<Content> content_of(const std::string& path, FileHashes& hashes, bool reads_again);
+// `check` is asked once, before the first file that has to be read: reading may take hours, of what
+// no header and no size in it says that it is a model.
+Result<Content> content_of(const std::string& path, FileHashes& hashes, bool reads_again,
+                           const std::function<Status()>& check);
 
 }  // namespace anemone::checkpoint

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <charconv>
 #include <cstdio>
-#include <filesystem>
 #include <fmt/format.h>
 #include <functional>
 #include <nlohmann/json.hpp>
@@ -22,7 +21,9 @@
 #include "cli/bench_explain.h"
 #include "cli/interrupt.h"
 #include "cli/model_folder.h"
+#include "cli/model_path.h"
 #include "cli/output.h"
+#include "cli/output_place.h"
 
 namespace anemone::cli {
 namespace {
@@ -93,11 +94,8 @@ Status check_bench_flags(const BenchFlags& flags) {
   if (!flags.plot.ends_with(".svg") && !flags.plot.ends_with(".html"))
     return invalid_argument("[--plot] expected a name that ends in .svg or .html, got \"{}\"",
                             flags.plot);
-  const auto folder = std::filesystem::absolute(flags.plot).parent_path();
-  std::error_code error;
-  if (!std::filesystem::is_directory(folder, error))
-    return io_error("[{}] expected a folder to write to, got none", folder.string());
-  return {};
+  ANEMONE_ASSIGN_OR_RETURN(const std::string model, model_path(flags.dir));
+  return check_output_file(flags.plot, model);
 }
 
 // The process that bench starts to measure a load.

@@ -31,8 +31,8 @@ class LineReader {
   LineReader(const LineReader&) = delete;
   LineReader& operator=(const LineReader&) = delete;
 
-  // nullopt at the end.
-  std::optional<std::string> next() {
+  // nullopt at the end; kIo when stdin cannot be read.
+  Result<std::optional<std::string>> next() {
     bool was_interrupted = false;
     while (true) {
       if (is_terminal_) fmt::print(stderr, "> ");
@@ -41,8 +41,10 @@ class LineReader {
       if (length >= 0) {
         std::string line(buffer_, static_cast<std::size_t>(length));
         while (line.ends_with('\n') || line.ends_with('\r')) line.pop_back();
-        return line;
+        return std::optional(std::move(line));
       }
+      const bool has_failed = std::ferror(stdin) != 0 && errno != EINTR;
+      if (has_failed) return errno_error("stdin", "read");
       if (!take_interrupt()) break;
       std::clearerr(stdin);
       if (!is_terminal_ || was_interrupted) break;
@@ -50,7 +52,7 @@ class LineReader {
       fmt::print(stderr, "\n(Ctrl-C again or Ctrl-D to leave)\n");
     }
     if (is_terminal_) fmt::print(stderr, "\n");
-    return std::nullopt;
+    return std::optional<std::string>();
   }
 
  private:
@@ -112,7 +114,9 @@ Status run_chat(const RunOptions& options, std::shared_ptr<const engine::Model> 
   ANEMONE_ASSIGN_OR_RETURN(auto conversation, engine::Conversation::create(std::move(model)));
   conversation.set_system(options.system);
   LineReader reader(is_terminal);
-  while (const auto line = reader.next()) {
+  while (true) {
+    ANEMONE_ASSIGN_OR_RETURN(const auto line, reader.next());
+    if (!line) return {};
     if (line->find_first_not_of(" \t") == std::string::npos) continue;
     if (is_terminal) {
       const Command command = obey(*line, conversation);

@@ -13,6 +13,7 @@
 #include "checkpoint/gguf/gguf_tokenizer.h"
 #include "cli/command.h"
 #include "cli/jsonl_loop.h"
+#include "cli/model_path.h"
 #include "cli/output.h"
 #include "text/chat_template_source.h"
 #include "text/jsonl.h"
@@ -67,7 +68,8 @@ class Renderer {
 
  private:
   // Of a folder, or the metadata of a GGUF file of any architecture.
-  static Result<text::ChatTemplateSource> find_source(const std::string& model) {
+  static Result<text::ChatTemplateSource> find_source(const std::string& named) {
+    ANEMONE_ASSIGN_OR_RETURN(const std::string model, model_path(named));
     namespace gguf = checkpoint::gguf;
     if (!gguf::GgufFile::is_gguf(model)) return text::find_chat_template(model);
     ANEMONE_ASSIGN_OR_RETURN(const auto file, gguf::GgufFile::open(model));
@@ -150,8 +152,10 @@ void add_chat_template_command(CLI::App& app, Context& context) {
   CLI::App* command =
       app.add_subcommand("chat-template", "Show the prompt that a chat template makes of messages");
   command->add_option("--template", options->file, "A Jinja file");
-  command->add_option("--model", options->model,
-                      "Model folder or GGUF file: its template, with its bos and eos tokens");
+  command->add_option(
+      "--model", options->model,
+      "Model folder, GGUF file or model that was pulled (OWNER/NAME): its template, with\n"
+      "its bos and eos tokens");
   command->add_option("--messages", options->messages,
                       "JSON file: a list of {\"role\", \"content\"}, or a request as below "
                       "(default: stdin)");

@@ -8,6 +8,7 @@
 
 #include <CLI/CLI.hpp>
 #include <functional>
+#include <set>
 #include <string>
 
 namespace anemone::cli {
@@ -20,6 +21,10 @@ struct Context {
   // Set by the subcommand when it was named; run by main after all flags are read. Never throws on
   // its own.
   std::function<Status()> action;
+  // The options whose value is a text, which may be empty. Every other one names something (a file,
+  // a key, an address, a function, a number), and main refuses an empty value for it: what
+  // `--api-key-file "$UNSET"` gives must not count as a flag that was not there.
+  std::set<const CLI::Option*> texts;
 };
 
 // Each adds its subcommand with its flags, help text and examples. `context` outlives the app.

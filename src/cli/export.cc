@@ -11,6 +11,7 @@
 #include "cli/command.h"
 #include "cli/model_path.h"
 #include "cli/output.h"
+#include "cli/output_place.h"
 
 namespace anemone::cli {
 namespace {
@@ -31,17 +32,13 @@ Result<DType> float_dtype(const std::string& name) {
 Status run_export(const ExportFlags& options) {
   ANEMONE_ASSIGN_OR_RETURN(const DType dtype, float_dtype(options.dtype));
   ANEMONE_ASSIGN_OR_RETURN(const std::string path, model_path(options.source));
+  ANEMONE_RETURN_IF_ERROR(check_output_file(options.output, path));
   ANEMONE_ASSIGN_OR_RETURN(const auto source, checkpoint::open_tensors(path));
-  std::error_code error;
-  const auto folder = std::filesystem::absolute(options.output).parent_path();
-  if (std::filesystem::equivalent(path, options.output, error) ||
-      std::filesystem::equivalent(path, folder, error))
-    return invalid_argument("[{}] expected a file outside of the source, which is {}",
-                            options.output, options.source);
   ProgressReport bar("exporting", Progress::Unit::kBytes);
   const Status status = checkpoint::export_tensors(*source, options.output, dtype, std::ref(bar));
   bar.clear();
   ANEMONE_RETURN_IF_ERROR(status);
+  std::error_code error;
   return print_report(fmt::format("{}: {} tensors as {}, {}\n", escaped(options.output),
                                   source->all().size(), options.dtype,
                                   format_bytes(std::filesystem::file_size(options.output, error))));

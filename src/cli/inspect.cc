@@ -10,6 +10,7 @@
 #include "artifact/manifest.h"
 #include "base/error.h"
 #include "cli/command.h"
+#include "cli/model_path.h"
 #include "cli/output.h"
 
 namespace anemone::cli {
@@ -28,8 +29,6 @@ bool has_file(const fs::path& folder, const char* name) {
 Result<Inspector> inspector_of(const std::string& path) {
   std::error_code error;
   const fs::file_status status = fs::status(path, error);
-  if (!fs::exists(status))
-    return io_error("[{}] expected a file or a folder, got nothing there", path);
   const fs::path name(path);
   if (fs::is_directory(status)) {
     const bool is_package = name.extension() == ".mlpackage" || has_file(name, "Manifest.json");
@@ -60,7 +59,8 @@ Result<Inspector> inspector_of(const std::string& path) {
                      path);
 }
 
-Status run_inspect(const InspectOptions& options) {
+Status run_inspect(InspectOptions options) {
+  ANEMONE_ASSIGN_OR_RETURN(options.path, model_path(options.path));
   ANEMONE_ASSIGN_OR_RETURN(const Inspector inspector, inspector_of(options.path));
   for (const auto& [is_given, flag] :
        {std::pair(options.as_mil, "--mil"), {options.is_explain, "--explain"}})
@@ -101,8 +101,8 @@ void add_inspect_command(CLI::App& app, Context& context) {
       app.add_subcommand("inspect", "Show what a file holds, and check that it is whole");
   command
       ->add_option("FILE", options->path,
-                   "A compiled model, a .mlpackage, .safetensors, .gguf, checkpoint folder or "
-                   "tokenizer.json")
+                   "A compiled model, a .mlpackage, .safetensors, .gguf, checkpoint folder, "
+                   "tokenizer.json, or a model that was pulled (OWNER/NAME)")
       ->required();
   command->add_flag("--mil", options->as_mil, "The whole program of a package as MIL text");
   command->add_flag("--explain", options->is_explain,

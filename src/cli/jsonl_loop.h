@@ -11,11 +11,15 @@
 namespace anemone::cli {
 
 // The --stdin-jsonl forms: one line of JSON on stdout for every line of stdin, in order, flushed
-// each. A line that is no JSON, or longer than 64 MB, is answered {"error": ...}. An error only
-// when stdout fails.
+// each. A line that is no JSON, or longer than 64 MB, is answered {"error": ...}. kIo when stdin or
+// stdout fails.
 Status answer_lines(const std::function<Json(const Json& request)>& answer);
 
-// All of stdin. kInvalidArgument for more than 64 MB.
+// The same for requests that are read otherwise: the text of a line, not blank, or why there is
+// none.
+Status answer_raw_lines(const std::function<Json(const Result<std::string>& line)>& answer);
+
+// All of stdin. kInvalidArgument for more than 64 MB, kIo when it cannot be read.
 Result<std::string> read_stdin();
 
 }  // namespace anemone::cli

@@ -41,6 +41,19 @@ Status usage_error(const CLI::App& app, const CLI::ParseError& error) {
   return invalid_argument("{} (see {} --help)", message, command);
 }
 
+// Of the command and of those that were chosen below it.
+Status check_no_empty_values(const CLI::App& app, const Context& context) {
+  for (const CLI::Option* option : app.get_options()) {
+    if (context.texts.contains(option)) continue;
+    const auto& values = option->results();
+    if (option->get_items_expected_max() > 0 && std::ranges::find(values, "") != values.end())
+      return invalid_argument("[{}] expected a value, got an empty one", option->get_name());
+  }
+  for (const CLI::App* chosen : app.get_subcommands())
+    ANEMONE_RETURN_IF_ERROR(check_no_empty_values(*chosen, context));
+  return {};
+}
+
 int run(int argc, char** argv) {
   Context context;
   CLI::App app(
@@ -70,6 +83,7 @@ int run(int argc, char** argv) {
   } catch (const CLI::ParseError& error) {
     return fail(usage_error(app, error));
   }
+  if (const Status status = check_no_empty_values(app, context); !status.ok()) return fail(status);
   if (!context.action)
     return fail(invalid_argument("expected a command, got none (see anemone --help)"));
   if (context.verbose) set_log_level(LogLevel::kDebug);

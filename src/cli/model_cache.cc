@@ -18,6 +18,7 @@
 #include "base/file.h"
 #include "base/folder_lock.h"
 #include "base/log.h"
+#include "base/path.h"
 #include "base/progress.h"
 #include "base/version.h"
 #include "checkpoint/content.h"
@@ -36,11 +37,6 @@ constexpr std::size_t kKeyDigits = 32;
 // On stderr, where it mixes with no answer.
 void notice(std::string_view text) {
   fmt::print(stderr, "anemone: {}\n", escaped(text));
-}
-
-std::string name_of(const std::string& model) {
-  const auto clean = fs::absolute(model).lexically_normal();
-  return clean.has_filename() ? clean.filename().string() : clean.parent_path().filename().string();
 }
 
 // The files of one entry. All of them are anemone's, by where they lie.
@@ -246,7 +242,12 @@ Result<checkpoint::Content> ModelCache::content_of(const std::string& model,
                                                    const CacheRequest& request) const {
   ThreadPool threads(request.threads > 0 ? request.threads : default_thread_count());
   FileHashes hashes(files_, threads);
-  return checkpoint::content_of(model, hashes, request.checks_hashes);
+  return checkpoint::content_of(model, hashes, request.checks_hashes, [&]() -> Status {
+    compiler::CompileOptions options;
+    options.dry_run = true;
+    options.threads = request.threads;
+    return compiler::compile(model, "", options).status();
+  });
 }
 
 Result<FoundArtifact> ModelCache::artifact_of(const std::string& model,
@@ -255,7 +256,7 @@ Result<FoundArtifact> ModelCache::artifact_of(const std::string& model,
   Digest key;
   key.update(fmt::format(
       "anemone {} format {} options {} name {} content {}", version(), artifact::kFormatVersion,
-      compiler::describe_options(compiler::CompileOptions()), name_of(model), content.hash));
+      compiler::describe_options(compiler::CompileOptions()), last_name(model), content.hash));
   const Entry entry(models_ + "/" + key.hex().substr(0, kKeyDigits));
   constexpr auto kPause = std::chrono::milliseconds(100);
   for (bool has_told = false;;) {

@@ -2,7 +2,6 @@
 #include "cli/predict.h"
 
 #include <cstdio>
-#include <iostream>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -11,6 +10,7 @@
 #include "base/error.h"
 #include "base/json.h"
 #include "cli/command.h"
+#include "cli/jsonl_loop.h"
 #include "cli/output.h"
 
 namespace anemone::cli {
@@ -25,20 +25,15 @@ struct PredictFlags {
 
 // One JSON object a line in, one a line out; a bad request is answered and the next one is read.
 Status serve(PredictSession& session, const PredictRequest& defaults) {
-  std::string line;
-  while (std::getline(std::cin, line)) {
-    if (line.find_first_not_of(" \t\r") == std::string::npos) continue;
-    Json answer = {{"ok", true}};
-    auto request = parse_predict_request(line, defaults);
-    Status status = request.ok() ? session.run(*request) : request.status();
-    if (!status.ok()) {
-      std::string text = error_line(status.message());
-      text.pop_back();
-      answer = {{"ok", false}, {"error", text.substr(std::string_view("anemone: ").size())}};
-    }
-    ANEMONE_RETURN_IF_ERROR(print_json(answer));
-  }
-  return {};
+  return answer_raw_lines([&](const Result<std::string>& line) -> Json {
+    const auto request =
+        line.ok() ? parse_predict_request(*line, defaults) : Result<PredictRequest>(line.status());
+    const Status status = request.ok() ? session.run(*request) : request.status();
+    if (status.ok()) return {{"ok", true}};
+    std::string text = error_line(status.message());
+    text.pop_back();
+    return {{"ok", false}, {"error", text.substr(std::string_view("anemone: ").size())}};
+  });
 }
 
 Status run_predict(const PredictFlags& options, const Context& context) {

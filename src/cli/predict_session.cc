@@ -11,6 +11,7 @@
 #include "base/json.h"
 #include "base/name_index.h"
 #include "checkpoint/safetensors.h"
+#include "cli/output_place.h"
 #include "cli/predict.h"
 
 namespace anemone::cli {
@@ -122,6 +123,8 @@ Result<PredictRequest> parse_predict_request(std::string_view line,
     if (known == std::end(members))
       return invalid_argument("[request] expected no member \"{}\"", key);
     ANEMONE_ASSIGN_OR_RETURN(const auto text, json_string(json, key, "request"));
+    if (text && text->empty())
+      return invalid_argument("[{}] expected a value, got an empty one", key);
     if (text) *known->second = *text;
   }
   for (const auto& [key, value] : {members[0], members[2], members[3]})
@@ -153,6 +156,8 @@ Result<bench::PlanReport> PredictSession::plan(const PredictRequest& request) co
 }
 
 Status PredictSession::run(const PredictRequest& request) {
+  const std::string files[] = {request.outputs, request.state_out};
+  ANEMONE_RETURN_IF_ERROR(check_output_files(files, {request.package}));
   ANEMONE_ASSIGN_OR_RETURN(const auto program, load(request.package));
   const std::string& name =
       request.function.empty() ? program->default_function() : request.function;

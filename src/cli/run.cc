@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/run.h"
 
-#include <filesystem>
 #include <fmt/format.h>
 #include <functional>
 #include <memory>
@@ -14,7 +13,9 @@
 #include "cli/interrupt.h"
 #include "cli/jsonl_loop.h"
 #include "cli/model_folder.h"
+#include "cli/model_path.h"
 #include "cli/output.h"
+#include "cli/output_place.h"
 #include "cli/token_ids.h"
 #include "engine/conversation.h"
 #include "text/tokenizer.h"
@@ -109,17 +110,15 @@ Status check_flags(const RunOptions& options) {
   if (options.is_raw && !options.system.empty()) return refuse("--raw", "--system");
   if (options.logprobs && !options.as_json)
     return invalid_argument("[--logprobs] expected --json beside it");
-  if (!options.logits_out.empty()) {
-    const auto folder = std::filesystem::absolute(options.logits_out).parent_path();
-    std::error_code error;
-    if (!std::filesystem::is_directory(folder, error))
-      return io_error("[{}] expected a folder to write to, got none", folder.string());
-  }
   return {};
 }
 
 Status run(const RunOptions& options, const Context& context) {
   ANEMONE_RETURN_IF_ERROR(check_flags(options));
+  if (!options.logits_out.empty()) {
+    ANEMONE_ASSIGN_OR_RETURN(const std::string model, model_path(options.model));
+    ANEMONE_RETURN_IF_ERROR(check_output_file(options.logits_out, model));
+  }
   if (options.prompt_ids) {
     catch_interrupts();
     return run_ids(options, context);
@@ -142,12 +141,13 @@ Status run(const RunOptions& options, const Context& context) {
   return run_chat(options, std::move(model));
 }
 
-void add_flags(CLI::App& command, RunOptions& options) {
+void add_flags(CLI::App& command, RunOptions& options, Context& context) {
   command.add_option("MODEL", options.model, "Artifact folder, checkpoint folder or GGUF file")
       ->required();
-  command.add_option("PROMPT", options.prompt,
-                     "What to answer; - reads it from stdin. Without it: a chat");
-  command.add_option("--system", options.system, "System message of the chat");
+  context.texts.insert(
+      {command.add_option("PROMPT", options.prompt,
+                          "What to answer; - reads it from stdin. Without it: a chat"),
+       command.add_option("--system", options.system, "System message of the chat")});
   command.add_flag("--raw", options.is_raw, "Continue PROMPT as plain text, without the template");
   command
       .add_option("--max-new", options.max_new,
@@ -200,7 +200,7 @@ void add_flags(CLI::App& command, RunOptions& options) {
 void add_run_command(CLI::App& app, Context& context) {
   auto options = std::make_shared<RunOptions>();
   CLI::App* command = app.add_subcommand("run", "Answer a prompt, or chat");
-  add_flags(*command, *options);
+  add_flags(*command, *options, context);
   command->footer(
       "A checkpoint is compiled into the cache first (ANEMONE_CACHE, else "
       "~/.cache/anemone). "

@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdio>
-#include <filesystem>
 #include <fmt/format.h>
 #include <functional>
 #include <memory>
@@ -17,10 +16,12 @@
 #include "base/error.h"
 #include "base/escape.h"
 #include "base/freed_memory.h"
+#include "base/path.h"
 #include "base/progress.h"
 #include "cli/command.h"
 #include "cli/model_folder.h"
 #include "cli/output.h"
+#include "cli/output_place.h"
 #include "cli/serve_files.h"
 #include "cli/stop_signal.h"
 #include "serve/jsonl/dialog.h"
@@ -47,20 +48,14 @@ struct ServeOptions {
   bool checks_hashes = false;
 };
 
-// "pocket" of "build/pocket/".
 std::string name_of(const std::string& path) {
-  std::error_code error;
-  std::filesystem::path full = std::filesystem::absolute(path, error).lexically_normal();
-  if (!full.has_filename()) full = full.parent_path();
-  const std::string name = full.filename().string();
+  const std::string name = last_name(path);
   return name.empty() ? path : name;
 }
 
 // With one model all aliases are its names; with several each has one.
 Result<std::vector<std::vector<std::string>>> model_names(const ServeOptions& options) {
   std::vector<std::vector<std::string>> names;
-  for (const std::string& alias : options.aliases)
-    if (alias.empty()) return invalid_argument("[--alias] expected names, got an empty one");
   if (options.models.size() > 1 && !options.aliases.empty() &&
       options.aliases.size() != options.models.size())
     return invalid_argument("[--alias] expected a name for each of the {} models, got {}",
@@ -167,7 +162,7 @@ Status serve_stdin(const ServeOptions& options, const serve::ModelSet& models, i
 // A name with a port or a scheme would fit no request and shut all clients out.
 Status check_host_names(const std::vector<std::string>& names) {
   for (const std::string& name : names) {
-    const bool is_name = !name.empty() && std::ranges::all_of(name, [](char c) {
+    const bool is_name = std::ranges::all_of(name, [](char c) {
       return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
              c == '-' || c == '.' || c == '_';
     });
@@ -185,6 +180,7 @@ Status run_serve(ServeOptions options, const Context& context) {
     ANEMONE_RETURN_IF_ERROR(check_host_names(options.server.allowed_hosts));
     ANEMONE_ASSIGN_OR_RETURN(options.server.api_key, read_api_key(options.key));
   }
+  ANEMONE_RETURN_IF_ERROR(check_output_files(std::span(&options.ready_file, 1), options.models));
   ANEMONE_ASSIGN_OR_RETURN(ReadyFile ready, ReadyFile::prepare(options.ready_file));
   ANEMONE_ASSIGN_OR_RETURN(serve::ModelSet models, load_models(options, context));
   ANEMONE_ASSIGN_OR_RETURN(const int stop, catch_stop_signals());
@@ -276,8 +272,7 @@ void add_serve_command(CLI::App& app, Context& context) {
       "  anemone serve big.anemone small.anemone --alias big,small --port 0\n"
       "  echo '{\"prompt\": \"Once\", \"max_new\": 8}' | anemone serve model.anemone --stdin\n"
       "  anemone serve model.anemone --socket /tmp/anemone.sock");
-  command->callback([options, command, &context] {
-    options->key.has_text = command->count("--api-key") > 0;
+  command->callback([options, &context] {
     context.action = [options, &context] { return run_serve(*options, context); };
   });
 }

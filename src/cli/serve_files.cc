@@ -36,7 +36,7 @@ bool is_address_line(const std::string& text) {
 }  // namespace
 
 Result<std::string> read_api_key(const ApiKeySource& source) {
-  if (source.has_text) return checked_key(source.text, "--api-key");
+  if (!source.text.empty()) return checked_key(source.text, "--api-key");
   if (!source.file.empty()) {
     ANEMONE_ASSIGN_OR_RETURN(std::string key, read_file(source.file, kMostKeyBytes + 2));
     for (const char end : {'\n', '\r'})
@@ -51,9 +51,6 @@ Result<std::string> read_api_key(const ApiKeySource& source) {
 Result<ReadyFile> ReadyFile::prepare(const std::string& path) {
   if (path.empty()) return ReadyFile(path);
   std::error_code error;
-  const std::filesystem::path folder = std::filesystem::path(path).parent_path();
-  if (!folder.empty() && !std::filesystem::is_directory(folder, error))
-    return io_error("[{}] expected a path in a folder that exists", path);
   const auto status = std::filesystem::symlink_status(path, error);
   if (status.type() == std::filesystem::file_type::not_found) return ReadyFile(path);
   const bool is_file = status.type() == std::filesystem::file_type::regular;

@@ -8,11 +8,11 @@
 
 namespace anemone::cli {
 
-// Where the key of a server comes from: --api-key, --api-key-file, the environment.
+// Where the key of a server comes from: --api-key, --api-key-file, the environment. Empty: not
+// given, since no flag takes an empty value (command.h).
 struct ApiKeySource {
   std::string text;  // of the command line, which all users of the machine can see
   std::string file;  // one line
-  bool has_text = false;
 };
 
 // The key, from what was given, else from ANEMONE_API_KEY; empty when there is none.

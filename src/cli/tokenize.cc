@@ -11,6 +11,7 @@
 #include "cli/command.h"
 #include "cli/inspect.h"
 #include "cli/jsonl_loop.h"
+#include "cli/model_path.h"
 #include "cli/output.h"
 #include "text/jsonl.h"
 #include "text/tokenizer.h"
@@ -38,7 +39,8 @@ std::string token_table(const text::Tokenizer& tokenizer, const std::vector<std:
 }
 
 // Of a folder, a tokenizer.json, or the metadata of a GGUF file of any architecture.
-Result<std::shared_ptr<const text::Tokenizer>> tokenizer_of(const std::string& model) {
+Result<std::shared_ptr<const text::Tokenizer>> tokenizer_of(const std::string& named) {
+  ANEMONE_ASSIGN_OR_RETURN(const std::string model, model_path(named));
   namespace gguf = checkpoint::gguf;
   if (!gguf::GgufFile::is_gguf(model)) return text::Tokenizer::load(model);
   ANEMONE_ASSIGN_OR_RETURN(const auto file, gguf::GgufFile::open(model));
@@ -84,10 +86,11 @@ void add_tokenize_command(CLI::App& app, Context& context) {
   CLI::App* command = app.add_subcommand("tokenize", "Show the tokens of a text");
   command
       ->add_option("--model", options->model,
-                   "Folder with a tokenizer.json (a checkpoint or an artifact), that file, or a\n"
-                   "GGUF file")
+                   "Folder with a tokenizer.json (a checkpoint or an artifact), that file, a\n"
+                   "GGUF file, or a model that was pulled (OWNER/NAME)")
       ->required();
-  command->add_option("TEXT", options->text, "The text; stdin when it is absent or -");
+  context.texts.insert(
+      command->add_option("TEXT", options->text, "The text; stdin when it is absent or -"));
   command->add_flag("--add-special", options->add_special,
                     "Add the tokens that the tokenizer puts around a text");
   command->add_flag("--no-parse-special", options->special_is_text,

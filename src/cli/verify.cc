@@ -4,7 +4,6 @@
 // run by the same engine.
 #include <algorithm>
 #include <cmath>
-#include <filesystem>
 #include <fmt/format.h>
 #include <functional>
 #include <memory>
@@ -18,6 +17,7 @@
 #include "base/error.h"
 #include "base/escape.h"
 #include "base/file.h"
+#include "base/path.h"
 #include "base/progress.h"
 #include "base/scratch_folder.h"
 #include "base/version.h"
@@ -25,6 +25,7 @@
 #include "cli/inspect.h"
 #include "cli/interrupt.h"
 #include "cli/model_folder.h"
+#include "cli/model_path.h"
 #include "cli/output.h"
 #include "cli/token_ids.h"
 #include "cli/verify_text.h"
@@ -206,8 +207,10 @@ Status check_limits(const artifact::AgreementLimits& limits) {
   return {};
 }
 
-Status run_verify(const VerifyFlags& flags, const Context& context) {
+Status run_verify(VerifyFlags flags, const Context& context) {
   ANEMONE_RETURN_IF_ERROR(check_limits(flags.limits));  // the range checks let a NaN through
+  const std::string against = last_name(flags.against);
+  ANEMONE_ASSIGN_OR_RETURN(flags.against, model_path(flags.against));
   ANEMONE_ASSIGN_OR_RETURN(const artifact::Manifest manifest,
                            artifact::read_manifest(flags.artifact));
   const compiler::CompileOptions options = reference_options(manifest, context.threads);
@@ -221,11 +224,7 @@ Status run_verify(const VerifyFlags& flags, const Context& context) {
 
   artifact::Verification verdict;
   verdict.producer = std::string("anemone ") + std::string(version());
-  verdict.against = std::filesystem::absolute(flags.against + "/.")
-                        .lexically_normal()
-                        .parent_path()
-                        .filename()
-                        .string();
+  verdict.against = against;
   verdict.text = subject.name;
   Digest hash;
   hash.update(fmt::format("{}", fmt::join(subject.ids, " ")));

@@ -1,23 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compiler/description.h"
 
-#include <filesystem>
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <utility>
 
 #include "base/error.h"
+#include "base/path.h"
 #include "base/version.h"
 #include "ir/opset.h"
 
 namespace anemone::compiler {
 namespace {
-
-std::string folder_name(const std::string& path) {
-  const auto clean = std::filesystem::absolute(path).lexically_normal();
-  // The name is empty for a path that ends in a slash.
-  return clean.has_filename() ? clean.filename().string() : clean.parent_path().filename().string();
-}
 
 bool is_token_id(std::int64_t id) {
   return id >= 0 && id <= std::numeric_limits<std::int32_t>::max();
@@ -76,7 +70,7 @@ artifact::Manifest describe_model(const checkpoint::Checkpoint& checkpoint, cons
   artifact::Manifest manifest;
   manifest.producer = std::string("anemone ") + std::string(version());
   manifest.model_type = plan.architecture->model_type;
-  manifest.name = folder_name(checkpoint.path);
+  manifest.name = last_name(checkpoint.path);
   manifest.precision = dtype_name(plan.options.precision);
   manifest.quantization = plan.options.recipe.description();
   manifest.target = ir::opset_target(ir::Opset::kIOS18);

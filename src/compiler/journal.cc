@@ -41,7 +41,8 @@ Result<std::vector<std::string>> files_of(const std::string& folder, const std::
   if (!fs::is_directory(folder + "/" + piece, error)) return std::vector{piece};
   for (fs::recursive_directory_iterator it(folder + "/" + piece, error), end; !error && it != end;
        it.increment(error))
-    if (it->is_regular_file()) paths.push_back(fs::relative(it->path(), folder).generic_string());
+    if (std::error_code ignored; it->is_regular_file(ignored))
+      paths.push_back(it->path().lexically_relative(folder).generic_string());
   if (error) return io_error("[{}] cannot list the folder: {}", folder, error.message());
   std::ranges::sort(paths);
   return paths;

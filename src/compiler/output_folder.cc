@@ -114,16 +114,30 @@ std::string OutputFolder::contents_path() const {
   return working_ + "/" + Journal::kContents;
 }
 
+// What is deleted has another name than what may go back to where it was, so that a process that is
+// killed half-way never leaves half of an artifact under the name of a whole one.
+Status OutputFolder::discard_replaced() const {
+  ANEMONE_RETURN_IF_ERROR(artifact::check_all_is_ours(replaced_path()));
+  ANEMONE_RETURN_IF_ERROR(
+      move_folder(replaced_path(), discarded_path(), "move the old artifact away to"));
+  return artifact::remove_all_that_is_ours(discarded_path());
+}
+
 // A run that was killed between the two renames of commit() left the old artifact in the working
 // folder: it goes back where it was, or away where the new one has taken its place.
 Status OutputFolder::finish_replacement() const {
+  // Whoever moved anything there had a journal. Of a folder without one it is the user's.
+  const bool has_journal = type_of(working_ + "/" + Journal::kName) == fs::file_type::regular;
+  const std::string discarded = discarded_path();
+  // The folder itself is the last thing to go.
+  if (has_journal && is_empty_folder(discarded)) (void)::rmdir(discarded.c_str());
+  if (is_there(discarded)) ANEMONE_RETURN_IF_ERROR(artifact::remove_all_that_is_ours(discarded));
   const std::string replaced = replaced_path();
   if (!is_there(replaced)) return {};
   if (type_of(replaced) != fs::file_type::directory)
     return invalid_argument("[{}] expected an artifact, got something else", replaced);
-  if (is_there(path_)) return artifact::remove_all_that_is_ours(replaced);
-  // Whoever moved it there had a journal. Of a folder without one it is the user's.
-  if (type_of(working_ + "/" + Journal::kName) != fs::file_type::regular)
+  if (is_there(path_)) return discard_replaced();
+  if (!has_journal)
     return invalid_argument(
         "[{}] expected what an unfinished compile left, got replaced without a {}", working_,
         Journal::kName);
@@ -154,7 +168,7 @@ Status OutputFolder::commit() {
     if (replaces) ANEMONE_RETURN_IF_ERROR(move_folder(replaced, path_, "move the old folder back"));
     return status;
   }
-  if (replaces) (void)artifact::remove_all_that_is_ours(replaced);
+  if (replaces) (void)discard_replaced();
   remove_working();
   working_.clear();
   return {};

@@ -13,7 +13,8 @@ namespace anemone::compiler {
 // A folder that appears under its name as a whole or not at all. Work goes into its neighbour:
 //   NAME.partial/compile.json   what of it is anemone's (journal.h)
 //   NAME.partial/artifact/      what becomes NAME
-//   NAME.partial/replaced/      what was NAME, between the two renames of commit()
+//   NAME.partial/replaced/      what was NAME, between the two renames of commit(): always whole
+//   NAME.partial/discarded/     the same after the second one, while it is deleted
 // Destruction without commit() removes what was written, unless it is to be kept; a process that is
 // killed leaves it behind, for the next one to take over or to remove. While the object lives, no
 // other process writes there.
@@ -41,7 +42,9 @@ class OutputFolder {
   OutputFolder(std::string path, std::string working, FolderLock lock, bool keep)
       : path_(std::move(path)), working_(std::move(working)), lock_(std::move(lock)), keep_(keep) {}
   std::string replaced_path() const { return working_ + "/replaced"; }
+  std::string discarded_path() const { return working_ + "/discarded"; }
   Status finish_replacement() const;
+  Status discard_replaced() const;
   void remove_working() const;
 
   std::string path_;

@@ -8,6 +8,7 @@
 #include <random>
 
 #include "base/error.h"
+#include "base/mapped_file.h"
 #include "engine/conversation.h"
 
 namespace anemone::serve {
@@ -71,15 +72,19 @@ std::vector<std::string> EngineBackend::model_names() const {
   return out;
 }
 
-Json EngineBackend::health() const {
+Status EngineBackend::check_health() const {
+  if (check_mapped_files().ok()) return {};
+  return io_error(
+      "[models] expected whole files, got one that was cut short while it was in use: the server "
+      "has to be started again");
+}
+
+Json EngineBackend::counts() const {
   const Scheduler::Counts counts = scheduler_.counts();
-  return {{"status", "ok"},
-          {"models", model_names()},
-          {"requests",
-           {{"waiting", counts.waiting},
-            {"running", counts.running},
-            {"finished", counts.finished},
-            {"cancelled", counts.cancelled}}}};
+  return {{"waiting", counts.waiting},
+          {"running", counts.running},
+          {"finished", counts.finished},
+          {"cancelled", counts.cancelled}};
 }
 
 Result<GenerationPlan> EngineBackend::make_plan(const openai::Generation& generation,

@@ -23,7 +23,8 @@ class EngineBackend : public openai::Backend {
       : models_(models), scheduler_(scheduler), defaults_(defaults) {}
 
   std::vector<std::string> model_names() const override;
-  Json health() const override;
+  Status check_health() const override;
+  Json counts() const override;
   std::optional<openai::ApiError> chat(openai::ChatRequest request,
                                        std::shared_ptr<Responder> responder,
                                        const HeaderList& headers, WorkBudget& budget) override;

@@ -155,10 +155,11 @@ TEST(AtomicFile, AFolderThatCannotBeWrittenIsAnIoErrorThatNamesTheFile) {
 
 TEST(AtomicFile, ACommitOverAFolderFailsAndLeavesNoTemporaryFile) {
   const TemporaryFolder folder;
-  ASSERT_TRUE(make_directories(folder.file("out/inside")).ok());
   auto file = AtomicFile::create(folder.file("out"));
   ASSERT_TRUE(file.ok());
+  ASSERT_TRUE(make_directories(folder.file("out/inside")).ok());
   EXPECT_EQ(file->commit().code(), Code::kIo);
+  EXPECT_EQ(AtomicFile::create(folder.file("out")).status().code(), Code::kIo);
   EXPECT_EQ(names_in(folder.path()), std::vector<std::string>{"out"});
 }
 

@@ -56,7 +56,7 @@ TEST(ContentOfCheckpoint, GoesByNamesAndBytes) {
   const std::string model = folder.file("a");
   fs::copy(source_path("models/pocket/checkpoint"), model);
   const auto content = [&](const std::string& path) {
-    return content_of(path, hashes, false).value().hash;
+    return content_of(path, hashes, false, [] { return Status(); }).value().hash;
   };
   const std::string first = content(model);
   EXPECT_EQ(first, content(source_path("models/pocket/checkpoint")));
@@ -75,6 +75,30 @@ TEST(ContentOfCheckpoint, GoesByNamesAndBytes) {
   }
   fs::remove(model + "/special_tokens_map.json");
   EXPECT_NE(content(model), first) << "a file that is gone";
+}
+
+TEST(ContentOfCheckpoint, AsksBeforeTheFirstFileThatItReads) {
+  const TemporaryFolder folder;
+  ThreadPool threads(1);
+  FileHashes hashes(folder.path(), threads);
+  const std::string model = source_path("models/pocket/checkpoint");
+  int asked = 0;
+  const auto refuse = [&] {
+    ++asked;
+    return Status(Code::kCorrupt, "no model");
+  };
+  EXPECT_EQ(content_of(model, hashes, false, refuse).status().code(), Code::kCorrupt);
+  EXPECT_TRUE(fs::is_empty(folder.path())) << "something was read";
+  const auto allow = [&] {
+    ++asked;
+    return Status();
+  };
+  EXPECT_TRUE(content_of(model, hashes, false, allow).ok());
+  EXPECT_EQ(asked, 2);
+  // Nothing has to be read again.
+  EXPECT_TRUE(content_of(model, hashes, false, refuse).ok());
+  EXPECT_EQ(asked, 2);
+  EXPECT_FALSE(content_of(model, hashes, true, refuse).ok());
 }
 
 }  // namespace

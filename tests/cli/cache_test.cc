@@ -109,6 +109,34 @@ TEST_F(CacheOfModels, AChangeBehindTimesThatAreSetBackShows) {
   EXPECT_NE(answer(model()), before);
 }
 
+// What no size and no header can mean is refused before all of it is read.
+TEST_F(CacheOfModels, AFileThatIsTooLargeIsNotReadToItsEnd) {
+  constexpr std::uint64_t kHuge = std::uint64_t{1} << 40;
+  std::vector<std::string> names = names_in(model());
+  names.push_back("chat_template.jinja");
+  for (const std::string& name : names) {
+    SCOPED_TRACE(name);
+    const std::string path = model() + "/" + name;
+    const std::string before = contents(path);
+    std::ofstream(path, std::ios::app).close();
+    fs::resize_file(path, kHuge);
+    const Outcome outcome = run(model());
+    EXPECT_EQ(outcome.code, 3) << outcome.err;
+    EXPECT_NE(outcome.err.find(name), std::string::npos) << outcome.err;
+    ASSERT_TRUE(write_file(path, before).ok());
+  }
+  const std::string header =
+      R"({"model.embed_tokens.weight":{"dtype":"F32","shape":[1024,268435456],)"
+      R"("data_offsets":[0,1099511627776]}})";
+  std::string file(8, '\0');
+  file[0] = static_cast<char>(header.size());
+  ASSERT_LT(header.size(), 128u);
+  const std::string path = model() + "/model.safetensors";
+  ASSERT_TRUE(write_file(path, file + header).ok());
+  fs::resize_file(path, 8 + header.size() + kHuge);
+  EXPECT_EQ(run(model()).code, 3);
+}
+
 TEST_F(CacheOfModels, EqualCheckpointsShareAnEntry) {
   const std::string first = answer(model());
   const std::string other = folder_.file("elsewhere/model");

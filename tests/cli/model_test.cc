@@ -8,6 +8,7 @@
 #include "base/json.h"
 #include "checkpoint/safetensors.h"
 #include "tests/cli/process.h"
+#include "tests/support/folder_bytes.h"
 #include "tests/support/tiny_gguf.h"
 
 namespace anemone::cli {
@@ -128,7 +129,7 @@ TEST_F(PocketModel, RefusesWhatCannotBeRun) {
   expect_error(run("--prompt-ids '1 2 1024' --max-new 1"), 2, "1024");
   expect_error(run("--prompt-ids '1 -2'"), 2, "-2");
   expect_error(run("--prompt-ids '1 two'"), 2, "\"two\"");
-  expect_error(run("--prompt-ids ''"), 2, "at least one");
+  expect_error(run("--prompt-ids ','"), 2, "at least one");
   expect_error(run("--prompt-ids @/nonexistent"), 5, "/nonexistent");
   expect_error(run("x --prompt-ids '1'"), 2, "--prompt-ids");
   expect_error(run("x --raw --system y"), 2, "--raw");
@@ -149,9 +150,48 @@ TEST_F(PocketModel, RefusesWhatCannotBeRun) {
   expect_error(run("x --logprobs 2"), 2, "--json");
   expect_error(run("x --json --logprobs -1"), 2, "top_logprobs");
   expect_error(run("x --logits-out /nonexistent/l.safetensors"), 5, "/nonexistent");
+  expect_error(run_in("/", R"(sh -c '"$0" "$@" </' )", "run " + quoted(model()) + " -"), 5,
+               "stdin");
+  expect_error(run_in("/", R"(sh -c '"$0" "$@" </' )", "run " + quoted(model())), 5, "stdin");
   std::string ids;
   for (int i = 0; i < 600; ++i) ids += "5 ";
   expect_error(run("--prompt-ids '" + ids + "'"), 2, "512");
+}
+
+// Neither over a file that the command reads, nor beside those of a model.
+TEST_F(PocketModel, WritesNothingAmongTheFilesOfAModel) {
+  namespace fs = std::filesystem;
+  const TemporaryFolder folder;
+  const std::string artifact = folder.file("artifact");
+  fs::copy(model(), artifact, fs::copy_options::recursive);
+  fs::create_directory_symlink(artifact, folder.file("link"));
+  fs::create_symlink("nowhere", folder.file("dangling.svg"));
+  fs::create_directory(folder.file("folder.svg"));
+  const auto before = anemone::testing::files_in(artifact);
+  const std::string ids = quoted(artifact) + " --prompt-ids 1 --max-new 1 --logits-out ";
+  for (const char* name : {"artifact/manifest.json", "artifact/embedding.bin", "artifact/new",
+                           "link/embedding.bin", "artifact/head_0.mlpackage/new"})
+    expect_error(run_anemone("run " + ids + quoted(folder.file(name))), 2, "outside");
+  const std::string plot = "bench " + quoted(artifact) + " --reps 1000 --plot ";
+  expect_error(run_anemone(plot + quoted(folder.file("link/new.svg"))), 2, "outside");
+  expect_error(run_anemone(plot + quoted(folder.file("dangling.svg"))), 5, "got a link");
+  expect_error(run_anemone(plot + quoted(folder.file("folder.svg"))), 5, "got a folder");
+  expect_error(run_anemone("serve " + quoted(artifact) + " --port 0 --ready-file " +
+                           quoted(folder.file("artifact/ready"))),
+               2, "outside");
+  EXPECT_TRUE(anemone::testing::files_in(artifact) == before);
+
+  // A snapshot of the hub's cache is made of links to its blobs.
+  const std::string checkpoint = source_path("models/pocket/checkpoint");
+  const std::string snapshot = folder.file("models--a--b/snapshots/0");
+  fs::create_directories(snapshot);
+  fs::copy(checkpoint, folder.file("models--a--b/blobs"));
+  for (const auto& entry : fs::directory_iterator(checkpoint))
+    fs::create_symlink("../../blobs/" + entry.path().filename().string(),
+                       snapshot + "/" + entry.path().filename().string());
+  const std::string blob = folder.file("models--a--b/blobs/model.safetensors");
+  expect_error(run_anemone("export " + quoted(snapshot) + " -o " + quoted(blob)), 2, "outside");
+  EXPECT_EQ(contents(blob), contents(checkpoint + "/model.safetensors"));
 }
 
 TEST(Export, WritesOneFileAndRefusesWhatItCannotDo) {
@@ -168,6 +208,9 @@ TEST(Export, WritesOneFileAndRefusesWhatItCannotDo) {
   expect_error(export_to(quoted(checkpoint) + " -o " + quoted(file) + " --dtype f8"), 2, "--dtype");
   expect_error(export_to(quoted(file) + " -o " + quoted(file)), 2, "outside");
   expect_error(export_to(quoted(folder.path()) + " -o " + quoted(folder.file("b"))), 2, "outside");
+  std::filesystem::create_directory(folder.file("sub"));
+  expect_error(export_to(quoted(folder.path()) + " -o " + quoted(folder.file("sub/b"))), 2,
+               "outside");
   expect_error(export_to(quoted(checkpoint) + " -o /nonexistent/x.safetensors"), 5, "/nonexistent");
   expect_error(export_to(quoted(folder.file("absent")) + " -o " + quoted(file)), 5, "absent");
   expect_error(export_to(quoted(source_path("README.md")) + " -o " + quoted(file)), 3, "README.md");

@@ -55,6 +55,32 @@ TEST_F(Predict, RefusesAnUnknownFunctionAndAnIncompleteStateFile) {
   EXPECT_FALSE(exists(outputs));
 }
 
+TEST_F(Predict, WritesNoTwoOutputsToOneFileAndNoneIntoThePackage) {
+  const std::string model = package + "/Data/com.apple.CoreML/model.mlmodel";
+  const std::string before = contents(model);
+  for (const std::string& more :
+       {" --state-out " + outputs, " --state-out " + folder.path() + "/./out.safetensors",
+        " --state-out " + model, " --state-out " + package + "/new"}) {
+    const Outcome outcome = run_anemone("predict " + flags() + more);
+    EXPECT_EQ(outcome.code, 2) << more << outcome.err;
+    EXPECT_FALSE(exists(outputs));
+  }
+  const Outcome outcome =
+      run_anemone("predict " + package + " --inputs " + inputs + " --outputs " + model);
+  EXPECT_EQ(outcome.code, 2) << outcome.err;
+  EXPECT_EQ(contents(model), before);
+}
+
+TEST_F(Predict, RefusesEmptyMembersOfALine) {
+  const std::string line = R"({"package": ")" + package + R"(", "inputs": ")" + inputs +
+                           R"(", "outputs": ")" + outputs + R"(", ")";
+  for (const char* member : {"state_in", "state_out", "function"}) {
+    const Outcome outcome = run_anemone("predict --serve", line + member + "\": \"\"}\n");
+    EXPECT_NE(outcome.out.find(member), std::string::npos) << outcome.out;
+    EXPECT_NE(outcome.out.find("\"ok\":false"), std::string::npos) << outcome.out;
+  }
+}
+
 TEST_F(Predict, RefusesADamagedPackage) {
   const std::string model = package + "/Data/com.apple.CoreML/model.mlmodel";
   ASSERT_TRUE(exists(model));

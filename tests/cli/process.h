@@ -23,15 +23,23 @@ inline std::string contents(const std::string& path) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
-// Runs the anemone executable through the shell; `arguments` is shell text.
-inline Outcome run_anemone(const std::string& arguments, const std::string& stdin_text = "") {
+// Runs the anemone executable through the shell, in a working directory (empty: this one) and after
+// a command that begins the line; `arguments` is shell text.
+inline Outcome run_in(const std::string& directory, const std::string& before,
+                      const std::string& arguments, const std::string& stdin_text = "") {
   const testing::TemporaryFolder folder;
   std::ofstream(folder.file("in"), std::ios::binary) << stdin_text;
-  const std::string command = "'" ANEMONE_BINARY "' " + arguments + " <'" + folder.file("in") +
-                              "' >'" + folder.file("out") + "' 2>'" + folder.file("err") + "'";
+  const std::string place = directory.empty() ? "" : "cd '" + directory + "' && ";
+  const std::string command = place + before + "'" ANEMONE_BINARY "' " + arguments + " <'" +
+                              folder.file("in") + "' >'" + folder.file("out") + "' 2>'" +
+                              folder.file("err") + "'";
   const int status = std::system(command.c_str());
   return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, contents(folder.file("out")),
           contents(folder.file("err"))};
+}
+
+inline Outcome run_anemone(const std::string& arguments, const std::string& stdin_text = "") {
+  return run_in("", "", arguments, stdin_text);
 }
 
 }  // namespace anemone::cli

@@ -264,6 +264,47 @@ TEST(ReadyFile, ReplacesNothingThatCameMeanwhile) {
   EXPECT_FALSE(std::filesystem::exists(path));
 }
 
+// Before it listens, and so before the models are read.
+TEST_F(ServeCommand, RefusesAPlaceWhereNoReadyFileCanBe) {
+  const anemone::testing::TemporaryFolder folder;
+  std::filesystem::create_directory(folder.file("folder"));
+  std::vector<std::string> places = {folder.file("absent/ready"), "/proc/ready",
+                                     folder.file("folder"), folder.file("folder/.")};
+  for (const std::string& place : places) {
+    SCOPED_TRACE(place);
+    const Outcome outcome = serve("--port 0 --ready-file '" + place + "'");
+    EXPECT_EQ(outcome.code, 5) << outcome.err;
+    EXPECT_EQ(outcome.err.find("serving"), std::string::npos) << outcome.err;
+  }
+}
+
+TEST_F(ServeCommand, SaysThatItIsNotWellOnceAFileOfItsModelWasCut) {
+  const anemone::testing::TemporaryFolder folder;
+  const std::string copy = folder.file("copy");
+  std::filesystem::copy(model(), copy, std::filesystem::copy_options::recursive);
+  const std::string file = copy + "/embedding.bin";
+  const std::string whole = contents(file);
+  ServeProcess server(copy, ready());
+  ASSERT_NE(server.port(), 0);
+  EXPECT_EQ(fetch(server.port(), get_text("/health")).status, 200);
+  std::filesystem::resize_file(file, 0);
+  const auto request = post_text("/v1/completions", R"({"prompt": "x", "max_tokens": 1})");
+  EXPECT_EQ(fetch(server.port(), request).status, 500);
+  // Zeros have taken the place of the weights by now, so a file that is whole again changes
+  // nothing.
+  for (const bool is_whole : {false, true}) {
+    if (is_whole) std::fstream(file, std::ios::binary | std::ios::in | std::ios::out) << whole;
+    const auto health = fetch(server.port(), get_text("/health"));
+    EXPECT_EQ(health.status, 503);
+    EXPECT_NE(health.body.find("cut short"), std::string::npos) << health.body;
+    // Whoever has no key may ask.
+    EXPECT_EQ(health.body.find(copy), std::string::npos) << health.body;
+    EXPECT_EQ(fetch(server.port(), request).status, 500);
+  }
+  server.signal(SIGTERM);
+  EXPECT_EQ(server.wait(), 0);
+}
+
 TEST_F(ServeCommand, EndsWithinTenSecondsWhateverRuns) {
   ServeProcess server(model(), ready(), {"--parallel", "32"});
   ASSERT_NE(server.port(), 0);

@@ -270,6 +270,43 @@ TEST_F(OutputPlace, AnArtifactThatWasReplacedGoes) {
   expect_refused("got dear.txt", output_);
 }
 
+// Killed while it deleted what had been replaced, and then the new artifact went as well: half of
+// the old one never comes back.
+TEST_F(OutputPlace, AnArtifactThatIsHalfDeletedStaysAway) {
+  for (const bool is_last : {false, true}) {
+    put("out.partial/compile.json", R"({"fingerprint": "x", "pieces": {}})");
+    if (is_last) {
+      fs::create_directory(partial_ + "/discarded");
+    } else {
+      put_artifact("out.partial/discarded");
+      fs::remove(partial_ + "/discarded/embedding.bin");
+    }
+    CompileOptions options;
+    std::atomic<bool> cancel = true;
+    options.cancel = &cancel;
+    EXPECT_FALSE(compile(source_path("tests/compiler/data/tiny/qwen3"), output_, options).ok());
+    EXPECT_TRUE(files_in(folder_.path()).empty());
+  }
+  fs::create_directories(partial_ + "/discarded");
+  expect_refused("got no manifest.json", output_);
+  put("out.partial/discarded/dear.txt");
+  expect_refused("got no manifest.json", output_);
+}
+
+// What is deleted is never under the name from which it would come back.
+TEST_F(OutputPlace, WhatCannotBeMovedAwayIsNotDeleted) {
+  put_artifact("out");
+  bool is_put = false;
+  const auto report = compile(source_path("tests/compiler/data/tiny/qwen3"), output_, {},
+                              [&](std::uint64_t, std::uint64_t, const std::string&) {
+                                if (!is_put) put("out.partial/discarded/dear.txt");
+                                is_put = true;
+                              });
+  EXPECT_TRUE(report.ok()) << report.status().message();
+  EXPECT_TRUE(files_in(partial_ + "/replaced") == files_in(whole()));
+  EXPECT_EQ(read_file(partial_ + "/discarded/dear.txt").value(), "dear");
+}
+
 TEST_F(OutputPlace, WhatIsPutThereMeanwhileStays) {
   put_artifact("out");
   bool is_put = false;

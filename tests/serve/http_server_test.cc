@@ -162,6 +162,18 @@ TEST_F(HttpServerTest, TellsHandlersThatNobodyWaits) {
   EXPECT_TRUE(handler_.wait_for_blocked(0)) << "the client has gone";
 }
 
+// The answer and the end of an exchange come from another thread than the sweep does.
+TEST_F(HttpServerTest, SweepsNoRequestWhoseAnswerIsOnItsWay) {
+  HttpOptions options;
+  options.sweep_pause = 1ms;
+  start(options);
+  HttpClient client(server_->port());
+  for (int i = 0; i < 20'000; ++i) {
+    ASSERT_TRUE(client.send(post_text("/", "{}")));
+    ASSERT_EQ(client.receive().status, 200) << "request " << i;
+  }
+}
+
 TEST_F(HttpServerTest, StopsWhateverItsHandlersAreInTheMiddleOf) {
   HttpOptions options;
   options.handler_threads = 1;

@@ -322,6 +322,11 @@ void Connection::end_stream(std::uint64_t exchange, const std::string& piece) {
   send(is_chunked_ ? "0\r\n\r\n" : "");
 }
 
+bool Connection::is_abandoned() {
+  const std::uint64_t dropped = state_ == State::kHandling && exchange_.expired() ? current_ : 0;
+  return std::exchange(dropped_, dropped) == dropped && dropped != 0;
+}
+
 // The handler dropped the request: nothing sensible can follow on this connection.
 void Connection::abandon(std::uint64_t exchange) {
   if (is_current(exchange)) close();

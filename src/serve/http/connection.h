@@ -58,8 +58,9 @@ class Connection : public std::enable_shared_from_this<Connection> {
   // Closes it in favour of another client; a request whose body is not complete is told so, as far
   // as that takes no time.
   void make_way();
-  // Whether the handler has dropped the request without an answer.
-  bool is_abandoned() const { return state_ == State::kHandling && exchange_.expired(); }
+  // Whether the handler had dropped the request already at the call before this one. What it sent
+  // as its last has arrived in between, so a request that was answered does not count.
+  bool is_abandoned();
 
   // Runs `action`; an exception ends the connection and nothing else.
   template <typename Action>
@@ -142,6 +143,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   std::size_t drained_ = 0;
   // The current request's. Weak: only what the handler holds counts.
   std::weak_ptr<Exchange> exchange_;
+  std::uint64_t dropped_ = 0;  // the exchange that is_abandoned() found dropped; 0: none
   std::uint64_t requests_ = 0;
   std::uint64_t current_ = 0;  // number of the request in progress; 0: none
 };

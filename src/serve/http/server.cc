@@ -25,7 +25,6 @@ namespace {
 // After an accept that failed, as when the process has no file descriptor left.
 constexpr std::chrono::milliseconds kAcceptPause{100};
 // How often connections are looked through for those whose request was dropped.
-constexpr std::chrono::milliseconds kSweepPause{1'000};
 // A body that takes longer may be dropped when the bodies of others find no room.
 constexpr std::chrono::milliseconds kSlowBody{2'000};
 
@@ -188,7 +187,7 @@ class HttpServer::Impl {
   // Closes connections whose handler dropped the request and had no memory to say so, and those
   // that keep answers for too long when these become many.
   void sweep() {
-    sweep_.expires_after(kSweepPause);
+    sweep_.expires_after(options_.sweep_pause);
     sweep_.async_wait([this](const AsioError& stopped) {
       is_sweeping_ = false;
       if (stopped) return;

@@ -37,6 +37,8 @@ struct HttpOptions {
   // a piece of an answer.
   std::chrono::milliseconds idle_timeout{75'000};
   std::chrono::milliseconds write_timeout{60'000};
+  // How often connections are looked at whose request came to nothing.
+  std::chrono::milliseconds sweep_pause{1'000};
 };
 
 // An HTTP/1.1 server over one handler: keep-alive, requests of one connection one after the other,

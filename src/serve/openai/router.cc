@@ -189,8 +189,17 @@ std::optional<HttpResponse> Router::answer_head(const HttpRequest& head) {
 
 HttpResponse Router::get(std::string_view path, HeaderList headers) const {
   const Route route = route_of(path);
-  if (route == Route::kHealth) return json_response(backend_.health(), std::move(headers));
   const auto names = backend_.model_names();
+  if (route == Route::kHealth) {
+    const Status health = backend_.check_health();
+    Json body = {{"status", health.ok() ? "ok" : "error"},
+                 {"models", names},
+                 {"requests", backend_.counts()}};
+    if (!health.ok()) body["error"] = health.message();
+    HttpResponse response = json_response(body, std::move(headers));
+    if (!health.ok()) response.status = 503;
+    return response;
+  }
   if (route == Route::kModels) {
     Json list = Json::array();
     for (const std::string& name : names) list.push_back(model_json(name, created_));

@@ -21,7 +21,10 @@ class Backend {
  public:
   virtual ~Backend() = default;
   virtual std::vector<std::string> model_names() const = 0;
-  virtual Json health() const = 0;
+  // Why requests of a model fail until it is loaded again; ok otherwise. For everybody, so it names
+  // no paths. Quick, as it is called on the thread of the connections.
+  virtual Status check_health() const = 0;
+  virtual Json counts() const = 0;
   // Takes a request over, with the headers that its answer is to have; or says at once why not, and
   // then the responder was not used. The budget is for all that is done before the call returns.
   virtual std::optional<ApiError> chat(ChatRequest request, std::shared_ptr<Responder> responder,

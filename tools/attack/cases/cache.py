@@ -6,7 +6,7 @@ import random
 import subprocess
 import time
 
-from lib import process
+from lib import http, process
 from lib.case import Skip, case, expect
 from lib.process import answered, refused, settled
 from lib.server import Server
@@ -38,7 +38,8 @@ def cut_while_serving(trial):
         answer = server.chat()
         expect(answer.status in (200, 500, 503), f"got {answer.status}")
         server.check_alive()
-    server.health()
+    health = server.talk(http.request("GET", "/health"))[0]
+    expect(health.status == 503 and b"cut short" in health.body, f"/health says {health.status}: {health.body}")
     server.stop()
 
 

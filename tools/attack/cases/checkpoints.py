@@ -55,6 +55,29 @@ add(
 )
 for size in (0, 1, 7, 8, 9, 100, 1000, -1, -100):
     checkpoint(f"safetensors-cut-{size}", CUT, edit_bytes("model.safetensors", lambda raw, size=size: raw[:size]))
+for file in (
+    "config.json", "generation_config.json", "tokenizer.json", "tokenizer_config.json", "special_tokens_map.json",
+    "chat_template.jinja", "model.safetensors",
+):  # fmt: skip
+
+    @case(f"checkpoint/run-terabyte-{file}", "Sizes and headers are looked at before anything is hashed.")
+    def terabyte(trial, file=file):
+        folder = trial.copy(checkpoint_of("pocket"), "model")
+        with open(os.path.join(folder, file), "ab") as sparse:
+            sparse.truncate(1 << 40)
+        refused(trial.run("run", folder, *IDS), 3)
+
+
+@case("checkpoint/run-terabyte-tensor", "Sizes and headers are looked at before anything is hashed.")
+def terabyte_tensor(trial):
+    folder = trial.copy(checkpoint_of("pocket"), "model")
+    head = {"model.embed_tokens.weight": {"dtype": "F32", "shape": [1 << 38], "data_offsets": [0, 1 << 40]}}
+    with open(os.path.join(folder, "model.safetensors"), "wb") as file:
+        file.write(formats.with_header(json.dumps(head)))
+        file.truncate(file.tell() + (1 << 40))
+    refused(trial.run("run", folder, *IDS), 3)
+
+
 HEAD = "A header that lies about the file is refused before anything is taken from it."
 for name, raw in {
     "length-most": struct.pack("<Q", 2**64 - 1) + b"{}",

@@ -7,7 +7,7 @@ import signal
 import subprocess
 import time
 
-from lib import formats
+from lib import formats, process
 from lib.case import add, case, expect
 from lib.mil import Program
 from lib.process import answered, refused, settled, shown
@@ -219,17 +219,79 @@ def interrupt_answer(trial):
     expect(time.monotonic() - begin < trial.seconds, "too slow")
 
 
-@case("command/removed-working-folder", "A working folder that is gone is no crash.")
-def removed_working_folder(trial):
-    os.mkdir(trial.path("gone"))
-    script = 'cd "$1" && rmdir "$1" && exec "$2" inspect x'
+def shell(trial, script, *words):
+    """The program as $0 of a script, with its words as "$@"."""
     done = subprocess.run(
-        ["/bin/sh", "-c", script, "sh", trial.path("gone"), trial.settings.anemone],
+        ["/bin/sh", "-c", script, trial.settings.anemone, *words],
+        env=process.environment(trial.folder),
+        cwd=trial.folder,
+        stdin=subprocess.DEVNULL,
         capture_output=True,
         check=False,
         timeout=trial.seconds,
     )
-    expect(done.returncode in (2, 3, 4, 5), f"got {done.returncode}: {done.stderr}")
+    return process.Outcome([], done.returncode, done.stdout, done.stderr, 0, 0)
+
+
+for name, words in {
+    "inspect": ("inspect", "x"),
+    "export": ("export", "{model}", "-o", "x"),
+    "compile": ("compile", "{model}", "-o", "x"),
+    "logits": ("run", "{tiny}", "--prompt-ids", "1", "--max-new", "1", "--logits-out", "l"),
+    "plot": ("bench", "{tiny}", "--plot", "p.svg"),
+    "verify": ("verify", "{tiny}", "--against", "x"),
+    "ready-file": ("serve", "{pocket}", "--port", "0", "--ready-file", "r"),
+}.items():
+
+    @case(f"command/removed-working-folder-{name}", "A working folder that is gone is one error.")
+    def removed_working_folder(trial, words=words):
+        os.mkdir(trial.path("gone"))
+        fill = {"tiny": trial.tiny(), "pocket": trial.pocket(), "model": checkpoint_of("tiny")}
+        script = 'cd gone && rmdir "$PWD" && exec "$0" "$@"'
+        refused(shell(trial, script, *(word.format(**fill) for word in words)))
+
+
+for name, words in {
+    "key-file": ("serve", "{pocket}", "--port", "0", "--api-key-file", ""),
+    "key": ("serve", "{pocket}", "--port", "0", "--api-key", ""),
+    "socket": ("serve", "{pocket}", "--socket", ""),
+    "host": ("serve", "{pocket}", "--port", "0", "--host", ""),
+    "port": ("serve", "{pocket}", "--port", ""),
+    "ready-file": ("serve", "{pocket}", "--port", "0", "--ready-file", ""),
+    "cors": ("serve", "{pocket}", "--port", "0", "--cors", ""),
+    "template-file": ("serve", "{pocket}", "--port", "0", "--chat-template-file", ""),
+    "logits-out": ("run", "{tiny}", "--prompt-ids", "1", "--max-new", "1", "--logits-out", ""),
+    "plot": ("bench", "{tiny}", "--plot", ""),
+    "isa": ("run", "{tiny}", "--prompt-ids", "1", "--max-new", "1", "--isa", ""),
+    "function": ("predict", "x", "--inputs", "x", "--outputs", "x", "--function", ""),
+    "state-in": ("predict", "x", "--inputs", "x", "--outputs", "x", "--state-in", ""),
+    "state-out": ("predict", "x", "--inputs", "x", "--outputs", "x", "--state-out", ""),
+    "export": ("export", "{model}", "-o", ""),
+    "against": ("verify", "{tiny}", "--against", ""),
+}.items():
+
+    @case(f"command/empty-{name}", "A flag whose variable was empty does not count as one that was not there.")
+    def empty_flag(trial, words=words):
+        fill = {"tiny": trial.tiny(), "pocket": trial.pocket(), "model": checkpoint_of("tiny")}
+        done = refused(trial.run(*(word.format(**fill) for word in words)), 2)
+        expect(b"got an empty one" in done.err or b"--" in done.err, f"got {shown(done.err)}")
+
+
+for name, words in {
+    "tokenize": ("tokenize", "--model", "{pocket}", "-"),
+    "run": ("run", "{pocket}", "-", "--max-new", "1"),
+    "chat": ("run", "{pocket}", "--max-new", "1"),
+    "chat-template": ("chat-template", "--model", "{pocket}"),
+    "lines": ("tokenize", "--model", "{pocket}", "--stdin-jsonl"),
+    "predict": ("predict", "--serve"),
+    "serve": ("serve", "{pocket}", "--stdin"),
+}.items():
+
+    @case(f"command/stdin-is-a-folder-{name}", "What cannot be read is not empty.")
+    def folder_as_stdin(trial, words=words):
+        script = 'exec "$0" "$@" < /'
+        done = shell(trial, script, *(word.format(pocket=trial.pocket()) for word in words))
+        expect(done.code == 5, f"got {done.code}: {shown(done.err)}")
 
 
 for variable in ("ANEMONE_CACHE", "HF_HOME", "HOME", "HF_ENDPOINT", "HF_TOKEN", "ANEMONE_HUB_PAUSE_MS", "https_proxy"):

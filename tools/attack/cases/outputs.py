@@ -232,6 +232,18 @@ for name, path in {
     add(f"output/to-{name}", "A place where no artifact can be is refused; nothing is lost.", odd_place)
 
 
+@case("output/half-discarded", "What a killed compile had half deleted never comes back.")
+def half_discarded(trial):
+    answered(compile_to(trial, trial.path("old")))
+    trial.write("out.partial/compile.json", '{"fingerprint": "x", "pieces": {}}')
+    os.rename(trial.path("old"), trial.path("out.partial", "discarded"))
+    shutil.rmtree(trial.path("out.partial", "discarded", "head_0.mlpackage"))
+    refused(compile_to(trial, trial.path("out"), limits={resource.RLIMIT_FSIZE: 1000}), 5)
+    expect(not os.path.exists(trial.path("out")), "half an artifact")
+    answered(compile_to(trial, trial.path("out")))
+    expect(left(trial) == ["out"], f"left behind: {left(trial)}")
+
+
 @case("output/read-only", "A folder that cannot be written to is said so, once.")
 def read_only(trial):
     if os.getuid() == 0:
