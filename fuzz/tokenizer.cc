@@ -6,6 +6,7 @@
 #include "base/check.h"
 #include "fuzz/support.h"
 #include "text/text_streamer.h"
+#include "text/text_work.h"
 #include "text/utf8.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
@@ -17,21 +18,26 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   for (const bool special : {false, true}) {
     const auto ids = (*tokenizer)->encode(text, {special, special});
     if (!ids.ok()) continue;
-    const std::string decoded = (*tokenizer)->decode(*ids);
-    ANEMONE_CHECK(text::is_valid_utf8(decoded));
+    const auto decoded = (*tokenizer)->decode(*ids);
+    if (!decoded.ok()) continue;
+    ANEMONE_CHECK(text::is_valid_utf8(*decoded));
     text::TextStreamer streamer(*tokenizer);
     std::string streamed;
     for (const std::int32_t id : *ids) {
       ANEMONE_CHECK((*tokenizer)->has(id));
-      const std::string piece = streamer.push(id);
-      ANEMONE_CHECK(text::is_valid_utf8(piece));
-      streamed += piece;
+      const auto piece = streamer.push(id);
+      if (!piece.ok()) return 0;
+      ANEMONE_CHECK(text::is_valid_utf8(*piece));
+      streamed += *piece;
     }
-    streamed += streamer.finish();
-    ANEMONE_CHECK(streamed == decoded);
+    const auto last = streamer.finish();
+    if (!last.ok()) return 0;
+    streamed += *last;
+    ANEMONE_CHECK(streamed == *decoded);
   }
+  WorkBudget work("text", text::text_limits(size));
   for (const std::int32_t id : {-1, 0, 1, (*tokenizer)->vocab_size()}) {
-    (void)(*tokenizer)->token_bytes(id);
+    (void)(*tokenizer)->token_bytes(id, work);
     (void)(*tokenizer)->id_to_token(id);
   }
   return 0;

@@ -82,7 +82,7 @@ void check_goldens(const Tokenizer& tokenizer, const std::string& folder) {
 void check_round_trip(const Tokenizer& tokenizer, const Corpus& corpus) {
   for (const std::string_view document : corpus.documents) {
     const auto ids = take(tokenizer.encode(document, {false, false}));
-    const std::string decoded = tokenizer.decode(ids);
+    const std::string decoded = take(tokenizer.decode(ids));
     if (decoded != document && take(tokenizer.encode(decoded, {false, false})) != ids)
       fail(corpus.name + ": ids do not decode to the text: " + std::string(document.substr(0, 80)));
   }

@@ -38,6 +38,14 @@ Status WorkBudget::check() {
   return {};
 }
 
+void WorkBudget::pause() {
+  used_ = thread_cpu_time() - start_;
+}
+
+void WorkBudget::resume() {
+  start_ = thread_cpu_time() - used_;
+}
+
 Status WorkBudget::take(std::size_t bytes) {
   if (!exceeded_.ok()) return exceeded_;
   if (bytes > limits_.bytes - held_) {

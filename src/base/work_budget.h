@@ -45,6 +45,11 @@ class WorkBudget {
   // The same with the clock read now; between the stages of a request.
   Status check();
 
+  // For work that comes in parts between other work of the thread: only the CPU time from resume()
+  // to pause() counts. A new budget runs.
+  void pause();
+  void resume();
+
   // Counts memory. kInvalidArgument when more than the limit would be held at a time.
   Status take(std::size_t bytes);
   void give_back(std::size_t bytes);
@@ -55,7 +60,9 @@ class WorkBudget {
   const std::string subject_;
   const Limits limits_;
   const std::atomic<bool>* const cancel_;
-  const std::chrono::nanoseconds start_;  // CPU time of the thread
+  // CPU time of the thread when the work began, as if it had not paused.
+  std::chrono::nanoseconds start_;
+  std::chrono::nanoseconds used_{0};  // until the pause
   std::size_t until_check_ = kUnitsPerCheck;
   std::size_t held_ = 0;
   std::size_t most_held_ = 0;

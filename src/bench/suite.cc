@@ -90,6 +90,7 @@ class Suite {
     generate.on_piece = [&](const engine::TextPiece&) {
       if (!has_first) first = SuiteClock::now();
       has_first = true;
+      return Status();
     };
     const auto start = SuiteClock::now();
     ANEMONE_ASSIGN_OR_RETURN(const auto ids, tokens_of(model_, text));

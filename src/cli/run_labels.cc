@@ -12,6 +12,7 @@
 #include "cli/run.h"
 #include "cli/token_ids.h"
 #include "engine/classifier.h"
+#include "text/text_work.h"
 
 namespace anemone::cli {
 
@@ -46,6 +47,7 @@ Status run_labels(const RunOptions& options, std::shared_ptr<const engine::Model
   ANEMONE_RETURN_IF_ERROR(file.write({}));
   Json labels = Json::array();
   std::string lines;
+  WorkBudget work("text", text::text_limits(ids.size()));  // of the table
   for (std::size_t t = 0; t < ids.size(); ++t) {
     const auto row = std::span(*logits).subspan(t * names.size(), names.size());
     const std::string& label =
@@ -53,7 +55,8 @@ Status run_labels(const RunOptions& options, std::shared_ptr<const engine::Model
     labels.push_back(label);
     std::string piece = std::to_string(ids[t]);
     if (options.prompt) {
-      piece = model->tokenizer()->decode({&ids[t], 1});
+      ANEMONE_ASSIGN_OR_RETURN(
+          piece, model->tokenizer()->decode({&ids[t], 1}, /*skip_special=*/false, &work));
     }
     lines += fmt::format("{}\t{}\n", escaped(label), escaped(piece));
   }

@@ -117,7 +117,12 @@ AnswerPrinter::AnswerPrinter(engine::GenerateOptions& options, bool is_on)
     bar_(static_cast<std::uint64_t>(done), static_cast<std::uint64_t>(total));
     if (done == total) bar_.clear();
   };
-  if (is_on_) options.on_piece = [this](const engine::TextPiece& piece) { print(piece.text); };
+  if (is_on_) {
+    options.on_piece = [this](const engine::TextPiece& piece) {
+      print(piece.text);
+      return Status();
+    };
+  }
 }
 
 void AnswerPrinter::print(std::string_view text) {

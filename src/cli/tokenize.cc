@@ -14,6 +14,7 @@
 #include "cli/model_path.h"
 #include "cli/output.h"
 #include "text/jsonl.h"
+#include "text/text_work.h"
 #include "text/tokenizer.h"
 
 namespace anemone::cli {
@@ -28,10 +29,16 @@ struct TokenizeFlags {
   bool special_is_text = false;
 };
 
-std::string token_table(const text::Tokenizer& tokenizer, const std::vector<std::int32_t>& ids) {
+// Of the memory for a row of the table, beside the text of its piece.
+constexpr std::size_t kRowBytes = 300;
+
+Result<std::string> token_table(const text::Tokenizer& tokenizer,
+                                const std::vector<std::int32_t>& ids, WorkBudget& work) {
   std::vector<std::vector<std::string>> rows = {{"position", "id", "piece"}};
   for (std::size_t i = 0; i < ids.size(); ++i) {
-    const std::string piece = escaped(tokenizer.token_bytes(ids[i]));
+    ANEMONE_ASSIGN_OR_RETURN(const std::string bytes, tokenizer.token_bytes(ids[i], work));
+    const std::string piece = escaped(bytes);
+    ANEMONE_RETURN_IF_ERROR(work.take(kRowBytes + 3 * piece.size()));
     rows.push_back({std::to_string(i), std::to_string(ids[i]),
                     tokenizer.is_special(ids[i]) ? piece : "\"" + piece + "\""});
   }
@@ -74,9 +81,12 @@ Status run_tokenize(const TokenizeFlags& options) {
       return unsupported("[TEXT] {}", error->get<std::string>());
     return print_json(answer);
   }
+  WorkBudget work("text", text::text_limits(text.size()));
   ANEMONE_ASSIGN_OR_RETURN(
-      const auto ids, tokenizer->encode(text, {options.add_special, !options.special_is_text}));
-  return print_report(token_table(*tokenizer, ids));
+      const auto ids,
+      tokenizer->encode(text, {options.add_special, !options.special_is_text, &work}));
+  ANEMONE_ASSIGN_OR_RETURN(const std::string shown, token_table(*tokenizer, ids, work));
+  return print_report(shown);
 }
 
 }  // namespace

@@ -27,31 +27,36 @@ class TextSink {
            GenerateResult& result)
       : options_(options), result_(result) {
     if (tokenizer == nullptr) return;
-    streamer_.emplace(std::move(tokenizer), /*skip_special=*/true);
+    streamer_.emplace(std::move(tokenizer),
+                      text::StreamOptions{.skip_special = true, .cancel = options.cancel});
     stops_.emplace(options.stop);
   }
 
   // An end-of-text token gives no text, whatever the tokenizer would make of it.
-  void push_end(std::int32_t id) { emit(id, "", /*is_token=*/true); }
+  Status push_end(std::int32_t id) { return emit(id, "", /*is_token=*/true); }
 
   // Whether a stop string ended the text.
-  bool push(std::int32_t id) {
+  Result<bool> push(std::int32_t id) {
     std::string text;
     bool stopped = false;
     if (streamer_.has_value()) {
-      auto outcome = stops_->push(streamer_->push(id));
+      ANEMONE_ASSIGN_OR_RETURN(const std::string piece, streamer_->push(id));
+      auto outcome = stops_->push(piece);
       text = std::move(outcome.text);
       stopped = outcome.stop.has_value();
       if (stopped) result_.stop = *outcome.stop;
     }
-    emit(id, text, /*is_token=*/true);
+    ANEMONE_RETURN_IF_ERROR(emit(id, text, /*is_token=*/true));
     return stopped;
   }
 
-  void finish() {
-    if (!streamer_.has_value() || result_.ids.empty()) return;
+  Status finish() {
+    if (!streamer_.has_value() || result_.ids.empty()) return {};
+    auto last = streamer_->finish();
+    // Of a text that is cancelled, nothing more is decoded.
+    if (!last.ok() && last.status().code() != Code::kCancelled) return last.status();
     // What the streamer still held may complete a stop string.
-    auto outcome = stops_->push(streamer_->finish());
+    auto outcome = stops_->push(last.ok() ? *last : std::string());
     std::string text = std::move(outcome.text);
     if (outcome.stop.has_value()) {
       result_.stop = *outcome.stop;
@@ -59,15 +64,15 @@ class TextSink {
     } else {
       text += stops_->finish();
     }
-    emit(result_.ids.back(), text, /*is_token=*/false);
+    return emit(result_.ids.back(), text, /*is_token=*/false);
   }
 
  private:
-  void emit(std::int32_t id, const std::string& text, bool is_token) {
+  Status emit(std::int32_t id, const std::string& text, bool is_token) {
     result_.text += text;
-    if (!options_.on_piece || (!is_token && text.empty())) return;
+    if (!options_.on_piece || (!is_token && text.empty())) return {};
     const bool has_logprobs = is_token && !result_.logprobs.empty();
-    options_.on_piece({id, text, has_logprobs ? &result_.logprobs.back() : nullptr});
+    return options_.on_piece({id, text, has_logprobs ? &result_.logprobs.back() : nullptr});
   }
 
   const GenerateOptions& options_;
@@ -141,8 +146,13 @@ Status decode_loop(Session& session, Sampler& sampler, const GenerateOptions& op
     if (options.top_logprobs)
       result.logprobs.push_back(sampler.logprobs(session.logits(), id, *options.top_logprobs));
     const bool ended = !options.ignore_eos && session.model().is_eos(id);
-    if (ended) sink.push_end(id);
-    if (ended || sink.push(id)) {
+    bool stopped = ended;
+    if (ended) {
+      ANEMONE_RETURN_IF_ERROR(sink.push_end(id));
+    } else {
+      ANEMONE_ASSIGN_OR_RETURN(stopped, sink.push(id));
+    }
+    if (stopped) {
       result.finish = FinishReason::kStop;
       return {};
     }
@@ -204,11 +214,15 @@ Result<GenerateResult> generate(Session& session, std::span<const std::int32_t> 
 
   TextSink sink(tokenizer, options, result);
   const auto decode_start = Clock::now();
-  ANEMONE_RETURN_IF_ERROR(decode_loop(session, sampler, options, sink, result));
+  const Status decoded = decode_loop(session, sampler, options, sink, result);
+  if (decoded.code() == Code::kCancelled)
+    result.finish = FinishReason::kCancelled;
+  else if (!decoded.ok())
+    return decoded;
   result.timing.decode_s = seconds_since(decode_start);
   result.timing.new_tokens = static_cast<std::int64_t>(result.ids.size());
   // Nothing may follow a stop string, held back or not.
-  if (result.stop.empty()) sink.finish();
+  if (result.stop.empty()) ANEMONE_RETURN_IF_ERROR(sink.finish());
   return result;
 }
 

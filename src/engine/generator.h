@@ -48,7 +48,8 @@ struct GenerateOptions {
   bool as_text = true;
   const std::atomic<bool>* cancel = nullptr;  // looked at between chunks and tokens; may be null
   // Called for every token, and once more when the end sets text free that was held back.
-  std::function<void(const TextPiece&)> on_piece;
+  // An error ends the text and is what generate() returns.
+  std::function<Status(const TextPiece&)> on_piece;
   // As PrefillOptions has them.
   std::function<Status(std::int64_t position, std::span<const float> logits)> on_prompt_logits;
   std::function<void(std::int64_t done, std::int64_t total)> on_prefill_progress;

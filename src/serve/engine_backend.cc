@@ -163,10 +163,13 @@ std::optional<openai::ApiError> EngineBackend::complete(openai::CompletionReques
     if (const Status status = budget.check(); !status.ok()) return openai::api_error(status);
     if (auto error = check_prompt(*plan->model, out.ids, "prompt")) return error;
     if (!request.is_echo) continue;
-    if (auto* text = std::get_if<std::string>(&prompt))
+    if (auto* text = std::get_if<std::string>(&prompt)) {
       out.echo = std::move(*text);
-    else
-      out.echo = tokenizer.decode(out.ids);
+      continue;
+    }
+    auto echo = tokenizer.decode(out.ids, /*skip_special=*/false, &budget);
+    if (!echo.ok()) return prompt_error(echo.status(), "prompt");
+    out.echo = *std::move(echo);
   }
   return submit(*std::move(plan), responder, headers);
 }

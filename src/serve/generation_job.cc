@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "serve/openai/error.h"
 #include "serve/openai/router.h"
+#include "text/text_work.h"
 
 namespace anemone::serve {
 namespace {
@@ -38,24 +39,47 @@ Status too_many_bytes() {
       "[answer] expected all answers to need less memory at a time (see \"stream\", \"logprobs\")");
 }
 
-openai::ScoredToken scored_token(const text::Tokenizer& tokenizer, std::int32_t id,
-                                 const engine::TokenLogprobs* logprobs) {
-  openai::ScoredToken out;
-  out.bytes = tokenizer.token_bytes(id);
-  if (logprobs == nullptr) return out;
-  out.logprob = logprobs->logprob;
-  for (const auto& [other, logprob] : logprobs->top)
-    out.top.emplace_back(tokenizer.token_bytes(other), logprob);
-  return out;
-}
-
 }  // namespace
+
+// Tokens with their log-probabilities, all those of one choice with one budget, which counts the
+// time of the calls alone.
+class GenerationJob::Scorer {
+ public:
+  Scorer(const text::Tokenizer& tokenizer, const std::atomic<bool>& cancel)
+      : tokenizer_(tokenizer), work_("answer", text::kAnswerLimits, &cancel) {
+    work_.pause();
+  }
+
+  // `logprobs` may be null. The error when the budget is used up.
+  Result<openai::ScoredToken> score(std::int32_t id, const engine::TokenLogprobs* logprobs) {
+    work_.resume();
+    auto out = score_now(id, logprobs);
+    work_.pause();
+    return out;
+  }
+
+ private:
+  Result<openai::ScoredToken> score_now(std::int32_t id, const engine::TokenLogprobs* logprobs) {
+    openai::ScoredToken out;
+    ANEMONE_ASSIGN_OR_RETURN(out.bytes, tokenizer_.token_bytes(id, work_));
+    if (logprobs == nullptr) return out;
+    out.logprob = logprobs->logprob;
+    for (const auto& [other, logprob] : logprobs->top) {
+      ANEMONE_ASSIGN_OR_RETURN(std::string bytes, tokenizer_.token_bytes(other, work_));
+      out.top.emplace_back(std::move(bytes), logprob);
+    }
+    return out;
+  }
+
+  const text::Tokenizer& tokenizer_;
+  WorkBudget work_;
+};
 
 // One choice on its way to the client: collected, or sent piece by piece.
 class GenerationJob::Writer {
  public:
   Writer(GenerationJob& job, std::int64_t index)
-      : job_(job), tokenizer_(*job.plan_.model->tokenizer()) {
+      : job_(job), scorer_(*job.plan_.model->tokenizer(), job.is_cancelled()) {
     choice_.index = index;
     if (job.plan_.options.top_logprobs) choice_.tokens.emplace();
   }
@@ -71,17 +95,21 @@ class GenerationJob::Writer {
     if (is_chat || !echo.empty()) put(echo, std::move(tokens), /*is_first=*/true);
   }
 
-  void piece(const engine::TextPiece& piece) {
+  Scorer& scorer() { return scorer_; }
+
+  Status piece(const engine::TextPiece& piece) {
     openai::ScoredTokens tokens;
     // The end of the text is no part of it.
     const bool is_end = !job_.plan_.options.ignore_eos && job_.plan_.model->is_eos(piece.id);
     if (piece.logprobs != nullptr && !is_end) {
-      tokens.push_back(scored_token(tokenizer_, piece.id, piece.logprobs));
+      ANEMONE_ASSIGN_OR_RETURN(openai::ScoredToken token, scorer_.score(piece.id, piece.logprobs));
+      tokens.push_back(std::move(token));
       tokens.back().offset = characters_;
     }
     characters_ += count_characters(piece.text);
     if (!piece.text.empty() || !tokens.empty())
       put(std::string(piece.text), std::move(tokens), /*is_first=*/false);
+    return {};
   }
 
   void end(engine::FinishReason finish) {
@@ -129,7 +157,7 @@ class GenerationJob::Writer {
   }
 
   GenerationJob& job_;
-  const text::Tokenizer& tokenizer_;
+  Scorer scorer_;
   openai::Choice choice_;
   std::int64_t characters_ = 0;  // of the text so far
   std::size_t charged_ = 0;      // for this choice
@@ -216,7 +244,9 @@ Status GenerationJob::run_choice(engine::Session& session, const GenerationPlan:
   openai::ScoredTokens scores;
   std::size_t scores_cost = 0;
   if (scores_prompt) {
-    scores.push_back(scored_token(tokenizer, prompt.ids.front(), nullptr));
+    ANEMONE_ASSIGN_OR_RETURN(openai::ScoredToken first,
+                             writer.scorer().score(prompt.ids.front(), nullptr));
+    scores.push_back(std::move(first));
     const auto columns = static_cast<std::size_t>(
         std::min<std::int64_t>(tokenizer.vocab_size(), plan_.model->vocab_size()));
     options.on_prompt_logits = [&, columns](std::int64_t position,
@@ -227,7 +257,8 @@ Status GenerationJob::run_choice(engine::Session& session, const GenerationPlan:
       // Ids of padding rows have no place among those of the vocabulary.
       const auto known = static_cast<std::size_t>(id) < columns ? logits.first(columns) : logits;
       const auto logprobs = engine::token_logprobs(known, id, *plan_.options.top_logprobs);
-      scores.push_back(scored_token(tokenizer, id, &logprobs));
+      ANEMONE_ASSIGN_OR_RETURN(openai::ScoredToken token, writer.scorer().score(id, &logprobs));
+      scores.push_back(std::move(token));
       const std::size_t cost = cost_of(scores.back(), plan_.head.protocol);
       scores_cost += cost;
       return charge(cost);
@@ -245,7 +276,7 @@ Status GenerationJob::run_choice(engine::Session& session, const GenerationPlan:
   if (!scores_prompt) start();
   options.on_piece = [&](const engine::TextPiece& piece) {
     start();
-    writer.piece(piece);
+    return writer.piece(piece);
   };
   ANEMONE_ASSIGN_OR_RETURN(const engine::GenerateResult result,
                            engine::generate(session, prompt.ids, options));

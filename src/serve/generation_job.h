@@ -48,6 +48,7 @@ class GenerationJob : public Job {
   void fail(const Status& status) override;
 
  private:
+  class Scorer;
   class Writer;
   // Counts what was added to the answer, or taken from it.
   Status charge(std::size_t bytes);

@@ -12,40 +12,12 @@
 namespace anemone::text {
 namespace {
 
-// Start of the last character of the non-empty valid `text`.
-std::size_t last_character(std::string_view text) {
-  std::size_t at = text.size() - 1;
-  while (at > 0 && (text[at] & 0xC0) == 0x80) --at;
-  return at;
-}
-
 bool ends_with_word(std::string_view text) {
   return !text.empty() && is_word_character(decode_code_point(text, last_character(text)).value);
 }
 
 bool starts_with_word(std::string_view text) {
   return !text.empty() && is_word_character(decode_code_point(text, 0).value);
-}
-
-std::size_t leading_space_bytes(std::string_view text) {
-  std::size_t at = 0;
-  while (at < text.size()) {
-    const CodePoint point = decode_code_point(text, at);
-    if (!is_white_space(point.value)) break;
-    at += static_cast<std::size_t>(point.length);
-  }
-  return at;
-}
-
-// Where the white space at the end of text[floor..] begins.
-std::size_t trailing_space_begin(std::string_view text, std::size_t floor) {
-  std::size_t end = text.size();
-  while (end > floor) {
-    const std::size_t at = last_character(text.substr(0, end));
-    if (at < floor || !is_white_space(decode_code_point(text, at).value)) break;
-    end = at;
-  }
-  return end;
 }
 
 Status too_long(std::size_t bytes) {
@@ -70,7 +42,7 @@ Result<AddedTokens> AddedTokens::build(std::vector<AddedToken> tokens,
     set.by_content_.emplace(token.content, set.tokens_.size());
     set.tokens_.push_back(std::move(token));
   }
-  WorkBudget work("added_tokens", text_limits(total));
+  WorkBudget work("added_tokens", kLoadLimits);
   std::size_t normalized_bytes = 0;
   // Two normalized tokens may become the same text: special ones come first and win.
   for (const bool special : {true, false}) {
@@ -78,8 +50,9 @@ Result<AddedTokens> AddedTokens::build(std::vector<AddedToken> tokens,
       AddedToken& token = set.tokens_[i];
       if (token.special != special) continue;
       token.text = token.content;
+      MemoryCharge memory(work);
       if (token.normalized && normalizer != nullptr)
-        ANEMONE_RETURN_IF_ERROR(normalizer->apply(token.text, work));
+        ANEMONE_RETURN_IF_ERROR(normalizer->apply(token.text, memory, work));
       normalized_bytes += token.text.size();
       if (normalized_bytes > kMaxBytes) return too_long(normalized_bytes);
       TokenFinder& finder = token.normalized ? set.normalized_ : set.raw_;
@@ -91,10 +64,12 @@ Result<AddedTokens> AddedTokens::build(std::vector<AddedToken> tokens,
   return set;
 }
 
-void AddedTokens::split(std::string_view text, Stage stage, bool parse_special,
-                        std::vector<TextSpan>& spans) const {
-  std::vector<TokenFinder::Hit> hits;
-  finder(stage).find_all(text, hits);
+Status AddedTokens::split(std::string_view text, Stage stage, bool parse_special,
+                          ChargedVector<TextSpan>& spans, WorkBudget& work) const {
+  ANEMONE_RETURN_IF_ERROR(work.spend(text.size()));
+  ChargedVector<TokenFinder::Hit> hits(work);
+  ANEMONE_RETURN_IF_ERROR(finder(stage).find_all(text, hits));
+  ANEMONE_RETURN_IF_ERROR(spans.make_room(2 * hits.size() + 1));
   std::size_t done = 0;
   std::size_t spaces_end = 0;  // where the white space after the last token ends
   for (const TokenFinder::Hit& hit : hits) {
@@ -117,6 +92,7 @@ void AddedTokens::split(std::string_view text, Stage stage, bool parse_special,
     done = end;
   }
   if (done < text.size()) spans.push_back({done, text.size(), -1});
+  return ok_status();
 }
 
 const AddedToken* AddedTokens::find(std::int32_t id) const {

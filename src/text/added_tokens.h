@@ -9,6 +9,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "base/charged.h"
 #include "text/normalizer.h"
 #include "text/token_finder.h"
 
@@ -45,9 +46,10 @@ class AddedTokens {
 
   enum class Stage { kRaw, kNormalized };
   // Appends the spans of `text` (valid UTF-8) in order, in linear time. They cover it, except that
-  // a token's span with lstrip or rstrip may overlap its neighbour's.
-  void split(std::string_view text, Stage stage, bool parse_special,
-             std::vector<TextSpan>& spans) const;
+  // a token's span with lstrip or rstrip may overlap its neighbour's. Spends `work`: the error when
+  // that is used up.
+  Status split(std::string_view text, Stage stage, bool parse_special,
+               ChargedVector<TextSpan>& spans, WorkBudget& work) const;
 
   bool has_stage(Stage stage) const { return !finder(stage).empty(); }
   const AddedToken* find(std::int32_t id) const;

@@ -16,6 +16,9 @@ namespace {
 constexpr std::string_view kWordMark = "\xE2\x96\x81";  // U+2581
 // Below this many symbols, searching all pairs again for each merge beats a heap.
 constexpr std::size_t kShortWord = 40;
+// Of memory, for a symbol of a longer word: a node, two candidates and an id, whose lists may be
+// there twice while they grow.
+constexpr std::size_t kBytesPerSymbol = 12 + 3 * 20 + 3 * 4;
 constexpr std::size_t kMergeUnits = 100;  // of the work on a merge in a heap
 
 // True when U+2581 follows another character somewhere in `text`.
@@ -187,11 +190,22 @@ Status Bpe::tokenize_word(std::string_view word, std::vector<std::int32_t>& ids,
     }
   }
   const std::size_t first = ids.size();
-  append_symbols(word, ids);
-  if (ids.size() - first <= kShortWord)
+  // Each character may become the bytes of the prefix and its own.
+  const std::size_t most = word.size() * (1 + options_.continuing_subword_prefix.size()) +
+                           options_.end_of_word_suffix.size();
+  if (most <= kShortWord) {
+    append_symbols(word, ids);
     merge_short(ids, first);
-  else
-    ANEMONE_RETURN_IF_ERROR(merge_long(ids, first, work));
+  } else {
+    ANEMONE_RETURN_IF_ERROR(work.spend(most));
+    MemoryCharge memory(work);
+    ANEMONE_RETURN_IF_ERROR(memory.hold(most * kBytesPerSymbol));
+    append_symbols(word, ids);
+    if (ids.size() - first <= kShortWord)
+      merge_short(ids, first);
+    else
+      ANEMONE_RETURN_IF_ERROR(merge_long(ids, first, work));
+  }
   if (entry >= 0) {
     const bool whole = ids.size() == first + 1 && ids[first] == entry;
     whole_[memo].store(whole ? kWhole : kNotWhole, std::memory_order_relaxed);

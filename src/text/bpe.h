@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/charged.h"
 #include "text/merge_table.h"
 #include "text/token_model.h"
 #include "text/vocab.h"

@@ -7,97 +7,114 @@
 namespace anemone::text {
 namespace {
 
-class ByteLevelStage : public DecodeStage {
+// A stage with another one behind it.
+class InnerStage : public DecodeStage {
  public:
-  ByteLevelStage(DecodeStage* next) : next_(next) {}
-  void push(std::string_view bytes) override {
-    if (waiting_.empty() && is_valid_utf8(bytes)) {
-      next_->push(bytes);
-      return;
-    }
-    waiting_ += bytes;
-    const std::size_t ready = complete_utf8_prefix(waiting_);
-    if (ready == 0) return;
-    next_->push(replace_invalid_utf8(std::string_view(waiting_).substr(0, ready)));
-    waiting_.erase(0, ready);
+  InnerStage(DecodeStage* next, WorkBudget& work) : DecodeStage(work), next_(next) {}
+  Status finish() override {
+    ANEMONE_RETURN_IF_ERROR(flush());
+    return next_->finish();
   }
-  void finish() override {
-    if (!waiting_.empty()) next_->push(replace_invalid_utf8(waiting_));
-    next_->finish();
-  }
+
+ protected:
+  // Hands on what waits.
+  virtual Status flush() { return {}; }
+  Status hand_on(std::string_view token) { return next_->push(token); }
 
  private:
   DecodeStage* next_;
+};
+
+class ByteLevelStage : public InnerStage {
+ public:
+  using InnerStage::InnerStage;
+
+ private:
+  Status take(std::string_view bytes) override {
+    if (waiting_.empty() && is_valid_utf8(bytes)) return hand_on(bytes);
+    waiting_ += bytes;
+    const std::size_t ready = complete_utf8_prefix(waiting_);
+    if (ready == 0) return {};
+    ANEMONE_RETURN_IF_ERROR(
+        hand_on(replace_invalid_utf8(std::string_view(waiting_).substr(0, ready))));
+    waiting_.erase(0, ready);
+    return {};
+  }
+  Status flush() override {
+    return waiting_.empty() ? Status() : hand_on(replace_invalid_utf8(waiting_));
+  }
+
   std::string waiting_;  // the beginning of a character
 };
 
-class ByteFallbackStage : public DecodeStage {
+class ByteFallbackStage : public InnerStage {
  public:
-  ByteFallbackStage(DecodeStage* next) : next_(next) {}
-  void push(std::string_view token) override {
+  using InnerStage::InnerStage;
+
+ private:
+  Status take(std::string_view token) override {
     const int byte = parse_byte_token(token);
     if (byte >= 0) {
       // The run is text only if the whole of it is valid, so all of it waits for its end.
       run_.push_back(static_cast<char>(byte));
-      return;
+      return {};
     }
-    flush();
-    next_->push(token);
+    ANEMONE_RETURN_IF_ERROR(flush());
+    return hand_on(token);
   }
-  void finish() override {
-    flush();
-    next_->finish();
-  }
-
- private:
-  void flush() {
-    if (run_.empty()) return;
+  Status flush() override {
+    if (run_.empty()) return {};
     if (is_valid_utf8(run_)) {
-      next_->push(run_);
+      ANEMONE_RETURN_IF_ERROR(hand_on(run_));
     } else {
-      for (std::size_t i = 0; i < run_.size(); ++i) next_->push(kReplacementCharacter);
+      for (std::size_t i = 0; i < run_.size(); ++i)
+        ANEMONE_RETURN_IF_ERROR(hand_on(kReplacementCharacter));
     }
     run_.clear();
+    return {};
   }
-  DecodeStage* next_;
+
   std::string run_;
 };
 
-class JoinStage : public DecodeStage {
+class JoinStage : public InnerStage {
  public:
-  JoinStage(DecodeStage* next) : next_(next) {}
-  void push(std::string_view token) override {
-    if (!first_) next_->push(" ");
-    first_ = false;
-    next_->push(token);
-  }
-  void finish() override { next_->finish(); }
+  using InnerStage::InnerStage;
 
  private:
-  DecodeStage* next_;
+  Status take(std::string_view token) override {
+    if (!first_) ANEMONE_RETURN_IF_ERROR(hand_on(" "));
+    first_ = false;
+    return hand_on(token);
+  }
+
   bool first_ = true;
 };
 
-class ReplaceStage : public DecodeStage {
+class ReplaceStage : public InnerStage {
  public:
-  ReplaceStage(const Decoder::ReplaceStep& step, DecodeStage* next) : step_(step), next_(next) {}
-  void push(std::string_view token) override {
-    // A pattern that exceeds its limit leaves the token as it is: decoding has no errors.
-    const auto replaced = step_.pattern.replace_all(token, step_.content, nullptr);
-    next_->push(replaced.ok() ? std::string_view(*replaced) : token);
-  }
-  void finish() override { next_->finish(); }
+  ReplaceStage(const Decoder::ReplaceStep& step, DecodeStage* next, WorkBudget& work)
+      : InnerStage(next, work), step_(step) {}
 
  private:
+  Status take(std::string_view token) override {
+    ANEMONE_ASSIGN_OR_RETURN(const std::string replaced,
+                             step_.pattern.replace_all(token, step_.content, work()));
+    MemoryCharge memory(work());
+    ANEMONE_RETURN_IF_ERROR(memory.hold(replaced.capacity()));
+    return hand_on(replaced);
+  }
+
   const Decoder::ReplaceStep& step_;
-  DecodeStage* next_;
 };
 
-class StripStage : public DecodeStage {
+class StripStage : public InnerStage {
  public:
-  StripStage(const Decoder::StripStep& step, DecodeStage* next)
-      : step_(step), next_(next), left_(step.start) {}
-  void push(std::string_view token) override {
+  StripStage(const Decoder::StripStep& step, DecodeStage* next, WorkBudget& work)
+      : InnerStage(next, work), step_(step), left_(step.start) {}
+
+ private:
+  Status take(std::string_view token) override {
     if (!step_.fused) left_ = step_.start;
     while (left_ > 0 && token.starts_with(step_.content)) {
       token.remove_prefix(step_.content.size());
@@ -106,22 +123,24 @@ class StripStage : public DecodeStage {
     if (!token.empty()) left_ = 0;
     for (std::size_t i = 0; i < step_.stop && token.ends_with(step_.content); ++i)
       token.remove_suffix(step_.content.size());
-    if (!step_.fused || !token.empty()) next_->push(token);
+    return !step_.fused || !token.empty() ? hand_on(token) : Status();
   }
-  void finish() override { next_->finish(); }
 
- private:
   const Decoder::StripStep& step_;
-  DecodeStage* next_;
   std::size_t left_;  // how many may still be taken from the front
 };
 
-class MetaspaceStage : public DecodeStage {
+class MetaspaceStage : public InnerStage {
  public:
-  MetaspaceStage(const Decoder::MetaspaceStep& step, DecodeStage* next)
-      : step_(step), next_(next) {}
-  void push(std::string_view token) override {
+  MetaspaceStage(const Decoder::MetaspaceStep& step, DecodeStage* next, WorkBudget& work)
+      : InnerStage(next, work), step_(step) {}
+
+ private:
+  Status take(std::string_view token) override {
+    MemoryCharge memory(work());
+    ANEMONE_RETURN_IF_ERROR(memory.hold(token.size()));
     std::string text;
+    text.reserve(token.size());
     for (std::size_t i = 0; i < token.size();) {
       if (token.substr(i).starts_with(step_.replacement)) {
         if (!first_ || !step_.drop_first) text += ' ';
@@ -131,13 +150,10 @@ class MetaspaceStage : public DecodeStage {
       }
     }
     first_ = false;
-    next_->push(text);
+    return hand_on(text);
   }
-  void finish() override { next_->finish(); }
 
- private:
   const Decoder::MetaspaceStep& step_;
-  DecodeStage* next_;
   bool first_ = true;
 };
 
@@ -157,18 +173,20 @@ int parse_byte_token(std::string_view token) {
   return value;
 }
 
-std::unique_ptr<DecodeStage> make_decode_stage(const Decoder::Step& step, DecodeStage* next) {
+std::unique_ptr<DecodeStage> make_decode_stage(const Decoder::Step& step, DecodeStage* next,
+                                               WorkBudget& work) {
   if (std::holds_alternative<Decoder::ByteLevelStep>(step))
-    return std::make_unique<ByteLevelStage>(next);
+    return std::make_unique<ByteLevelStage>(next, work);
   if (std::holds_alternative<Decoder::ByteFallbackStep>(step))
-    return std::make_unique<ByteFallbackStage>(next);
-  if (std::holds_alternative<Decoder::JoinStep>(step)) return std::make_unique<JoinStage>(next);
+    return std::make_unique<ByteFallbackStage>(next, work);
+  if (std::holds_alternative<Decoder::JoinStep>(step))
+    return std::make_unique<JoinStage>(next, work);
   if (const auto* replace = std::get_if<Decoder::ReplaceStep>(&step))
-    return std::make_unique<ReplaceStage>(*replace, next);
+    return std::make_unique<ReplaceStage>(*replace, next, work);
   if (const auto* strip = std::get_if<Decoder::StripStep>(&step))
-    return std::make_unique<StripStage>(*strip, next);
+    return std::make_unique<StripStage>(*strip, next, work);
   if (const auto* metaspace = std::get_if<Decoder::MetaspaceStep>(&step))
-    return std::make_unique<MetaspaceStage>(*metaspace, next);
+    return std::make_unique<MetaspaceStage>(*metaspace, next, work);
   return nullptr;
 }
 

@@ -12,23 +12,46 @@ namespace anemone::text {
 
 class DecodeStage {
  public:
+  // `work` pays for what the stage does and holds, and outlives it.
+  explicit DecodeStage(WorkBudget& work) : work_(work) {}
   virtual ~DecodeStage() = default;
-  virtual void push(std::string_view token) = 0;
+  // The error when the budget is used up.
+  Status push(std::string_view token) {
+    ANEMONE_RETURN_IF_ERROR(work_.spend(kTokenUnits + token.size()));
+    return take(token);
+  }
   // Hands on what waits, then finishes the next stage.
-  virtual void finish() = 0;
+  virtual Status finish() = 0;
+
+ protected:
+  WorkBudget& work() { return work_; }
+
+ private:
+  static constexpr std::size_t kTokenUnits = 10;
+  virtual Status take(std::string_view token) = 0;
+  WorkBudget& work_;
 };
 
-// The last stage: appends to a string that the stream sets for each call.
+// The last stage: appends to a string that the stream sets for each call. The budget counts all of
+// the text to its end.
 class DecodeSink : public DecodeStage {
  public:
-  void push(std::string_view token) override { out->append(token); }
-  void finish() override {}
+  explicit DecodeSink(WorkBudget& work) : DecodeStage(work) {}
+  Status finish() override { return {}; }
   std::string* out = nullptr;
+
+ private:
+  Status take(std::string_view token) override {
+    ANEMONE_RETURN_IF_ERROR(work().take(token.size()));
+    out->append(token);
+    return {};
+  }
 };
 
 // `next` and the step must outlive the stage. nullptr for a step that has nothing to do while
 // running.
-std::unique_ptr<DecodeStage> make_decode_stage(const Decoder::Step& step, DecodeStage* next);
+std::unique_ptr<DecodeStage> make_decode_stage(const Decoder::Step& step, DecodeStage* next,
+                                               WorkBudget& work);
 
 // The byte that "<0x0A>" names, or -1.
 int parse_byte_token(std::string_view token);

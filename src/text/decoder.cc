@@ -14,21 +14,22 @@ namespace {
 
 class StageChain : public DecodeStream {
  public:
-  explicit StageChain(const std::vector<Decoder::Step>& steps) : first_(&sink_) {
+  StageChain(const std::vector<Decoder::Step>& steps, WorkBudget& work)
+      : sink_(work), first_(&sink_) {
     for (auto step = steps.rbegin(); step != steps.rend(); ++step) {
-      auto stage = make_decode_stage(*step, first_);
+      auto stage = make_decode_stage(*step, first_, work);
       if (stage == nullptr) continue;
       first_ = stage.get();
       stages_.push_back(std::move(stage));
     }
   }
-  void push(std::string_view token, std::string& out) override {
+  Status push(std::string_view token, std::string& out) override {
     sink_.out = &out;
-    first_->push(token);
+    return first_->push(token);
   }
-  void finish(std::string& out) override {
+  Status finish(std::string& out) override {
     sink_.out = &out;
-    first_->finish();
+    return first_->finish();
   }
 
  private:
@@ -116,15 +117,15 @@ Status Decoder::add_step(const Json& json) {
   return unsupported("[decoder] expected a supported type, got {}", *type);
 }
 
-std::unique_ptr<DecodeStream> Decoder::make_stream() const {
-  return std::make_unique<StageChain>(steps_);
+std::unique_ptr<DecodeStream> Decoder::make_stream(WorkBudget& work) const {
+  return std::make_unique<StageChain>(steps_, work);
 }
 
 bool Decoder::takes_bytes() const {
   return !steps_.empty() && std::holds_alternative<ByteLevelStep>(steps_.front());
 }
 
-std::string Decoder::bytes_of(std::string_view token) const {
+Result<std::string> Decoder::bytes_of(std::string_view token, WorkBudget& work) const {
   if (takes_bytes()) return std::string(token);
   const bool fallback = std::any_of(steps_.begin(), steps_.end(), [](const Step& step) {
     return std::holds_alternative<ByteFallbackStep>(step);
@@ -133,16 +134,15 @@ std::string Decoder::bytes_of(std::string_view token) const {
     return std::string(1, static_cast<char>(byte));
   std::string text(token);
   for (const Step& step : steps_) {
+    ANEMONE_RETURN_IF_ERROR(work.spend(text.size()));
     std::string out;
     if (const auto* replace = std::get_if<ReplaceStep>(&step)) {
-      if (auto replaced = replace->pattern.replace_all(text, replace->content, nullptr);
-          replaced.ok())
-        text = std::move(replaced).value();
+      ANEMONE_ASSIGN_OR_RETURN(text, replace->pattern.replace_all(text, replace->content, work));
     } else if (const auto* metaspace = std::get_if<MetaspaceStep>(&step)) {
       const Step inside(MetaspaceStep{metaspace->replacement, false});
-      DecodeSink sink;
+      DecodeSink sink(work);
       sink.out = &out;
-      make_decode_stage(inside, &sink)->push(text);
+      ANEMONE_RETURN_IF_ERROR(make_decode_stage(inside, &sink, work)->push(text));
       text = std::move(out);
     }
   }

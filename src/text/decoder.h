@@ -16,15 +16,17 @@
 
 namespace anemone::text {
 
-// Decodes the tokens of one text, in order. Single-thread; the Decoder must outlive it.
+// Decodes the tokens of one text, in order. Single-thread; the Decoder and the budget must outlive
+// it. The errors are those of the budget, and kUnsupported when a regex needs more backtracking
+// than its limit: then the stream is spent.
 class DecodeStream {
  public:
   virtual ~DecodeStream() = default;
   // Takes the next token and appends the text that is certain now: always whole characters. Text
   // waits while a token to come could change it (half a character, a run of byte tokens).
-  virtual void push(std::string_view token, std::string& out) = 0;
+  virtual Status push(std::string_view token, std::string& out) = 0;
   // Appends what still waits; cut sequences become U+FFFD. The stream is spent afterwards.
-  virtual void finish(std::string& out) = 0;
+  virtual Status finish(std::string& out) = 0;
 };
 
 // Immutable, thread-safe.
@@ -35,11 +37,12 @@ class Decoder {
   // would need the whole text at once.
   static Result<Decoder> parse(const Json* json);
 
-  std::unique_ptr<DecodeStream> make_stream() const;
+  // All tokens of the text spend `work`.
+  std::unique_ptr<DecodeStream> make_stream(WorkBudget& work) const;
   // True: tokens are pushed as the bytes they stand for. False: as the file writes them.
   bool takes_bytes() const;
-  // What one token stands for, without regard to its neighbours.
-  std::string bytes_of(std::string_view token) const;
+  // What one token stands for, without regard to its neighbours. Errors as those of a stream.
+  Result<std::string> bytes_of(std::string_view token, WorkBudget& work) const;
 
   struct ByteLevelStep {};
   struct ByteFallbackStep {};

@@ -5,11 +5,13 @@
 #include <utility>
 
 #include "base/error.h"
+#include "text/text_work.h"
 
 namespace anemone::text {
 namespace {
 
 constexpr std::string_view kSubject = "request";
+constexpr std::size_t kAnswerBytes = 32;  // of memory for an id in the answer
 
 Json error_answer(const Status& status) {
   return Json{{"error", status.message()}};
@@ -22,9 +24,12 @@ Result<Json> tokenize(const Tokenizer& tokenizer, const Json& request) {
   ANEMONE_ASSIGN_OR_RETURN(const auto add_special, json_bool(request, "add_special", kSubject));
   ANEMONE_ASSIGN_OR_RETURN(const auto parse_special, json_bool(request, "parse_special", kSubject));
   if (!text) return invalid_argument("[{}] expected text, got none", kSubject);
-  const EncodeOptions options{add_special.value_or(false), parse_special.value_or(true)};
+  WorkBudget work("text", text_limits(text->size()));
+  const EncodeOptions options{add_special.value_or(false), parse_special.value_or(true), &work};
   ANEMONE_ASSIGN_OR_RETURN(const auto ids, tokenizer.encode(*text, options));
-  return Json{{"ids", ids}, {"text", tokenizer.decode(ids)}};
+  ANEMONE_RETURN_IF_ERROR(work.take(ids.size() * kAnswerBytes));
+  ANEMONE_ASSIGN_OR_RETURN(std::string decoded, tokenizer.decode(ids, false, &work));
+  return Json{{"ids", ids}, {"text", std::move(decoded)}};
 }
 
 Result<Json> render(const ChatTemplate& chat_template, const Json& request) {

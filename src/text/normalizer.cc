@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "text/normalizer.h"
 
-#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <utility>
 #include <vector>
@@ -9,25 +8,28 @@
 #include "base/error.h"
 #include "text/pattern.h"
 #include "text/unicode.h"
-#include "text/utf8.h"
 
 namespace anemone::text {
 namespace {
 
 using NormalizerPtr = std::unique_ptr<const Normalizer>;
 
-// What the steps together may make of a text: NFKD of one character alone takes up to 18.
-constexpr std::size_t kMaxGrowth = 20;
 // Of the work that a step is.
 constexpr std::size_t kStepUnits = 10;
+// Of memory per byte: lower case of two bytes may have three, and a string that grows is there
+// twice.
+constexpr std::size_t kLowerBytes = 3;
 
 class UnicodeForm : public Normalizer {
  public:
   explicit UnicodeForm(NormalForm form) : form_(form) {}
-  Status apply(std::string& text, WorkBudget& work) const override {
+  Status apply(std::string& text, MemoryCharge& held, WorkBudget& work) const override {
     ANEMONE_RETURN_IF_ERROR(work.spend(text.size() * kStepUnits));
+    if (is_surely_normal(text, form_)) return ok_status();
+    MemoryCharge scratch(work);
+    ANEMONE_RETURN_IF_ERROR(scratch.hold(text.size() * normal_form_bytes(form_)));
     text = normalize_unicode(text, form_);
-    return ok_status();
+    return held.hold(text.capacity());
   }
 
  private:
@@ -36,20 +38,25 @@ class UnicodeForm : public Normalizer {
 
 class Lowercase : public Normalizer {
  public:
-  Status apply(std::string& text, WorkBudget& work) const override {
+  Status apply(std::string& text, MemoryCharge& held, WorkBudget& work) const override {
     ANEMONE_RETURN_IF_ERROR(work.spend(text.size() * kStepUnits));
+    MemoryCharge scratch(work);
+    ANEMONE_RETURN_IF_ERROR(scratch.hold(text.size() * kLowerBytes));
     text = to_lower(text);
-    return ok_status();
+    return held.hold(text.capacity());
   }
 };
 
 class Prepend : public Normalizer {
  public:
   explicit Prepend(std::string prefix) : prefix_(std::move(prefix)) {}
-  Status apply(std::string& text, WorkBudget& work) const override {
+  Status apply(std::string& text, MemoryCharge& held, WorkBudget& work) const override {
     ANEMONE_RETURN_IF_ERROR(work.spend(text.size() * kStepUnits));
-    if (!text.empty()) text.insert(0, prefix_);
-    return ok_status();
+    if (text.empty()) return ok_status();
+    MemoryCharge scratch(work);
+    ANEMONE_RETURN_IF_ERROR(scratch.hold(prefix_.size() + text.size()));
+    text = prefix_ + text;
+    return held.hold(text.capacity());
   }
 
  private:
@@ -60,9 +67,9 @@ class Replace : public Normalizer {
  public:
   Replace(Pattern pattern, std::string content)
       : pattern_(std::move(pattern)), content_(std::move(content)) {}
-  Status apply(std::string& text, WorkBudget& work) const override {
-    ANEMONE_ASSIGN_OR_RETURN(text, pattern_.replace_all(text, content_, &work));
-    return ok_status();
+  Status apply(std::string& text, MemoryCharge& held, WorkBudget& work) const override {
+    ANEMONE_ASSIGN_OR_RETURN(text, pattern_.replace_all(text, content_, work));
+    return held.hold(text.capacity());
   }
 
  private:
@@ -73,23 +80,11 @@ class Replace : public Normalizer {
 class Strip : public Normalizer {
  public:
   Strip(bool left, bool right) : left_(left), right_(right) {}
-  Status apply(std::string& text, WorkBudget& work) const override {
+  Status apply(std::string& text, MemoryCharge& held, WorkBudget& work) const override {
     ANEMONE_RETURN_IF_ERROR(work.spend(text.size() * kStepUnits));
-    // The ends of the text that is neither leading nor trailing white space.
-    std::size_t begin = text.size();
-    std::size_t end = 0;
-    for (std::size_t i = 0; i < text.size();) {
-      const CodePoint point = decode_code_point(text, i);
-      const std::size_t next = i + static_cast<std::size_t>(point.length);
-      if (!is_white_space(point.value)) {
-        if (begin == text.size()) begin = i;
-        end = next;
-      }
-      i = next;
-    }
-    if (right_) text.resize(end);
-    if (left_) text.erase(0, begin);
-    return ok_status();
+    if (right_) text.resize(trailing_space_begin(text, 0));
+    if (left_) text.erase(0, leading_space_bytes(text));
+    return held.hold(text.capacity());
   }
 
  private:
@@ -100,14 +95,8 @@ class Strip : public Normalizer {
 class NormalizerSequence : public Normalizer {
  public:
   explicit NormalizerSequence(std::vector<NormalizerPtr> steps) : steps_(std::move(steps)) {}
-  Status apply(std::string& text, WorkBudget& work) const override {
-    const std::size_t most = std::max(kMaxRewrittenBytes, text.size() * kMaxGrowth);
-    for (const auto& step : steps_) {
-      ANEMONE_RETURN_IF_ERROR(step->apply(text, work));
-      if (text.size() > most)
-        return unsupported("[normalizer Sequence] expected at most {} bytes, got {}", most,
-                           text.size());
-    }
+  Status apply(std::string& text, MemoryCharge& held, WorkBudget& work) const override {
+    for (const auto& step : steps_) ANEMONE_RETURN_IF_ERROR(step->apply(text, held, work));
     return ok_status();
   }
 

@@ -6,8 +6,8 @@
 #include <memory>
 #include <string>
 
+#include "base/charged.h"
 #include "base/json.h"
-#include "base/work_budget.h"
 
 namespace anemone::text {
 
@@ -15,8 +15,9 @@ namespace anemone::text {
 class Normalizer {
  public:
   virtual ~Normalizer() = default;
-  // `text` is valid UTF-8 before and after. Spends `work`: the error when that is used up.
-  virtual Status apply(std::string& text, WorkBudget& work) const = 0;
+  // `text` is valid UTF-8 before and after; `held` is what `work` is charged for it. Spends `work`:
+  // the error when that is used up.
+  virtual Status apply(std::string& text, MemoryCharge& held, WorkBudget& work) const = 0;
 };
 
 // The "normalizer" of a tokenizer.json: NFC, NFD, NFKC, NFKD, Lowercase, Prepend, Replace, Strip

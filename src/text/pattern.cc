@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "text/pattern.h"
 
-#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
-#include "text/text_work.h"
 
 namespace anemone::text {
 namespace {
@@ -42,47 +40,41 @@ Pattern::Pattern(std::string literal) : what_(std::move(literal)) {
 
 // Knuth, Morris and Pratt: linear, where a search by std::string may take the product of both
 // lengths.
-void Pattern::find_literal(std::string_view text, std::vector<Match>& matches) const {
+Status Pattern::find_literal(std::string_view text, ChargedVector<Match>& matches) const {
   const auto& literal = std::get<std::string>(what_);
   std::size_t matched = 0;
   for (std::size_t at = 0; at < text.size(); ++at) {
     while (matched > 0 && text[at] != literal[matched]) matched = borders_[matched - 1];
     if (text[at] == literal[matched]) ++matched;
     if (matched < literal.size()) continue;
-    matches.push_back({at + 1 - matched, at + 1});
+    ANEMONE_RETURN_IF_ERROR(matches.push({at + 1 - matched, at + 1}));
     matched = 0;
   }
+  return ok_status();
 }
 
-Status Pattern::find_all(std::string_view text, std::vector<Match>& matches,
-                         WorkBudget* work) const {
-  if (const auto* regex = std::get_if<Regex>(&what_)) {
-    if (work != nullptr) return regex->find_all(text, matches, *work);
-    WorkBudget own("text", text_limits(text.size()));
-    return regex->find_all(text, matches, own);
-  }
-  if (work != nullptr) ANEMONE_RETURN_IF_ERROR(work->spend(text.size()));
+Status Pattern::find_all(std::string_view text, ChargedVector<Match>& matches,
+                         WorkBudget& work) const {
+  if (const auto* regex = std::get_if<Regex>(&what_)) return regex->find_all(text, matches, work);
+  ANEMONE_RETURN_IF_ERROR(work.spend(text.size()));
+  if (!borders_.empty()) return find_literal(text, matches);
   const auto& literal = std::get<std::string>(what_);
-  if (!borders_.empty()) {
-    find_literal(text, matches);
-    return ok_status();
-  }
   for (std::size_t at = text.find(literal); at != text.npos;
        at = text.find(literal, at + literal.size()))
-    matches.push_back({at, at + literal.size()});
+    ANEMONE_RETURN_IF_ERROR(matches.push({at, at + literal.size()}));
   return ok_status();
 }
 
 Result<std::string> Pattern::replace_all(std::string_view text, std::string_view content,
-                                         WorkBudget* work) const {
-  std::vector<Match> matches;
+                                         WorkBudget& work) const {
+  ChargedVector<Match> matches(work);
   ANEMONE_RETURN_IF_ERROR(find_all(text, matches, work));
-  if (content.size() >
-      std::max(kMaxRewrittenBytes, text.size()) / std::max<std::size_t>(1, matches.size()))
-    return unsupported("[pattern] expected replacements that make at most {} bytes, got {} of {}",
-                       kMaxRewrittenBytes, matches.size(), content.size());
+  const std::size_t size = text.size() + matches.size() * content.size();
+  MemoryCharge memory(work);
+  ANEMONE_RETURN_IF_ERROR(memory.hold(size));
+  ANEMONE_RETURN_IF_ERROR(work.spend(size));
   std::string out;
-  out.reserve(text.size() + matches.size() * content.size());
+  out.reserve(size);
   std::size_t last = 0;
   for (const Match& match : matches) {
     out += text.substr(last, match.begin - last);

@@ -19,6 +19,15 @@ Result<std::int32_t> parse_id(const Json& json) {
   return json.get<std::int32_t>();
 }
 
+// Real ones have fewer than ten.
+constexpr std::size_t kMaxIds = 1024;
+
+Status check_size(const std::vector<std::int32_t>& ids) {
+  if (ids.size() <= kMaxIds) return ok_status();
+  return unsupported(
+      "[post_processor] expected at most {} tokens before and after a text, got more", kMaxIds);
+}
+
 // {"id": "<s>", "ids": [1], "tokens": ["<s>"]} in "special_tokens".
 using Specials = std::unordered_map<std::string, const Json*>;
 Status append_special(const Specials& specials, const Json& piece, std::vector<std::int32_t>& ids) {
@@ -32,6 +41,7 @@ Status append_special(const Specials& specials, const Json& piece, std::vector<s
   for (const Json& item : *list) {
     ANEMONE_ASSIGN_OR_RETURN(const std::int32_t id, parse_id(item));
     ids.push_back(id);
+    ANEMONE_RETURN_IF_ERROR(check_size(ids));
   }
   return ok_status();
 }
@@ -93,6 +103,8 @@ Result<PostProcessor> parse_post_processor(const Json& json) {
     // A later one's come first: turned round below.
     out.before.insert(out.before.end(), parsed.before.rbegin(), parsed.before.rend());
     out.after.insert(out.after.end(), parsed.after.begin(), parsed.after.end());
+    ANEMONE_RETURN_IF_ERROR(check_size(out.before));
+    ANEMONE_RETURN_IF_ERROR(check_size(out.after));
   }
   std::reverse(out.before.begin(), out.before.end());
   return out;

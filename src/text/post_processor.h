@@ -17,7 +17,8 @@ struct PostProcessor {
 };
 
 // The "post_processor" of a tokenizer.json: TemplateProcessing, BertProcessing, RobertaProcessing,
-// ByteLevel (no tokens) and Sequence. kUnsupported names any other.
+// ByteLevel (no tokens) and Sequence. kUnsupported names any other, and more than 1024 tokens on
+// one side.
 Result<PostProcessor> parse_post_processor(const Json& json);
 
 }  // namespace anemone::text

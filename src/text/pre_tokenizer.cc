@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "text/pre_tokenizer.h"
 
+#include <algorithm>
 #include <functional>
 #include <nlohmann/json.hpp>
 #include <utility>
+#include <vector>
 
 #include "base/error.h"
 #include "text/pattern.h"
@@ -24,40 +26,50 @@ constexpr std::size_t kCutUnits = 50;  // of the work on a piece, whatever its l
 
 // Replaces each piece by its parts around the matches that `find` reports.
 Status split_pieces(PieceList& list, SplitBehavior behavior, bool invert, WorkBudget& work,
-                    const std::function<Status(std::string_view, std::vector<Match>&)>& find) {
-  std::vector<Piece> out;
-  std::vector<Match> matches;
-  std::vector<Match> parts;
+                    const std::function<Status(std::string_view, ChargedVector<Match>&)>& find) {
+  ChargedVector<Piece> out(work);
+  ChargedVector<Match> matches(work);
   for (const Piece& piece : list.pieces) {
     matches.clear();
-    parts.clear();
     ANEMONE_RETURN_IF_ERROR(work.spend(kCutUnits + 2 * piece.text.size()));
     ANEMONE_RETURN_IF_ERROR(find(piece.text, matches));
-    split_around(piece.text.size(), matches, behavior, invert, parts);
-    for (const Match& part : parts)
-      out.push_back({piece.text.substr(part.begin, part.end - part.begin),
-                     piece.at_start && part.begin == 0});
+    ANEMONE_RETURN_IF_ERROR(split_around(piece, matches, behavior, invert, out));
   }
   list.pieces = std::move(out);
   return ok_status();
 }
 
-void prepend(PieceList& list, Piece& piece, std::string_view prefix) {
-  std::string& text = list.owned.emplace_back(prefix);
-  text += piece.text;
-  piece.text = text;
+// Gives each piece the text that `write` appends for it, never an empty one. What an earlier step
+// wrote is freed.
+Status rewrite_pieces(PieceList& list, WorkBudget& work,
+                      const std::function<Status(const Piece&, ChargedVector<char>&)>& write) {
+  ChargedVector<char> changed(work);
+  ChargedVector<std::size_t> ends(work);
+  ANEMONE_RETURN_IF_ERROR(ends.make_room(list.pieces.size()));
+  for (const Piece& piece : list.pieces) {
+    ANEMONE_RETURN_IF_ERROR(work.spend(kCutUnits + 2 * piece.text.size()));
+    ANEMONE_RETURN_IF_ERROR(write(piece, changed));
+    ends.push_back(changed.size());
+  }
+  list.changed = std::move(changed);
+  std::size_t begin = 0;
+  for (std::size_t i = 0; i < ends.size(); ++i) {
+    list.pieces[i].text = {list.changed.data() + begin, ends[i] - begin};
+    begin = ends[i];
+  }
+  return ok_status();
 }
 
-// A run of characters of one class, or each of them alone.
-std::vector<Match> find_characters(std::string_view text, bool (*is_member)(char32_t)) {
-  std::vector<Match> matches;
+// Each character of one class.
+Status find_characters(std::string_view text, bool (*is_member)(char32_t),
+                       ChargedVector<Match>& matches) {
   for (std::size_t i = 0; i < text.size();) {
     const CodePoint point = decode_code_point(text, i);
     const std::size_t next = i + static_cast<std::size_t>(point.length);
-    if (is_member(point.value)) matches.push_back({i, next});
+    if (is_member(point.value)) ANEMONE_RETURN_IF_ERROR(matches.push({i, next}));
     i = next;
   }
-  return matches;
+  return ok_status();
 }
 
 class Split : public PreTokenizer {
@@ -66,8 +78,8 @@ class Split : public PreTokenizer {
       : pattern_(std::move(pattern)), behavior_(behavior), invert_(invert) {}
   Status apply(PieceList& list, WorkBudget& work) const override {
     return split_pieces(list, behavior_, invert_, work,
-                        [&](std::string_view text, std::vector<Match>& matches) {
-                          return pattern_.find_all(text, matches, &work);
+                        [&](std::string_view text, ChargedVector<Match>& matches) {
+                          return pattern_.find_all(text, matches, work);
                         });
   }
 
@@ -83,9 +95,8 @@ class Digits : public PreTokenizer {
       : behavior_(individual ? SplitBehavior::kIsolated : SplitBehavior::kContiguous) {}
   Status apply(PieceList& list, WorkBudget& work) const override {
     return split_pieces(list, behavior_, false, work,
-                        [](std::string_view text, std::vector<Match>& matches) {
-                          matches = find_characters(text, is_numeric);
-                          return ok_status();
+                        [](std::string_view text, ChargedVector<Match>& matches) {
+                          return find_characters(text, is_numeric, matches);
                         });
   }
 
@@ -97,9 +108,8 @@ class WhitespaceSplit : public PreTokenizer {
  public:
   Status apply(PieceList& list, WorkBudget& work) const override {
     return split_pieces(list, SplitBehavior::kRemoved, false, work,
-                        [](std::string_view text, std::vector<Match>& matches) {
-                          matches = find_characters(text, is_white_space);
-                          return ok_status();
+                        [](std::string_view text, ChargedVector<Match>& matches) {
+                          return find_characters(text, is_white_space, matches);
                         });
   }
 };
@@ -110,12 +120,17 @@ class ByteLevel : public PreTokenizer {
       : add_prefix_space_(add_prefix_space), regex_(std::move(regex)) {}
   Status apply(PieceList& list, WorkBudget& work) const override {
     if (add_prefix_space_) {
-      for (Piece& piece : list.pieces)
-        if (!piece.text.starts_with(' ')) prepend(list, piece, " ");
+      ANEMONE_RETURN_IF_ERROR(
+          rewrite_pieces(list, work, [](const Piece& piece, ChargedVector<char>& out) -> Status {
+            ANEMONE_RETURN_IF_ERROR(out.make_room(piece.text.size() + 1));
+            if (!piece.text.starts_with(' ')) out.push_back(' ');
+            out.append(piece.text);
+            return ok_status();
+          }));
     }
     if (!regex_) return ok_status();
     return split_pieces(list, SplitBehavior::kIsolated, false, work,
-                        [&](std::string_view text, std::vector<Match>& matches) {
+                        [&](std::string_view text, ChargedVector<Match>& matches) {
                           return regex_->find_all(text, matches, work);
                         });
   }
@@ -132,27 +147,31 @@ class Metaspace : public PreTokenizer {
   Metaspace(std::string replacement, PrependScheme scheme, bool split)
       : replacement_(std::move(replacement)), scheme_(scheme), split_(split) {}
   Status apply(PieceList& list, WorkBudget& work) const override {
-    for (Piece& piece : list.pieces) {
-      ANEMONE_RETURN_IF_ERROR(work.spend(kCutUnits + 2 * piece.text.size()));
-      const bool wanted =
-          scheme_ == PrependScheme::kAlways || (scheme_ == PrependScheme::kFirst && piece.at_start);
-      std::string text;
-      text.reserve(piece.text.size() + 8);
-      for (const char c : piece.text) {
-        if (c == ' ')
-          text += replacement_;
-        else
-          text += c;
-      }
-      if (wanted && !text.starts_with(replacement_)) text.insert(0, replacement_);
-      piece.text = list.owned.emplace_back(std::move(text));
-    }
+    ANEMONE_RETURN_IF_ERROR(
+        rewrite_pieces(list, work, [&](const Piece& piece, ChargedVector<char>& out) -> Status {
+          const bool wanted = scheme_ == PrependScheme::kAlways ||
+                              (scheme_ == PrependScheme::kFirst && piece.at_start);
+          const bool has_prefix =
+              piece.text.starts_with(' ') || piece.text.starts_with(replacement_);
+          const auto spaces = static_cast<std::size_t>(std::ranges::count(piece.text, ' '));
+          ANEMONE_RETURN_IF_ERROR(
+              out.make_room(piece.text.size() + (spaces + 1) * replacement_.size()));
+          if (wanted && !has_prefix) out.append(replacement_);
+          std::string_view rest = piece.text;
+          for (std::size_t at = rest.find(' '); at != rest.npos; at = rest.find(' ')) {
+            out.append(rest.substr(0, at));
+            out.append(replacement_);
+            rest.remove_prefix(at + 1);
+          }
+          out.append(rest);
+          return ok_status();
+        }));
     if (!split_) return ok_status();
     return split_pieces(list, SplitBehavior::kMergedWithNext, false, work,
-                        [&](std::string_view text, std::vector<Match>& matches) {
+                        [&](std::string_view text, ChargedVector<Match>& matches) -> Status {
                           for (std::size_t at = text.find(replacement_); at != text.npos;
                                at = text.find(replacement_, at + replacement_.size()))
-                            matches.push_back({at, at + replacement_.size()});
+                            ANEMONE_RETURN_IF_ERROR(matches.push({at, at + replacement_.size()}));
                           return ok_status();
                         });
   }

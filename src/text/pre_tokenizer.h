@@ -3,14 +3,12 @@
 
 #include <anemone/status.h>
 
-#include <deque>
 #include <memory>
 #include <string>
 #include <string_view>
-#include <vector>
 
+#include "base/charged.h"
 #include "base/json.h"
-#include "base/work_budget.h"
 
 namespace anemone::text {
 
@@ -20,9 +18,11 @@ struct Piece {
   bool at_start;  // it begins where the whole input begins
 };
 
+// What the steps make of a text, one after the other. All memory is charged to `work`.
 struct PieceList {
-  std::vector<Piece> pieces;
-  std::deque<std::string> owned;  // texts that a step changed; a deque keeps their addresses
+  explicit PieceList(WorkBudget& work) : pieces(work), changed(work) {}
+  ChargedVector<Piece> pieces;
+  ChargedVector<char> changed;  // where the pieces lie when a step changed their texts
 };
 
 // Cuts text into the words that the model sees. Immutable, thread-safe.

@@ -125,7 +125,8 @@ Result<Regex> Regex::compile(std::string_view source) {
                }));
 }
 
-Status Regex::find_all(std::string_view text, std::vector<Match>& matches, WorkBudget& work) const {
+Status Regex::find_all(std::string_view text, ChargedVector<Match>& matches,
+                       WorkBudget& work) const {
   const auto* code = static_cast<const pcre2_code*>(code_.get());
   MatchData& match = match_data();
   if (match.data == nullptr || match.context == nullptr)
@@ -157,7 +158,10 @@ Status Regex::find_all(std::string_view text, std::vector<Match>& matches, WorkB
     if (begin > end)
       return unsupported("[regex {}] expected a match to end after it begins", shown(source_));
     // An empty match right after a match does not count; one elsewhere makes the search step on.
-    if (end > begin || begin != last_end) matches.push_back({begin, end});
+    if (end > begin || begin != last_end) {
+      if (matches.is_full()) ANEMONE_RETURN_IF_ERROR(matches.make_room(1));
+      matches.push_back({begin, end});
+    }
     last_end = end;
     start = end;
     if (begin == end) {

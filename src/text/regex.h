@@ -8,9 +8,8 @@
 #include <string>
 #include <string_view>
 #include <utility>
-#include <vector>
 
-#include "base/work_budget.h"
+#include "base/charged.h"
 
 namespace anemone::text {
 
@@ -28,7 +27,7 @@ class Regex {
   // Appends each match in valid UTF-8 `text`, left to right, without overlap. Spends the time that
   // it takes from `work`: the error when that is used up. kUnsupported when one match needs more
   // backtracking than its limit.
-  Status find_all(std::string_view text, std::vector<Match>& matches, WorkBudget& work) const;
+  Status find_all(std::string_view text, ChargedVector<Match>& matches, WorkBudget& work) const;
 
  private:
   explicit Regex(std::string source, std::shared_ptr<void> code)

@@ -1,24 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "text/split_behavior.h"
 
+#include <algorithm>
+
 #include "base/error.h"
 
 namespace anemone::text {
 namespace {
 
-// Takes the spans of a text in order, as matched or not, and forms the parts.
+// Takes the spans of a text in order, as matched or not, and forms the parts, for which there is
+// room.
 class PartBuilder {
  public:
-  PartBuilder(SplitBehavior behavior, std::vector<Match>& parts)
-      : behavior_(behavior), parts_(parts), first_(parts.size()) {}
+  PartBuilder(const Piece& piece, SplitBehavior behavior, ChargedVector<Piece>& parts)
+      : piece_(piece), behavior_(behavior), parts_(parts), first_(parts.size()) {}
 
   void add(Match span, bool matched) {
     switch (behavior_) {
       case SplitBehavior::kIsolated:
-        parts_.push_back(span);
+        append(span);
         break;
       case SplitBehavior::kRemoved:
-        if (!matched) parts_.push_back(span);
+        if (!matched) append(span);
         break;
       case SplitBehavior::kContiguous:
         join_if(matched == previous_, span);
@@ -35,15 +38,19 @@ class PartBuilder {
   }
 
  private:
+  void append(Match span) {
+    parts_.push_back({piece_.text.substr(span.begin, span.end - span.begin),
+                      piece_.at_start && span.begin == 0});
+  }
   void join_if(bool join, Match span) {
-    if (join && parts_.size() > first_)
-      parts_.back().end = span.end;
-    else
-      parts_.push_back(span);
+    if (!join || parts_.size() == first_) return append(span);
+    std::string_view& text = parts_.back().text;
+    text = {text.data(), text.size() + (span.end - span.begin)};  // the spans touch
   }
 
+  const Piece& piece_;
   SplitBehavior behavior_;
-  std::vector<Match>& parts_;
+  ChargedVector<Piece>& parts_;
   std::size_t first_;
   bool previous_ = false;
 };
@@ -59,9 +66,11 @@ Result<SplitBehavior> parse_split_behavior(std::string_view name) {
   return parse_error("[pre_tokenizer Split] expected a known behavior, got {}", name);
 }
 
-void split_around(std::size_t size, const std::vector<Match>& matches, SplitBehavior behavior,
-                  bool invert, std::vector<Match>& parts) {
-  PartBuilder builder(behavior, parts);
+Status split_around(const Piece& piece, const ChargedVector<Match>& matches, SplitBehavior behavior,
+                    bool invert, ChargedVector<Piece>& parts) {
+  const std::size_t size = piece.text.size();
+  ANEMONE_RETURN_IF_ERROR(parts.make_room(std::min(size, 2 * matches.size() + 1)));
+  PartBuilder builder(piece, behavior, parts);
   std::size_t last = 0;
   for (const Match& match : matches) {
     if (match.begin > last) builder.add({last, match.begin}, invert);
@@ -69,6 +78,7 @@ void split_around(std::size_t size, const std::vector<Match>& matches, SplitBeha
     last = match.end;
   }
   if (last < size) builder.add({last, size}, invert);
+  return ok_status();
 }
 
 }  // namespace anemone::text

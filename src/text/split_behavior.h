@@ -4,8 +4,9 @@
 #include <anemone/status.h>
 
 #include <string_view>
-#include <vector>
 
+#include "base/charged.h"
+#include "text/pre_tokenizer.h"
 #include "text/regex.h"
 
 namespace anemone::text {
@@ -15,9 +16,10 @@ enum class SplitBehavior { kRemoved, kIsolated, kMergedWithPrevious, kMergedWith
 
 Result<SplitBehavior> parse_split_behavior(std::string_view name);
 
-// Appends the non-empty parts of a text of `size` bytes whose pattern matched at `matches`
-// (ordered, no overlap). `invert`: the text between the matches counts as matched instead.
-void split_around(std::size_t size, const std::vector<Match>& matches, SplitBehavior behavior,
-                  bool invert, std::vector<Match>& parts);
+// Appends the non-empty parts of a piece whose text the pattern matched at `matches` (ordered, no
+// overlap). `invert`: the text between the matches counts as matched instead. The error is that of
+// the budget that the parts are charged to.
+Status split_around(const Piece& piece, const ChargedVector<Match>& matches, SplitBehavior behavior,
+                    bool invert, ChargedVector<Piece>& parts);
 
 }  // namespace anemone::text

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// What texts may take when no request bounds it: far above what any real tokenizer takes, so that
+// only a hostile one gets there.
 #pragma once
 
 #include <chrono>
@@ -9,16 +11,25 @@
 
 namespace anemone::text {
 
-// What the work on a text of that length may take when no request bounds it: far above what any
-// real tokenizer takes, so that only a hostile one gets there.
+// Of one text of `bytes` bytes, or of so many ids, from its normalization to its decoding.
 inline WorkBudget::Limits text_limits(std::size_t bytes) {
-  constexpr std::chrono::seconds kLeast{3};
-  constexpr std::chrono::microseconds kPerByte{5};
+  constexpr std::chrono::seconds kLeast{2};
+  constexpr std::chrono::microseconds kPerByte{1};
+  constexpr std::size_t kLeastMemory = std::size_t{512} << 20;
+  constexpr std::size_t kMemoryPerByte = 32;
   WorkBudget::Limits limits;
   limits.cpu_time = std::chrono::duration_cast<std::chrono::milliseconds>(
       kLeast + kPerByte * static_cast<std::int64_t>(bytes));
-  limits.bytes = SIZE_MAX;
+  limits.bytes = kLeastMemory + kMemoryPerByte * bytes;
   return limits;
 }
+
+// Of what loading does with the added tokens.
+inline constexpr WorkBudget::Limits kLoadLimits = {std::chrono::milliseconds(1000),
+                                                   std::size_t{512} << 20};
+
+// Of the text of one answer, all its tokens together. A million of them take a second and 5 MB.
+inline constexpr WorkBudget::Limits kAnswerLimits = {std::chrono::milliseconds(2000),
+                                                     std::size_t{64} << 20};
 
 }  // namespace anemone::text

@@ -69,7 +69,7 @@ void TokenFinder::build() {
   }
 }
 
-void TokenFinder::find_all(std::string_view text, std::vector<Hit>& hits) const {
+Status TokenFinder::find_all(std::string_view text, ChargedVector<Hit>& hits) const {
   const std::size_t first = hits.size();
   std::uint32_t state = 0;
   for (std::size_t at = text.size(); at-- > 0;) {
@@ -83,6 +83,7 @@ void TokenFinder::find_all(std::string_view text, std::vector<Hit>& hits) const 
     if (state == 0) continue;
     const std::uint32_t longest = nodes_[state].value >= 0 ? state : nodes_[state].shorter;
     if (longest == 0) continue;
+    if (hits.is_full()) ANEMONE_RETURN_IF_ERROR(hits.make_room(1));
     hits.push_back({at, at + nodes_[longest].depth, nodes_[longest].value});
   }
   // From the left, without those that begin inside of another.
@@ -94,7 +95,8 @@ void TokenFinder::find_all(std::string_view text, std::vector<Hit>& hits) const 
     done = hits[i].end;
     hits[kept++] = hits[i];
   }
-  hits.resize(kept);
+  hits.cut_to(kept);
+  return {};
 }
 
 }  // namespace anemone::text

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/charged.h"
 #include "text/table_hash.h"
 
 namespace anemone::text {
@@ -26,8 +27,9 @@ class TokenFinder {
   void insert(std::string_view key, std::int32_t value);
   void build();
 
-  // Appends the keys in `text`, without overlap.
-  void find_all(std::string_view text, std::vector<Hit>& hits) const;
+  // Appends the keys in `text`, without overlap. The error is that of the budget that the hits are
+  // charged to.
+  Status find_all(std::string_view text, ChargedVector<Hit>& hits) const;
   bool empty() const { return nodes_.size() <= 1; }
 
  private:

@@ -11,13 +11,23 @@
 namespace anemone::text {
 namespace {
 
-// What encoding takes at most per byte of a text: matches, pieces, merges and ids.
-constexpr std::size_t kBytesPerByte = 16;
 // Of the work on a piece.
 constexpr std::size_t kPieceUnits = 50;
 constexpr std::size_t kUnitsPerByte = 10;
+// Of memory for one that is no UTF-8: U+FFFD has three, and a string that grows is there twice.
+constexpr std::size_t kRepairedBytes = 9;
 
 }  // namespace
+
+struct Tokenizer::Ids {
+  explicit Ids(WorkBudget& work) : memory(work) {}
+  std::size_t bytes() const { return all.capacity() * sizeof(std::int32_t); }
+  // After ids were added; true as a rule, so that a piece costs no call.
+  bool is_charged() const { return bytes() == memory.bytes(); }
+  Status charge() { return memory.hold(bytes()); }
+  std::vector<std::int32_t> all;
+  MemoryCharge memory;
+};
 
 Tokenizer::Tokenizer(TokenizerParts parts) : parts_(std::move(parts)) {
   const Vocab& vocab = parts_.model->vocab();
@@ -46,36 +56,33 @@ Tokenizer::Tokenizer(TokenizerParts parts) : parts_(std::move(parts)) {
 
 Result<std::vector<std::int32_t>> Tokenizer::encode(std::string_view text,
                                                     const EncodeOptions& options) const {
-  if (options.budget == nullptr) {
-    WorkBudget work("text", text_limits(text.size()));
-    return encode_within(text, options, work);
-  }
-  const std::size_t bytes = text.size() * kBytesPerByte;
-  ANEMONE_RETURN_IF_ERROR(options.budget->take(bytes));
-  auto ids = encode_within(text, options, *options.budget);
-  options.budget->give_back(bytes);
-  return ids;
+  if (options.budget != nullptr) return encode_within(text, options, *options.budget);
+  WorkBudget work("text", text_limits(text.size()));
+  return encode_within(text, options, work);
 }
 
 Result<std::vector<std::int32_t>> Tokenizer::encode_within(std::string_view text,
                                                            const EncodeOptions& options,
                                                            WorkBudget& work) const {
   ANEMONE_RETURN_IF_ERROR(work.spend(2 * text.size()));
+  MemoryCharge memory(work);
   std::string repaired;
   if (!is_valid_utf8(text)) {
+    ANEMONE_RETURN_IF_ERROR(memory.hold(kRepairedBytes * text.size()));
     repaired = replace_invalid_utf8(text);
     text = repaired;
   }
-  std::vector<std::int32_t> ids;
-  if (options.add_special) ids = parts_.post_processor.before;
+  Ids ids(work);
+  if (options.add_special) ids.all = parts_.post_processor.before;
   if (!parts_.added_tokens.has_stage(AddedTokens::Stage::kRaw)) {
     ANEMONE_RETURN_IF_ERROR(encode_text(text, true, options.parse_special, ids, work));
   } else {
-    std::vector<TextSpan> spans;
-    parts_.added_tokens.split(text, AddedTokens::Stage::kRaw, options.parse_special, spans);
+    ChargedVector<TextSpan> spans(work);
+    ANEMONE_RETURN_IF_ERROR(parts_.added_tokens.split(text, AddedTokens::Stage::kRaw,
+                                                      options.parse_special, spans, work));
     for (const TextSpan& span : spans) {
       if (span.id >= 0) {
-        ids.push_back(span.id);
+        ids.all.push_back(span.id);
       } else {
         ANEMONE_RETURN_IF_ERROR(encode_text(text.substr(span.begin, span.end - span.begin),
                                             span.begin == 0, options.parse_special, ids, work));
@@ -83,55 +90,71 @@ Result<std::vector<std::int32_t>> Tokenizer::encode_within(std::string_view text
     }
   }
   if (options.add_special)
-    ids.insert(ids.end(), parts_.post_processor.after.begin(), parts_.post_processor.after.end());
-  return ids;
+    ids.all.insert(ids.all.end(), parts_.post_processor.after.begin(),
+                   parts_.post_processor.after.end());
+  ANEMONE_RETURN_IF_ERROR(ids.charge());
+  if (options.budget != nullptr) ids.memory.keep();
+  return std::move(ids.all);
 }
 
-Status Tokenizer::encode_text(std::string_view text, bool at_start, bool parse_special,
-                              std::vector<std::int32_t>& ids, WorkBudget& work) const {
+Status Tokenizer::encode_text(std::string_view text, bool at_start, bool parse_special, Ids& ids,
+                              WorkBudget& work) const {
+  MemoryCharge memory(work);
   std::string normalized;
   if (parts_.normalizer != nullptr) {
+    ANEMONE_RETURN_IF_ERROR(work.spend(kPieceUnits));
+    ANEMONE_RETURN_IF_ERROR(memory.hold(text.size()));
     normalized = text;
-    ANEMONE_RETURN_IF_ERROR(parts_.normalizer->apply(normalized, work));
+    ANEMONE_RETURN_IF_ERROR(parts_.normalizer->apply(normalized, memory, work));
     text = normalized;
   }
   if (!parts_.added_tokens.has_stage(AddedTokens::Stage::kNormalized))
     return encode_pieces(text, at_start, ids, work);
-  std::vector<TextSpan> spans;
-  parts_.added_tokens.split(text, AddedTokens::Stage::kNormalized, parse_special, spans);
+  ChargedVector<TextSpan> spans(work);
+  ANEMONE_RETURN_IF_ERROR(
+      parts_.added_tokens.split(text, AddedTokens::Stage::kNormalized, parse_special, spans, work));
   for (const TextSpan& span : spans) {
     if (span.id >= 0) {
-      ids.push_back(span.id);
+      ids.all.push_back(span.id);
     } else {
       ANEMONE_RETURN_IF_ERROR(encode_pieces(text.substr(span.begin, span.end - span.begin),
                                             at_start && span.begin == 0, ids, work));
     }
   }
-  return ok_status();
+  return ids.charge();
 }
 
-Status Tokenizer::encode_pieces(std::string_view normalized, bool at_start,
-                                std::vector<std::int32_t>& ids, WorkBudget& work) const {
+Status Tokenizer::encode_pieces(std::string_view normalized, bool at_start, Ids& ids,
+                                WorkBudget& work) const {
   if (normalized.empty()) return ok_status();
-  if (parts_.pre_tokenizer == nullptr) return parts_.model->tokenize(normalized, ids, work);
-  PieceList list;
-  list.pieces.push_back({normalized, at_start});
-  ANEMONE_RETURN_IF_ERROR(parts_.pre_tokenizer->apply(list, work));
+  PieceList list(work);
+  ANEMONE_RETURN_IF_ERROR(list.pieces.push({normalized, at_start}));
+  if (parts_.pre_tokenizer != nullptr)
+    ANEMONE_RETURN_IF_ERROR(parts_.pre_tokenizer->apply(list, work));
   for (const Piece& piece : list.pieces) {
     ANEMONE_RETURN_IF_ERROR(work.spend(kPieceUnits + piece.text.size() * kUnitsPerByte));
-    ANEMONE_RETURN_IF_ERROR(parts_.model->tokenize(piece.text, ids, work));
+    ANEMONE_RETURN_IF_ERROR(parts_.model->tokenize(piece.text, ids.all, work));
+    if (!ids.is_charged()) ANEMONE_RETURN_IF_ERROR(ids.charge());
   }
   return ok_status();
 }
 
-std::string Tokenizer::decode(std::span<const std::int32_t> ids, bool skip_special) const {
+Result<std::string> Tokenizer::decode(std::span<const std::int32_t> ids, bool skip_special,
+                                      WorkBudget* budget) const {
+  if (budget != nullptr) return decode_within(ids, skip_special, *budget);
+  WorkBudget work("text", text_limits(ids.size()));
+  return decode_within(ids, skip_special, work);
+}
+
+Result<std::string> Tokenizer::decode_within(std::span<const std::int32_t> ids, bool skip_special,
+                                             WorkBudget& work) const {
   std::string out;
-  const auto stream = make_decode_stream();
+  const auto stream = make_decode_stream(work);
   for (const std::int32_t id : ids) {
     if (skip_special && is_special(id)) continue;
-    if (const auto token = decoder_token(id)) stream->push(*token, out);
+    if (const auto token = decoder_token(id)) ANEMONE_RETURN_IF_ERROR(stream->push(*token, out));
   }
-  stream->finish(out);
+  ANEMONE_RETURN_IF_ERROR(stream->finish(out));
   return out;
 }
 
@@ -155,9 +178,9 @@ bool Tokenizer::is_special(std::int32_t id) const {
   return has(id) && tokens_[static_cast<std::size_t>(id)].special;
 }
 
-std::string Tokenizer::token_bytes(std::int32_t id) const {
+Result<std::string> Tokenizer::token_bytes(std::int32_t id, WorkBudget& work) const {
   const auto token = decoder_token(id);
-  return token ? parts_.decoder.bytes_of(*token) : std::string();
+  return token ? parts_.decoder.bytes_of(*token, work) : std::string();
 }
 
 std::optional<std::string_view> Tokenizer::decoder_token(std::int32_t id) const {

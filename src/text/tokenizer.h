@@ -31,7 +31,7 @@ struct EncodeOptions {
   bool parse_special = true;  // false: special added tokens in the text are text; other added
                               // tokens still match (Hugging Face's encode_special_tokens = True)
   // Of the request that the text belongs to: the work counts against it, and the memory while it
-  // lasts. May be null.
+  // lasts, that of the ids to the end. May be null.
   WorkBudget* budget = nullptr;
 };
 
@@ -57,12 +57,14 @@ class Tokenizer {
   explicit Tokenizer(TokenizerParts parts);
 
   // Any bytes are accepted: invalid UTF-8 counts as U+FFFD. kInvalidArgument when it takes more
-  // than the budget, or without one more than 3 s and 5 us per byte; kUnsupported when a regex of
-  // the file needs more backtracking than its limit at one place.
+  // than the budget, or without one more than text_limits() (text_work.h); kUnsupported when a
+  // regex of the file needs more backtracking than its limit at one place.
   Result<std::vector<std::int32_t>> encode(std::string_view text,
                                            const EncodeOptions& options = {}) const;
-  // Valid UTF-8, with U+FFFD where tokens cut a character. Unknown ids are skipped.
-  std::string decode(std::span<const std::int32_t> ids, bool skip_special = false) const;
+  // Valid UTF-8, with U+FFFD where tokens cut a character. Unknown ids are skipped. The errors are
+  // those of encode(); the text counts against the budget to its end.
+  Result<std::string> decode(std::span<const std::int32_t> ids, bool skip_special = false,
+                             WorkBudget* budget = nullptr) const;
 
   // One past the largest id. Ids below it may be unused.
   std::int32_t vocab_size() const { return static_cast<std::int32_t>(tokens_.size()); }
@@ -72,21 +74,27 @@ class Tokenizer {
   std::optional<std::string> id_to_token(std::int32_t id) const;
   bool is_special(std::int32_t id) const;
   // The bytes that a token stands for, without regard to its neighbours; empty for an unknown id.
-  std::string token_bytes(std::int32_t id) const;
+  // Spends `work`, one for all the tokens of an answer: the error when that is used up.
+  Result<std::string> token_bytes(std::int32_t id, WorkBudget& work) const;
 
   // For TextStreamer: a stream over this tokenizer, and the form in which it takes a token.
-  std::unique_ptr<DecodeStream> make_decode_stream() const { return parts_.decoder.make_stream(); }
+  std::unique_ptr<DecodeStream> make_decode_stream(WorkBudget& work) const {
+    return parts_.decoder.make_stream(work);
+  }
   // Valid as long as the tokenizer; nullopt for an unknown id.
   std::optional<std::string_view> decoder_token(std::int32_t id) const;
 
  private:
+  struct Ids;  // charged to a budget
   Result<std::vector<std::int32_t>> encode_within(std::string_view text,
                                                   const EncodeOptions& options,
                                                   WorkBudget& work) const;
-  Status encode_text(std::string_view text, bool at_start, bool parse_special,
-                     std::vector<std::int32_t>& ids, WorkBudget& work) const;
-  Status encode_pieces(std::string_view normalized, bool at_start, std::vector<std::int32_t>& ids,
+  Status encode_text(std::string_view text, bool at_start, bool parse_special, Ids& ids,
+                     WorkBudget& work) const;
+  Status encode_pieces(std::string_view normalized, bool at_start, Ids& ids,
                        WorkBudget& work) const;
+  Result<std::string> decode_within(std::span<const std::int32_t> ids, bool skip_special,
+                                    WorkBudget& work) const;
 
   struct Token {
     bool used = false;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tokenizer::load and parse: reads a tokenizer.json. The file may have 20 MB, so it goes through
 // simdjson; its small parts are handed on as Json.
+#include <array>
 #include <cmath>
 #include <filesystem>
 #include <nlohmann/json.hpp>
@@ -24,6 +25,11 @@ using simdjson::dom::object;
 // The largest in use have 40 MB. The parser takes up to seventeen bytes for one of the file.
 constexpr std::uint64_t kMaxFileBytes = 64ULL << 20;
 constexpr std::size_t kMaxDepth = 64;
+// Of normalizer, pre-tokenizer, post-processor and decoder together, Sequences included: each step
+// goes through every text. Real tokenizers have fewer than 30.
+constexpr std::size_t kMaxSteps = 256;
+// Of one such part, written without white space: as Json it takes about a hundred times that.
+constexpr std::size_t kMaxPartBytes = std::size_t{4} << 20;
 
 // The member of that name, or nullopt when it is absent or null.
 std::optional<element> member(const object& parent, std::string_view key) {
@@ -41,6 +47,40 @@ Result<std::optional<Json>> json_part(const object& root, std::string_view key) 
   if (!value) return std::optional<Json>();
   ANEMONE_ASSIGN_OR_RETURN(Json json, as_json(*value, key));
   return std::optional(std::move(json));
+}
+
+// The steps that `part` is or holds. `list`: the name of the list of a Sequence.
+std::size_t count_steps(const element& part, std::string_view list) {
+  object members;
+  simdjson::dom::array steps;
+  if (part.get(members) != simdjson::SUCCESS ||
+      members.at_key(list).get(steps) != simdjson::SUCCESS)
+    return 1;
+  std::size_t count = 1;
+  for (const element step : steps) count += count_steps(step, list);
+  return count;
+}
+
+Status check_steps(const object& root) {
+  constexpr std::array<std::array<std::string_view, 2>, 4> kParts = {
+      {{"normalizer", "normalizers"},
+       {"pre_tokenizer", "pretokenizers"},
+       {"post_processor", "processors"},
+       {"decoder", "decoders"}}};
+  std::size_t steps = 0;
+  for (const auto& [name, list] : kParts) {
+    const auto part = member(root, name);
+    if (!part) continue;
+    steps += count_steps(*part, list);
+    if (steps > kMaxSteps)
+      return unsupported(
+          "[tokenizer] expected at most {} steps of normalizer, pre_tokenizer, post_processor and "
+          "decoder together, got {} or more",
+          kMaxSteps, steps);
+    if (const std::size_t bytes = simdjson::minify(*part).size(); bytes > kMaxPartBytes)
+      return unsupported("[{}] expected at most {} bytes, got {}", name, kMaxPartBytes, bytes);
+  }
+  return ok_status();
 }
 
 Result<bool> flag(const object& parent, std::string_view key, bool fallback) {
@@ -227,6 +267,7 @@ Status check_ids(const std::vector<std::int32_t>& ids, const TokenizerParts& par
 
 Result<TokenizerParts> read_parts(const object& root) {
   TokenizerParts parts;
+  ANEMONE_RETURN_IF_ERROR(check_steps(root));
   ANEMONE_ASSIGN_OR_RETURN(const auto normalizer, json_part(root, "normalizer"));
   if (normalizer) {
     ANEMONE_ASSIGN_OR_RETURN(parts.normalizer, parse_normalizer(*normalizer));

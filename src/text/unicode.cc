@@ -56,14 +56,6 @@ void order_marks(std::vector<utf8proc_int32_t>& points) {
   }
 }
 
-// True when the text cannot change under the form: below U+0300 everything is NFC already, and
-// ASCII is in every form.
-bool is_surely_normal(std::string_view text, NormalForm form) {
-  const unsigned char limit = form == NormalForm::kNfc ? 0xCC : 0x80;
-  return std::all_of(text.begin(), text.end(),
-                     [&](char c) { return static_cast<unsigned char>(c) < limit; });
-}
-
 }  // namespace
 
 bool is_white_space(char32_t value) {
@@ -101,6 +93,39 @@ bool is_word_character(char32_t value) {
   return (value >= 0x24B6 && value <= 0x24E9) || (value >= 0x1F130 && value <= 0x1F149) ||
          (value >= 0x1F150 && value <= 0x1F169) || (value >= 0x1F170 && value <= 0x1F189) ||
          value == 0x200C || value == 0x200D;
+}
+
+std::size_t leading_space_bytes(std::string_view text) {
+  std::size_t at = 0;
+  while (at < text.size()) {
+    const CodePoint point = decode_code_point(text, at);
+    if (!is_white_space(point.value)) break;
+    at += static_cast<std::size_t>(point.length);
+  }
+  return at;
+}
+
+std::size_t trailing_space_begin(std::string_view text, std::size_t floor) {
+  std::size_t end = text.size();
+  while (end > floor) {
+    const std::size_t at = last_character(text.substr(0, end));
+    if (at < floor || !is_white_space(decode_code_point(text, at).value)) break;
+    end = at;
+  }
+  return end;
+}
+
+// Below U+0300 everything is NFC already, and ASCII is in every form.
+bool is_surely_normal(std::string_view text, NormalForm form) {
+  const unsigned char limit = form == NormalForm::kNfc ? 0xCC : 0x80;
+  return std::all_of(text.begin(), text.end(),
+                     [&](char c) { return static_cast<unsigned char>(c) < limit; });
+}
+
+// Of three bytes, NFKD makes up to 18 characters and 33 bytes, NFD 4 and 9; vectors that grow are
+// there twice.
+std::size_t normal_form_bytes(NormalForm form) {
+  return form == NormalForm::kNfkc || form == NormalForm::kNfkd ? 72 : 16;
 }
 
 std::string normalize_unicode(std::string_view text, NormalForm form) {

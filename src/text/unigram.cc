@@ -41,6 +41,9 @@ Status Unigram::tokenize(std::string_view piece, std::vector<std::int32_t>& ids,
     std::size_t begin = SIZE_MAX;  // SIZE_MAX: not reached
     std::int32_t id = -1;
   };
+  MemoryCharge memory(work);
+  ANEMONE_RETURN_IF_ERROR(
+      memory.hold(piece.size() * (sizeof(Node) + 3 * (sizeof(Match) + sizeof(std::int32_t)))));
   std::vector<Node> best(piece.size() + 1);
   const auto offer = [&](std::size_t begin, std::size_t end, double score, std::int32_t id) {
     Node& node = best[end];

@@ -100,6 +100,12 @@ std::size_t complete_utf8_prefix(std::string_view text) {
   return text.size();
 }
 
+std::size_t last_character(std::string_view text) {
+  std::size_t at = text.size() - 1;
+  while (at > 0 && (text[at] & 0xC0) == 0x80) --at;
+  return at;
+}
+
 std::size_t count_code_points(std::string_view valid_text) {
   return static_cast<std::size_t>(std::count_if(valid_text.begin(), valid_text.end(),
                                                 [](char c) { return (c & 0xC0) != 0x80; }));

@@ -29,6 +29,9 @@ std::string replace_invalid_utf8(std::string_view text);
 // what may be decoded now without knowing the bytes that follow.
 std::size_t complete_utf8_prefix(std::string_view text);
 
+// Start of the last character of the non-empty valid `text`.
+std::size_t last_character(std::string_view text);
+
 std::size_t count_code_points(std::string_view valid_text);
 
 }  // namespace anemone::text

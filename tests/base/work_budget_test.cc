@@ -3,6 +3,9 @@
 
 #include <gtest/gtest.h>
 #include <limits>
+#include <utility>
+
+#include "base/charged.h"
 
 namespace anemone {
 namespace {
@@ -43,6 +46,48 @@ TEST(WorkBudget, SizesThatWouldOverflowAreTooMuch) {
   WorkBudget budget("request", {.bytes = 1000});
   ASSERT_TRUE(budget.take(1).ok());
   EXPECT_FALSE(budget.take(std::numeric_limits<std::size_t>::max()).ok());
+}
+
+TEST(WorkBudget, CountsNoTimeWhileItPauses) {
+  WorkBudget budget("request", {.cpu_time = milliseconds(50)});
+  budget.pause();
+  WorkBudget other("other", {.cpu_time = milliseconds(100)});
+  while (other.spend(10).ok()) {
+  }
+  budget.resume();
+  EXPECT_TRUE(budget.check().ok());
+  while (budget.spend(10).ok()) {
+  }
+  budget.pause();
+  budget.resume();
+  EXPECT_EQ(budget.check().code(), Code::kInvalidArgument) << "the time before the pause counts";
+}
+
+TEST(MemoryCharge, HoldsUntilItEnds) {
+  WorkBudget budget("request", {.bytes = 100});
+  {
+    MemoryCharge charge(budget);
+    EXPECT_TRUE(charge.hold(80).ok());
+    EXPECT_TRUE(charge.hold(20).ok());
+    MemoryCharge other(std::move(charge));
+    EXPECT_TRUE(budget.take(80).ok());
+    budget.give_back(80);
+    EXPECT_TRUE(other.hold(100).ok());
+  }
+  EXPECT_TRUE(budget.take(100).ok());
+}
+
+TEST(ChargedVector, IsChargedBeforeItGrows) {
+  WorkBudget budget("request", {.bytes = 10'000});
+  {
+    ChargedVector<std::int32_t> numbers(budget);
+    std::int32_t count = 0;
+    while (numbers.push(count).ok()) ++count;
+    EXPECT_GE(count, 600);
+    EXPECT_LE(count, 2'500) << "four bytes each, and the old ones while they are copied";
+    EXPECT_EQ(numbers[static_cast<std::size_t>(count) - 1], count - 1);
+  }
+  EXPECT_EQ(budget.take(0).code(), Code::kInvalidArgument) << "the error stays";
 }
 
 }  // namespace

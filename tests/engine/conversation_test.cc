@@ -128,7 +128,10 @@ TEST(Conversation, CancelledAnswerIsKeptAsFarAsItCame) {
   std::atomic<bool> cancel = false;
   GenerateOptions options;
   options.cancel = &cancel;
-  options.on_piece = [&](const TextPiece& piece) { cancel = piece.text == "b"; };
+  options.on_piece = [&](const TextPiece& piece) {
+    cancel = piece.text == "b";
+    return Status();
+  };
   const auto result = conversation.answer("hi", options);
   ASSERT_TRUE(result.ok());
   EXPECT_EQ(result->finish, FinishReason::kCancelled);

@@ -31,7 +31,10 @@ struct Outcome {
 Outcome run(const ScriptedModel& scripted, GenerateOptions options = {},
             const Ids& prompt = kPrompt) {
   Outcome out;
-  options.on_piece = [&](const TextPiece& piece) { out.pieces.emplace_back(piece.text); };
+  options.on_piece = [&](const TextPiece& piece) {
+    out.pieces.emplace_back(piece.text);
+    return Status();
+  };
   const auto session = scripted.session();
   auto result = generate(*session, prompt, options);
   EXPECT_TRUE(result.ok()) << result.status().message();
@@ -217,6 +220,19 @@ TEST(Generate, ModelWithoutATokenizerGivesIds) {
   EXPECT_EQ(got.result.finish, FinishReason::kStop);
 }
 
+TEST(Generate, AnErrorOfWhoTakesThePiecesEndsTheText) {
+  ScriptedModel scripted;
+  scripted.say(3, bytes_of("abcdefgh"));
+  GenerateOptions options;
+  int pieces = 0;
+  options.on_piece = [&](const TextPiece&) {
+    return ++pieces == 3 ? Status(Code::kIo, "gone") : Status();
+  };
+  const auto session = scripted.session();
+  EXPECT_EQ(generate(*session, kPrompt, options).status().message(), "gone");
+  EXPECT_EQ(pieces, 3);
+}
+
 TEST(Generate, StopsSoonAfterItIsCancelled) {
   ScriptedModel scripted;
   scripted.say(3, bytes_of("abcdefgh"));
@@ -224,7 +240,10 @@ TEST(Generate, StopsSoonAfterItIsCancelled) {
   GenerateOptions options;
   options.cancel = &cancel;
   int pieces = 0;
-  options.on_piece = [&](const TextPiece&) { cancel = ++pieces == 3; };
+  options.on_piece = [&](const TextPiece&) {
+    cancel = ++pieces == 3;
+    return Status();
+  };
   const auto session = scripted.session();
   const auto result = generate(*session, kPrompt, options);
   ASSERT_TRUE(result.ok());
@@ -264,6 +283,7 @@ TEST(Generate, GivesTheLogprobsOfEachTokenToTheStreamAndTheResult) {
   std::vector<double> streamed;
   options.on_piece = [&](const TextPiece& piece) {
     if (piece.logprobs != nullptr) streamed.push_back(piece.logprobs->logprob);
+    return Status();
   };
   const auto session = scripted.session();
   const auto result = generate(*session, kPrompt, options);

@@ -106,6 +106,7 @@ TEST_P(NanLogits, EndAnAnswerInsteadOfGivingAToken) {
   int tokens = 0;
   options.on_piece = [&](const TextPiece&) {
     if (++tokens == 3) begin_nan();
+    return Status();
   };
   for (const bool is_greedy : {true, false}) {
     tokens = 0;

@@ -190,7 +190,7 @@ TEST(TokenizerLimits, ReplacementsThatMultiplyTheTextAreRefused) {
                     {"normalizer", {{"type", "Sequence"}, {"normalizers", std::move(steps)}}}},
                    "aaaa")
                 .code(),
-            Code::kUnsupported);
+            Code::kInvalidArgument);
 }
 
 TEST(TokenizerLimits, LongEntriesThatShareTheirBeginningCostNoSearch) {

@@ -44,8 +44,9 @@ TEST(TokenFinder, FindsWhatTryingAllKeysFinds) {
     }
     finder.build();
     const std::string text = word(40);
-    std::vector<TokenFinder::Hit> hits;
-    finder.find_all(text, hits);
+    WorkBudget work("text", {});
+    ChargedVector<TokenFinder::Hit> hits(work);
+    ASSERT_TRUE(finder.find_all(text, hits).ok());
     const auto expected = search(keys, text);
     ASSERT_EQ(hits.size(), expected.size()) << text;
     for (std::size_t i = 0; i < hits.size(); ++i) {

@@ -116,7 +116,10 @@ Result<Json> Dialog::run(std::string_view line) {
   options.stop_repeat_ngram = request.stop_repeat_ngram;
   options.ignore_eos = request.ignore_eos;
   options.cancel = &cancel_;
-  options.on_piece = [&](const engine::TextPiece& /*piece*/) { on_step_(); };
+  options.on_piece = [&](const engine::TextPiece& /*piece*/) {
+    on_step_();
+    return Status();
+  };
   options.on_prefill_progress = [&](std::int64_t /*done*/, std::int64_t /*total*/) { on_step_(); };
   ANEMONE_ASSIGN_OR_RETURN(const auto result, engine::generate(*session, prompt, options));
   if (result.finish == engine::FinishReason::kCancelled)
