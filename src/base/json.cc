@@ -188,6 +188,20 @@ std::string dump_json(const Json& value, int indent) {
   return value.dump(indent, ' ', false, Json::error_handler_t::replace);
 }
 
+void append_member(Json& object, std::string_view name, Json&& value) {
+  using Members = Json::object_t::Container;
+  auto& members = static_cast<Members&>(object.get_ref<Json::object_t&>());
+  if (members.size() == members.capacity()) {
+    Json grown = Json::object();
+    const JsonReleaser grown_releaser(grown);
+    auto& target = static_cast<Members&>(grown.get_ref<Json::object_t&>());
+    target.reserve(2 * members.size() + 8);
+    for (auto& [key, member] : members) target.emplace_back(key, std::move(member));
+    members.swap(target);
+  }
+  members.emplace_back(name, std::move(value));
+}
+
 const Json* json_member(const Json& object, std::string_view key) {
   if (!object.is_object()) return nullptr;
   for (const auto& [name, value] : object.get_ref<const Json::object_t&>())

@@ -125,18 +125,19 @@ Status Model::load_text(const std::string& template_file) {
   return template_file.empty() ? Status() : chat_template_->status().with(template_file);
 }
 
-Result<std::string> Model::render_chat(Json messages, bool add_generation_prompt,
-                                       JsonDocument variables, WorkBudget* budget) const {
+Result<std::string> Model::render_chat(Json messages, bool add_generation_prompt, Json variables,
+                                       WorkBudget* budget) const {
   if (!has_chat_template())
     return not_found("[{}] expected a model with a chat template, got one without", path_);
   // A request may bring 100 thousand variables: they become the context as they are, and only ours
   // are looked for among them.
-  Json& context = *variables;
+  Json& context = variables;
   const JsonReleaser messages_releaser(messages), context_releaser(context);
-  auto& members = static_cast<Json::object_t::Container&>(context.get_ref<Json::object_t&>());
+  const auto& members =
+      static_cast<const Json::object_t::Container&>(context.get_ref<const Json::object_t&>());
   const auto add = [&](const char* name, Json& value) {
     const auto is_this = [&](const auto& member) { return member.first == name; };
-    if (std::ranges::none_of(members, is_this)) members.emplace_back(name, std::move(value));
+    if (std::ranges::none_of(members, is_this)) append_member(context, name, std::move(value));
   };
   Json generates = add_generation_prompt;
   add("messages", messages);

@@ -74,8 +74,8 @@ class Model {
   // of the template; "tools" chooses the template for tools. kNotFound when there is no template;
   // what is wrong with a template is said here and not at load, since ids run without it. The work
   // counts against the budget, which may be null.
-  Result<std::string> render_chat(Json messages, bool add_generation_prompt,
-                                  JsonDocument variables = {}, WorkBudget* budget = nullptr) const;
+  Result<std::string> render_chat(Json messages, bool add_generation_prompt, Json variables,
+                                  WorkBudget* budget = nullptr) const;
 
   // Of every step there is one that takes it: a single token at the end of the context.
   const std::vector<FunctionPlan>& functions() const { return functions_; }

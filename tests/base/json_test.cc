@@ -294,5 +294,14 @@ TEST(JsonAccess, AValueThatIsNoObjectHasNoMembers) {
   }
 }
 
+TEST(Json, AppendedMembersLeaveTheOthersWhereTheyAre) {
+  Json object = {{"first", {"a", "b"}}};
+  const Json* const element = &object["first"][0];
+  for (int i = 0; i < 100; ++i) append_member(object, std::to_string(i), Json(i));
+  EXPECT_EQ(object.size(), 101U);
+  EXPECT_EQ(object["99"], 99);
+  EXPECT_EQ(&object["first"][0], element) << "the values were copied";
+}
+
 }  // namespace
 }  // namespace anemone

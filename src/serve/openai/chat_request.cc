@@ -133,9 +133,10 @@ void read_tools(JsonFields& fields, Json& variables) {
                       describe_json(*choice)));
   }
   if (!has_tools || !fields.status().ok()) return;
-  Json& place = variables["tools"];
-  release_json(place);
-  place = std::move(*tools);
+  const auto place = variables.find("tools");
+  if (place == variables.end()) return append_member(variables, "tools", std::move(*tools));
+  release_json(*place);
+  *place = std::move(*tools);
 }
 
 void read_logprobs(JsonFields& fields, Generation& generation) {
