@@ -61,10 +61,10 @@ Status default_to_yarn(const HfConfig& config, std::int64_t /*dim*/,
   if ((scaling != nullptr && !scaling->empty()) || config.has("rope_parameters")) return {};
   settings.type = "yarn";
   settings.parameters->update(Json{{"factor", 32.0},
-                                  {"beta_fast", 32.0},
-                                  {"beta_slow", 1.0},
-                                  {"truncate", false},
-                                  {"original_max_position_embeddings", 4096}});
+                                   {"beta_fast", 32.0},
+                                   {"beta_slow", 1.0},
+                                   {"truncate", false},
+                                   {"original_max_position_embeddings", 4096}});
   return {};
 }
 

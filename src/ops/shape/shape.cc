@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "ops/shape/shape.h"
+
 #include "ops/common/dtypes.h"
 #include "ops/common/infer.h"
-#include "ops/shape/shape.h"
 
 namespace anemone::ops {
 namespace {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "kernels/reference/shape/shape.h"
+
 #include <algorithm>
 #include <limits>
-
-#include "kernels/reference/shape/shape.h"
 
 namespace anemone::kernels::reference {
 
