@@ -265,7 +265,7 @@ struct Manifest {
   // tier. nullptr when there is none.
   const Function* head_function(const Function& function) const;
   bool classifies() const { return !labels.empty(); }
-  // Whether the heads give the likeliest token and no logits.
+  // Whether the heads give the most likely token and no logits.
   bool is_greedy() const { return !heads.empty() && !heads.front().argmax.empty(); }
 };
 

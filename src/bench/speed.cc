@@ -98,7 +98,7 @@ std::vector<std::int32_t> SpeedTest::tokens(std::int64_t stream, std::int64_t be
 }
 
 SpeedTest::Answer SpeedTest::answer_of(const engine::Session& session) {
-  if (session.likeliest()) return {static_cast<float>(*session.likeliest())};
+  if (session.argmax()) return {static_cast<float>(*session.argmax())};
   return {session.logits().begin(), session.logits().end()};
 }
 

@@ -179,7 +179,7 @@ void add_compile_command(CLI::App& app, Context& context) {
   command->add_flag("--range-dim", options->has_range_dim,
                     "One function that takes 1 to --prefill tokens, instead of one a width");
   command->add_flag("--argmax", options->has_argmax,
-                    "The head gives the likeliest token and no logits (greedy decoding only)");
+                    "The head gives the most likely token and no logits (greedy decoding only)");
   command
       ->add_option("--layout", options->layout,
                    "Where tokens lie in hidden states: height [1, C, T, 1] or width [1, C, 1, T]")

@@ -51,7 +51,7 @@ std::string report_text(const std::string& path, const artifact::Manifest& manif
       {"functions", functions_text(manifest)},
       {"vocabulary",
        fmt::format("{}{}", manifest.embedding.rows,
-                   manifest.is_greedy() ? "; the head gives the likeliest token" : "")},
+                   manifest.is_greedy() ? "; the head gives the most likely token" : "")},
       {"hidden size",
        fmt::format("{}, {}", manifest.hidden_size, artifact::hidden_layout_name(manifest.layout))},
   };

@@ -154,16 +154,16 @@ void add_flags(CLI::App& command, RunOptions& options, Context& context) {
                   "Most tokens to generate (default: until the answer ends; 256 for plain text)")
       ->check(CLI::NonNegativeNumber);
   CLI::Option* greedy =
-      command.add_flag("--greedy", options.sampling.is_greedy, "Always take the likeliest token");
+      command.add_flag("--greedy", options.sampling.is_greedy, "Always take the most likely token");
   for (CLI::Option* option :
        {command.add_option("--temperature", options.sampling.temperature,
                            "Sample, flatter above 1, sharper below; 0 is greedy"),
         command.add_option("--top-k", options.sampling.top_k,
-                           "Sample from the K likeliest tokens; 0: all"),
+                           "Sample from the K most likely tokens; 0: all"),
         command.add_option("--top-p", options.sampling.top_p,
-                           "Sample from the likeliest tokens that make up this probability"),
+                           "Sample from the most likely tokens that make up this probability"),
         command.add_option("--min-p", options.sampling.min_p,
-                           "Sample from tokens at least this share as likely as the likeliest")})
+                           "Sample from tokens at least this share as likely as the most likely")})
     option->excludes(greedy);
   command.add_option("--seed", options.sampling.seed,
                      "Seed of the sampling: the same seed gives the same text");

@@ -32,7 +32,7 @@ struct CompileOptions {
   std::int64_t verify = 0;
   // One function that takes 1 to `prefill` tokens (a RangeDim) in place of one a width.
   bool range_dim = false;
-  // Heads give the likeliest token instead of logits.
+  // Heads give the most likely token instead of logits.
   bool argmax = false;
   artifact::HiddenLayout layout = artifact::HiddenLayout::kTokensInHeight;
   ExpertsForm experts = ExpertsForm::kSoft;

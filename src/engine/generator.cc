@@ -85,7 +85,7 @@ bool is_cancelled(const GenerateOptions& options) {
   return options.cancel != nullptr && options.cancel->load(std::memory_order_relaxed);
 }
 
-// A model without logits can only say which token is likeliest.
+// A model without logits can only say which token is most likely.
 Status check_greedy(const Model& model, const GenerateOptions& options) {
   if (!model.manifest().is_greedy()) return {};
   const bool is_plain = options.sampling.is_greedy() && options.sampling.processors.is_off() &&
@@ -99,7 +99,7 @@ Status check_greedy(const Model& model, const GenerateOptions& options) {
 
 // The row may be one that pads the vocabulary: it gives no text.
 Result<std::int32_t> next_token(const Session& session, Sampler& sampler) {
-  if (session.likeliest()) return *session.likeliest();
+  if (session.argmax()) return *session.argmax();
   return sampler.sample(session.logits());
 }
 

@@ -12,7 +12,7 @@ namespace anemone::engine {
 // penalties, temperature and what is dropped (as vLLM and the OpenAI API report them).
 struct TokenLogprobs {
   double logprob = 0;                                // of the token that was picked
-  std::vector<std::pair<std::int32_t, double>> top;  // the likeliest tokens, likeliest first
+  std::vector<std::pair<std::int32_t, double>> top;  // the most likely tokens, in that order
 };
 
 // `id` is a valid index; NaN counts as minus infinity. At most `top` alternatives; the lower id

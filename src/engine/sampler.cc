@@ -92,7 +92,7 @@ void Sampler::keep_top_k() {
 void Sampler::keep_top_p() {
   double total = 0;
   for (const Candidate& candidate : candidates_) total += candidate.weight();
-  // A heap gives the likeliest tokens one by one: few are needed of a large vocabulary.
+  // A heap gives the most likely tokens one by one: few are needed of a large vocabulary.
   const auto below = [](const Candidate& a, const Candidate& b) {
     return a.score != b.score ? a.score < b.score : a.id > b.id;
   };

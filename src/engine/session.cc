@@ -42,7 +42,7 @@ Status Session::check_room(std::int64_t count) const {
 
 void Session::forget_logits() {
   logits_ = {};
-  likeliest_.reset();
+  argmax_.reset();
 }
 
 // The function that takes most of the remaining tokens with the least to compute: the narrowest

@@ -46,7 +46,7 @@ class Session {
   std::span<const float> logits() const { return logits_; }
   // What a greedy model (Manifest::is_greedy) has in place of logits: the token with the highest
   // one, the first of equals.
-  std::optional<std::int32_t> likeliest() const { return likeliest_; }
+  std::optional<std::int32_t> argmax() const { return argmax_; }
 
   // Adds tokens after those that are there, in chunks of the widest function, several chunks a
   // step. kInvalidArgument for no tokens, an id outside the vocabulary or too many tokens for the
@@ -123,7 +123,7 @@ class Session {
   // is no number; then the session is empty, since the caches may hold NaN, too.
   Status gather(const Chunk& chunk, std::int64_t position);
   void gather_logits(const StepOutputs& outputs, std::int64_t tokens, std::int64_t column);
-  Status gather_likeliest(const Chunk& chunk, std::int64_t position);
+  Status gather_argmax(const Chunk& chunk, std::int64_t position);
   // Of logits_buffer_.
   Status check_gathered(std::int64_t position);
 
@@ -139,7 +139,7 @@ class Session {
   Tensor column_;                                      // one column of the last hidden states
   std::vector<float> logits_buffer_;
   std::span<const float> logits_;
-  std::optional<std::int32_t> likeliest_;
+  std::optional<std::int32_t> argmax_;
 };
 
 struct DecodeStep {

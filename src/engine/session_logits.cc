@@ -63,7 +63,7 @@ Status Session::all_logits(const Lane& lane, std::span<const Chunk> chunks, std:
 }
 
 Status Session::gather(const Chunk& chunk, std::int64_t position) {
-  if (model_->manifest().is_greedy()) return gather_likeliest(chunk, position);
+  if (model_->manifest().is_greedy()) return gather_argmax(chunk, position);
   gather_logits(*chunk.outputs, 1, 0);
   return check_gathered(position);
 }
@@ -75,7 +75,7 @@ Status Session::check_gathered(std::int64_t position) {
 }
 
 // The best of the heads, after a step of one token.
-Status Session::gather_likeliest(const Chunk& chunk, std::int64_t position) {
+Status Session::gather_argmax(const Chunk& chunk, std::int64_t position) {
   const artifact::Manifest& manifest = model_->manifest();
   const StepOutputs& outputs = *chunk.outputs;
   // The largest logit need not be NaN when others are, but what enters the heads is.
@@ -95,9 +95,9 @@ Status Session::gather_likeliest(const Chunk& chunk, std::int64_t position) {
     }
     const std::int32_t row =
         exec::find_output(outputs.heads[h], head.argmax)->view().as<std::int32_t>().front();
-    if (likeliest_ && !(logit > highest)) continue;
+    if (argmax_ && !(logit > highest)) continue;
     highest = logit;
-    likeliest_ = static_cast<std::int32_t>(head.vocab_begin) + row;
+    argmax_ = static_cast<std::int32_t>(head.vocab_begin) + row;
   }
   return {};
 }

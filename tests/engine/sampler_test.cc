@@ -123,7 +123,7 @@ TEST(Sampler, TopPKeepsTokensWhileTheSumBeforeThemIsBelowIt) {
   EXPECT_EQ(kept(0.9), (std::set<std::int32_t>{0, 1, 2, 3}));
 }
 
-TEST(Sampler, MinPKeepsWhatIsLikelyEnoughBesideTheLikeliest) {
+TEST(Sampler, MinPKeepsWhatIsLikelyEnoughBesideTheMostLikely) {
   // 0.5, 0.25, 0.125, 0.125; at temperature 2 the ratios are the square roots.
   const std::vector<float> logits = {std::log(0.125F), std::log(0.5F), std::log(0.25F),
                                      std::log(0.125F)};
