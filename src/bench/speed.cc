@@ -54,7 +54,7 @@ Status step_sessions(std::span<const std::unique_ptr<engine::Session>> sessions,
                      std::span<const std::int32_t> ids) {
   std::vector<engine::DecodeStep> steps;
   for (std::size_t i = 0; i < sessions.size(); ++i) steps.push_back({sessions[i].get(), ids[i]});
-  return engine::decode_together(steps);
+  return engine::decode_batch(steps);
 }
 
 bool SpeedTest::fits(std::int64_t tokens, std::int64_t depth) const {

@@ -24,7 +24,7 @@ struct Speed {
 Speed speed_of(std::vector<double> tok_s);
 
 // Adds ids[i] to sessions[i], one token each: one step of all of them together. Sessions of one
-// model, as many ids as sessions; errors as of engine::decode_together().
+// model, as many ids as sessions; errors as of engine::decode_batch().
 Status step_sessions(std::span<const std::unique_ptr<engine::Session>> sessions,
                      std::span<const std::int32_t> ids);
 

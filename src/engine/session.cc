@@ -237,7 +237,7 @@ void Session::clear_caches() {
       }
 }
 
-Status decode_together(std::span<const DecodeStep> steps) {
+Status decode_batch(std::span<const DecodeStep> steps) {
   for (std::size_t i = 0; i < steps.size(); ++i) {
     Session& session = *steps[i].session;
     if (session.model_ != steps[0].session->model_)

@@ -71,7 +71,7 @@ class Session {
   void reset();
 
  private:
-  friend Status decode_together(std::span<const DecodeStep> steps);
+  friend Status decode_batch(std::span<const DecodeStep> steps);
 
   // Input tensors of one chunk.
   struct ChunkInputs {
@@ -151,6 +151,6 @@ struct DecodeStep {
 // the same results to the bit where the executor promises them. kInvalidArgument for a session that
 // comes twice or is of another model, and as decode(): then nothing has changed. After any other
 // error no session has its token, and what prefill() says of errors holds.
-Status decode_together(std::span<const DecodeStep> steps);
+Status decode_batch(std::span<const DecodeStep> steps);
 
 }  // namespace anemone::engine

@@ -335,7 +335,7 @@ TEST_P(FastParity, WhatRunsTogetherGivesTheSameBits) {
             << "prompt of " << prompt.size();
         steps.push_back({together.back().get(), 5 + i});
       }
-      const Status status = engine::decode_together(steps);
+      const Status status = engine::decode_batch(steps);
       ASSERT_TRUE(status.ok()) << status.message();
       for (std::size_t i = 0; i < steps.size(); ++i) {
         ASSERT_TRUE(alone[i]->decode(steps[i].id).ok());

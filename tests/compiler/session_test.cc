@@ -117,7 +117,7 @@ TEST_P(RealSession, TwoSessionsOfOneModelDoNotDisturbEachOther) {
 }
 
 // Each at another place of its text: some of them outgrow what they began with on the way.
-TEST_P(RealSession, SessionsThatDecodeTogetherEqualOnesFromScratch) {
+TEST_P(RealSession, SessionsThatDecodeInABatchEqualOnesFromScratch) {
   std::vector<std::unique_ptr<engine::Session>> sessions;
   for (const std::size_t length : {3U, 11U, 6U}) {
     sessions.push_back(session());
@@ -126,7 +126,7 @@ TEST_P(RealSession, SessionsThatDecodeTogetherEqualOnesFromScratch) {
   for (std::int32_t id = 3; id < 12; ++id) {
     std::vector<engine::DecodeStep> steps;
     for (const auto& each : sessions) steps.push_back({each.get(), id});
-    const Status status = engine::decode_together(steps);
+    const Status status = engine::decode_batch(steps);
     ASSERT_TRUE(status.ok()) << status.message();
     for (const auto& each : sessions)
       EXPECT_TRUE(logits_of(*each) == from_scratch(each->tokens())) << each->position();

@@ -94,7 +94,7 @@ TEST_P(NanLogits, EndEveryKindOfStepAndStayNowhere) {
   ASSERT_TRUE(session->prefill(first(5)).ok());
   begin_nan();
   const DecodeStep step{session.get(), ids_[5]};
-  expect_nan(decode_together({&step, 1}), "(position 5)");
+  expect_nan(decode_batch({&step, 1}), "(position 5)");
   expect_clean(*session);
 }
 

@@ -320,7 +320,7 @@ TEST(Session, TwoSessionsOfOneModelDoNotDisturbEachOther) {
   EXPECT_EQ(copy(second->logits()), single_steps(fake, b).back());
 }
 
-TEST_P(EveryForm, SessionsDecodeTogetherAsTheyDoAlone) {
+TEST_P(EveryForm, SessionsDecodeInABatchAsTheyDoAlone) {
   const LoadedFake fake(options());
   std::vector<std::unique_ptr<Session>> sessions;
   std::vector<std::vector<std::int32_t>> ids;
@@ -333,7 +333,7 @@ TEST_P(EveryForm, SessionsDecodeTogetherAsTheyDoAlone) {
     std::vector<DecodeStep> steps;
     for (std::size_t i = 0; i < sessions.size(); ++i)
       steps.push_back({sessions[i].get(), ids[i][10 + 3 * i + step]});
-    const Status status = decode_together(steps);
+    const Status status = decode_batch(steps);
     ASSERT_TRUE(status.ok()) << status.message();
   }
   for (std::size_t i = 0; i < sessions.size(); ++i) {
@@ -342,14 +342,14 @@ TEST_P(EveryForm, SessionsDecodeTogetherAsTheyDoAlone) {
   }
 }
 
-TEST(Session, DecodeTogetherRefusesWhatItCannotDo) {
+TEST(Session, DecodeInABatchRefusesWhatItCannotDo) {
   const LoadedFake fake({});
   const LoadedFake other({});
   auto a = fake.session();
   auto b = fake.session();
   auto stranger = other.session();
   const auto refused = [&](std::vector<DecodeStep> steps) {
-    const Status status = decode_together(steps);
+    const Status status = decode_batch(steps);
     EXPECT_EQ(a->position(), 0);
     EXPECT_EQ(b->position(), 0);
     return status.code() == Code::kInvalidArgument;
@@ -357,7 +357,7 @@ TEST(Session, DecodeTogetherRefusesWhatItCannotDo) {
   EXPECT_TRUE(refused({{a.get(), 1}, {a.get(), 2}}));
   EXPECT_TRUE(refused({{a.get(), 1}, {stranger.get(), 2}}));
   EXPECT_TRUE(refused({{a.get(), 1}, {b.get(), 50}}));
-  EXPECT_TRUE(decode_together({}).ok());
+  EXPECT_TRUE(decode_batch({}).ok());
 }
 
 }  // namespace

@@ -119,7 +119,7 @@ bool have_same_shapes(const BatchItem& a, const BatchItem& b) {
   });
 }
 
-// How many of the first runs go in step: those with the shapes of the first, and no state that one
+// How many of the first runs are batched: those with the shapes of the first, and no state that one
 // of them replaces while another uses it.
 std::size_t count_together(const PreparedFunction& function, std::span<const BatchItem> items) {
   std::size_t count = 1;
@@ -127,7 +127,7 @@ std::size_t count_together(const PreparedFunction& function, std::span<const Bat
     const BatchItem& next = items[count];
     if (next.inputs->size() != items[0].inputs->size() || !have_same_shapes(next, items[0])) break;
     const auto before = items.first(count);
-    if (!function.is_in_step && next.states != nullptr &&
+    if (!function.is_batchable && next.states != nullptr &&
         std::ranges::find(before, next.states, &BatchItem::states) != before.end())
       break;
   }

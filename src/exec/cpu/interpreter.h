@@ -41,7 +41,7 @@ class Interpreter {
         threads_(threads),
         max_rounds_(max_rounds) {}
 
-  // Runs of one function in step: an operation for all of them, then the next. The slots of the
+  // Runs of one function as a batch: an operation for all of them, then the next. The slots of the
   // inputs are set; after success those of the outputs are. `times` may be null.
   static Status run(const PreparedFunction& function, std::span<Interpreter> runs,
                     const FusedContext& context, OpTimes* times);

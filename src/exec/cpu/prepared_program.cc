@@ -293,7 +293,7 @@ Status plan(const std::vector<PreparedFunction*>& functions, bool is_fused, Cons
   for (PreparedFunction* function : functions) {
     infer_types(*function, folder.limit());
     if (is_fused) fuse(*function);
-    function->is_in_step = !accesses_states(function->block);
+    function->is_batchable = !accesses_states(function->block);
   }
   ANEMONE_RETURN_IF_ERROR(folder.fold(functions, threads));
   for (PreparedFunction* function : functions) {

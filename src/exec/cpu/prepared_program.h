@@ -102,8 +102,8 @@ struct PreparedFunction {
   std::vector<PreparedOutput> outputs;  // in the order of the signature
   std::vector<const Feature*> states;   // those that it declares, in `signature`
   std::vector<int> states_in_place;     // those that fused operations write, as indices
-  // Several runs over the same states may go in step: all that touches states does so in place.
-  bool is_in_step = true;
+  // Several runs over the same states may be batched: all that touches states does so in place.
+  bool is_batchable = true;
   PreparedBlock block;
   Slots initial;  // constants in their slots, the others empty: what a run starts from
   // Of each slot: what the program declares, of a constant what it is, and with a plan what is
