@@ -30,7 +30,7 @@ struct CompileFlags {
   bool has_range_dim = false;
   bool has_argmax = false;
   std::string layout = "height";
-  std::string experts = "soft";
+  std::string experts = "dense";
   std::string shards = "auto";
   std::string target = "ios18";
   std::int64_t block_size = 32;
@@ -97,10 +97,12 @@ Result<compiler::CompileOptions> to_compile_options(const CompileFlags& options,
     return invalid_argument("[--layout] expected height or width, got \"{}\"", options.layout);
   out.layout = options.layout == "height" ? artifact::HiddenLayout::kTokensInHeight
                                           : artifact::HiddenLayout::kTokensInWidth;
-  if (options.experts != "soft" && options.experts != "packs")
-    return invalid_argument("[--experts] expected soft or packs, got \"{}\"", options.experts);
+  // The old name of dense.
+  const bool is_dense = options.experts == "dense" || options.experts == "soft";
+  if (!is_dense && options.experts != "packs")
+    return invalid_argument("[--experts] expected dense or packs, got \"{}\"", options.experts);
   out.experts =
-      options.experts == "soft" ? compiler::ExpertsForm::kSoft : compiler::ExpertsForm::kPacks;
+      is_dense ? compiler::ExpertsForm::kDense : compiler::ExpertsForm::kPacks;
   out.tiers = options.contexts;
   if (const auto largest = std::ranges::max_element(out.tiers); largest != out.tiers.end()) {
     out.context = *largest;
@@ -186,7 +188,7 @@ void add_compile_command(CLI::App& app, Context& context) {
       ->capture_default_str();
   command
       ->add_option("--experts", options->experts,
-                   "soft: all experts of a layer in the graph, each multiplied by its weight; or\n"
+                   "dense: all experts of a layer in the graph, each multiplied by its weight; or\n"
                    "packs: in packages of their own, of which the host runs those that are chosen")
       ->capture_default_str();
   command

@@ -62,7 +62,7 @@ std::string kept_text(const std::vector<compiler::WeightReport>& weights) {
 }
 
 Json experts_json(const compiler::ExpertsReport& experts) {
-  return {{"form", experts.form == compiler::ExpertsForm::kPacks ? "packs" : "soft"},
+  return {{"form", experts.form == compiler::ExpertsForm::kPacks ? "packs" : "dense"},
           {"layers", experts.layers},
           {"count", experts.count},
           {"chosen", experts.chosen},
@@ -78,7 +78,7 @@ std::string experts_text(const compiler::ExpertsReport& experts) {
       fmt::format("  experts: {} layers with {} each, {} of them chosen, ", experts.layers,
                   experts.count, experts.chosen);
   const std::string bytes = format_bytes(experts.bytes_per_token);
-  if (experts.form == compiler::ExpertsForm::kSoft)
+  if (experts.form == compiler::ExpertsForm::kDense)
     return of_layers + fmt::format("all in the graph: the chip reads {} of them a token\n", bytes);
   return of_layers +
          fmt::format(

@@ -27,13 +27,13 @@ struct PackageReport {
 
 // What the form of the experts costs a step of one token on the chip.
 struct ExpertsReport {
-  ExpertsForm form = ExpertsForm::kSoft;
+  ExpertsForm form = ExpertsForm::kDense;
   std::int64_t layers = 0;  // that have experts
   std::int64_t count = 0;   // in each
   std::int64_t chosen = 0;
   std::size_t packages = 0;           // with experts in them
-  std::int64_t functions = 0;         // of experts alone; soft: 0
-  std::uint64_t bytes_per_token = 0;  // weights of experts; soft: of all of them
+  std::int64_t functions = 0;         // of experts alone; dense: 0
+  std::uint64_t bytes_per_token = 0;  // weights of experts; dense: of all of them
   std::int64_t runs = 0;              // of experts' functions, a layer
   std::int64_t host_crossings = 0;    // a layer: to the experts and back
 };

@@ -102,7 +102,7 @@ ExpertsReport describe_experts(const Plan& plan) {
                        .chosen = experts.chosen,
                        .bytes_per_token = plan.expert_bytes};
   for (const LayerShard& shard : plan.layer_shards) out.packages += shard.packs.size();
-  if (out.form == ExpertsForm::kSoft) {
+  if (out.form == ExpertsForm::kDense) {
     out.packages = plan.layer_shards.size();
     return out;
   }

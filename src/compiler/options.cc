@@ -15,7 +15,7 @@ std::string describe_options(const CompileOptions& options) {
       quant.threshold, options.context, fmt::join(options.tiers, " "), options.prefill,
       options.verify, options.range_dim, options.argmax,
       artifact::hidden_layout_name(options.layout), options.shards,
-      options.experts == ExpertsForm::kPacks ? "packs" : "soft");
+      options.experts == ExpertsForm::kPacks ? "packs" : "dense");
   for (const auto& [role, scheme] : options.recipe.by_role)
     text += fmt::format(" role {} {}", static_cast<int>(role), quant::scheme_name(scheme));
   return text;

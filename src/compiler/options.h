@@ -14,7 +14,7 @@ namespace anemone::compiler {
 
 // Where the experts of a layer go: all into the graph, multiplied by their weights, or into
 // packages of their own, of which the host runs those that are chosen.
-enum class ExpertsForm { kSoft, kPacks };
+enum class ExpertsForm { kDense, kPacks };
 
 // What the user may choose. The defaults are what `anemone compile MODEL -o DIR` does.
 struct CompileOptions {
@@ -35,7 +35,7 @@ struct CompileOptions {
   // Heads give the most likely token instead of logits.
   bool argmax = false;
   artifact::HiddenLayout layout = artifact::HiddenLayout::kTokensInHeight;
-  ExpertsForm experts = ExpertsForm::kSoft;
+  ExpertsForm experts = ExpertsForm::kDense;
   std::string shards = "auto";  // see ane::plan_layer_shards
   int threads = 0;              // 0: default_thread_count()
   // Takes the finished packages of an earlier run with the same checkpoint and options that did not

@@ -91,11 +91,11 @@ Status plan_layers(const checkpoint::Checkpoint& checkpoint, Plan& plan) {
   if (options.experts == ExpertsForm::kPacks && std::ranges::none_of(parts, is_cut)) {
     if (std::ranges::any_of(plan.config.layers, &models::LayerConfig::has_experts))
       return unsupported(
-          "[--experts] expected soft, got packs: layers of {} share the keys of an earlier one, "
+          "[--experts] expected dense, got packs: layers of {} share the keys of an earlier one, "
           "whose slots cannot cross the border of a package inside a layer",
           checkpoint.path);
     plan.notes.push_back("no layer has experts: --experts packs left out");
-    options.experts = ExpertsForm::kSoft;
+    options.experts = ExpertsForm::kDense;
   }
   const bool has_packs = options.experts == ExpertsForm::kPacks;
   for (const std::vector<std::uint64_t>& layer : parts) {

@@ -297,8 +297,8 @@ TEST_P(FastParity, WhatRunsTogetherGivesTheSameBits) {
     ExpertsForm experts;
   };
   for (const auto& [scheme, experts] :
-       {Form{"int8-channel", ExpertsForm::kSoft}, Form{"int4-block", ExpertsForm::kSoft},
-        Form{"none", ExpertsForm::kSoft}, Form{"int8-channel", ExpertsForm::kPacks}}) {
+       {Form{"int8-channel", ExpertsForm::kDense}, Form{"int4-block", ExpertsForm::kDense},
+        Form{"none", ExpertsForm::kDense}, Form{"int8-channel", ExpertsForm::kPacks}}) {
     if (experts == ExpertsForm::kPacks && !has_experts(GetParam())) continue;
     CompileOptions options;
     options.experts = experts;

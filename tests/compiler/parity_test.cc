@@ -267,16 +267,16 @@ TEST_P(ExpertsParity, PacksOfExpertsGiveTheNumbersOfOneGraph) {
     options.context = kShortContext;
     options.prefill = 16;
     options.verify = form.verify;
-    const Answer soft = run(options);
-    ASSERT_FALSE(soft.logits.empty());
+    const Answer dense = run(options);
+    ASSERT_FALSE(dense.logits.empty());
     options.experts = ExpertsForm::kPacks;
     options.shards = form.shards;
     options.layout = form.layout;
     options.range_dim = form.is_flexible;
     const Answer packs = run(options);
     EXPECT_GT(packs_, 0);
-    EXPECT_TRUE(packs.logits == soft.logits) << form.shards;
-    EXPECT_EQ(packs.continuation, soft.continuation) << form.shards;
+    EXPECT_TRUE(packs.logits == dense.logits) << form.shards;
+    EXPECT_EQ(packs.continuation, dense.continuation) << form.shards;
 
     options.precision = DType::kFp16;
     const Answer half = run(options);
