@@ -18,7 +18,7 @@
 #include "checkpoint/onnx/onnx_checkpoint.h"
 #include "checkpoint/planned_weights.h"
 #include "checkpoint/safetensors.h"
-#include "checkpoint/text_part.h"
+#include "checkpoint/language_model.h"
 
 namespace anemone::checkpoint {
 namespace {
@@ -116,7 +116,7 @@ Result<Checkpoint> open(const std::string& path, bool needs_weights) {
     checkpoint.weights = planned_weights(path, checkpoint.config.quantization() == "mxfp4");
   }
   checkpoint.text_files = [path] { return read_text_files(path); };
-  return text_part(std::move(checkpoint));
+  return language_model(std::move(checkpoint));
 }
 
 }  // namespace

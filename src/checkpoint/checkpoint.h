@@ -32,8 +32,8 @@ struct Checkpoint {
   std::function<Result<std::vector<TextFile>>()> text_files;
 };
 
-// Opens a Hugging Face folder (config.json + safetensors), or a GGUF file. Of a model that sees as
-// well it is the language model alone (text_part.h).
+// Opens a Hugging Face folder (config.json + safetensors), or a GGUF file. Of a multimodal
+// model it is the language model alone (language_model.h).
 Result<Checkpoint> open_checkpoint(const std::string& path);
 
 // As open_checkpoint, also for a folder that has a config.json and no weights (planned_weights.h).

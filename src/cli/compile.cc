@@ -101,8 +101,7 @@ Result<compiler::CompileOptions> to_compile_options(const CompileFlags& options,
   const bool is_dense = options.experts == "dense" || options.experts == "soft";
   if (!is_dense && options.experts != "packs")
     return invalid_argument("[--experts] expected dense or packs, got \"{}\"", options.experts);
-  out.experts =
-      is_dense ? compiler::ExpertsForm::kDense : compiler::ExpertsForm::kPacks;
+  out.experts = is_dense ? compiler::ExpertsForm::kDense : compiler::ExpertsForm::kPacks;
   out.tiers = options.contexts;
   if (const auto largest = std::ranges::max_element(out.tiers); largest != out.tiers.end()) {
     out.context = *largest;

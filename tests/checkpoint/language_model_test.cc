@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "checkpoint/text_part.h"
+#include "checkpoint/language_model.h"
 
 #include <gtest/gtest.h>
 #include <map>
@@ -33,14 +33,14 @@ Result<Checkpoint> part_of(Json json, const std::vector<std::string>& names) {
   Checkpoint checkpoint;
   checkpoint.config = *HfConfig::from_json(std::move(json), "config.json");
   checkpoint.weights = std::make_shared<NamedWeights>(names);
-  return text_part(std::move(checkpoint));
+  return language_model(std::move(checkpoint));
 }
 
 const Json kWhole = {{"model_type", "gemma3"},
                      {"text_config", {{"hidden_size", 64}, {"eos_token_id", 3}}},
                      {"eos_token_id", {1, 106}}};
 
-TEST(TextPart, NamesTensorsAsTheLanguageModelAloneDoes) {
+TEST(LanguageModel, NamesTensorsAsTheLanguageModelAloneDoes) {
   for (const auto& [inner, head] :
        {std::pair<std::string, std::string>("model.language_model.", "lm_head.weight"),
         {"language_model.model.", "language_model.lm_head.weight"}}) {
@@ -56,7 +56,7 @@ TEST(TextPart, NamesTensorsAsTheLanguageModelAloneDoes) {
   }
 }
 
-TEST(TextPart, TakesTheTextConfigWithWhatTheWholeSays) {
+TEST(LanguageModel, TakesTheTextConfigWithWhatTheWholeSays) {
   const auto text = part_of(kWhole, {});
   ASSERT_TRUE(text.ok());
   EXPECT_EQ(text->config.model_type(), "gemma3_text");
@@ -65,13 +65,13 @@ TEST(TextPart, TakesTheTextConfigWithWhatTheWholeSays) {
   EXPECT_TRUE(*text->config.boolean("tie_word_embeddings", false));
 }
 
-TEST(TextPart, LeavesOthersAsTheyAre) {
+TEST(LanguageModel, LeavesOthersAsTheyAre) {
   const auto plain = part_of({{"model_type", "llama"}}, {"model.norm.weight", "other"});
   ASSERT_TRUE(plain.ok());
   EXPECT_EQ(plain->weights->all().size(), 2U);
 }
 
-TEST(TextPart, MissesATextConfig) {
+TEST(LanguageModel, MissesATextConfig) {
   const auto text = part_of({{"model_type", "gemma3"}, {"text_config", 3}}, {});
   ASSERT_FALSE(text.ok());
   EXPECT_NE(text.status().message().find("text_config"), std::string::npos);

@@ -7,10 +7,10 @@
 
 namespace anemone::checkpoint {
 
-// The language model of a checkpoint that sees as well (Gemma3ForConditionalGeneration), as a
+// The language model of a multimodal checkpoint (Gemma3ForConditionalGeneration), as a
 // checkpoint of its own: config.json is its text_config, with the end-of-text ids and the tied head
 // of the whole, and its tensors have the names that they have alone ("model.layers.0..."). Any
 // other checkpoint comes back as it is. kParseError without a text_config.
-Result<Checkpoint> text_part(Checkpoint checkpoint);
+Result<Checkpoint> language_model(Checkpoint checkpoint);
 
 }  // namespace anemone::checkpoint

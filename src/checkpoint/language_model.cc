@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "checkpoint/text_part.h"
+#include "checkpoint/language_model.h"
 
 #include <map>
 #include <nlohmann/json.hpp>
@@ -53,7 +53,7 @@ class TextWeights : public WeightMap {
 
 }  // namespace
 
-Result<Checkpoint> text_part(Checkpoint checkpoint) {
+Result<Checkpoint> language_model(Checkpoint checkpoint) {
   const HfConfig whole = checkpoint.config;
   for (const TextClass& known : kTextClasses) {
     if (whole.model_type() != known.whole) continue;
