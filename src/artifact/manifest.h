@@ -10,8 +10,8 @@
 //   DIR/tokenizer.json, tokenizer_config.json, chat_template.jinja   as the checkpoint has them
 //
 // A step runs every layer shard in order, then every head. The functions of a package differ in the
-// tokens of a step (decode: 1, prefill: 64) and in the context that it looks at (tiers); heads look
-// at no context, so they hold the functions of the whole context only.
+// tokens of a step (decode: 1, prefill: 64) and in the context that they attend to (tiers); heads
+// attend to no context, so they hold the functions of the whole context only.
 #pragma once
 
 #include <anemone/status.h>
@@ -52,7 +52,7 @@ enum class PortRole {
   kHidden,   // [1, hidden_size, T, 1]: embeddings, or the output of the shard before
   kRopeCos,  // [1, 1, T, rope_dim / 2]: cos(position * inv_freq) * scale
   kRopeSin,  // the same with sin
-  // [1, 1, T, S]: 0 where token t may look at slot s, kMaskedScore elsewhere. Of a model that
+  // [1, 1, T, S]: 0 where token t attends to slot s, kMaskedScore elsewhere. Of a model that
   // classifies S is T, and the slots are the tokens of the step.
   kAttentionMask,
   kCacheWriteMask,  // [1, 1, S, T]: 1 where token t is stored in slot s, else 0
@@ -75,7 +75,7 @@ struct Port {
   PortRole role = PortRole::kHidden;
   std::string rope = {};  // kRopeCos, kRopeSin: which entry of Manifest::ropes
   // kAttentionMask: sliding window in tokens, the current one included; 0 = none. A model that
-  // classifies looks as far ahead as it looks back.
+  // classifies attends as far ahead as back.
   std::int64_t window = 0;
   std::int64_t tail = 0;  // kTailMask: K
 };
@@ -223,8 +223,8 @@ struct Manifest {
   std::string target;        // "ios18"
 
   std::int64_t vocab_size = 0;  // columns of the logits, padding rows included
-  // Of a model that classifies tokens: what the columns of its logits mean. It sees whole texts, of
-  // at most T tokens a step, and keeps nothing from step to step. Empty: a model that generates.
+  // Of a model that classifies tokens: what the columns of its logits mean. It takes whole texts,
+  // of at most T tokens a step, and keeps nothing from step to step. Empty: a model that generates.
   std::vector<std::string> labels;
   std::int64_t hidden_size = 0;
   std::int64_t layers = 0;

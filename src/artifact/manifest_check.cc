@@ -134,7 +134,7 @@ Status check_functions(const Manifest& manifest, std::string_view subject) {
   return {};
 }
 
-// A model that classifies sees its step and nothing else.
+// A model that classifies attends to its step and nothing else.
 Status check_classifier(const Manifest& manifest, std::string_view subject) {
   if (!manifest.classifies()) return {};
   if (static_cast<std::int64_t>(manifest.labels.size()) != manifest.vocab_size)
@@ -142,8 +142,9 @@ Status check_classifier(const Manifest& manifest, std::string_view subject) {
                    manifest.vocab_size, manifest.labels.size());
   for (const Function& function : manifest.functions)
     if (manifest.context_of(function) != function.tokens)
-      return corrupt("[{}] expected function \"{}\" to look at its {} tokens, got a context of {}",
-                     subject, function.name, function.tokens, manifest.context_of(function));
+      return corrupt(
+          "[{}] expected function \"{}\" to attend to its {} tokens, got a context of {}", subject,
+          function.name, function.tokens, manifest.context_of(function));
   for (const Shard& shard : manifest.shards)
     if (!shard.caches.empty())
       return corrupt("[{}] expected no caches beside labels, got \"{}\"", subject,

@@ -9,7 +9,7 @@
 namespace anemone::engine {
 namespace {
 
-// How far a token sees to each side through all layers; nullopt: everything.
+// How far a token attends to each side through all layers; nullopt: to the whole text.
 std::optional<std::int64_t> reach(const artifact::Manifest& manifest) {
   std::int64_t widest = 0;
   for (const artifact::Shard& shard : manifest.shards)
@@ -87,13 +87,13 @@ Result<std::vector<float>> Classifier::classify(std::span<const std::int32_t> id
   const std::int64_t widest = lanes_.back().plan->function->tokens;
   std::int64_t halo = 0;
   if (total > widest) {
-    const auto sees = reach(model_->manifest());
-    halo = sees.value_or(widest);
+    const auto receptive = reach(model_->manifest());
+    halo = receptive.value_or(widest);
     if (2 * halo >= widest)
       return unsupported(
           "[{}] expected at most {} tokens, got {}: compile with a larger --context{}",
           model_->manifest().name, widest, total,
-          sees ? fmt::format(", or one above {} for texts of any length", 2 * halo) : "");
+          receptive ? fmt::format(", or one above {} for texts of any length", 2 * halo) : "");
   }
   std::vector<float> logits;
   for (std::int64_t done = 0; done < total;) {

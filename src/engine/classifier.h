@@ -25,9 +25,10 @@ struct ClassifyOptions {
 // Runs a model that labels tokens (Manifest::classifies). Single-thread; several of one model may
 // run in parallel.
 //
-// A text that no function takes as a whole is read in windows that overlap: a token sees, through
-// all layers, (window - 1) * layers tokens to each side, and no label is taken from nearer to an
-// inner edge. The logits are those of the whole text but for the rounding of other rope angles.
+// A text that no function takes as a whole is read in windows that overlap: a token attends,
+// through all layers, to (window - 1) * layers tokens to each side, and no label is taken from
+// nearer to an inner edge. The logits are those of the whole text but for the rounding of other
+// rope angles.
 class Classifier {
  public:
   // kUnsupported for a model that generates.
@@ -35,7 +36,7 @@ class Classifier {
 
   // Logits [tokens, labels] of a text. kInvalidArgument for none, or ids outside the vocabulary;
   // kUnsupported for a text that is longer than the widest function where windows cannot stand for
-  // it: a layer sees everything, or the functions are too narrow.
+  // it: a layer attends to everything, or the functions are too narrow.
   Result<std::vector<float>> classify(std::span<const std::int32_t> ids,
                                       const ClassifyOptions& options = {});
 

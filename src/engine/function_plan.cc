@@ -201,7 +201,7 @@ Result<FunctionPlan> plan_width(const artifact::Manifest& manifest,
                       .rope = port.rope.empty() ? nullptr : manifest.rope(port.rope),
                       .window = port.window,
                       .tail = port.tail,
-                      .looks_ahead = manifest.classifies()};
+                      .is_bidirectional = manifest.classifies()};
       set_columns(manifest, shard, input);
       ANEMONE_ASSIGN_OR_RETURN(
           input.dtype, checker.input(port.name, host_input_shape(input, tokens, plan.context)));

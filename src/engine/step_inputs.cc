@@ -125,9 +125,9 @@ void StepInputs::set_attention_mask(Item& item, std::int64_t position, std::int6
     const std::int64_t window = item.input.window;
     const std::int64_t begin = window == 0 ? 0 : std::max<std::int64_t>(next - window, 0);
     const std::int64_t last = position + count;
-    const std::int64_t end = !item.input.looks_ahead ? next
-                             : window == 0           ? last
-                                                     : std::min(last, next + window - 1);
+    const std::int64_t end = !item.input.is_bidirectional ? next
+                             : window == 0                ? last
+                                                          : std::min(last, next + window - 1);
     Range& open = item.open[static_cast<std::size_t>(t)];
     const std::int64_t row = t * context_;
     // Close the part of the old range outside the new one, then open the part of the new one

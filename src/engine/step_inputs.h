@@ -21,7 +21,7 @@ struct HostInput {
   std::int64_t window = 0;                                       // kAttentionMask
   DType dtype = DType::kFp16;                                    // fp16 or fp32
   std::int64_t tail = 0;                                         // kTailMask
-  bool looks_ahead = false;                                      // kAttentionMask
+  bool is_bidirectional = false;                                 // kAttentionMask
   // kEmbedding, kLayerEmbedding: columns of the table.
   std::int64_t first_column = 0;
   std::int64_t columns = 0;
@@ -36,11 +36,11 @@ Shape host_input_shape(const HostInput& input, std::int64_t tokens, std::int64_t
 // The tensors of one function of one session, reused from step to step. Only what changed since the
 // step before is written again. Single-thread.
 //
-// Token t of a step stands at position p + t. It may look at slot s when s <= p + t and, with a
-// window, s > p + t - window; or, where it looks ahead, at every real token s of the step, with a
-// window when |p + t - s| < window. Its rope angle is float(p + t) * inv_freq[i], rounded to fp32;
-// cos and sin are computed in double, rounded to fp32, and multiplied by the scale in fp32. Which
-// frequencies these are depends on the length of the text that the step is part of.
+// Token t of a step stands at position p + t. It attends to slot s when s <= p + t and, with a
+// window, s > p + t - window; or, where attention is bidirectional, to every real token s of the
+// step, with a window when |p + t - s| < window. Its rope angle is float(p + t) * inv_freq[i],
+// rounded to fp32; cos and sin are computed in double, rounded to fp32, and multiplied by the scale
+// in fp32. Which frequencies these are depends on the length of the text that the step is part of.
 //
 // A step may have fewer real tokens than the function is wide. The columns after the last real
 // token repeat it, so that nothing in them can be NaN where the real one is not, and are stored

@@ -157,7 +157,7 @@ struct DecoderConfig {
   ExpertsConfig experts;
   DeltaNetConfig delta_net;
   TensorNames tensors;
-  // Of a model that classifies tokens: what its logits mean. It looks ahead as far as back, and
+  // Of a model that classifies tokens: what its logits mean. Its attention is bidirectional, and it
   // keeps no caches. Empty: a model that generates.
   std::vector<std::string> labels = {};
   bool head_bias = false;

@@ -62,9 +62,9 @@ Result<DecoderConfig> read_gemma3_config(const HfConfig& config) {
                                                        .bos_id = 2,
                                                        .eos_id = 1}));
   ANEMONE_RETURN_IF_ERROR(check_heads_divide(config, decoder));
-  ANEMONE_ASSIGN_OR_RETURN(const bool looks_ahead,
+  ANEMONE_ASSIGN_OR_RETURN(const bool is_bidirectional,
                            config.boolean("use_bidirectional_attention", false));
-  if (looks_ahead)
+  if (is_bidirectional)
     return unsupported("[{}] expected use_bidirectional_attention false, got true",
                        config.subject());
   // The class has the key and no use for it.

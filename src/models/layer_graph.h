@@ -18,7 +18,7 @@ namespace anemone::models {
 struct GraphOptions {
   DType dtype = DType::kFp16;      // of activations: fp16 or fp32
   std::int64_t tokens = 1;         // T; kDynamic: known when it runs
-  std::int64_t context = 0;        // S: slots that the function looks at and writes
+  std::int64_t context = 0;        // S: slots that the function attends to and writes
   std::int64_t cache_context = 0;  // slots that the caches have, S or more
   // False: caches are inputs and outputs (fp32 has no states in Core ML).
   bool caches_are_states = true;
@@ -80,7 +80,7 @@ class LayerGraph {
 
   // (A model that classifies has no caches: its slots are the tokens of the step.)
   // Stores `tokens` [1, kv_heads, T, head_dim] in the cache `name` ("k_cache_3") and returns the
-  // updated slots that the function looks at, [1, kv_heads, S, head_dim].
+  // updated slots that the function attends to, [1, kv_heads, S, head_dim].
   ir::Value* update_cache(const std::string& name, ir::Value* tokens);
 
   // Adds the columns of this step to the running cache `name`, which holds the `kept` ones before

@@ -37,7 +37,7 @@ ir::Value* apply_rope(LayerGraph& graph, const artifact::Rope& rope, ir::Value* 
 ir::Value* attention(LayerGraph& graph, std::int64_t layer, const std::string& prefix,
                      ir::Value* x);
 
-// The part of it that looks at the cache: queries [1, heads, T, head_dim] against the slots
+// The part of it that reads the cache: queries [1, heads, T, head_dim] against the slots
 // [1, kv_heads, S, head_dim] of keys and values. `sinks` [1, heads, 1, 1] join the scores in the
 // softmax; nullptr: none. Gives [1, heads * head_dim, T, 1].
 ir::Value* attend(LayerGraph& graph, const LayerConfig& kind, ir::Value* q, ir::Value* keys,

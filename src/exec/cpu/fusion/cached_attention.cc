@@ -217,7 +217,7 @@ class AttentionMatch {
     const Shape& query = graph_.type(q).shape;
     const Shape& token = graph_.type(keys.tokens).shape;
     const Shape& write = graph_.type(keys.mask).shape;
-    const Shape& look = graph_.type(attention_mask).shape;
+    const Shape& mask = graph_.type(attention_mask).shape;
     const std::int64_t slots = write[2];
     // The program may leave it open what it writes, and read what it broadcasts.
     for (const CacheUpdate* update : {&keys, &values})
@@ -228,7 +228,7 @@ class AttentionMatch {
     return graph_.type(root.outputs[0]).shape == query &&
            graph_.type(values.tokens).shape == token && query[1] % token[1] == 0 &&
            query[2] == token[2] && query[3] == token[3] && write[1] == 1 && write[3] == query[2] &&
-           look == Shape({1, 1, query[2], slots});
+           mask == Shape({1, 1, query[2], slots});
   }
 
   const FusionGraph& graph_;

@@ -81,10 +81,10 @@ bool can_store_first(std::span<FusedCall> calls, MaskCache& masks) {
     const WriteMask& write = masks.write_mask(*calls[late].inputs[3]);
     for (std::size_t early = 0; early < late; ++early) {
       if (calls[early].states[0] != calls[late].states[0]) continue;
-      const LookMask& look = masks.look_mask(*calls[early].inputs[4]);
-      if (!write.is_one_hot || !look.has_runs) return false;
+      const AttentionMask& mask = masks.attention_mask(*calls[early].inputs[4]);
+      if (!write.is_one_hot || !mask.has_runs) return false;
       for (const std::int64_t slot : write.slot_of_token)
-        if (slot >= look.all.begin && slot < look.all.end) return false;
+        if (slot >= mask.all.begin && slot < mask.all.end) return false;
     }
   }
   return true;
@@ -143,7 +143,7 @@ void CachedAttentionOp::attend(std::span<FusedCall> calls, const FusedContext& c
   // Found out before the threads start.
   bool have_runs = true;
   for (const FusedCall& call : calls)
-    have_runs = have_runs && context.masks.look_mask(*call.inputs[4]).has_runs;
+    have_runs = have_runs && context.masks.attention_mask(*call.inputs[4]).has_runs;
   const Operands first(calls[0]);
   const Sizes& n = first.n;
   if (have_runs && n.tokens * first.group >= kernels::simd::kAttendRows / 2)
@@ -185,9 +185,9 @@ void CachedAttentionOp::attend_heads(const FusedCall& call, std::int64_t t, std:
     context.kernels.to_floats(o.q + o.row(head + r, t), row, n.dim);
     for (std::int64_t d = 0; d < n.dim; ++d) row[d] *= factor_;
   }
-  const LookMask& look = context.masks.look_mask(*call.inputs[4]);
-  if (look.has_runs) {
-    const LookMask::Run run = look.run_of_token[static_cast<std::size_t>(t)];
+  const AttentionMask& runs = context.masks.attention_mask(*call.inputs[4]);
+  if (runs.has_runs) {
+    const AttentionMask::Run run = runs.run_of_token[static_cast<std::size_t>(t)];
     kernels::simd::AttentionHead one = o.head(kv);
     one.sinks = sink(head);
     context.kernels.attend(one, queries, rows, run.begin, run.end, mixed, scratch);
@@ -217,13 +217,13 @@ void CachedAttentionOp::attend_many(std::span<FusedCall> calls, const FusedConte
         const auto row_at = [&](std::int64_t at) {
           return o.row(kv * o.group + at % o.group, at / o.group);
         };
-        const LookMask& look = context.masks.look_mask(*call.inputs[4]);
+        const AttentionMask& mask = context.masks.attention_mask(*call.inputs[4]);
         AttentionBlock block(context.kernels, attention_scratch, o.n.dim);
         float sinks[kAttendRows];
         for (std::int64_t r = 0; r < kAttendRows; ++r) {
           // Rows that make the block whole are like the last one.
           const std::int64_t at = begin + std::min(r, rows - 1);
-          const LookMask::Run run = look.run_of_token[static_cast<std::size_t>(at / o.group)];
+          const AttentionMask::Run run = mask.run_of_token[static_cast<std::size_t>(at / o.group)];
           block.runs.begin[r] = run.begin;
           block.runs.end[r] = run.end;
           block.set_query(r, o.q + row_at(at), factor_);

@@ -48,8 +48,8 @@ WriteMask analyse_write(const TensorView& mask) {
   return out;
 }
 
-LookMask analyse_look(const TensorView& mask) {
-  LookMask out;
+AttentionMask analyse_attention_mask(const TensorView& mask) {
+  AttentionMask out;
   const std::int64_t tokens = mask.shape[2];
   const std::int64_t slots = mask.shape[3];
   const Half* row = mask.as<Half>().data();
@@ -58,10 +58,10 @@ LookMask analyse_look(const TensorView& mask) {
     const Half* begin = std::find_if(row, row + slots, is_seen);
     const Half* end = std::find_if_not(begin, row + slots, is_seen);
     if (begin == end || !are_far(row, begin) || !are_far(end, row + slots)) return {};
-    const LookMask::Run run{begin - row, end - row};
-    out.all =
-        t == 0 ? run
-               : LookMask::Run{std::min(out.all.begin, run.begin), std::max(out.all.end, run.end)};
+    const AttentionMask::Run run{begin - row, end - row};
+    out.all = t == 0 ? run
+                     : AttentionMask::Run{std::min(out.all.begin, run.begin),
+                                          std::max(out.all.end, run.end)};
     out.run_of_token.push_back(run);
   }
   out.has_runs = true;
@@ -76,9 +76,9 @@ const WriteMask& MaskCache::write_mask(const TensorView& mask) {
   return it->second;
 }
 
-const LookMask& MaskCache::look_mask(const TensorView& mask) {
-  const auto [it, is_new] = looks_.try_emplace(mask.data);
-  if (is_new) it->second = analyse_look(mask);
+const AttentionMask& MaskCache::attention_mask(const TensorView& mask) {
+  const auto [it, is_new] = attention_masks_.try_emplace(mask.data);
+  if (is_new) it->second = analyse_attention_mask(mask);
   return it->second;
 }
 

@@ -17,25 +17,25 @@ struct WriteMask {
 
 // An attention mask [1, 1, T, S] whose rows are 0 in one run of slots and far below any score
 // elsewhere.
-struct LookMask {
+struct AttentionMask {
   bool has_runs = false;
   struct Run {
     std::int64_t begin = 0;
     std::int64_t end = 0;
   };
   std::vector<Run> run_of_token;  // never empty ones
-  Run all;                        // from the first slot that any token sees to the last
+  Run all;                        // from the first slot that any token attends to, to the last
 };
 
 // What the masks of a run say, found out once for all layers. Single-thread; lives for the run.
 class MaskCache {
  public:
   const WriteMask& write_mask(const TensorView& mask);
-  const LookMask& look_mask(const TensorView& mask);
+  const AttentionMask& attention_mask(const TensorView& mask);
 
  private:
   std::map<const std::byte*, WriteMask> writes_;
-  std::map<const std::byte*, LookMask> looks_;
+  std::map<const std::byte*, AttentionMask> attention_masks_;
 };
 
 }  // namespace anemone::exec
