@@ -109,17 +109,17 @@ Status Session::prefill(std::span<const std::int32_t> ids, const PrefillOptions&
   for (const std::int32_t id : ids) ANEMONE_RETURN_IF_ERROR(model_->check_id(id));
   const auto total = static_cast<std::int64_t>(ids.size());
   ANEMONE_RETURN_IF_ERROR(check_room(total));
-  ANEMONE_RETURN_IF_ERROR(settle(position() + total, options));
+  ANEMONE_RETURN_IF_ERROR(rebuild(position() + total, options));
   return run_steps(ids, options, true);
 }
 
-Status Session::settle(std::int64_t length, const PrefillOptions& options) {
-  const bool is_settled =
-      !is_stale_ && (tokens_.empty() || model_->manifest().has_same_ropes(length_, length));
+Status Session::rebuild(std::int64_t length, const PrefillOptions& options) {
+  const bool is_valid =
+      !needs_rebuild_ && (tokens_.empty() || model_->manifest().has_same_ropes(length_, length));
   length_ = length;
-  if (is_settled) return {};
+  if (is_valid) return {};
   if (has_running_) clear_caches();
-  is_stale_ = false;
+  needs_rebuild_ = false;
   const std::vector<std::int32_t> ids = std::exchange(tokens_, {});
   PrefillOptions quiet;
   quiet.cancel = options.cancel;
@@ -135,7 +135,7 @@ Status Session::run_steps(std::span<const std::int32_t> ids, const PrefillOption
                        done);
     const auto count = run_step(ids.subspan(static_cast<std::size_t>(done)), options, wants_logits);
     if (!count.ok()) {
-      is_stale_ = has_running_;
+      needs_rebuild_ = has_running_;
       return count.status();
     }
     done += *count;
@@ -192,7 +192,7 @@ Result<std::int64_t> Session::prefill_to(std::span<const std::int32_t> ids,
   if (!options.on_logits)
     while (kept < tokens_.size() && kept + 1 < ids.size() && tokens_[kept] == ids[kept]) ++kept;
   if (!model_->manifest().has_same_ropes(length_, static_cast<std::int64_t>(ids.size()))) kept = 0;
-  if (has_running_ && (is_stale_ || kept < tokens_.size())) kept = 0;
+  if (has_running_ && (needs_rebuild_ || kept < tokens_.size())) kept = 0;
   ANEMONE_RETURN_IF_ERROR(truncate(static_cast<std::int64_t>(kept)));
   ANEMONE_RETURN_IF_ERROR(prefill(ids.subspan(kept), options));
   return static_cast<std::int64_t>(kept);
@@ -202,7 +202,7 @@ Result<std::span<const float>> Session::decode(std::int32_t id) {
   forget_logits();
   ANEMONE_RETURN_IF_ERROR(model_->check_id(id));
   ANEMONE_RETURN_IF_ERROR(check_room(1));
-  ANEMONE_RETURN_IF_ERROR(settle(position() + 1, {}));
+  ANEMONE_RETURN_IF_ERROR(rebuild(position() + 1, {}));
   ANEMONE_RETURN_IF_ERROR(run_steps({&id, 1}, {}, true));
   return logits_;
 }
@@ -213,7 +213,7 @@ Status Session::truncate(std::int64_t position) {
                             position);
   if (position < this->position()) {
     forget_logits();
-    is_stale_ = has_running_;
+    needs_rebuild_ = has_running_;
   }
   // The slots beyond are masked from now on, and overwritten before they are shown again.
   tokens_.resize(static_cast<std::size_t>(position));
@@ -224,7 +224,7 @@ void Session::reset() {
   tokens_.clear();
   forget_logits();
   clear_caches();
-  is_stale_ = false;
+  needs_rebuild_ = false;
 }
 
 void Session::clear_caches() {
@@ -250,7 +250,7 @@ Status decode_batch(std::span<const DecodeStep> steps) {
   }
   for (const DecodeStep& step : steps) {
     step.session->forget_logits();
-    ANEMONE_RETURN_IF_ERROR(step.session->settle(step.session->position() + 1, {}));
+    ANEMONE_RETURN_IF_ERROR(step.session->rebuild(step.session->position() + 1, {}));
   }
   // Those whose tokens stand in the same tier of the context go together.
   std::vector<bool> is_done(steps.size());
@@ -272,12 +272,13 @@ Status decode_batch(std::span<const DecodeStep> steps) {
     }
     const Model& model = *steps[0].session->model_;
     // Until the tokens are added the running caches are ahead of them.
-    for (const DecodeStep* step : group) step->session->is_stale_ = step->session->has_running_;
+    for (const DecodeStep* step : group)
+      step->session->needs_rebuild_ = step->session->has_running_;
     ANEMONE_RETURN_IF_ERROR(run_shards(model, *plan, chunks));
     ANEMONE_RETURN_IF_ERROR(run_heads(model, plan->head_function, 1, chunks));
     for (std::size_t i = 0; i < group.size(); ++i) {
       Session& session = *group[i]->session;
-      session.is_stale_ = false;
+      session.needs_rebuild_ = false;
       ANEMONE_RETURN_IF_ERROR(session.gather(chunks[i], session.position()));
       session.add_tokens({&group[i]->id, 1}, true);
     }

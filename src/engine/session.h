@@ -98,7 +98,7 @@ class Session {
   // Before tokens are added that make a text of `length`: when the keys in the caches are rotated
   // for another length, or running caches stand for other tokens, runs all tokens again. After an
   // error those that were run stay.
-  Status settle(std::int64_t length, const PrefillOptions& options);
+  Status rebuild(std::int64_t length, const PrefillOptions& options);
   // Adds `ids` step by step, with logits of the last one or without any.
   Status run_steps(std::span<const std::int32_t> ids, const PrefillOptions& options,
                    bool wants_logits);
@@ -129,9 +129,9 @@ class Session {
 
   std::shared_ptr<const Model> model_;
   std::vector<std::int32_t> tokens_;
-  std::int64_t length_ = 0;   // of the text that the keys in the caches are rotated for
-  bool has_running_ = false;  // caches that cannot be cut
-  bool is_stale_ = false;     // those stand for other tokens than tokens_
+  std::int64_t length_ = 0;     // of the text that the keys in the caches are rotated for
+  bool has_running_ = false;    // caches that cannot be cut
+  bool needs_rebuild_ = false;  // those stand for other tokens than tokens_
   std::vector<Lane> lanes_;
   Caches caches_;
   bool has_states_only_ = true;                        // no caches that are inputs and outputs

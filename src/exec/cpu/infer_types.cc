@@ -61,7 +61,7 @@ class TypeInference {
 
   void infer_kernel(PreparedOp& op) {
     op.has_static_outputs = false;
-    op.is_settled = false;
+    op.is_statically_checked = false;
     std::vector<ir::Type> inferred;
     const SlotInferContext context(op, function_.initial, &function_.types);
     const bool is_lawful = op.schema->infer(context, inferred).ok();
@@ -74,7 +74,7 @@ class TypeInference {
       is_fixed = is_fixed && better && better->is_tensor() && is_static(inferred[i].shape);
     }
     op.has_static_outputs = is_fixed;
-    op.is_settled = is_fixed && !context.has_asked_unknown() && has_static_operands(op);
+    op.is_statically_checked = is_fixed && !context.has_asked_unknown() && has_static_operands(op);
     if (is_fixed && wants_value(op)) evaluate(op);
   }
 

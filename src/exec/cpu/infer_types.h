@@ -6,12 +6,12 @@
 namespace anemone::exec {
 
 // Follows the type rules from the types of the inputs and the constants on: sets
-// PreparedFunction::types, PreparedOp::has_static_outputs and PreparedOp::is_settled. Integers and
-// scalars that are known then, such as the parts of a shape that the program puts together, become
-// constants in PreparedFunction::initial, as sizes may depend on them. A dimension that depends on
-// data keeps what the program declares. Never fails: an operation whose rule or kernel does says so
-// when it runs. A type of a body of a loop holds in every round. `limit`: of the values that are
-// known then.
+// PreparedFunction::types, PreparedOp::has_static_outputs and PreparedOp::is_statically_checked.
+// Integers and scalars that are known then, such as the parts of a shape that the program puts
+// together, become constants in PreparedFunction::initial, as sizes may depend on them. A dimension
+// that depends on data keeps what the program declares. Never fails: an operation whose rule or
+// kernel does says so when it runs. A type of a body of a loop holds in every round. `limit`: of
+// the values that are known then.
 void infer_types(PreparedFunction& function, const std::shared_ptr<MemoryLimit>& limit);
 
 }  // namespace anemone::exec

@@ -182,8 +182,8 @@ Status Interpreter::bind(const PreparedOp& op, FusedCall& call) {
   Slot& out = slot(op.outputs[0]);
   release(out);
   out.view.dtype = declared.dtype;
-  out.view.shape = op.is_settled ? declared.shape : op.fused->output_shape(call.inputs);
-  if (!op.is_settled &&
+  out.view.shape = op.is_statically_checked ? declared.shape : op.fused->output_shape(call.inputs);
+  if (!op.is_statically_checked &&
       !ir::is_compatible(declared, ir::Type::tensor(declared.dtype, out.view.shape)))
     return corrupt("{} expected an output of {}, got {}", describe(op), ir::to_string(declared),
                    to_string(out.view.shape));

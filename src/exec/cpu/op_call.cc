@@ -106,7 +106,7 @@ Status call_kernel(const PreparedOp& op, const Types& types, const Slots& slots,
   std::vector<ir::Type> inferred;
   // Also where the plan has the types: the kernel counts on what the rule says of the values of
   // this run, and the memory on what it says of their sizes.
-  if (!op.is_settled) {
+  if (!op.is_statically_checked) {
     const SlotInferContext context(op, slots, nullptr);
     if (Status status = op.schema->infer(context, inferred); !status.ok())
       return Status(status.code(), describe(op) + " " + status.message());
@@ -117,8 +117,8 @@ Status call_kernel(const PreparedOp& op, const Types& types, const Slots& slots,
   results.resize(count);
   for (std::size_t i = 0; i < count; ++i) {
     const ir::Type& declared = types[static_cast<std::size_t>(op.outputs[i])];
-    if (!op.is_settled) ANEMONE_RETURN_IF_ERROR(check_output(op, declared, inferred[i]));
-    const ir::Type& type = op.is_settled ? declared : inferred[i];
+    if (!op.is_statically_checked) ANEMONE_RETURN_IF_ERROR(check_output(op, declared, inferred[i]));
+    const ir::Type& type = op.is_statically_checked ? declared : inferred[i];
     ANEMONE_ASSIGN_OR_RETURN(const std::int64_t elements, checked_element_count(type.shape));
     const std::uint64_t bytes = dtype_bytes(type.dtype, static_cast<std::uint64_t>(elements));
     Slot& slot = results[i];

@@ -71,7 +71,7 @@ struct PreparedOp {
   bool has_static_outputs = false;
   // The plan knows all that the type rule looks at, so that its answer holds in every run. Else a
   // run asks it again, and it refuses values of the run that the kernel could not execute.
-  bool is_settled = false;
+  bool is_statically_checked = false;
   std::vector<int> dead_after;  // slots that nobody reads after this operation
   std::vector<PreparedBlock> blocks;
   int state = -1;  // index into PreparedFunction::states

@@ -46,7 +46,8 @@ class ChainFinder {
 
   // The operation as part of a chain over `shape`.
   std::optional<ChainMember> member(PreparedOp& op, const Shape& shape) const {
-    if (!FusionGraph::is_settled(op) || op.outputs.size() != 1 || is_known_slot(op.outputs[0]))
+    if (!FusionGraph::is_statically_checked(op) || op.outputs.size() != 1 ||
+        is_known_slot(op.outputs[0]))
       return std::nullopt;
     const ir::Type& type = graph_.type(op.outputs[0]);
     if (!type.is_tensor() || type.dtype != DType::kFp16 || type.shape != shape) return std::nullopt;

@@ -121,7 +121,7 @@ std::optional<ChainNode> unary_node(const FusionGraph& graph, const PreparedOp& 
 }  // namespace
 
 std::optional<ChainNode> chain_node(const FusionGraph& graph, const PreparedOp& op) {
-  if (!FusionGraph::is_settled(op)) return std::nullopt;
+  if (!FusionGraph::is_statically_checked(op)) return std::nullopt;
   for (const auto& [type, code] : kBinary)
     if (type == op.op->type) return binary_node(graph, op, code);
   return unary_node(graph, op);

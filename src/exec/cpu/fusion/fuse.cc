@@ -18,7 +18,7 @@ constexpr Matcher kMatchers[] = {match_top_k_mask, match_experts,       match_ca
 // Operations that give the elements of their input in the same order: with a result of fixed shape
 // it is another view of the same memory.
 bool is_view(const FusionGraph& graph, const PreparedOp& op) {
-  if (!FusionGraph::is_settled(op)) return false;
+  if (!FusionGraph::is_statically_checked(op)) return false;
   const std::string& type = op.op->type;
   if (type == "reshape" || type == "expand_dims" || type == "squeeze") return true;
   const int x = FusionGraph::argument(op, "x");
@@ -62,7 +62,7 @@ bool gives_nothing(const FusionGraph& graph, const PreparedOp& op) {
 void fuse_all(FusionGraph& graph, Matcher matcher) {
   for (auto op = graph.ops().rbegin(); op != graph.ops().rend(); ++op) {
     if (op->kind != PreparedOp::Kind::kKernel || gives_nothing(graph, *op)) continue;
-    if (!op->is_settled && matcher != match_projection) continue;
+    if (!op->is_statically_checked && matcher != match_projection) continue;
     auto fusion = matcher(graph, *op);
     if (fusion && graph.is_closed(*fusion)) graph.apply(std::move(*fusion));
   }

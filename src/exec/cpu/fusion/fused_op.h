@@ -94,8 +94,8 @@ class FusedOp {
  public:
   virtual ~FusedOp() = default;
   virtual std::string_view name() const = 0;  // "projection"
-  // Of the only output, for an operation that takes the place of one that is not settled
-  // (PreparedOp::is_settled): it runs with any shapes that its input's type allows.
+  // Of the only output, for an operation that takes the place of one that is not statically checked
+  // (PreparedOp::is_statically_checked): it runs with any shapes that its input's type allows.
   virtual Shape output_shape(const std::vector<const TensorView*>& inputs) const {
     static_cast<void>(inputs);
     return {};

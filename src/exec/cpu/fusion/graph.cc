@@ -89,7 +89,8 @@ void FusionGraph::drop_uses(PreparedOp& op) {
 PreparedOp* FusionGraph::producer(int slot, std::string_view op) const {
   if (slot < 0) return nullptr;
   PreparedOp* found = producer(slot);
-  return found != nullptr && is_settled(*found) && found->op->type == op ? found : nullptr;
+  return found != nullptr && is_statically_checked(*found) && found->op->type == op ? found
+                                                                                    : nullptr;
 }
 
 const TensorView* FusionGraph::constant(int slot) const {

@@ -37,10 +37,10 @@ class FusionGraph {
   }
   // Whether a pattern may have it: an operation that is still as the program has it, and whose type
   // rule no run asks. What is fused runs without the rule, in memory of the size that the plan has.
-  static bool is_settled(const PreparedOp& op) {
-    return op.kind == PreparedOp::Kind::kKernel && op.is_settled;
+  static bool is_statically_checked(const PreparedOp& op) {
+    return op.kind == PreparedOp::Kind::kKernel && op.is_statically_checked;
   }
-  // The producer when it is settled and of this type, else nullptr.
+  // The producer when it is statically checked and of this type, else nullptr.
   PreparedOp* producer(int slot, std::string_view op) const;
   int use_count(int slot) const { return uses_[static_cast<std::size_t>(slot)]; }
   // Operations of the outermost block that take the value, each once, and maybe some that did so

@@ -24,7 +24,7 @@ bool is_pointwise(const FusionGraph& graph, const PreparedOp& conv) {
 
 std::optional<ProjectionParts> projection_of(const FusionGraph& graph, const PreparedOp& root,
                                              bool may_be_open) {
-  if (root.kind != PreparedOp::Kind::kKernel || !(root.is_settled || may_be_open))
+  if (root.kind != PreparedOp::Kind::kKernel || !(root.is_statically_checked || may_be_open))
     return std::nullopt;
   const bool is_conv = root.op->type == "conv";
   if (!is_conv && root.op->type != "linear") return std::nullopt;

@@ -15,7 +15,7 @@ struct ProjectionParts {
   const Half* bias = nullptr;
   bool is_channel_major = false;
 };
-// `may_be_open`: also one that is not settled, whose number of tokens depends on data.
+// `may_be_open`: also one that is not statically checked, whose number of tokens depends on data.
 std::optional<ProjectionParts> projection_of(const FusionGraph& graph, const PreparedOp& op,
                                              bool may_be_open = false);
 
