@@ -32,7 +32,7 @@ Json functions_json(const artifact::Manifest& manifest) {
 // others.
 std::string_view kept_as(const compiler::WeightReport& weight) {
   if (!weight.is_source_quantized) return "";
-  if (!weight.is_kept) return "again";
+  if (!weight.is_passthrough) return "again";
   return weight.is_exact ? "exact" : "scales rounded";
 }
 

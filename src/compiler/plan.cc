@@ -25,10 +25,10 @@ Result<std::vector<std::vector<std::uint64_t>>> bytes_of_parts(
                                       .cache_context = 1,
                                       .layout = options.layout};
   // Layers of one kind are of one size, but where their sizes are those of the checkpoint.
-  const bool is_kept = options.recipe.quant.scheme == quant::Scheme::kKeep;
+  const bool is_passthrough = options.recipe.quant.scheme == quant::Scheme::kPassthrough;
   std::vector<std::vector<std::uint64_t>> all;
   for (std::int64_t layer = 0; layer < plan.config.num_layers(); ++layer) {
-    if (!is_kept && !plan.config.is_first_of_its_kind(layer)) {
+    if (!is_passthrough && !plan.config.is_first_of_its_kind(layer)) {
       all.push_back(all[static_cast<std::size_t>(plan.config.first_like(layer))]);
       continue;
     }
@@ -251,7 +251,7 @@ void resolve_recipe(const checkpoint::Checkpoint& checkpoint, Plan& plan) {
       std::ranges::any_of(checkpoint.weights->all(), [](const checkpoint::WeightRef* weight) {
         return weight->decoder != nullptr && weight->decoder->is_quantized();
       });
-  if (is_quantized) recipe.quant.scheme = quant::Scheme::kKeep;
+  if (is_quantized) recipe.quant.scheme = quant::Scheme::kPassthrough;
 }
 
 }  // namespace
@@ -299,7 +299,7 @@ Result<Plan> make_plan(const checkpoint::Checkpoint& checkpoint, const CompileOp
     plan.notes.push_back("no weights are there: planned from config.json");
 
   ANEMONE_RETURN_IF_ERROR(plan_layers(checkpoint, plan));
-  // As it is stored: what kKeep takes depends on what the checkpoint has.
+  // As it is stored: what kPassthrough takes depends on what the checkpoint has.
   const Recipe& recipe = plan.options.recipe;
   WeightStore weights(checkpoint.weights, recipe, options.precision);
   ANEMONE_ASSIGN_OR_RETURN(const quant::StoredWeight* head,

@@ -216,7 +216,7 @@ Result<const quant::StoredWeight*> WeightStore::stored(const models::Projection&
     report.columns = projection.inputs;
     report.scheme = weight.scheme;
     report.bytes = weight.bytes;
-    report.is_kept = weight.is_kept;
+    report.is_passthrough = weight.is_passthrough;
     report.is_exact = weight.is_exact;
     for (const auto& part : projection.parts) {
       const std::string storage(source_->find(part.tensor)->storage());

@@ -23,7 +23,7 @@ struct WeightReport {
   std::uint64_t bytes = 0;
   std::string source = {};           // how the checkpoint has it: "bf16", "Q4_K+Q6_K"
   bool is_source_quantized = false;  // then it was kept or quantized again
-  bool is_kept = false;              // its integers are those of the checkpoint
+  bool is_passthrough = false;       // its integers are those of the checkpoint
   bool is_exact = false;             // and its scales
   // Of quantized ones that this run wrote, when the recipe asks for it.
   std::optional<quant::QuantError> error;

@@ -4,16 +4,16 @@
 #include <array>
 
 #include "quant/float_weight.h"
-#include "quant/kept.h"
 #include "quant/linear.h"
 #include "quant/packed_rows.h"
 #include "quant/palette.h"
+#include "quant/passthrough.h"
 
 namespace anemone::quant {
 namespace {
 
 // The families of schemes: what each enumerator means is in one table.
-enum class Family { kFloat, kLinear, kPalette, kKept };
+enum class Family { kFloat, kLinear, kPalette, kPassthrough };
 enum class Sharing { kMatrix, kChannel, kBlock };
 
 struct Row {
@@ -32,7 +32,7 @@ constexpr std::array<Row, 9> kRows = {
      {Scheme::kLut4, "lut4", Family::kPalette, DType::kUInt4},
      {Scheme::kLut6, "lut6", Family::kPalette, DType::kUInt6},
      {Scheme::kLut8, "lut8", Family::kPalette, DType::kUInt8},
-     {Scheme::kKeep, "keep", Family::kKept, DType::kInt8, Sharing::kBlock}}};
+     {Scheme::kPassthrough, "keep", Family::kPassthrough, DType::kInt8, Sharing::kBlock}}};
 
 const Row& row_of(Scheme scheme) {
   return kRows[static_cast<std::size_t>(scheme)];
@@ -55,11 +55,11 @@ Tile tile_of(const Row& row, const QuantOptions& options, std::int64_t rows, std
   return {1, fitting_divisor(columns, options.block_size)};
 }
 
-// What kKeep means for this matrix.
+// What kPassthrough means for this matrix.
 StoredWeight store_as_it_is(const QuantOptions& options, std::shared_ptr<const MatrixSource> matrix,
                             DType float_type) {
   const SourceForm form = matrix->form();
-  if (form.group > 0) return store_kept(std::move(matrix), float_type);
+  if (form.group > 0) return store_passthrough(std::move(matrix), float_type);
   QuantOptions other = options;
   other.scheme = form.is_quantized ? Scheme::kInt8Block : Scheme::kNone;
   return store_weight(other, std::move(matrix), float_type);
@@ -105,7 +105,7 @@ StoredWeight store_weight(const QuantOptions& options, std::shared_ptr<const Mat
       weight = store_palette(std::move(matrix), float_type, row.dtype, options.palette_mode,
                              options.group_size, options.measure_error);
       break;
-    case Family::kKept:
+    case Family::kPassthrough:
       return store_as_it_is(options, std::move(matrix), float_type);
   }
   weight.scheme = row.scheme;
@@ -130,7 +130,7 @@ std::uint64_t stored_bytes(const QuantOptions& options, std::int64_t rows, std::
     case Family::kLinear:
       return linear_bytes(rows, columns, float_type, row.dtype,
                           tile_of(row, options, rows, columns));
-    case Family::kKept:
+    case Family::kPassthrough:
       // Sixteen is the smallest group that there is.
       return linear_bytes(rows, columns, float_type, DType::kInt8,
                           {1, fitting_divisor(columns, 16)});

@@ -33,7 +33,7 @@ enum class Scheme {
   kLut8,
   // As the checkpoint has it: integers and scales of a quantized one are taken over, floats stay
   // floats. What has no such form here (minimums) becomes kInt8Block.
-  kKeep,
+  kPassthrough,
 };
 
 enum class PaletteMode { kKmeans, kUniform };
@@ -57,7 +57,7 @@ std::vector<std::string_view> scheme_names();
 struct StoredWeight {
   Scheme scheme = Scheme::kNone;  // what became of the one that was asked for
   // The integers of the checkpoint, taken over; its scales, too, where `is_exact`.
-  bool is_kept = false;
+  bool is_passthrough = false;
   bool is_exact = false;
   std::string op;  // "const" or "constexpr_..."
   std::vector<std::pair<std::string, ir::Literal>> parameters;
@@ -76,8 +76,8 @@ StoredWeight store_weight(const QuantOptions& options, std::shared_ptr<const Mat
 // The weight as a value of the function under construction.
 ir::Value* emit(ir::Builder& builder, const StoredWeight& weight, std::string_view name);
 
-// Bytes that a matrix will take in the package, without reading it; for plans. Of kKeep the most
-// that quantized ones take.
+// Bytes that a matrix will take in the package, without reading it; for plans. For kPassthrough,
+// the most that any of the forms takes that it may become.
 std::uint64_t stored_bytes(const QuantOptions& options, std::int64_t rows, std::int64_t columns,
                            DType float_type);
 

@@ -48,12 +48,12 @@ void expect_golden(const GgufGolden& model, const CompileOptions& options) {
 
 // The committed tiny model (fuzz/make_seeds.cc) has no golden: its kept integers and its
 // dequantized floats must agree.
-TEST(GgufTiny, KeptIntegersGiveWhatTheirFloatsGive) {
+TEST(GgufTiny, PassedIntegersGiveWhatTheirFloatsGive) {
   const Checkpoint tiny = {"tiny",
                            anemone::testing::source_path("tests/checkpoint/data/tiny.gguf")};
   const TemporaryFolder folder;
   std::vector<Answer> answers;
-  for (const quant::Scheme scheme : {quant::Scheme::kNone, quant::Scheme::kKeep}) {
+  for (const quant::Scheme scheme : {quant::Scheme::kNone, quant::Scheme::kPassthrough}) {
     auto model = compile_and_load(
         tiny, folder.file(std::string(quant::scheme_name(scheme))),
         {.precision = DType::kFp32, .recipe = {.quant = {.scheme = scheme, .threshold = 0}}});
@@ -84,19 +84,20 @@ TEST_P(GgufModels, Fp32GivesTheGoldenLogitsAndTokens) {
 }
 
 // Integers and scales of the file are taken over, so that in fp32 nothing is lost at all.
-TEST_P(GgufModels, KeptIntegersGiveTheGoldenLogitsAndTokens) {
+TEST_P(GgufModels, PassedIntegersGiveTheGoldenLogitsAndTokens) {
   int kept = 0;
   for (const GgufGolden& model : models_) {
     const CompileOptions options = {.precision = DType::kFp32, .context = 128};
     const TemporaryFolder folder;
     const auto report = compile(model.model.path, folder.file("artifact"), options);
     ASSERT_TRUE(report.ok()) << report.status().message();
-    const bool is_kept = std::ranges::all_of(report->weights, [](const WeightReport& weight) {
-      return !weight.is_source_quantized || (weight.is_kept && weight.is_exact);
-    });
+    const bool is_passthrough =
+        std::ranges::all_of(report->weights, [](const WeightReport& weight) {
+          return !weight.is_source_quantized || (weight.is_passthrough && weight.is_exact);
+        });
     const bool is_quantized = std::ranges::any_of(
         report->weights, [](const WeightReport& weight) { return weight.is_source_quantized; });
-    if (!is_kept || !is_quantized) continue;
+    if (!is_passthrough || !is_quantized) continue;
     EXPECT_EQ(report->manifest.quantization, "keep");
     expect_golden(model, options);
     ++kept;

@@ -77,11 +77,11 @@ INSTANTIATE_TEST_SUITE_P(, OnnxModels,
 
 // The committed bundle (tests/checkpoint/make_onnx.py): its integers, kept, say what their floats
 // say.
-TEST(OnnxTiny, KeptIntegersGiveWhatTheirFloatsGive) {
+TEST(OnnxTiny, PassedIntegersGiveWhatTheirFloatsGive) {
   const Checkpoint tiny = {"tiny", anemone::testing::source_path("tests/checkpoint/data/onnx")};
   const TemporaryFolder folder;
   std::vector<Answer> answers;
-  for (const quant::Scheme scheme : {quant::Scheme::kNone, quant::Scheme::kKeep}) {
+  for (const quant::Scheme scheme : {quant::Scheme::kNone, quant::Scheme::kPassthrough}) {
     auto model = compile_and_load(tiny, folder.file(std::string(quant::scheme_name(scheme))),
                                   {.precision = DType::kFp32,
                                    .recipe = {.quant = {.scheme = scheme, .threshold = 0}},

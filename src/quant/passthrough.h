@@ -10,6 +10,6 @@ namespace anemone::quant {
 // The integers of a source with a group (SourceForm), as they are: int4 or int8 data [O, I, 1, 1]
 // and scales [O, I / group, 1, 1] of a constexpr_blockwise_shift_scale. Nothing is rounded but
 // scales that `float_type` cannot hold.
-StoredWeight store_kept(std::shared_ptr<const MatrixSource> matrix, DType float_type);
+StoredWeight store_passthrough(std::shared_ptr<const MatrixSource> matrix, DType float_type);
 
 }  // namespace anemone::quant

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "quant/kept.h"
+#include "quant/passthrough.h"
 
 #include <algorithm>
 #include <cmath>
@@ -15,19 +15,19 @@ namespace anemone::quant {
 namespace {
 
 // So many rows of nibbles end on a whole byte.
-constexpr std::int64_t kKeptRowsAtOnce = 2;
+constexpr std::int64_t kRowsAtOnce = 2;
 
-struct KeptRow {
-  explicit KeptRow(const MatrixSource& matrix)
+struct PassthroughRow {
+  explicit PassthroughRow(const MatrixSource& matrix)
       : quants(static_cast<std::size_t>(matrix.columns())),
         scales(static_cast<std::size_t>(matrix.columns() / matrix.form().group)) {}
   std::vector<std::int8_t> quants;
   std::vector<float> scales;
 };
 
-Result<Tensor> kept_data(const MatrixSource& matrix, DType dtype) {
+Result<Tensor> passthrough_data(const MatrixSource& matrix, DType dtype) {
   Tensor out(dtype, projection_shape(matrix));
-  KeptRow row(matrix);
+  PassthroughRow row(matrix);
   std::vector<std::int32_t> values;
   std::span<std::byte> left = out.mutable_view().bytes();
   for (std::int64_t r = 0; r < matrix.rows(); ++r) {
@@ -39,7 +39,7 @@ Result<Tensor> kept_data(const MatrixSource& matrix, DType dtype) {
       continue;
     }
     values.insert(values.end(), row.quants.begin(), row.quants.end());
-    if ((r + 1) % kKeptRowsAtOnce != 0 && r + 1 != matrix.rows()) continue;
+    if ((r + 1) % kRowsAtOnce != 0 && r + 1 != matrix.rows()) continue;
     const auto bytes = static_cast<std::size_t>(dtype_bytes(dtype, values.size()));
     pack_bits(values, dtype, left.first(bytes));
     left = left.subspan(bytes);
@@ -49,9 +49,10 @@ Result<Tensor> kept_data(const MatrixSource& matrix, DType dtype) {
   return out;
 }
 
-Result<Tensor> kept_scales(const MatrixSource& matrix, DType float_type, const Shape& shape) {
+Result<Tensor> passthrough_scales(const MatrixSource& matrix, DType float_type,
+                                  const Shape& shape) {
   Tensor out(float_type, shape);
-  KeptRow row(matrix);
+  PassthroughRow row(matrix);
   std::vector<float> all;
   all.reserve(static_cast<std::size_t>(element_count(shape)));
   const float largest = float_type == DType::kFp16 ? kLargestHalf : 3.4e38F;
@@ -70,14 +71,14 @@ Result<Tensor> kept_scales(const MatrixSource& matrix, DType float_type, const S
 
 }  // namespace
 
-StoredWeight store_kept(std::shared_ptr<const MatrixSource> matrix, DType float_type) {
+StoredWeight store_passthrough(std::shared_ptr<const MatrixSource> matrix, DType float_type) {
   const SourceForm form = matrix->form();
   const DType dtype = form.bits == 4 ? DType::kInt4 : DType::kInt8;
   const Shape shape = projection_shape(*matrix);
   const Shape scale_shape = {matrix->rows(), matrix->columns() / form.group, 1, 1};
   StoredWeight weight;
   weight.scheme = form.bits == 4 ? Scheme::kInt4Block : Scheme::kInt8Block;
-  weight.is_kept = true;
+  weight.is_passthrough = true;
   weight.is_exact = form.has_half_scales || float_type == DType::kFp32;
   weight.bytes =
       linear_bytes(matrix->rows(), matrix->columns(), float_type, dtype, {1, form.group});
@@ -85,13 +86,15 @@ StoredWeight store_kept(std::shared_ptr<const MatrixSource> matrix, DType float_
   const auto count = [](const Shape& of) { return static_cast<std::uint64_t>(element_count(of)); };
   weight.parameters.emplace_back(
       "data", ir::Literal(ir::Type::tensor(dtype, shape),
-                          ir::lazy_data(dtype_bytes(dtype, count(shape)),
-                                        [matrix, dtype] { return kept_data(*matrix, dtype); })));
+                          ir::lazy_data(dtype_bytes(dtype, count(shape)), [matrix, dtype] {
+                            return passthrough_data(*matrix, dtype);
+                          })));
   weight.parameters.emplace_back(
       "scale", ir::Literal(ir::Type::tensor(float_type, scale_shape),
                            ir::lazy_data(dtype_bytes(float_type, count(scale_shape)),
                                          [matrix, float_type, scale_shape] {
-                                           return kept_scales(*matrix, float_type, scale_shape);
+                                           return passthrough_scales(*matrix, float_type,
+                                                                     scale_shape);
                                          })));
   return weight;
 }
