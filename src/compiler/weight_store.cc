@@ -6,7 +6,7 @@
 #include <numeric>
 
 #include "base/error.h"
-#include "checkpoint/turned.h"
+#include "checkpoint/transposed.h"
 #include "quant/float_weight.h"
 
 namespace anemone::compiler {
@@ -56,7 +56,7 @@ class StackedRows : public quant::MatrixSource {
     std::int64_t rows = 1;
     for (const Part& part : parts_) {
       const checkpoint::WeightDecoder* decoder = part.weight->decoder;
-      if (part.stride != 1) rows = std::max(rows, checkpoint::kTurnedRowsAtOnce);
+      if (part.stride != 1) rows = std::max(rows, checkpoint::kTransposedRowsAtOnce);
       if (decoder != nullptr) rows = std::max(rows, decoder->rows_at_once());
     }
     return rows;
@@ -95,11 +95,11 @@ class StackedRows : public quant::MatrixSource {
                     out.subspan(static_cast<std::size_t>(r) * width, width));
       return;
     }
-    read_turned(*part.weight,
-                {.first = part.origin + part.row_at(begin),
-                 .row_step = part.row_step,
-                 .column_step = part.stride},
-                count, columns_, out);
+    read_transposed(*part.weight,
+                    {.first = part.origin + part.row_at(begin),
+                     .row_step = part.row_step,
+                     .column_step = part.stride},
+                    count, columns_, out);
   }
 
   std::shared_ptr<const checkpoint::WeightSource> source_;  // keeps the mapping

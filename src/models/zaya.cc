@@ -42,14 +42,14 @@ Result<artifact::Rope> read_zaya_rope(const HfConfig& config, const DecoderConfi
   if (settings.type != "default")
     return unsupported("[{}] expected rope_type default for {}, got \"{}\"", config.subject(), kind,
                        settings.type);
-  const auto turned = static_cast<std::int64_t>(static_cast<double>(decoder.head_dim) *
-                                                std::exchange(settings.partial_rotary_factor, 1.0));
-  if (turned < 2 || turned % 2 != 0)
+  const auto rotated = static_cast<std::int64_t>(
+      static_cast<double>(decoder.head_dim) * std::exchange(settings.partial_rotary_factor, 1.0));
+  if (rotated < 2 || rotated % 2 != 0)
     return parse_error(
         "[{}] expected partial_rotary_factor to leave an even number of at least 2 dimensions of "
         "{}, got {}",
-        config.subject(), decoder.head_dim, turned);
-  return rope_frequencies(settings, turned, decoder.max_position);
+        config.subject(), decoder.head_dim, rotated);
+  return rope_frequencies(settings, rotated, decoder.max_position);
 }
 
 Status read_zaya_layers(const HfConfig& config, DecoderConfig& decoder) {

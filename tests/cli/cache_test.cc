@@ -69,7 +69,7 @@ class CacheOfModels : public ::testing::Test {
     ASSERT_EQ(::utimensat(AT_FDCWD, to.c_str(), times, 0), 0);
   }
   // Two stretches of the weights change places: names, sizes and the file itself stay.
-  static void turn_weights(const std::string& model) {
+  static void change_weights(const std::string& model) {
     const std::string path = model + "/model.safetensors";
     const std::string before = contents(path);
     std::string bytes = before;
@@ -88,7 +88,7 @@ TEST_F(CacheOfModels, EqualNamesSizesAndTimesDoNotMakeOneModelOfTwo) {
   const std::string other = folder_.file("elsewhere/model");
   fs::create_directories(folder_.file("elsewhere"));
   fs::copy(model(), other);
-  turn_weights(other);
+  change_weights(other);
   for (const std::string& file : names_in(model()))
     set_times_of(model() + "/" + file, other + "/" + file);
   const std::string first = answer(model());
@@ -104,7 +104,7 @@ TEST_F(CacheOfModels, AChangeBehindTimesThatAreSetBackShows) {
   const std::string weights = model() + "/model.safetensors";
   fs::copy(weights, folder_.file("times"));
   set_times_of(weights, folder_.file("times"));
-  turn_weights(model());
+  change_weights(model());
   set_times_of(folder_.file("times"), weights);
   EXPECT_NE(answer(model()), before);
 }

@@ -31,9 +31,10 @@ std::vector<float> floats_of(const checkpoint::WeightRef& weight) {
   return values;
 }
 
-// Columns [first, first + count) of each of `matrices` matrices [rows, columns], turned.
-std::vector<float> turned(const std::vector<float>& values, std::size_t matrices, std::size_t rows,
-                          std::size_t columns, std::size_t first, std::size_t count) {
+// Columns [first, first + count) of each of `matrices` matrices [rows, columns], transposed.
+std::vector<float> transposed(const std::vector<float>& values, std::size_t matrices,
+                              std::size_t rows, std::size_t columns, std::size_t first,
+                              std::size_t count) {
   std::vector<float> out;
   for (std::size_t m = 0; m < matrices; ++m)
     for (std::size_t c = first; c < first + count; ++c)
@@ -93,7 +94,7 @@ void put_experts(const checkpoint::WeightRef& weight, const std::string& layer, 
     if (!is_bias) shape.push_back(rows);
     out.f32_tensor(
         fmt::format("blk.{}.ffn_{}_exps.{}", layer, names[i], is_bias ? "bias" : "weight"),
-        std::move(shape), turned(values, matrices, rows, columns, i * width, width));
+        std::move(shape), transposed(values, matrices, rows, columns, i * width, width));
   }
 }
 

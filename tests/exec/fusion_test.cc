@@ -202,10 +202,10 @@ TEST_F(Fusion, RopeOfRotatedHalves) {
       return b.op("mul", {{"x", value}, {"y", b.input(name, half(table))}});
     };
     Value* negated = b.op("mul", {{"x", slice(12, 24)}, {"y", Literal::number(-1, DType::kFp16)}});
-    Value* turned = b.op("concat", {{"values", std::vector<Value*>{negated, slice(0, 12)}},
-                                    {"axis", Literal::int32(-1)},
-                                    {"interleave", Literal::boolean(false)}});
-    Value* y = b.op("add", {{"x", times(x, "cos")}, {"y", times(turned, "sin")}}, "y");
+    Value* rotated = b.op("concat", {{"values", std::vector<Value*>{negated, slice(0, 12)}},
+                                     {"axis", Literal::int32(-1)},
+                                     {"interleave", Literal::boolean(false)}});
+    Value* y = b.op("add", {{"x", times(x, "cos")}, {"y", times(rotated, "sin")}}, "y");
     ASSERT_TRUE(b.finish({y}).ok()) << b.status().message();
     expect_like_reference({"rope"}, {given}, 0x1p-9);
   }
@@ -226,13 +226,13 @@ TEST_F(Fusion, WhatOnlyLooksLikeRopeIsLeftAlone) {
     };
     Value* negated =
         b.op("mul", {{"x", slice(is_other ? 4 : 0)}, {"y", Literal::number(-1, DType::kFp16)}});
-    Value* turned =
+    Value* rotated =
         b.op("concat", {{"values", std::vector<Value*>{negated, slice(is_other ? 0 : 4)}},
                         {"axis", Literal::int32(-1)},
                         {"interleave", Literal::boolean(false)}});
     Value* y = b.op("add",
                     {{"x", b.op("mul", {{"x", x}, {"y", cos}})},
-                     {"y", b.op("mul", {{"x", turned}, {"y", cos}})}},
+                     {"y", b.op("mul", {{"x", rotated}, {"y", cos}})}},
                     "y");
     ASSERT_TRUE(b.finish({y}).ok()) << b.status().message();
     const auto loaded = load_as(kernels::simd::supported_isas().back(), false);
@@ -244,7 +244,8 @@ TEST_F(Fusion, WhatOnlyLooksLikeRopeIsLeftAlone) {
 
 struct AttentionFusion : FusionFixture {
   // softmax(q @ k^T * factor + mask) @ v, written out.
-  void build(const Shape& q_shape, const Shape& k_shape, const Shape& mask_shape, bool is_turned) {
+  void build(const Shape& q_shape, const Shape& k_shape, const Shape& mask_shape,
+             bool is_transposed) {
     program = std::make_shared<Program>();
     Builder b = function();
     Value* q = b.input("q", half(q_shape));
@@ -252,7 +253,7 @@ struct AttentionFusion : FusionFixture {
     Value* v = b.input("v", half(k_shape));
     Value* mask = mask_shape.empty() ? nullptr : b.input("mask", half(mask_shape));
     Value* keys = k;
-    if (is_turned) {
+    if (is_transposed) {
       std::vector<std::int32_t> perm(q_shape.size());
       for (std::size_t i = 0; i < perm.size(); ++i) perm[i] = static_cast<std::int32_t>(i);
       std::swap(perm[perm.size() - 1], perm[perm.size() - 2]);
@@ -261,7 +262,7 @@ struct AttentionFusion : FusionFixture {
     Value* scores = b.op("matmul", {{"x", q},
                                     {"y", keys},
                                     {"transpose_x", Literal::boolean(false)},
-                                    {"transpose_y", Literal::boolean(!is_turned)}});
+                                    {"transpose_y", Literal::boolean(!is_transposed)}});
     scores = b.op("mul", {{"x", scores}, {"y", Literal::number(0.25, DType::kFp16)}});
     if (mask != nullptr) scores = b.op("add", {{"x", scores}, {"y", mask}});
     Value* weights = b.op("softmax", {{"x", scores}, {"axis", Literal::int32(-1)}});
@@ -288,14 +289,14 @@ struct AttentionFusion : FusionFixture {
 TEST_F(AttentionFusion, WrittenOut) {
   struct Case {
     Shape q, k, mask;
-    bool is_turned;
+    bool is_transposed;
   };
   for (const Case& c :
        std::initializer_list<Case>{{{1, 2, 5, 16}, {1, 2, 9, 16}, {}, false},
                                    {{1, 3, 70, 8}, {1, 3, 70, 8}, {1, 1, 70, 70}, true},
                                    {{2, 3, 4, 12}, {2, 3, 6, 12}, {2, 3, 4, 6}, false},
                                    {{3, 4, 8}, {3, 5, 8}, {1, 5}, true}}) {
-    build(c.q, c.k, c.mask, c.is_turned);
+    build(c.q, c.k, c.mask, c.is_transposed);
     expect_like_reference({"attention"}, inputs(c.q, c.k, c.mask), kManyRoundings);
   }
 }

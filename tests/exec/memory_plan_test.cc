@@ -69,8 +69,8 @@ struct MemoryOfPlans : FusionFixture {
           std::vector<std::int32_t> perm;
           for (std::int32_t axis = 0; axis < rank; ++axis) perm.push_back(axis);
           std::swap(perm[perm.size() - 1], perm[perm.size() - 2]);
-          Value* turned = b.op("transpose", {{"x", x}, {"perm", Literal::int32s(perm)}});
-          values.push_back(reshaped(b, turned, {12, 8}));
+          Value* transposed = b.op("transpose", {{"x", x}, {"perm", Literal::int32s(perm)}});
+          values.push_back(reshaped(b, transposed, {12, 8}));
           break;
         }
         case 7:

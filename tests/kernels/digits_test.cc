@@ -161,10 +161,11 @@ TEST_P(Digits, AColumnDoesNotDependOnTheOthers) {
     const Weights w = weights(shape);
     const std::int64_t depth = shape.columns;
     const auto x = random.halves(16 * depth, 3.0f);
-    std::vector<Half> turned(x.size());  // [depth][16]
+    std::vector<Half> transposed(x.size());  // [depth][16]
     for (std::int64_t n = 0; n < 16; ++n)
       for (std::int64_t k = 0; k < depth; ++k)
-        turned[static_cast<std::size_t>(k * 16 + n)] = x[static_cast<std::size_t>(n * depth + k)];
+        transposed[static_cast<std::size_t>(k * 16 + n)] =
+            x[static_cast<std::size_t>(n * depth + k)];
     alignas(64) static std::int8_t block_digits[1 << 17];
     alignas(64) static std::byte scratch[1 << 18];
     float scales[16];
@@ -173,7 +174,7 @@ TEST_P(Digits, AColumnDoesNotDependOnTheOthers) {
                          bool as_neighbours) {
       const Half* pointers[16] = {};
       for (const int n : columns)
-        pointers[n] = as_neighbours ? turned.data() + n : x.data() + n * depth;
+        pointers[n] = as_neighbours ? transposed.data() + n : x.data() + n * depth;
       const std::int64_t stride = as_neighbours ? 16 : 1;
       auto& result = results.emplace_back(static_cast<std::size_t>(shape.rows * 16));
       if (columns.back() < digits::kFewColumns) {

@@ -7,7 +7,7 @@
 #include <fmt/format.h>
 
 #include "base/error.h"
-#include "checkpoint/turned.h"
+#include "checkpoint/transposed.h"
 
 namespace anemone::checkpoint::onnx {
 namespace {
@@ -53,14 +53,14 @@ class TurnedDecoder : public WeightDecoder {
       const std::int64_t rows = column == 0 && left >= columns ? left / columns : 1;
       const std::int64_t width = std::min(columns - column, left);
       const auto size = static_cast<std::size_t>(rows * width);
-      read_turned(plain,
-                  {.first = column * constant_.shape[1] + row, .column_step = constant_.shape[1]},
-                  rows, width, out.first(size));
+      read_transposed(
+          plain, {.first = column * constant_.shape[1] + row, .column_step = constant_.shape[1]},
+          rows, width, out.first(size));
       out = out.subspan(size);
       begin += rows * width;
     }
   }
-  std::int64_t rows_at_once() const override { return kTurnedRowsAtOnce; }
+  std::int64_t rows_at_once() const override { return kTransposedRowsAtOnce; }
 
  private:
   const Constant& constant_;
@@ -256,13 +256,13 @@ Result<Matrix> read_matrix(const OnnxGraph& graph, const Node& node) {
   const bool is_product = node.op == "MatMul";
   if (is_product || (node.op == "Gather" && node.integer("axis", 0) == 0)) {
     const std::string& name = node.input(is_product ? 1 : 0);
-    // The embedding as a head is turned for the product: its rows lie as they should.
-    const Node* turned = is_product ? graph.producer(name) : nullptr;
-    const bool is_turned = turned != nullptr && turned->op == "Transpose";
-    const Constant* data = graph.constant(is_turned ? turned->input(0) : name);
+    // The embedding as a head is transposed for the product: its rows lie as they should.
+    const Node* transposed = is_product ? graph.producer(name) : nullptr;
+    const bool is_transposed = transposed != nullptr && transposed->op == "Transpose";
+    const Constant* data = graph.constant(is_transposed ? transposed->input(0) : name);
     if (data != nullptr && data->is_float() && data->shape.size() == 2 &&
         element_count(data->shape) > 0) {
-      if (is_product && !is_turned)
+      if (is_product && !is_transposed)
         return matrix_of(*data, data->shape[1], data->shape[0],
                          std::make_shared<TurnedDecoder>(*data));
       return matrix_of(*data, data->shape[0], data->shape[1], nullptr);

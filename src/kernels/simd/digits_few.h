@@ -45,7 +45,7 @@ class FewColumns {
   void make_column(const Half* x, std::int64_t stride, std::int64_t n, std::int8_t* plain,
                    std::int8_t* deep);
   // Of the columns as up to two are, the order for more.
-  void turn_columns(const std::int8_t* deep);
+  void transpose_columns(const std::int8_t* deep);
   void make_tile_offsets(std::int8_t* out);
   bool is_wide() const { return places_ > 2; }
 

@@ -16,7 +16,7 @@ std::int64_t places_of(std::int64_t count) {
 }
 
 // Of four vectors the first four bytes of each quarter, then the second ones, ...
-void turn(const std::int8_t* const from[4], std::int8_t* to, std::int64_t stride) {
+void transpose(const std::int8_t* const from[4], std::int8_t* to, std::int64_t stride) {
   const auto load = [&](int n) { return _mm512_load_si512(from[n]); };
   const __m512i low_ab = _mm512_unpacklo_epi32(load(0), load(1));
   const __m512i low_cd = _mm512_unpacklo_epi32(load(2), load(3));
@@ -56,11 +56,11 @@ FewColumns::FewColumns(const Matrix& matrix, const Half* const* x, std::int64_t 
       for (std::int64_t s = 0; s < steps_; ++s)
         std::memset(deep + (s * places_ + n) * 2 * kStep, 0, 2 * kStep);
   }
-  if (is_wide()) turn_columns(deep);
+  if (is_wide()) transpose_columns(deep);
   if (is_int4_in_tiles(matrix)) make_tile_offsets(plain + column_bytes);
 }
 
-void FewColumns::turn_columns(const std::int8_t* deep) {
+void FewColumns::transpose_columns(const std::int8_t* deep) {
   const std::int64_t vectors = places_ / 2;
   for (std::int64_t s = 0; s < steps_; ++s)
     for (std::int64_t v = 0; v < vectors; ++v) {
@@ -69,7 +69,7 @@ void FewColumns::turn_columns(const std::int8_t* deep) {
         const std::int64_t n = v % (vectors / 2) * 4 + i;
         from[i] = deep + ((s * places_ + n) * 2 + v / (vectors / 2)) * kStep;
       }
-      turn(from, digits_ + (s * 4 * vectors + v) * kStep, vectors * kStep);
+      transpose(from, digits_ + (s * 4 * vectors + v) * kStep, vectors * kStep);
     }
 }
 

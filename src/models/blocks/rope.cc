@@ -25,11 +25,11 @@ Value* rotate(LayerGraph& graph, const artifact::Rope& rope, Value* x, const std
 
 Value* apply_rope(LayerGraph& graph, const artifact::Rope& rope, Value* x,
                   const std::string& name) {
-  const auto turned = static_cast<std::int64_t>(2 * rope.inv_freq.size());
-  const std::int64_t passed = (x == nullptr ? turned : x->type.shape.back()) - turned;
+  const auto rotated = static_cast<std::int64_t>(2 * rope.inv_freq.size());
+  const std::int64_t passed = (x == nullptr ? rotated : x->type.shape.back()) - rotated;
   if (passed == 0) return rotate(graph, rope, x, name);
   // The parts are rotated apart, so that a fusion sees the pattern of a whole head.
-  const auto parts = graph.split(x, {turned, passed}, -1, name + "_parts");
+  const auto parts = graph.split(x, {rotated, passed}, -1, name + "_parts");
   return graph.join({rotate(graph, rope, parts[0], name + "_turned"), parts[1]}, -1, name);
 }
 

@@ -59,9 +59,9 @@ Status scale_proportional(const RopeSettings& settings, std::vector<double>& inv
   if (settings.parameters->contains("factor")) {
     ANEMONE_ASSIGN_OR_RETURN(factor, positive(settings, "factor"));
   }
-  const auto turned = static_cast<std::size_t>(
+  const auto rotated = static_cast<std::size_t>(
       std::floor(settings.partial_rotary_factor * static_cast<double>(inv.size())));
-  for (std::size_t i = 0; i < inv.size(); ++i) inv[i] = i < turned ? inv[i] / factor : 0;
+  for (std::size_t i = 0; i < inv.size(); ++i) inv[i] = i < rotated ? inv[i] / factor : 0;
   return {};
 }
 

@@ -143,8 +143,8 @@ void take_factor(const FusionGraph& graph, Parts& parts, int& slot) {
   }
 }
 
-// The keys [..., S, dim] behind `slot`, which holds them turned: with the last two axes exchanged,
-// and axes of one anywhere before them.
+// The keys [..., S, dim] behind `slot`, which holds them transposed: with the last two axes
+// exchanged, and axes of one anywhere before them.
 bool take_turned_keys(const FusionGraph& graph, Parts& parts, int slot) {
   PreparedOp* transpose = take(graph, parts, slot, "transpose");
   if (transpose == nullptr) return false;

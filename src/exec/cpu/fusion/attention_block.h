@@ -6,8 +6,8 @@
 
 namespace anemone::exec {
 
-// The rows that Kernels::attend_many() takes together, which lie turned there: set a query for each
-// of kAttendRows rows, and `runs`; attend; take what rows are wanted. For one thread.
+// The rows that Kernels::attend_many() takes together, which lie transposed there: set a query for
+// each of kAttendRows rows, and `runs`; attend; take what rows are wanted. For one thread.
 class AttentionBlock {
  public:
   // The memory is the scratch's until its next use.

@@ -101,12 +101,12 @@ PreparedOp* slice_of(const FusionGraph& graph, int slot, int x, std::int64_t beg
 std::optional<Fusion> match_rotated_halves(const FusionGraph& graph, PreparedOp& root) {
   if (root.op->type != "add") return std::nullopt;
   for (const std::string_view side : {"x", "y"}) {
-    const int turned_slot = FusionGraph::argument(root, side);
-    PreparedOp* turned = graph.producer(turned_slot, "mul");
-    PreparedOp* kept = graph.producer(FusionGraph::other(root, turned_slot), "mul");
-    if (turned == nullptr || kept == nullptr) continue;
+    const int rotated_slot = FusionGraph::argument(root, side);
+    PreparedOp* rotated = graph.producer(rotated_slot, "mul");
+    PreparedOp* kept = graph.producer(FusionGraph::other(root, rotated_slot), "mul");
+    if (rotated == nullptr || kept == nullptr) continue;
     for (const std::string_view part : {"x", "y"}) {
-      const int halves_slot = FusionGraph::argument(*turned, part);
+      const int halves_slot = FusionGraph::argument(*rotated, part);
       PreparedOp* halves = graph.producer(halves_slot, "concat");
       if (halves == nullptr || graph.flag(*halves, "interleave")) continue;
       const Operand* values = halves->operand("values");
@@ -120,7 +120,7 @@ std::optional<Fusion> match_rotated_halves(const FusionGraph& graph, PreparedOp&
       for (const std::string_view which : {"x", "y"}) {
         const int x = FusionGraph::argument(*kept, which);
         const int cos = FusionGraph::other(*kept, x);
-        const int sin = FusionGraph::other(*turned, halves_slot);
+        const int sin = FusionGraph::other(*rotated, halves_slot);
         const ir::Type& type = graph.type(x);
         if (second < 0 || !type.is_tensor() || type.dtype != DType::kFp16 ||
             type.shape.size() < 2 || type.shape.back() <= 0 || type.shape.back() % 2 != 0)
@@ -138,7 +138,7 @@ std::optional<Fusion> match_rotated_halves(const FusionGraph& graph, PreparedOp&
                       &root,
                       {x, cos, sin},
                       {},
-                      {kept, turned, halves, negated, upper, lower}};
+                      {kept, rotated, halves, negated, upper, lower}};
       }
     }
   }

@@ -75,11 +75,11 @@ std::optional<Fusion> match_top_k_mask(const FusionGraph& graph, PreparedOp& roo
     const int own = FusionGraph::argument(*beaten, "y");
     const int other = FusionGraph::argument(*beaten, "x");
     const ir::Type& type = graph.type(own);
-    PreparedOp* turned = graph.producer(other, "transpose");
-    if (turned == nullptr || FusionGraph::argument(*turned, "x") != own || !type.is_tensor() ||
-        type.dtype != DType::kFp16 || type.shape.size() != 4 || type.shape[0] != 1 ||
-        type.shape[1] == kDynamic || type.shape[3] != 1 ||
-        graph.ints(*turned, "perm") != std::vector<std::int64_t>{0, 3, 2, 1})
+    PreparedOp* transposed = graph.producer(other, "transpose");
+    if (transposed == nullptr || FusionGraph::argument(*transposed, "x") != own ||
+        !type.is_tensor() || type.dtype != DType::kFp16 || type.shape.size() != 4 ||
+        type.shape[0] != 1 || type.shape[1] == kDynamic || type.shape[3] != 1 ||
+        graph.ints(*transposed, "perm") != std::vector<std::int64_t>{0, 3, 2, 1})
       continue;
     for (const std::string_view factor : {"x", "y"}) {
       const int tied_slot = FusionGraph::argument(*tied_before, factor);
@@ -89,7 +89,7 @@ std::optional<Fusion> match_top_k_mask(const FusionGraph& graph, PreparedOp& roo
       if (tied == nullptr || earlier == nullptr || FusionGraph::other(*tied, own) != other ||
           !is_earlier(*earlier, type.shape[1]))
         continue;
-      whole.inner.insert(whole.inner.end(), {tied_before, turned});
+      whole.inner.insert(whole.inner.end(), {tied_before, transposed});
       // Ranks are whole numbers.
       const double most = std::clamp(std::ceil(*k), 0.0, static_cast<double>(type.shape[1]));
       whole.op = std::make_shared<TopKMaskOp>(static_cast<std::int64_t>(most));

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "checkpoint/turned.h"
+#include "checkpoint/transposed.h"
 
 #include <algorithm>
 #include <vector>
 
 namespace anemone::checkpoint {
 
-void read_turned(const WeightRef& weight, const Turned& place, std::int64_t rows,
-                 std::int64_t columns, std::span<float> out) {
+void read_transposed(const WeightRef& weight, const Strided& place, std::int64_t rows,
+                     std::int64_t columns, std::span<float> out) {
   if (rows == 0) return;
   // A few columns at a time, so that a row is written by runs.
   constexpr std::int64_t kColumnsAtOnce = 32;

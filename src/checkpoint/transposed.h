@@ -10,17 +10,17 @@
 namespace anemone::checkpoint {
 
 // Where element (row, column) lies: first + row * row_step + column * column_step.
-struct Turned {
+struct Strided {
   std::int64_t first = 0;
   std::int64_t row_step = 1;
   std::int64_t column_step = 1;
 };
 
 // So many rows take little longer than one: what a line of the cache has of each column in fp16.
-inline constexpr std::int64_t kTurnedRowsAtOnce = 32;
+inline constexpr std::int64_t kTransposedRowsAtOnce = 32;
 
 // out[row * columns + column]; `out` has rows * columns elements.
-void read_turned(const WeightRef& weight, const Turned& place, std::int64_t rows,
-                 std::int64_t columns, std::span<float> out);
+void read_transposed(const WeightRef& weight, const Strided& place, std::int64_t rows,
+                     std::int64_t columns, std::span<float> out);
 
 }  // namespace anemone::checkpoint
