@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/simd/kernels.h"
 
-#include "kernels/simd/digits.h"
+#include "kernels/simd/int8_split.h"
 
 namespace anemone::kernels::simd {
 
@@ -15,10 +15,10 @@ extern const Kernels kKernels;
 namespace avx512 {
 extern const Kernels kKernels;
 }
-namespace digits {
+namespace int8_split {
 extern const BlockProducts kVnniProducts;
 extern const BlockProducts kAmxProducts;
-}  // namespace digits
+}  // namespace int8_split
 #elif defined(__aarch64__)
 namespace neon {
 extern const Kernels kKernels;
@@ -59,7 +59,7 @@ const Kernels& kernels_of(Isa isa) {
   }
 }
 
-const digits::BlockProducts* digits::block_products_of([[maybe_unused]] Isa isa) {
+const int8_split::BlockProducts* int8_split::block_products_of([[maybe_unused]] Isa isa) {
 #if defined(__x86_64__)
   if (isa == Isa::kAvx512Vnni) return &kVnniProducts;
   if (isa == Isa::kAmx) return &kAmxProducts;

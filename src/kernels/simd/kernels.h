@@ -110,7 +110,7 @@ inline constexpr std::int64_t attend_many_scratch(std::int64_t dim) {
   return kAttendRows * (kAttendRows + dim);
 }
 
-// Of an instruction set that supported_isas() lists. Those with products of integers (digits.h)
+// Of an instruction set that supported_isas() lists. Those with products of integers (int8_split.h)
 // have the AVX-512 kernels here.
 const Kernels& kernels_of(Isa isa);
 

@@ -6,8 +6,8 @@
 
 #include "exec/cpu/fusion/scratch.h"
 #if defined(__x86_64__)
-#include "kernels/simd/digits.h"
-#include "kernels/simd/digits_few.h"
+#include "kernels/simd/int8_gemv.h"
+#include "kernels/simd/int8_split.h"
 #endif
 
 namespace anemone::exec {
@@ -15,7 +15,7 @@ namespace {
 
 using kernels::simd::Kernels;
 using kernels::simd::kNarrow;
-namespace digits = kernels::simd::digits;
+namespace int8_split = kernels::simd::int8_split;
 
 // Bytes of weights that one thread takes at a time: small enough to share the work evenly, large
 // enough to read memory in long runs.
@@ -82,11 +82,11 @@ void ProjectionOp::multiply(std::span<const Token> tokens, std::int64_t tokens_o
 void ProjectionOp::run_segments(const Segments& segments, std::int64_t tokens, bool is_narrow,
                                 const FusedContext& context) const {
 #if defined(__x86_64__)
-  // A few tokens go through fp16 weights at the speed of memory without digits.
+  // A few tokens go through fp16 weights at the speed of memory without parts.
   const bool is_half = matrix_.form == kernels::simd::Matrix::Form::kHalf;
-  const digits::BlockProducts* products = digits::block_products_of(context.isa);
-  if (products != nullptr && digits::takes(matrix_) && !(is_half && is_narrow)) {
-    if (tokens <= products->few_columns)
+  const int8_split::BlockProducts* products = int8_split::block_products_of(context.isa);
+  if (products != nullptr && int8_split::takes(matrix_) && !(is_half && is_narrow)) {
+    if (tokens <= products->gemv_columns)
       run_few(segments, tokens, *products, context);
     else
       run_blocks(segments, tokens, *products, context);
@@ -200,77 +200,77 @@ void ProjectionOp::run_panels(const Segments& segments, std::int64_t tokens,
 #if defined(__x86_64__)
 // As in decoding: the weights go by once.
 void ProjectionOp::run_few(const Segments& segments, std::int64_t tokens,
-                           const digits::BlockProducts& products,
+                           const int8_split::BlockProducts& products,
                            const FusedContext& context) const {
-  const Half* x[digits::kFewColumns] = {};
+  const Half* x[int8_split::kGemvColumns] = {};
   for (const Segment& s : segments)
     for (std::int64_t t = 0; t < s.tokens; ++t) x[s.first + t] = s.x + t * s.x_token;
   Scratch shared;
-  const digits::FewColumns columns(
+  const int8_split::GemvColumns columns(
       matrix_, x, tokens, segments.front().x_channel,
-      shared.take<std::byte>(digits::FewColumns::storage_bytes(matrix_, tokens)));
-  const std::int64_t scratch_bytes = digits::few_scratch_bytes(matrix_);
-  const std::int64_t grain = digits::round_up(
-      std::max<std::int64_t>(1, kNarrowBytes / matrix_.row_bytes()), digits::kBlockRows);
+      shared.take<std::byte>(int8_split::GemvColumns::storage_bytes(matrix_, tokens)));
+  const std::int64_t scratch_bytes = int8_split::gemv_scratch_bytes(matrix_);
+  const std::int64_t grain = int8_split::round_up(
+      std::max<std::int64_t>(1, kNarrowBytes / matrix_.row_bytes()), int8_split::kBlockRows);
   context.threads.parallel_for_runs(matrix_.rows, grain, [&](std::int64_t begin, std::int64_t end) {
     auto* space = scratch.take<std::byte>(scratch_bytes);
-    for (std::int64_t r0 = begin; r0 < end; r0 += digits::kBlockRows) {
-      const std::int64_t rows = std::min(end - r0, digits::kBlockRows);
-      float out[digits::kFewColumns * digits::kBlockRows];
-      digits::multiply_few(products, matrix_, r0, r0 + rows, columns, out, digits::kBlockRows,
-                           space);
+    for (std::int64_t r0 = begin; r0 < end; r0 += int8_split::kBlockRows) {
+      const std::int64_t rows = std::min(end - r0, int8_split::kBlockRows);
+      float out[int8_split::kGemvColumns * int8_split::kBlockRows];
+      int8_split::gemv(products, matrix_, r0, r0 + rows, columns, out, int8_split::kBlockRows,
+                       space);
       for (const Segment& s : segments)
         for (std::int64_t t = 0; t < s.tokens; ++t)
-          store_token(r0, rows, out + (s.first + t) * digits::kBlockRows, s, t, context);
+          store_token(r0, rows, out + (s.first + t) * int8_split::kBlockRows, s, t, context);
     }
   });
 }
 
-// Many tokens in integers: int8 weights as they lie, by digits of the activations.
+// Many tokens in integers: int8 weights as they lie, by parts of the activations.
 void ProjectionOp::run_blocks(const Segments& segments, std::int64_t tokens,
-                              const digits::BlockProducts& products,
+                              const int8_split::BlockProducts& products,
                               const FusedContext& context) const {
-  // Digits of columns that stay in the second-level cache while the weights go by.
-  constexpr std::int64_t kDigitBytes = 1 << 20;
+  // The parts of columns that stay in the second-level cache while the weights go by.
+  constexpr std::int64_t kSplitBytes = 1 << 20;
   const std::int64_t columns = matrix_.columns;
-  const std::int64_t block_bytes = digits::digit_bytes(columns);
-  const std::int64_t all_blocks = digits::blocks_of(tokens);
-  const std::int64_t most_blocks = std::max<std::int64_t>(1, kDigitBytes / block_bytes);
+  const std::int64_t block_bytes = int8_split::split_bytes(columns);
+  const std::int64_t all_blocks = int8_split::blocks_of(tokens);
+  const std::int64_t most_blocks = std::max<std::int64_t>(1, kSplitBytes / block_bytes);
   Scratch shared;
   const std::int64_t most = std::min(most_blocks, all_blocks);
-  std::int8_t* column_digits = shared.take<std::int8_t>(
-      most * (block_bytes + digits::kBlockColumns * static_cast<std::int64_t>(sizeof(float))));
-  float* scales = reinterpret_cast<float*>(column_digits + most * block_bytes);
+  std::int8_t* column_parts = shared.take<std::int8_t>(
+      most * (block_bytes + int8_split::kBlockColumns * static_cast<std::int64_t>(sizeof(float))));
+  float* scales = reinterpret_cast<float*>(column_parts + most * block_bytes);
   const bool is_single = static_cast<std::int64_t>(segments.size()) == tokens;
   for (std::int64_t first_block = 0; first_block < all_blocks; first_block += most) {
     const std::int64_t blocks = std::min(most, all_blocks - first_block);
-    const std::int64_t first = first_block * digits::kBlockColumns;
-    const std::int64_t count = std::min(blocks * digits::kBlockColumns, tokens - first);
+    const std::int64_t first = first_block * int8_split::kBlockColumns;
+    const std::int64_t count = std::min(blocks * int8_split::kBlockColumns, tokens - first);
     context.threads.parallel_for(blocks, 1, [&](std::int64_t block, std::int64_t) {
-      const Half* x[digits::kBlockColumns] = {};
+      const Half* x[int8_split::kBlockColumns] = {};
       std::int64_t stride = 1;
       for (const Segment& s : segments)
-        for (std::int64_t n = 0; n < digits::kBlockColumns; ++n) {
-          const std::int64_t t = first + block * digits::kBlockColumns + n - s.first;
+        for (std::int64_t n = 0; n < int8_split::kBlockColumns; ++n) {
+          const std::int64_t t = first + block * int8_split::kBlockColumns + n - s.first;
           if (t < 0 || t >= s.tokens) continue;
           x[n] = s.x + t * s.x_token;
           stride = s.x_channel;
         }
-      digits::make_digits(x, stride, columns, column_digits + block * block_bytes,
-                          scales + block * digits::kBlockColumns);
+      int8_split::split_block(x, stride, columns, column_parts + block * block_bytes,
+                              scales + block * int8_split::kBlockColumns);
     });
-    const std::int64_t width = blocks * digits::kBlockColumns;
+    const std::int64_t width = blocks * int8_split::kBlockColumns;
     const std::int64_t scratch_bytes = products.scratch_bytes(matrix_, count);
     context.threads.parallel_for_runs(
-        matrix_.rows, digits::kBlockRows, [&](std::int64_t begin, std::int64_t end) {
+        matrix_.rows, int8_split::kBlockRows, [&](std::int64_t begin, std::int64_t end) {
           auto* padded =
-              scratch.take<std::byte>(scratch_bytes + digits::kBlockRows * width *
+              scratch.take<std::byte>(scratch_bytes + int8_split::kBlockRows * width *
                                                           static_cast<std::int64_t>(sizeof(float)));
           auto* out = reinterpret_cast<float*>(padded + scratch_bytes);
-          products.multiply(matrix_, begin, end, column_digits, scales, count, out, width, padded);
+          products.multiply(matrix_, begin, end, column_parts, scales, count, out, width, padded);
           if (is_single) {
             // A row of the product is one value of each call: by columns they lie side by side.
-            float column[digits::kBlockRows];
+            float column[int8_split::kBlockRows];
             for (std::int64_t t = first; t < first + count; ++t) {
               for (std::int64_t r = 0; r < end - begin; ++r) column[r] = out[r * width + t - first];
               store_token(begin, end - begin, column, segments[static_cast<std::size_t>(t)], 0,

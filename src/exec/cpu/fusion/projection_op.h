@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "exec/cpu/fusion/fused_op.h"
-#include "kernels/simd/digits.h"
+#include "kernels/simd/int8_split.h"
 #include "kernels/simd/matrix.h"
 
 namespace anemone::exec {
@@ -53,10 +53,10 @@ class ProjectionOp : public FusedOp {
   void run_narrow(const Segments& segments, std::int64_t tokens, const FusedContext& context) const;
   void run_panels(const Segments& segments, std::int64_t tokens, const FusedContext& context) const;
   void run_blocks(const Segments& segments, std::int64_t tokens,
-                  const kernels::simd::digits::BlockProducts& products,
+                  const kernels::simd::int8_split::BlockProducts& products,
                   const FusedContext& context) const;
   void run_few(const Segments& segments, std::int64_t tokens,
-               const kernels::simd::digits::BlockProducts& products,
+               const kernels::simd::int8_split::BlockProducts& products,
                const FusedContext& context) const;
   // Adds the bias to row r of the product (one value a token, `values` is overwritten) and stores
   // it.

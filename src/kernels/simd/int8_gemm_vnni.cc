@@ -3,31 +3,31 @@
 #include <algorithm>
 #include <cstring>
 
-#include "kernels/simd/digits.h"
-#include "kernels/simd/digits_few.h"
-#include "kernels/simd/digits_rows.h"
-#include "kernels/simd/digits_split.h"
+#include "kernels/simd/int8_gemv.h"
+#include "kernels/simd/int8_split.h"
+#include "kernels/simd/int8_split_rows.h"
+#include "kernels/simd/int8_split_vectors.h"
 #include "kernels/simd/unroll.h"
 
-namespace anemone::kernels::simd::digits {
+namespace anemone::kernels::simd::int8_split {
 namespace {
 
 constexpr std::int64_t kStep = 64;                          // elements of the depth
-constexpr std::int64_t kRowStepBytes = kBlockRows * kStep;  // of one digit of a step
+constexpr std::int64_t kRowStepBytes = kBlockRows * kStep;  // of one part of a step
 constexpr int kRows = 8;                                    // whose sums are in registers together
-constexpr int kTurn = 4;                                    // of them whose digits are, too
+constexpr int kTurn = 4;                                    // of them whose parts are, too
 static_assert(kBlockRows % kRows == 0 && kRows % kTurn == 0);
-// Steps that are multiplied with all blocks of columns before the next ones: their digits of
+// Steps that are multiplied with all blocks of columns before the next ones: their parts of
 // weights stay in the nearest cache meanwhile.
-constexpr std::int64_t kPartSteps = 14;
+constexpr std::int64_t kChunkSteps = 14;
 
 std::int64_t vnni_steps_of(const Matrix& matrix) {
   return round_up(matrix.columns, kStep) / kStep;
 }
 
-// Sixteen digits of a row to each quarter of a vector. The instruction multiplies an unsigned byte
-// by a signed one, so a digit of the weights comes as digit + 128; what that adds to a sum is 128
-// times the sum of the column's digits. Integers of tiles are no signed digits.
+// Sixteen parts of a row to each quarter of a vector. The instruction multiplies an unsigned byte
+// by a signed one, so a part of the weights comes as part + 128; what that adds to a sum is 128
+// times the sum of the column's parts. Integers of tiles are no signed parts.
 template <bool kIsSigned>
 __m512i sixteen_of_row(const std::byte* at) {
   const __m128i sixteen = _mm_loadu_si128(reinterpret_cast<const __m128i*>(at));
@@ -35,7 +35,7 @@ __m512i sixteen_of_row(const std::byte* at) {
   return kIsSigned ? _mm512_xor_si512(all, _mm512_set1_epi8(-128)) : all;
 }
 
-// body(i, r, four) with the digits 4 * i to 4 * i + 3 of row r in every lane. By shuffles: such
+// body(i, r, four) with the parts 4 * i to 4 * i + 3 of row r in every lane. By shuffles: such
 // code waits for loads more than for anything else.
 template <bool kIsSigned, typename Body>
 [[gnu::always_inline]] inline void for_each_four(const std::byte* at, std::int64_t stride,
@@ -49,7 +49,7 @@ template <bool kIsSigned, typename Body>
   });
 }
 
-// Digits of rows of weights from some step on: one digit or two.
+// Parts of rows of weights from some step on: one part or two.
 struct Rows {
   const std::byte* high = nullptr;
   const std::byte* low = nullptr;
@@ -57,7 +57,7 @@ struct Rows {
   std::int64_t step_bytes = kRowStepBytes;  // from step to step
 };
 
-// [row][column]. One digit of weights by each digit of the columns; or of two digits the product of
+// [row][column]. One part of weights by each part of the columns; or of two parts the product of
 // the high ones, and both mixed ones together.
 struct alignas(64) VnniSums {
   std::int32_t high[kBlockRows][kBlockColumns];
@@ -167,16 +167,16 @@ void add_tile_steps(const RowBlock& block, const Rows& rows, const std::int8_t* 
 
 // What finishes the sums of a block.
 struct Scales {
-  // `digit_sums`: nullptr for sums of tiles.
-  Scales(const float* row_scales, const float* column_scales, const std::int32_t* digit_sums,
+  // `split_sums`: nullptr for sums of tiles.
+  Scales(const float* row_scales, const float* column_scales, const std::int32_t* split_sums,
          bool has_low)
       : rows(row_scales), columns(_mm512_loadu_ps(column_scales)) {
-    if (digit_sums == nullptr) {
+    if (split_sums == nullptr) {
       columns = _mm512_mul_ps(columns, _mm512_set1_ps(kTileUnit));
       return;
     }
-    const __m512i of_high = _mm512_load_si512(digit_sums);
-    const __m512i of_low = _mm512_load_si512(digit_sums + kBlockColumns);
+    const __m512i of_high = _mm512_load_si512(split_sums);
+    const __m512i of_low = _mm512_load_si512(split_sums + kBlockColumns);
     high_offsets = _mm512_slli_epi32(of_high, 7);
     low_offsets = _mm512_slli_epi32(has_low ? _mm512_add_epi32(of_low, of_high) : of_low, 7);
   }
@@ -203,24 +203,24 @@ void finish(const VnniSums& sums, const Scales& scales, std::int64_t rows, float
 }
 
 std::int64_t vnni_scratch_bytes(const Matrix& matrix, std::int64_t columns) {
-  return row_scratch_bytes(matrix) + 2 * kPartSteps * kRowStepBytes +
+  return row_scratch_bytes(matrix) + 2 * kChunkSteps * kRowStepBytes +
          blocks_of(columns) * static_cast<std::int64_t>(sizeof(VnniSums));
 }
 
 void vnni_multiply(const Matrix& matrix, std::int64_t begin, std::int64_t end,
-                   const std::int8_t* digits, const float* scales, std::int64_t columns, float* out,
+                   const std::int8_t* parts, const float* scales, std::int64_t columns, float* out,
                    std::int64_t ldo, std::byte* scratch) {
   const std::int64_t steps = vnni_steps_of(matrix);
   const bool is_tiles = is_int4_in_tiles(matrix);
   const RowBlock block(matrix, begin, end, scratch);
   auto* high = reinterpret_cast<std::int8_t*>(scratch + row_scratch_bytes(matrix));
-  auto* low = high + kPartSteps * kRowStepBytes;
-  auto* sums = reinterpret_cast<VnniSums*>(low + kPartSteps * kRowStepBytes);
-  const std::int64_t parts = (steps + kPartSteps - 1) / kPartSteps;
-  const std::int64_t part_steps = (steps + parts - 1) / parts;
+  auto* low = high + kChunkSteps * kRowStepBytes;
+  auto* sums = reinterpret_cast<VnniSums*>(low + kChunkSteps * kRowStepBytes);
+  const std::int64_t chunks = (steps + kChunkSteps - 1) / kChunkSteps;
+  const std::int64_t chunk_steps = (steps + chunks - 1) / chunks;
   Ahead ahead(matrix, begin, steps * kStep / 16 * kBlockRows / (is_tiles ? kTurn : kRows));
-  for (std::int64_t first = 0; first < steps; first += part_steps) {
-    const std::int64_t count = std::min(part_steps, steps - first);
+  for (std::int64_t first = 0; first < steps; first += chunk_steps) {
+    const std::int64_t count = std::min(chunk_steps, steps - first);
     Rows rows;
     if (block.in_place() != nullptr) {
       rows = {block.in_place() + first * kStep, nullptr, matrix.columns, kStep};
@@ -236,7 +236,7 @@ void vnni_multiply(const Matrix& matrix, std::int64_t begin, std::int64_t end,
       if (block.has_low()) rows.low = reinterpret_cast<const std::byte*>(low);
     }
     for (std::int64_t b = 0; b < blocks_of(columns); ++b) {
-      const std::int8_t* columns_at = digits + b * digit_bytes(matrix.columns);
+      const std::int8_t* columns_at = parts + b * split_bytes(matrix.columns);
       const std::int8_t* high_columns = columns_at + first * kTileBytes;
       const std::int8_t* low_columns = high_columns + steps * kTileBytes;
       Ahead* const some_ahead = b == 0 ? &ahead : nullptr;
@@ -254,7 +254,7 @@ void vnni_multiply(const Matrix& matrix, std::int64_t begin, std::int64_t end,
       }
       if (first + count < steps) continue;
       const Scales all(block.scales(), scales + b * kBlockColumns,
-                       is_tiles ? nullptr : digit_sums(columns_at, matrix.columns),
+                       is_tiles ? nullptr : split_sums(columns_at, matrix.columns),
                        block.has_low());
       finish(sums[b], all, end - begin, out + b * kBlockColumns, ldo);
     }
@@ -264,10 +264,10 @@ void vnni_multiply(const Matrix& matrix, std::int64_t begin, std::int64_t end,
 }  // namespace
 
 extern const BlockProducts kVnniProducts;
-const BlockProducts kVnniProducts = {.few_columns = kFewColumns,
+const BlockProducts kVnniProducts = {.gemv_columns = kGemvColumns,
                                      .has_tile_sums = true,
                                      .scratch_bytes = vnni_scratch_bytes,
                                      .multiply = vnni_multiply};
 
-}  // namespace anemone::kernels::simd::digits
+}  // namespace anemone::kernels::simd::int8_split
 #endif

@@ -1,29 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
 // Products of weights with a few columns of activations, as in decoding: memory is read row after
-// row, in one run, and the digits (digits.h) are multiplied by vectors. Tiles would read sixteen
+// row, in one run, and the parts (int8_split.h) are multiplied by vectors. Tiles would read sixteen
 // rows at a time, which memory answers at two thirds of its speed.
 //
 // A column's result has the same bits as those of multiply(), whatever lies beside it: the sums of
-// the digits are the same integers.
+// the parts are the same integers.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 
-#include "kernels/simd/digits.h"
+#include "kernels/simd/int8_split.h"
 
-namespace anemone::kernels::simd::digits {
+namespace anemone::kernels::simd::int8_split {
 
-inline constexpr std::int64_t kFewColumns = 8;  // at most
+inline constexpr std::int64_t kGemvColumns = 8;  // at most
 
-// At most kFewColumns columns as digits, in the order in which rows of a matrix give theirs.
-class FewColumns {
+// At most kGemvColumns columns as parts, in the order in which rows of a matrix give theirs.
+class GemvColumns {
  public:
   static std::int64_t storage_bytes(const Matrix& matrix, std::int64_t count);
   // x[n] is fp16 with elements `stride` apart. `storage`: storage_bytes(), 64-byte aligned; lives
   // as long as this.
-  FewColumns(const Matrix& matrix, const Half* const* x, std::int64_t count, std::int64_t stride,
-             std::byte* storage);
+  GemvColumns(const Matrix& matrix, const Half* const* x, std::int64_t count, std::int64_t stride,
+              std::byte* storage);
 
   std::int64_t count() const { return count_; }
   // A power of two: zeros behind the last column.
@@ -31,13 +31,13 @@ class FewColumns {
   // Up to two places: [step of 64 elements][place][high, low][64]. More:
   // [step][i of 4][high, low][four places][quarter of the step][place][4], the elements from 4 * i
   // of each quarter.
-  const std::int8_t* digits() const { return digits_; }
+  const std::int8_t* parts() const { return parts_; }
   const float* scales() const { return scales_; }  // [count]
   // Of int4 in tiles: minus eight times what each lane's bytes of two steps sum up to.
   // [pair of steps][place][high, low][16], or for more than two places
   // [pair of steps][high, low][four places][quarter][place].
   const std::int32_t* tile_offsets() const { return tile_offsets_; }
-  // Sum of a column's high digits, and of its low ones.
+  // Sum of a column's high parts, and of its low ones.
   std::int32_t high_sum(std::int64_t n) const { return high_sums_[n]; }
   std::int32_t low_sum(std::int64_t n) const { return low_sums_[n]; }
 
@@ -54,18 +54,17 @@ class FewColumns {
   const std::int64_t depth_;
   const std::int64_t steps_;
   const bool is_pairwise_;
-  std::int8_t* digits_;
+  std::int8_t* parts_;
   const std::int32_t* tile_offsets_ = nullptr;
-  float scales_[kFewColumns] = {};
-  std::int32_t high_sums_[kFewColumns] = {};
-  std::int32_t low_sums_[kFewColumns] = {};
+  float scales_[kGemvColumns] = {};
+  std::int32_t high_sums_[kGemvColumns] = {};
+  std::int32_t low_sums_[kGemvColumns] = {};
 };
 
 // out[n * ldo + r - begin] = sum over c of matrix(r, c) * x[n][c] for rows [begin, end), at most
-// kBlockRows, to the bits of `products`. `scratch`: few_scratch_bytes(), 64-byte aligned.
-void multiply_few(const BlockProducts& products, const Matrix& matrix, std::int64_t begin,
-                  std::int64_t end, const FewColumns& columns, float* out, std::int64_t ldo,
-                  std::byte* scratch);
-std::int64_t few_scratch_bytes(const Matrix& matrix);
+// kBlockRows, to the bits of `products`. `scratch`: gemv_scratch_bytes(), 64-byte aligned.
+void gemv(const BlockProducts& products, const Matrix& matrix, std::int64_t begin, std::int64_t end,
+          const GemvColumns& columns, float* out, std::int64_t ldo, std::byte* scratch);
+std::int64_t gemv_scratch_bytes(const Matrix& matrix);
 
-}  // namespace anemone::kernels::simd::digits
+}  // namespace anemone::kernels::simd::int8_split

@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 #if defined(__x86_64__)
 #include "kernels/simd/amx_tiles.h"
-#include "kernels/simd/digits.h"
-#include "kernels/simd/digits_rows.h"
-#include "kernels/simd/digits_split.h"
+#include "kernels/simd/int8_split.h"
+#include "kernels/simd/int8_split_rows.h"
+#include "kernels/simd/int8_split_vectors.h"
 
-namespace anemone::kernels::simd::digits {
+namespace anemone::kernels::simd::int8_split {
 namespace {
 
-constexpr std::int64_t kRowTileBytes = kBlockRows * 64;  // of one digit of a step
+constexpr std::int64_t kRowTileBytes = kBlockRows * 64;  // of one part of a step
 
 std::int64_t steps_of(const Matrix& matrix) {
   return round_up(matrix.columns, 64) / 64;
 }
 
-// Two row tiles of weights from some step on, as they lie in memory: one digit or two.
+// Two row tiles of weights from some step on, as they lie in memory: one part or two.
 struct RowTiles {
   const std::byte* high = nullptr;
   const std::byte* low = nullptr;
@@ -23,7 +23,7 @@ struct RowTiles {
 };
 
 struct alignas(64) Sums {
-  // [row tile][row][column]. One digit of weights by each digit of the columns; or of two digits
+  // [row tile][row][column]. One part of weights by each part of the columns; or of two parts
   // the product of the high ones, and both mixed ones together.
   std::int32_t high[2][16][16];
   std::int32_t low[2][16][16];
@@ -68,10 +68,10 @@ class Finish {
 
 // Steps that are multiplied with all blocks of columns before the next ones: their tiles of weights
 // stay in the nearest cache meanwhile, which pays for keeping the sums in memory.
-constexpr std::int64_t kPartSteps = 8;
-// For a few blocks of columns, weights that are expanded: both digits, just written, and those of
+constexpr std::int64_t kChunkSteps = 8;
+// For a few blocks of columns, weights that are expanded: both parts, just written, and those of
 // the columns fit there.
-constexpr std::int64_t kExpandedPartSteps = 4;
+constexpr std::int64_t kExpandedChunkSteps = 4;
 constexpr std::int64_t kFewBlocks = 4;
 
 // Steps [begin, end) of one block of columns. Tiles 0 and 1 are sums.high, 2 and 3 sums.low. The
@@ -120,11 +120,11 @@ void multiply_block(const RowTiles& rows, const std::int8_t* high, const std::in
 }
 
 std::int64_t scratch_bytes(const Matrix& matrix, std::int64_t columns) {
-  return row_scratch_bytes(matrix) + 2 * kPartSteps * kRowTileBytes +
+  return row_scratch_bytes(matrix) + 2 * kChunkSteps * kRowTileBytes +
          blocks_of(columns) * static_cast<std::int64_t>(sizeof(Sums));
 }
 
-void multiply(const Matrix& matrix, std::int64_t begin, std::int64_t end, const std::int8_t* digits,
+void multiply(const Matrix& matrix, std::int64_t begin, std::int64_t end, const std::int8_t* parts,
               const float* scales, std::int64_t columns, float* out, std::int64_t ldo,
               std::byte* scratch) {
   const amx::Tiles tiles;
@@ -132,16 +132,16 @@ void multiply(const Matrix& matrix, std::int64_t begin, std::int64_t end, const 
   const std::int64_t steps = steps_of(matrix);
   const RowBlock block(matrix, begin, end, scratch);
   auto* high = reinterpret_cast<std::int8_t*>(scratch + row_scratch_bytes(matrix));
-  auto* low = high + kPartSteps * kRowTileBytes;
-  auto* sums = reinterpret_cast<Sums*>(low + kPartSteps * kRowTileBytes);
+  auto* low = high + kChunkSteps * kRowTileBytes;
+  auto* sums = reinterpret_cast<Sums*>(low + kChunkSteps * kRowTileBytes);
   const std::int64_t most_steps =
-      block.has_low() && blocks <= kFewBlocks ? kExpandedPartSteps : kPartSteps;
-  const std::int64_t parts = (steps + most_steps - 1) / most_steps;
-  const std::int64_t part_steps = (steps + parts - 1) / parts;
+      block.has_low() && blocks <= kFewBlocks ? kExpandedChunkSteps : kChunkSteps;
+  const std::int64_t chunks = (steps + most_steps - 1) / most_steps;
+  const std::int64_t chunk_steps = (steps + chunks - 1) / chunks;
   Finish finish;
   Ahead ahead(matrix, begin, steps);
-  for (std::int64_t first = 0; first < steps; first += part_steps) {
-    const std::int64_t last = first + part_steps < steps ? first + part_steps : steps;
+  for (std::int64_t first = 0; first < steps; first += chunk_steps) {
+    const std::int64_t last = first + chunk_steps < steps ? first + chunk_steps : steps;
     RowTiles rows;
     if (block.in_place() != nullptr) {
       rows = {block.in_place() + first * 64, nullptr, matrix.columns, 64};
@@ -153,7 +153,7 @@ void multiply(const Matrix& matrix, std::int64_t begin, std::int64_t end, const 
       rows.low = reinterpret_cast<const std::byte*>(low);
     }
     for (std::int64_t b = 0; b < blocks; ++b) {
-      const std::int8_t* high_columns = digits + b * digit_bytes(matrix.columns);
+      const std::int8_t* high_columns = parts + b * split_bytes(matrix.columns);
       const std::int8_t* low_columns = high_columns + steps * kTileBytes;
       if (block.has_low())
         multiply_block<true>(rows, high_columns, low_columns, first, last, sums[b], finish,
@@ -173,8 +173,10 @@ void multiply(const Matrix& matrix, std::int64_t begin, std::int64_t end, const 
 
 extern const BlockProducts kAmxProducts;
 // Tiles take sixteen columns in the time of one.
-const BlockProducts kAmxProducts = {
-    .few_columns = 4, .has_tile_sums = false, .scratch_bytes = scratch_bytes, .multiply = multiply};
+const BlockProducts kAmxProducts = {.gemv_columns = 4,
+                                    .has_tile_sums = false,
+                                    .scratch_bytes = scratch_bytes,
+                                    .multiply = multiply};
 
-}  // namespace anemone::kernels::simd::digits
+}  // namespace anemone::kernels::simd::int8_split
 #endif

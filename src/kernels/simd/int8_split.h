@@ -3,14 +3,14 @@
 // bits: on the tile registers of AMX or on vectors of AVX-512 with VNNI, to the same bits.
 // A column's result does not depend on the columns beside it.
 //
-// A column x of fp16 becomes two digits of 8 bits and a scale: x = scale * (128 * high + low), with
+// A column x of fp16 becomes two int8 parts and a scale: x = scale * (128 * high + low), with
 // |high|, |low| <= 64 and at most 8191 steps each way, so the error is half of scale = max|x| /
-// 8191: about that of fp16 itself. Weights are one digit or two (digits_rows.h); of the products of
-// two digits that of both low ones is left out, which is 2^-14 of the largest. Sums are exact.
+// 8191: about that of fp16 itself. Weights are one part or two (int8_split_rows.h); of the products
+// of two parts that of both low ones is left out, which is 2^-14 of the largest. Sums are exact.
 //
 // int4 in tiles of 32 columns with a scale each are products of their integers where vectors
 // multiply: the sum of each tile is multiplied with its scale, as an integer of 16 bits. Tile
-// registers cannot do that: there they are two digits as well.
+// registers cannot do that: there they are two parts as well.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@
 #include "kernels/simd/isa.h"
 #include "kernels/simd/matrix.h"
 
-namespace anemone::kernels::simd::digits {
+namespace anemone::kernels::simd::int8_split {
 
 inline constexpr std::int64_t kBlockColumns = 16;  // of x that are multiplied together
 inline constexpr std::int64_t kBlockRows = 32;     // of the weights
@@ -46,26 +46,26 @@ inline bool takes(const Matrix& matrix) {
 inline bool is_int4_in_tiles(const Matrix& matrix) {
   return matrix.form == Matrix::Form::kInt4 && !matrix.has_row_scale();
 }
-// Of one block of columns: all high digits, all low ones, the sums of each column's, and of each 32
+// Of one block of columns: all high parts, all low ones, the sums of each column's, and of each 32
 // of them.
-inline constexpr std::int64_t digit_bytes(std::int64_t depth) {
+inline constexpr std::int64_t split_bytes(std::int64_t depth) {
   return 2 * kBlockColumns *
          (round_up(depth, 64) +
           (1 + round_up(depth, 64) / 32) * std::int64_t{sizeof(std::int32_t)});
 }
-// [high, low][kBlockColumns] of a block's digits.
-inline const std::int32_t* digit_sums(const std::int8_t* digits, std::int64_t depth) {
-  return reinterpret_cast<const std::int32_t*>(digits + 2 * kBlockColumns * round_up(depth, 64));
+// [high, low][kBlockColumns] of a block's parts.
+inline const std::int32_t* split_sums(const std::int8_t* parts, std::int64_t depth) {
+  return reinterpret_cast<const std::int32_t*>(parts + 2 * kBlockColumns * round_up(depth, 64));
 }
 
 // [32 elements of the depth][high, low][kBlockColumns]: minus eight times their sum.
-inline const std::int32_t* tile_offsets(const std::int8_t* digits, std::int64_t depth) {
-  return digit_sums(digits, depth) + 2 * kBlockColumns;
+inline const std::int32_t* tile_offsets(const std::int8_t* parts, std::int64_t depth) {
+  return split_sums(parts, depth) + 2 * kBlockColumns;
 }
 
 // One block of columns: x[n] is fp16 with elements `stride` apart, nullptr for a column that pads
-// the block. `digits` gets digit_bytes(depth), 64-byte aligned; `scales` 16 floats.
-void make_digits(const Half* const* x, std::int64_t stride, std::int64_t depth, std::int8_t* digits,
+// the block. `parts` gets split_bytes(depth), 64-byte aligned; `scales` 16 floats.
+void split_block(const Half* const* x, std::int64_t stride, std::int64_t depth, std::int8_t* parts,
                  float* scales);
 
 inline constexpr std::int64_t blocks_of(std::int64_t columns) {
@@ -74,21 +74,21 @@ inline constexpr std::int64_t blocks_of(std::int64_t columns) {
 
 // Products with blocks of columns by the instructions of one set. Thread-safe.
 struct BlockProducts {
-  // Up to so many columns, products of a few (digits_few.h) are faster.
-  std::int64_t few_columns;
-  // int4 in tiles are products of integers, not of two digits.
+  // Up to so many columns, products of a few (int8_gemv.h) are faster.
+  std::int64_t gemv_columns;
+  // int4 in tiles are products of integers, not of two parts.
   bool has_tile_sums;
   // Bytes of scratch, 64-byte aligned, of multiply() for so many columns.
   std::int64_t (*scratch_bytes)(const Matrix& matrix, std::int64_t columns);
   // out[r - begin][n] = sum over c of matrix(r, c) * x[n][c] for rows [begin, end), at most
-  // kBlockRows, and n < columns; the digits of the blocks lie one after the other. ldo is a
+  // kBlockRows, and n < columns; the parts of the blocks lie one after the other. ldo is a
   // multiple of kBlockColumns: what pads the last block may be overwritten.
   void (*multiply)(const Matrix& matrix, std::int64_t begin, std::int64_t end,
-                   const std::int8_t* digits, const float* scales, std::int64_t columns, float* out,
+                   const std::int8_t* parts, const float* scales, std::int64_t columns, float* out,
                    std::int64_t ldo, std::byte* scratch);
 };
 
 // Of one of supported_isas(); nullptr for a set that multiplies floats.
 const BlockProducts* block_products_of(Isa isa);
 
-}  // namespace anemone::kernels::simd::digits
+}  // namespace anemone::kernels::simd::int8_split

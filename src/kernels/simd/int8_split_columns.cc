@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-// Columns of activations as digits.
+// Columns of activations as parts.
 #if defined(__x86_64__)
 #include <cmath>
 #include <cstring>
 #include <vector>
 
-#include "kernels/simd/digits.h"
-#include "kernels/simd/digits_split.h"
+#include "kernels/simd/int8_split.h"
+#include "kernels/simd/int8_split_vectors.h"
 
-namespace anemone::kernels::simd::digits {
+namespace anemone::kernels::simd::int8_split {
 namespace {
 
 constexpr int kSteps = 8191;  // 128 * 64 - 1
 
 // [step][k / 4 of 16][column][k % 4]
-std::int64_t digit_place(std::int64_t k) {
+std::int64_t part_place(std::int64_t k) {
   return (k / 64) * kTileBytes + (k % 64 / 4) * 64 + k % 4;
 }
 
@@ -38,21 +38,21 @@ void make_neighbours(const Half* x, std::int64_t stride, std::int64_t depth, std
     __m512i high_row = _mm512_setzero_si512();
     __m512i low_row = _mm512_setzero_si512();
     for (int i = 0; i < 4 && k + i < depth; ++i) {
-      const Digits16 digits = split(_mm512_mul_ps(load_sixteen(x + (k + i) * stride), inverse));
+      const Int8Split16 parts = split(_mm512_mul_ps(load_sixteen(x + (k + i) * stride), inverse));
       const __m128i shift = _mm_cvtsi32_si128(8 * i);
       high_row =
-          _mm512_or_si512(high_row, _mm512_sll_epi32(_mm512_and_si512(digits.high, byte), shift));
+          _mm512_or_si512(high_row, _mm512_sll_epi32(_mm512_and_si512(parts.high, byte), shift));
       low_row =
-          _mm512_or_si512(low_row, _mm512_sll_epi32(_mm512_and_si512(digits.low, byte), shift));
+          _mm512_or_si512(low_row, _mm512_sll_epi32(_mm512_and_si512(parts.low, byte), shift));
     }
-    _mm512_storeu_si512(high + digit_place(k), high_row);
-    _mm512_storeu_si512(low + digit_place(k), low_row);
+    _mm512_storeu_si512(high + part_place(k), high_row);
+    _mm512_storeu_si512(low + part_place(k), low_row);
   }
 }
 
 // The sums of the columns, and minus eight times those of every 32 elements, which are half a tile,
 // to every second of `tiles`.
-void sum_columns(const std::int8_t* digit, std::int64_t steps, std::int8_t* all,
+void sum_columns(const std::int8_t* part, std::int64_t steps, std::int8_t* all,
                  std::int8_t* tiles) {
   constexpr std::int64_t kHalfTile = kTileBytes / 2;
   __m512i sums = _mm512_setzero_si512();
@@ -60,7 +60,7 @@ void sum_columns(const std::int8_t* digit, std::int64_t steps, std::int8_t* all,
     __m512i some = _mm512_setzero_si512();
     for (std::int64_t at = 0; at < kHalfTile; at += 64)
       some = _mm512_dpbusd_epi32(some, _mm512_set1_epi8(1),
-                                 _mm512_load_si512(digit + t * kHalfTile + at));
+                                 _mm512_load_si512(part + t * kHalfTile + at));
     sums = _mm512_add_epi32(sums, some);
     _mm512_store_si512(tiles + 2 * t * 64,
                        _mm512_sub_epi32(_mm512_setzero_si512(), _mm512_slli_epi32(some, 3)));
@@ -75,25 +75,25 @@ bool are_neighbours(const Half* const* x) {
   return true;
 }
 
-// Digits of one column among those of its block.
+// Parts of one column among those of its block.
 float make_column(const Half* x, std::int64_t stride, std::int64_t depth, std::int8_t* plain,
                   std::int8_t* high, std::int8_t* low) {
-  const float scale = make_digit_column(x, stride, depth, plain, plain + depth);
+  const float scale = split_column(x, stride, depth, plain, plain + depth);
   for (std::int64_t k = 0; k + 4 <= depth; k += 4) {
-    std::memcpy(high + digit_place(k), plain + k, 4);
-    std::memcpy(low + digit_place(k), plain + depth + k, 4);
+    std::memcpy(high + part_place(k), plain + k, 4);
+    std::memcpy(low + part_place(k), plain + depth + k, 4);
   }
   for (std::int64_t k = depth / 4 * 4; k < depth; ++k) {
-    high[digit_place(k)] = plain[k];
-    low[digit_place(k)] = plain[depth + k];
+    high[part_place(k)] = plain[k];
+    low[part_place(k)] = plain[depth + k];
   }
   return scale;
 }
 
 }  // namespace
 
-float make_digit_column(const Half* x, std::int64_t stride, std::int64_t depth, std::int8_t* high,
-                        std::int8_t* low) {
+float split_column(const Half* x, std::int64_t stride, std::int64_t depth, std::int8_t* high,
+                   std::int8_t* low) {
   const std::int64_t whole = stride == 1 ? depth / 16 * 16 : 0;
   __m512 tops = _mm512_setzero_ps();
   for (std::int64_t k = 0; k < whole; k += 16)
@@ -110,9 +110,9 @@ float make_digit_column(const Half* x, std::int64_t stride, std::int64_t depth, 
   }
   const float inverse = static_cast<float>(kSteps) / most;
   for (std::int64_t k = 0; k < whole; k += 16) {
-    const Digits16 digits = split(_mm512_mul_ps(load_sixteen(x + k), _mm512_set1_ps(inverse)));
-    _mm_storeu_si128(reinterpret_cast<__m128i*>(high + k), _mm512_cvtepi32_epi8(digits.high));
-    _mm_storeu_si128(reinterpret_cast<__m128i*>(low + k), _mm512_cvtepi32_epi8(digits.low));
+    const Int8Split16 parts = split(_mm512_mul_ps(load_sixteen(x + k), _mm512_set1_ps(inverse)));
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(high + k), _mm512_cvtepi32_epi8(parts.high));
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(low + k), _mm512_cvtepi32_epi8(parts.low));
   }
   for (std::int64_t k = whole; k < depth; ++k) {
     // As split() rounds the others; a NaN has some number.
@@ -124,28 +124,28 @@ float make_digit_column(const Half* x, std::int64_t stride, std::int64_t depth, 
   return scale_of(most);
 }
 
-void make_digits(const Half* const* x, std::int64_t stride, std::int64_t depth, std::int8_t* digits,
+void split_block(const Half* const* x, std::int64_t stride, std::int64_t depth, std::int8_t* parts,
                  float* scales) {
   const std::int64_t steps = round_up(depth, 64) / 64;
-  std::int8_t* low = digits + steps * kTileBytes;
+  std::int8_t* low = parts + steps * kTileBytes;
   if (are_neighbours(x)) {
     // Whole rows of tiles are written; those behind the depth are not.
     if (depth % 64 != 0)
-      for (std::int8_t* digit : {digits, low})
-        std::memset(digit + (steps - 1) * kTileBytes, 0, kTileBytes);
-    make_neighbours(x[0], stride, depth, digits, low, scales);
+      for (std::int8_t* part : {parts, low})
+        std::memset(part + (steps - 1) * kTileBytes, 0, kTileBytes);
+    make_neighbours(x[0], stride, depth, parts, low, scales);
   } else {
-    std::memset(digits, 0, static_cast<std::size_t>(2 * steps * kTileBytes));
+    std::memset(parts, 0, static_cast<std::size_t>(2 * steps * kTileBytes));
     std::vector<std::int8_t> plain(static_cast<std::size_t>(2 * depth));
     for (int n = 0; n < kBlockColumns; ++n)
       scales[n] = x[n] == nullptr
                       ? 0
-                      : make_column(x[n], stride, depth, plain.data(), digits + n * 4, low + n * 4);
+                      : make_column(x[n], stride, depth, plain.data(), parts + n * 4, low + n * 4);
   }
   std::int8_t* sums = low + steps * kTileBytes;
-  sum_columns(digits, steps, sums, sums + 2 * 64);
+  sum_columns(parts, steps, sums, sums + 2 * 64);
   sum_columns(low, steps, sums + 64, sums + 3 * 64);
 }
 
-}  // namespace anemone::kernels::simd::digits
+}  // namespace anemone::kernels::simd::int8_split
 #endif

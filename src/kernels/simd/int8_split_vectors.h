@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Numbers as two digits of 8 bits: q = 128 * high + low with low in [-64, 63]. Included by the
-// files of digits only, which are compiled for AVX-512 with VNNI.
+// Numbers as two int8 parts: q = 128 * high + low with low in [-64, 63]. Included by the
+// files of parts only, which are compiled for AVX-512 with VNNI.
 #pragma once
 
 #include <cstdint>
@@ -8,17 +8,17 @@
 
 #include "tensor/half.h"
 
-namespace anemone::kernels::simd::digits {
+namespace anemone::kernels::simd::int8_split {
 
 inline constexpr std::int64_t kTileBytes = 1024;  // 16 rows of 64 bytes
 
-struct Digits16 {
+struct Int8Split16 {
   __m512i high;  // sixteen integers
   __m512i low;
 };
 
 // Of numbers rounded to integers.
-inline Digits16 split(__m512 x) {
+inline Int8Split16 split(__m512 x) {
   const __m512i q = _mm512_cvtps_epi32(x);
   const __m512i high = _mm512_srai_epi32(_mm512_add_epi32(q, _mm512_set1_epi32(64)), 7);
   return {high, _mm512_sub_epi32(q, _mm512_slli_epi32(high, 7))};
@@ -33,7 +33,7 @@ inline __m512 load_some(const Half* x, std::int64_t count) {
   return _mm512_cvtph_ps(_mm256_maskz_loadu_epi16(mask, x));
 }
 
-// The digits of four scaled nibbles' values: of int4 in tiles every 16 bytes hold 32 elements with
+// The parts of four scaled nibbles' values: of int4 in tiles every 16 bytes hold 32 elements with
 // a scale of their own, so each of the four lanes has a table. q * multiplier = 128 * high + low,
 // each entry as an unsigned byte: high + 128 and low + 64.
 struct NibbleTables {
@@ -41,7 +41,7 @@ struct NibbleTables {
   explicit NibbleTables(__m512i multipliers) {
     const __m512i upward = _mm512_broadcast_i32x4(_mm_setr_epi16(0, 1, 2, 3, 4, 5, 6, 7));
     const __m512i negative = _mm512_broadcast_i32x4(_mm_setr_epi16(-8, -7, -6, -5, -4, -3, -2, -1));
-    // 64 rounds the high digit; 128 * 128 makes it positive.
+    // 64 rounds the high part; 128 * 128 makes it positive.
     const __m512i offset = _mm512_set1_epi16(128 * 128 + 64);
     const __m512i low_bits = _mm512_set1_epi16(127);
     const __m512i a = _mm512_add_epi16(_mm512_mullo_epi16(multipliers, upward), offset);
@@ -53,8 +53,8 @@ struct NibbleTables {
   __m512i low;
 };
 
-// One column of fp16, elements `stride` apart, as digits one after the other. Gives its scale.
-float make_digit_column(const Half* x, std::int64_t stride, std::int64_t depth, std::int8_t* high,
-                        std::int8_t* low);
+// One column of fp16, elements `stride` apart, as parts one after the other. Gives its scale.
+float split_column(const Half* x, std::int64_t stride, std::int64_t depth, std::int8_t* high,
+                   std::int8_t* low);
 
-}  // namespace anemone::kernels::simd::digits
+}  // namespace anemone::kernels::simd::int8_split

@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows of a weight matrix as digits for the tile registers.
+// Rows of a weight matrix as parts for the tile registers.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <immintrin.h>
 
-#include "kernels/simd/digits.h"
+#include "kernels/simd/int8_split.h"
 
-namespace anemone::kernels::simd::digits {
+namespace anemone::kernels::simd::int8_split {
 
 // What RowBlock::scales() is to be multiplied with where sums of int4 in tiles are not of the high
-// digits of weights.
+// parts of weights.
 inline constexpr float kTileUnit = 1.0F / 128;
 
 // Rows [begin, end) of a matrix that takes() accepts, at most kBlockRows.
 //
-// Integers with one scale a row are one digit, exactly. Every other form takes two: a weight is
+// Integers with one scale a row are one part, exactly. Every other form takes two: a weight is
 // scale * (128 * high + low) with at most 127 * 128 steps each way, so the error is half of the
 // row's largest weight / 16256 (for int4 in blocks that of the block's scale, half of the row's
 // largest / 2032: about that of the scale's own fp16).
@@ -26,19 +26,19 @@ class RowBlock {
   RowBlock(const Matrix& matrix, std::int64_t begin, std::int64_t end, std::byte* scratch);
 
   bool has_low() const { return has_low_; }
-  // One digit that can be read where it lies: row r at in_place() + r * columns.
+  // One part that can be read where it lies: row r at in_place() + r * columns.
   const std::byte* in_place() const { return in_place_; }
-  // What a sum of one digit, or of 128 * high + low, is to be multiplied with; [kBlockRows].
+  // What a sum of one part, or of 128 * high + low, is to be multiplied with; [kBlockRows].
   const float* scales() const { return scales_; }
-  // The table of row r of a palette: the digits of its entries, all high ones, then all low ones.
+  // The table of row r of a palette: the parts of its entries, all high ones, then all low ones.
   // 16 entries stand there four times.
   const std::int8_t* table(std::int64_t r) const { return tables_[r]; }
   // int4 in tiles: what row r's integers are to be multiplied with, one for each 32 columns, as
   // many as whole steps of 128 columns need.
   const std::int16_t* multipliers(std::int64_t r) const {
-    return multipliers_ + r * multipliers_a_row_;
+    return multipliers_ + r * multipliers_per_row_;
   }
-  // Digits of columns [64 * step, 64 * step + 64) as [count][64] each, 64-byte aligned: those of
+  // The parts of columns [64 * step, 64 * step + 64) as [count][64] each, 64-byte aligned: those of
   // rows [first, first + count) of the block. What lies outside the matrix is left alone or
   // meets zeros of the activations. `low` is used if has_low().
   void expand(std::int64_t step, std::int64_t first, std::int64_t count, std::int8_t* high,
@@ -80,7 +80,7 @@ class RowBlock {
   // int8 in tiles: what a row's integers are multiplied with; [kBlockRows][tiles].
   const float* factors_ = nullptr;
   const std::int16_t* multipliers_ = nullptr;
-  std::int64_t multipliers_a_row_ = 0;
+  std::int64_t multipliers_per_row_ = 0;
   alignas(64) float scales_[kBlockRows] = {};
 };
 
@@ -106,4 +106,4 @@ class Ahead {
 // Bytes of scratch that a RowBlock of the matrix needs.
 std::int64_t row_scratch_bytes(const Matrix& matrix);
 
-}  // namespace anemone::kernels::simd::digits
+}  // namespace anemone::kernels::simd::int8_split

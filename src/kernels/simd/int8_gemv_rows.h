@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// How the digits of a row of weights come out of memory, for the products of digits_few.cc.
+// How the parts of a row of weights come out of memory, for the products of int8_gemv.cc.
 #pragma once
 
 #include <cstdint>
 #include <cstring>
 #include <immintrin.h>
 
-#include "kernels/simd/digits_rows.h"
-#include "kernels/simd/digits_split.h"
+#include "kernels/simd/int8_split_rows.h"
+#include "kernels/simd/int8_split_vectors.h"
 
-namespace anemone::kernels::simd::digits {
+namespace anemone::kernels::simd::int8_split {
 
 inline constexpr std::int64_t kStep = 64;  // elements
 // How far ahead of the multiplication memory is asked for: beyond what the processor does itself,
@@ -25,11 +25,11 @@ inline std::int64_t few_steps(const Matrix& m) {
                         : round_up(m.columns, kStep) / kStep;
 }
 
-// The instruction multiplies an unsigned byte by a signed one, so a digit of the weights comes as
-// digit + kOffset (the low one as digit + kLowOffset); what that adds to a sum is so many times the
-// sum of the column's digits.
-inline __m512i flip(__m512i digits) {
-  return _mm512_xor_si512(digits, _mm512_set1_epi8(-128));
+// The instruction multiplies an unsigned byte by a signed one, so a part of the weights comes as
+// part + kOffset (the low one as part + kLowOffset); what that adds to a sum is so many times the
+// sum of the column's parts.
+inline __m512i flip(__m512i parts) {
+  return _mm512_xor_si512(parts, _mm512_set1_epi8(-128));
 }
 inline void prefetch(const std::byte* at) {
   // A hint that may lie behind the mapping; no pointer that is ever followed.
@@ -37,8 +37,8 @@ inline void prefetch(const std::byte* at) {
                _MM_HINT_T0);
 }
 
-// How the digits of a row come out of memory. kSteps steps lie in the same bytes: read() takes them
-// from memory, `step` being the first, and `mask` tells which exist; split<s>() gives the digits of
+// How the parts of a row come out of memory. kSteps steps lie in the same bytes: read() takes them
+// from memory, `step` being the first, and `mask` tells which exist; split<s>() gives the parts of
 // one step.
 
 // body(step, mask) for each read of a row of `depth` elements.
@@ -51,7 +51,7 @@ template <int kSteps, typename Body>
     body(whole, (__mmask64{1} << (left + kSteps - 1) / kSteps) - 1);
 }
 
-// One digit of int8, as it lies.
+// One part of int8, as it lies.
 struct BytesRow {
   static constexpr int kSteps = 1;
   static constexpr bool kHasLow = false;
@@ -83,7 +83,7 @@ inline __m512i nibbles(__m512i pairs) {
   return _mm512_and_si512(s == 0 ? pairs : _mm512_srli_epi16(pairs, 4), _mm512_set1_epi8(15));
 }
 
-// One digit of int4.
+// One part of int4.
 struct NibblesRow {
   static constexpr int kSteps = 2;
   static constexpr bool kHasLow = false;
@@ -158,7 +158,7 @@ struct TilesRow {
 };
 
 // The same as its integers: what makes a sum of a tile's products nothing else is in
-// FewColumns::tile_offsets().
+// GemvColumns::tile_offsets().
 struct TileSumsRow {
   static constexpr int kSteps = 2;
   static constexpr bool kHasLow = false;
@@ -192,7 +192,7 @@ struct TileSumsRow {
   static constexpr int kPair = static_cast<int>(0x80800100);  // 0x80 gives a zero
 };
 
-// Every other form, made digits before.
+// Every other form, made parts before.
 struct ExpandedRow {
   static constexpr int kSteps = 1;
   static constexpr bool kHasLow = true;
@@ -200,8 +200,8 @@ struct ExpandedRow {
   static constexpr int kOffset = 128;
   static constexpr float kUnit = 1;
   static constexpr int kLowOffset = 128;
-  ExpandedRow(const std::int8_t* high_digits, const std::int8_t* low_digits)
-      : high_at(high_digits), low_at(low_digits) {}
+  ExpandedRow(const std::int8_t* high_parts, const std::int8_t* low_parts)
+      : high_at(high_parts), low_at(low_parts) {}
   struct Both {
     __m512i high;
     __m512i low;
@@ -219,4 +219,4 @@ struct ExpandedRow {
   const std::int8_t* low_at;
 };
 
-}  // namespace anemone::kernels::simd::digits
+}  // namespace anemone::kernels::simd::int8_split

@@ -4,16 +4,16 @@
 #include <cstdint>
 #include <immintrin.h>
 
-#include "kernels/simd/digits_few.h"
+#include "kernels/simd/int8_gemv.h"
 
-namespace anemone::kernels::simd::digits {
+namespace anemone::kernels::simd::int8_split {
 
-// Makes the sums of the digits of eight products numbers.
+// Makes the sums of the parts of eight products numbers.
 class EightProducts {
  public:
-  // column_of(p): which column product p is of. `Row`: digits_few_rows.h.
+  // column_of(p): which column product p is of. `Row`: int8_gemv_rows.h.
   template <typename Row, typename ColumnOf>
-  static EightProducts of(const FewColumns& columns, const ColumnOf& column_of) {
+  static EightProducts of(const GemvColumns& columns, const ColumnOf& column_of) {
     EightProducts out;
     for (int p = 0; p < 8; ++p) {
       const int n = column_of(p);
@@ -25,11 +25,11 @@ class EightProducts {
     }
     return out;
   }
-  // `sums`: of the high digits of each product, then of the low ones.
+  // `sums`: of the high parts of each product, then of the low ones.
   __m256 finish(__m512i sums, __m256 row_scales) const {
-    const __m512 digits = _mm512_cvtepi32_ps(_mm512_sub_epi32(sums, _mm512_load_si512(offsets_)));
-    const __m256 both = _mm256_fmadd_ps(_mm512_castps512_ps256(digits), _mm256_set1_ps(128.0f),
-                                        _mm512_extractf32x8_ps(digits, 1));
+    const __m512 parts = _mm512_cvtepi32_ps(_mm512_sub_epi32(sums, _mm512_load_si512(offsets_)));
+    const __m256 both = _mm256_fmadd_ps(_mm512_castps512_ps256(parts), _mm256_set1_ps(128.0f),
+                                        _mm512_extractf32x8_ps(parts, 1));
     return _mm256_mul_ps(both, _mm256_mul_ps(_mm256_load_ps(scales_), row_scales));
   }
 
@@ -38,4 +38,4 @@ class EightProducts {
   alignas(32) float scales_[8] = {};
 };
 
-}  // namespace anemone::kernels::simd::digits
+}  // namespace anemone::kernels::simd::int8_split

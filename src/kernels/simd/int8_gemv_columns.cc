@@ -3,11 +3,11 @@
 #include <bit>
 #include <cstring>
 
-#include "kernels/simd/digits_few.h"
-#include "kernels/simd/digits_few_rows.h"
-#include "kernels/simd/digits_split.h"
+#include "kernels/simd/int8_gemv.h"
+#include "kernels/simd/int8_gemv_rows.h"
+#include "kernels/simd/int8_split_vectors.h"
 
-namespace anemone::kernels::simd::digits {
+namespace anemone::kernels::simd::int8_split {
 
 namespace {
 
@@ -30,23 +30,23 @@ void transpose(const std::int8_t* const from[4], std::int8_t* to, std::int64_t s
 
 }  // namespace
 
-std::int64_t FewColumns::storage_bytes(const Matrix& matrix, std::int64_t count) {
+std::int64_t GemvColumns::storage_bytes(const Matrix& matrix, std::int64_t count) {
   const std::int64_t places = places_of(count);
-  // And the digits of one column in their own order; for vectors across columns, too, of each.
-  const std::int64_t digits = ((places > 2 ? 2 : 1) * places + 1) * 2 * kStep * few_steps(matrix);
-  return digits + (is_int4_in_tiles(matrix) ? places * kStep * few_steps(matrix) : 0);
+  // And the parts of one column in their own order; for vectors across columns, too, of each.
+  const std::int64_t parts = ((places > 2 ? 2 : 1) * places + 1) * 2 * kStep * few_steps(matrix);
+  return parts + (is_int4_in_tiles(matrix) ? places * kStep * few_steps(matrix) : 0);
 }
 
-FewColumns::FewColumns(const Matrix& matrix, const Half* const* x, std::int64_t count,
-                       std::int64_t stride, std::byte* storage)
+GemvColumns::GemvColumns(const Matrix& matrix, const Half* const* x, std::int64_t count,
+                         std::int64_t stride, std::byte* storage)
     : count_(count),
       places_(places_of(count)),
       depth_(matrix.columns),
       steps_(few_steps(matrix)),
       is_pairwise_(is_pairwise(matrix)),
-      digits_(reinterpret_cast<std::int8_t*>(storage)) {
+      parts_(reinterpret_cast<std::int8_t*>(storage)) {
   const std::int64_t column_bytes = 2 * kStep * steps_;
-  std::int8_t* const deep = is_wide() ? digits_ + places_ * column_bytes : digits_;
+  std::int8_t* const deep = is_wide() ? parts_ + places_ * column_bytes : parts_;
   std::int8_t* const plain = deep + places_ * column_bytes;
   std::memset(plain, 0, static_cast<std::size_t>(column_bytes));
   for (std::int64_t n = 0; n < places_; ++n) {
@@ -60,7 +60,7 @@ FewColumns::FewColumns(const Matrix& matrix, const Half* const* x, std::int64_t 
   if (is_int4_in_tiles(matrix)) make_tile_offsets(plain + column_bytes);
 }
 
-void FewColumns::transpose_columns(const std::int8_t* deep) {
+void GemvColumns::transpose_columns(const std::int8_t* deep) {
   const std::int64_t vectors = places_ / 2;
   for (std::int64_t s = 0; s < steps_; ++s)
     for (std::int64_t v = 0; v < vectors; ++v) {
@@ -69,11 +69,11 @@ void FewColumns::transpose_columns(const std::int8_t* deep) {
         const std::int64_t n = v % (vectors / 2) * 4 + i;
         from[i] = deep + ((s * places_ + n) * 2 + v / (vectors / 2)) * kStep;
       }
-      transpose(from, digits_ + (s * 4 * vectors + v) * kStep, vectors * kStep);
+      transpose(from, parts_ + (s * 4 * vectors + v) * kStep, vectors * kStep);
     }
 }
 
-void FewColumns::make_tile_offsets(std::int8_t* out) {
+void GemvColumns::make_tile_offsets(std::int8_t* out) {
   tile_offsets_ = reinterpret_cast<const std::int32_t*>(out);
   const std::int64_t vectors = is_wide() ? places_ / 2 : places_ * 2;
   const std::int64_t parts = is_wide() ? 8 : 2;  // of two steps
@@ -83,25 +83,25 @@ void FewColumns::make_tile_offsets(std::int8_t* out) {
       for (std::int64_t i = 0; i < parts; ++i)
         sum = _mm512_dpbusd_epi32(
             sum, _mm512_set1_epi8(8),
-            _mm512_load_si512(digits_ + ((pair * parts + i) * vectors + v) * kStep));
+            _mm512_load_si512(parts_ + ((pair * parts + i) * vectors + v) * kStep));
       _mm512_store_si512(out, _mm512_sub_epi32(_mm512_setzero_si512(), sum));
     }
 }
 
-void FewColumns::make_column(const Half* x, std::int64_t stride, std::int64_t n, std::int8_t* plain,
-                             std::int8_t* deep) {
+void GemvColumns::make_column(const Half* x, std::int64_t stride, std::int64_t n,
+                              std::int8_t* plain, std::int8_t* deep) {
   std::int8_t* const low = plain + kStep * steps_;
-  scales_[n] = make_digit_column(x, stride, depth_, plain, low);
+  scales_[n] = split_column(x, stride, depth_, plain, low);
   __m512i high_sum = _mm512_setzero_si512();
   __m512i low_sum = _mm512_setzero_si512();
   const __m512i ones = _mm512_set1_epi8(1);
   for (std::int64_t s = 0; s < steps_; ++s) {
     // Of a pair of steps the even elements of both go to the first.
-    __m512i digits[2];
-    for (int digit = 0; digit < 2; ++digit) {
-      const std::int8_t* at = digit == 0 ? plain : low;
+    __m512i parts[2];
+    for (int part = 0; part < 2; ++part) {
+      const std::int8_t* at = part == 0 ? plain : low;
       if (!is_pairwise_) {
-        digits[digit] = _mm512_loadu_si512(at + s * kStep);
+        parts[part] = _mm512_loadu_si512(at + s * kStep);
         continue;
       }
       const __m512i first = _mm512_loadu_si512(at + s / 2 * 2 * kStep);
@@ -109,18 +109,18 @@ void FewColumns::make_column(const Half* x, std::int64_t stride, std::int64_t n,
       const auto bytes_of = [&](__m512i pairs) {
         return _mm512_cvtepi16_epi8(s % 2 == 0 ? pairs : _mm512_srli_epi16(pairs, 8));
       };
-      digits[digit] =
+      parts[part] =
           _mm512_inserti64x4(_mm512_castsi256_si512(bytes_of(first)), bytes_of(second), 1);
     }
-    high_sum = _mm512_dpbusd_epi32(high_sum, ones, digits[0]);
-    low_sum = _mm512_dpbusd_epi32(low_sum, ones, digits[1]);
+    high_sum = _mm512_dpbusd_epi32(high_sum, ones, parts[0]);
+    low_sum = _mm512_dpbusd_epi32(low_sum, ones, parts[1]);
     std::int8_t* out = deep + (s * places_ + n) * 2 * kStep;
-    _mm512_store_si512(out, digits[0]);
-    _mm512_store_si512(out + kStep, digits[1]);
+    _mm512_store_si512(out, parts[0]);
+    _mm512_store_si512(out + kStep, parts[1]);
   }
   high_sums_[n] = _mm512_reduce_add_epi32(high_sum);
   low_sums_[n] = _mm512_reduce_add_epi32(low_sum);
 }
 
-}  // namespace anemone::kernels::simd::digits
+}  // namespace anemone::kernels::simd::int8_split
 #endif

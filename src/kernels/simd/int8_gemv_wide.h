@@ -9,12 +9,12 @@
 #include <immintrin.h>
 #include <utility>
 
-#include "kernels/simd/digits_few.h"
-#include "kernels/simd/digits_few_eight.h"
-#include "kernels/simd/digits_few_rows.h"
+#include "kernels/simd/int8_gemv.h"
+#include "kernels/simd/int8_gemv_eight.h"
+#include "kernels/simd/int8_gemv_rows.h"
 #include "kernels/simd/unroll.h"
 
-namespace anemone::kernels::simd::digits {
+namespace anemone::kernels::simd::int8_split {
 
 // The sums of the quarters of each of four vectors, one vector after the other.
 inline __m512i sum_quarters(__m512i a, __m512i b, __m512i c, __m512i d) {
@@ -26,20 +26,20 @@ inline __m512i sum_quarters(__m512i a, __m512i b, __m512i c, __m512i d) {
   return _mm512_add_epi32(_mm512_shuffle_i64x2(ab, cd, 0x88), _mm512_shuffle_i64x2(ab, cd, 0xdd));
 }
 
-// Products of kRows rows with kPlaces columns, 4 or 8. A vector has a digit of four columns.
+// Products of kRows rows with kPlaces columns, 4 or 8. A vector has a part of four columns.
 template <typename Row, int kPlaces>
 class WideProducts {
-  static constexpr int kHigh = kPlaces / 4;  // vectors of high digits, then as many of low ones
+  static constexpr int kHigh = kPlaces / 4;  // vectors of high parts, then as many of low ones
   static constexpr int kVectors = 2 * kHigh;
-  // The product of low digits of weights has sums of its own: an instruction waits for the last one
+  // The product of low parts of weights has sums of its own: an instruction waits for the last one
   // of its sum.
   static constexpr int kSums = Row::kHasLow ? kVectors + kHigh : kVectors;
 
  public:
-  // As many as sums and digits have registers.
+  // As many as sums and parts have registers.
   static constexpr int kRows = (Row::kHasLow || Row::kHasTileSums ? 8 : 16) / kVectors;
 
-  explicit WideProducts(const FewColumns& columns)
+  explicit WideProducts(const GemvColumns& columns)
       : columns_(columns),
         products_(EightProducts::of<Row>(columns, [](int p) { return p % kPlaces; })) {}
 
@@ -101,7 +101,7 @@ class WideProducts {
   [[gnu::always_inline]] void add_steps(const Row* rows, std::int64_t step, __mmask64 mask,
                                         Sums& sums) const {
     unroll<Row::kSteps>([&](auto s) __attribute__((always_inline)) {
-      const std::int8_t* const digits = columns_.digits() + (step + s) * kPlaces * 2 * kStep;
+      const std::int8_t* const parts = columns_.parts() + (step + s) * kPlaces * 2 * kStep;
       __m512i high[kRows];
       __m512i low[kRows];
       unroll<kRows>([&](auto r) {
@@ -112,7 +112,7 @@ class WideProducts {
         constexpr auto kFour = static_cast<_MM_PERM_ENUM>(0x55 * i);
         __m512i x[kVectors];
         unroll<kVectors>(
-            [&](auto v) { x[v] = _mm512_load_si512(digits + (i * kVectors + v) * kStep); });
+            [&](auto v) { x[v] = _mm512_load_si512(parts + (i * kVectors + v) * kStep); });
         unroll<kRows>([&](auto r) {
           const __m512i four = _mm512_shuffle_epi32(high[r], kFour);
           unroll<kVectors>(
@@ -162,8 +162,8 @@ class WideProducts {
     });
   }
 
-  const FewColumns& columns_;
+  const GemvColumns& columns_;
   const EightProducts products_;
 };
 
-}  // namespace anemone::kernels::simd::digits
+}  // namespace anemone::kernels::simd::int8_split

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #if defined(__x86_64__)
-#include "kernels/simd/digits_rows.h"
+#include "kernels/simd/int8_split_rows.h"
 
 #include <algorithm>
 #include <cstring>
 
-#include "kernels/simd/digits_split.h"
+#include "kernels/simd/int8_split_vectors.h"
 
-namespace anemone::kernels::simd::digits {
+namespace anemone::kernels::simd::int8_split {
 namespace {
 
 constexpr float kSteps = 127 * 128;
@@ -40,7 +40,7 @@ void store_sixteen(__m512i integers, std::int8_t* out) {
 }
 
 // Of an int4 tile's scale: times 8 it is within kSteps, and times the sum of 32 products with a
-// digit, 8 * 64 each, over the whole depth within 31 bits.
+// part, 8 * 64 each, over the whole depth within 31 bits.
 float tile_steps(const Matrix& m) {
   return std::min(127.0F * 16,
                   0x7ffff000p0F / (32 * 8 * 64) / static_cast<float>(round_up(m.columns, 32) / 32));
@@ -140,9 +140,9 @@ void RowBlock::prepare_palettes(std::byte* scratch) {
     const float most = _mm512_reduce_max_ps(tops);
     const __m512 inverse = _mm512_set1_ps(most == 0 ? 0 : kSteps / most);
     for (std::int64_t i = 0; i < places; i += 16) {
-      const Digits16 digits = split(_mm512_mul_ps(load_sixteen(palette + i % entries), inverse));
-      store_sixteen(digits.high, table + i);
-      store_sixteen(digits.low, table + places + i);
+      const Int8Split16 parts = split(_mm512_mul_ps(load_sixteen(palette + i % entries), inverse));
+      store_sixteen(parts.high, table + i);
+      store_sixteen(parts.low, table + places + i);
     }
     for (; r < rows_ && left > 0; ++r, --left) {
       tables_[r] = table;
@@ -181,11 +181,11 @@ void RowBlock::prepare_int4_tiles(std::byte* scratch) {
   const std::int64_t repeats = matrix_.tile_columns / 32;
   auto* multipliers = reinterpret_cast<std::int16_t*>(scratch);
   multipliers_ = multipliers;
-  multipliers_a_row_ = multiplier_count(matrix_);
+  multipliers_per_row_ = multiplier_count(matrix_);
   const Half* scales = matrix_.scales_at(begin_, 0);
   const float steps = tile_steps(matrix_);
   std::int64_t left = matrix_.tile_rows - begin_ % matrix_.tile_rows;  // rows of these scales
-  for (std::int64_t r = 0; r < rows_; ++r, multipliers += multipliers_a_row_) {
+  for (std::int64_t r = 0; r < rows_; ++r, multipliers += multipliers_per_row_) {
     if (left == 0) {
       left = matrix_.tile_rows;
       scales += tiles;
@@ -243,7 +243,7 @@ void RowBlock::expand(std::int64_t step, std::int64_t first, std::int64_t count,
         load_bytes(matrix_.row(begin_ + r) + step * kStep, matrix_.columns - step * kStep));
 }
 
-// The digits of a palette of at most 64 entries, in registers.
+// The parts of a palette of at most 64 entries, in registers.
 struct Table64 {
   explicit Table64(const std::int8_t* table)
       : high(_mm512_load_si512(table)), low(_mm512_load_si512(table + 64)) {}
@@ -276,7 +276,7 @@ void RowBlock::for_palettes(const Part& p, const Body& body) const {
   }
 }
 
-// Palettes of 16, and int4 of one digit.
+// Palettes of 16, and int4 of one part.
 void RowBlock::expand_nibbles(const Part& p) const {
   const std::int64_t bytes = (matrix_.columns - p.step * kStep + 1) / 2;
   const std::int64_t row_bytes = matrix_.row_bytes();
@@ -334,9 +334,9 @@ void RowBlock::expand_halves(const Part& p) const {
     const auto* row = reinterpret_cast<const Half*>(matrix_.row(begin_ + r)) + p.step * kStep;
     const __m512 inverse = _mm512_set1_ps(scales_[r] == 0 ? 0 : 128 / scales_[r]);
     for (std::int64_t c = 0; c < kStep && c < left; c += 16) {
-      const Digits16 digits = split(_mm512_mul_ps(load_some(row + c, left - c), inverse));
-      store_sixteen(digits.high, p.high + (r - p.begin) * kStep + c);
-      store_sixteen(digits.low, p.low + (r - p.begin) * kStep + c);
+      const Int8Split16 parts = split(_mm512_mul_ps(load_some(row + c, left - c), inverse));
+      store_sixteen(parts.high, p.high + (r - p.begin) * kStep + c);
+      store_sixteen(parts.low, p.low + (r - p.begin) * kStep + c);
     }
   }
 }
@@ -349,10 +349,10 @@ void RowBlock::expand_int8_tiles(const Part& p) const {
       const __m128i bytes =
           _mm_loadu_si128(reinterpret_cast<const __m128i*>(matrix_.row(begin_ + r) + c));
       const __m512 factor = _mm512_set1_ps(factors_[r * tiles + c / matrix_.tile_columns]);
-      const Digits16 digits =
+      const Int8Split16 parts =
           split(_mm512_mul_ps(_mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(bytes)), factor));
-      store_sixteen(digits.high, p.high + (r - p.begin) * kStep + c % kStep);
-      store_sixteen(digits.low, p.low + (r - p.begin) * kStep + c % kStep);
+      store_sixteen(parts.high, p.high + (r - p.begin) * kStep + c % kStep);
+      store_sixteen(parts.low, p.low + (r - p.begin) * kStep + c % kStep);
     }
 }
 
@@ -387,5 +387,5 @@ void RowBlock::expand_int4_tiles(const Part& p) const {
   }
 }
 
-}  // namespace anemone::kernels::simd::digits
+}  // namespace anemone::kernels::simd::int8_split
 #endif

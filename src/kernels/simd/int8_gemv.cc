@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #if defined(__x86_64__)
-#include "kernels/simd/digits_few.h"
+#include "kernels/simd/int8_gemv.h"
 
 #include <algorithm>
 #include <cstdint>
 #include <type_traits>
 
-#include "kernels/simd/digits_few_deep.h"
-#include "kernels/simd/digits_few_rows.h"
-#include "kernels/simd/digits_few_wide.h"
+#include "kernels/simd/int8_gemv_deep.h"
+#include "kernels/simd/int8_gemv_rows.h"
+#include "kernels/simd/int8_gemv_wide.h"
 
-namespace anemone::kernels::simd::digits {
+namespace anemone::kernels::simd::int8_split {
 namespace {
 
 struct Target {
@@ -52,8 +52,8 @@ class Rows {
 };
 
 template <typename Row, typename Products>
-void multiply_rows(const Matrix& m, std::int64_t begin, std::int64_t end, const FewColumns& columns,
-                   const Target& target) {
+void multiply_rows(const Matrix& m, std::int64_t begin, std::int64_t end,
+                   const GemvColumns& columns, const Target& target) {
   constexpr std::int64_t kGroup = Products::kRows;
   const RowBlock block(m, begin, end, target.scratch);
   const Rows<Row> rows(m, block, begin, target.scratch + row_scratch_bytes(m));
@@ -65,7 +65,7 @@ void multiply_rows(const Matrix& m, std::int64_t begin, std::int64_t end, const 
 
 template <typename Row>
 void multiply_columns(const Matrix& m, std::int64_t begin, std::int64_t end,
-                      const FewColumns& columns, const Target& target) {
+                      const GemvColumns& columns, const Target& target) {
   switch (columns.places()) {
     case 1:
       return multiply_rows<Row, DeepProducts<Row, 1>>(m, begin, end, columns, target);
@@ -80,13 +80,12 @@ void multiply_columns(const Matrix& m, std::int64_t begin, std::int64_t end,
 
 }  // namespace
 
-std::int64_t few_scratch_bytes(const Matrix& matrix) {
+std::int64_t gemv_scratch_bytes(const Matrix& matrix) {
   return row_scratch_bytes(matrix) + kMostRows * 2 * kStep * few_steps(matrix);
 }
 
-void multiply_few(const BlockProducts& products, const Matrix& matrix, std::int64_t begin,
-                  std::int64_t end, const FewColumns& columns, float* out, std::int64_t ldo,
-                  std::byte* scratch) {
+void gemv(const BlockProducts& products, const Matrix& matrix, std::int64_t begin, std::int64_t end,
+          const GemvColumns& columns, float* out, std::int64_t ldo, std::byte* scratch) {
   const Target target{out, ldo, scratch};
   if (matrix.form == Matrix::Form::kInt8 && matrix.has_row_scale())
     return multiply_columns<BytesRow>(matrix, begin, end, columns, target);
@@ -101,5 +100,5 @@ void multiply_few(const BlockProducts& products, const Matrix& matrix, std::int6
   multiply_columns<ExpandedRow>(matrix, begin, end, columns, target);
 }
 
-}  // namespace anemone::kernels::simd::digits
+}  // namespace anemone::kernels::simd::int8_split
 #endif

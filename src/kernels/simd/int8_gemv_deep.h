@@ -6,14 +6,14 @@
 #include <cstdint>
 #include <immintrin.h>
 
-#include "kernels/simd/digits_few.h"
-#include "kernels/simd/digits_few_eight.h"
-#include "kernels/simd/digits_few_rows.h"
+#include "kernels/simd/int8_gemv.h"
+#include "kernels/simd/int8_gemv_eight.h"
+#include "kernels/simd/int8_gemv_rows.h"
 #include "kernels/simd/unroll.h"
 
-namespace anemone::kernels::simd::digits {
+namespace anemone::kernels::simd::int8_split {
 
-// Sums of the digits of kRows rows and kColumns columns, over 16 lanes each.
+// Sums of the parts of kRows rows and kColumns columns, over 16 lanes each.
 template <int kRows, int kColumns>
 struct LaneSums {
   __m512i high[kRows][kColumns];
@@ -21,7 +21,7 @@ struct LaneSums {
 };
 
 // The same while rows are read. Of few products each step of a read has sums of its own, and each
-// digit of the weights: an instruction waits for the last one of its sum, and a row has too few to
+// part of the weights: an instruction waits for the last one of its sum, and a row has too few to
 // wait meanwhile.
 template <typename Row, int kRows, int kColumns>
 struct Chains {
@@ -57,10 +57,10 @@ struct Chains {
 };
 
 template <typename Row, int kRows, int kColumns>
-inline void add_steps(const Row* rows, std::int64_t step, __mmask64 mask, const std::int8_t* digits,
+inline void add_steps(const Row* rows, std::int64_t step, __mmask64 mask, const std::int8_t* parts,
                       Chains<Row, kRows, kColumns>& sums) {
   using Sums = Chains<Row, kRows, kColumns>;
-  digits += step * kColumns * 2 * kStep;
+  parts += step * kColumns * 2 * kStep;
   __m512i high[kRows][Row::kSteps];
   __m512i low[kRows][Row::kSteps];
   unroll<kRows>([&](auto r) {
@@ -70,7 +70,7 @@ inline void add_steps(const Row* rows, std::int64_t step, __mmask64 mask, const 
   unroll<Row::kSteps>([&](auto s) {
     constexpr int kChain = decltype(s)::value % Sums::kCount;
     unroll<kColumns>([&](auto n) {
-      const std::int8_t* at = digits + (s * kColumns + n) * 2 * kStep;
+      const std::int8_t* at = parts + (s * kColumns + n) * 2 * kStep;
       const __m512i x_high = _mm512_load_si512(at);
       const __m512i x_low = _mm512_load_si512(at + kStep);
       unroll<kRows>([&](auto r) {
@@ -90,8 +90,8 @@ inline void add_steps(const Row* rows, std::int64_t step, __mmask64 mask, const 
 // Two steps of a row of tiles.
 template <int kColumns>
 inline void add_tiles(const TileSumsRow& row, std::int64_t step, __mmask64 mask,
-                      const FewColumns& columns, LaneSums<1, kColumns>& sums) {
-  const std::int8_t* const digits = columns.digits() + step * kColumns * 2 * kStep;
+                      const GemvColumns& columns, LaneSums<1, kColumns>& sums) {
+  const std::int8_t* const parts = columns.parts() + step * kColumns * 2 * kStep;
   const std::int32_t* const offsets = columns.tile_offsets() + step / 2 * kColumns * 2 * 16;
   const __m512i pairs = row.read(step, mask);
   const __m512i factors = row.factors(step);
@@ -102,8 +102,8 @@ inline void add_tiles(const TileSumsRow& row, std::int64_t step, __mmask64 mask,
   row.split<1>(pairs, odd, ignored);
   const auto add = [&](int n, __m512i& sum) {
     __m512i tiles = _mm512_load_si512(offsets + n * 16);
-    tiles = _mm512_dpbusd_epi32(tiles, even, _mm512_load_si512(digits + n * kStep));
-    tiles = _mm512_dpbusd_epi32(tiles, odd, _mm512_load_si512(digits + (kColumns * 2 + n) * kStep));
+    tiles = _mm512_dpbusd_epi32(tiles, even, _mm512_load_si512(parts + n * kStep));
+    tiles = _mm512_dpbusd_epi32(tiles, odd, _mm512_load_si512(parts + (kColumns * 2 + n) * kStep));
     // The sum of a tile is within 15 bits: its lower half counts.
     sum = _mm512_dpwssd_epi32(sum, tiles, factors);
   };
@@ -115,7 +115,7 @@ inline void add_tiles(const TileSumsRow& row, std::int64_t step, __mmask64 mask,
 
 template <int kColumns>
 [[gnu::flatten]] inline LaneSums<1, kColumns> sum_tiles(const TileSumsRow& row, std::int64_t depth,
-                                                        const FewColumns& columns) {
+                                                        const GemvColumns& columns) {
   LaneSums<1, kColumns> sums;
   unroll<kColumns>([&](auto n) { sums.high[0][n] = sums.low[0][n] = _mm512_setzero_si512(); });
   for_each_read<TileSumsRow::kSteps>(
@@ -127,11 +127,11 @@ template <int kColumns>
 // `depth` elements of each row.
 template <int kRows, int kColumns, typename Row>
 [[gnu::flatten]] inline LaneSums<kRows, kColumns> sum_rows(const Row* rows, std::int64_t depth,
-                                                           const std::int8_t* digits) {
+                                                           const std::int8_t* parts) {
   Chains<Row, kRows, kColumns> sums;
   for_each_read<Row::kSteps>(
       depth, [&](std::int64_t step, __mmask64 mask)
-                 __attribute__((always_inline)) { add_steps(rows, step, mask, digits, sums); });
+                 __attribute__((always_inline)) { add_steps(rows, step, mask, parts, sums); });
   return sums.sums();
 }
 
@@ -161,7 +161,7 @@ class DeepProducts {
  public:
   static constexpr int kRows = 8 / kColumns;
 
-  explicit DeepProducts(const FewColumns& columns)
+  explicit DeepProducts(const GemvColumns& columns)
       : columns_(columns),
         products_(EightProducts::of<Row>(columns, [](int p) { return p / kRows; })) {
     for (int p = 0; p < 8; ++p) row_of_[p] = p % kRows;
@@ -172,19 +172,19 @@ class DeepProducts {
                                  std::int64_t depth, const float* row_scales, float* out,
                                  std::int64_t ldo) {
     // One row after the other is what memory likes best; where the processor has more to do, with
-    // two digits a weight, two rows share what is read of the columns'.
+    // two parts a weight, two rows share what is read of the columns'.
     std::int64_t r = 0;
     if constexpr (Row::kHasLow)
       for (; r + 2 <= count; r += 2) {
         const Row two[2] = {rows.at(first + r, 0), rows.at(first + r + 1, 1)};
-        set<2>(r, sum_rows<2, kColumns>(two, depth, columns_.digits()));
+        set<2>(r, sum_rows<2, kColumns>(two, depth, columns_.parts()));
       }
     for (; r < count; ++r) {
       const Row row = rows.at(first + r, 0);
       if constexpr (Row::kHasTileSums)
         set<1>(r, sum_tiles<kColumns>(row, depth, columns_));
       else
-        set<1>(r, sum_rows<1, kColumns>(&row, depth, columns_.digits()));
+        set<1>(r, sum_rows<1, kColumns>(&row, depth, columns_.parts()));
     }
     finish(row_scales, count, out, ldo);
   }
@@ -211,10 +211,10 @@ class DeepProducts {
       for (std::int64_t r = 0; r < rows; ++r) out[n * ldo + r] = results[n * kRows + r];
   }
 
-  const FewColumns& columns_;
+  const GemvColumns& columns_;
   const EightProducts products_;
   alignas(64) std::int32_t sums_[16][16] = {};  // high ones, then low ones
   alignas(32) std::int32_t row_of_[8];
 };
 
-}  // namespace anemone::kernels::simd::digits
+}  // namespace anemone::kernels::simd::int8_split

@@ -7,8 +7,8 @@
 #include "kernels/simd/isa.h"
 #include "tests/kernels/weights.h"
 #if defined(__x86_64__)
-#include "kernels/simd/digits.h"
-#include "kernels/simd/digits_few.h"
+#include "kernels/simd/int8_gemv.h"
+#include "kernels/simd/int8_split.h"
 #endif
 
 namespace anemone::kernels::simd {
@@ -22,7 +22,7 @@ using testing::RandomValues;
 using testing::Shape2;
 using testing::Weights;
 
-struct DigitsForm {
+struct SplitForm {
   const char* name;
   Form form;
   int bits;
@@ -30,29 +30,29 @@ struct DigitsForm {
   std::int64_t tile_columns;  // 0: a row
   std::int64_t group;
 };
-constexpr DigitsForm kForms[] = {{"int8_rows", Form::kInt8, 8, 1, 0, 1},
-                                 {"int8_matrix", Form::kInt8, 8, 4, 0, 1},
-                                 {"int8_blocks", Form::kInt8, 8, 1, 16, 1},
-                                 {"int4_rows", Form::kInt4, 4, 1, 0, 1},
-                                 {"int4_blocks_32", Form::kInt4, 4, 1, 32, 1},
-                                 {"int4_blocks_64", Form::kInt4, 4, 2, 64, 1},
-                                 {"palette4", Form::kPalette, 4, 1, 0, 4},
-                                 {"palette4_matrix", Form::kPalette, 4, 1, 0, 0},
-                                 {"palette6", Form::kPalette, 6, 1, 0, 2},
-                                 {"palette8", Form::kPalette, 8, 1, 0, 1},
-                                 {"half", Form::kHalf, 16, 1, 0, 1}};
+constexpr SplitForm kForms[] = {{"int8_rows", Form::kInt8, 8, 1, 0, 1},
+                                {"int8_matrix", Form::kInt8, 8, 4, 0, 1},
+                                {"int8_blocks", Form::kInt8, 8, 1, 16, 1},
+                                {"int4_rows", Form::kInt4, 4, 1, 0, 1},
+                                {"int4_blocks_32", Form::kInt4, 4, 1, 32, 1},
+                                {"int4_blocks_64", Form::kInt4, 4, 2, 64, 1},
+                                {"palette4", Form::kPalette, 4, 1, 0, 4},
+                                {"palette4_matrix", Form::kPalette, 4, 1, 0, 0},
+                                {"palette6", Form::kPalette, 6, 1, 0, 2},
+                                {"palette8", Form::kPalette, 8, 1, 0, 1},
+                                {"half", Form::kHalf, 16, 1, 0, 1}};
 
-class Digits : public ::testing::TestWithParam<DigitsForm> {
+class Int8Split : public ::testing::TestWithParam<SplitForm> {
  protected:
   void SetUp() override {
     for (const Isa isa : supported_isas())
-      if (const auto* products = digits::block_products_of(isa)) sets_.push_back(products);
+      if (const auto* products = int8_split::block_products_of(isa)) sets_.push_back(products);
     if (sets_.empty()) GTEST_SKIP() << "this processor has no products of integers";
   }
   // Of each instruction set that has them.
-  std::vector<const digits::BlockProducts*> sets_;
+  std::vector<const int8_split::BlockProducts*> sets_;
   static Weights weights(const Shape2& shape) {
-    const DigitsForm& f = GetParam();
+    const SplitForm& f = GetParam();
     const std::int64_t tile_rows = shape.rows % f.tile_rows == 0 ? f.tile_rows : 1;
     const std::int64_t group = f.group == 0 ? shape.rows : f.group;
     return make(f.form, f.bits, shape, tile_rows, f.tile_columns,
@@ -61,14 +61,14 @@ class Digits : public ::testing::TestWithParam<DigitsForm> {
   // Shapes that the form's tiles divide: whole blocks, rows and columns that are left over.
   static std::vector<Shape2> shapes() {
     std::vector<Shape2> out = {{64, 128}, {40, 64}, {33, 896}, {32, 1216}};
-    const DigitsForm& f = GetParam();
+    const SplitForm& f = GetParam();
     if (f.tile_columns == 0) out.insert(out.end(), {{5, 72}, {36, 200}});
     if (f.tile_columns != 0 && f.tile_columns <= 32) out.push_back({6, 96});
     return out;
   }
-  // Half a step of the digits of each side, and the product of the low digits, at most.
+  // Half a step of the parts of each side, and the product of the low parts, at most.
   static double tolerance(const Weights& w, std::int64_t r, const std::vector<float>& x) {
-    const DigitsForm& f = GetParam();
+    const SplitForm& f = GetParam();
     double most_x = 0;
     double sum_x = 0;
     for (const float value : x) {
@@ -106,37 +106,38 @@ std::byte* aligned(std::vector<std::byte>& storage) {
                                       64);
 }
 
-TEST_P(Digits, MultipliesManyColumns) {
+TEST_P(Int8Split, MultipliesManyColumns) {
   RandomValues random(9);
   for (const Shape2 shape : shapes())
     for (const std::int64_t columns : {1, 8, 9, 16, 37, 40}) {
       const Weights w = weights(shape);
-      ASSERT_TRUE(digits::takes(w.matrix));
+      ASSERT_TRUE(int8_split::takes(w.matrix));
       const std::int64_t depth = shape.columns;
       const std::int64_t blocks = (columns + 15) / 16;
       const auto x = random.halves(columns * depth, 3.0f);  // [columns][depth]
       std::vector<std::byte> storage(
-          static_cast<std::size_t>(blocks * digits::digit_bytes(depth) + 64));
-      auto* block_digits = reinterpret_cast<std::int8_t*>(aligned(storage));
+          static_cast<std::size_t>(blocks * int8_split::split_bytes(depth) + 64));
+      auto* block_parts = reinterpret_cast<std::int8_t*>(aligned(storage));
       std::vector<float> scales(static_cast<std::size_t>(blocks * 16));
       for (std::int64_t b = 0; b < blocks; ++b) {
         const Half* pointers[16] = {};
         for (std::int64_t n = 0; n < 16 && b * 16 + n < columns; ++n)
           pointers[n] = x.data() + (b * 16 + n) * depth;
-        digits::make_digits(pointers, 1, depth, block_digits + b * digits::digit_bytes(depth),
-                            scales.data() + b * 16);
+        int8_split::split_block(pointers, 1, depth,
+                                block_parts + b * int8_split::split_bytes(depth),
+                                scales.data() + b * 16);
       }
       // Of the first instruction set. The others have the same bits, but for tiles' sums.
       std::vector<float> first;
-      for (const digits::BlockProducts* products : sets_) {
+      for (const int8_split::BlockProducts* products : sets_) {
         std::vector<std::byte> scratch(
             static_cast<std::size_t>(products->scratch_bytes(w.matrix, columns) + 64));
         std::vector<float> out(static_cast<std::size_t>(shape.rows * blocks * 16));
-        for (std::int64_t r = 0; r < shape.rows; r += digits::kBlockRows)
-          products->multiply(w.matrix, r, std::min(shape.rows, r + digits::kBlockRows),
-                             block_digits, scales.data(), columns, out.data() + r * blocks * 16,
+        for (std::int64_t r = 0; r < shape.rows; r += int8_split::kBlockRows)
+          products->multiply(w.matrix, r, std::min(shape.rows, r + int8_split::kBlockRows),
+                             block_parts, scales.data(), columns, out.data() + r * blocks * 16,
                              blocks * 16, aligned(scratch));
-        if (first.empty() || digits::is_int4_in_tiles(w.matrix)) first = out;
+        if (first.empty() || int8_split::is_int4_in_tiles(w.matrix)) first = out;
         for (std::int64_t r = 0; r < shape.rows; ++r)
           for (std::int64_t n = 0; n < columns; ++n) {
             std::vector<float> column(static_cast<std::size_t>(depth));
@@ -155,7 +156,7 @@ TEST_P(Digits, MultipliesManyColumns) {
 
 // A column gives the same bits alone, beside others and in a block of sixteen: how many sequences
 // are decoded together does not show.
-TEST_P(Digits, AColumnDoesNotDependOnTheOthers) {
+TEST_P(Int8Split, AColumnDoesNotDependOnTheOthers) {
   RandomValues random(10);
   for (const Shape2 shape : shapes()) {
     const Weights w = weights(shape);
@@ -166,49 +167,50 @@ TEST_P(Digits, AColumnDoesNotDependOnTheOthers) {
       for (std::int64_t k = 0; k < depth; ++k)
         transposed[static_cast<std::size_t>(k * 16 + n)] =
             x[static_cast<std::size_t>(n * depth + k)];
-    alignas(64) static std::int8_t block_digits[1 << 17];
+    alignas(64) static std::int8_t block_parts[1 << 17];
     alignas(64) static std::byte scratch[1 << 18];
     float scales[16];
     std::vector<std::vector<float>> results;  // each [rows][16], zero where nothing was asked for
-    const auto run = [&](const digits::BlockProducts& products, const std::vector<int>& columns,
+    const auto run = [&](const int8_split::BlockProducts& products, const std::vector<int>& columns,
                          bool as_neighbours) {
       const Half* pointers[16] = {};
       for (const int n : columns)
         pointers[n] = as_neighbours ? transposed.data() + n : x.data() + n * depth;
       const std::int64_t stride = as_neighbours ? 16 : 1;
       auto& result = results.emplace_back(static_cast<std::size_t>(shape.rows * 16));
-      if (columns.back() < digits::kFewColumns) {
-        const Half* chosen[digits::kFewColumns] = {};
+      if (columns.back() < int8_split::kGemvColumns) {
+        const Half* chosen[int8_split::kGemvColumns] = {};
         for (std::size_t i = 0; i < columns.size(); ++i) chosen[i] = pointers[columns[i]];
         const auto count = static_cast<std::int64_t>(columns.size());
-        ASSERT_LE(digits::FewColumns::storage_bytes(w.matrix, count),
-                  std::int64_t{sizeof(block_digits)});
-        ASSERT_LE(digits::few_scratch_bytes(w.matrix), std::int64_t{sizeof(scratch)});
-        const digits::FewColumns few(w.matrix, chosen, count, stride,
-                                     reinterpret_cast<std::byte*>(block_digits));
+        ASSERT_LE(int8_split::GemvColumns::storage_bytes(w.matrix, count),
+                  std::int64_t{sizeof(block_parts)});
+        ASSERT_LE(int8_split::gemv_scratch_bytes(w.matrix), std::int64_t{sizeof(scratch)});
+        const int8_split::GemvColumns few(w.matrix, chosen, count, stride,
+                                          reinterpret_cast<std::byte*>(block_parts));
         std::vector<float> out(static_cast<std::size_t>(count * shape.rows));
-        for (std::int64_t r = 0; r < shape.rows; r += digits::kBlockRows)
-          digits::multiply_few(products, w.matrix, r, std::min(shape.rows, r + digits::kBlockRows),
-                               few, out.data() + r, shape.rows, scratch);
+        for (std::int64_t r = 0; r < shape.rows; r += int8_split::kBlockRows)
+          int8_split::gemv(products, w.matrix, r, std::min(shape.rows, r + int8_split::kBlockRows),
+                           few, out.data() + r, shape.rows, scratch);
         for (std::int64_t r = 0; r < shape.rows; ++r)
           for (std::size_t i = 0; i < columns.size(); ++i)
             result[static_cast<std::size_t>(r * 16 + columns[i])] =
                 out[i * static_cast<std::size_t>(shape.rows) + static_cast<std::size_t>(r)];
         return;
       }
-      digits::make_digits(pointers, stride, depth, block_digits, scales);
-      for (std::int64_t r = 0; r < shape.rows; r += digits::kBlockRows)
-        products.multiply(w.matrix, r, std::min(shape.rows, r + digits::kBlockRows), block_digits,
-                          scales, columns.back() + 1, result.data() + r * 16, 16, scratch);
+      int8_split::split_block(pointers, stride, depth, block_parts, scales);
+      for (std::int64_t r = 0; r < shape.rows; r += int8_split::kBlockRows)
+        products.multiply(w.matrix, r, std::min(shape.rows, r + int8_split::kBlockRows),
+                          block_parts, scales, columns.back() + 1, result.data() + r * 16, 16,
+                          scratch);
     };
     std::vector<int> all;
     for (int n = 0; n < 16; ++n) all.push_back(n);
     std::vector<float> first;  // as above
-    for (const digits::BlockProducts* products : sets_) {
+    for (const int8_split::BlockProducts* products : sets_) {
       results.clear();
       run(*products, all, false);
       run(*products, all, true);
-      if (first.empty() || digits::is_int4_in_tiles(w.matrix)) first = results[0];
+      if (first.empty() || int8_split::is_int4_in_tiles(w.matrix)) first = results[0];
       EXPECT_EQ(first, results[0]);
       EXPECT_EQ(first, results[1]);
       run(*products, {0, 1, 2, 3, 4, 5, 6, 7}, false);
@@ -227,7 +229,7 @@ TEST_P(Digits, AColumnDoesNotDependOnTheOthers) {
     }
   }
 }
-INSTANTIATE_TEST_SUITE_P(, Digits, ::testing::ValuesIn(kForms),
+INSTANTIATE_TEST_SUITE_P(, Int8Split, ::testing::ValuesIn(kForms),
                          [](const auto& info) { return std::string(info.param.name); });
 
 #endif
