@@ -75,7 +75,7 @@ TEST_P(SimdMatrix, MultipliesAFewColumns) {
     SCOPED_TRACE(describe(w.matrix));
     RandomValues random(5);
     const Matrix& m = w.matrix;
-    for (int count = 1; count <= kNarrow; ++count) {
+    for (int count = 1; count <= kGemvTokens; ++count) {
       std::vector<std::vector<float>> x;
       std::vector<std::vector<float>> ordered;
       std::vector<const float*> columns;
@@ -89,8 +89,7 @@ TEST_P(SimdMatrix, MultipliesAFewColumns) {
       const std::int64_t rows = m.rows - begin;
       std::vector<float> out(static_cast<std::size_t>(count * (rows + 1)), 77.0f);
       std::vector<float> scratch(static_cast<std::size_t>(m.columns));
-      kernels_.narrow(m, begin, m.rows, columns.data(), count, out.data(), rows + 1,
-                      scratch.data());
+      kernels_.gemv(m, begin, m.rows, columns.data(), count, out.data(), rows + 1, scratch.data());
       for (int n = 0; n < count; ++n) {
         const auto& column = x[static_cast<std::size_t>(n)];
         for (std::int64_t r = 0; r < rows; ++r)

@@ -41,14 +41,14 @@ struct Kernels {
   void (*to_floats)(const Half* in, float* out, std::int64_t count);
   void (*to_halves)(const float* in, Half* out, std::int64_t count);
 
-  // Inputs of `narrow`: a column of x in the order in which the form's elements come out of memory.
+  // Inputs of `gemv`: a column of x in the order in which the form's elements come out of memory.
   // Both [columns].
   void (*order_column)(const Matrix& matrix, const float* in, float* out);
   // out[n * out_stride + r - begin] = sum over c of matrix(r, c) * x[n][c], for rows [begin, end)
-  // and n < count <= kNarrow; x[n] as order_column() leaves it. Weights are read once. `scratch`
-  // holds `columns` floats.
-  void (*narrow)(const Matrix& matrix, std::int64_t begin, std::int64_t end, const float* const* x,
-                 int count, float* out, std::int64_t out_stride, float* scratch);
+  // and n < count <= kGemvTokens; x[n] as order_column() leaves it. Weights are read once.
+  // `scratch` holds `columns` floats.
+  void (*gemv)(const Matrix& matrix, std::int64_t begin, std::int64_t end, const float* const* x,
+               int count, float* out, std::int64_t out_stride, float* scratch);
   // Rows [begin, end) as floats, [end - begin, columns].
   void (*expand)(const Matrix& matrix, std::int64_t begin, std::int64_t end, float* out);
   // out[r][n] += sum over k of a[r][k] * b[k][n]: [rows, depth] by [depth, count]; leading
@@ -92,7 +92,7 @@ struct Kernels {
                       float* out, float* scratch);
 };
 
-inline constexpr int kNarrow = 4;
+inline constexpr int kGemvTokens = 4;
 
 // Slots that attend() takes together: keys and values are converted once for all query rows.
 inline constexpr std::int64_t kAttendSlots = 16;

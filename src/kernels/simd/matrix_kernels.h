@@ -128,8 +128,8 @@ void dot_rows(const Matrix& m, std::int64_t first, const float* const* x, float*
 }
 
 template <typename Row, int kColumns>
-void narrow_of(const Matrix& m, std::int64_t begin, std::int64_t end, const float* const* x,
-               float* out, std::int64_t out_stride) {
+void gemv_of(const Matrix& m, std::int64_t begin, std::int64_t end, const float* const* x,
+             float* out, std::int64_t out_stride) {
   // As many sums as hide the latency of the multiply-add, and no more than there are registers.
   constexpr int kRows = 8 / (kColumns == 3 ? 4 : kColumns);
   std::int64_t r = begin;
@@ -139,18 +139,18 @@ void narrow_of(const Matrix& m, std::int64_t begin, std::int64_t end, const floa
 }
 
 template <typename Row>
-void narrow_rows(const Matrix& m, std::int64_t begin, std::int64_t end, const float* const* x,
-                 int count, float* out, std::int64_t out_stride) {
-  static_assert(kNarrow == 4);
+void gemv_rows(const Matrix& m, std::int64_t begin, std::int64_t end, const float* const* x,
+               int count, float* out, std::int64_t out_stride) {
+  static_assert(kGemvTokens == 4);
   switch (count) {
     case 1:
-      return narrow_of<Row, 1>(m, begin, end, x, out, out_stride);
+      return gemv_of<Row, 1>(m, begin, end, x, out, out_stride);
     case 2:
-      return narrow_of<Row, 2>(m, begin, end, x, out, out_stride);
+      return gemv_of<Row, 2>(m, begin, end, x, out, out_stride);
     case 3:
-      return narrow_of<Row, 3>(m, begin, end, x, out, out_stride);
+      return gemv_of<Row, 3>(m, begin, end, x, out, out_stride);
     default:
-      return narrow_of<Row, 4>(m, begin, end, x, out, out_stride);
+      return gemv_of<Row, 4>(m, begin, end, x, out, out_stride);
   }
 }
 
@@ -217,8 +217,8 @@ inline float dot(const float* a, const float* b, std::int64_t count) {
   return total;
 }
 
-inline void narrow(const Matrix& m, std::int64_t begin, std::int64_t end, const float* const* x,
-                   int count, float* out, std::int64_t out_stride, float* scratch) {
+inline void gemv(const Matrix& m, std::int64_t begin, std::int64_t end, const float* const* x,
+                 int count, float* out, std::int64_t out_stride, float* scratch) {
   if (step_columns(m) == 0) {
     for (std::int64_t r = begin; r < end; ++r) {
       expand_row(m, r, scratch);
@@ -229,15 +229,15 @@ inline void narrow(const Matrix& m, std::int64_t begin, std::int64_t end, const 
   }
   switch (m.form) {
     case Matrix::Form::kFloat:
-      return narrow_rows<FloatRow>(m, begin, end, x, count, out, out_stride);
+      return gemv_rows<FloatRow>(m, begin, end, x, count, out, out_stride);
     case Matrix::Form::kHalf:
-      return narrow_rows<HalfRow>(m, begin, end, x, count, out, out_stride);
+      return gemv_rows<HalfRow>(m, begin, end, x, count, out, out_stride);
     case Matrix::Form::kInt8:
-      return narrow_rows<Int8Row>(m, begin, end, x, count, out, out_stride);
+      return gemv_rows<Int8Row>(m, begin, end, x, count, out, out_stride);
     case Matrix::Form::kInt4:
-      return narrow_rows<Int4Row>(m, begin, end, x, count, out, out_stride);
+      return gemv_rows<Int4Row>(m, begin, end, x, count, out, out_stride);
     case Matrix::Form::kPalette:
-      return narrow_rows<Palette4Row>(m, begin, end, x, count, out, out_stride);
+      return gemv_rows<Palette4Row>(m, begin, end, x, count, out, out_stride);
   }
 }
 

@@ -15,7 +15,7 @@ extern const Kernels kKernels;
 const Kernels kKernels = {.to_floats = to_floats,
                           .to_halves = to_halves,
                           .order_column = order_column,
-                          .narrow = narrow,
+                          .gemv = gemv,
                           .expand = expand,
                           .multiply = multiply,
                           .rms_norm = rms_norm,

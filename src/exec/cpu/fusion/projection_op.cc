@@ -14,12 +14,12 @@ namespace anemone::exec {
 namespace {
 
 using kernels::simd::Kernels;
-using kernels::simd::kNarrow;
+using kernels::simd::kGemvTokens;
 namespace int8_split = kernels::simd::int8_split;
 
 // Bytes of weights that one thread takes at a time: small enough to share the work evenly, large
 // enough to read memory in long runs.
-constexpr std::int64_t kNarrowBytes = 64 << 10;
+constexpr std::int64_t kGemvBytes = 64 << 10;
 constexpr std::int64_t kPanelRows = 16;
 // Of activations that are multiplied together: a multiple of every set's vectors.
 constexpr std::int64_t kPanelColumns = 16;
@@ -63,7 +63,7 @@ Status ProjectionOp::run(std::span<FusedCall> calls, const FusedContext& context
   const std::int64_t tokens = segments.back().first + segments.back().tokens;
   if (tokens == 0) return {};
   // By the tokens of one call, so that a call gives the same bits whatever runs beside it.
-  run_segments(segments, tokens, segments.front().tokens <= kNarrow, context);
+  run_segments(segments, tokens, segments.front().tokens <= kGemvTokens, context);
   return {};
 }
 
@@ -75,17 +75,17 @@ void ProjectionOp::multiply(std::span<const Token> tokens, std::int64_t tokens_o
                         .y = token.y,
                         .tokens = 1,
                         .first = static_cast<std::int64_t>(segments.size())});
-  run_segments(segments, static_cast<std::int64_t>(tokens.size()), tokens_of_a_call <= kNarrow,
+  run_segments(segments, static_cast<std::int64_t>(tokens.size()), tokens_of_a_call <= kGemvTokens,
                context);
 }
 
-void ProjectionOp::run_segments(const Segments& segments, std::int64_t tokens, bool is_narrow,
+void ProjectionOp::run_segments(const Segments& segments, std::int64_t tokens, bool is_gemv,
                                 const FusedContext& context) const {
 #if defined(__x86_64__)
   // A few tokens go through fp16 weights at the speed of memory without parts.
   const bool is_half = matrix_.form == kernels::simd::Matrix::Form::kHalf;
   const int8_split::BlockProducts* products = int8_split::block_products_of(context.isa);
-  if (products != nullptr && int8_split::takes(matrix_) && !(is_half && is_narrow)) {
+  if (products != nullptr && int8_split::takes(matrix_) && !(is_half && is_gemv)) {
     if (tokens <= products->gemv_columns)
       run_few(segments, tokens, *products, context);
     else
@@ -93,8 +93,8 @@ void ProjectionOp::run_segments(const Segments& segments, std::int64_t tokens, b
     return;
   }
 #endif
-  if (is_narrow)
-    run_narrow(segments, tokens, context);
+  if (is_gemv)
+    run_gemv(segments, tokens, context);
   else
     run_panels(segments, tokens, context);
 }
@@ -131,8 +131,8 @@ void ProjectionOp::store_token(std::int64_t begin, std::int64_t rows, float* val
 }
 
 // A few tokens a call: every weight is read from memory once, as it lies.
-void ProjectionOp::run_narrow(const Segments& segments, std::int64_t tokens,
-                              const FusedContext& context) const {
+void ProjectionOp::run_gemv(const Segments& segments, std::int64_t tokens,
+                            const FusedContext& context) const {
   const Kernels& k = context.kernels;
   const std::int64_t columns = matrix_.columns;
   // Each token's inputs as floats, in the order of the weights.
@@ -151,14 +151,14 @@ void ProjectionOp::run_narrow(const Segments& segments, std::int64_t tokens,
       x.push_back(ordered);
     }
   const std::int64_t grain =
-      std::clamp<std::int64_t>(kNarrowBytes / matrix_.row_bytes() / 8 * 8, 8, 512);
+      std::clamp<std::int64_t>(kGemvBytes / matrix_.row_bytes() / 8 * 8, 8, 512);
   context.threads.parallel_for_runs(matrix_.rows, grain, [&](std::int64_t begin, std::int64_t end) {
     const std::int64_t rows = end - begin;
     float* out = scratch.take<float>(tokens * rows + columns);
-    for (std::int64_t t = 0; t < tokens; t += kNarrow)
-      k.narrow(matrix_, begin, end, x.data() + t,
-               static_cast<int>(std::min<std::int64_t>(kNarrow, tokens - t)), out + t * rows, rows,
-               out + tokens * rows);
+    for (std::int64_t t = 0; t < tokens; t += kGemvTokens)
+      k.gemv(matrix_, begin, end, x.data() + t,
+             static_cast<int>(std::min<std::int64_t>(kGemvTokens, tokens - t)), out + t * rows,
+             rows, out + tokens * rows);
     for (const Segment& s : segments)
       for (std::int64_t t = 0; t < s.tokens; ++t)
         store_token(begin, rows, out + (s.first + t) * rows, s, t, context);
@@ -211,7 +211,7 @@ void ProjectionOp::run_few(const Segments& segments, std::int64_t tokens,
       shared.take<std::byte>(int8_split::GemvColumns::storage_bytes(matrix_, tokens)));
   const std::int64_t scratch_bytes = int8_split::gemv_scratch_bytes(matrix_);
   const std::int64_t grain = int8_split::round_up(
-      std::max<std::int64_t>(1, kNarrowBytes / matrix_.row_bytes()), int8_split::kBlockRows);
+      std::max<std::int64_t>(1, kGemvBytes / matrix_.row_bytes()), int8_split::kBlockRows);
   context.threads.parallel_for_runs(matrix_.rows, grain, [&](std::int64_t begin, std::int64_t end) {
     auto* space = scratch.take<std::byte>(scratch_bytes);
     for (std::int64_t r0 = begin; r0 < end; r0 += int8_split::kBlockRows) {

@@ -48,9 +48,9 @@ class ProjectionOp : public FusedOp {
   using Segments = std::vector<Segment>;
 
   Segments segments_of(std::span<FusedCall> calls) const;
-  void run_segments(const Segments& segments, std::int64_t tokens, bool is_narrow,
+  void run_segments(const Segments& segments, std::int64_t tokens, bool is_gemv,
                     const FusedContext& context) const;
-  void run_narrow(const Segments& segments, std::int64_t tokens, const FusedContext& context) const;
+  void run_gemv(const Segments& segments, std::int64_t tokens, const FusedContext& context) const;
   void run_panels(const Segments& segments, std::int64_t tokens, const FusedContext& context) const;
   void run_blocks(const Segments& segments, std::int64_t tokens,
                   const kernels::simd::int8_split::BlockProducts& products,
