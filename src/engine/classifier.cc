@@ -32,38 +32,40 @@ Result<std::unique_ptr<Classifier>> Classifier::create(std::shared_ptr<const Mod
   ANEMONE_ASSIGN_OR_RETURN(out->caches_, make_caches(*out->model_));
   out->outputs_.shards.resize(manifest.shards.size());
   out->outputs_.heads.resize(manifest.heads.size());
-  for (const FunctionPlan& plan : out->model_->functions()) out->lanes_.emplace_back().plan = &plan;
-  std::ranges::sort(out->lanes_, {}, [](const Lane& lane) { return lane.plan->function->tokens; });
+  for (const FunctionPlan& plan : out->model_->functions())
+    out->buckets_.emplace_back().plan = &plan;
+  std::ranges::sort(out->buckets_, {},
+                    [](const Bucket& bucket) { return bucket.plan->function->tokens; });
   return out;
 }
 
-Classifier::Lane& Classifier::lane_for(std::int64_t tokens) {
+Classifier::Bucket& Classifier::bucket_for(std::int64_t tokens) {
   const auto it = std::ranges::find_if(
-      lanes_, [&](const Lane& lane) { return lane.plan->function->tokens >= tokens; });
-  Lane& lane = it == lanes_.end() ? lanes_.back() : *it;
-  if (lane.host_inputs == nullptr) {
+      buckets_, [&](const Bucket& bucket) { return bucket.plan->function->tokens >= tokens; });
+  Bucket& bucket = it == buckets_.end() ? buckets_.back() : *it;
+  if (bucket.host_inputs == nullptr) {
     const artifact::Manifest& manifest = model_->manifest();
-    const std::int64_t width = lane.plan->function->tokens;
-    lane.host_inputs =
-        std::make_unique<StepInputs>(lane.plan->host_inputs, width, lane.plan->context);
-    lane.hidden = Tensor(lane.plan->hidden_dtype,
-                         artifact::hidden_shape(manifest.layout, manifest.hidden_size, width));
+    const std::int64_t width = bucket.plan->function->tokens;
+    bucket.host_inputs =
+        std::make_unique<StepInputs>(bucket.plan->host_inputs, width, bucket.plan->context);
+    bucket.hidden = Tensor(bucket.plan->hidden_dtype,
+                           artifact::hidden_shape(manifest.layout, manifest.hidden_size, width));
   }
-  return lane;
+  return bucket;
 }
 
 Status Classifier::run_window(std::span<const std::int32_t> ids, std::int64_t first,
                               std::int64_t last, std::vector<float>& logits) {
   const artifact::Manifest& manifest = model_->manifest();
   const auto count = static_cast<std::int64_t>(ids.size());
-  Lane& lane = lane_for(count);
-  ANEMONE_RETURN_IF_ERROR(model_->embed(ids, lane.hidden.mutable_view()));
-  ANEMONE_RETURN_IF_ERROR(model_->embed(ids, *lane.host_inputs));
-  lane.host_inputs->set(0, count, count);
-  Chunk chunk{lane.host_inputs.get(), &caches_, &outputs_, lane.hidden.view()};
-  ANEMONE_RETURN_IF_ERROR(run_shards(*model_, *lane.plan, {&chunk, 1}));
-  const std::int64_t width = lane.plan->function->tokens;
-  ANEMONE_RETURN_IF_ERROR(run_heads(*model_, lane.plan->head_function, width, {&chunk, 1}));
+  Bucket& bucket = bucket_for(count);
+  ANEMONE_RETURN_IF_ERROR(model_->embed(ids, bucket.hidden.mutable_view()));
+  ANEMONE_RETURN_IF_ERROR(model_->embed(ids, *bucket.host_inputs));
+  bucket.host_inputs->set(0, count, count);
+  Chunk chunk{bucket.host_inputs.get(), &caches_, &outputs_, bucket.hidden.view()};
+  ANEMONE_RETURN_IF_ERROR(run_shards(*model_, *bucket.plan, {&chunk, 1}));
+  const std::int64_t width = bucket.plan->function->tokens;
+  ANEMONE_RETURN_IF_ERROR(run_heads(*model_, bucket.plan->head_function, width, {&chunk, 1}));
   const std::size_t begin = logits.size();
   const std::int64_t labels = manifest.vocab_size;
   logits.resize(begin + static_cast<std::size_t>((last - first) * labels));
@@ -84,7 +86,7 @@ Result<std::vector<float>> Classifier::classify(std::span<const std::int32_t> id
   const auto total = static_cast<std::int64_t>(ids.size());
   if (total == 0) return invalid_argument("[text] expected at least one token, got none");
   for (const std::int32_t id : ids) ANEMONE_RETURN_IF_ERROR(model_->check_id(id));
-  const std::int64_t widest = lanes_.back().plan->function->tokens;
+  const std::int64_t widest = buckets_.back().plan->function->tokens;
   std::int64_t halo = 0;
   if (total > widest) {
     const auto receptive = reach(model_->manifest());

@@ -41,22 +41,22 @@ class Classifier {
                                       const ClassifyOptions& options = {});
 
  private:
-  // One function, with tensors that are made when they are first used.
-  struct Lane {
+  // A shape bucket: one function, with tensors that are made when they are first used.
+  struct Bucket {
     const FunctionPlan* plan = nullptr;
     std::unique_ptr<StepInputs> host_inputs;
     Tensor hidden;
   };
 
   explicit Classifier(std::shared_ptr<const Model> model) : model_(std::move(model)) {}
-  Lane& lane_for(std::int64_t tokens);  // the narrowest that takes them, else the widest
+  Bucket& bucket_for(std::int64_t tokens);  // the narrowest that takes them, else the widest
   // Logits of tokens [first, last) of the window `ids`.
   Status run_window(std::span<const std::int32_t> ids, std::int64_t first, std::int64_t last,
                     std::vector<float>& logits);
 
   std::shared_ptr<const Model> model_;
-  std::vector<Lane> lanes_;  // by their width
-  Caches caches_;            // none: the shards have no states
+  std::vector<Bucket> buckets_;  // by their width
+  Caches caches_;                // none: the shards have no states
   StepOutputs outputs_;
 };
 

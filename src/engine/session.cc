@@ -31,7 +31,7 @@ Session::Session(std::shared_ptr<const Model> model) : model_(std::move(model)) 
       has_running_ = has_running_ || cache.is_running;
     }
   logits_buffer_.resize(static_cast<std::size_t>(manifest.vocab_size));
-  for (const FunctionPlan& plan : model_->functions()) lanes_.emplace_back().plan = &plan;
+  for (const FunctionPlan& plan : model_->functions()) buckets_.emplace_back().plan = &plan;
 }
 
 Status Session::check_room(std::int64_t count) const {
@@ -47,53 +47,53 @@ void Session::forget_logits() {
 
 // The function that takes most of the remaining tokens with the least to compute: the narrowest
 // that takes all of them, else the widest, over the smallest context that holds them.
-Session::Choice Session::choose(std::int64_t position, std::int64_t remaining) {
+Session::BucketChoice Session::choose(std::int64_t position, std::int64_t remaining) {
   struct Cost {
     std::int64_t left;  // tokens for later steps
     std::int64_t width;
     std::int64_t context;
     auto operator<=>(const Cost&) const = default;
   };
-  Choice best;
+  BucketChoice best;
   Cost least{};
-  for (Lane& lane : lanes_) {
-    const artifact::Function& function = *lane.plan->function;
+  for (Bucket& bucket : buckets_) {
+    const artifact::Function& function = *bucket.plan->function;
     const std::int64_t count = std::min(remaining, function.tokens);
-    if (position + count > lane.plan->context) continue;
+    if (position + count > bucket.plan->context) continue;
     const Cost cost{remaining - count, function.is_flexible ? count : function.tokens,
-                    lane.plan->context};
-    if (best.lane != nullptr && cost >= least) continue;
-    best = {&lane, cost.width, count};
+                    bucket.plan->context};
+    if (best.bucket != nullptr && cost >= least) continue;
+    best = {&bucket, cost.width, count};
     least = cost;
   }
-  ANEMONE_CHECK(best.lane != nullptr);
+  ANEMONE_CHECK(best.bucket != nullptr);
   return best;
 }
 
-Session::Lane& Session::enter(const Choice& choice) {
-  Lane& lane = *choice.lane;
-  if (lane.tokens != choice.width) lane.chunks.clear();
-  lane.tokens = choice.width;
-  return lane;
+Session::Bucket& Session::enter(const BucketChoice& choice) {
+  Bucket& bucket = *choice.bucket;
+  if (bucket.tokens != choice.width) bucket.chunks.clear();
+  bucket.tokens = choice.width;
+  return bucket;
 }
 
-Result<Chunk> Session::make_chunk(Lane& lane, std::size_t index, std::span<const std::int32_t> ids,
-                                  std::int64_t position) {
+Result<Chunk> Session::make_chunk(Bucket& bucket, std::size_t index,
+                                  std::span<const std::int32_t> ids, std::int64_t position) {
   const artifact::Manifest& manifest = model_->manifest();
-  if (index == lane.chunks.size()) {
-    ChunkInputs& inputs = lane.chunks.emplace_back();
+  if (index == bucket.chunks.size()) {
+    ChunkInputs& inputs = bucket.chunks.emplace_back();
     inputs.host_inputs =
-        std::make_unique<StepInputs>(lane.plan->host_inputs, lane.tokens, lane.plan->context);
+        std::make_unique<StepInputs>(bucket.plan->host_inputs, bucket.tokens, bucket.plan->context);
     inputs.hidden =
-        Tensor(lane.plan->hidden_dtype,
-               artifact::hidden_shape(manifest.layout, manifest.hidden_size, lane.tokens));
+        Tensor(bucket.plan->hidden_dtype,
+               artifact::hidden_shape(manifest.layout, manifest.hidden_size, bucket.tokens));
   }
   if (index == outputs_.size()) {
     outputs_.push_back(std::make_unique<StepOutputs>());
     outputs_.back()->shards.resize(manifest.shards.size());
     outputs_.back()->heads.resize(manifest.heads.size());
   }
-  ChunkInputs& inputs = lane.chunks[index];
+  ChunkInputs& inputs = bucket.chunks[index];
   ANEMONE_RETURN_IF_ERROR(model_->embed(ids, inputs.hidden.mutable_view()));
   ANEMONE_RETURN_IF_ERROR(model_->embed(ids, *inputs.host_inputs));
   inputs.host_inputs->set(position, static_cast<std::int64_t>(ids.size()), length_);
@@ -147,30 +147,30 @@ Status Session::run_steps(std::span<const std::int32_t> ids, const PrefillOption
 Result<std::int64_t> Session::run_step(std::span<const std::int32_t> ids,
                                        const PrefillOptions& options, bool wants_logits) {
   const auto total = static_cast<std::int64_t>(ids.size());
-  const Choice choice = choose(position(), total);
-  Lane& lane = enter(choice);
+  const BucketChoice choice = choose(position(), total);
+  Bucket& bucket = enter(choice);
   std::vector<Chunk> chunks;
   std::int64_t done = 0;
   std::int64_t count = 0;  // tokens of the last chunk
-  for (Choice next = choice; next.lane == choice.lane && next.width == choice.width;
+  for (BucketChoice next = choice; next.bucket == choice.bucket && next.width == choice.width;
        next = choose(position() + done, total - done)) {
     count = next.count;
     ANEMONE_ASSIGN_OR_RETURN(
         const Chunk chunk,
-        make_chunk(lane, chunks.size(),
+        make_chunk(bucket, chunks.size(),
                    ids.subspan(static_cast<std::size_t>(done), static_cast<std::size_t>(count)),
                    position() + done));
     chunks.push_back(chunk);
     done += count;
     if (done == total || !has_states_only_ || done + choice.width > kStepTokens) break;
   }
-  ANEMONE_RETURN_IF_ERROR(run_shards(*model_, *lane.plan, chunks));
+  ANEMONE_RETURN_IF_ERROR(run_shards(*model_, *bucket.plan, chunks));
   const bool is_end = wants_logits && done == total;
   const bool has_logits = is_end || options.on_logits;
   if (options.on_logits)
-    ANEMONE_RETURN_IF_ERROR(all_logits(lane, chunks, done, options));
+    ANEMONE_RETURN_IF_ERROR(all_logits(bucket, chunks, done, options));
   else if (is_end)
-    ANEMONE_RETURN_IF_ERROR(last_logits(lane, chunks.back(), count - 1, position() + done - 1));
+    ANEMONE_RETURN_IF_ERROR(last_logits(bucket, chunks.back(), count - 1, position() + done - 1));
   add_tokens(ids.first(static_cast<std::size_t>(done)), has_logits);
   return done;
 }
@@ -261,13 +261,13 @@ Status decode_batch(std::span<const DecodeStep> steps) {
     std::vector<Chunk> chunks;
     for (std::size_t i = first; i < steps.size(); ++i) {
       Session& session = *steps[i].session;
-      Session::Lane& lane = session.enter(session.choose(session.position(), 1));
-      if (plan == nullptr) plan = lane.plan;
-      if (is_done[i] || lane.plan != plan) continue;
+      Session::Bucket& bucket = session.enter(session.choose(session.position(), 1));
+      if (plan == nullptr) plan = bucket.plan;
+      if (is_done[i] || bucket.plan != plan) continue;
       is_done[i] = true;
       group.push_back(&steps[i]);
-      ANEMONE_ASSIGN_OR_RETURN(const Chunk chunk,
-                               session.make_chunk(lane, 0, {&steps[i].id, 1}, session.position()));
+      ANEMONE_ASSIGN_OR_RETURN(
+          const Chunk chunk, session.make_chunk(bucket, 0, {&steps[i].id, 1}, session.position()));
       chunks.push_back(chunk);
     }
     const Model& model = *steps[0].session->model_;

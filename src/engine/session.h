@@ -78,19 +78,19 @@ class Session {
     std::unique_ptr<StepInputs> host_inputs;
     Tensor hidden;
   };
-  // One function, with tensors that are made when they are first used, and again when a flexible
-  // one changes its width.
-  struct Lane {
+  // A shape bucket: one function, with tensors that are made when they are first used, and again
+  // when a flexible one changes its width.
+  struct Bucket {
     const FunctionPlan* plan = nullptr;
     std::int64_t tokens = 0;  // T
     std::vector<ChunkInputs> chunks;
   };
   // How the next chunk runs.
-  struct Choice {
-    Lane* lane = nullptr;
+  struct BucketChoice {
+    Bucket* bucket = nullptr;
     std::int64_t width = 0;
     std::int64_t count = 0;  // tokens of the chunk; the others of the width are padding
-    friend bool operator==(const Choice&, const Choice&) = default;
+    friend bool operator==(const BucketChoice&, const BucketChoice&) = default;
   };
 
   explicit Session(std::shared_ptr<const Model> model);
@@ -102,20 +102,20 @@ class Session {
   // Adds `ids` step by step, with logits of the last one or without any.
   Status run_steps(std::span<const std::int32_t> ids, const PrefillOptions& options,
                    bool wants_logits);
-  Choice choose(std::int64_t position, std::int64_t remaining);
-  Lane& enter(const Choice& choice);
+  BucketChoice choose(std::int64_t position, std::int64_t remaining);
+  Bucket& enter(const BucketChoice& choice);
   // Makes chunk `index` of a step of `ids`, which stand at `position`.
-  Result<Chunk> make_chunk(Lane& lane, std::size_t index, std::span<const std::int32_t> ids,
+  Result<Chunk> make_chunk(Bucket& bucket, std::size_t index, std::span<const std::int32_t> ids,
                            std::int64_t position);
   // Adds the first of `ids`, as many as go into one step. Returns their number.
   Result<std::int64_t> run_step(std::span<const std::int32_t> ids, const PrefillOptions& options,
                                 bool wants_logits);
-  const Lane& narrow_lane() const;
+  const Bucket& smallest_bucket() const;
   void forget_logits();
   void clear_caches();
   // Of the token at `position`, which is the given column of the chunk.
-  Status last_logits(const Lane& lane, Chunk chunk, std::int64_t column, std::int64_t position);
-  Status all_logits(const Lane& lane, std::span<const Chunk> chunks, std::int64_t count,
+  Status last_logits(const Bucket& bucket, Chunk chunk, std::int64_t column, std::int64_t position);
+  Status all_logits(const Bucket& bucket, std::span<const Chunk> chunks, std::int64_t count,
                     const PrefillOptions& options);
   // The tokens are in the caches now.
   void add_tokens(std::span<const std::int32_t> ids, bool has_logits);
@@ -132,7 +132,7 @@ class Session {
   std::int64_t length_ = 0;     // of the text that the keys in the caches are rotated for
   bool has_running_ = false;    // caches that cannot be cut
   bool needs_rebuild_ = false;  // those stand for other tokens than tokens_
-  std::vector<Lane> lanes_;
+  std::vector<Bucket> buckets_;
   Caches caches_;
   bool has_states_only_ = true;                        // no caches that are inputs and outputs
   std::vector<std::unique_ptr<StepOutputs>> outputs_;  // of each chunk of a step
