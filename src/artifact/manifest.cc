@@ -20,8 +20,8 @@ std::string_view port_role_name(PortRole role) {
       return "attention_mask";
     case PortRole::kCacheWriteMask:
       return "cache_write_mask";
-    case PortRole::kTailMask:
-      return "tail_mask";
+    case PortRole::kUpdateMask:
+      return "tail_mask";  // its word in every manifest so far
     case PortRole::kEmbedding:
       return "embedding";
     case PortRole::kLayerEmbedding:

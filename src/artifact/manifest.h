@@ -58,7 +58,7 @@ enum class PortRole {
   kCacheWriteMask,  // [1, 1, S, T]: 1 where token t is stored in slot s, else 0
   // [1, 1, K + T, K]: 1 at [n + j, j] for a step of n tokens, else 0: the last K of K columns from
   // before the step and its n tokens, whose padding stays outside.
-  kTailMask,
+  kUpdateMask,
   kEmbedding,  // [1, hidden_size, T, 1]: token embeddings, for shards that do not begin with them
   // [1, columns of the shard's layers, T, 1]: what Manifest::layer_embedding has for them
   kLayerEmbedding,
@@ -77,11 +77,11 @@ struct Port {
   // kAttentionMask: sliding window in tokens, the current one included; 0 = none. A model that
   // classifies attends as far ahead as back.
   std::int64_t window = 0;
-  std::int64_t tail = 0;  // kTailMask: K
+  std::int64_t tail = 0;  // kUpdateMask: K
 };
 
 // What a shard keeps from step to step: keys and values by slots, [1, kv_heads, S, head_dim], or a
-// running one of any shape, zero before the first token, that stands for all tokens so far. As a
+// recurrent one of any shape, zero before the first token, that stands for all tokens so far. As a
 // state it lives in the StateStore under `name`; otherwise (fp32 packages) it goes in as `name` and
 // comes out as `output`.
 struct Cache {
@@ -89,8 +89,8 @@ struct Cache {
   std::string output;  // empty for a state
   DType dtype = DType::kFp16;
   Shape shape;
-  // It cannot be cut: fewer tokens mean to begin again.
-  bool is_running = false;
+  // It cannot be truncated: fewer tokens mean to begin again.
+  bool is_recurrent = false;
 };
 
 // Consecutive layers, the first and the last of which may be there in part. The parts of a layer

@@ -42,7 +42,7 @@ Json to_json(const Cache& cache) {
   if (!cache.output.empty()) out["output"] = cache.output;
   out["dtype"] = dtype_name(cache.dtype);
   out["shape"] = cache.shape;
-  if (cache.is_running) out["running"] = true;
+  if (cache.is_recurrent) out["running"] = true;
   return out;
 }
 
@@ -133,7 +133,7 @@ Status read_port(const ObjectReader& reader, Port& port) {
   ANEMONE_RETURN_IF_ERROR(reader.read("role", role));
   constexpr PortRole kRoles[] = {
       PortRole::kHidden,        PortRole::kRopeCos,        PortRole::kRopeSin,
-      PortRole::kAttentionMask, PortRole::kCacheWriteMask, PortRole::kTailMask,
+      PortRole::kAttentionMask, PortRole::kCacheWriteMask, PortRole::kUpdateMask,
       PortRole::kEmbedding,     PortRole::kLayerEmbedding, PortRole::kExperts};
   bool known = false;
   for (const PortRole candidate : kRoles) {
@@ -154,7 +154,7 @@ Status read_cache(const ObjectReader& reader, Cache& cache) {
   ANEMONE_RETURN_IF_ERROR(reader.read("name", cache.name));
   ANEMONE_RETURN_IF_ERROR(reader.read_optional("output", cache.output));
   ANEMONE_RETURN_IF_ERROR(reader.read("dtype", cache.dtype));
-  ANEMONE_RETURN_IF_ERROR(reader.read_optional("running", cache.is_running));
+  ANEMONE_RETURN_IF_ERROR(reader.read_optional("running", cache.is_recurrent));
   return reader.read("shape", cache.shape);
 }
 

@@ -22,7 +22,7 @@ Status check_port(const Manifest& manifest, const Port& port, std::string_view s
   if (!is_rope && !port.rope.empty())
     return corrupt("[{}] expected no rope for input \"{}\" of role {}, got \"{}\"", subject,
                    port.name, port_role_name(port.role), port.rope);
-  const bool is_tail = port.role == PortRole::kTailMask;
+  const bool is_tail = port.role == PortRole::kUpdateMask;
   ANEMONE_RETURN_IF_ERROR(check_range(subject, fmt::format("tail of input \"{}\"", port.name),
                                       port.tail, is_tail ? 1 : 0, is_tail ? kMaxContext : 0));
   if (port.role == PortRole::kLayerEmbedding && !manifest.layer_embedding)

@@ -26,7 +26,7 @@ ExpertsReport describe_experts(const Plan& plan);
 
 // Sets what callers see of a package whose program is complete: its functions with their
 // interfaces, and `text`. Every unknown dimension of an input is the number of tokens, `tokens` at
-// most, of a tail mask behind the columns that `tails` has for its name.
+// most, of an update mask behind the columns that `tails` has for its name.
 Status describe_package(std::string text, const std::map<std::string, std::int64_t>& tails,
                         std::int64_t tokens, mlpackage::Model& model);
 

@@ -28,7 +28,7 @@ Session::Session(std::shared_ptr<const Model> model) : model_(std::move(model)) 
   for (const artifact::Shard& shard : manifest.shards)
     for (const artifact::Cache& cache : shard.caches) {
       has_states_only_ = has_states_only_ && cache.output.empty();
-      has_running_ = has_running_ || cache.is_running;
+      has_recurrent_ = has_recurrent_ || cache.is_recurrent;
     }
   logits_buffer_.resize(static_cast<std::size_t>(manifest.vocab_size));
   for (const FunctionPlan& plan : model_->functions()) buckets_.emplace_back().plan = &plan;
@@ -118,7 +118,7 @@ Status Session::rebuild(std::int64_t length, const PrefillOptions& options) {
       !needs_rebuild_ && (tokens_.empty() || model_->manifest().has_same_ropes(length_, length));
   length_ = length;
   if (is_valid) return {};
-  if (has_running_) clear_caches();
+  if (has_recurrent_) clear_caches();
   needs_rebuild_ = false;
   const std::vector<std::int32_t> ids = std::exchange(tokens_, {});
   PrefillOptions quiet;
@@ -135,7 +135,7 @@ Status Session::run_steps(std::span<const std::int32_t> ids, const PrefillOption
                        done);
     const auto count = run_step(ids.subspan(static_cast<std::size_t>(done)), options, wants_logits);
     if (!count.ok()) {
-      needs_rebuild_ = has_running_;
+      needs_rebuild_ = has_recurrent_;
       return count.status();
     }
     done += *count;
@@ -192,7 +192,7 @@ Result<std::int64_t> Session::prefill_to(std::span<const std::int32_t> ids,
   if (!options.on_logits)
     while (kept < tokens_.size() && kept + 1 < ids.size() && tokens_[kept] == ids[kept]) ++kept;
   if (!model_->manifest().has_same_ropes(length_, static_cast<std::int64_t>(ids.size()))) kept = 0;
-  if (has_running_ && (needs_rebuild_ || kept < tokens_.size())) kept = 0;
+  if (has_recurrent_ && (needs_rebuild_ || kept < tokens_.size())) kept = 0;
   ANEMONE_RETURN_IF_ERROR(truncate(static_cast<std::int64_t>(kept)));
   ANEMONE_RETURN_IF_ERROR(prefill(ids.subspan(kept), options));
   return static_cast<std::int64_t>(kept);
@@ -213,7 +213,7 @@ Status Session::truncate(std::int64_t position) {
                             position);
   if (position < this->position()) {
     forget_logits();
-    needs_rebuild_ = has_running_;
+    needs_rebuild_ = has_recurrent_;
   }
   // The slots beyond are masked from now on, and overwritten before they are shown again.
   tokens_.resize(static_cast<std::size_t>(position));
@@ -271,9 +271,9 @@ Status decode_batch(std::span<const DecodeStep> steps) {
       chunks.push_back(chunk);
     }
     const Model& model = *steps[0].session->model_;
-    // Until the tokens are added the running caches are ahead of them.
+    // Until the tokens are added the recurrent states are ahead of them.
     for (const DecodeStep* step : group)
-      step->session->needs_rebuild_ = step->session->has_running_;
+      step->session->needs_rebuild_ = step->session->has_recurrent_;
     ANEMONE_RETURN_IF_ERROR(run_shards(model, *plan, chunks));
     ANEMONE_RETURN_IF_ERROR(run_heads(model, plan->head_function, 1, chunks));
     for (std::size_t i = 0; i < group.size(); ++i) {

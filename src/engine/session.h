@@ -65,7 +65,7 @@ class Session {
   // Adds one token and returns logits().
   Result<std::span<const float>> decode(std::int32_t id);
 
-  // Forgets all tokens from `position` on. 0 <= position <= position(). With running caches the
+  // Forgets all tokens from `position` on. 0 <= position <= position(). With recurrent states the
   // others are run again before the next ones.
   Status truncate(std::int64_t position);
   void reset();
@@ -96,7 +96,7 @@ class Session {
   explicit Session(std::shared_ptr<const Model> model);
   Status check_room(std::int64_t count) const;
   // Before tokens are added that make a text of `length`: when the keys in the caches are rotated
-  // for another length, or running caches stand for other tokens, runs all tokens again. After an
+  // for another length, or recurrent states stand for other tokens, runs all tokens again. After an
   // error those that were run stay.
   Status rebuild(std::int64_t length, const PrefillOptions& options);
   // Adds `ids` step by step, with logits of the last one or without any.
@@ -130,7 +130,7 @@ class Session {
   std::shared_ptr<const Model> model_;
   std::vector<std::int32_t> tokens_;
   std::int64_t length_ = 0;     // of the text that the keys in the caches are rotated for
-  bool has_running_ = false;    // caches that cannot be cut
+  bool has_recurrent_ = false;  // caches that cannot be truncated
   bool needs_rebuild_ = false;  // those stand for other tokens than tokens_
   std::vector<Bucket> buckets_;
   Caches caches_;

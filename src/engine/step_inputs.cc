@@ -49,7 +49,7 @@ Shape host_input_shape(const HostInput& input, std::int64_t tokens, std::int64_t
       return {1, 1, tokens, context};
     case PortRole::kCacheWriteMask:
       return {1, 1, context, tokens};
-    case PortRole::kTailMask:
+    case PortRole::kUpdateMask:
       return {1, 1, input.tail + tokens, input.tail};
     case PortRole::kEmbedding:
     case PortRole::kLayerEmbedding:
@@ -90,8 +90,8 @@ void StepInputs::set(std::int64_t position, std::int64_t count, std::int64_t len
       case PortRole::kCacheWriteMask:
         set_write_mask(item, position, count);
         break;
-      case PortRole::kTailMask:
-        set_tail_mask(item, count);
+      case PortRole::kUpdateMask:
+        set_update_mask(item, count);
         break;
       case PortRole::kEmbedding:
       case PortRole::kLayerEmbedding:
@@ -147,7 +147,7 @@ void StepInputs::set_write_mask(Item& item, std::int64_t position, std::int64_t 
   for (std::int64_t t = 0; t < count; ++t) writer.set((position + t) * tokens_ + t, 1);
 }
 
-void StepInputs::set_tail_mask(Item& item, std::int64_t count) const {
+void StepInputs::set_update_mask(Item& item, std::int64_t count) const {
   const ElementWriter writer(item.tensor);
   const std::int64_t tail = item.input.tail;
   for (std::int64_t j = 0; j < tail; ++j) {

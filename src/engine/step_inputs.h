@@ -20,7 +20,7 @@ struct HostInput {
   const artifact::Rope* rope = nullptr;                          // kRopeCos, kRopeSin
   std::int64_t window = 0;                                       // kAttentionMask
   DType dtype = DType::kFp16;                                    // fp16 or fp32
-  std::int64_t tail = 0;                                         // kTailMask
+  std::int64_t tail = 0;                                         // kUpdateMask
   bool is_bidirectional = false;                                 // kAttentionMask
   // kEmbedding, kLayerEmbedding: columns of the table.
   std::int64_t first_column = 0;
@@ -75,7 +75,7 @@ class StepInputs {
 
   void set_attention_mask(Item& item, std::int64_t position, std::int64_t count) const;
   void set_write_mask(Item& item, std::int64_t position, std::int64_t count) const;
-  void set_tail_mask(Item& item, std::int64_t count) const;
+  void set_update_mask(Item& item, std::int64_t count) const;
   void set_rope(Item& item, std::int64_t position, std::int64_t count, std::int64_t length) const;
 
   std::vector<Item> items_;

@@ -159,10 +159,10 @@ Value* LayerGraph::with_prefix(Value* cache, Value* prefix, const std::string& n
                      name);
 }
 
-Value* LayerGraph::tail_mask(std::int64_t tail) {
+Value* LayerGraph::update_mask(std::int64_t tail) {
   const std::int64_t rows = options_.tokens == kDynamic ? kDynamic : tail + options_.tokens;
   return port(
-      {.name = fmt::format("tail_mask_{}", tail), .role = PortRole::kTailMask, .tail = tail},
+      {.name = fmt::format("tail_mask_{}", tail), .role = PortRole::kUpdateMask, .tail = tail},
       {1, 1, rows, tail});
 }
 
@@ -189,34 +189,34 @@ void LayerGraph::close_cache(OpenCache open, Value* updated) {
   caches_.push_back(std::move(open.cache));
 }
 
-Value* LayerGraph::extend_running(const std::string& name, Value* tokens, std::int64_t channels,
-                                  std::int64_t kept) {
+Value* LayerGraph::extend_recurrent(const std::string& name, Value* tokens, std::int64_t channels,
+                                    std::int64_t kept) {
   artifact::Cache cache;
   cache.name = name;
   cache.shape = {1, 1, channels, kept};
-  cache.is_running = true;
+  cache.is_recurrent = true;
   OpenCache open = open_cache(std::move(cache));
   Value* extended = join({open.stored, tokens}, -1, name + "_extended");
   close_cache(std::move(open),
-              builder_.op("matmul", {{"x", extended}, {"y", tail_mask(kept)}}, name + "_after"));
+              builder_.op("matmul", {{"x", extended}, {"y", update_mask(kept)}}, name + "_after"));
   return extended;
 }
 
-Value* LayerGraph::read_running(const std::string& name, const Shape& shape) {
+Value* LayerGraph::read_recurrent(const std::string& name, const Shape& shape) {
   artifact::Cache cache;
   cache.name = name;
   cache.shape = shape;
-  cache.is_running = true;
+  cache.is_recurrent = true;
   OpenCache& open = open_running_[name] = open_cache(std::move(cache));
   return open.stored;
 }
 
-void LayerGraph::write_running(const std::string& name, Value* updated) {
+void LayerGraph::write_recurrent(const std::string& name, Value* updated) {
   if (updated != nullptr) close_cache(std::move(open_running_.at(name)), updated);
 }
 
-// The first column of the tail mask has its 1 in the row of the number of tokens: token t is one of
-// them when that row is behind row t.
+// The first column of the update mask has its 1 in the row of the number of tokens: token t is one
+// of them when that row is behind row t.
 Value* LayerGraph::real_tokens(std::int64_t tail) {
   Value*& real = real_tokens_[tail];
   if (real != nullptr) return real;
@@ -229,7 +229,7 @@ Value* LayerGraph::real_tokens(std::int64_t tail) {
   Value* counted =
       builder_.op("matmul",
                   {{"x", builder_.constant(Literal::of(std::move(later)), "later_rows")},
-                   {"y", tail_mask(tail)}},
+                   {"y", update_mask(tail)}},
                   "real_tokens");
   real = tail == 1 ? counted : split(counted, {1, tail - 1}, -1, "real_tokens_split")[0];
   return real;

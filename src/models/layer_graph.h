@@ -83,15 +83,15 @@ class LayerGraph {
   // updated slots that the function attends to, [1, kv_heads, S, head_dim].
   ir::Value* update_cache(const std::string& name, ir::Value* tokens);
 
-  // Adds the columns of this step to the running cache `name`, which holds the `kept` ones before
+  // Adds the columns of this step to the recurrent state `name`, which holds the `kept` ones before
   // it: `tokens` [1, 1, C, T] to [1, 1, C, kept + T].
-  ir::Value* extend_running(const std::string& name, ir::Value* tokens, std::int64_t channels,
-                            std::int64_t kept);
+  ir::Value* extend_recurrent(const std::string& name, ir::Value* tokens, std::int64_t channels,
+                              std::int64_t kept);
 
-  // A running cache of any shape before the step; write_running() says what it is after it.
-  ir::Value* read_running(const std::string& name, const Shape& shape);
-  void write_running(const std::string& name, ir::Value* updated);
-  // [1, 1, T, 1]: 1 for each token of the step, 0 for padding. From the tail mask of `tail`.
+  // A recurrent state of any shape before the step; write_recurrent() says what it is after it.
+  ir::Value* read_recurrent(const std::string& name, const Shape& shape);
+  void write_recurrent(const std::string& name, ir::Value* updated);
+  // [1, 1, T, 1]: 1 for each token of the step, 0 for padding. From the update mask of `tail`.
   ir::Value* real_tokens(std::int64_t tail);
 
   // The slots of update_cache() for layers that look at the cache of another one. `carried` names
@@ -145,7 +145,7 @@ class LayerGraph {
 
  private:
   ir::Value* port(artifact::Port port, Shape shape);
-  ir::Value* tail_mask(std::int64_t tail);  // [1, 1, tail + T, tail]
+  ir::Value* update_mask(std::int64_t tail);  // [1, 1, tail + T, tail]
   // The input or state of a cache as it is before the step; and what it is after it.
   struct OpenCache {
     artifact::Cache cache;

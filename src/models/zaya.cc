@@ -231,7 +231,7 @@ class ZayaLayer {
     const std::int64_t tokens = graph_.options().tokens;
     Value* columns = graph_.reshape(x, {1, 1, channels, tokens}, name + "_columns");
     Value* extended =
-        graph_.extend_running(fmt::format("delay_cache_{}", layer_), columns, channels, 1);
+        graph_.extend_recurrent(fmt::format("delay_cache_{}", layer_), columns, channels, 1);
     Value* before = graph_.builder().op("slice_by_index",
                                         {{"x", extended},
                                          {"begin", Literal::int32s({0, 0, 0, 0})},

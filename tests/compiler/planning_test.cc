@@ -126,7 +126,7 @@ TEST(PlanningOfRealShapes, GivesShardsAndMemory) {
     EXPECT_EQ(report->manifest.heads.size(), shape.heads) << shape.name;
     EXPECT_NEAR(static_cast<double>(report->total_bytes) / 1e9, shape.gigabytes, 0.05)
         << shape.name;
-    // Running caches are a few columns beside.
+    // Recurrent states are a few columns beside.
     EXPECT_GE(report->cache_bytes, 2048 * shape.kv_bytes) << shape.name;
     EXPECT_LE(report->cache_bytes, 2048 * shape.kv_bytes * 102 / 100) << shape.name;
     // Layers of hundreds of megabytes are cut where an expert ends.

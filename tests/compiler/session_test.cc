@@ -78,15 +78,15 @@ TEST_P(RealSession, ACutSessionEqualsOneFromScratch) {
   const auto prompt = first(std::min<std::size_t>(golden_.prompt.size(), 13));
   const auto kept = cut->prefill_to(prompt);
   ASSERT_TRUE(kept.ok()) << kept.status().message();
-  // Keys that were rotated for a long text are of no use in a short one, and running caches cannot
-  // be cut.
+  // Keys that were rotated for a long text are of no use in a short one, and recurrent states
+  // cannot be cut.
   const auto whole = static_cast<std::int64_t>(golden_.prompt.size());
-  const bool is_running =
+  const bool is_recurrent =
       std::ranges::any_of(model_->manifest().shards, [](const artifact::Shard& shard) {
-        return std::ranges::any_of(shard.caches, &artifact::Cache::is_running);
+        return std::ranges::any_of(shard.caches, &artifact::Cache::is_recurrent);
       });
   EXPECT_EQ(*kept,
-            !is_running && model_->manifest().has_same_ropes(whole, std::ssize(prompt)) ? 9 : 0);
+            !is_recurrent && model_->manifest().has_same_ropes(whole, std::ssize(prompt)) ? 9 : 0);
   EXPECT_TRUE(logits_of(*cut) == from_scratch(prompt));
 }
 

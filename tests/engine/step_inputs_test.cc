@@ -94,9 +94,9 @@ TEST(StepInputs, RopeGoesByTheLengthOfTheWholeText) {
   }
 }
 
-TEST(StepInputs, TheTailMaskPicksTheLastColumnsOfWhatIsThere) {
+TEST(StepInputs, TheUpdateMaskPicksTheLastColumnsOfWhatIsThere) {
   HostInput input;
-  input.role = PortRole::kTailMask;
+  input.role = PortRole::kUpdateMask;
   input.tail = 2;
   input.dtype = DType::kFp32;
   StepInputs inputs({input}, 4, kContext);

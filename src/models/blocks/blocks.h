@@ -54,7 +54,7 @@ std::string carried_tokens(std::string_view cache, std::int64_t layer);
 ir::Value* activate(LayerGraph& graph, ir::Value* x, const std::string& name);
 
 // x [1, C, T, 1] behind the `kept` tokens before it: [1, C, kept + T, 1]. Those are kept in the
-// running cache `cache`, zeros before the text.
+// recurrent state `cache`, zeros before the text.
 ir::Value* after_earlier(LayerGraph& graph, const std::string& cache, ir::Value* x,
                          std::int64_t kept, const std::string& name);
 
@@ -64,7 +64,7 @@ ir::Value* conv_over_time(LayerGraph& graph, ir::Value* x, std::int64_t groups, 
                           const std::string& weight, ir::Value* bias, const std::string& name);
 
 // Each channel of x [1, C, T, 1] weighed over the current token and the taps - 1 before it, zeros
-// before the text; those are kept in the running cache `cache`. `weight` names a tensor
+// before the text; those are kept in the recurrent state `cache`. `weight` names a tensor
 // [C, 1, taps], `bias` may be nullptr.
 ir::Value* causal_conv(LayerGraph& graph, const std::string& cache, ir::Value* x, std::int64_t taps,
                        const std::string& weight, ir::Value* bias, const std::string& name);
@@ -76,7 +76,7 @@ ir::Value* delta_net(LayerGraph& graph, std::int64_t layer, const std::string& p
 
 // A gated convolution over time: with (b, c, u) = in(x), out(c * conv(b * u)), where conv weighs
 // each channel of the current token and of the conv_taps - 1 before it, zeros before the text.
-// Those tokens are kept in a running cache. (Lfm2ShortConv of transformers.)
+// Those tokens are kept in a recurrent state. (Lfm2ShortConv of transformers.)
 ir::Value* short_conv(LayerGraph& graph, std::int64_t layer, const std::string& prefix,
                       ir::Value* x);
 

@@ -13,7 +13,7 @@ Value* after_earlier(LayerGraph& graph, const std::string& cache, Value* x, std:
   const std::int64_t width = x->type.shape[1];
   // Tokens last, so that those before join them there.
   Value* columns = graph.reshape(x, {1, 1, width, tokens}, name + "_columns");
-  Value* extended = graph.extend_running(cache, columns, width, kept);
+  Value* extended = graph.extend_recurrent(cache, columns, width, kept);
   const std::int64_t extent = tokens == kDynamic ? kDynamic : kept + tokens;
   return graph.reshape(extended, artifact::hidden_shape(graph.options().layout, width, extent),
                        name + "_extended");

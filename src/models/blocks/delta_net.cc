@@ -165,7 +165,7 @@ class DeltaNet {
 
     const std::string cache = fmt::format("delta_cache_{}", layer_);
     Value* state =
-        graph_.read_running(cache, by_heads(group(), config_.key_dim, config_.value_dim));
+        graph_.read_recurrent(cache, by_heads(group(), config_.key_dim, config_.value_dim));
     const auto each = [&](Value* x, const std::string& what) {
       if (tokens == 1) return std::vector<Value*>{x};
       return graph_.split(x, std::vector<std::int64_t>(static_cast<std::size_t>(tokens), 1), 2,
@@ -188,7 +188,7 @@ class DeltaNet {
       state = graph_.add(state, graph_.mul(column, news, name + "_outer"), name + "_state");
       out.push_back(b.op("matmul", {{"x", queries[t]}, {"y", state}}, name + "_read"));
     }
-    graph_.write_running(cache, state);
+    graph_.write_recurrent(cache, state);
     return tokens == 1 ? out[0] : graph_.join(out, 2, name_ + "_reads");
   }
 
