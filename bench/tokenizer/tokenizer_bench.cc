@@ -118,10 +118,10 @@ void run(const std::string& folder, const std::vector<std::unique_ptr<Corpus>>& 
     const double first = passes.front();
     std::sort(passes.begin(), passes.end());
     const double megabytes = static_cast<double>(corpus->text.size()) / 1e6;
-    std::printf("%-9s %-12s first pass %5.1f MB/s, median %5.1f, best %5.1f; %.2f bytes a token\n",
-                name.c_str(), corpus->name.c_str(), megabytes / first,
-                megabytes / passes[kPasses / 2], megabytes / passes.front(),
-                megabytes * 1e6 / static_cast<double>(ids));
+    std::printf(
+        "%-9s %-12s first pass %5.1f MB/s, median %5.1f, best %5.1f; %.2f bytes per token\n",
+        name.c_str(), corpus->name.c_str(), megabytes / first, megabytes / passes[kPasses / 2],
+        megabytes / passes.front(), megabytes * 1e6 / static_cast<double>(ids));
   }
 }
 

@@ -123,7 +123,7 @@ def quick_check(model, tokenizer, questions):
 
 def worker(rank, args, meeting):
     """One process with one thread.  Each computes the gradient of its own batches;
-    they add up their gradients once a step and then all take the same step.
+    they add up their gradients once per step and then all take the same step.
 
     On a busy machine this loses far less than threads that wait for each other
     after every operation."""

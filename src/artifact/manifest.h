@@ -224,7 +224,8 @@ struct Manifest {
 
   std::int64_t vocab_size = 0;  // columns of the logits, padding rows included
   // Of a model that classifies tokens: what the columns of its logits mean. It takes whole texts,
-  // of at most T tokens a step, and keeps nothing from step to step. Empty: a model that generates.
+  // of at most T tokens per step, and keeps nothing from step to step. Empty: a model that
+  // generates.
   std::vector<std::string> labels;
   std::int64_t hidden_size = 0;
   std::int64_t layers = 0;

@@ -87,14 +87,14 @@ double read_gb_s(ThreadPool& threads) {
   return total == 0 ? 0 : best * 1e-9;
 }
 
-// 10^12 operations a second.
+// 10^12 operations per second.
 double rate_of(const Peak& peak, ThreadPool& threads) {
   constexpr double kTrySeconds = 0.02;
   constexpr std::int64_t kFirst = 1000;
   const auto start = Clock::now();
   peak.run(kFirst);
   const double once = std::max(seconds_since(start), 1e-7);
-  // Eight ranges a thread, so that a thread that starts late takes fewer.
+  // Eight ranges per thread, so that a thread that starts late takes fewer.
   const std::int64_t ranges = 8 * threads.threads();
   const auto rounds =
       std::max<std::int64_t>(1, static_cast<std::int64_t>(kTrySeconds / 8 / once * kFirst));

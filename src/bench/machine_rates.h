@@ -9,7 +9,7 @@ namespace anemone::bench {
 
 struct MachineRates {
   double read_gb_s = 0;    // from memory, over a buffer that no cache holds
-  double int8_tops = 0;    // 10^12 multiplications and additions of 8-bit integers a second
+  double int8_tops = 0;    // 10^12 multiplications and additions of 8-bit integers per second
   double bf16_tflops = 0;  // of bf16, or of fp32 where kernels do not use bf16
   std::string int8_with;   // the instructions: "amx-int8"
   std::string bf16_with;

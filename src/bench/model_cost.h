@@ -35,9 +35,9 @@ struct ModelCost {
   double step_bytes(std::int64_t streams, double depth) const;
   // What reading a prompt of so many tokens reads at least.
   double prefill_bytes(std::int64_t tokens, double depth) const;
-  // Tokens a second of all streams together, when each step adds one token a stream.
+  // Tokens per second of all streams together, when each step adds one token per stream.
   double decode_limit(const MachineRates& rates, std::int64_t streams, double depth) const;
-  // Tokens a second of a prompt; the heads run for its last token.
+  // Tokens per second of a prompt; the heads run for its last token.
   double prefill_limit(const MachineRates& rates, std::int64_t tokens, double depth) const;
 };
 

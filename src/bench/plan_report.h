@@ -30,7 +30,7 @@ class PlanReport {
   Status add(std::string package, const exec::LoadedProgram& program, std::string_view function);
 
   // Adds the experts behind the shard that was added last, for steps of so many tokens: each step
-  // of an expert once a package, with what all experts of the package cost in a run of the shard.
+  // of an expert once per package, with what all experts of the package cost in a run of the shard.
   // That is the mean of the timed runs, and before there are some the share of the experts that the
   // tokens may choose. `packs`: the loaded packages, in the order of experts.packs.
   Status add_experts(const artifact::Experts& experts,

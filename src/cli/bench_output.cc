@@ -67,7 +67,7 @@ std::string bench_plot(const BenchReport& report, bool is_html) {
     const auto series = series_of(report, test);
     if (!series.empty())
       charts.push_back(bench::plot_svg({fmt::format("{} ({})", report.model, what),
-                                        "tokens that are there before", "tokens a second"},
+                                        "tokens that are there before", "tokens per second"},
                                        series));
   }
   if (is_html) return bench::plot_html(report.model, charts);

@@ -163,7 +163,7 @@ void add_chat_template_command(CLI::App& app, Context& context) {
                     "Leave out the beginning of the assistant's answer");
   command->add_flag("--json", options->as_json, "Print {\"text\"}");
   command->add_flag("--stdin-jsonl", options->is_jsonl,
-                    "Read one JSON request a line from stdin, answer one a line");
+                    "Read one JSON request per line from stdin, answer one per line");
   command->footer(
       "Requests of --stdin-jsonl: {\"messages\", \"tools\", \"add_generation_prompt\": false, "
       "\"kwargs\": {},\n"

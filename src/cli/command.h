@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How the command line is put together: one file a subcommand, each with one add_<name>_command
+// How the command line is put together: one file per subcommand, each with one add_<name>_command
 // function. A new subcommand is its file (listed in CMakeLists.txt), a declaration here and a line
 // in main.cc.
 #pragma once

@@ -154,7 +154,7 @@ void add_compile_command(CLI::App& app, Context& context) {
       ->capture_default_str();
   command
       ->add_option("--quant", options->quantization,
-                   "How weights are stored: none, int8 (one scale a matrix), int8-channel,\n"
+                   "How weights are stored: none, int8 (one scale per matrix), int8-channel,\n"
                    "int8-block, int4-block, lut4, lut6, lut8, mixed (MLP int4-block, rest int8),\n"
                    "keep (what the checkpoint has quantized stays), or auto: keep for quantized\n"
                    "GGUF files and int8 for others")
@@ -208,7 +208,7 @@ void add_compile_command(CLI::App& app, Context& context) {
       ->capture_default_str();
   command
       ->add_option("--group-size", options->group_size,
-                   "Output channels that share a palette; 0: one palette a matrix")
+                   "Output channels that share a palette; 0: one palette per matrix")
       ->check(CLI::Range(std::int64_t{0}, std::int64_t{1} << 20))
       ->capture_default_str();
   command

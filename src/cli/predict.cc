@@ -23,7 +23,8 @@ struct PredictFlags {
   bool is_json = false;
 };
 
-// One JSON object a line in, one a line out; a bad request is answered and the next one is read.
+// One JSON object per line in, one per line out; a bad request is answered and the next one is
+// read.
 Status serve(PredictSession& session, const PredictRequest& defaults) {
   return answer_raw_lines([&](const Result<std::string>& line) -> Json {
     const auto request =
@@ -78,7 +79,7 @@ void add_predict_command(CLI::App& app, Context& context) {
                       "safetensors file to write the states after the run to");
   command->add_flag(
       "--serve", options->is_server,
-      "Read one JSON request a line from stdin; the flags are defaults for its fields");
+      "Read one JSON request per line from stdin; the flags are defaults for its fields");
   command->add_flag(
       "--explain", options->is_explain,
       "Print what the run was made of: what was fused, bytes and FLOPs of a step, time "

@@ -94,7 +94,7 @@ class LogitsFile {
 // The labels of a text's tokens, for a model that classifies: a line each, its label before it.
 Status run_labels(const RunOptions& options, std::shared_ptr<const engine::Model> model);
 
-// A chat: turns from the terminal, or one a line from stdin.
+// A chat: turns from the terminal, or one per line from stdin.
 Status run_chat(const RunOptions& options, std::shared_ptr<const engine::Model> model);
 
 }  // namespace anemone::cli

@@ -24,7 +24,7 @@
 #include "cli/output_place.h"
 #include "cli/serve_files.h"
 #include "cli/stop_signal.h"
-#include "serve/jsonl/dialog.h"
+#include "serve/jsonl/connection.h"
 #include "serve/jsonl/line_channel.h"
 #include "serve/jsonl/socket_server.h"
 #include "serve/openai_server.h"
@@ -90,7 +90,7 @@ Result<serve::ModelSet> load_models(const ServeOptions& options, const Context& 
   return serve::ModelSet::create(std::move(models));
 }
 
-// "pocket, chat (unverified)": the names, and what the quality gate said.
+// "pocket, chat (unverified)": the names, and what the quality slots said.
 std::string describe(const serve::ModelSet& models) {
   std::vector<std::string> parts;
   for (const serve::ServedModel& model : models.models())
@@ -154,9 +154,9 @@ Status serve_stdin(const ServeOptions& options, const serve::ModelSet& models, i
   serve::jsonl::LineChannel channel(STDIN_FILENO, STDOUT_FILENO, stop, lines.max_line_bytes);
   ANEMONE_RETURN_IF_ERROR(print_json(serve::jsonl::ready_line(models, "")));
   const StopDeadline deadline(stop, kDeadline, [] { say_late(0); });
-  serve::jsonl::Gate gate(1);
+  serve::jsonl::Slots slots(1);
   std::atomic<bool> cancel = false;
-  return serve::jsonl::answer_channel(channel, models, lines, gate, cancel);
+  return serve::jsonl::answer_channel(channel, models, lines, slots, cancel);
 }
 
 // A name with a port or a scheme would fit no request and shut all clients out.

@@ -107,7 +107,7 @@ void add_tokenize_command(CLI::App& app, Context& context) {
                     "Take special tokens in the text as plain text");
   command->add_flag("--json", options->as_json, "Print {\"ids\", \"text\"} instead of a table");
   command->add_flag("--stdin-jsonl", options->is_jsonl,
-                    "Read one JSON request a line from stdin, answer one a line");
+                    "Read one JSON request per line from stdin, answer one per line");
   command->footer(
       "Requests of --stdin-jsonl: {\"text\", \"add_special\": false, \"parse_special\": true}; "
       "answers:\n"

@@ -63,7 +63,7 @@ struct Timing {
   std::int64_t decode_steps = 0;  // the first token comes from the prefill
   double decode_s = 0;            // of the steps, sampling included
 
-  // Tokens a second; 0 where there was nothing to measure.
+  // Tokens per second; 0 where there was nothing to measure.
   double prefill_tok_s() const;
   double decode_tok_s() const;
 };

@@ -39,7 +39,7 @@ struct LogitProcessorOptions {
 Status check_logit_processors(const LogitProcessorOptions& options);
 
 // Applies them in transformers' order: bias, repetition, presence and frequency, n-grams.
-// Single-thread; one a generation.
+// Single-thread; one per generation.
 class LogitProcessors {
  public:
   LogitProcessors(const LogitProcessorOptions& options, std::span<const std::int32_t> prompt);

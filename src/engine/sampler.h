@@ -47,7 +47,7 @@ Result<SamplingOptions> sampling_from_generation(const Json& generation);
 // (llama.cpp has min-p and temperature the other way round by default: the temperature comes last.)
 // The random numbers come from a counter (SplitMix64 of seed and number of the draw), so equal
 // seeds and logits give equal tokens on every platform. Greedy takes the lowest id among equals.
-// Single-thread; create one a generation.
+// Single-thread; create one per generation.
 class Sampler {
  public:
   // Ids from `id_limit` on are never picked (padding rows of the vocabulary); 0: no limit.

@@ -39,7 +39,7 @@ struct Feature {
   std::string name;
   DType dtype = DType::kFp32;
   Shape shape;  // kDynamic where flexible (inputs) or known only at run time (outputs)
-  std::vector<SizeRange> size_ranges;  // one a dimension, or empty
+  std::vector<SizeRange> size_ranges;  // one per dimension, or empty
   std::vector<Shape> allowed_shapes;   // the only legal shapes, when not empty
   bool is_optional = false;  // an input that may be left out: then it is `default_value` everywhere
   std::optional<double> default_value;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The registry of model architectures. One file an architecture says how its config.json is read
+// The registry of model architectures. One file per architecture says how its config.json is read
 // and what its layer looks like, over the shared blocks in blocks/. docs/adding-a-model.md shows
 // how to add one.
 #pragma once

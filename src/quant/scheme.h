@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a weight matrix is stored in a package. One scheme a file; this header is what the compiler
+// How a weight matrix is stored in a package. One scheme per file; this header is what the compiler
 // sees.
 #pragma once
 
@@ -23,10 +23,10 @@ namespace anemone::quant {
 
 enum class Scheme {
   kNone,         // the float type of the function
-  kInt8,         // symmetric, one scale a matrix
+  kInt8,         // symmetric, one scale per matrix
   kInt8Channel,  // symmetric, one scale an output channel
-  kInt8Block,  // symmetric, one scale a run of inputs of an output channel: the largest divisor of
-               // them that is not above block_size
+  kInt8Block,    // symmetric, one scale per run of inputs of an output channel: the largest divisor
+               // of them that is not above block_size
   kInt4Block,
   kLut4,  // indices of 4, 6 or 8 bits into a palette
   kLut6,

@@ -69,9 +69,9 @@ void Scheduler::cancel(const std::shared_ptr<Job>& job) {
 
 Scheduler::Counts Scheduler::counts() const {
   const std::lock_guard lock(mutex_);
-  const auto ending = std::ranges::count_if(
+  const auto cancelling = std::ranges::count_if(
       running_, [](const std::shared_ptr<Job>& job) { return job->is_cancelled_.load(); });
-  return {waiting_.size(), running_.size(), static_cast<std::size_t>(ending), finished_,
+  return {waiting_.size(), running_.size(), static_cast<std::size_t>(cancelling), finished_,
           cancelled_};
 }
 

@@ -47,7 +47,7 @@ class Job {
 };
 
 struct SchedulerOptions {
-  int parallel = 1;        // jobs that run at a time, and sessions a model
+  int parallel = 1;        // jobs that run at a time, and sessions per model
   std::size_t queue = 64;  // jobs that wait
 };
 
@@ -61,15 +61,15 @@ class Scheduler {
 
   // kBusy when the queue is full, kCancelled after close(): then nothing of the job is called.
   Status submit(std::shared_ptr<Job> job);
-  // A job that waits leaves the queue and fails; one that runs is told to end.
+  // A job that waits leaves the queue and fails; one that runs is cancelled.
   void cancel(const std::shared_ptr<Job>& job);
 
   struct Counts {
     std::size_t waiting = 0;
     std::size_t running = 0;
-    std::size_t ending = 0;  // of them, those that are told to end
+    std::size_t cancelling = 0;  // of them, those that are being cancelled
     std::uint64_t finished = 0;
-    std::uint64_t cancelled = 0;  // of them, those that were told to end
+    std::uint64_t cancelled = 0;  // of them, those that were cancelled
   };
   Counts counts() const;
 
@@ -78,7 +78,7 @@ class Scheduler {
   // Whether no job runs or waits, after this time at most.
   bool wait_until_idle(std::chrono::milliseconds time);
   // close(), ends what runs, and joins the threads. `cut_off` is set to the number of jobs that it
-  // told to end before it waits for them.
+  // cancelled before it waits for them.
   void shutdown(std::atomic<std::size_t>* cut_off = nullptr);
 
  private:

@@ -37,7 +37,7 @@ Result<Shape> broadcast_shapes(const Shape& a, const Shape& b);
 // Python's rule: -rank <= axis < rank, negative counts from the end. kInvalidArgument otherwise.
 Result<std::int64_t> normalize_axis(std::int64_t axis, std::size_t rank);
 
-// One flag a dimension: whether `axes` (negative ones allowed) names it. kInvalidArgument when an
+// One flag per dimension: whether `axes` (negative ones allowed) names it. kInvalidArgument when an
 // axis lies outside or comes twice.
 Result<std::vector<bool>> mark_axes(std::span<const std::int64_t> axes, std::size_t rank);
 

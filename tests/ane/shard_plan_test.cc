@@ -59,10 +59,10 @@ TEST(LayerShards, ALayerAboveTheBudgetIsCutWhereItCanBe) {
 }
 
 TEST(LayerShards, ALayerIsCutOnlyWhereThatSavesAPackage) {
-  // 120 MB a layer: two fit, whole; a third package takes the last one.
+  // 120 MB per layer: two fit, whole; a third package takes the last one.
   EXPECT_EQ(plan("auto", in_parts(5, {40'000'000, 40'000'000, 40'000'000})),
             (Pairs{{0, 6}, {6, 12}, {12, 15}}));
-  // 150 MB a layer: four packages in place of five, and one cut is enough for that.
+  // 150 MB per layer: four packages in place of five, and one cut is enough for that.
   EXPECT_EQ(plan("auto", in_parts(5, std::vector<std::uint64_t>(4, 37'500'000))),
             (Pairs{{0, 6}, {6, 12}, {12, 16}, {16, 20}}));
 }

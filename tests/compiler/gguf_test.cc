@@ -125,7 +125,7 @@ TEST_P(GgufModels, TheDefaultStaysCloseToTheGoldenLogits) {
     }
     const double cosine = dot / std::sqrt(a * b);
     std::printf("%s: cosine %.6f\n", model.name.c_str(), cosine);
-    // Files of floats become int8 with one scale a matrix, as any checkpoint by default.
+    // Files of floats become int8 with one scale per matrix, as any checkpoint by default.
     const bool has_floats = model.name == "F32" || model.name == "F16" || model.name == "BF16";
     EXPECT_GE(cosine, has_floats ? 0.995 : 0.999);
   }

@@ -91,7 +91,7 @@ TEST(OnnxTiny, PassedIntegersGiveWhatTheirFloatsGive) {
     answers.push_back(run_greedily(std::move(model), {5, 9, 30, 17, 4}, 4));
   }
   // Matrices with zero points or with a part of a block are not kept but quantized again, each to 8
-  // bits a value.
+  // bits per value.
   ASSERT_EQ(answers[0].logits.size(), answers[1].logits.size());
   double dot = 0;
   double a = 0;

@@ -147,7 +147,7 @@ struct QuantizedForm {
 };
 
 // What random normal weights lose, the worst case since nothing in them is redundant. Relative
-// noise a matrix, from the rounding error of a normal distribution: int8 has 127 steps to the
+// noise per matrix, from the rounding error of a normal distribution: int8 has 127 steps to the
 // largest weight, at 4 standard deviations: 1 %; a block of 32 has its largest at 2.4: 0.5 % with
 // int8, 10 % with int4. The best 2^n levels (Max 1960) have 10 % at 4 bits, 2.6 % at 6, 0.7 % at 8.
 // Some twenty matrices in a row each take half the square of it off the cosine; the bounds leave

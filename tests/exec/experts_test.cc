@@ -23,7 +23,7 @@ struct Mixture : FusionFixture {
                           "weight");
   }
 
-  // y = sum of weights[e] * expert e of x, over int8 weights with a scale a row, of the first
+  // y = sum of weights[e] * expert e of x, over int8 weights with a scale per row, of the first
   // `count` experts.
   void build_convolutions(std::int64_t tokens, bool has_addend, bool is_shown = false,
                           std::size_t count = kExperts) {

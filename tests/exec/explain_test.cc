@@ -10,7 +10,7 @@ namespace anemone::exec {
 namespace {
 
 struct Explain : FusionFixture {
-  // y [1, 40, 5, 1] = int8 weights [40, 64] with one scale a row, and a bias.
+  // y [1, 40, 5, 1] = int8 weights [40, 64] with one scale per row, and a bias.
   void build() {
     Builder b = function();
     Value* x = b.input("x", half({1, 64, 5, 1}));

@@ -34,7 +34,7 @@ TEST(Disconnect, EndsARequestThatRuns) {
   ASSERT_TRUE(server.gate().wait_for_waiting(1));
   client.close();
   // Nothing moves until the server has noticed; then the step in progress is the last one.
-  ASSERT_TRUE(server.wait_for_counts([](const Counts& c) { return c.ending == 1; }));
+  ASSERT_TRUE(server.wait_for_counts([](const Counts& c) { return c.cancelling == 1; }));
   server.gate().permit(300);
   EXPECT_TRUE(server.wait_for_counts([](const Counts& c) { return c.running == 0; }));
   EXPECT_EQ(server.server().counts().cancelled, 1U);
@@ -49,7 +49,7 @@ TEST(Disconnect, EndsAStreamInTheMiddle) {
   server.gate().permit(4);
   ASSERT_TRUE(client.wait_for("\"text\":\"b\""));
   client.reset();
-  ASSERT_TRUE(server.wait_for_counts([](const Counts& c) { return c.ending == 1; }));
+  ASSERT_TRUE(server.wait_for_counts([](const Counts& c) { return c.cancelling == 1; }));
   server.gate().permit(300);
   EXPECT_TRUE(server.wait_for_counts([](const Counts& c) { return c.running == 0; }));
   EXPECT_EQ(server.server().counts().cancelled, 1U);
@@ -133,7 +133,7 @@ TEST(Stop, EndsWhatTakesTooLong) {
   server.gate().permit(3);
   ASSERT_TRUE(stream.wait_for("\"text\":\"b\""));
   std::thread steps([&] {
-    EXPECT_TRUE(server.wait_for_counts([](const Counts& c) { return c.ending == 1; }));
+    EXPECT_TRUE(server.wait_for_counts([](const Counts& c) { return c.cancelling == 1; }));
     server.gate().permit(300);
   });
   std::atomic<std::size_t> cut_off = 0;

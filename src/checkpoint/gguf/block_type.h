@@ -4,7 +4,7 @@
 //
 //   value[i] = scale[i / group] * quant[i]  (+ minimum[i / group] for the affine types)
 //
-// in fp32, in this order of operations, which gives the bits of gguf-py. One file a family.
+// in fp32, in this order of operations, which gives the bits of gguf-py. One file per family.
 #pragma once
 
 #include <array>

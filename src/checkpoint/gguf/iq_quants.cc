@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Values by codebook. IQ1 to IQ3 take runs of eight or four values from a grid (iq_grids.gen.h),
-// with signs beside; IQ4 has a table of sixteen values. 256 values a block (IQ4_NL 32), d is fp16:
+// with signs beside; IQ4 has a table of sixteen values. 256 values per block (IQ4_NL 32), d is
+// fp16:
 //
 //   IQ2_XXS  d, 8 x {4 grid bytes, 4 x 7 sign bits, 4 scale bits}
 //   IQ2_XS   d, 32 x {9 grid, 7 sign bits}, 16 scale nibbles

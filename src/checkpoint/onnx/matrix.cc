@@ -189,7 +189,7 @@ Result<Matrix> read_blocks(const OnnxGraph& graph, const std::string& place, Blo
                                     : form.rows * form.blocks();
     if ((form.zeros->dtype != DType::kUInt8 && !form.zeros->is_float()) ||
         count_of(form.zeros) != wanted)
-      return fails("a zero point a block");
+      return fails("a zero point per block");
   }
   return matrix_of(*form.data, form.rows, form.columns, std::make_shared<BlocksDecoder>(form));
 }

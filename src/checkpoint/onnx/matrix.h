@@ -29,7 +29,7 @@ struct Matrix {
 // GatherBlockQuantized (by the node that uses it). kUnsupported for other operators and forms.
 //
 // MatMulNBits: B [rows, blocks, block * bits / 8] of nibbles or bytes, low bits first; value =
-// (q - zero) * scale with a scale and maybe a zero point a block (default 2^(bits - 1)).
+// (q - zero) * scale with a scale and maybe a zero point per block (default 2^(bits - 1)).
 // Source: https://github.com/microsoft/onnxruntime/blob/main/docs/ContribOperators.md
 Result<Matrix> read_matrix(const OnnxGraph& graph, const Node& node);
 

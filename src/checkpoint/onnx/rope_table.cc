@@ -98,7 +98,7 @@ Result<Json> rope_settings(const Constant& cos, const Constant& sin, const std::
   constexpr double kTheta = 10000;
   if (!table.agrees(measured, tolerance) ||
       !std::all_of(measured.begin(), measured.end(), [](double f) { return f > 0; }))
-    return unsupported("[{}] expected rotary tables of a fixed frequency a column", subject);
+    return unsupported("[{}] expected rotary tables of a fixed frequency per column", subject);
   Json divisors = Json::array();
   const auto plain = frequencies_of(kTheta, table.columns());
   for (std::size_t j = 0; j < measured.size(); ++j) divisors.push_back(plain[j] / measured[j]);

@@ -19,8 +19,8 @@ struct CpuOptions {
   int threads = 0;  // 0: as many as this process may use
   // The best that the processor has, or a plainer one.
   kernels::simd::Isa isa = kernels::simd::best_isa();
-  // The reference: one plain kernel an operation, as the program is written. The oracle of the fast
-  // way.
+  // The reference: one plain kernel per operation, as the program is written. The oracle of the
+  // fast way.
   bool is_reference = false;
   // What the values of all runs may take together; weights, states and the caller's tensors are not
   // counted. 0: three quarters of the memory that this process may use. A run that needs more ends

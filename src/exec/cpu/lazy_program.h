@@ -19,7 +19,7 @@ namespace anemone::exec {
 // (LoadOptions::when_first_run). Thread-safe.
 class LazyProgram : public LoadedProgram {
  public:
-  // One signature a function, in their order; at least one.
+  // One signature per function, in their order; at least one.
   static Result<std::shared_ptr<const LazyProgram>> make(
       ProgramSource source, const std::vector<const ir::Function*>& functions,
       std::vector<Signature> signatures, std::string default_function,

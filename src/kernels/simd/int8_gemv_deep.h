@@ -172,7 +172,7 @@ class DeepProducts {
                                  std::int64_t depth, const float* row_scales, float* out,
                                  std::int64_t ldo) {
     // One row after the other is what memory likes best; where the processor has more to do, with
-    // two parts a weight, two rows share what is read of the columns'.
+    // two parts per weight, two rows share what is read of the columns'.
     std::int64_t r = 0;
     if constexpr (Row::kHasLow)
       for (; r + 2 <= count; r += 2) {

@@ -108,7 +108,7 @@ RowBlock::RowBlock(const Matrix& matrix, std::int64_t begin, std::int64_t end, s
   }
 }
 
-// Divisions take long next to what is done for a row: there is none a row.
+// Divisions take long next to what is done for a row: there is none per row.
 void RowBlock::prepare_row_scales() {
   const Half* scales = matrix_.scales_at(begin_, 0);
   if (matrix_.tile_rows == 1) {

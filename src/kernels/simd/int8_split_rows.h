@@ -16,7 +16,7 @@ inline constexpr float kTileUnit = 1.0F / 128;
 
 // Rows [begin, end) of a matrix that takes() accepts, at most kBlockRows.
 //
-// Integers with one scale a row are one part, exactly. Every other form takes two: a weight is
+// Integers with one scale per row are one part, exactly. Every other form takes two: a weight is
 // scale * (128 * high + low) with at most 127 * 128 steps each way, so the error is half of the
 // row's largest weight / 16256 (for int4 in blocks that of the block's scale, half of the row's
 // largest / 2032: about that of the scale's own fp16).

@@ -12,7 +12,7 @@
 
 namespace anemone::kernels::simd::ANEMONE_SIMD_NAMESPACE {
 
-// How the elements of a row come out of memory: kVectors vectors a step.
+// How the elements of a row come out of memory: kVectors vectors per step.
 struct FloatRow {
   static constexpr int kVectors = 1;
   FloatRow(const Matrix& m, std::int64_t r) : data(reinterpret_cast<const float*>(m.row(r))) {}

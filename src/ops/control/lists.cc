@@ -89,7 +89,7 @@ ir::OpSchema list_scatter_schema() {
     ANEMONE_RETURN_IF_ERROR(check_vector(context, "indices", kDynamic, "list_scatter_c2"));
     const ir::Type& value = context.type("value");
     if (value.shape.empty() || !dims_agree(value.shape[0], context.type("indices").shape[0]))
-      return ir::violated("list_scatter_c2", "expected one value an index, got {} for {}",
+      return ir::violated("list_scatter_c2", "expected one value per index, got {} for {}",
                           to_string(value), to_string(context.type("indices")));
     const ir::Type item =
         ir::Type::tensor(value.dtype, Shape(value.shape.begin() + 1, value.shape.end()));

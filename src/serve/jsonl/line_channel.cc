@@ -13,7 +13,7 @@
 #include <utility>
 
 #include "base/error.h"
-#include "serve/jsonl/dialog.h"
+#include "serve/jsonl/connection.h"
 
 namespace anemone::serve::jsonl {
 namespace {
@@ -21,19 +21,20 @@ namespace {
 // How often a request that waits for its turn looks whether its client is still there.
 constexpr std::chrono::milliseconds kLookAgain{100};
 
-// A place in the gate, for as long as it lives.
+// A place in the slots, for as long as it lives.
 class Place {
  public:
-  Place(Gate& gate, const LineChannel& channel) : gate_(gate), is_inside_(gate.enter(channel)) {}
+  Place(Slots& slots, const LineChannel& channel)
+      : slots_(slots), is_inside_(slots.enter(channel)) {}
   ~Place() {
-    if (is_inside_) gate_.leave();
+    if (is_inside_) slots_.leave();
   }
   Place(const Place&) = delete;
   Place& operator=(const Place&) = delete;
   bool is_inside() const { return is_inside_; }
 
  private:
-  Gate& gate_;
+  Slots& slots_;
   const bool is_inside_;
 };
 
@@ -143,7 +144,7 @@ bool LineChannel::is_peer_gone() const {
   return ::poll(&wait, 1, 0) > 0 && (wait.revents & (POLLHUP | POLLERR)) != 0;
 }
 
-bool Gate::enter(const LineChannel& channel) {
+bool Slots::enter(const LineChannel& channel) {
   std::unique_lock lock(mutex_);
   while (places_ == 0) {
     free_.wait_for(lock, kLookAgain);
@@ -153,7 +154,7 @@ bool Gate::enter(const LineChannel& channel) {
   return true;
 }
 
-void Gate::leave() {
+void Slots::leave() {
   {
     const std::lock_guard lock(mutex_);
     ++places_;
@@ -162,8 +163,8 @@ void Gate::leave() {
 }
 
 Status answer_channel(LineChannel& channel, const ModelSet& models, const LineOptions& options,
-                      Gate& gate, std::atomic<bool>& cancel) {
-  Dialog dialog(
+                      Slots& slots, std::atomic<bool>& cancel) {
+  Connection connection(
       models, options.defaults, cancel,
       [&] {
         if (channel.is_stopped() || channel.is_peer_gone()) cancel = true;
@@ -185,9 +186,9 @@ Status answer_channel(LineChannel& channel, const ModelSet& models, const LineOp
     if (line.find_first_not_of(" \t\r") == line.npos) continue;
     std::string answer;
     {
-      const Place place(gate, channel);
+      const Place place(slots, channel);
       if (!place.is_inside()) return {};
-      answer = dump_json(dialog.answer(line));
+      answer = dump_json(connection.answer(line));
     }
     ANEMONE_RETURN_IF_ERROR(channel.write_line(answer));
   }

@@ -71,9 +71,9 @@ struct LineOptions {
 };
 
 // Lets so many requests run at a time. Thread-safe.
-class Gate {
+class Slots {
  public:
-  explicit Gate(int places) : places_(places) {}
+  explicit Slots(int places) : places_(places) {}
   // Waits for a place; false when the client has gone or the channel was stopped meanwhile.
   bool enter(const LineChannel& channel);
   void leave();
@@ -87,6 +87,6 @@ class Gate {
 // Answers every line of a channel until it ends, is stopped or takes too long. Setting `cancel`
 // ends the request in progress.
 Status answer_channel(LineChannel& channel, const ModelSet& models, const LineOptions& options,
-                      Gate& gate, std::atomic<bool>& cancel);
+                      Slots& slots, std::atomic<bool>& cancel);
 
 }  // namespace anemone::serve::jsonl

@@ -18,7 +18,7 @@
 #include "base/descriptor.h"
 #include "base/error.h"
 #include "base/log.h"
-#include "serve/jsonl/dialog.h"
+#include "serve/jsonl/connection.h"
 
 namespace anemone::serve::jsonl {
 namespace {
@@ -38,11 +38,11 @@ class Client {
   Client(const Client&) = delete;
   Client& operator=(const Client&) = delete;
 
-  void start(const ModelSet& models, const LineOptions& options, Gate& gate) {
-    thread_ = std::thread([this, &models, &options, &gate] {
+  void start(const ModelSet& models, const LineOptions& options, Slots& slots) {
+    thread_ = std::thread([this, &models, &options, &slots] {
       // A connection that breaks ends alone, whatever it is.
       try {
-        const Status ignored = answer_channel(channel_, models, options, gate, cancel_);
+        const Status ignored = answer_channel(channel_, models, options, slots, cancel_);
       } catch (const std::exception&) {
         // As for want of memory.
       }
@@ -75,7 +75,7 @@ class Client {
 class Clients {
  public:
   Clients(const ModelSet& models, const SocketOptions& options, int stop)
-      : models_(models), options_(options), stop_(stop), gate_(options.parallel) {}
+      : models_(models), options_(options), stop_(stop), slots_(options.parallel) {}
   ~Clients() {
     for (Client& client : clients_) client.cancel();
   }
@@ -89,7 +89,7 @@ class Clients {
     const bool has_threads = std::ssize(clients_) <= 4 * options_.max_connections;
     if (count() <= options_.max_connections || (has_threads && evict(client))) {
       try {
-        return client.start(models_, options_.lines, gate_);
+        return client.start(models_, options_.lines, slots_);
       } catch (...) {
         clients_.pop_back();
         throw;
@@ -125,7 +125,7 @@ class Clients {
   const ModelSet& models_;
   const SocketOptions& options_;
   const int stop_;
-  Gate gate_;
+  Slots slots_;
   std::list<Client> clients_;
 };
 

@@ -24,7 +24,7 @@ struct SocketOptions {
   LineOptions lines;
 };
 
-// JSON lines on a Unix socket; every connection is a dialog of its own. The file goes with the
+// JSON lines on a Unix socket; every connection has sessions of its own. The file goes with the
 // server.
 class SocketServer {
  public:

@@ -205,7 +205,7 @@ class AttentionMatch {
   bool fits(int q, int attention_mask, const CacheUpdate& keys, const CacheUpdate& values,
             const PreparedOp& root) const {
     if (q < 0 || attention_mask < 0) return false;
-    // What masks say is found out once a run: they must be the same memory all the while.
+    // What masks say is found out once per run: they must be the same memory all the while.
     if (graph_.producer(keys.mask) != nullptr || graph_.producer(attention_mask) != nullptr)
       return false;
     for (const int slot : {q, keys.tokens, values.tokens, keys.mask, attention_mask}) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sparse mixtures of experts, by what they compute: a sum of terms, each of them one number a token
-// times a gated MLP of one and the same input.
+// Sparse mixtures of experts, by what they compute: a sum of terms, each of them one number per
+// token times a gated MLP of one and the same input.
 #include <algorithm>
 #include <set>
 

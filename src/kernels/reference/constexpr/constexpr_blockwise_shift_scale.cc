@@ -8,7 +8,7 @@
 
 namespace anemone::kernels::reference {
 
-// scale * (data - offset), one scale and offset a block.
+// scale * (data - offset), one scale and offset per block.
 Status constexpr_blockwise_shift_scale_kernel(const KernelCall& call) {
   constexpr std::int64_t kGrainElements = 64 * 1024;
   const MutableTensorView out = call.output();

@@ -13,7 +13,7 @@
 namespace anemone::kernels::reference {
 
 // Calls f(values, group) for each group of x: `values` are its elements as fp32, row-major in the
-// axes that `axes` marks (one flag a dimension of x), `group` counts row-major in the other
+// axes that `axes` marks (one flag per dimension of x), `group` counts row-major in the other
 // dimensions. What f leaves in `values` goes to output 0, rounded once. Groups run on all threads.
 void transform_groups(const KernelCall& call, const std::vector<bool>& axes,
                       const std::function<void(std::span<float>, std::int64_t)>& f);

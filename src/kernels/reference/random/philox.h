@@ -12,7 +12,7 @@ namespace anemone::kernels::reference {
 
 class Philox {
  public:
-  // One stream an operation: two of them with the same seed draw different numbers.
+  // One stream per operation: two of them with the same seed draw different numbers.
   enum class Stream : std::uint32_t { kUniform, kNormal, kBernoulli, kCategorical };
 
   // A seed of -1 takes a key from the operating system, a new one every time.

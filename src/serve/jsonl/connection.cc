@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "serve/jsonl/dialog.h"
+#include "serve/jsonl/connection.h"
 
 #include <algorithm>
 #include <new>
@@ -67,7 +67,7 @@ Json error_answer(const Status& status) {
   return {{"ok", false}, {"error", status.message()}};
 }
 
-Result<engine::Session*> Dialog::session_of(const std::shared_ptr<const engine::Model>& model) {
+Result<engine::Session*> Connection::session_of(const std::shared_ptr<const engine::Model>& model) {
   auto& session = sessions_[model.get()];
   if (session == nullptr) {
     ANEMONE_ASSIGN_OR_RETURN(session, engine::Session::create(model));
@@ -75,7 +75,7 @@ Result<engine::Session*> Dialog::session_of(const std::shared_ptr<const engine::
   return session.get();
 }
 
-Json Dialog::answer(std::string_view line) {
+Json Connection::answer(std::string_view line) {
   // The one place where a request ends that throws.
   try {
     auto out = run(line);
@@ -89,7 +89,7 @@ Json Dialog::answer(std::string_view line) {
   }
 }
 
-Result<Json> Dialog::run(std::string_view line) {
+Result<Json> Connection::run(std::string_view line) {
   WorkBudget budget("request", budget_, &cancel_);
   ANEMONE_ASSIGN_OR_RETURN(Request request, parse_request(line, &budget));
   const ServedModel* served = &models_.models().front();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The protocol "anemone-jsonl-v1": one JSON request a line, one JSON answer a line.
+// The protocol "anemone-jsonl-v1": one JSON request per line, one JSON answer per line.
 //
 //   {"prompt_ids": [...]} or {"prompt": "..."} or {"messages": [...]}, and
 //   "max_new", "temperature", "top_k", "top_p", "min_p", "rep_penalty", "seed", "stop",
@@ -38,13 +38,13 @@ Json ready_line(const ModelSet& models, std::string_view socket_path);
 Json error_answer(const Status& status);
 
 // One client: a session for each model that it uses. Single-thread.
-class Dialog {
+class Connection {
  public:
-  // The models outlive the dialog. Preparation and generation look at `cancel`; generation calls
-  // `on_step`, which may set it, between its steps. `budget` is that of one request, for all that
-  // is done before its prompt is read.
-  Dialog(const ModelSet& models, RequestDefaults defaults, const std::atomic<bool>& cancel,
-         std::function<void()> on_step, const WorkBudget::Limits& budget = {})
+  // The models outlive the connection. Preparation and generation look at `cancel`; generation
+  // calls `on_step`, which may set it, between its steps. `budget` is that of one request, for all
+  // that is done before its prompt is read.
+  Connection(const ModelSet& models, RequestDefaults defaults, const std::atomic<bool>& cancel,
+             std::function<void()> on_step, const WorkBudget::Limits& budget = {})
       : models_(models),
         defaults_(defaults),
         cancel_(cancel),
