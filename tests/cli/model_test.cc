@@ -309,5 +309,17 @@ TEST(CompileCommand, ReportsAsJson) {
   EXPECT_EQ((*json)["quantization"], "int8-channel");
 }
 
+TEST(CompileCommand, TakesOldNamesOfFlags) {
+  const TemporaryFolder folder;
+  const std::string compile = "compile " + quoted(checkpoint()) + " --dry-run -o ";
+  for (const std::string name : {"soft", "dense"}) {
+    const Outcome outcome =
+        run_anemone(compile + quoted(folder.file("out")) + " --experts " + name);
+    EXPECT_EQ(outcome.code, 0) << name << ": " << outcome.err;
+  }
+  expect_error(run_anemone(compile + quoted(folder.file("out")) + " --experts hard"), 2,
+               "--experts");
+}
+
 }  // namespace
 }  // namespace anemone::cli
