@@ -9,7 +9,7 @@
 #include <nlohmann/json.hpp>
 #include <string_view>
 
-#include "serve/jsonl/dialog.h"
+#include "serve/jsonl/connection.h"
 #include "tests/serve/test_server.h"
 
 namespace anemone::serve::jsonl {
@@ -28,14 +28,14 @@ class JsonlTest : public ::testing::Test {
     models_ = *ModelSet::create({{{"tiny"}, model_->model()}});
   }
 
-  Json answer(Dialog& dialog, std::string_view line) {
-    const Json out = dialog.answer(line);
+  Json answer(Connection& connection, std::string_view line) {
+    const Json out = connection.answer(line);
     EXPECT_EQ(dump_json(out).find('\n'), std::string::npos);
     return out;
   }
   Json answer(std::string_view line) {
-    Dialog dialog(models_, {}, cancel_, [] {});
-    return answer(dialog, line);
+    Connection connection(models_, {}, cancel_, [] {});
+    return answer(connection, line);
   }
 
   testing::StepGate gate_;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// JSON lines: the dialog and its lines.
+// JSON lines: the connection and its lines.
 #include <array>
 #include <chrono>
 #include <cstdio>
@@ -10,7 +10,7 @@
 #include <thread>
 #include <unistd.h>
 
-#include "serve/jsonl/dialog.h"
+#include "serve/jsonl/connection.h"
 #include "serve/jsonl/line_channel.h"
 #include "tests/serve/jsonl_fixture.h"
 
@@ -86,13 +86,13 @@ TEST_F(JsonlTest, AnswersTheFormWithTokens) {
 }
 
 TEST_F(JsonlTest, ContinuesTheSessionOnRequest) {
-  Dialog dialog(models_, {}, cancel_, [] {});
-  EXPECT_EQ(answer(dialog, R"({"prompt_ids": [1, 2], "max_new": 3})")["cache_seq_len"], 4);
-  const Json more = answer(dialog, R"({"prompt_ids": [9], "max_new": 2, "reset": false})");
+  Connection connection(models_, {}, cancel_, [] {});
+  EXPECT_EQ(answer(connection, R"({"prompt_ids": [1, 2], "max_new": 3})")["cache_seq_len"], 4);
+  const Json more = answer(connection, R"({"prompt_ids": [9], "max_new": 2, "reset": false})");
   EXPECT_EQ(more["text"], letters(5, 2));
   EXPECT_EQ(more["cache_seq_len"], 6);
   EXPECT_EQ(more["timing"]["prefill_tokens"], 1);
-  const Json again = answer(dialog, R"({"prompt_ids": [1, 2], "max_new": 1})");
+  const Json again = answer(connection, R"({"prompt_ids": [1, 2], "max_new": 1})");
   EXPECT_EQ(again["cache_seq_len"], 2);
   EXPECT_EQ(again["timing"]["prefill_tokens"], 2) << "a new start";
 }
@@ -149,8 +149,8 @@ TEST_F(JsonlTest, SamplesFromItsSeedAndStopsRepeats) {
 }
 
 TEST_F(JsonlTest, EndsWhenItIsTold) {
-  Dialog dialog(models_, {}, cancel_, [&] { cancel_ = true; });
-  const Json out = answer(dialog, R"({"prompt": "x", "max_new": 300})");
+  Connection connection(models_, {}, cancel_, [&] { cancel_ = true; });
+  const Json out = answer(connection, R"({"prompt": "x", "max_new": 300})");
   EXPECT_EQ(out["ok"], false);
   EXPECT_LT(model_->runs(), 5);
 }
@@ -199,10 +199,10 @@ TEST_F(JsonlTest, AnswersEachLineOfAChannel) {
               "\n{\"prompt\": \"xy\", \"max_new\": 1}");
   pipes.close_in();
   LineChannel channel = pipes.channel();
-  Gate gate(1);
+  Slots slots(1);
   LineOptions options;
   options.max_line_bytes = 1000;
-  EXPECT_TRUE(answer_channel(channel, models_, options, gate, cancel_).ok());
+  EXPECT_TRUE(answer_channel(channel, models_, options, slots, cancel_).ok());
   std::istringstream lines(pipes.read_all());
   std::string line;
   std::vector<Json> answers;
@@ -219,8 +219,8 @@ TEST_F(JsonlTest, StopsWhileItWaitsForALine) {
   pipes.write("{\"prompt\": ");
   pipes.stop();
   LineChannel channel = pipes.channel();
-  Gate gate(1);
-  EXPECT_TRUE(answer_channel(channel, models_, {}, gate, cancel_).ok());
+  Slots slots(1);
+  EXPECT_TRUE(answer_channel(channel, models_, {}, slots, cancel_).ok());
   EXPECT_EQ(pipes.read_all(), "");
 }
 
