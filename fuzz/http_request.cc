@@ -49,7 +49,8 @@ class RecordingResponder : public Responder {
 class StubBackend : public openai::Backend {
  public:
   std::vector<std::string> model_names() const override { return {"m", "a/b"}; }
-  Json health() const override { return {{"status", "ok"}}; }
+  Status check_health() const override { return {}; }
+  Json counts() const override { return {{"running", 0}}; }
   std::optional<openai::ApiError> chat(openai::ChatRequest request,
                                        std::shared_ptr<Responder> responder,
                                        const HeaderList& headers, WorkBudget& /*budget*/) override {
