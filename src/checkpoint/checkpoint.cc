@@ -14,11 +14,11 @@
 #include "checkpoint/fp8.h"
 #include "checkpoint/gguf/gguf_checkpoint.h"
 #include "checkpoint/gguf/gguf_source.h"
+#include "checkpoint/language_model.h"
 #include "checkpoint/mxfp4.h"
 #include "checkpoint/onnx/onnx_checkpoint.h"
 #include "checkpoint/planned_weights.h"
 #include "checkpoint/safetensors.h"
-#include "checkpoint/language_model.h"
 
 namespace anemone::checkpoint {
 namespace {

@@ -26,7 +26,7 @@ enum class Scheme {
   kInt8,         // symmetric, one scale per matrix
   kInt8Channel,  // symmetric, one scale an output channel
   kInt8Block,    // symmetric, one scale per run of inputs of an output channel: the largest divisor
-               // of them that is not above block_size
+                 // of them that is not above block_size
   kInt4Block,
   kLut4,  // indices of 4, 6 or 8 bits into a palette
   kLut6,
