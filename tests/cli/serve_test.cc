@@ -19,6 +19,7 @@
 #include "cli/serve_files.h"
 #include "tests/cli/process.h"
 #include "tests/serve/http_client.h"
+#include "tests/support/sanitized.h"
 
 namespace anemone::cli {
 namespace {
@@ -29,14 +30,6 @@ using serve::testing::HttpClient;
 using serve::testing::post_text;
 
 constexpr auto kPatience = std::chrono::minutes(1);
-
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr bool kIsSanitized = true;
-#elif defined(__has_feature)
-constexpr bool kIsSanitized = __has_feature(address_sanitizer) || __has_feature(thread_sanitizer);
-#else
-constexpr bool kIsSanitized = false;
-#endif
 
 // A server over the pocket model that runs beside the test.
 class ServeProcess {
@@ -323,7 +316,7 @@ TEST_F(ServeCommand, EndsWithinTenSecondsWhateverRuns) {
 }
 
 TEST_F(ServeCommand, LivesThroughRequestsThatNeedMoreMemoryThanThereIs) {
-  if (kIsSanitized) GTEST_SKIP() << "sanitizers need all addresses for themselves";
+  if (testing::kIsSanitized) GTEST_SKIP() << "sanitizers need all addresses for themselves";
   ServeProcess server(model(), ready(), {"--threads", "2"}, 400'000'000);
   ASSERT_NE(server.port(), 0);
   std::string lists = R"({"prompt": "x", "more": [0)";

@@ -5,11 +5,12 @@
 #include <fmt/format.h>
 
 #include "tests/exec/program_fixture.h"
+#include "tests/support/sanitized.h"
 
 namespace anemone::exec {
 namespace {
 
-constexpr int kMany = 80'000;
+constexpr int kMany = testing::kIsSanitized ? 10'000 : 80'000;
 
 struct ManyFeatures : ProgramFixture {
   ~ManyFeatures() override {
