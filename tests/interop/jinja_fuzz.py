@@ -4,6 +4,7 @@ refuse. usage: jinja_fuzz.py --anemone BINARY [--seconds N] [--seed S]"""
 
 import argparse
 import json
+import resource
 import subprocess
 import sys
 import time
@@ -42,12 +43,31 @@ class Answers:
             self.process.wait()
 
 
+MEMORY = 2 << 30  # bytes that Jinja2 may take for one template, beside what the process has
+
+
+class memory_limit:
+    """Jinja2 has no limit of its own: a template that doubles a text takes all that the machine has."""
+
+    def __enter__(self):
+        self.before = resource.getrlimit(resource.RLIMIT_AS)
+        with open("/proc/self/statm") as sizes:
+            now = int(sizes.read().split()[0]) * resource.getpagesize()
+        resource.setrlimit(resource.RLIMIT_AS, (now + MEMORY, self.before[1]))
+
+    def __exit__(self, *_):
+        resource.setrlimit(resource.RLIMIT_AS, self.before)
+
+
 def render(request):
     """What Jinja2 makes of a request: (text, None) or (None, error)."""
     try:
-        template = chat_template_utils._cached_compile_jinja_template(request["template"])
-        context = {"tools": None, "documents": None, **request["kwargs"]}
-        return template.render(messages=request["messages"], add_generation_prompt=False, **context), None
+        with memory_limit():  # of compiling as well, which evaluates constant expressions
+            template = chat_template_utils._cached_compile_jinja_template(request["template"])
+            context = {"tools": None, "documents": None, **request["kwargs"]}
+            return template.render(messages=request["messages"], add_generation_prompt=False, **context), None
+    except MemoryError:
+        raise
     except Exception as error:
         return None, f"{type(error).__name__}: {error}"
 
@@ -62,7 +82,12 @@ def compare(answers, seed):
     """A difference as text, or None."""
     generator = Generator(seed)
     request = {"template": generator.template(), "messages": generator.messages(), "kwargs": generator.context()}
-    text, error = render(request)
+    try:
+        text, error = render(request)
+    except MemoryError:
+        # Nothing to compare with; that ours ends in time and memory is still asked.
+        answers.ask(request)
+        return None
     if text is not None and unstable(text):
         return None
     answer = answers.ask(request)
