@@ -96,6 +96,34 @@ TEST(Template, DividesFloatsAsPythonDoes) {
   EXPECT_EQ(printed("-7.5 % 2"), "|0.5|");
 }
 
+TEST(Template, GeneratorsMeetAnErrorWhereTheyAreLeftOnlyWhenTheyGoOn) {
+  const std::string loop = "{% for i in ";
+  const std::string left = " %}{{ i }}{% break %}{% endfor %}";
+  const std::string all = " %}{{ i }}{% endfor %}";
+  for (const std::string items :
+       {"[1, []]|unique", "[1, 'x']|map('round')",
+        "[1, none]|map(attribute='a.b')|select('undefined')", "[2, 'x']|select('divisibleby', 2)",
+        "[1, 'x']|map('abs')|list|map('abs')"}) {
+    EXPECT_TRUE(rendered(loop + items + all).starts_with("error: ")) << items;
+  }
+  EXPECT_EQ(rendered(loop + "[1, []]|unique" + left), "1");
+  EXPECT_EQ(rendered(loop + "[1, 'x']|map('round')" + left), "1");
+  EXPECT_EQ(rendered(loop + "[2, 'x']|select('divisibleby', 2)|map('abs')" + left), "2");
+  EXPECT_EQ(rendered(loop + "[1, 'x'] if i > 0" + left), "1");
+  EXPECT_EQ(printed("[1, []]|unique|first"), "|1|");
+  EXPECT_EQ(printed("1 in [1, []]|unique"), "|True|");
+  EXPECT_TRUE(printed("2 in [1, []]|unique").starts_with("error: "));
+  EXPECT_TRUE(printed("[[]]|unique|first").starts_with("error: "));
+  EXPECT_TRUE(rendered(loop + "[[]]|unique" + left).starts_with("error: "));
+}
+
+TEST(Template, CommentsAndRawBlocksNeedNoEndWhereTheTemplateEnds) {
+  for (const std::string end : {"{#", "{#-", "{#+", "{#\n", "{% raw %}", "{% raw -%}  "})
+    EXPECT_EQ(rendered("a" + end), "a") << end;
+  for (const std::string end : {"{# ", "{#\n\n", "{#-}", "{% raw %} ", "{{", "{%"})
+    EXPECT_TRUE(rendered("a" + end).starts_with("error: ")) << end;
+}
+
 TEST(Template, RefusesNumbersOfManyDigits) {
   EXPECT_TRUE(printed("'%.101f' % 1").starts_with("error: "));
   EXPECT_TRUE(printed("'{:.101f}'.format(1)").starts_with("error: "));

@@ -234,7 +234,7 @@ Result<Value> Interpreter::call(const Value& callee, const CallArgs& args) {
     return call_method(*this, method->self, method->name, args);
   if (Loop* loop = callee.as_loop(); loop != nullptr && loop->statement != nullptr) {
     ANEMONE_ASSIGN_OR_RETURN(const BoundArgs bound, BoundArgs::bind("loop", args, {"iterable"}, 1));
-    ANEMONE_ASSIGN_OR_RETURN(std::vector<Value> items, iterate(bound[0]));
+    ANEMONE_ASSIGN_OR_RETURN(Items items, iterate_until_error(bound[0]));
     const Stmt& statement = *loop->statement;
     const std::size_t depth0 = loop->depth0 + 1;
     ScopeGuard scope(*this, loop->scope);
@@ -315,11 +315,19 @@ Result<Value> Interpreter::get_item(const Value& value, const Value& key) {
 }
 
 Result<std::vector<Value>> Interpreter::iterate(const Value& value) {
-  std::vector<Value> items;
-  if (value.is_undefined()) return items;
+  ANEMONE_ASSIGN_OR_RETURN(Items all, iterate_until_error(value));
+  ANEMONE_RETURN_IF_ERROR(std::move(all.end));
+  return std::move(all.items);
+}
+
+Result<Interpreter::Items> Interpreter::iterate_until_error(const Value& value) {
+  Items out;
+  std::vector<Value>& items = out.items;
+  if (value.is_undefined()) return out;
   if (const Sequence* sequence = value.as_sequence()) {
     ANEMONE_RETURN_IF_ERROR(charge(sequence->items.size() * cost::kItem));
     items = sequence->items;
+    out.end = sequence->end;
   } else if (const Dict* dict = value.as_dict()) {
     ANEMONE_RETURN_IF_ERROR(charge(dict->size() * cost::kItem));
     for (const auto& [key, item] : dict->entries()) items.push_back(key);
@@ -336,10 +344,11 @@ Result<std::vector<Value>> Interpreter::iterate(const Value& value) {
     ANEMONE_RETURN_IF_ERROR(charge(loop->items.size() * cost::kItem));
     for (std::size_t i = loop->index0 + 1; i < loop->items.size(); ++i)
       items.push_back(loop->items[i]);
+    out.end = loop->end;
   } else {
     return invalid_argument("[chat template] '{}' object is not iterable", value.type_name());
   }
-  return items;
+  return out;
 }
 
 }  // namespace anemone::text::jinja

@@ -123,7 +123,7 @@ Result<Value> Heap::undefined(std::string hint) {
   return Value(Value::Undefined{std::get<Value::Text>(text.data())});
 }
 
-Result<Value> Heap::sequence(std::vector<Value> items, SequenceKind kind) {
+Result<Value> Heap::sequence(std::vector<Value> items, SequenceKind kind, Status end) {
   if (items.size() > limits_.items)
     return invalid_argument("[chat template] expected at most {} items", limits_.items);
   ANEMONE_RETURN_IF_ERROR(charge(items.size() * cost::kItem));
@@ -131,6 +131,7 @@ Result<Value> Heap::sequence(std::vector<Value> items, SequenceKind kind) {
   Sequence sequence;
   sequence.kind = kind;
   sequence.items = std::move(items);
+  sequence.end = std::move(end);
   ANEMONE_ASSIGN_OR_RETURN(auto pointer, make(std::move(sequence), bytes));
   return Value::object(std::move(pointer));
 }

@@ -29,7 +29,11 @@ class Heap {
 
   // Counts work (limits.h) before it is done. kInvalidArgument when a limit is used up.
   Status charge(std::size_t units) {
-    if (units > work_left_) return exhausted();
+    if (units > work_left_) {
+      // Nor is there any for what comes next: a generator keeps its error until its end.
+      work_left_ = 0;
+      return exhausted();
+    }
     work_left_ -= units;
     return budget_ == nullptr ? Status() : budget_->spend(units);
   }
@@ -40,7 +44,8 @@ class Heap {
   // Values, charged and counted. kInvalidArgument for one longer than the limits allow.
   Result<Value> text(std::string text);
   Result<Value> undefined(std::string hint);
-  Result<Value> sequence(std::vector<Value> items, SequenceKind kind = SequenceKind::kList);
+  Result<Value> sequence(std::vector<Value> items, SequenceKind kind = SequenceKind::kList,
+                         Status end = {});
   Result<Value> dict(Dict dict);
   // An object of a kind of container, which stands for `bytes` with what it holds.
   template <typename T>

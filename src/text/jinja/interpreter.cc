@@ -148,29 +148,30 @@ Result<Interpreter::Flow> Interpreter::execute_if(const Stmt& stmt, Output& out)
 
 Result<Interpreter::Flow> Interpreter::execute_for(const Stmt& stmt, Output& out) {
   ANEMONE_ASSIGN_OR_RETURN(const Value iterable, evaluate(*stmt.expr));
-  ANEMONE_ASSIGN_OR_RETURN(std::vector<Value> items, iterate(iterable));
+  ANEMONE_ASSIGN_OR_RETURN(Items items, iterate_until_error(iterable));
   return run_loop(stmt, std::move(items), 0, out);
 }
 
-Result<Interpreter::Flow> Interpreter::run_loop(const Stmt& stmt, std::vector<Value> items,
-                                                std::size_t depth0, Output& out) {
+// Whether the condition of a loop holds for an item. It sees the loop's names but not "loop".
+Result<bool> Interpreter::is_wanted(const Stmt& stmt, const Value& item) {
+  ANEMONE_RETURN_IF_ERROR(charge(kScopeCost));
+  ScopeGuard scope(*this);
+  ANEMONE_RETURN_IF_ERROR(assign(stmt.target, item));
+  ANEMONE_ASSIGN_OR_RETURN(const Value holds, evaluate(*stmt.condition));
+  return holds.truthy();
+}
+
+Result<Interpreter::Flow> Interpreter::run_loop(const Stmt& stmt, Items items, std::size_t depth0,
+                                                Output& out) {
   // Counted before the condition is looked at, which may begin further loops.
-  const std::size_t bytes = sizeof(Loop) + 64 + items.capacity() * sizeof(Value);
+  const std::size_t bytes = sizeof(Loop) + 64 + items.items.capacity() * sizeof(Value);
   ANEMONE_ASSIGN_OR_RETURN(const auto loop, heap_.make(Loop(), bytes));
-  loop->items = std::move(items);
-  if (stmt.condition != nullptr) {
-    // The condition sees the loop's names but not "loop".
-    std::size_t chosen = 0;
-    for (std::size_t i = 0; i < loop->items.size(); ++i) {
-      ANEMONE_RETURN_IF_ERROR(charge(kScopeCost));
-      ScopeGuard scope(*this);
-      ANEMONE_RETURN_IF_ERROR(assign(stmt.target, loop->items[i]));
-      ANEMONE_ASSIGN_OR_RETURN(const Value wanted, evaluate(*stmt.condition));
-      if (wanted.truthy()) loop->items[chosen++] = loop->items[i];
-    }
-    loop->items.resize(chosen);
-  }
+  if (stmt.condition != nullptr)
+    items.keep_if([&](const Value& item) { return is_wanted(stmt, item); });
+  loop->items = std::move(items.items);
+  loop->end = std::move(items.end);
   if (loop->items.empty()) {
+    ANEMONE_RETURN_IF_ERROR(loop->end);
     ScopeGuard scope(*this);
     return execute(stmt.otherwise, out);  // a break there leaves the loop around
   }
@@ -178,6 +179,7 @@ Result<Interpreter::Flow> Interpreter::run_loop(const Stmt& stmt, std::vector<Va
   loop->statement = stmt.recursive ? &stmt : nullptr;
   loop->scope = scope_;
   bool completed = false;
+  bool is_left = false;
   for (std::size_t i = 0; i < loop->items.size(); ++i) {
     ANEMONE_RETURN_IF_ERROR(charge(kScopeCost));
     ScopeGuard scope(*this);
@@ -185,9 +187,11 @@ Result<Interpreter::Flow> Interpreter::run_loop(const Stmt& stmt, std::vector<Va
     ANEMONE_RETURN_IF_ERROR(scope_->set(heap_, "loop", Value::object(loop)));
     ANEMONE_RETURN_IF_ERROR(assign(stmt.target, loop->items[i]));
     ANEMONE_ASSIGN_OR_RETURN(const Flow flow, execute(stmt.body, out));
-    if (flow == Flow::kBreak) break;
+    is_left = flow == Flow::kBreak;
+    if (is_left) break;
     completed = completed || flow == Flow::kNext;
   }
+  if (!is_left) ANEMONE_RETURN_IF_ERROR(loop->end);
   // As in Jinja2: also when each item was left by break or continue.
   if (completed || stmt.otherwise.empty()) return Flow::kNext;
   ScopeGuard scope(*this);

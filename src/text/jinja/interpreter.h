@@ -53,7 +53,43 @@ class Interpreter {
   // value is an error.
   Result<Value> get_attribute(const Value& value, std::string_view name);
   Result<Value> get_item(const Value& value, const Value& key);
-  // What a for statement goes through; kInvalidArgument when it cannot.
+  // What a for statement goes through, as far as it comes without an error; `end` is the error of
+  // the item after the last (Sequence::end).
+  struct Items {
+    std::vector<Value> items;
+    Status end;
+
+    // Leaves the items for which `is_wanted` holds, up to its first error.
+    template <typename F>
+    void keep_if(const F& is_wanted) {
+      std::size_t kept = 0;
+      for (std::size_t i = 0; i < items.size(); ++i) {
+        const Result<bool> wanted = is_wanted(items[i]);
+        if (!wanted.ok()) {
+          end = wanted.status();
+          break;
+        }
+        if (*wanted) items[kept++] = items[i];
+      }
+      items.resize(kept);
+    }
+    // Puts what `f` makes of each item in its place, up to its first error.
+    template <typename F>
+    void transform(const F& f) {
+      for (std::size_t i = 0; i < items.size(); ++i) {
+        Result<Value> made = f(items[i]);
+        if (!made.ok()) {
+          end = made.status();
+          items.resize(i);
+          return;
+        }
+        items[i] = std::move(*made);
+      }
+    }
+  };
+  // kInvalidArgument when the value cannot be gone through.
+  Result<Items> iterate_until_error(const Value& value);
+  // All items, or the first error.
   Result<std::vector<Value>> iterate(const Value& value);
 
   Heap& heap() { return heap_; }
@@ -62,6 +98,9 @@ class Interpreter {
   Result<Value> make_text(std::string text) { return heap_.text(std::move(text)); }
   Result<Value> make_sequence(std::vector<Value> items, SequenceKind kind = SequenceKind::kList) {
     return heap_.sequence(std::move(items), kind);
+  }
+  Result<Value> make_generator(Items items) {
+    return heap_.sequence(std::move(items.items), SequenceKind::kGenerator, std::move(items.end));
   }
   // Charges a search of `part_bytes` in `text_bytes`, whose time is their product at worst.
   Status charge_search(std::size_t text_bytes, std::size_t part_bytes);
@@ -80,8 +119,8 @@ class Interpreter {
   Result<Flow> execute(const Stmt& stmt, Output& out);
   Result<Flow> execute_if(const Stmt& stmt, Output& out);
   Result<Flow> execute_for(const Stmt& stmt, Output& out);
-  Result<Flow> run_loop(const Stmt& stmt, std::vector<Value> items, std::size_t depth0,
-                        Output& out);
+  Result<Flow> run_loop(const Stmt& stmt, Items items, std::size_t depth0, Output& out);
+  Result<bool> is_wanted(const Stmt& stmt, const Value& item);
   Status execute_set(const Stmt& stmt);
   Result<Flow> execute_set_block(const Stmt& stmt);
   Status execute_call_block(const Stmt& stmt, Output& out);

@@ -99,11 +99,10 @@ class Lexer {
       text = strip_line_start(text);
     add_text(text);
     advance(tag - at_);
-    const bool has_sign = sign == '-' || sign == '+';
     if (kind == '#') return comment();
     if (kind == '%' && is_raw_begin()) return raw();
     add(kind == '{' ? TokenKind::kVariableBegin : TokenKind::kBlockBegin, {});
-    advance(has_sign ? 3 : 2);
+    advance(has_sign(at_ + 2) ? 3 : 2);
     return kind == '{' ? tag_content("}}", TokenKind::kVariableEnd)
                        : tag_content("%}", TokenKind::kBlockEnd);
   }
@@ -138,12 +137,24 @@ class Lexer {
   }
 
   Status comment() {
+    if (is_source_end(has_sign(at_ + 2) ? at_ + 3 : at_ + 2)) return ok_status();
     const auto end = source_.find("#}", at_ + 2);
     if (end == source_.npos) return fail("the end of a comment, #}");
     const char sign = end > at_ + 3 ? source_[end - 1] : '\0';
     advance(end + 2 - at_);
     after_tag(sign == '-', sign != '+');
     return ok_status();
+  }
+
+  bool has_sign(std::size_t at) const {
+    return at < source_.size() && (source_[at] == '-' || source_[at] == '+');
+  }
+
+  // Jinja2 wants the end of a comment or of a raw block only where it has at least one character.
+  bool is_source_end(std::size_t at) {
+    if (at < source_.size()) return false;
+    advance(source_.size() - at_);
+    return true;
   }
 
   // Whether {% raw %} or a form of it starts here; sets raw_end_ to where its content begins.
@@ -164,6 +175,7 @@ class Lexer {
   Status raw() {
     advance(raw_content_ - at_);
     after_tag(raw_strip_, false);
+    if (is_source_end(at_)) return ok_status();
     for (std::size_t from = at_;;) {
       const auto tag = source_.find("{%", from);
       if (tag == source_.npos) return fail("the end of a raw block, {% endraw %}");

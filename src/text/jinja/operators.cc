@@ -141,6 +141,7 @@ Result<bool> contains(Interpreter& interpreter, const Value& container, const Va
       ANEMONE_ASSIGN_OR_RETURN(const bool same, equal(interpreter.heap(), item, other));
       if (same) return true;
     }
+    ANEMONE_RETURN_IF_ERROR(sequence->end);
     return false;
   }
   return bad_operands("in", item, container);

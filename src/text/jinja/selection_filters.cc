@@ -18,9 +18,7 @@ const Value* find_named(const CallArgs& args, std::string_view name) {
 
 // map(attribute="a.b", default=x) or map("filter", arguments ...).
 Result<Value> filter_map(Interpreter& interpreter, const Value& input, const CallArgs& args) {
-  ANEMONE_ASSIGN_OR_RETURN(const std::vector<Value> items, interpreter.iterate(input));
-  std::vector<Value> out;
-  out.reserve(items.size());
+  ANEMONE_ASSIGN_OR_RETURN(Interpreter::Items items, interpreter.iterate_until_error(input));
   if (const Value* path = find_named(args, "attribute");
       path != nullptr && args.positional.empty()) {
     const Value* fallback = find_named(args, "default");
@@ -28,28 +26,27 @@ Result<Value> filter_map(Interpreter& interpreter, const Value& input, const Cal
       return invalid_argument("[chat template] map has no such argument");
     if (fallback != nullptr && fallback->is_none()) fallback = nullptr;
     ANEMONE_ASSIGN_OR_RETURN(const AttributePath parsed, parse_path(interpreter, *path));
-    for (const Value& item : items) {
+    items.transform([&](const Value& item) -> Result<Value> {
       ANEMONE_ASSIGN_OR_RETURN(Value value, attribute_path(interpreter, item, parsed));
-      out.push_back(value.is_undefined() && fallback != nullptr ? *fallback : std::move(value));
-    }
-    return interpreter.make_sequence(std::move(out), SequenceKind::kGenerator);
+      return value.is_undefined() && fallback != nullptr ? *fallback : std::move(value);
+    });
+    return interpreter.make_generator(std::move(items));
   }
   const std::string* name = args.positional.empty() ? nullptr : args.positional[0].as_text();
   if (name == nullptr) return invalid_argument("[chat template] map requires a filter argument");
   const CallArgs rest{{args.positional.begin() + 1, args.positional.end()}, args.named};
-  for (const Value& item : items) {
+  items.transform([&](const Value& item) -> Result<Value> {
     ANEMONE_RETURN_IF_ERROR(interpreter.charge(kLookupCost));
-    ANEMONE_ASSIGN_OR_RETURN(Value value, interpreter.call_filter(*name, item, rest));
-    out.push_back(std::move(value));
-  }
-  return interpreter.make_sequence(std::move(out), SequenceKind::kGenerator);
+    return interpreter.call_filter(*name, item, rest);
+  });
+  return interpreter.make_generator(std::move(items));
 }
 
 // select(test, ...), reject(test, ...), and with an attribute first selectattr, rejectattr. Without
 // a test, whether the value is true.
 template <bool by_attribute, bool wanted>
 Result<Value> filter_choose(Interpreter& interpreter, const Value& input, const CallArgs& args) {
-  ANEMONE_ASSIGN_OR_RETURN(const std::vector<Value> items, interpreter.iterate(input));
+  ANEMONE_ASSIGN_OR_RETURN(Interpreter::Items items, interpreter.iterate_until_error(input));
   constexpr std::ptrdiff_t kTestAt = by_attribute ? 1 : 0;
   const auto count = static_cast<std::ptrdiff_t>(args.positional.size());
   if (count < kTestAt)
@@ -65,17 +62,16 @@ Result<Value> filter_choose(Interpreter& interpreter, const Value& input, const 
   if (by_attribute) {
     ANEMONE_ASSIGN_OR_RETURN(path, parse_path(interpreter, args.positional[0]));
   }
-  std::vector<Value> out;
-  for (const Value& item : items) {
+  items.keep_if([&](const Value& item) -> Result<bool> {
     ANEMONE_RETURN_IF_ERROR(interpreter.charge(kLookupCost));
-    ANEMONE_ASSIGN_OR_RETURN(const Value looked_at, attribute_path(interpreter, item, path));
-    bool holds = looked_at.truthy();
+    ANEMONE_ASSIGN_OR_RETURN(const Value tested, attribute_path(interpreter, item, path));
+    bool holds = tested.truthy();
     if (test != nullptr) {
-      ANEMONE_ASSIGN_OR_RETURN(holds, interpreter.call_test(*test, looked_at, rest));
+      ANEMONE_ASSIGN_OR_RETURN(holds, interpreter.call_test(*test, tested, rest));
     }
-    if (holds == wanted) out.push_back(item);
-  }
-  return interpreter.make_sequence(std::move(out), SequenceKind::kGenerator);
+    return holds == wanted;
+  });
+  return interpreter.make_generator(std::move(items));
 }
 
 // [(key, [items])], sorted by the key.

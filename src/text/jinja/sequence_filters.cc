@@ -62,6 +62,7 @@ Result<Value> filter_end(Interpreter& interpreter, const Value& input, const Cal
     return invalid_argument("[chat template] 'generator' object is not reversible");
   if (sequence != nullptr) {
     items = &sequence->items;
+    if (items->empty()) ANEMONE_RETURN_IF_ERROR(sequence->end);
   } else {
     ANEMONE_ASSIGN_OR_RETURN(copied, interpreter.iterate(input));
   }
@@ -147,19 +148,17 @@ Result<Value> filter_sort(Interpreter& interpreter, const Value& input, const Ca
 Result<Value> filter_unique(Interpreter& interpreter, const Value& input, const CallArgs& args) {
   ANEMONE_ASSIGN_OR_RETURN(const BoundArgs bound,
                            BoundArgs::bind("unique", args, {"case_sensitive", "attribute"}));
-  ANEMONE_ASSIGN_OR_RETURN(const std::vector<Value> items, interpreter.iterate(input));
   ANEMONE_ASSIGN_OR_RETURN(const AttributePath path, path_arg(interpreter, bound, 1));
-  ANEMONE_ASSIGN_OR_RETURN(const auto keys,
-                           keys_of(interpreter, items, path, bound.flag(0, false)));
+  ANEMONE_ASSIGN_OR_RETURN(Interpreter::Items items, interpreter.iterate_until_error(input));
   Dict seen;
-  std::vector<Value> out;
-  for (std::size_t i = 0; i < items.size(); ++i) {
+  items.keep_if([&](const Value& item) -> Result<bool> {
+    ANEMONE_ASSIGN_OR_RETURN(const Value key,
+                             comparison_key(interpreter, item, path, bound.flag(0, false)));
     const std::size_t before = seen.size();
-    ANEMONE_RETURN_IF_ERROR(seen.set(interpreter.heap(), keys[i], Value::none()));
-    if (seen.size() == before) continue;
-    out.push_back(items[i]);
-  }
-  return interpreter.make_sequence(std::move(out), SequenceKind::kGenerator);
+    ANEMONE_RETURN_IF_ERROR(seen.set(interpreter.heap(), key, Value::none()));
+    return seen.size() > before;
+  });
+  return interpreter.make_generator(std::move(items));
 }
 
 template <bool largest>

@@ -153,6 +153,10 @@ enum class SequenceKind { kList, kTuple, kGenerator };
 struct Sequence : Container {
   SequenceKind kind = SequenceKind::kList;
   std::vector<Value> items;
+  // The error that whoever goes beyond the items of a generator meets: the first of an item that
+  // could not be made. Jinja2 makes items when they are asked for, so that a loop that is left
+  // before does not meet it.
+  Status end;
   void clear() override;
 };
 
@@ -207,6 +211,7 @@ struct BoundMethod : Container {
 // The variable "loop" of a for statement.
 struct Loop : Container {
   std::vector<Value> items;
+  Status end;  // the error of the item after the last (Sequence::end)
   std::size_t index0 = 0;
   std::size_t depth0 = 0;
   const Stmt* statement = nullptr;  // to call it again in a recursive loop
