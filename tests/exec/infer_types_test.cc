@@ -2,7 +2,8 @@
 // What is known of shapes that follow from those of the inputs, and what stays open.
 #include "exec/cpu/constant_folder.h"
 #include "exec/cpu/function_plans.h"
-#include "exec/cpu/loaded_constants.h"
+#include "exec/cpu/planner.h"
+#include "exec/cpu/prepare.h"
 #include "tests/exec/open_shapes_fixture.h"
 
 namespace anemone::exec {
@@ -169,12 +170,13 @@ TEST_F(InferredTypes, PlansShareWhatFollowsFromConstants) {
   Value* y = b.op("mul", {{"x", product}, {"y", column}}, "y");
   ASSERT_TRUE(b.finish({y}).ok()) << b.status().message();
 
-  std::vector<std::shared_ptr<const void>> owners;
-  LoadedConstants constants(owners);
+  LoadedConstants constants;
   const ir::Function& written = *program->functions()[0];
   const auto prepared = prepare(
       written,
-      {{half_feature("x", {1, kDynamic, kChannels})}, {half_feature("y", {1, kDynamic, 64})}, {}},
+      std::make_shared<const Signature>(Signature{{half_feature("x", {1, kDynamic, kChannels})},
+                                                  {half_feature("y", {1, kDynamic, 64})},
+                                                  {}}),
       constants);
   ASSERT_TRUE(prepared.ok()) << prepared.status().message();
   ConstantFolder folder(std::make_shared<MemoryLimit>(0));

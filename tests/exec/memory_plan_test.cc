@@ -7,7 +7,8 @@
 
 #include "exec/cpu/cpu_program.h"
 #include "exec/cpu/function_plans.h"
-#include "exec/cpu/loaded_constants.h"
+#include "exec/cpu/planner.h"
+#include "exec/cpu/prepare.h"
 #include "tests/exec/fusion_fixture.h"
 #include "tests/exec/memory_checker.h"
 
@@ -98,7 +99,7 @@ struct MemoryOfPlans : FusionFixture {
     const FusedContext context{threads, isa,   kernels::simd::kernels_of(isa),
                                undo,    masks, bytes_read};
     std::vector<BufferRef> states;
-    const Plan plan(function, std::make_shared<MemoryLimit>(0));
+    const ExecutionPlan plan(function, std::make_shared<MemoryLimit>(0));
     std::vector<std::vector<float>> out;
     auto frame = plan.take_frame();
     EXPECT_TRUE(frame.ok());
@@ -123,8 +124,7 @@ TEST_F(MemoryOfPlans, RandomGraphsKeepTheirBitsInAnArena) {
   for (int graph = 0; graph < 300; ++graph) {
     SCOPED_TRACE(graph);
     build_any();
-    std::vector<std::shared_ptr<const void>> owners;
-    LoadedConstants constants(owners);
+    LoadedConstants constants;
     Signature signature;
     for (const ir::Value* input : program->functions()[0]->inputs)
       signature.inputs.emplace_back().name = input->name;
@@ -136,7 +136,8 @@ TEST_F(MemoryOfPlans, RandomGraphsKeepTheirBitsInAnArena) {
       signature.inputs[i].shape = program->functions()[0]->inputs[i]->type.shape;
       signature.outputs[i].shape = program->functions()[0]->block->outputs[i]->type.shape;
     }
-    auto planned = prepare(*program->functions()[0], signature, constants);
+    auto planned =
+        prepare(*program->functions()[0], std::make_shared<const Signature>(signature), constants);
     ASSERT_TRUE(planned.ok()) << planned.status().message();
     ConstantFolder folder(std::make_shared<MemoryLimit>(0));
     ThreadPool threads(1);

@@ -11,7 +11,8 @@
 #include "base/check.h"
 #include "base/error.h"
 #include "base/name_index.h"
-#include "exec/cpu/loaded_constants.h"
+#include "exec/cpu/planner.h"
+#include "exec/cpu/prepare.h"
 #include "exec/cpu/state_store.h"
 
 namespace anemone::exec {
@@ -25,6 +26,24 @@ auto ending_with_memory(const F& f) -> decltype(f()) {
   } catch (const std::bad_alloc&) {
     return out_of_memory("expected memory for the work of a run, got none");
   }
+}
+
+// The states of all functions together. kCorrupt where two of them have one of the same name in
+// different shapes.
+Result<std::vector<Feature>> states_of(const std::vector<Signature>& signatures) {
+  std::vector<Feature> states;
+  std::unordered_map<std::string_view, const Feature*> known;
+  for (const Signature& signature : signatures)
+    for (const Feature& state : signature.states) {
+      const auto [it, is_new] = known.emplace(state.name, &state);
+      const Feature& first = *it->second;
+      if (is_new)
+        states.push_back(state);
+      else if (first.dtype != state.dtype || first.shape != state.shape)
+        return corrupt("[{}] expected one shape for the state in all functions, got {} and {}",
+                       state.name, to_string(first.shape), to_string(state.shape));
+    }
+  return states;
 }
 
 // Where each state of a function lies in the caller's store.
@@ -148,93 +167,86 @@ CpuProgram::CpuProgram(ProgramSource source, std::string default_function,
       shared_(std::move(shared)),
       folder_(shared_->memory) {}
 
-Result<std::shared_ptr<const CpuProgram>> CpuProgram::prepare_and_make(
+Result<std::shared_ptr<const CpuProgram>> CpuProgram::make(
     ProgramSource source, const std::vector<const ir::Function*>& functions,
-    std::vector<Signature> signatures, std::string default_function,
+    std::vector<Signature> signatures, std::string default_function, bool when_first_run,
     std::shared_ptr<SharedResources> shared) {
+  ANEMONE_CHECK(functions.size() == signatures.size());
   std::shared_ptr<CpuProgram> out(
       new CpuProgram(std::move(source), std::move(default_function), std::move(shared)));
   ANEMONE_ASSIGN_OR_RETURN(out->states_, states_of(signatures));
-  const Status planned = out->make_plans(functions, std::move(signatures));
-  // First: what a plan finds wrong with zeros is not the reason.
-  ANEMONE_RETURN_IF_ERROR(out->source_.check());
-  ANEMONE_RETURN_IF_ERROR(planned);
+  for (std::size_t i = 0; i < functions.size(); ++i) {
+    out->names_.push_back(functions[i]->name);
+    out->entries_.push_back(
+        {functions[i], std::make_shared<const Signature>(std::move(signatures[i]))});
+  }
+  if (!when_first_run) ANEMONE_RETURN_IF_ERROR(out->make_plans(out->entries_));
   return std::shared_ptr<const CpuProgram>(std::move(out));
 }
 
-Status CpuProgram::make_plans(const std::vector<const ir::Function*>& functions,
-                              std::vector<Signature> signatures) {
-  ANEMONE_CHECK(functions.size() == signatures.size());
-  LoadedConstants constants(owners_);
+Status CpuProgram::make_plans(std::span<Entry> entries) const {
   std::vector<std::optional<PreparedFunction>> open;
   std::vector<PreparedFunction> planned;
-  for (std::size_t i = 0; i < functions.size(); ++i) {
-    names_.push_back(functions[i]->name);
-    ANEMONE_ASSIGN_OR_RETURN(PreparedFunction function,
-                             prepare(*functions[i], std::move(signatures[i]), constants));
-    // The reference runs every operation as it is written, whatever the shapes.
-    if (!shared_->is_reference && has_open_shapes(function)) {
-      planned.push_back(with_shapes(function, least_shapes(function)));
-      open.emplace_back(std::move(function));
-    } else {
-      planned.push_back(std::move(function));
-      open.emplace_back();
+  const auto prepare_and_plan = [&]() -> Status {
+    for (const Entry& entry : entries) {
+      ANEMONE_ASSIGN_OR_RETURN(PreparedFunction function,
+                               prepare(*entry.function, entry.signature, constants_));
+      // The reference runs every operation as it is written, whatever the shapes.
+      if (!shared_->is_reference && has_open_shapes(function)) {
+        planned.push_back(with_shapes(function, least_shapes(function)));
+        open.emplace_back(std::move(function));
+      } else {
+        planned.push_back(std::move(function));
+        open.emplace_back();
+      }
     }
-  }
-  std::vector<PreparedFunction*> first;
-  for (PreparedFunction& function : planned) first.push_back(&function);
-  {
+    std::vector<PreparedFunction*> all;
+    for (PreparedFunction& function : planned) all.push_back(&function);
     const std::lock_guard lock(shared_->mutex);
-    ANEMONE_RETURN_IF_ERROR(ending_with_memory(
-        [&] { return exec::plan(first, !shared_->is_reference, folder_, shared_->pool); }));
-  }
+    return ending_with_memory(
+        [&] { return exec::plan(all, !shared_->is_reference, folder_, shared_->pool); });
+  };
+  const Status status = prepare_and_plan();
+  // First: what a plan finds wrong with the zeros of a file that was cut is not the reason.
+  ANEMONE_RETURN_IF_ERROR(source_.check());
+  ANEMONE_RETURN_IF_ERROR(status);
   for (std::size_t i = 0; i < planned.size(); ++i)
-    functions_.push_back(open[i]
-                             ? std::make_unique<FunctionPlans>(
-                                   std::move(*open[i]), std::move(planned[i]), folder_, *shared_)
-                             : std::make_unique<FunctionPlans>(std::move(planned[i]), *shared_));
+    entries[i].plans = open[i] ? std::make_unique<FunctionPlans>(
+                                     std::move(*open[i]), std::move(planned[i]), folder_, *shared_)
+                               : std::make_unique<FunctionPlans>(std::move(planned[i]), *shared_);
   return {};
 }
 
+Result<std::size_t> CpuProgram::index_of(std::string_view function) const {
+  const std::string_view name = function.empty() ? default_function_ : function;
+  for (std::size_t i = 0; i < names_.size(); ++i)
+    if (names_[i] == name) return i;
+  return not_found("[{}] expected one of the functions {}", name, names_of(names_));
+}
+
+Result<FunctionPlans*> CpuProgram::plans_of(std::string_view function) const {
+  ANEMONE_ASSIGN_OR_RETURN(const std::size_t index, index_of(function));
+  const std::lock_guard lock(mutex_);
+  if (entries_[index].plans == nullptr) ANEMONE_RETURN_IF_ERROR(make_plans({&entries_[index], 1}));
+  return entries_[index].plans.get();
+}
+
 void CpuProgram::set_timed(bool is_timed) const {
+  const std::lock_guard lock(mutex_);
   if (is_timed)
-    for (const auto& function : functions_) function->reset_times();
+    for (const Entry& entry : entries_)
+      if (entry.plans != nullptr) entry.plans->reset_times();
   is_timed_ = is_timed;
 }
 
-Result<std::vector<Feature>> states_of(const std::vector<Signature>& signatures) {
-  std::vector<Feature> states;
-  std::unordered_map<std::string_view, const Feature*> known;
-  for (const Signature& signature : signatures)
-    for (const Feature& state : signature.states) {
-      const auto [it, is_new] = known.emplace(state.name, &state);
-      const Feature& first = *it->second;
-      if (is_new)
-        states.push_back(state);
-      else if (first.dtype != state.dtype || first.shape != state.shape)
-        return corrupt("[{}] expected one shape for the state in all functions, got {} and {}",
-                       state.name, to_string(first.shape), to_string(state.shape));
-    }
-  return states;
-}
-
-Result<std::size_t> index_of_function(const std::vector<std::string>& names,
-                                      const std::string& default_function,
-                                      std::string_view function) {
-  const std::string_view name = function.empty() ? default_function : function;
-  for (std::size_t i = 0; i < names.size(); ++i)
-    if (names[i] == name) return i;
-  return not_found("[{}] expected one of the functions {}", name, names_of(names));
-}
-
-Result<std::shared_ptr<const Plan>> CpuProgram::plan(std::string_view function) const {
-  ANEMONE_ASSIGN_OR_RETURN(const std::size_t index, index_of(function));
-  return functions_[index]->last();
+Result<std::shared_ptr<const ExecutionPlan>> CpuProgram::plan(std::string_view function) const {
+  ANEMONE_ASSIGN_OR_RETURN(const FunctionPlans* plans, plans_of(function));
+  return plans->last();
 }
 
 const Signature* CpuProgram::signature(std::string_view function) const {
   const auto index = index_of(function);
-  return index.ok() ? &functions_[*index]->signature() : nullptr;
+  return index.ok() ? entries_[*index].signature.get() : nullptr;
 }
 
 Result<std::unique_ptr<StateStore>> CpuProgram::make_state() const {
@@ -248,13 +260,12 @@ Status CpuProgram::run(std::string_view function, const Inputs& inputs, Outputs&
 }
 
 Status CpuProgram::run_batch(std::string_view name, std::span<const BatchItem> items) const {
-  ANEMONE_ASSIGN_OR_RETURN(const std::size_t index, index_of(name));
-  FunctionPlans& plans = *functions_[index];
+  ANEMONE_ASSIGN_OR_RETURN(FunctionPlans * plans, plans_of(name));
   for (const BatchItem& item : items)
-    ANEMONE_RETURN_IF_ERROR(check_inputs(plans.signature(), *item.inputs));
+    ANEMONE_RETURN_IF_ERROR(check_inputs(plans->signature(), *item.inputs));
   while (!items.empty()) {
     ANEMONE_ASSIGN_OR_RETURN(const auto plan,
-                             ending_with_memory([&] { return plans.find(*items[0].inputs); }));
+                             ending_with_memory([&] { return plans->find(*items[0].inputs); }));
     const std::size_t together = count_together(plan->function(), items);
     ANEMONE_RETURN_IF_ERROR(run_together(*plan, items.first(together)));
     items = items.subspan(together);
@@ -262,7 +273,7 @@ Status CpuProgram::run_batch(std::string_view name, std::span<const BatchItem> i
   return {};
 }
 
-Status CpuProgram::run_together(const Plan& plan, std::span<const BatchItem> items) const {
+Status CpuProgram::run_together(const ExecutionPlan& plan, std::span<const BatchItem> items) const {
   const PreparedFunction& function = plan.function();
   struct Run {
     CpuStateStore* store = nullptr;

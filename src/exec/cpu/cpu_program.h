@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <memory>
+#include <mutex>
 #include <span>
 #include <string>
 #include <vector>
@@ -12,20 +13,11 @@
 #include "base/mapped_file.h"
 #include "exec/cpu/constant_folder.h"
 #include "exec/cpu/function_plans.h"
+#include "exec/cpu/loaded_constants.h"
 #include "exec/cpu/shared_resources.h"
 #include "exec/executor.h"
 
 namespace anemone::exec {
-
-// The place of a function by name; an empty name is the default function. kNotFound with the names
-// that there are.
-Result<std::size_t> index_of_function(const std::vector<std::string>& names,
-                                      const std::string& default_function,
-                                      std::string_view function);
-
-// The states of all functions together. kCorrupt where two of them have one of the same name in
-// different shapes.
-Result<std::vector<Feature>> states_of(const std::vector<Signature>& signatures);
 
 // A verified program, and the files in which its constants lie.
 struct ProgramSource {
@@ -36,14 +28,15 @@ struct ProgramSource {
   Status check() const;
 };
 
-// A planned program behind the interface. Thread-safe: what a run changes lies in a Frame of its
-// own.
+// A verified program whose functions are planned, all of them when it is made or each when it first
+// runs. Thread-safe: what a run changes lies in a Frame of its own.
 class CpuProgram : public LoadedProgram {
  public:
-  // Prepares these functions; one signature each.
-  static Result<std::shared_ptr<const CpuProgram>> prepare_and_make(
+  // For these functions, at least one, with one signature each. kCorrupt where two of them have a
+  // state of one name in different shapes. `when_first_run`: LoadOptions.
+  static Result<std::shared_ptr<const CpuProgram>> make(
       ProgramSource source, const std::vector<const ir::Function*>& functions,
-      std::vector<Signature> signatures, std::string default_function,
+      std::vector<Signature> signatures, std::string default_function, bool when_first_run,
       std::shared_ptr<SharedResources> shared);
 
   const std::vector<std::string>& functions() const override { return names_; }
@@ -58,19 +51,28 @@ class CpuProgram : public LoadedProgram {
   // Thread-safe.
   void set_timed(bool is_timed) const;
 
-  // The plan of the last run of a function; before one, of the least shapes that it takes.
-  // kNotFound for an unknown name.
-  Result<std::shared_ptr<const Plan>> plan(std::string_view function) const;
+  // The plan of the last run of a function; before one, of the least shapes that it takes, made now
+  // if it was not. kNotFound for an unknown name.
+  Result<std::shared_ptr<const ExecutionPlan>> plan(std::string_view function) const;
 
  private:
+  struct Entry {
+    const ir::Function* function = nullptr;
+    std::shared_ptr<const Signature> signature;
+    std::unique_ptr<FunctionPlans> plans = nullptr;  // null until made; then it stays
+  };
+
   CpuProgram(ProgramSource source, std::string default_function,
              std::shared_ptr<SharedResources> shared);
-  Status make_plans(const std::vector<const ir::Function*>& functions,
-                    std::vector<Signature> signatures);
-  Result<std::size_t> index_of(std::string_view function) const {
-    return index_of_function(names_, default_function_, function);
-  }
-  Status run_together(const Plan& plan, std::span<const BatchItem> items) const;
+  // The place of a function by name; an empty name is the default function. kNotFound with the
+  // names that there are.
+  Result<std::size_t> index_of(std::string_view function) const;
+  // Those of one function, made now if they were not.
+  Result<FunctionPlans*> plans_of(std::string_view function) const;
+  // For entries that have none, together: constants that they share are evaluated once. Under
+  // mutex_.
+  Status make_plans(std::span<Entry> entries) const;
+  Status run_together(const ExecutionPlan& plan, std::span<const BatchItem> items) const;
 
   const ProgramSource source_;
   const std::string default_function_;
@@ -78,9 +80,10 @@ class CpuProgram : public LoadedProgram {
   std::vector<std::string> names_;
   std::vector<Feature> states_;  // of all functions together
   mutable std::atomic<bool> is_timed_ = false;
-  std::vector<std::shared_ptr<const void>> owners_;  // bytes that constants view
-  ConstantFolder folder_;
-  std::vector<std::unique_ptr<FunctionPlans>> functions_;
+  mutable ConstantFolder folder_;  // outlives the plans
+  mutable std::mutex mutex_;       // of what follows
+  mutable LoadedConstants constants_;
+  mutable std::vector<Entry> entries_;  // their number and signatures never change
 };
 
 }  // namespace anemone::exec

@@ -7,16 +7,12 @@
 
 #include "base/error.h"
 #include "exec/cpu/cpu_program.h"
-#include "exec/cpu/lazy_program.h"
 
 namespace anemone::exec {
 namespace {
 
-// The prepared program that has the function.
-Result<const CpuProgram*> as_cpu(const LoadedProgram& program, std::string_view function) {
+Result<const CpuProgram*> as_cpu(const LoadedProgram& program) {
   if (const auto* cpu = dynamic_cast<const CpuProgram*>(&program)) return cpu;
-  if (const auto* lazy = dynamic_cast<const LazyProgram*>(&program))
-    return lazy->prepared(function);
   return invalid_argument("expected a program of the CPU executor");
 }
 
@@ -118,7 +114,7 @@ void ExpertsOfLayers::apply(PlanStep& step) {
 }
 
 Result<std::vector<PlanStep>> explain(const LoadedProgram& program, std::string_view function) {
-  ANEMONE_ASSIGN_OR_RETURN(const CpuProgram* cpu, as_cpu(program, function));
+  ANEMONE_ASSIGN_OR_RETURN(const CpuProgram* cpu, as_cpu(program));
   ANEMONE_ASSIGN_OR_RETURN(const auto plan, cpu->plan(function));
   const OpTimes& times = plan->times();
   const Explainer explainer(plan->function());
@@ -135,19 +131,15 @@ Result<std::vector<PlanStep>> explain(const LoadedProgram& program, std::string_
 }
 
 Result<PlanMemory> explain_memory(const LoadedProgram& program, std::string_view function) {
-  ANEMONE_ASSIGN_OR_RETURN(const CpuProgram* cpu, as_cpu(program, function));
+  ANEMONE_ASSIGN_OR_RETURN(const CpuProgram* cpu, as_cpu(program));
   ANEMONE_ASSIGN_OR_RETURN(const auto plan, cpu->plan(function));
   const MemoryPlan& memory = plan->function().memory;
   return PlanMemory{memory.arena_bytes, memory.value_bytes};
 }
 
 Status set_timed(const LoadedProgram& program, bool is_timed) {
-  if (const auto* cpu = dynamic_cast<const CpuProgram*>(&program))
-    cpu->set_timed(is_timed);
-  else if (const auto* lazy = dynamic_cast<const LazyProgram*>(&program))
-    lazy->set_timed(is_timed);
-  else
-    return invalid_argument("expected a program of the CPU executor");
+  ANEMONE_ASSIGN_OR_RETURN(const CpuProgram* cpu, as_cpu(program));
+  cpu->set_timed(is_timed);
   return {};
 }
 

@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "base/name_index.h"
+#include "exec/cpu/planner.h"
 
 namespace anemone::exec {
 namespace {
@@ -34,7 +35,7 @@ InputShapes shapes_of(const PreparedFunction& function, const Inputs& inputs) {
 
 }  // namespace
 
-Result<std::unique_ptr<Frame>> Plan::take_frame() const {
+Result<std::unique_ptr<Frame>> ExecutionPlan::take_frame() const {
   {
     const std::lock_guard lock(mutex_);
     if (!idle_frames_.empty()) {
@@ -53,7 +54,7 @@ Result<std::unique_ptr<Frame>> Plan::take_frame() const {
   return frame;
 }
 
-void Plan::give_frame(std::unique_ptr<Frame> frame) const {
+void ExecutionPlan::give_frame(std::unique_ptr<Frame> frame) const {
   if (limit_->is_scarce()) return;
   const std::lock_guard lock(mutex_);
   idle_frames_.push_back(std::move(frame));
@@ -84,17 +85,18 @@ PreparedFunction with_shapes(const PreparedFunction& function, const InputShapes
 
 FunctionPlans::FunctionPlans(PreparedFunction planned, SharedResources& shared)
     : signature_(planned.signature), shared_(shared) {
-  entries_.push_back({{}, std::make_shared<const Plan>(std::move(planned), shared.memory)});
+  entries_.push_back(
+      {{}, std::make_shared<const ExecutionPlan>(std::move(planned), shared.memory)});
 }
 
 FunctionPlans::FunctionPlans(PreparedFunction open, PreparedFunction first, ConstantFolder& folder,
                              SharedResources& shared)
     : signature_(open.signature), open_(std::move(open)), folder_(&folder), shared_(shared) {
-  entries_.push_back(
-      {least_shapes(*open_), std::make_shared<const Plan>(std::move(first), shared.memory)});
+  entries_.push_back({least_shapes(*open_),
+                      std::make_shared<const ExecutionPlan>(std::move(first), shared.memory)});
 }
 
-Result<std::shared_ptr<const Plan>> FunctionPlans::find(const Inputs& inputs) {
+Result<std::shared_ptr<const ExecutionPlan>> FunctionPlans::find(const Inputs& inputs) {
   if (!open_) return entries_.front().plan;
   InputShapes shapes = shapes_of(*open_, inputs);
   const std::lock_guard lock(mutex_);
@@ -109,12 +111,12 @@ Result<std::shared_ptr<const Plan>> FunctionPlans::find(const Inputs& inputs) {
     ANEMONE_RETURN_IF_ERROR(exec::plan({&planned}, true, *folder_, turn.pool()));
   }
   if (entries_.size() == kMaxPlans) entries_.pop_back();
-  entries_.insert(entries_.begin(), {std::move(shapes), std::make_shared<const Plan>(
+  entries_.insert(entries_.begin(), {std::move(shapes), std::make_shared<const ExecutionPlan>(
                                                             std::move(planned), shared_.memory)});
   return entries_.front().plan;
 }
 
-std::shared_ptr<const Plan> FunctionPlans::last() const {
+std::shared_ptr<const ExecutionPlan> FunctionPlans::last() const {
   const std::lock_guard lock(mutex_);
   return entries_.front().plan;
 }

@@ -21,9 +21,9 @@ namespace anemone::exec {
 
 // A function as it runs with inputs of one set of shapes, and what its runs leave for the next.
 // Thread-safe.
-class Plan {
+class ExecutionPlan {
  public:
-  Plan(PreparedFunction function, std::shared_ptr<MemoryLimit> limit)
+  ExecutionPlan(PreparedFunction function, std::shared_ptr<MemoryLimit> limit)
       : function_(std::move(function)),
         limit_(std::move(limit)),
         times_(function_.block.ops.size()) {}
@@ -68,15 +68,15 @@ class FunctionPlans {
 
   const Signature& signature() const { return *signature_; }
   // For inputs that are lawful (check_inputs); made now unless one of the last kMaxPlans is it.
-  Result<std::shared_ptr<const Plan>> find(const Inputs& inputs);
+  Result<std::shared_ptr<const ExecutionPlan>> find(const Inputs& inputs);
   // The plan that was found last; at first that of the least shapes.
-  std::shared_ptr<const Plan> last() const;
+  std::shared_ptr<const ExecutionPlan> last() const;
   void reset_times() const;
 
  private:
   struct Entry {
     InputShapes shapes;
-    std::shared_ptr<const Plan> plan;  // shared with the runs that use it
+    std::shared_ptr<const ExecutionPlan> plan;  // shared with the runs that use it
   };
 
   const std::shared_ptr<const Signature> signature_;

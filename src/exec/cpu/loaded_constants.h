@@ -12,13 +12,10 @@
 
 namespace anemone::exec {
 
-// Constants of all functions of a program. Data that several literals share is loaded once. For one
-// thread.
+// Constants of all functions of a program. Data that several literals share is loaded once.
+// Outlives the slots, which view its bytes. For one thread.
 class LoadedConstants {
  public:
-  // `owners` gets what keeps the bytes alive; it outlives the slots.
-  explicit LoadedConstants(std::vector<std::shared_ptr<const void>>& owners) : owners_(owners) {}
-
   // An empty slot for what is neither a tensor of numbers nor a scalar string: such constants have
   // no value at run time. The slot views the text of the literal, which outlives it. kCorrupt if
   // the data does not have the size of its type.
@@ -27,7 +24,7 @@ class LoadedConstants {
  private:
   Result<std::span<const std::byte>> load(const ir::Literal& literal);
 
-  std::vector<std::shared_ptr<const void>>& owners_;
+  std::vector<std::shared_ptr<const void>> owners_;  // of the bytes
   std::unordered_map<const ir::Data*, std::span<const std::byte>> loaded_;
 };
 

@@ -2,6 +2,7 @@
 #include "exec/cpu/memory_plan.h"
 
 #include <algorithm>
+#include <utility>
 #include <vector>
 
 #include "exec/cpu/fusion/fused_op.h"
@@ -22,6 +23,74 @@ std::int64_t size_of(const ir::Type& type) {
   return static_cast<std::int64_t>(
       dtype_bytes(type.dtype, static_cast<std::uint64_t>(element_count(type.shape))));
 }
+
+// Fills PreparedOp::dead_after and PreparedBlock::handed_on. A value dies in the block that defines
+// it, after the last operation there that uses it, itself or in its inner blocks.
+class Lifetimes {
+ public:
+  explicit Lifetimes(PreparedFunction& function)
+      : function_(function),
+        home_(function.initial.size(), nullptr),
+        last_(function.initial.size()) {}
+
+  void run() {
+    mark_homes(function_.block);
+    Path path;
+    walk(function_.block, path);
+    for (std::size_t slot = 0; slot < last_.size(); ++slot) {
+      if (home_[slot] == nullptr) continue;
+      if (last_[slot].is_kept)
+        home_[slot]->handed_on.push_back(static_cast<int>(slot));
+      else if (last_[slot].op != nullptr)
+        last_[slot].op->dead_after.push_back(static_cast<int>(slot));
+    }
+  }
+
+ private:
+  struct Use {
+    PreparedOp* op = nullptr;  // null: an input of a block that nothing uses
+    bool is_kept = false;
+  };
+  // Where the walk is: an operation of each block, the outermost block first.
+  using Path = std::vector<std::pair<PreparedBlock*, PreparedOp*>>;
+
+  void mark_homes(PreparedBlock& block) {
+    for (const int slot : block.inputs) home_[static_cast<std::size_t>(slot)] = &block;
+    for (PreparedOp& op : block.ops) {
+      for (const int slot : op.outputs) {
+        home_[static_cast<std::size_t>(slot)] = &block;
+        last_[static_cast<std::size_t>(slot)].op = &op;
+      }
+      for (PreparedBlock& inner : op.blocks) mark_homes(inner);
+    }
+  }
+
+  void use(int slot, const Path& path) {
+    const auto index = static_cast<std::size_t>(slot);
+    for (const auto& [block, op] : path)
+      if (block == home_[index]) last_[index].op = op;
+  }
+
+  void walk(PreparedBlock& block, Path& path) {
+    for (PreparedOp& op : block.ops) {
+      path.emplace_back(&block, &op);
+      for (const Operand& operand : op.operands)
+        for (const int slot : operand.slots) use(slot, path);
+      for (PreparedBlock& inner : op.blocks) walk(inner, path);
+      path.pop_back();
+    }
+    for (const int slot : block.outputs) {
+      if (home_[static_cast<std::size_t>(slot)] == &block)
+        last_[static_cast<std::size_t>(slot)].is_kept = true;
+      else
+        use(slot, path);
+    }
+  }
+
+  PreparedFunction& function_;
+  std::vector<PreparedBlock*> home_;
+  std::vector<Use> last_;
+};
 
 class MemoryPlanner {
  public:
@@ -185,8 +254,9 @@ std::int64_t MemoryPlan::place_bytes(std::int64_t bytes) {
   return (std::max<std::int64_t>(bytes, 1) + kLine - 1) / kLine * kLine + kRedZone;
 }
 
-MemoryPlan plan_memory(const PreparedFunction& function) {
-  return MemoryPlanner(function).run();
+void plan_memory(PreparedFunction& function) {
+  Lifetimes(function).run();
+  function.memory = MemoryPlanner(function).run();
 }
 
 }  // namespace anemone::exec

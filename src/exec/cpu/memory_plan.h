@@ -27,10 +27,11 @@ struct MemoryPlan {
   std::int64_t least_bytes = 0;  // the most that live together: no arena can be smaller
 };
 
-// For a function whose types and lifetimes are known. A value takes the place of one that dies with
-// the operation that makes it, where the operation allows that (FusedOp::can_overwrite); views lie
-// where what they look at lies. Time grows with the square of the number of values: milliseconds
-// for a thousand.
-MemoryPlan plan_memory(const PreparedFunction& function);
+// Finds the lifetimes of the values of a function whose types are known (PreparedOp::dead_after,
+// PreparedBlock::handed_on), and from them PreparedFunction::memory. A value takes the place of one
+// that dies with the operation that makes it, where the operation allows that
+// (FusedOp::can_overwrite); a view lies where the value lies of which it is a part. The time grows
+// with the square of the number of values: milliseconds for a thousand.
+void plan_memory(PreparedFunction& function);
 
 }  // namespace anemone::exec

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "exec/cpu/prepared_program.h"
+#include "exec/cpu/prepare.h"
 
 #include <algorithm>
 #include <unordered_map>
@@ -7,11 +7,6 @@
 #include "base/check.h"
 #include "base/error.h"
 #include "base/name_index.h"
-#include "exec/cpu/constant_folder.h"
-#include "exec/cpu/fusion/fuse.h"
-#include "exec/cpu/infer_types.h"
-#include "exec/cpu/lifetimes.h"
-#include "exec/cpu/load.h"
 #include "exec/cpu/loaded_constants.h"
 #include "ops/registry.h"
 
@@ -43,12 +38,21 @@ Kind kind_of(std::string_view type) {
   return Kind::kKernel;
 }
 
+Feature feature_of(const std::string& name, const ir::Type& type) {
+  Feature feature;
+  feature.name = name;
+  feature.dtype = type.dtype;
+  feature.shape = type.shape.empty() ? Shape{1} : type.shape;
+  return feature;
+}
+
 class FunctionBuilder {
  public:
-  FunctionBuilder(const ir::Function& function, Signature signature, LoadedConstants& constants)
+  FunctionBuilder(const ir::Function& function, std::shared_ptr<const Signature> signature,
+                  LoadedConstants& constants)
       : constants_(constants) {
     out_.function = &function;
-    out_.signature = std::make_shared<const Signature>(std::move(signature));
+    out_.signature = std::move(signature);
   }
 
   Result<PreparedFunction> build() {
@@ -274,33 +278,33 @@ class FunctionBuilder {
   std::unordered_map<const ir::Value*, int> state_of_;
 };
 
-bool accesses_states(const PreparedBlock& block) {
-  return std::ranges::any_of(block.ops, [](const PreparedOp& op) {
-    return op.kind == PreparedOp::Kind::kReadState || op.kind == PreparedOp::Kind::kWriteState ||
-           std::ranges::any_of(op.blocks, accesses_states);
-  });
-}
-
 }  // namespace
 
-Result<PreparedFunction> prepare(const ir::Function& function, Signature signature,
-                                 LoadedConstants& constants) {
-  return FunctionBuilder(function, std::move(signature), constants).build();
+std::optional<ir::Type> output_type(const ir::Value& output) {
+  const ir::Type& type = output.type;
+  if (type.is_tensor() && type.dtype != DType::kString) return type;
+  if (type.kind != ir::Type::Kind::kDictionary || output.producer == nullptr ||
+      output.producer->type != "classify")
+    return std::nullopt;
+  const ir::Value* probabilities = output.producer->input("probabilities");
+  return probabilities == nullptr ? std::nullopt : std::optional(probabilities->type);
 }
 
-Status plan(const std::vector<PreparedFunction*>& functions, bool is_fused, ConstantFolder& folder,
-            ThreadPool& threads) {
-  for (PreparedFunction* function : functions) {
-    infer_types(*function, folder.limit());
-    if (is_fused) fuse(*function);
-    function->is_batchable = !accesses_states(function->block);
-  }
-  ANEMONE_RETURN_IF_ERROR(folder.fold(functions, threads));
-  for (PreparedFunction* function : functions) {
-    find_lifetimes(*function);
-    function->memory = plan_memory(*function);
-  }
-  return {};
+Signature signature_of(const ir::Function& function) {
+  Signature out;
+  for (const ir::Value* input : function.inputs)
+    (input->type.is_state() ? out.states : out.inputs)
+        .push_back(feature_of(input->name, input->type));
+  for (const ir::Value* output : function.block->outputs)
+    if (const auto type = output_type(*output))
+      out.outputs.push_back(feature_of(output->name, *type));
+  return out;
+}
+
+Result<PreparedFunction> prepare(const ir::Function& function,
+                                 std::shared_ptr<const Signature> signature,
+                                 LoadedConstants& constants) {
+  return FunctionBuilder(function, std::move(signature), constants).build();
 }
 
 }  // namespace anemone::exec

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A program made ready to run: names resolved to slot numbers, kernels found, and after planning
-// types known, patterns fused, constants evaluated and lifetimes known. Immutable then, shared by
-// all runs.
+// A function made ready to run, as data. prepare() (prepare.h) resolves names to slot numbers and
+// finds kernels; plan() (planner.h) then infers types, fuses patterns, evaluates constants and
+// plans memory. After that it is immutable and shared by all runs.
 #pragma once
 
 #include <anemone/status.h>
@@ -11,7 +11,6 @@
 #include <string_view>
 #include <vector>
 
-#include "base/thread_pool.h"
 #include "exec/cpu/memory_plan.h"
 #include "exec/cpu/slot.h"
 #include "exec/executor.h"
@@ -22,9 +21,7 @@
 namespace anemone::exec {
 
 struct PreparedOp;
-class ConstantFolder;
 class FusedOp;
-class LoadedConstants;
 
 struct PreparedBlock {
   std::vector<int> inputs;  // slots
@@ -115,17 +112,5 @@ struct PreparedFunction {
 
   const ir::Type& type(int slot) const { return types[static_cast<std::size_t>(slot)]; }
 };
-
-// Names, slots, kernels and loaded constants of one function; nothing is planned yet. `program` was
-// verified against ops::op_registry().
-Result<PreparedFunction> prepare(const ir::Function& function, Signature signature,
-                                 LoadedConstants& constants);
-
-// Makes prepared functions runnable, for the types of their inputs: infers the other types, finds
-// patterns (`is_fused`: they become fast operations, fusion/fuse.h; otherwise every operation runs
-// as it is written), and evaluates operations that only need constants (all constexpr_* among
-// them), once for all functions, in parallel on `threads`; then plans the memory of the values.
-Status plan(const std::vector<PreparedFunction*>& functions, bool is_fused, ConstantFolder& folder,
-            ThreadPool& threads);
 
 }  // namespace anemone::exec
