@@ -11,16 +11,10 @@
 #include <unistd.h>
 #include <vector>
 
+#include "tests/support/sanitized.h"
+
 namespace anemone {
 namespace {
-
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr bool kHasOtherHeap = true;
-#elif defined(__has_feature)
-constexpr bool kHasOtherHeap = __has_feature(address_sanitizer) || __has_feature(thread_sanitizer);
-#else
-constexpr bool kHasOtherHeap = false;
-#endif
 
 // The resident memory of the process.
 std::size_t resident_bytes() {
@@ -34,7 +28,7 @@ TEST(FreedMemory, GoesBackToTheSystem) {
 #ifndef __GLIBC__
   GTEST_SKIP() << "another C library";
 #endif
-  if (kHasOtherHeap) GTEST_SKIP() << "sanitizers have a heap of their own";
+  if (testing::kIsSanitized) GTEST_SKIP() << "sanitizers have a heap of their own";
   constexpr std::size_t kBytes = 200 << 20, kBlock = 1000;
   const FreedMemoryReturner returner;
   // Small blocks between some that stay, as a request leaves them.

@@ -15,6 +15,8 @@
 #include <thread>
 #include <unistd.h>
 
+#include "tests/support/sanitized.h"
+
 namespace anemone::cli {
 namespace {
 
@@ -25,18 +27,6 @@ using Clock = std::chrono::steady_clock;
 
 constexpr std::chrono::seconds kTimeLimit{10};
 constexpr std::uint64_t kMemoryLimit = 1'000'000'000;
-
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr bool kLimitsAddresses = false;
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-constexpr bool kLimitsAddresses = false;
-#else
-constexpr bool kLimitsAddresses = true;
-#endif
-#else
-constexpr bool kLimitsAddresses = true;
-#endif
 
 // What the cases of this process needed, printed at its end.
 struct Totals : public ::testing::Environment {
@@ -58,7 +48,7 @@ const Totals& registered = totals();  // before the tests run
 
 [[noreturn]] void become_anemone(const std::vector<std::string>& words,
                                  const TemporaryFolder& folder) {
-  if (kLimitsAddresses) {
+  if (!testing::kIsSanitized) {
     const rlimit limit = {kMemoryLimit, kMemoryLimit};
     ::setrlimit(RLIMIT_AS, &limit);
   }
@@ -81,10 +71,6 @@ std::uint64_t resident_bytes(const rusage& usage) {
 }
 
 }  // namespace
-
-bool limits_addresses() {
-  return kLimitsAddresses;
-}
 
 Outcome run_limited(const std::vector<std::string>& words) {
   const TemporaryFolder folder;

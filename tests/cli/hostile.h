@@ -23,8 +23,6 @@ inline constexpr int kOutOfMemory = 6;
 // addresses (sanitizers take more of those than there is memory: then only what is resident
 // counts). Fails the test beyond.
 Outcome run_limited(const std::vector<std::string>& words);
-// False under sanitizers, which also end the process where memory is refused.
-bool limits_addresses();
 
 // The shape of every refusal. `code` is the exit code; 0 accepts all that are about the input.
 void expect_refusal(const Outcome& outcome, int code);

@@ -13,6 +13,7 @@
 #include "tests/cli/hostile.h"
 #include "tests/cli/interrupted.h"
 #include "tests/mlpackage/damaged_package.h"
+#include "tests/support/sanitized.h"
 
 namespace anemone::cli {
 namespace {
@@ -145,7 +146,7 @@ INSTANTIATE_TEST_SUITE_P(Program, UnlawfulProgram, ::testing::ValuesIn(kUnlawful
 
 // 137 GB between an input and an output of one number: lawful, and more than there is.
 TEST(HugeProgram, IsShownAndRunsOutOfMemoryInOneLine) {
-  if (!limits_addresses()) GTEST_SKIP() << "a sanitizer ends the process instead";
+  if (testing::kIsSanitized) GTEST_SKIP() << "a sanitizer ends the process instead";
   const TemporaryFolder made;
   const std::string package = made.file("huge.mlpackage");
   mlpackage::Model model;

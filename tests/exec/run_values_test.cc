@@ -9,8 +9,8 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "exec/cpu/red_zone.h"
 #include "tests/exec/fusion_fixture.h"
+#include "tests/support/sanitized.h"
 
 namespace anemone::exec {
 namespace {
@@ -194,9 +194,7 @@ TEST_F(MemoryLimits, HoldForEveryOperationThatDataSizes) {
 
 // What a kernel works with is no value of the run; the system refuses it here.
 TEST_F(MemoryLimits, AKernelThatGetsNoMemoryEndsItsRun) {
-#if defined(ANEMONE_HAS_RED_ZONES) || defined(__SANITIZE_THREAD__)
-  GTEST_SKIP() << "the sanitizer has an address space of its own";
-#endif
+  if (testing::kIsSanitized) GTEST_SKIP() << "sanitizers need all addresses for themselves";
   Builder b = function();
   Value* n = b.input("n", Type::tensor(DType::kInt32, {1}));
   Value* filled =
