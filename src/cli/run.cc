@@ -18,7 +18,7 @@
 #include "cli/output_place.h"
 #include "cli/token_ids.h"
 #include "engine/conversation.h"
-#include "text/tokenizer.h"
+#include "text/tokenizer/tokenizer.h"
 
 namespace anemone::cli {
 namespace {

@@ -8,8 +8,8 @@
 #include "base/check.h"
 #include "base/error.h"
 #include "engine/repeat_stop.h"
-#include "text/stop_strings.h"
-#include "text/text_streamer.h"
+#include "text/stream/stop_strings.h"
+#include "text/stream/text_streamer.h"
 
 namespace anemone::engine {
 namespace {

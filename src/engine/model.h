@@ -19,9 +19,9 @@
 #include "engine/embedding_table.h"
 #include "engine/step_inputs.h"
 #include "exec/executor.h"
-#include "text/chat_template.h"
-#include "text/chat_template_source.h"
-#include "text/tokenizer.h"
+#include "text/chat/chat_template.h"
+#include "text/chat/chat_template_source.h"
+#include "text/tokenizer/tokenizer.h"
 
 namespace anemone::engine {
 
