@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "engine/logit_check.h"
+#include "engine/session/logit_check.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "engine/logprobs.h"
+#include "engine/sampling/logprobs.h"
 
 #include <algorithm>
 #include <cmath>

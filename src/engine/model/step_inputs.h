@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "artifact/manifest.h"
-#include "engine/embedding_table.h"
+#include "engine/model/embedding_table.h"
 #include "tensor/tensor.h"
 
 namespace anemone::engine {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "engine/logit_processors.h"
+#include "engine/sampling/logit_processors.h"
 
 #include <cmath>
 #include <limits>

@@ -12,9 +12,9 @@
 #include <string_view>
 #include <vector>
 
-#include "engine/logprobs.h"
-#include "engine/sampler.h"
-#include "engine/session.h"
+#include "engine/sampling/logprobs.h"
+#include "engine/sampling/sampler.h"
+#include "engine/session/session.h"
 
 namespace anemone::engine {
 

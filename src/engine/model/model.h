@@ -16,8 +16,8 @@
 
 #include "artifact/manifest.h"
 #include "base/work_budget.h"
-#include "engine/embedding_table.h"
-#include "engine/step_inputs.h"
+#include "engine/model/embedding_table.h"
+#include "engine/model/step_inputs.h"
 #include "exec/executor.h"
 #include "text/chat/chat_template.h"
 #include "text/chat/chat_template_source.h"

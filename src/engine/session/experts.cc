@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "engine/experts.h"
+#include "engine/session/experts.h"
 
 #include <algorithm>
 #include <cstdint>

@@ -12,8 +12,8 @@
 
 #include "base/json.h"
 #include "base/work_budget.h"
-#include "engine/generator.h"
-#include "engine/session.h"
+#include "engine/generation/generator.h"
+#include "engine/session/session.h"
 
 namespace anemone::engine {
 

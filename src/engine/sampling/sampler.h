@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "base/json.h"
-#include "engine/logit_processors.h"
-#include "engine/logprobs.h"
+#include "engine/sampling/logit_processors.h"
+#include "engine/sampling/logprobs.h"
 
 namespace anemone::engine {
 

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "base/error.h"
-#include "engine/logit_check.h"
-#include "engine/session.h"
+#include "engine/session/logit_check.h"
+#include "engine/session/session.h"
 
 namespace anemone::engine {
 namespace {

@@ -11,8 +11,8 @@
 #include <string>
 #include <vector>
 
-#include "engine/model.h"
-#include "engine/step_inputs.h"
+#include "engine/model/model.h"
+#include "engine/model/step_inputs.h"
 
 namespace anemone::engine {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "engine/generator.h"
+#include "engine/generation/generator.h"
 
 #include <algorithm>
 #include <chrono>
@@ -7,7 +7,7 @@
 
 #include "base/check.h"
 #include "base/error.h"
-#include "engine/repeat_stop.h"
+#include "engine/generation/repeat_stop.h"
 #include "text/stream/stop_strings.h"
 #include "text/stream/text_streamer.h"
 

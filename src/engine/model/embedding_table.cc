@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "engine/embedding_table.h"
+#include "engine/model/embedding_table.h"
 
 #include <algorithm>
 #include <type_traits>

@@ -12,9 +12,9 @@
 #include <string>
 #include <vector>
 
-#include "engine/model.h"
-#include "engine/step.h"
-#include "engine/step_inputs.h"
+#include "engine/model/model.h"
+#include "engine/model/step_inputs.h"
+#include "engine/session/step.h"
 
 namespace anemone::engine {
 

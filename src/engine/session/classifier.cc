@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "engine/classifier.h"
+#include "engine/session/classifier.h"
 
 #include <algorithm>
 
 #include "base/error.h"
-#include "engine/logit_check.h"
+#include "engine/session/logit_check.h"
 
 namespace anemone::engine {
 namespace {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "artifact/manifest.h"
-#include "engine/model.h"
+#include "engine/model/model.h"
 #include "exec/executor.h"
 
 namespace anemone::engine {

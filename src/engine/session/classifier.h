@@ -10,8 +10,8 @@
 #include <span>
 #include <vector>
 
-#include "engine/model.h"
-#include "engine/step.h"
+#include "engine/model/model.h"
+#include "engine/session/step.h"
 
 namespace anemone::engine {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "engine/model.h"
+#include "engine/model/model.h"
 
 #include <algorithm>
 #include <filesystem>
@@ -12,7 +12,7 @@
 #include "base/error.h"
 #include "base/inner_file.h"
 #include "base/json_release.h"
-#include "engine/function_plan.h"
+#include "engine/model/function_plan.h"
 
 namespace anemone::engine {
 namespace {

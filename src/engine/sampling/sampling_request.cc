@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "engine/sampling_request.h"
+#include "engine/sampling/sampling_request.h"
 
 #include <random>
 

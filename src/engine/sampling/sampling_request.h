@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "base/json.h"
-#include "engine/sampler.h"
+#include "engine/sampling/sampler.h"
 
 namespace anemone::engine {
 

@@ -6,8 +6,8 @@
 #include <cstddef>
 #include <span>
 
-#include "engine/model.h"
-#include "engine/step.h"
+#include "engine/model/model.h"
+#include "engine/session/step.h"
 
 namespace anemone::engine {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "engine/function_plan.h"
+#include "engine/model/function_plan.h"
 
 #include <algorithm>
 #include <string>

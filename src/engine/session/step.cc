@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "engine/step.h"
+#include "engine/session/step.h"
 
 #include <utility>
 
 #include "base/error.h"
-#include "engine/experts.h"
+#include "engine/session/experts.h"
 
 namespace anemone::engine {
 
