@@ -30,28 +30,17 @@ Result<std::unique_ptr<Classifier>> Classifier::create(std::shared_ptr<const Mod
                        manifest.name);
   std::unique_ptr<Classifier> out(new Classifier(std::move(model)));
   ANEMONE_ASSIGN_OR_RETURN(out->caches_, make_caches(*out->model_));
-  out->outputs_.shards.resize(manifest.shards.size());
-  out->outputs_.heads.resize(manifest.heads.size());
+  out->outputs_ = make_outputs(*out->model_);
   for (const FunctionPlan& plan : out->model_->functions())
-    out->buckets_.emplace_back().plan = &plan;
-  std::ranges::sort(out->buckets_, {},
-                    [](const Bucket& bucket) { return bucket.plan->function->tokens; });
+    out->buckets_.emplace_back(*out->model_, plan).set_width(plan.function->tokens);
+  std::ranges::sort(out->buckets_, {}, &Bucket::width);
   return out;
 }
 
-Classifier::Bucket& Classifier::bucket_for(std::int64_t tokens) {
+Bucket& Classifier::bucket_for(std::int64_t tokens) {
   const auto it = std::ranges::find_if(
-      buckets_, [&](const Bucket& bucket) { return bucket.plan->function->tokens >= tokens; });
-  Bucket& bucket = it == buckets_.end() ? buckets_.back() : *it;
-  if (bucket.host_inputs == nullptr) {
-    const artifact::Manifest& manifest = model_->manifest();
-    const std::int64_t width = bucket.plan->function->tokens;
-    bucket.host_inputs =
-        std::make_unique<StepInputs>(bucket.plan->host_inputs, width, bucket.plan->context);
-    bucket.hidden = Tensor(bucket.plan->hidden_dtype,
-                           artifact::hidden_shape(manifest.layout, manifest.hidden_size, width));
-  }
-  return bucket;
+      buckets_, [&](const Bucket& bucket) { return bucket.width() >= tokens; });
+  return it == buckets_.end() ? buckets_.back() : *it;
 }
 
 Status Classifier::run_window(std::span<const std::int32_t> ids, std::int64_t first,
@@ -59,13 +48,10 @@ Status Classifier::run_window(std::span<const std::int32_t> ids, std::int64_t fi
   const artifact::Manifest& manifest = model_->manifest();
   const auto count = static_cast<std::int64_t>(ids.size());
   Bucket& bucket = bucket_for(count);
-  ANEMONE_RETURN_IF_ERROR(model_->embed(ids, bucket.hidden.mutable_view()));
-  ANEMONE_RETURN_IF_ERROR(model_->embed(ids, *bucket.host_inputs));
-  bucket.host_inputs->set(0, count, count);
-  Chunk chunk{bucket.host_inputs.get(), &caches_, &outputs_, bucket.hidden.view()};
-  ANEMONE_RETURN_IF_ERROR(run_shards(*model_, *bucket.plan, {&chunk, 1}));
-  const std::int64_t width = bucket.plan->function->tokens;
-  ANEMONE_RETURN_IF_ERROR(run_heads(*model_, bucket.plan->head_function, width, {&chunk, 1}));
+  ANEMONE_ASSIGN_OR_RETURN(Chunk chunk, bucket.fill(0, ids, 0, count, caches_, outputs_));
+  ANEMONE_RETURN_IF_ERROR(run_shards(*model_, bucket.plan(), {&chunk, 1}));
+  const std::int64_t width = bucket.width();
+  ANEMONE_RETURN_IF_ERROR(run_heads(*model_, bucket.plan().head_function, width, {&chunk, 1}));
   const std::size_t begin = logits.size();
   const std::int64_t labels = manifest.vocab_size;
   logits.resize(begin + static_cast<std::size_t>((last - first) * labels));
@@ -86,7 +72,7 @@ Result<std::vector<float>> Classifier::classify(std::span<const std::int32_t> id
   const auto total = static_cast<std::int64_t>(ids.size());
   if (total == 0) return invalid_argument("[text] expected at least one token, got none");
   for (const std::int32_t id : ids) ANEMONE_RETURN_IF_ERROR(model_->check_id(id));
-  const std::int64_t widest = buckets_.back().plan->function->tokens;
+  const std::int64_t widest = buckets_.back().width();
   std::int64_t halo = 0;
   if (total > widest) {
     const auto receptive = reach(model_->manifest());

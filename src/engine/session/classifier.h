@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "engine/model/model.h"
+#include "engine/session/bucket.h"
 #include "engine/session/step.h"
 
 namespace anemone::engine {
@@ -41,13 +42,6 @@ class Classifier {
                                       const ClassifyOptions& options = {});
 
  private:
-  // A shape bucket: one function, with tensors that are made when they are first used.
-  struct Bucket {
-    const FunctionPlan* plan = nullptr;
-    std::unique_ptr<StepInputs> host_inputs;
-    Tensor hidden;
-  };
-
   explicit Classifier(std::shared_ptr<const Model> model) : model_(std::move(model)) {}
   Bucket& bucket_for(std::int64_t tokens);  // the narrowest that takes them, else the widest
   // Logits of tokens [first, last) of the window `ids`.

@@ -31,7 +31,7 @@ Session::Session(std::shared_ptr<const Model> model) : model_(std::move(model)) 
       has_recurrent_ = has_recurrent_ || cache.is_recurrent;
     }
   logits_buffer_.resize(static_cast<std::size_t>(manifest.vocab_size));
-  for (const FunctionPlan& plan : model_->functions()) buckets_.emplace_back().plan = &plan;
+  for (const FunctionPlan& plan : model_->functions()) buckets_.emplace_back(*model_, plan);
 }
 
 Status Session::check_room(std::int64_t count) const {
@@ -57,11 +57,10 @@ Session::BucketChoice Session::choose(std::int64_t position, std::int64_t remain
   BucketChoice best;
   Cost least{};
   for (Bucket& bucket : buckets_) {
-    const artifact::Function& function = *bucket.plan->function;
-    const std::int64_t count = std::min(remaining, function.tokens);
-    if (position + count > bucket.plan->context) continue;
-    const Cost cost{remaining - count, function.is_flexible ? count : function.tokens,
-                    bucket.plan->context};
+    const std::int64_t count = std::min(remaining, bucket.max_width());
+    if (position + count > bucket.plan().context) continue;
+    const Cost cost{remaining - count, bucket.is_flexible() ? count : bucket.max_width(),
+                    bucket.plan().context};
     if (best.bucket != nullptr && cost >= least) continue;
     best = {&bucket, cost.width, count};
     least = cost;
@@ -70,34 +69,16 @@ Session::BucketChoice Session::choose(std::int64_t position, std::int64_t remain
   return best;
 }
 
-Session::Bucket& Session::enter(const BucketChoice& choice) {
-  Bucket& bucket = *choice.bucket;
-  if (bucket.tokens != choice.width) bucket.chunks.clear();
-  bucket.tokens = choice.width;
-  return bucket;
+Bucket& Session::enter(const BucketChoice& choice) {
+  choice.bucket->set_width(choice.width);
+  return *choice.bucket;
 }
 
 Result<Chunk> Session::make_chunk(Bucket& bucket, std::size_t index,
                                   std::span<const std::int32_t> ids, std::int64_t position) {
-  const artifact::Manifest& manifest = model_->manifest();
-  if (index == bucket.chunks.size()) {
-    ChunkInputs& inputs = bucket.chunks.emplace_back();
-    inputs.host_inputs =
-        std::make_unique<StepInputs>(bucket.plan->host_inputs, bucket.tokens, bucket.plan->context);
-    inputs.hidden =
-        Tensor(bucket.plan->hidden_dtype,
-               artifact::hidden_shape(manifest.layout, manifest.hidden_size, bucket.tokens));
-  }
-  if (index == outputs_.size()) {
-    outputs_.push_back(std::make_unique<StepOutputs>());
-    outputs_.back()->shards.resize(manifest.shards.size());
-    outputs_.back()->heads.resize(manifest.heads.size());
-  }
-  ChunkInputs& inputs = bucket.chunks[index];
-  ANEMONE_RETURN_IF_ERROR(model_->embed(ids, inputs.hidden.mutable_view()));
-  ANEMONE_RETURN_IF_ERROR(model_->embed(ids, *inputs.host_inputs));
-  inputs.host_inputs->set(position, static_cast<std::int64_t>(ids.size()), length_);
-  return Chunk{inputs.host_inputs.get(), &caches_, outputs_[index].get(), inputs.hidden.view()};
+  if (index == outputs_.size())
+    outputs_.push_back(std::make_unique<StepOutputs>(make_outputs(*model_)));
+  return bucket.fill(index, ids, position, length_, caches_, *outputs_[index]);
 }
 
 Status Session::prefill(std::span<const std::int32_t> ids, const PrefillOptions& options) {
@@ -164,7 +145,7 @@ Result<std::int64_t> Session::run_step(std::span<const std::int32_t> ids,
     done += count;
     if (done == total || !has_states_only_ || done + choice.width > kStepTokens) break;
   }
-  ANEMONE_RETURN_IF_ERROR(run_shards(*model_, *bucket.plan, chunks));
+  ANEMONE_RETURN_IF_ERROR(run_shards(*model_, bucket.plan(), chunks));
   const bool is_end = wants_logits && done == total;
   const bool has_logits = is_end || options.on_logits;
   if (options.on_logits)
@@ -261,9 +242,9 @@ Status decode_batch(std::span<const DecodeStep> steps) {
     std::vector<Chunk> chunks;
     for (std::size_t i = first; i < steps.size(); ++i) {
       Session& session = *steps[i].session;
-      Session::Bucket& bucket = session.enter(session.choose(session.position(), 1));
-      if (plan == nullptr) plan = bucket.plan;
-      if (is_done[i] || bucket.plan != plan) continue;
+      Bucket& bucket = session.enter(session.choose(session.position(), 1));
+      if (plan == nullptr) plan = &bucket.plan();
+      if (is_done[i] || &bucket.plan() != plan) continue;
       is_done[i] = true;
       group.push_back(&steps[i]);
       ANEMONE_ASSIGN_OR_RETURN(

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "engine/model/model.h"
-#include "engine/model/step_inputs.h"
+#include "engine/session/bucket.h"
 #include "engine/session/step.h"
 
 namespace anemone::engine {
@@ -73,18 +73,6 @@ class Session {
  private:
   friend Status decode_batch(std::span<const DecodeStep> steps);
 
-  // Input tensors of one chunk.
-  struct ChunkInputs {
-    std::unique_ptr<StepInputs> host_inputs;
-    Tensor hidden;
-  };
-  // A shape bucket: one function, with tensors that are made when they are first used, and again
-  // when a flexible one changes its width.
-  struct Bucket {
-    const FunctionPlan* plan = nullptr;
-    std::int64_t tokens = 0;  // T
-    std::vector<ChunkInputs> chunks;
-  };
   // How the next chunk runs.
   struct BucketChoice {
     Bucket* bucket = nullptr;
@@ -129,10 +117,10 @@ class Session {
 
   std::shared_ptr<const Model> model_;
   std::vector<std::int32_t> tokens_;
-  std::int64_t length_ = 0;     // of the text that the keys in the caches are rotated for
-  bool has_recurrent_ = false;  // caches that cannot be truncated
-  bool needs_rebuild_ = false;  // those stand for other tokens than tokens_
-  std::vector<Bucket> buckets_;
+  std::int64_t length_ = 0;      // of the text that the keys in the caches are rotated for
+  bool has_recurrent_ = false;   // caches that cannot be truncated
+  bool needs_rebuild_ = false;   // those stand for other tokens than tokens_
+  std::vector<Bucket> buckets_;  // in the order of Model::functions()
   Caches caches_;
   bool has_states_only_ = true;                        // no caches that are inputs and outputs
   std::vector<std::unique_ptr<StepOutputs>> outputs_;  // of each chunk of a step

@@ -24,17 +24,16 @@ void copy_column(const TensorView& from, std::int64_t column, const MutableTenso
 
 }  // namespace
 
-const Session::Bucket& Session::smallest_bucket() const {
+const Bucket& Session::smallest_bucket() const {
   return *std::ranges::find_if(buckets_, [](const Bucket& candidate) {
-    const artifact::Function& function = *candidate.plan->function;
-    return function.tokens == 1 || function.is_flexible;
+    return candidate.max_width() == 1 || candidate.is_flexible();
   });
 }
 
 // A step of several tokens needs the head for one of its columns only.
 Status Session::last_logits(const Bucket& bucket, Chunk chunk, std::int64_t column,
                             std::int64_t position) {
-  if (bucket.tokens != 1) {
+  if (bucket.width() != 1) {
     const TensorView hidden = chunk.hidden;
     const artifact::Manifest& manifest = model_->manifest();
     if (column_.empty() || column_.dtype() != hidden.dtype)
@@ -47,16 +46,16 @@ Status Session::last_logits(const Bucket& bucket, Chunk chunk, std::int64_t colu
     chunk.hidden = column_.view();
   }
   ANEMONE_RETURN_IF_ERROR(
-      run_heads(*model_, smallest_bucket().plan->head_function, 1, {&chunk, 1}));
+      run_heads(*model_, smallest_bucket().plan().head_function, 1, {&chunk, 1}));
   return gather(chunk, position);
 }
 
 Status Session::all_logits(const Bucket& bucket, std::span<const Chunk> chunks, std::int64_t count,
                            const PrefillOptions& options) {
-  ANEMONE_RETURN_IF_ERROR(run_heads(*model_, bucket.plan->head_function, bucket.tokens, chunks));
+  ANEMONE_RETURN_IF_ERROR(run_heads(*model_, bucket.plan().head_function, bucket.width(), chunks));
   for (std::int64_t t = 0; t < count; ++t) {
-    const Chunk& chunk = chunks[static_cast<std::size_t>(t / bucket.tokens)];
-    gather_logits(*chunk.outputs, bucket.tokens, t % bucket.tokens);
+    const Chunk& chunk = chunks[static_cast<std::size_t>(t / bucket.width())];
+    gather_logits(*chunk.outputs, bucket.width(), t % bucket.width());
     ANEMONE_RETURN_IF_ERROR(check_gathered(position() + t));
     ANEMONE_RETURN_IF_ERROR(options.on_logits(position() + t, logits_buffer_));
   }

@@ -55,6 +55,13 @@ Status take_caches(const artifact::Shard& shard, std::vector<Tensor>& caches,
 
 }  // namespace
 
+StepOutputs make_outputs(const Model& model) {
+  StepOutputs outputs;
+  outputs.shards.resize(model.manifest().shards.size());
+  outputs.heads.resize(model.manifest().heads.size());
+  return outputs;
+}
+
 Result<Caches> make_caches(const Model& model) {
   Caches caches;
   const std::vector<artifact::Shard>& shards = model.manifest().shards;

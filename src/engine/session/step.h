@@ -32,6 +32,9 @@ struct StepOutputs {
   Tensor experts;
 };
 
+// Empty ones for every package of the model.
+StepOutputs make_outputs(const Model& model);
+
 // Consecutive tokens of one session. The pointers outlive the step.
 struct Chunk {
   const StepInputs* host_inputs = nullptr;
