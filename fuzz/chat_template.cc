@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A chat template and the variables that it is rendered with. The same input gives the same text,
 // within limits on time and memory.
-#include "text/chat_template.h"
+#include "text/chat/chat_template.h"
 
 #include <nlohmann/json.hpp>
 
@@ -24,7 +24,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   auto context = parse_json(fuzz::part(parts, "context"), "context");
   if (!context.ok()) context = parse_json(kContext, "context");
   text::RenderOptions options;
-  options.now = text::CivilTime{};
+  options.now = text::jinja::CivilTime{};
   options.limits.work = 20'000'000;
   options.limits.memory = 64U << 20;
   options.limits.output_bytes = 1U << 20;

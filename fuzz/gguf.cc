@@ -7,7 +7,7 @@
 #include "checkpoint/gguf/gguf_source.h"
 #include "checkpoint/gguf/gguf_tokenizer.h"
 #include "fuzz/support.h"
-#include "text/tokenizer.h"
+#include "text/tokenizer/tokenizer.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace anemone;

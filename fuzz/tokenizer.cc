@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // A tokenizer.json, and a text that it encodes and decodes. The streamed text must be the decoded
 // text, whatever the tokenizer is.
-#include "text/tokenizer.h"
+#include "text/tokenizer/tokenizer.h"
 
 #include "base/check.h"
 #include "fuzz/support.h"
-#include "text/text_streamer.h"
+#include "text/stream/text_streamer.h"
 #include "text/text_work.h"
 #include "text/utf8.h"
 

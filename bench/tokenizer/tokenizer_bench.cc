@@ -14,7 +14,7 @@
 
 #include "base/file.h"
 #include "base/json.h"
-#include "text/tokenizer.h"
+#include "text/tokenizer/tokenizer.h"
 
 namespace anemone::text {
 namespace {

@@ -20,8 +20,8 @@
 #include "artifact/manifest.h"
 #include "base/descriptor.h"
 #include "base/error.h"
-#include "engine/model.h"
-#include "engine/session.h"
+#include "engine/model/model.h"
+#include "engine/session/session.h"
 
 extern "C" char** environ;
 

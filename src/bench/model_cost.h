@@ -8,7 +8,7 @@
 #include <cstdint>
 
 #include "bench/machine_rates.h"
-#include "engine/model.h"
+#include "engine/model/model.h"
 
 namespace anemone::bench {
 

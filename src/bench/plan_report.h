@@ -14,7 +14,7 @@
 
 #include "artifact/manifest.h"
 #include "base/json.h"
-#include "engine/model.h"
+#include "engine/model/model.h"
 #include "exec/cpu/explain.h"
 #include "exec/executor.h"
 

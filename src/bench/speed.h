@@ -11,8 +11,8 @@
 #include <span>
 #include <vector>
 
-#include "engine/model.h"
-#include "engine/session.h"
+#include "engine/model/model.h"
+#include "engine/session/session.h"
 
 namespace anemone::bench {
 

@@ -9,9 +9,9 @@
 
 #include "base/error.h"
 #include "base/machine.h"
-#include "engine/conversation.h"
-#include "engine/generator.h"
-#include "engine/session.h"
+#include "engine/generation/conversation.h"
+#include "engine/generation/generator.h"
+#include "engine/session/session.h"
 
 namespace anemone::bench {
 namespace {

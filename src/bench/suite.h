@@ -14,7 +14,7 @@
 
 #include "base/json.h"
 #include "bench/speed.h"
-#include "engine/model.h"
+#include "engine/model/model.h"
 
 namespace anemone::bench {
 

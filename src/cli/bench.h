@@ -17,7 +17,7 @@
 #include "bench/record.h"
 #include "bench/suite.h"
 #include "cli/command.h"
-#include "engine/model.h"
+#include "engine/model/model.h"
 
 namespace anemone::cli {
 

@@ -12,7 +12,7 @@
 #include "cli/interrupt.h"
 #include "cli/output.h"
 #include "cli/run.h"
-#include "engine/conversation.h"
+#include "engine/generation/conversation.h"
 
 namespace anemone::cli {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "text/chat_template.h"
+#include "text/chat/chat_template.h"
 
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -15,7 +15,7 @@
 #include "cli/jsonl_loop.h"
 #include "cli/model_path.h"
 #include "cli/output.h"
-#include "text/chat_template_source.h"
+#include "text/chat/chat_template_source.h"
 #include "text/jsonl.h"
 
 namespace anemone::cli {

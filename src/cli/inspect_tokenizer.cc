@@ -8,7 +8,7 @@
 #include "base/inner_file.h"
 #include "cli/inspect.h"
 #include "cli/output.h"
-#include "text/tokenizer.h"
+#include "text/tokenizer/tokenizer.h"
 
 namespace anemone::cli {
 namespace {

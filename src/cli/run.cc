@@ -17,8 +17,8 @@
 #include "cli/output.h"
 #include "cli/output_place.h"
 #include "cli/token_ids.h"
-#include "engine/conversation.h"
-#include "text/tokenizer.h"
+#include "engine/generation/conversation.h"
+#include "text/tokenizer/tokenizer.h"
 
 namespace anemone::cli {
 namespace {

@@ -14,9 +14,9 @@
 
 #include "base/json.h"
 #include "base/progress.h"
-#include "engine/generator.h"
-#include "engine/model.h"
-#include "engine/sampling_request.h"
+#include "engine/generation/generator.h"
+#include "engine/model/model.h"
+#include "engine/sampling/sampling_request.h"
 
 namespace anemone::cli {
 

@@ -11,7 +11,7 @@
 #include "cli/output.h"
 #include "cli/run.h"
 #include "cli/token_ids.h"
-#include "engine/classifier.h"
+#include "engine/session/classifier.h"
 #include "text/text_work.h"
 
 namespace anemone::cli {

@@ -15,7 +15,7 @@
 #include "cli/output.h"
 #include "text/jsonl.h"
 #include "text/text_work.h"
-#include "text/tokenizer.h"
+#include "text/tokenizer/tokenizer.h"
 
 namespace anemone::cli {
 namespace {

@@ -31,7 +31,7 @@
 #include "cli/verify_text.h"
 #include "compiler/compiler.h"
 #include "engine/agreement.h"
-#include "text/tokenizer.h"
+#include "text/tokenizer/tokenizer.h"
 
 namespace anemone::cli {
 namespace {

@@ -6,7 +6,7 @@
 #include <numeric>
 
 #include "base/error.h"
-#include "engine/session.h"
+#include "engine/session/session.h"
 
 namespace anemone::engine {
 namespace {

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "artifact/verification.h"
-#include "engine/model.h"
+#include "engine/model/model.h"
 
 namespace anemone::engine {
 

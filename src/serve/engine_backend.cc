@@ -9,7 +9,7 @@
 
 #include "base/error.h"
 #include "base/mapped_file.h"
-#include "engine/conversation.h"
+#include "engine/generation/conversation.h"
 
 namespace anemone::serve {
 namespace {

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "engine/generator.h"
+#include "engine/generation/generator.h"
 #include "serve/http/message.h"
 #include "serve/openai/answer.h"
 #include "serve/scheduler.h"

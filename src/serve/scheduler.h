@@ -17,7 +17,7 @@
 #include <thread>
 #include <vector>
 
-#include "engine/session.h"
+#include "engine/session/session.h"
 
 namespace anemone::serve {
 

@@ -10,9 +10,9 @@
 #include <string_view>
 #include <vector>
 
-#include "engine/generator.h"
-#include "engine/model.h"
-#include "engine/sampling_request.h"
+#include "engine/generation/generator.h"
+#include "engine/model/model.h"
+#include "engine/sampling/sampling_request.h"
 
 namespace anemone::serve {
 

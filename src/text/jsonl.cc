@@ -52,7 +52,7 @@ Result<Json> render(const ChatTemplate& chat_template, const Json& request) {
   context["add_generation_prompt"] = prompt.value_or(false);
   RenderOptions options;
   if (now) {
-    ANEMONE_ASSIGN_OR_RETURN(options.now, parse_civil_time(*now));
+    ANEMONE_ASSIGN_OR_RETURN(options.now, jinja::parse_civil_time(*now));
   }
   ANEMONE_ASSIGN_OR_RETURN(std::string text, chat_template.render(context, options));
   return Json{{"text", std::move(text)}};

@@ -4,8 +4,8 @@
 #pragma once
 
 #include "base/json.h"
-#include "text/chat_template.h"
-#include "text/tokenizer.h"
+#include "text/chat/chat_template.h"
+#include "text/tokenizer/tokenizer.h"
 
 namespace anemone::text {
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Models that label tokens: checkpoint, packages, labels.
-#include "engine/classifier.h"
+#include "engine/session/classifier.h"
 
 #include <algorithm>
 #include <cmath>
@@ -9,8 +9,8 @@
 
 #include "checkpoint/safetensors.h"
 #include "compiler/compiler.h"
-#include "engine/classifier.h"
-#include "engine/session.h"
+#include "engine/session/classifier.h"
+#include "engine/session/session.h"
 #include "tests/compiler/golden.h"
 #include "tests/support/shared_data.h"
 

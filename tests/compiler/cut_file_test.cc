@@ -7,7 +7,7 @@
 
 #include "artifact/manifest.h"
 #include "compiler/compiler.h"
-#include "engine/generator.h"
+#include "engine/generation/generator.h"
 #include "tests/compiler/golden.h"
 #include "tests/support/shared_data.h"
 

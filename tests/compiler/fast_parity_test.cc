@@ -6,7 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "api/executors.h"
-#include "engine/session.h"
+#include "engine/session/session.h"
 #include "exec/cpu/cpu_program.h"
 #include "exec/cpu/explain.h"
 #include "kernels/simd/isa.h"

@@ -7,7 +7,7 @@
 
 #include "checkpoint/checkpoint.h"
 #include "checkpoint/safetensors.h"
-#include "engine/classifier.h"
+#include "engine/session/classifier.h"
 #include "tests/compiler/golden.h"
 #include "tests/support/gguf_builder.h"
 #include "tests/support/shared_data.h"

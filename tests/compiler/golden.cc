@@ -10,8 +10,8 @@
 #include "api/executors.h"
 #include "checkpoint/safetensors.h"
 #include "compiler/compiler.h"
-#include "engine/generator.h"
-#include "engine/session.h"
+#include "engine/generation/generator.h"
+#include "engine/session/session.h"
 #include "tests/support/shared_data.h"
 
 namespace anemone::compiler::testing {

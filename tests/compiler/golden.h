@@ -12,7 +12,7 @@
 
 #include "base/json.h"
 #include "compiler/options.h"
-#include "engine/model.h"
+#include "engine/model/model.h"
 #include "exec/executor.h"
 
 namespace anemone::compiler::testing {

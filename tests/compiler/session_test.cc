@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Sessions over real packages: what is in the caches is a function of the tokens alone.
-#include "engine/session.h"
+#include "engine/session/session.h"
 
 #include <algorithm>
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "engine/conversation.h"
+#include "engine/generation/conversation.h"
 
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "engine/generator.h"
+#include "engine/generation/generator.h"
 
 #include <gtest/gtest.h>
 

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "engine/logit_processors.h"
+#include "engine/sampling/logit_processors.h"
 
 #include <cmath>
 #include <gtest/gtest.h>
 #include <limits>
 
-#include "engine/logprobs.h"
-#include "engine/repeat_stop.h"
-#include "engine/sampler.h"
+#include "engine/generation/repeat_stop.h"
+#include "engine/sampling/logprobs.h"
+#include "engine/sampling/sampler.h"
 
 namespace anemone::engine {
 namespace {

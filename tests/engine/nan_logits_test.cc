@@ -4,9 +4,9 @@
 #include <limits>
 
 #include "engine/agreement.h"
-#include "engine/generator.h"
-#include "engine/logit_check.h"
-#include "engine/session.h"
+#include "engine/generation/generator.h"
+#include "engine/session/logit_check.h"
+#include "engine/session/session.h"
 #include "tests/engine/fake_model.h"
 
 namespace anemone::engine {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "engine/sampler.h"
+#include "engine/sampling/sampler.h"
 
 #include <cmath>
 #include <gtest/gtest.h>
@@ -8,7 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "engine/sampling_request.h"
+#include "engine/sampling/sampling_request.h"
 
 namespace anemone::engine {
 namespace {

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "engine/session.h"
+#include "engine/session/session.h"
 #include "exec/executor.h"
 #include "tests/support/shared_data.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "engine/session.h"
+#include "engine/session/session.h"
 
 #include <cmath>
 #include <gtest/gtest.h>

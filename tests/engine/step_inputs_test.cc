@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "engine/step_inputs.h"
+#include "engine/model/step_inputs.h"
 
 #include <cmath>
 #include <gtest/gtest.h>

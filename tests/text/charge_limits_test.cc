@@ -9,8 +9,8 @@
 
 #include "base/json.h"
 #include "base/work_budget.h"
-#include "text/text_streamer.h"
-#include "text/tokenizer.h"
+#include "text/stream/text_streamer.h"
+#include "text/tokenizer/tokenizer.h"
 
 namespace anemone::text {
 namespace {

@@ -12,8 +12,8 @@
 #include "checkpoint/gguf/gguf_file.h"
 #include "tests/support/gguf_builder.h"
 #include "tests/support/shared_data.h"
-#include "text/chat_template.h"
-#include "text/tokenizer.h"
+#include "text/chat/chat_template.h"
+#include "text/tokenizer/tokenizer.h"
 
 namespace anemone::text {
 namespace {

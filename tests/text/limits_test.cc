@@ -9,9 +9,9 @@
 
 #include "base/json.h"
 #include "base/work_budget.h"
-#include "text/chat_template.h"
+#include "text/chat/chat_template.h"
 #include "text/table_hash.h"
-#include "text/tokenizer.h"
+#include "text/tokenizer/tokenizer.h"
 
 namespace anemone::text {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "text/stop_strings.h"
+#include "text/stream/stop_strings.h"
 
 #include <ctime>
 #include <gtest/gtest.h>

@@ -8,7 +8,7 @@
 
 #include "base/json.h"
 #include "base/work_budget.h"
-#include "text/chat_template.h"
+#include "text/chat/chat_template.h"
 
 namespace anemone::text {
 namespace {

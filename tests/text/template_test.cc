@@ -6,7 +6,7 @@
 #include <string>
 
 #include "base/json.h"
-#include "text/chat_template.h"
+#include "text/chat/chat_template.h"
 
 namespace anemone::text {
 namespace {

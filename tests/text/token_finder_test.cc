@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "text/token_finder.h"
+#include "text/tokenizer/token_finder.h"
 
 #include <gtest/gtest.h>
 #include <random>

@@ -8,8 +8,8 @@
 
 #include "base/json.h"
 #include "tests/support/shared_data.h"
-#include "text/text_streamer.h"
-#include "text/tokenizer.h"
+#include "text/stream/text_streamer.h"
+#include "text/tokenizer/tokenizer.h"
 
 namespace anemone::text {
 namespace {

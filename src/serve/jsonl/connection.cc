@@ -7,8 +7,8 @@
 #include <utility>
 
 #include "base/error.h"
-#include "engine/conversation.h"
-#include "engine/generator.h"
+#include "engine/generation/conversation.h"
+#include "engine/generation/generator.h"
 
 namespace anemone::serve::jsonl {
 namespace {

@@ -24,7 +24,7 @@
 
 #include "base/json.h"
 #include "base/work_budget.h"
-#include "engine/session.h"
+#include "engine/session/session.h"
 #include "serve/jsonl/request.h"
 #include "serve/served_model.h"
 

@@ -15,7 +15,7 @@
 #include "base/json.h"
 #include "base/json_release.h"
 #include "base/work_budget.h"
-#include "engine/sampling_request.h"
+#include "engine/sampling/sampling_request.h"
 
 namespace anemone::serve::jsonl {
 

@@ -10,9 +10,9 @@
 #include <unordered_map>
 #include <vector>
 
-#include "text/civil_time.h"
 #include "text/jinja/arguments.h"
 #include "text/jinja/ast.h"
+#include "text/jinja/civil_time.h"
 #include "text/jinja/heap.h"
 #include "text/jinja/value.h"
 

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/generation/conversation.h"
+
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "base/error.h"
+#include "base/json_release.h"
+
+namespace anemone::engine {
+namespace {
+
+Status check_can_chat(const Model& model) {
+  if (model.tokenizer() == nullptr)
+    return not_found("[{}] expected a model with a tokenizer, got one without", model.path());
+  if (!model.has_chat_template())
+    return not_found("[{}] expected a model with a chat template, got one without", model.path());
+  return {};
+}
+
+Json message(std::string_view role, std::string_view content) {
+  return {{"role", role}, {"content", content}};
+}
+
+}  // namespace
+
+Result<std::vector<std::int32_t>> chat_prompt(const Model& model, Json messages, Json variables,
+                                              WorkBudget* budget) {
+  const JsonReleaser messages_releaser(messages), variables_releaser(variables);
+  ANEMONE_RETURN_IF_ERROR(check_can_chat(model));
+  ANEMONE_ASSIGN_OR_RETURN(const std::string text,
+                           model.render_chat(std::move(messages), /*add_generation_prompt=*/true,
+                                             std::move(variables), budget));
+  if (budget != nullptr) ANEMONE_RETURN_IF_ERROR(budget->check());
+  // The template writes a begin-of-text token itself where the model wants one.
+  return model.tokenizer()->encode(text,
+                                   {.add_special = false, .parse_special = true, .budget = budget});
+}
+
+Result<Conversation> Conversation::create(std::shared_ptr<const Model> model) {
+  ANEMONE_RETURN_IF_ERROR(check_can_chat(*model));
+  ANEMONE_ASSIGN_OR_RETURN(auto session, Session::create(std::move(model)));
+  return Conversation(std::move(session));
+}
+
+void Conversation::clear() {
+  turns_ = Json::array();
+  session_->reset();
+}
+
+Json Conversation::messages() const {
+  Json out = Json::array();
+  if (!system_.empty()) out.push_back(message("system", system_));
+  for (const Json& turn : turns_) out.push_back(turn);
+  return out;
+}
+
+Result<GenerateResult> Conversation::answer(std::string_view user, const GenerateOptions& options) {
+  Json asked = messages();
+  asked.push_back(message("user", user));
+  ANEMONE_ASSIGN_OR_RETURN(const auto prompt, chat_prompt(session_->model(), asked));
+  ANEMONE_ASSIGN_OR_RETURN(GenerateResult result, generate(*session_, prompt, options));
+  turns_.push_back(message("user", user));
+  turns_.push_back(message("assistant", result.text));
+  return result;
+}
+
+}  // namespace anemone::engine

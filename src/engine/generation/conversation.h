@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <anemone/status.h>
+
+#include <cstdint>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/json.h"
+#include "base/work_budget.h"
+#include "engine/generation/generator.h"
+#include "engine/session/session.h"
+
+namespace anemone::engine {
+
+// Token ids of a conversation, ready for the assistant's answer: the chat template's text, with
+// special tokens in it read as such. kNotFound when the model has no tokenizer or no template. The
+// work counts against the budget, which may be null.
+Result<std::vector<std::int32_t>> chat_prompt(const Model& model, Json messages,
+                                              Json variables = Json::object(),
+                                              WorkBudget* budget = nullptr);
+
+// A chat over one session. Each turn renders the whole conversation again; what the session has of
+// it already is not run again, so a turn costs its new tokens. Single-thread.
+class Conversation {
+ public:
+  // kNotFound when the model has no tokenizer or no chat template.
+  static Result<Conversation> create(std::shared_ptr<const Model> model);
+
+  // The system message, first in every prompt; empty: none (templates may have their own).
+  void set_system(std::string text) { system_ = std::move(text); }
+  const std::string& system() const { return system_; }
+  // Forgets all turns; the system message stays.
+  void clear();
+  // [{"role", "content"}, ...], the system message included.
+  Json messages() const;
+
+  // Adds a user turn and the answer to it. A cancelled answer is kept as far as it came. After an
+  // error the conversation is as before.
+  Result<GenerateResult> answer(std::string_view user, const GenerateOptions& options);
+
+  const Session& session() const { return *session_; }
+
+ private:
+  explicit Conversation(std::unique_ptr<Session> session) : session_(std::move(session)) {}
+
+  std::unique_ptr<Session> session_;
+  std::string system_;
+  Json turns_ = Json::array();
+};
+
+}  // namespace anemone::engine

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <anemone/status.h>
+
+#include <memory>
+#include <vector>
+
+#include "artifact/manifest.h"
+#include "engine/model/model.h"
+#include "exec/executor.h"
+
+namespace anemone::engine {
+
+using Programs = std::vector<std::shared_ptr<const exec::LoadedProgram>>;
+
+// Compares one function of every package with the manifest, name by name and shape by shape, and
+// works out what the host has to fill. kCorrupt: "[layers_00_11.mlpackage] expected input cos
+// fp16 [1, 1, 64, 32], got fp16 [1, 1, 64, 16] (function prefill)".
+Result<FunctionPlan> plan_function(const artifact::Manifest& manifest,
+                                   const artifact::Function& function, const Programs& shards,
+                                   const Programs& heads);
+
+// kCorrupt when a package of experts lacks a function for one of them, or has one of another form.
+Status check_expert_packs(const artifact::Manifest& manifest, const artifact::Experts& experts,
+                          const Programs& packs);
+
+}  // namespace anemone::engine

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+// A compiled model, ready to run: the packages of an artifact, its embeddings and its text side.
+#pragma once
+
+#include <anemone/status.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "artifact/manifest.h"
+#include "base/work_budget.h"
+#include "engine/model/embedding_table.h"
+#include "engine/model/step_inputs.h"
+#include "exec/executor.h"
+#include "text/chat/chat_template.h"
+#include "text/chat/chat_template_source.h"
+#include "text/tokenizer/tokenizer.h"
+
+namespace anemone::engine {
+
+struct LoadOptions {
+  bool load_text = true;  // the tokenizer and the chat template, where the artifact has them
+  std::string chat_template_file;  // instead of the artifact's; must be a good template
+  bool check_hashes = false;       // of every file; sizes are always checked
+  // Called before each package and once at the end (done == total), from the calling thread.
+  std::function<void(std::size_t done, std::size_t total, std::string_view package)> on_progress;
+};
+
+// One function of all packages: what goes into each shard.
+struct FunctionPlan {
+  static constexpr int kHidden = -1;
+  static constexpr int kExperts = -2;
+
+  const artifact::Function* function = nullptr;
+  std::int64_t context = 0;   // S
+  std::string head_function;  // of the heads, for as many tokens
+  std::vector<HostInput> host_inputs;
+  // [shard][input of the shard]: index into host_inputs, kHidden or kExperts.
+  std::vector<std::vector<int>> ports;
+  DType hidden_dtype = DType::kFp16;  // of the first shard's input
+};
+
+// Immutable and thread-safe; shared by sessions.
+class Model {
+ public:
+  // Reads the manifest, checks the sizes of all files, loads every package and compares its
+  // functions with the manifest. kNotFound when the folder is no artifact, kCorrupt when a package
+  // does not fit the manifest. An artifact without a tokenizer still runs on ids.
+  static Result<std::shared_ptr<const Model>> load(const std::string& artifact_dir,
+                                                   exec::Executor& executor,
+                                                   const LoadOptions& options = {});
+
+  // kUnsupported for a model that labels tokens: it has no sessions (classifier.h).
+  Status check_generates() const;
+
+  const std::string& path() const { return path_; }
+  const artifact::Manifest& manifest() const { return manifest_; }
+  std::int64_t context() const { return manifest_.context; }
+  // Columns of the logits.
+  std::int64_t vocab_size() const { return manifest_.vocab_size; }
+  bool is_eos(std::int32_t id) const;
+
+  // Null when the artifact has none, or load_text was off.
+  const std::shared_ptr<const text::Tokenizer>& tokenizer() const { return tokenizer_; }
+  bool has_chat_template() const { return chat_source_.has_value(); }
+  // Messages ([{"role", "content"}, ...]) as the text of a prompt. `variables` are more variables
+  // of the template; "tools" chooses the template for tools. kNotFound when there is no template;
+  // what is wrong with a template is said here and not at load, since ids run without it. The work
+  // counts against the budget, which may be null.
+  Result<std::string> render_chat(Json messages, bool add_generation_prompt, Json variables,
+                                  WorkBudget* budget = nullptr) const;
+
+  // Of every step there is one that takes it: a single token at the end of the context.
+  const std::vector<FunctionPlan>& functions() const { return functions_; }
+  const exec::LoadedProgram& shard(std::size_t index) const { return *shards_[index]; }
+  const exec::LoadedProgram& head(std::size_t index) const { return *heads_[index]; }
+  // Those of Experts::packs, in their order; each function is made runnable when it first runs.
+  const std::vector<std::shared_ptr<const exec::LoadedProgram>>& expert_packs(
+      std::size_t shard) const {
+    return expert_packs_[shard];
+  }
+
+  // kInvalidArgument unless 0 <= id < rows of the embedding.
+  Status check_id(std::int32_t id) const;
+  // Writes the embeddings of `ids` (each checked before) in the model's layout, as fp16 or fp32.
+  // Columns after the last id repeat it. 1 <= ids.size() <= T. kIo when a file of embeddings was
+  // cut.
+  Status embed(std::span<const std::int32_t> ids, const MutableTensorView& hidden) const;
+  // The embeddings that other inputs of the step ask for.
+  Status embed(std::span<const std::int32_t> ids, StepInputs& inputs) const;
+
+ private:
+  Model() = default;
+  Status load_packages(exec::Executor& executor, const LoadOptions& options);
+  Status load_embeddings();
+  Status load_text(const std::string& template_file);
+
+  std::string path_;
+  artifact::Manifest manifest_;
+  std::vector<FunctionPlan> functions_;
+  std::vector<std::shared_ptr<const exec::LoadedProgram>> shards_;
+  std::vector<std::shared_ptr<const exec::LoadedProgram>> heads_;
+  std::vector<std::vector<std::shared_ptr<const exec::LoadedProgram>>> expert_packs_;  // [shard]
+  EmbeddingTable embedding_;
+  std::optional<EmbeddingTable> layer_embedding_;
+  std::shared_ptr<const text::Tokenizer> tokenizer_;
+  std::optional<text::ChatTemplateSource> chat_source_;
+  std::optional<Result<text::ChatTemplate>> chat_template_;
+  std::optional<Result<text::ChatTemplate>> tool_template_;
+};
+
+}  // namespace anemone::engine

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <anemone/status.h>
+
+#include <cstdint>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "base/json.h"
+#include "engine/sampling/sampler.h"
+
+namespace anemone::engine {
+
+// What a caller asks for over the defaults of a model: a command line, or a request of a client.
+// What is absent is left to the model.
+struct SamplingRequest {
+  bool is_greedy = false;  // nothing of the model's defaults either
+  std::optional<double> temperature;
+  std::optional<std::int64_t> top_k;
+  std::optional<double> top_p;
+  std::optional<double> min_p;
+  std::optional<double> repetition_penalty;
+  std::optional<std::int64_t> no_repeat_ngram;
+  double presence_penalty = 0;
+  double frequency_penalty = 0;
+  std::vector<std::pair<std::int32_t, float>> logit_bias;
+  std::optional<std::uint64_t> seed;
+};
+
+// The request over a generation_config.json (sampling_from_generation). A request for any of
+// temperature, top-k, top-p and min-p is a request to sample. Sampling without a seed gets one of
+// its own. kInvalidArgument names the option that is out of range.
+Result<SamplingOptions> resolve_sampling(const SamplingRequest& request, const Json& generation);
+
+}  // namespace anemone::engine

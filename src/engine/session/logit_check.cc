@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/session/logit_check.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "base/error.h"
+
+namespace anemone::engine {
+
+Status check_logits(std::span<const float> logits, std::string_view model, std::int64_t position) {
+  constexpr float kLowest = -std::numeric_limits<float>::infinity();
+  bool has_nan = false;
+  float highest = kLowest;
+  for (const float logit : logits) {
+    has_nan |= logit != logit;
+    highest = logit > highest ? logit : highest;
+  }
+  if (!has_nan && highest > kLowest) return {};
+  const auto count = std::ranges::count_if(logits, [](float logit) { return std::isnan(logit); });
+  if (count == 0)
+    return corrupt("[{}] expected numbers as logits, got minus infinity for all {} (position {})",
+                   model, logits.size(), position);
+  return corrupt("[{}] expected numbers as logits, got NaN for {} of {} (position {})", model,
+                 count, logits.size(), position);
+}
+
+}  // namespace anemone::engine

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/session/step.h"
+
+#include <utility>
+
+#include "base/error.h"
+#include "engine/session/experts.h"
+
+namespace anemone::engine {
+
+Result<TensorView> checked_output(const exec::Outputs& outputs, std::string_view package,
+                                  std::string_view name, const Shape& shape) {
+  const Tensor* tensor = exec::find_output(outputs, name);
+  if (tensor == nullptr)
+    return internal_error("[{}] expected output \"{}\", got none", package, name);
+  if (tensor->shape() != shape)
+    return corrupt("[{}] expected output \"{}\" {}, got {}", package, name, to_string(shape),
+                   to_string(tensor->shape()));
+  return tensor->view();
+}
+
+namespace {
+
+exec::Inputs shard_inputs(const artifact::Shard& shard, const std::vector<int>& ports,
+                          const std::vector<Tensor>& caches, const Chunk& chunk) {
+  exec::Inputs inputs;
+  for (std::size_t i = 0; i < shard.inputs.size(); ++i) {
+    TensorView view;
+    if (ports[i] == FunctionPlan::kHidden)
+      view = chunk.hidden;
+    else if (ports[i] == FunctionPlan::kExperts)
+      view = chunk.experts;
+    else
+      view = chunk.host_inputs->view(static_cast<std::size_t>(ports[i]));
+    inputs.push_back({shard.inputs[i].name, view});
+  }
+  for (std::size_t c = 0; c < shard.caches.size(); ++c)
+    if (!caches[c].empty()) inputs.push_back({shard.caches[c].name, caches[c].view()});
+  return inputs;
+}
+
+// A cache that came out becomes the input of the next step, and its old storage the output.
+Status take_caches(const artifact::Shard& shard, std::vector<Tensor>& caches,
+                   exec::Outputs& outputs) {
+  for (std::size_t c = 0; c < shard.caches.size(); ++c) {
+    if (caches[c].empty()) continue;
+    ANEMONE_RETURN_IF_ERROR(
+        checked_output(outputs, shard.package, shard.caches[c].output, shard.caches[c].shape)
+            .status());
+    for (exec::NamedTensor& output : outputs)
+      if (output.name == shard.caches[c].output) std::swap(output.tensor, caches[c]);
+  }
+  return {};
+}
+
+}  // namespace
+
+StepOutputs make_outputs(const Model& model) {
+  StepOutputs outputs;
+  outputs.shards.resize(model.manifest().shards.size());
+  outputs.heads.resize(model.manifest().heads.size());
+  return outputs;
+}
+
+Result<Caches> make_caches(const Model& model) {
+  Caches caches;
+  const std::vector<artifact::Shard>& shards = model.manifest().shards;
+  for (std::size_t s = 0; s < shards.size(); ++s) {
+    ANEMONE_ASSIGN_OR_RETURN(auto states, model.shard(s).make_state());
+    caches.states.push_back(std::move(states));
+    std::vector<Tensor>& tensors = caches.tensors.emplace_back();
+    for (const artifact::Cache& cache : shards[s].caches)
+      tensors.push_back(cache.output.empty() ? Tensor() : Tensor(cache.dtype, cache.shape));
+  }
+  return caches;
+}
+
+Status run_shards(const Model& model, const FunctionPlan& plan, std::span<Chunk> chunks) {
+  const artifact::Manifest& manifest = model.manifest();
+  for (std::size_t s = 0; s < manifest.shards.size(); ++s) {
+    const artifact::Shard& shard = manifest.shards[s];
+    std::vector<exec::Inputs> inputs;
+    for (const Chunk& chunk : chunks)
+      inputs.push_back(shard_inputs(shard, plan.ports[s], chunk.caches->tensors[s], chunk));
+    std::vector<exec::BatchItem> items;
+    for (std::size_t i = 0; i < chunks.size(); ++i)
+      items.push_back(
+          {&inputs[i], &chunks[i].outputs->shards[s], chunks[i].caches->states[s].get()});
+    const Status status = model.shard(s).run_batch(plan.function->name, items);
+    if (!status.ok()) return status.with(shard.package);
+    for (Chunk& chunk : chunks) {
+      exec::Outputs& outputs = chunk.outputs->shards[s];
+      ANEMONE_ASSIGN_OR_RETURN(
+          chunk.hidden, checked_output(outputs, shard.package, shard.output,
+                                       artifact::hidden_shape(manifest.layout,
+                                                              manifest.hidden_size + shard.carried,
+                                                              chunk.host_inputs->tokens())));
+      ANEMONE_RETURN_IF_ERROR(take_caches(shard, chunk.caches->tensors[s], outputs));
+    }
+    if (shard.experts) ANEMONE_RETURN_IF_ERROR(add_experts(model, s, chunks));
+  }
+  return {};
+}
+
+Status run_heads(const Model& model, const std::string& function, std::int64_t tokens,
+                 std::span<const Chunk> chunks) {
+  const artifact::Manifest& manifest = model.manifest();
+  for (std::size_t h = 0; h < manifest.heads.size(); ++h) {
+    const artifact::Head& head = manifest.heads[h];
+    std::vector<exec::Inputs> inputs;
+    for (const Chunk& chunk : chunks) inputs.push_back({{head.input, chunk.hidden}});
+    std::vector<exec::BatchItem> items;
+    for (std::size_t i = 0; i < chunks.size(); ++i)
+      items.push_back({&inputs[i], &chunks[i].outputs->heads[h], nullptr});
+    const Status status = model.head(h).run_batch(function, items);
+    if (!status.ok()) return status.with(head.package);
+    const bool is_greedy = !head.argmax.empty();
+    const std::int64_t channels = is_greedy ? 1 : head.vocab_end - head.vocab_begin;
+    const auto check = [&](const Chunk& chunk, const std::string& output, std::int64_t rows) {
+      return checked_output(chunk.outputs->heads[h], head.package, output,
+                            artifact::hidden_shape(manifest.layout, rows, tokens))
+          .status();
+    };
+    for (const Chunk& chunk : chunks) {
+      ANEMONE_RETURN_IF_ERROR(check(chunk, head.output, channels));
+      if (is_greedy) ANEMONE_RETURN_IF_ERROR(check(chunk, head.argmax, 1));
+    }
+  }
+  return {};
+}
+
+}  // namespace anemone::engine

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+// One step of a model: chunks of tokens, of one session or of several, go through the packages
+// together, so that an executor can read the weights once for all of them.
+#pragma once
+
+#include <anemone/status.h>
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "engine/model/model.h"
+#include "engine/model/step_inputs.h"
+
+namespace anemone::engine {
+
+// What a session keeps from step to step.
+struct Caches {
+  std::vector<std::unique_ptr<exec::StateStore>> states;  // [shard]
+  std::vector<std::vector<Tensor>> tensors;  // [shard][cache]; empty tensors for states
+};
+
+// Empty ones for every shard of the model.
+Result<Caches> make_caches(const Model& model);
+
+// What the packages gave for one chunk; storage is used again by the next step.
+struct StepOutputs {
+  std::vector<exec::Outputs> shards;
+  std::vector<exec::Outputs> heads;
+  Tensor experts;
+};
+
+// Empty ones for every package of the model.
+StepOutputs make_outputs(const Model& model);
+
+// Consecutive tokens of one session. The pointers outlive the step.
+struct Chunk {
+  const StepInputs* host_inputs = nullptr;
+  Caches* caches = nullptr;
+  StepOutputs* outputs = nullptr;
+  // [1, hidden_size, tokens, 1] in the layout of the artifact: the embeddings before run_shards(),
+  // what the last shard made of them after it.
+  TensorView hidden = {};
+  TensorView experts = {};  // the sum of the experts of the shard before, the same for one layer
+};
+
+// The output of a package, whose shape the description may have left open.
+Result<TensorView> checked_output(const exec::Outputs& outputs, std::string_view package,
+                                  std::string_view name, const Shape& shape);
+
+// All shards. The chunks have the same width, that of their tensors, and lie in their order where
+// they are of one session; those of one session need caches that are states. After an error the
+// caches of the chunks may or may not hold their tokens.
+Status run_shards(const Model& model, const FunctionPlan& plan, std::span<Chunk> chunks);
+
+// All heads, over `tokens` columns of each chunk's `hidden`.
+Status run_heads(const Model& model, const std::string& function, std::int64_t tokens,
+                 std::span<const Chunk> chunks);
+
+}  // namespace anemone::engine
