@@ -15,12 +15,7 @@ namespace anemone::kernels::simd {
 namespace {
 
 #if defined(__x86_64__)
-using testing::Form;
-using testing::make;
-using testing::product;
-using testing::RandomValues;
-using testing::Shape2;
-using testing::Weights;
+using namespace testing;
 
 struct SplitForm {
   const char* name;
