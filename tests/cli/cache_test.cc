@@ -53,6 +53,19 @@ class CacheOfModels : public ::testing::Test {
     EXPECT_EQ(outcome.err, "");
     return outcome.out;
   }
+  // Runs of the model at the same time, each of them by a thread. All give the same output.
+  std::vector<Outcome> run_together(std::size_t count) const {
+    std::vector<Outcome> outcomes(count);
+    std::vector<std::thread> threads;
+    for (Outcome& outcome : outcomes)
+      threads.emplace_back([&outcome, this] { outcome = run(model()); });
+    for (std::thread& thread : threads) thread.join();
+    for (const Outcome& outcome : outcomes) {
+      EXPECT_EQ(outcome.code, 0) << outcome.err;
+      EXPECT_EQ(outcome.out, outcomes.front().out);
+    }
+    return outcomes;
+  }
   // Flips a bit in place, without a trace in names or sizes.
   static void damage(const std::string& path, std::uint64_t offset) {
     std::fstream file(path, std::ios::binary | std::ios::in | std::ios::out);
@@ -267,18 +280,10 @@ TEST_F(CacheOfModels, VerifyReadsEverythingAgain) {
 }
 
 TEST_F(CacheOfModels, FirstRunsWaitForEachOther) {
-  std::vector<Outcome> outcomes(4);
-  std::vector<std::thread> threads;
-  for (Outcome& outcome : outcomes)
-    threads.emplace_back([&outcome, this] { outcome = run(model()); });
-  for (std::thread& thread : threads) thread.join();
-  for (const Outcome& outcome : outcomes) {
-    EXPECT_EQ(outcome.code, 0) << outcome.err;
-    EXPECT_EQ(outcome.out, outcomes.front().out);
+  for (const Outcome& outcome : run_together(4))
     EXPECT_TRUE(outcome.err.empty() ||
                 outcome.err == "anemone: another process is at work on this model: waiting\n")
         << outcome.err;
-  }
   EXPECT_EQ(entries().size(), 1U);
   EXPECT_EQ(names_in(entries().front()).size(), 2U);
 }
@@ -289,17 +294,7 @@ TEST_F(CacheOfModels, RunsAndClearDoNotDisturbEachOther) {
   std::thread clears([&] {
     while (!is_over) EXPECT_EQ(run_anemone("cache clear").code, 0);
   });
-  std::vector<Outcome> outcomes(2);
-  for (int i = 0; i < 8; ++i) {
-    std::vector<std::thread> threads;
-    for (Outcome& outcome : outcomes)
-      threads.emplace_back([&outcome, this] { outcome = run(model()); });
-    for (std::thread& thread : threads) thread.join();
-    for (const Outcome& outcome : outcomes) {
-      EXPECT_EQ(outcome.code, 0) << outcome.err;
-      EXPECT_EQ(outcome.out, outcomes.front().out);
-    }
-  }
+  for (int i = 0; i < 8; ++i) run_together(2);
   is_over = true;
   clears.join();
 }

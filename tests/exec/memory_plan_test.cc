@@ -95,9 +95,8 @@ struct MemoryOfPlans : FusionFixture {
     StateUndo undo;
     MaskCache masks;
     std::int64_t bytes_read = 0;
-    const auto isa = kernels::simd::best_isa();
-    const FusedContext context{threads, isa,   kernels::simd::kernels_of(isa),
-                               undo,    masks, bytes_read};
+    const FusedContext context{threads, kernels::simd::kernels_of(kernels::simd::best_isa()), undo,
+                               masks, bytes_read};
     std::vector<BufferRef> states;
     const ExecutionPlan plan(function, std::make_shared<MemoryLimit>(0));
     std::vector<std::vector<float>> out;

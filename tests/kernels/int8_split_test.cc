@@ -5,22 +5,13 @@
 #include <gtest/gtest.h>
 
 #include "kernels/simd/isa.h"
+#include "kernels/simd/kernels.h"
 #include "tests/kernels/weights.h"
-#if defined(__x86_64__)
-#include "kernels/simd/int8_gemv.h"
-#include "kernels/simd/int8_split.h"
-#endif
 
 namespace anemone::kernels::simd {
 namespace {
 
-#if defined(__x86_64__)
-using testing::Form;
-using testing::make;
-using testing::product;
-using testing::RandomValues;
-using testing::Shape2;
-using testing::Weights;
+using namespace testing;
 
 struct SplitForm {
   const char* name;
@@ -46,11 +37,15 @@ class Int8Split : public ::testing::TestWithParam<SplitForm> {
  protected:
   void SetUp() override {
     for (const Isa isa : supported_isas())
-      if (const auto* products = int8_split::block_products_of(isa)) sets_.push_back(products);
+      if (const Int8Kernels* int8 = kernels_of(isa).int8) sets_.push_back(int8);
     if (sets_.empty()) GTEST_SKIP() << "this processor has no products of integers";
   }
   // Of each instruction set that has them.
-  std::vector<const int8_split::BlockProducts*> sets_;
+  std::vector<const Int8Kernels*> sets_;
+  // The one form in which the sets differ.
+  static bool is_int4_in_tiles() {
+    return GetParam().form == Form::kInt4 && GetParam().tile_columns != 0;
+  }
   static Weights weights(const Shape2& shape) {
     const SplitForm& f = GetParam();
     const std::int64_t tile_rows = shape.rows % f.tile_rows == 0 ? f.tile_rows : 1;
@@ -111,33 +106,29 @@ TEST_P(Int8Split, MultipliesManyColumns) {
   for (const Shape2 shape : shapes())
     for (const std::int64_t columns : {1, 8, 9, 16, 37, 40}) {
       const Weights w = weights(shape);
-      ASSERT_TRUE(int8_split::takes(w.matrix));
       const std::int64_t depth = shape.columns;
       const std::int64_t blocks = (columns + 15) / 16;
       const auto x = random.halves(columns * depth, 3.0f);  // [columns][depth]
-      std::vector<std::byte> storage(
-          static_cast<std::size_t>(blocks * int8_split::split_bytes(depth) + 64));
-      auto* block_parts = reinterpret_cast<std::int8_t*>(aligned(storage));
-      std::vector<float> scales(static_cast<std::size_t>(blocks * 16));
-      for (std::int64_t b = 0; b < blocks; ++b) {
-        const Half* pointers[16] = {};
-        for (std::int64_t n = 0; n < 16 && b * 16 + n < columns; ++n)
-          pointers[n] = x.data() + (b * 16 + n) * depth;
-        int8_split::split_block(pointers, 1, depth,
-                                block_parts + b * int8_split::split_bytes(depth),
-                                scales.data() + b * 16);
-      }
       // Of the first instruction set. The others have the same bits, but for tiles' sums.
       std::vector<float> first;
-      for (const int8_split::BlockProducts* products : sets_) {
+      for (const Int8Kernels* int8 : sets_) {
+        ASSERT_TRUE(int8->takes(w.matrix));
+        const std::int64_t block_bytes = int8->gemm_pack_bytes(depth);
+        std::vector<std::byte> storage(static_cast<std::size_t>(blocks * block_bytes + 64));
+        std::byte* packed = aligned(storage);
+        for (std::int64_t b = 0; b < blocks; ++b) {
+          const Half* pointers[16] = {};
+          for (std::int64_t n = 0; n < 16 && b * 16 + n < columns; ++n)
+            pointers[n] = x.data() + (b * 16 + n) * depth;
+          int8->gemm_pack(pointers, 1, depth, packed + b * block_bytes);
+        }
         std::vector<std::byte> scratch(
-            static_cast<std::size_t>(products->scratch_bytes(w.matrix, columns) + 64));
+            static_cast<std::size_t>(int8->gemm_scratch_bytes(w.matrix, columns) + 64));
         std::vector<float> out(static_cast<std::size_t>(shape.rows * blocks * 16));
-        for (std::int64_t r = 0; r < shape.rows; r += int8_split::kBlockRows)
-          products->multiply(w.matrix, r, std::min(shape.rows, r + int8_split::kBlockRows),
-                             block_parts, scales.data(), columns, out.data() + r * blocks * 16,
-                             blocks * 16, aligned(scratch));
-        if (first.empty() || int8_split::is_int4_in_tiles(w.matrix)) first = out;
+        for (std::int64_t r = 0; r < shape.rows; r += kInt8BlockRows)
+          int8->gemm(w.matrix, r, std::min(shape.rows, r + kInt8BlockRows), packed, columns,
+                     out.data() + r * blocks * 16, blocks * 16, aligned(scratch));
+        if (first.empty() || is_int4_in_tiles()) first = out;
         for (std::int64_t r = 0; r < shape.rows; ++r)
           for (std::int64_t n = 0; n < columns; ++n) {
             std::vector<float> column(static_cast<std::size_t>(depth));
@@ -167,60 +158,58 @@ TEST_P(Int8Split, AColumnDoesNotDependOnTheOthers) {
       for (std::int64_t k = 0; k < depth; ++k)
         transposed[static_cast<std::size_t>(k * 16 + n)] =
             x[static_cast<std::size_t>(n * depth + k)];
-    alignas(64) static std::int8_t block_parts[1 << 17];
+    alignas(64) static std::byte packed[1 << 17];
     alignas(64) static std::byte scratch[1 << 18];
-    float scales[16];
     std::vector<std::vector<float>> results;  // each [rows][16], zero where nothing was asked for
-    const auto run = [&](const int8_split::BlockProducts& products, const std::vector<int>& columns,
+    const auto run = [&](const Int8Kernels& int8, const std::vector<int>& columns,
                          bool as_neighbours) {
       const Half* pointers[16] = {};
       for (const int n : columns)
         pointers[n] = as_neighbours ? transposed.data() + n : x.data() + n * depth;
       const std::int64_t stride = as_neighbours ? 16 : 1;
       auto& result = results.emplace_back(static_cast<std::size_t>(shape.rows * 16));
-      if (columns.back() < int8_split::kGemvColumns) {
-        const Half* chosen[int8_split::kGemvColumns] = {};
-        for (std::size_t i = 0; i < columns.size(); ++i) chosen[i] = pointers[columns[i]];
+      if (columns.back() < kInt8GemvColumns) {
+        const Half* few[kInt8GemvColumns] = {};
+        for (std::size_t i = 0; i < columns.size(); ++i) few[i] = pointers[columns[i]];
         const auto count = static_cast<std::int64_t>(columns.size());
-        ASSERT_LE(int8_split::GemvColumns::storage_bytes(w.matrix, count),
-                  std::int64_t{sizeof(block_parts)});
-        ASSERT_LE(int8_split::gemv_scratch_bytes(w.matrix), std::int64_t{sizeof(scratch)});
-        const int8_split::GemvColumns few(w.matrix, chosen, count, stride,
-                                          reinterpret_cast<std::byte*>(block_parts));
+        ASSERT_LE(int8.gemv_pack_bytes(w.matrix, count), std::int64_t{sizeof(packed)});
+        ASSERT_LE(int8.gemv_scratch_bytes(w.matrix), std::int64_t{sizeof(scratch)});
+        int8.gemv_pack(w.matrix, few, count, stride, packed);
         std::vector<float> out(static_cast<std::size_t>(count * shape.rows));
-        for (std::int64_t r = 0; r < shape.rows; r += int8_split::kBlockRows)
-          int8_split::gemv(products, w.matrix, r, std::min(shape.rows, r + int8_split::kBlockRows),
-                           few, out.data() + r, shape.rows, scratch);
+        for (std::int64_t r = 0; r < shape.rows; r += kInt8BlockRows)
+          int8.gemv(w.matrix, r, std::min(shape.rows, r + kInt8BlockRows), packed, out.data() + r,
+                    shape.rows, scratch);
         for (std::int64_t r = 0; r < shape.rows; ++r)
           for (std::size_t i = 0; i < columns.size(); ++i)
             result[static_cast<std::size_t>(r * 16 + columns[i])] =
                 out[i * static_cast<std::size_t>(shape.rows) + static_cast<std::size_t>(r)];
         return;
       }
-      int8_split::split_block(pointers, stride, depth, block_parts, scales);
-      for (std::int64_t r = 0; r < shape.rows; r += int8_split::kBlockRows)
-        products.multiply(w.matrix, r, std::min(shape.rows, r + int8_split::kBlockRows),
-                          block_parts, scales, columns.back() + 1, result.data() + r * 16, 16,
-                          scratch);
+      ASSERT_LE(int8.gemm_pack_bytes(depth), std::int64_t{sizeof(packed)});
+      ASSERT_LE(int8.gemm_scratch_bytes(w.matrix, 16), std::int64_t{sizeof(scratch)});
+      int8.gemm_pack(pointers, stride, depth, packed);
+      for (std::int64_t r = 0; r < shape.rows; r += kInt8BlockRows)
+        int8.gemm(w.matrix, r, std::min(shape.rows, r + kInt8BlockRows), packed, columns.back() + 1,
+                  result.data() + r * 16, 16, scratch);
     };
     std::vector<int> all;
     for (int n = 0; n < 16; ++n) all.push_back(n);
     std::vector<float> first;  // as above
-    for (const int8_split::BlockProducts* products : sets_) {
+    for (const Int8Kernels* int8 : sets_) {
       results.clear();
-      run(*products, all, false);
-      run(*products, all, true);
-      if (first.empty() || int8_split::is_int4_in_tiles(w.matrix)) first = results[0];
+      run(*int8, all, false);
+      run(*int8, all, true);
+      if (first.empty() || is_int4_in_tiles()) first = results[0];
       EXPECT_EQ(first, results[0]);
       EXPECT_EQ(first, results[1]);
-      run(*products, {0, 1, 2, 3, 4, 5, 6, 7}, false);
-      run(*products, {7, 3, 1, 0, 2}, true);
-      run(*products, {3}, false);
-      run(*products, {3}, true);
-      run(*products, {1, 3}, true);
-      run(*products, {0, 3, 5}, false);
-      run(*products, {3, 4, 5, 6}, true);
-      run(*products, {2, 3, 9}, false);
+      run(*int8, {0, 1, 2, 3, 4, 5, 6, 7}, false);
+      run(*int8, {7, 3, 1, 0, 2}, true);
+      run(*int8, {3}, false);
+      run(*int8, {3}, true);
+      run(*int8, {1, 3}, true);
+      run(*int8, {0, 3, 5}, false);
+      run(*int8, {3, 4, 5, 6}, true);
+      run(*int8, {2, 3, 9}, false);
       for (std::size_t i = 1; i < results.size(); ++i)
         for (std::int64_t r = 0; r < shape.rows; ++r) {
           const auto at = static_cast<std::size_t>(r * 16 + 3);
@@ -231,8 +220,6 @@ TEST_P(Int8Split, AColumnDoesNotDependOnTheOthers) {
 }
 INSTANTIATE_TEST_SUITE_P(, Int8Split, ::testing::ValuesIn(kForms),
                          [](const auto& info) { return std::string(info.param.name); });
-
-#endif
 
 }  // namespace
 }  // namespace anemone::kernels::simd

@@ -12,12 +12,7 @@
 namespace anemone::kernels::simd {
 namespace {
 
-using testing::Form;
-using testing::make;
-using testing::product;
-using testing::RandomValues;
-using testing::Shape2;
-using testing::Weights;
+using namespace testing;
 
 // Every form, with sizes that fill whole vectors and such that do not.
 std::vector<Weights> all_weights() {

@@ -294,8 +294,8 @@ Status CpuProgram::run_together(const ExecutionPlan& plan, std::span<const Batch
   StateUndo undo;
   MaskCache masks;
   std::int64_t bytes_read = 0;
-  const FusedContext context{turn.pool(), shared_->isa, kernels::simd::kernels_of(shared_->isa),
-                             undo,        masks,        bytes_read};
+  const FusedContext context{turn.pool(), kernels::simd::kernels_of(shared_->isa), undo, masks,
+                             bytes_read};
   std::vector<Interpreter> interpreters;
   interpreters.reserve(runs.size());
   for (std::size_t i = 0; i < runs.size(); ++i) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #if defined(__x86_64__)
 #include "kernels/simd/amx_tiles.h"
+#include "kernels/simd/int8_gemm.h"
 #include "kernels/simd/int8_split.h"
 #include "kernels/simd/int8_split_rows.h"
 #include "kernels/simd/int8_split_vectors.h"
@@ -8,7 +9,7 @@
 namespace anemone::kernels::simd::int8_split {
 namespace {
 
-constexpr std::int64_t kRowTileBytes = kBlockRows * 64;  // of one part of a step
+constexpr std::int64_t kRowTileBytes = kInt8BlockRows * 64;  // of one part of a step
 
 std::int64_t steps_of(const Matrix& matrix) {
   return round_up(matrix.columns, 64) / 64;
@@ -81,7 +82,7 @@ void multiply_block(const RowTiles& rows, const std::int8_t* high, const std::in
                     std::int64_t begin, std::int64_t end, Sums& sums, Finish& before,
                     Ahead* ahead) {
   const std::int64_t below = 16 * rows.stride;
-  const std::int64_t rows_a_step = (kBlockRows + end - begin - 1) / (end - begin);
+  const std::int64_t rows_a_step = (kInt8BlockRows + end - begin - 1) / (end - begin);
   if (begin == 0) {
     _tile_zero(0);
     _tile_zero(1);
@@ -119,16 +120,17 @@ void multiply_block(const RowTiles& rows, const std::int8_t* high, const std::in
   _tile_stored(3, sums.low[1], 64);
 }
 
-std::int64_t scratch_bytes(const Matrix& matrix, std::int64_t columns) {
+}  // namespace
+
+std::int64_t amx_gemm_scratch_bytes(const Matrix& matrix, std::int64_t n) {
   return row_scratch_bytes(matrix) + 2 * kChunkSteps * kRowTileBytes +
-         blocks_of(columns) * static_cast<std::int64_t>(sizeof(Sums));
+         blocks_of(n) * static_cast<std::int64_t>(sizeof(Sums));
 }
 
-void multiply(const Matrix& matrix, std::int64_t begin, std::int64_t end, const std::int8_t* parts,
-              const float* scales, std::int64_t columns, float* out, std::int64_t ldo,
-              std::byte* scratch) {
+void amx_gemm(const Matrix& matrix, std::int64_t begin, std::int64_t end, const std::byte* packed,
+              std::int64_t n, float* out, std::int64_t ldo, std::byte* scratch) {
   const amx::Tiles tiles;
-  const std::int64_t blocks = blocks_of(columns);
+  const std::int64_t blocks = blocks_of(n);
   const std::int64_t steps = steps_of(matrix);
   const RowBlock block(matrix, begin, end, scratch);
   auto* high = reinterpret_cast<std::int8_t*>(scratch + row_scratch_bytes(matrix));
@@ -153,30 +155,20 @@ void multiply(const Matrix& matrix, std::int64_t begin, std::int64_t end, const 
       rows.low = reinterpret_cast<const std::byte*>(low);
     }
     for (std::int64_t b = 0; b < blocks; ++b) {
-      const std::int8_t* high_columns = parts + b * split_bytes(matrix.columns);
-      const std::int8_t* low_columns = high_columns + steps * kTileBytes;
+      const SplitBlock x(packed + b * gemm_pack_bytes(matrix.columns), matrix.columns);
       if (block.has_low())
-        multiply_block<true>(rows, high_columns, low_columns, first, last, sums[b], finish,
+        multiply_block<true>(rows, x.high, x.low, first, last, sums[b], finish,
                              b == 0 ? &ahead : nullptr);
       else
-        multiply_block<false>(rows, high_columns, low_columns, first, last, sums[b], finish,
+        multiply_block<false>(rows, x.high, x.low, first, last, sums[b], finish,
                               b == 0 ? &ahead : nullptr);
       if (last == steps)
-        finish = Finish(sums[b], block.scales(), scales + b * kBlockColumns, end - begin,
-                        out + b * kBlockColumns, ldo);
+        finish = Finish(sums[b], block.scales(), x.scales, end - begin, out + b * kInt8BlockColumns,
+                        ldo);
     }
   }
-  finish.some(kBlockRows);
+  finish.some(kInt8BlockRows);
 }
-
-}  // namespace
-
-extern const BlockProducts kAmxProducts;
-// Tiles take sixteen columns in the time of one.
-const BlockProducts kAmxProducts = {.gemv_columns = 4,
-                                    .has_tile_sums = false,
-                                    .scratch_bytes = scratch_bytes,
-                                    .multiply = multiply};
 
 }  // namespace anemone::kernels::simd::int8_split
 #endif

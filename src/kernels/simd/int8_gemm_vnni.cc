@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "kernels/simd/int8_gemv.h"
+#include "kernels/simd/int8_gemm.h"
 #include "kernels/simd/int8_split.h"
 #include "kernels/simd/int8_split_rows.h"
 #include "kernels/simd/int8_split_vectors.h"
@@ -12,11 +12,11 @@
 namespace anemone::kernels::simd::int8_split {
 namespace {
 
-constexpr std::int64_t kStep = 64;                          // elements of the depth
-constexpr std::int64_t kRowStepBytes = kBlockRows * kStep;  // of one part of a step
-constexpr int kRows = 8;                                    // whose sums are in registers together
-constexpr int kTurn = 4;                                    // of them whose parts are, too
-static_assert(kBlockRows % kRows == 0 && kRows % kTurn == 0);
+constexpr std::int64_t kStep = 64;                              // elements of the depth
+constexpr std::int64_t kRowStepBytes = kInt8BlockRows * kStep;  // of one part of a step
+constexpr int kRows = 8;  // whose sums are in registers together
+constexpr int kTurn = 4;  // of them whose parts are, too
+static_assert(kInt8BlockRows % kRows == 0 && kRows % kTurn == 0);
 // Steps that are multiplied with all blocks of columns before the next ones: their parts of
 // weights stay in the nearest cache meanwhile.
 constexpr std::int64_t kChunkSteps = 14;
@@ -60,8 +60,8 @@ struct Rows {
 // [row][column]. One part of weights by each part of the columns; or of two parts the product of
 // the high ones, and both mixed ones together.
 struct alignas(64) VnniSums {
-  std::int32_t high[kBlockRows][kBlockColumns];
-  std::int32_t low[kBlockRows][kBlockColumns];
+  std::int32_t high[kInt8BlockRows][kInt8BlockColumns];
+  std::int32_t low[kInt8BlockRows][kInt8BlockColumns];
 };
 
 // Adds `steps` steps of a block of columns to the sums of rows [first, first + kRows). Fetches
@@ -84,8 +84,8 @@ void add_steps(const Rows& rows, const std::int8_t* high_columns, const std::int
       __m512i x_high[4];
       __m512i x_low[4];
       unroll<4>([&](auto i) {
-        x_high[i] = _mm512_load_si512(high_columns + (k + 4 * i) * kBlockColumns);
-        x_low[i] = _mm512_load_si512(low_columns + (k + 4 * i) * kBlockColumns);
+        x_high[i] = _mm512_load_si512(high_columns + (k + 4 * i) * kInt8BlockColumns);
+        x_low[i] = _mm512_load_si512(low_columns + (k + 4 * i) * kInt8BlockColumns);
       });
       // A few rows in turn: an instruction waits for the last one of its sum.
       unroll<kRows / kTurn>([&](auto turn) __attribute__((always_inline)) {
@@ -117,7 +117,7 @@ void add_steps(const Rows& rows, const std::int8_t* high_columns, const std::int
 }
 
 // The same of int4 in tiles, kTurn rows at a time: sums of the tiles' products, each multiplied
-// with its scale. `offsets`: tile_offsets() of the steps.
+// with its scale. `offsets`: those of the steps.
 void add_tile_steps(const RowBlock& block, const Rows& rows, const std::int8_t* high_columns,
                     const std::int8_t* low_columns, const std::int32_t* offsets,
                     std::int64_t first_step, std::int64_t steps, std::int64_t first, bool begins,
@@ -134,13 +134,13 @@ void add_tile_steps(const RowBlock& block, const Rows& rows, const std::int8_t* 
     __m512i low_tile[kTurn];
     unroll<kTurn>([&](auto r) {
       high_tile[r] = _mm512_load_si512(offsets);
-      low_tile[r] = _mm512_load_si512(offsets + kBlockColumns);
+      low_tile[r] = _mm512_load_si512(offsets + kInt8BlockColumns);
     });
     unroll<2>([&](auto half) {
       if (ahead != nullptr) ahead->fetch();
       const std::int64_t k = t % 2 * 32 + 16 * half;
-      const std::int8_t* const high_x = high_columns + k * kBlockColumns;
-      const std::int8_t* const low_x = low_columns + k * kBlockColumns;
+      const std::int8_t* const high_x = high_columns + k * kInt8BlockColumns;
+      const std::int8_t* const low_x = low_columns + k * kInt8BlockColumns;
       for_each_four<false>(at + k, kStep, [&](auto i, auto r, __m512i four) {
         high_tile[r] = _mm512_dpbusd_epi32(high_tile[r], four, _mm512_load_si512(high_x + 64 * i));
         low_tile[r] = _mm512_dpbusd_epi32(low_tile[r], four, _mm512_load_si512(low_x + 64 * i));
@@ -153,7 +153,7 @@ void add_tile_steps(const RowBlock& block, const Rows& rows, const std::int8_t* 
       high[r] = _mm512_dpwssd_epi32(high[r], high_tile[r], factor);
       low[r] = _mm512_dpwssd_epi32(low[r], low_tile[r], factor);
     });
-    offsets += 2 * kBlockColumns;
+    offsets += 2 * kInt8BlockColumns;
     if (t % 2 == 0) continue;
     high_columns += kTileBytes;
     low_columns += kTileBytes;
@@ -167,16 +167,16 @@ void add_tile_steps(const RowBlock& block, const Rows& rows, const std::int8_t* 
 
 // What finishes the sums of a block.
 struct Scales {
-  // `split_sums`: nullptr for sums of tiles.
-  Scales(const float* row_scales, const float* column_scales, const std::int32_t* split_sums,
+  // `column_sums`: nullptr for sums of tiles.
+  Scales(const float* row_scales, const float* column_scales, const std::int32_t* column_sums,
          bool has_low)
       : rows(row_scales), columns(_mm512_loadu_ps(column_scales)) {
-    if (split_sums == nullptr) {
+    if (column_sums == nullptr) {
       columns = _mm512_mul_ps(columns, _mm512_set1_ps(kTileUnit));
       return;
     }
-    const __m512i of_high = _mm512_load_si512(split_sums);
-    const __m512i of_low = _mm512_load_si512(split_sums + kBlockColumns);
+    const __m512i of_high = _mm512_load_si512(column_sums);
+    const __m512i of_low = _mm512_load_si512(column_sums + kInt8BlockColumns);
     high_offsets = _mm512_slli_epi32(of_high, 7);
     low_offsets = _mm512_slli_epi32(has_low ? _mm512_add_epi32(of_low, of_high) : of_low, 7);
   }
@@ -202,14 +202,15 @@ void finish(const VnniSums& sums, const Scales& scales, std::int64_t rows, float
   }
 }
 
-std::int64_t vnni_scratch_bytes(const Matrix& matrix, std::int64_t columns) {
+}  // namespace
+
+std::int64_t vnni_gemm_scratch_bytes(const Matrix& matrix, std::int64_t n) {
   return row_scratch_bytes(matrix) + 2 * kChunkSteps * kRowStepBytes +
-         blocks_of(columns) * static_cast<std::int64_t>(sizeof(VnniSums));
+         blocks_of(n) * static_cast<std::int64_t>(sizeof(VnniSums));
 }
 
-void vnni_multiply(const Matrix& matrix, std::int64_t begin, std::int64_t end,
-                   const std::int8_t* parts, const float* scales, std::int64_t columns, float* out,
-                   std::int64_t ldo, std::byte* scratch) {
+void vnni_gemm(const Matrix& matrix, std::int64_t begin, std::int64_t end, const std::byte* packed,
+               std::int64_t n, float* out, std::int64_t ldo, std::byte* scratch) {
   const std::int64_t steps = vnni_steps_of(matrix);
   const bool is_tiles = is_int4_in_tiles(matrix);
   const RowBlock block(matrix, begin, end, scratch);
@@ -218,7 +219,7 @@ void vnni_multiply(const Matrix& matrix, std::int64_t begin, std::int64_t end,
   auto* sums = reinterpret_cast<VnniSums*>(low + kChunkSteps * kRowStepBytes);
   const std::int64_t chunks = (steps + kChunkSteps - 1) / kChunkSteps;
   const std::int64_t chunk_steps = (steps + chunks - 1) / chunks;
-  Ahead ahead(matrix, begin, steps * kStep / 16 * kBlockRows / (is_tiles ? kTurn : kRows));
+  Ahead ahead(matrix, begin, steps * kStep / 16 * kInt8BlockRows / (is_tiles ? kTurn : kRows));
   for (std::int64_t first = 0; first < steps; first += chunk_steps) {
     const std::int64_t count = std::min(chunk_steps, steps - first);
     Rows rows;
@@ -235,14 +236,13 @@ void vnni_multiply(const Matrix& matrix, std::int64_t begin, std::int64_t end,
       rows.high = reinterpret_cast<const std::byte*>(high);
       if (block.has_low()) rows.low = reinterpret_cast<const std::byte*>(low);
     }
-    for (std::int64_t b = 0; b < blocks_of(columns); ++b) {
-      const std::int8_t* columns_at = parts + b * split_bytes(matrix.columns);
-      const std::int8_t* high_columns = columns_at + first * kTileBytes;
-      const std::int8_t* low_columns = high_columns + steps * kTileBytes;
+    for (std::int64_t b = 0; b < blocks_of(n); ++b) {
+      const SplitBlock x(packed + b * gemm_pack_bytes(matrix.columns), matrix.columns);
+      const std::int8_t* high_columns = x.high + first * kTileBytes;
+      const std::int8_t* low_columns = x.low + first * kTileBytes;
       Ahead* const some_ahead = b == 0 ? &ahead : nullptr;
       if (is_tiles) {
-        const std::int32_t* offsets =
-            tile_offsets(columns_at, matrix.columns) + first * 2 * 2 * kBlockColumns;
+        const std::int32_t* offsets = x.tile_offsets + first * 2 * 2 * kInt8BlockColumns;
         for (std::int64_t r = 0; r < end - begin; r += kTurn)
           add_tile_steps(block, rows, high_columns, low_columns, offsets, first, count, r,
                          first == 0, sums[b], some_ahead);
@@ -253,21 +253,11 @@ void vnni_multiply(const Matrix& matrix, std::int64_t begin, std::int64_t end,
                                                                  some_ahead);
       }
       if (first + count < steps) continue;
-      const Scales all(block.scales(), scales + b * kBlockColumns,
-                       is_tiles ? nullptr : split_sums(columns_at, matrix.columns),
-                       block.has_low());
-      finish(sums[b], all, end - begin, out + b * kBlockColumns, ldo);
+      const Scales all(block.scales(), x.scales, is_tiles ? nullptr : x.sums, block.has_low());
+      finish(sums[b], all, end - begin, out + b * kInt8BlockColumns, ldo);
     }
   }
 }
-
-}  // namespace
-
-extern const BlockProducts kVnniProducts;
-const BlockProducts kVnniProducts = {.gemv_columns = kGemvColumns,
-                                     .has_tile_sums = true,
-                                     .scratch_bytes = vnni_scratch_bytes,
-                                     .multiply = vnni_multiply};
 
 }  // namespace anemone::kernels::simd::int8_split
 #endif

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <new>
 #include <type_traits>
 
 #include "kernels/simd/int8_gemv_deep.h"
@@ -84,21 +85,28 @@ std::int64_t gemv_scratch_bytes(const Matrix& matrix) {
   return row_scratch_bytes(matrix) + kMostRows * 2 * kStep * few_steps(matrix);
 }
 
-void gemv(const BlockProducts& products, const Matrix& matrix, std::int64_t begin, std::int64_t end,
-          const GemvColumns& columns, float* out, std::int64_t ldo, std::byte* scratch) {
+template <bool kHasTileSums>
+void gemv(const Matrix& matrix, std::int64_t begin, std::int64_t end, const std::byte* packed,
+          float* out, std::int64_t ldo, std::byte* scratch) {
+  const auto& columns = *std::launder(reinterpret_cast<const GemvColumns*>(packed));
   const Target target{out, ldo, scratch};
   if (matrix.form == Matrix::Form::kInt8 && matrix.has_row_scale())
     return multiply_columns<BytesRow>(matrix, begin, end, columns, target);
-  if (is_int4_in_tiles(matrix) && products.has_tile_sums)
-    return multiply_columns<TileSumsRow>(matrix, begin, end, columns, target);
-  if (is_int4_in_tiles(matrix))
-    return multiply_columns<TilesRow>(matrix, begin, end, columns, target);
+  if (is_int4_in_tiles(matrix)) {
+    using Row = std::conditional_t<kHasTileSums, TileSumsRow, TilesRow>;
+    return multiply_columns<Row>(matrix, begin, end, columns, target);
+  }
   if (matrix.form == Matrix::Form::kInt4)
     return multiply_columns<NibblesRow>(matrix, begin, end, columns, target);
   if (matrix.form == Matrix::Form::kPalette && matrix.bits == 4)
     return multiply_columns<Palette16Row>(matrix, begin, end, columns, target);
   multiply_columns<ExpandedRow>(matrix, begin, end, columns, target);
 }
+
+template void gemv<true>(const Matrix&, std::int64_t, std::int64_t, const std::byte*, float*,
+                         std::int64_t, std::byte*);
+template void gemv<false>(const Matrix&, std::int64_t, std::int64_t, const std::byte*, float*,
+                          std::int64_t, std::byte*);
 
 }  // namespace anemone::kernels::simd::int8_split
 #endif

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Products of weights with a few columns of activations, as in decoding: memory is read row after
-// row, in one run, and the parts (int8_split.h) are multiplied by vectors. Tiles would read sixteen
-// rows at a time, which memory answers at two thirds of its speed.
+// row, in one run, and the parts are multiplied by vectors. Tiles would read sixteen rows at a
+// time, which memory answers at two thirds of its speed.
 //
-// A column's result has the same bits as those of multiply(), whatever lies beside it: the sums of
-// the parts are the same integers.
+// A column's result has the same bits as those of gemm(), whatever lies beside it: the sums of the
+// parts are the same integers.
 #pragma once
 
 #include <cstddef>
@@ -14,9 +14,7 @@
 
 namespace anemone::kernels::simd::int8_split {
 
-inline constexpr std::int64_t kGemvColumns = 8;  // at most
-
-// At most kGemvColumns columns as parts, in the order in which rows of a matrix give theirs.
+// At most kInt8GemvColumns columns as parts, in the order in which rows of a matrix give theirs.
 class GemvColumns {
  public:
   static std::int64_t storage_bytes(const Matrix& matrix, std::int64_t count);
@@ -56,15 +54,19 @@ class GemvColumns {
   const bool is_pairwise_;
   std::int8_t* parts_;
   const std::int32_t* tile_offsets_ = nullptr;
-  float scales_[kGemvColumns] = {};
-  std::int32_t high_sums_[kGemvColumns] = {};
-  std::int32_t low_sums_[kGemvColumns] = {};
+  float scales_[kInt8GemvColumns] = {};
+  std::int32_t high_sums_[kInt8GemvColumns] = {};
+  std::int32_t low_sums_[kInt8GemvColumns] = {};
 };
 
-// out[n * ldo + r - begin] = sum over c of matrix(r, c) * x[n][c] for rows [begin, end), at most
-// kBlockRows, to the bits of `products`. `scratch`: gemv_scratch_bytes(), 64-byte aligned.
-void gemv(const BlockProducts& products, const Matrix& matrix, std::int64_t begin, std::int64_t end,
-          const GemvColumns& columns, float* out, std::int64_t ldo, std::byte* scratch);
+// Of Int8Kernels. The packed columns are a GemvColumns with its storage behind it.
+std::int64_t gemv_pack_bytes(const Matrix& matrix, std::int64_t n);
+void gemv_pack(const Matrix& matrix, const Half* const* x, std::int64_t n, std::int64_t stride,
+               std::byte* packed);
 std::int64_t gemv_scratch_bytes(const Matrix& matrix);
+// `kHasTileSums`: int4 in tiles are products of their integers, not of two parts.
+template <bool kHasTileSums>
+void gemv(const Matrix& matrix, std::int64_t begin, std::int64_t end, const std::byte* packed,
+          float* out, std::int64_t ldo, std::byte* scratch);
 
 }  // namespace anemone::kernels::simd::int8_split

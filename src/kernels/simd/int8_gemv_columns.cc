@@ -2,6 +2,8 @@
 #if defined(__x86_64__)
 #include <bit>
 #include <cstring>
+#include <new>
+#include <type_traits>
 
 #include "kernels/simd/int8_gemv.h"
 #include "kernels/simd/int8_gemv_rows.h"
@@ -28,7 +30,20 @@ void transpose(const std::int8_t* const from[4], std::int8_t* to, std::int64_t s
   _mm512_store_si512(to + 3 * stride, _mm512_unpackhi_epi64(high_ab, high_cd));
 }
 
+// Of a GemvColumns in front of its storage.
+constexpr std::int64_t kHeaderBytes = round_up(sizeof(GemvColumns), 64);
+static_assert(std::is_trivially_destructible_v<GemvColumns>);
+
 }  // namespace
+
+std::int64_t gemv_pack_bytes(const Matrix& matrix, std::int64_t n) {
+  return kHeaderBytes + GemvColumns::storage_bytes(matrix, n);
+}
+
+void gemv_pack(const Matrix& matrix, const Half* const* x, std::int64_t n, std::int64_t stride,
+               std::byte* packed) {
+  new (packed) GemvColumns(matrix, x, n, stride, packed + kHeaderBytes);
+}
 
 std::int64_t GemvColumns::storage_bytes(const Matrix& matrix, std::int64_t count) {
   const std::int64_t places = places_of(count);

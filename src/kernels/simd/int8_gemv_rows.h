@@ -37,10 +37,6 @@ inline void prefetch(const std::byte* at) {
                _MM_HINT_T0);
 }
 
-// How the parts of a row come out of memory. kSteps steps lie in the same bytes: read() takes them
-// from memory, `step` being the first, and `mask` tells which exist; split<s>() gives the parts of
-// one step.
-
 // body(step, mask) for each read of a row of `depth` elements.
 template <int kSteps, typename Body>
 [[gnu::always_inline]] inline void for_each_read(std::int64_t depth, const Body& body) {
@@ -51,16 +47,35 @@ template <int kSteps, typename Body>
     body(whole, (__mmask64{1} << (left + kSteps - 1) / kSteps) - 1);
 }
 
-// One part of int8, as it lies.
-struct BytesRow {
-  static constexpr int kSteps = 1;
+// Each struct below is a row of weights in one form. kSteps steps lie in the same bytes: read()
+// takes them from memory, `step` being the first, and `mask` tells which exist; split<s>() gives
+// the parts of one step. A sum of products is to be multiplied with kUnit.
+
+// What the rows of one part have in common.
+struct OnePartRow {
   static constexpr bool kHasLow = false;
   static constexpr bool kHasTileSums = false;
   static constexpr int kOffset = 128;
-  static constexpr float kUnit = 1;
   static constexpr int kLowOffset = 0;
-  BytesRow(const Matrix& m, const RowBlock& /*block*/, std::int64_t begin, std::int64_t r)
+  static constexpr float kUnit = 1;
+  OnePartRow(const Matrix& m, const RowBlock& /*block*/, std::int64_t begin, std::int64_t r)
       : at(m.row(begin + r)) {}
+  const std::byte* at;
+};
+
+// What the rows of two parts have in common.
+struct TwoPartsRow {
+  static constexpr bool kHasLow = true;
+  static constexpr bool kHasTileSums = false;
+  static constexpr int kOffset = 128;
+  static constexpr int kLowOffset = 128;
+  static constexpr float kUnit = 1;
+};
+
+// One part of int8, as it lies.
+struct BytesRow : OnePartRow {
+  static constexpr int kSteps = 1;
+  using OnePartRow::OnePartRow;
   __m512i read(std::int64_t step, __mmask64 mask) const {
     prefetch(at + step * kStep);
     return flip(_mm512_maskz_loadu_epi8(mask, at + step * kStep));
@@ -69,7 +84,6 @@ struct BytesRow {
   void split(__m512i bytes, __m512i& high, __m512i& /*low*/) const {
     high = bytes;
   }
-  const std::byte* at;
 };
 
 inline __m512i read_pairs(const std::byte* at, std::int64_t step, __mmask64 mask) {
@@ -84,32 +98,20 @@ inline __m512i nibbles(__m512i pairs) {
 }
 
 // One part of int4.
-struct NibblesRow {
+struct NibblesRow : OnePartRow {
   static constexpr int kSteps = 2;
-  static constexpr bool kHasLow = false;
-  static constexpr bool kHasTileSums = false;
-  static constexpr int kOffset = 128;
-  static constexpr float kUnit = 1;
-  static constexpr int kLowOffset = 0;
-  NibblesRow(const Matrix& m, const RowBlock& /*block*/, std::int64_t begin, std::int64_t r)
-      : at(m.row(begin + r)) {}
+  using OnePartRow::OnePartRow;
   __m512i read(std::int64_t step, __mmask64 mask) const { return read_pairs(at, step, mask); }
   template <int s>
   void split(__m512i pairs, __m512i& high, __m512i& /*low*/) const {
     high = _mm512_shuffle_epi8(integers, nibbles<s>(pairs));
   }
-  const std::byte* at;
   __m512i integers = _mm512_broadcast_i32x4(_mm_setr_epi8(
       -128, -127, -126, -125, -124, -123, -122, -121, 120, 121, 122, 123, 124, 125, 126, 127));
 };
 
-struct Palette16Row {
+struct Palette16Row : TwoPartsRow {
   static constexpr int kSteps = 2;
-  static constexpr bool kHasLow = true;
-  static constexpr bool kHasTileSums = false;
-  static constexpr int kOffset = 128;
-  static constexpr float kUnit = 1;
-  static constexpr int kLowOffset = 128;
   Palette16Row(const Matrix& m, const RowBlock& block, std::int64_t begin, std::int64_t r)
       : at(m.row(begin + r)),
         table_high(flip(_mm512_load_si512(block.table(r)))),
@@ -126,12 +128,8 @@ struct Palette16Row {
 };
 
 // int4 in tiles: 16 bytes, a quarter of a read, are 32 elements, which have a scale together.
-struct TilesRow {
+struct TilesRow : TwoPartsRow {
   static constexpr int kSteps = 2;
-  static constexpr bool kHasLow = true;
-  static constexpr bool kHasTileSums = false;
-  static constexpr int kOffset = 128;
-  static constexpr float kUnit = 1;
   static constexpr int kLowOffset = 64;
   TilesRow(const Matrix& m, const RowBlock& block, std::int64_t begin, std::int64_t r)
       : at(m.row(begin + r)), multipliers(block.multipliers(r)) {}
@@ -193,13 +191,8 @@ struct TileSumsRow {
 };
 
 // Every other form, made parts before.
-struct ExpandedRow {
+struct ExpandedRow : TwoPartsRow {
   static constexpr int kSteps = 1;
-  static constexpr bool kHasLow = true;
-  static constexpr bool kHasTileSums = false;
-  static constexpr int kOffset = 128;
-  static constexpr float kUnit = 1;
-  static constexpr int kLowOffset = 128;
   ExpandedRow(const std::int8_t* high_parts, const std::int8_t* low_parts)
       : high_at(high_parts), low_at(low_parts) {}
   struct Both {

@@ -70,7 +70,7 @@ void sum_columns(const std::int8_t* part, std::int64_t steps, std::int8_t* all,
 
 bool are_neighbours(const Half* const* x) {
   if (x[0] == nullptr) return false;
-  for (int n = 1; n < kBlockColumns; ++n)
+  for (int n = 1; n < kInt8BlockColumns; ++n)
     if (x[n] != x[0] + n) return false;
   return true;
 }
@@ -124,26 +124,31 @@ float split_column(const Half* x, std::int64_t stride, std::int64_t depth, std::
   return scale_of(most);
 }
 
-void split_block(const Half* const* x, std::int64_t stride, std::int64_t depth, std::int8_t* parts,
-                 float* scales) {
-  const std::int64_t steps = round_up(depth, 64) / 64;
-  std::int8_t* low = parts + steps * kTileBytes;
+std::int64_t gemm_pack_bytes(std::int64_t k) {
+  return SplitBlock::size_bytes(k);
+}
+
+void gemm_pack(const Half* const* x, std::int64_t stride, std::int64_t k, std::byte* packed) {
+  const std::int64_t steps = round_up(k, 64) / 64;
+  auto* high = reinterpret_cast<std::int8_t*>(packed);
+  std::int8_t* low = high + SplitBlock::parts_bytes(k);
+  std::int8_t* sums = low + SplitBlock::parts_bytes(k);
+  auto* scales = reinterpret_cast<float*>(packed + SplitBlock::size_bytes(k)) - kInt8BlockColumns;
   if (are_neighbours(x)) {
     // Whole rows of tiles are written; those behind the depth are not.
-    if (depth % 64 != 0)
-      for (std::int8_t* part : {parts, low})
+    if (k % 64 != 0)
+      for (std::int8_t* part : {high, low})
         std::memset(part + (steps - 1) * kTileBytes, 0, kTileBytes);
-    make_neighbours(x[0], stride, depth, parts, low, scales);
+    make_neighbours(x[0], stride, k, high, low, scales);
   } else {
-    std::memset(parts, 0, static_cast<std::size_t>(2 * steps * kTileBytes));
-    std::vector<std::int8_t> plain(static_cast<std::size_t>(2 * depth));
-    for (int n = 0; n < kBlockColumns; ++n)
+    std::memset(high, 0, static_cast<std::size_t>(2 * steps * kTileBytes));
+    std::vector<std::int8_t> plain(static_cast<std::size_t>(2 * k));
+    for (int n = 0; n < kInt8BlockColumns; ++n)
       scales[n] = x[n] == nullptr
                       ? 0
-                      : make_column(x[n], stride, depth, plain.data(), parts + n * 4, low + n * 4);
+                      : make_column(x[n], stride, k, plain.data(), high + n * 4, low + n * 4);
   }
-  std::int8_t* sums = low + steps * kTileBytes;
-  sum_columns(parts, steps, sums, sums + 2 * 64);
+  sum_columns(high, steps, sums, sums + 2 * 64);
   sum_columns(low, steps, sums + 64, sums + 3 * 64);
 }
 

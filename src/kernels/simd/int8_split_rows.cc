@@ -80,11 +80,11 @@ float largest(const Half* scales, std::int64_t count) {
 }  // namespace
 
 std::int64_t row_scratch_bytes(const Matrix& m) {
-  if (m.form == Matrix::Form::kPalette) return kBlockRows * 2 * table_entries(m.bits);
+  if (m.form == Matrix::Form::kPalette) return kInt8BlockRows * 2 * table_entries(m.bits);
   if (m.form == Matrix::Form::kHalf || m.has_row_scale()) return 64;
   return round_up(m.form == Matrix::Form::kInt4
-                      ? kBlockRows * multiplier_count(m) * std::int64_t{sizeof(std::int16_t)}
-                      : kBlockRows * (m.columns / m.tile_columns) * std::int64_t{sizeof(float)},
+                      ? kInt8BlockRows * multiplier_count(m) * std::int64_t{sizeof(std::int16_t)}
+                      : kInt8BlockRows * (m.columns / m.tile_columns) * std::int64_t{sizeof(float)},
                   64);
 }
 
@@ -103,7 +103,8 @@ RowBlock::RowBlock(const Matrix& matrix, std::int64_t begin, std::int64_t end, s
       prepare_int8_tiles(scratch);
   } else {
     prepare_row_scales();
-    if (matrix.form == Matrix::Form::kInt8 && rows_ == kBlockRows && matrix.columns % kStep == 0)
+    if (matrix.form == Matrix::Form::kInt8 && rows_ == kInt8BlockRows &&
+        matrix.columns % kStep == 0)
       in_place_ = matrix.row(begin);
   }
 }
@@ -112,7 +113,7 @@ RowBlock::RowBlock(const Matrix& matrix, std::int64_t begin, std::int64_t end, s
 void RowBlock::prepare_row_scales() {
   const Half* scales = matrix_.scales_at(begin_, 0);
   if (matrix_.tile_rows == 1) {
-    prefetch_scales(scales, kBlockRows, kBlockRows);
+    prefetch_scales(scales, kInt8BlockRows, kInt8BlockRows);
     for (std::int64_t r = 0; r < rows_; r += 16)
       _mm512_store_ps(scales_ + r, load_some(scales + r, rows_ - r));
     return;
@@ -191,7 +192,7 @@ void RowBlock::prepare_int4_tiles(std::byte* scratch) {
       scales += tiles;
     }
     --left;
-    prefetch_scales(scales, kBlockRows * tiles, tiles);
+    prefetch_scales(scales, kInt8BlockRows * tiles, tiles);
     const float most = largest(scales, tiles);
     const __m512 inverse = _mm512_set1_ps(most == 0 ? 0 : steps / most);
     scales_[r] = 128 * most / steps;

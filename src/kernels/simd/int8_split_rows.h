@@ -14,7 +14,7 @@ namespace anemone::kernels::simd::int8_split {
 // parts of weights.
 inline constexpr float kTileUnit = 1.0F / 128;
 
-// Rows [begin, end) of a matrix that takes() accepts, at most kBlockRows.
+// Rows [begin, end) of a matrix that takes() accepts, at most kInt8BlockRows.
 //
 // Integers with one scale per row are one part, exactly. Every other form takes two: a weight is
 // scale * (128 * high + low) with at most 127 * 128 steps each way, so the error is half of the
@@ -28,7 +28,7 @@ class RowBlock {
   bool has_low() const { return has_low_; }
   // One part that can be read where it lies: row r at in_place() + r * columns.
   const std::byte* in_place() const { return in_place_; }
-  // What a sum of one part, or of 128 * high + low, is to be multiplied with; [kBlockRows].
+  // What a sum of one part, or of 128 * high + low, is to be multiplied with; [kInt8BlockRows].
   const float* scales() const { return scales_; }
   // The table of row r of a palette: the parts of its entries, all high ones, then all low ones.
   // 16 entries stand there four times.
@@ -76,12 +76,12 @@ class RowBlock {
   const std::int64_t rows_;
   bool has_low_ = true;
   const std::byte* in_place_ = nullptr;
-  const std::int8_t* tables_[kBlockRows] = {};
-  // int8 in tiles: what a row's integers are multiplied with; [kBlockRows][tiles].
+  const std::int8_t* tables_[kInt8BlockRows] = {};
+  // int8 in tiles: what a row's integers are multiplied with; [kInt8BlockRows][tiles].
   const float* factors_ = nullptr;
   const std::int16_t* multipliers_ = nullptr;
   std::int64_t multipliers_per_row_ = 0;
-  alignas(64) float scales_[kBlockRows] = {};
+  alignas(64) float scales_[kInt8BlockRows] = {};
 };
 
 // Asks memory for the block of rows after this one, which is one run, while this one is at work.
@@ -89,9 +89,9 @@ class Ahead {
  public:
   // `count`: calls of fetch() to come.
   Ahead(const Matrix& matrix, std::int64_t begin, std::int64_t count)
-      : at_(matrix.row(begin) + kBlockRows * matrix.row_bytes()),
+      : at_(matrix.row(begin) + kInt8BlockRows * matrix.row_bytes()),
         last_(matrix.row(matrix.rows - 1) + matrix.row_bytes()),
-        lines_((kBlockRows * matrix.row_bytes() / 64 + count - 1) / count) {}
+        lines_((kInt8BlockRows * matrix.row_bytes() / 64 + count - 1) / count) {}
   void fetch() {
     for (std::int64_t line = 0; line < lines_; ++line, at_ += 64)
       if (at_ < last_) _mm_prefetch(reinterpret_cast<const char*>(at_), _MM_HINT_T1);

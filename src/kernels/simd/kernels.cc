@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/simd/kernels.h"
 
-#include "kernels/simd/int8_split.h"
-
 namespace anemone::kernels::simd {
 
 namespace plain {
@@ -16,9 +14,16 @@ namespace avx512 {
 extern const Kernels kKernels;
 }
 namespace int8_split {
-extern const BlockProducts kVnniProducts;
-extern const BlockProducts kAmxProducts;
+extern const Int8Kernels kVnniKernels;
+extern const Int8Kernels kAmxKernels;
 }  // namespace int8_split
+namespace {
+Kernels avx512_with(const Int8Kernels& int8) {
+  Kernels kernels = avx512::kKernels;
+  kernels.int8 = &int8;
+  return kernels;
+}
+}  // namespace
 #elif defined(__aarch64__)
 namespace neon {
 extern const Kernels kKernels;
@@ -47,9 +52,15 @@ const Kernels& kernels_of(Isa isa) {
     case Isa::kAvx2:
       return avx2::kKernels;
     case Isa::kAvx512:
-    case Isa::kAvx512Vnni:
-    case Isa::kAmx:
       return avx512::kKernels;
+    case Isa::kAvx512Vnni: {
+      static const Kernels kernels = avx512_with(int8_split::kVnniKernels);
+      return kernels;
+    }
+    case Isa::kAmx: {
+      static const Kernels kernels = avx512_with(int8_split::kAmxKernels);
+      return kernels;
+    }
 #elif defined(__aarch64__)
     case Isa::kNeon:
       return neon::kKernels;
@@ -57,14 +68,6 @@ const Kernels& kernels_of(Isa isa) {
     default:
       return plain::kKernels;
   }
-}
-
-const int8_split::BlockProducts* int8_split::block_products_of([[maybe_unused]] Isa isa) {
-#if defined(__x86_64__)
-  if (isa == Isa::kAvx512Vnni) return &kVnniProducts;
-  if (isa == Isa::kAmx) return &kAmxProducts;
-#endif
-  return nullptr;
 }
 
 }  // namespace anemone::kernels::simd

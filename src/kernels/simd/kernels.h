@@ -7,6 +7,7 @@
 #include <cstdint>
 
 #include "kernels/simd/chain.h"
+#include "kernels/simd/int8_kernels.h"
 #include "kernels/simd/isa.h"
 #include "kernels/simd/matrix.h"
 
@@ -37,6 +38,9 @@ struct AttentionRuns {
 };
 
 struct Kernels {
+  // Products in integers; nullptr: this set has none that are faster than those of floats.
+  const Int8Kernels* int8 = nullptr;
+
   // out[i] = float(in[i]), and back with round to nearest even.
   void (*to_floats)(const Half* in, float* out, std::int64_t count);
   void (*to_halves)(const float* in, Half* out, std::int64_t count);
@@ -110,8 +114,7 @@ inline constexpr std::int64_t attend_many_scratch(std::int64_t dim) {
   return kAttendRows * (kAttendRows + dim);
 }
 
-// Of an instruction set that supported_isas() lists. Those with products of integers (int8_split.h)
-// have the AVX-512 kernels here.
+// `isa`: one of supported_isas().
 const Kernels& kernels_of(Isa isa);
 
 }  // namespace anemone::kernels::simd

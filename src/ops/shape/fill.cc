@@ -2,10 +2,15 @@
 // Tensors of one value.
 #include "ops/common/dtypes.h"
 #include "ops/common/infer.h"
+#include "ops/common/params.h"
 #include "ops/shape/shape.h"
 
 namespace anemone::ops {
 namespace {
+
+ir::Parameter value_parameter() {
+  return defaulted("value", kAny15, ir::Literal::number(0, DType::kFp32));
+}
 
 Status infer_fill(const ir::InferContext& context, std::vector<ir::Type>& outputs) {
   ANEMONE_RETURN_IF_ERROR(check_vector(context, "shape", kDynamic, "fill_c1"));
@@ -25,15 +30,7 @@ Status infer_fill(const ir::InferContext& context, std::vector<ir::Type>& output
 
 ir::OpSchema fill_schema() {
   return {.name = "fill",
-          .parameters = {{.name = "shape", .dtypes = kInt32},
-                         {.name = "value",
-                          .dtypes = kAny15,
-                          .presence = ir::Parameter::Presence::kDefaulted,
-                          .is_const = true,
-                          .default_value =
-                              [](const ir::InferContext&) {
-                                return ir::Literal::number(0, DType::kFp32);
-                              }}},
+          .parameters = {{.name = "shape", .dtypes = kInt32}, value_parameter()},
           .infer = infer_fill};
 }
 
@@ -46,15 +43,7 @@ Status infer_fill_like(const ir::InferContext& context, std::vector<ir::Type>& o
 ir::OpSchema fill_like_schema() {
   return {.name = "fill_like",
           .since = ir::Opset::kIOS16,
-          .parameters = {{.name = "ref_tensor", .dtypes = kAny15},
-                         {.name = "value",
-                          .dtypes = kAny15,
-                          .presence = ir::Parameter::Presence::kDefaulted,
-                          .is_const = true,
-                          .default_value =
-                              [](const ir::InferContext&) {
-                                return ir::Literal::number(0, DType::kFp32);
-                              }}},
+          .parameters = {{.name = "ref_tensor", .dtypes = kAny15}, value_parameter()},
           .infer = infer_fill_like};
 }
 

@@ -57,15 +57,6 @@ Status infer_batch_to_space(const ir::InferContext& context, std::vector<ir::Typ
   return add_output(outputs, label, x.dtype, std::move(out));
 }
 
-ir::OpSchema batch_to_space_schema() {
-  ir::OpSchema schema;
-  schema.name = "batch_to_space";
-  schema.parameters = {operand("x", kFloats), constant("block_shape", kInt32),
-                       constant("crops", kInt32)};
-  schema.infer = infer_batch_to_space;
-  return schema;
-}
-
 Status infer_space_to_batch(const ir::InferContext& context, std::vector<ir::Type>& outputs) {
   const std::string label = "space_to_batch_c4";
   ANEMONE_ASSIGN_OR_RETURN(const SpatialBlocks blocks,
@@ -82,19 +73,19 @@ Status infer_space_to_batch(const ir::InferContext& context, std::vector<ir::Typ
   return add_output(outputs, label, x.dtype, std::move(out));
 }
 
-ir::OpSchema space_to_batch_schema() {
-  ir::OpSchema schema;
-  schema.name = "space_to_batch";
-  schema.parameters = {operand("x", kFloats), constant("block_shape", kInt32),
-                       constant("paddings", kInt32)};
-  schema.infer = infer_space_to_batch;
-  return schema;
+ir::OpSchema block_schema(std::string_view name, std::string_view border,
+                          Status (*infer)(const ir::InferContext&, std::vector<ir::Type>&)) {
+  return {.name = name,
+          .parameters = {operand("x", kFloats), constant("block_shape", kInt32),
+                         constant(border, kInt32)},
+          .infer = infer};
 }
 
 }  // namespace
 
 std::vector<ir::OpSchema> space_batch_schemas() {
-  return {batch_to_space_schema(), space_to_batch_schema()};
+  return {block_schema("batch_to_space", "crops", infer_batch_to_space),
+          block_schema("space_to_batch", "paddings", infer_space_to_batch)};
 }
 
 }  // namespace anemone::ops

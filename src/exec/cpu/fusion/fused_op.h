@@ -65,7 +65,6 @@ struct Cost {
 
 struct FusedContext {
   ThreadPool& threads;
-  kernels::simd::Isa isa;
   const kernels::simd::Kernels& kernels;
   StateUndo& undo;
   MaskCache& masks;

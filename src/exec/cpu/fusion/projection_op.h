@@ -4,10 +4,12 @@
 #include <vector>
 
 #include "exec/cpu/fusion/fused_op.h"
-#include "kernels/simd/int8_split.h"
 #include "kernels/simd/matrix.h"
 
 namespace anemone::exec {
+
+struct ProjectionRun;
+struct ProjectionSegment;
 
 // Activations by a weight matrix. Input: x [1, columns, T, 1] with the channels outermost, or
 // [..., columns] with them innermost; output the same with `rows` channels. The columns of all
@@ -36,36 +38,8 @@ class ProjectionOp : public FusedOp {
                 const FusedContext& context) const;
 
  private:
-  // The tokens of one call: element (c, t) of x at x[c * channel_stride + t * token_stride].
-  struct Segment {
-    const Half* x = nullptr;
-    Half* y = nullptr;
-    std::int64_t tokens = 0;
-    std::int64_t first = 0;  // its first token among those of all calls
-    std::int64_t x_channel = 1, x_token = 1;
-    std::int64_t y_channel = 1, y_token = 1;
-  };
-  using Segments = std::vector<Segment>;
-
-  Segments segments_of(std::span<FusedCall> calls) const;
-  void run_segments(const Segments& segments, std::int64_t tokens, bool is_gemv,
-                    const FusedContext& context) const;
-  void run_gemv(const Segments& segments, std::int64_t tokens, const FusedContext& context) const;
-  void run_panels(const Segments& segments, std::int64_t tokens, const FusedContext& context) const;
-  void run_blocks(const Segments& segments, std::int64_t tokens,
-                  const kernels::simd::int8_split::BlockProducts& products,
-                  const FusedContext& context) const;
-  void run_few(const Segments& segments, std::int64_t tokens,
-               const kernels::simd::int8_split::BlockProducts& products,
-               const FusedContext& context) const;
-  // Adds the bias to row r of the product (one value a token, `values` is overwritten) and stores
-  // it.
-  void store_row(std::int64_t r, float* values, std::int64_t first, std::int64_t count,
-                 const Segments& segments, const FusedContext& context) const;
-
-  // The same for rows [begin, begin + rows) of one token of a segment.
-  void store_token(std::int64_t begin, std::int64_t rows, float* values, const Segment& segment,
-                   std::int64_t token, const FusedContext& context) const;
+  std::vector<ProjectionSegment> segments_of(std::span<FusedCall> calls) const;
+  static void multiply(const ProjectionRun& run, std::int64_t tokens_of_a_call);
 
   const kernels::simd::Matrix matrix_;
   const Half* const bias_;

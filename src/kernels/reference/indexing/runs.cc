@@ -17,6 +17,24 @@ std::int64_t product(const Shape& shape, std::size_t begin, std::size_t end) {
   return out;
 }
 
+// How the runs of a call are found.
+struct Indexing {
+  std::string_view label;
+  bool allow_negative = true;
+};
+Indexing indexing_of(const KernelCall& call, std::string_view label) {
+  return {label, !call.boolean("validate_indices", false)};
+}
+
+Result<std::size_t> axis_of(const KernelCall& call, const Shape& shape) {
+  ANEMONE_ASSIGN_OR_RETURN(const std::int64_t axis,
+                           normalize_axis(call.integer("axis", 0), shape.size()));
+  return static_cast<std::size_t>(axis);
+}
+std::size_t batch_dims_of(const KernelCall& call) {
+  return static_cast<std::size_t>(call.integer("batch_dims", 0));
+}
+
 // The index as a coordinate of [0, size).
 Result<std::int64_t> checked_index(std::int64_t index, std::int64_t size,
                                    const Indexing& indexing) {
@@ -62,12 +80,12 @@ C apply(Mode mode, C old, C update) {
 
 }  // namespace
 
-Indexing indexing_of(const KernelCall& call, std::string_view label) {
-  return {label, !call.boolean("validate_indices", false)};
-}
-
-Result<Runs> runs_on_axis(const Shape& shape, const TensorView& indices, std::size_t axis,
-                          std::size_t batch_dims, const Indexing& indexing) {
+Result<Runs> runs_on_axis(const KernelCall& call, std::string_view tensor, std::string_view label) {
+  const Shape shape = call.input(tensor).shape;
+  const TensorView indices = call.input("indices");
+  const Indexing indexing = indexing_of(call, label);
+  const std::size_t batch_dims = batch_dims_of(call);
+  ANEMONE_ASSIGN_OR_RETURN(const std::size_t axis, axis_of(call, shape));
   const std::int64_t batches = product(shape, 0, batch_dims);
   const std::int64_t outer = product(shape, batch_dims, axis);
   const std::int64_t size = shape[axis];
@@ -90,8 +108,12 @@ Result<Runs> runs_on_axis(const Shape& shape, const TensorView& indices, std::si
   return runs;
 }
 
-Result<Runs> runs_along_axis(const Shape& shape, const TensorView& indices, std::size_t axis,
-                             const Indexing& indexing) {
+Result<Runs> runs_along_axis(const KernelCall& call, std::string_view tensor,
+                             std::string_view label) {
+  const Shape shape = call.input(tensor).shape;
+  const TensorView indices = call.input("indices");
+  const Indexing indexing = indexing_of(call, label);
+  ANEMONE_ASSIGN_OR_RETURN(const std::size_t axis, axis_of(call, shape));
   const std::int64_t outer = product(shape, 0, axis);
   const std::int64_t inner = product(shape, axis + 1, shape.size());
   const std::int64_t count = indices.shape[axis];
@@ -108,8 +130,12 @@ Result<Runs> runs_along_axis(const Shape& shape, const TensorView& indices, std:
   return runs;
 }
 
-Result<Runs> runs_at_points(const Shape& shape, const TensorView& indices, std::size_t batch_dims,
-                            const Indexing& indexing) {
+Result<Runs> runs_at_points(const KernelCall& call, std::string_view tensor,
+                            std::string_view label) {
+  const Shape shape = call.input(tensor).shape;
+  const TensorView indices = call.input("indices");
+  const Indexing indexing = indexing_of(call, label);
+  const std::size_t batch_dims = batch_dims_of(call);
   const std::int64_t depth = indices.shape.back();
   const std::size_t end = batch_dims + static_cast<std::size_t>(depth);
   const std::int64_t batches = product(shape, 0, batch_dims);

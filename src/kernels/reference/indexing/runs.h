@@ -16,26 +16,21 @@ struct Runs {
   std::int64_t length = 1;            // elements of a run
 };
 
-// How the runs of a call are found; errors about an index carry `label`.
-struct Indexing {
-  std::string_view label;
-  bool allow_negative = true;
-};
-// Reads `validate_indices`.
-Indexing indexing_of(const KernelCall& call, std::string_view label);
+// The three functions below find the runs of the call's operand `tensor` that its operand `indices`
+// names, as its `validate_indices`, `axis` (0 when absent) and `batch_dims` (0 when absent) say.
+// Errors about an index carry `label`.
 
 // shape[:axis] + indices[batch_dims:] + shape[axis + 1:]; the first batch_dims dimensions of both
 // go together.
-Result<Runs> runs_on_axis(const Shape& shape, const TensorView& indices, std::size_t axis,
-                          std::size_t batch_dims, const Indexing& indexing);
+Result<Runs> runs_on_axis(const KernelCall& call, std::string_view tensor, std::string_view label);
 
 // One element for each index, which replaces its own coordinate on `axis`.
-Result<Runs> runs_along_axis(const Shape& shape, const TensorView& indices, std::size_t axis,
-                             const Indexing& indexing);
+Result<Runs> runs_along_axis(const KernelCall& call, std::string_view tensor,
+                             std::string_view label);
 
 // The last dimension of `indices` holds coordinates of the dimensions after the batch ones.
-Result<Runs> runs_at_points(const Shape& shape, const TensorView& indices, std::size_t batch_dims,
-                            const Indexing& indexing);
+Result<Runs> runs_at_points(const KernelCall& call, std::string_view tensor,
+                            std::string_view label);
 
 // Output 0 = the runs of `x`.
 void gather_runs(const KernelCall& call, const Runs& runs);

@@ -7,29 +7,17 @@ namespace anemone::kernels::reference {
 namespace {
 
 Status scatter_kernel(const KernelCall& call) {
-  const Shape shape = call.input("data").shape;
-  ANEMONE_ASSIGN_OR_RETURN(const std::int64_t axis,
-                           normalize_axis(call.integer("axis", 0), shape.size()));
-  ANEMONE_ASSIGN_OR_RETURN(
-      const Runs runs, runs_on_axis(shape, call.input("indices"), static_cast<std::size_t>(axis), 0,
-                                    indexing_of(call, "scatter_c4")));
+  ANEMONE_ASSIGN_OR_RETURN(const Runs runs, runs_on_axis(call, "data", "scatter_c4"));
   return scatter_runs(call, runs);
 }
 
 Status scatter_along_axis_kernel(const KernelCall& call) {
-  const Shape shape = call.input("data").shape;
-  ANEMONE_ASSIGN_OR_RETURN(const std::int64_t axis,
-                           normalize_axis(call.integer("axis", 0), shape.size()));
-  ANEMONE_ASSIGN_OR_RETURN(
-      const Runs runs, runs_along_axis(shape, call.input("indices"), static_cast<std::size_t>(axis),
-                                       indexing_of(call, "scatter_along_axis_c4")));
+  ANEMONE_ASSIGN_OR_RETURN(const Runs runs, runs_along_axis(call, "data", "scatter_along_axis_c4"));
   return scatter_runs(call, runs);
 }
 
 Status scatter_nd_kernel(const KernelCall& call) {
-  ANEMONE_ASSIGN_OR_RETURN(const Runs runs,
-                           runs_at_points(call.input("data").shape, call.input("indices"), 0,
-                                          indexing_of(call, "scatter_nd_c4")));
+  ANEMONE_ASSIGN_OR_RETURN(const Runs runs, runs_at_points(call, "data", "scatter_nd_c4"));
   return scatter_runs(call, runs);
 }
 

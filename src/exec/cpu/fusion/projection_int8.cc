@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+
+#include "exec/cpu/fusion/projection_run.h"
+#include "exec/cpu/fusion/scratch.h"
+
+namespace anemone::exec {
+namespace {
+
+using kernels::simd::Int8Kernels;
+using kernels::simd::kInt8BlockColumns;
+using kernels::simd::kInt8BlockRows;
+using kernels::simd::kInt8GemvColumns;
+using kernels::simd::Matrix;
+
+// Packed tokens that stay in the second-level cache while the weights go by.
+constexpr std::int64_t kPackedBytes = 1 << 20;
+
+thread_local Scratch int8_scratch;
+
+// As in decoding: the weights go by once.
+void multiply_few(const ProjectionRun& run, const Int8Kernels& kernels) {
+  const Matrix& matrix = run.matrix;
+  const Half* x[kInt8GemvColumns] = {};
+  for (const ProjectionSegment& s : run.segments)
+    for (std::int64_t t = 0; t < s.tokens; ++t) x[s.first + t] = s.x + t * s.x_token;
+  Scratch shared;
+  auto* packed = shared.take<std::byte>(kernels.gemv_pack_bytes(matrix, run.tokens));
+  kernels.gemv_pack(matrix, x, run.tokens, run.segments.front().x_channel, packed);
+  const std::int64_t scratch_bytes = kernels.gemv_scratch_bytes(matrix);
+  const std::int64_t blocks =
+      (std::max<std::int64_t>(1, kGemvBytes / matrix.row_bytes()) + kInt8BlockRows - 1) /
+      kInt8BlockRows;
+  run.context.threads.parallel_for_runs(
+      matrix.rows, blocks * kInt8BlockRows, [&](std::int64_t begin, std::int64_t end) {
+        auto* scratch = int8_scratch.take<std::byte>(scratch_bytes);
+        for (std::int64_t r0 = begin; r0 < end; r0 += kInt8BlockRows) {
+          const std::int64_t rows = std::min(end - r0, kInt8BlockRows);
+          float out[kInt8GemvColumns * kInt8BlockRows];
+          kernels.gemv(matrix, r0, r0 + rows, packed, out, kInt8BlockRows, scratch);
+          for (const ProjectionSegment& s : run.segments)
+            for (std::int64_t t = 0; t < s.tokens; ++t)
+              run.store_token(r0, rows, out + (s.first + t) * kInt8BlockRows, s, t);
+        }
+      });
+}
+
+// The tokens of one block, from `first` on.
+void pack_block(const ProjectionRun& run, const Int8Kernels& kernels, std::int64_t first,
+                std::byte* packed) {
+  const Half* x[kInt8BlockColumns] = {};
+  std::int64_t stride = 1;
+  for (const ProjectionSegment& s : run.segments)
+    for (std::int64_t n = 0; n < kInt8BlockColumns; ++n) {
+      const std::int64_t t = first + n - s.first;
+      if (t < 0 || t >= s.tokens) continue;
+      x[n] = s.x + t * s.x_token;
+      stride = s.x_channel;
+    }
+  kernels.gemm_pack(x, stride, run.matrix.columns, packed);
+}
+
+// As in a prefill: as many blocks of tokens at a time as a cache holds.
+void multiply_many(const ProjectionRun& run, const Int8Kernels& kernels) {
+  const Matrix& matrix = run.matrix;
+  const std::int64_t block_bytes = kernels.gemm_pack_bytes(matrix.columns);
+  const std::int64_t all_blocks = (run.tokens + kInt8BlockColumns - 1) / kInt8BlockColumns;
+  const std::int64_t most =
+      std::min(std::max<std::int64_t>(1, kPackedBytes / block_bytes), all_blocks);
+  Scratch shared;
+  auto* packed = shared.take<std::byte>(most * block_bytes);
+  const bool is_single = static_cast<std::int64_t>(run.segments.size()) == run.tokens;
+  for (std::int64_t first_block = 0; first_block < all_blocks; first_block += most) {
+    const std::int64_t blocks = std::min(most, all_blocks - first_block);
+    const std::int64_t first = first_block * kInt8BlockColumns;
+    const std::int64_t count = std::min(blocks * kInt8BlockColumns, run.tokens - first);
+    run.context.threads.parallel_for(blocks, 1, [&](std::int64_t block, std::int64_t) {
+      pack_block(run, kernels, first + block * kInt8BlockColumns, packed + block * block_bytes);
+    });
+    const std::int64_t width = blocks * kInt8BlockColumns;
+    const std::int64_t scratch_bytes = kernels.gemm_scratch_bytes(matrix, count);
+    run.context.threads.parallel_for_runs(
+        matrix.rows, kInt8BlockRows, [&](std::int64_t begin, std::int64_t end) {
+          auto* scratch = int8_scratch.take<std::byte>(
+              scratch_bytes + kInt8BlockRows * width * std::int64_t{sizeof(float)});
+          auto* out = reinterpret_cast<float*>(scratch + scratch_bytes);
+          kernels.gemm(matrix, begin, end, packed, count, out, width, scratch);
+          if (is_single) {
+            // A row of the product is one value of each call: by columns they lie side by side.
+            float column[kInt8BlockRows];
+            for (std::int64_t t = first; t < first + count; ++t) {
+              for (std::int64_t r = 0; r < end - begin; ++r) column[r] = out[r * width + t - first];
+              run.store_token(begin, end - begin, column, run.segments[static_cast<std::size_t>(t)],
+                              0);
+            }
+            return;
+          }
+          for (std::int64_t r = begin; r < end; ++r)
+            run.store_row(r, out + (r - begin) * width, first, count);
+        });
+  }
+}
+
+}  // namespace
+
+void multiply_integers(const ProjectionRun& run, const Int8Kernels& kernels) {
+  (run.tokens <= kernels.gemv_columns ? multiply_few : multiply_many)(run, kernels);
+}
+
+}  // namespace anemone::exec

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// One run of a projection: the tokens of all its calls, and the two ways to multiply them with the
+// weights. Used by ProjectionOp alone.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "exec/cpu/fusion/fused_op.h"
+#include "kernels/simd/int8_kernels.h"
+#include "kernels/simd/matrix.h"
+
+namespace anemone::exec {
+
+// The tokens of one call: element (c, t) of x at x[c * x_channel + t * x_token], and of y likewise.
+struct ProjectionSegment {
+  const Half* x = nullptr;
+  Half* y = nullptr;
+  std::int64_t tokens = 0;
+  std::int64_t first = 0;  // its first token among those of all calls
+  std::int64_t x_channel = 1, x_token = 1;
+  std::int64_t y_channel = 1, y_token = 1;
+};
+
+// Bytes of weights that a thread takes at a time where memory is read row after row: few enough to
+// share the work evenly, enough to read memory in long runs.
+inline constexpr std::int64_t kGemvBytes = 64 << 10;
+
+struct ProjectionRun {
+  const kernels::simd::Matrix& matrix;
+  const Half* bias;  // [rows], nullptr: none
+  std::span<const ProjectionSegment> segments;
+  std::int64_t tokens;  // of all segments, > 0
+  const FusedContext& context;
+
+  // Adds the bias to row r of the product and stores it: `values` are those of the tokens [first,
+  // first + count), and are overwritten.
+  void store_row(std::int64_t r, float* values, std::int64_t first, std::int64_t count) const;
+  // The same for rows [begin, begin + rows) of token t of a segment.
+  void store_token(std::int64_t begin, std::int64_t rows, float* values,
+                   const ProjectionSegment& segment, std::int64_t t) const;
+};
+
+// In floats, on any processor. Both read the weights once; which of them is faster, the number of
+// tokens decides: multiply_few_floats() is for up to kGemvTokens per call.
+void multiply_few_floats(const ProjectionRun& run);
+void multiply_many_floats(const ProjectionRun& run);
+
+// In integers, any number of tokens; `kernels` takes the matrix.
+void multiply_integers(const ProjectionRun& run, const kernels::simd::Int8Kernels& kernels);
+
+}  // namespace anemone::exec

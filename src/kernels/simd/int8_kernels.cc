@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+#if defined(__x86_64__)
+#include "kernels/simd/int8_kernels.h"
+
+#include "kernels/simd/int8_gemm.h"
+#include "kernels/simd/int8_gemv.h"
+#include "kernels/simd/int8_split.h"
+
+namespace anemone::kernels::simd::int8_split {
+namespace {
+
+bool takes(const Matrix& matrix) {
+  switch (matrix.form) {
+    case Matrix::Form::kHalf:
+      return true;
+    case Matrix::Form::kInt8:
+      return matrix.has_row_scale() || matrix.tile_columns % 16 == 0;
+    case Matrix::Form::kInt4:
+      return matrix.columns % 2 == 0 && (matrix.has_row_scale() || matrix.tile_columns % 32 == 0);
+    case Matrix::Form::kPalette:
+      return matrix.columns * matrix.bits % 8 == 0 && matrix.bits >= 4;
+    case Matrix::Form::kFloat:
+      return false;
+  }
+  return false;
+}
+
+constexpr Int8Kernels vnni_kernels() {
+  return {.gemv_columns = kInt8GemvColumns,
+          .takes = takes,
+          .gemv_pack_bytes = gemv_pack_bytes,
+          .gemv_pack = gemv_pack,
+          .gemv_scratch_bytes = gemv_scratch_bytes,
+          .gemv = gemv<true>,
+          .gemm_pack_bytes = gemm_pack_bytes,
+          .gemm_pack = gemm_pack,
+          .gemm_scratch_bytes = vnni_gemm_scratch_bytes,
+          .gemm = vnni_gemm};
+}
+
+constexpr Int8Kernels amx_kernels() {
+  Int8Kernels kernels = vnni_kernels();
+  kernels.gemv_columns = 4;  // tiles take sixteen columns in the time of one
+  kernels.gemv = gemv<false>;
+  kernels.gemm_scratch_bytes = amx_gemm_scratch_bytes;
+  kernels.gemm = amx_gemm;
+  return kernels;
+}
+
+}  // namespace
+
+extern const Int8Kernels kVnniKernels;
+constinit const Int8Kernels kVnniKernels = vnni_kernels();
+extern const Int8Kernels kAmxKernels;
+constinit const Int8Kernels kAmxKernels = amx_kernels();
+
+}  // namespace anemone::kernels::simd::int8_split
+#endif

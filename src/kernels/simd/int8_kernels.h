@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+// Products of weights, in the forms of a package, with activations, in integers of 8 bits: on the
+// tile registers of AMX or on vectors of AVX-512 with VNNI, to the same bits.
+//
+// The weights are a matrix [rows, k], the activations x a matrix [k, n]: a column of x, k elements,
+// is what one token brings. A column's result does not depend on the columns beside it, nor on
+// which function gives it.
+//
+// A column x of fp16 becomes two int8 parts and a scale: x = scale * (128 * high + low), with
+// |high|, |low| <= 64 and at most 8191 steps each way, so the error is half of scale = max|x| /
+// 8191: about that of fp16 itself. Weights are one part or two (int8_split_rows.h); of the products
+// of two parts that of both low ones is left out, which is 2^-14 of the largest. Sums are exact.
+//
+// int4 in tiles of 32 elements with a scale each are products of their integers where vectors
+// multiply: the sum of each tile is multiplied with its scale, as an integer of 16 bits. Tile
+// registers cannot do that: there they are two parts as well. These alone differ between AMX and
+// VNNI.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "kernels/simd/matrix.h"
+
+namespace anemone::kernels::simd {
+
+inline constexpr std::int64_t kInt8BlockRows = 32;     // of the weights, that one call multiplies
+inline constexpr std::int64_t kInt8BlockColumns = 16;  // of x, that gemm() multiplies together
+inline constexpr std::int64_t kInt8GemvColumns = 8;    // of x, that gemv() takes at most
+
+// The functions of one instruction set: pure, without threads of their own. All of `packed` and
+// `scratch` is 64-byte aligned.
+struct Int8Kernels {
+  // Up to so many columns gemv() is faster than gemm(); at most kInt8GemvColumns.
+  std::int64_t gemv_columns;
+  // Whether the functions below take the matrix: fp16, int8, int4 and palettes, with scales that
+  // hold for whole vectors of a row.
+  bool (*takes)(const Matrix& matrix);
+
+  // Few columns, as in decoding: memory is read row after row, in one run.
+  // The n columns of x, 1 to kInt8GemvColumns, as gemv() reads them: x[i] is fp16 with elements
+  // `stride` apart. `packed` gets gemv_pack_bytes().
+  std::int64_t (*gemv_pack_bytes)(const Matrix& matrix, std::int64_t n);
+  void (*gemv_pack)(const Matrix& matrix, const Half* const* x, std::int64_t n, std::int64_t stride,
+                    std::byte* packed);
+  // out[i * ldo + r - begin] = sum over k of matrix(r, k) * x[i][k] for rows [begin, end), at most
+  // kInt8BlockRows, and i < n. `scratch` holds gemv_scratch_bytes().
+  std::int64_t (*gemv_scratch_bytes)(const Matrix& matrix);
+  void (*gemv)(const Matrix& matrix, std::int64_t begin, std::int64_t end, const std::byte* packed,
+               float* out, std::int64_t ldo, std::byte* scratch);
+
+  // Any number of columns, in blocks of kInt8BlockColumns.
+  // One block: x[i] is fp16 with elements `stride` apart, nullptr for a column that pads the block.
+  // `packed` gets gemm_pack_bytes().
+  std::int64_t (*gemm_pack_bytes)(std::int64_t k);
+  void (*gemm_pack)(const Half* const* x, std::int64_t stride, std::int64_t k, std::byte* packed);
+  // out[(r - begin) * ldo + i] = sum over k of matrix(r, k) * x[i][k] for rows [begin, end), at
+  // most kInt8BlockRows, and i < n; the blocks lie in `packed` one after the other. ldo is a
+  // multiple of kInt8BlockColumns: what pads the last block may be overwritten. `scratch` holds
+  // gemm_scratch_bytes().
+  std::int64_t (*gemm_scratch_bytes)(const Matrix& matrix, std::int64_t n);
+  void (*gemm)(const Matrix& matrix, std::int64_t begin, std::int64_t end, const std::byte* packed,
+               std::int64_t n, float* out, std::int64_t ldo, std::byte* scratch);
+};
+
+}  // namespace anemone::kernels::simd
