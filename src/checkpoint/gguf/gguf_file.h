@@ -44,7 +44,7 @@ class GgufFile {
   static bool is_gguf(const std::string& path);
 
   const std::string& path() const { return path_; }
-  // Of the first part.
+  // The metadata of the first part of the model.
   const Metadata& metadata() const { return metadata_; }
   const std::map<std::string, TensorInfo, std::less<>>& tensors() const { return tensors_; }
   const TensorInfo* find(std::string_view name) const;
