@@ -8,7 +8,7 @@
 //              multiples of it, too
 //
 // A model may be split: NAME-00001-of-0000N.gguf and so on, each a GGUF file with its tensors; the
-// first has the metadata. Reading is lazy: files are mapped, and headers alone are looked at.
+// first has the metadata. Reading is lazy: files are mapped, and only headers are read.
 #pragma once
 
 #include <anemone/status.h>
