@@ -154,7 +154,7 @@ Result<Interpreter::Flow> Interpreter::execute_for(const Stmt& stmt, Output& out
 
 Result<Interpreter::Flow> Interpreter::run_loop(const Stmt& stmt, std::vector<Value> items,
                                                 std::size_t depth0, Output& out) {
-  // Counted before the condition is looked at, which may begin further loops.
+  // An iteration is counted before its condition is evaluated, which may begin further loops.
   const std::size_t bytes = sizeof(Loop) + 64 + items.capacity() * sizeof(Value);
   ANEMONE_ASSIGN_OR_RETURN(const auto loop, heap_.make(Loop(), bytes));
   loop->items = std::move(items);
@@ -188,7 +188,7 @@ Result<Interpreter::Flow> Interpreter::run_loop(const Stmt& stmt, std::vector<Va
     if (flow == Flow::kBreak) break;
     completed = completed || flow == Flow::kNext;
   }
-  // As in Jinja2: also when each item was left by break or continue.
+  // `otherwise` runs also when each item was left by break or continue, as in Jinja2.
   if (completed || stmt.otherwise.empty()) return Flow::kNext;
   ScopeGuard scope(*this);
   return execute(stmt.otherwise, out);  // a break there leaves the loop around
