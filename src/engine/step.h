@@ -52,7 +52,7 @@ Result<TensorView> checked_output(const exec::Outputs& outputs, std::string_view
 // error the caches of the chunks may or may not hold their tokens.
 Status run_shards(const Model& model, const FunctionPlan& plan, std::span<Chunk> chunks);
 
-// All heads, over `tokens` columns of each chunk's `hidden`.
+// Runs all heads over `tokens` columns of each chunk's `hidden`.
 Status run_heads(const Model& model, const std::string& function, std::int64_t tokens,
                  std::span<const Chunk> chunks);
 

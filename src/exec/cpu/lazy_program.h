@@ -35,7 +35,7 @@ class LazyProgram : public LoadedProgram {
 
   // The program of one function, prepared now if it was not. kNotFound for an unknown name.
   Result<const CpuProgram*> prepared(std::string_view function) const;
-  // Also of functions that are prepared later.
+  // Applies to functions that are prepared later, too.
   void set_timed(bool is_timed) const;
 
  private:

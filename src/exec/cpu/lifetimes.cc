@@ -32,7 +32,7 @@ class Lifetimes {
     PreparedOp* op = nullptr;  // null: an input of a block that nothing uses
     bool is_kept = false;
   };
-  // Where the walk is: an operation of each block from the outermost in.
+  // The place of the walk: an operation of each block from the outermost in.
   using Place = std::pair<PreparedBlock*, PreparedOp*>;
 
   void mark_homes(PreparedBlock& block) {

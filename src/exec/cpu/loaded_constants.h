@@ -12,8 +12,8 @@
 
 namespace anemone::exec {
 
-// Constants of all functions of a program. Data that several literals share is loaded once. For one
-// thread.
+// Constants of all functions of a program. Data that several literals share is loaded once. Not
+// thread-safe.
 class LoadedConstants {
  public:
   // `owners` gets what keeps the bytes alive; it outlives the slots.

@@ -21,7 +21,8 @@ namespace int8_split = kernels::simd::int8_split;
 // enough to read memory in long runs.
 constexpr std::int64_t kGemvBytes = 64 << 10;
 constexpr std::int64_t kPanelRows = 16;
-// Of activations that are multiplied together: a multiple of every set's vectors.
+// Columns of activations that are multiplied together: a multiple of the vector length of every
+// instruction set.
 constexpr std::int64_t kPanelColumns = 16;
 
 thread_local Scratch scratch;
@@ -62,7 +63,7 @@ Status ProjectionOp::run(std::span<FusedCall> calls, const FusedContext& context
   const Segments segments = segments_of(calls);
   const std::int64_t tokens = segments.back().first + segments.back().tokens;
   if (tokens == 0) return {};
-  // By the tokens of one call, so that a call gives the same bits whatever runs beside it.
+  // The tokens of one call decide, so that a call gives the same bits whatever is batched with it.
   run_segments(segments, tokens, segments.front().tokens <= kGemvTokens, context);
   return {};
 }
@@ -198,7 +199,7 @@ void ProjectionOp::run_panels(const Segments& segments, std::int64_t tokens,
 }
 
 #if defined(__x86_64__)
-// As in decoding: the weights go by once.
+// Multiplies few tokens, as in decoding: the weights are read once.
 void ProjectionOp::run_few(const Segments& segments, std::int64_t tokens,
                            const int8_split::BlockProducts& products,
                            const FusedContext& context) const {

@@ -63,7 +63,7 @@ class ProjectionOp : public FusedOp {
   void store_row(std::int64_t r, float* values, std::int64_t first, std::int64_t count,
                  const Segments& segments, const FusedContext& context) const;
 
-  // The same for rows [begin, begin + rows) of one token of a segment.
+  // store() for rows [begin, begin + rows) of one token of a segment.
   void store_token(std::int64_t begin, std::int64_t rows, float* values, const Segment& segment,
                    std::int64_t token, const FusedContext& context) const;
 
