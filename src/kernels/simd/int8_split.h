@@ -46,8 +46,8 @@ inline bool takes(const Matrix& matrix) {
 inline bool is_int4_in_tiles(const Matrix& matrix) {
   return matrix.form == Matrix::Form::kInt4 && !matrix.has_row_scale();
 }
-// Of one block of columns: all high parts, all low ones, the sums of each column's, and of each 32
-// of them.
+// Bytes of one split block of columns: all high parts, all low parts, the two sums of each column,
+// and those of each 32 elements of a column.
 inline constexpr std::int64_t split_bytes(std::int64_t depth) {
   return 2 * kBlockColumns *
          (round_up(depth, 64) +
@@ -88,7 +88,7 @@ struct BlockProducts {
                    std::int64_t ldo, std::byte* scratch);
 };
 
-// Of one of supported_isas(); nullptr for a set that multiplies floats.
+// The products of one of supported_isas(); nullptr for a set that multiplies floats.
 const BlockProducts* block_products_of(Isa isa);
 
 }  // namespace anemone::kernels::simd::int8_split
