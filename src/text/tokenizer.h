@@ -29,9 +29,9 @@ namespace anemone::text {
 struct EncodeOptions {
   bool add_special = false;   // add the tokens of the post-processor (often a bos)
   bool parse_special = true;  // false: special added tokens in the text are text; other added
-                              // tokens still match (Hugging Face's encode_special_tokens = True)
-  // Of the request that the text belongs to: the work counts against it, and the memory while it
-  // lasts, that of the ids to the end. May be null.
+                              // Budget of the request that the text belongs to, which may be null:
+                              // the work counts against it, the memory while the call lasts, and
+                              // that of the ids to the end of the request.
   WorkBudget* budget = nullptr;
 };
 

@@ -49,7 +49,7 @@ class Int8Split : public ::testing::TestWithParam<SplitForm> {
       if (const auto* products = int8_split::block_products_of(isa)) sets_.push_back(products);
     if (sets_.empty()) GTEST_SKIP() << "this processor has no products of integers";
   }
-  // Of each instruction set that has them.
+  // The products of each instruction set that has them.
   std::vector<const int8_split::BlockProducts*> sets_;
   static Weights weights(const Shape2& shape) {
     const SplitForm& f = GetParam();
@@ -127,7 +127,8 @@ TEST_P(Int8Split, MultipliesManyColumns) {
                                 block_parts + b * int8_split::split_bytes(depth),
                                 scales.data() + b * 16);
       }
-      // Of the first instruction set. The others have the same bits, but for tiles' sums.
+      // The result of the first instruction set. The others have the same bits, except for the sums
+      // of tiles.
       std::vector<float> first;
       for (const int8_split::BlockProducts* products : sets_) {
         std::vector<std::byte> scratch(
