@@ -45,7 +45,7 @@ class RecordingResponder : public Responder {
   std::atomic<bool> is_cancelled_ = false;
 };
 
-// Has the models and looks at what comes through, as far as one can without running it.
+// Holds the models and checks what comes through, as far as one can without running it.
 class StubBackend : public openai::Backend {
  public:
   std::vector<std::string> model_names() const override { return {"m", "a/b"}; }

@@ -14,7 +14,8 @@ namespace {
 
 using namespace anemone;
 
-// Of all inputs, and of all states, of a function that runs; and of the values of a run.
+// Most elements of all inputs together, and of all states together, of a function that runs; and
+// most bytes of the values of a run.
 constexpr std::int64_t kMaxElements = 1 << 14;
 constexpr std::uint64_t kMaxMemory = 1 << 20;
 

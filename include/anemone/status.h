@@ -50,7 +50,7 @@ class [[nodiscard]] Status {
   const std::string& message() const;
 
   // The same error with one more frame of place at the end: "message (frame)". Callers add where
-  // they were, they do not rewrite what the callee said. No effect on ok.
+  // they were; they do not rewrite what the callee said. An ok status stays as it is.
   Status with(std::string_view frame) const;
 
  private:
@@ -75,7 +75,7 @@ class [[nodiscard]] Result {
   bool ok() const { return state_.index() == 0; }
   Status status() const { return ok() ? Status() : std::get<1>(state_); }
 
-  // Only when ok(): otherwise std::bad_variant_access, which is a bug of the caller.
+  // Requires ok(): otherwise it throws std::bad_variant_access, which is a bug of the caller.
   T& value() & { return std::get<0>(state_); }
   const T& value() const& { return std::get<0>(state_); }
   T&& value() && { return std::get<0>(std::move(state_)); }

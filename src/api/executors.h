@@ -23,7 +23,7 @@ struct ExecutorOptions {
 // interface alone. kInvalidArgument for instructions that the processor does not have.
 Result<std::unique_ptr<exec::Executor>> make_executor(const ExecutorOptions& options = {});
 
-// For reports: every executor that anemone knows, and whether this build can make it.
+// An executor that anemone knows, and whether this build can make it; for reports.
 struct ExecutorChoice {
   std::string_view name;
   bool is_available = false;

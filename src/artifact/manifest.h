@@ -52,8 +52,8 @@ enum class PortRole {
   kHidden,   // [1, hidden_size, T, 1]: embeddings, or the output of the shard before
   kRopeCos,  // [1, 1, T, rope_dim / 2]: cos(position * inv_freq) * scale
   kRopeSin,  // the same with sin
-  // [1, 1, T, S]: 0 where token t attends to slot s, kMaskedScore elsewhere. Of a model that
-  // classifies S is T, and the slots are the tokens of the step.
+  // [1, 1, T, S]: 0 where token t attends to slot s, kMaskedScore elsewhere. In a model that
+  // classifies, S equals T and the slots are the tokens of the step.
   kAttentionMask,
   kCacheWriteMask,  // [1, 1, S, T]: 1 where token t is stored in slot s, else 0
   // [1, 1, K + T, K]: 1 at [n + j, j] for a step of n tokens, else 0: the last K of K columns from
@@ -80,10 +80,10 @@ struct Port {
   std::int64_t tail = 0;  // kUpdateMask: K
 };
 
-// What a shard keeps from step to step: keys and values by slots, [1, kv_heads, S, head_dim], or a
-// recurrent one of any shape, zero before the first token, that stands for all tokens so far. As a
-// state it lives in the StateStore under `name`; otherwise (fp32 packages) it goes in as `name` and
-// comes out as `output`.
+// A tensor that a shard keeps from step to step. Either keys or values by slots, [1, kv_heads, S,
+// head_dim]; or a recurrent state of any shape, zero before the first token, that stands for all
+// tokens so far. A Core ML state lives in the StateStore under `name`; without states (fp32
+// packages) the tensor is the input `name` and the output `output`.
 struct Cache {
   std::string name;
   std::string output;  // empty for a state
@@ -129,7 +129,7 @@ struct Experts {
   std::vector<std::int64_t> widths = {};
   std::vector<ExpertPack> packs = {};
 
-  // Of the functions that serve a step of so many tokens.
+  // The width T of the functions that serve a step of `tokens` tokens.
   std::int64_t width_for(std::int64_t tokens) const {
     return tokens <= widths.front() ? widths.front() : widths.back();
   }
@@ -186,7 +186,7 @@ struct Rope {
   std::vector<float> long_inv_freq = {};  // as many entries, or none without a short_length
 
   bool is_long(std::int64_t length) const { return short_length != 0 && length > short_length; }
-  // For a text of `length` tokens.
+  // The frequencies that rotate a text of `length` tokens.
   const std::vector<float>& frequencies(std::int64_t length) const {
     return is_long(length) ? long_inv_freq : inv_freq;
   }
@@ -223,9 +223,9 @@ struct Manifest {
   std::string target;        // "ios18"
 
   std::int64_t vocab_size = 0;  // columns of the logits, padding rows included
-  // Of a model that classifies tokens: what the columns of its logits mean. It takes whole texts,
-  // of at most T tokens per step, and keeps nothing from step to step. Empty: a model that
-  // generates.
+  // The labels of a token classifier, one per column of its logits; empty for a model that
+  // generates. A classifier takes whole texts, at most T tokens per step, and keeps nothing between
+  // steps.
   std::vector<std::string> labels;
   std::int64_t hidden_size = 0;
   std::int64_t layers = 0;

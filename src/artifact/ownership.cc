@@ -108,8 +108,9 @@ bool is_of_others(int error) {
   return error == ENOTEMPTY || error == EEXIST || error == ENOENT;
 }
 
-// `name` in the folder that is open as `at`; `relative` is its path as the list has it. Never by a
-// path of several parts: any of them could be a link by now.
+// Removes `name` from the folder that is open as `at`; `relative` is its path as the list has it.
+// Each level is opened by itself, never by a path of several parts: any of them could be a link by
+// now.
 Status remove_entry(int at, const std::string& name, const std::string& relative,
                     const std::set<std::string>& listed) {
   struct stat info {};
@@ -125,7 +126,8 @@ Status remove_entry(int at, const std::string& name, const std::string& relative
       ::openat(at, name.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
   if (!folder.is_open()) return errno_error(relative, "open");
   ANEMONE_ASSIGN_OR_RETURN(std::vector<std::string> names, names_in(folder.get(), relative));
-  // Not that of std::ranges, which clang 14 does not compile with the library of GCC 12.
+  // std::stable_partition, since clang 14 does not compile that of std::ranges with the library of
+  // GCC 12.
   std::stable_partition(names.begin(), names.end(),
                         [](const auto& each) { return each != kManifestName; });
   const std::string before = relative.empty() ? "" : relative + "/";

@@ -22,7 +22,7 @@ Status check_all_is_ours(const std::string& folder);
 // it lies in. The manifest goes last, so that a process that is killed leaves what is still ours.
 Status remove_all_that_is_ours(const std::string& folder);
 
-// The same for FOLDER/NAME, a file or a folder, and what is listed below it.
+// check and remove the same way for FOLDER/NAME, a file or a folder, and what is listed below it.
 Status check_all_is_listed(const std::string& folder, const std::string& name,
                            const std::set<std::string>& listed);
 Status remove_all_that_is_listed(const std::string& folder, const std::string& name,

@@ -20,8 +20,8 @@ struct Agreement {
   double cosine_median = 0;
   double cosine_min = 0;
   double top1 = 0;  // share of positions at which both have the same highest logit
-  // The same, where any token counts that the reference itself finds at least nine tenths as likely
-  // as its own choice: among near equals the choice says nothing about quality.
+  // Share of positions at which the model picks a token that the reference finds at least nine
+  // tenths as likely as its own choice: among near equals the choice says nothing about quality.
   double top1_near = 0;
   // exp of the mean negative log-likelihood of each next token.
   double perplexity = 0;

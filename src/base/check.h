@@ -6,7 +6,7 @@ namespace anemone {
 [[noreturn]] void check_failed(const char* condition, const char* file, int line);
 }  // namespace anemone
 
-// On in every build. Prints the condition and its place, then aborts.
+// Active in every build. Prints the condition and its place, then aborts.
 #define ANEMONE_CHECK(condition) \
   ((condition) ? static_cast<void>(0) : ::anemone::check_failed(#condition, __FILE__, __LINE__))
 

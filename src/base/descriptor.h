@@ -7,7 +7,7 @@
 namespace anemone {
 
 // Owns a file descriptor, which may be -1: none, as after a call that failed. Closing it also gives
-// up its locks. For one thread.
+// up its locks. Not thread-safe.
 class Descriptor {
  public:
   explicit Descriptor(int fd = -1) : fd_(fd) {}

@@ -9,8 +9,8 @@ namespace anemone {
 // A variable of the process's environment; nullopt when it is not set or empty.
 std::optional<std::string> environment_variable(const char* name);
 
-// Where programs keep what can be made or had again: $XDG_CACHE_HOME, else ~/.cache; nullopt
-// without any.
+// The folder for data that a program can make or fetch again: $XDG_CACHE_HOME, else ~/.cache;
+// nullopt when neither variable is set.
 std::optional<std::string> user_cache_folder();
 
 }  // namespace anemone

@@ -11,13 +11,13 @@
 
 namespace anemone {
 
-// For one line: line ends and tabs become \n and \t.
+// The text on one line: line ends and tabs are escaped too.
 std::string escaped(std::string_view text);
 
-// For several lines: line ends and tabs stay.
+// The text on several lines: line ends and tabs stay.
 std::string escaped_lines(std::string_view text);
 
-// For JSON text: the characters stand in its strings only, as \uNNNN, which means the same.
+// JSON text with the same meaning: the characters stand in its strings only and become \uNNNN.
 std::string escaped_json(std::string_view json);
 
 // Length in bytes of the first character, 0 when it would be escaped.
@@ -26,7 +26,7 @@ std::size_t printable_length(std::string_view text);
 // escaped(), in pieces that must not be cut: a character, or an escape.
 std::vector<std::string> escaped_pieces(std::string_view text);
 
-// At most so many bytes of it, cut between characters, with "..." for what is left out.
+// The first `most_bytes` bytes at most, cut between characters, with "..." for what is left out.
 std::string shortened(std::string_view text, std::size_t most_bytes);
 
 }  // namespace anemone

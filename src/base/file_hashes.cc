@@ -100,7 +100,7 @@ Result<std::string> FileHashes::of(const FileIdentity& file, bool reads_again) {
   ANEMONE_ASSIGN_OR_RETURN(const FileIdentity now, FileIdentity::of(file.path));
   if (now.text() != file.text()) return changed(file);
   if (folder_.empty() || !is_settled) return hash;
-  // To remember it spares time and no more.
+  // A hash that cannot be stored costs time in the next run and nothing else.
   const Status status =
       write_file(place_of(folder_, file), fmt::format("{}\n{}\n", file.text(), hash));
   if (!status.ok()) ANEMONE_WARN("{}", status.message());

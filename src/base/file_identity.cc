@@ -23,7 +23,7 @@ std::int64_t nanoseconds(const timespec& time) {
   return static_cast<std::int64_t>(time.tv_sec) * kSecond + time.tv_nsec;
 }
 
-// From when on a change would show.
+// The time (ns since 1970) from which on a further change would show in ctime.
 std::int64_t settled_at(const FileIdentity& file) {
   const bool has_fractions = file.changed_ns % kSecond != 0;
   return file.changed_ns + (has_fractions ? kSecond / 50 : 2 * kSecond);

@@ -12,12 +12,12 @@
 
 namespace anemone {
 
-// By what a file that has not changed is known without reading it. The system alone sets `changed`
-// (ctime): it moves with every write, and with every attempt to set `modified` back. So neither a
-// copy with the times of its original (it has another inode) nor a file that was changed and got
-// its old times again has the identity that it had. That holds on file systems which keep inodes
-// and ctime, as those of Linux and macOS do, but for those in memory alone (tmpfs, ramfs): what is
-// written to their files through a mapping sets no times.
+// Tells whether a file has changed without reading it. The system alone sets `changed` (ctime): it
+// moves with every write, and with every attempt to set `modified` back. So neither a copy with the
+// times of its original (it has another inode) nor a file that was changed and got its old times
+// again has the identity that it had. That holds on file systems which keep inodes and ctime, as
+// those of Linux and macOS do, but for those in memory alone (tmpfs, ramfs): what is written to
+// their files through a mapping sets no times.
 struct FileIdentity {
   std::string path;
   std::uint64_t device = 0;
@@ -25,8 +25,8 @@ struct FileIdentity {
   std::uint64_t bytes = 0;
   std::int64_t modified_ns = 0;  // mtime, since 1970
   std::int64_t changed_ns = 0;   // ctime
-  // Whether every change shows in the times. Where not, what is known of the content holds for no
-  // longer than one look at it.
+  // Whether every change shows in the times. If not, a reader may trust what it knows of the
+  // content only until it opens the file again.
   bool shows_changes = true;
 
   // Links are followed. kIo when it is no regular file.
@@ -35,7 +35,7 @@ struct FileIdentity {
   static Result<FileIdentity> of(const Descriptor& file, const std::string& path);
   static Result<std::vector<FileIdentity>> of_all(std::span<const std::string> paths);
 
-  // Without the path: the same file under another name is the same.
+  // The identity without the path: one file under two names has one text.
   std::string text() const;
 };
 

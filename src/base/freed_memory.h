@@ -13,9 +13,9 @@ namespace anemone {
 // for whoever counts bytes anyway. Thread-safe.
 void note_freed(std::size_t bytes) noexcept;
 
-// While it lives, memory that was freed goes back to the system a second or two after as much of
-// it was noted as is worth the trouble. On a thread of its own, since that takes up to some tenths
-// of a second. Does nothing where the C library is not glibc. One per process.
+// While it lives, freed memory goes back to the system a second or two after enough of it was
+// noted. A thread of its own does that, since it takes up to some tenths of a second. Does nothing
+// where the C library is not glibc. One per process.
 class FreedMemoryReturner {
  public:
   FreedMemoryReturner();

@@ -16,8 +16,8 @@ bool is_below(const fs::path& root, const fs::path& path) {
   return std::mismatch(root.begin(), root.end(), path.begin(), path.end()).first == root.end();
 }
 
-// Where the files of a snapshot of the hub's cache lie; nullopt for any other folder. `root` has no
-// links, so that neither has what is above it.
+// The folder with the files of a snapshot of the hub's cache; nullopt for any other folder. `root`
+// and the folders above it have no links.
 std::optional<fs::path> blobs_of(const fs::path& root) {
   for (fs::path folder = root; folder.has_relative_path(); folder = folder.parent_path()) {
     const fs::path snapshots = folder.parent_path();

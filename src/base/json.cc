@@ -28,8 +28,8 @@ std::size_t heap_bytes(const std::string& text) {
 }
 
 // Builds the document from nlohmann's SAX parser, which is not recursive, so that depth and memory
-// are bounded before anything grows. Not nlohmann's own builder: that one looks for each key among
-// all keys before it, so a file with many keys would take quadratic time.
+// are bounded before anything grows. nlohmann's own builder does not serve: it looks for each key
+// among all keys before it, so a file with many keys would take quadratic time.
 class LimitedBuilder {
  public:
   LimitedBuilder(Json& out, const JsonLimits& limits) : root_(out), limits_(limits) {}
@@ -99,8 +99,8 @@ class LimitedBuilder {
   bool add(T&& value, std::size_t bytes) {
     return place(Json(std::forward<T>(value)), bytes) != nullptr;
   }
-  // Where the value lies now, or null when it would take too much memory. The address holds until
-  // its container gets another member, which is after the value is complete.
+  // Stores the value; returns its address, or null when it would take too much memory. The address
+  // holds until its container gets another member, which is after the value is complete.
   Json* place(Json value, std::size_t bytes) {
     const bool is_member = !open_.empty() && open_.back()->is_object();
     // Twice: a container that grows has room for as many members again.
@@ -126,7 +126,7 @@ class LimitedBuilder {
     members.emplace_back(std::move(key_), std::move(value));
     return &members.back().second;
   }
-  // By sorting: whoever chooses the keys could make those of a hash table collide.
+  // Checks by sorting: whoever chooses the keys could make those of a hash table collide.
   bool has_each_key_once(const Json& object) {
     if (!pay_time(object.size() * kUnitsPerKey)) return false;
     names_.clear();

@@ -72,7 +72,7 @@ MappedFile::~MappedFile() {
 Status MappedFile::check() const {
   if (!range_) return {};
   if (!range_->is_cut()) {
-    // On the last page that is left, zeros follow the end without any signal.
+    // A file that became shorter reads as zeros on the last page that is left, without any signal.
     struct stat now {};
     if (::fstat(file_.get(), &now) != 0) return errno_error(path_, "look at");
     if (static_cast<std::size_t>(now.st_size) >= size_) return {};
@@ -91,7 +91,7 @@ void MappedFile::release(std::span<const std::byte> part) const {
   if (part.empty()) return;
   ANEMONE_DCHECK(part.data() >= data_ && part.data() + part.size() <= data_ + size_);
   const auto page = static_cast<std::uintptr_t>(::sysconf(_SC_PAGESIZE));
-  // Only whole pages: the neighbours on a shared page may still be wanted.
+  // Gives back only whole pages: the neighbours on a shared page may still be wanted.
   const auto begin = (reinterpret_cast<std::uintptr_t>(part.data()) + page - 1) / page * page;
   const auto end = reinterpret_cast<std::uintptr_t>(part.data() + part.size()) / page * page;
   if (begin < end) ::madvise(reinterpret_cast<void*>(begin), end - begin, MADV_DONTNEED);

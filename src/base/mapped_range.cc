@@ -32,7 +32,7 @@ SlotBlock first_block;
 std::mutex slots_mutex;  // of those who take a slot; the handler only reads
 struct sigaction previous_action = {};
 
-// In a signal handler: atomics and mmap alone, which is a plain system call.
+// Runs in a signal handler, so it uses atomics and mmap alone, which is a plain system call.
 bool cover(std::uintptr_t address) {
   for (SlotBlock* block = &first_block; block != nullptr;
        block = block->next.load(std::memory_order_acquire))

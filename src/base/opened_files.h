@@ -13,10 +13,10 @@
 
 namespace anemone {
 
-// Which files this process opens for reading while the object lives, through open_regular_file().
-// Names say too little: a link or a folder that is exchanged for another one and back again leads a
-// reader to another file, and looks afterwards as it did before. For one who reads through many
-// hands, as a compilation does. Thread-safe.
+// Records which files this process opens for reading through open_regular_file() while the object
+// lives. A reader that goes through many functions, such as a compilation, checks at its end that
+// it read the files that it hashed: comparing names is not enough, since a link or a folder that is
+// exchanged for another one and back again looks afterwards as it did before. Thread-safe.
 class OpenedFiles {
  public:
   OpenedFiles();
@@ -25,10 +25,10 @@ class OpenedFiles {
   OpenedFiles& operator=(const OpenedFiles&) = delete;
 
   // kIo naming the first of `files` that was another file, or had other contents, when it was
-  // opened. Of those that nobody opened there is nothing to say.
+  // opened. A file that nobody opened passes.
   Status check(std::span<const FileIdentity> files) const;
 
-  // For whoever opens.
+  // Called by every function that opens a file for reading.
   static Status note(const Descriptor& file, const std::string& path);
 
  private:

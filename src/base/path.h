@@ -7,7 +7,7 @@
 
 namespace anemone {
 
-// Without ".", ".." and a slash at the end; links are not followed.
+// The absolute path without ".", ".." and a slash at the end; links are not followed.
 std::string absolute_path(const std::string& path);
 
 // The last part of that, "pocket" of "build/pocket/" and of "." in pocket: how a folder or a file

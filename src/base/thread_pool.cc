@@ -32,10 +32,10 @@ inline void pause() {
 #endif
 }
 
-// Waits until `is_over(value)`: first without a system call, then letting whoever wants the core
-// have it, as it may be the one that holds our work, and asleep at last. To sleep and be woken
-// takes longer than most parts of a step that one thread does alone, so that is for the time
-// between steps.
+// Waits until `is_over(value)`: first it spins without a system call, then it yields the core,
+// since the thread that wants it may be the one that does our work, and last it sleeps. Going to
+// sleep and waking up takes longer than most parts of a step that one thread does alone, so sleep
+// is for the time between steps.
 template <typename IsOver>
 void spin_then_wait(const std::atomic<std::uint64_t>& value, IsOver is_over) {
   constexpr int kSpins = 1000;
@@ -142,7 +142,8 @@ bool ThreadPool::run_range(std::uint64_t ticket) {
   if (loop.epoch.load() != epoch || range >= ranges) return false;
   const std::int64_t grain = loop.grain.load();
   const std::int64_t begin = static_cast<std::int64_t>(range) * grain;
-  // On a worker nobody would catch it, and on the caller it would pass workers that still run.
+  // Nobody would catch an exception on a worker; on the caller it would pass workers that still
+  // run.
   try {
     (*loop.body.load())(begin, std::min(loop.count.load(), begin + grain));
   } catch (...) {

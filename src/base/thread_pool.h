@@ -38,8 +38,9 @@ class ThreadPool {
   void parallel_for(std::int64_t count, std::int64_t grain,
                     const std::function<void(std::int64_t, std::int64_t)>& body);
 
-  // The same, but every thread begins in a part of [0, count) of its own and goes through it in
-  // order, as hardware and bodies that fetch memory ahead like it; who is done helps the others.
+  // Like parallel_for, but every thread begins in a part of [0, count) of its own and goes through
+  // it in order, which suits hardware prefetchers and bodies that fetch memory ahead. A thread that
+  // is done helps the others.
   void parallel_for_runs(std::int64_t count, std::int64_t grain,
                          const std::function<void(std::int64_t, std::int64_t)>& body);
 

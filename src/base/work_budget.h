@@ -42,11 +42,11 @@ class WorkBudget {
     }
     return check();
   }
-  // The same with the clock read now; between the stages of a request.
+  // spend() that reads the clock now; for the boundaries between the stages of a request.
   Status check();
 
-  // For work that comes in parts between other work of the thread: only the CPU time from resume()
-  // to pause() counts. A new budget runs.
+  // For work that alternates with other work of the thread: only the CPU time between resume() and
+  // pause() counts. A new budget is running.
   void pause();
   void resume();
 

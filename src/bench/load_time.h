@@ -23,8 +23,8 @@ struct LoadTime {
   std::uint64_t cache_bytes = 0;   // of the session, for the whole context
 };
 
-// In the new process: loads the artifact and runs a token. `start_ns` is when it was started, on
-// the steady clock, which all processes share.
+// Runs in the new process: loads the artifact and runs a token. `start_ns` is when the process was
+// started, on the steady clock, which all processes share.
 Result<LoadTime> measure_own_load(const std::string& artifact_dir, exec::Executor& executor,
                                   std::int64_t start_ns);
 
@@ -39,7 +39,7 @@ Result<LoadTime> load_time_from_json(const std::string& text);
 Result<LoadTime> measure_load(const std::string& executable,
                               const std::vector<std::string>& arguments, int repetitions);
 
-// Of this process. Empty where the system does not say.
+// Path of the executable of this process; empty if the system does not tell.
 std::string executable_path();
 
 }  // namespace anemone::bench

@@ -15,10 +15,10 @@ struct MachineRates {
   std::string bf16_with;
 };
 
-// Takes about a second. All figures are those of `threads` threads together, the best of several
-// tries, since what else runs can only make them smaller. `isa`: the instructions that the model
-// will use, by their name ("avx2"); any other name: the best of this processor. Of memory, at most
-// an eighth of what is available is taken, 512 MiB if possible.
+// Measures for about a second. Each figure is the rate of `threads` threads together, the best of
+// several tries, since other load can only make it smaller. `isa`: name of the instruction set that
+// the model will use ("avx2"); any other name: the best of this processor. The memory test takes at
+// most an eighth of the available memory, and 512 MiB if possible.
 MachineRates measure_machine(int threads, std::string_view isa);
 
 }  // namespace anemone::bench

@@ -37,7 +37,7 @@ MemoryUse memory_use() {
     take(line, "RssAnon:", out.anonymous);
     take(line, "RssFile:", out.mapped);
     take(line, "RssShmem:", out.mapped);
-    // Not getrusage: there the peak of the process that started this one counts too.
+    // getrusage() does not serve: there the peak of the process that started this one counts too.
     take(line, "VmHWM:", out.peak);
   }
 #elif defined(__APPLE__)

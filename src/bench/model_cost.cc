@@ -70,7 +70,7 @@ double ModelCost::prefill_limit(const MachineRates& rates, std::int64_t tokens,
   const double count = as_double(tokens);
   Flops flops = layers * count;
   flops += heads;
-  // Token t looks at depth + t + 1.
+  // Token t attends to depth + t + 1 tokens.
   flops.other += attention_flops * count * (depth + (count + 1) / 2);
   const double seconds =
       std::max(prefill_bytes(tokens, depth) / (rates.read_gb_s * 1e9), seconds_of(flops, rates));

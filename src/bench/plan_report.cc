@@ -130,7 +130,7 @@ Status PlanReport::add_experts(const artifact::Experts& experts,
   return {};
 }
 
-// By time, and before there are times by what has to be read.
+// Sorts by time; before there are times, by the bytes that have to be read.
 void PlanReport::sort(Items& items) {
   std::ranges::stable_sort(items, std::ranges::greater(), [](const Item& item) {
     return std::tuple(item.seconds, item.weight_bytes + item.state_bytes, item.flops);

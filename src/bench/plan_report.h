@@ -29,10 +29,10 @@ class PlanReport {
   // program of an executor that does not explain itself, kNotFound for an unknown function.
   Status add(std::string package, const exec::LoadedProgram& program, std::string_view function);
 
-  // Adds the experts behind the shard that was added last, for steps of so many tokens: each step
-  // of an expert once per package, with what all experts of the package cost in a run of the shard.
-  // That is the mean of the timed runs, and before there are some the share of the experts that the
-  // tokens may choose. `packs`: the loaded packages, in the order of experts.packs.
+  // Adds the experts behind the shard that was added last, for steps of `tokens` tokens. Each step
+  // of an expert stands once per package, with the cost of all experts of the package in one run of
+  // the shard: the mean of the timed runs, or, before there are any, the share of the experts that
+  // the tokens may activate. `packs`: the loaded packages, in the order of experts.packs.
   Status add_experts(const artifact::Experts& experts,
                      std::span<const std::shared_ptr<const exec::LoadedProgram>> packs,
                      std::int64_t tokens);
@@ -59,7 +59,7 @@ class PlanReport {
   };
   using Items = std::vector<Item>;
   Status add_memory(const exec::LoadedProgram& program, std::string_view function);
-  // Without its costs.
+  // The item of a step, without its costs.
   static Item item_of(const std::string& package, const exec::PlanStep& step);
   using Rows = std::vector<std::vector<std::string>>;
 
@@ -76,7 +76,7 @@ class PlanReport {
   std::int64_t runs_ = 0;
 };
 
-// The same for a model: `plan` of its shards, and a function of its heads.
+// The report of a model: the shards of `plan`, and one function of the heads.
 Result<PlanReport> report_of(const engine::Model& model, std::string title,
                              const engine::FunctionPlan& plan, const std::string& head_function);
 // Times the steps of all runs from now on, from zero, or no longer: see exec::set_timed.

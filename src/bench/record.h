@@ -37,7 +37,7 @@ struct Record {
 // {"test", "tokens", "depth", "streams", "threads", ...}: see docs/guide/bench.md.
 Json to_json(const Record& record);
 
-// Cells of the table of speeds, and its heading. Only for kPrefill and kDecode.
+// The heading of the table of speeds, and the cells of a row. Only for kPrefill and kDecode.
 std::vector<std::string> table_heading();
 std::vector<std::string> table_row(const Record& record);
 // A line on the machine or the load, without its end.

@@ -15,7 +15,8 @@ namespace {
 
 using SpeedClock = std::chrono::steady_clock;
 
-// Between a session that steps alone and beside others: sums may come in another order.
+// Relative difference allowed between a session that steps alone and one that is batched with
+// others: sums may come in another order.
 constexpr float kTolerance = 0x1p-6f;
 
 bool is_close(const std::vector<float>& got, const std::vector<float>& expected) {
@@ -77,7 +78,8 @@ engine::PrefillOptions SpeedTest::prefill_options() const {
   return out;
 }
 
-// The same for a stream and a position always, so that a repetition repeats.
+// A pseudo-random token that depends on the stream and the position alone, so that a repetition
+// repeats.
 std::int32_t SpeedTest::token(std::int64_t stream, std::int64_t position) const {
   std::uint64_t bits = static_cast<std::uint64_t>(stream) << 32;
   bits += static_cast<std::uint64_t>(position) + 1;

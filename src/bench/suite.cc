@@ -63,7 +63,7 @@ class Suite {
   Suite(const engine::Model& model, engine::Session& session, const SuiteOptions& options)
       : model_(model), session_(session), options_(options) {}
 
-  // As many paragraphs as leave room for the answer.
+  // How many paragraphs leave room for the answer.
   Result<int> paragraphs_that_fit(const SuitePrompt& prompt) const {
     for (int count = prompt.paragraphs;; count /= 2) {
       ANEMONE_ASSIGN_OR_RETURN(const auto ids, tokens_of(model_, text_of(prompt, count)));

@@ -32,11 +32,12 @@ struct Checkpoint {
   std::function<Result<std::vector<TextFile>>()> text_files;
 };
 
-// Opens a Hugging Face folder (config.json + safetensors), or a GGUF file. Of a multimodal
-// model it is the language model alone (language_model.h).
+// Opens a Hugging Face folder (config.json + safetensors), or a GGUF file. A multimodal model gives
+// its language model alone (language_model.h).
 Result<Checkpoint> open_checkpoint(const std::string& path);
 
-// As open_checkpoint, also for a folder that has a config.json and no weights (planned_weights.h).
+// Works like open_checkpoint, also for a folder with a config.json but no weights
+// (planned_weights.h).
 Result<Checkpoint> open_for_planning(const std::string& path);
 
 // The tensors alone, under the names that the file has: a checkpoint folder, a .safetensors file or

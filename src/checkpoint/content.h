@@ -21,15 +21,15 @@ inline constexpr std::string_view kTextFiles[] = {"tokenizer.json", "tokenizer_c
 Result<std::vector<std::string>> files_of(const std::string& path);
 
 struct Content {
-  // Of the names and contents of those files: 64 hex digits. Two checkpoints with one hash are the
+  // Hash of the names and contents of `files`: 64 hex digits. Two checkpoints with one hash are the
   // same, wherever they lie and whatever their times are.
   std::string hash;
   std::vector<FileIdentity> files;  // that have this content
 };
 
-// `reads_again`: all files are read, whatever is remembered of them.
-// `check` is asked once, before the first file that has to be read: reading may take hours, of what
-// no header and no size in it says that it is a model.
+// `reads_again`: all files are read, even those whose hash is remembered. `check` is called once,
+// before the first file that has to be read: reading may take hours, and a file may turn out not to
+// be a model.
 Result<Content> content_of(const std::string& path, FileHashes& hashes, bool reads_again,
                            const std::function<Status()>& check);
 

@@ -19,7 +19,7 @@ namespace {
 
 constexpr std::int64_t kUsualBlock = 128;
 
-// Of every byte.
+// The value of each of the 256 bytes of E4M3.
 const std::array<float, 256>& fp8_values() {
   static const std::array<float, 256> values = [] {
     std::array<float, 256> out{};

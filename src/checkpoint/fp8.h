@@ -15,11 +15,11 @@ namespace anemone::checkpoint {
 // Reads a tensor of them. Lives for ever.
 const WeightDecoder& fp8_decoder();
 
-// As transformers' fine-grained fp8 stores a matrix: "NAME" [..., rows, columns] of E4M3 and
-// "NAME_scale_inv" [..., ceil(rows / R), ceil(columns / C)], what each block of R rows and C
-// columns is multiplied by (weight_block_size of quantization_config, 128 each where it is absent;
-// one number for all where it is null). The same tensors with each pair as the floats that it
-// stands for. kNotFound, kCorrupt or kParseError where a pair or the configuration does not fit.
+// The tensors of `source` with each fp8 matrix of transformers' fine-grained fp8 as floats. The
+// format stores "NAME" [..., rows, columns] in E4M3 and "NAME_scale_inv" [..., ceil(rows / R),
+// ceil(columns / C)], the factor of each block of R rows and C columns (weight_block_size of
+// quantization_config; 128 each where it is absent, one factor for the whole matrix where it is
+// null). kNotFound, kCorrupt or kParseError where a pair or the configuration does not fit.
 Result<std::shared_ptr<const WeightSource>> read_fp8(std::shared_ptr<const WeightSource> source,
                                                      const HfConfig& config);
 

@@ -43,8 +43,8 @@ class HfConfig {
   // head.
   bool is_null(std::string_view key) const;
 
-  // Sizes and counts: at least 1, at most 2^31 - 1; kParseError naming the key otherwise. Without a
-  // fallback an absent key is an error.
+  // A size or count: at least 1, at most 2^31 - 1; kParseError naming the key otherwise. An absent
+  // key is an error without a fallback.
   Result<std::int64_t> size(std::string_view key) const;
   Result<std::int64_t> size(std::string_view key, std::int64_t fallback) const;
   Result<double> number(std::string_view key, double fallback) const;

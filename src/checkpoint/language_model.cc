@@ -19,7 +19,7 @@ struct TextClass {
 constexpr TextClass kTextClasses[] = {
     {"gemma3", "gemma3_text"}, {"gemma4", "gemma4_text"}, {"qwen3_5", "qwen3_5_text", false}};
 
-// Of the whole model, where both say something.
+// Keys whose value for the whole model wins over the one in text_config.
 constexpr std::string_view kOuterKeys[] = {"eos_token_id", "tie_word_embeddings",
                                            "quantization_config"};
 

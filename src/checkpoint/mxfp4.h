@@ -16,8 +16,8 @@ namespace anemone::checkpoint {
 inline constexpr std::string_view kMxfp4Blocks = "_blocks";
 inline constexpr QuantizedForm kMxfp4Form = {.group = 32, .bits = 8, .has_half_scales = false};
 
-// The same tensors with each "NAME_blocks" as the floats [..., rows, 32 * groups] that it stands
-// for, and without scales. kNotFound or kCorrupt where a pair does not fit.
+// The tensors of `source`, with each "NAME_blocks" as the floats [..., rows, 32 * groups] that it
+// stands for, and without the scales. kNotFound or kCorrupt where a pair does not fit.
 Result<std::shared_ptr<const WeightSource>> read_mxfp4(std::shared_ptr<const WeightSource> source);
 
 }  // namespace anemone::checkpoint

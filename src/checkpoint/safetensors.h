@@ -7,7 +7,7 @@
 //                                  "__metadata__": {string: string}}
 //   8 + N      data                offsets count from here; ranges cover it without hole or overlap
 //
-// Reading is lazy: the file is mapped and only the header is looked at. Every rule of the reference
+// Reading is lazy: the file is mapped and only the header is read. Every rule of the reference
 // reader is checked (header <= 100 MB, ordered ranges, no overlap, no hole, shape x size = range).
 #pragma once
 

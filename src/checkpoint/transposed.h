@@ -9,7 +9,8 @@
 
 namespace anemone::checkpoint {
 
-// Where element (row, column) lies: first + row * row_step + column * column_step.
+// Places a matrix in memory: element (row, column) lies at first + row * row_step + column *
+// column_step.
 struct Strided {
   std::int64_t first = 0;
   std::int64_t row_step = 1;

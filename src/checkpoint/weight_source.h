@@ -33,9 +33,10 @@ class WeightDecoder {
   virtual ~WeightDecoder() = default;
   // How the bytes are stored, for people: "Q4_K".
   virtual std::string_view storage() const = 0;
-  // As read_floats() below.
+  // Decodes elements from `begin` on into `out`, like read_floats() below.
   virtual void read(const WeightRef& weight, std::int64_t begin, std::span<float> out) const = 0;
-  // So many rows of a matrix take little longer than one: where it lies transposed.
+  // How many rows of a matrix are best read together, since reading them takes little longer than
+  // reading one: more than 1 for a matrix that lies transposed.
   virtual std::int64_t rows_at_once() const { return 1; }
   // Whether it is quantized, in this or another form.
   virtual bool is_quantized() const { return false; }
@@ -49,16 +50,16 @@ class WeightDecoder {
 // One tensor of a checkpoint: where its bytes lie. A view; the WeightSource keeps the mapping.
 struct WeightRef {
   std::string name;  // by which its source finds it
-  // Of the elements that are read; of the bytes, too, where there is no decoder.
+  // Type of the elements that are read; without a decoder it is also that of the bytes.
   DType dtype = DType::kFp32;
   Shape shape;
   std::span<const std::byte> bytes;  // row-major elements, or whatever the decoder reads
   const MappedFile* file = nullptr;
   const WeightDecoder* decoder = nullptr;
 
-  // Without a decoder only.
+  // The tensor itself. Requires that there is no decoder.
   TensorView view() const { return {dtype, shape, bytes.data()}; }
-  // "fp16", "Q4_K".
+  // Name of the stored form: "fp16", "Q4_K".
   std::string_view storage() const {
     return decoder != nullptr ? decoder->storage() : dtype_name(dtype);
   }
@@ -74,11 +75,12 @@ class WeightSource {
   virtual ~WeightSource() = default;
   // nullptr when there is no tensor of this name. The pointer lives as long as the source.
   virtual const WeightRef* find(std::string_view name) const = 0;
-  // The same, for one who says which shape it will be checked against: planned_weights.h.
+  // find() for a caller that will check the result against `shape`; planned_weights.h needs to know
+  // it.
   virtual const WeightRef* expect(std::string_view name, const Shape& /*shape*/) const {
     return find(name);
   }
-  // In order of name.
+  // All tensors, sorted by name.
   virtual std::vector<const WeightRef*> all() const = 0;
   // The folder or file as the user gave it, for error messages.
   virtual const std::string& origin() const = 0;

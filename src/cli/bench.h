@@ -21,7 +21,7 @@
 
 namespace anemone::cli {
 
-// As they were given; lists are numbers with commas.
+// The flags as the user gave them; a list is numbers with commas between.
 struct BenchFlags {
   std::string dir;
   std::string prefill = "128,512";
@@ -54,7 +54,8 @@ struct BenchOptions {
 Result<std::shared_ptr<const engine::Model>> load_for_bench(const BenchOptions& options,
                                                             std::int64_t threads, bool load_text);
 
-// From the start of a process to its first token, in processes of their own. The model must load.
+// Time from the start of a process to its first token, measured in processes of their own. The
+// model must load.
 Result<bench::LoadTime> load_time(const BenchOptions& options, std::int64_t threads);
 
 struct BenchReport {

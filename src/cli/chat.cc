@@ -23,7 +23,7 @@ constexpr std::string_view kHelp =
     "/system TEXT    set the system message (without TEXT: show it) and forget the conversation\n"
     "/exit           leave (Ctrl-D too); Ctrl-C stops an answer\n";
 
-// Lines from stdin. On a terminal it prompts, and two Ctrl-C in a row end it.
+// Reads lines from stdin. On a terminal it prompts, and two Ctrl-C in a row end it.
 class LineReader {
  public:
   explicit LineReader(bool is_terminal) : is_terminal_(is_terminal) {}

@@ -67,7 +67,8 @@ class Renderer {
   }
 
  private:
-  // Of a folder, or the metadata of a GGUF file of any architecture.
+  // Finds the template of a model folder, or of a GGUF file of any architecture (from its
+  // metadata).
   static Result<text::ChatTemplateSource> find_source(const std::string& named) {
     ANEMONE_ASSIGN_OR_RETURN(const std::string model, model_path(named));
     namespace gguf = checkpoint::gguf;
@@ -110,7 +111,7 @@ Result<Json> read_request(const ChatTemplateFlags& options) {
   return request;
 }
 
-// Of requests that each bring a template of their own.
+// Answers one request that brings its own template, when no other was given.
 Json answer_with_own_template(const Json& request) {
   const Json* source = json_member(request, "template");
   if (source == nullptr || !source->is_string())

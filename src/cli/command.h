@@ -18,8 +18,8 @@ struct Context {
   int threads = 0;  // 0: as many as this process may use
   std::string isa;  // instructions of the CPU kernels, as api::ExecutorOptions has them
   bool verbose = false;
-  // Set by the subcommand when it was named; run by main after all flags are read. Never throws on
-  // its own.
+  // The subcommand sets this when the user names it; main runs it after all flags are read. It does
+  // not throw.
   std::function<Status()> action;
   // The options whose value is a text, which may be empty. Every other one names something (a file,
   // a key, an address, a function, a number), and main refuses an empty value for it: what

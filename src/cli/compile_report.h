@@ -11,7 +11,7 @@ namespace anemone::cli {
 
 Json report_json(const compiler::CompileReport& report, const std::string& output);
 std::string report_text(const compiler::CompileReport& report, const std::string& output);
-// For --report: every matrix, and where the time went.
+// The text of --report: every matrix, and the time of each stage.
 std::string details_text(const compiler::CompileReport& report);
 
 }  // namespace anemone::cli

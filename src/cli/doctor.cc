@@ -38,7 +38,7 @@ struct DoctorFlags {
   bool is_json = false;
 };
 
-// Of all files below a folder; what cannot be read counts as nothing.
+// Sum of the sizes of all files below a folder; what cannot be read counts as nothing.
 std::uint64_t folder_bytes(const std::string& folder) {
   std::uint64_t bytes = 0;
   std::error_code error;

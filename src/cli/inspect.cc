@@ -25,7 +25,7 @@ bool has_file(const fs::path& folder, const char* name) {
   return fs::exists(folder / name, error);
 }
 
-// By name where the name says it, by content otherwise.
+// Chooses by the name of the file if it tells the format, otherwise by the content.
 Result<Inspector> inspector_of(const std::string& path) {
   std::error_code error;
   const fs::file_status status = fs::status(path, error);

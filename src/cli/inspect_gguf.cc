@@ -29,8 +29,8 @@ Result<Report> inspect_gguf(const InspectOptions& options) {
   report.text = fmt::format("{}: GGUF, {} tensor{}, {}\n", escaped(options.path), rows.size(),
                             rows.size() == 1 ? "" : "s", format_bytes(bytes));
   Json metadata = Json::object();
-  // As pairs: the keys of a file differ, and looking for each among those before it would take time
-  // with the square of their number.
+  // Appends pairs without a search: the keys of a file differ, and searching for each among those
+  // before it would take quadratic time.
   Json::object_t::Container& pairs = metadata.get_ref<Json::object_t&>();
   std::vector<std::vector<std::string>> values;
   for (const auto& [key, value] : file->metadata().values()) {

@@ -9,7 +9,7 @@ namespace anemone::cli {
 // work in progress can stop in order; another one before the flag is taken ends the process with
 // code 130. Blocking reads return EINTR.
 void catch_interrupts();
-// Set by a Ctrl-C; lives as long as the process. Generation looks at it.
+// Set by a Ctrl-C; lives as long as the process. Generation polls it.
 std::atomic<bool>& interrupt_flag();
 // Whether there was a Ctrl-C; clears the flag.
 bool take_interrupt();

@@ -15,8 +15,8 @@ namespace anemone::cli {
 // stdout fails.
 Status answer_lines(const std::function<Json(const Json& request)>& answer);
 
-// The same for requests that are read otherwise: the text of a line, not blank, or why there is
-// none.
+// Answers lines without parsing them: `answer` gets the text of a line that is not blank, or the
+// reason why there is none.
 Status answer_raw_lines(const std::function<Json(const Result<std::string>& line)>& answer);
 
 // All of stdin. kInvalidArgument for more than 64 MB, kIo when it cannot be read.

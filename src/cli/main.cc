@@ -41,7 +41,8 @@ Status usage_error(const CLI::App& app, const CLI::ParseError& error) {
   return invalid_argument("{} (see {} --help)", message, command);
 }
 
-// Of the command and of those that were chosen below it.
+// Refuses an empty value of any option of the command or of its subcommands, unless the option
+// takes free text.
 Status check_no_empty_values(const CLI::App& app, const Context& context) {
   for (const CLI::Option* option : app.get_options()) {
     if (context.texts.contains(option)) continue;
@@ -108,7 +109,8 @@ void allow_many_files() {
 int main(int argc, char** argv) {
   // A reader that goes away is an error of one write, not the end of the process.
   std::signal(SIGPIPE, SIG_IGN);
-  // So is a file that reaches the limit of its size (ulimit -f): the write says so.
+  // A write beyond the limit on file sizes (ulimit -f) then fails with an error instead of a
+  // signal.
   std::signal(SIGXFSZ, SIG_IGN);
   using anemone::Code;
   using anemone::Status;

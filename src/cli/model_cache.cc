@@ -34,7 +34,7 @@ namespace fs = std::filesystem;
 
 constexpr std::size_t kKeyDigits = 32;
 
-// On stderr, where it mixes with no answer.
+// Prints a line to stderr, so that it never mixes with an answer on stdout.
 void notice(std::string_view text) {
   fmt::print(stderr, "anemone: {}\n", escaped(text));
 }
@@ -46,10 +46,12 @@ class Entry {
 
   std::string artifact() const { return folder_ + "/artifact"; }
 
-  // To read the entry, beside others who do. kBusy while somebody makes it.
+  // Takes the shared lock, with which several processes read the entry. kBusy while a process makes
+  // it.
   Result<FolderLock> share() const { return FolderLock::take(folder_, FolderLock::Mode::kShared); }
 
-  // To make the entry. kBusy while somebody makes or opens it.
+  // Takes the exclusive lock, with which one process makes the entry. kBusy while a process makes
+  // or opens it.
   Result<FolderLock> lock() const {
     while (true) {
       ANEMONE_RETURN_IF_ERROR(make_private_folder(folder_));
@@ -59,7 +61,7 @@ class Entry {
     }
   }
 
-  // Checks what is there, and makes it where it is not or is damaged. Under the lock.
+  // Checks the artifact, and compiles it if it is missing or damaged. Requires the lock.
   Status check_or_make(const std::string& model, std::span<const FileIdentity> sources,
                        int threads) const {
     const Status found = check_hashes();
@@ -80,7 +82,7 @@ class Entry {
     return corrupt("[{}] expected the files that were checked, got others", artifact());
   }
 
-  // Reads all of it; kNotFound when there is no artifact. Under the lock.
+  // Checks the hash of every file; kNotFound when there is no artifact. Requires the lock.
   Status check_hashes() const {
     ANEMONE_ASSIGN_OR_RETURN(const auto manifest, artifact::read_manifest(artifact()));
     ANEMONE_ASSIGN_OR_RETURN(const auto files, identities(manifest));
@@ -97,7 +99,7 @@ class Entry {
     return {};
   }
 
-  // Under the lock.
+  // Compiles the artifact. Requires the lock.
   Status make(const std::string& model, std::span<const FileIdentity> sources, int threads) const {
     // What was damaged: even its manifest may be.
     for (const std::string& path : {checked_path(), artifact()}) {
@@ -158,7 +160,7 @@ class Entry {
     std::string files;     // the hash of their identities
     std::string manifest;  // the hash of manifest.json
   };
-  // In the place of a hash that nothing has.
+  // Written instead of a hash; no hash equals it.
   static constexpr const char* kUnknown = "unknown";
 
   static std::string hash_of(std::string_view text) {
@@ -181,7 +183,7 @@ class Entry {
     if (!out.manifest.empty()) out.manifest.pop_back();
     return out;
   }
-  // Without it the next run checks the files again, or makes them.
+  // Stores what was checked. If that fails, the next run checks the files again, or compiles again.
   void record(const Checked& checked) const {
     const Status status =
         write_file(checked_path(), checked.files + "\n" + checked.manifest + "\n");
@@ -260,7 +262,8 @@ Result<FoundArtifact> ModelCache::artifact_of(const std::string& model,
   const Entry entry(models_ + "/" + key.hex().substr(0, kKeyDigits));
   constexpr auto kPause = std::chrono::milliseconds(100);
   for (bool has_told = false;;) {
-    // Before the stamp is looked at: what it says holds as long as nobody else may change a file.
+    // The shared lock comes before the stamp is read: the stamp holds as long as nobody else may
+    // change a file.
     if (auto held = entry.share(); held.ok() && !request.checks_hashes && entry.check_stamp().ok())
       return FoundArtifact{entry.artifact(), std::move(*held)};
     auto lock = entry.lock();

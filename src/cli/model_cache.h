@@ -28,7 +28,7 @@ namespace anemone::cli {
 // $ANEMONE_CACHE, else $XDG_CACHE_HOME/anemone, else ~/.cache/anemone. kInvalidArgument when none
 // of the variables is set.
 Result<std::string> cache_folder();
-// The same, made where it is not there and checked to be private (private_folder.h).
+// cache_folder(), created if it is missing and checked to be private (private_folder.h).
 Result<std::string> make_cache_folder();
 
 struct CacheRequest {
@@ -39,7 +39,8 @@ struct CacheRequest {
 // An artifact folder to be opened.
 struct FoundArtifact {
   std::string folder;
-  // Of an entry of the cache: as long as it is held nobody clears the entry or makes it again.
+  // The lock of an entry of the cache, empty for an artifact elsewhere: while it is held no process
+  // clears the entry or compiles it again.
   std::optional<FolderLock> held = std::nullopt;
 };
 

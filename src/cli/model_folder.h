@@ -9,10 +9,10 @@
 
 namespace anemone::cli {
 
-// The artifact folder behind MODEL|DIR: an artifact is itself; a checkpoint folder or GGUF file
-// is compiled into the cache, unless it is there already (model_cache.h); MODEL may also be one of
-// the hub (model_path.h). With `checks_hashes` every file is read and compared with its hash, an
-// artifact's as well: kCorrupt where that fails. kUnsupported for anything else. Hold what it gives
+// The artifact folder behind MODEL|DIR: an artifact is itself; a checkpoint folder or GGUF file is
+// compiled into the cache, unless it is there already (model_cache.h); MODEL may also be one of the
+// hub (model_path.h). With `checks_hashes` every file is read and compared with its hash, an
+// artifact's as well: kCorrupt where that fails. kUnsupported for anything else. Hold the result
 // until all files are open.
 Result<FoundArtifact> artifact_folder(const std::string& named, const CacheRequest& request);
 

@@ -16,13 +16,13 @@ namespace anemone::cli {
 Status print_out(std::string_view text);
 bool stdout_is_closed();
 
-// The same for what is made to be read by people: whatever a file, a name or a message brought into
-// it, nothing but the line ends and tabs of the report moves the cursor. A name that must not break
-// its line is escaped where it is put in.
+// print_out() for a report that people read: whatever a file, a name or a message brought into the
+// text, only the report's own line ends and tabs move the cursor of a terminal. The caller escapes
+// a name that must not break its line.
 Status print_report(std::string_view text);
 
-// JSON and a line end. As print_report(): what a terminal would take for an order is escaped, which
-// gives the same JSON.
+// Prints JSON and a line end. Control sequences of a terminal are escaped, which gives the same
+// JSON.
 Status print_json(const Json& value, int indent = -1);
 
 // The one line of a failed command, "anemone: <message>\n": at most 400 characters, control

@@ -17,7 +17,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Where the file would lie once all links above it are followed.
+// The path of the file once all links above it are followed.
 Result<fs::path> real_place(const std::string& file) {
   const fs::path folder = fs::path(file).parent_path();
   std::error_code error;

@@ -36,7 +36,7 @@ class PredictSession {
 
   // Either all output files of the request are written, or none is.
   Status run(const PredictRequest& request);
-  // What the last run was made of. After a run that succeeded.
+  // The time of each step of the last run, which must have succeeded.
   Result<bench::PlanReport> plan(const PredictRequest& request) const;
 
  private:

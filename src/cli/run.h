@@ -52,8 +52,8 @@ Json result_json(const engine::GenerateResult& result, const engine::GenerateOpt
 // "12 tokens, 35.2 tok/s; prompt 20 tokens, 120.0 tok/s" on stderr, when a person is there.
 void print_stats(const engine::GenerateResult& result);
 
-// Streams an answer to stdout as it comes, after a progress bar for a long prompt. On a terminal,
-// control characters of the text are left out. Single-thread; outlives the generation.
+// Streams an answer to stdout as it comes, after a progress bar for a long prompt. On a terminal it
+// leaves out control characters of the text. Single-thread; must outlive the generation.
 class AnswerPrinter {
  public:
   // Hooks itself into the options. Off: prints nothing.

@@ -53,7 +53,7 @@ std::string name_of(const std::string& path) {
   return name.empty() ? path : name;
 }
 
-// With one model all aliases are its names; with several each has one.
+// The names of each model: a single model has all aliases, several models have one each.
 Result<std::vector<std::vector<std::string>>> model_names(const ServeOptions& options) {
   std::vector<std::vector<std::string>> names;
   if (options.models.size() > 1 && !options.aliases.empty() &&
@@ -99,10 +99,10 @@ std::string describe(const serve::ModelSet& models) {
   return escaped(fmt::format("{}", fmt::join(parts, ", ")));
 }
 
-// Past stdio, and only where there is room: a terminal that is stopped, or a pipe that nobody
-// reads, must not keep the process.
+// Writes to stderr without stdio, and only if there is room: a stopped terminal, or a pipe that
+// nobody reads, must not keep the process alive.
 void say_late(std::size_t cut_off) {
-  // With numbers that are not known, the server hangs in something else than a request.
+  // A count of 0 means that something other than a request hangs.
   const std::string text =
       cut_off == 0 ? std::string("anemone: ended before everything had stopped\n")
                    : fmt::format("anemone: cut off {} request{} that did not end in time\n",
@@ -114,7 +114,7 @@ void say_late(std::size_t cut_off) {
 
 Status serve_http(const ServeOptions& options, serve::ModelSet models, ReadyFile& ready, int stop) {
   const std::string names = describe(models);
-  // Before the server, so that it is there until the server has gone with all its threads.
+  // Declared before the server, so that it lives until the server has gone with all its threads.
   std::atomic<std::size_t> cut_off = 0;
   const StopDeadline deadline(stop, kDeadline, [&] {
     ready.remove();

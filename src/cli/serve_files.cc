@@ -68,8 +68,8 @@ ReadyFile::ReadyFile(ReadyFile&& other) noexcept
 
 Status ReadyFile::write(const std::string& url) {
   if (path_.empty()) return {};
-  // Whatever has come there since prepare() is somebody else's, so no rename over it. Who waits for
-  // the file to have a size finds the whole line, since it is one write.
+  // A file that appeared since prepare() is somebody else's, so this is no rename over it. A reader
+  // that waits until the file has a size finds the whole line, since it is one write.
   const Descriptor file(::open(path_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644));
   if (!file.is_open() && errno == EEXIST)
     return io_error("[{}] expected no file, got one since the server started", path_);

@@ -8,8 +8,8 @@
 
 namespace anemone::cli {
 
-// Where the key of a server comes from: --api-key, --api-key-file, the environment. Empty: not
-// given, since no flag takes an empty value (command.h).
+// Sources of the key of a server: --api-key, --api-key-file, the environment. An empty text means
+// "not given", since no flag takes an empty value (command.h).
 struct ApiKeySource {
   std::string text;  // of the command line, which all users of the machine can see
   std::string file;  // one line

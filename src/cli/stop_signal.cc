@@ -45,7 +45,7 @@ Result<int> catch_stop_signals() {
 
 StopDeadline::StopDeadline(int stop, std::chrono::milliseconds time, std::function<void()> clean_up)
     : clean_up_(std::move(clean_up)) {
-  // Without a pipe it does not watch; the process has other troubles then.
+  // If there is no pipe, the deadline is not watched: the process has other troubles then.
   if (::pipe(disarm_) != 0) return;
   for (const int end : disarm_) ::fcntl(end, F_SETFD, FD_CLOEXEC);
   thread_ = std::thread([this, stop, time] { watch(stop, time); });

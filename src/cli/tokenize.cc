@@ -29,7 +29,7 @@ struct TokenizeFlags {
   bool special_is_text = false;
 };
 
-// Of the memory for a row of the table, beside the text of its piece.
+// Bytes that one row of the table takes, without the text of its piece.
 constexpr std::size_t kRowBytes = 300;
 
 Result<std::string> token_table(const text::Tokenizer& tokenizer,
@@ -45,7 +45,8 @@ Result<std::string> token_table(const text::Tokenizer& tokenizer,
   return table(rows, "") + fmt::format("{} tokens\n", ids.size());
 }
 
-// Of a folder, a tokenizer.json, or the metadata of a GGUF file of any architecture.
+// Opens the tokenizer of a folder, a tokenizer.json, or a GGUF file of any architecture (from its
+// metadata).
 Result<std::shared_ptr<const text::Tokenizer>> tokenizer_of(const std::string& named) {
   ANEMONE_ASSIGN_OR_RETURN(const std::string model, model_path(named));
   namespace gguf = checkpoint::gguf;

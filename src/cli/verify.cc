@@ -133,7 +133,7 @@ Result<artifact::Agreement> measure(const VerifyFlags& flags, const Subject& sub
   // First, since it may be refused and takes the least time.
   ANEMONE_ASSIGN_OR_RETURN(const auto model, load_quietly(flags.artifact, *executor));
   ANEMONE_ASSIGN_OR_RETURN(const std::string cache, make_cache_folder());
-  // Never committed: whatever happens from here on, the folder goes with this function.
+  // The folder is never committed, so it goes when this function ends.
   ANEMONE_ASSIGN_OR_RETURN(const auto scratch, ScratchFolder::create(cache, "verify"));
   const std::string folder = scratch.path() + "/reference";
   {

@@ -187,7 +187,7 @@ class Compilation {
         .inputs = plan_.config.hidden_size};
     artifact::Head head;
     for (const artifact::Function& function : plan_.functions) {
-      // The head looks at no context: it needs no function for a tier.
+      // The head attends to no context: it needs no function for a tier.
       if (function.context != 0 && !plan_.config.classifies()) continue;
       ANEMONE_ASSIGN_OR_RETURN(
           head, models::build_head(model.program, function.name, plan_.config, projection,
@@ -362,7 +362,8 @@ Result<CompileReport> compile(const std::string& model, const std::string& outpu
     ANEMONE_RETURN_IF_ERROR(check_mapped_files());
     return planned;
   }
-  // Before anything is read. What is wrong with the checkpoint, opening it says best.
+  // The files are noted before anything is read. If that fails, opening the checkpoint gives the
+  // better error.
   const auto source = SourceFiles::of(model);
   ANEMONE_ASSIGN_OR_RETURN(const auto checkpoint, checkpoint::open_checkpoint(model));
   if (!source.ok()) return source.status();

@@ -58,11 +58,11 @@ struct CompileReport {
 using CompileProgress =
     std::function<void(std::uint64_t done, std::uint64_t total, const std::string& what)>;
 
-// `dry_run` plans from a config.json alone, too. Compiles the checkpoint folder `model` into
-// `output`. The artifact appears as a whole or not at all: it is written beside `output` and
-// renamed. An existing artifact there is replaced; any other non-empty folder is refused. With
-// `resume` an unfinished run leaves its finished packages beside `output`, for the next one. Memory
-// is bounded by a few tensors. Same input and options give the same bytes.
+// Compiles the checkpoint folder `model` into `output`. The artifact appears as a whole or not at
+// all: it is written beside `output` and renamed. An existing artifact there is replaced; any other
+// non-empty folder is refused. With `resume` an unfinished run leaves its finished packages beside
+// `output`, for the next one. `dry_run` only plans, for which a config.json without weights is
+// enough. Memory is bounded by a few tensors. The same input and options give the same bytes.
 Result<CompileReport> compile(const std::string& model, const std::string& output,
                               const CompileOptions& options,
                               const CompileProgress& progress = nullptr);

@@ -144,8 +144,8 @@ bool Journal::read() {
   return true;
 }
 
-// Of a piece that is not finished nobody wrote down the files: those are counted that it would
-// have.
+// The journal does not list the files of an unfinished piece; the result is then the files that
+// such a piece may have.
 std::set<std::string> Journal::files_under(const std::string& name) const {
   const auto piece = pieces_.find(std::string(without_temporary_suffix(name)));
   if (piece == pieces_.end()) return {};
@@ -175,7 +175,7 @@ Status Journal::check_names() const {
   return {};
 }
 
-// After check_names().
+// Removes unfinished pieces. Requires that check_names() succeeded.
 Status Journal::drop_unfinished() {
   for (const std::string& name : names_in(contents())) {
     const auto piece = pieces_.find(name);

@@ -30,14 +30,14 @@ class Journal {
   static Result<Journal> open(const std::string& folder, const std::string& fingerprint,
                               bool takes_over);
 
-  // Before anything is written under that name (or "NAME.tmp.*").
+  // Notes a piece before anything is written under its name (or "NAME.tmp.*").
   Status begin(const std::string& piece);
   // The files of a finished piece, with their hashes checked; nullptr when it has to be made. Valid
   // as long as the journal.
   const std::vector<artifact::FileEntry>* find(const std::string& piece);
   // Hashes the files of a piece that was begun, paths relative to the contents, and records it.
   Result<const std::vector<artifact::FileEntry>*> add(const std::string& piece);
-  // Of all finished pieces.
+  // Size of all finished pieces together.
   std::uint64_t total_bytes() const;
 
   // Ok when all that lies in the folder is what its journal names, and the journal itself.

@@ -12,8 +12,8 @@
 
 namespace anemone::compiler {
 
-// Where the experts of a layer go: all into the graph, multiplied by their weights, or into
-// packages of their own, of which the host runs those that are chosen.
+// Where the experts of a layer go: kDense puts all of them into the graph, multiplied by their
+// weights; kPacks puts them into packages of their own, of which the host runs the active ones.
 enum class ExpertsForm { kDense, kPacks };
 
 // What the user may choose. The defaults are what `anemone compile MODEL -o DIR` does.

@@ -56,7 +56,8 @@ Status move_folder(const std::string& from, const std::string& to, std::string_v
   return errno_error(to, what);
 }
 
-// In a folder that others may write to, as /tmp, one of them could lay down what a run takes over.
+// Checks that this user owns the folder: where others may write (/tmp), one of them could have put
+// files there for the run to take over.
 Status check_owner(const std::string& working) {
   struct stat info {};
   if (::lstat(working.c_str(), &info) != 0 || info.st_uid == ::geteuid()) return {};
@@ -93,7 +94,7 @@ Result<OutputFolder> OutputFolder::create(const std::string& path, bool keep) {
   if (fs::path(clean).has_parent_path())
     ANEMONE_RETURN_IF_ERROR(make_directories(fs::path(clean).parent_path().string()));
   ANEMONE_ASSIGN_OR_RETURN(FolderLock lock, make_locked(path, working));
-  // From here on its end removes what is ours and nothing else.
+  // The object removes what is ours, and nothing else, when it ends.
   OutputFolder folder(std::move(clean), std::move(working), std::move(lock), keep);
   ANEMONE_RETURN_IF_ERROR(folder.finish_replacement());
   ANEMONE_RETURN_IF_ERROR(Journal::check_all_is_ours(folder.working_));
@@ -126,7 +127,7 @@ Status OutputFolder::discard_replaced() const {
 // A run that was killed between the two renames of commit() left the old artifact in the working
 // folder: it goes back where it was, or away where the new one has taken its place.
 Status OutputFolder::finish_replacement() const {
-  // Whoever moved anything there had a journal. Of a folder without one it is the user's.
+  // Every run that moves a folder has a journal. A folder without one belongs to the user.
   const bool has_journal = type_of(working_ + "/" + Journal::kName) == fs::file_type::regular;
   const std::string discarded = discarded_path();
   // The folder itself is the last thing to go.
@@ -157,7 +158,7 @@ Status OutputFolder::commit() {
   const bool replaces = is_there(path_) && !is_empty_folder(path_);
   if (replaces) {
     ANEMONE_RETURN_IF_ERROR(move_folder(path_, replaced, "move the old folder away from"));
-    // Where nobody can add anything under its old name any more.
+    // The check comes after the move, when nobody can add anything under the old name any more.
     if (const Status status = artifact::check_all_is_ours(replaced); !status.ok()) {
       ANEMONE_RETURN_IF_ERROR(move_folder(replaced, path_, "move the old folder back"));
       return status;

@@ -34,7 +34,7 @@ class OutputFolder {
 
   // NAME.partial, for the journal.
   const std::string& working_path() const { return working_; }
-  // Where to write.
+  // The folder to write the artifact to.
   std::string contents_path() const;
   Status commit();
 

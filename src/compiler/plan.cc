@@ -181,7 +181,7 @@ std::vector<artifact::Function> widths(Plan& plan) {
   return functions;
 }
 
-// A model that classifies sees a text as a whole: a function for each length.
+// A classifier takes a text as a whole: it gets a function per length.
 void plan_lengths(Plan& plan) {
   std::vector<std::int64_t> lengths = plan.options.tiers;
   lengths.push_back(plan.options.context);
@@ -299,7 +299,7 @@ Result<Plan> make_plan(const checkpoint::Checkpoint& checkpoint, const CompileOp
     plan.notes.push_back("no weights are there: planned from config.json");
 
   ANEMONE_RETURN_IF_ERROR(plan_layers(checkpoint, plan));
-  // As it is stored: what kPassthrough takes depends on what the checkpoint has.
+  // The size as stored: with kPassthrough it depends on the form in the checkpoint.
   const Recipe& recipe = plan.options.recipe;
   WeightStore weights(checkpoint.weights, recipe, options.precision);
   ANEMONE_ASSIGN_OR_RETURN(const quant::StoredWeight* head,

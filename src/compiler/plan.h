@@ -19,7 +19,7 @@ namespace anemone::compiler {
 struct LayerShard {
   artifact::LayerSpan layers;
   std::uint64_t bytes = 0;
-  // Of the experts behind its end, where they are in packages of their own.
+  // Some of the experts behind the shard's end, if they are in packages of their own.
   struct ExpertPack {
     ane::Range experts;
     std::uint64_t bytes = 0;

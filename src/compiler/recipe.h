@@ -30,7 +30,8 @@ struct Recipe {
 std::optional<Recipe> parse_recipe(std::string_view name);
 std::vector<std::string_view> recipe_names();
 
-// As on the command line: "qkv", "attention-output", "gate-up", "down", "head".
+// The role with that name on the command line: "qkv", "attention-output", "gate-up", "down",
+// "head".
 std::optional<models::WeightRole> parse_role(std::string_view name);
 std::vector<std::string_view> role_names();
 

@@ -9,7 +9,7 @@ namespace anemone::compiler {
 Result<SourceFiles> SourceFiles::of(const std::string& model) {
   SourceFiles out(model);
   ANEMONE_ASSIGN_OR_RETURN(out.files_, list(model));
-  // So that whatever is written to them from here on shows.
+  // Waits so that any later write to the files shows in their times.
   wait_until_settled(out.files_);
   ANEMONE_RETURN_IF_ERROR(out.check_unchanged());
   return out;

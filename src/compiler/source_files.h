@@ -16,7 +16,7 @@ namespace anemone::compiler {
 // The files of a checkpoint, as they were when a compile began. Nothing of them is read.
 class SourceFiles {
  public:
-  // Before any of them is read.
+  // Call it before any of the files is read.
   static Result<SourceFiles> of(const std::string& model);
 
   // Stands for these very files as they are: a resumed run takes over only what came from them.

@@ -25,7 +25,7 @@ struct WeightReport {
   bool is_source_quantized = false;  // then it was kept or quantized again
   bool is_passthrough = false;       // its integers are those of the checkpoint
   bool is_exact = false;             // and its scales
-  // Of quantized ones that this run wrote, when the recipe asks for it.
+  // Error of a matrix that this run quantized; only if the recipe asks for it.
   std::optional<quant::QuantError> error;
 };
 

@@ -23,7 +23,7 @@ class AgreementMeter {
   // after the last one. kCorrupt when the reference is not finite: there is nothing to compare
   // with.
   Status add(std::span<const float> reference, std::span<const float> logits, std::int32_t next);
-  // Of what was added: at least one pair with a next token.
+  // The agreement over all pairs that were added. Requires at least one pair with a next token.
   artifact::Agreement result() const;
 
  private:

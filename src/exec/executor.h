@@ -68,10 +68,11 @@ struct NamedTensor {
   std::string name;
   Tensor tensor;
 };
-// After a successful run: every output of the function, in the order of its signature. Before it:
-// empty, or the tensors of an earlier call, whose storage is used again where name, dtype and shape
-// still fit (so a decode loop does not allocate). A tensor must not also be the storage of an input
-// of the same call: a cache that is an input and an output alternates between two tensors.
+// The outputs of a run. After a successful run: every output of the function, in the order of its
+// signature. Before it: empty, or the tensors of an earlier call, whose storage is used again where
+// name, dtype and shape still fit (so a decode loop does not allocate). A tensor must not also be
+// the storage of an input of the same call: a cache that is an input and an output alternates
+// between two tensors.
 using Outputs = std::vector<NamedTensor>;
 
 // nullptr when absent.
@@ -103,7 +104,7 @@ struct BatchItem {
 class LoadedProgram {
  public:
   virtual ~LoadedProgram() = default;
-  // In the order of the package; never empty.
+  // The names of the functions in the order of the package; never empty.
   virtual const std::vector<std::string>& functions() const = 0;
   virtual const std::string& default_function() const = 0;
   // nullptr when the package has no such function. Lives as long as the program.
@@ -119,15 +120,15 @@ class LoadedProgram {
   virtual Status run(std::string_view function, const Inputs& inputs, Outputs& outputs,
                      StateStore* states) const = 0;
 
-  // What run() would do for each item in turn, with the same results to the bit; an executor may
-  // read the weights once for all of them. Items may share a StateStore: a later one sees what an
-  // earlier one has stored. After an error the items before the failing one may have run or not,
+  // Does what run() would do for each item in turn, with the same results to the bit; an executor
+  // may read the weights once for all of them. Items may share a StateStore: a later one sees what
+  // an earlier one has stored. After an error the items before the failing one may have run or not,
   // those after it have not.
   virtual Status run_batch(std::string_view function, std::span<const BatchItem> items) const;
 };
 
 struct LoadOptions {
-  // Only these functions are made runnable; empty: all. kNotFound when one is not in the package.
+  // The functions that are made runnable; empty: all. kNotFound when one is not in the package.
   std::vector<std::string> functions;
   // Each function is made runnable when it first runs, which then says what is wrong with it: for
   // packages of which a session uses a few functions of many.
@@ -147,7 +148,7 @@ class Executor {
 
 // Checks the inputs of a call against a signature: unknown, doubled or missing names, dtype, rank,
 // fixed dimensions, ranges and enumerations. kInvalidArgument: "[input x] expected shape [1, 64],
-// got [1, 32]". For implementations of LoadedProgram.
+// got [1, 32]". Implementations of LoadedProgram call it.
 Status check_inputs(const Signature& signature, const Inputs& inputs);
 
 // One shape against one feature, as check_inputs does it.

@@ -22,7 +22,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Never through a link: it would be somebody else's file that is locked.
+// Opens the lock file, but not through a link: it would be somebody else's file that is locked.
 Descriptor open_lock(const fs::path& path) {
   return Descriptor(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644));
 }
@@ -38,8 +38,8 @@ Status lock(const Descriptor& file, const fs::path& path) {
 // stays when the object goes, for the next download to go on with.
 class Partial {
  public:
-  // Takes over what an earlier download left. Only one at a time has the lock of the content, so
-  // that nobody else is writing there.
+  // Takes over the bytes that an earlier download left. Only one process at a time has the lock of
+  // the content, so nobody else is writing there.
   Partial(const HubCache& cache, const RemoteFile& file)
       : path_(cache.new_incomplete(file.etag).string()), file_(file) {
     for (const fs::path& left : cache.incomplete(file.etag)) {
@@ -119,7 +119,7 @@ class Partial {
   std::uint64_t size_ = 0;
 };
 
-// So much more than ever before shows that trying goes somewhere.
+// Bytes that a try must add to the most that was ever received to count as progress.
 constexpr std::uint64_t kProgress = 16 << 10;
 
 // The offset of "bytes 100-199/200".

@@ -15,9 +15,9 @@ namespace {
 constexpr std::size_t kRefusalBytes = 4096;
 // libcurl may count a little less than the time after which it stops.
 constexpr std::chrono::milliseconds kClockSlack{500};
-// Of a refusal that is longer the rest is not waited for.
+// Most bytes that are read of the body of a refusal.
 constexpr std::size_t kMostRefusalBytes = 64 << 10;
-// Of all headers of a request, those of redirections included.
+// Most bytes of all headers of one request, redirects included.
 constexpr std::size_t kMostHeaderBytes = 256 << 10;
 
 std::string lower(std::string_view text) {
@@ -126,7 +126,7 @@ void HttpClient::perform(const HttpRequest& request, std::chrono::seconds most,
     // libcurl leaves it out when another host is asked after a redirection.
     headers = curl_slist_append(headers, ("Authorization: Bearer " + request.token).c_str());
   const std::string range = std::to_string(request.offset) + "-";
-  // From https nobody may lead us to plain http.
+  // A redirect must not lead from https to plain http.
   const bool is_secure = request.url.starts_with("https:");
   curl_easy_setopt(curl, CURLOPT_URL, request.url.c_str());
   curl_easy_setopt(curl, CURLOPT_HTTPHEADER, headers);

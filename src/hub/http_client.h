@@ -38,7 +38,7 @@ struct HttpLimits {
   std::chrono::seconds answer{120};  // of get(), from beginning to end
 };
 
-// One connection, kept open between requests (libcurl). For one thread.
+// One connection, kept open between requests (libcurl). Not thread-safe.
 class HttpClient {
  public:
   explicit HttpClient(const HttpLimits& limits = {});

@@ -22,8 +22,8 @@ bool is_revision(const std::string& text) {
   return !text.empty() && text.find("..") == std::string::npos && text.front() != '/';
 }
 
-// With O_EXCL or symlink(), which never take what is there, nobody can lay something in the way of
-// such a name on purpose.
+// A path with a random suffix. Together with O_EXCL or symlink(), which never replace a file, it
+// keeps others from placing a file there on purpose.
 std::string random_name(const fs::path& path, std::string_view suffix) {
   return fmt::format("{}.{}{}", path.string(), random_suffix(), suffix);
 }
@@ -100,7 +100,7 @@ Status HubCache::link(const std::string& commit, const RemoteFile& file) const {
   const fs::path target = blob(file.etag).lexically_relative(place.parent_path());
   std::error_code error;
   if (fs::read_symlink(place, error) == target) return {};
-  // Under another name first: whoever looks sees the old link or the new one.
+  // The link gets another name first, so that a reader sees the old link or the new one.
   const fs::path temporary = random_name(place, ".linking");
   fs::create_symlink(target, temporary, error);
   if (!error) {

@@ -142,7 +142,7 @@ Result<Pulled> pull(const RepoName& repo, const PullOptions& options,
   out.folder = cache.snapshot(snapshot.commit).string();
   ANEMONE_RETURN_IF_ERROR(check_names(out.files, repo));
   for (const RemoteFile& file : out.files) {
-    // As many bytes as the progress can count.
+    // The total stays within what the progress can count.
     if (file.size > static_cast<std::uint64_t>(INT64_MAX) - out.bytes)
       return parse_error("[{}] expected files of a size that can be, got {} bytes for {}",
                          repo.text(), file.size, file.path);

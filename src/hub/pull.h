@@ -29,8 +29,8 @@ struct Pulled {
 // done and total bytes. Called from any thread, one call at a time.
 using PullProgress = std::function<void(std::uint64_t done, std::uint64_t total)>;
 
-// Downloads a model into the cache (hub_cache.h), or finds it there. Interrupted downloads are gone
-// on with. With $HF_HUB_OFFLINE only the cache is looked at.
+// Downloads a model into the cache (hub_cache.h), or finds it there. Continues interrupted
+// downloads. With $HF_HUB_OFFLINE it reads only the cache.
 Result<Pulled> pull(const RepoName& repo, const PullOptions& options, const PullProgress& progress);
 
 // The folder of the snapshot in the cache, if there is one; nothing is asked of the hub. kCorrupt

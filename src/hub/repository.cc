@@ -20,7 +20,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Of one listing, all pages together. The largest repositories have some ten thousand files.
+// Limits of one listing, all pages together. The largest repositories have some ten thousand files.
 constexpr std::uint64_t kListingBytes = 64 << 20;
 constexpr std::uint64_t kPageBytes = 16 << 20;
 constexpr std::size_t kMostFiles = 100'000;
@@ -69,7 +69,8 @@ Result<HttpAnswer> ask(HttpClient& client, const HubAddress& hub, const RepoName
   while (true) {
     HttpAnswer answer = client.get({url, hub.token, 0}, kPageBytes);
     if (answer.is_whole() && answer.status == 200) return answer;
-    // At the beginning there is nothing to lose by saying at once that there is no network.
+    // Two failures to connect in a row end the listing: nothing was downloaded yet, so nothing is
+    // lost by saying at once that there is no network.
     if (!answer.is_transient() || (answer.is_unreachable && was_unreachable) || !retry.wait(answer))
       return refusal(hub, repo, what, answer);
     was_unreachable = answer.is_unreachable;
@@ -139,7 +140,7 @@ std::optional<RepoName> parse_repo_name(std::string_view text) {
   const std::string_view owner = text.substr(0, slash);
   const std::string_view name = text.substr(slash + 1);
   if (!is_name_part(owner) || !is_name_part(name)) return std::nullopt;
-  // As the hub: the cache writes "--" between the two.
+  // The hub refuses these too: the cache writes "--" between the two names.
   if (text.find("--") != std::string_view::npos || text.find("..") != std::string_view::npos)
     return std::nullopt;
   return RepoName{std::string(owner), std::string(name)};

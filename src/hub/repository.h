@@ -25,7 +25,7 @@ struct RepoName {
 // else, as a path of more or fewer parts.
 std::optional<RepoName> parse_repo_name(std::string_view text);
 
-// Where the hub is and who asks. Immutable.
+// Address of the hub and the token of the user. Immutable.
 struct HubAddress {
   std::string endpoint = "https://huggingface.co";  // without a slash at the end
   std::string token;                                // empty: anonymous

@@ -11,7 +11,8 @@
 
 namespace anemone::hub {
 
-// How often and after how long to ask again what failed for a reason that may pass. For one thread.
+// How often and after how long to repeat a request that failed for a reason that may pass. Not
+// thread-safe.
 class Retry {
  public:
   // Waits, as long as the answer asks for (Retry-After) or longer each time; false when it has been

@@ -49,7 +49,7 @@ class InferContext {
   virtual Opset opset() const = 0;
   // Number of arguments bound to a parameter; 0 when it is absent.
   virtual std::size_t count(std::string_view parameter) const = 0;
-  // Only for i < count(parameter).
+  // Requires i < count(parameter).
   virtual const Type& type(std::string_view parameter, std::size_t i = 0) const = 0;
   // Elements of an argument when they are known now; nullopt for run-time values and for data that
   // would have to be computed. The view lives as long as the context.
@@ -100,7 +100,8 @@ struct OpSchema {
   // parameters were checked against the table: required ones are there, dtypes are legal. Absent
   // kDefaulted parameters are absent here too (the rule applies the default itself).
   std::function<Status(const InferContext&, std::vector<Type>&)> infer;
-  // Not a function of its inputs alone: state, randomness. Never folded, never dropped.
+  // The result depends on more than the inputs (state, randomness): the operation is never folded
+  // and never dropped.
   bool has_side_effects = false;
 
   const Parameter* parameter(std::string_view name) const;

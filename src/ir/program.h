@@ -45,7 +45,7 @@ class Op {
   std::string type;  // "conv"
   std::string name;  // the `name` attribute; unique only by convention
   std::map<std::string, Arguments, std::less<>> inputs;
-  // Without `name`. `val` of a const; parameters of constexpr operations up to iOS17.
+  // The attributes but `name`: `val` of a const; parameters of constexpr operations up to iOS17.
   std::map<std::string, Literal, std::less<>> attributes;
   std::vector<Value*> outputs;
   std::vector<Block*> blocks;  // cond: {true, false}; while_loop: {condition, body}
@@ -77,7 +77,7 @@ class Program {
   Program& operator=(Program&&) = default;
 
   std::int64_t version = 1;
-  // Only `buildInfo` (dictionary of strings) is allowed by Core ML's loader.
+  // Core ML's loader allows `buildInfo` (dictionary of strings) alone.
   std::map<std::string, Literal, std::less<>> attributes;
 
   // New nodes, owned by this program.
@@ -86,7 +86,7 @@ class Program {
   Op* add_op();
   Value* add_value(std::string name, Type type, Op* producer = nullptr);
 
-  // In order of creation.
+  // The functions in order of creation.
   const std::vector<Function*>& functions() const { return functions_; }
   Function* function(std::string_view name) const;  // nullptr when absent
 

@@ -76,7 +76,8 @@ class BlobReader {
   // The blob whose record is at `record_offset`: alignment, sentinel, dtype, range and padding
   // checked.
   Result<BlobView> find(std::uint64_t record_offset) const;
-  // The same as data of a tensor that must have this dtype and number of elements. No copy.
+  // The blob as data of a tensor that must have this dtype and number of elements. It copies
+  // nothing.
   Result<std::shared_ptr<const ir::Data>> tensor(std::uint64_t record_offset, DType dtype,
                                                  std::uint64_t elements) const;
   // All blobs in file order, by the rule of the layout; checks the count of the header.

@@ -23,7 +23,7 @@ class MemoryGate {
     std::unique_lock lock(mutex_);
     free_.wait(
         lock, [&] { return in_flight_ == 0 || (bytes <= limit_ && in_flight_ <= limit_ - bytes); });
-    // At least 1, so that a constant without bytes counts as somebody inside.
+    // A constant without bytes counts as 1, so that it is known to be in flight.
     in_flight_ += std::max<std::uint64_t>(bytes, 1);
   }
   void leave(std::uint64_t bytes) {

@@ -28,7 +28,7 @@ class ConstantPlan {
   const BlobPlan& blobs() const { return blobs_; }
   // Offset of the blob of a literal; nullopt when it stays in the model file.
   std::optional<std::uint64_t> offset(const ir::Literal& literal) const;
-  // Where its data begins in the file.
+  // Offset in the file of the first byte of its data.
   std::optional<std::uint64_t> data_offset(const ir::Literal& literal) const;
 
   // Loads each constant and writes it to `path`, over `pool` (nullptr: on this thread), with at

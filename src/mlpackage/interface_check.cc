@@ -167,7 +167,7 @@ class FunctionCheck {
                      version_);
     ANEMONE_RETURN_IF_ERROR(inputs());
     ANEMONE_RETURN_IF_ERROR(outputs());
-    // Before version 9 a model without a required input is refused at load.
+    // Core ML refuses to load a model without a required input before version 9.
     if (version_ < 9 && std::all_of(interface_.inputs.begin(), interface_.inputs.end(),
                                     [](const Feature& feature) { return feature.is_optional; }))
       return corrupt("expected an input that is not optional, got none");

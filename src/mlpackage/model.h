@@ -88,7 +88,7 @@ struct Metadata {
 // Movable, not copyable (it owns the program). Constants that lie in a weight file keep it mapped.
 struct Model {
   int specification_version = 0;  // 0 when written: the least that the content needs
-  // In the order of the package. One function named "main" unless is_multifunction.
+  // The functions in the order of the package; one named "main" unless is_multifunction.
   std::vector<FunctionInterface> functions;
   std::string default_function = "main";
   bool is_multifunction = false;

@@ -99,7 +99,7 @@ Result<Model> decode(std::span<const std::byte> bytes, WeightStore& weights) {
 
 Result<Model> read_package(const std::string& path) {
   ANEMONE_ASSIGN_OR_RETURN(const PackageFiles files, PackageFiles::locate(path));
-  // In memory of its own: nobody can change what was checked.
+  // The model is read into memory of its own: nobody can change what was checked.
   ANEMONE_ASSIGN_OR_RETURN(const std::string file, read_file(files.model_path(), kMaxModelBytes));
   WeightStore weights(&files);
   Result<Model> model = decode(std::as_bytes(std::span(file)), weights);

@@ -16,8 +16,8 @@
 namespace anemone::mlpackage {
 
 struct WriteOptions {
-  // Knows the operations: with it types are inferred again and every defaulted parameter must be
-  // spelled out. Without it only the structure of the program is checked.
+  // Knows the operations: types are inferred again, and every defaulted parameter must be spelled
+  // out. nullptr: only the structure of the program is checked.
   const ir::OpRegistry* registry = nullptr;
   // Loads and writes constants; nullptr: the calling thread alone. The bytes are the same either
   // way.

@@ -8,7 +8,7 @@
 namespace anemone::mlpackage {
 namespace {
 
-// As in tensor/shape.h: no tensor of ours comes near; a file that says so is damaged.
+// The limit of tensor/shape.h: no tensor of ours comes near; a file with a larger one is damaged.
 constexpr std::uint64_t kMaxDimension = 1ULL << 48;
 
 Result<std::int64_t> decode_dimension(const wire::Dimension& dimension) {

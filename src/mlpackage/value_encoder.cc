@@ -16,11 +16,12 @@ void add_all(const TensorView& view, Field& field) {
   for (const T value : view.as<T>()) field.add_values(value);
 }
 
-// Which field holds which dtype is what Core ML's parser looks for; an empty tensor still names it.
+// Writes the numbers into the field that Core ML's parser reads for their dtype; an empty tensor
+// still names the field.
 void encode_numbers(const TensorView& view, wire::TensorValue& out) {
   switch (view.dtype) {
     case DType::kBool:
-      // Through bytes: a bool that is neither 0 nor 1 would be undefined behaviour.
+      // The values are read as bytes: a bool that is neither 0 nor 1 would be undefined behaviour.
       for (const std::byte value : view.bytes())
         out.mutable_bools()->add_values(value != std::byte{0});
       out.mutable_bools();

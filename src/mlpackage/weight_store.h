@@ -23,7 +23,7 @@ namespace anemone::mlpackage {
 // refer to the same blob the same Data, so that what was shared stays shared. Single-thread.
 class WeightStore {
  public:
-  // Without files (a model in memory) every reference is refused. `files` must outlive the store.
+  // `files` must outlive the store; nullptr (a model in memory) refuses every reference.
   explicit WeightStore(const PackageFiles* files) : files_(files) {}
 
   // The blob behind "@model_path/weights/weight.bin" and an offset, checked against dtype and size.

@@ -11,7 +11,7 @@
 
 namespace anemone::models {
 
-// Of the gated MLP. Names are those of transformers' `hidden_act`.
+// Activation of the gated MLP, by transformers' names for `hidden_act`.
 // kClampedSwiglu (gpt_oss): gate and up are clamped, gate * sigmoid(alpha * gate) * (up + 1).
 enum class Activation { kSilu, kGelu, kGeluTanh, kRelu, kClampedSwiglu };
 
@@ -24,8 +24,8 @@ enum class QkNorm {
 };
 
 // Where weights lie in the checkpoint: a layer's relative to model.layers.N. Several tensors of one
-// projection are stacked by rows; some checkpoints hold them stacked. A norm without a name is not
-// there.
+// projection are stacked by rows; some checkpoints hold them stacked. An empty name stands for a
+// norm that the model does not have.
 struct TensorNames {
   std::string final_norm = "model.norm";
   std::string head = "lm_head";
@@ -106,7 +106,7 @@ struct LayerConfig {
   std::int64_t num_kv_heads = 0;
   std::int64_t intermediate_size = 0;
   bool values_are_keys = false;  // one projection gives both, before norm and rope
-  // The earlier layer whose keys and values it looks at; -1: its own.
+  // The earlier layer whose keys and values it attends to; -1: its own.
   std::int64_t kv_layer = -1;
 
   bool operator==(const LayerConfig&) const = default;
@@ -157,8 +157,8 @@ struct DecoderConfig {
   ExpertsConfig experts;
   DeltaNetConfig delta_net;
   TensorNames tensors;
-  // Of a model that classifies tokens: what its logits mean. Its attention is bidirectional, and it
-  // keeps no caches. Empty: a model that generates.
+  // The labels of a token classifier, one per logit; empty for a model that generates. A
+  // classifier's attention is bidirectional, and it keeps no caches.
   std::vector<std::string> labels = {};
   bool head_bias = false;
   // Pairs of a head lie side by side (2j, 2j + 1) in the checkpoint, and half a head apart here.
@@ -175,7 +175,7 @@ struct DecoderConfig {
   std::int64_t num_logits() const {
     return classifies() ? static_cast<std::int64_t>(labels.size()) : vocab_size;
   }
-  // Whether a layer looks at the keys and values of another.
+  // Whether a layer attends to the keys and values of another.
   bool shares_keys() const {
     return std::ranges::any_of(layers,
                                [](const LayerConfig& layer) { return layer.kv_layer >= 0; });

@@ -54,7 +54,8 @@ std::optional<std::size_t> FunctionCut::border(std::int64_t layer, std::int64_t 
 
 std::vector<Value*> FunctionCut::crossing(std::size_t border, Value* hidden) {
   std::unordered_set<const Value*> needed;
-  // Of the inputs only the hidden state crosses: a cache is in the shard that looks at it.
+  // The hidden state is the only input that crosses: a cache belongs to the shard that attends to
+  // it.
   const auto use = [&](Value* value) {
     if (!of_the_text_.contains(value) || position_of(value) > border) return;
     if (value->producer != nullptr || value == hidden_) needed.insert(value);

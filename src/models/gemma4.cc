@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Gemma4ForCausalLM: full layers have heads of another size than sliding ones, and may take their
-// values from their keys; the last layers look at the keys and values of earlier ones; each layer
+// values from their keys; the last layers attend to the keys and values of earlier ones; each layer
 // may add an embedding of its own for the token. Norms are plain, values are normed too, scores are
 // not scaled.
 #include <algorithm>
@@ -106,7 +106,7 @@ Result<artifact::Rope> read_gemma4_rope(const HfConfig& config, const DecoderCon
   return rope_frequencies(settings, head_dim, decoder.max_position);
 }
 
-// Layers that look at the keys and values of the last layer of their kind that has some.
+// Layers that attend to the keys and values of the last layer of their kind that has some.
 Status share_gemma4_keys(const HfConfig& config, DecoderConfig& decoder) {
   ANEMONE_RETURN_IF_ERROR(config.refuse_null("num_kv_shared_layers"));
   ANEMONE_ASSIGN_OR_RETURN(const auto count, config.optional_integer("num_kv_shared_layers"));
@@ -161,7 +161,7 @@ Status read_gemma4_layer_embedding(const HfConfig& config, DecoderConfig& decode
   return {};
 }
 
-// In all layers, beside the MLP.
+// Reads the experts, which every layer has beside its MLP.
 Status read_gemma4_experts(const HfConfig& config, DecoderConfig& decoder) {
   ANEMONE_ASSIGN_OR_RETURN(const bool has_experts, config.boolean("enable_moe_block", false));
   if (!has_experts) return {};

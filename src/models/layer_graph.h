@@ -33,8 +33,8 @@ struct GraphOptions {
 // and the small operations that blocks are made of. Single-thread; errors are kept in the builder.
 class LayerGraph {
  public:
-  // Of these layers; a head has none. Layers of which a part is left out are built as a whole:
-  // FunctionCut takes the rest away.
+  // `layers`: those of the shard; a head has none. A layer of which a part is left out is built as
+  // a whole: FunctionCut takes the rest away.
   LayerGraph(ir::Builder& builder, const DecoderConfig& config, WeightProvider& weights,
              const GraphOptions& options, const artifact::LayerSpan& layers = {});
 
@@ -64,7 +64,8 @@ class LayerGraph {
   ir::Value* cache_write_mask();                   // [1, 1, S, T]
   ir::Value* cache_keep_mask();  // [1, 1, S, 1]: 1 where no token of this step is stored
 
-  // Between two parts of a layer: a shard may end here. Layers begin with begin_layer().
+  // begin_layer() starts a layer; end_part() marks the border between two parts of it, where a
+  // shard may end.
   void begin_layer(std::int64_t layer);
   void end_part();
   // Whether the shard has what is built now; what it has not is cut off, so that anything of the
@@ -91,10 +92,11 @@ class LayerGraph {
   // A recurrent state of any shape before the step; write_recurrent() says what it is after it.
   ir::Value* read_recurrent(const std::string& name, const Shape& shape);
   void write_recurrent(const std::string& name, ir::Value* updated);
-  // [1, 1, T, 1]: 1 for each token of the step, 0 for padding. From the update mask of `tail`.
+  // [1, 1, T, 1]: 1 for each token of the step, 0 for padding. It is computed from the update mask
+  // of `tail`.
   ir::Value* real_tokens(std::int64_t tail);
 
-  // The slots of update_cache() for layers that look at the cache of another one. `carried` names
+  // The slots of update_cache() for layers that attend to the cache of another one. `carried` names
   // the tokens that a shard before it has stored: a CarriedValue.
   ir::Value* cache_of_other_layer(const std::string& name, const std::string& carried,
                                   std::int64_t heads);

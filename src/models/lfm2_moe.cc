@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Lfm2MoeForCausalLM (LFM2-8B-A1B and others): the operators of LFM2; behind the first layers
-// experts in the place of the MLP, chosen by sigmoids with a bias for the choice alone.
+// experts in the place of the MLP, chosen by sigmoids with a bias that only the selection uses.
 #include <algorithm>
 #include <utility>
 

@@ -69,7 +69,7 @@ Result<DecoderConfig> read_privacy_filter_config(const HfConfig& config) {
   decoder.rope_is_interleaved = true;
   ANEMONE_RETURN_IF_ERROR(read_gpt_oss_blocks(config, 640, decoder));
   decoder.experts.is_interleaved = false;
-  // Both ends of the band are seen.
+  // A token attends to both ends of the band.
   ANEMONE_ASSIGN_OR_RETURN(const std::int64_t window, config.size("sliding_window", 128));
   for (LayerConfig& layer : decoder.layers) layer.window = window + 1;
   return decoder;

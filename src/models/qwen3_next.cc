@@ -44,7 +44,7 @@ Status read_delta_net(const HfConfig& config, DecoderConfig& decoder) {
         "[{}] expected linear_num_value_heads ({}) to be a multiple of linear_num_key_heads ({}), "
         "and heads of at most {}",
         config.subject(), out.value_heads, out.key_heads, kMost);
-  // Of converted files.
+  // Only converted files have this key.
   ANEMONE_ASSIGN_OR_RETURN(out.is_tiled, config.boolean("linear_value_heads_are_tiled", false));
   if (out.taps < 2 || out.taps > 64)
     return unsupported("[{}] expected linear_conv_kernel_dim from 2 to 64, got {}",

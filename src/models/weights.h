@@ -26,8 +26,9 @@ struct Projection {
     std::int64_t row_begin = 0;
     std::int64_t rows = 0;
     std::int64_t row_step = 1;  // every so many rows of it
-    // In the checkpoint: [rows_total, inputs]; or [matrices, rows_total, inputs] or
-    // [matrices, inputs, rows_total], of which one is read. Empty: [row_begin + rows, inputs].
+    // Shape of the tensor in the checkpoint: [rows_total, inputs]; or [matrices, rows_total,
+    // inputs] or [matrices, inputs, rows_total], of which one matrix is read. Empty: [row_begin +
+    // rows, inputs].
     Shape shape = {};
     std::int64_t matrix = 0;
     bool is_transposed = false;

@@ -23,8 +23,8 @@ using ir::Literal;
 using ir::Value;
 
 constexpr const char* kRouterStates = "router_states";
-// Of a query or key with nothing in it, which any number would do for: the class has the smallest
-// step of the type.
+// Epsilon of the norm of a query or key. It matters only for a zero vector, whose result is
+// arbitrary; transformers' class takes the smallest step of the type.
 constexpr double kLengthEps = 1e-12;
 
 Result<artifact::Rope> read_zaya_rope(const HfConfig& config, const DecoderConfig& decoder,
@@ -88,8 +88,8 @@ Result<std::int64_t> read_zaya_taps(const HfConfig& config, const char* key) {
 }
 
 Result<DecoderConfig> read_zaya_config(const HfConfig& config) {
-  // Of the form before transformers had the class, with attention and experts as layers of their
-  // own.
+  // Refuses the form from before transformers had the class, with attention and experts as layers
+  // of their own.
   if (config.has("num_query_groups"))
     return unsupported(
         "[{}] expected a checkpoint in the form of transformers, got the older one with "

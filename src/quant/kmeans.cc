@@ -10,8 +10,9 @@ namespace anemone::quant {
 namespace {
 
 constexpr std::size_t kHalves = 65536;
-// Of the density that places the first centres: few, so that each holds enough points of a small
-// group. Cells of a point or none make the start too wide, and Lloyd's steps do not mend that.
+// Cells of the histogram that places the first centres: few, so that each holds enough points of a
+// small group. Cells of a point or none make the start too wide, and Lloyd's steps do not mend
+// that.
 constexpr std::size_t kCells = 64;
 constexpr int kMaxRounds = 200;
 

@@ -26,9 +26,9 @@ class Histogram {
   std::vector<std::uint32_t> counts_;  // by order of the half's value
 };
 
-// At most `count` centres of the values, rising: Lloyd's algorithm for weighted points on a line,
-// started where the cube root of the density puts them (the optimum for many centres: Panter and
-// Dite, 1951). No randomness: the same values give the same centres.
+// At most `count` centres of the values, ascending. Lloyd's algorithm for weighted points on a
+// line, started where the cube root of the density puts them (the optimum for many centres: Panter
+// and Dite, 1951). It uses no random numbers: the same values give the same centres.
 std::vector<float> kmeans(std::span<const Histogram::Bin> bins, std::size_t count);
 
 }  // namespace anemone::quant

@@ -13,8 +13,8 @@ namespace anemone::quant {
 // How the source holds a matrix.
 struct SourceForm {
   bool is_quantized = false;
-  // With a group of columns, the matrix is integers times a scale a group of a row: then
-  // read_quants() gives them. Quants fit into so many signed bits, 4 or 8.
+  // Columns per scale of a row, if the matrix is integers with scales: read_quants() gives them,
+  // and they fit into `bits` signed bits, 4 or 8. 0: it is not.
   std::int64_t group = 0;
   int bits = 8;
   bool has_half_scales = false;  // fp16 holds every scale
@@ -29,7 +29,8 @@ class MatrixSource {
   virtual std::int64_t columns() const = 0;
   // Rows [begin, begin + count): count * columns() elements.
   virtual void read_rows(std::int64_t begin, std::int64_t count, std::span<float> out) const = 0;
-  // So many rows take little longer than one: where the matrix lies transposed.
+  // How many rows are best read together, since reading them takes little longer than reading one:
+  // more than 1 for a matrix that lies transposed.
   virtual std::int64_t rows_at_once() const { return 1; }
   virtual SourceForm form() const { return {}; }
   // A row of integers [columns()] and its scales [columns() / group]; where form() has a group.
@@ -37,11 +38,11 @@ class MatrixSource {
                            std::span<float> /*scales*/) const {}
   // The pass over the matrix is over: mapped pages may go.
   virtual void release() const = 0;
-  // For error messages: "model.layers.0.self_attn.q_proj.weight (model.safetensors)".
+  // Name for error messages: "model.layers.0.self_attn.q_proj.weight (model.safetensors)".
   virtual std::string_view name() const = 0;
 };
 
-// Reads a matrix from its first row to its last, as often as is wanted. For one thread; the matrix
+// Reads a matrix from its first row to its last, as often as is wanted. Not thread-safe; the matrix
 // outlives it.
 class RowReader {
  public:

@@ -10,7 +10,7 @@
 namespace anemone::quant {
 namespace {
 
-// So many rows of any width end on a whole byte.
+// Rows that are packed together: eight rows of any width end on a whole byte.
 constexpr std::int64_t kRowsAtOnce = 8;
 
 }  // namespace

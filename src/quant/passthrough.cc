@@ -14,7 +14,7 @@
 namespace anemone::quant {
 namespace {
 
-// So many rows of nibbles end on a whole byte.
+// Rows that are packed together: two rows of nibbles end on a whole byte.
 constexpr std::int64_t kRowsAtOnce = 2;
 
 struct PassthroughRow {

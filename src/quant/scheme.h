@@ -31,8 +31,8 @@ enum class Scheme {
   kLut4,  // indices of 4, 6 or 8 bits into a palette
   kLut6,
   kLut8,
-  // As the checkpoint has it: integers and scales of a quantized one are taken over, floats stay
-  // floats. What has no such form here (minimums) becomes kInt8Block.
+  // Stores a matrix in the checkpoint's own form: integers and scales are taken over, floats stay
+  // floats. A form that has no counterpart here (with minimums) becomes kInt8Block.
   kPassthrough,
 };
 
@@ -76,8 +76,8 @@ StoredWeight store_weight(const QuantOptions& options, std::shared_ptr<const Mat
 // The weight as a value of the function under construction.
 ir::Value* emit(ir::Builder& builder, const StoredWeight& weight, std::string_view name);
 
-// Bytes that a matrix will take in the package, without reading it; for plans. For kPassthrough,
-// the most that any of the forms takes that it may become.
+// Bytes that a matrix will take in the package, without reading it; for plans. For kPassthrough it
+// is the size of the largest form that the matrix may get.
 std::uint64_t stored_bytes(const QuantOptions& options, std::int64_t rows, std::int64_t columns,
                            DType float_type);
 

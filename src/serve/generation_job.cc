@@ -18,8 +18,8 @@ std::int64_t count_characters(std::string_view text) {
   return std::ranges::count_if(text, [](char c) { return (c & 0xc0) != 0x80; });
 }
 
-// What a token with its log-probabilities takes at most, as JSON and as the text of that. In chats
-// each entry is an object of three members, one of them a list of bytes.
+// Most bytes that a token with its log-probabilities takes, as JSON and as the text of that. In
+// chats each entry is an object of three members, one of them a list of bytes.
 std::size_t cost_of(const openai::ScoredToken& token, openai::Protocol protocol) {
   const bool is_chat = protocol == openai::Protocol::kChat;
   const std::size_t per_entry = is_chat ? 640 : 240;
@@ -29,7 +29,7 @@ std::size_t cost_of(const openai::ScoredToken& token, openai::Protocol protocol)
   return cost;
 }
 
-// The same of a text, which is escaped in the JSON.
+// Most bytes that a text takes, as JSON and as the text of that, where it is escaped.
 std::size_t cost_of(std::string_view text) {
   return 4 * text.size();
 }

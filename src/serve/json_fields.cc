@@ -113,7 +113,7 @@ std::optional<std::vector<std::int32_t>> ids_of(const Json& value) {
   out.reserve(value.size());
   for (const Json& item : value) {
     if (!item.is_number_integer()) return std::nullopt;
-    // As unsigned, so that what is too large for a signed one does not wrap.
+    // Compared as unsigned, so that a number too large for a signed one does not wrap.
     const bool is_negative = item.is_number_integer() && !item.is_number_unsigned();
     const std::uint64_t id = is_negative ? 0 : item.get<std::uint64_t>();
     if ((is_negative && item.get<std::int64_t>() < 0) ||

@@ -9,7 +9,7 @@
 namespace anemone::serve {
 namespace {
 
-// For the last answers to be sent.
+// Time in which the last answers are sent after a stop.
 constexpr std::chrono::milliseconds kFlushTime{1'000};
 
 std::int64_t start_time() {
@@ -28,7 +28,8 @@ openai::RouterOptions router_options(const OpenAiServerOptions& options) {
   if (!is_local && !options.api_key.empty() && options.allowed_hosts.empty()) return out;
   out.hosts = options.allowed_hosts;
   out.hosts->push_back(options.http.host);
-  // Only a name can be pointed elsewhere, and a server for the network has several addresses.
+  // Addresses are safe, since only a name can be pointed elsewhere; a server for the network has
+  // several.
   out.takes_addresses = !is_local;
   return out;
 }

@@ -21,8 +21,8 @@ struct OpenAiServerOptions {
   HttpOptions http;
   std::string api_key;
   std::vector<std::string> cors_origins;
-  // Names that clients may know the server by, besides addresses, localhost and http.host. Without
-  // any and with a key: all names.
+  // Names that clients may know the server by, besides addresses, localhost and http.host. If there
+  // are none but a key is set, all names are allowed.
   std::vector<std::string> allowed_hosts;
   WorkBudget::Limits budget;  // of one request, for all that is done before it is queued
   SchedulerOptions scheduler;

@@ -34,11 +34,11 @@ class Job {
   virtual void run(engine::Session& session) = 0;
   virtual void fail(const Status& status) = 0;
 
-  // Set when the job is to end; run() looks at it.
+  // Set when the job is to end; run() polls it.
   const std::atomic<bool>& is_cancelled() const { return is_cancelled_; }
 
  protected:
-  // From run(), for what it calls: it ends for a reason of its own.
+  // Called by what run() calls, to end the run for a reason of its own.
   void give_up() { is_cancelled_ = true; }
 
  private:

@@ -54,7 +54,7 @@ Result<AxisSlice> resolve_axis(std::int64_t dim, const SliceRequest& request, st
     out.count =
         stride_less_one >= distance ? 1 : (distance + stride_less_one) / (stride_less_one + 1);
   }
-  // Of one element or none no step is ever taken: keep start + step from overflowing anywhere.
+  // A slice of one element or none takes no step: this keeps start + step from overflowing.
   if (out.count <= 1) out.step = 1;
   if (out.count == 0) out.start = 0;
   return out;

@@ -66,7 +66,7 @@ struct TensorView {
   }
 };
 
-// The same, writable. Outputs of kernels.
+// A TensorView that is writable: the output of a kernel.
 struct MutableTensorView {
   DType dtype = DType::kFp32;
   Shape shape;
@@ -122,7 +122,7 @@ class Tensor {
 };
 
 // Element `i` (row-major) of any non-string tensor as a double or int64; sub-byte types are
-// unpacked. For parameters, small constants and tests, not for inner loops.
+// unpacked. They are meant for parameters, small constants and tests, not for inner loops.
 double element_as_double(const TensorView& view, std::int64_t i);
 std::int64_t element_as_int(const TensorView& view, std::int64_t i);
 

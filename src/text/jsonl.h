@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One line of the --stdin-jsonl forms of `tokenize` and `chat-template`. Never fails: what is wrong
-// with a request is the answer {"error": "..."}.
+// One line of the --stdin-jsonl forms of `tokenize` and `chat-template`. It never fails: an error
+// of a request is answered with {"error": "..."}.
 #pragma once
 
 #include "base/json.h"

@@ -11,7 +11,7 @@
 
 namespace anemone::text {
 
-// Of one text of `bytes` bytes, or of so many ids, from its normalization to its decoding.
+// CPU time and memory that tokenizing a text of `bytes` bytes, or decoding as many ids, may take.
 inline WorkBudget::Limits text_limits(std::size_t bytes) {
   constexpr std::chrono::seconds kLeast{2};
   constexpr std::chrono::microseconds kPerByte{1};
@@ -24,11 +24,12 @@ inline WorkBudget::Limits text_limits(std::size_t bytes) {
   return limits;
 }
 
-// Of what loading does with the added tokens.
+// CPU time and memory that loading the added tokens of a tokenizer may take.
 inline constexpr WorkBudget::Limits kLoadLimits = {std::chrono::milliseconds(1000),
                                                    std::size_t{512} << 20};
 
-// Of the text of one answer, all its tokens together. A million of them take a second and 5 MB.
+// CPU time and memory that decoding one answer, all its tokens together, may take. A million tokens
+// take a second and 5 MB.
 inline constexpr WorkBudget::Limits kAnswerLimits = {std::chrono::milliseconds(2000),
                                                      std::size_t{64} << 20};
 

@@ -17,7 +17,7 @@ bool is_word_character(char32_t value);
 
 // The bytes of white space that valid UTF-8 `text` begins with.
 std::size_t leading_space_bytes(std::string_view text);
-// Where the white space at the end of text[floor..] begins; `floor` is the start of a character.
+// The begin of the white space at the end of text[floor..]; `floor` is the start of a character.
 std::size_t trailing_space_begin(std::string_view text, std::size_t floor);
 
 enum class NormalForm { kNfc, kNfd, kNfkc, kNfkd };

@@ -100,7 +100,7 @@ TEST_F(FileHashesTest, SeesAChangeBehindTimesThatAreSetBack) {
   const std::string first = hash(path);
   struct stat before {};
   ASSERT_EQ(::stat(path.c_str(), &before), 0);
-  // Through the same inode, with the same size.
+  // The write goes through the same inode and keeps the size.
   const int fd = ::open(path.c_str(), O_WRONLY);
   ASSERT_EQ(::write(fd, "two", 3), 3);
   ::close(fd);

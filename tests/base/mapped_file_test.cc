@@ -131,7 +131,7 @@ TEST(MappedFile, AFileThatWasCutReadsAsZerosAndSaysSo) {
   EXPECT_EQ(cut.message(), "[" + path +
                                "] expected 1000000 bytes, got fewer: the file was cut short while "
                                "it was in use");
-  // Also when the file has its size again: what was read meanwhile is still wrong.
+  // The check fails even when the file has its size again: what was read meanwhile is still wrong.
   ASSERT_EQ(::truncate(path.c_str(), 2'000'000), 0);
   EXPECT_FALSE((*file)->check().ok());
   EXPECT_FALSE(check_mapped_files().ok());

@@ -167,7 +167,7 @@ TEST(Onnx, IntegersWithScalesAreKept) {
   const auto form_of = [&](const char* name) {
     return bundle->weights->find(name)->decoder->quantized_form();
   };
-  // With zero points there is more than a scale; a last block that is not whole has no group.
+  // A matrix with zero points has more than scales; one whose last block is cut has no group.
   EXPECT_FALSE(form_of("model.layers.0.self_attn.q_proj.weight").has_value());
   EXPECT_FALSE(form_of("model.layers.0.mlp.down_proj.weight").has_value());
   for (const char* name : {"model.layers.1.self_attn.k_proj.weight",

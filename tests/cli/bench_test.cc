@@ -114,7 +114,7 @@ TEST_F(Bench, DrawsAPlot) {
     return count;
   };
   EXPECT_EQ(charts(), 2U);
-  // Only the finished file is there.
+  // The finished file is the only one there.
   std::size_t files = 0;
   for (const auto& entry : std::filesystem::directory_iterator(folder.path()))
     files += entry.exists() ? 1 : 0;
@@ -157,7 +157,7 @@ TEST_F(Bench, ExplainsThePlan) {
     EXPECT_NE(text.out.find(part), std::string::npos) << part << "\n" << text.out;
 }
 
-// A token runs the chosen experts of each layer, however many there are.
+// A token runs the active experts of each layer, however many there are.
 TEST_F(Bench, ExplainsExpertsInPackagesOfTheirOwn) {
   const TemporaryFolder folder;
   const std::string artifact = folder.file("packs");
@@ -174,7 +174,7 @@ TEST_F(Bench, ExplainsExpertsInPackagesOfTheirOwn) {
     EXPECT_EQ(outcome.code, 0) << outcome.err;
     return parse_json(outcome.out, "plan").value_or(Json());
   };
-  // By what one function of one expert reads.
+  // The bytes that one function of one expert reads.
   std::int64_t wanted = 0;
   std::int64_t experts = 0;
   for (const Json& shard : (*manifest)["shards"]) {

@@ -216,7 +216,7 @@ TEST_F(CacheOfModels, ADamagedEntryIsMadeAgain) {
   };
   damage(embedding, size / 2);
   expect_mended("embedding.bin");
-  // With its times set back.
+  // The next damage is hidden: the times of the file are set back.
   fs::copy(embedding, folder_.file("times"));
   set_times_of(embedding, folder_.file("times"));
   damage(embedding, size / 3);
@@ -255,7 +255,7 @@ TEST_F(CacheOfModels, FilesThatOnlyLookChangedAreCheckedAndKept) {
 TEST_F(CacheOfModels, VerifyReadsEverythingAgain) {
   const std::string right = answer(model());
   EXPECT_EQ(answer(model(), "--verify"), right);
-  // As if the disk had changed its mind: what is remembered says that all is well.
+  // The files change as if the disk had altered them: the stamp still says that all is well.
   for (const std::string& name : names_in(cache() + "/files")) {
     const std::string path = cache() + "/files/" + name;
     std::string text = contents(path);
@@ -288,7 +288,7 @@ TEST_F(CacheOfModels, FirstRunsWaitForEachOther) {
   EXPECT_EQ(names_in(entries().front()).size(), 2U);
 }
 
-// From the moment when it is found until it is open, an entry stays.
+// An entry stays from the moment it is found until it is open.
 TEST_F(CacheOfModels, RunsAndClearDoNotDisturbEachOther) {
   std::atomic<bool> is_over = false;
   std::thread clears([&] {
@@ -328,7 +328,7 @@ TEST_F(CacheOfModels, IsPrivateToTheUser) {
   expect_refused("nobody else may write to");
   fs::permissions(cache() + "/models", fs::perms::owner_all);
   fs::permissions(entries().front(), fs::perms::owner_all | fs::perms::group_write);
-  // The entry is looked at where it is used: a stamp there is believed.
+  // The rights of the entry are checked when it is used: a stamp there is believed.
   fs::remove(entries().front() + "/checked");
   expect_refused("nobody else may write to");
   fs::permissions(entries().front(), fs::perms::owner_all);

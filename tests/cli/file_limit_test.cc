@@ -34,7 +34,7 @@ class FileLimit : public ::testing::Test {
   static std::string model() { return folder_->file("model"); }
   std::string at(const std::string& name) const { return own_.file(name); }
 
-  // With files of at most 4 KiB, those of stdout and stderr among them.
+  // Runs the command with files of at most 4 KiB, those of stdout and stderr among them.
   Outcome limited(const std::string& arguments) const {
     const std::string command = fmt::format("ulimit -f 8; exec '{}' {} >'{}' 2>'{}' </dev/null",
                                             ANEMONE_BINARY, arguments, at("stdout"), at("stderr"));

@@ -46,7 +46,7 @@ INSTANTIATE_TEST_SUITE_P(Run, DamagedArtifact,
                                            "endless"),
                          [](const auto& test) { return test.param; });
 
-// Of the same content, elsewhere: what an artifact consists of lies in it.
+// A link to the same content outside the folder is refused: the files of an artifact lie in it.
 TEST(ArtifactWithALink, DoesNotLeadOut) {
   const TemporaryFolder folder;
   const std::string copy = folder.file("copy");

@@ -118,7 +118,7 @@ TEST_F(Inspect, NamesOfAFileCannotCommandTheTerminal) {
     expect_printable(outcome.out);
   }
   EXPECT_EQ(json_of(path)["tensors"][0]["name"], kHostileName);
-  // In errors, too: the data is cut off, and the file has such a name.
+  // Errors escape the name, too: here the data is cut off, and the file has such a name.
   const std::string bytes = contents(path);
   const std::string other = folder.file(kHostileName);
   std::ofstream(other, std::ios::binary) << bytes.substr(0, bytes.size() - 1);

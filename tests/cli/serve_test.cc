@@ -257,7 +257,7 @@ TEST(ReadyFile, ReplacesNothingThatCameMeanwhile) {
   EXPECT_FALSE(std::filesystem::exists(path));
 }
 
-// Before it listens, and so before the models are read.
+// The error comes before the server listens, and so before the models are read.
 TEST_F(ServeCommand, RefusesAPlaceWhereNoReadyFileCanBe) {
   const anemone::testing::TemporaryFolder folder;
   std::filesystem::create_directory(folder.file("folder"));

@@ -53,7 +53,7 @@ TEST(Usage, ErrorsAreOneLineWithAHintAndExitTwo) {
   }
 }
 
-// As in --api-key-file "$UNSET": it must not count as a flag that was not there.
+// --api-key-file "$UNSET" must not count as a flag that was not there.
 TEST(Usage, NoFlagThatNamesSomethingTakesAnEmptyValue) {
   struct Command {
     void (*add)(CLI::App& app, Context& context);

@@ -16,7 +16,7 @@ namespace fs = std::filesystem;
 using anemone::testing::source_path;
 using anemone::testing::TemporaryFolder;
 
-// In the vocabulary of every tiny checkpoint.
+// Ids that are in the vocabulary of every tiny checkpoint.
 constexpr const char* kIds =
     "'1 9 17 25 33 41 49 4 12 20 28 36 44 52 7 15 23 31 39 47 2 10 18 26 34 42'";
 

@@ -65,7 +65,7 @@ class Classifiers : public ::testing::TestWithParam<Checkpoint> {
 // The bound of parity_test: sums in another order.
 TEST_P(Classifiers, Fp32GivesTheGoldenLogits) {
   const auto tokens = static_cast<std::int64_t>(ids_.size());
-  // As wide as the text, and wider: what is padding is seen by no token.
+  // The function is as wide as the text, or wider: no token attends to the padding.
   for (const std::int64_t context : {tokens, tokens + 7})
     EXPECT_LE(worst(classify(exact(context), ids_), logits_), 2e-3F) << context;
 }
@@ -120,7 +120,7 @@ TEST_P(Classifiers, RefuseWhatTheyCannotDo) {
   EXPECT_EQ((*classifier)->classify({}).status().code(), Code::kInvalidArgument);
   const std::int32_t unknown = 1 << 20;
   EXPECT_EQ((*classifier)->classify({&unknown, 1}).status().code(), Code::kInvalidArgument);
-  // Sixteen tokens have no inner ones that see everything they could.
+  // Sixteen tokens have no inner ones that attend to everything they could.
   const auto refused = (*classifier)->classify(ids_);
   ASSERT_FALSE(refused.ok());
   EXPECT_NE(refused.status().message().find("--context"), std::string::npos);

@@ -28,8 +28,9 @@ constexpr double kLeastCosineInHalves = 0.9995;
 // A cosine of 0.9995 allows errors of 3.2 % of the logits' root mean square: a lead of several
 // times that must keep its token.
 constexpr double kClearLead = 0.15;
-// Where two experts' scores lie closer together than the noise, a token goes through the other one:
-// that is another number and no wrong one. So many positions may, and each is printed.
+// Share of positions whose active experts may differ, each of which is printed. When the scores of
+// two experts lie closer together than the noise, a token goes through the other one: its logits
+// differ, but they are not wrong.
 constexpr double kMostOtherExperts = 0.1;
 constexpr std::size_t kSteps = 8;
 
@@ -49,7 +50,7 @@ class FastParity : public ::testing::TestWithParam<Checkpoint> {
     return model.ok() ? *model : nullptr;
   }
 
-  // The same recipe with fp32 activations, by the reference.
+  // The answer of the reference executor for the same recipe with fp32 activations.
   Answer run_exactly(CompileOptions options) {
     options.precision = DType::kFp32;
     const auto model = compile_and_load(GetParam(), folder_.file("exact"), options);
@@ -235,7 +236,7 @@ std::int64_t expert_bytes(const engine::Model& model) {
   return bytes;
 }
 
-// Packages that have a part of a layer; their experts are still run where they are chosen.
+// Packages that have a part of a layer; only their active experts run, too.
 TEST_P(FastExperts, AreRunInLayersThatAreCut) {
   for (const char* size : {"1KB", "6KB"}) {
     CompileOptions options;
@@ -260,9 +261,9 @@ TEST_P(FastExperts, AreRunInLayersThatAreCut) {
       if (std::ranges::any_of(*steps, runs_experts)) ++shards;
     }
     EXPECT_GT(shards, 0U) << size;
-    // Those of the chosen ones, as before, of every package, though it has one expert alone: of two
-    // that are chosen of five, one that is missing is a fifth less, and one that is always read is
-    // 0.3 more. Whole layers take one for all tokens as another to choose from: 6 / 5 at most.
+    // Each package counts the bytes of its active experts, even if it has one expert alone. With
+    // two of five experts active, one that is missing is a fifth less, and one that is always read
+    // is 0.3 more. Whole layers take one for all tokens as another to choose from: 6 / 5 at most.
     const double ratio = static_cast<double>(expert_bytes(*fast)) / whole_bytes;
     EXPECT_GE(ratio, 0.9) << size;
     EXPECT_LE(ratio, 1.25) << size;

@@ -25,7 +25,7 @@ struct Conversion {
   const char* name;  // of the golden checkpoint
   const char* architecture;
   bool has_paired_rows = false;
-  // Of transformers and of GGUF; these come before the usual ones.
+  // Pairs of a transformers name and a GGUF name; they come before the usual ones.
   Names names = {};
   float norm_offset = 0;
   // What the format cannot say is changed in the checkpoint's configuration, whose packages then

@@ -183,11 +183,11 @@ TEST_F(GgufClassifier, GivesTheLogitsAndLabelsOfTheCheckpoint) {
   EXPECT_EQ(labels, wanted_labels);
   ASSERT_EQ(got.size(), wanted.size());
   ASSERT_FALSE(got.empty());
-  // The same floats in the same order of sums; the file has its base and factor as fp32.
+  // The floats and the order of sums are the same; the file has its base and factor as fp32.
   for (std::size_t i = 0; i < got.size(); ++i) ASSERT_NEAR(got[i], wanted[i], 1e-5F) << i;
 }
 
-TEST_F(GgufClassifier, RefusesOneThatLooksBackAlone) {
+TEST_F(GgufClassifier, RefusesOneThatAttendsBackAlone) {
   write_gguf(tiny, true);
   const auto opened = checkpoint::open_checkpoint(file);
   ASSERT_FALSE(opened.ok());

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Files that llama.cpp's converter wrote (make_gguf.py) give the goldens of the checkpoints that
-// they were made from. Of architectures whose files no small converter of our own could make.
+// they were made from. They cover architectures whose files no small converter of our own could
+// make.
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 

@@ -17,7 +17,7 @@ NAMES = ["gemma4_text", "gemma4_moe", "gpt_oss_mxfp4", "qwen3_next", "qwen3_5_te
 
 def convert(converter, classes, name):
     source = HERE / "data" / "tiny" / name
-    # Without its golden, which the converter would take for weights.
+    # The golden file stays out: the converter would take it for weights.
     with tempfile.TemporaryDirectory() as folder:
         for file in source.iterdir():
             if not file.name.startswith("golden"):

@@ -42,7 +42,7 @@ MODELS = {
                         layer_types=["sliding_attention", "full_attention", "sliding_attention", "full_attention"],
                         rope_parameters={"full_attention": {"rope_type": "linear", "rope_theta": 900.0, "factor": 2.0},
                                          "sliding_attention": {"rope_type": "default", "rope_theta": 100.0}}),
-    # The last two layers look at keys of layers 1 and 0; a full layer has fewer and wider heads, and values from its keys.
+    # The last two layers attend to keys of layers 1 and 0; a full layer has fewer and wider heads, and values from its keys.
     "gemma4_text": dict(intermediate_size=32, num_hidden_layers=4, head_dim=6, global_head_dim=10, num_global_key_value_heads=1,
                         attention_k_eq_v=True, sliding_window=6, final_logit_softcapping=9.0, attention_bias=True, tie_word_embeddings=False,
                         pad_token_id=2, hidden_size_per_layer_input=5, vocab_size_per_layer_input=53, num_kv_shared_layers=2,
@@ -106,9 +106,10 @@ MODELS = {
                                   "long_factor": [1.0, 1.5, 2.5, 3.5, 5.0, 8.0]}),
 }
 
-# Of those where the usual one leads to a tie of two tokens, to two experts that fp16 cannot tell apart, or to a query that
-# finds next to nothing in the state of a delta net, which the norm behind it makes large together with its rounding.
-# States carry the noise of one token on to the next ones: qwen3_next has the clearest choice of experts of 85 seeds.
+# Seeds of the checkpoints for which the usual seed leads to a tie of two tokens, to two experts that fp16 cannot tell
+# apart, or to a query that finds next to nothing in the state of a delta net, which the norm behind it makes large
+# together with its rounding. States carry the noise of one token on to the next ones: of 85 seeds that were tried,
+# qwen3_next has the one at which its active experts lead most clearly.
 SEEDS = {"openai_privacy_filter": 6, "gemma4_text": 7, "gemma4_moe": 20, "zaya": 6, "qwen3_5_text": 6, "qwen3_fp8": 6, "qwen3_next": 40}
 
 
@@ -176,7 +177,7 @@ def randomize(model, in_fp8):
 
 
 def refuse_ties_of_experts(model):
-    """Where the last expert that is chosen hardly leads, rounding to fp16 chooses another."""
+    """Fails when the last active expert hardly leads: rounding to fp16 would activate another."""
     def check(router, inputs, outputs):
         scores = outputs[0].sigmoid() + inputs[1] if len(inputs) > 1 else outputs[0]
         best = scores.topk(router.top_k + 1).values

@@ -18,8 +18,9 @@ using anemone::testing::TemporaryFolder;
 
 struct Bundle {
   const char* name;
-  // Of ONNX Runtime's logits: sums in another order in fp32; activations in fp16 are off by so
-  // much from the same weights in fp32 (their README).
+  // Tolerance against ONNX Runtime's logits. In fp32 only the order of sums differs; with fp16
+  // activations the bundles themselves are off by so much from the same weights in fp32 (their
+  // README).
   float runtime_tolerance;
 };
 constexpr float kDequantizedTolerance = 2e-3F;  // as for other checkpoints (parity_test.cc)

@@ -242,7 +242,7 @@ TEST_F(OutputPlace, AFileThatOnlyLooksTemporaryStays) {
   expect_refused("got manifest.json.tmp.notes", output_);
 }
 
-// Between the check and the removal: what is removed is what is listed.
+// Files that appear between the check and the removal stay: only what is listed is removed.
 TEST_F(OutputPlace, RemovalTakesWhatIsListedAlone) {
   put_artifact("out");
   const std::set<std::string> listed = {"out/manifest.json", "out/embedding.bin"};
@@ -252,7 +252,7 @@ TEST_F(OutputPlace, RemovalTakesWhatIsListedAlone) {
   EXPECT_FALSE(fs::exists(output_));
 }
 
-// As in /tmp, where anybody could have laid down what a run takes over.
+// A folder like /tmp, where anybody could have put files for a run to take over.
 TEST_F(OutputPlace, AWorkingFolderOfAnotherUserIsRefused) {
   if (::geteuid() != 0) GTEST_SKIP() << "root alone gives files away";
   fs::create_directories(partial_);

@@ -30,7 +30,7 @@ struct Cosines {
   double mean_of_same_experts = 0;  // of the others
 };
 
-// Of each position's logits with the golden ones.
+// Cosine of the logits of each position with the golden ones.
 Cosines cosines(const std::vector<float>& got, const std::vector<float>& wanted,
                 std::size_t vocab_size) {
   std::vector<double> all;
@@ -187,7 +187,7 @@ TEST_P(Parity, PrefillInChunksEqualsOnePassBitwise) {
     std::int64_t prefill;
     std::int64_t verify;
   };
-  // Of the other kind of caches those that leave a rest in the last chunk.
+  // Packages with states are compiled only with the widths that leave a rest in the last chunk.
   const std::pair<CompileOptions, std::vector<Widths>> bases[] = {
       {exact, {{64, 0}, {1, 0}, {7, 0}, {64, 8}, {16, 3}}},
       {CompileOptions(), {{64, 0}, {7, 0}, {16, 3}}}};
@@ -229,7 +229,7 @@ TEST_P(ExpertsParity, LayersThatAreCutGiveTheBitsOfOnePackage) {
   const Form smallest = {artifact::HiddenLayout::kTokensInHeight, false, "1KB"};
   const Form small = {artifact::HiddenLayout::kTokensInHeight, false, "4KB"};
   const Form flexible = {artifact::HiddenLayout::kTokensInWidth, true, "4KB"};
-  // Where a layer is cut does not depend on the kind of caches.
+  // The place where a layer is cut does not depend on the kind of caches.
   const std::pair<CompileOptions, std::vector<Form>> bases[] = {
       {exact, {smallest, flexible}}, {CompileOptions(), {small, flexible}}};
   for (const auto& [base, forms] : bases) {

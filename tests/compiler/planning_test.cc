@@ -68,7 +68,7 @@ TEST(PlanningOfChanges, SaysWhyLayersThatShareKeysHaveNoPacks) {
   CompileOptions packs = kPlanned;
   packs.experts = ExpertsForm::kPacks;
   EXPECT_TRUE(plan_changed("gemma4_moe", Json::object(), packs).ok());
-  // The last of the two layers that look at everything takes the keys of the other.
+  // The last of the two layers that attend to everything takes the keys of the other.
   const Json shared = {{"num_kv_shared_layers", 1}};
   EXPECT_TRUE(plan_changed("gemma4_moe", shared, kPlanned).ok());
   const Status refused = plan_changed("gemma4_moe", shared, packs);
@@ -111,8 +111,8 @@ const RealShape kRealShapes[] = {
     // matrices stay 16 bits.
     {"gpt-oss-20b", 24, 5, 19.11 * (1 + 2.0 / 32) + 1.80 * 2, 2 * 24 * 8 * 64 * 2},
     {"gemma-4-26b-a4b", 30, 4, 26.7, 2 * (25 * 8 * 256 + 5 * 2 * 512) * 2},
-    // Of the 18 layers that share the keys and values of layers 22 and 23, those of one package
-    // have a copy: 9 packages, 3 of them with a layer that looks at everything.
+    // 18 layers share the keys and values of layers 22 and 23. Each package with some of them has a
+    // copy: 9 packages, 3 of them with a layer that attends to everything.
     {"gemma-4-e4b", 42, 4, 11.6, 2 * ((20 + 9) * 2 * 256 + (4 + 3) * 2 * 512) * 2},
 };
 

@@ -122,7 +122,7 @@ TEST_F(Resume, StartsAgainWhenTheCheckpointWasWrittenTo) {
   fs::copy(model_, folder_.file("qwen3"));
   model_ = folder_.file("qwen3");
   interrupt();
-  // The same bytes, under another inode: nothing but reading all of it would tell.
+  // The bytes are the same under another inode: nothing but reading all of it would tell.
   fs::copy(model_ + "/model.safetensors", folder_.file("copy"));
   fs::rename(folder_.file("copy"), model_ + "/model.safetensors");
   resume(0);

@@ -216,7 +216,8 @@ class FakeShard : public FakeProgram {
       rotate(fresh[0].back(), &port[1][static_cast<std::size_t>(t * kHeadDim / 2)],
              &port[2][static_cast<std::size_t>(t * kHeadDim / 2)]);
     }
-    // As a package does it: every slot times (1 - written) plus the mask times the new rows.
+    // A write as a package does it: every slot times (1 - written) plus the mask times the new
+    // rows.
     for (std::size_t c = 0; c < 2; ++c) {
       for (std::int64_t s = 0; s < slots; ++s) {
         float written = 0;

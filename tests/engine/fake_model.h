@@ -32,7 +32,7 @@ artifact::Manifest fake_manifest(const FakeOptions& options);
 // manifest.json and embedding.bin; there are no package files, FakeExecutor needs none.
 void write_fake_artifact(const std::string& folder, const FakeOptions& options);
 
-// Counts what its programs do. Not for threads.
+// Counts what its programs do. Not thread-safe.
 class FakeExecutor : public exec::Executor {
  public:
   // The manifest may differ from the one on disk: that is how mismatches are tested.

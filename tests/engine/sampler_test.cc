@@ -144,11 +144,11 @@ TEST(Sampler, MinPKeepsWhatIsLikelyEnoughBesideTheMostLikely) {
 
 TEST(Sampler, TopPSeesWhatTemperatureAndTopKLeft) {
   // 0.5, 0.3, 0.2: after top-k 2 the first has 0.625 of what is left, so top-p 0.6 keeps it alone.
-  // With top-p first (0.5 < 0.6) the second would stay.
+  // If top-p came first (0.5 < 0.6), the second would stay.
   const std::vector<float> logits = {std::log(0.5F), std::log(0.3F), std::log(0.2F)};
   EXPECT_EQ(draw(sampling(1, 2, 0.6), logits, 2000).size(), 1U);
   EXPECT_EQ(draw(sampling(1, 0, 0.6), logits, 2000).size(), 2U);
-  // At temperature 2 the first has 0.41: top-p sees the flattened distribution.
+  // The first has 0.41 at temperature 2: top-p works on the flattened distribution.
   EXPECT_EQ(draw(sampling(2, 0, 0.45), logits, 2000).size(), 2U);
   EXPECT_EQ(draw(sampling(1, 0, 0.45), logits, 2000).size(), 1U);
 }

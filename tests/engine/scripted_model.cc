@@ -118,7 +118,8 @@ struct ScriptedModel::Script {
   std::function<void()> on_run;
 };
 
-// As layers: writes the number of visible slots into the hidden state. As head: reads it back.
+// A layer program writes the number of visible slots into the hidden state; a head program reads it
+// back.
 class ScriptedModel::Program : public exec::LoadedProgram {
  public:
   Program(std::shared_ptr<Script> script, std::int64_t context, bool is_head)

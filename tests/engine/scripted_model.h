@@ -36,7 +36,7 @@ class ScriptedModel {
  public:
   explicit ScriptedModel(const ScriptOptions& options = {});
 
-  // From position `at` on the model says these tokens.
+  // The model says these tokens from position `at` on.
   void say(std::int64_t at, const std::vector<std::int32_t>& ids);
   // Logit of the padding rows; the scripted token has 10, all others 0.
   void set_padding_logit(float logit);

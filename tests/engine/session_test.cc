@@ -81,7 +81,7 @@ TEST_P(EveryForm, PrefillOfAnyLengthEqualsSingleStepsBitForBit) {
     const Status status = session->prefill(std::span(ids).first(length));
     ASSERT_TRUE(status.ok()) << status.message();
     ASSERT_EQ(copy(session->logits()), expected[length - 1]) << "length " << length;
-    // The caches are right too: the token after the prompt sees them all.
+    // The caches are right too: the token after the prompt attends to them all.
     auto next = session->decode(ids[length]);
     ASSERT_TRUE(next.ok());
     ASSERT_EQ(copy(*next), expected[length]) << "after length " << length;
@@ -295,7 +295,8 @@ TEST_P(EveryForm, SessionIsStillGoodAfterAFailedRun) {
   LoadedFake fake(options());
   auto session = fake.session();
   const auto ids = prompt_of(100);
-  // In the second chunk. With states the chunks go through a shard together.
+  // The third run fails, which is in the second chunk; with states the chunks go through a shard
+  // together.
   fake.executor.counts().fail_after = 3;
   const Status status = session->prefill(ids);
   EXPECT_EQ(status.code(), Code::kInternal);

@@ -352,8 +352,8 @@ TEST_F(CachedAttentionBatch, ChunksOfOneConversation) {
   expect_like_single_runs(steps, true);
 }
 
-// The first looks at the slot that the second writes, as a cache does that goes round.
-TEST_F(CachedAttentionBatch, ALaterRunWritesWhereAnEarlierOneLooks) {
+// The first attends to the slot that the second writes, as a cache does that goes round.
+TEST_F(CachedAttentionBatch, ALaterRunWritesWhereAnEarlierOneAttends) {
   build(2);
   Steps steps;
   steps.push_back(step(2, 4));

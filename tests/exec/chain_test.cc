@@ -146,7 +146,7 @@ TEST_F(ChainFusion, AxesThatAreNoNeighboursAreLeftAlone) {
   expect_like_reference({}, {{{"x", random({2, 3, 4})}}}, kOneRounding);
 }
 
-// What others look at is computed, and ends a chain of its own.
+// A value that others read is computed, and ends a chain of its own.
 TEST_F(ChainFusion, AValueThatIsUsedElsewhereEndsAChain) {
   expect_chains(2, {3, 8}, 2, [](Builder& b, Value* x) {
     Value* shared = b.op("tanh", {{"x", two(b, "mul", x, half_number(2))}});

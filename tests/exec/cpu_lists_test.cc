@@ -170,7 +170,7 @@ TEST_F(Lists, RefuseAnIndexOrLengthThatIsNoNumberAtRunTime) {
   }
 }
 
-// As a place to read or to write, alone or among good ones.
+// A hostile place comes to read or to write, alone or among good ones.
 TEST_F(Lists, RefuseHostilePlacesInEveryOperation) {
   Value* places = b.input("places", Type::tensor(DType::kInt32, {2}));
   Value* pairs = b.input("pairs", Type::tensor(DType::kFp32, {2, 2}));

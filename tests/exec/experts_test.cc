@@ -101,7 +101,7 @@ TEST_F(Mixture, OfOneExpertAndASumIsLikeTheReference) {
 }
 
 // A shard that ends behind the first expert: there is no sum yet.
-TEST_F(Mixture, OfTheFirstExpertAloneIsReadWhereItIsChosen) {
+TEST_F(Mixture, OfTheFirstExpertAloneIsReadWhereItIsActive) {
   for (const std::int64_t tokens : {1, 9}) {
     SCOPED_TRACE(tokens);
     build_convolutions(tokens, false, false, 1);
@@ -147,7 +147,7 @@ TEST_F(Mixture, MadeRunnableWhenItFirstRunsGivesTheSameBits) {
   EXPECT_EQ((*later)->run("other", inputs, got, nullptr).code(), Code::kNotFound);
 }
 
-// As PyTorch writes it: channels last, gate and up apart, biases, a clamped activation.
+// The graph as PyTorch writes it: channels last, gate and up apart, biases, a clamped activation.
 TEST_F(Mixture, OfLinearLayersIsLikeTheReference) {
   for (const std::int64_t tokens : {1, 6, 21}) {
     SCOPED_TRACE(tokens);
@@ -189,7 +189,7 @@ TEST_F(Mixture, OfLinearLayersIsLikeTheReference) {
   }
 }
 
-// The weights of experts without a token are not looked at, the others once for all tokens.
+// The weights of experts without a token are not read, the others once for all tokens.
 TEST_F(Mixture, ReadsTheExpertsThatHaveATokenOnce) {
   for (const std::int64_t tokens : {1, 2, 32}) {
     SCOPED_TRACE(tokens);

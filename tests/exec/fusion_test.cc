@@ -182,8 +182,8 @@ TEST_F(Fusion, Rope) {
                         0x1p-9);
 }
 
-// As transformers writes it: x * cos + rotate_half(x) * sin, with tables of the whole width, which
-// an export of one length has in the program.
+// The graph as transformers writes it: x * cos + rotate_half(x) * sin, with tables of the whole
+// width, which an export of one length has in the program.
 TEST_F(Fusion, RopeOfRotatedHalves) {
   const Shape table = {1, 1, 5, 24};
   for (const bool is_constant : {false, true}) {
@@ -341,13 +341,13 @@ TEST_F(Fusion, ActivationsSumsAndTransposes) {
   ASSERT_TRUE(b.finish({y}).ok()) << b.status().message();
   expect_like_reference({"silu_multiply", "add", "transpose"}, {{{"x", random({1, 12, 7, 1}, 4)}}},
                         0x1p-9);
-  // The rest is other looks at the same memory.
+  // The rest is views of the same memory.
   const auto steps = explain(*load());
   ASSERT_TRUE(steps.ok());
   EXPECT_EQ(std::ranges::count_if(*steps, [](const PlanStep& s) { return s.is_view; }), 2);
 }
 
-// What somebody else looks at stays.
+// A value that another operation reads stays.
 TEST_F(Fusion, AnInnerValueThatIsAnOutputIsComputed) {
   Builder b = function();
   Value* x = b.input("x", half({1, 8, 4, 1}));

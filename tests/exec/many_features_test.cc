@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Programs with tens of thousands of inputs, outputs and states. Where each is looked for among all
+// Programs with tens of thousands of inputs, outputs and states. If each is searched for among all
 // others, a test here takes a minute.
 #include <chrono>
 #include <fmt/format.h>
@@ -34,7 +34,7 @@ TEST_F(ManyFeatures, AreFoundInTimeAsInputsAndOutputs) {
   const Tensor two = floats({1}, {2});
   Inputs inputs;
   for (const Value* value : values) inputs.push_back({value->name, two.view()});
-  // As a caller may have them, who knows no order.
+  // A caller may give the inputs in any order.
   std::ranges::reverse(inputs);
   Outputs outputs;
   for (int i = 0; i < 2; ++i) {

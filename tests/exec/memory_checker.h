@@ -11,7 +11,7 @@
 
 namespace anemone::exec {
 
-// Walks a plan as a run does and looks at every two values that are there at a time: they overlap
+// Walks a plan as a run does and checks every two values that are there at a time: they overlap
 // only if one is a view of the other, or if the operation that makes one may overwrite the other,
 // which nobody needs afterwards.
 class MemoryChecker {

@@ -105,7 +105,7 @@ TEST_F(OpenShapes, ARunThatFailsLeavesOthersAlone) {
   }
 }
 
-// Before a run there is a plan to look at, for the least of the shapes that are allowed.
+// Before a run there is a plan for the least of the shapes that are allowed.
 TEST_F(OpenShapes, ThePlanIsThatOfTheLastRun) {
   Builder b = function();
   Value* x = b.input("x", half({1, kDynamic, kChannels}));

@@ -52,11 +52,11 @@ class FakeHub {
   // A file of the repository Owner/Model at main; large ones are named by SHA-256 and are answered
   // by a redirection.
   void add(const std::string& path, std::string content, bool is_large);
-  // For the next requests for this content, one each.
+  // Sets the faults of the next requests for this content, one each.
   void fail(const std::string& path, std::vector<Fault> faults);
-  // For the next requests for lists.
+  // Sets the faults of the next requests for lists.
   void fail_lists(std::vector<Fault> faults);
-  // Only those who send this token are let in.
+  // Refuses requests without this token.
   void require_token(std::string token) { token_ = std::move(token); }
   // Answers requests whose path begins so byte by byte, and closes the connection. The handler gets
   // a function that sends and is false when the other side is gone.

@@ -24,7 +24,7 @@ class HostileCache : public testing::HubTest {
   void write(const fs::path& path, std::string_view text) const {
     std::ofstream(path, std::ios::binary) << text;
   }
-  // As many bytes as the weights have.
+  // Wrong bytes, as many as the weights have.
   std::string other_bytes() const { return std::string(weights_.size(), 'x'); }
   HubCache cache() const { return {folder_ / "hub", {"Owner", "Model"}}; }
   fs::path victim() const { return folder_ / "victim"; }
@@ -37,7 +37,7 @@ TEST_F(HostileCache, ADamagedContentIsNotUsedAndBroughtAgain) {
     const std::string content = text_of(path);
     const auto time = fs::last_write_time(path);
     write(path, std::string(content.size(), 'x'));
-    // With the old time, too.
+    // The file gets its old time back, too.
     fs::last_write_time(path, time);
     const auto found = find_pulled({"Owner", "Model"});
     ASSERT_FALSE(found.ok());
@@ -68,7 +68,7 @@ TEST_F(HostileCache, WhatWasHashedIsNotHashedAgainUntilItChanges) {
   ASSERT_TRUE(run().ok());
   const std::string etag = blob("model.safetensors").filename().string();
   EXPECT_EQ(*check_blob(cache(), etag), BlobState::kRight);
-  // Only who does not hash takes this for right.
+  // A reader that does not hash takes this for right.
   write(blob("model.safetensors"), other_bytes());
   remember_blob(cache(), etag);
   EXPECT_EQ(*check_blob(cache(), etag), BlobState::kRight);
@@ -80,7 +80,7 @@ TEST_F(HostileCache, WhatWasHashedIsNotHashedAgainUntilItChanges) {
   EXPECT_EQ(*check_blob(cache(), etag), BlobState::kAbsent);
 }
 
-// In a cache that several users share.
+// The cache is one that several users share.
 TEST_F(HostileCache, WhatAnotherUserWroteDownIsNotBelieved) {
   ASSERT_TRUE(run().ok());
   const std::string etag = blob("model.safetensors").filename().string();
@@ -177,7 +177,7 @@ TEST_F(HostileCache, WhatAKilledDownloadLeftIsGoneOnWith) {
 }
 
 TEST_F(HostileCache, SeveralPullsOfOneRepositoryAllSucceed) {
-  // The same content under two names, which one pull brings with two of its threads.
+  // The content has two names, which one pull downloads with two of its threads.
   hub_.add("model-copy.safetensors", weights_, true);
   for (int round = 0; round < 5; ++round) {
     fs::remove_all(repo());

@@ -177,7 +177,7 @@ TEST_F(HostileHub, ABodyWithoutEndIsNotWrittenBeyondItsSize) {
   }
 }
 
-// By the byte: fast enough not to count as silent, and never done.
+// The answer comes byte by byte: fast enough not to count as silent, and never done.
 TEST_F(HostileHub, AnAnswerByTheByteEndsInTime) {
   hub_.answer_raw(kApi, [](const FakeHub::Send& send) {
     send("HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n");

@@ -135,7 +135,7 @@ CASES = [
          dtype="bfloat16"),
     case("some layers dense, sums as they are, a window", "qwen3_moe", 33, num_experts=6, num_experts_per_tok=2, moe_intermediate_size=40,
          decoder_sparse_step=2, mlp_only_layers=[0], use_sliding_window=True, sliding_window=7, attention_bias=True),
-    case("all experts chosen", "qwen3_moe", 20, num_experts=3, num_experts_per_tok=3, moe_intermediate_size=16),
+    case("all experts active", "qwen3_moe", 20, num_experts=3, num_experts_per_tok=3, moe_intermediate_size=16),
     case("one expert, fp16", "qwen3_moe", 65, num_experts=5, num_experts_per_tok=1, moe_intermediate_size=16, precision="fp16"),
     case("sigmoids with a bias", "lfm2_moe", 70, num_experts=8, num_experts_per_tok=3, moe_intermediate_size=24, num_dense_layers=1,
          layer_types=["conv", FULL, "conv"], norm_eps=1e-3, rope_theta=4000.0, dtype="bfloat16"),

@@ -213,7 +213,7 @@ class Generator:
                         lambda: f"{self.atom()}['{self.random.choice(ATTRIBUTES)}']", lambda: f"{self.atom()}[{self.random.randrange(-3, 4)}]",
                         lambda: f"({self.expression()} if {self.boolean()} else {self.expression()})", lambda: f"({self.expression()} if {self.boolean()})",
                         lambda: f"{self.dict()}.get({self.text()})", lambda: f"{self.dict()}.get({self.text()}, {self.expression()})",
-                        # Not "first" of a lazy one: Jinja2 then leaves out what fails in later items.
+                        # "first" of a lazy one is left out: Jinja2 then ignores what fails in later items.
                         lambda: f"({self.sequence()}|{self.pick('last', 'min', 'max', 'sum', 'length')})" if self.chance(0.7) else f"({self.list()}|last)",
                         lambda: f"({self.list()}|{self.pick('first', 'last', 'min', 'max', 'sum', 'length', 'count')})",
                         lambda: f"({self.expression()}|default({self.expression()}))", lambda: f"deep.{self.pick('a.b', 'a.b[1].x', 'k', 'a.name', 'a.zz', 'zz.a')}",
@@ -291,7 +291,8 @@ class Generator:
         return out + self.tag("endfor")
 
     def set_statement(self):
-        # Not the names of the context: in blocks that assign a name later on, Jinja2 does not see the one of the context before.
+        # The names of the context are left out: in blocks that assign a name later on, Jinja2 does not see the one of
+        # the context before.
         name = self.pick("v", "w")
         if self.namespaces and self.chance(0.5):
             return self.tag(f"set {self.random.choice(self.namespaces)}.{self.pick('x', 'y', 'count')} = {self.expression()}")

@@ -24,7 +24,7 @@ BATCH = 150
 BORDER = {"fp32": types.fp32, "fp16": types.fp16, "int32": types.int32}
 NUMPY = {"fp16": np.float16, "fp32": np.float32, "bool": np.bool_, "int8": np.int8, "uint8": np.uint8, "int16": np.int16,
          "uint16": np.uint16, "int32": np.int32, "uint32": np.uint32}
-# The same as in op_test.cc: half a step of the dtype, and room for other orders of sums and another libm.
+# Tolerances as in op_test.cc: half a step of the dtype, and room for other orders of sums and another libm.
 TOLERANCE = {"fp16": (1e-6, 1 / 1024), "fp32": (1e-6, 1e-5)}
 
 
@@ -116,7 +116,7 @@ def cases_of(op):
     return [c for c in out if all(a.value.size for _, a in c.arrays()) and all(o.value.size for o in c.outputs)]
 
 
-# Which tensors of a case come at run time: all that may, only the floats, only the first. Constants alone are uint32.
+# Which tensors of a case come at run time: all that may, only the floats, only the first. Only constants are uint32.
 FORMS = (lambda array: array.dtype != "uint32", lambda array: array.dtype in ("fp16", "fp32"), lambda array: array.is_first)
 
 

@@ -279,7 +279,7 @@ def delta_net_case(rng, seed, model_type, config, length, layers):
     key_heads = rng.choice([1, 2, 3])
     config.update(head_dim=rng.choice([8, 16, 24]), linear_num_key_heads=key_heads, linear_num_value_heads=key_heads * rng.choice([1, 2, 3]),
                   linear_key_head_dim=rng.choice([16, 24]), linear_value_head_dim=rng.choice([6, 16, 21]))
-    # In a chunk the graph has one step a token.
+    # The graph of a chunk has one step per token.
     config["num_hidden_layers"] = layers = min(layers, 4)
     for key, values in (("linear_conv_kernel_dim", [2, 3, 5]), ("partial_rotary_factor", [0.25, 0.5, 1.0]), ("rope_theta", [300.0, 1e6]),
                         ("layer_types", [[rng.choice(["linear_attention", "full_attention"]) for _ in range(layers)]])):

@@ -26,7 +26,7 @@ COMMON_OPERATIONS = set("""
     read_state write_state
     topk reduce_argmax reduce_max argsort
 """.split())
-# Beyond those: the norm divides by the largest element, so that its squares fit into fp16.
+# Operations beyond those: the norm divides by the largest element, so that its squares fit into fp16.
 OTHER_OPERATIONS = {"inverse"}
 
 PRECISIONS = ("fp16", "fp32")
@@ -90,7 +90,7 @@ def check_artifact(anemone, artifact, manifest, precision, scheme):
     for package in packages:
         spec, operations = check_package(package)
         assert spec.specificationVersion == 9
-        # Heads look at no context: they have no functions for tiers.
+        # Heads attend to no context: they have no functions for tiers.
         is_head = package.name.startswith("head")
         names = [f["name"] for f in manifest["functions"] if not (is_head and "context" in f)]
         assert sorted(spec.mlProgram.functions) == sorted(names)
@@ -156,7 +156,7 @@ def test_packs_of_experts_load(anemone, checkpoint, tmp_path, form, precision):
     anemone("run", artifact, "--prompt-ids", "1 2 3 4 5", "--max-new", "3", "--greedy", "--ignore-eos", "--json")
 
 
-# In fp32 the caches are inputs and outputs: options that change their shapes or the packages they are in.
+# Options that change the shapes of caches or the packages they are in. Caches of fp32 packages are inputs and outputs.
 IN_FP32 = ["two_packages", "decode_only", "prefill_of_two", "prefill_as_long_as_the_context", "one_tier",
            "three_tiers", "range_dim", "range_dim_with_a_tier", "tokens_in_width", "argmax", "all_at_once"]
 FORM_OPTIONS = ["one_tier", "three_tiers", "range_dim", "range_dim_with_a_tier", "tokens_in_width", "argmax",

@@ -16,7 +16,7 @@ from coremltools.converters.mil.mil import Function, Program, types
 from coremltools.converters.mil.mil.ops.registry import SSAOpRegistry
 from op_programs import BATCH, Batch, cases_of, core_class, dtypes_of, value_of
 
-# Not of data: what a program is made of.
+# Operations that are parts of a program and compute nothing.
 PARTS = {"const", "_const_symbolic"}
 # Operations whose values are no tensors, or that are nothing without a program around them.
 ELSEWHERE = {
@@ -39,9 +39,10 @@ ELSEWHERE = {
     "constexpr_sparse_to_dense": "test_compressed_weights.py::test_compressed_weights",
 }
 NO_CASES = {"classify", "read_state", "write_state", "cond", "while_loop"} | {op for op in ELSEWHERE if "list" in op}
-# Exit 4. Only experiments ever wrote it, and its type rule in coremltools contradicts its documentation.
+# Operations that end with exit 4. Only experiments ever wrote it, and its type rule in coremltools contradicts its
+# documentation.
 UNSUPPORTED = {"conv_quantized"}
-# Where coremltools, which has no such kernels but folds constants, computes something else in some cases.
+# Operations of which coremltools, which has no such kernels but folds constants, computes something else in some cases.
 OWN_WAY = {
     "argsort": "another order of equal elements", "topk": "another order of equal elements, negates uint8, leaves one out for k = -1",
     "cast": "leaves what is out of range to numpy", "exp2": "leaves what is out of range to numpy",

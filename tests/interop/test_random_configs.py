@@ -100,7 +100,8 @@ def test_refuses_in_one_line_that_names_key_and_value(binary, model, tmp_path, k
     assert message.count("\n") == 1 and key in message and value in message, message
     assert not (tmp_path / "artifact").exists()
     if (key, value) not in NOT_SUPPORTED:
-        # The same config with weights of its own, so that nothing but the config can be to blame.
+        # The second checkpoint has the same config with weights of its own, so that nothing but the config can be to
+        # blame.
         with pytest.raises(Refused):
             refused_case = case("refused", model_type, 5, new_tokens=1, **changes)
             make_checkpoint(refused_case, tmp_path / "theirs")

@@ -33,7 +33,7 @@ class TestRegistry : public OpRegistry {
            outputs.push_back(context.type("x"));
            return {};
          }});
-    // Like reshape_like: several constants to a parameter.
+    // An operation like reshape_like: several constants to a parameter.
     add({.name = "places",
          .parameters =
              {{.name = "x", .dtypes = {DType::kFp16, DType::kFp32}},

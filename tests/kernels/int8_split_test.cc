@@ -40,7 +40,7 @@ class Int8Split : public ::testing::TestWithParam<SplitForm> {
       if (const Int8Kernels* int8 = kernels_of(isa).int8) sets_.push_back(int8);
     if (sets_.empty()) GTEST_SKIP() << "this processor has no products of integers";
   }
-  // Of each instruction set that has them.
+  // The products of each instruction set that has them.
   std::vector<const Int8Kernels*> sets_;
   // The one form in which the sets differ.
   static bool is_int4_in_tiles() {
@@ -109,7 +109,8 @@ TEST_P(Int8Split, MultipliesManyColumns) {
       const std::int64_t depth = shape.columns;
       const std::int64_t blocks = (columns + 15) / 16;
       const auto x = random.halves(columns * depth, 3.0f);  // [columns][depth]
-      // Of the first instruction set. The others have the same bits, but for tiles' sums.
+      // The result of the first instruction set. The others have the same bits, except for the sums
+      // of tiles.
       std::vector<float> first;
       for (const Int8Kernels* int8 : sets_) {
         ASSERT_TRUE(int8->takes(w.matrix));

@@ -168,7 +168,7 @@ TEST_P(SimdChain, NotANumberWinsOverNumbers) {
   }
 }
 
-// Along any neighbouring axes, from any place on.
+// Inputs broadcast along any neighbouring axes, from any place on.
 TEST_P(SimdChain, InputsBroadcast) {
   testing::RandomValues random(9);
   const std::int64_t count = 7 * 9 * 40;
@@ -187,7 +187,7 @@ TEST_P(SimdChain, InputsBroadcast) {
       ASSERT_NEAR(exact(y[at]), expected, std::abs(expected) * 0x1.01p-11 + 0x1p-25)
           << form.inner << " " << form.size << " at " << i;
     }
-    // Where a range begins changes no bit.
+    // The beginning of a range changes no bit.
     std::vector<Half> parts(y.size());
     const Chain chain = {forms.data(), steps.data(), 3};
     for (std::int64_t begin = 0; begin < count; begin += 333)

@@ -60,7 +60,7 @@ TEST_P(SimdVector, AddsAndActivates) {
   }
 }
 
-// Beyond the range of e^x in fp32.
+// The inputs are beyond the range of e^x in fp32.
 TEST_P(SimdVector, ActivatesLargeValues) {
   const std::vector<Half> a = {to_half(-60000.0f), to_half(60000.0f), to_half(-100.0f),
                                to_half(0.0f)};

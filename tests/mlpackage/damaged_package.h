@@ -56,8 +56,8 @@ struct Damage {
   bool has_two_functions = false;  // the package is two_function_model()
 };
 
-// Of the model file and its program, of the description, of a description of several functions, and
-// of the manifest, the weight file and the files around them.
+// Damages of the model file and its program; of the description; of a description of several
+// functions; and of the manifest, the weight file and the files around them.
 const std::vector<Damage>& model_damages();
 const std::vector<Damage>& description_damages();
 const std::vector<Damage>& function_damages();

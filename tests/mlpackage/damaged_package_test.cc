@@ -79,7 +79,7 @@ TEST(DamagedPackageTest, the_padding_of_sub_byte_data_must_fit) {
   };
   for (const std::uint64_t padding : {1u, 3u, 5u, 8u, 9u}) {
     DamagedPackage package;
-    // As int4, 32 bytes are 64 elements with padding 0, and 63 with padding 4.
+    // 32 bytes of int4 are 64 elements with padding 0, and 63 with padding 4.
     package.edit_model([](wire::Model& model) {
       auto* weight = block_of(model).mutable_operations(0)->mutable_attributes(1)->mutable_value();
       auto* type = weight->mutable_type()->mutable_tensor_type();

@@ -11,7 +11,7 @@ using ir::Type;
 
 class DescribeTest : public ::testing::Test {
  protected:
-  // Before function_, which it owns: members are made in this order.
+  // Declared before function_, which it owns: members are made in this order.
   Model model_;
   ir::Function* function_ = model_.program.add_function("main", ir::Opset::kIOS17);
 

@@ -188,7 +188,7 @@ TEST(Qwen3MoeConfig, HasExpertsWhereTheStepAndTheListSaySo) {
   EXPECT_EQ(windows(*read(json)), (std::vector<std::int64_t>{9, 9, 9, 9}));
 }
 
-TEST(Qwen3MoeConfig, RefusesMoreChosenExpertsThanThereAre) {
+TEST(Qwen3MoeConfig, RefusesMoreActiveExpertsThanThereAre) {
   Json json = tiny("qwen3_moe");
   json["num_experts"] = 6;
   EXPECT_NE(read(json).status().message().find("num_experts_per_tok of at most 6"),
@@ -218,7 +218,7 @@ TEST(GptOssConfig, ReadsWhatTheClassDefaultsTo) {
   EXPECT_EQ(experts.width, 80);
   EXPECT_TRUE(experts.is_normalized && experts.router_bias && experts.has_bias);
   EXPECT_TRUE(experts.is_transposed && experts.is_interleaved);
-  // Without a word about the rope it is yarn with factor 32.
+  // The rope is yarn with factor 32 when the config does not mention it.
   EXPECT_NEAR(config->ropes[0].scale, 0.1 * std::log(32.0) + 1, 1e-6);
   json["rope_parameters"] = {{"rope_theta", 1000.0}};
   json["num_local_experts"] = 6;

@@ -348,8 +348,8 @@ TEST_P(Engines, RefuseOrExecuteHostileValues) {
     }
 }
 
-// All but those that the interpreter does itself: tests/exec has their hostile values. That each of
-// the others has a data file is a test of registry_test.cc.
+// All operations but those that the interpreter does itself: tests/exec has their hostile values.
+// registry_test.cc checks that each of the others has a data file.
 std::vector<std::string> kernel_operations() {
   std::vector<std::string> out;
   for (const std::string_view op : ops::op_registry().names())

@@ -85,7 +85,7 @@ def make_resample():
         at = random.integers(0, 4, (2, 1, 3, 2))
         cases.add(f"takes coordinates of {dtype}", given(fp32(x), tensor(dtype, at), mode="unnormalized"),
                   [fp32(resample(x, at, "bilinear", "constant", 0.5, "unnormalized", True))])
-    # From the tests of coremltools.
+    # This case comes from the tests of coremltools.
     x, at = fp32(np.reshape([11, 22, 33, 44], (1, 1, 2, 2))), fp32(np.reshape([-1, -2, -3.7, -1, 0, 0, 3.5, 1.2], (1, 2, 2, 2)))
     for padding, fill, sampling, mode, aligned, want in (
         ("constant", 6.17, "bilinear", "normalized_minus_one_to_one", True, [8.585, 6.17, 27.5, 6.17]),
@@ -140,7 +140,7 @@ def make_affine():
     cases.add("makes one pixel", given(fp32(x), fp32(matrix), 1, 1), [fp32(affine(x, matrix, 1, 1))], tolerance=room)
     same = [[1, 0, 0, 0, 1, 0]]
     cases.add("leaves x alone", given(fp32(x), fp32(same), 3, 4), [fp32(x)], tolerance=room)
-    # From the tests of coremltools.
+    # This case comes from the tests of coremltools.
     x, matrix = fp32(np.reshape([11, 22, 33, 44], (1, 1, 2, 2))), fp32([[-1, -2, -3.7, -1, 3.5, 1.2]])
     cases.add("gives the numbers of the tests of coremltools", given(x, matrix, 3, 3), [fp32(np.reshape([10.752501, 2.5025, 0, 1.9799997, 0, 0, 0, 0, 0], (1, 1, 3, 3)))],
               tolerance={"abs": 1e-4, "rel": 1e-5})
@@ -215,7 +215,7 @@ def make_crop_resize():
     halves = {"x": fp16(x), "boxes": fp16(outside[:1]), "box_indices": int32([1]), **sizes(2, 3), "sampling_mode": text("ALIGN_CORNERS")}
     for kind, name in ((fp16, "halves"), (fp32, "fp32")):
         cases.add(f"pads halves with {name}", {**halves, "pad_value": kind(7)}, [fp16(crops(x, outside[:1], [1], 2, 3, "ALIGN_CORNERS", 7))])
-    # From the tests of coremltools.
+    # These cases come from the tests of coremltools.
     square = fp32(np.arange(1, 17).reshape(1, 1, 4, 4))
     normalized = {"normalized_coordinates": boolean(True), "sampling_mode": text("ALIGN_CORNERS"), "pad_value": fp32(10)}
     corners = [[0.1, 0.3, 1.3, 1], [0.5, 1.8, 1, 0.3], [0, 0.4, 0.6, 0.7]]

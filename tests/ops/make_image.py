@@ -78,7 +78,7 @@ def make_resize_bilinear():
         x = values(1, 2, 3, 5)
         cases.add(f"samples halves, {mode}", {"x": fp16(x), **size(4, 8), "sampling_mode": text(mode)}, [fp16(resized(x, (4, 8), mode))])
     cases.add("has defaults", {"x": fp32(x)}, [fp32(resized(x, (1, 1), "DEFAULT"))])
-    # From the documentation of coremltools.
+    # These cases come from the documentation of coremltools.
     x = fp32([[[0, 1]]])
     for mode, points in (("STRICT_ALIGN_CORNERS", [0, 0.25, 0.5, 0.75, 1]), ("DEFAULT", [0, 0.4, 0.8, 1, 1]),
                          ("OFFSET_CORNERS", [0.1, 0.3, 0.5, 0.7, 0.9]), ("UNALIGN_CORNERS", [0, 0.1, 0.5, 0.9, 1])):

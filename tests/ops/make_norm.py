@@ -200,7 +200,7 @@ def make_attention():
     add("broadcasts a mask over the heads", fp16, q, k, v, values(1, 1, 1, 9), fp16)
     mask = np.array([[True, False], [False, False]])
     q, k, v = values(1, 2, 4), values(1, 2, 4), values(1, 2, 3)
-    cases.add("gives zeros to a query that may look at nothing",
+    cases.add("gives zeros to a query that attends to nothing",
               {"query": fp32(q), "key": fp32(k), "value": fp32(v), "attn_mask": boolean(mask)},
               [fp32(np.stack([np.stack([v[0, 0], np.zeros(3)])]))])
     cases.add("gives zeros where there are no keys", {"query": fp32(q), "key": fp32(values(1, 0, 4)), "value": fp32(values(1, 0, 3))},

@@ -28,7 +28,7 @@ void fill_integers(const std::vector<double>& values, const MutableTensorView& o
     target[i] = static_cast<T>(static_cast<std::int64_t>(values[i]));
 }
 
-// Not store_floats: int32 values must not go through float.
+// Fills without store_floats, since int32 values must not go through float.
 Status fill(const std::vector<double>& values, const MutableTensorView& out) {
   switch (out.dtype) {
     case DType::kInt32:

@@ -107,7 +107,7 @@ TEST(ServerKey, IsCheckedBeforeTheBodyIsRead) {
   TestServer server(options);
   const auto head = [&](const std::string& more) {
     HttpClient client(server.port());
-    // Of the body nothing ever comes.
+    // The body never comes.
     client.send("POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9000000\r\n" +
                 more + "\r\n");
     return client.receive();

@@ -33,7 +33,7 @@ TEST(AnswerBound, EndsOneRequestAndNotTheOthers) {
     EXPECT_EQ(small.status, 200) << small.body;
     EXPECT_EQ(json_of(small.body)["choices"].size(), 4U);
   }
-  // In pieces, each of which is sent at once, it fits.
+  // The answer fits when it comes in pieces, each of which is sent at once.
   const Answer stream =
       fetch(server.port(), completion(R"("n": 4, "logprobs": 10, "stream": true)"));
   EXPECT_EQ(events_of(stream.body).back(), "[DONE]");

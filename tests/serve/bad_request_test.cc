@@ -281,7 +281,7 @@ TEST(BadHttp, OtherTypesAndCodingsAreRefused) {
                              "Content-Length: {}\r\n{}\r\n{}",
                              body.size(), headers, body));
   };
-  // Only names of this machine are taken there.
+  // Only names of this machine are accepted there.
   expect_api_error(send(""), 403);
   const auto good = [&](const std::string& headers) {
     return fetch(server.port(), fmt::format("POST /v1/completions HTTP/1.1\r\nHost: localhost\r\n"

@@ -155,7 +155,7 @@ TEST(Limits, HoldForBodiesAndHeaders) {
   const std::string big(2000, 'x');
   expect_api_error(fetch(server.port(), post_text("/v1/completions", big)), 413, nullptr,
                    "request_too_large");
-  // Before any of the body has come.
+  // The refusal comes before any of the body.
   expect_api_error(fetch(server.port(),
                          "POST /v1/completions HTTP/1.1\r\nHost: localhost\r\n"
                          "Content-Length: 99999999999\r\n\r\n"),
@@ -169,7 +169,7 @@ TEST(Limits, HoldForBodiesAndHeaders) {
   std::string many;
   for (int i = 0; i < 30; ++i) many += fmt::format("X-{}: 1\r\n", i);
   expect_api_error(fetch(server.port(), get_text("/health", many)), 431);
-  // In pieces that are each short enough.
+  // The pieces are each short enough.
   {
     HttpClient client(server.port());
     ASSERT_TRUE(client.send("GET /health HTTP/1.1\r\nHost: a\r\n"));

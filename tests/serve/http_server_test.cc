@@ -68,7 +68,7 @@ class PathHandler : public HttpHandler {
   }
 
  private:
-  // As much as the socket takes, until for some time no piece finds room.
+  // Sends as much as the socket takes, until for some time no piece finds room.
   void stream(Responder& responder) {
     responder.begin_stream({200, {}, ""});
     for (int pieces = 0, dropped = 0; pieces < 1000 && dropped < 20; ++pieces) {
@@ -205,7 +205,7 @@ TEST_F(HttpServerTest, AnswersHeadersBeforeTheBodyComes) {
   EXPECT_TRUE(client.is_closed_by_server());
   // A body that is on its way is thrown away, so that the answer arrives.
   EXPECT_EQ(post("/refused", std::string(1'000'000, 'x')).status, 401);
-  // Without a body the connection goes on.
+  // A request without a body leaves the connection open.
   HttpClient other(server_->port());
   ASSERT_TRUE(other.send(get_text("/refused") + get_text("/")));
   EXPECT_EQ(other.receive().status, 401);
@@ -219,7 +219,7 @@ TEST_F(HttpServerTest, BoundsWhatAllBodiesHold) {
   const std::string request = post_text("/good", std::string(80'000, 'x'));
   HttpClient half(server_->port());
   ASSERT_TRUE(half.send(std::string_view(request).substr(0, 60'000)));
-  // Until it is read.
+  // Others are answered until the server has read the half.
   Answer refused;
   while ((refused = post("/good", std::string(80'000, 'x'))).status == 200) continue;
   EXPECT_EQ(refused.status, 503) << refused.body;
@@ -239,7 +239,7 @@ TEST_F(HttpServerTest, DropsABodyThatIsSlowWhenOthersNeedItsRoom) {
   ASSERT_TRUE(slow.send(std::string_view(request).substr(0, 60'000)));
   const auto end = std::chrono::steady_clock::now() + 30s;
   int status = 0;
-  // At first there is room, then none, and then the slow one is too old.
+  // There is room at first, then none, and then the slow body is too old.
   bool was_refused = false;
   while (std::chrono::steady_clock::now() < end && !(was_refused && status == 200)) {
     status = post("/good", std::string(80'000, 'x')).status;

@@ -21,7 +21,7 @@ TEST(Rooms, TheFirstOneGoes) {
   EXPECT_EQ(rooms.one_too_many(Room::kWaiting), nullptr);
   rooms.enter(c.place, &c, Room::kWaiting);
   EXPECT_EQ(rooms.one_too_many(Room::kWaiting), &a);
-  // Who comes again is the last one.
+  // A member that comes again is the last one.
   rooms.enter(a.place, &a, Room::kWaiting);
   EXPECT_EQ(rooms.one_too_many(Room::kWaiting), &b);
   rooms.leave(b.place);

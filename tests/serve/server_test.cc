@@ -243,7 +243,7 @@ TEST_F(ServerTest, EchoesThePromptWithItsLogProbabilities) {
   ASSERT_EQ(choice["logprobs"]["tokens"].size(), 3U);
   EXPECT_TRUE(choice["logprobs"]["token_logprobs"][0].is_null());
   EXPECT_LT(choice["logprobs"]["token_logprobs"][1], 0);
-  // After "a" the model says "b".
+  // The model says "b" after "a".
   EXPECT_TRUE(choice["logprobs"]["top_logprobs"][1].contains("b"));
   EXPECT_EQ(choice["logprobs"]["text_offset"], Json::array({0, 1, 2}));
   std::string text;
@@ -289,7 +289,7 @@ TEST_F(ServerTest, TakesRequestsInAnyPieces) {
   HttpClient client(server_.port());
   for (const char byte : request) ASSERT_TRUE(client.send({&byte, 1}));
   EXPECT_EQ(json_of(client.receive().body)["choices"][0]["text"], letters(3, 2));
-  // The same in chunks, with an extension and a trailer, on the same connection.
+  // The request comes again in chunks, with an extension and a trailer, on the same connection.
   ASSERT_TRUE(
       client.send("POST /v1/completions HTTP/1.1\r\nHost: localhost\r\n"
                   "Transfer-Encoding: chunked\r\n\r\n"

@@ -26,7 +26,7 @@ double half_value(std::uint16_t bits) {
   return (bits & 0x8000) != 0 ? -value : value;
 }
 
-// Round to nearest even by looking for the neighbours: slow and obvious. Not for NaN.
+// Round to nearest even by looking for the neighbours: slow and obvious. NaN is not supported.
 std::uint16_t slow_to_half(float value) {
   const std::uint16_t sign = std::signbit(value) ? 0x8000 : 0;
   const double magnitude = std::abs(static_cast<double>(value));

@@ -16,7 +16,8 @@
 namespace anemone::text {
 namespace {
 
-// Generous: a busy machine under sanitizers. Without the limits each case takes minutes or forever.
+// Longest time that a case may take: generous, for a busy machine under sanitizers. Without the
+// limits each case takes minutes or forever.
 constexpr std::chrono::seconds kPatience{60};
 
 class Stopwatch {
@@ -39,7 +40,7 @@ Status encode(const Json& tokenizer, const std::string& text) {
   return loaded.ok() ? (*loaded)->encode(text).status() : loaded.status();
 }
 
-// With a budget of a fifth of a second.
+// Encodes with a budget of a fifth of a second.
 void expect_out_of_time(const Json& tokenizer, const std::string& text) {
   const auto loaded = Tokenizer::parse(dump_json(tokenizer), "tokenizer.json");
   ASSERT_TRUE(loaded.ok()) << loaded.status().message();
@@ -135,7 +136,7 @@ Json added(const Json& contents, const char* flag = "lstrip") {
 
 TEST(TokenizerLimits, LongAddedTokensTakeLinearTime) {
   const Stopwatch stopwatch;
-  // At each place of the text the token begins, and fails at its end a million bytes later.
+  // The token begins at each place of the text, and fails at its end a million bytes later.
   const std::string text(1'000'000, 'q');
   EXPECT_TRUE(encode(added(Json::array({text + "b"})), text).ok());
   EXPECT_TRUE(encode(added(Json::array({"b" + text})), text).ok());

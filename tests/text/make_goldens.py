@@ -20,7 +20,7 @@ TEMPLATES = ["HuggingFaceTB-SmolLM3-3B.jinja", "Qwen-Qwen2.5-7B-Instruct.jinja",
 
 
 def read_lines(path):
-    # Not splitlines(): texts hold separators that it takes for line ends.
+    # splitlines() does not serve: texts hold separators that it takes for line ends.
     return [line + "\n" for line in path.read_text("utf-8").split("\n") if line]
 
 

@@ -16,7 +16,8 @@ std::string letters(std::mt19937& random, std::size_t count) {
   return text;
 }
 
-// Where the text ends by its definition: the first end of a stop string, the longest of those.
+// The text up to its stop string, by definition: the first end of a stop string, the longest of
+// those.
 std::string expected_text(const std::string& text, const std::vector<std::string>& stops,
                           std::string& stop) {
   for (std::size_t end = 1; end <= text.size(); ++end) {

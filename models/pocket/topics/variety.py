@@ -13,7 +13,7 @@ import facts
 from topics import countries, outside, phrases, sums, talk, words
 from topics.wording import is_held_out, pick, restyle, upper_first
 
-# Only words of the question's frame: a misspelt name would be another fact.
+# Misspellings of words of the question's frame only: a misspelt name would be another fact.
 SLIPS = {
     "what": ["waht", "wat", "whta", "hwat"], "what's": ["whats", "what s", "wats"], "which": ["wich", "whcih"],
     "capital": ["captial", "capitol", "capitel", "capial", "kapital"], "currency": ["currancy", "curency", "currncy"],

@@ -44,12 +44,13 @@ struct BlockType {
   void (*unpack)(const std::byte* in, Block& out) = nullptr;
 };
 
-// All with this number: none for one that means nothing here, and two where other programs gave it
+// All types with this number: none if the number means nothing here, two if other programs gave it
 // to a type of their own.
 std::vector<const BlockType*> find_block_types(std::uint32_t id);
 
-// Of a number that stands for activations while ggml computes, whose blocks no file should have:
-// gguf-py knows their sizes (of Q8_1 other ones than ggml) and no values. Nothing for all others.
+// Name of a type that ggml uses only for activations while it computes; nothing for all other
+// types. No file should have such blocks: gguf-py knows their sizes (a different one for Q8_1 than
+// ggml) and no values.
 std::optional<std::string_view> name_of_activation_type(std::uint32_t id);
 
 // A whole block to floats. `out` has `type.values` elements; not for plain types.

@@ -144,8 +144,8 @@ Status read_lfm2_moe(Keys& keys, Json& json) {
   return {};
 }
 
-// Of gpt-oss and the privacy filter, but for the width of experts. Their activation is that of the
-// class: its limit has no place in the format.
+// Reads the keys that gpt-oss and the privacy filter share: all but the width of experts. The
+// activation's limit has no key in the format: it is that of the transformers class.
 Status read_gpt_oss_layers(Keys& keys, Json& json) {
   ANEMONE_ASSIGN_OR_RETURN(json["sliding_window"], keys.required_size("attention.sliding_window"));
   ANEMONE_ASSIGN_OR_RETURN(json["num_local_experts"], keys.required_size("expert_count"));
@@ -162,7 +162,7 @@ Status read_gpt_oss(Keys& keys, Json& json) {
   return read_gpt_oss_layers(keys, json);
 }
 
-// Without causality, and with a head for labels: files of privacy-filter.cpp and LocalAI.
+// Reads a bidirectional model with a head for labels, as privacy-filter.cpp and LocalAI write it.
 Status read_privacy_filter(Keys& keys, Json& json) {
   ANEMONE_RETURN_IF_ERROR(read_gpt_oss_layers(keys, json));
   ANEMONE_ASSIGN_OR_RETURN(const auto width, keys.size("expert_feed_forward_length"));
@@ -218,7 +218,7 @@ constexpr NamePair kPrivacyFilterNames[] = {{"cls.output", "score"},
                                             {"ffn_gate_exps", "mlp.experts.{}.gate_proj"},
                                             {"ffn_up_exps", "mlp.experts.{}.up_proj"},
                                             {"ffn_down_exps", "mlp.experts.{}.down_proj"}};
-// The same but for the labels.
+// The names of the privacy filter without its first, the head for labels.
 constexpr std::span<const NamePair> kGptOssNames = std::span(kPrivacyFilterNames).subspan(1);
 constexpr NamePair kQwen3MoeNames[] = {{"ffn_gate_inp", "mlp.gate"},
                                        {"ffn_gate_exps", "mlp.experts.{}.gate_proj"},

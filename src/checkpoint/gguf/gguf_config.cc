@@ -138,7 +138,7 @@ Result<HfConfig> make_config(const GgufFile& file, const GgufArchitecture& archi
   }
   ANEMONE_RETURN_IF_ERROR(read_token_ids(file.metadata(), json));
   json["tie_word_embeddings"] = file.find("output.weight") == nullptr;
-  // In any layer: the first ones may be of another kind.
+  // Searches all layers: the first ones may be of another kind.
   const auto has = [&](std::string_view ending) {
     return std::ranges::any_of(file.tensors(),
                                [&](const auto& named) { return named.first.ends_with(ending); });

@@ -8,7 +8,7 @@
 //              multiples of it, too
 //
 // A model may be split: NAME-00001-of-0000N.gguf and so on, each a GGUF file with its tensors; the
-// first has the metadata. Reading is lazy: files are mapped, and headers alone are looked at.
+// first has the metadata. Reading is lazy: files are mapped, and only headers are read.
 #pragma once
 
 #include <anemone/status.h>
@@ -44,7 +44,7 @@ class GgufFile {
   static bool is_gguf(const std::string& path);
 
   const std::string& path() const { return path_; }
-  // Of the first part.
+  // The metadata of the first part of the model.
   const Metadata& metadata() const { return metadata_; }
   const std::map<std::string, TensorInfo, std::less<>>& tensors() const { return tensors_; }
   const TensorInfo* find(std::string_view name) const;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Gemma 4: full layers have heads and a rope of their own, and the last layers look at the keys of
-// earlier ones.
+// Gemma 4: full layers have heads and a rope of their own, and the last layers attend to the keys
+// of earlier ones.
 #include <algorithm>
 #include <nlohmann/json.hpp>
 

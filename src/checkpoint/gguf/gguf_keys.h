@@ -25,7 +25,7 @@ class Keys {
   const std::string& prefix() const { return prefix_; }
 
   bool has(std::string_view name) { return metadata_.find(key(name)) != nullptr; }
-  // Not there: nullopt, or kParseError where the value is `required`.
+  // An absent key gives nullopt, or kParseError if the function is a `required_` one.
   Result<std::optional<std::int64_t>> integer(std::string_view name);
   Result<std::optional<double>> number(std::string_view name);
   Result<double> required_number(std::string_view name);
@@ -36,13 +36,13 @@ class Keys {
   // another length.
   Result<std::optional<std::vector<std::int64_t>>> of_layers(std::string_view name,
                                                              std::int64_t layers);
-  // The same of flags, which must be there.
+  // One flag per layer; the key must be there.
   Result<std::vector<bool>> flags_of_layers(std::string_view name, std::int64_t layers);
   // A number, or an array of the same number for each layer; kUnsupported for different ones.
   Result<std::optional<std::int64_t>> size(std::string_view name);
   Result<std::int64_t> required_size(std::string_view name);
 
-  // Without influence on the numbers that are computed here.
+  // Marks a key as known that has no influence on the numbers that are computed here.
   void ignore(std::string_view name) { key(name); }
   // kUnsupported, naming it, for a key that nobody asked for. 0 says that something is not there.
   Status refuse_the_rest() const;

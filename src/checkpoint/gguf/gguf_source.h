@@ -20,7 +20,7 @@ struct TensorMapping {
   // are wanted half a head apart (j, j + rows / 2); 0: rows as they are.
   std::int64_t head_rows = 0;
   std::int64_t matrix = -1;  // of several that are stacked; -1: the whole tensor
-  // Of floats: the value is log(-x) of what is stored, or has this added to it.
+  // The value is log(-x) of the stored float x if `is_negative_exp`; otherwise it is x + `offset`.
   bool is_negative_exp = false;
   float offset = 0;
   Shape shape = {};  // of the same elements where it is another than in the file; else empty

@@ -14,7 +14,7 @@ namespace {
 enum TokenType : std::int64_t { kNormal = 1, kUnknown, kControl, kUserDefined, kUnused, kByte };
 
 constexpr std::size_t kMaxTokens = 1 << 22;
-// A SentencePiece token is looked at in all its halves.
+// All splits of a SentencePiece token into two halves are tried.
 constexpr std::size_t kMaxPieceBytes = 256;
 constexpr std::string_view kSpaceMark = "\u2581";
 

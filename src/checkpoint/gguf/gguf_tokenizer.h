@@ -17,7 +17,8 @@ namespace anemone::checkpoint::gguf {
 // How text is cut before BPE, by tokenizer.ggml.pre.
 struct PreTokenizer {
   std::string_view name;
-  // Of Splits, one after the other; none for the rule that ByteLevel brings itself (GPT-2).
+  // Regular expressions of Split pre-tokenizers, applied in turn; none for the rule that ByteLevel
+  // itself has (GPT-2).
   std::array<std::string_view, 3> patterns = {};
   bool is_nfc = false;
   bool has_single_digits = false;  // digits are cut one by one before

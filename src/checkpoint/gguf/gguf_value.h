@@ -65,7 +65,7 @@ class Metadata {
   Result<std::optional<std::vector<bool>>> booleans(std::string_view key) const;
   Result<std::optional<std::vector<float>>> floats(std::string_view key) const;
 
-  // For people: "12", "llama", "[512 strings]"; long texts are cut.
+  // The value as a message shows it: "12", "llama", "[512 strings]"; long texts are cut.
   static std::string describe(const Value& value);
 
  private:

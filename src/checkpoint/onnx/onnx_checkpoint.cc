@@ -210,7 +210,7 @@ Result<Checkpoint> open_onnx_bundle(const std::string& folder) {
   auto read = read_decoder(*graph);
   if (read.status().code() == Code::kUnsupported) {
     auto named = read_named_decoder(*graph, *settings);
-    // Without all names and sizes, the graph is what is wrong.
+    // The graph is to blame unless all names and sizes were found.
     if (!named.ok())
       return named.status().code() == Code::kCorrupt ? named.status() : read.status();
     out.notes.push_back(fmt::format(

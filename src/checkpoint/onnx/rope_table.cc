@@ -11,8 +11,8 @@
 namespace anemone::checkpoint::onnx {
 namespace {
 
-// As far as tables are compared: farther on fp32 itself turns position * frequency by a visible
-// angle.
+// Number of positions at which tables are compared: farther on, rounding position * frequency to
+// fp32 alone turns the angle by a visible amount.
 constexpr std::int64_t kComparedPositions = 1024;
 
 class Table {
@@ -20,7 +20,8 @@ class Table {
   Table(const Constant& cos, const Constant& sin)
       : cos_(cos.view()), sin_(sin.view()), columns_(cos.shape[1]), positions_(cos.shape[0]) {}
 
-  // The angle a position of column j, from the farthest position on that its turns can be counted.
+  // Angle per position of column j: taken from the farthest position up to which whole turns can be
+  // counted.
   double frequency(std::int64_t j) const {
     double out = angle(1, j);
     for (std::int64_t p = 2; p < std::min(positions_, kComparedPositions); p *= 2) {
@@ -30,7 +31,8 @@ class Table {
     return out;
   }
 
-  // Half a unit of the table's elements next to 1, and what fp32 adds to the angle.
+  // Whether the table has these frequencies. `tolerance`: half a unit of its elements next to 1,
+  // and what fp32 adds to the angle.
   bool agrees(const std::vector<double>& frequencies, double tolerance) const {
     for (std::int64_t p = 0; p < std::min(positions_, kComparedPositions); ++p)
       for (std::int64_t j = 0; j < columns_; ++j) {

@@ -39,8 +39,8 @@ class Conversation {
   // [{"role", "content"}, ...], the system message included.
   Json messages() const;
 
-  // Adds a user turn and the answer to it. A cancelled answer is kept as far as it came. After an
-  // error the conversation is as before.
+  // Adds a user turn and the answer to it. A cancelled answer is kept as far as it came. An error
+  // leaves the conversation as it was.
   Result<GenerateResult> answer(std::string_view user, const GenerateOptions& options);
 
   const Session& session() const { return *session_; }

@@ -20,7 +20,7 @@ double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
-// From ids to the text that may be shown: decoding, then stop strings.
+// Turns ids into the text that may be shown: decodes them, then cuts at stop strings.
 class TextSink {
  public:
   TextSink(std::shared_ptr<const text::Tokenizer> tokenizer, const GenerateOptions& options,
@@ -53,7 +53,7 @@ class TextSink {
   Status finish() {
     if (!streamer_.has_value() || result_.ids.empty()) return {};
     auto last = streamer_->finish();
-    // Of a text that is cancelled, nothing more is decoded.
+    // A text that is cancelled loses what the decoder still held back.
     if (!last.ok() && last.status().code() != Code::kCancelled) return last.status();
     // What the streamer still held may complete a stop string.
     auto outcome = stops_->push(last.ok() ? *last : std::string());

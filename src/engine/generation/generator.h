@@ -43,14 +43,15 @@ struct GenerateOptions {
   std::int64_t stop_repeat_ngram = 0;
   // Log-probabilities of every token and of so many alternatives; 0: of the token alone.
   std::optional<std::int64_t> top_logprobs;
-  // Text: tokens are decoded (special ones give no text) and padding rows of the vocabulary are
-  // never picked. Off: ids only, over all columns of the logits. Without a tokenizer always off.
+  // true: tokens are decoded (special ones give no text) and padding rows of the vocabulary are
+  // never picked. false: the result has ids only, over all columns of the logits. A model without a
+  // tokenizer counts as false.
   bool as_text = true;
-  const std::atomic<bool>* cancel = nullptr;  // looked at between chunks and tokens; may be null
+  const std::atomic<bool>* cancel = nullptr;  // polled between chunks and tokens; may be null
   // Called for every token, and once more when the end sets text free that was held back.
   // An error ends the text and is what generate() returns.
   std::function<Status(const TextPiece&)> on_piece;
-  // As PrefillOptions has them.
+  // The callbacks of PrefillOptions.
   std::function<Status(std::int64_t position, std::span<const float> logits)> on_prompt_logits;
   std::function<void(std::int64_t done, std::int64_t total)> on_prefill_progress;
 };

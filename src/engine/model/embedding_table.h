@@ -29,7 +29,7 @@ class EmbeddingTable {
                  const MutableTensorView& out) const;
 
  private:
-  // In the order of the vocabulary.
+  // Consecutive rows that lie together; the parts are in the order of the vocabulary.
   struct Part {
     std::int64_t end = 0;  // the row after the last
     std::span<const std::byte> bytes;

@@ -37,8 +37,8 @@ Result<std::shared_ptr<const Model>> Model::load(const std::string& artifact_dir
   ANEMONE_RETURN_IF_ERROR(
       artifact::check_files(artifact_dir, model->manifest_, options.check_hashes));
   ANEMONE_RETURN_IF_ERROR(model->load_embeddings());
-  // The text side takes about as long as the packages and touches nothing of theirs. Without a
-  // thread to spare it runs in get().
+  // The text side takes about as long as the packages and touches nothing of theirs. If no thread
+  // can be started, it runs in get().
   std::future<Status> text;
   if (options.load_text)
     text = std::async(std::launch::async | std::launch::deferred,

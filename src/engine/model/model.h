@@ -77,7 +77,8 @@ class Model {
   Result<std::string> render_chat(Json messages, bool add_generation_prompt, Json variables,
                                   WorkBudget* budget = nullptr) const;
 
-  // Of every step there is one that takes it: a single token at the end of the context.
+  // The functions of the shards. Every step has one that takes it; at the end of the context that
+  // is the one for a single token.
   const std::vector<FunctionPlan>& functions() const { return functions_; }
   const exec::LoadedProgram& shard(std::size_t index) const { return *shards_[index]; }
   const exec::LoadedProgram& head(std::size_t index) const { return *heads_[index]; }

@@ -34,7 +34,7 @@ struct HostInput {
 Shape host_input_shape(const HostInput& input, std::int64_t tokens, std::int64_t context);
 
 // The tensors of one function of one session, reused from step to step. Only what changed since the
-// step before is written again. Single-thread.
+// step before is written again. Not thread-safe.
 //
 // Token t of a step stands at position p + t. It attends to slot s when s <= p + t and, with a
 // window, s > p + t - window; or, where attention is bidirectional, to every real token s of the

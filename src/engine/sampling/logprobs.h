@@ -15,8 +15,8 @@ struct TokenLogprobs {
   std::vector<std::pair<std::int32_t, double>> top;  // the most likely tokens, in that order
 };
 
-// `id` is a valid index; NaN counts as minus infinity. At most `top` alternatives; the lower id
-// comes first among equals.
+// `id` is a valid index; NaN counts as minus infinity. The result has at most `top` alternatives;
+// the lower id comes first among equals.
 TokenLogprobs token_logprobs(std::span<const float> logits, std::int32_t id, std::int64_t top);
 
 }  // namespace anemone::engine

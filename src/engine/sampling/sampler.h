@@ -58,7 +58,8 @@ class Sampler {
   // The next token, which is part of the text from then on. kCorrupt when a logit is NaN (a session
   // gives none: logit_check.h), kInvalidArgument when the processors leave no token.
   Result<std::int32_t> sample(std::span<const float> logits);
-  // Of a token that was picked from these logits, padding rows left out.
+  // Log-probabilities of `id`, which was picked from these logits, and of the `top` most likely
+  // tokens; padding rows do not count.
   TokenLogprobs logprobs(std::span<const float> logits, std::int32_t id, std::int64_t top) const {
     return token_logprobs(without_padding(logits), id, top);
   }

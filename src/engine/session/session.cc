@@ -252,7 +252,7 @@ Status decode_batch(std::span<const DecodeStep> steps) {
       chunks.push_back(chunk);
     }
     const Model& model = *steps[0].session->model_;
-    // Until the tokens are added the recurrent states are ahead of them.
+    // The recurrent states are ahead of the tokens until those are added.
     for (const DecodeStep* step : group)
       step->session->needs_rebuild_ = step->session->has_recurrent_;
     ANEMONE_RETURN_IF_ERROR(run_shards(model, *plan, chunks));

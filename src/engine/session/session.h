@@ -65,8 +65,8 @@ class Session {
   // Adds one token and returns logits().
   Result<std::span<const float>> decode(std::int32_t id);
 
-  // Forgets all tokens from `position` on. 0 <= position <= position(). With recurrent states the
-  // others are run again before the next ones.
+  // Forgets all tokens from `position` on. 0 <= position <= position(). A session with recurrent
+  // states runs the tokens that stay again, before it takes the next ones.
   Status truncate(std::int64_t position);
   void reset();
 
@@ -83,9 +83,9 @@ class Session {
 
   explicit Session(std::shared_ptr<const Model> model);
   Status check_room(std::int64_t count) const;
-  // Before tokens are added that make a text of `length`: when the keys in the caches are rotated
-  // for another length, or recurrent states stand for other tokens, runs all tokens again. After an
-  // error those that were run stay.
+  // Prepares the caches for a text of `length` tokens: runs all tokens again when the keys in the
+  // caches are rotated for another length, or when recurrent states stand for other tokens. After
+  // an error those that were run stay.
   Status rebuild(std::int64_t length, const PrefillOptions& options);
   // Adds `ids` step by step, with logits of the last one or without any.
   Status run_steps(std::span<const std::int32_t> ids, const PrefillOptions& options,
@@ -101,7 +101,7 @@ class Session {
   const Bucket& smallest_bucket() const;
   void forget_logits();
   void clear_caches();
-  // Of the token at `position`, which is the given column of the chunk.
+  // Computes the logits of the token at `position`, which is the given column of the chunk.
   Status last_logits(const Bucket& bucket, Chunk chunk, std::int64_t column, std::int64_t position);
   Status all_logits(const Bucket& bucket, std::span<const Chunk> chunks, std::int64_t count,
                     const PrefillOptions& options);
@@ -112,7 +112,7 @@ class Session {
   Status gather(const Chunk& chunk, std::int64_t position);
   void gather_logits(const StepOutputs& outputs, std::int64_t tokens, std::int64_t column);
   Status gather_argmax(const Chunk& chunk, std::int64_t position);
-  // Of logits_buffer_.
+  // Checks that logits_buffer_ has no NaN.
   Status check_gathered(std::int64_t position);
 
   std::shared_ptr<const Model> model_;
@@ -135,10 +135,10 @@ struct DecodeStep {
   std::int32_t id = 0;
 };
 
-// What Session::decode() does, for several sessions of one model in one pass over its weights, with
-// the same results to the bit where the executor promises them. kInvalidArgument for a session that
-// comes twice or is of another model, and as decode(): then nothing has changed. After any other
-// error no session has its token, and what prefill() says of errors holds.
+// Does what Session::decode() does for several sessions of one model in one pass over its weights,
+// with the same bits where the executor promises them. The errors are those of decode(), and
+// kInvalidArgument for a session that comes twice or is of another model: then nothing has changed.
+// After any other error no session has its token, and what prefill() says of errors holds.
 Status decode_batch(std::span<const DecodeStep> steps);
 
 }  // namespace anemone::engine

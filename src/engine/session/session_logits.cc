@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// From the hidden states of a step to its logits: which columns the heads look at, and what they
-// gave.
+// From the hidden states of a step to its logits: which columns go into the heads, and what the
+// heads gave.
 #include <algorithm>
 #include <cmath>
 #include <vector>

@@ -50,12 +50,12 @@ struct Chunk {
 Result<TensorView> checked_output(const exec::Outputs& outputs, std::string_view package,
                                   std::string_view name, const Shape& shape);
 
-// All shards. The chunks have the same width, that of their tensors, and lie in their order where
-// they are of one session; those of one session need caches that are states. After an error the
-// caches of the chunks may or may not hold their tokens.
+// Runs all shards on the chunks of a step. The chunks have the same width, that of their tensors.
+// Those of one session are in the order of their tokens and need caches that are states. After an
+// error the caches of the chunks may or may not hold their tokens.
 Status run_shards(const Model& model, const FunctionPlan& plan, std::span<Chunk> chunks);
 
-// All heads, over `tokens` columns of each chunk's `hidden`.
+// Runs all heads over `tokens` columns of each chunk's `hidden`.
 Status run_heads(const Model& model, const std::string& function, std::int64_t tokens,
                  std::span<const Chunk> chunks);
 

@@ -191,7 +191,7 @@ class Folder {
   Kept& kept_;
   const Allocate take_;
   ThreadPool& threads_;
-  std::vector<Known> slots_;  // of the function that is looked at
+  std::vector<Known> slots_;  // of the function that is being folded
   std::vector<std::vector<Candidate>> levels_;
 };
 

@@ -21,11 +21,11 @@ namespace anemone::exec {
 class ConstantFolder {
  public:
   explicit ConstantFolder(std::shared_ptr<MemoryLimit> limit) : limit_(std::move(limit)) {}
-  // Of what is evaluated when a function is planned.
+  // The limit on the memory of values that are computed when a function is planned.
   const std::shared_ptr<MemoryLimit>& limit() const { return limit_; }
-  // For several functions together: puts results into PreparedFunction::initial and removes the
-  // operations. Equal operations over the same bytes are run once. An operation outside constexpr_*
-  // that fails or gives much data is left for the run.
+  // Folds the constants of several functions together: puts results into PreparedFunction::initial
+  // and removes the operations. Equal operations over the same bytes are run once. An operation
+  // outside constexpr_* that fails or gives much data is left for the run.
   Status fold(const std::vector<PreparedFunction*>& functions, ThreadPool& threads);
 
  private:

@@ -26,7 +26,7 @@ struct CpuOptions {
   // counted. 0: three quarters of the memory that this process may use. A run that needs more ends
   // with kOutOfMemory.
   std::uint64_t memory_bytes = 0;
-  // Of all loops of a run together, so that a damaged program cannot run for ever.
+  // Most rounds of all loops of one run together, so that a damaged program cannot run for ever.
   std::int64_t max_rounds = 1 << 20;
 };
 
@@ -40,7 +40,8 @@ struct ProgramInterface {
   std::map<std::string, Signature, std::less<>>
       signatures;                // functions that are absent: from their types
   std::string default_function;  // empty: "main", or the first
-  // Behind the constants of the program. Once one of them is cut, every run fails with kIo.
+  // The files that hold the constants of the program. Once one of them is cut short, every run
+  // fails with kIo.
   std::vector<std::shared_ptr<const MappedFile>> weight_files;
 };
 

@@ -46,7 +46,7 @@ Result<std::vector<Feature>> states_of(const std::vector<Signature>& signatures)
   return states;
 }
 
-// Where each state of a function lies in the caller's store.
+// The index of each state of a function in the caller's store.
 Result<std::vector<std::size_t>> match_states(const PreparedFunction& function,
                                               const CpuStateStore* store) {
   std::vector<std::size_t> out;
@@ -314,7 +314,8 @@ Status CpuProgram::run_together(const ExecutionPlan& plan, std::span<const Batch
     status = ending_with_memory([&] {
       return copy_outputs(function, runs[i].frame->slots, *shared_->memory, *items[i].outputs);
     });
-  // After the outputs were copied: one may be a constant of a mapped file.
+  // The files are checked after the outputs were copied: an output may be a constant of a mapped
+  // file.
   if (const Status files = source_.check(); !files.ok()) status = files;
   if (!status.ok()) undo.restore();
   for (std::size_t i = 0; i < runs.size(); ++i) {

@@ -67,7 +67,8 @@ class FunctionPlans {
                 SharedResources& shared);
 
   const Signature& signature() const { return *signature_; }
-  // For inputs that are lawful (check_inputs); made now unless one of the last kMaxPlans is it.
+  // The plan for these inputs, which must have passed check_inputs(). It is made now unless one of
+  // the last kMaxPlans plans fits.
   Result<std::shared_ptr<const ExecutionPlan>> find(const Inputs& inputs);
   // The plan that was found last; at first that of the least shapes.
   std::shared_ptr<const ExecutionPlan> last() const;

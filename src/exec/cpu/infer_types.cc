@@ -14,7 +14,8 @@ namespace {
 // were looked for: a table or a mask is an operand of some, not a parameter.
 constexpr std::int64_t kMaxKnownElements = 64;
 
-// Of a loop, until the types of its variables stay what they are; then they are those declared.
+// Most rounds in which the types of a loop's variables may change; after them the declared types
+// hold.
 constexpr int kMaxRounds = 4;
 
 // What the declared type leaves open, filled in from the other; nothing where they contradict.
@@ -48,7 +49,7 @@ class TypeInference {
 
   void infer(PreparedBlock& block, bool is_inner) {
     for (PreparedOp& op : block.ops) {
-      // Of a round before.
+      // Clears what an earlier round left.
       for (const int slot : op.outputs) function_.initial[static_cast<std::size_t>(slot)] = {};
       if (op.kind == PreparedOp::Kind::kKernel)
         infer_kernel(op);
@@ -99,7 +100,7 @@ class TypeInference {
   void evaluate(const PreparedOp& op) {
     std::vector<Slot> results;
     bool is_of_shapes = false;
-    // All that "shape" looks at is the type of its operand.
+    // All that "shape" reads is the type of its operand.
     const int x = op.op->type == "shape" ? op.slot("x") : -1;
     if (x >= 0 && !is_known(function_, x)) {
       const ir::Type& whole = function_.type(x);
@@ -135,8 +136,8 @@ class TypeInference {
                                    function_.type(op.blocks[1].outputs[i]));
   }
 
-  // In loops inside of other blocks the variables have the types that the program declares, so that
-  // nested loops cost no more than one.
+  // A loop inside another block uses the types that the program declares, so that nested loops cost
+  // no more than one.
   void infer_while(PreparedOp& op, bool is_inner) {
     if (!is_inner) return infer_variables(op);
     for (PreparedBlock& block : op.blocks) infer(block, true);

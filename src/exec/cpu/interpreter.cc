@@ -277,7 +277,7 @@ Status Interpreter::run_while(const PreparedOp& op) {
       return corrupt("{} expected loops that end, got more than {} rounds", describe(op),
                      max_rounds_);
     ANEMONE_RETURN_IF_ERROR(enter(op, 1, variables));
-    // Only the body holds the variables now, so that it can free or reuse them.
+    // The body alone holds the variables now, so that it can free or reuse them.
     for (Slot& variable : variables) release(variable);
     ANEMONE_RETURN_IF_ERROR(run_block(op.blocks[1]));
     for (std::size_t i = 0; i < variables.size(); ++i) variables[i] = slot(op.blocks[1].outputs[i]);

@@ -85,7 +85,7 @@ class Interpreter {
 
   Slot& slot(int index) { return frame_.slots[static_cast<std::size_t>(index)]; }
   const Slot& slot(int index) const { return frame_.slots[static_cast<std::size_t>(index)]; }
-  // For an output: its place in the arena, or memory of its own.
+  // Memory for an output: its place in the arena, or memory of its own.
   Memory memory(int slot, std::uint64_t bytes);
   // New memory for a value of the interpreter's own making.
   Result<Slot> allocate(const PreparedOp& op, DType dtype, Shape shape);

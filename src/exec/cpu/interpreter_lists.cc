@@ -146,7 +146,7 @@ Status Interpreter::put(const PreparedOp& op, List& list, std::int64_t index, Sl
 
 Status Interpreter::list_write(const PreparedOp& op) {
   ANEMONE_ASSIGN_OR_RETURN(const std::int64_t index, integer(op, "index"));
-  // Before the list is taken: it may be its own item.
+  // The value is read before the list is taken: the list may be its own item.
   Slot value = slot(op.slot("value"));
   ANEMONE_ASSIGN_OR_RETURN(std::shared_ptr<List> list, take_list(op));
   ANEMONE_RETURN_IF_ERROR(put(op, *list, index, std::move(value)));

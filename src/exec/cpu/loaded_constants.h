@@ -13,7 +13,7 @@
 namespace anemone::exec {
 
 // Constants of all functions of a program. Data that several literals share is loaded once.
-// Outlives the slots, which view its bytes. For one thread.
+// Outlives the slots, which view its bytes. Not thread-safe.
 class LoadedConstants {
  public:
   // An empty slot for what is neither a tensor of numbers nor a scalar string: such constants have

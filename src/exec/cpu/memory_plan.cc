@@ -183,7 +183,7 @@ class MemoryPlanner {
       const int found = place_of_[index(inputs[i])];
       if (found == kNoPlace || !op.fused->can_overwrite(i)) continue;
       const Place& place = places_[index(found)];
-      // Another look at the same memory may read elements in another order.
+      // A view of the same memory may read elements in another order.
       const bool is_alone = std::ranges::none_of(inputs, [&](int other) {
         return other != inputs[i] && place_of_[index(other)] == found;
       });

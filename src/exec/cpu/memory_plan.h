@@ -17,10 +17,10 @@ struct MemoryPlan {
   static constexpr std::int64_t kNone = -1;
   // Bytes of the arena that a value of so many has to itself: whole lines of the cache.
   static std::int64_t place_bytes(std::int64_t bytes);
-  // Of each slot: its first byte in the arena, a multiple of 64. kNone: constants, inputs, states,
-  // views, and values with memory of their own from the BufferPool. Those are the values whose size
-  // depends on data, those inside of the blocks of loops and conditions, and those that such a
-  // block, a list or a state may keep beyond the operations that use them here.
+  // Offset of each slot's first byte in the arena, a multiple of 64. kNone: constants, inputs,
+  // states, views, and values with memory of their own from the BufferPool. Those are the values
+  // whose size depends on data, those inside the blocks of loops and conditions, and those that
+  // such a block, a list or a state may keep beyond the operations that use them here.
   std::vector<std::int64_t> offsets;
   std::int64_t arena_bytes = 0;
   std::int64_t value_bytes = 0;  // of all values in the arena

@@ -104,8 +104,8 @@ Status call_kernel(const PreparedOp& op, const Types& types, const Slots& slots,
                    const Allocate& allocate, ThreadPool& threads, std::vector<Slot>& results) {
   const std::size_t count = op.outputs.size();
   std::vector<ir::Type> inferred;
-  // Also where the plan has the types: the kernel counts on what the rule says of the values of
-  // this run, and the memory on what it says of their sizes.
+  // The rule is asked even if the plan has the types: the kernel counts on what it says of the
+  // values of this run, and the memory on what it says of their sizes.
   if (!op.is_statically_checked) {
     const SlotInferContext context(op, slots, nullptr);
     if (Status status = op.schema->infer(context, inferred); !status.ok())

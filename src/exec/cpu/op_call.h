@@ -71,13 +71,13 @@ struct Memory {
   std::byte* data = nullptr;
   BufferRef buffer = {};  // that it lies in; null in an arena
 };
-// For one output, by its slot.
+// Gives the memory of one output, by its slot.
 using Allocate = std::function<Memory(int slot, std::uint64_t bytes)>;
 Allocate buffers_of_their_own(std::shared_ptr<MemoryLimit> limit);
 
-// Runs the kernel of `op` over `slots` and sets `results`, one a output. Before that it asks the
-// type rule, unless it was checked statically: kCorrupt when the rule refuses the values of
-// the run, or gives what contradicts `types`, PreparedFunction's.
+// Runs the kernel of `op` over `slots` and sets `results`, one per output. Before that it asks the
+// type rule, unless it was checked statically: kCorrupt when the rule refuses the values of the
+// run, or gives what contradicts `types`, PreparedFunction's.
 Status call_kernel(const PreparedOp& op, const Types& types, const Slots& slots,
                    const Allocate& allocate, ThreadPool& threads, std::vector<Slot>& results);
 

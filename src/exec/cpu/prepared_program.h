@@ -27,8 +27,8 @@ struct PreparedBlock {
   std::vector<int> inputs;  // slots
   std::vector<int> outputs;
   std::vector<PreparedOp> ops;
-  // Of the outputs, those that the block itself makes or takes as inputs. Who runs it releases them
-  // when they were handed on: a list that a loop writes to has one owner then.
+  // The outputs that the block itself makes or takes as inputs. Whoever runs the block releases
+  // them once they were handed on, so that a list that a loop writes to has one owner.
   std::vector<int> handed_on;
 };
 
@@ -66,7 +66,7 @@ struct PreparedOp {
   std::vector<int> outputs;
   // PreparedFunction::types has what every run gives: memory is planned for it.
   bool has_static_outputs = false;
-  // The plan knows all that the type rule looks at, so that its answer holds in every run. Else a
+  // The plan knows all that the type rule reads, so that its answer holds in every run. Else a
   // run asks it again, and it refuses values of the run that the kernel could not execute.
   bool is_statically_checked = false;
   std::vector<int> dead_after;  // slots that nobody reads after this operation
@@ -103,10 +103,10 @@ struct PreparedFunction {
   bool is_batchable = true;
   PreparedBlock block;
   Slots initial;  // constants in their slots, the others empty: what a run starts from
-  // Of each slot: what the program declares, of a constant what it is, and with a plan what is
-  // known for the shapes of the inputs.
+  // Type of each slot: what the program declares, the exact type of a constant, and, with a plan,
+  // what is known for the shapes of the inputs.
   std::vector<ir::Type> types;
-  // Of each slot: whether `initial` has what follows from the shapes of the inputs.
+  // Whether the slot's value in `initial` follows from the shapes of the inputs.
   std::vector<bool> is_of_shapes;
   MemoryPlan memory;
 

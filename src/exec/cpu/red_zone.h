@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What lies between the values of a run, under the address sanitizer: memory that belongs to no
-// value is an error to touch, although it lies in the same arena or buffer. Without the sanitizer
-// there is no such memory, and nothing to do.
+// Guard bytes between the values of a run, under the address sanitizer: touching memory that
+// belongs to no value is an error, although it lies in the same arena or buffer. Without the
+// sanitizer there is no such memory, and nothing to do.
 #pragma once
 
 #include <cstddef>

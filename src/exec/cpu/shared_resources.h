@@ -28,8 +28,8 @@ struct SharedResources {
   const std::shared_ptr<MemoryLimit> memory;
 };
 
-// The threads for one piece of work. Where they are busy it is done on the caller's thread alone:
-// the result is the same, only slower.
+// Borrows the threads for one piece of work. If they are busy, it runs on the caller's thread
+// alone: the result is the same, only slower.
 class ThreadsTurn {
  public:
   explicit ThreadsTurn(SharedResources& threads)

@@ -25,9 +25,9 @@ class CpuStateStore : public StateStore {
   Status write(std::string_view name, const TensorView& value) override;
   void reset() override;
 
-  // Where a state lies in states().
+  // The index of a state in states().
   std::optional<std::size_t> place(std::string_view name) const { return by_name_.place(name); }
-  // One a state, in the order of states().
+  // One buffer per state, in the order of states().
   std::vector<BufferRef>& buffers() { return buffers_; }
 
  private:

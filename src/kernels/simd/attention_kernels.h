@@ -108,7 +108,7 @@ inline void attend_many(const AttentionHead& head, const float* q, const Attenti
   float* block = scores + kAttendRows * kAttendRows;
   std::int64_t begin = runs.begin[0];
   std::int64_t end = runs.end[0];
-  std::int64_t open = begin;  // slots [open, close) are seen by all rows
+  std::int64_t open = begin;  // all rows attend to slots [open, close)
   std::int64_t close = end;
   for (std::int64_t r = 1; r < kAttendRows; ++r) {
     begin = runs.begin[r] < begin ? runs.begin[r] : begin;

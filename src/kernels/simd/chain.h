@@ -42,7 +42,7 @@ enum class ChainOp : std::uint8_t {
   kSigmoidHard,      // p * a + q, to [0, 1]
 };
 
-// As a register number: the constant p (or q, for the second operand) instead.
+// Used in place of a register number: the constant p (or q, for the second operand).
 inline constexpr std::uint8_t kChainConstant = 255;
 
 struct ChainStep {

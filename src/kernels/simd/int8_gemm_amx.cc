@@ -70,8 +70,8 @@ class Finish {
 // Steps that are multiplied with all blocks of columns before the next ones: their tiles of weights
 // stay in the nearest cache meanwhile, which pays for keeping the sums in memory.
 constexpr std::int64_t kChunkSteps = 8;
-// For a few blocks of columns, weights that are expanded: both parts, just written, and those of
-// the columns fit there.
+// Steps of expanded weights that are multiplied at a time with few blocks of columns (at most
+// kFewBlocks): both parts, just written, and those of the columns fit into the nearest cache.
 constexpr std::int64_t kExpandedChunkSteps = 4;
 constexpr std::int64_t kFewBlocks = 4;
 

@@ -35,8 +35,8 @@ __m512i sixteen_of_row(const std::byte* at) {
   return kIsSigned ? _mm512_xor_si512(all, _mm512_set1_epi8(-128)) : all;
 }
 
-// body(i, r, four) with the parts 4 * i to 4 * i + 3 of row r in every lane. By shuffles: such
-// code waits for loads more than for anything else.
+// Calls body(i, r, four) with the parts 4 * i to 4 * i + 3 of row r in every lane. They are made by
+// shuffles, since such code waits for loads more than for anything else.
 template <bool kIsSigned, typename Body>
 [[gnu::always_inline]] inline void for_each_four(const std::byte* at, std::int64_t stride,
                                                  const Body& body) {
@@ -116,8 +116,8 @@ void add_steps(const Rows& rows, const std::int8_t* high_columns, const std::int
   });
 }
 
-// The same of int4 in tiles, kTurn rows at a time: sums of the tiles' products, each multiplied
-// with its scale. `offsets`: those of the steps.
+// add_steps() for int4 in tiles, kTurn rows at a time: sums of the tiles' products, each multiplied
+// with its scale. `offsets`: tile_offsets() of the steps.
 void add_tile_steps(const RowBlock& block, const Rows& rows, const std::int8_t* high_columns,
                     const std::int8_t* low_columns, const std::int32_t* offsets,
                     std::int64_t first_step, std::int64_t steps, std::int64_t first, bool begins,
@@ -147,7 +147,7 @@ void add_tile_steps(const RowBlock& block, const Rows& rows, const std::int8_t* 
       });
     });
     unroll<kTurn>([&](auto r) {
-      // In pairs with zeros: the sum of a tile is within 15 bits.
+      // The factors are in pairs with zeros: the sum of a tile is within 15 bits.
       const __m512i factor =
           _mm512_maskz_set1_epi16(0x55555555, block.multipliers(first + r)[2 * first_step + t]);
       high[r] = _mm512_dpwssd_epi32(high[r], high_tile[r], factor);

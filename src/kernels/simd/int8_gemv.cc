@@ -20,7 +20,7 @@ struct Target {
   std::byte* scratch;
 };
 
-// The rows of a block. At most kMostRows of them are expanded at a time, each in a place of its
+// The rows of a block. At most kMostRows of them are expanded at a time, each into memory of its
 // own.
 constexpr int kMostRows = 4;
 template <typename Row>

@@ -14,7 +14,8 @@
 
 namespace anemone::kernels::simd::int8_split {
 
-// At most kInt8GemvColumns columns as parts, in the order in which rows of a matrix give theirs.
+// At most kInt8GemvColumns columns of activations as int8 parts, in the order in which rows of a
+// matrix give theirs.
 class GemvColumns {
  public:
   static std::int64_t storage_bytes(const Matrix& matrix, std::int64_t count);
@@ -31,9 +32,9 @@ class GemvColumns {
   // of each quarter.
   const std::int8_t* parts() const { return parts_; }
   const float* scales() const { return scales_; }  // [count]
-  // Of int4 in tiles: minus eight times what each lane's bytes of two steps sum up to.
-  // [pair of steps][place][high, low][16], or for more than two places
-  // [pair of steps][high, low][four places][quarter][place].
+  // Correction for int4 in tiles: minus eight times the sum of each lane's bytes of two steps.
+  // [pair of steps][place][high, low][16], or for more than two places [pair of steps][high,
+  // low][four places][quarter][place].
   const std::int32_t* tile_offsets() const { return tile_offsets_; }
   // Sum of a column's high parts, and of its low ones.
   std::int32_t high_sum(std::int64_t n) const { return high_sums_[n]; }
@@ -42,7 +43,7 @@ class GemvColumns {
  private:
   void make_column(const Half* x, std::int64_t stride, std::int64_t n, std::int8_t* plain,
                    std::int8_t* deep);
-  // Of the columns as up to two are, the order for more.
+  // Reorders columns in the order for up to two places into that for more places.
   void transpose_columns(const std::int8_t* deep);
   void make_tile_offsets(std::int8_t* out);
   bool is_wide() const { return places_ > 2; }

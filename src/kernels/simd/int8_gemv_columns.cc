@@ -17,7 +17,8 @@ std::int64_t places_of(std::int64_t count) {
   return static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(count)));
 }
 
-// Of four vectors the first four bytes of each quarter, then the second ones, ...
+// Stores the first four bytes of each quarter of four vectors, then the second four of each, and so
+// on.
 void transpose(const std::int8_t* const from[4], std::int8_t* to, std::int64_t stride) {
   const auto load = [&](int n) { return _mm512_load_si512(from[n]); };
   const __m512i low_ab = _mm512_unpacklo_epi32(load(0), load(1));
@@ -47,7 +48,8 @@ void gemv_pack(const Matrix& matrix, const Half* const* x, std::int64_t n, std::
 
 std::int64_t GemvColumns::storage_bytes(const Matrix& matrix, std::int64_t count) {
   const std::int64_t places = places_of(count);
-  // And the parts of one column in their own order; for vectors across columns, too, of each.
+  // The last terms are the parts of one column in their own order, and, for vectors across columns,
+  // those of each.
   const std::int64_t parts = ((places > 2 ? 2 : 1) * places + 1) * 2 * kStep * few_steps(matrix);
   return parts + (is_int4_in_tiles(matrix) ? places * kStep * few_steps(matrix) : 0);
 }
@@ -111,7 +113,7 @@ void GemvColumns::make_column(const Half* x, std::int64_t stride, std::int64_t n
   __m512i low_sum = _mm512_setzero_si512();
   const __m512i ones = _mm512_set1_epi8(1);
   for (std::int64_t s = 0; s < steps_; ++s) {
-    // Of a pair of steps the even elements of both go to the first.
+    // The even elements of both steps of a pair go into the first.
     __m512i parts[2];
     for (int part = 0; part < 2; ++part) {
       const std::int8_t* at = part == 0 ? plain : low;

@@ -20,9 +20,9 @@ struct LaneSums {
   __m512i low[kRows][kColumns];
 };
 
-// The same while rows are read. Of few products each step of a read has sums of its own, and each
-// part of the weights: an instruction waits for the last one of its sum, and a row has too few to
-// wait meanwhile.
+// Sums of the products while rows are read. If there are few products, each step of a read has sums
+// of its own, and so has each part of the weights: an instruction waits for the one before it in
+// its sum, and a single row has too few others to do meanwhile.
 template <typename Row, int kRows, int kColumns>
 struct Chains {
   static constexpr bool kIsSplit = kRows * kColumns <= 2;

@@ -155,8 +155,8 @@ struct TilesRow : TwoPartsRow {
       _mm256_setr_m128i(_mm_set1_epi16(0x0504), _mm_set1_epi16(0x0706)), 1);
 };
 
-// The same as its integers: what makes a sum of a tile's products nothing else is in
-// GemvColumns::tile_offsets().
+// A row of int4 in tiles as its bare integers. GemvColumns::tile_offsets() makes the sums of a
+// tile's products exact.
 struct TileSumsRow {
   static constexpr int kSteps = 2;
   static constexpr bool kHasLow = false;

@@ -36,7 +36,7 @@ class WideProducts {
   static constexpr int kSums = Row::kHasLow ? kVectors + kHigh : kVectors;
 
  public:
-  // As many as sums and parts have registers.
+  // Rows at a time: as many as the registers have room for sums and parts.
   static constexpr int kRows = (Row::kHasLow || Row::kHasTileSums ? 8 : 16) / kVectors;
 
   explicit WideProducts(const GemvColumns& columns)
@@ -80,7 +80,7 @@ class WideProducts {
       add_steps(rows, step, mask, sums);
   }
 
-  // Of tiles, a quarter of a vector has the sum of one.
+  // Adds the products of int4 in tiles: each quarter of a vector has the sum of one tile.
   [[gnu::always_inline]] void add_tiles(const Row* rows, std::int64_t step, __mmask64 mask,
                                         Sums& sums) const {
     const std::int32_t* const offsets = columns_.tile_offsets() + step / 2 * kVectors * 16;
@@ -131,7 +131,7 @@ class WideProducts {
 
   void finish(const Sums& sums, std::int64_t count, const float* row_scales, float* out,
               std::int64_t ldo) const {
-    // Of kPlaces = 4, two rows together.
+    // With kPlaces = 4, two rows are stored together.
     constexpr int kTogether = 8 / kPlaces;
     constexpr int kFours = kRows < 4 ? 1 : kRows / 4;
     __m128 fours[kHigh][4 * kFours] = {};  // [four columns][row]

@@ -115,7 +115,7 @@ float split_column(const Half* x, std::int64_t stride, std::int64_t depth, std::
     _mm_storeu_si128(reinterpret_cast<__m128i*>(low + k), _mm512_cvtepi32_epi8(parts.low));
   }
   for (std::int64_t k = whole; k < depth; ++k) {
-    // As split() rounds the others; a NaN has some number.
+    // Rounds like split(); a NaN becomes some number.
     const int q = _mm_cvtss_si32(_mm_set_ss(to_float(x[k * stride]) * inverse));
     const int rounded = (q + 64) >> 7;
     high[k] = static_cast<std::int8_t>(rounded);

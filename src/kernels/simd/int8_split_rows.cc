@@ -39,8 +39,9 @@ void store_sixteen(__m512i integers, std::int8_t* out) {
   _mm_store_si128(reinterpret_cast<__m128i*>(out), _mm512_cvtepi32_epi8(integers));
 }
 
-// Of an int4 tile's scale: times 8 it is within kSteps, and times the sum of 32 products with a
-// part, 8 * 64 each, over the whole depth within 31 bits.
+// Steps into which an int4 tile's scale is rounded. They are so few that times 8 they are within
+// kSteps, and times the sum of 32 products with a part, 8 * 64 each, over the whole depth within 31
+// bits.
 float tile_steps(const Matrix& m) {
   return std::min(127.0F * 16,
                   0x7ffff000p0F / (32 * 8 * 64) / static_cast<float>(round_up(m.columns, 32) / 32));
@@ -251,7 +252,8 @@ struct Table64 {
   __m512i high;
   __m512i low;
 };
-// Of 256: two tables of two registers each, between which the top bit of an index chooses.
+// The parts of a palette of 256 entries: two tables of two registers each, between which the top
+// bit of an index chooses.
 struct Table256 {
   explicit Table256(const std::int8_t* table) {
     for (int i = 0; i < 4; ++i) {

@@ -17,7 +17,7 @@ struct Int8Split16 {
   __m512i low;
 };
 
-// Of numbers rounded to integers.
+// Rounds sixteen floats to integers and splits them: each is 128 * high + low.
 inline Int8Split16 split(__m512 x) {
   const __m512i q = _mm512_cvtps_epi32(x);
   const __m512i high = _mm512_srai_epi32(_mm512_add_epi32(q, _mm512_set1_epi32(64)), 7);

@@ -8,7 +8,8 @@
 
 namespace anemone::kernels::simd {
 
-// From the plainest. kPlain is what the compiler makes for any processor of the architecture.
+// The instruction sets from the plainest on. kPlain is what the compiler makes for any processor of
+// the architecture.
 enum class Isa { kPlain, kNeon, kAvx2, kAvx512, kAvx512Vnni, kAmx };
 
 std::string_view isa_name(Isa isa);  // "plain", "neon", "avx2", "avx512", "avx512vnni", "amx"

@@ -28,8 +28,8 @@ struct RotaryTables {
   const Half* sin[2];
 };
 
-// Query rows that attend_many() takes together, the slots [begin, end) that each sees, and what is
-// added to its scores, from slot 0 on; nullptr for all rows: nothing.
+// Query rows that attend_many() takes together, the slots [begin, end) that each attends to, and
+// what is added to its scores, from slot 0 on; nullptr for all rows: nothing.
 inline constexpr std::int64_t kAttendRows = 64;
 struct AttentionRuns {
   std::int64_t begin[kAttendRows] = {};
@@ -61,15 +61,15 @@ struct Kernels {
                    const float* b, std::int64_t ldb, std::int64_t count, float* out,
                    std::int64_t ldo);
 
-  // y = x * rsqrt(mean(x^2) + eps) * weight, over `channels` of column t: element (c, t) lies at
-  // c * stride + t. For `count` neighbouring columns.
+  // y = x * rsqrt(mean(x^2) + eps) * weight, over `channels` of column t: element (c, t) lies at c
+  // * stride + t. It does `count` neighbouring columns.
   void (*rms_norm)(const Half* x, const Half* weight, float eps, std::int64_t channels,
                    std::int64_t stride, std::int64_t count, Half* y);
-  // The same where the channels of a row lie together: y[r] of x[r], `rows` rows.
+  // rms_norm for channels of a row that lie together: y[r] of x[r], `rows` rows.
   void (*rms_norm_rows)(const Half* x, const Half* weight, float eps, std::int64_t channels,
                         std::int64_t rows, Half* y);
-  // In those that follow up to silu_multiply, the output may be an input of the same size: elements
-  // are read before they are written.
+  // Up to silu_multiply, the output of these may be an input of the same size: elements are read
+  // before they are written.
   // y = (x - mean) * rsqrt(variance + eps) * gamma + beta over each of `rows` rows.
   void (*layer_norm_rows)(const Half* x, const float* gamma, const float* beta, float eps,
                           std::int64_t channels, std::int64_t rows, Half* y);
@@ -87,10 +87,11 @@ struct Kernels {
   void (*rotate)(const Half* x, const RotaryTables& tables, std::int64_t half, Half* y);
 
   // Streams over slots [begin, end): out = softmax(q . keys) @ values for `rows` query rows that
-  // see the same slots. q and out are fp32 [rows, dim]; `scratch` holds attend_scratch() floats.
+  // attend to the same slots. q and out are fp32 [rows, dim]; `scratch` holds attend_scratch()
+  // floats.
   void (*attend)(const AttentionHead& head, const float* q, std::int64_t rows, std::int64_t begin,
                  std::int64_t end, float* out, float* scratch);
-  // The same for kAttendRows rows that see different slots, as [dim, kAttendRows]: q and out.
+  // attend() for kAttendRows rows that attend to different slots; q and out are [dim, kAttendRows].
   // `scratch` holds attend_many_scratch() floats. A row's result does not depend on the others.
   void (*attend_many)(const AttentionHead& head, const float* q, const AttentionRuns& runs,
                       float* out, float* scratch);
@@ -114,7 +115,7 @@ inline constexpr std::int64_t attend_many_scratch(std::int64_t dim) {
   return kAttendRows * (kAttendRows + dim);
 }
 
-// `isa`: one of supported_isas().
+// The kernels of an instruction set that supported_isas() lists.
 const Kernels& kernels_of(Isa isa);
 
 }  // namespace anemone::kernels::simd

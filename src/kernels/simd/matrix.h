@@ -38,7 +38,7 @@ struct Matrix {
   std::int64_t row_bytes() const { return columns * bits / 8; }
   // "fp16", "int8", "lut4", ...
   std::string_view form_name() const;
-  // Of everything that a product reads: elements, scales and palettes.
+  // Bytes of everything that a product reads: elements, scales and palettes.
   std::int64_t size_bytes() const {
     std::int64_t table = 0;
     if (form == Form::kInt8 || form == Form::kInt4)

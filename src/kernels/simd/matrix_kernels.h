@@ -130,7 +130,8 @@ void dot_rows(const Matrix& m, std::int64_t first, const float* const* x, float*
 template <typename Row, int kColumns>
 void gemv_of(const Matrix& m, std::int64_t begin, std::int64_t end, const float* const* x,
              float* out, std::int64_t out_stride) {
-  // As many sums as hide the latency of the multiply-add, and no more than there are registers.
+  // Rows at a time: as many sums as hide the latency of the multiply-add, and no more than there
+  // are registers.
   constexpr int kRows = 8 / (kColumns == 3 ? 4 : kColumns);
   std::int64_t r = begin;
   for (; r + kRows <= end; r += kRows)

@@ -182,7 +182,7 @@ void fp32_plain(std::int64_t rounds) {
   plain_products<Singles>(rounds, Singles{1, 1, 1, 1}, Singles{0x1p-20f, 0x1p-20f, 0x1p-20f, 0});
 }
 
-// Of one round: two operations a product.
+// Operations of one round: each product is a multiplication and an addition.
 constexpr double products(double in_one_instruction) {
   return 2 * kSums * in_one_instruction;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // How fast one core multiplies at best, with all operands in registers: what measured speeds are
-// compared with. Not used to compute anything.
+// compared with. Nothing is computed with it.
 #pragma once
 
 #include <cstdint>
@@ -16,9 +16,9 @@ struct Peak {
   void (*run)(std::int64_t rounds) = nullptr;
 };
 
-// Products of 8-bit integers with sums of at least 16 bits; products of bf16 with sums of fp32, or
-// of fp32 where kernels do not use bf16. By the fastest instructions that `isa` stands for, which
-// supported_isas() lists. Thread-safe.
+// The highest rate of products of 8-bit integers with sums of at least 16 bits, and of products of
+// bf16 with sums of fp32 (of fp32 where kernels do not use bf16). They use the fastest instructions
+// that `isa` stands for, which supported_isas() lists. Thread-safe.
 Peak int8_peak(Isa isa);
 Peak bf16_peak(Isa isa);
 

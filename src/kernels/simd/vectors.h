@@ -135,7 +135,7 @@ inline Ints load_nibbles(const std::byte* p) {
 struct Palette16 {
 #if defined(ANEMONE_SIMD_AVX512)
   explicit Palette16(const Half* entries) : table(load_halves(entries)) {}
-  // By the low four bits of each index.
+  // The entries that the low four bits of each index choose.
   Floats find(Ints index) const {
     return (Floats)_mm512_permutexvar_ps((__m512i)index, (__m512)table);
   }
@@ -163,7 +163,7 @@ struct Palette16 {
 #endif
 };
 
-// In a fixed order: halves onto each other.
+// The sum in a fixed order: halves onto each other.
 inline float sum(Floats v) {
 #if defined(ANEMONE_SIMD_AVX512)
   const __m256 a =

@@ -20,7 +20,7 @@ struct Heads {  // [1, heads, T, head_dim]
   Value* gate = nullptr;  // [1, heads * head_dim, T, 1], where there is one
 };
 
-// Of one tensor of [rows, hidden_size], and of its bias.
+// Rows taken from one tensor of [rows, hidden_size], and from its bias.
 class Rows {
  public:
   Rows(const DecoderConfig& config, std::string tensor, std::int64_t all)
@@ -144,8 +144,8 @@ Value* softmax(LayerGraph& graph, Value* scores, const std::string& name) {
   return graph.builder().op("softmax", {{"x", scores}, {"axis", Literal::int32(-1)}}, name);
 }
 
-// The same with one score more in each row, of which no weight is given: sinks [1, heads, 1, 1].
-// Written out, because it has no room among the S scores.
+// A softmax with one more score in each row, whose weight is dropped: sinks [1, heads, 1, 1]. It is
+// written out in operations, because the extra score has no room among the S scores.
 Value* softmax_with_sinks(LayerGraph& graph, Value* scores, Value* sinks, const std::string& name) {
   ir::Builder& b = graph.builder();
   const auto reduce = [&](std::string_view op, Value* x, const std::string& suffix) {

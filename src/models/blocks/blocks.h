@@ -17,7 +17,7 @@ namespace anemone::models {
 // `weight` names a vector of the length of the axis; empty: ones.
 ir::Value* rms_norm(LayerGraph& graph, ir::Value* x, std::int32_t axis, const std::string& weight,
                     const std::string& name);
-// The same with numbers of its own.
+// An RMS norm whose eps and offset differ from those of the configuration.
 struct NormNumbers {
   double eps = 0;
   double offset = 0;
@@ -91,7 +91,7 @@ ir::Value* gate_product(LayerGraph& graph, ir::Value* gate_up, std::int64_t widt
                         const std::string& name);
 
 // What each expert's output is multiplied by, [1, experts, T, 1], from the router's output of the
-// same shape: 0 for all but the chosen ones. `selection_bias` may be nullptr. The router may choose
+// same shape: 0 for all but the active ones. `selection_bias` may be nullptr. The router may choose
 // among more than there are experts.
 ir::Value* routing_weights(LayerGraph& graph, ir::Value* logits, ir::Value* selection_bias,
                            const std::string& name);

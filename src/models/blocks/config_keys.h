@@ -93,7 +93,8 @@ Result<std::optional<std::vector<bool>>> read_layer_kinds(const checkpoint::HfCo
                                                           std::int64_t num_layers,
                                                           std::string_view usual,
                                                           std::string_view special);
-// Of "full_attention" (in older files "attention") and "sliding_attention".
+// Reads layer_types of "full_attention" (in older files "attention") and "sliding_attention"; true
+// for sliding.
 Result<std::optional<std::vector<bool>>> read_sliding_layers(const checkpoint::HfConfig& config,
                                                              std::int64_t num_layers);
 

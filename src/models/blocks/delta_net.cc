@@ -11,7 +11,8 @@ using ir::Value;
 
 namespace {
 
-// Of the squares of a query or key, whose length becomes 1; transformers' l2norm.
+// Added to the sum of squares of a query or key before it is scaled to length 1; from transformers'
+// l2norm.
 constexpr double kLengthSquareEps = 1e-6;
 
 class DeltaNet {
@@ -81,7 +82,8 @@ class DeltaNet {
     return config_.is_interleaved && !graph_.weights().has(prefix_ + own);
   }
 
-  // Queries, keys, values and output gates. Where one tensor has all of them, they lie by key head.
+  // Parts of the projection for queries, keys, values and output gates. If one tensor has all of
+  // them, they are grouped by key head.
   std::vector<Projection::Part> input_parts() const {
     if (!has_one_tensor("in_proj_qkv.weight"))
       return {{prefix_ + "in_proj_qkv.weight", 0, 2 * key_width() + value_width()},

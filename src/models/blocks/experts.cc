@@ -140,7 +140,8 @@ Value* routing_weights(LayerGraph& graph, Value* logits, Value* selection_bias,
     return b.op("softmax", {{"x", x}, {"axis", Literal::int32(1)}}, name + "_softmax");
   };
   const bool is_softmax = config.score == ExpertsConfig::Score::kSoftmax;
-  // Of scores that keep the order of the logits, the logits tell more in fp16.
+  // Sigmoid and softmax keep the order of the logits, and logits are farther apart in fp16: those
+  // are compared.
   Value* scores = nullptr;
   if (!is_softmax) scores = b.op("sigmoid", {{"x", logits}}, name + "_sigmoid");
   Value* compared = logits;
@@ -152,7 +153,7 @@ Value* routing_weights(LayerGraph& graph, Value* logits, Value* selection_bias,
   Value* chosen = is_chosen(graph, compared, name);
   Value* weights = nullptr;
   if (is_softmax && config.is_normalized) {
-    // A softmax over the chosen alone is one over all, divided by the sum of the chosen.
+    // A softmax over the active experts alone is one over all, divided by their sum.
     weights =
         softmax(b.op("select", {{"cond", chosen}, {"a", logits}, {"b", graph.number(kNotChosen)}},
                      name + "_only_chosen"));

@@ -202,7 +202,7 @@ Result<artifact::Rope> rope_frequencies(const RopeSettings& settings, std::int64
     } else if (settings.type == "longrope") {
       ANEMONE_ASSIGN_OR_RETURN(scale,
                                scale_longrope(settings, original, max_position, inv, long_inv));
-      // Beyond the model's last position there is no text.
+      // A text is never longer than the model's last position.
       if (original < static_cast<double>(max_position))
         short_length = static_cast<std::int64_t>(original);
     } else {

@@ -27,11 +27,13 @@ Status add_output(std::vector<ir::Type>& outputs, std::string_view label, DType 
 // from a type of the program.
 std::int64_t known_count(const Shape& shape);
 
-// Before `since` the parameters only took the dtypes of `before`. Absent parameters pass.
+// Checks that the parameters have a dtype of `before` when the opset is older than `since`. Absent
+// parameters pass.
 Status check_dtypes_before(const ir::InferContext& context, ir::Opset since,
                            std::initializer_list<std::string_view> parameters, ir::DTypeSet before,
                            std::string_view label);
-// Before iOS17 the parameter had to have the dtype of x. Absent parameters pass.
+// Checks that the parameters have the dtype of x, which opsets before iOS17 ask for. Absent
+// parameters pass.
 Status check_same_dtype_before_17(const ir::InferContext& context,
                                   std::initializer_list<std::string_view> parameters,
                                   std::string_view label);

@@ -39,13 +39,13 @@ inline ir::Parameter defaulted(std::string_view name, ir::DTypeSet dtypes, ir::L
                    [value = std::move(value)](const ir::InferContext&) { return value; });
 }
 
-// The same parameter, but absent means "none".
+// Makes the parameter optional: absent means "none".
 inline ir::Parameter optional(ir::Parameter parameter) {
   parameter.presence = ir::Parameter::Presence::kOptional;
   return parameter;
 }
 
-// The same parameter, in the operation from a later opset on.
+// Makes the parameter one that the operation has from a later opset on.
 inline ir::Parameter since(ir::Opset opset, ir::Parameter parameter) {
   parameter.since = opset;
   return parameter;

@@ -15,8 +15,9 @@ int packed_bits(const Shape& lut) {
   return 0;
 }
 
-// With `shape`: indices are packed bytes, lut is one table. Without: indices have the shape of the
-// weight, lut is [groups..., 2^bits, vector size].
+// An operation with the parameter `shape` has packed bytes of indices and one table. An operation
+// without it has indices in the shape of the weight, and its lut is [groups..., 2^bits, vector
+// size].
 Status infer_lut(const ir::InferContext& context, std::vector<ir::Type>& outputs) {
   const ir::Type& indices = context.type("indices");
   const ir::Type& lut = context.type("lut");

@@ -6,8 +6,8 @@
 
 namespace anemone::ops {
 
-// Outputs: the mask, grown along the vector axis, and the nonzero elements in its order. That the
-// mask has as many ones as there are indices (c5) is seen where its bits are read.
+// Outputs: the mask, grown along the vector axis, and the nonzero elements in its order. The
+// kernel, which reads the bits, checks that the mask has as many ones as there are indices (c5).
 ir::OpSchema constexpr_lut_to_sparse_schema() {
   ir::OpSchema schema;
   schema.name = "constexpr_lut_to_sparse";

@@ -6,8 +6,8 @@
 
 namespace anemone::ops {
 
-// Outputs: the mask again, and the nonzero elements. That the mask has as many ones as there are
-// elements (c5) is seen where its bits are read.
+// Outputs: the mask again, and the nonzero elements. The kernel, which reads the bits, checks that
+// the mask has as many ones as there are elements (c5).
 ir::OpSchema constexpr_sparse_blockwise_shift_scale_schema() {
   ir::OpSchema schema;
   schema.name = "constexpr_sparse_blockwise_shift_scale";

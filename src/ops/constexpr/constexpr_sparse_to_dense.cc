@@ -7,8 +7,9 @@
 namespace anemone::ops {
 namespace {
 
-// With `shape`: the mask is packed bytes. Without: it has the shape of the weight. That it has as
-// many ones as there are nonzero elements (c3) is seen where its bits are read.
+// An operation with the parameter `shape` has a mask of packed bytes; without it the mask has the
+// shape of the weight. The kernel, which reads the bits, checks that the mask has as many ones as
+// there are nonzero elements (c3).
 Status infer_sparse(const ir::InferContext& context, std::vector<ir::Type>& outputs) {
   const ir::Type& mask = context.type("mask");
   const DType dtype = context.type("nonzero_data").dtype;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Schemas of the category control: blocks, lists, and the classifier head. The interpreter does
-// these itself. What the blocks of an operation give is seen by the verifier, not here: the rules
-// take the declared types of the outputs.
+// these itself. The verifier, not these rules, checks what the blocks of an operation give: the
+// rules take the declared types of the outputs.
 #pragma once
 
 #include <vector>

@@ -13,7 +13,7 @@ Status infer_clip(const ir::InferContext& context, std::vector<ir::Type>& output
   if (alpha && beta) {
     const double low = element_as_double(*alpha, 0);
     const double high = element_as_double(*beta, 0);
-    // From iOS17 on they may not be equal either.
+    // From iOS17 on, equal bounds are refused, too.
     const bool is_ordered = context.opset() >= ir::Opset::kIOS17 ? low < high : low <= high;
     if (!is_ordered)
       return ir::violated("clip_c2", "expected alpha below beta, got {} and {}", low, high);

@@ -12,7 +12,7 @@ ir::OpSchema unary_schema(std::string_view name, ir::DTypeSet dtypes);
 // z = f(x, y), broadcast, of the dtype of x and y. <name>_c1: the shapes broadcast.
 ir::OpSchema binary_schema(std::string_view name, ir::DTypeSet dtypes);
 
-// The same with a bool result.
+// A binary operation whose result is bool.
 ir::OpSchema comparison_schema(std::string_view name);
 
 // y = f(x, epsilon): epsilon is a constant scalar (<name>_c1) of the dtype of x before iOS17

@@ -32,7 +32,7 @@ Result<Shape> result_of_roi(const ir::InferContext& context) {
   if (const auto values = context.value("roi")) {
     std::vector<std::int64_t> indices;
     for (std::int64_t i = 0; i < values->size(); i += 5) {
-      // As an integer it would be the first picture.
+      // NaN is checked before the conversion to an integer, which would make it the first picture.
       if (std::isnan(element_as_double(*values, i)))
         return ir::violated("crop_resize_c3", "expected indices from 0 below {}, got NaN", x[0]);
       indices.push_back(element_as_int(*values, i));

@@ -18,7 +18,7 @@ Status check_sampling_mode(const ir::InferContext& context, std::string_view lab
 Status add_resized(const ir::InferContext& context, std::int64_t height, std::int64_t width,
                    std::string_view label, std::vector<ir::Type>& outputs);
 
-// The same with height and width multiplied by the parameters scale_factor_height and
+// Adds the type of x with height and width multiplied by the parameters scale_factor_height and
 // scale_factor_width and rounded down.
 Status add_upsampled(const ir::InferContext& context, std::string_view label,
                      std::vector<ir::Type>& outputs);

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Schemas of the category indexing. In all of them `<op>_c3` is about dtypes that an older opset
-// lacks, and
-// `<op>_c4` about the value of an index, which the kernel sees.
+// lacks, and `<op>_c4` about the value of an index, which the kernel checks.
 #pragma once
 
 #include <string_view>

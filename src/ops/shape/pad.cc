@@ -41,7 +41,7 @@ Status infer_pad(const ir::InferContext& context, std::vector<ir::Type>& outputs
                         "expected two pads for some of the last of {} axes, got {} numbers", rank,
                         length);
   Shape shape = x.shape;
-  // Without a length, any axis may grow.
+  // Any axis may grow when the length of pad is not known.
   const std::int64_t axes = length == kDynamic ? rank : length / 2;
   for (std::int64_t i = 0; i < axes; ++i) {
     std::int64_t& dim = shape[static_cast<std::size_t>(rank - axes + i)];

@@ -9,15 +9,15 @@
 
 namespace anemone::serve {
 
-// Bytes that many hold together, at most so many of them. Thread-safe.
+// A limit on the bytes that many holders have together. Thread-safe.
 class ByteBound {
  public:
   explicit ByteBound(std::size_t most) : most_(most) {}
   ByteBound(const ByteBound&) = delete;
   ByteBound& operator=(const ByteBound&) = delete;
 
-  // The bytes that one of them holds; given back when it ends, so the bound outlives it. For one
-  // thread at a time.
+  // The bytes of one holder. They are given back when the lease ends, so the bound outlives it. One
+  // thread at a time may use a lease.
   class Lease {
    public:
     Lease() = default;

@@ -9,13 +9,14 @@
 namespace anemone::serve {
 namespace {
 
-// Requests that a client sends ahead, while an answer is under way. Beyond it nothing is read, and
-// whether the client is still there is not noticed either until the answer is done.
+// Most bytes that a client may send ahead while an answer is under way. Nothing beyond them is
+// read, and until the answer is done it does not show whether the client is still there.
 constexpr std::size_t kMaxAhead = 64 * 1024;
-// What is thrown away of a request that was refused, so that the answer is not lost in a reset.
+// Most bytes of a refused request that are read and thrown away, so that the answer is not lost in
+// a reset.
 constexpr std::size_t kMaxDrained = 4 << 20;
 constexpr std::chrono::milliseconds kLingerTime{2'000};
-// What may wait for a client that reads its stream too slowly.
+// Most bytes that may wait for a client that reads its stream too slowly.
 constexpr std::size_t kMaxUnsent = 16 << 20;
 constexpr const char* kTooManyBodies =
     "[server] expected fewer bytes in bodies at a time, got too many";
@@ -96,12 +97,12 @@ void Connection::make_way() {
 
 void Connection::fail() noexcept {
   try {
-    // Only where nothing of an answer was sent: a client must not take an error for a text.
+    // An error may be sent only before any part of an answer: a client must not take it for a text.
     if ((state_ == State::kReading || state_ == State::kHandling) && !is_streaming_ &&
         sending_.empty())
       return refuse(503, "[request] expected to need less memory");
   } catch (...) {
-    // Then without an answer.
+    // The connection closes without an answer.
   }
   close();
 }
@@ -122,7 +123,7 @@ void Connection::close() noexcept {
   tell_handler();
 }
 
-// That nobody waits for the answer any more.
+// Tells the handler that nobody waits for the answer any more.
 void Connection::tell_handler() noexcept {
   const auto exchange = exchange_.lock();
   if (exchange == nullptr) return;
@@ -213,7 +214,7 @@ bool Connection::admit() {
   ++timer_round_;
   is_in_request_ = false;
   if (parser_.has_body()) {
-    // Where the next request begins would be known only after the body.
+    // The connection cannot be reused: the next request begins behind a body that is not read.
     keep_alive_ = false;
     was_refused_ = true;
   } else {
@@ -251,7 +252,7 @@ void Connection::dispatch() {
         owner_.handler.refuse(status, status == 429 ? "[server] expected fewer requests at a time"
                                                     : "[server] is stopping"),
         {});
-  // From here on a read tells whether the client is still there.
+  // A read tells from here on whether the client is still there.
   read();
 }
 
@@ -348,7 +349,8 @@ void Connection::send(std::string bytes, ByteBound::Lease lease) {
     out_ += bytes;
   out_lease_.absorb(std::move(lease));
   if (sending_.empty()) return flush();
-  // Behind a "100 Continue" that its client does not take, which has no time of its own.
+  // The answer waits behind a "100 Continue" that the client does not read, which has no timer of
+  // its own.
   if (state_ == State::kFlushing) arm_timer(owner_.options.write_timeout, [this] { close(); });
 }
 

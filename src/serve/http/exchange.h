@@ -44,7 +44,7 @@ class Exchange : public Responder {
 
   // The answer is not wanted any more, as is_cancelled() says. The client still gets one.
   void cancel() { is_cancelled_ = true; }
-  // From the connection, when the client has gone.
+  // The connection calls this when the client has gone.
   void disconnected();
 
  private:

@@ -92,7 +92,7 @@ void HandlerLane::refuse(Exchange& exchange, int status, std::string_view reason
     if (!cause.empty()) ANEMONE_WARN("a request failed: {}", cause);
     exchange.respond(handler_.refuse(status, reason));
   } catch (const std::exception&) {
-    // Without an answer its connection closes.
+    // The connection closes without an answer.
   }
 }
 

@@ -53,31 +53,30 @@ bool is_address(std::string_view host);
 // A name or an address that means this machine alone.
 bool is_loopback(std::string_view host);
 
-// Where the answer to one request goes: respond() once, or begin_stream(), write()* and end(). Of
-// these and hold() one at a time, from any thread; the others are thread-safe. Calls after the end,
-// or after the client has gone, do nothing. When the last reference goes before the end, the
-// connection is closed.
+// Where the answer to one request goes: respond() once, or begin_stream(), write()* and end().
+// These and hold() may be called from any thread, one at a time; the others are thread-safe. Calls
+// after the end, or after the client has gone, do nothing. When the last reference goes before the
+// end, the connection is closed.
 class Responder {
  public:
   virtual ~Responder() = default;
-  // Counts the bytes that the answer holds while it is made, in all; the last number counts, and
-  // respond() goes on with the size of the body. False, and nothing is changed, when all answers
-  // would hold more than they may together. Who makes an answer of more than some kilobytes asks
-  // before it does.
+  // Sets how many bytes the answer holds while it is made; respond() sets it to the size of the
+  // body. False, and nothing is changed, when all answers together would hold more than they may.
+  // Whoever makes an answer of more than some kilobytes calls it first.
   virtual bool hold(std::size_t bytes) = 0;
   virtual void respond(HttpResponse response) = 0;
   // The head of an answer whose body comes in pieces; the body of `head` is its first piece.
   virtual void begin_stream(HttpResponse head) = 0;
-  // False when the piece is dropped, as all answers that were not sent yet would hold more than
-  // they may together. Then end() tells the client.
+  // False when the piece is dropped, as all unsent answers together would hold more than they may.
+  // Then end() tells the client.
   virtual bool write(std::string piece) = 0;
   // The last piece is a short one, and always taken.
   virtual void end(std::string last_piece) = 0;
   // Called when the client goes away before the end: at once when it has gone already, on any
   // thread, at most once. The last one set counts. Must not block.
   virtual void on_disconnect(std::function<void()> callback) = 0;
-  // Set when nobody wants the answer any more: the client has gone away, or the server stops. Who
-  // prepares the answer looks at it.
+  // Set when nobody wants the answer any more: the client has gone away, or the server stops. The
+  // code that prepares the answer polls it.
   virtual const std::atomic<bool>& is_cancelled() const = 0;
 };
 

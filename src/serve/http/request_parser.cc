@@ -130,7 +130,7 @@ std::size_t RequestParser::put(std::string_view bytes) {
     else if (count == 0)
       break;
   }
-  // Such as a line of a chunk that does not end.
+  // This bounds, for example, a chunk header without a line end.
   if (impl_->state == State::kNeedsMore && bytes.size() - used > limits_.header_bytes)
     impl_->fail(400, "[request] expected lines of at most " + std::to_string(limits_.header_bytes) +
                          " bytes");

@@ -53,8 +53,8 @@ class RequestParser {
   // How much of the body has come.
   std::size_t body_bytes() const;
 
-  // Of kDone, or of kHeader when there is no body: the request; afterwards the parser is ready for
-  // the next one.
+  // The request, in state kDone, or in kHeader when there is no body; afterwards the parser is
+  // ready for the next one.
   HttpRequest take();
   // kFailed: 400, 413 or 431, and why.
   int error_status() const;

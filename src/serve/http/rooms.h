@@ -39,7 +39,7 @@ class Rooms {
   Rooms(const Rooms&) = delete;
   Rooms& operator=(const Rooms&) = delete;
 
-  // Where one member is. The rooms outlive it; it has left before it ends.
+  // The place of one member in the rooms. The rooms outlive it; the member leaves before it ends.
   class Place {
    public:
     explicit Place(const Peer& peer) : peer_(peer) {}
@@ -76,13 +76,13 @@ class Rooms {
     place.is_inside_ = false;
   }
 
-  // When the room holds more than its places: who goes. Of the client with the most members in it
-  // the one that came first, so that a single client takes no place from the others. Never the
-  // one that came last.
+  // The member to close when the room holds more than its places; else nullptr. It is the first to
+  // come of the client with the most members, so that a single client takes no place from others,
+  // and never the member that came last.
   Member* one_too_many(Room room) const {
     return halls_[index(room)].count > places_ ? first_to_go(room) : nullptr;
   }
-  // Who goes first, whether the room is full or not; nullptr when it is empty.
+  // The member to close first, whether the room is full or not; nullptr when it is empty.
   Member* first_to_go(Room room) const {
     const Line* longest = nullptr;
     for (const auto& [peer, line] : halls_[index(room)].lines) {

@@ -22,7 +22,7 @@
 namespace anemone::serve {
 namespace {
 
-// After an accept that failed, as when the process has no file descriptor left.
+// Pause after an accept that failed, for example because the process has no file descriptor left.
 constexpr std::chrono::milliseconds kAcceptPause{100};
 // How often connections are looked through for those whose request was dropped.
 // A body that takes longer may be dropped when the bodies of others find no room.
@@ -172,7 +172,7 @@ class HttpServer::Impl {
         welcome(std::move(socket), peer_of(client_.address()));
         return accept();
       }
-      // As when there is no descriptor left.
+      // Accept fails, for example, when there is no descriptor left.
       if (Connection* const other = rooms_.first_to_go(Room::kWaiting)) other->close();
       retry_.expires_after(kAcceptPause);
       retry_.async_wait([this](const AsioError& stopped) {

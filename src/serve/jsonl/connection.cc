@@ -13,7 +13,7 @@
 namespace anemone::serve::jsonl {
 namespace {
 
-// As the seeds have it.
+// Tokens of an answer whose request does not say how many.
 constexpr std::int64_t kDefaultNew = 50;
 
 Result<std::vector<std::int32_t>> prompt_ids(Request& request, const engine::Model& model,

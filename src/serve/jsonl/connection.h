@@ -40,9 +40,9 @@ Json error_answer(const Status& status);
 // One client: a session for each model that it uses. Single-thread.
 class Connection {
  public:
-  // The models outlive the connection. Preparation and generation look at `cancel`; generation
-  // calls `on_step`, which may set it, between its steps. `budget` is that of one request, for all
-  // that is done before its prompt is read.
+  // The models outlive the connection. Preparation and generation poll `cancel`; generation calls
+  // `on_step`, which may set it, between its steps. `budget` is that of one request, for all that
+  // is done before its prompt is read.
   Connection(const ModelSet& models, RequestDefaults defaults, const std::atomic<bool>& cancel,
              std::function<void()> on_step, const WorkBudget::Limits& budget = {})
       : models_(models),

@@ -45,7 +45,8 @@ class LineChannel {
   bool is_peer_gone() const;
 
   using Clock = std::chrono::steady_clock;
-  // Since when it has been without a complete line; nullopt: one is being answered. Any thread.
+  // The time since when no complete line has come; nullopt while one is being answered.
+  // Thread-safe.
   std::optional<Clock::time_point> waiting_since() const;
 
  private:

@@ -80,7 +80,7 @@ Status in_use(const std::string& path) {
 
 }  // namespace
 
-// Exchanges the files and looks at what came out: what is not the dead socket goes back.
+// Exchanges the files and checks what came out: what is not the dead socket goes back.
 Status SocketFile::take_over(const std::string& ours, const std::string& path, Identity dead) {
   if (exchange_files(ours, path) != 0) return errno_error(path, "replace the unused socket");
   struct stat info = {};
@@ -113,7 +113,7 @@ Result<SocketFile> SocketFile::listen(const std::string& path) {
   Descriptor listener(::socket(AF_UNIX, SOCK_STREAM, 0));
   if (!listener.is_open()) return errno_error(path, "make a socket");
   ::fcntl(listener.get(), F_SETFD, FD_CLOEXEC);
-  // From the start: between bind and chmod others could connect.
+  // The mode is set from the start: between bind and chmod others could connect.
   const mode_t mask = ::umask(0177);
   const int result = ::bind(listener.get(), generic(bound), sizeof(bound));
   const int error = errno;
@@ -122,7 +122,7 @@ Result<SocketFile> SocketFile::listen(const std::string& path) {
   if (result != 0) return errno_error(path, "make the socket");
   Remover remover(ours);
   if (::lstat(ours.c_str(), &info) != 0) return errno_error(path, "look at the socket");
-  // Before it has its name, so that whoever finds it is heard.
+  // It listens before it has its name, so that whoever finds the socket is heard.
   if (::listen(listener.get(), kBacklog) != 0) return errno_error(path, "listen on the socket");
   if (dead) {
     ANEMONE_RETURN_IF_ERROR(take_over(ours, path, *dead));

@@ -29,7 +29,7 @@ class SocketFile {
   int get() const { return listener_.get(); }
 
  private:
-  // Which file it is, whatever it is called.
+  // Identifies the file, whatever it is called.
   struct Identity {
     dev_t device = 0;
     ino_t inode = 0;

@@ -23,7 +23,7 @@
 namespace anemone::serve::jsonl {
 namespace {
 
-// After an accept that failed, as when the process has no descriptor left.
+// Pause after an accept that failed, for example because the process has no descriptor left.
 constexpr int kAcceptPauseMs = 100;
 
 // One client and the thread that serves it.
@@ -44,7 +44,7 @@ class Client {
       try {
         const Status ignored = answer_channel(channel_, models, options, slots, cancel_);
       } catch (const std::exception&) {
-        // As for want of memory.
+        // Memory may have run out, for example.
       }
       // The client learns it now; the descriptor is closed when the next one comes.
       ::shutdown(peer_.get(), SHUT_RDWR);
@@ -151,7 +151,7 @@ Status SocketServer::run(int stop) {
     }
     ::fcntl(peer.get(), F_SETFD, FD_CLOEXEC);
     ::fcntl(peer.get(), F_SETFL, O_NONBLOCK);
-    // Without memory or threads for this one, the others go on.
+    // If memory or threads do not suffice for this client, the others go on.
     try {
       clients.welcome(std::move(peer));
     } catch (const std::exception& error) {

@@ -15,7 +15,7 @@ constexpr std::array kRoles = {"system", "developer", "user", "assistant", "tool
 // What looking at one message or part costs, in nanoseconds.
 constexpr std::size_t kUnitsPerItem = 200;
 
-// Where in the request a value stands, put into words only for an error.
+// The place of a value in the request, put into words only for an error.
 struct Place {
   std::size_t message;
   std::string inside(std::string_view rest) const {

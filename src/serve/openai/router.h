@@ -21,8 +21,8 @@ class Backend {
  public:
   virtual ~Backend() = default;
   virtual std::vector<std::string> model_names() const = 0;
-  // Why requests of a model fail until it is loaded again; ok otherwise. For everybody, so it names
-  // no paths. Quick, as it is called on the thread of the connections.
+  // The reason why requests of a model fail until it is loaded again; ok otherwise. Clients see it,
+  // so it names no paths. It is quick, as it is called on the thread of the connections.
   virtual Status check_health() const = 0;
   virtual Json counts() const = 0;
   // Takes a request over, with the headers that its answer is to have; or says at once why not, and
@@ -37,8 +37,8 @@ class Backend {
 struct RouterOptions {
   std::string api_key;                    // empty: none is needed
   std::vector<std::string> cors_origins;  // pages of these may use the server; "*": of all
-  // Only these names may stand in Host, besides localhost and addresses, so that a page that points
-  // its own name at this machine (DNS rebinding) is kept out. nullopt: any name.
+  // Names that may stand in Host, besides localhost and addresses, so that a page that points its
+  // own name at this machine (DNS rebinding) is kept out. nullopt: any name.
   std::optional<std::vector<std::string>> hosts;
   bool takes_addresses = false;  // in Host: any, not only those of loopback
   WorkBudget::Limits budget;     // of one request, for all that is done before it is queued

@@ -30,7 +30,7 @@ struct ChatTemplateSource {
 Result<ChatTemplateSource> find_chat_template(const std::string& folder,
                                               const std::string& template_file = {});
 
-// The same of the contents of a tokenizer_config.json; `subject` names it in messages.
+// Reads the template from the contents of a tokenizer_config.json; `subject` names it in messages.
 Result<ChatTemplateSource> read_chat_template(const Json& tokenizer_config,
                                               const std::string& subject);
 

@@ -32,7 +32,7 @@ class BoundArgs {
                                 std::size_t required = 0);
 
   bool has(std::size_t i) const { return values_[i].has_value(); }
-  // Only when has(i).
+  // Requires has(i).
   const Value& operator[](std::size_t i) const { return *values_[i]; }
 
   bool flag(std::size_t i, bool fallback) const { return has(i) ? values_[i]->truthy() : fallback; }

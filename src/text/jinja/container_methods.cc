@@ -96,7 +96,8 @@ Result<Value> dict_copy(Interpreter& interpreter, const Value& self, const CallA
   return interpreter.heap().dict(*self.as_dict());
 }
 
-// Before items are added: a vector that grows may take twice the memory that it needs.
+// Charges the memory for `more` items, before they are added: a vector that grows may take twice
+// the memory that it needs.
 Status make_room(Interpreter& interpreter, Sequence& list, std::size_t more) {
   ANEMONE_RETURN_IF_ERROR(interpreter.charge(more * 2 * cost::kItem));
   if (list.items.size() + more <= interpreter.limits().items)

@@ -271,7 +271,7 @@ Result<Value> Interpreter::get_attribute(const Value& value, std::string_view na
     ANEMONE_ASSIGN_OR_RETURN(const Value attribute, loop_attribute(*loop, name));
     if (!attribute.is_undefined() || name == "previtem" || name == "nextitem") return attribute;
   }
-  // As getattr comes before the key in Jinja2, message.items is the method even if there is such a
+  // getattr comes before the key, as in Jinja2: message.items is the method even if there is such a
   // key.
   if (has_method(value, name)) {
     BoundMethod method;

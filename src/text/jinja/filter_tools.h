@@ -18,7 +18,7 @@ Result<AttributePath> parse_path(Interpreter& interpreter, const Value& path);
 Result<Value> attribute_path(Interpreter& interpreter, const Value& value,
                              const AttributePath& path);
 
-// The key by which sort, unique, min and max look at a value: its attribute if there is a path, and
+// The key by which sort, unique, min and max compare a value: its attribute if there is a path, and
 // lower case for text unless case counts. The path may be empty.
 Result<Value> comparison_key(Interpreter& interpreter, const Value& value,
                              const AttributePath& path, bool case_sensitive);

@@ -113,7 +113,8 @@ Result<std::string> format_field(Interpreter& interpreter, const Value& value,
   return pad_text(cut(*value.as_text(), spec.precision), spec);
 }
 
-// Of "%d"; with zeros where they can stand.
+// Formats one field of a "%" format, such as "%d". `zeros`: it is padded with zeros where they can
+// stand.
 Result<std::string> percent_field(Interpreter& interpreter, const Value& value, FormatSpec spec,
                                   bool zeros) {
   if (spec.kind == 's' || spec.kind == 'r') {

@@ -10,7 +10,7 @@
 namespace anemone::text::jinja {
 namespace {
 
-// Of a text with the bookkeeping of its allocations.
+// Bytes of a text with the bookkeeping of its allocations.
 std::size_t text_bytes(const std::string& text) {
   return sizeof(TextObject) + 64 + text.capacity();
 }

@@ -56,7 +56,7 @@ class Heap {
     adopt(*pointer, bytes);
     return pointer;
   }
-  // For `bytes` more in a container of this heap.
+  // Charges `bytes` more for a container of this heap.
   Status grow(Container& container, std::size_t bytes);
 
   // A value of the context, in full. kInvalidArgument when nested too deep.

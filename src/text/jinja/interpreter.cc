@@ -163,7 +163,7 @@ Result<bool> Interpreter::is_wanted(const Stmt& stmt, const Value& item) {
 
 Result<Interpreter::Flow> Interpreter::run_loop(const Stmt& stmt, Items items, std::size_t depth0,
                                                 Output& out) {
-  // Counted before the condition is looked at, which may begin further loops.
+  // The items are counted before the condition is evaluated, which may begin further loops.
   const std::size_t bytes = sizeof(Loop) + 64 + items.items.capacity() * sizeof(Value);
   ANEMONE_ASSIGN_OR_RETURN(const auto loop, heap_.make(Loop(), bytes));
   if (stmt.condition != nullptr)
@@ -192,7 +192,7 @@ Result<Interpreter::Flow> Interpreter::run_loop(const Stmt& stmt, Items items, s
     completed = completed || flow == Flow::kNext;
   }
   if (!is_left) ANEMONE_RETURN_IF_ERROR(loop->end);
-  // As in Jinja2: also when each item was left by break or continue.
+  // `otherwise` runs also when each item was left by break or continue, as in Jinja2.
   if (completed || stmt.otherwise.empty()) return Flow::kNext;
   ScopeGuard scope(*this);
   return execute(stmt.otherwise, out);  // a break there leaves the loop around

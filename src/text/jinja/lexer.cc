@@ -119,7 +119,7 @@ class Lexer {
     if (!text.empty()) add(TokenKind::kText, std::string(text));
   }
 
-  // After a tag's end mark: "-" takes all white space, trim_blocks one newline.
+  // Skips what a tag's end mark removes: "-" takes all white space, trim_blocks one newline.
   void after_tag(bool strip, bool trim) {
     const std::size_t begin = at_;
     std::size_t end = at_;

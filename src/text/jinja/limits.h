@@ -23,7 +23,7 @@ namespace cost {
 inline constexpr std::size_t kNode = 40;       // an evaluated expression or statement
 inline constexpr std::size_t kItem = 15;       // a value copied and later dropped
 inline constexpr std::size_t kObject = 100;    // a text or container made and later dropped
-inline constexpr std::size_t kCharacter = 12;  // a byte that is decoded and looked at
+inline constexpr std::size_t kCharacter = 12;  // a byte that is decoded and checked
 inline constexpr std::size_t kCase = 30;       // a byte whose case is changed
 inline constexpr std::size_t kTitle = 80;      // the same where each character is a text of its own
 // Bytes that are copied, hashed or compared.

@@ -70,7 +70,8 @@ Result<Value> float_binary(std::string_view name, double a, double b) {
   if (name == "**") return Value::number(std::pow(a, b));
   if (b == 0) return invalid_argument("[chat template] division by zero");
   if (name == "/") return Value::number(a / b);
-  // As in Python: the quotient is that of what the remainder leaves, and a zero keeps a sign.
+  // Python's rule: the remainder has the sign of the divisor, even when it is zero, and the
+  // quotient fits to it.
   double remainder = std::fmod(a, b);
   double quotient = (a - remainder) / b;
   if (remainder == 0) {
@@ -264,7 +265,7 @@ Result<bool> apply_compare(Interpreter& interpreter, std::string_view name, cons
   }
   if (name == "<") return less(interpreter, left, right);
   if (name == ">") return less(interpreter, right, left);
-  // Not the negation: comparisons with NaN are all false.
+  // This is no negation of the opposite comparison: comparisons with NaN are all false.
   ANEMONE_ASSIGN_OR_RETURN(const bool strictly, name == "<=" ? less(interpreter, left, right)
                                                              : less(interpreter, right, left));
   if (strictly) return true;

@@ -42,8 +42,8 @@ Result<Value> filter_map(Interpreter& interpreter, const Value& input, const Cal
   return interpreter.make_generator(std::move(items));
 }
 
-// select(test, ...), reject(test, ...), and with an attribute first selectattr, rejectattr. Without
-// a test, whether the value is true.
+// select(test, ...), reject(test, ...), and with an attribute first selectattr, rejectattr. If no
+// test is named, an item passes if it is true.
 template <bool by_attribute, bool wanted>
 Result<Value> filter_choose(Interpreter& interpreter, const Value& input, const CallArgs& args) {
   ANEMONE_ASSIGN_OR_RETURN(Interpreter::Items items, interpreter.iterate_until_error(input));

@@ -14,7 +14,7 @@ Status no_arguments(const CallArgs& args) {
   return invalid_argument("[chat template] this test takes no arguments");
 }
 
-// A test that looks at the value alone.
+// A test whose result depends on the value alone.
 template <bool (*predicate)(const Value&)>
 Result<bool> plain(Interpreter&, const Value& value, const CallArgs& args) {
   ANEMONE_RETURN_IF_ERROR(no_arguments(args));

@@ -20,8 +20,8 @@ Status too_long(std::size_t max_bytes) {
   return invalid_argument("[chat template] expected a text of at most {} bytes", max_bytes);
 }
 
-// Not printable for Python's repr, as far as it matters: controls, format characters, spaces but '
-// ', private use, non-characters.
+// False for the characters that Python's repr escapes, as far as it matters: controls, format
+// characters, spaces but ' ', private use, non-characters.
 bool is_printable(char32_t c) {
   if (c < 0x20 || (c >= 0x7F && c < 0xA1) || c == 0xAD) return false;
   if (c != ' ' && is_white_space(c)) return false;
@@ -77,7 +77,7 @@ class Writer {
     ANEMONE_RETURN_IF_ERROR(heap_.charge(kValueCost));
     return check();
   }
-  // Before a text or a separator of that length.
+  // Charges a text or a separator of that length before it is written.
   Status charge(std::size_t bytes) { return heap_.charge(bytes * cost::kCharacter); }
   Status check() const {
     if (out.size() <= heap_.limits().output_bytes) return ok_status();

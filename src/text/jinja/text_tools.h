@@ -18,7 +18,7 @@ std::string_view strip(std::string_view text, const std::optional<std::string>& 
 std::size_t strip_cost(std::string_view text, const std::optional<std::string>& characters);
 // How often replace() finds `from`.
 std::size_t count_places(std::string_view text, std::string_view from);
-// At most `most` replacements; negative: all.
+// Replaces `from` by `to` at most `most` times; a negative number replaces all.
 std::string replace(std::string_view text, std::string_view from, std::string_view to, long most);
 // The parts of a text, as views of it; nullopt for more than `limit`.
 using Parts = std::optional<std::vector<std::string_view>>;

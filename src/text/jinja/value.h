@@ -129,7 +129,7 @@ class Value {
   const Macro* as_macro() const;
   const Function* as_function() const;
   const BoundMethod* as_method() const;
-  // Only when is_integer(), is_number().
+  // as_integer() requires is_integer(), as_number() requires is_number().
   Int as_integer() const;
   double as_number() const;
   // "'x' is undefined"; only when is_undefined().
@@ -164,7 +164,7 @@ struct Sequence : Container {
 // hash them: lists and dicts are no keys. The work is charged to the heap.
 class Dict {
  public:
-  // Of an entry, with its part of the index.
+  // Bytes of an entry, with its part of the index.
   static constexpr std::size_t kEntryBytes = 160;
 
   // nullptr when it is not there. kInvalidArgument for a key that cannot be hashed, or a limit.
@@ -226,11 +226,12 @@ Status too_deep();
 
 // Python's ==. kInvalidArgument beyond kMaxValueDepth, and for a limit.
 Result<bool> equal(Heap& heap, const Value& a, const Value& b, int depth = 0);
-// The same for equal values. kInvalidArgument for lists and dicts, beyond kMaxValueDepth, and for a
-// limit.
+// Hash of a value; equal values have equal hashes. kInvalidArgument for lists and dicts, beyond
+// kMaxValueDepth, and for a limit.
 Result<std::uint64_t> hash_of(Heap& heap, const Value& key, int depth = 0);
 
-// Of a text by hash_of. Nobody outside of the process can know which texts collide.
+// The hash that hash_of() gives for a text. Nobody outside of the process can know which texts
+// collide.
 std::uint64_t hash_of_text(std::string_view text);
 struct TextHash {
   std::size_t operator()(const std::string& text) const { return hash_of_text(text); }

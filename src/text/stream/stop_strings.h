@@ -23,8 +23,8 @@ class StopStrings {
     std::optional<std::string> stop;  // the stop string that ended the text
   };
 
-  // The next piece of text. After a hit, later pieces give nothing. Of several stop strings the one
-  // that is complete first wins; of those that end together, the one that began first.
+  // Adds the next piece of text. After a hit, later pieces give nothing. If several stop strings
+  // match, the one that is complete first wins; if they end together, the one that began first.
   Outcome push(std::string_view piece);
   // The end of the text without a stop: what was held back.
   std::string finish();

@@ -18,7 +18,7 @@ struct StreamOptions {
 };
 
 // Turns ids, as they are generated, into pieces of text. Each piece is valid UTF-8; half a
-// character is held back. All pieces together equal Tokenizer::decode of all ids. Of one thread.
+// character is held back. All pieces together equal Tokenizer::decode of all ids. Not thread-safe.
 //
 // The pieces of an answer share one budget (kAnswerLimits in text_work.h), which counts the time of
 // the calls alone: kInvalidArgument when it is used up, kCancelled when the flag is set, and

@@ -35,7 +35,7 @@ struct TextSpan {
   std::int32_t id;
 };
 
-// The added tokens of one tokenizer. Where several match at a place the longest wins. Thread-safe.
+// The added tokens of one tokenizer. If several match at a place, the longest wins. Thread-safe.
 class AddedTokens {
  public:
   AddedTokens() = default;

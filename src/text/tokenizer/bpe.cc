@@ -16,7 +16,7 @@ namespace {
 constexpr std::string_view kWordMark = "\xE2\x96\x81";  // U+2581
 // Below this many symbols, searching all pairs again for each merge beats a heap.
 constexpr std::size_t kShortWord = 40;
-// Of memory, for a symbol of a longer word: a node, two candidates and an id, whose lists may be
+// Bytes that a symbol of a longer word takes: a node, two candidates and an id, whose lists may be
 // there twice while they grow.
 constexpr std::size_t kBytesPerSymbol = 12 + 3 * 20 + 3 * 4;
 constexpr std::size_t kMergeUnits = 100;  // of the work on a merge in a heap

@@ -53,7 +53,8 @@ class Bpe : public TokenModel {
       std::int32_t whole_id;
     };
     Status add_waiting();
-    // By the entries as the file writes them: literal entries, prefixes and errors.
+    // Adds a merge given by the entries as the file writes them: literal entries, prefixes and
+    // errors.
     Status add_named(std::string_view left, std::string_view right);
     void set_merge(std::int32_t left_id, std::int32_t right_id, std::int32_t whole_id,
                    std::string_view right);

@@ -14,10 +14,10 @@ namespace {
 
 using NormalizerPtr = std::unique_ptr<const Normalizer>;
 
-// Of the work that a step is.
+// Units of WorkBudget per byte of text that a normalizer step costs.
 constexpr std::size_t kStepUnits = 10;
-// Of memory per byte: lower case of two bytes may have three, and a string that grows is there
-// twice.
+// Bytes of memory per byte of text: the lower case of two bytes may have three, and a string that
+// grows is there twice.
 constexpr std::size_t kLowerBytes = 3;
 
 class UnicodeForm : public Normalizer {

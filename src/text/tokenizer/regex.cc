@@ -13,18 +13,18 @@
 namespace anemone::text {
 namespace {
 
-// Backtracking steps of a match at one place: PCRE2 counts anew at each. Real patterns need about
-// one a character.
+// Most backtracking steps of a match at one place: PCRE2 counts anew at each. Real patterns need
+// about one step per character.
 constexpr std::size_t kMatchLimit = 2'000'000;
 constexpr std::size_t kMatchLimitPerByte = 4;
-// For the interpreter, which runs when a match outgrows the JIT's stack.
+// Heap of PCRE2's interpreter, which runs when a match outgrows the JIT's stack.
 constexpr std::uint32_t kHeapLimitKib = 256 * 1024;
-// A search looks for the beginning of a match this far before the time is looked at. The steps grow
-// where the places pass fast and start anew where they are slow.
+// Bytes that a search for the beginning of a match goes before the clock is read. The step grows
+// while the places pass fast and starts anew where they are slow.
 constexpr std::size_t kLargeStep = 1024;
 constexpr std::size_t kSmallStep = 16;
 constexpr std::size_t kSlowNanoseconds = 1'000'000;
-// Calls between two looks at the time: asking for it takes about as long as finding a word.
+// Calls between two readings of the clock: reading it takes about as long as finding a word.
 constexpr int kCallsPerLook = 4;
 
 struct MatchData {
@@ -42,7 +42,8 @@ struct MatchData {
   }
 };
 
-// Of this thread, for all patterns: the place of the whole match is all that is asked for.
+// The match data of this thread, shared by all patterns: they only need the place of the whole
+// match.
 MatchData& match_data() {
   thread_local MatchData data;
   return data;
@@ -52,7 +53,7 @@ MatchData& match_data() {
 class Stopwatch {
  public:
   explicit Stopwatch(WorkBudget& work) : work_(work) {}
-  // After a call. `is_last`: no other follows.
+  // Counts a call of PCRE2 and spends its time. `is_last`: no other call follows.
   Status add_call(bool is_last) {
     if (++calls_ < kCallsPerLook && !is_last) return ok_status();
     calls_ = 0;
@@ -90,7 +91,7 @@ int find_next(const pcre2_code* code, std::string_view text, std::size_t start, 
   return again;
 }
 
-// For messages.
+// The beginning of a pattern, short enough for a message.
 std::string_view shown(std::string_view source) {
   return source.substr(0, 200);
 }
@@ -118,7 +119,8 @@ Result<Regex> Regex::compile(std::string_view source) {
   if (code == nullptr)
     return parse_error("[regex {}] expected a valid pattern: {}", shown(source),
                        pcre_message(error));
-  // Without JIT (unsupported machine, no executable memory) the interpreter matches the same.
+  // If there is no JIT (unsupported machine, no executable memory), PCRE2's interpreter matches the
+  // same.
   pcre2_jit_compile(code, PCRE2_JIT_COMPLETE);
   return Regex(std::string(source), std::shared_ptr<void>(code, [](void* pointer) {
                  pcre2_code_free(static_cast<pcre2_code*>(pointer));

@@ -52,7 +52,7 @@ void TokenFinder::insert(std::string_view key, std::int32_t value) {
 }
 
 void TokenFinder::build() {
-  // By depth, so that the links of a node's parent are there.
+  // The nodes are visited by depth, so that the links of a node's parent are there.
   std::vector<std::uint32_t> order(nodes_.size());
   std::iota(order.begin(), order.end(), 0U);
   std::stable_sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) {
@@ -86,7 +86,7 @@ Status TokenFinder::find_all(std::string_view text, ChargedVector<Hit>& hits) co
     if (hits.is_full()) ANEMONE_RETURN_IF_ERROR(hits.make_room(1));
     hits.push_back({at, at + nodes_[longest].depth, nodes_[longest].value});
   }
-  // From the left, without those that begin inside of another.
+  // Keeps the hits from the left, without those that begin inside of another.
   std::reverse(hits.begin() + static_cast<std::ptrdiff_t>(first), hits.end());
   std::size_t kept = first;
   std::size_t done = 0;

@@ -11,10 +11,11 @@
 namespace anemone::text {
 namespace {
 
-// Of the work on a piece.
+// Units of WorkBudget that a piece costs, and each of its bytes.
 constexpr std::size_t kPieceUnits = 50;
 constexpr std::size_t kUnitsPerByte = 10;
-// Of memory for one that is no UTF-8: U+FFFD has three, and a string that grows is there twice.
+// Bytes of memory per byte of a text that is no UTF-8: U+FFFD has three, and a string that grows is
+// there twice.
 constexpr std::size_t kRepairedBytes = 9;
 
 }  // namespace
@@ -22,7 +23,8 @@ constexpr std::size_t kRepairedBytes = 9;
 struct Tokenizer::Ids {
   explicit Ids(WorkBudget& work) : memory(work) {}
   std::size_t bytes() const { return all.capacity() * sizeof(std::int32_t); }
-  // After ids were added; true as a rule, so that a piece costs no call.
+  // charge() follows the adding of ids; is_charged() is true as a rule, so that a piece costs no
+  // call.
   bool is_charged() const { return bytes() == memory.bytes(); }
   Status charge() { return memory.hold(bytes()); }
   std::vector<std::int32_t> all;
@@ -42,7 +44,7 @@ Tokenizer::Tokenizer(TokenizerParts parts) : parts_(std::move(parts)) {
     auto bytes = parts_.decoder.takes_bytes() ? bytes_of_symbols(token.text) : std::nullopt;
     added_forms_.push_back(bytes ? std::move(*bytes) : token.text);
   }
-  // Where the vocabulary and the decoder disagree about the alphabet, keep the converted form.
+  // If the vocabulary and the decoder disagree about the alphabet, tokens keep the converted form.
   if (vocab.byte_level() != parts_.decoder.takes_bytes()) {
     for (std::size_t id = 0; id < tokens_.size(); ++id) {
       if (!tokens_[id].used || tokens_[id].added >= 0) continue;

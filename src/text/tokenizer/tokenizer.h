@@ -29,9 +29,9 @@ namespace anemone::text {
 struct EncodeOptions {
   bool add_special = false;   // add the tokens of the post-processor (often a bos)
   bool parse_special = true;  // false: special added tokens in the text are text; other added
-                              // tokens still match (Hugging Face's encode_special_tokens = True)
-  // Of the request that the text belongs to: the work counts against it, and the memory while it
-  // lasts, that of the ids to the end. May be null.
+                              // Budget of the request that the text belongs to, which may be null:
+                              // the work counts against it, the memory while the call lasts, and
+                              // that of the ids to the end of the request.
   WorkBudget* budget = nullptr;
 };
 
@@ -51,7 +51,7 @@ class Tokenizer {
   // A folder that holds tokenizer.json, or the path of such a file. kIo, kParseError, kCorrupt for
   // a bad file, kUnsupported for a part that is not implemented.
   static Result<std::shared_ptr<const Tokenizer>> load(const std::string& path);
-  // The same from the text of the file; `subject` names it in errors.
+  // Loads a tokenizer from the text of the file; `subject` names it in errors.
   static Result<std::shared_ptr<const Tokenizer>> parse(std::string_view json,
                                                         std::string_view subject);
   explicit Tokenizer(TokenizerParts parts);
@@ -69,7 +69,7 @@ class Tokenizer {
   // One past the largest id. Ids below it may be unused.
   std::int32_t vocab_size() const { return static_cast<std::int32_t>(tokens_.size()); }
   bool has(std::int32_t id) const;
-  // As written in tokenizer.json, in the byte alphabet where the vocabulary is.
+  // A token as written in tokenizer.json: in the byte alphabet if the vocabulary is.
   std::optional<std::int32_t> token_to_id(std::string_view token) const;
   std::optional<std::string> id_to_token(std::int32_t id) const;
   bool is_special(std::int32_t id) const;
@@ -77,7 +77,8 @@ class Tokenizer {
   // Spends `work`, one for all the tokens of an answer: the error when that is used up.
   Result<std::string> token_bytes(std::int32_t id, WorkBudget& work) const;
 
-  // For TextStreamer: a stream over this tokenizer, and the form in which it takes a token.
+  // TextStreamer calls these: a stream over this tokenizer, and the form in which the stream takes
+  // a token.
   std::unique_ptr<DecodeStream> make_decode_stream(WorkBudget& work) const {
     return parts_.decoder.make_stream(work);
   }

@@ -25,10 +25,11 @@ using simdjson::dom::object;
 // The largest in use have 40 MB. The parser takes up to seventeen bytes for one of the file.
 constexpr std::uint64_t kMaxFileBytes = 64ULL << 20;
 constexpr std::size_t kMaxDepth = 64;
-// Of normalizer, pre-tokenizer, post-processor and decoder together, Sequences included: each step
-// goes through every text. Real tokenizers have fewer than 30.
+// Most steps of normalizer, pre-tokenizer, post-processor and decoder together, those of Sequences
+// included: each step goes through every text. Real tokenizers have fewer than 30.
 constexpr std::size_t kMaxSteps = 256;
-// Of one such part, written without white space: as Json it takes about a hundred times that.
+// Most bytes of one such part, written without white space: as Json it takes about a hundred times
+// that.
 constexpr std::size_t kMaxPartBytes = std::size_t{4} << 20;
 
 // The member of that name, or nullopt when it is absent or null.

@@ -61,7 +61,7 @@ Status Unigram::tokenize(std::string_view piece, std::vector<std::int32_t>& ids,
         return static_cast<unsigned char>(vocab_.bytes(id)[depth]);
       };
       const auto byte = static_cast<unsigned char>(piece[begin + depth]);
-      // In [low, high) all entries share `depth` bytes; one that ends there sorts first and is
+      // All entries of [low, high) share `depth` bytes; one that ends there sorts first and is
       // done.
       if (vocab_.bytes(*low).size() == depth) ++low;
       if (low == high) break;

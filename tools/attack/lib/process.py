@@ -185,7 +185,8 @@ def watch(process, patience, most_bytes):
         seconds = time.monotonic() - begin
         if pid:
             process.returncode = os.waitstatus_to_exitcode(status)
-            # Never less than its work takes: threads that wait for each other wait for nobody else.
+            # The time is never less than the process's work takes: threads that wait for each other wait for nobody
+            # else.
             work = (usage.ru_utime + usage.ru_stime) / (os.cpu_count() or 1)
             own = max(seconds - machine_wait({}, waits), min(work, seconds))
             return process.returncode, own, max(peak, usage.ru_maxrss * 1024)

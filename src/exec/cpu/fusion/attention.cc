@@ -18,7 +18,7 @@ class AttentionOp : public FusedOp {
   explicit AttentionOp(float factor) : factor_(factor) {}
   std::string_view name() const override { return "attention"; }
   Cost cost(const Shape& output, std::span<const Shape> /*states*/) const override {
-    // Keys are not known from the output; a prompt looks at itself.
+    // Keys are not known from the output; a prompt attends to itself.
     return {0, 4 * element_count(output) * output[output.size() - 2]};
   }
   Status run(std::span<FusedCall> calls, const FusedContext& context) const override {
@@ -78,7 +78,7 @@ class AttentionOp : public FusedOp {
 // The operands and operations of one attention.
 struct Parts {
   int q = -1, k = -1, v = -1, mask = -1;
-  Shape k_shape;  // in which its memory is looked at
+  Shape k_shape;  // as which its memory is read
   double factor = 1;
   std::vector<PreparedOp*> inner;
 };

@@ -7,7 +7,7 @@
 namespace anemone::exec {
 
 // The rows that Kernels::attend_many() takes together, which lie transposed there: set a query for
-// each of kAttendRows rows, and `runs`; attend; take what rows are wanted. For one thread.
+// each of kAttendRows rows, and `runs`; attend; take what rows are wanted. Not thread-safe.
 class AttentionBlock {
  public:
   // The memory is the scratch's until its next use.

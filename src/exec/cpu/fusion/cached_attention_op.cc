@@ -36,7 +36,8 @@ void store_tokens(const Sizes& n, const WriteMask& mask, const Half* tokens, std
   }
 }
 
-// As the program says it: state * (1 - sum of the mask's row) + mask @ tokens, each result in fp16.
+// Stores the step's tokens as the program says it: state * (1 - sum of the mask's row) + mask @
+// tokens, each result rounded to fp16.
 void blend_tokens(const Sizes& n, const Half* mask, const Half* tokens, std::byte* state,
                   StateUndo& undo) {
   auto* cache = reinterpret_cast<Half*>(state);
@@ -75,7 +76,7 @@ void attend_row(const Sizes& n, const float* q, const Half* keys, const Half* va
       out[d] += scores[s] / total * to_float(values[s * n.dim + d]);
 }
 
-// Whether no call looks at what a later one stores, so that all can store first.
+// Whether no call attends to what a later one stores, so that all can store first.
 bool can_store_first(std::span<FusedCall> calls, MaskCache& masks) {
   for (std::size_t late = 1; late < calls.size(); ++late) {
     const WriteMask& write = masks.write_mask(*calls[late].inputs[3]);

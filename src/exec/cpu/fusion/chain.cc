@@ -18,7 +18,7 @@ class ChainFinder {
  public:
   explicit ChainFinder(FusionGraph& graph) : graph_(graph) { mark_known(); }
 
-  // From the end of the program, so that a group begins with its last operation.
+  // The search begins at the end of the program, so that a group begins with its last operation.
   void run() {
     for (auto it = graph_.ops().rbegin(); it != graph_.ops().rend(); ++it)
       if (auto fusion = match(*it); fusion && graph_.is_closed(*fusion))

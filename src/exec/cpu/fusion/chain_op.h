@@ -19,7 +19,7 @@ struct ChainNode {
 };
 
 // Nothing where the operation is no elementwise one over fp16 that chains know, or where a
-// parameter of it is not constant. Shapes are not looked at.
+// parameter of it is not constant. Shapes are not checked.
 std::optional<ChainNode> chain_node(const FusionGraph& graph, const PreparedOp& op);
 
 // How `part` broadcasts to `whole`; nothing where that is not along neighbouring axes.

@@ -36,7 +36,8 @@ Cost ExpertsOp::cost(const Shape& output, std::span<const Shape> /*states*/) con
     products += expert.out.matrix().rows * expert.out.matrix().columns;
     for (const ProjectionOp& in : expert.in) products += in.matrix().rows * in.matrix().columns;
   }
-  // Of a part of a layer as many as chance gives it; all where nothing is known.
+  // A part of a layer counts as many active experts as it has on average; all if their number is
+  // not known.
   const std::int64_t chosen = choice_.chosen > 0 ? choice_.chosen : choice_.total;
   return {.weight_bytes = bytes / choice_.total * std::min(choice_.total, chosen * tokens),
           .flops = 2 * (products / count) * chosen * count / choice_.total * tokens,

@@ -49,8 +49,8 @@ bool is_view(const FusionGraph& graph, const PreparedOp& op) {
   return false;
 }
 
-// Fused operations divide by numbers of rows and channels. Where there is nothing to compute, the
-// kernels do it.
+// Whether the operation has an empty output. The kernels run it then: fused operations divide by
+// numbers of rows and channels.
 bool gives_nothing(const FusionGraph& graph, const PreparedOp& op) {
   return std::ranges::any_of(op.outputs, [&](int slot) {
     const ir::Type& type = graph.type(slot);
@@ -58,7 +58,7 @@ bool gives_nothing(const FusionGraph& graph, const PreparedOp& op) {
   });
 }
 
-// From the end, so that a pattern of any length begins with its last operation.
+// The search begins at the end, so that a pattern of any length begins with its last operation.
 void fuse_all(FusionGraph& graph, Matcher matcher) {
   for (auto op = graph.ops().rbegin(); op != graph.ops().rend(); ++op) {
     if (op->kind != PreparedOp::Kind::kKernel || gives_nothing(graph, *op)) continue;

@@ -47,7 +47,8 @@ struct FusedCall {
   std::vector<std::byte*> states;  // written in place
 };
 
-// Experts of which a token chooses some. In a part of a layer, `total` are those of the layer.
+// How many experts of a layer are active per token. In a part of a layer, `total` counts those of
+// the whole layer.
 struct ExpertsChoice {
   std::int64_t total = 0;   // 0: there are none, but there may be a choice
   std::int64_t chosen = 0;  // of all of them for a token; 0: the program does not tell
@@ -93,20 +94,21 @@ class FusedOp {
  public:
   virtual ~FusedOp() = default;
   virtual std::string_view name() const = 0;  // "projection"
-  // Of the only output, for an operation that takes the place of one that is not statically checked
-  // (PreparedOp::is_statically_checked): it runs with any shapes that its input's type allows.
+  // Shape of the only output. It is asked for when the operation replaces one that is not
+  // statically checked (PreparedOp::is_statically_checked), and the run may have any shapes that
+  // its input's type allows.
   virtual Shape output_shape(const std::vector<const TensorView*>& inputs) const {
     static_cast<void>(inputs);
     return {};
   }
-  // Of a run that gives `output`, with states of these shapes; all of their slots count. Only
-  // operations with matrix products say something.
+  // Cost of a run that gives `output`, with states of these shapes, as if all their slots were in
+  // use. Only operations with matrix products have one.
   virtual Cost cost(const Shape& output, std::span<const Shape> states) const {
     static_cast<void>(output), static_cast<void>(states);
     return {};
   }
   // Whether the output may take the memory of input i where both have the same size and no other
-  // input looks at it: element for element is read before it is written.
+  // input reads it: each element is read before it is written.
   virtual bool can_overwrite(std::size_t i) const {
     static_cast<void>(i);
     return false;

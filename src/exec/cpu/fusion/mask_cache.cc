@@ -8,11 +8,11 @@ namespace anemone::exec {
 namespace {
 
 constexpr std::uint16_t kOne = 0x3c00;
-// The bits of -9000. At this and below, e^mask is nothing next to the slots that are seen, whatever
-// the scores: those of fp16 programs lie within 65504, but programs that mask with so little rely
-// on smaller ones.
+// The bits of -9000. At this and below, e^mask is nothing next to the slots that are attended to,
+// whatever the scores: those of fp16 programs lie within 65504, but programs that mask with so
+// little rely on smaller ones.
 constexpr std::uint16_t kOutOfReach = 0xf065;
-// Of -infinity: above it are the NaNs.
+// The bits of -infinity: above it are the NaNs.
 constexpr std::uint16_t kMinusInfinity = 0xfc00;
 
 std::uint16_t magnitude(Half h) {

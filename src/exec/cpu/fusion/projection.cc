@@ -49,7 +49,7 @@ std::optional<ProjectionParts> projection_of(const FusionGraph& graph, const Pre
 }
 
 std::optional<Fusion> match_projection(const FusionGraph& graph, PreparedOp& root) {
-  // All but x is constant, and no type rule looks at the elements of x.
+  // All but x is constant, and no type rule reads the elements of x.
   const auto parts = projection_of(graph, root, true);
   if (!parts) return std::nullopt;
   return Fusion{std::make_shared<ProjectionOp>(parts->matrix, parts->bias, parts->is_channel_major),

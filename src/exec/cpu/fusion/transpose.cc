@@ -37,7 +37,7 @@ class TransposeOp : public FusedOp {
   }
 
  private:
-  // In squares that stay in the nearest cache.
+  // Transposes in squares that stay in the nearest cache.
   static void transpose(const Half* in, std::int64_t rows, std::int64_t columns, Half* out) {
     constexpr std::int64_t kSquare = 32;
     for (std::int64_t r0 = 0; r0 < rows; r0 += kSquare)

@@ -32,7 +32,7 @@ Status constexpr_lut_to_sparse_kernel(const KernelCall& call) {
   std::vector<std::int32_t> indices(positions.size());
   read_indices(nonzero, 0, indices);
 
-  // Where an element comes from, by its place in the grown tensor.
+  // The source of an element, by its place in the grown tensor.
   struct Element {
     std::int64_t place;
     std::int64_t entry;  // element of the table

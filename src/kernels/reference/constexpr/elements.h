@@ -11,7 +11,7 @@ namespace anemone::kernels::reference {
 
 // Elements [begin, begin + out.size()) of a float, 8-bit or sub-byte tensor as float.
 void read_floats(const TensorView& view, std::int64_t begin, std::span<float> out);
-// The same for unsigned integers of at most 8 bits, as indices.
+// Reads elements of unsigned integers of at most 8 bits, as indices.
 void read_indices(const TensorView& view, std::int64_t begin, std::span<std::int32_t> out);
 // Elements [begin, begin + in.size()) of a fp16 or fp32 tensor.
 void write_floats(std::span<const float> in, const MutableTensorView& view, std::int64_t begin);

@@ -9,7 +9,7 @@
 namespace anemone::kernels::reference {
 namespace {
 
-// For fp16 and fp32, with one constant for the tensor.
+// An activation for fp16 and fp32, with one constant for the tensor.
 template <typename F>
 KernelEntry of_float_alpha(std::string_view op, F) {
   return {op, [](const KernelCall& call) {
@@ -18,7 +18,7 @@ KernelEntry of_float_alpha(std::string_view op, F) {
           }};
 }
 
-// For fp16 and fp32, with two constants for the tensor.
+// An activation for fp16 and fp32, with two constants for the tensor.
 template <typename F>
 KernelEntry of_float_alpha_beta(std::string_view op, F) {
   return {op, [](const KernelCall& call) {

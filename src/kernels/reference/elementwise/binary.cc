@@ -10,13 +10,13 @@
 namespace anemone::kernels::reference {
 namespace {
 
-// For fp16, fp32 and int32: F is called with floats or int64s.
+// An operation on fp16, fp32 and int32: F is called with floats or int64s.
 template <typename F>
 KernelEntry arithmetic(std::string_view op, F) {
   return {op, [](const KernelCall& call) { return binary_numeric(call, F{}); }};
 }
 
-// For bool.
+// An operation on booleans.
 template <typename F>
 KernelEntry logic(std::string_view op, F) {
   return {op, [](const KernelCall& call) { return binary_logical(call, F{}); }};

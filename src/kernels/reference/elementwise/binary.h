@@ -36,7 +36,8 @@ void map_pairs(const TensorView& x, const TensorView& y, const MutableTensorView
   });
 }
 
-// For fp16, fp32 and int32, the result has the same dtype: f is called with floats or int64s.
+// Applies f to fp16, fp32 or int32; the result has the same dtype. f is called with floats or
+// int64s.
 template <typename F>
 Status binary_numeric(const KernelCall& call, F&& f) {
   const TensorView x = call.input("x");
@@ -46,7 +47,7 @@ Status binary_numeric(const KernelCall& call, F&& f) {
   });
 }
 
-// For fp16, fp32 and int32, the result is bool.
+// Applies f to fp16, fp32 or int32; the result is bool.
 template <typename F>
 Status compare(const KernelCall& call, F&& f) {
   const TensorView x = call.input("x");
@@ -56,7 +57,7 @@ Status compare(const KernelCall& call, F&& f) {
   });
 }
 
-// For bool.
+// Applies f to booleans.
 template <typename F>
 Status binary_logical(const KernelCall& call, F&& f) {
   map_pairs<bool, bool>(call.input("x"), call.input("y"), call.output(), call.threads(), f);

@@ -6,7 +6,7 @@
 namespace anemone::kernels::reference {
 namespace {
 
-// For fp16, fp32 and int32: F is called with floats or int64s.
+// A comparison of fp16, fp32 or int32: F is called with floats or int64s.
 template <typename F>
 KernelEntry comparison(std::string_view op, F) {
   return {op, [](const KernelCall& call) { return compare(call, F{}); }};

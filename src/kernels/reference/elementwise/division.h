@@ -28,7 +28,8 @@ inline std::int64_t floor_remainder(std::int64_t a, std::int64_t b) {
   return remainder != 0 && (remainder < 0) != (b < 0) ? remainder + b : remainder;
 }
 
-// Through the exact remainder: floor(a / b) would round up a quotient just below an integer.
+// floor(a / b) by way of the exact remainder: the plain formula would round up a quotient just
+// below an integer.
 inline float floor_quotient(float a, float b) {
   if (b == 0.0f) return a / b;
   const float remainder = std::fmod(a, b);

@@ -10,7 +10,7 @@
 namespace anemone::kernels::reference {
 namespace {
 
-// For fp16, fp32 and int32: F is called with a float or an int64.
+// An operation on fp16, fp32 and int32: F is called with a float or an int64.
 template <typename F>
 KernelEntry of_number(std::string_view op, F) {
   return {op, [](const KernelCall& call) { return unary_numeric(call, F{}); }};

@@ -19,7 +19,7 @@ void map_elements(const TensorView& x, const MutableTensorView& y, ThreadPool& t
   });
 }
 
-// For fp16 and fp32.
+// Applies f to fp16 or fp32.
 template <typename F>
 Status unary_float(const KernelCall& call, F&& f) {
   const TensorView x = call.input("x");
@@ -29,7 +29,7 @@ Status unary_float(const KernelCall& call, F&& f) {
   });
 }
 
-// For fp16, fp32 and int32: f is called with a float or an int64.
+// Applies f to fp16, fp32 or int32: f is called with a float or an int64.
 template <typename F>
 Status unary_numeric(const KernelCall& call, F&& f) {
   const TensorView x = call.input("x");

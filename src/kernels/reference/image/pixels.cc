@@ -50,7 +50,7 @@ double PixelSampler::operator()(const Plane& plane, double y, double x) const {
     y = move_inside(padding, y, plane.height);
     x = move_inside(padding, x, plane.width);
   }
-  // Also false for NaN. Beyond this no pixel is near.
+  // No pixel is near beyond this range. The test is false for NaN, too.
   if (!(y > -1 && y < static_cast<double>(plane.height) && x > -1 &&
         x < static_cast<double>(plane.width)))
     return padding_value;
@@ -66,7 +66,7 @@ double PixelSampler::operator()(const Plane& plane, double y, double x) const {
   const double down = y - static_cast<double>(row);
   const double right = x - static_cast<double>(column);
   double sum = 0;
-  // A pixel of weight 0 is not looked at: it may be infinite.
+  // A pixel of weight 0 is not read: it may be infinite.
   for (std::int64_t i = 0; i < 2; ++i)
     for (std::int64_t j = 0; j < 2; ++j) {
       const double weight = (i == 0 ? 1 - down : down) * (j == 0 ? 1 - right : right);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Norms and softmax look at the elements of x in groups: all elements that differ only in some
+// Norms and softmax take the elements of x in groups: all elements that differ only in some
 // axes.
 #pragma once
 

@@ -78,7 +78,7 @@ void attend(const KernelCall& call, const Mask& mask, std::int64_t batch) {
       scores[static_cast<std::size_t>(s)] = score;
       is_masked = is_masked && score == -std::numeric_limits<float>::infinity();
     }
-    // A query that may look at nothing gives zeros: NaN would spread through later layers.
+    // A query that attends to nothing gives zeros: NaN would spread through later layers.
     if (is_masked)
       std::fill(scores.begin(), scores.end(), 0.0f);
     else

@@ -89,7 +89,7 @@ struct Product {
   C finish(std::int64_t) const { return static_cast<C>(total); }
 };
 
-// NaN wins, as in numpy. Of no elements: what every element would replace.
+// NaN wins, as in numpy. The result over no elements is the value that every element would replace.
 template <typename C>
 struct Maximum {
   C value = std::is_same_v<C, float> ? static_cast<C>(-HUGE_VALF)

@@ -16,7 +16,7 @@ void find_extremes(const TensorView& x, const MutableTensorView& y, const AxisLi
     std::int64_t position = 0;
     for (std::int64_t i = 1; i < lines.length; ++i) {
       const auto value = load_element(source[i * lines.step]);
-      // As in numpy, NaN wins in both directions.
+      // NaN wins in both directions, as in numpy.
       const bool is_better = largest
                                  ? comes_before(best, value)
                                  : best == best && (value != value || comes_before(value, best));

@@ -8,7 +8,7 @@ namespace {
 
 constexpr std::int64_t kOutside = -1;
 
-// For each position of a padded axis the position in x, kOutside for the constant.
+// The position in x for each position of a padded axis, kOutside for the constant.
 std::vector<std::int64_t> source_positions(std::int64_t dim, std::int64_t padded,
                                            std::int64_t before, std::string_view mode) {
   std::vector<std::int64_t> out(static_cast<std::size_t>(padded));

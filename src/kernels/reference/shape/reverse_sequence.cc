@@ -4,8 +4,7 @@
 
 namespace anemone::kernels::reference {
 
-// Of each element of the batch, the first lengths[i] steps are copied backwards, the others as they
-// are.
+// Copies the first lengths[i] steps of each batch element backwards, and the others as they are.
 Status reverse_sequence_kernel(const KernelCall& call) {
   const TensorView x = call.input("x");
   const MutableTensorView y = call.output();
