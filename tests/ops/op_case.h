@@ -13,7 +13,7 @@
 //   "no_kernel"     the operation has no kernel (the interpreter does it): only types are checked
 //   "defaults_differ"  a default spelled out has another dtype or precision, compare only without
 //   it
-// Of an input: "state": true makes it a state; without "values" only its type is known.
+// An input with "state": true is a state; of one without "values" only the type is known.
 #pragma once
 
 #include <anemone/status.h>
