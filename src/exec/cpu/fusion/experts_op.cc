@@ -38,12 +38,12 @@ Cost ExpertsOp::cost(const Shape& output, std::span<const Shape> /*states*/) con
   }
   // A part of a layer counts as many active experts as it has on average; all if their number is
   // not known.
-  const std::int64_t chosen = choice_.chosen > 0 ? choice_.chosen : choice_.total;
-  return {.weight_bytes = bytes / choice_.total * std::min(choice_.total, chosen * tokens),
-          .flops = 2 * (products / count) * chosen * count / choice_.total * tokens,
+  const std::int64_t active = counts_.active > 0 ? counts_.active : counts_.total;
+  return {.weight_bytes = bytes / counts_.total * std::min(counts_.total, active * tokens),
+          .flops = 2 * (products / count) * active * count / counts_.total * tokens,
           .form = experts_.front().out.matrix().form_name(),
           .depends_on_inputs = true,
-          .experts = choice_};
+          .experts = counts_};
 }
 
 // One run of all calls together. Their tokens are numbered one call after the other.
@@ -63,8 +63,8 @@ class ExpertsOp::Run {
     gather_inputs();
     begin_sums();
     for (std::size_t e = 0; e < op_.experts_.size(); ++e) {
-      choose(e);
-      if (chosen_.empty()) continue;
+      find_active_tokens(e);
+      if (active_.empty()) continue;
       run_expert(op_.experts_[e]);
       context_.bytes_read += op_.experts_[e].weight_bytes();
     }
@@ -72,7 +72,8 @@ class ExpertsOp::Run {
   }
 
  private:
-  struct Chosen {
+  // A token for which the expert at hand is active.
+  struct ActiveToken {
     std::int64_t token = 0;
     float weight = 0;
   };
@@ -123,19 +124,19 @@ class ExpertsOp::Run {
         });
   }
 
-  void choose(std::size_t expert) {
-    chosen_.clear();
+  void find_active_tokens(std::size_t expert) {
+    active_.clear();
     for (std::int64_t t = 0; t < tokens_; ++t) {
       const auto [call, index] = place(t);
       const float weight = to_float(call->inputs[1 + expert]->as<Half>().data()[index]);
-      if (weight != 0) chosen_.push_back({t, weight});
+      if (weight != 0) active_.push_back({t, weight});
     }
   }
 
   void run_expert(const Expert& expert) {
-    const auto count = static_cast<std::int64_t>(chosen_.size());
+    const auto count = static_cast<std::int64_t>(active_.size());
     const std::int64_t width = expert.out.matrix().columns;
-    std::vector<ProjectionOp::Token> tokens(chosen_.size());
+    std::vector<ProjectionOp::Token> tokens(active_.size());
     // Outputs of the first projections, one after the other; then those of the elementwise steps
     // and of the last projection.
     std::vector<const Half*> projected;
@@ -145,7 +146,7 @@ class ExpertsOp::Run {
     for (const ProjectionOp& in : expert.in) {
       const std::int64_t rows = in.matrix().rows;
       for (std::size_t i = 0; i < tokens.size(); ++i)
-        tokens[i] = {x_[static_cast<std::size_t>(chosen_[i].token)],
+        tokens[i] = {x_[static_cast<std::size_t>(active_[i].token)],
                      at + static_cast<std::int64_t>(i) * rows};
       in.multiply(tokens, of_a_call_, context_);
       projected.push_back(at);
@@ -176,7 +177,7 @@ class ExpertsOp::Run {
         count, tokens_at_once(rows_), [&](std::int64_t begin, std::int64_t end) {
           float* values = expert_scratch.take<float>(rows_);
           for (std::int64_t i = begin; i < end; ++i) {
-            const auto [token, weight] = chosen_[static_cast<std::size_t>(i)];
+            const auto [token, weight] = active_[static_cast<std::size_t>(i)];
             context_.kernels.to_floats(outputs + i * rows_, values, rows_);
             float* sum = sums_ + token * rows_;
             for (std::int64_t r = 0; r < rows_; ++r) sum[r] += weight * values[r];
@@ -205,11 +206,11 @@ class ExpertsOp::Run {
   const FusedContext& context_;
   const std::int64_t columns_;
   const std::int64_t rows_;
-  const std::int64_t of_a_call_;  // tokens
-  const std::int64_t tokens_;     // of all calls
-  std::vector<const Half*> x_;    // of each token
-  std::vector<Chosen> chosen_;    // tokens of the expert
-  float* sums_ = nullptr;         // [tokens, rows]
+  const std::int64_t of_a_call_;     // tokens
+  const std::int64_t tokens_;        // of all calls
+  std::vector<const Half*> x_;       // of each token
+  std::vector<ActiveToken> active_;  // of the expert at hand
+  float* sums_ = nullptr;            // [tokens, rows]
   Scratch inputs_;
   Scratch sum_memory_;
   Scratch middle_;
