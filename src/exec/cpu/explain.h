@@ -27,7 +27,7 @@ struct PlanStep {
   // the active ones: this is the mean of the timed runs, or, before there are any, as many as the
   // tokens may activate.
   std::int64_t weight_bytes = 0;
-  std::int64_t state_bytes = 0;  // of states, at most: when all their slots are in use
+  std::int64_t state_bytes = 0;  // of states, at most: when all their positions are in use
   std::int64_t flops = 0;        // multiplications and additions of matrix products, at most
 
   // `experts`: how many experts the layer has; 0 for a step without experts. `active_experts`: how

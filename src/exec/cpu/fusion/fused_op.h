@@ -101,8 +101,8 @@ class FusedOp {
     static_cast<void>(inputs);
     return {};
   }
-  // Cost of a run that gives `output`, with states of these shapes, as if all their slots were in
-  // use. Only operations with matrix products have one.
+  // Cost of a run that gives `output`, with states of these shapes, as if all their positions were
+  // in use. Only operations with matrix products have one.
   virtual Cost cost(const Shape& output, std::span<const Shape> states) const {
     static_cast<void>(output), static_cast<void>(states);
     return {};
