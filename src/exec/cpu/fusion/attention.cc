@@ -145,7 +145,7 @@ void take_factor(const FusionGraph& graph, Parts& parts, int& slot) {
 
 // The keys [..., S, dim] behind `slot`, which holds them transposed: with the last two axes
 // exchanged, and axes of one anywhere before them.
-bool take_turned_keys(const FusionGraph& graph, Parts& parts, int slot) {
+bool take_transposed_keys(const FusionGraph& graph, Parts& parts, int slot) {
   PreparedOp* transpose = take(graph, parts, slot, "transpose");
   if (transpose == nullptr) return false;
   parts.k = FusionGraph::argument(*transpose, "x");
@@ -177,7 +177,7 @@ bool match_scores(const FusionGraph& graph, Parts& parts, int slot) {
   parts.q = FusionGraph::argument(*scores, "x");
   const int keys = FusionGraph::argument(*scores, "y");
   take_factor(graph, parts, parts.q);
-  if (!graph.flag(*scores, "transpose_y")) return take_turned_keys(graph, parts, keys);
+  if (!graph.flag(*scores, "transpose_y")) return take_transposed_keys(graph, parts, keys);
   parts.k = keys;
   parts.k_shape = graph.type(keys).shape;
   return true;
