@@ -46,14 +46,14 @@ struct Kernels {
   void (*to_halves)(const float* in, Half* out, std::int64_t count);
 
   // Inputs of `gemv`: a column of x in the order in which the form's elements come out of memory.
-  // Both [columns].
+  // Both [k].
   void (*order_column)(const Matrix& matrix, const float* in, float* out);
-  // out[n * out_stride + r - begin] = sum over c of matrix(r, c) * x[n][c], for rows [begin, end)
+  // out[n * out_stride + r - begin] = sum over k of matrix(r, k) * x[n][k], for rows [begin, end)
   // and n < count <= kGemvTokens; x[n] as order_column() leaves it. Weights are read once.
-  // `scratch` holds `columns` floats.
+  // `scratch` holds `k` floats.
   void (*gemv)(const Matrix& matrix, std::int64_t begin, std::int64_t end, const float* const* x,
                int count, float* out, std::int64_t out_stride, float* scratch);
-  // Rows [begin, end) as floats, [end - begin, columns].
+  // Rows [begin, end) as floats, [end - begin, k].
   void (*expand)(const Matrix& matrix, std::int64_t begin, std::int64_t end, float* out);
   // out[r][n] += sum over k of a[r][k] * b[k][n]: [rows, depth] by [depth, count]; leading
   // dimensions lda, ldb, ldo.

@@ -33,8 +33,8 @@ Cost ExpertsOp::cost(const Shape& output, std::span<const Shape> /*states*/) con
   std::int64_t products = 0;
   for (const Expert& expert : experts_) {
     bytes += expert.weight_bytes();
-    products += expert.out.matrix().rows * expert.out.matrix().columns;
-    for (const ProjectionOp& in : expert.in) products += in.matrix().rows * in.matrix().columns;
+    products += expert.out.matrix().rows * expert.out.matrix().k;
+    for (const ProjectionOp& in : expert.in) products += in.matrix().rows * in.matrix().k;
   }
   // A part of a layer counts as many active experts as it has on average; all if their number is
   // not known.
@@ -53,9 +53,9 @@ class ExpertsOp::Run {
       : op_(op),
         calls_(calls),
         context_(context),
-        columns_(op.experts_.front().in.front().matrix().columns),
+        channels_(op.experts_.front().in.front().matrix().k),
         rows_(op.experts_.front().out.matrix().rows),
-        of_a_call_(calls.front().inputs[0]->size() / columns_),
+        of_a_call_(calls.front().inputs[0]->size() / channels_),
         tokens_(of_a_call_ * static_cast<std::int64_t>(calls.size())) {}
 
   void run() {
@@ -86,18 +86,18 @@ class ExpertsOp::Run {
   // Channels side by side, copied only where they are not.
   void gather_inputs() {
     x_.resize(static_cast<std::size_t>(tokens_));
-    const Layout from = op_.layout(of_a_call_, columns_);
+    const Layout from = op_.layout(of_a_call_, channels_);
     const bool is_copied = from.channel != 1;
-    Half* copies = is_copied ? inputs_.take<Half>(tokens_ * columns_) : nullptr;
+    Half* copies = is_copied ? inputs_.take<Half>(tokens_ * channels_) : nullptr;
     context_.threads.parallel_for(
-        tokens_, tokens_at_once(columns_), [&](std::int64_t begin, std::int64_t end) {
+        tokens_, tokens_at_once(channels_), [&](std::int64_t begin, std::int64_t end) {
           for (std::int64_t t = begin; t < end; ++t) {
             const auto [call, index] = place(t);
             const Half* in = call->inputs[0]->as<Half>().data() + index * from.token;
             x_[static_cast<std::size_t>(t)] = in;
             if (!is_copied) continue;
-            Half* out = copies + t * columns_;
-            for (std::int64_t c = 0; c < columns_; ++c) out[c] = in[c * from.channel];
+            Half* out = copies + t * channels_;
+            for (std::int64_t c = 0; c < channels_; ++c) out[c] = in[c * from.channel];
             x_[static_cast<std::size_t>(t)] = out;
           }
         });
@@ -135,7 +135,7 @@ class ExpertsOp::Run {
 
   void run_expert(const Expert& expert) {
     const auto count = static_cast<std::int64_t>(active_.size());
-    const std::int64_t width = expert.out.matrix().columns;
+    const std::int64_t width = expert.out.matrix().k;
     std::vector<ProjectionOp::Token> tokens(active_.size());
     // Outputs of the first projections, one after the other; then those of the elementwise steps
     // and of the last projection.
@@ -204,7 +204,7 @@ class ExpertsOp::Run {
   const ExpertsOp& op_;
   const std::span<FusedCall> calls_;
   const FusedContext& context_;
-  const std::int64_t columns_;
+  const std::int64_t channels_;
   const std::int64_t rows_;
   const std::int64_t of_a_call_;     // tokens
   const std::int64_t tokens_;        // of all calls

@@ -16,7 +16,7 @@ struct Expert {
     std::int64_t offset = 0;  // of its first channel
   };
   std::vector<ProjectionOp> in;
-  std::vector<Part> parts;  // inputs of the steps, each as wide as `out` has columns
+  std::vector<Part> parts;  // inputs of the steps, each as wide as the input of `out`
   std::vector<kernels::simd::ChainStep> steps;
   ProjectionOp out;
 
