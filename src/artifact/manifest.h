@@ -123,7 +123,7 @@ struct Experts {
   std::string input;    // output of the shard, [1, hidden_size, T, 1]: what the experts take
   std::string weights;  // output of the shard, [1, count, T, 1]
   std::int64_t count = 0;
-  std::int64_t chosen = 0;  // most weights of a token that are not 0
+  std::int64_t active = 0;  // most weights of a token that are not 0
   // How many tokens the functions of an expert take, ascending: the first serves steps of no more
   // tokens than that, the last all others.
   std::vector<std::int64_t> widths = {};

@@ -51,7 +51,7 @@ Json to_json(const Experts& experts) {
   out["input"] = experts.input;
   out["weights"] = experts.weights;
   out["count"] = experts.count;
-  out["chosen"] = experts.chosen;
+  out["chosen"] = experts.active;
   out["widths"] = experts.widths;
   out["packs"] = Json::array();
   for (const ExpertPack& pack : experts.packs)
@@ -168,7 +168,7 @@ Status read_experts(const ObjectReader& reader, Experts& experts) {
   ANEMONE_RETURN_IF_ERROR(reader.read("input", experts.input));
   ANEMONE_RETURN_IF_ERROR(reader.read("weights", experts.weights));
   ANEMONE_RETURN_IF_ERROR(reader.read("count", experts.count));
-  ANEMONE_RETURN_IF_ERROR(reader.read("chosen", experts.chosen));
+  ANEMONE_RETURN_IF_ERROR(reader.read("chosen", experts.active));
   ANEMONE_RETURN_IF_ERROR(reader.read("widths", experts.widths));
   return reader.read_objects("packs", experts.packs, read_expert_pack);
 }

@@ -96,7 +96,7 @@ Status check_experts_of(const Shard& shard, std::string_view subject) {
   if (shard.layers.part_end == 0)
     return corrupt("[{}] expected experts behind a shard that ends inside a layer only", subject);
   ANEMONE_RETURN_IF_ERROR(check_range(subject, "experts.count", experts.count, 1, kMaxExperts));
-  ANEMONE_RETURN_IF_ERROR(check_range(subject, "experts.chosen", experts.chosen, 1, experts.count));
+  ANEMONE_RETURN_IF_ERROR(check_range(subject, "experts.chosen", experts.active, 1, experts.count));
   if (experts.widths.empty())
     return corrupt("[{}] expected experts.widths to hold numbers, got none", subject);
   std::int64_t least = 1;

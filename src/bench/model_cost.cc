@@ -94,19 +94,20 @@ Result<ModelCost> cost_of(const engine::Model& model) {
   const artifact::Manifest& manifest = model.manifest();
   const engine::FunctionPlan& plan = decode_plan(model);
   ModelCost out;
-  exec::ExpertsOfLayers choices;
+  exec::ExpertsOfLayers experts_of_layers;
   for (std::size_t s = 0; s < manifest.shards.size(); ++s) {
-    ANEMONE_RETURN_IF_ERROR(add(model.shard(s), plan.function->name, plan.context, choices,
-                                out.weight_bytes, out.layers, out.attention_flops));
+    ANEMONE_RETURN_IF_ERROR(add(model.shard(s), plan.function->name, plan.context,
+                                experts_of_layers, out.weight_bytes, out.layers,
+                                out.attention_flops));
     if (const auto& experts = manifest.shards[s].experts) {
       std::int64_t bytes = 0;
       Flops flops;
       double none = 0;
       ANEMONE_RETURN_IF_ERROR(add(*model.expert_packs(s).front(),
-                                  artifact::expert_function(0, experts->width_for(1)), 1, choices,
-                                  bytes, flops, none));
-      out.weight_bytes += experts->chosen * bytes;
-      out.layers += flops * as_double(experts->chosen);
+                                  artifact::expert_function(0, experts->width_for(1)), 1,
+                                  experts_of_layers, bytes, flops, none));
+      out.weight_bytes += experts->active * bytes;
+      out.layers += flops * as_double(experts->active);
     }
     for (const artifact::Cache& cache : manifest.shards[s].caches)
       out.kv_bytes += as_double(static_cast<std::int64_t>(dtype_bytes(
@@ -115,8 +116,8 @@ Result<ModelCost> cost_of(const engine::Model& model) {
   }
   double none = 0;
   for (std::size_t h = 0; h < manifest.heads.size(); ++h)
-    ANEMONE_RETURN_IF_ERROR(
-        add(model.head(h), plan.head_function, 1, choices, out.head_bytes, out.heads, none));
+    ANEMONE_RETURN_IF_ERROR(add(model.head(h), plan.head_function, 1, experts_of_layers,
+                                out.head_bytes, out.heads, none));
   out.weight_bytes += out.head_bytes;
   return out;
 }

@@ -100,7 +100,7 @@ Status PlanReport::add_experts(const artifact::Experts& experts,
                                std::span<const std::shared_ptr<const exec::LoadedProgram>> packs,
                                std::int64_t tokens) {
   const double share = std::min(
-      1.0, static_cast<double>(experts.chosen * tokens) / static_cast<double>(experts.count));
+      1.0, static_cast<double>(experts.active * tokens) / static_cast<double>(experts.count));
   const auto scaled = [](std::int64_t cost, double factor) {
     return static_cast<std::int64_t>(std::llround(static_cast<double>(cost) * factor));
   };

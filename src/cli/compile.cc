@@ -188,7 +188,7 @@ void add_compile_command(CLI::App& app, Context& context) {
   command
       ->add_option("--experts", options->experts,
                    "dense: all experts of a layer in the graph, each multiplied by its weight; or\n"
-                   "packs: in packages of their own, of which the host runs those that are chosen")
+                   "packs: in packages of their own, of which the host runs the active ones")
       ->capture_default_str();
   command
       ->add_option("--shards", options->shards,

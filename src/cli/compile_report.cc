@@ -65,7 +65,7 @@ Json experts_json(const compiler::ExpertsReport& experts) {
   return {{"form", experts.form == compiler::ExpertsForm::kPacks ? "packs" : "dense"},
           {"layers", experts.layers},
           {"count", experts.count},
-          {"chosen", experts.chosen},
+          {"chosen", experts.active},
           {"packages", experts.packages},
           {"functions", experts.functions},
           {"bytes_per_token", experts.bytes_per_token},
@@ -75,8 +75,8 @@ Json experts_json(const compiler::ExpertsReport& experts) {
 
 std::string experts_text(const compiler::ExpertsReport& experts) {
   const std::string of_layers =
-      fmt::format("  experts: {} layers with {} each, {} of them chosen, ", experts.layers,
-                  experts.count, experts.chosen);
+      fmt::format("  experts: {} layers with {} each, {} of them active per token, ",
+                  experts.layers, experts.count, experts.active);
   const std::string bytes = format_bytes(experts.bytes_per_token);
   if (experts.form == compiler::ExpertsForm::kDense)
     return of_layers + fmt::format("all in the graph: the chip reads {} of them a token\n", bytes);

@@ -145,7 +145,7 @@ class Compilation {
         shard.experts = artifact::Experts{.input = std::move(interface.experts->input),
                                           .weights = std::move(interface.experts->weights),
                                           .count = plan_.config.experts.count,
-                                          .chosen = plan_.config.experts.chosen,
+                                          .active = plan_.config.experts.active,
                                           .widths = plan_.expert_widths};
       }
     }

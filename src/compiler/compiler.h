@@ -30,7 +30,7 @@ struct ExpertsReport {
   ExpertsForm form = ExpertsForm::kDense;
   std::int64_t layers = 0;  // that have experts
   std::int64_t count = 0;   // in each
-  std::int64_t chosen = 0;
+  std::int64_t active = 0;
   std::size_t packages = 0;           // with experts in them
   std::int64_t functions = 0;         // of experts alone; dense: 0
   std::uint64_t bytes_per_token = 0;  // weights of experts; dense: of all of them

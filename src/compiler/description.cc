@@ -99,7 +99,7 @@ ExpertsReport describe_experts(const Plan& plan) {
   ExpertsReport out = {.form = plan.options.experts,
                        .layers = plan.expert_layers,
                        .count = experts.count,
-                       .chosen = experts.chosen,
+                       .active = experts.active,
                        .bytes_per_token = plan.expert_bytes};
   for (const LayerShard& shard : plan.layer_shards) out.packages += shard.packs.size();
   if (out.form == ExpertsForm::kDense) {
@@ -108,8 +108,8 @@ ExpertsReport describe_experts(const Plan& plan) {
   }
   out.functions = out.layers * out.count * static_cast<std::int64_t>(plan.expert_widths.size());
   out.bytes_per_token = plan.expert_bytes / static_cast<std::uint64_t>(out.count) *
-                        static_cast<std::uint64_t>(out.chosen);
-  out.runs = out.chosen;
+                        static_cast<std::uint64_t>(out.active);
+  out.runs = out.active;
   out.host_crossings = 2;
   return out;
 }

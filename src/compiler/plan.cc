@@ -51,7 +51,7 @@ std::vector<std::int64_t> expert_widths(const Plan& plan) {
   }
   const models::ExpertsConfig& experts = plan.config.experts;
   std::int64_t width = 2;
-  while (width * experts.count < 2 * widest * experts.chosen) width *= 2;
+  while (width * experts.count < 2 * widest * experts.active) width *= 2;
   width = std::min(width, widest);
   if (!has_single) return {width};
   return width == 1 ? std::vector<std::int64_t>{1} : std::vector<std::int64_t>{1, width};

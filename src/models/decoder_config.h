@@ -52,7 +52,7 @@ struct ExpertsConfig {
     kSigmoid,
   };
   std::int64_t count = 0;
-  std::int64_t chosen = 0;        // of them for a token
+  std::int64_t active = 0;        // of them per token
   std::int64_t width = 0;         // of the MLP of one
   std::int64_t shared_width = 0;  // of the MLP beside them, which all tokens take; 0: none
   Score score = Score::kSoftmax;

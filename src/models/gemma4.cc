@@ -171,7 +171,7 @@ Status read_gemma4_experts(const HfConfig& config, DecoderConfig& decoder) {
                          key);
   ANEMONE_ASSIGN_OR_RETURN(
       decoder.experts,
-      read_experts(config, {.chosen_key = "top_k_experts", .count = 1, .chosen = 1, .width = 1}));
+      read_experts(config, {.active_key = "top_k_experts", .count = 1, .active = 1, .width = 1}));
   decoder.experts.is_normalized = true;
   decoder.experts.is_stacked = true;
   decoder.experts.shared_width = decoder.intermediate_size;

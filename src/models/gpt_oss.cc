@@ -82,7 +82,7 @@ Status read_gpt_oss_blocks(const HfConfig& config, std::int64_t width, DecoderCo
                            read_experts(config, {.count_key = count_key,
                                                  .width_key = "intermediate_size",
                                                  .count = 128,
-                                                 .chosen = 4,
+                                                 .active = 4,
                                                  .width = width}));
   experts.is_normalized = true;
   experts.router = "router";

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Lfm2MoeForCausalLM (LFM2-8B-A1B and others): the operators of LFM2; behind the first layers
-// experts in the place of the MLP, chosen by sigmoids with a bias that only the selection uses.
+// experts in the place of the MLP, which sigmoids select, with a bias for the selection alone.
 #include <algorithm>
 #include <utility>
 
@@ -16,7 +16,7 @@ Result<DecoderConfig> read_lfm2_moe_config(const checkpoint::HfConfig& config) {
   ANEMONE_ASSIGN_OR_RETURN(DecoderConfig decoder, read_lfm2_common(config, 2048, 7168));
   ANEMONE_RETURN_IF_ERROR(read_lfm2_layer_types(config, decoder));
   ANEMONE_ASSIGN_OR_RETURN(ExpertsConfig experts,
-                           read_experts(config, {.count = 32, .chosen = 4, .width = 1792}));
+                           read_experts(config, {.count = 32, .active = 4, .width = 1792}));
   experts.score = ExpertsConfig::Score::kSigmoid;
   ANEMONE_ASSIGN_OR_RETURN(experts.is_normalized, config.boolean("norm_topk_prob", true));
   experts.sum_epsilon = 1e-6;

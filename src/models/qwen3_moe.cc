@@ -30,7 +30,7 @@ Result<DecoderConfig> read_qwen3_moe_config(const checkpoint::HfConfig& config) 
       config.has("num_local_experts") ? "num_local_experts" : "num_experts";
   ANEMONE_ASSIGN_OR_RETURN(
       decoder.experts,
-      read_experts(config, {.count_key = count_key, .count = 128, .chosen = 8, .width = 768}));
+      read_experts(config, {.count_key = count_key, .count = 128, .active = 8, .width = 768}));
   ANEMONE_ASSIGN_OR_RETURN(decoder.experts.is_normalized, config.boolean("norm_topk_prob", false));
   ANEMONE_RETURN_IF_ERROR(read_sparse_layers(config, decoder));
   return decoder;

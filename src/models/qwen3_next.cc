@@ -81,7 +81,7 @@ Result<DecoderConfig> read_qwen3_next_config(const HfConfig& config) {
                                                        .has_partial_rotary = true}));
   decoder.delta_net.is_interleaved = true;
   ANEMONE_ASSIGN_OR_RETURN(decoder.experts,
-                           read_experts(config, {.count = 512, .chosen = 10, .width = 512}));
+                           read_experts(config, {.count = 512, .active = 10, .width = 512}));
   ANEMONE_ASSIGN_OR_RETURN(decoder.experts.is_normalized, config.boolean("norm_topk_prob", true));
   ANEMONE_ASSIGN_OR_RETURN(decoder.experts.shared_width,
                            config.size("shared_expert_intermediate_size", 512));

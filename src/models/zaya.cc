@@ -118,10 +118,10 @@ Result<DecoderConfig> read_zaya_config(const HfConfig& config) {
   ANEMONE_ASSIGN_OR_RETURN(decoder.conv_taps, read_zaya_taps(config, "cca_time0"));
   ANEMONE_ASSIGN_OR_RETURN(decoder.grouped_conv_taps, read_zaya_taps(config, "cca_time1"));
   ANEMONE_ASSIGN_OR_RETURN(decoder.experts,
-                           read_experts(config, {.count = 16, .chosen = 1, .width = 2048}));
-  if (decoder.experts.chosen != 1)
+                           read_experts(config, {.count = 16, .active = 1, .width = 2048}));
+  if (decoder.experts.active != 1)
     return unsupported("[{}] expected num_experts_per_tok 1, got {}", config.subject(),
-                       decoder.experts.chosen);
+                       decoder.experts.active);
   decoder.experts.is_stacked = true;
   ANEMONE_ASSIGN_OR_RETURN(decoder.router_width, config.size("router_hidden_size", 256));
   decoder.carried = {{kRouterStates, decoder.router_width, 0, decoder.num_layers() - 1}};

@@ -8,7 +8,7 @@ namespace {
 constexpr std::int64_t kHeads = 4;
 constexpr std::int64_t kKvHeads = 2;
 constexpr std::int64_t kDim = 8;
-constexpr std::int64_t kSlots = 12;
+constexpr std::int64_t kPositions = 12;
 
 struct CachedAttention : FusionFixture {
   // keys and values written into states by the mask, and attention over them.
@@ -47,7 +47,7 @@ struct CachedAttention : FusionFixture {
   bool has_sinks = false;
   bool has_heads_first = false;  // scores of [heads, 1, T, S]
   bool is_open = false;          // the program does not say what shape it writes into the states
-  Shape state_shape = {1, kKvHeads, kSlots, kDim};
+  Shape state_shape = {1, kKvHeads, kPositions, kDim};
 
   // Output [1, heads, T, dim].
   Value* attention(Builder& b, std::int32_t t, Value* write = nullptr) {
@@ -55,12 +55,12 @@ struct CachedAttention : FusionFixture {
     constexpr auto kv = static_cast<std::int32_t>(kKvHeads);
     constexpr auto heads = static_cast<std::int32_t>(kHeads);
     constexpr auto dim = static_cast<std::int32_t>(kDim);
-    constexpr auto slots = static_cast<std::int32_t>(kSlots);
+    constexpr auto positions = static_cast<std::int32_t>(kPositions);
     Value* q = b.input("q", half({1, kHeads, t, kDim}));
     Value* k = b.input("k", half({1, kKvHeads, t, kDim}));
     Value* v = b.input("v", half({1, kKvHeads, t, kDim}));
-    if (write == nullptr) write = b.input("write", half({1, 1, kSlots, t}));
-    Value* look = b.input("look", half({1, 1, t, kSlots}));
+    if (write == nullptr) write = b.input("write", half({1, 1, kPositions, t}));
+    Value* look = b.input("look", half({1, 1, t, kPositions}));
     Value* scaled = b.op("mul", {{"x", q}, {"y", Literal::number(0.5, DType::kFp16)}});
     Value* keys = update(b, "keys", k, write);
     Value* values = update(b, "values", v, write);
@@ -69,25 +69,25 @@ struct CachedAttention : FusionFixture {
                                     {"y", keys},
                                     {"transpose_x", Literal::boolean(false)},
                                     {"transpose_y", Literal::boolean(true)}});
-    Value* by_head = has_heads_first ? reshape(b, scores, {heads, 1, t, slots})
-                                     : reshape(b, scores, {1, heads, t, slots});
+    Value* by_head = has_heads_first ? reshape(b, scores, {heads, 1, t, positions})
+                                     : reshape(b, scores, {1, heads, t, positions});
     Value* masked = b.op("add", {{"x", by_head}, {"y", look}});
     Value* weights = has_sinks ? softmax_with_sinks(b, masked)
                                : b.op("softmax", {{"x", masked}, {"axis", Literal::int32(-1)}});
     Value* mixed =
-        b.op("matmul", {{"x", reshape(b, weights, {1, kv, kGroup * t, slots})}, {"y", values}});
+        b.op("matmul", {{"x", reshape(b, weights, {1, kv, kGroup * t, positions})}, {"y", values}});
     return reshape(b, mixed, {1, heads, t, dim});
   }
 
-  // Tokens at `position`, each looking at all slots up to itself (and `window` at most).
+  // Tokens at `position`, each looking at all positions up to itself (and `window` at most).
   std::vector<Given> step(std::int64_t t, std::int64_t position, std::int64_t window = 99) {
-    Tensor write(DType::kFp16, {1, 1, kSlots, t});
-    Tensor look(DType::kFp16, {1, 1, t, kSlots});
+    Tensor write(DType::kFp16, {1, 1, kPositions, t});
+    Tensor look(DType::kFp16, {1, 1, t, kPositions});
     for (std::int64_t i = 0; i < t; ++i)
-      for (std::int64_t s = 0; s < kSlots; ++s) {
+      for (std::int64_t s = 0; s < kPositions; ++s) {
         const bool is_seen = s <= position + i && s > position + i - window;
         at(write, s * t + i) = to_half(s == position + i ? 1.0f : 0.0f);
-        at(look, i * kSlots + s) = to_half(is_seen ? 0.0f : -1e4f);
+        at(look, i * kPositions + s) = to_half(is_seen ? 0.0f : -1e4f);
       }
     std::vector<Given> out;
     out.push_back({"q", random({1, kHeads, t, kDim}, 2)});
@@ -111,7 +111,8 @@ struct CachedAttention : FusionFixture {
 TEST_F(CachedAttention, StepByStep) {
   build(1);
   std::vector<std::vector<Given>> steps;
-  for (std::int64_t position = 0; position < kSlots; ++position) steps.push_back(step(1, position));
+  for (std::int64_t position = 0; position < kPositions; ++position)
+    steps.push_back(step(1, position));
   expect_like_reference({"cached_attention"}, steps, kManyRoundings);
 }
 
@@ -121,8 +122,8 @@ TEST_F(CachedAttention, CostsWhatAllSlotsCost) {
   ASSERT_TRUE(steps.ok());
   const auto it = std::ranges::find_if(*steps, [](const PlanStep& step) { return step.is_fused; });
   ASSERT_NE(it, steps->end());
-  EXPECT_EQ(it->state_bytes, 2 * kKvHeads * kSlots * kDim * 2);
-  EXPECT_EQ(it->flops, 4 * kHeads * 3 * kDim * kSlots);
+  EXPECT_EQ(it->state_bytes, 2 * kKvHeads * kPositions * kDim * 2);
+  EXPECT_EQ(it->flops, 4 * kHeads * 3 * kDim * kPositions);
 }
 
 TEST_F(CachedAttention, InChunksAndWindows) {
@@ -141,10 +142,10 @@ TEST_F(CachedAttention, SinksJoinTheScores) {
     program = std::make_shared<Program>();
     build(tokens);
     std::vector<std::vector<Given>> steps;
-    for (std::int64_t position = 0; position + tokens <= kSlots; position += tokens)
+    for (std::int64_t position = 0; position + tokens <= kPositions; position += tokens)
       steps.push_back(step(tokens, position, position == 3 ? 2 : 99));
-    auto soft = step(tokens, kSlots - tokens);
-    for (std::int64_t i = 0; i < tokens * kSlots; ++i)
+    auto soft = step(tokens, kPositions - tokens);
+    for (std::int64_t i = 0; i < tokens * kPositions; ++i)
       at(soft[4].tensor, i) = to_half(static_cast<float>(i % 5) * -0.3f);
     steps.push_back(std::move(soft));
     expect_like_reference({"cached_attention"}, steps, kManyRoundings);
@@ -194,7 +195,7 @@ TEST_F(CachedAttention, OfNoTokens) {
 TEST_F(CachedAttention, TokensThatAreNotStored) {
   build(4);
   auto given = step(4, 2);
-  for (std::int64_t s = 0; s < kSlots; ++s) at(given[3].tensor, s * 4 + 3) = Half{};
+  for (std::int64_t s = 0; s < kPositions; ++s) at(given[3].tensor, s * 4 + 3) = Half{};
   std::vector<std::vector<Given>> steps;
   steps.push_back(std::move(given));
   expect_like_reference({"cached_attention"}, steps, kManyRoundings);
@@ -206,7 +207,7 @@ TEST_F(CachedAttention, AnyMask) {
   auto holes = step(3, 4);
   at(holes[4].tensor, 2) = to_half(-1e4f);
   auto soft = step(3, 5);
-  for (std::int64_t i = 0; i < 3 * kSlots; ++i)
+  for (std::int64_t i = 0; i < 3 * kPositions; ++i)
     at(soft[4].tensor, i) = to_half(static_cast<float>(i % 5) * -0.3f);
   auto blend = step(3, 6);
   at(blend[3].tensor, 0) = to_half(0.5f);
@@ -223,7 +224,7 @@ TEST_F(CachedAttention, AnyMask) {
 TEST_F(CachedAttention, MasksThatAreComputedAreLeftAlone) {
   program = std::make_shared<Program>();
   Builder b = function();
-  Value* soft = b.input("soft", half({1, 1, kSlots, 1}));
+  Value* soft = b.input("soft", half({1, 1, kPositions, 1}));
   Value* y = attention(b, 1, b.op("ceil", {{"x", soft}}));
   b.rename(y, "y");
   ASSERT_TRUE(b.finish({y}).ok()) << b.status().message();
@@ -271,9 +272,9 @@ TEST_F(CachedAttention, AFailedRunLeavesNoTrace) {
 TEST_F(CachedAttention, StatesThatWereSetToOneValueStayApart) {
   build(1);
   Builder b = function("both");
-  Value* x = b.input("x", half({1, kKvHeads, kSlots, kDim}));
+  Value* x = b.input("x", half({1, kKvHeads, kPositions, kDim}));
   for (const char* name : {"keys", "values"}) {
-    Value* state = b.input(name, Type::state(DType::kFp16, {1, kKvHeads, kSlots, kDim}));
+    Value* state = b.input(name, Type::state(DType::kFp16, {1, kKvHeads, kPositions, kDim}));
     Value* value = b.op("add", {{"x", x}, {"y", x}}, "doubled");
     b.write_state(state, value, std::string(name) + "_set");
   }
@@ -281,7 +282,7 @@ TEST_F(CachedAttention, StatesThatWereSetToOneValueStayApart) {
   ASSERT_TRUE(b.finish({y}).ok()) << b.status().message();
   const auto loaded = load();
   auto states = loaded->make_state();
-  const Tensor x_value = random({1, kKvHeads, kSlots, kDim});
+  const Tensor x_value = random({1, kKvHeads, kPositions, kDim});
   run(*loaded, {{"x", x_value.view()}}, "y", states->get(), "both");
   ASSERT_TRUE(status.ok()) << status.message();
   const auto given = step(1, 3);

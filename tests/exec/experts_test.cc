@@ -64,7 +64,7 @@ struct Mixture : FusionFixture {
     std::vector<float> values(static_cast<std::size_t>(kExperts * tokens), 0.0f);
     for (std::int64_t t = 0; t < tokens; ++t) {
       if (t == 2) continue;
-      for (const std::int64_t e : chosen_of(t))
+      for (const std::int64_t e : active_of(t))
         values[static_cast<std::size_t>(e * tokens + t)] =
             0.25f + static_cast<float>(engine() >> 24) / 512.0f;
     }
@@ -72,7 +72,7 @@ struct Mixture : FusionFixture {
     store_floats(values, out.mutable_view());
     return out;
   }
-  static std::set<std::int64_t> chosen_of(std::int64_t token) {
+  static std::set<std::int64_t> active_of(std::int64_t token) {
     const std::int64_t pairs[][2] = {{0, 1}, {1, 4}, {0, 4}, {2, 0}};
     const auto& pair = pairs[token % 4];
     return {pair[0], pair[1]};
@@ -101,25 +101,25 @@ TEST_F(Mixture, OfOneExpertAndASumIsLikeTheReference) {
 }
 
 // A shard that ends behind the first expert: there is no sum yet.
-TEST_F(Mixture, OfTheFirstExpertAloneIsReadWhereItIsActive) {
+TEST_F(Mixture, ReadsTheFirstExpertWhereItIsActive) {
   for (const std::int64_t tokens : {1, 9}) {
     SCOPED_TRACE(tokens);
     build_convolutions(tokens, false, false, 1);
     expect_like_reference({"experts"}, {step(tokens), step(tokens)}, kManyRoundings);
     const auto loaded = load_as(kernels::simd::supported_isas().back(), false);
     ASSERT_NE(loaded, nullptr);
-    for (const bool is_chosen : {false, true}) {
+    for (const bool is_active : {false, true}) {
       ASSERT_TRUE(set_timed(*loaded, true).ok());
       Tensor weights(DType::kFp16, {1, kExperts, tokens, 1});
       std::vector<float> values(static_cast<std::size_t>(kExperts * tokens), 0.5f);
-      if (!is_chosen) std::fill_n(values.begin(), tokens, 0.0f);
+      if (!is_active) std::fill_n(values.begin(), tokens, 0.0f);
       store_floats(values, weights.mutable_view());
       const Tensor x = random({1, kChannels, tokens, 1});
       run(*loaded, {{"x", x.view()}, {"weights", weights.view()}}, "y");
       ASSERT_TRUE(status.ok()) << status.message();
       const auto steps = explain(*loaded);
       ASSERT_TRUE(steps.ok());
-      EXPECT_EQ(steps->back().weight_bytes, is_chosen ? kExpertBytes : 0);
+      EXPECT_EQ(steps->back().weight_bytes, is_active ? kExpertBytes : 0);
       EXPECT_EQ(steps->back().experts, kExperts);
     }
   }
@@ -201,7 +201,7 @@ TEST_F(Mixture, ReadsTheExpertsThatHaveATokenOnce) {
       EXPECT_TRUE(steps.ok());
       return steps->back().weight_bytes;
     };
-    // Nothing in the program says how many a token chooses.
+    // Nothing in the program says how many are active per token.
     EXPECT_EQ(bytes(), kExperts * kExpertBytes);
     ASSERT_TRUE(set_timed(*loaded, true).ok());
     const auto given = step(tokens);
@@ -209,13 +209,13 @@ TEST_F(Mixture, ReadsTheExpertsThatHaveATokenOnce) {
     ASSERT_TRUE(status.ok()) << status.message();
     std::set<std::int64_t> experts;
     for (std::int64_t t = 0; t < tokens; ++t)
-      if (t != 2) experts.merge(chosen_of(t));
+      if (t != 2) experts.merge(active_of(t));
     EXPECT_EQ(bytes(), static_cast<std::int64_t>(experts.size()) * kExpertBytes);
     EXPECT_LT(experts.size(), kExperts);
   }
 }
 
-// 32 streams that decode together choose other experts each.
+// Each of 32 streams that decode together has other active experts.
 TEST_F(Mixture, GivesARunTheSameBitsInAnyCompany) {
   for (const std::int64_t tokens : {1, 8}) {
     build_convolutions(tokens, true);
@@ -225,7 +225,7 @@ TEST_F(Mixture, GivesARunTheSameBitsInAnyCompany) {
       given.emplace_back("x", random({1, kChannels, tokens, 1}));
       std::vector<float> values(static_cast<std::size_t>(kExperts * tokens), 0.0f);
       for (std::int64_t t = 0; t < tokens; ++t)
-        for (const std::int64_t e : chosen_of(i + t))
+        for (const std::int64_t e : active_of(i + t))
           values[static_cast<std::size_t>(e * tokens + t)] = 0.5f + 0.125f * static_cast<float>(e);
       Tensor weights(DType::kFp16, {1, kExperts, tokens, 1});
       store_floats(values, weights.mutable_view());
@@ -301,8 +301,8 @@ struct TopK : FusionFixture {
     Value* rank = b.op("reduce_sum", {{"x", b.op("add", {{"x", compare("greater")}, {"y", tied}})},
                                       {"axes", Literal::int32s({-1})},
                                       {"keep_dims", Literal::boolean(true)}});
-    Value* chosen = b.op("less", {{"x", rank}, {"y", Literal::number(k, DType::kFp16)}});
-    Value* y = b.op("select", {{"cond", chosen}, {"a", scores}, {"b", random_literal({1})}}, "y");
+    Value* active = b.op("less", {{"x", rank}, {"y", Literal::number(k, DType::kFp16)}});
+    Value* y = b.op("select", {{"cond", active}, {"a", scores}, {"b", random_literal({1})}}, "y");
     ASSERT_TRUE(b.finish({y}).ok()) << b.status().message();
   }
 };

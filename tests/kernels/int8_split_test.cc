@@ -18,7 +18,7 @@ struct SplitForm {
   Form form;
   int bits;
   std::int64_t tile_rows;
-  std::int64_t tile_columns;  // 0: a row
+  std::int64_t tile_k;  // 0: a row
   std::int64_t group;
 };
 constexpr SplitForm kForms[] = {{"int8_rows", Form::kInt8, 8, 1, 0, 1},
@@ -44,21 +44,20 @@ class Int8Split : public ::testing::TestWithParam<SplitForm> {
   std::vector<const Int8Kernels*> sets_;
   // The one form in which the sets differ.
   static bool is_int4_in_tiles() {
-    return GetParam().form == Form::kInt4 && GetParam().tile_columns != 0;
+    return GetParam().form == Form::kInt4 && GetParam().tile_k != 0;
   }
   static Weights weights(const Shape2& shape) {
     const SplitForm& f = GetParam();
     const std::int64_t tile_rows = shape.rows % f.tile_rows == 0 ? f.tile_rows : 1;
     const std::int64_t group = f.group == 0 ? shape.rows : f.group;
-    return make(f.form, f.bits, shape, tile_rows, f.tile_columns,
-                shape.rows % group == 0 ? group : 1);
+    return make(f.form, f.bits, shape, tile_rows, f.tile_k, shape.rows % group == 0 ? group : 1);
   }
-  // Shapes that the form's tiles divide: whole blocks, rows and columns that are left over.
+  // Shapes that the form's tiles divide: whole blocks, rows and elements that are left over.
   static std::vector<Shape2> shapes() {
     std::vector<Shape2> out = {{64, 128}, {40, 64}, {33, 896}, {32, 1216}};
     const SplitForm& f = GetParam();
-    if (f.tile_columns == 0) out.insert(out.end(), {{5, 72}, {36, 200}});
-    if (f.tile_columns != 0 && f.tile_columns <= 32) out.push_back({6, 96});
+    if (f.tile_k == 0) out.insert(out.end(), {{5, 72}, {36, 200}});
+    if (f.tile_k != 0 && f.tile_k <= 32) out.push_back({6, 96});
     return out;
   }
   // Half a step of the parts of each side, and the product of the low parts, at most.
@@ -86,7 +85,7 @@ class Int8Split : public ::testing::TestWithParam<SplitForm> {
         const auto entry = static_cast<std::size_t>((r / w.matrix.group << f.bits) + i);
         most_w = std::max(most_w, static_cast<double>(std::abs(to_float(w.palette[entry]))));
       }
-    const bool is_exact = (f.form == Form::kInt8 || f.form == Form::kInt4) && f.tile_columns == 0;
+    const bool is_exact = (f.form == Form::kInt8 || f.form == Form::kInt4) && f.tile_k == 0;
     const double weight_steps = f.form == Form::kInt4 ? 2032 : 16256;
     double out = sum_w * most_x / 8191 * 0.51;
     if (!is_exact)
@@ -106,7 +105,7 @@ TEST_P(Int8Split, MultipliesManyColumns) {
   for (const Shape2 shape : shapes())
     for (const std::int64_t columns : {1, 8, 9, 16, 37, 40}) {
       const Weights w = weights(shape);
-      const std::int64_t depth = shape.columns;
+      const std::int64_t depth = shape.k;
       const std::int64_t blocks = (columns + 15) / 16;
       const auto x = random.halves(columns * depth, 3.0f);  // [columns][depth]
       // The result of the first instruction set. The others have the same bits, except for the sums
@@ -139,7 +138,7 @@ TEST_P(Int8Split, MultipliesManyColumns) {
             const auto at = static_cast<std::size_t>(r * blocks * 16 + n);
             ASSERT_NEAR(static_cast<double>(out[at]), product(w, r, column),
                         tolerance(w, r, column))
-                << shape.rows << " x " << shape.columns << ", row " << r << ", column " << n;
+                << shape.rows << " x " << shape.k << ", row " << r << ", column " << n;
             ASSERT_EQ(out[at], first[at]);
           }
       }
@@ -152,7 +151,7 @@ TEST_P(Int8Split, AColumnDoesNotDependOnTheOthers) {
   RandomValues random(10);
   for (const Shape2 shape : shapes()) {
     const Weights w = weights(shape);
-    const std::int64_t depth = shape.columns;
+    const std::int64_t depth = shape.k;
     const auto x = random.halves(16 * depth, 3.0f);
     std::vector<Half> transposed(x.size());  // [depth][16]
     for (std::int64_t n = 0; n < 16; ++n)

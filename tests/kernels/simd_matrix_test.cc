@@ -22,8 +22,8 @@ std::vector<Weights> all_weights() {
     out.push_back(make(Form::kHalf, 16, shape, 1, 0, 1));
     out.push_back(make(Form::kInt8, 8, shape, shape.rows, 0, 1));
     out.push_back(make(Form::kInt8, 8, shape, 1, 0, 1));
-    out.push_back(make(Form::kInt8, 8, shape, 1, shape.columns % 32 == 0 ? 32 : 8, 1));
-    out.push_back(make(Form::kInt4, 4, shape, 1, shape.columns % 32 == 0 ? 32 : 8, 1));
+    out.push_back(make(Form::kInt8, 8, shape, 1, shape.k % 32 == 0 ? 32 : 8, 1));
+    out.push_back(make(Form::kInt4, 4, shape, 1, shape.k % 32 == 0 ? 32 : 8, 1));
     out.push_back(make(Form::kInt4, 4, shape, 1, 0, 1));
     for (const int bits : {4, 6, 8})
       for (const std::int64_t group : {std::int64_t{1}, shape.rows % 2 == 0 ? 2 : shape.rows})
@@ -36,8 +36,8 @@ std::vector<Weights> all_weights() {
 
 std::string describe(const Matrix& m) {
   return "form " + std::to_string(static_cast<int>(m.form)) + ", bits " + std::to_string(m.bits) +
-         ", " + std::to_string(m.rows) + " x " + std::to_string(m.columns) + ", tile " +
-         std::to_string(m.tile_columns) + ", group " + std::to_string(m.group);
+         ", " + std::to_string(m.rows) + " x " + std::to_string(m.k) + ", tile " +
+         std::to_string(m.tile_k) + ", group " + std::to_string(m.group);
 }
 
 class SimdMatrix : public ::testing::TestWithParam<Isa> {
@@ -48,11 +48,11 @@ class SimdMatrix : public ::testing::TestWithParam<Isa> {
 // fp32 sums of n products err by at most n * 2^-24 of the sum of magnitudes.
 double tolerance(const Weights& w, std::int64_t row, const std::vector<float>& x) {
   double magnitude = 0;
-  const std::int64_t n = w.matrix.columns;
-  for (std::int64_t c = 0; c < n; ++c)
-    magnitude += std::abs(w.values[static_cast<std::size_t>(row * n + c)] *
+  const std::int64_t k = w.matrix.k;
+  for (std::int64_t c = 0; c < k; ++c)
+    magnitude += std::abs(w.values[static_cast<std::size_t>(row * k + c)] *
                           static_cast<double>(x[static_cast<std::size_t>(c)]));
-  return magnitude * static_cast<double>(n + 2) * 0x1p-24 + 1e-30;
+  return magnitude * static_cast<double>(k + 2) * 0x1p-24 + 1e-30;
 }
 
 TEST_P(SimdMatrix, ExpandsEveryForm) {
@@ -75,7 +75,7 @@ TEST_P(SimdMatrix, MultipliesAFewColumns) {
       std::vector<std::vector<float>> ordered;
       std::vector<const float*> columns;
       for (int n = 0; n < count; ++n) {
-        x.push_back(random.floats(m.columns));
+        x.push_back(random.floats(m.k));
         ordered.emplace_back(x.back().size());
         kernels_.order_column(m, x.back().data(), ordered.back().data());
       }
@@ -83,7 +83,7 @@ TEST_P(SimdMatrix, MultipliesAFewColumns) {
       const std::int64_t begin = m.rows / 3;
       const std::int64_t rows = m.rows - begin;
       std::vector<float> out(static_cast<std::size_t>(count * (rows + 1)), 77.0f);
-      std::vector<float> scratch(static_cast<std::size_t>(m.columns));
+      std::vector<float> scratch(static_cast<std::size_t>(m.k));
       kernels_.gemv(m, begin, m.rows, columns.data(), count, out.data(), rows + 1, scratch.data());
       for (int n = 0; n < count; ++n) {
         const auto& column = x[static_cast<std::size_t>(n)];

@@ -24,16 +24,16 @@ struct Weights {
 };
 
 struct Shape2 {
-  std::int64_t rows, columns;
+  std::int64_t rows, k;
 };
 
 inline Weights make(Form form, int bits, const Shape2& shape, std::int64_t tile_rows,
-                    std::int64_t tile_columns, std::int64_t group) {
-  RandomValues random(static_cast<std::uint32_t>(shape.rows * 7 + shape.columns + bits));
+                    std::int64_t tile_k, std::int64_t group) {
+  RandomValues random(static_cast<std::uint32_t>(shape.rows * 7 + shape.k + bits));
   Weights w;
   Matrix& m = w.matrix;
-  m = {.form = form, .rows = shape.rows, .columns = shape.columns, .bits = bits};
-  const std::int64_t count = shape.rows * shape.columns;
+  m = {.form = form, .rows = shape.rows, .k = shape.k, .bits = bits};
+  const std::int64_t count = shape.rows * shape.k;
   w.data = random.bytes((count * bits + 7) / 8);
   if (form == Form::kFloat || form == Form::kHalf) {
     const auto floats = random.floats(count);
@@ -48,8 +48,8 @@ inline Weights make(Form form, int bits, const Shape2& shape, std::int64_t tile_
   }
   if (form == Form::kInt8 || form == Form::kInt4) {
     m.tile_rows = tile_rows;
-    m.tile_columns = tile_columns == 0 ? shape.columns : tile_columns;
-    w.scales = random.halves(shape.rows / m.tile_rows * (shape.columns / m.tile_columns), 0.1f);
+    m.tile_k = tile_k == 0 ? shape.k : tile_k;
+    w.scales = random.halves(shape.rows / m.tile_rows * (shape.k / m.tile_k), 0.1f);
     m.scales = w.scales.data();
   }
   if (form == Form::kPalette) {
@@ -62,8 +62,8 @@ inline Weights make(Form form, int bits, const Shape2& shape, std::int64_t tile_
                        : bits == 6 ? DType::kUInt6
                                    : DType::kUInt8;
   for (std::int64_t r = 0; r < shape.rows; ++r)
-    for (std::int64_t c = 0; c < shape.columns; ++c) {
-      const std::int64_t i = r * shape.columns + c;
+    for (std::int64_t c = 0; c < shape.k; ++c) {
+      const std::int64_t i = r * shape.k + c;
       const auto at = static_cast<std::size_t>(i);
       double value = 0;
       switch (form) {
@@ -102,9 +102,9 @@ inline Weights make(Form form, int bits, const Shape2& shape, std::int64_t tile_
 
 inline double product(const Weights& w, std::int64_t row, const std::vector<float>& x) {
   double sum = 0;
-  const std::int64_t n = w.matrix.columns;
-  for (std::int64_t c = 0; c < n; ++c)
-    sum += w.values[static_cast<std::size_t>(row * n + c)] *
+  const std::int64_t k = w.matrix.k;
+  for (std::int64_t c = 0; c < k; ++c)
+    sum += w.values[static_cast<std::size_t>(row * k + c)] *
            static_cast<double>(x[static_cast<std::size_t>(c)]);
   return sum;
 }

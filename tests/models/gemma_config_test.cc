@@ -116,7 +116,7 @@ TEST(Gemma4Config, ReadsExpertsBesideTheMlp) {
   json["top_k_experts"] = 3;
   const auto config = read(json);
   ASSERT_TRUE(config.ok()) << config.status().message();
-  EXPECT_EQ(config->experts.chosen, 3);
+  EXPECT_EQ(config->experts.active, 3);
   EXPECT_EQ(config->experts.shared_width, 80);
   EXPECT_TRUE(config->layers[3].has_experts);
 }

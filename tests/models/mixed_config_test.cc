@@ -69,7 +69,7 @@ TEST(Qwen3NextConfig, ReadsItsKindsOfLayersAndExperts) {
   EXPECT_EQ(config->norm_offset, 1);
   EXPECT_TRUE(config->has_output_gate);
   EXPECT_TRUE(config->delta_net.is_interleaved);
-  EXPECT_EQ(config->experts.chosen, 10);
+  EXPECT_EQ(config->experts.active, 10);
   EXPECT_EQ(config->experts.shared_width, 512);
   EXPECT_TRUE(config->experts.is_normalized);
   EXPECT_FALSE(config->layers[0].has_experts);
@@ -150,7 +150,7 @@ TEST(Lfm2MoeConfig, HasExpertsBehindTheDenseLayers) {
   EXPECT_EQ(sparse_layers(*config), (std::vector<bool>{false, false, true, true}));
   const ExpertsConfig& experts = config->experts;
   EXPECT_EQ(experts.count, 32);
-  EXPECT_EQ(experts.chosen, 4);
+  EXPECT_EQ(experts.active, 4);
   EXPECT_EQ(experts.width, 1792);
   EXPECT_EQ(experts.score, ExpertsConfig::Score::kSigmoid);
   EXPECT_TRUE(experts.is_normalized);
@@ -175,7 +175,7 @@ TEST(Qwen3MoeConfig, HasExpertsWhereTheStepAndTheListSaySo) {
   EXPECT_EQ(config->num_kv_heads, 4);
   EXPECT_EQ(config->head_dim, 12);
   EXPECT_EQ(config->experts.count, 128);
-  EXPECT_EQ(config->experts.chosen, 8);
+  EXPECT_EQ(config->experts.active, 8);
   EXPECT_EQ(config->experts.width, 768);
   EXPECT_FALSE(config->experts.is_normalized);
   json["decoder_sparse_step"] = 2;
@@ -214,7 +214,7 @@ TEST(GptOssConfig, ReadsWhatTheClassDefaultsTo) {
   EXPECT_EQ(config->swiglu_limit, 7);
   const ExpertsConfig& experts = config->experts;
   EXPECT_EQ(experts.count, 128);
-  EXPECT_EQ(experts.chosen, 4);
+  EXPECT_EQ(experts.active, 4);
   EXPECT_EQ(experts.width, 80);
   EXPECT_TRUE(experts.is_normalized && experts.router_bias && experts.has_bias);
   EXPECT_TRUE(experts.is_transposed && experts.is_interleaved);

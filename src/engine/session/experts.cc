@@ -43,7 +43,7 @@ class ExpertSums {
     ANEMONE_RETURN_IF_ERROR(find_inputs());
     for (std::size_t p = 0; p < packs_.size(); ++p)
       for (std::int64_t e = experts_.packs[p].begin; e < experts_.packs[p].end; ++e) {
-        choose(e);
+        batch_active_tokens(e);
         if (batches_.empty()) continue;
         const Status status = run_expert(*packs_[p], artifact::expert_function(e, width_));
         if (!status.ok()) return status.with(experts_.packs[p].package);
@@ -59,14 +59,15 @@ class ExpertSums {
     TensorView weights;
     std::vector<float> sums;  // [tokens, channels]
   };
-  struct Chosen {
+  // A token for which an expert is active.
+  struct ActiveToken {
     std::int64_t token = 0;
     float weight = 0;
   };
   // Tokens of one chunk that go through an expert together.
   struct Batch {
     Source* source = nullptr;
-    std::vector<Chosen> tokens;
+    std::vector<ActiveToken> tokens;
     Tensor x;
     exec::Inputs inputs;
     exec::Outputs outputs;
@@ -91,7 +92,7 @@ class ExpertSums {
     return {};
   }
 
-  void choose(std::int64_t expert) {
+  void batch_active_tokens(std::int64_t expert) {
     batches_.clear();
     for (std::size_t i = 0; i < chunks_.size(); ++i) {
       Source& source = sources_[i];

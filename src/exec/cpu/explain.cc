@@ -55,7 +55,7 @@ class Explainer {
       out.flops = cost.flops;
       out.form = cost.form;
       out.experts = cost.experts.total;
-      out.chosen_experts = cost.experts.chosen;
+      out.active_experts = cost.experts.active;
     } else if (op.kind == PreparedOp::Kind::kKernel) {
       // Rows that a table is asked for, not the table.
       if (op.op->type.starts_with("gather") && type.is_tensor())
@@ -103,13 +103,13 @@ class Explainer {
 }  // namespace
 
 void ExpertsOfLayers::apply(PlanStep& step) {
-  if (step.chosen_experts > 0) {
-    chosen_ = step.chosen_experts;
-  } else if (chosen_ > 0 && chosen_ < step.experts) {
-    step.chosen_experts = chosen_;
-    step.flops = step.flops / step.experts * chosen_;
+  if (step.active_experts > 0) {
+    active_ = step.active_experts;
+  } else if (active_ > 0 && active_ < step.experts) {
+    step.active_experts = active_;
+    step.flops = step.flops / step.experts * active_;
     // A timed run has told.
-    if (step.runs == 0) step.weight_bytes = step.weight_bytes / step.experts * chosen_;
+    if (step.runs == 0) step.weight_bytes = step.weight_bytes / step.experts * active_;
   }
 }
 

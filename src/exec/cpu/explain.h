@@ -27,14 +27,14 @@ struct PlanStep {
   // the active ones: this is the mean of the timed runs, or, before there are any, as many as the
   // tokens may activate.
   std::int64_t weight_bytes = 0;
-  std::int64_t state_bytes = 0;  // of states, at most: when all their slots are in use
+  std::int64_t state_bytes = 0;  // of states, at most: when all their positions are in use
   std::int64_t flops = 0;        // multiplications and additions of matrix products, at most
 
-  // `experts`: how many experts the layer has; 0 for a step without experts. `chosen_experts`: how
+  // `experts`: how many experts the layer has; 0 for a step without experts. `active_experts`: how
   // many of them are active per token; 0 if the program does not tell, and then the costs are those
   // of all.
   std::int64_t experts = 0;
-  std::int64_t chosen_experts = 0;
+  std::int64_t active_experts = 0;
 
   std::int64_t runs = 0;  // that were timed
   double seconds = 0;     // of all of them together
@@ -63,7 +63,7 @@ class ExpertsOfLayers {
   void apply(PlanStep& step);
 
  private:
-  std::int64_t chosen_ = 0;  // of the last step that told
+  std::int64_t active_ = 0;  // of the last step that told
 };
 
 // Starts to time the steps of every run of the program, from zero, or stops it. A run that is not

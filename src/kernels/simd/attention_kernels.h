@@ -36,30 +36,30 @@ inline void softmax(float* scores, std::int64_t count, const float* sink = nullp
 inline void attend(const AttentionHead& head, const float* q, std::int64_t rows, std::int64_t begin,
                    std::int64_t end, float* out, float* scratch) {
   const std::int64_t dim = head.dim;
-  const std::int64_t slots = end - begin;
-  float* block = scratch + rows * slots;
-  for (std::int64_t s = 0; s < slots; s += kAttendSlots) {
-    const std::int64_t count = slots - s < kAttendSlots ? slots - s : kAttendSlots;
+  const std::int64_t positions = end - begin;
+  float* block = scratch + rows * positions;
+  for (std::int64_t s = 0; s < positions; s += kAttendPositions) {
+    const std::int64_t count = positions - s < kAttendPositions ? positions - s : kAttendPositions;
     to_floats(head.keys + (begin + s) * dim, block, count * dim);
     for (std::int64_t r = 0; r < rows; ++r)
       for (std::int64_t k = 0; k < count; ++k)
-        scratch[r * slots + s + k] = dot(q + r * dim, block + k * dim, dim);
+        scratch[r * positions + s + k] = dot(q + r * dim, block + k * dim, dim);
   }
   for (std::int64_t r = 0; r < rows; ++r)
-    softmax(scratch + r * slots, slots, head.sinks == nullptr ? nullptr : head.sinks + r);
+    softmax(scratch + r * positions, positions, head.sinks == nullptr ? nullptr : head.sinks + r);
   for (std::int64_t i = 0; i < rows * dim; ++i) out[i] = 0;
-  for (std::int64_t s = 0; s < slots; s += kAttendSlots) {
-    const std::int64_t count = slots - s < kAttendSlots ? slots - s : kAttendSlots;
+  for (std::int64_t s = 0; s < positions; s += kAttendPositions) {
+    const std::int64_t count = positions - s < kAttendPositions ? positions - s : kAttendPositions;
     to_floats(head.values + (begin + s) * dim, block, count * dim);
-    multiply(scratch + s, slots, rows, count, block, dim, dim, out, dim);
+    multiply(scratch + s, positions, rows, count, block, dim, dim, out, dim);
   }
 }
 
-// Slots that are hidden from the row of a lane get a score that no other is below.
+// Positions that are hidden from the row of a lane get a score that no other is below.
 constexpr float kHidden = -1e30f;
 
-inline void hide_slots(const AttentionRuns& runs, std::int64_t first, std::int64_t count,
-                       float* scores) {
+inline void hide_positions(const AttentionRuns& runs, std::int64_t first, std::int64_t count,
+                           float* scores) {
   for (std::int64_t k = 0; k < count; ++k)
     for (std::int64_t r = 0; r < kAttendRows; ++r)
       if (first + k < runs.begin[r] || first + k >= runs.end[r])
@@ -104,11 +104,11 @@ inline void add_scores(float* scores, std::int64_t count, float* top, float* tot
 inline void attend_many(const AttentionHead& head, const float* q, const AttentionRuns& runs,
                         float* out, float* scratch) {
   const std::int64_t dim = head.dim;
-  float* scores = scratch;  // [slots, rows]
+  float* scores = scratch;  // [positions, rows]
   float* block = scores + kAttendRows * kAttendRows;
   std::int64_t begin = runs.begin[0];
   std::int64_t end = runs.end[0];
-  std::int64_t open = begin;  // all rows attend to slots [open, close)
+  std::int64_t open = begin;  // all rows attend to positions [open, close)
   std::int64_t close = end;
   for (std::int64_t r = 1; r < kAttendRows; ++r) {
     begin = runs.begin[r] < begin ? runs.begin[r] : begin;
@@ -130,7 +130,7 @@ inline void attend_many(const AttentionHead& head, const float* q, const Attenti
     for (std::int64_t i = 0; i < count * kAttendRows; ++i) scores[i] = 0;
     multiply_left({block, dim, 1}, count, dim, q, kAttendRows, kAttendRows, scores, kAttendRows);
     if (runs.bias[0] != nullptr) add_bias(runs, s, count, scores);
-    if (s < open || s + count > close) hide_slots(runs, s, count, scores);
+    if (s < open || s + count > close) hide_positions(runs, s, count, scores);
     add_scores(scores, count, top, total, out, dim);
     to_floats(head.values + s * dim, block, count * dim);
     multiply_left({block, 1, dim}, dim, count, scores, kAttendRows, kAttendRows, out, kAttendRows);

@@ -12,7 +12,7 @@ namespace {
 constexpr std::int64_t kRowTileBytes = kInt8BlockRows * 64;  // of one part of a step
 
 std::int64_t steps_of(const Matrix& matrix) {
-  return round_up(matrix.columns, 64) / 64;
+  return round_up(matrix.k, 64) / 64;
 }
 
 // Two row tiles of weights from some step on, as they lie in memory: one part or two.
@@ -146,7 +146,7 @@ void amx_gemm(const Matrix& matrix, std::int64_t begin, std::int64_t end, const 
     const std::int64_t last = first + chunk_steps < steps ? first + chunk_steps : steps;
     RowTiles rows;
     if (block.in_place() != nullptr) {
-      rows = {block.in_place() + first * 64, nullptr, matrix.columns, 64};
+      rows = {block.in_place() + first * 64, nullptr, matrix.k, 64};
     } else {
       for (std::int64_t s = first; s < last; ++s)
         block.expand(s, 0, end - begin, high + (s - first) * kRowTileBytes,
@@ -155,7 +155,7 @@ void amx_gemm(const Matrix& matrix, std::int64_t begin, std::int64_t end, const 
       rows.low = reinterpret_cast<const std::byte*>(low);
     }
     for (std::int64_t b = 0; b < blocks; ++b) {
-      const SplitBlock x(packed + b * gemm_pack_bytes(matrix.columns), matrix.columns);
+      const SplitBlock x(packed + b * gemm_pack_bytes(matrix.k), matrix.k);
       if (block.has_low())
         multiply_block<true>(rows, x.high, x.low, first, last, sums[b], finish,
                              b == 0 ? &ahead : nullptr);

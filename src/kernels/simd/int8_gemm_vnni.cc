@@ -22,7 +22,7 @@ static_assert(kInt8BlockRows % kRows == 0 && kRows % kTurn == 0);
 constexpr std::int64_t kChunkSteps = 14;
 
 std::int64_t vnni_steps_of(const Matrix& matrix) {
-  return round_up(matrix.columns, kStep) / kStep;
+  return round_up(matrix.k, kStep) / kStep;
 }
 
 // Sixteen parts of a row to each quarter of a vector. The instruction multiplies an unsigned byte
@@ -224,7 +224,7 @@ void vnni_gemm(const Matrix& matrix, std::int64_t begin, std::int64_t end, const
     const std::int64_t count = std::min(chunk_steps, steps - first);
     Rows rows;
     if (block.in_place() != nullptr) {
-      rows = {block.in_place() + first * kStep, nullptr, matrix.columns, kStep};
+      rows = {block.in_place() + first * kStep, nullptr, matrix.k, kStep};
     } else {
       for (std::int64_t s = 0; s < count; ++s) {
         std::int8_t* const to = high + s * kRowStepBytes;
@@ -237,7 +237,7 @@ void vnni_gemm(const Matrix& matrix, std::int64_t begin, std::int64_t end, const
       if (block.has_low()) rows.low = reinterpret_cast<const std::byte*>(low);
     }
     for (std::int64_t b = 0; b < blocks_of(n); ++b) {
-      const SplitBlock x(packed + b * gemm_pack_bytes(matrix.columns), matrix.columns);
+      const SplitBlock x(packed + b * gemm_pack_bytes(matrix.k), matrix.k);
       const std::int8_t* high_columns = x.high + first * kTileBytes;
       const std::int8_t* low_columns = x.low + first * kTileBytes;
       Ahead* const some_ahead = b == 0 ? &ahead : nullptr;

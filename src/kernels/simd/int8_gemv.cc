@@ -60,7 +60,7 @@ void multiply_rows(const Matrix& m, std::int64_t begin, std::int64_t end,
   const Rows<Row> rows(m, block, begin, target.scratch + row_scratch_bytes(m));
   Products products(columns);
   for (std::int64_t first = 0; first < end - begin; first += kGroup)
-    products.multiply(rows, first, std::min(kGroup, end - begin - first), m.columns,
+    products.multiply(rows, first, std::min(kGroup, end - begin - first), m.k,
                       block.scales() + first, target.out + first, target.ldo);
 }
 

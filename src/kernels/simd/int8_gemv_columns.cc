@@ -58,7 +58,7 @@ GemvColumns::GemvColumns(const Matrix& matrix, const Half* const* x, std::int64_
                          std::int64_t stride, std::byte* storage)
     : count_(count),
       places_(places_of(count)),
-      depth_(matrix.columns),
+      depth_(matrix.k),
       steps_(few_steps(matrix)),
       is_pairwise_(is_pairwise(matrix)),
       parts_(reinterpret_cast<std::int8_t*>(storage)) {

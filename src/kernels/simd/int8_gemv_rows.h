@@ -21,8 +21,7 @@ inline bool is_pairwise(const Matrix& m) {
   return m.bits == 4;
 }
 inline std::int64_t few_steps(const Matrix& m) {
-  return is_pairwise(m) ? round_up(m.columns, 2 * kStep) / kStep
-                        : round_up(m.columns, kStep) / kStep;
+  return is_pairwise(m) ? round_up(m.k, 2 * kStep) / kStep : round_up(m.k, kStep) / kStep;
 }
 
 // The instruction multiplies an unsigned byte by a signed one, so a part of the weights comes as

@@ -14,11 +14,11 @@ bool takes(const Matrix& matrix) {
     case Matrix::Form::kHalf:
       return true;
     case Matrix::Form::kInt8:
-      return matrix.has_row_scale() || matrix.tile_columns % 16 == 0;
+      return matrix.has_row_scale() || matrix.tile_k % 16 == 0;
     case Matrix::Form::kInt4:
-      return matrix.columns % 2 == 0 && (matrix.has_row_scale() || matrix.tile_columns % 32 == 0);
+      return matrix.k % 2 == 0 && (matrix.has_row_scale() || matrix.tile_k % 32 == 0);
     case Matrix::Form::kPalette:
-      return matrix.columns * matrix.bits % 8 == 0 && matrix.bits >= 4;
+      return matrix.k * matrix.bits % 8 == 0 && matrix.bits >= 4;
     case Matrix::Form::kFloat:
       return false;
   }

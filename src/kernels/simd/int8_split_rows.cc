@@ -11,7 +11,7 @@ namespace anemone::kernels::simd::int8_split {
 namespace {
 
 constexpr float kSteps = 127 * 128;
-constexpr std::int64_t kStep = 64;  // columns
+constexpr std::int64_t kStep = 64;  // elements of a row
 
 // Entries of a palette's table, so that a register holds it several times or it fills registers.
 std::int64_t table_entries(int bits) {
@@ -44,11 +44,11 @@ void store_sixteen(__m512i integers, std::int8_t* out) {
 // bits.
 float tile_steps(const Matrix& m) {
   return std::min(127.0F * 16,
-                  0x7ffff000p0F / (32 * 8 * 64) / static_cast<float>(round_up(m.columns, 32) / 32));
+                  0x7ffff000p0F / (32 * 8 * 64) / static_cast<float>(round_up(m.k, 32) / 32));
 }
 
 std::int64_t multiplier_count(const Matrix& m) {
-  return round_up(m.columns, 128) / 32;
+  return round_up(m.k, 128) / 32;
 }
 
 // Asks memory for the `count` scales from `begin` after these on, which lie apart from the rows:
@@ -85,7 +85,7 @@ std::int64_t row_scratch_bytes(const Matrix& m) {
   if (m.form == Matrix::Form::kHalf || m.has_row_scale()) return 64;
   return round_up(m.form == Matrix::Form::kInt4
                       ? kInt8BlockRows * multiplier_count(m) * std::int64_t{sizeof(std::int16_t)}
-                      : kInt8BlockRows * (m.columns / m.tile_columns) * std::int64_t{sizeof(float)},
+                      : kInt8BlockRows * (m.k / m.tile_k) * std::int64_t{sizeof(float)},
                   64);
 }
 
@@ -104,8 +104,7 @@ RowBlock::RowBlock(const Matrix& matrix, std::int64_t begin, std::int64_t end, s
       prepare_int8_tiles(scratch);
   } else {
     prepare_row_scales();
-    if (matrix.form == Matrix::Form::kInt8 && rows_ == kInt8BlockRows &&
-        matrix.columns % kStep == 0)
+    if (matrix.form == Matrix::Form::kInt8 && rows_ == kInt8BlockRows && matrix.k % kStep == 0)
       in_place_ = matrix.row(begin);
   }
 }
@@ -158,14 +157,14 @@ void RowBlock::prepare_halves() {
   for (std::int64_t r = 0; r < rows_; ++r) {
     const auto* row = reinterpret_cast<const Half*>(matrix_.row(begin_ + r));
     __m512 tops = _mm512_setzero_ps();
-    for (std::int64_t c = 0; c < matrix_.columns; c += 16)
-      tops = _mm512_max_ps(tops, _mm512_abs_ps(load_some(row + c, matrix_.columns - c)));
+    for (std::int64_t c = 0; c < matrix_.k; c += 16)
+      tops = _mm512_max_ps(tops, _mm512_abs_ps(load_some(row + c, matrix_.k - c)));
     scales_[r] = 128 * _mm512_reduce_max_ps(tops) / kSteps;
   }
 }
 
 void RowBlock::prepare_int8_tiles(std::byte* scratch) {
-  const std::int64_t tiles = matrix_.columns / matrix_.tile_columns;
+  const std::int64_t tiles = matrix_.k / matrix_.tile_k;
   auto* factors = reinterpret_cast<float*>(scratch);
   factors_ = factors;
   for (std::int64_t r = 0; r < rows_; ++r) {
@@ -179,8 +178,8 @@ void RowBlock::prepare_int8_tiles(std::byte* scratch) {
 
 // Every scale in steps of the row's largest.
 void RowBlock::prepare_int4_tiles(std::byte* scratch) {
-  const std::int64_t tiles = matrix_.columns / matrix_.tile_columns;
-  const std::int64_t repeats = matrix_.tile_columns / 32;
+  const std::int64_t tiles = matrix_.k / matrix_.tile_k;
+  const std::int64_t repeats = matrix_.tile_k / 32;
   auto* multipliers = reinterpret_cast<std::int16_t*>(scratch);
   multipliers_ = multipliers;
   multipliers_per_row_ = multiplier_count(matrix_);
@@ -242,7 +241,7 @@ void RowBlock::expand(std::int64_t step, std::int64_t first, std::int64_t count,
   for (std::int64_t r = part.begin; r < part.end; ++r)
     _mm512_store_si512(
         high + (r - part.begin) * kStep,
-        load_bytes(matrix_.row(begin_ + r) + step * kStep, matrix_.columns - step * kStep));
+        load_bytes(matrix_.row(begin_ + r) + step * kStep, matrix_.k - step * kStep));
 }
 
 // The parts of a palette of at most 64 entries, in registers.
@@ -281,7 +280,7 @@ void RowBlock::for_palettes(const Part& p, const Body& body) const {
 
 // Palettes of 16, and int4 of one part.
 void RowBlock::expand_nibbles(const Part& p) const {
-  const std::int64_t bytes = (matrix_.columns - p.step * kStep + 1) / 2;
+  const std::int64_t bytes = (matrix_.k - p.step * kStep + 1) / 2;
   const std::int64_t row_bytes = matrix_.row_bytes();
   const std::byte* const first = matrix_.row(begin_) + p.step * kStep / 2;
   if (!has_low_) {
@@ -302,8 +301,7 @@ void RowBlock::expand_nibbles(const Part& p) const {
 
 // Eight indices are six bytes: they go to the eight bytes of a lane, each shifted into its own.
 void RowBlock::expand_six_bits(const Part& p) const {
-  const std::int64_t bytes =
-      std::min<std::int64_t>(48, ((matrix_.columns - p.step * kStep) * 6 + 7) / 8);
+  const std::int64_t bytes = std::min<std::int64_t>(48, ((matrix_.k - p.step * kStep) * 6 + 7) / 8);
   alignas(64) std::int8_t places[64];
   for (int i = 0; i < 64; ++i) places[i] = static_cast<std::int8_t>(i / 8 * 6 + i % 8);
   const __m512i sixes = _mm512_load_si512(places);
@@ -320,7 +318,7 @@ void RowBlock::expand_six_bits(const Part& p) const {
 }
 
 void RowBlock::expand_bytes(const Part& p) const {
-  const std::int64_t bytes = matrix_.columns - p.step * kStep;
+  const std::int64_t bytes = matrix_.k - p.step * kStep;
   const std::int64_t row_bytes = matrix_.row_bytes();
   const std::byte* const first = matrix_.row(begin_) + p.step * kStep;
   for_palettes<Table256>(p, [&](std::int64_t r, const Table256& table) {
@@ -332,7 +330,7 @@ void RowBlock::expand_bytes(const Part& p) const {
 }
 
 void RowBlock::expand_halves(const Part& p) const {
-  const std::int64_t left = matrix_.columns - p.step * kStep;
+  const std::int64_t left = matrix_.k - p.step * kStep;
   for (std::int64_t r = p.begin; r < p.end; ++r) {
     const auto* row = reinterpret_cast<const Half*>(matrix_.row(begin_ + r)) + p.step * kStep;
     const __m512 inverse = _mm512_set1_ps(scales_[r] == 0 ? 0 : 128 / scales_[r]);
@@ -345,13 +343,12 @@ void RowBlock::expand_halves(const Part& p) const {
 }
 
 void RowBlock::expand_int8_tiles(const Part& p) const {
-  const std::int64_t tiles = matrix_.columns / matrix_.tile_columns;
+  const std::int64_t tiles = matrix_.k / matrix_.tile_k;
   for (std::int64_t r = p.begin; r < p.end; ++r)
-    for (std::int64_t c = p.step * kStep; c < std::min(matrix_.columns, (p.step + 1) * kStep);
-         c += 16) {
+    for (std::int64_t c = p.step * kStep; c < std::min(matrix_.k, (p.step + 1) * kStep); c += 16) {
       const __m128i bytes =
           _mm_loadu_si128(reinterpret_cast<const __m128i*>(matrix_.row(begin_ + r) + c));
-      const __m512 factor = _mm512_set1_ps(factors_[r * tiles + c / matrix_.tile_columns]);
+      const __m512 factor = _mm512_set1_ps(factors_[r * tiles + c / matrix_.tile_k]);
       const Int8Split16 parts =
           split(_mm512_mul_ps(_mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(bytes)), factor));
       store_sixteen(parts.high, p.high + (r - p.begin) * kStep + c % kStep);
@@ -361,7 +358,7 @@ void RowBlock::expand_int8_tiles(const Part& p) const {
 
 void RowBlock::expand_shifted(std::int64_t step, std::int64_t first, std::int64_t count,
                               std::int8_t* out) const {
-  const std::int64_t bytes = (matrix_.columns - step * kStep) / 2;
+  const std::int64_t bytes = (matrix_.k - step * kStep) / 2;
   const std::int64_t end = std::min(first + count, rows_);
   for (std::int64_t r = first; r < end; ++r, out += kStep)
     _mm512_store_si512(
@@ -371,8 +368,8 @@ void RowBlock::expand_shifted(std::int64_t step, std::int64_t first, std::int64_
 }
 
 void RowBlock::expand_int4_tiles(const Part& p) const {
-  const std::int64_t bytes = (matrix_.columns - p.step * kStep) / 2;
-  // Columns 0 to 31 of the step lie in the lower two lanes.
+  const std::int64_t bytes = (matrix_.k - p.step * kStep) / 2;
+  // Elements 0 to 31 of the step lie in the lower two lanes.
   const __m512i by_lane =
       _mm512_inserti64x4(_mm512_set1_epi16(0x0100), _mm256_set1_epi16(0x0302), 1);
   const __m512i low_offset = _mm512_set1_epi8(64);

@@ -26,21 +26,21 @@ class RowBlock {
   RowBlock(const Matrix& matrix, std::int64_t begin, std::int64_t end, std::byte* scratch);
 
   bool has_low() const { return has_low_; }
-  // One part that can be read where it lies: row r at in_place() + r * columns.
+  // One part that can be read where it lies: row r at in_place() + r * k.
   const std::byte* in_place() const { return in_place_; }
   // What a sum of one part, or of 128 * high + low, is to be multiplied with; [kInt8BlockRows].
   const float* scales() const { return scales_; }
   // The table of row r of a palette: the parts of its entries, all high ones, then all low ones.
   // 16 entries stand there four times.
   const std::int8_t* table(std::int64_t r) const { return tables_[r]; }
-  // int4 in tiles: what row r's integers are to be multiplied with, one for each 32 columns, as
-  // many as whole steps of 128 columns need.
+  // int4 in tiles: what row r's integers are to be multiplied with, one for each 32 elements, as
+  // many as whole steps of 128 elements need.
   const std::int16_t* multipliers(std::int64_t r) const {
     return multipliers_ + r * multipliers_per_row_;
   }
-  // The parts of columns [64 * step, 64 * step + 64) as [count][64] each, 64-byte aligned: those of
-  // rows [first, first + count) of the block. What lies outside the matrix is left alone or
-  // meets zeros of the activations. `low` is used if has_low().
+  // The parts of elements [64 * step, 64 * step + 64) of a row as [count][64] each, 64-byte
+  // aligned: those of rows [first, first + count) of the block. What lies outside the matrix is
+  // left alone or meets zeros of the activations. `low` is used if has_low().
   void expand(std::int64_t step, std::int64_t first, std::int64_t count, std::int8_t* high,
               std::int8_t* low) const;
   // int4 instead as what its integers are, plus 8.

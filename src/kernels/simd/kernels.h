@@ -15,8 +15,8 @@ namespace anemone::kernels::simd {
 
 // Attention of some query rows over one key/value head.
 struct AttentionHead {
-  const Half* keys = nullptr;    // [slots, dim]
-  const Half* values = nullptr;  // [slots, dim]
+  const Half* keys = nullptr;    // [positions, dim]
+  const Half* values = nullptr;  // [positions, dim]
   std::int64_t dim = 0;
   // One more score for each query row, which has no value; nullptr: none.
   const float* sinks = nullptr;
@@ -28,8 +28,8 @@ struct RotaryTables {
   const Half* sin[2];
 };
 
-// Query rows that attend_many() takes together, the slots [begin, end) that each attends to, and
-// what is added to its scores, from slot 0 on; nullptr for all rows: nothing.
+// Query rows that attend_many() takes together, the positions [begin, end) that each attends to,
+// and what is added to its scores, from position 0 on; nullptr for all rows: nothing.
 inline constexpr std::int64_t kAttendRows = 64;
 struct AttentionRuns {
   std::int64_t begin[kAttendRows] = {};
@@ -46,14 +46,14 @@ struct Kernels {
   void (*to_halves)(const float* in, Half* out, std::int64_t count);
 
   // Inputs of `gemv`: a column of x in the order in which the form's elements come out of memory.
-  // Both [columns].
+  // Both [k].
   void (*order_column)(const Matrix& matrix, const float* in, float* out);
-  // out[n * out_stride + r - begin] = sum over c of matrix(r, c) * x[n][c], for rows [begin, end)
+  // out[n * out_stride + r - begin] = sum over k of matrix(r, k) * x[n][k], for rows [begin, end)
   // and n < count <= kGemvTokens; x[n] as order_column() leaves it. Weights are read once.
-  // `scratch` holds `columns` floats.
+  // `scratch` holds `k` floats.
   void (*gemv)(const Matrix& matrix, std::int64_t begin, std::int64_t end, const float* const* x,
                int count, float* out, std::int64_t out_stride, float* scratch);
-  // Rows [begin, end) as floats, [end - begin, columns].
+  // Rows [begin, end) as floats, [end - begin, k].
   void (*expand)(const Matrix& matrix, std::int64_t begin, std::int64_t end, float* out);
   // out[r][n] += sum over k of a[r][k] * b[k][n]: [rows, depth] by [depth, count]; leading
   // dimensions lda, ldb, ldo.
@@ -86,24 +86,25 @@ struct Kernels {
   // tables are those of the row.
   void (*rotate)(const Half* x, const RotaryTables& tables, std::int64_t half, Half* y);
 
-  // Streams over slots [begin, end): out = softmax(q . keys) @ values for `rows` query rows that
-  // attend to the same slots. q and out are fp32 [rows, dim]; `scratch` holds attend_scratch()
-  // floats.
+  // Streams over positions [begin, end): out = softmax(q . keys) @ values for `rows` query rows
+  // that attend to the same positions. q and out are fp32 [rows, dim]; `scratch` holds
+  // attend_scratch() floats.
   void (*attend)(const AttentionHead& head, const float* q, std::int64_t rows, std::int64_t begin,
                  std::int64_t end, float* out, float* scratch);
-  // attend() for kAttendRows rows that attend to different slots; q and out are [dim, kAttendRows].
-  // `scratch` holds attend_many_scratch() floats. A row's result does not depend on the others.
+  // attend() for kAttendRows rows that attend to different positions; q and out are [dim,
+  // kAttendRows]. `scratch` holds attend_many_scratch() floats. A row's result does not depend on
+  // the others.
   void (*attend_many)(const AttentionHead& head, const float* q, const AttentionRuns& runs,
                       float* out, float* scratch);
 };
 
 inline constexpr int kGemvTokens = 4;
 
-// Slots that attend() takes together: keys and values are converted once for all query rows.
-inline constexpr std::int64_t kAttendSlots = 16;
-inline constexpr std::int64_t attend_scratch(std::int64_t rows, std::int64_t slots,
+// Positions that attend() takes together: keys and values are converted once for all query rows.
+inline constexpr std::int64_t kAttendPositions = 16;
+inline constexpr std::int64_t attend_scratch(std::int64_t rows, std::int64_t positions,
                                              std::int64_t dim) {
-  return rows * slots + kAttendSlots * dim;
+  return rows * positions + kAttendPositions * dim;
 }
 
 // A row and what fills up its last vector.

@@ -9,7 +9,8 @@
 
 namespace anemone::kernels::simd {
 
-// A weight matrix [rows, columns] as it lies in a package, row-major. A view: the bytes outlive it.
+// A weight matrix [rows, k] as it lies in a package, row-major: `rows` output features of `k` input
+// features, which is the depth of a product with activations [k, n]. A view: the bytes outlive it.
 struct Matrix {
   enum class Form {
     kFloat,    // fp32
@@ -21,39 +22,39 @@ struct Matrix {
 
   Form form = Form::kHalf;
   std::int64_t rows = 0;
-  std::int64_t columns = 0;
+  std::int64_t k = 0;
   const std::byte* data = nullptr;
 
-  // kInt8, kInt4: the scale of element (r, c) is scales[r / tile_rows * tiles + c / tile_columns],
-  // where tiles = columns / tile_columns.
+  // kInt8, kInt4: the scale of element (r, i) is scales[r / tile_rows * tiles + i / tile_k],
+  // where tiles = k / tile_k.
   const Half* scales = nullptr;
   std::int64_t tile_rows = 1;
-  std::int64_t tile_columns = 1;
+  std::int64_t tile_k = 1;
 
   // kPalette: entry i of row r is palette[(r / group << bits) + i].
   const Half* palette = nullptr;
   int bits = 8;  // of an element of `data`, whatever the form; 32, 16, 8, 6 or 4
   std::int64_t group = 1;
 
-  std::int64_t row_bytes() const { return columns * bits / 8; }
+  std::int64_t row_bytes() const { return k * bits / 8; }
   // "fp16", "int8", "lut4", ...
   std::string_view form_name() const;
   // Bytes of everything that a product reads: elements, scales and palettes.
   std::int64_t size_bytes() const {
     std::int64_t table = 0;
     if (form == Form::kInt8 || form == Form::kInt4)
-      table = (rows + tile_rows - 1) / tile_rows * (columns / tile_columns);
+      table = (rows + tile_rows - 1) / tile_rows * (k / tile_k);
     else if (form == Form::kPalette)
       table = (rows + group - 1) / group << bits;
     return rows * row_bytes() + table * std::int64_t{sizeof(Half)};
   }
   const std::byte* row(std::int64_t r) const { return data + r * row_bytes(); }
-  bool has_row_scale() const { return tile_columns == columns; }
-  // The scale of element (r, c) and, after it, those of the tiles to the right.
-  const Half* scales_at(std::int64_t r, std::int64_t c) const {
-    return scales + r / tile_rows * (columns / tile_columns) + c / tile_columns;
+  bool has_row_scale() const { return tile_k == k; }
+  // The scale of element (r, i) and, after it, those of the tiles to the right.
+  const Half* scales_at(std::int64_t r, std::int64_t i) const {
+    return scales + r / tile_rows * (k / tile_k) + i / tile_k;
   }
-  float scale(std::int64_t r, std::int64_t c) const { return to_float(*scales_at(r, c)); }
+  float scale(std::int64_t r, std::int64_t i) const { return to_float(*scales_at(r, i)); }
 };
 
 }  // namespace anemone::kernels::simd

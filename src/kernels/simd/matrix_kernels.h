@@ -63,35 +63,35 @@ inline bool is_nibbles(const Matrix& m) {
   return m.bits == 4;
 }
 
-// Columns of a step of the form; 0 where the form has no steps or they do not fit: such rows are
+// Elements of a step of the form; 0 where the form has no steps or they do not fit: such rows are
 // expanded.
-inline std::int64_t step_columns(const Matrix& m) {
+inline std::int64_t step_elements(const Matrix& m) {
   if (m.form == Matrix::Form::kPalette && m.bits != 4) return 0;
   const std::int64_t step = is_nibbles(m) ? 2 * kWidth : kWidth;
   const bool is_scaled = m.form == Matrix::Form::kInt8 || m.form == Matrix::Form::kInt4;
-  return m.columns % step == 0 && (!is_scaled || m.tile_columns % step == 0) ? step : 0;
+  return m.k % step == 0 && (!is_scaled || m.tile_k % step == 0) ? step : 0;
 }
 
 inline void order_column(const Matrix& m, const float* in, float* out) {
-  if (!is_nibbles(m) || step_columns(m) == 0) {
-    std::memcpy(out, in, static_cast<std::size_t>(m.columns) * sizeof(float));
+  if (!is_nibbles(m) || step_elements(m) == 0) {
+    std::memcpy(out, in, static_cast<std::size_t>(m.k) * sizeof(float));
     return;
   }
-  for (std::int64_t c = 0; c < m.columns; c += 2 * kWidth)
+  for (std::int64_t c = 0; c < m.k; c += 2 * kWidth)
     for (int i = 0; i < kWidth; ++i) {
       out[c + i] = in[c + 2 * i];
       out[c + kWidth + i] = in[c + 2 * i + 1];
     }
 }
 
-// kRows rows by kColumns columns of x. Every sum goes over the columns of the matrix in order,
-// whatever runs beside it, so that a column of x gives the same bits alone and among others.
+// kRows rows by kColumns columns of x. Every sum goes over k in order, whatever runs beside it, so
+// that a column of x gives the same bits alone and among others.
 template <typename Row, int kColumns, int kRows>
 void dot_rows(const Matrix& m, std::int64_t first, const float* const* x, float* out,
               std::int64_t out_stride) {
   constexpr int kVectors = Row::kVectors;
   const bool is_scaled = m.form == Matrix::Form::kInt8 || m.form == Matrix::Form::kInt4;
-  const std::int64_t tile = is_scaled ? m.tile_columns : m.columns;
+  const std::int64_t tile = is_scaled ? m.tile_k : m.k;
   const std::int64_t steps = tile / (kVectors * kWidth);
   const auto rows = [&]<std::size_t... kIndex>(std::index_sequence<kIndex...>) {
     return std::array<Row, kRows>{Row(m, first + static_cast<std::int64_t>(kIndex))...};
@@ -101,12 +101,11 @@ void dot_rows(const Matrix& m, std::int64_t first, const float* const* x, float*
   constexpr std::int64_t kTiles = 64;
   float scales[kRows][kTiles];
   Floats total[kRows][kColumns] = {};
-  for (std::int64_t begin = 0; begin < m.columns; begin += tile) {
+  for (std::int64_t begin = 0; begin < m.k; begin += tile) {
     const std::int64_t place = begin / tile % kTiles;
     if (is_scaled && place == 0)
       for (int r = 0; r < kRows; ++r)
-        to_floats(m.scales_at(first + r, begin), scales[r],
-                  std::min(kTiles, (m.columns - begin) / tile));
+        to_floats(m.scales_at(first + r, begin), scales[r], std::min(kTiles, (m.k - begin) / tile));
     Floats sums[kRows][kColumns] = {};
     const std::int64_t step0 = begin / (kVectors * kWidth);
     for (std::int64_t step = step0; step < step0 + steps; ++step) {
@@ -170,23 +169,23 @@ inline void expand_row(const Matrix& m, std::int64_t r, float* out) {
   const std::byte* row = m.row(r);
   switch (m.form) {
     case Matrix::Form::kFloat:
-      std::memcpy(out, row, static_cast<std::size_t>(m.columns) * sizeof(float));
+      std::memcpy(out, row, static_cast<std::size_t>(m.k) * sizeof(float));
       return;
     case Matrix::Form::kHalf:
-      for (std::int64_t c = 0; c < m.columns; ++c)
+      for (std::int64_t c = 0; c < m.k; ++c)
         out[c] = to_float(reinterpret_cast<const Half*>(row)[c]);
       return;
     case Matrix::Form::kInt8:
-      for (std::int64_t tile = 0; tile < m.columns; tile += m.tile_columns) {
+      for (std::int64_t tile = 0; tile < m.k; tile += m.tile_k) {
         const float scale = m.scale(r, tile);
-        for (std::int64_t c = tile; c < tile + m.tile_columns; ++c)
+        for (std::int64_t c = tile; c < tile + m.tile_k; ++c)
           out[c] = static_cast<float>(static_cast<std::int8_t>(row[c])) * scale;
       }
       return;
     case Matrix::Form::kInt4:
-      for (std::int64_t tile = 0; tile < m.columns; tile += m.tile_columns) {
+      for (std::int64_t tile = 0; tile < m.k; tile += m.tile_k) {
         const float scale = m.scale(r, tile);
-        for (std::int64_t c = tile; c < tile + m.tile_columns; ++c) {
+        for (std::int64_t c = tile; c < tile + m.tile_k; ++c) {
           const std::int32_t nibble = element_bits(row, 4, c);
           out[c] = static_cast<float>(nibble >= 8 ? nibble - 16 : nibble) * scale;
         }
@@ -196,14 +195,14 @@ inline void expand_row(const Matrix& m, std::int64_t r, float* out) {
       const Half* palette = m.palette + (r / m.group << m.bits);
       float table[256];
       for (int i = 0; i < 1 << m.bits; ++i) table[i] = to_float(palette[i]);
-      for (std::int64_t c = 0; c < m.columns; ++c) out[c] = table[element_bits(row, m.bits, c)];
+      for (std::int64_t c = 0; c < m.k; ++c) out[c] = table[element_bits(row, m.bits, c)];
       return;
     }
   }
 }
 
 inline void expand(const Matrix& m, std::int64_t begin, std::int64_t end, float* out) {
-  for (std::int64_t r = begin; r < end; ++r) expand_row(m, r, out + (r - begin) * m.columns);
+  for (std::int64_t r = begin; r < end; ++r) expand_row(m, r, out + (r - begin) * m.k);
 }
 
 inline float dot(const float* a, const float* b, std::int64_t count) {
@@ -220,11 +219,10 @@ inline float dot(const float* a, const float* b, std::int64_t count) {
 
 inline void gemv(const Matrix& m, std::int64_t begin, std::int64_t end, const float* const* x,
                  int count, float* out, std::int64_t out_stride, float* scratch) {
-  if (step_columns(m) == 0) {
+  if (step_elements(m) == 0) {
     for (std::int64_t r = begin; r < end; ++r) {
       expand_row(m, r, scratch);
-      for (int n = 0; n < count; ++n)
-        out[n * out_stride + r - begin] = dot(scratch, x[n], m.columns);
+      for (int n = 0; n < count; ++n) out[n * out_stride + r - begin] = dot(scratch, x[n], m.k);
     }
     return;
   }

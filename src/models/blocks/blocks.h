@@ -91,7 +91,7 @@ ir::Value* gate_product(LayerGraph& graph, ir::Value* gate_up, std::int64_t widt
                         const std::string& name);
 
 // What each expert's output is multiplied by, [1, experts, T, 1], from the router's output of the
-// same shape: 0 for all but the active ones. `selection_bias` may be nullptr. The router may choose
+// same shape: 0 for all but the active ones. `selection_bias` may be nullptr. The router may select
 // among more than there are experts.
 ir::Value* routing_weights(LayerGraph& graph, ir::Value* logits, ir::Value* selection_bias,
                            const std::string& name);

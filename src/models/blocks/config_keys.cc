@@ -179,14 +179,14 @@ Status read_attention_bias(const checkpoint::HfConfig& config, DecoderConfig& de
 Result<ExpertsConfig> read_experts(const HfConfig& config, const ExpertsDefaults& defaults) {
   ExpertsConfig out;
   ANEMONE_ASSIGN_OR_RETURN(out.count, config.size(defaults.count_key, defaults.count));
-  ANEMONE_ASSIGN_OR_RETURN(out.chosen, config.size(defaults.chosen_key, defaults.chosen));
+  ANEMONE_ASSIGN_OR_RETURN(out.active, config.size(defaults.active_key, defaults.active));
   ANEMONE_ASSIGN_OR_RETURN(out.width, config.size(defaults.width_key, defaults.width));
   if (out.count > kMaxExperts)
     return unsupported("[{}] expected at most {} experts, got {}", config.subject(), kMaxExperts,
                        out.count);
-  if (out.chosen > out.count)
+  if (out.active > out.count)
     return parse_error("[{}] expected {} of at most {} ({}), got {}", config.subject(),
-                       defaults.chosen_key, out.count, defaults.count_key, out.chosen);
+                       defaults.active_key, out.count, defaults.count_key, out.active);
   return out;
 }
 

@@ -61,9 +61,9 @@ Status read_attention_bias(const checkpoint::HfConfig& config, DecoderConfig& de
 struct ExpertsDefaults {
   std::string_view count_key = "num_experts";
   std::string_view width_key = "moe_intermediate_size";
-  std::string_view chosen_key = "num_experts_per_tok";
+  std::string_view active_key = "num_experts_per_tok";
   std::int64_t count;
-  std::int64_t chosen;
+  std::int64_t active;
   std::int64_t width;
 };
 

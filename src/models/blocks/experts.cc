@@ -11,12 +11,12 @@ using ir::Value;
 namespace {
 
 // Far below every logit, and no infinity after the largest one of fp16 is subtracted.
-constexpr double kNotChosen = -3e4;
+constexpr double kNotActive = -3e4;
 
-// Whether each expert is among the `chosen` of the highest scores; of equal scores the first count
+// Whether each expert is among the `active` of the highest scores; of equal scores the first count
 // higher. [1, experts, T, 1] of booleans. An expert is counted against every other, because the
 // chip sorts nothing.
-Value* is_chosen(LayerGraph& graph, Value* scores, const std::string& name) {
+Value* is_active(LayerGraph& graph, Value* scores, const std::string& name) {
   ir::Builder& b = graph.builder();
   const ExpertsConfig& config = graph.config().experts;
   const std::int64_t count = scores->type.shape[1];
@@ -36,10 +36,10 @@ Value* is_chosen(LayerGraph& graph, Value* scores, const std::string& name) {
                       {"axes", Literal::int32s({-1})},
                       {"keep_dims", Literal::boolean(true)}},
                      name + "_rank");
-  Value* chosen =
-      b.op("less", {{"x", rank}, {"y", graph.number(static_cast<double>(config.chosen))}},
+  Value* active =
+      b.op("less", {{"x", rank}, {"y", graph.number(static_cast<double>(config.active))}},
            name + "_is_chosen");
-  return graph.reshape(chosen, graph.hidden_shape(count), name + "_chosen");
+  return graph.reshape(active, graph.hidden_shape(count), name + "_chosen");
 }
 
 // One projection of an expert: its tensors in a file that has them by expert, and the one that
@@ -150,16 +150,16 @@ Value* routing_weights(LayerGraph& graph, Value* logits, Value* selection_bias,
     compared = graph.add(scores, selection_bias, name + "_biased");
   }
   if (compared == nullptr) return nullptr;
-  Value* chosen = is_chosen(graph, compared, name);
+  Value* active = is_active(graph, compared, name);
   Value* weights = nullptr;
   if (is_softmax && config.is_normalized) {
     // A softmax over the active experts alone is one over all, divided by their sum.
     weights =
-        softmax(b.op("select", {{"cond", chosen}, {"a", logits}, {"b", graph.number(kNotChosen)}},
+        softmax(b.op("select", {{"cond", active}, {"a", logits}, {"b", graph.number(kNotActive)}},
                      name + "_only_chosen"));
   } else {
     if (scores == nullptr) scores = softmax(logits);
-    weights = b.op("select", {{"cond", chosen}, {"a", scores}, {"b", graph.number(0)}},
+    weights = b.op("select", {{"cond", active}, {"a", scores}, {"b", graph.number(0)}},
                    name + "_only_chosen");
     if (config.is_normalized) {
       Value* sum = b.op(

@@ -43,18 +43,18 @@ class AttentionOp : public FusedOp {
     const Shape& k_shape = call.inputs[1]->shape;
     const std::int64_t dim = q_shape.back();
     const std::int64_t length = q_shape[q_shape.size() - 2];
-    const std::int64_t slots = k_shape[k_shape.size() - 2];
+    const std::int64_t positions = k_shape[k_shape.size() - 2];
     const std::int64_t rows = std::min(kAttendRows, length - first);
     const Half* q = call.inputs[0]->as<Half>().data() + (batch * length + first) * dim;
     Half* out = call.outputs[0].as<Half>().data() + (batch * length + first) * dim;
-    const kernels::simd::AttentionHead head{call.inputs[1]->as<Half>().data() + batch * slots * dim,
-                                            call.inputs[2]->as<Half>().data() + batch * slots * dim,
-                                            dim};
+    const kernels::simd::AttentionHead head{
+        call.inputs[1]->as<Half>().data() + batch * positions * dim,
+        call.inputs[2]->as<Half>().data() + batch * positions * dim, dim};
     AttentionBlock block(context.kernels, attention_rows_scratch, dim);
     for (std::int64_t r = 0; r < kAttendRows; ++r) {
       // Rows that make the block whole are like the last one.
       const std::int64_t t = std::min(r, rows - 1);
-      block.runs.end[r] = slots;
+      block.runs.end[r] = positions;
       if (call.inputs.size() > 3)
         block.runs.bias[r] = mask_row(*call.inputs[3], batch, first + t, length);
       block.set_query(r, q + t * dim, factor_);
@@ -65,11 +65,11 @@ class AttentionOp : public FusedOp {
 
   static const Half* mask_row(const TensorView& mask, std::int64_t batch, std::int64_t t,
                               std::int64_t length) {
-    const std::int64_t slots = mask.shape.back();
+    const std::int64_t positions = mask.shape.back();
     const std::int64_t rows = mask.shape.size() < 2 ? 1 : mask.shape[mask.shape.size() - 2];
-    const std::int64_t matrices = mask.size() / (rows * slots);
+    const std::int64_t matrices = mask.size() / (rows * positions);
     const std::int64_t row = (matrices == 1 ? 0 : batch * rows) + (rows == length ? t : 0);
-    return mask.as<Half>().data() + row * slots;
+    return mask.as<Half>().data() + row * positions;
   }
 
   float factor_;
@@ -145,7 +145,7 @@ void take_factor(const FusionGraph& graph, Parts& parts, int& slot) {
 
 // The keys [..., S, dim] behind `slot`, which holds them transposed: with the last two axes
 // exchanged, and axes of one anywhere before them.
-bool take_turned_keys(const FusionGraph& graph, Parts& parts, int slot) {
+bool take_transposed_keys(const FusionGraph& graph, Parts& parts, int slot) {
   PreparedOp* transpose = take(graph, parts, slot, "transpose");
   if (transpose == nullptr) return false;
   parts.k = FusionGraph::argument(*transpose, "x");
@@ -177,7 +177,7 @@ bool match_scores(const FusionGraph& graph, Parts& parts, int slot) {
   parts.q = FusionGraph::argument(*scores, "x");
   const int keys = FusionGraph::argument(*scores, "y");
   take_factor(graph, parts, parts.q);
-  if (!graph.flag(*scores, "transpose_y")) return take_turned_keys(graph, parts, keys);
+  if (!graph.flag(*scores, "transpose_y")) return take_transposed_keys(graph, parts, keys);
   parts.k = keys;
   parts.k_shape = graph.type(keys).shape;
   return true;

@@ -6,7 +6,7 @@ namespace anemone::exec {
 namespace {
 
 // after = before * (1 - reduce_sum(mask, -1)) + mask @ tokens, where before is a state, which
-// becomes after: the tokens go to the slots that the one-hot rows of the mask say.
+// becomes after: the tokens go to the positions that the one-hot rows of the mask say.
 struct CacheUpdate {
   int state = -1;
   const ir::Type* type = nullptr;  // of the state
@@ -218,17 +218,17 @@ class AttentionMatch {
     const Shape& token = graph_.type(keys.tokens).shape;
     const Shape& write = graph_.type(keys.mask).shape;
     const Shape& mask = graph_.type(attention_mask).shape;
-    const std::int64_t slots = write[2];
+    const std::int64_t positions = write[2];
     // The program may leave it open what it writes, and read what it broadcasts.
     for (const CacheUpdate* update : {&keys, &values})
       if (update->type->dtype != DType::kFp16 ||
-          update->type->shape != Shape({1, token[1], slots, token[3]}))
+          update->type->shape != Shape({1, token[1], positions, token[3]}))
         return false;
     if (!sinks_.empty() && static_cast<std::int64_t>(sinks_.size()) != query[1]) return false;
     return graph_.type(root.outputs[0]).shape == query &&
            graph_.type(values.tokens).shape == token && query[1] % token[1] == 0 &&
            query[2] == token[2] && query[3] == token[3] && write[1] == 1 && write[3] == query[2] &&
-           mask == Shape({1, 1, query[2], slots});
+           mask == Shape({1, 1, query[2], positions});
   }
 
   const FusionGraph& graph_;

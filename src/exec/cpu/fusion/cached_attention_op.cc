@@ -13,7 +13,7 @@ namespace {
 thread_local Scratch attention_scratch;
 
 struct Sizes {
-  std::int64_t heads, kv_heads, tokens, dim, slots;
+  std::int64_t heads, kv_heads, tokens, dim, positions;
 };
 
 Sizes sizes_of(const FusedCall& call) {
@@ -21,15 +21,15 @@ Sizes sizes_of(const FusedCall& call) {
   return {q[1], call.inputs[1]->shape[1], q[2], q[3], call.inputs[3]->shape[2]};
 }
 
-// Copies the tokens to their slots.
+// Copies the tokens to their positions.
 void store_tokens(const Sizes& n, const WriteMask& mask, const Half* tokens, std::byte* state,
                   StateUndo& undo) {
   const auto row_bytes = static_cast<std::size_t>(n.dim) * sizeof(Half);
   for (std::int64_t t = 0; t < n.tokens; ++t) {
-    const std::int64_t slot = mask.slot_of_token[static_cast<std::size_t>(t)];
-    if (slot < 0) continue;
+    const std::int64_t position = mask.position_of_token[static_cast<std::size_t>(t)];
+    if (position < 0) continue;
     for (std::int64_t h = 0; h < n.kv_heads; ++h) {
-      std::byte* to = state + static_cast<std::size_t>(h * n.slots + slot) * row_bytes;
+      std::byte* to = state + static_cast<std::size_t>(h * n.positions + position) * row_bytes;
       undo.save(to, row_bytes);
       std::memcpy(to, tokens + (h * n.tokens + t) * n.dim, row_bytes);
     }
@@ -41,8 +41,8 @@ void store_tokens(const Sizes& n, const WriteMask& mask, const Half* tokens, std
 void blend_tokens(const Sizes& n, const Half* mask, const Half* tokens, std::byte* state,
                   StateUndo& undo) {
   auto* cache = reinterpret_cast<Half*>(state);
-  undo.save(state, static_cast<std::size_t>(n.kv_heads * n.slots * n.dim) * sizeof(Half));
-  for (std::int64_t s = 0; s < n.slots; ++s) {
+  undo.save(state, static_cast<std::size_t>(n.kv_heads * n.positions * n.dim) * sizeof(Half));
+  for (std::int64_t s = 0; s < n.positions; ++s) {
     const Half* row = mask + s * n.tokens;
     float written = 0;
     for (std::int64_t t = 0; t < n.tokens; ++t) written += to_float(row[t]);
@@ -52,7 +52,7 @@ void blend_tokens(const Sizes& n, const Half* mask, const Half* tokens, std::byt
         float placed = 0;
         for (std::int64_t t = 0; t < n.tokens; ++t)
           placed += to_float(row[t]) * to_float(tokens[(h * n.tokens + t) * n.dim + d]);
-        Half& element = cache[(h * n.slots + s) * n.dim + d];
+        Half& element = cache[(h * n.positions + s) * n.dim + d];
         element = to_half(to_float(to_half(to_float(element) * kept)) + to_float(to_half(placed)));
       }
   }
@@ -62,16 +62,16 @@ void blend_tokens(const Sizes& n, const Half* mask, const Half* tokens, std::byt
 void attend_row(const Sizes& n, const float* q, const Half* keys, const Half* values,
                 const Half* mask, const float* sink, float* out, float* scores) {
   float most = sink == nullptr ? -INFINITY : *sink;
-  for (std::int64_t s = 0; s < n.slots; ++s) {
+  for (std::int64_t s = 0; s < n.positions; ++s) {
     float score = 0;
     for (std::int64_t d = 0; d < n.dim; ++d) score += q[d] * to_float(keys[s * n.dim + d]);
     scores[s] = score + to_float(mask[s]);
     most = std::max(most, scores[s]);
   }
   float total = sink == nullptr ? 0 : std::exp(*sink - most);
-  for (std::int64_t s = 0; s < n.slots; ++s) total += scores[s] = std::exp(scores[s] - most);
+  for (std::int64_t s = 0; s < n.positions; ++s) total += scores[s] = std::exp(scores[s] - most);
   std::fill(out, out + n.dim, 0.0f);
-  for (std::int64_t s = 0; s < n.slots; ++s)
+  for (std::int64_t s = 0; s < n.positions; ++s)
     for (std::int64_t d = 0; d < n.dim; ++d)
       out[d] += scores[s] / total * to_float(values[s * n.dim + d]);
 }
@@ -84,8 +84,8 @@ bool can_store_first(std::span<FusedCall> calls, MaskCache& masks) {
       if (calls[early].states[0] != calls[late].states[0]) continue;
       const AttentionMask& mask = masks.attention_mask(*calls[early].inputs[4]);
       if (!write.is_one_hot || !mask.has_runs) return false;
-      for (const std::int64_t slot : write.slot_of_token)
-        if (slot >= mask.all.begin && slot < mask.all.end) return false;
+      for (const std::int64_t position : write.position_of_token)
+        if (position >= mask.all.begin && position < mask.all.end) return false;
     }
   }
   return true;
@@ -113,7 +113,7 @@ struct Operands {
         values(reinterpret_cast<const Half*>(call.states[1])),
         out(call.outputs[0].as<Half>().data()) {}
   kernels::simd::AttentionHead head(std::int64_t kv) const {
-    return {keys + kv * n.slots * n.dim, values + kv * n.slots * n.dim, n.dim};
+    return {keys + kv * n.positions * n.dim, values + kv * n.positions * n.dim, n.dim};
   }
   std::int64_t row(std::int64_t h, std::int64_t t) const { return (h * n.tokens + t) * n.dim; }
 
@@ -178,7 +178,7 @@ void CachedAttentionOp::attend_heads(const FusedCall& call, std::int64_t t, std:
   const Operands o(call);
   const Sizes& n = o.n;
   float* queries = attention_scratch.take<float>(
-      2 * rows * n.dim + kernels::simd::attend_scratch(rows, n.slots, n.dim));
+      2 * rows * n.dim + kernels::simd::attend_scratch(rows, n.positions, n.dim));
   float* mixed = queries + rows * n.dim;
   float* scratch = mixed + rows * n.dim;
   for (std::int64_t r = 0; r < rows; ++r) {
@@ -193,7 +193,7 @@ void CachedAttentionOp::attend_heads(const FusedCall& call, std::int64_t t, std:
     one.sinks = sink(head);
     context.kernels.attend(one, queries, rows, run.begin, run.end, mixed, scratch);
   } else {
-    const Half* mask = call.inputs[4]->as<Half>().data() + t * n.slots;
+    const Half* mask = call.inputs[4]->as<Half>().data() + t * n.positions;
     for (std::int64_t r = 0; r < rows; ++r)
       attend_row(n, queries + r * n.dim, o.head(kv).keys, o.head(kv).values, mask, sink(head + r),
                  mixed + r * n.dim, scratch);

@@ -24,7 +24,7 @@ class ExpertsFinder {
   std::optional<Fusion> find() {
     if (!is_half(root_.outputs[0]) || !(is_lone_term() || is_sum())) return {};
     if (addend_ >= 0 && !fits_sum(addend_)) return {};
-    const ExpertsChoice choice = choice_of(weights_.front());
+    const ExpertCounts counts = counts_of(weights_.front());
     Fusion out;
     out.root = &root_;
     out.inputs = {x_};
@@ -32,7 +32,7 @@ class ExpertsFinder {
     if (addend_ >= 0) out.inputs.push_back(addend_);
     out.inner = std::move(inner_);
     out.op =
-        std::make_shared<ExpertsOp>(std::move(experts_), choice, is_channel_major_, addend_ >= 0);
+        std::make_shared<ExpertsOp>(std::move(experts_), counts, is_channel_major_, addend_ >= 0);
     return out;
   }
 
@@ -45,7 +45,7 @@ class ExpertsFinder {
     const auto is_add = [](const PreparedOp* user) { return user->op->type == "add"; };
     const int slot = root_.outputs[0];
     if (root_.op->type != "mul" || std::ranges::any_of(graph_.users(slot), is_add)) return false;
-    if (!add_term(slot) || choice_of(weights_.front()).total < 2) return false;
+    if (!add_term(slot) || counts_of(weights_.front()).total < 2) return false;
     std::erase(inner_, &root_);
     return true;
   }
@@ -195,17 +195,17 @@ class ExpertsFinder {
   }
 
   // The weights of all experts of a layer are split, those of a part of it come from the split.
-  ExpertsChoice choice_of(int weight) const {
+  ExpertCounts counts_of(int weight) const {
     const PreparedOp* split = graph_.producer(weight, "split");
     const std::size_t weights = split == nullptr ? 0 : split->outputs.size();
-    ExpertsChoice out;
+    ExpertCounts out;
     out.total = static_cast<std::int64_t>(std::max(experts_.size(), weights));
-    out.chosen = std::min(out.total, chosen_of(weight).value_or(0));
+    out.active = std::min(out.total, active_of(weight).value_or(0));
     return out;
   }
 
-  // How many weights of a token are not 0, where a choice lies behind them.
-  std::optional<std::int64_t> chosen_of(int weight) const {
+  // How many weights of a token are not 0, where a top-k lies behind them.
+  std::optional<std::int64_t> active_of(int weight) const {
     constexpr std::size_t kMostOperations = 64;
     std::vector<int> open = {weight};
     std::set<const PreparedOp*> seen;

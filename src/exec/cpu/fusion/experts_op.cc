@@ -33,17 +33,17 @@ Cost ExpertsOp::cost(const Shape& output, std::span<const Shape> /*states*/) con
   std::int64_t products = 0;
   for (const Expert& expert : experts_) {
     bytes += expert.weight_bytes();
-    products += expert.out.matrix().rows * expert.out.matrix().columns;
-    for (const ProjectionOp& in : expert.in) products += in.matrix().rows * in.matrix().columns;
+    products += expert.out.matrix().rows * expert.out.matrix().k;
+    for (const ProjectionOp& in : expert.in) products += in.matrix().rows * in.matrix().k;
   }
   // A part of a layer counts as many active experts as it has on average; all if their number is
   // not known.
-  const std::int64_t chosen = choice_.chosen > 0 ? choice_.chosen : choice_.total;
-  return {.weight_bytes = bytes / choice_.total * std::min(choice_.total, chosen * tokens),
-          .flops = 2 * (products / count) * chosen * count / choice_.total * tokens,
+  const std::int64_t active = counts_.active > 0 ? counts_.active : counts_.total;
+  return {.weight_bytes = bytes / counts_.total * std::min(counts_.total, active * tokens),
+          .flops = 2 * (products / count) * active * count / counts_.total * tokens,
           .form = experts_.front().out.matrix().form_name(),
           .depends_on_inputs = true,
-          .experts = choice_};
+          .experts = counts_};
 }
 
 // One run of all calls together. Their tokens are numbered one call after the other.
@@ -53,9 +53,9 @@ class ExpertsOp::Run {
       : op_(op),
         calls_(calls),
         context_(context),
-        columns_(op.experts_.front().in.front().matrix().columns),
+        channels_(op.experts_.front().in.front().matrix().k),
         rows_(op.experts_.front().out.matrix().rows),
-        of_a_call_(calls.front().inputs[0]->size() / columns_),
+        of_a_call_(calls.front().inputs[0]->size() / channels_),
         tokens_(of_a_call_ * static_cast<std::int64_t>(calls.size())) {}
 
   void run() {
@@ -63,8 +63,8 @@ class ExpertsOp::Run {
     gather_inputs();
     begin_sums();
     for (std::size_t e = 0; e < op_.experts_.size(); ++e) {
-      choose(e);
-      if (chosen_.empty()) continue;
+      find_active_tokens(e);
+      if (active_.empty()) continue;
       run_expert(op_.experts_[e]);
       context_.bytes_read += op_.experts_[e].weight_bytes();
     }
@@ -72,7 +72,8 @@ class ExpertsOp::Run {
   }
 
  private:
-  struct Chosen {
+  // A token for which the expert at hand is active.
+  struct ActiveToken {
     std::int64_t token = 0;
     float weight = 0;
   };
@@ -85,18 +86,18 @@ class ExpertsOp::Run {
   // Channels side by side, copied only where they are not.
   void gather_inputs() {
     x_.resize(static_cast<std::size_t>(tokens_));
-    const Layout from = op_.layout(of_a_call_, columns_);
+    const Layout from = op_.layout(of_a_call_, channels_);
     const bool is_copied = from.channel != 1;
-    Half* copies = is_copied ? inputs_.take<Half>(tokens_ * columns_) : nullptr;
+    Half* copies = is_copied ? inputs_.take<Half>(tokens_ * channels_) : nullptr;
     context_.threads.parallel_for(
-        tokens_, tokens_at_once(columns_), [&](std::int64_t begin, std::int64_t end) {
+        tokens_, tokens_at_once(channels_), [&](std::int64_t begin, std::int64_t end) {
           for (std::int64_t t = begin; t < end; ++t) {
             const auto [call, index] = place(t);
             const Half* in = call->inputs[0]->as<Half>().data() + index * from.token;
             x_[static_cast<std::size_t>(t)] = in;
             if (!is_copied) continue;
-            Half* out = copies + t * columns_;
-            for (std::int64_t c = 0; c < columns_; ++c) out[c] = in[c * from.channel];
+            Half* out = copies + t * channels_;
+            for (std::int64_t c = 0; c < channels_; ++c) out[c] = in[c * from.channel];
             x_[static_cast<std::size_t>(t)] = out;
           }
         });
@@ -123,19 +124,19 @@ class ExpertsOp::Run {
         });
   }
 
-  void choose(std::size_t expert) {
-    chosen_.clear();
+  void find_active_tokens(std::size_t expert) {
+    active_.clear();
     for (std::int64_t t = 0; t < tokens_; ++t) {
       const auto [call, index] = place(t);
       const float weight = to_float(call->inputs[1 + expert]->as<Half>().data()[index]);
-      if (weight != 0) chosen_.push_back({t, weight});
+      if (weight != 0) active_.push_back({t, weight});
     }
   }
 
   void run_expert(const Expert& expert) {
-    const auto count = static_cast<std::int64_t>(chosen_.size());
-    const std::int64_t width = expert.out.matrix().columns;
-    std::vector<ProjectionOp::Token> tokens(chosen_.size());
+    const auto count = static_cast<std::int64_t>(active_.size());
+    const std::int64_t width = expert.out.matrix().k;
+    std::vector<ProjectionOp::Token> tokens(active_.size());
     // Outputs of the first projections, one after the other; then those of the elementwise steps
     // and of the last projection.
     std::vector<const Half*> projected;
@@ -145,7 +146,7 @@ class ExpertsOp::Run {
     for (const ProjectionOp& in : expert.in) {
       const std::int64_t rows = in.matrix().rows;
       for (std::size_t i = 0; i < tokens.size(); ++i)
-        tokens[i] = {x_[static_cast<std::size_t>(chosen_[i].token)],
+        tokens[i] = {x_[static_cast<std::size_t>(active_[i].token)],
                      at + static_cast<std::int64_t>(i) * rows};
       in.multiply(tokens, of_a_call_, context_);
       projected.push_back(at);
@@ -176,7 +177,7 @@ class ExpertsOp::Run {
         count, tokens_at_once(rows_), [&](std::int64_t begin, std::int64_t end) {
           float* values = expert_scratch.take<float>(rows_);
           for (std::int64_t i = begin; i < end; ++i) {
-            const auto [token, weight] = chosen_[static_cast<std::size_t>(i)];
+            const auto [token, weight] = active_[static_cast<std::size_t>(i)];
             context_.kernels.to_floats(outputs + i * rows_, values, rows_);
             float* sum = sums_ + token * rows_;
             for (std::int64_t r = 0; r < rows_; ++r) sum[r] += weight * values[r];
@@ -203,13 +204,13 @@ class ExpertsOp::Run {
   const ExpertsOp& op_;
   const std::span<FusedCall> calls_;
   const FusedContext& context_;
-  const std::int64_t columns_;
+  const std::int64_t channels_;
   const std::int64_t rows_;
-  const std::int64_t of_a_call_;  // tokens
-  const std::int64_t tokens_;     // of all calls
-  std::vector<const Half*> x_;    // of each token
-  std::vector<Chosen> chosen_;    // tokens of the expert
-  float* sums_ = nullptr;         // [tokens, rows]
+  const std::int64_t of_a_call_;     // tokens
+  const std::int64_t tokens_;        // of all calls
+  std::vector<const Half*> x_;       // of each token
+  std::vector<ActiveToken> active_;  // of the expert at hand
+  float* sums_ = nullptr;            // [tokens, rows]
   Scratch inputs_;
   Scratch sum_memory_;
   Scratch middle_;

@@ -16,7 +16,7 @@ struct Expert {
     std::int64_t offset = 0;  // of its first channel
   };
   std::vector<ProjectionOp> in;
-  std::vector<Part> parts;  // inputs of the steps, each as wide as `out` has columns
+  std::vector<Part> parts;  // inputs of the steps, each as wide as the input of `out`
   std::vector<kernels::simd::ChainStep> steps;
   ProjectionOp out;
 
@@ -28,10 +28,10 @@ struct Expert {
 // a token's weight for it is not 0, and runs on those tokens alone.
 class ExpertsOp : public FusedOp {
  public:
-  ExpertsOp(std::vector<Expert> experts, ExpertsChoice choice, bool is_channel_major,
+  ExpertsOp(std::vector<Expert> experts, ExpertCounts counts, bool is_channel_major,
             bool has_addend)
       : experts_(std::move(experts)),
-        choice_(choice),
+        counts_(counts),
         is_channel_major_(is_channel_major),
         has_addend_(has_addend) {}
 
@@ -51,7 +51,7 @@ class ExpertsOp : public FusedOp {
   class Run;
 
   const std::vector<Expert> experts_;
-  const ExpertsChoice choice_;
+  const ExpertCounts counts_;
   const bool is_channel_major_;
   const bool has_addend_;
 };

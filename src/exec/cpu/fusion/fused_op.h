@@ -47,11 +47,11 @@ struct FusedCall {
   std::vector<std::byte*> states;  // written in place
 };
 
-// How many experts of a layer are active per token. In a part of a layer, `total` counts those of
-// the whole layer.
-struct ExpertsChoice {
-  std::int64_t total = 0;   // 0: there are none, but there may be a choice
-  std::int64_t chosen = 0;  // of all of them for a token; 0: the program does not tell
+// How many experts a layer has and how many of them are active for a token. In a part of a layer,
+// `total` are those of the layer.
+struct ExpertCounts {
+  std::int64_t total = 0;   // 0: the operation runs none, but may select the active ones
+  std::int64_t active = 0;  // per token, of all of them; 0: the program does not tell
 };
 
 // What one run reads and computes, from sizes alone.
@@ -61,7 +61,7 @@ struct Cost {
   std::string_view form = {};     // of the weights: "int8", "lut4"
   // What the inputs decide: the numbers are an estimate, and runs say what they read.
   bool depends_on_inputs = false;
-  ExpertsChoice experts = {};
+  ExpertCounts experts = {};
 };
 
 struct FusedContext {
@@ -101,8 +101,8 @@ class FusedOp {
     static_cast<void>(inputs);
     return {};
   }
-  // Cost of a run that gives `output`, with states of these shapes, as if all their slots were in
-  // use. Only operations with matrix products have one.
+  // Cost of a run that gives `output`, with states of these shapes, as if all their positions were
+  // in use. Only operations with matrix products have one.
   virtual Cost cost(const Shape& output, std::span<const Shape> states) const {
     static_cast<void>(output), static_cast<void>(states);
     return {};

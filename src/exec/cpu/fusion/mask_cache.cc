@@ -8,8 +8,8 @@ namespace anemone::exec {
 namespace {
 
 constexpr std::uint16_t kOne = 0x3c00;
-// The bits of -9000. At this and below, e^mask is nothing next to the slots that are attended to,
-// whatever the scores: those of fp16 programs lie within 65504, but programs that mask with so
+// The bits of -9000. At this and below, e^mask is nothing next to the positions that are attended
+// to, whatever the scores: those of fp16 programs lie within 65504, but programs that mask with so
 // little rely on smaller ones.
 constexpr std::uint16_t kOutOfReach = 0xf065;
 // The bits of -infinity: above it are the NaNs.
@@ -28,20 +28,20 @@ bool are_far(const Half* begin, const Half* end) {
 
 WriteMask analyse_write(const TensorView& mask) {
   WriteMask out;
-  const std::int64_t slots = mask.shape[2];
+  const std::int64_t positions = mask.shape[2];
   const std::int64_t tokens = mask.shape[3];
-  out.slot_of_token.assign(static_cast<std::size_t>(tokens), -1);
+  out.position_of_token.assign(static_cast<std::size_t>(tokens), -1);
   const Half* row = mask.as<Half>().data();
   const std::vector<Half> zeros(static_cast<std::size_t>(tokens));
-  for (std::int64_t s = 0; s < slots; ++s, row += tokens) {
+  for (std::int64_t s = 0; s < positions; ++s, row += tokens) {
     if (std::memcmp(row, zeros.data(), static_cast<std::size_t>(tokens) * sizeof(Half)) == 0)
       continue;
     int ones = 0;
     for (std::int64_t t = 0; t < tokens; ++t) {
       if (magnitude(row[t]) == 0) continue;
-      std::int64_t& slot = out.slot_of_token[static_cast<std::size_t>(t)];
-      if (row[t].bits != kOne || slot >= 0 || ++ones > 1) return {};
-      slot = s;
+      std::int64_t& position = out.position_of_token[static_cast<std::size_t>(t)];
+      if (row[t].bits != kOne || position >= 0 || ++ones > 1) return {};
+      position = s;
     }
   }
   out.is_one_hot = true;
@@ -51,13 +51,13 @@ WriteMask analyse_write(const TensorView& mask) {
 AttentionMask analyse_attention_mask(const TensorView& mask) {
   AttentionMask out;
   const std::int64_t tokens = mask.shape[2];
-  const std::int64_t slots = mask.shape[3];
+  const std::int64_t positions = mask.shape[3];
   const Half* row = mask.as<Half>().data();
-  for (std::int64_t t = 0; t < tokens; ++t, row += slots) {
+  for (std::int64_t t = 0; t < tokens; ++t, row += positions) {
     const auto is_seen = [](Half h) { return magnitude(h) == 0; };
-    const Half* begin = std::find_if(row, row + slots, is_seen);
-    const Half* end = std::find_if_not(begin, row + slots, is_seen);
-    if (begin == end || !are_far(row, begin) || !are_far(end, row + slots)) return {};
+    const Half* begin = std::find_if(row, row + positions, is_seen);
+    const Half* end = std::find_if_not(begin, row + positions, is_seen);
+    if (begin == end || !are_far(row, begin) || !are_far(end, row + positions)) return {};
     const AttentionMask::Run run{begin - row, end - row};
     out.all = t == 0 ? run
                      : AttentionMask::Run{std::min(out.all.begin, run.begin),

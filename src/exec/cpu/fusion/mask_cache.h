@@ -12,10 +12,10 @@ namespace anemone::exec {
 // A write mask [1, 1, S, T] whose entries are 0 or 1 with at most one 1 a row and a column.
 struct WriteMask {
   bool is_one_hot = false;
-  std::vector<std::int64_t> slot_of_token;  // -1: stored nowhere
+  std::vector<std::int64_t> position_of_token;  // -1: stored nowhere
 };
 
-// An attention mask [1, 1, T, S] whose rows are 0 in one run of slots and far below any score
+// An attention mask [1, 1, T, S] whose rows are 0 in one run of positions and far below any score
 // elsewhere.
 struct AttentionMask {
   bool has_runs = false;
@@ -24,7 +24,7 @@ struct AttentionMask {
     std::int64_t end = 0;
   };
   std::vector<Run> run_of_token;  // never empty ones
-  Run all;                        // from the first slot that any token attends to, to the last
+  Run all;                        // from the first position that any token attends to, to the last
 };
 
 // What the masks of a run say, found out once for all layers. Single-thread; lives for the run.

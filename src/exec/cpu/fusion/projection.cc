@@ -34,11 +34,11 @@ std::optional<ProjectionParts> projection_of(const FusionGraph& graph, const Pre
   const ir::Type& type = graph.type(x);
   if (type.dtype != DType::kFp16 || graph.type(root.outputs[0]).dtype != DType::kFp16)
     return std::nullopt;
-  // One image: its columns are the tokens.
+  // One image: its pixels are the tokens.
   if (is_conv && (!is_pointwise(graph, root) || type.shape.size() != 4 || type.shape[0] != 1 ||
-                  type.shape[1] != matrix->columns))
+                  type.shape[1] != matrix->k))
     return std::nullopt;
-  if (!is_conv && (type.shape.empty() || type.shape.back() != matrix->columns)) return std::nullopt;
+  if (!is_conv && (type.shape.empty() || type.shape.back() != matrix->k)) return std::nullopt;
   const TensorView* bias = nullptr;
   if (const int slot = FusionGraph::argument(root, "bias"); slot >= 0) {
     bias = graph.constant(slot);

@@ -57,13 +57,13 @@ void pack_block(const ProjectionRun& run, const Int8Kernels& kernels, std::int64
       x[n] = s.x + t * s.x_token;
       stride = s.x_channel;
     }
-  kernels.gemm_pack(x, stride, run.matrix.columns, packed);
+  kernels.gemm_pack(x, stride, run.matrix.k, packed);
 }
 
 // As in a prefill: as many blocks of tokens at a time as a cache holds.
 void multiply_many(const ProjectionRun& run, const Int8Kernels& kernels) {
   const Matrix& matrix = run.matrix;
-  const std::int64_t block_bytes = kernels.gemm_pack_bytes(matrix.columns);
+  const std::int64_t block_bytes = kernels.gemm_pack_bytes(matrix.k);
   const std::int64_t all_blocks = (run.tokens + kInt8BlockColumns - 1) / kInt8BlockColumns;
   const std::int64_t most =
       std::min(std::max<std::int64_t>(1, kPackedBytes / block_bytes), all_blocks);
@@ -86,7 +86,8 @@ void multiply_many(const ProjectionRun& run, const Int8Kernels& kernels) {
           auto* out = reinterpret_cast<float*>(scratch + scratch_bytes);
           kernels.gemm(matrix, begin, end, packed, count, out, width, scratch);
           if (is_single) {
-            // A row of the product is one value of each call: by columns they lie side by side.
+            // A row of the product has one value of each call; those of one token lie side by side
+            // in y.
             float column[kInt8BlockRows];
             for (std::int64_t t = first; t < first + count; ++t) {
               for (std::int64_t r = 0; r < end - begin; ++r) column[r] = out[r * width + t - first];

@@ -12,7 +12,7 @@ Shape ProjectionOp::output_shape(const std::vector<const TensorView*>& inputs) c
 }
 
 Cost ProjectionOp::cost(const Shape& output, std::span<const Shape> /*states*/) const {
-  return {weight_bytes(), 2 * matrix_.columns * element_count(output), matrix_.form_name()};
+  return {weight_bytes(), 2 * matrix_.k * element_count(output), matrix_.form_name()};
 }
 
 std::int64_t ProjectionOp::weight_bytes() const {
@@ -26,10 +26,10 @@ std::vector<ProjectionSegment> ProjectionOp::segments_of(std::span<FusedCall> ca
     ProjectionSegment& s = segments.emplace_back();
     s.x = call.inputs[0]->as<Half>().data();
     s.y = call.outputs[0].as<Half>().data();
-    s.tokens = call.inputs[0]->size() / matrix_.columns;
+    s.tokens = call.inputs[0]->size() / matrix_.k;
     s.first = first;
     first += s.tokens;
-    (is_channel_major_ ? s.x_channel : s.x_token) = is_channel_major_ ? s.tokens : matrix_.columns;
+    (is_channel_major_ ? s.x_channel : s.x_token) = is_channel_major_ ? s.tokens : matrix_.k;
     (is_channel_major_ ? s.y_channel : s.y_token) = is_channel_major_ ? s.tokens : matrix_.rows;
   }
   return segments;

@@ -11,8 +11,8 @@ namespace anemone::exec {
 struct ProjectionRun;
 struct ProjectionSegment;
 
-// Activations by a weight matrix. Input: x [1, columns, T, 1] with the channels outermost, or
-// [..., columns] with them innermost; output the same with `rows` channels. The columns of all
+// Activations by a weight matrix. Input: x [1, k, T, 1] with the channels outermost, or
+// [..., k] with them innermost; output the same with `rows` channels. The tokens of all
 // calls are multiplied together.
 class ProjectionOp : public FusedOp {
  public:

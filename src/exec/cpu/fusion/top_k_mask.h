@@ -12,7 +12,7 @@ class TopKMaskOp : public FusedOp {
   explicit TopKMaskOp(std::int64_t k) : k_(k) {}
   std::string_view name() const override { return "top_k_mask"; }
   Cost cost(const Shape& /*output*/, std::span<const Shape> /*states*/) const override {
-    return {.experts = {.chosen = k_}};
+    return {.experts = {.active = k_}};
   }
   Status run(std::span<FusedCall> calls, const FusedContext& context) const override;
 

@@ -7,7 +7,7 @@ namespace {
 using kernels::simd::Matrix;
 using Form = Matrix::Form;
 
-// [rows, columns, 1, 1, ...]
+// [rows, k, 1, 1, ...]
 bool is_matrix(const Shape& shape) {
   if (shape.size() < 2) return false;
   for (std::size_t i = 2; i < shape.size(); ++i)
@@ -16,11 +16,7 @@ bool is_matrix(const Shape& shape) {
 }
 
 Matrix view_of(Form form, const TensorView& data, int bits) {
-  return {.form = form,
-          .rows = data.shape[0],
-          .columns = data.shape[1],
-          .data = data.data,
-          .bits = bits};
+  return {.form = form, .rows = data.shape[0], .k = data.shape[1], .data = data.data, .bits = bits};
 }
 
 std::optional<Matrix> scaled(const FusionGraph& graph, const PreparedOp& op) {
@@ -37,10 +33,10 @@ std::optional<Matrix> scaled(const FusionGraph& graph, const PreparedOp& op) {
     m = view_of(Form::kInt4, *data, 4);
   else
     return std::nullopt;
-  if (m.rows % scale->shape[0] != 0 || m.columns % scale->shape[1] != 0) return std::nullopt;
+  if (m.rows % scale->shape[0] != 0 || m.k % scale->shape[1] != 0) return std::nullopt;
   m.scales = scale->as<Half>().data();
   m.tile_rows = m.rows / scale->shape[0];
-  m.tile_columns = m.columns / scale->shape[1];
+  m.tile_k = m.k / scale->shape[1];
   return m;
 }
 
@@ -62,7 +58,7 @@ std::optional<Matrix> palettized(const FusionGraph& graph, const PreparedOp& op)
     if (shape[i] != 1) return std::nullopt;
   if (shape[shape.size() - 2] != std::int64_t{1} << bits || shape.back() != 1) return std::nullopt;
   Matrix m = view_of(Form::kPalette, *indices, bits);
-  if (m.rows % shape[0] != 0 || m.columns * bits % 8 != 0) return std::nullopt;
+  if (m.rows % shape[0] != 0 || m.k * bits % 8 != 0) return std::nullopt;
   m.palette = lut->as<Half>().data();
   m.group = m.rows / shape[0];
   return m;
