@@ -249,7 +249,7 @@ void resolve_recipe(const checkpoint::Checkpoint& checkpoint, Plan& plan) {
   const bool is_quantized =
       (!checkpoint.has_weights && checkpoint.config.quantization() == "mxfp4") ||
       std::ranges::any_of(checkpoint.weights->all(), [](const checkpoint::WeightRef* weight) {
-        return weight->decoder != nullptr && weight->decoder->is_quantized();
+        return weight->is_quantized();
       });
   if (is_quantized) recipe.quant.scheme = quant::Scheme::kPassthrough;
 }
