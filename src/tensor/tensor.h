@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <memory>
 #include <span>
+#include <string_view>
 #include <vector>
 
 #include "base/check.h"
@@ -66,7 +67,12 @@ struct TensorView {
   }
 };
 
-// The same, writable. Outputs of kernels.
+struct NamedView {
+  std::string_view name;
+  TensorView tensor;
+};
+
+// The same as TensorView, writable. Outputs of kernels.
 struct MutableTensorView {
   DType dtype = DType::kFp32;
   Shape shape;
