@@ -25,7 +25,7 @@
 
 namespace anemone::engine {
 
-struct LoadOptions {
+struct ModelLoadOptions {
   bool load_text = true;  // the tokenizer and the chat template, where the artifact has them
   std::string chat_template_file;  // instead of the artifact's; must be a good template
   bool check_hashes = false;       // of every file; sizes are always checked
@@ -55,7 +55,7 @@ class Model {
   // does not fit the manifest. An artifact without a tokenizer still runs on ids.
   static Result<std::shared_ptr<const Model>> load(const std::string& artifact_dir,
                                                    exec::Executor& executor,
-                                                   const LoadOptions& options = {});
+                                                   const ModelLoadOptions& options = {});
 
   // kUnsupported for a model that labels tokens: it has no sessions (classifier.h).
   Status check_generates() const;
@@ -98,7 +98,7 @@ class Model {
 
  private:
   Model() = default;
-  Status load_packages(exec::Executor& executor, const LoadOptions& options);
+  Status load_packages(exec::Executor& executor, const ModelLoadOptions& options);
   Status load_embeddings();
   Status load_text(const std::string& template_file);
 
