@@ -332,7 +332,6 @@ class Compilation {
   ThreadPool threads_;
   WeightStore weights_;
   CompileReport report_;
-  std::vector<models::LayerConfig> kinds_;     // of the layers so far
   std::map<std::string, std::int64_t> tails_;  // by the names of inputs
   std::mutex progress_mutex_;
   std::uint64_t done_ = 0;
