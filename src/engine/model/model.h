@@ -17,6 +17,7 @@
 #include "artifact/manifest.h"
 #include "base/work_budget.h"
 #include "engine/model/embedding_table.h"
+#include "engine/model/function_plan.h"
 #include "engine/model/step_inputs.h"
 #include "exec/executor.h"
 #include "text/chat/chat_template.h"
@@ -31,20 +32,6 @@ struct ModelLoadOptions {
   bool check_hashes = false;       // of every file; sizes are always checked
   // Called before each package and once at the end (done == total), from the calling thread.
   std::function<void(std::size_t done, std::size_t total, std::string_view package)> on_progress;
-};
-
-// One function of all packages: what goes into each shard.
-struct FunctionPlan {
-  static constexpr int kHidden = -1;
-  static constexpr int kExperts = -2;
-
-  const artifact::Function* function = nullptr;
-  std::int64_t context = 0;   // S
-  std::string head_function;  // of the heads, for as many tokens
-  std::vector<HostInput> host_inputs;
-  // [shard][input of the shard]: index into host_inputs, kHidden or kExperts.
-  std::vector<std::vector<int>> ports;
-  DType hidden_dtype = DType::kFp16;  // of the first shard's input
 };
 
 // Immutable and thread-safe; shared by sessions.
