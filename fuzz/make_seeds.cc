@@ -118,7 +118,7 @@ int main(int argc, char** argv) {
   const Tensor half(DType::kFp16, {2, 3});
   const Tensor whole(DType::kInt64, {2});
   const Tensor none(DType::kFp32, {0, 4});
-  const std::vector<checkpoint::NamedTensor> tensors = {
+  const std::vector<NamedView> tensors = {
       {"half", half.view()}, {"whole", whole.view()}, {"none", none.view()}};
   ANEMONE_CHECK(checkpoint::write_safetensors(file, tensors, {{"format", "pt"}}).ok());
   write(out / "safetensors" / "three.safetensors", must_read(file));
@@ -144,8 +144,7 @@ int main(int argc, char** argv) {
                 {"a.safetensors", must_read(file)}}));
   const Tensor blocks(DType::kUInt8, {2, 1, 16});
   const Tensor scales(DType::kUInt8, {2, 1});
-  const std::vector<checkpoint::NamedTensor> mxfp4 = {{"w_blocks", blocks.view()},
-                                                      {"w_scales", scales.view()}};
+  const std::vector<NamedView> mxfp4 = {{"w_blocks", blocks.view()}, {"w_scales", scales.view()}};
   ANEMONE_CHECK(checkpoint::write_safetensors(file, mxfp4).ok());
   write(out / "checkpoint" / "mxfp4.parts",
         joined({{"config.json",

@@ -320,15 +320,15 @@ Status SafetensorsWriter::commit() {
   return file_.commit();
 }
 
-Status write_safetensors(const std::string& path, const std::vector<NamedTensor>& tensors,
+Status write_safetensors(const std::string& path, const std::vector<NamedView>& tensors,
                          const std::map<std::string, std::string>& metadata) {
   std::vector<NamedType> types;
-  for (const NamedTensor& tensor : tensors)
-    types.push_back({tensor.name, tensor.view.dtype, tensor.view.shape});
+  for (const NamedView& named : tensors)
+    types.push_back({std::string(named.name), named.tensor.dtype, named.tensor.shape});
   ANEMONE_ASSIGN_OR_RETURN(SafetensorsWriter writer,
                            SafetensorsWriter::create(path, types, metadata));
-  for (const NamedTensor& tensor : tensors)
-    ANEMONE_RETURN_IF_ERROR(writer.append(tensor.view.bytes()));
+  for (const NamedView& named : tensors)
+    ANEMONE_RETURN_IF_ERROR(writer.append(named.tensor.bytes()));
   return writer.commit();
 }
 

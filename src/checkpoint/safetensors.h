@@ -71,13 +71,9 @@ class SafetensorsWriter {
   std::uint64_t size_;  // of the complete file
 };
 
-struct NamedTensor {
-  std::string name;
-  TensorView view;
-};
 // Writes tensors in the given order, atomically. Names must be unique; dtypes as safetensors has
 // them (kUnsupported for strings and sub-byte types).
-Status write_safetensors(const std::string& path, const std::vector<NamedTensor>& tensors,
+Status write_safetensors(const std::string& path, const std::vector<NamedView>& tensors,
                          const std::map<std::string, std::string>& metadata = {});
 
 }  // namespace anemone::checkpoint

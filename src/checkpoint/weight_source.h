@@ -13,18 +13,12 @@
 #include <vector>
 
 #include "base/mapped_file.h"
+#include "tensor/quantized_form.h"
 #include "tensor/tensor.h"
 
 namespace anemone::checkpoint {
 
 struct WeightRef;
-
-// Integers with scales, as some checkpoints store a matrix: value[i] = scale[i / group] * quant[i].
-struct QuantizedForm {
-  std::int64_t group = 0;        // values of a row that share a scale
-  int bits = 8;                  // quants fit into a signed integer of so many bits: 4 or 8
-  bool has_half_scales = false;  // fp16 holds every scale
-};
 
 // Reads tensors whose bytes are no row-major elements: quantized blocks, rows in another order.
 // Immutable, thread-safe.
@@ -63,6 +57,7 @@ struct WeightRef {
   std::string_view storage() const {
     return decoder != nullptr ? decoder->storage() : dtype_name(dtype);
   }
+  bool is_quantized() const { return decoder != nullptr && decoder->is_quantized(); }
   // Tells the kernel that these bytes were used for the last time (MappedFile::release).
   void release() const {
     if (file != nullptr) file->release(bytes);

@@ -143,7 +143,7 @@ Result<std::shared_ptr<const engine::Model>> load_for_bench(const BenchOptions& 
   ANEMONE_ASSIGN_OR_RETURN(const auto executor,
                            api::make_executor({static_cast<int>(threads), options.isa}));
   ProgressReport bar("loading", Progress::Unit::kItems);
-  engine::LoadOptions load;
+  engine::ModelLoadOptions load;
   load.load_text = load_text;
   load.on_progress = std::ref(bar);
   ANEMONE_ASSIGN_OR_RETURN(auto model, engine::Model::load(options.folder, *executor, load));

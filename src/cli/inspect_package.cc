@@ -16,7 +16,7 @@
 namespace anemone::cli {
 namespace {
 
-using mlpackage::Feature;
+using mlpackage::FeatureDescription;
 using OperationCounts = std::map<std::string, std::int64_t>;
 
 void count_operations(const ir::Block& block, OperationCounts& counts) {
@@ -32,7 +32,7 @@ std::string size_text(const mlpackage::DimensionRange& range) {
                          : fmt::format("{}..{}", range.lower, range.upper);
 }
 
-std::string shape_text(const Feature& feature) {
+std::string shape_text(const FeatureDescription& feature) {
   std::string out;
   const auto& flexibility = feature.flexibility;
   if (!flexibility.ranges.empty()) {
@@ -46,13 +46,13 @@ std::string shape_text(const Feature& feature) {
   return out;
 }
 
-std::string type_text(const Feature& feature) {
-  const bool is_array =
-      feature.kind == Feature::Kind::kMultiArray || feature.kind == Feature::Kind::kState;
+std::string type_text(const FeatureDescription& feature) {
+  const bool is_array = feature.kind == FeatureDescription::Kind::kMultiArray ||
+                        feature.kind == FeatureDescription::Kind::kState;
   return std::string(is_array ? dtype_name(feature.dtype) : mlpackage::kind_name(feature.kind));
 }
 
-Json feature_json(const Feature& feature) {
+Json feature_json(const FeatureDescription& feature) {
   Json out = {{"name", feature.name},
               {"kind", mlpackage::kind_name(feature.kind)},
               {"dtype", type_text(feature)},
@@ -125,9 +125,9 @@ class PackageReport {
                     counts["const"]);
     Json json = {{"name", described.name}, {"target", target}, {"operations", Json::object()}};
     std::vector<std::vector<std::string>> rows;
-    const auto features = [&](const char* role, const std::vector<Feature>& list) {
+    const auto features = [&](const char* role, const std::vector<FeatureDescription>& list) {
       Json& array = json[std::string(role) + "s"] = Json::array();
-      for (const Feature& feature : list) {
+      for (const FeatureDescription& feature : list) {
         rows.push_back({role, escaped(feature.name), type_text(feature),
                         shape_text(feature) + (feature.is_optional ? " optional" : "")});
         array.push_back(feature_json(feature));

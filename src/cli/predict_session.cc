@@ -89,7 +89,7 @@ Status read_states(const std::string& path, const exec::Signature& signature,
 
 Status write_states(const std::string& path, const exec::StateStore& store) {
   std::vector<Tensor> tensors;
-  std::vector<checkpoint::NamedTensor> named;
+  std::vector<NamedView> named;
   for (const exec::Feature& state : store.states()) {
     ANEMONE_ASSIGN_OR_RETURN(Tensor tensor, store.read(state.name));
     tensors.push_back(std::move(tensor));
@@ -99,7 +99,7 @@ Status write_states(const std::string& path, const exec::StateStore& store) {
 }
 
 Status write_outputs(const std::string& path, const exec::Outputs& outputs) {
-  std::vector<checkpoint::NamedTensor> named;
+  std::vector<NamedView> named;
   for (const exec::NamedTensor& output : outputs)
     named.push_back({output.name, output.tensor.view()});
   return checkpoint::write_safetensors(path, named);

@@ -33,7 +33,7 @@ Result<std::shared_ptr<const engine::Model>> load_model(const RunOptions& option
       const FoundArtifact found,
       artifact_folder(options.model, {context.threads, options.checks_hashes}));
   ProgressReport bar("loading", Progress::Unit::kItems);
-  engine::LoadOptions load_options;
+  engine::ModelLoadOptions load_options;
   load_options.load_text = load_text;
   load_options.on_progress = std::ref(bar);
   return engine::Model::load(found.folder, *executor, load_options);

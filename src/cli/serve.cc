@@ -80,7 +80,7 @@ Result<serve::ModelSet> load_models(const ServeOptions& options, const Context& 
         const FoundArtifact found,
         artifact_folder(options.models[i], {context.threads, options.checks_hashes}));
     ProgressReport bar("loading", Progress::Unit::kItems);
-    engine::LoadOptions load;
+    engine::ModelLoadOptions load;
     load.on_progress = std::ref(bar);
     load.chat_template_file = options.chat_template_file;
     ANEMONE_ASSIGN_OR_RETURN(auto model, engine::Model::load(found.folder, *executor, load));

@@ -119,7 +119,7 @@ Status check_source(const VerifyFlags& flags, const artifact::Manifest& manifest
 Result<std::shared_ptr<const engine::Model>> load_quietly(const std::string& folder,
                                                           exec::Executor& executor) {
   ProgressReport bar("loading", Progress::Unit::kItems);
-  engine::LoadOptions options;
+  engine::ModelLoadOptions options;
   options.load_text = false;
   options.on_progress = std::ref(bar);
   ANEMONE_ASSIGN_OR_RETURN(auto model, engine::Model::load(folder, executor, options));

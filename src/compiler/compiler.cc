@@ -12,11 +12,11 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/mapped_file.h"
+#include "compiler/compile_plan.h"
 #include "compiler/description.h"
 #include "compiler/embedding_file.h"
 #include "compiler/journal.h"
 #include "compiler/output_folder.h"
-#include "compiler/plan.h"
 #include "compiler/source_files.h"
 #include "compiler/weight_store.h"
 #include "ir/verifier.h"
@@ -43,7 +43,7 @@ double seconds_since(Clock::time_point start) {
 class Compilation {
  public:
   // `journal` is null for a dry run.
-  Compilation(const checkpoint::Checkpoint& checkpoint, Plan plan, std::string folder,
+  Compilation(const checkpoint::Checkpoint& checkpoint, CompilePlan plan, std::string folder,
               Journal* journal, const CompileProgress& progress)
       : checkpoint_(checkpoint),
         plan_(std::move(plan)),
@@ -325,21 +325,20 @@ class Compilation {
   }
 
   const checkpoint::Checkpoint& checkpoint_;
-  const Plan plan_;
+  const CompilePlan plan_;
   const std::string folder_;
   Journal* const journal_;
   const CompileProgress& progress_;
   ThreadPool threads_;
   WeightStore weights_;
   CompileReport report_;
-  std::vector<models::LayerConfig> kinds_;     // of the layers so far
   std::map<std::string, std::int64_t> tails_;  // by the names of inputs
   std::mutex progress_mutex_;
   std::uint64_t done_ = 0;
 };
 
 // What the pieces of an artifact depend on. The manifest has the version of anemone.
-std::string fingerprint(const checkpoint::Checkpoint& checkpoint, const Plan& plan,
+std::string fingerprint(const checkpoint::Checkpoint& checkpoint, const CompilePlan& plan,
                         const SourceFiles& source) {
   std::vector<std::string> ignored;
   Digest hash;
@@ -356,7 +355,7 @@ Result<CompileReport> compile(const std::string& model, const std::string& outpu
   const auto start = Clock::now();
   if (options.dry_run) {
     ANEMONE_ASSIGN_OR_RETURN(const auto checkpoint, checkpoint::open_for_planning(model));
-    ANEMONE_ASSIGN_OR_RETURN(Plan plan, make_plan(checkpoint, options));
+    ANEMONE_ASSIGN_OR_RETURN(CompilePlan plan, make_compile_plan(checkpoint, options));
     Result<CompileReport> planned =
         Compilation(checkpoint, std::move(plan), "", nullptr, progress).run();
     ANEMONE_RETURN_IF_ERROR(check_mapped_files());
@@ -367,7 +366,7 @@ Result<CompileReport> compile(const std::string& model, const std::string& outpu
   const auto source = SourceFiles::of(model);
   ANEMONE_ASSIGN_OR_RETURN(const auto checkpoint, checkpoint::open_checkpoint(model));
   if (!source.ok()) return source.status();
-  ANEMONE_ASSIGN_OR_RETURN(Plan plan, make_plan(checkpoint, options));
+  ANEMONE_ASSIGN_OR_RETURN(CompilePlan plan, make_compile_plan(checkpoint, options));
   const std::string content = fingerprint(checkpoint, plan, *source);
   ANEMONE_ASSIGN_OR_RETURN(OutputFolder folder, OutputFolder::create(output, options.resume));
   ANEMONE_ASSIGN_OR_RETURN(Journal journal,

@@ -64,7 +64,7 @@ std::map<std::string, mlpackage::FlexibleShape> flexible_shapes(
 
 }  // namespace
 
-artifact::Manifest describe_model(const checkpoint::Checkpoint& checkpoint, const Plan& plan,
+artifact::Manifest describe_model(const checkpoint::Checkpoint& checkpoint, const CompilePlan& plan,
                                   std::vector<std::string>& notes) {
   const models::DecoderConfig& config = plan.config;
   artifact::Manifest manifest;
@@ -94,7 +94,7 @@ artifact::Manifest describe_model(const checkpoint::Checkpoint& checkpoint, cons
   return manifest;
 }
 
-ExpertsReport describe_experts(const Plan& plan) {
+ExpertsReport describe_experts(const CompilePlan& plan) {
   const models::ExpertsConfig& experts = plan.config.experts;
   ExpertsReport out = {.form = plan.options.experts,
                        .layers = plan.expert_layers,

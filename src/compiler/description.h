@@ -10,19 +10,19 @@
 
 #include "artifact/manifest.h"
 #include "checkpoint/checkpoint.h"
+#include "compiler/compile_plan.h"
 #include "compiler/compiler.h"
-#include "compiler/plan.h"
 #include "mlpackage/package_writer.h"
 
 namespace anemone::compiler {
 
 // The manifest of a planned artifact, as far as it is known before anything is written: no shards,
 // heads, embedding or files. `notes` gets what is left out of it.
-artifact::Manifest describe_model(const checkpoint::Checkpoint& checkpoint, const Plan& plan,
+artifact::Manifest describe_model(const checkpoint::Checkpoint& checkpoint, const CompilePlan& plan,
                                   std::vector<std::string>& notes);
 
 // What the experts of a plan cost, which has some.
-ExpertsReport describe_experts(const Plan& plan);
+ExpertsReport describe_experts(const CompilePlan& plan);
 
 // Sets what callers see of a package whose program is complete: its functions with their
 // interfaces, and `text`. Every unknown dimension of an input is the number of tokens, `tokens` at

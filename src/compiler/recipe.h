@@ -14,7 +14,8 @@ namespace anemone::compiler {
 
 // How the weights of a checkpoint are stored, by what they do.
 struct Recipe {
-  // The scheme is kPassthrough for checkpoints that hold quantized matrices (decided by make_plan).
+  // The scheme is kPassthrough for checkpoints that hold quantized matrices (decided by
+  // make_compile_plan).
   bool is_auto = false;
   quant::QuantOptions quant = {};
   // Roles with a scheme of their own.

@@ -61,7 +61,11 @@ class StackedRows : public quant::MatrixSource {
     }
     return rows;
   }
-  quant::SourceForm form() const override { return form_; }
+  bool is_quantized() const override {
+    return std::ranges::any_of(parts_,
+                               [](const Part& part) { return part.weight->is_quantized(); });
+  }
+  std::optional<QuantizedForm> quantized_form() const override { return form_; }
   void read_quants(std::int64_t row, std::span<std::int8_t> quants,
                    std::span<float> scales) const override {
     for (const Part& part : parts_) {
@@ -104,36 +108,26 @@ class StackedRows : public quant::MatrixSource {
 
   std::shared_ptr<const checkpoint::WeightSource> source_;  // keeps the mapping
   std::vector<Part> parts_;
-  // What all parts have in common: integers when all are integers, the smallest group of theirs and
-  // the most bits.
-  quant::SourceForm common_form() const {
-    quant::SourceForm form{.is_quantized = false, .bits = 4, .has_half_scales = true};
-    bool has_groups = true;
+  // What all parts have in common: integers when all are integers, a group that divides each of
+  // theirs and the most bits.
+  std::optional<QuantizedForm> common_form() const {
+    QuantizedForm form{.group = 0, .bits = 4, .has_half_scales = true};
     for (const Part& part : parts_) {
       const checkpoint::WeightDecoder* decoder = part.weight->decoder;
-      form.is_quantized |= decoder != nullptr && decoder->is_quantized();
       const auto own =
           decoder != nullptr && part.stride == 1 ? decoder->quantized_form() : std::nullopt;
-      if (!own) {
-        has_groups = false;
-        continue;
-      }
+      if (!own) return std::nullopt;
       form.group = std::gcd(form.group, own->group);
       form.bits = std::max(form.bits, own->bits);
       form.has_half_scales &= own->has_half_scales;
     }
-    if (!has_groups) form.group = 0;
     return form;
   }
 
   std::int64_t columns_;
   std::int64_t rows_ = 0;
-  quant::SourceForm form_;
+  std::optional<QuantizedForm> form_;
 };
-
-bool is_quantized(const WeightRef& weight) {
-  return weight.decoder != nullptr && weight.decoder->is_quantized();
-}
 
 // What a weight holds, and not only what it is called: the heads of a split vocabulary share their
 // name.
@@ -222,7 +216,7 @@ Result<const quant::StoredWeight*> WeightStore::stored(const models::Projection&
       const std::string storage(source_->find(part.tensor)->storage());
       if (report.source.find(storage) == std::string::npos)
         report.source += (report.source.empty() ? "" : "+") + storage;
-      report.is_source_quantized |= is_quantized(*source_->find(part.tensor));
+      report.is_source_quantized |= source_->find(part.tensor)->is_quantized();
     }
     it = projections_.emplace(key, Entry{std::move(report), std::move(weight)}).first;
     order_.push_back(&it->second);

@@ -57,11 +57,7 @@ struct Signature {
   const Feature* state(std::string_view name) const;
 };
 
-// One input of a call. The elements must stay readable and unchanged until the call returns.
-struct NamedView {
-  std::string_view name;
-  TensorView tensor;
-};
+// What goes into a call. The elements must stay readable and unchanged until the call returns.
 using Inputs = std::vector<NamedView>;
 
 struct NamedTensor {

@@ -31,7 +31,7 @@ void encode_range(const DimensionRange& range, wire::SizeRange& out) {
   out.set_upper_bound(range.upper);
 }
 
-Status decode_array(const wire::ArrayType& array, Feature& out) {
+Status decode_array(const wire::ArrayType& array, FeatureDescription& out) {
   const auto dtype = dtype_of_array_code(array.data_type());
   if (!dtype) return corrupt("expected a known array data type, got code {}", array.data_type());
   out.dtype = *dtype;
@@ -56,7 +56,7 @@ Status decode_array(const wire::ArrayType& array, Feature& out) {
   return {};
 }
 
-Status encode_array(const Feature& feature, wire::ArrayType& out) {
+Status encode_array(const FeatureDescription& feature, wire::ArrayType& out) {
   const auto code = array_code(feature.dtype);
   if (!code)
     return invalid_argument("expected an array of fp16, fp32, fp64, int8 or int32, got {}",
@@ -76,9 +76,9 @@ Status encode_array(const Feature& feature, wire::ArrayType& out) {
   return {};
 }
 
-Status decode_image(const wire::ImageType& image, Feature& out) {
-  using enum Feature::ColorSpace;
-  const auto color_space = static_cast<Feature::ColorSpace>(image.color_space());
+Status decode_image(const wire::ImageType& image, FeatureDescription& out) {
+  using enum FeatureDescription::ColorSpace;
+  const auto color_space = static_cast<FeatureDescription::ColorSpace>(image.color_space());
   if (color_space != kGrayscale && color_space != kRgb && color_space != kBgr &&
       color_space != kGrayscaleFp16)
     return corrupt("expected a known image colour space, got code {}", image.color_space());
@@ -92,7 +92,7 @@ Status decode_image(const wire::ImageType& image, Feature& out) {
   return {};
 }
 
-Status encode_image(const Feature& feature, wire::ImageType& out) {
+Status encode_image(const FeatureDescription& feature, wire::ImageType& out) {
   if (feature.shape.size() != 2)
     return invalid_argument("expected an image as [height, width], got {}",
                             to_string(feature.shape));
@@ -116,29 +116,29 @@ Status encode_image(const Feature& feature, wire::ImageType& out) {
   return {};
 }
 
-Status decode_feature_type(const wire::FeatureType& type, Feature& out) {
+Status decode_feature_type(const wire::FeatureType& type, FeatureDescription& out) {
   out.is_optional = type.is_optional();
   switch (type.type_case()) {
     case wire::FeatureType::kMultiArrayType:
-      out.kind = Feature::Kind::kMultiArray;
+      out.kind = FeatureDescription::Kind::kMultiArray;
       return decode_array(type.multi_array_type(), out);
     case wire::FeatureType::kStateType:
-      out.kind = Feature::Kind::kState;
+      out.kind = FeatureDescription::Kind::kState;
       return decode_array(type.state_type().array_type(), out);
     case wire::FeatureType::kImageType:
-      out.kind = Feature::Kind::kImage;
+      out.kind = FeatureDescription::Kind::kImage;
       return decode_image(type.image_type(), out);
     case wire::FeatureType::kInt64Type:
-      out.kind = Feature::Kind::kInt64;
+      out.kind = FeatureDescription::Kind::kInt64;
       return {};
     case wire::FeatureType::kDoubleType:
-      out.kind = Feature::Kind::kDouble;
+      out.kind = FeatureDescription::Kind::kDouble;
       return {};
     case wire::FeatureType::kStringType:
-      out.kind = Feature::Kind::kString;
+      out.kind = FeatureDescription::Kind::kString;
       return {};
     case wire::FeatureType::kDictionaryType:
-      out.kind = Feature::Kind::kDictionary;
+      out.kind = FeatureDescription::Kind::kDictionary;
       out.has_string_keys = !type.dictionary_type().has_int64_key_type();
       return {};
     case wire::FeatureType::kSequenceType:
@@ -151,25 +151,25 @@ Status decode_feature_type(const wire::FeatureType& type, Feature& out) {
   return corrupt("expected a feature type, got none");
 }
 
-Status encode_feature_type(const Feature& feature, wire::FeatureType& out) {
+Status encode_feature_type(const FeatureDescription& feature, wire::FeatureType& out) {
   out.set_is_optional(feature.is_optional);
   switch (feature.kind) {
-    case Feature::Kind::kMultiArray:
+    case FeatureDescription::Kind::kMultiArray:
       return encode_array(feature, *out.mutable_multi_array_type());
-    case Feature::Kind::kState:
+    case FeatureDescription::Kind::kState:
       return encode_array(feature, *out.mutable_state_type()->mutable_array_type());
-    case Feature::Kind::kImage:
+    case FeatureDescription::Kind::kImage:
       return encode_image(feature, *out.mutable_image_type());
-    case Feature::Kind::kInt64:
+    case FeatureDescription::Kind::kInt64:
       out.mutable_int64_type();
       return {};
-    case Feature::Kind::kDouble:
+    case FeatureDescription::Kind::kDouble:
       out.mutable_double_type();
       return {};
-    case Feature::Kind::kString:
+    case FeatureDescription::Kind::kString:
       out.mutable_string_type();
       return {};
-    case Feature::Kind::kDictionary:
+    case FeatureDescription::Kind::kDictionary:
       if (feature.has_string_keys) {
         out.mutable_dictionary_type()->mutable_string_key_type();
       } else {
@@ -181,9 +181,9 @@ Status encode_feature_type(const Feature& feature, wire::FeatureType& out) {
 }
 
 template <typename Features>
-Status decode_features(const Features& features, std::vector<Feature>& out) {
+Status decode_features(const Features& features, std::vector<FeatureDescription>& out) {
   for (const wire::FeatureDescription& description : features) {
-    Feature feature;
+    FeatureDescription feature;
     ANEMONE_RETURN_IF_ERROR(check_text(description.name(), "a feature name"));
     feature.name = description.name();
     ANEMONE_RETURN_IF_ERROR(check_text(description.short_description(), "a feature description"));
@@ -196,8 +196,8 @@ Status decode_features(const Features& features, std::vector<Feature>& out) {
 }
 
 template <typename Add>
-Status encode_features(const std::vector<Feature>& features, const Add& add) {
-  for (const Feature& feature : features) {
+Status encode_features(const std::vector<FeatureDescription>& features, const Add& add) {
+  for (const FeatureDescription& feature : features) {
     wire::FeatureDescription* out = add();
     out->set_name(feature.name);
     out->set_short_description(feature.description);
@@ -215,8 +215,9 @@ Status decode_interface(const Description& description, FunctionInterface& out) 
   ANEMONE_RETURN_IF_ERROR(decode_features(description.state(), out.states));
   // Core ML tolerates states among the inputs.
   const auto first_state = std::stable_partition(
-      out.inputs.begin(), out.inputs.end(),
-      [](const Feature& feature) { return feature.kind != Feature::Kind::kState; });
+      out.inputs.begin(), out.inputs.end(), [](const FeatureDescription& feature) {
+        return feature.kind != FeatureDescription::Kind::kState;
+      });
   out.states.insert(out.states.end(), std::make_move_iterator(first_state),
                     std::make_move_iterator(out.inputs.end()));
   out.inputs.erase(first_state, out.inputs.end());

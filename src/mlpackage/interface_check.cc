@@ -13,14 +13,14 @@
 namespace anemone::mlpackage {
 namespace {
 
-using Kind = Feature::Kind;
+using Kind = FeatureDescription::Kind;
 
 bool is_in_range(std::int64_t size, const DimensionRange& range) {
   return size >= range.lower && (range.upper < 0 || size <= range.upper);
 }
 
 // The feature alone: the shapes it lists agree with each other.
-Status check_shapes(const Feature& feature) {
+Status check_shapes(const FeatureDescription& feature) {
   for (const std::int64_t size : feature.shape)
     if (size < 0)
       return corrupt("expected a default shape without negative sizes, got {}",
@@ -54,7 +54,8 @@ Status check_shapes(const Feature& feature) {
 }
 
 // Whether a dimension of the program that is fixed to `size` has that one size in the description.
-Status check_fixed_dimension(const Feature& feature, std::size_t axis, std::int64_t size) {
+Status check_fixed_dimension(const FeatureDescription& feature, std::size_t axis,
+                             std::int64_t size) {
   const auto differs = [&](std::int64_t got) {
     return corrupt("expected size {} in dimension {} as in the program, got {}", size, axis, got);
   };
@@ -69,7 +70,7 @@ Status check_fixed_dimension(const Feature& feature, std::size_t axis, std::int6
   return {};
 }
 
-Status check_array(const Feature& feature, const ir::Type& type, bool is_output) {
+Status check_array(const FeatureDescription& feature, const ir::Type& type, bool is_output) {
   if (feature.dtype != type.dtype)
     return corrupt("expected {} as in the program, got {}", dtype_name(type.dtype),
                    dtype_name(feature.dtype));
@@ -89,7 +90,7 @@ Status check_array(const Feature& feature, const ir::Type& type, bool is_output)
   return {};
 }
 
-Status check_image(const Feature& feature, const ir::Type& type) {
+Status check_image(const FeatureDescription& feature, const ir::Type& type) {
   if (!type.is_tensor() || (type.dtype != DType::kFp16 && type.dtype != DType::kFp32) ||
       type.shape.size() != 4)
     return corrupt("expected a float tensor of rank 4 behind an image, got {}", to_string(type));
@@ -103,7 +104,7 @@ Status check_image(const Feature& feature, const ir::Type& type) {
   return {};
 }
 
-Status check_against_type(const Feature& feature, const ir::Type& type, bool is_output) {
+Status check_against_type(const FeatureDescription& feature, const ir::Type& type, bool is_output) {
   const bool is_scalar = type.is_tensor() && type.shape.empty();
   switch (feature.kind) {
     case Kind::kMultiArray:
@@ -133,7 +134,7 @@ Status check_against_type(const Feature& feature, const ir::Type& type, bool is_
 }
 
 // Rules of the specification version, those of Core ML's interface validator.
-Status check_version_rules(const Feature& feature, int version) {
+Status check_version_rules(const FeatureDescription& feature, int version) {
   if (feature.kind == Kind::kState) {
     if (version < 9)
       return corrupt("expected specification version 9 for a state, got {}", version);
@@ -146,8 +147,8 @@ Status check_version_rules(const Feature& feature, int version) {
     return {};
   }
   const bool is_fp16_array = feature.kind == Kind::kMultiArray && feature.dtype == DType::kFp16;
-  const bool is_fp16_image =
-      feature.kind == Kind::kImage && feature.color_space == Feature::ColorSpace::kGrayscaleFp16;
+  const bool is_fp16_image = feature.kind == Kind::kImage &&
+                             feature.color_space == FeatureDescription::ColorSpace::kGrayscaleFp16;
   if ((is_fp16_array || is_fp16_image) && version < 7)
     return corrupt("expected specification version 7 for fp16, got {}", version);
   if (feature.kind == Kind::kMultiArray && feature.dtype == DType::kInt8 && version < 10)
@@ -168,8 +169,9 @@ class FunctionCheck {
     ANEMONE_RETURN_IF_ERROR(inputs());
     ANEMONE_RETURN_IF_ERROR(outputs());
     // Core ML refuses to load a model without a required input before version 9.
-    if (version_ < 9 && std::all_of(interface_.inputs.begin(), interface_.inputs.end(),
-                                    [](const Feature& feature) { return feature.is_optional; }))
+    if (version_ < 9 &&
+        std::all_of(interface_.inputs.begin(), interface_.inputs.end(),
+                    [](const FeatureDescription& feature) { return feature.is_optional; }))
       return corrupt("expected an input that is not optional, got none");
     return predictions();
   }
@@ -182,7 +184,7 @@ class FunctionCheck {
         return corrupt("expected inputs of different names in the program, got {} twice",
                        input->name);
     for (const auto* features : {&interface_.inputs, &interface_.states})
-      for (const Feature& feature : *features) {
+      for (const FeatureDescription& feature : *features) {
         const auto it = left.find(feature.name);
         if (it == left.end())
           return corrupt("expected each described input once in the program, got \"{}\"",
@@ -204,7 +206,7 @@ class FunctionCheck {
       if (!left.emplace(output->name, output).second)
         return corrupt("expected outputs of different names in the program, got {} twice",
                        output->name);
-    for (const Feature& feature : interface_.outputs) {
+    for (const FeatureDescription& feature : interface_.outputs) {
       const auto it = left.find(feature.name);
       if (it == left.end())
         return corrupt("expected each described output once in the program, got \"{}\"",
@@ -221,7 +223,8 @@ class FunctionCheck {
     return {};
   }
 
-  Status check_feature(const Feature& feature, const ir::Type& type, bool is_output) const {
+  Status check_feature(const FeatureDescription& feature, const ir::Type& type,
+                       bool is_output) const {
     if (feature.name.empty()) return corrupt("expected a feature name, got none");
     ANEMONE_RETURN_IF_ERROR(check_version_rules(feature, version_));
     // Image sizes are checked as shapes [height, width]; an open output shape has nothing to check.

@@ -9,9 +9,11 @@
 namespace anemone::mlpackage {
 namespace {
 
-const Feature* find(const std::vector<Feature>& features, std::string_view name) {
-  const auto it = std::find_if(features.begin(), features.end(),
-                               [&](const Feature& feature) { return feature.name == name; });
+const FeatureDescription* find(const std::vector<FeatureDescription>& features,
+                               std::string_view name) {
+  const auto it =
+      std::find_if(features.begin(), features.end(),
+                   [&](const FeatureDescription& feature) { return feature.name == name; });
   return it == features.end() ? nullptr : &*it;
 }
 
@@ -24,37 +26,39 @@ Status check_array_dtype(const ir::Value& value) {
 
 }  // namespace
 
-std::string_view kind_name(Feature::Kind kind) {
+std::string_view kind_name(FeatureDescription::Kind kind) {
   switch (kind) {
-    case Feature::Kind::kMultiArray:
+    case FeatureDescription::Kind::kMultiArray:
       return "multi-array";
-    case Feature::Kind::kImage:
+    case FeatureDescription::Kind::kImage:
       return "image";
-    case Feature::Kind::kState:
+    case FeatureDescription::Kind::kState:
       return "state";
-    case Feature::Kind::kInt64:
+    case FeatureDescription::Kind::kInt64:
       return "int64";
-    case Feature::Kind::kDouble:
+    case FeatureDescription::Kind::kDouble:
       return "double";
-    case Feature::Kind::kString:
+    case FeatureDescription::Kind::kString:
       return "string";
-    case Feature::Kind::kDictionary:
+    case FeatureDescription::Kind::kDictionary:
       return "dictionary";
   }
   return "";
 }
 
-std::int64_t image_channels(Feature::ColorSpace color_space) {
-  return color_space == Feature::ColorSpace::kRgb || color_space == Feature::ColorSpace::kBgr ? 3
-                                                                                              : 1;
+std::int64_t image_channels(FeatureDescription::ColorSpace color_space) {
+  return color_space == FeatureDescription::ColorSpace::kRgb ||
+                 color_space == FeatureDescription::ColorSpace::kBgr
+             ? 3
+             : 1;
 }
 
-const Feature* FunctionInterface::input(std::string_view feature_name) const {
-  const Feature* feature = find(inputs, feature_name);
+const FeatureDescription* FunctionInterface::input(std::string_view feature_name) const {
+  const FeatureDescription* feature = find(inputs, feature_name);
   return feature != nullptr ? feature : find(states, feature_name);
 }
 
-const Feature* FunctionInterface::output(std::string_view feature_name) const {
+const FeatureDescription* FunctionInterface::output(std::string_view feature_name) const {
   return find(outputs, feature_name);
 }
 
@@ -70,12 +74,12 @@ Result<FunctionInterface> describe_function(const ir::Function& function,
   interface.name = function.name;
   for (const ir::Value* input : function.inputs) {
     ANEMONE_RETURN_IF_ERROR(check_array_dtype(*input));
-    Feature feature;
+    FeatureDescription feature;
     feature.name = input->name;
     feature.dtype = input->type.dtype;
     feature.shape = input->type.shape;
     if (input->type.is_state()) {
-      feature.kind = Feature::Kind::kState;
+      feature.kind = FeatureDescription::Kind::kState;
       interface.states.push_back(std::move(feature));
       continue;
     }
@@ -91,7 +95,7 @@ Result<FunctionInterface> describe_function(const ir::Function& function,
   }
   for (const ir::Value* output : function.block->outputs) {
     ANEMONE_RETURN_IF_ERROR(check_array_dtype(*output));
-    Feature feature;
+    FeatureDescription feature;
     feature.name = output->name;
     feature.dtype = output->type.dtype;
     if (is_static(output->type.shape)) feature.shape = output->type.shape;
@@ -107,13 +111,14 @@ int minimum_specification_version(const Model& model) {
   for (const FunctionInterface& function : model.functions) {
     if (!function.states.empty() || function.inputs.empty()) version = std::max(version, 9);
     for (const auto* features : {&function.inputs, &function.outputs})
-      for (const Feature& feature : *features) {
-        const bool is_fp16 = feature.kind == Feature::Kind::kMultiArray
-                                 ? feature.dtype == DType::kFp16
-                                 : feature.kind == Feature::Kind::kImage &&
-                                       feature.color_space == Feature::ColorSpace::kGrayscaleFp16;
+      for (const FeatureDescription& feature : *features) {
+        const bool is_fp16 =
+            feature.kind == FeatureDescription::Kind::kMultiArray
+                ? feature.dtype == DType::kFp16
+                : feature.kind == FeatureDescription::Kind::kImage &&
+                      feature.color_space == FeatureDescription::ColorSpace::kGrayscaleFp16;
         if (is_fp16) version = std::max(version, 7);
-        if (feature.kind == Feature::Kind::kMultiArray && feature.dtype == DType::kInt8)
+        if (feature.kind == FeatureDescription::Kind::kMultiArray && feature.dtype == DType::kInt8)
           version = std::max(version, 10);
       }
   }

@@ -36,8 +36,8 @@ struct Flexibility {
   friend bool operator==(const Flexibility&, const Flexibility&) = default;
 };
 
-// One input, output or state as the package describes it.
-struct Feature {
+// One input, output or state as the package describes it: Core ML's FeatureDescription.
+struct FeatureDescription {
   enum class Kind { kMultiArray, kImage, kState, kInt64, kDouble, kString, kDictionary };
   enum class ColorSpace { kGrayscale = 10, kRgb = 20, kBgr = 30, kGrayscaleFp16 = 40 };
 
@@ -55,24 +55,24 @@ struct Feature {
   ColorSpace color_space = ColorSpace::kRgb;  // image
   bool has_string_keys = true;                // dictionary: else int64 keys
 
-  friend bool operator==(const Feature&, const Feature&) = default;
+  friend bool operator==(const FeatureDescription&, const FeatureDescription&) = default;
 };
 
-std::string_view kind_name(Feature::Kind kind);
-std::int64_t image_channels(Feature::ColorSpace color_space);
+std::string_view kind_name(FeatureDescription::Kind kind);
+std::int64_t image_channels(FeatureDescription::ColorSpace color_space);
 
 // What one function takes and gives. Inputs do not contain states.
 struct FunctionInterface {
   std::string name = "main";
-  std::vector<Feature> inputs;
-  std::vector<Feature> outputs;
-  std::vector<Feature> states;
+  std::vector<FeatureDescription> inputs;
+  std::vector<FeatureDescription> outputs;
+  std::vector<FeatureDescription> states;
   std::string predicted_feature_name;        // classifiers only
   std::string predicted_probabilities_name;  // classifiers only
 
   // nullptr when absent. `input` looks at states too.
-  const Feature* input(std::string_view feature_name) const;
-  const Feature* output(std::string_view feature_name) const;
+  const FeatureDescription* input(std::string_view feature_name) const;
+  const FeatureDescription* output(std::string_view feature_name) const;
   friend bool operator==(const FunctionInterface&, const FunctionInterface&) = default;
 };
 

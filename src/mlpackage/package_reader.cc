@@ -8,13 +8,13 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "mlpackage/blob_cache.h"
 #include "mlpackage/description_codec.h"
 #include "mlpackage/interface_check.h"
 #include "mlpackage/package_files.h"
 #include "mlpackage/program_codec.h"
 #include "mlpackage/proto/mil.pb.h"
 #include "mlpackage/proto/model.pb.h"
-#include "mlpackage/weight_store.h"
 
 namespace anemone::mlpackage {
 namespace {
@@ -73,7 +73,7 @@ Status check_kind(const wire::Model& model) {
   }
 }
 
-Result<Model> decode(std::span<const std::byte> bytes, WeightStore& weights) {
+Result<Model> decode(std::span<const std::byte> bytes, BlobCache& blobs) {
   google::protobuf::Arena arena;
   wire::Model& in = new_model(arena);
   ANEMONE_RETURN_IF_ERROR(parse_wire(bytes, in));
@@ -88,10 +88,10 @@ Result<Model> decode(std::span<const std::byte> bytes, WeightStore& weights) {
   ANEMONE_RETURN_IF_ERROR(decode_description(in.description(), model));
   std::vector<std::string> names;
   for (const FunctionInterface& function : model.functions) names.push_back(function.name);
-  ANEMONE_ASSIGN_OR_RETURN(model.program, decode_program(in.program(), names, weights));
+  ANEMONE_ASSIGN_OR_RETURN(model.program, decode_program(in.program(), names, blobs));
   ANEMONE_RETURN_IF_ERROR(check_interface(model, model.specification_version));
-  model.weight_files = weights.take_files();
-  model.blob_offsets = weights.take_offsets();
+  model.weight_files = blobs.take_files();
+  model.blob_offsets = blobs.take_offsets();
   return model;
 }
 
@@ -101,19 +101,19 @@ Result<Model> read_package(const std::string& path) {
   ANEMONE_ASSIGN_OR_RETURN(const PackageFiles files, PackageFiles::locate(path));
   // The model is read into memory of its own: nobody can change what was checked.
   ANEMONE_ASSIGN_OR_RETURN(const std::string file, read_file(files.model_path(), kMaxModelBytes));
-  WeightStore weights(&files);
-  Result<Model> model = decode(std::as_bytes(std::span(file)), weights);
+  BlobCache blobs(&files);
+  Result<Model> model = decode(std::as_bytes(std::span(file)), blobs);
   if (!model.ok()) {
     // First: what the reader finds wrong with zeros is not the reason.
-    for (const auto& mapped : weights.take_files()) ANEMONE_RETURN_IF_ERROR(mapped->check());
+    for (const auto& mapped : blobs.take_files()) ANEMONE_RETURN_IF_ERROR(mapped->check());
     return with_subject(model.status(), files.model_path());
   }
   return model;
 }
 
 Result<Model> parse_model(std::span<const std::byte> bytes, const std::string& subject) {
-  WeightStore weights(nullptr);
-  Result<Model> model = decode(bytes, weights);
+  BlobCache blobs(nullptr);
+  Result<Model> model = decode(bytes, blobs);
   if (!model.ok()) return with_subject(model.status(), subject);
   return model;
 }

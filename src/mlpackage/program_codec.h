@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "ir/program.h"
+#include "mlpackage/blob_cache.h"
 #include "mlpackage/value_codec.h"
-#include "mlpackage/weight_store.h"
 
 namespace anemone::mlpackage {
 
@@ -21,7 +21,7 @@ class Program;
 // operands that nothing defines become values without a producer.
 Result<ir::Program> decode_program(const wire::Program& program,
                                    const std::vector<std::string>& function_names,
-                                   WeightStore& weights);
+                                   BlobCache& blobs);
 
 Status encode_program(const ir::Program& program, const BlobOffset& blob_offset,
                       wire::Program& out);

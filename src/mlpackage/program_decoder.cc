@@ -26,8 +26,7 @@ const std::string* repeated_key(const Entries& entries) {
 
 class FunctionDecoder {
  public:
-  FunctionDecoder(ir::Program& program, WeightStore& weights)
-      : program_(program), weights_(weights) {}
+  FunctionDecoder(ir::Program& program, BlobCache& blobs) : program_(program), blobs_(blobs) {}
 
   Status run(const wire::Function& function, const std::string& name) {
     const auto opset = ir::parse_opset_string(function.opset());
@@ -81,7 +80,7 @@ class FunctionDecoder {
     if (const std::string* key = repeated_key(operation.inputs()))
       return corrupt("expected each parameter once, got \"{}\" twice", *key);
     for (const wire::ValueEntry& attribute : operation.attributes()) {
-      auto literal = decode_value(attribute.value(), weights_);
+      auto literal = decode_value(attribute.value(), blobs_);
       if (!literal.ok()) return literal.status().with("attribute " + attribute.key());
       if (attribute.key() == "name" && literal->as_text()) {
         out.name = *literal->as_text();
@@ -95,7 +94,7 @@ class FunctionDecoder {
         if (binding.has_name()) {
           arguments.emplace_back(lookup(binding.name()));
         } else if (binding.has_value()) {
-          auto literal = decode_value(binding.value(), weights_);
+          auto literal = decode_value(binding.value(), blobs_);
           if (!literal.ok()) return literal.status().with("parameter " + input.key());
           arguments.emplace_back(std::move(*literal));
         } else {
@@ -145,7 +144,7 @@ class FunctionDecoder {
   }
 
   ir::Program& program_;
-  WeightStore& weights_;
+  BlobCache& blobs_;
   std::vector<std::unordered_map<std::string, ir::Value*>> scopes_;
   std::unordered_map<std::string, ir::Value*> undefined_;
 };
@@ -154,7 +153,7 @@ class FunctionDecoder {
 
 Result<ir::Program> decode_program(const wire::Program& program,
                                    const std::vector<std::string>& function_names,
-                                   WeightStore& weights) {
+                                   BlobCache& blobs) {
   ir::Program out;
   if (program.version() != 1)
     return version_mismatch("expected program version 1, got {}", program.version());
@@ -162,7 +161,7 @@ Result<ir::Program> decode_program(const wire::Program& program,
   if (const std::string* key = repeated_key(program.attributes()))
     return corrupt("expected each program attribute once, got \"{}\" twice", *key);
   for (const wire::ValueEntry& attribute : program.attributes()) {
-    auto literal = decode_value(attribute.value(), weights);
+    auto literal = decode_value(attribute.value(), blobs);
     if (!literal.ok()) return literal.status().with("program attribute " + attribute.key());
     out.attributes.emplace(attribute.key(), std::move(*literal));
   }
@@ -180,7 +179,7 @@ Result<ir::Program> decode_program(const wire::Program& program,
     const auto entry = entries.find(name);
     if (entry == entries.end())
       return corrupt("expected the program to hold the function \"{}\", got none", name);
-    FunctionDecoder decoder(out, weights);
+    FunctionDecoder decoder(out, blobs);
     ANEMONE_RETURN_IF_ERROR(decoder.run(entry->second->value(), name).with("function " + name));
   }
   return out;

@@ -8,7 +8,7 @@
 #include <optional>
 
 #include "ir/literal.h"
-#include "mlpackage/weight_store.h"
+#include "mlpackage/blob_cache.h"
 
 namespace anemone::mlpackage {
 
@@ -18,7 +18,7 @@ class Value;
 
 // A constant of the model file. Numbers that lie in a weight file are not copied. Errors name no
 // place: callers do.
-Result<ir::Literal> decode_value(const wire::Value& value, WeightStore& weights);
+Result<ir::Literal> decode_value(const wire::Value& value, BlobCache& blobs);
 
 // Offset of the blob that holds a literal; nullopt: the literal goes into the model file itself.
 using BlobOffset = std::function<std::optional<std::uint64_t>(const ir::Literal&)>;

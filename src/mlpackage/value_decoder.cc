@@ -14,7 +14,7 @@
 namespace anemone::mlpackage {
 namespace {
 
-Result<ir::Literal> decode(const wire::Value& value, const ir::Type* expected, WeightStore& weights,
+Result<ir::Literal> decode(const wire::Value& value, const ir::Type* expected, BlobCache& blobs,
                            int depth);
 
 Status wrong_count(DType dtype, std::uint64_t wanted, std::uint64_t got) {
@@ -145,14 +145,14 @@ Result<Tensor> decode_numbers(const ir::Type& type, const wire::TensorValue& val
 }
 
 Result<ir::Literal> decode_tensor(const wire::Value& value, const ir::Type& type,
-                                  WeightStore& weights) {
+                                  BlobCache& blobs) {
   // checked_element_count() also refuses unknown dimensions: a constant has none.
   ANEMONE_ASSIGN_OR_RETURN(const std::int64_t count, checked_element_count(type.shape));
   const auto elements = static_cast<std::uint64_t>(count);
   if (value.has_blob()) {
     const auto& blob = value.blob();
     ANEMONE_ASSIGN_OR_RETURN(auto data,
-                             weights.find(blob.file_name(), blob.offset(), type.dtype, elements));
+                             blobs.find(blob.file_name(), blob.offset(), type.dtype, elements));
     return ir::Literal(type, std::move(data));
   }
   if (!value.has_immediate() || !value.immediate().has_tensor())
@@ -164,8 +164,7 @@ Result<ir::Literal> decode_tensor(const wire::Value& value, const ir::Type& type
 }
 
 template <typename Values>
-Result<ir::Literal> decode_items(const Values& values, ir::Type type, WeightStore& weights,
-                                 int depth) {
+Result<ir::Literal> decode_items(const Values& values, ir::Type type, BlobCache& blobs, int depth) {
   ir::Literal::List items;
   const bool is_tuple = type.kind == ir::Type::Kind::kTuple;
   const auto count = static_cast<std::int64_t>(values.size());
@@ -175,7 +174,7 @@ Result<ir::Literal> decode_items(const Values& values, ir::Type type, WeightStor
     return corrupt("expected {} items in a {}, got {}", wanted, to_string(type), count);
   for (const wire::Value& value : values) {
     const ir::Type& member = type.members[is_tuple ? items.size() : 0];
-    ANEMONE_ASSIGN_OR_RETURN(ir::Literal item, decode(value, &member, weights, depth + 1));
+    ANEMONE_ASSIGN_OR_RETURN(ir::Literal item, decode(value, &member, blobs, depth + 1));
     if (!is_compatible(member, item.type()))
       return corrupt("expected an item of type {}, got {}", to_string(member),
                      to_string(item.type()));
@@ -185,13 +184,13 @@ Result<ir::Literal> decode_items(const Values& values, ir::Type type, WeightStor
 }
 
 Result<ir::Literal> decode_dictionary(const wire::DictionaryValue& values, ir::Type type,
-                                      WeightStore& weights, int depth) {
+                                      BlobCache& blobs, int depth) {
   ir::Literal::Dictionary entries;
   for (const auto& entry : values.values()) {
     ANEMONE_ASSIGN_OR_RETURN(ir::Literal key,
-                             decode(entry.key(), &type.members[0], weights, depth + 1));
+                             decode(entry.key(), &type.members[0], blobs, depth + 1));
     ANEMONE_ASSIGN_OR_RETURN(ir::Literal value,
-                             decode(entry.value(), &type.members[1], weights, depth + 1));
+                             decode(entry.value(), &type.members[1], blobs, depth + 1));
     if (!is_compatible(type.members[0], key.type()) ||
         !is_compatible(type.members[1], value.type()))
       return corrupt("expected an entry of a {}, got {} and {}", to_string(type),
@@ -201,7 +200,7 @@ Result<ir::Literal> decode_dictionary(const wire::DictionaryValue& values, ir::T
   return ir::Literal(std::move(type), std::move(entries));
 }
 
-Result<ir::Literal> decode(const wire::Value& value, const ir::Type* expected, WeightStore& weights,
+Result<ir::Literal> decode(const wire::Value& value, const ir::Type* expected, BlobCache& blobs,
                            int depth) {
   if (depth >= kMaxTypeDepth)
     return corrupt("expected values nested at most {} deep, got more", kMaxTypeDepth);
@@ -213,18 +212,18 @@ Result<ir::Literal> decode(const wire::Value& value, const ir::Type* expected, W
   }
   switch (type.kind) {
     case ir::Type::Kind::kTensor:
-      return decode_tensor(value, type, weights);
+      return decode_tensor(value, type, blobs);
     case ir::Type::Kind::kList:
       if (value.has_immediate() && value.immediate().has_list())
-        return decode_items(value.immediate().list().values(), std::move(type), weights, depth);
+        return decode_items(value.immediate().list().values(), std::move(type), blobs, depth);
       break;
     case ir::Type::Kind::kTuple:
       if (value.has_immediate() && value.immediate().has_tuple())
-        return decode_items(value.immediate().tuple().values(), std::move(type), weights, depth);
+        return decode_items(value.immediate().tuple().values(), std::move(type), blobs, depth);
       break;
     case ir::Type::Kind::kDictionary:
       if (value.has_immediate() && value.immediate().has_dictionary())
-        return decode_dictionary(value.immediate().dictionary(), std::move(type), weights, depth);
+        return decode_dictionary(value.immediate().dictionary(), std::move(type), blobs, depth);
       break;
     case ir::Type::Kind::kState:
       break;
@@ -234,8 +233,8 @@ Result<ir::Literal> decode(const wire::Value& value, const ir::Type* expected, W
 
 }  // namespace
 
-Result<ir::Literal> decode_value(const wire::Value& value, WeightStore& weights) {
-  return decode(value, nullptr, weights, 0);
+Result<ir::Literal> decode_value(const wire::Value& value, BlobCache& blobs) {
+  return decode(value, nullptr, blobs, 0);
 }
 
 }  // namespace anemone::mlpackage

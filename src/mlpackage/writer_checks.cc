@@ -47,7 +47,8 @@ Status check_name(std::string_view name) {
 Status check_names(const FunctionInterface& function) {
   ANEMONE_RETURN_IF_ERROR(check_name(function.name));
   for (const auto* features : {&function.inputs, &function.outputs, &function.states})
-    for (const Feature& feature : *features) ANEMONE_RETURN_IF_ERROR(check_name(feature.name));
+    for (const FeatureDescription& feature : *features)
+      ANEMONE_RETURN_IF_ERROR(check_name(feature.name));
   return {};
 }
 

@@ -4,21 +4,14 @@
 #include <anemone/status.h>
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string_view>
 #include <vector>
 
-namespace anemone::quant {
+#include "tensor/quantized_form.h"
 
-// How the source holds a matrix.
-struct SourceForm {
-  bool is_quantized = false;
-  // Columns per scale of a row, if the matrix is integers with scales: read_quants() gives them,
-  // and they fit into `bits` signed bits, 4 or 8. 0: it is not.
-  std::int64_t group = 0;
-  int bits = 8;
-  bool has_half_scales = false;  // fp16 holds every scale
-};
+namespace anemone::quant {
 
 // A weight matrix [rows, columns] that is read row by row, so that no more than a few rows of it
 // are ever held as float. Immutable, thread-safe.
@@ -32,8 +25,11 @@ class MatrixSource {
   // How many rows are best read together, since reading them takes little longer than reading one:
   // more than 1 for a matrix that lies transposed.
   virtual std::int64_t rows_at_once() const { return 1; }
-  virtual SourceForm form() const { return {}; }
-  // A row of integers [columns()] and its scales [columns() / group]; where form() has a group.
+  // Whether the source holds it quantized, in a QuantizedForm or another one.
+  virtual bool is_quantized() const { return false; }
+  // The form of the integers behind the matrix; nullopt when it is not integers with scales.
+  virtual std::optional<QuantizedForm> quantized_form() const { return std::nullopt; }
+  // A row of integers [columns()] and its scales [columns() / group]; with a quantized_form() only.
   virtual void read_quants(std::int64_t /*row*/, std::span<std::int8_t> /*quants*/,
                            std::span<float> /*scales*/) const {}
   // The pass over the matrix is over: mapped pages may go.

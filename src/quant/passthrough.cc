@@ -20,7 +20,7 @@ constexpr std::int64_t kRowsAtOnce = 2;
 struct PassthroughRow {
   explicit PassthroughRow(const MatrixSource& matrix)
       : quants(static_cast<std::size_t>(matrix.columns())),
-        scales(static_cast<std::size_t>(matrix.columns() / matrix.form().group)) {}
+        scales(static_cast<std::size_t>(matrix.columns() / matrix.quantized_form()->group)) {}
   std::vector<std::int8_t> quants;
   std::vector<float> scales;
 };
@@ -72,7 +72,7 @@ Result<Tensor> passthrough_scales(const MatrixSource& matrix, DType float_type,
 }  // namespace
 
 StoredWeight store_passthrough(std::shared_ptr<const MatrixSource> matrix, DType float_type) {
-  const SourceForm form = matrix->form();
+  const QuantizedForm form = *matrix->quantized_form();
   const DType dtype = form.bits == 4 ? DType::kInt4 : DType::kInt8;
   const Shape shape = projection_shape(*matrix);
   const Shape scale_shape = {matrix->rows(), matrix->columns() / form.group, 1, 1};

@@ -7,7 +7,7 @@
 
 namespace anemone::quant {
 
-// The integers of a source with a group (SourceForm), as they are: int4 or int8 data [O, I, 1, 1]
+// The integers of a matrix that has a quantized_form(), as they are: int4 or int8 data [O, I, 1, 1]
 // and scales [O, I / group, 1, 1] of a constexpr_blockwise_shift_scale. Nothing is rounded but
 // scales that `float_type` cannot hold.
 StoredWeight store_passthrough(std::shared_ptr<const MatrixSource> matrix, DType float_type);

@@ -58,10 +58,9 @@ Tile tile_of(const Row& row, const QuantOptions& options, std::int64_t rows, std
 // What kPassthrough means for this matrix.
 StoredWeight store_as_it_is(const QuantOptions& options, std::shared_ptr<const MatrixSource> matrix,
                             DType float_type) {
-  const SourceForm form = matrix->form();
-  if (form.group > 0) return store_passthrough(std::move(matrix), float_type);
+  if (matrix->quantized_form()) return store_passthrough(std::move(matrix), float_type);
   QuantOptions other = options;
-  other.scheme = form.is_quantized ? Scheme::kInt8Block : Scheme::kNone;
+  other.scheme = matrix->is_quantized() ? Scheme::kInt8Block : Scheme::kNone;
   return store_weight(other, std::move(matrix), float_type);
 }
 

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <memory>
 #include <span>
+#include <string_view>
 #include <vector>
 
 #include "base/check.h"
@@ -64,6 +65,11 @@ struct TensorView {
     ANEMONE_CHECK(dtype == kDTypeOf<T>);
     return {reinterpret_cast<const T*>(data), static_cast<std::size_t>(size())};
   }
+};
+
+struct NamedView {
+  std::string_view name;
+  TensorView tensor;
 };
 
 // A TensorView that is writable: the output of a kernel.

@@ -19,7 +19,7 @@ class ExportTensors : public ::testing::Test {
   // Floats of the three dtypes and integers, and an empty tensor.
   void write_source(std::vector<float> floats) {
     const auto count = static_cast<std::int64_t>(floats.size());
-    std::vector<NamedTensor> views;
+    std::vector<NamedView> views;
     std::vector<Tensor> tensors;
     for (const DType dtype : {DType::kFp32, DType::kFp16, DType::kBf16}) {
       Tensor tensor(dtype, {count});

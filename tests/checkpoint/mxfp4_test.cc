@@ -23,7 +23,7 @@ Tensor bytes_tensor(Shape shape, std::uint8_t first = 0) {
 }
 
 struct Mxfp4 : ::testing::Test {
-  Result<Checkpoint> open(const std::vector<NamedTensor>& tensors,
+  Result<Checkpoint> open(const std::vector<NamedView>& tensors,
                           const std::string& method = "mxfp4") {
     EXPECT_TRUE(write_safetensors(folder.file("model.safetensors"), tensors).ok());
     EXPECT_TRUE(
@@ -90,7 +90,7 @@ TEST_F(Mxfp4, ScalesReachFromTheSmallestNumbersToNone) {
 TEST_F(Mxfp4, RefusesPairsThatDoNotFit) {
   const Tensor blocks = bytes_tensor({4, 2, 16});
   const Tensor floats = Tensor::from<float>({4, 2}, std::vector<float>(8));
-  const auto refused = [&](const std::vector<NamedTensor>& tensors) {
+  const auto refused = [&](const std::vector<NamedView>& tensors) {
     const auto checkpoint = open(tensors);
     EXPECT_FALSE(checkpoint.ok());
     return checkpoint.status().message();

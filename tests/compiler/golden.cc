@@ -122,7 +122,7 @@ std::shared_ptr<const engine::Model> compile_and_load(const Checkpoint& checkpoi
   const auto report = compile(checkpoint.path, folder, options);
   EXPECT_TRUE(report.ok()) << report.status().message();
   if (!report.ok()) return nullptr;
-  engine::LoadOptions load;
+  engine::ModelLoadOptions load;
   load.load_text = false;
   load.check_hashes = true;
   auto model = engine::Model::load(folder, executor(), load);

@@ -19,7 +19,7 @@ TEST(Model, LoadsEveryPackageAndSaysSo) {
   testing::write_fake_artifact(folder.path(), {});
   FakeExecutor executor(testing::fake_manifest({}));
   std::vector<std::string> seen;
-  LoadOptions options;
+  ModelLoadOptions options;
   options.on_progress = [&](std::size_t done, std::size_t total, std::string_view package) {
     EXPECT_EQ(done, seen.size());
     EXPECT_EQ(total, 4U);

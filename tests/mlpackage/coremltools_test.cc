@@ -109,19 +109,19 @@ TEST(CoremltoolsPackages, describe_states) {
 
 TEST(CoremltoolsPackages, describe_flexible_shapes) {
   const Model ranged = read_fixture("range");
-  const Feature& range = ranged.functions.at(0).inputs.at(0);
+  const FeatureDescription& range = ranged.functions.at(0).inputs.at(0);
   EXPECT_EQ(range.shape, (Shape{1, 4, 8}));
   EXPECT_EQ(range.flexibility.ranges, (std::vector<DimensionRange>{{1, 1}, {1, 64}, {8, 8}}));
   const Model listed = read_fixture("listed_shapes");
-  const Feature& list = listed.functions.at(0).inputs.at(0);
+  const FeatureDescription& list = listed.functions.at(0).inputs.at(0);
   EXPECT_EQ(list.flexibility.enumerated, (std::vector<Shape>{{1, 4, 8}, {1, 16, 8}}));
 }
 
 TEST(CoremltoolsPackages, describe_pictures_and_classes) {
   const Model model = read_fixture("classifier");
   const FunctionInterface& main = model.functions.at(0);
-  EXPECT_EQ(main.inputs.at(0).kind, Feature::Kind::kImage);
-  EXPECT_EQ(main.inputs.at(0).color_space, Feature::ColorSpace::kBgr);
+  EXPECT_EQ(main.inputs.at(0).kind, FeatureDescription::Kind::kImage);
+  EXPECT_EQ(main.inputs.at(0).color_space, FeatureDescription::ColorSpace::kBgr);
   EXPECT_EQ(main.inputs.at(0).shape, (Shape{16, 20}));
   EXPECT_EQ(main.predicted_feature_name, "classLabel");
   EXPECT_EQ(main.predicted_probabilities_name, "classLabel_probs");

@@ -39,7 +39,7 @@ TEST_F(DescribeTest, names_types_and_states_follow_from_the_function) {
   EXPECT_EQ(main.inputs[0].dtype, DType::kFp16);
   EXPECT_EQ(main.inputs[0].shape, (Shape{1, 4}));
   ASSERT_EQ(main.states.size(), 1u);
-  EXPECT_EQ(main.states[0].kind, Feature::Kind::kState);
+  EXPECT_EQ(main.states[0].kind, FeatureDescription::Kind::kState);
   EXPECT_EQ(main.input("cache"), &main.states[0]);
   EXPECT_EQ(main.output("y"), &main.outputs[0]);
   EXPECT_EQ(main.output("x"), nullptr);

@@ -91,8 +91,8 @@ TEST(RoundTripTest, flexible_and_optional_features_survive) {
   main->block->outputs = {block.op("use", "y", {{"x", {main->inputs[0]}}}, {open})->outputs[0]};
 
   FunctionInterface& interface = model.functions.emplace_back();
-  const auto add = [&](std::string name, Shape shape) -> Feature& {
-    Feature& feature = interface.inputs.emplace_back();
+  const auto add = [&](std::string name, Shape shape) -> FeatureDescription& {
+    FeatureDescription& feature = interface.inputs.emplace_back();
     feature.name = std::move(name);
     feature.shape = std::move(shape);
     return feature;
@@ -100,17 +100,17 @@ TEST(RoundTripTest, flexible_and_optional_features_survive) {
   add("ranged", {1, 4}).flexibility.ranges = {{1, 1}, {1, 64}};
   add("listed", {1, 8}).flexibility.enumerated = {{1, 8}, {1, 16}};
   add("unbounded", {1, 1}).flexibility.ranges = {{1, 1}, {0, -1}};
-  Feature& optional = add("optional", {1, 2});
+  FeatureDescription& optional = add("optional", {1, 2});
   optional.is_optional = true;
   optional.default_value = 2.5f;
   optional.description = "may be left out";
-  Feature& picture = add("picture", {224, 320});
-  picture.kind = Feature::Kind::kImage;
+  FeatureDescription& picture = add("picture", {224, 320});
+  picture.kind = FeatureDescription::Kind::kImage;
   picture.dtype = DType::kFp32;
-  picture.color_space = Feature::ColorSpace::kBgr;
+  picture.color_space = FeatureDescription::ColorSpace::kBgr;
   picture.flexibility.ranges = {{100, 224}, {320, -1}};
   add("scalar", {1}).dtype = DType::kInt32;
-  Feature& output = interface.outputs.emplace_back();
+  FeatureDescription& output = interface.outputs.emplace_back();
   output.name = "y";
   expect_same(model, written_and_read(model, {.stamp = false}));
 
@@ -133,8 +133,9 @@ TEST(RoundTripTest, a_classifier_keeps_its_labels_and_probabilities) {
   main->block->outputs = classify->outputs;
   FunctionInterface& interface = model.functions.emplace_back();
   interface.inputs.push_back({.name = "x", .shape = {1, 2}});
-  interface.outputs.push_back({.name = "label", .kind = Feature::Kind::kString});
-  interface.outputs.push_back({.name = "probabilities", .kind = Feature::Kind::kDictionary});
+  interface.outputs.push_back({.name = "label", .kind = FeatureDescription::Kind::kString});
+  interface.outputs.push_back(
+      {.name = "probabilities", .kind = FeatureDescription::Kind::kDictionary});
   interface.predicted_feature_name = "label";
   interface.predicted_probabilities_name = "probabilities";
   const Model read = written_and_read(model, {.stamp = false});

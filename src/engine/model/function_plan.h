@@ -3,14 +3,31 @@
 
 #include <anemone/status.h>
 
+#include <cstdint>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "artifact/manifest.h"
-#include "engine/model/model.h"
+#include "engine/model/step_inputs.h"
 #include "exec/executor.h"
+#include "tensor/dtype.h"
 
 namespace anemone::engine {
+
+// One function of all packages: what goes into each shard.
+struct FunctionPlan {
+  static constexpr int kHidden = -1;
+  static constexpr int kExperts = -2;
+
+  const artifact::Function* function = nullptr;
+  std::int64_t context = 0;   // S
+  std::string head_function;  // of the heads, for as many tokens
+  std::vector<HostInput> host_inputs;
+  // [shard][input of the shard]: index into host_inputs, kHidden or kExperts.
+  std::vector<std::vector<int>> ports;
+  DType hidden_dtype = DType::kFp16;  // of the first shard's input
+};
 
 using Programs = std::vector<std::shared_ptr<const exec::LoadedProgram>>;
 

@@ -30,7 +30,7 @@ bool is_file(const std::string& path) {
 
 Result<std::shared_ptr<const Model>> Model::load(const std::string& artifact_dir,
                                                  exec::Executor& executor,
-                                                 const LoadOptions& options) {
+                                                 const ModelLoadOptions& options) {
   std::shared_ptr<Model> model(new Model());
   model->path_ = artifact_dir;
   ANEMONE_ASSIGN_OR_RETURN(model->manifest_, artifact::read_manifest(artifact_dir));
@@ -49,7 +49,7 @@ Result<std::shared_ptr<const Model>> Model::load(const std::string& artifact_dir
   return std::shared_ptr<const Model>(std::move(model));
 }
 
-Status Model::load_packages(exec::Executor& executor, const LoadOptions& options) {
+Status Model::load_packages(exec::Executor& executor, const ModelLoadOptions& options) {
   exec::LoadOptions of_shards;
   exec::LoadOptions of_heads;
   exec::LoadOptions of_packs;

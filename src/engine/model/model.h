@@ -17,6 +17,7 @@
 #include "artifact/manifest.h"
 #include "base/work_budget.h"
 #include "engine/model/embedding_table.h"
+#include "engine/model/function_plan.h"
 #include "engine/model/step_inputs.h"
 #include "exec/executor.h"
 #include "text/chat/chat_template.h"
@@ -25,26 +26,12 @@
 
 namespace anemone::engine {
 
-struct LoadOptions {
+struct ModelLoadOptions {
   bool load_text = true;  // the tokenizer and the chat template, where the artifact has them
   std::string chat_template_file;  // instead of the artifact's; must be a good template
   bool check_hashes = false;       // of every file; sizes are always checked
   // Called before each package and once at the end (done == total), from the calling thread.
   std::function<void(std::size_t done, std::size_t total, std::string_view package)> on_progress;
-};
-
-// One function of all packages: what goes into each shard.
-struct FunctionPlan {
-  static constexpr int kHidden = -1;
-  static constexpr int kExperts = -2;
-
-  const artifact::Function* function = nullptr;
-  std::int64_t context = 0;   // S
-  std::string head_function;  // of the heads, for as many tokens
-  std::vector<HostInput> host_inputs;
-  // [shard][input of the shard]: index into host_inputs, kHidden or kExperts.
-  std::vector<std::vector<int>> ports;
-  DType hidden_dtype = DType::kFp16;  // of the first shard's input
 };
 
 // Immutable and thread-safe; shared by sessions.
@@ -55,7 +42,7 @@ class Model {
   // does not fit the manifest. An artifact without a tokenizer still runs on ids.
   static Result<std::shared_ptr<const Model>> load(const std::string& artifact_dir,
                                                    exec::Executor& executor,
-                                                   const LoadOptions& options = {});
+                                                   const ModelLoadOptions& options = {});
 
   // kUnsupported for a model that labels tokens: it has no sessions (classifier.h).
   Status check_generates() const;
@@ -99,7 +86,7 @@ class Model {
 
  private:
   Model() = default;
-  Status load_packages(exec::Executor& executor, const LoadOptions& options);
+  Status load_packages(exec::Executor& executor, const ModelLoadOptions& options);
   Status load_embeddings();
   Status load_text(const std::string& template_file);
 

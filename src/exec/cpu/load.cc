@@ -15,7 +15,7 @@
 namespace anemone::exec {
 namespace {
 
-std::optional<double> default_of(const mlpackage::Feature& feature) {
+std::optional<double> default_of(const mlpackage::FeatureDescription& feature) {
   if (!feature.is_optional) return std::nullopt;
   return std::visit(
       [](const auto& value) {
@@ -28,12 +28,13 @@ std::optional<double> default_of(const mlpackage::Feature& feature) {
 }
 
 // An image is described by [height, width]; the program takes [1, channels, height, width].
-Shape tensor_shape(const mlpackage::Feature& feature, const Shape& shape) {
-  if (feature.kind != mlpackage::Feature::Kind::kImage || shape.size() != 2) return shape;
+Shape tensor_shape(const mlpackage::FeatureDescription& feature, const Shape& shape) {
+  if (feature.kind != mlpackage::FeatureDescription::Kind::kImage || shape.size() != 2)
+    return shape;
   return {1, mlpackage::image_channels(feature.color_space), shape[0], shape[1]};
 }
 
-void add_flexibility(const mlpackage::Feature& described, Feature& out) {
+void add_flexibility(const mlpackage::FeatureDescription& described, Feature& out) {
   out.shape = tensor_shape(described, described.shape);
   for (const Shape& shape : described.flexibility.enumerated) {
     out.allowed_shapes.push_back(tensor_shape(described, shape));
@@ -62,7 +63,7 @@ Signature described_signature(const mlpackage::FunctionInterface& described,
   const NameIndex inputs(typed.inputs);
   const NameIndex outputs(typed.outputs);
   Signature out;
-  for (const mlpackage::Feature& feature : described.inputs) {
+  for (const mlpackage::FeatureDescription& feature : described.inputs) {
     const Feature* known = inputs.find(feature.name);
     if (known == nullptr) continue;
     Feature input = *known;
@@ -73,7 +74,7 @@ Signature described_signature(const mlpackage::FunctionInterface& described,
     out.inputs.push_back(std::move(input));
   }
   // A string (the label of a classifier) has no tensor form and is left out.
-  for (const mlpackage::Feature& feature : described.outputs)
+  for (const mlpackage::FeatureDescription& feature : described.outputs)
     if (const Feature* known = outputs.find(feature.name)) out.outputs.push_back(*known);
   out.states = typed.states;
   return out;

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ops/common/dtypes.h"
 #include "ops/common/infer.h"
-#include "ops/common/params.h"
 #include "ops/common/spatial.h"
+#include "ops/linear/convolution.h"
 #include "ops/linear/linear.h"
 
 namespace anemone::ops {
@@ -76,18 +75,7 @@ Status infer_conv(const ir::InferContext& context, std::vector<ir::Type>& output
 }  // namespace
 
 ir::OpSchema conv_schema() {
-  ir::OpSchema schema;
-  schema.name = "conv";
-  schema.parameters = {
-      operand("x", kFloats),
-      operand("weight", kFloats),
-      optional(operand("bias", kFloats)),
-      defaulted("strides", kInt32, per_spatial_axis(1, 1)),
-      defaulted("pad_type", kText, ir::Literal::text("valid")),
-      defaulted("pad", kInt32, per_spatial_axis(0, 2)),
-      defaulted("dilations", kInt32, per_spatial_axis(1, 1)),
-      defaulted("groups", kInt32, ir::Literal::int32(1)),
-  };
+  ir::OpSchema schema = convolution_schema("conv");
   schema.infer = infer_conv;
   return schema;
 }

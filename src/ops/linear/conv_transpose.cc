@@ -6,6 +6,7 @@
 #include "ops/common/infer.h"
 #include "ops/common/params.h"
 #include "ops/common/spatial.h"
+#include "ops/linear/convolution.h"
 #include "ops/linear/linear.h"
 
 namespace anemone::ops {
@@ -113,19 +114,8 @@ Status infer_conv_transpose(const ir::InferContext& context, std::vector<ir::Typ
 }  // namespace
 
 ir::OpSchema conv_transpose_schema() {
-  ir::OpSchema schema;
-  schema.name = "conv_transpose";
-  schema.parameters = {
-      operand("x", kFloats),
-      operand("weight", kFloats),
-      optional(operand("bias", kFloats)),
-      defaulted("pad", kInt32, per_spatial_axis(0, 2)),
-      optional(constant("output_shape", kInt32)),
-      defaulted("pad_type", kText, ir::Literal::text("valid")),
-      defaulted("strides", kInt32, per_spatial_axis(1, 1)),
-      defaulted("dilations", kInt32, per_spatial_axis(1, 1)),
-      defaulted("groups", kInt32, ir::Literal::int32(1)),
-  };
+  ir::OpSchema schema = convolution_schema("conv_transpose");
+  schema.parameters.push_back(optional(constant("output_shape", kInt32)));
   schema.infer = infer_conv_transpose;
   return schema;
 }

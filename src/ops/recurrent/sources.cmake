@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 list(APPEND op_sources
   recurrent/category.cc
-  recurrent/gru.cc
+  recurrent/gru_rnn.cc
   recurrent/lstm.cc
-  recurrent/rnn.cc
   recurrent/sequence.cc
 )

@@ -21,10 +21,10 @@ namespace anemone::mlpackage {
 
 // The weight files of a package that is being read: maps each file once, and gives values that
 // refer to the same blob the same Data, so that what was shared stays shared. Single-thread.
-class WeightStore {
+class BlobCache {
  public:
-  // `files` must outlive the store; nullptr (a model in memory) refuses every reference.
-  explicit WeightStore(const PackageFiles* files) : files_(files) {}
+  // `files` must outlive the cache; nullptr (a model in memory) refuses every reference.
+  explicit BlobCache(const PackageFiles* files) : files_(files) {}
 
   // The blob behind "@model_path/weights/weight.bin" and an offset, checked against dtype and size.
   Result<std::shared_ptr<const ir::Data>> find(const std::string& reference, std::uint64_t offset,

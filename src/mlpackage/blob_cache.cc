@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "mlpackage/weight_store.h"
+#include "mlpackage/blob_cache.h"
 
 #include "base/error.h"
 
 namespace anemone::mlpackage {
 
-Result<std::shared_ptr<const ir::Data>> WeightStore::find(const std::string& reference,
-                                                          std::uint64_t offset, DType dtype,
-                                                          std::uint64_t elements) {
+Result<std::shared_ptr<const ir::Data>> BlobCache::find(const std::string& reference,
+                                                        std::uint64_t offset, DType dtype,
+                                                        std::uint64_t elements) {
   ANEMONE_ASSIGN_OR_RETURN(const BlobReader* blobs, reader(reference));
   // Checked for each use, not only the first: another use may claim another type or size.
   ANEMONE_ASSIGN_OR_RETURN(auto data, blobs->tensor(offset, dtype, elements));
@@ -16,7 +16,7 @@ Result<std::shared_ptr<const ir::Data>> WeightStore::find(const std::string& ref
   return it->second;
 }
 
-Result<const BlobReader*> WeightStore::reader(const std::string& reference) {
+Result<const BlobReader*> BlobCache::reader(const std::string& reference) {
   if (const auto it = readers_.find(reference); it != readers_.end()) return it->second.get();
   if (files_ == nullptr)
     return corrupt("expected a constant in the model itself, got a reference to \"{}\"", reference);

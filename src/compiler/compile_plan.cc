@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "compiler/plan.h"
+#include "compiler/compile_plan.h"
 
 #include <algorithm>
 #include <numeric>
@@ -17,7 +17,7 @@ using models::DecoderConfig;
 // Stored bytes of the parts of each layer, by building its graph, of the smallest function that
 // there can be.
 Result<std::vector<std::vector<std::uint64_t>>> bytes_of_parts(
-    const checkpoint::Checkpoint& checkpoint, const Plan& plan) {
+    const checkpoint::Checkpoint& checkpoint, const CompilePlan& plan) {
   const CompileOptions& options = plan.options;
   const models::GraphOptions graph = {.dtype = options.precision,
                                       .tokens = 1,
@@ -42,7 +42,7 @@ Result<std::vector<std::vector<std::uint64_t>>> bytes_of_parts(
 
 // Functions of an expert: for one token, and for twice as many as it has of the widest step on
 // average, so that most steps need one call.
-std::vector<std::int64_t> expert_widths(const Plan& plan) {
+std::vector<std::int64_t> expert_widths(const CompilePlan& plan) {
   std::int64_t widest = 1;
   bool has_single = false;
   for (const artifact::Function& function : plan.functions) {
@@ -84,7 +84,7 @@ std::vector<ane::Piece> pieces_of(const std::vector<std::vector<std::uint64_t>>&
   return pieces;
 }
 
-Status plan_layers(const checkpoint::Checkpoint& checkpoint, Plan& plan) {
+Status plan_layers(const checkpoint::Checkpoint& checkpoint, CompilePlan& plan) {
   ANEMONE_ASSIGN_OR_RETURN(const auto parts, bytes_of_parts(checkpoint, plan));
   CompileOptions& options = plan.options;
   const auto is_cut = [](const std::vector<std::uint64_t>& layer) { return layer.size() > 1; };
@@ -134,7 +134,7 @@ Status plan_layers(const checkpoint::Checkpoint& checkpoint, Plan& plan) {
   return {};
 }
 
-void clamp_sizes(const DecoderConfig& config, Plan& plan) {
+void clamp_sizes(const DecoderConfig& config, CompilePlan& plan) {
   CompileOptions& options = plan.options;
   if (options.context == 0) {
     options.context =
@@ -160,7 +160,7 @@ void clamp_sizes(const DecoderConfig& config, Plan& plan) {
 }
 
 // What the functions of the whole context are called and how many tokens they take.
-std::vector<artifact::Function> widths(Plan& plan) {
+std::vector<artifact::Function> widths(CompilePlan& plan) {
   const CompileOptions& options = plan.options;
   std::vector<artifact::Function> functions = {{.name = "decode"}};
   const bool has_verify = options.verify > 1 && options.verify < options.prefill;
@@ -182,7 +182,7 @@ std::vector<artifact::Function> widths(Plan& plan) {
 }
 
 // A classifier takes a text as a whole: it gets a function per length.
-void plan_lengths(Plan& plan) {
+void plan_lengths(CompilePlan& plan) {
   std::vector<std::int64_t> lengths = plan.options.tiers;
   lengths.push_back(plan.options.context);
   for (const std::int64_t length : lengths)
@@ -191,7 +191,7 @@ void plan_lengths(Plan& plan) {
   std::ranges::reverse(plan.functions);  // the default one takes every text that any takes
 }
 
-void plan_functions(Plan& plan) {
+void plan_functions(CompilePlan& plan) {
   if (plan.config.classifies()) return plan_lengths(plan);
   plan.functions = widths(plan);
   const std::vector<artifact::Function> whole = plan.functions;
@@ -241,7 +241,7 @@ std::string quantization_text(const checkpoint::HfConfig& config) {
 }
 
 // Numbers that were rounded once are not rounded again unless it is asked for.
-void resolve_recipe(const checkpoint::Checkpoint& checkpoint, Plan& plan) {
+void resolve_recipe(const checkpoint::Checkpoint& checkpoint, CompilePlan& plan) {
   Recipe& recipe = plan.options.recipe;
   if (!recipe.is_auto) return;
   recipe.is_auto = false;
@@ -249,15 +249,16 @@ void resolve_recipe(const checkpoint::Checkpoint& checkpoint, Plan& plan) {
   const bool is_quantized =
       (!checkpoint.has_weights && checkpoint.config.quantization() == "mxfp4") ||
       std::ranges::any_of(checkpoint.weights->all(), [](const checkpoint::WeightRef* weight) {
-        return weight->decoder != nullptr && weight->decoder->is_quantized();
+        return weight->is_quantized();
       });
   if (is_quantized) recipe.quant.scheme = quant::Scheme::kPassthrough;
 }
 
 }  // namespace
 
-Result<Plan> make_plan(const checkpoint::Checkpoint& checkpoint, const CompileOptions& options) {
-  Plan plan;
+Result<CompilePlan> make_compile_plan(const checkpoint::Checkpoint& checkpoint,
+                                      const CompileOptions& options) {
+  CompilePlan plan;
   plan.options = options;
   plan.notes = checkpoint.notes;
   const checkpoint::HfConfig& json = checkpoint.config;

@@ -28,7 +28,7 @@ struct LayerShard {
 };
 
 // Everything that is decided before a weight is read.
-struct Plan {
+struct CompilePlan {
   const models::Architecture* architecture = nullptr;
   models::DecoderConfig config;
   CompileOptions options;                     // context and prefill clamped
@@ -58,6 +58,7 @@ struct Plan {
   }
 };
 
-Result<Plan> make_plan(const checkpoint::Checkpoint& checkpoint, const CompileOptions& options);
+Result<CompilePlan> make_compile_plan(const checkpoint::Checkpoint& checkpoint,
+                                      const CompileOptions& options);
 
 }  // namespace anemone::compiler
