@@ -85,11 +85,12 @@ Result<BenchOptions> parse(const BenchFlags& flags, const Context& context) {
 // Flags that contradict each other, before a model is loaded.
 Status check_bench_flags(const BenchFlags& flags) {
   if (flags.is_suite && flags.is_explain)
-    return invalid_argument("[--suite] expected no --explain beside it (see anemone bench --help)");
+    return invalid_argument(
+        "[--suite] cannot be combined with --explain (see anemone bench --help)");
   if (flags.plot.empty()) return {};
   if (flags.is_suite || flags.is_explain)
     return invalid_argument(
-        "[--plot] expected no --suite and no --explain beside it (see anemone "
+        "[--plot] cannot be combined with --suite or --explain (see anemone "
         "bench --help)");
   if (!flags.plot.ends_with(".svg") && !flags.plot.ends_with(".html"))
     return invalid_argument("[--plot] expected a name that ends in .svg or .html, got \"{}\"",
@@ -141,7 +142,8 @@ Status run_bench(const BenchFlags& flags, const Context& context) {
   ANEMONE_RETURN_IF_ERROR(check_bench_flags(flags));
   ANEMONE_ASSIGN_OR_RETURN(BenchOptions options, parse(flags, context));
   if (options.prefill.empty() && options.decode.empty() && !flags.is_suite && !flags.is_explain)
-    return invalid_argument("[--decode] expected a test, got 0 for it and for --prefill");
+    return invalid_argument(
+        "[--decode] there is nothing to measure: --decode and --prefill are both 0");
   ANEMONE_ASSIGN_OR_RETURN(const FoundArtifact found,
                            artifact_folder(flags.dir, {context.threads, flags.checks_hashes}));
   options.folder = found.folder;

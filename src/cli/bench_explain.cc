@@ -39,8 +39,9 @@ Status run_explain(const BenchOptions& options, bool is_json) {
   const std::int64_t depth = options.depths.front();
   const std::int64_t steps = options.decode.empty() ? 1 : options.decode.front();
   if (!test.fits(steps, depth))
-    return invalid_argument("[--depth] expected {} steps that fit the context of {}, got {} before",
-                            steps, model->context(), depth);
+    return invalid_argument(
+        "[--depth] {} steps after {} tokens do not fit into the context of {} tokens", steps, depth,
+        model->context());
   ANEMONE_RETURN_IF_ERROR(test.decode(steps, depth, 1).status());
   ANEMONE_RETURN_IF_ERROR(bench::set_timed(*model, true));
   ANEMONE_RETURN_IF_ERROR(test.decode(steps, depth, 1).status());

@@ -129,7 +129,7 @@ Status run_compile(const CompileFlags& options, const Context& context) {
   const auto report = compiler::compile(model, options.output, compile_options, std::ref(bar));
   bar.clear();
   if (!report.ok() && report.status().code() == Code::kCancelled)
-    return cancelled("[compile] expected to reach the end, got Ctrl-C");
+    return cancelled("[compile] interrupted");
   if (!report.ok()) return report.status();
   if (options.is_json) return print_json(report_json(*report, options.output), 2);
   ANEMONE_RETURN_IF_ERROR(print_report(report_text(*report, options.output)));

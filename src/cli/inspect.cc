@@ -67,7 +67,8 @@ Status run_inspect(InspectOptions options) {
     if (is_given && inspector != &inspect_package)
       return invalid_argument("[{}] expected a package for {}", options.path, flag);
   if (options.as_mil && options.is_explain)
-    return invalid_argument("[--mil] expected no --explain beside it (see anemone inspect --help)");
+    return invalid_argument(
+        "[--mil] cannot be combined with --explain (see anemone inspect --help)");
   ANEMONE_ASSIGN_OR_RETURN(const Report report,
                            (options.is_explain ? &inspect_plan : inspector)(options));
   return options.as_json ? print_json(report.json, 2) : print_report(report.text);

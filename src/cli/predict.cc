@@ -40,9 +40,10 @@ Status serve(PredictSession& session, const PredictRequest& defaults) {
 Status run_predict(const PredictFlags& options, const Context& context) {
   if (options.is_server && options.is_explain)
     return invalid_argument(
-        "[--serve] expected no --explain beside it (see anemone predict --help)");
+        "[--serve] cannot be combined with --explain (see anemone predict --help)");
   if (options.is_json && !options.is_explain)
-    return invalid_argument("[--json] expected --explain beside it (see anemone predict --help)");
+    return invalid_argument(
+        "[--json] works only together with --explain (see anemone predict --help)");
   ANEMONE_ASSIGN_OR_RETURN(auto executor, api::make_executor({context.threads, context.isa}));
   PredictSession session(std::move(executor), options.is_explain);
   if (options.is_server) return serve(session, options.request);

@@ -40,7 +40,7 @@ Result<std::shared_ptr<const engine::Model>> load_model(const RunOptions& option
 }
 
 Status interrupted() {
-  return cancelled("[run] expected to reach the end, got Ctrl-C");
+  return cancelled("[run] interrupted");
 }
 
 // Runs one prompt and prints the answer in the form that was asked for.
@@ -96,7 +96,8 @@ Status run_prompt(const RunOptions& options, std::shared_ptr<const engine::Model
 // Flags that contradict each other, before a model is loaded for minutes.
 Status check_flags(const RunOptions& options) {
   const auto refuse = [](std::string_view flag, std::string_view beside) {
-    return invalid_argument("[{}] expected no {} beside it (see anemone run --help)", flag, beside);
+    return invalid_argument("[{}] cannot be combined with {} (see anemone run --help)", flag,
+                            beside);
   };
   if (options.prompt_ids) {
     if (options.prompt) return refuse("--prompt-ids", "PROMPT");
@@ -109,7 +110,7 @@ Status check_flags(const RunOptions& options) {
   }
   if (options.is_raw && !options.system.empty()) return refuse("--raw", "--system");
   if (options.logprobs && !options.as_json)
-    return invalid_argument("[--logprobs] expected --json beside it");
+    return invalid_argument("[--logprobs] works only together with --json");
   return {};
 }
 
@@ -135,8 +136,9 @@ Status run(const RunOptions& options, const Context& context) {
     return invalid_argument("[--system] expected a model with a chat template, got {}",
                             options.model);
   if (!options.prompt && !model->has_chat_template())
-    return invalid_argument("[PROMPT] expected a text since {} has no chat template, got none",
-                            options.model);
+    return invalid_argument(
+        "[PROMPT] expected a text, got none: {} has no chat template and cannot chat",
+        options.model);
   if (options.prompt) return run_prompt(options, std::move(model));
   return run_chat(options, std::move(model));
 }

@@ -104,7 +104,7 @@ std::string describe(const serve::ModelSet& models) {
 void say_late(std::size_t cut_off) {
   // A count of 0 means that something other than a request hangs.
   const std::string text =
-      cut_off == 0 ? std::string("anemone: ended before everything had stopped\n")
+      cut_off == 0 ? std::string("anemone: the process ended before the server had stopped\n")
                    : fmt::format("anemone: cut off {} request{} that did not end in time\n",
                                  cut_off, cut_off == 1 ? "" : "s");
   pollfd wait = {STDERR_FILENO, POLLOUT, 0};

@@ -219,7 +219,7 @@ Status run_verify(VerifyFlags flags, const Context& context) {
   catch_interrupts();
   const auto agreement = measure(flags, subject, options);
   if (!agreement.ok() && agreement.status().code() == Code::kCancelled)
-    return cancelled("[verify] expected to reach the end, got Ctrl-C");
+    return cancelled("[verify] interrupted");
   if (!agreement.ok()) return agreement.status();
 
   artifact::Verification verdict;

@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/mapped_file.h"
+#include "base/progress.h"
 #include "compiler/description.h"
 #include "compiler/embedding_file.h"
 #include "compiler/journal.h"
@@ -91,7 +92,7 @@ class Compilation {
 
   Status check_cancelled() const {
     if (plan_.options.cancel == nullptr || !*plan_.options.cancel) return {};
-    return cancelled("[{}] expected to reach the end, got cancelled", checkpoint_.path);
+    return cancelled("[{}] cancelled before the end", checkpoint_.path);
   }
 
   models::GraphOptions graph_options(const artifact::Function& function) const {
@@ -375,8 +376,8 @@ Result<CompileReport> compile(const std::string& model, const std::string& outpu
   ANEMONE_ASSIGN_OR_RETURN(const std::uint64_t available, free_disk_bytes(folder.working_path()));
   const std::uint64_t needed = plan.total_bytes() + kDiskSlackBytes;
   if (needed > available + journal.total_bytes())
-    return io_error("[{}] expected {} bytes of free disk space, got {}", output,
-                    needed - journal.total_bytes(), available);
+    return io_error("[{}] cannot write: no space left on device (needs {}, {} free)", output,
+                    format_bytes(needed - journal.total_bytes()), format_bytes(available));
   Compilation compilation(checkpoint, std::move(plan), folder.contents_path(), &journal, progress);
   Result<CompileReport> made = compilation.run();
   // First: what the compiler finds wrong with zeros is not the reason.

@@ -60,7 +60,7 @@ std::vector<std::string> names_in(const std::string& folder) {
 
 Status in_the_way(const std::string& folder, const std::string& name) {
   return invalid_argument(
-      "[{}] expected what an unfinished compile left, got {}, which is not anemone's to remove",
+      "[{}] expected only files of an unfinished compile, got {}: anemone removes nothing else",
       folder, name);
 }
 

@@ -175,7 +175,7 @@ Status refusal(const HubAddress& hub, const RepoName& repo, std::string_view wha
     case 401:
     case 403:
       return io_error(
-          "[{}] {} lets nobody in without permission (HTTP {}): accept the model's terms at {}/{} "
+          "[{}] {} refuses access (HTTP {}): accept the model's terms at {}/{} "
           "and set HF_TOKEN, or check the name",
           repo.text(), hub.endpoint, answer.status, hub.endpoint, repo.text());
     case 404:
