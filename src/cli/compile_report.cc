@@ -75,15 +75,16 @@ Json experts_json(const compiler::ExpertsReport& experts) {
 
 std::string experts_text(const compiler::ExpertsReport& experts) {
   const std::string of_layers =
-      fmt::format("  experts: {} layers with {} each, {} of them chosen, ", experts.layers,
-                  experts.count, experts.chosen);
+      fmt::format("  experts: {} layers with {} each, {} of them active per token, ",
+                  experts.layers, experts.count, experts.chosen);
   const std::string bytes = format_bytes(experts.bytes_per_token);
   if (experts.form == compiler::ExpertsForm::kDense)
-    return of_layers + fmt::format("all in the graph: the chip reads {} of them a token\n", bytes);
+    return of_layers +
+           fmt::format("all in the graph: the chip reads {} of them per token\n", bytes);
   return of_layers +
          fmt::format(
-             "in {} packages with {} functions: a token reads {} of them, in {} runs and "
-             "{} host crossings a layer\n",
+             "in {} packages with {} functions: each token reads {} of them, in {} runs and "
+             "{} host crossings per layer\n",
              experts.packages, experts.functions, bytes, experts.runs, experts.host_crossings);
 }
 

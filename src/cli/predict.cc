@@ -83,8 +83,7 @@ void add_predict_command(CLI::App& app, Context& context) {
       "Read one JSON request per line from stdin; the flags are defaults for its fields");
   command->add_flag(
       "--explain", options->is_explain,
-      "Print what the run was made of: what was fused, bytes and FLOPs of a step, time "
-      "of each");
+      "Print the execution plan: fused operations, bytes, FLOPs and time of each step");
   command->add_flag("--json", options->is_json, "With --explain: machine-readable output");
   command->footer(
       "Tensors are keyed by feature name. A scalar has the shape [1], an image [1, C, H, W]; the\n"

@@ -148,7 +148,7 @@ void add_flags(CLI::App& command, RunOptions& options, Context& context) {
       ->required();
   context.texts.insert(
       {command.add_option("PROMPT", options.prompt,
-                          "What to answer; - reads it from stdin. Without it: a chat"),
+                          "Text to answer; - reads it from stdin. Without PROMPT: a chat"),
        command.add_option("--system", options.system, "System message of the chat")});
   command.add_flag("--raw", options.is_raw, "Continue PROMPT as plain text, without the template");
   command
@@ -159,7 +159,7 @@ void add_flags(CLI::App& command, RunOptions& options, Context& context) {
       command.add_flag("--greedy", options.sampling.is_greedy, "Always take the most likely token");
   for (CLI::Option* option :
        {command.add_option("--temperature", options.sampling.temperature,
-                           "Sample, flatter above 1, sharper below; 0 is greedy"),
+                           "Sampling temperature: above 1 flatter, below 1 sharper; 0 is greedy"),
         command.add_option("--top-k", options.sampling.top_k,
                            "Sample from the K most likely tokens; 0: all"),
         command.add_option("--top-p", options.sampling.top_p,
@@ -172,17 +172,17 @@ void add_flags(CLI::App& command, RunOptions& options, Context& context) {
   command.add_option("--repetition-penalty", options.sampling.repetition_penalty,
                      "Divide the logits of tokens that prompt or text hold; 1: off");
   command.add_option("--presence-penalty", options.sampling.presence_penalty,
-                     "Take this off the logits of tokens that the text holds");
+                     "Subtract this from the logits of tokens that the text holds");
   command.add_option("--frequency-penalty", options.sampling.frequency_penalty,
-                     "Take this off for each time that the text holds a token");
+                     "Subtract this from a token's logit for each time that the text holds it");
   command.add_option("--no-repeat-ngram", options.sampling.no_repeat_ngram,
-                     "Never pick a token that repeats a run of N tokens; 0: off");
+                     "Never pick a token that would repeat N tokens in a row; 0: off");
   command
       .add_option("--logit-bias", options.logit_bias,
                   "ID=BIAS, added to the logit of a token (repeatable)")
       ->allow_extra_args(false);
   command.add_option("--stop-repeat-ngram", options.stop_repeat_ngram,
-                     "End the text when its last N tokens repeat a run of it; 0: off");
+                     "End the text when its last N tokens occurred in it before; 0: off");
   command.add_option("--logprobs", options.logprobs,
                      "With --json: log-probabilities of each token and of N alternatives");
   command.add_option("--stop", options.stop, "End the text before this string (repeatable)")

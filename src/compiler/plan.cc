@@ -296,7 +296,7 @@ Result<Plan> make_plan(const checkpoint::Checkpoint& checkpoint, const CompileOp
                      checkpoint.weights->origin(), plan.head_tensor);
   }
   if (!checkpoint.has_weights)
-    plan.notes.push_back("no weights are there: planned from config.json");
+    plan.notes.push_back("there are no weights: planned from config.json alone");
 
   ANEMONE_RETURN_IF_ERROR(plan_layers(checkpoint, plan));
   // The size as stored: with kPassthrough it depends on the form in the checkpoint.
