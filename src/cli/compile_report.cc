@@ -154,7 +154,7 @@ std::string report_text(const compiler::CompileReport& report, const std::string
   rows.push_back(embedding_row(manifest.embedding));
   if (manifest.layer_embedding) rows.push_back(embedding_row(*manifest.layer_embedding));
   text += table(rows, "  ");
-  text += fmt::format("  in memory: {} of weights (mapped), {} of caches a session\n",
+  text += fmt::format("  in memory: {} of weights (mapped), {} of caches per session\n",
                       format_bytes(report.total_bytes), format_bytes(report.cache_bytes));
   if (report.experts) text += experts_text(*report.experts);
   if (const std::string kept = kept_text(report.weights); !kept.empty())

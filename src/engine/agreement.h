@@ -15,7 +15,7 @@
 
 namespace anemone::engine {
 
-// Gathers an artifact::Agreement from pairs of logits, one pair a position in order.
+// Gathers an artifact::Agreement from pairs of logits, one pair per position in order.
 // Single-thread.
 class AgreementMeter {
  public:

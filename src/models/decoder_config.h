@@ -38,7 +38,7 @@ struct TensorNames {
   std::string q_norm = "q_norm";
   std::string k_norm = "k_norm";
   std::string attention_output = "o_proj";
-  // One number a head that joins the scores in the softmax and has no value; empty: none.
+  // One number per head that joins the scores in the softmax and has no value; empty: none.
   std::string sinks = {};
   std::vector<std::string> gate_up = {"gate_proj", "up_proj"};
   std::string down = "down_proj";

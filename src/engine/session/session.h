@@ -48,7 +48,7 @@ class Session {
   // one, the first of equals.
   std::optional<std::int32_t> argmax() const { return argmax_; }
 
-  // Adds tokens after those that are there, in chunks of the widest function, several chunks a
+  // Adds tokens after those that are there, in chunks of the widest function, several chunks per
   // step. kInvalidArgument for no tokens, an id outside the vocabulary or too many tokens for the
   // context, kUnsupported for on_logits of a greedy model: then nothing has changed. kCorrupt for
   // logits that are NaN: then the session is empty. After any other error the steps that were
