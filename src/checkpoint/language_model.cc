@@ -23,7 +23,8 @@ constexpr TextClass kTextClasses[] = {
 constexpr std::string_view kOuterKeys[] = {"eos_token_id", "tie_word_embeddings",
                                            "quantization_config"};
 
-// Newer files and older ones.
+// Prefixes of the language model's tensors in the whole model (newer and older files), and those of
+// the same tensors in a language model alone.
 constexpr std::pair<std::string_view, std::string_view> kPrefixes[] = {
     {"model.language_model.", "model."},
     {"language_model.model.", "model."},

@@ -22,7 +22,7 @@ namespace {
 
 using bench::Record;
 
-// Five over the context, for a plot.
+// Five depths over the context, for a plot.
 std::vector<std::int64_t> plot_depths(std::int64_t context, std::int64_t steps) {
   std::vector<std::int64_t> out;
   for (std::int64_t i = 0; i < 5; ++i)

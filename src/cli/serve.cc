@@ -90,7 +90,8 @@ Result<serve::ModelSet> load_models(const ServeOptions& options, const Context& 
   return serve::ModelSet::create(std::move(models));
 }
 
-// "pocket, chat (unverified)": the names, and what the quality slots said.
+// Describes the models in one line: their names, and the verdict of `verify` on each ("pocket, chat
+// (unverified)").
 std::string describe(const serve::ModelSet& models) {
   std::vector<std::string> parts;
   for (const serve::ServedModel& model : models.models())

@@ -36,7 +36,8 @@
 namespace anemone::cli {
 namespace {
 
-// Enough for the built-in text; attention over many more costs minutes on the interpreter.
+// Tokens that are compared by default: the built-in text is shorter, and attention over many more
+// costs minutes on the interpreter.
 constexpr std::int64_t kDefaultTokens = 512;
 
 struct VerifyFlags {

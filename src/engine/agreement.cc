@@ -13,7 +13,8 @@ namespace {
 
 // Positions whose reference logits wait in memory for those of the model.
 constexpr std::size_t kChunk = 64;
-// Nine tenths as likely: a difference of logits.
+// The logit of a token that is nine tenths as likely as the most likely one is at most this much
+// lower.
 const double kNearMargin = -std::log(0.9);
 // Loss of a position whose logits are no distribution, and the most that any counts: it lifts the
 // perplexity beyond every limit and stays a number.

@@ -24,7 +24,7 @@ struct PrefillOptions {
   std::function<Status(std::int64_t position, std::span<const float> logits)> on_logits;
   // Called after every step.
   std::function<void(std::int64_t done, std::int64_t total)> on_progress;
-  // Looked at between steps: kCancelled. May be null.
+  // Polled between steps; when it is set, the call ends with kCancelled. May be null.
   const std::atomic<bool>* cancel = nullptr;
 };
 

@@ -32,7 +32,8 @@ struct Frame {
 class Interpreter {
  public:
   // `states` has one buffer per state of the function. A write replaces the reference here; what
-  // the caller commits after success is this vector. `max_rounds`: of all loops together.
+  // the caller commits after success is this vector. `max_rounds` bounds the rounds of all loops
+  // together.
   Interpreter(const PreparedFunction& function, Frame& frame, std::vector<BufferRef>& states,
               ThreadPool& threads, std::int64_t max_rounds)
       : function_(function),

@@ -35,7 +35,7 @@ class DeltaNet {
                                        .parts = input_parts(),
                                        .inputs = hidden},
                                       nullptr);
-    // Small, and decisive like a router.
+    // The gates are small and as decisive as a router, so recipes treat them as one.
     Value* gates = graph_.project(x,
                                   {.name = name_ + "_gates",
                                    .role = WeightRole::kRouter,
