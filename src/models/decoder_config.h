@@ -184,7 +184,7 @@ struct DecoderConfig {
   const LayerConfig& layer(std::int64_t index) const {
     return layers[static_cast<std::size_t>(index)];
   }
-  // Whether no layer before is of the same kind: the others differ from it in their weights alone.
+  // Whether no earlier layer is of the same kind. Layers of one kind differ in their weights alone.
   bool is_first_of_its_kind(std::int64_t index) const { return first_like(index) == index; }
   std::int64_t first_like(std::int64_t index) const {
     return std::ranges::find(layers, layer(index)) - layers.begin();

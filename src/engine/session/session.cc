@@ -232,7 +232,7 @@ Status decode_batch(std::span<const DecodeStep> steps) {
     step.session->forget_logits();
     ANEMONE_RETURN_IF_ERROR(step.session->rebuild(step.session->position() + 1, {}));
   }
-  // Those whose tokens stand in the same tier of the context go together.
+  // Sessions whose tokens are in the same tier of the context are batched.
   std::vector<bool> is_done(steps.size());
   for (std::size_t first = 0; first < steps.size(); ++first) {
     if (is_done[first]) continue;
