@@ -103,7 +103,7 @@ Result<std::vector<std::string>> names_in(int folder, const std::string& path) {
   return names;
 }
 
-// What somebody put there meanwhile, or took away.
+// Whether the error comes from a file that another process put there, or removed, meanwhile.
 bool is_of_others(int error) {
   return error == ENOTEMPTY || error == EEXIST || error == ENOENT;
 }

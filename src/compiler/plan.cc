@@ -24,7 +24,7 @@ Result<std::vector<std::vector<std::uint64_t>>> bytes_of_parts(
                                       .context = 1,
                                       .cache_context = 1,
                                       .layout = options.layout};
-  // Layers of one kind are of one size, but where their sizes are those of the checkpoint.
+  // Layers of one kind have one size, except where the form in the checkpoint decides the size.
   const bool is_passthrough = options.recipe.quant.scheme == quant::Scheme::kPassthrough;
   std::vector<std::vector<std::uint64_t>> all;
   for (std::int64_t layer = 0; layer < plan.config.num_layers(); ++layer) {

@@ -54,7 +54,7 @@ void Connection::enter(State state) {
   }
 }
 
-// Moves to a room, from which others go when it is full.
+// Moves to a room; if it is full, another connection there is closed.
 void Connection::take_place(Room room) {
   owner_.rooms.enter(place_, this, room);
   while (Connection* const other = owner_.rooms.one_too_many(room)) {

@@ -42,7 +42,7 @@ std::string private_name(const std::string& path) {
   return path.substr(0, slash == path.npos ? 0 : slash + 1) + fmt::format(".{:06x}", device() >> 8);
 }
 
-// Puts the file at `from` in the place of nothing. Fails with EEXIST when there is something.
+// Renames the file, but only if no file has the new name: it fails with EEXIST otherwise.
 int rename_to_nothing(const std::string& from, const std::string& to) {
 #ifdef __APPLE__
   return ::renamex_np(from.c_str(), to.c_str(), RENAME_EXCL);
