@@ -131,7 +131,7 @@ Result<std::shared_ptr<const engine::Model>> load_quietly(const std::string& fol
 Result<artifact::Agreement> measure(const VerifyFlags& flags, const Subject& subject,
                                     const compiler::CompileOptions& options) {
   ANEMONE_ASSIGN_OR_RETURN(const auto executor, api::make_executor({options.threads, flags.isa}));
-  // First, since it may be refused and takes the least time.
+  // The artifact is loaded first, since it may be refused and takes the least time.
   ANEMONE_ASSIGN_OR_RETURN(const auto model, load_quietly(flags.artifact, *executor));
   ANEMONE_ASSIGN_OR_RETURN(const std::string cache, make_cache_folder());
   // The folder is never committed, so it goes when this function ends.
