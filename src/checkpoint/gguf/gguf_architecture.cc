@@ -60,8 +60,8 @@ Status read_gemma3(Keys& keys, Json& json) {
   if (local) json["rope_local_base_freq"] = *local;
   ANEMONE_ASSIGN_OR_RETURN(const auto cap, keys.number("final_logit_softcapping"));
   if (cap) json["final_logit_softcapping"] = *cap;
-  // query_pre_attn_scalar has no key in the format. Of all sizes, only the one with 62 layers
-  // scales scores by hidden_size / heads.
+  // query_pre_attn_scalar has no key in the format. Only the size with 62 layers scales scores by
+  // hidden_size / heads.
   const bool is_27b = json["num_hidden_layers"] == 62;
   json["query_pre_attn_scalar"] =
       is_27b ? json["hidden_size"].get<std::int64_t>() / json["num_attention_heads"].get<int>()
