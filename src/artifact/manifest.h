@@ -29,10 +29,9 @@
 
 namespace anemone::artifact {
 
-// The newest version of manifest.json that this build reads; it reads all before it, too. A member
-// that a reader may leave out and still run the artifact right raises nothing. One that it may not
-// leave out raises this number, and manifests that have such a member carry the version that it
-// came with, all others the one they always had (needed_format_version()).
+// The newest version of manifest.json that this build reads; it reads all older ones, too. A new
+// member that a reader may ignore does not raise the number. A new member that a reader must know
+// raises it, and only manifests with that member carry the new number (needed_format_version()).
 //   1: everything but what follows
 //   2: layers in parts (LayerSpan::part_begin, part_end), experts in packages (Shard::experts)
 inline constexpr int kFormatVersion = 2;
@@ -89,7 +88,7 @@ struct Cache {
   std::string output;  // empty for a state
   DType dtype = DType::kFp16;
   Shape shape;
-  // It cannot be truncated: fewer tokens mean to begin again.
+  // It cannot be truncated: after tokens are dropped, the others have to be run again.
   bool is_recurrent = false;
 };
 
@@ -134,8 +133,8 @@ struct Experts {
     return tokens <= widths.front() ? widths.front() : widths.back();
   }
 };
-// What an expert's function for so many tokens is called, and its input and output, both
-// [1, hidden_size, tokens, 1].
+// Name of an expert's function for `tokens` tokens; and the names of its input and output, both [1,
+// hidden_size, tokens, 1].
 std::string expert_function(std::int64_t expert, std::int64_t tokens);
 inline constexpr std::string_view kExpertInput = "x";
 inline constexpr std::string_view kExpertOutput = "y";
@@ -146,8 +145,8 @@ struct Shard {
   std::vector<Port> inputs;
   std::string output;  // hidden state that leaves the shard
   std::vector<Cache> caches;
-  // Channels that `output` has beyond those of the hidden state: what later layers need besides it,
-  // or the rest of a layer needs. The next shard takes them all as its hidden state.
+  // Channels that `output` has beyond those of the hidden state: values that later layers, or the
+  // rest of a layer, need besides it. The next shard takes them all as its hidden state.
   std::int64_t carried = 0;
   // The host's part between this shard and the next one.
   std::optional<Experts> experts = {};
@@ -167,8 +166,8 @@ struct Head {
 struct Function {
   std::string name;         // in every package
   std::int64_t tokens = 1;  // T
-  // A tier: its S, for steps that end within the first so many slots; it reads and writes only
-  // those of the caches. 0: the whole context.
+  // S of a tier: the function takes steps that end within the first S slots, and reads and writes
+  // only those of the caches. 0: the whole context.
   std::int64_t context = 0;
   bool is_flexible = false;  // takes any number of tokens from 1 to `tokens`
 };

@@ -125,7 +125,7 @@ Status check_functions(const Manifest& manifest, std::string_view subject) {
                                         fmt::format("context of function \"{}\"", function.name),
                                         context, function.tokens, manifest.context));
     if (!sizes.insert({function.tokens, context}).second)
-      return corrupt("[{}] expected one function a size, got two of {} tokens in {}", subject,
+      return corrupt("[{}] expected one function per size, got two of {} tokens in {}", subject,
                      function.tokens, context);
     if (manifest.head_function(function) == nullptr)
       return corrupt("[{}] expected a function of the whole context beside \"{}\", got none",

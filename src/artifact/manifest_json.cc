@@ -328,7 +328,8 @@ Result<Manifest> manifest_from_json(const Json& json, std::string_view subject) 
   const ObjectReader reader(json, subject, "");
   ANEMONE_RETURN_IF_ERROR(reader.check_is_object());
   Manifest manifest;
-  // Before anything else: the other fields of another version may mean something else.
+  // The version is read before anything else: the other fields of another version may mean
+  // something else.
   std::int64_t version = 0;
   ANEMONE_RETURN_IF_ERROR(reader.read("format_version", version));
   if (version < 1 || version > kFormatVersion)

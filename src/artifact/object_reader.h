@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// For the readers of manifest.json inside this module.
+// Typed access to JSON objects for the readers of manifest.json in this module.
 #pragma once
 
 #include <anemone/status.h>

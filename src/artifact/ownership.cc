@@ -25,7 +25,7 @@ namespace fs = std::filesystem;
 
 Status in_the_way(const std::string& folder, std::string_view what) {
   return invalid_argument(
-      "[{}] expected files of an artifact alone, got {}, which is not anemone's to remove", folder,
+      "[{}] expected only the files of an artifact, got {}: anemone removes nothing else", folder,
       what);
 }
 
@@ -103,7 +103,7 @@ Result<std::vector<std::string>> names_in(int folder, const std::string& path) {
   return names;
 }
 
-// What somebody put there meanwhile, or took away.
+// Whether the error comes from a file that another process put there, or removed, meanwhile.
 bool is_of_others(int error) {
   return error == ENOTEMPTY || error == EEXIST || error == ENOENT;
 }
@@ -115,7 +115,7 @@ Status remove_entry(int at, const std::string& name, const std::string& relative
                     const std::set<std::string>& listed) {
   struct stat info {};
   if (::fstatat(at, name.c_str(), &info, AT_SYMLINK_NOFOLLOW) != 0)
-    return is_of_others(errno) ? Status() : errno_error(relative, "look at");
+    return is_of_others(errno) ? Status() : errno_error(relative, "stat");
   if (S_ISREG(info.st_mode)) {
     if (is_ours(relative, listed) && ::unlinkat(at, name.c_str(), 0) != 0 && !is_of_others(errno))
       return errno_error(relative, "remove");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What of a folder anemone wrote, and so may delete.
+// Which files of a folder anemone wrote, and so may delete.
 #pragma once
 
 #include <anemone/status.h>
@@ -11,7 +11,7 @@ namespace anemone::artifact {
 
 // Files are listed with paths relative to the folder. Ours is a regular file that is listed, or the
 // temporary file of one (without_temporary_suffix()), and a folder that such a file may lie in.
-// Links are not followed, and are nobody's but the user's.
+// Links are not followed; they belong to the user.
 
 // Ok when everything in `folder` is what its own manifest.json lists (files may be missing or
 // damaged), so that nobody loses anything when it goes. kInvalidArgument naming what is in the way:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What manifest_check.h says of single shards: ports, caches, experts.
+// The checks of manifest_check.h for single shards: ports, caches, experts.
 #include <algorithm>
 #include <set>
 

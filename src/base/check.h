@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Invariants of our own code. Never for input: input errors are a Status.
+// Invariants of our own code. They are never used on input: an input error is a Status.
 #pragma once
 
 namespace anemone {

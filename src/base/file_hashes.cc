@@ -86,7 +86,7 @@ std::optional<std::string> remembered(const std::string& folder, const FileIdent
 }
 
 Status changed(const FileIdentity& file) {
-  return io_error("[{}] expected a file that nobody writes to, got one that changed", file.path);
+  return io_error("[{}] the file changed while it was being read", file.path);
 }
 
 }  // namespace

@@ -74,7 +74,7 @@ Result<FileIdentity> FileIdentity::of(const std::string& path) {
 
 Result<FileIdentity> FileIdentity::of(const Descriptor& file, const std::string& path) {
   struct stat info {};
-  if (::fstat(file.get(), &info) != 0) return errno_error(path, "look at");
+  if (::fstat(file.get(), &info) != 0) return errno_error(path, "stat");
   ANEMONE_ASSIGN_OR_RETURN(FileIdentity out, identity_of(info, path));
   out.shows_changes = !is_in_memory([&](auto* system) { return ::fstatfs(file.get(), system); });
   return out;

@@ -25,13 +25,13 @@ Status FolderLock::lock(Mode mode) const {
   const int kind = mode == Mode::kAlone ? LOCK_EX : LOCK_SH;
   if (::flock(folder_.get(), kind | LOCK_NB) != 0) {
     if (errno != EWOULDBLOCK) return errno_error(path_, "lock");
-    return busy("[{}] expected to be alone, got another process at work", path_);
+    return busy("[{}] another process is using this folder", path_);
   }
   struct stat locked {};
   struct stat named {};
   if (::fstat(folder_.get(), &locked) != 0 || ::stat(path_.c_str(), &named) != 0 ||
       locked.st_ino != named.st_ino || locked.st_dev != named.st_dev)
-    return not_found("[{}] expected the folder that was opened, got another", path_);
+    return not_found("[{}] the folder was replaced while it was being locked", path_);
   return {};
 }
 

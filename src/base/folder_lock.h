@@ -10,9 +10,9 @@
 
 namespace anemone {
 
-// A lock on a folder against other processes: of the one that changes it, or of any number that
-// read it. It belongs to the folder and not to its name, and ends with the object or the process,
-// however that ends. Single-thread.
+// A lock on a folder against other processes: exclusive for the one that changes it, or shared by
+// any number that read it. It belongs to the folder and not to its name, and ends with the object
+// or the process, however that ends. Single-thread.
 class FolderLock {
  public:
   enum class Mode { kAlone, kShared };
@@ -22,8 +22,9 @@ class FolderLock {
   // it); kIo for anything else, as a link to a folder.
   static Result<FolderLock> take(const std::string& path, Mode mode = Mode::kAlone);
 
-  // Lets others in who share it. The system gives the lock up before it takes the new one, so
-  // another process may come between: kBusy and kNotFound as above, and then there is no lock.
+  // Turns the exclusive lock into a shared one. The system gives the lock up before it takes the
+  // new one, so another process may come between: kBusy and kNotFound as above, and then there is
+  // no lock.
   Status share() { return lock(Mode::kShared); }
 
  private:

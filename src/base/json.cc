@@ -18,7 +18,7 @@ constexpr std::size_t kHeapHeader = 16;  // of a piece of the heap
 // What a value and the sorting of a key cost at least, in nanoseconds.
 constexpr std::size_t kUnitsPerValue = 50;
 constexpr std::size_t kUnitsPerKey = 200;
-// Text of others in a message.
+// Most bytes of a text from the document that a message shows.
 constexpr std::size_t kMostShown = 200;
 
 // What a string costs beyond the value that holds it.

@@ -8,9 +8,9 @@
 namespace anemone {
 
 // Takes a document apart, and leaves an empty container or the scalar that it was. The destructor
-// of nlohmann's values puts all members into a list first; where there is no memory for that list,
-// the process ends. So what may be as large as somebody else likes is released before it is
-// destroyed. Recursive, as deep as the document, which the parser bounds.
+// of nlohmann's values puts all members into a list first; without memory for that list, the
+// process ends. So a document whose size somebody else decides is released with this before it is
+// destroyed. The function recurses as deep as the document, which the parser bounds.
 inline void release_json(Json& value) noexcept {
   if (auto* const items = value.get_ptr<Json::array_t*>()) {
     for (Json& item : *items) release_json(item);

@@ -156,13 +156,13 @@ CgroupLimits read_cgroup_limits(const std::string& root) {
     // Version 1 says "unlimited" as the largest multiple of a page.
     if (bytes > 0 && bytes < 0x1p62) limits.memory_bytes = static_cast<std::uint64_t>(bytes);
   };
-  // Version 2: "QUOTA PERIOD" or "max PERIOD"; a number or "max".
+  // Version 2 has "QUOTA PERIOD" or "max PERIOD" in cpu.max, and a number or "max" in memory.max.
   double quota = 0;
   double period = 0;
   if (std::istringstream(first_line(root + "/cpu.max")) >> quota >> period)
     set_cores(quota, period);
   if (const auto bytes = number_in(root + "/memory.max")) set_memory(*bytes);
-  // Version 1: one mount a controller.
+  // Version 1 has one mount per controller.
   const auto old_quota = number_in(root + "/cpu/cpu.cfs_quota_us");
   const auto old_period = number_in(root + "/cpu/cpu.cfs_period_us");
   if (!limits.cores && old_quota && old_period) set_cores(*old_quota, *old_period);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What this machine is, and how much of it this process may use. For reports: what the system does
-// not tell is left empty, nothing fails.
+// What this machine is, and how much of it this process may use, for reports: a value that the
+// system does not tell is left empty, and nothing fails.
 #pragma once
 
 #include <cstdint>

@@ -74,7 +74,7 @@ Status MappedFile::check() const {
   if (!range_->is_cut()) {
     // A file that became shorter reads as zeros on the last page that is left, without any signal.
     struct stat now {};
-    if (::fstat(file_.get(), &now) != 0) return errno_error(path_, "look at");
+    if (::fstat(file_.get(), &now) != 0) return errno_error(path_, "stat");
     if (static_cast<std::size_t>(now.st_size) >= size_) return {};
   }
   return io_error("[{}] expected {} bytes, got fewer: the file was cut short while it was in use",

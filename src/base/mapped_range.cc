@@ -42,7 +42,7 @@ bool cover(std::uintptr_t address) {
       // Another range may be moving in; the one that is being read stays as it is.
       if (address >= end || address < begin || slot.end.load(std::memory_order_acquire) != end)
         continue;
-      // Before the zeros: whoever has read one of them finds the mark.
+      // The mark is set before the zeros: whoever has read one of them finds the mark.
       slot.is_cut.store(true, std::memory_order_seq_cst);
       return ::mmap(reinterpret_cast<void*>(begin), end - begin, PROT_READ,
                     MAP_PRIVATE | MAP_ANON | MAP_FIXED | MAP_NORESERVE, -1, 0) != MAP_FAILED;

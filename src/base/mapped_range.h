@@ -9,8 +9,8 @@ namespace anemone {
 
 // Keeps the process alive when a mapped file becomes shorter. Reading a page that the file no
 // longer has raises SIGBUS; for a guarded range the signal's handler puts zeros in the place of the
-// whole range and notes it, and the read goes on. Who uses the bytes asks is_cut() before anything
-// that was made of them is given away. Every other SIGBUS goes where it went before.
+// whole range and notes it, and the read goes on. Code that uses the bytes calls is_cut() before it
+// gives away anything that was made of them. Every other SIGBUS goes where it went before.
 //
 // The first guard installs the handler, for the process and for good. Thread-safe; the range must
 // stay mapped as long as its guard lives.

@@ -55,7 +55,8 @@ Result<ScratchFolder> ScratchFolder::create(const std::string& parent, const std
     auto lock = FolderLock::take(path);
     if (lock.ok()) return ScratchFolder(std::move(path), *std::move(lock));
   }
-  return io_error("[{}] expected room for a temporary folder, got {} of them", parent, kMostNames);
+  return io_error("[{}] has {} temporary folders already: remove those that are not in use", parent,
+                  kMostNames);
 }
 
 ScratchFolder::ScratchFolder(ScratchFolder&& other) noexcept

@@ -18,10 +18,10 @@ namespace anemone {
 int default_thread_count();
 
 // A fixed set of workers for data-parallel loops. The calling thread works too, so a pool of 1
-// starts no thread. Who waits spins for some microseconds, since the next loop of a model comes
-// that soon, and sleeps then; ranges are taken one by one, so a stolen core costs only its share.
-// One loop at a time: parallel_for is for one caller at a time (single-thread), the bodies run
-// anywhere.
+// starts no thread. A waiting thread spins for some microseconds, since the next loop of a model
+// comes that soon, and then sleeps; ranges are taken one by one, so a stolen core costs only its
+// share. One loop at a time: parallel_for is for one caller at a time (single-thread), the bodies
+// run anywhere.
 class ThreadPool {
  public:
   explicit ThreadPool(int threads = default_thread_count());

@@ -32,7 +32,7 @@ Status WorkBudget::check() {
   if (cancel_ != nullptr && cancel_->load(std::memory_order_relaxed))
     return exceeded_ = cancelled("[{}] was cancelled", subject_);
   if (thread_cpu_time() - start_ > limits_.cpu_time)
-    return exceeded_ = invalid_argument("[{}] expected to take at most {} ms of CPU time, got more",
+    return exceeded_ = invalid_argument("[{}] needs more than its limit of {} ms of CPU time",
                                         subject_, limits_.cpu_time.count());
   until_check_ = kUnitsPerCheck;
   return {};
@@ -50,7 +50,7 @@ Status WorkBudget::take(std::size_t bytes) {
   if (!exceeded_.ok()) return exceeded_;
   if (bytes > limits_.bytes - held_) {
     until_check_ = 0;
-    return exceeded_ = invalid_argument("[{}] expected to take at most {} MB of memory, got more",
+    return exceeded_ = invalid_argument("[{}] needs more than its limit of {} MB of memory",
                                         subject_, limits_.bytes >> 20);
   }
   held_ += bytes;

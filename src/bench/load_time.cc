@@ -63,7 +63,7 @@ std::string read_all(int fd) {
 Result<LoadTime> measure_once(const std::string& executable, std::vector<std::string> arguments) {
   int ends[2];
   if (::pipe(ends) != 0)
-    return io_error("[bench] expected a pipe to a new process, got {}", std::strerror(errno));
+    return io_error("[bench] cannot open a pipe to a new process: {}", std::strerror(errno));
   Descriptor reading(ends[0]);
   Descriptor writing(ends[1]);
   FileActions files;
@@ -80,14 +80,14 @@ Result<LoadTime> measure_once(const std::string& executable, std::vector<std::st
   const int error =
       ::posix_spawn(&child, executable.c_str(), &files.actions, nullptr, argv.data(), environ);
   if (error != 0)
-    return io_error("[{}] expected to be started again, got {}", executable, std::strerror(error));
+    return io_error("[{}] cannot start this program again: {}", executable, std::strerror(error));
   writing.close();
   const std::string answer = read_all(reading.get());
   int state = 0;
   while (::waitpid(child, &state, 0) < 0 && errno == EINTR) {
   }
   if (!WIFEXITED(state) || WEXITSTATUS(state) != 0)
-    return internal_error("[bench] expected a new process that loads the model, got exit code {}",
+    return internal_error("[bench] the process that loads the model ended with exit code {}",
                           WIFEXITED(state) ? WEXITSTATUS(state) : 128 + WTERMSIG(state));
   return load_time_from_json(answer);
 }
@@ -105,7 +105,7 @@ Result<LoadTime> measure_own_load(const std::string& artifact_dir, exec::Executo
   const auto logits = session->logits();
   // The answer is looked at, as who waits for it would.
   if (!logits.empty() && *std::ranges::max_element(logits) != *std::ranges::max_element(logits))
-    return internal_error("[bench] expected logits that are numbers, got others");
+    return internal_error("[bench] the logits are not finite numbers");
   out.first_token_ms = ms_since(start_ns);
   out.memory = memory_use();
   const artifact::Manifest& manifest = model->manifest();
@@ -139,7 +139,8 @@ Result<LoadTime> load_time_from_json(const std::string& text) {
       !read("anonymous", out.memory.anonymous) || !read("mapped", out.memory.mapped) ||
       !read("peak", out.memory.peak) || !read("weight_bytes", out.weight_bytes) ||
       !read("cache_bytes", out.cache_bytes))
-    return internal_error("[bench] expected the times of a new process, got \"{}\"", text);
+    return internal_error(
+        "[bench] expected the process that loads the model to print its times, got \"{}\"", text);
   return out;
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // How long a model takes from the start of a process to its first token, and what memory it holds
-// then. Measured in a process of its own: this executable, started again.
+// then. A new process measures it: this executable, started again.
 #pragma once
 
 #include <anemone/status.h>

@@ -68,7 +68,7 @@ void SpeedTest::step_done() const {
 
 Status SpeedTest::check_cancel() const {
   if (cancel_ != nullptr && cancel_->load(std::memory_order_relaxed))
-    return cancelled("[bench] expected to reach the end, got Ctrl-C");
+    return cancelled("[bench] interrupted");
   return {};
 }
 
@@ -146,13 +146,12 @@ Result<Speed> SpeedTest::prefill(std::int64_t count, std::int64_t depth) {
     if (i == 0)
       first = answer;
     else if (answer != first)
-      return internal_error("[prefill] expected the same logits each time, got others");
+      return internal_error("[prefill] the logits differ between repetitions");
     else
       speeds.push_back(static_cast<double>(count) / time.count());
     step_done();
   }
-  if (!is_finite(first))
-    return internal_error("[prefill] expected logits that are numbers, got others");
+  if (!is_finite(first)) return internal_error("[prefill] the logits are not finite numbers");
   return speed_of(std::move(speeds));
 }
 
@@ -177,13 +176,10 @@ Status SpeedTest::check_streams(std::int64_t depth) {
   ANEMONE_RETURN_IF_ERROR(run_steps(1));
   const Answer beside = answer_of(last);
   ANEMONE_RETURN_IF_ERROR(cut(depth));
-  if (!is_finite(alone))
-    return internal_error("[decode] expected logits that are numbers, got others");
+  if (!is_finite(alone)) return internal_error("[decode] the logits are not finite numbers");
   if (!is_close(beside, alone))
-    return internal_error(
-        "[decode] expected the logits of a session alone in {} streams, got "
-        "others",
-        sessions_.size());
+    return internal_error("[decode] the logits of {} streams differ from those of a session alone",
+                          sessions_.size());
   return {};
 }
 
@@ -202,7 +198,7 @@ Result<Speed> SpeedTest::decode(std::int64_t steps, std::int64_t depth, std::int
     if (i == 0)
       first = std::move(answer);
     else if (answer != first)
-      return internal_error("[decode] expected the same logits each time, got others");
+      return internal_error("[decode] the logits differ between repetitions");
     speeds.push_back(static_cast<double>(steps * streams) / time.count());
     step_done();
   }

@@ -97,8 +97,7 @@ class Suite {
     const auto tokenized = SuiteClock::now();
     ANEMONE_ASSIGN_OR_RETURN(const auto result, engine::generate(session_, ids, generate));
     const auto end = SuiteClock::now();
-    if (result.finish == engine::FinishReason::kCancelled)
-      return cancelled("[bench] expected to reach the end, got Ctrl-C");
+    if (result.finish == engine::FinishReason::kCancelled) return cancelled("[bench] interrupted");
     SuiteResult::Prompt out;
     out.name = prompt.name;
     out.prompt_tokens = result.timing.prompt_tokens;

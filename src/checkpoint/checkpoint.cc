@@ -39,7 +39,7 @@ Result<std::vector<std::pair<std::string_view, std::string>>> text_paths(
   return out;
 }
 
-// Whether they can be read later on: of one that is too large a plan should say so.
+// Checks that the text files can be read later on, so that a plan reports one that is too large.
 Status check_text_files(const std::string& folder) {
   ANEMONE_ASSIGN_OR_RETURN(const auto paths, text_paths(folder));
   for (const auto& [name, path] : paths) {

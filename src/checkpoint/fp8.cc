@@ -91,7 +91,7 @@ class ScaledFp8Decoder : public WeightDecoder {
   const Fp8Block block_;
 };
 
-// nullopt: one scale for a tensor.
+// Reads weight_block_size; nullopt stands for one scale per tensor.
 Result<std::optional<Fp8Block>> read_block(const HfConfig& config) {
   const Json& quantization = config.json()["quantization_config"];
   if (!quantization.contains("weight_block_size")) return std::optional(Fp8Block());

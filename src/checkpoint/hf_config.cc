@@ -155,7 +155,7 @@ Result<RopeSettings> HfConfig::rope(double default_theta) const {
     ANEMONE_ASSIGN_OR_RETURN(const auto type, json_string(*dictionary, type_key, where));
     rope.type = type.value_or("default");
   }
-  // Beside the dictionary it wins, null included.
+  // A value beside the dictionary wins over the one in it, even if it is null.
   const auto original = json_->find("original_max_position_embeddings");
   if (original != json_->end()) (*rope.parameters)["original_max_position_embeddings"] = *original;
   ANEMONE_ASSIGN_OR_RETURN(auto theta, json_number(*rope.parameters, "rope_theta", where));

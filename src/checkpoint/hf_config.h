@@ -37,10 +37,10 @@ class HfConfig {
   const std::string& model_type() const { return model_type_; }
   const std::string& subject() const { return subject_; }
   const Json& json() const { return *json_; }
-  // Present and not null.
+  // Whether the key is present and not null.
   bool has(std::string_view key) const { return json_member(*json_, key) != nullptr; }
-  // Present as null, which some keys tell from absent: "num_key_value_heads": null means one per
-  // head.
+  // Whether the key is present with the value null, which differs from absent for some keys:
+  // "num_key_value_heads": null means one per head.
   bool is_null(std::string_view key) const;
 
   // A size or count: at least 1, at most 2^31 - 1; kParseError naming the key otherwise. An absent

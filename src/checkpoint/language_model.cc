@@ -14,7 +14,7 @@ namespace {
 struct TextClass {
   std::string_view whole;
   std::string_view text;  // model_type of its text_config, where that does not say
-  bool is_tied = true;    // by default, whatever the text part says
+  bool is_tied = true;    // by default, whatever text_config says
 };
 constexpr TextClass kTextClasses[] = {
     {"gemma3", "gemma3_text"}, {"gemma4", "gemma4_text"}, {"qwen3_5", "qwen3_5_text", false}};
@@ -23,7 +23,8 @@ constexpr TextClass kTextClasses[] = {
 constexpr std::string_view kOuterKeys[] = {"eos_token_id", "tie_word_embeddings",
                                            "quantization_config"};
 
-// Newer files and older ones.
+// Prefixes of the language model's tensors in the whole model (newer and older files), and those of
+// the same tensors in a language model alone.
 constexpr std::pair<std::string_view, std::string_view> kPrefixes[] = {
     {"model.language_model.", "model."},
     {"language_model.model.", "model."},
@@ -31,7 +32,7 @@ constexpr std::pair<std::string_view, std::string_view> kPrefixes[] = {
     {"lm_head.", "lm_head."},
 };
 
-// The name that a tensor has in the text part alone; nullopt for those of the other parts.
+// The name that a tensor has in the language model alone; nullopt for tensors of the other parts.
 std::optional<std::string> text_name(std::string_view name) {
   for (const auto& [prefix, replacement] : kPrefixes)
     if (name.starts_with(prefix))

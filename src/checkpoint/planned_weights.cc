@@ -38,7 +38,7 @@ class PlannedWeights : public WeightSource {
   const WeightRef* find(std::string_view name) const override {
     const auto it = made_.find(name);
     if (it != made_.end()) return &it->second;
-    // Who asks for blocks takes them, or else the tensor that they stand for.
+    // A caller that asks for blocks takes them, or else the tensor that they stand for.
     return is_mxfp4(name) ? expect(name, {}) : nullptr;
   }
   const WeightRef* expect(std::string_view name, const Shape& shape) const override {

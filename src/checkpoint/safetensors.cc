@@ -133,7 +133,7 @@ class ShardedSafetensors : public WeightMap {
 constexpr const char* kSingleName = "model.safetensors";
 constexpr const char* kIndexName = "model.safetensors.index.json";
 
-// Tensor by tensor the name of the file that holds it.
+// The name of each tensor with the name of the file that holds it.
 Result<std::vector<std::pair<std::string, std::string>>> read_index(const std::string& folder) {
   ANEMONE_ASSIGN_OR_RETURN(const std::string index_path, inner_file(folder, kIndexName));
   // A line for each tensor: of models with many experts that is more than a config has.
@@ -271,7 +271,7 @@ Result<std::shared_ptr<const WeightSource>> open_safetensors(const std::string& 
 Result<SafetensorsWriter> SafetensorsWriter::create(
     const std::string& path, const std::vector<NamedType>& tensors,
     const std::map<std::string, std::string>& metadata) {
-  // One member after the other: a JSON object looks through all that it has for each.
+  // Members are appended to the text: a JSON object would search all its members for each.
   std::string text = "{";
   const auto add = [&text](const std::string& name, Json value) {
     Json member = Json::object();

@@ -17,7 +17,8 @@ struct Strided {
   std::int64_t column_step = 1;
 };
 
-// So many rows take little longer than one: what a line of the cache has of each column in fp16.
+// How many rows of a transposed matrix are best read together: a cache line has as many rows of
+// each column in fp16.
 inline constexpr std::int64_t kTransposedRowsAtOnce = 32;
 
 // out[row * columns + column]; `out` has rows * columns elements.

@@ -85,11 +85,12 @@ Result<BenchOptions> parse(const BenchFlags& flags, const Context& context) {
 // Flags that contradict each other, before a model is loaded.
 Status check_bench_flags(const BenchFlags& flags) {
   if (flags.is_suite && flags.is_explain)
-    return invalid_argument("[--suite] expected no --explain beside it (see anemone bench --help)");
+    return invalid_argument(
+        "[--suite] cannot be combined with --explain (see anemone bench --help)");
   if (flags.plot.empty()) return {};
   if (flags.is_suite || flags.is_explain)
     return invalid_argument(
-        "[--plot] expected no --suite and no --explain beside it (see anemone "
+        "[--plot] cannot be combined with --suite or --explain (see anemone "
         "bench --help)");
   if (!flags.plot.ends_with(".svg") && !flags.plot.ends_with(".html"))
     return invalid_argument("[--plot] expected a name that ends in .svg or .html, got \"{}\"",
@@ -141,7 +142,8 @@ Status run_bench(const BenchFlags& flags, const Context& context) {
   ANEMONE_RETURN_IF_ERROR(check_bench_flags(flags));
   ANEMONE_ASSIGN_OR_RETURN(BenchOptions options, parse(flags, context));
   if (options.prefill.empty() && options.decode.empty() && !flags.is_suite && !flags.is_explain)
-    return invalid_argument("[--decode] expected a test, got 0 for it and for --prefill");
+    return invalid_argument(
+        "[--decode] there is nothing to measure: --decode and --prefill are both 0");
   ANEMONE_ASSIGN_OR_RETURN(const FoundArtifact found,
                            artifact_folder(flags.dir, {context.threads, flags.checks_hashes}));
   options.folder = found.folder;
@@ -165,29 +167,29 @@ void add_bench_command(CLI::App& app, Context& context) {
   command->add_option("--decode", flags->decode,
                       "Steps to decode, with commas; 0: none (default: 64)");
   command->add_option("--depth", flags->depth,
-                      "Tokens that are there before, with commas (default: 0; for a plot: five\n"
-                      "over the context)");
+                      "Tokens in the context before the test, with commas (default: 0; for a plot: "
+                      "five\ndepths over the context)");
   command->add_option("--streams", flags->streams,
-                      "Sessions that decode together, with commas (default: 1)");
+                      "Sessions that decode in one batch, with commas (default: 1)");
   command->add_option("--threads", flags->threads,
                       "Threads, with commas (default: all that this process may use)");
   command->add_option("--reps", flags->repetitions, "Repetitions of each test (default: 3)")
       ->check(CLI::Range(1, 1000));
   command->add_flag(
       "--suite", flags->is_suite,
-      "Five prompts from a word to a page instead, a cold start, and one prompt again\n"
-      "and again");
-  command->add_flag("--explain", flags->is_explain,
-                    "The plan instead: what was fused, bytes and FLOPs of a step, time of each");
+      "Measure five prompts from a word to a page, a cold start and one repeated prompt\ninstead");
+  command->add_flag(
+      "--explain", flags->is_explain,
+      "Print the execution plan instead: fused operations, bytes, FLOPs and time of each step");
   command->add_flag("--json", flags->is_json, "Machine-readable output");
   command->add_flag("--verify", flags->checks_hashes, kVerifyHelp);
   command->add_option("--plot", flags->plot,
-                      "FILE.svg or FILE.html: also draw the speed over the depth");
+                      "FILE.svg or FILE.html: also plot the speed over the depth");
   command->add_option("--load-start-ns", flags->load_start_ns)->group("");
   command->footer(
-      "First the machine is measured: how fast it reads memory and multiplies. Every speed comes "
-      "with the\n"
-      "limit that follows for this model. Each test checks its logits before it counts.\n"
+      "bench measures first how fast the machine reads memory and multiplies. Every speed stands "
+      "beside\nthe limit that follows from it for this model. Each test checks its logits before "
+      "it counts.\n"
       "\n"
       "Examples:\n"
       "  anemone bench model.anemone\n"

@@ -22,8 +22,8 @@ Status run_explain(const BenchOptions& options, bool is_json) {
   bench::SpeedTest test(model, options.repetitions, &interrupt_flag());
   std::vector<bench::PlanReport> reports;
 
-  // Both are the same function for a model of one one-token function, and of one flexible one,
-  // which has a plan for each.
+  // Prefill and decode are one function in a model with a single one-token function, and in one
+  // with a flexible function, which has a plan for each width.
   const std::int64_t width = std::min(prefill.function->tokens, model->context());
   if (prefill.function != decode.function || (prefill.function->is_flexible && width > 1)) {
     ANEMONE_RETURN_IF_ERROR(test.prefill(width, 0).status());
@@ -39,8 +39,9 @@ Status run_explain(const BenchOptions& options, bool is_json) {
   const std::int64_t depth = options.depths.front();
   const std::int64_t steps = options.decode.empty() ? 1 : options.decode.front();
   if (!test.fits(steps, depth))
-    return invalid_argument("[--depth] expected {} steps that fit the context of {}, got {} before",
-                            steps, model->context(), depth);
+    return invalid_argument(
+        "[--depth] {} steps after {} tokens do not fit into the context of {} tokens", steps, depth,
+        model->context());
   ANEMONE_RETURN_IF_ERROR(test.decode(steps, depth, 1).status());
   ANEMONE_RETURN_IF_ERROR(bench::set_timed(*model, true));
   ANEMONE_RETURN_IF_ERROR(test.decode(steps, depth, 1).status());

@@ -18,7 +18,7 @@ bool is_speed(const Record& record) {
   return record.test == Record::Test::kPrefill || record.test == Record::Test::kDecode;
 }
 
-// One line a kind of test and all that is equal along it.
+// The name of a line of the chart: the kind of test and all that is equal along the line.
 std::string series_name(const Record& record) {
   const auto threads = fmt::format("{} thread{}", record.threads, record.threads == 1 ? "" : "s");
   if (record.test == Record::Test::kPrefill)

@@ -22,7 +22,7 @@ namespace {
 
 using bench::Record;
 
-// Five over the context, for a plot.
+// Five depths over the context, for a plot.
 std::vector<std::int64_t> plot_depths(std::int64_t context, std::int64_t steps) {
   std::vector<std::int64_t> out;
   for (std::int64_t i = 0; i < 5; ++i)
@@ -43,7 +43,7 @@ class Measurement {
     ANEMONE_ASSIGN_OR_RETURN(cost_, bench::cost_of(*model_));
     collect();
     if (tests_.empty())
-      return invalid_argument("[--depth] expected a test that fits the context of {}, got none",
+      return invalid_argument("[--depth] no test fits into the context of {} tokens",
                               model_->context());
     bar_(0, total_ = 2 + tests_.size(), "machine");
     rates_ = bench::measure_machine(static_cast<int>(threads_), options_.isa);
@@ -153,8 +153,7 @@ Result<std::shared_ptr<const engine::Model>> load_for_bench(const BenchOptions& 
 
 Result<bench::LoadTime> load_time(const BenchOptions& options, std::int64_t threads) {
   const std::string executable = bench::executable_path();
-  if (executable.empty())
-    return unsupported("[bench] expected a system that says where this program is");
+  if (executable.empty()) return unsupported("[bench] cannot find the path of this program");
   std::vector<std::string> arguments = {"bench", options.folder, "--threads",
                                         std::to_string(threads)};
   if (!options.isa.empty()) arguments.insert(arguments.end(), {"--isa", options.isa});

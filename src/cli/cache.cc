@@ -51,16 +51,18 @@ Status run_clear(bool is_json) {
 
 void add_cache_command(CLI::App& app, Context& context) {
   CLI::App* command = app.add_subcommand(
-      "cache", "Show or clear the models that run, serve and bench compiled for themselves");
+      "cache", "Show or clear the models that run, serve and bench compiled into the cache");
   command->require_subcommand(1);
   const auto is_json = std::make_shared<bool>(false);
-  CLI::App* list = command->add_subcommand("list", "Show each with its size and who made it");
+  CLI::App* list = command->add_subcommand(
+      "list", "Show each with its size and the version of anemone that made it");
   CLI::App* clear = command->add_subcommand(
-      "clear", "Remove all of them but those that are being compiled or opened");
+      "clear", "Remove all models except those that are being compiled or opened");
   for (CLI::App* part : {list, clear})
     part->add_flag("--json", *is_json, "Machine-readable output");
   command->footer(
-      "They lie in $ANEMONE_CACHE, else in $XDG_CACHE_HOME/anemone, else in ~/.cache/anemone.\n"
+      "The models lie in $ANEMONE_CACHE, else in $XDG_CACHE_HOME/anemone, else in "
+      "~/.cache/anemone.\n"
       "\n"
       "Examples:\n"
       "  anemone cache list\n"

@@ -98,7 +98,7 @@ Status answer(const RunOptions& options, engine::Conversation& conversation,
   ANEMONE_RETURN_IF_ERROR(printed);
   if (!result.ok()) return result.status();
   if (options.as_json) return print_json(result_json(*result, generate));
-  if (stopped && !is_terminal) return cancelled("[run] expected to reach the end, got Ctrl-C");
+  if (stopped && !is_terminal) return cancelled("[run] interrupted");
   if (stopped) fmt::print(stderr, "(stopped)\n");
   print_stats(*result);
   return {};

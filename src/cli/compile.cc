@@ -129,7 +129,7 @@ Status run_compile(const CompileFlags& options, const Context& context) {
   const auto report = compiler::compile(model, options.output, compile_options, std::ref(bar));
   bar.clear();
   if (!report.ok() && report.status().code() == Code::kCancelled)
-    return cancelled("[compile] expected to reach the end, got Ctrl-C");
+    return cancelled("[compile] interrupted");
   if (!report.ok()) return report.status();
   if (options.is_json) return print_json(report_json(*report, options.output), 2);
   ANEMONE_RETURN_IF_ERROR(print_report(report_text(*report, options.output)));
@@ -156,13 +156,14 @@ void add_compile_command(CLI::App& app, Context& context) {
       ->add_option("--quant", options->quantization,
                    "How weights are stored: none, int8 (one scale per matrix), int8-channel,\n"
                    "int8-block, int4-block, lut4, lut6, lut8, mixed (MLP int4-block, rest int8),\n"
-                   "keep (what the checkpoint has quantized stays), or auto: keep for quantized\n"
-                   "GGUF files and int8 for others")
+                   "keep (matrices keep the checkpoint's form), or auto: keep for quantized\nGGUF "
+                   "files and int8 for others")
       ->capture_default_str();
   command
-      ->add_option("--context", options->contexts,
-                   "Tokens that fit into the KV cache (default: 2048 or the model's maximum).\n"
-                   "Several, as in 256,2048: functions for each over one cache of the largest")
+      ->add_option(
+          "--context", options->contexts,
+          "Tokens that fit into the KV cache (default: 2048 or the model's maximum).\n"
+          "Several, as in 256,2048: a set of functions for each; all share the largest cache")
       ->delimiter(',')
       ->allow_extra_args(false)
       ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 24));
@@ -172,13 +173,14 @@ void add_compile_command(CLI::App& app, Context& context) {
       ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 16))
       ->capture_default_str();
   command
-      ->add_option(
-          "--verify", options->verify,
-          "Tokens of a third function between the two, for drafts and short rests; 0: none")
+      ->add_option("--verify", options->verify,
+                   "Tokens of a third function, between decoding and --prefill, that checks drafts "
+                   "and\ntakes short remainders; 0: none")
       ->check(CLI::Range(std::int64_t{0}, std::int64_t{1} << 16))
       ->capture_default_str();
-  command->add_flag("--range-dim", options->has_range_dim,
-                    "One function that takes 1 to --prefill tokens, instead of one a width");
+  command->add_flag(
+      "--range-dim", options->has_range_dim,
+      "One function that takes 1 to --prefill tokens, instead of one function per width");
   command->add_flag("--argmax", options->has_argmax,
                     "The head gives the most likely token and no logits (greedy decoding only)");
   command
@@ -195,16 +197,17 @@ void add_compile_command(CLI::App& app, Context& context) {
                    "Layers by package: auto (at most 250 MB each; layers with experts are cut), a\n"
                    "size (100MB), a number, or ranges 0:12,12:24")
       ->capture_default_str();
-  command->add_option("--target", options->target, "Lowest system that loads the packages")
+  command->add_option("--target", options->target, "Oldest system that loads the packages")
       ->capture_default_str();
   command
       ->add_option("--block-size", options->block_size,
-                   "Inputs that share a scale, of the block schemes")
+                   "Inputs that share a scale in the block schemes")
       ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 20))
       ->capture_default_str();
   command
-      ->add_option("--lut-mode", options->lut_mode,
-                   "Palettes from kmeans, or uniform between the extremes")
+      ->add_option(
+          "--lut-mode", options->lut_mode,
+          "How palettes are made: kmeans, or uniform between the smallest and largest weight")
       ->capture_default_str();
   command
       ->add_option("--group-size", options->group_size,
@@ -218,7 +221,7 @@ void add_compile_command(CLI::App& app, Context& context) {
       ->allow_extra_args(false);
   command
       ->add_option("--quant-threshold", options->quant_threshold,
-                   "Matrices of at most so many elements stay floats")
+                   "Matrices of at most this many elements stay floats")
       ->check(CLI::NonNegativeNumber)
       ->capture_default_str();
   command->add_flag("--no-quant-head", options->keep_head, "The same as --quant-for head=none");
@@ -228,10 +231,10 @@ void add_compile_command(CLI::App& app, Context& context) {
                     "Check everything and show what would be written, without reading\nweights; a "
                     "config.json alone is enough");
   command->add_flag("--resume", options->is_resumed,
-                    "Go on where a run with the same options was interrupted; keep what is\n"
-                    "finished when this one is, too");
+                    "Continue an interrupted run that had the same options; if this run is "
+                    "interrupted,\nkeep its finished packages, too");
   command->add_flag("--report", options->is_detailed,
-                    "Show every matrix with its error, and where the time went");
+                    "Show every matrix with its error, and the time of each stage");
   command->add_flag("--json", options->is_json, "Print the report as JSON");
   command->footer(
       "Reads checkpoints of the types gemma3, gemma4, gpt_oss, granite, hunyuan_v1_dense, lfm2,\n"

@@ -79,11 +79,12 @@ std::string experts_text(const compiler::ExpertsReport& experts) {
                   experts.layers, experts.count, experts.active);
   const std::string bytes = format_bytes(experts.bytes_per_token);
   if (experts.form == compiler::ExpertsForm::kDense)
-    return of_layers + fmt::format("all in the graph: the chip reads {} of them a token\n", bytes);
+    return of_layers +
+           fmt::format("all in the graph: the chip reads {} of them per token\n", bytes);
   return of_layers +
          fmt::format(
-             "in {} packages with {} functions: a token reads {} of them, in {} runs and "
-             "{} host crossings a layer\n",
+             "in {} packages with {} functions: each token reads {} of them, in {} runs and "
+             "{} host crossings per layer\n",
              experts.packages, experts.functions, bytes, experts.runs, experts.host_crossings);
 }
 
@@ -153,7 +154,7 @@ std::string report_text(const compiler::CompileReport& report, const std::string
   rows.push_back(embedding_row(manifest.embedding));
   if (manifest.layer_embedding) rows.push_back(embedding_row(*manifest.layer_embedding));
   text += table(rows, "  ");
-  text += fmt::format("  in memory: {} of weights (mapped), {} of caches a session\n",
+  text += fmt::format("  in memory: {} of weights (mapped), {} of caches per session\n",
                       format_bytes(report.total_bytes), format_bytes(report.cache_bytes));
   if (report.experts) text += experts_text(*report.experts);
   if (const std::string kept = kept_text(report.weights); !kept.empty())

@@ -67,7 +67,8 @@ Status run_inspect(InspectOptions options) {
     if (is_given && inspector != &inspect_package)
       return invalid_argument("[{}] expected a package for {}", options.path, flag);
   if (options.as_mil && options.is_explain)
-    return invalid_argument("[--mil] expected no --explain beside it (see anemone inspect --help)");
+    return invalid_argument(
+        "[--mil] cannot be combined with --explain (see anemone inspect --help)");
   ANEMONE_ASSIGN_OR_RETURN(const Report report,
                            (options.is_explain ? &inspect_plan : inspector)(options));
   return options.as_json ? print_json(report.json, 2) : print_report(report.text);
@@ -98,7 +99,7 @@ std::string table(const std::vector<std::vector<std::string>>& rows, std::string
 void add_inspect_command(CLI::App& app, Context& context) {
   auto options = std::make_shared<InspectOptions>();
   CLI::App* command =
-      app.add_subcommand("inspect", "Show what a file holds, and check that it is whole");
+      app.add_subcommand("inspect", "Show what a file holds, and check that it is undamaged");
   command
       ->add_option("FILE", options->path,
                    "A compiled model, a .mlpackage, .safetensors, .gguf, checkpoint folder, "
@@ -106,15 +107,15 @@ void add_inspect_command(CLI::App& app, Context& context) {
       ->required();
   command->add_flag("--mil", options->as_mil, "The whole program of a package as MIL text");
   command->add_flag("--explain", options->is_explain,
-                    "What the CPU engine makes of a package: what is fused, bytes and FLOPs of a\n"
-                    "step");
+                    "Print the CPU engine's execution plan of a package: fused operations, bytes "
+                    "and\nFLOPs of each step");
   command->add_flag("--strict", options->is_strict,
-                    "Refuse a program that breaks a rule of an operation, too");
+                    "Also refuse a program that breaks a rule of an operation");
   command->add_flag("--json", options->as_json, "Machine-readable output");
   command->footer(
-      "A damaged file is always refused (exit code 3): its container, its manifest, every "
-      "reference\n"
-      "into a weight file, versions, and the description against the program are checked.\n"
+      "A damaged file is always refused (exit code 3). inspect checks the container, the manifest, "
+      "every\nreference into a weight file, the versions, and the description against the "
+      "program.\n"
       "\n"
       "Examples:\n"
       "  anemone inspect model.anemone                 packages, context, sampling; checks all "

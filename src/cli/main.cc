@@ -67,8 +67,8 @@ int run(int argc, char** argv) {
                  "Threads to use (default: all that this process may use)")
       ->check(CLI::Range(1, 1024));
   app.add_option("--isa", context.isa,
-                 "CPU kernels to use: plain, neon, avx2, avx512, amx, or reference for one plain\n"
-                 "operation after the other (default: the best of this processor)");
+                 "CPU kernels to use: plain, neon, avx2, avx512, amx, or reference for the "
+                 "plain\nkernels without fusion (default: the best of this processor)");
   app.add_flag("--verbose", context.verbose, "Log what happens to stderr");
   app.footer("Help on one command: anemone COMMAND --help");
   app.fallthrough();

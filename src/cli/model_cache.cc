@@ -67,7 +67,8 @@ class Entry {
     const Status found = check_hashes();
     if (found.ok()) return {};
     if (found.code() != Code::kNotFound)
-      notice("the compiled model in the cache is damaged and is made again: " + found.message());
+      notice("the compiled model in the cache is damaged and is compiled again: " +
+             found.message());
     return make(model, sources, threads);
   }
 
@@ -79,7 +80,7 @@ class Entry {
     if (checked.files == hash_of(text_of(files)) &&
         std::ranges::all_of(files, &FileIdentity::shows_changes))
       return {};
-    return corrupt("[{}] expected the files that were checked, got others", artifact());
+    return corrupt("[{}] its files changed since they were checked", artifact());
   }
 
   // Checks the hash of every file; kNotFound when there is no artifact. Requires the lock.
@@ -93,7 +94,7 @@ class Entry {
     if (!checked.ok())
       return corrupt("[{}] expected the hash of the manifest beside it, got none", artifact());
     if (checked->manifest != hash)
-      return corrupt("[{}] expected the manifest that was written, got another one", artifact());
+      return corrupt("[{}] the manifest changed since it was written", artifact());
     ANEMONE_RETURN_IF_ERROR(artifact::check_files(artifact(), manifest, /*check_hashes=*/true));
     record({is_settled ? hash_of(text_of(files)) : kUnknown, hash});
     return {};
@@ -117,8 +118,7 @@ class Entry {
     // What was compiled is what the key stands for.
     if (text_of(report->sources) != text_of(sources)) {
       ANEMONE_RETURN_IF_ERROR(remove());
-      return io_error("[{}] expected a checkpoint that nobody writes to, got one that changed",
-                      model);
+      return io_error("[{}] the checkpoint changed while it was being read", model);
     }
     // The hashes of the manifest are those of the files as they were read back.
     ANEMONE_ASSIGN_OR_RETURN(const auto files, identities(report->manifest));
@@ -136,8 +136,8 @@ class Entry {
       if (name != "artifact" && name != "artifact.partial" &&
           without_temporary_suffix(name) != "checked")
         return invalid_argument(
-            "[{}] expected a compiled model alone, got {}, which is not anemone's to remove",
-            folder_, escaped(name));
+            "[{}] expected only a compiled model, got {}: anemone removes nothing else", folder_,
+            escaped(name));
     }
     fs::remove_all(folder_, error);
     if (error) return io_error("[{}] cannot remove: {}", folder_, error.message());
@@ -273,10 +273,9 @@ Result<FoundArtifact> ModelCache::artifact_of(const std::string& model,
       continue;  // somebody cleared the cache at this moment
     }
     if (lock.status().code() != Code::kBusy) return lock.status();
-    if (!has_told) notice("another process is at work on this model: waiting");
+    if (!has_told) notice("another process is compiling this model: waiting");
     has_told = true;
-    if (interrupt_flag())
-      return cancelled("[cache] expected another process to finish, got Ctrl-C");
+    if (interrupt_flag()) return cancelled("[cache] interrupted while waiting for another process");
     std::this_thread::sleep_for(kPause);
   }
 }

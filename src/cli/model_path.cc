@@ -22,7 +22,7 @@ Result<std::string> model_path(const std::string& model) {
   bar.clear();
   if (folder) return *folder;
   return io_error(
-      "[{}] expected a model folder, or a model of the hub that is here, got neither (to download "
+      "[{}] is neither a model folder nor a downloaded model of the hub (to download "
       "it: anemone pull {})",
       model, model);
 }

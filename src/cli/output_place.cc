@@ -63,8 +63,7 @@ Status check_output_files(std::span<const std::string> files,
       return invalid_argument("[{}] expected a file outside of the cache, which is {}", file,
                               *cache);
     if (!places.insert(place).second)
-      return invalid_argument("[{}] expected a file of its own for each output, got it twice",
-                              file);
+      return invalid_argument("[{}] is given as the file of two outputs", file);
   }
   return {};
 }

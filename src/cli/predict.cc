@@ -40,9 +40,10 @@ Status serve(PredictSession& session, const PredictRequest& defaults) {
 Status run_predict(const PredictFlags& options, const Context& context) {
   if (options.is_server && options.is_explain)
     return invalid_argument(
-        "[--serve] expected no --explain beside it (see anemone predict --help)");
+        "[--serve] cannot be combined with --explain (see anemone predict --help)");
   if (options.is_json && !options.is_explain)
-    return invalid_argument("[--json] expected --explain beside it (see anemone predict --help)");
+    return invalid_argument(
+        "[--json] works only together with --explain (see anemone predict --help)");
   ANEMONE_ASSIGN_OR_RETURN(auto executor, api::make_executor({context.threads, context.isa}));
   PredictSession session(std::move(executor), options.is_explain);
   if (options.is_server) return serve(session, options.request);
@@ -82,8 +83,7 @@ void add_predict_command(CLI::App& app, Context& context) {
       "Read one JSON request per line from stdin; the flags are defaults for its fields");
   command->add_flag(
       "--explain", options->is_explain,
-      "Print what the run was made of: what was fused, bytes and FLOPs of a step, time "
-      "of each");
+      "Print the execution plan: fused operations, bytes, FLOPs and time of each step");
   command->add_flag("--json", options->is_json, "With --explain: machine-readable output");
   command->footer(
       "Tensors are keyed by feature name. A scalar has the shape [1], an image [1, C, H, W]; the\n"

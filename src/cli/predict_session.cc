@@ -19,7 +19,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Changes when a file of the package does. Empty when that cannot be told.
+// A text that changes when a file of the package does; empty when that cannot be told.
 std::string version_of(const std::string& path) {
   std::error_code error;
   std::vector<std::string> lines;

@@ -62,17 +62,19 @@ void add_pull_command(CLI::App& app, Context& context) {
   command->add_option("MODEL", flags->model, "OWNER/NAME")->required();
   command->add_option("--revision", flags->revision, "Branch, tag or commit")
       ->capture_default_str();
-  command->add_option("--include", flags->include,
-                      "Only files that match the pattern, as '*Q4_0*.gguf'; several times");
-  command->add_option("--exclude", flags->exclude, "No files that match the pattern");
-  command->add_option("--jobs", flags->jobs, "Files at a time")
+  command->add_option(
+      "--include", flags->include,
+      "Download only files that match the pattern, such as '*Q4_0*.gguf' (repeatable)");
+  command->add_option("--exclude", flags->exclude,
+                      "Download no files that match the pattern (repeatable)");
+  command->add_option("--jobs", flags->jobs, "Files that are downloaded at a time")
       ->check(CLI::Range(1, 32))
       ->capture_default_str();
   command->add_flag("--json", flags->is_json, "Machine-readable output");
   command->footer(
       "Prints the folder. Takes the configuration, the tokenizer and the weights: safetensors, "
       "else\n"
-      "GGUF, else ONNX. An interrupted download goes on where it stopped; every file is checked\n"
+      "GGUF, else ONNX. An interrupted download continues where it stopped; every file is checked\n"
       "against its hash. The cache is that of the hub's own tools. Afterwards OWNER/NAME can "
       "stand\n"
       "wherever a command takes a MODEL.\n"

@@ -40,7 +40,7 @@ Result<std::shared_ptr<const engine::Model>> load_model(const RunOptions& option
 }
 
 Status interrupted() {
-  return cancelled("[run] expected to reach the end, got Ctrl-C");
+  return cancelled("[run] interrupted");
 }
 
 // Runs one prompt and prints the answer in the form that was asked for.
@@ -96,7 +96,8 @@ Status run_prompt(const RunOptions& options, std::shared_ptr<const engine::Model
 // Flags that contradict each other, before a model is loaded for minutes.
 Status check_flags(const RunOptions& options) {
   const auto refuse = [](std::string_view flag, std::string_view beside) {
-    return invalid_argument("[{}] expected no {} beside it (see anemone run --help)", flag, beside);
+    return invalid_argument("[{}] cannot be combined with {} (see anemone run --help)", flag,
+                            beside);
   };
   if (options.prompt_ids) {
     if (options.prompt) return refuse("--prompt-ids", "PROMPT");
@@ -109,7 +110,7 @@ Status check_flags(const RunOptions& options) {
   }
   if (options.is_raw && !options.system.empty()) return refuse("--raw", "--system");
   if (options.logprobs && !options.as_json)
-    return invalid_argument("[--logprobs] expected --json beside it");
+    return invalid_argument("[--logprobs] works only together with --json");
   return {};
 }
 
@@ -135,8 +136,9 @@ Status run(const RunOptions& options, const Context& context) {
     return invalid_argument("[--system] expected a model with a chat template, got {}",
                             options.model);
   if (!options.prompt && !model->has_chat_template())
-    return invalid_argument("[PROMPT] expected a text since {} has no chat template, got none",
-                            options.model);
+    return invalid_argument(
+        "[PROMPT] expected a text, got none: {} has no chat template and cannot chat",
+        options.model);
   if (options.prompt) return run_prompt(options, std::move(model));
   return run_chat(options, std::move(model));
 }
@@ -146,7 +148,7 @@ void add_flags(CLI::App& command, RunOptions& options, Context& context) {
       ->required();
   context.texts.insert(
       {command.add_option("PROMPT", options.prompt,
-                          "What to answer; - reads it from stdin. Without it: a chat"),
+                          "Text to answer; - reads it from stdin. Without PROMPT: a chat"),
        command.add_option("--system", options.system, "System message of the chat")});
   command.add_flag("--raw", options.is_raw, "Continue PROMPT as plain text, without the template");
   command
@@ -157,7 +159,7 @@ void add_flags(CLI::App& command, RunOptions& options, Context& context) {
       command.add_flag("--greedy", options.sampling.is_greedy, "Always take the most likely token");
   for (CLI::Option* option :
        {command.add_option("--temperature", options.sampling.temperature,
-                           "Sample, flatter above 1, sharper below; 0 is greedy"),
+                           "Sampling temperature: above 1 flatter, below 1 sharper; 0 is greedy"),
         command.add_option("--top-k", options.sampling.top_k,
                            "Sample from the K most likely tokens; 0: all"),
         command.add_option("--top-p", options.sampling.top_p,
@@ -170,17 +172,17 @@ void add_flags(CLI::App& command, RunOptions& options, Context& context) {
   command.add_option("--repetition-penalty", options.sampling.repetition_penalty,
                      "Divide the logits of tokens that prompt or text hold; 1: off");
   command.add_option("--presence-penalty", options.sampling.presence_penalty,
-                     "Take this off the logits of tokens that the text holds");
+                     "Subtract this from the logits of tokens that the text holds");
   command.add_option("--frequency-penalty", options.sampling.frequency_penalty,
-                     "Take this off for each time that the text holds a token");
+                     "Subtract this from a token's logit for each time that the text holds it");
   command.add_option("--no-repeat-ngram", options.sampling.no_repeat_ngram,
-                     "Never pick a token that repeats a run of N tokens; 0: off");
+                     "Never pick a token that would repeat N tokens in a row; 0: off");
   command
       .add_option("--logit-bias", options.logit_bias,
                   "ID=BIAS, added to the logit of a token (repeatable)")
       ->allow_extra_args(false);
   command.add_option("--stop-repeat-ngram", options.stop_repeat_ngram,
-                     "End the text when its last N tokens repeat a run of it; 0: off");
+                     "End the text when its last N tokens occurred in it before; 0: off");
   command.add_option("--logprobs", options.logprobs,
                      "With --json: log-probabilities of each token and of N alternatives");
   command.add_option("--stop", options.stop, "End the text before this string (repeatable)")

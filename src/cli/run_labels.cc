@@ -27,7 +27,7 @@ Status run_labels(const RunOptions& options, std::shared_ptr<const engine::Model
     ANEMONE_ASSIGN_OR_RETURN(const std::string text, prompt_text(*options.prompt));
     ANEMONE_ASSIGN_OR_RETURN(ids, model->tokenizer()->encode(text, {.add_special = true}));
   } else {
-    return invalid_argument("[PROMPT] expected a text since {} labels tokens, got none",
+    return invalid_argument("[PROMPT] expected a text, got none: {} labels tokens and cannot chat",
                             options.model);
   }
   ANEMONE_ASSIGN_OR_RETURN(const auto classifier, engine::Classifier::create(model));

@@ -10,8 +10,9 @@
 namespace anemone::cli {
 
 // Builds a small program, writes it as a package into `folder`, which must exist, reads it back
-// through the executor, runs it and compares the result with the sum by hand: every layer between a
-// graph and its numbers, in a moment. kCheckFailed when the numbers differ. The package stays.
+// through the executor, runs it and compares the result with the sum by hand: this tests every
+// layer between a graph and its numbers in a moment. kCheckFailed when the numbers differ. The
+// package stays.
 Status run_self_test(exec::Executor& executor, const std::string& folder);
 
 }  // namespace anemone::cli

@@ -90,7 +90,8 @@ Result<serve::ModelSet> load_models(const ServeOptions& options, const Context& 
   return serve::ModelSet::create(std::move(models));
 }
 
-// "pocket, chat (unverified)": the names, and what the quality slots said.
+// Describes the models in one line: their names, and the verdict of `verify` on each ("pocket, chat
+// (unverified)").
 std::string describe(const serve::ModelSet& models) {
   std::vector<std::string> parts;
   for (const serve::ServedModel& model : models.models())
@@ -104,7 +105,7 @@ std::string describe(const serve::ModelSet& models) {
 void say_late(std::size_t cut_off) {
   // A count of 0 means that something other than a request hangs.
   const std::string text =
-      cut_off == 0 ? std::string("anemone: ended before everything had stopped\n")
+      cut_off == 0 ? std::string("anemone: the process ended before the server had stopped\n")
                    : fmt::format("anemone: cut off {} request{} that did not end in time\n",
                                  cut_off, cut_off == 1 ? "" : "s");
   pollfd wait = {STDERR_FILENO, POLLOUT, 0};
@@ -196,8 +197,8 @@ void add_serve_flags(CLI::App& command, ServeOptions& options) {
       ->required();
   command
       .add_option("--alias", options.aliases,
-                  "Names for clients, A,B,C: all of one model, or one of each (default: the "
-                  "folder's name)")
+                  "Model names for clients, A,B,C: several names of one model, or one name per "
+                  "model\n(default: the folder's name)")
       ->delimiter(',')
       ->allow_extra_args(false);
   CLI::Option* host = command.add_option("--host", server.http.host,
@@ -211,21 +212,23 @@ void add_serve_flags(CLI::App& command, ServeOptions& options) {
   CLI::Option* key_file =
       command.add_option("--api-key-file", options.key.file, "File whose only line is the key")
           ->excludes(key);
-  CLI::Option* allowed = command
-                             .add_option("--allowed-host", server.allowed_hosts,
-                                         "Name that clients know this server by, for the check of "
-                                         "Host (repeatable)")
-                             ->allow_extra_args(false);
-  CLI::Option* cors = command
-                          .add_option("--cors", server.cors_origins,
-                                      "Origin of pages that may use the server, or * (repeatable)")
-                          ->allow_extra_args(false);
-  CLI::Option* queue = command
-                           .add_option("--queue", server.scheduler.queue,
-                                       "Requests that wait; more are told to come later")
-                           ->capture_default_str();
+  CLI::Option* allowed =
+      command
+          .add_option("--allowed-host", server.allowed_hosts,
+                      "Name that the Host header of a request may have (repeatable)")
+          ->allow_extra_args(false);
+  CLI::Option* cors =
+      command
+          .add_option("--cors", server.cors_origins,
+                      "Origin of web pages that may use the server, or * (repeatable)")
+          ->allow_extra_args(false);
+  CLI::Option* queue =
+      command
+          .add_option("--queue", server.scheduler.queue,
+                      "Requests that may wait; further ones are refused with status 429")
+          ->capture_default_str();
   CLI::Option* ready = command.add_option("--ready-file", options.ready_file,
-                                          "File to write the address to when it is ready");
+                                          "File to write the address to once the server listens");
   command.add_option("--parallel", server.scheduler.parallel, "Requests that run at a time")
       ->check(CLI::Range(1, 256))
       ->capture_default_str();
@@ -235,16 +238,16 @@ void add_serve_flags(CLI::App& command, ServeOptions& options) {
       ->check(CLI::PositiveNumber);
   command
       .add_option("--temperature", server.defaults.temperature,
-                  "For requests that say none (default: the model's)")
+                  "Temperature of requests that set none (default: the model's)")
       ->check(CLI::Range(0.0, 2.0));
-  command.add_option("--seed", server.defaults.seed, "For requests that say none");
+  command.add_option("--seed", server.defaults.seed, "Seed of requests that set none");
   command.add_option("--chat-template-file", options.chat_template_file,
                      "Chat template (Jinja) instead of the models' own");
   command.add_flag("--verify", options.checks_hashes, kVerifyHelp);
-  CLI::Option* socket = command.add_option("--socket", options.socket,
-                                           "JSON lines on a Unix socket of this path, no HTTP");
-  CLI::Option* lines =
-      command.add_flag("--stdin", options.is_stdin, "JSON lines on stdin and stdout, no HTTP");
+  CLI::Option* socket = command.add_option(
+      "--socket", options.socket, "Serve JSON lines on a Unix socket at this path, no HTTP");
+  CLI::Option* lines = command.add_flag("--stdin", options.is_stdin,
+                                        "Serve JSON lines on stdin and stdout, no HTTP");
   for (CLI::Option* other : {host, port, key, key_file, allowed, cors, queue, ready}) {
     socket->excludes(other);
     lines->excludes(other);
@@ -261,8 +264,8 @@ void add_serve_command(CLI::App& app, Context& context) {
   add_serve_flags(*command, *options);
   command->footer(
       "GET /v1/models, POST /v1/chat/completions and /v1/completions, GET /health. The first "
-      "SIGINT or SIGTERM\n"
-      "lets running requests end (the process is gone within 10 s), a second one does not. "
+      "SIGINT or SIGTERM\nlets running requests end (the process ends within 10 s), a second one "
+      "cuts them off. "
       "docs/guide/serve.md has "
       "the JSON lines.\n"
       "\n"

@@ -57,7 +57,8 @@ Result<ReadyFile> ReadyFile::prepare(const std::string& path) {
   const auto text =
       is_file ? read_file(path, kMostReadyBytes) : Result<std::string>(Status(Code::kIo, ""));
   if (!text.ok() || (!text->empty() && !is_address_line(*text)))
-    return io_error("[{}] expected no file or the address of a server, got something else", path);
+    return io_error(
+        "[{}] is not overwritten: it holds something other than the address of a server", path);
   if (!std::filesystem::remove(path, error) && error)
     return io_error("[{}] cannot remove: {}", path, error.message());
   return ReadyFile(path);
@@ -72,13 +73,13 @@ Status ReadyFile::write(const std::string& url) {
   // that waits until the file has a size finds the whole line, since it is one write.
   const Descriptor file(::open(path_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644));
   if (!file.is_open() && errno == EEXIST)
-    return io_error("[{}] expected no file, got one since the server started", path_);
+    return io_error("[{}] a file appeared at this path after the server started", path_);
   if (!file.is_open()) return errno_error(path_, "create");
   const std::string text = url + "\n";
   const ssize_t count = ::write(file.get(), text.data(), text.size());
   if (count != static_cast<ssize_t>(text.size())) {
-    const Status status =
-        count < 0 ? errno_error(path_, "write") : io_error("[{}] cannot write: no room", path_);
+    const Status status = count < 0 ? errno_error(path_, "write")
+                                    : io_error("[{}] cannot write: no space left on device", path_);
     ::unlink(path_.c_str());
     return status;
   }

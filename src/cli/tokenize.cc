@@ -62,7 +62,7 @@ Status run_tokenize(const TokenizeFlags& options) {
   if (options.is_jsonl) {
     if (options.text)
       return invalid_argument(
-          "[--stdin-jsonl] expected no TEXT beside it (see anemone tokenize "
+          "[--stdin-jsonl] cannot be combined with TEXT (see anemone tokenize "
           "--help)");
     return answer_lines(
         [&](const Json& request) { return text::tokenize_line(*tokenizer, request); });

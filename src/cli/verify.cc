@@ -36,7 +36,8 @@
 namespace anemone::cli {
 namespace {
 
-// Enough for the built-in text; attention over many more costs minutes on the interpreter.
+// Tokens that are compared by default: the built-in text is shorter, and attention over many more
+// costs minutes on the interpreter.
 constexpr std::int64_t kDefaultTokens = 512;
 
 struct VerifyFlags {
@@ -130,7 +131,7 @@ Result<std::shared_ptr<const engine::Model>> load_quietly(const std::string& fol
 Result<artifact::Agreement> measure(const VerifyFlags& flags, const Subject& subject,
                                     const compiler::CompileOptions& options) {
   ANEMONE_ASSIGN_OR_RETURN(const auto executor, api::make_executor({options.threads, flags.isa}));
-  // First, since it may be refused and takes the least time.
+  // The artifact is loaded first, since it may be refused and takes the least time.
   ANEMONE_ASSIGN_OR_RETURN(const auto model, load_quietly(flags.artifact, *executor));
   ANEMONE_ASSIGN_OR_RETURN(const std::string cache, make_cache_folder());
   // The folder is never committed, so it goes when this function ends.
@@ -219,7 +220,7 @@ Status run_verify(VerifyFlags flags, const Context& context) {
   catch_interrupts();
   const auto agreement = measure(flags, subject, options);
   if (!agreement.ok() && agreement.status().code() == Code::kCancelled)
-    return cancelled("[verify] expected to reach the end, got Ctrl-C");
+    return cancelled("[verify] interrupted");
   if (!agreement.ok()) return agreement.status();
 
   artifact::Verification verdict;
@@ -258,34 +259,33 @@ void add_verify_command(CLI::App& app, Context& context) {
       ->add_option("--ids", flags->ids,
                    "Token ids \"1 2 3\" or @FILE instead of a text; for models without tokenizer")
       ->excludes(text);
-  command->add_option("--tokens", flags->tokens, "Read at most so many tokens, and the context")
+  command
+      ->add_option("--tokens", flags->tokens,
+                   "Read at most this many tokens, and at most the context")
       ->check(CLI::Range(std::int64_t{2}, std::int64_t{1} << 24))
       ->capture_default_str();
   command
       ->add_option("--min-cosine", flags->limits.min_cosine,
-                   "Mean cosine of the logits of a position with the reference's")
+                   "Least mean cosine of the logits with the reference's")
       ->check(CLI::Range(-1.0, 1.0))
       ->capture_default_str();
   command
-      ->add_option(
-          "--min-top1", flags->limits.min_top1,
-          "Share of positions whose first choice the reference finds nearly as likely as its\n"
-          "own: at least nine tenths")
+      ->add_option("--min-top1", flags->limits.min_top1,
+                   "Least share of positions whose most likely token the reference finds at least "
+                   "nine\ntenths as likely as its own")
       ->check(CLI::Range(0.0, 1.0))
       ->capture_default_str();
   command
       ->add_option("--max-perplexity-ratio", flags->limits.max_perplexity_ratio,
-                   "Perplexity over the reference's")
+                   "Largest ratio of the perplexity to the reference's")
       ->check(CLI::Range(0.0, 1e9))
       ->capture_default_str();
   command->add_flag("--no-record", flags->no_record, "Leave manifest.json as it is");
   command->add_flag("--json", flags->is_json, "Print the verdict as JSON");
   command->footer(
-      "The verdict goes into manifest.json, where inspect shows it. Exit code 1 when it is not "
-      "met.\n"
-      "The reference takes the disk space of the weights in fp32 in the cache folder "
-      "(ANEMONE_CACHE)\n"
-      "while this runs.\n"
+      "The verdict goes into manifest.json, where inspect shows it. Exit code 1 when a limit is "
+      "not met.\nWhile this runs, the reference's weights in fp32 take disk space in the cache "
+      "folder\n(ANEMONE_CACHE).\n"
       "\n"
       "Examples:\n"
       "  anemone verify model.anemone --against Qwen2.5-0.5B-Instruct\n"

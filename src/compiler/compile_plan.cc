@@ -24,7 +24,7 @@ Result<std::vector<std::vector<std::uint64_t>>> bytes_of_parts(
                                       .context = 1,
                                       .cache_context = 1,
                                       .layout = options.layout};
-  // Layers of one kind are of one size, but where their sizes are those of the checkpoint.
+  // Layers of one kind have one size, except where the form in the checkpoint decides the size.
   const bool is_passthrough = options.recipe.quant.scheme == quant::Scheme::kPassthrough;
   std::vector<std::vector<std::uint64_t>> all;
   for (std::int64_t layer = 0; layer < plan.config.num_layers(); ++layer) {
@@ -297,7 +297,7 @@ Result<CompilePlan> make_compile_plan(const checkpoint::Checkpoint& checkpoint,
                      checkpoint.weights->origin(), plan.head_tensor);
   }
   if (!checkpoint.has_weights)
-    plan.notes.push_back("no weights are there: planned from config.json");
+    plan.notes.push_back("there are no weights: planned from config.json alone");
 
   ANEMONE_RETURN_IF_ERROR(plan_layers(checkpoint, plan));
   // The size as stored: with kPassthrough it depends on the form in the checkpoint.

@@ -12,6 +12,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/mapped_file.h"
+#include "base/progress.h"
 #include "compiler/compile_plan.h"
 #include "compiler/description.h"
 #include "compiler/embedding_file.h"
@@ -91,7 +92,7 @@ class Compilation {
 
   Status check_cancelled() const {
     if (plan_.options.cancel == nullptr || !*plan_.options.cancel) return {};
-    return cancelled("[{}] expected to reach the end, got cancelled", checkpoint_.path);
+    return cancelled("[{}] cancelled before the end", checkpoint_.path);
   }
 
   models::GraphOptions graph_options(const artifact::Function& function) const {
@@ -110,8 +111,8 @@ class Compilation {
     return name + ".mlpackage";
   }
 
-  // Whether a layer is the first of its kind, of which a dry run checks all functions; of others
-  // the last one alone, which gives the interface.
+  // Whether the shard has the first layer of a kind. A dry run checks all functions of such a
+  // shard; of the others it builds only the last function, which gives the interface.
   bool has_new_kind(const artifact::LayerSpan& layers) const {
     for (std::int64_t i = layers.begin; i < layers.end; ++i)
       if (plan_.config.is_first_of_its_kind(i)) return true;
@@ -205,7 +206,7 @@ class Compilation {
     return {};
   }
 
-  // The rows of a float head are embeddings where they lie.
+  // The rows of a float head serve as embeddings in place.
   Status add_embedding_part(const mlpackage::Model& model, const models::Projection& projection,
                             const artifact::Head& head) {
     ANEMONE_ASSIGN_OR_RETURN(const quant::StoredWeight* weight, weights_.stored(projection));
@@ -246,7 +247,7 @@ class Compilation {
       };
       ANEMONE_RETURN_IF_ERROR(
           mlpackage::write_package(model, folder_ + "/" + package, options).status());
-      // What was made of a checkpoint that shrank meanwhile must not count.
+      // A piece that was made from a checkpoint which shrank meanwhile must not be recorded.
       ANEMONE_RETURN_IF_ERROR(check_mapped_files());
       ANEMONE_ASSIGN_OR_RETURN(files, journal_->add(package));
     }
@@ -337,7 +338,8 @@ class Compilation {
   std::uint64_t done_ = 0;
 };
 
-// What the pieces of an artifact depend on. The manifest has the version of anemone.
+// A text of everything that the pieces of an artifact depend on. The manifest has the version of
+// anemone.
 std::string fingerprint(const checkpoint::Checkpoint& checkpoint, const CompilePlan& plan,
                         const SourceFiles& source) {
   std::vector<std::string> ignored;
@@ -374,11 +376,12 @@ Result<CompileReport> compile(const std::string& model, const std::string& outpu
   ANEMONE_ASSIGN_OR_RETURN(const std::uint64_t available, free_disk_bytes(folder.working_path()));
   const std::uint64_t needed = plan.total_bytes() + kDiskSlackBytes;
   if (needed > available + journal.total_bytes())
-    return io_error("[{}] expected {} bytes of free disk space, got {}", output,
-                    needed - journal.total_bytes(), available);
+    return io_error("[{}] cannot write: no space left on device (needs {}, {} free)", output,
+                    format_bytes(needed - journal.total_bytes()), format_bytes(available));
   Compilation compilation(checkpoint, std::move(plan), folder.contents_path(), &journal, progress);
   Result<CompileReport> made = compilation.run();
-  // First: what the compiler finds wrong with zeros is not the reason.
+  // A file that was cut short reads as zeros, so this check comes before errors that the compiler
+  // finds in zeros.
   ANEMONE_RETURN_IF_ERROR(check_mapped_files());
   ANEMONE_ASSIGN_OR_RETURN(CompileReport report, std::move(made));
   ANEMONE_RETURN_IF_ERROR(source->check_unchanged());

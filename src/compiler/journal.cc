@@ -60,7 +60,7 @@ std::vector<std::string> names_in(const std::string& folder) {
 
 Status in_the_way(const std::string& folder, const std::string& name) {
   return invalid_argument(
-      "[{}] expected what an unfinished compile left, got {}, which is not anemone's to remove",
+      "[{}] expected only files of an unfinished compile, got {}: anemone removes nothing else",
       folder, name);
 }
 
@@ -94,7 +94,7 @@ void Journal::remove_all_that_is_ours(const std::string& folder) {
   if (!journal.check_names().ok()) return;
   for (const std::string& name : names_in(journal.contents()))
     (void)artifact::remove_all_that_is_listed(journal.contents(), name, journal.files_under(name));
-  // Neither of them goes where something is left.
+  // rmdir() removes neither folder while something is left in it.
   if (::rmdir(journal.contents().c_str()) != 0 && errno != ENOENT) return;
   for (const std::string& name : names_in(folder))
     if (without_temporary_suffix(name) == kName)

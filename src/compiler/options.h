@@ -30,7 +30,7 @@ struct CompileOptions {
   // T of the verify function, which takes a few drafted tokens, or the rest of a prompt, at once.
   // 0: there is none. Needs 1 < verify < prefill.
   std::int64_t verify = 0;
-  // One function that takes 1 to `prefill` tokens (a RangeDim) in place of one a width.
+  // One function that takes 1 to `prefill` tokens (a RangeDim) in place of one per width.
   bool range_dim = false;
   // Heads give the most likely token instead of logits.
   bool argmax = false;
@@ -43,8 +43,8 @@ struct CompileOptions {
   bool resume = false;
   // Measures the error of every quantized matrix for the report.
   bool measure_errors = false;
-  // Plans and builds the graphs, which finds missing tensors and what does not fit, and reads no
-  // weights and writes nothing.
+  // Only plans and builds the graphs, which finds missing tensors and options that do not fit. It
+  // reads no weights and writes nothing.
   bool dry_run = false;
   // When it becomes true, compile() ends with kCancelled and leaves nothing. May be null; must
   // outlive the call.

@@ -75,9 +75,8 @@ Result<FolderLock> make_locked(const std::string& path, const std::string& worki
       return io_error("[{}] cannot create the folder: {}", path, reason);
     }
     if (type_of(working) != fs::file_type::directory && is_there(working))
-      return invalid_argument(
-          "[{}] expected no {}, or one that an unfinished compile left, got something else", path,
-          working);
+      return invalid_argument("[{}] {} is in the way, and no unfinished compile left it", path,
+                              working);
     if (!is_new) ANEMONE_RETURN_IF_ERROR(check_owner(working));
     auto lock = FolderLock::take(working);
     if (lock.ok() || lock.status().code() != Code::kNotFound) return lock;

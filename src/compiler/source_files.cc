@@ -25,10 +25,8 @@ Status SourceFiles::check_unchanged() const {
   if (text_of(now) == text()) return opened_->check(files_);
   for (std::size_t i = 0; i < now.size(); ++i)
     if (i >= files_.size() || text_of({&now[i], 1}) != text_of({&files_[i], 1}))
-      return io_error("[{}] expected a checkpoint that nobody writes to, got one that changed",
-                      now[i].path);
-  return io_error("[{}] expected a checkpoint that nobody writes to, got one that lost a file",
-                  model_);
+      return io_error("[{}] the checkpoint changed while it was being read", now[i].path);
+  return io_error("[{}] a file of the checkpoint was removed while it was being read", model_);
 }
 
 }  // namespace anemone::compiler

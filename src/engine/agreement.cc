@@ -13,10 +13,11 @@ namespace {
 
 // Positions whose reference logits wait in memory for those of the model.
 constexpr std::size_t kChunk = 64;
-// Nine tenths as likely: a difference of logits.
+// The logit of a token that is nine tenths as likely as the most likely one is at most this much
+// lower.
 const double kNearMargin = -std::log(0.9);
-// Loss of a position whose logits are no distribution, and the most that any counts: it lifts the
-// perplexity beyond every limit and stays a number.
+// The largest loss that a position counts, also one whose logits are not finite: it lifts the
+// perplexity beyond every limit and stays finite.
 constexpr double kWorstLoss = 100;
 
 // What one position's logits say.

@@ -15,7 +15,7 @@
 
 namespace anemone::engine {
 
-// Gathers an artifact::Agreement from pairs of logits, one pair a position in order.
+// Gathers an artifact::Agreement from pairs of logits, one pair per position in order.
 // Single-thread.
 class AgreementMeter {
  public:
@@ -37,7 +37,7 @@ class AgreementMeter {
 
 struct CompareOptions {
   std::function<void(std::int64_t done, std::int64_t total)> on_progress;  // tokens
-  // Looked at between chunks: kCancelled. May be null.
+  // Polled between chunks; when it is set, the call ends with kCancelled. May be null.
   const std::atomic<bool>* cancel = nullptr;
 };
 

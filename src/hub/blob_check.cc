@@ -137,7 +137,8 @@ Status check_snapshot(const HubCache& cache, const std::string& folder,
     ANEMONE_ASSIGN_OR_RETURN(const BlobState state, check_blob(cache, link.etag, checked));
     if (state == BlobState::kWrong)
       return corrupt(
-          "[{}] expected content with the hash {}, got another one (anemone pull brings it again)",
+          "[{}] expected content with the hash {}, got another one (anemone pull downloads it "
+          "again)",
           link.path.string(), link.etag);
   }
   return {};

@@ -16,9 +16,9 @@ struct FilePatterns {
   std::vector<std::string> exclude;
 };
 
-// The files to download. Without patterns: the configuration and tokenizer files at the top, and
-// the weights: safetensors, else one GGUF model, else an ONNX bundle. kUnsupported when a
-// repository has none of these, kInvalidArgument when the user has to choose.
+// The files to download. If there are no patterns, they are the configuration and tokenizer files
+// at the top, and the weights: safetensors, else one GGUF model, else an ONNX bundle. kUnsupported
+// when a repository has none of these, kInvalidArgument when the user has to choose.
 Result<std::vector<RemoteFile>> choose_files(const Snapshot& snapshot, const FilePatterns& patterns,
                                              const RepoName& repo);
 

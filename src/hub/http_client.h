@@ -28,7 +28,8 @@ struct HttpAnswer {
   bool is_unreachable = false;  // there is no such host, or nobody listens there
   bool is_whole() const { return error.empty(); }
   bool is_hopeless = false;  // the error would be the same again: too large, too many redirections
-  // Worth another try: no answer, a broken one, too many requests, a server's own trouble.
+  // Whether another try may succeed: there was no answer, a broken one, too many requests, or a
+  // fault of the server.
   bool is_transient() const;
 };
 

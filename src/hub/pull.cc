@@ -104,8 +104,8 @@ Status check_space(const HubCache& cache, const Pulled& pulled) {
   const std::string folder = cache.snapshot(pulled.commit).string();
   ANEMONE_ASSIGN_OR_RETURN(const std::uint64_t there, free_disk_bytes(folder));
   if (needed > there)
-    return io_error("[{}] expected {} of free space, got {}", folder, format_bytes(needed),
-                    format_bytes(there));
+    return io_error("[{}] cannot write: no space left on device (needs {}, {} free)", folder,
+                    format_bytes(needed), format_bytes(there));
   return {};
 }
 
@@ -127,7 +127,7 @@ Result<Pulled> pull(const RepoName& repo, const PullOptions& options,
   if (is_offline()) {
     ANEMONE_ASSIGN_OR_RETURN(const auto folder, find_pulled(repo, options.revision, progress));
     if (!folder)
-      return not_found("[{}] expected it in the cache, as HF_HUB_OFFLINE is set, got nothing there",
+      return not_found("[{}] is not in the cache, and HF_HUB_OFFLINE forbids downloading it",
                        repo.text());
     out.folder = *folder;
     out.commit = fs::path(*folder).filename().string();
@@ -144,8 +144,9 @@ Result<Pulled> pull(const RepoName& repo, const PullOptions& options,
   for (const RemoteFile& file : out.files) {
     // The total stays within what the progress can count.
     if (file.size > static_cast<std::uint64_t>(INT64_MAX) - out.bytes)
-      return parse_error("[{}] expected files of a size that can be, got {} bytes for {}",
-                         repo.text(), file.size, file.path);
+      return parse_error(
+          "[{}] the sizes of all files together are too large: {} bytes for {} alone", repo.text(),
+          file.size, file.path);
     out.bytes += file.size;
   }
   ANEMONE_RETURN_IF_ERROR(cache.make_folders());

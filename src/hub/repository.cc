@@ -34,7 +34,7 @@ bool is_name_part(std::string_view text) {
   });
 }
 
-// Percent-encoded, with or without the slashes between folders.
+// The text percent-encoded, with or without the slashes between folders.
 std::string encoded(std::string_view text, bool keeps_slashes) {
   std::string out;
   for (const char c : text) {
@@ -47,7 +47,7 @@ std::string encoded(std::string_view text, bool keeps_slashes) {
   return out;
 }
 
-// Relative, and nothing in it that leads elsewhere.
+// Whether the path is relative and leads nowhere else.
 bool is_safe_path(std::string_view path) {
   if (path.empty() || path.size() > 1024 || path.find('\\') != std::string_view::npos) return false;
   for (const char c : path)
@@ -175,7 +175,7 @@ Status refusal(const HubAddress& hub, const RepoName& repo, std::string_view wha
     case 401:
     case 403:
       return io_error(
-          "[{}] {} lets nobody in without permission (HTTP {}): accept the model's terms at {}/{} "
+          "[{}] {} refuses access (HTTP {}): accept the model's terms at {}/{} "
           "and set HF_TOKEN, or check the name",
           repo.text(), hub.endpoint, answer.status, hub.endpoint, repo.text());
     case 404:

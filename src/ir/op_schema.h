@@ -87,8 +87,8 @@ struct Parameter {
   bool is_variadic = false;  // several arguments
   char dtype_letter = 0;     // parameters with the same letter have the same dtype
   Opset since = Opset::kIOS15;
-  // For kDefaulted. May look at the other parameters (strides: ones, as many as spatial
-  // dimensions).
+  // The default of a kDefaulted parameter. It may depend on the other parameters (strides: ones, as
+  // many as spatial dimensions).
   std::function<Literal(const InferContext&)> default_value = nullptr;
 };
 

@@ -135,7 +135,7 @@ Status ConstantPlan::write(const std::string& path, ThreadPool* pool,
 
   const auto write_one = [&](const BlobPlan::Entry& entry, const ir::Data& source) -> Status {
     if (cancel != nullptr && *cancel)
-      return cancelled("[{}] expected to write all constants, got cancelled", path);
+      return cancelled("[{}] cancelled while writing the constants", path);
     ANEMONE_ASSIGN_OR_RETURN(const ir::DataBytes data, source.load());
     return file.write(entry, data.bytes);
   };

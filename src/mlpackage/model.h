@@ -70,7 +70,7 @@ struct FunctionInterface {
   std::string predicted_feature_name;        // classifiers only
   std::string predicted_probabilities_name;  // classifiers only
 
-  // nullptr when absent. `input` looks at states too.
+  // nullptr when absent. `input` also finds states.
   const FeatureDescription* input(std::string_view feature_name) const;
   const FeatureDescription* output(std::string_view feature_name) const;
   friend bool operator==(const FunctionInterface&, const FunctionInterface&) = default;

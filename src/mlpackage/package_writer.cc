@@ -11,6 +11,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "base/progress.h"
 #include "base/version.h"
 #include "mlpackage/constant_plan.h"
 #include "mlpackage/description_codec.h"
@@ -171,7 +172,8 @@ Result<WriteReport> write(const Model& model, const std::string& target, std::st
   const std::uint64_t needed = report.model_bytes + report.weight_bytes;
   ANEMONE_ASSIGN_OR_RETURN(const std::uint64_t available, free_disk_bytes(target));
   if (available < needed)
-    return io_error("expected {} bytes of free disk space, got {}", needed, available);
+    return io_error("cannot write: no space left on device (needs {}, {} free)",
+                    format_bytes(needed), format_bytes(available));
   ANEMONE_ASSIGN_OR_RETURN(TemporaryFolder folder, TemporaryFolder::create(target));
   temporary = folder.path();
   ANEMONE_RETURN_IF_ERROR(write_files(folder.path(), bytes, plan, options));

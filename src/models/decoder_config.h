@@ -38,7 +38,7 @@ struct TensorNames {
   std::string q_norm = "q_norm";
   std::string k_norm = "k_norm";
   std::string attention_output = "o_proj";
-  // One number a head that joins the scores in the softmax and has no value; empty: none.
+  // One number per head that joins the scores in the softmax and has no value; empty: none.
   std::string sinks = {};
   std::vector<std::string> gate_up = {"gate_proj", "up_proj"};
   std::string down = "down_proj";
@@ -184,7 +184,7 @@ struct DecoderConfig {
   const LayerConfig& layer(std::int64_t index) const {
     return layers[static_cast<std::size_t>(index)];
   }
-  // Whether no layer before is of the same kind: the others differ from it in their weights alone.
+  // Whether no earlier layer is of the same kind. Layers of one kind differ in their weights alone.
   bool is_first_of_its_kind(std::int64_t index) const { return first_like(index) == index; }
   std::int64_t first_like(std::int64_t index) const {
     return std::ranges::find(layers, layer(index)) - layers.begin();

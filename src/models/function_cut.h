@@ -13,7 +13,7 @@
 
 namespace anemone::models {
 
-// Leaves of a function the parts of its first and its last layer that the shard has
+// Reduces a function to the parts of its first and its last layer that the shard has
 // (LayerSpan::part_begin, part_end). What is made before a border and used behind it crosses the
 // border in place of the hidden state, joined by channels in the order in which it is made; the
 // pieces of a split cross as one value and are split again. What follows from the host's inputs

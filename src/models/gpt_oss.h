@@ -9,7 +9,7 @@
 
 namespace anemone::models {
 
-// What they make of a file that says nothing about its rope: yarn. ClassDefaults::adjust_rope.
+// Sets the rope to yarn if the file says nothing about it; used as ClassDefaults::adjust_rope.
 Status default_to_yarn(const checkpoint::HfConfig& config, std::int64_t dim,
                        checkpoint::RopeSettings& settings);
 

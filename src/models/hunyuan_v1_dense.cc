@@ -40,7 +40,7 @@ Result<DecoderConfig> read_hunyuan_config(const checkpoint::HfConfig& config) {
                                                        .adjust_rope = adjust_hunyuan_rope,
                                                        .bos_id = 1,
                                                        .eos_id = 2}));
-  // Both are in the files; the class knows one value of each.
+  // Files have both keys, but the class works with one value of each.
   ANEMONE_ASSIGN_OR_RETURN(const bool has_norm, config.boolean("use_qk_norm", true));
   ANEMONE_ASSIGN_OR_RETURN(const bool shares_keys, config.boolean("use_cla", false));
   if (!has_norm || shares_keys)

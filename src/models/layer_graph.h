@@ -24,8 +24,8 @@ struct GraphOptions {
   bool caches_are_states = true;
   // Experts are left to packages of their own: LayerGraph::experts_apart().
   bool has_experts_apart = false;
-  // The one place that decides between Law 1 (every token a row of height) and Apple's rule that
-  // the last axis should fill 64 bytes.
+  // The one place that decides between tokens in the height axis, which keeps operations on the
+  // chip, and tokens in the last axis, which Apple advises to fill with 64 bytes.
   artifact::HiddenLayout layout = artifact::HiddenLayout::kTokensInHeight;
 };
 
@@ -79,9 +79,9 @@ class LayerGraph {
   // A constant [1, count, 1, count]: 1 at (i, j) where j is before i.
   ir::Value* earlier(std::int64_t count);
 
-  // (A model that classifies has no caches: its slots are the tokens of the step.)
   // Stores `tokens` [1, kv_heads, T, head_dim] in the cache `name` ("k_cache_3") and returns the
-  // updated slots that the function attends to, [1, kv_heads, S, head_dim].
+  // updated slots that the function attends to, [1, kv_heads, S, head_dim]. In a classifier, which
+  // has no caches, the slots are the tokens of the step.
   ir::Value* update_cache(const std::string& name, ir::Value* tokens);
 
   // Adds the columns of this step to the recurrent state `name`, which holds the `kept` ones before

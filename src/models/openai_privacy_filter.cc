@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// OpenAIPrivacyFilterForTokenClassification: the layers of gpt-oss as an encoder. Every token looks
-// as far ahead as back, pairs of the rotary embedding lie side by side, gate and up one after the
-// other; the head gives a label for each token.
+// OpenAIPrivacyFilterForTokenClassification: the layers of gpt-oss as an encoder. Every token
+// attends as far ahead as back, pairs of the rotary embedding lie side by side, gate and up one
+// after the other; the head gives a label for each token.
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>

@@ -160,7 +160,7 @@ class ZayaLayer {
                                    tensor);
   }
 
-  // (added + bias) * scale + (hidden + bias) * scale
+  // Computes (added + bias) * scale + (hidden + bias) * scale.
   Value* merge(Value* hidden, Value* added, const std::string& tensor) {
     const auto scaled = [&](Value* x, const std::string& what) {
       const std::string name = prefix_ + tensor + "." + what;
@@ -226,7 +226,7 @@ class ZayaLayer {
     return attention_output(graph_, layer_, prefix, mixed);
   }
 
-  // x of the token before, zeros before the first.
+  // x delayed by a token: that of the token before, zeros before the first.
   Value* delayed(Value* x, std::int64_t channels, const std::string& name) {
     const std::int64_t tokens = graph_.options().tokens;
     Value* columns = graph_.reshape(x, {1, 1, channels, tokens}, name + "_columns");

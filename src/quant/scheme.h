@@ -24,7 +24,7 @@ namespace anemone::quant {
 enum class Scheme {
   kNone,         // the float type of the function
   kInt8,         // symmetric, one scale per matrix
-  kInt8Channel,  // symmetric, one scale an output channel
+  kInt8Channel,  // symmetric, one scale per output channel
   kInt8Block,    // symmetric, one scale per run of inputs of an output channel: the largest divisor
                  // of them that is not above block_size
   kInt4Block,

@@ -43,8 +43,7 @@ std::optional<openai::ApiError> check_prompt(const engine::Model& model,
   };
   if (ids.empty()) return refuse(fmt::format("[{}] expected at least one token", field), "");
   if (static_cast<std::int64_t>(ids.size()) > model.context())
-    return refuse(fmt::format("[{}] expected at most {} tokens, which is the context of the model, "
-                              "got {}",
+    return refuse(fmt::format("[{}] expected at most {} tokens (the model's context), got {}",
                               field, model.context(), ids.size()),
                   "context_length_exceeded");
   for (const std::int32_t id : ids)
@@ -75,8 +74,7 @@ std::vector<std::string> EngineBackend::model_names() const {
 Status EngineBackend::check_health() const {
   if (check_mapped_files().ok()) return {};
   return io_error(
-      "[models] expected whole files, got one that was cut short while it was in use: the server "
-      "has to be started again");
+      "[models] a file of the model was cut short while it was in use: restart the server");
 }
 
 Json EngineBackend::counts() const {

@@ -36,7 +36,7 @@ std::size_t cost_of(std::string_view text) {
 
 Status too_many_bytes() {
   return out_of_memory(
-      "[answer] expected all answers to need less memory at a time (see \"stream\", \"logprobs\")");
+      "[answer] all answers together need too much memory: use \"stream\", or fewer \"logprobs\"");
 }
 
 }  // namespace
@@ -282,7 +282,7 @@ Status GenerationJob::run_choice(engine::Session& session, const GenerationPlan:
                            engine::generate(session, prompt.ids, options));
   ANEMONE_RETURN_IF_ERROR(overdrawn_);
   if (result.finish == engine::FinishReason::kCancelled)
-    return cancelled("[request] was ended before its answer was complete");
+    return cancelled("[request] was cancelled before its answer was complete");
   start();
   writer.end(result.finish);
   ANEMONE_RETURN_IF_ERROR(overdrawn_);

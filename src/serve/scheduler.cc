@@ -45,8 +45,7 @@ Status Scheduler::submit(std::shared_ptr<Job> job) {
     // A thread that is free takes a job at once, so it does not count as waiting.
     const std::size_t free = parallel_ - running_.size();
     if (waiting_.size() >= options_.queue + free)
-      return busy("[server] expected fewer requests at a time, got a full queue of {}",
-                  options_.queue);
+      return busy("[server] the queue of {} requests is full: try again later", options_.queue);
     waiting_.push_back(std::move(job));
   }
   wake_.notify_one();
@@ -133,7 +132,7 @@ void Scheduler::work() {
 
 // The one place where a job ends that throws.
 void Scheduler::run_job(Job& job, Slot* slot) noexcept {
-  constexpr std::string_view kTooLarge = "[request] expected to need less memory";
+  constexpr std::string_view kTooLarge = "[request] there is not enough memory to answer it";
   if (slot == nullptr) return fail_job(job, Code::kOutOfMemory, kTooLarge);
   try {
     if (slot->session == nullptr) {

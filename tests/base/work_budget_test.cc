@@ -17,7 +17,7 @@ TEST(WorkBudget, EndsALoopThatSpendsMoreCpuTimeThanItHas) {
   Status status;
   while (status.ok()) status = budget.spend(10);
   EXPECT_EQ(status.code(), Code::kInvalidArgument);
-  EXPECT_EQ(status.message(), "[request] expected to take at most 20 ms of CPU time, got more");
+  EXPECT_EQ(status.message(), "[request] needs more than its limit of 20 ms of CPU time");
   EXPECT_EQ(budget.spend(1).code(), Code::kInvalidArgument) << "the error stays";
   EXPECT_EQ(budget.take(0).code(), Code::kInvalidArgument);
 }
@@ -39,7 +39,7 @@ TEST(WorkBudget, CountsTheMemoryThatIsHeld) {
   EXPECT_TRUE(budget.take(std::size_t{3} << 20).ok());
   const Status status = budget.take(1);
   EXPECT_EQ(status.code(), Code::kInvalidArgument);
-  EXPECT_EQ(status.message(), "[request] expected to take at most 4 MB of memory, got more");
+  EXPECT_EQ(status.message(), "[request] needs more than its limit of 4 MB of memory");
 }
 
 TEST(WorkBudget, SizesThatWouldOverflowAreTooMuch) {

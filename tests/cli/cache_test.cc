@@ -179,7 +179,7 @@ TEST_F(CacheOfModels, ADamagedManifestIsNotBelieved) {
     const Outcome outcome = run(model());
     EXPECT_EQ(outcome.code, 0) << outcome.err;
     EXPECT_EQ(outcome.out, right);
-    EXPECT_NE(outcome.err.find("damaged and is made again"), std::string::npos) << outcome.err;
+    EXPECT_NE(outcome.err.find("damaged and is compiled again"), std::string::npos) << outcome.err;
     EXPECT_EQ(contents(manifest), before);
   }
   EXPECT_EQ(answer(model()), right);
@@ -210,7 +210,7 @@ TEST_F(CacheOfModels, ADamagedEntryIsMadeAgain) {
     const Outcome outcome = run(model());
     EXPECT_EQ(outcome.code, 0) << outcome.err;
     EXPECT_EQ(outcome.out, right);
-    EXPECT_NE(outcome.err.find("damaged and is made again"), std::string::npos) << outcome.err;
+    EXPECT_NE(outcome.err.find("damaged and is compiled again"), std::string::npos) << outcome.err;
     EXPECT_NE(outcome.err.find(what), std::string::npos) << outcome.err;
     EXPECT_EQ(answer(model()), right);
   };
@@ -282,7 +282,7 @@ TEST_F(CacheOfModels, VerifyReadsEverythingAgain) {
 TEST_F(CacheOfModels, FirstRunsWaitForEachOther) {
   for (const Outcome& outcome : run_together(4))
     EXPECT_TRUE(outcome.err.empty() ||
-                outcome.err == "anemone: another process is at work on this model: waiting\n")
+                outcome.err == "anemone: another process is compiling this model: waiting\n")
         << outcome.err;
   EXPECT_EQ(entries().size(), 1U);
   EXPECT_EQ(names_in(entries().front()).size(), 2U);

@@ -149,12 +149,12 @@ TEST_F(OutputPlace, NeverWritesThroughALink) {
   expect_refused("got a link", output_);
   fs::remove(output_);
   fs::create_directory_symlink("real", partial_);
-  expect_refused("got something else", output_);
+  expect_refused("is in the way", output_);
   EXPECT_TRUE(fs::is_symlink(partial_));
   fs::remove(partial_);
   fs::create_directory(folder_.file("empty"));
   fs::create_directory_symlink("empty", partial_);
-  expect_refused("got something else", output_);
+  expect_refused("is in the way", output_);
 }
 
 TEST_F(OutputPlace, RefusesWhatIsNoFolder) {
@@ -162,7 +162,7 @@ TEST_F(OutputPlace, RefusesWhatIsNoFolder) {
   expect_refused("got a file", output_);
   fs::remove(output_);
   put("out.partial");
-  expect_refused("got something else", output_);
+  expect_refused("is in the way", output_);
   for (const char* name : {"", ".", "..", "/", "x/.."})
     EXPECT_NE(compiled_to(name).find("expected a folder name"), std::string::npos) << name;
 }

@@ -124,8 +124,7 @@ TEST(Generate, PromptThatDoesNotFitNamesTheContext) {
   const auto session = scripted.session();
   const auto result = generate(*session, Ids(9, 1), {});
   EXPECT_EQ(result.status().code(), Code::kInvalidArgument);
-  EXPECT_EQ(result.status().message(),
-            "[prompt] expected at most 8 tokens, which is the context, got 9");
+  EXPECT_EQ(result.status().message(), "[prompt] expected at most 8 tokens (the context), got 9");
 }
 
 TEST(Generate, NeverEmitsHalfACharacter) {

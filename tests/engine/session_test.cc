@@ -154,7 +154,7 @@ TEST_P(EveryForm, FullContextIsUsedToTheLastSlot) {
   EXPECT_EQ(copy(session->logits()), expected.back());
   const Status full = session->decode(1).status();
   EXPECT_EQ(full.code(), Code::kInvalidArgument);
-  EXPECT_EQ(full.message(), "[fake] expected at most 200 tokens, which is the context, got 201");
+  EXPECT_EQ(full.message(), "[fake] expected at most 200 tokens (the context), got 201");
   EXPECT_EQ(session->position(), 200);
 }
 

@@ -98,10 +98,10 @@ TEST_F(HostileHub, NamesThatCannotLieSideBySideAreRefused) {
 TEST_F(HostileHub, SizesThatDoNotAddUpAreRefused) {
   const std::string most = "9223372036854775807";
   hub_.set_list("[" + entry("config.json", most) + "," + entry("model.safetensors", most) + "]");
-  expect_refused(Code::kParseError, "expected files of a size that can be", 2);
+  expect_refused(Code::kParseError, "the sizes of all files together are too large", 2);
   // One alone is more than any disk has.
   hub_.set_list("[" + entry("model.safetensors", most) + "]");
-  expect_refused(Code::kIo, "of free space", 2);
+  expect_refused(Code::kIo, "no space left on device (needs ", 2);
 }
 
 TEST_F(HostileHub, ARefusalWithoutEndIsNotReadToItsEnd) {

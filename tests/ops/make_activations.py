@@ -35,7 +35,7 @@ def write_constants():
 
 
 def per_channel(op, f, constants):
-    """f(x, *constants), each constant a number a channel."""
+    """f(x, *constants), each constant one number per channel."""
     cases = Cases(op)
     for make, name in ((fp32, "fp32"), (fp16, "fp16")):
         for shape in ((2, 3, 4), (2, 3, 2, 2), (1, 3, 2, 1, 2)):

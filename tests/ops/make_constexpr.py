@@ -38,7 +38,7 @@ def agree(got, want, dtype):
 
 
 def repeat(blocks, shape):
-    """One value a block, spread over the elements of the block."""
+    """One value per block, spread over the elements of the block."""
     for axis, (count, size) in enumerate(zip(blocks.shape, shape)):
         blocks = np.repeat(blocks, size // count, axis)
     return blocks

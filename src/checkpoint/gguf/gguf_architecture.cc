@@ -60,8 +60,8 @@ Status read_gemma3(Keys& keys, Json& json) {
   if (local) json["rope_local_base_freq"] = *local;
   ANEMONE_ASSIGN_OR_RETURN(const auto cap, keys.number("final_logit_softcapping"));
   if (cap) json["final_logit_softcapping"] = *cap;
-  // The one key without a place in the format: of all sizes, that with 62 layers scales scores by
-  // the hidden size a head.
+  // query_pre_attn_scalar has no key in the format. Only the size with 62 layers scales scores by
+  // hidden_size / heads.
   const bool is_27b = json["num_hidden_layers"] == 62;
   json["query_pre_attn_scalar"] =
       is_27b ? json["hidden_size"].get<std::int64_t>() / json["num_attention_heads"].get<int>()
@@ -155,7 +155,7 @@ Status read_gpt_oss_layers(Keys& keys, Json& json) {
   return {};
 }
 
-// Layers slide by turns, as the class has it.
+// Every second layer slides, as in the class.
 Status read_gpt_oss(Keys& keys, Json& json) {
   ANEMONE_ASSIGN_OR_RETURN(json["intermediate_size"],
                            keys.required_size("expert_feed_forward_length"));

@@ -35,13 +35,13 @@ struct GgufArchitecture {
   bool has_partial_rotary = false;
   // What the converter added to the weights of norms.
   float norm_offset = 0;
-  // Before the usual names, and instead of them.
+  // Names of tensors that are searched before the usual names and replace them.
   std::span<const NamePair> names = {};
-  // Which layers have attention, as "layer_types"; before heads are read.
+  // Reads which layers have attention into "layer_types", before the heads are read.
   Status (*read_layers)(Keys& keys, Json& json) = nullptr;
-  // Heads, ropes and the width of the MLP, in the place of the usual keys.
+  // Reads heads, ropes and the width of the MLP in place of the usual keys.
   Status (*read_attention)(Keys& keys, Json& json) = nullptr;
-  // Keys of its own; after the usual ones.
+  // Reads keys of its own after the usual ones.
   Status (*read_more)(Keys& keys, Json& json) = nullptr;
 };
 

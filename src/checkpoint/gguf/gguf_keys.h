@@ -44,7 +44,8 @@ class Keys {
 
   // Marks a key as known that has no influence on the numbers that are computed here.
   void ignore(std::string_view name) { key(name); }
-  // kUnsupported, naming it, for a key that nobody asked for. 0 says that something is not there.
+  // kUnsupported, naming it, for a key that nobody asked for. A value of 0 passes: it says that the
+  // model does not have something.
   Status refuse_the_rest() const;
 
  private:

@@ -34,7 +34,7 @@ const PreTokenizer* find_pre_tokenizer(std::string_view name);
 // "llama" and "gemma4" and for an unknown pre-tokenizer.
 Result<std::vector<TextFile>> make_text_files(const Metadata& metadata);
 
-// The second of them alone, whatever the tokenizer's model.
+// tokenizer_config.json alone, whatever the tokenizer's model.
 Result<Json> make_tokenizer_config(const Metadata& metadata);
 
 }  // namespace anemone::checkpoint::gguf

@@ -213,9 +213,9 @@ Result<Checkpoint> open_onnx_bundle(const std::string& folder) {
     // The graph is to blame unless all names and sizes were found.
     if (!named.ok())
       return named.status().code() == Code::kCorrupt ? named.status() : read.status();
-    out.notes.push_back(fmt::format(
-        "the graph is of a form that is not known, and read by the names of its tensors: {}",
-        read.status().message()));
+    out.notes.push_back(
+        fmt::format("the graph has an unknown form; the names of its tensors were used instead: {}",
+                    read.status().message()));
     read = std::move(named);
   }
   if (!read.ok()) return read.status();

@@ -335,7 +335,8 @@ Status OnnxGraph::find_data(std::string_view location, std::uint64_t offset,
                             std::optional<std::uint64_t> length, Constant& constant) {
   namespace fs = std::filesystem;
   const fs::path relative{std::string(location)};
-  // Beside the model or below: nothing else may be read by naming it.
+  // The file must lie beside the model or below it: naming it must not make anemone read anything
+  // else.
   const bool leads_out = std::any_of(relative.begin(), relative.end(),
                                      [](const fs::path& part) { return part == ".."; });
   if (location.empty() || relative.is_absolute() || leads_out)

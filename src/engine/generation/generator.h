@@ -72,7 +72,7 @@ struct Timing {
 struct GenerateResult {
   std::vector<std::int32_t> ids;        // as picked, an end-of-text token at the end included
   std::string text;                     // what on_piece was given
-  std::vector<TokenLogprobs> logprobs;  // one an id, when top_logprobs is set
+  std::vector<TokenLogprobs> logprobs;  // one per id, when top_logprobs is set
   FinishReason finish = FinishReason::kLength;
   std::string stop;  // the stop string that ended the text, or empty
   Timing timing;

@@ -69,7 +69,8 @@ class Model {
   const std::vector<FunctionPlan>& functions() const { return functions_; }
   const exec::LoadedProgram& shard(std::size_t index) const { return *shards_[index]; }
   const exec::LoadedProgram& head(std::size_t index) const { return *heads_[index]; }
-  // Those of Experts::packs, in their order; each function is made runnable when it first runs.
+  // The packages of Experts::packs, in their order; each function is made runnable when it first
+  // runs.
   const std::vector<std::shared_ptr<const exec::LoadedProgram>>& expert_packs(
       std::size_t shard) const {
     return expert_packs_[shard];
@@ -81,7 +82,7 @@ class Model {
   // Columns after the last id repeat it. 1 <= ids.size() <= T. kIo when a file of embeddings was
   // cut.
   Status embed(std::span<const std::int32_t> ids, const MutableTensorView& hidden) const;
-  // The embeddings that other inputs of the step ask for.
+  // Writes the embeddings that other inputs of the step need.
   Status embed(std::span<const std::int32_t> ids, StepInputs& inputs) const;
 
  private:

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What changes logits by the tokens so far, before anything is dropped or drawn.
+// Changes of the logits that depend on the tokens so far, made before any token is dropped or
+// drawn.
 #pragma once
 
 #include <anemone/status.h>
@@ -21,8 +22,9 @@ struct LogitProcessorOptions {
   // the prompt or the text holds, however often (CTRL, arXiv 1909.05858; transformers'
   // RepetitionPenaltyLogitsProcessor. llama.cpp looks at the last 64 tokens instead).
   double repetition_penalty = 1;
-  // Taken off the logit of each token that the text holds (not the prompt), and off again for each
-  // time that it does: OpenAI's definitions, which vLLM shares. llama.cpp counts the prompt too.
+  // Subtracted from the logit of each token that the text holds (not the prompt); the frequency
+  // penalty is subtracted for each time that it does: OpenAI's definitions, which vLLM shares.
+  // llama.cpp counts the prompt too.
   double presence_penalty = 0;
   double frequency_penalty = 0;
   // N > 0: a token that would complete a run of N tokens which prompt and text hold already is

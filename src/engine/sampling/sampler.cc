@@ -160,7 +160,7 @@ Result<std::int32_t> Sampler::pick(std::span<const float> logits) {
     left -= candidate.weight();
     if (left < 0) return candidate.id;
   }
-  // Rounding may leave a crumb; it belongs to the last token that has any weight.
+  // Rounding may leave a small remainder; it belongs to the last token that has any weight.
   for (std::size_t i = candidates_.size(); i-- > 0;)
     if (candidates_[i].weight() > 0) return candidates_[i].id;
   return best;

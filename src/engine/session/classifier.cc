@@ -86,8 +86,7 @@ Result<std::vector<float>> Classifier::classify(std::span<const std::int32_t> id
   std::vector<float> logits;
   for (std::int64_t done = 0; done < total;) {
     if (options.cancel != nullptr && options.cancel->load(std::memory_order_relaxed))
-      return cancelled("[text] expected to read {} tokens, got a request to stop after {}", total,
-                       done);
+      return cancelled("[text] cancelled after {} of {} tokens", done, total);
     const std::int64_t begin = std::max<std::int64_t>(done - halo, 0);
     const std::int64_t end = std::min(total, begin + widest);
     const std::int64_t until = end == total ? total : end - halo;

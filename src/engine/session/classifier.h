@@ -19,7 +19,7 @@ namespace anemone::engine {
 struct ClassifyOptions {
   // Called after every window.
   std::function<void(std::int64_t done, std::int64_t total)> on_progress;
-  // Looked at between windows: kCancelled. May be null.
+  // Polled between windows; when it is set, the call ends with kCancelled. May be null.
   const std::atomic<bool>* cancel = nullptr;
 };
 
@@ -32,7 +32,7 @@ struct ClassifyOptions {
 // rope angles.
 class Classifier {
  public:
-  // kUnsupported for a model that generates.
+  // Makes a classifier. kUnsupported for a model that generates.
   static Result<std::unique_ptr<Classifier>> create(std::shared_ptr<const Model> model);
 
   // Logits [tokens, labels] of a text. kInvalidArgument for none, or ids outside the vocabulary;

@@ -14,8 +14,8 @@ namespace anemone::engine {
 // The host's part behind a shard whose experts are packages of their own: sets each chunk's
 // `experts` from what the shard gave. An expert runs once for the tokens of all chunks that have a
 // weight for it; tokens of two chunks are never in one run, and how wide its function is depends on
-// the width of the chunk alone, so that a chunk gets the same bits in any company. Padding gets the
-// sum of the last real token.
+// the width of the chunk alone, so that a chunk gets the same bits whatever runs beside it. Padding
+// gets the sum of the last real token.
 Status add_experts(const Model& model, std::size_t shard, std::span<Chunk> chunks);
 
 }  // namespace anemone::engine

@@ -9,9 +9,9 @@
 
 namespace anemone::engine {
 
-// Whether logits say anything: kCorrupt, naming the model and the position of the token that they
-// follow (or label), when one is NaN or all are minus infinity. No token may be picked from such.
-// Infinity itself is a large number that fp16 could not hold, and passes.
+// Checks that logits can be used: kCorrupt, naming the model and the position of the token that
+// they follow (or label), when one is NaN or all are minus infinity. No token may be picked from
+// such. Infinity itself is a large number that fp16 could not hold, and passes.
 Status check_logits(std::span<const float> logits, std::string_view model, std::int64_t position);
 
 }  // namespace anemone::engine

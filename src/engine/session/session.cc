@@ -36,7 +36,7 @@ Session::Session(std::shared_ptr<const Model> model) : model_(std::move(model)) 
 
 Status Session::check_room(std::int64_t count) const {
   if (count <= model_->context() - position()) return {};
-  return invalid_argument("[{}] expected at most {} tokens, which is the context, got {}",
+  return invalid_argument("[{}] expected at most {} tokens (the context), got {}",
                           model_->manifest().name, model_->context(), position() + count);
 }
 
@@ -112,8 +112,7 @@ Status Session::run_steps(std::span<const std::int32_t> ids, const PrefillOption
   const auto total = static_cast<std::int64_t>(ids.size());
   for (std::int64_t done = 0; done < total;) {
     if (options.cancel != nullptr && options.cancel->load(std::memory_order_relaxed))
-      return cancelled("[prompt] expected to read {} tokens, got a request to stop after {}", total,
-                       done);
+      return cancelled("[prompt] cancelled after {} of {} tokens", done, total);
     const auto count = run_step(ids.subspan(static_cast<std::size_t>(done)), options, wants_logits);
     if (!count.ok()) {
       needs_rebuild_ = has_recurrent_;
@@ -167,7 +166,7 @@ Result<std::int64_t> Session::prefill_to(std::span<const std::int32_t> ids,
   // Checked before anything is dropped.
   for (const std::int32_t id : ids) ANEMONE_RETURN_IF_ERROR(model_->check_id(id));
   if (static_cast<std::int64_t>(ids.size()) > model_->context())
-    return invalid_argument("[prompt] expected at most {} tokens, which is the context, got {}",
+    return invalid_argument("[prompt] expected at most {} tokens (the context), got {}",
                             model_->context(), ids.size());
   std::size_t kept = 0;
   if (!options.on_logits)
@@ -233,7 +232,7 @@ Status decode_batch(std::span<const DecodeStep> steps) {
     step.session->forget_logits();
     ANEMONE_RETURN_IF_ERROR(step.session->rebuild(step.session->position() + 1, {}));
   }
-  // Those whose tokens stand in the same tier of the context go together.
+  // Sessions whose tokens are in the same tier of the context are batched.
   std::vector<bool> is_done(steps.size());
   for (std::size_t first = 0; first < steps.size(); ++first) {
     if (is_done[first]) continue;

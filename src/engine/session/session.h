@@ -24,7 +24,7 @@ struct PrefillOptions {
   std::function<Status(std::int64_t position, std::span<const float> logits)> on_logits;
   // Called after every step.
   std::function<void(std::int64_t done, std::int64_t total)> on_progress;
-  // Looked at between steps: kCancelled. May be null.
+  // Polled between steps; when it is set, the call ends with kCancelled. May be null.
   const std::atomic<bool>* cancel = nullptr;
 };
 
@@ -48,7 +48,7 @@ class Session {
   // one, the first of equals.
   std::optional<std::int32_t> argmax() const { return argmax_; }
 
-  // Adds tokens after those that are there, in chunks of the widest function, several chunks a
+  // Adds tokens after those that are there, in chunks of the widest function, several chunks per
   // step. kInvalidArgument for no tokens, an id outside the vocabulary or too many tokens for the
   // context, kUnsupported for on_logits of a greedy model: then nothing has changed. kCorrupt for
   // logits that are NaN: then the session is empty. After any other error the steps that were

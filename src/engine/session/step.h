@@ -22,7 +22,7 @@ struct Caches {
   std::vector<std::vector<Tensor>> tensors;  // [shard][cache]; empty tensors for states
 };
 
-// Empty ones for every shard of the model.
+// Makes empty caches for every shard of the model.
 Result<Caches> make_caches(const Model& model);
 
 // What the packages gave for one chunk; storage is used again by the next step.

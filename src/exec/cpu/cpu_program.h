@@ -32,8 +32,8 @@ struct ProgramSource {
 // runs. Thread-safe: what a run changes lies in a Frame of its own.
 class CpuProgram : public LoadedProgram {
  public:
-  // For these functions, at least one, with one signature each. kCorrupt where two of them have a
-  // state of one name in different shapes. `when_first_run`: LoadOptions.
+  // Makes a program of these functions, at least one, with one signature each. kCorrupt where two
+  // of them have a state of one name in different shapes. `when_first_run`: LoadOptions.
   static Result<std::shared_ptr<const CpuProgram>> make(
       ProgramSource source, const std::vector<const ir::Function*>& functions,
       std::vector<Signature> signatures, std::string default_function, bool when_first_run,
@@ -69,8 +69,8 @@ class CpuProgram : public LoadedProgram {
   Result<std::size_t> index_of(std::string_view function) const;
   // Those of one function, made now if they were not.
   Result<FunctionPlans*> plans_of(std::string_view function) const;
-  // For entries that have none, together: constants that they share are evaluated once. Under
-  // mutex_.
+  // Makes the plans of entries that have none, together, so that constants they share are evaluated
+  // once. Requires mutex_.
   Status make_plans(std::span<Entry> entries) const;
   Status run_together(const ExecutionPlan& plan, std::span<const BatchItem> items) const;
 

@@ -42,7 +42,7 @@ class ExecutionPlan {
   mutable std::vector<std::unique_ptr<Frame>> idle_frames_;
 };
 
-// One a input of a function, in the order of PreparedFunction::inputs.
+// One per input of a function, in the order of PreparedFunction::inputs.
 using InputShapes = std::vector<Shape>;
 
 // Whether the inputs may have different shapes from run to run.

@@ -274,8 +274,7 @@ Status Interpreter::run_while(const PreparedOp& op) {
     for (const int index : op.blocks[0].inputs) release(slot(index));
     if (!goes_on) break;
     if (rounds_left_-- == 0)
-      return corrupt("{} expected loops that end, got more than {} rounds", describe(op),
-                     max_rounds_);
+      return corrupt("{} ran its loops for more than {} rounds", describe(op), max_rounds_);
     ANEMONE_RETURN_IF_ERROR(enter(op, 1, variables));
     // The body alone holds the variables now, so that it can free or reuse them.
     for (Slot& variable : variables) release(variable);

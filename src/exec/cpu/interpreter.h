@@ -31,8 +31,9 @@ struct Frame {
 // Walks the operations of one function in order, for one set of inputs. Lives for one run.
 class Interpreter {
  public:
-  // `states` has one buffer a state of the function. A write replaces the reference here; what the
-  // caller commits after success is this vector. `max_rounds`: of all loops together.
+  // `states` has one buffer per state of the function. A write replaces the reference here; what
+  // the caller commits after success is this vector. `max_rounds` bounds the rounds of all loops
+  // together.
   Interpreter(const PreparedFunction& function, Frame& frame, std::vector<BufferRef>& states,
               ThreadPool& threads, std::int64_t max_rounds)
       : function_(function),

@@ -121,7 +121,7 @@ Status Interpreter::count_items(const PreparedOp& op, std::int64_t items) {
 Status Interpreter::resize(const PreparedOp& op, List& list, std::int64_t length) {
   const auto count = static_cast<std::size_t>(length);
   if (count > list.items.capacity()) {
-    // Twice as many, so that a list which grows by one moves its items few times.
+    // The capacity doubles, so that a list which grows by one rarely moves its items.
     const std::size_t capacity = std::max(count, 2 * list.items.capacity());
     auto memory = claim_memory(frame_.pool.limit(), capacity * sizeof(Slot));
     if (memory == nullptr)

@@ -51,7 +51,7 @@ class Lifetimes {
     PreparedOp* op = nullptr;  // null: an input of a block that nothing uses
     bool is_kept = false;
   };
-  // Where the walk is: an operation of each block, the outermost block first.
+  // The place of the walk: an operation of each block, the outermost block first.
   using Path = std::vector<std::pair<PreparedBlock*, PreparedOp*>>;
 
   void mark_homes(PreparedBlock& block) {

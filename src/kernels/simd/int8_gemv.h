@@ -60,7 +60,8 @@ class GemvColumns {
   std::int32_t low_sums_[kInt8GemvColumns] = {};
 };
 
-// The functions of Int8Kernels (kernels.h) by these names. The packed columns are a GemvColumns with its storage behind it.
+// gemv_pack_bytes and gemv_pack of Int8Kernels. The packed columns are a GemvColumns with its
+// storage behind it.
 std::int64_t gemv_pack_bytes(const Matrix& matrix, std::int64_t n);
 void gemv_pack(const Matrix& matrix, const Half* const* x, std::int64_t n, std::int64_t stride,
                std::byte* packed);

@@ -31,7 +31,7 @@ void transpose(const std::int8_t* const from[4], std::int8_t* to, std::int64_t s
   _mm512_store_si512(to + 3 * stride, _mm512_unpackhi_epi64(high_ab, high_cd));
 }
 
-// Bytes from the beginning of a GemvColumns to its storage.
+// Bytes of the GemvColumns in front of its storage.
 constexpr std::int64_t kHeaderBytes = round_up(sizeof(GemvColumns), 64);
 static_assert(std::is_trivially_destructible_v<GemvColumns>);
 

@@ -65,12 +65,12 @@ void add_x86(std::vector<Isa>& out) {
   const unsigned saved = saved_state();
   if (!has_fma_and_f16c || !has_bit(b, 5) || (saved & kYmm) != kYmm) return;
   out.push_back(Isa::kAvx2);
-  // F, DQ, BW, VL.
+  // The bits of AVX-512 F, DQ, BW and VL.
   const bool has_avx512 = has_bit(b, 16) && has_bit(b, 17) && has_bit(b, 30) && has_bit(b, 31) &&
                           (saved & kZmm) == kZmm;
   if (!has_avx512) return;
   out.push_back(Isa::kAvx512);
-  // VNNI, and VBMI for palettes.
+  // The bits of VNNI, and of VBMI for palettes.
   if (!has_bit(c, 11) || !has_bit(c, 1)) return;
   out.push_back(Isa::kAvx512Vnni);
   if (may_use_amx(d)) out.push_back(Isa::kAmx);

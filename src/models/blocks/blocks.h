@@ -32,12 +32,12 @@ ir::Value* apply_rope(LayerGraph& graph, const artifact::Rope& rope, ir::Value* 
 
 // Grouped-query attention over the cache: fused q/k/v projection, optional norms of queries, keys
 // and values, rotary embedding where the layer has it, masked softmax (with sinks, where there are
-// some), output projection. A layer with a kv_layer projects queries alone. Hidden state in and
-// out.
+// some), output projection. A layer with a kv_layer projects queries alone. It takes and gives a
+// hidden state.
 ir::Value* attention(LayerGraph& graph, std::int64_t layer, const std::string& prefix,
                      ir::Value* x);
 
-// The part of it that reads the cache: queries [1, heads, T, head_dim] against the slots
+// The part of attention() that reads the cache: queries [1, heads, T, head_dim] against the slots
 // [1, kv_heads, S, head_dim] of keys and values. `sinks` [1, heads, 1, 1] join the scores in the
 // softmax; nullptr: none. Gives [1, heads * head_dim, T, 1].
 ir::Value* attend(LayerGraph& graph, const LayerConfig& kind, ir::Value* q, ir::Value* keys,
@@ -70,7 +70,7 @@ ir::Value* causal_conv(LayerGraph& graph, const std::string& cache, ir::Value* x
                        const std::string& weight, ir::Value* bias, const std::string& name);
 
 // Attention without a cache of slots: a state for each head that decays, learns and is read, token
-// by token (DecoderConfig::delta_net). Hidden state in and out.
+// by token (DecoderConfig::delta_net). It takes and gives a hidden state.
 ir::Value* delta_net(LayerGraph& graph, std::int64_t layer, const std::string& prefix,
                      ir::Value* x);
 
@@ -101,10 +101,11 @@ ir::Value* routing_weights(LayerGraph& graph, ir::Value* logits, ir::Value* sele
 // may leave out what a weight of 0 takes away. Each of them is a part of the layer, where a shard
 // may end.
 ir::Value* experts(LayerGraph& graph, std::int64_t layer, const std::string& prefix, ir::Value* x);
-// One of them: [1, hidden_size, T, 1] to the same, not yet weighed.
+// One expert: [1, hidden_size, T, 1] to the same, not yet multiplied by its weight.
 ir::Value* expert(LayerGraph& graph, std::int64_t layer, const std::string& prefix,
                   std::int64_t index, ir::Value* x);
-// All with given weights [1, experts, T, 1], or the place for their sum where they are apart.
+// The weighted sum of all experts with given weights [1, experts, T, 1]; if the experts are in
+// packages of their own, the input for that sum.
 ir::Value* mix_experts(LayerGraph& graph, std::int64_t layer, const std::string& prefix,
                        ir::Value* x, ir::Value* weights);
 

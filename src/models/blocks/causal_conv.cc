@@ -11,7 +11,7 @@ Value* after_earlier(LayerGraph& graph, const std::string& cache, Value* x, std:
   if (x == nullptr) return nullptr;
   const std::int64_t tokens = graph.options().tokens;
   const std::int64_t width = x->type.shape[1];
-  // Tokens last, so that those before join them there.
+  // Tokens become the last axis, along which the earlier ones are joined to them.
   Value* columns = graph.reshape(x, {1, 1, width, tokens}, name + "_columns");
   Value* extended = graph.extend_recurrent(cache, columns, width, kept);
   const std::int64_t extent = tokens == kDynamic ? kDynamic : kept + tokens;

@@ -23,7 +23,8 @@ struct ClassDefaults {
   std::int64_t num_heads;
   std::optional<std::int64_t> num_kv_heads = {};  // nullopt: one per head
   std::optional<std::int64_t> head_dim = {};      // nullopt: hidden_size / num_heads
-  // Whether the file may say null for the two, which then means what nullopt does.
+  // Whether the file may say null for num_key_value_heads or head_dim, which then means what
+  // nullopt does.
   bool null_kv_heads = true;
   bool null_head_dim = false;
   std::int64_t max_position;

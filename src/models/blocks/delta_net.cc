@@ -35,7 +35,7 @@ class DeltaNet {
                                        .parts = input_parts(),
                                        .inputs = hidden},
                                       nullptr);
-    // Small, and decisive like a router.
+    // The gates are small and as decisive as a router, so recipes treat them as one.
     Value* gates = graph_.project(x,
                                   {.name = name_ + "_gates",
                                    .role = WeightRole::kRouter,
@@ -71,13 +71,14 @@ class DeltaNet {
   std::int64_t value_width() const { return config_.value_heads * config_.value_dim; }
   std::int64_t group() const { return config_.value_heads / config_.key_heads; }
 
-  // [key_heads, per_key, ...], or the other way round where value heads are tiled.
+  // The shape [key_heads, per_key, ...], or [per_key, key_heads, ...] if value heads are tiled.
   Shape by_heads(std::int64_t per_key, std::int64_t tokens, std::int64_t size) const {
     if (config_.is_tiled) return {per_key, config_.key_heads, tokens, size};
     return {config_.key_heads, per_key, tokens, size};
   }
 
-  // Unless the file was converted to have `own` beside others.
+  // Whether one tensor has all parts of a projection; a converted file has `own` and others
+  // instead.
   bool has_one_tensor(const char* own) const {
     return config_.is_interleaved && !graph_.weights().has(prefix_ + own);
   }
@@ -128,7 +129,8 @@ class DeltaNet {
                           name_ + what + "_by_group");
   }
 
-  // What there is of each value head: [key_heads, value heads of one, T, n] by_heads().
+  // A tensor with n numbers per value head, as [key_heads, value heads per key head, T, n]
+  // by_heads().
   Value* by_group(Value* x, const std::string& what) {
     if (x == nullptr) return nullptr;
     const std::int64_t tokens = graph_.options().tokens;

@@ -10,7 +10,8 @@ using ir::Value;
 
 namespace {
 
-// Far below every logit, and no infinity after the largest one of fp16 is subtracted.
+// Stands for the logit of an expert that is not active: far below every logit, and still finite
+// when the largest number of fp16 is subtracted.
 constexpr double kNotActive = -3e4;
 
 // Whether each expert is among the `active` of the highest scores; of equal scores the first count

@@ -19,7 +19,7 @@ constexpr std::chrono::milliseconds kLingerTime{2'000};
 // Most bytes that may wait for a client that reads its stream too slowly.
 constexpr std::size_t kMaxUnsent = 16 << 20;
 constexpr const char* kTooManyBodies =
-    "[server] expected fewer bytes in bodies at a time, got too many";
+    "[server] holds too many bytes of request bodies at a time: try again later";
 
 }  // namespace
 
@@ -54,7 +54,7 @@ void Connection::enter(State state) {
   }
 }
 
-// Moves to a room, from which others go when it is full.
+// Moves to a room; if it is full, another connection there is closed.
 void Connection::take_place(Room room) {
   owner_.rooms.enter(place_, this, room);
   while (Connection* const other = owner_.rooms.one_too_many(room)) {
@@ -86,7 +86,7 @@ void Connection::make_way() {
   if (place_.is_in(Room::kBody)) {
     keep_alive_ = is_head_ = false;
     const HttpResponse response =
-        owner_.handler.refuse(408, "[request] expected to be complete sooner, as others wait");
+        owner_.handler.refuse(408, "[request] took too long to arrive while others were waiting");
     const std::string text = head_text(response, /*is_stream=*/false) + response.body;
     AsioError ignored;
     socket_.non_blocking(true, ignored);
@@ -100,7 +100,7 @@ void Connection::fail() noexcept {
     // An error may be sent only before any part of an answer: a client must not take it for a text.
     if ((state_ == State::kReading || state_ == State::kHandling) && !is_streaming_ &&
         sending_.empty())
-      return refuse(503, "[request] expected to need less memory");
+      return refuse(503, "[request] there is not enough memory to answer it");
   } catch (...) {
     // The connection closes without an answer.
   }
@@ -191,7 +191,7 @@ void Connection::parse() {
   } else if (!std::exchange(is_in_request_, true)) {
     since_ = std::chrono::steady_clock::now();
     arm_timer(owner_.options.request_timeout,
-              [this] { refuse(408, "[request] expected to be complete sooner"); });
+              [this] { refuse(408, "[request] took too long to arrive"); });
   }
   if (is_in_body_ && place_.is_in(Room::kWaiting)) take_place(Room::kBody);
   read();
@@ -249,8 +249,9 @@ void Connection::dispatch() {
   if (const int status = owner_.dispatch(std::move(request), std::move(exchange)); status != 0)
     return respond(
         current_,
-        owner_.handler.refuse(status, status == 429 ? "[server] expected fewer requests at a time"
-                                                    : "[server] is stopping"),
+        owner_.handler.refuse(
+            status, status == 429 ? "[server] has too many requests at a time: try again later"
+                                  : "[server] is stopping"),
         {});
   // A read tells from here on whether the client is still there.
   read();

@@ -38,14 +38,14 @@ class Connection : public std::enable_shared_from_this<Connection> {
     Rooms<Connection>& rooms;
     // Has the handler called on one of its threads. 0, or the status of the refusal.
     std::function<int(HttpRequest&&, std::shared_ptr<Exchange>)> dispatch;
-    // Drops another connection that holds bytes of a body for long. Whether there was one.
+    // Drops another connection that holds bytes of a body for long. Returns whether there was one.
     std::function<bool(Connection*)> make_room;
     std::function<void(Connection*)> on_close;
   };
 
   Connection(tcp::socket socket, const Peer& peer, const Owner& owner);
 
-  // Takes a place, for which another connection may have to go.
+  // Takes a place; another connection may be closed for it.
   void start();
   // No request after the one that is being answered; one that is not complete is refused.
   void finish_soon();

@@ -78,7 +78,7 @@ void HandlerLane::run(Call call) noexcept {
   try {
     handler_.handle(std::move(call.request), call.exchange);
   } catch (const std::bad_alloc&) {
-    refuse(exchange, 503, "[request] expected to need less memory");
+    refuse(exchange, 503, "[request] there is not enough memory to answer it");
   } catch (const std::exception& error) {
     refuse(exchange, 500, kFailed, error.what());
   } catch (...) {

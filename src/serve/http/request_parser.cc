@@ -108,7 +108,7 @@ std::size_t RequestParser::put(std::string_view bytes) {
   std::size_t used = 0;
   // An empty line before a request is left over from the one before (RFC 9112, 2.2).
   while (!impl_->got_some() && bytes.substr(used).starts_with("\r\n")) used += 2;
-  // A chunked body comes out one piece a call.
+  // A chunked body comes out one piece per call.
   while (impl_->state == State::kNeedsMore && used < bytes.size()) {
     const std::string_view rest = bytes.substr(used);
     BeastError ec;

@@ -82,7 +82,7 @@ Json Connection::answer(std::string_view line) {
     return out.ok() ? *std::move(out) : error_answer(out.status());
   } catch (const std::bad_alloc&) {
     sessions_.clear();  // in the middle of anything
-    return error_answer(out_of_memory("[request] expected to need less memory"));
+    return error_answer(out_of_memory("[request] there is not enough memory to answer it"));
   } catch (const std::exception& error) {
     sessions_.clear();
     return error_answer(internal_error("[server] failed on this request: {}", error.what()));
@@ -123,7 +123,7 @@ Result<Json> Connection::run(std::string_view line) {
   options.on_prefill_progress = [&](std::int64_t /*done*/, std::int64_t /*total*/) { on_step_(); };
   ANEMONE_ASSIGN_OR_RETURN(const auto result, engine::generate(*session, prompt, options));
   if (result.finish == engine::FinishReason::kCancelled)
-    return cancelled("[request] was ended before its answer was complete");
+    return cancelled("[request] was cancelled before its answer was complete");
   return answer_of(request, result, *session);
 }
 

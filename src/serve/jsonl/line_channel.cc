@@ -123,8 +123,7 @@ Status LineChannel::write_line(std::string_view line) {
       std::array<pollfd, 2> waits = {pollfd{out_, POLLOUT, 0}, pollfd{stop_, POLLIN, 0}};
       const int most = timeouts_.line ? static_cast<int>(timeouts_.line->count()) : -1;
       ::poll(waits.data(), waits.size(), most);
-      if (waits[0].revents == 0)
-        return cancelled("[output] expected a client that reads its answers");
+      if (waits[0].revents == 0) return cancelled("[output] the client does not read its answers");
     } else if (errno != EINTR) {
       return errno_error("output", "write a line");
     }
@@ -176,7 +175,7 @@ Status answer_channel(LineChannel& channel, const ModelSet& models, const LineOp
     if (outcome == LineChannel::Outcome::kEnd) return {};
     if (outcome == LineChannel::Outcome::kTimeout)
       return channel.write_line(dump_json(
-          error_answer(cancelled("[connection] expected a whole line sooner, and is closed"))));
+          error_answer(cancelled("[connection] closed: no complete line arrived in time"))));
     if (outcome == LineChannel::Outcome::kTooLong) {
       ANEMONE_RETURN_IF_ERROR(channel.write_line(dump_json(error_answer(invalid_argument(
           "[request] expected a line of at most {} bytes", options.max_line_bytes)))));

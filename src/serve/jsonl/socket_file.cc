@@ -42,7 +42,7 @@ std::string private_name(const std::string& path) {
   return path.substr(0, slash == path.npos ? 0 : slash + 1) + fmt::format(".{:06x}", device() >> 8);
 }
 
-// Puts the file at `from` in the place of nothing. Fails with EEXIST when there is something.
+// Renames the file, but only if no file has the new name: it fails with EEXIST otherwise.
 int rename_to_nothing(const std::string& from, const std::string& to) {
 #ifdef __APPLE__
   return ::renamex_np(from.c_str(), to.c_str(), RENAME_EXCL);
@@ -105,7 +105,7 @@ Result<SocketFile> SocketFile::listen(const std::string& path) {
     ::fcntl(probe.get(), F_SETFL, O_NONBLOCK);  // a server whose queue is full is one, too
     if (::connect(probe.get(), generic(address), sizeof(address)) == 0 || errno == EAGAIN)
       return in_use(path);
-    if (errno != ECONNREFUSED) return errno_error(path, "look at the socket");
+    if (errno != ECONNREFUSED) return errno_error(path, "stat the socket");
     dead = Identity{info.st_dev, info.st_ino};
   }
   const std::string ours = private_name(path);
@@ -121,13 +121,13 @@ Result<SocketFile> SocketFile::listen(const std::string& path) {
   errno = error;
   if (result != 0) return errno_error(path, "make the socket");
   Remover remover(ours);
-  if (::lstat(ours.c_str(), &info) != 0) return errno_error(path, "look at the socket");
+  if (::lstat(ours.c_str(), &info) != 0) return errno_error(path, "stat the socket");
   // It listens before it has its name, so that whoever finds the socket is heard.
   if (::listen(listener.get(), kBacklog) != 0) return errno_error(path, "listen on the socket");
   if (dead) {
     ANEMONE_RETURN_IF_ERROR(take_over(ours, path, *dead));
   } else if (rename_to_nothing(ours, path) != 0) {
-    if (errno == EEXIST) return io_error("[{}] expected no file, got one just now", path);
+    if (errno == EEXIST) return io_error("[{}] a file appeared at this path just now", path);
     return errno_error(path, "make the socket");
   }
   remover.release();

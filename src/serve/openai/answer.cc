@@ -52,7 +52,7 @@ Json text_logprobs(const ScoredTokens& tokens) {
     texts.push_back(token_text(token.bytes));
     logprobs.push_back(token.logprob ? Json(*token.logprob) : Json(nullptr));
     Json top = token.logprob ? Json::object() : Json(nullptr);
-    // Different tokens may have one text; the likelier one is shown.
+    // Different tokens may have one text; the more likely one is shown.
     for (const auto& [bytes, logprob] : token.top)
       if (const std::string text = token_text(bytes); !top.contains(text)) top[text] = logprob;
     tops.push_back(std::move(top));

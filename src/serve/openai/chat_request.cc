@@ -145,7 +145,7 @@ void read_logprobs(JsonFields& fields, Generation& generation) {
   if (is_on)
     generation.top_logprobs = top.value_or(0);
   else if (top.value_or(0) > 0)
-    fields.fail(invalid_argument("[top_logprobs] expected \"logprobs\": true beside it"));
+    fields.fail(invalid_argument("[top_logprobs] works only together with \"logprobs\": true"));
 }
 
 }  // namespace

@@ -108,7 +108,7 @@ Generation read_generation(JsonFields& fields, std::int64_t least_tokens) {
   out.is_stream = fields.boolean("stream").value_or(false);
   if (const Json* options = fields.member("stream_options")) {
     if (!out.is_stream)
-      fields.fail(invalid_argument("[stream_options] expected \"stream\": true beside it"));
+      fields.fail(invalid_argument("[stream_options] works only together with \"stream\": true"));
     if (!options->is_object())
       fields.fail(
           invalid_argument("[stream_options] expected an object, got {}", describe_json(*options)));

@@ -141,7 +141,7 @@ Status CachedAttentionOp::run(std::span<FusedCall> calls, const FusedContext& co
 }
 
 void CachedAttentionOp::attend(std::span<FusedCall> calls, const FusedContext& context) const {
-  // Found out before the threads start.
+  // The masks are analysed here, before the threads start.
   bool have_runs = true;
   for (const FusedCall& call : calls)
     have_runs = have_runs && context.masks.attention_mask(*call.inputs[4]).has_runs;

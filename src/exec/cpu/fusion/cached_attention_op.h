@@ -7,9 +7,8 @@ namespace anemone::exec {
 
 // Inputs: queries [1, H, T, D], keys and values of the step [1, KV, T, D], write mask [1, 1, S, T],
 // attention mask [1, 1, T, S]; states: caches of keys and values [1, KV, S, D]. Puts the step's
-// tokens into the positions that the write mask marks, and gives
-// softmax(factor * queries @ keys^T + mask) @ values, [1, H, T, D]. Sinks, one a query head, join
-// the scores in the softmax.
+// tokens into the positions that the write mask marks, and gives softmax(factor * queries @ keys^T
+// + mask) @ values, [1, H, T, D]. Sinks, one per query head, join the scores in the softmax.
 //
 // The masks decide at run time: where their rows are one-hot, and zero in one run of positions and
 // out of every score's reach elsewhere, only the tokens that are there are touched; any other mask

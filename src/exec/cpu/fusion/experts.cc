@@ -105,7 +105,7 @@ class ExpertsFinder {
     return false;
   }
 
-  // One number a token: the shape of the sum, with one channel.
+  // One number per token: the shape of the sum, with one channel.
   bool is_weight(int slot, const ProjectionParts& parts) const {
     if (!is_half(slot)) return false;
     Shape shape = graph_.type(root_.outputs[0]).shape;

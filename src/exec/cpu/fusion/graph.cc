@@ -10,8 +10,8 @@
 namespace anemone::exec {
 namespace {
 
-// Looks at producers, by all matchers together. A matcher takes a few for each operation; of a sum
-// of hundreds of experts it takes all, but once.
+// Most look-ups of producers per operation, by all matchers together. A matcher takes a few for
+// each operation; of a sum of hundreds of experts it takes all, but once.
 constexpr std::int64_t kStepsPerOp = 128;
 constexpr std::int64_t kLeastSteps = 1 << 22;
 

@@ -12,7 +12,7 @@ constexpr std::int64_t kLayerNormGrain = 4096;  // elements
 
 class LayerNormOp : public FusedOp {
  public:
-  // Both as long as the rows.
+  // gamma and beta are as long as a row.
   LayerNormOp(std::vector<float> gamma, std::vector<float> beta, float eps)
       : gamma_(std::move(gamma)), beta_(std::move(beta)), eps_(eps) {}
   std::string_view name() const override { return "layer_norm"; }

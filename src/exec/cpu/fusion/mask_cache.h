@@ -9,7 +9,7 @@
 
 namespace anemone::exec {
 
-// A write mask [1, 1, S, T] whose entries are 0 or 1 with at most one 1 a row and a column.
+// A write mask [1, 1, S, T] whose entries are 0 or 1, with at most one 1 per row and per column.
 struct WriteMask {
   bool is_one_hot = false;
   std::vector<std::int64_t> position_of_token;  // -1: stored nowhere

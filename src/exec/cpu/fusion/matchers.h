@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// One function a pattern, each in the file of its name (two in elementwise.cc): looks whether
-// `root` ends the pattern. Whether others use what would go away is checked for all of them.
+// One function per pattern, each in the file of its name (two in elementwise.cc), which tells
+// whether `root` ends the pattern. fuse.cc checks for all of them that no other operation uses what
+// would be removed.
 #pragma once
 
 #include <optional>

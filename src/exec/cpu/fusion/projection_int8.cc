@@ -18,7 +18,7 @@ constexpr std::int64_t kPackedBytes = 1 << 20;
 
 thread_local Scratch int8_scratch;
 
-// As in decoding: the weights go by once.
+// Multiplies few tokens, as in decoding: the weights are read once.
 void multiply_few(const ProjectionRun& run, const Int8Kernels& kernels) {
   const Matrix& matrix = run.matrix;
   const Half* x[kInt8GemvColumns] = {};
@@ -60,7 +60,7 @@ void pack_block(const ProjectionRun& run, const Int8Kernels& kernels, std::int64
   kernels.gemm_pack(x, stride, run.matrix.k, packed);
 }
 
-// As in a prefill: as many blocks of tokens at a time as a cache holds.
+// Multiplies many tokens, as in a prefill: as many blocks of tokens at a time as a cache holds.
 void multiply_many(const ProjectionRun& run, const Int8Kernels& kernels) {
   const Matrix& matrix = run.matrix;
   const std::int64_t block_bytes = kernels.gemm_pack_bytes(matrix.k);

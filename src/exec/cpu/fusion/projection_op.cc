@@ -38,7 +38,7 @@ std::vector<ProjectionSegment> ProjectionOp::segments_of(std::span<FusedCall> ca
 Status ProjectionOp::run(std::span<FusedCall> calls, const FusedContext& context) const {
   const std::vector<ProjectionSegment> segments = segments_of(calls);
   const std::int64_t tokens = segments.back().first + segments.back().tokens;
-  // By the tokens of one call, so that a call gives the same bits whatever runs beside it.
+  // The tokens of one call decide, so that a call gives the same bits whatever is batched with it.
   if (tokens > 0) multiply({matrix_, bias_, segments, tokens, context}, segments.front().tokens);
   return {};
 }

@@ -36,17 +36,17 @@ struct ProjectionRun {
   // Adds the bias to row r of the product and stores it: `values` are those of the tokens [first,
   // first + count), and are overwritten.
   void store_row(std::int64_t r, float* values, std::int64_t first, std::int64_t count) const;
-  // The same for rows [begin, begin + rows) of token t of a segment.
+  // Stores rows [begin, begin + rows) of token t of a segment.
   void store_token(std::int64_t begin, std::int64_t rows, float* values,
                    const ProjectionSegment& segment, std::int64_t t) const;
 };
 
-// In floats, on any processor. Both read the weights once; which of them is faster, the number of
-// tokens decides: multiply_few_floats() is for up to kGemvTokens per call.
+// Multiply in floats, on any processor. Both read the weights once; the number of tokens decides
+// which is faster: multiply_few_floats() is for up to kGemvTokens per call.
 void multiply_few_floats(const ProjectionRun& run);
 void multiply_many_floats(const ProjectionRun& run);
 
-// In integers, any number of tokens; `kernels` takes the matrix.
+// Multiplies in integers, any number of tokens; `kernels` must take the matrix.
 void multiply_integers(const ProjectionRun& run, const kernels::simd::Int8Kernels& kernels);
 
 }  // namespace anemone::exec

@@ -31,7 +31,8 @@ class RmsNormOp : public FusedOp {
         calls, context.threads,
         [&](const FusedCall& call) {
           const std::int64_t columns = call.inputs[0]->size() / channels;
-          // Whole rows of ranges, so that none reaches into the next.
+          // The count is rounded up so that each row of columns is split into whole ranges, and no
+          // range reaches into the next row.
           const std::int64_t width = inner(call);
           return is_rows ? columns : columns / width * ((width + grain - 1) / grain * grain);
         },

@@ -6,7 +6,7 @@
 
 namespace anemone::kernels::reference {
 
-// scale * (data - zero point), each of them one number or one a channel along `axis`.
+// scale * (data - zero point), each of them one number or one per channel along `axis`.
 Status constexpr_affine_dequantize_kernel(const KernelCall& call) {
   const MutableTensorView out = call.output();
   if (out.size() == 0) return {};

@@ -28,7 +28,7 @@ Mask mask_of(const KernelCall& call) {
     for (float& term : mask.terms)
       term = term != 0 ? 0.0f : -std::numeric_limits<float>::infinity();
   const TensorView query = call.input("query");
-  // Offsets over [batch..., L]; the last dimension of the mask is S, or 1 row entry a key.
+  // Offsets over [batch..., L]; the mask's last dimension is S, or one row with an entry per key.
   const Shape space(query.shape.begin(), query.shape.end() - 1);
   Shape own = view.shape;
   const std::int64_t keys = own.back();
