@@ -37,9 +37,10 @@ struct Int8Kernels {
   // hold for whole vectors of a row.
   bool (*takes)(const Matrix& matrix);
 
-  // Few columns, as in decoding: memory is read row after row, in one run.
-  // The n columns of x, 1 to kInt8GemvColumns, as gemv() reads them: x[i] is fp16 with elements
-  // `stride` apart. `packed` gets gemv_pack_bytes().
+  // gemv() is for few columns, as in decoding: it reads the weights row after row, in one run.
+  //
+  // gemv_pack() writes n columns of x, 1 to kInt8GemvColumns, to `packed`, which holds
+  // gemv_pack_bytes(). x[i] is column i: fp16 with elements `stride` apart.
   std::int64_t (*gemv_pack_bytes)(const Matrix& matrix, std::int64_t n);
   void (*gemv_pack)(const Matrix& matrix, const Half* const* x, std::int64_t n, std::int64_t stride,
                     std::byte* packed);
@@ -49,9 +50,10 @@ struct Int8Kernels {
   void (*gemv)(const Matrix& matrix, std::int64_t begin, std::int64_t end, const std::byte* packed,
                float* out, std::int64_t ldo, std::byte* scratch);
 
-  // Any number of columns, in blocks of kInt8BlockColumns.
-  // One block: x[i] is fp16 with elements `stride` apart, nullptr for a column that pads the block.
-  // `packed` gets gemm_pack_bytes().
+  // gemm() is for any number of columns, which come in blocks of kInt8BlockColumns.
+  //
+  // gemm_pack() writes one block to `packed`, which holds gemm_pack_bytes(). x[i] is as above, or
+  // nullptr for a column that pads the block.
   std::int64_t (*gemm_pack_bytes)(std::int64_t k);
   void (*gemm_pack)(const Half* const* x, std::int64_t stride, std::int64_t k, std::byte* packed);
   // out[(r - begin) * ldo + i] = sum over k of matrix(r, k) * x[i][k] for rows [begin, end), at

@@ -46,7 +46,7 @@ struct SplitBlock {
   const float* scales;               // [column]
 };
 
-// Int8Kernels::gemm_pack_bytes and Int8Kernels::gemm_pack (kernels.h).
+// The functions of Int8Kernels by these names.
 std::int64_t gemm_pack_bytes(std::int64_t k);
 void gemm_pack(const Half* const* x, std::int64_t stride, std::int64_t k, std::byte* packed);
 
