@@ -42,7 +42,6 @@ inline constexpr std::string_view kManifestName = "manifest.json";
 // bytes are the same, the chip's view of them is not.
 enum class HiddenLayout { kTokensInHeight, kTokensInWidth };
 std::string_view hidden_layout_name(HiddenLayout layout);  // "tokens-in-height"
-std::optional<HiddenLayout> parse_hidden_layout(std::string_view name);
 Shape hidden_shape(HiddenLayout layout, std::int64_t channels, std::int64_t tokens);
 
 // What the host has to put into an input of a layer shard. T tokens, S context positions. Hidden
