@@ -2,6 +2,7 @@
 #include "compiler/compile_plan.h"
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 #include <numeric>
 
 #include "ane/limits.h"
