@@ -37,12 +37,6 @@ std::string_view hidden_layout_name(HiddenLayout layout) {
   return layout == HiddenLayout::kTokensInHeight ? "tokens-in-height" : "tokens-in-width";
 }
 
-std::optional<HiddenLayout> parse_hidden_layout(std::string_view name) {
-  for (const HiddenLayout layout : {HiddenLayout::kTokensInHeight, HiddenLayout::kTokensInWidth})
-    if (hidden_layout_name(layout) == name) return layout;
-  return std::nullopt;
-}
-
 Shape hidden_shape(HiddenLayout layout, std::int64_t channels, std::int64_t tokens) {
   return layout == HiddenLayout::kTokensInHeight ? Shape{1, channels, tokens, 1}
                                                  : Shape{1, channels, 1, tokens};

@@ -42,19 +42,18 @@ inline constexpr std::string_view kManifestName = "manifest.json";
 // bytes are the same, the chip's view of them is not.
 enum class HiddenLayout { kTokensInHeight, kTokensInWidth };
 std::string_view hidden_layout_name(HiddenLayout layout);  // "tokens-in-height"
-std::optional<HiddenLayout> parse_hidden_layout(std::string_view name);
 Shape hidden_shape(HiddenLayout layout, std::int64_t channels, std::int64_t tokens);
 
-// What the host has to put into an input of a layer shard. T tokens, S context slots. Hidden states
-// are written as they lie with kTokensInHeight.
+// What the host has to put into an input of a layer shard. T tokens, S context positions. Hidden
+// states are written as they lie with kTokensInHeight.
 enum class PortRole {
   kHidden,   // [1, hidden_size, T, 1]: embeddings, or the output of the shard before
   kRopeCos,  // [1, 1, T, rope_dim / 2]: cos(position * inv_freq) * scale
   kRopeSin,  // the same with sin
-  // [1, 1, T, S]: 0 where token t attends to slot s, kMaskedScore elsewhere. In a model that
-  // classifies, S equals T and the slots are the tokens of the step.
+  // [1, 1, T, S]: 0 where token t attends to position s, kMaskedScore elsewhere. In a model that
+  // classifies, S equals T and the positions are the tokens of the step.
   kAttentionMask,
-  kCacheWriteMask,  // [1, 1, S, T]: 1 where token t is stored in slot s, else 0
+  kCacheWriteMask,  // [1, 1, S, T]: 1 where token t is stored at position s, else 0
   // [1, 1, K + T, K]: 1 at [n + j, j] for a step of n tokens, else 0: the last K of K columns from
   // before the step and its n tokens, whose padding stays outside.
   kUpdateMask,
@@ -65,8 +64,8 @@ enum class PortRole {
 };
 std::string_view port_role_name(PortRole role);
 
-// Added to the score of a masked slot. Large enough that exp() of it is exactly 0 next to any real
-// score, small enough for fp16 sums.
+// Added to the score of a masked position. Large enough that exp() of it is exactly 0 next to any
+// real score, small enough for fp16 sums.
 inline constexpr float kMaskedScore = -1e4f;
 
 struct Port {
@@ -79,8 +78,8 @@ struct Port {
   std::int64_t tail = 0;  // kUpdateMask: K
 };
 
-// A tensor that a shard keeps from step to step. Either keys or values by slots, [1, kv_heads, S,
-// head_dim]; or a recurrent state of any shape, zero before the first token, that stands for all
+// A tensor that a shard keeps from step to step. Either keys or values by position, [1, kv_heads,
+// S, head_dim]; or a recurrent state of any shape, zero before the first token, that stands for all
 // tokens so far. A Core ML state lives in the StateStore under `name`; without states (fp32
 // packages) the tensor is the input `name` and the output `output`.
 struct Cache {
@@ -166,8 +165,8 @@ struct Head {
 struct Function {
   std::string name;         // in every package
   std::int64_t tokens = 1;  // T
-  // S of a tier: the function takes steps that end within the first S slots, and reads and writes
-  // only those of the caches. 0: the whole context.
+  // S of a tier: the function takes steps that end within the first S positions, and reads and
+  // writes only those of the caches. 0: the whole context.
   std::int64_t context = 0;
   bool is_flexible = false;  // takes any number of tokens from 1 to `tokens`
 };

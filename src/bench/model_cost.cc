@@ -22,14 +22,14 @@ double seconds_of(const Flops& flops, const MachineRates& rates) {
 }
 
 // Adds one package. Attention is what multiplies no weights.
-Status add(const exec::LoadedProgram& program, const std::string& function, std::int64_t slots,
+Status add(const exec::LoadedProgram& program, const std::string& function, std::int64_t context,
            exec::ExpertsOfLayers& experts, std::int64_t& bytes, Flops& flops, double& attention) {
   ANEMONE_ASSIGN_OR_RETURN(auto steps, exec::explain(program, function));
   for (exec::PlanStep& step : steps) {
     experts.apply(step);
     bytes += step.weight_bytes;
     if (step.weight_bytes == 0)
-      attention += as_double(step.flops) / as_double(std::max<std::int64_t>(1, slots));
+      attention += as_double(step.flops) / as_double(std::max<std::int64_t>(1, context));
     else if (step.form == "int8")
       flops.int8 += as_double(step.flops);
     else

@@ -93,7 +93,7 @@ Status plan_layers(const checkpoint::Checkpoint& checkpoint, CompilePlan& plan) 
     if (std::ranges::any_of(plan.config.layers, &models::LayerConfig::has_experts))
       return unsupported(
           "[--experts] expected dense, got packs: layers of {} share the keys of an earlier one, "
-          "whose slots cannot cross the border of a package inside a layer",
+          "whose keys and values cannot cross the border of a package inside a layer",
           checkpoint.path);
     plan.notes.push_back("no layer has experts: --experts packs left out");
     options.experts = ExpertsForm::kDense;

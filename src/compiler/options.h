@@ -22,8 +22,8 @@ struct CompileOptions {
   Recipe recipe = {.is_auto = true};
   // S: tokens that fit into the caches; 0 takes kDefaultContext. Clamped to the model's maximum.
   std::int64_t context = 0;
-  // Smaller contexts with functions of their own, over the first slots of the same caches: a step
-  // costs less while the text is short.
+  // Smaller contexts with functions of their own, over the first positions of the same caches: a
+  // step costs less while the text is short.
   std::vector<std::int64_t> tiers = {};
   // T of the prefill function. Clamped to the context; at 1 there is only `decode`.
   std::int64_t prefill = 64;

@@ -18,8 +18,8 @@ namespace anemone::models {
 struct GraphOptions {
   DType dtype = DType::kFp16;      // of activations: fp16 or fp32
   std::int64_t tokens = 1;         // T; kDynamic: known when it runs
-  std::int64_t context = 0;        // S: slots that the function attends to and writes
-  std::int64_t cache_context = 0;  // slots that the caches have, S or more
+  std::int64_t context = 0;        // S: positions that the function attends to and writes
+  std::int64_t cache_context = 0;  // positions that the caches have, S or more
   // False: caches are inputs and outputs (fp32 has no states in Core ML).
   bool caches_are_states = true;
   // Experts are left to packages of their own: LayerGraph::experts_apart().
@@ -80,8 +80,8 @@ class LayerGraph {
   ir::Value* earlier(std::int64_t count);
 
   // Stores `tokens` [1, kv_heads, T, head_dim] in the cache `name` ("k_cache_3") and returns the
-  // updated slots that the function attends to, [1, kv_heads, S, head_dim]. In a classifier, which
-  // has no caches, the slots are the tokens of the step.
+  // updated positions that the function attends to, [1, kv_heads, S, head_dim]. In a classifier,
+  // which has no caches, the positions are the tokens of the step.
   ir::Value* update_cache(const std::string& name, ir::Value* tokens);
 
   // Adds the columns of this step to the recurrent state `name`, which holds the `kept` ones before
@@ -96,8 +96,8 @@ class LayerGraph {
   // of `tail`.
   ir::Value* real_tokens(std::int64_t tail);
 
-  // The slots of update_cache() for layers that attend to the cache of another one. `carried` names
-  // the tokens that a shard before it has stored: a CarriedValue.
+  // What update_cache() returns, for layers that attend to the cache of another one. `carried`
+  // names the tokens that a shard before it has stored: a CarriedValue.
   ir::Value* cache_of_other_layer(const std::string& name, const std::string& carried,
                                   std::int64_t heads);
 
@@ -157,7 +157,7 @@ class LayerGraph {
   std::map<std::string, OpenCache> open_running_;
   OpenCache open_cache(artifact::Cache cache);
   void close_cache(OpenCache cache, ir::Value* updated);
-  // The first S slots of a cache, and a cache with its first S slots replaced.
+  // The first S positions of a cache, and a cache with its first S positions replaced.
   ir::Value* cache_prefix(ir::Value* cache, const std::string& name);
   ir::Value* with_prefix(ir::Value* cache, ir::Value* prefix, const std::string& name);
 

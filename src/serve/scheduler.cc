@@ -115,13 +115,13 @@ void Scheduler::work() {
     const std::shared_ptr<Job> job = std::move(waiting_.front());
     waiting_.pop_front();
     running_.push_back(job);
-    Slot* const slot = take_slot(*job);
+    Sequence* const sequence = take_sequence(*job);
     lock.unlock();
-    run_job(*job, slot);
+    run_job(*job, sequence);
     lock.lock();
-    if (slot != nullptr) {
-      slot->is_busy = false;
-      slot->last_use = ++uses_;
+    if (sequence != nullptr) {
+      sequence->is_busy = false;
+      sequence->last_use = ++uses_;
     }
     std::erase(running_, job);
     ++finished_;
@@ -131,16 +131,16 @@ void Scheduler::work() {
 }
 
 // The one place where a job ends that throws.
-void Scheduler::run_job(Job& job, Slot* slot) noexcept {
+void Scheduler::run_job(Job& job, Sequence* sequence) noexcept {
   constexpr std::string_view kTooLarge = "[request] there is not enough memory to answer it";
-  if (slot == nullptr) return fail_job(job, Code::kOutOfMemory, kTooLarge);
+  if (sequence == nullptr) return fail_job(job, Code::kOutOfMemory, kTooLarge);
   try {
-    if (slot->session == nullptr) {
+    if (sequence->session == nullptr) {
       auto session = engine::Session::create(job.model());
       if (!session.ok()) return job.fail(session.status());
-      slot->session = *std::move(session);
+      sequence->session = *std::move(session);
     }
-    return job.run(*slot->session);
+    return job.run(*sequence->session);
   } catch (const std::bad_alloc&) {
     fail_job(job, Code::kOutOfMemory, kTooLarge);
   } catch (const std::exception& error) {
@@ -148,34 +148,34 @@ void Scheduler::run_job(Job& job, Slot* slot) noexcept {
   } catch (...) {
     fail_job(job, Code::kInternal, "[server] failed on this request");
   }
-  slot->session.reset();  // in the middle of anything
+  sequence->session.reset();  // in the middle of anything
 }
 
 // A session that has at least half of the prompt serves it; else a new one, so that the others keep
 // what they hold; else the one that was not used for longest.
-Scheduler::Slot* Scheduler::take_slot(Job& job) noexcept try {
-  auto& slots = slots_[job.model().get()].slots;
+Scheduler::Sequence* Scheduler::take_sequence(Job& job) noexcept try {
+  Sequences& sequences = sequences_[job.model().get()];
   const std::span<const std::int32_t> prompt = job.prompt();
-  Slot* best = nullptr;
+  Sequence* best = nullptr;
   std::size_t most = 0;
-  Slot* oldest = nullptr;
-  for (const auto& slot : slots) {
-    if (slot->is_busy) continue;
-    if (oldest == nullptr || slot->last_use < oldest->last_use) oldest = slot.get();
-    if (slot->session == nullptr) continue;
-    const std::size_t common = common_prefix(slot->session->tokens(), prompt);
+  Sequence* oldest = nullptr;
+  for (const auto& sequence : sequences) {
+    if (sequence->is_busy) continue;
+    if (oldest == nullptr || sequence->last_use < oldest->last_use) oldest = sequence.get();
+    if (sequence->session == nullptr) continue;
+    const std::size_t common = common_prefix(sequence->session->tokens(), prompt);
     if (common > most) {
-      best = slot.get();
+      best = sequence.get();
       most = common;
     }
   }
   if (2 * most < prompt.size()) best = nullptr;
-  if (best == nullptr && slots.size() < parallel_) {
-    slots.push_back(std::make_unique<Slot>());
-    best = slots.back().get();
+  if (best == nullptr && sequences.size() < parallel_) {
+    sequences.push_back(std::make_unique<Sequence>());
+    best = sequences.back().get();
   }
   if (best == nullptr) best = oldest;
-  ANEMONE_CHECK(best != nullptr);  // there are as many slots as threads
+  ANEMONE_CHECK(best != nullptr);  // there are as many sequences as threads
   best->is_busy = true;
   return best;
 } catch (...) {

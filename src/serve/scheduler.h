@@ -82,20 +82,18 @@ class Scheduler {
   void shutdown(std::atomic<std::size_t>* cut_off = nullptr);
 
  private:
-  // The sessions of one model: at most `parallel`, made when they are needed.
-  struct Slots {
-    struct Slot {
-      std::unique_ptr<engine::Session> session;
-      std::uint64_t last_use = 0;
-      bool is_busy = false;
-    };
-    std::vector<std::unique_ptr<Slot>> slots;
+  // A session, and whether a job has it.
+  struct Sequence {
+    std::unique_ptr<engine::Session> session;
+    std::uint64_t last_use = 0;
+    bool is_busy = false;
   };
-  using Slot = Slots::Slot;
+  // Of one model: at most `parallel`, made when they are needed.
+  using Sequences = std::vector<std::unique_ptr<Sequence>>;
 
   void work();
-  void run_job(Job& job, Slot* slot) noexcept;
-  Slot* take_slot(Job& job) noexcept;  // nullptr for want of memory
+  void run_job(Job& job, Sequence* sequence) noexcept;
+  Sequence* take_sequence(Job& job) noexcept;  // nullptr for want of memory
 
   const SchedulerOptions options_;
   const std::size_t parallel_;
@@ -104,7 +102,7 @@ class Scheduler {
   std::condition_variable idle_;
   std::deque<std::shared_ptr<Job>> waiting_;
   std::vector<std::shared_ptr<Job>> running_;
-  std::map<const engine::Model*, Slots> slots_;
+  std::map<const engine::Model*, Sequences> sequences_;
   std::uint64_t uses_ = 0;
   std::uint64_t finished_ = 0;
   std::uint64_t cancelled_ = 0;

@@ -189,7 +189,7 @@ class FakeShard : public FakeProgram {
     if (counts_->nan_after > 0) --counts_->nan_after;
     const auto& hidden = port[0];
     const auto tokens = static_cast<std::int64_t>(hidden.size()) / kHidden;
-    const std::int64_t slots = manifest_.context;
+    const std::int64_t positions = manifest_.context;
     std::vector<float> caches[2];
     for (std::size_t c = 0; c < 2; ++c) {
       const auto& cache = shard_.caches[c];
@@ -216,10 +216,10 @@ class FakeShard : public FakeProgram {
       rotate(fresh[0].back(), &port[1][static_cast<std::size_t>(t * kHeadDim / 2)],
              &port[2][static_cast<std::size_t>(t * kHeadDim / 2)]);
     }
-    // A write as a package does it: every slot times (1 - written) plus the mask times the new
+    // A write as a package does it: every position times (1 - written) plus the mask times the new
     // rows.
     for (std::size_t c = 0; c < 2; ++c) {
-      for (std::int64_t s = 0; s < slots; ++s) {
+      for (std::int64_t s = 0; s < positions; ++s) {
         float written = 0;
         float sum[kHeadDim] = {};
         for (std::int64_t t = 0; t < tokens; ++t) {
@@ -229,16 +229,16 @@ class FakeShard : public FakeProgram {
             sum[d] += mask * fresh[c][static_cast<std::size_t>(t)][d];
         }
         for (std::size_t d = 0; d < kHeadDim; ++d) {
-          float& slot = caches[c][static_cast<std::size_t>(s * kHeadDim) + d];
-          slot = slot * (1 - written) + sum[d];
-          if (dtype_ == DType::kFp16) slot = to_float(to_half(slot));
+          float& stored = caches[c][static_cast<std::size_t>(s * kHeadDim) + d];
+          stored = stored * (1 - written) + sum[d];
+          if (dtype_ == DType::kFp16) stored = to_float(to_half(stored));
         }
       }
     }
     std::vector<float> out(hidden.size());
     for (std::int64_t t = 0; t < tokens; ++t) {
       const auto row = static_cast<std::size_t>(t);
-      std::vector<float> scores(static_cast<std::size_t>(slots));
+      std::vector<float> scores(static_cast<std::size_t>(positions));
       float highest = -1e30F;
       for (std::size_t s = 0; s < scores.size(); ++s) {
         for (std::size_t d = 0; d < kHeadDim; ++d)

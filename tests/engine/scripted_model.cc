@@ -118,8 +118,8 @@ struct ScriptedModel::Script {
   std::function<void()> on_run;
 };
 
-// A layer program writes the number of visible slots into the hidden state; a head program reads it
-// back.
+// A layer program writes the number of visible positions into the hidden state; a head program
+// reads it back.
 class ScriptedModel::Program : public exec::LoadedProgram {
  public:
   Program(std::shared_ptr<Script> script, std::int64_t context, bool is_head)
@@ -163,9 +163,9 @@ class ScriptedModel::Program : public exec::LoadedProgram {
         continue;
       }
       const auto mask = inputs[1].tensor.as<float>();
-      const auto slots = static_cast<std::size_t>(context_);
-      for (std::size_t s = 0; s < slots; ++s)
-        if (mask[t * slots + s] == 0) out[t] += 1;
+      const auto positions = static_cast<std::size_t>(context_);
+      for (std::size_t s = 0; s < positions; ++s)
+        if (mask[t * positions + s] == 0) out[t] += 1;
     }
     return {};
   }

@@ -145,7 +145,7 @@ TEST_P(EveryForm, SessionThatWasResetEqualsANewOne) {
   EXPECT_EQ(copy(session->logits()), single_steps(fake, ids).back());
 }
 
-TEST_P(EveryForm, FullContextIsUsedToTheLastSlot) {
+TEST_P(EveryForm, FullContextIsUsedToTheLastPosition) {
   const LoadedFake fake(options());
   const auto ids = prompt_of(200);
   const auto expected = single_steps(fake, ids);

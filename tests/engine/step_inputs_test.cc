@@ -27,7 +27,7 @@ void expect_mask(const std::vector<float>& mask, std::int64_t tokens, std::int64
       const bool visible = s <= at && (window == 0 || s > at - window);
       ASSERT_EQ(mask[static_cast<std::size_t>(t * kContext + s)],
                 visible ? 0 : to_float(to_half(kMaskedScore)))
-          << "window " << window << " row " << t << " slot " << s << " position " << position
+          << "window " << window << " row " << t << " attends to " << s << " from " << position
           << " count " << count;
     }
   }

@@ -36,7 +36,7 @@ Shape host_input_shape(const HostInput& input, std::int64_t tokens, std::int64_t
 // The tensors of one function of one session, reused from step to step. Only what changed since the
 // step before is written again. Not thread-safe.
 //
-// Token t of a step stands at position p + t. It attends to slot s when s <= p + t and, with a
+// Token t of a step stands at position p + t. It attends to position s when s <= p + t and, with a
 // window, s > p + t - window; or, where attention is bidirectional, to every real token s of the
 // step, with a window when |p + t - s| < window. Its rope angle is float(p + t) * inv_freq[i],
 // rounded to fp32; cos and sin are computed in double, rounded to fp32, and multiplied by the scale
@@ -62,7 +62,7 @@ class StepInputs {
   std::int64_t count() const { return written_count_; }  // of real tokens, by the last set()
 
  private:
-  // Slots [begin, end).
+  // Positions [begin, end).
   struct Range {
     std::int64_t begin = 0;
     std::int64_t end = 0;
@@ -81,7 +81,7 @@ class StepInputs {
   std::vector<Item> items_;
   std::int64_t tokens_;
   std::int64_t context_;
-  std::int64_t written_begin_ = 0;  // slots that the write masks mark now
+  std::int64_t written_begin_ = 0;  // positions that the write masks mark now
   std::int64_t written_count_ = 0;
 };
 

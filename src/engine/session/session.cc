@@ -195,7 +195,7 @@ Status Session::truncate(std::int64_t position) {
     forget_logits();
     needs_rebuild_ = has_recurrent_;
   }
-  // The slots beyond are masked from now on, and overwritten before they are shown again.
+  // The positions beyond are masked from now on, and overwritten before they are shown again.
   tokens_.resize(static_cast<std::size_t>(position));
   return {};
 }

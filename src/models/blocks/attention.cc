@@ -210,7 +210,7 @@ Value* attention(LayerGraph& graph, std::int64_t layer, const std::string& prefi
   ir::Builder& b = graph.builder();
   const Heads heads = project_heads(graph, kind, prefix, x, name);
   const std::int64_t owner = kind.kv_layer < 0 ? layer : kind.kv_layer;
-  const auto slots = [&](std::string_view kind_of_cache, Value* tokens) {
+  const auto cached = [&](std::string_view kind_of_cache, Value* tokens) {
     const std::string cache = fmt::format("{}_cache_{}", kind_of_cache, owner);
     const std::string carried = carried_tokens(kind_of_cache, owner);
     if (tokens == nullptr)
@@ -218,8 +218,8 @@ Value* attention(LayerGraph& graph, std::int64_t layer, const std::string& prefi
     if (graph.leaves(carried)) graph.shared(carried) = graph.from_heads(tokens, carried);
     return graph.update_cache(cache, tokens);
   };
-  Value* keys = slots("k", heads.k);
-  Value* values = slots("v", heads.v);
+  Value* keys = cached("k", heads.k);
+  Value* values = cached("v", heads.v);
   Value* sinks = nullptr;
   if (!config.tensors.sinks.empty())
     sinks = graph.weights().vector(b, {{prefix + config.tensors.sinks, config.num_heads}},

@@ -37,9 +37,9 @@ ir::Value* apply_rope(LayerGraph& graph, const artifact::Rope& rope, ir::Value* 
 ir::Value* attention(LayerGraph& graph, std::int64_t layer, const std::string& prefix,
                      ir::Value* x);
 
-// The part of attention() that reads the cache: queries [1, heads, T, head_dim] against the slots
-// [1, kv_heads, S, head_dim] of keys and values. `sinks` [1, heads, 1, 1] join the scores in the
-// softmax; nullptr: none. Gives [1, heads * head_dim, T, 1].
+// The part of attention() that reads the cache: queries [1, heads, T, head_dim] against the
+// keys and values [1, kv_heads, S, head_dim] of S positions. `sinks` [1, heads, 1, 1] join the
+// scores in the softmax; nullptr: none. Gives [1, heads * head_dim, T, 1].
 ir::Value* attend(LayerGraph& graph, const LayerConfig& kind, ir::Value* q, ir::Value* keys,
                   ir::Value* values, ir::Value* sinks, const std::string& name);
 
@@ -69,8 +69,8 @@ ir::Value* conv_over_time(LayerGraph& graph, ir::Value* x, std::int64_t groups, 
 ir::Value* causal_conv(LayerGraph& graph, const std::string& cache, ir::Value* x, std::int64_t taps,
                        const std::string& weight, ir::Value* bias, const std::string& name);
 
-// Attention without a cache of slots: a state for each head that decays, learns and is read, token
-// by token (DecoderConfig::delta_net). It takes and gives a hidden state.
+// Attention without keys and values by position: a state for each head that decays, learns and is
+// read, token by token (DecoderConfig::delta_net). It takes and gives a hidden state.
 ir::Value* delta_net(LayerGraph& graph, std::int64_t layer, const std::string& prefix,
                      ir::Value* x);
 

@@ -53,7 +53,7 @@ std::uint64_t Vocab::key_of(std::string_view bytes) const {
 }
 
 void Vocab::reserve(std::size_t entries, std::size_t text_bytes) {
-  slots_.reserve(entries);
+  entries_.reserve(entries);
   arena_.reserve(text_bytes);
   grow(buckets_for(entries));
 }
@@ -102,9 +102,9 @@ Status Vocab::add(std::string_view entry, std::int64_t id) {
     if (bucket.id >= 0) return corrupt("[vocab] expected each entry once, got \"{}\" twice", entry);
     bucket = {key, number};
   }
-  if (id >= end_id()) slots_.resize(static_cast<std::size_t>(id) + 1);
-  slots_[static_cast<std::size_t>(id)] = {offset, static_cast<std::uint32_t>(stored.size()), true,
-                                          literal};
+  if (id >= end_id()) entries_.resize(static_cast<std::size_t>(id) + 1);
+  entries_[static_cast<std::size_t>(id)] = {offset, static_cast<std::uint32_t>(stored.size()), true,
+                                            literal};
   ++count_;
   return ok_status();
 }
@@ -119,7 +119,7 @@ void Vocab::prefetch(std::string_view bytes) const {
 }
 
 bool Vocab::spells(std::int64_t id, std::string_view bytes) const {
-  if (!has(id) || slots_[static_cast<std::size_t>(id)].literal) return false;
+  if (!has(id) || entries_[static_cast<std::size_t>(id)].literal) return false;
   return this->bytes(static_cast<std::int32_t>(id)) == bytes;
 }
 
@@ -131,16 +131,16 @@ std::int32_t Vocab::find(std::string_view entry) const {
 }
 
 bool Vocab::has(std::int64_t id) const {
-  return id >= 0 && id < end_id() && slots_[static_cast<std::size_t>(id)].used;
+  return id >= 0 && id < end_id() && entries_[static_cast<std::size_t>(id)].used;
 }
 
 std::string_view Vocab::bytes(std::int32_t id) const {
-  const Slot& slot = slots_[static_cast<std::size_t>(id)];
-  return std::string_view(arena_).substr(slot.offset, slot.length);
+  const Entry& entry = entries_[static_cast<std::size_t>(id)];
+  return std::string_view(arena_).substr(entry.offset, entry.length);
 }
 
 std::string Vocab::entry(std::int32_t id) const {
-  const bool symbols = byte_level_ && !slots_[static_cast<std::size_t>(id)].literal;
+  const bool symbols = byte_level_ && !entries_[static_cast<std::size_t>(id)].literal;
   return symbols ? symbols_of_bytes(bytes(id)) : std::string(bytes(id));
 }
 

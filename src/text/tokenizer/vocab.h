@@ -48,10 +48,10 @@ class Vocab {
 
   std::int32_t size() const { return count_; }
   // One past the largest id.
-  std::int32_t end_id() const { return static_cast<std::int32_t>(slots_.size()); }
+  std::int32_t end_id() const { return static_cast<std::int32_t>(entries_.size()); }
 
  private:
-  struct Slot {
+  struct Entry {
     std::uint32_t offset = 0;
     std::uint32_t length = 0;
     bool used = false;
@@ -70,7 +70,7 @@ class Vocab {
 
   bool byte_level_;
   std::string arena_;
-  std::vector<Slot> slots_;      // by id
+  std::vector<Entry> entries_;   // by id
   std::vector<Bucket> buckets_;  // open addressing, a power of two, at most two thirds full
   int shift_ = 63;               // see table_place()
   std::uint64_t multiplier_ = table_multiplier();
