@@ -10,7 +10,7 @@ namespace anemone {
 std::optional<std::string> environment_variable(const char* name);
 
 // The folder for data that a program can make or fetch again: $XDG_CACHE_HOME, else ~/.cache;
-// nullopt when neither variable is set.
+// nullopt when neither XDG_CACHE_HOME nor HOME is set.
 std::optional<std::string> user_cache_folder();
 
 }  // namespace anemone

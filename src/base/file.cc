@@ -76,8 +76,9 @@ std::string_view without_temporary_suffix(std::string_view path) {
 Status check_can_be_replaced(const std::string& path) {
   struct stat info {};
   if (::lstat(path.c_str(), &info) != 0 || S_ISREG(info.st_mode)) return {};
-  // The user named a link as the file to overwrite, neither the link's own entry nor its target. A
-  // user with the right to do so would otherwise put a regular file in the place of /dev/null.
+  // A link is refused, since it does not say whether the user means the link or its target. A
+  // device is refused, too: for a user with the right to do so, the rename would put a regular file
+  // in the place of /dev/null.
   return io_error("[{}] expected a regular file or a new name to write, got a {}", path,
                   S_ISLNK(info.st_mode)   ? "link"
                   : S_ISDIR(info.st_mode) ? "folder"

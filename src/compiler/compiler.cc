@@ -92,7 +92,7 @@ class Compilation {
 
   Status check_cancelled() const {
     if (plan_.options.cancel == nullptr || !*plan_.options.cancel) return {};
-    return cancelled("[{}] cancelled before the end", checkpoint_.path);
+    return cancelled("[{}] the compilation was cancelled", checkpoint_.path);
   }
 
   models::GraphOptions graph_options(const artifact::Function& function) const {

@@ -21,8 +21,8 @@ namespace fs = std::filesystem;
 
 constexpr std::size_t kMostEntries = 100'000;
 
-// What is written down about a blob, by this user: in a cache that several share, another one could
-// have written anything. Empty where there is nothing to believe.
+// The record of this user about a blob; empty if there is none to trust. In a cache that several
+// users share, another user could have written anything.
 std::string known_of(const HubCache& cache, const std::string& etag) {
   const std::string path = cache.verified(etag).string();
   struct stat info {};
@@ -32,7 +32,7 @@ std::string known_of(const HubCache& cache, const std::string& etag) {
   return read_file(path, 1024).value_or(std::string());
 }
 
-// A cache that cannot be written to is hashed each time.
+// Records that a blob is right. If the cache cannot be written to, blobs are hashed each time.
 void write_down(const HubCache& cache, const std::string& etag, const FileIdentity& file) {
   if (make_directories(cache.verified(etag).parent_path().string()).ok())
     (void)write_file(cache.verified(etag).string(), file.text() + "\n");

@@ -27,7 +27,7 @@ Result<BlobState> check_blob(const HubCache& cache, const std::string& etag,
 void remember_blob(const HubCache& cache, const std::string& etag);
 
 // check_blob() of everything that a snapshot links to, kCorrupt for the first that is wrong and for
-// a link that leads elsewhere. What is missing is not looked at: a snapshot may be here in part.
+// a link that leads elsewhere. Missing files are not checked: a snapshot may be here in part.
 // `progress` gets the bytes so far and those of all.
 Status check_snapshot(const HubCache& cache, const std::string& folder,
                       const std::function<void(std::uint64_t, std::uint64_t)>& progress = {});

@@ -1,17 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// MIL text: the form that coremlcompiler writes into model.mil, one operation a line. Used by
+// MIL text: the form that coremlcompiler writes into model.mil, one operation per line. Used by
 // `inspect`, by tests and by people.
 //
 //   program(1.0)
 //   [buildInfo = dict<string, string>({{"coremltools-version", "9.0"}})]
 //   {
 //       func main<ios18>(tensor<fp16, [1, 4]> x, state<tensor<fp16, [1, 4]>> cache) {
-//           tensor<int32, [1]> axes = const()[name = string("axes"), val = tensor<int32,
-//           [1]>([1])]; tensor<fp16, [4, 4]> w = const()[name = string("w"), val = tensor<fp16, [4,
-//           4]>(BLOBFILE(
+//           tensor<int32, [1]> axes = const()[name = string("axes"), val = tensor<...>([1])];
+//           tensor<fp16, [4, 4]> w = const()[name = string("w"), val = tensor<...>(BLOBFILE(
 //               path = string("@model_path/weights/weight.bin"), offset = uint64(64)))];
-//           tensor<fp16, [1]> y = reduce_sum(axes = axes, keep_dims = keep, x = x)[name =
-//           string("y")];
+//           tensor<fp16, [1]> y = reduce_sum(axes = axes, x = x)[name = string("y")];
 //       } -> (y);
 //   }
 #pragma once

@@ -111,8 +111,8 @@ struct FlexibleShape {
 
 // The interface that follows from a function's inputs, states and outputs: names, dtypes, shapes.
 // Inputs with unknown dimensions need an entry in `flexible`, keyed by input name; kInvalidArgument
-// without one or when an output is no tensor of a dtype that a package can describe. Checked in
-// full by the writer.
+// without one or when an output is no tensor of a dtype that a package can describe. The writer
+// checks the result in full.
 Result<FunctionInterface> describe_function(
     const ir::Function& function, const std::map<std::string, FlexibleShape>& flexible = {});
 

@@ -104,7 +104,8 @@ Result<Model> read_package(const std::string& path) {
   BlobCache blobs(&files);
   Result<Model> model = decode(std::as_bytes(std::span(file)), blobs);
   if (!model.ok()) {
-    // First: what the reader finds wrong with zeros is not the reason.
+    // A file that was cut short reads as zeros, so this check comes before errors that the reader
+    // finds in zeros.
     for (const auto& mapped : blobs.take_files()) ANEMONE_RETURN_IF_ERROR(mapped->check());
     return with_subject(model.status(), files.model_path());
   }

@@ -34,7 +34,7 @@ struct AxisSlice {
   bool is_squeezed = false;
 };
 
-// Resolves all axes of a static shape. begin and end have one entry an axis (masked ones are
+// Resolves all axes of a static shape. begin and end have one entry per axis (masked ones are
 // ignored). kInvalidArgument for a vector of another length, a stride of 0, or a squeezed axis
 // without its element.
 Result<std::vector<AxisSlice>> resolve_slice(const Shape& shape, const SliceRequest& request);

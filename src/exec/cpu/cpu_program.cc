@@ -207,7 +207,8 @@ Status CpuProgram::make_plans(std::span<Entry> entries) const {
         [&] { return exec::plan(all, !shared_->is_reference, folder_, shared_->pool); });
   };
   const Status status = prepare_and_plan();
-  // First: what a plan finds wrong with the zeros of a file that was cut is not the reason.
+  // A file that was cut short reads as zeros, so this check comes before errors that a plan finds
+  // in zeros.
   ANEMONE_RETURN_IF_ERROR(source_.check());
   ANEMONE_RETURN_IF_ERROR(status);
   for (std::size_t i = 0; i < planned.size(); ++i)
