@@ -116,7 +116,7 @@ TEST_F(CachedAttention, StepByStep) {
   expect_like_reference({"cached_attention"}, steps, kManyRoundings);
 }
 
-TEST_F(CachedAttention, CostsWhatAllSlotsCost) {
+TEST_F(CachedAttention, CostsWhatAllPositionsCost) {
   build(3);
   const auto steps = explain(*load());
   ASSERT_TRUE(steps.ok());
@@ -353,7 +353,7 @@ TEST_F(CachedAttentionBatch, ChunksOfOneConversation) {
   expect_like_single_runs(steps, true);
 }
 
-// The first attends to the slot that the second writes, as a cache does that goes round.
+// The first attends to the register that the second writes, as a cache does that goes round.
 TEST_F(CachedAttentionBatch, ALaterRunWritesWhereAnEarlierOneAttends) {
   build(2);
   Steps steps;

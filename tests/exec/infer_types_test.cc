@@ -190,9 +190,9 @@ TEST_F(InferredTypes, PlansShareWhatFollowsFromConstants) {
     ASSERT_FALSE(planned.block.ops.empty());
     for (const PreparedOp& op : planned.block.ops)
       for (const Operand& operand : op.operands)
-        for (const int slot : operand.slots)
-          if (is_known(planned, slot)) {
-            const TensorView& value = planned.initial[static_cast<std::size_t>(slot)].view;
+        for (const int reg : operand.registers)
+          if (is_known(planned, reg)) {
+            const TensorView& value = planned.initial[static_cast<std::size_t>(reg)].view;
             places[value.shape == Shape{64, kChannels} ? "scaled" : "table"].push_back(value.data);
           }
     for (const char* gone : {"scaled", "table"})

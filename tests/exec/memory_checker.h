@@ -26,14 +26,14 @@ class MemoryChecker {
       if (op.kind == PreparedOp::Kind::kView) {
         add_views(op);
       } else if (is_made_here) {
-        for (const int slot : op.outputs)
-          if (const std::int64_t at = offset(slot); at != MemoryPlan::kNone)
-            add(op, {slot, slot, at, at + size(slot)});
+        for (const int reg : op.outputs)
+          if (const std::int64_t at = offset(reg); at != MemoryPlan::kNone)
+            add(op, {reg, reg, at, at + size(reg)});
       } else {
         expect_outside(op);
       }
       for (const int dead : op.dead_after)
-        std::erase_if(alive_, [&](const Value& value) { return value.slot == dead; });
+        std::erase_if(alive_, [&](const Value& value) { return value.reg == dead; });
     }
   }
   std::size_t values() const { return values_; }
@@ -41,31 +41,31 @@ class MemoryChecker {
 
  private:
   struct Value {
-    int slot = 0;
-    int root = 0;  // the slot that it is a view of, or itself
+    int reg = 0;
+    int root = 0;  // the register that it is a view of, or itself
     std::int64_t begin = 0, end = 0;
   };
 
-  std::int64_t offset(int slot) const {
-    return function_.memory.offsets[static_cast<std::size_t>(slot)];
+  std::int64_t offset(int reg) const {
+    return function_.memory.offsets[static_cast<std::size_t>(reg)];
   }
-  std::int64_t size(int slot) const {
+  std::int64_t size(int reg) const {
     return static_cast<std::int64_t>(
-        TensorView{function_.type(slot).dtype, function_.type(slot).shape, nullptr}.size_bytes());
+        TensorView{function_.type(reg).dtype, function_.type(reg).shape, nullptr}.size_bytes());
   }
-  const Value* find(int slot) const {
-    const auto it = std::ranges::find(alive_, slot, &Value::slot);
+  const Value* find(int reg) const {
+    const auto it = std::ranges::find(alive_, reg, &Value::reg);
     return it == alive_.end() ? nullptr : &*it;
   }
 
   void add_views(const PreparedOp& op) {
-    const Value* found = find(op.slot("x"));
+    const Value* found = find(op.reg("x"));
     if (found == nullptr) return;
     const Value whole = *found;
     std::int64_t at = whole.begin;
-    for (const int slot : op.outputs) {
-      add(op, {slot, whole.root, at, at + size(slot)});
-      at += size(slot);
+    for (const int reg : op.outputs) {
+      add(op, {reg, whole.root, at, at + size(reg)});
+      at += size(reg);
     }
     EXPECT_LE(at, whole.end);
   }
@@ -73,14 +73,14 @@ class MemoryChecker {
   void add(const PreparedOp& op, const Value& value) {
     EXPECT_GE(value.begin, 0);
     EXPECT_LE(value.end, function_.memory.arena_bytes);
-    if (value.slot == value.root) {
+    if (value.reg == value.root) {
       EXPECT_EQ(value.begin % 64, 0);
       ++values_;
     }
     for (const Value& other : alive_) {
       if (other.end <= value.begin || value.end <= other.begin || other.root == value.root)
         continue;
-      EXPECT_TRUE(may_overwrite(op, other)) << value.slot << " lies over " << other.slot;
+      EXPECT_TRUE(may_overwrite(op, other)) << value.reg << " lies over " << other.reg;
       ++overwritten_;
     }
     alive_.push_back(value);
@@ -88,21 +88,21 @@ class MemoryChecker {
 
   static bool may_overwrite(const PreparedOp& op, const Value& other) {
     if (op.kind != PreparedOp::Kind::kFused ||
-        std::ranges::find(op.dead_after, other.slot) == op.dead_after.end())
+        std::ranges::find(op.dead_after, other.reg) == op.dead_after.end())
       return false;
-    const std::vector<int>& inputs = op.operands.front().slots;
+    const std::vector<int>& inputs = op.operands.front().registers;
     for (std::size_t i = 0; i < inputs.size(); ++i)
-      if (inputs[i] == other.slot && !op.fused->can_overwrite(i)) return false;
-    return std::ranges::find(inputs, other.slot) != inputs.end();
+      if (inputs[i] == other.reg && !op.fused->can_overwrite(i)) return false;
+    return std::ranges::find(inputs, other.reg) != inputs.end();
   }
 
   // Lists, states and blocks may keep what they are given.
   void expect_outside(const PreparedOp& op) const {
     for (const Operand& operand : op.operands)
-      for (const int slot : operand.slots) EXPECT_EQ(find(slot), nullptr) << slot;
+      for (const int reg : operand.registers) EXPECT_EQ(find(reg), nullptr) << reg;
     for (const PreparedBlock& block : op.blocks) {
       for (const PreparedOp& inner : block.ops) expect_outside(inner);
-      for (const int slot : block.outputs) EXPECT_EQ(find(slot), nullptr) << slot;
+      for (const int reg : block.outputs) EXPECT_EQ(find(reg), nullptr) << reg;
     }
   }
 

@@ -106,12 +106,13 @@ struct MemoryOfPlans : FusionFixture {
       std::vector<Interpreter> runs;
       runs.emplace_back(function, **frame, states, threads, 1);
       for (std::size_t k = 0; k < inputs.size(); ++k)
-        (*frame)->slots[static_cast<std::size_t>(function.inputs[k].slot)].view = inputs[k].view();
+        (*frame)->registers[static_cast<std::size_t>(function.inputs[k].reg)].view =
+            inputs[k].view();
       const Status status = Interpreter::run(function, runs, context, nullptr);
       EXPECT_TRUE(status.ok()) << status.message();
       out.clear();
       for (const PreparedOutput& output : function.outputs)
-        out.push_back(to_floats((*frame)->slots[static_cast<std::size_t>(output.slot)].view));
+        out.push_back(to_floats((*frame)->registers[static_cast<std::size_t>(output.reg)].view));
       runs[0].clear();
     }
     return out;

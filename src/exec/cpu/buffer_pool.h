@@ -11,7 +11,7 @@
 
 namespace anemone::exec {
 
-// Memory, 64-byte aligned. Shared by the slots and states that view it; it is written
+// Memory, 64-byte aligned. Shared by the registers and states that view it; it is written
 // only by the operation that made it, so views of it never see a change.
 class Buffer {
  public:

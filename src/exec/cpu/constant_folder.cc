@@ -34,7 +34,7 @@ struct Task {
   std::string key;
   bool is_lasting = false;
   std::vector<Candidate> users;
-  std::vector<Slot> results;
+  std::vector<Register> results;
   Status status;
 };
 
@@ -44,29 +44,29 @@ void append_bytes(std::string& key, T value) {
 }
 
 std::string key_of(const PreparedOp& op, const PreparedFunction& function) {
-  const Slots& slots = function.initial;
+  const Registers& registers = function.initial;
   std::string key = op.op->type + "\n";
   for (const Operand& operand : op.operands) {
     key.append(operand.name).append("=");
-    for (const int index : operand.slots) {
-      const Slot& slot = slots[static_cast<std::size_t>(index)];
-      if (slot.text.has_value()) {
-        append_bytes(key, slot.text->size());
-        key.append(*slot.text);
+    for (const int index : operand.registers) {
+      const Register& reg = registers[static_cast<std::size_t>(index)];
+      if (reg.text.has_value()) {
+        append_bytes(key, reg.text->size());
+        key.append(*reg.text);
         continue;
       }
-      key += static_cast<char>(slot.view.dtype);
-      append_bytes(key, slot.view.shape.size());
-      for (const std::int64_t dimension : slot.view.shape) append_bytes(key, dimension);
-      if (slot.view.size_bytes() <= kMaxComparedBytes)
-        key.append(reinterpret_cast<const char*>(slot.view.data),
-                   static_cast<std::size_t>(slot.view.size_bytes()));
+      key += static_cast<char>(reg.view.dtype);
+      append_bytes(key, reg.view.shape.size());
+      for (const std::int64_t dimension : reg.view.shape) append_bytes(key, dimension);
+      if (reg.view.size_bytes() <= kMaxComparedBytes)
+        key.append(reinterpret_cast<const char*>(reg.view.data),
+                   static_cast<std::size_t>(reg.view.size_bytes()));
       else
-        append_bytes(key, slot.view.data);
+        append_bytes(key, reg.view.data);
     }
     key += '\n';
   }
-  for (const int slot : op.outputs) key.append(ir::to_string(function.type(slot))).append(";");
+  for (const int reg : op.outputs) key.append(ir::to_string(function.type(reg))).append(";");
   return key;
 }
 
@@ -81,15 +81,16 @@ void drop_known_of(const PreparedFunction& function, PreparedBlock& block) {
 
 class Folder {
  public:
-  using Kept = std::unordered_map<std::string, std::vector<Slot>>;
+  using Kept = std::unordered_map<std::string, std::vector<Register>>;
   Folder(Kept& kept, const std::shared_ptr<MemoryLimit>& limit, ThreadPool& threads)
       : kept_(kept), take_(buffers_of_their_own(limit)), threads_(threads) {}
 
   Status run(const std::vector<PreparedFunction*>& functions) {
     for (PreparedFunction* function : functions) {
-      slots_.assign(function->initial.size(), {});
+      registers_.assign(function->initial.size(), {});
       for (std::size_t i = 0; i < function->initial.size(); ++i)
-        if (is_known(*function, static_cast<int>(i))) slots_[i] = {0, !function->is_of_shapes[i]};
+        if (is_known(*function, static_cast<int>(i)))
+          registers_[i] = {0, !function->is_of_shapes[i]};
       collect(*function, function->block);
     }
     for (auto& level : levels_) ANEMONE_RETURN_IF_ERROR(evaluate(level));
@@ -110,14 +111,14 @@ class Folder {
       int level = 0;
       bool is_lasting = true;
       for (const Operand& operand : op.operands)
-        for (const int slot : operand.slots) {
-          const Known& known = slots_[static_cast<std::size_t>(slot)];
+        for (const int reg : operand.registers) {
+          const Known& known = registers_[static_cast<std::size_t>(reg)];
           level = known.level < 0 || level < 0 ? -1 : std::max(level, known.level);
           is_lasting = is_lasting && known.is_lasting;
         }
       if (level < 0 || (!is_constexpr(op) && !is_small(function, op))) continue;
-      for (const int slot : op.outputs)
-        slots_[static_cast<std::size_t>(slot)] = {level + 1, is_lasting};
+      for (const int reg : op.outputs)
+        registers_[static_cast<std::size_t>(reg)] = {level + 1, is_lasting};
       if (levels_.size() <= static_cast<std::size_t>(level))
         levels_.resize(static_cast<std::size_t>(level) + 1);
       levels_[static_cast<std::size_t>(level)].push_back({&function, &op, is_lasting});
@@ -126,8 +127,8 @@ class Folder {
 
   static bool is_small(const PreparedFunction& function, const PreparedOp& op) {
     std::uint64_t bytes = 0;
-    for (const int slot : op.outputs) {
-      const ir::Type& type = function.type(slot);
+    for (const int reg : op.outputs) {
+      const ir::Type& type = function.type(reg);
       if (!type.is_tensor() || !is_static(type.shape)) return false;
       const auto count = checked_element_count(type.shape);
       if (!count.ok()) return false;
@@ -146,8 +147,8 @@ class Folder {
       const bool is_ready =
           std::all_of(candidate.op->operands.begin(), candidate.op->operands.end(),
                       [&](const Operand& operand) {
-                        return std::all_of(operand.slots.begin(), operand.slots.end(),
-                                           [&](int slot) { return is_known(function, slot); });
+                        return std::all_of(operand.registers.begin(), operand.registers.end(),
+                                           [&](int reg) { return is_known(function, reg); });
                       });
       if (!is_ready) continue;
       std::string key = key_of(*candidate.op, function);
@@ -183,7 +184,7 @@ class Folder {
     return {};
   }
 
-  static void set(const Candidate& user, const std::vector<Slot>& results) {
+  static void set(const Candidate& user, const std::vector<Register>& results) {
     for (std::size_t i = 0; i < results.size(); ++i)
       user.function->initial[static_cast<std::size_t>(user.op->outputs[i])] = results[i];
   }
@@ -191,14 +192,14 @@ class Folder {
   Kept& kept_;
   const Allocate take_;
   ThreadPool& threads_;
-  std::vector<Known> slots_;  // of the function that is being folded
+  std::vector<Known> registers_;  // of the function that is being folded
   std::vector<std::vector<Candidate>> levels_;
 };
 
 }  // namespace
 
-bool is_known(const PreparedFunction& function, int slot) {
-  const Slot& value = function.initial[static_cast<std::size_t>(slot)];
+bool is_known(const PreparedFunction& function, int reg) {
+  const Register& value = function.initial[static_cast<std::size_t>(reg)];
   return value.view.data != nullptr || value.text.has_value();
 }
 

@@ -31,11 +31,11 @@ class ConstantFolder {
  private:
   const std::shared_ptr<MemoryLimit> limit_;
   std::mutex mutex_;
-  std::unordered_map<std::string, std::vector<Slot>> kept_;  // by operation and operands
+  std::unordered_map<std::string, std::vector<Register>> kept_;  // by operation and operands
 };
 
-// Whether a slot has a value before a run.
-bool is_known(const PreparedFunction& function, int slot);
+// Whether a register has a value before a run.
+bool is_known(const PreparedFunction& function, int reg);
 // Removes the operations whose results are known.
 void drop_known(PreparedFunction& function);
 

@@ -66,31 +66,31 @@ Result<std::vector<std::size_t>> match_states(const PreparedFunction& function,
 
 // kInvalidArgument where an input has not the shape of the program, which a package may describe
 // more widely than it can run it.
-Status bind_inputs(const PreparedFunction& function, const Inputs& inputs, Slots& slots) {
+Status bind_inputs(const PreparedFunction& function, const Inputs& inputs, Registers& registers) {
   const NameIndex by_name(inputs);
   for (const PreparedInput& input : function.inputs) {
     const NamedView* given = by_name.find(input.feature->name);
-    Slot& slot = slots[static_cast<std::size_t>(input.slot)];
-    slot.view = given != nullptr ? given->tensor : input.default_value->view();
+    Register& reg = registers[static_cast<std::size_t>(input.reg)];
+    reg.view = given != nullptr ? given->tensor : input.default_value->view();
     // The description says [1] for what is a scalar in the program.
-    if (input.type->shape.empty()) slot.view.shape.clear();
-    const ir::Type& type = function.type(input.slot);
-    if (!ir::is_compatible(type, ir::Type::tensor(slot.view.dtype, slot.view.shape)))
+    if (input.type->shape.empty()) reg.view.shape.clear();
+    const ir::Type& type = function.type(input.reg);
+    if (!ir::is_compatible(type, ir::Type::tensor(reg.view.dtype, reg.view.shape)))
       return invalid_argument("[{}] expected {}, got {} {}", input.feature->name,
-                              ir::to_string(type), dtype_name(slot.view.dtype),
-                              to_string(slot.view.shape));
+                              ir::to_string(type), dtype_name(reg.view.dtype),
+                              to_string(reg.view.shape));
   }
   return {};
 }
 
 // kOutOfMemory where there is no room for another copy of an output beside the values of the run.
-Status copy_outputs(const PreparedFunction& function, const Slots& slots, MemoryLimit& limit,
-                    Outputs& outputs) {
+Status copy_outputs(const PreparedFunction& function, const Registers& registers,
+                    MemoryLimit& limit, Outputs& outputs) {
   Outputs old = std::exchange(outputs, {});
   const NameIndex old_by_name(old);
   for (std::size_t i = 0; i < function.outputs.size(); ++i) {
     const Feature& feature = *function.outputs[i].feature;
-    TensorView value = slots[static_cast<std::size_t>(function.outputs[i].slot)].view;
+    TensorView value = registers[static_cast<std::size_t>(function.outputs[i].reg)].view;
     if (value.shape.empty()) value.shape = {1};
     const auto size = static_cast<std::size_t>(value.size_bytes());
     NamedTensor& out = outputs.emplace_back();
@@ -303,7 +303,7 @@ Status CpuProgram::run_together(const ExecutionPlan& plan, std::span<const Batch
     Run& run = runs[i];
     for (const std::size_t place : run.places) run.states.push_back(run.store->buffers()[place]);
     ANEMONE_ASSIGN_OR_RETURN(run.frame, plan.take_frame());
-    ANEMONE_RETURN_IF_ERROR(bind_inputs(function, *items[i].inputs, run.frame->slots));
+    ANEMONE_RETURN_IF_ERROR(bind_inputs(function, *items[i].inputs, run.frame->registers));
     interpreters.emplace_back(function, *run.frame, run.states, context.threads,
                               shared_->max_rounds);
   }
@@ -313,7 +313,7 @@ Status CpuProgram::run_together(const ExecutionPlan& plan, std::span<const Batch
   turn.end();
   for (std::size_t i = 0; i < runs.size() && status.ok(); ++i)
     status = ending_with_memory([&] {
-      return copy_outputs(function, runs[i].frame->slots, *shared_->memory, *items[i].outputs);
+      return copy_outputs(function, runs[i].frame->registers, *shared_->memory, *items[i].outputs);
     });
   // The files are checked after the outputs were copied: an output may be a constant of a mapped
   // file.

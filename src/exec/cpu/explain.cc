@@ -69,8 +69,8 @@ class Explainer {
   std::int64_t constant_bytes(const PreparedOp& op) const {
     std::int64_t bytes = 0;
     for (const Operand& operand : op.operands)
-      for (const int slot : operand.slots) {
-        const TensorView& view = function_.initial[static_cast<std::size_t>(slot)].view;
+      for (const int reg : operand.registers) {
+        const TensorView& view = function_.initial[static_cast<std::size_t>(reg)].view;
         if (view.data != nullptr) bytes += static_cast<std::int64_t>(view.size_bytes());
       }
     return bytes;
@@ -92,9 +92,9 @@ class Explainer {
   }
 
   Shape shape_of(const PreparedOp& op, std::string_view parameter) const {
-    const int slot = op.slot(parameter);
-    const TensorView& constant = function_.initial[static_cast<std::size_t>(slot)].view;
-    return at_least(constant.data != nullptr ? constant.shape : function_.type(slot).shape);
+    const int reg = op.reg(parameter);
+    const TensorView& constant = function_.initial[static_cast<std::size_t>(reg)].view;
+    return at_least(constant.data != nullptr ? constant.shape : function_.type(reg).shape);
   }
 
   const PreparedFunction& function_;

@@ -45,7 +45,7 @@ Result<std::unique_ptr<Frame>> ExecutionPlan::take_frame() const {
     }
   }
   auto frame = std::make_unique<Frame>(limit_);
-  frame->slots = function_.initial;
+  frame->registers = function_.initial;
   const auto bytes = static_cast<std::uint64_t>(function_.memory.arena_bytes);
   frame->arena = Buffer::make(bytes, limit_);
   if (frame->arena == nullptr)
@@ -78,7 +78,7 @@ PreparedFunction with_shapes(const PreparedFunction& function, const InputShapes
     const PreparedInput& input = out.inputs[i];
     // The description says [1] for what is a scalar in the program.
     if (!input.type->shape.empty())
-      out.types[static_cast<std::size_t>(input.slot)].shape = shapes[i];
+      out.types[static_cast<std::size_t>(input.reg)].shape = shapes[i];
   }
   return out;
 }

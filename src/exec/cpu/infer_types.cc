@@ -45,12 +45,12 @@ class TypeInference {
   void run() { infer(function_.block, false); }
 
  private:
-  ir::Type& type(int slot) { return function_.types[static_cast<std::size_t>(slot)]; }
+  ir::Type& type(int reg) { return function_.types[static_cast<std::size_t>(reg)]; }
 
   void infer(PreparedBlock& block, bool is_inner) {
     for (PreparedOp& op : block.ops) {
       // Clears what an earlier round left.
-      for (const int slot : op.outputs) function_.initial[static_cast<std::size_t>(slot)] = {};
+      for (const int reg : op.outputs) function_.initial[static_cast<std::size_t>(reg)] = {};
       if (op.kind == PreparedOp::Kind::kKernel)
         infer_kernel(op);
       else if (op.kind == PreparedOp::Kind::kCond)
@@ -64,7 +64,7 @@ class TypeInference {
     op.has_static_outputs = false;
     op.is_statically_checked = false;
     std::vector<ir::Type> inferred;
-    const SlotInferContext context(op, function_.initial, &function_.types);
+    const RegisterInferContext context(op, function_.initial, &function_.types);
     const bool is_lawful = op.schema->infer(context, inferred).ok();
     bool is_fixed = is_lawful && inferred.size() == op.outputs.size();
     for (std::size_t i = 0; i < op.outputs.size(); ++i) {
@@ -81,51 +81,51 @@ class TypeInference {
 
   bool has_static_operands(const PreparedOp& op) const {
     return std::ranges::all_of(op.operands, [this](const Operand& operand) {
-      return std::ranges::all_of(operand.slots, [this](int slot) {
-        const ir::Type& type = function_.type(slot);
-        return is_known(function_, slot) || (type.is_tensor() && is_static(type.shape));
+      return std::ranges::all_of(operand.registers, [this](int reg) {
+        const ir::Type& type = function_.type(reg);
+        return is_known(function_, reg) || (type.is_tensor() && is_static(type.shape));
       });
     });
   }
 
   bool wants_value(const PreparedOp& op) const {
     return !op.schema->has_side_effects && !op.op->type.starts_with("constexpr_") &&
-           std::ranges::all_of(op.outputs, [this](int slot) {
-             const ir::Type& type = function_.type(slot);
+           std::ranges::all_of(op.outputs, [this](int reg) {
+             const ir::Type& type = function_.type(reg);
              return type.shape.empty() || ((is_integer(type.dtype) || type.dtype == DType::kBool) &&
                                            element_count(type.shape) <= kMaxKnownElements);
            });
   }
 
   void evaluate(const PreparedOp& op) {
-    std::vector<Slot> results;
+    std::vector<Register> results;
     bool is_of_shapes = false;
     // All that "shape" reads is the type of its operand.
-    const int x = op.op->type == "shape" ? op.slot("x") : -1;
+    const int x = op.op->type == "shape" ? op.reg("x") : -1;
     if (x >= 0 && !is_known(function_, x)) {
       const ir::Type& whole = function_.type(x);
       if (!whole.is_tensor() || !is_static(whole.shape)) return;
       is_of_shapes = !is_static(op.op->input("x")->type.shape);
-      Slot& operand = function_.initial[static_cast<std::size_t>(x)];
+      Register& operand = function_.initial[static_cast<std::size_t>(x)];
       operand.view = {whole.dtype, whole.shape, nullptr};
       const Status status = call(op, results);
       operand = {};
       if (!status.ok()) return;
     } else {
       for (const Operand& operand : op.operands)
-        for (const int slot : operand.slots) {
-          const auto at = static_cast<std::size_t>(slot);
+        for (const int reg : operand.registers) {
+          const auto at = static_cast<std::size_t>(reg);
           // A sum of a weight is a scalar, too: the constant folder has it once for all plans.
-          if (!is_known(function_, slot) || function_.initial[at].view.size() > kMaxKnownElements)
+          if (!is_known(function_, reg) || function_.initial[at].view.size() > kMaxKnownElements)
             return;
           is_of_shapes = is_of_shapes || function_.is_of_shapes[at];
         }
       if (!call(op, results).ok()) return;
     }
     for (std::size_t i = 0; i < results.size(); ++i) {
-      const auto slot = static_cast<std::size_t>(op.outputs[i]);
-      function_.initial[slot] = std::move(results[i]);
-      function_.is_of_shapes[slot] = is_of_shapes;
+      const auto reg = static_cast<std::size_t>(op.outputs[i]);
+      function_.initial[reg] = std::move(results[i]);
+      function_.is_of_shapes[reg] = is_of_shapes;
     }
   }
 
@@ -145,7 +145,7 @@ class TypeInference {
 
   // The variables have the types that they begin with, less what a round changes.
   void infer_variables(PreparedOp& op) {
-    const std::vector<int>& begin = op.operand("loop_vars")->slots;
+    const std::vector<int>& begin = op.operand("loop_vars")->registers;
     const auto declared = [&](std::size_t i) -> const ir::Type& { return op.op->outputs[i]->type; };
     std::vector<ir::Type> variables;
     for (std::size_t i = 0; i < begin.size(); ++i)
@@ -173,7 +173,7 @@ class TypeInference {
       type(op.outputs[i]) = std::move(variables[i]);
   }
 
-  Status call(const PreparedOp& op, std::vector<Slot>& results) {
+  Status call(const PreparedOp& op, std::vector<Register>& results) {
     return call_kernel(op, function_.types, function_.initial, take_, alone_, results);
   }
 

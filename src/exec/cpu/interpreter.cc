@@ -13,7 +13,7 @@
 namespace anemone::exec {
 namespace {
 
-bool fits(const ir::Type& declared, const Slot& value) {
+bool fits(const ir::Type& declared, const Register& value) {
   if (declared.kind == ir::Type::Kind::kList) return value.list != nullptr;
   if (!declared.is_tensor() || value.view.data == nullptr) return false;
   const Shape& shape = value.view.shape;
@@ -23,7 +23,7 @@ bool fits(const ir::Type& declared, const Slot& value) {
   return true;
 }
 
-std::string describe_value(const Slot& value) {
+std::string describe_value(const Register& value) {
   if (value.list != nullptr) return "a list";
   if (value.view.data == nullptr) return "no tensor";
   return ir::to_string(ir::Type::tensor(value.view.dtype, value.view.shape));
@@ -31,23 +31,23 @@ std::string describe_value(const Slot& value) {
 
 }  // namespace
 
-void Interpreter::release(Slot& slot) {
-  slot.view.data = nullptr;
-  slot.list.reset();
-  if (slot.buffer != nullptr) frame_.pool.give(std::move(slot.buffer));
-  slot.buffer.reset();
+void Interpreter::release(Register& reg) {
+  reg.view.data = nullptr;
+  reg.list.reset();
+  if (reg.buffer != nullptr) frame_.pool.give(std::move(reg.buffer));
+  reg.buffer.reset();
 }
 
 void Interpreter::clear() {
-  for (std::size_t i = 0; i < frame_.slots.size(); ++i) {
-    const Slot& initial = function_.initial[i];
-    if (initial.view.data == nullptr && !initial.text.has_value()) release(frame_.slots[i]);
+  for (std::size_t i = 0; i < frame_.registers.size(); ++i) {
+    const Register& initial = function_.initial[i];
+    if (initial.view.data == nullptr && !initial.text.has_value()) release(frame_.registers[i]);
   }
   frame_.pool.end_run();
 }
 
-Memory Interpreter::memory(int slot, std::uint64_t bytes) {
-  const std::int64_t offset = function_.memory.offsets[static_cast<std::size_t>(slot)];
+Memory Interpreter::memory(int reg, std::uint64_t bytes) {
+  const std::int64_t offset = function_.memory.offsets[static_cast<std::size_t>(reg)];
   if (offset != MemoryPlan::kNone) {
     std::byte* place = frame_.arena->data() + offset;
     const auto size = static_cast<std::int64_t>(bytes);
@@ -60,10 +60,10 @@ Memory Interpreter::memory(int slot, std::uint64_t bytes) {
   return {data, std::move(buffer)};
 }
 
-Result<Slot> Interpreter::allocate(const PreparedOp& op, DType dtype, Shape shape) {
+Result<Register> Interpreter::allocate(const PreparedOp& op, DType dtype, Shape shape) {
   ANEMONE_ASSIGN_OR_RETURN(const std::int64_t count, checked_element_count(shape));
   const std::uint64_t bytes = dtype_bytes(dtype, static_cast<std::uint64_t>(count));
-  Slot out;
+  Register out;
   out.buffer = frame_.pool.take(bytes);
   if (out.buffer == nullptr)
     return out_of_memory("{} expected {} bytes of memory, got none", describe(op), bytes);
@@ -71,12 +71,12 @@ Result<Slot> Interpreter::allocate(const PreparedOp& op, DType dtype, Shape shap
   return out;
 }
 
-Status Interpreter::set_output(const PreparedOp& op, std::size_t i, Slot value) {
+Status Interpreter::set_output(const PreparedOp& op, std::size_t i, Register value) {
   const ir::Type& declared = function_.type(op.outputs[i]);
   if (!fits(declared, value))
     return corrupt("{} expected an output of {}, got {}", describe(op), ir::to_string(declared),
                    describe_value(value));
-  Slot& out = slot(op.outputs[i]);
+  Register& out = reg(op.outputs[i]);
   release(out);
   out = std::move(value);
   return {};
@@ -107,7 +107,7 @@ Status Interpreter::run(const PreparedFunction& function, std::span<Interpreter>
 }
 
 void Interpreter::release_dead(const PreparedOp& op) {
-  for (const int dead : op.dead_after) release(slot(dead));
+  for (const int dead : op.dead_after) release(reg(dead));
 }
 
 Status Interpreter::run_block(const PreparedBlock& block) {
@@ -140,10 +140,11 @@ Status Interpreter::run_op(const PreparedOp& op) {
 }
 
 Status Interpreter::run_kernel(const PreparedOp& op) {
-  const auto take = [this](int slot, std::uint64_t bytes) { return memory(slot, bytes); };
-  ANEMONE_RETURN_IF_ERROR(call_kernel(op, function_.types, frame_.slots, take, threads_, results_));
+  const auto take = [this](int reg, std::uint64_t bytes) { return memory(reg, bytes); };
+  ANEMONE_RETURN_IF_ERROR(
+      call_kernel(op, function_.types, frame_.registers, take, threads_, results_));
   for (std::size_t i = 0; i < results_.size(); ++i) {
-    Slot& out = slot(op.outputs[i]);
+    Register& out = reg(op.outputs[i]);
     release(out);
     std::swap(out.view, results_[i].view);
     out.buffer = std::move(results_[i].buffer);
@@ -152,12 +153,12 @@ Status Interpreter::run_kernel(const PreparedOp& op) {
 }
 
 Status Interpreter::run_view(const PreparedOp& op) {
-  const Slot& in = slot(op.slot("x"));
+  const Register& in = reg(op.reg("x"));
   const std::byte* at = in.view.data;
   std::uint64_t left = in.view.size_bytes();
   for (std::size_t i = 0; i < op.outputs.size(); ++i) {
     const ir::Type& type = function_.type(op.outputs[i]);
-    Slot& out = slot(op.outputs[i]);
+    Register& out = reg(op.outputs[i]);
     release(out);
     out.view.dtype = type.dtype;
     out.view.shape = type.shape;
@@ -174,12 +175,12 @@ Status Interpreter::run_view(const PreparedOp& op) {
 
 Status Interpreter::bind(const PreparedOp& op, FusedCall& call) {
   call.inputs.clear();
-  for (const int index : op.operands.front().slots) call.inputs.push_back(&slot(index).view);
+  for (const int index : op.operands.front().registers) call.inputs.push_back(&reg(index).view);
   call.states.clear();
   for (const int state : op.fused_states)
     call.states.push_back(states_[static_cast<std::size_t>(state)]->data());
   const ir::Type& declared = function_.type(op.outputs[0]);
-  Slot& out = slot(op.outputs[0]);
+  Register& out = reg(op.outputs[0]);
   release(out);
   out.view.dtype = declared.dtype;
   out.view.shape = op.is_statically_checked ? declared.shape : op.fused->output_shape(call.inputs);
@@ -202,7 +203,7 @@ Status Interpreter::bind(const PreparedOp& op, FusedCall& call) {
 
 Status Interpreter::read_state(const PreparedOp& op) {
   const ir::Type& type = op.op->input("input")->type;
-  Slot value;
+  Register value;
   value.buffer = states_[static_cast<std::size_t>(op.state)];
   value.view = {type.dtype, type.shape, value.buffer->data()};
   return set_output(op, 0, std::move(value));
@@ -210,7 +211,7 @@ Status Interpreter::read_state(const PreparedOp& op) {
 
 Status Interpreter::write_state(const PreparedOp& op) {
   const ir::Type& type = op.op->input("input")->type;
-  const Slot& value = slot(op.slot("data"));
+  const Register& value = reg(op.reg("data"));
   if (!fits(ir::Type::tensor(type.dtype, type.shape), value))
     return corrupt("{} expected {}, got {}", describe(op), ir::to_string(type),
                    describe_value(value));
@@ -220,7 +221,7 @@ Status Interpreter::write_state(const PreparedOp& op) {
   // whole state.
   BufferRef next = value.buffer;
   if (next == nullptr || next->data() != value.view.data) {
-    ANEMONE_ASSIGN_OR_RETURN(Slot copy, allocate(op, type.dtype, type.shape));
+    ANEMONE_ASSIGN_OR_RETURN(Register copy, allocate(op, type.dtype, type.shape));
     std::memcpy(copy.buffer->data(), value.view.data,
                 static_cast<std::size_t>(value.view.size_bytes()));
     next = std::move(copy.buffer);
@@ -230,7 +231,7 @@ Status Interpreter::write_state(const PreparedOp& op) {
 }
 
 Result<bool> Interpreter::truth(const PreparedOp& op, int index) const {
-  const Slot& value = slot(index);
+  const Register& value = reg(index);
   if (value.view.data == nullptr || value.view.dtype != DType::kBool || value.view.size() != 1)
     return corrupt("{} expected one bool as condition, got {}", describe(op),
                    describe_value(value));
@@ -238,18 +239,18 @@ Result<bool> Interpreter::truth(const PreparedOp& op, int index) const {
 }
 
 Status Interpreter::run_cond(const PreparedOp& op) {
-  ANEMONE_ASSIGN_OR_RETURN(const bool is_true, truth(op, op.slot("pred")));
+  ANEMONE_ASSIGN_OR_RETURN(const bool is_true, truth(op, op.reg("pred")));
   const PreparedBlock& block = op.blocks[is_true ? 0 : 1];
   ANEMONE_RETURN_IF_ERROR(run_block(block));
   for (std::size_t i = 0; i < block.outputs.size(); ++i)
-    ANEMONE_RETURN_IF_ERROR(set_output(op, i, slot(block.outputs[i])));
-  for (const int index : block.handed_on) release(slot(index));
+    ANEMONE_RETURN_IF_ERROR(set_output(op, i, reg(block.outputs[i])));
+  for (const int index : block.handed_on) release(reg(index));
   return {};
 }
 
 // Puts loop variables into the inputs of a block.
 Status Interpreter::enter(const PreparedOp& op, std::size_t index,
-                          const std::vector<Slot>& values) {
+                          const std::vector<Register>& values) {
   const PreparedBlock& block = op.blocks[index];
   for (std::size_t i = 0; i < values.size(); ++i) {
     const ir::Value* declared = op.op->blocks[index]->inputs[i];
@@ -257,7 +258,7 @@ Status Interpreter::enter(const PreparedOp& op, std::size_t index,
     if (!fits(type, values[i]))
       return corrupt("{} expected loop variable {} to be {}, got {}", describe(op), declared->name,
                      ir::to_string(type), describe_value(values[i]));
-    Slot& target = slot(block.inputs[i]);
+    Register& target = reg(block.inputs[i]);
     release(target);
     target = values[i];
   }
@@ -265,34 +266,34 @@ Status Interpreter::enter(const PreparedOp& op, std::size_t index,
 }
 
 Status Interpreter::run_while(const PreparedOp& op) {
-  std::vector<Slot> variables;
-  for (const int index : op.operand("loop_vars")->slots) variables.push_back(slot(index));
+  std::vector<Register> variables;
+  for (const int index : op.operand("loop_vars")->registers) variables.push_back(reg(index));
   while (true) {
     ANEMONE_RETURN_IF_ERROR(enter(op, 0, variables));
     ANEMONE_RETURN_IF_ERROR(run_block(op.blocks[0]));
     ANEMONE_ASSIGN_OR_RETURN(const bool goes_on, truth(op, op.blocks[0].outputs[0]));
-    for (const int index : op.blocks[0].inputs) release(slot(index));
+    for (const int index : op.blocks[0].inputs) release(reg(index));
     if (!goes_on) break;
     if (rounds_left_-- == 0)
       return corrupt("{} ran its loops for more than {} rounds", describe(op), max_rounds_);
     ANEMONE_RETURN_IF_ERROR(enter(op, 1, variables));
     // The body alone holds the variables now, so that it can free or reuse them.
-    for (Slot& variable : variables) release(variable);
+    for (Register& variable : variables) release(variable);
     ANEMONE_RETURN_IF_ERROR(run_block(op.blocks[1]));
-    for (std::size_t i = 0; i < variables.size(); ++i) variables[i] = slot(op.blocks[1].outputs[i]);
-    for (const int index : op.blocks[1].handed_on) release(slot(index));
-    for (const int index : op.blocks[1].inputs) release(slot(index));
+    for (std::size_t i = 0; i < variables.size(); ++i) variables[i] = reg(op.blocks[1].outputs[i]);
+    for (const int index : op.blocks[1].handed_on) release(reg(index));
+    for (const int index : op.blocks[1].inputs) release(reg(index));
   }
   for (std::size_t i = 0; i < variables.size(); ++i)
     ANEMONE_RETURN_IF_ERROR(set_output(op, i, std::move(variables[i])));
   return {};
 }
 
-// The dictionary is handed out as the probabilities in class order, so that is what its slot holds.
-// An int64 label is the class of the largest probability; a string label stays empty.
+// The dictionary is handed out as the probabilities in class order, so that is what its register
+// holds. An int64 label is the class of the largest probability; a string label stays empty.
 Status Interpreter::classify(const PreparedOp& op) {
-  const Slot probabilities = slot(op.slot("probabilities"));
-  Slot& dictionary = slot(op.outputs[1]);
+  const Register probabilities = reg(op.reg("probabilities"));
+  Register& dictionary = reg(op.outputs[1]);
   release(dictionary);
   dictionary = probabilities;
   const auto classes = op.op->inputs.find("classes");
@@ -309,7 +310,7 @@ Status Interpreter::classify(const PreparedOp& op) {
   if (label.view().size() != 1)
     return corrupt("{} expected a number as class {}, got {}", describe(op), best,
                    to_string(label.view().shape));
-  ANEMONE_ASSIGN_OR_RETURN(Slot out, allocate(op, DType::kInt64, {}));
+  ANEMONE_ASSIGN_OR_RETURN(Register out, allocate(op, DType::kInt64, {}));
   const std::int64_t number = element_as_int(label.view(), 0);
   std::memcpy(out.buffer->data(), &number, sizeof(number));
   return set_output(op, 0, std::move(out));

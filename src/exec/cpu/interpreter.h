@@ -15,7 +15,7 @@
 #include "exec/cpu/op_call.h"
 #include "exec/cpu/op_times.h"
 #include "exec/cpu/prepared_program.h"
-#include "exec/cpu/slot.h"
+#include "exec/cpu/register.h"
 
 namespace anemone::exec {
 
@@ -23,7 +23,7 @@ namespace anemone::exec {
 // buffers. Single-thread.
 struct Frame {
   explicit Frame(std::shared_ptr<MemoryLimit> limit) : pool(std::move(limit)) {}
-  Slots slots;                // starts as a copy of PreparedFunction::initial
+  Registers registers;        // starts as a copy of PreparedFunction::initial
   BufferRef arena = nullptr;  // MemoryPlan::arena_bytes
   BufferPool pool;            // of values that MemoryPlan gives no place
 };
@@ -42,8 +42,8 @@ class Interpreter {
         threads_(threads),
         max_rounds_(max_rounds) {}
 
-  // Runs of one function as a batch: an operation for all of them, then the next. The slots of the
-  // inputs are set; after success those of the outputs are. `times` may be null.
+  // Runs of one function as a batch: an operation for all of them, then the next. The registers of
+  // the inputs are set; after success those of the outputs are. `times` may be null.
   static Status run(const PreparedFunction& function, std::span<Interpreter> runs,
                     const FusedContext& context, OpTimes* times);
   // Drops all values, so that the frame holds no view of the caller's memory; constants stay.
@@ -62,8 +62,8 @@ class Interpreter {
   Status run_cond(const PreparedOp& op);
   Status run_while(const PreparedOp& op);
   Status classify(const PreparedOp& op);
-  Status enter(const PreparedOp& op, std::size_t block, const std::vector<Slot>& values);
-  Result<bool> truth(const PreparedOp& op, int slot) const;
+  Status enter(const PreparedOp& op, std::size_t block, const std::vector<Register>& values);
+  Result<bool> truth(const PreparedOp& op, int reg) const;
 
   // interpreter_lists.cc
   Status run_list_op(const PreparedOp& op);
@@ -79,26 +79,26 @@ class Interpreter {
   Result<std::shared_ptr<List>> take_list(const PreparedOp& op);
   // Gives a list so many items; kOutOfMemory.
   Status resize(const PreparedOp& op, List& list, std::int64_t length);
-  Status put(const PreparedOp& op, List& list, std::int64_t index, Slot value);
+  Status put(const PreparedOp& op, List& list, std::int64_t index, Register value);
   // Counts items that are made or copied one by one.
   Status count_items(const PreparedOp& op, std::int64_t items);
   Status set_list_output(const PreparedOp& op, std::shared_ptr<List> list);
 
-  Slot& slot(int index) { return frame_.slots[static_cast<std::size_t>(index)]; }
-  const Slot& slot(int index) const { return frame_.slots[static_cast<std::size_t>(index)]; }
+  Register& reg(int index) { return frame_.registers[static_cast<std::size_t>(index)]; }
+  const Register& reg(int index) const { return frame_.registers[static_cast<std::size_t>(index)]; }
   // Memory for an output: its place in the arena, or memory of its own.
-  Memory memory(int slot, std::uint64_t bytes);
+  Memory memory(int reg, std::uint64_t bytes);
   // New memory for a value of the interpreter's own making.
-  Result<Slot> allocate(const PreparedOp& op, DType dtype, Shape shape);
+  Result<Register> allocate(const PreparedOp& op, DType dtype, Shape shape);
   // Sets an output after comparing it with its type.
-  Status set_output(const PreparedOp& op, std::size_t i, Slot value);
-  void release(Slot& slot);
+  Status set_output(const PreparedOp& op, std::size_t i, Register value);
+  void release(Register& reg);
 
   const PreparedFunction& function_;
   Frame& frame_;
   std::vector<BufferRef>& states_;
   ThreadPool& threads_;
-  std::vector<Slot> results_;
+  std::vector<Register> results_;
   const std::int64_t max_rounds_;
   std::int64_t rounds_left_ = max_rounds_;
   std::int64_t items_ = 0;  // of lists, that were made or copied

@@ -18,9 +18,9 @@ constexpr std::int64_t kMaxItems = 1 << 20;
 // a long one in every round: it ends with an error after seconds instead of hours.
 constexpr std::int64_t kMaxItemsOfRun = std::int64_t{1} << 25;
 
-const List& list_of(const Slot& slot) {
+const List& list_of(const Register& reg) {
   static const List empty;
-  return slot.list == nullptr ? empty : *slot.list;
+  return reg.list == nullptr ? empty : *reg.list;
 }
 
 }  // namespace
@@ -43,13 +43,13 @@ Status Interpreter::run_list_op(const PreparedOp& op) {
 }
 
 Status Interpreter::set_list_output(const PreparedOp& op, std::shared_ptr<List> list) {
-  Slot out;
+  Register out;
   out.list = std::move(list);
   return set_output(op, 0, std::move(out));
 }
 
 Result<std::int64_t> Interpreter::integer(const PreparedOp& op, std::string_view parameter) const {
-  const TensorView& view = slot(op.slot(parameter)).view;
+  const TensorView& view = reg(op.reg(parameter)).view;
   if (view.data == nullptr || view.size() != 1)
     return invalid_argument("{} expected one number as \"{}\", got {}", describe(op), parameter,
                             to_string(view.shape));
@@ -73,22 +73,23 @@ Status Interpreter::make_list(const PreparedOp& op) {
   const ir::Type& type = op.op->outputs[0]->type;
   if (!type.members.empty() && type.members[0].is_tensor() && is_static(type.members[0].shape) &&
       length > 0) {
-    ANEMONE_ASSIGN_OR_RETURN(Slot zero, allocate(op, type.members[0].dtype, type.members[0].shape));
+    ANEMONE_ASSIGN_OR_RETURN(Register zero,
+                             allocate(op, type.members[0].dtype, type.members[0].shape));
     std::memset(zero.buffer->data(), 0, static_cast<std::size_t>(zero.view.size_bytes()));
-    for (Slot& item : list->items) item = zero;
+    for (Register& item : list->items) item = zero;
   }
   return set_list_output(op, std::move(list));
 }
 
 Status Interpreter::list_length(const PreparedOp& op) {
-  ANEMONE_ASSIGN_OR_RETURN(Slot out, allocate(op, DType::kInt32, {}));
-  const auto length = static_cast<std::int32_t>(list_of(slot(op.slot("ls"))).items.size());
+  ANEMONE_ASSIGN_OR_RETURN(Register out, allocate(op, DType::kInt32, {}));
+  const auto length = static_cast<std::int32_t>(list_of(reg(op.reg("ls"))).items.size());
   std::memcpy(out.buffer->data(), &length, sizeof(length));
   return set_output(op, 0, std::move(out));
 }
 
 Status Interpreter::list_read(const PreparedOp& op) {
-  const List& list = list_of(slot(op.slot("ls")));
+  const List& list = list_of(reg(op.reg("ls")));
   ANEMONE_ASSIGN_OR_RETURN(const std::int64_t index, integer(op, "index"));
   if (index < 0 || index >= static_cast<std::int64_t>(list.items.size()))
     return invalid_argument("{} expected an index below {}, got {}", describe(op),
@@ -97,8 +98,8 @@ Status Interpreter::list_read(const PreparedOp& op) {
 }
 
 Result<std::shared_ptr<List>> Interpreter::take_list(const PreparedOp& op) {
-  const int at = op.slot("ls");
-  Slot& source = slot(at);
+  const int at = op.reg("ls");
+  Register& source = reg(at);
   if (source.list == nullptr) return corrupt("{} expected a list as \"ls\"", describe(op));
   const bool is_read_again = std::ranges::find(op.dead_after, at) == op.dead_after.end();
   if (!is_read_again && source.list.use_count() == 1) return std::move(source.list);
@@ -123,7 +124,7 @@ Status Interpreter::resize(const PreparedOp& op, List& list, std::int64_t length
   if (count > list.items.capacity()) {
     // The capacity doubles, so that a list which grows by one rarely moves its items.
     const std::size_t capacity = std::max(count, 2 * list.items.capacity());
-    auto memory = claim_memory(frame_.pool.limit(), capacity * sizeof(Slot));
+    auto memory = claim_memory(frame_.pool.limit(), capacity * sizeof(Register));
     if (memory == nullptr)
       return out_of_memory("{} expected memory for a list of {} items, got none", describe(op),
                            length);
@@ -134,7 +135,7 @@ Status Interpreter::resize(const PreparedOp& op, List& list, std::int64_t length
   return {};
 }
 
-Status Interpreter::put(const PreparedOp& op, List& list, std::int64_t index, Slot value) {
+Status Interpreter::put(const PreparedOp& op, List& list, std::int64_t index, Register value) {
   const auto length = static_cast<std::int64_t>(list.items.size());
   const std::int64_t limit = list.is_growable ? kMaxItems : length;
   if (index < 0 || index >= limit)
@@ -147,21 +148,21 @@ Status Interpreter::put(const PreparedOp& op, List& list, std::int64_t index, Sl
 Status Interpreter::list_write(const PreparedOp& op) {
   ANEMONE_ASSIGN_OR_RETURN(const std::int64_t index, integer(op, "index"));
   // The value is read before the list is taken: the list may be its own item.
-  Slot value = slot(op.slot("value"));
+  Register value = reg(op.reg("value"));
   ANEMONE_ASSIGN_OR_RETURN(std::shared_ptr<List> list, take_list(op));
   ANEMONE_RETURN_IF_ERROR(put(op, *list, index, std::move(value)));
   return set_list_output(op, std::move(list));
 }
 
 Status Interpreter::list_gather(const PreparedOp& op) {
-  const List& list = list_of(slot(op.slot("ls")));
-  const std::vector<std::int64_t> indices = to_ints(slot(op.slot("indices")).view);
-  const Slot* first = nullptr;
+  const List& list = list_of(reg(op.reg("ls")));
+  const std::vector<std::int64_t> indices = to_ints(reg(op.reg("indices")).view);
+  const Register* first = nullptr;
   for (const std::int64_t index : indices) {
     if (index < 0 || index >= static_cast<std::int64_t>(list.items.size()))
       return invalid_argument("{} expected an index below {}, got {}", describe(op),
                               list.items.size(), index);
-    const Slot& item = list.items[static_cast<std::size_t>(index)];
+    const Register& item = list.items[static_cast<std::size_t>(index)];
     if (first == nullptr) first = &item;
     if (item.view.data == nullptr || item.view.dtype != first->view.dtype ||
         item.view.shape != first->view.shape || is_sub_byte(item.view.dtype))
@@ -171,7 +172,7 @@ Status Interpreter::list_gather(const PreparedOp& op) {
   if (first == nullptr) return invalid_argument("{} expected an index, got none", describe(op));
   Shape shape = first->view.shape;
   shape.insert(shape.begin(), static_cast<std::int64_t>(indices.size()));
-  ANEMONE_ASSIGN_OR_RETURN(Slot out, allocate(op, first->view.dtype, std::move(shape)));
+  ANEMONE_ASSIGN_OR_RETURN(Register out, allocate(op, first->view.dtype, std::move(shape)));
   const auto size = static_cast<std::size_t>(first->view.size_bytes());
   std::byte* target = out.buffer->data();
   for (const std::int64_t index : indices) {
@@ -183,8 +184,8 @@ Status Interpreter::list_gather(const PreparedOp& op) {
 
 Status Interpreter::list_scatter(const PreparedOp& op) {
   ANEMONE_ASSIGN_OR_RETURN(std::shared_ptr<List> list, take_list(op));
-  const std::vector<std::int64_t> indices = to_ints(slot(op.slot("indices")).view);
-  const TensorView value = slot(op.slot("value")).view;
+  const std::vector<std::int64_t> indices = to_ints(reg(op.reg("indices")).view);
+  const TensorView value = reg(op.reg("value")).view;
   if (value.shape.empty() || value.shape[0] != static_cast<std::int64_t>(indices.size()) ||
       is_sub_byte(value.dtype))
     return invalid_argument("{} expected one value for each of {} indices, got {}", describe(op),
@@ -192,7 +193,7 @@ Status Interpreter::list_scatter(const PreparedOp& op) {
   const Shape item_shape(value.shape.begin() + 1, value.shape.end());
   const std::byte* source = value.data;
   for (const std::int64_t index : indices) {
-    ANEMONE_ASSIGN_OR_RETURN(Slot item, allocate(op, value.dtype, item_shape));
+    ANEMONE_ASSIGN_OR_RETURN(Register item, allocate(op, value.dtype, item_shape));
     const auto size = static_cast<std::size_t>(item.view.size_bytes());
     if (size > 0) std::memcpy(item.buffer->data(), source, size);
     source += size;

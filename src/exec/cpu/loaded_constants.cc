@@ -22,8 +22,8 @@ bool says_where(DType dtype) {
 
 }  // namespace
 
-Result<Slot> LoadedConstants::slot(const ir::Literal& literal) {
-  Slot out;
+Result<Register> LoadedConstants::reg(const ir::Literal& literal) {
+  Register out;
   out.text = literal.as_text();
   if (literal.data() == nullptr) return out;
   const ir::Type& type = literal.type();

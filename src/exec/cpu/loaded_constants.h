@@ -13,13 +13,13 @@
 namespace anemone::exec {
 
 // Constants of all functions of a program. Data that several literals share is loaded once.
-// Outlives the slots, which view its bytes. Not thread-safe.
+// Outlives the registers, which view its bytes. Not thread-safe.
 class LoadedConstants {
  public:
-  // An empty slot for what is neither a tensor of numbers nor a scalar string: such constants have
-  // no value at run time. The slot views the text of the literal, which outlives it. kCorrupt if
-  // the data does not have the size of its type.
-  Result<Slot> slot(const ir::Literal& literal);
+  // An empty register for what is neither a tensor of numbers nor a scalar string: such constants
+  // have no value at run time. The register views the text of the literal, which outlives it.
+  // kCorrupt if the data does not have the size of its type.
+  Result<Register> reg(const ir::Literal& literal);
 
  private:
   Result<std::span<const std::byte>> load(const ir::Literal& literal);

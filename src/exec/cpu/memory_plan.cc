@@ -37,12 +37,12 @@ class Lifetimes {
     mark_homes(function_.block);
     Path path;
     walk(function_.block, path);
-    for (std::size_t slot = 0; slot < last_.size(); ++slot) {
-      if (home_[slot] == nullptr) continue;
-      if (last_[slot].is_kept)
-        home_[slot]->handed_on.push_back(static_cast<int>(slot));
-      else if (last_[slot].op != nullptr)
-        last_[slot].op->dead_after.push_back(static_cast<int>(slot));
+    for (std::size_t reg = 0; reg < last_.size(); ++reg) {
+      if (home_[reg] == nullptr) continue;
+      if (last_[reg].is_kept)
+        home_[reg]->handed_on.push_back(static_cast<int>(reg));
+      else if (last_[reg].op != nullptr)
+        last_[reg].op->dead_after.push_back(static_cast<int>(reg));
     }
   }
 
@@ -55,18 +55,18 @@ class Lifetimes {
   using Path = std::vector<std::pair<PreparedBlock*, PreparedOp*>>;
 
   void mark_homes(PreparedBlock& block) {
-    for (const int slot : block.inputs) home_[static_cast<std::size_t>(slot)] = &block;
+    for (const int reg : block.inputs) home_[static_cast<std::size_t>(reg)] = &block;
     for (PreparedOp& op : block.ops) {
-      for (const int slot : op.outputs) {
-        home_[static_cast<std::size_t>(slot)] = &block;
-        last_[static_cast<std::size_t>(slot)].op = &op;
+      for (const int reg : op.outputs) {
+        home_[static_cast<std::size_t>(reg)] = &block;
+        last_[static_cast<std::size_t>(reg)].op = &op;
       }
       for (PreparedBlock& inner : op.blocks) mark_homes(inner);
     }
   }
 
-  void use(int slot, const Path& path) {
-    const auto index = static_cast<std::size_t>(slot);
+  void use(int reg, const Path& path) {
+    const auto index = static_cast<std::size_t>(reg);
     for (const auto& [block, op] : path)
       if (block == home_[index]) last_[index].op = op;
   }
@@ -75,15 +75,15 @@ class Lifetimes {
     for (PreparedOp& op : block.ops) {
       path.emplace_back(&block, &op);
       for (const Operand& operand : op.operands)
-        for (const int slot : operand.slots) use(slot, path);
+        for (const int reg : operand.registers) use(reg, path);
       for (PreparedBlock& inner : op.blocks) walk(inner, path);
       path.pop_back();
     }
-    for (const int slot : block.outputs) {
-      if (home_[static_cast<std::size_t>(slot)] == &block)
-        last_[static_cast<std::size_t>(slot)].is_kept = true;
+    for (const int reg : block.outputs) {
+      if (home_[static_cast<std::size_t>(reg)] == &block)
+        last_[static_cast<std::size_t>(reg)].is_kept = true;
       else
-        use(slot, path);
+        use(reg, path);
     }
   }
 
@@ -96,15 +96,15 @@ class MemoryPlanner {
  public:
   explicit MemoryPlanner(const PreparedFunction& function)
       : function_(function),
-        slots_(function.initial.size()),
-        end_(slots_, static_cast<int>(function.block.ops.size())),
-        is_kept_(slots_, false),
-        place_of_(slots_, kNoPlace) {}
+        registers_(function.initial.size()),
+        end_(registers_, static_cast<int>(function.block.ops.size())),
+        is_kept_(registers_, false),
+        place_of_(registers_, kNoPlace) {}
 
   MemoryPlan run() {
     const std::vector<PreparedOp>& ops = function_.block.ops;
     for (std::size_t k = 0; k < ops.size(); ++k) {
-      for (const int slot : ops[k].dead_after) end_[index(slot)] = static_cast<int>(k);
+      for (const int reg : ops[k].dead_after) end_[index(reg)] = static_cast<int>(k);
       mark_kept(ops[k]);
     }
     for (std::size_t k = 0; k < ops.size(); ++k) {
@@ -129,7 +129,7 @@ class MemoryPlanner {
     std::int64_t offset = 0;
   };
 
-  static std::size_t index(int slot) { return static_cast<std::size_t>(slot); }
+  static std::size_t index(int reg) { return static_cast<std::size_t>(reg); }
   static bool is_planned(const PreparedOp& op) {
     return (op.kind == Kind::kKernel || op.kind == Kind::kFused) && op.has_static_outputs;
   }
@@ -138,47 +138,47 @@ class MemoryPlanner {
   void mark_kept(const PreparedOp& op) {
     if (op.kind != Kind::kKernel && op.kind != Kind::kFused && op.kind != Kind::kView)
       for (const Operand& operand : op.operands)
-        for (const int slot : operand.slots) is_kept_[index(slot)] = true;
+        for (const int reg : operand.registers) is_kept_[index(reg)] = true;
     for (const PreparedBlock& block : op.blocks) mark_kept(block);
   }
   void mark_kept(const PreparedBlock& block) {
     for (const PreparedOp& op : block.ops) {
       for (const Operand& operand : op.operands)
-        for (const int slot : operand.slots) is_kept_[index(slot)] = true;
+        for (const int reg : operand.registers) is_kept_[index(reg)] = true;
       for (const PreparedBlock& inner : op.blocks) mark_kept(inner);
     }
-    for (const int slot : block.outputs) is_kept_[index(slot)] = true;
+    for (const int reg : block.outputs) is_kept_[index(reg)] = true;
   }
 
   void add_view(const PreparedOp& op) {
-    const int place = place_of_[index(op.slot("x"))];
+    const int place = place_of_[index(op.reg("x"))];
     if (place == kNoPlace) return;
-    for (const int slot : op.outputs) put(slot, place);
+    for (const int reg : op.outputs) put(reg, place);
   }
 
   void add_values(const PreparedOp& op, int k) {
-    for (const int slot : op.outputs) {
-      const std::int64_t size = size_of(function_.type(slot));
+    for (const int reg : op.outputs) {
+      const std::int64_t size = size_of(function_.type(reg));
       int place = op.kind == Kind::kFused ? overwritten(op, k, size) : kNoPlace;
-      if (place == kNoPlace || is_kept_[index(slot)]) {
+      if (place == kNoPlace || is_kept_[index(reg)]) {
         place = static_cast<int>(places_.size());
         places_.push_back({.size = size, .begin = k, .end = k});
       }
-      put(slot, place);
-      places_[index(place)].values.push_back(slot);
+      put(reg, place);
+      places_[index(place)].values.push_back(reg);
     }
   }
 
-  void put(int slot, int index_of_place) {
+  void put(int reg, int index_of_place) {
     Place& place = places_[index(index_of_place)];
-    place_of_[index(slot)] = index_of_place;
-    place.end = std::max(place.end, end_[index(slot)]);
-    place.is_kept = place.is_kept || is_kept_[index(slot)];
+    place_of_[index(reg)] = index_of_place;
+    place.end = std::max(place.end, end_[index(reg)]);
+    place.is_kept = place.is_kept || is_kept_[index(reg)];
   }
 
   // The place of an input of the same size that the output may take.
   int overwritten(const PreparedOp& op, int k, std::int64_t size) const {
-    const std::vector<int>& inputs = op.operands.front().slots;
+    const std::vector<int>& inputs = op.operands.front().registers;
     for (std::size_t i = 0; i < inputs.size(); ++i) {
       const int found = place_of_[index(inputs[i])];
       if (found == kNoPlace || !op.fused->can_overwrite(i)) continue;
@@ -217,10 +217,10 @@ class MemoryPlanner {
     }
     waiting.resize(placed.size());
     out.least_bytes = most_together(waiting);
-    out.offsets.assign(slots_, MemoryPlan::kNone);
+    out.offsets.assign(registers_, MemoryPlan::kNone);
     for (const Place* place : waiting)
-      for (const int slot : place->values) {
-        out.offsets[index(slot)] = place->offset;
+      for (const int reg : place->values) {
+        out.offsets[index(reg)] = place->offset;
         out.value_bytes += place->size;
       }
     return out;
@@ -241,8 +241,8 @@ class MemoryPlanner {
   }
 
   const PreparedFunction& function_;
-  const std::size_t slots_;
-  std::vector<int> end_;  // of each slot: the operation after which it is dead
+  const std::size_t registers_;
+  std::vector<int> end_;  // of each register: the operation after which it is dead
   std::vector<bool> is_kept_;
   std::vector<int> place_of_;
   std::vector<Place> places_;

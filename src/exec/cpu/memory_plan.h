@@ -17,7 +17,7 @@ struct MemoryPlan {
   static constexpr std::int64_t kNone = -1;
   // Bytes of the arena that a value of so many has to itself: whole lines of the cache.
   static std::int64_t place_bytes(std::int64_t bytes);
-  // Offset of each slot's first byte in the arena, a multiple of 64. kNone: constants, inputs,
+  // Offset of each register's first byte in the arena, a multiple of 64. kNone: constants, inputs,
   // states, views, and values with memory of their own from the BufferPool. Those are the values
   // whose size depends on data, those inside the blocks of loops and conditions, and those that
   // such a block, a list or a state may keep beyond the operations that use them here.

@@ -12,24 +12,24 @@ const Operand* PreparedOp::operand(std::string_view name) const {
   return nullptr;
 }
 
-int PreparedOp::slot(std::string_view name) const {
+int PreparedOp::reg(std::string_view name) const {
   const Operand* found = operand(name);
-  ANEMONE_CHECK(found != nullptr && !found->slots.empty());
-  return found->slots.front();
+  ANEMONE_CHECK(found != nullptr && !found->registers.empty());
+  return found->registers.front();
 }
 
 namespace {
 
-const Slot& argument(const PreparedOp& op, const Slots& slots, std::string_view parameter,
-                     std::size_t i) {
+const Register& argument(const PreparedOp& op, const Registers& registers,
+                         std::string_view parameter, std::size_t i) {
   const Operand* operand = op.operand(parameter);
-  ANEMONE_CHECK(operand != nullptr && i < operand->slots.size());
-  return slots[static_cast<std::size_t>(operand->slots[i])];
+  ANEMONE_CHECK(operand != nullptr && i < operand->registers.size());
+  return registers[static_cast<std::size_t>(operand->registers[i])];
 }
 
 std::size_t count_of(const PreparedOp& op, std::string_view parameter) {
   const Operand* operand = op.operand(parameter);
-  return operand == nullptr ? 0 : operand->slots.size();
+  return operand == nullptr ? 0 : operand->registers.size();
 }
 
 Status check_output(const PreparedOp& op, const ir::Type& declared, const ir::Type& actual) {
@@ -45,7 +45,7 @@ std::string describe(const PreparedOp& op) {
 }
 
 Allocate buffers_of_their_own(std::shared_ptr<MemoryLimit> limit) {
-  return [limit = std::move(limit)](int /*slot*/, std::uint64_t bytes) -> Memory {
+  return [limit = std::move(limit)](int /*reg*/, std::uint64_t bytes) -> Memory {
     BufferRef buffer = Buffer::make(bytes, limit);
     std::byte* data = buffer == nullptr ? nullptr : buffer->data();
     return {data, std::move(buffer)};
@@ -57,57 +57,58 @@ std::size_t OpCall::count(std::string_view parameter) const {
 }
 
 TensorView OpCall::input(std::string_view parameter, std::size_t i) const {
-  return argument(op_, slots_, parameter, i).view;
+  return argument(op_, registers_, parameter, i).view;
 }
 
 std::string_view OpCall::text(std::string_view parameter, std::string_view fallback) const {
   if (count_of(op_, parameter) == 0) return fallback;
-  return argument(op_, slots_, parameter, 0).text.value_or(fallback);
+  return argument(op_, registers_, parameter, 0).text.value_or(fallback);
 }
 
-std::size_t SlotInferContext::count(std::string_view parameter) const {
+std::size_t RegisterInferContext::count(std::string_view parameter) const {
   return count_of(op_, parameter);
 }
 
-const ir::Type& SlotInferContext::type(std::string_view parameter, std::size_t i) const {
+const ir::Type& RegisterInferContext::type(std::string_view parameter, std::size_t i) const {
   const Operand* operand = op_.operand(parameter);
-  ANEMONE_CHECK(operand != nullptr && i < operand->slots.size());
-  const auto index = static_cast<std::size_t>(operand->slots[i]);
-  const Slot& slot = slots_[index];
-  if (slot.text.has_value())
+  ANEMONE_CHECK(operand != nullptr && i < operand->registers.size());
+  const auto index = static_cast<std::size_t>(operand->registers[i]);
+  const Register& reg = registers_[index];
+  if (reg.text.has_value())
     types_.push_back(ir::Type::scalar(DType::kString));
-  else if (slot.view.data == nullptr && types_of_slots_ != nullptr)
-    return (*types_of_slots_)[index];
+  else if (reg.view.data == nullptr && types_of_registers_ != nullptr)
+    return (*types_of_registers_)[index];
   else
-    types_.push_back(ir::Type::tensor(slot.view.dtype, slot.view.shape));
+    types_.push_back(ir::Type::tensor(reg.view.dtype, reg.view.shape));
   return types_.back();
 }
 
-std::optional<TensorView> SlotInferContext::value(std::string_view parameter, std::size_t i) const {
-  const Slot& slot = argument(op_, slots_, parameter, i);
-  if (slot.text.has_value()) return std::nullopt;
-  if (slot.view.data == nullptr) {
+std::optional<TensorView> RegisterInferContext::value(std::string_view parameter,
+                                                      std::size_t i) const {
+  const Register& reg = argument(op_, registers_, parameter, i);
+  if (reg.text.has_value()) return std::nullopt;
+  if (reg.view.data == nullptr) {
     has_asked_unknown_ = true;
     return std::nullopt;
   }
-  return slot.view;
+  return reg.view;
 }
 
-std::optional<std::string_view> SlotInferContext::text(std::string_view parameter) const {
+std::optional<std::string_view> RegisterInferContext::text(std::string_view parameter) const {
   if (count_of(op_, parameter) == 0) return std::nullopt;
-  const Slot& slot = argument(op_, slots_, parameter, 0);
-  if (!slot.text.has_value()) has_asked_unknown_ = true;
-  return slot.text;
+  const Register& reg = argument(op_, registers_, parameter, 0);
+  if (!reg.text.has_value()) has_asked_unknown_ = true;
+  return reg.text;
 }
 
-Status call_kernel(const PreparedOp& op, const Types& types, const Slots& slots,
-                   const Allocate& allocate, ThreadPool& threads, std::vector<Slot>& results) {
+Status call_kernel(const PreparedOp& op, const Types& types, const Registers& registers,
+                   const Allocate& allocate, ThreadPool& threads, std::vector<Register>& results) {
   const std::size_t count = op.outputs.size();
   std::vector<ir::Type> inferred;
   // The rule is asked even if the plan has the types: the kernel counts on what it says of the
   // values of this run, and the memory on what it says of their sizes.
   if (!op.is_statically_checked) {
-    const SlotInferContext context(op, slots, nullptr);
+    const RegisterInferContext context(op, registers, nullptr);
     if (Status status = op.schema->infer(context, inferred); !status.ok())
       return Status(status.code(), describe(op) + " " + status.message());
     if (inferred.size() != count)
@@ -121,15 +122,15 @@ Status call_kernel(const PreparedOp& op, const Types& types, const Slots& slots,
     const ir::Type& type = op.is_statically_checked ? declared : inferred[i];
     ANEMONE_ASSIGN_OR_RETURN(const std::int64_t elements, checked_element_count(type.shape));
     const std::uint64_t bytes = dtype_bytes(type.dtype, static_cast<std::uint64_t>(elements));
-    Slot& slot = results[i];
+    Register& reg = results[i];
     Memory memory = allocate(op.outputs[i], bytes);
     if (memory.data == nullptr)
       return out_of_memory("{} expected {} bytes of memory, got none", describe(op), bytes);
-    slot.buffer = std::move(memory.buffer);
+    reg.buffer = std::move(memory.buffer);
     outputs[i] = {type.dtype, type.shape, memory.data};
-    slot.view = outputs[i];
+    reg.view = outputs[i];
   }
-  const OpCall call(op, slots, outputs, threads);
+  const OpCall call(op, registers, outputs, threads);
   if (Status status = op.kernel(call); !status.ok())
     return Status(status.code(), describe(op) + " " + status.message());
   return {};

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "exec/cpu/prepared_program.h"
-#include "exec/cpu/slot.h"
+#include "exec/cpu/register.h"
 #include "ir/op_schema.h"
 #include "kernels/kernel.h"
 
@@ -20,9 +20,9 @@ namespace anemone::exec {
 // Operands and outputs of one kernel call. Lives for the call.
 class OpCall : public kernels::KernelCall {
  public:
-  OpCall(const PreparedOp& op, const Slots& slots, std::vector<MutableTensorView>& outputs,
+  OpCall(const PreparedOp& op, const Registers& registers, std::vector<MutableTensorView>& outputs,
          ThreadPool& threads)
-      : op_(op), slots_(slots), outputs_(outputs), threads_(threads) {}
+      : op_(op), registers_(registers), outputs_(outputs), threads_(threads) {}
   std::size_t count(std::string_view parameter) const override;
   TensorView input(std::string_view parameter, std::size_t i) const override;
   std::string_view text(std::string_view parameter, std::string_view fallback) const override;
@@ -32,19 +32,19 @@ class OpCall : public kernels::KernelCall {
 
  private:
   const PreparedOp& op_;
-  const Slots& slots_;
+  const Registers& registers_;
   std::vector<MutableTensorView>& outputs_;
   ThreadPool& threads_;
 };
 
 using Types = std::vector<ir::Type>;
 
-// Slots as types and known values, of a run or of a plan. Lives for the call of one type rule.
-class SlotInferContext : public ir::InferContext {
+// Registers as types and known values, of a run or of a plan. Lives for the call of one type rule.
+class RegisterInferContext : public ir::InferContext {
  public:
-  // `types`: of the slots that have no value yet; null in a run, where all have one.
-  SlotInferContext(const PreparedOp& op, const Slots& slots, const Types* types)
-      : op_(op), slots_(slots), types_of_slots_(types) {}
+  // `types`: of the registers that have no value yet; null in a run, where all have one.
+  RegisterInferContext(const PreparedOp& op, const Registers& registers, const Types* types)
+      : op_(op), registers_(registers), types_of_registers_(types) {}
   ir::Opset opset() const override { return op_.opset; }
   std::size_t count(std::string_view parameter) const override;
   const ir::Type& type(std::string_view parameter, std::size_t i) const override;
@@ -60,8 +60,8 @@ class SlotInferContext : public ir::InferContext {
 
  private:
   const PreparedOp& op_;
-  const Slots& slots_;
-  const Types* const types_of_slots_;
+  const Registers& registers_;
+  const Types* const types_of_registers_;
   mutable std::deque<ir::Type> types_;
   mutable bool has_asked_unknown_ = false;
 };
@@ -71,15 +71,15 @@ struct Memory {
   std::byte* data = nullptr;
   BufferRef buffer = {};  // that it lies in; null in an arena
 };
-// Gives the memory of one output, by its slot.
-using Allocate = std::function<Memory(int slot, std::uint64_t bytes)>;
+// Gives the memory of one output, by its register.
+using Allocate = std::function<Memory(int reg, std::uint64_t bytes)>;
 Allocate buffers_of_their_own(std::shared_ptr<MemoryLimit> limit);
 
-// Runs the kernel of `op` over `slots` and sets `results`, one per output. Before that it asks the
-// type rule, unless it was checked statically: kCorrupt when the rule refuses the values of the
+// Runs the kernel of `op` over `registers` and sets `results`, one per output. Before that it asks
+// the type rule, unless it was checked statically: kCorrupt when the rule refuses the values of the
 // run, or gives what contradicts `types`, PreparedFunction's.
-Status call_kernel(const PreparedOp& op, const Types& types, const Slots& slots,
-                   const Allocate& allocate, ThreadPool& threads, std::vector<Slot>& results);
+Status call_kernel(const PreparedOp& op, const Types& types, const Registers& registers,
+                   const Allocate& allocate, ThreadPool& threads, std::vector<Register>& results);
 
 // "[conv "q_proj"]": how errors name an operation.
 std::string describe(const PreparedOp& op);

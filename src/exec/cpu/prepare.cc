@@ -80,38 +80,38 @@ class FunctionBuilder {
   }
 
  private:
-  int new_slot(const ir::Value* value) {
-    const int slot = static_cast<int>(out_.initial.size());
+  int new_register(const ir::Value* value) {
+    const int reg = static_cast<int>(out_.initial.size());
     out_.initial.emplace_back();
     out_.types.emplace_back();
     out_.is_of_shapes.push_back(false);
-    if (value != nullptr) slot_of_[value] = slot;
-    return slot;
+    if (value != nullptr) register_of_[value] = reg;
+    return reg;
   }
 
-  int new_typed_slot(const ir::Value& value) {
-    const int slot = new_slot(&value);
+  int new_typed_register(const ir::Value& value) {
+    const int reg = new_register(&value);
     out_.types.back() = value.type;
-    return slot;
+    return reg;
   }
 
   // A constant's type is that of its value, which may say more than the program does.
-  void fill_slot(int slot, Slot value) {
-    const auto at = static_cast<std::size_t>(slot);
+  void fill_register(int reg, Register value) {
+    const auto at = static_cast<std::size_t>(reg);
     out_.types[at] = value.text.has_value() ? ir::Type::scalar(DType::kString)
                                             : ir::Type::tensor(value.view.dtype, value.view.shape);
     out_.initial[at] = std::move(value);
   }
 
-  int slot_of(const ir::Value* value) const {
-    const auto it = slot_of_.find(value);
-    ANEMONE_CHECK(it != slot_of_.end());
+  int register_of(const ir::Value* value) const {
+    const auto it = register_of_.find(value);
+    ANEMONE_CHECK(it != register_of_.end());
     return it->second;
   }
 
   Status add_input(const ir::Value& value, const Feature& feature) {
     PreparedInput input;
-    input.slot = new_typed_slot(value);
+    input.reg = new_typed_register(value);
     input.type = &value.type;
     input.feature = &feature;
     const Shape& shape = value.type.shape;
@@ -158,17 +158,17 @@ class FunctionBuilder {
                            ir::Type::tensor(type.dtype, described)))
       return corrupt("[{}] is described as {} {}, the program has {}", feature.name,
                      dtype_name(feature.dtype), to_string(feature.shape), ir::to_string(type));
-    out_.outputs.push_back({slot_of(*value), &feature});
+    out_.outputs.push_back({register_of(*value), &feature});
     return {};
   }
 
   Status fill(const ir::Block& block, PreparedBlock& out) {
-    for (const ir::Value* input : block.inputs) out.inputs.push_back(new_typed_slot(*input));
+    for (const ir::Value* input : block.inputs) out.inputs.push_back(new_typed_register(*input));
     for (const ir::Op* op : block.ops) {
       if (op->is_const()) {
-        auto slot = constants_.slot(op->attributes.find("val")->second);
-        if (!slot.ok()) return slot.status().with("constant " + op->name);
-        fill_slot(new_slot(op->outputs[0]), std::move(*slot));
+        auto reg = constants_.reg(op->attributes.find("val")->second);
+        if (!reg.ok()) return reg.status().with("constant " + op->name);
+        fill_register(new_register(op->outputs[0]), std::move(*reg));
         continue;
       }
       PreparedOp prepared;
@@ -178,7 +178,7 @@ class FunctionBuilder {
     for (const ir::Value* output : block.outputs) {
       if (state_of_.contains(output))
         return unsupported("[{}] expected a tensor as block output, got a state", output->name);
-      out.outputs.push_back(slot_of(output));
+      out.outputs.push_back(register_of(output));
     }
     return {};
   }
@@ -208,7 +208,7 @@ class FunctionBuilder {
     for (const ir::Block* block : op.blocks)
       ANEMONE_RETURN_IF_ERROR(fill(*block, out.blocks.emplace_back()));
     ANEMONE_RETURN_IF_ERROR(check_blocks(out));
-    for (const ir::Value* output : op.outputs) out.outputs.push_back(new_typed_slot(*output));
+    for (const ir::Value* output : op.outputs) out.outputs.push_back(new_typed_register(*output));
     return {};
   }
 
@@ -223,7 +223,7 @@ class FunctionBuilder {
                            out.op->name, name);
           continue;
         }
-        operand.slots.push_back(slot_of(*value));
+        operand.registers.push_back(register_of(*value));
         continue;
       }
       ANEMONE_RETURN_IF_ERROR(add_literal(std::get<ir::Literal>(argument), operand));
@@ -231,11 +231,11 @@ class FunctionBuilder {
     return {};
   }
 
-  // The slot views the literal's text, so this is the one of the program and no copy.
+  // The register views the literal's text, so this is the one of the program and no copy.
   Status add_literal(const ir::Literal& literal, Operand& operand) {
-    ANEMONE_ASSIGN_OR_RETURN(Slot value, constants_.slot(literal));
-    operand.slots.push_back(new_slot(nullptr));
-    fill_slot(operand.slots.back(), std::move(value));
+    ANEMONE_ASSIGN_OR_RETURN(Register value, constants_.reg(literal));
+    operand.registers.push_back(new_register(nullptr));
+    fill_register(operand.registers.back(), std::move(value));
     return {};
   }
 
@@ -261,7 +261,7 @@ class FunctionBuilder {
     } else if (out.kind == Kind::kWhile) {
       const Operand* variables = out.operand("loop_vars");
       if (out.blocks.size() != 2 || variables == nullptr) return wrong("expected two blocks");
-      const std::size_t count = variables->slots.size();
+      const std::size_t count = variables->registers.size();
       if (out.blocks[0].inputs.size() != count || out.blocks[1].inputs.size() != count ||
           out.blocks[0].outputs.size() != 1 || out.blocks[1].outputs.size() != count ||
           op.outputs.size() != count)
@@ -274,7 +274,7 @@ class FunctionBuilder {
 
   LoadedConstants& constants_;
   PreparedFunction out_;
-  std::unordered_map<const ir::Value*, int> slot_of_;
+  std::unordered_map<const ir::Value*, int> register_of_;
   std::unordered_map<const ir::Value*, int> state_of_;
 };
 

@@ -20,8 +20,8 @@ std::optional<ir::Type> output_type(const ir::Value& output);
 // The interface that the types of a function give by themselves.
 Signature signature_of(const ir::Function& function);
 
-// Names, slots, kernels and loaded constants of one function; nothing is planned yet. Its program
-// was verified against ops::op_registry(), and outlives the result as the constants do.
+// Names, registers, kernels and loaded constants of one function; nothing is planned yet. Its
+// program was verified against ops::op_registry(), and outlives the result as the constants do.
 Result<PreparedFunction> prepare(const ir::Function& function,
                                  std::shared_ptr<const Signature> signature,
                                  LoadedConstants& constants);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A function made ready to run, as data. prepare() (prepare.h) resolves names to slot numbers and
-// finds kernels; plan() (planner.h) then infers types, fuses patterns, evaluates constants and
+// A function made ready to run, as data. prepare() (prepare.h) resolves names to register numbers
+// and finds kernels; plan() (planner.h) then infers types, fuses patterns, evaluates constants and
 // plans memory. After that it is immutable and shared by all runs.
 #pragma once
 
@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "exec/cpu/memory_plan.h"
-#include "exec/cpu/slot.h"
+#include "exec/cpu/register.h"
 #include "exec/executor.h"
 #include "ir/op_schema.h"
 #include "ir/program.h"
@@ -24,7 +24,7 @@ struct PreparedOp;
 class FusedOp;
 
 struct PreparedBlock {
-  std::vector<int> inputs;  // slots
+  std::vector<int> inputs;  // registers
   std::vector<int> outputs;
   std::vector<PreparedOp> ops;
   // The outputs that the block itself makes or takes as inputs. Whoever runs the block releases
@@ -32,10 +32,10 @@ struct PreparedBlock {
   std::vector<int> handed_on;
 };
 
-// One parameter of an operation with the slots of its arguments.
+// One parameter of an operation with the registers of its arguments.
 struct Operand {
   std::string_view name;
-  std::vector<int> slots;
+  std::vector<int> registers;
 };
 
 struct PreparedOp {
@@ -69,26 +69,26 @@ struct PreparedOp {
   // The plan knows all that the type rule reads, so that its answer holds in every run. Else a
   // run asks it again, and it refuses values of the run that the kernel could not execute.
   bool is_statically_checked = false;
-  std::vector<int> dead_after;  // slots that nobody reads after this operation
+  std::vector<int> dead_after;  // registers that nobody reads after this operation
   std::vector<PreparedBlock> blocks;
   int state = -1;  // index into PreparedFunction::states
   std::shared_ptr<const FusedOp> fused;
   std::vector<int> fused_states;  // that it writes in place
 
   const Operand* operand(std::string_view name) const;
-  // Slot of the first argument of a parameter that the schema guarantees.
-  int slot(std::string_view name) const;
+  // Register of the first argument of a parameter that the schema guarantees.
+  int reg(std::string_view name) const;
 };
 
 struct PreparedInput {
-  int slot = 0;
+  int reg = 0;
   const ir::Type* type = nullptr;
   const Feature* feature = nullptr;
   std::shared_ptr<const Tensor> default_value;  // null unless it is optional with a default
 };
 
 struct PreparedOutput {
-  int slot = 0;
+  int reg = 0;
   const Feature* feature = nullptr;
 };
 
@@ -102,15 +102,15 @@ struct PreparedFunction {
   // Several runs over the same states may be batched: all that touches states does so in place.
   bool is_batchable = true;
   PreparedBlock block;
-  Slots initial;  // constants in their slots, the others empty: what a run starts from
-  // Type of each slot: what the program declares, the exact type of a constant, and, with a plan,
-  // what is known for the shapes of the inputs.
+  Registers initial;  // constants in their registers, the others empty: what a run starts from
+  // Type of each register: what the program declares, the exact type of a constant, and, with a
+  // plan, what is known for the shapes of the inputs.
   std::vector<ir::Type> types;
-  // Whether the slot's value in `initial` follows from the shapes of the inputs.
+  // Whether the register's value in `initial` follows from the shapes of the inputs.
   std::vector<bool> is_of_shapes;
   MemoryPlan memory;
 
-  const ir::Type& type(int slot) const { return types[static_cast<std::size_t>(slot)]; }
+  const ir::Type& type(int reg) const { return types[static_cast<std::size_t>(reg)]; }
 };
 
 }  // namespace anemone::exec

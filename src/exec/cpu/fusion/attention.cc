@@ -83,16 +83,16 @@ struct Parts {
   std::vector<PreparedOp*> inner;
 };
 
-bool is_matrices(const FusionGraph& graph, int slot) {
-  if (slot < 0) return false;
-  const ir::Type& type = graph.type(slot);
+bool is_matrices(const FusionGraph& graph, int reg) {
+  if (reg < 0) return false;
+  const ir::Type& type = graph.type(reg);
   return type.is_tensor() && type.dtype == DType::kFp16 && type.shape.size() >= 2 &&
          is_static(type.shape) && element_count(type.shape) > 0;
 }
 
 bool fits(const FusionGraph& graph, const Parts& parts, const PreparedOp& root) {
-  for (const int slot : {parts.q, parts.k, parts.v})
-    if (!is_matrices(graph, slot)) return false;
+  for (const int reg : {parts.q, parts.k, parts.v})
+    if (!is_matrices(graph, reg)) return false;
   const Shape& q = graph.type(parts.q).shape;
   const Shape& k = parts.k_shape;
   const std::size_t rank = q.size();
@@ -118,35 +118,35 @@ bool fits(const FusionGraph& graph, const Parts& parts, const PreparedOp& root) 
   return false;
 }
 
-PreparedOp* take(const FusionGraph& graph, Parts& parts, int slot, std::string_view type) {
-  PreparedOp* found = graph.producer(slot, type);
+PreparedOp* take(const FusionGraph& graph, Parts& parts, int reg, std::string_view type) {
+  PreparedOp* found = graph.producer(reg, type);
   if (found != nullptr) parts.inner.push_back(found);
   return found;
 }
 
 // x * c or x / c: goes to x.
-void take_factor(const FusionGraph& graph, Parts& parts, int& slot) {
-  if (PreparedOp* scaled = graph.producer(slot, "mul")) {
+void take_factor(const FusionGraph& graph, Parts& parts, int& reg) {
+  if (PreparedOp* scaled = graph.producer(reg, "mul")) {
     for (const std::string_view side : {"x", "y"})
       if (const auto constant = graph.number(*scaled, side)) {
         parts.factor *= *constant;
         parts.inner.push_back(scaled);
-        slot = FusionGraph::argument(*scaled, side == "x" ? "y" : "x");
+        reg = FusionGraph::argument(*scaled, side == "x" ? "y" : "x");
         return;
       }
-  } else if (PreparedOp* divided = graph.producer(slot, "real_div")) {
+  } else if (PreparedOp* divided = graph.producer(reg, "real_div")) {
     const auto constant = graph.number(*divided, "y");
     if (!constant || *constant == 0) return;
     parts.factor /= *constant;
     parts.inner.push_back(divided);
-    slot = FusionGraph::argument(*divided, "x");
+    reg = FusionGraph::argument(*divided, "x");
   }
 }
 
-// The keys [..., S, dim] behind `slot`, which holds them transposed: with the last two axes
+// The keys [..., S, dim] behind `reg`, which holds them transposed: with the last two axes
 // exchanged, and axes of one anywhere before them.
-bool take_transposed_keys(const FusionGraph& graph, Parts& parts, int slot) {
-  PreparedOp* transpose = take(graph, parts, slot, "transpose");
+bool take_transposed_keys(const FusionGraph& graph, Parts& parts, int reg) {
+  PreparedOp* transpose = take(graph, parts, reg, "transpose");
   if (transpose == nullptr) return false;
   parts.k = FusionGraph::argument(*transpose, "x");
   const Shape& from = graph.type(parts.k).shape;
@@ -164,15 +164,15 @@ bool take_transposed_keys(const FusionGraph& graph, Parts& parts, int slot) {
       last = axis;
     }
   }
-  parts.k_shape = graph.type(slot).shape;
+  parts.k_shape = graph.type(reg).shape;
   std::swap(parts.k_shape[parts.k_shape.size() - 1], parts.k_shape[parts.k_shape.size() - 2]);
   return true;
 }
 
 // scores = factor * q @ k^T, scaled before or after.
-bool match_scores(const FusionGraph& graph, Parts& parts, int slot) {
-  take_factor(graph, parts, slot);
-  PreparedOp* scores = take(graph, parts, slot, "matmul");
+bool match_scores(const FusionGraph& graph, Parts& parts, int reg) {
+  take_factor(graph, parts, reg);
+  PreparedOp* scores = take(graph, parts, reg, "matmul");
   if (scores == nullptr || graph.flag(*scores, "transpose_x")) return false;
   parts.q = FusionGraph::argument(*scores, "x");
   const int keys = FusionGraph::argument(*scores, "y");

@@ -40,20 +40,21 @@ class AttentionMatch {
     PreparedOp* masked = scored < 0 ? nullptr : take(scored, "add");
     if (masked == nullptr) return std::nullopt;
     for (const std::string_view side : {"x", "y"}) {
-      const int by_head_slot = FusionGraph::argument(*masked, side);
-      PreparedOp* by_head = graph_.producer(by_head_slot, "reshape");
+      const int by_head_register = FusionGraph::argument(*masked, side);
+      PreparedOp* by_head = graph_.producer(by_head_register, "reshape");
       if (by_head == nullptr) continue;
       PreparedOp* scores = graph_.producer(FusionGraph::argument(*by_head, "x"), "matmul");
       if (scores == nullptr) continue;
       inner_.insert(inner_.end(), {by_head, scores});
-      return finish(root, *scores, FusionGraph::other(*masked, by_head_slot), std::move(values));
+      return finish(root, *scores, FusionGraph::other(*masked, by_head_register),
+                    std::move(values));
     }
     return std::nullopt;
   }
 
  private:
-  PreparedOp* take(int slot, std::string_view op) {
-    PreparedOp* found = graph_.producer(slot, op);
+  PreparedOp* take(int reg, std::string_view op) {
+    PreparedOp* found = graph_.producer(reg, op);
     if (found != nullptr) inner_.push_back(found);
     return found;
   }
@@ -67,8 +68,8 @@ class AttentionMatch {
 
   // e / (sum of e + e^(sinks - top)) with e = e^(scores - top) and top the highest of scores and
   // sinks, a constant [1, heads, 1, 1]. Returns the scores, or -1.
-  int match_softmax_with_sinks(int slot) {
-    PreparedOp* weights = take(slot, "mul");
+  int match_softmax_with_sinks(int reg) {
+    PreparedOp* weights = take(reg, "mul");
     if (weights == nullptr) return -1;
     for (const std::string_view side : {"x", "y"}) {
       const int e = FusionGraph::argument(*weights, side);
@@ -97,8 +98,8 @@ class AttentionMatch {
     return -1;
   }
 
-  bool is_reduced(int slot, std::string_view op, int from) {
-    PreparedOp* reduced = take(slot, op);
+  bool is_reduced(int reg, std::string_view op, int from) {
+    PreparedOp* reduced = take(reg, op);
     if (reduced == nullptr || FusionGraph::argument(*reduced, "x") != from ||
         !graph_.flag(*reduced, "keep_dims"))
       return false;
@@ -109,21 +110,21 @@ class AttentionMatch {
   // The sum of e, and e^(sinks - top).
   bool is_total(const PreparedOp& total, int e, int sinks, int top) {
     for (const std::string_view side : {"x", "y"}) {
-      const int slot = FusionGraph::argument(total, side);
-      PreparedOp* exp = graph_.producer(slot, "exp");
+      const int reg = FusionGraph::argument(total, side);
+      PreparedOp* exp = graph_.producer(reg, "exp");
       if (exp == nullptr) continue;
       PreparedOp* below = take(FusionGraph::argument(*exp, "x"), "sub");
       inner_.push_back(exp);
       return below != nullptr && FusionGraph::argument(*below, "x") == sinks &&
              FusionGraph::argument(*below, "y") == top &&
-             is_reduced(FusionGraph::other(total, slot), "reduce_sum", e);
+             is_reduced(FusionGraph::other(total, reg), "reduce_sum", e);
     }
     return false;
   }
 
-  bool read_sinks(int slot, int scores) {
+  bool read_sinks(int reg, int scores) {
     const Shape& shape = graph_.type(scores).shape;
-    const TensorView& sinks = *graph_.constant(slot);
+    const TensorView& sinks = *graph_.constant(reg);
     if (shape.size() != 4 || sinks.shape != Shape{1, shape[1], 1, 1}) return false;
     sinks_ = to_floats(sinks);
     return true;
@@ -134,9 +135,9 @@ class AttentionMatch {
     PreparedOp* sum = graph_.producer(after, "add");
     if (sum == nullptr) return out;
     for (const std::string_view side : {"x", "y"}) {
-      const int kept_slot = FusionGraph::argument(*sum, side);
-      PreparedOp* kept = graph_.producer(kept_slot, "mul");
-      PreparedOp* placed = graph_.producer(FusionGraph::other(*sum, kept_slot), "matmul");
+      const int kept_register = FusionGraph::argument(*sum, side);
+      PreparedOp* kept = graph_.producer(kept_register, "mul");
+      PreparedOp* placed = graph_.producer(FusionGraph::other(*sum, kept_register), "matmul");
       if (kept == nullptr || placed == nullptr || is_transposed(*placed)) continue;
       const int mask = FusionGraph::argument(*placed, "x");
       for (const std::string_view part : {"x", "y"}) {
@@ -158,9 +159,9 @@ class AttentionMatch {
     return out;
   }
 
-  // slot = 1 - reduce_sum(mask, -1, keep_dims)
-  bool keeps_unmasked(int slot, int mask) const {
-    const PreparedOp* keep = graph_.producer(slot, "sub");
+  // `reg` is 1 - reduce_sum(mask, -1, keep_dims)
+  bool keeps_unmasked(int reg, int mask) const {
+    const PreparedOp* keep = graph_.producer(reg, "sub");
     if (keep == nullptr || graph_.number(*keep, "x").value_or(0) != 1) return false;
     const PreparedOp* written = graph_.producer(FusionGraph::argument(*keep, "y"), "reduce_sum");
     if (written == nullptr || FusionGraph::argument(*written, "x") != mask ||
@@ -208,8 +209,8 @@ class AttentionMatch {
     // What masks say is found out once per run: they must be the same memory all the while.
     if (graph_.producer(keys.mask) != nullptr || graph_.producer(attention_mask) != nullptr)
       return false;
-    for (const int slot : {q, keys.tokens, values.tokens, keys.mask, attention_mask}) {
-      const ir::Type& type = graph_.type(slot);
+    for (const int reg : {q, keys.tokens, values.tokens, keys.mask, attention_mask}) {
+      const ir::Type& type = graph_.type(reg);
       if (!type.is_tensor() || type.dtype != DType::kFp16 || type.shape.size() != 4 ||
           !is_static(type.shape) || type.shape[0] != 1)
         return false;

@@ -31,42 +31,43 @@ class ChainFinder {
   void mark_known() {
     known_.resize(graph_.function().initial.size());
     for (std::size_t i = 0; i < known_.size(); ++i) {
-      const Slot& slot = graph_.function().initial[i];
-      known_[i] = slot.view.data != nullptr || slot.text.has_value();
+      const Register& reg = graph_.function().initial[i];
+      known_[i] = reg.view.data != nullptr || reg.text.has_value();
     }
     for (const PreparedOp& op : graph_.ops()) {
       if (op.kind != PreparedOp::Kind::kKernel) continue;
       const bool is_known = std::ranges::all_of(op.operands, [this](const Operand& operand) {
-        return std::ranges::all_of(operand.slots, [this](int slot) { return is_known_slot(slot); });
+        return std::ranges::all_of(operand.registers,
+                                   [this](int reg) { return is_known_register(reg); });
       });
-      for (const int slot : op.outputs) known_[static_cast<std::size_t>(slot)] = is_known;
+      for (const int reg : op.outputs) known_[static_cast<std::size_t>(reg)] = is_known;
     }
   }
-  bool is_known_slot(int slot) const { return known_[static_cast<std::size_t>(slot)]; }
+  bool is_known_register(int reg) const { return known_[static_cast<std::size_t>(reg)]; }
 
   // The operation as part of a chain over `shape`.
   std::optional<ChainMember> member(PreparedOp& op, const Shape& shape) const {
     if (!FusionGraph::is_statically_checked(op) || op.outputs.size() != 1 ||
-        is_known_slot(op.outputs[0]))
+        is_known_register(op.outputs[0]))
       return std::nullopt;
     const ir::Type& type = graph_.type(op.outputs[0]);
     if (!type.is_tensor() || type.dtype != DType::kFp16 || type.shape != shape) return std::nullopt;
     auto node = chain_node(graph_, op);
     if (!node) return std::nullopt;
-    for (const int slot : node->operands) {
-      if (slot < 0) continue;
-      const TensorView* constant = graph_.constant(slot);
-      const Shape& part = constant != nullptr ? constant->shape : graph_.type(slot).shape;
+    for (const int reg : node->operands) {
+      if (reg < 0) continue;
+      const TensorView* constant = graph_.constant(reg);
+      const Shape& part = constant != nullptr ? constant->shape : graph_.type(reg).shape;
       if (!is_static(part) || !chain_input(part, shape)) return std::nullopt;
     }
     return ChainMember{&op, *node};
   }
 
-  static int uses_in(const std::vector<ChainMember>& members, int slot) {
+  static int uses_in(const std::vector<ChainMember>& members, int reg) {
     int uses = 0;
     for (const ChainMember& member : members)
       for (const Operand& operand : member.op->operands)
-        uses += static_cast<int>(std::ranges::count(operand.slots, slot));
+        uses += static_cast<int>(std::ranges::count(operand.registers, reg));
     return uses;
   }
 
@@ -78,10 +79,10 @@ class ChainFinder {
       has_grown = false;
       for (std::size_t i = 0; i < members.size(); ++i) {
         const auto operands = members[i].node.operands;  // the members move as the group grows
-        for (const int slot : operands) {
-          if (slot < 0 || members.size() == limit) continue;
-          PreparedOp* producer = graph_.producer(slot);
-          if (producer == nullptr || graph_.use_count(slot) != uses_in(members, slot) ||
+        for (const int reg : operands) {
+          if (reg < 0 || members.size() == limit) continue;
+          PreparedOp* producer = graph_.producer(reg);
+          if (producer == nullptr || graph_.use_count(reg) != uses_in(members, reg) ||
               std::ranges::find(members, producer, &ChainMember::op) != members.end())
             continue;
           if (auto more = member(*producer, shape)) {
@@ -119,7 +120,7 @@ class ChainFinder {
       return Fusion{
           std::make_shared<ChainOp>(type.shape, std::move(writer.inputs), std::move(writer.steps)),
           &root,
-          std::move(writer.slots),
+          std::move(writer.registers),
           {},
           std::move(inner)};
     }

@@ -46,16 +46,16 @@ constexpr UnaryForm kUnary[] = {
     {"sigmoid_hard", Code::kSigmoidHard, "alpha", "beta"},
 };
 
-bool is_half(const FusionGraph& graph, int slot) {
-  const TensorView* value = graph.constant(slot);
+bool is_half(const FusionGraph& graph, int reg) {
+  const TensorView* value = graph.constant(reg);
   if (value != nullptr) return value->dtype == DType::kFp16;
-  return slot >= 0 && graph.type(slot).is_tensor() && graph.type(slot).dtype == DType::kFp16;
+  return reg >= 0 && graph.type(reg).is_tensor() && graph.type(reg).dtype == DType::kFp16;
 }
 
 std::optional<Code> gelu_code(const FusionGraph& graph, const PreparedOp& op) {
-  const int slot = FusionGraph::argument(op, "mode");
-  if (slot < 0) return Code::kGelu;
-  const auto mode = graph.function().initial[static_cast<std::size_t>(slot)].text;
+  const int reg = FusionGraph::argument(op, "mode");
+  if (reg < 0) return Code::kGelu;
+  const auto mode = graph.function().initial[static_cast<std::size_t>(reg)].text;
   if (mode == "EXACT") return Code::kGelu;
   if (mode == "TANH_APPROXIMATION") return Code::kGeluTanh;
   if (mode == "SIGMOID_APPROXIMATION") return Code::kGeluSigmoid;

@@ -12,7 +12,7 @@
 
 namespace anemone::exec {
 
-// The operands are slots, or -1 where the step has a constant or none.
+// The operands are registers, or -1 where the step has a constant or none.
 struct ChainNode {
   kernels::simd::ChainStep step;
   std::array<int, 2> operands = {-1, -1};

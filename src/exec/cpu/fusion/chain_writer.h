@@ -29,8 +29,8 @@ class ChainWriter {
       kernels::simd::ChainStep step = members_[i].node.step;
       const auto& [x, y] = members_[i].node.operands;
       if ((x >= 0 && !read(x, step.a)) || (y >= 0 && !read(y, step.b))) return false;
-      for (const int slot : {x, y})
-        if (slot >= 0 && !is_used_after(slot, i)) release(slot);
+      for (const int reg : {x, y})
+        if (reg >= 0 && !is_used_after(reg, i)) release(reg);
       const int out = take(members_[i].result());
       if (out < 0) return false;
       step.out = static_cast<std::uint8_t>(out);
@@ -39,45 +39,45 @@ class ChainWriter {
     return true;
   }
 
-  std::vector<int> slots;
+  std::vector<int> registers;
   std::vector<kernels::simd::ChainInput> inputs;
   std::vector<kernels::simd::ChainStep> steps;
 
  private:
-  bool read(int slot, std::uint8_t& place) {
-    int found = find(slot);
+  bool read(int reg, std::uint8_t& place) {
+    int found = find(reg);
     if (found < 0) {
-      found = take(slot);
-      if (found < 0 || slots.size() == kernels::simd::kChainInputs) return false;
+      found = take(reg);
+      if (found < 0 || registers.size() == kernels::simd::kChainInputs) return false;
       kernels::simd::ChainStep load;
-      load.a = static_cast<std::uint8_t>(slots.size());
+      load.a = static_cast<std::uint8_t>(registers.size());
       load.out = static_cast<std::uint8_t>(found);
       steps.push_back(load);
-      slots.push_back(slot);
-      const TensorView* constant = graph_.constant(slot);
+      registers.push_back(reg);
+      const TensorView* constant = graph_.constant(reg);
       inputs.push_back(
-          *chain_input(constant != nullptr ? constant->shape : graph_.type(slot).shape, shape_));
+          *chain_input(constant != nullptr ? constant->shape : graph_.type(reg).shape, shape_));
     }
     place = static_cast<std::uint8_t>(found);
     return true;
   }
 
-  int find(int slot) const {
-    const auto at = std::ranges::find(holds_, slot);
+  int find(int reg) const {
+    const auto at = std::ranges::find(holds_, reg);
     return at == std::end(holds_) ? -1 : static_cast<int>(at - std::begin(holds_));
   }
-  int take(int slot) {
+  int take(int reg) {
     const int at = find(kFree);
-    if (at >= 0) holds_[at] = slot;
+    if (at >= 0) holds_[at] = reg;
     return at;
   }
-  void release(int slot) {
-    if (const int at = find(slot); at >= 0) holds_[at] = kFree;
+  void release(int reg) {
+    if (const int at = find(reg); at >= 0) holds_[at] = kFree;
   }
-  bool is_used_after(int slot, std::size_t i) const {
+  bool is_used_after(int reg, std::size_t i) const {
     return std::any_of(members_.begin() + static_cast<std::ptrdiff_t>(i) + 1, members_.end(),
-                       [slot](const ChainMember& member) {
-                         return std::ranges::find(member.node.operands, slot) !=
+                       [reg](const ChainMember& member) {
+                         return std::ranges::find(member.node.operands, reg) !=
                                 member.node.operands.end();
                        });
   }

@@ -43,19 +43,19 @@ class ExpertsFinder {
   // Whether the match ends behind the first expert of many, which is the sum so far.
   bool is_lone_term() {
     const auto is_add = [](const PreparedOp* user) { return user->op->type == "add"; };
-    const int slot = root_.outputs[0];
-    if (root_.op->type != "mul" || std::ranges::any_of(graph_.users(slot), is_add)) return false;
-    if (!add_term(slot) || counts_of(weights_.front()).total < 2) return false;
+    const int reg = root_.outputs[0];
+    if (root_.op->type != "mul" || std::ranges::any_of(graph_.users(reg), is_add)) return false;
+    if (!add_term(reg) || counts_of(weights_.front()).total < 2) return false;
     std::erase(inner_, &root_);
     return true;
   }
 
-  bool is_half(int slot) const {
-    const ir::Type& type = graph_.type(slot);
+  bool is_half(int reg) const {
+    const ir::Type& type = graph_.type(reg);
     return type.is_tensor() && type.dtype == DType::kFp16;
   }
-  bool fits_sum(int slot) const {
-    const ir::Type& type = graph_.type(slot);
+  bool fits_sum(int reg) const {
+    const ir::Type& type = graph_.type(reg);
     return type.is_tensor() && type.dtype == DType::kFp16 && is_static(type.shape) &&
            type.shape == graph_.type(root_.outputs[0]).shape;
   }
@@ -65,26 +65,26 @@ class ExpertsFinder {
     // A long sum is a long row of additions, mostly on the left.
     std::vector<int> left = {FusionGraph::argument(sum, "y"), FusionGraph::argument(sum, "x")};
     while (!left.empty()) {
-      const int slot = left.back();
+      const int reg = left.back();
       left.pop_back();
-      if (slot < 0) return false;
-      PreparedOp* add = graph_.producer(slot, "add");
-      if (add != nullptr && graph_.use_count(slot) == 1 &&
-          graph_.type(slot).shape == graph_.type(root_.outputs[0]).shape) {
+      if (reg < 0) return false;
+      PreparedOp* add = graph_.producer(reg, "add");
+      if (add != nullptr && graph_.use_count(reg) == 1 &&
+          graph_.type(reg).shape == graph_.type(root_.outputs[0]).shape) {
         inner_.push_back(add);
         left.push_back(FusionGraph::argument(*add, "y"));
         left.push_back(FusionGraph::argument(*add, "x"));
         continue;
       }
-      if (add_term(slot)) continue;
+      if (add_term(reg)) continue;
       if (addend_ >= 0) return false;
-      addend_ = slot;
+      addend_ = reg;
     }
     return true;
   }
 
-  bool add_term(int slot) {
-    PreparedOp* product = graph_.producer(slot, "mul");
+  bool add_term(int reg) {
+    PreparedOp* product = graph_.producer(reg, "mul");
     if (product == nullptr) return false;
     for (const std::string_view side : {"x", "y"}) {
       const int out = FusionGraph::argument(*product, side);
@@ -106,12 +106,12 @@ class ExpertsFinder {
   }
 
   // One number per token: the shape of the sum, with one channel.
-  bool is_weight(int slot, const ProjectionParts& parts) const {
-    if (!is_half(slot)) return false;
+  bool is_weight(int reg, const ProjectionParts& parts) const {
+    if (!is_half(reg)) return false;
     Shape shape = graph_.type(root_.outputs[0]).shape;
     if (shape.size() < 2) return false;
     shape[parts.is_channel_major ? 1 : shape.size() - 1] = 1;
-    return graph_.type(slot).shape == shape;
+    return graph_.type(reg).shape == shape;
   }
 
   // What lies between the input and the last projection of an expert.
@@ -121,14 +121,14 @@ class ExpertsFinder {
     std::vector<int> open = {down.x};
     std::set<int> leaves;
     while (!open.empty()) {
-      const int slot = open.back();
+      const int reg = open.back();
       open.pop_back();
-      PreparedOp* op = slot < 0 ? nullptr : graph_.producer(slot);
-      if (op == nullptr || graph_.type(slot).shape != shape) return false;
+      PreparedOp* op = reg < 0 ? nullptr : graph_.producer(reg);
+      if (op == nullptr || graph_.type(reg).shape != shape) return false;
       if (std::ranges::find(members, op, &ChainMember::op) != members.end()) continue;
       const auto node = chain_node(graph_, *op);
       if (!node) {
-        leaves.insert(slot);
+        leaves.insert(reg);
         continue;
       }
       members.push_back({op, *node});
@@ -141,8 +141,8 @@ class ExpertsFinder {
     if (members.back().result() != down.x || !writer.write()) return false;
     Expert expert{{}, {}, std::move(writer.steps), op_of(down)};
     std::vector<PreparedOp*> projections;
-    for (const int slot : writer.slots) {
-      const auto part = part_of(slot, expert, projections);
+    for (const int reg : writer.registers) {
+      const auto part = part_of(reg, expert, projections);
       if (!part) return false;
       expert.parts.push_back(*part);
     }
@@ -154,11 +154,11 @@ class ExpertsFinder {
   }
 
   // A value that a projection of the input gives, or a part of what one gives.
-  std::optional<Expert::Part> part_of(int slot, Expert& expert,
+  std::optional<Expert::Part> part_of(int reg, Expert& expert,
                                       std::vector<PreparedOp*>& projections) {
-    PreparedOp* op = graph_.producer(slot);
+    PreparedOp* op = graph_.producer(reg);
     std::int64_t offset = 0;
-    PreparedOp* split = graph_.producer(slot, "split");
+    PreparedOp* split = graph_.producer(reg, "split");
     if (split != nullptr) {
       op = graph_.producer(FusionGraph::argument(*split, "x"));
       if (op == nullptr) return std::nullopt;
@@ -166,12 +166,12 @@ class ExpertsFinder {
     const auto parts = projection_of(graph_, *op);
     if (!parts || !is_first(*parts)) return std::nullopt;
     if (split != nullptr) {
-      const auto rank = static_cast<double>(graph_.type(slot).shape.size());
+      const auto rank = static_cast<double>(graph_.type(reg).shape.size());
       const double axis = graph_.number(*split, "axis").value_or(-99);
       const double channels = is_channel_major_ ? 1 : rank - 1;
       if ((axis < 0 ? axis + rank : axis) != channels) return std::nullopt;
       for (const int other : split->outputs) {
-        if (other == slot) break;
+        if (other == reg) break;
         offset += graph_.type(other).shape[static_cast<std::size_t>(channels)];
       }
       if (std::ranges::find(inner_, split) == inner_.end()) inner_.push_back(split);
@@ -220,7 +220,7 @@ class ExpertsFinder {
       }
       if (projection_of(graph_, *op)) continue;
       for (const Operand& operand : op->operands)
-        open.insert(open.end(), operand.slots.begin(), operand.slots.end());
+        open.insert(open.end(), operand.registers.begin(), operand.registers.end());
     }
     return std::nullopt;
   }

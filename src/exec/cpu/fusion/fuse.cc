@@ -52,8 +52,8 @@ bool is_view(const FusionGraph& graph, const PreparedOp& op) {
 // Whether the operation has an empty output. The kernels run it then: fused operations divide by
 // numbers of rows and channels.
 bool gives_nothing(const FusionGraph& graph, const PreparedOp& op) {
-  return std::ranges::any_of(op.outputs, [&](int slot) {
-    const ir::Type& type = graph.type(slot);
+  return std::ranges::any_of(op.outputs, [&](int reg) {
+    const ir::Type& type = graph.type(reg);
     return type.is_tensor() && std::ranges::find(type.shape, 0) != type.shape.end();
   });
 }

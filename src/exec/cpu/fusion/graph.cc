@@ -29,18 +29,18 @@ FusionGraph::FusionGraph(PreparedFunction& function)
 }
 
 void FusionGraph::count() {
-  const std::size_t slots = function_.initial.size();
-  producers_.assign(slots, nullptr);
-  uses_.assign(slots, 0);
-  users_.assign(slots, {});
+  const std::size_t registers = function_.initial.size();
+  producers_.assign(registers, nullptr);
+  uses_.assign(registers, 0);
+  users_.assign(registers, {});
   for (PreparedOp& op : ops())
-    for (const int slot : op.outputs) producers_[static_cast<std::size_t>(slot)] = &op;
+    for (const int reg : op.outputs) producers_[static_cast<std::size_t>(reg)] = &op;
   for (PreparedOp& op : ops()) {
     if (is_removed(op)) continue;
     add_uses(op);
     for (const PreparedBlock& inner : op.blocks) count_uses(inner);
   }
-  for (const int slot : function_.block.outputs) ++uses_[static_cast<std::size_t>(slot)];
+  for (const int reg : function_.block.outputs) ++uses_[static_cast<std::size_t>(reg)];
   states_.assign(function_.states.size(), {});
   count_accesses(function_.block, true);
 }
@@ -66,41 +66,41 @@ PreparedOp* FusionGraph::only_write(int state) const {
 void FusionGraph::count_uses(const PreparedBlock& block) {
   for (const PreparedOp& op : block.ops) {
     for (const Operand& operand : op.operands)
-      for (const int slot : operand.slots) ++uses_[static_cast<std::size_t>(slot)];
+      for (const int reg : operand.registers) ++uses_[static_cast<std::size_t>(reg)];
     for (const PreparedBlock& inner : op.blocks) count_uses(inner);
   }
-  for (const int slot : block.outputs) ++uses_[static_cast<std::size_t>(slot)];
+  for (const int reg : block.outputs) ++uses_[static_cast<std::size_t>(reg)];
 }
 
 void FusionGraph::add_uses(PreparedOp& op) {
   for (const Operand& operand : op.operands)
-    for (const int slot : operand.slots) {
-      ++uses_[static_cast<std::size_t>(slot)];
-      auto& users = users_[static_cast<std::size_t>(slot)];
+    for (const int reg : operand.registers) {
+      ++uses_[static_cast<std::size_t>(reg)];
+      auto& users = users_[static_cast<std::size_t>(reg)];
       if (users.empty() || users.back() != &op) users.push_back(&op);
     }
 }
 
 void FusionGraph::drop_uses(PreparedOp& op) {
   for (const Operand& operand : op.operands)
-    for (const int slot : operand.slots) --uses_[static_cast<std::size_t>(slot)];
+    for (const int reg : operand.registers) --uses_[static_cast<std::size_t>(reg)];
 }
 
-PreparedOp* FusionGraph::producer(int slot, std::string_view op) const {
-  if (slot < 0) return nullptr;
-  PreparedOp* found = producer(slot);
+PreparedOp* FusionGraph::producer(int reg, std::string_view op) const {
+  if (reg < 0) return nullptr;
+  PreparedOp* found = producer(reg);
   return found != nullptr && is_statically_checked(*found) && found->op->type == op ? found
                                                                                     : nullptr;
 }
 
-const TensorView* FusionGraph::constant(int slot) const {
-  if (slot < 0) return nullptr;
-  const Slot& value = function_.initial[static_cast<std::size_t>(slot)];
+const TensorView* FusionGraph::constant(int reg) const {
+  if (reg < 0) return nullptr;
+  const Register& value = function_.initial[static_cast<std::size_t>(reg)];
   return value.view.data == nullptr || value.text ? nullptr : &value.view;
 }
 
-std::optional<double> FusionGraph::scalar(int slot) const {
-  const TensorView* value = constant(slot);
+std::optional<double> FusionGraph::scalar(int reg) const {
+  const TensorView* value = constant(reg);
   if (value == nullptr || value->size() != 1) return std::nullopt;
   if (value->dtype == DType::kBool) return value->data[0] != std::byte{0} ? 1.0 : 0.0;
   return static_cast<double>(to_floats(*value).front());
@@ -108,7 +108,7 @@ std::optional<double> FusionGraph::scalar(int slot) const {
 
 int FusionGraph::argument(const PreparedOp& op, std::string_view name, std::size_t i) {
   const Operand* found = op.operand(name);
-  return found == nullptr || found->slots.size() <= i ? -1 : found->slots[i];
+  return found == nullptr || found->registers.size() <= i ? -1 : found->registers[i];
 }
 
 std::optional<double> FusionGraph::number(const PreparedOp& op, std::string_view name) const {
@@ -139,12 +139,12 @@ bool FusionGraph::is_closed(const Fusion& fusion) const {
   std::unordered_map<int, int> uses_inside;
   for (const PreparedOp* op : inside)
     for (const Operand& operand : op->operands)
-      for (const int slot : operand.slots) ++uses_inside[slot];
+      for (const int reg : operand.registers) ++uses_inside[reg];
   // A use that is no operation of the block, or one of an inner block, is not among those inside.
   return std::ranges::all_of(fusion.inner, [&](const PreparedOp* op) {
-    return std::ranges::all_of(op->outputs, [&](int slot) {
-      const auto found = uses_inside.find(slot);
-      return use_count(slot) == (found == uses_inside.end() ? 0 : found->second);
+    return std::ranges::all_of(op->outputs, [&](int reg) {
+      const auto found = uses_inside.find(reg);
+      return use_count(reg) == (found == uses_inside.end() ? 0 : found->second);
     });
   });
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The operations of a function as a graph over slots, for matchers: who makes a value, who uses it,
-// and what is constant.
+// The operations of a function as a graph over registers, for matchers: who makes a value, who uses
+// it, and what is constant.
 #pragma once
 
 #include <memory>
@@ -26,13 +26,13 @@ class FusionGraph {
  public:
   explicit FusionGraph(PreparedFunction& function);
 
-  const ir::Type& type(int slot) const { return function_.type(slot); }
+  const ir::Type& type(int reg) const { return function_.type(reg); }
   // The operation of the outermost block that makes the value; nullptr for inputs, constants and
   // values of inner blocks.
   // nullptr as well when the search has gone on for too long: what no pattern is found in runs as
   // it is, and a program whose parts all look like the beginning of long patterns loads in time.
-  PreparedOp* producer(int slot) const {
-    return steps_left_ > 0 && --steps_left_ > 0 ? producers_[static_cast<std::size_t>(slot)]
+  PreparedOp* producer(int reg) const {
+    return steps_left_ > 0 && --steps_left_ > 0 ? producers_[static_cast<std::size_t>(reg)]
                                                 : nullptr;
   }
   // Whether a pattern may have it: an operation that is still as the program has it, and whose type
@@ -41,19 +41,19 @@ class FusionGraph {
     return op.kind == PreparedOp::Kind::kKernel && op.is_statically_checked;
   }
   // The producer when it is statically checked and of this type, else nullptr.
-  PreparedOp* producer(int slot, std::string_view op) const;
-  int use_count(int slot) const { return uses_[static_cast<std::size_t>(slot)]; }
+  PreparedOp* producer(int reg, std::string_view op) const;
+  int use_count(int reg) const { return uses_[static_cast<std::size_t>(reg)]; }
   // Operations of the outermost block that take the value, each once, and maybe some that did so
   // before they were fused.
-  const std::vector<PreparedOp*>& users(int slot) const {
-    return users_[static_cast<std::size_t>(slot)];
+  const std::vector<PreparedOp*>& users(int reg) const {
+    return users_[static_cast<std::size_t>(reg)];
   }
   // What writes a state that is read once and written once, both in the outermost block; nullptr
   // for other states.
   PreparedOp* only_write(int state) const;
   // nullptr unless it is a constant tensor.
-  const TensorView* constant(int slot) const;
-  std::optional<double> scalar(int slot) const;  // of a constant of one element
+  const TensorView* constant(int reg) const;
+  std::optional<double> scalar(int reg) const;  // of a constant of one element
 
   // Parameters of an operation; -1 or nullopt when absent or not constant.
   static int argument(const PreparedOp& op, std::string_view name, std::size_t i = 0);

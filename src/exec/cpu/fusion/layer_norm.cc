@@ -57,9 +57,9 @@ std::int64_t size_of_last(const Shape& shape, std::vector<std::int64_t> axes) {
 std::optional<std::vector<float>> row_of(const FusionGraph& graph, const PreparedOp& op,
                                          std::string_view name, std::int64_t count,
                                          float otherwise) {
-  const int slot = FusionGraph::argument(op, name);
-  if (slot < 0) return std::vector<float>(static_cast<std::size_t>(count), otherwise);
-  const TensorView* value = graph.constant(slot);
+  const int reg = FusionGraph::argument(op, name);
+  if (reg < 0) return std::vector<float>(static_cast<std::size_t>(count), otherwise);
+  const TensorView* value = graph.constant(reg);
   if (value == nullptr || value->size() != count) return std::nullopt;
   return to_floats(*value);
 }

@@ -40,8 +40,8 @@ std::optional<ProjectionParts> projection_of(const FusionGraph& graph, const Pre
     return std::nullopt;
   if (!is_conv && (type.shape.empty() || type.shape.back() != matrix->k)) return std::nullopt;
   const TensorView* bias = nullptr;
-  if (const int slot = FusionGraph::argument(root, "bias"); slot >= 0) {
-    bias = graph.constant(slot);
+  if (const int reg = FusionGraph::argument(root, "bias"); reg >= 0) {
+    bias = graph.constant(reg);
     if (bias == nullptr || bias->dtype != DType::kFp16 || bias->size() != matrix->rows)
       return std::nullopt;
   }

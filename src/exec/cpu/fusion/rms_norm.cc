@@ -91,8 +91,8 @@ class NormMatch {
   }
 
  private:
-  PreparedOp* take(int slot, std::string_view op) {
-    PreparedOp* found = graph_.producer(slot, op);
+  PreparedOp* take(int reg, std::string_view op) {
+    PreparedOp* found = graph_.producer(reg, op);
     if (found != nullptr && std::ranges::find(inner_, found) == inner_.end())
       inner_.push_back(found);
     return found;
@@ -124,10 +124,10 @@ class NormMatch {
     PreparedOp* sum = take(FusionGraph::argument(rsqrt, "x"), "add");
     if (sum == nullptr) return false;
     for (const std::string_view side : {"x", "y"}) {
-      const int mean_slot = FusionGraph::argument(*sum, side);
-      PreparedOp* mean = take(mean_slot, "reduce_mean");
+      const int mean_register = FusionGraph::argument(*sum, side);
+      PreparedOp* mean = take(mean_register, "reduce_mean");
       if (mean == nullptr || !match_mean(*mean, source)) continue;
-      const int eps = FusionGraph::other(*sum, mean_slot);
+      const int eps = FusionGraph::other(*sum, mean_register);
       if (const auto constant = graph_.scalar(eps)) {
         x_ = source;
         eps_ = *constant + own_eps;
@@ -164,11 +164,11 @@ class NormMatch {
     PreparedOp* root_eps = take(FusionGraph::argument(*squared, "x"), "mul");
     if (root_eps == nullptr) return false;
     for (const std::string_view side : {"x", "y"}) {
-      const int inverse_slot = FusionGraph::argument(*root_eps, side);
-      PreparedOp* inverse = take(inverse_slot, "inverse");
-      const auto c = graph_.scalar(FusionGraph::other(*root_eps, inverse_slot));
+      const int inverse_register = FusionGraph::argument(*root_eps, side);
+      PreparedOp* inverse = take(inverse_register, "inverse");
+      const auto c = graph_.scalar(FusionGraph::other(*root_eps, inverse_register));
       if (inverse == nullptr || !c || graph_.number(*inverse, "epsilon").value_or(0) != 0) continue;
-      x_ = FusionGraph::other(*scaled, inverse_slot);
+      x_ = FusionGraph::other(*scaled, inverse_register);
       PreparedOp* divisor = take(FusionGraph::argument(*inverse, "x"), "maximum");
       if (x_ < 0 || divisor == nullptr) return false;
       eps_ = *c * *c;
@@ -179,13 +179,13 @@ class NormMatch {
 
   bool match_divisor(PreparedOp& divisor) {
     for (const std::string_view side : {"x", "y"}) {
-      const int largest_slot = FusionGraph::argument(divisor, side);
-      PreparedOp* largest = take(largest_slot, "reduce_max");
+      const int largest_register = FusionGraph::argument(divisor, side);
+      PreparedOp* largest = take(largest_register, "reduce_max");
       if (largest == nullptr) continue;
       const auto axes = graph_.ints(*largest, "axes");
       const auto rank = static_cast<std::int64_t>(graph_.type(x_).shape.size());
       PreparedOp* magnitude = take(FusionGraph::argument(*largest, "x"), "abs");
-      return graph_.scalar(FusionGraph::other(divisor, largest_slot)) && axes.size() == 1 &&
+      return graph_.scalar(FusionGraph::other(divisor, largest_register)) && axes.size() == 1 &&
              static_cast<std::size_t>(axes[0] < 0 ? axes[0] + rank : axes[0]) == axis_ &&
              magnitude != nullptr && FusionGraph::argument(*magnitude, "x") == x_;
     }

@@ -51,9 +51,9 @@ struct Products {
 };
 
 // The mul of one of the halves and a table.
-Products product_of(const FusionGraph& graph, int slot, int half) {
+Products product_of(const FusionGraph& graph, int reg, int half) {
   Products out;
-  out.op = graph.producer(slot, "mul");
+  out.op = graph.producer(reg, "mul");
   if (out.op == nullptr) return out;
   out.table = FusionGraph::other(*out.op, half);
   out.value = out.table < 0 ? -1 : half;
@@ -61,9 +61,9 @@ Products product_of(const FusionGraph& graph, int slot, int half) {
 }
 
 // Axes before the last two are ones, then the rows of x and so many columns.
-bool is_table(const FusionGraph& graph, int slot, const Shape& x, std::int64_t columns) {
-  if (slot < 0) return false;
-  const ir::Type& type = graph.type(slot);
+bool is_table(const FusionGraph& graph, int reg, const Shape& x, std::int64_t columns) {
+  if (reg < 0) return false;
+  const ir::Type& type = graph.type(reg);
   if (!type.is_tensor() || type.dtype != DType::kFp16 || type.shape.size() > x.size() ||
       type.shape.size() < 2)
     return false;
@@ -75,12 +75,12 @@ bool is_table(const FusionGraph& graph, int slot, const Shape& x, std::int64_t c
 }
 
 // The elements [begin, end) of the last axis of x, all of the others; nullptr unless it is that.
-PreparedOp* slice_of(const FusionGraph& graph, int slot, int x, std::int64_t begin,
+PreparedOp* slice_of(const FusionGraph& graph, int reg, int x, std::int64_t begin,
                      std::int64_t end) {
-  PreparedOp* slice = graph.producer(slot, "slice_by_index");
+  PreparedOp* slice = graph.producer(reg, "slice_by_index");
   if (slice == nullptr || FusionGraph::argument(*slice, "x") != x) return nullptr;
   const Shape& shape = graph.type(x).shape;
-  const Shape& part = graph.type(slot).shape;
+  const Shape& part = graph.type(reg).shape;
   const auto begins = graph.ints(*slice, "begin");
   const auto strides = graph.ints(*slice, "stride");
   const auto masks = graph.ints(*slice, "begin_mask");
@@ -101,17 +101,17 @@ PreparedOp* slice_of(const FusionGraph& graph, int slot, int x, std::int64_t beg
 std::optional<Fusion> match_rotated_halves(const FusionGraph& graph, PreparedOp& root) {
   if (root.op->type != "add") return std::nullopt;
   for (const std::string_view side : {"x", "y"}) {
-    const int rotated_slot = FusionGraph::argument(root, side);
-    PreparedOp* rotated = graph.producer(rotated_slot, "mul");
-    PreparedOp* kept = graph.producer(FusionGraph::other(root, rotated_slot), "mul");
+    const int rotated_register = FusionGraph::argument(root, side);
+    PreparedOp* rotated = graph.producer(rotated_register, "mul");
+    PreparedOp* kept = graph.producer(FusionGraph::other(root, rotated_register), "mul");
     if (rotated == nullptr || kept == nullptr) continue;
     for (const std::string_view part : {"x", "y"}) {
-      const int halves_slot = FusionGraph::argument(*rotated, part);
-      PreparedOp* halves = graph.producer(halves_slot, "concat");
+      const int halves_register = FusionGraph::argument(*rotated, part);
+      PreparedOp* halves = graph.producer(halves_register, "concat");
       if (halves == nullptr || graph.flag(*halves, "interleave")) continue;
       const Operand* values = halves->operand("values");
-      if (values == nullptr || values->slots.size() != 2) continue;
-      PreparedOp* negated = graph.producer(values->slots[0], "mul");
+      if (values == nullptr || values->registers.size() != 2) continue;
+      PreparedOp* negated = graph.producer(values->registers[0], "mul");
       if (negated == nullptr) continue;
       int second = -1;
       for (const std::string_view factor : {"x", "y"})
@@ -120,7 +120,7 @@ std::optional<Fusion> match_rotated_halves(const FusionGraph& graph, PreparedOp&
       for (const std::string_view which : {"x", "y"}) {
         const int x = FusionGraph::argument(*kept, which);
         const int cos = FusionGraph::other(*kept, x);
-        const int sin = FusionGraph::other(*rotated, halves_slot);
+        const int sin = FusionGraph::other(*rotated, halves_register);
         const ir::Type& type = graph.type(x);
         if (second < 0 || !type.is_tensor() || type.dtype != DType::kFp16 ||
             type.shape.size() < 2 || type.shape.back() <= 0 || type.shape.back() % 2 != 0)
@@ -129,7 +129,7 @@ std::optional<Fusion> match_rotated_halves(const FusionGraph& graph, PreparedOp&
         const auto axis = static_cast<std::int64_t>(graph.number(*halves, "axis").value_or(99));
         const auto rank = static_cast<std::int64_t>(type.shape.size());
         PreparedOp* upper = slice_of(graph, second, x, width / 2, width);
-        PreparedOp* lower = slice_of(graph, values->slots[1], x, 0, width / 2);
+        PreparedOp* lower = slice_of(graph, values->registers[1], x, 0, width / 2);
         if (upper == nullptr || lower == nullptr || (axis != -1 && axis != rank - 1) ||
             graph.type(root.outputs[0]).shape != type.shape ||
             !is_table(graph, cos, type.shape, width) || !is_table(graph, sin, type.shape, width))
@@ -151,9 +151,9 @@ std::optional<Fusion> match_rope(const FusionGraph& graph, PreparedOp& root) {
   if (auto fusion = match_rotated_halves(graph, root)) return fusion;
   if (root.op->type != "concat" || graph.flag(root, "interleave")) return std::nullopt;
   const Operand* values = root.operand("values");
-  if (values == nullptr || values->slots.size() != 2) return std::nullopt;
-  PreparedOp* first = graph.producer(values->slots[0], "sub");
-  PreparedOp* second = graph.producer(values->slots[1], "add");
+  if (values == nullptr || values->registers.size() != 2) return std::nullopt;
+  PreparedOp* first = graph.producer(values->registers[0], "sub");
+  PreparedOp* second = graph.producer(values->registers[1], "add");
   if (first == nullptr || second == nullptr) return std::nullopt;
   PreparedOp* left = graph.producer(FusionGraph::argument(*first, "x"), "mul");
   if (left == nullptr) return std::nullopt;

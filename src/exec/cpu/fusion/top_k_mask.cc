@@ -13,9 +13,9 @@ namespace {
 thread_local Scratch score_scratch;
 
 // cast(comparison(other, own)) as a number.
-PreparedOp* counted(const FusionGraph& graph, int slot, std::string_view comparison,
+PreparedOp* counted(const FusionGraph& graph, int reg, std::string_view comparison,
                     std::vector<PreparedOp*>& inner) {
-  PreparedOp* cast = graph.producer(slot, "cast");
+  PreparedOp* cast = graph.producer(reg, "cast");
   if (cast == nullptr) return nullptr;
   PreparedOp* compared = graph.producer(FusionGraph::argument(*cast, "x"), comparison);
   if (compared != nullptr) inner.insert(inner.end(), {cast, compared});
@@ -68,9 +68,9 @@ std::optional<Fusion> match_top_k_mask(const FusionGraph& graph, PreparedOp& roo
   if (ahead == nullptr || axes.size() != 1 || (axes[0] != -1 && axes[0] != 3)) return std::nullopt;
   for (const std::string_view side : {"x", "y"}) {
     Fusion fusion{nullptr, &root, {}, {}, {sum, ahead}};
-    const int beaten_slot = FusionGraph::argument(*ahead, side);
-    PreparedOp* beaten = counted(graph, beaten_slot, "greater", fusion.inner);
-    PreparedOp* tied_before = graph.producer(FusionGraph::other(*ahead, beaten_slot), "mul");
+    const int beaten_register = FusionGraph::argument(*ahead, side);
+    PreparedOp* beaten = counted(graph, beaten_register, "greater", fusion.inner);
+    PreparedOp* tied_before = graph.producer(FusionGraph::other(*ahead, beaten_register), "mul");
     if (beaten == nullptr || tied_before == nullptr) continue;
     const int own = FusionGraph::argument(*beaten, "y");
     const int other = FusionGraph::argument(*beaten, "x");
@@ -82,10 +82,10 @@ std::optional<Fusion> match_top_k_mask(const FusionGraph& graph, PreparedOp& roo
         graph.ints(*transposed, "perm") != std::vector<std::int64_t>{0, 3, 2, 1})
       continue;
     for (const std::string_view factor : {"x", "y"}) {
-      const int tied_slot = FusionGraph::argument(*tied_before, factor);
-      const TensorView* earlier = graph.constant(FusionGraph::other(*tied_before, tied_slot));
+      const int tied_register = FusionGraph::argument(*tied_before, factor);
+      const TensorView* earlier = graph.constant(FusionGraph::other(*tied_before, tied_register));
       Fusion whole = fusion;
-      PreparedOp* tied = counted(graph, tied_slot, "equal", whole.inner);
+      PreparedOp* tied = counted(graph, tied_register, "equal", whole.inner);
       if (tied == nullptr || earlier == nullptr || FusionGraph::other(*tied, own) != other ||
           !is_earlier(*earlier, type.shape[1]))
         continue;

@@ -66,14 +66,14 @@ std::optional<Matrix> palettized(const FusionGraph& graph, const PreparedOp& op)
 
 }  // namespace
 
-std::optional<Matrix> weight_matrix(const FusionGraph& graph, int slot) {
-  if (const TensorView* plain = graph.constant(slot)) {
+std::optional<Matrix> weight_matrix(const FusionGraph& graph, int reg) {
+  if (const TensorView* plain = graph.constant(reg)) {
     if (plain->dtype != DType::kFp16 || !is_matrix(plain->shape)) return std::nullopt;
     return view_of(Form::kHalf, *plain, 16);
   }
-  if (const PreparedOp* op = graph.producer(slot, "constexpr_blockwise_shift_scale"))
+  if (const PreparedOp* op = graph.producer(reg, "constexpr_blockwise_shift_scale"))
     return scaled(graph, *op);
-  if (const PreparedOp* op = graph.producer(slot, "constexpr_lut_to_dense"))
+  if (const PreparedOp* op = graph.producer(reg, "constexpr_lut_to_dense"))
     return palettized(graph, *op);
   return std::nullopt;
 }

@@ -15,7 +15,7 @@ struct List;
 
 // One value at run time: a tensor, a list of tensors, or a constant string. Copies share
 // everything; what is shared does not change.
-struct Slot {
+struct Register {
   TensorView view;
   BufferRef buffer;            // keeps `view` alive; null: a constant, an input or in the arena
   std::shared_ptr<List> list;  // a MIL list instead of a tensor
@@ -23,11 +23,11 @@ struct Slot {
 };
 
 struct List {
-  std::vector<Slot> items;  // view.data is null where nothing was written yet
+  std::vector<Register> items;  // view.data is null where nothing was written yet
   bool is_growable = true;
   std::shared_ptr<const void> memory = nullptr;  // what the items take of the limit of their run
 };
 
-using Slots = std::vector<Slot>;
+using Registers = std::vector<Register>;
 
 }  // namespace anemone::exec
