@@ -35,7 +35,8 @@ Json to_json(const Manifest& manifest) {
 
 Result<Manifest> manifest_from_json(const Json& json, std::string_view subject) {
   ObjectReader reader(json, subject);
-  // Before anything else: the other fields of another version may mean something else.
+  // The version is read before anything else: the other fields of another version may mean
+  // something else.
   std::int64_t version = 0;
   reader.member("format_version", version);
   ANEMONE_RETURN_IF_ERROR(reader.status());
