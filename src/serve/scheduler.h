@@ -88,7 +88,7 @@ class Scheduler {
     std::uint64_t last_use = 0;
     bool is_busy = false;
   };
-  // Of one model: at most `parallel`, made when they are needed.
+  // The sessions of one model: at most `parallel`, made when they are needed.
   using Sequences = std::vector<std::unique_ptr<Sequence>>;
 
   void work();
