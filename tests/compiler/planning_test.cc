@@ -132,7 +132,7 @@ TEST(PlanningOfRealShapes, GivesShardsAndMemory) {
     // Layers of hundreds of megabytes are cut where an expert ends.
     for (const PackageReport& package : report->packages)
       EXPECT_LE(package.bytes, ane::kShardBytes) << shape.name << " " << package.name;
-    EXPECT_TRUE(report->notes.size() == 1 && report->notes[0].starts_with("no weights"))
+    EXPECT_TRUE(report->notes.size() == 1 && report->notes[0].starts_with("there are no weights"))
         << shape.name << ": " << report->notes.back();
   }
 }
