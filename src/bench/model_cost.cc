@@ -5,7 +5,7 @@
 #include <string>
 #include <tuple>
 
-#include "exec/cpu/explain.h"
+#include "exec/profile.h"
 
 namespace anemone::bench {
 namespace {

@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "base/progress.h"
-#include "exec/cpu/explain.h"
+#include "exec/profile.h"
 
 namespace anemone::bench {
 namespace {

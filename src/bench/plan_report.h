@@ -15,8 +15,8 @@
 #include "artifact/manifest.h"
 #include "base/json.h"
 #include "engine/model/model.h"
-#include "exec/cpu/explain.h"
 #include "exec/executor.h"
+#include "exec/profile.h"
 
 namespace anemone::bench {
 

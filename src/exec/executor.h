@@ -96,6 +96,8 @@ struct BatchItem {
   StateStore* states = nullptr;
 };
 
+class Profiled;
+
 // One loaded package. Thread-safe, immutable, shared.
 class LoadedProgram {
  public:
@@ -121,6 +123,10 @@ class LoadedProgram {
   // an earlier one has stored. After an error the items before the failing one may have run or not,
   // those after it have not.
   virtual Status run_batch(std::string_view function, std::span<const BatchItem> items) const;
+
+  // How the program runs (profile.h); nullptr where the executor does not tell. Lives as long as
+  // the program.
+  virtual const Profiled* profiled() const { return nullptr; }
 };
 
 struct LoadOptions {

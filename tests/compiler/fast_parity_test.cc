@@ -8,7 +8,7 @@
 #include "api/executors.h"
 #include "engine/session/session.h"
 #include "exec/cpu/cpu_program.h"
-#include "exec/cpu/explain.h"
+#include "exec/profile.h"
 #include "kernels/simd/isa.h"
 #include "tests/compiler/golden.h"
 #include "tests/exec/memory_checker.h"

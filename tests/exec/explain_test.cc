@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a plan says about its steps.
-#include "exec/cpu/explain.h"
-
 #include <gtest/gtest.h>
 
+#include "exec/profile.h"
 #include "tests/exec/fusion_fixture.h"
 
 namespace anemone::exec {

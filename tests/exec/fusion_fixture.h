@@ -7,7 +7,7 @@
 #include <map>
 #include <random>
 
-#include "exec/cpu/explain.h"
+#include "exec/profile.h"
 #include "tests/exec/program_fixture.h"
 
 namespace anemone::exec {

@@ -11,6 +11,7 @@
 #include "base/check.h"
 #include "base/error.h"
 #include "base/name_index.h"
+#include "exec/cpu/explain.h"
 #include "exec/cpu/planner.h"
 #include "exec/cpu/prepare.h"
 #include "exec/cpu/state_store.h"
@@ -243,6 +244,17 @@ void CpuProgram::set_timed(bool is_timed) const {
 Result<std::shared_ptr<const ExecutionPlan>> CpuProgram::plan(std::string_view function) const {
   ANEMONE_ASSIGN_OR_RETURN(const FunctionPlans* plans, plans_of(function));
   return plans->last();
+}
+
+Result<std::vector<PlanStep>> CpuProgram::explain(std::string_view function) const {
+  ANEMONE_ASSIGN_OR_RETURN(const auto found, plan(function));
+  return exec::explain(*found);
+}
+
+Result<PlanMemory> CpuProgram::explain_memory(std::string_view function) const {
+  ANEMONE_ASSIGN_OR_RETURN(const auto found, plan(function));
+  const MemoryPlan& memory = found->function().memory;
+  return PlanMemory{memory.arena_bytes, memory.value_bytes};
 }
 
 const Signature* CpuProgram::signature(std::string_view function) const {

@@ -16,6 +16,7 @@
 #include "exec/cpu/loaded_constants.h"
 #include "exec/cpu/shared_resources.h"
 #include "exec/executor.h"
+#include "exec/profile.h"
 
 namespace anemone::exec {
 
@@ -30,7 +31,7 @@ struct ProgramSource {
 
 // A verified program whose functions are planned, all of them when it is made or each when it first
 // runs. Thread-safe: what a run changes lies in a Frame of its own.
-class CpuProgram : public LoadedProgram {
+class CpuProgram : public LoadedProgram, public Profiled {
  public:
   // Makes a program of these functions, at least one, with one signature each. kCorrupt where two
   // of them have a state of one name in different shapes. `when_first_run`: LoadOptions.
@@ -47,9 +48,10 @@ class CpuProgram : public LoadedProgram {
              StateStore* states) const override;
   Status run_batch(std::string_view function, std::span<const BatchItem> items) const override;
 
-  // Runs that start while it is on add to the times of their plans, which start from zero.
-  // Thread-safe.
-  void set_timed(bool is_timed) const;
+  const Profiled* profiled() const override { return this; }
+  Result<std::vector<PlanStep>> explain(std::string_view function) const override;
+  Result<PlanMemory> explain_memory(std::string_view function) const override;
+  void set_timed(bool is_timed) const override;
 
   // The plan of the last run of a function; before one, of the least shapes that it takes, made now
   // if it was not. kNotFound for an unknown name.

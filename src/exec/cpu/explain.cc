@@ -5,16 +5,8 @@
 #include <optional>
 #include <utility>
 
-#include "base/error.h"
-#include "exec/cpu/cpu_program.h"
-
 namespace anemone::exec {
 namespace {
-
-Result<const CpuProgram*> as_cpu(const LoadedProgram& program) {
-  if (const auto* cpu = dynamic_cast<const CpuProgram*>(&program)) return cpu;
-  return invalid_argument("expected a program of the CPU executor");
-}
 
 // A dimension that depends on data counts as one.
 Shape at_least(Shape shape) {
@@ -102,24 +94,11 @@ class Explainer {
 
 }  // namespace
 
-void ExpertsOfLayers::apply(PlanStep& step) {
-  if (step.active_experts > 0) {
-    active_ = step.active_experts;
-  } else if (active_ > 0 && active_ < step.experts) {
-    step.active_experts = active_;
-    step.flops = step.flops / step.experts * active_;
-    // A timed run has told.
-    if (step.runs == 0) step.weight_bytes = step.weight_bytes / step.experts * active_;
-  }
-}
-
-Result<std::vector<PlanStep>> explain(const LoadedProgram& program, std::string_view function) {
-  ANEMONE_ASSIGN_OR_RETURN(const CpuProgram* cpu, as_cpu(program));
-  ANEMONE_ASSIGN_OR_RETURN(const auto plan, cpu->plan(function));
-  const OpTimes& times = plan->times();
-  const Explainer explainer(plan->function());
+std::vector<PlanStep> explain(const ExecutionPlan& plan) {
+  const OpTimes& times = plan.times();
+  const Explainer explainer(plan.function());
   std::vector<PlanStep> steps;
-  for (const PreparedOp& op : plan->function().block.ops) {
+  for (const PreparedOp& op : plan.function().block.ops) {
     const std::int64_t runs = times.runs();
     PlanStep step = explainer.step(
         op, runs > 0 ? std::optional(times.bytes(steps.size()) / runs) : std::nullopt);
@@ -128,19 +107,6 @@ Result<std::vector<PlanStep>> explain(const LoadedProgram& program, std::string_
     steps.push_back(std::move(step));
   }
   return steps;
-}
-
-Result<PlanMemory> explain_memory(const LoadedProgram& program, std::string_view function) {
-  ANEMONE_ASSIGN_OR_RETURN(const CpuProgram* cpu, as_cpu(program));
-  ANEMONE_ASSIGN_OR_RETURN(const auto plan, cpu->plan(function));
-  const MemoryPlan& memory = plan->function().memory;
-  return PlanMemory{memory.arena_bytes, memory.value_bytes};
-}
-
-Status set_timed(const LoadedProgram& program, bool is_timed) {
-  ANEMONE_ASSIGN_OR_RETURN(const CpuProgram* cpu, as_cpu(program));
-  cpu->set_timed(is_timed);
-  return {};
 }
 
 }  // namespace anemone::exec

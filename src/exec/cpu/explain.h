@@ -1,74 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the CPU executor made of a program: its steps, what each reads and computes, and after timed
-// runs how long each takes.
 #pragma once
 
-#include <anemone/status.h>
-
-#include <cstdint>
-#include <string>
-#include <string_view>
 #include <vector>
 
-#include "exec/executor.h"
+#include "exec/cpu/function_plans.h"
+#include "exec/profile.h"
 
 namespace anemone::exec {
 
-// One step of a function as the CPU executor planned it. Costs are those of one run; a dimension
-// that depends on data counts as one.
-struct PlanStep {
-  std::string name;       // "projection", "rms_norm" for fused operations, else the MIL operation
-  std::string operation;  // the MIL operation that it ends with, by name
-  bool is_fused = false;
-  bool is_view = false;  // costs nothing: a view of the same memory
-
-  std::string form;  // of the weights of a matrix product: "int8", "lut4", "fp16"
-  // Bytes of the constants that it reads, in the form of the package. A step of experts reads only
-  // the active ones: this is the mean of the timed runs, or, before there are any, as many as the
-  // tokens may activate.
-  std::int64_t weight_bytes = 0;
-  std::int64_t state_bytes = 0;  // of states, at most: when all their positions are in use
-  std::int64_t flops = 0;        // multiplications and additions of matrix products, at most
-
-  // `experts`: how many experts the layer has; 0 for a step without experts. `active_experts`: how
-  // many of them are active per token; 0 if the program does not tell, and then the costs are those
-  // of all.
-  std::int64_t experts = 0;
-  std::int64_t active_experts = 0;
-
-  std::int64_t runs = 0;  // that were timed
-  double seconds = 0;     // of all of them together
-};
-
-// The steps of the outermost block, in order. A function whose inputs have open shapes gives the
-// plan of its last run; before a run, that of the least shapes. kInvalidArgument for a program of
-// another executor, kNotFound for an unknown function.
-Result<std::vector<PlanStep>> explain(const LoadedProgram& program, std::string_view function = "");
-
-// How much memory the values of a run take.
-struct PlanMemory {
-  std::int64_t arena_bytes = 0;  // of the one block of memory that they share
-  std::int64_t value_bytes = 0;  // of all of them, if each had memory of its own
-};
-// The memory of the plan that explain() gives, with the same errors.
-Result<PlanMemory> explain_memory(const LoadedProgram& program, std::string_view function = "");
-
-// Hands the number of active experts from one program to the next. When a layer is cut into several
-// programs, a later one has the experts, but only the one before it, with the router, tells how
-// many a token activates.
-class ExpertsOfLayers {
- public:
-  // Call it for each step in its order; a step that does not tell gets the costs of the active
-  // experts.
-  void apply(PlanStep& step);
-
- private:
-  std::int64_t active_ = 0;  // of the last step that told
-};
-
-// Starts to time the steps of every run of the program, from zero, or stops it. A run that is not
-// timed pays one comparison. kInvalidArgument for a program of another executor. Thread-safe; runs
-// in flight go on as they began.
-Status set_timed(const LoadedProgram& program, bool is_timed);
+// The steps of a plan, with the times of its timed runs.
+std::vector<PlanStep> explain(const ExecutionPlan& plan);
 
 }  // namespace anemone::exec
