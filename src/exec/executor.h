@@ -113,15 +113,15 @@ class LoadedProgram {
 
   // Runs one function; an empty name is the default function. `states` may be null when the
   // function declares none. Everything about the inputs is checked first, with one line that names
-  // the input. After an error the states are unchanged and `outputs` is unspecified, but safe to
-  // pass again.
+  // the input; then nothing has changed. After any other error the values of `states` and of
+  // `outputs` are unspecified, and both are safe to pass again: whoever wants to go on with the
+  // states resets or writes them first.
   virtual Status run(std::string_view function, const Inputs& inputs, Outputs& outputs,
                      StateStore* states) const = 0;
 
   // Does what run() would do for each item in turn, with the same results to the bit; an executor
   // may read the weights once for all of them. Items may share a StateStore: a later one sees what
-  // an earlier one has stored. After an error the items before the failing one may have run or not,
-  // those after it have not.
+  // an earlier one has stored. After an error what run() says holds for every item.
   virtual Status run_batch(std::string_view function, std::span<const BatchItem> items) const;
 
   // How the program runs (profile.h); nullptr where the executor does not tell. Lives as long as

@@ -307,6 +307,33 @@ TEST_P(EveryForm, SessionIsStillGoodAfterAFailedRun) {
   EXPECT_EQ(copy(session->logits()), single_steps(fake, ids).back());
 }
 
+TEST_P(EveryForm, SessionGoesOnAfterAFailedRun) {
+  LoadedFake fake(options());
+  const auto ids = prompt_of(100);
+  const auto wanted = single_steps(fake, ids);
+  auto session = fake.session();
+  ASSERT_TRUE(session->prefill(std::span(ids).first(90)).ok());
+  fake.executor.counts().fail_after = 1;
+  EXPECT_EQ(session->decode(ids[90]).status().code(), Code::kInternal);
+  fake.executor.counts().fail_after = -1;
+  ASSERT_EQ(session->position(), 90);
+  for (std::size_t i = 90; i < ids.size(); ++i) {
+    ASSERT_TRUE(session->decode(ids[i]).ok());
+    EXPECT_EQ(copy(session->logits()), wanted[i]) << i;
+  }
+  // All of a batch, not only the session that failed.
+  auto other = fake.session();
+  ASSERT_TRUE(session->truncate(50).ok());
+  ASSERT_TRUE(other->prefill(std::span(ids).first(60)).ok());
+  fake.executor.counts().fail_after = 1;
+  const DecodeStep steps[] = {{other.get(), ids[60]}, {session.get(), ids[50]}};
+  EXPECT_EQ(decode_batch(steps).code(), Code::kInternal);
+  fake.executor.counts().fail_after = -1;
+  ASSERT_TRUE(decode_batch(steps).ok());
+  EXPECT_EQ(copy(other->logits()), wanted[60]);
+  EXPECT_EQ(copy(session->logits()), wanted[50]);
+}
+
 TEST(Session, TwoSessionsOfOneModelDoNotDisturbEachOther) {
   const LoadedFake fake({});
   const auto a = prompt_of(30, 1);

@@ -92,11 +92,10 @@ struct MemoryOfPlans : FusionFixture {
   static std::vector<std::vector<float>> outputs_of(const PreparedFunction& function,
                                                     const std::vector<Tensor>& inputs, int times) {
     ThreadPool threads(2);
-    StateUndo undo;
     MaskCache masks;
     std::int64_t bytes_read = 0;
-    const FusedContext context{threads, kernels::simd::kernels_of(kernels::simd::best_isa()), undo,
-                               masks, bytes_read};
+    const FusedContext context{threads, kernels::simd::kernels_of(kernels::simd::best_isa()), masks,
+                               bytes_read};
     std::vector<BufferRef> states;
     const ExecutionPlan plan(function, std::make_shared<MemoryLimit>(0));
     std::vector<std::vector<float>> out;

@@ -99,7 +99,7 @@ Status Session::rebuild(std::int64_t length, const PrefillOptions& options) {
       !needs_rebuild_ && (tokens_.empty() || model_->manifest().has_same_ropes(length_, length));
   length_ = length;
   if (is_valid) return {};
-  if (has_recurrent_) clear_caches();
+  if (has_recurrent_ || needs_rebuild_) clear_caches();
   needs_rebuild_ = false;
   const std::vector<std::int32_t> ids = std::exchange(tokens_, {});
   PrefillOptions quiet;
@@ -114,10 +114,7 @@ Status Session::run_steps(std::span<const std::int32_t> ids, const PrefillOption
     if (options.cancel != nullptr && options.cancel->load(std::memory_order_relaxed))
       return cancelled("[prompt] cancelled after {} of {} tokens", done, total);
     const auto count = run_step(ids.subspan(static_cast<std::size_t>(done)), options, wants_logits);
-    if (!count.ok()) {
-      needs_rebuild_ = has_recurrent_;
-      return count.status();
-    }
+    if (!count.ok()) return count.status();
     done += *count;
     if (options.on_progress) options.on_progress(done, total);
   }
@@ -144,7 +141,12 @@ Result<std::int64_t> Session::run_step(std::span<const std::int32_t> ids,
     done += count;
     if (done == total || !has_states_only_ || done + choice.width > kStepTokens) break;
   }
+  // Nobody knows what a run that fails leaves in the caches.
+  needs_rebuild_ = true;
   ANEMONE_RETURN_IF_ERROR(run_shards(*model_, bucket.plan(), chunks));
+  // Recurrent states are ahead of the tokens until those are added; keys and values beyond the
+  // tokens are masked.
+  needs_rebuild_ = has_recurrent_;
   const bool is_end = wants_logits && done == total;
   const bool has_logits = is_end || options.on_logits;
   if (options.on_logits)
@@ -156,6 +158,7 @@ Result<std::int64_t> Session::run_step(std::span<const std::int32_t> ids,
 }
 
 void Session::add_tokens(std::span<const std::int32_t> ids, bool has_logits) {
+  needs_rebuild_ = false;
   tokens_.insert(tokens_.end(), ids.begin(), ids.end());
   if (has_logits && !model_->manifest().is_greedy()) logits_ = logits_buffer_;
 }
@@ -172,7 +175,7 @@ Result<std::int64_t> Session::prefill_to(std::span<const std::int32_t> ids,
   if (!options.on_logits)
     while (kept < tokens_.size() && kept + 1 < ids.size() && tokens_[kept] == ids[kept]) ++kept;
   if (!model_->manifest().has_same_ropes(length_, static_cast<std::int64_t>(ids.size()))) kept = 0;
-  if (has_recurrent_ && (needs_rebuild_ || kept < tokens_.size())) kept = 0;
+  if (needs_rebuild_ || (has_recurrent_ && kept < tokens_.size())) kept = 0;
   ANEMONE_RETURN_IF_ERROR(truncate(static_cast<std::int64_t>(kept)));
   ANEMONE_RETURN_IF_ERROR(prefill(ids.subspan(kept), options));
   return static_cast<std::int64_t>(kept);
@@ -193,7 +196,7 @@ Status Session::truncate(std::int64_t position) {
                             position);
   if (position < this->position()) {
     forget_logits();
-    needs_rebuild_ = has_recurrent_;
+    needs_rebuild_ = needs_rebuild_ || has_recurrent_;
   }
   // The positions beyond are masked from now on, and overwritten before they are shown again.
   tokens_.resize(static_cast<std::size_t>(position));
@@ -251,14 +254,14 @@ Status decode_batch(std::span<const DecodeStep> steps) {
       chunks.push_back(chunk);
     }
     const Model& model = *steps[0].session->model_;
-    // The recurrent states are ahead of the tokens until those are added.
+    // As in run_step().
+    for (const DecodeStep* step : group) step->session->needs_rebuild_ = true;
+    ANEMONE_RETURN_IF_ERROR(run_shards(model, *plan, chunks));
     for (const DecodeStep* step : group)
       step->session->needs_rebuild_ = step->session->has_recurrent_;
-    ANEMONE_RETURN_IF_ERROR(run_shards(model, *plan, chunks));
     ANEMONE_RETURN_IF_ERROR(run_heads(model, plan->head_function, 1, chunks));
     for (std::size_t i = 0; i < group.size(); ++i) {
       Session& session = *group[i]->session;
-      session.needs_rebuild_ = false;
       ANEMONE_RETURN_IF_ERROR(session.gather(chunks[i], session.position()));
       session.add_tokens({&group[i]->id, 1}, true);
     }

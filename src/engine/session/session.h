@@ -84,8 +84,8 @@ class Session {
   explicit Session(std::shared_ptr<const Model> model);
   Status check_room(std::int64_t count) const;
   // Prepares the caches for a text of `length` tokens: runs all tokens again when the keys in the
-  // caches are rotated for another length, or when recurrent states stand for other tokens. After
-  // an error those that were run stay.
+  // caches are rotated for another length, or when the caches stand for other tokens. After an
+  // error those that were run stay.
   Status rebuild(std::int64_t length, const PrefillOptions& options);
   // Adds `ids` step by step, with logits of the last one or without any.
   Status run_steps(std::span<const std::int32_t> ids, const PrefillOptions& options,
@@ -119,7 +119,7 @@ class Session {
   std::vector<std::int32_t> tokens_;
   std::int64_t length_ = 0;      // of the text that the keys in the caches are rotated for
   bool has_recurrent_ = false;   // caches that cannot be truncated
-  bool needs_rebuild_ = false;   // those stand for other tokens than tokens_
+  bool needs_rebuild_ = false;   // the caches stand for other tokens than tokens_
   std::vector<Bucket> buckets_;  // in the order of Model::functions()
   Caches caches_;
   bool has_states_only_ = true;                        // no caches that are inputs and outputs

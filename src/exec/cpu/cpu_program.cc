@@ -304,10 +304,9 @@ Status CpuProgram::run_together(const ExecutionPlan& plan, std::span<const Batch
     ANEMONE_RETURN_IF_ERROR(own_states(function, run.places, run.store, shared_->memory));
   }
   ThreadsTurn turn(*shared_);
-  StateUndo undo;
   MaskCache masks;
   std::int64_t bytes_read = 0;
-  const FusedContext context{turn.pool(), kernels::simd::kernels_of(shared_->isa), undo, masks,
+  const FusedContext context{turn.pool(), kernels::simd::kernels_of(shared_->isa), masks,
                              bytes_read};
   std::vector<Interpreter> interpreters;
   interpreters.reserve(runs.size());
@@ -330,7 +329,6 @@ Status CpuProgram::run_together(const ExecutionPlan& plan, std::span<const Batch
   // The files are checked after the outputs were copied: an output may be a constant of a mapped
   // file.
   if (const Status files = source_.check(); !files.ok()) status = files;
-  if (!status.ok()) undo.restore();
   for (std::size_t i = 0; i < runs.size(); ++i) {
     Run& run = runs[i];
     if (status.ok()) {

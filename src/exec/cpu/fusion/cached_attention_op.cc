@@ -22,15 +22,13 @@ Sizes sizes_of(const FusedCall& call) {
 }
 
 // Copies the tokens to their positions.
-void store_tokens(const Sizes& n, const WriteMask& mask, const Half* tokens, std::byte* state,
-                  StateUndo& undo) {
+void store_tokens(const Sizes& n, const WriteMask& mask, const Half* tokens, std::byte* state) {
   const auto row_bytes = static_cast<std::size_t>(n.dim) * sizeof(Half);
   for (std::int64_t t = 0; t < n.tokens; ++t) {
     const std::int64_t position = mask.position_of_token[static_cast<std::size_t>(t)];
     if (position < 0) continue;
     for (std::int64_t h = 0; h < n.kv_heads; ++h) {
       std::byte* to = state + static_cast<std::size_t>(h * n.positions + position) * row_bytes;
-      undo.save(to, row_bytes);
       std::memcpy(to, tokens + (h * n.tokens + t) * n.dim, row_bytes);
     }
   }
@@ -38,10 +36,8 @@ void store_tokens(const Sizes& n, const WriteMask& mask, const Half* tokens, std
 
 // Stores the step's tokens as the program says it: state * (1 - sum of the mask's row) + mask @
 // tokens, each result rounded to fp16.
-void blend_tokens(const Sizes& n, const Half* mask, const Half* tokens, std::byte* state,
-                  StateUndo& undo) {
+void blend_tokens(const Sizes& n, const Half* mask, const Half* tokens, std::byte* state) {
   auto* cache = reinterpret_cast<Half*>(state);
-  undo.save(state, static_cast<std::size_t>(n.kv_heads * n.positions * n.dim) * sizeof(Half));
   for (std::int64_t s = 0; s < n.positions; ++s) {
     const Half* row = mask + s * n.tokens;
     float written = 0;
@@ -97,9 +93,9 @@ void store(const FusedCall& call, const FusedContext& context) {
   for (std::size_t i = 0; i < 2; ++i) {
     const Half* tokens = call.inputs[1 + i]->as<Half>().data();
     if (write.is_one_hot)
-      store_tokens(n, write, tokens, call.states[i], context.undo);
+      store_tokens(n, write, tokens, call.states[i]);
     else
-      blend_tokens(n, call.inputs[3]->as<Half>().data(), tokens, call.states[i], context.undo);
+      blend_tokens(n, call.inputs[3]->as<Half>().data(), tokens, call.states[i]);
   }
 }
 

@@ -4,12 +4,9 @@
 
 #include <anemone/status.h>
 
-#include <algorithm>
 #include <cstdint>
-#include <cstring>
 #include <span>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include "base/thread_pool.h"
@@ -18,27 +15,6 @@
 #include "tensor/tensor.h"
 
 namespace anemone::exec {
-
-// Bytes of states that a run has overwritten, so that a run that fails leaves none of its traces.
-// Single-thread.
-class StateUndo {
- public:
-  void save(std::byte* at, std::size_t count) {
-    saved_.push_back({at, std::vector<std::byte>(at, at + count)});
-  }
-  void restore() {
-    for (auto it = saved_.rbegin(); it != saved_.rend(); ++it)
-      std::memcpy(it->at, it->bytes.data(), it->bytes.size());
-    saved_.clear();
-  }
-
- private:
-  struct Saved {
-    std::byte* at;
-    std::vector<std::byte> bytes;
-  };
-  std::vector<Saved> saved_;
-};
 
 // The operands of one run. Shapes are static; outputs are allocated.
 struct FusedCall {
@@ -67,7 +43,6 @@ struct Cost {
 struct FusedContext {
   ThreadPool& threads;
   const kernels::simd::Kernels& kernels;
-  StateUndo& undo;
   MaskCache& masks;
   // Weights that the operation has read; of those whose cost depends on their inputs.
   std::int64_t& bytes_read;
