@@ -3,26 +3,16 @@
 
 #include <chrono>
 #include <cstddef>
-#include <fstream>
 #include <gtest/gtest.h>
 #include <memory>
-#include <string>
 #include <thread>
-#include <unistd.h>
 #include <vector>
 
+#include "tests/support/resident_bytes.h"
 #include "tests/support/sanitized.h"
 
 namespace anemone {
 namespace {
-
-// The resident memory of the process.
-std::size_t resident_bytes() {
-  std::ifstream file("/proc/self/statm");
-  std::size_t pages = 0;
-  file >> pages >> pages;
-  return pages * static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
-}
 
 TEST(FreedMemory, GoesBackToTheSystem) {
 #ifndef __GLIBC__
@@ -37,14 +27,14 @@ TEST(FreedMemory, GoesBackToTheSystem) {
     blocks.push_back(std::make_unique<char[]>(kBlock));
     if (i % 1000 == 0) kept.push_back(std::make_unique<char[]>(kBlock));
   }
-  const std::size_t full = resident_bytes();
+  const std::size_t full = testing::resident_bytes();
   blocks.clear();
-  ASSERT_GT(resident_bytes() + kBytes / 2, full) << "malloc keeps most of it by itself";
+  ASSERT_GT(testing::resident_bytes() + kBytes / 2, full) << "malloc keeps most of it by itself";
   note_freed(kBytes);
   const auto end = std::chrono::steady_clock::now() + std::chrono::minutes(1);
-  while (resident_bytes() + kBytes / 2 > full && std::chrono::steady_clock::now() < end)
+  while (testing::resident_bytes() + kBytes / 2 > full && std::chrono::steady_clock::now() < end)
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
-  EXPECT_LE(resident_bytes() + kBytes / 2, full);
+  EXPECT_LE(testing::resident_bytes() + kBytes / 2, full);
 }
 
 }  // namespace

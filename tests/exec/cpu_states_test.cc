@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <span>
 #include <thread>
 
 #include "base/machine.h"
+#include "exec/cpu/buffer_pool.h"
 #include "tests/exec/program_fixture.h"
+#include "tests/support/resident_bytes.h"
 
 namespace anemone::exec {
 namespace {
@@ -65,6 +69,32 @@ TEST_F(States, StartAtZeroAndGoBackToZeroOnReset) {
   EXPECT_EQ(to_floats((*state)->read("cache")->view()), (Floats{1, 2}));
   (*state)->reset();
   EXPECT_EQ(to_floats((*state)->read("cache")->view()), (Floats{0, 0}));
+}
+
+// Most positions of a long context were never written, and a reset must not touch them.
+TEST(BufferTest, BecomesZeroAndGivesItsPagesBack) {
+  for (const std::uint64_t bytes :
+       {std::uint64_t{100}, std::uint64_t{5000}, (std::uint64_t{1} << 20) - 64,
+        (std::uint64_t{48} << 20) + 320}) {
+    const BufferRef buffer = Buffer::make_zero(bytes);
+    ASSERT_NE(buffer, nullptr);
+    const std::span<std::byte> all(buffer->data(), static_cast<std::size_t>(bytes));
+    const auto is_zero = [&] {
+      return std::ranges::all_of(all, [](std::byte b) { return b == std::byte{0}; });
+    };
+    EXPECT_TRUE(is_zero()) << bytes;
+    std::ranges::fill(all, std::byte{0xab});
+    const std::size_t full = testing::resident_bytes();
+    buffer->fill_zero(all.size());
+#ifdef __linux__
+    if (bytes > std::uint64_t{32} << 20) {
+      EXPECT_LT(testing::resident_bytes() + (std::uint64_t{32} << 20), full);
+    }
+#else
+    static_cast<void>(full);
+#endif
+    EXPECT_TRUE(is_zero()) << bytes;
+  }
 }
 
 TEST_F(States, RunsOfABatchOverOneStoreComeInOrder) {

@@ -55,8 +55,7 @@ Status CpuStateStore::write(std::string_view name, const TensorView& value) {
 }
 
 void CpuStateStore::reset() {
-  for (std::size_t i = 0; i < states_.size(); ++i)
-    std::memset(buffers_[i]->data(), 0, bytes_of(states_[i]));
+  for (std::size_t i = 0; i < states_.size(); ++i) buffers_[i]->fill_zero(bytes_of(states_[i]));
 }
 
 }  // namespace anemone::exec
