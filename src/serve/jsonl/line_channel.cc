@@ -115,7 +115,10 @@ Status LineChannel::write_line(std::string_view line) {
   std::string text(line);
   text += '\n';
   for (std::size_t done = 0; done < text.size();) {
+    // A client that has its answer waits, also before this thread comes to read again.
+    waiting_since_ = Clock::now().time_since_epoch().count();
     const ssize_t count = ::write(out_, text.data() + done, text.size() - done);
+    if (count < static_cast<ssize_t>(text.size() - done)) waiting_since_ = 0;
     if (count >= 0) {
       done += static_cast<std::size_t>(count);
     } else if (errno == EAGAIN) {
