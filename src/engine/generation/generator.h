@@ -3,80 +3,13 @@
 
 #include <anemone/status.h>
 
-#include <atomic>
 #include <cstdint>
-#include <functional>
-#include <optional>
 #include <span>
-#include <string>
-#include <string_view>
-#include <vector>
 
-#include "engine/sampling/logprobs.h"
-#include "engine/sampling/sampler.h"
+#include "engine/generation/generation.h"
 #include "engine/session/session.h"
 
 namespace anemone::engine {
-
-enum class FinishReason {
-  kStop,       // an end-of-text token or a stop string
-  kRepeat,     // stop_repeat_ngram
-  kLength,     // max_new_tokens, or the context is full
-  kCancelled,  // the cancel flag
-};
-std::string_view finish_reason_name(FinishReason reason);  // "stop", "repeat", ...
-
-struct TextPiece {
-  std::int32_t id = 0;    // the token that made the text certain; of the last piece: the last token
-  std::string_view text;  // valid UTF-8, never half a character, may be empty
-  const TokenLogprobs* logprobs = nullptr;  // when they were asked for and a token was picked
-};
-
-struct GenerateOptions {
-  static constexpr std::int64_t kUntilFull = -1;
-
-  std::int64_t max_new_tokens = kUntilFull;  // 0: only read the prompt
-  SamplingOptions sampling;
-  std::vector<std::string> stop;  // stop strings; they need a tokenizer
-  bool ignore_eos = false;
-  // N > 0: the text ends when its last N tokens are a run that it holds already. 0: off.
-  std::int64_t stop_repeat_ngram = 0;
-  // Log-probabilities of every token and of so many alternatives; 0: of the token alone.
-  std::optional<std::int64_t> top_logprobs;
-  // true: tokens are decoded (special ones give no text) and padding rows of the vocabulary are
-  // never picked. false: the result has ids only, over all columns of the logits. A model without a
-  // tokenizer counts as false.
-  bool as_text = true;
-  const std::atomic<bool>* cancel = nullptr;  // polled between chunks and tokens; may be null
-  // Called for every token, and once more when the end sets text free that was held back.
-  // An error ends the text and is what generate() returns.
-  std::function<Status(const TextPiece&)> on_piece;
-  // The callbacks of PrefillOptions.
-  std::function<Status(std::int64_t position, std::span<const float> logits)> on_prompt_logits;
-  std::function<void(std::int64_t done, std::int64_t total)> on_prefill_progress;
-};
-
-struct Timing {
-  std::int64_t prompt_tokens = 0;
-  std::int64_t reused_tokens = 0;  // of them, in the session already
-  double prefill_s = 0;
-  std::int64_t new_tokens = 0;
-  std::int64_t decode_steps = 0;  // the first token comes from the prefill
-  double decode_s = 0;            // of the steps, sampling included
-
-  // Tokens per second; 0 where there was nothing to measure.
-  double prefill_tok_s() const;
-  double decode_tok_s() const;
-};
-
-struct GenerateResult {
-  std::vector<std::int32_t> ids;        // as picked, an end-of-text token at the end included
-  std::string text;                     // what on_piece was given
-  std::vector<TokenLogprobs> logprobs;  // one per id, when top_logprobs is set
-  FinishReason finish = FinishReason::kLength;
-  std::string stop;  // the stop string that ended the text, or empty
-  Timing timing;
-};
 
 // Makes the session hold `prompt` (keeping the prefix that it has already) and continues it. Tokens
 // that were picked are in the session afterwards, except the last one. kInvalidArgument for an

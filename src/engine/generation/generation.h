@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <anemone/status.h>
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "engine/generation/repeat_stop.h"
+#include "engine/model/model.h"
+#include "engine/sampling/logprobs.h"
+#include "engine/sampling/sampler.h"
+#include "text/stream/stop_strings.h"
+#include "text/stream/text_streamer.h"
+
+namespace anemone::engine {
+
+enum class FinishReason {
+  kStop,       // an end-of-text token or a stop string
+  kRepeat,     // stop_repeat_ngram
+  kLength,     // max_new_tokens, or the context is full
+  kCancelled,  // the cancel flag
+};
+std::string_view finish_reason_name(FinishReason reason);  // "stop", "repeat", ...
+
+struct TextPiece {
+  std::int32_t id = 0;    // the token that made the text certain; of the last piece: the last token
+  std::string_view text;  // valid UTF-8, never half a character, may be empty
+  const TokenLogprobs* logprobs = nullptr;  // when they were asked for and a token was picked
+};
+
+struct GenerateOptions {
+  static constexpr std::int64_t kUntilFull = -1;
+
+  std::int64_t max_new_tokens = kUntilFull;  // 0: only read the prompt
+  SamplingOptions sampling;
+  std::vector<std::string> stop;  // stop strings; they need a tokenizer
+  bool ignore_eos = false;
+  // N > 0: the text ends when its last N tokens are a run that it holds already. 0: off.
+  std::int64_t stop_repeat_ngram = 0;
+  // Log-probabilities of every token and of so many alternatives; 0: of the token alone.
+  std::optional<std::int64_t> top_logprobs;
+  // true: tokens are decoded (special ones give no text) and padding rows of the vocabulary are
+  // never picked. false: the result has ids only, over all columns of the logits. A model without a
+  // tokenizer counts as false.
+  bool as_text = true;
+  const std::atomic<bool>* cancel = nullptr;  // polled between chunks and tokens; may be null
+  // Called for every token, and once more when the end sets text free that was held back.
+  // An error ends the text and is what generate() returns.
+  std::function<Status(const TextPiece&)> on_piece;
+  // The callbacks of PrefillOptions.
+  std::function<Status(std::int64_t position, std::span<const float> logits)> on_prompt_logits;
+  std::function<void(std::int64_t done, std::int64_t total)> on_prefill_progress;
+};
+
+struct Timing {
+  std::int64_t prompt_tokens = 0;
+  std::int64_t reused_tokens = 0;  // of them, in the session already
+  double prefill_s = 0;
+  std::int64_t new_tokens = 0;
+  std::int64_t decode_steps = 0;  // the first token comes from the prefill
+  double decode_s = 0;            // of the steps, sampling included
+
+  // Tokens per second; 0 where there was nothing to measure.
+  double prefill_tok_s() const;
+  double decode_tok_s() const;
+};
+
+struct GenerateResult {
+  std::vector<std::int32_t> ids;        // as picked, an end-of-text token at the end included
+  std::string text;                     // what on_piece was given
+  std::vector<TokenLogprobs> logprobs;  // one per id, when top_logprobs is set
+  FinishReason finish = FinishReason::kLength;
+  std::string stop;  // the stop string that ended the text, or empty
+  Timing timing;
+};
+
+// What a model says after the last token that ran: a row of logits [vocab_size], or the most likely
+// token of a model compiled with --argmax. Valid during the call that takes it.
+struct Prediction {
+  std::span<const float> logits;
+  std::optional<std::int32_t> argmax;
+};
+
+// One answer while it is made: picks tokens, streams their text and decides when it ends. Runs
+// nothing itself: its owner runs pending() in whatever sequence and company, and hands over what
+// the model said. Single-thread.
+class Generation {
+ public:
+  // Whoever runs it has `prompt` run first, then pending() again and again. kInvalidArgument for an
+  // option out of range or stop strings without a tokenizer, kUnsupported for options that need
+  // logits of a model compiled with --argmax.
+  static Result<std::unique_ptr<Generation>> create(std::shared_ptr<const Model> model,
+                                                    std::span<const std::int32_t> prompt,
+                                                    GenerateOptions options);
+
+  const GenerateOptions& options() const { return options_; }
+  bool is_done() const { return is_done_; }
+  // The token to run next, after all that ran before. There is one after each accept() that did not
+  // end the text.
+  std::int32_t pending() const { return result_.ids.back(); }
+  // Takes what the model said after the prompt, or after pending(). An error is that of the text or
+  // of on_piece, and ends the text.
+  Status accept(const Prediction& prediction);
+  // Ends the text from outside.
+  void end(FinishReason reason);
+  // What was made, with the text that was still held back. Call it once, after the end; the timing
+  // has the counts of tokens alone.
+  Result<GenerateResult> finish();
+
+ private:
+  Generation(std::shared_ptr<const Model> model, std::size_t prompt_tokens, Sampler sampler,
+             GenerateOptions options);
+  Status take(std::int32_t id, const Prediction& prediction);
+  // The text of a token. Sets the finish reason when a stop string ended the text.
+  Status push_text(std::int32_t id);
+  Status finish_text();
+  Status emit(std::int32_t id, const std::string& text, bool is_token);
+
+  const std::shared_ptr<const Model> model_;
+  const std::size_t prompt_tokens_;
+  const GenerateOptions options_;
+  Sampler sampler_;
+  RepeatStop repeat_;
+  std::optional<text::TextStreamer> streamer_;
+  std::optional<text::StopStrings> stops_;
+  GenerateResult result_;
+  bool is_done_ = false;
+};
+
+}  // namespace anemone::engine
