@@ -35,9 +35,9 @@ class RowsDecoder : public WeightDecoder {
 };
 
 // The right side of MatMul, [columns, rows].
-class TurnedDecoder : public WeightDecoder {
+class TransposedDecoder : public WeightDecoder {
  public:
-  explicit TurnedDecoder(const Constant& constant) : constant_(constant) {}
+  explicit TransposedDecoder(const Constant& constant) : constant_(constant) {}
   std::string_view storage() const override { return dtype_name(constant_.dtype); }
   void read(const WeightRef& /*weight*/, std::int64_t begin, std::span<float> out) const override {
     const std::int64_t columns = constant_.shape[0];
@@ -264,7 +264,7 @@ Result<Matrix> read_matrix(const OnnxGraph& graph, const Node& node) {
         element_count(data->shape) > 0) {
       if (is_product && !is_transposed)
         return matrix_of(*data, data->shape[1], data->shape[0],
-                         std::make_shared<TurnedDecoder>(*data));
+                         std::make_shared<TransposedDecoder>(*data));
       return matrix_of(*data, data->shape[0], data->shape[1], nullptr);
     }
   }
