@@ -76,8 +76,8 @@ Status check_embeddings(const Manifest& manifest, std::string_view subject) {
   if (layers.columns < 1 || layers.columns % manifest.layers != 0 ||
       layers.columns > kMaxLayerColumns)
     return corrupt(
-        "[{}] expected layer_embedding.columns to be as many for each of {} layers, got {}",
-        subject, manifest.layers, layers.columns);
+        "[{}] expected layer_embedding.columns to be a multiple of the {} layers, got {}", subject,
+        manifest.layers, layers.columns);
   return {};
 }
 
@@ -125,11 +125,14 @@ Status check_functions(const Manifest& manifest, std::string_view subject) {
                                         fmt::format("context of function \"{}\"", function.name),
                                         context, function.tokens, manifest.context));
     if (!sizes.insert({function.tokens, context}).second)
-      return corrupt("[{}] expected one function per size, got two of {} tokens in {}", subject,
-                     function.tokens, context);
+      return corrupt(
+          "[{}] expected one function per size, got two of {} tokens with a context of {}", subject,
+          function.tokens, context);
     if (manifest.head_function(function) == nullptr)
-      return corrupt("[{}] expected a function of the whole context beside \"{}\", got none",
-                     subject, function.name);
+      return corrupt(
+          "[{}] expected a function with the whole context that takes as many tokens as \"{}\", "
+          "got none",
+          subject, function.name);
   }
   return {};
 }
@@ -143,14 +146,17 @@ Status check_classifier(const Manifest& manifest, std::string_view subject) {
   for (const Function& function : manifest.functions)
     if (manifest.context_of(function) != function.tokens)
       return corrupt(
-          "[{}] expected function \"{}\" to attend to its {} tokens, got a context of {}", subject,
-          function.name, function.tokens, manifest.context_of(function));
+          "[{}] expected function \"{}\" of a model with labels to have a context of its {} "
+          "tokens, got {}",
+          subject, function.name, function.tokens, manifest.context_of(function));
   for (const Shard& shard : manifest.shards)
     if (!shard.caches.empty())
-      return corrupt("[{}] expected no caches beside labels, got \"{}\"", subject,
+      return corrupt("[{}] expected a model with labels to have no caches, got \"{}\"", subject,
                      shard.caches.front().name);
   if (manifest.is_greedy())
-    return corrupt("[{}] expected heads with logits beside labels, got greedy ones", subject);
+    return corrupt(
+        "[{}] expected a model with labels to have heads that give logits, got greedy heads",
+        subject);
   return {};
 }
 
@@ -167,7 +173,7 @@ Status check_layers(const LayerSpan& before, const LayerSpan& layers, std::int64
       check_next_range(subject, "layers", expected, layers.begin, layers.end, limit));
   if (layers.end == layers.begin + 1 && layers.part_end != 0 &&
       layers.part_end <= layers.part_begin)
-    return corrupt("[{}] expected part_end of a layer beyond part_begin {}, got {}", subject,
+    return corrupt("[{}] expected part_end to be more than part_begin {}, got {}", subject,
                    layers.part_begin, layers.part_end);
   return {};
 }
@@ -207,8 +213,9 @@ Status check_packages(const Manifest& manifest, std::string_view subject) {
     ANEMONE_RETURN_IF_ERROR(check_present(subject, "the input of a head", head.input));
     ANEMONE_RETURN_IF_ERROR(check_present(subject, "the output of a head", head.output));
     if (head.argmax.empty() == manifest.is_greedy() || head.argmax == head.output)
-      return corrupt("[{}] expected argmax outputs of their own in all heads or in none ({})",
-                     subject, head.package);
+      return corrupt(
+          "[{}] expected all heads or none to have an argmax output, separate from the output ({})",
+          subject, head.package);
   }
   if (rows != manifest.vocab_size)
     return corrupt("[{}] expected the heads to cover {} vocabulary rows, got {}", subject,

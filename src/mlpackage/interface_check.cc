@@ -138,10 +138,11 @@ Status check_version_rules(const FeatureDescription& feature, int version) {
   if (feature.kind == Kind::kState) {
     if (version < 9)
       return corrupt("expected specification version 9 for a state, got {}", version);
-    if (feature.is_optional) return corrupt("expected a state not to be optional");
+    if (feature.is_optional)
+      return corrupt("expected a state that is required, got an optional one");
     if (!feature.flexibility.is_fixed() ||
         !std::holds_alternative<std::monostate>(feature.default_value))
-      return corrupt("expected a state of one shape and without a default value");
+      return corrupt("expected a state with one fixed shape and no default value");
     if (feature.dtype != DType::kFp16 && feature.dtype != DType::kInt8)
       return corrupt("expected a state of fp16 or int8, got {}", dtype_name(feature.dtype));
     return {};
@@ -172,7 +173,7 @@ class FunctionCheck {
     if (version_ < 9 &&
         std::all_of(interface_.inputs.begin(), interface_.inputs.end(),
                     [](const FeatureDescription& feature) { return feature.is_optional; }))
-      return corrupt("expected an input that is not optional, got none");
+      return corrupt("expected at least one required input, got none");
     return predictions();
   }
 

@@ -36,7 +36,8 @@ std::size_t cost_of(std::string_view text) {
 
 Status too_many_bytes() {
   return out_of_memory(
-      "[answer] all answers together need too much memory: use \"stream\", or fewer \"logprobs\"");
+      "[answer] the answers that the server is writing need more memory than they may take: use "
+      "\"stream\", or ask for fewer \"logprobs\"");
 }
 
 }  // namespace

@@ -35,16 +35,15 @@ Result<Json> join_parts(const Json& parts, const Place& place, WorkBudget* budge
     const auto at = [&] { return place.inside(fmt::format(".content[{}]", i)); };
     const Json* type = json_member(parts[i], "type");
     if (type == nullptr || !type->is_string())
-      return invalid_argument("[{}] expected a content part with a type, got {}", at(),
+      return invalid_argument("[{}] expected an object with a \"type\", got {}", at(),
                               describe_json(parts[i]));
     if (*type != "text" && *type != "refusal")
       return unsupported(
-          "[{}] expected a part of type \"text\", got {}: this server takes text "
-          "alone",
-          at(), describe_json(*type));
+          "[{}] expected a part of type \"text\", got {}: this server takes text only", at(),
+          describe_json(*type));
     const Json* part = json_member(parts[i], *type == "text" ? "text" : "refusal");
     if (part == nullptr || !part->is_string())
-      return invalid_argument("[{}] expected a part with a text, got none", at());
+      return invalid_argument("[{}] expected a string with the text of the part, got none", at());
     text += part->get_ref<const std::string&>();
   }
   return Json(std::move(text));
@@ -60,9 +59,9 @@ Status read_tool_calls(Json& calls, const Place& place, WorkBudget* budget) {
     Json* function = json_member(calls[i], "function");
     const Json* name = function == nullptr ? nullptr : json_member(*function, "name");
     if (name == nullptr || !name->is_string())
-      return invalid_argument("[{}] expected a call of a named function, got {}",
-                              place.inside(fmt::format(".tool_calls[{}]", i)),
-                              describe_json(calls[i]));
+      return invalid_argument(
+          "[{}] expected an object with \"function\": {{\"name\": \"...\"}}, got {}",
+          place.inside(fmt::format(".tool_calls[{}]", i)), describe_json(calls[i]));
     Json* arguments = json_member(*function, "arguments");
     if (arguments == nullptr || !arguments->is_string()) continue;
     auto parsed = parse_json(arguments->get_ref<const std::string&>(), "arguments",
@@ -119,8 +118,9 @@ void read_tools(JsonFields& fields, Json& variables) {
     const Json* function = json_member((*tools)[i], "function");
     const Json* name = function == nullptr ? nullptr : json_member(*function, "name");
     if (name == nullptr || !name->is_string())
-      fields.fail(invalid_argument("[tools[{}]] expected a function with a name, got {}", i,
-                                   describe_json((*tools)[i])));
+      fields.fail(invalid_argument(
+          "[tools[{}]] expected an object with \"function\": {{\"name\": \"...\"}}, got {}", i,
+          describe_json((*tools)[i])));
   }
   bool has_tools = tools != nullptr && !tools->empty();
   if (const Json* choice = fields.member("tool_choice")) {
