@@ -11,8 +11,8 @@
 namespace anemone::artifact {
 namespace {
 
-// Bounds that no model of the next years comes near; a manifest beyond them is damaged, and sums
-// and products of fields below them cannot overflow.
+// Bounds far above what any model needs. A manifest that exceeds them is damaged, and below them
+// sums and products of fields cannot overflow.
 constexpr std::int64_t kMaxId = std::numeric_limits<std::int32_t>::max();
 constexpr std::int64_t kMaxHidden = 1 << 20;
 constexpr std::int64_t kMaxLayers = 1 << 16;
@@ -21,7 +21,7 @@ constexpr std::int64_t kMaxLayerColumns = 1 << 30;
 
 using Names = std::set<std::string_view, std::less<>>;
 
-// A single name in the artifact folder.
+// Checks that `name` is a plain file name, without folders, in the artifact folder.
 Status check_file_name(std::string_view subject, std::string_view field, std::string_view name) {
   if (is_inner_path(name) && name.find('/') == name.npos) return {};
   return corrupt("[{}] expected {} to be a file name in the artifact folder, got \"{}\"", subject,
@@ -29,7 +29,8 @@ Status check_file_name(std::string_view subject, std::string_view field, std::st
 }
 
 Status check_ids(const Manifest& manifest, std::string_view subject) {
-  // An end-of-text id beyond the vocabulary never comes up; test checkpoints have such ids.
+  // An end-of-sequence id beyond the vocabulary is harmless, since no step can give it; checkpoints
+  // made for tests have such ids.
   for (const std::int32_t id : manifest.eos_ids)
     ANEMONE_RETURN_IF_ERROR(check_range(subject, "each of eos_ids", id, 0, kMaxId));
   if (manifest.bos_id.has_value())
@@ -137,7 +138,8 @@ Status check_functions(const Manifest& manifest, std::string_view subject) {
   return {};
 }
 
-// A model that classifies attends to its step and nothing else.
+// Checks the rules for a model that labels tokens: it has a label per logit, no caches, and each of
+// its functions attends to exactly the tokens of the step.
 Status check_classifier(const Manifest& manifest, std::string_view subject) {
   if (!manifest.classifies()) return {};
   if (static_cast<std::int64_t>(manifest.labels.size()) != manifest.vocab_size)
@@ -160,7 +162,7 @@ Status check_classifier(const Manifest& manifest, std::string_view subject) {
   return {};
 }
 
-// The layers of a shard continue those of the one before, inside a layer where that ends inside.
+// Checks that a shard begins where the one before it ended; that may be inside a layer.
 Status check_layers(const LayerSpan& before, const LayerSpan& layers, std::int64_t limit,
                     std::string_view subject) {
   ANEMONE_RETURN_IF_ERROR(check_range(subject, "part_begin", layers.part_begin, 0, kMaxParts));
