@@ -39,7 +39,7 @@ void notice(std::string_view text) {
   fmt::print(stderr, "anemone: {}\n", escaped(text));
 }
 
-// The files of one entry. All of them are anemone's, by where they lie.
+// The files of one entry, which are known to be anemone's by their names in its folder.
 class Entry {
  public:
   explicit Entry(std::string folder) : folder_(std::move(folder)) {}
@@ -88,7 +88,7 @@ class Entry {
     ANEMONE_ASSIGN_OR_RETURN(const auto manifest, artifact::read_manifest(artifact()));
     ANEMONE_ASSIGN_OR_RETURN(const auto files, identities(manifest));
     const bool is_settled = wait_until_settled(files);
-    // The manifest vouches for the other files, and nothing but the record for the manifest.
+    // The manifest has the hashes of the other files; its own hash is in the record.
     const auto checked = read_checked();
     ANEMONE_ASSIGN_OR_RETURN(const std::string hash, hash_of_manifest());
     if (!checked.ok())
@@ -102,7 +102,7 @@ class Entry {
 
   // Compiles the artifact. Requires the lock.
   Status make(const std::string& model, std::span<const FileIdentity> sources, int threads) const {
-    // What was damaged: even its manifest may be.
+    // Deletes the damaged entry without asking its manifest, which may be damaged as well.
     for (const std::string& path : {checked_path(), artifact()}) {
       std::error_code error;
       fs::remove_all(path, error);
@@ -115,7 +115,7 @@ class Entry {
     const auto report = compiler::compile(model, artifact(), options, std::ref(bar));
     bar.clear();
     if (!report.ok()) return report.status();
-    // What was compiled is what the key stands for.
+    // Checks that the files that were compiled are those that the key is a hash of.
     if (text_of(report->sources) != text_of(sources)) {
       ANEMONE_RETURN_IF_ERROR(remove());
       return io_error("[{}] the checkpoint changed while it was being read", model);
@@ -129,7 +129,8 @@ class Entry {
 
   Status remove() const {
     std::error_code error;
-    // A key looks like many another hash, in a folder that the user chose.
+    // A folder with the name of a key may be something else: the user may have chosen the folder of
+    // the cache.
     fs::directory_iterator it(folder_, error);
     for (const fs::directory_iterator end; !error && it != end; it.increment(error)) {
       const std::string name = it->path().filename().string();
