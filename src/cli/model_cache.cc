@@ -92,7 +92,7 @@ class Entry {
     const auto checked = read_checked();
     ANEMONE_ASSIGN_OR_RETURN(const std::string hash, hash_of_manifest());
     if (!checked.ok())
-      return corrupt("[{}] expected the hash of the manifest beside it, got none", artifact());
+      return corrupt("[{}] expected a record with the hash of the manifest, got none", artifact());
     if (checked->manifest != hash)
       return corrupt("[{}] the manifest changed since it was written", artifact());
     ANEMONE_RETURN_IF_ERROR(artifact::check_files(artifact(), manifest, /*check_hashes=*/true));
@@ -179,7 +179,7 @@ class Entry {
     ANEMONE_ASSIGN_OR_RETURN(const std::string text, read_file(checked_path(), kMaxBytes));
     const std::size_t end = text.find('\n');
     if (end == std::string::npos || !text.ends_with('\n'))
-      return corrupt("[{}] expected two lines, got others", checked_path());
+      return corrupt("[{}] expected two lines, got other contents", checked_path());
     Checked out = {text.substr(0, end), text.substr(end + 1)};
     if (!out.manifest.empty()) out.manifest.pop_back();
     return out;
@@ -224,7 +224,8 @@ std::vector<std::string> keys_in(const std::string& folder) {
 Result<std::string> cache_folder() {
   if (const auto named = environment_variable("ANEMONE_CACHE")) return *named;
   if (const auto cache = user_cache_folder()) return (fs::path(*cache) / "anemone").string();
-  return invalid_argument("[ANEMONE_CACHE] expected a folder for compiled models, got none");
+  return invalid_argument(
+      "[ANEMONE_CACHE] expected a folder for compiled models, got none: set ANEMONE_CACHE or HOME");
 }
 
 Result<std::string> make_cache_folder() {

@@ -93,10 +93,10 @@ Status check_array(const FeatureDescription& feature, const ir::Type& type, bool
 Status check_image(const FeatureDescription& feature, const ir::Type& type) {
   if (!type.is_tensor() || (type.dtype != DType::kFp16 && type.dtype != DType::kFp32) ||
       type.shape.size() != 4)
-    return corrupt("expected a float tensor of rank 4 behind an image, got {}", to_string(type));
+    return corrupt("expected a float tensor of rank 4 for an image, got {}", to_string(type));
   const std::int64_t channels = image_channels(feature.color_space);
   if (type.shape[0] > 1 || (type.shape[1] != kDynamic && type.shape[1] != channels))
-    return corrupt("expected [1, {}, height, width] behind the image, got {}", channels,
+    return corrupt("expected [1, {}, height, width] for the image, got {}", channels,
                    to_string(type));
   for (std::size_t axis = 0; axis < 2; ++axis)
     if (type.shape[axis + 2] != kDynamic)

@@ -10,8 +10,8 @@ namespace {
 
 thread_local Scratch attention_rows_scratch;
 
-// softmax(factor * q @ k^T + mask) @ v for every matrix of a batch. Inputs: q [..., L, dim]; k and v,
-// both [..., S, dim]; and maybe a mask [..., L or 1, S]: one matrix for all, or as many as q has.
+// softmax(factor * q @ k^T + mask) @ v for every matrix of a batch. The inputs are q [..., L, dim],
+// k and v [..., S, dim], and maybe a mask [..., L or 1, S]: one matrix for all, or as many as q.
 class AttentionOp : public FusedOp {
  public:
   explicit AttentionOp(float factor) : factor_(factor) {}
