@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is known about the chip, as data. Each number has its source; docs/guide tells the stories.
+// What is known about the chip, as data. Each number has its source; docs/guide says more.
 #pragma once
 
 #include <cstdint>
@@ -11,8 +11,9 @@ namespace anemone::ane {
 // to the CPU without a word).
 inline constexpr std::uint64_t kShardBytes = 250'000'000;
 
-// Weights of one package of experts, which keeps no states: those are moved to the CPU earlier. The
-// largest that a published stack of expert packages runs has 216 MB; 364 MB gave wrong tokens.
+// Weights of one package of experts. A package without states is moved to the CPU at a smaller size
+// than one with states. The largest of a published stack of expert packages has 216 MB; 364 MB gave
+// wrong tokens.
 inline constexpr std::uint64_t kExpertPackBytes = 220'000'000;
 
 // Largest dimension of a tensor the chip takes: a vocabulary head of more columns is split.

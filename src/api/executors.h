@@ -14,8 +14,8 @@ namespace anemone::api {
 
 struct ExecutorOptions {
   int threads = 0;  // 0: as many as this process may use
-  // The instructions that kernels use: "plain", "neon", "avx2", "avx512", "amx"; or "reference" for
-  // the plain interpreter of one operation after the other. Empty: the best of this processor.
+  // The instructions that kernels use: "plain", "neon", "avx2", "avx512", "avx512vnni", "amx"; or
+  // "reference" for the reference interpreter, without fusions. Empty: the best of this processor.
   std::string isa = {};
 };
 

@@ -37,15 +37,15 @@ namespace anemone::artifact {
 inline constexpr int kFormatVersion = 2;
 inline constexpr std::string_view kManifestName = "manifest.json";
 
-// How activations of T tokens lie in memory: [1, channels, T, 1], every token a row of height, or
-// [1, channels, 1, T], whose last axis fills whole 64-byte lines from 32 tokens of fp16 on. The
-// bytes are the same, the chip's view of them is not.
+// The shape of the activations of T tokens: [1, channels, T, 1], tokens along the height, or
+// [1, channels, 1, T], tokens along the width, where 32 tokens of fp16 fill a line of 64 bytes. The
+// bytes are the same, but the chip treats the two shapes differently.
 enum class HiddenLayout { kTokensInHeight, kTokensInWidth };
 std::string_view hidden_layout_name(HiddenLayout layout);  // "tokens-in-height"
 Shape hidden_shape(HiddenLayout layout, std::int64_t channels, std::int64_t tokens);
 
-// What the host has to put into an input of a layer shard. T tokens, S context positions. Hidden
-// states are written as they lie with kTokensInHeight.
+// What the host has to put into an input of a layer shard. T: tokens of the step; S: positions of
+// the context. Shapes of hidden states are given for kTokensInHeight.
 enum class PortRole {
   kHidden,   // [1, hidden_size, T, 1]: embeddings, or the output of the shard before
   kRopeCos,  // [1, 1, T, rope_dim / 2]: cos(position * inv_freq) * scale
@@ -54,8 +54,8 @@ enum class PortRole {
   // classifies, S equals T and the positions are the tokens of the step.
   kAttentionMask,
   kCacheWriteMask,  // [1, 1, S, T]: 1 where token t is stored at position s, else 0
-  // [1, 1, K + T, K]: 1 at [n + j, j] for a step of n tokens, else 0: the last K of K columns from
-  // before the step and its n tokens, whose padding stays outside.
+  // [1, 1, K + T, K]: 1 at [n + j, j] for a step of n real tokens, else 0. Of the K columns from
+  // before the step and the T columns of the step this picks the last K that are not padding.
   kUpdateMask,
   kEmbedding,  // [1, hidden_size, T, 1]: token embeddings, for shards that do not begin with them
   // [1, columns of the shard's layers, T, 1]: what Manifest::layer_embedding has for them
@@ -91,14 +91,14 @@ struct Cache {
   bool is_recurrent = false;
 };
 
-// Consecutive layers, the first and the last of which may be there in part. The parts of a layer
-// with experts: what is before the experts, each expert, what is behind them; only the first and
-// the last of these where the experts are in packages of their own.
+// Consecutive layers; of the first and the last one only some parts may be included. A layer with
+// experts has these parts: what is before the experts, each expert, and what is behind them. Where
+// the experts are in packages of their own, only the first and the last part remain.
 struct LayerSpan {
   std::int64_t begin = 0;
   std::int64_t end = 0;         // exclusive
-  std::int64_t part_begin = 0;  // of layer `begin`: how many parts of it are left out
-  std::int64_t part_end = 0;    // of layer `end - 1`: how many parts there are; 0: all
+  std::int64_t part_begin = 0;  // the first part of layer `begin` that is included
+  std::int64_t part_end = 0;    // the part of layer `end - 1` behind the last included one; 0: all
 
   bool operator==(const LayerSpan&) const = default;
 };
@@ -190,7 +190,7 @@ struct Rope {
   }
 };
 
-// Rows of the embedding that lie one after the other, row-major without gaps.
+// Consecutive rows of the embedding in one file, row-major without gaps.
 struct EmbeddingPart {
   std::string file;          // relative to the artifact folder
   std::uint64_t offset = 0;  // in bytes
@@ -238,8 +238,8 @@ struct Manifest {
 
   HiddenLayout layout = HiddenLayout::kTokensInHeight;
   Embedding embedding;
-  // Embeddings that each layer adds on its own: a row of a token holds those of all layers, one
-  // after the other, as many columns each.
+  // Embeddings that each layer adds by itself: the row of a token holds those of all layers, one
+  // after the other, with the same number of columns each.
   std::optional<Embedding> layer_embedding;
   std::vector<Rope> ropes;
   std::vector<Function> functions;  // in any order
@@ -268,7 +268,7 @@ struct Manifest {
   bool is_greedy() const { return !heads.empty() && !heads.front().argmax.empty(); }
 };
 
-// The oldest format version whose readers run the artifact right: what to_json() writes.
+// The oldest format version whose readers run the artifact correctly; to_json() writes it.
 int needed_format_version(const Manifest& manifest);
 Json to_json(const Manifest& manifest);
 // Checks everything that a reader relies on: versions, ranges, coverage of layers and vocabulary,

@@ -11,8 +11,8 @@
 namespace anemone::artifact {
 namespace {
 
-// Bounds that no model of the next years comes near; a manifest beyond them is damaged, and sums
-// and products of fields below them cannot overflow.
+// Bounds far above what any model needs. A manifest that exceeds them is damaged, and below them
+// sums and products of fields cannot overflow.
 constexpr std::int64_t kMaxId = std::numeric_limits<std::int32_t>::max();
 constexpr std::int64_t kMaxHidden = 1 << 20;
 constexpr std::int64_t kMaxLayers = 1 << 16;
@@ -21,7 +21,7 @@ constexpr std::int64_t kMaxLayerColumns = 1 << 30;
 
 using Names = std::set<std::string_view, std::less<>>;
 
-// A single name in the artifact folder.
+// Checks that `name` is a plain file name, without folders, in the artifact folder.
 Status check_file_name(std::string_view subject, std::string_view field, std::string_view name) {
   if (is_inner_path(name) && name.find('/') == name.npos) return {};
   return corrupt("[{}] expected {} to be a file name in the artifact folder, got \"{}\"", subject,
@@ -29,7 +29,8 @@ Status check_file_name(std::string_view subject, std::string_view field, std::st
 }
 
 Status check_ids(const Manifest& manifest, std::string_view subject) {
-  // An end-of-text id beyond the vocabulary never comes up; test checkpoints have such ids.
+  // An end-of-sequence id beyond the vocabulary is harmless, since no step can give it; checkpoints
+  // made for tests have such ids.
   for (const std::int32_t id : manifest.eos_ids)
     ANEMONE_RETURN_IF_ERROR(check_range(subject, "each of eos_ids", id, 0, kMaxId));
   if (manifest.bos_id.has_value())
@@ -76,8 +77,8 @@ Status check_embeddings(const Manifest& manifest, std::string_view subject) {
   if (layers.columns < 1 || layers.columns % manifest.layers != 0 ||
       layers.columns > kMaxLayerColumns)
     return corrupt(
-        "[{}] expected layer_embedding.columns to be as many for each of {} layers, got {}",
-        subject, manifest.layers, layers.columns);
+        "[{}] expected layer_embedding.columns to be a multiple of the {} layers, got {}", subject,
+        manifest.layers, layers.columns);
   return {};
 }
 
@@ -125,16 +126,20 @@ Status check_functions(const Manifest& manifest, std::string_view subject) {
                                         fmt::format("context of function \"{}\"", function.name),
                                         context, function.tokens, manifest.context));
     if (!sizes.insert({function.tokens, context}).second)
-      return corrupt("[{}] expected one function per size, got two of {} tokens in {}", subject,
-                     function.tokens, context);
+      return corrupt(
+          "[{}] expected one function per size, got two of {} tokens with a context of {}", subject,
+          function.tokens, context);
     if (manifest.head_function(function) == nullptr)
-      return corrupt("[{}] expected a function of the whole context beside \"{}\", got none",
-                     subject, function.name);
+      return corrupt(
+          "[{}] expected a function with the whole context that takes as many tokens as \"{}\", "
+          "got none",
+          subject, function.name);
   }
   return {};
 }
 
-// A model that classifies attends to its step and nothing else.
+// Checks the rules for a model that labels tokens: it has a label per logit, no caches, and each of
+// its functions attends to exactly the tokens of the step.
 Status check_classifier(const Manifest& manifest, std::string_view subject) {
   if (!manifest.classifies()) return {};
   if (static_cast<std::int64_t>(manifest.labels.size()) != manifest.vocab_size)
@@ -143,18 +148,21 @@ Status check_classifier(const Manifest& manifest, std::string_view subject) {
   for (const Function& function : manifest.functions)
     if (manifest.context_of(function) != function.tokens)
       return corrupt(
-          "[{}] expected function \"{}\" to attend to its {} tokens, got a context of {}", subject,
-          function.name, function.tokens, manifest.context_of(function));
+          "[{}] expected function \"{}\" of a model with labels to have a context of its {} "
+          "tokens, got {}",
+          subject, function.name, function.tokens, manifest.context_of(function));
   for (const Shard& shard : manifest.shards)
     if (!shard.caches.empty())
-      return corrupt("[{}] expected no caches beside labels, got \"{}\"", subject,
+      return corrupt("[{}] expected a model with labels to have no caches, got \"{}\"", subject,
                      shard.caches.front().name);
   if (manifest.is_greedy())
-    return corrupt("[{}] expected heads with logits beside labels, got greedy ones", subject);
+    return corrupt(
+        "[{}] expected a model with labels to have heads that give logits, got greedy heads",
+        subject);
   return {};
 }
 
-// The layers of a shard continue those of the one before, inside a layer where that ends inside.
+// Checks that a shard begins where the one before it ended; that may be inside a layer.
 Status check_layers(const LayerSpan& before, const LayerSpan& layers, std::int64_t limit,
                     std::string_view subject) {
   ANEMONE_RETURN_IF_ERROR(check_range(subject, "part_begin", layers.part_begin, 0, kMaxParts));
@@ -167,7 +175,7 @@ Status check_layers(const LayerSpan& before, const LayerSpan& layers, std::int64
       check_next_range(subject, "layers", expected, layers.begin, layers.end, limit));
   if (layers.end == layers.begin + 1 && layers.part_end != 0 &&
       layers.part_end <= layers.part_begin)
-    return corrupt("[{}] expected part_end of a layer beyond part_begin {}, got {}", subject,
+    return corrupt("[{}] expected part_end to be more than part_begin {}, got {}", subject,
                    layers.part_begin, layers.part_end);
   return {};
 }
@@ -207,8 +215,9 @@ Status check_packages(const Manifest& manifest, std::string_view subject) {
     ANEMONE_RETURN_IF_ERROR(check_present(subject, "the input of a head", head.input));
     ANEMONE_RETURN_IF_ERROR(check_present(subject, "the output of a head", head.output));
     if (head.argmax.empty() == manifest.is_greedy() || head.argmax == head.output)
-      return corrupt("[{}] expected argmax outputs of their own in all heads or in none ({})",
-                     subject, head.package);
+      return corrupt(
+          "[{}] expected all heads or none to have an argmax output, separate from the output ({})",
+          subject, head.package);
   }
   if (rows != manifest.vocab_size)
     return corrupt("[{}] expected the heads to cover {} vocabulary rows, got {}", subject,

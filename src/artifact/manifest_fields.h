@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The members of manifest.json, each once, in the order of the file. `io` is an ObjectReader or an
-// ObjectWriter (manifest_io.h).
+// ObjectWriter (manifest_io.h), so one list serves both directions. A key of the file never
+// changes, even where the field got a better name since: "running" is Cache::is_recurrent, "chosen"
+// is Experts::active.
 #pragma once
 
 #include <array>
@@ -139,7 +141,7 @@ void fields(Io& io, typename Io::template Of<FileEntry>& file) {
   io.member("sha256", file.sha256);
 }
 
-// All but format_version, which says what they mean.
+// All members but format_version, which is read first because it says what the others mean.
 template <typename Io>
 void fields(Io& io, typename Io::template Of<Manifest>& manifest) {
   io.member("producer", manifest.producer);

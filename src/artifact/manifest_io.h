@@ -49,7 +49,7 @@ class ObjectReader {
   void member(std::string_view key, T& out) {
     if (status_.ok()) status_ = read(key, out);
   }
-  // One that may be left out or null: `out` stays what it is.
+  // A member that may be left out or null: `out` keeps its value then.
   template <typename T>
   void optional(std::string_view key, T& out) {
     if (json_member(object_, key) != nullptr) member(key, out);
@@ -62,8 +62,8 @@ class ObjectReader {
   void or_null(std::string_view key, std::optional<T>& out) {
     optional(key, out);
   }
-  // A word for an enumeration. kUnsupported for one that is not known, because a later version may
-  // have it; `what` says what it is for.
+  // A member whose value is a word of an enumeration. An unknown word is kUnsupported, because a
+  // later version may have it; `what` names the member in that error.
   template <typename T>
   void word(std::string_view key, T& out, const Words<T>& words, const std::string& what) {
     std::string name;
@@ -75,7 +75,8 @@ class ObjectReader {
     else
       out = *known;
   }
-  // One that readers may find left out; it is always written.
+  // word() for a member that the first versions did not write: it may be missing when read, and is
+  // always written.
   template <typename T>
   void newer_word(std::string_view key, T& out, const Words<T>& words, const std::string& what) {
     if (json_member(object_, key) != nullptr) word(key, out, words, what);
@@ -113,7 +114,7 @@ class ObjectReader {
   Status read(std::string_view key, float& out) const {
     double value = 0;
     ANEMONE_RETURN_IF_ERROR(read(key, value));
-    // The shortest text of the largest float lies above it by less than half a step.
+    // The shortest decimal text of the largest float may be read as a slightly larger double.
     constexpr double kMax = std::numeric_limits<float>::max();
     if (!(std::abs(value) <= kMax * (1 + 0x1p-25)))
       return at(

@@ -9,20 +9,21 @@
 
 namespace anemone::artifact {
 
-// Files are listed with paths relative to the folder. Ours is a regular file that is listed, or the
-// temporary file of one (without_temporary_suffix()), and a folder that such a file may lie in.
+// Lists have paths relative to the folder. "Ours" is said of regular files that are listed, of
+// their temporary files (without_temporary_suffix()), and of the folders that these may lie in.
 // Links are not followed; they belong to the user.
 
-// Ok when everything in `folder` is what its own manifest.json lists (files may be missing or
-// damaged), so that nobody loses anything when it goes. kInvalidArgument naming what is in the way:
-// the first other file, or a manifest that is not anemone's.
+// Ok when `folder` holds only files that its own manifest.json lists (some may be missing or
+// damaged), so that deleting it destroys nothing else. kInvalidArgument naming the first other
+// file, or a manifest that is not anemone's.
 Status check_all_is_ours(const std::string& folder);
-// Checks the same, and deletes it: each file by itself, in the folder where it was seen, whatever
-// its path leads to by then. What somebody puts there meanwhile stays, and so does the folder that
-// it lies in. The manifest goes last, so that a process that is killed leaves what is still ours.
+// Checks the same, and deletes the folder: each file by itself, in the folder where it was found,
+// even if its path leads elsewhere by then. A file that somebody adds meanwhile stays, and so does
+// the folder that it lies in. The manifest is deleted last, so that after a kill the next call
+// still recognizes the files as ours.
 Status remove_all_that_is_ours(const std::string& folder);
 
-// check and remove the same way for FOLDER/NAME, a file or a folder, and what is listed below it.
+// The same two for FOLDER/NAME, a file or a folder, with a list in place of a manifest.
 Status check_all_is_listed(const std::string& folder, const std::string& name,
                            const std::set<std::string>& listed);
 Status remove_all_that_is_listed(const std::string& folder, const std::string& name,

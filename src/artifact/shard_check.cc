@@ -94,7 +94,9 @@ namespace {
 Status check_experts_of(const Shard& shard, std::string_view subject) {
   const Experts& experts = *shard.experts;
   if (shard.layers.part_end == 0)
-    return corrupt("[{}] expected experts behind a shard that ends inside a layer only", subject);
+    return corrupt(
+        "[{}] expected a shard with experts to end inside a layer, got one that ends with it",
+        subject);
   ANEMONE_RETURN_IF_ERROR(check_range(subject, "experts.count", experts.count, 1, kMaxExperts));
   ANEMONE_RETURN_IF_ERROR(check_range(subject, "experts.chosen", experts.active, 1, experts.count));
   if (experts.widths.empty())

@@ -12,11 +12,13 @@
 
 namespace anemone::artifact {
 
-// How closely the logits of a model follow those of a reference over a list of tokens. Positions
-// are those whose logits were compared: all of the tokens.
+// How closely the logits of a model follow those of a reference over a list of tokens. Logits are
+// compared at the position of every token.
 struct Agreement {
   std::int64_t tokens = 0;
-  double cosine_mean = 0;  // of the logits of each position; 0 where the model's are not finite
+  // Mean of the cosine similarity of the logits of each position; 0 where the model's are not
+  // finite.
+  double cosine_mean = 0;
   double cosine_median = 0;
   double cosine_min = 0;
   double top1 = 0;  // share of positions at which both have the same highest logit
@@ -36,7 +38,7 @@ struct AgreementLimits {
 };
 
 struct Verification {
-  std::string producer;    // "anemone 0.1.0": who measured
+  std::string producer;    // "anemone 0.1.0": the version that verified
   std::string against;     // name of the checkpoint
   std::string text;        // "built-in", "ids", or the name of the text file
   std::string ids_sha256;  // of the ids in decimal, one space between

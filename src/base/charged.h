@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory that a request pays for as long as it holds it. Both types belong to one WorkBudget, which
-// outlives them, and to its thread.
+// Memory that is charged to the WorkBudget of a request as long as the request holds it. Objects of
+// both types belong to one budget, which outlives them, and to its thread.
 #pragma once
 
 #include <algorithm>
@@ -12,7 +12,7 @@
 
 namespace anemone {
 
-// A number of bytes that is charged; given back when this ends.
+// A number of bytes that is charged to the budget; the destructor gives them back.
 class MemoryCharge {
  public:
   explicit MemoryCharge(WorkBudget& work) : work_(&work) {}
@@ -28,8 +28,8 @@ class MemoryCharge {
     if (bytes_ != 0) work_->give_back(bytes_);
   }
 
-  // Charges `bytes` in all from now on, more or fewer than before. The error of WorkBudget::take();
-  // the number stays then.
+  // Makes the charge `bytes` in all, more or fewer than before. After an error, which is that of
+  // WorkBudget::take(), the charge is what it was.
   Status hold(std::size_t bytes) {
     if (bytes > bytes_) {
       ANEMONE_RETURN_IF_ERROR(work_->take(bytes - bytes_));
@@ -40,7 +40,7 @@ class MemoryCharge {
     return {};
   }
   std::size_t bytes() const { return bytes_; }
-  // The budget counts the bytes until it ends: they belong to what the request keeps.
+  // Leaves the bytes charged when this ends: the request keeps the memory until the budget ends.
   void keep() { bytes_ = 0; }
 
  private:
@@ -48,7 +48,7 @@ class MemoryCharge {
   std::size_t bytes_ = 0;
 };
 
-// A vector whose room is charged before it is allocated.
+// A vector whose memory is charged before it is allocated.
 template <typename T>
 class ChargedVector {
  public:
@@ -58,7 +58,7 @@ class ChargedVector {
   Status make_room(std::size_t more) {
     if (more <= items_.capacity() - items_.size()) return {};
     const std::size_t room = std::max({items_.size() + more, 2 * items_.capacity(), kLeastRoom});
-    // The old items are there until the new ones are.
+    // While the items move, the old and the new memory exist together.
     ANEMONE_RETURN_IF_ERROR(growth_.hold(room * sizeof(T)));
     items_.reserve(room);
     std::swap(charge_, growth_);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Text of files, names and requests on its way to a terminal or a log. Control characters move the
-// cursor, break lines or turn the direction of writing; what is no UTF-8 may be anything. Both are
-// shown as \xNN or \u{N}.
+// Makes text from files, names and requests safe to print on a terminal or in a log. Control
+// characters can move the cursor, break lines or turn the direction of writing, and a terminal may
+// take invalid UTF-8 for anything. Both are shown as \xNN or \u{N}.
 #pragma once
 
 #include <cstddef>
@@ -17,10 +17,11 @@ std::string escaped(std::string_view text);
 // The text on several lines: line ends and tabs stay.
 std::string escaped_lines(std::string_view text);
 
-// JSON text with the same meaning: the characters stand in its strings only and become \uNNNN.
+// Valid JSON text with the same meaning: control characters, which only its strings can hold,
+// become \uNNNN.
 std::string escaped_json(std::string_view json);
 
-// Length in bytes of the first character, 0 when it would be escaped.
+// Length of the first character in bytes; 0 when escaped() would replace it.
 std::size_t printable_length(std::string_view text);
 
 // escaped(), in pieces that must not be cut: a character, or an escape.

@@ -29,9 +29,9 @@ std::string_view without_temporary_suffix(std::string_view path);
 Status check_can_be_replaced(const std::string& path);
 
 // Writes a file under a temporary name ("PATH.tmp.<random>") in the same folder and renames it over
-// `path` on commit(), where check_can_be_replaced() allows it. If it is destroyed without
-// commit(), nothing is left. Single-thread, except write_at (any
-// threads, disjoint ranges). After an error the file is poisoned: only destroy it.
+// `path` on commit(), where check_can_be_replaced() allows it. If it is destroyed without commit(),
+// nothing is left. Single-thread, except write_at(), which any thread may call for ranges that do
+// not overlap. After an error the object can only be destroyed.
 class AtomicFile {
  public:
   static Result<AtomicFile> create(const std::string& path);

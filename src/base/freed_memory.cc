@@ -11,8 +11,8 @@
 namespace anemone {
 namespace {
 
-constexpr std::size_t kWorthwhile = 32 << 20;
-constexpr std::chrono::seconds kPause{1};
+constexpr std::size_t kWorthwhile = 32 << 20;  // bytes; for less, malloc_trim() is not called
+constexpr std::chrono::seconds kPause{1};      // between two looks at freed_bytes
 
 std::atomic<std::size_t> freed_bytes = 0;
 
@@ -43,7 +43,8 @@ void FreedMemoryReturner::work() {
   bool is_due = false;
   std::unique_lock lock(mutex_);
   while (!wake_.wait_for(lock, kPause, [this] { return is_ending_; })) {
-    // One pause later, as it was noted a little before it is free.
+    // The call comes one pause later, because note_freed() may be called just before the memory is
+    // freed.
     if (is_due) ::malloc_trim(0);
     is_due = freed_bytes.load(std::memory_order_relaxed) >= kWorthwhile;
     if (is_due) freed_bytes.store(0, std::memory_order_relaxed);

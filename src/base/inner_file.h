@@ -13,13 +13,13 @@ namespace anemone {
 // all links are followed, so that a folder cannot name the reader's other files. The folder itself
 // may be reached through links, since the user named it.
 //
-// One layout leads out and is allowed: in the cache of the Hugging Face hub the files of
-// models--OWNER--NAME/snapshots/COMMIT are links into models--OWNER--NAME/blobs, and a folder in
-// there may hold links to its own repository's blobs.
+// One layout has links that lead out of the folder and is allowed: in the cache of the Hugging Face
+// hub the files of models--OWNER--NAME/snapshots/COMMIT are links into models--OWNER--NAME/blobs. A
+// snapshot may link to the blobs of its own repository only.
 //
-// Gives folder + "/" + name, which is what the reader opens: who can change the folder between the
-// check and the opening can change the file as well. What is not there passes, for the reader to
-// say; kCorrupt when a link leads out. Thread-safe.
+// Gives folder + "/" + name, for the reader to open: the folder may change between this check and
+// the opening, but whoever can change it can change the file as well. A file that does not exist
+// passes, and the reader reports it. kCorrupt when a link leads out. Thread-safe.
 Result<std::string> inner_file(const std::string& folder, std::string_view name);
 
 }  // namespace anemone

@@ -45,8 +45,8 @@ class JsonDocument {
 
 struct JsonLimits {
   int max_depth = 128;
-  // Limits what the values, their names and their texts take together. The parser counts as it
-  // reads: a text of a byte or two may make a value of thirty.
+  // Limits the memory that the values, their names and their texts take together. The parser counts
+  // while it reads, since two bytes of text can become a value of thirty bytes.
   std::size_t max_memory = 256 << 20;
   std::uint64_t max_file_bytes = 16 << 20;  // of read_json_file()
   // The budget of the request that sent the text: parsing charges its time and memory to it.
@@ -56,8 +56,8 @@ struct JsonLimits {
 
 // kParseError with the byte offset: "[subject] expected ..., got ... (byte 17)". Rejects invalid
 // UTF-8, trailing text, an object that names a key twice, and what goes beyond the limits. Takes
-// time in proportion to the text, whatever its keys are, but for a logarithm. The budget's error
-// when it is used up.
+// O(n log n) time for a text of n bytes, whatever its keys are. Gives the budget's error when the
+// budget is used up.
 Result<Json> parse_json(std::string_view text, std::string_view subject,
                         const JsonLimits& limits = {});
 // kCorrupt for a file that is too large, kIo as read_file().

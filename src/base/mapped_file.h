@@ -27,11 +27,11 @@ Result<OpenFile> open_regular_file(const std::string& path);
 // A whole regular file mapped read-only. Views of bytes() live as long as the MappedFile; readers
 // that hand out views keep the shared_ptr beside them. Thread-safe after open.
 //
-// Another process may cut the file meanwhile. What it no longer has reads as zeros then, and
-// check() says so from then on: whoever makes something of bytes() calls it before giving that
-// away. What is small is better read into memory of one's own (read_file). A file that is
-// overwritten in place with as many bytes is not noticed: its bytes may change between two reads,
-// so that what must not change after it was checked is copied first.
+// Another process may shorten the file meanwhile. The bytes that it no longer has then read as
+// zeros, and check() fails from then on: code that computes something from bytes() calls check()
+// before it hands out the result. A small file is better read into memory (read_file). A file that
+// is overwritten in place with as many bytes is not noticed: its bytes may change between two
+// reads, so a value that must not change after it was checked is copied first.
 class MappedFile {
  public:
   // kIo as open_regular_file(). An empty file maps to an empty span.
@@ -47,22 +47,22 @@ class MappedFile {
   // replaced by another of its name is still whole here. Costs a system call, fstat.
   Status check() const;
 
-  // Tells the kernel that this part will not be read again soon: touched file pages count as
-  // resident, so a streaming reader gives each range back. `part` must lie in bytes(); contents
-  // stay readable.
+  // Tells the kernel that this part will not be read again soon. Pages that were read count as
+  // memory of this process, so a reader that goes through a large file once calls this for each
+  // part that it is done with. `part` must lie in bytes(), and can still be read.
   void release(std::span<const std::byte> part) const;
 
  private:
   MappedFile(std::string path, OpenFile file, const std::byte* data);
   std::string path_;
-  Descriptor file_;  // stays open: what has its name later may be another file
+  Descriptor file_;  // stays open: another file may take its name
   const std::byte* data_ = nullptr;
   std::size_t size_ = 0;
-  std::optional<MappedRange> range_;  // none of an empty file
+  std::optional<MappedRange> range_;  // absent for an empty file
 };
 
-// check() of every file that is mapped in this process: for one who reads through many hands, as a
-// compilation does.
+// Calls check() of every file that is mapped in this process. A compilation, which maps files in
+// many places, calls it at its end.
 Status check_mapped_files();
 
 }  // namespace anemone

@@ -29,7 +29,7 @@ struct SlotBlock {
 };
 
 SlotBlock first_block;
-std::mutex slots_mutex;  // of those who take a slot; the handler only reads
+std::mutex slots_mutex;  // for taking a slot; the signal handler only reads
 struct sigaction previous_action = {};
 
 // Runs in a signal handler, so it uses atomics and mmap alone, which is a plain system call.
@@ -39,7 +39,7 @@ bool cover(std::uintptr_t address) {
     for (MappedRange::Slot& slot : block->slots) {
       const std::uintptr_t end = slot.end.load(std::memory_order_acquire);
       const std::uintptr_t begin = slot.begin.load(std::memory_order_acquire);
-      // Another range may be moving in; the one that is being read stays as it is.
+      // Another thread may be filling this slot for a new range, which is not the one being read.
       if (address >= end || address < begin || slot.end.load(std::memory_order_acquire) != end)
         continue;
       // The mark is set before the zeros: whoever has read one of them finds the mark.

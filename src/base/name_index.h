@@ -11,9 +11,9 @@
 
 namespace anemone {
 
-// Finds things, or what pointers lead to, by their `name`, in the same time whether there are three
-// of them or, in a file of somebody else, forty thousand. Looks into the vector that it was made
-// of, which stays as it is meanwhile. Read-only, so thread-safe.
+// Finds the items of a vector, or the objects that its pointers lead to, by their `name`. The time
+// does not grow with their number, which in a file of somebody else may be forty thousand. The
+// vector must not change while the index is in use. Read-only, so thread-safe.
 template <typename T>
 class NameIndex {
  public:
@@ -40,7 +40,7 @@ class NameIndex {
   }
 
  private:
-  static constexpr std::size_t kFew = 16;  // which are compared sooner than hashed
+  static constexpr std::size_t kFew = 16;  // so many names are compared faster than hashed
 
   static std::string_view name_of(const T& named) {
     if constexpr (std::is_pointer_v<T>)
@@ -55,7 +55,7 @@ class NameIndex {
   std::unordered_map<std::string_view, std::size_t> places_;
 };
 
-// The first names of a list, for an error that says what there is: "a, b, c".
+// The first names of a list, "a, b, c", for an error that says which names exist.
 template <typename T>
 std::string names_of(const std::vector<T>& named) {
   constexpr std::size_t kMost = 100;

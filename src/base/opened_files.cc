@@ -29,7 +29,7 @@ Status OpenedFiles::check(std::span<const FileIdentity> files) const {
   for (const FileIdentity& file : files) {
     const auto it = seen_.find(file.path);
     if (it != seen_.end() && it->second != std::set{file.text()})
-      return io_error("[{}] another file stood in its place for a moment while it was being read",
+      return io_error("[{}] the file was replaced or changed while it was being read: try again",
                       file.path);
   }
   return {};

@@ -10,8 +10,8 @@
 
 namespace anemone {
 
-// A folder of this process for files that nobody keeps: it goes away with the object, and what a
-// killed process left behind goes away when the next one is made there. Single-thread.
+// A temporary folder of this process: the destructor deletes it, and create() deletes those that
+// killed processes left in the same parent. Single-thread.
 class ScratchFolder {
  public:
   // A new folder "PARENT/NAME.<number>.scratch"; the parent is made where it is not there.
@@ -26,7 +26,7 @@ class ScratchFolder {
   ScratchFolder(std::string path, FolderLock lock)
       : path_(std::move(path)), lock_(std::move(lock)) {}
   std::string path_;  // empty once moved from
-  FolderLock lock_;   // a folder without one is a leftover
+  FolderLock lock_;   // a folder that no process has locked is a leftover
 };
 
 }  // namespace anemone

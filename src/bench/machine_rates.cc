@@ -31,11 +31,11 @@ double seconds_since(Clock::time_point start) {
 
 constexpr int kTries = 5;
 constexpr std::size_t kHugePage = 2 << 20;
-constexpr std::size_t kBlockBytes = 4 << 20;  // that a thread reads in one go
+constexpr std::size_t kBlockBytes = 4 << 20;  // what a thread reads in one call
 
 using Word = std::uint64_t __attribute__((vector_size(16)));
 
-// Enough loads in flight to wait for memory alone.
+// Sums over several chains, so that enough loads are in flight and only memory limits the speed.
 std::uint64_t sum_of(const std::byte* at, std::size_t bytes) {
   constexpr std::size_t kWords = 8;
   Word sums[kWords] = {};
@@ -55,7 +55,7 @@ using Memory = std::unique_ptr<std::byte, Free>;
 Memory allocate(std::size_t bytes) {
   Memory memory(static_cast<std::byte*>(std::aligned_alloc(kHugePage, bytes)));
 #if defined(__linux__) && defined(MADV_HUGEPAGE)
-  // Small pages would measure the page tables.
+  // With small pages this would measure the page tables.
   if (memory != nullptr) ::madvise(memory.get(), bytes, MADV_HUGEPAGE);
 #endif
   return memory;
@@ -83,7 +83,7 @@ double read_gb_s(ThreadPool& threads) {
     });
     best = std::max(best, static_cast<double>(bytes) / seconds_since(start));
   }
-  // The sums must be wanted by somebody; of so many equal bytes they are never zero.
+  // Uses the sums, or the compiler would drop the loop; of so many equal bytes they are never zero.
   return total == 0 ? 0 : best * 1e-9;
 }
 

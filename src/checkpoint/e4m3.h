@@ -6,8 +6,8 @@
 
 namespace anemone::checkpoint {
 
-// The size of an eight-bit float: 4 bits of exponent (bias 7), 3 of fraction. The sign, which is
-// the highest bit, is left out, and 0x7f, which is no number, counts as 480.
+// The magnitude of an eight-bit float: 4 bits of exponent (bias 7), 3 of fraction. The sign, which
+// is the highest bit, is ignored, and 0x7f, which is NaN in the format, gives 480.
 inline float e4m3_size(std::uint32_t byte) {
   const std::uint32_t exponent = byte >> 3 & 15U;
   const auto fraction = static_cast<float>(byte & 7U);

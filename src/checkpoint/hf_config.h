@@ -13,9 +13,9 @@
 
 namespace anemone::checkpoint {
 
-// Rotary embedding settings of one layer kind, from either dialect: `rope_theta` + `rope_scaling`
+// Rotary embedding settings, from either dialect of the file: `rope_theta` + `rope_scaling`
 // (transformers 4, with `type` or `rope_type` inside) or `rope_parameters` (transformers 5, theta
-// inside). One for all layers: a dictionary for each kind of layer is kUnsupported.
+// inside). All layers share it: a file with one dictionary per kind of layer is kUnsupported.
 struct RopeSettings {
   std::string type = "default";  // default, linear, dynamic, llama3, yarn, longrope, ...
   double theta = 10000;
@@ -26,9 +26,10 @@ struct RopeSettings {
   Result<std::optional<double>> number(std::string_view key) const;
 };
 
-// config.json of a Hugging Face checkpoint with checked access. Values that a class leaves out of
-// the file have the class's default, which the caller passes as `fallback`. Null is no value: an
-// error where a value must be, as in transformers, and the same as absent where none may be.
+// config.json of a Hugging Face checkpoint with checked access. A config class of transformers may
+// leave a value out of the file if it is the class's default; the caller passes that default as
+// `fallback`. A null is an error where a value is required, as in transformers, and the same as an
+// absent key where the value is optional.
 class HfConfig {
  public:
   static Result<HfConfig> read(const std::string& path);

@@ -69,7 +69,7 @@ class Mxfp4Source : public WeightMap {
       }
       const WeightRef* scales = partner(weight->name, kMxfp4Blocks, kScales);
       if (scales == nullptr)
-        return not_found("[{}] expected the scales of {} beside it, got none", origin(),
+        return not_found("[{}] expected a tensor with the scales of {}, got none", origin(),
                          weight->name);
       ANEMONE_RETURN_IF_ERROR(add_blocks(*weight, *scales));
     }

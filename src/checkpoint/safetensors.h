@@ -3,8 +3,7 @@
 //
 //   offset 0   u64 little-endian   length N of the header
 //   offset 8   N bytes             JSON: {"name": {"dtype", "shape", "data_offsets": [begin, end]},
-//   ...,
-//                                  "__metadata__": {string: string}}
+//                                  ..., "__metadata__": {string: string}}
 //   8 + N      data                offsets count from here; ranges cover it without hole or overlap
 //
 // Reading is lazy: the file is mapped and only the header is read. Every rule of the reference
@@ -43,7 +42,7 @@ Result<std::shared_ptr<const WeightSource>> open_safetensors_folder(const std::s
 
 // The files that open_safetensors_folder() reads, with the folder before their names.
 Result<std::vector<std::string>> safetensors_files(const std::string& folder);
-// Whichever of the two `path` is.
+// Opens `path`, a file or a checkpoint folder.
 Result<std::shared_ptr<const WeightSource>> open_safetensors(const std::string& path);
 
 struct NamedType {
@@ -52,17 +51,18 @@ struct NamedType {
   Shape shape;
 };
 
-// Writes a file of tensors that are made one after the other. It appears with commit().
-// Single-thread.
+// Writes a file of tensors that are made one after the other. The file appears under its name with
+// commit(). Single-thread.
 class SafetensorsWriter {
  public:
-  // kUnsupported for a dtype that the format has not, kInvalidArgument for a name twice.
+  // kUnsupported for a dtype that the format does not have, kInvalidArgument for a name that occurs
+  // twice.
   static Result<SafetensorsWriter> create(const std::string& path,
                                           const std::vector<NamedType>& tensors,
                                           const std::map<std::string, std::string>& metadata = {});
   // The bytes of the tensors in their order, in pieces of any size.
   Status append(std::span<const std::byte> bytes);
-  // All bytes were appended.
+  // Requires that all bytes were appended.
   Status commit();
 
  private:

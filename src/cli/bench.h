@@ -35,7 +35,8 @@ struct BenchFlags {
   bool is_json = false;
   bool checks_hashes = false;
   std::string plot;
-  // Hidden: what this executable starts itself with to measure a load; see bench/load_time.h.
+  // A hidden flag, with which this executable starts itself to measure a load; see
+  // bench/load_time.h.
   std::optional<std::int64_t> load_start_ns;
 };
 

@@ -39,7 +39,7 @@ void notice(std::string_view text) {
   fmt::print(stderr, "anemone: {}\n", escaped(text));
 }
 
-// The files of one entry. All of them are anemone's, by where they lie.
+// The files of one entry, which are known to be anemone's by their names in its folder.
 class Entry {
  public:
   explicit Entry(std::string folder) : folder_(std::move(folder)) {}
@@ -88,11 +88,11 @@ class Entry {
     ANEMONE_ASSIGN_OR_RETURN(const auto manifest, artifact::read_manifest(artifact()));
     ANEMONE_ASSIGN_OR_RETURN(const auto files, identities(manifest));
     const bool is_settled = wait_until_settled(files);
-    // The manifest vouches for the other files, and nothing but the record for the manifest.
+    // The manifest has the hashes of the other files; its own hash is in the record.
     const auto checked = read_checked();
     ANEMONE_ASSIGN_OR_RETURN(const std::string hash, hash_of_manifest());
     if (!checked.ok())
-      return corrupt("[{}] expected the hash of the manifest beside it, got none", artifact());
+      return corrupt("[{}] expected a record with the hash of the manifest, got none", artifact());
     if (checked->manifest != hash)
       return corrupt("[{}] the manifest changed since it was written", artifact());
     ANEMONE_RETURN_IF_ERROR(artifact::check_files(artifact(), manifest, /*check_hashes=*/true));
@@ -102,7 +102,7 @@ class Entry {
 
   // Compiles the artifact. Requires the lock.
   Status make(const std::string& model, std::span<const FileIdentity> sources, int threads) const {
-    // What was damaged: even its manifest may be.
+    // Deletes the damaged entry without asking its manifest, which may be damaged as well.
     for (const std::string& path : {checked_path(), artifact()}) {
       std::error_code error;
       fs::remove_all(path, error);
@@ -115,7 +115,7 @@ class Entry {
     const auto report = compiler::compile(model, artifact(), options, std::ref(bar));
     bar.clear();
     if (!report.ok()) return report.status();
-    // What was compiled is what the key stands for.
+    // Checks that the files that were compiled are those that the key is a hash of.
     if (text_of(report->sources) != text_of(sources)) {
       ANEMONE_RETURN_IF_ERROR(remove());
       return io_error("[{}] the checkpoint changed while it was being read", model);
@@ -129,7 +129,8 @@ class Entry {
 
   Status remove() const {
     std::error_code error;
-    // A key looks like many another hash, in a folder that the user chose.
+    // A folder with the name of a key may be something else: the user may have chosen the folder of
+    // the cache.
     fs::directory_iterator it(folder_, error);
     for (const fs::directory_iterator end; !error && it != end; it.increment(error)) {
       const std::string name = it->path().filename().string();
@@ -178,7 +179,7 @@ class Entry {
     ANEMONE_ASSIGN_OR_RETURN(const std::string text, read_file(checked_path(), kMaxBytes));
     const std::size_t end = text.find('\n');
     if (end == std::string::npos || !text.ends_with('\n'))
-      return corrupt("[{}] expected two lines, got others", checked_path());
+      return corrupt("[{}] expected two lines, got other contents", checked_path());
     Checked out = {text.substr(0, end), text.substr(end + 1)};
     if (!out.manifest.empty()) out.manifest.pop_back();
     return out;
@@ -223,7 +224,8 @@ std::vector<std::string> keys_in(const std::string& folder) {
 Result<std::string> cache_folder() {
   if (const auto named = environment_variable("ANEMONE_CACHE")) return *named;
   if (const auto cache = user_cache_folder()) return (fs::path(*cache) / "anemone").string();
-  return invalid_argument("[ANEMONE_CACHE] expected a folder for compiled models, got none");
+  return invalid_argument(
+      "[ANEMONE_CACHE] expected a folder for compiled models, got none: set ANEMONE_CACHE or HOME");
 }
 
 Result<std::string> make_cache_folder() {

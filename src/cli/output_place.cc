@@ -57,13 +57,12 @@ Status check_output_files(std::span<const std::string> files,
     ANEMONE_ASSIGN_OR_RETURN(const fs::path place, real_place(file));
     for (const std::string& model : models)
       if (is_of_model(place, model))
-        return invalid_argument("[{}] expected a file outside of the source, which is {}", file,
-                                model);
+        return invalid_argument("[{}] expected a file outside of the model {}", file, model);
     if (const auto cache = cache_folder(); cache.ok() && is_of_model(place, *cache))
-      return invalid_argument("[{}] expected a file outside of the cache, which is {}", file,
-                              *cache);
+      return invalid_argument("[{}] expected a file outside of the cache of compiled models, {}",
+                              file, *cache);
     if (!places.insert(place).second)
-      return invalid_argument("[{}] is given as the file of two outputs", file);
+      return invalid_argument("[{}] two flags name this file as their output", file);
   }
   return {};
 }

@@ -168,8 +168,9 @@ Status check_host_names(const std::vector<std::string>& names) {
              c == '-' || c == '.' || c == '_';
     });
     if (!is_name && !serve::is_address(name))
-      return invalid_argument("[--allowed-host] expected a name or an address alone, got \"{}\"",
-                              shortened(name, 60));
+      return invalid_argument(
+          "[--allowed-host] expected a name or an address without a port or path, got \"{}\"",
+          shortened(name, 60));
   }
   return {};
 }

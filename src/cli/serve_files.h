@@ -20,20 +20,21 @@ struct ApiKeySource {
 // could send it.
 Result<std::string> read_api_key(const ApiKeySource& source);
 
-// The file that holds the address of a server for as long as it runs. Nothing is replaced or
-// removed but such a file. Single-thread.
+// The file that holds the address of a server for as long as it runs. No other file is replaced or
+// removed. Single-thread.
 class ReadyFile {
  public:
-  // One that is left over from another server, or empty, is removed, as it would speak for this one
-  // while it loads. kIo when there is something else, or no folder for it. An empty path: no file.
+  // Removes a ready file that another server left, or an empty file: a client would take it for the
+  // ready file of this server, which is still loading. kIo when the path holds anything else, or
+  // its folder is missing. An empty path stands for no file.
   static Result<ReadyFile> prepare(const std::string& path);
   ReadyFile(ReadyFile&& other) noexcept;
   ReadyFile& operator=(ReadyFile&&) = delete;
   ~ReadyFile() { remove(); }
 
-  // kIo when there is anything by now.
+  // kIo when the path is taken by now.
   Status write(const std::string& url);
-  // Removes what write() wrote, if it is still that.
+  // Removes the file if it still holds what write() wrote.
   void remove();
 
  private:

@@ -338,8 +338,8 @@ class Compilation {
   std::uint64_t done_ = 0;
 };
 
-// A text of everything that the pieces of an artifact depend on. The manifest has the version of
-// anemone.
+// A hash of everything that the pieces of an artifact depend on. The version of anemone is part of
+// it, since the manifest has it.
 std::string fingerprint(const checkpoint::Checkpoint& checkpoint, const CompilePlan& plan,
                         const SourceFiles& source) {
   std::vector<std::string> ignored;

@@ -38,8 +38,8 @@ struct CompileOptions {
   ExpertsForm experts = ExpertsForm::kDense;
   std::string shards = "auto";  // see ane::plan_layer_shards
   int threads = 0;              // 0: default_thread_count()
-  // Takes the finished packages of an earlier run with the same checkpoint and options that did not
-  // come to its end, and keeps those of this run when it does not either.
+  // Takes over the finished packages of an earlier run that was interrupted, with the same
+  // checkpoint and options; and keeps those of this run if it is interrupted.
   bool resume = false;
   // Measures the error of every quantized matrix for the report.
   bool measure_errors = false;

@@ -66,7 +66,8 @@ Status AgreementMeter::add(std::span<const float> reference, std::span<const flo
                            std::int32_t next) {
   const Distribution wanted = distribution_of(reference);
   if (!wanted.is_finite)
-    return corrupt("[reference] expected finite logits, got others (position {})", cosines_.size());
+    return corrupt("[reference] expected finite logits, got NaN or infinity (position {})",
+                   cosines_.size());
   const Distribution got = distribution_of(logits);
   cosines_.push_back(got.is_finite ? cosine_of(reference, logits) : 0);
   if (got.is_finite) {
@@ -102,8 +103,9 @@ Result<artifact::Agreement> compare_models(const std::shared_ptr<const Model>& r
                                            std::span<const std::int32_t> ids,
                                            const CompareOptions& options) {
   if (reference->vocab_size() != model->vocab_size())
-    return invalid_argument("[{}] expected a vocabulary of {}, got {}", model->path(),
-                            reference->vocab_size(), model->vocab_size());
+    return invalid_argument(
+        "[{}] expected a vocabulary of {} entries, like that of the reference, got {}",
+        model->path(), reference->vocab_size(), model->vocab_size());
   if (ids.size() < 2)
     return invalid_argument("[ids] expected two tokens or more, got {}", ids.size());
   for (const std::int32_t id : ids)

@@ -106,7 +106,8 @@ class Partial {
     struct stat named {};
     if (::fstat(descriptor_.get(), &ours) != 0 || ::lstat(path_.c_str(), &named) != 0 ||
         ours.st_ino != named.st_ino || ours.st_dev != named.st_dev)
-      return io_error("[{}] another file was put in its place while it was being written", path_);
+      return io_error("[{}] the file was replaced by another one while it was being written",
+                      path_);
     if (::rename(path_.c_str(), blob.c_str()) != 0) return errno_error(path_, "rename");
     return {};
   }
@@ -170,8 +171,8 @@ Status download_file(HttpClient& client, const HubAddress& hub, const RepoName& 
       }
       ANEMONE_RETURN_IF_ERROR(partial.restart(received));
       if (was_wrong)
-        return corrupt("[{}] was downloaded twice without getting the hash {} ({})", file.path,
-                       file.etag, repo.text());
+        return corrupt("[{}] was downloaded twice, but its contents do not have the hash {} ({})",
+                       file.path, file.etag, repo.text());
       was_wrong = true;
       if (file.size == 0) continue;
     }

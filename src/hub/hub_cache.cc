@@ -54,7 +54,9 @@ std::optional<std::string> hub_home() {
 Result<HubCache> HubCache::from_environment(const RepoName& repo) {
   if (const auto named = environment_variable("HF_HUB_CACHE")) return HubCache(*named, repo);
   const auto home = hub_home();
-  if (!home) return invalid_argument("[HF_HOME] expected a folder for downloads, got none");
+  if (!home)
+    return invalid_argument(
+        "[HF_HOME] expected a folder for downloads, got none: set HF_HOME or HOME");
   return HubCache(fs::path(*home) / "hub", repo);
 }
 

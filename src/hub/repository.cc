@@ -90,7 +90,8 @@ Result<RemoteFile> read_entry(const Json& entry, const std::string& subject) {
     return parse_error("[{}] expected files with relative paths, got \"{}\"", subject,
                        path.value_or(""));
   if (!size || *size < 0 || !hash || !is_hash(*hash, file.is_large ? 64 : 40))
-    return parse_error("[{}] expected a size and a hash of {}", subject, *path);
+    return parse_error("[{}] expected the size and the hash of {}, got none or invalid ones",
+                       subject, *path);
   file.path = *path;
   file.size = static_cast<std::uint64_t>(*size);
   file.etag = *hash;

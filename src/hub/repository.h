@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Model repositories of the Hugging Face hub: their names, and what the hub says that is in them.
-// Protocol: https://huggingface.co/docs/hub/api and the "resolve" addresses of huggingface_hub.
+// Model repositories of the Hugging Face hub: their names, and the files that the hub lists in
+// them. Protocol: https://huggingface.co/docs/hub/api and the "resolve" addresses of
+// huggingface_hub.
 #pragma once
 
 #include <anemone/status.h>
@@ -21,8 +22,8 @@ struct RepoName {
   std::string text() const { return owner + "/" + name; }
 };
 
-// "OWNER/NAME", each of letters, digits, '.', '_' and '-' as the hub has it; nullopt for anything
-// else, as a path of more or fewer parts.
+// Parses "OWNER/NAME", each of letters, digits, '.', '_' and '-' as the hub has it; nullopt for
+// anything else, such as a path of more or fewer parts.
 std::optional<RepoName> parse_repo_name(std::string_view text);
 
 // Address of the hub and the token of the user. Immutable.
@@ -64,7 +65,7 @@ Result<Snapshot> list_snapshot(HttpClient& client, const HubAddress& hub, const 
 std::string content_url(const HubAddress& hub, const RepoName& repo, const std::string& commit,
                         const std::string& path);
 
-// Why the hub refused, for the user: status 401, 403, 404 and others.
+// The error that tells the user why the hub refused, for status 401, 403, 404 and others.
 Status refusal(const HubAddress& hub, const RepoName& repo, std::string_view what,
                const HttpAnswer& answer);
 

@@ -11,12 +11,12 @@
 
 namespace anemone::hub {
 
-// How often and after how long to repeat a request that failed for a reason that may pass. Not
+// Says how often and after how long to repeat a request that failed for a temporary reason. Not
 // thread-safe.
 class Retry {
  public:
-  // Waits, as long as the answer asks for (Retry-After) or longer each time; false when it has been
-  // tried often enough.
+  // Waits before the next try: twice as long each time, and at least as long as the answer asks for
+  // (Retry-After, up to a minute). False after the last try.
   bool wait(const HttpAnswer& answer) {
     if (++tries_ >= kMostTries) return false;
     std::chrono::milliseconds pause = first_pause() * (1 << (tries_ - 1));
@@ -26,7 +26,7 @@ class Retry {
     std::this_thread::sleep_for(pause);
     return true;
   }
-  // Something came: what fails next is another trouble.
+  // Called when data arrived: the next failure starts the count again.
   void progress() { tries_ = 0; }
 
  private:

@@ -73,7 +73,8 @@ class Builder {
   const OpRegistry& registry_;
   Function* function_;
   std::unordered_set<std::string> names_;
-  std::unordered_map<std::string, int> last_number_;  // the last one behind a name that was taken
+  // The last number that unique_name() added to a name that was taken.
+  std::unordered_map<std::string, int> last_number_;
   Status status_;
 };
 

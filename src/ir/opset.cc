@@ -6,6 +6,7 @@
 namespace anemone::ir {
 namespace {
 
+// The rows are in the order of the enumeration, whose first number is 5.
 struct Row {
   Opset opset;
   std::string_view string;

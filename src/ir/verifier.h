@@ -33,7 +33,7 @@ struct VerifyOptions {
   bool structure_only = false;
 };
 
-// A program is lawful when: names are identifiers and unique in a function; operands are defined
+// A program is valid when: names are identifiers and unique in a function; operands are defined
 // before use; every operation is known to the registry and to the function's opset; parameters fit
 // the schema; inferred output types agree with the declared ones; tensors have rank <= 5 (constants
 // that only feed constexpr operations excepted); states are read and written as states. Reports the

@@ -93,10 +93,10 @@ Status check_array(const FeatureDescription& feature, const ir::Type& type, bool
 Status check_image(const FeatureDescription& feature, const ir::Type& type) {
   if (!type.is_tensor() || (type.dtype != DType::kFp16 && type.dtype != DType::kFp32) ||
       type.shape.size() != 4)
-    return corrupt("expected a float tensor of rank 4 behind an image, got {}", to_string(type));
+    return corrupt("expected a float tensor of rank 4 for an image, got {}", to_string(type));
   const std::int64_t channels = image_channels(feature.color_space);
   if (type.shape[0] > 1 || (type.shape[1] != kDynamic && type.shape[1] != channels))
-    return corrupt("expected [1, {}, height, width] behind the image, got {}", channels,
+    return corrupt("expected [1, {}, height, width] for the image, got {}", channels,
                    to_string(type));
   for (std::size_t axis = 0; axis < 2; ++axis)
     if (type.shape[axis + 2] != kDynamic)
@@ -138,10 +138,11 @@ Status check_version_rules(const FeatureDescription& feature, int version) {
   if (feature.kind == Kind::kState) {
     if (version < 9)
       return corrupt("expected specification version 9 for a state, got {}", version);
-    if (feature.is_optional) return corrupt("expected a state not to be optional");
+    if (feature.is_optional)
+      return corrupt("expected a state that is required, got an optional one");
     if (!feature.flexibility.is_fixed() ||
         !std::holds_alternative<std::monostate>(feature.default_value))
-      return corrupt("expected a state of one shape and without a default value");
+      return corrupt("expected a state with one fixed shape and no default value");
     if (feature.dtype != DType::kFp16 && feature.dtype != DType::kInt8)
       return corrupt("expected a state of fp16 or int8, got {}", dtype_name(feature.dtype));
     return {};
@@ -172,7 +173,7 @@ class FunctionCheck {
     if (version_ < 9 &&
         std::all_of(interface_.inputs.begin(), interface_.inputs.end(),
                     [](const FeatureDescription& feature) { return feature.is_optional; }))
-      return corrupt("expected an input that is not optional, got none");
+      return corrupt("expected at least one required input, got none");
     return predictions();
   }
 

@@ -46,7 +46,7 @@ Status parse_wire(std::span<const std::byte> bytes, wire::Model& model) {
                                                 static_cast<int>(bytes.size()));
   stream.SetRecursionLimit(kMaxMessageDepth);
   if (!model.ParseFromCodedStream(&stream) || !stream.ConsumedEntireMessage())
-    return corrupt("expected a Core ML model, got bytes that do not parse");
+    return corrupt("expected a Core ML model, got bytes that do not parse as one");
   return {};
 }
 

@@ -77,7 +77,8 @@ Result<std::string> checked_target(const std::string& path) {
   std::error_code error;
   const fs::file_status status = fs::symlink_status(target, error);
   if (fs::exists(status) && !(fs::is_directory(status) && fs::is_empty(target, error)))
-    return invalid_argument("[{}] expected a free name, got something that is there", path);
+    return invalid_argument("[{}] expected a new name or an empty folder, got a path that is taken",
+                            path);
   return target;
 }
 

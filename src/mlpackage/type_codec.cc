@@ -8,7 +8,8 @@
 namespace anemone::mlpackage {
 namespace {
 
-// The limit of tensor/shape.h: no tensor of ours comes near; a file with a larger one is damaged.
+// The limit of tensor/shape.h, far above any tensor of a model: a file with a larger one is
+// damaged.
 constexpr std::uint64_t kMaxDimension = 1ULL << 48;
 
 Result<std::int64_t> decode_dimension(const wire::Dimension& dimension) {

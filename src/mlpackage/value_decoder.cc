@@ -193,7 +193,7 @@ Result<ir::Literal> decode_dictionary(const wire::DictionaryValue& values, ir::T
                              decode(entry.value(), &type.members[1], blobs, depth + 1));
     if (!is_compatible(type.members[0], key.type()) ||
         !is_compatible(type.members[1], value.type()))
-      return corrupt("expected an entry of a {}, got {} and {}", to_string(type),
+      return corrupt("expected an entry of a {}, got key {} and value {}", to_string(type),
                      to_string(key.type()), to_string(value.type()));
     entries.emplace_back(std::move(key), std::move(value));
   }

@@ -167,8 +167,8 @@ Status read_gemma4_experts(const HfConfig& config, DecoderConfig& decoder) {
   if (!has_experts) return {};
   for (const char* key : {"num_experts", "top_k_experts", "moe_intermediate_size"})
     if (!config.has(key))
-      return parse_error("[{}] expected {} beside enable_moe_block, got none", config.subject(),
-                         key);
+      return parse_error("[{}] expected {}, which enable_moe_block needs, got none",
+                         config.subject(), key);
   ANEMONE_ASSIGN_OR_RETURN(
       decoder.experts,
       read_experts(config, {.active_key = "top_k_experts", .count = 1, .active = 1, .width = 1}));

@@ -20,7 +20,8 @@ Status adjust_hunyuan_rope(const checkpoint::HfConfig& config, std::int64_t dim,
   if (!(*alpha > 0))
     return parse_error("[{}] expected alpha to be positive, got {}", config.subject(), *alpha);
   if (dim == 2)
-    return parse_error("[{}] expected head_dim above 2 for alpha, got 2", config.subject());
+    return parse_error("[{}] expected head_dim above 2 for a rope with alpha, got 2",
+                       config.subject());
   settings.theta *= std::pow(*alpha, static_cast<double>(dim) / static_cast<double>(dim - 2));
   settings.type = "default";
   return {};

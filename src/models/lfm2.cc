@@ -25,8 +25,9 @@ Result<std::int64_t> read_lfm2_width(const HfConfig& config, std::int64_t width)
   ANEMONE_ASSIGN_OR_RETURN(const std::int64_t step, config.size("block_multiple_of", 256));
   const double stretched = factor * static_cast<double>(width);
   if (!(stretched >= 1 && stretched < 1e9))
-    return parse_error("[{}] expected block_ffn_dim_multiplier to leave a width, got {}",
-                       config.subject(), factor);
+    return parse_error(
+        "[{}] expected block_ffn_dim_multiplier to give a width from 1 to 1e9, got {}",
+        config.subject(), factor);
   return (static_cast<std::int64_t>(stretched) + step - 1) / step * step;
 }
 

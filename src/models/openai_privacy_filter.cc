@@ -62,7 +62,7 @@ Result<DecoderConfig> read_privacy_filter_config(const HfConfig& config) {
                                                        .eos_id = 199999}));
   ANEMONE_ASSIGN_OR_RETURN(decoder.labels, read_labels(config));
   if (decoder.tie_word_embeddings)
-    return unsupported("[{}] expected tie_word_embeddings false beside labels, got true",
+    return unsupported("[{}] expected tie_word_embeddings false in a model with labels, got true",
                        config.subject());
   decoder.tensors.head = "score";
   decoder.head_bias = true;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Phi3ForCausalLM (Phi-3, Phi-3.5, Phi-4-mini): q, k, v and gate, up in one tensor each, and a
 // rotary embedding over a part of the head, with factors for short texts and others for long ones.
-// Biases that the config may name are no part of the class.
+// The class has no biases, even where the config names some.
 #include <nlohmann/json.hpp>
 #include <vector>
 

@@ -11,8 +11,8 @@ namespace {
 
 constexpr std::size_t kHalves = 65536;
 // Cells of the histogram that places the first centres: few, so that each holds enough points of a
-// small group. Cells of a point or none make the start too wide, and Lloyd's steps do not mend
-// that.
+// small group. With cells of one point or none the first centres would lie too far apart, and
+// Lloyd's iterations do not correct that.
 constexpr std::size_t kCells = 64;
 constexpr int kMaxRounds = 200;
 

@@ -18,8 +18,8 @@ std::int64_t count_characters(std::string_view text) {
   return std::ranges::count_if(text, [](char c) { return (c & 0xc0) != 0x80; });
 }
 
-// Most bytes that a token with its log-probabilities takes, as JSON and as the text of that. In
-// chats each entry is an object of three members, one of them a list of bytes.
+// The most memory that a token with its log-probabilities takes, as a JSON value and as its text
+// together. In chats each entry is an object of three members, one of them a list of bytes.
 std::size_t cost_of(const openai::ScoredToken& token, openai::Protocol protocol) {
   const bool is_chat = protocol == openai::Protocol::kChat;
   const std::size_t per_entry = is_chat ? 640 : 240;
@@ -29,20 +29,21 @@ std::size_t cost_of(const openai::ScoredToken& token, openai::Protocol protocol)
   return cost;
 }
 
-// Most bytes that a text takes, as JSON and as the text of that, where it is escaped.
+// The most memory that a text takes, as a JSON value and, escaped, as the text of that value.
 std::size_t cost_of(std::string_view text) {
   return 4 * text.size();
 }
 
 Status too_many_bytes() {
   return out_of_memory(
-      "[answer] all answers together need too much memory: use \"stream\", or fewer \"logprobs\"");
+      "[answer] the answers that the server is writing need more memory than they may take: use "
+      "\"stream\", or ask for fewer \"logprobs\"");
 }
 
 }  // namespace
 
-// Tokens with their log-probabilities, all those of one choice with one budget, which counts the
-// time of the calls alone.
+// Turns ids and their log-probabilities into ScoredTokens. All calls for one choice share a budget,
+// which counts only the time that they take.
 class GenerationJob::Scorer {
  public:
   Scorer(const text::Tokenizer& tokenizer, const std::atomic<bool>& cancel)
@@ -99,7 +100,7 @@ class GenerationJob::Writer {
 
   Status piece(const engine::TextPiece& piece) {
     openai::ScoredTokens tokens;
-    // The end of the text is no part of it.
+    // The token that ends the text is not given out.
     const bool is_end = !job_.plan_.options.ignore_eos && job_.plan_.model->is_eos(piece.id);
     if (piece.logprobs != nullptr && !is_end) {
       ANEMONE_ASSIGN_OR_RETURN(openai::ScoredToken token, scorer_.score(piece.id, piece.logprobs));
@@ -118,7 +119,7 @@ class GenerationJob::Writer {
       std::string text = dump_json(openai::choice_json(job_.plan_.head, choice_));
       choice_ = {};
       job_.discharge(std::exchange(charged_, std::size_t{0}));
-      // Twice, as all of them are put together in the end.
+      // Twice, since run() copies all choices into one answer at the end.
       if (job_.charge(2 * text.size()).ok()) job_.choices_.push_back(std::move(text));
       return;
     }
@@ -254,7 +255,8 @@ Status GenerationJob::run_choice(engine::Session& session, const GenerationPlan:
       const auto next = static_cast<std::size_t>(position) + 1;
       if (next >= prompt.ids.size()) return {};
       const std::int32_t id = prompt.ids[next];
-      // Ids of padding rows have no place among those of the vocabulary.
+      // The most likely tokens are picked among the tokenizer's entries. Only a prompt with an id
+      // beyond them, of a padding row, needs all logits.
       const auto known = static_cast<std::size_t>(id) < columns ? logits.first(columns) : logits;
       const auto logprobs = engine::token_logprobs(known, id, *plan_.options.top_logprobs);
       ANEMONE_ASSIGN_OR_RETURN(openai::ScoredToken token, writer.scorer().score(id, &logprobs));
@@ -272,7 +274,7 @@ Status GenerationJob::run_choice(engine::Session& session, const GenerationPlan:
     writer.begin(prompt.echo, std::move(scores));
     if (plan_.is_stream) discharge(scores_cost);
   };
-  // The scores of the prompt are there after it was read.
+  // The scores of the prompt are complete only when generate() has run it.
   if (!scores_prompt) start();
   options.on_piece = [&](const engine::TextPiece& piece) {
     start();

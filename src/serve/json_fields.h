@@ -13,7 +13,7 @@
 
 namespace anemone::serve {
 
-// A request with more members is refused, as each is looked for among all.
+// A request with more members is refused, since each lookup goes through all of them.
 inline constexpr std::size_t kMaxFields = 1000;
 
 // Reads the members of a request. A member that is absent or null gives nullopt. The first one that
@@ -22,7 +22,8 @@ inline constexpr std::size_t kMaxFields = 1000;
 // at the end. Single-thread; the object outlives it.
 class JsonFields {
  public:
-  // kInvalidArgument at once when `object` is none, or has more than kMaxFields members.
+  // The status is kInvalidArgument from the start when `object` is not an object, or has more than
+  // kMaxFields members.
   explicit JsonFields(Json& object);
 
   std::optional<std::int64_t> integer(std::string_view key, std::int64_t low, std::int64_t high);
@@ -34,7 +35,7 @@ class JsonFields {
   // A list of integers of 32 bits.
   std::optional<std::vector<std::int32_t>> ids(std::string_view key);
   // The member itself; nullptr when it is absent or null, or something was wrong before.
-  // The caller may move from it, when it is the only one who asks for it.
+  // The caller may move from it if no other code asks for the member.
   Json* member(std::string_view key);
 
   // The error so far, and a way to add one.
@@ -49,8 +50,8 @@ class JsonFields {
 // "a string", "an object", "3.5": what a message says that it got. Long values are named by type.
 std::string describe_json(const Json& value);
 
-// The text as a list of token ids; nullopt when it is no list, or one of its members is no integer
-// of 32 bits.
+// The value as a list of token ids; nullopt when it is not a list, or one of its members is not an
+// integer of 32 bits.
 std::optional<std::vector<std::int32_t>> ids_of(const Json& value);
 
 }  // namespace anemone::serve

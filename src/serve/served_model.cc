@@ -16,7 +16,8 @@ Result<ModelSet> ModelSet::create(std::vector<ServedModel> models) {
   for (const ServedModel& model : models)
     for (const std::string& name : model.names)
       if (!names.insert(name).second)
-        return invalid_argument("[{}] expected models of different names (see --alias)", name);
+        return invalid_argument(
+            "[{}] two models have this name: give them different ones with --alias", name);
   ModelSet out;
   out.models_ = std::move(models);
   return out;

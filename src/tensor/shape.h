@@ -19,7 +19,7 @@ using Shape = std::vector<std::int64_t>;
 bool is_static(const Shape& shape);
 
 // Number of elements; kCorrupt when a dimension is negative or the product exceeds 2^48 (no tensor
-// of ours comes near; a file that says so is damaged).
+// of a model comes near it; a file that says so is damaged).
 Result<std::int64_t> checked_element_count(const Shape& shape);
 // Number of elements of a shape that was checked before.
 std::int64_t element_count(const Shape& shape);

@@ -122,8 +122,8 @@ bool is_surely_normal(std::string_view text, NormalForm form) {
                      [&](char c) { return static_cast<unsigned char>(c) < limit; });
 }
 
-// Bytes of memory per byte of text that a normal form takes at most. NFKD makes up to 18 characters
-// and 33 bytes of three bytes, NFD 4 and 9; vectors that grow are there twice.
+// A character of three bytes becomes up to 18 characters of 33 bytes in NFKD, and up to 4 of 9
+// bytes in NFD. While a vector grows, its old and its new memory exist together.
 std::size_t normal_form_bytes(NormalForm form) {
   return form == NormalForm::kNfkc || form == NormalForm::kNfkd ? 72 : 16;
 }

@@ -17,16 +17,19 @@ bool is_word_character(char32_t value);
 
 // The bytes of white space that valid UTF-8 `text` begins with.
 std::size_t leading_space_bytes(std::string_view text);
-// The begin of the white space at the end of text[floor..]; `floor` is the start of a character.
+// Where the white space begins that ends `text`; at least `floor`, which is the start of a
+// character.
 std::size_t trailing_space_begin(std::string_view text, std::size_t floor);
 
 enum class NormalForm { kNfc, kNfd, kNfkc, kNfkd };
-// Whether `text` is in the form already, as far as a quick look tells: all texts in ASCII are.
+// A quick test that may miss: true means that `text` is in the form already, as every text in ASCII
+// is; false means nothing.
 bool is_surely_normal(std::string_view text, NormalForm form);
-// `text` must be valid UTF-8. Linear in the text, except for runs of combining marks: n log n.
-// Takes up to normal_form_bytes() of memory for one of the text, the result included.
+// `text` must be valid UTF-8. Takes time in proportion to the text, but n log n for a run of n
+// combining marks. Takes at most text.size() * normal_form_bytes(form) bytes of memory, the result
+// included.
 std::string normalize_unicode(std::string_view text, NormalForm form);
-
+// The most bytes of memory that normalize_unicode() takes for each byte of its text.
 std::size_t normal_form_bytes(NormalForm form);
 
 // Full lower case of each character on its own (no final sigma): Rust's char::to_lowercase.

@@ -22,9 +22,9 @@ TEST(LogitCheck, NanAndNothingButMinusInfinityAreRefused) {
   EXPECT_TRUE(check_logits(Values{1, -kInfinity, 2}, "m", 3).ok());
   EXPECT_TRUE(check_logits(Values{kInfinity, 1}, "m", 3).ok());
   EXPECT_EQ(check_logits(Values{1, kNoNumber, 2}, "m", 3).message(),
-            "[m] expected numbers as logits, got NaN for 1 of 3 (position 3)");
+            "[m] the logits at position 3 cannot be used: 1 of 3 are NaN");
   EXPECT_EQ(check_logits(Values{-kInfinity, -kInfinity}, "m", 3).message(),
-            "[m] expected numbers as logits, got minus infinity for all 2 (position 3)");
+            "[m] the logits at position 3 cannot be used: all 2 are minus infinity");
 }
 
 class NanLogits : public ::testing::TestWithParam<bool> {
@@ -53,7 +53,7 @@ class NanLogits : public ::testing::TestWithParam<bool> {
   void expect_nan(const Status& status, std::string_view position) {
     executor_->counts().nan_after = -1;
     EXPECT_EQ(status.code(), Code::kCorrupt);
-    EXPECT_NE(status.message().find("got NaN"), std::string::npos) << status.message();
+    EXPECT_NE(status.message().find("are NaN"), std::string::npos) << status.message();
     EXPECT_NE(status.message().find(position), std::string::npos) << status.message();
   }
   // The caches held NaN, which no mask hides: 0 times NaN is NaN.
@@ -78,23 +78,23 @@ TEST_P(NanLogits, EndEveryKindOfStepAndStayNowhere) {
   const auto session = new_session();
   ASSERT_TRUE(session->prefill(first(5)).ok());
   begin_nan();
-  expect_nan(session->decode(ids_[5]).status(), "(position 5)");
+  expect_nan(session->decode(ids_[5]).status(), "position 5 ");
   expect_clean(*session);
 
   begin_nan();
-  expect_nan(session->prefill(first(66)), "(position 65)");
+  expect_nan(session->prefill(first(66)), "position 65 ");
   expect_clean(*session);
 
   begin_nan();
   PrefillOptions prefill;
   prefill.on_logits = [](std::int64_t, std::span<const float>) { return Status(); };
-  expect_nan(session->prefill(ids_, prefill), "(position 0)");
+  expect_nan(session->prefill(ids_, prefill), "position 0 ");
   expect_clean(*session);
 
   ASSERT_TRUE(session->prefill(first(5)).ok());
   begin_nan();
   const DecodeStep step{session.get(), ids_[5]};
-  expect_nan(decode_batch({&step, 1}), "(position 5)");
+  expect_nan(decode_batch({&step, 1}), "position 5 ");
   expect_clean(*session);
 }
 
@@ -111,7 +111,7 @@ TEST_P(NanLogits, EndAnAnswerInsteadOfGivingAToken) {
   for (const bool is_greedy : {true, false}) {
     tokens = 0;
     options.sampling.greedy = is_greedy;
-    expect_nan(generate(*session, first(5), options).status(), "(position 7)");
+    expect_nan(generate(*session, first(5), options).status(), "position 7 ");
     EXPECT_EQ(tokens, 3);
     expect_clean(*session);
   }
@@ -119,7 +119,7 @@ TEST_P(NanLogits, EndAnAnswerInsteadOfGivingAToken) {
 
 TEST_P(NanLogits, EndAComparison) {
   executor_->counts().nan_after = 5;
-  expect_nan(compare_models(model_, model_, ids_, {}).status(), "(position");
+  expect_nan(compare_models(model_, model_, ids_, {}).status(), "position ");
 }
 
 }  // namespace

@@ -213,7 +213,7 @@ TEST_F(States, AStoreOfAnotherProgramIsRefused) {
   auto state = load()->make_state();
   run(*loaded, {{"x", x0.view()}}, "old", state->get());
   EXPECT_EQ(status.message(),
-            "[cache] expected a store with this state, got one of another program");
+            "[cache] the state store was made for another program, which has no such state");
 }
 
 TEST_F(States, RunsWithDifferentStoresGoOnAtTheSameTime) {

@@ -128,7 +128,7 @@ const std::vector<Damage>& description_damages() {
        describe([](auto& d) { state_array(d).clear_shape(); })},
       {"state_dtype", Code::kCorrupt, "state of fp16 or int8",
        describe([](auto& d) { state_array(d).set_data_type(kFloat32); })},
-      {"state_optional", Code::kCorrupt, "not to be optional",
+      {"state_optional", Code::kCorrupt, "got an optional one",
        describe([](auto& d) { d.mutable_state(0)->mutable_type()->set_is_optional(true); })},
       {"state_with_default", Code::kCorrupt, "default value",
        describe([](auto& d) { state_array(d).set_int_default_value(1); })},

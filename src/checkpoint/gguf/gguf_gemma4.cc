@@ -81,8 +81,9 @@ Status read_gemma4_ropes(Keys& keys, Json& json) {
     constexpr float kHuge = 1e29F;
     const auto still = std::ranges::find_if(divisors, [](float d) { return d != 1; });
     if (std::any_of(still, divisors.end(), [](float d) { return d < kHuge; }))
-      return unsupported("[{}] expected {} to hold ones and then huge numbers, got others",
-                         keys.file().path(), tensor->name);
+      return unsupported(
+          "[{}] expected {} to hold ones, then numbers of at least 1e29, got other numbers",
+          keys.file().path(), tensor->name);
     turning = static_cast<double>(still - divisors.begin()) / static_cast<double>(divisors.size());
   }
   json["rope_parameters"] = {

@@ -108,7 +108,8 @@ Result<std::vector<float>> read_factors(const GgufFile& file, const TensorInfo& 
   read_floats(weight, 0, out);
   for (const float factor : out)
     if (!(factor > 0) || !std::isfinite(factor))
-      return corrupt("[{}] expected positive {}, got {}", file.path(), tensor.name, factor);
+      return corrupt("[{}] expected {} to hold positive numbers, got {}", file.path(), tensor.name,
+                     factor);
   return out;
 }
 

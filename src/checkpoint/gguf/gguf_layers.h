@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Readers of architectures whose layers are not all alike; each in a file of its own.
+// Readers of the architectures whose layers differ from each other; each is in its own file.
 #pragma once
 
 #include <anemone/status.h>

@@ -188,8 +188,8 @@ Result<std::string> byte_level_bpe(const Metadata& metadata, const Tokens& token
 Result<std::string> merges_by_score(const Metadata& metadata, const Tokens& tokens) {
   ANEMONE_ASSIGN_OR_RETURN(const auto scores, metadata.floats("tokenizer.ggml.scores"));
   if (!scores || scores->size() != tokens.texts.size())
-    return corrupt("[{}] expected {} values of tokenizer.ggml.scores", metadata.subject(),
-                   tokens.texts.size());
+    return corrupt("[{}] expected {} values of tokenizer.ggml.scores, one per token",
+                   metadata.subject(), tokens.texts.size());
   struct Merge {
     float score;
     std::int64_t left;

@@ -41,7 +41,7 @@ class DecoderReader {
   Result<const Node*> maker(const std::string& value, std::string_view what) {
     const Node* node = graph_.producer(value);
     if (node == nullptr)
-      return unsupported("[{}] expected {} to be computed, got {}", graph_.path(), what,
+      return unsupported("[{}] expected a node that computes {}, got {}", graph_.path(), what,
                          value.empty() ? "nothing" : value);
     used_.insert(node);
     return node;
@@ -261,8 +261,9 @@ class DecoderReader {
       (is_gate ? layer.gate : layer.up) = std::move(projection);
     }
     if (users.size() != 2 || gate == nullptr || up == nullptr)
-      return unsupported("[{}] expected a gate with SiLU and another projection of {}",
-                         graph_.path(), x);
+      return unsupported(
+          "[{}] expected an MLP of two projections of {}, one of them followed by SiLU",
+          graph_.path(), x);
     ANEMONE_ASSIGN_OR_RETURN(const Node* product, user(raised, "the MLP's projection"));
     if (product->op != "Mul") return unknown(*product, "a product with the gate");
     const std::string& activated =

@@ -35,9 +35,9 @@ class RowsDecoder : public WeightDecoder {
 };
 
 // The right side of MatMul, [columns, rows].
-class TurnedDecoder : public WeightDecoder {
+class TransposedDecoder : public WeightDecoder {
  public:
-  explicit TurnedDecoder(const Constant& constant) : constant_(constant) {}
+  explicit TransposedDecoder(const Constant& constant) : constant_(constant) {}
   std::string_view storage() const override { return dtype_name(constant_.dtype); }
   void read(const WeightRef& /*weight*/, std::int64_t begin, std::span<float> out) const override {
     const std::int64_t columns = constant_.shape[0];
@@ -176,13 +176,13 @@ Result<Matrix> read_blocks(const OnnxGraph& graph, const std::string& place, Blo
     return fails("constant bytes with float scales");
   if (form.bits != 4 && form.bits != 8) return fails("4 or 8 bits");
   if (form.block < 16 || form.block > 1 << 20 || (form.block & (form.block - 1)) != 0)
-    return fails("a block size that is a power of two from 16");
+    return fails("a block size that is a power of two and at least 16");
   if (form.rows < 1 || form.columns < 1 || form.rows > 1 << 30 || form.columns > 1 << 30)
-    return fails("a matrix");
+    return fails("from 1 to 2^30 rows and columns");
   form.row_bytes = padded_columns * form.bits / 8;
   if (count_of(form.data) != form.rows * form.row_bytes ||
       count_of(form.scales) != form.rows * form.blocks())
-    return fails("as many bytes and scales as its sizes say");
+    return fails("as many bytes and scales as its rows, columns and blocks need");
   if (form.zeros != nullptr) {
     const std::int64_t wanted = form.zeros->dtype == DType::kUInt8
                                     ? form.rows * ((form.blocks() * form.bits + 7) / 8)
@@ -232,7 +232,7 @@ Result<Matrix> read_quantized(const OnnxGraph& graph, const Node& node) {
     form.rows = node.integer("N", 0);
     form.columns = node.integer("K", 0);
     if (!node.input(4).empty())
-      return unsupported("[{}] expected columns in their order in {}, got g_idx", graph.path(),
+      return unsupported("[{}] expected no g_idx (reordered columns) in {}", graph.path(),
                          node.name);
     // The last block of a row is whole, whatever the row has of it.
     const std::int64_t block = std::clamp<std::int64_t>(form.block, 1, 1 << 20);
@@ -264,7 +264,7 @@ Result<Matrix> read_matrix(const OnnxGraph& graph, const Node& node) {
         element_count(data->shape) > 0) {
       if (is_product && !is_transposed)
         return matrix_of(*data, data->shape[1], data->shape[0],
-                         std::make_shared<TurnedDecoder>(*data));
+                         std::make_shared<TransposedDecoder>(*data));
       return matrix_of(*data, data->shape[0], data->shape[1], nullptr);
     }
   }
@@ -291,7 +291,7 @@ Result<Matrix> read_named_matrix(const OnnxGraph& graph, const std::string& name
     return not_found("[{}] expected a matrix named {}, got none", graph.path(), name);
   const Shape& shape = form.data->shape;
   if (shape.size() != 3)
-    return corrupt("[{}] expected [rows, blocks, bytes] of {}, got {}", graph.path(), name,
+    return corrupt("[{}] expected shape [rows, blocks, bytes] of {}, got {}", graph.path(), name,
                    to_string(shape));
   form.rows = shape[0];
   form.columns = columns;

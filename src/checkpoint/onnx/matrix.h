@@ -25,7 +25,7 @@ struct Matrix {
   Matrix part(std::int64_t first, std::int64_t count) const;
 };
 
-// The matrix of MatMulNBits, Gemm-less MatMul with a constant right side, Gather and
+// The matrix of MatMulNBits, MatMul with a constant right side, Gather and
 // GatherBlockQuantized (by the node that uses it). kUnsupported for other operators and forms.
 //
 // MatMulNBits: B [rows, blocks, block * bits / 8] of nibbles or bytes, low bits first; value =

@@ -13,10 +13,10 @@
 
 namespace anemone::engine {
 
-// What a caller asks for over the defaults of a model: a command line, or a request of a client.
-// What is absent is left to the model.
+// The sampling options that a command line or a client's request sets. An absent option gets the
+// model's default.
 struct SamplingRequest {
-  bool is_greedy = false;  // nothing of the model's defaults either
+  bool is_greedy = false;  // the model's sampling defaults do not apply either
   std::optional<double> temperature;
   std::optional<std::int64_t> top_k;
   std::optional<double> top_p;

@@ -26,6 +26,8 @@ void set_value(const MutableTensorView& view, std::int64_t index, float value) {
     view.as<float>()[i] = value;
 }
 
+// Runs the experts of one shard for the tokens of some chunks and adds up their outputs, each times
+// its routing weight.
 class ExpertSums {
  public:
   ExpertSums(const Model& model, std::size_t shard, std::span<Chunk> chunks)
@@ -54,6 +56,7 @@ class ExpertSums {
   }
 
  private:
+  // What the shard gave for one chunk, and the sum of the experts' outputs so far.
   struct Source {
     TensorView x;
     TensorView weights;
@@ -92,6 +95,7 @@ class ExpertSums {
     return {};
   }
 
+  // Collects the tokens for which the expert is active, at most width_ in a batch.
   void batch_active_tokens(std::int64_t expert) {
     batches_.clear();
     for (std::size_t i = 0; i < chunks_.size(); ++i) {
@@ -109,7 +113,7 @@ class ExpertSums {
     }
   }
 
-  // Columns behind the tokens of a batch are zeros.
+  // Runs the expert once per batch. A batch with fewer than width_ tokens is padded with zeros.
   Status run_expert(const exec::LoadedProgram& pack, const std::string& function) {
     std::vector<exec::BatchItem> items;
     for (const auto& batch : batches_) {
@@ -143,6 +147,7 @@ class ExpertSums {
     }
   }
 
+  // Writes the sums to Chunk::experts. The padding behind the last token repeats its sum.
   void store() {
     for (std::size_t i = 0; i < chunks_.size(); ++i) {
       const Source& source = sources_[i];
@@ -166,10 +171,10 @@ class ExpertSums {
   const std::size_t index_;
   const std::span<Chunk> chunks_;
   const std::int64_t channels_;
-  const std::int64_t tokens_;                    // of a chunk
-  const std::int64_t width_;                     // of the functions
-  std::vector<Source> sources_;                  // of each chunk
-  std::vector<std::unique_ptr<Batch>> batches_;  // of one expert
+  const std::int64_t tokens_;                    // width of a chunk, padding included
+  const std::int64_t width_;                     // tokens that an expert's function takes
+  std::vector<Source> sources_;                  // one per chunk
+  std::vector<std::unique_ptr<Batch>> batches_;  // of the expert that runs now
 };
 
 }  // namespace

@@ -20,9 +20,9 @@ Status check_logits(std::span<const float> logits, std::string_view model, std::
   if (!has_nan && highest > kLowest) return {};
   const auto count = std::ranges::count_if(logits, [](float logit) { return std::isnan(logit); });
   if (count == 0)
-    return corrupt("[{}] expected numbers as logits, got minus infinity for all {} (position {})",
+    return corrupt("[{0}] the logits at position {2} cannot be used: all {1} are minus infinity",
                    model, logits.size(), position);
-  return corrupt("[{}] expected numbers as logits, got NaN for {} of {} (position {})", model,
+  return corrupt("[{0}] the logits at position {3} cannot be used: {1} of {2} are NaN", model,
                  count, logits.size(), position);
 }
 

@@ -10,8 +10,8 @@
 namespace anemone::engine {
 
 // Checks that logits can be used: kCorrupt, naming the model and the position of the token that
-// they follow (or label), when one is NaN or all are minus infinity. No token may be picked from
-// such. Infinity itself is a large number that fp16 could not hold, and passes.
+// they follow (or label), when one is NaN or all are minus infinity, since no token can be picked
+// then. Plus infinity passes: it is a large logit that fp16 could not hold.
 Status check_logits(std::span<const float> logits, std::string_view model, std::int64_t position);
 
 }  // namespace anemone::engine

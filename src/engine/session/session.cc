@@ -224,10 +224,10 @@ Status decode_batch(std::span<const DecodeStep> steps) {
   for (std::size_t i = 0; i < steps.size(); ++i) {
     Session& session = *steps[i].session;
     if (session.model_ != steps[0].session->model_)
-      return invalid_argument("[session {}] expected one of the same model", i);
+      return invalid_argument("[session {}] expected all sessions to be of one model", i);
     for (std::size_t k = 0; k < i; ++k)
       if (steps[k].session == &session)
-        return invalid_argument("[session {}] expected each session once", i);
+        return invalid_argument("[session {}] expected each session once, got it twice", i);
     ANEMONE_RETURN_IF_ERROR(session.model_->check_id(steps[i].id));
     ANEMONE_RETURN_IF_ERROR(session.check_room(1));
   }

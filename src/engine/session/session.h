@@ -31,8 +31,8 @@ struct PrefillOptions {
 struct DecodeStep;
 
 // One conversation: the tokens so far and the caches that hold them. The caches are a function of
-// the tokens alone: a session that was continued, or cut and continued, gives the same logits as a
-// new one. Single-thread; several sessions of one model may run in parallel.
+// the tokens alone: a session that was continued, or truncated and continued, gives the same logits
+// as a new one. Single-thread; several sessions of one model may run in parallel.
 class Session {
  public:
   static Result<std::unique_ptr<Session>> create(std::shared_ptr<const Model> model);
@@ -107,8 +107,9 @@ class Session {
                     const PrefillOptions& options);
   // The tokens are in the caches now.
   void add_tokens(std::span<const std::int32_t> ids, bool has_logits);
-  // What the heads gave for the one token of a chunk, which stands at `position`. kCorrupt when it
-  // is no number; then the session is empty, since the caches may hold NaN, too.
+  // Takes over what the heads gave for the one token of a chunk, which stands at `position`.
+  // kCorrupt when that is not a number; then the session is empty, since the caches may hold NaN,
+  // too.
   Status gather(const Chunk& chunk, std::int64_t position);
   void gather_logits(const StepOutputs& outputs, std::int64_t tokens, std::int64_t column);
   Status gather_argmax(const Chunk& chunk, std::int64_t position);
@@ -138,7 +139,7 @@ struct DecodeStep {
 // Does what Session::decode() does for several sessions of one model in one pass over its weights,
 // with the same bits where the executor promises them. The errors are those of decode(), and
 // kInvalidArgument for a session that comes twice or is of another model: then nothing has changed.
-// After any other error no session has its token, and what prefill() says of errors holds.
+// After any other error no session has its token, and each is as after an error of prefill().
 Status decode_batch(std::span<const DecodeStep> steps);
 
 }  // namespace anemone::engine

@@ -74,16 +74,18 @@ Status Session::check_gathered(std::int64_t position) {
   return status;
 }
 
-// The best of the heads, after a step of one token.
+// Takes the highest of the logits that the heads give, after a step of one token.
 Status Session::gather_argmax(const Chunk& chunk, std::int64_t position) {
   const artifact::Manifest& manifest = model_->manifest();
   const StepOutputs& outputs = *chunk.outputs;
-  // The largest logit need not be NaN when others are, but what enters the heads is.
+  // The heads give only their largest logit, which may be a number when others are NaN. So the
+  // hidden state that enters them is checked.
   const std::vector<float> hidden = to_floats(chunk.hidden);
   if (std::ranges::any_of(hidden, [](float value) { return std::isnan(value); })) {
     reset();
-    return corrupt("[{}] expected numbers behind the last layer, got NaN (position {})",
-                   manifest.name, position);
+    return corrupt(
+        "[{}] the hidden state of the last layer at position {} cannot be used: it holds NaN",
+        manifest.name, position);
   }
   float highest = 0;
   for (std::size_t h = 0; h < manifest.heads.size(); ++h) {

@@ -25,7 +25,7 @@ auto ending_with_memory(const F& f) -> decltype(f()) {
   try {
     return f();
   } catch (const std::bad_alloc&) {
-    return out_of_memory("expected memory for the work of a run, got none");
+    return out_of_memory("not enough memory for the run");
   }
 }
 
@@ -58,8 +58,9 @@ Result<std::vector<std::size_t>> match_states(const PreparedFunction& function,
     const auto place = store->place(wanted->name);
     if (!place || store->states()[*place].dtype != wanted->dtype ||
         store->states()[*place].shape != wanted->shape)
-      return invalid_argument("[{}] expected a store with this state, got one of another program",
-                              wanted->name);
+      return invalid_argument(
+          "[{}] the state store was made for another program, which has no such state",
+          wanted->name);
     out.push_back(*place);
   }
   return out;
@@ -105,7 +106,7 @@ Status copy_outputs(const PreparedFunction& function, const Registers& registers
       limit.give_back(size);  // it is the caller's from now on
       out.tensor = Tensor(value.dtype, value.shape);
     } else {
-      return out_of_memory("[{}] expected {} bytes of memory, got none", feature.name, size);
+      return out_of_memory("[{}] not enough memory: the output needs {} bytes", feature.name, size);
     }
     if (size > 0) std::memcpy(out.tensor.mutable_view().data, value.data, size);
   }
@@ -123,7 +124,7 @@ Status own_states(const PreparedFunction& function, const std::vector<std::size_
     const auto bytes = TensorView{feature->dtype, feature->shape}.size_bytes();
     BufferRef own = Buffer::make(bytes, limit);
     if (own == nullptr)
-      return out_of_memory("[state {}] expected {} bytes of memory, got none", feature->name,
+      return out_of_memory("[state {}] not enough memory: the state needs {} bytes", feature->name,
                            bytes);
     std::memcpy(own->data(), buffer->data(), static_cast<std::size_t>(bytes));
     buffer = std::move(own);

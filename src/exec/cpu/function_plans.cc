@@ -49,8 +49,8 @@ Result<std::unique_ptr<Frame>> ExecutionPlan::take_frame() const {
   const auto bytes = static_cast<std::uint64_t>(function_.memory.arena_bytes);
   frame->arena = Buffer::make(bytes, limit_);
   if (frame->arena == nullptr)
-    return out_of_memory("expected {} bytes of memory for the values of function {}, got none",
-                         bytes, function_.function->name);
+    return out_of_memory("not enough memory: the values of function {1} need {0} bytes", bytes,
+                         function_.function->name);
   return frame;
 }
 

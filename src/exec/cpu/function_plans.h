@@ -19,8 +19,8 @@
 
 namespace anemone::exec {
 
-// A function as it runs with inputs of one set of shapes, and what its runs leave for the next.
-// Thread-safe.
+// A function planned for one set of input shapes, with the frames that finished runs leave for the
+// next ones. Thread-safe.
 class ExecutionPlan {
  public:
   ExecutionPlan(PreparedFunction function, std::shared_ptr<MemoryLimit> limit)
@@ -38,7 +38,7 @@ class ExecutionPlan {
   const PreparedFunction function_;
   const std::shared_ptr<MemoryLimit> limit_;
   mutable OpTimes times_;
-  mutable std::mutex mutex_;  // of what follows
+  mutable std::mutex mutex_;  // guards idle_frames_
   mutable std::vector<std::unique_ptr<Frame>> idle_frames_;
 };
 
@@ -84,8 +84,8 @@ class FunctionPlans {
   const std::optional<PreparedFunction> open_;
   ConstantFolder* const folder_ = nullptr;
   SharedResources& shared_;
-  mutable std::mutex mutex_;    // of the entries, which never change without `open_`
-  std::vector<Entry> entries_;  // those used last first; never empty
+  mutable std::mutex mutex_;    // guards entries_, which never change without `open_`
+  std::vector<Entry> entries_;  // most recently used first; never empty
 };
 
 }  // namespace anemone::exec

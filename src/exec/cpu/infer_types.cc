@@ -10,15 +10,17 @@
 namespace anemone::exec {
 namespace {
 
-// What sizes are made of is short. Longer values are left to the constant folder, after patterns
-// were looked for: a table or a mask is an operand of some, not a parameter.
+// Values that shapes are computed from are short. Longer ones, such as tables and masks, are left
+// to the constant folder, which runs after the patterns were fused: a pattern may have them as
+// operands.
 constexpr std::int64_t kMaxKnownElements = 64;
 
-// Most rounds in which the types of a loop's variables may change; after them the declared types
-// hold.
+// How many rounds a loop gets until the types of its variables stop changing; after them the
+// declared types are taken.
 constexpr int kMaxRounds = 4;
 
-// What the declared type leaves open, filled in from the other; nothing where they contradict.
+// The declared type with its open dimensions taken from the inferred one; nullopt where the two
+// contradict each other.
 std::optional<ir::Type> refined(const ir::Type& declared, const ir::Type& inferred) {
   if (!ir::is_compatible(declared, inferred)) return std::nullopt;
   ir::Type out = declared;
@@ -28,7 +30,7 @@ std::optional<ir::Type> refined(const ir::Type& declared, const ir::Type& inferr
   return out;
 }
 
-// What holds for values of both types.
+// The type that values of both types have: dimensions in which they differ become open.
 ir::Type common(const ir::Type& declared, const ir::Type& a, const ir::Type& b) {
   ir::Type both = a;
   if (!a.is_tensor() || !b.is_tensor() || a.shape.size() != b.shape.size()) return declared;
@@ -49,7 +51,7 @@ class TypeInference {
 
   void infer(PreparedBlock& block, bool is_inner) {
     for (PreparedOp& op : block.ops) {
-      // Clears what an earlier round left.
+      // Clears the values that an earlier round of a loop left.
       for (const int reg : op.outputs) function_.initial[static_cast<std::size_t>(reg)] = {};
       if (op.kind == PreparedOp::Kind::kKernel)
         infer_kernel(op);
@@ -115,7 +117,8 @@ class TypeInference {
       for (const Operand& operand : op.operands)
         for (const int reg : operand.registers) {
           const auto at = static_cast<std::size_t>(reg);
-          // A sum of a weight is a scalar, too: the constant folder has it once for all plans.
+          // A scalar that is computed from a whole weight is left to the constant folder, too,
+          // which computes it once for all plans.
           if (!is_known(function_, reg) || function_.initial[at].view.size() > kMaxKnownElements)
             return;
           is_of_shapes = is_of_shapes || function_.is_of_shapes[at];
@@ -143,7 +146,8 @@ class TypeInference {
     for (PreparedBlock& block : op.blocks) infer(block, true);
   }
 
-  // The variables have the types that they begin with, less what a round changes.
+  // The variables get the types that they begin with, with the dimensions open that a round
+  // changes.
   void infer_variables(PreparedOp& op) {
     const std::vector<int>& begin = op.operand("loop_vars")->registers;
     const auto declared = [&](std::size_t i) -> const ir::Type& { return op.op->outputs[i]->type; };

@@ -304,12 +304,12 @@ Status Interpreter::classify(const PreparedOp& op) {
   const auto best =
       static_cast<std::size_t>(std::max_element(values.begin(), values.end()) - values.begin());
   if (best >= literal->items().size())
-    return corrupt("{} expected a class for each of {} probabilities, got {}", describe(op),
+    return corrupt("{} expected a label for each of {} probabilities, got {} labels", describe(op),
                    values.size(), literal->items().size());
   ANEMONE_ASSIGN_OR_RETURN(const Tensor label, literal->items()[best].to_tensor());
   if (label.view().size() != 1)
-    return corrupt("{} expected a number as class {}, got {}", describe(op), best,
-                   to_string(label.view().shape));
+    return corrupt("{} expected the label of class {} to be a single number, got shape {}",
+                   describe(op), best, to_string(label.view().shape));
   ANEMONE_ASSIGN_OR_RETURN(Register out, allocate(op, DType::kInt64, {}));
   const std::int64_t number = element_as_int(label.view(), 0);
   std::memcpy(out.buffer->data(), &number, sizeof(number));

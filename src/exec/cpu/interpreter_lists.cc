@@ -126,8 +126,7 @@ Status Interpreter::resize(const PreparedOp& op, List& list, std::int64_t length
     const std::size_t capacity = std::max(count, 2 * list.items.capacity());
     auto memory = claim_memory(frame_.pool.limit(), capacity * sizeof(Register));
     if (memory == nullptr)
-      return out_of_memory("{} expected memory for a list of {} items, got none", describe(op),
-                           length);
+      return out_of_memory("{} not enough memory for a list of {} items", describe(op), length);
     list.items.reserve(capacity);
     list.memory = std::move(memory);
   }

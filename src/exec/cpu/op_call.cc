@@ -125,7 +125,7 @@ Status call_kernel(const PreparedOp& op, const Types& types, const Registers& re
     Register& reg = results[i];
     Memory memory = allocate(op.outputs[i], bytes);
     if (memory.data == nullptr)
-      return out_of_memory("{} expected {} bytes of memory, got none", describe(op), bytes);
+      return out_of_memory("{} not enough memory: the output needs {} bytes", describe(op), bytes);
     reg.buffer = std::move(memory.buffer);
     outputs[i] = {type.dtype, type.shape, memory.data};
     reg.view = outputs[i];

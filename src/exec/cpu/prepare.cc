@@ -15,7 +15,8 @@ namespace {
 
 using Kind = PreparedOp::Kind;
 
-// A default is the same number everywhere; a larger one means a damaged description.
+// A default value is one number that fills a tensor. A tensor of more elements than this means that
+// the description is damaged.
 constexpr std::int64_t kMaxDefaultElements = 1 << 26;
 
 // Operations that the interpreter does itself; everything else needs a kernel.

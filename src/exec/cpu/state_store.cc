@@ -24,7 +24,7 @@ Result<std::unique_ptr<StateStore>> CpuStateStore::make(std::vector<Feature> sta
     const bool has_room = bytes_of(state) <= left;
     BufferRef buffer = has_room ? Buffer::make_zero(bytes_of(state)) : nullptr;
     if (buffer == nullptr)
-      return out_of_memory("[state {}] expected {} bytes of memory, got none", state.name,
+      return out_of_memory("[state {}] not enough memory: the state needs {} bytes", state.name,
                            bytes_of(state));
     left -= bytes_of(state);
     store->buffers_.push_back(std::move(buffer));

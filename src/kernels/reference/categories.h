@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One function a category folder appends its kernels. registry.cc calls them all.
+// Each category folder has one function, which appends its kernels. registry.cc calls them all.
 #pragma once
 
 #include <vector>

@@ -3,7 +3,8 @@
 
 namespace anemone::kernels::simd::amx {
 
-// Sets the tile registers of this thread up, eight of 16 rows of 64 bytes, and gives them back.
+// Sets up the tile registers of this thread, eight of 16 rows of 64 bytes; the destructor releases
+// them.
 class Tiles {
  public:
   Tiles();

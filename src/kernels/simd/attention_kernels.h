@@ -11,7 +11,7 @@
 
 namespace anemone::kernels::simd::ANEMONE_SIMD_NAMESPACE {
 
-// `sink`: one more score, of which no weight is given; nullptr: none.
+// `sink`: one more score, which counts in the sum but gets no weight; nullptr: none.
 inline void softmax(float* scores, std::int64_t count, const float* sink = nullptr) {
   Floats top = broadcast(scores[0]);
   std::int64_t i = 0;
@@ -55,7 +55,7 @@ inline void attend(const AttentionHead& head, const float* q, std::int64_t rows,
   }
 }
 
-// Positions that are hidden from the row of a lane get a score that no other is below.
+// The score of a position that the row of a lane does not attend to: lower than any other.
 constexpr float kHidden = -1e30f;
 
 inline void hide_positions(const AttentionRuns& runs, std::int64_t first, std::int64_t count,

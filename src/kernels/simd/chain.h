@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A chain of elementwise operations as a short program over registers, each of which holds a block
-// of elements in fp32. So a chain of any length reads and writes its tensors once.
+// of elements in fp32. A chain of any length therefore reads its inputs and writes its result once.
 #pragma once
 
 #include <cstddef>
@@ -58,8 +58,8 @@ inline constexpr int kChainRegisters = 16;
 inline constexpr std::size_t kChainInputs = 32;
 inline constexpr std::int64_t kChainBlock = 512;
 
-// Element i of the result takes element (i / inner) % size of an input: tensors of the same shape,
-// and all that broadcast along neighbouring axes.
+// Element i of the result takes element (i / inner) % size of an input. This covers tensors of the
+// same shape, and all that broadcast along neighbouring axes.
 struct ChainInput {
   std::int64_t inner = 1;
   std::int64_t size = 1;
@@ -67,7 +67,7 @@ struct ChainInput {
 
 struct Chain {
   const ChainInput* inputs = nullptr;
-  const ChainStep* steps = nullptr;  // the last one's result is that of the chain
+  const ChainStep* steps = nullptr;  // the result of the last one is that of the chain
   std::int64_t length = 0;
 };
 

@@ -62,7 +62,7 @@ inline void map_two(const ChainStep& step, ChainRegisters registers, std::int64_
   for (std::int64_t i = 0; i < count; i += kWidth) store(out + i, f(load(a + i), load(b + i)));
 }
 
-// Comparisons as the reference has them, so that NaN goes where it goes there.
+// Compares in the way of the reference kernels, so that NaN has the same effect.
 inline void run_chain_step(const ChainStep& step, ChainRegisters registers, std::int64_t count) {
   const Floats p = broadcast(step.p);
   const Floats q = broadcast(step.q);

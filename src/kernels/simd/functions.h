@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Functions of one variable over the vectors of one instruction set: to about 2^-20 of the result,
-// small results included, so that rounding to fp16 is all that one sees. Infinities and NaN give
-// what the formula gives.
+// small results included, so that their error vanishes beside the rounding to fp16. Infinities and
+// NaN give what the formula gives.
 #pragma once
 
 #include <limits>
@@ -32,7 +32,7 @@ inline Floats with_sign(Floats magnitude, Floats sign) {
   return magnitude;
 }
 
-// e^x with the limits that exp() cuts off: 0 and infinity.
+// e^x down to 0 and up to infinity, which exp() does not reach.
 inline Floats unbounded_exp(Floats x) {
   Floats y = exp(x);
   y = x > broadcast(88.0f) ? broadcast(kInfinity) : y;

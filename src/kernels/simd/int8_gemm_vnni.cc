@@ -14,8 +14,8 @@ namespace {
 
 constexpr std::int64_t kStep = 64;                              // elements of the depth
 constexpr std::int64_t kRowStepBytes = kInt8BlockRows * kStep;  // of one part of a step
-constexpr int kRows = 8;  // whose sums are in registers together
-constexpr int kTurn = 4;  // of them whose parts are, too
+constexpr int kRows = 8;  // rows whose sums are in registers at a time
+constexpr int kTurn = 4;  // rows of them whose parts are in registers at a time
 static_assert(kInt8BlockRows % kRows == 0 && kRows % kTurn == 0);
 // Steps that are multiplied with all blocks of columns before the next ones: their parts of
 // weights stay in the nearest cache meanwhile.
@@ -87,7 +87,7 @@ void add_steps(const Rows& rows, const std::int8_t* high_columns, const std::int
         x_high[i] = _mm512_load_si512(high_columns + (k + 4 * i) * kInt8BlockColumns);
         x_low[i] = _mm512_load_si512(low_columns + (k + 4 * i) * kInt8BlockColumns);
       });
-      // A few rows in turn: an instruction waits for the last one of its sum.
+      // The rows take turns, because an instruction waits for the one before it in the same sum.
       unroll<kRows / kTurn>([&](auto turn) __attribute__((always_inline)) {
         constexpr int kFirst = turn * kTurn;
         for_each_four<true>(

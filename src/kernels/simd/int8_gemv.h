@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Products of weights with a few columns of activations, as in decoding: memory is read row after
-// row, in one run, and the parts are multiplied by vectors. Tiles would read sixteen rows at a
-// time, which memory answers at two thirds of its speed.
+// row, in one run, and vector instructions multiply the parts. The tile registers of AMX need
+// sixteen rows at a time, which memory delivers at two thirds of its speed.
 //
 // A column's result has the same bits as those of gemm(), whatever lies beside it: the sums of the
 // parts are the same integers.
@@ -14,8 +14,8 @@
 
 namespace anemone::kernels::simd::int8_split {
 
-// At most kInt8GemvColumns columns of activations as int8 parts, in the order in which rows of a
-// matrix give theirs.
+// At most kInt8GemvColumns columns of activations as int8 parts, in the same order of elements in
+// which the rows of the matrix give their parts.
 class GemvColumns {
  public:
   static std::int64_t storage_bytes(const Matrix& matrix, std::int64_t count);
@@ -66,7 +66,7 @@ std::int64_t gemv_pack_bytes(const Matrix& matrix, std::int64_t n);
 void gemv_pack(const Matrix& matrix, const Half* const* x, std::int64_t n, std::int64_t stride,
                std::byte* packed);
 std::int64_t gemv_scratch_bytes(const Matrix& matrix);
-// `kHasTileSums`: int4 in tiles are products of their integers, not of two parts.
+// `kHasTileSums`: the integers of int4 in tiles are multiplied as they are, not as two parts.
 template <bool kHasTileSums>
 void gemv(const Matrix& matrix, std::int64_t begin, std::int64_t end, const std::byte* packed,
           float* out, std::int64_t ldo, std::byte* scratch);

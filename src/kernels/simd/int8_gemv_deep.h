@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// One or two columns: each lane of a vector sums its share of the depth. A row is read with one
-// instruction for 64 elements, in the order of memory, and its lanes are added up at the end.
+// Products with one or two columns: each lane of a vector sums a part of the depth. A row is read
+// with one instruction per 64 elements, in the order of memory, and the lanes are added up at the
+// end.
 #pragma once
 
 #include <cstdint>
@@ -20,9 +21,9 @@ struct LaneSums {
   __m512i low[kRows][kColumns];
 };
 
-// Sums of the products while rows are read. If there are few products, each step of a read has sums
-// of its own, and so has each part of the weights: an instruction waits for the one before it in
-// its sum, and a single row has too few others to do meanwhile.
+// Sums of the products while rows are read. An instruction waits for the one before it that adds to
+// the same sum. If there are too few products to fill that time, each step of a read and each part
+// of the weights gets separate sums.
 template <typename Row, int kRows, int kColumns>
 struct Chains {
   static constexpr bool kIsSplit = kRows * kColumns <= 2;
@@ -87,7 +88,7 @@ inline void add_steps(const Row* rows, std::int64_t step, __mmask64 mask, const 
   });
 }
 
-// Two steps of a row of tiles.
+// Two steps of a row of int4 whose scales are per tile.
 template <int kColumns>
 inline void add_tiles(const TileSumsRow& row, std::int64_t step, __mmask64 mask,
                       const GemvColumns& columns, LaneSums<1, kColumns>& sums) {
@@ -171,8 +172,8 @@ class DeepProducts {
   [[gnu::flatten]] void multiply(const Rows& rows, std::int64_t first, std::int64_t count,
                                  std::int64_t depth, const float* row_scales, float* out,
                                  std::int64_t ldo) {
-    // One row after the other is what memory likes best; where the processor has more to do, with
-    // two parts per weight, two rows share what is read of the columns'.
+    // Memory is fastest when one row is read after the other. With two parts per weight the
+    // arithmetic is slower than memory, so two rows at a time share the loads of the columns.
     std::int64_t r = 0;
     if constexpr (Row::kHasLow)
       for (; r + 2 <= count; r += 2) {

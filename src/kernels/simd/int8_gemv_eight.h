@@ -8,10 +8,12 @@
 
 namespace anemone::kernels::simd::int8_split {
 
-// Makes the sums of the parts of eight products numbers.
+// Turns the integer sums of eight products into floats: puts the sums of high and low parts
+// together, subtracts the offsets that unsigned weights added (int8_gemv_rows.h), and multiplies by
+// the scales.
 class EightProducts {
  public:
-  // column_of(p): which column product p is of. `Row`: int8_gemv_rows.h.
+  // column_of(p) is the column that product p belongs to. `Row`: int8_gemv_rows.h.
   template <typename Row, typename ColumnOf>
   static EightProducts of(const GemvColumns& columns, const ColumnOf& column_of) {
     EightProducts out;
@@ -25,7 +27,7 @@ class EightProducts {
     }
     return out;
   }
-  // `sums`: of the high parts of each product, then of the low ones.
+  // `sums`: those of the high parts of the eight products, then those of the low parts.
   __m256 finish(__m512i sums, __m256 row_scales) const {
     const __m512 parts = _mm512_cvtepi32_ps(_mm512_sub_epi32(sums, _mm512_load_si512(offsets_)));
     const __m256 both = _mm256_fmadd_ps(_mm512_castps512_ps256(parts), _mm256_set1_ps(128.0f),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How the parts of a row of weights come out of memory, for the products of int8_gemv.cc.
+// Reads rows of weights from memory and gives their int8 parts, for the products of int8_gemv.cc.
 #pragma once
 
 #include <cstdint>
@@ -12,8 +12,8 @@
 namespace anemone::kernels::simd::int8_split {
 
 inline constexpr std::int64_t kStep = 64;  // elements
-// How far ahead of the multiplication memory is asked for: beyond what the processor does itself,
-// which ends at a page.
+// How far ahead of the multiplication memory is prefetched. The processor prefetches by itself, but
+// only up to the end of a page.
 inline constexpr std::int64_t kAheadBytes = 8192;
 
 // Nibbles are split into those of even and those of odd elements; everything else keeps its order.
@@ -24,14 +24,14 @@ inline std::int64_t few_steps(const Matrix& m) {
   return is_pairwise(m) ? round_up(m.k, 2 * kStep) / kStep : round_up(m.k, kStep) / kStep;
 }
 
-// The instruction multiplies an unsigned byte by a signed one, so a part of the weights comes as
-// part + kOffset (the low one as part + kLowOffset); what that adds to a sum is so many times the
-// sum of the column's parts.
+// The instruction multiplies an unsigned byte by a signed one, so a part of the weights is given as
+// part + kOffset (the low one as part + kLowOffset). That adds kOffset times the sum of the
+// column's parts to a sum of products, which EightProducts subtracts again.
 inline __m512i flip(__m512i parts) {
   return _mm512_xor_si512(parts, _mm512_set1_epi8(-128));
 }
 inline void prefetch(const std::byte* at) {
-  // A hint that may lie behind the mapping; no pointer that is ever followed.
+  // The address may lie behind the mapping: a prefetch is a hint and never faults.
   _mm_prefetch(reinterpret_cast<const char*>(reinterpret_cast<std::uintptr_t>(at) + kAheadBytes),
                _MM_HINT_T0);
 }
@@ -50,7 +50,7 @@ template <int kSteps, typename Body>
 // takes them from memory, `step` being the first, and `mask` tells which exist; split<s>() gives
 // the parts of one step. A sum of products is to be multiplied with kUnit.
 
-// What the rows of one part have in common.
+// The base of rows whose weights are one int8 part.
 struct OnePartRow {
   static constexpr bool kHasLow = false;
   static constexpr bool kHasTileSums = false;
@@ -62,7 +62,7 @@ struct OnePartRow {
   const std::byte* at;
 };
 
-// What the rows of two parts have in common.
+// The base of rows whose weights are two int8 parts, high and low.
 struct TwoPartsRow {
   static constexpr bool kHasLow = true;
   static constexpr bool kHasTileSums = false;
@@ -189,7 +189,7 @@ struct TileSumsRow {
   static constexpr int kPair = static_cast<int>(0x80800100);  // 0x80 gives a zero
 };
 
-// Every other form, made parts before.
+// Rows of every other form, which RowBlock has expanded to parts before.
 struct ExpandedRow : TwoPartsRow {
   static constexpr int kSteps = 1;
   ExpandedRow(const std::int8_t* high_parts, const std::int8_t* low_parts)

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Up to eight columns: the lanes of a vector are columns. Four elements of a row, which an
-// instruction multiplies and adds up, are spread over the lanes by a shuffle, which is cheaper than
-// to load them so; each quarter of a vector has its share of the depth.
+// Products with up to eight columns: the lanes of a vector are columns. An instruction multiplies
+// four elements of a row and adds the products up. A shuffle copies the four elements to the lanes,
+// which is cheaper than a load that does so. Each quarter of a vector works on another part of the
+// depth.
 #pragma once
 
 #include <cstddef>

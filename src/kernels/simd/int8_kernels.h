@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Products of weights, in the forms of a package, with activations, in integers of 8 bits: on the
-// tile registers of AMX or on vectors of AVX-512 with VNNI, to the same bits.
+// Products of weights, in the forms of a package, with activations, by integers of 8 bits: on the
+// tile registers of AMX or on vectors of AVX-512 with VNNI. Both give the same bits but for one
+// form.
 //
 // The weights are a matrix [rows, k], the activations x a matrix [k, n]: a column of x, k elements,
 // is what one token brings. A column's result does not depend on the columns beside it, nor on
@@ -8,13 +9,14 @@
 //
 // A column x of fp16 becomes two int8 parts and a scale: x = scale * (128 * high + low), with
 // |high|, |low| <= 64 and at most 8191 steps each way, so the error is half of scale = max|x| /
-// 8191: about that of fp16 itself. Weights are one part or two (int8_split_rows.h); of the products
-// of two parts that of both low ones is left out, which is 2^-14 of the largest. Sums are exact.
+// 8191: about that of fp16 itself. Weights are one part or two (int8_split_rows.h). Of the four
+// products of two parts that of both low ones is left out: it is 2^-14 of the largest. Sums are
+// exact.
 //
-// int4 in tiles of 32 elements with a scale each are products of their integers where vectors
-// multiply: the sum of each tile is multiplied with its scale, as an integer of 16 bits. Tile
-// registers cannot do that: there they are two parts as well. These alone differ between AMX and
-// VNNI.
+// int4 weights may come in tiles: 32 elements that share a scale. The VNNI kernels multiply their
+// integers as they are, and the sum of each tile with its scale, as an integer of 16 bits. The tile
+// registers of AMX cannot do that, so there such weights are split into two parts like others. This
+// is the only form for which AMX and VNNI differ in their bits.
 #pragma once
 
 #include <cstddef>

@@ -51,8 +51,9 @@ std::int64_t multiplier_count(const Matrix& m) {
   return round_up(m.k, 128) / 32;
 }
 
-// Asks memory for the `count` scales from `begin` after these on, which lie apart from the rows:
-// nothing foresees them. A hint that may lie behind the mapping; no pointer that is ever followed.
+// Prefetches `count` scales from `begin` behind these: they lie apart from the rows, so the
+// processor does not foresee them. The address may lie behind the mapping: a prefetch is a hint and
+// never faults.
 void prefetch_scales(const Half* scales, std::int64_t begin, std::int64_t count) {
   auto at =
       reinterpret_cast<std::uintptr_t>(scales) + static_cast<std::uintptr_t>(begin) * sizeof(Half);
@@ -72,7 +73,7 @@ float largest(const Half* scales, std::int64_t count) {
       _mm256_max_epu16(_mm512_castsi512_si256(tops), _mm512_extracti64x4_epi64(tops, 1));
   const __m128i quarter =
       _mm_max_epu16(_mm256_castsi256_si128(half), _mm256_extracti128_si256(half, 1));
-  // There is an instruction for the smallest only.
+  // The processor has an instruction for the smallest of eight integers only.
   const __m128i ones = _mm_set1_epi16(-1);
   const __m128i top = _mm_xor_si128(_mm_minpos_epu16(_mm_xor_si128(quarter, ones)), ones);
   return _mm_cvtss_f32(_mm_cvtph_ps(top));
@@ -109,7 +110,8 @@ RowBlock::RowBlock(const Matrix& matrix, std::int64_t begin, std::int64_t end, s
   }
 }
 
-// Divisions take long next to what is done for a row: there is none per row.
+// Integer divisions are slow beside the other work for a row: instead of dividing for each row, the
+// loop counts how many rows still have the same scale.
 void RowBlock::prepare_row_scales() {
   const Half* scales = matrix_.scales_at(begin_, 0);
   if (matrix_.tile_rows == 1) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows of a weight matrix as parts for the tile registers.
+// Rows of a weight matrix as int8 parts.
 #pragma once
 
 #include <cstddef>
@@ -48,7 +48,7 @@ class RowBlock {
                       std::int8_t* out) const;
 
  private:
-  // What of a step is expanded, and where to.
+  // Which rows of a step are expanded, and where to.
   struct Part {
     std::int64_t step;
     std::int64_t begin;
@@ -84,7 +84,8 @@ class RowBlock {
   alignas(64) float scales_[kInt8BlockRows] = {};
 };
 
-// Asks memory for the block of rows after this one, which is one run, while this one is at work.
+// Prefetches the block of rows after this one, which is one run of memory, while this one is
+// multiplied.
 class Ahead {
  public:
   // `count`: calls of fetch() to come.

@@ -25,8 +25,9 @@ struct Matrix {
   std::int64_t k = 0;
   const std::byte* data = nullptr;
 
-  // kInt8, kInt4: the scale of element (r, i) is scales[r / tile_rows * tiles + i / tile_k],
-  // where tiles = k / tile_k.
+  // kInt8, kInt4: a tile is tile_rows x tile_k elements that share a scale. (The tile registers of
+  // AMX are something else.) With tiles = k / tile_k, the scale of element (r, i) is
+  // scales[r / tile_rows * tiles + i / tile_k].
   const Half* scales = nullptr;
   std::int64_t tile_rows = 1;
   std::int64_t tile_k = 1;

@@ -228,8 +228,9 @@ Result<artifact::Rope> rope_frequencies(const RopeSettings& settings, std::int64
   store(inv, rope.inv_freq);
   store(long_inv, rope.long_inv_freq);
   if (!is_finite)
-    return parse_error("[config.json] expected finite rotary frequencies, got others (type {})",
-                       settings.type);
+    return parse_error(
+        "[config.json] expected finite rotary frequencies, got NaN or infinity (type {})",
+        settings.type);
   rope.scale = static_cast<float>(scale);
   return rope;
 }

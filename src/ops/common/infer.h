@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pieces of type rules that many operations share. `label` is the constraint that an error names.
+// Pieces of type rules that many operations share. `label` names the constraint that an error is
+// about, such as "squeeze_c2".
 #pragma once
 
 #include <anemone/status.h>
@@ -14,17 +15,18 @@
 
 namespace anemone::ops {
 
-// No tensor of a model comes near; more elements mean a damaged file.
+// Far more elements than a tensor of any model has: a larger count means a damaged file.
 inline constexpr std::int64_t kMaxElements = std::int64_t{1} << 40;
-// Core ML's own limit is 5; what is read is held to a wider one, so that a rank cannot cost memory.
+// Core ML's own limit is 5. Files that are read may go beyond it, but only this far: a damaged file
+// cannot make shapes so long that they fill the memory.
 inline constexpr std::int64_t kMaxRank = 16;
 
 // Appends tensor<dtype, shape>; refuses a shape of more than kMaxElements elements (an unknown
 // dimension counts as one), so that sizes and strides of what the rules let through never overflow.
 Status add_output(std::vector<ir::Type>& outputs, std::string_view label, DType dtype, Shape shape);
 
-// Number of elements; kDynamic when a dimension is unknown. The shape passed add_output or comes
-// from a type of the program.
+// Number of elements; kDynamic when a dimension is unknown. The shape must be one that add_output()
+// accepted or that a type of the program has, so the product does not overflow.
 std::int64_t known_count(const Shape& shape);
 
 // Checks that the parameters have a dtype of `before` when the opset is older than `since`. Absent
@@ -73,7 +75,7 @@ Result<std::string_view> choice_parameter(const ir::InferContext& context,
 // dim * factor for a dimension that may be kDynamic and a factor of at least 1; refuses a product
 // of more than kMaxElements.
 Result<std::int64_t> scaled_dim(std::int64_t dim, std::int64_t factor, std::string_view label);
-// dim / factor, which must leave no rest.
+// dim / factor; refuses a division that leaves a remainder.
 Result<std::int64_t> divided_dim(std::int64_t dim, std::int64_t factor, std::string_view label);
 
 // Two shapes that must be the same up to unknown dimensions, merged; `what` names them in the

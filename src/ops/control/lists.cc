@@ -127,7 +127,7 @@ ir::OpSchema list_write_schema() {
   return schema;
 }
 
-// The element's shape comes as one number a dimension, or a name where it is known only at run
+// The element's shape comes as one number per dimension, or a name where it is known only at run
 // time.
 Status infer_make_list(const ir::InferContext& context, std::vector<ir::Type>& outputs) {
   ANEMONE_RETURN_IF_ERROR(

@@ -10,13 +10,13 @@
 
 namespace anemone::serve {
 
-// A client as far as its address tells: all of an IPv4 one, the network (/64) of an IPv6 one, which
-// a single host has for itself.
+// Identifies a client by its address: all of an IPv4 address, the /64 network of an IPv6 address,
+// since a single host usually has a whole one.
 using Peer = std::array<unsigned char, 16>;
 
-// What the connections do that have no request that is being answered. Each room has places of its
-// own, so that those who fill one (with bodies that never end, with answers that nobody reads) take
-// nothing from the others.
+// The states of a connection while no request of it is being answered. Each state, called a room,
+// has a number of places of its own, so that clients that fill one (with bodies that never end,
+// with answers that they do not read) take nothing from the others.
 enum class Room : std::uint8_t {
   kWaiting,  // for the head of a request, or for the client to close
   kBody,     // the head was accepted, the body comes
@@ -76,9 +76,9 @@ class Rooms {
     place.is_inside_ = false;
   }
 
-  // The member to close when the room holds more than its places; else nullptr. It is the first to
-  // come of the client with the most members, so that a single client takes no place from others,
-  // and never the member that came last.
+  // The member to close when the room holds more than its places; else nullptr. It is the oldest
+  // member of the client with the most members, so that a single client takes no place from others,
+  // and never the newest member of all.
   Member* one_too_many(Room room) const {
     return halls_[index(room)].count > places_ ? first_to_go(room) : nullptr;
   }

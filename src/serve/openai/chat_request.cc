@@ -12,10 +12,10 @@ namespace {
 
 constexpr std::array kRoles = {"system", "developer", "user", "assistant", "tool"};
 
-// What looking at one message or part costs, in nanoseconds.
+// What reading one message or part costs, in the units of WorkBudget (about a nanosecond).
 constexpr std::size_t kUnitsPerItem = 200;
 
-// The place of a value in the request, put into words only for an error.
+// Where a value stands in the request. Its text, "messages[3].content", is made only for an error.
 struct Place {
   std::size_t message;
   std::string inside(std::string_view rest) const {
@@ -27,7 +27,7 @@ Status pay(WorkBudget* budget, std::size_t units) {
   return budget == nullptr ? Status() : budget->spend(units);
 }
 
-// The texts of [{"type": "text", "text": "..."}, ...] in one.
+// Joins the texts of [{"type": "text", "text": "..."}, ...] into one string.
 Result<Json> join_parts(const Json& parts, const Place& place, WorkBudget* budget) {
   std::string text;
   for (std::size_t i = 0; i < parts.size(); ++i) {
@@ -35,22 +35,22 @@ Result<Json> join_parts(const Json& parts, const Place& place, WorkBudget* budge
     const auto at = [&] { return place.inside(fmt::format(".content[{}]", i)); };
     const Json* type = json_member(parts[i], "type");
     if (type == nullptr || !type->is_string())
-      return invalid_argument("[{}] expected a content part with a type, got {}", at(),
+      return invalid_argument("[{}] expected an object with a \"type\", got {}", at(),
                               describe_json(parts[i]));
     if (*type != "text" && *type != "refusal")
       return unsupported(
-          "[{}] expected a part of type \"text\", got {}: this server takes text "
-          "alone",
-          at(), describe_json(*type));
+          "[{}] expected a part of type \"text\", got {}: this server takes text only", at(),
+          describe_json(*type));
     const Json* part = json_member(parts[i], *type == "text" ? "text" : "refusal");
     if (part == nullptr || !part->is_string())
-      return invalid_argument("[{}] expected a part with a text, got none", at());
+      return invalid_argument("[{}] expected a string with the text of the part, got none", at());
     text += part->get_ref<const std::string&>();
   }
   return Json(std::move(text));
 }
 
-// Templates want the arguments of a call as an object; on the wire they are its text.
+// Parses the arguments of each call: a request has them as a string of JSON, chat templates expect
+// an object.
 Status read_tool_calls(Json& calls, const Place& place, WorkBudget* budget) {
   if (!calls.is_array())
     return invalid_argument("[{}] expected a list, got {}", place.inside(".tool_calls"),
@@ -60,14 +60,14 @@ Status read_tool_calls(Json& calls, const Place& place, WorkBudget* budget) {
     Json* function = json_member(calls[i], "function");
     const Json* name = function == nullptr ? nullptr : json_member(*function, "name");
     if (name == nullptr || !name->is_string())
-      return invalid_argument("[{}] expected a call of a named function, got {}",
-                              place.inside(fmt::format(".tool_calls[{}]", i)),
-                              describe_json(calls[i]));
+      return invalid_argument(
+          "[{}] expected an object with \"function\": {{\"name\": \"...\"}}, got {}",
+          place.inside(fmt::format(".tool_calls[{}]", i)), describe_json(calls[i]));
     Json* arguments = json_member(*function, "arguments");
     if (arguments == nullptr || !arguments->is_string()) continue;
     auto parsed = parse_json(arguments->get_ref<const std::string&>(), "arguments",
                              JsonLimits{.budget = budget});
-    // What is no JSON stays a text; but a budget that is used up is an end.
+    // Arguments that are not JSON stay a string, but a budget that is used up ends the request.
     if (budget != nullptr) ANEMONE_RETURN_IF_ERROR(budget->check());
     if (!parsed.ok()) continue;
     const JsonReleaser releaser(*parsed);
@@ -91,7 +91,7 @@ Status read_message(Json& message, std::size_t index, WorkBudget* budget) {
                             fmt::join(kRoles, ", "),
                             role == nullptr ? "none" : describe_json(*role));
   const bool is_assistant = *role == "assistant";
-  // The name that models know the role by.
+  // "developer" is the newer name of the role that chat templates call "system".
   if (*role == "developer") *role = "system";
   Json* calls = json_member(message, "tool_calls");
   if (calls != nullptr) ANEMONE_RETURN_IF_ERROR(read_tool_calls(*calls, place, budget));
@@ -119,8 +119,9 @@ void read_tools(JsonFields& fields, Json& variables) {
     const Json* function = json_member((*tools)[i], "function");
     const Json* name = function == nullptr ? nullptr : json_member(*function, "name");
     if (name == nullptr || !name->is_string())
-      fields.fail(invalid_argument("[tools[{}]] expected a function with a name, got {}", i,
-                                   describe_json((*tools)[i])));
+      fields.fail(invalid_argument(
+          "[tools[{}]] expected an object with \"function\": {{\"name\": \"...\"}}, got {}", i,
+          describe_json((*tools)[i])));
   }
   bool has_tools = tools != nullptr && !tools->empty();
   if (const Json* choice = fields.member("tool_choice")) {

@@ -60,8 +60,9 @@ Result<CompletionRequest> parse_completion_request(std::string_view body, WorkBu
                             *best_of));
   read_prompts(fields, out);
   if (out.prompts.size() * static_cast<std::size_t>(out.generation.choices) > kMaxTexts)
-    fields.fail(invalid_argument("[n] expected at most {} choices of all prompts, got {} of {}",
-                                 kMaxTexts, out.generation.choices, out.prompts.size()));
+    fields.fail(invalid_argument(
+        "[n] expected at most {} choices for all prompts together, got {} for each of {}",
+        kMaxTexts, out.generation.choices, out.prompts.size()));
   ANEMONE_RETURN_IF_ERROR(fields.status());
   return out;
 }

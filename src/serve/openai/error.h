@@ -19,11 +19,11 @@ struct ApiError {
   std::string code = {};   // empty: null
 };
 
-// {"error": {"message", "type", "param", "code"}}; of a very long message its beginning.
+// {"error": {"message", "type", "param", "code"}}. A very long message is shortened.
 Json to_json(const ApiError& error);
 
-// The one table from error codes to HTTP. The decoders name the field as the subject of the
-// message, "[temperature] expected ...": that is the param. kNotFound is a model that is not here.
+// The one table from error codes to HTTP. The subject of a message, "[temperature] expected ...",
+// is the field that the decoders name, and becomes `param`. kNotFound means an unknown model.
 ApiError api_error(const Status& status);
 
 // An error of HTTP itself: 400, 401, 403, 404, 405, 408, 413, 415, 417, 429, 431, 500 or 503.

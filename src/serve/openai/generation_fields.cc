@@ -39,7 +39,7 @@ void refuse_unsupported(JsonFields& fields) {
   }
   if (const Json* modalities = fields.member("modalities");
       modalities != nullptr && *modalities != Json::array({"text"}))
-    fields.fail(unsupported("[modalities] expected [\"text\"]: this server gives text alone"));
+    fields.fail(unsupported("[modalities] expected [\"text\"]: this server gives text only"));
 }
 
 void read_logit_bias(JsonFields& fields, engine::SamplingRequest& sampling) {

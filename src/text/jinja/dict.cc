@@ -9,9 +9,9 @@
 namespace anemone::text::jinja {
 namespace {
 
-constexpr std::size_t kIndexFrom = 16;  // below it, looking at all hashes is faster
+constexpr std::size_t kIndexFrom = 16;  // a smaller dict compares all hashes, which is faster
 constexpr std::size_t kAbsent = SIZE_MAX;
-constexpr std::size_t kFindCost = 20;
+constexpr std::size_t kFindCost = 20;  // in the units of Heap::charge()
 
 }  // namespace
 

@@ -39,7 +39,7 @@ class Interpreter {
   Interpreter(const Interpreter&) = delete;
   Interpreter& operator=(const Interpreter&) = delete;
 
-  // The functions of a template, and the members of an object as its variables.
+  // Sets the global functions that templates have, and the members of `context` as variables.
   Status set_globals(const Json& context);
   Status set_global(const std::string& name, Value value);
   Result<std::string> render(const Block& block);
@@ -49,12 +49,12 @@ class Interpreter {
   Result<Value> call_filter(std::string_view name, const Value& input, const CallArgs& args);
   Result<bool> call_test(std::string_view name, const Value& input, const CallArgs& args);
 
-  // value.name and value[key] as Jinja2 reads them: a missing one is undefined, one of an undefined
-  // value is an error.
+  // value.name and value[key] as Jinja2 reads them: a missing member is undefined, any member of an
+  // undefined value is an error.
   Result<Value> get_attribute(const Value& value, std::string_view name);
   Result<Value> get_item(const Value& value, const Value& key);
-  // What a for statement goes through, as far as it comes without an error; `end` is the error of
-  // the item after the last (Sequence::end).
+  // The items that a for statement goes through, up to the first one that gives an error; `end` is
+  // that error (Sequence::end).
   struct Items {
     std::vector<Value> items;
     Status end;
@@ -87,13 +87,13 @@ class Interpreter {
       }
     }
   };
-  // kInvalidArgument when the value cannot be gone through.
+  // kInvalidArgument when the value has no items.
   Result<Items> iterate_until_error(const Value& value);
   // All items, or the first error.
   Result<std::vector<Value>> iterate(const Value& value);
 
   Heap& heap() { return heap_; }
-  // The heap's, which count.
+  // Shorthands for functions of the heap, which counts work and memory.
   Status charge(std::size_t units) { return heap_.charge(units); }
   Result<Value> make_text(std::string text) { return heap_.text(std::move(text)); }
   Result<Value> make_sequence(std::vector<Value> items, SequenceKind kind = SequenceKind::kList) {

@@ -23,7 +23,8 @@ Result<Value> filter_map(Interpreter& interpreter, const Value& input, const Cal
       path != nullptr && args.positional.empty()) {
     const Value* fallback = find_named(args, "default");
     if (args.named.size() > (fallback != nullptr ? 2U : 1U))
-      return invalid_argument("[chat template] map has no such argument");
+      return invalid_argument(
+          "[chat template] map with an attribute takes no other argument than default");
     if (fallback != nullptr && fallback->is_none()) fallback = nullptr;
     ANEMONE_ASSIGN_OR_RETURN(const AttributePath parsed, parse_path(interpreter, *path));
     items.transform([&](const Value& item) -> Result<Value> {

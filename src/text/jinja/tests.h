@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The tests of Jinja2: "value is defined".
+// The tests of Jinja2, such as `defined` in "value is defined".
 #pragma once
 
 #include <anemone/status.h>

@@ -187,7 +187,7 @@ class Dict {
 
   std::vector<std::pair<Value, Value>> entries_;
   std::vector<std::uint64_t> hashes_;  // of the keys
-  std::vector<std::uint32_t> slots_;   // open addressing, 1 + index of an entry; only when large
+  std::vector<std::uint32_t> slots_;   // hash table: 0 or 1 + index of an entry; empty if few
 };
 
 struct DictObject : Container {

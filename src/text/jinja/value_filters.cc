@@ -36,7 +36,9 @@ Result<Value> filter_tojson(Interpreter& interpreter, const Value& input, const 
       style.indent = *text;
     } else {
       ANEMONE_ASSIGN_OR_RETURN(const std::int64_t width, bound.integer(1, 0));
-      if (width > 100) return invalid_argument("[chat template] expected a smaller indent");
+      if (width > 100)
+        return invalid_argument("[chat template] tojson expected an indent of at most 100, got {}",
+                                width);
       style.indent = std::string(static_cast<std::size_t>(width < 0 ? 0 : width), ' ');
     }
     style.item_separator.assign(1, ',');

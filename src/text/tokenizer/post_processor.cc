@@ -67,7 +67,8 @@ Result<PostProcessor> parse_template(const Json& json) {
       return parse_error("[post_processor TemplateProcessing] expected SpecialToken or Sequence");
     }
   }
-  if (!seen_text) return unsupported("[post_processor] expected the text in \"single\", got none");
+  if (!seen_text)
+    return unsupported("[post_processor] expected an item \"Sequence\" in \"single\", got none");
   return out;
 }
 

@@ -10,9 +10,8 @@ namespace {
 
 thread_local Scratch attention_rows_scratch;
 
-// softmax(factor * q @ k^T + mask) @ v for every matrix of a batch. Inputs: q [..., L, dim], k and
-// v
-// [..., S, dim], and maybe a mask [..., L or 1, S] of one matrix, or of as many as q.
+// softmax(factor * q @ k^T + mask) @ v for every matrix of a batch. The inputs are q [..., L, dim],
+// k and v [..., S, dim], and maybe a mask [..., L or 1, S]: one matrix for all, or as many as q.
 class AttentionOp : public FusedOp {
  public:
   explicit AttentionOp(float factor) : factor_(factor) {}
@@ -52,7 +51,7 @@ class AttentionOp : public FusedOp {
         call.inputs[2]->as<Half>().data() + batch * positions * dim, dim};
     AttentionBlock block(context.kernels, attention_rows_scratch, dim);
     for (std::int64_t r = 0; r < kAttendRows; ++r) {
-      // Rows that make the block whole are like the last one.
+      // A block is filled up with copies of the last row.
       const std::int64_t t = std::min(r, rows - 1);
       block.runs.end[r] = positions;
       if (call.inputs.size() > 3)
@@ -78,7 +77,7 @@ class AttentionOp : public FusedOp {
 // The operands and operations of one attention.
 struct Parts {
   int q = -1, k = -1, v = -1, mask = -1;
-  Shape k_shape;  // as which its memory is read
+  Shape k_shape;  // the shape that the memory of k is read as
   double factor = 1;
   std::vector<PreparedOp*> inner;
 };
@@ -124,7 +123,7 @@ PreparedOp* take(const FusionGraph& graph, Parts& parts, int reg, std::string_vi
   return found;
 }
 
-// x * c or x / c: goes to x.
+// Where `reg` is x * c or x / c, takes c into the factor and makes `reg` x.
 void take_factor(const FusionGraph& graph, Parts& parts, int& reg) {
   if (PreparedOp* scaled = graph.producer(reg, "mul")) {
     for (const std::string_view side : {"x", "y"})

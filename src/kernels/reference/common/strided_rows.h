@@ -30,9 +30,9 @@ inline Strides broadcast_strides(const Shape& from, const Shape& to) {
 template <std::size_t N>
 class StridedRows {
  public:
-  using Offsets = std::array<std::int64_t, N>;  // in elements, one an operand
+  using Offsets = std::array<std::int64_t, N>;  // in elements, one per operand
 
-  // One vector of strides an operand, each as long as the shape.
+  // One vector of strides per operand, each as long as the shape.
   StridedRows(const Shape& shape, const std::array<Strides, N>& strides) {
     bool is_empty = false;
     for (std::size_t i = 0; i < shape.size(); ++i) {
@@ -86,7 +86,7 @@ class StridedRows {
   // threads when there is enough to do.
   template <typename F>
   void parallel(ThreadPool& threads, F&& f) const {
-    constexpr std::int64_t kGrain = 16384;  // elements that are worth waking a thread
+    constexpr std::int64_t kGrain = 16384;  // elements for which waking a thread pays
     if (rows_ == 0 || row_.size == 0) return;
     if (rows_ == 1) {
       threads.parallel_for(row_.size, kGrain, [&](std::int64_t begin, std::int64_t end) {

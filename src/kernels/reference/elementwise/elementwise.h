@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The reference kernels of the elementwise operations: a table per family, and a file for each
-// operation with code of its own.
+// The reference kernels of the elementwise operations. A family of operations that share code has
+// one file and one function for all; each of the others has a file and a function to itself.
 #pragma once
 
 #include <vector>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Kernels of the category pool. Sums are fp32 in the order of the window.
+// The reference kernels of the pooling operations. They sum in fp32, in the order of the window.
 #pragma once
 
 #include <vector>

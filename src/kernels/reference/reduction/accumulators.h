@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The accumulators of the reductions, for C = float and C = std::int64_t. Integers wrap around as
-// int32 does; what is no integer (a mean, a root) is cut toward zero.
+// int32 does; a result that is not an integer (a mean, a root) is rounded toward zero.
 #pragma once
 
 #include <cmath>
@@ -12,8 +12,8 @@
 
 namespace anemone::kernels::reference {
 
-// Sums of squares of int32 do not fit in 64 bits for ever: unsigned arithmetic wraps without
-// overflow.
+// A long sum of squares of int32 does not fit in 64 bits. Unsigned arithmetic wraps around, where
+// signed overflow would be undefined.
 template <typename C>
 using Wrapping = std::conditional_t<std::is_same_v<C, float>, float, std::uint64_t>;
 
@@ -24,7 +24,7 @@ struct Summed {
   C value() const { return static_cast<C>(total); }
 };
 
-// A real result for the dtype that C stands for.
+// Converts a real result to the dtype that C stands for.
 template <typename C>
 C cut(double value) {
   if constexpr (std::is_same_v<C, float>)

@@ -6,7 +6,7 @@
 
 namespace anemone::kernels::reference {
 
-// start + i * step, not a running sum: errors do not add up.
+// Computes start + i * step instead of a running sum, so that rounding errors do not add up.
 Status range_1d_kernel(const KernelCall& call) {
   const MutableTensorView y = call.output();
   return visit_numeric(y.dtype, [&](auto tag) {
