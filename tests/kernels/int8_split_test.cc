@@ -152,7 +152,7 @@ TEST_P(Int8Split, AColumnDoesNotDependOnTheOthers) {
   for (const Shape2 shape : shapes()) {
     const Weights w = weights(shape);
     const std::int64_t depth = shape.k;
-    const auto x = random.halves(16 * depth, 3.0f);
+    auto x = random.halves(16 * depth, 3.0f);
     std::vector<Half> transposed(x.size());  // [depth][16]
     for (std::int64_t n = 0; n < 16; ++n)
       for (std::int64_t k = 0; k < depth; ++k)
@@ -216,6 +216,28 @@ TEST_P(Int8Split, AColumnDoesNotDependOnTheOthers) {
           ASSERT_EQ(results[i][at], results[0][at]) << "run " << i << ", row " << r;
         }
     }
+    // A column with an infinity or NaN gives NaN, as multiplying floats does; the others stay.
+    for (const float bad : {std::numeric_limits<float>::quiet_NaN(), INFINITY, -INFINITY})
+      for (const std::int64_t k : {std::int64_t{0}, depth / 2, depth - 1}) {
+        const Half before = x[static_cast<std::size_t>(3 * depth + k)];
+        x[static_cast<std::size_t>(3 * depth + k)] = to_half(bad);
+        transposed[static_cast<std::size_t>(k * 16 + 3)] = to_half(bad);
+        for (const Int8Kernels* int8 : sets_) {
+          results.clear();
+          run(*int8, all, false);
+          run(*int8, all, true);
+          run(*int8, {3, 4}, false);
+          run(*int8, {3, 4}, true);
+          for (std::size_t i = 0; i < results.size(); ++i)
+            for (std::int64_t r = 0; r < shape.rows; ++r) {
+              const auto at = static_cast<std::size_t>(r * 16);
+              ASSERT_TRUE(std::isnan(results[i][at + 3])) << "run " << i << ", row " << r;
+              ASSERT_FALSE(std::isnan(results[i][at + 4])) << "run " << i << ", row " << r;
+            }
+        }
+        x[static_cast<std::size_t>(3 * depth + k)] = before;
+        transposed[static_cast<std::size_t>(k * 16 + 3)] = before;
+      }
   }
 }
 INSTANTIATE_TEST_SUITE_P(, Int8Split, ::testing::ValuesIn(kForms),

@@ -22,14 +22,24 @@ float scale_of(float most) {
   return most / static_cast<float>(kSteps);
 }
 
+// The integers of a column with an infinity or NaN mean nothing, so its scale must be NaN: 0 times
+// each element is added to what comes out as 0 otherwise.
+__m512 add_not_finite(__m512 sum, __m512 x) {
+  return _mm512_fmadd_ps(x, _mm512_setzero_ps(), sum);
+}
+
 // Sixteen columns that lie beside each other: four of their elements are a row of a tile.
 void make_neighbours(const Half* x, std::int64_t stride, std::int64_t depth, std::int8_t* high,
                      std::int8_t* low, float* scales) {
   __m512 tops = _mm512_setzero_ps();
-  for (std::int64_t k = 0; k < depth; ++k)
-    tops = _mm512_max_ps(tops, _mm512_abs_ps(load_sixteen(x + k * stride)));
+  __m512 not_finite = _mm512_setzero_ps();
+  for (std::int64_t k = 0; k < depth; ++k) {
+    const __m512 row = load_sixteen(x + k * stride);
+    tops = _mm512_max_ps(tops, _mm512_abs_ps(row));
+    not_finite = add_not_finite(not_finite, row);
+  }
   const __m512 steps = _mm512_set1_ps(static_cast<float>(kSteps));
-  _mm512_storeu_ps(scales, _mm512_div_ps(tops, steps));
+  _mm512_storeu_ps(scales, _mm512_add_ps(_mm512_div_ps(tops, steps), not_finite));
   const __mmask16 is_zero = _mm512_cmp_ps_mask(tops, _mm512_setzero_ps(), _CMP_EQ_OQ);
   const __m512 inverse =
       _mm512_mask_mov_ps(_mm512_div_ps(steps, tops), is_zero, _mm512_setzero_ps());
@@ -96,17 +106,24 @@ float split_column(const Half* x, std::int64_t stride, std::int64_t depth, std::
                    std::int8_t* low) {
   const std::int64_t whole = stride == 1 ? depth / 16 * 16 : 0;
   __m512 tops = _mm512_setzero_ps();
-  for (std::int64_t k = 0; k < whole; k += 16)
-    tops = _mm512_max_ps(tops, _mm512_abs_ps(load_sixteen(x + k)));
+  __m512 not_finite_lanes = _mm512_setzero_ps();
+  for (std::int64_t k = 0; k < whole; k += 16) {
+    const __m512 some = load_sixteen(x + k);
+    tops = _mm512_max_ps(tops, _mm512_abs_ps(some));
+    not_finite_lanes = add_not_finite(not_finite_lanes, some);
+  }
   float most = _mm512_reduce_max_ps(tops);
+  float not_finite = _mm512_reduce_add_ps(not_finite_lanes);
   for (std::int64_t k = whole; k < depth; ++k) {
     const float size = std::fabs(to_float(x[k * stride]));
     most = size > most ? size : most;
+    not_finite += size * 0;
   }
-  if (most == 0) {
+  // Of NaN alone, too: the maximum leaves it out.
+  if (!(most > 0) || std::isnan(not_finite)) {
     std::memset(high, 0, static_cast<std::size_t>(depth));
     std::memset(low, 0, static_cast<std::size_t>(depth));
-    return 0;
+    return not_finite;
   }
   const float inverse = static_cast<float>(kSteps) / most;
   for (std::int64_t k = 0; k < whole; k += 16) {
@@ -115,7 +132,7 @@ float split_column(const Half* x, std::int64_t stride, std::int64_t depth, std::
     _mm_storeu_si128(reinterpret_cast<__m128i*>(low + k), _mm512_cvtepi32_epi8(parts.low));
   }
   for (std::int64_t k = whole; k < depth; ++k) {
-    // Rounds like split(); a NaN becomes some number.
+    // Rounds like split().
     const int q = _mm_cvtss_si32(_mm_set_ss(to_float(x[k * stride]) * inverse));
     const int rounded = (q + 64) >> 7;
     high[k] = static_cast<std::int8_t>(rounded);
