@@ -171,6 +171,11 @@ class Classifier(nn.Module):
         return F.softmax(self.head(F.relu(self.conv(x)).mean((2, 3))), -1)
 
 
+class Squeezed(nn.Module):
+    def forward(self, x):
+        return torch.squeeze(x) * 2
+
+
 class Brightness(nn.Module):
     """Of pixels that may be bytes."""
 

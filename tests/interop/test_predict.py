@@ -132,6 +132,17 @@ def test_a_range_of_lengths(anemone, tmp_path, target, precision):
         anemone.predict(path, input_arrays(model, [torch.randn(1, 33, 16)]), tmp_path)
 
 
+@pytest.mark.parametrize("target", TARGETS)
+def test_a_range_of_lengths_without_the_axes_of_one(anemone, tmp_path, target):
+    shape = ct.Shape((1, ct.RangeDim(1, 8, default=4), 1, 5))
+    model = convert(modules.Squeezed(), [torch.randn(1, 4, 1, 5)], FP32, target, inputs=[ct.TensorType(shape=shape, dtype=np.float32)])
+    path = save(model, tmp_path)
+    for length in (1, 4, 8):
+        x = torch.randn(1, length, 1, 5)
+        outputs = anemone.predict(path, input_arrays(model, [x]), tmp_path)
+        assert_close(outputs["y"], x[0, :, 0] * 2, tolerance(FP32))  # with a length of one, too, as the package declares
+
+
 @pytest.mark.parametrize("precision", PRECISIONS)
 def test_listed_lengths(anemone, tmp_path, precision):
     module = modules.Tokens()
