@@ -64,6 +64,9 @@ class InferContext {
   // Declared type of output i in the program; for operations whose output types are free (cond
   // ...).
   virtual const Type* declared_output(std::size_t i) const = 0;
+  // Type of an argument in the program. type() knows the dimensions of a run where this leaves them
+  // open; it is for rules whose result has another rank for a dimension that is known to be 1.
+  virtual const Type& declared_type(std::string_view parameter) const { return type(parameter); }
 
   bool has(std::string_view parameter) const { return count(parameter) > 0; }
   // Known integers of a parameter; nullopt when absent or not known now.

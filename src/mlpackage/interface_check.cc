@@ -90,10 +90,15 @@ Status check_array(const FeatureDescription& feature, const ir::Type& type, bool
   return {};
 }
 
-Status check_image(const FeatureDescription& feature, const ir::Type& type) {
-  if (!type.is_tensor() || (type.dtype != DType::kFp16 && type.dtype != DType::kFp32) ||
-      type.shape.size() != 4)
-    return corrupt("expected a float tensor of rank 4 for an image, got {}", to_string(type));
+// Pixels are floats; coremltools also writes bytes for grayscale ones (grayscale_use_uint8).
+Status check_image(const FeatureDescription& feature, const ir::Type& type, ir::Opset opset) {
+  const bool may_be_bytes = feature.color_space == FeatureDescription::ColorSpace::kGrayscale &&
+                            opset >= ir::Opset::kIOS17;
+  const bool is_pixel = type.dtype == DType::kFp16 || type.dtype == DType::kFp32 ||
+                        (may_be_bytes && type.dtype == DType::kUInt8);
+  if (!type.is_tensor() || !is_pixel || type.shape.size() != 4)
+    return corrupt("expected a float{} tensor of rank 4 behind an image, got {}",
+                   may_be_bytes ? " or uint8" : "", to_string(type));
   const std::int64_t channels = image_channels(feature.color_space);
   if (type.shape[0] > 1 || (type.shape[1] != kDynamic && type.shape[1] != channels))
     return corrupt("expected [1, {}, height, width] for the image, got {}", channels,
@@ -104,7 +109,8 @@ Status check_image(const FeatureDescription& feature, const ir::Type& type) {
   return {};
 }
 
-Status check_against_type(const FeatureDescription& feature, const ir::Type& type, bool is_output) {
+Status check_against_type(const FeatureDescription& feature, const ir::Type& type, bool is_output,
+                          ir::Opset opset) {
   const bool is_scalar = type.is_tensor() && type.shape.empty();
   switch (feature.kind) {
     case Kind::kMultiArray:
@@ -114,7 +120,7 @@ Status check_against_type(const FeatureDescription& feature, const ir::Type& typ
       if (!type.is_state()) break;
       return check_array(feature, type, false);
     case Kind::kImage:
-      return check_image(feature, type);
+      return check_image(feature, type, opset);
     case Kind::kString:
       if (!is_scalar || type.dtype != DType::kString) break;
       return {};
@@ -230,7 +236,7 @@ class FunctionCheck {
     ANEMONE_RETURN_IF_ERROR(check_version_rules(feature, version_));
     // Image sizes are checked as shapes [height, width]; an open output shape has nothing to check.
     if (!(is_output && feature.shape.empty())) ANEMONE_RETURN_IF_ERROR(check_shapes(feature));
-    return check_against_type(feature, type, is_output);
+    return check_against_type(feature, type, is_output, function_.opset);
   }
 
   Status predictions() const {

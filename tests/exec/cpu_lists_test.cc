@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Lists and classify: operations that the interpreter does itself, on values that no caller can
 // hand in or take out.
+#include <tuple>
+
 #include "tests/exec/program_fixture.h"
 
 namespace anemone::exec {
@@ -88,6 +90,55 @@ TEST_F(Lists, ScatterAndGatherSeveralItems) {
   const Inputs inputs = {{"x", pair.view()}, {"at", place.view()}};
   EXPECT_EQ(run(*loaded, inputs, "all"), (Floats{3, 4, 0, 0, 3, 4})) << status.message();
   EXPECT_EQ(run(*loaded, inputs, "one"), (Floats{3, 4})) << status.message();
+}
+
+TEST_F(Lists, GatherNothingAtNoPlace) {
+  Value* places = b.input("places", Type::tensor(DType::kInt32, {kDynamic}));
+  Value* y = b.op("list_gather", {{"ls", make_list(3, false)}, {"indices", places}}, "y");
+  const auto loaded = finish({y});
+  ASSERT_NE(loaded, nullptr);
+  const Tensor none = ints({0}, {});
+  const Tensor place = ints({1}, {0});
+  Outputs outputs;
+  const Inputs inputs = {{"x", pair.view()}, {"at", place.view()}, {"places", none.view()}};
+  ASSERT_TRUE((status = loaded->run("", inputs, outputs, nullptr)).ok()) << status.message();
+  EXPECT_EQ(find_output(outputs, "y")->view().shape, (Shape{0, 2}));
+}
+
+// No tensor has rows of two sizes; only the items of the places that are asked for count.
+TEST_F(Lists, GatherItemsOfOneShapeAlone) {
+  Value* one = b.input("one", Type::tensor(DType::kFp32, {kDynamic}));
+  Value* places = b.input("places", Type::tensor(DType::kInt32, {kDynamic}));
+  Value* width = b.constant(Literal::text("width"), "width");
+  Value* list = b.op("make_list", {{"init_length", Literal::int32(3)},
+                                   {"dynamic_length", Literal::boolean(false)},
+                                   {"elem_shape", std::vector<Value*>{width}},
+                                   {"dtype", Literal::text("fp32")}});
+  list = b.op("list_write", {{"ls", list}, {"index", Literal::int32(0)}, {"value", x}});
+  list = b.op("list_write", {{"ls", list}, {"index", Literal::int32(1)}, {"value", one}});
+  const auto loaded = finish({b.op("list_gather", {{"ls", list}, {"indices", places}}, "y")});
+  ASSERT_NE(loaded, nullptr);
+  const Tensor place = ints({1}, {0});
+  const auto gather = [&](const Tensor& item, const std::vector<std::int32_t>& at) {
+    const Tensor wanted = ints({static_cast<std::int64_t>(at.size())}, at);
+    return run(
+        *loaded,
+        {{"x", pair.view()}, {"at", place.view()}, {"one", item.view()}, {"places", wanted.view()}},
+        "y");
+  };
+  const Tensor same = floats({2}, {7, 8});
+  const Tensor longer = floats({3}, {7, 8, 9});
+  EXPECT_EQ(gather(same, {1, 0}), (Floats{7, 8, 3, 4})) << status.message();
+  EXPECT_EQ(gather(longer, {1, 1}), (Floats{7, 8, 9, 7, 8, 9})) << status.message();
+  EXPECT_EQ(gather(longer, {0}), (Floats{3, 4})) << status.message();
+  for (const auto& [item, at, part] :
+       {std::tuple(&longer, std::vector<std::int32_t>{0, 1}, "of one shape, item 1 is not"),
+        std::tuple(&same, std::vector<std::int32_t>{0, 2}, "written items"),
+        std::tuple(&same, std::vector<std::int32_t>{}, "unknown sizes")}) {
+    gather(*item, at);
+    EXPECT_EQ(status.code(), Code::kInvalidArgument) << part;
+    EXPECT_NE(status.message().find(part), std::string::npos) << status.message();
+  }
 }
 
 TEST_F(Lists, RefuseAPlaceThatTheyDoNotHave) {

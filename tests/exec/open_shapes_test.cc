@@ -135,5 +135,41 @@ TEST_F(OpenShapes, ThePlanIsThatOfTheLastRun) {
   }
 }
 
+// A dimension that the program leaves open is not dropped where a run has 1 of it.
+TEST_F(OpenShapes, SqueezeGivesTheRankThatTheProgramDeclares) {
+  Builder b = function();
+  Value* x = b.input("x", Type::tensor(DType::kFp32, {1, kDynamic, 1, 2}));
+  Value* y = b.op("squeeze", {{"x", x}}, "y");
+  ASSERT_TRUE(b.finish({y}).ok()) << b.status().message();
+  EXPECT_EQ(y->type.shape, (Shape{kDynamic, 2}));
+  for (const bool is_reference : {false, true}) {
+    const auto loaded = load_as(options.isa, is_reference);
+    ASSERT_NE(loaded, nullptr);
+    for (const std::int64_t size : {3, 1, 4}) {
+      const Tensor given =
+          floats({1, size, 1, 2}, std::vector<float>(static_cast<std::size_t>(2 * size), 5.0f));
+      Outputs outputs;
+      ASSERT_TRUE((status = loaded->run("", {{"x", given.view()}}, outputs, nullptr)).ok())
+          << status.message();
+      EXPECT_EQ(find_output(outputs, "y")->view().shape, (Shape{size, 2}));
+    }
+  }
+}
+
+TEST_F(OpenShapes, SqueezeRefusesASizeThatItShouldDrop) {
+  Builder b = function();
+  Value* x = b.input("x", Type::tensor(DType::kFp32, {1, kDynamic, 1, 2}));
+  Value* y = b.op("squeeze", {{"x", x}, {"axes", Literal::int32s({1, 2})}}, "y");
+  ASSERT_TRUE(b.finish({y}).ok()) << b.status().message();
+  EXPECT_EQ(y->type.shape, (Shape{1, kDynamic, 2}));
+  y->type.shape = {1, 2};  // as other writers declare it
+  const auto loaded = load();
+  ASSERT_NE(loaded, nullptr);
+  EXPECT_EQ(run(*loaded, {{"x", floats({1, 1, 1, 2}, {3, 4}).view()}}, "y").size(), 2U);
+  EXPECT_TRUE(status.ok()) << status.message();
+  run(*loaded, {{"x", floats({1, 2, 1, 2}, {3, 4, 5, 6}).view()}}, "y");
+  EXPECT_NE(status.message().find("squeeze_c4"), std::string::npos) << status.message();
+}
+
 }  // namespace
 }  // namespace anemone::exec

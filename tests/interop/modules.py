@@ -171,6 +171,23 @@ class Classifier(nn.Module):
         return F.softmax(self.head(F.relu(self.conv(x)).mean((2, 3))), -1)
 
 
+class Squeezed(nn.Module):
+    def forward(self, x):
+        return torch.squeeze(x) * 2
+
+
+class Brightness(nn.Module):
+    """Of pixels that may be bytes."""
+
+    def forward(self, x):
+        return x.float() * 2 + 1
+
+
+class Mirror(nn.Module):
+    def forward(self, x):
+        return torch.flip(x, [3])
+
+
 class Recurrent(nn.Module):
     """coremltools writes it as a loop over time."""
 

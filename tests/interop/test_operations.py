@@ -12,7 +12,7 @@ import pytest
 from anemone import AnemoneError
 from conversion import TARGETS
 from coremltools.converters.mil import Builder as mb
-from coremltools.converters.mil.mil import Function, Program, types
+from coremltools.converters.mil.mil import Function, Program, get_new_symbol, types
 from coremltools.converters.mil.mil.ops.registry import SSAOpRegistry
 from op_programs import BATCH, Batch, cases_of, core_class, dtypes_of, value_of
 
@@ -235,3 +235,23 @@ def test_an_operation_outside_the_set_is_named_before_anything_runs(anemone, tmp
     x = np.zeros((1, 3, 2, 2), np.float32)
     with pytest.raises(AnemoneError, match=r"exit 4: .*conv_quantized"):
         anemone.predict(save(build, {"x": x}, tmp_path), {"x": x}, tmp_path)
+
+
+@pytest.mark.parametrize("op", ["fill", "reshape"])
+def test_a_tensor_of_unknown_rank_is_named_before_anything_runs(anemone, tmp_path, op):
+    def build(x, n):
+        made = mb.fill(shape=n, value=np.float32(2), name="wide") if op == "fill" else mb.reshape(x=x, shape=n, name="wide")
+        return [mb.reduce_sum(x=mb.reshape(x=made, shape=[-1]), axes=[0], keep_dims=True)]
+
+    x, n = np.ones(4, np.float32), np.array([2, 2], np.int32)
+    with Function({"x": mb.placeholder(shape=(4,)), "n": mb.placeholder(shape=(get_new_symbol(),), dtype=types.int32)}, opset_version=TARGETS[17]) as function:
+        function.set_outputs([mb.identity(x=var, name=f"y{i}") for i, var in enumerate(build(**function.inputs))])
+    program = Program()
+    program.add_function("main", function)
+    length = ct.TensorType("n", ct.Shape((ct.RangeDim(1, 5, default=2),)), dtype=np.int32)
+    model = ct.convert(program, convert_to="mlprogram", minimum_deployment_target=TARGETS[17], skip_model_load=True, inputs=[length],
+                       compute_precision=ct.precision.FLOAT32, pass_pipeline=ct.PassPipeline.EMPTY)
+    path = tmp_path / "program.mlpackage"
+    model.save(str(path))
+    with pytest.raises(AnemoneError, match=rf"exit 4: .*expected a fixed number of dimensions.*{op} \"wide\""):
+        anemone.predict(path, {"x": x, "n": n}, tmp_path)

@@ -6,7 +6,7 @@ import modules
 import numpy as np
 import pytest
 import torch
-from conversion import FP16, FP32, assert_close, convert, input_arrays, save, tolerance
+from conversion import FP16, FP32, TARGETS, assert_close, convert, input_arrays, save, tolerance
 from torch.nn import functional as F
 
 PRECISIONS = {"fp32": FP32, "fp16": FP16}
@@ -81,6 +81,34 @@ def test_pictures_and_classes(anemone, tmp_path):
     assert_close(outputs["classLabel_probs"], expected, tolerance(FP32))
 
 
+@pytest.mark.parametrize("target,precision", [(17, "fp16"), (18, "fp16"), (18, "fp32")])
+@pytest.mark.parametrize("height", [4, ct.RangeDim(2, 8, default=4)])
+def test_a_grayscale_picture_of_bytes(anemone, tmp_path, height, target, precision):
+    picture = ct.ImageType("x", ct.Shape((1, 1, height, 5)), color_layout=ct.colorlayout.GRAYSCALE, grayscale_use_uint8=True)
+    traced = torch.jit.trace(modules.Brightness().eval(), torch.zeros(1, 1, 4, 5))
+    model = ct.convert(traced, inputs=[picture], outputs=[ct.TensorType("y")], compute_precision=PRECISIONS[precision],
+                       minimum_deployment_target=TARGETS[target], convert_to="mlprogram", skip_model_load=True)
+    path = save(model, tmp_path)
+    anemone.inspect(path)
+    x = np.arange(20, dtype=np.uint8).reshape(1, 1, 4, 5) * 13
+    outputs = anemone.predict(path, {"x": x}, tmp_path)
+    np.testing.assert_array_equal(outputs["y"], x.astype(np.float32) * 2 + 1)
+
+
+def test_a_grayscale_picture_of_bytes_as_output(anemone, tmp_path):
+    gray = ct.colorlayout.GRAYSCALE
+    traced = torch.jit.trace(modules.Mirror().eval(), torch.zeros(1, 1, 4, 5))
+    model = ct.convert(traced, inputs=[ct.ImageType("x", (1, 1, 4, 5), color_layout=gray, grayscale_use_uint8=True)],
+                       outputs=[ct.ImageType("y", color_layout=gray)], minimum_deployment_target=ct.target.iOS17,
+                       convert_to="mlprogram", skip_model_load=True)
+    path = save(model, tmp_path)
+    anemone.inspect(path)
+    x = np.arange(20, dtype=np.uint8).reshape(1, 1, 4, 5) * 13
+    outputs = anemone.predict(path, {"x": x}, tmp_path)
+    assert outputs["y"].dtype == np.uint8
+    np.testing.assert_array_equal(outputs["y"], x[..., ::-1])
+
+
 @pytest.mark.parametrize("target,precision", [(15, "fp32"), (17, "fp16"), (18, "fp16")])
 @pytest.mark.parametrize("block", [modules.EncoderBlock, modules.FusedEncoderBlock, modules.MaskedEncoderBlock])
 def test_encoder_block(anemone, tmp_path, block, precision, target):
@@ -102,6 +130,17 @@ def test_a_range_of_lengths(anemone, tmp_path, target, precision):
         assert_close(outputs["y"], module(x), tolerance(PRECISIONS[precision]))
     with pytest.raises(AssertionError, match="exit 2.*x"):
         anemone.predict(path, input_arrays(model, [torch.randn(1, 33, 16)]), tmp_path)
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_a_range_of_lengths_without_the_axes_of_one(anemone, tmp_path, target):
+    shape = ct.Shape((1, ct.RangeDim(1, 8, default=4), 1, 5))
+    model = convert(modules.Squeezed(), [torch.randn(1, 4, 1, 5)], FP32, target, inputs=[ct.TensorType(shape=shape, dtype=np.float32)])
+    path = save(model, tmp_path)
+    for length in (1, 4, 8):
+        x = torch.randn(1, length, 1, 5)
+        outputs = anemone.predict(path, input_arrays(model, [x]), tmp_path)
+        assert_close(outputs["y"], x[0, :, 0] * 2, tolerance(FP32))  # with a length of one, too, as the package declares
 
 
 @pytest.mark.parametrize("precision", PRECISIONS)

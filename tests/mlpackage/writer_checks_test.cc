@@ -60,6 +60,40 @@ TEST(WriterChecksTest, a_shape_that_differs_from_the_program_is_refused) {
   expect_refused(model, "(input x)");
 }
 
+// An image of 4 x 5 pixels behind a tensor of [1, channels, 4, 5].
+Model image_model(FeatureDescription::ColorSpace color_space, DType dtype, ir::Opset opset) {
+  Model model;
+  const Type pixels = Type::tensor(dtype, {1, image_channels(color_space), 4, 5});
+  ir::Builder builder(model.program, ops::op_registry(), "main", opset);
+  ir::Value* x = builder.input("x", pixels);
+  ir::Value* y = builder.op("identity", {{"x", x}}, "y");
+  EXPECT_TRUE(builder.finish({y}).ok()) << builder.status().message();
+  FunctionInterface& interface = model.functions.emplace_back();
+  for (auto* features : {&interface.inputs, &interface.outputs}) {
+    FeatureDescription& image = features->emplace_back();
+    image.name = features == &interface.inputs ? "x" : "y";
+    image.kind = FeatureDescription::Kind::kImage;
+    image.color_space = color_space;
+    image.shape = {4, 5};
+  }
+  return model;
+}
+
+TEST(WriterChecksTest, bytes_are_pixels_of_grayscale_images_from_ios17_on) {
+  using enum FeatureDescription::ColorSpace;
+  for (const ir::Opset opset : {ir::Opset::kIOS17, ir::Opset::kIOS18}) {
+    TemporaryFolder folder;
+    const auto report = write_package(image_model(kGrayscale, DType::kUInt8, opset),
+                                      folder.file("a.mlpackage"), {});
+    EXPECT_TRUE(report.ok()) << report.status().message();
+    for (const auto color_space : {kRgb, kBgr, kGrayscaleFp16})
+      expect_refused(image_model(color_space, DType::kUInt8, opset), "expected a float tensor");
+    expect_refused(image_model(kGrayscale, DType::kInt32, opset), "float or uint8 tensor");
+  }
+  expect_refused(image_model(kGrayscale, DType::kInt32, ir::Opset::kIOS16),
+                 "expected a float tensor");
+}
+
 TEST(WriterChecksTest, an_output_of_another_name_is_refused) {
   Model model = plain_model();
   model.functions[0].outputs[0].name = "z";

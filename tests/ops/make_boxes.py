@@ -99,6 +99,11 @@ def make_resample():
     cases.add("takes coordinates that are no numbers for outside", given(x, wild), [fp32(np.full((1, 1, 2, 2), 0.5))])
     cases.add("moves coordinates that are no numbers to the first pixel", given(x, wild, padding="reflection", mode="unnormalized", sampling="nearest"),
               [fp32(np.reshape([11, 11, 11, resample(x, wild.array[:, 1:, 1:] * 0 + [1e30, 0], "nearest", "reflection", 0, "unnormalized", True)[0, 0, 0, 0]], (1, 1, 2, 2)))])
+    far = fp32(np.reshape([np.inf, 0, -np.inf, 1, 0, np.inf, 1, -np.inf, 1e30, np.inf, np.nan, 1], (1, 2, 3, 2)))
+    for sampling in ("bilinear", "nearest"):
+        for mode, want in (("unnormalized", [22, 33, 33, 22, 44, 33]), ("normalized_zero_to_one", [22, 33, 33, 22, 44, 33])):
+            cases.add(f"moves infinite coordinates to the border, {sampling}, {mode}", given(x, far, padding="border", mode=mode, sampling=sampling),
+                      [fp32(np.reshape(want, (1, 1, 2, 3)))])
     cases.add("takes no places", given(x, fp32(np.zeros((1, 0, 2, 2)))), [fp32(np.zeros((1, 1, 0, 2)))])
     cases.fail("rejects fp16 coordinates in ios15 (c1)", given(x, fp16(at)), "resample_c1", opset="ios15")
     cases.fail("rejects int8 coordinates before ios17 (c1)", given(x, tensor("int8", at)), "resample_c1", opset="ios16")
@@ -215,6 +220,19 @@ def make_crop_resize():
     halves = {"x": fp16(x), "boxes": fp16(outside[:1]), "box_indices": int32([1]), **sizes(2, 3), "sampling_mode": text("ALIGN_CORNERS")}
     for kind, name in ((fp16, "halves"), (fp32, "fp32")):
         cases.add(f"pads halves with {name}", {**halves, "pad_value": kind(7)}, [fp16(crops(x, outside[:1], [1], 2, 3, "ALIGN_CORNERS", 7))])
+    # The padding is the same beside every sampling mode, boxes that are constants or not, and 0 before iOS 16.
+    partly = [[-1.5, 1, 2, 6.5], [1, -2, 7, 3]]
+    places = lambda numbers, named: np.concatenate(([np.reshape(pictures, (2, 1))] if named else []) + [np.asarray(numbers)], 1).reshape(len(numbers), 1, -1, 1, 1)
+    for mode in ("STRICT_ALIGN_CORNERS", "ALIGN_CORNERS", "DEFAULT", "OFFSET_CORNERS", "UNALIGN_CORNERS"):
+        for h, w in ((4, 3), (1, 1)):
+            given_mode = {"x": fp32(x), **sizes(h, w), "sampling_mode": text(mode)}
+            seven, zero = crops(x, partly, pictures, h, w, mode, 7), crops(x, partly, pictures, h, w, mode)
+            what = f"outside, {h} by {w}, {mode}"
+            cases.add(f"pads boxes {what}", {**given_mode, "boxes": fp32(partly), "box_indices": int32(pictures), "pad_value": fp32(7)}, [fp32(seven)], opset="ios17")
+            cases.add(f"pads a roi with indices {what}", {**given_mode, "roi": fp32(places(partly, True)), "pad_value": fp32(7)}, [fp32(seven[:, None])], opset="ios16")
+            cases.add(f"pads a roi with 0 {what}", {**given_mode, "roi": fp32(places(partly, True))}, [fp32(zero[:, None])], opset="ios15")
+            both = [crops(x, [b, b], [0, 1], h, w, mode) for b in partly]
+            cases.add(f"pads a roi of every picture with 0 {what}", {**given_mode, "roi": fp32(places(partly, False))}, [fp32(np.stack(both))], opset="ios15")
     # These cases come from the tests of coremltools.
     square = fp32(np.arange(1, 17).reshape(1, 1, 4, 4))
     normalized = {"normalized_coordinates": boolean(True), "sampling_mode": text("ALIGN_CORNERS"), "pad_value": fp32(10)}

@@ -57,8 +57,13 @@ def refuse_indices(cases, operands, first, op, size):
     """Indices that only the kernel sees. `first` replaces the first index of the operands by another."""
     for wrong in (size, -size - 1, 2**31 - 1, -2**31):
         cases.fail(f"refuses the index {wrong} (c4)", first(operands, wrong), f"{op}_c4")
-    checked = {**first(operands, -1), "validate_indices": boolean(True)}
-    cases.fail("refuses negative indices when it is to validate them (c4)", checked, f"{op}_c4")
+    # With and without a check: what Core ML gives without one is not defined.
+    checks = {"in iOS15": ("ios15", {}), **{f"in iOS17, validate_indices {v}": ("ios17", {"validate_indices": boolean(v)}) for v in (False, True)}}
+    for wrong, (what, (opset, given)) in itertools.product((size, -size - 1, 2**31 - 1), checks.items()):
+        cases.fail(f"refuses the index {wrong} {what} (c4)", {**first(operands, wrong), **given}, f"{op}_c4", opset=opset)
+    for opset in ("ios17", "ios18"):
+        checked = {**first(operands, -1), "validate_indices": boolean(True)}
+        cases.fail(f"refuses negative indices when it is to validate them in {opset} (c4)", checked, f"{op}_c4", opset=opset)
 
 
 def with_first(operands, index):
@@ -83,8 +88,7 @@ def make_gather():
     cases.add("makes a scalar", {"x": fp16([5, 6, 7]), "indices": int32(2)}, [fp16(7)])
     cases.add("takes int16 indices in iOS16", {"x": x, "indices": tensor("int16", [1])}, [fp32(x.array[[1]])], opset="ios16")
     cases.add("works in iOS15", {"x": x, "indices": int32([1])}, [fp32(x.array[[1]])], opset="ios15")
-    cases.add("checks indices when it is to validate them", {"x": x, "indices": int32([1]), "validate_indices": boolean(True)},
-              [fp32(x.array[[1]])])
+    cases.add("checks indices when it is to validate them", {"x": x, "indices": int32([1]), "validate_indices": boolean(True)}, [fp32(x.array[[1]])])
     x = sample("fp16", 2, 3, 4, 2)
     for batch_dims, axis, shape in ((1, 1, (2, 5)), (1, 2, (2, 5)), (1, -1, (2, 2, 3)), (2, 2, (2, 3, 5)), (2, 3, (2, 3)),
                                     (2, -1, (2, 3, 1, 2)), (0, 2, (2, 3))):
@@ -100,8 +104,7 @@ def make_gather():
               {"x": fp32(np.zeros((2**20, 2, 0))), "indices": int32(np.zeros(2**10)), "axis": int32(1)},
               [fp32(np.zeros((2**20, 2**10, 0)))])
 
-    cases.add("takes nothing of many empty rows", {"x": fp32(np.zeros((2**40, 0))), "indices": int32([]), "axis": int32(1)},
-              [fp32(np.zeros((2**40, 0)))])
+    cases.add("takes nothing of many empty rows", {"x": fp32(np.zeros((2**40, 0))), "indices": int32([]), "axis": int32(1)}, [fp32(np.zeros((2**40, 0)))])
 
     x = sample("fp32", 2, 5, 3)
     inputs = {"x": x, "indices": int32([[1, 0], [0, 1]])}
@@ -111,8 +114,7 @@ def make_gather():
     cases.fail("refuses two axes (c1)", {**inputs, "axis": int32([0, 1])}, "gather_c1")
     for batch_dims in (-1, 2, 2**31 - 1):
         cases.fail(f"refuses {batch_dims} batch dimensions (c2)", {**inputs, "axis": int32(1), "batch_dims": int32(batch_dims)}, "gather_c2")
-    cases.fail("refuses more batch dimensions than the indices have (c2)",
-               {**inputs, "indices": int32([1]), "axis": int32(2), "batch_dims": int32(2)}, "gather_c2")
+    cases.fail("refuses more batch dimensions than the indices have (c2)", {**inputs, "indices": int32([1]), "axis": int32(2), "batch_dims": int32(2)}, "gather_c2")
     cases.fail("refuses batches of two sizes (c2)", {**inputs, "indices": int32([[1]] * 3), "axis": int32(1), "batch_dims": int32(1)}, "gather_c2")
     cases.fail("refuses batch_dims before iOS16", {**inputs, "batch_dims": int32(0)}, "exists from ios16 on", opset="ios15")
     refuse_dtypes(cases, inputs, "gather")
@@ -128,13 +130,11 @@ def make_gather_along_axis():
     for dtype in DTYPES:
         x = sample(dtype, 3, 4)
         index = RANDOM.integers(0, 3, (2, 4))
-        cases.add(f"takes an element of each column, {dtype}", {"x": x, "indices": int32(index)},
-                  [tensor(dtype, np.take_along_axis(x.array, index, 0))])
+        cases.add(f"takes an element of each column, {dtype}", {"x": x, "indices": int32(index)}, [tensor(dtype, np.take_along_axis(x.array, index, 0))])
     x = sample("fp32", 2, 5, 3)
     for dtype in INDEX_DTYPES:
         index = tensor(dtype, RANDOM.integers(0, 5, (2, 4, 3)))
-        cases.add(f"takes {dtype} indices", {"x": x, "indices": index, "axis": int32(1)},
-                  [fp32(np.take_along_axis(x.array, index.array.astype(np.int64), 1))])
+        cases.add(f"takes {dtype} indices", {"x": x, "indices": index, "axis": int32(1)}, [fp32(np.take_along_axis(x.array, index.array.astype(np.int64), 1))])
     for axis, count in itertools.product((0, 1, 2, -1, -2, -3), (0, 1, 7)):
         shape = list(x.array.shape)
         shape[axis] = count
@@ -156,8 +156,7 @@ def make_gather_along_axis():
     cases.fail("refuses indices of another size beside the axis (c2)", {**inputs, "indices": int32([[1, 0]])}, f"{op}_c2")
     refuse_dtypes(cases, inputs, op)
     refuse_indices(cases, inputs, with_first, op, 2)
-    cases.fail("refuses an output that no machine holds (c5)",
-               {"x": type_only("fp16", [1, 2**31]), "indices": type_only("int32", [2**31, 2**31])}, f"{op}_c5")
+    cases.fail("refuses an output that no machine holds (c5)", {"x": type_only("fp16", [1, 2**31]), "indices": type_only("int32", [2**31, 2**31])}, f"{op}_c5")
     cases.write()
 
 
@@ -184,8 +183,7 @@ def make_gather_nd():
         index = np.stack([RANDOM.integers(0, n, shape[:-1]) for n in x.array.shape[batch_dims:batch_dims + shape[-1]]], -1)
         cases.add(f"takes places {list(shape)} in {batch_dims} batch dimensions", {"x": x, "indices": int32(index), "batch_dims": int32(batch_dims)},
                   [fp16(gather_nd(x.array, index, batch_dims))])
-    cases.add("takes empty rows without counting them one by one", {"x": fp32([]), "indices": int32(np.zeros((2**40, 0)))},
-              [fp32(np.zeros((2**40, 0)))])
+    cases.add("takes empty rows without counting them one by one", {"x": fp32([]), "indices": int32(np.zeros((2**40, 0)))}, [fp32(np.zeros((2**40, 0)))])
 
     inputs = {"x": sample("fp32", 2, 3), "indices": int32([[1, 0], [0, 1]])}
     cases.fail("refuses scalar indices (c1)", {**inputs, "indices": int32(0)}, f"{op}_c1")
@@ -294,6 +292,9 @@ def add_common_scatters(cases, index):
     cases.add("overflows fp16 to infinity", operands(fp16(x), index([1, 1]), fp16([60000, 1])), [fp16([1, np.inf, 3, 4])])
     cases.add("wraps integers around", operands(int32([1, 2, 2**31 - 1, 4]), two, int32([1, 1]), "add"), [int32([1, 2, -2**31 + 1, 4])])
     cases.add("counts negative indices from the end", operands(fp32(x), index([-1, -4]), fp32(y)), [fp32([6, 60000, 3, 6])])
+    for opset, validate in (("ios15", {}), ("ios17", {}), ("ios17", {"validate_indices": boolean(False)})):
+        cases.add(f"counts negative indices from the end in {opset}{', validate_indices False' if validate else ''}",
+                  {**operands(fp32(x), index([-1, -4]), fp32(y), "update"), **validate}, [fp32([5, 60000, 3, 2])], opset=opset)
     cases.add("changes nothing without indices", operands(fp32(x), index([]), fp32([])), [fp32(x)])
     cases.add("takes no elements", operands(fp32([]), index([]), fp32([])), [fp32([])])
 
@@ -313,8 +314,7 @@ def make_scatter():
     op = "scatter"
     cases = Cases(op)
     index = np.array([3, 0, 3])
-    add_scatters(cases, (4, 2), (3, 2), {"indices": int32(index)}, list(places_on_axis((4, 2), index, 0)), "scatters rows",
-                 modes=MODES, dtypes=DTYPES15)
+    add_scatters(cases, (4, 2), (3, 2), {"indices": int32(index)}, list(places_on_axis((4, 2), index, 0)), "scatters rows", modes=MODES, dtypes=DTYPES15)
     add_scatters(cases, (4, 2), (3, 2), {"indices": int32(index)}, list(places_on_axis((4, 2), index, 0)), "adds by default")
     for axis, index in itertools.product((1, 2, -1, -3), (1, [0], [[0, 1], [1, 1]])):
         index = np.array(index)
@@ -343,8 +343,7 @@ def make_scatter_along_axis():
     op = "scatter_along_axis"
     cases = Cases(op)
     index = np.array([[3, 0], [0, 0], [3, 1]])
-    add_scatters(cases, (4, 2), (3, 2), {"indices": int32(index)}, list(places_along_axis(index, 0)), "scatters into columns",
-                 modes=MODES, dtypes=DTYPES15)
+    add_scatters(cases, (4, 2), (3, 2), {"indices": int32(index)}, list(places_along_axis(index, 0)), "scatters into columns", modes=MODES, dtypes=DTYPES15)
     add_scatters(cases, (4, 2), (3, 2), {"indices": int32(index)}, list(places_along_axis(index, 0)), "adds by default")
     for axis, count in itertools.product((1, 2, -1, -3), (0, 1, 6)):
         shape = [2, 5, 3]

@@ -15,6 +15,17 @@ def values(*shape, scale=1.0):
     return np.round(random.standard_normal(shape) * 16 * scale) / 16
 
 
+def whole(values):
+    """An int32 result of floats, as `cast` makes it: toward zero, at most the ends of int32."""
+    return int32(np.clip(np.trunc(values), -2**31, 2**31 - 1))
+
+
+def mixed_operands():
+    """Integers, and floats whose products with them are no integers, as float64."""
+    generator = np.random.default_rng(17)
+    return generator.integers(-99, 99, (3, 4)), np.round(generator.standard_normal((5, 4)) * 16) / 16
+
+
 def conv(x, weight, bias=None, strides=None, pad_type="valid", pad=None, dilations=None, groups=1):
     """Plain loops in float64."""
     x, weight = np.asarray(x, np.float64), np.asarray(weight, np.float64)
@@ -155,6 +166,20 @@ def make_matmul():
     add("multiplies integers", *ints, kind=int32)
     add("multiplies integers with transposes", np.swapaxes(ints[0], -1, -2), np.swapaxes(ints[1], -1, -2), kind=int32,
         transpose_x=True, transpose_y=True)
+    whole_numbers, floats = mixed_operands()
+    constant = {"opset": "ios17", "hidden_error": "matmul_c4"}
+    for kind, name in ((fp16, "fp16"), (fp32, "fp32")):
+        cases.add(f"takes a constant y of {name} beside integers", {"x": int32(whole_numbers), "y": kind(floats.T)}, [whole(whole_numbers @ floats.T)], **constant)
+        cases.add(f"takes a constant x of {name} beside integers", {"x": kind(floats), "y": int32(whole_numbers.T)}, [whole(floats @ whole_numbers.T)], **constant)
+        cases.add(f"takes a constant y of integers beside {name}", {"x": kind(floats), "y": int32(whole_numbers.T)}, [kind(floats @ whole_numbers.T)], **constant)
+        cases.add(f"takes a constant x of integers beside {name}", {"x": int32(whole_numbers), "y": kind(floats.T)}, [kind(whole_numbers @ floats.T)], **constant)
+    batch = np.stack([whole_numbers, whole_numbers[::-1]])
+    cases.add("takes a float constant beside batches of integers", {"x": int32(batch), "y": fp32(floats), "transpose_y": boolean(True)},
+              [whole(batch @ floats.T)], **constant)
+    cases.add("keeps integers that fp32 does not hold beside a float constant", {"x": int32([[2**31 - 1, -2**24 - 1]]), "y": fp32([[1, 0.5], [0, 0]])},
+              [int32([[2**31 - 1, 2**30 - 1]])], **constant)
+    cases.add("ends at the ends of int32 beside a float constant", {"x": int32([[2**31 - 1, 7]]), "y": fp32([[2, -2, np.inf, np.nan], [0, 0, 0, 0]])},
+              [int32([[2**31 - 1, -2**31, 2**31 - 1, 0]])], **constant)
     cases.add("wraps integers around", {"x": int32([[2**31 - 1, 1]]), "y": int32([[1], [1]])}, [int32([[-2**31]])])
     big = 60000.0
     cases.add("sums beyond fp16 on the way", {"x": fp16([[big, big, -big]]), "y": fp16([[1], [1], [1]])}, [fp16([[big]])])
@@ -166,7 +191,7 @@ def make_matmul():
     cases.fail("rejects vectors of two sizes", {"x": fp32(values(3)), "y": fp32(values(4))}, "matmul_c2")
     cases.fail("rejects batches that do not broadcast", {"x": fp32(values(2, 2, 3)), "y": fp32(values(3, 3, 2))}, "matmul_c3")
     cases.fail("rejects two dtypes before ios17", {"x": fp32(values(2, 3)), "y": fp16(values(3, 2))}, "matmul_c4", opset="ios16")
-    cases.fail("rejects floats times integers", {"x": fp32(values(2, 3)), "y": int32(np.ones((3, 2)))}, "matmul_c4")
+    cases.fail("rejects a constant of another dtype before ios17", {"x": fp32(values(2, 3)), "y": int32(np.ones((3, 2)))}, "matmul_c4", opset="ios16")
     cases.fail("rejects an output that no machine holds",
                {"x": type_only("fp16", [2**31, 1]), "y": type_only("fp16", [1, 2**31])}, "matmul_c5")
     cases.write()
@@ -196,6 +221,14 @@ def make_linear():
     add("takes weights of another float dtype", values(3, 20), values(6, 20), values(6), fp16, fp32)
     add("works in ios15", values(3, 4), values(2, 4), values(2), opset="ios15")
     add("maps integers", random.integers(-9, 9, (3, 4)), random.integers(-9, 9, (5, 4)), random.integers(-9, 9, 5), int32)
+    whole_numbers, floats = mixed_operands()
+    bias = np.arange(5) - 2
+    for kind, name in ((fp16, "fp16"), (fp32, "fp32")):
+        cases.add(f"maps integers by weights of {name}", {"x": int32(whole_numbers), "weight": kind(floats), "bias": kind(bias / 4)},
+                  [whole(whole_numbers @ floats.T + bias / 4)], opset="ios17")
+        cases.add(f"maps integers by weights of {name} without bias", {"x": int32(whole_numbers), "weight": kind(floats)}, [whole(whole_numbers @ floats.T)])
+        cases.add(f"maps {name} by weights of integers", {"x": kind(floats), "weight": int32(whole_numbers), "bias": int32(bias[:3])},
+                  [kind(floats @ whole_numbers.T + bias[:3])], opset="ios17")
 
     x, w = fp32(values(3, 4)), fp32(values(2, 4))
     cases.fail("rejects a scalar", {"x": fp32(1.0), "weight": w}, "linear_c1")
@@ -203,7 +236,7 @@ def make_linear():
     cases.fail("rejects features that do not match", {"x": x, "weight": fp32(values(2, 5))}, "linear_c2")
     cases.fail("rejects a bias of another size", {"x": x, "weight": w, "bias": fp32(values(3))}, "linear_c3")
     cases.fail("rejects weights of another dtype before ios17", {"x": x, "weight": fp16(values(2, 4))}, "linear_c4", opset="ios16")
-    cases.fail("rejects float weights for integers", {"x": int32(np.ones((3, 4))), "weight": w}, "linear_c4")
+    cases.fail("rejects float weights for integers before ios17", {"x": int32(np.ones((3, 4))), "weight": w}, "linear_c4", opset="ios16")
     cases.fail("rejects an output that no machine holds",
                {"x": type_only("fp16", [2**31, 1]), "weight": type_only("fp16", [2**31, 1])}, "linear_c5")
     cases.write()

@@ -85,6 +85,21 @@ def base(gates, width=H):
     return p
 
 
+def column(*values):
+    return np.array(values, float).reshape(-1, 1)
+
+
+# One unit whose state grows by x in every step; gates with a bias of 10 are 1.
+COUNTERS = {
+    "rnn": {"weight_ih": column(1), "weight_hh": column(1)},
+    "lstm": {"initial_c": column(1), "weight_ih": column(0, 0, 0, 1), "weight_hh": column(0, 0, 0, 0), "bias": np.array([10.0, 10, 10, 0]),
+             "peephole": np.zeros(3), "recurrent_activation": "hard_sigmoid", "cell_activation": "linear"},
+    # The update gate is 1/2, the new state 2 x + h.
+    "gru": {"weight_ih": column(0, 2, 0), "weight_hh": column(0, 1, 0), "bias": np.array([10.0, 0, 0]), "input_bias": np.zeros(3),
+            "recurrent_activation": "hard_sigmoid"},
+}
+
+
 def write(op, gates, layer, extra):
     cases = Cases(op)
 
@@ -111,6 +126,12 @@ def write(op, gates, layer, extra):
     cases.add("gives the initial state for no steps", encode(nothing, fp32), [fp32(nothing["initial_h"][None])] + last)
     empty = {**base(gates), "x": values(S, 0, I), "initial_h": values(0, H), **({"initial_c": values(0, H)} if gates == 4 else {})}
     cases.add("takes no batch", encode(empty, fp32), [fp32(np.zeros((1, 0, H)))] + [fp32(np.zeros((0, H)))] * (2 if gates == 4 else 1))
+
+    # 64 steps that each add 2^-12 to a state of 1: a state that is rounded to fp16 between the steps stays 1.
+    counted = {"x": np.full((64, 1, 1), 2.0**-12), "initial_h": np.ones((1, 1)), "activation": "linear", **COUNTERS[op]}
+    for every in (True, False):
+        add(f"rounds {'every result' if every else 'the result'} once after 64 steps in fp16", {**counted, "output_sequence": every}, fp16)
+        add(f"carries the state of 64 steps in fp32 back to {'every step' if every else 'the last'}", {**counted, "direction": "reverse", "output_sequence": every})
 
     p = base(gates)
     cases.fail("rejects x of rank 2 (c1)", encode({**p, "x": values(B, I)}, fp32), op + "_c1")

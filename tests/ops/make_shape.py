@@ -127,9 +127,23 @@ def write_axes():
     cases.add("makes a scalar", {"x": fp32([[4]])}, [fp32(4)])
     before_17(cases, {"axes": ints([0])}, "squeeze_c1")
     cases.fail("refuses a scalar as axes (c2)", {"x": x, "axes": int32(0)}, "squeeze_c2")
-    cases.fail("refuses to guess at unknown dimensions (c2)", {"x": type_only("fp32", [1, -1])}, "squeeze_c2")
+    for opset in ("ios15", "ios17", "ios18"):
+        cases.add(f"leaves unknown dimensions by default, {opset}", {"x": type_only("fp32", [1, -1, 3, 1, -1])}, [type_only("fp32", [-1, 3, -1])], opset=opset, no_kernel=True)
+        cases.add(f"leaves named axes of unknown sizes where the program does, {opset}", {"x": type_only("fp32", [-1, 1, 3, -1]), "axes": ints([0, 1])},
+                  [type_only("fp32", [-1, 3, -1])], opset=opset, no_kernel=True)
+        cases.add(f"drops named axes of unknown sizes where the program does, {opset}", {"x": type_only("fp32", [-1, 1, 3, -1]), "axes": ints([0, 1])},
+                  [type_only("fp32", [3, -1])], opset=opset, no_kernel=True)
+    cases.fail("refuses an output of another rank (c2)", {"x": type_only("fp32", [1, -1, 3])}, "squeeze_c2", outputs=[type_only("fp32", [3])])
+    cases.fail("refuses an output of another rank beside axes (c2)", {"x": type_only("fp32", [1, -1, -1]), "axes": ints([0, 1, 2])}, "squeeze_c2",
+               outputs=[type_only("fp32", [-1])])
     cases.fail("refuses an axis outside (c3)", {"x": x, "axes": ints([4])}, "squeeze_c3")
-    cases.fail("refuses an axis of more elements (c4)", {"x": x, "axes": ints([1])}, "squeeze_c4")
+    # As PyTorch, unlike numpy; the example of the documentation is the second.
+    cases.add("leaves an axis of more elements", {"x": x, "axes": ints([1])}, [x])
+    y = fp32(np.arange(24).reshape(2, 3, 4))
+    for opset in ("ios15", "ios17", "ios18"):
+        cases.add(f"leaves all axes of more elements, {opset}", {"x": y, "axes": ints([0, 1])}, [y], opset=opset)
+    cases.add("drops one axis and leaves another", {"x": x, "axes": ints([1, 2])}, [fp32(np.squeeze(x.array, 2))])
+    cases.add("leaves an axis without elements", {"x": fp32(np.zeros((1, 0, 2))), "axes": ints([0, 1])}, [fp32(np.zeros((0, 2)))])
     cases.write()
 
     cases = Cases("reverse")

@@ -168,11 +168,19 @@ Status Interpreter::list_gather(const PreparedOp& op) {
       return invalid_argument("{} expected written items of one shape, item {} is not",
                               describe(op), index);
   }
-  if (first == nullptr) return invalid_argument("{} expected an index, got none", describe(op));
-  Shape shape = first->view.shape;
-  shape.insert(shape.begin(), static_cast<std::int64_t>(indices.size()));
-  ANEMONE_ASSIGN_OR_RETURN(Register out, allocate(op, first->view.dtype, std::move(shape)));
-  const auto size = static_cast<std::size_t>(first->view.size_bytes());
+  // Without an item only the program knows the shape of one.
+  const ir::Type& declared = function_.type(op.outputs[0]);
+  Shape shape = first == nullptr ? declared.shape : first->view.shape;
+  if (first != nullptr)
+    shape.insert(shape.begin(), static_cast<std::int64_t>(indices.size()));
+  else if (!shape.empty())
+    shape[0] = 0;
+  if (!is_static(shape))
+    return invalid_argument("{} expected an index for items of unknown sizes, got none",
+                            describe(op));
+  const DType dtype = first == nullptr ? declared.dtype : first->view.dtype;
+  ANEMONE_ASSIGN_OR_RETURN(Register out, allocate(op, dtype, std::move(shape)));
+  const auto size = first == nullptr ? 0 : static_cast<std::size_t>(first->view.size_bytes());
   std::byte* target = out.buffer->data();
   for (const std::int64_t index : indices) {
     if (size > 0) std::memcpy(target, list.items[static_cast<std::size_t>(index)].view.data, size);

@@ -83,6 +83,11 @@ const ir::Type& RegisterInferContext::type(std::string_view parameter, std::size
   return types_.back();
 }
 
+const ir::Type& RegisterInferContext::declared_type(std::string_view parameter) const {
+  const ir::Value* value = op_.op->input(parameter);
+  return value == nullptr ? type(parameter, 0) : value->type;
+}
+
 std::optional<TensorView> RegisterInferContext::value(std::string_view parameter,
                                                       std::size_t i) const {
   const Register& reg = argument(op_, registers_, parameter, i);

@@ -57,6 +57,7 @@ class RegisterInferContext : public ir::InferContext {
   const ir::Type* declared_output(std::size_t i) const override {
     return &op_.op->outputs[i]->type;
   }
+  const ir::Type& declared_type(std::string_view parameter) const override;
 
  private:
   const PreparedOp& op_;

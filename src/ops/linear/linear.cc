@@ -34,10 +34,6 @@ Status infer_linear(const ir::InferContext& context, std::vector<ir::Type>& outp
                           to_string(bias));
   }
   ANEMONE_RETURN_IF_ERROR(check_same_dtype_before_17(context, {"weight"}, "linear_c4"));
-  if (is_float(x.dtype) != is_float(weight.dtype))
-    return ir::violated("linear_c4",
-                        "expected x and weight both float or both int32, got {} and {}",
-                        dtype_name(x.dtype), dtype_name(weight.dtype));
   Shape out = x.shape;
   out.back() = weight.shape[0];
   return add_output(outputs, "linear_c5", x.dtype, std::move(out));

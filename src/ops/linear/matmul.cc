@@ -14,12 +14,11 @@ Result<DType> result_dtype(const ir::InferContext& context) {
   if (x == y) return x;
   const bool x_constant = context.is_constant("x");
   const bool y_constant = context.is_constant("y");
-  if (context.opset() < ir::Opset::kIOS17 || is_float(x) != is_float(y) ||
-      (!x_constant && !y_constant))
+  if (context.opset() < ir::Opset::kIOS17 || (!x_constant && !y_constant))
     return ir::violated(
         "matmul_c4",
         "expected x and y of the same dtype (from ios17 on one may be a constant of "
-        "another float dtype), got {} and {}",
+        "another dtype), got {} and {}",
         dtype_name(x), dtype_name(y));
   if (x_constant != y_constant) return x_constant ? y : x;
   // At run time every operand is known; then the program has said what the result is.

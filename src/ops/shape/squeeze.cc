@@ -6,26 +6,40 @@
 namespace anemone::ops {
 namespace {
 
+// An axis that is named, or any axis without names, is dropped where the program knows its size to
+// be 1, and stays where it knows another. Where it knows none, an axis stays without names. With
+// names coremltools leaves it, while the documented rank counts it as dropped: the rank that the
+// program declares tells which, if it declares one yet. So it does not depend on the sizes of a
+// run.
 Status infer_squeeze(const ir::InferContext& context, std::vector<ir::Type>& outputs) {
   ANEMONE_RETURN_IF_ERROR(
       check_dtypes_before(context, ir::Opset::kIOS17, {"x"}, kAny15, "squeeze_c1"));
   const ir::Type& x = context.type("x");
+  const Shape& known = context.declared_type("x").shape;
   const std::size_t rank = x.shape.size();
-  std::vector<bool> is_dropped(rank);
+  std::vector<bool> is_named(rank, true);
   if (context.has("axes")) {
     ANEMONE_RETURN_IF_ERROR(check_vector(context, "axes", kDynamic, "squeeze_c2"));
     const auto axes = context.ints("axes");
     if (!axes) return ir::violated("squeeze_c2", "expected known axes");
-    ANEMONE_ASSIGN_OR_RETURN(is_dropped, checked_axes(*axes, rank, "squeeze_c3"));
-  } else {
-    if (!is_static(x.shape))
-      return ir::violated("squeeze_c2", "expected axes for a shape with unknown dimensions, {}",
-                          to_string(x.shape));
-    for (std::size_t i = 0; i < rank; ++i) is_dropped[i] = x.shape[i] == 1;
+    ANEMONE_ASSIGN_OR_RETURN(is_named, checked_axes(*axes, rank, "squeeze_c3"));
   }
+  std::size_t least = rank;  // the rank if axes of unknown sizes are dropped
+  std::size_t most = rank;
+  for (std::size_t i = 0; i < rank; ++i) {
+    if (!is_named[i]) continue;
+    if (known[i] == 1) --most;
+    if (known[i] == 1 || known[i] == kDynamic) --least;
+  }
+  const ir::Type* declared = context.output_count() > 0 ? context.declared_output(0) : nullptr;
+  const bool drops_open =
+      context.has("axes") && declared != nullptr && declared->shape.size() != most;
+  if (declared != nullptr && declared->shape.size() != (drops_open ? least : most))
+    return ir::violated("squeeze_c2", "expected an output of rank {}, got {} for {}",
+                        drops_open ? least : most, to_string(declared->shape), to_string(x.shape));
   Shape shape;
   for (std::size_t i = 0; i < rank; ++i) {
-    if (!is_dropped[i])
+    if (!is_named[i] || (known[i] != 1 && !(drops_open && known[i] == kDynamic)))
       shape.push_back(x.shape[i]);
     else if (x.shape[i] != 1 && x.shape[i] != kDynamic)
       return ir::violated("squeeze_c4", "expected dimension {} of x to be 1, got {}", i,

@@ -17,6 +17,7 @@ double reflect(double position, double low, double high) {
 
 double move_inside(Padding padding, double position, std::int64_t size) {
   const double last = static_cast<double>(size - 1);
+  if (padding == Padding::kBorder && std::isinf(position)) return position < 0 ? 0 : last;
   if (!std::isfinite(position)) return 0;
   if (padding == Padding::kReflection) position = reflect(position, 0, last);
   if (padding == Padding::kSymmetric) position = reflect(position, -0.5, last + 0.5);

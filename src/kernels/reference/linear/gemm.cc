@@ -29,6 +29,8 @@ void pack_typed(const MatrixView& m, std::int64_t begin, std::int64_t end, float
       float* to = out + (r - begin) * m.depth;
       if constexpr (std::is_same_v<T, float>)
         std::copy(row, row + m.depth, to);
+      else if constexpr (std::is_same_v<T, std::int32_t>)
+        std::transform(row, row + m.depth, to, [](T value) { return static_cast<float>(value); });
       else
         to_floats(std::span(row, static_cast<std::size_t>(m.depth)),
                   std::span(to, static_cast<std::size_t>(m.depth)));
@@ -38,7 +40,7 @@ void pack_typed(const MatrixView& m, std::int64_t begin, std::int64_t end, float
   for (std::int64_t d = 0; d < m.depth; ++d) {
     const T* column = data + d * m.depth_stride;
     for (std::int64_t r = begin; r < end; ++r)
-      out[(r - begin) * m.depth + d] = load_element(column[r * m.row_stride]);
+      out[(r - begin) * m.depth + d] = static_cast<float>(load_element(column[r * m.row_stride]));
   }
 }
 
@@ -84,6 +86,7 @@ void multiply_block(const MatrixProduct& p, const float* rows, std::int64_t begi
 
 void pack_rows(const MatrixView& matrix, std::int64_t begin, std::int64_t end, float* out) {
   if (matrix.dtype == DType::kFp16) return pack_typed<Half>(matrix, begin, end, out);
+  if (matrix.dtype == DType::kInt32) return pack_typed<std::int32_t>(matrix, begin, end, out);
   ANEMONE_CHECK(matrix.dtype == DType::kFp32);
   pack_typed<float>(matrix, begin, end, out);
 }

@@ -4,6 +4,8 @@
 #include <unordered_map>
 #include <utility>
 
+#include "kernels/reference/common/elements.h"
+
 namespace anemone::kernels::reference {
 namespace {
 
@@ -109,11 +111,43 @@ void multiply_ints(const BatchedProduct& p, ThreadPool& threads) {
   }
 }
 
+double element(const MatrixView& matrix, std::int64_t i) {
+  if (matrix.dtype == DType::kInt32) return reinterpret_cast<const std::int32_t*>(matrix.data)[i];
+  if (matrix.dtype == DType::kFp16)
+    return static_cast<double>(to_float(reinterpret_cast<const Half*>(matrix.data)[i]));
+  return static_cast<double>(reinterpret_cast<const float*>(matrix.data)[i]);
+}
+
+// Integers times floats to integers: fp32 does not hold every int32, so sums are in double. They
+// become integers as `cast` makes them, toward zero and into the range of int32.
+void multiply_mixed(const BatchedProduct& p, ThreadPool& threads) {
+  std::int32_t* out = p.out.as<std::int32_t>().data();
+  for (const Offsets& batch : batch_offsets(p.axes)) {
+    const MatrixView x = at(p.x, batch.x);
+    const MatrixView y = at(p.y, batch.y);
+    threads.parallel_for(x.rows, 16, [&](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t i = begin; i < end; ++i)
+        for (std::int64_t j = 0; j < y.rows; ++j) {
+          double sum = 0;
+          for (std::int64_t d = 0; d < x.depth; ++d)
+            sum += element(x, i * x.row_stride + d * x.depth_stride) *
+                   element(y, j * y.row_stride + d * y.depth_stride);
+          if (p.bias.data != nullptr) sum += element_as_double(p.bias, j);
+          out[batch.out + i * p.out_x_stride + j * p.out_y_stride] =
+              saturate_to_integer<std::int32_t>(sum);
+        }
+    });
+  }
+}
+
 }  // namespace
 
 void multiply_batches(BatchedProduct product, ThreadPool& threads) {
   if (product.out.size() == 0) return;
-  if (product.out.dtype == DType::kInt32) return multiply_ints(product, threads);
+  if (product.out.dtype == DType::kInt32) {
+    const bool is_all_int = product.x.dtype == product.y.dtype;
+    return is_all_int ? multiply_ints(product, threads) : multiply_mixed(product, threads);
+  }
   multiply_floats(std::move(product), threads);
 }
 
