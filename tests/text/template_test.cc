@@ -117,6 +117,22 @@ TEST(Template, GeneratorsMeetAnErrorWhereTheyAreLeftOnlyWhenTheyGoOn) {
   EXPECT_TRUE(rendered(loop + "[[]]|unique" + left).starts_with("error: "));
 }
 
+TEST(Template, FromJsonReadsATextAndKeepsOtherValues) {
+  for (const std::string name : {"from_json", "fromjson"}) {
+    EXPECT_EQ(printed(R"('{"a": [1, 2.5, null, true, "x"]}'|)" + name),
+              "|{'a': [1, 2.5, None, True, 'x']}|");
+    EXPECT_EQ(printed(R"(('{"b": 1, "a": 2}'|)" + name + ").items()|list"),
+              "|[('b', 1), ('a', 2)]|");
+    EXPECT_EQ(printed("{'a': 1}|" + name), "|{'a': 1}|");
+    EXPECT_EQ(printed("none|" + name), "|None|");
+    for (const std::string bad : {"'{'", "''", "'{} {}'", "missing"})
+      EXPECT_TRUE(printed(bad + "|" + name).starts_with("error: ")) << bad;
+  }
+  EXPECT_EQ(rendered(R"({% for k, v in '{"city": "Rome"}'|from_json|items %}{{ k }}={{ v }})"
+                     "{% endfor %}"),
+            "city=Rome");
+}
+
 TEST(Template, CommentsAndRawBlocksNeedNoEndWhereTheTemplateEnds) {
   for (const std::string end : {"{#", "{#-", "{#+", "{#\n", "{% raw %}", "{% raw -%}  "})
     EXPECT_EQ(rendered("a" + end), "a") << end;
