@@ -133,6 +133,25 @@ TEST(Template, FromJsonReadsATextAndKeepsOtherValues) {
             "city=Rome");
 }
 
+TEST(Template, NoneHasNoItemsForFiltersThatChoose) {
+  for (const std::string chain :
+       {"map('upper')", "map(attribute='a')", "select", "reject('none')", "selectattr('a')",
+        "rejectattr('a', 'in', [1])", "map", "selectattr"})
+    for (const std::string nothing : {"none", "0", "false", "missing", "''", "[]"})
+      EXPECT_EQ(printed(nothing + "|" + chain + "|list"), "|[]|") << nothing << chain;
+  EXPECT_EQ(rendered("{% for i in none|selectattr('a') %}{{ i }}{% else %}none{% endfor %}"),
+            "none");
+  for (const std::string expression :
+       {"none|list", "none|first", "none|join", "none|items|list", "none|unique|list", "none|sum",
+        "none|reverse", "5|map('abs')|list"})
+    EXPECT_TRUE(printed(expression).starts_with("error: ")) << expression;
+  EXPECT_TRUE(rendered("{% for i in none %}{% endfor %}").starts_with("error: "));
+  EXPECT_TRUE(rendered("{% for i in none if i %}{% endfor %}").starts_with("error: "));
+  // A generator fails where its first item is asked for.
+  EXPECT_EQ(rendered("{% set g = 5|map('abs') %}{% set h = [1]|map %}x"), "x");
+  EXPECT_EQ(printed("['a']|map(attribute=none)|list"), "|['a']|");
+}
+
 TEST(Template, CommentsAndRawBlocksNeedNoEndWhereTheTemplateEnds) {
   for (const std::string end : {"{#", "{#-", "{#+", "{#\n", "{% raw %}", "{% raw -%}  "})
     EXPECT_EQ(rendered("a" + end), "a") << end;
