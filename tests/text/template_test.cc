@@ -152,6 +152,53 @@ TEST(Template, NoneHasNoItemsForFiltersThatChoose) {
   EXPECT_EQ(printed("['a']|map(attribute=none)|list"), "|['a']|");
 }
 
+TEST(Template, AGeneratorGivesEachItemOnce) {
+  const std::string set = "{% set g = [1, 2, 3, 4]|map('string') %}";
+  EXPECT_EQ(rendered(set + "{{ g|list }}{{ g|list }}"), "['1', '2', '3', '4'][]");
+  EXPECT_EQ(rendered(set + "{{ g|first }}{{ g|first }}{{ g|join }}{{ g|first }}"), "1234");
+  EXPECT_EQ(rendered(set + "{{ '2' in g }}{{ g|join }}{{ '2' in g }}"), "True34False");
+  EXPECT_EQ(rendered(set + "{% for i in g %}{{ i }}{% if i == '2' %}{% break %}{% endif %}"
+                           "{% endfor %}|{% for i in g %}{{ i }}{% endfor %}|{{ g|list }}"),
+            "12|34|[]");
+  EXPECT_EQ(rendered(set + "{% for i in g %}{{ i }}{{ g|first }},{% endfor %}"), "12,34,");
+  EXPECT_EQ(rendered(set + "{% for i in g %}{{ loop.last }}{% break %}{% endfor %}{{ g|list }}"),
+            "False['3', '4']");
+  EXPECT_EQ(printed("[1, 2]|map('string')|reverse"), "|['2', '1']|");
+}
+
+TEST(Template, ConditionsOfALoopAreEvaluatedAsItGoesOn) {
+  const std::string begin =
+      "{% set n = namespace(k=0) %}{% for i in [1, 2, 3, 4] if n.k < 2 %}{{ i }}";
+  const std::string end = "{% set n.k = n.k + 1 %}{% endfor %}";
+  EXPECT_EQ(rendered(begin + end), "12");
+  EXPECT_EQ(rendered(begin + "{{ loop.index }}" + end), "1122");
+  // What asks for later items evaluates their conditions then.
+  EXPECT_EQ(rendered(begin + "{{ loop.last }}" + end), "1False2False3True");
+  EXPECT_EQ(rendered(begin + "({{ loop.nextitem }})" + end), "1(2)2(3)3()");
+  EXPECT_EQ(rendered(begin + "/{{ loop.length }} " + end), "1/4 2/4 3/4 4/4 ");
+  EXPECT_EQ(rendered(begin + "/{{ loop.revindex }}{{ loop.revindex0 }} " + end),
+            "1/43 2/32 3/21 4/10 ");
+  EXPECT_EQ(
+      rendered(begin + end + "{% for i in [5, 6] if n.k > 2 %}{{ i }}{% else %}none{% endfor %}"),
+      "12none");
+  EXPECT_EQ(rendered("{% for i in [1, 'x'] if i > 0 %}{{ i }}{% break %}{% endfor %}"), "1");
+  EXPECT_TRUE(rendered("{% for i in [1, 'x'] if i > 0 %}{{ loop.length }}{% break %}{% endfor %}")
+                  .starts_with("error: "));
+  // A condition that asks its own loop for more.
+  EXPECT_TRUE(
+      rendered("{% set n = namespace(l=none) %}{% for i in [1, 2] if n.l is none or n.l.length %}"
+               "{% set n.l = loop %}{% endfor %}")
+          .starts_with("error: "));
+}
+
+// Jinja2 goes on with such a loop, in the scope of a block that is done.
+TEST(Template, ALoopThatOutlivesItsStatementHasNoScope) {
+  const std::string begin = "{% set n = namespace() %}{% with a = 1 %}{% for i in [1, 2, 3]";
+  const std::string end = "{% set n.l = loop %}{% break %}{% endfor %}{% endwith %}";
+  EXPECT_TRUE(rendered(begin + " recursive %}" + end + "{{ n.l([4]) }}").starts_with("error: "));
+  EXPECT_EQ(rendered(begin + " if i > a - 1 %}" + end + "{{ n.l.length }}{{ n.l.last }}"), "1True");
+}
+
 TEST(Template, CommentsAndRawBlocksNeedNoEndWhereTheTemplateEnds) {
   for (const std::string end : {"{#", "{#-", "{#+", "{#\n", "{% raw %}", "{% raw -%}  "})
     EXPECT_EQ(rendered("a" + end), "a") << end;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Filters over lists as a whole.
 #include <algorithm>
+#include <utility>
 
 #include "base/error.h"
 #include "text/jinja/filter_tools.h"
@@ -57,12 +58,14 @@ Result<Value> filter_end(Interpreter& interpreter, const Value& input, const Cal
   ANEMONE_RETURN_IF_ERROR(BoundArgs::bind("first or last", args, {}).status());
   std::vector<Value> copied;
   const std::vector<Value>* items = &copied;
-  const Sequence* sequence = input.as_sequence();
+  Sequence* sequence = input.as_sequence();
   if (last && sequence != nullptr && sequence->kind == SequenceKind::kGenerator)
     return invalid_argument("[chat template] 'generator' object is not reversible");
-  if (sequence != nullptr) {
+  if (sequence != nullptr && sequence->kind == SequenceKind::kGenerator) {
+    if (sequence->next < sequence->items.size()) return sequence->items[sequence->next++];
+    ANEMONE_RETURN_IF_ERROR(std::exchange(sequence->end, {}));
+  } else if (sequence != nullptr) {
     items = &sequence->items;
-    if (items->empty()) ANEMONE_RETURN_IF_ERROR(sequence->end);
   } else {
     ANEMONE_ASSIGN_OR_RETURN(copied, interpreter.iterate(input));
   }
@@ -95,9 +98,13 @@ Result<Value> filter_reverse(Interpreter& interpreter, const Value& input, const
   ANEMONE_RETURN_IF_ERROR(BoundArgs::bind("reverse", args, {}).status());
   if (input.is_text())
     return slice(interpreter, input, Value::none(), Value::none(), Value::integer(-1));
+  // What cannot be gone through from its end becomes a list.
+  const Sequence* sequence = input.as_sequence();
+  const bool is_generator = sequence != nullptr && sequence->kind == SequenceKind::kGenerator;
   ANEMONE_ASSIGN_OR_RETURN(std::vector<Value> items, interpreter.iterate(input));
   std::reverse(items.begin(), items.end());
-  return interpreter.make_sequence(std::move(items), SequenceKind::kGenerator);
+  return interpreter.make_sequence(std::move(items),
+                                   is_generator ? SequenceKind::kList : SequenceKind::kGenerator);
 }
 
 // The paths of "a.b,c".
