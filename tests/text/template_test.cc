@@ -149,6 +149,8 @@ TEST(Template, NoneHasNoItemsForFiltersThatChoose) {
   EXPECT_TRUE(rendered("{% for i in none if i %}{% endfor %}").starts_with("error: "));
   // A generator fails where its first item is asked for.
   EXPECT_EQ(rendered("{% set g = 5|map('abs') %}{% set h = [1]|map %}x"), "x");
+  for (const std::string chain : {"unique", "items", "batch(2)"})
+    EXPECT_EQ(rendered("{% set g = 5|" + chain + " %}x"), "x") << chain;
   EXPECT_EQ(printed("['a']|map(attribute=none)|list"), "|['a']|");
 }
 

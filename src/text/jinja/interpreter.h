@@ -101,8 +101,11 @@ class Interpreter {
   Result<Value> make_sequence(std::vector<Value> items, SequenceKind kind = SequenceKind::kList) {
     return heap_.sequence(std::move(items), kind);
   }
-  Result<Value> make_generator(Items items) {
-    return heap_.sequence(std::move(items.items), SequenceKind::kGenerator, std::move(items.end));
+  // A generator that fails at once when there are no items: it looks at nothing before somebody
+  // asks for its first item.
+  Result<Value> make_generator(Result<Items> items) {
+    if (!items.ok()) return heap_.sequence({}, SequenceKind::kGenerator, items.status());
+    return heap_.sequence(std::move(items->items), SequenceKind::kGenerator, std::move(items->end));
   }
   // Charges a search of `part_bytes` in `text_bytes`, whose time is their product at worst.
   Status charge_search(std::size_t text_bytes, std::size_t part_bytes);

@@ -22,15 +22,8 @@ using ItemsFunction = Result<Interpreter::Items> (*)(Interpreter&, const Value& 
                                                      const CallArgs&);
 template <ItemsFunction make>
 Result<Value> filter_lazily(Interpreter& interpreter, const Value& input, const CallArgs& args) {
-  Interpreter::Items items;
-  if (input.truthy()) {
-    Result<Interpreter::Items> made = make(interpreter, input, args);
-    if (made.ok())
-      items = std::move(*made);
-    else
-      items.end = made.status();
-  }
-  return interpreter.make_generator(std::move(items));
+  if (!input.truthy()) return interpreter.make_generator(Interpreter::Items());
+  return interpreter.make_generator(make(interpreter, input, args));
 }
 
 // map(attribute="a.b", default=x) or map("filter", arguments ...).

@@ -148,7 +148,8 @@ class Value {
 };
 
 // What Python prints as "list" and "tuple", and the lazy result of filters such as map (always
-// true, no length).
+// true, no length). A generator gives each item once; one that is made from another takes all items
+// of that at once.
 enum class SequenceKind { kList, kTuple, kGenerator };
 struct Sequence : Container {
   SequenceKind kind = SequenceKind::kList;
