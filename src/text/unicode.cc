@@ -5,6 +5,7 @@
 #include <utf8proc.h>
 #include <vector>
 
+#include "text/unicode_versions.h"
 #include "text/utf8.h"
 
 namespace anemone::text {
@@ -27,7 +28,8 @@ std::vector<utf8proc_int32_t> decompose(std::string_view text, utf8proc_option_t
     i += static_cast<std::size_t>(point.length);
     const auto count = utf8proc_decompose_char(as_proc(point.value), buffer, kMaxDecomposition,
                                                options, &boundary);
-    if (count > 0 && count <= kMaxDecomposition)
+    const bool changes = count != 1 || buffer[0] != as_proc(point.value);
+    if (changes && count > 0 && count <= kMaxDecomposition && may_change_in_unicode_9(point.value))
       points.insert(points.end(), buffer, buffer + count);
     else
       points.push_back(as_proc(point.value));
@@ -38,7 +40,8 @@ std::vector<utf8proc_int32_t> decompose(std::string_view text, utf8proc_option_t
 // Canonical ordering. utf8proc's own is an insertion sort, quadratic on a long run of marks.
 void order_marks(std::vector<utf8proc_int32_t>& points) {
   const auto combining_class = [](utf8proc_int32_t point) {
-    return utf8proc_get_property(point)->combining_class;
+    const auto value = utf8proc_get_property(point)->combining_class;
+    return value == 0 || may_change_in_unicode_9(static_cast<char32_t>(point)) ? value : 0;
   };
   for (std::size_t i = 0; i < points.size();) {
     if (points[i] < 0x300 || combining_class(points[i]) == 0) {
@@ -56,6 +59,30 @@ void order_marks(std::vector<utf8proc_int32_t>& points) {
   }
 }
 
+// Canonical composition. A code point that came later composes with nothing, and nothing composes
+// across it.
+void compose_canonically(std::vector<utf8proc_int32_t>& points, utf8proc_option_t options) {
+  std::size_t kept = 0;
+  for (std::size_t i = 0; i < points.size();) {
+    std::size_t end = i;
+    while (end < points.size() && may_change_in_unicode_9(static_cast<char32_t>(points[end])))
+      ++end;
+    if (end == i) {
+      points[kept++] = points[i++];
+      continue;
+    }
+    const auto count = utf8proc_normalize_utf32(points.data() + i,
+                                                static_cast<utf8proc_ssize_t>(end - i), options);
+    const auto from = points.begin() + static_cast<std::ptrdiff_t>(i);
+    const auto length = std::max<utf8proc_ssize_t>(count, 0);
+    if (kept != i)
+      std::copy(from, from + length, points.begin() + static_cast<std::ptrdiff_t>(kept));
+    kept += static_cast<std::size_t>(length);
+    i = end;
+  }
+  points.resize(kept);
+}
+
 }  // namespace
 
 bool is_white_space(char32_t value) {
@@ -69,7 +96,7 @@ bool is_numeric(char32_t value) {
   if (value < 0x80) return value >= '0' && value <= '9';
   const auto category = utf8proc_category(as_proc(value));
   return category == UTF8PROC_CATEGORY_ND || category == UTF8PROC_CATEGORY_NL ||
-         category == UTF8PROC_CATEGORY_NO;
+         category == UTF8PROC_CATEGORY_NO || is_newer_numeric(value);
 }
 
 bool is_word_character(char32_t value) {
@@ -90,9 +117,9 @@ bool is_word_character(char32_t value) {
       break;
   }
   // The symbols that have Other_Alphabetic, and Join_Control.
-  return (value >= 0x24B6 && value <= 0x24E9) || (value >= 0x1F130 && value <= 0x1F149) ||
-         (value >= 0x1F150 && value <= 0x1F169) || (value >= 0x1F170 && value <= 0x1F189) ||
-         value == 0x200C || value == 0x200D;
+  return is_newer_word_character(value) || (value >= 0x24B6 && value <= 0x24E9) ||
+         (value >= 0x1F130 && value <= 0x1F149) || (value >= 0x1F150 && value <= 0x1F169) ||
+         (value >= 0x1F170 && value <= 0x1F189) || value == 0x200C || value == 0x200D;
 }
 
 std::size_t leading_space_bytes(std::string_view text) {
@@ -136,12 +163,7 @@ std::string normalize_unicode(std::string_view text, NormalForm form) {
   std::vector<utf8proc_int32_t> points =
       decompose(text, static_cast<utf8proc_option_t>(kind | UTF8PROC_DECOMPOSE));
   order_marks(points);
-  if (compose) {
-    const auto length =
-        utf8proc_normalize_utf32(points.data(), static_cast<utf8proc_ssize_t>(points.size()),
-                                 static_cast<utf8proc_option_t>(kind | UTF8PROC_COMPOSE));
-    points.resize(static_cast<std::size_t>(std::max<utf8proc_ssize_t>(length, 0)));
-  }
+  if (compose) compose_canonically(points, static_cast<utf8proc_option_t>(kind | UTF8PROC_COMPOSE));
   std::string out;
   out.reserve(text.size());
   for (const utf8proc_int32_t point : points) append_utf8(static_cast<char32_t>(point), out);
@@ -158,7 +180,8 @@ std::string to_lower(std::string_view text) {
     if (point.value == 0x130)
       out += "i\xCC\x87";
     else
-      append_utf8(static_cast<char32_t>(utf8proc_tolower(as_proc(point.value))), out);
+      append_utf8(newer_lower_case(static_cast<char32_t>(utf8proc_tolower(as_proc(point.value)))),
+                  out);
   }
   return out;
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Character classes and normal forms of Unicode (data of utf8proc, version 14 or later).
+// Character classes and normal forms of Unicode: the data of utf8proc (Unicode 15.0 or later),
+// corrected to the versions that Hugging Face's tokenizers use (unicode_versions.h).
 #pragma once
 
 #include <cstddef>

@@ -10,6 +10,8 @@ import sys
 import time
 import warnings
 
+import jinja2.defaults
+import jinja2.exceptions
 from transformers.utils import chat_template_utils
 
 from jinja_templates import Generator
@@ -18,6 +20,17 @@ warnings.filterwarnings("ignore", category=SyntaxWarning)  # of the Python that 
 
 # What anemone refuses on purpose where Python goes on: numbers beyond 128 bits, and work or sizes beyond its limits.
 DELIBERATE = ("out of range", "at most", "levels", "smaller", "range too big", "integer of at most", "small integer")
+
+
+def from_json(value):
+    """The filter that servers add to what transformers sets up."""
+    if isinstance(value, jinja2.Undefined):
+        raise jinja2.exceptions.UndefinedError
+    return json.loads(value) if isinstance(value, str) else value
+
+
+# Every environment begins with a copy of these.
+jinja2.defaults.DEFAULT_FILTERS.update({"from_json": from_json, "fromjson": from_json})
 
 
 class Answers:

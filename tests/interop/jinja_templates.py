@@ -19,6 +19,7 @@ class Generator:
         self.loops = 0
         self.macros = []
         self.namespaces = []
+        self.generators = []
 
     def pick(self, *choices):
         return self.random.choice(choices)
@@ -165,7 +166,7 @@ class Generator:
 
     def sequence(self):
         """Also lazy ones: not to be printed as they are."""
-        base = self.list()
+        base = self.list() if self.chance(0.8) else self.atom()
         return self.pick(
             lambda: base, lambda: f"{base}|map('{self.pick('string', 'upper', 'length', 'int', 'trim', 'first', 'list', 'tojson', 'default')}')",
             lambda: f"messages|map(attribute='{self.random.choice(ATTRIBUTES)}')",
@@ -218,11 +219,18 @@ class Generator:
                         lambda: f"({self.list()}|{self.pick('first', 'last', 'min', 'max', 'sum', 'length', 'count')})",
                         lambda: f"({self.expression()}|default({self.expression()}))", lambda: f"deep.{self.pick('a.b', 'a.b[1].x', 'k', 'a.name', 'a.zz', 'zz.a')}",
                         lambda: f"({self.expression()}|{self.pick('string', 'length', 'list', 'upper', 'd', 'abs', 'trim', 'tojson', 'float', 'int')})",
+                        lambda: f"({self.expression()}|tojson|{self.pick('from_json', 'fromjson')})",
+                        lambda: f"({self.pick(self.text(), self.expression())}|from_json)",
                         lambda: f"({self.list()}|sum(start={self.integer()}))", lambda: f"(messages|sum(attribute='{self.random.choice(ATTRIBUTES)}'))",
                         lambda: f"({self.expression()} {self.pick('+', '-', '*', '/', '%', '//')} {self.expression()})"]
             if self.loops:
                 choices += [lambda: "loop." + self.pick("index", "index0", "first", "last", "length", "revindex", "revindex0", "depth", "previtem", "nextitem"),
                             lambda: f"loop.cycle({self.expression()}, {self.expression()})", lambda: f"loop.changed({self.expression()})", lambda: "item"]
+            if self.generators:
+                # No lazy filter of one that is not taken in full: ours takes all items of the generator that it is made from.
+                one = lambda: self.random.choice(self.generators)
+                choices += [lambda: f"({one()}|{self.pick('first', 'list', 'join', 'sum', 'length')})", lambda: f"({self.expression()} in {one()})",
+                            lambda: f"({one()}|{self.pick('map', 'select', 'reject')}({self.pick('', repr('string'))})|list)"]
             if self.macros:
                 choices += [self.macro_call]
             if self.namespaces:
@@ -248,7 +256,7 @@ class Generator:
                    lambda: "{{" + self.pick("", "-", "") + " " + self.expression() + " " + self.pick("", "-", "") + "}}",
                    lambda: "{{ " + self.expression() + " }}", lambda: "{#" + self.pick("", "-") + " note " + self.pick("", "-") + "#}"]
         if self.depth < 3:
-            choices += [self.if_block, self.for_block, self.set_statement, self.for_block, self.macro_block, self.namespace_block, self.with_block,
+            choices += [self.if_block, self.for_block, self.set_statement, self.for_block, self.counting_loop, self.set_generator, self.macro_block, self.namespace_block, self.with_block,
                         self.filter_block, lambda: self.tag("raw") + " {{ x }} {% y " + self.tag("endraw"),
                         lambda: self.tag("generation") + self.scoped() + self.tag("endgeneration")]
             if self.loops:
@@ -257,18 +265,18 @@ class Generator:
 
     def scoped(self):
         loops, self.loops = self.loops, 0
-        macros, namespaces = list(self.macros), list(self.namespaces)
+        outer = list(self.macros), list(self.namespaces), list(self.generators)
         try:
             return self.block()
         finally:
-            self.loops, self.macros, self.namespaces = loops, macros, namespaces
+            self.loops, (self.macros, self.namespaces, self.generators) = loops, outer
 
     def inner(self):
-        macros, namespaces = list(self.macros), list(self.namespaces)
+        outer = list(self.macros), list(self.namespaces), list(self.generators)
         try:
             return self.block()
         finally:
-            self.macros, self.namespaces = macros, namespaces
+            self.macros, self.namespaces, self.generators = outer
 
     def if_block(self):
         out = self.tag(f"if {self.pick(self.boolean(), self.expression())}") + self.inner()
@@ -289,6 +297,30 @@ class Generator:
         if self.chance(0.2):
             out += self.tag("else") + self.inner()
         return out + self.tag("endfor")
+
+    def counting_loop(self):
+        """A loop whose condition depends on what its body does; it may also be left, or ask for later items."""
+        iterable = self.pick(self.list(), self.list(), self.sequence(), self.pick(*self.generators, "nothing", "missing", "n", "d", "s"))
+        name = self.pick("ns", "state")
+        out = self.tag(f"set {name} = namespace(x=0, y={self.expression()}, count={self.random.randrange(3)})")
+        condition = self.pick(f"{name}.count < {self.random.randrange(1, 5)}", f"{name}.count is even", f"item != {name}.y", f"{name}.x < 2 or item")
+        out += self.tag(f"for item in {iterable} if {condition}") + "{{ item }}"
+        self.loops += 1
+        self.namespaces.append(name)
+        step = self.tag(f"set {name}.{self.pick('count', 'count', 'x')} = {name}.{self.pick('count', 'x')} + 1")
+        looks = "{{ loop." + self.pick("last", "nextitem", "length", "revindex", "revindex0", "previtem", "index", "first") + " }}"
+        parts = [step, self.pick(looks, ""), self.pick("", self.tag(f"set {name}.y = item")), self.pick("", self.statement())]
+        self.random.shuffle(parts)
+        out += "".join(parts)
+        self.namespaces.pop()
+        self.loops -= 1
+        return out + self.pick("", self.tag("else") + "none") + self.tag("endfor") + "{{ " + name + ".count }}"
+
+    def set_generator(self):
+        name = self.pick("g", "h")
+        out = self.tag(f"set {name} = {self.sequence()}")
+        self.generators.append(name)
+        return out
 
     def set_statement(self):
         # The names of the context are left out: in blocks that assign a name later on, Jinja2 does not see the one of

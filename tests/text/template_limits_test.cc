@@ -70,6 +70,12 @@ INSTANTIATE_TEST_SUITE_P(
         kLongText + repeated("{% set _ = ''|tojson(indent=s) %}"),
         kLongText + repeated("{% set _ = ''|tojson(separators=(s, s)) %}"),
         repeated("{% set _ = 1e300|round(20) %}"), repeated("{% set _ = '%.6f' % 1e300 %}"),
+        "{% set s = '[' ~ '1,' * 4000000 ~ '1]' %}" + repeated("{% set _ = s|from_json %}"),
+        "{% set s = '[' ~ '[],' * 1000000 ~ '1]' %}" + repeated("{% set _ = s|from_json %}"),
+        "{{ ('[' * 9000000)|from_json }}",
+        repeated("{% for k in [1, 2, 3] if k > 1 %}{% set _ = loop.length %}{% endfor %}"),
+        repeated(
+            "{% set g = [1, 2]|map('abs') %}{% for k in g %}{% set _ = g|first %}{% endfor %}"),
         repeated("{{ i }}"), "{% macro f(x) %}{{ f(x) }}{% endmacro %}{{ f(1) }}",
         "{% for x in [1] recursive %}{{ loop([1]) }}{% endfor %}",
         kLongText + repeated("{{ '' if 'a' * 1000 ~ 'b' in s }}"),

@@ -117,6 +117,90 @@ TEST(Template, GeneratorsMeetAnErrorWhereTheyAreLeftOnlyWhenTheyGoOn) {
   EXPECT_TRUE(rendered(loop + "[[]]|unique" + left).starts_with("error: "));
 }
 
+TEST(Template, FromJsonReadsATextAndKeepsOtherValues) {
+  for (const std::string name : {"from_json", "fromjson"}) {
+    EXPECT_EQ(printed(R"('{"a": [1, 2.5, null, true, "x"]}'|)" + name),
+              "|{'a': [1, 2.5, None, True, 'x']}|");
+    EXPECT_EQ(printed(R"(('{"b": 1, "a": 2}'|)" + name + ").items()|list"),
+              "|[('b', 1), ('a', 2)]|");
+    EXPECT_EQ(printed("{'a': 1}|" + name), "|{'a': 1}|");
+    EXPECT_EQ(printed("none|" + name), "|None|");
+    for (const std::string bad : {"'{'", "''", "'{} {}'", "missing"})
+      EXPECT_TRUE(printed(bad + "|" + name).starts_with("error: ")) << bad;
+  }
+  EXPECT_EQ(rendered(R"({% for k, v in '{"city": "Rome"}'|from_json|items %}{{ k }}={{ v }})"
+                     "{% endfor %}"),
+            "city=Rome");
+}
+
+TEST(Template, NoneHasNoItemsForFiltersThatChoose) {
+  for (const std::string chain :
+       {"map('upper')", "map(attribute='a')", "select", "reject('none')", "selectattr('a')",
+        "rejectattr('a', 'in', [1])", "map", "selectattr"})
+    for (const std::string nothing : {"none", "0", "false", "missing", "''", "[]"})
+      EXPECT_EQ(printed(nothing + "|" + chain + "|list"), "|[]|") << nothing << chain;
+  EXPECT_EQ(rendered("{% for i in none|selectattr('a') %}{{ i }}{% else %}none{% endfor %}"),
+            "none");
+  for (const std::string expression :
+       {"none|list", "none|first", "none|join", "none|items|list", "none|unique|list", "none|sum",
+        "none|reverse", "5|map('abs')|list"})
+    EXPECT_TRUE(printed(expression).starts_with("error: ")) << expression;
+  EXPECT_TRUE(rendered("{% for i in none %}{% endfor %}").starts_with("error: "));
+  EXPECT_TRUE(rendered("{% for i in none if i %}{% endfor %}").starts_with("error: "));
+  // A generator fails where its first item is asked for.
+  EXPECT_EQ(rendered("{% set g = 5|map('abs') %}{% set h = [1]|map %}x"), "x");
+  for (const std::string chain : {"unique", "items", "batch(2)"})
+    EXPECT_EQ(rendered("{% set g = 5|" + chain + " %}x"), "x") << chain;
+  EXPECT_EQ(printed("['a']|map(attribute=none)|list"), "|['a']|");
+}
+
+TEST(Template, AGeneratorGivesEachItemOnce) {
+  const std::string set = "{% set g = [1, 2, 3, 4]|map('string') %}";
+  EXPECT_EQ(rendered(set + "{{ g|list }}{{ g|list }}"), "['1', '2', '3', '4'][]");
+  EXPECT_EQ(rendered(set + "{{ g|first }}{{ g|first }}{{ g|join }}{{ g|first }}"), "1234");
+  EXPECT_EQ(rendered(set + "{{ '2' in g }}{{ g|join }}{{ '2' in g }}"), "True34False");
+  EXPECT_EQ(rendered(set + "{% for i in g %}{{ i }}{% if i == '2' %}{% break %}{% endif %}"
+                           "{% endfor %}|{% for i in g %}{{ i }}{% endfor %}|{{ g|list }}"),
+            "12|34|[]");
+  EXPECT_EQ(rendered(set + "{% for i in g %}{{ i }}{{ g|first }},{% endfor %}"), "12,34,");
+  EXPECT_EQ(rendered(set + "{% for i in g %}{{ loop.last }}{% break %}{% endfor %}{{ g|list }}"),
+            "False['3', '4']");
+  EXPECT_EQ(printed("[1, 2]|map('string')|reverse"), "|['2', '1']|");
+}
+
+TEST(Template, ConditionsOfALoopAreEvaluatedAsItGoesOn) {
+  const std::string begin =
+      "{% set n = namespace(k=0) %}{% for i in [1, 2, 3, 4] if n.k < 2 %}{{ i }}";
+  const std::string end = "{% set n.k = n.k + 1 %}{% endfor %}";
+  EXPECT_EQ(rendered(begin + end), "12");
+  EXPECT_EQ(rendered(begin + "{{ loop.index }}" + end), "1122");
+  // What asks for later items evaluates their conditions then.
+  EXPECT_EQ(rendered(begin + "{{ loop.last }}" + end), "1False2False3True");
+  EXPECT_EQ(rendered(begin + "({{ loop.nextitem }})" + end), "1(2)2(3)3()");
+  EXPECT_EQ(rendered(begin + "/{{ loop.length }} " + end), "1/4 2/4 3/4 4/4 ");
+  EXPECT_EQ(rendered(begin + "/{{ loop.revindex }}{{ loop.revindex0 }} " + end),
+            "1/43 2/32 3/21 4/10 ");
+  EXPECT_EQ(
+      rendered(begin + end + "{% for i in [5, 6] if n.k > 2 %}{{ i }}{% else %}none{% endfor %}"),
+      "12none");
+  EXPECT_EQ(rendered("{% for i in [1, 'x'] if i > 0 %}{{ i }}{% break %}{% endfor %}"), "1");
+  EXPECT_TRUE(rendered("{% for i in [1, 'x'] if i > 0 %}{{ loop.length }}{% break %}{% endfor %}")
+                  .starts_with("error: "));
+  // A condition that asks its own loop for more.
+  EXPECT_TRUE(
+      rendered("{% set n = namespace(l=none) %}{% for i in [1, 2] if n.l is none or n.l.length %}"
+               "{% set n.l = loop %}{% endfor %}")
+          .starts_with("error: "));
+}
+
+// Jinja2 goes on with such a loop, in the scope of a block that is done.
+TEST(Template, ALoopThatOutlivesItsStatementHasNoScope) {
+  const std::string begin = "{% set n = namespace() %}{% with a = 1 %}{% for i in [1, 2, 3]";
+  const std::string end = "{% set n.l = loop %}{% break %}{% endfor %}{% endwith %}";
+  EXPECT_TRUE(rendered(begin + " recursive %}" + end + "{{ n.l([4]) }}").starts_with("error: "));
+  EXPECT_EQ(rendered(begin + " if i > a - 1 %}" + end + "{{ n.l.length }}{{ n.l.last }}"), "1True");
+}
+
 TEST(Template, CommentsAndRawBlocksNeedNoEndWhereTheTemplateEnds) {
   for (const std::string end : {"{#", "{#-", "{#+", "{#\n", "{% raw %}", "{% raw -%}  "})
     EXPECT_EQ(rendered("a" + end), "a") << end;

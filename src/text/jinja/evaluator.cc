@@ -232,14 +232,14 @@ Result<Value> Interpreter::call(const Value& callee, const CallArgs& args) {
   if (const Function* function = callee.as_function()) return function->call(*this, args);
   if (const BoundMethod* method = callee.as_method())
     return call_method(*this, method->self, method->name, args);
-  if (Loop* loop = callee.as_loop(); loop != nullptr && loop->statement != nullptr) {
+  if (Loop* loop = callee.as_loop();
+      loop != nullptr && loop->statement != nullptr && loop->statement->recursive) {
     ANEMONE_ASSIGN_OR_RETURN(const BoundArgs bound, BoundArgs::bind("loop", args, {"iterable"}, 1));
-    ANEMONE_ASSIGN_OR_RETURN(Items items, iterate_until_error(bound[0]));
     const Stmt& statement = *loop->statement;
     const std::size_t depth0 = loop->depth0 + 1;
     ScopeGuard scope(*this, loop->scope);
     Output out(heap_);
-    ANEMONE_RETURN_IF_ERROR(run_loop(statement, std::move(items), depth0, out).status());
+    ANEMONE_RETURN_IF_ERROR(run_loop(statement, bound[0], depth0, out).status());
     return make_text(out.take());
   }
   return invalid_argument("[chat template] '{}' object is not callable", callee.type_name());
@@ -268,7 +268,7 @@ Result<Value> Interpreter::get_attribute(const Value& value, std::string_view na
     return *found;
   }
   if (Loop* loop = value.as_loop()) {
-    ANEMONE_ASSIGN_OR_RETURN(const Value attribute, loop_attribute(*loop, name));
+    ANEMONE_ASSIGN_OR_RETURN(const Value attribute, loop_attribute(*this, *loop, name));
     if (!attribute.is_undefined() || name == "previtem" || name == "nextitem") return attribute;
   }
   // getattr comes before the key, as in Jinja2: message.items is the method even if there is such a
@@ -324,10 +324,14 @@ Result<Interpreter::Items> Interpreter::iterate_until_error(const Value& value) 
   Items out;
   std::vector<Value>& items = out.items;
   if (value.is_undefined()) return out;
-  if (const Sequence* sequence = value.as_sequence()) {
-    ANEMONE_RETURN_IF_ERROR(charge(sequence->items.size() * cost::kItem));
-    items = sequence->items;
-    out.end = sequence->end;
+  if (Sequence* sequence = value.as_sequence()) {
+    const auto first = sequence->items.begin() + static_cast<std::ptrdiff_t>(sequence->next);
+    ANEMONE_RETURN_IF_ERROR(charge((sequence->items.size() - sequence->next) * cost::kItem));
+    items.assign(first, sequence->items.end());
+    if (sequence->kind == SequenceKind::kGenerator) {
+      sequence->next = sequence->items.size();
+      out.end = std::exchange(sequence->end, {});
+    }
   } else if (const Dict* dict = value.as_dict()) {
     ANEMONE_RETURN_IF_ERROR(charge(dict->size() * cost::kItem));
     for (const auto& [key, item] : dict->entries()) items.push_back(key);
@@ -340,11 +344,12 @@ Result<Interpreter::Items> Interpreter::iterate_until_error(const Value& value) 
       items.push_back(std::move(character));
       i += length;
     }
-  } else if (const Loop* loop = value.as_loop()) {
-    ANEMONE_RETURN_IF_ERROR(charge(loop->items.size() * cost::kItem));
-    for (std::size_t i = loop->index0 + 1; i < loop->items.size(); ++i)
-      items.push_back(loop->items[i]);
-    out.end = loop->end;
+  } else if (Loop* loop = value.as_loop()) {
+    for (bool has_next = true; has_next;) {
+      ANEMONE_ASSIGN_OR_RETURN(has_next, ask_next(*loop));
+    }
+    ANEMONE_RETURN_IF_ERROR(charge(loop->asked * cost::kItem));
+    for (std::size_t i = loop->index0 + 1; i < loop->asked; ++i) items.push_back(loop->items[i]);
   } else {
     return invalid_argument("[chat template] '{}' object is not iterable", value.type_name());
   }

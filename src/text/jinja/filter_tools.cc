@@ -16,6 +16,7 @@ Status too_many_parts(Interpreter& interpreter) {
 
 Result<AttributePath> parse_path(Interpreter& interpreter, const Value& path) {
   if (path.is_integer()) return AttributePath{path};
+  if (path.is_none()) return AttributePath();
   const std::string* text = path.as_text();
   if (text == nullptr)
     return invalid_argument("[chat template] expected an attribute name, got {}", path.type_name());

@@ -148,50 +148,82 @@ Result<Interpreter::Flow> Interpreter::execute_if(const Stmt& stmt, Output& out)
 
 Result<Interpreter::Flow> Interpreter::execute_for(const Stmt& stmt, Output& out) {
   ANEMONE_ASSIGN_OR_RETURN(const Value iterable, evaluate(*stmt.expr));
-  ANEMONE_ASSIGN_OR_RETURN(Items items, iterate_until_error(iterable));
-  return run_loop(stmt, std::move(items), 0, out);
+  return run_loop(stmt, iterable, 0, out);
 }
 
 // Whether the condition of a loop holds for an item. It sees the loop's names but not "loop".
-Result<bool> Interpreter::is_wanted(const Stmt& stmt, const Value& item) {
+Result<bool> Interpreter::is_wanted(const Loop& loop, const Value& item) {
+  const Stmt& stmt = *loop.statement;
   ANEMONE_RETURN_IF_ERROR(charge(kScopeCost));
-  ScopeGuard scope(*this);
+  ScopeGuard scope(*this, loop.scope);
   ANEMONE_RETURN_IF_ERROR(assign(stmt.target, item));
   ANEMONE_ASSIGN_OR_RETURN(const Value holds, evaluate(*stmt.condition));
   return holds.truthy();
 }
 
-Result<Interpreter::Flow> Interpreter::run_loop(const Stmt& stmt, Items items, std::size_t depth0,
-                                                Output& out) {
-  // The items are counted before the condition is evaluated, which may begin further loops.
-  const std::size_t bytes = sizeof(Loop) + 64 + items.items.capacity() * sizeof(Value);
-  ANEMONE_ASSIGN_OR_RETURN(const auto loop, heap_.make(Loop(), bytes));
-  if (stmt.condition != nullptr)
-    items.keep_if([&](const Value& item) { return is_wanted(stmt, item); });
-  loop->items = std::move(items.items);
-  loop->end = std::move(items.end);
-  if (loop->items.empty()) {
-    ANEMONE_RETURN_IF_ERROR(loop->end);
-    ScopeGuard scope(*this);
-    return execute(stmt.otherwise, out);  // a break there leaves the loop around
+Result<bool> Interpreter::ask_next(Loop& loop) {
+  if (loop.is_asking) return invalid_argument("[chat template] generator already executing");
+  const std::vector<Value>& source = loop.generator ? loop.generator->items : loop.items;
+  std::size_t& next = loop.generator ? loop.generator->next : loop.next;
+  while (next < source.size()) {
+    Value item = source[next++];
+    ANEMONE_RETURN_IF_ERROR(charge(cost::kItem));
+    if (loop.statement != nullptr && loop.statement->condition != nullptr) {
+      loop.is_asking = true;
+      const Result<bool> wanted = is_wanted(loop, item);
+      loop.is_asking = false;
+      ANEMONE_RETURN_IF_ERROR(wanted.status());
+      if (!*wanted) continue;
+    }
+    if (loop.generator)
+      loop.items.push_back(std::move(item));  // its memory is reserved
+    else
+      loop.items[loop.asked] = std::move(item);
+    ++loop.asked;
+    return true;
   }
+  ANEMONE_RETURN_IF_ERROR(std::exchange(loop.generator ? loop.generator->end : loop.end, {}));
+  return false;
+}
+
+Result<std::shared_ptr<Loop>> Interpreter::make_loop(const Stmt& stmt, const Value& iterable) {
+  Loop loop;
+  const auto* sequence = std::get_if<Value::SequencePtr>(&iterable.data());
+  if (sequence != nullptr && (*sequence)->kind == SequenceKind::kGenerator) {
+    loop.generator = *sequence;
+    loop.items.reserve((*sequence)->items.size() - (*sequence)->next);
+  } else {
+    ANEMONE_ASSIGN_OR_RETURN(Items all, iterate_until_error(iterable));
+    loop.items = std::move(all.items);
+    loop.end = std::move(all.end);
+    if (stmt.condition == nullptr) loop.asked = loop.next = loop.items.size();
+  }
+  const std::size_t bytes = sizeof(Loop) + 64 + loop.items.capacity() * sizeof(Value);
+  return heap_.make(std::move(loop), bytes);
+}
+
+Result<Interpreter::Flow> Interpreter::run_loop(const Stmt& stmt, const Value& iterable,
+                                                std::size_t depth0, Output& out) {
+  ANEMONE_ASSIGN_OR_RETURN(const auto loop, make_loop(stmt, iterable));
   loop->depth0 = depth0;
-  loop->statement = stmt.recursive ? &stmt : nullptr;
+  loop->statement = &stmt;
   loop->scope = scope_;
+  const LoopGuard guard(*loop);
   bool completed = false;
-  bool is_left = false;
-  for (std::size_t i = 0; i < loop->items.size(); ++i) {
+  for (std::size_t i = 0;; ++i) {
+    if (i == loop->asked) {
+      ANEMONE_ASSIGN_OR_RETURN(const bool has_next, ask_next(*loop));
+      if (!has_next) break;
+    }
     ANEMONE_RETURN_IF_ERROR(charge(kScopeCost));
     ScopeGuard scope(*this);
     loop->index0 = i;
     ANEMONE_RETURN_IF_ERROR(scope_->set(heap_, "loop", Value::object(loop)));
     ANEMONE_RETURN_IF_ERROR(assign(stmt.target, loop->items[i]));
     ANEMONE_ASSIGN_OR_RETURN(const Flow flow, execute(stmt.body, out));
-    is_left = flow == Flow::kBreak;
-    if (is_left) break;
+    if (flow == Flow::kBreak) break;
     completed = completed || flow == Flow::kNext;
   }
-  if (!is_left) ANEMONE_RETURN_IF_ERROR(loop->end);
   // `otherwise` runs also when each item was left by break or continue, as in Jinja2.
   if (completed || stmt.otherwise.empty()) return Flow::kNext;
   ScopeGuard scope(*this);

@@ -87,8 +87,10 @@ class Interpreter {
       }
     }
   };
-  // kInvalidArgument when the value has no items.
+  // Takes the items of a generator. kInvalidArgument when the value has no items.
   Result<Items> iterate_until_error(const Value& value);
+  // Takes the next item of a loop whose condition holds to loop.items; false when there is none.
+  Result<bool> ask_next(Loop& loop);
   // All items, or the first error.
   Result<std::vector<Value>> iterate(const Value& value);
 
@@ -99,8 +101,11 @@ class Interpreter {
   Result<Value> make_sequence(std::vector<Value> items, SequenceKind kind = SequenceKind::kList) {
     return heap_.sequence(std::move(items), kind);
   }
-  Result<Value> make_generator(Items items) {
-    return heap_.sequence(std::move(items.items), SequenceKind::kGenerator, std::move(items.end));
+  // A generator that fails at once when there are no items: it looks at nothing before somebody
+  // asks for its first item.
+  Result<Value> make_generator(Result<Items> items) {
+    if (!items.ok()) return heap_.sequence({}, SequenceKind::kGenerator, items.status());
+    return heap_.sequence(std::move(items->items), SequenceKind::kGenerator, std::move(items->end));
   }
   // Charges a search of `part_bytes` in `text_bytes`, whose time is their product at worst.
   Status charge_search(std::size_t text_bytes, std::size_t part_bytes);
@@ -113,14 +118,16 @@ class Interpreter {
  private:
   class Depth;
   class ScopeGuard;
+  class LoopGuard;
   enum class Flow { kNext, kBreak, kContinue };
 
   Result<Flow> execute(const Block& block, Output& out);
   Result<Flow> execute(const Stmt& stmt, Output& out);
   Result<Flow> execute_if(const Stmt& stmt, Output& out);
   Result<Flow> execute_for(const Stmt& stmt, Output& out);
-  Result<Flow> run_loop(const Stmt& stmt, Items items, std::size_t depth0, Output& out);
-  Result<bool> is_wanted(const Stmt& stmt, const Value& item);
+  Result<Flow> run_loop(const Stmt& stmt, const Value& iterable, std::size_t depth0, Output& out);
+  Result<std::shared_ptr<Loop>> make_loop(const Stmt& stmt, const Value& iterable);
+  Result<bool> is_wanted(const Loop& loop, const Value& item);
   Status execute_set(const Stmt& stmt);
   Result<Flow> execute_set_block(const Stmt& stmt);
   Status execute_call_block(const Stmt& stmt, Output& out);

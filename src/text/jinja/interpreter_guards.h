@@ -50,4 +50,16 @@ class Interpreter::ScopeGuard {
   std::unique_ptr<Scope> scope_;
 };
 
+// The statement of a loop runs for as long as it lives.
+class Interpreter::LoopGuard {
+ public:
+  explicit LoopGuard(Loop& loop) : loop_(loop) {}
+  LoopGuard(const LoopGuard&) = delete;
+  LoopGuard& operator=(const LoopGuard&) = delete;
+  ~LoopGuard() { loop_.finish(); }
+
+ private:
+  Loop& loop_;
+};
+
 }  // namespace anemone::text::jinja

@@ -9,7 +9,10 @@
 
 namespace anemone::text::jinja {
 
+class Interpreter;
+
 // loop.index, loop.first, loop.previtem ...; undefined for an unknown name and beyond the ends.
-Result<Value> loop_attribute(const Loop& loop, std::string_view name);
+// Those that depend on what follows ask for it: the error of the item that they come to.
+Result<Value> loop_attribute(Interpreter& interpreter, Loop& loop, std::string_view name);
 
 }  // namespace anemone::text::jinja

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "base/error.h"
 #include "text/utf8.h"
@@ -137,12 +138,15 @@ Result<bool> contains(Interpreter& interpreter, const Value& container, const Va
     return found != nullptr;
   }
   if (container.is_undefined()) return false;
-  if (const Sequence* sequence = container.as_sequence()) {
-    for (const Value& other : sequence->items) {
-      ANEMONE_ASSIGN_OR_RETURN(const bool same, equal(interpreter.heap(), item, other));
+  if (Sequence* sequence = container.as_sequence()) {
+    const bool is_generator = sequence->kind == SequenceKind::kGenerator;
+    for (std::size_t i = sequence->next; i < sequence->items.size(); ++i) {
+      if (is_generator) sequence->next = i + 1;
+      ANEMONE_ASSIGN_OR_RETURN(const bool same,
+                               equal(interpreter.heap(), item, sequence->items[i]));
       if (same) return true;
     }
-    ANEMONE_RETURN_IF_ERROR(sequence->end);
+    ANEMONE_RETURN_IF_ERROR(std::exchange(sequence->end, {}));
     return false;
   }
   return bad_operands("in", item, container);

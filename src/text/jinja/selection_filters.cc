@@ -16,8 +16,19 @@ const Value* find_named(const CallArgs& args, std::string_view name) {
   return nullptr;
 }
 
+// What a filter makes that is a generator in Jinja2: it looks at nothing, not even its arguments,
+// before somebody asks for the first item.
+using ItemsFunction = Result<Interpreter::Items> (*)(Interpreter&, const Value& input,
+                                                     const CallArgs&);
+template <ItemsFunction make>
+Result<Value> filter_lazily(Interpreter& interpreter, const Value& input, const CallArgs& args) {
+  if (!input.truthy()) return interpreter.make_generator(Interpreter::Items());
+  return interpreter.make_generator(make(interpreter, input, args));
+}
+
 // map(attribute="a.b", default=x) or map("filter", arguments ...).
-Result<Value> filter_map(Interpreter& interpreter, const Value& input, const CallArgs& args) {
+Result<Interpreter::Items> map_items(Interpreter& interpreter, const Value& input,
+                                     const CallArgs& args) {
   ANEMONE_ASSIGN_OR_RETURN(Interpreter::Items items, interpreter.iterate_until_error(input));
   if (const Value* path = find_named(args, "attribute");
       path != nullptr && args.positional.empty()) {
@@ -31,7 +42,7 @@ Result<Value> filter_map(Interpreter& interpreter, const Value& input, const Cal
       ANEMONE_ASSIGN_OR_RETURN(Value value, attribute_path(interpreter, item, parsed));
       return value.is_undefined() && fallback != nullptr ? *fallback : std::move(value);
     });
-    return interpreter.make_generator(std::move(items));
+    return items;
   }
   const std::string* name = args.positional.empty() ? nullptr : args.positional[0].as_text();
   if (name == nullptr) return invalid_argument("[chat template] map requires a filter argument");
@@ -40,13 +51,14 @@ Result<Value> filter_map(Interpreter& interpreter, const Value& input, const Cal
     ANEMONE_RETURN_IF_ERROR(interpreter.charge(kLookupCost));
     return interpreter.call_filter(*name, item, rest);
   });
-  return interpreter.make_generator(std::move(items));
+  return items;
 }
 
 // select(test, ...), reject(test, ...), and with an attribute first selectattr, rejectattr. If no
 // test is named, an item passes if it is true.
 template <bool by_attribute, bool wanted>
-Result<Value> filter_choose(Interpreter& interpreter, const Value& input, const CallArgs& args) {
+Result<Interpreter::Items> chosen_items(Interpreter& interpreter, const Value& input,
+                                        const CallArgs& args) {
   ANEMONE_ASSIGN_OR_RETURN(Interpreter::Items items, interpreter.iterate_until_error(input));
   constexpr std::ptrdiff_t kTestAt = by_attribute ? 1 : 0;
   const auto count = static_cast<std::ptrdiff_t>(args.positional.size());
@@ -72,7 +84,7 @@ Result<Value> filter_choose(Interpreter& interpreter, const Value& input, const 
     }
     return holds == wanted;
   });
-  return interpreter.make_generator(std::move(items));
+  return items;
 }
 
 // [(key, [items])], sorted by the key.
@@ -119,11 +131,11 @@ Result<Value> filter_groupby(Interpreter& interpreter, const Value& input, const
 }
 
 constexpr FilterEntry kSelectionFilters[] = {
-    {"map", filter_map},
-    {"select", filter_choose<false, true>},
-    {"reject", filter_choose<false, false>},
-    {"selectattr", filter_choose<true, true>},
-    {"rejectattr", filter_choose<true, false>},
+    {"map", filter_lazily<map_items>},
+    {"select", filter_lazily<chosen_items<false, true>>},
+    {"reject", filter_lazily<chosen_items<false, false>>},
+    {"selectattr", filter_lazily<chosen_items<true, true>>},
+    {"rejectattr", filter_lazily<chosen_items<true, false>>},
     {"groupby", filter_groupby},
 };
 

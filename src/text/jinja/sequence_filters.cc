@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Filters over lists as a whole.
 #include <algorithm>
+#include <utility>
 
 #include "base/error.h"
 #include "text/jinja/filter_tools.h"
@@ -57,12 +58,14 @@ Result<Value> filter_end(Interpreter& interpreter, const Value& input, const Cal
   ANEMONE_RETURN_IF_ERROR(BoundArgs::bind("first or last", args, {}).status());
   std::vector<Value> copied;
   const std::vector<Value>* items = &copied;
-  const Sequence* sequence = input.as_sequence();
+  Sequence* sequence = input.as_sequence();
   if (last && sequence != nullptr && sequence->kind == SequenceKind::kGenerator)
     return invalid_argument("[chat template] 'generator' object is not reversible");
-  if (sequence != nullptr) {
+  if (sequence != nullptr && sequence->kind == SequenceKind::kGenerator) {
+    if (sequence->next < sequence->items.size()) return sequence->items[sequence->next++];
+    ANEMONE_RETURN_IF_ERROR(std::exchange(sequence->end, {}));
+  } else if (sequence != nullptr) {
     items = &sequence->items;
-    if (items->empty()) ANEMONE_RETURN_IF_ERROR(sequence->end);
   } else {
     ANEMONE_ASSIGN_OR_RETURN(copied, interpreter.iterate(input));
   }
@@ -95,9 +98,13 @@ Result<Value> filter_reverse(Interpreter& interpreter, const Value& input, const
   ANEMONE_RETURN_IF_ERROR(BoundArgs::bind("reverse", args, {}).status());
   if (input.is_text())
     return slice(interpreter, input, Value::none(), Value::none(), Value::integer(-1));
+  // What cannot be gone through from its end becomes a list.
+  const Sequence* sequence = input.as_sequence();
+  const bool is_generator = sequence != nullptr && sequence->kind == SequenceKind::kGenerator;
   ANEMONE_ASSIGN_OR_RETURN(std::vector<Value> items, interpreter.iterate(input));
   std::reverse(items.begin(), items.end());
-  return interpreter.make_sequence(std::move(items), SequenceKind::kGenerator);
+  return interpreter.make_sequence(std::move(items),
+                                   is_generator ? SequenceKind::kList : SequenceKind::kGenerator);
 }
 
 // The paths of "a.b,c".
@@ -145,9 +152,8 @@ Result<Value> filter_sort(Interpreter& interpreter, const Value& input, const Ca
   return interpreter.make_sequence(std::move(items));
 }
 
-Result<Value> filter_unique(Interpreter& interpreter, const Value& input, const CallArgs& args) {
-  ANEMONE_ASSIGN_OR_RETURN(const BoundArgs bound,
-                           BoundArgs::bind("unique", args, {"case_sensitive", "attribute"}));
+Result<Interpreter::Items> unique_items(Interpreter& interpreter, const Value& input,
+                                        const BoundArgs& bound) {
   ANEMONE_ASSIGN_OR_RETURN(const AttributePath path, path_arg(interpreter, bound, 1));
   ANEMONE_ASSIGN_OR_RETURN(Interpreter::Items items, interpreter.iterate_until_error(input));
   Dict seen;
@@ -158,7 +164,13 @@ Result<Value> filter_unique(Interpreter& interpreter, const Value& input, const 
     ANEMONE_RETURN_IF_ERROR(seen.set(interpreter.heap(), key, Value::none()));
     return seen.size() > before;
   });
-  return interpreter.make_generator(std::move(items));
+  return items;
+}
+
+Result<Value> filter_unique(Interpreter& interpreter, const Value& input, const CallArgs& args) {
+  ANEMONE_ASSIGN_OR_RETURN(const BoundArgs bound,
+                           BoundArgs::bind("unique", args, {"case_sensitive", "attribute"}));
+  return interpreter.make_generator(unique_items(interpreter, input, bound));
 }
 
 template <bool largest>
@@ -212,25 +224,29 @@ Result<Value> filter_dictsort(Interpreter& interpreter, const Value& input, cons
 
 Result<Value> filter_items(Interpreter& interpreter, const Value& input, const CallArgs& args) {
   ANEMONE_RETURN_IF_ERROR(BoundArgs::bind("items", args, {}).status());
-  std::vector<Value> items;
+  Interpreter::Items items;
   if (const Dict* dict = input.as_dict()) {
-    ANEMONE_ASSIGN_OR_RETURN(items, pairs_of(interpreter, *dict));
+    ANEMONE_ASSIGN_OR_RETURN(items.items, pairs_of(interpreter, *dict));
   } else if (!input.is_undefined()) {
-    return invalid_argument("[chat template] Can only get item pairs from a mapping.");
+    items.end = invalid_argument("[chat template] Can only get item pairs from a mapping.");
   }
-  return interpreter.make_sequence(std::move(items), SequenceKind::kGenerator);
+  return interpreter.make_generator(std::move(items));
 }
 
-Result<Value> filter_batch(Interpreter& interpreter, const Value& input, const CallArgs& args) {
-  ANEMONE_ASSIGN_OR_RETURN(const BoundArgs bound,
-                           BoundArgs::bind("batch", args, {"linecount", "fill_with"}, 1));
+Result<Interpreter::Items> batch_items(Interpreter& interpreter, const Value& input,
+                                       const BoundArgs& bound) {
   ANEMONE_ASSIGN_OR_RETURN(const std::int64_t count, bound.integer(0, 1));
   if (count < 1 || count > 100'000)
     return invalid_argument("[chat template] batch expected a count from 1 to 100000");
-  ANEMONE_ASSIGN_OR_RETURN(const std::vector<Value> items, interpreter.iterate(input));
+  ANEMONE_ASSIGN_OR_RETURN(Interpreter::Items all, interpreter.iterate_until_error(input));
+  const std::vector<Value>& items = all.items;
   const auto width = static_cast<std::size_t>(count);
-  std::vector<Value> rows;
-  for (std::size_t at = 0; at < items.size(); at += width) {
+  // A row is given when the item behind it comes.
+  const std::size_t end =
+      all.end.ok() || items.empty() ? items.size() : (items.size() - 1) / width * width;
+  Interpreter::Items rows;
+  rows.end = std::move(all.end);
+  for (std::size_t at = 0; at < end; at += width) {
     const auto begin = items.begin() + static_cast<std::ptrdiff_t>(at);
     std::vector<Value> row(begin,
                            begin + static_cast<std::ptrdiff_t>(std::min(width, items.size() - at)));
@@ -239,9 +255,15 @@ Result<Value> filter_batch(Interpreter& interpreter, const Value& input, const C
       row.resize(width, bound[1]);
     }
     ANEMONE_ASSIGN_OR_RETURN(Value made, interpreter.make_sequence(std::move(row)));
-    rows.push_back(std::move(made));
+    rows.items.push_back(std::move(made));
   }
-  return interpreter.make_sequence(std::move(rows), SequenceKind::kGenerator);
+  return rows;
+}
+
+Result<Value> filter_batch(Interpreter& interpreter, const Value& input, const CallArgs& args) {
+  ANEMONE_ASSIGN_OR_RETURN(const BoundArgs bound,
+                           BoundArgs::bind("batch", args, {"linecount", "fill_with"}, 1));
+  return interpreter.make_generator(batch_items(interpreter, input, bound));
 }
 
 constexpr FilterEntry kSequenceFilters[] = {

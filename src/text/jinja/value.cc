@@ -78,8 +78,16 @@ void Namespace::clear() {
 void BoundMethod::clear() {
   self = Value();
 }
+void Loop::finish() {
+  next = items.size();
+  generator.reset();
+  end = {};
+  statement = nullptr;
+  scope = nullptr;
+}
 void Loop::clear() {
   items.clear();
+  generator.reset();
   last_changed.reset();
 }
 

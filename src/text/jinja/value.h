@@ -148,11 +148,13 @@ class Value {
 };
 
 // What Python prints as "list" and "tuple", and the lazy result of filters such as map (always
-// true, no length).
+// true, no length). A generator gives each item once; one that is made from another takes all items
+// of that at once.
 enum class SequenceKind { kList, kTuple, kGenerator };
 struct Sequence : Container {
   SequenceKind kind = SequenceKind::kList;
   std::vector<Value> items;
+  std::size_t next = 0;  // of a generator: the items before it are taken, and nobody meets them
   // The error that whoever goes beyond the items of a generator meets: the first of an item that
   // could not be made. Jinja2 makes items when they are asked for, so that a loop that is left
   // before does not meet it.
@@ -208,15 +210,24 @@ struct BoundMethod : Container {
   void clear() override;
 };
 
-// The variable "loop" of a for statement.
+// The variable "loop" of a for statement. It asks for its items one by one, as it or its attributes
+// come to them: what the body does may decide whether a condition holds.
 struct Loop : Container {
+  // The first `asked` are items of the loop; those from `next` on were not looked at yet.
   std::vector<Value> items;
-  Status end;  // the error of the item after the last (Sequence::end)
+  std::size_t asked = 0;
+  std::size_t next = 0;
+  Value::SequencePtr generator;  // where the items not asked for are taken from, if it is one
+  Status end;                    // the error of the item after the last (Sequence::end)
+  bool is_asking = false;        // evaluates the condition of an item
   std::size_t index0 = 0;
   std::size_t depth0 = 0;
-  const Stmt* statement = nullptr;  // to call it again in a recursive loop
+  // The statement and the scope that it is in, while it runs.
+  const Stmt* statement = nullptr;
   Scope* scope = nullptr;
   std::optional<Value> last_changed;  // what changed() was last called with
+  // The statement is done: the loop may live on, but its scope does not.
+  void finish();
   void clear() override;
 };
 

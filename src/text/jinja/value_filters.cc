@@ -13,6 +13,8 @@
 namespace anemone::text::jinja {
 namespace {
 
+constexpr std::size_t kParseCost = 40;     // of a byte of JSON
+constexpr std::size_t kParsedBytes = 32;   // of memory that a byte of JSON takes at most
 constexpr std::size_t kPrintCost = 3'000;  // of a number with few digits
 
 Result<Value> filter_default(Interpreter&, const Value& input, const CallArgs& args) {
@@ -54,6 +56,24 @@ Result<Value> filter_tojson(Interpreter& interpreter, const Value& input, const 
   }
   ANEMONE_ASSIGN_OR_RETURN(std::string text, to_json(interpreter.heap(), input, style));
   return interpreter.make_text(std::move(text));
+}
+
+// Jinja2 has no such filter, but the servers that render templates with one give it to them: a text
+// is read as JSON, any other value stays as it is. Templates of models with tools use it on the
+// arguments of a call, which clients send as a text.
+Result<Value> filter_fromjson(Interpreter& interpreter, const Value& input, const CallArgs& args) {
+  ANEMONE_RETURN_IF_ERROR(BoundArgs::bind("from_json", args, {}).status());
+  if (input.is_undefined()) return invalid_argument("[chat template] {}", input.undefined_hint());
+  const std::string* text = input.as_text();
+  if (text == nullptr) return input;
+  ANEMONE_RETURN_IF_ERROR(interpreter.charge(text->size() * kParseCost));
+  Heap& heap = interpreter.heap();
+  const std::size_t bytes = (text->size() + 8) * kParsedBytes;
+  ANEMONE_RETURN_IF_ERROR(heap.take(bytes));
+  const Result<Json> json = parse_json(*text, "chat template", {.max_memory = bytes});
+  Result<Value> value = json.ok() ? heap.from_json(*json) : json.status();
+  heap.give_back(bytes);
+  return value;
 }
 
 // The integer that all of `text` spells, or nullopt.
@@ -166,9 +186,10 @@ Result<Value> filter_attr(Interpreter& interpreter, const Value& input, const Ca
 }
 
 constexpr FilterEntry kValueFilters[] = {
-    {"default", filter_default}, {"d", filter_default},   {"tojson", filter_tojson},
-    {"int", filter_int},         {"float", filter_float}, {"abs", filter_abs},
-    {"round", filter_round},     {"attr", filter_attr},
+    {"default", filter_default},   {"d", filter_default},   {"tojson", filter_tojson},
+    {"int", filter_int},           {"float", filter_float}, {"abs", filter_abs},
+    {"round", filter_round},       {"attr", filter_attr},   {"from_json", filter_fromjson},
+    {"fromjson", filter_fromjson},
 };
 
 }  // namespace
