@@ -71,7 +71,9 @@ Result<Value> filter_fromjson(Interpreter& interpreter, const Value& input, cons
   const std::size_t bytes = (text->size() + 8) * kParsedBytes;
   ANEMONE_RETURN_IF_ERROR(heap.take(bytes));
   const Result<Json> json = parse_json(*text, "chat template", {.max_memory = bytes});
-  Result<Value> value = json.ok() ? heap.from_json(*json) : json.status();
+  // What a request sends decides: no fault of the template's source.
+  Result<Value> value =
+      json.ok() ? heap.from_json(*json) : invalid_argument("{}", json.status().message());
   heap.give_back(bytes);
   return value;
 }
