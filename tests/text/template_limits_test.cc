@@ -161,6 +161,35 @@ TEST(TemplateMemory, LoopsHoldTheirItemsWhileTheyChoose) {
   EXPECT_NE(text.status().message().find("10 MB"), std::string::npos) << text.status().message();
 }
 
+// The error of an item that nobody asks for does not end the render, which must pay for it.
+TEST(TemplateErrors, ThatAreKeptCostWhatTheyTake) {
+  std::string arguments;
+  for (int i = 0; i < 20000; ++i) arguments += ",1";
+  std::string maps;
+  for (int i = 0; i < 15000; ++i) maps += ",'map'";
+  for (const std::string& source : {
+           kLongText + repeated("{% set g = [s]|map('list') %}"),
+           kLongText + repeated("{% set g = [s]|map('sort') %}"),
+           kLongText + repeated("{% set g = [0]|map(s) %}"),
+           kLongText + repeated("{% set g = [0]|select(s) %}"),
+           kLongText + "{% set u = {}[s] %}" + repeated("{% set g = [u]|map('upper') %}"),
+           "{% set l = [] %}{% set s = 'y' * 160000 %}" +
+               repeated("{% set _ = l.append([0]|map(s)) %}"),
+           "{% set x = ([[]] * 100000)|map('map','string'" + arguments + ") %}",
+           "{% set n = namespace(l=[1]) %}{% for i in range(15000) %}{% set n.l = [n.l] %}"
+           "{% endfor %}{% set x = n.l|map('map'" +
+               maps + ") %}",
+       }) {
+    SCOPED_TRACE(source.substr(0, 200));
+    const CpuTime stopwatch;
+    const auto text = render(source, Json{{"messages", Json::array()}});
+    if (!text.ok()) {
+      EXPECT_EQ(text.status().code(), Code::kInvalidArgument) << text.status().message();
+      EXPECT_LT(text.status().message().size(), 400U);
+    }
+  }
+}
+
 TEST(TemplateWork, DictsFindKeysOfEveryKindWithoutASearch) {
   const CpuTime stopwatch;
   // 50,000 keys, twice: a search over all would be 5 billion comparisons.

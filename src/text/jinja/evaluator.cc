@@ -11,6 +11,7 @@
 #include "text/jinja/methods.h"
 #include "text/jinja/operators.h"
 #include "text/jinja/tests.h"
+#include "text/jinja/text_tools.h"
 #include "text/utf8.h"
 
 namespace anemone::text::jinja {
@@ -21,7 +22,8 @@ Status undefined_error(const Value& value) {
 }
 
 Result<Value> no_attribute(Heap& heap, const Value& value, std::string_view name) {
-  return heap.undefined(fmt::format("'{} object' has no attribute '{}'", value.type_name(), name));
+  return heap.undefined(
+      fmt::format("'{} object' has no attribute '{}'", value.type_name(), shown(name)));
 }
 
 // The character of `text` at an index that may count from the end.
@@ -247,15 +249,21 @@ Result<Value> Interpreter::call(const Value& callee, const CallArgs& args) {
 
 Result<Value> Interpreter::call_filter(std::string_view name, const Value& input,
                                        const CallArgs& args) {
+  // map calls filters, map among them.
+  const Depth depth(*this);
+  ANEMONE_RETURN_IF_ERROR(depth.check());
+  ANEMONE_RETURN_IF_ERROR(charge(cost::bytes(name.size())));
   const FilterEntry* filter = find_filter(name);
-  if (filter == nullptr) return invalid_argument("[chat template] No filter named '{}'.", name);
+  if (filter == nullptr)
+    return invalid_argument("[chat template] No filter named '{}'.", shown(name));
   return filter->call(*this, input, args);
 }
 
 Result<bool> Interpreter::call_test(std::string_view name, const Value& input,
                                     const CallArgs& args) {
+  ANEMONE_RETURN_IF_ERROR(charge(cost::bytes(name.size())));
   const TestEntry* test = find_test(name);
-  if (test == nullptr) return invalid_argument("[chat template] No test named '{}'.", name);
+  if (test == nullptr) return invalid_argument("[chat template] No test named '{}'.", shown(name));
   return test->call(*this, input, args);
 }
 
@@ -336,6 +344,7 @@ Result<Interpreter::Items> Interpreter::iterate_until_error(const Value& value) 
     ANEMONE_RETURN_IF_ERROR(charge(dict->size() * cost::kItem));
     for (const auto& [key, item] : dict->entries()) items.push_back(key);
   } else if (const std::string* text = value.as_text()) {
+    ANEMONE_RETURN_IF_ERROR(charge(cost::bytes(text->size())));
     if (count_code_points(*text) > limits().items)
       return invalid_argument("[chat template] expected at most {} items", limits().items);
     for (std::size_t i = 0; i < text->size();) {

@@ -8,6 +8,7 @@
 #include "text/jinja/number_format.h"
 #include "text/jinja/operators.h"
 #include "text/jinja/text_forms.h"
+#include "text/jinja/text_tools.h"
 #include "text/utf8.h"
 
 namespace anemone::text::jinja {
@@ -154,14 +155,14 @@ Result<Value> find_field(Interpreter& interpreter, std::string_view field, const
                            ? static_cast<int>(std::min<std::size_t>(automatic++, kMaxWidth))
                            : read_number(first, at);
     if (number < 0 || static_cast<std::size_t>(number) >= args.positional.size())
-      return invalid_argument("[chat template] format has no argument {}", first);
+      return invalid_argument("[chat template] format has no argument {}", shown(first));
     value = args.positional[static_cast<std::size_t>(number)];
   } else {
     ANEMONE_RETURN_IF_ERROR(interpreter.charge(args.named.size() * cost::kItem));
     const auto it = std::find_if(args.named.begin(), args.named.end(),
                                  [&](const auto& named) { return named.first == first; });
     if (it == args.named.end())
-      return invalid_argument("[chat template] format has no argument {}", first);
+      return invalid_argument("[chat template] format has no argument {}", shown(first));
     value = it->second;
   }
   for (std::size_t at = end; at < field.size();) {

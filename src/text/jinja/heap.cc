@@ -127,7 +127,8 @@ Result<Value> Heap::sequence(std::vector<Value> items, SequenceKind kind, Status
   if (items.size() > limits_.items)
     return invalid_argument("[chat template] expected at most {} items", limits_.items);
   ANEMONE_RETURN_IF_ERROR(charge(items.size() * cost::kItem));
-  const std::size_t bytes = sizeof(Sequence) + 64 + items.capacity() * sizeof(Value);
+  const std::size_t bytes =
+      sizeof(Sequence) + 64 + items.capacity() * sizeof(Value) + end.message().size();
   Sequence sequence;
   sequence.kind = kind;
   sequence.items = std::move(items);

@@ -26,6 +26,24 @@ class Interpreter::Depth {
   Interpreter& interpreter_;
 };
 
+// Memory of a heap, for as long as it lives.
+class HeldBytes {
+ public:
+  HeldBytes(Heap& heap, std::size_t bytes)
+      : heap_(heap), bytes_(bytes), status_(heap.take(bytes)) {}
+  HeldBytes(const HeldBytes&) = delete;
+  HeldBytes& operator=(const HeldBytes&) = delete;
+  ~HeldBytes() {
+    if (status_.ok()) heap_.give_back(bytes_);
+  }
+  const Status& status() const { return status_; }
+
+ private:
+  Heap& heap_;
+  const std::size_t bytes_;
+  const Status status_;
+};
+
 // A new innermost scope, for as long as it lives; below `parent` when that is given.
 class Interpreter::ScopeGuard {
  public:

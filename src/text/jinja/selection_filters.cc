@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Filters that look at each item: map, select and their kin.
+#include <algorithm>
+
 #include "base/error.h"
 #include "text/jinja/filter_tools.h"
 #include "text/jinja/filters.h"
+#include "text/jinja/interpreter_guards.h"
 #include "text/jinja/operators.h"
 
 namespace anemone::text::jinja {
@@ -15,6 +18,30 @@ const Value* find_named(const CallArgs& args, std::string_view name) {
     if (key == name) return &value;
   return nullptr;
 }
+
+// The arguments from the given one on, for a filter or test that a filter calls: their copy is
+// charged, and its memory counts while it lives.
+class RestArgs {
+ public:
+  RestArgs(Interpreter& interpreter, const CallArgs& args, std::size_t from)
+      : held_(interpreter.heap(),
+              (args.positional.size() + 4 * args.named.size()) * sizeof(Value)) {
+    status_ = held_.status();
+    if (status_.ok())
+      status_ = interpreter.charge((args.positional.size() + 4 * args.named.size()) * cost::kItem);
+    if (!status_.ok()) return;
+    args_.positional.assign(args.positional.begin() + static_cast<std::ptrdiff_t>(from),
+                            args.positional.end());
+    args_.named = args.named;
+  }
+  const Status& status() const { return status_; }
+  const CallArgs& operator*() const { return args_; }
+
+ private:
+  const HeldBytes held_;
+  Status status_;
+  CallArgs args_;
+};
 
 // What a filter makes that is a generator in Jinja2: it looks at nothing, not even its arguments,
 // before somebody asks for the first item.
@@ -46,10 +73,11 @@ Result<Interpreter::Items> map_items(Interpreter& interpreter, const Value& inpu
   }
   const std::string* name = args.positional.empty() ? nullptr : args.positional[0].as_text();
   if (name == nullptr) return invalid_argument("[chat template] map requires a filter argument");
-  const CallArgs rest{{args.positional.begin() + 1, args.positional.end()}, args.named};
+  const RestArgs rest(interpreter, args, 1);
+  ANEMONE_RETURN_IF_ERROR(rest.status());
   items.transform([&](const Value& item) -> Result<Value> {
     ANEMONE_RETURN_IF_ERROR(interpreter.charge(kLookupCost));
-    return interpreter.call_filter(*name, item, rest);
+    return interpreter.call_filter(*name, item, *rest);
   });
   return items;
 }
@@ -60,16 +88,16 @@ template <bool by_attribute, bool wanted>
 Result<Interpreter::Items> chosen_items(Interpreter& interpreter, const Value& input,
                                         const CallArgs& args) {
   ANEMONE_ASSIGN_OR_RETURN(Interpreter::Items items, interpreter.iterate_until_error(input));
-  constexpr std::ptrdiff_t kTestAt = by_attribute ? 1 : 0;
-  const auto count = static_cast<std::ptrdiff_t>(args.positional.size());
+  constexpr std::size_t kTestAt = by_attribute ? 1 : 0;
+  const std::size_t count = args.positional.size();
   if (count < kTestAt)
     return invalid_argument("[chat template] this filter needs an attribute name");
   const std::string* test = nullptr;
-  CallArgs rest{{}, args.named};
+  const RestArgs rest(interpreter, args, std::min(count, kTestAt + 1));
+  ANEMONE_RETURN_IF_ERROR(rest.status());
   if (count > kTestAt) {
-    test = args.positional[static_cast<std::size_t>(kTestAt)].as_text();
+    test = args.positional[kTestAt].as_text();
     if (test == nullptr) return invalid_argument("[chat template] this filter needs a test name");
-    rest.positional.assign(args.positional.begin() + kTestAt + 1, args.positional.end());
   }
   AttributePath path;
   if (by_attribute) {
@@ -80,7 +108,7 @@ Result<Interpreter::Items> chosen_items(Interpreter& interpreter, const Value& i
     ANEMONE_ASSIGN_OR_RETURN(const Value tested, attribute_path(interpreter, item, path));
     bool holds = tested.truthy();
     if (test != nullptr) {
-      ANEMONE_ASSIGN_OR_RETURN(holds, interpreter.call_test(*test, tested, rest));
+      ANEMONE_ASSIGN_OR_RETURN(holds, interpreter.call_test(*test, tested, *rest));
     }
     return holds == wanted;
   });

@@ -32,6 +32,14 @@ bool is_line_end(char32_t value) {
 
 }  // namespace
 
+std::string shown(std::string_view name) {
+  constexpr std::size_t kMost = 100;
+  if (name.size() <= kMost) return std::string(name);
+  std::size_t end = kMost;
+  while (end > 0 && (static_cast<unsigned char>(name[end]) & 0xc0) == 0x80) --end;
+  return std::string(name.substr(0, end)) + "...";
+}
+
 std::string_view strip(std::string_view text, const std::optional<std::string>& characters,
                        bool left, bool right) {
   const std::vector<char32_t> set = code_points(characters.value_or(""));

@@ -11,6 +11,10 @@
 
 namespace anemone::text::jinja {
 
+// A name as errors show it: the first hundred bytes or so of a long one. What the names of a
+// template are may be texts of megabytes, and errors are kept.
+std::string shown(std::string_view name);
+
 // `characters` nullopt: white space.
 std::string_view strip(std::string_view text, const std::optional<std::string>& characters,
                        bool left, bool right);

@@ -183,7 +183,8 @@ Result<Value> filter_attr(Interpreter& interpreter, const Value& input, const Ca
   ANEMONE_ASSIGN_OR_RETURN(const std::string name, bound.text(interpreter.heap(), 0, ""));
   // Attributes alone: the entries of a dict do not count.
   if (input.as_dict() != nullptr && input.as_dict()->find(name) != nullptr)
-    return interpreter.heap().undefined(fmt::format("'dict object' has no attribute '{}'", name));
+    return interpreter.heap().undefined(
+        fmt::format("'dict object' has no attribute '{}'", shown(name)));
   return interpreter.get_attribute(input, name);
 }
 
