@@ -39,5 +39,5 @@ def predict_on_package(trial):
         refused(trial.run("predict", package, "--inputs", inputs, *more), 2)
     for state in (out, trial.path(".", "out")):
         done = refused(trial.run("predict", package, "--inputs", inputs, "--outputs", out, "--state-out", state), 2)
-        expect(b"twice" in done.err, f"got {process.shown(done.err)}")
+        expect(b"two flags name this file" in done.err, f"got {process.shown(done.err)}")
     expect(trial.tree("model") == before, "the package is not what it was")
