@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The matrix product under conv, linear, matmul and einsum: many dot products over the canonical
-// order of dot.h, on matrices that lie anywhere in a tensor. The elements are fp16 or fp32, or int32
-// where a constant is; sums are fp32 and each output is rounded once.
+// order of dot.h, on matrices that lie anywhere in a tensor. The elements are fp16 or fp32, or
+// int32 where a constant is; sums are fp32 and each output is rounded once.
 #pragma once
 
 #include <cstddef>
