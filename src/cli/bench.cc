@@ -22,6 +22,7 @@
 #include "cli/interrupt.h"
 #include "cli/model_folder.h"
 #include "cli/model_path.h"
+#include "cli/number_range.h"
 #include "cli/output.h"
 #include "cli/output_place.h"
 
@@ -174,7 +175,7 @@ void add_bench_command(CLI::App& app, Context& context) {
   command->add_option("--threads", flags->threads,
                       "Threads, with commas (default: all that this process may use)");
   command->add_option("--reps", flags->repetitions, "Repetitions of each test (default: 3)")
-      ->check(CLI::Range(1, 1000));
+      ->check(whole_numbers(1, 1000));
   command->add_flag(
       "--suite", flags->is_suite,
       "Measure five prompts from a word to a page, a cold start and one repeated prompt\ninstead");

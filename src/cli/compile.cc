@@ -13,6 +13,7 @@
 #include "cli/compile_report.h"
 #include "cli/interrupt.h"
 #include "cli/model_path.h"
+#include "cli/number_range.h"
 #include "cli/output.h"
 #include "compiler/compiler.h"
 
@@ -166,17 +167,17 @@ void add_compile_command(CLI::App& app, Context& context) {
           "Several, as in 256,2048: a set of functions for each; all share the largest cache")
       ->delimiter(',')
       ->allow_extra_args(false)
-      ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 24));
+      ->check(whole_numbers(1, std::int64_t{1} << 24));
   command
       ->add_option("--prefill", options->prefill,
                    "Tokens that one prefill step takes; 1: decode only")
-      ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 16))
+      ->check(whole_numbers(1, std::int64_t{1} << 16))
       ->capture_default_str();
   command
       ->add_option("--verify", options->verify,
                    "Tokens of a third function, between decoding and --prefill, that checks drafts "
                    "and\ntakes short remainders; 0: none")
-      ->check(CLI::Range(std::int64_t{0}, std::int64_t{1} << 16))
+      ->check(whole_numbers(0, std::int64_t{1} << 16))
       ->capture_default_str();
   command->add_flag(
       "--range-dim", options->has_range_dim,
@@ -202,7 +203,7 @@ void add_compile_command(CLI::App& app, Context& context) {
   command
       ->add_option("--block-size", options->block_size,
                    "Inputs that share a scale in the block schemes")
-      ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 20))
+      ->check(whole_numbers(1, std::int64_t{1} << 20))
       ->capture_default_str();
   command
       ->add_option(
@@ -212,7 +213,7 @@ void add_compile_command(CLI::App& app, Context& context) {
   command
       ->add_option("--group-size", options->group_size,
                    "Output channels that share a palette; 0: one palette per matrix")
-      ->check(CLI::Range(std::int64_t{0}, std::int64_t{1} << 20))
+      ->check(whole_numbers(0, std::int64_t{1} << 20))
       ->capture_default_str();
   command
       ->add_option("--quant-for", options->quant_for,
@@ -222,11 +223,11 @@ void add_compile_command(CLI::App& app, Context& context) {
   command
       ->add_option("--quant-threshold", options->quant_threshold,
                    "Matrices of at most this many elements stay floats")
-      ->check(CLI::NonNegativeNumber)
+      ->check(at_least(0))
       ->capture_default_str();
   command->add_flag("--no-quant-head", options->keep_head, "The same as --quant-for head=none");
   command->add_option("--jobs", options->jobs, "Threads (default: --threads)")
-      ->check(CLI::Range(1, 1024));
+      ->check(whole_numbers(1, 1024));
   command->add_flag("--dry-run", options->is_dry_run,
                     "Check everything and show what would be written, without reading\nweights; a "
                     "config.json alone is enough");

@@ -11,6 +11,7 @@
 #include "base/log.h"
 #include "base/version.h"
 #include "cli/command.h"
+#include "cli/number_range.h"
 #include "cli/output.h"
 
 namespace anemone::cli {
@@ -65,7 +66,7 @@ int run(int argc, char** argv) {
   app.set_version_flag("--version", "anemone " + std::string(version()), "Print the version");
   app.add_option("--threads", context.threads,
                  "Threads to use (default: all that this process may use)")
-      ->check(CLI::Range(1, 1024));
+      ->check(whole_numbers(1, 1024));
   app.add_option("--isa", context.isa,
                  "CPU kernels to use: plain, neon, avx2, avx512, amx, or reference for the "
                  "plain\nkernels without fusion (default: the best of this processor)");

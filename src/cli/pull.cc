@@ -12,6 +12,7 @@
 #include "base/json.h"
 #include "base/progress.h"
 #include "cli/command.h"
+#include "cli/number_range.h"
 #include "cli/output.h"
 
 namespace anemone::cli {
@@ -68,7 +69,7 @@ void add_pull_command(CLI::App& app, Context& context) {
   command->add_option("--exclude", flags->exclude,
                       "Download no files that match the pattern (repeatable)");
   command->add_option("--jobs", flags->jobs, "Files that are downloaded at a time")
-      ->check(CLI::Range(1, 32))
+      ->check(whole_numbers(1, 32))
       ->capture_default_str();
   command->add_flag("--json", flags->is_json, "Machine-readable output");
   command->footer(

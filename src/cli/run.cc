@@ -14,6 +14,7 @@
 #include "cli/jsonl_loop.h"
 #include "cli/model_folder.h"
 #include "cli/model_path.h"
+#include "cli/number_range.h"
 #include "cli/output.h"
 #include "cli/output_place.h"
 #include "cli/token_ids.h"
@@ -154,37 +155,47 @@ void add_flags(CLI::App& command, RunOptions& options, Context& context) {
   command
       .add_option("--max-new", options.max_new,
                   "Most tokens to generate (default: until the answer ends; 256 for plain text)")
-      ->check(CLI::NonNegativeNumber);
+      ->check(at_least(0));
   CLI::Option* greedy =
       command.add_flag("--greedy", options.sampling.is_greedy, "Always take the most likely token");
   for (CLI::Option* option :
        {command.add_option("--temperature", options.sampling.temperature,
                            "Sampling temperature: above 1 flatter, below 1 sharper; 0 is greedy"),
-        command.add_option("--top-k", options.sampling.top_k,
-                           "Sample from the K most likely tokens; 0: all"),
+        command
+            .add_option("--top-k", options.sampling.top_k,
+                        "Sample from the K most likely tokens; 0: all")
+            ->check(at_least(0)),
         command.add_option("--top-p", options.sampling.top_p,
                            "Sample from the most likely tokens that make up this probability"),
         command.add_option("--min-p", options.sampling.min_p,
                            "Sample from tokens at least this share as likely as the most likely")})
     option->excludes(greedy);
-  command.add_option("--seed", options.sampling.seed,
-                     "Seed of the sampling: the same seed gives the same text");
+  command
+      .add_option("--seed", options.sampling.seed,
+                  "Seed of the sampling: the same seed gives the same text")
+      ->check(seeds());
   command.add_option("--repetition-penalty", options.sampling.repetition_penalty,
                      "Divide the logits of tokens that prompt or text hold; 1: off");
   command.add_option("--presence-penalty", options.sampling.presence_penalty,
                      "Subtract this from the logits of tokens that the text holds");
   command.add_option("--frequency-penalty", options.sampling.frequency_penalty,
                      "Subtract this from a token's logit for each time that the text holds it");
-  command.add_option("--no-repeat-ngram", options.sampling.no_repeat_ngram,
-                     "Never pick a token that would repeat N tokens in a row; 0: off");
+  command
+      .add_option("--no-repeat-ngram", options.sampling.no_repeat_ngram,
+                  "Never pick a token that would repeat N tokens in a row; 0: off")
+      ->check(at_least(0));
   command
       .add_option("--logit-bias", options.logit_bias,
                   "ID=BIAS, added to the logit of a token (repeatable)")
       ->allow_extra_args(false);
-  command.add_option("--stop-repeat-ngram", options.stop_repeat_ngram,
-                     "End the text when its last N tokens occurred in it before; 0: off");
-  command.add_option("--logprobs", options.logprobs,
-                     "With --json: log-probabilities of each token and of N alternatives");
+  command
+      .add_option("--stop-repeat-ngram", options.stop_repeat_ngram,
+                  "End the text when its last N tokens occurred in it before; 0: off")
+      ->check(at_least(0));
+  command
+      .add_option("--logprobs", options.logprobs,
+                  "With --json: log-probabilities of each token and of N alternatives")
+      ->check(at_least(0));
   command.add_option("--stop", options.stop, "End the text before this string (repeatable)")
       ->allow_extra_args(false);
   command.add_flag("--ignore-eos", options.ignore_eos, "Go on after an end-of-text token");

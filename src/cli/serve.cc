@@ -20,6 +20,7 @@
 #include "base/progress.h"
 #include "cli/command.h"
 #include "cli/model_folder.h"
+#include "cli/number_range.h"
 #include "cli/output.h"
 #include "cli/output_place.h"
 #include "cli/serve_files.h"
@@ -205,6 +206,7 @@ void add_serve_flags(CLI::App& command, ServeOptions& options) {
   CLI::Option* host = command.add_option("--host", server.http.host,
                                          "Address to listen on (default: this machine alone)");
   CLI::Option* port = command.add_option("--port", server.http.port, "Port; 0: any free one")
+                          ->check(whole_numbers(0, 65535))
                           ->capture_default_str();
   CLI::Option* key = command.add_option(
       "--api-key", options.key.text,
@@ -227,21 +229,23 @@ void add_serve_flags(CLI::App& command, ServeOptions& options) {
       command
           .add_option("--queue", server.scheduler.queue,
                       "Requests that may wait; further ones are refused with status 429")
+          ->check(whole_numbers(0, 1 << 20))
           ->capture_default_str();
   CLI::Option* ready = command.add_option("--ready-file", options.ready_file,
                                           "File to write the address to once the server listens");
   command.add_option("--parallel", server.scheduler.parallel, "Requests that run at a time")
-      ->check(CLI::Range(1, 256))
+      ->check(whole_numbers(1, 256))
       ->capture_default_str();
   command
       .add_option("--max-tokens", server.defaults.max_tokens,
                   "Most tokens of an answer (default: what the request says, else the context)")
-      ->check(CLI::PositiveNumber);
+      ->check(at_least(1));
   command
       .add_option("--temperature", server.defaults.temperature,
                   "Temperature of requests that set none (default: the model's)")
-      ->check(CLI::Range(0.0, 2.0));
-  command.add_option("--seed", server.defaults.seed, "Seed of requests that set none");
+      ->check(numbers(0.0, 2.0));
+  command.add_option("--seed", server.defaults.seed, "Seed of requests that set none")
+      ->check(seeds());
   command.add_option("--chat-template-file", options.chat_template_file,
                      "Chat template (Jinja) instead of the models' own");
   command.add_flag("--verify", options.checks_hashes, kVerifyHelp);

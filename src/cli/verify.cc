@@ -26,6 +26,7 @@
 #include "cli/interrupt.h"
 #include "cli/model_folder.h"
 #include "cli/model_path.h"
+#include "cli/number_range.h"
 #include "cli/output.h"
 #include "cli/token_ids.h"
 #include "cli/verify_text.h"
@@ -262,23 +263,23 @@ void add_verify_command(CLI::App& app, Context& context) {
   command
       ->add_option("--tokens", flags->tokens,
                    "Read at most this many tokens, and at most the context")
-      ->check(CLI::Range(std::int64_t{2}, std::int64_t{1} << 24))
+      ->check(whole_numbers(2, std::int64_t{1} << 24))
       ->capture_default_str();
   command
       ->add_option("--min-cosine", flags->limits.min_cosine,
                    "Least mean cosine of the logits with the reference's")
-      ->check(CLI::Range(-1.0, 1.0))
+      ->check(numbers(-1.0, 1.0))
       ->capture_default_str();
   command
       ->add_option("--min-top1", flags->limits.min_top1,
                    "Least share of positions whose most likely token the reference finds at least "
                    "nine\ntenths as likely as its own")
-      ->check(CLI::Range(0.0, 1.0))
+      ->check(numbers(0.0, 1.0))
       ->capture_default_str();
   command
       ->add_option("--max-perplexity-ratio", flags->limits.max_perplexity_ratio,
                    "Largest ratio of the perplexity to the reference's")
-      ->check(CLI::Range(0.0, 1e9))
+      ->check(numbers(0.0, 1e9))
       ->capture_default_str();
   command->add_flag("--no-record", flags->no_record, "Leave manifest.json as it is");
   command->add_flag("--json", flags->is_json, "Print the verdict as JSON");

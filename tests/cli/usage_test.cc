@@ -44,6 +44,12 @@ TEST(Usage, ErrorsAreOneLineWithAHintAndExitTwo) {
       {"--threads 0 inspect x", "(see anemone"},
       {"--threads many inspect x", "(see anemone"},
       {"inspect a b", "(see anemone inspect --help)\n"},
+      {"run x --seed 99999999999999999999", "--seed: expected a whole number that 64 bits with a "},
+      {"run x --max-new -4", "--max-new: expected a whole number of at least 0, got -4 (see"},
+      {"run x --top-k 3.5", "--top-k: expected a whole number of at least 0, got 3.5 (see"},
+      {"serve x --max-tokens 0", "--max-tokens: expected a whole number of at least 1, got 0 (see"},
+      {"serve x --temperature nan", "--temperature: expected 0 to 2, got nan (see"},
+      {"serve x --port 70000", "--port: expected 0 to 65535, got 70000 (see"},
   };
   for (const auto& [arguments, hint] : cases) {
     SCOPED_TRACE(arguments);
