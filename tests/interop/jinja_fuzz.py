@@ -19,7 +19,8 @@ from jinja_templates import Generator
 warnings.filterwarnings("ignore", category=SyntaxWarning)  # of the Python that Jinja2 writes
 
 # What anemone refuses on purpose where Python goes on: numbers beyond 128 bits, and work or sizes beyond its limits.
-DELIBERATE = ("out of range", "at most", "levels", "smaller", "range too big", "integer of at most", "small integer")
+DELIBERATE = ("out of range", "at most", "levels", "smaller", "range too big", "integer of at most", "small integer",
+              "number overflow")
 
 
 def from_json(value):
@@ -88,7 +89,7 @@ def render(request):
 def unstable(text):
     """Texts with addresses or forms of Python objects that no template means to print."""
     return any(mark in text for mark in ("<generator", "<built-in", "object at 0x", "<function", "<bound method", "<Macro", "<Namespace", "<class",
-                                         "dict_keys(", "dict_values(", "dict_items(", "range(", "<method", "<jinja2", "<LoopContext", "<Cycler"))
+                                         "dict_keys(", "dict_values(", "dict_items(", "range(", "<method", "<jinja2", "<LoopContext", "<Cycler", "Markup("))
 
 
 def compare(answers, seed):

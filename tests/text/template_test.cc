@@ -96,6 +96,17 @@ TEST(Template, DividesFloatsAsPythonDoes) {
   EXPECT_EQ(printed("-7.5 % 2"), "|0.5|");
 }
 
+TEST(Template, FloatsAreOddAndEvenAndDivisible) {
+  EXPECT_EQ(printed("[3.0 is odd, 4.0 is even, 2.5 is even, 2.5 is odd, 7.5 is divisibleby 2.5]"),
+            "|[True, True, False, False, True]|");
+  EXPECT_EQ(printed("[-3 is odd, -4 is even, -3 is divisibleby(-1), 6 is divisibleby(-3)]"),
+            "|[True, True, True, True]|");
+  EXPECT_EQ(printed("(10.0 % -2)|round(1, 'ceil')"), "|0.0|");
+  EXPECT_EQ(printed("(-0.5)|round(0, 'ceil')"), "|0.0|");
+  for (const char* wrong : {"'x' is even", "1 is divisibleby 0", "none is odd"})
+    EXPECT_TRUE(printed(wrong).starts_with("error: ")) << wrong;
+}
+
 TEST(Template, GeneratorsMeetAnErrorWhereTheyAreLeftOnlyWhenTheyGoOn) {
   const std::string loop = "{% for i in ";
   const std::string left = " %}{{ i }}{% break %}{% endfor %}";

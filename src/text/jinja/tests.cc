@@ -83,26 +83,24 @@ Result<bool> is_of_case(Interpreter& interpreter, const Value& value, const Call
                : to_lower(text) == text && to_upper(text) != text;
 }
 
-Result<bool> remainder_is(const Value& value, const Value& divisor, Int wanted) {
-  if (!value.is_integer() || !divisor.is_integer() || divisor.as_integer() == 0)
-    return invalid_argument("[chat template] this test needs integers, got {} and {}",
-                            value.type_name(), divisor.type_name());
-  if (divisor.as_integer() == -1) return wanted == 0;
-  const Int remainder = value.as_integer() % divisor.as_integer();
-  return (remainder < 0 ? -remainder : remainder) == wanted;
+// As Python has it: floats have remainders, too, and "%" of a text formats it.
+Result<bool> remainder_is(Interpreter& interpreter, const Value& value, const Value& divisor,
+                          Int wanted) {
+  ANEMONE_ASSIGN_OR_RETURN(const Value remainder, apply_binary(interpreter, "%", value, divisor));
+  return remainder.is_number() && remainder.as_number() == static_cast<double>(wanted);
 }
 
-Result<bool> is_odd(Interpreter&, const Value& value, const CallArgs& args) {
+Result<bool> is_odd(Interpreter& interpreter, const Value& value, const CallArgs& args) {
   ANEMONE_RETURN_IF_ERROR(no_arguments(args));
-  return remainder_is(value, Value::integer(2), 1);
+  return remainder_is(interpreter, value, Value::integer(2), 1);
 }
-Result<bool> is_even(Interpreter&, const Value& value, const CallArgs& args) {
+Result<bool> is_even(Interpreter& interpreter, const Value& value, const CallArgs& args) {
   ANEMONE_RETURN_IF_ERROR(no_arguments(args));
-  return remainder_is(value, Value::integer(2), 0);
+  return remainder_is(interpreter, value, Value::integer(2), 0);
 }
-Result<bool> is_divisible(Interpreter&, const Value& value, const CallArgs& args) {
+Result<bool> is_divisible(Interpreter& interpreter, const Value& value, const CallArgs& args) {
   ANEMONE_ASSIGN_OR_RETURN(const BoundArgs bound, BoundArgs::bind("divisibleby", args, {"num"}, 1));
-  return remainder_is(value, bound[0], 0);
+  return remainder_is(interpreter, value, bound[0], 0);
 }
 
 template <const char* name>

@@ -173,8 +173,9 @@ Result<Value> filter_round(Interpreter& interpreter, const Value& input, const C
     return Value::number(parse_float(text).value_or(number));
   }
   const double scale = std::pow(10.0, static_cast<double>(precision));
-  if (method == "ceil") return Value::number(std::ceil(number * scale) / scale);
-  if (method == "floor") return Value::number(std::floor(number * scale) / scale);
+  // Python rounds to an integer, which has no negative zero.
+  if (method == "ceil") return Value::number((std::ceil(number * scale) + 0.0) / scale);
+  if (method == "floor") return Value::number((std::floor(number * scale) + 0.0) / scale);
   return invalid_argument("[chat template] round expected common, ceil or floor, got {}", method);
 }
 
