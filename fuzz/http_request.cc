@@ -34,6 +34,7 @@ class RecordingResponder : public Responder {
     ANEMONE_CHECK(false);
     return false;
   }
+  bool is_backed_up() const override { return false; }
   void end(std::string /*last_piece*/) override { ANEMONE_CHECK(false); }
   void on_disconnect(std::function<void()> /*callback*/) override {}
   const std::atomic<bool>& is_cancelled() const override { return is_cancelled_; }

@@ -51,13 +51,6 @@ Speed speed_of(std::vector<double> tok_s) {
   return out;
 }
 
-Status step_sessions(std::span<const std::unique_ptr<engine::Session>> sessions,
-                     std::span<const std::int32_t> ids) {
-  std::vector<engine::DecodeStep> steps;
-  for (std::size_t i = 0; i < sessions.size(); ++i) steps.push_back({sessions[i].get(), ids[i]});
-  return engine::decode_batch(steps);
-}
-
 bool SpeedTest::fits(std::int64_t tokens, std::int64_t depth) const {
   return tokens <= model_->context() && depth <= model_->context() - tokens;
 }
@@ -156,12 +149,13 @@ Result<Speed> SpeedTest::prefill(std::int64_t count, std::int64_t depth) {
 }
 
 Status SpeedTest::run_steps(std::int64_t steps) {
-  std::vector<std::int32_t> ids(sessions_.size());
+  std::vector<engine::DecodeStep> batch(sessions_.size());
   for (std::int64_t step = 0; step < steps; ++step) {
     ANEMONE_RETURN_IF_ERROR(check_cancel());
-    for (std::size_t i = 0; i < ids.size(); ++i)
-      ids[i] = token(static_cast<std::int64_t>(i), sessions_[i]->position());
-    ANEMONE_RETURN_IF_ERROR(step_sessions(sessions_, ids));
+    for (std::size_t i = 0; i < batch.size(); ++i)
+      batch[i] = {sessions_[i].get(),
+                  token(static_cast<std::int64_t>(i), sessions_[i]->position())};
+    ANEMONE_RETURN_IF_ERROR(engine::decode_batch(batch));
   }
   return {};
 }

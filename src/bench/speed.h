@@ -23,11 +23,6 @@ struct Speed {
 
 Speed speed_of(std::vector<double> tok_s);
 
-// Adds ids[i] to sessions[i], one token each: one step of all of them together. Sessions of one
-// model, as many ids as sessions; errors as of engine::decode_batch().
-Status step_sessions(std::span<const std::unique_ptr<engine::Session>> sessions,
-                     std::span<const std::int32_t> ids);
-
 // Sessions of one model that are filled, timed and cut again. The tokens are random, the same in
 // every process. Single-thread.
 class SpeedTest {

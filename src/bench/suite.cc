@@ -9,9 +9,8 @@
 
 #include "base/error.h"
 #include "base/machine.h"
-#include "engine/generation/conversation.h"
-#include "engine/generation/generator.h"
-#include "engine/session/session.h"
+#include "engine/chat/conversation.h"
+#include "engine/loop/engine.h"
 
 namespace anemone::bench {
 namespace {
@@ -60,27 +59,28 @@ Result<std::vector<std::int32_t>> tokens_of(const engine::Model& model, const st
 
 class Suite {
  public:
-  Suite(const engine::Model& model, engine::Session& session, const SuiteOptions& options)
-      : model_(model), session_(session), options_(options) {}
+  Suite(std::shared_ptr<const engine::Model> model, const SuiteOptions& options)
+      : model_(std::move(model)), options_(options) {}
 
   // How many paragraphs leave room for the answer.
   Result<int> paragraphs_that_fit(const SuitePrompt& prompt) const {
     for (int count = prompt.paragraphs;; count /= 2) {
-      ANEMONE_ASSIGN_OR_RETURN(const auto ids, tokens_of(model_, text_of(prompt, count)));
+      ANEMONE_ASSIGN_OR_RETURN(const auto ids, tokens_of(*model_, text_of(prompt, count)));
       const auto length = static_cast<std::int64_t>(ids.size());
-      if (length + std::min<std::int64_t>(prompt.max_new, 2) <= model_.context() &&
-          (count == 0 || length + prompt.max_new <= model_.context()))
+      if (length + std::min<std::int64_t>(prompt.max_new, 2) <= model_->context() &&
+          (count == 0 || length + prompt.max_new <= model_->context()))
         return count;
       if (count == 0)
         return invalid_argument("[--suite] expected a context of {} tokens and more, got {}",
-                                length + 2, model_.context());
+                                length + 2, model_->context());
     }
   }
 
   Result<SuiteResult::Prompt> run(const SuitePrompt& prompt) {
     ANEMONE_ASSIGN_OR_RETURN(const int paragraphs, paragraphs_that_fit(prompt));
     const std::string text = text_of(prompt, paragraphs);
-    session_.reset();
+    // A new one, so that nothing of the prompt has been read before.
+    engine::Engine engine({});
     SuiteClock::time_point first;
     bool has_first = false;
     engine::GenerateOptions generate;
@@ -93,9 +93,9 @@ class Suite {
       return Status();
     };
     const auto start = SuiteClock::now();
-    ANEMONE_ASSIGN_OR_RETURN(const auto ids, tokens_of(model_, text));
+    ANEMONE_ASSIGN_OR_RETURN(const auto ids, tokens_of(*model_, text));
     const auto tokenized = SuiteClock::now();
-    ANEMONE_ASSIGN_OR_RETURN(const auto result, engine::generate(session_, ids, generate));
+    ANEMONE_ASSIGN_OR_RETURN(const auto result, engine::generate(engine, model_, ids, generate));
     const auto end = SuiteClock::now();
     if (result.finish == engine::FinishReason::kCancelled) return cancelled("[bench] interrupted");
     SuiteResult::Prompt out;
@@ -111,8 +111,7 @@ class Suite {
   }
 
  private:
-  const engine::Model& model_;
-  engine::Session& session_;
+  const std::shared_ptr<const engine::Model> model_;
   const SuiteOptions& options_;
 };
 
@@ -133,8 +132,7 @@ Result<SuiteResult> run_suite(std::shared_ptr<const engine::Model> model,
   if (model->tokenizer() == nullptr)
     return not_found("[{}] expected a model with a tokenizer.json for --suite, got one without",
                      model->path());
-  ANEMONE_ASSIGN_OR_RETURN(const auto session, engine::Session::create(model));
-  Suite suite(*model, *session, options);
+  Suite suite(model, options);
   constexpr std::size_t kTotal = std::size(kSuitePrompts) + kConsistencyRuns + 1;
   std::size_t done = 0;
   const auto report = [&](std::string_view what) {

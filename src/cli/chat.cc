@@ -12,7 +12,7 @@
 #include "cli/interrupt.h"
 #include "cli/output.h"
 #include "cli/run.h"
-#include "engine/generation/conversation.h"
+#include "engine/chat/conversation.h"
 
 namespace anemone::cli {
 namespace {
@@ -90,7 +90,7 @@ Command obey(std::string_view line, engine::Conversation& conversation) {
 Status answer(const RunOptions& options, engine::Conversation& conversation,
               const std::string& line, bool is_terminal) {
   ANEMONE_ASSIGN_OR_RETURN(engine::GenerateOptions generate,
-                           generate_options(options, conversation.session().model()));
+                           generate_options(options, conversation.model()));
   AnswerPrinter printer(generate, !options.as_json);
   auto result = conversation.answer(line, generate);
   const Status printed = printer.finish();
@@ -111,7 +111,9 @@ Status run_chat(const RunOptions& options, std::shared_ptr<const engine::Model> 
   if (is_terminal)
     fmt::print(stderr, "{}: /help lists the commands, Ctrl-D leaves\n",
                escaped(model->manifest().name));
-  ANEMONE_ASSIGN_OR_RETURN(auto conversation, engine::Conversation::create(std::move(model)));
+  engine::Engine engine({});
+  ANEMONE_ASSIGN_OR_RETURN(auto conversation,
+                           engine::Conversation::create(engine, std::move(model)));
   conversation.set_system(options.system);
   LineReader reader(is_terminal);
   while (true) {

@@ -18,7 +18,7 @@
 #include "cli/output.h"
 #include "cli/output_place.h"
 #include "cli/token_ids.h"
-#include "engine/generation/conversation.h"
+#include "engine/chat/conversation.h"
 #include "text/tokenizer/tokenizer.h"
 
 namespace anemone::cli {
@@ -45,13 +45,14 @@ Status interrupted() {
 }
 
 // Runs one prompt and prints the answer in the form that was asked for.
-Status run_once(const RunOptions& options, engine::Session& session,
-                const std::vector<std::int32_t>& prompt, engine::GenerateOptions generate) {
+Status run_once(const RunOptions& options, const std::shared_ptr<const engine::Model>& model,
+                std::vector<std::int32_t> prompt, engine::GenerateOptions generate) {
   LogitsFile logits(options.logits_out);
   logits.hook(generate);
   const bool streams = !options.as_json && generate.as_text;
   AnswerPrinter printer(generate, streams);
-  auto result = engine::generate(session, prompt, generate);
+  engine::Engine engine({});
+  auto result = engine::generate(engine, model, std::move(prompt), generate);
   ANEMONE_RETURN_IF_ERROR(printer.finish());
   if (!result.ok()) return result.status();
   if (result->finish == engine::FinishReason::kCancelled) return interrupted();
@@ -66,23 +67,25 @@ Status run_once(const RunOptions& options, engine::Session& session,
 
 // Ids in, ids out: nothing of the text side is touched.
 Status run_ids(const RunOptions& options, const Context& context) {
-  ANEMONE_ASSIGN_OR_RETURN(const auto prompt, parse_token_ids(*options.prompt_ids, "--prompt-ids"));
+  ANEMONE_ASSIGN_OR_RETURN(auto prompt, parse_token_ids(*options.prompt_ids, "--prompt-ids"));
   ANEMONE_ASSIGN_OR_RETURN(const auto model, load_model(options, context, false));
   if (model->manifest().classifies()) return run_labels(options, model);
-  ANEMONE_ASSIGN_OR_RETURN(engine::GenerateOptions generate, generate_options(options, *model));
+  ANEMONE_ASSIGN_OR_RETURN(engine::GenerateOptions generate,
+                           generate_options(options, *model, kDefaultContinuation));
   generate.as_text = false;
-  if (!options.max_new) generate.max_new_tokens = kDefaultContinuation;
-  ANEMONE_ASSIGN_OR_RETURN(const auto session, engine::Session::create(model));
-  return run_once(options, *session, prompt, std::move(generate));
+  return run_once(options, model, std::move(prompt), std::move(generate));
 }
 
 Status run_prompt(const RunOptions& options, std::shared_ptr<const engine::Model> model) {
   ANEMONE_ASSIGN_OR_RETURN(const std::string text, prompt_text(*options.prompt));
-  ANEMONE_ASSIGN_OR_RETURN(engine::GenerateOptions generate, generate_options(options, *model));
+  const bool is_chat = !options.is_raw && model->has_chat_template();
+  ANEMONE_ASSIGN_OR_RETURN(
+      engine::GenerateOptions generate,
+      generate_options(options, *model,
+                       is_chat ? engine::GenerateOptions::kUntilFull : kDefaultContinuation));
   std::vector<std::int32_t> prompt;
-  if (options.is_raw || !model->has_chat_template()) {
+  if (!is_chat) {
     ANEMONE_ASSIGN_OR_RETURN(prompt, model->tokenizer()->encode(text, {.add_special = true}));
-    if (!options.max_new) generate.max_new_tokens = kDefaultContinuation;
   } else {
     Json messages = Json::array();
     if (!options.system.empty())
@@ -90,8 +93,7 @@ Status run_prompt(const RunOptions& options, std::shared_ptr<const engine::Model
     messages.push_back({{"role", "user"}, {"content", text}});
     ANEMONE_ASSIGN_OR_RETURN(prompt, engine::chat_prompt(*model, messages));
   }
-  ANEMONE_ASSIGN_OR_RETURN(const auto session, engine::Session::create(model));
-  return run_once(options, *session, prompt, std::move(generate));
+  return run_once(options, model, std::move(prompt), std::move(generate));
 }
 
 // Flags that contradict each other, before a model is loaded for minutes.
@@ -103,14 +105,14 @@ Status check_flags(const RunOptions& options) {
   if (options.prompt_ids) {
     if (options.prompt) return refuse("--prompt-ids", "PROMPT");
     if (!options.system.empty()) return refuse("--prompt-ids", "--system");
-    if (!options.stop.empty()) return refuse("--prompt-ids", "--stop");
+    if (!options.text.stop.empty()) return refuse("--prompt-ids", "--stop");
   } else if (!options.prompt) {
     if (!options.logits_out.empty())
       return invalid_argument("[--logits-out] expected --prompt-ids or PROMPT, got neither");
     if (options.is_raw) return invalid_argument("[--raw] expected a PROMPT, got none");
   }
   if (options.is_raw && !options.system.empty()) return refuse("--raw", "--system");
-  if (options.logprobs && !options.as_json)
+  if (options.text.top_logprobs && !options.as_json)
     return invalid_argument("[--logprobs] works only together with --json");
   return {};
 }
@@ -153,35 +155,35 @@ void add_flags(CLI::App& command, RunOptions& options, Context& context) {
        command.add_option("--system", options.system, "System message of the chat")});
   command.add_flag("--raw", options.is_raw, "Continue PROMPT as plain text, without the template");
   command
-      .add_option("--max-new", options.max_new,
+      .add_option("--max-new", options.text.max_tokens,
                   "Most tokens to generate (default: until the answer ends; 256 for plain text)")
       ->check(at_least(0));
-  CLI::Option* greedy =
-      command.add_flag("--greedy", options.sampling.is_greedy, "Always take the most likely token");
+  CLI::Option* greedy = command.add_flag("--greedy", options.text.sampling.is_greedy,
+                                         "Always take the most likely token");
   for (CLI::Option* option :
-       {command.add_option("--temperature", options.sampling.temperature,
+       {command.add_option("--temperature", options.text.sampling.temperature,
                            "Sampling temperature: above 1 flatter, below 1 sharper; 0 is greedy"),
         command
-            .add_option("--top-k", options.sampling.top_k,
+            .add_option("--top-k", options.text.sampling.top_k,
                         "Sample from the K most likely tokens; 0: all")
             ->check(at_least(0)),
-        command.add_option("--top-p", options.sampling.top_p,
+        command.add_option("--top-p", options.text.sampling.top_p,
                            "Sample from the most likely tokens that make up this probability"),
-        command.add_option("--min-p", options.sampling.min_p,
+        command.add_option("--min-p", options.text.sampling.min_p,
                            "Sample from tokens at least this share as likely as the most likely")})
     option->excludes(greedy);
   command
-      .add_option("--seed", options.sampling.seed,
+      .add_option("--seed", options.text.sampling.seed,
                   "Seed of the sampling: the same seed gives the same text")
       ->check(seeds());
-  command.add_option("--repetition-penalty", options.sampling.repetition_penalty,
+  command.add_option("--repetition-penalty", options.text.sampling.repetition_penalty,
                      "Divide the logits of tokens that prompt or text hold; 1: off");
-  command.add_option("--presence-penalty", options.sampling.presence_penalty,
+  command.add_option("--presence-penalty", options.text.sampling.presence_penalty,
                      "Subtract this from the logits of tokens that the text holds");
-  command.add_option("--frequency-penalty", options.sampling.frequency_penalty,
+  command.add_option("--frequency-penalty", options.text.sampling.frequency_penalty,
                      "Subtract this from a token's logit for each time that the text holds it");
   command
-      .add_option("--no-repeat-ngram", options.sampling.no_repeat_ngram,
+      .add_option("--no-repeat-ngram", options.text.sampling.no_repeat_ngram,
                   "Never pick a token that would repeat N tokens in a row; 0: off")
       ->check(at_least(0));
   command
@@ -189,16 +191,16 @@ void add_flags(CLI::App& command, RunOptions& options, Context& context) {
                   "ID=BIAS, added to the logit of a token (repeatable)")
       ->allow_extra_args(false);
   command
-      .add_option("--stop-repeat-ngram", options.stop_repeat_ngram,
+      .add_option("--stop-repeat-ngram", options.text.stop_repeat_ngram,
                   "End the text when its last N tokens occurred in it before; 0: off")
       ->check(at_least(0));
   command
-      .add_option("--logprobs", options.logprobs,
+      .add_option("--logprobs", options.text.top_logprobs,
                   "With --json: log-probabilities of each token and of N alternatives")
       ->check(at_least(0));
-  command.add_option("--stop", options.stop, "End the text before this string (repeatable)")
+  command.add_option("--stop", options.text.stop, "End the text before this string (repeatable)")
       ->allow_extra_args(false);
-  command.add_flag("--ignore-eos", options.ignore_eos, "Go on after an end-of-text token");
+  command.add_flag("--ignore-eos", options.text.ignore_eos, "Go on after an end-of-text token");
   command.add_flag("--json", options.as_json, "Print one JSON object at the end");
   command.add_flag("--verify", options.checks_hashes, kVerifyHelp);
   command.add_option("--prompt-ids", options.prompt_ids,

@@ -14,9 +14,8 @@
 
 #include "base/json.h"
 #include "base/progress.h"
-#include "engine/generation/generator.h"
+#include "engine/generation/text_request.h"
 #include "engine/model/model.h"
-#include "engine/sampling/sampling_request.h"
 
 namespace anemone::cli {
 
@@ -26,13 +25,8 @@ struct RunOptions {
   std::string system;
   bool is_raw = false;  // the prompt is text to go on with, not a turn of a chat
   std::optional<std::string> prompt_ids;
-  std::optional<std::int64_t> max_new;
-  engine::SamplingRequest sampling;     // all but its logit_bias
+  engine::TextRequest text;             // all but its logit_bias
   std::vector<std::string> logit_bias;  // ID=BIAS
-  std::int64_t stop_repeat_ngram = 0;
-  std::optional<std::int64_t> logprobs;
-  std::vector<std::string> stop;
-  bool ignore_eos = false;
   bool as_json = false;
   bool checks_hashes = false;
   std::string logits_out;
@@ -42,9 +36,10 @@ struct RunOptions {
 Result<std::string> prompt_text(const std::string& prompt);
 
 // What a command line asks for, over the defaults of the model. Sampling that was asked for without
-// a seed gets one of its own.
-Result<engine::GenerateOptions> generate_options(const RunOptions& options,
-                                                 const engine::Model& model);
+// a seed gets one of its own. `default_tokens` is the length where none was asked for.
+Result<engine::GenerateOptions> generate_options(
+    const RunOptions& options, const engine::Model& model,
+    std::int64_t default_tokens = engine::GenerateOptions::kUntilFull);
 
 // {"text", "ids", "prompt_tokens", "finish_reason", "timing", ...}.
 Json result_json(const engine::GenerateResult& result, const engine::GenerateOptions& options);

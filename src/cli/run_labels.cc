@@ -11,15 +11,15 @@
 #include "cli/output.h"
 #include "cli/run.h"
 #include "cli/token_ids.h"
-#include "engine/session/classifier.h"
+#include "engine/loop/engine.h"
 #include "text/text_work.h"
 
 namespace anemone::cli {
 
 Status run_labels(const RunOptions& options, std::shared_ptr<const engine::Model> model) {
-  if (options.max_new.value_or(0) != 0)
+  if (options.text.max_tokens.value_or(0) != 0)
     return invalid_argument("[--max-new] expected 0 for a model that labels tokens, got {}",
-                            *options.max_new);
+                            *options.text.max_tokens);
   std::vector<std::int32_t> ids;
   if (options.prompt_ids) {
     ANEMONE_ASSIGN_OR_RETURN(ids, parse_token_ids(*options.prompt_ids, "--prompt-ids"));
@@ -30,14 +30,14 @@ Status run_labels(const RunOptions& options, std::shared_ptr<const engine::Model
     return invalid_argument("[PROMPT] expected a text, got none: {} labels tokens and cannot chat",
                             options.model);
   }
-  ANEMONE_ASSIGN_OR_RETURN(const auto classifier, engine::Classifier::create(model));
   ProgressReport bar("reading", Progress::Unit::kItems);
   engine::ClassifyOptions classify;
   classify.cancel = &interrupt_flag();
   classify.on_progress = [&](std::int64_t done, std::int64_t total) {
     bar(static_cast<std::uint64_t>(done), static_cast<std::uint64_t>(total));
   };
-  const auto logits = classifier->classify(ids, classify);
+  engine::Engine engine({});
+  const auto logits = engine::classify(engine, model, ids, classify);
   bar.clear();
   if (!logits.ok()) return logits.status();
 

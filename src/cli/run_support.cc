@@ -57,20 +57,15 @@ Result<std::string> prompt_text(const std::string& prompt) {
 }
 
 Result<engine::GenerateOptions> generate_options(const RunOptions& options,
-                                                 const engine::Model& model) {
-  engine::GenerateOptions out;
-  engine::SamplingRequest sampling = options.sampling;
+                                                 const engine::Model& model,
+                                                 std::int64_t default_tokens) {
+  engine::TextRequest request = options.text;
   for (const std::string& text : options.logit_bias) {
     ANEMONE_ASSIGN_OR_RETURN(const auto bias, parse_bias(text));
-    sampling.logit_bias.push_back(bias);
+    request.sampling.logit_bias.push_back(bias);
   }
-  ANEMONE_ASSIGN_OR_RETURN(out.sampling,
-                           engine::resolve_sampling(sampling, *model.manifest().generation));
-  out.stop_repeat_ngram = options.stop_repeat_ngram;
-  out.top_logprobs = options.logprobs;
-  if (options.max_new) out.max_new_tokens = *options.max_new;
-  out.stop = options.stop;
-  out.ignore_eos = options.ignore_eos;
+  ANEMONE_ASSIGN_OR_RETURN(engine::GenerateOptions out,
+                           engine::resolve_request(std::move(request), {}, model, default_tokens));
   out.cancel = &interrupt_flag();
   return out;
 }

@@ -25,6 +25,8 @@
 #include "cli/output_place.h"
 #include "cli/serve_files.h"
 #include "cli/stop_signal.h"
+#include "engine/loop/engine.h"
+#include "engine/loop/engine_thread.h"
 #include "serve/jsonl/connection.h"
 #include "serve/jsonl/line_channel.h"
 #include "serve/jsonl/socket_server.h"
@@ -45,6 +47,8 @@ struct ServeOptions {
   std::string chat_template_file;
   std::string ready_file;
   std::string socket;
+  std::int64_t sequences = 0;  // 0: what the memory allows
+  std::int64_t cache_mb = 0;   // 0: the engine's default
   bool is_stdin = false;
   bool checks_hashes = false;
 };
@@ -139,9 +143,11 @@ Status serve_http(const ServeOptions& options, serve::ModelSet models, ReadyFile
 Status serve_socket(const ServeOptions& options, const serve::ModelSet& models, int stop) {
   serve::jsonl::SocketOptions socket;
   socket.path = options.socket;
-  socket.parallel = options.server.scheduler.parallel;
   socket.lines.defaults = options.server.defaults;
-  ANEMONE_ASSIGN_OR_RETURN(const auto server, serve::jsonl::SocketServer::listen(models, socket));
+  engine::Engine engine(options.server.engine);
+  const engine::EngineThread turns(engine);
+  ANEMONE_ASSIGN_OR_RETURN(const auto server,
+                           serve::jsonl::SocketServer::listen(models, engine, socket));
   const StopDeadline deadline(stop, kDeadline, [&server] {
     server->remove_file();
     say_late(0);
@@ -156,9 +162,26 @@ Status serve_stdin(const ServeOptions& options, const serve::ModelSet& models, i
   serve::jsonl::LineChannel channel(STDIN_FILENO, STDOUT_FILENO, stop, lines.max_line_bytes);
   ANEMONE_RETURN_IF_ERROR(print_json(serve::jsonl::ready_line(models, "")));
   const StopDeadline deadline(stop, kDeadline, [] { say_late(0); });
-  serve::jsonl::Slots slots(1);
+  engine::Engine engine(options.server.engine);
+  const engine::EngineThread turns(engine);
   std::atomic<bool> cancel = false;
-  return serve::jsonl::answer_channel(channel, models, lines, slots, cancel);
+  return serve::jsonl::answer_channel(channel, models, engine, lines, cancel);
+}
+
+engine::EngineOptions engine_options(const ServeOptions& options, const serve::ModelSet& models) {
+  engine::EngineOptions out = options.server.engine;
+  out.cache_bytes = options.cache_mb > 0 ? static_cast<std::uint64_t>(options.cache_mb) * 1'000'000
+                                         : engine::default_cache_bytes();
+  out.sequences = static_cast<std::size_t>(options.sequences);
+  // The largest model decides.
+  if (options.sequences == 0)
+    for (const serve::ServedModel& model : models.models()) {
+      const std::size_t most = engine::default_sequences(*model.model, out.cache_bytes);
+      out.sequences = out.sequences == 0 ? most : std::min(out.sequences, most);
+    }
+  // Each connection to a socket has one request at a time, and none is refused.
+  if (!options.socket.empty()) out.queue = 1 << 16;
+  return out;
 }
 
 // A name with a port or a scheme would fit no request and shut all clients out.
@@ -186,6 +209,7 @@ Status run_serve(ServeOptions options, const Context& context) {
   ANEMONE_RETURN_IF_ERROR(check_output_files(std::span(&options.ready_file, 1), options.models));
   ANEMONE_ASSIGN_OR_RETURN(ReadyFile ready, ReadyFile::prepare(options.ready_file));
   ANEMONE_ASSIGN_OR_RETURN(serve::ModelSet models, load_models(options, context));
+  options.server.engine = engine_options(options, models);
   ANEMONE_ASSIGN_OR_RETURN(const int stop, catch_stop_signals());
   const FreedMemoryReturner returner;
   if (options.is_stdin) return serve_stdin(options, models, stop);
@@ -227,15 +251,23 @@ void add_serve_flags(CLI::App& command, ServeOptions& options) {
           ->allow_extra_args(false);
   CLI::Option* queue =
       command
-          .add_option("--queue", server.scheduler.queue,
+          .add_option("--queue", server.engine.queue,
                       "Requests that may wait; further ones are refused with status 429")
           ->check(whole_numbers(0, 1 << 20))
           ->capture_default_str();
   CLI::Option* ready = command.add_option("--ready-file", options.ready_file,
                                           "File to write the address to once the server listens");
-  command.add_option("--parallel", server.scheduler.parallel, "Requests that run at a time")
-      ->check(whole_numbers(1, 256))
-      ->capture_default_str();
+  command
+      .add_option("--parallel", options.sequences,
+                  "Texts that are made at a time (default: as many as the memory for caches\n"
+                  "takes, at most 16)")
+      ->check(whole_numbers(1, 256));
+  command
+      .add_option("--cache-memory", options.cache_mb,
+                  "Megabytes for the caches of texts, those that have ended included: a prompt\n"
+                  "that begins like one of them is not read again (default: a quarter of the\n"
+                  "memory)")
+      ->check(whole_numbers(1, std::int64_t{1} << 24));
   command
       .add_option("--max-tokens", server.defaults.max_tokens,
                   "Most tokens of an answer (default: what the request says, else the context)")

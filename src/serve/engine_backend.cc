@@ -9,7 +9,7 @@
 
 #include "base/error.h"
 #include "base/mapped_file.h"
-#include "engine/generation/conversation.h"
+#include "engine/chat/conversation.h"
 
 namespace anemone::serve {
 namespace {
@@ -78,7 +78,7 @@ Status EngineBackend::check_health() const {
 }
 
 Json EngineBackend::counts() const {
-  const Scheduler::Counts counts = scheduler_.counts();
+  const engine::Engine::Counts counts = engine_.counts();
   return {{"waiting", counts.waiting},
           {"running", counts.running},
           {"finished", counts.finished},
@@ -95,18 +95,8 @@ Result<GenerationPlan> EngineBackend::make_plan(const openai::Generation& genera
     return unsupported("[model] expected a model with a tokenizer, got one without");
   plan.head = {protocol, new_id(protocol), unix_time(),
                generation.model.empty() ? served->names.front() : generation.model};
-  engine::GenerateOptions& options = plan.options;
-  ANEMONE_ASSIGN_OR_RETURN(options.sampling,
-                           resolve_request(generation.sampling, defaults_, *plan.model));
-  options.max_new_tokens = generation.max_tokens.value_or(default_tokens);
-  if (defaults_.max_tokens) {
-    const bool is_open = options.max_new_tokens == engine::GenerateOptions::kUntilFull;
-    options.max_new_tokens =
-        is_open ? *defaults_.max_tokens : std::min(options.max_new_tokens, *defaults_.max_tokens);
-  }
-  options.stop = generation.stop;
-  options.ignore_eos = generation.ignore_eos;
-  options.top_logprobs = generation.top_logprobs;
+  ANEMONE_ASSIGN_OR_RETURN(
+      plan.options, engine::resolve_request(generation, defaults_, *plan.model, default_tokens));
   plan.choices = generation.choices;
   plan.is_stream = generation.is_stream;
   plan.has_stream_usage = generation.has_stream_usage;
@@ -118,11 +108,11 @@ std::optional<openai::ApiError> EngineBackend::submit(GenerationPlan plan,
                                                       const HeaderList& headers) {
   auto job = std::make_shared<GenerationJob>(std::move(plan), responder, headers);
   Status status = job->hold_plan();
-  if (status.ok()) status = scheduler_.submit(job);
+  if (status.ok()) status = engine_.submit(job->request());
   if (!status.ok()) return openai::api_error(status);
   // Weak: the job holds the responder.
-  responder->on_disconnect([this, weak = std::weak_ptr<Job>(job)] {
-    if (const auto alive = weak.lock()) scheduler_.cancel(alive);
+  responder->on_disconnect([weak = std::weak_ptr<GenerationJob>(job)] {
+    if (const auto alive = weak.lock()) alive->cancel();
   });
   return std::nullopt;
 }

@@ -8,9 +8,10 @@
 #include <string_view>
 #include <vector>
 
+#include "engine/generation/text_request.h"
+#include "engine/loop/engine.h"
 #include "serve/generation_job.h"
 #include "serve/openai/router.h"
-#include "serve/scheduler.h"
 #include "serve/served_model.h"
 
 namespace anemone::serve {
@@ -18,9 +19,9 @@ namespace anemone::serve {
 // The backend over real models: makes prompts of requests and queues them. Thread-safe.
 class EngineBackend : public openai::Backend {
  public:
-  // Models and scheduler outlive the backend.
-  EngineBackend(const ModelSet& models, Scheduler& scheduler, RequestDefaults defaults)
-      : models_(models), scheduler_(scheduler), defaults_(defaults) {}
+  // Models and engine outlive the backend.
+  EngineBackend(const ModelSet& models, engine::Engine& engine, engine::RequestDefaults defaults)
+      : models_(models), engine_(engine), defaults_(defaults) {}
 
   std::vector<std::string> model_names() const override;
   Status check_health() const override;
@@ -41,8 +42,8 @@ class EngineBackend : public openai::Backend {
                                          const HeaderList& headers);
 
   const ModelSet& models_;
-  Scheduler& scheduler_;
-  const RequestDefaults defaults_;
+  engine::Engine& engine_;
+  const engine::RequestDefaults defaults_;
 };
 
 }  // namespace anemone::serve

@@ -76,29 +76,56 @@ class GenerationJob::Scorer {
   WorkBudget work_;
 };
 
-// One choice on its way to the client: collected, or sent piece by piece.
+// One choice on its way to the client: collected, or sent piece by piece. The job outlives it.
 class GenerationJob::Writer {
  public:
-  Writer(GenerationJob& job, std::int64_t index)
-      : job_(job), scorer_(*job.plan_.model->tokenizer(), job.is_cancelled()) {
+  Writer(GenerationJob& job, const GenerationPlan::Prompt& prompt, std::int64_t index)
+      : job_(job), prompt_(prompt), scorer_(*job.plan_.model->tokenizer(), *job.cancel_) {
     choice_.index = index;
     if (job.plan_.options.top_logprobs) choice_.tokens.emplace();
   }
 
-  // The beginning: the role, and what is echoed.
-  void begin(const std::string& echo, openai::ScoredTokens tokens) {
-    for (openai::ScoredToken& token : tokens) {
+  // Takes the logits that stand behind a position of the prompt.
+  Status score_prompt(std::int64_t position, std::span<const float> logits) {
+    if (position == 0) {
+      ANEMONE_ASSIGN_OR_RETURN(openai::ScoredToken first,
+                               scorer_.score(prompt_.ids.front(), nullptr));
+      scores_.push_back(std::move(first));
+    }
+    const auto next = static_cast<std::size_t>(position) + 1;
+    if (next >= prompt_.ids.size()) return {};
+    const std::int32_t id = prompt_.ids[next];
+    // The most likely tokens are picked among the tokenizer's entries. Only a prompt with an id
+    // beyond them, of a padding row, needs all logits.
+    const auto columns = static_cast<std::size_t>(std::min<std::int64_t>(
+        job_.plan_.model->tokenizer()->vocab_size(), job_.plan_.model->vocab_size()));
+    const auto known = static_cast<std::size_t>(id) < columns ? logits.first(columns) : logits;
+    const auto logprobs = engine::token_logprobs(known, id, *job_.plan_.options.top_logprobs);
+    ANEMONE_ASSIGN_OR_RETURN(openai::ScoredToken token, scorer_.score(id, &logprobs));
+    scores_.push_back(std::move(token));
+    const std::size_t cost = cost_of(scores_.back(), job_.plan_.head.protocol);
+    scores_cost_ += cost;
+    return job_.charge(cost);
+  }
+
+  // The beginning, once the prompt has been read: the role, and what is echoed.
+  void begin() {
+    if (std::exchange(has_begun_, true)) return;
+    job_.begin();
+    // put() charges for what is kept, and a stream keeps nothing.
+    if (!job_.plan_.is_stream) job_.discharge(scores_cost_);
+    for (openai::ScoredToken& token : scores_) {
       token.offset = characters_;
       characters_ += count_characters(token.bytes);
     }
-    characters_ = count_characters(echo);
+    characters_ = count_characters(prompt_.echo);
     const bool is_chat = job_.plan_.head.protocol == openai::Protocol::kChat;
-    if (is_chat || !echo.empty()) put(echo, std::move(tokens), /*is_first=*/true);
+    if (is_chat || !prompt_.echo.empty()) put(prompt_.echo, std::move(scores_), /*is_first=*/true);
+    if (job_.plan_.is_stream) job_.discharge(scores_cost_);
   }
 
-  Scorer& scorer() { return scorer_; }
-
   Status piece(const engine::TextPiece& piece) {
+    begin();
     openai::ScoredTokens tokens;
     // The token that ends the text is not given out.
     const bool is_end = !job_.plan_.options.ignore_eos && job_.plan_.model->is_eos(piece.id);
@@ -114,13 +141,15 @@ class GenerationJob::Writer {
   }
 
   void end(engine::FinishReason finish) {
+    begin();
     choice_.finish = finish;
     if (!job_.plan_.is_stream) {
       std::string text = dump_json(openai::choice_json(job_.plan_.head, choice_));
+      const auto index = static_cast<std::size_t>(choice_.index);
       choice_ = {};
       job_.discharge(std::exchange(charged_, std::size_t{0}));
-      // Twice, since run() copies all choices into one answer at the end.
-      if (job_.charge(2 * text.size()).ok()) job_.choices_.push_back(std::move(text));
+      // Twice, since complete() copies all choices into one answer at the end.
+      if (job_.charge(2 * text.size()).ok()) job_.choices_[index] = std::move(text);
       return;
     }
     openai::Delta delta;
@@ -158,8 +187,12 @@ class GenerationJob::Writer {
   }
 
   GenerationJob& job_;
+  const GenerationPlan::Prompt& prompt_;
   Scorer scorer_;
   openai::Choice choice_;
+  bool has_begun_ = false;
+  openai::ScoredTokens scores_;  // of the prompt, until the text begins
+  std::size_t scores_cost_ = 0;  // charged for them
   std::int64_t characters_ = 0;  // of the text so far
   std::size_t charged_ = 0;      // for this choice
 };
@@ -167,7 +200,7 @@ class GenerationJob::Writer {
 GenerationJob::GenerationJob(GenerationPlan plan, std::shared_ptr<Responder> responder,
                              HeaderList headers)
     : plan_(std::move(plan)), responder_(std::move(responder)), headers_(std::move(headers)) {
-  plan_.options.cancel = &is_cancelled();
+  plan_.options.cancel = cancel_.get();
 }
 
 Status GenerationJob::hold_plan() {
@@ -194,20 +227,82 @@ void GenerationJob::discharge(std::size_t bytes) {
 
 void GenerationJob::overdraw() {
   overdrawn_ = too_many_bytes();
-  give_up();
+  cancel();
 }
 
-void GenerationJob::run(engine::Session& session) {
-  if (plan_.is_stream) {
-    HttpResponse head;
-    head.headers = headers_;
-    head.headers.emplace_back("Content-Type", "text/event-stream; charset=utf-8");
-    head.headers.emplace_back("Cache-Control", "no-cache");
-    head.headers.emplace_back("X-Accel-Buffering", "no");  // for nginx
-    responder_->begin_stream(std::move(head));
-    has_begun_ = true;
+engine::Request GenerationJob::request() {
+  engine::Request request;
+  request.model = plan_.model;
+  request.cancel = cancel_;
+  std::int64_t index = 0;
+  for (std::size_t prompt = 0; prompt < plan_.prompts.size(); ++prompt)
+    for (std::int64_t number = 0; number < plan_.choices; ++number, ++index)
+      request.choices.push_back(make_choice(prompt, number, index));
+  open_ = request.choices.size();
+  choices_.resize(open_);
+  return request;
+}
+
+engine::Choice GenerationJob::make_choice(std::size_t prompt, std::int64_t number,
+                                          std::int64_t index) {
+  const GenerationPlan::Prompt& asked = plan_.prompts[prompt];
+  const auto writer = std::make_shared<Writer>(*this, asked, index);
+  engine::Choice choice{asked.ids, plan_.options, {}};
+  choice.options.sampling.seed += static_cast<std::uint64_t>(number);
+  if (plan_.is_echo && plan_.options.top_logprobs)
+    choice.options.on_prompt_logits = [writer](std::int64_t position,
+                                               std::span<const float> logits) {
+      return writer->score_prompt(position, logits);
+    };
+  else
+    choice.options.on_prefill_progress = [writer](std::int64_t /*done*/, std::int64_t /*total*/) {
+      writer->begin();
+    };
+  if (plan_.is_stream)
+    choice.options.is_paused = [responder = responder_] { return responder->is_backed_up(); };
+  choice.options.on_piece = [writer](const engine::TextPiece& piece) {
+    return writer->piece(piece);
+  };
+  // What holds the job, and is called last.
+  choice.on_end = [self = shared_from_this(), writer,
+                   number](const Result<engine::GenerateResult>& result) {
+    self->choice_ended(*writer, number == 0, result);
+  };
+  return choice;
+}
+
+void GenerationJob::choice_ended(Writer& writer, bool is_first,
+                                 const Result<engine::GenerateResult>& result) {
+  --open_;
+  if (has_ended_) return;
+  if (!overdrawn_.ok()) return fail(overdrawn_);
+  if (!result.ok()) return fail(result.status());
+  if (result->finish == engine::FinishReason::kCancelled)
+    return fail(cancelled("[request] was cancelled before its answer was complete"));
+  writer.end(result->finish);
+  if (!overdrawn_.ok()) return fail(overdrawn_);
+  // The prompt counts once, however many choices it has.
+  if (is_first) {
+    usage_.prompt_tokens += result->timing.prompt_tokens;
+    usage_.cached_tokens += result->timing.reused_tokens;
   }
-  if (const Status status = run_choices(session); !status.ok()) return fail(status);
+  usage_.completion_tokens += result->timing.new_tokens;
+  if (open_ == 0) complete();
+}
+
+void GenerationJob::begin() {
+  if (!plan_.is_stream || has_begun_ || has_ended_) return;
+  HttpResponse head;
+  head.headers = headers_;
+  head.headers.emplace_back("Content-Type", "text/event-stream; charset=utf-8");
+  head.headers.emplace_back("Cache-Control", "no-cache");
+  head.headers.emplace_back("X-Accel-Buffering", "no");  // for nginx
+  responder_->begin_stream(std::move(head));
+  has_begun_ = true;
+}
+
+void GenerationJob::complete() {
+  has_ended_ = true;
   if (plan_.is_stream) {
     std::string last;
     if (plan_.has_stream_usage) last = openai::event(openai::usage_chunk_json(plan_.head, usage_));
@@ -221,80 +316,13 @@ void GenerationJob::run(engine::Session& session) {
   responder_->respond(std::move(response));
 }
 
+// The first choice that fails is the answer, and the others end.
 void GenerationJob::fail(const Status& status) {
+  has_ended_ = true;
+  cancel();
   const openai::ApiError error = openai::api_error(status);
   if (!has_begun_) return responder_->respond(openai::error_response(error, headers_));
   responder_->end(openai::event(openai::to_json(error)));
-}
-
-Status GenerationJob::run_choices(engine::Session& session) {
-  std::int64_t index = 0;
-  for (const GenerationPlan::Prompt& prompt : plan_.prompts)
-    for (std::int64_t number = 0; number < plan_.choices; ++number, ++index)
-      ANEMONE_RETURN_IF_ERROR(run_choice(session, prompt, number, index));
-  return {};
-}
-
-Status GenerationJob::run_choice(engine::Session& session, const GenerationPlan::Prompt& prompt,
-                                 std::int64_t number, std::int64_t index) {
-  const text::Tokenizer& tokenizer = *plan_.model->tokenizer();
-  Writer writer(*this, index);
-  engine::GenerateOptions options = plan_.options;
-  options.sampling.seed += static_cast<std::uint64_t>(number);
-  const bool scores_prompt = plan_.is_echo && options.top_logprobs.has_value();
-  openai::ScoredTokens scores;
-  std::size_t scores_cost = 0;
-  if (scores_prompt) {
-    ANEMONE_ASSIGN_OR_RETURN(openai::ScoredToken first,
-                             writer.scorer().score(prompt.ids.front(), nullptr));
-    scores.push_back(std::move(first));
-    const auto columns = static_cast<std::size_t>(
-        std::min<std::int64_t>(tokenizer.vocab_size(), plan_.model->vocab_size()));
-    options.on_prompt_logits = [&, columns](std::int64_t position,
-                                            std::span<const float> logits) -> Status {
-      const auto next = static_cast<std::size_t>(position) + 1;
-      if (next >= prompt.ids.size()) return {};
-      const std::int32_t id = prompt.ids[next];
-      // The most likely tokens are picked among the tokenizer's entries. Only a prompt with an id
-      // beyond them, of a padding row, needs all logits.
-      const auto known = static_cast<std::size_t>(id) < columns ? logits.first(columns) : logits;
-      const auto logprobs = engine::token_logprobs(known, id, *plan_.options.top_logprobs);
-      ANEMONE_ASSIGN_OR_RETURN(openai::ScoredToken token, writer.scorer().score(id, &logprobs));
-      scores.push_back(std::move(token));
-      const std::size_t cost = cost_of(scores.back(), plan_.head.protocol);
-      scores_cost += cost;
-      return charge(cost);
-    };
-  }
-  bool has_started = false;
-  const auto start = [&] {
-    if (std::exchange(has_started, true)) return;
-    // The writer charges for what it keeps, and a stream keeps nothing.
-    if (!plan_.is_stream) discharge(scores_cost);
-    writer.begin(prompt.echo, std::move(scores));
-    if (plan_.is_stream) discharge(scores_cost);
-  };
-  // The scores of the prompt are complete only when generate() has run it.
-  if (!scores_prompt) start();
-  options.on_piece = [&](const engine::TextPiece& piece) {
-    start();
-    return writer.piece(piece);
-  };
-  ANEMONE_ASSIGN_OR_RETURN(const engine::GenerateResult result,
-                           engine::generate(session, prompt.ids, options));
-  ANEMONE_RETURN_IF_ERROR(overdrawn_);
-  if (result.finish == engine::FinishReason::kCancelled)
-    return cancelled("[request] was cancelled before its answer was complete");
-  start();
-  writer.end(result.finish);
-  ANEMONE_RETURN_IF_ERROR(overdrawn_);
-  // The prompt counts once, however many choices it has.
-  if (number == 0) {
-    usage_.prompt_tokens += result.timing.prompt_tokens;
-    usage_.cached_tokens += result.timing.reused_tokens;
-  }
-  usage_.completion_tokens += result.timing.new_tokens;
-  return {};
 }
 
 }  // namespace anemone::serve

@@ -3,16 +3,16 @@
 
 #include <anemone/status.h>
 
+#include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <span>
 #include <string>
 #include <vector>
 
-#include "engine/generation/generator.h"
+#include "engine/loop/request.h"
 #include "serve/http/message.h"
 #include "serve/openai/answer.h"
-#include "serve/scheduler.h"
 
 namespace anemone::serve {
 
@@ -33,40 +33,46 @@ struct GenerationPlan {
   bool has_stream_usage = false;
 };
 
-// Generates all choices one after the other in one session, and answers.
-class GenerationJob : public Job {
+// Makes the answer of what the engine says about the choices of a request. The request that it
+// gives to the engine holds it. All but cancel() is of the thread of the engine's turns, once the
+// request was submitted.
+class GenerationJob : public std::enable_shared_from_this<GenerationJob> {
  public:
   GenerationJob(GenerationPlan plan, std::shared_ptr<Responder> responder, HeaderList headers);
 
   // Counts what the request holds while it waits and runs; before it is submitted. kOutOfMemory
   // when all answers would hold more than they may together.
   Status hold_plan();
-
-  const std::shared_ptr<const engine::Model>& model() const override { return plan_.model; }
-  std::span<const std::int32_t> prompt() const override { return plan_.prompts.front().ids; }
-  void run(engine::Session& session) override;
-  void fail(const Status& status) override;
+  engine::Request request();
+  // Ends all choices. Thread-safe.
+  void cancel() { *cancel_ = true; }
 
  private:
   class Scorer;
   class Writer;
+  engine::Choice make_choice(std::size_t prompt, std::int64_t number, std::int64_t index);
+  void choice_ended(Writer& writer, bool is_first, const Result<engine::GenerateResult>& result);
   // Counts what was added to the answer, or taken from it.
   Status charge(std::size_t bytes);
   void discharge(std::size_t bytes);
   // Ends the run for want of room.
   void overdraw();
-  Status run_choices(engine::Session& session);
-  Status run_choice(engine::Session& session, const GenerationPlan::Prompt& prompt,
-                    std::int64_t number, std::int64_t index);
+  // Sends the head of a stream, once.
+  void begin();
+  void complete();
+  void fail(const Status& status);
 
   GenerationPlan plan_;
   std::shared_ptr<Responder> responder_;
   HeaderList headers_;
+  const std::shared_ptr<std::atomic<bool>> cancel_ = std::make_shared<std::atomic<bool>>(false);
   bool has_begun_ = false;  // the head of a stream was sent
+  bool has_ended_ = false;  // the answer, or an error
+  std::size_t open_ = 0;    // choices that have not ended
   std::size_t held_ = 0;    // bytes, as charged
   Status overdrawn_;        // the first charge or piece that found no room
   openai::Usage usage_;
-  std::vector<std::string> choices_;  // those that are complete, as the texts of their JSON
+  std::vector<std::string> choices_;  // as the texts of their JSON, by index
 };
 
 }  // namespace anemone::serve

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "engine/loop/engine_thread.h"
 #include "serve/engine_backend.h"
 
 namespace anemone::serve {
@@ -40,14 +41,25 @@ class OpenAiServer::Impl {
  public:
   Impl(ModelSet served, const OpenAiServerOptions& options)
       : models(std::move(served)),
-        scheduler(options.scheduler),
-        backend(models, scheduler, options.defaults),
+        engine(std::make_unique<engine::Engine>(options.engine)),
+        turns(std::make_unique<engine::EngineThread>(*engine)),
+        backend(models, *engine, options.defaults),
         router(router_options(options), backend, start_time()) {}
-  // Jobs answer through the HTTP server, so they end before it.
-  ~Impl() { scheduler.shutdown(); }
+  // Requests are answered through the HTTP server, so they end before it.
+  ~Impl() { end_requests(); }
+
+  // Ends what runs. No request can be submitted from here on.
+  void end_requests() {
+    if (turns == nullptr) return;
+    engine->close();
+    engine->cancel_all();
+    engine->wait_until_idle(std::chrono::hours(1));
+    turns.reset();
+  }
 
   ModelSet models;
-  Scheduler scheduler;
+  std::unique_ptr<engine::Engine> engine;
+  std::unique_ptr<engine::EngineThread> turns;
   EngineBackend backend;
   openai::Router router;
   std::unique_ptr<HttpServer> http;
@@ -69,17 +81,17 @@ std::string OpenAiServer::url() const {
 std::uint16_t OpenAiServer::port() const {
   return impl_->http->port();
 }
-Scheduler::Counts OpenAiServer::counts() const {
-  return impl_->scheduler.counts();
+engine::Engine::Counts OpenAiServer::counts() const {
+  return impl_->engine->counts();
 }
 
 bool OpenAiServer::stop(std::chrono::milliseconds grace, std::atomic<std::size_t>* cut_off) {
   impl_->http->stop_accepting();
-  impl_->scheduler.close();
-  impl_->scheduler.wait_until_idle(grace);
-  std::atomic<std::size_t> told = 0;
-  std::atomic<std::size_t>& count = cut_off == nullptr ? told : *cut_off;
-  impl_->scheduler.shutdown(&count);
+  impl_->engine->close();
+  impl_->engine->wait_until_idle(grace);
+  const std::size_t count = impl_->engine->cancel_all();
+  if (cut_off != nullptr) *cut_off = count;
+  impl_->end_requests();
   impl_->http->wait_until_idle(kFlushTime);
   return count == 0;
 }

@@ -10,9 +10,10 @@
 #include <string>
 #include <vector>
 
+#include "engine/generation/text_request.h"
+#include "engine/loop/engine.h"
 #include "serve/http/server.h"
 #include "serve/openai/router.h"
-#include "serve/scheduler.h"
 #include "serve/served_model.h"
 
 namespace anemone::serve {
@@ -25,8 +26,8 @@ struct OpenAiServerOptions {
   // are none but a key is set, all names are allowed.
   std::vector<std::string> allowed_hosts;
   WorkBudget::Limits budget;  // of one request, for all that is done before it is queued
-  SchedulerOptions scheduler;
-  RequestDefaults defaults;
+  engine::EngineOptions engine;
+  engine::RequestDefaults defaults;
 };
 
 // Models behind HTTP with the OpenAI API: what `anemone serve` is. Thread-safe.
@@ -42,7 +43,7 @@ class OpenAiServer {
 
   std::string url() const;  // "http://127.0.0.1:8080"
   std::uint16_t port() const;
-  Scheduler::Counts counts() const;
+  engine::Engine::Counts counts() const;
 
   // Takes no more requests, lets those that run end within `grace`, then ends them. Whether all
   // came to their own end. `cut_off` is set to the number of those that did not, as soon as it is

@@ -35,15 +35,4 @@ Result<const ServedModel*> ModelSet::find(std::string_view name) const {
                    shortened(name, 200));
 }
 
-Result<engine::SamplingOptions> resolve_request(engine::SamplingRequest request,
-                                                const RequestDefaults& defaults,
-                                                const engine::Model& model) {
-  if (!request.temperature) request.temperature = defaults.temperature;
-  if (!request.seed) request.seed = defaults.seed;
-  for (const auto& [id, bias] : request.logit_bias)
-    if (id >= model.vocab_size())
-      return invalid_argument("[logit_bias] expected ids below {}, got {}", model.vocab_size(), id);
-  return engine::resolve_sampling(request, *model.manifest().generation);
-}
-
 }  // namespace anemone::serve

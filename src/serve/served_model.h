@@ -3,16 +3,12 @@
 
 #include <anemone/status.h>
 
-#include <cstdint>
 #include <memory>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "engine/generation/generator.h"
 #include "engine/model/model.h"
-#include "engine/sampling/sampling_request.h"
 
 namespace anemone::serve {
 
@@ -34,17 +30,5 @@ class ModelSet {
  private:
   std::vector<ServedModel> models_;
 };
-
-// What the one who runs the server says about requests that say nothing.
-struct RequestDefaults {
-  std::optional<std::int64_t> max_tokens;  // also the most that a request gets
-  std::optional<double> temperature;
-  std::optional<std::uint64_t> seed;
-};
-
-// A request's sampling over the server's defaults over the model's.
-Result<engine::SamplingOptions> resolve_request(engine::SamplingRequest request,
-                                                const RequestDefaults& defaults,
-                                                const engine::Model& model);
 
 }  // namespace anemone::serve

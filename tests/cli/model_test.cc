@@ -141,14 +141,14 @@ TEST_F(PocketModel, RefusesWhatCannotBeRun) {
   expect_error(run("x --min-p 2"), 2, "min_p");
   expect_error(run("x --repetition-penalty 0"), 2, "repetition_penalty");
   expect_error(run("x --presence-penalty inf"), 2, "presence_penalty");
-  expect_error(run("x --no-repeat-ngram -1"), 2, "no_repeat_ngram");
-  expect_error(run("x --stop-repeat-ngram -1"), 2, "stop_repeat_ngram");
+  expect_error(run("x --no-repeat-ngram -1"), 2, "--no-repeat-ngram");
+  expect_error(run("x --stop-repeat-ngram -1"), 2, "--stop-repeat-ngram");
   expect_error(run("x --logit-bias x"), 2, "ID=BIAS");
   expect_error(run("x --logit-bias 5=nan"), 2, "logit_bias");
   expect_error(run("x --logit-bias=-1=1"), 2, "logit_bias");
   expect_error(run("x --logit-bias 99999=1"), 2, "logit_bias");
   expect_error(run("x --logprobs 2"), 2, "--json");
-  expect_error(run("x --json --logprobs -1"), 2, "top_logprobs");
+  expect_error(run("x --json --logprobs -1"), 2, "--logprobs");
   expect_error(run("x --logits-out /nonexistent/l.safetensors"), 5, "/nonexistent");
   expect_error(run_in("/", R"(sh -c '"$0" "$@" </' )", "run " + quoted(model()) + " -"), 5,
                "stdin");

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Models that label tokens: checkpoint, packages, labels.
-#include "engine/session/classifier.h"
-
 #include <algorithm>
 #include <cmath>
 #include <gtest/gtest.h>
@@ -9,7 +7,7 @@
 
 #include "checkpoint/safetensors.h"
 #include "compiler/compiler.h"
-#include "engine/session/classifier.h"
+#include "engine/loop/engine.h"
 #include "engine/session/session.h"
 #include "tests/compiler/golden.h"
 #include "tests/support/shared_data.h"
@@ -36,9 +34,8 @@ class Classifiers : public ::testing::TestWithParam<Checkpoint> {
   std::vector<float> classify(const CompileOptions& options, std::span<const std::int32_t> ids) {
     const auto model = compile_and_load(GetParam(), folder_.file("artifact"), options);
     if (model == nullptr) return {};
-    auto classifier = engine::Classifier::create(model);
-    EXPECT_TRUE(classifier.ok()) << classifier.status().message();
-    auto logits = (*classifier)->classify(ids);
+    engine::Engine engine({});
+    auto logits = engine::classify(engine, model, {ids.begin(), ids.end()}, {});
     EXPECT_TRUE(logits.ok()) << logits.status().message();
     return logits.ok() ? *logits : std::vector<float>{};
   }
@@ -115,16 +112,17 @@ TEST_P(Classifiers, RefuseWhatTheyCannotDo) {
   const auto model = compile_and_load(GetParam(), folder_.file("artifact"), exact(16));
   ASSERT_NE(model, nullptr);
   EXPECT_EQ(engine::Session::create(model).status().code(), Code::kUnsupported);
-  auto classifier = engine::Classifier::create(model);
-  ASSERT_TRUE(classifier.ok());
-  EXPECT_EQ((*classifier)->classify({}).status().code(), Code::kInvalidArgument);
-  const std::int32_t unknown = 1 << 20;
-  EXPECT_EQ((*classifier)->classify({&unknown, 1}).status().code(), Code::kInvalidArgument);
+  engine::Engine engine({});
+  const auto classify = [&](std::vector<std::int32_t> ids) {
+    return engine::classify(engine, model, std::move(ids), {});
+  };
+  EXPECT_EQ(classify({}).status().code(), Code::kInvalidArgument);
+  EXPECT_EQ(classify({1 << 20}).status().code(), Code::kInvalidArgument);
   // Sixteen tokens have no inner ones that attend to everything they could.
-  const auto refused = (*classifier)->classify(ids_);
+  const auto refused = classify(ids_);
   ASSERT_FALSE(refused.ok());
   EXPECT_NE(refused.status().message().find("--context"), std::string::npos);
-  EXPECT_TRUE((*classifier)->classify(std::span(ids_).first(16)).ok());
+  EXPECT_TRUE(classify({ids_.begin(), ids_.begin() + 16}).ok());
 
   CompileOptions greedy = exact(16);
   greedy.argmax = true;

@@ -7,7 +7,7 @@
 
 #include "artifact/manifest.h"
 #include "compiler/compiler.h"
-#include "engine/generation/generator.h"
+#include "engine/loop/engine.h"
 #include "tests/compiler/golden.h"
 #include "tests/support/shared_data.h"
 
@@ -28,13 +28,13 @@ CompileOptions plain_options() {
   return options;
 }
 
-Result<engine::GenerateResult> generate(engine::Session& session) {
+Result<engine::GenerateResult> generate(const std::shared_ptr<const engine::Model>& model) {
+  engine::Engine engine({});
   engine::GenerateOptions options;
   options.max_new_tokens = 4;
   options.ignore_eos = true;
   options.as_text = false;
-  const std::vector<std::int32_t> prompt = {1, 2, 3, 4, 5};
-  return engine::generate(session, prompt, options);
+  return engine::generate(engine, model, {1, 2, 3, 4, 5}, options);
 }
 
 // What a model maps: weights and embeddings.
@@ -49,9 +49,8 @@ TEST(CutFile, EndsEachRequestOfItsModelWithOneError) {
   const TemporaryFolder folder;
   const std::string origin = folder.file("origin");
   ASSERT_TRUE(compile(kTiny, origin, plain_options(), {}).ok());
-  auto untouched = engine::Session::create(*engine::Model::load(origin, executor()));
-  ASSERT_TRUE(untouched.ok());
-  const auto answer = generate(**untouched);
+  const auto untouched = *engine::Model::load(origin, executor());
+  const auto answer = generate(untouched);
   ASSERT_TRUE(answer.ok()) << answer.status().message();
   const std::vector<fs::path> files = mapped_files(origin);
   ASSERT_GE(files.size(), 2u);
@@ -64,14 +63,11 @@ TEST(CutFile, EndsEachRequestOfItsModelWithOneError) {
       SCOPED_TRACE(path.string());
       const auto model = engine::Model::load(copy, executor());
       ASSERT_TRUE(model.ok()) << model.status().message();
-      auto session = engine::Session::create(*model);
-      ASSERT_TRUE(session.ok());
-      EXPECT_EQ(generate(**session)->ids, answer->ids);
+      EXPECT_EQ(generate(*model)->ids, answer->ids);
       const auto size = static_cast<off_t>(fs::file_size(path));
       ASSERT_EQ(::truncate(path.c_str(), is_last_byte ? size - 1 : 0), 0);
       for (int i = 0; i < 2; ++i) {
-        (*session)->reset();
-        const auto failed = generate(**session);
+        const auto failed = generate(*model);
         ASSERT_FALSE(failed.ok());
         EXPECT_EQ(failed.status().code(), Code::kIo);
         EXPECT_NE(failed.status().message().find(file.filename().string()), std::string::npos);
@@ -79,8 +75,7 @@ TEST(CutFile, EndsEachRequestOfItsModelWithOneError) {
             << failed.status().message();
       }
       // Others go on.
-      (*untouched)->reset();
-      const auto again = generate(**untouched);
+      const auto again = generate(untouched);
       ASSERT_TRUE(again.ok()) << again.status().message();
       EXPECT_EQ(again->ids, answer->ids);
     }

@@ -7,7 +7,7 @@
 #include <map>
 
 #include "artifact/manifest.h"
-#include "engine/generation/generator.h"
+#include "engine/loop/engine.h"
 #include "tests/compiler/golden.h"
 #include "tests/support/shared_data.h"
 
@@ -108,28 +108,26 @@ TEST_P(Forms, AGreedyHeadPicksTheTokensOfTheLogits) {
     const auto model = load(options);
     ASSERT_NE(model, nullptr);
     EXPECT_TRUE(model->manifest().is_greedy());
-    auto session = engine::Session::create(model);
-    ASSERT_TRUE(session.ok());
+    engine::Engine engine({});
     engine::GenerateOptions generate;
     generate.max_new_tokens = kNewTokens;
     generate.ignore_eos = true;
     generate.as_text = false;
-    const auto result = engine::generate(**session, golden_.prompt, generate);
+    const auto result = engine::generate(engine, model, golden_.prompt, generate);
     ASSERT_TRUE(result.ok()) << result.status().message();
     EXPECT_EQ(result->ids, plain.continuation);
-    EXPECT_TRUE((*session)->logits().empty());
 
     generate.sampling.greedy = false;
     generate.sampling.temperature = 0.7;
-    EXPECT_EQ(engine::generate(**session, golden_.prompt, generate).status().code(),
+    EXPECT_EQ(engine::generate(engine, model, golden_.prompt, generate).status().code(),
               Code::kUnsupported);
     generate = {};
     generate.sampling.processors.repetition_penalty = 1.1;
-    EXPECT_EQ(engine::generate(**session, golden_.prompt, generate).status().code(),
+    EXPECT_EQ(engine::generate(engine, model, golden_.prompt, generate).status().code(),
               Code::kUnsupported);
     generate = {};
     generate.on_prompt_logits = [](std::int64_t, std::span<const float>) { return Status(); };
-    EXPECT_EQ(engine::generate(**session, golden_.prompt, generate).status().code(),
+    EXPECT_EQ(engine::generate(engine, model, golden_.prompt, generate).status().code(),
               Code::kUnsupported);
   }
 }

@@ -7,7 +7,7 @@
 
 #include "checkpoint/checkpoint.h"
 #include "checkpoint/safetensors.h"
-#include "engine/session/classifier.h"
+#include "engine/loop/engine.h"
 #include "tests/compiler/golden.h"
 #include "tests/support/gguf_builder.h"
 #include "tests/support/shared_data.h"
@@ -150,9 +150,8 @@ struct GgufClassifier : ::testing::Test {
     EXPECT_NE(model, nullptr);
     if (model == nullptr) return {};
     labels = model->manifest().labels;
-    auto classifier = engine::Classifier::create(model);
-    EXPECT_TRUE(classifier.ok()) << classifier.status().message();
-    auto logits = (*classifier)->classify(ids);
+    engine::Engine engine({});
+    auto logits = engine::classify(engine, model, {ids.begin(), ids.end()}, {});
     EXPECT_TRUE(logits.ok()) << logits.status().message();
     return logits.ok() ? *logits : std::vector<float>{};
   }

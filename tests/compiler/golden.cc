@@ -10,8 +10,7 @@
 #include "api/executors.h"
 #include "checkpoint/safetensors.h"
 #include "compiler/compiler.h"
-#include "engine/generation/generator.h"
-#include "engine/session/session.h"
+#include "engine/loop/engine.h"
 #include "tests/support/shared_data.h"
 
 namespace anemone::compiler::testing {
@@ -133,9 +132,7 @@ std::shared_ptr<const engine::Model> compile_and_load(const Checkpoint& checkpoi
 Answer run_greedily(std::shared_ptr<const engine::Model> model,
                     const std::vector<std::int32_t>& prompt, std::size_t new_tokens) {
   Answer answer;
-  auto session = engine::Session::create(std::move(model));
-  EXPECT_TRUE(session.ok()) << session.status().message();
-  if (!session.ok()) return answer;
+  engine::Engine engine({});
   engine::GenerateOptions options;
   options.max_new_tokens = static_cast<std::int64_t>(new_tokens);
   options.ignore_eos = true;
@@ -144,7 +141,7 @@ Answer run_greedily(std::shared_ptr<const engine::Model> model,
     answer.logits.insert(answer.logits.end(), logits.begin(), logits.end());
     return {};
   };
-  auto result = engine::generate(**session, prompt, options);
+  auto result = engine::generate(engine, model, prompt, options);
   EXPECT_TRUE(result.ok()) << result.status().message();
   if (result.ok()) answer.continuation = result->ids;
   return answer;

@@ -179,6 +179,7 @@ class FakeShard : public FakeProgram {
   Status compute(const exec::Inputs& inputs, exec::Outputs& outputs,
                  exec::StateStore* states) const override {
     if (counts_->fail_after == 0) {
+      if (counts_->failures > 0 && --counts_->failures == 0) counts_->fail_after = -1;
       // The worst that the contract of run() allows.
       for (const auto& cache : shard_.caches) {
         if (!cache.output.empty()) continue;

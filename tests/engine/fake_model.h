@@ -46,6 +46,7 @@ class FakeExecutor : public exec::Executor {
     int head_runs = 0;
     std::int64_t head_columns = 0;
     int fail_after = -1;  // shard runs until one fails; -1: never
+    int failures = -1;    // runs that fail then; -1: all
     int nan_after = -1;   // shard runs until all compute with NaN; -1: never
   };
   Counts& counts() { return *counts_; }

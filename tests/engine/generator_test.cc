@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "engine/generation/generator.h"
-
 #include <gtest/gtest.h>
 
+#include "engine/loop/engine.h"
 #include "tests/engine/scripted_model.h"
 
 namespace anemone::engine {
@@ -35,8 +34,8 @@ Outcome run(const ScriptedModel& scripted, GenerateOptions options = {},
     out.pieces.emplace_back(piece.text);
     return Status();
   };
-  const auto session = scripted.session();
-  auto result = generate(*session, prompt, options);
+  Engine engine({});
+  auto result = generate(engine, scripted.model(), prompt, options);
   EXPECT_TRUE(result.ok()) << result.status().message();
   if (result.ok()) out.result = *std::move(result);
   std::string joined;
@@ -121,8 +120,8 @@ TEST(Generate, PromptThatDoesNotFitNamesTheContext) {
   ScriptOptions script;
   script.context = 8;
   const ScriptedModel scripted(script);
-  const auto session = scripted.session();
-  const auto result = generate(*session, Ids(9, 1), {});
+  Engine engine({});
+  const auto result = generate(engine, scripted.model(), Ids(9, 1), {});
   EXPECT_EQ(result.status().code(), Code::kInvalidArgument);
   EXPECT_EQ(result.status().message(), "[prompt] expected at most 8 tokens (the context), got 9");
 }
@@ -179,10 +178,11 @@ TEST(Generate, StopStringsNeedATokenizer) {
   ScriptOptions script;
   script.has_tokenizer = false;
   const ScriptedModel scripted(script);
-  const auto session = scripted.session();
+  Engine engine({});
   GenerateOptions options;
   options.stop = {"x"};
-  EXPECT_EQ(generate(*session, kPrompt, options).status().code(), Code::kInvalidArgument);
+  EXPECT_EQ(generate(engine, scripted.model(), kPrompt, options).status().code(),
+            Code::kInvalidArgument);
 }
 
 TEST(Generate, PaddingRowsAreNeverPickedForText) {
@@ -227,8 +227,8 @@ TEST(Generate, AnErrorOfWhoTakesThePiecesEndsTheText) {
   options.on_piece = [&](const TextPiece&) {
     return ++pieces == 3 ? Status(Code::kIo, "gone") : Status();
   };
-  const auto session = scripted.session();
-  EXPECT_EQ(generate(*session, kPrompt, options).status().message(), "gone");
+  Engine engine({});
+  EXPECT_EQ(generate(engine, scripted.model(), kPrompt, options).status().message(), "gone");
   EXPECT_EQ(pieces, 3);
 }
 
@@ -243,12 +243,15 @@ TEST(Generate, StopsSoonAfterItIsCancelled) {
     cancel = ++pieces == 3;
     return Status();
   };
-  const auto session = scripted.session();
-  const auto result = generate(*session, kPrompt, options);
+  Engine engine({});
+  const auto result = generate(engine, scripted.model(), kPrompt, options);
   ASSERT_TRUE(result.ok());
   EXPECT_EQ(result->finish, FinishReason::kCancelled);
   EXPECT_EQ(result->text, "abc");
-  EXPECT_EQ(session->tokens(), join(kPrompt, bytes_of("ab")));
+  // The last token was picked but never run, and what was run is kept.
+  const auto next = generate(engine, scripted.model(), join(kPrompt, bytes_of("abc")), {});
+  ASSERT_TRUE(next.ok());
+  EXPECT_EQ(next->timing.reused_tokens, 5);
 }
 
 TEST(Generate, CancelledInThePromptHasNoTokens) {
@@ -284,8 +287,8 @@ TEST(Generate, GivesTheLogprobsOfEachTokenToTheStreamAndTheResult) {
     if (piece.logprobs != nullptr) streamed.push_back(piece.logprobs->logprob);
     return Status();
   };
-  const auto session = scripted.session();
-  const auto result = generate(*session, kPrompt, options);
+  Engine engine({});
+  const auto result = generate(engine, scripted.model(), kPrompt, options);
   ASSERT_TRUE(result.ok()) << result.status().message();
   ASSERT_EQ(result->logprobs.size(), result->ids.size());
   std::vector<double> kept;
@@ -313,14 +316,14 @@ TEST(Generate, StopsWhenTheTextGoesInCircles) {
 TEST(Generate, SecondPromptRunsItsNewTokensOnly) {
   ScriptedModel scripted;
   scripted.say(3, join(bytes_of("ok"), {kImEnd}));
-  const auto session = scripted.session();
-  ASSERT_TRUE(generate(*session, kPrompt, {}).ok());
+  Engine engine({});
+  ASSERT_TRUE(generate(engine, scripted.model(), kPrompt, {}).ok());
   const int before = scripted.runs();
   // The answer, its end and a new turn, as a rendered conversation would have them.
   const Ids next = join(kPrompt, join(bytes_of("ok"), {kImEnd, 'n', 'e', 'w'}));
   GenerateOptions options;
   options.max_new_tokens = 1;
-  const auto result = generate(*session, next, options);
+  const auto result = generate(engine, scripted.model(), next, options);
   ASSERT_TRUE(result.ok());
   EXPECT_EQ(result->timing.prompt_tokens, 9);
   EXPECT_EQ(result->timing.reused_tokens, 5);

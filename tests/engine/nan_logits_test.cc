@@ -4,7 +4,7 @@
 #include <limits>
 
 #include "engine/agreement.h"
-#include "engine/generation/generator.h"
+#include "engine/loop/engine.h"
 #include "engine/session/logit_check.h"
 #include "engine/session/session.h"
 #include "tests/engine/fake_model.h"
@@ -99,7 +99,7 @@ TEST_P(NanLogits, EndEveryKindOfStepAndStayNowhere) {
 }
 
 TEST_P(NanLogits, EndAnAnswerInsteadOfGivingAToken) {
-  const auto session = new_session();
+  Engine engine({});
   GenerateOptions options;
   options.max_new_tokens = 10;
   options.ignore_eos = true;
@@ -111,9 +111,16 @@ TEST_P(NanLogits, EndAnAnswerInsteadOfGivingAToken) {
   for (const bool is_greedy : {true, false}) {
     tokens = 0;
     options.sampling.greedy = is_greedy;
-    expect_nan(generate(*session, first(5), options).status(), "position 7 ");
+    expect_nan(generate(engine, model_, {ids_.begin(), ids_.begin() + 5}, options).status(),
+               "position 7 ");
     EXPECT_EQ(tokens, 3);
-    expect_clean(*session);
+    // The next text does not find what the caches hold now.
+    executor_->counts().nan_after = -1;
+    GenerateOptions one;
+    one.max_new_tokens = 1;
+    const auto next = generate(engine, model_, {ids_.begin(), ids_.begin() + 5}, one);
+    ASSERT_TRUE(next.ok()) << next.status().message();
+    EXPECT_EQ(next->timing.reused_tokens, 0);
   }
 }
 

@@ -36,7 +36,7 @@ class PocketServer : public ::testing::Test {
     ASSERT_TRUE(model.ok()) << model.status().message();
     OpenAiServerOptions options;
     options.http.port = 0;
-    options.scheduler = {.parallel = 4, .queue = 64};
+    options.engine.sequences = 4;
     auto models = ModelSet::create({{{"pocket"}, *model}});
     auto server = OpenAiServer::start(*std::move(models), options);
     ASSERT_TRUE(server.ok()) << server.status().message();

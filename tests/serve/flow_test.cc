@@ -18,7 +18,7 @@ using testing::get_text;
 using testing::HttpClient;
 using testing::post_text;
 using testing::TestServer;
-using Counts = Scheduler::Counts;
+using Counts = engine::Engine::Counts;
 
 std::string completion(int tokens, bool is_stream = false) {
   return post_text(
@@ -77,7 +77,8 @@ TEST(Disconnect, TakesARequestThatWaitsOutOfTheQueue) {
 
 TEST(Queue, IsBoundedAndTellsWhenToComeBack) {
   OpenAiServerOptions options;
-  options.scheduler = {.parallel = 2, .queue = 1};
+  options.engine.sequences = 2;
+  options.engine.queue = 1;
   TestServer server(options);
   server.gate().close();
   std::list<HttpClient> clients;

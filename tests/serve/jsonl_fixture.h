@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 #include <string_view>
 
+#include "engine/loop/engine_thread.h"
 #include "serve/jsonl/connection.h"
 #include "tests/serve/test_server.h"
 
@@ -34,14 +35,19 @@ class JsonlTest : public ::testing::Test {
     return out;
   }
   Json answer(std::string_view line) {
-    Connection connection(models_, {}, cancel_, [] {});
+    Connection connection = connect();
     return answer(connection, line);
+  }
+  Connection connect() {
+    return Connection(models_, engine_, {}, cancel_, [] {});
   }
 
   testing::StepGate gate_;
   std::unique_ptr<engine::testing::ScriptedModel> model_;
   ModelSet models_;
   std::atomic<bool> cancel_ = false;
+  engine::Engine engine_{{}};
+  engine::EngineThread turns_{engine_};
 };
 
 }  // namespace anemone::serve::jsonl

@@ -67,9 +67,18 @@ class SocketTest : public JsonlTest {
   }
   Status start(SocketOptions options = {}) {
     options.path = path_;
-    ANEMONE_ASSIGN_OR_RETURN(server_, SocketServer::listen(models_, options));
+    ANEMONE_ASSIGN_OR_RETURN(server_, SocketServer::listen(models_, engine_, options));
     thread_ = std::thread([this] { EXPECT_TRUE(server_->run(stop_[0]).ok()); });
     return {};
+  }
+  // Whether the request that runs comes to be cancelled, in a generous time.
+  bool wait_for_cancelling() const {
+    const auto end = std::chrono::steady_clock::now() + std::chrono::minutes(1);
+    while (std::chrono::steady_clock::now() < end) {
+      if (engine_.counts().cancelling == 1) return true;
+      std::this_thread::yield();
+    }
+    return false;
   }
   void stop() {
     if (!thread_.joinable()) return;
@@ -111,6 +120,7 @@ TEST_F(SocketTest, EndsTheRequestOfAClientThatLeaves) {
     gone.send("{\"prompt\": \"x\", \"max_new\": 300}\n");
     ASSERT_TRUE(gate_.wait_for_waiting(1));
   }
+  EXPECT_TRUE(wait_for_cancelling());
   gate_.open();
   // The only place is free for the next one soon.
   Client next(path_);
@@ -126,6 +136,7 @@ TEST_F(SocketTest, EndsRequestsWhenItStops) {
   client.send("{\"prompt\": \"x\", \"max_new\": 300}\n");
   ASSERT_TRUE(gate_.wait_for_waiting(1));
   ASSERT_EQ(::write(stop_[1], "x", 1), 1);
+  EXPECT_TRUE(wait_for_cancelling());
   gate_.open();
   EXPECT_EQ(json_of(client.receive())["ok"], false);
   thread_.join();
@@ -270,16 +281,17 @@ TEST_F(SocketTest, ReplacesADeadSocketAndNothingElse) {
   EXPECT_TRUE(Client(path_).is_connected());
   SocketOptions options;
   options.path = path_;
-  EXPECT_EQ(SocketServer::listen(models_, options).status().code(), Code::kIo) << "in use";
+  EXPECT_EQ(SocketServer::listen(models_, engine_, options).status().code(), Code::kIo) << "in use";
   EXPECT_TRUE(Client(path_).is_connected()) << "and still there";
   options.path = folder_.file("file");
   std::ofstream(options.path) << "text";
-  EXPECT_EQ(SocketServer::listen(models_, options).status().code(), Code::kIo);
+  EXPECT_EQ(SocketServer::listen(models_, engine_, options).status().code(), Code::kIo);
   EXPECT_EQ(std::ifstream(options.path).get(), 't');
   options.path = folder_.file(std::string(200, 'x'));
-  EXPECT_EQ(SocketServer::listen(models_, options).status().code(), Code::kInvalidArgument);
+  EXPECT_EQ(SocketServer::listen(models_, engine_, options).status().code(),
+            Code::kInvalidArgument);
   options.path = folder_.file("no/folder");
-  EXPECT_EQ(SocketServer::listen(models_, options).status().code(), Code::kIo);
+  EXPECT_EQ(SocketServer::listen(models_, engine_, options).status().code(), Code::kIo);
 }
 
 }  // namespace

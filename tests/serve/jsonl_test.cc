@@ -86,7 +86,7 @@ TEST_F(JsonlTest, AnswersTheFormWithTokens) {
 }
 
 TEST_F(JsonlTest, ContinuesTheSessionOnRequest) {
-  Connection connection(models_, {}, cancel_, [] {});
+  Connection connection = connect();
   EXPECT_EQ(answer(connection, R"({"prompt_ids": [1, 2], "max_new": 3})")["cache_seq_len"], 4);
   const Json more = answer(connection, R"({"prompt_ids": [9], "max_new": 2, "reset": false})");
   EXPECT_EQ(more["text"], letters(5, 2));
@@ -149,7 +149,11 @@ TEST_F(JsonlTest, SamplesFromItsSeedAndStopsRepeats) {
 }
 
 TEST_F(JsonlTest, EndsWhenItIsTold) {
-  Connection connection(models_, {}, cancel_, [&] { cancel_ = true; });
+  // The step that waits at the gate ends when the flag is set.
+  gate_.close();
+  Connection connection(models_, engine_, {}, cancel_, [&] {
+    if (cancel_.exchange(true)) gate_.permit(1);
+  });
   const Json out = answer(connection, R"({"prompt": "x", "max_new": 300})");
   EXPECT_EQ(out["ok"], false);
   EXPECT_LT(model_->runs(), 5);
@@ -199,10 +203,9 @@ TEST_F(JsonlTest, AnswersEachLineOfAChannel) {
               "\n{\"prompt\": \"xy\", \"max_new\": 1}");
   pipes.close_in();
   LineChannel channel = pipes.channel();
-  Slots slots(1);
   LineOptions options;
   options.max_line_bytes = 1000;
-  EXPECT_TRUE(answer_channel(channel, models_, options, slots, cancel_).ok());
+  EXPECT_TRUE(answer_channel(channel, models_, engine_, options, cancel_).ok());
   std::istringstream lines(pipes.read_all());
   std::string line;
   std::vector<Json> answers;
@@ -219,8 +222,7 @@ TEST_F(JsonlTest, StopsWhileItWaitsForALine) {
   pipes.write("{\"prompt\": ");
   pipes.stop();
   LineChannel channel = pipes.channel();
-  Slots slots(1);
-  EXPECT_TRUE(answer_channel(channel, models_, {}, slots, cancel_).ok());
+  EXPECT_TRUE(answer_channel(channel, models_, engine_, {}, cancel_).ok());
   EXPECT_EQ(pipes.read_all(), "");
 }
 

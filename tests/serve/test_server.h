@@ -95,7 +95,7 @@ class TestServer {
   engine::testing::ScriptedModel& model() { return *model_; }
 
   // Whether the counts come to fulfil this, in a generous time.
-  bool wait_for_counts(const std::function<bool(const Scheduler::Counts&)>& fulfils) const {
+  bool wait_for_counts(const std::function<bool(const engine::Engine::Counts&)>& fulfils) const {
     const auto end = std::chrono::steady_clock::now() + std::chrono::minutes(1);
     while (std::chrono::steady_clock::now() < end) {
       if (fulfils(server_->counts())) return true;

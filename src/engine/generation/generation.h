@@ -17,6 +17,8 @@
 #include "engine/model/model.h"
 #include "engine/sampling/logprobs.h"
 #include "engine/sampling/sampler.h"
+#include "engine/session/sequence.h"
+#include "engine/session/step_runner.h"
 #include "text/stream/stop_strings.h"
 #include "text/stream/text_streamer.h"
 
@@ -51,18 +53,21 @@ struct GenerateOptions {
   // never picked. false: the result has ids only, over all columns of the logits. A model without a
   // tokenizer counts as false.
   bool as_text = true;
-  const std::atomic<bool>* cancel = nullptr;  // polled between chunks and tokens; may be null
+  const std::atomic<bool>* cancel = nullptr;  // of the request; decoding polls it, too; may be null
   // Called for every token, and once more when the end sets text free that was held back.
-  // An error ends the text and is what generate() returns.
+  // An error ends the text and is its result.
   std::function<Status(const TextPiece&)> on_piece;
-  // The callbacks of PrefillOptions.
-  std::function<Status(std::int64_t position, std::span<const float> logits)> on_prompt_logits;
+  // Called for every position of the prompt in order; then nothing of it is reused.
+  LogitsCallback on_prompt_logits;
+  // Called after every step that reads the prompt.
   std::function<void(std::int64_t done, std::int64_t total)> on_prefill_progress;
+  // Asked before each step of the text; it waits while whoever takes the pieces has no room.
+  std::function<bool()> is_paused;
 };
 
 struct Timing {
   std::int64_t prompt_tokens = 0;
-  std::int64_t reused_tokens = 0;  // of them, in the session already
+  std::int64_t reused_tokens = 0;  // of them, in the caches already
   double prefill_s = 0;
   std::int64_t new_tokens = 0;
   std::int64_t decode_steps = 0;  // the first token comes from the prefill
@@ -80,13 +85,6 @@ struct GenerateResult {
   FinishReason finish = FinishReason::kLength;
   std::string stop;  // the stop string that ended the text, or empty
   Timing timing;
-};
-
-// What a model says after the last token that ran: a row of logits [vocab_size], or the most likely
-// token of a model compiled with --argmax. Valid during the call that takes it.
-struct Prediction {
-  std::span<const float> logits;
-  std::optional<std::int32_t> argmax;
 };
 
 // One answer while it is made: picks tokens, streams their text and decides when it ends. Runs

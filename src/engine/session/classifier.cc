@@ -43,8 +43,8 @@ Bucket& Classifier::bucket_for(std::int64_t tokens) {
   return it == buckets_.end() ? buckets_.back() : *it;
 }
 
-Status Classifier::run_window(std::span<const std::int32_t> ids, std::int64_t first,
-                              std::int64_t last, std::vector<float>& logits) {
+Status Classifier::run(std::span<const std::int32_t> ids, std::int64_t first, std::int64_t last,
+                       std::vector<float>& logits) {
   const artifact::Manifest& manifest = model_->manifest();
   const auto count = static_cast<std::int64_t>(ids.size());
   Bucket& bucket = bucket_for(count);
@@ -67,41 +67,39 @@ Status Classifier::run_window(std::span<const std::int32_t> ids, std::int64_t fi
   return {};
 }
 
-Result<std::vector<float>> Classifier::classify(std::span<const std::int32_t> ids,
-                                                const ClassifyOptions& options) {
+Result<Labelling> Classifier::start(std::vector<std::int32_t> ids) const {
   const auto total = static_cast<std::int64_t>(ids.size());
   if (total == 0) return invalid_argument("[text] expected at least one token, got none");
   for (const std::int32_t id : ids) ANEMONE_RETURN_IF_ERROR(model_->check_id(id));
   const std::int64_t widest = buckets_.back().width();
-  std::int64_t halo = 0;
-  if (total > widest) {
-    const auto receptive = reach(model_->manifest());
-    halo = receptive.value_or(widest);
-    if (2 * halo >= widest)
-      return unsupported(
-          "[{}] expected at most {} tokens, got {}: compile with a larger --context{}",
-          model_->manifest().name, widest, total,
-          receptive ? fmt::format(", or one above {} for texts of any length", 2 * halo) : "");
-  }
-  std::vector<float> logits;
-  for (std::int64_t done = 0; done < total;) {
-    if (options.cancel != nullptr && options.cancel->load(std::memory_order_relaxed))
-      return cancelled("[text] cancelled after {} of {} tokens", done, total);
-    const std::int64_t begin = std::max<std::int64_t>(done - halo, 0);
-    const std::int64_t end = std::min(total, begin + widest);
-    const std::int64_t until = end == total ? total : end - halo;
-    ANEMONE_RETURN_IF_ERROR(run_window(
-        ids.subspan(static_cast<std::size_t>(begin), static_cast<std::size_t>(end - begin)),
-        done - begin, until - begin, logits));
-    const auto labels = static_cast<std::size_t>(model_->manifest().vocab_size);
-    for (std::int64_t t = done; t < until; ++t)
-      ANEMONE_RETURN_IF_ERROR(
-          check_logits(std::span(logits).subspan(static_cast<std::size_t>(t) * labels, labels),
-                       model_->manifest().name, t));
-    done = until;
-    if (options.on_progress) options.on_progress(done, total);
-  }
-  return logits;
+  Labelling text;
+  text.ids = std::move(ids);
+  if (total <= widest) return text;
+  const auto receptive = reach(model_->manifest());
+  text.halo = receptive.value_or(widest);
+  if (2 * text.halo >= widest)
+    return unsupported(
+        "[{}] expected at most {} tokens, got {}: compile with a larger --context{}",
+        model_->manifest().name, widest, total,
+        receptive ? fmt::format(", or one above {} for texts of any length", 2 * text.halo) : "");
+  return text;
+}
+
+Status Classifier::run_window(Labelling& text) {
+  const auto total = static_cast<std::int64_t>(text.ids.size());
+  const std::int64_t begin = std::max<std::int64_t>(text.done - text.halo, 0);
+  const std::int64_t end = std::min(total, begin + buckets_.back().width());
+  const std::int64_t until = end == total ? total : end - text.halo;
+  const auto ids = std::span<const std::int32_t>(text.ids).subspan(
+      static_cast<std::size_t>(begin), static_cast<std::size_t>(end - begin));
+  ANEMONE_RETURN_IF_ERROR(run(ids, text.done - begin, until - begin, text.logits));
+  const auto labels = static_cast<std::size_t>(model_->manifest().vocab_size);
+  for (std::int64_t t = text.done; t < until; ++t)
+    ANEMONE_RETURN_IF_ERROR(
+        check_logits(std::span(text.logits).subspan(static_cast<std::size_t>(t) * labels, labels),
+                     model_->manifest().name, t));
+  text.done = until;
+  return {};
 }
 
 }  // namespace anemone::engine

@@ -3,9 +3,7 @@
 
 #include <anemone/status.h>
 
-#include <atomic>
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <span>
 #include <vector>
@@ -16,11 +14,13 @@
 
 namespace anemone::engine {
 
-struct ClassifyOptions {
-  // Called after every window.
-  std::function<void(std::int64_t done, std::int64_t total)> on_progress;
-  // Polled between windows; when it is set, the call ends with kCancelled. May be null.
-  const std::atomic<bool>* cancel = nullptr;
+// A text that gets labels, window by window.
+struct Labelling {
+  std::vector<std::int32_t> ids;
+  std::int64_t halo = 0;      // tokens next to an inner edge of a window that get no label there
+  std::int64_t done = 0;      // tokens with logits
+  std::vector<float> logits;  // [done, labels]
+  bool is_done() const { return done == static_cast<std::int64_t>(ids.size()); }
 };
 
 // Runs a model that labels tokens (Manifest::classifies). Single-thread; several of one model may
@@ -35,18 +35,19 @@ class Classifier {
   // Makes a classifier. kUnsupported for a model that generates.
   static Result<std::unique_ptr<Classifier>> create(std::shared_ptr<const Model> model);
 
-  // Logits [tokens, labels] of a text. kInvalidArgument for none, or ids outside the vocabulary;
-  // kUnsupported for a text that is longer than the widest function where windows cannot stand for
-  // it: a layer attends to everything, or the functions are too narrow.
-  Result<std::vector<float>> classify(std::span<const std::int32_t> ids,
-                                      const ClassifyOptions& options = {});
+  // Begins a text. kInvalidArgument for no tokens, or ids outside the vocabulary; kUnsupported for
+  // a text that is longer than the widest function where windows cannot stand for it: a layer
+  // attends to everything, or the functions are too narrow.
+  Result<Labelling> start(std::vector<std::int32_t> ids) const;
+  // Adds the logits of the next window. kCorrupt for logits that are NaN.
+  Status run_window(Labelling& text);
 
  private:
   explicit Classifier(std::shared_ptr<const Model> model) : model_(std::move(model)) {}
   Bucket& bucket_for(std::int64_t tokens);  // the narrowest that takes them, else the widest
-  // Logits of tokens [first, last) of the window `ids`.
-  Status run_window(std::span<const std::int32_t> ids, std::int64_t first, std::int64_t last,
-                    std::vector<float>& logits);
+  // Adds the logits of tokens [first, last) of the window `ids`.
+  Status run(std::span<const std::int32_t> ids, std::int64_t first, std::int64_t last,
+             std::vector<float>& logits);
 
   std::shared_ptr<const Model> model_;
   std::vector<Bucket> buckets_;  // by their width

@@ -301,12 +301,16 @@ void Connection::respond(std::uint64_t exchange, HttpResponse response, ByteBoun
   read();
 }
 
-void Connection::begin_stream(std::uint64_t exchange, HttpResponse head) {
+void Connection::begin_stream(std::uint64_t exchange, HttpResponse head,
+                              std::shared_ptr<std::atomic<std::size_t>> unsent) {
   if (!is_current(exchange) || is_streaming_) return;
   is_streaming_ = true;
+  unsent_ = std::move(unsent);
+  out_pieces_ = sending_pieces_ = 0;
   is_chunked_ = version_ >= 11;
   keep_alive_ = keep_alive_ && is_chunked_ && !is_last_;
   send(head_text(head, /*is_stream=*/true));
+  *unsent_ += head.body.size();
   write_piece(exchange, head.body, {});
 }
 
@@ -314,6 +318,7 @@ void Connection::write_piece(std::uint64_t exchange, const std::string& piece,
                              ByteBound::Lease lease) {
   if (!is_current(exchange) || !is_streaming_ || piece.empty()) return;
   if (out_.size() > kMaxUnsent) return close();
+  out_pieces_ += piece.size();
   send(is_chunked_ ? fmt::format("{:x}\r\n{}\r\n", piece.size(), piece) : piece, std::move(lease));
 }
 
@@ -359,6 +364,7 @@ void Connection::flush() {
   if (out_.empty()) return on_flushed();
   sending_ = std::exchange(out_, {});
   sending_lease_ = std::exchange(out_lease_, {});
+  sending_pieces_ = std::exchange(out_pieces_, std::size_t{0});
   sending_since_ = std::chrono::steady_clock::now();
   if (state_ != State::kReading) arm_timer(owner_.options.write_timeout, [this] { close(); });
   asio::async_write(socket_, asio::buffer(sending_),
@@ -370,6 +376,7 @@ void Connection::flush() {
 void Connection::on_sent(const AsioError& error) {
   sending_ = {};  // and its memory
   sending_lease_.release();
+  if (unsent_ != nullptr) *unsent_ -= std::exchange(sending_pieces_, std::size_t{0});
   if (state_ == State::kClosed) return;
   if (error) return close();
   flush();

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/steady_timer.hpp>
@@ -75,7 +76,9 @@ class Connection : public std::enable_shared_from_this<Connection> {
   // The answer to the request in progress; `exchange` is its number. The lease is for the bytes
   // until they are sent.
   void respond(std::uint64_t exchange, HttpResponse response, ByteBound::Lease lease);
-  void begin_stream(std::uint64_t exchange, HttpResponse head);
+  // `unsent` counts the bytes of pieces that were written and not sent.
+  void begin_stream(std::uint64_t exchange, HttpResponse head,
+                    std::shared_ptr<std::atomic<std::size_t>> unsent);
   void write_piece(std::uint64_t exchange, const std::string& piece, ByteBound::Lease lease);
   void end_stream(std::uint64_t exchange, const std::string& piece);
   void abandon(std::uint64_t exchange);
@@ -132,6 +135,9 @@ class Connection : public std::enable_shared_from_this<Connection> {
   std::string sending_;  // being sent
   ByteBound::Lease out_lease_;
   ByteBound::Lease sending_lease_;
+  std::shared_ptr<std::atomic<std::size_t>> unsent_;  // of the stream that was begun last
+  std::size_t out_pieces_ = 0;                        // of its pieces, in out_
+  std::size_t sending_pieces_ = 0;                    // and in sending_
   std::chrono::steady_clock::time_point sending_since_;
   bool keep_alive_ = true;
   bool is_last_ = false;

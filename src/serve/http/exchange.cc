@@ -31,13 +31,15 @@ void Exchange::respond(HttpResponse response) {
   });
 }
 void Exchange::begin_stream(HttpResponse head) {
-  post([number = number_, head = std::move(head)](Connection& connection) mutable {
-    connection.begin_stream(number, std::move(head));
-  });
+  post(
+      [number = number_, unsent = unsent_, head = std::move(head)](Connection& connection) mutable {
+        connection.begin_stream(number, std::move(head), std::move(unsent));
+      });
 }
 bool Exchange::write(std::string piece) {
   ByteBound::Lease lease(answers_);
   if (!lease.resize(piece.size())) return false;
+  *unsent_ += piece.size();
   post([number = number_, piece = std::move(piece),
         lease = std::move(lease)](Connection& connection) mutable {
     connection.write_piece(number, piece, std::move(lease));
@@ -46,6 +48,7 @@ bool Exchange::write(std::string piece) {
 }
 void Exchange::end(std::string last_piece) {
   lease_.release();
+  *unsent_ += last_piece.size();
   post([number = number_, piece = std::move(last_piece)](Connection& connection) {
     connection.end_stream(number, piece);
   });

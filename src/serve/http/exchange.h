@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <boost/asio/io_context.hpp>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -38,6 +39,7 @@ class Exchange : public Responder {
   void respond(HttpResponse response) override;
   void begin_stream(HttpResponse head) override;
   bool write(std::string piece) override;
+  bool is_backed_up() const override { return *unsent_ > kBackedUpBytes; }
   void end(std::string last_piece) override;
   void on_disconnect(std::function<void()> callback) override;
   const std::atomic<bool>& is_cancelled() const override { return is_cancelled_; }
@@ -48,6 +50,8 @@ class Exchange : public Responder {
   void disconnected();
 
  private:
+  static constexpr std::size_t kBackedUpBytes = 256 << 10;
+
   template <typename Action>
   void post(Action action);
 
@@ -56,6 +60,9 @@ class Exchange : public Responder {
   std::weak_ptr<Connection> connection_;
   const std::uint64_t number_;
   ByteBound::Lease lease_;  // of what is being made
+  // Bytes of the pieces that the connection has not sent.
+  const std::shared_ptr<std::atomic<std::size_t>> unsent_ =
+      std::make_shared<std::atomic<std::size_t>>(0);
   std::atomic<bool> is_cancelled_ = false;
   std::mutex mutex_;
   std::function<void()> callback_;

@@ -70,6 +70,9 @@ class Responder {
   // False when the piece is dropped, as all unsent answers together would hold more than they may.
   // Then end() tells the client.
   virtual bool write(std::string piece) = 0;
+  // Whether the client takes the pieces more slowly than they come: whoever makes them may wait.
+  // Thread-safe.
+  virtual bool is_backed_up() const = 0;
   // The last piece is a short one, and always taken.
   virtual void end(std::string last_piece) = 0;
   // Called when the client goes away before the end: at once when it has gone already, on any

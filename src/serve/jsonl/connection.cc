@@ -1,20 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "serve/jsonl/connection.h"
 
-#include <algorithm>
+#include <chrono>
+#include <condition_variable>
+#include <mutex>
 #include <new>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <utility>
 
 #include "base/error.h"
-#include "engine/generation/conversation.h"
-#include "engine/generation/generator.h"
+#include "engine/chat/conversation.h"
 
 namespace anemone::serve::jsonl {
 namespace {
 
 // Tokens of an answer whose request does not say how many.
 constexpr std::int64_t kDefaultNew = 50;
+// While a text is made, the client is looked at so often.
+constexpr std::chrono::milliseconds kLookAgain{50};
 
 Result<std::vector<std::int32_t>> prompt_ids(Request& request, const engine::Model& model,
                                              WorkBudget& budget) {
@@ -28,7 +32,7 @@ Result<std::vector<std::int32_t>> prompt_ids(Request& request, const engine::Mod
 }
 
 Json answer_of(const Request& request, const engine::GenerateResult& result,
-               const engine::Session& session) {
+               std::size_t text_tokens) {
   const engine::Timing& timing = result.timing;
   const std::int64_t prefill_tokens = timing.prompt_tokens - timing.reused_tokens;
   if (request.is_token_form)
@@ -47,7 +51,7 @@ Json answer_of(const Request& request, const engine::GenerateResult& result,
             {"decode_tokens", timing.decode_steps},
             {"decode_s", timing.decode_s},
             {"decode_tok_s", timing.decode_tok_s()}}},
-          {"cache_seq_len", session.position()}};
+          {"cache_seq_len", text_tokens}};
 }
 
 }  // namespace
@@ -67,26 +71,51 @@ Json error_answer(const Status& status) {
   return {{"ok", false}, {"error", status.message()}};
 }
 
-Result<engine::Session*> Connection::session_of(const std::shared_ptr<const engine::Model>& model) {
-  auto& session = sessions_[model.get()];
-  if (session == nullptr) {
-    ANEMONE_ASSIGN_OR_RETURN(session, engine::Session::create(model));
-  }
-  return session.get();
-}
-
 Json Connection::answer(std::string_view line) {
   // The one place where a request ends that throws.
   try {
     auto out = run(line);
     return out.ok() ? *std::move(out) : error_answer(out.status());
   } catch (const std::bad_alloc&) {
-    sessions_.clear();  // in the middle of anything
     return error_answer(out_of_memory("[request] there is not enough memory to answer it"));
   } catch (const std::exception& error) {
-    sessions_.clear();
     return error_answer(internal_error("[server] failed on this request: {}", error.what()));
   }
+}
+
+Result<engine::GenerateResult> Connection::generate(
+    const std::shared_ptr<const engine::Model>& model, std::vector<std::int32_t> prompt,
+    engine::GenerateOptions options) {
+  struct End {
+    std::mutex mutex;
+    std::condition_variable came;
+    std::optional<Result<engine::GenerateResult>> result;
+  };
+  // The engine holds it, too: it ends the text even when this thread throws.
+  const auto end = std::make_shared<End>();
+  // Set when this call ends, for whatever reason.
+  const auto cancel = std::make_shared<std::atomic<bool>>(false);
+  const auto cancel_at_the_end = std::unique_ptr<std::atomic<bool>, void (*)(std::atomic<bool>*)>(
+      cancel.get(), [](std::atomic<bool>* flag) { *flag = true; });
+  options.cancel = cancel.get();
+  engine::Request request;
+  request.model = model;
+  request.cancel = cancel;
+  request.choices.push_back(
+      {std::move(prompt), std::move(options), [end](Result<engine::GenerateResult> result) {
+         {
+           const std::lock_guard lock(end->mutex);
+           end->result = std::move(result);
+         }
+         end->came.notify_one();
+       }});
+  ANEMONE_RETURN_IF_ERROR(engine_.submit(std::move(request)));
+  std::unique_lock lock(end->mutex);
+  while (!end->came.wait_for(lock, kLookAgain, [&] { return end->result.has_value(); })) {
+    look_();
+    if (cancel_) *cancel = true;
+  }
+  return *std::move(end->result);
 }
 
 Result<Json> Connection::run(std::string_view line) {
@@ -97,34 +126,20 @@ Result<Json> Connection::run(std::string_view line) {
     ANEMONE_ASSIGN_OR_RETURN(served, models_.find(request.model));
   }
   const engine::Model& model = *served->model;
-  ANEMONE_ASSIGN_OR_RETURN(engine::Session* const session, session_of(served->model));
   ANEMONE_ASSIGN_OR_RETURN(const auto given, prompt_ids(request, model, budget));
   ANEMONE_RETURN_IF_ERROR(budget.check());
-  std::vector<std::int32_t> prompt;
-  if (request.has_reset)
-    session->reset();
-  else
-    prompt = session->tokens();
+  ANEMONE_ASSIGN_OR_RETURN(engine::GenerateOptions options,
+                           engine::resolve_request(request, defaults_, model, kDefaultNew));
+  std::vector<std::int32_t>& text = texts_[&model];
+  if (request.has_reset) text.clear();
+  std::vector<std::int32_t> prompt = text;
   prompt.insert(prompt.end(), given.begin(), given.end());
-
-  engine::GenerateOptions options;
-  ANEMONE_ASSIGN_OR_RETURN(options.sampling, resolve_request(request.sampling, defaults_, model));
-  options.max_new_tokens = request.max_new.value_or(defaults_.max_tokens.value_or(kDefaultNew));
-  if (defaults_.max_tokens)
-    options.max_new_tokens = std::min(options.max_new_tokens, *defaults_.max_tokens);
-  options.stop = request.stop;
-  options.stop_repeat_ngram = request.stop_repeat_ngram;
-  options.ignore_eos = request.ignore_eos;
-  options.cancel = &cancel_;
-  options.on_piece = [&](const engine::TextPiece& /*piece*/) {
-    on_step_();
-    return Status();
-  };
-  options.on_prefill_progress = [&](std::int64_t /*done*/, std::int64_t /*total*/) { on_step_(); };
-  ANEMONE_ASSIGN_OR_RETURN(const auto result, engine::generate(*session, prompt, options));
+  ANEMONE_ASSIGN_OR_RETURN(const auto result, generate(served->model, prompt, std::move(options)));
   if (result.finish == engine::FinishReason::kCancelled)
     return cancelled("[request] was cancelled before its answer was complete");
-  return answer_of(request, result, *session);
+  text = std::move(prompt);
+  if (!result.ids.empty()) text.insert(text.end(), result.ids.begin(), result.ids.end() - 1);
+  return answer_of(request, result, text.size());
 }
 
 }  // namespace anemone::serve::jsonl

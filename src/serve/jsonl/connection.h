@@ -4,7 +4,7 @@
 //   {"prompt_ids": [...]} or {"prompt": "..."} or {"messages": [...]}, and
 //   "max_new", "temperature", "top_k", "top_p", "min_p", "rep_penalty", "seed", "stop",
 //   "stop_repeat_ngram", "ignore_eos", "model", "profile" (taken, without effect), and
-//   "reset": false adds the prompt to what the session holds instead of starting anew
+//   "reset": false adds the prompt to the text so far instead of starting anew
 //   -> {"ok": true, "generated_ids", "text", "finish_reason", "timing": {"prefill_tokens",
 //       "prefill_s", "decode_tokens", "decode_s", "decode_tok_s"}, "cache_seq_len"}
 //   -> {"ok": false, "error"}
@@ -16,15 +16,18 @@
 #include <anemone/status.h>
 
 #include <atomic>
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/json.h"
 #include "base/work_budget.h"
-#include "engine/session/session.h"
+#include "engine/generation/text_request.h"
+#include "engine/loop/engine.h"
 #include "serve/jsonl/request.h"
 #include "serve/served_model.h"
 
@@ -37,18 +40,20 @@ inline constexpr std::string_view kProtocol = "anemone-jsonl-v1";
 Json ready_line(const ModelSet& models, std::string_view socket_path);
 Json error_answer(const Status& status);
 
-// One client: a session for each model that it uses. Single-thread.
+// One client, and the text that it has of each model that it uses. Single-thread.
 class Connection {
  public:
-  // The models outlive the connection. Preparation and generation poll `cancel`; generation calls
-  // `on_step`, which may set it, between its steps. `budget` is that of one request, for all that
-  // is done before its prompt is read.
-  Connection(const ModelSet& models, RequestDefaults defaults, const std::atomic<bool>& cancel,
-             std::function<void()> on_step, const WorkBudget::Limits& budget = {})
+  // Models and engine outlive the connection; another thread runs the engine's turns. Preparation
+  // and generation poll `cancel`; while a text is made, `look` is called again and again, which may
+  // set it. `budget` is that of one request, for all that is done before its prompt is read.
+  Connection(const ModelSet& models, engine::Engine& engine, engine::RequestDefaults defaults,
+             const std::atomic<bool>& cancel, std::function<void()> look,
+             const WorkBudget::Limits& budget = {})
       : models_(models),
+        engine_(engine),
         defaults_(defaults),
         cancel_(cancel),
-        on_step_(std::move(on_step)),
+        look_(std::move(look)),
         budget_(budget) {}
 
   // The answer to one line; what is wrong with it is in the answer.
@@ -56,14 +61,19 @@ class Connection {
 
  private:
   Result<Json> run(std::string_view line);
-  Result<engine::Session*> session_of(const std::shared_ptr<const engine::Model>& model);
+  // Has the engine make a text, and waits for its end.
+  Result<engine::GenerateResult> generate(const std::shared_ptr<const engine::Model>& model,
+                                          std::vector<std::int32_t> prompt,
+                                          engine::GenerateOptions options);
 
   const ModelSet& models_;
-  const RequestDefaults defaults_;
+  engine::Engine& engine_;
+  const engine::RequestDefaults defaults_;
   const std::atomic<bool>& cancel_;
-  std::function<void()> on_step_;
+  std::function<void()> look_;
   const WorkBudget::Limits budget_;
-  std::map<const engine::Model*, std::unique_ptr<engine::Session>> sessions_;
+  // The tokens of each model's text, without the last one that it gave, which has not run.
+  std::map<const engine::Model*, std::vector<std::int32_t>> texts_;
 };
 
 }  // namespace anemone::serve::jsonl

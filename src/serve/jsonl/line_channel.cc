@@ -16,30 +16,6 @@
 #include "serve/jsonl/connection.h"
 
 namespace anemone::serve::jsonl {
-namespace {
-
-// How often a request that waits for its turn looks whether its client is still there.
-constexpr std::chrono::milliseconds kLookAgain{100};
-
-// A place in the slots, for as long as it lives.
-class Place {
- public:
-  Place(Slots& slots, const LineChannel& channel)
-      : slots_(slots), is_inside_(slots.enter(channel)) {}
-  ~Place() {
-    if (is_inside_) slots_.leave();
-  }
-  Place(const Place&) = delete;
-  Place& operator=(const Place&) = delete;
-  bool is_inside() const { return is_inside_; }
-
- private:
-  Slots& slots_;
-  const bool is_inside_;
-};
-
-}  // namespace
-
 std::optional<LineChannel::Clock::time_point> LineChannel::waiting_since() const {
   const Clock::rep since = waiting_since_;
   if (since == 0) return std::nullopt;
@@ -146,28 +122,10 @@ bool LineChannel::is_peer_gone() const {
   return ::poll(&wait, 1, 0) > 0 && (wait.revents & (POLLHUP | POLLERR)) != 0;
 }
 
-bool Slots::enter(const LineChannel& channel) {
-  std::unique_lock lock(mutex_);
-  while (places_ == 0) {
-    free_.wait_for(lock, kLookAgain);
-    if (channel.is_stopped() || channel.is_peer_gone()) return false;
-  }
-  --places_;
-  return true;
-}
-
-void Slots::leave() {
-  {
-    const std::lock_guard lock(mutex_);
-    ++places_;
-  }
-  free_.notify_one();
-}
-
-Status answer_channel(LineChannel& channel, const ModelSet& models, const LineOptions& options,
-                      Slots& slots, std::atomic<bool>& cancel) {
+Status answer_channel(LineChannel& channel, const ModelSet& models, engine::Engine& engine,
+                      const LineOptions& options, std::atomic<bool>& cancel) {
   Connection connection(
-      models, options.defaults, cancel,
+      models, engine, options.defaults, cancel,
       [&] {
         if (channel.is_stopped() || channel.is_peer_gone()) cancel = true;
       },
@@ -186,13 +144,7 @@ Status answer_channel(LineChannel& channel, const ModelSet& models, const LineOp
     }
     // An empty line is no request, as at the end of a file.
     if (line.find_first_not_of(" \t\r") == line.npos) continue;
-    std::string answer;
-    {
-      const Place place(slots, channel);
-      if (!place.is_inside()) return {};
-      answer = dump_json(connection.answer(line));
-    }
-    ANEMONE_RETURN_IF_ERROR(channel.write_line(answer));
+    ANEMONE_RETURN_IF_ERROR(channel.write_line(dump_json(connection.answer(line))));
   }
 }
 

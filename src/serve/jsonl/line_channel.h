@@ -5,14 +5,14 @@
 
 #include <atomic>
 #include <chrono>
-#include <condition_variable>
 #include <cstddef>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
 
 #include "base/work_budget.h"
+#include "engine/generation/text_request.h"
+#include "engine/loop/engine.h"
 #include "serve/served_model.h"
 
 namespace anemone::serve::jsonl {
@@ -66,28 +66,14 @@ class LineChannel {
 };
 
 struct LineOptions {
-  RequestDefaults defaults;
+  engine::RequestDefaults defaults;
   WorkBudget::Limits budget;  // of one request, for all that is done before its prompt is read
   std::size_t max_line_bytes = 16 * 1000 * 1000;
 };
 
-// Lets so many requests run at a time. Thread-safe.
-class Slots {
- public:
-  explicit Slots(int places) : places_(places) {}
-  // Waits for a place; false when the client has gone or the channel was stopped meanwhile.
-  bool enter(const LineChannel& channel);
-  void leave();
-
- private:
-  std::mutex mutex_;
-  std::condition_variable free_;
-  int places_;
-};
-
-// Answers every line of a channel until it ends, is stopped or takes too long. Setting `cancel`
-// ends the request in progress.
-Status answer_channel(LineChannel& channel, const ModelSet& models, const LineOptions& options,
-                      Slots& slots, std::atomic<bool>& cancel);
+// Answers every line of a channel until it ends, is stopped or takes too long. Another thread runs
+// the engine's turns. Setting `cancel` ends the request in progress.
+Status answer_channel(LineChannel& channel, const ModelSet& models, engine::Engine& engine,
+                      const LineOptions& options, std::atomic<bool>& cancel);
 
 }  // namespace anemone::serve::jsonl

@@ -43,7 +43,7 @@ Result<Request> parse_request(std::string_view line, WorkBudget* budget) {
   Request out;
   read_prompt(fields, out, budget);
   out.model = fields.string("model").value_or("");
-  out.max_new = fields.integer(out.is_token_form ? "max_tokens" : "max_new", 0, kMost);
+  out.max_tokens = fields.integer(out.is_token_form ? "max_tokens" : "max_new", 0, kMost);
   out.sampling.temperature = fields.number("temperature", 0, 100);
   out.sampling.top_k = fields.integer("top_k", 0, kMost);
   out.sampling.top_p = fields.number("top_p", 0, 1);

@@ -15,12 +15,12 @@
 #include "base/json.h"
 #include "base/json_release.h"
 #include "base/work_budget.h"
-#include "engine/sampling/sampling_request.h"
+#include "engine/generation/text_request.h"
 
 namespace anemone::serve::jsonl {
 
 // One line, decoded. Pure: no model is needed.
-struct Request {
+struct Request : engine::TextRequest {
   using Ids = std::vector<std::int32_t>;
   struct Text {
     std::string text;
@@ -37,11 +37,6 @@ struct Request {
   };
   std::variant<Ids, Text, Messages> prompt;
   std::string model;  // empty: the first
-  engine::SamplingRequest sampling;
-  std::optional<std::int64_t> max_new;
-  std::vector<std::string> stop;
-  std::int64_t stop_repeat_ngram = 0;
-  bool ignore_eos = false;
   bool has_reset = true;
   bool is_token_form = false;  // {"tokens", "max_tokens"}, which has an answer of its own
 };

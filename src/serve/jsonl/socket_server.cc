@@ -38,11 +38,11 @@ class Client {
   Client(const Client&) = delete;
   Client& operator=(const Client&) = delete;
 
-  void start(const ModelSet& models, const LineOptions& options, Slots& slots) {
-    thread_ = std::thread([this, &models, &options, &slots] {
+  void start(const ModelSet& models, engine::Engine& engine, const LineOptions& options) {
+    thread_ = std::thread([this, &models, &engine, &options] {
       // A connection that breaks ends alone, whatever it is.
       try {
-        const Status ignored = answer_channel(channel_, models, options, slots, cancel_);
+        const Status ignored = answer_channel(channel_, models, engine, options, cancel_);
       } catch (const std::exception&) {
         // Memory may have run out, for example.
       }
@@ -74,8 +74,8 @@ class Client {
 // The clients of a server. Single-thread.
 class Clients {
  public:
-  Clients(const ModelSet& models, const SocketOptions& options, int stop)
-      : models_(models), options_(options), stop_(stop), slots_(options.parallel) {}
+  Clients(const ModelSet& models, engine::Engine& engine, const SocketOptions& options, int stop)
+      : models_(models), engine_(engine), options_(options), stop_(stop) {}
   ~Clients() {
     for (Client& client : clients_) client.cancel();
   }
@@ -89,7 +89,7 @@ class Clients {
     const bool has_threads = std::ssize(clients_) <= 4 * options_.max_connections;
     if (count() <= options_.max_connections || (has_threads && evict(client))) {
       try {
-        return client.start(models_, options_.lines, slots_);
+        return client.start(models_, engine_, options_.lines);
       } catch (...) {
         clients_.pop_back();
         throw;
@@ -123,22 +123,23 @@ class Clients {
   }
 
   const ModelSet& models_;
+  engine::Engine& engine_;
   const SocketOptions& options_;
   const int stop_;
-  Slots slots_;
   std::list<Client> clients_;
 };
 
 }  // namespace
 
 Result<std::unique_ptr<SocketServer>> SocketServer::listen(const ModelSet& models,
+                                                           engine::Engine& engine,
                                                            const SocketOptions& options) {
   ANEMONE_ASSIGN_OR_RETURN(SocketFile file, SocketFile::listen(options.path));
-  return std::unique_ptr<SocketServer>(new SocketServer(models, options, std::move(file)));
+  return std::unique_ptr<SocketServer>(new SocketServer(models, engine, options, std::move(file)));
 }
 
 Status SocketServer::run(int stop) {
-  Clients clients(models_, options_, stop);
+  Clients clients(models_, engine_, options_, stop);
   while (true) {
     std::array<pollfd, 2> waits = {pollfd{file_.get(), POLLIN, 0}, pollfd{stop, POLLIN, 0}};
     if (::poll(waits.data(), waits.size(), -1) < 0) continue;

@@ -16,20 +16,21 @@ namespace anemone::serve::jsonl {
 
 struct SocketOptions {
   std::string path;
-  int parallel = 1;  // requests that run at a time
-  // Each may hold a session. When there are more, the one that has been without a line for longest
-  // goes; the new one when all others have a request.
+  // When there are more, the one that has been without a line for longest goes; the new one when
+  // all others have a request.
   int max_connections = 64;
   LineTimeouts timeouts = {.idle = std::chrono::minutes(10), .line = std::chrono::minutes(1)};
   LineOptions lines;
 };
 
-// JSON lines on a Unix socket; every connection has sessions of its own. The file goes with the
+// JSON lines on a Unix socket; every connection has texts of its own. The file goes with the
 // server.
 class SocketServer {
  public:
   // The errors are those of SocketFile::listen().
+  // Models and engine outlive the server; another thread runs the engine's turns.
   static Result<std::unique_ptr<SocketServer>> listen(const ModelSet& models,
+                                                      engine::Engine& engine,
                                                       const SocketOptions& options);
   SocketServer(const SocketServer&) = delete;
   SocketServer& operator=(const SocketServer&) = delete;
@@ -40,10 +41,12 @@ class SocketServer {
   void remove_file() { file_.remove(); }
 
  private:
-  SocketServer(const ModelSet& models, const SocketOptions& options, SocketFile file)
-      : models_(models), options_(options), file_(std::move(file)) {}
+  SocketServer(const ModelSet& models, engine::Engine& engine, const SocketOptions& options,
+               SocketFile file)
+      : models_(models), engine_(engine), options_(options), file_(std::move(file)) {}
 
   const ModelSet& models_;
+  engine::Engine& engine_;
   const SocketOptions options_;
   SocketFile file_;
 };

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "base/json.h"
-#include "engine/generation/generator.h"
+#include "engine/generation/generation.h"
 
 namespace anemone::serve::openai {
 

@@ -16,7 +16,7 @@
 #include "base/json.h"
 #include "base/json_release.h"
 #include "base/work_budget.h"
-#include "engine/sampling/sampling_request.h"
+#include "engine/generation/text_request.h"
 
 namespace anemone::serve::openai {
 
@@ -29,14 +29,9 @@ inline constexpr std::size_t kMaxStops = 4;
 inline constexpr std::size_t kMaxStopBytes = 1024;  // of each: they are looked for at every token
 
 // What both protocols ask for.
-struct Generation {
-  std::string model;  // empty: the only one
-  engine::SamplingRequest sampling;
-  std::optional<std::int64_t> max_tokens;
-  std::vector<std::string> stop;
-  bool ignore_eos = false;
+struct Generation : engine::TextRequest {
+  std::string model;         // empty: the only one
   std::int64_t choices = 1;  // "n"
-  std::optional<std::int64_t> top_logprobs;
   bool is_stream = false;
   bool has_stream_usage = false;
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "engine/generation/conversation.h"
+#include "engine/chat/conversation.h"
 
 #include <nlohmann/json.hpp>
 #include <utility>
@@ -37,15 +37,9 @@ Result<std::vector<std::int32_t>> chat_prompt(const Model& model, Json messages,
                                    {.add_special = false, .parse_special = true, .budget = budget});
 }
 
-Result<Conversation> Conversation::create(std::shared_ptr<const Model> model) {
+Result<Conversation> Conversation::create(Engine& engine, std::shared_ptr<const Model> model) {
   ANEMONE_RETURN_IF_ERROR(check_can_chat(*model));
-  ANEMONE_ASSIGN_OR_RETURN(auto session, Session::create(std::move(model)));
-  return Conversation(std::move(session));
-}
-
-void Conversation::clear() {
-  turns_ = Json::array();
-  session_->reset();
+  return Conversation(engine, std::move(model));
 }
 
 Json Conversation::messages() const {
@@ -58,8 +52,9 @@ Json Conversation::messages() const {
 Result<GenerateResult> Conversation::answer(std::string_view user, const GenerateOptions& options) {
   Json asked = messages();
   asked.push_back(message("user", user));
-  ANEMONE_ASSIGN_OR_RETURN(const auto prompt, chat_prompt(session_->model(), asked));
-  ANEMONE_ASSIGN_OR_RETURN(GenerateResult result, generate(*session_, prompt, options));
+  ANEMONE_ASSIGN_OR_RETURN(auto prompt, chat_prompt(*model_, asked));
+  ANEMONE_ASSIGN_OR_RETURN(GenerateResult result,
+                           generate(*engine_, model_, std::move(prompt), options));
   turns_.push_back(message("user", user));
   turns_.push_back(message("assistant", result.text));
   return result;

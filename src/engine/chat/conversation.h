@@ -12,8 +12,7 @@
 
 #include "base/json.h"
 #include "base/work_budget.h"
-#include "engine/generation/generator.h"
-#include "engine/session/session.h"
+#include "engine/loop/engine.h"
 
 namespace anemone::engine {
 
@@ -24,18 +23,19 @@ Result<std::vector<std::int32_t>> chat_prompt(const Model& model, Json messages,
                                               Json variables = Json::object(),
                                               WorkBudget* budget = nullptr);
 
-// A chat over one session. Each turn renders the whole conversation again; what the session has of
-// it already is not run again, so a turn costs its new tokens. Single-thread.
+// A chat. Each turn renders the whole conversation again; what the engine has of it already is not
+// run again, so a turn costs its new tokens. Single-thread.
 class Conversation {
  public:
-  // kNotFound when the model has no tokenizer or no chat template.
-  static Result<Conversation> create(std::shared_ptr<const Model> model);
+  // The engine outlives the conversation, which runs its turns. kNotFound when the model has no
+  // tokenizer or no chat template.
+  static Result<Conversation> create(Engine& engine, std::shared_ptr<const Model> model);
 
   // The system message, first in every prompt; empty: none (templates may have their own).
   void set_system(std::string text) { system_ = std::move(text); }
   const std::string& system() const { return system_; }
   // Forgets all turns; the system message stays.
-  void clear();
+  void clear() { turns_ = Json::array(); }
   // [{"role", "content"}, ...], the system message included.
   Json messages() const;
 
@@ -43,12 +43,14 @@ class Conversation {
   // leaves the conversation as it was.
   Result<GenerateResult> answer(std::string_view user, const GenerateOptions& options);
 
-  const Session& session() const { return *session_; }
+  const Model& model() const { return *model_; }
 
  private:
-  explicit Conversation(std::unique_ptr<Session> session) : session_(std::move(session)) {}
+  Conversation(Engine& engine, std::shared_ptr<const Model> model)
+      : engine_(&engine), model_(std::move(model)) {}
 
-  std::unique_ptr<Session> session_;
+  Engine* engine_;
+  std::shared_ptr<const Model> model_;
   std::string system_;
   Json turns_ = Json::array();
 };

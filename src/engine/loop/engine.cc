@@ -1,0 +1,311 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/loop/engine.h"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "base/check.h"
+#include "base/error.h"
+#include "base/machine.h"
+
+namespace anemone::engine {
+namespace {
+
+constexpr std::string_view kStopping = "[server] is stopping";
+// How long a turn waits for clients that have no room for more of their texts.
+constexpr std::chrono::milliseconds kPause{2};
+
+}  // namespace
+
+std::uint64_t default_cache_bytes() {
+  return usable_memory_bytes() / 4;
+}
+
+std::size_t default_sequences(const Model& model, std::uint64_t cache_bytes) {
+  const std::uint64_t one =
+      std::max<std::uint64_t>(1, Sequence::cache_bytes(model, model.context()));
+  return static_cast<std::size_t>(std::clamp<std::uint64_t>(cache_bytes / one, 1, 16));
+}
+
+// Both end all that has not begun.
+void Engine::Waiting::cancel() noexcept try {
+  if (labels.model != nullptr) labels.on_end(cancelled("[text] was cancelled"));
+  for (Choice& choice : request.choices) choice.on_end(cancelled_result(choice));
+} catch (...) {
+  // For want of memory; the client goes away with the request.
+}
+
+void Engine::Waiting::fail(const Status& status) noexcept try {
+  if (labels.model != nullptr) labels.on_end(status);
+  for (Choice& choice : request.choices) choice.on_end(status);
+} catch (...) {
+  // For want of memory; the client goes away with the request.
+}
+
+Engine::Engine(const EngineOptions& options)
+    : options_(options),
+      pool_(options.cache_bytes > 0 ? options.cache_bytes : default_cache_bytes()) {
+  ANEMONE_CHECK(options.sequences > 0);
+}
+
+Engine::~Engine() {
+  close();
+  cancel_all();
+  while (turn()) {
+  }
+}
+
+Status Engine::submit(Request request) {
+  ANEMONE_CHECK(!request.choices.empty());
+  auto ticket = std::make_shared<RequestTicket>();
+  ticket->open = request.choices.size();
+  ticket->cancel = request.cancel;
+  return enqueue({std::move(ticket), std::move(request), {}});
+}
+
+Status Engine::submit(LabelRequest request) {
+  auto ticket = std::make_shared<RequestTicket>();
+  ticket->open = 1;
+  ticket->cancel = request.cancel;
+  return enqueue({std::move(ticket), {}, std::move(request)});
+}
+
+Status Engine::enqueue(Waiting waiting) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (is_closed_) return cancelled("{}", kStopping);
+    if (queued() >= options_.queue + free_places())
+      return busy("[server] the queue of {} requests is full: try again later", options_.queue);
+    waiting_.push_back(std::move(waiting));
+  }
+  wake_.notify_all();
+  return {};
+}
+
+Engine::Counts Engine::counts() const {
+  const std::lock_guard lock(mutex_);
+  // Those that the next turn takes do not wait any more, those that are cancelled have ended.
+  const std::size_t queued = this->queued();
+  const std::size_t taken = std::min(queued, free_places());
+  const auto gone = static_cast<std::size_t>(std::ranges::count_if(
+      waiting_, [&](const Waiting& waiting) {
+        return waiting.ticket->is_cancelled() && !is_running(waiting.ticket);
+      }));
+  const auto cancelling = static_cast<std::size_t>(std::ranges::count_if(
+      running_, [](const Ticket& ticket) { return ticket->is_cancelled(); }));
+  return {queued - taken, running_.size() + taken, cancelling, finished_ + gone,
+          cancelled_ + gone};
+}
+
+bool Engine::is_running(const Ticket& ticket) const {
+  return std::ranges::find(running_, ticket) != running_.end();
+}
+
+std::size_t Engine::queued() const {
+  return static_cast<std::size_t>(
+      std::ranges::count_if(waiting_, [&](const Waiting& waiting) {
+        return !waiting.ticket->is_cancelled() && !is_running(waiting.ticket);
+      }));
+}
+
+std::size_t Engine::free_places() const {
+  return options_.sequences - std::min(options_.sequences, texts_);
+}
+
+void Engine::close() {
+  {
+    const std::lock_guard lock(mutex_);
+    is_closed_ = true;
+  }
+  // At once, rather than after the step that runs.
+  end_waiting();
+}
+
+std::size_t Engine::cancel_all() {
+  std::size_t count = 0;
+  {
+    const std::lock_guard lock(mutex_);
+    for (const Ticket& ticket : running_)
+    {
+      if (!ticket->is_cancelled()) ++count;
+      ticket->was_cancelled = true;
+    }
+  }
+  wake_.notify_all();
+  return count;
+}
+
+bool Engine::wait_until_idle(std::chrono::milliseconds time) {
+  std::unique_lock lock(mutex_);
+  return idle_.wait_for(lock, time, [&] { return waiting_.empty() && running_.empty(); });
+}
+
+void Engine::wait() {
+  std::unique_lock lock(mutex_);
+  const bool is_idle = texts_ == 0 && waiting_.empty();
+  const auto has_news = [&] { return is_interrupted_ || (is_idle && !waiting_.empty()); };
+  if (is_idle)
+    wake_.wait(lock, has_news);
+  else
+    wake_.wait_for(lock, kPause, has_news);
+  is_interrupted_ = false;
+}
+
+void Engine::interrupt() {
+  {
+    const std::lock_guard lock(mutex_);
+    is_interrupted_ = true;
+  }
+  wake_.notify_all();
+}
+
+bool Engine::turn() {
+  end_waiting();
+  admit();
+  bool did_anything = false;
+  if (!loops_.empty()) {
+    std::uint64_t bytes = 0;
+    for (const auto& loop : loops_) bytes += loop->bytes();
+    const std::size_t texts = running_texts();
+    // One step of one model, the models in turn.
+    for (std::size_t i = 0; i < loops_.size() && !did_anything; ++i) {
+      ModelLoop& loop = *loops_[next_loop_];
+      next_loop_ = (next_loop_ + 1) % loops_.size();
+      if (loop.texts() == 0) continue;
+      did_anything = loop.turn(loop.texts() == texts, bytes - loop.bytes());
+    }
+    bytes = 0;
+    for (const auto& loop : loops_) bytes += loop->bytes();
+    pool_.trim(bytes);
+  }
+  count_ended();
+  return did_anything;
+}
+
+// Requests that wait end when they are cancelled, and when the engine is closed before one of their
+// texts runs.
+void Engine::end_waiting() {
+  std::vector<Waiting> dropped;
+  bool is_closed = false;
+  {
+    const std::lock_guard lock(mutex_);
+    is_closed = is_closed_;
+    std::deque<Waiting> kept;
+    for (Waiting& waiting : waiting_) {
+      const bool has_begun = is_running(waiting.ticket);
+      const bool is_dropped = waiting.ticket->is_cancelled() || (is_closed && !has_begun);
+      if (is_dropped && !has_begun) {
+        ++finished_;
+        ++cancelled_;
+      }
+      if (is_dropped)
+        dropped.push_back(std::move(waiting));
+      else
+        kept.push_back(std::move(waiting));
+    }
+    waiting_.swap(kept);
+    if (waiting_.empty() && running_.empty()) idle_.notify_all();
+  }
+  for (Waiting& waiting : dropped) {
+    waiting.ticket->was_cancelled = true;
+    waiting.ticket->open -= waiting.labels.model != nullptr ? 1 : waiting.request.choices.size();
+    if (is_closed)
+      waiting.fail(cancelled("{}", kStopping));
+    else
+      waiting.cancel();
+  }
+}
+
+// Gives free places to requests that wait, one choice of each in turn.
+void Engine::admit() {
+  while (true) {
+    Waiting next;
+    {
+      const std::lock_guard lock(mutex_);
+      texts_ = running_texts();
+      if (waiting_.empty() || texts_ >= options_.sequences) return;
+      next = std::move(waiting_.front());
+      waiting_.pop_front();
+      if (!is_running(next.ticket)) running_.push_back(next.ticket);
+      ++texts_;
+    }
+    if (next.labels.model != nullptr) {
+      auto model = next.labels.model;
+      loop_of(model).add(std::move(next.ticket), std::move(next.labels));
+      continue;
+    }
+    std::vector<Choice>& choices = next.request.choices;
+    Choice choice = std::move(choices.front());
+    choices.erase(choices.begin());
+    loop_of(next.request.model).add(next.ticket, std::move(choice));
+    if (choices.empty()) continue;
+    const std::lock_guard lock(mutex_);
+    waiting_.push_back(std::move(next));
+  }
+}
+
+ModelLoop& Engine::loop_of(const std::shared_ptr<const Model>& model) {
+  for (const auto& loop : loops_)
+    if (&loop->model() == model.get()) return *loop;
+  loops_.push_back(std::make_unique<ModelLoop>(model, pool_));
+  return *loops_.back();
+}
+
+std::size_t Engine::running_texts() const {
+  std::size_t texts = 0;
+  for (const auto& loop : loops_) texts += loop->texts();
+  return texts;
+}
+
+void Engine::count_ended() {
+  const std::lock_guard lock(mutex_);
+  texts_ = running_texts();
+  std::erase_if(running_, [&](const Ticket& ticket) {
+    if (ticket->open > 0) return false;
+    ++finished_;
+    if (ticket->was_cancelled) ++cancelled_;
+    return true;
+  });
+  if (waiting_.empty() && running_.empty()) idle_.notify_all();
+}
+
+namespace {
+
+// A flag that somebody else owns, who outlives the request.
+CancelFlag borrowed(const std::atomic<bool>* flag) {
+  return {std::shared_ptr<const void>(), flag};
+}
+
+// Submits a request and turns until `end` has come.
+template <typename Value, typename Request>
+Result<Value> run_alone(Engine& engine, Request request, std::optional<Result<Value>>& end) {
+  ANEMONE_RETURN_IF_ERROR(engine.submit(std::move(request)));
+  while (!end)
+    if (!engine.turn() && !end) engine.wait();
+  return *std::move(end);
+}
+
+}  // namespace
+
+Result<GenerateResult> generate(Engine& engine, const std::shared_ptr<const Model>& model,
+                                std::vector<std::int32_t> prompt, GenerateOptions options) {
+  std::optional<Result<GenerateResult>> end;
+  Request request;
+  request.model = model;
+  request.cancel = borrowed(options.cancel);
+  request.choices.push_back({std::move(prompt), std::move(options),
+                             [&](Result<GenerateResult> result) { end = std::move(result); }});
+  return run_alone<GenerateResult>(engine, std::move(request), end);
+}
+
+Result<std::vector<float>> classify(Engine& engine, const std::shared_ptr<const Model>& model,
+                                    std::vector<std::int32_t> ids, const ClassifyOptions& options) {
+  std::optional<Result<std::vector<float>>> end;
+  LabelRequest request{model, std::move(ids), options.on_progress,
+                       [&](Result<std::vector<float>> result) { end = std::move(result); },
+                       borrowed(options.cancel)};
+  return run_alone<std::vector<float>>(engine, std::move(request), end);
+}
+
+}  // namespace anemone::engine

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <anemone/status.h>
+
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "engine/loop/model_loop.h"
+#include "engine/loop/request.h"
+#include "engine/loop/sequence_pool.h"
+
+namespace anemone::engine {
+
+struct EngineOptions {
+  std::size_t sequences = 1;      // texts that run at a time, of all models together
+  std::size_t queue = 64;         // requests that wait
+  std::uint64_t cache_bytes = 0;  // for caches, those of ended texts included; 0: see below
+};
+// A quarter of the memory that this process may use.
+std::uint64_t default_cache_bytes();
+// How many sequences of a full context fit into the memory for caches: from 1 to 16.
+std::size_t default_sequences(const Model& model, std::uint64_t cache_bytes);
+
+// Runs the texts of all requests, of one model or of several, together: each turn is one step of
+// all texts that decode and a chunk of one prompt (model_loop.h). It has no thread: whoever owns it
+// calls turn(), or has an EngineThread do so.
+class Engine {
+ public:
+  explicit Engine(const EngineOptions& options);
+  // Ends everything: what has not ended is cancelled.
+  ~Engine();
+  Engine(const Engine&) = delete;
+  Engine& operator=(const Engine&) = delete;
+
+  // These are thread-safe. kBusy when the queue is full, kCancelled after close(): then nothing of
+  // the request is called.
+  Status submit(Request request);
+  Status submit(LabelRequest request);
+  struct Counts {  // of requests
+    std::size_t waiting = 0;
+    std::size_t running = 0;
+    std::size_t cancelling = 0;  // of them, those that are being cancelled
+    std::uint64_t finished = 0;
+    std::uint64_t cancelled = 0;  // of them, those that were cancelled
+  };
+  Counts counts() const;
+  // No more requests; those that wait fail.
+  void close();
+  // Cancels what runs. The number of requests that nobody had cancelled before.
+  std::size_t cancel_all();
+  // Whether no request runs or waits, after this time at most. Not on the thread of turn().
+  bool wait_until_idle(std::chrono::milliseconds time);
+
+  // These are called by one thread at a time. turn() says whether there was anything to do;
+  // wait() returns when there may be, or after interrupt().
+  bool turn();
+  void wait();
+  void interrupt();
+
+ private:
+  using Ticket = std::shared_ptr<RequestTicket>;
+  struct Waiting {
+    Ticket ticket;
+    Request request;
+    LabelRequest labels;  // in place of a request, where it has a model
+    void fail(const Status& status) noexcept;
+    void cancel() noexcept;
+  };
+
+  Status enqueue(Waiting waiting);
+  void end_waiting();
+  void admit();
+  ModelLoop& loop_of(const std::shared_ptr<const Model>& model);
+  void count_ended();
+  // With the lock.
+  bool is_running(const Ticket& ticket) const;
+  std::size_t queued() const;       // requests of which nothing runs
+  std::size_t free_places() const;  // the next turn takes as many texts that wait
+  std::size_t running_texts() const;
+
+  const EngineOptions options_;
+  // Of the thread of turn().
+  SequencePool pool_;
+  std::vector<std::unique_ptr<ModelLoop>> loops_;
+  std::size_t next_loop_ = 0;
+
+  mutable std::mutex mutex_;  // of all below
+  std::condition_variable wake_;
+  std::condition_variable idle_;
+  std::deque<Waiting> waiting_;
+  std::vector<Ticket> running_;
+  std::size_t texts_ = 0;  // that run
+  std::uint64_t finished_ = 0;
+  std::uint64_t cancelled_ = 0;
+  bool is_closed_ = false;
+  bool is_interrupted_ = false;
+};
+
+// Runs one text to its end with the turns of an engine that nobody else turns. `options.cancel`
+// ends it.
+Result<GenerateResult> generate(Engine& engine, const std::shared_ptr<const Model>& model,
+                                std::vector<std::int32_t> prompt, GenerateOptions options);
+// The same for labels.
+struct ClassifyOptions {
+  std::function<void(std::int64_t done, std::int64_t total)> on_progress;
+  const std::atomic<bool>* cancel = nullptr;  // may be null
+};
+Result<std::vector<float>> classify(Engine& engine, const std::shared_ptr<const Model>& model,
+                                    std::vector<std::int32_t> ids, const ClassifyOptions& options);
+
+}  // namespace anemone::engine

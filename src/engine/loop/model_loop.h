@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <anemone/status.h>
+
+#include <atomic>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "engine/loop/request.h"
+#include "engine/loop/sequence_pool.h"
+#include "engine/session/classifier.h"
+#include "engine/session/step_runner.h"
+
+namespace anemone::engine {
+
+// What the engine knows of a request whose texts run.
+struct RequestTicket {
+  std::size_t open = 0;  // texts that have not ended; of the thread of the turns
+  CancelFlag cancel;     // of the client
+  std::atomic<bool> was_cancelled = false;  // by the engine, or when a text ended so
+  // Then all its texts end.
+  bool is_cancelled() const { return was_cancelled || (cancel != nullptr && *cancel); }
+};
+
+// The texts of one model that run. Single-thread.
+class ModelLoop {
+ public:
+  // The pool outlives the loop.
+  ModelLoop(std::shared_ptr<const Model> model, SequencePool& pool);
+
+  const Model& model() const { return *model_; }
+  void add(std::shared_ptr<RequestTicket> ticket, Choice choice);
+  void add(std::shared_ptr<RequestTicket> ticket, LabelRequest request);
+  // Texts that have not ended, and the memory of their caches.
+  std::size_t texts() const { return texts_.size() + labels_.size(); }
+  std::uint64_t bytes() const;
+
+  // One step of all texts that decode, and a chunk of one prompt; or a window of one text that gets
+  // labels. `is_alone`: no other text runs or waits, so that long steps keep nobody waiting.
+  // `others_bytes` is the memory of the caches of other models' texts. False when there was nothing
+  // to do: all texts are paused.
+  bool turn(bool is_alone, std::uint64_t others_bytes);
+ private:
+  using Clock = std::chrono::steady_clock;
+  struct Text {
+    std::shared_ptr<RequestTicket> ticket;
+    Choice choice;
+    std::unique_ptr<Generation> generation;  // null: it has not begun
+    std::unique_ptr<Sequence> sequence;
+    std::vector<std::int32_t> ids;  // the prompt and what was made; the sequence has the first ones
+    std::int64_t reused = 0;        // tokens of the prompt that were in the sequence
+    std::int64_t decode_steps = 0;
+    Clock::time_point start;
+    Clock::time_point first;      // prediction
+    bool has_prediction = false;  // one, at least
+    bool is_solo = false;         // it never shares a step again, as one that it shared failed
+    bool has_ended = false;
+
+    std::span<const std::int32_t> rest() const {
+      return std::span(ids).subspan(sequence->tokens().size());
+    }
+    bool wants_prompt_logits() const {
+      return !has_prediction && static_cast<bool>(choice.options.on_prompt_logits);
+    }
+    bool is_paused() const;
+  };
+  struct LabelText {
+    std::shared_ptr<RequestTicket> ticket;
+    LabelRequest request;
+    std::unique_ptr<Labelling> labelling;  // null: it has not begun
+  };
+
+  // Makes a text ready to run. False while it waits for the prompt of another text that begins like
+  // its own.
+  bool begin(Text& text, std::uint64_t others_bytes);
+  Status check_prompt(const Choice& choice) const;
+  bool decode();
+  bool read_prompt(bool is_alone);
+  Text* next_prompt();
+  // What a step of one item gave.
+  void take(Text& text, const StepItem& item, bool was_shared);
+  void end(Text& text, Result<GenerateResult> result);
+  void finish(Text& text);
+  bool run_labels();
+  void end_labels(LabelText& text, Result<std::vector<float>> result);
+  void remove_ended();
+
+  const std::shared_ptr<const Model> model_;
+  SequencePool& pool_;
+  StepRunner runner_;
+  std::vector<std::unique_ptr<Text>> texts_;  // in the order in which they came
+  bool was_oldest_ = true;                    // whether the last chunk was one of the oldest prompt
+  std::unique_ptr<Classifier> classifier_;
+  std::deque<LabelText> labels_;
+};
+
+}  // namespace anemone::engine

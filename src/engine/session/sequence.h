@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <anemone/status.h>
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "engine/model/model.h"
+#include "engine/session/step.h"
+
+namespace anemone::engine {
+
+// What a model says after the last token that ran: a row of logits [vocab_size], or the most likely
+// token (the first of equals) of a model compiled with --argmax. Empty and absent where nothing was
+// asked for. Valid until the sequence runs again.
+struct Prediction {
+  std::span<const float> logits;
+  std::optional<std::int32_t> argmax;
+};
+
+// Tokens, the caches that hold them and what the model says after them. It runs nothing: see
+// StepRunner. The caches are a function of the tokens alone, so a sequence that was cut and
+// continued gives the logits that a new one gives. Single-thread.
+class Sequence {
+ public:
+  // kUnsupported for a model that labels tokens, kOutOfMemory when the caches do not fit.
+  static Result<std::unique_ptr<Sequence>> create(std::shared_ptr<const Model> model);
+
+  const Model& model() const { return *model_; }
+  const std::shared_ptr<const Model>& shared_model() const { return model_; }
+  // The tokens that the caches hold.
+  const std::vector<std::int32_t>& tokens() const { return tokens_; }
+  std::int64_t position() const { return static_cast<std::int64_t>(tokens_.size()); }
+  Prediction prediction() const;
+  // Frees its memory.
+  void drop_prediction();
+
+  // Whether the caches stand for other tokens: a step failed, and prepare() will drop them.
+  bool is_damaged() const { return is_damaged_; }
+  // Whether the caches can be cut at any position: no layer keeps a recurrent state.
+  bool can_be_cut() const { return !has_recurrent_; }
+
+  // How many of the first tokens of `ids` a step need not run: what the caches have in common with
+  // them, at most all but the last one, whose logits are wanted. 0 where the caches cannot be cut
+  // there, or hold keys that are rotated for texts of another length.
+  std::int64_t reusable(std::span<const std::int32_t> ids) const;
+  // Makes the caches fit a text of `length` tokens in all. Whoever runs the text goes on at
+  // position(), which is 0 when all has to be run again: after an error, and when the text grows
+  // beyond the short length of a rope, as transformers' generate() does.
+  void prepare(std::int64_t length);
+  // Forgets all tokens from `position` on, 0 <= position <= position(); all of them where the
+  // caches cannot be cut.
+  void truncate(std::int64_t position);
+  // Becomes a copy of the first `count` tokens of another sequence of the model; count is at most
+  // other.reusable() of the text.
+  Status copy_prefix(const Sequence& other, std::int64_t count);
+  void clear();
+
+  // Memory of the caches that tokens have taken, in bytes, and that a full context would take.
+  std::uint64_t bytes() const { return cache_bytes(*model_, position()); }
+  static std::uint64_t cache_bytes(const Model& model, std::int64_t tokens);
+
+ private:
+  friend class StepRunner;
+  explicit Sequence(std::shared_ptr<const Model> model);
+  void clear_caches();
+  void forget_prediction();
+
+  std::shared_ptr<const Model> model_;
+  std::vector<std::int32_t> tokens_;
+  std::int64_t length_ = 0;     // of the text that the keys in the caches are rotated for
+  bool has_recurrent_ = false;  // caches that cannot be cut
+  bool is_damaged_ = false;     // the caches stand for other tokens than tokens_
+  Caches caches_;
+  std::vector<float> logits_;
+  bool has_logits_ = false;
+  std::optional<std::int32_t> argmax_;
+};
+
+// The number of tokens that two texts begin with in common.
+std::int64_t common_prefix(std::span<const std::int32_t> a, std::span<const std::int32_t> b);
+
+}  // namespace anemone::engine

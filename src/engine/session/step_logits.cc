@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+// From the hidden states of a pass to logits: which columns go into the heads, and what the heads
+// gave.
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "base/error.h"
+#include "engine/session/logit_check.h"
+#include "engine/session/step_runner.h"
+
+namespace anemone::engine {
+namespace {
+
+// Copies column `column` of [1, channels, tokens, 1] to [1, channels, 1, 1] of the same dtype.
+template <typename T>
+void copy_column(const TensorView& from, std::int64_t column, const MutableTensorView& to) {
+  const auto source = from.as<T>();
+  const auto target = to.as<T>();
+  const std::size_t tokens = source.size() / target.size();
+  for (std::size_t c = 0; c < target.size(); ++c)
+    target[c] = source[c * tokens + static_cast<std::size_t>(column)];
+}
+
+// Makes `column` hold one column of the hidden states.
+void take_column(const TensorView& hidden, std::int64_t index, const artifact::Manifest& manifest,
+                 Tensor& column) {
+  if (column.empty() || column.dtype() != hidden.dtype)
+    column =
+        Tensor(hidden.dtype, artifact::hidden_shape(manifest.layout, manifest.hidden_size, 1));
+  if (hidden.dtype == DType::kFp16)
+    copy_column<Half>(hidden, index, column.mutable_view());
+  else
+    copy_column<float>(hidden, index, column.mutable_view());
+}
+
+}  // namespace
+
+const Bucket& StepRunner::smallest_bucket() const {
+  return *std::ranges::find_if(buckets_, [](const Bucket& candidate) {
+    return candidate.max_width() == 1 || candidate.is_flexible();
+  });
+}
+
+// A pass of several tokens needs the heads for one column of each item only.
+Status StepRunner::predict_last(const Bucket& bucket) {
+  std::vector<Chunk> chunks;
+  std::vector<const Part*> parts;
+  if (columns_.size() < parts_.size()) columns_.resize(parts_.size());
+  for (const Part& part : parts_) {
+    const bool is_end = part.count == static_cast<std::int64_t>(part.item->ids.size());
+    if (!is_end || part.item->on_logits != nullptr) continue;
+    Chunk chunk = chunks_[part.first_chunk + part.chunks - 1];
+    if (bucket.width() != 1) {
+      Tensor& column = columns_[parts.size()];
+      take_column(chunk.hidden, part.last_count - 1, model_->manifest(), column);
+      chunk.hidden = column.view();
+    }
+    chunks.push_back(chunk);
+    parts.push_back(&part);
+  }
+  if (chunks.empty()) return {};
+  ANEMONE_RETURN_IF_ERROR(
+      run_heads(*model_, smallest_bucket().plan().head_function, 1, chunks));
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    Sequence& sequence = *parts[i]->item->sequence;
+    parts[i]->item->status =
+        gather(chunks[i], sequence, sequence.position() + parts[i]->count - 1);
+    // The caches may hold NaN, too.
+    if (!parts[i]->item->status.ok()) sequence.clear();
+  }
+  return {};
+}
+
+Status StepRunner::predict_all(const Bucket& bucket, const Part& part) {
+  const auto chunks = std::span(chunks_).subspan(part.first_chunk, part.chunks);
+  ANEMONE_RETURN_IF_ERROR(run_heads(*model_, bucket.plan().head_function, bucket.width(), chunks));
+  Sequence& sequence = *part.item->sequence;
+  row_.resize(static_cast<std::size_t>(model_->vocab_size()));
+  for (std::int64_t t = 0; t < part.count; ++t) {
+    const Chunk& chunk = chunks[static_cast<std::size_t>(t / bucket.width())];
+    gather_logits(*chunk.outputs, bucket.width(), t % bucket.width(), row_);
+    const std::int64_t position = sequence.position() + t;
+    if (Status status = check_logits(row_, model_->manifest().name, position); !status.ok()) {
+      sequence.clear();
+      return status;
+    }
+    ANEMONE_RETURN_IF_ERROR((*part.item->on_logits)(position, row_));
+  }
+  // The last row is the prediction, if it is one of the last token.
+  if (part.count == static_cast<std::int64_t>(part.item->ids.size())) {
+    sequence.logits_ = row_;
+    sequence.has_logits_ = true;
+  }
+  return {};
+}
+
+Status StepRunner::gather(const Chunk& chunk, Sequence& sequence, std::int64_t position) {
+  if (model_->manifest().is_greedy()) return gather_argmax(chunk, sequence, position);
+  sequence.logits_.resize(static_cast<std::size_t>(model_->vocab_size()));
+  gather_logits(*chunk.outputs, 1, 0, sequence.logits_);
+  sequence.has_logits_ = true;
+  return check_logits(sequence.logits_, model_->manifest().name, position);
+}
+
+// Takes the highest of the logits that the heads give, after a step of one token.
+Status StepRunner::gather_argmax(const Chunk& chunk, Sequence& sequence, std::int64_t position) {
+  const artifact::Manifest& manifest = model_->manifest();
+  const StepOutputs& outputs = *chunk.outputs;
+  // The heads give only their largest logit, which may be a number when others are NaN. So the
+  // hidden state that enters them is checked.
+  const std::vector<float> hidden = to_floats(chunk.hidden);
+  if (std::ranges::any_of(hidden, [](float value) { return std::isnan(value); }))
+    return corrupt(
+        "[{}] the hidden state of the last layer at position {} cannot be used: it holds NaN",
+        manifest.name, position);
+  float highest = 0;
+  for (std::size_t h = 0; h < manifest.heads.size(); ++h) {
+    const artifact::Head& head = manifest.heads[h];
+    const float logit = to_floats(exec::find_output(outputs.heads[h], head.output)->view()).front();
+    ANEMONE_RETURN_IF_ERROR(check_logits({&logit, 1}, manifest.name, position));
+    const std::int32_t row =
+        exec::find_output(outputs.heads[h], head.argmax)->view().as<std::int32_t>().front();
+    if (sequence.argmax_ && !(logit > highest)) continue;
+    highest = logit;
+    sequence.argmax_ = static_cast<std::int32_t>(head.vocab_begin) + row;
+  }
+  return {};
+}
+
+// The ranges of all heads, one after the other, for one column.
+void StepRunner::gather_logits(const StepOutputs& outputs, std::int64_t tokens, std::int64_t column,
+                               std::span<float> logits) const {
+  const artifact::Manifest& manifest = model_->manifest();
+  const auto stride = static_cast<std::size_t>(tokens);
+  const auto first = static_cast<std::size_t>(column);
+  for (std::size_t h = 0; h < manifest.heads.size(); ++h) {
+    const artifact::Head& head = manifest.heads[h];
+    const auto rows = static_cast<std::size_t>(head.vocab_end - head.vocab_begin);
+    float* out = logits.data() + head.vocab_begin;
+    const TensorView view = exec::find_output(outputs.heads[h], head.output)->view();
+    if (view.dtype == DType::kFp16) {
+      const auto values = view.as<Half>();
+      if (tokens == 1)
+        to_floats(values.first(rows), {out, rows});
+      else
+        for (std::size_t i = 0; i < rows; ++i) out[i] = to_float(values[i * stride + first]);
+    } else {
+      const auto values = view.as<float>();
+      for (std::size_t i = 0; i < rows; ++i) out[i] = values[i * stride + first];
+    }
+  }
+}
+
+}  // namespace anemone::engine

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "engine/session/step_runner.h"
+
+#include <algorithm>
+#include <compare>
+#include <utility>
+
+#include "base/check.h"
+#include "base/error.h"
+
+namespace anemone::engine {
+
+StepRunner::StepRunner(std::shared_ptr<const Model> model) : model_(std::move(model)) {
+  for (const artifact::Shard& shard : model_->manifest().shards)
+    for (const artifact::Cache& cache : shard.caches)
+      has_states_only_ = has_states_only_ && cache.output.empty();
+  for (const FunctionPlan& plan : model_->functions()) buckets_.emplace_back(*model_, plan);
+}
+
+// The function that takes most of the remaining tokens with the least to compute: the narrowest
+// that takes all of them, else the widest, over the smallest context that holds them.
+StepRunner::BucketChoice StepRunner::choose(std::int64_t position, std::int64_t remaining) {
+  struct Cost {
+    std::int64_t left;  // tokens for later chunks
+    std::int64_t width;
+    std::int64_t context;
+    auto operator<=>(const Cost&) const = default;
+  };
+  BucketChoice best;
+  Cost least{};
+  for (Bucket& bucket : buckets_) {
+    const std::int64_t count = std::min(remaining, bucket.max_width());
+    if (position + count > bucket.plan().context) continue;
+    const Cost cost{remaining - count, bucket.is_flexible() ? count : bucket.max_width(),
+                    bucket.plan().context};
+    if (best.bucket != nullptr && cost >= least) continue;
+    best = {&bucket, cost.width, count};
+    least = cost;
+  }
+  ANEMONE_CHECK(best.bucket != nullptr);
+  return best;
+}
+
+void StepRunner::step(std::span<StepItem> items) {
+  const auto choice_of = [&](const StepItem& item) {
+    return choose(item.sequence->position(), static_cast<std::int64_t>(item.ids.size()));
+  };
+  for (StepItem& item : items) {
+    ANEMONE_CHECK(item.sequence->model_ == model_ && !item.sequence->is_damaged_);
+    ANEMONE_CHECK(!item.ids.empty());
+    item.done = 0;
+    item.status = {};
+    item.sequence->forget_prediction();
+  }
+  std::vector<bool> is_handled(items.size());
+  for (std::size_t first = 0; first < items.size(); ++first) {
+    if (is_handled[first]) continue;
+    const BucketChoice choice = choice_of(items[first]);
+    choice.bucket->set_width(choice.width);
+    parts_.clear();
+    chunks_.clear();
+    for (std::size_t i = first; i < items.size(); ++i) {
+      if (is_handled[i] || !choice_of(items[i]).is_same_pass(choice)) continue;
+      is_handled[i] = true;
+      const std::size_t before = chunks_.size();
+      items[i].status = add_chunks(choice, items[i]);
+      if (!items[i].status.ok()) chunks_.resize(before);
+    }
+    if (!parts_.empty()) run_pass(choice);
+  }
+}
+
+// Fills the inputs of as many tokens of the item as go into the pass.
+Status StepRunner::add_chunks(const BucketChoice& choice, StepItem& item) {
+  Sequence& sequence = *item.sequence;
+  const auto total = static_cast<std::int64_t>(item.ids.size());
+  const std::int64_t most = std::min(item.most_tokens, StepItem::kMostTokens);
+  Part part{&item, chunks_.size()};
+  BucketChoice next = choice;
+  do {
+    const std::size_t index = chunks_.size();
+    if (index == outputs_.size())
+      outputs_.push_back(std::make_unique<StepOutputs>(make_outputs(*model_)));
+    const std::int64_t position = sequence.position() + part.count;
+    ANEMONE_ASSIGN_OR_RETURN(
+        const Chunk chunk,
+        choice.bucket->fill(index,
+                            item.ids.subspan(static_cast<std::size_t>(part.count),
+                                             static_cast<std::size_t>(next.count)),
+                            position, sequence.length_, sequence.caches_, *outputs_[index]));
+    chunks_.push_back(chunk);
+    ++part.chunks;
+    part.last_count = next.count;
+    part.count += next.count;
+    if (part.count == total || !has_states_only_ || part.count + choice.width > most) break;
+    next = choose(sequence.position() + part.count, total - part.count);
+  } while (next.is_same_pass(choice));
+  parts_.push_back(part);
+  return {};
+}
+
+void StepRunner::run_pass(const BucketChoice& choice) {
+  const Bucket& bucket = *choice.bucket;
+  for (const Part& part : parts_) part.item->sequence->is_damaged_ = true;
+  Status status = run_shards(*model_, bucket.plan(), chunks_);
+  // Recurrent states are ahead of the tokens until those are added; keys and values beyond the
+  // tokens are masked.
+  if (status.ok()) {
+    for (const Part& part : parts_)
+      part.item->sequence->is_damaged_ = part.item->sequence->has_recurrent_;
+    status = predict_last(bucket);
+  }
+  for (const Part& part : parts_) {
+    if (!status.ok() && part.item->status.ok()) part.item->status = status;
+    if (part.item->status.ok() && part.item->on_logits != nullptr)
+      part.item->status = predict_all(bucket, part);
+    if (part.item->status.ok()) add_tokens(part);
+  }
+}
+
+void StepRunner::add_tokens(const Part& part) {
+  Sequence& sequence = *part.item->sequence;
+  const auto ids = part.item->ids.first(static_cast<std::size_t>(part.count));
+  sequence.tokens_.insert(sequence.tokens_.end(), ids.begin(), ids.end());
+  sequence.is_damaged_ = false;
+  part.item->done = part.count;
+}
+
+}  // namespace anemone::engine
