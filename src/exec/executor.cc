@@ -63,6 +63,12 @@ const Tensor* find_output(const Outputs& outputs, std::string_view name) {
   return nullptr;
 }
 
+Shape mask_shape(const Feature& feature, const StepFacts& facts) {
+  Shape shape = feature.shape;
+  std::ranges::replace(shape, kDynamic, facts.tokens);
+  return shape;
+}
+
 Status check_shape(const Feature& feature, const Shape& shape) {
   if (!fits(feature, shape))
     return invalid_argument("[{}] expected shape {}, got {}", feature.name,
@@ -79,7 +85,7 @@ Status check_shape(const Feature& feature, const Shape& shape) {
   return invalid_argument("[{}] expected shape {}, got {}", feature.name, list, to_string(shape));
 }
 
-Status check_inputs(const Signature& signature, const Inputs& inputs) {
+Status check_inputs(const Signature& signature, const Inputs& inputs, const StepFacts* facts) {
   const NameIndex by_name(signature.inputs);
   const NameIndex given_by_name(inputs);
   for (const NamedView& given : inputs) {
@@ -87,15 +93,24 @@ Status check_inputs(const Signature& signature, const Inputs& inputs) {
     if (feature == nullptr)
       return invalid_argument("[{}] expected one of the inputs {}, got an unknown name", given.name,
                               names_of(signature.inputs));
-    if (given_by_name.find(given.name) != &given)
+    if (given_by_name.find(given.name) != &given || find_mask(facts, given.name) != nullptr)
       return invalid_argument("[{}] expected one value, got two", given.name);
     if (given.tensor.dtype != feature->dtype)
       return invalid_argument("[{}] expected {}, got {}", given.name, dtype_name(feature->dtype),
                               dtype_name(given.tensor.dtype));
     ANEMONE_RETURN_IF_ERROR(check_shape(*feature, given.tensor.shape));
   }
+  if (facts != nullptr)
+    for (const MaskFact& mask : facts->masks)
+      if (by_name.find(mask.input) == nullptr)
+        return invalid_argument("[{}] expected one of the inputs {}, got an unknown mask",
+                                mask.input, names_of(signature.inputs));
   for (const Feature& feature : signature.inputs) {
     if (given_by_name.find(feature.name) != nullptr) continue;
+    if (find_mask(facts, feature.name) != nullptr) {
+      ANEMONE_RETURN_IF_ERROR(check_shape(feature, mask_shape(feature, *facts)));
+      continue;
+    }
     if (!feature.is_optional)
       return invalid_argument("[{}] expected a value of {} {}, got none", feature.name,
                               dtype_name(feature.dtype), to_string(feature.shape));
@@ -110,6 +125,10 @@ Status check_inputs(const Signature& signature, const Inputs& inputs) {
 Status LoadedProgram::run_batch(std::string_view function, std::span<const BatchItem> items) const {
   for (const BatchItem& item : items)
     ANEMONE_RETURN_IF_ERROR(run(function, *item.inputs, *item.outputs, item.states));
+  return {};
+}
+
+std::vector<std::string> LoadedProgram::mask_inputs(std::string_view /*function*/) const {
   return {};
 }
 

@@ -20,6 +20,7 @@
 #include <utility>
 #include <vector>
 
+#include "exec/step_facts.h"
 #include "tensor/dtype.h"
 #include "tensor/shape.h"
 #include "tensor/tensor.h"
@@ -94,6 +95,9 @@ struct BatchItem {
   const Inputs* inputs = nullptr;
   Outputs* outputs = nullptr;
   StateStore* states = nullptr;
+  // May be null. The masks that it has stand in for inputs, which are then left out: only some of
+  // LoadedProgram::mask_inputs().
+  const StepFacts* facts = nullptr;
 };
 
 class Profiled;
@@ -124,6 +128,10 @@ class LoadedProgram {
   // an earlier one has stored. After an error what run() says holds for every item.
   virtual Status run_batch(std::string_view function, std::span<const BatchItem> items) const;
 
+  // The inputs of a function that a run needs no tensors for, when it has facts about them
+  // (BatchItem::facts), by name. None by default, and for an unknown function.
+  virtual std::vector<std::string> mask_inputs(std::string_view function) const;
+
   // How the program runs (profile.h); nullptr where the executor does not tell. Lives as long as
   // the program.
   virtual const Profiled* profiled() const { return nullptr; }
@@ -149,9 +157,14 @@ class Executor {
 };
 
 // Checks the inputs of a call against a signature: unknown, doubled or missing names, dtype, rank,
-// fixed dimensions, ranges and enumerations. kInvalidArgument: "[input x] expected shape [1, 64],
-// got [1, 32]". Implementations of LoadedProgram call it.
-Status check_inputs(const Signature& signature, const Inputs& inputs);
+// fixed dimensions, ranges and enumerations. An input that `facts` (may be null) have is not to be
+// among them. kInvalidArgument: "[input x] expected shape [1, 64], got [1, 32]". Implementations of
+// LoadedProgram call it.
+Status check_inputs(const Signature& signature, const Inputs& inputs,
+                    const StepFacts* facts = nullptr);
+
+// The shape of a mask that is a fact instead of a tensor.
+Shape mask_shape(const Feature& feature, const StepFacts& facts);
 
 // One shape against one feature, as check_inputs does it.
 Status check_shape(const Feature& feature, const Shape& shape);

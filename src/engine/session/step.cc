@@ -21,7 +21,41 @@ Result<TensorView> checked_output(const exec::Outputs& outputs, std::string_view
 
 namespace {
 
-exec::Inputs shard_inputs(const artifact::Shard& shard, const std::vector<int>& ports,
+// The masks of a step that are tensors, which are the pool's again when the step is done.
+class StepMasks {
+ public:
+  StepMasks(const FunctionPlan& plan, std::span<const Chunk> chunks) : pool_(*plan.masks) {
+    for (const Chunk& chunk : chunks) {
+      auto& masks = masks_.emplace_back();
+      for (const HostInput& input : plan.host_inputs) {
+        auto& mask = masks.emplace_back();
+        if (!is_mask(input) || input.is_fact) continue;
+        mask = pool_.take(input, chunk.host_inputs->tokens(), plan.context);
+        mask->set(chunk.host_inputs->position(), chunk.host_inputs->count());
+      }
+    }
+  }
+  ~StepMasks() {
+    for (auto& masks : masks_)
+      for (auto& mask : masks)
+        if (mask != nullptr) pool_.give(std::move(mask));
+  }
+  StepMasks(const StepMasks&) = delete;
+  StepMasks& operator=(const StepMasks&) = delete;
+
+  // [host input of the function]; null for those that are no such mask.
+  const std::vector<std::unique_ptr<DenseMask>>& of(std::size_t chunk) const {
+    return masks_[chunk];
+  }
+
+ private:
+  MaskPool& pool_;
+  std::vector<std::vector<std::unique_ptr<DenseMask>>> masks_;  // [chunk]
+};
+
+exec::Inputs shard_inputs(const artifact::Shard& shard, const FunctionPlan& plan,
+                          const std::vector<int>& ports,
+                          const std::vector<std::unique_ptr<DenseMask>>& masks,
                           const std::vector<Tensor>& caches, const Chunk& chunk) {
   exec::Inputs inputs;
   for (std::size_t i = 0; i < shard.inputs.size(); ++i) {
@@ -30,8 +64,10 @@ exec::Inputs shard_inputs(const artifact::Shard& shard, const std::vector<int>& 
       view = chunk.hidden;
     else if (ports[i] == FunctionPlan::kExperts)
       view = chunk.experts;
+    else if (const auto port = static_cast<std::size_t>(ports[i]); plan.host_inputs[port].is_fact)
+      continue;
     else
-      view = chunk.host_inputs->view(static_cast<std::size_t>(ports[i]));
+      view = masks[port] != nullptr ? masks[port]->view() : chunk.host_inputs->view(port);
     inputs.push_back({shard.inputs[i].name, view});
   }
   for (std::size_t c = 0; c < shard.caches.size(); ++c)
@@ -77,15 +113,22 @@ Result<Caches> make_caches(const Model& model) {
 
 Status run_shards(const Model& model, const FunctionPlan& plan, std::span<Chunk> chunks) {
   const artifact::Manifest& manifest = model.manifest();
+  const StepMasks masks(plan, chunks);
   for (std::size_t s = 0; s < manifest.shards.size(); ++s) {
     const artifact::Shard& shard = manifest.shards[s];
     std::vector<exec::Inputs> inputs;
-    for (const Chunk& chunk : chunks)
-      inputs.push_back(shard_inputs(shard, plan.ports[s], chunk.caches->tensors[s], chunk));
+    std::vector<exec::StepFacts> facts;
+    for (std::size_t i = 0; i < chunks.size(); ++i) {
+      const Chunk& chunk = chunks[i];
+      inputs.push_back(
+          shard_inputs(shard, plan, plan.ports[s], masks.of(i), chunk.caches->tensors[s], chunk));
+      facts.push_back({chunk.host_inputs->position(), chunk.host_inputs->count(),
+                       chunk.host_inputs->tokens(), plan.facts[s]});
+    }
     std::vector<exec::BatchItem> items;
     for (std::size_t i = 0; i < chunks.size(); ++i)
-      items.push_back(
-          {&inputs[i], &chunks[i].outputs->shards[s], chunks[i].caches->states[s].get()});
+      items.push_back({&inputs[i], &chunks[i].outputs->shards[s], chunks[i].caches->states[s].get(),
+                       &facts[i]});
     const Status status = model.shard(s).run_batch(plan.function->name, items);
     if (!status.ok()) return status.with(shard.package);
     for (Chunk& chunk : chunks) {

@@ -66,13 +66,38 @@ Result<std::vector<std::size_t>> match_states(const PreparedFunction& function,
   return out;
 }
 
+// Sets a mask that is a fact. kInvalidArgument where the function has another use for it, or where
+// the step is not within the mask.
+Status bind_mask(const PreparedInput& input, const MaskFact& fact, const StepFacts& facts,
+                 TensorView& view, MaskCache& masks) {
+  if (input.mask != fact.role)
+    return invalid_argument("[{}] expected a tensor, since the function takes no such fact",
+                            fact.input);
+  view = {input.feature->dtype, mask_shape(*input.feature, facts), nullptr};
+  const bool is_write = fact.role == MaskFact::Role::kWrite;
+  const std::int64_t tokens = view.shape[is_write ? 3 : 2];
+  const std::int64_t positions = view.shape[is_write ? 2 : 3];
+  if (facts.tokens != tokens || facts.count < 1 || facts.count > tokens || facts.position < 0 ||
+      facts.position > positions - facts.count || fact.window < 0)
+    return invalid_argument(
+        "[{}] expected a step of at most {} tokens within {} positions, got {} of {} at {}",
+        fact.input, tokens, positions, facts.count, facts.tokens, facts.position);
+  masks.set(view, fact, facts);
+  return {};
+}
+
 // kInvalidArgument where an input has not the shape of the program, which a package may describe
 // more widely than it can run it.
-Status bind_inputs(const PreparedFunction& function, const Inputs& inputs, Registers& registers) {
-  const NameIndex by_name(inputs);
+Status bind_inputs(const PreparedFunction& function, const BatchItem& item, Registers& registers,
+                   MaskCache& masks) {
+  const NameIndex by_name(*item.inputs);
   for (const PreparedInput& input : function.inputs) {
     const NamedView* given = by_name.find(input.feature->name);
     Register& reg = registers[static_cast<std::size_t>(input.reg)];
+    if (const MaskFact* fact = find_mask(item.facts, input.feature->name)) {
+      ANEMONE_RETURN_IF_ERROR(bind_mask(input, *fact, *item.facts, reg.view, masks));
+      continue;
+    }
     reg.view = given != nullptr ? given->tensor : input.default_value->view();
     // The description says [1] for what is a scalar in the program.
     if (input.type->shape.empty()) reg.view.shape.clear();
@@ -132,7 +157,12 @@ Status own_states(const PreparedFunction& function, const std::vector<std::size_
   return {};
 }
 
+// Of the same inputs; those that are left out follow from the number of tokens.
 bool have_same_shapes(const BatchItem& a, const BatchItem& b) {
+  const auto tokens = [](const BatchItem& item) {
+    return item.facts == nullptr ? 0 : item.facts->tokens;
+  };
+  if (tokens(a) != tokens(b)) return false;
   const NameIndex by_name(*b.inputs);
   return std::ranges::all_of(*a.inputs, [&](const NamedView& input) {
     const NamedView* other = by_name.find(input.name);
@@ -258,6 +288,15 @@ Result<PlanMemory> CpuProgram::explain_memory(std::string_view function) const {
   return PlanMemory{memory.arena_bytes, memory.value_bytes};
 }
 
+std::vector<std::string> CpuProgram::mask_inputs(std::string_view function) const {
+  std::vector<std::string> names;
+  const auto found = plan(function);
+  if (!found.ok()) return names;
+  for (const PreparedInput& input : (*found)->function().inputs)
+    if (input.mask) names.push_back(input.feature->name);
+  return names;
+}
+
 const Signature* CpuProgram::signature(std::string_view function) const {
   const auto index = index_of(function);
   return index.ok() ? entries_[*index].signature.get() : nullptr;
@@ -276,10 +315,11 @@ Status CpuProgram::run(std::string_view function, const Inputs& inputs, Outputs&
 Status CpuProgram::run_batch(std::string_view name, std::span<const BatchItem> items) const {
   ANEMONE_ASSIGN_OR_RETURN(FunctionPlans * plans, plans_of(name));
   for (const BatchItem& item : items)
-    ANEMONE_RETURN_IF_ERROR(check_inputs(plans->signature(), *item.inputs));
+    ANEMONE_RETURN_IF_ERROR(check_inputs(plans->signature(), *item.inputs, item.facts));
   while (!items.empty()) {
-    ANEMONE_ASSIGN_OR_RETURN(const auto plan,
-                             ending_with_memory([&] { return plans->find(*items[0].inputs); }));
+    ANEMONE_ASSIGN_OR_RETURN(const auto plan, ending_with_memory([&] {
+                               return plans->find(*items[0].inputs, items[0].facts);
+                             }));
     const std::size_t together = count_together(plan->function(), items);
     ANEMONE_RETURN_IF_ERROR(run_together(*plan, items.first(together)));
     items = items.subspan(together);
@@ -315,7 +355,7 @@ Status CpuProgram::run_together(const ExecutionPlan& plan, std::span<const Batch
     Run& run = runs[i];
     for (const std::size_t place : run.places) run.states.push_back(run.store->buffers()[place]);
     ANEMONE_ASSIGN_OR_RETURN(run.frame, plan.take_frame());
-    ANEMONE_RETURN_IF_ERROR(bind_inputs(function, *items[i].inputs, run.frame->registers));
+    ANEMONE_RETURN_IF_ERROR(bind_inputs(function, items[i], run.frame->registers, masks));
     interpreters.emplace_back(function, *run.frame, run.states, context.threads,
                               shared_->max_rounds);
   }

@@ -48,6 +48,8 @@ class CpuProgram : public LoadedProgram, public Profiled {
              StateStore* states) const override;
   Status run_batch(std::string_view function, std::span<const BatchItem> items) const override;
 
+  std::vector<std::string> mask_inputs(std::string_view function) const override;
+
   const Profiled* profiled() const override { return this; }
   Result<std::vector<PlanStep>> explain(std::string_view function) const override;
   Result<PlanMemory> explain_memory(std::string_view function) const override;

@@ -23,12 +23,18 @@ Shape least_shape(const Feature& feature) {
   return out;
 }
 
-InputShapes shapes_of(const PreparedFunction& function, const Inputs& inputs) {
+InputShapes shapes_of(const PreparedFunction& function, const Inputs& inputs,
+                      const StepFacts* facts) {
   InputShapes out;
   const NameIndex by_name(inputs);
   for (const PreparedInput& input : function.inputs) {
     const NamedView* given = by_name.find(input.feature->name);
-    out.push_back(given != nullptr ? given->tensor.shape : input.default_value->shape());
+    if (given != nullptr)
+      out.push_back(given->tensor.shape);
+    else if (find_mask(facts, input.feature->name) != nullptr)
+      out.push_back(mask_shape(*input.feature, *facts));
+    else
+      out.push_back(input.default_value->shape());
   }
   return out;
 }
@@ -96,9 +102,10 @@ FunctionPlans::FunctionPlans(PreparedFunction open, PreparedFunction first, Cons
                       std::make_shared<const ExecutionPlan>(std::move(first), shared.memory)});
 }
 
-Result<std::shared_ptr<const ExecutionPlan>> FunctionPlans::find(const Inputs& inputs) {
+Result<std::shared_ptr<const ExecutionPlan>> FunctionPlans::find(const Inputs& inputs,
+                                                                 const StepFacts* facts) {
   if (!open_) return entries_.front().plan;
-  InputShapes shapes = shapes_of(*open_, inputs);
+  InputShapes shapes = shapes_of(*open_, inputs, facts);
   const std::lock_guard lock(mutex_);
   const auto known = std::ranges::find(entries_, shapes, &Entry::shapes);
   if (known != entries_.end()) {

@@ -68,8 +68,8 @@ class FunctionPlans {
 
   const Signature& signature() const { return *signature_; }
   // The plan for these inputs, which must have passed check_inputs(). It is made now unless one of
-  // the last kMaxPlans plans fits.
-  Result<std::shared_ptr<const ExecutionPlan>> find(const Inputs& inputs);
+  // the last kMaxPlans plans fits. `facts` may be null.
+  Result<std::shared_ptr<const ExecutionPlan>> find(const Inputs& inputs, const StepFacts* facts);
   // The plan that was found last; at first that of the least shapes.
   std::shared_ptr<const ExecutionPlan> last() const;
   void reset_times() const;

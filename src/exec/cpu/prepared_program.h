@@ -7,6 +7,7 @@
 #include <anemone/status.h>
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -85,6 +86,8 @@ struct PreparedInput {
   const ir::Type* type = nullptr;
   const Feature* feature = nullptr;
   std::shared_ptr<const Tensor> default_value;  // null unless it is optional with a default
+  // With a plan: set when all that use the input take facts about a mask of this role.
+  std::optional<MaskFact::Role> mask = {};
 };
 
 struct PreparedOutput {

@@ -123,6 +123,12 @@ struct Operands {
 
 }  // namespace
 
+std::optional<MaskFact::Role> CachedAttentionOp::mask_role(std::size_t i) const {
+  if (i == 3) return MaskFact::Role::kWrite;
+  if (i == 4) return MaskFact::Role::kAttention;
+  return std::nullopt;
+}
+
 Status CachedAttentionOp::run(std::span<FusedCall> calls, const FusedContext& context) const {
   if (!can_store_first(calls, context.masks)) {
     for (FusedCall& call : calls) {

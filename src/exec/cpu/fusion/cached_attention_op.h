@@ -22,6 +22,7 @@ class CachedAttentionOp : public FusedOp {
   Cost cost(const Shape& output, std::span<const Shape> states) const override {
     return {0, 4 * element_count(output) * states[0][2]};
   }
+  std::optional<MaskFact::Role> mask_role(std::size_t i) const override;
   Status run(std::span<FusedCall> calls, const FusedContext& context) const override;
 
  private:

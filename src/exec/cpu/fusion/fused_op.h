@@ -5,6 +5,7 @@
 #include <anemone/status.h>
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -87,6 +88,12 @@ class FusedOp {
   virtual bool can_overwrite(std::size_t i) const {
     static_cast<void>(i);
     return false;
+  }
+  // The role of input i where that is a mask of which the operation asks MaskCache alone, unless
+  // the mask is none that facts can say.
+  virtual std::optional<MaskFact::Role> mask_role(std::size_t i) const {
+    static_cast<void>(i);
+    return std::nullopt;
   }
   // Several runs of one function together, with operands of equal shapes: what they share, the
   // weights, is read once. Calls on the same states come in order.
