@@ -90,6 +90,8 @@ class StateStore {
   virtual void reset() = 0;
 };
 
+struct CacheBinding;  // cache_binding.h
+
 // One run of several together; the pointers are those of LoadedProgram::run().
 struct BatchItem {
   const Inputs* inputs = nullptr;
@@ -98,6 +100,8 @@ struct BatchItem {
   // May be null. The masks that it has stand in for inputs, which are then left out: only some of
   // LoadedProgram::mask_inputs().
   const StepFacts* facts = nullptr;
+  // Caches of the caller that the run works on; no cache is bound twice in one item.
+  std::span<const CacheBinding> caches = {};
 };
 
 class Profiled;
@@ -124,8 +128,9 @@ class LoadedProgram {
                      StateStore* states) const = 0;
 
   // Does what run() would do for each item in turn, with the same results to the bit; an executor
-  // may read the weights once for all of them. Items may share a StateStore: a later one sees what
-  // an earlier one has stored. After an error what run() says holds for every item.
+  // may read the weights once for all of them. Items may share a StateStore and bound caches: a
+  // later one sees what an earlier one has stored. After an error what run() says holds for every
+  // item.
   virtual Status run_batch(std::string_view function, std::span<const BatchItem> items) const;
 
   // The inputs of a function that a run needs no tensors for, when it has facts about them
@@ -157,11 +162,11 @@ class Executor {
 };
 
 // Checks the inputs of a call against a signature: unknown, doubled or missing names, dtype, rank,
-// fixed dimensions, ranges and enumerations. An input that `facts` (may be null) have is not to be
-// among them. kInvalidArgument: "[input x] expected shape [1, 64], got [1, 32]". Implementations of
-// LoadedProgram call it.
-Status check_inputs(const Signature& signature, const Inputs& inputs,
-                    const StepFacts* facts = nullptr);
+// fixed dimensions, ranges and enumerations. kInvalidArgument: "[input x] expected shape [1, 64],
+// got [1, 32]". Implementations of LoadedProgram call it.
+Status check_inputs(const Signature& signature, const Inputs& inputs);
+// The same for a run with facts and bindings, whose inputs are not to be among the tensors.
+Status check_item(const Signature& signature, const BatchItem& item);
 
 // The shape of a mask that is a fact instead of a tensor.
 Shape mask_shape(const Feature& feature, const StepFacts& facts);

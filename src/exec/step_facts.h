@@ -26,6 +26,10 @@ struct MaskFact {
     kAttention,  // [1, 1, T, S]: 0 where a token attends to a position, far below any score
                  // elsewhere
     kWrite,      // [1, 1, S, T]: 1 where a token is stored at a position, else 0
+    // [1, 1, T, S + T]: as kAttention, with a column for each of the S positions of a cache as it
+    // is before the step, and one for each token of the step. Only for functions whose caches are
+    // bound (CacheBinding::Kind::kAppend).
+    kAttentionPastAndStep,
   };
   std::string input;  // its name
   Role role = Role::kAttention;
@@ -36,8 +40,9 @@ struct MaskFact {
 };
 
 // `count` tokens that stand at `position` and behind it, in a run of a function for `tokens` (T):
-// 0 <= position, 1 <= count <= T, position + count <= S. The tokens of the run beyond those of the
-// step are stored nowhere, and attend to what the last one of the step attends to.
+// 0 <= position, 1 <= count <= T, position + count <= S (position <= S where the caches have no
+// room for the step). The tokens of the run beyond those of the step are stored nowhere, and attend
+// to what the last one of the step attends to.
 struct StepFacts {
   std::int64_t position = 0;
   std::int64_t count = 0;

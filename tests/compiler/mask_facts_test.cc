@@ -27,8 +27,8 @@ class MaskFacts : public ::testing::TestWithParam<Checkpoint> {
       for (const engine::HostInput& input : plan.host_inputs) {
         if (!engine::is_mask(input)) continue;
         ++masks;
-        EXPECT_EQ(input.is_fact, are_facts) << plan.function->name << ": "
-                                            << artifact::port_role_name(input.role);
+        EXPECT_EQ(input.is_fact, are_facts)
+            << plan.function->name << ": " << artifact::port_role_name(input.role);
       }
     EXPECT_GE(masks, (*model)->functions().size());
   }
@@ -48,7 +48,9 @@ TEST_P(MaskFacts, OfEveryFunction) {
   expect_all_facts(options, true, "");
 }
 
-std::string name_of(const ::testing::TestParamInfo<Checkpoint>& info) { return info.param.name; }
+std::string name_of(const ::testing::TestParamInfo<Checkpoint>& info) {
+  return info.param.name;
+}
 INSTANTIATE_TEST_SUITE_P(All, MaskFacts, ::testing::ValuesIn(checkpoints_in_the_tree()), name_of);
 
 }  // namespace

@@ -62,7 +62,8 @@ TEST(MaskPool, MasksFollowTheirDefinitionAfterAnyJump) {
           expect_attention(taken->view(), tokens, window, position, count);
           pool.give(std::move(taken));
         }
-        auto taken = pool.take(mask_input(PortRole::kCacheWriteMask, 0, dtype), tokens, kMaskContext);
+        auto taken =
+            pool.take(mask_input(PortRole::kCacheWriteMask, 0, dtype), tokens, kMaskContext);
         taken->set(position, count);
         expect_write(taken->view(), tokens, position, count);
         pool.give(std::move(taken));

@@ -22,8 +22,7 @@ TEST(StepFacts, WhatATokenAttendsToIsWhatTheDefinitionSays) {
             for (std::int64_t s = 0; s < 20; ++s) {
               const bool is_ahead = s > at;
               const bool is_near = window == 0 || (is_ahead ? s - at : at - s) < window;
-              const bool is_seen =
-                  is_near && (is_bidirectional ? s < position + count : !is_ahead);
+              const bool is_seen = is_near && (is_bidirectional ? s < position + count : !is_ahead);
               ASSERT_EQ(s >= got.begin && s < got.end, is_seen)
                   << "window " << window << " token " << t << " of " << count << " at " << position
                   << " position " << s;
@@ -40,7 +39,7 @@ struct CheckFacts : ::testing::Test {
     mask.size_ranges = {{1, 1}, {1, 1}, {1, 4}, {8, 8}};
   }
   std::string message(const StepFacts& facts, const Inputs& inputs = {}) {
-    return check_inputs(signature, inputs, &facts).message();
+    return check_item(signature, BatchItem{.inputs = &inputs, .facts = &facts}).message();
   }
   Signature signature;
   const MaskFact masks[1] = {{.input = "mask"}};
@@ -48,8 +47,8 @@ struct CheckFacts : ::testing::Test {
 
 TEST_F(CheckFacts, StandInForAnInput) {
   const StepFacts facts{.position = 0, .count = 1, .tokens = 2, .masks = masks};
-  EXPECT_TRUE(check_inputs(signature, {}, &facts).ok());
-  EXPECT_FALSE(check_inputs(signature, {}).ok());
+  EXPECT_EQ(message(facts), "");
+  EXPECT_FALSE(check_inputs(signature, Inputs{}).ok());
   EXPECT_EQ(mask_shape(signature.inputs[0], facts), (Shape{1, 1, 2, 8}));
 }
 

@@ -17,11 +17,17 @@
 
 namespace anemone::exec {
 
+// The memory of a state or a cache that an operation writes in place.
+struct FusedState {
+  std::byte* data = nullptr;
+  std::int64_t positions = 0;  // that each head of [1, heads, positions, dim] has room for
+};
+
 // The operands of one run. Shapes are static; outputs are allocated.
 struct FusedCall {
   std::vector<const TensorView*> inputs;
   std::vector<MutableTensorView> outputs;
-  std::vector<std::byte*> states;  // written in place
+  std::vector<FusedState> states;  // the states, then the caches
 };
 
 // How many experts a layer has and how many of them are active for a token. In a part of a layer,

@@ -73,12 +73,13 @@ void AttentionMask::add(const Run& run) {
 }
 
 void MaskCache::set(const TensorView& mask, const MaskFact& fact, const StepFacts& facts) {
-  if (fact.role == MaskFact::Role::kWrite) {
+  if (fact.role != MaskFact::Role::kAttention) {
     WriteMask& write = writes_[&mask];
     write.is_one_hot = true;
     for (std::int64_t t = 0; t < facts.tokens; ++t)
       write.position_of_token.push_back(t < facts.count ? facts.position + t : -1);
-  } else {
+  }
+  if (fact.role != MaskFact::Role::kWrite) {
     AttentionMask& attention = attention_masks_[&mask];
     attention.has_runs = true;
     for (std::int64_t t = 0; t < facts.tokens; ++t)
@@ -89,6 +90,16 @@ void MaskCache::set(const TensorView& mask, const MaskFact& fact, const StepFact
 const WriteMask& MaskCache::write_mask(const TensorView& mask) {
   const auto [it, is_new] = writes_.try_emplace(&mask);
   if (is_new) it->second = analyse_write(mask);
+  return it->second;
+}
+
+const WriteMask& MaskCache::appended(const TensorView& mask) {
+  const auto [it, is_new] = writes_.try_emplace(&mask);
+  if (is_new) {
+    it->second.is_one_hot = true;
+    for (std::int64_t t = mask.shape[2]; t > 0; --t)
+      it->second.position_of_token.push_back(mask.shape[3] - t);
+  }
   return it->second;
 }
 

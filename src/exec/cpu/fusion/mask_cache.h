@@ -36,6 +36,9 @@ class MaskCache {
 
   const WriteMask& write_mask(const TensorView& mask);
   const AttentionMask& attention_mask(const TensorView& mask);
+  // Where the T tokens go that are appended to what `mask` [1, 1, T, S + T] is for: to the last T
+  // positions, or where its facts say.
+  const WriteMask& appended(const TensorView& mask);
 
  private:
   std::map<const TensorView*, WriteMask> writes_;
