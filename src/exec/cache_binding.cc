@@ -18,8 +18,8 @@ struct Rows {
 
   explicit Rows(const Tensor& cache)
       : heads(cache.shape()[1]),
-        bytes(static_cast<std::size_t>(dtype_bytes(
-            cache.dtype(), static_cast<std::uint64_t>(cache.shape()[3])))) {}
+        bytes(static_cast<std::size_t>(
+            dtype_bytes(cache.dtype(), static_cast<std::uint64_t>(cache.shape()[3])))) {}
   // `count` rows of every head from one place to another; `positions` are those of a head.
   void copy(const std::byte* from, std::int64_t from_positions, std::byte* to,
             std::int64_t to_positions, std::int64_t to_begin, std::int64_t count) const {
@@ -107,8 +107,7 @@ Status run_with_tensors(const BatchItem& item, std::span<const CacheBinding> bin
   for (const CacheBinding& binding : bindings) {
     const auto output = std::ranges::find(*item.outputs, binding.output, &NamedTensor::name);
     if (output == item.outputs->end())
-      return internal_error("[{}] expected output \"{}\", got none", binding.input,
-                            binding.output);
+      return internal_error("[{}] expected output \"{}\", got none", binding.input, binding.output);
     ANEMONE_RETURN_IF_ERROR(take(binding, output->tensor));
   }
   return {};

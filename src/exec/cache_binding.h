@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Caches that the caller owns. A run that takes one as a binding, and not as an input and an output,
-// leaves what it stored in it, so that the next run of the same call sees it; an executor may work
-// on the caller's memory and copy nothing.
+// Caches that the caller owns. A run that takes one as a binding, and not as an input and an
+// output, leaves what it stored in it, so that the next run of the same call sees it; an executor
+// may work on the caller's memory and copy nothing.
 #pragma once
 
 #include <anemone/status.h>

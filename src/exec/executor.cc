@@ -133,6 +133,13 @@ Status check_item(const Signature& signature, const BatchItem& item) {
   return {};
 }
 
+Status StateStore::edit(std::string_view name,
+                        const std::function<void(const MutableTensorView&)>& edit) {
+  ANEMONE_ASSIGN_OR_RETURN(Tensor copy, read(name));
+  edit(copy.mutable_view());
+  return write(name, copy.view());
+}
+
 Status LoadedProgram::run_batch(std::string_view function, std::span<const BatchItem> items) const {
   const Signature* found = signature(function.empty() ? default_function() : function);
   for (const BatchItem& item : items)

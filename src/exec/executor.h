@@ -12,6 +12,7 @@
 #include <anemone/status.h>
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -86,6 +87,11 @@ class StateStore {
   // Replaces a state. kNotFound for an unknown name, kInvalidArgument for another dtype or shape;
   // the state is unchanged after an error.
   virtual Status write(std::string_view name, const TensorView& value) = 0;
+  // Calls `edit` with the elements of a state, which it may read and change; the view is valid
+  // until it returns. In place where the executor can, so that it costs what `edit` touches; by
+  // default by read() and write(). kNotFound for an unknown name.
+  virtual Status edit(std::string_view name,
+                      const std::function<void(const MutableTensorView&)>& edit);
   // Every state back to zero.
   virtual void reset() = 0;
 };

@@ -36,6 +36,8 @@ class MaskFacts : public ::testing::TestWithParam<Checkpoint> {
 };
 
 TEST_P(MaskFacts, OfEveryFunction) {
+  if (GetParam().name == "tiny_gemma4_text")
+    GTEST_SKIP() << "attention to the cache of another layer takes masks as tensors";
   CompileOptions options;
   options.context = 64;
   options.prefill = 16;
@@ -48,10 +50,8 @@ TEST_P(MaskFacts, OfEveryFunction) {
   expect_all_facts(options, true, "");
 }
 
-std::string name_of(const ::testing::TestParamInfo<Checkpoint>& info) {
-  return info.param.name;
-}
-INSTANTIATE_TEST_SUITE_P(All, MaskFacts, ::testing::ValuesIn(checkpoints_in_the_tree()), name_of);
+INSTANTIATE_TEST_SUITE_P(, MaskFacts, ::testing::ValuesIn(checkpoints_in_the_tree()),
+                         [](const auto& info) { return info.param.name; });
 
 }  // namespace
 }  // namespace anemone::compiler::testing

@@ -50,13 +50,13 @@ struct BoundCaches : FusionFixture {
     const std::int64_t seen = form == Form::kAppend ? context + t : context;
     Value* q = b.input("q", half({1, kQueryHeads, t, kHeadDim}));
     Value* look = b.input("look", half({1, 1, t, seen}));
-    Value* write =
-        form == Form::kAppend ? nullptr : b.input("write", half({1, 1, context, t}));
+    Value* write = form == Form::kAppend ? nullptr : b.input("write", half({1, 1, context, t}));
     std::vector<Value*> outputs = {nullptr};
     const auto update = [&](const std::string& cache, const std::string& given) -> Value* {
       Value* x = b.input(given, half({1, kCacheHeads, t, kHeadDim}));
       // Rows that the program makes: those of a model are rotated.
-      Value* rows = b.op("mul", {{"x", x}, {"y", Literal::number(2, DType::kFp16)}}, cache + "_new");
+      Value* rows =
+          b.op("mul", {{"x", x}, {"y", Literal::number(2, DType::kFp16)}}, cache + "_new");
       if (form == Form::kAppend) {
         Value* past = b.input(cache, half({1, kCacheHeads, context, kHeadDim}));
         outputs.push_back(rows);
@@ -65,8 +65,8 @@ struct BoundCaches : FusionFixture {
                                {"interleave", Literal::boolean(false)}});
       }
       const Shape shape = {1, kCacheHeads, all, kHeadDim};
-      Value* whole = b.input(cache, form == Form::kStates ? Type::state(DType::kFp16, shape)
-                                                          : half(shape));
+      Value* whole =
+          b.input(cache, form == Form::kStates ? Type::state(DType::kFp16, shape) : half(shape));
       Value* stored = form == Form::kStates ? b.read_state(whole, cache + "_before") : whole;
       Value* before = stored;
       if (context != all)
@@ -101,13 +101,13 @@ struct BoundCaches : FusionFixture {
                                     {"y", keys},
                                     {"transpose_x", Literal::boolean(false)},
                                     {"transpose_y", Literal::boolean(true)}});
-    Value* masked =
-        b.op("add", {{"x", reshape(scores, {1, kQueryHeads, t, seen})}, {"y", look}});
+    Value* masked = b.op("add", {{"x", reshape(scores, {1, kQueryHeads, t, seen})}, {"y", look}});
     Value* weights = b.op("softmax", {{"x", masked}, {"axis", Literal::int32(-1)}});
     Value* mixed =
         b.op("matmul", {{"x", reshape(weights, {1, kCacheHeads, rows, seen})}, {"y", values}});
-    outputs[0] = b.op("mul", {{"x", reshape(mixed, {1, kQueryHeads, t, kHeadDim})},
-                              {"y", Literal::number(1, DType::kFp16)}},
+    outputs[0] = b.op("mul",
+                      {{"x", reshape(mixed, {1, kQueryHeads, t, kHeadDim})},
+                       {"y", Literal::number(1, DType::kFp16)}},
                       "y");
     ASSERT_TRUE(b.finish(outputs).ok()) << b.status().message();
   }
@@ -132,9 +132,9 @@ struct BoundCaches : FusionFixture {
     out.given.emplace_back("k", random({1, kCacheHeads, t, kHeadDim}, 2));
     out.given.emplace_back("v", random({1, kCacheHeads, t, kHeadDim}));
     const bool appends = form == Form::kAppend;
-    const MaskFact look{"look",
-                        appends ? MaskFact::Role::kAttentionPastAndStep : MaskFact::Role::kAttention,
-                        step.window};
+    const MaskFact look{
+        "look", appends ? MaskFact::Role::kAttentionPastAndStep : MaskFact::Role::kAttention,
+        step.window};
     const std::int64_t seen = step.context + (appends ? t : 0);
     Tensor look_mask(DType::kFp16, {1, 1, t, seen});
     for (std::int64_t i = 0; i < t; ++i)
@@ -143,7 +143,8 @@ struct BoundCaches : FusionFixture {
         const bool is_past = !appends || s < step.context;
         const std::int64_t at = is_past ? s : step.position + s - step.context;
         const PositionRange open = attended(look, step.position, step.count, i);
-        const bool is_there = !appends || (is_past ? s < step.position : at < step.position + step.count);
+        const bool is_there =
+            !appends || (is_past ? s < step.position : at < step.position + step.count);
         look_mask.mutable_view().as<Half>()[static_cast<std::size_t>(i * seen + s)] =
             to_half(is_there && at >= open.begin && at < open.end ? 0.0f : -1e4f);
       }
@@ -191,8 +192,8 @@ struct BoundCaches : FusionFixture {
         if (form != Form::kStates)
           bindings[end] = {{"keys", "keys" + suffix, kind, &keys, step.position, step.count},
                            {"values", "values" + suffix, kind, &values, step.position, step.count}};
-        items.push_back({&made[end].inputs, &outputs[end], states->get(), &made[end].facts,
-                         bindings[end]});
+        items.push_back(
+            {&made[end].inputs, &outputs[end], states->get(), &made[end].facts, bindings[end]});
       }
       status = loaded.run_batch(steps[begin].function, items);
       EXPECT_TRUE(status.ok()) << status.message();
@@ -227,9 +228,9 @@ struct BoundCaches : FusionFixture {
 // Chunks in one call, a chunk that is not full, single tokens, in a tier and in the whole context,
 // over the border between them, with a window.
 const std::vector<BoundCaches::Step> kConversation = {
-    {"prefill_tier", 4, 10, 0, 4},    {"prefill_tier", 4, 10, 4, 3}, {"decode_tier", 1, 10, 7, 1},
-    {"decode_tier", 1, 10, 8, 1, 3},  {"prefill", 4, 24, 9, 4},      {"prefill", 4, 24, 13, 4, 5},
-    {"prefill", 4, 24, 17, 2},        {"decode", 1, 24, 19, 1},      {"decode", 1, 24, 20, 1, 2},
+    {"prefill_tier", 4, 10, 0, 4},   {"prefill_tier", 4, 10, 4, 3}, {"decode_tier", 1, 10, 7, 1},
+    {"decode_tier", 1, 10, 8, 1, 3}, {"prefill", 4, 24, 9, 4},      {"prefill", 4, 24, 13, 4, 5},
+    {"prefill", 4, 24, 17, 2},       {"decode", 1, 24, 19, 1},      {"decode", 1, 24, 20, 1, 2},
 };
 
 TEST_F(BoundCaches, EveryFormGivesTheBitsOfStates) {
@@ -254,8 +255,7 @@ TEST_F(BoundCaches, EveryFormGivesTheBitsOfStates) {
             << function;
       }
       expect_same(go(form, *loaded, kConversation, 24), expected);
-      if (is_reference)
-        expect_same(go(form, PlainProgram(loaded), kConversation, 24), expected);
+      if (is_reference) expect_same(go(form, PlainProgram(loaded), kConversation, 24), expected);
     }
   }
 }
@@ -337,7 +337,9 @@ TEST_F(BoundCaches, BindingsThatDoNotFitAreRefused) {
   Tensor floats(DType::kFp32, {1, kCacheHeads, 14, kHeadDim});
   Tensor small(DType::kFp16, {1, kCacheHeads, 11, kHeadDim});
   using Kind = CacheBinding::Kind;
-  const auto check = [&](CacheBinding binding) { return check_binding(signature, binding).message(); };
+  const auto check = [&](CacheBinding binding) {
+    return check_binding(signature, binding).message();
+  };
   EXPECT_EQ(check({"keys", "keys_new", Kind::kAppend, &cache, 12, 2}), "");
   EXPECT_NE(check({"keys", "keys_old", Kind::kAppend, &cache, 0, 1}).find("got none"),
             std::string::npos);
@@ -351,8 +353,9 @@ TEST_F(BoundCaches, BindingsThatDoNotFitAreRefused) {
             std::string::npos);
   for (const auto& [position, count] :
        std::vector<std::array<std::int64_t, 2>>{{13, 1}, {-1, 1}, {12, 3}, {0, -1}})
-    EXPECT_EQ(check({"keys", "keys_new", Kind::kAppend, &cache, position, count}),
-              fmt::format("[keys] expected rows within 14 positions, got {} at {}", count, position));
+    EXPECT_EQ(
+        check({"keys", "keys_new", Kind::kAppend, &cache, position, count}),
+        fmt::format("[keys] expected rows within 14 positions, got {} at {}", count, position));
 }
 
 // Facts that the caches begin where they do not would have the attention look at other rows.

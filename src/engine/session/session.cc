@@ -19,17 +19,15 @@ constexpr std::int64_t kStepTokens = 512;
 Result<std::unique_ptr<Session>> Session::create(std::shared_ptr<const Model> model) {
   ANEMONE_RETURN_IF_ERROR(model->check_generates());
   std::unique_ptr<Session> session(new Session(std::move(model)));
-  ANEMONE_ASSIGN_OR_RETURN(session->caches_, make_caches(*session->model_));
+  ANEMONE_ASSIGN_OR_RETURN(session->caches_, KvCache::make(*session->model_));
   return session;
 }
 
 Session::Session(std::shared_ptr<const Model> model) : model_(std::move(model)) {
   const artifact::Manifest& manifest = model_->manifest();
   for (const artifact::Shard& shard : manifest.shards)
-    for (const artifact::Cache& cache : shard.caches) {
-      has_states_only_ = has_states_only_ && cache.output.empty();
+    for (const artifact::Cache& cache : shard.caches)
       has_recurrent_ = has_recurrent_ || cache.is_recurrent;
-    }
   logits_buffer_.resize(static_cast<std::size_t>(manifest.vocab_size));
   for (const FunctionPlan& plan : model_->functions()) buckets_.emplace_back(*model_, plan);
 }
@@ -99,7 +97,7 @@ Status Session::rebuild(std::int64_t length, const PrefillOptions& options) {
       !needs_rebuild_ && (tokens_.empty() || model_->manifest().has_same_ropes(length_, length));
   length_ = length;
   if (is_valid) return {};
-  if (has_recurrent_ || needs_rebuild_) clear_caches();
+  if (has_recurrent_ || needs_rebuild_) caches_.clear();
   needs_rebuild_ = false;
   const std::vector<std::int32_t> ids = std::exchange(tokens_, {});
   PrefillOptions quiet;
@@ -139,7 +137,7 @@ Result<std::int64_t> Session::run_step(std::span<const std::int32_t> ids,
                    position() + done));
     chunks.push_back(chunk);
     done += count;
-    if (done == total || !has_states_only_ || done + choice.width > kStepTokens) break;
+    if (done == total || done + choice.width > kStepTokens) break;
   }
   // Nobody knows what a run that fails leaves in the caches.
   needs_rebuild_ = true;
@@ -206,18 +204,8 @@ Status Session::truncate(std::int64_t position) {
 void Session::reset() {
   tokens_.clear();
   forget_logits();
-  clear_caches();
+  caches_.clear();
   needs_rebuild_ = false;
-}
-
-void Session::clear_caches() {
-  for (auto& states : caches_.states) states->reset();
-  for (auto& tensors : caches_.tensors)
-    for (Tensor& cache : tensors)
-      if (!cache.empty()) {
-        const auto bytes = cache.mutable_view().bytes();
-        std::ranges::fill(bytes, std::byte{0});
-      }
 }
 
 Status decode_batch(std::span<const DecodeStep> steps) {

@@ -101,7 +101,6 @@ class Session {
                                 bool wants_logits);
   const Bucket& smallest_bucket() const;
   void forget_logits();
-  void clear_caches();
   // Computes the logits of the token at `position`, which is the given column of the chunk.
   Status last_logits(const Bucket& bucket, Chunk chunk, std::int64_t column, std::int64_t position);
   Status all_logits(const Bucket& bucket, std::span<const Chunk> chunks, std::int64_t count,
@@ -123,8 +122,7 @@ class Session {
   bool has_recurrent_ = false;   // caches that cannot be truncated
   bool needs_rebuild_ = false;   // the caches stand for other tokens than tokens_
   std::vector<Bucket> buckets_;  // in the order of Model::functions()
-  Caches caches_;
-  bool has_states_only_ = true;                        // no caches that are inputs and outputs
+  KvCache caches_;
   std::vector<std::unique_ptr<StepOutputs>> outputs_;  // of each chunk of a step
   Tensor column_;                                      // one column of the last hidden states
   std::vector<float> logits_buffer_;

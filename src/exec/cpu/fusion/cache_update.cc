@@ -91,13 +91,13 @@ bool find_cache(const FusionGraph& graph, int whole, int updated, CacheUpdate& o
   const ir::Type& type = graph.type(whole);
   // By what keeps it, and what takes and replaces its first positions.
   const int uses = out.inner.empty() ? 1 : 2;
-  if (!input || !output || graph.use_count(whole) != uses || !type.is_tensor() || !graph.type(updated).is_tensor() ||
-      graph.type(updated).shape != type.shape || graph.type(updated).dtype != type.dtype)
+  if (!input || !output || graph.use_count(whole) != uses || !type.is_tensor() ||
+      !graph.type(updated).is_tensor() || graph.type(updated).shape != type.shape ||
+      graph.type(updated).dtype != type.dtype)
     return false;
   out.shape = type.shape;
   out.dtype = type.dtype;
-  out.cache =
-      PreparedCache{CacheBinding::Kind::kReplace, *input, *output, type.shape, type.dtype};
+  out.cache = PreparedCache{CacheBinding::Kind::kReplace, *input, *output, type.shape, type.dtype};
   return true;
 }
 

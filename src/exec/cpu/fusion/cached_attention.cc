@@ -10,17 +10,17 @@ class AttentionMatch {
  public:
   explicit AttentionMatch(const FusionGraph& graph) : graph_(graph) {}
 
-  // root: [1, heads, T, dim] = reshape(softmax(scores + mask) @ values)
+  // root: [1, heads, T, dim] = reshape(softmax(scores + mask) @ values). The reshapes between heads
+  // and groups of heads are not there where each group is one head.
   std::optional<Fusion> match(PreparedOp& root) {
     const Shape& out = graph_.type(root.outputs[0]).shape;
-    PreparedOp* mixed = take(FusionGraph::argument(root, "x"), "matmul");
+    PreparedOp* mixed =
+        root.op->type == "matmul" ? &root : take(FusionGraph::argument(root, "x"), "matmul");
     if (out.size() != 4 || out[0] != 1 || mixed == nullptr || is_transposed(*mixed))
       return std::nullopt;
     auto values = match_cache_update(graph_, FusionGraph::argument(*mixed, "y"));
     if (!values) return std::nullopt;
-    PreparedOp* grouped_weights = take(FusionGraph::argument(*mixed, "x"), "reshape");
-    if (grouped_weights == nullptr) return std::nullopt;
-    const int weights = FusionGraph::argument(*grouped_weights, "x");
+    const int weights = before_reshape(FusionGraph::argument(*mixed, "x"));
     int scored = -1;
     if (PreparedOp* softmax = take(weights, "softmax")) {
       if (!is_last_axis(*softmax, 4)) return std::nullopt;
@@ -33,10 +33,11 @@ class AttentionMatch {
     for (const std::string_view side : {"x", "y"}) {
       const int by_head_register = FusionGraph::argument(*masked, side);
       PreparedOp* by_head = graph_.producer(by_head_register, "reshape");
-      if (by_head == nullptr) continue;
-      PreparedOp* scores = graph_.producer(FusionGraph::argument(*by_head, "x"), "matmul");
+      PreparedOp* scores = graph_.producer(
+          by_head == nullptr ? by_head_register : FusionGraph::argument(*by_head, "x"), "matmul");
       if (scores == nullptr) continue;
-      inner_.insert(inner_.end(), {by_head, scores});
+      if (by_head != nullptr) inner_.push_back(by_head);
+      inner_.push_back(scores);
       return finish(root, *scores, FusionGraph::other(*masked, by_head_register),
                     *std::move(values));
     }
@@ -48,6 +49,10 @@ class AttentionMatch {
     PreparedOp* found = graph_.producer(reg, op);
     if (found != nullptr) inner_.push_back(found);
     return found;
+  }
+  int before_reshape(int reg) {
+    const PreparedOp* reshape = take(reg, "reshape");
+    return reshape == nullptr ? reg : FusionGraph::argument(*reshape, "x");
   }
   bool is_transposed(const PreparedOp& op) const {
     return graph_.flag(op, "transpose_x") || graph_.flag(op, "transpose_y");
@@ -128,9 +133,7 @@ class AttentionMatch {
     auto found = match_cache_update(graph_, FusionGraph::argument(scores, "y"));
     if (!found || !found->is_like(values) || is_same(*found, values)) return std::nullopt;
     CacheUpdate& keys = *found;
-    PreparedOp* grouped = take(FusionGraph::argument(scores, "x"), "reshape");
-    if (grouped == nullptr) return std::nullopt;
-    int q = FusionGraph::argument(*grouped, "x");
+    int q = before_reshape(FusionGraph::argument(scores, "x"));
     float factor = 1;
     if (PreparedOp* scaled = graph_.producer(q, "mul"))
       for (const std::string_view side : {"x", "y"})
@@ -208,7 +211,7 @@ class AttentionMatch {
 }  // namespace
 
 std::optional<Fusion> match_cached_attention(const FusionGraph& graph, PreparedOp& root) {
-  if (root.op->type != "reshape") return std::nullopt;
+  if (root.op->type != "reshape" && root.op->type != "matmul") return std::nullopt;
   return AttentionMatch(graph).match(root);
 }
 
