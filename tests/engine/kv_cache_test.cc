@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every kind of cache, written by a fake program that stores what a step tells it to, behaves alike.
+// Every kind of cache, written by a fake program that stores what a step tells it to, behaves
+// alike.
 #include "engine/session/kv_cache.h"
 
 #include <cstring>
@@ -71,14 +72,14 @@ struct KvCacheTest : ::testing::Test {
   KvCache make(bool is_recurrent) {
     std::vector<KvCache::Package> packages(2);
     for (auto& package : packages) package.program = &program;
-    packages[0].caches = {{"state_k", "", DType::kFp32, kCacheShape, Kind::kState, false},
-                          {"whole_k", "whole_k_out", DType::kFp32, kCacheShape, Kind::kReplace,
-                           false},
-                          {"past_k", "past_k_new", DType::kFp32, kCacheShape, Kind::kAppend, false}};
+    packages[0].caches = {
+        {"state_k", "", DType::kFp32, kCacheShape, Kind::kState, false},
+        {"whole_k", "whole_k_out", DType::kFp32, kCacheShape, Kind::kReplace, false},
+        {"past_k", "past_k_new", DType::kFp32, kCacheShape, Kind::kAppend, false}};
     if (is_recurrent)
-      packages[1].caches = {{"tail", "", DType::kFp32, kTailShape, Kind::kState, true},
-                            {"moving", "moving_out", DType::kFp32, kTailShape, Kind::kReplace,
-                             true}};
+      packages[1].caches = {
+          {"tail", "", DType::kFp32, kTailShape, Kind::kState, true},
+          {"moving", "moving_out", DType::kFp32, kTailShape, Kind::kReplace, true}};
     auto made = KvCache::make(std::move(packages));
     EXPECT_TRUE(made.ok()) << made.status().message();
     return *std::move(made);

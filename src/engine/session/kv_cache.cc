@@ -131,17 +131,16 @@ Status KvCache::copy_prefix(KvCache& from, std::int64_t positions) {
       const CacheLayout& layout = packages_[p].layouts[c];
       ANEMONE_CHECK(layout.shape == from.packages_[p].layouts[c].shape);
       Status inner;
-      const Status status =
-          edit(from.packages_[p], c, [&](const MutableTensorView& source) {
-            inner = edit(packages_[p], c, [&](const MutableTensorView& target) {
-              if (layout.is_recurrent)
-                std::memcpy(target.data, source.data, static_cast<std::size_t>(bytes_of(layout)));
-              else
-                for_each_head(layout, positions, [&](std::size_t offset, std::size_t bytes) {
-                  std::memcpy(target.data + offset, source.data + offset, bytes);
-                });
+      const Status status = edit(from.packages_[p], c, [&](const MutableTensorView& source) {
+        inner = edit(packages_[p], c, [&](const MutableTensorView& target) {
+          if (layout.is_recurrent)
+            std::memcpy(target.data, source.data, static_cast<std::size_t>(bytes_of(layout)));
+          else
+            for_each_head(layout, positions, [&](std::size_t offset, std::size_t bytes) {
+              std::memcpy(target.data + offset, source.data + offset, bytes);
             });
-          });
+        });
+      });
       ANEMONE_RETURN_IF_ERROR(status);
       ANEMONE_RETURN_IF_ERROR(inner);
     }

@@ -79,13 +79,15 @@ Status own_states(const PreparedFunction& function, const std::vector<std::size_
 
 Status bind_inputs(const PreparedFunction& function, const BatchItem& item, Registers& registers,
                    MaskCache& masks) {
+  const bool appends = std::ranges::any_of(item.caches, [](const CacheBinding& binding) {
+    return binding.kind == CacheBinding::Kind::kAppend;
+  });
   const NameIndex by_name(*item.inputs);
   for (const PreparedInput& input : function.inputs) {
     const NamedView* given = by_name.find(input.feature->name);
     Register& reg = registers[static_cast<std::size_t>(input.reg)];
     if (const MaskFact* fact = find_mask(item.facts, input.feature->name)) {
-      ANEMONE_RETURN_IF_ERROR(
-          bind_mask(input, *fact, *item.facts, !item.caches.empty(), reg.view, masks));
+      ANEMONE_RETURN_IF_ERROR(bind_mask(input, *fact, *item.facts, appends, reg.view, masks));
       continue;
     }
     // Only the operation that works on the cache takes it, by another way.

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 
 #include "exec/cpu/fusion/attention_block.h"
 #include "exec/cpu/fusion/mask_cache.h"
