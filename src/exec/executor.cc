@@ -2,9 +2,11 @@
 #include "exec/executor.h"
 
 #include <algorithm>
+#include <unordered_set>
 
 #include "base/error.h"
 #include "base/name_index.h"
+#include "exec/cache_binding.h"
 
 namespace anemone::exec {
 namespace {
@@ -63,6 +65,12 @@ const Tensor* find_output(const Outputs& outputs, std::string_view name) {
   return nullptr;
 }
 
+Shape mask_shape(const Feature& feature, const StepFacts& facts) {
+  Shape shape = feature.shape;
+  std::ranges::replace(shape, kDynamic, facts.tokens);
+  return shape;
+}
+
 Status check_shape(const Feature& feature, const Shape& shape) {
   if (!fits(feature, shape))
     return invalid_argument("[{}] expected shape {}, got {}", feature.name,
@@ -80,22 +88,40 @@ Status check_shape(const Feature& feature, const Shape& shape) {
 }
 
 Status check_inputs(const Signature& signature, const Inputs& inputs) {
+  return check_item(signature, BatchItem{.inputs = &inputs});
+}
+
+Status check_item(const Signature& signature, const BatchItem& item) {
   const NameIndex by_name(signature.inputs);
-  const NameIndex given_by_name(inputs);
-  for (const NamedView& given : inputs) {
-    const Feature* feature = by_name.find(given.name);
-    if (feature == nullptr)
-      return invalid_argument("[{}] expected one of the inputs {}, got an unknown name", given.name,
-                              names_of(signature.inputs));
-    if (given_by_name.find(given.name) != &given)
-      return invalid_argument("[{}] expected one value, got two", given.name);
-    if (given.tensor.dtype != feature->dtype)
-      return invalid_argument("[{}] expected {}, got {}", given.name, dtype_name(feature->dtype),
-                              dtype_name(given.tensor.dtype));
-    ANEMONE_RETURN_IF_ERROR(check_shape(*feature, given.tensor.shape));
+  // Names of the tensors, then those of what stands in for tensors.
+  std::unordered_set<std::string_view> given;
+  const auto add = [&](std::string_view name, std::string_view kind) -> Status {
+    if (by_name.find(name) == nullptr)
+      return invalid_argument("[{}] expected one of the inputs {}, got an unknown {}", name,
+                              names_of(signature.inputs), kind);
+    if (given.insert(name).second) return {};
+    return invalid_argument("[{}] expected one value, got two", name);
+  };
+  for (const NamedView& one : *item.inputs) {
+    ANEMONE_RETURN_IF_ERROR(add(one.name, "name"));
+    const Feature& feature = *by_name.find(one.name);
+    if (one.tensor.dtype != feature.dtype)
+      return invalid_argument("[{}] expected {}, got {}", one.name, dtype_name(feature.dtype),
+                              dtype_name(one.tensor.dtype));
+    ANEMONE_RETURN_IF_ERROR(check_shape(feature, one.tensor.shape));
+  }
+  if (item.facts != nullptr)
+    for (const MaskFact& mask : item.facts->masks) {
+      ANEMONE_RETURN_IF_ERROR(add(mask.input, "mask"));
+      const Feature& feature = *by_name.find(mask.input);
+      ANEMONE_RETURN_IF_ERROR(check_shape(feature, mask_shape(feature, *item.facts)));
+    }
+  for (const CacheBinding& binding : item.caches) {
+    ANEMONE_RETURN_IF_ERROR(add(binding.input, "cache"));
+    ANEMONE_RETURN_IF_ERROR(check_binding(signature, binding));
   }
   for (const Feature& feature : signature.inputs) {
-    if (given_by_name.find(feature.name) != nullptr) continue;
+    if (given.contains(feature.name)) continue;
     if (!feature.is_optional)
       return invalid_argument("[{}] expected a value of {} {}, got none", feature.name,
                               dtype_name(feature.dtype), to_string(feature.shape));
@@ -107,9 +133,30 @@ Status check_inputs(const Signature& signature, const Inputs& inputs) {
   return {};
 }
 
+Status StateStore::edit(std::string_view name,
+                        const std::function<void(const MutableTensorView&)>& edit) {
+  ANEMONE_ASSIGN_OR_RETURN(Tensor copy, read(name));
+  edit(copy.mutable_view());
+  return write(name, copy.view());
+}
+
 Status LoadedProgram::run_batch(std::string_view function, std::span<const BatchItem> items) const {
+  const Signature* found = signature(function.empty() ? default_function() : function);
   for (const BatchItem& item : items)
-    ANEMONE_RETURN_IF_ERROR(run(function, *item.inputs, *item.outputs, item.states));
+    for (const CacheBinding& binding : item.caches)
+      if (found != nullptr) ANEMONE_RETURN_IF_ERROR(check_binding(*found, binding));
+  for (const BatchItem& item : items) {
+    const auto run_one = [&](const Inputs& inputs, Outputs& outputs) {
+      return run(function, inputs, outputs, item.states);
+    };
+    ANEMONE_RETURN_IF_ERROR(item.caches.empty() || found == nullptr
+                                ? run_one(*item.inputs, *item.outputs)
+                                : run_with_tensors(item, item.caches, *found, run_one));
+  }
+  return {};
+}
+
+std::vector<std::string> LoadedProgram::mask_inputs(std::string_view /*function*/) const {
   return {};
 }
 

@@ -12,6 +12,7 @@
 #include <anemone/status.h>
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -20,6 +21,7 @@
 #include <utility>
 #include <vector>
 
+#include "exec/step_facts.h"
 #include "tensor/dtype.h"
 #include "tensor/shape.h"
 #include "tensor/tensor.h"
@@ -85,15 +87,27 @@ class StateStore {
   // Replaces a state. kNotFound for an unknown name, kInvalidArgument for another dtype or shape;
   // the state is unchanged after an error.
   virtual Status write(std::string_view name, const TensorView& value) = 0;
+  // Calls `edit` with the elements of a state, which it may read and change; the view is valid
+  // until it returns. In place where the executor can, so that it costs what `edit` touches; by
+  // default by read() and write(). kNotFound for an unknown name.
+  virtual Status edit(std::string_view name,
+                      const std::function<void(const MutableTensorView&)>& edit);
   // Every state back to zero.
   virtual void reset() = 0;
 };
+
+struct CacheBinding;  // cache_binding.h
 
 // One run of several together; the pointers are those of LoadedProgram::run().
 struct BatchItem {
   const Inputs* inputs = nullptr;
   Outputs* outputs = nullptr;
   StateStore* states = nullptr;
+  // May be null. The masks that it has stand in for inputs, which are then left out: only some of
+  // LoadedProgram::mask_inputs().
+  const StepFacts* facts = nullptr;
+  // Caches of the caller that the run works on; no cache is bound twice in one item.
+  std::span<const CacheBinding> caches = {};
 };
 
 class Profiled;
@@ -120,9 +134,14 @@ class LoadedProgram {
                      StateStore* states) const = 0;
 
   // Does what run() would do for each item in turn, with the same results to the bit; an executor
-  // may read the weights once for all of them. Items may share a StateStore: a later one sees what
-  // an earlier one has stored. After an error what run() says holds for every item.
+  // may read the weights once for all of them. Items may share a StateStore and bound caches: a
+  // later one sees what an earlier one has stored. After an error what run() says holds for every
+  // item.
   virtual Status run_batch(std::string_view function, std::span<const BatchItem> items) const;
+
+  // The inputs of a function that a run needs no tensors for, when it has facts about them
+  // (BatchItem::facts), by name. None by default, and for an unknown function.
+  virtual std::vector<std::string> mask_inputs(std::string_view function) const;
 
   // How the program runs (profile.h); nullptr where the executor does not tell. Lives as long as
   // the program.
@@ -152,6 +171,11 @@ class Executor {
 // fixed dimensions, ranges and enumerations. kInvalidArgument: "[input x] expected shape [1, 64],
 // got [1, 32]". Implementations of LoadedProgram call it.
 Status check_inputs(const Signature& signature, const Inputs& inputs);
+// The same for a run with facts and bindings, whose inputs are not to be among the tensors.
+Status check_item(const Signature& signature, const BatchItem& item);
+
+// The shape of a mask that is a fact instead of a tensor.
+Shape mask_shape(const Feature& feature, const StepFacts& facts);
 
 // One shape against one feature, as check_inputs does it.
 Status check_shape(const Feature& feature, const Shape& shape);

@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <limits>
+#include <memory>
 #include <new>
 #include <type_traits>
 
@@ -83,19 +84,22 @@ void store_integers(std::span<const float> values, const MutableTensorView& out)
 
 }  // namespace
 
-void Tensor::Free::operator()(std::byte* p) const {
-  std::free(p);
+void Tensor::Free::operator()(std::byte* /*p*/) const {
+  std::free(memory);
 }
 
 Tensor::Tensor(DType dtype, Shape shape) : dtype_(dtype), shape_(std::move(shape)) {
   const auto count = static_cast<std::uint64_t>(element_count(shape_));
   const std::uint64_t bytes = dtype_bytes(dtype_, count);
-  const std::size_t padded =
-      static_cast<std::size_t>((bytes + kAlignment) / kAlignment * kAlignment);
-  void* memory = std::aligned_alloc(kAlignment, padded);
+  if (bytes > std::numeric_limits<std::size_t>::max() / 2) throw std::bad_alloc();
+  const auto padded = static_cast<std::size_t>((bytes + kAlignment) / kAlignment * kAlignment);
+  // The system hands large blocks out as zeros that cost nothing until they are written to.
+  std::size_t space = padded + kAlignment;
+  void* const memory = std::calloc(space, 1);
   if (memory == nullptr) throw std::bad_alloc();
-  std::memset(memory, 0, padded);
-  storage_.reset(static_cast<std::byte*>(memory));
+  void* data = memory;
+  std::align(kAlignment, padded, data, space);
+  storage_ = decltype(storage_)(static_cast<std::byte*>(data), Free{memory});
 }
 
 Tensor Tensor::copy_of(const TensorView& view) {

@@ -91,7 +91,8 @@ struct MutableTensorView {
   }
 };
 
-// An owning tensor: 64-byte aligned, zero-filled storage. Moves are cheap; copies go through
+// An owning tensor: 64-byte aligned, zero-filled storage; of a large one the system gives memory
+// only where something is written. Moves are cheap; copies go through
 // clone().
 class Tensor {
  public:
@@ -120,6 +121,7 @@ class Tensor {
 
  private:
   struct Free {
+    void* memory;  // that the aligned bytes lie in
     void operator()(std::byte* p) const;
   };
   DType dtype_ = DType::kFp32;

@@ -2,7 +2,6 @@
 // The engine over a model that computes: whatever runs beside a text, was cached or fails, its
 // answer is the one that it gets alone.
 #include <gtest/gtest.h>
-
 #include <map>
 #include <random>
 

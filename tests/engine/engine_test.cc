@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/loop/engine.h"
 
-#include <gtest/gtest.h>
-
 #include <future>
+#include <gtest/gtest.h>
 #include <new>
 
 #include "engine/loop/engine_thread.h"

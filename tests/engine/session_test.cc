@@ -273,19 +273,22 @@ TEST(Session, PromptThatIsThereAlreadyRunsItsLastTokenForTheLogits) {
 }
 
 TEST(Session, CancelledPrefillKeepsTheChunksThatWereFinished) {
-  const LoadedFake fake({});
+  FakeOptions fake_options;
+  fake_options.context = 700;
+  const LoadedFake fake(fake_options);
   auto session = fake.session();
   std::atomic<bool> cancel = false;
   PrefillOptions options;
   options.cancel = &cancel;
   options.on_progress = [&](std::int64_t done, std::int64_t total) {
-    EXPECT_EQ(done, 64);
-    EXPECT_EQ(total, 150);
+    EXPECT_EQ(done, 512);
+    EXPECT_EQ(total, 600);
     cancel = true;
   };
-  const auto ids = prompt_of(150);
+  // So many tokens are one step.
+  const auto ids = prompt_of(600);
   EXPECT_EQ(session->prefill(ids, options).code(), Code::kCancelled);
-  EXPECT_EQ(session->position(), 64);
+  EXPECT_EQ(session->position(), 512);
   EXPECT_TRUE(session->logits().empty());
   ASSERT_TRUE(session->prefill_to(ids).ok());
   EXPECT_EQ(copy(session->logits()), single_steps(fake, ids).back());
@@ -295,13 +298,12 @@ TEST_P(EveryForm, SessionIsStillGoodAfterAFailedRun) {
   LoadedFake fake(options());
   auto session = fake.session();
   const auto ids = prompt_of(100);
-  // The third run fails, which is in the second chunk; with states the chunks go through a shard
-  // together.
+  // The third run fails, which is that of the second shard: chunks go through a shard together.
   fake.executor.counts().fail_after = 3;
   const Status status = session->prefill(ids);
   EXPECT_EQ(status.code(), Code::kInternal);
   EXPECT_NE(status.message().find("layers_1.mlpackage"), std::string::npos) << status.message();
-  EXPECT_EQ(session->position(), GetParam() ? 0 : 64);
+  EXPECT_EQ(session->position(), 0);
   fake.executor.counts().fail_after = -1;
   ASSERT_TRUE(session->prefill_to(ids).ok());
   EXPECT_EQ(copy(session->logits()), single_steps(fake, ids).back());

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Attention over states: the fast path reads what the masks say, and must do so for any mask.
+#include <array>
+
 #include "tests/exec/fusion_fixture.h"
 
 namespace anemone::exec {
@@ -114,6 +116,89 @@ TEST_F(CachedAttention, StepByStep) {
   for (std::int64_t position = 0; position < kPositions; ++position)
     steps.push_back(step(1, position));
   expect_like_reference({"cached_attention"}, steps, kManyRoundings);
+}
+
+// Facts in the place of both masks give the bits of the masks.
+TEST_F(CachedAttention, TakesFactsForMasks) {
+  for (const std::int32_t tokens : {1, 4, 12}) {
+    SCOPED_TRACE(tokens);
+    program = std::make_shared<Program>();
+    build(tokens);
+    for (const kernels::simd::Isa isa : kernels::simd::supported_isas()) {
+      const auto loaded = load_as(isa, false);
+      ASSERT_NE(loaded, nullptr);
+      EXPECT_EQ(loaded->mask_inputs(""), (std::vector<std::string>{"write", "look"}));
+      auto by_mask = loaded->make_state();
+      auto by_fact = loaded->make_state();
+      for (std::int64_t position = 0; position + tokens <= kPositions; position += tokens) {
+        const std::int64_t window = position % 2 == 0 ? 99 : 3;
+        const auto given = step(tokens, position, window);
+        Inputs inputs;
+        for (const Given& one : given) inputs.push_back({one.name, one.tensor.view()});
+        const auto expected = run(*loaded, inputs, "y", by_mask->get());
+        ASSERT_TRUE(status.ok()) << status.message();
+        inputs.resize(3);
+        const MaskFact masks[] = {{.input = "look", .window = window},
+                                  {.input = "write", .role = MaskFact::Role::kWrite}};
+        const StepFacts facts{position, tokens, tokens, masks};
+        Outputs outputs;
+        const BatchItem item{&inputs, &outputs, by_fact->get(), &facts};
+        const Status got = loaded->run_batch("", {&item, 1});
+        ASSERT_TRUE(got.ok()) << got.message();
+        EXPECT_EQ(to_floats(find_output(outputs, "y")->view()), expected);
+        EXPECT_EQ(to_floats((*by_fact)->read("keys")->view()),
+                  to_floats((*by_mask)->read("keys")->view()));
+      }
+    }
+  }
+}
+
+TEST_F(CachedAttention, RefusesFactsThatAreNotOfItsMasks) {
+  build(2);
+  const auto loaded = load();
+  auto states = loaded->make_state();
+  const auto given = step(2, 0);
+  Inputs inputs;
+  for (std::size_t i = 0; i < 4; ++i)
+    if (i != 3) inputs.push_back({given[i].name, given[i].tensor.view()});
+  const auto message = [&](std::int64_t position, std::int64_t count, std::int64_t tokens,
+                           MaskFact::Role look, const LoadedProgram& of) {
+    const MaskFact masks[] = {{.input = "look", .role = look},
+                              {.input = "write", .role = MaskFact::Role::kWrite}};
+    const StepFacts facts{position, count, tokens, masks};
+    Outputs outputs;
+    const BatchItem item{&inputs, &outputs, states->get(), &facts};
+    return of.run_batch("", {&item, 1}).message();
+  };
+  using Role = MaskFact::Role;
+  EXPECT_EQ(message(10, 2, 2, Role::kAttention, *loaded), "");
+  for (const auto& [position, count, tokens] : std::vector<std::array<std::int64_t, 3>>{
+           {11, 2, 2}, {-1, 2, 2}, {0, 0, 2}, {0, 3, 2}, {0, 1, 1}, {INT64_MAX, 1, 2}})
+    EXPECT_NE(message(position, count, tokens, Role::kAttention, *loaded)
+                  .find("expected a step of at most 2 tokens within 12 positions"),
+              std::string::npos);
+  EXPECT_EQ(message(0, 2, 2, Role::kWrite, *loaded),
+            "[look] expected a tensor, since the function takes no such fact");
+  // The reference computes with masks as the program says it.
+  const auto reference = load_as(kernels::simd::Isa::kPlain, true);
+  EXPECT_TRUE(reference->mask_inputs("").empty());
+  EXPECT_NE(message(0, 2, 2, Role::kAttention, *reference).find("takes no such fact"),
+            std::string::npos);
+}
+
+// An operation that is no attention looks at the mask, too.
+TEST_F(CachedAttention, AMaskWithAnotherUseIsATensor) {
+  Builder b = function();
+  Value* y = attention(b, 2);
+  b.rename(y, "y");
+  Value* look = nullptr;
+  for (const auto& input : b.function().inputs)
+    if (input->name == "look") look = input;
+  ASSERT_NE(look, nullptr);
+  Value* other = b.op("softmax", {{"x", look}, {"axis", Literal::int32(-1)}}, "other");
+  ASSERT_TRUE(b.finish({y, other}).ok()) << b.status().message();
+  const auto loaded = load();
+  EXPECT_EQ(loaded->mask_inputs(""), std::vector<std::string>{"write"});
 }
 
 TEST_F(CachedAttention, CostsWhatAllPositionsCost) {

@@ -4,6 +4,7 @@
 #include <thread>
 
 #include "base/machine.h"
+#include "base/zero_memory.h"
 #include "exec/cpu/buffer_pool.h"
 #include "tests/exec/program_fixture.h"
 #include "tests/support/resident_bytes.h"
@@ -85,7 +86,7 @@ TEST(BufferTest, BecomesZeroAndGivesItsPagesBack) {
     EXPECT_TRUE(is_zero()) << bytes;
     std::ranges::fill(all, std::byte{0xab});
     const std::size_t full = testing::resident_bytes();
-    buffer->fill_zero(all.size());
+    zero_memory(buffer->data(), all.size());
 #ifdef __linux__
     if (bytes > std::uint64_t{32} << 20) {
       EXPECT_LT(testing::resident_bytes() + (std::uint64_t{32} << 20), full);

@@ -103,7 +103,7 @@ struct MemoryOfPlans : FusionFixture {
     EXPECT_TRUE(frame.ok());
     for (int i = 0; i < times; ++i) {
       std::vector<Interpreter> runs;
-      runs.emplace_back(function, **frame, states, threads, 1);
+      runs.emplace_back(function, **frame, states, std::span<const FusedState>{}, threads, 1);
       for (std::size_t k = 0; k < inputs.size(); ++k)
         (*frame)->registers[static_cast<std::size_t>(function.inputs[k].reg)].view =
             inputs[k].view();

@@ -88,14 +88,13 @@ Engine::Counts Engine::counts() const {
   // Those that the next turn takes do not wait any more, those that are cancelled have ended.
   const std::size_t queued = this->queued();
   const std::size_t taken = std::min(queued, free_places());
-  const auto gone = static_cast<std::size_t>(std::ranges::count_if(
-      waiting_, [&](const Waiting& waiting) {
+  const auto gone =
+      static_cast<std::size_t>(std::ranges::count_if(waiting_, [&](const Waiting& waiting) {
         return waiting.ticket->is_cancelled() && !is_running(waiting.ticket);
       }));
-  const auto cancelling = static_cast<std::size_t>(std::ranges::count_if(
-      running_, [](const Ticket& ticket) { return ticket->is_cancelled(); }));
-  return {queued - taken, running_.size() + taken, cancelling, finished_ + gone,
-          cancelled_ + gone};
+  const auto cancelling = static_cast<std::size_t>(
+      std::ranges::count_if(running_, [](const Ticket& ticket) { return ticket->is_cancelled(); }));
+  return {queued - taken, running_.size() + taken, cancelling, finished_ + gone, cancelled_ + gone};
 }
 
 bool Engine::is_running(const Ticket& ticket) const {
@@ -103,10 +102,9 @@ bool Engine::is_running(const Ticket& ticket) const {
 }
 
 std::size_t Engine::queued() const {
-  return static_cast<std::size_t>(
-      std::ranges::count_if(waiting_, [&](const Waiting& waiting) {
-        return !waiting.ticket->is_cancelled() && !is_running(waiting.ticket);
-      }));
+  return static_cast<std::size_t>(std::ranges::count_if(waiting_, [&](const Waiting& waiting) {
+    return !waiting.ticket->is_cancelled() && !is_running(waiting.ticket);
+  }));
 }
 
 std::size_t Engine::free_places() const {
@@ -126,8 +124,7 @@ std::size_t Engine::cancel_all() {
   std::size_t count = 0;
   {
     const std::lock_guard lock(mutex_);
-    for (const Ticket& ticket : running_)
-    {
+    for (const Ticket& ticket : running_) {
       if (!ticket->is_cancelled()) ++count;
       ticket->was_cancelled = true;
     }

@@ -113,10 +113,9 @@ bool ModelLoop::begin(Text& text, std::uint64_t others_bytes) {
     return true;
   }
   // A prompt whose logits are wanted is run from its first token on.
-  const auto prompt = text.choice.options.on_prompt_logits
-                          ? std::span(text.choice.prompt).first(1)
-                          : std::span(text.choice.prompt);
-  std::vector<const Sequence*> running;
+  const auto prompt = text.choice.options.on_prompt_logits ? std::span(text.choice.prompt).first(1)
+                                                           : std::span(text.choice.prompt);
+  std::vector<Sequence*> running;
   std::int64_t present = pool_.reusable(*model_, prompt);
   std::int64_t coming = 0;  // of prompts that are being read
   for (const auto& other : texts_) {
@@ -191,8 +190,7 @@ ModelLoop::Text* ModelLoop::next_prompt() {
     text->sequence->prepare(static_cast<std::int64_t>(text->ids.size()));
     if (text->rest().size() < 2 && !text->wants_prompt_logits()) continue;
     if (oldest == nullptr) oldest = text.get();
-    if (shortest == nullptr || text->rest().size() < shortest->rest().size())
-      shortest = text.get();
+    if (shortest == nullptr || text->rest().size() < shortest->rest().size()) shortest = text.get();
   }
   was_oldest_ = !was_oldest_;
   return was_oldest_ ? oldest : shortest;
@@ -315,7 +313,7 @@ bool ModelLoop::run_labels() {
     ANEMONE_RETURN_IF_ERROR(classifier_->run_window(*text.labelling));
     if (text.request.on_progress)
       text.request.on_progress(text.labelling->done,
-                                       static_cast<std::int64_t>(text.labelling->ids.size()));
+                               static_cast<std::int64_t>(text.labelling->ids.size()));
     return {};
   });
   if (!status.ok())

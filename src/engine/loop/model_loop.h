@@ -21,8 +21,8 @@ namespace anemone::engine {
 
 // What the engine knows of a request whose texts run.
 struct RequestTicket {
-  std::size_t open = 0;  // texts that have not ended; of the thread of the turns
-  CancelFlag cancel;     // of the client
+  std::size_t open = 0;                     // texts that have not ended; of the thread of the turns
+  CancelFlag cancel;                        // of the client
   std::atomic<bool> was_cancelled = false;  // by the engine, or when a text ended so
   // Then all its texts end.
   bool is_cancelled() const { return was_cancelled || (cancel != nullptr && *cancel); }
@@ -46,6 +46,7 @@ class ModelLoop {
   // `others_bytes` is the memory of the caches of other models' texts. False when there was nothing
   // to do: all texts are paused.
   bool turn(bool is_alone, std::uint64_t others_bytes);
+
  private:
   using Clock = std::chrono::steady_clock;
   struct Text {

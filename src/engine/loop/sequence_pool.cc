@@ -52,12 +52,12 @@ std::int64_t SequencePool::reusable(const Model& model, std::span<const std::int
 
 Result<std::unique_ptr<Sequence>> SequencePool::take(const std::shared_ptr<const Model>& model,
                                                      std::span<const std::int32_t> ids,
-                                                     std::span<const Sequence* const> running,
+                                                     std::span<Sequence* const> running,
                                                      std::uint64_t running_bytes) {
   std::int64_t count = 0;
   const auto found = find(*model, ids, count);
-  const Sequence* source = found == parked_.end() ? nullptr : found->get();
-  for (const Sequence* candidate : running) {
+  Sequence* source = found == parked_.end() ? nullptr : found->get();
+  for (Sequence* candidate : running) {
     const std::int64_t other = candidate->reusable(ids);
     if (other > count) {
       source = candidate;
@@ -65,8 +65,7 @@ Result<std::unique_ptr<Sequence>> SequencePool::take(const std::shared_ptr<const
     }
   }
   const bool is_parked = found != parked_.end() && source == found->get();
-  const std::uint64_t wanted =
-      Sequence::cache_bytes(*model, static_cast<std::int64_t>(ids.size()));
+  const std::uint64_t wanted = Sequence::cache_bytes(*model, static_cast<std::int64_t>(ids.size()));
   if (is_parked) {
     const std::int64_t lost = source->position() - count;
     const bool has_room = running_bytes + bytes_ + wanted <= most_bytes_;

@@ -28,7 +28,7 @@ class SequencePool {
   // itself is taken, when the text goes on where it ends, or memory is scarce.
   Result<std::unique_ptr<Sequence>> take(const std::shared_ptr<const Model>& model,
                                          std::span<const std::int32_t> ids,
-                                         std::span<const Sequence* const> running,
+                                         std::span<Sequence* const> running,
                                          std::uint64_t running_bytes);
   // How many of `ids` take() would find in parked sequences.
   std::int64_t reusable(const Model& model, std::span<const std::int32_t> ids) const;

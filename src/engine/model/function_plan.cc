@@ -177,6 +177,8 @@ Result<FunctionPlan> plan_width(const artifact::Manifest& manifest,
     const PackageChecker checker(shard.package, function, *shards[s]);
     ANEMONE_RETURN_IF_ERROR(checker.check_function());
     std::vector<int>& ports = plan.ports.emplace_back();
+    std::vector<exec::MaskFact>& facts = plan.facts.emplace_back();
+    const std::vector<std::string> as_facts = shards[s]->mask_inputs(function.name);
     for (const artifact::Port& port : shard.inputs) {
       if (port.role == PortRole::kHidden) {
         ANEMONE_ASSIGN_OR_RETURN(const DType dtype, checker.input(port.name, hidden()));
@@ -205,6 +207,8 @@ Result<FunctionPlan> plan_width(const artifact::Manifest& manifest,
       set_columns(manifest, shard, input);
       ANEMONE_ASSIGN_OR_RETURN(
           input.dtype, checker.input(port.name, host_input_shape(input, tokens, plan.context)));
+      input.is_fact = is_mask(input) && std::ranges::find(as_facts, port.name) != as_facts.end();
+      if (input.is_fact) facts.push_back(mask_fact(input, port.name));
       ports.push_back(index_of(plan.host_inputs, input));
     }
     for (const artifact::Cache& cache : shard.caches)

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "artifact/manifest.h"
+#include "engine/model/mask_pool.h"
 #include "engine/model/step_inputs.h"
 #include "exec/executor.h"
 #include "tensor/dtype.h"
@@ -26,7 +27,9 @@ struct FunctionPlan {
   std::vector<HostInput> host_inputs;
   // [shard][input of the shard]: index into host_inputs, kHidden or kExperts.
   std::vector<std::vector<int>> ports;
-  DType hidden_dtype = DType::kFp16;  // of the first shard's input
+  DType hidden_dtype = DType::kFp16;               // of the first shard's input
+  std::vector<std::vector<exec::MaskFact>> facts;  // [shard]: of its inputs that are facts
+  std::shared_ptr<MaskPool> masks = std::make_shared<MaskPool>();  // of all steps of the function
 };
 
 using Programs = std::vector<std::shared_ptr<const exec::LoadedProgram>>;

@@ -6,39 +6,23 @@
 #include <utility>
 
 #include "base/check.h"
+#include "engine/model/element_writer.h"
 
 namespace anemone::engine {
-namespace {
 
 using artifact::PortRole;
 
-// Writes elements of an fp16 or fp32 tensor.
-class ElementWriter {
- public:
-  explicit ElementWriter(Tensor& tensor) : view_(tensor.mutable_view()) {
-    if (view_.dtype == DType::kFp16)
-      halves_ = view_.as<Half>();
-    else
-      floats_ = view_.as<float>();
-  }
-  void set(std::int64_t index, float value) const { fill(index, index + 1, value); }
-  void fill(std::int64_t begin, std::int64_t end, float value) const {
-    const auto offset = static_cast<std::size_t>(begin);
-    const auto count = static_cast<std::size_t>(std::max<std::int64_t>(end - begin, 0));
-    if (count == 0) return;
-    if (!halves_.empty())
-      std::ranges::fill(halves_.subspan(offset, count), to_half(value));
-    else
-      std::ranges::fill(floats_.subspan(offset, count), value);
-  }
+bool is_mask(const HostInput& input) {
+  return input.role == PortRole::kAttentionMask || input.role == PortRole::kCacheWriteMask;
+}
 
- private:
-  MutableTensorView view_;
-  std::span<Half> halves_;
-  std::span<float> floats_;
-};
-
-}  // namespace
+exec::MaskFact mask_fact(const HostInput& input, std::string name) {
+  return {.input = std::move(name),
+          .role = input.role == PortRole::kCacheWriteMask ? exec::MaskFact::Role::kWrite
+                                                          : exec::MaskFact::Role::kAttention,
+          .window = input.window,
+          .is_bidirectional = input.is_bidirectional};
+}
 
 Shape host_input_shape(const HostInput& input, std::int64_t tokens, std::int64_t context) {
   switch (input.role) {
@@ -65,14 +49,10 @@ Shape host_input_shape(const HostInput& input, std::int64_t tokens, std::int64_t
 StepInputs::StepInputs(std::vector<HostInput> inputs, std::int64_t tokens, std::int64_t context)
     : tokens_(tokens), context_(context) {
   for (HostInput& input : inputs) {
-    Item item;
-    item.tensor = Tensor(input.dtype, host_input_shape(input, tokens, context));
-    if (input.role == PortRole::kAttentionMask) {
-      item.open.resize(static_cast<std::size_t>(tokens));
-      ElementWriter(item.tensor).fill(0, tokens * context, artifact::kMaskedScore);
-    }
-    item.input = input;
-    items_.push_back(std::move(item));
+    Item& item = items_.emplace_back();
+    item.input = std::move(input);
+    if (!is_mask(item.input))
+      item.tensor = Tensor(item.input.dtype, host_input_shape(item.input, tokens, context));
   }
 }
 
@@ -84,25 +64,21 @@ void StepInputs::set(std::int64_t position, std::int64_t count, std::int64_t len
       case PortRole::kRopeSin:
         set_rope(item, position, count, length);
         break;
-      case PortRole::kAttentionMask:
-        set_attention_mask(item, position, count);
-        break;
-      case PortRole::kCacheWriteMask:
-        set_write_mask(item, position, count);
-        break;
       case PortRole::kUpdateMask:
         set_update_mask(item, count);
         break;
+      case PortRole::kAttentionMask:
+      case PortRole::kCacheWriteMask:
       case PortRole::kEmbedding:
       case PortRole::kLayerEmbedding:
-        break;  // see look_up()
+        break;  // see is_mask() and look_up()
       case PortRole::kHidden:
       case PortRole::kExperts:
         ANEMONE_CHECK(false);
     }
   }
-  written_begin_ = position;
-  written_count_ = count;
+  position_ = position;
+  count_ = count;
 }
 
 Status StepInputs::look_up(std::span<const std::int32_t> ids, const EmbeddingTable& tokens,
@@ -118,40 +94,11 @@ Status StepInputs::look_up(std::span<const std::int32_t> ids, const EmbeddingTab
   return {};
 }
 
-void StepInputs::set_attention_mask(Item& item, std::int64_t position, std::int64_t count) const {
-  const ElementWriter writer(item.tensor);
-  for (std::int64_t t = 0; t < tokens_; ++t) {
-    const std::int64_t next = position + std::min(t, count - 1) + 1;
-    const std::int64_t window = item.input.window;
-    const std::int64_t begin = window == 0 ? 0 : std::max<std::int64_t>(next - window, 0);
-    const std::int64_t last = position + count;
-    const std::int64_t end = !item.input.is_bidirectional ? next
-                             : window == 0                ? last
-                                                          : std::min(last, next + window - 1);
-    Range& open = item.open[static_cast<std::size_t>(t)];
-    const std::int64_t row = t * context_;
-    // Close the part of the old range outside the new one, then open the part of the new one
-    // outside the old one: a decode step touches one or two elements.
-    writer.fill(row + open.begin, row + std::min(open.end, begin), artifact::kMaskedScore);
-    writer.fill(row + std::max(open.begin, end), row + open.end, artifact::kMaskedScore);
-    writer.fill(row + begin, row + std::min(end, open.begin), 0);
-    writer.fill(row + std::max(begin, open.end), row + end, 0);
-    open = {begin, end};
-  }
-}
-
-void StepInputs::set_write_mask(Item& item, std::int64_t position, std::int64_t count) const {
-  const ElementWriter writer(item.tensor);
-  for (std::int64_t t = 0; t < written_count_; ++t)
-    writer.set((written_begin_ + t) * tokens_ + t, 0);
-  for (std::int64_t t = 0; t < count; ++t) writer.set((position + t) * tokens_ + t, 1);
-}
-
 void StepInputs::set_update_mask(Item& item, std::int64_t count) const {
   const ElementWriter writer(item.tensor);
   const std::int64_t tail = item.input.tail;
   for (std::int64_t j = 0; j < tail; ++j) {
-    if (written_count_ != 0) writer.set((written_count_ + j) * tail + j, 0);
+    if (count_ != 0) writer.set((count_ + j) * tail + j, 0);
     writer.set((count + j) * tail + j, 1);
   }
 }

@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// The inputs that the host gives a step besides its hidden states: attention masks, cache write
-// masks, rope tables, embeddings.
+// The inputs that the host gives a step besides its hidden states: rope tables, embeddings, and
+// what is in the masks.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "artifact/manifest.h"
 #include "engine/model/embedding_table.h"
+#include "exec/step_facts.h"
 #include "tensor/tensor.h"
 
 namespace anemone::engine {
@@ -22,6 +24,8 @@ struct HostInput {
   DType dtype = DType::kFp16;                                    // fp16 or fp32
   std::int64_t tail = 0;                                         // kUpdateMask
   bool is_bidirectional = false;                                 // kAttentionMask
+  // kAttentionMask, kCacheWriteMask: the package takes it as a fact (exec/step_facts.h).
+  bool is_fact = false;
   // kEmbedding, kLayerEmbedding: columns of the table.
   std::int64_t first_column = 0;
   std::int64_t columns = 0;
@@ -30,15 +34,19 @@ struct HostInput {
   friend bool operator==(const HostInput&, const HostInput&) = default;
 };
 
+// Whether it is a mask that StepInputs has no tensor for: a fact, or one of a MaskPool.
+bool is_mask(const HostInput& input);
+// What an executor has to know about a mask to make it itself; `name` is that of the input.
+exec::MaskFact mask_fact(const HostInput& input, std::string name);
+
 // Shape of a host input in a function of `tokens` tokens: see artifact::PortRole.
 Shape host_input_shape(const HostInput& input, std::int64_t tokens, std::int64_t context);
 
-// The tensors of one function of one session, reused from step to step. Only what changed since the
-// step before is written again. Not thread-safe.
+// The tensors of one function of one session but for masks, reused from step to step. Not
+// thread-safe.
 //
-// Token t of a step stands at position p + t. It attends to position s when s <= p + t and, with a
-// window, s > p + t - window; or, where attention is bidirectional, to every real token s of the
-// step, with a window when |p + t - s| < window. Its rope angle is float(p + t) * inv_freq[i],
+// Token t of a step stands at position p + t. What it attends to is that of exec::attended(). Its
+// rope angle is float(p + t) * inv_freq[i],
 // rounded to fp32; cos and sin are computed in double, rounded to fp32, and multiplied by the scale
 // in fp32. Which frequencies these are depends on the length of the text that the step is part of.
 //
@@ -56,33 +64,27 @@ class StepInputs {
   // kIo as EmbeddingTable::look_up().
   Status look_up(std::span<const std::int32_t> ids, const EmbeddingTable& tokens,
                  const EmbeddingTable* layers);
-  // Tensor of inputs[index], valid until the next set().
+  // Tensor of inputs[index], which is no mask; valid until the next set().
   TensorView view(std::size_t index) const { return items_[index].tensor.view(); }
   std::int64_t tokens() const { return tokens_; }
-  std::int64_t count() const { return written_count_; }  // of real tokens, by the last set()
+  // By the last set(): where the first token stands, and how many real ones there are.
+  std::int64_t position() const { return position_; }
+  std::int64_t count() const { return count_; }
 
  private:
-  // Positions [begin, end).
-  struct Range {
-    std::int64_t begin = 0;
-    std::int64_t end = 0;
-  };
   struct Item {
     HostInput input;
     Tensor tensor;
-    std::vector<Range> open;  // kAttentionMask: what each row shows now
   };
 
-  void set_attention_mask(Item& item, std::int64_t position, std::int64_t count) const;
-  void set_write_mask(Item& item, std::int64_t position, std::int64_t count) const;
   void set_update_mask(Item& item, std::int64_t count) const;
   void set_rope(Item& item, std::int64_t position, std::int64_t count, std::int64_t length) const;
 
   std::vector<Item> items_;
   std::int64_t tokens_;
   std::int64_t context_;
-  std::int64_t written_begin_ = 0;  // positions that the write masks mark now
-  std::int64_t written_count_ = 0;
+  std::int64_t position_ = 0;
+  std::int64_t count_ = 0;
 };
 
 }  // namespace anemone::engine

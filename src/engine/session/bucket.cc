@@ -9,7 +9,7 @@ void Bucket::set_width(std::int64_t width) {
 }
 
 Result<Chunk> Bucket::fill(std::size_t index, std::span<const std::int32_t> ids,
-                           std::int64_t position, std::int64_t length, Caches& caches,
+                           std::int64_t position, std::int64_t length, KvCache& caches,
                            StepOutputs& outputs) {
   if (index == chunks_.size()) {
     const artifact::Manifest& manifest = model_->manifest();

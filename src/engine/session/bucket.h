@@ -36,7 +36,7 @@ class Bucket {
   // chunk is valid until the same index is filled again or the width changes. kIo when a file of
   // embeddings was cut.
   Result<Chunk> fill(std::size_t index, std::span<const std::int32_t> ids, std::int64_t position,
-                     std::int64_t length, Caches& caches, StepOutputs& outputs);
+                     std::int64_t length, KvCache& caches, StepOutputs& outputs);
 
  private:
   struct ChunkInputs {

@@ -29,7 +29,7 @@ Result<std::unique_ptr<Classifier>> Classifier::create(std::shared_ptr<const Mod
     return unsupported("[{}] expected a model that labels tokens, got one that generates text",
                        manifest.name);
   std::unique_ptr<Classifier> out(new Classifier(std::move(model)));
-  ANEMONE_ASSIGN_OR_RETURN(out->caches_, make_caches(*out->model_));
+  ANEMONE_ASSIGN_OR_RETURN(out->caches_, KvCache::make(*out->model_));
   out->outputs_ = make_outputs(*out->model_);
   for (const FunctionPlan& plan : out->model_->functions())
     out->buckets_.emplace_back(*out->model_, plan).set_width(plan.function->tokens);

@@ -51,7 +51,7 @@ class Classifier {
 
   std::shared_ptr<const Model> model_;
   std::vector<Bucket> buckets_;  // by their width
-  Caches caches_;                // none: the shards have no states
+  KvCache caches_;               // none: the shards have no states
   StepOutputs outputs_;
 };
 

@@ -16,15 +16,11 @@ std::int64_t common_prefix(std::span<const std::int32_t> a, std::span<const std:
 Result<std::unique_ptr<Sequence>> Sequence::create(std::shared_ptr<const Model> model) {
   ANEMONE_RETURN_IF_ERROR(model->check_generates());
   std::unique_ptr<Sequence> sequence(new Sequence(std::move(model)));
-  ANEMONE_ASSIGN_OR_RETURN(sequence->caches_, make_caches(*sequence->model_));
+  ANEMONE_ASSIGN_OR_RETURN(sequence->caches_, KvCache::make(*sequence->model_));
   return sequence;
 }
 
-Sequence::Sequence(std::shared_ptr<const Model> model) : model_(std::move(model)) {
-  for (const artifact::Shard& shard : model_->manifest().shards)
-    for (const artifact::Cache& cache : shard.caches)
-      has_recurrent_ = has_recurrent_ || cache.is_recurrent;
-}
+Sequence::Sequence(std::shared_ptr<const Model> model) : model_(std::move(model)) {}
 
 Prediction Sequence::prediction() const {
   return {has_logits_ ? std::span<const float>(logits_) : std::span<const float>(), argmax_};
@@ -45,7 +41,7 @@ std::int64_t Sequence::reusable(std::span<const std::int32_t> ids) const {
   const auto length = static_cast<std::int64_t>(ids.size());
   if (!model_->manifest().has_same_ropes(length_, length)) return 0;
   const std::int64_t common = common_prefix(tokens_, ids.first(ids.size() - 1));
-  return has_recurrent_ && common < position() ? 0 : common;
+  return !can_be_cut() && common < position() ? 0 : common;
 }
 
 void Sequence::prepare(std::int64_t length) {
@@ -58,30 +54,17 @@ void Sequence::prepare(std::int64_t length) {
 void Sequence::truncate(std::int64_t position) {
   ANEMONE_CHECK(position >= 0 && position <= this->position());
   if (position == this->position()) return;
-  if (has_recurrent_) return clear();
+  if (!caches_.truncate(position).ok()) return clear();
   forget_prediction();
-  // The positions beyond are masked from now on, and overwritten before they are shown again.
   tokens_.resize(static_cast<std::size_t>(position));
 }
 
-Status Sequence::copy_prefix(const Sequence& other, std::int64_t count) {
+Status Sequence::copy_prefix(Sequence& other, std::int64_t count) {
   ANEMONE_CHECK(&other != this && other.model_ == model_ && !other.is_damaged_);
   ANEMONE_CHECK(count >= 0 && count <= other.position());
-  ANEMONE_CHECK(!has_recurrent_ || count == 0 || count == other.position());
   clear();
-  if (count == 0) return {};
   is_damaged_ = true;
-  for (std::size_t s = 0; s < caches_.states.size(); ++s) {
-    for (const exec::Feature& state : caches_.states[s]->states()) {
-      ANEMONE_ASSIGN_OR_RETURN(const Tensor value, other.caches_.states[s]->read(state.name));
-      ANEMONE_RETURN_IF_ERROR(caches_.states[s]->write(state.name, value.view()));
-    }
-    for (std::size_t c = 0; c < caches_.tensors[s].size(); ++c) {
-      if (caches_.tensors[s][c].empty()) continue;
-      const auto from = other.caches_.tensors[s][c].view().bytes();
-      std::ranges::copy(from, caches_.tensors[s][c].mutable_view().bytes().begin());
-    }
-  }
+  ANEMONE_RETURN_IF_ERROR(caches_.copy_prefix(other.caches_, count));
   is_damaged_ = false;
   tokens_.assign(other.tokens_.begin(), other.tokens_.begin() + count);
   length_ = other.length_;
@@ -91,15 +74,8 @@ Status Sequence::copy_prefix(const Sequence& other, std::int64_t count) {
 void Sequence::clear() {
   tokens_.clear();
   forget_prediction();
-  clear_caches();
+  caches_.clear();
   is_damaged_ = false;
-}
-
-void Sequence::clear_caches() {
-  for (auto& states : caches_.states) states->reset();
-  for (auto& tensors : caches_.tensors)
-    for (Tensor& cache : tensors)
-      if (!cache.empty()) std::ranges::fill(cache.mutable_view().bytes(), std::byte{0});
 }
 
 std::uint64_t Sequence::cache_bytes(const Model& model, std::int64_t tokens) {
@@ -109,9 +85,7 @@ std::uint64_t Sequence::cache_bytes(const Model& model, std::int64_t tokens) {
     for (const artifact::Cache& cache : shard.caches) {
       const std::uint64_t all =
           dtype_bytes(cache.dtype, static_cast<std::uint64_t>(element_count(cache.shape)));
-      // States take memory as they are written, tensors and recurrent states as a whole.
-      const bool grows = cache.output.empty() && !cache.is_recurrent;
-      bytes += grows ? all * static_cast<std::uint64_t>(tokens) / context : all;
+      bytes += !cache.is_recurrent ? all * static_cast<std::uint64_t>(tokens) / context : all;
     }
   return bytes;
 }

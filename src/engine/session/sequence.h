@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "engine/model/model.h"
-#include "engine/session/step.h"
+#include "engine/session/kv_cache.h"
 
 namespace anemone::engine {
 
@@ -42,7 +42,7 @@ class Sequence {
   // Whether the caches stand for other tokens: a step failed, and prepare() will drop them.
   bool is_damaged() const { return is_damaged_; }
   // Whether the caches can be cut at any position: no layer keeps a recurrent state.
-  bool can_be_cut() const { return !has_recurrent_; }
+  bool can_be_cut() const { return !caches_.is_recurrent(); }
 
   // How many of the first tokens of `ids` a step need not run: what the caches have in common with
   // them, at most all but the last one, whose logits are wanted. 0 where the caches cannot be cut
@@ -57,25 +57,23 @@ class Sequence {
   void truncate(std::int64_t position);
   // Becomes a copy of the first `count` tokens of another sequence of the model; count is at most
   // other.reusable() of the text.
-  Status copy_prefix(const Sequence& other, std::int64_t count);
+  Status copy_prefix(Sequence& other, std::int64_t count);
   void clear();
 
-  // Memory of the caches that tokens have taken, in bytes, and that a full context would take.
-  std::uint64_t bytes() const { return cache_bytes(*model_, position()); }
+  // Memory of the caches, and what those of so many tokens would take, in bytes.
+  std::uint64_t bytes() const { return caches_.bytes(); }
   static std::uint64_t cache_bytes(const Model& model, std::int64_t tokens);
 
  private:
   friend class StepRunner;
   explicit Sequence(std::shared_ptr<const Model> model);
-  void clear_caches();
   void forget_prediction();
 
   std::shared_ptr<const Model> model_;
   std::vector<std::int32_t> tokens_;
-  std::int64_t length_ = 0;     // of the text that the keys in the caches are rotated for
-  bool has_recurrent_ = false;  // caches that cannot be cut
-  bool is_damaged_ = false;     // the caches stand for other tokens than tokens_
-  Caches caches_;
+  std::int64_t length_ = 0;  // of the text that the keys in the caches are rotated for
+  bool is_damaged_ = false;  // the caches stand for other tokens than tokens_
+  KvCache caches_;
   std::vector<float> logits_;
   bool has_logits_ = false;
   std::optional<std::int32_t> argmax_;

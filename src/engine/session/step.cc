@@ -21,8 +21,42 @@ Result<TensorView> checked_output(const exec::Outputs& outputs, std::string_view
 
 namespace {
 
-exec::Inputs shard_inputs(const artifact::Shard& shard, const std::vector<int>& ports,
-                          const std::vector<Tensor>& caches, const Chunk& chunk) {
+// The masks of a step that are tensors, which are the pool's again when the step is done.
+class StepMasks {
+ public:
+  StepMasks(const FunctionPlan& plan, std::span<const Chunk> chunks) : pool_(*plan.masks) {
+    for (const Chunk& chunk : chunks) {
+      auto& masks = masks_.emplace_back();
+      for (const HostInput& input : plan.host_inputs) {
+        auto& mask = masks.emplace_back();
+        if (!is_mask(input) || input.is_fact) continue;
+        mask = pool_.take(input, chunk.host_inputs->tokens(), plan.context);
+        mask->set(chunk.host_inputs->position(), chunk.host_inputs->count());
+      }
+    }
+  }
+  ~StepMasks() {
+    for (auto& masks : masks_)
+      for (auto& mask : masks)
+        if (mask != nullptr) pool_.give(std::move(mask));
+  }
+  StepMasks(const StepMasks&) = delete;
+  StepMasks& operator=(const StepMasks&) = delete;
+
+  // [host input of the function]; null for those that are no such mask.
+  const std::vector<std::unique_ptr<DenseMask>>& of(std::size_t chunk) const {
+    return masks_[chunk];
+  }
+
+ private:
+  MaskPool& pool_;
+  std::vector<std::vector<std::unique_ptr<DenseMask>>> masks_;  // [chunk]
+};
+
+exec::Inputs shard_inputs(const artifact::Shard& shard, const FunctionPlan& plan,
+                          const std::vector<int>& ports,
+                          const std::vector<std::unique_ptr<DenseMask>>& masks,
+                          const Chunk& chunk) {
   exec::Inputs inputs;
   for (std::size_t i = 0; i < shard.inputs.size(); ++i) {
     TensorView view;
@@ -30,27 +64,13 @@ exec::Inputs shard_inputs(const artifact::Shard& shard, const std::vector<int>& 
       view = chunk.hidden;
     else if (ports[i] == FunctionPlan::kExperts)
       view = chunk.experts;
+    else if (const auto port = static_cast<std::size_t>(ports[i]); plan.host_inputs[port].is_fact)
+      continue;
     else
-      view = chunk.host_inputs->view(static_cast<std::size_t>(ports[i]));
+      view = masks[port] != nullptr ? masks[port]->view() : chunk.host_inputs->view(port);
     inputs.push_back({shard.inputs[i].name, view});
   }
-  for (std::size_t c = 0; c < shard.caches.size(); ++c)
-    if (!caches[c].empty()) inputs.push_back({shard.caches[c].name, caches[c].view()});
   return inputs;
-}
-
-// A cache that came out becomes the input of the next step, and its old storage the output.
-Status take_caches(const artifact::Shard& shard, std::vector<Tensor>& caches,
-                   exec::Outputs& outputs) {
-  for (std::size_t c = 0; c < shard.caches.size(); ++c) {
-    if (caches[c].empty()) continue;
-    ANEMONE_RETURN_IF_ERROR(
-        checked_output(outputs, shard.package, shard.caches[c].output, shard.caches[c].shape)
-            .status());
-    for (exec::NamedTensor& output : outputs)
-      if (output.name == shard.caches[c].output) std::swap(output.tensor, caches[c]);
-  }
-  return {};
 }
 
 }  // namespace
@@ -62,43 +82,39 @@ StepOutputs make_outputs(const Model& model) {
   return outputs;
 }
 
-Result<Caches> make_caches(const Model& model) {
-  Caches caches;
-  const std::vector<artifact::Shard>& shards = model.manifest().shards;
-  for (std::size_t s = 0; s < shards.size(); ++s) {
-    ANEMONE_ASSIGN_OR_RETURN(auto states, model.shard(s).make_state());
-    caches.states.push_back(std::move(states));
-    std::vector<Tensor>& tensors = caches.tensors.emplace_back();
-    for (const artifact::Cache& cache : shards[s].caches)
-      tensors.push_back(cache.output.empty() ? Tensor() : Tensor(cache.dtype, cache.shape));
-  }
-  return caches;
-}
-
 Status run_shards(const Model& model, const FunctionPlan& plan, std::span<Chunk> chunks) {
   const artifact::Manifest& manifest = model.manifest();
+  const StepMasks masks(plan, chunks);
   for (std::size_t s = 0; s < manifest.shards.size(); ++s) {
     const artifact::Shard& shard = manifest.shards[s];
     std::vector<exec::Inputs> inputs;
-    for (const Chunk& chunk : chunks)
-      inputs.push_back(shard_inputs(shard, plan.ports[s], chunk.caches->tensors[s], chunk));
+    std::vector<exec::StepFacts> facts;
+    std::vector<std::vector<exec::CacheBinding>> caches;
+    for (std::size_t i = 0; i < chunks.size(); ++i) {
+      const Chunk& chunk = chunks[i];
+      const StepInputs& step = *chunk.host_inputs;
+      inputs.push_back(shard_inputs(shard, plan, plan.ports[s], masks.of(i), chunk));
+      facts.push_back({step.position(), step.count(), step.tokens(), plan.facts[s]});
+      caches.push_back(chunk.caches->bindings(s, step.position(), step.count()));
+    }
     std::vector<exec::BatchItem> items;
     for (std::size_t i = 0; i < chunks.size(); ++i)
-      items.push_back(
-          {&inputs[i], &chunks[i].outputs->shards[s], chunks[i].caches->states[s].get()});
+      items.push_back({&inputs[i], &chunks[i].outputs->shards[s], chunks[i].caches->states(s),
+                       &facts[i], caches[i]});
     const Status status = model.shard(s).run_batch(plan.function->name, items);
     if (!status.ok()) return status.with(shard.package);
     for (Chunk& chunk : chunks) {
-      exec::Outputs& outputs = chunk.outputs->shards[s];
+      const exec::Outputs& outputs = chunk.outputs->shards[s];
       ANEMONE_ASSIGN_OR_RETURN(
           chunk.hidden, checked_output(outputs, shard.package, shard.output,
                                        artifact::hidden_shape(manifest.layout,
                                                               manifest.hidden_size + shard.carried,
                                                               chunk.host_inputs->tokens())));
-      ANEMONE_RETURN_IF_ERROR(take_caches(shard, chunk.caches->tensors[s], outputs));
     }
     if (shard.experts) ANEMONE_RETURN_IF_ERROR(add_experts(model, s, chunks));
   }
+  for (const Chunk& chunk : chunks)
+    chunk.caches->append(chunk.host_inputs->position(), chunk.host_inputs->count());
   return {};
 }
 

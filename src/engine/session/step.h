@@ -13,17 +13,9 @@
 
 #include "engine/model/model.h"
 #include "engine/model/step_inputs.h"
+#include "engine/session/kv_cache.h"
 
 namespace anemone::engine {
-
-// What a session keeps from step to step.
-struct Caches {
-  std::vector<std::unique_ptr<exec::StateStore>> states;  // [shard]
-  std::vector<std::vector<Tensor>> tensors;  // [shard][cache]; empty tensors for states
-};
-
-// Makes empty caches for every shard of the model.
-Result<Caches> make_caches(const Model& model);
 
 // What the packages gave for one chunk; storage is used again by the next step.
 struct StepOutputs {
@@ -38,7 +30,7 @@ StepOutputs make_outputs(const Model& model);
 // Consecutive tokens of one session. The pointers outlive the step.
 struct Chunk {
   const StepInputs* host_inputs = nullptr;
-  Caches* caches = nullptr;
+  KvCache* caches = nullptr;
   StepOutputs* outputs = nullptr;
   // [1, hidden_size, tokens, 1] in the layout of the artifact: the embeddings before run_shards(),
   // what the last shard made of them after it.
@@ -51,7 +43,7 @@ Result<TensorView> checked_output(const exec::Outputs& outputs, std::string_view
                                   std::string_view name, const Shape& shape);
 
 // Runs all shards on the chunks of a step. The chunks have the same width, that of their tensors.
-// Those of one session are in the order of their tokens and need caches that are states. After an
+// Those of one session are in the order of their tokens; its caches have them afterwards. After an
 // error the caches of the chunks may or may not hold their tokens.
 Status run_shards(const Model& model, const FunctionPlan& plan, std::span<Chunk> chunks);
 

@@ -26,8 +26,7 @@ void copy_column(const TensorView& from, std::int64_t column, const MutableTenso
 void take_column(const TensorView& hidden, std::int64_t index, const artifact::Manifest& manifest,
                  Tensor& column) {
   if (column.empty() || column.dtype() != hidden.dtype)
-    column =
-        Tensor(hidden.dtype, artifact::hidden_shape(manifest.layout, manifest.hidden_size, 1));
+    column = Tensor(hidden.dtype, artifact::hidden_shape(manifest.layout, manifest.hidden_size, 1));
   if (hidden.dtype == DType::kFp16)
     copy_column<Half>(hidden, index, column.mutable_view());
   else
@@ -60,12 +59,10 @@ Status StepRunner::predict_last(const Bucket& bucket) {
     parts.push_back(&part);
   }
   if (chunks.empty()) return {};
-  ANEMONE_RETURN_IF_ERROR(
-      run_heads(*model_, smallest_bucket().plan().head_function, 1, chunks));
+  ANEMONE_RETURN_IF_ERROR(run_heads(*model_, smallest_bucket().plan().head_function, 1, chunks));
   for (std::size_t i = 0; i < parts.size(); ++i) {
     Sequence& sequence = *parts[i]->item->sequence;
-    parts[i]->item->status =
-        gather(chunks[i], sequence, sequence.position() + parts[i]->count - 1);
+    parts[i]->item->status = gather(chunks[i], sequence, sequence.position() + parts[i]->count - 1);
     // The caches may hold NaN, too.
     if (!parts[i]->item->status.ok()) sequence.clear();
   }

@@ -11,9 +11,6 @@
 namespace anemone::engine {
 
 StepRunner::StepRunner(std::shared_ptr<const Model> model) : model_(std::move(model)) {
-  for (const artifact::Shard& shard : model_->manifest().shards)
-    for (const artifact::Cache& cache : shard.caches)
-      has_states_only_ = has_states_only_ && cache.output.empty();
   for (const FunctionPlan& plan : model_->functions()) buckets_.emplace_back(*model_, plan);
 }
 
@@ -92,7 +89,7 @@ Status StepRunner::add_chunks(const BucketChoice& choice, StepItem& item) {
     ++part.chunks;
     part.last_count = next.count;
     part.count += next.count;
-    if (part.count == total || !has_states_only_ || part.count + choice.width > most) break;
+    if (part.count == total || part.count + choice.width > most) break;
     next = choose(sequence.position() + part.count, total - part.count);
   } while (next.is_same_pass(choice));
   parts_.push_back(part);
@@ -107,7 +104,7 @@ void StepRunner::run_pass(const BucketChoice& choice) {
   // tokens are masked.
   if (status.ok()) {
     for (const Part& part : parts_)
-      part.item->sequence->is_damaged_ = part.item->sequence->has_recurrent_;
+      part.item->sequence->is_damaged_ = !part.item->sequence->can_be_cut();
     status = predict_last(bucket);
   }
   for (const Part& part : parts_) {

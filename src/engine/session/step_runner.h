@@ -87,10 +87,9 @@ class StepRunner {
   const Bucket& smallest_bucket() const;
 
   std::shared_ptr<const Model> model_;
-  bool has_states_only_ = true;   // no caches that are inputs and outputs
-  std::vector<Bucket> buckets_;   // in the order of Model::functions()
-  std::vector<Part> parts_;       // of the pass
-  std::vector<Chunk> chunks_;     // of the pass
+  std::vector<Bucket> buckets_;                        // in the order of Model::functions()
+  std::vector<Part> parts_;                            // of the pass
+  std::vector<Chunk> chunks_;                          // of the pass
   std::vector<std::unique_ptr<StepOutputs>> outputs_;  // of each chunk of a pass
   std::vector<Tensor> columns_;                        // last hidden states, one column each
   std::vector<float> row_;                             // logits for on_logits

@@ -3,12 +3,9 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <cstring>
 #include <limits>
 #include <memory>
 #include <new>
-#include <sys/mman.h>
-#include <unistd.h>
 #include <utility>
 
 #include "exec/cpu/red_zone.h"
@@ -17,8 +14,6 @@ namespace anemone::exec {
 namespace {
 
 constexpr std::size_t kAlignment = 64;
-// Buffers from here on give their pages back when they become zero.
-constexpr std::size_t kManyPages = std::size_t{1} << 20;
 
 // Whole lines of the cache; 0: more than there can be.
 std::size_t capacity_for(std::uint64_t bytes) {
@@ -51,27 +46,6 @@ BufferRef Buffer::make_zero(std::uint64_t bytes) {
   void* data = memory;
   std::align(kAlignment, capacity, data, space);
   return BufferRef(new Buffer(memory, static_cast<std::byte*>(data), capacity, nullptr));
-}
-
-void Buffer::fill_zero(std::size_t count) {
-  std::byte* begin = data_;
-  std::byte* const end = data_ + count;
-#ifdef __linux__
-  // The kernel gives private memory of which it took the pages back as zeros, when it is read next.
-  // Elsewhere MADV_DONTNEED promises nothing.
-  if (count >= kManyPages) {
-    const auto page = static_cast<std::uintptr_t>(::sysconf(_SC_PAGESIZE));
-    const auto before = (page - reinterpret_cast<std::uintptr_t>(begin) % page) % page;
-    const auto behind = reinterpret_cast<std::uintptr_t>(end) % page;
-    std::byte* const pages = begin + before;
-    const auto whole = static_cast<std::size_t>(end - pages) - behind;
-    if (::madvise(pages, whole, MADV_DONTNEED) == 0) {
-      std::memset(begin, 0, before);
-      begin = end - behind;
-    }
-  }
-#endif
-  std::memset(begin, 0, static_cast<std::size_t>(end - begin));
 }
 
 Buffer::~Buffer() {

@@ -23,9 +23,6 @@ class Buffer {
   Buffer(const Buffer&) = delete;
   Buffer& operator=(const Buffer&) = delete;
 
-  // Makes the first `count` bytes zero again, in a time that follows the memory that was written.
-  void fill_zero(std::size_t count);
-
   std::byte* data() const { return data_; }
   std::size_t capacity() const { return capacity_; }
 

@@ -11,9 +11,11 @@
 #include "base/check.h"
 #include "base/error.h"
 #include "base/name_index.h"
+#include "exec/cpu/bound_caches.h"
 #include "exec/cpu/explain.h"
 #include "exec/cpu/planner.h"
 #include "exec/cpu/prepare.h"
+#include "exec/cpu/run_operands.h"
 #include "exec/cpu/state_store.h"
 
 namespace anemone::exec {
@@ -47,92 +49,12 @@ Result<std::vector<Feature>> states_of(const std::vector<Signature>& signatures)
   return states;
 }
 
-// The index of each state of a function in the caller's store.
-Result<std::vector<std::size_t>> match_states(const PreparedFunction& function,
-                                              const CpuStateStore* store) {
-  std::vector<std::size_t> out;
-  for (const Feature* wanted : function.states) {
-    if (store == nullptr)
-      return invalid_argument("[{}] function {} needs a state store, got none", wanted->name,
-                              function.function->name);
-    const auto place = store->place(wanted->name);
-    if (!place || store->states()[*place].dtype != wanted->dtype ||
-        store->states()[*place].shape != wanted->shape)
-      return invalid_argument(
-          "[{}] the state store was made for another program, which has no such state",
-          wanted->name);
-    out.push_back(*place);
-  }
-  return out;
-}
-
-// kInvalidArgument where an input has not the shape of the program, which a package may describe
-// more widely than it can run it.
-Status bind_inputs(const PreparedFunction& function, const Inputs& inputs, Registers& registers) {
-  const NameIndex by_name(inputs);
-  for (const PreparedInput& input : function.inputs) {
-    const NamedView* given = by_name.find(input.feature->name);
-    Register& reg = registers[static_cast<std::size_t>(input.reg)];
-    reg.view = given != nullptr ? given->tensor : input.default_value->view();
-    // The description says [1] for what is a scalar in the program.
-    if (input.type->shape.empty()) reg.view.shape.clear();
-    const ir::Type& type = function.type(input.reg);
-    if (!ir::is_compatible(type, ir::Type::tensor(reg.view.dtype, reg.view.shape)))
-      return invalid_argument("[{}] expected {}, got {} {}", input.feature->name,
-                              ir::to_string(type), dtype_name(reg.view.dtype),
-                              to_string(reg.view.shape));
-  }
-  return {};
-}
-
-// kOutOfMemory where there is no room for another copy of an output beside the values of the run.
-Status copy_outputs(const PreparedFunction& function, const Registers& registers,
-                    MemoryLimit& limit, Outputs& outputs) {
-  Outputs old = std::exchange(outputs, {});
-  const NameIndex old_by_name(old);
-  for (std::size_t i = 0; i < function.outputs.size(); ++i) {
-    const Feature& feature = *function.outputs[i].feature;
-    TensorView value = registers[static_cast<std::size_t>(function.outputs[i].reg)].view;
-    if (value.shape.empty()) value.shape = {1};
-    const auto size = static_cast<std::size_t>(value.size_bytes());
-    NamedTensor& out = outputs.emplace_back();
-    out.name = feature.name;
-    const auto place = old_by_name.place(feature.name);
-    Tensor* reused = place ? &old[*place].tensor : nullptr;
-    if (reused != nullptr && !reused->empty() && reused->dtype() == value.dtype &&
-        reused->shape() == value.shape) {
-      out.tensor = std::move(*reused);
-    } else if (limit.take(size)) {
-      limit.give_back(size);  // it is the caller's from now on
-      out.tensor = Tensor(value.dtype, value.shape);
-    } else {
-      return out_of_memory("[{}] not enough memory: the output needs {} bytes", feature.name, size);
-    }
-    if (size > 0) std::memcpy(out.tensor.mutable_view().data, value.data, size);
-  }
-  return {};
-}
-
-// Fused operations write into states, which must then not be the memory of anything else, such as a
-// second state that a program set to the same value.
-Status own_states(const PreparedFunction& function, const std::vector<std::size_t>& places,
-                  CpuStateStore* store, const std::shared_ptr<MemoryLimit>& limit) {
-  for (const int state : function.states_in_place) {
-    BufferRef& buffer = store->buffers()[places[static_cast<std::size_t>(state)]];
-    if (buffer.use_count() == 1) continue;
-    const Feature* feature = function.states[static_cast<std::size_t>(state)];
-    const auto bytes = TensorView{feature->dtype, feature->shape}.size_bytes();
-    BufferRef own = Buffer::make(bytes, limit);
-    if (own == nullptr)
-      return out_of_memory("[state {}] not enough memory: the state needs {} bytes", feature->name,
-                           bytes);
-    std::memcpy(own->data(), buffer->data(), static_cast<std::size_t>(bytes));
-    buffer = std::move(own);
-  }
-  return {};
-}
-
+// Of the same inputs; those that are left out follow from the number of tokens.
 bool have_same_shapes(const BatchItem& a, const BatchItem& b) {
+  const auto tokens = [](const BatchItem& item) {
+    return item.facts == nullptr ? 0 : item.facts->tokens;
+  };
+  if (tokens(a) != tokens(b)) return false;
   const NameIndex by_name(*b.inputs);
   return std::ranges::all_of(*a.inputs, [&](const NamedView& input) {
     const NamedView* other = by_name.find(input.name);
@@ -141,12 +63,16 @@ bool have_same_shapes(const BatchItem& a, const BatchItem& b) {
 }
 
 // How many of the first runs are batched: those with the shapes of the first, and no state that one
-// of them replaces while another uses it.
+// of them replaces while another uses it. 0: the first binds caches that the function cannot work
+// on in place.
 std::size_t count_together(const PreparedFunction& function, std::span<const BatchItem> items) {
+  if (!are_in_place(function, items[0])) return 0;
   std::size_t count = 1;
   for (; count < items.size(); ++count) {
     const BatchItem& next = items[count];
-    if (next.inputs->size() != items[0].inputs->size() || !have_same_shapes(next, items[0])) break;
+    if (!are_in_place(function, next) || next.inputs->size() != items[0].inputs->size() ||
+        !have_same_shapes(next, items[0]))
+      break;
     const auto before = items.first(count);
     if (!function.is_batchable && next.states != nullptr &&
         std::ranges::find(before, next.states, &BatchItem::states) != before.end())
@@ -258,6 +184,15 @@ Result<PlanMemory> CpuProgram::explain_memory(std::string_view function) const {
   return PlanMemory{memory.arena_bytes, memory.value_bytes};
 }
 
+std::vector<std::string> CpuProgram::mask_inputs(std::string_view function) const {
+  std::vector<std::string> names;
+  const auto found = plan(function);
+  if (!found.ok()) return names;
+  for (const PreparedInput& input : (*found)->function().inputs)
+    if (input.mask) names.push_back(input.feature->name);
+  return names;
+}
+
 const Signature* CpuProgram::signature(std::string_view function) const {
   const auto index = index_of(function);
   return index.ok() ? entries_[*index].signature.get() : nullptr;
@@ -275,16 +210,26 @@ Status CpuProgram::run(std::string_view function, const Inputs& inputs, Outputs&
 
 Status CpuProgram::run_batch(std::string_view name, std::span<const BatchItem> items) const {
   ANEMONE_ASSIGN_OR_RETURN(FunctionPlans * plans, plans_of(name));
-  for (const BatchItem& item : items)
-    ANEMONE_RETURN_IF_ERROR(check_inputs(plans->signature(), *item.inputs));
+  for (const BatchItem& item : items) ANEMONE_RETURN_IF_ERROR(check_item(plans->signature(), item));
   while (!items.empty()) {
     ANEMONE_ASSIGN_OR_RETURN(const auto plan,
-                             ending_with_memory([&] { return plans->find(*items[0].inputs); }));
+                             ending_with_memory([&] { return plans->find(items[0]); }));
     const std::size_t together = count_together(plan->function(), items);
-    ANEMONE_RETURN_IF_ERROR(run_together(*plan, items.first(together)));
-    items = items.subspan(together);
+    ANEMONE_RETURN_IF_ERROR(together == 0 ? run_with_copies(*plan, items[0])
+                                          : run_together(*plan, items.first(together)));
+    items = items.subspan(std::max<std::size_t>(together, 1));
   }
   return {};
+}
+
+Status CpuProgram::run_with_copies(const ExecutionPlan& plan, const BatchItem& item) const {
+  const CacheBindings bindings = split_bindings(plan.function(), item);
+  return run_with_tensors(
+      item, bindings.others, *plan.function().signature,
+      [&](const Inputs& inputs, Outputs& outputs) {
+        const BatchItem one{&inputs, &outputs, item.states, item.facts, bindings.in_place};
+        return run_together(plan, {&one, 1});
+      });
 }
 
 Status CpuProgram::run_together(const ExecutionPlan& plan, std::span<const BatchItem> items) const {
@@ -294,6 +239,8 @@ Status CpuProgram::run_together(const ExecutionPlan& plan, std::span<const Batch
     std::vector<std::size_t> places;
     std::vector<BufferRef> states;
     std::unique_ptr<Frame> frame;
+    std::vector<FusedState> caches;
+    std::vector<BufferRef> copies;  // of caches
   };
   std::vector<Run> runs(items.size());
   for (std::size_t i = 0; i < items.size(); ++i) {
@@ -315,8 +262,9 @@ Status CpuProgram::run_together(const ExecutionPlan& plan, std::span<const Batch
     Run& run = runs[i];
     for (const std::size_t place : run.places) run.states.push_back(run.store->buffers()[place]);
     ANEMONE_ASSIGN_OR_RETURN(run.frame, plan.take_frame());
-    ANEMONE_RETURN_IF_ERROR(bind_inputs(function, *items[i].inputs, run.frame->registers));
-    interpreters.emplace_back(function, *run.frame, run.states, context.threads,
+    ANEMONE_RETURN_IF_ERROR(bind_inputs(function, items[i], run.frame->registers, masks));
+    ANEMONE_ASSIGN_OR_RETURN(run.caches, bind_caches(function, items[i], *run.frame, run.copies));
+    interpreters.emplace_back(function, *run.frame, run.states, run.caches, context.threads,
                               shared_->max_rounds);
   }
   Status status = ending_with_memory([&] {
@@ -338,6 +286,7 @@ Status CpuProgram::run_together(const ExecutionPlan& plan, std::span<const Batch
     }
     // What is in `states` now are those that nobody needs any more.
     for (BufferRef& buffer : run.states) run.frame->pool.give(std::move(buffer));
+    for (BufferRef& buffer : run.copies) run.frame->pool.give(std::move(buffer));
     interpreters[i].clear();
     plan.give_frame(std::move(run.frame));
   }

@@ -48,6 +48,8 @@ class CpuProgram : public LoadedProgram, public Profiled {
              StateStore* states) const override;
   Status run_batch(std::string_view function, std::span<const BatchItem> items) const override;
 
+  std::vector<std::string> mask_inputs(std::string_view function) const override;
+
   const Profiled* profiled() const override { return this; }
   Result<std::vector<PlanStep>> explain(std::string_view function) const override;
   Result<PlanMemory> explain_memory(std::string_view function) const override;
@@ -74,6 +76,8 @@ class CpuProgram : public LoadedProgram, public Profiled {
   // Makes the plans of entries that have none, together, so that constants they share are evaluated
   // once. Requires mutex_.
   Status make_plans(std::span<Entry> entries) const;
+  // One run some of whose caches the function cannot work on in place.
+  Status run_with_copies(const ExecutionPlan& plan, const BatchItem& item) const;
   Status run_together(const ExecutionPlan& plan, std::span<const BatchItem> items) const;
 
   const ProgramSource source_;

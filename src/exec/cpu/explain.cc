@@ -41,6 +41,11 @@ class Explainer {
         states.push_back(at_least(feature->shape));
         out.state_bytes += bytes_of(feature->dtype, states.back());
       }
+      for (const int cache : op.fused_caches) {
+        const PreparedCache& one = function_.caches[static_cast<std::size_t>(cache)];
+        states.push_back(at_least(one.shape));
+        out.state_bytes += bytes_of(one.dtype, states.back());
+      }
       const Cost cost = op.fused->cost(output, states);
       out.weight_bytes +=
           cost.depends_on_inputs ? bytes_read.value_or(cost.weight_bytes) : cost.weight_bytes;

@@ -23,12 +23,21 @@ Shape least_shape(const Feature& feature) {
   return out;
 }
 
-InputShapes shapes_of(const PreparedFunction& function, const Inputs& inputs) {
+InputShapes shapes_of(const PreparedFunction& function, const BatchItem& item) {
   InputShapes out;
-  const NameIndex by_name(inputs);
+  const NameIndex by_name(*item.inputs);
   for (const PreparedInput& input : function.inputs) {
     const NamedView* given = by_name.find(input.feature->name);
-    out.push_back(given != nullptr ? given->tensor.shape : input.default_value->shape());
+    if (given != nullptr)
+      out.push_back(given->tensor.shape);
+    else if (find_mask(item.facts, input.feature->name) != nullptr)
+      out.push_back(mask_shape(*input.feature, *item.facts));
+    else if (const auto bound =
+                 std::ranges::find(item.caches, input.feature->name, &CacheBinding::input);
+             bound != item.caches.end())
+      out.push_back(is_static(input.feature->shape) ? input.feature->shape : bound->cache->shape());
+    else
+      out.push_back(input.default_value->shape());
   }
   return out;
 }
@@ -96,9 +105,9 @@ FunctionPlans::FunctionPlans(PreparedFunction open, PreparedFunction first, Cons
                       std::make_shared<const ExecutionPlan>(std::move(first), shared.memory)});
 }
 
-Result<std::shared_ptr<const ExecutionPlan>> FunctionPlans::find(const Inputs& inputs) {
+Result<std::shared_ptr<const ExecutionPlan>> FunctionPlans::find(const BatchItem& item) {
   if (!open_) return entries_.front().plan;
-  InputShapes shapes = shapes_of(*open_, inputs);
+  InputShapes shapes = shapes_of(*open_, item);
   const std::lock_guard lock(mutex_);
   const auto known = std::ranges::find(entries_, shapes, &Entry::shapes);
   if (known != entries_.end()) {

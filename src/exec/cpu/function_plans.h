@@ -67,9 +67,9 @@ class FunctionPlans {
                 SharedResources& shared);
 
   const Signature& signature() const { return *signature_; }
-  // The plan for these inputs, which must have passed check_inputs(). It is made now unless one of
+  // The plan for the inputs of an item that has passed check_item(). It is made now unless one of
   // the last kMaxPlans plans fits.
-  Result<std::shared_ptr<const ExecutionPlan>> find(const Inputs& inputs);
+  Result<std::shared_ptr<const ExecutionPlan>> find(const BatchItem& item);
   // The plan that was found last; at first that of the least shapes.
   std::shared_ptr<const ExecutionPlan> last() const;
   void reset_times() const;

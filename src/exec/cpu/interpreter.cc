@@ -177,8 +177,13 @@ Status Interpreter::bind(const PreparedOp& op, FusedCall& call) {
   call.inputs.clear();
   for (const int index : op.operands.front().registers) call.inputs.push_back(&reg(index).view);
   call.states.clear();
-  for (const int state : op.fused_states)
-    call.states.push_back(states_[static_cast<std::size_t>(state)]->data());
+  for (const int state : op.fused_states) {
+    const Shape& shape = function_.states[static_cast<std::size_t>(state)]->shape;
+    call.states.push_back(
+        {states_[static_cast<std::size_t>(state)]->data(), shape[shape.size() - 2]});
+  }
+  for (const int cache : op.fused_caches)
+    call.states.push_back(caches_[static_cast<std::size_t>(cache)]);
   const ir::Type& declared = function_.type(op.outputs[0]);
   Register& out = reg(op.outputs[0]);
   release(out);

@@ -34,11 +34,13 @@ class Interpreter {
   // `states` has one buffer per state of the function. A write replaces the reference here; what
   // the caller commits after success is this vector. `max_rounds` bounds the rounds of all loops
   // together.
+  // `caches`: the memory of PreparedFunction::caches.
   Interpreter(const PreparedFunction& function, Frame& frame, std::vector<BufferRef>& states,
-              ThreadPool& threads, std::int64_t max_rounds)
+              std::span<const FusedState> caches, ThreadPool& threads, std::int64_t max_rounds)
       : function_(function),
         frame_(frame),
         states_(states),
+        caches_(caches),
         threads_(threads),
         max_rounds_(max_rounds) {}
 
@@ -97,6 +99,7 @@ class Interpreter {
   const PreparedFunction& function_;
   Frame& frame_;
   std::vector<BufferRef>& states_;
+  const std::span<const FusedState> caches_;
   ThreadPool& threads_;
   std::vector<Register> results_;
   const std::int64_t max_rounds_;

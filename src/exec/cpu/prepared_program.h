@@ -7,10 +7,12 @@
 #include <anemone/status.h>
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "exec/cache_binding.h"
 #include "exec/cpu/memory_plan.h"
 #include "exec/cpu/register.h"
 #include "exec/executor.h"
@@ -74,6 +76,7 @@ struct PreparedOp {
   int state = -1;  // index into PreparedFunction::states
   std::shared_ptr<const FusedOp> fused;
   std::vector<int> fused_states;  // that it writes in place
+  std::vector<int> fused_caches;  // the same, indices into PreparedFunction::caches
 
   const Operand* operand(std::string_view name) const;
   // Register of the first argument of a parameter that the schema guarantees.
@@ -85,11 +88,23 @@ struct PreparedInput {
   const ir::Type* type = nullptr;
   const Feature* feature = nullptr;
   std::shared_ptr<const Tensor> default_value;  // null unless it is optional with a default
+  // With a plan: set when all that use the input take facts about a mask of this role.
+  std::optional<MaskFact::Role> mask = {};
 };
 
 struct PreparedOutput {
   int reg = 0;
   const Feature* feature = nullptr;
+};
+
+// A cache in tensors that fused operations work on as on a state: in the caller's memory where it
+// is bound, else in a copy. Nothing else of the function uses its input.
+struct PreparedCache {
+  CacheBinding::Kind kind = CacheBinding::Kind::kReplace;
+  std::size_t input = 0;   // index into PreparedFunction::inputs
+  std::size_t output = 0;  // index into PreparedFunction::outputs
+  Shape shape;             // [1, heads, positions, dim] of a copy; kAppend: with room for the step
+  DType dtype = DType::kFp16;
 };
 
 struct PreparedFunction {
@@ -99,6 +114,7 @@ struct PreparedFunction {
   std::vector<PreparedOutput> outputs;  // in the order of the signature
   std::vector<const Feature*> states;   // those that it declares, in `signature`
   std::vector<int> states_in_place;     // those that fused operations write, as indices
+  std::vector<PreparedCache> caches;
   // Several runs over the same states may be batched: all that touches states does so in place.
   bool is_batchable = true;
   PreparedBlock block;

@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "base/machine.h"
+#include "base/zero_memory.h"
 
 namespace anemone::exec {
 namespace {
@@ -54,8 +55,26 @@ Status CpuStateStore::write(std::string_view name, const TensorView& value) {
   return {};
 }
 
+Status CpuStateStore::edit(std::string_view name,
+                           const std::function<void(const MutableTensorView&)>& edit) {
+  ANEMONE_ASSIGN_OR_RETURN(const std::size_t i, index_of(name));
+  BufferRef& buffer = buffers_[i];
+  // A program may have made it the memory of another state, too.
+  if (buffer.use_count() != 1) {
+    BufferRef own = Buffer::make_zero(bytes_of(states_[i]));
+    if (own == nullptr)
+      return out_of_memory("[state {}] not enough memory: the state needs {} bytes", name,
+                           bytes_of(states_[i]));
+    std::memcpy(own->data(), buffer->data(), bytes_of(states_[i]));
+    buffer = std::move(own);
+  }
+  edit({states_[i].dtype, states_[i].shape, buffer->data()});
+  return {};
+}
+
 void CpuStateStore::reset() {
-  for (std::size_t i = 0; i < states_.size(); ++i) buffers_[i]->fill_zero(bytes_of(states_[i]));
+  for (std::size_t i = 0; i < states_.size(); ++i)
+    zero_memory(buffers_[i]->data(), bytes_of(states_[i]));
 }
 
 }  // namespace anemone::exec

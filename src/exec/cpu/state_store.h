@@ -23,6 +23,8 @@ class CpuStateStore : public StateStore {
   const std::vector<Feature>& states() const override { return states_; }
   Result<Tensor> read(std::string_view name) const override;
   Status write(std::string_view name, const TensorView& value) override;
+  Status edit(std::string_view name,
+              const std::function<void(const MutableTensorView&)>& edit) override;
   void reset() override;
 
   // The index of a state in states().

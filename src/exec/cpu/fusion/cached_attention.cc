@@ -1,35 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "exec/cpu/fusion/cache_update.h"
 #include "exec/cpu/fusion/cached_attention_op.h"
 #include "exec/cpu/fusion/matchers.h"
 
 namespace anemone::exec {
 namespace {
 
-// after = before * (1 - reduce_sum(mask, -1)) + mask @ tokens, where before is a state, which
-// becomes after: the tokens go to the positions that the one-hot rows of the mask say.
-struct CacheUpdate {
-  int state = -1;
-  const ir::Type* type = nullptr;  // of the state
-  int mask = -1;
-  int tokens = -1;
-  std::vector<PreparedOp*> inner;
-};
-
 class AttentionMatch {
  public:
   explicit AttentionMatch(const FusionGraph& graph) : graph_(graph) {}
 
-  // root: [1, heads, T, dim] = reshape(softmax(scores + mask) @ values)
+  // root: [1, heads, T, dim] = reshape(softmax(scores + mask) @ values). The reshapes between heads
+  // and groups of heads are not there where each group is one head.
   std::optional<Fusion> match(PreparedOp& root) {
     const Shape& out = graph_.type(root.outputs[0]).shape;
-    PreparedOp* mixed = take(FusionGraph::argument(root, "x"), "matmul");
+    PreparedOp* mixed =
+        root.op->type == "matmul" ? &root : take(FusionGraph::argument(root, "x"), "matmul");
     if (out.size() != 4 || out[0] != 1 || mixed == nullptr || is_transposed(*mixed))
       return std::nullopt;
-    CacheUpdate values = match_update(FusionGraph::argument(*mixed, "y"));
-    if (values.state < 0) return std::nullopt;
-    PreparedOp* grouped_weights = take(FusionGraph::argument(*mixed, "x"), "reshape");
-    if (grouped_weights == nullptr) return std::nullopt;
-    const int weights = FusionGraph::argument(*grouped_weights, "x");
+    auto values = match_cache_update(graph_, FusionGraph::argument(*mixed, "y"));
+    if (!values) return std::nullopt;
+    const int weights = before_reshape(FusionGraph::argument(*mixed, "x"));
     int scored = -1;
     if (PreparedOp* softmax = take(weights, "softmax")) {
       if (!is_last_axis(*softmax, 4)) return std::nullopt;
@@ -42,12 +33,13 @@ class AttentionMatch {
     for (const std::string_view side : {"x", "y"}) {
       const int by_head_register = FusionGraph::argument(*masked, side);
       PreparedOp* by_head = graph_.producer(by_head_register, "reshape");
-      if (by_head == nullptr) continue;
-      PreparedOp* scores = graph_.producer(FusionGraph::argument(*by_head, "x"), "matmul");
+      PreparedOp* scores = graph_.producer(
+          by_head == nullptr ? by_head_register : FusionGraph::argument(*by_head, "x"), "matmul");
       if (scores == nullptr) continue;
-      inner_.insert(inner_.end(), {by_head, scores});
+      if (by_head != nullptr) inner_.push_back(by_head);
+      inner_.push_back(scores);
       return finish(root, *scores, FusionGraph::other(*masked, by_head_register),
-                    std::move(values));
+                    *std::move(values));
     }
     return std::nullopt;
   }
@@ -57,6 +49,10 @@ class AttentionMatch {
     PreparedOp* found = graph_.producer(reg, op);
     if (found != nullptr) inner_.push_back(found);
     return found;
+  }
+  int before_reshape(int reg) {
+    const PreparedOp* reshape = take(reg, "reshape");
+    return reshape == nullptr ? reg : FusionGraph::argument(*reshape, "x");
   }
   bool is_transposed(const PreparedOp& op) const {
     return graph_.flag(op, "transpose_x") || graph_.flag(op, "transpose_y");
@@ -130,57 +126,14 @@ class AttentionMatch {
     return true;
   }
 
-  CacheUpdate match_update(int after) const {
-    CacheUpdate out;
-    PreparedOp* sum = graph_.producer(after, "add");
-    if (sum == nullptr) return out;
-    for (const std::string_view side : {"x", "y"}) {
-      const int kept_register = FusionGraph::argument(*sum, side);
-      PreparedOp* kept = graph_.producer(kept_register, "mul");
-      PreparedOp* placed = graph_.producer(FusionGraph::other(*sum, kept_register), "matmul");
-      if (kept == nullptr || placed == nullptr || is_transposed(*placed)) continue;
-      const int mask = FusionGraph::argument(*placed, "x");
-      for (const std::string_view part : {"x", "y"}) {
-        const int before = FusionGraph::argument(*kept, part);
-        PreparedOp* read = graph_.producer(before);
-        if (read == nullptr || read->kind != PreparedOp::Kind::kReadState) continue;
-        if (!keeps_unmasked(FusionGraph::other(*kept, before), mask)) return out;
-        PreparedOp* write = graph_.only_write(read->state);
-        if (write == nullptr || FusionGraph::argument(*write, "data") != after || write < read)
-          return out;
-        out.state = read->state;
-        out.type = &read->op->input("input")->type;
-        out.mask = mask;
-        out.tokens = FusionGraph::argument(*placed, "y");
-        out.inner = {sum, kept, placed, read, write};
-        return out;
-      }
-    }
-    return out;
-  }
-
-  // `reg` is 1 - reduce_sum(mask, -1, keep_dims)
-  bool keeps_unmasked(int reg, int mask) const {
-    const PreparedOp* keep = graph_.producer(reg, "sub");
-    if (keep == nullptr || graph_.number(*keep, "x").value_or(0) != 1) return false;
-    const PreparedOp* written = graph_.producer(FusionGraph::argument(*keep, "y"), "reduce_sum");
-    if (written == nullptr || FusionGraph::argument(*written, "x") != mask ||
-        !graph_.flag(*written, "keep_dims"))
-      return false;
-    const auto axes = graph_.ints(*written, "axes");
-    return axes.size() == 1 && (axes[0] == -1 || axes[0] == 3);
-  }
-
   std::optional<Fusion> finish(PreparedOp& root, PreparedOp& scores, int attention_mask,
                                CacheUpdate values) {
     if (graph_.flag(scores, "transpose_x") || !graph_.flag(scores, "transpose_y"))
       return std::nullopt;
-    CacheUpdate keys = match_update(FusionGraph::argument(scores, "y"));
-    if (keys.state < 0 || keys.mask != values.mask || keys.state == values.state)
-      return std::nullopt;
-    PreparedOp* grouped = take(FusionGraph::argument(scores, "x"), "reshape");
-    if (grouped == nullptr) return std::nullopt;
-    int q = FusionGraph::argument(*grouped, "x");
+    auto found = match_cache_update(graph_, FusionGraph::argument(scores, "y"));
+    if (!found || !found->is_like(values) || is_same(*found, values)) return std::nullopt;
+    CacheUpdate& keys = *found;
+    int q = before_reshape(FusionGraph::argument(scores, "x"));
     float factor = 1;
     if (PreparedOp* scaled = graph_.producer(q, "mul"))
       for (const std::string_view side : {"x", "y"})
@@ -191,25 +144,39 @@ class AttentionMatch {
           break;
         }
     if (!fits(q, attention_mask, keys, values, root)) return std::nullopt;
-    Fusion fusion{std::make_shared<CachedAttentionOp>(factor, std::move(sinks_)),
+    const bool appends = keys.mask < 0;
+    Fusion fusion{std::make_shared<CachedAttentionOp>(factor, std::move(sinks_), appends),
                   &root,
-                  {q, keys.tokens, values.tokens, keys.mask, attention_mask},
-                  {keys.state, values.state},
+                  {q, keys.tokens, values.tokens, attention_mask},
+                  {},
                   std::move(inner_)};
-    for (CacheUpdate* update : {&keys, &values})
+    if (!appends) fusion.inputs.push_back(keys.mask);
+    for (CacheUpdate* update : {&keys, &values}) {
       fusion.inner.insert(fusion.inner.end(), update->inner.begin(), update->inner.end());
+      if (update->cache)
+        fusion.caches.push_back(*std::move(update->cache));
+      else
+        fusion.states.push_back(update->state);
+    }
     return fusion;
   }
 
-  // q [1, H, T, D], tokens [1, KV, T, D], mask [1, 1, S, T], attention mask [1, 1, T, S],
-  // states [1, KV, S, D], all fp16 and static.
+  static bool is_same(const CacheUpdate& a, const CacheUpdate& b) {
+    return a.cache ? a.cache->input == b.cache->input || a.cache->output == b.cache->output
+                   : a.state == b.state;
+  }
+
+  // q [1, H, T, D], tokens [1, KV, T, D], write mask [1, 1, S, T], attention mask [1, 1, T, S],
+  // caches [1, KV, S or more, D], all fp16 and static. Where tokens are appended, S counts them.
   bool fits(int q, int attention_mask, const CacheUpdate& keys, const CacheUpdate& values,
             const PreparedOp& root) const {
     if (q < 0 || attention_mask < 0) return false;
     // What masks say is found out once per run: they must be the same memory all the while.
-    if (graph_.producer(keys.mask) != nullptr || graph_.producer(attention_mask) != nullptr)
-      return false;
-    for (const int reg : {q, keys.tokens, values.tokens, keys.mask, attention_mask}) {
+    if (graph_.producer(attention_mask) != nullptr) return false;
+    if (keys.mask >= 0 && graph_.producer(keys.mask) != nullptr) return false;
+    std::vector<int> operands = {q, keys.tokens, values.tokens, attention_mask};
+    if (keys.mask >= 0) operands.push_back(keys.mask);
+    for (const int reg : operands) {
       const ir::Type& type = graph_.type(reg);
       if (!type.is_tensor() || type.dtype != DType::kFp16 || type.shape.size() != 4 ||
           !is_static(type.shape) || type.shape[0] != 1)
@@ -217,18 +184,22 @@ class AttentionMatch {
     }
     const Shape& query = graph_.type(q).shape;
     const Shape& token = graph_.type(keys.tokens).shape;
-    const Shape& write = graph_.type(keys.mask).shape;
     const Shape& mask = graph_.type(attention_mask).shape;
-    const std::int64_t positions = write[2];
+    const std::int64_t positions = mask[3];
+    if (keys.mask >= 0 && graph_.type(keys.mask).shape != Shape({1, 1, positions, query[2]}))
+      return false;
     // The program may leave it open what it writes, and read what it broadcasts.
-    for (const CacheUpdate* update : {&keys, &values})
-      if (update->type->dtype != DType::kFp16 ||
-          update->type->shape != Shape({1, token[1], positions, token[3]}))
+    for (const CacheUpdate* update : {&keys, &values}) {
+      const Shape& whole = update->shape;
+      if (update->dtype != DType::kFp16 || whole.size() != 4 || whole[2] < positions ||
+          whole != Shape({1, token[1], whole[2], token[3]}))
         return false;
+      if (keys.mask < 0 && whole[2] != positions) return false;
+    }
     if (!sinks_.empty() && static_cast<std::int64_t>(sinks_.size()) != query[1]) return false;
     return graph_.type(root.outputs[0]).shape == query &&
            graph_.type(values.tokens).shape == token && query[1] % token[1] == 0 &&
-           query[2] == token[2] && query[3] == token[3] && write[1] == 1 && write[3] == query[2] &&
+           query[2] == token[2] && query[3] == token[3] &&
            mask == Shape({1, 1, query[2], positions});
   }
 
@@ -240,7 +211,7 @@ class AttentionMatch {
 }  // namespace
 
 std::optional<Fusion> match_cached_attention(const FusionGraph& graph, PreparedOp& root) {
-  if (root.op->type != "reshape") return std::nullopt;
+  if (root.op->type != "reshape" && root.op->type != "matmul") return std::nullopt;
   return AttentionMatch(graph).match(root);
 }
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 
 #include "exec/cpu/fusion/attention_block.h"
 #include "exec/cpu/fusion/mask_cache.h"
@@ -12,23 +13,28 @@ namespace {
 
 thread_local Scratch attention_scratch;
 
+constexpr std::size_t kAttentionMask = 3;  // among the inputs
+constexpr std::size_t kWriteMask = 4;
+
 struct Sizes {
   std::int64_t heads, kv_heads, tokens, dim, positions;
 };
 
 Sizes sizes_of(const FusedCall& call) {
   const Shape& q = call.inputs[0]->shape;
-  return {q[1], call.inputs[1]->shape[1], q[2], q[3], call.inputs[3]->shape[2]};
+  return {q[1], call.inputs[1]->shape[1], q[2], q[3], call.inputs[kAttentionMask]->shape[3]};
 }
 
 // Copies the tokens to their positions.
-void store_tokens(const Sizes& n, const WriteMask& mask, const Half* tokens, std::byte* state) {
+void store_tokens(const Sizes& n, const WriteMask& mask, const Half* tokens,
+                  const FusedState& state) {
   const auto row_bytes = static_cast<std::size_t>(n.dim) * sizeof(Half);
   for (std::int64_t t = 0; t < n.tokens; ++t) {
     const std::int64_t position = mask.position_of_token[static_cast<std::size_t>(t)];
     if (position < 0) continue;
     for (std::int64_t h = 0; h < n.kv_heads; ++h) {
-      std::byte* to = state + static_cast<std::size_t>(h * n.positions + position) * row_bytes;
+      std::byte* to =
+          state.data + static_cast<std::size_t>(h * state.positions + position) * row_bytes;
       std::memcpy(to, tokens + (h * n.tokens + t) * n.dim, row_bytes);
     }
   }
@@ -36,8 +42,8 @@ void store_tokens(const Sizes& n, const WriteMask& mask, const Half* tokens, std
 
 // Stores the step's tokens as the program says it: state * (1 - sum of the mask's row) + mask @
 // tokens, each result rounded to fp16.
-void blend_tokens(const Sizes& n, const Half* mask, const Half* tokens, std::byte* state) {
-  auto* cache = reinterpret_cast<Half*>(state);
+void blend_tokens(const Sizes& n, const Half* mask, const Half* tokens, const FusedState& state) {
+  auto* cache = reinterpret_cast<Half*>(state.data);
   for (std::int64_t s = 0; s < n.positions; ++s) {
     const Half* row = mask + s * n.tokens;
     float written = 0;
@@ -48,7 +54,7 @@ void blend_tokens(const Sizes& n, const Half* mask, const Half* tokens, std::byt
         float placed = 0;
         for (std::int64_t t = 0; t < n.tokens; ++t)
           placed += to_float(row[t]) * to_float(tokens[(h * n.tokens + t) * n.dim + d]);
-        Half& element = cache[(h * n.positions + s) * n.dim + d];
+        Half& element = cache[(h * state.positions + s) * n.dim + d];
         element = to_half(to_float(to_half(to_float(element) * kept)) + to_float(to_half(placed)));
       }
   }
@@ -72,13 +78,51 @@ void attend_row(const Sizes& n, const float* q, const Half* keys, const Half* va
       out[d] += scores[s] / total * to_float(values[s * n.dim + d]);
 }
 
+// The memory of one call's attention.
+struct Operands {
+  explicit Operands(const FusedCall& call)
+      : n(sizes_of(call)),
+        group(n.heads / n.kv_heads),
+        q(call.inputs[0]->as<Half>().data()),
+        keys(call.states[0]),
+        values(call.states[1]),
+        out(call.outputs[0].as<Half>().data()) {}
+  kernels::simd::AttentionHead head(std::int64_t kv) const {
+    return {rows_of(keys, kv), rows_of(values, kv), n.dim};
+  }
+  const Half* rows_of(const FusedState& state, std::int64_t kv) const {
+    return reinterpret_cast<const Half*>(state.data) + kv * state.positions * n.dim;
+  }
+  std::int64_t row(std::int64_t h, std::int64_t t) const { return (h * n.tokens + t) * n.dim; }
+
+  Sizes n;
+  std::int64_t group;  // query heads of a key/value head
+  const Half* q;
+  FusedState keys;
+  FusedState values;
+  Half* out;
+};
+
+}  // namespace
+
+std::optional<MaskFact::Role> CachedAttentionOp::mask_role(std::size_t i) const {
+  if (i == kWriteMask) return MaskFact::Role::kWrite;
+  if (i != kAttentionMask) return std::nullopt;
+  return appends_ ? MaskFact::Role::kAttentionPastAndStep : MaskFact::Role::kAttention;
+}
+
+const WriteMask& CachedAttentionOp::write_mask(const FusedCall& call, MaskCache& masks) const {
+  return appends_ ? masks.appended(*call.inputs[kAttentionMask])
+                  : masks.write_mask(*call.inputs[kWriteMask]);
+}
+
 // Whether no call attends to what a later one stores, so that all can store first.
-bool can_store_first(std::span<FusedCall> calls, MaskCache& masks) {
+bool CachedAttentionOp::can_store_first(std::span<FusedCall> calls, MaskCache& masks) const {
   for (std::size_t late = 1; late < calls.size(); ++late) {
-    const WriteMask& write = masks.write_mask(*calls[late].inputs[3]);
+    const WriteMask& write = write_mask(calls[late], masks);
     for (std::size_t early = 0; early < late; ++early) {
-      if (calls[early].states[0] != calls[late].states[0]) continue;
-      const AttentionMask& mask = masks.attention_mask(*calls[early].inputs[4]);
+      if (calls[early].states[0].data != calls[late].states[0].data) continue;
+      const AttentionMask& mask = masks.attention_mask(*calls[early].inputs[kAttentionMask]);
       if (!write.is_one_hot || !mask.has_runs) return false;
       for (const std::int64_t position : write.position_of_token)
         if (position >= mask.all.begin && position < mask.all.end) return false;
@@ -87,41 +131,17 @@ bool can_store_first(std::span<FusedCall> calls, MaskCache& masks) {
   return true;
 }
 
-void store(const FusedCall& call, const FusedContext& context) {
+void CachedAttentionOp::store(const FusedCall& call, const FusedContext& context) const {
   const Sizes n = sizes_of(call);
-  const WriteMask& write = context.masks.write_mask(*call.inputs[3]);
+  const WriteMask& write = write_mask(call, context.masks);
   for (std::size_t i = 0; i < 2; ++i) {
     const Half* tokens = call.inputs[1 + i]->as<Half>().data();
     if (write.is_one_hot)
       store_tokens(n, write, tokens, call.states[i]);
     else
-      blend_tokens(n, call.inputs[3]->as<Half>().data(), tokens, call.states[i]);
+      blend_tokens(n, call.inputs[kWriteMask]->as<Half>().data(), tokens, call.states[i]);
   }
 }
-
-// The memory of one call's attention.
-struct Operands {
-  explicit Operands(const FusedCall& call)
-      : n(sizes_of(call)),
-        group(n.heads / n.kv_heads),
-        q(call.inputs[0]->as<Half>().data()),
-        keys(reinterpret_cast<const Half*>(call.states[0])),
-        values(reinterpret_cast<const Half*>(call.states[1])),
-        out(call.outputs[0].as<Half>().data()) {}
-  kernels::simd::AttentionHead head(std::int64_t kv) const {
-    return {keys + kv * n.positions * n.dim, values + kv * n.positions * n.dim, n.dim};
-  }
-  std::int64_t row(std::int64_t h, std::int64_t t) const { return (h * n.tokens + t) * n.dim; }
-
-  Sizes n;
-  std::int64_t group;  // query heads of a key/value head
-  const Half* q;
-  const Half* keys;
-  const Half* values;
-  Half* out;
-};
-
-}  // namespace
 
 Status CachedAttentionOp::run(std::span<FusedCall> calls, const FusedContext& context) const {
   if (!can_store_first(calls, context.masks)) {
@@ -140,7 +160,7 @@ void CachedAttentionOp::attend(std::span<FusedCall> calls, const FusedContext& c
   // The masks are analysed here, before the threads start.
   bool have_runs = true;
   for (const FusedCall& call : calls)
-    have_runs = have_runs && context.masks.attention_mask(*call.inputs[4]).has_runs;
+    have_runs = have_runs && context.masks.attention_mask(*call.inputs[kAttentionMask]).has_runs;
   const Operands first(calls[0]);
   const Sizes& n = first.n;
   if (have_runs && n.tokens * first.group >= kernels::simd::kAttendRows / 2)
@@ -173,8 +193,11 @@ void CachedAttentionOp::attend_heads(const FusedCall& call, std::int64_t t, std:
                                      const FusedContext& context) const {
   const Operands o(call);
   const Sizes& n = o.n;
+  const AttentionMask& runs = context.masks.attention_mask(*call.inputs[kAttentionMask]);
+  const auto run = runs.has_runs ? runs.run_of_token[static_cast<std::size_t>(t)]
+                                 : PositionRange{0, n.positions};
   float* queries = attention_scratch.take<float>(
-      2 * rows * n.dim + kernels::simd::attend_scratch(rows, n.positions, n.dim));
+      2 * rows * n.dim + kernels::simd::attend_scratch(rows, run.end - run.begin, n.dim));
   float* mixed = queries + rows * n.dim;
   float* scratch = mixed + rows * n.dim;
   for (std::int64_t r = 0; r < rows; ++r) {
@@ -182,14 +205,12 @@ void CachedAttentionOp::attend_heads(const FusedCall& call, std::int64_t t, std:
     context.kernels.to_floats(o.q + o.row(head + r, t), row, n.dim);
     for (std::int64_t d = 0; d < n.dim; ++d) row[d] *= factor_;
   }
-  const AttentionMask& runs = context.masks.attention_mask(*call.inputs[4]);
   if (runs.has_runs) {
-    const AttentionMask::Run run = runs.run_of_token[static_cast<std::size_t>(t)];
     kernels::simd::AttentionHead one = o.head(kv);
     one.sinks = sink(head);
     context.kernels.attend(one, queries, rows, run.begin, run.end, mixed, scratch);
   } else {
-    const Half* mask = call.inputs[4]->as<Half>().data() + t * n.positions;
+    const Half* mask = call.inputs[kAttentionMask]->as<Half>().data() + t * n.positions;
     for (std::int64_t r = 0; r < rows; ++r)
       attend_row(n, queries + r * n.dim, o.head(kv).keys, o.head(kv).values, mask, sink(head + r),
                  mixed + r * n.dim, scratch);
@@ -214,7 +235,7 @@ void CachedAttentionOp::attend_many(std::span<FusedCall> calls, const FusedConte
         const auto row_at = [&](std::int64_t at) {
           return o.row(kv * o.group + at % o.group, at / o.group);
         };
-        const AttentionMask& mask = context.masks.attention_mask(*call.inputs[4]);
+        const AttentionMask& mask = context.masks.attention_mask(*call.inputs[kAttentionMask]);
         AttentionBlock block(context.kernels, attention_scratch, o.n.dim);
         float sinks[kAttendRows];
         for (std::int64_t r = 0; r < kAttendRows; ++r) {

@@ -5,6 +5,7 @@
 #include <anemone/status.h>
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -16,11 +17,17 @@
 
 namespace anemone::exec {
 
+// The memory of a state or a cache that an operation writes in place.
+struct FusedState {
+  std::byte* data = nullptr;
+  std::int64_t positions = 0;  // that each head of [1, heads, positions, dim] has room for
+};
+
 // The operands of one run. Shapes are static; outputs are allocated.
 struct FusedCall {
   std::vector<const TensorView*> inputs;
   std::vector<MutableTensorView> outputs;
-  std::vector<std::byte*> states;  // written in place
+  std::vector<FusedState> states;  // the states, then the caches
 };
 
 // How many experts a layer has and how many of them are active for a token. In a part of a layer,
@@ -87,6 +94,12 @@ class FusedOp {
   virtual bool can_overwrite(std::size_t i) const {
     static_cast<void>(i);
     return false;
+  }
+  // The role of input i where that is a mask of which the operation asks MaskCache alone, unless
+  // the mask is none that facts can say.
+  virtual std::optional<MaskFact::Role> mask_role(std::size_t i) const {
+    static_cast<void>(i);
+    return std::nullopt;
   }
   // Several runs of one function together, with operands of equal shapes: what they share, the
   // weights, is read once. Calls on the same states come in order.

@@ -106,6 +106,20 @@ std::optional<double> FusionGraph::scalar(int reg) const {
   return static_cast<double>(to_floats(*value).front());
 }
 
+std::optional<std::size_t> FusionGraph::input(int reg) const {
+  const auto found = std::ranges::find(function_.inputs, reg, &PreparedInput::reg);
+  if (found == function_.inputs.end()) return std::nullopt;
+  return static_cast<std::size_t>(found - function_.inputs.begin());
+}
+
+std::optional<std::size_t> FusionGraph::output(int reg) const {
+  const auto found = std::ranges::find(function_.outputs, reg, &PreparedOutput::reg);
+  if (found == function_.outputs.end() ||
+      std::ranges::count(function_.outputs, reg, &PreparedOutput::reg) != 1)
+    return std::nullopt;
+  return static_cast<std::size_t>(found - function_.outputs.begin());
+}
+
 int FusionGraph::argument(const PreparedOp& op, std::string_view name, std::size_t i) {
   const Operand* found = op.operand(name);
   return found == nullptr || found->registers.size() <= i ? -1 : found->registers[i];
@@ -140,6 +154,10 @@ bool FusionGraph::is_closed(const Fusion& fusion) const {
   for (const PreparedOp* op : inside)
     for (const Operand& operand : op->operands)
       for (const int reg : operand.registers) ++uses_inside[reg];
+  // The output of a cache that is replaced is the cache's memory.
+  for (const PreparedCache& cache : fusion.caches)
+    if (cache.kind == CacheBinding::Kind::kReplace)
+      ++uses_inside[function_.outputs[cache.output].reg];
   // A use that is no operation of the block, or one of an inner block, is not among those inside.
   return std::ranges::all_of(fusion.inner, [&](const PreparedOp* op) {
     return std::ranges::all_of(op->outputs, [&](int reg) {
@@ -156,6 +174,10 @@ void FusionGraph::apply(Fusion fusion) {
   root.fused = std::move(fusion.op);
   root.operands = {Operand{"inputs", std::move(fusion.inputs)}};
   root.fused_states = std::move(fusion.states);
+  for (PreparedCache& cache : fusion.caches) {
+    root.fused_caches.push_back(static_cast<int>(function_.caches.size()));
+    function_.caches.push_back(std::move(cache));
+  }
   add_uses(root);
   for (PreparedOp* op : fusion.inner) {
     drop_uses(*op);

@@ -20,6 +20,7 @@ struct Fusion {
   std::vector<int> inputs;
   std::vector<int> states;
   std::vector<PreparedOp*> inner;  // the others that go away
+  std::vector<PreparedCache> caches = {};
 };
 
 class FusionGraph {
@@ -54,6 +55,11 @@ class FusionGraph {
   // nullptr unless it is a constant tensor.
   const TensorView* constant(int reg) const;
   std::optional<double> scalar(int reg) const;  // of a constant of one element
+
+  // The index of an input of the function, or of the one output that is this value; nullopt for
+  // others.
+  std::optional<std::size_t> input(int reg) const;
+  std::optional<std::size_t> output(int reg) const;
 
   // Parameters of an operation; -1 or nullopt when absent or not constant.
   static int argument(const PreparedOp& op, std::string_view name, std::size_t i = 0);

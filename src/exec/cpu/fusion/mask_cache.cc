@@ -58,11 +58,7 @@ AttentionMask analyse_attention_mask(const TensorView& mask) {
     const Half* begin = std::find_if(row, row + positions, is_seen);
     const Half* end = std::find_if_not(begin, row + positions, is_seen);
     if (begin == end || !are_far(row, begin) || !are_far(end, row + positions)) return {};
-    const AttentionMask::Run run{begin - row, end - row};
-    out.all = t == 0 ? run
-                     : AttentionMask::Run{std::min(out.all.begin, run.begin),
-                                          std::max(out.all.end, run.end)};
-    out.run_of_token.push_back(run);
+    out.add({begin - row, end - row});
   }
   out.has_runs = true;
   return out;
@@ -70,14 +66,45 @@ AttentionMask analyse_attention_mask(const TensorView& mask) {
 
 }  // namespace
 
+void AttentionMask::add(const Run& run) {
+  all =
+      run_of_token.empty() ? run : Run{std::min(all.begin, run.begin), std::max(all.end, run.end)};
+  run_of_token.push_back(run);
+}
+
+void MaskCache::set(const TensorView& mask, const MaskFact& fact, const StepFacts& facts) {
+  if (fact.role != MaskFact::Role::kAttention) {
+    WriteMask& write = writes_[&mask];
+    write.is_one_hot = true;
+    for (std::int64_t t = 0; t < facts.tokens; ++t)
+      write.position_of_token.push_back(t < facts.count ? facts.position + t : -1);
+  }
+  if (fact.role != MaskFact::Role::kWrite) {
+    AttentionMask& attention = attention_masks_[&mask];
+    attention.has_runs = true;
+    for (std::int64_t t = 0; t < facts.tokens; ++t)
+      attention.add(attended(fact, facts.position, facts.count, t));
+  }
+}
+
 const WriteMask& MaskCache::write_mask(const TensorView& mask) {
-  const auto [it, is_new] = writes_.try_emplace(mask.data);
+  const auto [it, is_new] = writes_.try_emplace(&mask);
   if (is_new) it->second = analyse_write(mask);
   return it->second;
 }
 
+const WriteMask& MaskCache::appended(const TensorView& mask) {
+  const auto [it, is_new] = writes_.try_emplace(&mask);
+  if (is_new) {
+    it->second.is_one_hot = true;
+    for (std::int64_t t = mask.shape[2]; t > 0; --t)
+      it->second.position_of_token.push_back(mask.shape[3] - t);
+  }
+  return it->second;
+}
+
 const AttentionMask& MaskCache::attention_mask(const TensorView& mask) {
-  const auto [it, is_new] = attention_masks_.try_emplace(mask.data);
+  const auto [it, is_new] = attention_masks_.try_emplace(&mask);
   if (is_new) it->second = analyse_attention_mask(mask);
   return it->second;
 }

@@ -5,6 +5,7 @@
 #include <map>
 #include <vector>
 
+#include "exec/step_facts.h"
 #include "tensor/tensor.h"
 
 namespace anemone::exec {
@@ -19,23 +20,29 @@ struct WriteMask {
 // elsewhere.
 struct AttentionMask {
   bool has_runs = false;
-  struct Run {
-    std::int64_t begin = 0;
-    std::int64_t end = 0;
-  };
+  using Run = PositionRange;
   std::vector<Run> run_of_token;  // never empty ones
   Run all;                        // from the first position that any token attends to, to the last
+
+  void add(const Run& run);  // of the next token
 };
 
-// What the masks of a run say, found out once for all layers. Single-thread; lives for the run.
+// What the masks of a run say, for all layers: told by the caller as facts, or found out from a
+// tensor, once. A mask goes by its view, which stays where it is. Single-thread; lives for the run.
 class MaskCache {
  public:
+  // From now on `mask` is what these facts say; its data is not looked at, and may be null.
+  void set(const TensorView& mask, const MaskFact& fact, const StepFacts& facts);
+
   const WriteMask& write_mask(const TensorView& mask);
   const AttentionMask& attention_mask(const TensorView& mask);
+  // Where the T tokens go that are appended to what `mask` [1, 1, T, S + T] is for: to the last T
+  // positions, or where its facts say.
+  const WriteMask& appended(const TensorView& mask);
 
  private:
-  std::map<const std::byte*, WriteMask> writes_;
-  std::map<const std::byte*, AttentionMask> attention_masks_;
+  std::map<const TensorView*, WriteMask> writes_;
+  std::map<const TensorView*, AttentionMask> attention_masks_;
 };
 
 }  // namespace anemone::exec

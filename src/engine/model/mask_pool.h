@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+// Masks as tensors, for packages that take no facts: they are as large as the context, so a model
+// has as many as are in use at one time, not as many as it has sessions.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "engine/model/step_inputs.h"
+#include "tensor/tensor.h"
+
+namespace anemone::engine {
+
+// An attention mask [1, 1, T, S] or a write mask [1, 1, S, T]. Only what changed since the step
+// before is written again. Single-thread.
+class DenseMask {
+ public:
+  // is_mask(input).
+  DenseMask(const HostInput& input, std::int64_t tokens, std::int64_t context);
+
+  // 1 <= count <= tokens, 0 <= position, position + count <= context.
+  void set(std::int64_t position, std::int64_t count);
+  // Valid until the next set().
+  TensorView view() const { return tensor_.view(); }
+  bool is_for(const HostInput& input, std::int64_t tokens) const {
+    return input_ == input && tokens_ == tokens;
+  }
+  std::int64_t tokens() const { return tokens_; }
+
+ private:
+  void set_attention(std::int64_t position, std::int64_t count);
+  void set_write(std::int64_t position, std::int64_t count);
+
+  const HostInput input_;
+  const std::int64_t tokens_;
+  const std::int64_t context_;
+  Tensor tensor_;
+  std::vector<exec::PositionRange> open_;  // of an attention mask: what each row shows now
+  std::int64_t written_begin_ = 0;         // of a write mask: the positions that it marks now
+  std::int64_t written_count_ = 0;
+};
+
+// Of one function of a model. Thread-safe.
+class MaskPool {
+ public:
+  // One that was given back, or a new one, with what it was last set to.
+  std::unique_ptr<DenseMask> take(const HostInput& input, std::int64_t tokens,
+                                  std::int64_t context);
+  // It is kept for the next step; those for another number of tokens are not.
+  void give(std::unique_ptr<DenseMask> mask);
+
+ private:
+  std::mutex mutex_;
+  std::vector<std::unique_ptr<DenseMask>> idle_;
+};
+
+}  // namespace anemone::engine

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a sequence keeps from step to step: keys and values by position, and recurrent states, in
+// whatever form the packages of its model have them. Single-thread; the programs outlive it.
+#pragma once
+
+#include <anemone/status.h>
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "engine/model/model.h"
+#include "exec/cache_binding.h"
+#include "exec/executor.h"
+#include "tensor/tensor.h"
+
+namespace anemone::engine {
+
+// One cache of a package.
+struct CacheLayout {
+  enum class Kind {
+    kState,    // in the StateStore, by name
+    kReplace,  // a tensor that goes in as `name` and comes out as `output`
+    kAppend,   // a tensor that goes in as `name`; `output` has the rows of the step
+  };
+  std::string name;
+  std::string output;
+  DType dtype = DType::kFp16;
+  // [1, heads, positions, dim], or any shape of a recurrent state.
+  Shape shape;
+  Kind kind = Kind::kState;
+  bool is_recurrent = false;  // it stands for all tokens so far; never kAppend
+};
+
+class KvCache {
+ public:
+  struct Package {
+    const exec::LoadedProgram* program = nullptr;
+    std::vector<CacheLayout> caches;
+  };
+
+  KvCache() = default;  // of no packages, to be assigned to
+  // Empty ones. kOutOfMemory.
+  static Result<KvCache> make(std::vector<Package> packages);
+  // For every shard of a model.
+  static Result<KvCache> make(const Model& model);
+
+  // Tokens that the caches stand for.
+  std::int64_t length() const { return length_; }
+  bool is_recurrent() const { return is_recurrent_; }
+
+  // What a step of `count` tokens at `position` gives to the run of a package. The bindings are
+  // valid as long as the caches.
+  exec::StateStore* states(std::size_t package) { return packages_[package].states.get(); }
+  std::vector<exec::CacheBinding> bindings(std::size_t package, std::int64_t position,
+                                           std::int64_t count);
+
+  // A step has stored `count` tokens at `position`, 0 <= position <= length(); those that were
+  // behind it are gone.
+  void append(std::int64_t position, std::int64_t count);
+  // Drops all tokens but the first `length`, 0 <= length <= length(). kUnsupported where recurrent
+  // states stand for the others, too: restore() a snapshot, or clear().
+  Status truncate(std::int64_t length);
+  // Becomes the first `positions` tokens of another cache of the same model, 0 <= positions <=
+  // from.length(). Costs what is copied. kUnsupported where recurrent states stand for more tokens;
+  // then nothing has changed. After another error the cache has to be cleared.
+  Status copy_prefix(KvCache& from, std::int64_t positions);
+
+  // The recurrent states after length() tokens.
+  struct Snapshot {
+    std::int64_t length = 0;
+    std::vector<Tensor> states;
+    std::uint64_t bytes() const;
+  };
+  Result<Snapshot> snapshot();
+  // Becomes what it was at the snapshot, whose tokens must still be there: kInvalidArgument where
+  // they are more than length().
+  Status restore(const Snapshot& snapshot);
+
+  // Zero everywhere, as at the start, in a time that follows the memory that was written.
+  void clear();
+  // Memory of the tokens that are there, and of the recurrent states.
+  std::uint64_t bytes() const;
+
+ private:
+  struct Held {
+    std::unique_ptr<exec::StateStore> states;
+    std::vector<CacheLayout> layouts;
+    std::vector<Tensor> tensors;  // one for each layout; empty for states
+  };
+  using Edit = std::function<void(const MutableTensorView&)>;
+
+  // Calls `edit` with the elements of a cache.
+  static Status edit(Held& held, std::size_t cache, const Edit& edit);
+
+  std::vector<Held> packages_;
+  bool is_recurrent_ = false;
+  std::int64_t length_ = 0;
+};
+
+}  // namespace anemone::engine

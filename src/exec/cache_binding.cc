@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "exec/cache_binding.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+#include <vector>
+
+#include "base/error.h"
+
+namespace anemone::exec {
+namespace {
+
+// Rows of caches [1, heads, positions, dim].
+struct Rows {
+  std::int64_t heads = 0;
+  std::size_t bytes = 0;  // of one row
+
+  explicit Rows(const Tensor& cache)
+      : heads(cache.shape()[1]),
+        bytes(static_cast<std::size_t>(
+            dtype_bytes(cache.dtype(), static_cast<std::uint64_t>(cache.shape()[3])))) {}
+  // `count` rows of every head from one place to another; `positions` are those of a head.
+  void copy(const std::byte* from, std::int64_t from_positions, std::byte* to,
+            std::int64_t to_positions, std::int64_t to_begin, std::int64_t count) const {
+    for (std::int64_t h = 0; h < heads && count > 0; ++h)
+      std::memcpy(to + static_cast<std::size_t>(h * to_positions + to_begin) * bytes,
+                  from + static_cast<std::size_t>(h * from_positions) * bytes,
+                  static_cast<std::size_t>(count) * bytes);
+  }
+};
+
+// The first positions of a cache that is longer than what the function takes. What lies behind
+// `position` stays zero: no token attends to it.
+Tensor first_positions(const CacheBinding& binding, const Shape& shape) {
+  Tensor out(binding.cache->dtype(), shape);
+  Rows(*binding.cache)
+      .copy(binding.cache->view().data, binding.cache->shape()[2], out.mutable_view().data,
+            shape[2], 0, std::min(binding.position, shape[2]));
+  return out;
+}
+
+Status append(const CacheBinding& binding, const Tensor& rows) {
+  const Shape& shape = binding.cache->shape();
+  const Shape& given = rows.shape();
+  if (rows.dtype() != binding.cache->dtype() || given.size() != 4 || given[0] != 1 ||
+      given[1] != shape[1] || given[2] < binding.count || given[3] != shape[3])
+    return corrupt("[{}] expected {} rows for a cache {}, got {}", binding.output, binding.count,
+                   to_string(shape), to_string(given));
+  Rows(*binding.cache)
+      .copy(rows.view().data, given[2], binding.cache->mutable_view().data, shape[2],
+            binding.position, binding.count);
+  return {};
+}
+
+Status take(const CacheBinding& binding, Tensor& output) {
+  if (binding.kind == CacheBinding::Kind::kAppend) return append(binding, output);
+  if (output.dtype() != binding.cache->dtype() || output.shape() != binding.cache->shape())
+    return corrupt("[{}] expected output \"{}\" {}, got {}", binding.input, binding.output,
+                   to_string(binding.cache->shape()), to_string(output.shape()));
+  // The old storage is that of the output of the next run.
+  std::swap(output, *binding.cache);
+  return {};
+}
+
+}  // namespace
+
+Status check_binding(const Signature& signature, const CacheBinding& binding) {
+  const Feature* input = signature.input(binding.input);
+  const Feature* output = signature.output(binding.output);
+  if (input == nullptr || output == nullptr || binding.cache == nullptr)
+    return invalid_argument("[{}] expected a cache with an input and an output \"{}\", got none",
+                            binding.input, binding.output);
+  const Tensor& cache = *binding.cache;
+  if (cache.empty() || cache.dtype() != input->dtype || cache.dtype() != output->dtype)
+    return invalid_argument("[{}] expected a cache of {}, got {}", binding.input,
+                            dtype_name(input->dtype), dtype_name(cache.dtype()));
+  if (binding.kind == CacheBinding::Kind::kReplace) return check_shape(*input, cache.shape());
+  const Shape& shape = cache.shape();
+  const Shape& taken = input->shape;
+  const bool fits = shape.size() == 4 && taken.size() == 4 && is_static(taken) && shape[0] == 1 &&
+                    taken[0] == 1 && shape[1] == taken[1] && shape[2] >= taken[2] &&
+                    shape[3] == taken[3];
+  if (!fits)
+    return invalid_argument("[{}] expected a cache with at least the positions of {}, got {}",
+                            binding.input, to_string(taken), to_string(shape));
+  if (binding.position < 0 || binding.position > taken[2] || binding.count < 0 ||
+      binding.count > shape[2] - binding.position)
+    return invalid_argument("[{}] expected rows within {} positions, got {} at {}", binding.input,
+                            shape[2], binding.count, binding.position);
+  return {};
+}
+
+Status run_with_tensors(const BatchItem& item, std::span<const CacheBinding> bindings,
+                        const Signature& signature,
+                        const std::function<Status(const Inputs&, Outputs&)>& run) {
+  Inputs inputs = *item.inputs;
+  std::vector<Tensor> copies;
+  for (const CacheBinding& binding : bindings) {
+    const Feature& input = *signature.input(binding.input);
+    TensorView view = binding.cache->view();
+    if (binding.kind == CacheBinding::Kind::kAppend && view.shape != input.shape)
+      view = copies.emplace_back(first_positions(binding, input.shape)).view();
+    inputs.push_back({input.name, view});
+  }
+  ANEMONE_RETURN_IF_ERROR(run(inputs, *item.outputs));
+  for (const CacheBinding& binding : bindings) {
+    const auto output = std::ranges::find(*item.outputs, binding.output, &NamedTensor::name);
+    if (output == item.outputs->end())
+      return internal_error("[{}] expected output \"{}\", got none", binding.input, binding.output);
+    ANEMONE_RETURN_IF_ERROR(take(binding, output->tensor));
+  }
+  return {};
+}
+
+}  // namespace anemone::exec

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// Caches that the caller owns. A run that takes one as a binding, and not as an input and an
+// output, leaves what it stored in it, so that the next run of the same call sees it; an executor
+// may work on the caller's memory and copy nothing.
+#pragma once
+
+#include <anemone/status.h>
+
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <string>
+
+#include "exec/executor.h"
+#include "tensor/tensor.h"
+
+namespace anemone::exec {
+
+struct CacheBinding {
+  enum class Kind {
+    // The function takes the whole cache, of any shape, and gives it as it is after the step. The
+    // storage of `cache` may be exchanged for another one.
+    kReplace,
+    // The function takes the first S positions of the cache, [1, heads, S, dim], and gives the rows
+    // of its T tokens, [1, heads, T, dim]. The first `count` of them go to `position` and behind
+    // it. `cache` is [1, heads, P, dim], where P may be more than S: 0 <= position <= S, 0 <= count
+    // <= T, position + count <= P.
+    kAppend,
+  };
+  // Names of the function's input and output, which are not among the inputs of the run; whether
+  // the output is among its outputs afterwards is open.
+  std::string input;
+  std::string output;
+  Kind kind = Kind::kReplace;
+  // Of the dtype of the input and the output. Outlives the run; after an error its values are
+  // unspecified, but for an error of the inputs.
+  Tensor* cache = nullptr;
+  std::int64_t position = 0;  // kAppend
+  std::int64_t count = 0;     // kAppend
+};
+
+// kInvalidArgument where a binding does not fit the function: names, dtypes, shapes, positions.
+Status check_binding(const Signature& signature, const CacheBinding& binding);
+
+// Does one run with bindings by one without them, for executors and functions that work on tensors
+// alone: the inputs of the item and those of `bindings` go to `run`, and the caches take what comes
+// out. `bindings` were checked.
+Status run_with_tensors(const BatchItem& item, std::span<const CacheBinding> bindings,
+                        const Signature& signature,
+                        const std::function<Status(const Inputs&, Outputs&)>& run);
+
+}  // namespace anemone::exec

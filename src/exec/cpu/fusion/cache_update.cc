@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "exec/cpu/fusion/cache_update.h"
+
+#include <algorithm>
+
+namespace anemone::exec {
+namespace {
+
+constexpr std::size_t kPositions = 2;  // the axis
+
+bool is_transposed(const FusionGraph& graph, const PreparedOp& op) {
+  return graph.flag(op, "transpose_x") || graph.flag(op, "transpose_y");
+}
+
+// `reg` is 1 - reduce_sum(mask, -1, keep_dims)
+bool keeps_unmasked(const FusionGraph& graph, int reg, int mask) {
+  const PreparedOp* keep = graph.producer(reg, "sub");
+  if (keep == nullptr || graph.number(*keep, "x").value_or(0) != 1) return false;
+  const PreparedOp* written = graph.producer(FusionGraph::argument(*keep, "y"), "reduce_sum");
+  if (written == nullptr || FusionGraph::argument(*written, "x") != mask ||
+      !graph.flag(*written, "keep_dims"))
+    return false;
+  const auto axes = graph.ints(*written, "axes");
+  return axes.size() == 1 && (axes[0] == -1 || axes[0] == 3);
+}
+
+// Whether a slice begins at zero everywhere and leaves nothing out before its end.
+bool is_prefix(const FusionGraph& graph, const PreparedOp& slice) {
+  const auto are_all = [&](std::string_view parameter, std::int64_t wanted, bool may_be_absent) {
+    if (FusionGraph::argument(slice, parameter) < 0) return may_be_absent;
+    const auto values = graph.ints(slice, parameter);
+    return !values.empty() &&
+           std::ranges::all_of(values, [&](std::int64_t value) { return value == wanted; });
+  };
+  return are_all("begin", 0, false) && are_all("stride", 1, true) &&
+         are_all("begin_mask", 0, true) && are_all("end_mask", 0, true) &&
+         are_all("squeeze_mask", 0, true);
+}
+
+// Two shapes of four dimensions that differ in the number of positions at most.
+bool differ_in_positions(const Shape& a, const Shape& b) {
+  if (a.size() != 4 || b.size() != 4) return false;
+  for (std::size_t i = 0; i < 4; ++i)
+    if (i != kPositions && a[i] != b[i]) return false;
+  return true;
+}
+
+// The cache of which `before` is the first positions, and the operation that takes them. Where it
+// is all of it, `before` itself.
+int whole_of(const FusionGraph& graph, int before, CacheUpdate& out) {
+  PreparedOp* slice = graph.producer(before, "slice_by_index");
+  if (slice == nullptr) return before;
+  const int whole = FusionGraph::argument(*slice, "x");
+  if (whole < 0 || !is_prefix(graph, *slice) || !graph.type(whole).is_tensor() ||
+      !differ_in_positions(graph.type(whole).shape, graph.type(before).shape))
+    return before;
+  out.inner.push_back(slice);
+  return whole;
+}
+
+// The cache after the update of its first positions, which are `after`; -1 for other updates.
+int whole_after(const FusionGraph& graph, int whole, int before, int after, CacheUpdate& out) {
+  if (whole == before) return after;
+  for (PreparedOp* user : graph.users(after)) {
+    if (!FusionGraph::is_statically_checked(*user) || user->op->type != "slice_update") continue;
+    if (FusionGraph::argument(*user, "x") != whole ||
+        FusionGraph::argument(*user, "update") != after || !is_prefix(graph, *user))
+      continue;
+    out.inner.push_back(user);
+    return user->outputs[0];
+  }
+  return -1;
+}
+
+// Finds what keeps the cache `whole` from step to step, which is `updated` after this one.
+bool find_cache(const FusionGraph& graph, int whole, int updated, CacheUpdate& out) {
+  if (PreparedOp* read = graph.producer(whole)) {
+    if (read->kind != PreparedOp::Kind::kReadState) return false;
+    PreparedOp* write = graph.only_write(read->state);
+    if (write == nullptr || FusionGraph::argument(*write, "data") != updated || write < read)
+      return false;
+    const ir::Type& type = read->op->input("input")->type;
+    out.state = read->state;
+    out.shape = type.shape;
+    out.dtype = type.dtype;
+    out.inner.insert(out.inner.end(), {read, write});
+    return true;
+  }
+  const auto input = graph.input(whole);
+  const auto output = graph.output(updated);
+  const ir::Type& type = graph.type(whole);
+  // By what keeps it, and what takes and replaces its first positions.
+  const int uses = out.inner.empty() ? 1 : 2;
+  if (!input || !output || graph.use_count(whole) != uses || !type.is_tensor() ||
+      !graph.type(updated).is_tensor() || graph.type(updated).shape != type.shape ||
+      graph.type(updated).dtype != type.dtype)
+    return false;
+  out.shape = type.shape;
+  out.dtype = type.dtype;
+  out.cache = PreparedCache{CacheBinding::Kind::kReplace, *input, *output, type.shape, type.dtype};
+  return true;
+}
+
+std::optional<CacheUpdate> match_blend(const FusionGraph& graph, PreparedOp& sum) {
+  const int after = sum.outputs[0];
+  for (const std::string_view side : {"x", "y"}) {
+    const int kept_register = FusionGraph::argument(sum, side);
+    PreparedOp* kept = graph.producer(kept_register, "mul");
+    PreparedOp* placed = graph.producer(FusionGraph::other(sum, kept_register), "matmul");
+    if (kept == nullptr || placed == nullptr || is_transposed(graph, *placed)) continue;
+    const int mask = FusionGraph::argument(*placed, "x");
+    for (const std::string_view part : {"x", "y"}) {
+      const int before = FusionGraph::argument(*kept, part);
+      if (before < 0 || !keeps_unmasked(graph, FusionGraph::other(*kept, before), mask)) continue;
+      CacheUpdate out;
+      const int whole = whole_of(graph, before, out);
+      const int updated = whole_after(graph, whole, before, after, out);
+      if (updated < 0 || !find_cache(graph, whole, updated, out)) return std::nullopt;
+      out.mask = mask;
+      out.tokens = FusionGraph::argument(*placed, "y");
+      out.inner.insert(out.inner.end(), {&sum, kept, placed});
+      return out;
+    }
+  }
+  return std::nullopt;
+}
+
+std::optional<CacheUpdate> match_append(const FusionGraph& graph, PreparedOp& concat) {
+  const double axis = graph.number(concat, "axis").value_or(99);
+  const Operand* values = concat.operand("values");
+  if ((axis != 2 && axis != -2) || graph.flag(concat, "interleave") || values == nullptr ||
+      values->registers.size() != 2)
+    return std::nullopt;
+  const int past = values->registers[0];
+  CacheUpdate out;
+  out.tokens = values->registers[1];
+  const auto input = graph.input(past);
+  const auto output = graph.output(out.tokens);
+  const ir::Type& type = graph.type(concat.outputs[0]);
+  if (!input || !output || graph.use_count(past) != 1 || !graph.type(past).is_tensor() ||
+      type.shape.size() != 4)
+    return std::nullopt;
+  out.shape = type.shape;
+  out.dtype = type.dtype;
+  out.cache = PreparedCache{CacheBinding::Kind::kAppend, *input, *output, type.shape, type.dtype};
+  out.inner = {&concat};
+  return out;
+}
+
+}  // namespace
+
+std::optional<CacheUpdate> match_cache_update(const FusionGraph& graph, int reg) {
+  if (PreparedOp* sum = graph.producer(reg, "add")) return match_blend(graph, *sum);
+  if (PreparedOp* concat = graph.producer(reg, "concat")) return match_append(graph, *concat);
+  return std::nullopt;
+}
+
+}  // namespace anemone::exec

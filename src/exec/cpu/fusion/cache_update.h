@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// How a program puts the tokens of a step into a cache of keys or values, and what it attends to.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "exec/cpu/fusion/graph.h"
+
+namespace anemone::exec {
+
+struct CacheUpdate {
+  int state = -1;                      // a state, or
+  std::optional<PreparedCache> cache;  // a cache in tensors
+  Shape shape;                         // of the whole cache
+  DType dtype = DType::kFp16;
+  int mask = -1;    // write mask [1, 1, S, T]; -1 where the rows go behind those of the cache
+  int tokens = -1;  // [1, KV, T, D]
+  std::vector<PreparedOp*> inner;
+
+  // Whether both are the same kind of cache: one operation attends to one as it does to the other.
+  bool is_like(const CacheUpdate& other) const {
+    return (state < 0) == (other.state < 0) && mask == other.mask &&
+           (!cache || cache->kind == other.cache->kind);
+  }
+};
+
+// The update behind the keys or values that an attention takes, in one of the forms:
+//   before * (1 - reduce_sum(mask, -1)) + mask @ tokens, where `before` is a state or the first
+//   positions of one, and the state becomes this, in the first positions or as a whole; or `before`
+//   is an input of the function and this an output;
+//   concat(past, tokens) along the positions, where `past` is an input and `tokens` is an output.
+std::optional<CacheUpdate> match_cache_update(const FusionGraph& graph, int reg);
+
+}  // namespace anemone::exec

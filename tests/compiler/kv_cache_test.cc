@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+// The caches of real packages: a sequence that goes on from a copy, or from a snapshot, gives the
+// bits of one that was never cut.
+#include "engine/session/kv_cache.h"
+
+#include <gtest/gtest.h>
+
+#include "api/executors.h"
+#include "engine/session/bucket.h"
+#include "engine/session/step.h"
+#include "tests/compiler/golden.h"
+#include "tests/support/shared_data.h"
+
+namespace anemone::compiler::testing {
+namespace {
+
+using anemone::testing::TemporaryFolder;
+using engine::KvCache;
+
+class CachesOfPackages : public ::testing::TestWithParam<Checkpoint> {
+ protected:
+  // Runs `ids` from where the cache is, in single steps; returns the last hidden state of each.
+  static std::vector<std::vector<float>> run(const engine::Model& model, KvCache& cache,
+                                             std::span<const std::int32_t> ids) {
+    const auto& plans = model.functions();
+    const auto plan = std::ranges::find_if(plans, [&](const engine::FunctionPlan& one) {
+      return one.function->tokens == 1 && one.context == model.context();
+    });
+    engine::Bucket bucket(model, *plan);
+    bucket.set_width(1);
+    engine::StepOutputs outputs = engine::make_outputs(model);
+    std::vector<std::vector<float>> out;
+    for (const std::int32_t& id : ids) {
+      auto chunk = bucket.fill(0, {&id, 1}, cache.length(), 40, cache, outputs);
+      EXPECT_TRUE(chunk.ok()) << chunk.status().message();
+      const Status status = engine::run_shards(model, *plan, {&*chunk, 1});
+      EXPECT_TRUE(status.ok()) << status.message();
+      out.push_back(to_floats(chunk->hidden));
+    }
+    return out;
+  }
+
+  void check(const engine::Model& model) {
+    const std::vector<std::int32_t> ids = {5, 9, 2, 7, 1, 8, 3, 6, 4, 5, 2, 9};
+    const std::span<const std::int32_t> all(ids);
+    auto whole = KvCache::make(model);
+    ASSERT_TRUE(whole.ok()) << whole.status().message();
+    const auto expected = run(model, *whole, all);
+    EXPECT_EQ(whole->length(), 12);
+
+    auto from = KvCache::make(model);
+    run(model, *from, all.first(7));
+    const std::uint64_t bytes = from->bytes();
+    auto to = KvCache::make(model);
+    // Something else was here before.
+    run(model, *to, all.last(4));
+    to->clear();
+    ASSERT_TRUE(to->copy_prefix(*from, 7).ok());
+    EXPECT_EQ(to->bytes(), bytes);
+    const std::vector<std::vector<float>> tail(expected.begin() + 7, expected.end());
+    EXPECT_EQ(run(model, *to, all.subspan(7)), tail);
+
+    // Back to where the copy was taken, and on again.
+    const auto saved = from->snapshot();
+    ASSERT_TRUE(saved.ok()) << saved.status().message();
+    run(model, *from, std::vector<std::int32_t>{1, 1, 1});
+    ASSERT_TRUE(from->restore(*saved).ok());
+    EXPECT_EQ(from->length(), 7);
+    EXPECT_EQ(run(model, *from, all.subspan(7)), tail);
+
+    if (!from->is_recurrent()) {
+      ASSERT_TRUE(to->copy_prefix(*whole, 9).ok());
+      ASSERT_TRUE(to->truncate(8).ok());
+      EXPECT_EQ(run(model, *to, all.subspan(8)),
+                std::vector<std::vector<float>>(expected.begin() + 8, expected.end()));
+    }
+    to->clear();
+    EXPECT_EQ(to->length(), 0);
+    EXPECT_EQ(run(model, *to, all), expected);
+  }
+
+  TemporaryFolder folder_;
+};
+
+TEST_P(CachesOfPackages, GoOnFromCopiesAndSnapshots) {
+  if (!is_present(GetParam())) GTEST_SKIP() << "absent: " << GetParam().path;
+  CompileOptions exact;
+  exact.precision = DType::kFp32;
+  exact.recipe.quant.scheme = quant::Scheme::kNone;
+  CompileOptions half;
+  for (CompileOptions options : {exact, half}) {
+    options.context = 40;
+    options.prefill = 8;
+    SCOPED_TRACE(std::string(dtype_name(options.precision)));
+    const std::string folder = folder_.file("artifact");
+    ASSERT_NE(compile_and_load(GetParam(), folder, options), nullptr);
+    for (const char* isa : {"", "reference"}) {
+      SCOPED_TRACE(isa);
+      auto executor = api::make_executor({.threads = 2, .isa = isa});
+      ASSERT_TRUE(executor.ok()) << executor.status().message();
+      const auto model = engine::Model::load(folder, **executor);
+      ASSERT_TRUE(model.ok()) << model.status().message();
+      if ((*model)->manifest().classifies()) GTEST_SKIP() << "a model without caches";
+      check(**model);
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(, CachesOfPackages, ::testing::ValuesIn(checkpoints_in_the_tree()),
+                         [](const auto& info) { return info.param.name; });
+
+}  // namespace
+}  // namespace anemone::compiler::testing
