@@ -152,6 +152,7 @@ Status LoadedProgram::run_batch(std::string_view function, std::span<const Batch
     ANEMONE_RETURN_IF_ERROR(item.caches.empty() || found == nullptr
                                 ? run_one(*item.inputs, *item.outputs)
                                 : run_with_tensors(item, item.caches, *found, run_one));
+    if (items[0].meanwhile != nullptr) (*items[0].meanwhile)();
   }
   return {};
 }

@@ -108,6 +108,10 @@ struct BatchItem {
   const StepFacts* facts = nullptr;
   // Caches of the caller that the run works on; no cache is bound twice in one item.
   std::span<const CacheBinding> caches = {};
+  // May be null; of the first item alone. Called again and again while the run goes on, on the
+  // caller's thread, by executors that can: it may run other functions, with other states and
+  // caches, which then need not wait for the end of a long run. It does not throw.
+  const std::function<void()>* meanwhile = nullptr;
 };
 
 class Profiled;

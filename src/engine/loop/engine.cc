@@ -15,6 +15,10 @@ namespace {
 constexpr std::string_view kStopping = "[server] is stopping";
 // How long a turn waits for clients that have no room for more of their texts.
 constexpr std::chrono::milliseconds kPause{2};
+// Time of a long chunk for each unit of time of the steps in its middle, and how often it looks for
+// them when there were none.
+constexpr int kChunkShare = 4;
+constexpr std::chrono::microseconds kLookAgain{500};
 
 }  // namespace
 
@@ -161,23 +165,37 @@ bool Engine::turn() {
   end_waiting();
   admit();
   bool did_anything = false;
-  if (!loops_.empty()) {
-    std::uint64_t bytes = 0;
-    for (const auto& loop : loops_) bytes += loop->bytes();
-    const std::size_t texts = running_texts();
-    // One step of one model, the models in turn.
-    for (std::size_t i = 0; i < loops_.size() && !did_anything; ++i) {
-      ModelLoop& loop = *loops_[next_loop_];
-      next_loop_ = (next_loop_ + 1) % loops_.size();
-      if (loop.texts() == 0) continue;
-      did_anything = loop.turn(loop.texts() == texts, bytes - loop.bytes());
-    }
-    bytes = 0;
-    for (const auto& loop : loops_) bytes += loop->bytes();
-    pool_.trim(bytes);
+  const std::function<void()> meanwhile = [this] { turn_meanwhile(); };
+  // One step of one model, the models in turn.
+  for (std::size_t i = 0; i < loops_.size() && !did_anything; ++i) {
+    ModelLoop& loop = *loops_[next_loop_];
+    next_loop_ = (next_loop_ + 1) % loops_.size();
+    if (loop.texts() > 0) did_anything = loop.turn(running_bytes() - loop.bytes(), meanwhile);
   }
+  pool_.trim(running_bytes());
   count_ended();
   return did_anything;
+}
+
+// A long chunk of a prompt must not stop the texts that decode, nor keep a short prompt waiting.
+// Their steps take a fifth of the time, so that the chunk goes on.
+void Engine::turn_meanwhile() {
+  const auto start = Clock::now();
+  if (start < next_meanwhile_) return;
+  end_waiting();
+  admit();
+  bool did_anything = false;
+  for (const auto& loop : loops_)
+    if (loop->texts() > 0)
+      did_anything = loop->turn_meanwhile(running_bytes() - loop->bytes()) || did_anything;
+  const auto end = Clock::now();
+  next_meanwhile_ = did_anything ? end + kChunkShare * (end - start) : end + kLookAgain;
+}
+
+std::uint64_t Engine::running_bytes() const {
+  std::uint64_t bytes = 0;
+  for (const auto& loop : loops_) bytes += loop->bytes();
+  return bytes;
 }
 
 // Requests that wait end when they are cancelled, and when the engine is closed before one of their

@@ -67,6 +67,7 @@ class Engine {
   void interrupt();
 
  private:
+  using Clock = std::chrono::steady_clock;
   using Ticket = std::shared_ptr<RequestTicket>;
   struct Waiting {
     Ticket ticket;
@@ -81,6 +82,8 @@ class Engine {
   void admit();
   ModelLoop& loop_of(const std::shared_ptr<const Model>& model);
   void count_ended();
+  void turn_meanwhile();
+  std::uint64_t running_bytes() const;
   // With the lock.
   bool is_running(const Ticket& ticket) const;
   std::size_t queued() const;       // requests of which nothing runs
@@ -92,6 +95,7 @@ class Engine {
   SequencePool pool_;
   std::vector<std::unique_ptr<ModelLoop>> loops_;
   std::size_t next_loop_ = 0;
+  Clock::time_point next_meanwhile_;
 
   mutable std::mutex mutex_;  // of all below
   std::condition_variable wake_;

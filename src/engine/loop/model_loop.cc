@@ -11,8 +11,8 @@
 namespace anemone::engine {
 namespace {
 
-// Tokens of a prompt that are read between two steps of texts that decode.
-constexpr std::int64_t kSharedChunk = 64;
+// A prompt of so many tokens is short: it is read while a chunk of another one is.
+constexpr std::int64_t kShortPrompt = 64;
 // A text waits for another one's prompt rather than read so many tokens itself.
 constexpr std::int64_t kLeastWait = 32;
 
@@ -53,7 +53,7 @@ bool ModelLoop::Text::is_paused() const {
 }
 
 ModelLoop::ModelLoop(std::shared_ptr<const Model> model, SequencePool& pool)
-    : model_(std::move(model)), pool_(pool), runner_(model_) {}
+    : model_(std::move(model)), pool_(pool), runner_(model_), short_runner_(model_) {}
 
 void ModelLoop::add(std::shared_ptr<RequestTicket> ticket, Choice choice) {
   auto text = std::make_unique<Text>();
@@ -69,8 +69,25 @@ std::uint64_t ModelLoop::bytes() const {
   return bytes;
 }
 
-bool ModelLoop::turn(bool is_alone, std::uint64_t others_bytes) {
+bool ModelLoop::turn(std::uint64_t others_bytes, const std::function<void()>& meanwhile) {
+  begin_and_end(others_bytes);
+  bool did_anything = decode(runner_);
+  did_anything = read_prompt(meanwhile) || did_anything;
+  did_anything = run_labels() || did_anything;
+  remove_ended();
+  return did_anything;
+}
+
+bool ModelLoop::turn_meanwhile(std::uint64_t others_bytes) {
+  begin_and_end(others_bytes);
+  bool did_anything = decode(short_runner_);
+  did_anything = read_short_prompts(short_runner_) || did_anything;
+  return did_anything;
+}
+
+void ModelLoop::begin_and_end(std::uint64_t others_bytes) {
   for (const auto& text : texts_) {
+    if (text->has_ended || text->is_in_step) continue;
     if (text->ticket->is_cancelled()) {
       if (text->generation != nullptr) {
         text->generation->end(FinishReason::kCancelled);
@@ -86,12 +103,6 @@ bool ModelLoop::turn(bool is_alone, std::uint64_t others_bytes) {
       if (!status.ok()) end(*text, status);
     }
   }
-  remove_ended();
-  bool did_anything = decode();
-  did_anything = read_prompt(is_alone) || did_anything;
-  did_anything = run_labels() || did_anything;
-  remove_ended();
-  return did_anything;
 }
 
 Status ModelLoop::check_prompt(const Choice& choice) const {
@@ -145,13 +156,13 @@ bool ModelLoop::begin(Text& text, std::uint64_t others_bytes) {
   return true;
 }
 
-bool ModelLoop::decode() {
+bool ModelLoop::decode(StepRunner& runner) {
   std::vector<StepItem> shared;
   std::vector<Text*> texts;
   std::vector<Text*> solo;
   for (const auto& text : texts_) {
-    if (text->has_ended || text->generation == nullptr || text->wants_prompt_logits() ||
-        text->is_paused())
+    if (text->has_ended || text->is_in_step || text->generation == nullptr ||
+        text->wants_prompt_logits() || text->is_paused())
       continue;
     text->sequence->prepare(static_cast<std::int64_t>(text->ids.size()));
     if (text->rest().size() != 1) continue;
@@ -164,7 +175,7 @@ bool ModelLoop::decode() {
   }
   const auto run = [&](std::span<StepItem> items) {
     const Status status = guarded([&]() -> Status {
-      runner_.step(items);
+      runner.step(items);
       return {};
     });
     if (status.ok()) return;
@@ -180,15 +191,20 @@ bool ModelLoop::decode() {
   return !texts.empty() || !solo.empty();
 }
 
+// Whether the text has more than one token to run, or all that it has for their logits.
+bool ModelLoop::is_reading(Text& text) {
+  if (text.has_ended || text.is_in_step || text.generation == nullptr) return false;
+  text.sequence->prepare(static_cast<std::int64_t>(text.ids.size()));
+  return text.rest().size() > 1 || text.wants_prompt_logits();
+}
+
 // Every other chunk is one of the oldest prompt, so that it goes on; the others are of the prompt
 // that is nearest to its end, so that short ones need not wait for long ones.
 ModelLoop::Text* ModelLoop::next_prompt() {
   Text* oldest = nullptr;
   Text* shortest = nullptr;
   for (const auto& text : texts_) {
-    if (text->generation == nullptr || text->has_ended) continue;
-    text->sequence->prepare(static_cast<std::int64_t>(text->ids.size()));
-    if (text->rest().size() < 2 && !text->wants_prompt_logits()) continue;
+    if (!is_reading(*text)) continue;
     if (oldest == nullptr) oldest = text.get();
     if (shortest == nullptr || text->rest().size() < shortest->rest().size()) shortest = text.get();
   }
@@ -196,22 +212,34 @@ ModelLoop::Text* ModelLoop::next_prompt() {
   return was_oldest_ ? oldest : shortest;
 }
 
-bool ModelLoop::read_prompt(bool is_alone) {
+bool ModelLoop::read_prompt(const std::function<void()>& meanwhile) {
   Text* const text = next_prompt();
   if (text == nullptr) return false;
-  is_alone = is_alone && std::ranges::count_if(texts_, [](const auto& other) {
-                           return !other->has_ended && other->generation != nullptr;
-                         }) == 1;
-  StepItem item{text->sequence.get(), text->rest(),
-                is_alone ? StepItem::kMostTokens : kSharedChunk};
-  if (text->wants_prompt_logits()) item.on_logits = &text->choice.options.on_prompt_logits;
+  read_chunk(*text, runner_, StepItem::kMostTokens, &meanwhile);
+  return true;
+}
+
+bool ModelLoop::read_short_prompts(StepRunner& runner) {
+  for (const auto& text : texts_) {
+    if (!is_reading(*text) || text->rest().size() > kShortPrompt) continue;
+    read_chunk(*text, runner, kShortPrompt, nullptr);
+    return true;
+  }
+  return false;
+}
+
+void ModelLoop::read_chunk(Text& text, StepRunner& runner, std::int64_t most_tokens,
+                           const std::function<void()>* meanwhile) {
+  StepItem item{text.sequence.get(), text.rest(), most_tokens};
+  if (text.wants_prompt_logits()) item.on_logits = &text.choice.options.on_prompt_logits;
+  text.is_in_step = true;
   const Status status = guarded([&]() -> Status {
-    runner_.step({&item, 1});
+    runner.step({&item, 1}, meanwhile);
     return {};
   });
+  text.is_in_step = false;
   if (!status.ok()) item.status = status;
-  take(*text, item, false);
-  return true;
+  take(text, item, false);
 }
 
 void ModelLoop::take(Text& text, const StepItem& item, bool was_shared) {

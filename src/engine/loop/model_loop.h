@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <memory>
 #include <span>
 #include <vector>
@@ -42,10 +43,12 @@ class ModelLoop {
   std::uint64_t bytes() const;
 
   // One step of all texts that decode, and a chunk of one prompt; or a window of one text that gets
-  // labels. `is_alone`: no other text runs or waits, so that long steps keep nobody waiting.
-  // `others_bytes` is the memory of the caches of other models' texts. False when there was nothing
-  // to do: all texts are paused.
-  bool turn(bool is_alone, std::uint64_t others_bytes);
+  // labels. `others_bytes` is the memory of the caches of other models' texts. `meanwhile` is
+  // called again and again while a long chunk is read: it may call turn_meanwhile(), of other
+  // models, too. False when there was nothing to do: all texts are paused.
+  bool turn(std::uint64_t others_bytes, const std::function<void()>& meanwhile);
+  // A step of the texts that decode, and short prompts, in the middle of a turn().
+  bool turn_meanwhile(std::uint64_t others_bytes);
 
  private:
   using Clock = std::chrono::steady_clock;
@@ -61,6 +64,7 @@ class ModelLoop {
     Clock::time_point first;      // prediction
     bool has_prediction = false;  // one, at least
     bool is_solo = false;         // it never shares a step again, as one that it shared failed
+    bool is_in_step = false;      // a step that is not over
     bool has_ended = false;
 
     std::span<const std::int32_t> rest() const {
@@ -77,12 +81,18 @@ class ModelLoop {
     std::unique_ptr<Labelling> labelling;  // null: it has not begun
   };
 
+  // Ends texts that are cancelled, and begins those that can.
+  void begin_and_end(std::uint64_t others_bytes);
   // Makes a text ready to run. False while it waits for the prompt of another text that begins like
   // its own.
   bool begin(Text& text, std::uint64_t others_bytes);
   Status check_prompt(const Choice& choice) const;
-  bool decode();
-  bool read_prompt(bool is_alone);
+  bool decode(StepRunner& runner);
+  bool read_prompt(const std::function<void()>& meanwhile);
+  bool read_short_prompts(StepRunner& runner);
+  void read_chunk(Text& text, StepRunner& runner, std::int64_t most_tokens,
+                  const std::function<void()>* meanwhile);
+  bool is_reading(Text& text);
   Text* next_prompt();
   // What a step of one item gave.
   void take(Text& text, const StepItem& item, bool was_shared);
@@ -95,6 +105,7 @@ class ModelLoop {
   const std::shared_ptr<const Model> model_;
   SequencePool& pool_;
   StepRunner runner_;
+  StepRunner short_runner_;  // of turn_meanwhile(), while the other one is in a step
   std::vector<std::unique_ptr<Text>> texts_;  // in the order in which they came
   bool was_oldest_ = true;                    // whether the last chunk was one of the oldest prompt
   std::unique_ptr<Classifier> classifier_;

@@ -82,7 +82,8 @@ StepOutputs make_outputs(const Model& model) {
   return outputs;
 }
 
-Status run_shards(const Model& model, const FunctionPlan& plan, std::span<Chunk> chunks) {
+Status run_shards(const Model& model, const FunctionPlan& plan, std::span<Chunk> chunks,
+                  const std::function<void()>* meanwhile) {
   const artifact::Manifest& manifest = model.manifest();
   const StepMasks masks(plan, chunks);
   for (std::size_t s = 0; s < manifest.shards.size(); ++s) {
@@ -100,7 +101,7 @@ Status run_shards(const Model& model, const FunctionPlan& plan, std::span<Chunk>
     std::vector<exec::BatchItem> items;
     for (std::size_t i = 0; i < chunks.size(); ++i)
       items.push_back({&inputs[i], &chunks[i].outputs->shards[s], chunks[i].caches->states(s),
-                       &facts[i], caches[i]});
+                       &facts[i], caches[i], i == 0 ? meanwhile : nullptr});
     const Status status = model.shard(s).run_batch(plan.function->name, items);
     if (!status.ok()) return status.with(shard.package);
     for (Chunk& chunk : chunks) {

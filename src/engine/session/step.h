@@ -45,7 +45,9 @@ Result<TensorView> checked_output(const exec::Outputs& outputs, std::string_view
 // Runs all shards on the chunks of a step. The chunks have the same width, that of their tensors.
 // Those of one session are in the order of their tokens; its caches have them afterwards. After an
 // error the caches of the chunks may or may not hold their tokens.
-Status run_shards(const Model& model, const FunctionPlan& plan, std::span<Chunk> chunks);
+// `meanwhile` is that of exec::BatchItem.
+Status run_shards(const Model& model, const FunctionPlan& plan, std::span<Chunk> chunks,
+                  const std::function<void()>* meanwhile = nullptr);
 
 // Runs all heads over `tokens` columns of each chunk's `hidden`.
 Status run_heads(const Model& model, const std::string& function, std::int64_t tokens,

@@ -38,7 +38,7 @@ StepRunner::BucketChoice StepRunner::choose(std::int64_t position, std::int64_t 
   return best;
 }
 
-void StepRunner::step(std::span<StepItem> items) {
+void StepRunner::step(std::span<StepItem> items, const std::function<void()>* meanwhile) {
   const auto choice_of = [&](const StepItem& item) {
     return choose(item.sequence->position(), static_cast<std::int64_t>(item.ids.size()));
   };
@@ -63,7 +63,7 @@ void StepRunner::step(std::span<StepItem> items) {
       items[i].status = add_chunks(choice, items[i]);
       if (!items[i].status.ok()) chunks_.resize(before);
     }
-    if (!parts_.empty()) run_pass(choice);
+    if (!parts_.empty()) run_pass(choice, meanwhile);
   }
 }
 
@@ -96,10 +96,10 @@ Status StepRunner::add_chunks(const BucketChoice& choice, StepItem& item) {
   return {};
 }
 
-void StepRunner::run_pass(const BucketChoice& choice) {
+void StepRunner::run_pass(const BucketChoice& choice, const std::function<void()>* meanwhile) {
   const Bucket& bucket = *choice.bucket;
   for (const Part& part : parts_) part.item->sequence->is_damaged_ = true;
-  Status status = run_shards(*model_, bucket.plan(), chunks_);
+  Status status = run_shards(*model_, bucket.plan(), chunks_, meanwhile);
   // Recurrent states are ahead of the tokens until those are added; keys and values beyond the
   // tokens are masked.
   if (status.ok()) {

@@ -50,7 +50,9 @@ class StepRunner {
 
   const std::shared_ptr<const Model>& model() const { return model_; }
   // Runs a step of sequences that are prepared, each at most once. Every item has its own status.
-  void step(std::span<StepItem> items);
+  // `meanwhile` (exec::BatchItem) may be null. It may run steps of other sequences, with another
+  // runner.
+  void step(std::span<StepItem> items, const std::function<void()>* meanwhile = nullptr);
 
  private:
   // How the next chunk runs.
@@ -73,7 +75,7 @@ class StepRunner {
 
   BucketChoice choose(std::int64_t position, std::int64_t remaining);
   Status add_chunks(const BucketChoice& choice, StepItem& item);
-  void run_pass(const BucketChoice& choice);
+  void run_pass(const BucketChoice& choice, const std::function<void()>* meanwhile);
   Status run_chunks(const Bucket& bucket);
   // Computes the predictions that are wanted after the last tokens of items.
   Status predict_last(const Bucket& bucket);

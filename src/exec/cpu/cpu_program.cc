@@ -224,12 +224,12 @@ Status CpuProgram::run_batch(std::string_view name, std::span<const BatchItem> i
 
 Status CpuProgram::run_with_copies(const ExecutionPlan& plan, const BatchItem& item) const {
   const CacheBindings bindings = split_bindings(plan.function(), item);
-  return run_with_tensors(
-      item, bindings.others, *plan.function().signature,
-      [&](const Inputs& inputs, Outputs& outputs) {
-        const BatchItem one{&inputs, &outputs, item.states, item.facts, bindings.in_place};
-        return run_together(plan, {&one, 1});
-      });
+  return run_with_tensors(item, bindings.others, *plan.function().signature,
+                          [&](const Inputs& inputs, Outputs& outputs) {
+                            const BatchItem one{&inputs,    &outputs,          item.states,
+                                                item.facts, bindings.in_place, item.meanwhile};
+                            return run_together(plan, {&one, 1});
+                          });
 }
 
 Status CpuProgram::run_together(const ExecutionPlan& plan, std::span<const BatchItem> items) const {
@@ -267,8 +267,10 @@ Status CpuProgram::run_together(const ExecutionPlan& plan, std::span<const Batch
     interpreters.emplace_back(function, *run.frame, run.states, run.caches, context.threads,
                               shared_->max_rounds);
   }
+  const std::function<void()> meanwhile = [&] { turn.lend(*items[0].meanwhile); };
   Status status = ending_with_memory([&] {
-    return Interpreter::run(function, interpreters, context, is_timed_ ? &plan.times() : nullptr);
+    return Interpreter::run(function, interpreters, context, is_timed_ ? &plan.times() : nullptr,
+                            items[0].meanwhile != nullptr ? &meanwhile : nullptr);
   });
   turn.end();
   for (std::size_t i = 0; i < runs.size() && status.ok(); ++i)

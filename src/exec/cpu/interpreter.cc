@@ -83,7 +83,8 @@ Status Interpreter::set_output(const PreparedOp& op, std::size_t i, Register val
 }
 
 Status Interpreter::run(const PreparedFunction& function, std::span<Interpreter> runs,
-                        const FusedContext& context, OpTimes* times) {
+                        const FusedContext& context, OpTimes* times,
+                        const std::function<void()>* meanwhile) {
   std::optional<OpTimer> timer;
   if (times != nullptr) timer.emplace(*times);
   for (const Interpreter& run : runs)
@@ -102,6 +103,7 @@ Status Interpreter::run(const PreparedFunction& function, std::span<Interpreter>
     }
     for (Interpreter& run : runs) run.release_dead(op);
     if (timer) timer->done(k);
+    if (meanwhile != nullptr) (*meanwhile)();
   }
   return {};
 }

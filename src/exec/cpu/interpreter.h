@@ -3,6 +3,7 @@
 
 #include <anemone/status.h>
 
+#include <functional>
 #include <memory>
 #include <span>
 #include <string_view>
@@ -45,9 +46,11 @@ class Interpreter {
         max_rounds_(max_rounds) {}
 
   // Runs of one function as a batch: an operation for all of them, then the next. The registers of
-  // the inputs are set; after success those of the outputs are. `times` may be null.
+  // the inputs are set; after success those of the outputs are. `times` may be null; `meanwhile`,
+  // too: it is called after each operation.
   static Status run(const PreparedFunction& function, std::span<Interpreter> runs,
-                    const FusedContext& context, OpTimes* times);
+                    const FusedContext& context, OpTimes* times,
+                    const std::function<void()>* meanwhile);
   // Drops all values, so that the frame holds no view of the caller's memory; constants stay.
   void clear();
 

@@ -37,6 +37,14 @@ class ThreadsTurn {
     if (!lock_.owns_lock()) alone_.emplace(1);
   }
   ThreadPool& pool() { return alone_ ? *alone_ : shared_; }
+  // Lets others have them while `action` runs.
+  template <typename Action>
+  void lend(const Action& action) {
+    const bool was_owner = lock_.owns_lock();
+    end();
+    action();
+    if (was_owner) lock_.lock();
+  }
   // Others may have them from now on.
   void end() {
     if (lock_.owns_lock()) lock_.unlock();
