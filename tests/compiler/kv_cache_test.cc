@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // The caches of real packages: a sequence that goes on from a copy, or from a snapshot, gives the
 // bits of one that was never cut.
+#include "engine/session/kv_cache.h"
+
 #include <gtest/gtest.h>
 
 #include "api/executors.h"
 #include "engine/session/bucket.h"
-#include "engine/session/kv_cache.h"
 #include "engine/session/step.h"
 #include "tests/compiler/golden.h"
 #include "tests/support/shared_data.h"
