@@ -49,11 +49,13 @@ Status plan(const std::vector<PreparedFunction*>& functions, bool is_fused, Cons
   for (PreparedFunction* function : functions) {
     infer_types(*function, folder.limit());
     if (is_fused) fuse(*function);
-    find_stretches(*function);
     find_masks(*function);
   }
   ANEMONE_RETURN_IF_ERROR(folder.fold(functions, threads));
-  for (PreparedFunction* function : functions) plan_memory(*function);
+  for (PreparedFunction* function : functions) {
+    find_stretches(*function);  // of the operations that are left
+    plan_memory(*function);
+  }
   return {};
 }
 

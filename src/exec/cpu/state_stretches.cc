@@ -48,9 +48,8 @@ void move_reads_down(std::vector<PreparedOp>& ops) {
 
 void find_stretches(PreparedFunction& function) {
   std::vector<PreparedOp>& ops = function.block.ops;
-  function.is_batchable = std::ranges::none_of(ops, [](const PreparedOp& op) {
-    return std::ranges::any_of(op.blocks, accesses_states);
-  });
+  function.is_batchable = std::ranges::none_of(
+      ops, [](const PreparedOp& op) { return std::ranges::any_of(op.blocks, accesses_states); });
   function.stretches.clear();
   if (!function.is_batchable) return;
   move_reads_down(ops);
