@@ -62,9 +62,9 @@ bool have_same_shapes(const BatchItem& a, const BatchItem& b) {
   });
 }
 
-// How many of the first runs are batched: those with the shapes of the first, and no state that one
-// of them replaces while another uses it. 0: the first binds caches that the function cannot work
-// on in place.
+// How many of the first runs are batched: those with the shapes of the first, over different states
+// where the function accesses them in inner blocks. 0: the first binds caches that the function
+// cannot work on in place.
 std::size_t count_together(const PreparedFunction& function, std::span<const BatchItem> items) {
   if (!are_in_place(function, items[0])) return 0;
   std::size_t count = 1;
@@ -260,11 +260,16 @@ Status CpuProgram::run_together(const ExecutionPlan& plan, std::span<const Batch
   interpreters.reserve(runs.size());
   for (std::size_t i = 0; i < runs.size(); ++i) {
     Run& run = runs[i];
-    for (const std::size_t place : run.places) run.states.push_back(run.store->buffers()[place]);
+    // Runs over one store share its states: a later one sees what an earlier one has written.
+    const auto first = std::find_if(runs.begin(), runs.begin() + static_cast<std::ptrdiff_t>(i),
+                                    [&](const Run& other) { return other.store == run.store; });
+    std::vector<BufferRef>& states = run.store == nullptr ? run.states : first->states;
+    if (&states == &run.states)
+      for (const std::size_t place : run.places) states.push_back(run.store->buffers()[place]);
     ANEMONE_ASSIGN_OR_RETURN(run.frame, plan.take_frame());
     ANEMONE_RETURN_IF_ERROR(bind_inputs(function, items[i], run.frame->registers, masks));
     ANEMONE_ASSIGN_OR_RETURN(run.caches, bind_caches(function, items[i], *run.frame, run.copies));
-    interpreters.emplace_back(function, *run.frame, run.states, run.caches, context.threads,
+    interpreters.emplace_back(function, *run.frame, states, run.caches, context.threads,
                               shared_->max_rounds);
   }
   const std::function<void()> meanwhile = [&] { turn.lend(*items[0].meanwhile); };
@@ -283,7 +288,7 @@ Status CpuProgram::run_together(const ExecutionPlan& plan, std::span<const Batch
   for (std::size_t i = 0; i < runs.size(); ++i) {
     Run& run = runs[i];
     if (status.ok()) {
-      for (std::size_t k = 0; k < run.places.size(); ++k)
+      for (std::size_t k = 0; k < run.states.size(); ++k)
         std::swap(run.store->buffers()[run.places[k]], run.states[k]);
     }
     // What is in `states` now are those that nobody needs any more.

@@ -89,23 +89,45 @@ Status Interpreter::run(const PreparedFunction& function, std::span<Interpreter>
   if (times != nullptr) timer.emplace(*times);
   for (const Interpreter& run : runs)
     forbid(run.frame_.arena->data(), static_cast<std::size_t>(function.memory.arena_bytes));
-  std::vector<FusedCall> calls(runs.size());
-  for (std::size_t k = 0; k < function.block.ops.size(); ++k) {
-    const PreparedOp& op = function.block.ops[k];
-    if (op.kind == PreparedOp::Kind::kFused) {
-      for (std::size_t i = 0; i < runs.size(); ++i)
-        ANEMONE_RETURN_IF_ERROR(runs[i].bind(op, calls[i]));
-      context.bytes_read = 0;
-      ANEMONE_RETURN_IF_ERROR(op.fused->run(calls, context));
-      if (times != nullptr) times->add_bytes(k, context.bytes_read);
-    } else {
-      for (Interpreter& run : runs) ANEMONE_RETURN_IF_ERROR(run.run_op(op));
-    }
-    for (Interpreter& run : runs) run.release_dead(op);
-    if (timer) timer->done(k);
-    if (meanwhile != nullptr) (*meanwhile)();
+  // Runs over the same states are in different waves, in their order.
+  std::vector<std::vector<Interpreter*>> waves;
+  std::vector<Interpreter*> all;
+  for (Interpreter& run : runs) {
+    const auto wave = static_cast<std::size_t>(std::ranges::count_if(
+        all, [&](const Interpreter* earlier) { return &earlier->states_ == &run.states_; }));
+    if (wave == waves.size()) waves.emplace_back();
+    waves[wave].push_back(&run);
+    all.push_back(&run);
   }
-  return {};
+  std::vector<FusedCall> calls(runs.size());
+  // Operations [begin, end), each for all of these runs.
+  const auto run_ops = [&](std::size_t begin, std::size_t end,
+                           const std::vector<Interpreter*>& these) -> Status {
+    for (std::size_t k = begin; k < end; ++k) {
+      const PreparedOp& op = function.block.ops[k];
+      if (op.kind == PreparedOp::Kind::kFused) {
+        for (std::size_t i = 0; i < these.size(); ++i)
+          ANEMONE_RETURN_IF_ERROR(these[i]->bind(op, calls[i]));
+        context.bytes_read = 0;
+        ANEMONE_RETURN_IF_ERROR(op.fused->run(std::span(calls).first(these.size()), context));
+        if (times != nullptr) times->add_bytes(k, context.bytes_read);
+      } else {
+        for (Interpreter* run : these) ANEMONE_RETURN_IF_ERROR(run->run_op(op));
+      }
+      for (Interpreter* run : these) run->release_dead(op);
+      if (timer) timer->done(k);
+      if (meanwhile != nullptr) (*meanwhile)();
+    }
+    return {};
+  };
+  std::size_t done = 0;
+  for (const PreparedFunction::Stretch& stretch : function.stretches) {
+    ANEMONE_RETURN_IF_ERROR(run_ops(done, stretch.begin, all));
+    for (const auto& wave : waves)
+      ANEMONE_RETURN_IF_ERROR(run_ops(stretch.begin, stretch.end, wave));
+    done = stretch.end;
+  }
+  return run_ops(done, function.block.ops.size(), all);
 }
 
 void Interpreter::release_dead(const PreparedOp& op) {

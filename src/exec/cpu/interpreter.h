@@ -33,9 +33,9 @@ struct Frame {
 class Interpreter {
  public:
   // `states` has one buffer per state of the function. A write replaces the reference here; what
-  // the caller commits after success is this vector. `max_rounds` bounds the rounds of all loops
-  // together.
-  // `caches`: the memory of PreparedFunction::caches.
+  // the caller commits after success is this vector. Runs of a batch over the same states share it.
+  // `max_rounds` bounds the rounds of all loops together. `caches`: the memory of
+  // PreparedFunction::caches.
   Interpreter(const PreparedFunction& function, Frame& frame, std::vector<BufferRef>& states,
               std::span<const FusedState> caches, ThreadPool& threads, std::int64_t max_rounds)
       : function_(function),

@@ -8,16 +8,10 @@
 #include "exec/cpu/fusion/fused_op.h"
 #include "exec/cpu/infer_types.h"
 #include "exec/cpu/memory_plan.h"
+#include "exec/cpu/state_stretches.h"
 
 namespace anemone::exec {
 namespace {
-
-bool accesses_states(const PreparedBlock& block) {
-  return std::ranges::any_of(block.ops, [](const PreparedOp& op) {
-    return op.kind == PreparedOp::Kind::kReadState || op.kind == PreparedOp::Kind::kWriteState ||
-           std::ranges::any_of(op.blocks, accesses_states);
-  });
-}
 
 // Sets PreparedInput::mask.
 void find_masks(PreparedFunction& function) {
@@ -55,11 +49,13 @@ Status plan(const std::vector<PreparedFunction*>& functions, bool is_fused, Cons
   for (PreparedFunction* function : functions) {
     infer_types(*function, folder.limit());
     if (is_fused) fuse(*function);
-    function->is_batchable = !accesses_states(function->block);
     find_masks(*function);
   }
   ANEMONE_RETURN_IF_ERROR(folder.fold(functions, threads));
-  for (PreparedFunction* function : functions) plan_memory(*function);
+  for (PreparedFunction* function : functions) {
+    find_stretches(*function);  // of the operations that are left
+    plan_memory(*function);
+  }
   return {};
 }
 

@@ -115,7 +115,15 @@ struct PreparedFunction {
   std::vector<const Feature*> states;   // those that it declares, in `signature`
   std::vector<int> states_in_place;     // those that fused operations write, as indices
   std::vector<PreparedCache> caches;
-  // Several runs over the same states may be batched: all that touches states does so in place.
+  // Operations [begin, end) of the outermost block between the first access to a state and the
+  // last: runs of a batch over the same states do them one run after the other. In order, apart
+  // from each other; what fused operations write in place needs none.
+  struct Stretch {
+    std::size_t begin = 0;
+    std::size_t end = 0;
+  };
+  std::vector<Stretch> stretches;
+  // Several runs over the same states may be batched: no inner block accesses states.
   bool is_batchable = true;
   PreparedBlock block;
   Registers initial;  // constants in their registers, the others empty: what a run starts from
