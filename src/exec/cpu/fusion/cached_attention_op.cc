@@ -174,7 +174,7 @@ void CachedAttentionOp::attend_heads(const FusedCall& call, std::int64_t t, std:
   const Operands o(call);
   const Sizes& n = o.n;
   float* queries = attention_scratch.take<float>(
-      2 * rows * n.dim + kernels::simd::attend_scratch(rows, n.positions, n.dim));
+      2 * rows * n.dim + std::max(n.positions, kernels::simd::attend_scratch(rows, n.dim)));
   float* mixed = queries + rows * n.dim;
   float* scratch = mixed + rows * n.dim;
   for (std::int64_t r = 0; r < rows; ++r) {

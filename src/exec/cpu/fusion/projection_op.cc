@@ -38,34 +38,27 @@ std::vector<ProjectionSegment> ProjectionOp::segments_of(std::span<FusedCall> ca
 Status ProjectionOp::run(std::span<FusedCall> calls, const FusedContext& context) const {
   const std::vector<ProjectionSegment> segments = segments_of(calls);
   const std::int64_t tokens = segments.back().first + segments.back().tokens;
-  // The tokens of one call decide, so that a call gives the same bits whatever is batched with it.
-  if (tokens > 0) multiply({matrix_, bias_, segments, tokens, context}, segments.front().tokens);
+  if (tokens > 0) multiply({matrix_, bias_, segments, tokens, context});
   return {};
 }
 
-void ProjectionOp::multiply(std::span<const Token> tokens, std::int64_t tokens_of_a_call,
-                            const FusedContext& context) const {
+void ProjectionOp::multiply(std::span<const Token> tokens, const FusedContext& context) const {
   std::vector<ProjectionSegment> segments;
   for (const Token& token : tokens)
     segments.push_back({.x = token.x,
                         .y = token.y,
                         .tokens = 1,
                         .first = static_cast<std::int64_t>(segments.size())});
-  multiply({matrix_, bias_, segments, static_cast<std::int64_t>(tokens.size()), context},
-           tokens_of_a_call);
+  multiply({matrix_, bias_, segments, static_cast<std::int64_t>(tokens.size()), context});
 }
 
-void ProjectionOp::multiply(const ProjectionRun& run, std::int64_t tokens_of_a_call) {
-  const bool is_few = tokens_of_a_call <= kernels::simd::kGemvTokens;
-  // A few tokens go through fp16 weights at the speed of memory without parts.
-  const bool is_fast_in_floats = is_few && run.matrix.form == kernels::simd::Matrix::Form::kHalf;
+// The matrix alone decides, so that a token gives the same bits in any company.
+void ProjectionOp::multiply(const ProjectionRun& run) {
   const kernels::simd::Int8Kernels* int8 = run.context.kernels.int8;
-  if (int8 != nullptr && int8->takes(run.matrix) && !is_fast_in_floats)
+  if (int8 != nullptr && int8->takes(run.matrix))
     multiply_integers(run, *int8);
-  else if (is_few)
-    multiply_few_floats(run);
   else
-    multiply_many_floats(run);
+    multiply_floats(run);
 }
 
 }  // namespace anemone::exec

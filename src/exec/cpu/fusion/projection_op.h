@@ -32,14 +32,12 @@ class ProjectionOp : public FusedOp {
     const Half* x = nullptr;
     Half* y = nullptr;
   };
-  // The product for tokens that lie anywhere, each of them to the same bits in any company. A call
-  // of so many tokens would have run them.
-  void multiply(std::span<const Token> tokens, std::int64_t tokens_of_a_call,
-                const FusedContext& context) const;
+  // The product for tokens that lie anywhere, each of them to the same bits in any company.
+  void multiply(std::span<const Token> tokens, const FusedContext& context) const;
 
  private:
   std::vector<ProjectionSegment> segments_of(std::span<FusedCall> calls) const;
-  static void multiply(const ProjectionRun& run, std::int64_t tokens_of_a_call);
+  static void multiply(const ProjectionRun& run);
 
   const kernels::simd::Matrix matrix_;
   const Half* const bias_;
