@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "exec/cpu/fusion/projection_op.h"
 
+#include <algorithm>
+
 #include "exec/cpu/fusion/projection_run.h"
 
 namespace anemone::exec {
@@ -36,9 +38,7 @@ std::vector<ProjectionSegment> ProjectionOp::segments_of(std::span<FusedCall> ca
 }
 
 Status ProjectionOp::run(std::span<FusedCall> calls, const FusedContext& context) const {
-  const std::vector<ProjectionSegment> segments = segments_of(calls);
-  const std::int64_t tokens = segments.back().first + segments.back().tokens;
-  if (tokens > 0) multiply({matrix_, bias_, segments, tokens, context});
+  multiply(segments_of(calls), context);
   return {};
 }
 
@@ -49,16 +49,31 @@ void ProjectionOp::multiply(std::span<const Token> tokens, const FusedContext& c
                         .y = token.y,
                         .tokens = 1,
                         .first = static_cast<std::int64_t>(segments.size())});
-  multiply({matrix_, bias_, segments, static_cast<std::int64_t>(tokens.size()), context});
+  multiply(segments, context);
 }
 
-// The matrix alone decides, so that a token gives the same bits in any company.
-void ProjectionOp::multiply(const ProjectionRun& run) {
-  const kernels::simd::Int8Kernels* int8 = run.context.kernels.int8;
-  if (int8 != nullptr && int8->takes(run.matrix))
-    multiply_integers(run, *int8);
-  else
-    multiply_floats(run);
+// The matrix alone decides how it is multiplied, so that a token gives the same bits in any
+// company.
+void ProjectionOp::multiply(std::span<const ProjectionSegment> segments,
+                            const FusedContext& context) const {
+  const std::int64_t tokens = segments.back().first + segments.back().tokens;
+  if (tokens == 0) return;
+  const kernels::simd::Int8Kernels* int8 = context.kernels.int8;
+  kernels::simd::Matrix matrix = matrix_;
+  const ProjectionRun run{matrix, bias_, segments, tokens, context};
+  if (int8 == nullptr || !int8->takes(matrix)) return multiply_floats(run);
+  if (matrix.form == kernels::simd::Matrix::Form::kHalf) {
+    std::call_once(row_tops_->once, [&] {
+      row_tops_->tops.resize(static_cast<std::size_t>(matrix.rows));
+      const std::int64_t grain = std::max<std::int64_t>(1, kGemvBytes / matrix.row_bytes());
+      context.threads.parallel_for_runs(
+          matrix.rows, grain, [&](std::int64_t begin, std::int64_t end) {
+            int8->row_tops(matrix_, begin, end, row_tops_->tops.data());
+          });
+    });
+    matrix.tops = row_tops_->tops.data();
+  }
+  multiply_integers(run, *int8);
 }
 
 }  // namespace anemone::exec

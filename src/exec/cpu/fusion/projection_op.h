@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <memory>
+#include <mutex>
 #include <vector>
 
 #include "exec/cpu/fusion/fused_op.h"
@@ -37,11 +39,18 @@ class ProjectionOp : public FusedOp {
 
  private:
   std::vector<ProjectionSegment> segments_of(std::span<FusedCall> calls) const;
-  static void multiply(const ProjectionRun& run);
+  void multiply(std::span<const ProjectionSegment> segments, const FusedContext& context) const;
+  // What products in integers need to know of a matrix of fp16, found out when it is first
+  // multiplied.
+  struct RowTops {
+    std::once_flag once;
+    std::vector<float> tops;
+  };
 
   const kernels::simd::Matrix matrix_;
   const Half* const bias_;
   const bool is_channel_major_;
+  const std::shared_ptr<RowTops> row_tops_ = std::make_shared<RowTops>();
 };
 
 }  // namespace anemone::exec
