@@ -6,12 +6,14 @@ namespace anemone::exec {
 namespace {
 
 // after = before * (1 - reduce_sum(mask, -1)) + mask @ tokens, where before is a state, which
-// becomes after: the tokens go to the positions that the one-hot rows of the mask say.
+// becomes after: the tokens go to the positions that the one-hot rows of the mask say. `before` may
+// also be the first positions of the state, which alone become after: those of a tier.
 struct CacheUpdate {
   int state = -1;
   const ir::Type* type = nullptr;  // of the state
   int mask = -1;
   int tokens = -1;
+  bool is_prefix = false;  // of the state
   std::vector<PreparedOp*> inner;
 };
 
@@ -142,21 +144,44 @@ class AttentionMatch {
       const int mask = FusionGraph::argument(*placed, "x");
       for (const std::string_view part : {"x", "y"}) {
         const int before = FusionGraph::argument(*kept, part);
-        PreparedOp* read = graph_.producer(before);
+        PreparedOp* first = graph_.producer(before, "slice_by_index");
+        PreparedOp* read =
+            graph_.producer(first == nullptr ? before : FusionGraph::argument(*first, "x"));
         if (read == nullptr || read->kind != PreparedOp::Kind::kReadState) continue;
         if (!keeps_unmasked(FusionGraph::other(*kept, before), mask)) return out;
         PreparedOp* write = graph_.only_write(read->state);
-        if (write == nullptr || FusionGraph::argument(*write, "data") != after || write < read)
+        if (write == nullptr || write < read) return out;
+        const int written = FusionGraph::argument(*write, "data");
+        if (first != nullptr) {
+          PreparedOp* joined = graph_.producer(written, "slice_update");
+          if (joined == nullptr || !begins_at_zero(*first) || !begins_at_zero(*joined) ||
+              FusionGraph::argument(*joined, "x") != read->outputs[0] ||
+              FusionGraph::argument(*joined, "update") != after)
+            return out;
+          out.inner = {first, joined};
+          out.is_prefix = true;
+        } else if (written != after) {
           return out;
+        }
         out.state = read->state;
         out.type = &read->op->input("input")->type;
         out.mask = mask;
         out.tokens = FusionGraph::argument(*placed, "y");
-        out.inner = {sum, kept, placed, read, write};
+        out.inner.insert(out.inner.end(), {sum, kept, placed, read, write});
         return out;
       }
     }
     return out;
+  }
+
+  // A slice of neighbours from the first element of each axis on: its shape says the rest.
+  bool begins_at_zero(const PreparedOp& slice) const {
+    const auto are = [](const std::vector<std::int64_t>& values, std::int64_t value) {
+      return std::ranges::all_of(values, [value](std::int64_t v) { return v == value; });
+    };
+    const auto begins = graph_.ints(slice, "begin");
+    return begins.size() == 4 && are(begins, 0) && are(graph_.ints(slice, "stride"), 1) &&
+           are(graph_.ints(slice, "squeeze_mask"), 0);
   }
 
   // `reg` is 1 - reduce_sum(mask, -1, keep_dims)
@@ -191,7 +216,8 @@ class AttentionMatch {
           break;
         }
     if (!fits(q, attention_mask, keys, values, root)) return std::nullopt;
-    Fusion fusion{std::make_shared<CachedAttentionOp>(factor, std::move(sinks_)),
+    Fusion fusion{std::make_shared<CachedAttentionOp>(factor, graph_.type(keys.mask).shape[2],
+                                                      keys.type->shape[2], std::move(sinks_)),
                   &root,
                   {q, keys.tokens, values.tokens, keys.mask, attention_mask},
                   {keys.state, values.state},
@@ -202,7 +228,7 @@ class AttentionMatch {
   }
 
   // q [1, H, T, D], tokens [1, KV, T, D], mask [1, 1, S, T], attention mask [1, 1, T, S],
-  // states [1, KV, S, D], all fp16 and static.
+  // states [1, KV, S or more, D], all fp16 and static.
   bool fits(int q, int attention_mask, const CacheUpdate& keys, const CacheUpdate& values,
             const PreparedOp& root) const {
     if (q < 0 || attention_mask < 0) return false;
@@ -221,10 +247,13 @@ class AttentionMatch {
     const Shape& mask = graph_.type(attention_mask).shape;
     const std::int64_t positions = write[2];
     // The program may leave it open what it writes, and read what it broadcasts.
-    for (const CacheUpdate* update : {&keys, &values})
-      if (update->type->dtype != DType::kFp16 ||
-          update->type->shape != Shape({1, token[1], positions, token[3]}))
+    for (const CacheUpdate* update : {&keys, &values}) {
+      const Shape& state = update->type->shape;
+      if (update->type->dtype != DType::kFp16 || state.size() != 4 || state[2] < positions ||
+          (state[2] > positions && !update->is_prefix) ||
+          state != Shape({1, token[1], keys.type->shape[2], token[3]}))
         return false;
+    }
     if (!sinks_.empty() && static_cast<std::int64_t>(sinks_.size()) != query[1]) return false;
     return graph_.type(root.outputs[0]).shape == query &&
            graph_.type(values.tokens).shape == token && query[1] % token[1] == 0 &&

@@ -13,12 +13,14 @@ namespace {
 thread_local Scratch attention_scratch;
 
 struct Sizes {
-  std::int64_t heads, kv_heads, tokens, dim, positions;
+  std::int64_t heads, kv_heads, tokens, dim;
+  std::int64_t positions;  // that the masks are about
+  std::int64_t capacity;   // positions of a head in the states
 };
 
-Sizes sizes_of(const FusedCall& call) {
+Sizes sizes_of(const FusedCall& call, std::int64_t capacity) {
   const Shape& q = call.inputs[0]->shape;
-  return {q[1], call.inputs[1]->shape[1], q[2], q[3], call.inputs[3]->shape[2]};
+  return {q[1], call.inputs[1]->shape[1], q[2], q[3], call.inputs[3]->shape[2], capacity};
 }
 
 // Copies the tokens to their positions.
@@ -28,7 +30,7 @@ void store_tokens(const Sizes& n, const WriteMask& mask, const Half* tokens, std
     const std::int64_t position = mask.position_of_token[static_cast<std::size_t>(t)];
     if (position < 0) continue;
     for (std::int64_t h = 0; h < n.kv_heads; ++h) {
-      std::byte* to = state + static_cast<std::size_t>(h * n.positions + position) * row_bytes;
+      std::byte* to = state + static_cast<std::size_t>(h * n.capacity + position) * row_bytes;
       std::memcpy(to, tokens + (h * n.tokens + t) * n.dim, row_bytes);
     }
   }
@@ -48,7 +50,7 @@ void blend_tokens(const Sizes& n, const Half* mask, const Half* tokens, std::byt
         float placed = 0;
         for (std::int64_t t = 0; t < n.tokens; ++t)
           placed += to_float(row[t]) * to_float(tokens[(h * n.tokens + t) * n.dim + d]);
-        Half& element = cache[(h * n.positions + s) * n.dim + d];
+        Half& element = cache[(h * n.capacity + s) * n.dim + d];
         element = to_half(to_float(to_half(to_float(element) * kept)) + to_float(to_half(placed)));
       }
   }
@@ -87,8 +89,7 @@ bool can_store_first(std::span<FusedCall> calls, MaskCache& masks) {
   return true;
 }
 
-void store(const FusedCall& call, const FusedContext& context) {
-  const Sizes n = sizes_of(call);
+void store(const FusedCall& call, const Sizes& n, const FusedContext& context) {
   const WriteMask& write = context.masks.write_mask(*call.inputs[3]);
   for (std::size_t i = 0; i < 2; ++i) {
     const Half* tokens = call.inputs[1 + i]->as<Half>().data();
@@ -101,15 +102,15 @@ void store(const FusedCall& call, const FusedContext& context) {
 
 // The memory of one call's attention.
 struct Operands {
-  explicit Operands(const FusedCall& call)
-      : n(sizes_of(call)),
+  Operands(const FusedCall& call, std::int64_t capacity)
+      : n(sizes_of(call, capacity)),
         group(n.heads / n.kv_heads),
         q(call.inputs[0]->as<Half>().data()),
         keys(reinterpret_cast<const Half*>(call.states[0])),
         values(reinterpret_cast<const Half*>(call.states[1])),
         out(call.outputs[0].as<Half>().data()) {}
   kernels::simd::AttentionHead head(std::int64_t kv) const {
-    return {keys + kv * n.positions * n.dim, values + kv * n.positions * n.dim, n.dim};
+    return {keys + kv * n.capacity * n.dim, values + kv * n.capacity * n.dim, n.dim};
   }
   std::int64_t row(std::int64_t h, std::int64_t t) const { return (h * n.tokens + t) * n.dim; }
 
@@ -126,12 +127,12 @@ struct Operands {
 Status CachedAttentionOp::run(std::span<FusedCall> calls, const FusedContext& context) const {
   if (!can_store_first(calls, context.masks)) {
     for (FusedCall& call : calls) {
-      store(call, context);
+      store(call, sizes_of(call, capacity_), context);
       attend({&call, 1}, context);
     }
     return {};
   }
-  for (const FusedCall& call : calls) store(call, context);
+  for (const FusedCall& call : calls) store(call, sizes_of(call, capacity_), context);
   attend(calls, context);
   return {};
 }
@@ -141,7 +142,7 @@ void CachedAttentionOp::attend(std::span<FusedCall> calls, const FusedContext& c
   bool have_runs = true;
   for (const FusedCall& call : calls)
     have_runs = have_runs && context.masks.attention_mask(*call.inputs[4]).has_runs;
-  const Operands first(calls[0]);
+  const Operands first(calls[0], capacity_);
   const Sizes& n = first.n;
   if (have_runs && n.tokens * first.group >= kernels::simd::kAttendRows / 2)
     return attend_many(calls, context);
@@ -171,7 +172,7 @@ void CachedAttentionOp::attend(std::span<FusedCall> calls, const FusedContext& c
 void CachedAttentionOp::attend_heads(const FusedCall& call, std::int64_t t, std::int64_t kv,
                                      std::int64_t head, std::int64_t rows,
                                      const FusedContext& context) const {
-  const Operands o(call);
+  const Operands o(call, capacity_);
   const Sizes& n = o.n;
   float* queries = attention_scratch.take<float>(
       2 * rows * n.dim + std::max(n.positions, kernels::simd::attend_scratch(rows, n.dim)));
@@ -201,13 +202,13 @@ void CachedAttentionOp::attend_heads(const FusedCall& call, std::int64_t t, std:
 // Many tokens: the rows of a key/value head are its query heads at each token, in blocks.
 void CachedAttentionOp::attend_many(std::span<FusedCall> calls, const FusedContext& context) const {
   using kernels::simd::kAttendRows;
-  const Operands first(calls[0]);
+  const Operands first(calls[0], capacity_);
   const std::int64_t head_rows = first.group * first.n.tokens;
   const std::int64_t blocks = (head_rows + kAttendRows - 1) / kAttendRows;
   parallel_for_calls(
       calls, context.threads, [&](const FusedCall&) { return first.n.kv_heads * blocks; }, 1,
       [&](FusedCall& call, std::int64_t task, std::int64_t) {
-        const Operands o(call);
+        const Operands o(call, capacity_);
         const std::int64_t kv = task / blocks;
         const std::int64_t begin = task % blocks * kAttendRows;
         const std::int64_t rows = std::min(kAttendRows, head_rows - begin);

@@ -6,7 +6,8 @@
 namespace anemone::exec {
 
 // Inputs: queries [1, H, T, D], keys and values of the step [1, KV, T, D], write mask [1, 1, S, T],
-// attention mask [1, 1, T, S]; states: caches of keys and values [1, KV, S, D]. Puts the step's
+// attention mask [1, 1, T, S]; states: caches of keys and values [1, KV, C, D],
+// of whose C positions the first S are used. Puts the step's
 // tokens into the positions that the write mask marks, and gives softmax(factor * queries @ keys^T
 // + mask) @ values, [1, H, T, D]. Sinks, one per query head, join the scores in the softmax.
 //
@@ -15,12 +16,13 @@ namespace anemone::exec {
 // is computed with as written.
 class CachedAttentionOp : public FusedOp {
  public:
-  CachedAttentionOp(float factor, std::vector<float> sinks)
-      : factor_(factor), sinks_(std::move(sinks)) {}
+  CachedAttentionOp(float factor, std::int64_t positions, std::int64_t capacity,
+                    std::vector<float> sinks)
+      : factor_(factor), positions_(positions), capacity_(capacity), sinks_(std::move(sinks)) {}
   std::string_view name() const override { return "cached_attention"; }
   // Scores and their mix of values, over every position.
-  Cost cost(const Shape& output, std::span<const Shape> states) const override {
-    return {0, 4 * element_count(output) * states[0][2]};
+  Cost cost(const Shape& output, std::span<const Shape> /*states*/) const override {
+    return {0, 4 * element_count(output) * positions_};
   }
   Status run(std::span<FusedCall> calls, const FusedContext& context) const override;
 
@@ -35,6 +37,8 @@ class CachedAttentionOp : public FusedOp {
   }
 
   float factor_;
+  std::int64_t positions_;    // S
+  std::int64_t capacity_;     // C
   std::vector<float> sinks_;  // of each query head, or none
 };
 
