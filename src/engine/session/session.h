@@ -32,7 +32,7 @@ struct DecodeStep;
 
 // One conversation: the tokens so far and the caches that hold them. The caches are a function of
 // the tokens alone: a session that was continued, or truncated and continued, gives the same logits
-// as a new one, to the bit where the executor's results do not depend on the width of a step.
+// as a new one, to the bit, since the executor's results do not depend on the width of a step.
 // Single-thread; several sessions of one model may run in parallel.
 class Session {
  public:
