@@ -240,6 +240,19 @@ TEST_P(Int8Split, AColumnDoesNotDependOnTheOthers) {
       }
   }
 }
+TEST_P(Int8Split, FindsTheLargestMagnitudesOfRows) {
+  if (GetParam().form != Form::kHalf) return;
+  for (const Shape2 shape : shapes()) {
+    const Weights w = weights(shape);
+    for (const Int8Kernels* int8 : sets_) {
+      std::vector<float> tops(w.tops.size(), -1.0f);
+      int8->row_tops(w.matrix, 1, shape.rows, tops.data());
+      EXPECT_EQ(tops[0], -1.0f);
+      for (std::size_t r = 1; r < tops.size(); ++r) EXPECT_EQ(tops[r], w.tops[r]) << r;
+    }
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(, Int8Split, ::testing::ValuesIn(kForms),
                          [](const auto& info) { return std::string(info.param.name); });
 

@@ -55,68 +55,104 @@ double tolerance(const Weights& w, std::int64_t row, const std::vector<float>& x
   return magnitude * static_cast<double>(k + 2) * 0x1p-24 + 1e-30;
 }
 
-TEST_P(SimdMatrix, ExpandsEveryForm) {
-  for (const Weights& w : all_weights()) {
-    SCOPED_TRACE(describe(w.matrix));
-    std::vector<float> out(w.values.size());
-    kernels_.expand(w.matrix, 0, w.matrix.rows, out.data());
-    for (std::size_t i = 0; i < out.size(); ++i)
-      ASSERT_NEAR(static_cast<double>(out[i]), w.values[i], std::abs(w.values[i]) * 0x1p-23) << i;
+// Columns of fp16 as floats, and where they lie: [k][count], or [count][k].
+struct Columns {
+  std::vector<Half> halves;
+  std::int64_t channel_stride, column_stride;
+  Half at(std::int64_t c, std::int64_t n) const {
+    return halves[static_cast<std::size_t>(c * channel_stride + n * column_stride)];
   }
+  // Columns [first, first + count), in the kernel's order.
+  std::vector<float> ordered(const Kernels& kernels, const Matrix& m, std::int64_t first,
+                             std::int64_t count) const {
+    std::vector<float> out(static_cast<std::size_t>(count * ordered_depth(m)), 55.0f);
+    kernels.order_columns(m, halves.data() + first * column_stride, channel_stride, column_stride,
+                          count, out.data());
+    return out;
+  }
+};
+
+// Columns [first, first + count) by rows [begin, m.rows), as [count][rows].
+std::vector<float> multiply(const Kernels& kernels, const Matrix& m, const Columns& columns,
+                            std::int64_t first, std::int64_t count, std::int64_t begin,
+                            bool is_by_row) {
+  const std::vector<float> ordered = columns.ordered(kernels, m, first, count);
+  std::vector<const float*> x;
+  for (std::int64_t n = 0; n < count; ++n) x.push_back(ordered.data() + n * ordered_depth(m));
+  const std::int64_t rows = m.rows - begin;
+  std::vector<float> out(static_cast<std::size_t>((count + 1) * (rows + 1)), 77.0f);
+  std::vector<float> scratch(static_cast<std::size_t>(multiply_scratch(m)));
+  kernels.multiply(m, begin, m.rows, x.data(), static_cast<int>(count), out.data(),
+                   is_by_row ? count + 1 : 1, is_by_row ? 1 : rows + 1, scratch.data());
+  std::vector<float> packed;
+  for (std::int64_t n = 0; n <= count; ++n)
+    for (std::int64_t r = 0; r <= rows; ++r) {
+      const float value =
+          out[static_cast<std::size_t>(is_by_row ? r * (count + 1) + n : n * (rows + 1) + r)];
+      if (n < count && r < rows)
+        packed.push_back(value);
+      else
+        EXPECT_EQ(value, 77.0f) << "behind the result";
+    }
+  return packed;
 }
 
-TEST_P(SimdMatrix, MultipliesAFewColumns) {
+Columns random_columns(std::int64_t k, std::int64_t count, bool is_channel_major) {
+  RandomValues random(5);
+  Columns out{random.halves(k * count), is_channel_major ? count : 1, is_channel_major ? 1 : k};
+  return out;
+}
+
+TEST_P(SimdMatrix, MultipliesAnyNumberOfColumns) {
   for (const Weights& w : all_weights()) {
     SCOPED_TRACE(describe(w.matrix));
-    RandomValues random(5);
     const Matrix& m = w.matrix;
-    for (int count = 1; count <= kGemvTokens; ++count) {
-      std::vector<std::vector<float>> x;
-      std::vector<std::vector<float>> ordered;
-      std::vector<const float*> columns;
-      for (int n = 0; n < count; ++n) {
-        x.push_back(random.floats(m.k));
-        ordered.emplace_back(x.back().size());
-        kernels_.order_column(m, x.back().data(), ordered.back().data());
-      }
-      for (const auto& column : ordered) columns.push_back(column.data());
+    for (const std::int64_t count : {1, 2, 3, 4, 7, 8, 9, 21, 33}) {
+      const bool is_channel_major = count % 2 != 0;
+      const Columns columns = random_columns(m.k, count, is_channel_major);
       const std::int64_t begin = m.rows / 3;
-      const std::int64_t rows = m.rows - begin;
-      std::vector<float> out(static_cast<std::size_t>(count * (rows + 1)), 77.0f);
-      std::vector<float> scratch(static_cast<std::size_t>(m.k));
-      kernels_.gemv(m, begin, m.rows, columns.data(), count, out.data(), rows + 1, scratch.data());
-      for (int n = 0; n < count; ++n) {
-        const auto& column = x[static_cast<std::size_t>(n)];
-        for (std::int64_t r = 0; r < rows; ++r)
-          ASSERT_NEAR(static_cast<double>(out[static_cast<std::size_t>(n * (rows + 1) + r)]),
-                      product(w, begin + r, column), tolerance(w, begin + r, column));
-        EXPECT_EQ(out[static_cast<std::size_t>(n * (rows + 1) + rows)], 77.0f);
+      const auto out = multiply(kernels_, m, columns, 0, count, begin, is_channel_major);
+      for (std::int64_t n = 0; n < count; ++n) {
+        std::vector<float> x;
+        for (std::int64_t c = 0; c < m.k; ++c) x.push_back(to_float(columns.at(c, n)));
+        for (std::int64_t r = begin; r < m.rows; ++r)
+          ASSERT_NEAR(
+              static_cast<double>(out[static_cast<std::size_t>(n * (m.rows - begin) + r - begin)]),
+              product(w, r, x), tolerance(w, r, x))
+              << count << " columns, row " << r;
       }
     }
   }
 }
 
-TEST_P(SimdMatrix, MultipliesFloats) {
-  RandomValues random(6);
-  for (const std::int64_t rows : {1, 4, 7})
-    for (const std::int64_t depth : {1, 19})
-      for (const std::int64_t count : {1, 3, 16, 33, 130}) {
-        const auto a = random.floats(rows * (depth + 2));
-        const auto b = random.floats(depth * (count + 1));
-        auto out = random.floats(rows * (count + 3));
-        const auto before = out;
-        kernels_.multiply(a.data(), depth + 2, rows, depth, b.data(), count + 1, count, out.data(),
-                          count + 3);
-        for (std::int64_t r = 0; r < rows; ++r)
-          for (std::int64_t n = 0; n < count + 3; ++n) {
-            const auto at = static_cast<std::size_t>(r * (count + 3) + n);
-            double expected = static_cast<double>(before[at]);
-            for (std::int64_t k = 0; k < depth && n < count; ++k)
-              expected += static_cast<double>(a[static_cast<std::size_t>(r * (depth + 2) + k)]) *
-                          static_cast<double>(b[static_cast<std::size_t>(k * (count + 1) + n)]);
-            ASSERT_NEAR(static_cast<double>(out[at]), expected, 21 * 0x1p-23 * 20);
-          }
-      }
+// A token is the same alone and in a prompt of any length.
+TEST_P(SimdMatrix, ColumnsGiveTheSameBitsInAnyCompany) {
+  std::vector<Weights> all = all_weights();
+  // Deeper than what is multiplied at a time.
+  const Shape2 deep = {19, 2240};
+  all.push_back(make(Form::kHalf, 16, deep, 1, 0, 1));
+  all.push_back(make(Form::kInt8, 8, deep, 1, 0, 1));
+  all.push_back(make(Form::kInt4, 4, deep, 1, 32, 1));
+  all.push_back(make(Form::kPalette, 4, deep, 1, 0, 1));
+  all.push_back(make(Form::kPalette, 6, deep, 1, 0, 1));
+  for (const Weights& w : all) {
+    SCOPED_TRACE(describe(w.matrix));
+    const Matrix& m = w.matrix;
+    constexpr std::int64_t kColumns = 37;
+    for (const bool is_channel_major : {false, true}) {
+      const Columns columns = random_columns(m.k, kColumns, is_channel_major);
+      const auto together = multiply(kernels_, m, columns, 0, kColumns, 0, is_channel_major);
+      for (const std::int64_t width : {1, 2, 3, 4, 5, 9, 16, 17, 36})
+        for (std::int64_t first = 0; first < kColumns; first += width) {
+          const std::int64_t count = std::min(width, kColumns - first);
+          const auto some = multiply(kernels_, m, columns, first, count, 0, !is_channel_major);
+          ASSERT_EQ(std::memcmp(some.data(), together.data() + first * m.rows,
+                                some.size() * sizeof(float)),
+                    0)
+              << count << " columns from " << first;
+        }
+    }
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(, SimdMatrix, ::testing::ValuesIn(supported_isas()),

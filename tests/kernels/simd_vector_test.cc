@@ -100,7 +100,9 @@ TEST_P(SimdVector, NormsColumnsAndRows) {
             const double expected =
                 value(x[at]) * factor * value(weight[static_cast<std::size_t>(c)]);
             expect_half(by_column[at], expected, "column");
-            expect_half(by_row[static_cast<std::size_t>(t * channels + c)], expected, "row");
+            const Half row = by_row[static_cast<std::size_t>(t * channels + c)];
+            expect_half(row, expected, "row");
+            ASSERT_EQ(by_column[at].bits, row.bits) << "column " << t << " of " << tokens;
           }
         }
       }
@@ -139,7 +141,7 @@ TEST_P(SimdVector, Attends) {
         const auto values = random.halves((begin + positions) * dim);
         const auto q = random.floats(rows * dim);
         std::vector<float> out(static_cast<std::size_t>(rows * dim));
-        std::vector<float> scratch(static_cast<std::size_t>(attend_scratch(rows, positions, dim)));
+        std::vector<float> scratch(static_cast<std::size_t>(attend_scratch(rows, dim)));
         const AttentionHead head{keys.data(), values.data(), dim};
         kernels_.attend(head, q.data(), rows, begin, begin + positions, out.data(), scratch.data());
         for (std::int64_t r = 0; r < rows; ++r) {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <vector>
 
@@ -20,6 +22,7 @@ struct Weights {
   std::vector<std::byte> data;
   std::vector<Half> scales;
   std::vector<Half> palette;
+  std::vector<float> tops;
   std::vector<double> values;  // what it stands for
 };
 
@@ -97,6 +100,16 @@ inline Weights make(Form form, int bits, const Shape2& shape, std::int64_t tile_
       }
       w.values.push_back(value);
     }
+  if (form == Form::kHalf) {
+    for (std::int64_t r = 0; r < shape.rows; ++r) {
+      float top = 0;
+      for (std::int64_t c = 0; c < shape.k; ++c)
+        top = std::max(
+            top, static_cast<float>(std::abs(w.values[static_cast<std::size_t>(r * shape.k + c)])));
+      w.tops.push_back(top);
+    }
+    m.tops = w.tops.data();
+  }
   return w;
 }
 

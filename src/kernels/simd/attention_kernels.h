@@ -1,59 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 // Attention over keys and values of fp16, over the vectors of one instruction set.
+//
+// A row's result has the same bits from attend() and from attend_many(). Positions come in blocks
+// of kAttendRows that begin at multiples of it. A score is the sum over the dimensions in order.
+// After each block the sums so far are scaled to its top: that of the weights, of which weight s is
+// added to lane s % kWidth of one vector per block, and that of the weighted values, in order of
+// the positions. Positions that a row does not attend to have the weight 0 and add nothing.
 #pragma once
 
 #include <cmath>
 
+#include "kernels/simd/column_products.h"
 #include "kernels/simd/kernels.h"
-#include "kernels/simd/matrix_kernels.h"
-#include "kernels/simd/vector_kernels.h"
+#include "kernels/simd/shuffles.h"
 #include "kernels/simd/vectors.h"
 
 namespace anemone::kernels::simd::ANEMONE_SIMD_NAMESPACE {
-
-// `sink`: one more score, which counts in the sum but gets no weight; nullptr: none.
-inline void softmax(float* scores, std::int64_t count, const float* sink = nullptr) {
-  Floats top = broadcast(scores[0]);
-  std::int64_t i = 0;
-  for (; i + kWidth <= count; i += kWidth) top = max(top, load(scores + i));
-  float most = highest(top);
-  for (std::int64_t k = i; k < count; ++k) most = scores[k] > most ? scores[k] : most;
-  if (sink != nullptr && *sink > most) most = *sink;
-  Floats sums{};
-  for (i = 0; i + kWidth <= count; i += kWidth) {
-    const Floats e = exp(load(scores + i) - most);
-    store(scores + i, e);
-    sums += e;
-  }
-  float total = sum(sums);
-  for (; i < count; ++i) total += scores[i] = std::exp(scores[i] - most);
-  if (sink != nullptr) total += std::exp(*sink - most);
-  const float inverse = 1.0f / total;
-  for (i = 0; i + kWidth <= count; i += kWidth) store(scores + i, load(scores + i) * inverse);
-  for (; i < count; ++i) scores[i] *= inverse;
-}
-
-inline void attend(const AttentionHead& head, const float* q, std::int64_t rows, std::int64_t begin,
-                   std::int64_t end, float* out, float* scratch) {
-  const std::int64_t dim = head.dim;
-  const std::int64_t positions = end - begin;
-  float* block = scratch + rows * positions;
-  for (std::int64_t s = 0; s < positions; s += kAttendPositions) {
-    const std::int64_t count = positions - s < kAttendPositions ? positions - s : kAttendPositions;
-    to_floats(head.keys + (begin + s) * dim, block, count * dim);
-    for (std::int64_t r = 0; r < rows; ++r)
-      for (std::int64_t k = 0; k < count; ++k)
-        scratch[r * positions + s + k] = dot(q + r * dim, block + k * dim, dim);
-  }
-  for (std::int64_t r = 0; r < rows; ++r)
-    softmax(scratch + r * positions, positions, head.sinks == nullptr ? nullptr : head.sinks + r);
-  for (std::int64_t i = 0; i < rows * dim; ++i) out[i] = 0;
-  for (std::int64_t s = 0; s < positions; s += kAttendPositions) {
-    const std::int64_t count = positions - s < kAttendPositions ? positions - s : kAttendPositions;
-    to_floats(head.values + (begin + s) * dim, block, count * dim);
-    multiply(scratch + s, positions, rows, count, block, dim, dim, out, dim);
-  }
-}
 
 // The score of a position that the row of a lane does not attend to: lower than any other.
 constexpr float kHidden = -1e30f;
@@ -75,8 +37,14 @@ inline void add_bias(const AttentionRuns& runs, std::int64_t first, std::int64_t
   }
 }
 
-// One more block of scores [count, rows] for the softmax of each lane: `top` and `total` are those
-// of the blocks before. Scores become weights, and `mixed` [dim, rows] is scaled to the new top.
+// The weight of a score.
+inline Floats weight_of(Floats score, Floats top) {
+  return score == broadcast(kHidden) ? Floats{} : exp(score - top);
+}
+
+// One more block of scores [count, rows], where count is a multiple of kWidth, for the softmax of
+// each lane: `top` and `total` are those of the blocks before. Scores become weights, and `mixed`
+// [dim, rows] is scaled to the new top.
 inline void add_scores(float* scores, std::int64_t count, float* top, float* total, float* mixed,
                        std::int64_t dim) {
   for (std::int64_t v = 0; v < kAttendRows; v += kWidth) {
@@ -84,16 +52,20 @@ inline void add_scores(float* scores, std::int64_t count, float* top, float* tot
     Floats new_top = old_top;
     for (std::int64_t k = 0; k < count; ++k)
       new_top = max(new_top, load(scores + k * kAttendRows + v));
-    Floats sums{};
-    for (std::int64_t k = 0; k < count; ++k) {
-      float* score = scores + k * kAttendRows + v;
-      const Floats e = exp(load(score) - new_top);
-      store(score, e);
-      sums += e;
-    }
+    // As lanes of a vector, and added up like those of sum().
+    Floats sums[kWidth] = {};
+    for (std::int64_t k = 0; k < count; k += kWidth)
+      for (int i = 0; i < kWidth; ++i) {
+        float* score = scores + (k + i) * kAttendRows + v;
+        const Floats e = weight_of(load(score), new_top);
+        store(score, e);
+        sums[i] += e;
+      }
+    for (int half = kWidth / 2; half > 0; half /= 2)
+      for (int i = 0; i < half; ++i) sums[i] += sums[i + half];
     const Floats scale = exp(old_top - new_top);
     store(top + v, new_top);
-    store(total + v, fma(load(total + v), scale, sums));
+    store(total + v, fma(load(total + v), scale, sums[0]));
     for (std::int64_t d = 0; d < dim; ++d) {
       float* at = mixed + d * kAttendRows + v;
       store(at, load(at) * scale);
@@ -123,17 +95,21 @@ inline void attend_many(const AttentionHead& head, const float* q, const Attenti
     total[r] = head.sinks == nullptr ? 0.0f : 1.0f;
   }
   for (std::int64_t i = 0; i < dim * kAttendRows; ++i) out[i] = 0;
-  // Blocks begin at multiples of their size, so that a row's result does not depend on the others.
   for (std::int64_t s = begin / kAttendRows * kAttendRows; s < end; s += kAttendRows) {
     const std::int64_t count = end - s < kAttendRows ? end - s : kAttendRows;
+    const std::int64_t padded = (count + kWidth - 1) / kWidth * kWidth;
+    const bool hides_some = s < open || s + count > close;
     to_floats(head.keys + s * dim, block, count * dim);
     for (std::int64_t i = 0; i < count * kAttendRows; ++i) scores[i] = 0;
     multiply_left({block, dim, 1}, count, dim, q, kAttendRows, kAttendRows, scores, kAttendRows);
     if (runs.bias[0] != nullptr) add_bias(runs, s, count, scores);
-    if (s < open || s + count > close) hide_positions(runs, s, count, scores);
-    add_scores(scores, count, top, total, out, dim);
+    if (hides_some) hide_positions(runs, s, count, scores);
+    for (std::int64_t i = count * kAttendRows; i < padded * kAttendRows; ++i) scores[i] = kHidden;
+    add_scores(scores, padded, top, total, out, dim);
     to_floats(head.values + s * dim, block, count * dim);
-    multiply_left({block, 1, dim}, dim, count, scores, kAttendRows, kAttendRows, out, kAttendRows);
+    (hides_some ? multiply_left<true> : multiply_left<false>)({block, 1, dim}, dim, count, scores,
+                                                              kAttendRows, kAttendRows, out,
+                                                              kAttendRows);
   }
   for (std::int64_t v = 0; v < kAttendRows; v += kWidth) {
     const Floats inverse = 1.0f / load(total + v);
@@ -141,6 +117,85 @@ inline void attend_many(const AttentionHead& head, const float* q, const Attenti
       float* at = out + d * kAttendRows + v;
       store(at, load(at) * inverse);
     }
+  }
+}
+
+// Positions [begin, end) of a block of keys, fp16 [position, dim], as floats [dim, kAttendRows];
+// what fills their vectors up is 0.
+inline void transpose_keys(const Half* keys, std::int64_t dim, std::int64_t begin, std::int64_t end,
+                           float* out) {
+  for (std::int64_t s = begin / kWidth * kWidth; s < end; s += kWidth)
+    for (std::int64_t d = 0; d < dim; d += kWidth) {
+      Floats some[kWidth];
+      for (int i = 0; i < kWidth; ++i)
+        some[i] = s + i < begin || s + i >= end
+                      ? Floats{}
+                      : load_some_halves(keys + (s + i) * dim + d, dim - d);
+      transpose(some);
+      const std::int64_t left = dim - d < kWidth ? dim - d : kWidth;
+      for (std::int64_t i = 0; i < left; ++i) store(out + (d + i) * kAttendRows + s, some[i]);
+    }
+}
+
+// Scores [kAttendRows] of one row, of which those of [begin, end) count, become weights. Gives what
+// the sums so far are to be scaled with.
+inline float add_row_scores(float* scores, std::int64_t begin, std::int64_t end, float& top,
+                            float& total) {
+  for (std::int64_t s = 0; s < begin; ++s) scores[s] = kHidden;
+  for (std::int64_t s = end; s < kAttendRows; ++s) scores[s] = kHidden;
+  Floats tops = broadcast(top);
+  for (std::int64_t s = 0; s < kAttendRows; s += kWidth) tops = max(tops, load(scores + s));
+  const Floats new_top = broadcast(highest(tops));
+  Floats sums{};
+  for (std::int64_t s = 0; s < kAttendRows; s += kWidth) {
+    const Floats e = weight_of(load(scores + s), new_top);
+    store(scores + s, e);
+    sums += e;
+  }
+  const Floats scale = exp(broadcast(top) - new_top);
+  top = new_top[0];
+  total = fma(broadcast(total), scale, broadcast(sum(sums)))[0];
+  return scale[0];
+}
+
+inline void attend(const AttentionHead& head, const float* q, std::int64_t rows, std::int64_t begin,
+                   std::int64_t end, float* out, float* scratch) {
+  const std::int64_t dim = head.dim;
+  const std::int64_t depth = attend_depth(dim);
+  float* scores = scratch;                     // [rows, kAttendRows]
+  float* mixed = scores + rows * kAttendRows;  // [rows, depth]
+  float* top = mixed + rows * depth;
+  float* total = top + rows;
+  float* block = total + rows;
+  for (std::int64_t r = 0; r < rows; ++r) {
+    top[r] = head.sinks == nullptr ? kHidden : head.sinks[r];
+    total[r] = head.sinks == nullptr ? 0.0f : 1.0f;
+  }
+  for (std::int64_t i = 0; i < rows * depth; ++i) mixed[i] = 0;
+  for (std::int64_t s = begin / kAttendRows * kAttendRows; s < end; s += kAttendRows) {
+    const std::int64_t first = begin > s ? begin - s : 0;
+    const std::int64_t last = end - s < kAttendRows ? end - s : kAttendRows;
+    const std::int64_t place = first / kWidth * kWidth;
+    const std::int64_t places = (last + kWidth - 1) / kWidth * kWidth - place;
+    transpose_keys(head.keys + s * dim, dim, first, last, block);
+    for (std::int64_t i = 0; i < rows * kAttendRows; ++i) scores[i] = 0;
+    multiply_left({q, dim, 1}, rows, dim, block + place, kAttendRows, places, scores + place,
+                  kAttendRows);
+    for (std::int64_t r = 0; r < rows; ++r) {
+      const float scale = add_row_scores(scores + r * kAttendRows, first, last, top[r], total[r]);
+      for (std::int64_t d = 0; d < depth; d += kWidth)
+        store(mixed + r * depth + d, load(mixed + r * depth + d) * scale);
+    }
+    for (std::int64_t k = first; k < last; ++k) {
+      to_floats(head.values + (s + k) * dim, block + k * depth, dim);
+      for (std::int64_t d = dim; d < depth; ++d) block[k * depth + d] = 0;
+    }
+    multiply_left({scores + first, kAttendRows, 1}, rows, last - first, block + first * depth,
+                  depth, depth, mixed, depth);
+  }
+  for (std::int64_t r = 0; r < rows; ++r) {
+    const float inverse = 1.0f / total[r];
+    for (std::int64_t d = 0; d < dim; ++d) out[r * dim + d] = mixed[r * depth + d] * inverse;
   }
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A chain of elementwise operations as a short program over registers, each of which holds a block
-// of elements in fp32. A chain of any length therefore reads its inputs and writes its result once.
+// of elements in fp32, rounded to fp16. A chain of any length therefore reads its inputs and writes
+// its result once, and gives the bits of its operations one after the other.
 #pragma once
 
 #include <cstddef>

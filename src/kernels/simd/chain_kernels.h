@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Chains of elementwise operations, over the vectors of one instruction set. An element's result
-// does not depend on where its block begins.
+// does not depend on where its block begins. Every step's result is rounded to fp16, as the program
+// says it: which operations form a chain depends on the shapes, and so on the width of a step,
+// which must not show in the bits.
 #pragma once
 
 #include "kernels/simd/chain.h"
@@ -139,6 +141,15 @@ inline void run_chain_step(const ChainStep& step, ChainRegisters registers, std:
   }
 }
 
+// To the nearest numbers of fp16.
+inline void round_to_halves(float* x, std::int64_t count) {
+  for (std::int64_t i = 0; i < count; i += kWidth) {
+    Half halves[kWidth];
+    store_halves(halves, load(x + i));
+    store(x + i, load_halves(halves));
+  }
+}
+
 inline void run_chain(const Chain& chain, const Half* const* inputs, std::int64_t begin,
                       std::int64_t end, Half* out) {
   alignas(64) float registers[kChainRegisters][kChainBlock];
@@ -149,6 +160,7 @@ inline void run_chain(const Chain& chain, const Half* const* inputs, std::int64_
       const ChainStep& step = chain.steps[s];
       if (step.op != ChainOp::kLoad) {
         run_chain_step(step, registers, padded);
+        if (s + 1 < chain.length) round_to_halves(registers[step.out], padded);
         continue;
       }
       float* loaded = registers[step.out];

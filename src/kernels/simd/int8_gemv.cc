@@ -100,6 +100,8 @@ void gemv(const Matrix& matrix, std::int64_t begin, std::int64_t end, const std:
     return multiply_columns<NibblesRow>(matrix, begin, end, columns, target);
   if (matrix.form == Matrix::Form::kPalette && matrix.bits == 4)
     return multiply_columns<Palette16Row>(matrix, begin, end, columns, target);
+  if (matrix.form == Matrix::Form::kHalf)
+    return multiply_columns<HalvesRow>(matrix, begin, end, columns, target);
   multiply_columns<ExpandedRow>(matrix, begin, end, columns, target);
 }
 

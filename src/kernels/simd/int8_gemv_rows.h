@@ -189,6 +189,55 @@ struct TileSumsRow {
   static constexpr int kPair = static_cast<int>(0x80800100);  // 0x80 gives a zero
 };
 
+// fp16, whose parts are made on the way: with 32 elements per vector of integers of 16 bits, which
+// hold 128 * high + low.
+struct HalvesRow : TwoPartsRow {
+  static constexpr int kSteps = 1;
+  static constexpr int kLowOffset = 64;
+  HalvesRow(const Matrix& m, const RowBlock& block, std::int64_t begin, std::int64_t r)
+      : at(m.row(begin + r)), inverse(_mm512_set1_ps(block.inverse_scale(r))) {}
+  struct Both {
+    __m512i high;
+    __m512i low;
+  };
+  Both read(std::int64_t step, __mmask64 mask) const {
+    const std::byte* const from = at + step * kStep * 2;
+    prefetch(from);
+    prefetch(from + kStep);
+    const __m512i first = integers(from, static_cast<__mmask32>(mask));
+    const __m512i second = integers(from + kStep, static_cast<__mmask32>(mask >> 32));
+    return {pack(_mm512_srli_epi16(first, 7), _mm512_srli_epi16(second, 7)),
+            pack(low_of(first), low_of(second))};
+  }
+  template <int s>
+  void split(const Both& both, __m512i& high, __m512i& low) const {
+    high = both.high;
+    low = both.low;
+  }
+
+  const std::byte* at;
+  __m512 inverse;
+
+ private:
+  __m512i sixteen(__m256i halves) const {
+    return _mm512_cvtps_epi32(_mm512_mul_ps(_mm512_cvtph_ps(halves), inverse));
+  }
+  // 32 elements as integers, and what makes both parts positive: 64 rounds the high one and is the
+  // offset of the low one. Each quarter holds four of the first sixteen, then of the others.
+  __m512i integers(const std::byte* from, __mmask32 mask) const {
+    const __m512i halves = _mm512_maskz_loadu_epi16(mask, from);
+    return _mm512_add_epi16(_mm512_packs_epi32(sixteen(_mm512_castsi512_si256(halves)),
+                                               sixteen(_mm512_extracti64x4_epi64(halves, 1))),
+                            _mm512_set1_epi16(128 * kOffset + 64));
+  }
+  static __m512i low_of(__m512i q) { return _mm512_and_si512(q, _mm512_set1_epi16(127)); }
+  // 64 parts in the order of the elements.
+  static __m512i pack(__m512i first, __m512i second) {
+    const __m512i order = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
+    return _mm512_permutexvar_epi32(order, _mm512_packus_epi16(first, second));
+  }
+};
+
 // Rows of every other form, which RowBlock has expanded to parts before.
 struct ExpandedRow : TwoPartsRow {
   static constexpr int kSteps = 1;

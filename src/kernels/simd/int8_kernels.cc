@@ -5,6 +5,7 @@
 #include "kernels/simd/int8_gemm.h"
 #include "kernels/simd/int8_gemv.h"
 #include "kernels/simd/int8_split.h"
+#include "kernels/simd/int8_split_rows.h"
 
 namespace anemone::kernels::simd::int8_split {
 namespace {
@@ -28,6 +29,7 @@ bool takes(const Matrix& matrix) {
 constexpr Int8Kernels vnni_kernels() {
   return {.gemv_columns = kInt8GemvColumns,
           .takes = takes,
+          .row_tops = row_tops,
           .gemv_pack_bytes = gemv_pack_bytes,
           .gemv_pack = gemv_pack,
           .gemv_scratch_bytes = gemv_scratch_bytes,

@@ -38,6 +38,9 @@ struct Int8Kernels {
   // Whether the functions below take the matrix: fp16, int8, int4 and palettes, with scales that
   // hold for whole vectors of a row.
   bool (*takes)(const Matrix& matrix);
+  // A matrix of fp16 needs its `tops` for all functions below. This gives them: out[r] for rows
+  // [begin, end).
+  void (*row_tops)(const Matrix& matrix, std::int64_t begin, std::int64_t end, float* out);
 
   // gemv() is for few columns, as in decoding: it reads the weights row after row, in one run.
   //

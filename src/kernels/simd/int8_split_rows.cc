@@ -90,6 +90,16 @@ std::int64_t row_scratch_bytes(const Matrix& m) {
                   64);
 }
 
+void row_tops(const Matrix& matrix, std::int64_t begin, std::int64_t end, float* out) {
+  for (std::int64_t r = begin; r < end; ++r) {
+    const auto* row = reinterpret_cast<const Half*>(matrix.row(r));
+    __m512 tops = _mm512_setzero_ps();
+    for (std::int64_t c = 0; c < matrix.k; c += 16)
+      tops = _mm512_max_ps(tops, _mm512_abs_ps(load_some(row + c, matrix.k - c)));
+    out[r] = _mm512_reduce_max_ps(tops);
+  }
+}
+
 RowBlock::RowBlock(const Matrix& matrix, std::int64_t begin, std::int64_t end, std::byte* scratch)
     : matrix_(matrix), begin_(begin), rows_(end - begin) {
   const bool is_palette = matrix.form == Matrix::Form::kPalette;
@@ -156,13 +166,7 @@ void RowBlock::prepare_palettes(std::byte* scratch) {
 }
 
 void RowBlock::prepare_halves() {
-  for (std::int64_t r = 0; r < rows_; ++r) {
-    const auto* row = reinterpret_cast<const Half*>(matrix_.row(begin_ + r));
-    __m512 tops = _mm512_setzero_ps();
-    for (std::int64_t c = 0; c < matrix_.k; c += 16)
-      tops = _mm512_max_ps(tops, _mm512_abs_ps(load_some(row + c, matrix_.k - c)));
-    scales_[r] = 128 * _mm512_reduce_max_ps(tops) / kSteps;
-  }
+  for (std::int64_t r = 0; r < rows_; ++r) scales_[r] = 128 * matrix_.tops[begin_ + r] / kSteps;
 }
 
 void RowBlock::prepare_int8_tiles(std::byte* scratch) {
@@ -335,7 +339,7 @@ void RowBlock::expand_halves(const Part& p) const {
   const std::int64_t left = matrix_.k - p.step * kStep;
   for (std::int64_t r = p.begin; r < p.end; ++r) {
     const auto* row = reinterpret_cast<const Half*>(matrix_.row(begin_ + r)) + p.step * kStep;
-    const __m512 inverse = _mm512_set1_ps(scales_[r] == 0 ? 0 : 128 / scales_[r]);
+    const __m512 inverse = _mm512_set1_ps(inverse_scale(r));
     for (std::int64_t c = 0; c < kStep && c < left; c += 16) {
       const Int8Split16 parts = split(_mm512_mul_ps(load_some(row + c, left - c), inverse));
       store_sixteen(parts.high, p.high + (r - p.begin) * kStep + c);

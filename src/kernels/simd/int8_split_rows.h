@@ -30,6 +30,8 @@ class RowBlock {
   const std::byte* in_place() const { return in_place_; }
   // What a sum of one part, or of 128 * high + low, is to be multiplied with; [kInt8BlockRows].
   const float* scales() const { return scales_; }
+  // What an element of fp16 is multiplied with to be 128 * high + low.
+  float inverse_scale(std::int64_t r) const { return scales_[r] == 0 ? 0 : 128 / scales_[r]; }
   // The table of row r of a palette: the parts of its entries, all high ones, then all low ones.
   // 16 entries stand there four times.
   const std::int8_t* table(std::int64_t r) const { return tables_[r]; }
@@ -103,6 +105,9 @@ class Ahead {
   const std::byte* last_;
   std::int64_t lines_;
 };
+
+// Int8Kernels::row_tops.
+void row_tops(const Matrix& matrix, std::int64_t begin, std::int64_t end, float* out);
 
 // Bytes of scratch that a RowBlock of the matrix needs.
 std::int64_t row_scratch_bytes(const Matrix& matrix);

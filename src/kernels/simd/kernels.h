@@ -45,21 +45,18 @@ struct Kernels {
   void (*to_floats)(const Half* in, float* out, std::int64_t count);
   void (*to_halves)(const float* in, Half* out, std::int64_t count);
 
-  // Inputs of `gemv`: a column of x in the order in which the form's elements come out of memory.
-  // Both [k].
-  void (*order_column)(const Matrix& matrix, const float* in, float* out);
-  // out[n * out_stride + r - begin] = sum over k of matrix(r, k) * x[n][k], for rows [begin, end)
-  // and n < count <= kGemvTokens; x[n] as order_column() leaves it. Weights are read once.
-  // `scratch` holds `k` floats.
-  void (*gemv)(const Matrix& matrix, std::int64_t begin, std::int64_t end, const float* const* x,
-               int count, float* out, std::int64_t out_stride, float* scratch);
-  // Rows [begin, end) as floats, [end - begin, k].
-  void (*expand)(const Matrix& matrix, std::int64_t begin, std::int64_t end, float* out);
-  // out[r][n] += sum over k of a[r][k] * b[k][n]: [rows, depth] by [depth, count]; leading
-  // dimensions lda, ldb, ldo.
-  void (*multiply)(const float* a, std::int64_t lda, std::int64_t rows, std::int64_t depth,
-                   const float* b, std::int64_t ldb, std::int64_t count, float* out,
-                   std::int64_t ldo);
+  // Inputs of `multiply`: `count` columns of k channels each, fp16 with strides, as floats in the
+  // order in which the form's elements come out of memory. `out` is [count, ordered_depth()].
+  void (*order_columns)(const Matrix& matrix, const Half* x, std::int64_t channel_stride,
+                        std::int64_t column_stride, std::int64_t count, float* out);
+  // out[(r - begin) * row_stride + n * column_stride] = sum over k of matrix(r, k) * x[n][k], for
+  // rows [begin, end) and n < count; x[n] as order_columns() leaves it. A column gives the same
+  // bits whatever the number of columns and of rows. Up to 2 * kFewColumns columns need no panel of
+  // floats, so that weights are read at the speed of memory. `scratch` holds multiply_scratch()
+  // floats.
+  void (*multiply)(const Matrix& matrix, std::int64_t begin, std::int64_t end,
+                   const float* const* x, int count, float* out, std::int64_t row_stride,
+                   std::int64_t column_stride, float* scratch);
 
   // y = x * rsqrt(mean(x^2) + eps) * weight, over `channels` of column t: element (c, t) lies at c
   // * stride + t. It does `count` neighbouring columns.
@@ -88,25 +85,34 @@ struct Kernels {
 
   // Streams over positions [begin, end): out = softmax(q . keys) @ values for `rows` query rows
   // that attend to the same positions. q and out are fp32 [rows, dim]; `scratch` holds
-  // attend_scratch() floats.
+  // attend_scratch() floats. A row's result has the bits that attend_many() gives it.
   void (*attend)(const AttentionHead& head, const float* q, std::int64_t rows, std::int64_t begin,
                  std::int64_t end, float* out, float* scratch);
   // attend() for kAttendRows rows that attend to different positions; q and out are [dim,
   // kAttendRows]. `scratch` holds attend_many_scratch() floats. A row's result does not depend on
-  // the others.
+  // the others, nor on keys and values that it does not attend to.
   void (*attend_many)(const AttentionHead& head, const float* q, const AttentionRuns& runs,
                       float* out, float* scratch);
 };
 
-inline constexpr int kGemvTokens = 4;
+inline constexpr int kFewColumns = 4;
 
-// Positions that attend() takes together: keys and values are converted once for all query rows.
-inline constexpr std::int64_t kAttendPositions = 16;
-inline constexpr std::int64_t attend_scratch(std::int64_t rows, std::int64_t positions,
-                                             std::int64_t dim) {
-  return rows * positions + kAttendPositions * dim;
+// Whole vectors of every instruction set.
+inline std::int64_t ordered_depth(const Matrix& matrix) {
+  return (matrix.k + 15) / 16 * 16;
+}
+// Sixteen rows and their scales.
+inline std::int64_t multiply_scratch(const Matrix& matrix) {
+  return 16 * 2 * ordered_depth(matrix);
 }
 
+// Dimensions in whole vectors of every instruction set.
+inline constexpr std::int64_t attend_depth(std::int64_t dim) {
+  return (dim + 15) / 16 * 16;
+}
+inline constexpr std::int64_t attend_scratch(std::int64_t rows, std::int64_t dim) {
+  return rows * (kAttendRows + attend_depth(dim) + 2) + kAttendRows * attend_depth(dim);
+}
 // A row and what fills up its last vector.
 inline constexpr std::int64_t softmax_scratch(std::int64_t channels) {
   return channels + 16;

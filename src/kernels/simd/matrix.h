@@ -25,6 +25,9 @@ struct Matrix {
   std::int64_t k = 0;
   const std::byte* data = nullptr;
 
+  // kHalf: the largest magnitude of each row, for products in integers; nullptr: not known.
+  const float* tops = nullptr;
+
   // kInt8, kInt4: a tile is tile_rows x tile_k elements that share a scale. (The tile registers of
   // AMX are something else.) With tiles = k / tile_k, the scale of element (r, i) is
   // scales[r / tile_rows * tiles + i / tile_k].

@@ -1,5 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Products with a weight matrix, over the vectors of one instruction set.
+// Products of a weight matrix with columns of activations, over the vectors of one instruction set.
+//
+// There is one order of sums for any number of columns, so that a column gives the same bits alone
+// and among others, whatever their number. Element i of a row, in the order in which the form's
+// elements come out of memory, is added to lane i % kWidth of one vector, in the order of i.
+// Weights are integers up to here where they have scales: the sum of each tile is multiplied by its
+// scale and added to the total. At the end the lanes are added up as sum() does.
 #pragma once
 
 #include <algorithm>
@@ -8,87 +14,69 @@
 #include <utility>
 
 #include "kernels/simd/kernels.h"
+#include "kernels/simd/matrix_rows.h"
+#include "kernels/simd/shuffles.h"
 #include "kernels/simd/vectors.h"
 
 namespace anemone::kernels::simd::ANEMONE_SIMD_NAMESPACE {
 
-// How the elements of a row come out of memory: kVectors vectors per step.
-struct FloatRow {
-  static constexpr int kVectors = 1;
-  FloatRow(const Matrix& m, std::int64_t r) : data(reinterpret_cast<const float*>(m.row(r))) {}
-  void read(std::int64_t step, Floats out[kVectors]) const { out[0] = load(data + step * kWidth); }
-  const float* data;
-};
-struct HalfRow {
-  static constexpr int kVectors = 1;
-  HalfRow(const Matrix& m, std::int64_t r) : data(reinterpret_cast<const Half*>(m.row(r))) {}
-  void read(std::int64_t step, Floats out[kVectors]) const {
-    out[0] = load_halves(data + step * kWidth);
-  }
-  const Half* data;
-};
-struct Int8Row {
-  static constexpr int kVectors = 1;
-  Int8Row(const Matrix& m, std::int64_t r) : data(m.row(r)) {}
-  void read(std::int64_t step, Floats out[kVectors]) const {
-    out[0] = load_int8(data + step * kWidth);
-  }
-  const std::byte* data;
-};
-// Nibbles: even elements first, then odd ones.
-struct Int4Row {
-  static constexpr int kVectors = 2;
-  Int4Row(const Matrix& m, std::int64_t r) : data(m.row(r)) {}
-  void read(std::int64_t step, Floats out[kVectors]) const {
-    const Ints pairs = load_nibbles(data + step * kWidth);
-    out[0] = __builtin_convertvector((pairs << 28) >> 28, Floats);
-    out[1] = __builtin_convertvector((pairs << 24) >> 28, Floats);
-  }
-  const std::byte* data;
-};
-struct Palette4Row {
-  static constexpr int kVectors = 2;
-  Palette4Row(const Matrix& m, std::int64_t r)
-      : data(m.row(r)), palette(m.palette + (r / m.group << 4)) {}
-  void read(std::int64_t step, Floats out[kVectors]) const {
-    const Ints pairs = load_nibbles(data + step * kWidth);
-    out[0] = palette.find(pairs);
-    out[1] = palette.find(pairs >> 4);
-  }
-  const std::byte* data;
-  Palette16 palette;
+// Where the results go: (row r of the matrix, column n).
+struct Target {
+  float* data;  // of row `begin` and column 0
+  std::int64_t begin;
+  std::int64_t row;  // from row to row
+  std::int64_t column;
+  float* at(std::int64_t r, std::int64_t n) const { return data + (r - begin) * row + n * column; }
+  Target from_column(std::int64_t n) const { return {data + n * column, begin, row, column}; }
 };
 
-inline bool is_nibbles(const Matrix& m) {
-  return m.bits == 4;
+// --- columns in the order of the weights
+
+// Which channel stands at place `i` of a column: for nibbles the even ones of a step come first.
+inline std::int64_t channel_at(bool is_stepwise_nibbles, std::int64_t i) {
+  if (!is_stepwise_nibbles) return i;
+  const std::int64_t in_step = i % (2 * kWidth);
+  return i - in_step + in_step % kWidth * 2 + in_step / kWidth;
 }
 
-// Elements of a step of the form; 0 where the form has no steps or they do not fit: such rows are
-// expanded.
-inline std::int64_t step_elements(const Matrix& m) {
-  if (m.form == Matrix::Form::kPalette && m.bits != 4) return 0;
-  const std::int64_t step = is_nibbles(m) ? 2 * kWidth : kWidth;
-  const bool is_scaled = m.form == Matrix::Form::kInt8 || m.form == Matrix::Form::kInt4;
-  return m.k % step == 0 && (!is_scaled || m.tile_k % step == 0) ? step : 0;
-}
-
-inline void order_column(const Matrix& m, const float* in, float* out) {
-  if (!is_nibbles(m) || step_elements(m) == 0) {
-    std::memcpy(out, in, static_cast<std::size_t>(m.k) * sizeof(float));
+inline void order_columns(const Matrix& m, const Half* x, std::int64_t channel_stride,
+                          std::int64_t column_stride, std::int64_t count, float* out) {
+  const std::int64_t depth = ordered_depth(m);
+  const bool is_nibbly = is_nibbles(m) && step_elements(m) != 0;
+  for (std::int64_t n = 0; n < count; ++n)
+    for (std::int64_t i = m.k; i < depth; ++i) out[n * depth + i] = 0;
+  if (column_stride != 1 || count == 1) {
+    for (std::int64_t n = 0; n < count; ++n, x += column_stride, out += depth) {
+      if (channel_stride == 1 && !is_nibbly)
+        to_floats(x, out, m.k);
+      else
+        for (std::int64_t i = 0; i < m.k; ++i)
+          out[i] = to_float(x[channel_at(is_nibbly, i) * channel_stride]);
+    }
     return;
   }
-  for (std::int64_t c = 0; c < m.k; c += 2 * kWidth)
-    for (int i = 0; i < kWidth; ++i) {
-      out[c + i] = in[c + 2 * i];
-      out[c + kWidth + i] = in[c + 2 * i + 1];
+  // Elements of one channel lie side by side: kWidth channels of as many columns are transposed.
+  for (std::int64_t n = 0; n < count; n += kWidth) {
+    const std::int64_t some = std::min<std::int64_t>(kWidth, count - n);
+    std::int64_t i = 0;
+    for (; i + kWidth <= m.k; i += kWidth) {
+      Floats block[kWidth];
+      for (int j = 0; j < kWidth; ++j)
+        block[j] = load_some_halves(x + channel_at(is_nibbly, i + j) * channel_stride + n, some);
+      transpose(block);
+      for (std::int64_t j = 0; j < some; ++j) store(out + (n + j) * depth + i, block[j]);
     }
+    for (; i < m.k; ++i)
+      for (std::int64_t j = 0; j < some; ++j)
+        out[(n + j) * depth + i] = to_float(x[i * channel_stride + n + j]);
+  }
 }
 
-// kRows rows by kColumns columns of x. Every sum goes over k in order, whatever runs beside it, so
-// that a column of x gives the same bits alone and among others.
+// --- a few columns: the rows are read from memory once, and stay in registers as numbers
+
+// kRows rows by kColumns columns of x.
 template <typename Row, int kColumns, int kRows>
-void dot_rows(const Matrix& m, std::int64_t first, const float* const* x, float* out,
-              std::int64_t out_stride) {
+void dot_rows(const Matrix& m, std::int64_t first, const float* const* x, const Target& out) {
   constexpr int kVectors = Row::kVectors;
   const bool is_scaled = m.form == Matrix::Form::kInt8 || m.form == Matrix::Form::kInt4;
   const std::int64_t tile = is_scaled ? m.tile_k : m.k;
@@ -123,181 +111,263 @@ void dot_rows(const Matrix& m, std::int64_t first, const float* const* x, float*
     }
   }
   for (int r = 0; r < kRows; ++r)
-    for (int n = 0; n < kColumns; ++n) out[n * out_stride + r] = sum(total[r][n]);
+    for (int n = 0; n < kColumns; ++n) *out.at(first + r, n) = sum(total[r][n]);
 }
 
 template <typename Row, int kColumns>
-void gemv_of(const Matrix& m, std::int64_t begin, std::int64_t end, const float* const* x,
-             float* out, std::int64_t out_stride) {
+void few_columns_of(const Matrix& m, std::int64_t begin, std::int64_t end, const float* const* x,
+                    const Target& out) {
   // Rows at a time: as many sums as hide the latency of the multiply-add, and no more than there
   // are registers.
   constexpr int kRows = 8 / (kColumns == 3 ? 4 : kColumns);
   std::int64_t r = begin;
-  for (; r + kRows <= end; r += kRows)
-    dot_rows<Row, kColumns, kRows>(m, r, x, out + (r - begin), out_stride);
-  for (; r < end; ++r) dot_rows<Row, kColumns, 1>(m, r, x, out + (r - begin), out_stride);
+  for (; r + kRows <= end; r += kRows) dot_rows<Row, kColumns, kRows>(m, r, x, out);
+  for (; r < end; ++r) dot_rows<Row, kColumns, 1>(m, r, x, out);
 }
 
 template <typename Row>
-void gemv_rows(const Matrix& m, std::int64_t begin, std::int64_t end, const float* const* x,
-               int count, float* out, std::int64_t out_stride) {
-  static_assert(kGemvTokens == 4);
+void multiply_few_columns(const Matrix& m, std::int64_t begin, std::int64_t end,
+                          const float* const* x, int count, const Target& out) {
+  static_assert(kFewColumns == 4);
   switch (count) {
     case 1:
-      return gemv_of<Row, 1>(m, begin, end, x, out, out_stride);
+      return few_columns_of<Row, 1>(m, begin, end, x, out);
     case 2:
-      return gemv_of<Row, 2>(m, begin, end, x, out, out_stride);
+      return few_columns_of<Row, 2>(m, begin, end, x, out);
     case 3:
-      return gemv_of<Row, 3>(m, begin, end, x, out, out_stride);
+      return few_columns_of<Row, 3>(m, begin, end, x, out);
     default:
-      return gemv_of<Row, 4>(m, begin, end, x, out, out_stride);
+      return few_columns_of<Row, 4>(m, begin, end, x, out);
   }
 }
 
-// --- rows as floats
+// --- many columns: some rows at a time become a panel of floats
 
-inline std::int32_t element_bits(const std::byte* row, int bits, std::int64_t i) {
-  if (bits == 8) return static_cast<std::int32_t>(row[i]);
-  const std::int64_t at = i * bits;
-  std::uint32_t two = static_cast<std::uint32_t>(row[at >> 3]);
-  // The second byte only where the element reaches into it: it may lie behind the matrix.
-  if ((at & 7) + bits > 8) two |= static_cast<std::uint32_t>(row[(at >> 3) + 1]) << 8;
-  return static_cast<std::int32_t>(two >> (at & 7) & ((1u << bits) - 1));
-}
+constexpr int kPanelRows = 16;
+// Elements of the depth that are multiplied with all rows of a panel before the next ones: those of
+// the columns stay in the nearest cache meanwhile.
+constexpr std::int64_t kChunk = 1024;
 
-inline void expand_row(const Matrix& m, std::int64_t r, float* out) {
-  const std::byte* row = m.row(r);
-  switch (m.form) {
-    case Matrix::Form::kFloat:
-      std::memcpy(out, row, static_cast<std::size_t>(m.k) * sizeof(float));
-      return;
-    case Matrix::Form::kHalf:
-      for (std::int64_t c = 0; c < m.k; ++c)
-        out[c] = to_float(reinterpret_cast<const Half*>(row)[c]);
-      return;
-    case Matrix::Form::kInt8:
-      for (std::int64_t tile = 0; tile < m.k; tile += m.tile_k) {
-        const float scale = m.scale(r, tile);
-        for (std::int64_t c = tile; c < tile + m.tile_k; ++c)
-          out[c] = static_cast<float>(static_cast<std::int8_t>(row[c])) * scale;
-      }
-      return;
-    case Matrix::Form::kInt4:
-      for (std::int64_t tile = 0; tile < m.k; tile += m.tile_k) {
-        const float scale = m.scale(r, tile);
-        for (std::int64_t c = tile; c < tile + m.tile_k; ++c) {
-          const std::int32_t nibble = element_bits(row, 4, c);
-          out[c] = static_cast<float>(nibble >= 8 ? nibble - 16 : nibble) * scale;
-        }
-      }
-      return;
-    case Matrix::Form::kPalette: {
-      const Half* palette = m.palette + (r / m.group << m.bits);
-      float table[256];
-      for (int i = 0; i < 1 << m.bits; ++i) table[i] = to_float(palette[i]);
-      for (std::int64_t c = 0; c < m.k; ++c) out[c] = table[element_bits(row, m.bits, c)];
-      return;
-    }
-  }
-}
+// Rows and columns whose sums are in registers at a time, where there is one scale per row and
+// where there are more, which takes two sums each.
+#if defined(ANEMONE_SIMD_AVX512) || defined(ANEMONE_SIMD_NEON)
+constexpr int kSumRows = 4, kSumColumns = 4;
+constexpr int kTileRows = 4, kTileColumns = 2;
+#elif defined(ANEMONE_SIMD_AVX2)
+constexpr int kSumRows = 4, kSumColumns = 3;
+constexpr int kTileRows = 2, kTileColumns = 2;
+#else
+constexpr int kSumRows = 4, kSumColumns = 2;
+constexpr int kTileRows = 2, kTileColumns = 2;
+#endif
 
-inline void expand(const Matrix& m, std::int64_t begin, std::int64_t end, float* out) {
-  for (std::int64_t r = begin; r < end; ++r) expand_row(m, r, out + (r - begin) * m.k);
-}
-
-inline float dot(const float* a, const float* b, std::int64_t count) {
-  Floats sums[4] = {};
-  std::int64_t i = 0;
-  for (; i + 4 * kWidth <= count; i += 4 * kWidth)
-    for (int u = 0; u < 4; ++u)
-      sums[u] = fma(load(a + i + u * kWidth), load(b + i + u * kWidth), sums[u]);
-  for (; i + kWidth <= count; i += kWidth) sums[0] = fma(load(a + i), load(b + i), sums[0]);
-  float total = sum((sums[0] + sums[1]) + (sums[2] + sums[3]));
-  for (; i < count; ++i) total += a[i] * b[i];
-  return total;
-}
-
-inline void gemv(const Matrix& m, std::int64_t begin, std::int64_t end, const float* const* x,
-                 int count, float* out, std::int64_t out_stride, float* scratch) {
-  if (step_elements(m) == 0) {
-    for (std::int64_t r = begin; r < end; ++r) {
-      expand_row(m, r, scratch);
-      for (int n = 0; n < count; ++n) out[n * out_stride + r - begin] = dot(scratch, x[n], m.k);
-    }
-    return;
-  }
-  switch (m.form) {
-    case Matrix::Form::kFloat:
-      return gemv_rows<FloatRow>(m, begin, end, x, count, out, out_stride);
-    case Matrix::Form::kHalf:
-      return gemv_rows<HalfRow>(m, begin, end, x, count, out, out_stride);
-    case Matrix::Form::kInt8:
-      return gemv_rows<Int8Row>(m, begin, end, x, count, out, out_stride);
-    case Matrix::Form::kInt4:
-      return gemv_rows<Int4Row>(m, begin, end, x, count, out, out_stride);
-    case Matrix::Form::kPalette:
-      return gemv_rows<Palette4Row>(m, begin, end, x, count, out, out_stride);
-  }
-}
-
-// --- many columns
-
-// The left operand of a product: element (r, k) lies at data[r * row + k * step].
-struct Left {
-  const float* data;
-  std::int64_t row;
-  std::int64_t step;
-  float at(std::int64_t r, std::int64_t k) const { return data[r * row + k * step]; }
-  Left below(std::int64_t rows) const { return {data + rows * row, row, step}; }
+// Rows of a matrix as floats, without their scales, which are beside them.
+struct Panel {
+  float* rows;    // [kPanelRows, depth]
+  float* scales;  // [kPanelRows, tiles]; of a single tile if the rows have no scales: 1
+  std::int64_t depth;
+  std::int64_t tile;   // elements that share a scale
+  std::int64_t tiles;  // of a row
 };
 
-// kRows rows of a by kVectors vectors of columns.
-template <int kRows, int kVectors>
-void multiply_tile(Left a, std::int64_t depth, const float* b, std::int64_t ldb, float* out,
-                   std::int64_t ldo) {
-  Floats sums[kRows][kVectors];
-  for (int r = 0; r < kRows; ++r)
-    for (int v = 0; v < kVectors; ++v) sums[r][v] = load(out + r * ldo + v * kWidth);
-  for (std::int64_t k = 0; k < depth; ++k) {
-    Floats columns[kVectors];
-    for (int v = 0; v < kVectors; ++v) columns[v] = load(b + k * ldb + v * kWidth);
-    for (int r = 0; r < kRows; ++r) {
-      const Floats factor = broadcast(a.at(r, k));
-      for (int v = 0; v < kVectors; ++v) sums[r][v] = fma(factor, columns[v], sums[r][v]);
+template <typename Row>
+void expand_steps(const Matrix& m, std::int64_t r, float* out) {
+  const Row row(m, r);
+  constexpr int kVectors = Row::kVectors;
+  for (std::int64_t step = 0; step * kVectors * kWidth < m.k; ++step) {
+    Floats w[kVectors];
+    row.read(step, w);
+    for (int v = 0; v < kVectors; ++v) store(out + (step * kVectors + v) * kWidth, w[v]);
+  }
+}
+
+inline void expand_unscaled(const Matrix& m, std::int64_t r, float* out) {
+  switch (m.form) {
+    case Matrix::Form::kFloat:
+      return expand_steps<FloatRow>(m, r, out);
+    case Matrix::Form::kHalf:
+      return expand_steps<HalfRow>(m, r, out);
+    case Matrix::Form::kInt8:
+      return expand_steps<Int8Row>(m, r, out);
+    case Matrix::Form::kInt4:
+      return expand_steps<Int4Row>(m, r, out);
+    case Matrix::Form::kPalette:
+      return expand_steps<Palette4Row>(m, r, out);
+  }
+}
+
+// Rows from `begin` on; zeros behind the last of them.
+inline void fill(const Matrix& m, std::int64_t begin, std::int64_t rows, const Panel& panel) {
+  const bool is_stepwise = step_elements(m) != 0;
+  const bool is_scaled =
+      is_stepwise && (m.form == Matrix::Form::kInt8 || m.form == Matrix::Form::kInt4);
+  for (std::int64_t r = 0; r < kPanelRows; ++r) {
+    float* const row = panel.rows + r * panel.depth;
+    float* const scales = panel.scales + r * panel.tiles;
+    const bool is_behind = r >= rows;
+    if (is_scaled && !is_behind)
+      to_floats(m.scales_at(begin + r, 0), scales, panel.tiles);
+    else
+      std::fill(scales, scales + panel.tiles, 1.0f);
+    if (is_behind) {
+      std::fill(row, row + panel.depth, 0.0f);
+      continue;
+    }
+    if (is_stepwise)
+      expand_unscaled(m, begin + r, row);
+    else
+      expand_row(m, begin + r, row);
+    std::fill(row + m.k, row + panel.depth, 0.0f);
+  }
+}
+
+// Adds the products of elements [begin, end) to kRows x kColumns sums, which are those of one tile.
+template <int kRows, int kColumns>
+[[gnu::always_inline]] inline void add_elements(const float* rows, std::int64_t stride,
+                                                const float* const* x, std::int64_t begin,
+                                                std::int64_t end, Floats* sums) {
+  for (std::int64_t i = begin; i < end; i += kWidth) {
+    Floats columns[kColumns];
+    unroll<kColumns>([&](auto n) __attribute__((always_inline)) { columns[n] = load(x[n] + i); });
+    unroll<kRows>([&](auto r) __attribute__((always_inline)) {
+      const Floats w = load(rows + r * stride + i);
+      unroll<kColumns>([&](auto n) __attribute__((always_inline)) {
+        Floats& sum = sums[r * kColumns + n];
+        sum = fma(w, columns[n], sum);
+      });
+    });
+  }
+}
+
+template <int kRows, int kColumns>
+void add_chunk(const Panel& panel, std::int64_t first, const float* const* x, std::int64_t begin,
+               std::int64_t end, float* memory) {
+  Floats sums[kRows * kColumns];
+  unroll<kRows * kColumns>([&](auto i) { sums[i] = load(memory + i * kWidth); });
+  add_elements<kRows, kColumns>(panel.rows + first * panel.depth, panel.depth, x, begin, end, sums);
+  unroll<kRows * kColumns>([&](auto i) { store(memory + i * kWidth, sums[i]); });
+}
+
+// The same for rows of several tiles, whose totals are in memory.
+template <int kRows, int kColumns>
+void add_tiles(const Panel& panel, std::int64_t first, const float* const* x, std::int64_t begin,
+               std::int64_t end, float* memory) {
+  Floats totals[kRows * kColumns];
+  unroll<kRows * kColumns>([&](auto i) { totals[i] = load(memory + i * kWidth); });
+  const float* scales = panel.scales + first * panel.tiles + begin / panel.tile;
+  for (; begin < end; begin += panel.tile, ++scales) {
+    Floats sums[kRows * kColumns];
+    unroll<kRows * kColumns>([&](auto i) { sums[i] = Floats{}; });
+    add_elements<kRows, kColumns>(panel.rows + first * panel.depth, panel.depth, x, begin,
+                                  begin + panel.tile, sums);
+    unroll<kRows>([&](auto r) __attribute__((always_inline)) {
+      const Floats scale = broadcast(scales[r * panel.tiles]);
+      unroll<kColumns>([&](auto n) __attribute__((always_inline)) {
+        Floats& total = totals[r * kColumns + n];
+        total = fma(sums[r * kColumns + n], scale, total);
+      });
+    });
+  }
+  unroll<kRows * kColumns>([&](auto i) { store(memory + i * kWidth, totals[i]); });
+}
+
+// Adds up the lanes of `memory`: kRows rows from `first` on by kColumns columns.
+template <int kRows, int kColumns>
+void finish(const Panel& panel, std::int64_t first, std::int64_t rows, std::int64_t columns,
+            const float* memory, const Target& out) {
+  constexpr int kSums = kRows * kColumns;
+  float results[(kSums + kWidth - 1) / kWidth * kWidth];
+  for (int i = 0; i < kSums; i += kWidth) {
+    Floats sums[kWidth];
+    unroll<kWidth>([&](auto j) __attribute__((always_inline)) {
+      const int at = i + j;
+      sums[j] = at < kSums ? load(memory + at * kWidth) : Floats{};
+      if (panel.tiles == 1 && at < kSums)
+        sums[j] = fma(sums[j], broadcast(panel.scales[first + at / kColumns]), Floats{});
+    });
+    store(results + i, sums_of(sums));
+  }
+  for (std::int64_t r = 0; r < std::min<std::int64_t>(kRows, rows - first); ++r)
+    for (std::int64_t n = 0; n < columns; ++n)
+      *out.at(out.begin + first + r, n) = results[r * kColumns + n];
+}
+
+template <int kRows, int kColumns, typename Add>
+void multiply_panel(const Panel& panel, std::int64_t rows, const float* const* x, int count,
+                    const Target& out, const Add& add) {
+  static_assert(kPanelRows % kRows == 0);
+  constexpr std::int64_t kGroup = std::int64_t{kRows} * kColumns * kWidth;
+  const std::int64_t whole_tiles = std::max(kChunk / panel.tile, std::int64_t{1}) * panel.tile;
+  const std::int64_t step = panel.tiles == 1 ? kChunk : whole_tiles;
+  for (int n = 0; n < count; n += kColumns) {
+    const int some = std::min(kColumns, count - n);
+    const float* columns[kColumns];
+    // Places behind the last column repeat it.
+    for (int i = 0; i < kColumns; ++i) columns[i] = x[n + std::min(i, some - 1)];
+    alignas(64) float memory[kPanelRows * kColumns * kWidth] = {};
+    for (std::int64_t begin = 0; begin < panel.depth; begin += step)
+      for (std::int64_t r = 0; r < rows; r += kRows)
+        add(panel, r, columns, begin, std::min(begin + step, panel.depth),
+            memory + r / kRows * kGroup);
+    for (std::int64_t r = 0; r < rows; r += kRows)
+      finish<kRows, kColumns>(panel, r, rows, some, memory + r / kRows * kGroup,
+                              out.from_column(n));
+  }
+}
+
+inline void multiply_many_columns(const Matrix& m, std::int64_t begin, std::int64_t end,
+                                  const float* const* x, int count, const Target& out,
+                                  float* scratch) {
+  const bool is_scaled =
+      step_elements(m) != 0 && (m.form == Matrix::Form::kInt8 || m.form == Matrix::Form::kInt4);
+  const std::int64_t depth = step_elements(m) != 0 ? m.k : ordered_depth(m);
+  const std::int64_t tile = is_scaled ? m.tile_k : depth;
+  const Panel panel = {.rows = scratch,
+                       .scales = scratch + kPanelRows * ordered_depth(m),
+                       .depth = depth,
+                       .tile = tile,
+                       .tiles = depth / tile};
+  for (std::int64_t r = begin; r < end; r += kPanelRows) {
+    const std::int64_t rows = std::min<std::int64_t>(kPanelRows, end - r);
+    fill(m, r, rows, panel);
+    const Target to = {out.data + (r - begin) * out.row, 0, out.row, out.column};
+    if (panel.tiles == 1)
+      multiply_panel<kSumRows, kSumColumns>(panel, rows, x, count, to,
+                                            add_chunk<kSumRows, kSumColumns>);
+    else
+      multiply_panel<kTileRows, kTileColumns>(panel, rows, x, count, to,
+                                              add_tiles<kTileRows, kTileColumns>);
+  }
+}
+
+inline void multiply(const Matrix& m, std::int64_t begin, std::int64_t end, const float* const* x,
+                     int count, float* out, std::int64_t row_stride, std::int64_t column_stride,
+                     float* scratch) {
+  const Target to = {out, begin, row_stride, column_stride};
+  // Twice as many would be multiplied with rows that are still in a cache.
+  if (step_elements(m) == 0 || count > 2 * kFewColumns)
+    return multiply_many_columns(m, begin, end, x, count, to, scratch);
+  for (int n = 0; n < count; n += kFewColumns) {
+    const int some = std::min(kFewColumns, count - n);
+    const Target part = to.from_column(n);
+    switch (m.form) {
+      case Matrix::Form::kFloat:
+        multiply_few_columns<FloatRow>(m, begin, end, x + n, some, part);
+        break;
+      case Matrix::Form::kHalf:
+        multiply_few_columns<HalfRow>(m, begin, end, x + n, some, part);
+        break;
+      case Matrix::Form::kInt8:
+        multiply_few_columns<Int8Row>(m, begin, end, x + n, some, part);
+        break;
+      case Matrix::Form::kInt4:
+        multiply_few_columns<Int4Row>(m, begin, end, x + n, some, part);
+        break;
+      case Matrix::Form::kPalette:
+        multiply_few_columns<Palette4Row>(m, begin, end, x + n, some, part);
+        break;
     }
   }
-  for (int r = 0; r < kRows; ++r)
-    for (int v = 0; v < kVectors; ++v) store(out + r * ldo + v * kWidth, sums[r][v]);
-}
-
-template <int kRows>
-void multiply_rows(Left a, std::int64_t depth, const float* b, std::int64_t ldb, std::int64_t count,
-                   float* out, std::int64_t ldo) {
-  std::int64_t n = 0;
-  for (; n + 4 * kWidth <= count; n += 4 * kWidth)
-    multiply_tile<kRows, 4>(a, depth, b + n, ldb, out + n, ldo);
-  for (; n + kWidth <= count; n += kWidth)
-    multiply_tile<kRows, 1>(a, depth, b + n, ldb, out + n, ldo);
-  for (; n < count; ++n)
-    for (int r = 0; r < kRows; ++r) {
-      float total = out[r * ldo + n];
-      for (std::int64_t k = 0; k < depth; ++k) total += a.at(r, k) * b[k * ldb + n];
-      out[r * ldo + n] = total;
-    }
-}
-
-inline void multiply_left(Left a, std::int64_t rows, std::int64_t depth, const float* b,
-                          std::int64_t ldb, std::int64_t count, float* out, std::int64_t ldo) {
-  std::int64_t r = 0;
-  for (; r + 4 <= rows; r += 4)
-    multiply_rows<4>(a.below(r), depth, b, ldb, count, out + r * ldo, ldo);
-  for (; r < rows; ++r) multiply_rows<1>(a.below(r), depth, b, ldb, count, out + r * ldo, ldo);
-}
-
-inline void multiply(const float* a, std::int64_t lda, std::int64_t rows, std::int64_t depth,
-                     const float* b, std::int64_t ldb, std::int64_t count, float* out,
-                     std::int64_t ldo) {
-  multiply_left({a, lda, 1}, rows, depth, b, ldb, count, out, ldo);
 }
 
 }  // namespace anemone::kernels::simd::ANEMONE_SIMD_NAMESPACE

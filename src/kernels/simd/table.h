@@ -14,9 +14,7 @@ namespace ANEMONE_SIMD_NAMESPACE {
 extern const Kernels kKernels;
 const Kernels kKernels = {.to_floats = to_floats,
                           .to_halves = to_halves,
-                          .order_column = order_column,
-                          .gemv = gemv,
-                          .expand = expand,
+                          .order_columns = order_columns,
                           .multiply = multiply,
                           .rms_norm = rms_norm,
                           .rms_norm_rows = rms_norm_rows,

@@ -5,7 +5,8 @@
 #include <cmath>
 
 #include "kernels/simd/kernels.h"
-#include "kernels/simd/matrix_kernels.h"
+#include "kernels/simd/shuffles.h"
+#include "kernels/simd/unroll.h"
 #include "kernels/simd/vectors.h"
 
 namespace anemone::kernels::simd::ANEMONE_SIMD_NAMESPACE {
@@ -35,52 +36,64 @@ inline void silu_multiply(const Half* a, const Half* b, Half* out, std::int64_t 
   for_each_vector(a, b, out, count, [](Floats x, Floats y) { return x / (exp(-x) + 1.0f) * y; });
 }
 
+// What a column is multiplied with.
+inline float rms_factor(float squares, std::int64_t channels, float eps) {
+  return 1.0f / std::sqrt(squares / static_cast<float>(channels) + eps);
+}
+
+// Both rms_norm_rows() and rms_norm() add the square of channel c to lane c % kWidth of one vector,
+// and the lanes like sum(): a column gives the same bits in both.
 inline void rms_norm_rows(const Half* x, const Half* weight, float eps, std::int64_t channels,
                           std::int64_t rows, Half* y) {
   for (std::int64_t r = 0; r < rows; ++r, x += channels, y += channels) {
     Floats squares{};
-    std::int64_t c = 0;
-    for (; c + kWidth <= channels; c += kWidth) {
-      const Floats v = load_halves(x + c);
+    for (std::int64_t c = 0; c < channels; c += kWidth) {
+      const Floats v = load_some_halves(x + c, channels - c);
       squares = fma(v, v, squares);
     }
-    float total = sum(squares);
-    for (std::int64_t i = c; i < channels; ++i) total += to_float(x[i]) * to_float(x[i]);
-    const float factor = 1.0f / std::sqrt(total / static_cast<float>(channels) + eps);
-    for (c = 0; c + kWidth <= channels; c += kWidth)
+    const float factor = rms_factor(sum(squares), channels, eps);
+    std::int64_t c = 0;
+    for (; c + kWidth <= channels; c += kWidth)
       store_halves(y + c, load_halves(x + c) * factor * load_halves(weight + c));
     for (; c < channels; ++c) y[c] = to_half(to_float(x[c]) * factor * to_float(weight[c]));
   }
 }
 
-// Columns are neighbours: a vector holds as many of them.
+// rms_norm() of at most kWidth neighbouring columns: a vector holds as many of them.
+inline void rms_norm_columns(const Half* x, const Half* weight, float eps, std::int64_t channels,
+                             std::int64_t stride, std::int64_t count, Half* y) {
+  Floats squares[kWidth] = {};
+  std::int64_t c = 0;
+  for (; c + kWidth <= channels; c += kWidth)
+    unroll<kWidth>([&](auto i) __attribute__((always_inline)) {
+      const Floats v = load_some_halves(x + (c + i) * stride, count);
+      squares[i] = fma(v, v, squares[i]);
+    });
+  for (; c < channels; ++c) {
+    const Floats v = load_some_halves(x + c * stride, count);
+    squares[c % kWidth] = fma(v, v, squares[c % kWidth]);
+  }
+  for (int half = kWidth / 2; half > 0; half /= 2)
+    for (int i = 0; i < half; ++i) squares[i] += squares[i + half];
+  Floats factor{};
+  for (int i = 0; i < kWidth; ++i) factor[i] = rms_factor(squares[0][i], channels, eps);
+  for (c = 0; c < channels; ++c) {
+    const Floats normed = load_some_halves(x + c * stride, count) * factor * to_float(weight[c]);
+    if (count >= kWidth) {
+      store_halves(y + c * stride, normed);
+      continue;
+    }
+    Half some[kWidth];
+    store_halves(some, normed);
+    std::memcpy(y + c * stride, some, static_cast<std::size_t>(count) * sizeof(Half));
+  }
+}
+
 inline void rms_norm(const Half* x, const Half* weight, float eps, std::int64_t channels,
                      std::int64_t stride, std::int64_t count, Half* y) {
   if (stride == 1 && count == 1) return rms_norm_rows(x, weight, eps, channels, 1, y);
-  std::int64_t t = 0;
-  for (; t + kWidth <= count; t += kWidth) {
-    Floats squares{};
-    for (std::int64_t c = 0; c < channels; ++c) {
-      const Floats v = load_halves(x + c * stride + t);
-      squares = fma(v, v, squares);
-    }
-    Floats factor{};
-    for (int i = 0; i < kWidth; ++i)
-      factor[i] = 1.0f / std::sqrt(squares[i] / static_cast<float>(channels) + eps);
-    for (std::int64_t c = 0; c < channels; ++c)
-      store_halves(y + c * stride + t,
-                   load_halves(x + c * stride + t) * factor * to_float(weight[c]));
-  }
-  for (; t < count; ++t) {
-    float total = 0;
-    for (std::int64_t c = 0; c < channels; ++c) {
-      const float v = to_float(x[c * stride + t]);
-      total += v * v;
-    }
-    const float factor = 1.0f / std::sqrt(total / static_cast<float>(channels) + eps);
-    for (std::int64_t c = 0; c < channels; ++c)
-      y[c * stride + t] = to_half(to_float(x[c * stride + t]) * factor * to_float(weight[c]));
-  }
+  for (std::int64_t t = 0; t < count; t += kWidth)
+    rms_norm_columns(x + t, weight, eps, channels, stride, count - t, y + t);
 }
 
 inline void rotate(const Half* x, const RotaryTables& tables, std::int64_t half, Half* y) {

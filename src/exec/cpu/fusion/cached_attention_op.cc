@@ -197,7 +197,7 @@ void CachedAttentionOp::attend_heads(const FusedCall& call, std::int64_t t, std:
   const auto run = runs.has_runs ? runs.run_of_token[static_cast<std::size_t>(t)]
                                  : PositionRange{0, n.positions};
   float* queries = attention_scratch.take<float>(
-      2 * rows * n.dim + kernels::simd::attend_scratch(rows, run.end - run.begin, n.dim));
+      2 * rows * n.dim + std::max(run.end - run.begin, kernels::simd::attend_scratch(rows, n.dim)));
   float* mixed = queries + rows * n.dim;
   float* scratch = mixed + rows * n.dim;
   for (std::int64_t r = 0; r < rows; ++r) {

@@ -56,6 +56,9 @@ std::optional<Fusion> match_silu_multiply(const FusionGraph& graph, PreparedOp& 
     const int gate = FusionGraph::argument(*silu, "x");
     const int up = FusionGraph::other(root, activated);
     if (up == activated || !are_equal_halves(graph, gate, up)) continue;
+    // A constant may fit for one token alone, and for more it is a factor in a chain, which rounds
+    // what silu gives.
+    if (graph.constant(up) != nullptr) continue;
     return Fusion{
         std::make_shared<ElementwiseOp>("silu_multiply", &kernels::simd::Kernels::silu_multiply),
         &root,

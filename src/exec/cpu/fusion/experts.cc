@@ -23,7 +23,9 @@ class ExpertsFinder {
 
   std::optional<Fusion> find() {
     if (!is_half(root_.outputs[0]) || !(is_lone_term() || is_sum())) return {};
-    if (addend_ >= 0 && !fits_sum(addend_)) return {};
+    // A constant is as large as the sum only if there is one token. Added here for one and outside
+    // for more, it would be rounded differently.
+    if (addend_ >= 0 && (!fits_sum(addend_) || graph_.constant(addend_) != nullptr)) return {};
     const ExpertCounts counts = counts_of(weights_.front());
     Fusion out;
     out.root = &root_;

@@ -148,7 +148,7 @@ class ExpertsOp::Run {
       for (std::size_t i = 0; i < tokens.size(); ++i)
         tokens[i] = {x_[static_cast<std::size_t>(active_[i].token)],
                      at + static_cast<std::int64_t>(i) * rows};
-      in.multiply(tokens, of_a_call_, context_);
+      in.multiply(tokens, context_);
       projected.push_back(at);
       at += count * rows;
     }
@@ -172,7 +172,7 @@ class ExpertsOp::Run {
       const auto n = static_cast<std::int64_t>(i);
       tokens[i] = {products + n * width, outputs + n * rows_};
     }
-    expert.out.multiply(tokens, of_a_call_, context_);
+    expert.out.multiply(tokens, context_);
     context_.threads.parallel_for(
         count, tokens_at_once(rows_), [&](std::int64_t begin, std::int64_t end) {
           float* values = expert_scratch.take<float>(rows_);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "exec/cpu/fusion/projection_op.h"
 
+#include <algorithm>
+
 #include "exec/cpu/fusion/projection_run.h"
 
 namespace anemone::exec {
@@ -36,36 +38,42 @@ std::vector<ProjectionSegment> ProjectionOp::segments_of(std::span<FusedCall> ca
 }
 
 Status ProjectionOp::run(std::span<FusedCall> calls, const FusedContext& context) const {
-  const std::vector<ProjectionSegment> segments = segments_of(calls);
-  const std::int64_t tokens = segments.back().first + segments.back().tokens;
-  // The tokens of one call decide, so that a call gives the same bits whatever is batched with it.
-  if (tokens > 0) multiply({matrix_, bias_, segments, tokens, context}, segments.front().tokens);
+  multiply(segments_of(calls), context);
   return {};
 }
 
-void ProjectionOp::multiply(std::span<const Token> tokens, std::int64_t tokens_of_a_call,
-                            const FusedContext& context) const {
+void ProjectionOp::multiply(std::span<const Token> tokens, const FusedContext& context) const {
   std::vector<ProjectionSegment> segments;
   for (const Token& token : tokens)
     segments.push_back({.x = token.x,
                         .y = token.y,
                         .tokens = 1,
                         .first = static_cast<std::int64_t>(segments.size())});
-  multiply({matrix_, bias_, segments, static_cast<std::int64_t>(tokens.size()), context},
-           tokens_of_a_call);
+  multiply(segments, context);
 }
 
-void ProjectionOp::multiply(const ProjectionRun& run, std::int64_t tokens_of_a_call) {
-  const bool is_few = tokens_of_a_call <= kernels::simd::kGemvTokens;
-  // A few tokens go through fp16 weights at the speed of memory without parts.
-  const bool is_fast_in_floats = is_few && run.matrix.form == kernels::simd::Matrix::Form::kHalf;
-  const kernels::simd::Int8Kernels* int8 = run.context.kernels.int8;
-  if (int8 != nullptr && int8->takes(run.matrix) && !is_fast_in_floats)
-    multiply_integers(run, *int8);
-  else if (is_few)
-    multiply_few_floats(run);
-  else
-    multiply_many_floats(run);
+// The matrix alone decides how it is multiplied, so that a token gives the same bits in any
+// company.
+void ProjectionOp::multiply(std::span<const ProjectionSegment> segments,
+                            const FusedContext& context) const {
+  const std::int64_t tokens = segments.back().first + segments.back().tokens;
+  if (tokens == 0) return;
+  const kernels::simd::Int8Kernels* int8 = context.kernels.int8;
+  kernels::simd::Matrix matrix = matrix_;
+  const ProjectionRun run{matrix, bias_, segments, tokens, context};
+  if (int8 == nullptr || !int8->takes(matrix)) return multiply_floats(run);
+  if (matrix.form == kernels::simd::Matrix::Form::kHalf) {
+    std::call_once(row_tops_->once, [&] {
+      row_tops_->tops.resize(static_cast<std::size_t>(matrix.rows));
+      const std::int64_t grain = std::max<std::int64_t>(1, kGemvBytes / matrix.row_bytes());
+      context.threads.parallel_for_runs(
+          matrix.rows, grain, [&](std::int64_t begin, std::int64_t end) {
+            int8->row_tops(matrix_, begin, end, row_tops_->tops.data());
+          });
+    });
+    matrix.tops = row_tops_->tops.data();
+  }
+  multiply_integers(run, *int8);
 }
 
 }  // namespace anemone::exec

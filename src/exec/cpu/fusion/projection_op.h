@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <memory>
+#include <mutex>
 #include <vector>
 
 #include "exec/cpu/fusion/fused_op.h"
@@ -32,18 +34,23 @@ class ProjectionOp : public FusedOp {
     const Half* x = nullptr;
     Half* y = nullptr;
   };
-  // The product for tokens that lie anywhere, each of them to the same bits in any company. A call
-  // of so many tokens would have run them.
-  void multiply(std::span<const Token> tokens, std::int64_t tokens_of_a_call,
-                const FusedContext& context) const;
+  // The product for tokens that lie anywhere, each of them to the same bits in any company.
+  void multiply(std::span<const Token> tokens, const FusedContext& context) const;
 
  private:
   std::vector<ProjectionSegment> segments_of(std::span<FusedCall> calls) const;
-  static void multiply(const ProjectionRun& run, std::int64_t tokens_of_a_call);
+  void multiply(std::span<const ProjectionSegment> segments, const FusedContext& context) const;
+  // What products in integers need to know of a matrix of fp16, found out when it is first
+  // multiplied.
+  struct RowTops {
+    std::once_flag once;
+    std::vector<float> tops;
+  };
 
   const kernels::simd::Matrix matrix_;
   const Half* const bias_;
   const bool is_channel_major_;
+  const std::shared_ptr<RowTops> row_tops_ = std::make_shared<RowTops>();
 };
 
 }  // namespace anemone::exec

@@ -41,10 +41,8 @@ struct ProjectionRun {
                    const ProjectionSegment& segment, std::int64_t t) const;
 };
 
-// Multiply in floats, on any processor. Both read the weights once; the number of tokens decides
-// which is faster: multiply_few_floats() is for up to kGemvTokens per call.
-void multiply_few_floats(const ProjectionRun& run);
-void multiply_many_floats(const ProjectionRun& run);
+// Multiplies in floats, on any processor, any number of tokens.
+void multiply_floats(const ProjectionRun& run);
 
 // Multiplies in integers, any number of tokens; `kernels` must take the matrix.
 void multiply_integers(const ProjectionRun& run, const kernels::simd::Int8Kernels& kernels);

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+// Products of small matrices of floats, over the vectors of one instruction set: a lane is a column
+// of the result, whose sums go over the depth in order.
+#pragma once
+
+#include "kernels/simd/vectors.h"
+
+namespace anemone::kernels::simd::ANEMONE_SIMD_NAMESPACE {
+
+// The left operand of a product: element (r, k) lies at data[r * row + k * step].
+struct Left {
+  const float* data;
+  std::int64_t row;
+  std::int64_t step;
+  float at(std::int64_t r, std::int64_t k) const { return data[r * row + k * step]; }
+  Left below(std::int64_t rows) const { return {data + rows * row, row, step}; }
+};
+
+// kRows rows of a by kVectors vectors of columns. `kSkipsZeros`: products with a zero of b are left
+// out, so that it hides infinities and NaN of a.
+template <int kRows, int kVectors, bool kSkipsZeros>
+void multiply_tile(Left a, std::int64_t depth, const float* b, std::int64_t ldb, float* out,
+                   std::int64_t ldo) {
+  Floats sums[kRows][kVectors];
+  for (int r = 0; r < kRows; ++r)
+    for (int v = 0; v < kVectors; ++v) sums[r][v] = load(out + r * ldo + v * kWidth);
+  for (std::int64_t k = 0; k < depth; ++k) {
+    Floats columns[kVectors];
+    for (int v = 0; v < kVectors; ++v) columns[v] = load(b + k * ldb + v * kWidth);
+    for (int r = 0; r < kRows; ++r) {
+      const Floats factor = broadcast(a.at(r, k));
+      for (int v = 0; v < kVectors; ++v) {
+        const Floats sum = fma(factor, columns[v], sums[r][v]);
+        if constexpr (kSkipsZeros)
+          sums[r][v] = columns[v] == Floats{} ? sums[r][v] : sum;
+        else
+          sums[r][v] = sum;
+      }
+    }
+  }
+  for (int r = 0; r < kRows; ++r)
+    for (int v = 0; v < kVectors; ++v) store(out + r * ldo + v * kWidth, sums[r][v]);
+}
+
+// `count`: of whole vectors.
+template <int kRows, bool kSkipsZeros>
+void multiply_rows(Left a, std::int64_t depth, const float* b, std::int64_t ldb, std::int64_t count,
+                   float* out, std::int64_t ldo) {
+  std::int64_t n = 0;
+  for (; n + 4 * kWidth <= count; n += 4 * kWidth)
+    multiply_tile<kRows, 4, kSkipsZeros>(a, depth, b + n, ldb, out + n, ldo);
+  for (; n < count; n += kWidth)
+    multiply_tile<kRows, 1, kSkipsZeros>(a, depth, b + n, ldb, out + n, ldo);
+}
+
+// out[r][n] += sum over k of a(r, k) * b[k][n]: [rows, depth] by [depth, count], where count is a
+// multiple of kWidth; leading dimensions ldb, ldo.
+template <bool kSkipsZeros = false>
+inline void multiply_left(Left a, std::int64_t rows, std::int64_t depth, const float* b,
+                          std::int64_t ldb, std::int64_t count, float* out, std::int64_t ldo) {
+  std::int64_t r = 0;
+  for (; r + 4 <= rows; r += 4)
+    multiply_rows<4, kSkipsZeros>(a.below(r), depth, b, ldb, count, out + r * ldo, ldo);
+  const Left last = a.below(r);
+  float* const to = out + r * ldo;
+  switch (rows - r) {
+    case 3:
+      return multiply_rows<3, kSkipsZeros>(last, depth, b, ldb, count, to, ldo);
+    case 2:
+      return multiply_rows<2, kSkipsZeros>(last, depth, b, ldb, count, to, ldo);
+    case 1:
+      return multiply_rows<1, kSkipsZeros>(last, depth, b, ldb, count, to, ldo);
+    default:
+      return;
+  }
+}
+
+}  // namespace anemone::kernels::simd::ANEMONE_SIMD_NAMESPACE

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+// Rows of a weight matrix as floats, over the vectors of one instruction set.
+#pragma once
+
+#include <cstddef>
+
+#include "kernels/simd/kernels.h"
+#include "kernels/simd/vectors.h"
+
+namespace anemone::kernels::simd::ANEMONE_SIMD_NAMESPACE {
+
+// How the elements of a row come out of memory: kVectors vectors per step.
+struct FloatRow {
+  static constexpr int kVectors = 1;
+  FloatRow(const Matrix& m, std::int64_t r) : data(reinterpret_cast<const float*>(m.row(r))) {}
+  void read(std::int64_t step, Floats out[kVectors]) const { out[0] = load(data + step * kWidth); }
+  const float* data;
+};
+struct HalfRow {
+  static constexpr int kVectors = 1;
+  HalfRow(const Matrix& m, std::int64_t r) : data(reinterpret_cast<const Half*>(m.row(r))) {}
+  void read(std::int64_t step, Floats out[kVectors]) const {
+    out[0] = load_halves(data + step * kWidth);
+  }
+  const Half* data;
+};
+struct Int8Row {
+  static constexpr int kVectors = 1;
+  Int8Row(const Matrix& m, std::int64_t r) : data(m.row(r)) {}
+  void read(std::int64_t step, Floats out[kVectors]) const {
+    out[0] = load_int8(data + step * kWidth);
+  }
+  const std::byte* data;
+};
+// Nibbles: even elements first, then odd ones.
+struct Int4Row {
+  static constexpr int kVectors = 2;
+  Int4Row(const Matrix& m, std::int64_t r) : data(m.row(r)) {}
+  void read(std::int64_t step, Floats out[kVectors]) const {
+    const Ints pairs = load_nibbles(data + step * kWidth);
+    out[0] = __builtin_convertvector((pairs << 28) >> 28, Floats);
+    out[1] = __builtin_convertvector((pairs << 24) >> 28, Floats);
+  }
+  const std::byte* data;
+};
+struct Palette4Row {
+  static constexpr int kVectors = 2;
+  Palette4Row(const Matrix& m, std::int64_t r)
+      : data(m.row(r)), palette(m.palette + (r / m.group << 4)) {}
+  void read(std::int64_t step, Floats out[kVectors]) const {
+    const Ints pairs = load_nibbles(data + step * kWidth);
+    out[0] = palette.find(pairs);
+    out[1] = palette.find(pairs >> 4);
+  }
+  const std::byte* data;
+  Palette16 palette;
+};
+
+inline bool is_nibbles(const Matrix& m) {
+  return m.bits == 4;
+}
+
+// Elements of a step of the form; 0 where the form has no steps or they do not fit: such rows are
+// expanded.
+inline std::int64_t step_elements(const Matrix& m) {
+  if (m.form == Matrix::Form::kPalette && m.bits != 4) return 0;
+  const std::int64_t step = is_nibbles(m) ? 2 * kWidth : kWidth;
+  const bool is_scaled = m.form == Matrix::Form::kInt8 || m.form == Matrix::Form::kInt4;
+  return m.k % step == 0 && (!is_scaled || m.tile_k % step == 0) ? step : 0;
+}
+
+inline std::int32_t element_bits(const std::byte* row, int bits, std::int64_t i) {
+  if (bits == 8) return static_cast<std::int32_t>(row[i]);
+  const std::int64_t at = i * bits;
+  std::uint32_t two = static_cast<std::uint32_t>(row[at >> 3]);
+  // The second byte only where the element reaches into it: it may lie behind the matrix.
+  if ((at & 7) + bits > 8) two |= static_cast<std::uint32_t>(row[(at >> 3) + 1]) << 8;
+  return static_cast<std::int32_t>(two >> (at & 7) & ((1u << bits) - 1));
+}
+
+inline void expand_row(const Matrix& m, std::int64_t r, float* out) {
+  const std::byte* row = m.row(r);
+  switch (m.form) {
+    case Matrix::Form::kFloat:
+      std::memcpy(out, row, static_cast<std::size_t>(m.k) * sizeof(float));
+      return;
+    case Matrix::Form::kHalf:
+      for (std::int64_t c = 0; c < m.k; ++c)
+        out[c] = to_float(reinterpret_cast<const Half*>(row)[c]);
+      return;
+    case Matrix::Form::kInt8:
+      for (std::int64_t tile = 0; tile < m.k; tile += m.tile_k) {
+        const float scale = m.scale(r, tile);
+        for (std::int64_t c = tile; c < tile + m.tile_k; ++c)
+          out[c] = static_cast<float>(static_cast<std::int8_t>(row[c])) * scale;
+      }
+      return;
+    case Matrix::Form::kInt4:
+      for (std::int64_t tile = 0; tile < m.k; tile += m.tile_k) {
+        const float scale = m.scale(r, tile);
+        for (std::int64_t c = tile; c < tile + m.tile_k; ++c) {
+          const std::int32_t nibble = element_bits(row, 4, c);
+          out[c] = static_cast<float>(nibble >= 8 ? nibble - 16 : nibble) * scale;
+        }
+      }
+      return;
+    case Matrix::Form::kPalette: {
+      const Half* palette = m.palette + (r / m.group << m.bits);
+      float table[256];
+      for (int i = 0; i < 1 << m.bits; ++i) table[i] = to_float(palette[i]);
+      for (std::int64_t c = 0; c < m.k; ++c) out[c] = table[element_bits(row, m.bits, c)];
+      return;
+    }
+  }
+}
+
+}  // namespace anemone::kernels::simd::ANEMONE_SIMD_NAMESPACE

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+// Several vectors of one instruction set at once: their sums, and their transpose.
+#pragma once
+
+#include <utility>
+
+#include "kernels/simd/unroll.h"
+#include "kernels/simd/vectors.h"
+
+namespace anemone::kernels::simd::ANEMONE_SIMD_NAMESPACE {
+
+// Both vectors consist of groups of 2 * kHalf elements. Adds the halves of each group onto each
+// other: the groups of a, then those of b, of kHalf elements each.
+template <int kHalf, std::size_t... kIndex>
+[[gnu::always_inline]] inline Floats fold(Floats a, Floats b, std::index_sequence<kIndex...>) {
+  // Element i of the result is number i % kHalf of group i / kHalf.
+  const Floats low =
+      __builtin_shufflevector(a, b, (int{kIndex} / kHalf * 2 * kHalf + int{kIndex} % kHalf)...);
+  const Floats high = __builtin_shufflevector(
+      a, b, (int{kIndex} / kHalf * 2 * kHalf + int{kIndex} % kHalf + kHalf)...);
+  return low + high;
+}
+
+// sum(v[i]) of kWidth vectors, each to the bits of sum(): the same halves meet. Uses up `v`.
+template <int kHalf = kWidth / 2>
+[[gnu::always_inline]] inline Floats sums_of(Floats* v) {
+  unroll<kHalf>([&](auto i) __attribute__((always_inline)) {
+    v[i] = fold<kHalf>(v[2 * i], v[2 * i + 1], std::make_index_sequence<kWidth>());
+  });
+  if constexpr (kHalf > 1) sums_of<kHalf / 2>(v);
+  return v[0];
+}
+
+template <std::size_t... kIndex>
+[[gnu::always_inline]] inline void interleave(Floats a, Floats b, Floats& low, Floats& high,
+                                              std::index_sequence<kIndex...>) {
+  low = __builtin_shufflevector(a, b, (int{kIndex} / 2 + int{kIndex} % 2 * kWidth)...);
+  high =
+      __builtin_shufflevector(a, b, (kWidth / 2 + int{kIndex} / 2 + int{kIndex} % 2 * kWidth)...);
+}
+
+// Element i of v[j] becomes element j of v[i].
+template <int kRounds = kWidth>
+[[gnu::always_inline]] inline void transpose(Floats* v) {
+  Floats out[kWidth];
+  unroll<kWidth / 2>([&](auto i) __attribute__((always_inline)) {
+    interleave(v[i], v[i + kWidth / 2], out[2 * i], out[2 * i + 1],
+               std::make_index_sequence<kWidth>());
+  });
+  unroll<kWidth>([&](auto i) __attribute__((always_inline)) { v[i] = out[i]; });
+  if constexpr (kRounds > 2) transpose<kRounds / 2>(v);
+}
+
+// Up to kWidth halves, zeros behind them.
+inline Floats load_some_halves(const Half* p, std::int64_t count) {
+  if (count >= kWidth) return load_halves(p);
+  Half some[kWidth] = {};
+  std::memcpy(some, p, static_cast<std::size_t>(count) * sizeof(Half));
+  return load_halves(some);
+}
+
+}  // namespace anemone::kernels::simd::ANEMONE_SIMD_NAMESPACE
