@@ -107,7 +107,7 @@ struct MemoryOfPlans : FusionFixture {
       for (std::size_t k = 0; k < inputs.size(); ++k)
         (*frame)->registers[static_cast<std::size_t>(function.inputs[k].reg)].view =
             inputs[k].view();
-      const Status status = Interpreter::run(function, runs, context, nullptr);
+      const Status status = Interpreter::run(function, runs, context, nullptr, nullptr);
       EXPECT_TRUE(status.ok()) << status.message();
       out.clear();
       for (const PreparedOutput& output : function.outputs)
