@@ -228,20 +228,52 @@ TEST_F(EngineTest, GoesOnWithATextThatHasEnded) {
   EXPECT_EQ((*third.end)->timing.reused_tokens, 90);
 }
 
-TEST_F(EngineTest, ShortPromptsDoNotWaitForLongOnes) {
+// The chunk of a long prompt is one run of eight in the model; texts run between them.
+TEST(EngineMeanwhile, TextsDecodeAndShortPromptsAreReadInTheMiddleOfAChunk) {
+  ScriptOptions options;
+  options.context = 512;
+  int runs = 0;
+  std::function<void(int)> on_run;
+  options.on_run = [&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    if (on_run) on_run(++runs);
+  };
+  const ScriptedModel scripted(options);
   Engine engine({.sequences = 4});
-  Answer decoding, slow, quick;
-  ASSERT_TRUE(submit(engine, choice(decoding, {1}, 200)).ok());
-  ASSERT_TRUE(submit(engine, choice(slow, numbered(1, 450))).ok());
-  engine.turn();
-  engine.turn();
-  ASSERT_TRUE(submit(engine, choice(quick, numbered(90, 20))).ok());
-  const int before = decoding.pieces;
-  while (quick.pieces == 0) engine.turn();
-  EXPECT_EQ(slow.pieces, 0);
-  EXPECT_LE(decoding.pieces - before, 3);
-  run(engine);
-  EXPECT_TRUE(slow.is_good());
+  int decoded = 0, slow = 0, quick = 0;
+  bool has_ended_too_early = false;
+  const auto submit = [&](Ids prompt, std::int64_t tokens, int& pieces) {
+    Request request;
+    request.model = scripted.model();
+    Choice& choice = request.choices.emplace_back();
+    choice.prompt = std::move(prompt);
+    choice.options.max_new_tokens = tokens;
+    choice.options.ignore_eos = true;
+    choice.options.on_piece = [&](const TextPiece&) {
+      ++pieces;
+      return Status();
+    };
+    choice.on_end = [](const Result<GenerateResult>& result) { EXPECT_TRUE(result.ok()); };
+    ASSERT_TRUE(engine.submit(std::move(request)).ok());
+  };
+  submit({1}, 50, decoded);
+  while (decoded == 0) engine.turn();
+  submit(numbered(1, 450), 4, slow);
+  int at_quick = 0;
+  on_run = [&](int number) {
+    if (number == 3) {
+      submit(numbered(90, 20), 2, quick);
+      at_quick = decoded;
+    }
+    has_ended_too_early = has_ended_too_early || (slow > 0 && quick == 0);
+  };
+  while (slow == 0) engine.turn();
+  EXPECT_FALSE(has_ended_too_early);
+  EXPECT_GT(quick, 0);
+  EXPECT_GT(decoded, at_quick);
+  while (engine.counts().running > 0) engine.turn();
+  EXPECT_EQ(decoded, 50);
+  EXPECT_EQ(slow, 4);
 }
 
 TEST_F(EngineTest, ATextWaitsWhileItsClientHasNoRoom) {
