@@ -19,9 +19,8 @@ class Stream:
 
     def __init__(self, url, prompt, tokens, **more):
         self.address = urllib.parse.urlsplit(url)
-        self.body = json.dumps({"model": more.pop("model", ""), "prompt": prompt, "max_tokens": tokens, "temperature": 0, "ignore_eos": True,
-                                "stream": True, "stream_options": {"include_usage": True}, **more} |
-                               ({} if more.get("model") else {})).encode()
+        self.body = json.dumps({"prompt": prompt, "max_tokens": tokens, "temperature": 0, "ignore_eos": True, "stream": True,
+                                "stream_options": {"include_usage": True}, **more}).encode()
         self.text = ""
         self.times = []  # of the events that hold text
         self.usage = {}
@@ -56,7 +55,6 @@ class Stream:
                             self.times.append(time.perf_counter())
                     if give_up_after is not None and len(self.times) >= give_up_after:
                         return self
-        self.end = time.perf_counter()
         return self
 
     @property

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <gtest/gtest.h>
 
+#include "engine/loop/engine.h"
 #include "tests/compiler/golden.h"
 #include "tests/support/shared_data.h"
 
@@ -87,6 +88,42 @@ TEST_P(RealSession, ACutSessionEqualsOneFromScratch) {
   EXPECT_EQ(*kept,
             !is_recurrent && model_->manifest().has_same_ropes(whole, std::ssize(prompt)) ? 9 : 0);
   EXPECT_TRUE(logits_of(*cut) == from_scratch(prompt));
+}
+
+// What the engine kept of other texts changes no answer: of one that goes on, of one with another
+// end, and of the same one again.
+TEST_P(RealSession, PromptsThatTheEngineHasReadBeforeGiveTheSameText) {
+  const auto prompt = first(std::min<std::size_t>(golden_.prompt.size(), 20));
+  const std::vector<std::int32_t> begin(prompt.begin(), prompt.end());
+  engine::GenerateOptions options;
+  options.max_new_tokens = 4;
+  options.ignore_eos = true;
+  options.as_text = false;
+  const auto text_of = [&](engine::Engine& engine, const std::vector<std::int32_t>& ids) {
+    auto result = engine::generate(engine, model_, ids, options);
+    EXPECT_TRUE(result.ok()) << result.status().message();
+    return result.ok() ? *std::move(result) : engine::GenerateResult();
+  };
+  const auto alone = [&](const std::vector<std::int32_t>& ids) {
+    engine::Engine engine({});
+    return text_of(engine, ids).ids;
+  };
+  engine::Engine engine({});
+  const auto read = text_of(engine, begin);
+  std::vector<std::int32_t> next = begin;
+  next.insert(next.end(), read.ids.begin(), read.ids.end());
+  next.push_back(begin.front());
+  std::vector<std::int32_t> other = begin;
+  other.insert(other.end(), {begin[1], begin[0], begin[2]});
+  for (const auto& [ids, least] : {std::pair(next, std::ssize(begin) + 3),
+                                   std::pair(other, std::ssize(begin)), std::pair(begin, 0L)}) {
+    const auto got = text_of(engine, ids);
+    EXPECT_EQ(got.ids, alone(ids));
+    // A text that has grown beyond the short length of a rope serves no shorter one.
+    const std::int64_t grown = std::ssize(begin) + options.max_new_tokens;
+    const bool has_same_ropes = model_->manifest().has_same_ropes(grown, std::ssize(ids));
+    EXPECT_GE(got.timing.reused_tokens, has_same_ropes ? least : 0);
+  }
 }
 
 TEST_P(RealSession, ACutOrResetSessionGoesOnAsOneFromScratch) {

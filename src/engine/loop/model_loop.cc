@@ -235,7 +235,8 @@ void ModelLoop::read_chunk(Text& text, StepRunner& runner, std::int64_t most_tok
   text.is_in_step = true;
   const Status status = guarded([&]() -> Status {
     runner.step({&item, 1}, meanwhile);
-    return {};
+    // Prompts are what texts have in common.
+    return item.status.ok() && !text.has_prediction ? text.sequence->take_snapshot() : Status();
   });
   text.is_in_step = false;
   if (!status.ok()) item.status = status;

@@ -8,6 +8,12 @@
 #include "base/error.h"
 
 namespace anemone::engine {
+namespace {
+
+// Each takes the memory of all recurrent states, whatever its length.
+constexpr std::size_t kMostSnapshots = 4;
+
+}  // namespace
 
 std::int64_t common_prefix(std::span<const std::int32_t> a, std::span<const std::int32_t> b) {
   return std::ranges::mismatch(a, b).in1 - a.begin();
@@ -41,7 +47,31 @@ std::int64_t Sequence::reusable(std::span<const std::int32_t> ids) const {
   const auto length = static_cast<std::int64_t>(ids.size());
   if (!model_->manifest().has_same_ropes(length_, length)) return 0;
   const std::int64_t common = common_prefix(tokens_, ids.first(ids.size() - 1));
-  return !can_be_cut() && common < position() ? 0 : common;
+  if (can_be_cut() || common == position()) return common;
+  const KvCache::Snapshot* snapshot = snapshot_within(common);
+  return snapshot == nullptr ? 0 : snapshot->length;
+}
+
+const KvCache::Snapshot* Sequence::snapshot_within(std::int64_t tokens) const {
+  const KvCache::Snapshot* last = nullptr;
+  for (const KvCache::Snapshot& snapshot : snapshots_)
+    if (snapshot.length <= tokens) last = &snapshot;
+  return last;
+}
+
+Status Sequence::take_snapshot() {
+  if (can_be_cut() || is_damaged_) return {};
+  if (!snapshots_.empty() && snapshots_.back().length == position()) return {};
+  ANEMONE_ASSIGN_OR_RETURN(auto snapshot, caches_.snapshot());
+  if (snapshots_.size() == kMostSnapshots) snapshots_.erase(snapshots_.begin());
+  snapshots_.push_back(std::move(snapshot));
+  return {};
+}
+
+std::uint64_t Sequence::bytes() const {
+  std::uint64_t bytes = caches_.bytes();
+  for (const KvCache::Snapshot& snapshot : snapshots_) bytes += snapshot.bytes();
+  return bytes;
 }
 
 void Sequence::prepare(std::int64_t length) {
@@ -54,7 +84,14 @@ void Sequence::prepare(std::int64_t length) {
 void Sequence::truncate(std::int64_t position) {
   ANEMONE_CHECK(position >= 0 && position <= this->position());
   if (position == this->position()) return;
-  if (!caches_.truncate(position).ok()) return clear();
+  if (!can_be_cut()) {
+    const KvCache::Snapshot* snapshot = snapshot_within(position);
+    if (snapshot == nullptr || !caches_.restore(*snapshot).ok()) return clear();
+    position = snapshot->length;
+    std::erase_if(snapshots_, [&](const auto& other) { return other.length > position; });
+  } else if (!caches_.truncate(position).ok()) {
+    return clear();
+  }
   forget_prediction();
   tokens_.resize(static_cast<std::size_t>(position));
 }
@@ -64,7 +101,14 @@ Status Sequence::copy_prefix(Sequence& other, std::int64_t count) {
   ANEMONE_CHECK(count >= 0 && count <= other.position());
   clear();
   is_damaged_ = true;
-  ANEMONE_RETURN_IF_ERROR(caches_.copy_prefix(other.caches_, count));
+  if (can_be_cut() || count == other.position()) {
+    ANEMONE_RETURN_IF_ERROR(caches_.copy_prefix(other.caches_, count));
+  } else {
+    const KvCache::Snapshot* snapshot = other.snapshot_within(count);
+    ANEMONE_CHECK(snapshot != nullptr && snapshot->length == count);
+    ANEMONE_RETURN_IF_ERROR(caches_.copy_prefix(other.caches_, other.caches_.length()));
+    ANEMONE_RETURN_IF_ERROR(caches_.restore(*snapshot));
+  }
   is_damaged_ = false;
   tokens_.assign(other.tokens_.begin(), other.tokens_.begin() + count);
   length_ = other.length_;
@@ -72,6 +116,7 @@ Status Sequence::copy_prefix(Sequence& other, std::int64_t count) {
 }
 
 void Sequence::clear() {
+  snapshots_.clear();
   tokens_.clear();
   forget_prediction();
   caches_.clear();

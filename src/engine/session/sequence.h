@@ -45,35 +45,41 @@ class Sequence {
   bool can_be_cut() const { return !caches_.is_recurrent(); }
 
   // How many of the first tokens of `ids` a step need not run: what the caches have in common with
-  // them, at most all but the last one, whose logits are wanted. 0 where the caches cannot be cut
-  // there, or hold keys that are rotated for texts of another length.
+  // them, at most all but the last one, whose logits are wanted. Caches that cannot be cut serve up
+  // to a snapshot. 0 where they hold keys that are rotated for texts of another length.
   std::int64_t reusable(std::span<const std::int32_t> ids) const;
   // Makes the caches fit a text of `length` tokens in all. Whoever runs the text goes on at
   // position(), which is 0 when all has to be run again: after an error, and when the text grows
   // beyond the short length of a rope, as transformers' generate() does.
   void prepare(std::int64_t length);
-  // Forgets all tokens from `position` on, 0 <= position <= position(); all of them where the
-  // caches cannot be cut.
+  // Forgets all tokens from `position` on, 0 <= position <= position(). Where the caches cannot be
+  // cut it goes back to the last snapshot before that, or to no tokens at all.
   void truncate(std::int64_t position);
+  // Keeps the recurrent states as they are now, so that the sequence can be cut here later; nothing
+  // where it can be cut anywhere. The last few snapshots are kept.
+  Status take_snapshot();
   // Becomes a copy of the first `count` tokens of another sequence of the model; count is at most
   // other.reusable() of the text.
   Status copy_prefix(Sequence& other, std::int64_t count);
   void clear();
 
   // Memory of the caches, and what those of so many tokens would take, in bytes.
-  std::uint64_t bytes() const { return caches_.bytes(); }
+  std::uint64_t bytes() const;
   static std::uint64_t cache_bytes(const Model& model, std::int64_t tokens);
 
  private:
   friend class StepRunner;
   explicit Sequence(std::shared_ptr<const Model> model);
   void forget_prediction();
+  // The last snapshot of at most so many tokens; nullptr without one.
+  const KvCache::Snapshot* snapshot_within(std::int64_t tokens) const;
 
   std::shared_ptr<const Model> model_;
   std::vector<std::int32_t> tokens_;
   std::int64_t length_ = 0;  // of the text that the keys in the caches are rotated for
   bool is_damaged_ = false;  // the caches stand for other tokens than tokens_
   KvCache caches_;
+  std::vector<KvCache::Snapshot> snapshots_;  // by their length
   std::vector<float> logits_;
   bool has_logits_ = false;
   std::optional<std::int32_t> argmax_;

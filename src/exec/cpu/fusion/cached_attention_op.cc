@@ -219,16 +219,24 @@ void CachedAttentionOp::attend_heads(const FusedCall& call, std::int64_t t, std:
     context.kernels.to_halves(mixed + r * n.dim, o.out + o.row(head + r, t), n.dim);
 }
 
-// Many tokens: the rows of a key/value head are its query heads at each token, in blocks.
+// Many tokens: the rows of a key/value head are its query heads at each token, in blocks. Tokens
+// that fill the run up take what the last one has.
 void CachedAttentionOp::attend_many(std::span<FusedCall> calls, const FusedContext& context) const {
   using kernels::simd::kAttendRows;
   const Operands first(calls[0]);
-  const std::int64_t head_rows = first.group * first.n.tokens;
-  const std::int64_t blocks = (head_rows + kAttendRows - 1) / kAttendRows;
+  const auto tokens_of = [&](const FusedCall& call) {
+    return context.masks.attention_mask(*call.inputs[kAttentionMask]).tokens;
+  };
+  const auto blocks_of = [&](const FusedCall& call) {
+    return (first.group * tokens_of(call) + kAttendRows - 1) / kAttendRows;
+  };
   parallel_for_calls(
-      calls, context.threads, [&](const FusedCall&) { return first.n.kv_heads * blocks; }, 1,
+      calls, context.threads,
+      [&](const FusedCall& call) { return first.n.kv_heads * blocks_of(call); }, 1,
       [&](FusedCall& call, std::int64_t task, std::int64_t) {
         const Operands o(call);
+        const std::int64_t blocks = blocks_of(call);
+        const std::int64_t head_rows = o.group * tokens_of(call);
         const std::int64_t kv = task / blocks;
         const std::int64_t begin = task % blocks * kAttendRows;
         const std::int64_t rows = std::min(kAttendRows, head_rows - begin);
@@ -252,6 +260,13 @@ void CachedAttentionOp::attend_many(std::span<FusedCall> calls, const FusedConte
         block.attend(head);
         for (std::int64_t r = 0; r < rows; ++r) block.take(r, o.out + row_at(begin + r));
       });
+  for (const FusedCall& call : calls) {
+    const Operands o(call);
+    const std::int64_t last = tokens_of(call) - 1;
+    for (std::int64_t h = 0; h < o.n.heads; ++h)
+      for (std::int64_t t = last + 1; t < o.n.tokens; ++t)
+        std::copy_n(o.out + o.row(h, last), o.n.dim, o.out + o.row(h, t));
+  }
 }
 
 }  // namespace anemone::exec

@@ -61,6 +61,7 @@ AttentionMask analyse_attention_mask(const TensorView& mask) {
     out.add({begin - row, end - row});
   }
   out.has_runs = true;
+  out.tokens = tokens;
   return out;
 }
 
@@ -82,6 +83,7 @@ void MaskCache::set(const TensorView& mask, const MaskFact& fact, const StepFact
   if (fact.role != MaskFact::Role::kWrite) {
     AttentionMask& attention = attention_masks_[&mask];
     attention.has_runs = true;
+    attention.tokens = facts.count;
     for (std::int64_t t = 0; t < facts.tokens; ++t)
       attention.add(attended(fact, facts.position, facts.count, t));
   }

@@ -23,6 +23,7 @@ struct AttentionMask {
   using Run = PositionRange;
   std::vector<Run> run_of_token;  // never empty ones
   Run all;                        // from the first position that any token attends to, to the last
+  std::int64_t tokens = 0;        // the others fill the run up, and are like the last of these
 
   void add(const Run& run);  // of the next token
 };
