@@ -139,6 +139,35 @@ TEST_P(EngineLoad, AStepThatFailsHarmsNoTextButTheOnesThatFailAlone) {
   }
 }
 
+TEST_P(EngineLoad, TextsWaitUntilTheirCachesFitHoweverLongTheyGet) {
+  const std::uint64_t one = Sequence::cache_bytes(*model_, 20);
+  Engine engine({.sequences = 8, .queue = 64, .cache_bytes = 2 * one + one / 2});
+  int ended = 0;
+  const auto submit = [&](std::int64_t tokens) {
+    Request request;
+    request.model = model_;
+    Choice& choice = request.choices.emplace_back();
+    choice.prompt = {1, 2, 3, 4};
+    choice.options.max_new_tokens = tokens;
+    choice.options.ignore_eos = true;
+    choice.options.as_text = false;
+    choice.on_end = [&](const Result<GenerateResult>& result) { ended += result.ok() ? 1 : 0; };
+    ASSERT_TRUE(engine.submit(std::move(request)).ok());
+  };
+  for (int i = 0; i < 5; ++i) submit(16);
+  submit(GenerateOptions::kUntilFull);  // more than there is: alone
+  submit(16);
+  std::size_t most = 0;
+  for (int turn = 0; ended < 5; ++turn) {
+    engine.turn();
+    most = std::max(most, engine.counts().running);
+    ASSERT_LT(turn, 10'000);
+  }
+  EXPECT_EQ(most, 2U);
+  while (engine.counts().running + engine.counts().waiting > 0) engine.turn();
+  EXPECT_EQ(ended, 7);
+}
+
 TEST_P(EngineLoad, TheTextThatWasNotUsedForLongestGoesWhenMemoryIsScarce) {
   const std::uint64_t one = Sequence::cache_bytes(*model_, 101);
   Engine engine({.sequences = 1, .queue = 64, .cache_bytes = 2 * one + one / 2});

@@ -49,7 +49,8 @@ void Engine::Waiting::fail(const Status& status) noexcept try {
 
 Engine::Engine(const EngineOptions& options)
     : options_(options),
-      pool_(options.cache_bytes > 0 ? options.cache_bytes : default_cache_bytes()) {
+      cache_bytes_(options.cache_bytes > 0 ? options.cache_bytes : default_cache_bytes()),
+      pool_(cache_bytes_) {
   ANEMONE_CHECK(options.sequences > 0);
 }
 
@@ -112,7 +113,7 @@ std::size_t Engine::queued() const {
 }
 
 std::size_t Engine::free_places() const {
-  return options_.sequences - std::min(options_.sequences, texts_);
+  return waits_for_memory_ ? 0 : options_.sequences - std::min(options_.sequences, texts_);
 }
 
 void Engine::close() {
@@ -239,7 +240,8 @@ void Engine::admit() {
     {
       const std::lock_guard lock(mutex_);
       texts_ = running_texts();
-      if (waiting_.empty() || texts_ >= options_.sequences) return;
+      waits_for_memory_ = !waiting_.empty() && !fits(waiting_.front());
+      if (waiting_.empty() || waits_for_memory_ || texts_ >= options_.sequences) return;
       next = std::move(waiting_.front());
       waiting_.pop_front();
       if (!is_running(next.ticket)) running_.push_back(next.ticket);
@@ -258,6 +260,13 @@ void Engine::admit() {
     const std::lock_guard lock(mutex_);
     waiting_.push_back(std::move(next));
   }
+}
+
+bool Engine::fits(const Waiting& waiting) const {
+  if (texts_ == 0 || waiting.labels.model != nullptr) return true;
+  std::uint64_t reserved = reserved_bytes(*waiting.request.model, waiting.request.choices.front());
+  for (const auto& loop : loops_) reserved += loop->reserved();
+  return reserved <= cache_bytes_;
 }
 
 ModelLoop& Engine::loop_of(const std::shared_ptr<const Model>& model) {

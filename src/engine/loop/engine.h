@@ -21,9 +21,11 @@
 namespace anemone::engine {
 
 struct EngineOptions {
-  std::size_t sequences = 1;      // texts that run at a time, of all models together
-  std::size_t queue = 64;         // requests that wait
-  std::uint64_t cache_bytes = 0;  // for caches, those of ended texts included; 0: see below
+  std::size_t sequences = 1;  // texts that run at a time, of all models together
+  std::size_t queue = 64;     // requests that wait
+  // For caches, those of ended texts included; 0: default_cache_bytes(). A text whose caches could
+  // go beyond it waits until others have ended; one alone always runs.
+  std::uint64_t cache_bytes = 0;
 };
 // A quarter of the memory that this process may use.
 std::uint64_t default_cache_bytes();
@@ -89,8 +91,11 @@ class Engine {
   std::size_t queued() const;       // requests of which nothing runs
   std::size_t free_places() const;  // the next turn takes as many texts that wait
   std::size_t running_texts() const;
+  // Whether the caches of the next text of a request fit beside what runs, however long they get.
+  bool fits(const Waiting& waiting) const;
 
   const EngineOptions options_;
+  const std::uint64_t cache_bytes_;
   // Of the thread of turn().
   SequencePool pool_;
   std::vector<std::unique_ptr<ModelLoop>> loops_;
@@ -102,7 +107,8 @@ class Engine {
   std::condition_variable idle_;
   std::deque<Waiting> waiting_;
   std::vector<Ticket> running_;
-  std::size_t texts_ = 0;  // that run
+  std::size_t texts_ = 0;          // that run
+  bool waits_for_memory_ = false;  // the first request that waits
   std::uint64_t finished_ = 0;
   std::uint64_t cancelled_ = 0;
   bool is_closed_ = false;

@@ -69,6 +69,20 @@ std::uint64_t ModelLoop::bytes() const {
   return bytes;
 }
 
+std::uint64_t reserved_bytes(const Model& model, const Choice& choice) {
+  const auto prompt = static_cast<std::int64_t>(choice.prompt.size());
+  const std::int64_t limit = choice.options.max_new_tokens;
+  const std::int64_t room = std::max<std::int64_t>(0, model.context() - prompt);
+  return Sequence::cache_bytes(model, prompt + (limit < 0 ? room : std::min(limit, room)));
+}
+
+std::uint64_t ModelLoop::reserved() const {
+  std::uint64_t bytes = 0;
+  for (const auto& text : texts_)
+    if (!text->has_ended) bytes += reserved_bytes(*model_, text->choice);
+  return bytes;
+}
+
 bool ModelLoop::turn(std::uint64_t others_bytes, const std::function<void()>& meanwhile) {
   begin_and_end(others_bytes);
   bool did_anything = decode(runner_);

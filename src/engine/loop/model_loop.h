@@ -29,6 +29,9 @@ struct RequestTicket {
   bool is_cancelled() const { return was_cancelled || (cancel != nullptr && *cancel); }
 };
 
+// Memory of the caches of a text that gets as long as it may.
+std::uint64_t reserved_bytes(const Model& model, const Choice& choice);
+
 // The texts of one model that run. Single-thread.
 class ModelLoop {
  public:
@@ -41,6 +44,8 @@ class ModelLoop {
   // Texts that have not ended, and the memory of their caches.
   std::size_t texts() const { return texts_.size() + labels_.size(); }
   std::uint64_t bytes() const;
+  // What they may come to take: reserved_bytes() of each.
+  std::uint64_t reserved() const;
 
   // One step of all texts that decode, and a chunk of one prompt; or a window of one text that gets
   // labels. `others_bytes` is the memory of the caches of other models' texts. `meanwhile` is
