@@ -114,17 +114,22 @@ TEST_P(EngineLoad, EveryAnswerIsTheOneOfARunAlone) {
 TEST_P(EngineLoad, AStepThatFailsHarmsNoTextButTheOnesThatFailAlone) {
   Engine engine({.sequences = 4});
   std::mt19937 random(3);
-  std::deque<std::pair<Ids, std::optional<Result<GenerateResult>>>> all;
+  struct Asked {
+    Ids prompt;
+    std::optional<Result<GenerateResult>> end;
+  };
+  std::deque<Asked> all;
   for (int i = 0; i < 4; ++i) {
-    auto& [asked, end] = all.emplace_back(prompt(random), std::nullopt);
+    Asked& asked = all.emplace_back();
+    asked.prompt = prompt(random);
     Request request;
     request.model = model_;
     Choice& choice = request.choices.emplace_back();
-    choice.prompt = asked;
+    choice.prompt = asked.prompt;
     choice.options.max_new_tokens = 20;
     choice.options.ignore_eos = true;
     choice.options.as_text = false;
-    choice.on_end = [&end](Result<GenerateResult> result) { end = std::move(result); };
+    choice.on_end = [&asked](Result<GenerateResult> result) { asked.end = std::move(result); };
     ASSERT_TRUE(engine.submit(std::move(request)).ok());
   }
   for (int i = 0; i < 12; ++i) engine.turn();
@@ -132,10 +137,10 @@ TEST_P(EngineLoad, AStepThatFailsHarmsNoTextButTheOnesThatFailAlone) {
   executor_->counts().fail_after = 1;
   executor_->counts().failures = 1;
   while (engine.counts().running > 0) engine.turn();
-  for (const auto& [asked, end] : all) {
-    ASSERT_TRUE(end.has_value());
-    ASSERT_TRUE(end->ok()) << end->status().message();
-    EXPECT_EQ((*end)->ids, alone(asked, 20));
+  for (const Asked& asked : all) {
+    ASSERT_TRUE(asked.end.has_value());
+    ASSERT_TRUE(asked.end->ok()) << asked.end->status().message();
+    EXPECT_EQ((*asked.end)->ids, alone(asked.prompt, 20));
   }
 }
 

@@ -55,7 +55,8 @@ void find_stretches(PreparedFunction& function) {
   move_reads_down(ops);
   std::map<int, PreparedFunction::Stretch> of_state;
   for (std::size_t k = 0; k < ops.size(); ++k)
-    if (is_access(ops[k])) of_state.try_emplace(ops[k].state, k, k).first->second.end = k + 1;
+    if (is_access(ops[k]))
+      of_state.try_emplace(ops[k].state, PreparedFunction::Stretch{k, k}).first->second.end = k + 1;
   std::vector<PreparedFunction::Stretch> all;
   for (const auto& [state, stretch] : of_state) all.push_back(stretch);
   std::ranges::sort(all, {}, &PreparedFunction::Stretch::begin);
