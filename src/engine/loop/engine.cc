@@ -189,6 +189,7 @@ void Engine::turn_meanwhile() {
   for (const auto& loop : loops_)
     if (loop->texts() > 0)
       did_anything = loop->turn_meanwhile(running_bytes() - loop->bytes()) || did_anything;
+  count_ended();
   const auto end = Clock::now();
   next_meanwhile_ = did_anything ? end + kChunkShare * (end - start) : end + kLookAgain;
 }

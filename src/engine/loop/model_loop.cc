@@ -96,6 +96,7 @@ bool ModelLoop::turn_meanwhile(std::uint64_t others_bytes) {
   begin_and_end(others_bytes);
   bool did_anything = decode(short_runner_);
   did_anything = read_short_prompts(short_runner_) || did_anything;
+  remove_ended();
   return did_anything;
 }
 
