@@ -139,8 +139,8 @@ TEST_F(EngineTest, CancelsWithinOneTurnWhatWaitsAndWhatRuns) {
 }
 
 TEST_F(EngineTest, CancelsInTheMiddleOfAPrompt) {
+  Answer other, answer;  // the engine ends what still runs before they go
   Engine engine({.sequences = 2});
-  Answer other, answer;
   ASSERT_TRUE(submit(engine, choice(other, {1}, 100)).ok());
   ASSERT_TRUE(submit(engine, choice(answer, numbered(1, 400))).ok());
   engine.turn();

@@ -7,6 +7,7 @@
 
 #include "tests/exec/fusion_fixture.h"
 #include "tests/support/resident_bytes.h"
+#include "tests/support/sanitized.h"
 
 namespace anemone::exec {
 namespace {
@@ -289,6 +290,7 @@ TEST_F(BoundCaches, PagesOfUnusedPositionsAreNotTouched) {
   constexpr std::int64_t kMany = 1 << 20;  // 32 MB in each cache
   const std::size_t before = anemone::testing::resident_bytes();
   if (before == 0) GTEST_SKIP() << "no /proc";
+  if (anemone::testing::kIsSanitized) GTEST_SKIP() << "a sanitizer's shadow is resident, too";
   for (const Form form : {Form::kStates, Form::kReplace, Form::kAppend}) {
     SCOPED_TRACE(static_cast<int>(form));
     program = std::make_shared<Program>();
