@@ -201,6 +201,7 @@ GenerationJob::GenerationJob(GenerationPlan plan, std::shared_ptr<Responder> res
                              HeaderList headers)
     : plan_(std::move(plan)), responder_(std::move(responder)), headers_(std::move(headers)) {
   plan_.options.cancel = cancel_.get();
+  plan_.options.collects_logprobs = false;  // the writers count and keep them
 }
 
 Status GenerationJob::hold_plan() {

@@ -173,6 +173,35 @@ TEST_P(EngineLoad, TextsWaitUntilTheirCachesFitHoweverLongTheyGet) {
   EXPECT_EQ(ended, 7);
 }
 
+TEST_P(EngineLoad, SequencesThatSayTheSameAreKeptOnce) {
+  SequencePool pool(std::uint64_t{1} << 30);
+  StepRunner runner(model_);
+  const auto park = [&](const Ids& ids) {
+    auto sequence = *pool.take(model_, ids, {}, 0);
+    sequence->prepare(std::ssize(ids));
+    while (sequence->position() < std::ssize(ids)) {
+      StepItem item{sequence.get(), std::span(ids).subspan(sequence->tokens().size())};
+      runner.step({&item, 1});
+      ASSERT_TRUE(item.status.ok());
+    }
+    pool.park(std::move(sequence));
+  };
+  park({1, 2, 3, 4, 5, 6});
+  EXPECT_EQ(pool.parked(), 1U);
+  // Another one while the first is in use, and then the same, a longer and a shorter one.
+  auto taken = *pool.take(model_, Ids{1, 2, 3, 4, 5, 6, 7}, {}, 0);
+  EXPECT_EQ(pool.parked(), 0U);
+  park({1, 2, 3, 4, 5, 6});
+  pool.park(std::move(taken));
+  EXPECT_EQ(pool.parked(), 1U);
+  EXPECT_EQ(pool.bytes(), Sequence::cache_bytes(*model_, 6));
+  park({1, 2, 9, 9, 9, 9});
+  EXPECT_EQ(pool.parked(), 2U) << "another end";
+  park({1, 2, 3, 4, 5, 6, 7, 8});
+  EXPECT_EQ(pool.parked(), 2U);
+  EXPECT_EQ(pool.reusable(*model_, Ids{1, 2, 3, 4, 5, 6, 7, 8, 1}), 8);
+}
+
 TEST_P(EngineLoad, TheTextThatWasNotUsedForLongestGoesWhenMemoryIsScarce) {
   const std::uint64_t one = Sequence::cache_bytes(*model_, 101);
   Engine engine({.sequences = 1, .queue = 64, .cache_bytes = 2 * one + one / 2});

@@ -127,6 +127,7 @@ Status Generation::accept(const Prediction& prediction) {
 
 Status Generation::take(std::int32_t id, const Prediction& prediction) {
   result_.ids.push_back(id);
+  if (!options_.collects_logprobs) result_.logprobs.clear();
   if (options_.top_logprobs)
     result_.logprobs.push_back(sampler_.logprobs(prediction.logits, id, *options_.top_logprobs));
   if (!options_.ignore_eos && model_->is_eos(id)) {
@@ -182,6 +183,7 @@ Result<GenerateResult> Generation::finish() {
   ANEMONE_CHECK(is_done_);
   result_.timing.new_tokens = static_cast<std::int64_t>(result_.ids.size());
   ANEMONE_RETURN_IF_ERROR(finish_text());
+  if (!options_.collects_logprobs) result_.logprobs.clear();
   return std::move(result_);
 }
 

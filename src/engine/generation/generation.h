@@ -49,6 +49,9 @@ struct GenerateOptions {
   std::int64_t stop_repeat_ngram = 0;
   // Log-probabilities of every token and of so many alternatives; 0: of the token alone.
   std::optional<std::int64_t> top_logprobs;
+  // false: they are in the pieces alone and not in the result, for whoever does not need them
+  // twice.
+  bool collects_logprobs = true;
   // true: tokens are decoded (special ones give no text) and padding rows of the vocabulary are
   // never picked. false: the result has ids only, over all columns of the logits. A model without a
   // tokenizer counts as false.
@@ -81,7 +84,7 @@ struct Timing {
 struct GenerateResult {
   std::vector<std::int32_t> ids;        // as picked, an end-of-text token at the end included
   std::string text;                     // what on_piece was given
-  std::vector<TokenLogprobs> logprobs;  // one per id, when top_logprobs is set
+  std::vector<TokenLogprobs> logprobs;  // one per id, when top_logprobs is set and collected
   FinishReason finish = FinishReason::kLength;
   std::string stop;  // the stop string that ended the text, or empty
   Timing timing;

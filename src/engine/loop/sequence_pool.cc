@@ -2,6 +2,7 @@
 #include "engine/loop/sequence_pool.h"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "base/error.h"
@@ -87,6 +88,21 @@ Result<std::unique_ptr<Sequence>> SequencePool::take(const std::shared_ptr<const
 void SequencePool::park(std::unique_ptr<Sequence> sequence) {
   if (sequence->position() == 0 || sequence->is_damaged()) return;
   sequence->drop_prediction();
+  // One that holds the beginning of another one serves nothing that the other does not.
+  const auto begins = [](const Sequence& shorter, const Sequence& longer) {
+    return &shorter.model() == &longer.model() &&
+           (longer.can_be_cut() || shorter.position() == longer.position()) &&
+           common_prefix(shorter.tokens(), longer.tokens()) == shorter.position();
+  };
+  for (auto it = parked_.begin(); it != parked_.end();) {
+    const auto next = std::next(it);
+    if (begins(*sequence, **it) && (*it)->has_ropes_of(*sequence)) {
+      parked_.splice(parked_.end(), parked_, it);
+      return;
+    }
+    if (begins(**it, *sequence) && (*it)->has_ropes_of(*sequence)) remove(it);
+    it = next;
+  }
   bytes_ += sequence->bytes();
   parked_.push_back(std::move(sequence));
   if (parked_.size() > kMostParked) remove(parked_.begin());

@@ -48,6 +48,10 @@ class Sequence {
   // them, at most all but the last one, whose logits are wanted. Caches that cannot be cut serve up
   // to a snapshot. 0 where they hold keys that are rotated for texts of another length.
   std::int64_t reusable(std::span<const std::int32_t> ids) const;
+  // Whether the keys in the caches of both are rotated for texts of the same length.
+  bool has_ropes_of(const Sequence& other) const {
+    return model_->manifest().has_same_ropes(length_, other.length_);
+  }
   // Makes the caches fit a text of `length` tokens in all. Whoever runs the text goes on at
   // position(), which is 0 when all has to be run again: after an error, and when the text grows
   // beyond the short length of a rope, as transformers' generate() does.

@@ -64,7 +64,7 @@ for kept in (1, 256, 600):
     bytes=400_000_000,
 )
 def answers_share_a_bound(trial):
-    server = trial.own_server(("--parallel", "4", "--queue", "8"))
+    server = trial.own_server(("--parallel", "4", "--queue", "8", "--cache-memory", "50"))
     body = {
         "prompt": ["a b c d e f g h " * 25] * 64,
         "max_tokens": 60,
