@@ -176,7 +176,7 @@ def test_wrong_key(address):
 
 def test_a_full_queue_is_a_rate_limit(anemone, pocket, tmp_path):
     """And the client's own retries get through in the end."""
-    with serving(anemone, pocket, tmp_path, "--queue", 0) as url:
+    with serving(anemone, pocket, tmp_path, "--queue", 0, "--parallel", 1) as url:
         def ask(retries):
             other = openai.OpenAI(base_url=url + "/v1", api_key="any", max_retries=retries, timeout=60)
             try:
