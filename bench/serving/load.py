@@ -103,7 +103,7 @@ def table(options, seed):
     print("streams  tok/s  first token ms (median, p95)  between tokens ms (median, p95)  load generator's processors")
     totals = {}
     for count in options.streams:
-        streams = [Stream(options.url, prompt_of((seed, count, i).__hash__(), options.prompt, options.vocab), options.tokens)
+        streams = [Stream(options.url, prompt_of(f"{seed} {count} {i}", options.prompt, options.vocab), options.tokens)
                    for i in range(count)]
         time_s, share = cpu_share(lambda: together(streams))
         # The speed of the decoding itself: from the last first token to the first last one would leave streams out.

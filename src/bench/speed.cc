@@ -15,20 +15,6 @@ namespace {
 
 using SpeedClock = std::chrono::steady_clock;
 
-// Relative difference allowed between a session that steps alone and one that is batched with
-// others: sums may come in another order.
-constexpr float kTolerance = 0x1p-6f;
-
-bool is_close(const std::vector<float>& got, const std::vector<float>& expected) {
-  float largest = 0;
-  float difference = 0;
-  for (std::size_t i = 0; i < expected.size(); ++i) {
-    largest = std::max(largest, std::fabs(expected[i]));
-    difference = std::max(difference, std::fabs(expected[i] - got[i]));
-  }
-  return difference <= largest * kTolerance;
-}
-
 bool is_finite(const std::vector<float>& values) {
   return std::ranges::all_of(values, [](float value) { return std::isfinite(value); });
 }
@@ -171,7 +157,7 @@ Status SpeedTest::check_streams(std::int64_t depth) {
   const Answer beside = answer_of(last);
   ANEMONE_RETURN_IF_ERROR(cut(depth));
   if (!is_finite(alone)) return internal_error("[decode] the logits are not finite numbers");
-  if (!is_close(beside, alone))
+  if (beside != alone)
     return internal_error("[decode] the logits of {} streams differ from those of a session alone",
                           sessions_.size());
   return {};

@@ -2,41 +2,20 @@
 #include "exec/cache_binding.h"
 
 #include <algorithm>
-#include <cstring>
 #include <utility>
 #include <vector>
 
 #include "base/error.h"
+#include "exec/cache_positions.h"
 
 namespace anemone::exec {
 namespace {
-
-// Rows of caches [1, heads, positions, dim].
-struct Rows {
-  std::int64_t heads = 0;
-  std::size_t bytes = 0;  // of one row
-
-  explicit Rows(const Tensor& cache)
-      : heads(cache.shape()[1]),
-        bytes(static_cast<std::size_t>(
-            dtype_bytes(cache.dtype(), static_cast<std::uint64_t>(cache.shape()[3])))) {}
-  // `count` rows of every head from one place to another; `positions` are those of a head.
-  void copy(const std::byte* from, std::int64_t from_positions, std::byte* to,
-            std::int64_t to_positions, std::int64_t to_begin, std::int64_t count) const {
-    for (std::int64_t h = 0; h < heads && count > 0; ++h)
-      std::memcpy(to + static_cast<std::size_t>(h * to_positions + to_begin) * bytes,
-                  from + static_cast<std::size_t>(h * from_positions) * bytes,
-                  static_cast<std::size_t>(count) * bytes);
-  }
-};
 
 // The first positions of a cache that is longer than what the function takes. What lies behind
 // `position` stays zero: no token attends to it.
 Tensor first_positions(const CacheBinding& binding, const Shape& shape) {
   Tensor out(binding.cache->dtype(), shape);
-  Rows(*binding.cache)
-      .copy(binding.cache->view().data, binding.cache->shape()[2], out.mutable_view().data,
-            shape[2], 0, std::min(binding.position, shape[2]));
+  copy_positions(binding.cache->view(), std::min(binding.position, shape[2]), out.mutable_view());
   return out;
 }
 
@@ -47,9 +26,7 @@ Status append(const CacheBinding& binding, const Tensor& rows) {
       given[1] != shape[1] || given[2] < binding.count || given[3] != shape[3])
     return corrupt("[{}] expected {} rows for a cache {}, got {}", binding.output, binding.count,
                    to_string(shape), to_string(given));
-  Rows(*binding.cache)
-      .copy(rows.view().data, given[2], binding.cache->mutable_view().data, shape[2],
-            binding.position, binding.count);
+  copy_positions(rows.view(), binding.count, binding.cache->mutable_view(), binding.position);
   return {};
 }
 

@@ -32,8 +32,8 @@ struct CacheBinding {
   std::string input;
   std::string output;
   Kind kind = Kind::kReplace;
-  // Of the dtype of the input and the output. Outlives the run; after an error its values are
-  // unspecified, but for an error of the inputs.
+  // Has the dtype of the input and the output, and outlives the run. After an error its values are
+  // unspecified, unless the error is one of the inputs.
   Tensor* cache = nullptr;
   std::int64_t position = 0;  // kAppend
   std::int64_t count = 0;     // kAppend

@@ -50,11 +50,10 @@ class OpenAiServer::Impl {
 
   // Ends what runs. No request can be submitted from here on.
   void end_requests() {
-    if (turns == nullptr) return;
     engine->close();
     engine->cancel_all();
-    engine->wait_until_idle(std::chrono::hours(1));
     turns.reset();
+    engine->end();
   }
 
   ModelSet models;

@@ -48,6 +48,8 @@ TEST(Disconnect, EndsAStreamInTheMiddle) {
   ASSERT_TRUE(client.send(completion(300, true)));
   server.gate().permit(4);
   ASSERT_TRUE(client.wait_for("\"text\":\"b\""));
+  // Between two steps, the server would end the text before anyone saw that it is cancelling it.
+  ASSERT_TRUE(server.gate().wait_for_waiting(1));
   client.reset();
   ASSERT_TRUE(server.wait_for_counts([](const Counts& c) { return c.cancelling == 1; }));
   server.gate().permit(300);
@@ -133,6 +135,7 @@ TEST(Stop, EndsWhatTakesTooLong) {
   ASSERT_TRUE(stream.send(completion(300, true)));
   server.gate().permit(3);
   ASSERT_TRUE(stream.wait_for("\"text\":\"b\""));
+  ASSERT_TRUE(server.gate().wait_for_waiting(1));
   std::thread steps([&] {
     EXPECT_TRUE(server.wait_for_counts([](const Counts& c) { return c.cancelling == 1; }));
     server.gate().permit(300);

@@ -49,10 +49,11 @@ class StepGate {
     permits_ += steps;
     changed_.notify_all();
   }
-  // Whether so many steps came to wait, in a generous time.
+  // Whether so many steps came to wait and have no permit to go on, in a generous time.
   bool wait_for_waiting(int count) {
     std::unique_lock lock(mutex_);
-    return changed_.wait_for(lock, std::chrono::minutes(1), [&] { return waiting_ >= count; });
+    return changed_.wait_for(lock, std::chrono::minutes(1),
+                             [&] { return waiting_ - permits_ >= count; });
   }
   int passed() {
     const std::lock_guard lock(mutex_);

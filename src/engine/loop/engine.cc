@@ -2,6 +2,7 @@
 #include "engine/loop/engine.h"
 
 #include <algorithm>
+#include <iterator>
 #include <optional>
 #include <utility>
 
@@ -32,29 +33,19 @@ std::size_t default_sequences(const Model& model, std::uint64_t cache_bytes) {
   return static_cast<std::size_t>(std::clamp<std::uint64_t>(cache_bytes / one, 1, 16));
 }
 
-// Both end all that has not begun.
-void Engine::Waiting::cancel() noexcept try {
-  if (labels.model != nullptr) labels.on_end(cancelled("[text] was cancelled"));
-  for (Choice& choice : request.choices) choice.on_end(cancelled_result(choice));
-} catch (...) {
-  // For want of memory; the client goes away with the request.
-}
-
-void Engine::Waiting::fail(const Status& status) noexcept try {
-  if (labels.model != nullptr) labels.on_end(status);
-  for (Choice& choice : request.choices) choice.on_end(status);
-} catch (...) {
-  // For want of memory; the client goes away with the request.
-}
-
 Engine::Engine(const EngineOptions& options)
     : options_(options),
       cache_bytes_(options.cache_bytes > 0 ? options.cache_bytes : default_cache_bytes()),
       pool_(cache_bytes_) {
   ANEMONE_CHECK(options.sequences > 0);
+  not_enough_memory();  // so that it takes no memory when there is none
 }
 
 Engine::~Engine() {
+  end();
+}
+
+void Engine::end() {
   close();
   cancel_all();
   while (turn()) {
@@ -62,27 +53,31 @@ Engine::~Engine() {
 }
 
 Status Engine::submit(Request request) {
-  ANEMONE_CHECK(!request.choices.empty());
-  auto ticket = std::make_shared<RequestTicket>();
-  ticket->open = request.choices.size();
-  ticket->cancel = request.cancel;
-  return enqueue({std::move(ticket), std::move(request), {}});
+  const std::size_t texts = request.choices.size();
+  ANEMONE_CHECK(texts > 0);
+  const CancelFlag cancel = request.cancel;
+  return enqueue(cancel, texts, std::move(request));
 }
 
 Status Engine::submit(LabelRequest request) {
-  auto ticket = std::make_shared<RequestTicket>();
-  ticket->open = 1;
-  ticket->cancel = request.cancel;
-  return enqueue({std::move(ticket), {}, std::move(request)});
+  const CancelFlag cancel = request.cancel;
+  return enqueue(cancel, 1, std::move(request));
 }
 
-Status Engine::enqueue(Waiting waiting) {
+Status Engine::enqueue(const CancelFlag& cancel, std::size_t texts,
+                       std::variant<Request, LabelRequest> request) {
+  std::list<Waiting> one;
+  one.push_back({std::make_shared<RequestTicket>(), std::move(request)});
+  one.front().ticket->open = texts;
+  one.front().ticket->cancel = cancel;
   {
     const std::lock_guard lock(mutex_);
     if (is_closed_) return cancelled("{}", kStopping);
     if (queued() >= options_.queue + free_places())
       return busy("[server] the queue of {} requests is full: try again later", options_.queue);
-    waiting_.push_back(std::move(waiting));
+    // Here, where there is somebody to tell that there is no memory.
+    running_.reserve(running_.size() + waiting_.size() + 1);
+    waiting_.splice(waiting_.end(), one);
   }
   wake_.notify_all();
   return {};
@@ -95,20 +90,16 @@ Engine::Counts Engine::counts() const {
   const std::size_t taken = std::min(queued, free_places());
   const auto gone =
       static_cast<std::size_t>(std::ranges::count_if(waiting_, [&](const Waiting& waiting) {
-        return waiting.ticket->is_cancelled() && !is_running(waiting.ticket);
+        return waiting.ticket->is_cancelled() && !waiting.ticket->has_begun;
       }));
   const auto cancelling = static_cast<std::size_t>(
       std::ranges::count_if(running_, [](const Ticket& ticket) { return ticket->is_cancelled(); }));
   return {queued - taken, running_.size() + taken, cancelling, finished_ + gone, cancelled_ + gone};
 }
 
-bool Engine::is_running(const Ticket& ticket) const {
-  return std::ranges::find(running_, ticket) != running_.end();
-}
-
 std::size_t Engine::queued() const {
   return static_cast<std::size_t>(std::ranges::count_if(waiting_, [&](const Waiting& waiting) {
-    return !waiting.ticket->is_cancelled() && !is_running(waiting.ticket);
+    return !waiting.ticket->is_cancelled() && !waiting.ticket->has_begun;
   }));
 }
 
@@ -121,8 +112,9 @@ void Engine::close() {
     const std::lock_guard lock(mutex_);
     is_closed_ = true;
   }
-  // At once, rather than after the step that runs.
-  end_waiting();
+  // At once, rather than after the step that runs. A request with a text that runs has callbacks on
+  // the thread of the turns.
+  end_waiting(/*has_turn=*/false);
 }
 
 std::size_t Engine::cancel_all() {
@@ -163,7 +155,7 @@ void Engine::interrupt() {
 }
 
 bool Engine::turn() {
-  end_waiting();
+  end_waiting(/*has_turn=*/true);
   admit();
   bool did_anything = false;
   const std::function<void()> meanwhile = [this] { turn_meanwhile(); };
@@ -183,7 +175,7 @@ bool Engine::turn() {
 void Engine::turn_meanwhile() {
   const auto start = Clock::now();
   if (start < next_meanwhile_) return;
-  end_waiting();
+  end_waiting(/*has_turn=*/true);
   admit();
   bool did_anything = false;
   for (const auto& loop : loops_)
@@ -202,70 +194,99 @@ std::uint64_t Engine::running_bytes() const {
 
 // Requests that wait end when they are cancelled, and when the engine is closed before one of their
 // texts runs.
-void Engine::end_waiting() {
-  std::vector<Waiting> dropped;
+void Engine::end_waiting(bool has_turn) {
+  std::list<Waiting> dropped;
   bool is_closed = false;
   {
     const std::lock_guard lock(mutex_);
     is_closed = is_closed_;
-    std::deque<Waiting> kept;
-    for (Waiting& waiting : waiting_) {
-      const bool has_begun = is_running(waiting.ticket);
-      const bool is_dropped = waiting.ticket->is_cancelled() || (is_closed && !has_begun);
-      if (is_dropped && !has_begun) {
-        ++finished_;
-        ++cancelled_;
+    for (auto it = waiting_.begin(); it != waiting_.end();) {
+      const auto next = std::next(it);
+      const RequestTicket& ticket = *it->ticket;
+      if (ticket.has_begun ? has_turn && ticket.is_cancelled()
+                           : is_closed || ticket.is_cancelled()) {
+        if (!ticket.has_begun) {
+          ++finished_;
+          ++cancelled_;
+        }
+        dropped.splice(dropped.end(), waiting_, it);
       }
-      if (is_dropped)
-        dropped.push_back(std::move(waiting));
-      else
-        kept.push_back(std::move(waiting));
+      it = next;
     }
-    waiting_.swap(kept);
     if (waiting_.empty() && running_.empty()) idle_.notify_all();
   }
+  if (dropped.empty()) return;
+  const Status stopping = guarded([] { return cancelled("{}", kStopping); });
   for (Waiting& waiting : dropped) {
     waiting.ticket->was_cancelled = true;
-    waiting.ticket->open -= waiting.labels.model != nullptr ? 1 : waiting.request.choices.size();
-    if (is_closed)
-      waiting.fail(cancelled("{}", kStopping));
+    end(waiting, is_closed ? &stopping : nullptr);
+  }
+}
+
+// Ends all texts of a request that have not begun: they failed, or else they are cancelled.
+void Engine::end(Waiting& waiting, const Status* failure) noexcept {
+  if (const auto* labels = std::get_if<LabelRequest>(&waiting.request)) {
+    --waiting.ticket->open;
+    tell<std::vector<float>>(labels->on_end, failure != nullptr ? *failure : guarded([] {
+                               return cancelled("[text] was cancelled");
+                             }));
+    return;
+  }
+  for (const Choice& choice : std::get<Request>(waiting.request).choices) {
+    --waiting.ticket->open;
+    if (failure != nullptr)
+      tell<GenerateResult>(choice.on_end, *failure);
     else
-      waiting.cancel();
+      tell<GenerateResult>(choice.on_end, cancelled_result(choice));
   }
 }
 
 // Gives free places to requests that wait, one choice of each in turn.
 void Engine::admit() {
   while (true) {
-    Waiting next;
+    std::list<Waiting> next;
     {
       const std::lock_guard lock(mutex_);
       texts_ = running_texts();
       waits_for_memory_ = !waiting_.empty() && !fits(waiting_.front());
       if (waiting_.empty() || waits_for_memory_ || texts_ >= options_.sequences) return;
-      next = std::move(waiting_.front());
-      waiting_.pop_front();
-      if (!is_running(next.ticket)) running_.push_back(next.ticket);
+      next.splice(next.end(), waiting_, waiting_.begin());
+      RequestTicket& ticket = *next.front().ticket;
+      if (!std::exchange(ticket.has_begun, true)) running_.push_back(next.front().ticket);
       ++texts_;
     }
-    if (next.labels.model != nullptr) {
-      auto model = next.labels.model;
-      loop_of(model).add(std::move(next.ticket), std::move(next.labels));
+    Waiting& waiting = next.front();
+    const Status status = guarded([&]() -> Status {
+      begin_next(waiting);
+      return {};
+    });
+    if (!status.ok()) {
+      end(waiting, &status);
       continue;
     }
-    std::vector<Choice>& choices = next.request.choices;
-    Choice choice = std::move(choices.front());
-    choices.erase(choices.begin());
-    loop_of(next.request.model).add(next.ticket, std::move(choice));
-    if (choices.empty()) continue;
+    const auto* request = std::get_if<Request>(&waiting.request);
+    if (request == nullptr || request->choices.empty()) continue;
     const std::lock_guard lock(mutex_);
-    waiting_.push_back(std::move(next));
+    waiting_.splice(waiting_.end(), next);
   }
 }
 
+// After an exception nothing of the request has begun that had not before.
+void Engine::begin_next(Waiting& waiting) {
+  if (auto* labels = std::get_if<LabelRequest>(&waiting.request)) {
+    ModelLoop& loop = loop_of(labels->model);
+    loop.add(waiting.ticket, std::move(*labels));
+    return;
+  }
+  auto& request = std::get<Request>(waiting.request);
+  loop_of(request.model).add(waiting.ticket, std::move(request.choices.front()));
+  request.choices.erase(request.choices.begin());
+}
+
 bool Engine::fits(const Waiting& waiting) const {
-  if (texts_ == 0 || waiting.labels.model != nullptr) return true;
-  std::uint64_t reserved = reserved_bytes(*waiting.request.model, waiting.request.choices.front());
+  const auto* request = std::get_if<Request>(&waiting.request);
+  if (texts_ == 0 || request == nullptr) return true;
+  std::uint64_t reserved = reserved_bytes(*request->model, request->choices.front());
   for (const auto& loop : loops_) reserved += loop->reserved();
   return reserved <= cache_bytes_;
 }

@@ -8,10 +8,11 @@
 #include <condition_variable>
 #include <cstddef>
 #include <cstdint>
-#include <deque>
 #include <functional>
+#include <list>
 #include <memory>
 #include <mutex>
+#include <variant>
 #include <vector>
 
 #include "engine/loop/model_loop.h"
@@ -38,7 +39,7 @@ std::size_t default_sequences(const Model& model, std::uint64_t cache_bytes);
 class Engine {
  public:
   explicit Engine(const EngineOptions& options);
-  // Ends everything: what has not ended is cancelled.
+  // As end().
   ~Engine();
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
@@ -67,27 +68,29 @@ class Engine {
   bool turn();
   void wait();
   void interrupt();
+  // close() and cancel_all(), and the turns that this takes. Nothing runs or waits afterwards.
+  void end();
 
  private:
   using Clock = std::chrono::steady_clock;
   using Ticket = std::shared_ptr<RequestTicket>;
+  // A request of which some texts, or all, have not begun.
   struct Waiting {
     Ticket ticket;
-    Request request;
-    LabelRequest labels;  // in place of a request, where it has a model
-    void fail(const Status& status) noexcept;
-    void cancel() noexcept;
+    std::variant<Request, LabelRequest> request;
   };
 
-  Status enqueue(Waiting waiting);
-  void end_waiting();
+  Status enqueue(const CancelFlag& cancel, std::size_t texts,
+                 std::variant<Request, LabelRequest> request);
+  void end_waiting(bool has_turn);  // whether it is a part of turn()
+  static void end(Waiting& waiting, const Status* failure) noexcept;
   void admit();
+  void begin_next(Waiting& waiting);
   ModelLoop& loop_of(const std::shared_ptr<const Model>& model);
   void count_ended();
   void turn_meanwhile();
   std::uint64_t running_bytes() const;
   // With the lock.
-  bool is_running(const Ticket& ticket) const;
   std::size_t queued() const;       // requests of which nothing runs
   std::size_t free_places() const;  // the next turn takes as many texts that wait
   std::size_t running_texts() const;
@@ -96,7 +99,7 @@ class Engine {
 
   const EngineOptions options_;
   const std::uint64_t cache_bytes_;
-  // Of the thread of turn().
+  // Only the thread that calls turn() uses these.
   SequencePool pool_;
   std::vector<std::unique_ptr<ModelLoop>> loops_;
   std::size_t next_loop_ = 0;
@@ -105,8 +108,8 @@ class Engine {
   mutable std::mutex mutex_;  // of all below
   std::condition_variable wake_;
   std::condition_variable idle_;
-  std::deque<Waiting> waiting_;
-  std::vector<Ticket> running_;
+  std::list<Waiting> waiting_;
+  std::vector<Ticket> running_;    // with room for those that wait
   std::size_t texts_ = 0;          // that run
   bool waits_for_memory_ = false;  // the first request that waits
   std::uint64_t finished_ = 0;

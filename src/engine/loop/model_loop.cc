@@ -2,11 +2,7 @@
 #include "engine/loop/model_loop.h"
 
 #include <algorithm>
-#include <new>
 #include <utility>
-
-#include "base/check.h"
-#include "base/error.h"
 
 namespace anemone::engine {
 namespace {
@@ -21,45 +17,29 @@ double seconds_between(std::chrono::steady_clock::time_point from,
   return std::chrono::duration<double>(to - from).count();
 }
 
-Status not_enough_memory() {
-  return out_of_memory("[request] there is not enough memory to answer it");
-}
-
-// What `action` throws, as a status: a text that fails must not end the others.
-template <typename Action>
-Status guarded(const Action& action) {
-  try {
-    return action();
-  } catch (const std::bad_alloc&) {
-    return not_enough_memory();
-  } catch (const std::exception& error) {
-    return internal_error("[request] failed: {}", error.what());
-  } catch (...) {
-    return internal_error("[request] failed");
-  }
-}
-
 }  // namespace
-
-GenerateResult cancelled_result(const Choice& choice) {
-  GenerateResult result;
-  result.finish = FinishReason::kCancelled;
-  result.timing.prompt_tokens = static_cast<std::int64_t>(choice.prompt.size());
-  return result;
-}
 
 bool ModelLoop::Text::is_paused() const {
   return choice.options.is_paused && choice.options.is_paused();
 }
 
 ModelLoop::ModelLoop(std::shared_ptr<const Model> model, SequencePool& pool)
-    : model_(std::move(model)), pool_(pool), runner_(model_), short_runner_(model_) {}
+    : model_(std::move(model)),
+      pool_(pool),
+      runner_(model_),
+      short_runner_(model_),
+      labels_(model_) {}
 
-void ModelLoop::add(std::shared_ptr<RequestTicket> ticket, Choice choice) {
-  auto text = std::make_unique<Text>();
-  text->ticket = std::move(ticket);
-  text->choice = std::move(choice);
-  texts_.push_back(std::move(text));
+void ModelLoop::add(std::shared_ptr<RequestTicket> ticket, Choice&& choice) {
+  step_items_.reserve(texts_.size() + 1);
+  step_texts_.reserve(texts_.size() + 1);
+  texts_.push_back(std::make_unique<Text>());
+  texts_.back()->ticket = std::move(ticket);
+  texts_.back()->choice = std::move(choice);
+}
+
+void ModelLoop::add(std::shared_ptr<RequestTicket> ticket, LabelRequest&& request) {
+  labels_.add(std::move(ticket), std::move(request));
 }
 
 std::uint64_t ModelLoop::bytes() const {
@@ -67,13 +47,6 @@ std::uint64_t ModelLoop::bytes() const {
   for (const auto& text : texts_)
     if (text->sequence != nullptr) bytes += text->sequence->bytes();
   return bytes;
-}
-
-std::uint64_t reserved_bytes(const Model& model, const Choice& choice) {
-  const auto prompt = static_cast<std::int64_t>(choice.prompt.size());
-  const std::int64_t limit = choice.options.max_new_tokens;
-  const std::int64_t room = std::max<std::int64_t>(0, model.context() - prompt);
-  return Sequence::cache_bytes(model, prompt + (limit < 0 ? room : std::min(limit, room)));
 }
 
 std::uint64_t ModelLoop::reserved() const {
@@ -87,7 +60,7 @@ bool ModelLoop::turn(std::uint64_t others_bytes, const std::function<void()>& me
   begin_and_end(others_bytes);
   bool did_anything = decode(runner_);
   did_anything = read_prompt(meanwhile) || did_anything;
-  did_anything = run_labels() || did_anything;
+  did_anything = labels_.turn() || did_anything;
   remove_ended();
   return did_anything;
 }
@@ -111,99 +84,78 @@ void ModelLoop::begin_and_end(std::uint64_t others_bytes) {
         end(*text, cancelled_result(text->choice));
       }
     } else if (text->generation == nullptr) {
-      const Status status = guarded([&]() -> Status {
-        begin(*text, others_bytes);
-        return {};
-      });
-      if (!status.ok()) end(*text, status);
+      Status status = guarded([&] { return begin(*text, others_bytes); });
+      if (!status.ok()) end(*text, std::move(status));
     }
   }
 }
 
-Status ModelLoop::check_prompt(const Choice& choice) const {
-  if (choice.prompt.empty())
-    return invalid_argument("[prompt] expected at least one token, got none");
-  for (const std::int32_t id : choice.prompt) ANEMONE_RETURN_IF_ERROR(model_->check_id(id));
-  if (static_cast<std::int64_t>(choice.prompt.size()) > model_->context())
-    return invalid_argument("[prompt] expected at most {} tokens (the context), got {}",
-                            model_->context(), choice.prompt.size());
-  if (choice.options.on_prompt_logits && model_->manifest().is_greedy())
-    return unsupported("[{}] expected a model with logits, got one compiled with --argmax",
-                       model_->manifest().name);
-  return {};
-}
-
-bool ModelLoop::begin(Text& text, std::uint64_t others_bytes) {
-  if (Status status = check_prompt(text.choice); !status.ok()) {
-    end(text, std::move(status));
-    return true;
-  }
+Status ModelLoop::begin(Text& text, std::uint64_t others_bytes) {
+  const Choice& choice = text.choice;
+  const bool wants_logits = static_cast<bool>(choice.options.on_prompt_logits);
+  ANEMONE_RETURN_IF_ERROR(model_->check_prompt(choice.prompt, wants_logits));
   // A prompt whose logits are wanted is run from its first token on.
-  const auto prompt = text.choice.options.on_prompt_logits ? std::span(text.choice.prompt).first(1)
-                                                           : std::span(text.choice.prompt);
+  const auto prompt = wants_logits ? std::span(choice.prompt).first(1) : std::span(choice.prompt);
   std::vector<Sequence*> running;
-  std::int64_t present = pool_.reusable(*model_, prompt);
   std::int64_t coming = 0;  // of prompts that are being read
   for (const auto& other : texts_) {
     if (other->sequence == nullptr || other->has_ended) continue;
     running.push_back(other->sequence.get());
-    present = std::max(present, other->sequence->reusable(prompt));
     if (!other->has_prediction && other->sequence->can_be_cut())
       coming = std::max(coming, common_prefix(prompt.first(prompt.size() - 1), other->ids));
   }
-  if (coming >= present + kLeastWait) return false;
+  if (coming >= kLeastWait && coming >= pool_.reusable(*model_, prompt, running) + kLeastWait)
+    return {};
 
-  auto generation = Generation::create(model_, text.choice.prompt, text.choice.options);
-  if (!generation.ok()) {
-    end(text, generation.status());
-    return true;
-  }
+  ANEMONE_ASSIGN_OR_RETURN(auto generation,
+                           Generation::create(model_, choice.prompt, choice.options));
   text.start = Clock::now();
-  auto sequence = pool_.take(model_, prompt, running, others_bytes + bytes());
-  if (!sequence.ok()) {
-    end(text, sequence.status());
-    return true;
-  }
-  text.sequence = *std::move(sequence);
-  text.ids = text.choice.prompt;
+  ANEMONE_ASSIGN_OR_RETURN(auto sequence,
+                           pool_.take(model_, prompt, running, others_bytes + bytes()));
+  text.ids = choice.prompt;
+  text.sequence = std::move(sequence);
   text.reused = text.sequence->position();
-  text.generation = *std::move(generation);
-  return true;
+  text.generation = std::move(generation);
+  return {};
+}
+
+bool ModelLoop::is_decoding(Text& text, bool is_solo) const {
+  if (text.has_ended || text.is_in_step || text.generation == nullptr || text.is_solo != is_solo ||
+      text.wants_prompt_logits() || text.is_paused())
+    return false;
+  text.sequence->prepare(static_cast<std::int64_t>(text.ids.size()));
+  return text.rest().size() == 1;
+}
+
+void ModelLoop::run(StepRunner& runner, std::span<StepItem> items) {
+  const Status status = guarded([&]() -> Status {
+    runner.step(items);
+    return {};
+  });
+  if (status.ok()) return;
+  for (StepItem& item : items) item.status = status;
 }
 
 bool ModelLoop::decode(StepRunner& runner) {
-  std::vector<StepItem> shared;
-  std::vector<Text*> texts;
-  std::vector<Text*> solo;
+  step_items_.clear();
+  step_texts_.clear();
   for (const auto& text : texts_) {
-    if (text->has_ended || text->is_in_step || text->generation == nullptr ||
-        text->wants_prompt_logits() || text->is_paused())
-      continue;
-    text->sequence->prepare(static_cast<std::int64_t>(text->ids.size()));
-    if (text->rest().size() != 1) continue;
-    if (text->is_solo) {
-      solo.push_back(text.get());
-      continue;
-    }
-    shared.push_back({text->sequence.get(), text->rest()});
-    texts.push_back(text.get());
+    if (!is_decoding(*text, /*is_solo=*/false)) continue;
+    step_items_.push_back({text->sequence.get(), text->rest()});
+    step_texts_.push_back(text.get());
   }
-  const auto run = [&](std::span<StepItem> items) {
-    const Status status = guarded([&]() -> Status {
-      runner.step(items);
-      return {};
-    });
-    if (status.ok()) return;
-    for (StepItem& item : items) item.status = status;
-  };
-  if (!shared.empty()) run(shared);
-  for (std::size_t i = 0; i < shared.size(); ++i) take(*texts[i], shared[i], shared.size() > 1);
-  for (Text* text : solo) {
+  bool did_anything = !step_items_.empty();
+  if (did_anything) run(runner, step_items_);
+  for (std::size_t i = 0; i < step_items_.size(); ++i)
+    take(*step_texts_[i], step_items_[i], step_items_.size() > 1);
+  for (const auto& text : texts_) {
+    if (!is_decoding(*text, /*is_solo=*/true)) continue;
     StepItem item{text->sequence.get(), text->rest()};
-    run({&item, 1});
+    run(runner, {&item, 1});
     take(*text, item, false);
+    did_anything = true;
   }
-  return !texts.empty() || !solo.empty();
+  return did_anything;
 }
 
 // Whether the text has more than one token to run, or all that it has for their logits.
@@ -258,17 +210,17 @@ void ModelLoop::read_chunk(Text& text, StepRunner& runner, std::int64_t most_tok
   take(text, item, false);
 }
 
-void ModelLoop::take(Text& text, const StepItem& item, bool was_shared) {
+void ModelLoop::take(Text& text, StepItem& item, bool was_shared) {
   if (!item.status.ok()) {
     // Nobody knows whose fault a step of several texts is: each runs again alone.
     if (was_shared && item.status.code() != Code::kCorrupt && !text.rest().empty()) {
       text.is_solo = true;
       return;
     }
-    return end(text, item.status);
+    return end(text, std::move(item.status));
   }
   const auto& options = text.choice.options;
-  const Status status = guarded([&]() -> Status {
+  Status status = guarded([&]() -> Status {
     if (!text.has_prediction && options.on_prefill_progress)
       options.on_prefill_progress(text.sequence->position() - text.reused,
                                   static_cast<std::int64_t>(text.ids.size()) - text.reused);
@@ -287,17 +239,13 @@ void ModelLoop::take(Text& text, const StepItem& item, bool was_shared) {
     if (!text.generation->is_done()) text.ids.push_back(text.generation->pending());
     return {};
   });
-  if (!status.ok()) return end(text, status);
+  if (!status.ok()) return end(text, std::move(status));
   if (text.generation->is_done()) finish(text);
 }
 
 void ModelLoop::finish(Text& text) {
-  Result<GenerateResult> result = internal_error("[request] failed");
-  const Status status = guarded([&]() -> Status {
-    result = text.generation->finish();
-    return {};
-  });
-  if (!status.ok()) result = status;
+  Result<GenerateResult> result =
+      guarded([&] { return Result<GenerateResult>(text.generation->finish()); });
   if (result.ok()) {
     const auto now = Clock::now();
     Timing& timing = result->timing;
@@ -323,58 +271,11 @@ void ModelLoop::end(Text& text, Result<GenerateResult> result) {
     });
     if (!parked.ok()) text.sequence.reset();
   }
-  const Status told = guarded([&]() -> Status {
-    text.choice.on_end(std::move(result));
-    return {};
-  });
-  // Whoever cannot take the end for want of memory frees what it has when it goes away.
-  static_cast<void>(told);
+  tell(text.choice.on_end, std::move(result));
 }
 
 void ModelLoop::remove_ended() {
   std::erase_if(texts_, [](const std::unique_ptr<Text>& text) { return text->has_ended; });
-}
-
-void ModelLoop::add(std::shared_ptr<RequestTicket> ticket, LabelRequest request) {
-  labels_.push_back({std::move(ticket), std::move(request), nullptr});
-}
-
-bool ModelLoop::run_labels() {
-  if (labels_.empty()) return false;
-  LabelText& text = labels_.front();
-  Status status = guarded([&]() -> Status {
-    if (text.ticket->is_cancelled()) {
-      text.ticket->was_cancelled = true;
-      return cancelled("[text] was cancelled");
-    }
-    if (classifier_ == nullptr) {
-      ANEMONE_ASSIGN_OR_RETURN(classifier_, Classifier::create(model_));
-    }
-    if (text.labelling == nullptr) {
-      ANEMONE_ASSIGN_OR_RETURN(auto labelling, classifier_->start(text.request.ids));
-      text.labelling = std::make_unique<Labelling>(std::move(labelling));
-    }
-    ANEMONE_RETURN_IF_ERROR(classifier_->run_window(*text.labelling));
-    if (text.request.on_progress)
-      text.request.on_progress(text.labelling->done,
-                               static_cast<std::int64_t>(text.labelling->ids.size()));
-    return {};
-  });
-  if (!status.ok())
-    end_labels(text, std::move(status));
-  else if (text.labelling->is_done())
-    end_labels(text, std::move(text.labelling->logits));
-  return true;
-}
-
-void ModelLoop::end_labels(LabelText& text, Result<std::vector<float>> result) {
-  --text.ticket->open;
-  const Status told = guarded([&]() -> Status {
-    text.request.on_end(std::move(result));
-    return {};
-  });
-  static_cast<void>(told);  // as of end()
-  labels_.pop_front();
 }
 
 }  // namespace anemone::engine

@@ -3,34 +3,20 @@
 
 #include <anemone/status.h>
 
-#include <atomic>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <deque>
 #include <functional>
 #include <memory>
 #include <span>
 #include <vector>
 
+#include "engine/loop/label_loop.h"
 #include "engine/loop/request.h"
 #include "engine/loop/sequence_pool.h"
-#include "engine/session/classifier.h"
 #include "engine/session/step_runner.h"
 
 namespace anemone::engine {
-
-// What the engine knows of a request whose texts run.
-struct RequestTicket {
-  std::size_t open = 0;                     // texts that have not ended; of the thread of the turns
-  CancelFlag cancel;                        // of the client
-  std::atomic<bool> was_cancelled = false;  // by the engine, or when a text ended so
-  // Then all its texts end.
-  bool is_cancelled() const { return was_cancelled || (cancel != nullptr && *cancel); }
-};
-
-// Memory of the caches of a text that gets as long as it may.
-std::uint64_t reserved_bytes(const Model& model, const Choice& choice);
 
 // The texts of one model that run. Single-thread.
 class ModelLoop {
@@ -39,10 +25,11 @@ class ModelLoop {
   ModelLoop(std::shared_ptr<const Model> model, SequencePool& pool);
 
   const Model& model() const { return *model_; }
-  void add(std::shared_ptr<RequestTicket> ticket, Choice choice);
-  void add(std::shared_ptr<RequestTicket> ticket, LabelRequest request);
+  // After an exception the choice or the request is as it was.
+  void add(std::shared_ptr<RequestTicket> ticket, Choice&& choice);
+  void add(std::shared_ptr<RequestTicket> ticket, LabelRequest&& request);
   // Texts that have not ended, and the memory of their caches.
-  std::size_t texts() const { return texts_.size() + labels_.size(); }
+  std::size_t texts() const { return texts_.size() + labels_.texts(); }
   std::uint64_t bytes() const;
   // What they may come to take: reserved_bytes() of each.
   std::uint64_t reserved() const;
@@ -80,19 +67,16 @@ class ModelLoop {
     }
     bool is_paused() const;
   };
-  struct LabelText {
-    std::shared_ptr<RequestTicket> ticket;
-    LabelRequest request;
-    std::unique_ptr<Labelling> labelling;  // null: it has not begun
-  };
-
   // Ends texts that are cancelled, and begins those that can.
   void begin_and_end(std::uint64_t others_bytes);
-  // Makes a text ready to run. False while it waits for the prompt of another text that begins like
-  // its own.
-  bool begin(Text& text, std::uint64_t others_bytes);
-  Status check_prompt(const Choice& choice) const;
+  // Makes a text ready to run, unless it waits for the prompt of another text that begins like its
+  // own.
+  Status begin(Text& text, std::uint64_t others_bytes);
+  // Whether it has one token to run, in a step with others or alone.
+  bool is_decoding(Text& text, bool is_solo) const;
   bool decode(StepRunner& runner);
+  // A step whose items have a status each, whatever happens.
+  void run(StepRunner& runner, std::span<StepItem> items);
   bool read_prompt(const std::function<void()>& meanwhile);
   bool read_short_prompts(StepRunner& runner);
   void read_chunk(Text& text, StepRunner& runner, std::int64_t most_tokens,
@@ -100,11 +84,9 @@ class ModelLoop {
   bool is_reading(Text& text);
   Text* next_prompt();
   // What a step of one item gave.
-  void take(Text& text, const StepItem& item, bool was_shared);
+  void take(Text& text, StepItem& item, bool was_shared);
   void end(Text& text, Result<GenerateResult> result);
   void finish(Text& text);
-  bool run_labels();
-  void end_labels(LabelText& text, Result<std::vector<float>> result);
   void remove_ended();
 
   const std::shared_ptr<const Model> model_;
@@ -113,8 +95,10 @@ class ModelLoop {
   StepRunner short_runner_;  // of turn_meanwhile(), while the other one is in a step
   std::vector<std::unique_ptr<Text>> texts_;  // in the order in which they came
   bool was_oldest_ = true;                    // whether the last chunk was one of the oldest prompt
-  std::unique_ptr<Classifier> classifier_;
-  std::deque<LabelText> labels_;
+  // Of the step of decode(), with room for all texts, so that a step needs no memory for them.
+  std::vector<StepItem> step_items_;
+  std::vector<Text*> step_texts_;
+  LabelLoop labels_;
 };
 
 }  // namespace anemone::engine

@@ -4,14 +4,16 @@
 #include <anemone/status.h>
 
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "engine/generation/generation.h"
+#include "engine/loop/guarded.h"
 #include "engine/model/model.h"
-#include "engine/session/classifier.h"
 
 namespace anemone::engine {
 
@@ -31,6 +33,8 @@ struct Choice {
 
 // What a text ends with that is cancelled before it has begun.
 GenerateResult cancelled_result(const Choice& choice);
+// Memory of the caches of a text that gets as long as it may, in bytes.
+std::uint64_t reserved_bytes(const Model& model, const Choice& choice);
 
 // What a client asks for at once: the choices run together as there is room, each prompt is read
 // once.
@@ -50,5 +54,26 @@ struct LabelRequest {
   std::function<void(Result<std::vector<float>>)> on_end;
   CancelFlag cancel;
 };
+
+// What the engine knows of a request.
+struct RequestTicket {
+  std::size_t open = 0;                     // texts that have not ended; of the thread of the turns
+  bool has_begun = false;                   // one of its texts; guarded by the engine's mutex
+  CancelFlag cancel;                        // of the client
+  std::atomic<bool> was_cancelled = false;  // by the engine, or when a text ended so
+  // Then all its texts end.
+  bool is_cancelled() const { return was_cancelled || (cancel != nullptr && *cancel); }
+};
+
+// Tells a client how its text ended. One that cannot take it for want of memory frees what it has
+// when the request goes away.
+template <typename Value>
+void tell(const std::function<void(Result<Value>)>& on_end, Result<Value> result) noexcept {
+  const Status told = guarded([&]() -> Status {
+    on_end(std::move(result));
+    return {};
+  });
+  static_cast<void>(told);
+}
 
 }  // namespace anemone::engine

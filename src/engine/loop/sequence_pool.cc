@@ -28,59 +28,38 @@ std::unique_ptr<Sequence> SequencePool::remove(Parked::iterator it) {
   return sequence;
 }
 
-SequencePool::Parked::iterator SequencePool::find(const Model& model,
-                                                  std::span<const std::int32_t> ids,
-                                                  std::int64_t& reusable) {
-  auto best = parked_.end();
-  reusable = 0;
-  for (auto it = parked_.begin(); it != parked_.end(); ++it) {
-    if (&(*it)->model() != &model) continue;
-    const std::int64_t count = (*it)->reusable(ids);
-    if (count > reusable) {
-      reusable = count;
-      best = it;
-    }
-  }
+SequencePool::Found SequencePool::find(const Model& model, std::span<const std::int32_t> ids,
+                                       std::span<Sequence* const> running) {
+  Found best{nullptr, parked_.end(), 0};
+  const auto look_at = [&](Sequence& sequence, Parked::iterator it) {
+    const std::int64_t count = sequence.reusable(ids);
+    if (count > best.count) best = {&sequence, it, count};
+  };
+  for (auto it = parked_.begin(); it != parked_.end(); ++it)
+    if (&(*it)->model() == &model) look_at(**it, it);
+  for (Sequence* sequence : running) look_at(*sequence, parked_.end());
   return best;
-}
-
-std::int64_t SequencePool::reusable(const Model& model, std::span<const std::int32_t> ids) const {
-  std::int64_t most = 0;
-  for (const auto& sequence : parked_)
-    if (&sequence->model() == &model) most = std::max(most, sequence->reusable(ids));
-  return most;
 }
 
 Result<std::unique_ptr<Sequence>> SequencePool::take(const std::shared_ptr<const Model>& model,
                                                      std::span<const std::int32_t> ids,
                                                      std::span<Sequence* const> running,
                                                      std::uint64_t running_bytes) {
-  std::int64_t count = 0;
-  const auto found = find(*model, ids, count);
-  Sequence* source = found == parked_.end() ? nullptr : found->get();
-  for (Sequence* candidate : running) {
-    const std::int64_t other = candidate->reusable(ids);
-    if (other > count) {
-      source = candidate;
-      count = other;
-    }
-  }
-  const bool is_parked = found != parked_.end() && source == found->get();
+  const auto [source, parked, count] = find(*model, ids, running);
   const std::uint64_t wanted = Sequence::cache_bytes(*model, static_cast<std::int64_t>(ids.size()));
-  if (is_parked) {
+  if (parked != parked_.end()) {
     const std::int64_t lost = source->position() - count;
     const bool has_room = running_bytes + bytes_ + wanted <= most_bytes_;
     if (lost <= std::min(kMostLost, count) || (!has_room && count >= lost)) {
-      auto sequence = remove(found);
+      auto sequence = remove(parked);
       sequence->truncate(count);
       return sequence;
     }
     // It has been used now, and goes last when memory is needed.
-    parked_.splice(parked_.end(), parked_, found);
+    parked_.splice(parked_.end(), parked_, parked);
   }
-  if (count < kLeastCopy) source = nullptr;
   ANEMONE_ASSIGN_OR_RETURN(auto sequence, Sequence::create(model));
-  if (source != nullptr) ANEMONE_RETURN_IF_ERROR(sequence->copy_prefix(*source, count));
+  if (count >= kLeastCopy) ANEMONE_RETURN_IF_ERROR(sequence->copy_prefix(*source, count));
   trim(running_bytes + wanted);
   return sequence;
 }
@@ -110,11 +89,6 @@ void SequencePool::park(std::unique_ptr<Sequence> sequence) {
 
 void SequencePool::trim(std::uint64_t running_bytes) {
   while (!parked_.empty() && running_bytes + bytes_ > most_bytes_) remove(parked_.begin());
-}
-
-void SequencePool::clear() {
-  parked_.clear();
-  bytes_ = 0;
 }
 
 }  // namespace anemone::engine

@@ -30,22 +30,30 @@ class SequencePool {
                                          std::span<const std::int32_t> ids,
                                          std::span<Sequence* const> running,
                                          std::uint64_t running_bytes);
-  // How many of `ids` take() would find in parked sequences.
-  std::int64_t reusable(const Model& model, std::span<const std::int32_t> ids) const;
+  // How many of `ids` take() would find in a sequence.
+  std::int64_t reusable(const Model& model, std::span<const std::int32_t> ids,
+                        std::span<Sequence* const> running = {}) {
+    return find(model, ids, running).count;
+  }
   // Keeps a sequence whose text has ended, if there is anything in it.
   void park(std::unique_ptr<Sequence> sequence);
   // Drops parked sequences until all fit beside what runs.
   void trim(std::uint64_t running_bytes);
-  void clear();
 
   std::size_t parked() const { return parked_.size(); }
   std::uint64_t bytes() const { return bytes_; }  // of the parked ones
 
  private:
   using Parked = std::list<std::unique_ptr<Sequence>>;  // the one that was used last at the end
+  // The sequence that holds most of a text.
+  struct Found {
+    Sequence* sequence = nullptr;  // null: none holds any
+    Parked::iterator parked;       // the end: it runs
+    std::int64_t count = 0;        // tokens of the text
+  };
+  Found find(const Model& model, std::span<const std::int32_t> ids,
+             std::span<Sequence* const> running);
   std::unique_ptr<Sequence> remove(Parked::iterator it);
-  Parked::iterator find(const Model& model, std::span<const std::int32_t> ids,
-                        std::int64_t& reusable);
 
   const std::uint64_t most_bytes_;
   std::uint64_t bytes_ = 0;

@@ -42,7 +42,7 @@ class DenseMask {
   std::int64_t written_count_ = 0;
 };
 
-// Of one function of a model. Thread-safe.
+// The masks of one function of a model that no step uses now. Thread-safe.
 class MaskPool {
  public:
   // One that was given back, or a new one, with what it was last set to.

@@ -166,6 +166,18 @@ Status Model::check_id(std::int32_t id) const {
                           manifest_.embedding.rows - 1, id);
 }
 
+Status Model::check_prompt(std::span<const std::int32_t> ids, bool wants_logits) const {
+  if (ids.empty()) return invalid_argument("[prompt] expected at least one token, got none");
+  for (const std::int32_t id : ids) ANEMONE_RETURN_IF_ERROR(check_id(id));
+  if (wants_logits && manifest_.is_greedy())
+    return unsupported("[{}] expected a model with logits, got one compiled with --argmax",
+                       manifest_.name);
+  if (static_cast<std::int64_t>(ids.size()) > context())
+    return invalid_argument("[prompt] expected at most {} tokens (the context), got {}", context(),
+                            ids.size());
+  return {};
+}
+
 Status Model::embed(std::span<const std::int32_t> ids, const MutableTensorView& hidden) const {
   return embedding_.look_up(ids, 0, hidden);
 }

@@ -78,6 +78,9 @@ class Model {
 
   // kInvalidArgument unless 0 <= id < rows of the embedding.
   Status check_id(std::int32_t id) const;
+  // kInvalidArgument for a prompt without tokens, with an id outside the vocabulary, or longer than
+  // the context. kUnsupported where the logits of its tokens are wanted and there are none.
+  Status check_prompt(std::span<const std::int32_t> ids, bool wants_logits) const;
   // Writes the embeddings of `ids` (each checked before) in the model's layout, as fp16 or fp32.
   // Columns after the last id repeat it. 1 <= ids.size() <= T. kIo when a file of embeddings was
   // cut.

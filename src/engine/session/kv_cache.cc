@@ -8,6 +8,7 @@
 #include "base/check.h"
 #include "base/error.h"
 #include "base/zero_memory.h"
+#include "exec/cache_positions.h"
 
 namespace anemone::engine {
 namespace {
@@ -18,19 +19,9 @@ std::uint64_t bytes_of(const CacheLayout& layout) {
   return dtype_bytes(layout.dtype, static_cast<std::uint64_t>(element_count(layout.shape)));
 }
 
-// Of one position in all heads.
+// What one position takes in all heads.
 std::uint64_t bytes_of_position(const CacheLayout& layout) {
   return bytes_of(layout) / static_cast<std::uint64_t>(layout.shape[2]);
-}
-
-// Calls f(offset, bytes) for the first `positions` rows of each head.
-template <typename F>
-void for_each_head(const CacheLayout& layout, std::int64_t positions, const F& f) {
-  const auto heads = static_cast<std::size_t>(layout.shape[1]);
-  const auto head = static_cast<std::size_t>(bytes_of(layout)) / heads;
-  const auto used = static_cast<std::size_t>(bytes_of_position(layout)) / heads *
-                    static_cast<std::size_t>(positions);
-  for (std::size_t h = 0; h < heads && used > 0; ++h) f(h * head, used);
 }
 
 CacheLayout layout_of(const artifact::Cache& cache) {
@@ -136,9 +127,7 @@ Status KvCache::copy_prefix(KvCache& from, std::int64_t positions) {
           if (layout.is_recurrent)
             std::memcpy(target.data, source.data, static_cast<std::size_t>(bytes_of(layout)));
           else
-            for_each_head(layout, positions, [&](std::size_t offset, std::size_t bytes) {
-              std::memcpy(target.data + offset, source.data + offset, bytes);
-            });
+            exec::copy_positions(source, positions, target);
         });
       });
       ANEMONE_RETURN_IF_ERROR(status);

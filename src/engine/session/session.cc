@@ -13,15 +13,6 @@ Result<std::unique_ptr<Session>> Session::create(std::shared_ptr<const Model> mo
   return std::unique_ptr<Session>(new Session(std::move(sequence)));
 }
 
-Status Session::check(std::span<const std::int32_t> ids, const LogitsCallback& on_logits) const {
-  if (ids.empty()) return invalid_argument("[prompt] expected at least one token, got none");
-  if (on_logits && model().manifest().is_greedy())
-    return unsupported("[{}] expected a model with logits, got one compiled with --argmax",
-                       model().manifest().name);
-  for (const std::int32_t id : ids) ANEMONE_RETURN_IF_ERROR(model().check_id(id));
-  return {};
-}
-
 Status Session::prepare(std::int64_t length, const std::atomic<bool>* cancel) {
   const std::vector<std::int32_t> before = tokens();
   sequence_->prepare(length);
@@ -47,7 +38,7 @@ Status Session::run(std::span<const std::int32_t> ids, const PrefillOptions& opt
 }
 
 Status Session::prefill(std::span<const std::int32_t> ids, const PrefillOptions& options) {
-  ANEMONE_RETURN_IF_ERROR(check(ids, options.on_logits));
+  ANEMONE_RETURN_IF_ERROR(model().check_prompt(ids, static_cast<bool>(options.on_logits)));
   const auto length = position() + static_cast<std::int64_t>(ids.size());
   if (length > model().context())
     return invalid_argument("[{}] expected at most {} tokens (the context), got {}",
@@ -58,14 +49,10 @@ Status Session::prefill(std::span<const std::int32_t> ids, const PrefillOptions&
 
 Result<std::int64_t> Session::prefill_to(std::span<const std::int32_t> ids,
                                          const PrefillOptions& options) {
-  ANEMONE_RETURN_IF_ERROR(check(ids, options.on_logits));
-  const auto length = static_cast<std::int64_t>(ids.size());
-  if (length > model().context())
-    return invalid_argument("[prompt] expected at most {} tokens (the context), got {}",
-                            model().context(), length);
+  ANEMONE_RETURN_IF_ERROR(model().check_prompt(ids, static_cast<bool>(options.on_logits)));
   const std::int64_t kept = options.on_logits ? 0 : sequence_->reusable(ids);
   sequence_->truncate(kept);
-  sequence_->prepare(length);
+  sequence_->prepare(static_cast<std::int64_t>(ids.size()));
   ANEMONE_RETURN_IF_ERROR(run(ids.subspan(static_cast<std::size_t>(kept)), options));
   return kept;
 }

@@ -66,7 +66,6 @@ class Session {
 
   explicit Session(std::unique_ptr<Sequence> sequence)
       : runner_(sequence->shared_model()), sequence_(std::move(sequence)) {}
-  Status check(std::span<const std::int32_t> ids, const LogitsCallback& on_logits) const;
   // Makes the caches fit for a text of `length` tokens; runs tokens again where that drops them.
   Status prepare(std::int64_t length, const std::atomic<bool>* cancel);
   Status run(std::span<const std::int32_t> ids, const PrefillOptions& options);

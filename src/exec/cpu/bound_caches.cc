@@ -2,9 +2,9 @@
 #include "exec/cpu/bound_caches.h"
 
 #include <algorithm>
-#include <cstring>
 
 #include "base/error.h"
+#include "exec/cache_positions.h"
 
 namespace anemone::exec {
 namespace {
@@ -47,17 +47,6 @@ bool appends_in_place(const PreparedFunction& function, const BatchItem& item) {
          });
 }
 
-// A copy of a cache as the program has it; the rows of the step have room behind those before it.
-void copy_cache(const PreparedCache& cache, const TensorView& from, std::byte* to) {
-  const std::int64_t heads = cache.shape[1];
-  const auto row = static_cast<std::size_t>(
-      dtype_bytes(cache.dtype, static_cast<std::uint64_t>(cache.shape[3])));
-  const auto to_head = static_cast<std::size_t>(cache.shape[2]) * row;
-  const auto from_head = static_cast<std::size_t>(from.shape[2]) * row;
-  for (std::size_t h = 0; h < static_cast<std::size_t>(heads); ++h)
-    std::memcpy(to + h * to_head, from.data + h * from_head, from_head);
-}
-
 }  // namespace
 
 CacheBindings split_bindings(const PreparedFunction& function, const BatchItem& item) {
@@ -92,7 +81,8 @@ Result<std::vector<FusedState>> bind_caches(const PreparedFunction& function, co
     if (copy == nullptr)
       return out_of_memory("[{}] not enough memory: a copy of the cache needs {} bytes",
                            function.inputs[cache.input].feature->name, whole.size_bytes());
-    copy_cache(cache, from, copy->data());
+    // The rows of the step have room behind those before it.
+    copy_positions(from, from.shape[2], {cache.dtype, cache.shape, copy->data()});
     out.push_back({copy->data(), cache.shape[2]});
     if (cache.kind == CacheBinding::Kind::kReplace)
       frame.registers[static_cast<std::size_t>(function.outputs[cache.output].reg)].view = {

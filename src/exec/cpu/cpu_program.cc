@@ -49,7 +49,8 @@ Result<std::vector<Feature>> states_of(const std::vector<Signature>& signatures)
   return states;
 }
 
-// Of the same inputs; those that are left out follow from the number of tokens.
+// Whether two runs of a function bring inputs of the same shapes. Inputs that are left out, such as
+// masks, are equal where the number of tokens is.
 bool have_same_shapes(const BatchItem& a, const BatchItem& b) {
   const auto tokens = [](const BatchItem& item) {
     return item.facts == nullptr ? 0 : item.facts->tokens;

@@ -95,8 +95,10 @@ Result<engine::GenerateResult> Connection::generate(
   const auto end = std::make_shared<End>();
   // Set when this call ends, for whatever reason.
   const auto cancel = std::make_shared<std::atomic<bool>>(false);
-  const auto cancel_at_the_end = std::unique_ptr<std::atomic<bool>, void (*)(std::atomic<bool>*)>(
-      cancel.get(), [](std::atomic<bool>* flag) { *flag = true; });
+  const struct AtTheEnd {
+    std::atomic<bool>& flag;
+    ~AtTheEnd() { flag = true; }
+  } set_at_the_end{*cancel};
   options.cancel = cancel.get();
   engine::Request request;
   request.model = model;
