@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "engine/session/bucket.h"
 
+#include <utility>
+
 namespace anemone::engine {
 
 void Bucket::set_width(std::int64_t width) {
@@ -13,10 +15,11 @@ Result<Chunk> Bucket::fill(std::size_t index, std::span<const std::int32_t> ids,
                            StepOutputs& outputs) {
   if (index == chunks_.size()) {
     const artifact::Manifest& manifest = model_->manifest();
-    ChunkInputs& made = chunks_.emplace_back();
+    ChunkInputs made;
     made.host_inputs = std::make_unique<StepInputs>(plan_->host_inputs, width_, plan_->context);
     made.hidden = Tensor(plan_->hidden_dtype,
                          artifact::hidden_shape(manifest.layout, manifest.hidden_size, width_));
+    chunks_.push_back(std::move(made));
   }
   ChunkInputs& inputs = chunks_[index];
   ANEMONE_RETURN_IF_ERROR(model_->embed(ids, inputs.hidden.mutable_view()));
