@@ -9,8 +9,7 @@
 namespace anemone::engine {
 
 const Status& not_enough_memory() {
-  static const Status status =
-      out_of_memory("[request] there is not enough memory to answer it");
+  static const Status status = out_of_memory("[request] there is not enough memory to answer it");
   return status;
 }
 
