@@ -62,13 +62,17 @@ TEST_P(SimdAttention, RowsGiveTheSameBitsInAnyCompany) {
         }
         std::vector<float> mixed(q.size());
         std::vector<float> scratch(static_cast<std::size_t>(attend_many_scratch(dim)));
-        kernels_.attend_many(head, columns.data(), runs, mixed.data(), scratch.data());
-        for (std::int64_t r = 0; r < kAttendRows; ++r) {
-          const auto one = alone(head, q, r, runs.begin[r], runs.end[r]);
-          for (std::int64_t d = 0; d < dim; ++d) {
-            const float many = mixed[static_cast<std::size_t>(d * kAttendRows + r)];
-            ASSERT_EQ(std::memcmp(&many, &one[static_cast<std::size_t>(d)], sizeof(float)), 0)
-                << "row " << r << ", dimension " << d << " of " << dim << ", window " << window;
+        for (runs.rows = 16; runs.rows <= kAttendRows; runs.rows += 16) {
+          std::ranges::fill(mixed, 0.0f);
+          kernels_.attend_many(head, columns.data(), runs, mixed.data(), scratch.data());
+          for (std::int64_t r = 0; r < runs.rows; ++r) {
+            const auto one = alone(head, q, r, runs.begin[r], runs.end[r]);
+            for (std::int64_t d = 0; d < dim; ++d) {
+              const float many = mixed[static_cast<std::size_t>(d * kAttendRows + r)];
+              ASSERT_EQ(std::memcmp(&many, &one[static_cast<std::size_t>(d)], sizeof(float)), 0)
+                  << "row " << r << " of " << runs.rows << ", dimension " << d << " of " << dim
+                  << ", window " << window;
+            }
           }
         }
         // Rows that share their positions.

@@ -23,7 +23,7 @@ constexpr float kHidden = -1e30f;
 inline void hide_positions(const AttentionRuns& runs, std::int64_t first, std::int64_t count,
                            float* scores) {
   for (std::int64_t k = 0; k < count; ++k)
-    for (std::int64_t r = 0; r < kAttendRows; ++r)
+    for (std::int64_t r = 0; r < runs.rows; ++r)
       if (first + k < runs.begin[r] || first + k >= runs.end[r])
         scores[k * kAttendRows + r] = kHidden;
 }
@@ -31,7 +31,7 @@ inline void hide_positions(const AttentionRuns& runs, std::int64_t first, std::i
 inline void add_bias(const AttentionRuns& runs, std::int64_t first, std::int64_t count,
                      float* scores) {
   float row[kAttendRows];
-  for (std::int64_t r = 0; r < kAttendRows; ++r) {
+  for (std::int64_t r = 0; r < runs.rows; ++r) {
     to_floats(runs.bias[r] + first, row, count);
     for (std::int64_t k = 0; k < count; ++k) scores[k * kAttendRows + r] += row[k];
   }
@@ -42,12 +42,12 @@ inline Floats weight_of(Floats score, Floats top) {
   return score == broadcast(kHidden) ? Floats{} : exp(score - top);
 }
 
-// One more block of scores [count, rows], where count is a multiple of kWidth, for the softmax of
-// each lane: `top` and `total` are those of the blocks before. Scores become weights, and `mixed`
-// [dim, rows] is scaled to the new top.
-inline void add_scores(float* scores, std::int64_t count, float* top, float* total, float* mixed,
-                       std::int64_t dim) {
-  for (std::int64_t v = 0; v < kAttendRows; v += kWidth) {
+// One more block of scores [count, kAttendRows], where count is a multiple of kWidth, for the
+// softmax of each of `rows` lanes: `top` and `total` are those of the blocks before. Scores become
+// weights, and `mixed` [dim, kAttendRows] is scaled to the new top.
+inline void add_scores(float* scores, std::int64_t count, std::int64_t rows, float* top,
+                       float* total, float* mixed, std::int64_t dim) {
+  for (std::int64_t v = 0; v < rows; v += kWidth) {
     const Floats old_top = load(top + v);
     Floats new_top = old_top;
     for (std::int64_t k = 0; k < count; ++k)
@@ -82,7 +82,7 @@ inline void attend_many(const AttentionHead& head, const float* q, const Attenti
   std::int64_t end = runs.end[0];
   std::int64_t open = begin;  // all rows attend to positions [open, close)
   std::int64_t close = end;
-  for (std::int64_t r = 1; r < kAttendRows; ++r) {
+  for (std::int64_t r = 1; r < runs.rows; ++r) {
     begin = runs.begin[r] < begin ? runs.begin[r] : begin;
     end = runs.end[r] > end ? runs.end[r] : end;
     open = runs.begin[r] > open ? runs.begin[r] : open;
@@ -90,7 +90,7 @@ inline void attend_many(const AttentionHead& head, const float* q, const Attenti
   }
   float top[kAttendRows];
   float total[kAttendRows];
-  for (std::int64_t r = 0; r < kAttendRows; ++r) {
+  for (std::int64_t r = 0; r < runs.rows; ++r) {
     top[r] = head.sinks == nullptr ? kHidden : head.sinks[r];
     total[r] = head.sinks == nullptr ? 0.0f : 1.0f;
   }
@@ -101,17 +101,17 @@ inline void attend_many(const AttentionHead& head, const float* q, const Attenti
     const bool hides_some = s < open || s + count > close;
     to_floats(head.keys + s * dim, block, count * dim);
     for (std::int64_t i = 0; i < count * kAttendRows; ++i) scores[i] = 0;
-    multiply_left({block, dim, 1}, count, dim, q, kAttendRows, kAttendRows, scores, kAttendRows);
+    multiply_left({block, dim, 1}, count, dim, q, kAttendRows, runs.rows, scores, kAttendRows);
     if (runs.bias[0] != nullptr) add_bias(runs, s, count, scores);
     if (hides_some) hide_positions(runs, s, count, scores);
     for (std::int64_t i = count * kAttendRows; i < padded * kAttendRows; ++i) scores[i] = kHidden;
-    add_scores(scores, padded, top, total, out, dim);
+    add_scores(scores, padded, runs.rows, top, total, out, dim);
     to_floats(head.values + s * dim, block, count * dim);
     (hides_some ? multiply_left<true> : multiply_left<false>)({block, 1, dim}, dim, count, scores,
-                                                              kAttendRows, kAttendRows, out,
+                                                              kAttendRows, runs.rows, out,
                                                               kAttendRows);
   }
-  for (std::int64_t v = 0; v < kAttendRows; v += kWidth) {
+  for (std::int64_t v = 0; v < runs.rows; v += kWidth) {
     const Floats inverse = 1.0f / load(total + v);
     for (std::int64_t d = 0; d < dim; ++d) {
       float* at = out + d * kAttendRows + v;

@@ -3,6 +3,7 @@
 // of the result, whose sums go over the depth in order.
 #pragma once
 
+#include "kernels/simd/unroll.h"
 #include "kernels/simd/vectors.h"
 
 namespace anemone::kernels::simd::ANEMONE_SIMD_NAMESPACE {
@@ -22,35 +23,46 @@ template <int kRows, int kVectors, bool kSkipsZeros>
 void multiply_tile(Left a, std::int64_t depth, const float* b, std::int64_t ldb, float* out,
                    std::int64_t ldo) {
   Floats sums[kRows][kVectors];
-  for (int r = 0; r < kRows; ++r)
-    for (int v = 0; v < kVectors; ++v) sums[r][v] = load(out + r * ldo + v * kWidth);
+  unroll<kRows>([&](auto r) {
+    unroll<kVectors>([&](auto v) { sums[r][v] = load(out + r * ldo + v * kWidth); });
+  });
   for (std::int64_t k = 0; k < depth; ++k) {
     Floats columns[kVectors];
-    for (int v = 0; v < kVectors; ++v) columns[v] = load(b + k * ldb + v * kWidth);
-    for (int r = 0; r < kRows; ++r) {
+    unroll<kVectors>([&](auto v) { columns[v] = load(b + k * ldb + v * kWidth); });
+    unroll<kRows>([&](auto r) {
       const Floats factor = broadcast(a.at(r, k));
-      for (int v = 0; v < kVectors; ++v) {
+      unroll<kVectors>([&](auto v) {
         const Floats sum = fma(factor, columns[v], sums[r][v]);
         if constexpr (kSkipsZeros)
           sums[r][v] = columns[v] == Floats{} ? sums[r][v] : sum;
         else
           sums[r][v] = sum;
-      }
-    }
+      });
+    });
   }
-  for (int r = 0; r < kRows; ++r)
-    for (int v = 0; v < kVectors; ++v) store(out + r * ldo + v * kWidth, sums[r][v]);
+  unroll<kRows>([&](auto r) {
+    unroll<kVectors>([&](auto v) { store(out + r * ldo + v * kWidth, sums[r][v]); });
+  });
 }
+
+// Vectors of columns of a tile: the sums of four rows and the columns stay in registers.
+#if defined(ANEMONE_SIMD_AVX512) || defined(ANEMONE_SIMD_NEON)
+constexpr int kTileVectors = 4;  // of 32 registers
+#else
+constexpr int kTileVectors = 2;  // of 16
+#endif
 
 // `count`: of whole vectors.
 template <int kRows, bool kSkipsZeros>
 void multiply_rows(Left a, std::int64_t depth, const float* b, std::int64_t ldb, std::int64_t count,
                    float* out, std::int64_t ldo) {
   std::int64_t n = 0;
-  for (; n + 4 * kWidth <= count; n += 4 * kWidth)
-    multiply_tile<kRows, 4, kSkipsZeros>(a, depth, b + n, ldb, out + n, ldo);
-  for (; n < count; n += kWidth)
-    multiply_tile<kRows, 1, kSkipsZeros>(a, depth, b + n, ldb, out + n, ldo);
+  for (; n + kTileVectors * kWidth <= count; n += kTileVectors * kWidth)
+    multiply_tile<kRows, kTileVectors, kSkipsZeros>(a, depth, b + n, ldb, out + n, ldo);
+  unroll<kTileVectors - 1>([&](auto v) {
+    if (count - n == (v + 1) * kWidth)
+      multiply_tile<kRows, v + 1, kSkipsZeros>(a, depth, b + n, ldb, out + n, ldo);
+  });
 }
 
 // out[r][n] += sum over k of a(r, k) * b[k][n]: [rows, depth] by [depth, count], where count is a

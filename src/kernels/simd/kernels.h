@@ -28,10 +28,11 @@ struct RotaryTables {
   const Half* sin[2];
 };
 
-// Query rows that attend_many() takes together, the positions [begin, end) that each attends to,
-// and what is added to its scores, from position 0 on; nullptr for all rows: nothing.
+// Query rows that attend_many() takes together at most, the positions [begin, end) that each
+// attends to, and what is added to its scores, from position 0 on; nullptr for all rows: nothing.
 inline constexpr std::int64_t kAttendRows = 64;
 struct AttentionRuns {
+  std::int64_t rows = kAttendRows;  // the first ones are computed: a multiple of 16
   std::int64_t begin[kAttendRows] = {};
   std::int64_t end[kAttendRows] = {};  // > begin
   const Half* bias[kAttendRows] = {};
@@ -88,9 +89,9 @@ struct Kernels {
   // attend_scratch() floats. A row's result has the bits that attend_many() gives it.
   void (*attend)(const AttentionHead& head, const float* q, std::int64_t rows, std::int64_t begin,
                  std::int64_t end, float* out, float* scratch);
-  // attend() for kAttendRows rows that attend to different positions; q and out are [dim,
-  // kAttendRows]. `scratch` holds attend_many_scratch() floats. A row's result does not depend on
-  // the others, nor on keys and values that it does not attend to.
+  // attend() for rows that attend to different positions; q and out are [dim, kAttendRows].
+  // `scratch` holds attend_many_scratch() floats. A row's result does not depend on the others, nor
+  // on keys and values that it does not attend to.
   void (*attend_many)(const AttentionHead& head, const float* q, const AttentionRuns& runs,
                       float* out, float* scratch);
 };

@@ -47,7 +47,8 @@ inline void store(float* p, Floats v) {
   std::memcpy(p, &v, sizeof(v));
 }
 inline Floats broadcast(float x) {
-  return Floats{} + x;
+  // The compiler leaves out a subtraction of zero, not the addition of one, which changes -0.
+  return x - Floats{};
 }
 
 // a * b + c, in one rounding where the set has it.

@@ -49,9 +49,9 @@ class AttentionOp : public FusedOp {
     const kernels::simd::AttentionHead head{
         call.inputs[1]->as<Half>().data() + batch * positions * dim,
         call.inputs[2]->as<Half>().data() + batch * positions * dim, dim};
-    AttentionBlock block(context.kernels, attention_rows_scratch, dim);
-    for (std::int64_t r = 0; r < kAttendRows; ++r) {
-      // A block is filled up with copies of the last row.
+    AttentionBlock block(context.kernels, attention_rows_scratch, dim, rows);
+    for (std::int64_t r = 0; r < block.rows(); ++r) {
+      // Rows that make up the number are like the last one.
       const std::int64_t t = std::min(r, rows - 1);
       block.runs.end[r] = positions;
       if (call.inputs.size() > 3)

@@ -7,19 +7,23 @@
 namespace anemone::exec {
 
 // The rows that Kernels::attend_many() takes together, which lie transposed there: set a query for
-// each of kAttendRows rows, and `runs`; attend; take what rows are wanted. Not thread-safe.
+// each of rows() rows, and `runs`; attend; take what rows are wanted. Not thread-safe.
 class AttentionBlock {
  public:
-  // The memory is the scratch's until its next use.
-  AttentionBlock(const kernels::simd::Kernels& kernels, Scratch& scratch, std::int64_t dim)
+  // At least `wanted` rows, 1 to kAttendRows. The memory is the scratch's until its next use.
+  AttentionBlock(const kernels::simd::Kernels& kernels, Scratch& scratch, std::int64_t dim,
+                 std::int64_t wanted)
       : kernels_(kernels),
         dim_(dim),
         queries_(
             scratch.take<float>((2 * kRows + 1) * dim + kernels::simd::attend_many_scratch(dim))),
         mixed_(queries_ + kRows * dim),
-        row_(mixed_ + kRows * dim) {}
+        row_(mixed_ + kRows * dim) {
+    runs.rows = (wanted + 15) / 16 * 16;
+  }
 
   kernels::simd::AttentionRuns runs;
+  std::int64_t rows() const { return runs.rows; }
 
   // factor * q, fp16 [dim], as query r.
   void set_query(std::int64_t r, const Half* q, float factor) {

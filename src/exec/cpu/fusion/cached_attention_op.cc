@@ -244,10 +244,10 @@ void CachedAttentionOp::attend_many(std::span<FusedCall> calls, const FusedConte
           return o.row(kv * o.group + at % o.group, at / o.group);
         };
         const AttentionMask& mask = context.masks.attention_mask(*call.inputs[kAttentionMask]);
-        AttentionBlock block(context.kernels, attention_scratch, o.n.dim);
+        AttentionBlock block(context.kernels, attention_scratch, o.n.dim, rows);
         float sinks[kAttendRows];
-        for (std::int64_t r = 0; r < kAttendRows; ++r) {
-          // Rows that make the block whole are like the last one.
+        for (std::int64_t r = 0; r < block.rows(); ++r) {
+          // Rows that make up the number are like the last one.
           const std::int64_t at = begin + std::min(r, rows - 1);
           const AttentionMask::Run run = mask.run_of_token[static_cast<std::size_t>(at / o.group)];
           block.runs.begin[r] = run.begin;
