@@ -33,15 +33,6 @@ std::string_view port_role_name(PortRole role) {
   return {};
 }
 
-std::string_view hidden_layout_name(HiddenLayout layout) {
-  return layout == HiddenLayout::kTokensInHeight ? "tokens-in-height" : "tokens-in-width";
-}
-
-Shape hidden_shape(HiddenLayout layout, std::int64_t channels, std::int64_t tokens) {
-  return layout == HiddenLayout::kTokensInHeight ? Shape{1, channels, tokens, 1}
-                                                 : Shape{1, channels, 1, tokens};
-}
-
 int needed_format_version(const Manifest& manifest) {
   const bool has_parts = std::ranges::any_of(manifest.shards, [](const Shard& shard) {
     return shard.layers.part_begin != 0 || shard.layers.part_end != 0 || shard.experts.has_value();

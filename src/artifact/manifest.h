@@ -22,6 +22,7 @@
 #include <string_view>
 #include <vector>
 
+#include "artifact/form.h"
 #include "artifact/verification.h"
 #include "base/json.h"
 #include "tensor/dtype.h"
@@ -36,13 +37,6 @@ namespace anemone::artifact {
 //   2: layers in parts (LayerSpan::part_begin, part_end), experts in packages (Shard::experts)
 inline constexpr int kFormatVersion = 2;
 inline constexpr std::string_view kManifestName = "manifest.json";
-
-// The shape of the activations of T tokens: [1, channels, T, 1], tokens along the height, or
-// [1, channels, 1, T], tokens along the width, where 32 tokens of fp16 fill a line of 64 bytes. The
-// bytes are the same, but the chip treats the two shapes differently.
-enum class HiddenLayout { kTokensInHeight, kTokensInWidth };
-std::string_view hidden_layout_name(HiddenLayout layout);  // "tokens-in-height"
-Shape hidden_shape(HiddenLayout layout, std::int64_t channels, std::int64_t tokens);
 
 // What the host has to put into an input of a layer shard. T: tokens of the step; S: positions of
 // the context. Shapes of hidden states are given for kTokensInHeight.
@@ -236,7 +230,7 @@ struct Manifest {
   // empty.
   JsonDocument generation;
 
-  HiddenLayout layout = HiddenLayout::kTokensInHeight;
+  Form form = {};
   Embedding embedding;
   // Embeddings that each layer adds by itself: the row of a token holds those of all layers, one
   // after the other, with the same number of columns each.

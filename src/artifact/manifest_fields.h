@@ -20,6 +20,13 @@ inline constexpr std::array kPortRoles = {
 inline constexpr std::array kHiddenLayouts = {HiddenLayout::kTokensInHeight,
                                               HiddenLayout::kTokensInWidth};
 
+// The layout is a member of the manifest itself, where the first versions have it.
+template <typename Io>
+void fields(Io& io, typename Io::template Of<Form>& form) {
+  for (const FormField& field : form_fields())
+    if (field.name != "layout") io.choice(field, form);
+}
+
 template <typename Io>
 void fields(Io& io, typename Io::template Of<Port>& port) {
   io.member("name", port.name);
@@ -159,8 +166,9 @@ void fields(Io& io, typename Io::template Of<Manifest>& manifest) {
   io.member("eos_ids", manifest.eos_ids);
   io.or_null("bos_id", manifest.bos_id);
   io.member("generation", manifest.generation);
-  io.newer_word("layout", manifest.layout, Words<HiddenLayout>{kHiddenLayouts, hidden_layout_name},
-                "layout");
+  io.newer_word("layout", manifest.form.layout,
+                Words<HiddenLayout>{kHiddenLayouts, hidden_layout_name}, "layout");
+  io.optional("form", manifest.form);
   io.member("embedding", manifest.embedding);
   io.optional("layer_embedding", manifest.layer_embedding);
   io.member("ropes", manifest.ropes);

@@ -17,6 +17,7 @@
 #include <utility>
 #include <vector>
 
+#include "artifact/form.h"
 #include "base/error.h"
 #include "base/json.h"
 #include "tensor/dtype.h"
@@ -80,6 +81,15 @@ class ObjectReader {
   template <typename T>
   void newer_word(std::string_view key, T& out, const Words<T>& words, const std::string& what) {
     if (json_member(object_, key) != nullptr) word(key, out, words, what);
+  }
+  // A choice of a form; one that is missing stays as it is.
+  void choice(const FormField& field, Form& form) {
+    if (!status_.ok() || json_member(object_, field.name) == nullptr) return;
+    std::string value;
+    member(field.name, value);
+    if (status_.ok() && !set_form_field(form, field.name, value).ok())
+      status_ =
+          at(unsupported("[{}] expected a known {}, got \"{}\"", subject_, field.what, value));
   }
 
  private:
@@ -233,6 +243,9 @@ class ObjectWriter {
   template <typename T>
   void newer_word(std::string_view key, T value, const Words<T>& words, const std::string& what) {
     word(key, value, words, what);
+  }
+  void choice(const FormField& field, const Form& form) {
+    object_[std::string(field.name)] = field.value_of(form);
   }
 
  private:

@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 
+#include "ane/form.h"
 #include "base/error.h"
 #include "base/json.h"
 #include "base/progress.h"
@@ -29,9 +30,10 @@ struct CompileFlags {
   std::int64_t prefill = 64;
   std::int64_t verify = 0;
   bool has_range_dim = false;
+  std::string form;
   bool has_argmax = false;
-  std::string layout = "height";
-  std::string experts = "dense";
+  std::string layout;
+  std::string experts;
   std::string shards = "auto";
   std::string target = "ios18";
   std::int64_t block_size = 32;
@@ -83,6 +85,25 @@ Result<compiler::Recipe> to_recipe(const CompileFlags& options) {
   return recipe;
 }
 
+// The form that --form names, with the fields that have flags of their own.
+Result<artifact::Form> to_form(const CompileFlags& options) {
+  artifact::Form form = ane::named_forms().front().form;
+  if (!options.form.empty()) {
+    ANEMONE_ASSIGN_OR_RETURN(form, ane::read_form(options.form));
+  }
+  // "soft" is the old name of dense.
+  const std::pair<std::string_view, std::string_view> flags[] = {
+      {"layout", options.layout},
+      {"experts", options.experts == "soft" ? "dense" : options.experts},
+      {"head", options.has_argmax ? "argmax" : ""}};
+  for (const auto& [field, value] : flags) {
+    if (value.empty()) continue;
+    if (const Status status = artifact::set_form_field(form, field, value); !status.ok())
+      return invalid_argument("[--{}", status.message().substr(1));
+  }
+  return form;
+}
+
 Result<compiler::CompileOptions> to_compile_options(const CompileFlags& options,
                                                     const Context& context) {
   compiler::CompileOptions out;
@@ -94,15 +115,7 @@ Result<compiler::CompileOptions> to_compile_options(const CompileFlags& options,
     return unsupported(
         "[--target] expected ios18 (states and several functions need it), got \"{}\"",
         options.target);
-  if (options.layout != "height" && options.layout != "width")
-    return invalid_argument("[--layout] expected height or width, got \"{}\"", options.layout);
-  out.layout = options.layout == "height" ? artifact::HiddenLayout::kTokensInHeight
-                                          : artifact::HiddenLayout::kTokensInWidth;
-  // The old name of dense.
-  const bool is_dense = options.experts == "dense" || options.experts == "soft";
-  if (!is_dense && options.experts != "packs")
-    return invalid_argument("[--experts] expected dense or packs, got \"{}\"", options.experts);
-  out.experts = is_dense ? compiler::ExpertsForm::kDense : compiler::ExpertsForm::kPacks;
+  ANEMONE_ASSIGN_OR_RETURN(out.form, to_form(options));
   out.tiers = options.contexts;
   if (const auto largest = std::ranges::max_element(out.tiers); largest != out.tiers.end()) {
     out.context = *largest;
@@ -111,7 +124,6 @@ Result<compiler::CompileOptions> to_compile_options(const CompileFlags& options,
   out.prefill = options.prefill;
   out.verify = options.verify;
   out.range_dim = options.has_range_dim;
-  out.argmax = options.has_argmax;
   out.resume = options.is_resumed;
   out.measure_errors = options.is_detailed;
   out.shards = options.shards;
@@ -184,15 +196,19 @@ void add_compile_command(CLI::App& app, Context& context) {
       "One function that takes 1 to --prefill tokens, instead of one function per width");
   command->add_flag("--argmax", options->has_argmax,
                     "The head gives the most likely token and no logits (greedy decoding only)");
-  command
-      ->add_option("--layout", options->layout,
-                   "Where tokens lie in hidden states: height [1, C, T, 1] or width [1, C, 1, T]")
-      ->capture_default_str();
-  command
-      ->add_option("--experts", options->experts,
-                   "dense: all experts of a layer in the graph, each multiplied by its weight; or\n"
-                   "packs: in packages of their own, of which the host runs the active ones")
-      ->capture_default_str();
+  command->add_option(
+      "--form", options->form,
+      fmt::format("How graphs are written: {}, or a JSON file\nwith fields of it (default: {}); "
+                  "--dry-run shows them",
+                  listed(ane::form_names()), ane::form_names().front()));
+  command->add_option("--layout", options->layout,
+                      "Where tokens lie in hidden states: height [1, C, T, 1] or width [1, C, 1, "
+                      "T]\n(default: as --form says)");
+  command->add_option(
+      "--experts", options->experts,
+      "dense: all experts of a layer in the graph, each multiplied by its weight; or\n"
+      "packs: in packages of their own, of which the host runs the active ones\n"
+      "(default: as --form says)");
   command
       ->add_option("--shards", options->shards,
                    "Layers by package: auto (at most 250 MB each; layers with experts are cut), a\n"

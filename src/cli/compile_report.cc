@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "ane/form.h"
 #include "base/escape.h"
 #include "base/progress.h"
 #include "cli/inspect.h"
@@ -62,7 +63,7 @@ std::string kept_text(const std::vector<compiler::WeightReport>& weights) {
 }
 
 Json experts_json(const compiler::ExpertsReport& experts) {
-  return {{"form", experts.form == compiler::ExpertsForm::kPacks ? "packs" : "dense"},
+  return {{"form", experts.form == artifact::ExpertsForm::kPacks ? "packs" : "dense"},
           {"layers", experts.layers},
           {"count", experts.count},
           {"chosen", experts.active},
@@ -78,7 +79,7 @@ std::string experts_text(const compiler::ExpertsReport& experts) {
       fmt::format("  experts: {} layers with {} each, {} of them active per token, ",
                   experts.layers, experts.count, experts.active);
   const std::string bytes = format_bytes(experts.bytes_per_token);
-  if (experts.form == compiler::ExpertsForm::kDense)
+  if (experts.form == artifact::ExpertsForm::kDense)
     return of_layers +
            fmt::format("all in the graph: the chip reads {} of them per token\n", bytes);
   return of_layers +
@@ -86,6 +87,24 @@ std::string experts_text(const compiler::ExpertsReport& experts) {
              "in {} packages with {} functions: each token reads {} of them, in {} runs and "
              "{} host crossings per layer\n",
              experts.packages, experts.functions, bytes, experts.runs, experts.host_crossings);
+}
+
+Json form_json(const artifact::Form& form) {
+  Json json = {{"form", ane::name_of(form)}};
+  for (const artifact::FormField& field : artifact::form_fields())
+    json[std::string(field.name)] = {{"value", field.value_of(form)},
+                                     {"reason", ane::reason(field.name, field.value_of(form))}};
+  return json;
+}
+
+// A line for each field: what was chosen and why.
+std::string form_text(const artifact::Form& form) {
+  std::vector<std::vector<std::string>> rows;
+  for (const artifact::FormField& field : artifact::form_fields())
+    rows.push_back({std::string(field.name), std::string(field.value_of(form)),
+                    std::string(ane::reason(field.name, field.value_of(form)))});
+  const std::string_view name = ane::name_of(form);
+  return fmt::format("  form: {}\n", name.empty() ? "of its own" : name) + table(rows, "    ");
 }
 
 Json weight_json(const compiler::WeightReport& weight) {
@@ -127,6 +146,7 @@ Json report_json(const compiler::CompileReport& report, const std::string& outpu
                {"quantization", manifest.quantization},
                {"context", manifest.context},
                {"functions", functions_json(manifest)},
+               {"form", form_json(manifest.form)},
                {"source_bytes", report.source_bytes},
                {"total_bytes", report.total_bytes},
                {"cache_bytes", report.cache_bytes},
@@ -159,6 +179,7 @@ std::string report_text(const compiler::CompileReport& report, const std::string
   if (report.experts) text += experts_text(*report.experts);
   if (const std::string kept = kept_text(report.weights); !kept.empty())
     text += fmt::format("  quantized matrices: {}\n", kept);
+  if (report.is_dry_run) text += form_text(manifest.form);
   for (const std::string& note : report.notes) text += fmt::format("  note: {}\n", note);
   if (report.is_dry_run)
     return text + fmt::format("  about {}{}; nothing was written\n",

@@ -52,8 +52,8 @@ std::string report_text(const std::string& path, const artifact::Manifest& manif
       {"vocabulary",
        fmt::format("{}{}", manifest.embedding.rows,
                    manifest.is_greedy() ? "; the head gives the most likely token" : "")},
-      {"hidden size",
-       fmt::format("{}, {}", manifest.hidden_size, artifact::hidden_layout_name(manifest.layout))},
+      {"hidden size", fmt::format("{}, {}", manifest.hidden_size,
+                                  artifact::hidden_layout_name(manifest.form.layout))},
   };
   if (manifest.classifies()) {
     rows.push_back({"labels", fmt::format("{}", fmt::join(manifest.labels, " "))});

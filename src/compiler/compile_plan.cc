@@ -20,11 +20,13 @@ using models::DecoderConfig;
 Result<std::vector<std::vector<std::uint64_t>>> bytes_of_parts(
     const checkpoint::Checkpoint& checkpoint, const CompilePlan& plan) {
   const CompileOptions& options = plan.options;
-  const models::GraphOptions graph = {.dtype = options.precision,
-                                      .tokens = 1,
-                                      .context = 1,
-                                      .cache_context = 1,
-                                      .layout = options.layout};
+  models::GraphOptions graph = {.dtype = options.precision,
+                                .tokens = 1,
+                                .context = 1,
+                                .cache_context = 1,
+                                .form = options.form};
+  // Each expert is a part of the layer, wherever it goes.
+  graph.form.experts = artifact::ExpertsForm::kDense;
   // Layers of one kind have one size, except where the form in the checkpoint decides the size.
   const bool is_passthrough = options.recipe.quant.scheme == quant::Scheme::kPassthrough;
   std::vector<std::vector<std::uint64_t>> all;
@@ -89,16 +91,16 @@ Status plan_layers(const checkpoint::Checkpoint& checkpoint, CompilePlan& plan) 
   ANEMONE_ASSIGN_OR_RETURN(const auto parts, bytes_of_parts(checkpoint, plan));
   CompileOptions& options = plan.options;
   const auto is_cut = [](const std::vector<std::uint64_t>& layer) { return layer.size() > 1; };
-  if (options.experts == ExpertsForm::kPacks && std::ranges::none_of(parts, is_cut)) {
+  if (options.form.has_expert_packs() && std::ranges::none_of(parts, is_cut)) {
     if (std::ranges::any_of(plan.config.layers, &models::LayerConfig::has_experts))
       return unsupported(
           "[--experts] expected dense, got packs: layers of {} share the keys of an earlier one, "
           "whose keys and values cannot cross the border of a package inside a layer",
           checkpoint.path);
     plan.notes.push_back("no layer has experts: --experts packs left out");
-    options.experts = ExpertsForm::kDense;
+    options.form.experts = artifact::ExpertsForm::kDense;
   }
-  const bool has_packs = options.experts == ExpertsForm::kPacks;
+  const bool has_packs = options.form.has_expert_packs();
   for (const std::vector<std::uint64_t>& layer : parts) {
     if (!is_cut(layer)) continue;
     ++plan.expert_layers;
@@ -275,9 +277,9 @@ Result<CompilePlan> make_compile_plan(const checkpoint::Checkpoint& checkpoint,
   ANEMONE_ASSIGN_OR_RETURN(plan.config, plan.architecture->read_config(json));
   const DecoderConfig& config = plan.config;
   ANEMONE_RETURN_IF_ERROR(check_sizes(config, json.subject()));
-  if (config.classifies() && (options.argmax || options.range_dim))
+  if (config.classifies() && (options.form.has_argmax() || options.range_dim))
     return unsupported("[{}] expected no {} for a model that labels tokens", json.subject(),
-                       options.argmax ? "--argmax" : "--range-dim");
+                       options.form.has_argmax() ? "--argmax" : "--range-dim");
   resolve_recipe(checkpoint, plan);
   clamp_sizes(config, plan);
   if (options.range_dim && std::ranges::any_of(config.layers, &models::LayerConfig::is_delta_net)) {

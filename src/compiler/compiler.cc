@@ -101,8 +101,7 @@ class Compilation {
             .context = report_.manifest.context_of(function),
             .cache_context = plan_.options.context,
             .caches_are_states = plan_.options.precision == DType::kFp16,
-            .has_experts_apart = plan_.options.experts == ExpertsForm::kPacks,
-            .layout = plan_.options.layout};
+            .form = plan_.options.form};
   }
 
   static std::string package_of(const artifact::LayerSpan& layers) {
@@ -172,7 +171,7 @@ class Compilation {
         ANEMONE_RETURN_IF_ERROR(models::build_expert(
             model.program, artifact::expert_function(e, width), plan_.config, layer, prefix, e,
             weights_,
-            {.dtype = plan_.options.precision, .tokens = width, .layout = plan_.options.layout}));
+            {.dtype = plan_.options.precision, .tokens = width, .form = plan_.options.form}));
     return write(std::move(model),
                  fmt::format("experts_{:02}_{:03}_{:03}.mlpackage", layer, pack.experts.begin,
                              pack.experts.end - 1),
@@ -191,8 +190,8 @@ class Compilation {
       // The head attends to no context: it needs no function for a tier.
       if (function.context != 0 && !plan_.config.classifies()) continue;
       ANEMONE_ASSIGN_OR_RETURN(
-          head, models::build_head(model.program, function.name, plan_.config, projection,
-                                   plan_.options.argmax, weights_, graph_options(function)));
+          head, models::build_head(model.program, function.name, plan_.config, projection, weights_,
+                                   graph_options(function)));
     }
     head.package = fmt::format("head_{}.mlpackage", report_.manifest.heads.size());
     if (plan_.heads_hold_embeddings())

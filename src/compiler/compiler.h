@@ -27,7 +27,7 @@ struct PackageReport {
 
 // What the form of the experts costs a step of one token on the chip.
 struct ExpertsReport {
-  ExpertsForm form = ExpertsForm::kDense;
+  artifact::ExpertsForm form = artifact::ExpertsForm::kDense;
   std::int64_t layers = 0;  // that have experts
   std::int64_t count = 0;   // in each
   std::int64_t active = 0;

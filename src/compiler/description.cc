@@ -80,14 +80,14 @@ artifact::Manifest describe_model(const checkpoint::Checkpoint& checkpoint, cons
   manifest.layers = config.num_layers();
   manifest.context = plan.options.context;
   manifest.max_position = config.max_position;
-  manifest.layout = plan.options.layout;
+  manifest.form = plan.options.form;
   manifest.ropes = config.ropes;
   manifest.functions = plan.functions;
   manifest.eos_ids = eos_ids(checkpoint, config);
   if (config.bos_id && is_token_id(*config.bos_id))
     manifest.bos_id = static_cast<std::int32_t>(*config.bos_id);
   Json generation = generation_defaults(checkpoint);
-  if (plan.options.argmax && !generation.empty())
+  if (plan.options.form.has_argmax() && !generation.empty())
     notes.push_back("the sampling defaults of generation_config.json are left out: --argmax");
   else
     manifest.generation = std::move(generation);
@@ -96,13 +96,13 @@ artifact::Manifest describe_model(const checkpoint::Checkpoint& checkpoint, cons
 
 ExpertsReport describe_experts(const CompilePlan& plan) {
   const models::ExpertsConfig& experts = plan.config.experts;
-  ExpertsReport out = {.form = plan.options.experts,
+  ExpertsReport out = {.form = plan.options.form.experts,
                        .layers = plan.expert_layers,
                        .count = experts.count,
                        .active = experts.active,
                        .bytes_per_token = plan.expert_bytes};
   for (const LayerShard& shard : plan.layer_shards) out.packages += shard.packs.size();
-  if (out.form == ExpertsForm::kDense) {
+  if (out.form == artifact::ExpertsForm::kDense) {
     out.packages = plan.layer_shards.size();
     return out;
   }

@@ -9,13 +9,13 @@ std::string describe_options(const CompileOptions& options) {
   const quant::QuantOptions& quant = options.recipe.quant;
   std::string text = fmt::format(
       "precision {} quant {} block {} palette {} group {} threshold {} context {} tiers [{}] "
-      "prefill {} verify {} range {} argmax {} layout {} shards {} experts {}",
+      "prefill {} verify {} range {} shards {}",
       dtype_name(options.precision), quant::scheme_name(quant.scheme), quant.block_size,
       quant.palette_mode == quant::PaletteMode::kKmeans ? "kmeans" : "uniform", quant.group_size,
       quant.threshold, options.context, fmt::join(options.tiers, " "), options.prefill,
-      options.verify, options.range_dim, options.argmax,
-      artifact::hidden_layout_name(options.layout), options.shards,
-      options.experts == ExpertsForm::kPacks ? "packs" : "dense");
+      options.verify, options.range_dim, options.shards);
+  for (const artifact::FormField& field : artifact::form_fields())
+    text += fmt::format(" {} {}", field.name, field.value_of(options.form));
   for (const auto& [role, scheme] : options.recipe.by_role)
     text += fmt::format(" role {} {}", static_cast<int>(role), quant::scheme_name(scheme));
   return text;

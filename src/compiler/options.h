@@ -12,10 +12,6 @@
 
 namespace anemone::compiler {
 
-// Where the experts of a layer go: kDense puts all of them into the graph, multiplied by their
-// weights; kPacks puts them into packages of their own, of which the host runs the active ones.
-enum class ExpertsForm { kDense, kPacks };
-
 // What the user may choose. The defaults are what `anemone compile MODEL -o DIR` does.
 struct CompileOptions {
   DType precision = DType::kFp16;  // fp16, or fp32 (caches become inputs and outputs)
@@ -32,10 +28,7 @@ struct CompileOptions {
   std::int64_t verify = 0;
   // One function that takes 1 to `prefill` tokens (a RangeDim) in place of one per width.
   bool range_dim = false;
-  // Heads give the most likely token instead of logits.
-  bool argmax = false;
-  artifact::HiddenLayout layout = artifact::HiddenLayout::kTokensInHeight;
-  ExpertsForm experts = ExpertsForm::kDense;
+  artifact::Form form = {};
   std::string shards = "auto";  // see ane::plan_layer_shards
   int threads = 0;              // 0: default_thread_count()
   // Takes over the finished packages of an earlier run that was interrupted, with the same

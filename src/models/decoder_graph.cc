@@ -108,8 +108,7 @@ Result<std::vector<std::uint64_t>> part_bytes(const Architecture& architecture,
 
 Result<artifact::Head> build_head(ir::Program& program, const std::string& function,
                                   const DecoderConfig& config, const Projection& projection,
-                                  bool is_greedy, WeightProvider& weights,
-                                  const GraphOptions& options) {
+                                  WeightProvider& weights, const GraphOptions& options) {
   ir::Builder builder(program, ops::op_registry(), function, ir::Opset::kIOS18);
   LayerGraph graph(builder, config, weights, options);
   ir::Value* normed =
@@ -137,7 +136,7 @@ Result<artifact::Head> build_head(ir::Program& program, const std::string& funct
   head.input = graph.ports().front().name;
   head.output = "logits";
   std::vector<ir::Value*> outputs = {logits};
-  if (is_greedy) {
+  if (options.form.has_argmax()) {
     head.output = "highest_logit";
     head.argmax = "token";
     outputs = {builder.op("reduce_max",

@@ -52,11 +52,9 @@ Result<std::vector<std::uint64_t>> part_bytes(const Architecture& architecture,
                                               WeightProvider& weights, const GraphOptions& options);
 
 // Adds a function that applies the final norm and the head, whose weights are rows
-// [vocab_begin, vocab_end) of `head_tensor`. `is_greedy`: it gives the highest logit and its row
-// instead of all logits.
+// [vocab_begin, vocab_end) of `head_tensor`.
 Result<artifact::Head> build_head(ir::Program& program, const std::string& function,
                                   const DecoderConfig& config, const Projection& head,
-                                  bool is_greedy, WeightProvider& weights,
-                                  const GraphOptions& options);
+                                  WeightProvider& weights, const GraphOptions& options);
 
 }  // namespace anemone::models

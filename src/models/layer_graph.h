@@ -22,11 +22,7 @@ struct GraphOptions {
   std::int64_t cache_context = 0;  // positions that the caches have, S or more
   // False: caches are inputs and outputs (fp32 has no states in Core ML).
   bool caches_are_states = true;
-  // Experts are left to packages of their own: LayerGraph::experts_apart().
-  bool has_experts_apart = false;
-  // The one place that decides between tokens in the height axis, which keeps operations on the
-  // chip, and tokens in the last axis, which Apple advises to fill with 64 bytes.
-  artifact::HiddenLayout layout = artifact::HiddenLayout::kTokensInHeight;
+  artifact::Form form = {};
 };
 
 // One function of a layer shard while it is built: the builder with the inputs that layers share,
@@ -44,7 +40,7 @@ class LayerGraph {
   WeightProvider& weights() { return weights_; }
 
   Shape hidden_shape(std::int64_t channels) const {  // [1, channels, T, 1]
-    return artifact::hidden_shape(options_.layout, channels, options_.tokens);
+    return artifact::hidden_shape(options_.form.layout, channels, options_.tokens);
   }
   // Rows of `heads` heads for every token, for a reshape.
   std::int64_t rows_of(std::int64_t heads) const {
@@ -72,8 +68,9 @@ class LayerGraph {
   // same shape that uses the same values can stand in for it.
   bool is_in_shard() const;
 
-  // The sum of experts that are in packages of their own: an input, and between the parts of the
-  // layer a border where a shard must end. `prefix` says where their tensors lie.
+  // The sum of experts that are in packages of their own (Form::has_expert_packs()): an input, and
+  // between the parts of the layer a border where a shard must end. `prefix` says where their
+  // tensors lie.
   ir::Value* experts_apart(const std::string& prefix, ir::Value* x, ir::Value* weights);
 
   // A constant [1, count, 1, count]: 1 at (i, j) where j is before i.

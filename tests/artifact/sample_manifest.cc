@@ -28,7 +28,7 @@ Manifest sample_manifest() {
   m.ropes = {{"default", {1.0F, 0.1F, 1e-6F, 3.1622776e-3F}, 1.0F},
              {"local", {1.0F}, 1.3465736F, 100, {0.5F}}};
   m.functions = {{"decode", 1}, {"prefill", 64}, {"decode_128", 1, 128}};
-  m.layout = HiddenLayout::kTokensInWidth;
+  m.form.layout = HiddenLayout::kTokensInWidth;
   m.layer_embedding = {DType::kFp16, 1000, 60, {{"layer_embedding.bin", 0, 1000}}};
   const std::vector<Port> ports = {{"hidden", PortRole::kHidden, "", 0},
                                    {"cos", PortRole::kRopeCos, "default", 0},

@@ -54,11 +54,11 @@ std::vector<CompileOptions> forms() {
       options.recipe.quant.threshold = 0;
       options.prefill = 8;
       options.tiers = {4, 16, 32};
-      options.layout = is_float ? artifact::HiddenLayout::kTokensInWidth
-                                : artifact::HiddenLayout::kTokensInHeight;
+      options.form.layout = is_float ? artifact::HiddenLayout::kTokensInWidth
+                                     : artifact::HiddenLayout::kTokensInHeight;
       all.push_back(options);
       options.range_dim = true;
-      options.argmax = is_float;
+      if (is_float) options.form.head = artifact::HeadForm::kArgmax;
       all.push_back(options);
     }
   return all;

@@ -104,7 +104,7 @@ TEST_P(Classifiers, ExpertsApartGiveTheSameNumbers) {
   ASSERT_EQ(whole.size(), logits_.size());
   options.shards = "2KB";
   EXPECT_TRUE(classify(options, ids_) == whole);
-  options.experts = ExpertsForm::kPacks;
+  options.form.experts = artifact::ExpertsForm::kPacks;
   EXPECT_TRUE(classify(options, ids_) == whole);
 }
 
@@ -125,7 +125,7 @@ TEST_P(Classifiers, RefuseWhatTheyCannotDo) {
   EXPECT_TRUE(classify({ids_.begin(), ids_.begin() + 16}).ok());
 
   CompileOptions greedy = exact(16);
-  greedy.argmax = true;
+  greedy.form.head = artifact::HeadForm::kArgmax;
   EXPECT_EQ(compile(GetParam().path, folder_.file("other"), greedy).status().code(),
             Code::kUnsupported);
 }

@@ -138,7 +138,7 @@ TEST_P(FastParity, EveryForm) {
   std::vector<CompileOptions> forms(4);
   forms[0].tiers = {16, 40};
   forms[1].range_dim = true;
-  forms[2].layout = artifact::HiddenLayout::kTokensInWidth;
+  forms[2].form.layout = artifact::HiddenLayout::kTokensInWidth;
   forms[3].precision = DType::kFp32;
   for (CompileOptions& options : forms) {
     options.recipe.quant.scheme = quant::Scheme::kNone;
@@ -295,14 +295,15 @@ TEST_P(FastParity, AnyNumberOfThreadsGivesTheSameBits) {
 TEST_P(FastParity, WhatRunsTogetherGivesTheSameBits) {
   struct Form {
     const char* scheme;
-    ExpertsForm experts;
+    artifact::ExpertsForm experts;
   };
-  for (const auto& [scheme, experts] :
-       {Form{"int8-channel", ExpertsForm::kDense}, Form{"int4-block", ExpertsForm::kDense},
-        Form{"none", ExpertsForm::kDense}, Form{"int8-channel", ExpertsForm::kPacks}}) {
-    if (experts == ExpertsForm::kPacks && !has_experts(GetParam())) continue;
+  for (const auto& [scheme, experts] : {Form{"int8-channel", artifact::ExpertsForm::kDense},
+                                        Form{"int4-block", artifact::ExpertsForm::kDense},
+                                        Form{"none", artifact::ExpertsForm::kDense},
+                                        Form{"int8-channel", artifact::ExpertsForm::kPacks}}) {
+    if (experts == artifact::ExpertsForm::kPacks && !has_experts(GetParam())) continue;
     CompileOptions options;
-    options.experts = experts;
+    options.form.experts = experts;
     options.recipe = *parse_recipe(scheme);
     options.recipe.quant.threshold = 0;
     options.context = 64;

@@ -93,9 +93,9 @@ TEST_P(Forms, AFlexibleFunctionGivesTheBitsOfFixedOnes) {
 
 TEST_P(Forms, TheOtherLayoutGivesTheSameBits) {
   expect_same("width",
-              [](CompileOptions& o) { o.layout = artifact::HiddenLayout::kTokensInWidth; });
+              [](CompileOptions& o) { o.form.layout = artifact::HiddenLayout::kTokensInWidth; });
   expect_same("width, flexible", [](CompileOptions& o) {
-    o.layout = artifact::HiddenLayout::kTokensInWidth;
+    o.form.layout = artifact::HiddenLayout::kTokensInWidth;
     o.range_dim = true;
   });
 }
@@ -104,7 +104,7 @@ TEST_P(Forms, AGreedyHeadPicksTheTokensOfTheLogits) {
   for (std::size_t base = 0; base < bases().size(); ++base) {
     CompileOptions options = bases()[base];
     const Answer& plain = plain_of(base);
-    options.argmax = true;
+    options.form.head = artifact::HeadForm::kArgmax;
     const auto model = load(options);
     ASSERT_NE(model, nullptr);
     EXPECT_TRUE(model->manifest().is_greedy());

@@ -240,7 +240,7 @@ TEST_P(ExpertsParity, LayersThatAreCutGiveTheBitsOfOnePackage) {
     const Answer whole = run(options);
     ASSERT_FALSE(whole.logits.empty());
     for (const Form& form : forms) {
-      options.layout = form.layout;
+      options.form.layout = form.layout;
       options.range_dim = form.is_flexible;
       options.shards = form.size;
       const Answer cut = run(options);
@@ -269,9 +269,9 @@ TEST_P(ExpertsParity, PacksOfExpertsGiveTheNumbersOfOneGraph) {
     options.verify = form.verify;
     const Answer dense = run(options);
     ASSERT_FALSE(dense.logits.empty());
-    options.experts = ExpertsForm::kPacks;
+    options.form.experts = artifact::ExpertsForm::kPacks;
     options.shards = form.shards;
-    options.layout = form.layout;
+    options.form.layout = form.layout;
     options.range_dim = form.is_flexible;
     const Answer packs = run(options);
     EXPECT_GT(packs_, 0);
@@ -294,7 +294,7 @@ TEST(PacksOfExperts, AreRefusedWhereTheyDoNotFitTheManifest) {
   const TemporaryFolder folder;
   const std::string path = folder.file("artifact");
   CompileOptions options;
-  options.experts = ExpertsForm::kPacks;
+  options.form.experts = artifact::ExpertsForm::kPacks;
   options.context = 16;
   const auto model = compile_and_load(moe, path, options);
   ASSERT_NE(model, nullptr);

@@ -66,7 +66,7 @@ Status plan_changed(const std::string& name, const Json& changes, const CompileO
 
 TEST(PlanningOfChanges, SaysWhyLayersThatShareKeysHaveNoPacks) {
   CompileOptions packs = kPlanned;
-  packs.experts = ExpertsForm::kPacks;
+  packs.form.experts = artifact::ExpertsForm::kPacks;
   EXPECT_TRUE(plan_changed("gemma4_moe", Json::object(), packs).ok());
   // The last of the two layers that attend to everything takes the keys of the other.
   const Json shared = {{"num_kv_shared_layers", 1}};

@@ -36,7 +36,7 @@ std::map<std::string, CompileOptions> variants() {
   quantized.prefill = 8;
   quantized.verify = 4;
   quantized.tiers = {16};
-  quantized.argmax = true;
+  quantized.form.head = artifact::HeadForm::kArgmax;
   return {{"fp16", half}, {"fp32", exact}, {"int8-channel with tiers", quantized}};
 }
 

@@ -169,7 +169,7 @@ TEST_P(WidthsOfForms, EveryFormGivesTheSameBits) {
   flexible.range_dim = true;
   flexible.verify = 0;
   CompileOptions flat = options_of("int4-block");
-  flat.layout = artifact::HiddenLayout::kTokensInWidth;
+  flat.form.layout = artifact::HiddenLayout::kTokensInWidth;
   for (const CompileOptions& options : {floats, flexible, flat})
     expect_same_bits(*checkpoint, options, splits);
 }

@@ -134,7 +134,7 @@ Status check_head(const artifact::Manifest& manifest, const artifact::Head& head
                   const PackageChecker& checker, std::int64_t tokens, DType flowing) {
   ANEMONE_RETURN_IF_ERROR(checker.check_function());
   const auto shape = [&](std::int64_t channels) {
-    return artifact::hidden_shape(manifest.layout, channels, tokens);
+    return artifact::hidden_shape(manifest.form.layout, channels, tokens);
   };
   ANEMONE_ASSIGN_OR_RETURN(const DType dtype,
                            checker.input(head.input, shape(manifest.hidden_size)));
@@ -151,7 +151,7 @@ Status check_head(const artifact::Manifest& manifest, const artifact::Head& head
 
 void set_columns(const artifact::Manifest& manifest, const artifact::Shard& shard,
                  HostInput& input) {
-  input.layout = manifest.layout;
+  input.layout = manifest.form.layout;
   if (input.role == PortRole::kEmbedding) input.columns = manifest.hidden_size;
   if (input.role != PortRole::kLayerEmbedding) return;
   input.first_column = shard.layers.begin * manifest.layer_columns();
@@ -170,7 +170,7 @@ Result<FunctionPlan> plan_width(const artifact::Manifest& manifest,
   DType flowing = DType::kFp16;  // what leaves the package before
   std::int64_t carried = 0;      // channels beside the hidden state
   const auto hidden = [&] {
-    return artifact::hidden_shape(manifest.layout, manifest.hidden_size + carried, tokens);
+    return artifact::hidden_shape(manifest.form.layout, manifest.hidden_size + carried, tokens);
   };
   for (std::size_t s = 0; s < shards.size(); ++s) {
     const artifact::Shard& shard = manifest.shards[s];
@@ -192,8 +192,8 @@ Result<FunctionPlan> plan_width(const artifact::Manifest& manifest,
       if (port.role == PortRole::kExperts) {
         ANEMONE_ASSIGN_OR_RETURN(
             const DType dtype,
-            checker.input(port.name,
-                          artifact::hidden_shape(manifest.layout, manifest.hidden_size, tokens)));
+            checker.input(port.name, artifact::hidden_shape(manifest.form.layout,
+                                                            manifest.hidden_size, tokens)));
         ANEMONE_RETURN_IF_ERROR(
             checker.check_same(fmt::format("input \"{}\"", port.name), flowing, dtype));
         ports.push_back(FunctionPlan::kExperts);
@@ -218,8 +218,9 @@ Result<FunctionPlan> plan_width(const artifact::Manifest& manifest,
     ANEMONE_ASSIGN_OR_RETURN(flowing, checker.output(shard.output, hidden()));
     if (shard.experts)
       ANEMONE_RETURN_IF_ERROR(checker.check_experts(
-          *shard.experts, artifact::hidden_shape(manifest.layout, manifest.hidden_size, tokens),
-          artifact::hidden_shape(manifest.layout, shard.experts->count, tokens), flowing));
+          *shard.experts,
+          artifact::hidden_shape(manifest.form.layout, manifest.hidden_size, tokens),
+          artifact::hidden_shape(manifest.form.layout, shard.experts->count, tokens), flowing));
   }
   for (std::size_t h = 0; h < heads.size(); ++h) {
     const artifact::Head& head = manifest.heads[h];
@@ -242,7 +243,8 @@ Status check_expert_packs(const artifact::Manifest& manifest, const artifact::Ex
         const artifact::Function function = {.name = artifact::expert_function(e, width)};
         const PackageChecker checker(pack.package, function, *packs[p]);
         ANEMONE_RETURN_IF_ERROR(checker.check_function());
-        const Shape shape = artifact::hidden_shape(manifest.layout, manifest.hidden_size, width);
+        const Shape shape =
+            artifact::hidden_shape(manifest.form.layout, manifest.hidden_size, width);
         ANEMONE_ASSIGN_OR_RETURN(const DType in, checker.input(artifact::kExpertInput, shape));
         ANEMONE_ASSIGN_OR_RETURN(const DType out, checker.output(artifact::kExpertOutput, shape));
         const DType stored = manifest.precision == "fp16" ? DType::kFp16 : DType::kFp32;

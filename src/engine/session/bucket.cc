@@ -17,8 +17,8 @@ Result<Chunk> Bucket::fill(std::size_t index, std::span<const std::int32_t> ids,
     const artifact::Manifest& manifest = model_->manifest();
     ChunkInputs made;
     made.host_inputs = std::make_unique<StepInputs>(plan_->host_inputs, width_, plan_->context);
-    made.hidden = Tensor(plan_->hidden_dtype,
-                         artifact::hidden_shape(manifest.layout, manifest.hidden_size, width_));
+    made.hidden = Tensor(plan_->hidden_dtype, artifact::hidden_shape(manifest.form.layout,
+                                                                     manifest.hidden_size, width_));
     chunks_.push_back(std::move(made));
   }
   ChunkInputs& inputs = chunks_[index];

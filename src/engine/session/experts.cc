@@ -77,7 +77,7 @@ class ExpertSums {
   };
 
   Shape shape(std::int64_t channels, std::int64_t tokens) const {
-    return artifact::hidden_shape(model_.manifest().layout, channels, tokens);
+    return artifact::hidden_shape(model_.manifest().form.layout, channels, tokens);
   }
 
   Status find_inputs() {

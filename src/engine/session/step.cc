@@ -108,7 +108,7 @@ Status run_shards(const Model& model, const FunctionPlan& plan, std::span<Chunk>
       const exec::Outputs& outputs = chunk.outputs->shards[s];
       ANEMONE_ASSIGN_OR_RETURN(
           chunk.hidden, checked_output(outputs, shard.package, shard.output,
-                                       artifact::hidden_shape(manifest.layout,
+                                       artifact::hidden_shape(manifest.form.layout,
                                                               manifest.hidden_size + shard.carried,
                                                               chunk.host_inputs->tokens())));
     }
@@ -135,7 +135,7 @@ Status run_heads(const Model& model, const std::string& function, std::int64_t t
     const std::int64_t channels = is_greedy ? 1 : head.vocab_end - head.vocab_begin;
     const auto check = [&](const Chunk& chunk, const std::string& output, std::int64_t rows) {
       return checked_output(chunk.outputs->heads[h], head.package, output,
-                            artifact::hidden_shape(manifest.layout, rows, tokens))
+                            artifact::hidden_shape(manifest.form.layout, rows, tokens))
           .status();
     };
     for (const Chunk& chunk : chunks) {

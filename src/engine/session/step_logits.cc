@@ -26,7 +26,8 @@ void copy_column(const TensorView& from, std::int64_t column, const MutableTenso
 void take_column(const TensorView& hidden, std::int64_t index, const artifact::Manifest& manifest,
                  Tensor& column) {
   if (column.empty() || column.dtype() != hidden.dtype)
-    column = Tensor(hidden.dtype, artifact::hidden_shape(manifest.layout, manifest.hidden_size, 1));
+    column =
+        Tensor(hidden.dtype, artifact::hidden_shape(manifest.form.layout, manifest.hidden_size, 1));
   if (hidden.dtype == DType::kFp16)
     copy_column<Half>(hidden, index, column.mutable_view());
   else

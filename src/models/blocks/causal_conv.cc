@@ -15,7 +15,7 @@ Value* after_earlier(LayerGraph& graph, const std::string& cache, Value* x, std:
   Value* columns = graph.reshape(x, {1, 1, width, tokens}, name + "_columns");
   Value* extended = graph.extend_recurrent(cache, columns, width, kept);
   const std::int64_t extent = tokens == kDynamic ? kDynamic : kept + tokens;
-  return graph.reshape(extended, artifact::hidden_shape(graph.options().layout, width, extent),
+  return graph.reshape(extended, artifact::hidden_shape(graph.options().form.layout, width, extent),
                        name + "_extended");
 }
 
@@ -25,7 +25,7 @@ Value* conv_over_time(LayerGraph& graph, Value* x, std::int64_t groups, std::int
   const std::int64_t channels = x->type.shape[1];
   const std::int64_t inputs = channels / groups;
   ir::Builder& b = graph.builder();
-  Shape kernel = artifact::hidden_shape(graph.options().layout, inputs, taps);
+  Shape kernel = artifact::hidden_shape(graph.options().form.layout, inputs, taps);
   kernel[0] = channels;
   Value* weights = graph.weights().vector(
       b, {{.tensor = weight, .size = channels * inputs * taps, .shape = {channels, inputs, taps}}},

@@ -215,7 +215,7 @@ Value* mix_experts(LayerGraph& graph, std::int64_t layer, const std::string& pre
                    Value* weights) {
   const ExpertsConfig& config = graph.config().experts;
   const std::string name = fmt::format("layer_{}_experts", layer);
-  if (graph.options().has_experts_apart) return graph.experts_apart(prefix, x, weights);
+  if (graph.options().form.has_expert_packs()) return graph.experts_apart(prefix, x, weights);
   graph.end_part();
   const auto by_expert =
       graph.split(weights, std::vector<std::int64_t>(static_cast<std::size_t>(config.count), 1), 1,

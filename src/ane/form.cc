@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ane/form.h"
+
+#include <algorithm>
+#include <array>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <nlohmann/json.hpp>
+
+#include "base/error.h"
+#include "base/json.h"
+
+namespace anemone::ane {
+namespace {
+
+using artifact::ExpertsForm;
+using artifact::HeadForm;
+using artifact::HiddenLayout;
+
+constexpr std::array kForms = {
+    NamedForm{"blend-states",
+              "caches as states, written by a product with a one-hot matrix; tokens in the height",
+              {HiddenLayout::kTokensInHeight, ExpertsForm::kDense, HeadForm::kLogits}},
+};
+
+struct Reason {
+  std::string_view field;
+  std::string_view value;
+  std::string_view text;
+};
+constexpr std::array kReasons = {
+    Reason{"layout", "height",
+           "the ane-book measured programs of this layout resident on the chip; a last axis of 1 "
+           "is padded to 64 bytes (Apple's rules)"},
+    Reason{"layout", "width",
+           "a last axis of 1 is padded to 64 bytes, 32 times the bytes in fp16 (Apple's rules); "
+           "32 tokens fill it"},
+    Reason{"experts", "dense",
+           "no step leaves the chip; it reads all experts of a layer for each token"},
+    Reason{"experts", "packs",
+           "only the active experts are read; the host crosses to them and back in every layer"},
+    Reason{"head", "logits", "any way to sample works"},
+    Reason{"head", "argmax",
+           "no logits leave the chip; ANEMLL ships it, CoreML-LLM saw it placed on the CPU"},
+};
+
+Result<artifact::Form> named_form(std::string_view name) {
+  const auto found = std::ranges::find(kForms, name, &NamedForm::name);
+  if (found != kForms.end()) return found->form;
+  return invalid_argument("[form] expected {}, got \"{}\"", fmt::join(form_names(), ", "), name);
+}
+
+}  // namespace
+
+std::span<const NamedForm> named_forms() {
+  return kForms;
+}
+
+std::vector<std::string_view> form_names() {
+  std::vector<std::string_view> names;
+  for (const NamedForm& each : kForms) names.push_back(each.name);
+  return names;
+}
+
+Result<artifact::Form> read_form(const std::string& name_or_file) {
+  if (!name_or_file.ends_with(".json")) return named_form(name_or_file);
+  ANEMONE_ASSIGN_OR_RETURN(const Json json, read_json_file(name_or_file));
+  if (!json.is_object())
+    return invalid_argument("[{}] expected an object of fields, got {}", name_or_file,
+                            json.type_name());
+  artifact::Form form = kForms.front().form;
+  if (const Json* base = json_member(json, "form")) {
+    ANEMONE_ASSIGN_OR_RETURN(form, named_form(base->is_string() ? base->get<std::string>() : ""));
+  }
+  for (const auto& [field, value] : json.items()) {
+    if (field == "form") continue;
+    const Status status =
+        artifact::set_form_field(form, field, value.is_string() ? value.get<std::string>() : "");
+    if (!status.ok()) return status.with(name_or_file);
+  }
+  return form;
+}
+
+std::string_view name_of(const artifact::Form& form) {
+  const auto found = std::ranges::find(kForms, form, &NamedForm::form);
+  return found == kForms.end() ? std::string_view() : found->name;
+}
+
+std::string_view reason(std::string_view field, std::string_view value) {
+  const auto found = std::ranges::find_if(
+      kReasons, [&](const Reason& each) { return each.field == field && each.value == value; });
+  return found == kReasons.end() ? std::string_view() : found->text;
+}
+
+}  // namespace anemone::ane

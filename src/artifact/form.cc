@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "artifact/form.h"
+
+#include <algorithm>
+#include <array>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <vector>
+
+#include "base/error.h"
+
+namespace anemone::artifact {
+namespace {
+
+// A field whose values are those of an enumeration, in its order.
+template <auto kMember>
+constexpr FormField field(std::string_view name, std::string_view what,
+                          std::span<const std::string_view> values) {
+  return {name, what, values,
+          [](const Form& form) { return static_cast<std::size_t>(form.*kMember); },
+          [](Form& form, std::size_t value) {
+            using Value = std::remove_reference_t<decltype(form.*kMember)>;
+            form.*kMember = static_cast<Value>(value);
+          }};
+}
+
+constexpr std::array<std::string_view, 2> kLayouts = {"height", "width"};
+constexpr std::array<std::string_view, 2> kExperts = {"dense", "packs"};
+constexpr std::array<std::string_view, 2> kHeads = {"logits", "argmax"};
+
+constexpr std::array kFields = {
+    field<&Form::layout>("layout", "the axis of the tokens in hidden states", kLayouts),
+    field<&Form::experts>("experts", "where the experts of a layer are", kExperts),
+    field<&Form::head>("head", "what the heads give", kHeads),
+};
+
+}  // namespace
+
+std::string_view hidden_layout_name(HiddenLayout layout) {
+  return layout == HiddenLayout::kTokensInHeight ? "tokens-in-height" : "tokens-in-width";
+}
+
+Shape hidden_shape(HiddenLayout layout, std::int64_t channels, std::int64_t tokens) {
+  return layout == HiddenLayout::kTokensInHeight ? Shape{1, channels, tokens, 1}
+                                                 : Shape{1, channels, 1, tokens};
+}
+
+std::span<const FormField> form_fields() {
+  return kFields;
+}
+
+Status set_form_field(Form& form, std::string_view name, std::string_view value) {
+  const auto known = std::ranges::find(kFields, name, &FormField::name);
+  if (known == kFields.end()) {
+    std::vector<std::string_view> names;
+    for (const FormField& each : kFields) names.push_back(each.name);
+    return invalid_argument("[form] expected a field of {}, got \"{}\"", fmt::join(names, ", "),
+                            name);
+  }
+  const auto found = std::ranges::find(known->values, value);
+  if (found == known->values.end())
+    return invalid_argument("[{}] expected {}, got \"{}\"", name,
+                            fmt::join(known->values, known->values.size() == 2 ? " or " : ", "),
+                            value);
+  known->set(form, static_cast<std::size_t>(found - known->values.begin()));
+  return {};
+}
+
+}  // namespace anemone::artifact

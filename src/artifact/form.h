@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+// The form of a compiled model: the choices about its graph that leave what it computes alone. What
+// the chip makes of them is partly contested, so each is named here once, as an option and in the
+// manifest. anemone::ane::named_forms() has the ones to choose from, and why.
+#pragma once
+
+#include <anemone/status.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+#include "tensor/shape.h"
+
+namespace anemone::artifact {
+
+// The shape of the activations of T tokens: [1, channels, T, 1], tokens along the height, or
+// [1, channels, 1, T], tokens along the width, where 32 tokens of fp16 fill a line of 64 bytes. The
+// bytes are the same, but the chip treats the two shapes differently.
+enum class HiddenLayout { kTokensInHeight, kTokensInWidth };
+std::string_view hidden_layout_name(HiddenLayout layout);  // "tokens-in-height"
+Shape hidden_shape(HiddenLayout layout, std::int64_t channels, std::int64_t tokens);
+
+// Where the experts of a layer go: kDense puts all of them into the graph, multiplied by their
+// weights; kPacks puts them into packages of their own, of which the host runs the active ones.
+enum class ExpertsForm { kDense, kPacks };
+
+// What a head gives: all logits, or the most likely token and its logit.
+enum class HeadForm { kLogits, kArgmax };
+
+// The default is what version 1 of the manifest stands for.
+struct Form {
+  HiddenLayout layout = HiddenLayout::kTokensInHeight;
+  ExpertsForm experts = ExpertsForm::kDense;
+  HeadForm head = HeadForm::kLogits;
+
+  bool has_argmax() const { return head == HeadForm::kArgmax; }
+  bool has_expert_packs() const { return experts == ExpertsForm::kPacks; }
+  bool operator==(const Form&) const = default;
+};
+
+// A choice of a Form as files, flags and reports name it.
+struct FormField {
+  std::string_view name;  // "layout"
+  std::string_view what;  // that is chosen, for people
+  std::span<const std::string_view> values;
+  std::size_t (*get)(const Form& form);  // which of the values
+  void (*set)(Form& form, std::size_t value);
+
+  std::string_view value_of(const Form& form) const { return values[get(form)]; }
+};
+std::span<const FormField> form_fields();
+
+// kInvalidArgument for a field or a value that there is not.
+Status set_form_field(Form& form, std::string_view field, std::string_view value);
+
+}  // namespace anemone::artifact
