@@ -387,57 +387,22 @@ TEST_F(CachedAttention, StatesThatWereSetToOneValueStayApart) {
   }
 }
 
-// Runs that go together give the bits of runs one after the other, over states of their own and
-// over the same ones.
 struct CachedAttentionBatch : CachedAttention {
   using Steps = std::vector<std::vector<Given>>;
-  static std::vector<float> values(const Outputs& outputs) {
-    return to_floats(find_output(outputs, "y")->view());
-  }
-  void expect_like_single_runs(const Steps& steps, bool share_states) {
-    for (const kernels::simd::Isa isa : kernels::simd::supported_isas()) {
-      SCOPED_TRACE(std::string(kernels::simd::isa_name(isa)));
-      const auto loaded = load_as(isa, false);
-      ASSERT_NE(loaded, nullptr);
-      std::vector<Inputs> inputs(steps.size());
-      std::vector<Outputs> outputs(steps.size());
-      std::vector<std::unique_ptr<StateStore>> alone;
-      std::vector<std::unique_ptr<StateStore>> together;
-      std::vector<BatchItem> items;
-      std::vector<std::vector<float>> expected;
-      for (std::size_t i = 0; i < steps.size(); ++i) {
-        for (const Given& given : steps[i]) inputs[i].push_back({given.name, given.tensor.view()});
-        if (i == 0 || !share_states) {
-          alone.push_back(std::move(*loaded->make_state()));
-          together.push_back(std::move(*loaded->make_state()));
-        }
-        expected.push_back(run(*loaded, inputs[i], "y", alone.back().get()));
-        ASSERT_TRUE(status.ok()) << status.message();
-        items.push_back({&inputs[i], &outputs[i], together.back().get()});
-      }
-      const Status batch = loaded->run_batch("", items);
-      ASSERT_TRUE(batch.ok()) << batch.message();
-      for (std::size_t i = 0; i < steps.size(); ++i) EXPECT_EQ(values(outputs[i]), expected[i]);
-      for (std::size_t i = 0; i < alone.size(); ++i)
-        for (const char* state : {"keys", "values"})
-          EXPECT_EQ(to_floats(together[i]->read(state)->view()),
-                    to_floats(alone[i]->read(state)->view()));
-    }
-  }
 };
 
 TEST_F(CachedAttentionBatch, OverStatesOfTheirOwn) {
   build(1);
   Steps steps;
   for (std::int64_t i = 0; i < 5; ++i) steps.push_back(step(1, 2 * i));
-  expect_like_single_runs(steps, false);
+  expect_states_like_single_runs(steps, false);
 }
 
 TEST_F(CachedAttentionBatch, ChunksOfOneConversation) {
   build(4);
   Steps steps;
   for (std::int64_t i = 0; i < 3; ++i) steps.push_back(step(4, 4 * i));
-  expect_like_single_runs(steps, true);
+  expect_states_like_single_runs(steps, true);
 }
 
 // The first attends to the register that the second writes, as a cache does that goes round.
@@ -447,7 +412,7 @@ TEST_F(CachedAttentionBatch, ALaterRunWritesWhereAnEarlierOneAttends) {
   steps.push_back(step(2, 4));
   steps.push_back(step(2, 3));
   steps.push_back(step(2, 8));
-  expect_like_single_runs(steps, true);
+  expect_states_like_single_runs(steps, true);
 }
 
 // Enough rows for the blocks of attention, with windows that leave some of them out.
@@ -458,7 +423,7 @@ TEST_F(CachedAttentionBatch, ManyRows) {
     auto given = step(12, 0, window);
     steps.push_back(std::move(given));
   }
-  expect_like_single_runs(steps, false);
+  expect_states_like_single_runs(steps, false);
   std::vector<std::vector<Given>> one;
   one.push_back(steps[1]);
   expect_like_reference({"cached_attention"}, one, kManyRoundings);

@@ -132,6 +132,41 @@ struct FusionFixture : ProgramFixture {
     }
   }
 
+  // Output "y" and all states of runs that go together and one after the other, to the bit; each
+  // over states of its own, or all over the same.
+  void expect_states_like_single_runs(const std::vector<std::vector<Given>>& steps,
+                                      bool share_states) {
+    for (const kernels::simd::Isa isa : kernels::simd::supported_isas()) {
+      SCOPED_TRACE(std::string(kernels::simd::isa_name(isa)));
+      const auto loaded = load_as(isa, false);
+      ASSERT_NE(loaded, nullptr);
+      std::vector<Inputs> inputs(steps.size());
+      std::vector<Outputs> outputs(steps.size());
+      std::vector<std::unique_ptr<StateStore>> alone;
+      std::vector<std::unique_ptr<StateStore>> together;
+      std::vector<BatchItem> items;
+      std::vector<std::vector<float>> expected;
+      for (std::size_t i = 0; i < steps.size(); ++i) {
+        for (const Given& given : steps[i]) inputs[i].push_back({given.name, given.tensor.view()});
+        if (i == 0 || !share_states) {
+          alone.push_back(std::move(*loaded->make_state()));
+          together.push_back(std::move(*loaded->make_state()));
+        }
+        expected.push_back(run(*loaded, inputs[i], "y", alone.back().get()));
+        ASSERT_TRUE(status.ok()) << status.message();
+        items.push_back({&inputs[i], &outputs[i], together.back().get()});
+      }
+      const Status batch = loaded->run_batch("", items);
+      ASSERT_TRUE(batch.ok()) << batch.message();
+      for (std::size_t i = 0; i < steps.size(); ++i)
+        EXPECT_EQ(to_floats(find_output(outputs[i], "y")->view()), expected[i]);
+      for (std::size_t i = 0; i < alone.size(); ++i)
+        for (const Feature& state : alone[i]->states())
+          EXPECT_EQ(to_floats(together[i]->read(state.name)->view()),
+                    to_floats(alone[i]->read(state.name)->view()));
+    }
+  }
+
   static void expect_near(const std::vector<float>& got, const std::vector<float>& expected,
                           double tolerance) {
     ASSERT_EQ(got.size(), expected.size());

@@ -141,15 +141,6 @@ inline void run_chain_step(const ChainStep& step, ChainRegisters registers, std:
   }
 }
 
-// To the nearest numbers of fp16.
-inline void round_to_halves(float* x, std::int64_t count) {
-  for (std::int64_t i = 0; i < count; i += kWidth) {
-    Half halves[kWidth];
-    store_halves(halves, load(x + i));
-    store(x + i, load_halves(halves));
-  }
-}
-
 inline void run_chain(const Chain& chain, const Half* const* inputs, std::int64_t begin,
                       std::int64_t end, Half* out) {
   alignas(64) float registers[kChainRegisters][kChainBlock];
@@ -160,7 +151,10 @@ inline void run_chain(const Chain& chain, const Half* const* inputs, std::int64_
       const ChainStep& step = chain.steps[s];
       if (step.op != ChainOp::kLoad) {
         run_chain_step(step, registers, padded);
-        if (s + 1 < chain.length) round_to_halves(registers[step.out], padded);
+        if (s + 1 == chain.length) continue;
+        float* made = registers[step.out];
+        for (std::int64_t i = 0; i < padded; i += kWidth)
+          store(made + i, nearest_halves(load(made + i)));
         continue;
       }
       float* loaded = registers[step.out];

@@ -38,6 +38,25 @@ struct AttentionRuns {
   const Half* bias[kAttendRows] = {};
 };
 
+// One head of a gated delta net over T tokens, one after the other, with every value rounded to
+// fp16:
+//   S = decay * S;  S += key * (strength * (value - key S));  out = query S
+struct DeltaNetHead {
+  const Half* queries = nullptr;    // [T, key_dim]
+  const Half* keys = nullptr;       // [T, key_dim]
+  const Half* values = nullptr;     // [T, value_dim]
+  const Half* strengths = nullptr;  // [T]
+  const Half* decays = nullptr;     // [T]
+  Half* state = nullptr;            // [key_dim, value_dim]; replaced by that after the tokens
+  Half* out = nullptr;              // [T, value_dim]; may be `values`
+  std::int64_t tokens = 0;
+  std::int64_t key_dim = 0;
+  std::int64_t value_dim = 0;
+};
+// Columns of a state, and so values of a token, that run_delta_net() takes at once: a line of the
+// cache.
+inline constexpr std::int64_t kDeltaNetColumns = 32;
+
 struct Kernels {
   // Products in integers; nullptr: this set has none that are faster than those of floats.
   const Int8Kernels* int8 = nullptr;
@@ -94,6 +113,13 @@ struct Kernels {
   // on keys and values that it does not attend to.
   void (*attend_many)(const AttentionHead& head, const float* q, const AttentionRuns& runs,
                       float* out, float* scratch);
+
+  // Columns [begin, end) of a head's state, at most kDeltaNetColumns, through all tokens. Gives the
+  // bits of the operations one by one on every instruction set: products and sums are rounded by
+  // themselves, in the order of the reference product (kernels/reference/linear/dot.h). `scratch`
+  // holds delta_net_scratch() floats.
+  void (*run_delta_net)(const DeltaNetHead& head, std::int64_t begin, std::int64_t end,
+                        float* scratch);
 };
 
 inline constexpr int kFewColumns = 4;
@@ -121,6 +147,11 @@ inline constexpr std::int64_t softmax_scratch(std::int64_t channels) {
 
 inline constexpr std::int64_t attend_many_scratch(std::int64_t dim) {
   return kAttendRows * (kAttendRows + dim);
+}
+
+// The columns, and the query and the key of a token.
+inline constexpr std::int64_t delta_net_scratch(std::int64_t key_dim) {
+  return key_dim * (kDeltaNetColumns + 2);
 }
 
 // The kernels of an instruction set that supported_isas() lists.

@@ -59,4 +59,12 @@ inline Floats load_some_halves(const Half* p, std::int64_t count) {
   return load_halves(some);
 }
 
+// The first `count` elements, all of them at most.
+inline void store_some_halves(Half* p, Floats v, std::int64_t count) {
+  if (count >= kWidth) return store_halves(p, v);
+  Half some[kWidth];
+  store_halves(some, v);
+  std::memcpy(p, some, static_cast<std::size_t>(count) * sizeof(Half));
+}
+
 }  // namespace anemone::kernels::simd::ANEMONE_SIMD_NAMESPACE

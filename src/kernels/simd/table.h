@@ -4,6 +4,7 @@
 
 #include "kernels/simd/attention_kernels.h"
 #include "kernels/simd/chain_kernels.h"
+#include "kernels/simd/delta_net_kernels.h"
 #include "kernels/simd/matrix_kernels.h"
 #include "kernels/simd/row_kernels.h"
 #include "kernels/simd/vector_kernels.h"
@@ -25,7 +26,8 @@ const Kernels kKernels = {.to_floats = to_floats,
                           .silu_multiply = silu_multiply,
                           .rotate = rotate,
                           .attend = attend,
-                          .attend_many = attend_many};
+                          .attend_many = attend_many,
+                          .run_delta_net = run_delta_net};
 
 }  // namespace ANEMONE_SIMD_NAMESPACE
 }  // namespace anemone::kernels::simd

@@ -79,13 +79,7 @@ inline void rms_norm_columns(const Half* x, const Half* weight, float eps, std::
   for (int i = 0; i < kWidth; ++i) factor[i] = rms_factor(squares[0][i], channels, eps);
   for (c = 0; c < channels; ++c) {
     const Floats normed = load_some_halves(x + c * stride, count) * factor * to_float(weight[c]);
-    if (count >= kWidth) {
-      store_halves(y + c * stride, normed);
-      continue;
-    }
-    Half some[kWidth];
-    store_halves(some, normed);
-    std::memcpy(y + c * stride, some, static_cast<std::size_t>(count) * sizeof(Half));
+    store_some_halves(y + c * stride, normed, count);
   }
 }
 

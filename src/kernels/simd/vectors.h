@@ -108,6 +108,20 @@ inline void store_halves(Half* p, Floats v) {
 #endif
 }
 
+// To the nearest numbers of fp16.
+inline Floats nearest_halves(Floats v) {
+#if defined(ANEMONE_SIMD_AVX512)
+  return (Floats)_mm512_cvtph_ps(_mm512_cvtps_ph((__m512)v, 0));
+#elif defined(ANEMONE_SIMD_AVX2)
+  return (Floats)_mm256_cvtph_ps(_mm256_cvtps_ph((__m256)v, 0));
+#elif defined(ANEMONE_SIMD_NEON)
+  return (Floats)vcvt_f32_f16(vcvt_f16_f32((float32x4_t)v));
+#else
+  for (int i = 0; i < kWidth; ++i) v[i] = to_float(to_half(v[i]));
+  return v;
+#endif
+}
+
 // kWidth signed bytes.
 inline Floats load_int8(const std::byte* p) {
 #if defined(ANEMONE_SIMD_AVX512)

@@ -25,6 +25,8 @@ std::optional<Fusion> match_softmax(const FusionGraph& graph, PreparedOp& root);
 std::optional<Fusion> match_rope(const FusionGraph& graph, PreparedOp& root);
 // Keys and values written into states by a one-hot mask, and attention over them.
 std::optional<Fusion> match_cached_attention(const FusionGraph& graph, PreparedOp& root);
+// Gated delta nets: the steps of all tokens over a state. The root is what the tokens read.
+std::optional<Fusion> match_delta_net(const FusionGraph& graph, PreparedOp& root);
 // softmax(q @ k^T + mask) @ v over tensors, written out or as one operation.
 std::optional<Fusion> match_attention(const FusionGraph& graph, PreparedOp& root);
 // The sum over experts of routing weight * gated MLP, and what is added to it. The root is the last
