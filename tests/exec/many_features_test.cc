@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Programs with tens of thousands of inputs, outputs and states. If each is searched for among all
 // others, a test here takes a minute.
+#include <algorithm>
 #include <chrono>
 #include <fmt/format.h>
 

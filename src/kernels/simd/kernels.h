@@ -57,6 +57,19 @@ struct DeltaNetHead {
 // cache.
 inline constexpr std::int64_t kDeltaNetColumns = 32;
 
+// A convolution along one axis in which each channel has weights of its own, without borders.
+struct DepthwiseConv {
+  const Half* x = nullptr;        // [channels, positions]
+  const float* weight = nullptr;  // [channels, taps]
+  const float* bias = nullptr;    // [channels]
+  Half* out = nullptr;            // [channels, outputs()]
+  std::int64_t positions = 0;
+  std::int64_t taps = 0;  // at most kMostTaps and `positions`
+
+  constexpr std::int64_t outputs() const { return positions - taps + 1; }
+};
+inline constexpr int kMostTaps = 16;
+
 struct Kernels {
   // Products in integers; nullptr: this set has none that are faster than those of floats.
   const Int8Kernels* int8 = nullptr;
@@ -120,6 +133,11 @@ struct Kernels {
   // holds delta_net_scratch() floats.
   void (*run_delta_net)(const DeltaNetHead& head, std::int64_t begin, std::int64_t end,
                         float* scratch);
+
+  // Channels [begin, end), with the bits of the reference convolution on every instruction set.
+  // `scratch` holds depthwise_conv_scratch() floats.
+  void (*depthwise_conv)(const DepthwiseConv& conv, std::int64_t begin, std::int64_t end,
+                         float* scratch);
 };
 
 inline constexpr int kFewColumns = 4;
@@ -152,6 +170,12 @@ inline constexpr std::int64_t attend_many_scratch(std::int64_t dim) {
 // The columns, and the query and the key of a token.
 inline constexpr std::int64_t delta_net_scratch(std::int64_t key_dim) {
   return key_dim * (kDeltaNetColumns + 2);
+}
+
+// So many channels of the input and of the output, and what fills up their last vectors.
+inline constexpr std::int64_t depthwise_conv_scratch(const DepthwiseConv& conv,
+                                                     std::int64_t channels) {
+  return channels * (conv.positions + conv.outputs()) + 2 * 16;
 }
 
 // The kernels of an instruction set that supported_isas() lists.

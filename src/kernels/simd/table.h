@@ -5,6 +5,7 @@
 #include "kernels/simd/attention_kernels.h"
 #include "kernels/simd/chain_kernels.h"
 #include "kernels/simd/delta_net_kernels.h"
+#include "kernels/simd/depthwise_conv_kernels.h"
 #include "kernels/simd/matrix_kernels.h"
 #include "kernels/simd/row_kernels.h"
 #include "kernels/simd/vector_kernels.h"
@@ -27,7 +28,8 @@ const Kernels kKernels = {.to_floats = to_floats,
                           .rotate = rotate,
                           .attend = attend,
                           .attend_many = attend_many,
-                          .run_delta_net = run_delta_net};
+                          .run_delta_net = run_delta_net,
+                          .depthwise_conv = depthwise_conv};
 
 }  // namespace ANEMONE_SIMD_NAMESPACE
 }  // namespace anemone::kernels::simd
