@@ -13,14 +13,16 @@
 namespace anemone::ane {
 namespace {
 
+using artifact::CacheForm;
 using artifact::ExpertsForm;
 using artifact::HeadForm;
 using artifact::HiddenLayout;
 
 constexpr std::array kForms = {
-    NamedForm{"blend-states",
-              "caches as states, written by a product with a one-hot matrix; tokens in the height",
-              {HiddenLayout::kTokensInHeight, ExpertsForm::kDense, HeadForm::kLogits}},
+    NamedForm{
+        "blend-states",
+        "caches as states, written by a product with a one-hot matrix; tokens in the height",
+        {HiddenLayout::kTokensInHeight, CacheForm::kBlend, ExpertsForm::kDense, HeadForm::kLogits}},
 };
 
 struct Reason {
@@ -35,6 +37,13 @@ constexpr std::array kReasons = {
     Reason{"layout", "width",
            "a last axis of 1 is padded to 64 bytes, 32 times the bytes in fp16 (Apple's rules); "
            "32 tokens fill it"},
+    Reason{
+        "cache", "blend",
+        "the ane-book measured a whole stateful 0.5B on the chip (M4 Max); every step rewrites the "
+        "cache, and magenta-realtime-2 and mobius#77 saw states refused with -14"},
+    Reason{"cache", "readonly",
+           "Apple's rules and ExecuTorch's static llama keep caches so; magenta measured all of it "
+           "on the chip (A14)"},
     Reason{"experts", "dense",
            "no step leaves the chip; it reads all experts of a layer for each token"},
     Reason{"experts", "packs",

@@ -22,6 +22,11 @@ enum class HiddenLayout { kTokensInHeight, kTokensInWidth };
 std::string_view hidden_layout_name(HiddenLayout layout);  // "tokens-in-height"
 Shape hidden_shape(HiddenLayout layout, std::int64_t channels, std::int64_t tokens);
 
+// How the keys and values of earlier tokens are kept. kBlend: the package updates them through a
+// product with a one-hot matrix, as states in fp16 and as inputs and outputs in fp32. kReadOnly:
+// they are inputs, the rows of the step are outputs, and the host appends them.
+enum class CacheForm { kBlend, kReadOnly };
+
 // Where the experts of a layer go: kDense puts all of them into the graph, multiplied by their
 // weights; kPacks puts them into packages of their own, of which the host runs the active ones.
 enum class ExpertsForm { kDense, kPacks };
@@ -32,9 +37,11 @@ enum class HeadForm { kLogits, kArgmax };
 // The default is what version 1 of the manifest stands for.
 struct Form {
   HiddenLayout layout = HiddenLayout::kTokensInHeight;
+  CacheForm cache = CacheForm::kBlend;
   ExpertsForm experts = ExpertsForm::kDense;
   HeadForm head = HeadForm::kLogits;
 
+  bool has_read_only_caches() const { return cache == CacheForm::kReadOnly; }
   bool has_argmax() const { return head == HeadForm::kArgmax; }
   bool has_expert_packs() const { return experts == ExpertsForm::kPacks; }
   bool operator==(const Form&) const = default;

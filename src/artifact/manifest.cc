@@ -18,6 +18,8 @@ std::string_view port_role_name(PortRole role) {
       return "rope_sin";
     case PortRole::kAttentionMask:
       return "attention_mask";
+    case PortRole::kAttentionMaskPastAndStep:
+      return "attention_mask_past_and_step";
     case PortRole::kCacheWriteMask:
       return "cache_write_mask";
     case PortRole::kUpdateMask:
@@ -37,7 +39,10 @@ int needed_format_version(const Manifest& manifest) {
   const bool has_parts = std::ranges::any_of(manifest.shards, [](const Shard& shard) {
     return shard.layers.part_begin != 0 || shard.layers.part_end != 0 || shard.experts.has_value();
   });
-  return has_parts ? 2 : 1;
+  const bool has_appended = std::ranges::any_of(manifest.shards, [](const Shard& shard) {
+    return std::ranges::any_of(shard.caches, &Cache::is_appended);
+  });
+  return has_appended ? 3 : has_parts ? 2 : 1;
 }
 
 const Rope* Manifest::rope(std::string_view rope_name) const {

@@ -35,7 +35,8 @@ namespace anemone::artifact {
 // raises it, and only manifests with that member carry the new number (needed_format_version()).
 //   1: everything but what follows
 //   2: layers in parts (LayerSpan::part_begin, part_end), experts in packages (Shard::experts)
-inline constexpr int kFormatVersion = 2;
+//   3: caches that the host appends to (Cache::is_appended)
+inline constexpr int kFormatVersion = 3;
 inline constexpr std::string_view kManifestName = "manifest.json";
 
 // What the host has to put into an input of a layer shard. T: tokens of the step; S: positions of
@@ -47,6 +48,9 @@ enum class PortRole {
   // [1, 1, T, S]: 0 where token t attends to position s, kMaskedScore elsewhere. In a model that
   // classifies, S equals T and the positions are the tokens of the step.
   kAttentionMask,
+  // [1, 1, T, S + T]: as kAttentionMask, with a column for each of the S positions of a cache as it
+  // is before the step, and one for each token of the step (Cache::is_appended)
+  kAttentionMaskPastAndStep,
   kCacheWriteMask,  // [1, 1, S, T]: 1 where token t is stored at position s, else 0
   // [1, 1, K + T, K]: 1 at [n + j, j] for a step of n real tokens, else 0. Of the K columns from
   // before the step and the T columns of the step this picks the last K that are not padding.
@@ -66,7 +70,7 @@ struct Port {
   std::string name;  // of the package's input
   PortRole role = PortRole::kHidden;
   std::string rope = {};  // kRopeCos, kRopeSin: which entry of Manifest::ropes
-  // kAttentionMask: sliding window in tokens, the current one included; 0 = none. A model that
+  // Attention masks: sliding window in tokens, the current one included; 0 = none. A model that
   // classifies attends as far ahead as back.
   std::int64_t window = 0;
   std::int64_t tail = 0;  // kUpdateMask: K
@@ -74,8 +78,9 @@ struct Port {
 
 // A tensor that a shard keeps from step to step. Either keys or values by position, [1, kv_heads,
 // S, head_dim]; or a recurrent state of any shape, zero before the first token, that stands for all
-// tokens so far. A Core ML state lives in the StateStore under `name`; without states (fp32
-// packages) the tensor is the input `name` and the output `output`.
+// tokens so far. A Core ML state lives in the StateStore under `name`; without states the tensor is
+// the input `name` and the output `output`. A function of S positions takes the first S of an
+// appended cache, and gives the rows of its T tokens, [1, kv_heads, T, head_dim].
 struct Cache {
   std::string name;
   std::string output;  // empty for a state
@@ -83,6 +88,7 @@ struct Cache {
   Shape shape;
   // It cannot be truncated: after tokens are dropped, the others have to be run again.
   bool is_recurrent = false;
+  bool is_appended = false;  // `output` has the rows of the step; the host keeps them
 };
 
 // Consecutive layers; of the first and the last one only some parts may be included. A layer with

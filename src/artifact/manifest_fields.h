@@ -13,10 +13,16 @@
 
 namespace anemone::artifact {
 
-inline constexpr std::array kPortRoles = {
-    PortRole::kHidden,        PortRole::kRopeCos,        PortRole::kRopeSin,
-    PortRole::kAttentionMask, PortRole::kCacheWriteMask, PortRole::kUpdateMask,
-    PortRole::kEmbedding,     PortRole::kLayerEmbedding, PortRole::kExperts};
+inline constexpr std::array kPortRoles = {PortRole::kHidden,
+                                          PortRole::kRopeCos,
+                                          PortRole::kRopeSin,
+                                          PortRole::kAttentionMask,
+                                          PortRole::kAttentionMaskPastAndStep,
+                                          PortRole::kCacheWriteMask,
+                                          PortRole::kUpdateMask,
+                                          PortRole::kEmbedding,
+                                          PortRole::kLayerEmbedding,
+                                          PortRole::kExperts};
 inline constexpr std::array kHiddenLayouts = {HiddenLayout::kTokensInHeight,
                                               HiddenLayout::kTokensInWidth};
 
@@ -44,6 +50,7 @@ void fields(Io& io, typename Io::template Of<Cache>& cache) {
   io.member("dtype", cache.dtype);
   io.member("shape", cache.shape);
   io.optional("running", cache.is_recurrent);
+  io.optional("appended", cache.is_appended);
 }
 
 template <typename Io>

@@ -48,8 +48,8 @@ Result<Manifest> manifest_from_json(const Json& json, std::string_view subject) 
   ANEMONE_RETURN_IF_ERROR(reader.status());
   ANEMONE_RETURN_IF_ERROR(check_manifest(manifest, subject));
   if (const int needed = needed_format_version(manifest); version < needed)
-    return corrupt("[{}] expected format_version {} in a manifest with layers in parts, got {}",
-                   subject, needed, version);
+    return corrupt("[{}] expected format_version {} for what the manifest has, got {}", subject,
+                   needed, version);
   return manifest;
 }
 

@@ -28,7 +28,9 @@ Status check_port(const Manifest& manifest, const Port& port, std::string_view s
   if (port.role == PortRole::kLayerEmbedding && !manifest.layer_embedding)
     return corrupt("[{}] expected a layer_embedding for input \"{}\", got none", subject,
                    port.name);
-  if (port.role != PortRole::kAttentionMask && port.window != 0)
+  const bool is_attention =
+      port.role == PortRole::kAttentionMask || port.role == PortRole::kAttentionMaskPastAndStep;
+  if (!is_attention && port.window != 0)
     return corrupt("[{}] expected no window for input \"{}\" of role {}, got {}", subject,
                    port.name, port_role_name(port.role), port.window);
   return check_range(subject, fmt::format("window of input \"{}\"", port.name), port.window, 0,
@@ -42,6 +44,10 @@ Status check_cache(const Cache& cache, std::string_view subject) {
   if (cache.output.empty() && cache.dtype != DType::kFp16)
     return corrupt("[{}] expected cache \"{}\" in fp16 since it is a state, got {}", subject,
                    cache.name, dtype_name(cache.dtype));
+  if (cache.is_appended && (cache.output.empty() || cache.is_recurrent || cache.shape.size() != 4))
+    return corrupt(
+        "[{}] expected cache \"{}\" to have an output and four dimensions, as it is appended to",
+        subject, cache.name);
   const bool positive = std::all_of(cache.shape.begin(), cache.shape.end(),
                                     [](std::int64_t size) { return size > 0; });
   if (cache.shape.empty() || cache.shape.size() > kMaxCacheRank || !positive ||

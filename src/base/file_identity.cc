@@ -47,17 +47,25 @@ Result<FileIdentity> identity_of(const struct stat& info, const std::string& pat
 }
 
 #ifdef __linux__
-// `look`: statfs of the file. One that cannot be asked counts as in memory.
-template <typename F>
-bool is_in_memory(const F& look) {
-  struct statfs system {};
-  if (look(&system) != 0) return true;
+// By what statfs gave for the file; one that cannot be asked counts as in memory.
+bool is_in_memory(int result, const struct statfs& system) {
+  if (result != 0) return true;
   const auto type = static_cast<std::uint32_t>(system.f_type);
   return type == TMPFS_MAGIC || type == RAMFS_MAGIC;
 }
+bool is_in_memory(const std::string& path) {
+  struct statfs system {};
+  return is_in_memory(::statfs(path.c_str(), &system), system);
+}
+bool is_in_memory(const Descriptor& file) {
+  struct statfs system {};
+  return is_in_memory(::fstatfs(file.get(), &system), system);
+}
 #else
-template <typename F>
-bool is_in_memory(const F& /*look*/) {
+bool is_in_memory(const std::string& /*path*/) {
+  return false;
+}
+bool is_in_memory(const Descriptor& /*file*/) {
   return false;
 }
 #endif
@@ -68,7 +76,7 @@ Result<FileIdentity> FileIdentity::of(const std::string& path) {
   struct stat info {};
   if (::stat(path.c_str(), &info) != 0) return errno_error(path, "open");
   ANEMONE_ASSIGN_OR_RETURN(FileIdentity out, identity_of(info, path));
-  out.shows_changes = !is_in_memory([&](auto* system) { return ::statfs(path.c_str(), system); });
+  out.shows_changes = !is_in_memory(path);
   return out;
 }
 
@@ -76,7 +84,7 @@ Result<FileIdentity> FileIdentity::of(const Descriptor& file, const std::string&
   struct stat info {};
   if (::fstat(file.get(), &info) != 0) return errno_error(path, "stat");
   ANEMONE_ASSIGN_OR_RETURN(FileIdentity out, identity_of(info, path));
-  out.shows_changes = !is_in_memory([&](auto* system) { return ::fstatfs(file.get(), system); });
+  out.shows_changes = !is_in_memory(file);
   return out;
 }
 

@@ -11,8 +11,10 @@
 namespace anemone {
 namespace {
 
+#ifdef __GLIBC__
 constexpr std::size_t kWorthwhile = 32 << 20;  // bytes; for less, malloc_trim() is not called
 constexpr std::chrono::seconds kPause{1};      // between two looks at freed_bytes
+#endif
 
 std::atomic<std::size_t> freed_bytes = 0;
 

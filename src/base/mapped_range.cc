@@ -73,7 +73,7 @@ void install_handler() {
     struct sigaction action = {};
     action.sa_sigaction = &on_bus_error;
     action.sa_flags = SA_SIGINFO | SA_ONSTACK;
-    ::sigemptyset(&action.sa_mask);
+    sigemptyset(&action.sa_mask);  // a macro on macOS
     return ::sigaction(SIGBUS, &action, &previous_action) == 0;
   }();
   (void)is_installed;

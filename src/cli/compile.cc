@@ -31,6 +31,7 @@ struct CompileFlags {
   std::int64_t verify = 0;
   bool has_range_dim = false;
   std::string form;
+  std::string cache;
   bool has_argmax = false;
   std::string layout;
   std::string experts;
@@ -94,12 +95,12 @@ Result<artifact::Form> to_form(const CompileFlags& options) {
   // "soft" is the old name of dense.
   const std::pair<std::string_view, std::string_view> flags[] = {
       {"layout", options.layout},
+      {"cache", options.cache},
       {"experts", options.experts == "soft" ? "dense" : options.experts},
       {"head", options.has_argmax ? "argmax" : ""}};
   for (const auto& [field, value] : flags) {
     if (value.empty()) continue;
-    if (const Status status = artifact::set_form_field(form, field, value); !status.ok())
-      return invalid_argument("[--{}", status.message().substr(1));
+    ANEMONE_RETURN_IF_ERROR(artifact::set_form_field(form, field, value));
   }
   return form;
 }
@@ -204,6 +205,10 @@ void add_compile_command(CLI::App& app, Context& context) {
   command->add_option("--layout", options->layout,
                       "Where tokens lie in hidden states: height [1, C, T, 1] or width [1, C, 1, "
                       "T]\n(default: as --form says)");
+  command->add_option("--kv-form", options->cache,
+                      "blend: packages write their KV caches; or readonly: caches are inputs, the "
+                      "rows of a\nstep are outputs, and the host appends them (default: as --form "
+                      "says)");
   command->add_option(
       "--experts", options->experts,
       "dense: all experts of a layer in the graph, each multiplied by its weight; or\n"

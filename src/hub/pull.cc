@@ -97,7 +97,8 @@ Status check_space(const HubCache& cache, const Pulled& pulled) {
     paths.push_back(cache.blob(file.etag));
     for (const fs::path& path : paths) {
       std::error_code error;
-      if (const auto size = fs::file_size(path, error); !error) there = std::max(there, size);
+      if (const auto size = fs::file_size(path, error); !error)
+        there = std::max<std::uint64_t>(there, size);
     }
     needed += file.size - std::min(there, file.size);
   }

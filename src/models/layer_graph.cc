@@ -97,8 +97,13 @@ Value* LayerGraph::rope_sin(const artifact::Rope& rope) {
 Value* LayerGraph::attention_mask(std::int64_t window) {
   std::string name =
       window == 0 ? "attention_mask" : fmt::format("attention_mask_window_{}", window);
-  return port({.name = std::move(name), .role = PortRole::kAttentionMask, .window = window},
-              {1, 1, options_.tokens, options_.context});
+  const bool is_split = options_.form.has_read_only_caches() && !config_.classifies();
+  const bool is_dynamic = options_.tokens == kDynamic;
+  const std::int64_t step = is_split ? options_.tokens : 0;
+  return port({.name = std::move(name),
+               .role = is_split ? PortRole::kAttentionMaskPastAndStep : PortRole::kAttentionMask,
+               .window = window},
+              {1, 1, options_.tokens, is_split && is_dynamic ? kDynamic : options_.context + step});
 }
 
 Value* LayerGraph::cache_write_mask() {
@@ -235,8 +240,29 @@ Value* LayerGraph::real_tokens(std::int64_t tail) {
   return real;
 }
 
-Value* LayerGraph::update_cache(const std::string& name, Value* tokens) {
-  if (tokens == nullptr || config_.classifies()) return tokens;
+CachedRows LayerGraph::append_to_cache(const std::string& name, Value* tokens) {
+  const Shape& shape = tokens->type.shape;
+  Value* past = builder_.input(
+      name, ir::Type::tensor(options_.dtype, {1, shape[1], options_.context, shape[3]}));
+  const std::string output = name + "_rows";
+  Value* rows = tokens;
+  // Keys and values may be the same tensor, which cannot be two outputs.
+  if (std::ranges::find(cache_outputs_, tokens) == cache_outputs_.end())
+    builder_.rename(tokens, output);
+  else
+    rows = builder_.op("identity", {{"x", tokens}}, output);
+  cache_outputs_.push_back(rows);
+  caches_.push_back({.name = name,
+                     .output = output,
+                     .dtype = options_.dtype,
+                     .shape = {1, shape[1], options_.cache_context, shape[3]},
+                     .is_appended = true});
+  return {past, tokens};
+}
+
+CachedRows LayerGraph::update_cache(const std::string& name, Value* tokens) {
+  if (tokens == nullptr || config_.classifies()) return {tokens};
+  if (options_.form.has_read_only_caches()) return cached_[name] = append_to_cache(name, tokens);
   artifact::Cache cache;
   cache.name = name;
   const Shape& shape = tokens->type.shape;
@@ -250,13 +276,12 @@ Value* LayerGraph::update_cache(const std::string& name, Value* tokens) {
   Value* after = add(kept, placed, name + "_after");
   Value* updated = with_prefix(open.stored, after, name + "_updated");
   close_cache(std::move(open), updated);
-  shared_[name] = after;
-  return after;
+  return cached_[name] = {after};
 }
 
-Value* LayerGraph::cache_of_other_layer(const std::string& name, const std::string& carried,
-                                        std::int64_t heads) {
-  if (Value* updated = shared_[name]) return updated;
+CachedRows LayerGraph::cache_of_other_layer(const std::string& name, const std::string& carried,
+                                            std::int64_t heads) {
+  if (const auto found = cached_.find(name); found != cached_.end()) return found->second;
   return update_cache(name, to_heads(shared_[carried], heads, name + "_entered"));
 }
 

@@ -20,9 +20,15 @@ struct GraphOptions {
   std::int64_t tokens = 1;         // T; kDynamic: known when it runs
   std::int64_t context = 0;        // S: positions that the function attends to and writes
   std::int64_t cache_context = 0;  // positions that the caches have, S or more
-  // False: caches are inputs and outputs (fp32 has no states in Core ML).
+  // False: caches that would be states are inputs and outputs (fp32 has no states in Core ML).
   bool caches_are_states = true;
   artifact::Form form = {};
+};
+
+// The keys or values that a step attends to, [1, kv_heads, positions, head_dim].
+struct CachedRows {
+  ir::Value* past = nullptr;
+  ir::Value* step = nullptr;  // of the step itself, behind the past ones; null: they are in `past`
 };
 
 // One function of a layer shard while it is built: the builder with the inputs that layers share,
@@ -56,9 +62,10 @@ class LayerGraph {
   ir::Value* layer_embedding();  // [1, layers of the shard * layer_embedding_size, T, 1]
   ir::Value* rope_cos(const artifact::Rope& rope);  // [1, 1, T, rope_dim / 2]
   ir::Value* rope_sin(const artifact::Rope& rope);
-  ir::Value* attention_mask(std::int64_t window);  // [1, 1, T, S]
-  ir::Value* cache_write_mask();                   // [1, 1, S, T]
-  ir::Value* cache_keep_mask();  // [1, 1, S, 1]: 1 where no token of this step is stored
+  // [1, 1, T, S], or [1, 1, T, S + T] where caches are read-only.
+  ir::Value* attention_mask(std::int64_t window);
+  ir::Value* cache_write_mask();  // [1, 1, S, T]
+  ir::Value* cache_keep_mask();   // [1, 1, S, 1]: 1 where no token of this step is stored
 
   // begin_layer() starts a layer; end_part() marks the border between two parts of it, where a
   // shard may end.
@@ -76,10 +83,10 @@ class LayerGraph {
   // A constant [1, count, 1, count]: 1 at (i, j) where j is before i.
   ir::Value* earlier(std::int64_t count);
 
-  // Stores `tokens` [1, kv_heads, T, head_dim] in the cache `name` ("k_cache_3") and returns the
-  // updated positions that the function attends to, [1, kv_heads, S, head_dim]. In a classifier,
-  // which has no caches, the positions are the tokens of the step.
-  ir::Value* update_cache(const std::string& name, ir::Value* tokens);
+  // Stores `tokens` [1, kv_heads, T, head_dim] in the cache `name` ("k_cache_3") and returns what
+  // the function attends to: S positions, the step's among them, or S from before the step and T of
+  // it. In a classifier, which has no caches, the positions are the tokens of the step.
+  CachedRows update_cache(const std::string& name, ir::Value* tokens);
 
   // Adds the columns of this step to the recurrent state `name`, which holds the `kept` ones before
   // it: `tokens` [1, 1, C, T] to [1, 1, C, kept + T].
@@ -95,7 +102,7 @@ class LayerGraph {
 
   // What update_cache() returns, for layers that attend to the cache of another one. `carried`
   // names the tokens that a shard before it has stored: a CarriedValue.
-  ir::Value* cache_of_other_layer(const std::string& name, const std::string& carried,
+  CachedRows cache_of_other_layer(const std::string& name, const std::string& carried,
                                   std::int64_t heads);
 
   // Values that later layers use. A shard begins with those that cross its border, and leave()
@@ -153,6 +160,7 @@ class LayerGraph {
   };
   std::map<std::string, OpenCache> open_running_;
   OpenCache open_cache(artifact::Cache cache);
+  CachedRows append_to_cache(const std::string& name, ir::Value* tokens);
   void close_cache(OpenCache cache, ir::Value* updated);
   // The first S positions of a cache, and a cache with its first S positions replaced.
   ir::Value* cache_prefix(ir::Value* cache, const std::string& name);
@@ -168,6 +176,7 @@ class LayerGraph {
   std::vector<PartEnd> part_ends_;
   std::optional<ExpertsApart> last_experts_;
   std::map<std::string, ir::Value*> shared_;
+  std::map<std::string, CachedRows> cached_;  // by the name of the cache
   std::map<std::string, ir::Value*> inputs_;
   std::vector<artifact::Port> ports_;
   std::vector<artifact::Cache> caches_;

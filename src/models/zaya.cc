@@ -219,10 +219,10 @@ class ZayaLayer {
     queries = apply_rope(graph_, rope, queries, name + "_q_rope");
     keys = apply_rope(graph_, rope, keys, name + "_k_rope");
     Value* values = graph_.to_heads(v, kv_heads, name + "_v");
+    const CachedRows cached_values = graph_.update_cache(fmt::format("v_cache_{}", layer_), values);
+    const CachedRows cached_keys = graph_.update_cache(fmt::format("k_cache_{}", layer_), keys);
     Value* mixed =
-        attend(graph_, config_.layer(layer_), queries,
-               graph_.update_cache(fmt::format("k_cache_{}", layer_), keys),
-               graph_.update_cache(fmt::format("v_cache_{}", layer_), values), nullptr, name);
+        attend(graph_, config_.layer(layer_), queries, cached_keys, cached_values, nullptr, name);
     return attention_output(graph_, layer_, prefix, mixed);
   }
 

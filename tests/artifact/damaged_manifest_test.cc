@@ -23,12 +23,12 @@ constexpr std::string_view kHash =
     "\"";
 
 const Damage kDamages[] = {
-    {"VersionOfTheFuture", "/format_version", "3", Code::kVersionMismatch,
-     "expected format_version 1 to 2, got 3"},
+    {"VersionOfTheFuture", "/format_version", "4", Code::kVersionMismatch,
+     "expected format_version 1 to 3, got 4"},
     {"VersionBeforeTheFirst", "/format_version", "0", Code::kVersionMismatch,
-     "expected format_version 1 to 2, got 0"},
+     "expected format_version 1 to 3, got 0"},
     {"VersionBeforeItsMembers", "/format_version", "1", Code::kCorrupt,
-     "expected format_version 2 in a manifest with layers in parts, got 1"},
+     "expected format_version 2 for what the manifest has, got 1"},
     {"VersionMissing", "/format_version", "", Code::kParseError,
      "expected format_version to be an integer, got nothing"},
     {"VersionText", "/format_version", "\"1\"", Code::kParseError, "format_version"},

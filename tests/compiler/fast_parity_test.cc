@@ -135,11 +135,12 @@ TEST_P(FastParity, EverySchemeOnEveryInstructionSet) {
 
 // Forms whose graphs differ: tiers, flexible widths, the other layout, fp32 with its own caches.
 TEST_P(FastParity, EveryForm) {
-  std::vector<CompileOptions> forms(4);
+  std::vector<CompileOptions> forms(5);
   forms[0].tiers = {16, 40};
   forms[1].range_dim = true;
   forms[2].form.layout = artifact::HiddenLayout::kTokensInWidth;
   forms[3].precision = DType::kFp32;
+  forms[4].form.cache = artifact::CacheForm::kReadOnly;
   for (CompileOptions& options : forms) {
     options.recipe.quant.scheme = quant::Scheme::kNone;
     options.context = 64;
@@ -151,6 +152,34 @@ TEST_P(FastParity, EveryForm) {
     ASSERT_NE(fast, nullptr);
     const Answer got = run_greedily(fast, golden_.prompt, kSteps);
     expect_close(got.logits, expected.logits, kLeastCosine);
+  }
+}
+
+// One operation attends to the past and the step in one order of sums, however the cache is kept.
+TEST_P(FastParity, ReadOnlyCachesGiveTheBitsOfBlendedOnes) {
+  const auto answer = [&](artifact::CacheForm cache, const std::vector<std::int64_t>& tiers) {
+    CompileOptions options;
+    options.recipe.quant.scheme = quant::Scheme::kNone;
+    options.context = 64;
+    options.prefill = 16;
+    options.tiers = tiers;
+    options.form.cache = cache;
+    const auto report = compile(GetParam().path, folder_.file("artifact"), options);
+    EXPECT_TRUE(report.ok()) << report.status().message();
+    const auto model = report.ok() ? load(folder_.file("artifact"), "") : nullptr;
+    return model == nullptr ? Answer() : run_greedily(model, golden_.prompt, kSteps);
+  };
+  const Answer blended = answer(artifact::CacheForm::kBlend, {});
+  ASSERT_FALSE(blended.logits.empty());
+  for (const std::vector<std::int64_t>& tiers : {std::vector<std::int64_t>{}, {19, 40}}) {
+    const Answer appended = answer(artifact::CacheForm::kReadOnly, tiers);
+    EXPECT_EQ(appended.continuation, blended.continuation);
+    // Layers that attend to the cache of another one run as the single operations of the graph,
+    // which round the past and the step apart.
+    if (GetParam().name == "tiny_gemma4_text")
+      expect_close(appended.logits, blended.logits, kLeastCosine);
+    else
+      EXPECT_TRUE(appended.logits == blended.logits);
   }
 }
 

@@ -121,6 +121,13 @@ TEST_P(Parity, Fp32GivesTheGoldenLogitsAndTokens) {
       golden_);
 }
 
+TEST_P(Parity, Fp32WithReadOnlyCachesGivesTheGoldenLogitsAndTokens) {
+  CompileOptions options = {.precision = DType::kFp32,
+                            .recipe = {.quant = {.scheme = quant::Scheme::kNone}}};
+  options.form.cache = artifact::CacheForm::kReadOnly;
+  expect_golden(run(options), golden_);
+}
+
 // The bounds of the next tests are on the angle, since fp16 rounds relative to the magnitude.
 TEST_P(Parity, Fp16StaysCloseToTheGoldenLogits) {
   const Answer answer = run({.recipe = {.quant = {.scheme = quant::Scheme::kNone}}});

@@ -170,7 +170,9 @@ TEST_P(WidthsOfForms, EveryFormGivesTheSameBits) {
   flexible.verify = 0;
   CompileOptions flat = options_of("int4-block");
   flat.form.layout = artifact::HiddenLayout::kTokensInWidth;
-  for (const CompileOptions& options : {floats, flexible, flat})
+  CompileOptions read_only = options_of("int8-channel");
+  read_only.form.cache = artifact::CacheForm::kReadOnly;
+  for (const CompileOptions& options : {floats, flexible, flat, read_only})
     expect_same_bits(*checkpoint, options, splits);
 }
 

@@ -228,8 +228,8 @@ TEST_F(MemoryLimits, AKernelThatGetsNoMemoryEndsItsRun) {
     std::exit(status.ok() ? 0 : 5);
   };
 #ifdef __linux__
-  // In a process that starts anew: in a copy of this one, memory that earlier tests have freed would
-  // count as used and serve all the same.
+  // In a process that starts anew: in a copy of this one, memory that earlier tests have freed
+  // would count as used and serve all the same.
   ::testing::GTEST_FLAG(death_test_style) = "threadsafe";
   for (const int threads : {1, 2}) {
     options.threads = threads;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "checkpoint/gguf/gguf_checkpoint.h"
 
+#include <nlohmann/json.hpp>
+
 #include "base/error.h"
 #include "checkpoint/gguf/gguf_architecture.h"
 #include "checkpoint/gguf/gguf_config.h"

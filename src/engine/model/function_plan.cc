@@ -72,16 +72,24 @@ class PackageChecker {
                    dtype_name(expected), dtype_name(got), function_.name);
   }
 
-  Status check_cache(const artifact::Cache& cache) const {
+  // Of a function of so many tokens and positions.
+  Status check_cache(const artifact::Cache& cache, std::int64_t tokens,
+                     std::int64_t context) const {
     const std::string what = fmt::format("cache \"{}\"", cache.name);
     if (cache.output.empty()) {
       ANEMONE_ASSIGN_OR_RETURN(const DType dtype, check("state", signature_->state(cache.name),
                                                         cache.name, cache.shape));
       return check_same(what, cache.dtype, dtype);
     }
-    ANEMONE_ASSIGN_OR_RETURN(const DType in, input(cache.name, cache.shape));
+    Shape before = cache.shape;
+    Shape after = cache.shape;
+    if (cache.is_appended) {
+      before[2] = context;
+      after[2] = tokens;
+    }
+    ANEMONE_ASSIGN_OR_RETURN(const DType in, input(cache.name, before));
     ANEMONE_RETURN_IF_ERROR(check_same(what, cache.dtype, in));
-    ANEMONE_ASSIGN_OR_RETURN(const DType out, output(cache.output, cache.shape));
+    ANEMONE_ASSIGN_OR_RETURN(const DType out, output(cache.output, after));
     return check_same(what, cache.dtype, out);
   }
 
@@ -212,7 +220,7 @@ Result<FunctionPlan> plan_width(const artifact::Manifest& manifest,
       ports.push_back(index_of(plan.host_inputs, input));
     }
     for (const artifact::Cache& cache : shard.caches)
-      ANEMONE_RETURN_IF_ERROR(checker.check_cache(cache));
+      ANEMONE_RETURN_IF_ERROR(checker.check_cache(cache, tokens, plan.context));
     ANEMONE_RETURN_IF_ERROR(checker.check_nothing_else(shard));
     carried = shard.carried;
     ANEMONE_ASSIGN_OR_RETURN(flowing, checker.output(shard.output, hidden()));

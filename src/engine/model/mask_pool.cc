@@ -12,34 +12,50 @@ DenseMask::DenseMask(const HostInput& input, std::int64_t tokens, std::int64_t c
     : input_(input),
       tokens_(tokens),
       context_(context),
-      tensor_(input.dtype, host_input_shape(input, tokens, context)) {
-  if (input.role != artifact::PortRole::kAttentionMask) return;
-  open_.resize(static_cast<std::size_t>(tokens));
-  ElementWriter(tensor_).fill(0, tokens * context, artifact::kMaskedScore);
+      tensor_(input.dtype, host_input_shape(input, tokens, context)),
+      columns_(tensor_.shape()[3]) {
+  if (input.role == artifact::PortRole::kCacheWriteMask) return;
+  shown_.resize(static_cast<std::size_t>(tokens));
+  ElementWriter(tensor_).fill(0, tokens * columns_, artifact::kMaskedScore);
 }
 
 void DenseMask::set(std::int64_t position, std::int64_t count) {
-  if (input_.role == artifact::PortRole::kAttentionMask)
-    set_attention(position, count);
-  else
+  if (input_.role == artifact::PortRole::kCacheWriteMask)
     set_write(position, count);
+  else
+    set_attention(position, count);
 }
 
 void DenseMask::set_attention(std::int64_t position, std::int64_t count) {
-  const ElementWriter writer(tensor_);
   const exec::MaskFact fact = mask_fact(input_, {});
+  const bool is_split = input_.role == artifact::PortRole::kAttentionMaskPastAndStep;
   for (std::int64_t t = 0; t < tokens_; ++t) {
-    const exec::PositionRange wanted = exec::attended(fact, position, count, t);
-    exec::PositionRange& open = open_[static_cast<std::size_t>(t)];
-    const std::int64_t row = t * context_;
-    // Close the part of the old range outside the new one, then open the part of the new one
-    // outside the old one: a decode step touches one or two elements.
-    writer.fill(row + open.begin, row + std::min(open.end, wanted.begin), artifact::kMaskedScore);
-    writer.fill(row + std::max(open.begin, wanted.end), row + open.end, artifact::kMaskedScore);
-    writer.fill(row + wanted.begin, row + std::min(wanted.end, open.begin), 0);
-    writer.fill(row + std::max(wanted.begin, open.end), row + wanted.end, 0);
-    open = wanted;
+    exec::PositionRange wanted = exec::attended(fact, position, count, t);
+    Shown& shown = shown_[static_cast<std::size_t>(t)];
+    if (is_split) {
+      const std::int64_t shift = context_ - position;
+      show(t, shown.of_step,
+           {std::max(wanted.begin, position) + shift, std::max(wanted.end, position) + shift});
+      wanted = {std::min(wanted.begin, position), std::min(wanted.end, position)};
+    }
+    show(t, shown.columns, wanted);
   }
+}
+
+// Closes the part of the old run outside the new one, then opens the part of the new one outside
+// the old one: a decode step touches one or two elements.
+void DenseMask::show(std::int64_t row, exec::PositionRange& shown,
+                     const exec::PositionRange& wanted) {
+  const ElementWriter writer(tensor_);
+  const std::int64_t first = row * columns_;
+  const auto fill = [&](std::int64_t begin, std::int64_t end, float value) {
+    writer.fill(first + begin, first + end, value);
+  };
+  fill(shown.begin, std::min(shown.end, wanted.begin), artifact::kMaskedScore);
+  fill(std::max(shown.begin, wanted.end), shown.end, artifact::kMaskedScore);
+  fill(wanted.begin, std::min(wanted.end, shown.begin), 0);
+  fill(std::max(wanted.begin, shown.end), wanted.end, 0);
+  shown = wanted;
 }
 
 void DenseMask::set_write(std::int64_t position, std::int64_t count) {

@@ -13,8 +13,8 @@
 
 namespace anemone::engine {
 
-// An attention mask [1, 1, T, S] or a write mask [1, 1, S, T]. Only what changed since the step
-// before is written again. Single-thread.
+// An attention mask [1, 1, T, S] or [1, 1, T, S + T], or a write mask [1, 1, S, T]. Only what
+// changed since the step before is written again. Single-thread.
 class DenseMask {
  public:
   // is_mask(input).
@@ -30,15 +30,23 @@ class DenseMask {
   std::int64_t tokens() const { return tokens_; }
 
  private:
+  // What a row shows: a run of columns, and for a mask of past and step a second one, of the step.
+  struct Shown {
+    exec::PositionRange columns;
+    exec::PositionRange of_step;
+  };
+
   void set_attention(std::int64_t position, std::int64_t count);
+  void show(std::int64_t row, exec::PositionRange& shown, const exec::PositionRange& wanted);
   void set_write(std::int64_t position, std::int64_t count);
 
   const HostInput input_;
   const std::int64_t tokens_;
   const std::int64_t context_;
   Tensor tensor_;
-  std::vector<exec::PositionRange> open_;  // of an attention mask: what each row shows now
-  std::int64_t written_begin_ = 0;         // of a write mask: the positions that it marks now
+  const std::int64_t columns_;      // of a row
+  std::vector<Shown> shown_;        // of an attention mask: by each row now
+  std::int64_t written_begin_ = 0;  // of a write mask: the positions that it marks now
   std::int64_t written_count_ = 0;
 };
 

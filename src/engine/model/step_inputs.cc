@@ -12,14 +12,30 @@ namespace anemone::engine {
 
 using artifact::PortRole;
 
+namespace {
+
+exec::MaskFact::Role fact_role(PortRole role) {
+  switch (role) {
+    case PortRole::kCacheWriteMask:
+      return exec::MaskFact::Role::kWrite;
+    case PortRole::kAttentionMaskPastAndStep:
+      return exec::MaskFact::Role::kAttentionPastAndStep;
+    default:
+      return exec::MaskFact::Role::kAttention;
+  }
+}
+
+}  // namespace
+
 bool is_mask(const HostInput& input) {
-  return input.role == PortRole::kAttentionMask || input.role == PortRole::kCacheWriteMask;
+  return input.role == PortRole::kAttentionMask ||
+         input.role == PortRole::kAttentionMaskPastAndStep ||
+         input.role == PortRole::kCacheWriteMask;
 }
 
 exec::MaskFact mask_fact(const HostInput& input, std::string name) {
   return {.input = std::move(name),
-          .role = input.role == PortRole::kCacheWriteMask ? exec::MaskFact::Role::kWrite
-                                                          : exec::MaskFact::Role::kAttention,
+          .role = fact_role(input.role),
           .window = input.window,
           .is_bidirectional = input.is_bidirectional};
 }
@@ -31,6 +47,8 @@ Shape host_input_shape(const HostInput& input, std::int64_t tokens, std::int64_t
       return {1, 1, tokens, static_cast<std::int64_t>(input.rope->inv_freq.size())};
     case PortRole::kAttentionMask:
       return {1, 1, tokens, context};
+    case PortRole::kAttentionMaskPastAndStep:
+      return {1, 1, tokens, context + tokens};
     case PortRole::kCacheWriteMask:
       return {1, 1, context, tokens};
     case PortRole::kUpdateMask:
@@ -68,6 +86,7 @@ void StepInputs::set(std::int64_t position, std::int64_t count, std::int64_t len
         set_update_mask(item, count);
         break;
       case PortRole::kAttentionMask:
+      case PortRole::kAttentionMaskPastAndStep:
       case PortRole::kCacheWriteMask:
       case PortRole::kEmbedding:
       case PortRole::kLayerEmbedding:

@@ -24,12 +24,17 @@ std::uint64_t bytes_of_position(const CacheLayout& layout) {
   return bytes_of(layout) / static_cast<std::uint64_t>(layout.shape[2]);
 }
 
+Kind kind_of(const artifact::Cache& cache) {
+  if (cache.is_appended) return Kind::kAppend;
+  return cache.output.empty() ? Kind::kState : Kind::kReplace;
+}
+
 CacheLayout layout_of(const artifact::Cache& cache) {
   return {.name = cache.name,
           .output = cache.output,
           .dtype = cache.dtype,
           .shape = cache.shape,
-          .kind = cache.output.empty() ? Kind::kState : Kind::kReplace,
+          .kind = kind_of(cache),
           .is_recurrent = cache.is_recurrent};
 }
 

@@ -168,17 +168,56 @@ Value* softmax_with_sinks(LayerGraph& graph, Value* scores, Value* sinks, const 
 
 }  // namespace
 
-Value* attend(LayerGraph& graph, const LayerConfig& kind, Value* q, Value* keys, Value* values,
-              Value* sinks, const std::string& name) {
-  if (q == nullptr || keys == nullptr || values == nullptr) return nullptr;
+namespace {
+
+// rows @ keys^T, the scores of the step's tokens behind those of the past ones.
+Value* score(LayerGraph& graph, Value* rows, const CachedRows& keys, const std::string& name) {
+  const auto product = [&](Value* with, const std::string& suffix) {
+    return graph.builder().op("matmul",
+                              {{"x", rows},
+                               {"y", with},
+                               {"transpose_x", Literal::boolean(false)},
+                               {"transpose_y", Literal::boolean(true)}},
+                              name + suffix);
+  };
+  if (keys.step == nullptr) return product(keys.past, "_scores");
+  return graph.join({product(keys.past, "_past_scores"), product(keys.step, "_step_scores")}, -1,
+                    name + "_scores");
+}
+
+// weights @ values, where weights [1, kv_heads, rows, positions] has the columns of the step's
+// tokens behind those of the past ones.
+Value* mix(LayerGraph& graph, Value* weights, const CachedRows& values, const std::string& name) {
+  ir::Builder& b = graph.builder();
+  if (values.step == nullptr)
+    return b.op("matmul", {{"x", weights}, {"y", values.past}}, name + "_mixed");
+  const auto border = static_cast<std::int32_t>(graph.options().context);
+  const auto part = [&](bool is_step, const std::string& suffix) {
+    return b.op("slice_by_index",
+                {{"x", weights},
+                 {"begin", Literal::int32s({0, 0, 0, is_step ? border : 0})},
+                 {"end", Literal::int32s({0, 0, 0, border})},
+                 {"end_mask", Literal::bools({true, true, true, is_step})}},
+                name + suffix);
+  };
+  Value* past = b.op("matmul", {{"x", part(false, "_past_weights")}, {"y", values.past}},
+                     name + "_past_mixed");
+  Value* step = b.op("matmul", {{"x", part(true, "_step_weights")}, {"y", values.step}},
+                     name + "_step_mixed");
+  return graph.add(past, step, name + "_mixed");
+}
+
+}  // namespace
+
+Value* attend(LayerGraph& graph, const LayerConfig& kind, Value* q, const CachedRows& keys,
+              const CachedRows& values, Value* sinks, const std::string& name) {
+  if (q == nullptr || keys.past == nullptr || values.past == nullptr) return nullptr;
   const DecoderConfig& config = graph.config();
   const std::int64_t tokens = graph.options().tokens;
-  const std::int64_t context = graph.options().context;
   const std::int64_t heads = q->type.shape[1];
   const std::int64_t head_dim = q->type.shape[3];
-  const std::int64_t kv_heads = keys->type.shape[1];
+  const std::int64_t kv_heads = keys.past->type.shape[1];
   const std::int64_t group = heads / kv_heads;
-  ir::Builder& b = graph.builder();
   // Scaling the queries instead of the scores keeps the products small in fp16.
   const double scale = config.attention_scale != 0 ? config.attention_scale
                                                    : 1.0 / std::sqrt(static_cast<double>(head_dim));
@@ -186,19 +225,16 @@ Value* attend(LayerGraph& graph, const LayerConfig& kind, Value* q, Value* keys,
   // One matrix product per key/value head: its group of query heads are rows of the same operand.
   Value* grouped =
       graph.reshape(q, {1, kv_heads, graph.rows_of(group), head_dim}, name + "_q_grouped");
-  Value* scores = b.op("matmul",
-                       {{"x", grouped},
-                        {"y", keys},
-                        {"transpose_x", Literal::boolean(false)},
-                        {"transpose_y", Literal::boolean(true)}},
-                       name + "_scores");
-  scores = graph.reshape(scores, {1, heads, tokens, context}, name + "_scores_by_head");
+  Value* scores = score(graph, grouped, keys, name);
+  if (scores == nullptr) return nullptr;
+  const std::int64_t positions = scores->type.shape[3];
+  scores = graph.reshape(scores, {1, heads, tokens, positions}, name + "_scores_by_head");
   scores = graph.add(scores, graph.attention_mask(kind.window), name + "_masked");
   Value* weights = sinks == nullptr ? softmax(graph, scores, name + "_softmax")
                                     : softmax_with_sinks(graph, scores, sinks, name + "_softmax");
-  weights = graph.reshape(weights, {1, kv_heads, graph.rows_of(group), context},
+  weights = graph.reshape(weights, {1, kv_heads, graph.rows_of(group), positions},
                           name + "_weights_grouped");
-  Value* mixed = b.op("matmul", {{"x", weights}, {"y", values}}, name + "_mixed");
+  Value* mixed = mix(graph, weights, values, name);
   mixed = graph.reshape(mixed, {1, heads, tokens, head_dim}, name + "_mixed_by_head");
   return graph.from_heads(mixed, name + "_mixed");
 }
@@ -218,8 +254,8 @@ Value* attention(LayerGraph& graph, std::int64_t layer, const std::string& prefi
     if (graph.leaves(carried)) graph.shared(carried) = graph.from_heads(tokens, carried);
     return graph.update_cache(cache, tokens);
   };
-  Value* keys = cached("k", heads.k);
-  Value* values = cached("v", heads.v);
+  const CachedRows keys = cached("k", heads.k);
+  const CachedRows values = cached("v", heads.v);
   Value* sinks = nullptr;
   if (!config.tensors.sinks.empty())
     sinks = graph.weights().vector(b, {{prefix + config.tensors.sinks, config.num_heads}},

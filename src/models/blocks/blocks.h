@@ -37,11 +37,11 @@ ir::Value* apply_rope(LayerGraph& graph, const artifact::Rope& rope, ir::Value* 
 ir::Value* attention(LayerGraph& graph, std::int64_t layer, const std::string& prefix,
                      ir::Value* x);
 
-// The part of attention() that reads the cache: queries [1, heads, T, head_dim] against the
-// keys and values [1, kv_heads, S, head_dim] of S positions. `sinks` [1, heads, 1, 1] join the
-// scores in the softmax; nullptr: none. Gives [1, heads * head_dim, T, 1].
-ir::Value* attend(LayerGraph& graph, const LayerConfig& kind, ir::Value* q, ir::Value* keys,
-                  ir::Value* values, ir::Value* sinks, const std::string& name);
+// The part of attention() that reads the cache: queries [1, heads, T, head_dim] against keys and
+// values, which are those of the past and of the step where caches are read-only. `sinks` [1,
+// heads, 1, 1] join the scores in the softmax; nullptr: none. Gives [1, heads * head_dim, T, 1].
+ir::Value* attend(LayerGraph& graph, const LayerConfig& kind, ir::Value* q, const CachedRows& keys,
+                  const CachedRows& values, ir::Value* sinks, const std::string& name);
 
 // The projection of what attend() gives, with a bias where there is one.
 ir::Value* attention_output(LayerGraph& graph, std::int64_t layer, const std::string& prefix,

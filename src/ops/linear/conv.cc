@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/common/infer.h"
+#include "ops/common/params.h"
 #include "ops/common/spatial.h"
 #include "ops/linear/convolution.h"
 #include "ops/linear/linear.h"

@@ -131,19 +131,8 @@ std::optional<CacheUpdate> match_append(const FusionGraph& graph, PreparedOp& co
   if ((axis != 2 && axis != -2) || graph.flag(concat, "interleave") || values == nullptr ||
       values->registers.size() != 2)
     return std::nullopt;
-  const int past = values->registers[0];
-  CacheUpdate out;
-  out.tokens = values->registers[1];
-  const auto input = graph.input(past);
-  const auto output = graph.output(out.tokens);
-  const ir::Type& type = graph.type(concat.outputs[0]);
-  if (!input || !output || graph.use_count(past) != 1 || !graph.type(past).is_tensor() ||
-      type.shape.size() != 4)
-    return std::nullopt;
-  out.shape = type.shape;
-  out.dtype = type.dtype;
-  out.cache = PreparedCache{CacheBinding::Kind::kAppend, *input, *output, type.shape, type.dtype};
-  out.inner = {&concat};
+  auto out = match_past_and_step(graph, values->registers[0], values->registers[1]);
+  if (out) out->inner.push_back(&concat);
   return out;
 }
 
@@ -153,6 +142,25 @@ std::optional<CacheUpdate> match_cache_update(const FusionGraph& graph, int reg)
   if (PreparedOp* sum = graph.producer(reg, "add")) return match_blend(graph, *sum);
   if (PreparedOp* concat = graph.producer(reg, "concat")) return match_append(graph, *concat);
   return std::nullopt;
+}
+
+std::optional<CacheUpdate> match_past_and_step(const FusionGraph& graph, int past, int tokens) {
+  const auto input = graph.input(past);
+  const auto output = graph.output(tokens);
+  if (!input || !output || graph.use_count(past) != 1) return std::nullopt;
+  const ir::Type& before = graph.type(past);
+  const ir::Type& step = graph.type(tokens);
+  if (!before.is_tensor() || !step.is_tensor() || before.dtype != step.dtype ||
+      !is_static(before.shape) || !is_static(step.shape) ||
+      !differ_in_positions(before.shape, step.shape))
+    return std::nullopt;
+  CacheUpdate out;
+  out.tokens = tokens;
+  out.shape = before.shape;
+  out.shape[kPositions] += step.shape[kPositions];
+  out.dtype = before.dtype;
+  out.cache = PreparedCache{CacheBinding::Kind::kAppend, *input, *output, out.shape, out.dtype};
+  return out;
 }
 
 }  // namespace anemone::exec

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+
 #include "exec/cpu/fusion/cache_update.h"
 #include "exec/cpu/fusion/cached_attention_op.h"
 #include "exec/cpu/fusion/matchers.h"
@@ -14,13 +16,10 @@ class AttentionMatch {
   // and groups of heads are not there where each group is one head.
   std::optional<Fusion> match(PreparedOp& root) {
     const Shape& out = graph_.type(root.outputs[0]).shape;
-    PreparedOp* mixed =
-        root.op->type == "matmul" ? &root : take(FusionGraph::argument(root, "x"), "matmul");
-    if (out.size() != 4 || out[0] != 1 || mixed == nullptr || is_transposed(*mixed))
-      return std::nullopt;
-    auto values = match_cache_update(graph_, FusionGraph::argument(*mixed, "y"));
-    if (!values) return std::nullopt;
-    const int weights = before_reshape(FusionGraph::argument(*mixed, "x"));
+    if (out.size() != 4 || out[0] != 1) return std::nullopt;
+    auto mixed = match_mixed(root);
+    if (!mixed) return std::nullopt;
+    const int weights = before_reshape(mixed->other);
     int scored = -1;
     if (PreparedOp* softmax = take(weights, "softmax")) {
       if (!is_last_axis(*softmax, 4)) return std::nullopt;
@@ -33,18 +32,109 @@ class AttentionMatch {
     for (const std::string_view side : {"x", "y"}) {
       const int by_head_register = FusionGraph::argument(*masked, side);
       PreparedOp* by_head = graph_.producer(by_head_register, "reshape");
-      PreparedOp* scores = graph_.producer(
-          by_head == nullptr ? by_head_register : FusionGraph::argument(*by_head, "x"), "matmul");
-      if (scores == nullptr) continue;
+      auto scores = match_scores(by_head == nullptr ? by_head_register
+                                                    : FusionGraph::argument(*by_head, "x"));
+      if (!scores) continue;
       if (by_head != nullptr) inner_.push_back(by_head);
-      inner_.push_back(scores);
-      return finish(root, *scores, FusionGraph::other(*masked, by_head_register),
-                    *std::move(values));
+      return finish(root, *std::move(scores), FusionGraph::other(*masked, by_head_register),
+                    std::move(mixed->cache));
     }
     return std::nullopt;
   }
 
  private:
+  // The product of something with a cache, or the products with its past and with the step.
+  struct Product {
+    int other = -1;  // register
+    CacheUpdate cache;
+    std::vector<PreparedOp*> inner;
+  };
+
+  // weights @ values; or weights[.., :S] @ past + weights[.., S:] @ tokens.
+  std::optional<Product> match_mixed(PreparedOp& root) {
+    PreparedOp* mixed = &root;
+    if (root.op->type == "reshape") {
+      mixed = graph_.producer(FusionGraph::argument(root, "x"));
+      if (mixed == nullptr) return std::nullopt;
+      inner_.push_back(mixed);
+    }
+    if (mixed->op->type == "matmul") {
+      auto values = is_transposed(*mixed)
+                        ? std::nullopt
+                        : match_cache_update(graph_, FusionGraph::argument(*mixed, "y"));
+      if (!values) return std::nullopt;
+      return Product{FusionGraph::argument(*mixed, "x"), *std::move(values), {}};
+    }
+    if (mixed->op->type != "add") return std::nullopt;
+    PreparedOp* past = take(FusionGraph::argument(*mixed, "x"), "matmul");
+    PreparedOp* step = take(FusionGraph::argument(*mixed, "y"), "matmul");
+    if (past == nullptr || step == nullptr || is_transposed(*past) || is_transposed(*step))
+      return std::nullopt;
+    auto values = match_past_and_step(graph_, FusionGraph::argument(*past, "y"),
+                                      FusionGraph::argument(*step, "y"));
+    if (!values) return std::nullopt;
+    const std::int64_t border =
+        graph_.type(FusionGraph::argument(*past, "y")).shape[2];  // positions of the past
+    const int weights = columns_of(FusionGraph::argument(*past, "x"), 0, border);
+    if (weights < 0 ||
+        columns_of(FusionGraph::argument(*step, "x"), border, values->shape[2]) != weights)
+      return std::nullopt;
+    return Product{weights, *std::move(values), {}};
+  }
+
+  // What `reg` is the columns [begin, end) of, with all rows; -1 for anything else.
+  int columns_of(int reg, std::int64_t begin, std::int64_t end) {
+    PreparedOp* slice = take(reg, "slice_by_index");
+    if (slice == nullptr || !FusionGraph::is_statically_checked(*slice)) return -1;
+    const int whole = FusionGraph::argument(*slice, "x");
+    if (whole < 0 || !graph_.type(whole).is_tensor()) return -1;
+    const Shape& from = graph_.type(whole).shape;
+    const Shape& to = graph_.type(reg).shape;
+    if (from.size() != 4 || to.size() != 4 || to[3] != end - begin || from[3] < end) return -1;
+    for (std::size_t i = 0; i < 3; ++i)
+      if (from[i] != to[i]) return -1;
+    // With the sizes above, steps of one and no squeezed axes, the beginnings say the rest.
+    const auto begins = graph_.ints(*slice, "begin");
+    const auto are = [&](std::string_view parameter, std::int64_t value) {
+      if (FusionGraph::argument(*slice, parameter) < 0) return true;
+      const auto values = graph_.ints(*slice, parameter);
+      return !values.empty() &&
+             std::ranges::all_of(values, [&](std::int64_t each) { return each == value; });
+    };
+    const bool is_here = begins.size() == 4 && begins[0] == 0 && begins[1] == 0 && begins[2] == 0 &&
+                         begins[3] == begin;
+    return is_here && are("stride", 1) && are("begin_mask", 0) && are("squeeze_mask", 0) ? whole
+                                                                                         : -1;
+  }
+
+  // q @ keys^T; or concat(q @ past^T, q @ tokens^T) along the columns.
+  std::optional<Product> match_scores(int reg) {
+    const auto is_with_keys = [&](const PreparedOp* product) {
+      return product != nullptr && !graph_.flag(*product, "transpose_x") &&
+             graph_.flag(*product, "transpose_y");
+    };
+    if (PreparedOp* scores = graph_.producer(reg, "matmul")) {
+      if (!is_with_keys(scores)) return std::nullopt;
+      auto keys = match_cache_update(graph_, FusionGraph::argument(*scores, "y"));
+      if (!keys) return std::nullopt;
+      return Product{FusionGraph::argument(*scores, "x"), *std::move(keys), {scores}};
+    }
+    PreparedOp* joined = graph_.producer(reg, "concat");
+    if (joined == nullptr || !is_last_axis(*joined, 4) || graph_.flag(*joined, "interleave"))
+      return std::nullopt;
+    const Operand* values = joined->operand("values");
+    if (values == nullptr || values->registers.size() != 2) return std::nullopt;
+    PreparedOp* past = graph_.producer(values->registers[0], "matmul");
+    PreparedOp* step = graph_.producer(values->registers[1], "matmul");
+    if (!is_with_keys(past) || !is_with_keys(step) ||
+        FusionGraph::argument(*past, "x") != FusionGraph::argument(*step, "x"))
+      return std::nullopt;
+    auto keys = match_past_and_step(graph_, FusionGraph::argument(*past, "y"),
+                                    FusionGraph::argument(*step, "y"));
+    if (!keys) return std::nullopt;
+    return Product{FusionGraph::argument(*past, "x"), *std::move(keys), {joined, past, step}};
+  }
+
   PreparedOp* take(int reg, std::string_view op) {
     PreparedOp* found = graph_.producer(reg, op);
     if (found != nullptr) inner_.push_back(found);
@@ -126,14 +216,12 @@ class AttentionMatch {
     return true;
   }
 
-  std::optional<Fusion> finish(PreparedOp& root, PreparedOp& scores, int attention_mask,
+  std::optional<Fusion> finish(PreparedOp& root, Product scores, int attention_mask,
                                CacheUpdate values) {
-    if (graph_.flag(scores, "transpose_x") || !graph_.flag(scores, "transpose_y"))
-      return std::nullopt;
-    auto found = match_cache_update(graph_, FusionGraph::argument(scores, "y"));
-    if (!found || !found->is_like(values) || is_same(*found, values)) return std::nullopt;
-    CacheUpdate& keys = *found;
-    int q = before_reshape(FusionGraph::argument(scores, "x"));
+    CacheUpdate& keys = scores.cache;
+    if (!keys.is_like(values) || is_same(keys, values)) return std::nullopt;
+    inner_.insert(inner_.end(), scores.inner.begin(), scores.inner.end());
+    int q = before_reshape(scores.other);
     float factor = 1;
     if (PreparedOp* scaled = graph_.producer(q, "mul"))
       for (const std::string_view side : {"x", "y"})
@@ -211,7 +299,8 @@ class AttentionMatch {
 }  // namespace
 
 std::optional<Fusion> match_cached_attention(const FusionGraph& graph, PreparedOp& root) {
-  if (root.op->type != "reshape" && root.op->type != "matmul") return std::nullopt;
+  if (root.op->type != "reshape" && root.op->type != "matmul" && root.op->type != "add")
+    return std::nullopt;
   return AttentionMatch(graph).match(root);
 }
 
