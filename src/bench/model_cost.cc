@@ -30,7 +30,7 @@ Status add(const exec::LoadedProgram& program, const std::string& function, std:
     bytes += step.weight_bytes;
     if (step.weight_bytes == 0)
       attention += as_double(step.flops) / as_double(std::max<std::int64_t>(1, context));
-    else if (step.form == "int8")
+    else if (step.form.starts_with("int8"))
       flops.int8 += as_double(step.flops);
     else
       flops.other += as_double(step.flops);

@@ -22,7 +22,7 @@ struct PlanStep {
   bool is_fused = false;
   bool is_view = false;  // costs nothing: a view of the same memory
 
-  std::string form;  // of the weights of a matrix product: "int8", "lut4", "fp16"
+  std::string form;  // of the weights of a matrix product: "int8", "int8-block", "lut4", "fp16"
   // Bytes of the constants that it reads, in the form of the package. A step of experts reads only
   // the active ones: this is the mean of the timed runs, or, before there are any, as many as the
   // tokens may activate.

@@ -172,7 +172,10 @@ TEST_P(WidthsOfForms, EveryFormGivesTheSameBits) {
   flat.form.layout = artifact::HiddenLayout::kTokensInWidth;
   CompileOptions read_only = options_of("int8-channel");
   read_only.form.cache = artifact::CacheForm::kReadOnly;
-  for (const CompileOptions& options : {floats, flexible, flat, read_only})
+  // As Q6_K is kept.
+  CompileOptions sixteen = options_of("int8-block");
+  sixteen.recipe.quant.block_size = 16;
+  for (const CompileOptions& options : {floats, flexible, flat, read_only, sixteen})
     expect_same_bits(*checkpoint, options, splits);
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <gtest/gtest.h>
+#include <iterator>
 
 #include "kernels/simd/isa.h"
 #include "kernels/simd/kernels.h"
@@ -21,17 +22,14 @@ struct SplitForm {
   std::int64_t tile_k;  // 0: a row
   std::int64_t group;
 };
-constexpr SplitForm kForms[] = {{"int8_rows", Form::kInt8, 8, 1, 0, 1},
-                                {"int8_matrix", Form::kInt8, 8, 4, 0, 1},
-                                {"int8_blocks", Form::kInt8, 8, 1, 16, 1},
-                                {"int4_rows", Form::kInt4, 4, 1, 0, 1},
-                                {"int4_blocks_32", Form::kInt4, 4, 1, 32, 1},
-                                {"int4_blocks_64", Form::kInt4, 4, 2, 64, 1},
-                                {"palette4", Form::kPalette, 4, 1, 0, 4},
-                                {"palette4_matrix", Form::kPalette, 4, 1, 0, 0},
-                                {"palette6", Form::kPalette, 6, 1, 0, 2},
-                                {"palette8", Form::kPalette, 8, 1, 0, 1},
-                                {"half", Form::kHalf, 16, 1, 0, 1}};
+constexpr SplitForm kForms[] = {
+    {"int8_rows", Form::kInt8, 8, 1, 0, 1},          {"int8_matrix", Form::kInt8, 8, 4, 0, 1},
+    {"int8_blocks_16", Form::kInt8, 8, 1, 16, 1},    {"int8_blocks_32", Form::kInt8, 8, 1, 32, 1},
+    {"int8_blocks_48", Form::kInt8, 8, 2, 48, 1},    {"int8_blocks_64", Form::kInt8, 8, 2, 64, 1},
+    {"int4_rows", Form::kInt4, 4, 1, 0, 1},          {"int4_blocks_32", Form::kInt4, 4, 1, 32, 1},
+    {"int4_blocks_64", Form::kInt4, 4, 2, 64, 1},    {"palette4", Form::kPalette, 4, 1, 0, 4},
+    {"palette4_matrix", Form::kPalette, 4, 1, 0, 0}, {"palette6", Form::kPalette, 6, 1, 0, 2},
+    {"palette8", Form::kPalette, 8, 1, 0, 1},        {"half", Form::kHalf, 16, 1, 0, 1}};
 
 class Int8Split : public ::testing::TestWithParam<SplitForm> {
  protected:
@@ -42,10 +40,8 @@ class Int8Split : public ::testing::TestWithParam<SplitForm> {
   }
   // The products of each instruction set that has them.
   std::vector<const Int8Kernels*> sets_;
-  // The one form in which the sets differ.
-  static bool is_int4_in_tiles() {
-    return GetParam().form == Form::kInt4 && GetParam().tile_k != 0;
-  }
+  // The forms in which the sets differ.
+  static bool is_in_tiles() { return GetParam().tile_k != 0; }
   static Weights weights(const Shape2& shape) {
     const SplitForm& f = GetParam();
     const std::int64_t tile_rows = shape.rows % f.tile_rows == 0 ? f.tile_rows : 1;
@@ -54,10 +50,12 @@ class Int8Split : public ::testing::TestWithParam<SplitForm> {
   }
   // Shapes that the form's tiles divide: whole blocks, rows and elements that are left over.
   static std::vector<Shape2> shapes() {
-    std::vector<Shape2> out = {{64, 128}, {40, 64}, {33, 896}, {32, 1216}};
-    const SplitForm& f = GetParam();
-    if (f.tile_k == 0) out.insert(out.end(), {{5, 72}, {36, 200}});
-    if (f.tile_k != 0 && f.tile_k <= 32) out.push_back({6, 96});
+    std::vector<Shape2> all = {{64, 128}, {40, 64},  {33, 896}, {32, 1216}, {5, 72},  {36, 200},
+                               {6, 96},   {35, 208}, {34, 416}, {3, 32},    {64, 768}};
+    std::vector<Shape2> out;
+    const std::int64_t tile = std::max<std::int64_t>(GetParam().tile_k, 2);
+    std::ranges::copy_if(all, std::back_inserter(out),
+                         [tile](const Shape2& shape) { return shape.k % tile == 0; });
     return out;
   }
   // Half a step of the parts of each side, and the product of the low parts, at most.
@@ -113,14 +111,14 @@ TEST_P(Int8Split, MultipliesManyColumns) {
       std::vector<float> first;
       for (const Int8Kernels* int8 : sets_) {
         ASSERT_TRUE(int8->takes(w.matrix));
-        const std::int64_t block_bytes = int8->gemm_pack_bytes(depth);
+        const std::int64_t block_bytes = int8->gemm_pack_bytes(w.matrix);
         std::vector<std::byte> storage(static_cast<std::size_t>(blocks * block_bytes + 64));
         std::byte* packed = aligned(storage);
         for (std::int64_t b = 0; b < blocks; ++b) {
           const Half* pointers[16] = {};
           for (std::int64_t n = 0; n < 16 && b * 16 + n < columns; ++n)
             pointers[n] = x.data() + (b * 16 + n) * depth;
-          int8->gemm_pack(pointers, 1, depth, packed + b * block_bytes);
+          int8->gemm_pack(w.matrix, pointers, 1, packed + b * block_bytes);
         }
         std::vector<std::byte> scratch(
             static_cast<std::size_t>(int8->gemm_scratch_bytes(w.matrix, columns) + 64));
@@ -128,7 +126,7 @@ TEST_P(Int8Split, MultipliesManyColumns) {
         for (std::int64_t r = 0; r < shape.rows; r += kInt8BlockRows)
           int8->gemm(w.matrix, r, std::min(shape.rows, r + kInt8BlockRows), packed, columns,
                      out.data() + r * blocks * 16, blocks * 16, aligned(scratch));
-        if (first.empty() || is_int4_in_tiles()) first = out;
+        if (first.empty() || is_in_tiles()) first = out;
         for (std::int64_t r = 0; r < shape.rows; ++r)
           for (std::int64_t n = 0; n < columns; ++n) {
             std::vector<float> column(static_cast<std::size_t>(depth));
@@ -185,9 +183,9 @@ TEST_P(Int8Split, AColumnDoesNotDependOnTheOthers) {
                 out[i * static_cast<std::size_t>(shape.rows) + static_cast<std::size_t>(r)];
         return;
       }
-      ASSERT_LE(int8.gemm_pack_bytes(depth), std::int64_t{sizeof(packed)});
+      ASSERT_LE(int8.gemm_pack_bytes(w.matrix), std::int64_t{sizeof(packed)});
       ASSERT_LE(int8.gemm_scratch_bytes(w.matrix, 16), std::int64_t{sizeof(scratch)});
-      int8.gemm_pack(pointers, stride, depth, packed);
+      int8.gemm_pack(w.matrix, pointers, stride, packed);
       for (std::int64_t r = 0; r < shape.rows; r += kInt8BlockRows)
         int8.gemm(w.matrix, r, std::min(shape.rows, r + kInt8BlockRows), packed, columns.back() + 1,
                   result.data() + r * 16, 16, scratch);
@@ -199,7 +197,7 @@ TEST_P(Int8Split, AColumnDoesNotDependOnTheOthers) {
       results.clear();
       run(*int8, all, false);
       run(*int8, all, true);
-      if (first.empty() || is_int4_in_tiles()) first = results[0];
+      if (first.empty() || is_in_tiles()) first = results[0];
       EXPECT_EQ(first, results[0]);
       EXPECT_EQ(first, results[1]);
       run(*int8, {0, 1, 2, 3, 4, 5, 6, 7}, false);
@@ -240,6 +238,56 @@ TEST_P(Int8Split, AColumnDoesNotDependOnTheOthers) {
       }
   }
 }
+
+// AMX reads few columns with instructions that every processor with VNNI has: what it does with
+// them can be tested without its tiles.
+TEST_P(Int8Split, MultipliesFewColumns) {
+  std::vector<const Int8Kernels*> sets = sets_;
+  sets.push_back(kernels_of(Isa::kAmx).int8);
+  RandomValues random(11);
+  for (const Shape2 shape : shapes()) {
+    const Weights w = weights(shape);
+    const auto x = random.halves(kInt8GemvColumns * shape.k, 3.0f);  // [columns][depth]
+    for (const Int8Kernels* int8 : sets) {
+      std::vector<float> alone;  // [columns][rows]
+      for (const std::int64_t columns : {1, 2, 3, 4, 5, 8}) {
+        SCOPED_TRACE(columns);
+        std::vector<std::byte> storage(
+            static_cast<std::size_t>(int8->gemv_pack_bytes(w.matrix, columns) + 64));
+        std::vector<std::byte> scratch(
+            static_cast<std::size_t>(int8->gemv_scratch_bytes(w.matrix) + 64));
+        const auto multiply = [&](std::int64_t first) {
+          const Half* pointers[kInt8GemvColumns] = {};
+          for (std::int64_t n = 0; n < columns; ++n) pointers[n] = x.data() + (first + n) * shape.k;
+          int8->gemv_pack(w.matrix, pointers, columns, 1, aligned(storage));
+          std::vector<float> out(static_cast<std::size_t>(columns * shape.rows));
+          for (std::int64_t r = 0; r < shape.rows; r += kInt8BlockRows)
+            int8->gemv(w.matrix, r, std::min(shape.rows, r + kInt8BlockRows), aligned(storage),
+                       out.data() + r, shape.rows, aligned(scratch));
+          return out;
+        };
+        if (columns == 1)
+          for (std::int64_t n = 0; n < kInt8GemvColumns; ++n)
+            for (const float value : multiply(n)) alone.push_back(value);
+        const std::vector<float> out = multiply(0);
+        for (std::int64_t n = 0; n < columns; ++n) {
+          std::vector<float> column(static_cast<std::size_t>(shape.k));
+          for (std::int64_t k = 0; k < shape.k; ++k)
+            column[static_cast<std::size_t>(k)] =
+                to_float(x[static_cast<std::size_t>(n * shape.k + k)]);
+          for (std::int64_t r = 0; r < shape.rows; ++r) {
+            const auto at = static_cast<std::size_t>(n * shape.rows + r);
+            ASSERT_NEAR(static_cast<double>(out[at]), product(w, r, column),
+                        tolerance(w, r, column))
+                << shape.rows << " x " << shape.k << ", row " << r << ", column " << n;
+            ASSERT_EQ(out[at], alone[at]);
+          }
+        }
+      }
+    }
+  }
+}
+
 TEST_P(Int8Split, FindsTheLargestMagnitudesOfRows) {
   if (GetParam().form != Form::kHalf) return;
   for (const Shape2 shape : shapes()) {

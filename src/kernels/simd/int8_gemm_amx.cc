@@ -132,7 +132,7 @@ void amx_gemm(const Matrix& matrix, std::int64_t begin, std::int64_t end, const 
   const amx::Tiles tiles;
   const std::int64_t blocks = blocks_of(n);
   const std::int64_t steps = steps_of(matrix);
-  const RowBlock block(matrix, begin, end, scratch);
+  const RowBlock block(matrix, begin, end, false, scratch);
   auto* high = reinterpret_cast<std::int8_t*>(scratch + row_scratch_bytes(matrix));
   auto* low = high + kChunkSteps * kRowTileBytes;
   auto* sums = reinterpret_cast<Sums*>(low + kChunkSteps * kRowTileBytes);
@@ -155,7 +155,7 @@ void amx_gemm(const Matrix& matrix, std::int64_t begin, std::int64_t end, const 
       rows.low = reinterpret_cast<const std::byte*>(low);
     }
     for (std::int64_t b = 0; b < blocks; ++b) {
-      const SplitBlock x(packed + b * gemm_pack_bytes(matrix.k), matrix.k);
+      const SplitBlock x(matrix, packed + b * gemm_pack_bytes(matrix));
       if (block.has_low())
         multiply_block<true>(rows, x.high, x.low, first, last, sums[b], finish,
                              b == 0 ? &ahead : nullptr);

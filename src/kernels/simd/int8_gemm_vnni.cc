@@ -165,6 +165,56 @@ void add_tile_steps(const RowBlock& block, const Rows& rows, const std::int8_t* 
   });
 }
 
+// The same for int8 in tiles. The sums of a tile become numbers of steps, which are added to
+// sums.low; sums.high stays zero.
+template <int kDepth>
+void add_byte_tile_steps(const RowBlock& block, const Rows& rows, const std::int8_t* high_columns,
+                         const std::int8_t* low_columns, const std::int32_t* offsets,
+                         std::int64_t first_step, std::int64_t steps, std::int64_t first,
+                         bool begins, VnniSums& sums, Ahead* ahead) {
+  constexpr std::int64_t kTilesOfStep = kStep / kDepth;
+  __m512i total[kTurn];
+  const float* factors[kTurn];
+  unroll<kTurn>([&](auto r) {
+    total[r] = begins ? _mm512_setzero_si512() : _mm512_load_si512(sums.low[first + r]);
+    factors[r] = block.factors(first + r) + first_step * kTilesOfStep;
+  });
+  const std::byte* at = rows.high + first * rows.stride;
+  for (std::int64_t s = 0; s < steps; ++s) {
+    for (std::int64_t t = 0; t < kTilesOfStep; ++t, offsets += 2 * kInt8BlockColumns) {
+      __m512i high_tile[kTurn];
+      __m512i low_tile[kTurn];
+      unroll<kTurn>([&](auto r) {
+        high_tile[r] = _mm512_load_si512(offsets);
+        low_tile[r] = _mm512_load_si512(offsets + kInt8BlockColumns);
+      });
+      unroll<kDepth / 16>([&](auto part) {
+        if (ahead != nullptr) ahead->fetch();
+        const std::int64_t k = t * kDepth + 16 * part;
+        const std::int8_t* const high_x = high_columns + k * kInt8BlockColumns;
+        const std::int8_t* const low_x = low_columns + k * kInt8BlockColumns;
+        for_each_four<true>(at + k, rows.stride, [&](auto i, auto r, __m512i four) {
+          high_tile[r] =
+              _mm512_dpbusd_epi32(high_tile[r], four, _mm512_load_si512(high_x + 64 * i));
+          low_tile[r] = _mm512_dpbusd_epi32(low_tile[r], four, _mm512_load_si512(low_x + 64 * i));
+        });
+      });
+      unroll<kTurn>([&](auto r) {
+        const __m512 factor = _mm512_set1_ps(factors[r][s * kTilesOfStep + t]);
+        total[r] = _mm512_add_epi32(total[r],
+                                    steps_of_sums(join_parts(high_tile[r], low_tile[r]), factor));
+      });
+    }
+    high_columns += kTileBytes;
+    low_columns += kTileBytes;
+    at += rows.step_bytes;
+  }
+  unroll<kTurn>([&](auto r) {
+    _mm512_store_si512(sums.high[first + r], _mm512_setzero_si512());
+    _mm512_store_si512(sums.low[first + r], total[r]);
+  });
+}
+
 // What finishes the sums of a block.
 struct Scales {
   // `column_sums`: nullptr for sums of tiles.
@@ -212,8 +262,13 @@ std::int64_t vnni_gemm_scratch_bytes(const Matrix& matrix, std::int64_t n) {
 void vnni_gemm(const Matrix& matrix, std::int64_t begin, std::int64_t end, const std::byte* packed,
                std::int64_t n, float* out, std::int64_t ldo, std::byte* scratch) {
   const std::int64_t steps = vnni_steps_of(matrix);
-  const bool is_tiles = is_int4_in_tiles(matrix);
-  const RowBlock block(matrix, begin, end, scratch);
+  const std::int64_t tile_depth = sum_depth(matrix);
+  const bool is_tiles = tile_depth != 0;
+  const bool is_int4_tiles = is_int4_in_tiles(matrix);
+  const auto add_tiles = is_int4_tiles      ? add_tile_steps
+                         : tile_depth == 32 ? add_byte_tile_steps<32>
+                                            : add_byte_tile_steps<16>;
+  const RowBlock block(matrix, begin, end, true, scratch);
   auto* high = reinterpret_cast<std::int8_t*>(scratch + row_scratch_bytes(matrix));
   auto* low = high + kChunkSteps * kRowStepBytes;
   auto* sums = reinterpret_cast<VnniSums*>(low + kChunkSteps * kRowStepBytes);
@@ -228,7 +283,7 @@ void vnni_gemm(const Matrix& matrix, std::int64_t begin, std::int64_t end, const
     } else {
       for (std::int64_t s = 0; s < count; ++s) {
         std::int8_t* const to = high + s * kRowStepBytes;
-        if (is_tiles)
+        if (is_int4_tiles)
           block.expand_shifted(first + s, 0, end - begin, to);
         else
           block.expand(first + s, 0, end - begin, to, low + s * kRowStepBytes);
@@ -237,15 +292,16 @@ void vnni_gemm(const Matrix& matrix, std::int64_t begin, std::int64_t end, const
       if (block.has_low()) rows.low = reinterpret_cast<const std::byte*>(low);
     }
     for (std::int64_t b = 0; b < blocks_of(n); ++b) {
-      const SplitBlock x(packed + b * gemm_pack_bytes(matrix.k), matrix.k);
+      const SplitBlock x(matrix, packed + b * gemm_pack_bytes(matrix));
       const std::int8_t* high_columns = x.high + first * kTileBytes;
       const std::int8_t* low_columns = x.low + first * kTileBytes;
       Ahead* const some_ahead = b == 0 ? &ahead : nullptr;
       if (is_tiles) {
-        const std::int32_t* offsets = x.tile_offsets + first * 2 * 2 * kInt8BlockColumns;
+        const std::int32_t* offsets =
+            x.tile_offsets + first * (kStep / tile_depth) * 2 * kInt8BlockColumns;
         for (std::int64_t r = 0; r < end - begin; r += kTurn)
-          add_tile_steps(block, rows, high_columns, low_columns, offsets, first, count, r,
-                         first == 0, sums[b], some_ahead);
+          add_tiles(block, rows, high_columns, low_columns, offsets, first, count, r, first == 0,
+                    sums[b], some_ahead);
       } else {
         for (std::int64_t r = 0; r < end - begin; r += kRows)
           (block.has_low() ? add_steps<true> : add_steps<false>)(rows, high_columns, low_columns,

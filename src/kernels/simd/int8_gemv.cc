@@ -56,13 +56,17 @@ template <typename Row, typename Products>
 void multiply_rows(const Matrix& m, std::int64_t begin, std::int64_t end,
                    const GemvColumns& columns, const Target& target) {
   constexpr std::int64_t kGroup = Products::kRows;
-  const RowBlock block(m, begin, end, target.scratch);
+  const RowBlock block(m, begin, end, Row::kHasTileSums, target.scratch);
   const Rows<Row> rows(m, block, begin, target.scratch + row_scratch_bytes(m));
   Products products(columns);
   for (std::int64_t first = 0; first < end - begin; first += kGroup)
     products.multiply(rows, first, std::min(kGroup, end - begin - first), m.k,
                       block.scales() + first, target.out + first, target.ldo);
 }
+
+template <bool kHasTileSums, int kDepth>
+using ByteTilesRow =
+    std::conditional_t<kHasTileSums, ByteTileSumsRow<kDepth>, BytesOfTilesRow<kDepth>>;
 
 template <typename Row>
 void multiply_columns(const Matrix& m, std::int64_t begin, std::int64_t end,
@@ -92,6 +96,11 @@ void gemv(const Matrix& matrix, std::int64_t begin, std::int64_t end, const std:
   const Target target{out, ldo, scratch};
   if (matrix.form == Matrix::Form::kInt8 && matrix.has_row_scale())
     return multiply_columns<BytesRow>(matrix, begin, end, columns, target);
+  if (is_int8_in_tiles(matrix)) {
+    if (sum_depth(matrix) == 32)
+      return multiply_columns<ByteTilesRow<kHasTileSums, 32>>(matrix, begin, end, columns, target);
+    return multiply_columns<ByteTilesRow<kHasTileSums, 16>>(matrix, begin, end, columns, target);
+  }
   if (is_int4_in_tiles(matrix)) {
     using Row = std::conditional_t<kHasTileSums, TileSumsRow, TilesRow>;
     return multiply_columns<Row>(matrix, begin, end, columns, target);

@@ -32,27 +32,27 @@ class GemvColumns {
   // of each quarter.
   const std::int8_t* parts() const { return parts_; }
   const float* scales() const { return scales_; }  // [count]
-  // Correction for int4 in tiles: minus eight times the sum of each lane's bytes of two steps.
-  // [pair of steps][place][high, low][16], or for more than two places [pair of steps][high,
-  // low][four places][quarter][place].
+  // Of integers in tiles: minus sum_offset() times the sum of each lane's bytes of the steps of a
+  // read. [read][place][high, low][16], or for more than two places [read][high, low][four
+  // places][quarter][place].
   const std::int32_t* tile_offsets() const { return tile_offsets_; }
   // Sum of a column's high parts, and of its low ones.
   std::int32_t high_sum(std::int64_t n) const { return high_sums_[n]; }
   std::int32_t low_sum(std::int64_t n) const { return low_sums_[n]; }
 
  private:
-  void make_column(const Half* x, std::int64_t stride, std::int64_t n, std::int8_t* plain,
-                   std::int8_t* deep);
+  void make_column(const Matrix& matrix, const Half* x, std::int64_t stride, std::int64_t n,
+                   std::int8_t* plain, std::int8_t* deep);
   // Reorders columns in the order for up to two places into that for more places.
   void transpose_columns(const std::int8_t* deep);
-  void make_tile_offsets(std::int8_t* out);
+  void make_tile_offsets(int factor, std::int8_t* out);
   bool is_wide() const { return places_ > 2; }
 
   const std::int64_t count_;
   const std::int64_t places_;
   const std::int64_t depth_;
   const std::int64_t steps_;
-  const bool is_pairwise_;
+  const std::int64_t steps_per_read_;
   std::int8_t* parts_;
   const std::int32_t* tile_offsets_ = nullptr;
   float scales_[kInt8GemvColumns] = {};
@@ -66,7 +66,7 @@ std::int64_t gemv_pack_bytes(const Matrix& matrix, std::int64_t n);
 void gemv_pack(const Matrix& matrix, const Half* const* x, std::int64_t n, std::int64_t stride,
                std::byte* packed);
 std::int64_t gemv_scratch_bytes(const Matrix& matrix);
-// `kHasTileSums`: the integers of int4 in tiles are multiplied as they are, not as two parts.
+// `kHasTileSums`: integers in tiles are multiplied as they are, not as two parts.
 template <bool kHasTileSums>
 void gemv(const Matrix& matrix, std::int64_t begin, std::int64_t end, const std::byte* packed,
           float* out, std::int64_t ldo, std::byte* scratch);

@@ -31,6 +31,17 @@ void transpose(const std::int8_t* const from[4], std::int8_t* to, std::int64_t s
   _mm512_store_si512(to + 3 * stride, _mm512_unpackhi_epi64(high_ab, high_cd));
 }
 
+// Step 0 or 1 of a read, whose elements are `first` and `second` in the order of memory.
+__m512i step_of(Order order, std::int64_t step, __m512i first, __m512i second) {
+  if (order == Order::kHalves)
+    return step == 0 ? _mm512_shuffle_i64x2(first, second, 0x88)
+                     : _mm512_shuffle_i64x2(first, second, 0xdd);
+  const auto bytes_of = [&](__m512i pairs) {
+    return _mm512_cvtepi16_epi8(step == 0 ? pairs : _mm512_srli_epi16(pairs, 8));
+  };
+  return _mm512_inserti64x4(_mm512_castsi256_si512(bytes_of(first)), bytes_of(second), 1);
+}
+
 // Bytes of the GemvColumns in front of its storage.
 constexpr std::int64_t kHeaderBytes = round_up(sizeof(GemvColumns), 64);
 static_assert(std::is_trivially_destructible_v<GemvColumns>);
@@ -51,7 +62,8 @@ std::int64_t GemvColumns::storage_bytes(const Matrix& matrix, std::int64_t count
   // The last terms are the parts of one column in their own order, and, for vectors across columns,
   // those of each.
   const std::int64_t parts = ((places > 2 ? 2 : 1) * places + 1) * 2 * kStep * few_steps(matrix);
-  return parts + (is_int4_in_tiles(matrix) ? places * kStep * few_steps(matrix) : 0);
+  const std::int64_t reads = few_steps(matrix) / steps_per_read(matrix);
+  return parts + (sum_depth(matrix) == 0 ? 0 : reads * places * 2 * kStep);
 }
 
 GemvColumns::GemvColumns(const Matrix& matrix, const Half* const* x, std::int64_t count,
@@ -60,7 +72,7 @@ GemvColumns::GemvColumns(const Matrix& matrix, const Half* const* x, std::int64_
       places_(places_of(count)),
       depth_(matrix.k),
       steps_(few_steps(matrix)),
-      is_pairwise_(is_pairwise(matrix)),
+      steps_per_read_(steps_per_read(matrix)),
       parts_(reinterpret_cast<std::int8_t*>(storage)) {
   const std::int64_t column_bytes = 2 * kStep * steps_;
   std::int8_t* const deep = is_wide() ? parts_ + places_ * column_bytes : parts_;
@@ -68,13 +80,13 @@ GemvColumns::GemvColumns(const Matrix& matrix, const Half* const* x, std::int64_
   std::memset(plain, 0, static_cast<std::size_t>(column_bytes));
   for (std::int64_t n = 0; n < places_; ++n) {
     if (n < count)
-      make_column(x[n], stride, n, plain, deep);
+      make_column(matrix, x[n], stride, n, plain, deep);
     else
       for (std::int64_t s = 0; s < steps_; ++s)
         std::memset(deep + (s * places_ + n) * 2 * kStep, 0, 2 * kStep);
   }
   if (is_wide()) transpose_columns(deep);
-  if (is_int4_in_tiles(matrix)) make_tile_offsets(plain + column_bytes);
+  if (sum_depth(matrix) != 0) make_tile_offsets(sum_offset(matrix), plain + column_bytes);
 }
 
 void GemvColumns::transpose_columns(const std::int8_t* deep) {
@@ -90,44 +102,38 @@ void GemvColumns::transpose_columns(const std::int8_t* deep) {
     }
 }
 
-void GemvColumns::make_tile_offsets(std::int8_t* out) {
+void GemvColumns::make_tile_offsets(int factor, std::int8_t* out) {
   tile_offsets_ = reinterpret_cast<const std::int32_t*>(out);
   const std::int64_t vectors = is_wide() ? places_ / 2 : places_ * 2;
-  const std::int64_t parts = is_wide() ? 8 : 2;  // of two steps
-  for (std::int64_t pair = 0; pair < steps_ / 2; ++pair)
+  const std::int64_t parts = (is_wide() ? 4 : 1) * steps_per_read_;  // of a read
+  for (std::int64_t read = 0; read < steps_ / steps_per_read_; ++read)
     for (std::int64_t v = 0; v < vectors; ++v, out += kStep) {
       __m512i sum = _mm512_setzero_si512();
       for (std::int64_t i = 0; i < parts; ++i)
         sum = _mm512_dpbusd_epi32(
-            sum, _mm512_set1_epi8(8),
-            _mm512_load_si512(parts_ + ((pair * parts + i) * vectors + v) * kStep));
+            sum, _mm512_set1_epi8(static_cast<char>(factor)),
+            _mm512_load_si512(parts_ + ((read * parts + i) * vectors + v) * kStep));
       _mm512_store_si512(out, _mm512_sub_epi32(_mm512_setzero_si512(), sum));
     }
 }
 
-void GemvColumns::make_column(const Half* x, std::int64_t stride, std::int64_t n,
-                              std::int8_t* plain, std::int8_t* deep) {
+void GemvColumns::make_column(const Matrix& matrix, const Half* x, std::int64_t stride,
+                              std::int64_t n, std::int8_t* plain, std::int8_t* deep) {
+  const Order order = order_of(matrix);
   std::int8_t* const low = plain + kStep * steps_;
   scales_[n] = split_column(x, stride, depth_, plain, low);
   __m512i high_sum = _mm512_setzero_si512();
   __m512i low_sum = _mm512_setzero_si512();
   const __m512i ones = _mm512_set1_epi8(1);
   for (std::int64_t s = 0; s < steps_; ++s) {
-    // The even elements of both steps of a pair go into the first.
     __m512i parts[2];
     for (int part = 0; part < 2; ++part) {
-      const std::int8_t* at = part == 0 ? plain : low;
-      if (!is_pairwise_) {
-        parts[part] = _mm512_loadu_si512(at + s * kStep);
-        continue;
-      }
-      const __m512i first = _mm512_loadu_si512(at + s / 2 * 2 * kStep);
-      const __m512i second = _mm512_loadu_si512(at + (s / 2 * 2 + 1) * kStep);
-      const auto bytes_of = [&](__m512i pairs) {
-        return _mm512_cvtepi16_epi8(s % 2 == 0 ? pairs : _mm512_srli_epi16(pairs, 8));
-      };
-      parts[part] =
-          _mm512_inserti64x4(_mm512_castsi256_si512(bytes_of(first)), bytes_of(second), 1);
+      const std::int8_t* at =
+          (part == 0 ? plain : low) + s / steps_per_read_ * steps_per_read_ * kStep;
+      const __m512i first = _mm512_loadu_si512(at);
+      parts[part] = steps_per_read_ == 1
+                        ? first
+                        : step_of(order, s % 2, first, _mm512_loadu_si512(at + kStep));
     }
     high_sum = _mm512_dpbusd_epi32(high_sum, ones, parts[0]);
     low_sum = _mm512_dpbusd_epi32(low_sum, ones, parts[1]);

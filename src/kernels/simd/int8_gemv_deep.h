@@ -125,6 +125,87 @@ template <int kColumns>
   return sums;
 }
 
+// The sums over the lanes of each quarter of four vectors: quarter q of the result has those of the
+// quarters q, one vector after the other.
+inline __m512i sum_within_quarters(const __m512i of[4]) {
+  const auto add = [](__m512i a, __m512i b) { return _mm512_add_epi32(a, b); };
+  const __m512i ab = add(_mm512_unpacklo_epi32(of[0], of[1]), _mm512_unpackhi_epi32(of[0], of[1]));
+  const __m512i cd = add(_mm512_unpacklo_epi32(of[2], of[3]), _mm512_unpackhi_epi32(of[2], of[3]));
+  return add(_mm512_unpacklo_epi64(ab, cd), _mm512_unpackhi_epi64(ab, cd));
+}
+
+// Four reads of a row of int8 in tiles, of which the first `kReads` exist; the last of these has
+// `mask`. Each quarter of a read gives a sum, which becomes an integer number of steps.
+template <int kReads, int kColumns, int kDepth>
+[[gnu::always_inline]] inline void add_four_reads(const ByteTileSumsRow<kDepth>& row,
+                                                  std::int64_t step, __mmask64 mask,
+                                                  const GemvColumns& columns,
+                                                  LaneSums<1, kColumns>& sums) {
+  constexpr int kSteps = ByteTileSumsRow<kDepth>::kSteps;
+  __m512i tiles[kColumns][4];
+  unroll<4>([&](auto i) __attribute__((always_inline)) {
+    if constexpr (i >= kReads) {
+      unroll<kColumns>([&](auto n) { tiles[n][i] = _mm512_setzero_si512(); });
+    } else {
+      const std::int64_t at = step + i * kSteps;
+      const std::int8_t* const parts = columns.parts() + at * kColumns * 2 * kStep;
+      const std::int32_t* const offsets = columns.tile_offsets() + at / kSteps * kColumns * 2 * 16;
+      const auto bytes = row.read(at, i == kReads - 1 ? mask : ~__mmask64{0});
+      unroll<kColumns>([&](auto n) __attribute__((always_inline)) {
+        __m512i high = _mm512_load_si512(offsets + n * 2 * 16);
+        __m512i low = _mm512_load_si512(offsets + n * 2 * 16 + 16);
+        unroll<kSteps>([&](auto s) __attribute__((always_inline)) {
+          __m512i w;
+          __m512i ignored;
+          row.template split<s>(bytes, w, ignored);
+          const std::int8_t* const x = parts + (s * kColumns + n) * 2 * kStep;
+          high = _mm512_dpbusd_epi32(high, w, _mm512_load_si512(x));
+          low = _mm512_dpbusd_epi32(low, w, _mm512_load_si512(x + kStep));
+        });
+        tiles[n][i] = join_parts(high, low);
+      });
+    }
+  });
+  // Factor 4 * i + q belongs to quarter q of read i.
+  const __m512i order = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
+  const __m512 factors =
+      _mm512_permutexvar_ps(order, _mm512_load_ps(row.factors_at + step / kSteps * 4));
+  unroll<kColumns>([&](auto n) {
+    __m512i& sum = sums.low[0][n];
+    sum = _mm512_add_epi32(sum, steps_of_sums(sum_within_quarters(tiles[n]), factors));
+  });
+}
+
+template <int kColumns, int kDepth>
+[[gnu::flatten]] inline LaneSums<1, kColumns> sum_tiles(const ByteTileSumsRow<kDepth>& row,
+                                                        std::int64_t depth,
+                                                        const GemvColumns& columns) {
+  LaneSums<1, kColumns> sums;
+  unroll<kColumns>([&](auto n) { sums.high[0][n] = sums.low[0][n] = _mm512_setzero_si512(); });
+  constexpr std::int64_t kElements = 4 * kDepth;  // of a read
+  std::int64_t step = 0;
+  for (; depth >= 4 * kElements; depth -= 4 * kElements, step += 4 * row.kSteps)
+    add_four_reads<4, kColumns>(row, step, ~__mmask64{0}, columns, sums);
+  if (depth == 0) return sums;
+  const std::int64_t last = (depth - 1) % kElements + 1;  // elements of the last read
+  const __mmask64 mask = ~__mmask64{0} >> (64 - last / row.kSteps);
+  switch ((depth + kElements - 1) / kElements) {
+    case 1:
+      add_four_reads<1, kColumns>(row, step, mask, columns, sums);
+      break;
+    case 2:
+      add_four_reads<2, kColumns>(row, step, mask, columns, sums);
+      break;
+    case 3:
+      add_four_reads<3, kColumns>(row, step, mask, columns, sums);
+      break;
+    default:
+      add_four_reads<4, kColumns>(row, step, mask, columns, sums);
+      break;
+  }
+  return sums;
+}
+
 // `depth` elements of each row.
 template <int kRows, int kColumns, typename Row>
 [[gnu::flatten]] inline LaneSums<kRows, kColumns> sum_rows(const Row* rows, std::int64_t depth,

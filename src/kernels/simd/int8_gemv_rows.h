@@ -16,12 +16,23 @@ inline constexpr std::int64_t kStep = 64;  // elements
 // only up to the end of a page.
 inline constexpr std::int64_t kAheadBytes = 8192;
 
-// Nibbles are split into those of even and those of odd elements; everything else keeps its order.
-inline bool is_pairwise(const Matrix& m) {
-  return m.bits == 4;
+// The order in which the parts of a row come out of a read. Where it is not that of memory, a read
+// gives two steps.
+enum class Order {
+  kMemory,
+  kEvenOdd,  // nibbles: the even elements, then the odd ones
+  kHalves,   // int8 in tiles of 32: the first halves of four tiles, then the second ones
+};
+inline Order order_of(const Matrix& m) {
+  if (m.bits == 4) return Order::kEvenOdd;
+  return is_int8_in_tiles(m) && sum_depth(m) == 32 ? Order::kHalves : Order::kMemory;
+}
+inline std::int64_t steps_per_read(const Matrix& m) {
+  return order_of(m) == Order::kMemory ? 1 : 2;
 }
 inline std::int64_t few_steps(const Matrix& m) {
-  return is_pairwise(m) ? round_up(m.k, 2 * kStep) / kStep : round_up(m.k, kStep) / kStep;
+  const std::int64_t steps = steps_per_read(m);
+  return round_up(m.k, steps * kStep) / kStep;
 }
 
 // The instruction multiplies an unsigned byte by a signed one, so a part of the weights is given as
@@ -47,8 +58,9 @@ template <int kSteps, typename Body>
 }
 
 // Each struct below is a row of weights in one form. kSteps steps lie in the same bytes: read()
-// takes them from memory, `step` being the first, and `mask` tells which exist; split<s>() gives
-// the parts of one step. A sum of products is to be multiplied with kUnit.
+// takes them from memory, `step` being the first, and `mask` tells which exist, each bit for kSteps
+// elements; split<s>() gives the parts of one step. A sum of products is to be multiplied with
+// kUnit. If kHasTileSums, each quarter of a read is what sum_depth() elements give.
 
 // The base of rows whose weights are one int8 part.
 struct OnePartRow {
@@ -189,25 +201,139 @@ struct TileSumsRow {
   static constexpr int kPair = static_cast<int>(0x80800100);  // 0x80 gives a zero
 };
 
-// fp16, whose parts are made on the way: with 32 elements per vector of integers of 16 bits, which
-// hold 128 * high + low.
-struct HalvesRow : TwoPartsRow {
-  static constexpr int kSteps = 1;
+// Rows of int8 in tiles, of which sum_depth() is kDepth. Each quarter of a read has elements of as
+// many sums.
+template <int kDepth>
+struct ByteTiles {
+  static constexpr int kSteps = kDepth / 16;
+  ByteTiles(const Matrix& m, const RowBlock& block, std::int64_t begin, std::int64_t r)
+      : at(m.row(begin + r)), factors_at(block.factors(r)) {}
+  // The factors of each quarter's sum.
+  __m512 factors(std::int64_t step) const {
+    const __m512 four = _mm512_broadcast_f32x4(_mm_loadu_ps(factors_at + step / kSteps * 4));
+    return _mm512_permutevar_ps(four, by_quarter);
+  }
+  const std::byte* at;
+  const float* factors_at;
+  __m512i by_quarter = _mm512_setr_epi32(0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2, 3, 3, 3, 3);
+};
+
+// A row of int8 in tiles as its bare integers. GemvColumns::tile_offsets() makes the sums of a
+// tile's products exact.
+template <int kDepth>
+struct ByteTileSumsRow : ByteTiles<kDepth> {
+  using Base = ByteTiles<kDepth>;
+  static constexpr bool kHasLow = false;
+  static constexpr bool kHasTileSums = true;
+  static constexpr int kOffset = 0;
+  static constexpr int kLowOffset = 0;
+  static constexpr float kUnit = kTileUnit;
+  using Base::Base;
+  struct Tiles {
+    __m512i bytes[Base::kSteps];
+  };
+  Tiles read(std::int64_t step, __mmask64 mask) const {
+    Tiles tiles;
+    for (int s = 0; s < Base::kSteps; ++s) {
+      const std::byte* const from = Base::at + (step + s) * kStep;
+      prefetch(from);
+      tiles.bytes[s] =
+          flip(_mm512_maskz_loadu_epi8(Base::kSteps == 1 ? mask : half(mask, s), from));
+    }
+    return tiles;
+  }
+  template <int s>
+  void split(const Tiles& tiles, __m512i& high, __m512i& /*low*/) const {
+    high = Base::kSteps == 1 ? tiles.bytes[0]
+                             : _mm512_shuffle_i64x2(tiles.bytes[0], tiles.bytes[Base::kSteps - 1],
+                                                    s == 0 ? 0x88 : 0xdd);
+  }
+
+ private:
+  // Which elements of two tiles of the four exist: all of a tile or none.
+  static __mmask64 half(__mmask64 mask, int s) {
+    const __mmask64 first = mask >> (32 * s) & 1;
+    const __mmask64 second = mask >> (32 * s + 16) & 1;
+    return first * 0xffffffff | second * 0xffffffff << 32;
+  }
+};
+
+// The base of rows whose parts are made on the way, of sixteen integers at a time.
+struct MadePartsRow : TwoPartsRow {
   static constexpr int kLowOffset = 64;
-  HalvesRow(const Matrix& m, const RowBlock& block, std::int64_t begin, std::int64_t r)
-      : at(m.row(begin + r)), inverse(_mm512_set1_ps(block.inverse_scale(r))) {}
   struct Both {
     __m512i high;
     __m512i low;
   };
+  // The parts of 64 integers, which are 128 * high + low.
+  static Both parts_of(__m512i a, __m512i b, __m512i c, __m512i d) {
+    const __m512i ab = join(a, b);
+    const __m512i cd = join(c, d);
+    return {pack(_mm512_srli_epi16(ab, 7), _mm512_srli_epi16(cd, 7)), pack(low_of(ab), low_of(cd))};
+  }
+
+ private:
+  // Integers of 16 bits, and what makes both parts positive: 64 rounds the high one and is the
+  // offset of the low one. Each quarter holds four of the first sixteen, then of the others.
+  static __m512i join(__m512i a, __m512i b) {
+    return _mm512_add_epi16(_mm512_packs_epi32(a, b), _mm512_set1_epi16(128 * kOffset + 64));
+  }
+  static __m512i low_of(__m512i q) { return _mm512_and_si512(q, _mm512_set1_epi16(127)); }
+  // 64 parts in the order of the elements.
+  static __m512i pack(__m512i first, __m512i second) {
+    const __m512i order = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
+    return _mm512_permutexvar_epi32(order, _mm512_packus_epi16(first, second));
+  }
+};
+
+// A row of int8 in tiles, with the parts that RowBlock::expand() gives.
+template <int kDepth>
+struct BytesOfTilesRow : ByteTiles<kDepth>, MadePartsRow {
+  using Base = ByteTiles<kDepth>;
+  using Base::Base;
+  struct Place {
+    std::int64_t step;
+    __mmask64 mask;
+  };
+  Place read(std::int64_t step, __mmask64 mask) const {
+    for (int s = 0; s < Base::kSteps; ++s) prefetch(Base::at + (step + s) * kStep);
+    return {step, mask};
+  }
+  template <int s>
+  void split(const Place& place, __m512i& high, __m512i& low) const {
+    const Both both = parts_of(sixteen(place, s, 0), sixteen(place, s, 1), sixteen(place, s, 2),
+                               sixteen(place, s, 3));
+    high = both.high;
+    low = both.low;
+  }
+
+ private:
+  __m512i sixteen(const Place& place, int s, int quarter) const {
+    // A mask, since the elements may lie behind the matrix.
+    const auto exist = static_cast<__mmask16>(place.mask >> (16 * quarter) & 1 ? 0xffff : 0);
+    const __m128i bytes =
+        _mm_maskz_loadu_epi8(exist, Base::at + place.step * kStep + quarter * kDepth + 16 * s);
+    const __m512 factor = _mm512_set1_ps(Base::factors_at[place.step / Base::kSteps * 4 + quarter]);
+    return _mm512_cvtps_epi32(
+        _mm512_mul_ps(_mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(bytes)), factor));
+  }
+};
+
+// fp16, multiplied to be integers.
+struct HalvesRow : MadePartsRow {
+  static constexpr int kSteps = 1;
+  HalvesRow(const Matrix& m, const RowBlock& block, std::int64_t begin, std::int64_t r)
+      : at(m.row(begin + r)), inverse(_mm512_set1_ps(block.inverse_scale(r))) {}
   Both read(std::int64_t step, __mmask64 mask) const {
     const std::byte* const from = at + step * kStep * 2;
     prefetch(from);
     prefetch(from + kStep);
-    const __m512i first = integers(from, static_cast<__mmask32>(mask));
-    const __m512i second = integers(from + kStep, static_cast<__mmask32>(mask >> 32));
-    return {pack(_mm512_srli_epi16(first, 7), _mm512_srli_epi16(second, 7)),
-            pack(low_of(first), low_of(second))};
+    const __m512i first = _mm512_maskz_loadu_epi16(static_cast<__mmask32>(mask), from);
+    const __m512i second =
+        _mm512_maskz_loadu_epi16(static_cast<__mmask32>(mask >> 32), from + kStep);
+    return parts_of(
+        sixteen(_mm512_castsi512_si256(first)), sixteen(_mm512_extracti64x4_epi64(first, 1)),
+        sixteen(_mm512_castsi512_si256(second)), sixteen(_mm512_extracti64x4_epi64(second, 1)));
   }
   template <int s>
   void split(const Both& both, __m512i& high, __m512i& low) const {
@@ -221,20 +347,6 @@ struct HalvesRow : TwoPartsRow {
  private:
   __m512i sixteen(__m256i halves) const {
     return _mm512_cvtps_epi32(_mm512_mul_ps(_mm512_cvtph_ps(halves), inverse));
-  }
-  // 32 elements as integers, and what makes both parts positive: 64 rounds the high one and is the
-  // offset of the low one. Each quarter holds four of the first sixteen, then of the others.
-  __m512i integers(const std::byte* from, __mmask32 mask) const {
-    const __m512i halves = _mm512_maskz_loadu_epi16(mask, from);
-    return _mm512_add_epi16(_mm512_packs_epi32(sixteen(_mm512_castsi512_si256(halves)),
-                                               sixteen(_mm512_extracti64x4_epi64(halves, 1))),
-                            _mm512_set1_epi16(128 * kOffset + 64));
-  }
-  static __m512i low_of(__m512i q) { return _mm512_and_si512(q, _mm512_set1_epi16(127)); }
-  // 64 parts in the order of the elements.
-  static __m512i pack(__m512i first, __m512i second) {
-    const __m512i order = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
-    return _mm512_permutexvar_epi32(order, _mm512_packus_epi16(first, second));
   }
 };
 

@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <immintrin.h>
+#include <type_traits>
 #include <utility>
 
 #include "kernels/simd/int8_gemv.h"
@@ -81,21 +82,30 @@ class WideProducts {
       add_steps(rows, step, mask, sums);
   }
 
-  // Adds the products of int4 in tiles: each quarter of a vector has the sum of one tile.
+  // Adds the products of integers in tiles: each quarter of a vector has the sum of one tile, or of
+  // a part of it.
   [[gnu::always_inline]] void add_tiles(const Row* rows, std::int64_t step, __mmask64 mask,
                                         Sums& sums) const {
-    const std::int32_t* const offsets = columns_.tile_offsets() + step / 2 * kVectors * 16;
+    const std::int32_t* const offsets =
+        columns_.tile_offsets() + step / Row::kSteps * kVectors * 16;
     Sums tiles;
     unroll<kRows>([&](auto r) {
       unroll<kVectors>([&](auto v) { tiles.of[r][v] = _mm512_load_si512(offsets + v * 16); });
     });
     add_steps(rows, step, mask, tiles);
     unroll<kRows>([&](auto r) {
-      const __m512i factors = rows[r].factors(step);
-      unroll<kVectors>([&](auto v) {
-        // The sum of a tile is within 15 bits: its lower half counts.
-        sums.of[r][v] = _mm512_dpwssd_epi32(sums.of[r][v], tiles.of[r][v], factors);
-      });
+      const auto factors = rows[r].factors(step);
+      if constexpr (std::is_same_v<Row, TileSumsRow>)
+        unroll<kVectors>([&](auto v) {
+          // The sum of a tile is within 15 bits: its lower half counts.
+          sums.of[r][v] = _mm512_dpwssd_epi32(sums.of[r][v], tiles.of[r][v], factors);
+        });
+      else
+        unroll<kHigh>([&](auto v) {
+          const __m512i both = join_parts(tiles.of[r][v], tiles.of[r][kHigh + v]);
+          __m512i& sum = sums.of[r][kHigh + v];
+          sum = _mm512_add_epi32(sum, steps_of_sums(both, factors));
+        });
     });
   }
 

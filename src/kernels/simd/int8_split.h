@@ -19,6 +19,20 @@ inline constexpr std::int64_t blocks_of(std::int64_t n) {
 inline bool is_int4_in_tiles(const Matrix& matrix) {
   return matrix.form == Matrix::Form::kInt4 && !matrix.has_row_scale();
 }
+inline bool is_int8_in_tiles(const Matrix& matrix) {
+  return matrix.form == Matrix::Form::kInt8 && !matrix.has_row_scale();
+}
+// Neighbouring elements of a row whose products VNNI adds up before it multiplies the sum by their
+// scale: those of a tile, or an equal part of it. 0: the scale is the same for all of a row.
+inline std::int64_t sum_depth(const Matrix& matrix) {
+  if (is_int4_in_tiles(matrix)) return 32;
+  if (is_int8_in_tiles(matrix)) return matrix.tile_k % 32 == 0 ? 32 : 16;
+  return 0;
+}
+// What VNNI adds to such integers, so that they have no sign.
+inline int sum_offset(const Matrix& matrix) {
+  return matrix.form == Matrix::Form::kInt4 ? 8 : 128;
+}
 
 // Where the parts of a block's columns lie in the bytes that gemm_pack() writes. A view.
 struct SplitBlock {
@@ -28,26 +42,29 @@ struct SplitBlock {
   static constexpr std::int64_t sums_bytes(std::int64_t count) {
     return count * 2 * kInt8BlockColumns * std::int64_t{sizeof(std::int32_t)};
   }
-  static constexpr std::int64_t size_bytes(std::int64_t k) {
-    return 2 * parts_bytes(k) + sums_bytes(1 + round_up(k, 64) / 32) +
+  static std::int64_t size_bytes(const Matrix& matrix) {
+    const std::int64_t depth = sum_depth(matrix);
+    const std::int64_t tiles = depth == 0 ? 0 : round_up(matrix.k, 64) / depth;
+    return 2 * parts_bytes(matrix.k) + sums_bytes(1 + tiles) +
            kInt8BlockColumns * std::int64_t{sizeof(float)};
   }
-  SplitBlock(const std::byte* packed, std::int64_t k)
+  SplitBlock(const Matrix& matrix, const std::byte* packed)
       : high(reinterpret_cast<const std::int8_t*>(packed)),
-        low(high + parts_bytes(k)),
-        sums(reinterpret_cast<const std::int32_t*>(low + parts_bytes(k))),
+        low(high + parts_bytes(matrix.k)),
+        sums(reinterpret_cast<const std::int32_t*>(low + parts_bytes(matrix.k))),
         tile_offsets(sums + 2 * kInt8BlockColumns),
-        scales(reinterpret_cast<const float*>(packed + size_bytes(k)) - kInt8BlockColumns) {}
+        scales(reinterpret_cast<const float*>(packed + size_bytes(matrix)) - kInt8BlockColumns) {}
 
-  const std::int8_t* high;           // [k / 64][k / 4 of 16][column][k % 4]
-  const std::int8_t* low;            // the same
-  const std::int32_t* sums;          // [high, low][column]
-  const std::int32_t* tile_offsets;  // [k / 32][high, low][column]: minus eight times their sums
-  const float* scales;               // [column]
+  const std::int8_t* high;   // [k / 64][k / 4 of 16][column][k % 4]
+  const std::int8_t* low;    // the same
+  const std::int32_t* sums;  // [high, low][column]
+  // [k / sum_depth()][high, low][column]: minus sum_offset() times the sums of so many elements.
+  const std::int32_t* tile_offsets;
+  const float* scales;  // [column]
 };
 
 // The functions of Int8Kernels by these names.
-std::int64_t gemm_pack_bytes(std::int64_t k);
-void gemm_pack(const Half* const* x, std::int64_t stride, std::int64_t k, std::byte* packed);
+std::int64_t gemm_pack_bytes(const Matrix& matrix);
+void gemm_pack(const Matrix& matrix, const Half* const* x, std::int64_t stride, std::byte* packed);
 
 }  // namespace anemone::kernels::simd::int8_split

@@ -60,22 +60,23 @@ void make_neighbours(const Half* x, std::int64_t stride, std::int64_t depth, std
   }
 }
 
-// The sums of the columns, and minus eight times those of every 32 elements, which are half a tile,
-// to every second of `tiles`.
-void sum_columns(const std::int8_t* part, std::int64_t steps, std::int8_t* all,
-                 std::int8_t* tiles) {
-  constexpr std::int64_t kHalfTile = kTileBytes / 2;
+// `factor` times the sums of the columns over `depth` elements.
+__m512i sum_elements(const std::int8_t* part, std::int64_t depth, int factor) {
   __m512i sums = _mm512_setzero_si512();
-  for (std::int64_t t = 0; t < 2 * steps; ++t) {
-    __m512i some = _mm512_setzero_si512();
-    for (std::int64_t at = 0; at < kHalfTile; at += 64)
-      some = _mm512_dpbusd_epi32(some, _mm512_set1_epi8(1),
-                                 _mm512_load_si512(part + t * kHalfTile + at));
-    sums = _mm512_add_epi32(sums, some);
-    _mm512_store_si512(tiles + 2 * t * 64,
-                       _mm512_sub_epi32(_mm512_setzero_si512(), _mm512_slli_epi32(some, 3)));
-  }
-  _mm512_store_si512(all, sums);
+  for (const std::int8_t* at = part; at < part + depth * kInt8BlockColumns; at += 64)
+    sums = _mm512_dpbusd_epi32(sums, _mm512_set1_epi8(static_cast<char>(factor)),
+                               _mm512_load_si512(at));
+  return sums;
+}
+
+// What SplitBlock::tile_offsets has of one part.
+void make_tile_offsets(const Matrix& matrix, const std::int8_t* part, std::int8_t* out) {
+  const std::int64_t depth = sum_depth(matrix);
+  if (depth == 0) return;
+  for (std::int64_t k = 0; k < round_up(matrix.k, 64); k += depth, out += 2 * 64)
+    _mm512_store_si512(
+        out, _mm512_sub_epi32(_mm512_setzero_si512(), sum_elements(part + k * kInt8BlockColumns,
+                                                                   depth, sum_offset(matrix))));
 }
 
 bool are_neighbours(const Half* const* x) {
@@ -141,16 +142,18 @@ float split_column(const Half* x, std::int64_t stride, std::int64_t depth, std::
   return scale_of(most);
 }
 
-std::int64_t gemm_pack_bytes(std::int64_t k) {
-  return SplitBlock::size_bytes(k);
+std::int64_t gemm_pack_bytes(const Matrix& matrix) {
+  return SplitBlock::size_bytes(matrix);
 }
 
-void gemm_pack(const Half* const* x, std::int64_t stride, std::int64_t k, std::byte* packed) {
+void gemm_pack(const Matrix& matrix, const Half* const* x, std::int64_t stride, std::byte* packed) {
+  const std::int64_t k = matrix.k;
   const std::int64_t steps = round_up(k, 64) / 64;
   auto* high = reinterpret_cast<std::int8_t*>(packed);
   std::int8_t* low = high + SplitBlock::parts_bytes(k);
   std::int8_t* sums = low + SplitBlock::parts_bytes(k);
-  auto* scales = reinterpret_cast<float*>(packed + SplitBlock::size_bytes(k)) - kInt8BlockColumns;
+  auto* scales =
+      reinterpret_cast<float*>(packed + SplitBlock::size_bytes(matrix)) - kInt8BlockColumns;
   if (are_neighbours(x)) {
     // Whole rows of tiles are written; those behind the depth are not.
     if (k % 64 != 0)
@@ -165,8 +168,10 @@ void gemm_pack(const Half* const* x, std::int64_t stride, std::int64_t k, std::b
                       ? 0
                       : make_column(x[n], stride, k, plain.data(), high + n * 4, low + n * 4);
   }
-  sum_columns(high, steps, sums, sums + 2 * 64);
-  sum_columns(low, steps, sums + 64, sums + 3 * 64);
+  _mm512_store_si512(sums, sum_elements(high, 64 * steps, 1));
+  _mm512_store_si512(sums + 64, sum_elements(low, 64 * steps, 1));
+  make_tile_offsets(matrix, high, sums + 2 * 64);
+  make_tile_offsets(matrix, low, sums + 3 * 64);
 }
 
 }  // namespace anemone::kernels::simd::int8_split

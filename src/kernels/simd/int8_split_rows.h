@@ -10,8 +10,8 @@
 
 namespace anemone::kernels::simd::int8_split {
 
-// What RowBlock::scales() is to be multiplied with where sums of int4 in tiles are not of the high
-// parts of weights.
+// What RowBlock::scales() is to be multiplied with where sums of tiles are not of the high parts of
+// weights.
 inline constexpr float kTileUnit = 1.0F / 128;
 
 // Rows [begin, end) of a matrix that takes() accepts, at most kInt8BlockRows.
@@ -20,10 +20,17 @@ inline constexpr float kTileUnit = 1.0F / 128;
 // scale * (128 * high + low) with at most 127 * 128 steps each way, so the error is half of the
 // row's largest weight / 16256 (for int4 in blocks that of the block's scale, half of the row's
 // largest / 2032: about that of the scale's own fp16).
+//
+// int8 in tiles is one part, exactly, where the sum of each tile is multiplied by its scale. A
+// tile's sum of products with a column, 128 * high + low, then becomes an integer number of steps:
+// each is what one step of the column's parts by one step of the tile with the largest scale gives,
+// or a few of them in a row so deep that their sum would not fit 32 bits.
 class RowBlock {
  public:
-  // `scratch`: row_scratch_bytes(), 64-byte aligned; lives as long as this.
-  RowBlock(const Matrix& matrix, std::int64_t begin, std::int64_t end, std::byte* scratch);
+  // `has_tile_sums`: whether sums of tiles are multiplied by the scales. `scratch`:
+  // row_scratch_bytes(), 64-byte aligned; lives as long as this.
+  RowBlock(const Matrix& matrix, std::int64_t begin, std::int64_t end, bool has_tile_sums,
+           std::byte* scratch);
 
   bool has_low() const { return has_low_; }
   // One part that can be read where it lies: row r at in_place() + r * k.
@@ -40,6 +47,9 @@ class RowBlock {
   const std::int16_t* multipliers(std::int64_t r) const {
     return multipliers_ + r * multipliers_per_row_;
   }
+  // int8 in tiles: what row r's integers, or the sums of their products, are to be multiplied with,
+  // one for each sum_depth() elements; zeros behind them, up to a multiple of sixteen.
+  const float* factors(std::int64_t r) const { return factors_ + r * factors_per_row_; }
   // The parts of elements [64 * step, 64 * step + 64) of a row as [count][64] each, 64-byte
   // aligned: those of rows [first, first + count) of the block. What lies outside the matrix is
   // left alone or meets zeros of the activations. `low` is used if has_low().
@@ -63,7 +73,7 @@ class RowBlock {
   void prepare_row_scales();
   void prepare_palettes(std::byte* scratch);
   void prepare_halves();
-  void prepare_int8_tiles(std::byte* scratch);
+  void prepare_int8_tiles(float steps, std::byte* scratch);
   void prepare_int4_tiles(std::byte* scratch);
 
   void expand_nibbles(const Part& part) const;
@@ -79,8 +89,8 @@ class RowBlock {
   bool has_low_ = true;
   const std::byte* in_place_ = nullptr;
   const std::int8_t* tables_[kInt8BlockRows] = {};
-  // int8 in tiles: what a row's integers are multiplied with; [kInt8BlockRows][tiles].
   const float* factors_ = nullptr;
+  std::int64_t factors_per_row_ = 0;
   const std::int16_t* multipliers_ = nullptr;
   std::int64_t multipliers_per_row_ = 0;
   alignas(64) float scales_[kInt8BlockRows] = {};

@@ -24,6 +24,11 @@ inline Int8Split16 split(__m512 x) {
   return {high, _mm512_sub_epi32(q, _mm512_slli_epi32(high, 7))};
 }
 
+// The parts of sixteen elements as bytes; `out` is 16-byte aligned.
+inline void store_sixteen(__m512i integers, std::int8_t* out) {
+  _mm_store_si128(reinterpret_cast<__m128i*>(out), _mm512_cvtepi32_epi8(integers));
+}
+
 inline __m512 load_sixteen(const Half* x) {
   return _mm512_cvtph_ps(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(x)));
 }
@@ -52,6 +57,15 @@ struct NibbleTables {
   __m512i high;
   __m512i low;
 };
+
+// 128 * high + low.
+inline __m512i join_parts(__m512i high, __m512i low) {
+  return _mm512_add_epi32(_mm512_slli_epi32(high, 7), low);
+}
+// Sums of tiles as numbers of steps: multiplied by the factors and rounded, whatever kernel it is.
+inline __m512i steps_of_sums(__m512i sums, __m512 factors) {
+  return _mm512_cvtps_epi32(_mm512_mul_ps(_mm512_cvtepi32_ps(sums), factors));
+}
 
 // One column of fp16, elements `stride` apart, as parts one after the other. Gives its scale.
 float split_column(const Half* x, std::int64_t stride, std::int64_t depth, std::int8_t* high,

@@ -37,9 +37,9 @@ std::string_view Matrix::form_name() const {
     case Form::kHalf:
       return "fp16";
     case Form::kInt8:
-      return "int8";
+      return has_row_scale() ? "int8" : "int8-block";
     case Form::kInt4:
-      return "int4";
+      return has_row_scale() ? "int4" : "int4-block";
     case Form::kPalette:
       return bits == 4 ? "lut4" : bits == 6 ? "lut6" : "lut8";
   }

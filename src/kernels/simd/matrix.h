@@ -41,7 +41,7 @@ struct Matrix {
   std::int64_t group = 1;
 
   std::int64_t row_bytes() const { return k * bits / 8; }
-  // "fp16", "int8", "lut4", ...
+  // "fp16", "int8", "int8-block" where parts of a row have scales of their own, "lut4", ...
   std::string_view form_name() const;
   // Bytes of everything that a product reads: elements, scales and palettes.
   std::int64_t size_bytes() const {

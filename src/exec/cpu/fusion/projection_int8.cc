@@ -57,13 +57,13 @@ void pack_block(const ProjectionRun& run, const Int8Kernels& kernels, std::int64
       x[n] = s.x + t * s.x_token;
       stride = s.x_channel;
     }
-  kernels.gemm_pack(x, stride, run.matrix.k, packed);
+  kernels.gemm_pack(run.matrix, x, stride, packed);
 }
 
 // Multiplies many tokens, as in a prefill: as many blocks of tokens at a time as a cache holds.
 void multiply_many(const ProjectionRun& run, const Int8Kernels& kernels) {
   const Matrix& matrix = run.matrix;
-  const std::int64_t block_bytes = kernels.gemm_pack_bytes(matrix.k);
+  const std::int64_t block_bytes = kernels.gemm_pack_bytes(matrix);
   const std::int64_t all_blocks = (run.tokens + kInt8BlockColumns - 1) / kInt8BlockColumns;
   const std::int64_t most =
       std::min(std::max<std::int64_t>(1, kPackedBytes / block_bytes), all_blocks);

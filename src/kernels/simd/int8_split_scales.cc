@@ -1,0 +1,245 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the integers of rows stand for: scales, tables and largest magnitudes.
+#if defined(__x86_64__)
+#include "kernels/simd/int8_split_rows.h"
+
+#include <algorithm>
+
+#include "kernels/simd/int8_split_vectors.h"
+
+namespace anemone::kernels::simd::int8_split {
+namespace {
+
+constexpr float kSteps = 127 * 128;
+
+// Entries of a palette's table, so that a register holds it several times or it fills registers.
+std::int64_t table_entries(int bits) {
+  return std::max<std::int64_t>(64, std::int64_t{1} << bits);
+}
+
+// Steps into which an int4 tile's scale is rounded. They are so few that times 8 they are within
+// kSteps, and times the sum of 32 products with a part, 8 * 64 each, over the whole depth within 31
+// bits.
+float tile_steps(const Matrix& m) {
+  return std::min(127.0F * 16,
+                  0x7ffff000p0F / (32 * 8 * 64) / static_cast<float>(round_up(m.k, 32) / 32));
+}
+
+std::int64_t multiplier_count(const Matrix& m) {
+  return round_up(m.k, 128) / 32;
+}
+std::int64_t factor_count(const Matrix& m) {
+  return round_up(m.k / sum_depth(m), 16);
+}
+
+// What the sum of an int8 tile with the row's largest scale is multiplied with, so that the sum of
+// all of them is within 31 bits. An integer is at most 128, a column's at most 8191.
+float tile_sum_steps(const Matrix& m) {
+  return std::min(1.0F, 0x7fff0000p0F / (128.0F * 8191) / static_cast<float>(m.k));
+}
+
+// Prefetches `count` scales from `begin` behind these: they lie apart from the rows, so the
+// processor does not foresee them. The address may lie behind the mapping: a prefetch is a hint and
+// never faults.
+void prefetch_scales(const Half* scales, std::int64_t begin, std::int64_t count) {
+  auto at =
+      reinterpret_cast<std::uintptr_t>(scales) + static_cast<std::uintptr_t>(begin) * sizeof(Half);
+  for (const auto end = at + static_cast<std::uintptr_t>(count) * sizeof(Half); at < end; at += 64)
+    _mm_prefetch(reinterpret_cast<const char*>(at), _MM_HINT_T0);
+}
+
+// The largest of a row's scales. The bits of fp16 without the sign have its order.
+float largest(const Half* scales, std::int64_t count) {
+  __m512i tops = _mm512_setzero_si512();
+  for (std::int64_t i = 0; i < count; i += 32) {
+    const auto some = static_cast<__mmask32>(count - i >= 32 ? ~0u : (1u << (count - i)) - 1);
+    tops = _mm512_max_epu16(tops, _mm512_and_si512(_mm512_maskz_loadu_epi16(some, scales + i),
+                                                   _mm512_set1_epi16(0x7fff)));
+  }
+  const __m256i half =
+      _mm256_max_epu16(_mm512_castsi512_si256(tops), _mm512_extracti64x4_epi64(tops, 1));
+  const __m128i quarter =
+      _mm_max_epu16(_mm256_castsi256_si128(half), _mm256_extracti128_si256(half, 1));
+  // The processor has an instruction for the smallest of eight integers only.
+  const __m128i ones = _mm_set1_epi16(-1);
+  const __m128i top = _mm_xor_si128(_mm_minpos_epu16(_mm_xor_si128(quarter, ones)), ones);
+  return _mm_cvtss_f32(_mm_cvtph_ps(top));
+}
+
+// Goes over the rows of a block with the scales of their tiles, without a division for each.
+struct RowScales {
+  RowScales(const Matrix& m, std::int64_t begin)
+      : scales(m.scales_at(begin, 0)),
+        tiles(m.k / m.tile_k),
+        tile_rows(m.tile_rows),
+        left(m.tile_rows - begin % m.tile_rows) {}
+  void next() {
+    ++r;
+    if (--left > 0) return;
+    left = tile_rows;
+    scales += tiles;
+  }
+  std::int64_t r = 0;  // of the block
+  const Half* scales;
+  const std::int64_t tiles;
+  const std::int64_t tile_rows;
+  std::int64_t left;  // rows of these scales
+};
+
+}  // namespace
+
+std::int64_t row_scratch_bytes(const Matrix& m) {
+  if (m.form == Matrix::Form::kPalette) return kInt8BlockRows * 2 * table_entries(m.bits);
+  if (m.form == Matrix::Form::kHalf || m.has_row_scale()) return 64;
+  return round_up(m.form == Matrix::Form::kInt4
+                      ? kInt8BlockRows * multiplier_count(m) * std::int64_t{sizeof(std::int16_t)}
+                      : kInt8BlockRows * factor_count(m) * std::int64_t{sizeof(float)},
+                  64);
+}
+
+void row_tops(const Matrix& matrix, std::int64_t begin, std::int64_t end, float* out) {
+  for (std::int64_t r = begin; r < end; ++r) {
+    const auto* row = reinterpret_cast<const Half*>(matrix.row(r));
+    __m512 tops = _mm512_setzero_ps();
+    for (std::int64_t c = 0; c < matrix.k; c += 16)
+      tops = _mm512_max_ps(tops, _mm512_abs_ps(load_some(row + c, matrix.k - c)));
+    out[r] = _mm512_reduce_max_ps(tops);
+  }
+}
+
+RowBlock::RowBlock(const Matrix& matrix, std::int64_t begin, std::int64_t end, bool has_tile_sums,
+                   std::byte* scratch)
+    : matrix_(matrix), begin_(begin), rows_(end - begin) {
+  if (matrix.form == Matrix::Form::kPalette) {
+    prepare_palettes(scratch);
+  } else if (matrix.form == Matrix::Form::kHalf) {
+    prepare_halves();
+  } else if (is_int4_in_tiles(matrix)) {
+    prepare_int4_tiles(scratch);
+  } else if (is_int8_in_tiles(matrix)) {
+    has_low_ = !has_tile_sums;
+    prepare_int8_tiles(has_tile_sums ? tile_sum_steps(matrix) : kSteps / 128, scratch);
+  } else {
+    has_low_ = false;
+    prepare_row_scales();
+  }
+  if (!has_low_ && matrix.form == Matrix::Form::kInt8 && rows_ == kInt8BlockRows &&
+      matrix.k % 64 == 0)
+    in_place_ = matrix.row(begin);
+}
+
+// Integer divisions are slow beside the other work for a row: instead of dividing for each row, the
+// loop counts how many rows still have the same scale.
+void RowBlock::prepare_row_scales() {
+  const Half* scales = matrix_.scales_at(begin_, 0);
+  if (matrix_.tile_rows == 1) {
+    prefetch_scales(scales, kInt8BlockRows, kInt8BlockRows);
+    for (std::int64_t r = 0; r < rows_; r += 16)
+      _mm512_store_ps(scales_ + r, load_some(scales + r, rows_ - r));
+    return;
+  }
+  std::int64_t left = matrix_.tile_rows - begin_ % matrix_.tile_rows;  // rows of this scale
+  for (std::int64_t r = 0; r < rows_; ++r) {
+    scales_[r] = to_float(*scales);
+    if (--left > 0) continue;
+    left = matrix_.tile_rows;
+    ++scales;
+  }
+}
+
+void RowBlock::prepare_palettes(std::byte* scratch) {
+  const std::int64_t entries = std::int64_t{1} << matrix_.bits;
+  const std::int64_t places = table_entries(matrix_.bits);
+  auto* table = reinterpret_cast<std::int8_t*>(scratch);
+  std::int64_t group = begin_ / matrix_.group;
+  std::int64_t left = (group + 1) * matrix_.group - begin_;  // rows of this palette
+  for (std::int64_t r = 0; r < rows_; ++group, left = matrix_.group) {
+    const Half* palette = matrix_.palette + (group << matrix_.bits);
+    __m512 tops = _mm512_setzero_ps();
+    for (std::int64_t i = 0; i < entries; i += 16)
+      tops = _mm512_max_ps(tops, _mm512_abs_ps(load_sixteen(palette + i)));
+    const float most = _mm512_reduce_max_ps(tops);
+    const __m512 inverse = _mm512_set1_ps(most == 0 ? 0 : kSteps / most);
+    for (std::int64_t i = 0; i < places; i += 16) {
+      const Int8Split16 parts = split(_mm512_mul_ps(load_sixteen(palette + i % entries), inverse));
+      store_sixteen(parts.high, table + i);
+      store_sixteen(parts.low, table + places + i);
+    }
+    for (; r < rows_ && left > 0; ++r, --left) {
+      tables_[r] = table;
+      scales_[r] = 128 * most / kSteps;
+    }
+    table += 2 * places;
+  }
+}
+
+void RowBlock::prepare_halves() {
+  for (std::int64_t r = 0; r < rows_; ++r) scales_[r] = 128 * matrix_.tops[begin_ + r] / kSteps;
+}
+
+// Every scale in units of the row's largest, which becomes `steps`.
+void RowBlock::prepare_int8_tiles(float steps, std::byte* scratch) {
+  const std::int64_t tiles = matrix_.k / matrix_.tile_k;
+  const std::int64_t repeats = matrix_.tile_k / sum_depth(matrix_);
+  auto* factors = reinterpret_cast<float*>(scratch);
+  factors_ = factors;
+  factors_per_row_ = factor_count(matrix_);
+  for (RowScales row(matrix_, begin_); row.r < rows_; row.next(), factors += factors_per_row_) {
+    prefetch_scales(row.scales, kInt8BlockRows * tiles, tiles);
+    const float most = largest(row.scales, tiles);
+    const float inverse = most == 0 ? 0 : steps / most;
+    scales_[row.r] = 128 * most / steps;
+    if (repeats == 1) {
+      for (std::int64_t t = 0; t < tiles; t += 16)
+        _mm512_store_ps(factors + t, _mm512_mul_ps(load_some(row.scales + t, tiles - t),
+                                                   _mm512_set1_ps(inverse)));
+      continue;
+    }
+    for (std::int64_t t = 0; t < tiles; ++t)
+      std::fill_n(factors + t * repeats, repeats, to_float(row.scales[t]) * inverse);
+    std::fill(factors + tiles * repeats, factors + factors_per_row_, 0.0F);
+  }
+}
+
+// Every scale in steps of the row's largest.
+void RowBlock::prepare_int4_tiles(std::byte* scratch) {
+  const std::int64_t tiles = matrix_.k / matrix_.tile_k;
+  const std::int64_t repeats = matrix_.tile_k / 32;
+  auto* multipliers = reinterpret_cast<std::int16_t*>(scratch);
+  multipliers_ = multipliers;
+  multipliers_per_row_ = multiplier_count(matrix_);
+  const float steps = tile_steps(matrix_);
+  for (RowScales row(matrix_, begin_); row.r < rows_;
+       row.next(), multipliers += multipliers_per_row_) {
+    const Half* const scales = row.scales;
+    prefetch_scales(scales, kInt8BlockRows * tiles, tiles);
+    const float most = largest(scales, tiles);
+    const __m512 inverse = _mm512_set1_ps(most == 0 ? 0 : steps / most);
+    scales_[row.r] = 128 * most / steps;
+    if (repeats == 1) {
+      const auto steps_of = [&](__m512 some) {
+        return _mm512_cvtepi32_epi16(_mm512_cvtps_epi32(_mm512_mul_ps(some, inverse)));
+      };
+      std::int64_t t = 0;
+      for (; t + 16 <= tiles; t += 16)
+        _mm256_storeu_si256(reinterpret_cast<__m256i*>(multipliers + t),
+                            steps_of(load_sixteen(scales + t)));
+      if (t < tiles)
+        _mm256_mask_storeu_epi16(multipliers + t, static_cast<__mmask16>((1u << (tiles - t)) - 1),
+                                 steps_of(load_some(scales + t, tiles - t)));
+      continue;
+    }
+    for (std::int64_t t = 0; t < tiles; t += 16) {
+      const std::int64_t count = std::min<std::int64_t>(16, tiles - t);
+      const __m512 scaled = _mm512_mul_ps(load_some(scales + t, count), inverse);
+      alignas(32) std::int16_t some[16];
+      _mm256_store_si256(reinterpret_cast<__m256i*>(some),
+                         _mm512_cvtepi32_epi16(_mm512_cvtps_epi32(scaled)));
+      for (std::int64_t i = 0; i < count; ++i)
+        std::fill_n(multipliers + (t + i) * repeats, repeats, some[i]);
+    }
+  }
+}
+
+}  // namespace anemone::kernels::simd::int8_split
+#endif
