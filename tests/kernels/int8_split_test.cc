@@ -288,6 +288,32 @@ TEST_P(Int8Split, MultipliesFewColumns) {
   }
 }
 
+// Sums stay exact where every product is as large as it can be: the bytes of deep rows are all
+// -128, or the nibbles -8, under one scale and by columns of one value.
+TEST_P(Int8Split, SumsOfTheLargestProductsFit) {
+  const SplitForm& f = GetParam();
+  if (f.form != Form::kInt8 && f.form != Form::kInt4) return;
+  for (const std::int64_t depth : {std::int64_t{192}, std::int64_t{3072}, std::int64_t{30720}}) {
+    Weights w = weights({4, depth});
+    std::ranges::fill(w.data, static_cast<std::byte>(f.form == Form::kInt8 ? 0x80 : 0x88));
+    std::ranges::fill(w.scales, to_half(0.5f));
+    const std::vector<Half> x(static_cast<std::size_t>(depth), to_half(-2.0f));
+    const double expected = static_cast<double>(depth) * (f.form == Form::kInt8 ? 128 : 8);
+    for (const Int8Kernels* int8 : sets_) {
+      std::vector<std::byte> storage(
+          static_cast<std::size_t>(int8->gemv_pack_bytes(w.matrix, 1) + 64));
+      std::vector<std::byte> scratch(
+          static_cast<std::size_t>(int8->gemv_scratch_bytes(w.matrix) + 64));
+      const Half* column = x.data();
+      int8->gemv_pack(w.matrix, &column, 1, 1, aligned(storage));
+      float out[4];
+      int8->gemv(w.matrix, 0, 4, aligned(storage), out, 4, aligned(scratch));
+      for (const float value : out)
+        EXPECT_NEAR(static_cast<double>(value), expected, expected / 2032 * 0.51) << depth;
+    }
+  }
+}
+
 TEST_P(Int8Split, FindsTheLargestMagnitudesOfRows) {
   if (GetParam().form != Form::kHalf) return;
   for (const Shape2 shape : shapes()) {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the integers of rows stand for: scales, tables and largest magnitudes.
 #if defined(__x86_64__)
-#include "kernels/simd/int8_split_rows.h"
-
 #include <algorithm>
+#include <cmath>
 
+#include "kernels/simd/int8_split_rows.h"
 #include "kernels/simd/int8_split_vectors.h"
 
 namespace anemone::kernels::simd::int8_split {
@@ -17,12 +17,12 @@ std::int64_t table_entries(int bits) {
   return std::max<std::int64_t>(64, std::int64_t{1} << bits);
 }
 
-// Steps into which an int4 tile's scale is rounded. They are so few that times 8 they are within
-// kSteps, and times the sum of 32 products with a part, 8 * 64 each, over the whole depth within 31
-// bits.
+// Steps into which an int4 tile's scale is rounded: a whole number, so that no scale is rounded to
+// more. They are so few that times 8 they are within kSteps, and times the sum of 32 products with
+// a part, 8 * 64 each, over the whole depth within 31 bits.
 float tile_steps(const Matrix& m) {
-  return std::min(127.0F * 16,
-                  0x7ffff000p0F / (32 * 8 * 64) / static_cast<float>(round_up(m.k, 32) / 32));
+  return std::min(127.0F * 16, std::floor(0x7ffff000p0F / (32 * 8 * 64) /
+                                          static_cast<float>(round_up(m.k, 32) / 32)));
 }
 
 std::int64_t multiplier_count(const Matrix& m) {
