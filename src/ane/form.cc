@@ -13,16 +13,10 @@
 namespace anemone::ane {
 namespace {
 
-using artifact::CacheForm;
-using artifact::ExpertsForm;
-using artifact::HeadForm;
-using artifact::HiddenLayout;
-
 constexpr std::array kForms = {
-    NamedForm{
-        "blend-states",
-        "caches as states, written by a product with a one-hot matrix; tokens in the height",
-        {HiddenLayout::kTokensInHeight, CacheForm::kBlend, ExpertsForm::kDense, HeadForm::kLogits}},
+    NamedForm{"blend-states",
+              "caches as states, written by a product with a one-hot matrix; tokens in the height",
+              {}},
 };
 
 struct Reason {
@@ -44,6 +38,14 @@ constexpr std::array kReasons = {
     Reason{"cache", "readonly",
            "Apple's rules and ExecuTorch's static llama keep caches so; magenta measured all of it "
            "on the chip (A14)"},
+    Reason{"recurrent", "states",
+           "no bytes pass between host and chip; CoreML-LLM saw three or more states, or KV beside "
+           "conv states, fail at predict (macOS 26)"},
+    Reason{"recurrent", "tensors",
+           "conv states as inputs and outputs worked where states failed (CoreML-LLM, macOS 26)"},
+    Reason{"logits", "channels", "the head's convolution gives them so"},
+    Reason{"logits", "last-axis",
+           "a last axis of 1 is padded to 64 bytes: 9.7 MB a token for the 0.5B's vocabulary"},
     Reason{"experts", "dense",
            "no step leaves the chip; it reads all experts of a layer for each token"},
     Reason{"experts", "packs",

@@ -27,6 +27,10 @@ Shape hidden_shape(HiddenLayout layout, std::int64_t channels, std::int64_t toke
 // they are inputs, the rows of the step are outputs, and the host appends them.
 enum class CacheForm { kBlend, kReadOnly };
 
+// Where packages of fp16 keep recurrent states (short convolutions, delta nets): in Core ML states,
+// or in inputs and outputs. Those of fp32 have no states.
+enum class RecurrentForm { kStates, kTensors };
+
 // Where the experts of a layer go: kDense puts all of them into the graph, multiplied by their
 // weights; kPacks puts them into packages of their own, of which the host runs the active ones.
 enum class ExpertsForm { kDense, kPacks };
@@ -34,14 +38,25 @@ enum class ExpertsForm { kDense, kPacks };
 // What a head gives: all logits, or the most likely token and its logit.
 enum class HeadForm { kLogits, kArgmax };
 
+// The axis of the vocabulary in what heads give: the channels, in the layout of hidden states, or
+// the last one, [1, 1, T, columns].
+enum class LogitsLayout { kChannels, kLast };
+
 // The default is what version 1 of the manifest stands for.
 struct Form {
   HiddenLayout layout = HiddenLayout::kTokensInHeight;
   CacheForm cache = CacheForm::kBlend;
+  RecurrentForm recurrent = RecurrentForm::kStates;
   ExpertsForm experts = ExpertsForm::kDense;
+  LogitsLayout logits = LogitsLayout::kChannels;
   HeadForm head = HeadForm::kLogits;
 
   bool has_read_only_caches() const { return cache == CacheForm::kReadOnly; }
+  bool has_recurrent_states() const { return recurrent == RecurrentForm::kStates; }
+  Shape logits_shape(std::int64_t columns, std::int64_t tokens) const {
+    return logits == LogitsLayout::kLast ? Shape{1, 1, tokens, columns}
+                                         : hidden_shape(layout, columns, tokens);
+  }
   bool has_argmax() const { return head == HeadForm::kArgmax; }
   bool has_expert_packs() const { return experts == ExpertsForm::kPacks; }
   bool operator==(const Form&) const = default;

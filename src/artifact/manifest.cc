@@ -42,6 +42,7 @@ int needed_format_version(const Manifest& manifest) {
   const bool has_appended = std::ranges::any_of(manifest.shards, [](const Shard& shard) {
     return std::ranges::any_of(shard.caches, &Cache::is_appended);
   });
+  if (manifest.form.logits == LogitsLayout::kLast) return 3;
   return has_appended ? 3 : has_parts ? 2 : 1;
 }
 

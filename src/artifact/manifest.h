@@ -35,7 +35,8 @@ namespace anemone::artifact {
 // raises it, and only manifests with that member carry the new number (needed_format_version()).
 //   1: everything but what follows
 //   2: layers in parts (LayerSpan::part_begin, part_end), experts in packages (Shard::experts)
-//   3: caches that the host appends to (Cache::is_appended)
+//   3: caches that the host appends to (Cache::is_appended), the vocabulary in the last axis
+//      (Form::logits)
 inline constexpr int kFormatVersion = 3;
 inline constexpr std::string_view kManifestName = "manifest.json";
 
@@ -156,9 +157,10 @@ struct Head {
   std::int64_t vocab_begin = 0;
   std::int64_t vocab_end = 0;  // exclusive; the ranges of all heads cover the vocabulary in order
   std::string input;
-  std::string output;  // logits [1, vocab_end - vocab_begin, T, 1]; with argmax the highest of them
-  // Greedy heads: int32 [1, 1, T, 1], the first row of the range with the highest logit, which
-  // `output` [1, 1, T, 1] has. Empty: `output` has all logits.
+  // Logits, Form::logits_shape(vocab_end - vocab_begin, T); with argmax the highest of them.
+  std::string output;
+  // Greedy heads: int32, the first row of the range with the highest logit, which `output` has;
+  // both of Form::logits_shape(1, T). Empty: `output` has all logits.
   std::string argmax = {};
 };
 

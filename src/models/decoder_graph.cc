@@ -130,6 +130,12 @@ Result<artifact::Head> build_head(ir::Program& program, const std::string& funct
     logits = builder.op("tanh", {{"x", logits}}, "logits_tanh");
     logits = graph.scale(logits, config.logit_softcap, "logits_capped");
   }
+  const bool is_last = options.form.logits == artifact::LogitsLayout::kLast;
+  if (is_last && logits != nullptr)
+    logits = options.form.layout == artifact::HiddenLayout::kTokensInHeight
+                 ? graph.transpose(logits, {0, 3, 2, 1}, "logits_last")
+                 : graph.transpose(logits, {0, 2, 3, 1}, "logits_last");
+  const std::int32_t axis = is_last ? 3 : 1;
   artifact::Head head;
   head.vocab_begin = projection.parts.front().row_begin;
   head.vocab_end = head.vocab_begin + projection.parts.front().rows;
@@ -141,12 +147,12 @@ Result<artifact::Head> build_head(ir::Program& program, const std::string& funct
     head.argmax = "token";
     outputs = {builder.op("reduce_max",
                           {{"x", logits},
-                           {"axes", ir::Literal::int32s({1})},
+                           {"axes", ir::Literal::int32s({axis})},
                            {"keep_dims", ir::Literal::boolean(true)}},
                           "highest"),
                builder.op("reduce_argmax",
                           {{"x", logits},
-                           {"axis", ir::Literal::int32(1)},
+                           {"axis", ir::Literal::int32(axis)},
                            {"keep_dims", ir::Literal::boolean(true)}},
                           "highest_row")};
     builder.rename(outputs[1], head.argmax);

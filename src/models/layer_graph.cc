@@ -174,17 +174,17 @@ Value* LayerGraph::update_mask(std::int64_t tail) {
 LayerGraph::OpenCache LayerGraph::open_cache(artifact::Cache cache) {
   cache.dtype = options_.dtype;
   OpenCache out;
-  out.input = builder_.input(cache.name, options_.caches_are_states
-                                             ? ir::Type::state(cache.dtype, cache.shape)
-                                             : ir::Type::tensor(cache.dtype, cache.shape));
-  out.stored = options_.caches_are_states ? builder_.read_state(out.input, cache.name + "_stored")
-                                          : out.input;
+  out.is_state =
+      options_.caches_are_states && (!cache.is_recurrent || options_.form.has_recurrent_states());
+  out.input = builder_.input(cache.name, out.is_state ? ir::Type::state(cache.dtype, cache.shape)
+                                                      : ir::Type::tensor(cache.dtype, cache.shape));
+  out.stored = out.is_state ? builder_.read_state(out.input, cache.name + "_stored") : out.input;
   out.cache = std::move(cache);
   return out;
 }
 
 void LayerGraph::close_cache(OpenCache open, Value* updated) {
-  if (options_.caches_are_states) {
+  if (open.is_state) {
     builder_.write_state(open.input, updated, open.cache.name + "_write");
   } else {
     open.cache.output = open.cache.name + "_out";

@@ -155,6 +155,7 @@ class LayerGraph {
   // The input or state of a cache as it is before the step; and what it is after it.
   struct OpenCache {
     artifact::Cache cache;
+    bool is_state = false;
     ir::Value* input = nullptr;
     ir::Value* stored = nullptr;
   };

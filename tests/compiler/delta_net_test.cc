@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "api/executors.h"
 #include "compiler/compiler.h"
 #include "exec/cpu/cpu_executor.h"
 #include "exec/profile.h"
@@ -136,6 +137,36 @@ TEST_P(DeltaNetPackages, GiveTheBitsOfTheirOperations) {
     }
   }
   EXPECT_GT(count, 0U);
+}
+
+// States in inputs and outputs of the functions take the same operation.
+TEST_P(DeltaNetPackages, InTensorsGiveTheBitsOfStates) {
+  const std::string tiny =
+      anemone::testing::source_path(std::string("tests/compiler/data/tiny/") + GetParam());
+  const auto executor = api::make_executor({.threads = 2});
+  ASSERT_TRUE(executor.ok()) << executor.status().message();
+  const TemporaryFolder folder;
+  Answer answers[2];
+  std::size_t nets[2] = {};
+  for (const std::size_t i : {0U, 1U}) {
+    CompileOptions options;
+    options.context = 64;
+    options.prefill = 8;
+    if (i == 1) options.form.recurrent = artifact::RecurrentForm::kTensors;
+    const auto report = compile(tiny, folder.file("a"), options);
+    ASSERT_TRUE(report.ok()) << report.status().message();
+    const auto model = engine::Model::load(folder.file("a"), **executor);
+    ASSERT_TRUE(model.ok()) << model.status().message();
+    for (std::size_t s = 0; s < (*model)->manifest().shards.size(); ++s)
+      for (const std::string function : {"prefill", "decode"})
+        nets[i] += count_fused((*model)->shard(s), function);
+    answers[i] = run_greedily(*model, {3, 9, 4, 1, 5, 9, 2, 6, 5, 3, 5}, 6);
+  }
+  EXPECT_GT(nets[0], 0U);
+  EXPECT_EQ(nets[0], nets[1]);
+  ASSERT_FALSE(answers[0].logits.empty());
+  EXPECT_TRUE(answers[0].logits == answers[1].logits);
+  EXPECT_EQ(answers[0].continuation, answers[1].continuation);
 }
 
 INSTANTIATE_TEST_SUITE_P(Tiny, DeltaNetPackages, ::testing::Values("qwen3_next", "qwen3_5_text"),

@@ -141,6 +141,8 @@ TEST_P(FastParity, EveryForm) {
   forms[2].form.layout = artifact::HiddenLayout::kTokensInWidth;
   forms[3].precision = DType::kFp32;
   forms[4].form.cache = artifact::CacheForm::kReadOnly;
+  forms[4].form.recurrent = artifact::RecurrentForm::kTensors;
+  forms[4].form.logits = artifact::LogitsLayout::kLast;
   for (CompileOptions& options : forms) {
     options.recipe.quant.scheme = quant::Scheme::kNone;
     options.context = 64;

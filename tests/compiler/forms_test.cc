@@ -100,11 +100,27 @@ TEST_P(Forms, TheOtherLayoutGivesTheSameBits) {
   });
 }
 
+TEST_P(Forms, TheLastAxisGivesTheSameLogits) {
+  expect_same("last axis",
+              [](CompileOptions& o) { o.form.logits = artifact::LogitsLayout::kLast; });
+  expect_same("last axis, width, flexible", [](CompileOptions& o) {
+    o.form.logits = artifact::LogitsLayout::kLast;
+    o.form.layout = artifact::HiddenLayout::kTokensInWidth;
+    o.range_dim = true;
+  });
+}
+
+TEST_P(Forms, RecurrentStatesInTensorsGiveTheSameBits) {
+  expect_same("tensors",
+              [](CompileOptions& o) { o.form.recurrent = artifact::RecurrentForm::kTensors; });
+}
+
 TEST_P(Forms, AGreedyHeadPicksTheTokensOfTheLogits) {
   for (std::size_t base = 0; base < bases().size(); ++base) {
     CompileOptions options = bases()[base];
     const Answer& plain = plain_of(base);
     options.form.head = artifact::HeadForm::kArgmax;
+    if (base == 1) options.form.logits = artifact::LogitsLayout::kLast;
     const auto model = load(options);
     ASSERT_NE(model, nullptr);
     EXPECT_TRUE(model->manifest().is_greedy());

@@ -172,6 +172,8 @@ TEST_P(WidthsOfForms, EveryFormGivesTheSameBits) {
   flat.form.layout = artifact::HiddenLayout::kTokensInWidth;
   CompileOptions read_only = options_of("int8-channel");
   read_only.form.cache = artifact::CacheForm::kReadOnly;
+  read_only.form.recurrent = artifact::RecurrentForm::kTensors;
+  read_only.form.logits = artifact::LogitsLayout::kLast;
   // As Q6_K is kept.
   CompileOptions sixteen = options_of("int8-block");
   sixteen.recipe.quant.block_size = 16;

@@ -141,20 +141,22 @@ int index_of(std::vector<HostInput>& inputs, const HostInput& input) {
 Status check_head(const artifact::Manifest& manifest, const artifact::Head& head,
                   const PackageChecker& checker, std::int64_t tokens, DType flowing) {
   ANEMONE_RETURN_IF_ERROR(checker.check_function());
-  const auto shape = [&](std::int64_t channels) {
-    return artifact::hidden_shape(manifest.form.layout, channels, tokens);
-  };
-  ANEMONE_ASSIGN_OR_RETURN(const DType dtype,
-                           checker.input(head.input, shape(manifest.hidden_size)));
+  ANEMONE_ASSIGN_OR_RETURN(
+      const DType dtype,
+      checker.input(head.input,
+                    artifact::hidden_shape(manifest.form.layout, manifest.hidden_size, tokens)));
   ANEMONE_RETURN_IF_ERROR(
       checker.check_same(fmt::format("input \"{}\"", head.input), flowing, dtype));
   artifact::Shard as_shard;
   as_shard.inputs.emplace_back().name = head.input;
   ANEMONE_RETURN_IF_ERROR(checker.check_nothing_else(as_shard));
   if (head.argmax.empty())
-    return checker.output(head.output, shape(head.vocab_end - head.vocab_begin)).status();
-  ANEMONE_RETURN_IF_ERROR(checker.output(head.output, shape(1)).status());
-  return checker.integer_output(head.argmax, shape(1));
+    return checker
+        .output(head.output, manifest.form.logits_shape(head.vocab_end - head.vocab_begin, tokens))
+        .status();
+  const Shape highest = manifest.form.logits_shape(1, tokens);
+  ANEMONE_RETURN_IF_ERROR(checker.output(head.output, highest).status());
+  return checker.integer_output(head.argmax, highest);
 }
 
 void set_columns(const artifact::Manifest& manifest, const artifact::Shard& shard,

@@ -59,10 +59,12 @@ Status Classifier::run(std::span<const std::int32_t> ids, std::int64_t first, st
     const artifact::Head& head = manifest.heads[h];
     const std::vector<float> values =
         to_floats(exec::find_output(outputs_.heads[h], head.output)->view());
-    for (std::int64_t row = head.vocab_begin; row < head.vocab_end; ++row)
+    const std::int64_t rows = head.vocab_end - head.vocab_begin;
+    const bool is_last = manifest.form.logits == artifact::LogitsLayout::kLast;
+    for (std::int64_t row = 0; row < rows; ++row)
       for (std::int64_t t = first; t < last; ++t)
-        logits[begin + static_cast<std::size_t>((t - first) * labels + row)] =
-            values[static_cast<std::size_t>((row - head.vocab_begin) * width + t)];
+        logits[begin + static_cast<std::size_t>((t - first) * labels + head.vocab_begin + row)] =
+            values[static_cast<std::size_t>(is_last ? t * rows + row : row * width + t)];
   }
   return {};
 }

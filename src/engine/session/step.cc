@@ -135,7 +135,7 @@ Status run_heads(const Model& model, const std::string& function, std::int64_t t
     const std::int64_t channels = is_greedy ? 1 : head.vocab_end - head.vocab_begin;
     const auto check = [&](const Chunk& chunk, const std::string& output, std::int64_t rows) {
       return checked_output(chunk.outputs->heads[h], head.package, output,
-                            artifact::hidden_shape(manifest.form.layout, rows, tokens))
+                            manifest.form.logits_shape(rows, tokens))
           .status();
     };
     for (const Chunk& chunk : chunks) {

@@ -130,17 +130,18 @@ Status StepRunner::gather_argmax(const Chunk& chunk, Sequence& sequence, std::in
 void StepRunner::gather_logits(const StepOutputs& outputs, std::int64_t tokens, std::int64_t column,
                                std::span<float> logits) const {
   const artifact::Manifest& manifest = model_->manifest();
-  const auto stride = static_cast<std::size_t>(tokens);
-  const auto first = static_cast<std::size_t>(column);
+  const bool is_last = manifest.form.logits == artifact::LogitsLayout::kLast;
   for (std::size_t h = 0; h < manifest.heads.size(); ++h) {
     const artifact::Head& head = manifest.heads[h];
     const auto rows = static_cast<std::size_t>(head.vocab_end - head.vocab_begin);
     float* out = logits.data() + head.vocab_begin;
+    const std::size_t stride = is_last ? 1 : static_cast<std::size_t>(tokens);
+    const std::size_t first = static_cast<std::size_t>(column) * (is_last ? rows : 1);
     const TensorView view = exec::find_output(outputs.heads[h], head.output)->view();
     if (view.dtype == DType::kFp16) {
       const auto values = view.as<Half>();
-      if (tokens == 1)
-        to_floats(values.first(rows), {out, rows});
+      if (stride == 1)
+        to_floats(values.subspan(first, rows), {out, rows});
       else
         for (std::size_t i = 0; i < rows; ++i) out[i] = to_float(values[i * stride + first]);
     } else {

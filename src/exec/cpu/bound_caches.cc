@@ -2,6 +2,7 @@
 #include "exec/cpu/bound_caches.h"
 
 #include <algorithm>
+#include <cstring>
 
 #include "base/error.h"
 #include "exec/cache_positions.h"
@@ -81,8 +82,11 @@ Result<std::vector<FusedState>> bind_caches(const PreparedFunction& function, co
     if (copy == nullptr)
       return out_of_memory("[{}] not enough memory: a copy of the cache needs {} bytes",
                            function.inputs[cache.input].feature->name, whole.size_bytes());
-    // The rows of the step have room behind those before it.
-    copy_positions(from, from.shape[2], {cache.dtype, cache.shape, copy->data()});
+    // The rows of a step that is appended have room behind those before it.
+    if (cache.kind == CacheBinding::Kind::kReplace)
+      std::memcpy(copy->data(), from.data, static_cast<std::size_t>(from.size_bytes()));
+    else
+      copy_positions(from, from.shape[2], {cache.dtype, cache.shape, copy->data()});
     out.push_back({copy->data(), cache.shape[2]});
     if (cache.kind == CacheBinding::Kind::kReplace)
       frame.registers[static_cast<std::size_t>(function.outputs[cache.output].reg)].view = {

@@ -27,11 +27,16 @@ class DeltaNetMatch {
     for (std::size_t t = reads_.size(); t-- > 0;)
       if (!match_token(t)) return std::nullopt;
     if (!match_state() || !have_shapes() || takes_its_own()) return std::nullopt;
-    return Fusion{std::make_shared<DeltaNetOp>(state_type().shape[kKeyAxis]),
+    Fusion fusion{std::make_shared<DeltaNetOp>(state_type().shape[kKeyAxis]),
                   &root,
                   {operands_.begin(), operands_.end()},
-                  {stored_->state},
+                  {},
                   std::move(inner_)};
+    if (cache_)
+      fusion.caches.push_back(*std::move(cache_));
+    else
+      fusion.states.push_back(graph_.producer(stored_)->state);
+    return fusion;
   }
 
  private:
@@ -98,10 +103,13 @@ class DeltaNetMatch {
       return set_operand(DeltaNetOp::kDecays, decay, t);
     }
     for (const std::string_view side : {"x", "y"}) {
-      const int stored = FusionGraph::argument(decayed, side);
-      stored_ = stored < 0 ? nullptr : graph_.producer(stored);
-      if (stored_ != nullptr && stored_->kind == PreparedOp::Kind::kReadState)
-        return set_operand(DeltaNetOp::kDecays, FusionGraph::other(decayed, stored), t);
+      stored_ = FusionGraph::argument(decayed, side);
+      if (stored_ < 0) continue;
+      const PreparedOp* read = graph_.producer(stored_);
+      const bool is_stored = read != nullptr ? read->kind == PreparedOp::Kind::kReadState
+                                             : graph_.input(stored_).has_value();
+      if (is_stored)
+        return set_operand(DeltaNetOp::kDecays, FusionGraph::other(decayed, stored_), t);
     }
     return false;
   }
@@ -162,17 +170,32 @@ class DeltaNetMatch {
     return whole >= 0;
   }
 
-  // Whether the state is read here, and replaced by what the last token leaves, alone.
+  // Whether the state is read here, and replaced by what the last token leaves, alone: one of the
+  // program, or an input of the function and an output.
   bool match_state() {
-    PreparedOp* write = graph_.only_write(stored_->state);
-    if (write == nullptr || write < stored_ ||
-        FusionGraph::argument(*write, "data") != state_after(reads_.size() - 1))
+    const int last = state_after(reads_.size() - 1);
+    PreparedOp* read = graph_.producer(stored_);
+    if (read != nullptr) {
+      PreparedOp* write = graph_.only_write(read->state);
+      if (write == nullptr || write < read || FusionGraph::argument(*write, "data") != last)
+        return false;
+      inner_.insert(inner_.end(), {read, write});
+      return true;
+    }
+    const auto input = graph_.input(stored_);
+    const auto output = graph_.output(last);
+    const ir::Type& type = graph_.type(stored_);
+    if (!input || !output || graph_.use_count(stored_) != 1 || !type.is_tensor() ||
+        !graph_.type(last).is_tensor() || graph_.type(last).shape != type.shape)
       return false;
-    inner_.insert(inner_.end(), {stored_, write});
+    cache_ = PreparedCache{CacheBinding::Kind::kReplace, *input, *output, type.shape, type.dtype};
     return true;
   }
 
-  const ir::Type& state_type() const { return stored_->op->input("input")->type; }
+  const ir::Type& state_type() const {
+    const PreparedOp* read = graph_.producer(stored_);
+    return read == nullptr ? graph_.type(stored_) : read->op->input("input")->type;
+  }
 
   // The shapes of all values between follow from those of the state and the operands.
   bool have_shapes() const {
@@ -205,8 +228,9 @@ class DeltaNetMatch {
   }
 
   const FusionGraph& graph_;
-  std::vector<PreparedOp*> reads_;  // of each token
-  PreparedOp* stored_ = nullptr;    // gives the state before the first token
+  std::vector<PreparedOp*> reads_;      // of each token
+  int stored_ = -1;                     // register of the state before the first token
+  std::optional<PreparedCache> cache_;  // the state, where it is in tensors
   std::array<int, DeltaNetOp::kInputs> operands_ = {};
   std::vector<PreparedOp*> inner_;
 };
