@@ -6,6 +6,7 @@
 #include <cstring>
 #include <filesystem>
 #include <limits>
+#include <map>
 
 #include "base/error.h"
 #include "base/file.h"
@@ -156,13 +157,14 @@ class FakeShard : public FakeProgram {
       const std::int64_t t = function.tokens;
       exec::Signature& signature = signatures_.emplace_back();
       const Shape hidden = {1, kHidden, t, 1};
-      const Shape shapes[] = {hidden,
-                              {1, 1, t, kHeadDim / 2},
-                              {1, 1, t, kHeadDim / 2},
-                              {1, 1, t, manifest_.context},
-                              {1, 1, manifest_.context, t}};
+      const std::map<artifact::PortRole, Shape> shapes = {
+          {artifact::PortRole::kHidden, hidden},
+          {artifact::PortRole::kRopeCos, {1, 1, t, kHeadDim / 2}},
+          {artifact::PortRole::kRopeSin, {1, 1, t, kHeadDim / 2}},
+          {artifact::PortRole::kAttentionMask, {1, 1, t, manifest_.context}},
+          {artifact::PortRole::kCacheWriteMask, {1, 1, manifest_.context, t}}};
       for (const auto& port : shard_.inputs)
-        signature.inputs.push_back(feature(port.name, shapes[static_cast<std::size_t>(port.role)]));
+        signature.inputs.push_back(feature(port.name, shapes.at(port.role)));
       signature.outputs.push_back(feature(shard_.output, hidden));
       for (const auto& cache : shard_.caches) {
         if (cache.output.empty()) {
@@ -193,13 +195,13 @@ class FakeShard : public FakeProgram {
     }
     if (counts_->fail_after > 0) --counts_->fail_after;
     ++counts_->shard_runs;
-    std::vector<float> port[5];
-    for (const auto& p : shard_.inputs)
-      port[static_cast<std::size_t>(p.role)] = value_of(inputs, p.name);
-    if (counts_->nan_after == 0)
-      std::ranges::fill(port[0], std::numeric_limits<float>::quiet_NaN());
+    std::map<artifact::PortRole, std::vector<float>> ports;
+    for (const auto& port : shard_.inputs) ports[port.role] = value_of(inputs, port.name);
+    auto& hidden = ports.at(artifact::PortRole::kHidden);
+    const auto& cos = ports.at(artifact::PortRole::kRopeCos);
+    const auto& sin = ports.at(artifact::PortRole::kRopeSin);
+    if (counts_->nan_after == 0) std::ranges::fill(hidden, std::numeric_limits<float>::quiet_NaN());
     if (counts_->nan_after > 0) --counts_->nan_after;
-    const auto& hidden = port[0];
     const auto tokens = static_cast<std::int64_t>(hidden.size()) / kHidden;
     const std::int64_t positions = manifest_.context;
     std::vector<float> caches[2];
@@ -223,10 +225,10 @@ class FakeShard : public FakeProgram {
       queries.push_back(multiply(base, kHeadDim, x));
       fresh[0].push_back(multiply(base + 1, kHeadDim, x));
       fresh[1].push_back(multiply(base + 2, kHeadDim, x));
-      rotate(queries.back(), &port[1][static_cast<std::size_t>(t * kHeadDim / 2)],
-             &port[2][static_cast<std::size_t>(t * kHeadDim / 2)]);
-      rotate(fresh[0].back(), &port[1][static_cast<std::size_t>(t * kHeadDim / 2)],
-             &port[2][static_cast<std::size_t>(t * kHeadDim / 2)]);
+      rotate(queries.back(), &cos[static_cast<std::size_t>(t * kHeadDim / 2)],
+             &sin[static_cast<std::size_t>(t * kHeadDim / 2)]);
+      rotate(fresh[0].back(), &cos[static_cast<std::size_t>(t * kHeadDim / 2)],
+             &sin[static_cast<std::size_t>(t * kHeadDim / 2)]);
     }
     // A write as a package does it: every position times (1 - written) plus the mask times the new
     // rows.
@@ -235,7 +237,8 @@ class FakeShard : public FakeProgram {
         float written = 0;
         float sum[kHeadDim] = {};
         for (std::int64_t t = 0; t < tokens; ++t) {
-          const float mask = port[4][static_cast<std::size_t>(s * tokens + t)];
+          const float mask = ports.at(
+              artifact::PortRole::kCacheWriteMask)[static_cast<std::size_t>(s * tokens + t)];
           written += mask;
           for (std::size_t d = 0; d < kHeadDim; ++d)
             sum[d] += mask * fresh[c][static_cast<std::size_t>(t)][d];
@@ -255,7 +258,7 @@ class FakeShard : public FakeProgram {
       for (std::size_t s = 0; s < scores.size(); ++s) {
         for (std::size_t d = 0; d < kHeadDim; ++d)
           scores[s] += queries[row][d] * caches[0][s * kHeadDim + d];
-        scores[s] += port[3][row * scores.size() + s];
+        scores[s] += ports.at(artifact::PortRole::kAttentionMask)[row * scores.size() + s];
         highest = std::max(highest, scores[s]);
       }
       float total = 0;

@@ -2,8 +2,8 @@
 // Values in one arena: no two that live together share memory, and results stay what they are.
 #include "exec/cpu/memory_plan.h"
 
-#include <chrono>
 #include <cstring>
+#include <ctime>
 
 #include "exec/cpu/cpu_program.h"
 #include "exec/cpu/function_plans.h"
@@ -11,6 +11,7 @@
 #include "exec/cpu/prepare.h"
 #include "tests/exec/fusion_fixture.h"
 #include "tests/exec/memory_checker.h"
+#include "tests/support/sanitized.h"
 
 namespace anemone::exec {
 namespace {
@@ -208,10 +209,11 @@ TEST_F(MemoryOfPlans, OfManyOperationsIsMadeInTime) {
     sum = b.op("add", {{"x", sum}, {"y", x}}, "sum" + std::to_string(i));
   b.rename(sum, "y");
   ASSERT_TRUE(b.finish({sum}).ok()) << b.status().message();
-  const auto begin = std::chrono::steady_clock::now();
+  // Of the processor, so that other work beside it does not count.
+  const std::clock_t begin = std::clock();
   const auto loaded = load();
   ASSERT_NE(loaded, nullptr);
-  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(20));
+  EXPECT_LT((std::clock() - begin) / CLOCKS_PER_SEC, testing::kIsSanitized ? 100 : 20);
   Tensor ones(DType::kFp16, {1, 8});
   store_floats(std::vector<float>(8, 0x1p-10f), ones.mutable_view());
   EXPECT_EQ(run(*loaded, {{"x", ones.view()}}, "y").size(), 8U);

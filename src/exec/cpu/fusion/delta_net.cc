@@ -105,13 +105,20 @@ class DeltaNetMatch {
     for (const std::string_view side : {"x", "y"}) {
       stored_ = FusionGraph::argument(decayed, side);
       if (stored_ < 0) continue;
-      const PreparedOp* read = graph_.producer(stored_);
-      const bool is_stored = read != nullptr ? read->kind == PreparedOp::Kind::kReadState
-                                             : graph_.input(stored_).has_value();
-      if (is_stored)
+      if (is_stored(t))
         return set_operand(DeltaNetOp::kDecays, FusionGraph::other(decayed, stored_), t);
     }
     return false;
+  }
+
+  // Whether `stored_` is what is kept from step to step: read from a state, or an input of the
+  // function, as a decay may be one, too, in the shape of what is left after token t.
+  bool is_stored(std::size_t t) const {
+    if (const PreparedOp* read = graph_.producer(stored_))
+      return read->kind == PreparedOp::Kind::kReadState;
+    const ir::Type& type = graph_.type(stored_);
+    return graph_.input(stored_).has_value() && type.is_tensor() &&
+           type.shape == graph_.type(state_after(t)).shape;
   }
 
   // column * (strength * (value - key @ decayed)), where the column is the key.
