@@ -93,14 +93,23 @@ Result<artifact::Form> to_form(const CompileFlags& options) {
     ANEMONE_ASSIGN_OR_RETURN(form, ane::read_form(options.form));
   }
   // "soft" is the old name of dense.
-  const std::pair<std::string_view, std::string_view> flags[] = {
-      {"layout", options.layout},
-      {"cache", options.cache},
-      {"experts", options.experts == "soft" ? "dense" : options.experts},
-      {"head", options.has_argmax ? "argmax" : ""}};
-  for (const auto& [field, value] : flags) {
-    if (value.empty()) continue;
-    ANEMONE_RETURN_IF_ERROR(artifact::set_form_field(form, field, value));
+  struct Flag {
+    std::string_view name;
+    std::string_view field;
+    std::string_view value;
+  };
+  const Flag flags[] = {
+      {"layout", "layout", options.layout},
+      {"kv-form", "cache", options.cache},
+      {"experts", "experts", options.experts == "soft" ? "dense" : options.experts},
+      {"argmax", "head", options.has_argmax ? "argmax" : ""}};
+  for (const Flag& flag : flags) {
+    if (flag.value.empty()) continue;
+    const Status status = artifact::set_form_field(form, flag.field, flag.value);
+    // "[layout] expected ..." of the field becomes that of the flag.
+    if (!status.ok())
+      return invalid_argument("[--{}{}", flag.name,
+                              status.message().substr(status.message().find(']')));
   }
   return form;
 }
