@@ -23,4 +23,7 @@ inline constexpr std::int64_t kMaxChannels = 65'536;
 // fp16.
 inline constexpr std::int64_t kChannelMultiple = 32;
 
+// A page of memory of an Apple chip, which a smaller tensor occupies anyway.
+inline constexpr std::uint64_t kPageBytes = 16'384;
+
 }  // namespace anemone::ane

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+// Rules about how the weights of convolutions and linear operations are stored.
+#include <algorithm>
+#include <bit>
+#include <fmt/format.h>
+
+#include "ane/program_walk.h"
+#include "ane/rule_finders.h"
+#include "tensor/dtype.h"
+#include "tensor/shape.h"
+
+namespace anemone::ane {
+namespace {
+
+bool has_weight(const ir::Op& op) {
+  return op.type == "conv" || op.type == "linear";
+}
+
+bool is_palette(const ir::Op& op) {
+  return op.type == "constexpr_lut_to_dense" || op.type == "constexpr_lut_to_sparse";
+}
+
+// The operation that restores the weight from a stored form; nullptr for weights that are floats.
+const ir::Op* restoring(const ir::Op& op) {
+  const ir::Op* producer = producer_of(op, "weight");
+  return producer != nullptr && producer->type.starts_with("constexpr_") ? producer : nullptr;
+}
+
+// Bits that a stored weight takes per element; 0 when that is not known, as for sparse forms.
+int stored_bits(const ir::Op& restore) {
+  if (restore.type == "constexpr_affine_dequantize") return 8;
+  if (restore.type == "constexpr_lut_to_dense") {
+    const ir::Type* indices = type_of(restore, "indices");
+    const ir::Type* lut = type_of(restore, "lut");
+    if (indices == nullptr || lut == nullptr) return 0;
+    // Up to iOS17 the indices are packed into bytes, and the palette tells how many bits they have.
+    // A palette of vectors has an index for several elements.
+    if (lut->shape.size() != 1) return dimension(lut, -1) == 1 ? dtype_bits(indices->dtype) : 0;
+    const std::int64_t entries = dimension(lut, 0);
+    return entries < 2 ? 0
+                       : static_cast<int>(std::bit_width(static_cast<std::uint64_t>(entries))) - 1;
+  }
+  if (restore.type != "constexpr_blockwise_shift_scale") return 0;
+  if (const ir::Op* inner = producer_of(restore, "data"); inner != nullptr && is_palette(*inner))
+    return stored_bits(*inner);
+  const ir::Type* data = type_of(restore, "data");
+  return data == nullptr ? 0 : dtype_bits(data->dtype);
+}
+
+// The chip deals a weight's output channels to 16 cores; each streams its part.
+std::uint64_t bytes_of_a_core(const ir::Type& weight, int bits) {
+  constexpr std::int64_t kCores = 16;
+  const auto count = checked_element_count(weight.shape);
+  const std::int64_t outputs = dimension(&weight, 0);
+  if (!count.ok() || *count == 0 || outputs == 0) return 0;
+  const std::int64_t rows = (outputs + kCores - 1) / kCores;
+  return static_cast<std::uint64_t>(rows * (*count / outputs)) * static_cast<std::uint64_t>(bits) /
+         8;
+}
+
+// Within a window on either side of every multiple of 1 MiB the prefetch of weights stops.
+bool is_in_notch(std::uint64_t bytes) {
+  constexpr std::uint64_t kPeriod = 1 << 20;
+  constexpr std::uint64_t kWindow = 16 << 10;
+  const std::uint64_t beyond = bytes % kPeriod;
+  return bytes + kWindow >= kPeriod && std::min(beyond, kPeriod - beyond) <= kWindow;
+}
+
+std::string notch_text(std::uint64_t bytes, int bits) {
+  return fmt::format("{:.3f} MiB a core at {} bits", static_cast<double>(bytes) / (1 << 20), bits);
+}
+
+}  // namespace
+
+void find_block_scales(const Package& package, const Report& report) {
+  for_each_op(package.program, [&](const ir::Function& function, const ir::Op& op) {
+    const ir::Op* restore = has_weight(op) ? restoring(op) : nullptr;
+    if (restore == nullptr) return;
+    if (restore->type != "constexpr_blockwise_shift_scale") return;
+    const std::int64_t blocks = dimension(type_of(*restore, "scale"), 1);
+    const ir::Type* data = type_of(*restore, "data");
+    if (blocks <= 1 || data == nullptr) return;
+    report(place_of(function, op),
+           fmt::format("{}, a scale for every {} inputs", dtype_name(data->dtype),
+                       dimension(output_of(*restore), 1) / blocks));
+  });
+}
+
+void find_palette_scales(const Package& package, const Report& report) {
+  // A palette of integers may have scales (joint compression); what fails is a float times a scale.
+  const auto is_scaled_float = [](const ir::Op* op) {
+    const ir::Type* data = op == nullptr ? nullptr : type_of(*op, "data");
+    return data != nullptr && op->type == "constexpr_blockwise_shift_scale" &&
+           is_float(data->dtype);
+  };
+  for_each_op(package.program, [&](const ir::Function& function, const ir::Op& op) {
+    if (is_palette(op) && is_scaled_float(producer_of(op, "lut")))
+      report(place_of(function, op), "scales of the palette");
+    const ir::Op* inner = is_scaled_float(&op) ? producer_of(op, "data") : nullptr;
+    if (inner != nullptr && is_palette(*inner))
+      report(place_of(function, op), "scales of a weight with a palette");
+  });
+}
+
+void find_dma_notch(const Package& package, const Report& report) {
+  for_each_op(package.program, [&](const ir::Function& function, const ir::Op& op) {
+    const ir::Op* constant = has_weight(op) ? producer_of(op, "weight") : nullptr;
+    const ir::Type* weight = constant == nullptr ? nullptr : output_of(*constant);
+    if (weight == nullptr || !constant->is_const() || weight->dtype != DType::kFp16) return;
+    const std::uint64_t bytes = bytes_of_a_core(*weight, 16);
+    if (is_in_notch(bytes)) report(place_of(function, op), notch_text(bytes, 16));
+  });
+}
+
+void find_quantized_dma_notch(const Package& package, const Report& report) {
+  for_each_op(package.program, [&](const ir::Function& function, const ir::Op& op) {
+    const ir::Type* weight = has_weight(op) ? type_of(op, "weight") : nullptr;
+    const ir::Op* restore = weight == nullptr ? nullptr : restoring(op);
+    const int bits = restore == nullptr ? 0 : stored_bits(*restore);
+    const std::uint64_t bytes = bits == 0 ? 0 : bytes_of_a_core(*weight, bits);
+    if (is_in_notch(bytes)) report(place_of(function, op), notch_text(bytes, bits));
+  });
+}
+
+}  // namespace anemone::ane
