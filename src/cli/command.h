@@ -31,6 +31,7 @@ struct Context {
 void add_bench_command(CLI::App& app, Context& context);
 void add_cache_command(CLI::App& app, Context& context);
 void add_chat_template_command(CLI::App& app, Context& context);
+void add_check_command(CLI::App& app, Context& context);
 void add_compile_command(CLI::App& app, Context& context);
 void add_doctor_command(CLI::App& app, Context& context);
 void add_inspect_command(CLI::App& app, Context& context);

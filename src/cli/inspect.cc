@@ -31,8 +31,7 @@ Result<Inspector> inspector_of(const std::string& path) {
   const fs::file_status status = fs::status(path, error);
   const fs::path name(path);
   if (fs::is_directory(status)) {
-    const bool is_package = name.extension() == ".mlpackage" || has_file(name, "Manifest.json");
-    if (is_package) return &inspect_package;
+    if (is_package_folder(path)) return &inspect_package;
     if (has_file(name, std::string(artifact::kManifestName).c_str())) return &inspect_artifact;
     if (has_file(name, "config.json") || has_file(name, "model.safetensors") ||
         has_file(name, "model.safetensors.index.json"))
@@ -75,6 +74,10 @@ Status run_inspect(InspectOptions options) {
 }
 
 }  // namespace
+
+bool is_package_folder(const std::string& path) {
+  return fs::path(path).extension() == ".mlpackage" || has_file(path, "Manifest.json");
+}
 
 std::string table(const std::vector<std::vector<std::string>>& rows, std::string_view indent) {
   std::vector<std::size_t> widths;

@@ -39,6 +39,9 @@ Result<Report> inspect_tensors(const InspectOptions& options);
 Result<Report> inspect_gguf(const InspectOptions& options);
 Result<Report> inspect_tokenizer(const InspectOptions& options);
 
+// Whether a folder is a package and not an artifact, by its name or by what is in it.
+bool is_package_folder(const std::string& path);
+
 // "decode (T=1), prefill (T=64), decode_256 (T=1, S=256)".
 std::string functions_text(const artifact::Manifest& manifest);
 

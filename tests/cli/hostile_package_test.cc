@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Damaged packages through the executable: inspect and predict refuse every one of them. Programs
-// that are whole but break a rule are shown by inspect, and refused by inspect --strict and
-// predict.
+// Damaged packages through the executable: inspect, check and predict refuse every one of them.
+// Programs that are whole but break a rule are shown by inspect, checked by check, and refused by
+// inspect --strict and predict.
 #include <filesystem>
 
 #include "checkpoint/safetensors.h"
@@ -53,12 +53,13 @@ TEST(GoodPackage, IsShownAndRun) {
 
 class HostilePackage : public ::testing::TestWithParam<Damage> {};
 
-TEST_P(HostilePackage, IsRefusedByInspectAndPredict) {
+TEST_P(HostilePackage, IsRefusedByInspectCheckAndPredict) {
   const auto package = damaged_package(GetParam());
   const TemporaryFolder folder;
   const int code = exit_code(GetParam().code);
   expect_refusal(run_limited({"inspect", package->path()}), code);
   expect_refusal(run_limited({"inspect", "--mil", "--json", package->path()}), code);
+  expect_refusal(run_limited({"check", package->path()}), code);
   expect_refusal(predict(package->path(), folder), code);
 }
 
@@ -137,6 +138,11 @@ TEST_P(UnlawfulProgram, IsRefusedByStrictInspectAndPredict) {
   const Outcome shown = run_limited({"inspect", package.path()});
   if (shown.code != 0) expect_refusal(shown, 0);
   for (const char c : shown.out) EXPECT_TRUE(c == '\n' || static_cast<unsigned char>(c) >= 0x20);
+  // What inspect shows, check reads: the state of the sample is narrower than the chip takes.
+  const Outcome checked = run_limited({"check", package.path()});
+  EXPECT_EQ(checked.code, shown.code == 0 ? 1 : shown.code) << checked.err;
+  EXPECT_EQ(checked.out.find("state-width") != std::string::npos, shown.code == 0) << checked.out;
+  for (const char c : checked.out) EXPECT_TRUE(c == '\n' || static_cast<unsigned char>(c) >= 0x20);
   expect_refusal(run_limited({"inspect", "--strict", package.path()}), 0);
   expect_refusal(predict(package.path(), folder), 0);
 }

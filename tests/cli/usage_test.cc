@@ -17,7 +17,7 @@ void expect_one_line(const Outcome& outcome, int code) {
 }
 
 TEST(Usage, HelpGoesToStdoutAndSucceeds) {
-  for (const char* arguments : {"--help", "predict --help", "inspect --help"}) {
+  for (const char* arguments : {"--help", "predict --help", "inspect --help", "check --help"}) {
     const Outcome outcome = run_anemone(arguments);
     EXPECT_EQ(outcome.code, 0) << arguments;
     EXPECT_EQ(outcome.err, "");
@@ -67,6 +67,7 @@ TEST(Usage, NoFlagThatNamesSomethingTakesAnEmptyValue) {
   };
   const Command commands[] = {{add_bench_command, "bench /nonexistent"},
                               {add_chat_template_command, "chat-template"},
+                              {add_check_command, "check /nonexistent"},
                               {add_compile_command, "compile /nonexistent -o x"},
                               {add_doctor_command, "doctor"},
                               {add_inspect_command, "inspect /nonexistent"},
@@ -98,6 +99,7 @@ TEST(Usage, NoFlagThatNamesSomethingTakesAnEmptyValue) {
   const std::pair<const char*, const char*> required[] = {
       {"--isa '' doctor", "--isa"},
       {"inspect ''", "FILE"},
+      {"check ''", "FILE"},
       {"run ''", "MODEL"},
       {"serve ''", "MODEL"},
       {"serve a ''", "MODEL"},
@@ -154,6 +156,7 @@ TEST(Usage, AWorkingDirectoryThatIsGoneIsNoBug) {
       {"serve " + artifact + " --port 0 --ready-file r", 5},
       {"predict p --inputs x --outputs y", 5},
       {"inspect .", 4},
+      {"check .", 4},
       {"doctor", 0}};
   for (const auto& [words, code] : cases) {
     SCOPED_TRACE(words);

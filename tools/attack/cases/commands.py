@@ -235,6 +235,7 @@ def shell(trial, script, *words):
 
 for name, words in {
     "inspect": ("inspect", "x"),
+    "check": ("check", "x"),
     "export": ("export", "{model}", "-o", "x"),
     "compile": ("compile", "{model}", "-o", "x"),
     "logits": ("run", "{tiny}", "--prompt-ids", "1", "--max-new", "1", "--logits-out", "l"),

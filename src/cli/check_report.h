@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "ane/check.h"
+#include "cli/inspect.h"
+
+namespace anemone::cli {
+
+// One package that was checked.
+struct CheckedPackage {
+  std::string name;  // in its artifact; the path of a package that stands alone
+  std::size_t functions = 0;
+  std::vector<ane::Finding> findings;
+};
+
+// The broken rules of one severity, by id.
+std::vector<std::string> broken_rules(const std::vector<CheckedPackage>& packages,
+                                      ane::Severity severity);
+
+// What was found in all packages of `path`: the text has a paragraph for each broken rule, in which
+// equal findings are one line, and ends with the number of broken rules by severity.
+Report check_report(const std::string& path, const std::vector<CheckedPackage>& packages);
+
+}  // namespace anemone::cli

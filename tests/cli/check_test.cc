@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+// `anemone check` on the pocket model as it is compiled today, and on packages of coremltools.
+#include <algorithm>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <string>
+#include <tuple>
+#include <utility>
+
+#include "base/json.h"
+#include "tests/cli/process.h"
+
+namespace anemone::cli {
+namespace {
+
+namespace fs = std::filesystem;
+using anemone::testing::source_path;
+using anemone::testing::TemporaryFolder;
+using Ids = std::set<std::string>;
+
+std::string coremltools_package(const std::string& name) {
+  return source_path("tests/mlpackage/data/coremltools/" + name + ".mlpackage");
+}
+
+Json json_of(const std::string& path, int code) {
+  const Outcome outcome = run_anemone("check --json '" + path + "'");
+  EXPECT_EQ(outcome.code, code) << outcome.err;
+  const auto json = parse_json(outcome.out, "report");
+  EXPECT_TRUE(json.ok()) << outcome.out;
+  return json.ok() ? *json : Json::object();
+}
+
+Ids broken(const Json& report) {
+  Ids ids;
+  for (const Json& rule : report["rules"]) ids.insert(rule["rule"].get<std::string>());
+  return ids;
+}
+
+// Places of a rule, as "package function name", with what was found there.
+std::set<std::string> places(const Json& report, const std::string& rule) {
+  std::set<std::string> out;
+  for (const Json& finding : report["findings"])
+    if (finding["rule"] == rule)
+      out.insert(finding["package"].get<std::string>() + " " +
+                 finding["function"].get<std::string>() + " " + finding["name"].get<std::string>() +
+                 ": " + finding["found"].get<std::string>());
+  return out;
+}
+
+std::string compiled(const TemporaryFolder& folder, const std::string& flags) {
+  std::string path = folder.file("pocket");
+  const Outcome outcome = run_anemone("compile '" + source_path("models/pocket/checkpoint") +
+                                      "' -o '" + path + "' " + flags);
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  return path;
+}
+
+TEST(CheckModel, FindsNarrowAxesAndManyStatesInTodaysForm) {
+  const TemporaryFolder folder;
+  const std::string model = compiled(folder, "");
+  const Json report = json_of(model, 0);
+  EXPECT_EQ(broken(report), (Ids{"many-states", "narrow-axis"}));
+  EXPECT_EQ(places(report, "many-states"),
+            (std::set<std::string>{"layers_00_05.mlpackage decode : 12 states",
+                                   "layers_00_05.mlpackage prefill : 12 states"}));
+  const auto narrow = places(report, "narrow-axis");
+  for (const char* place :
+       {"layers_00_05.mlpackage prefill hidden: [1, 128, 64, 1] of fp16: 16.4 kB, padded to "
+        "524.3 kB",
+        "layers_00_05.mlpackage decode cache_write_mask: [1, 1, 512, 1] of fp16: 1.02 kB, padded "
+        "to 32.8 kB",
+        "head_0.mlpackage decode logits: [1, 1024, 1, 1] of fp16: 2.05 kB, padded to 65.5 kB"})
+    EXPECT_TRUE(narrow.contains(place)) << place;
+  EXPECT_EQ(report["refused"], 0);
+  EXPECT_EQ(report["slow"], 1);
+  EXPECT_EQ(report["contested"], 1);
+}
+
+TEST(CheckModel, RefusesBlocksOfInputsAndSaysItInOneLine) {
+  const TemporaryFolder folder;
+  const std::string model = compiled(folder, "--quant int4-block");
+  const Outcome outcome = run_anemone("check '" + model + "'");
+  EXPECT_EQ(outcome.code, 1) << outcome.err;
+  EXPECT_EQ(outcome.err,
+            "anemone: [" + model + "] expected nothing that the chip refuses, got block-scales\n");
+  // Four matrices in each of six layers and the head, in two functions.
+  EXPECT_NE(outcome.out.find("\n  50 operations  int4, a scale for every 32 inputs  first: "
+                             "layers_00_05.mlpackage decode layer_0_attention_qkv_conv\n"),
+            std::string::npos)
+      << outcome.out;
+  EXPECT_TRUE(outcome.out.ends_with("\n1 refused, 1 slow, 1 contested\n")) << outcome.out;
+  EXPECT_EQ(places(json_of(model, 1), "block-scales").size(), 50U);
+}
+
+TEST(CheckModel, FollowsTheFormThatWasCompiled) {
+  const TemporaryFolder folder;
+  // With tokens in the width the hidden state has a long last axis in prefill.
+  const auto narrow = places(json_of(compiled(folder, "--layout width"), 0), "narrow-axis");
+  EXPECT_FALSE(narrow.empty());
+  EXPECT_TRUE(std::ranges::none_of(narrow, [](const std::string& place) {
+    return place.find("prefill hidden") != std::string::npos;
+  }));
+  EXPECT_EQ(broken(json_of(compiled(folder, "--argmax --verify 8"), 0)),
+            (Ids{"argmax", "many-functions", "many-states", "narrow-axis"}));
+  EXPECT_EQ(broken(json_of(compiled(folder, "--range-dim"), 0)),
+            (Ids{"many-states", "narrow-axis", "range-shapes"}));
+}
+
+TEST(CheckPackage, ReadsWhatCoremltoolsWrote) {
+  const std::pair<const char*, Ids> cases[] = {{"int4_blocks_ios18", {"block-scales"}},
+                                               {"int8_ios18", {}},
+                                               {"palette4_scales_ios18", {"palette-scales"}},
+                                               {"palette3_ios18", {}},
+                                               {"state", {"state-width"}},
+                                               {"range", {"range-shapes"}},
+                                               {"listed_shapes", {}}};
+  for (const auto& [name, ids] : cases) {
+    SCOPED_TRACE(name);
+    const bool is_refused = !ids.empty() && !ids.contains("range-shapes");
+    EXPECT_EQ(broken(json_of(coremltools_package(name), is_refused ? 1 : 0)), ids);
+  }
+}
+
+TEST(CheckPackage, WithoutFindingsIsALineOfZeros) {
+  const std::string package = coremltools_package("int8_ios18");
+  const Outcome outcome = run_anemone("check '" + package + "'");
+  EXPECT_EQ(outcome.code, 0);
+  EXPECT_EQ(outcome.err, "");
+  EXPECT_EQ(std::ranges::count(outcome.out, '\n'), 3) << outcome.out;
+  EXPECT_TRUE(outcome.out.ends_with("\n0 refused, 0 slow, 0 contested\n")) << outcome.out;
+}
+
+TEST(CheckPackage, RefusesOtherFilesInOneLine) {
+  const TemporaryFolder folder;
+  std::ofstream(folder.file("notes.txt")) << "text";
+  fs::create_directory(folder.file("empty"));
+  fs::copy(coremltools_package("state"), folder.file("damaged.mlpackage"),
+           fs::copy_options::recursive);
+  std::ofstream(folder.file("damaged.mlpackage/Manifest.json")) << "{}";
+  fs::copy(compiled(folder, ""), folder.file("artifact"), fs::copy_options::recursive);
+  fs::remove_all(folder.file("artifact/head_0.mlpackage"));
+  const std::tuple<const char*, int, const char*> cases[] = {
+      {"nothing", 5, "got nothing"},
+      {"notes.txt", 4, "got another file"},
+      {"empty", 4, "got another folder"},
+      {"damaged.mlpackage", 3, "damaged.mlpackage"},
+      {"artifact", 5, "head_0.mlpackage"}};
+  for (const auto& [name, code, part] : cases) {
+    SCOPED_TRACE(name);
+    const Outcome outcome = run_anemone("check '" + folder.file(name) + "'");
+    EXPECT_EQ(outcome.code, code) << outcome.err;
+    EXPECT_EQ(outcome.out, "");
+    EXPECT_EQ(std::ranges::count(outcome.err, '\n'), 1) << outcome.err;
+    EXPECT_NE(outcome.err.find(part), std::string::npos) << outcome.err;
+  }
+}
+
+}  // namespace
+}  // namespace anemone::cli
