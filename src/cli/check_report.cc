@@ -89,7 +89,7 @@ std::string rule_text(const Rule& rule, const std::vector<Line>& lines) {
   }
   text += table(rows, "  ");
   if (lines.size() > kMostLines)
-    text += fmt::format("  and {} more findings like these\n", lines.size() - kMostLines);
+    text += fmt::format("  and {} more (--json has all)\n", lines.size() - kMostLines);
   return text + "  " + wrapped(fmt::format("source: {}", rule.source), 4) + "  " +
          wrapped(fmt::format("change: {}", rule.remedy), 4);
 }

@@ -4,11 +4,14 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <set>
+#include <sstream>
 #include <string>
 #include <tuple>
 #include <utility>
+#include <vector>
 
 #include "base/json.h"
+#include "cli/check_report.h"
 #include "tests/cli/process.h"
 
 namespace anemone::cli {
@@ -129,6 +132,31 @@ TEST(CheckPackage, WithoutFindingsIsALineOfZeros) {
   EXPECT_EQ(outcome.err, "");
   EXPECT_EQ(std::ranges::count(outcome.out, '\n'), 3) << outcome.out;
   EXPECT_TRUE(outcome.out.ends_with("\n0 refused, 0 slow, 0 contested\n")) << outcome.out;
+}
+
+// Names come from the package, and a rule may be broken in thousands of ways.
+TEST(CheckReport, KeepsItsLinesAndEscapesNames) {
+  const ane::Rule& rule = ane::rules().front();
+  CheckedPackage package{"p\x1b[2J", 1, {}};
+  for (int i = 0; i < 10; ++i)
+    for (const char* name : {"a\nb", "c"})
+      package.findings.push_back(
+          {&rule, {ane::Place::Kind::kOperation, "main", name}, "form " + std::to_string(i)});
+  const Report report = check_report("p\x1b[2J", {package});
+  EXPECT_EQ(report.text.find('\x1b'), std::string::npos) << report.text;
+  EXPECT_NE(
+      report.text.find("\n  2 operations  form 7  first: main a\\nb\n  and 2 more (--json has "
+                       "all)\n  source: "),
+      std::string::npos)
+      << report.text;
+  EXPECT_EQ(report.text.find("form 8"), std::string::npos) << report.text;
+  EXPECT_EQ(report.json["findings"].size(), 20U);
+  EXPECT_TRUE(report.text.ends_with("\n1 refused, 0 slow, 0 contested\n")) << report.text;
+  EXPECT_EQ(broken_rules({package}, ane::Severity::kRefused),
+            std::vector<std::string>{std::string(rule.id)});
+  EXPECT_TRUE(broken_rules({package}, ane::Severity::kSlow).empty());
+  std::istringstream lines(report.text);
+  for (std::string line; std::getline(lines, line);) EXPECT_LE(line.size(), 96U) << line;
 }
 
 TEST(CheckPackage, RefusesOtherFilesInOneLine) {
