@@ -15,7 +15,7 @@
 namespace anemone::ane {
 
 enum class Severity {
-  kRefused,    // measured: the chip or Core ML refuses it, or computes wrong numbers
+  kRefused,    // seen: the chip or Core ML refuses it, crashes or computes wrong numbers
   kSlow,       // it runs, but with more bytes or steps on the CPU
   kContested,  // sources disagree, or nobody measured this form
 };

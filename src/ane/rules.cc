@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The table of the rules. A severity follows what was measured: refused where somebody measured a
-// refusal or wrong numbers and nobody measured the opposite, contested where measurements disagree
-// or are missing.
+// The table of the rules. A severity follows the reports: refused where somebody saw a refusal, a
+// crash or wrong numbers, and what is said against it is a claim or one case of many; contested
+// where measurements disagree or are missing. What is said against a rule stands in its source.
 #include <array>
 
 #include "ane/rule.h"

@@ -107,7 +107,7 @@ void add_check_command(CLI::App& app, Context& context) {
   command->add_flag("--json", flags->is_json, "Machine-readable output: every finding");
   command->footer(
       "Each broken rule is shown with its places, who measured it, and what to change.\n"
-      "refused: measured, the chip or Core ML refuses it or computes wrong numbers;\n"
+      "refused: the chip or Core ML was seen to refuse it or to compute wrong numbers;\n"
       "slow: it runs, with more bytes or steps on the CPU; contested: sources\n"
       "disagree, or nobody measured it. The last line counts the broken rules. Exit\n"
       "code 1 when one is refused. Nothing is run, and no chip is needed.\n"
