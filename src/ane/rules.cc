@@ -28,7 +28,7 @@ constexpr std::array kRules = {
     Rule{"state-shapes", Severity::kRefused, "the states of a package have several shapes",
          "CoreML-LLM LFM2 findings, measured (macOS 26): 7 variants fail at predict; against it "
          "Anemll#50 claims that 48 run (M1)",
-         "make recurrent states inputs and outputs; keep one shape for the caches",
+         "make recurrent states inputs and outputs (recurrent: tensors in a form file)",
          find_state_shapes},
     Rule{"range-states", Severity::kRefused,
          "a function with states has fixed inputs beside inputs with a range of shapes",
@@ -46,7 +46,8 @@ constexpr std::array kRules = {
     Rule{"narrow-axis", Severity::kSlow,
          "a last axis of fewer than 32 elements of a large input or output is padded to 64 bytes",
          "ane-book, measured: a stride of 32 for [64, 640, 1, 1]; Apple's rules",
-         "put a long axis last (compile --layout width)", find_narrow_axes},
+         "put a long axis last (compile --layout width; logits: last-axis in a form file)",
+         find_narrow_axes},
     Rule{"dma-notch", Severity::kSlow,
          "the weights of a core, ceil(outputs / 16) rows, are near a multiple of 1 MiB",
          "stablehlo-coreml#110, measured (M4, fp16): 17-19 GB/s instead of 45-60",
@@ -64,7 +65,8 @@ constexpr std::array kRules = {
     Rule{"many-states", Severity::kContested, "a function has more than two states",
          "CoreML-LLM MLSTATE_PATTERN, measured: three fail; magenta-realtime-2-iphone, measured "
          "(A14, A17): 48 refused; against it Anemll#50 claims that 48 run (M1)",
-         "one packed state in a package, or the past as an input", find_many_states},
+         "one packed state in a package, or the past as an input (compile --kv-form readonly)",
+         find_many_states},
     Rule{"wide-input", Severity::kContested,
          "conv, linear or matmul sums over more than 16,384 inputs",
          "larql#312, measured: 16,384 at most; against it ane-book: 20,480",

@@ -108,6 +108,10 @@ TEST(CheckModel, FollowsTheFormThatWasCompiled) {
             (Ids{"argmax", "many-functions", "many-states", "narrow-axis"}));
   EXPECT_EQ(broken(json_of(compiled(folder, "--range-dim"), 0)),
             (Ids{"many-states", "narrow-axis", "range-shapes"}));
+  // What the remedies of both rules name.
+  const std::string form = folder.file("form.json");
+  std::ofstream(form) << R"({"layout": "width", "cache": "readonly", "logits": "last-axis"})";
+  EXPECT_EQ(broken(json_of(compiled(folder, "--form '" + form + "'"), 0)), Ids{});
 }
 
 TEST(CheckPackage, ReadsWhatCoremltoolsWrote) {
