@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The forms to choose from, and why a choice is made: the one place that decides between what
-// sources say of the chip. docs/guide/form.md has the sources at length.
+// sources say of the chip. docs/guide/compile.md says how they are chosen.
 #pragma once
 
 #include <anemone/status.h>

@@ -42,7 +42,7 @@ constexpr std::array kRules = {
          find_wide_outputs},
     Rule{"softplus", Severity::kRefused, "softplus is 0 where its input is above about 10.4",
          "coremltools#2687, measured; coremltools#2814 could not route it to an M2's chip",
-         "max(x, 0) + log(1 + exp(-abs(x)))", find_softplus},
+         "max(x, 0) + log(1 + exp(-abs(x))) (softplus: arithmetic in a form file)", find_softplus},
     Rule{"narrow-axis", Severity::kSlow,
          "a last axis of fewer than 32 elements of a large input or output is padded to 64 bytes",
          "ane-book, measured: a stride of 32 for [64, 640, 1, 1]; Apple's rules",

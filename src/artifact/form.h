@@ -31,6 +31,10 @@ enum class CacheForm { kBlend, kReadOnly };
 // or in inputs and outputs. Those of fp32 have no states.
 enum class RecurrentForm { kStates, kTensors };
 
+// How log(1 + exp(x)) is written: as the operation, or in operations that do not overflow,
+// max(x, 0) + log(1 + exp(-|x|)).
+enum class SoftplusForm { kOperation, kArithmetic };
+
 // Where the experts of a layer go: kDense puts all of them into the graph, multiplied by their
 // weights; kPacks puts them into packages of their own, of which the host runs the active ones.
 enum class ExpertsForm { kDense, kPacks };
@@ -47,6 +51,7 @@ struct Form {
   HiddenLayout layout = HiddenLayout::kTokensInHeight;
   CacheForm cache = CacheForm::kBlend;
   RecurrentForm recurrent = RecurrentForm::kStates;
+  SoftplusForm softplus = SoftplusForm::kOperation;
   ExpertsForm experts = ExpertsForm::kDense;
   LogitsLayout logits = LogitsLayout::kChannels;
   HeadForm head = HeadForm::kLogits;

@@ -15,6 +15,19 @@ namespace {
 // l2norm.
 constexpr double kLengthSquareEps = 1e-6;
 
+// log(1 + exp(x)) as the form says.
+Value* softplus(LayerGraph& graph, Value* x, const std::string& name) {
+  ir::Builder& b = graph.builder();
+  if (graph.options().form.softplus == artifact::SoftplusForm::kOperation)
+    return b.op("softplus", {{"x", x}}, name);
+  Value* below = graph.scale(b.op("abs", {{"x", x}}, name + "_abs"), -1, name + "_below");
+  Value* over_one =
+      b.op("add", {{"x", b.op("exp", {{"x", below}}, name + "_exp")}, {"y", graph.number(1)}},
+           name + "_over_one");
+  Value* rest = b.op("log", {{"x", over_one}, {"epsilon", graph.number(0)}}, name + "_rest");
+  return graph.add(b.op("relu", {{"x", x}}, name + "_relu"), rest, name);
+}
+
 class DeltaNet {
  public:
   DeltaNet(LayerGraph& graph, std::int64_t layer, std::string prefix)
@@ -154,8 +167,8 @@ class DeltaNet {
                                      name_ + "_" + tensor);
     };
     Value* step =
-        b.op("softplus", {{"x", graph_.add(gate_parts[1], vector("dt_bias"), name_ + "_a_biased")}},
-             name_ + "_softplus");
+        softplus(graph_, graph_.add(gate_parts[1], vector("dt_bias"), name_ + "_a_biased"),
+                 name_ + "_softplus");
     Value* rate = b.op("exp", {{"x", vector("A_log")}}, name_ + "_rate");
     Value* log_decay = by_group(
         graph_.scale(graph_.mul(step, rate, name_ + "_step"), -1, name_ + "_log_decay"), "_a");
