@@ -29,7 +29,8 @@ constexpr SplitForm kForms[] = {
     {"int4_rows", Form::kInt4, 4, 1, 0, 1},          {"int4_blocks_32", Form::kInt4, 4, 1, 32, 1},
     {"int4_blocks_64", Form::kInt4, 4, 2, 64, 1},    {"palette4", Form::kPalette, 4, 1, 0, 4},
     {"palette4_matrix", Form::kPalette, 4, 1, 0, 0}, {"palette6", Form::kPalette, 6, 1, 0, 2},
-    {"palette8", Form::kPalette, 8, 1, 0, 1},        {"half", Form::kHalf, 16, 1, 0, 1}};
+    {"palette6_matrix", Form::kPalette, 6, 1, 0, 0}, {"palette8", Form::kPalette, 8, 1, 0, 1},
+    {"palette8_groups", Form::kPalette, 8, 1, 0, 4}, {"half", Form::kHalf, 16, 1, 0, 1}};
 
 class Int8Split : public ::testing::TestWithParam<SplitForm> {
  protected:
@@ -50,8 +51,8 @@ class Int8Split : public ::testing::TestWithParam<SplitForm> {
   }
   // Shapes that the form's tiles divide: whole blocks, rows and elements that are left over.
   static std::vector<Shape2> shapes() {
-    std::vector<Shape2> all = {{64, 128}, {40, 64},  {33, 896}, {32, 1216}, {5, 72},  {36, 200},
-                               {6, 96},   {35, 208}, {34, 416}, {3, 32},    {64, 768}};
+    std::vector<Shape2> all = {{64, 128}, {40, 64}, {33, 896}, {32, 1216}, {5, 72}, {7, 68},
+                               {36, 200}, {6, 96},  {35, 208}, {34, 416},  {3, 32}, {64, 768}};
     std::vector<Shape2> out;
     const std::int64_t tile = std::max<std::int64_t>(GetParam().tile_k, 2);
     std::ranges::copy_if(all, std::back_inserter(out),

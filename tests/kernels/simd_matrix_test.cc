@@ -135,6 +135,7 @@ TEST_P(SimdMatrix, ColumnsGiveTheSameBitsInAnyCompany) {
   all.push_back(make(Form::kInt4, 4, deep, 1, 32, 1));
   all.push_back(make(Form::kPalette, 4, deep, 1, 0, 1));
   all.push_back(make(Form::kPalette, 6, deep, 1, 0, 1));
+  all.push_back(make(Form::kPalette, 8, deep, 1, 0, 1));
   for (const Weights& w : all) {
     SCOPED_TRACE(describe(w.matrix));
     const Matrix& m = w.matrix;

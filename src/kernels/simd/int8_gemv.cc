@@ -8,6 +8,7 @@
 #include <type_traits>
 
 #include "kernels/simd/int8_gemv_deep.h"
+#include "kernels/simd/int8_gemv_palettes.h"
 #include "kernels/simd/int8_gemv_rows.h"
 #include "kernels/simd/int8_gemv_wide.h"
 
@@ -107,8 +108,13 @@ void gemv(const Matrix& matrix, std::int64_t begin, std::int64_t end, const std:
   }
   if (matrix.form == Matrix::Form::kInt4)
     return multiply_columns<NibblesRow>(matrix, begin, end, columns, target);
-  if (matrix.form == Matrix::Form::kPalette && matrix.bits == 4)
-    return multiply_columns<Palette16Row>(matrix, begin, end, columns, target);
+  if (matrix.form == Matrix::Form::kPalette) {
+    if (matrix.bits == 4)
+      return multiply_columns<Palette16Row>(matrix, begin, end, columns, target);
+    if (matrix.bits == 6)
+      return multiply_columns<Palette64Row>(matrix, begin, end, columns, target);
+    return multiply_columns<Palette256Row>(matrix, begin, end, columns, target);
+  }
   if (matrix.form == Matrix::Form::kHalf)
     return multiply_columns<HalvesRow>(matrix, begin, end, columns, target);
   multiply_columns<ExpandedRow>(matrix, begin, end, columns, target);

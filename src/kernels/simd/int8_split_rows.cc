@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "kernels/simd/int8_split_palettes.h"
 #include "kernels/simd/int8_split_vectors.h"
 
 namespace anemone::kernels::simd::int8_split {
@@ -54,30 +55,6 @@ void RowBlock::expand(std::int64_t step, std::int64_t first, std::int64_t count,
         load_bytes(matrix_.row(begin_ + r) + step * kStep, matrix_.k - step * kStep));
 }
 
-// The parts of a palette of at most 64 entries, in registers.
-struct Table64 {
-  explicit Table64(const std::int8_t* table)
-      : high(_mm512_load_si512(table)), low(_mm512_load_si512(table + 64)) {}
-  __m512i high;
-  __m512i low;
-};
-// The parts of a palette of 256 entries: two tables of two registers each, between which the top
-// bit of an index chooses.
-struct Table256 {
-  explicit Table256(const std::int8_t* table) {
-    for (int i = 0; i < 4; ++i) {
-      high[i] = _mm512_load_si512(table + 64 * i);
-      low[i] = _mm512_load_si512(table + 256 + 64 * i);
-    }
-  }
-  static __m512i find(const __m512i parts[4], __m512i index, __mmask64 is_upper) {
-    return _mm512_mask_blend_epi8(is_upper, _mm512_permutex2var_epi8(parts[0], index, parts[1]),
-                                  _mm512_permutex2var_epi8(parts[2], index, parts[3]));
-  }
-  __m512i high[4];
-  __m512i low[4];
-};
-
 // body(row, table) for each row of the part; a table that several rows have is loaded once.
 template <typename Table, typename Body>
 void RowBlock::for_palettes(const Part& p, const Body& body) const {
@@ -109,19 +86,12 @@ void RowBlock::expand_nibbles(const Part& p) const {
   });
 }
 
-// Eight indices are six bytes: they go to the eight bytes of a lane, each shifted into its own.
 void RowBlock::expand_six_bits(const Part& p) const {
   const std::int64_t bytes = std::min<std::int64_t>(48, ((matrix_.k - p.step * kStep) * 6 + 7) / 8);
-  alignas(64) std::int8_t places[64];
-  for (int i = 0; i < 64; ++i) places[i] = static_cast<std::int8_t>(i / 8 * 6 + i % 8);
-  const __m512i sixes = _mm512_load_si512(places);
-  const __m512i shifts = _mm512_set1_epi64(0x2a241e18120c0600);  // 0, 6, 12, ... 42
   const std::int64_t row_bytes = matrix_.row_bytes();
   const std::byte* const first = matrix_.row(begin_) + p.step * kStep * 6 / 8;
   for_palettes<Table64>(p, [&](std::int64_t r, const Table64& table) {
-    const __m512i packed = load_bytes(first + r * row_bytes, bytes);
-    const __m512i index = _mm512_multishift_epi64_epi8(
-        shifts, _mm512_permutexvar_epi8(sixes, packed));  // the tables take the low six bits
+    const __m512i index = spread_six_bits(load_bytes(first + r * row_bytes, bytes));
     _mm512_store_si512(p.high + (r - p.begin) * kStep, _mm512_permutexvar_epi8(index, table.high));
     _mm512_store_si512(p.low + (r - p.begin) * kStep, _mm512_permutexvar_epi8(index, table.low));
   });

@@ -181,21 +181,6 @@ void expand_steps(const Matrix& m, std::int64_t r, float* out) {
   }
 }
 
-inline void expand_unscaled(const Matrix& m, std::int64_t r, float* out) {
-  switch (m.form) {
-    case Matrix::Form::kFloat:
-      return expand_steps<FloatRow>(m, r, out);
-    case Matrix::Form::kHalf:
-      return expand_steps<HalfRow>(m, r, out);
-    case Matrix::Form::kInt8:
-      return expand_steps<Int8Row>(m, r, out);
-    case Matrix::Form::kInt4:
-      return expand_steps<Int4Row>(m, r, out);
-    case Matrix::Form::kPalette:
-      return expand_steps<Palette4Row>(m, r, out);
-  }
-}
-
 // Rows from `begin` on; zeros behind the last of them.
 inline void fill(const Matrix& m, std::int64_t begin, std::int64_t rows, const Panel& panel) {
   const bool is_stepwise = step_elements(m) != 0;
@@ -214,7 +199,7 @@ inline void fill(const Matrix& m, std::int64_t begin, std::int64_t rows, const P
       continue;
     }
     if (is_stepwise)
-      expand_unscaled(m, begin + r, row);
+      for_row_of(m, [&]<typename Row>() { expand_steps<Row>(m, begin + r, row); });
     else
       expand_row(m, begin + r, row);
     std::fill(row + m.k, row + panel.depth, 0.0f);
@@ -350,23 +335,8 @@ inline void multiply(const Matrix& m, std::int64_t begin, std::int64_t end, cons
   for (int n = 0; n < count; n += kFewColumns) {
     const int some = std::min(kFewColumns, count - n);
     const Target part = to.from_column(n);
-    switch (m.form) {
-      case Matrix::Form::kFloat:
-        multiply_few_columns<FloatRow>(m, begin, end, x + n, some, part);
-        break;
-      case Matrix::Form::kHalf:
-        multiply_few_columns<HalfRow>(m, begin, end, x + n, some, part);
-        break;
-      case Matrix::Form::kInt8:
-        multiply_few_columns<Int8Row>(m, begin, end, x + n, some, part);
-        break;
-      case Matrix::Form::kInt4:
-        multiply_few_columns<Int4Row>(m, begin, end, x + n, some, part);
-        break;
-      case Matrix::Form::kPalette:
-        multiply_few_columns<Palette4Row>(m, begin, end, x + n, some, part);
-        break;
-    }
+    for_row_of(
+        m, [&]<typename Row>() { multiply_few_columns<Row>(m, begin, end, x + n, some, part); });
   }
 }
 

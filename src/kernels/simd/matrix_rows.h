@@ -5,6 +5,7 @@
 #include <cstddef>
 
 #include "kernels/simd/kernels.h"
+#include "kernels/simd/palettes.h"
 #include "kernels/simd/vectors.h"
 
 namespace anemone::kernels::simd::ANEMONE_SIMD_NAMESPACE {
@@ -43,9 +44,9 @@ struct Int4Row {
   }
   const std::byte* data;
 };
-struct Palette4Row {
+struct Palette16Row {
   static constexpr int kVectors = 2;
-  Palette4Row(const Matrix& m, std::int64_t r)
+  Palette16Row(const Matrix& m, std::int64_t r)
       : data(m.row(r)), palette(m.palette + (r / m.group << 4)) {}
   void read(std::int64_t step, Floats out[kVectors]) const {
     const Ints pairs = load_nibbles(data + step * kWidth);
@@ -56,15 +57,48 @@ struct Palette4Row {
   Palette16 palette;
 };
 
+// Indices of six or eight bits, in the order of memory.
+template <typename Palette, int kBits>
+struct PaletteRow {
+  static constexpr int kVectors = Palette::kVectors;
+  PaletteRow(const Matrix& m, std::int64_t r)
+      : data(m.row(r)), palette(m.palette + (r / m.group << kBits)) {}
+  void read(std::int64_t step, Floats out[kVectors]) const {
+    palette.find(data + step * (kVectors * kWidth * kBits / 8), out);
+  }
+  const std::byte* data;
+  Palette palette;
+};
+using Palette64Row = PaletteRow<Palette64, 6>;
+using Palette256Row = PaletteRow<Palette256, 8>;
+
+// body.operator()<Row>() with the row of the matrix's form.
+template <typename Body>
+void for_row_of(const Matrix& m, const Body& body) {
+  switch (m.form) {
+    case Matrix::Form::kFloat:
+      return body.template operator()<FloatRow>();
+    case Matrix::Form::kHalf:
+      return body.template operator()<HalfRow>();
+    case Matrix::Form::kInt8:
+      return body.template operator()<Int8Row>();
+    case Matrix::Form::kInt4:
+      return body.template operator()<Int4Row>();
+    case Matrix::Form::kPalette:
+      if (m.bits == 4) return body.template operator()<Palette16Row>();
+      if (m.bits == 6) return body.template operator()<Palette64Row>();
+      return body.template operator()<Palette256Row>();
+  }
+}
+
 inline bool is_nibbles(const Matrix& m) {
   return m.bits == 4;
 }
 
-// Elements of a step of the form; 0 where the form has no steps or they do not fit: such rows are
-// expanded.
+// Elements of a step of the form; 0 where they do not fit: such rows are expanded.
 inline std::int64_t step_elements(const Matrix& m) {
-  if (m.form == Matrix::Form::kPalette && m.bits != 4) return 0;
-  const std::int64_t step = is_nibbles(m) ? 2 * kWidth : kWidth;
+  std::int64_t step = 0;
+  for_row_of(m, [&]<typename Row>() { step = Row::kVectors * kWidth; });
   const bool is_scaled = m.form == Matrix::Form::kInt8 || m.form == Matrix::Form::kInt4;
   return m.k % step == 0 && (!is_scaled || m.tile_k % step == 0) ? step : 0;
 }

@@ -146,38 +146,6 @@ inline Ints load_nibbles(const std::byte* p) {
 #endif
 }
 
-// A palette of 16 in registers.
-struct Palette16 {
-#if defined(ANEMONE_SIMD_AVX512)
-  explicit Palette16(const Half* entries) : table(load_halves(entries)) {}
-  // The entries that the low four bits of each index choose.
-  Floats find(Ints index) const {
-    return (Floats)_mm512_permutexvar_ps((__m512i)index, (__m512)table);
-  }
-  Floats table;
-#elif defined(ANEMONE_SIMD_AVX2)
-  explicit Palette16(const Half* entries)
-      : low(load_halves(entries)), high(load_halves(entries + 8)) {}
-  Floats find(Ints index) const {
-    const __m256 a = _mm256_permutevar8x32_ps((__m256)low, (__m256i)index);
-    const __m256 b = _mm256_permutevar8x32_ps((__m256)high, (__m256i)index);
-    return (Floats)_mm256_blendv_ps(a, b,
-                                    _mm256_castsi256_ps(_mm256_slli_epi32((__m256i)index, 28)));
-  }
-  Floats low, high;
-#else
-  explicit Palette16(const Half* entries) {
-    for (int i = 0; i < 16; ++i) table[i] = to_float(entries[i]);
-  }
-  Floats find(Ints index) const {
-    Floats v{};
-    for (int i = 0; i < kWidth; ++i) v[i] = table[index[i] & 15];
-    return v;
-  }
-  float table[16];
-#endif
-};
-
 // The sum in a fixed order: halves onto each other.
 inline float sum(Floats v) {
 #if defined(ANEMONE_SIMD_AVX512)
