@@ -253,10 +253,11 @@ class DeepProducts {
   [[gnu::flatten]] void multiply(const Rows& rows, std::int64_t first, std::int64_t count,
                                  std::int64_t depth, const float* row_scales, float* out,
                                  std::int64_t ldo) {
-    // Memory is fastest when one row is read after the other. With two parts per weight the
-    // arithmetic is slower than memory, so two rows at a time share the loads of the columns.
+    // Memory is fastest when one row is read after the other. With two parts per weight of four
+    // bits the arithmetic is slower than memory, so two rows at a time share the loads of the
+    // columns.
     std::int64_t r = 0;
-    if constexpr (Row::kHasLow)
+    if constexpr (Row::kHasLow && Row::kSteps == 2)
       for (; r + 2 <= count; r += 2) {
         const Row two[2] = {rows.at(first + r, 0), rows.at(first + r + 1, 1)};
         set<2>(r, sum_rows<2, kColumns>(two, depth, columns_.parts()));

@@ -17,8 +17,7 @@ namespace anemone::kernels::simd::int8_split {
 struct Palette64Row : TwoPartsRow {
   static constexpr int kSteps = 1;
   Palette64Row(const Matrix& m, const RowBlock& block, std::int64_t begin, std::int64_t r)
-      : at(m.row(begin + r)),
-        table(block.table(r)) {
+      : at(m.row(begin + r)), table(block.table(r)) {
     table.high = flip(table.high);
     table.low = flip(table.low);
   }
@@ -44,7 +43,12 @@ struct Palette64Row : TwoPartsRow {
 struct Palette256Row : TwoPartsRow {
   static constexpr int kSteps = 1;
   Palette256Row(const Matrix& m, const RowBlock& block, std::int64_t begin, std::int64_t r)
-      : at(m.row(begin + r)), table(block.table(r)) {}
+      : at(m.row(begin + r)), table(block.table(r)) {
+    for (int i = 0; i < 4; ++i) {
+      table.high[i] = flip(table.high[i]);
+      table.low[i] = flip(table.low[i]);
+    }
+  }
   __m512i read(std::int64_t step, __mmask64 mask) const {
     prefetch(at + step * kStep);
     return _mm512_maskz_loadu_epi8(mask, at + step * kStep);
@@ -52,8 +56,8 @@ struct Palette256Row : TwoPartsRow {
   template <int s>
   void split(__m512i index, __m512i& high, __m512i& low) const {
     const __mmask64 is_upper = _mm512_movepi8_mask(index);
-    high = flip(Table256::find(table.high, index, is_upper));
-    low = flip(Table256::find(table.low, index, is_upper));
+    high = Table256::find(table.high, index, is_upper);
+    low = Table256::find(table.low, index, is_upper);
   }
   const std::byte* at;
   Table256 table;

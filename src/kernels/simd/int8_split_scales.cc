@@ -38,7 +38,7 @@ float tile_sum_steps(const Matrix& m) {
   return std::min(1.0F, 0x7fff0000p0F / (128.0F * 8191) / static_cast<float>(m.k));
 }
 
-// Prefetches `count` scales from `begin` behind these: they lie apart from the rows, so the
+// Prefetches `count` scales, or entries of a palette, from `begin` behind these: they lie apart from the rows, so the
 // processor does not foresee them. The address may lie behind the mapping: a prefetch is a hint and
 // never faults.
 void prefetch_scales(const Half* scales, std::int64_t begin, std::int64_t count) {
@@ -155,6 +155,7 @@ void RowBlock::prepare_palettes(std::byte* scratch) {
   std::int64_t left = (group + 1) * matrix_.group - begin_;  // rows of this palette
   for (std::int64_t r = 0; r < rows_; ++group, left = matrix_.group) {
     const Half* palette = matrix_.palette + (group << matrix_.bits);
+    prefetch_scales(palette, entries, entries);
     __m512 tops = _mm512_setzero_ps();
     for (std::int64_t i = 0; i < entries; i += 16)
       tops = _mm512_max_ps(tops, _mm512_abs_ps(load_sixteen(palette + i)));
