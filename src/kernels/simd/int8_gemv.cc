@@ -21,36 +21,18 @@ struct Target {
   std::byte* scratch;
 };
 
-// The rows of a block. At most kMostRows of them are expanded at a time, each into memory of its
-// own.
-constexpr int kMostRows = 4;
+// The rows of a block.
 template <typename Row>
 class Rows {
  public:
-  Rows(const Matrix& m, const RowBlock& block, std::int64_t begin, std::byte* expanded)
-      : matrix_(m),
-        block_(block),
-        begin_(begin),
-        expanded_(reinterpret_cast<std::int8_t*>(expanded)) {}
-
-  [[gnu::always_inline]] Row at(std::int64_t r, int place) const {
-    if constexpr (std::is_same_v<Row, ExpandedRow>) {
-      const std::int64_t steps = few_steps(matrix_);
-      std::int8_t* high = expanded_ + place * 2 * steps * kStep;
-      std::int8_t* low = high + steps * kStep;
-      for (std::int64_t s = 0; s < steps; ++s)
-        block_.expand(s, r, 1, high + s * kStep, low + s * kStep);
-      return ExpandedRow(high, low);
-    } else {
-      return Row(matrix_, block_, begin_, r);
-    }
-  }
+  Rows(const Matrix& m, const RowBlock& block, std::int64_t begin)
+      : matrix_(m), block_(block), begin_(begin) {}
+  [[gnu::always_inline]] Row at(std::int64_t r) const { return Row(matrix_, block_, begin_, r); }
 
  private:
   const Matrix& matrix_;
   const RowBlock& block_;
   const std::int64_t begin_;
-  std::int8_t* const expanded_;
 };
 
 template <typename Row, typename Products>
@@ -58,7 +40,7 @@ void multiply_rows(const Matrix& m, std::int64_t begin, std::int64_t end,
                    const GemvColumns& columns, const Target& target) {
   constexpr std::int64_t kGroup = Products::kRows;
   const RowBlock block(m, begin, end, Row::kHasTileSums, target.scratch);
-  const Rows<Row> rows(m, block, begin, target.scratch + row_scratch_bytes(m));
+  const Rows<Row> rows(m, block, begin);
   Products products(columns);
   for (std::int64_t first = 0; first < end - begin; first += kGroup)
     products.multiply(rows, first, std::min(kGroup, end - begin - first), m.k,
@@ -87,7 +69,7 @@ void multiply_columns(const Matrix& m, std::int64_t begin, std::int64_t end,
 }  // namespace
 
 std::int64_t gemv_scratch_bytes(const Matrix& matrix) {
-  return row_scratch_bytes(matrix) + kMostRows * 2 * kStep * few_steps(matrix);
+  return row_scratch_bytes(matrix);
 }
 
 template <bool kHasTileSums>
@@ -115,9 +97,7 @@ void gemv(const Matrix& matrix, std::int64_t begin, std::int64_t end, const std:
       return multiply_columns<Palette64Row>(matrix, begin, end, columns, target);
     return multiply_columns<Palette256Row>(matrix, begin, end, columns, target);
   }
-  if (matrix.form == Matrix::Form::kHalf)
-    return multiply_columns<HalvesRow>(matrix, begin, end, columns, target);
-  multiply_columns<ExpandedRow>(matrix, begin, end, columns, target);
+  multiply_columns<HalvesRow>(matrix, begin, end, columns, target);
 }
 
 template void gemv<true>(const Matrix&, std::int64_t, std::int64_t, const std::byte*, float*,

@@ -259,11 +259,11 @@ class DeepProducts {
     std::int64_t r = 0;
     if constexpr (Row::kHasLow && Row::kSteps == 2)
       for (; r + 2 <= count; r += 2) {
-        const Row two[2] = {rows.at(first + r, 0), rows.at(first + r + 1, 1)};
+        const Row two[2] = {rows.at(first + r), rows.at(first + r + 1)};
         set<2>(r, sum_rows<2, kColumns>(two, depth, columns_.parts()));
       }
     for (; r < count; ++r) {
-      const Row row = rows.at(first + r, 0);
+      const Row row = rows.at(first + r);
       if constexpr (Row::kHasTileSums)
         set<1>(r, sum_tiles<kColumns>(row, depth, columns_));
       else

@@ -350,26 +350,4 @@ struct HalvesRow : MadePartsRow {
   }
 };
 
-// Rows of every other form, which RowBlock has expanded to parts before.
-struct ExpandedRow : TwoPartsRow {
-  static constexpr int kSteps = 1;
-  ExpandedRow(const std::int8_t* high_parts, const std::int8_t* low_parts)
-      : high_at(high_parts), low_at(low_parts) {}
-  struct Both {
-    __m512i high;
-    __m512i low;
-  };
-  Both read(std::int64_t step, __mmask64 /*mask*/) const {
-    return {flip(_mm512_load_si512(high_at + step * kStep)),
-            flip(_mm512_load_si512(low_at + step * kStep))};
-  }
-  template <int s>
-  void split(const Both& both, __m512i& high, __m512i& low) const {
-    high = both.high;
-    low = both.low;
-  }
-  const std::int8_t* high_at;
-  const std::int8_t* low_at;
-};
-
 }  // namespace anemone::kernels::simd::int8_split

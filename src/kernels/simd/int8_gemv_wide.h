@@ -63,8 +63,7 @@ class WideProducts {
   Sums sum(const Rows& rows, std::int64_t first, std::int64_t count, std::int64_t depth,
            std::index_sequence<kIndex...> /*rows*/) const {
     // Places behind the last row repeat it.
-    const Row group[kRows] = {
-        rows.at(first + (int{kIndex} < count ? int{kIndex} : count - 1), int{kIndex})...};
+    const Row group[kRows] = {rows.at(first + (int{kIndex} < count ? int{kIndex} : count - 1))...};
     Sums sums;
     unroll<kRows>(
         [&](auto r) { unroll<kSums>([&](auto v) { sums.of[r][v] = _mm512_setzero_si512(); }); });
