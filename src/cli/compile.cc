@@ -98,11 +98,11 @@ Result<artifact::Form> to_form(const CompileFlags& options) {
     std::string_view field;
     std::string_view value;
   };
-  const Flag flags[] = {
-      {"layout", "layout", options.layout},
-      {"kv-form", "cache", options.cache},
-      {"experts", "experts", options.experts == "soft" ? "dense" : options.experts},
-      {"argmax", "head", options.has_argmax ? "argmax" : ""}};
+  const Flag flags[] = {{"layout", "layout", options.layout},
+                        {"kv-form", "cache", options.cache},
+                        {"experts", "experts",
+                         options.experts == "soft" ? std::string_view("dense") : options.experts},
+                        {"argmax", "head", options.has_argmax ? "argmax" : ""}};
   for (const Flag& flag : flags) {
     if (flag.value.empty()) continue;
     const Status status = artifact::set_form_field(form, flag.field, flag.value);
