@@ -34,21 +34,27 @@ bool is_empty_folder(const std::string& path) {
   return type_of(path) == fs::file_type::directory && fs::is_empty(path, error);
 }
 
-// Whether the artifact may appear under that name.
-Status check_target(const std::string& path) {
+// Whether a folder may appear under that name.
+Status check_name(const std::string& path) {
   const std::string name = fs::path(path).filename().string();
   if (name.empty() || name == "." || name == "..")
     return invalid_argument("[-o] expected a folder name, got \"{}\"", path);
   switch (type_of(path)) {
     case fs::file_type::not_found:
-      return {};
     case fs::file_type::directory:
-      return is_empty_folder(path) ? Status() : artifact::check_all_is_ours(path);
+      return {};
     case fs::file_type::symlink:
       return invalid_argument("[{}] expected a folder or a new name, got a link", path);
     default:
       return invalid_argument("[{}] expected a folder or a new name, got a file", path);
   }
+}
+
+// Whether the folder of that name, if there is one, may be replaced. Another run may replace it
+// unless this one has the lock.
+Status check_replaceable(const std::string& path) {
+  const bool is_free = !is_there(path) || is_empty_folder(path);
+  return is_free ? Status() : artifact::check_all_is_ours(path);
 }
 
 Status move_folder(const std::string& from, const std::string& to, std::string_view what) {
@@ -88,13 +94,14 @@ Result<FolderLock> make_locked(const std::string& path, const std::string& worki
 Result<OutputFolder> OutputFolder::create(const std::string& path, bool keep) {
   std::string clean = path;
   while (clean.size() > 1 && clean.ends_with('/')) clean.pop_back();
-  ANEMONE_RETURN_IF_ERROR(check_target(clean));
+  ANEMONE_RETURN_IF_ERROR(check_name(clean));
   std::string working = clean + ".partial";
   if (fs::path(clean).has_parent_path())
     ANEMONE_RETURN_IF_ERROR(make_directories(fs::path(clean).parent_path().string()));
   ANEMONE_ASSIGN_OR_RETURN(FolderLock lock, make_locked(path, working));
   // The object removes what is ours, and nothing else, when it ends.
   OutputFolder folder(std::move(clean), std::move(working), std::move(lock), keep);
+  ANEMONE_RETURN_IF_ERROR(check_replaceable(folder.path_));
   ANEMONE_RETURN_IF_ERROR(folder.finish_replacement());
   ANEMONE_RETURN_IF_ERROR(Journal::check_all_is_ours(folder.working_));
   return folder;
@@ -151,7 +158,8 @@ void OutputFolder::remove_working() const {
 
 Status OutputFolder::commit() {
   // It may have changed since create().
-  ANEMONE_RETURN_IF_ERROR(check_target(path_));
+  ANEMONE_RETURN_IF_ERROR(check_name(path_));
+  ANEMONE_RETURN_IF_ERROR(check_replaceable(path_));
   const std::string replaced = replaced_path();
   // rename() itself replaces an empty folder.
   const bool replaces = is_there(path_) && !is_empty_folder(path_);
