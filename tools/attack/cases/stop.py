@@ -121,7 +121,7 @@ def second_signal(trial):
 def cut_off(trial):
     server = trial.own_server(("--parallel", "16", "--queue", "16"))
     body = {"prompt": ["x"] * 8, "n": 16, "max_tokens": 500, "ignore_eos": True}
-    made = opened(server, http.post("/v1/completions", body), 16)
+    made = opened(server, http.post("/v1/completions", body), 16, pause=1)
     ended(trial, server, codes=(1,))
     answers = []
     for connection in made:
