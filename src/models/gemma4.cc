@@ -293,8 +293,9 @@ Value* add_experts(LayerGraph& graph, std::int64_t layer, Value* hidden) {
       graph.mul(routing_weights(graph, logits, nullptr, name + "routing"), scales, name + "scaled");
   Value* sparse = mix_experts(graph, layer, prefix,
                               norm(hidden, "pre_feedforward_layernorm_2.weight"), weights);
-  Value* sum = graph.add(norm(dense, "post_feedforward_layernorm_1.weight"),
-                         norm(sparse, "post_feedforward_layernorm_2.weight"), name + "mlps");
+  sparse = norm(sparse, "post_feedforward_layernorm_2.weight");
+  dense = norm(dense, "post_feedforward_layernorm_1.weight");
+  Value* sum = graph.add(dense, sparse, name + "mlps");
   return graph.add(hidden, norm(sum, "post_feedforward_layernorm.weight"), name + "mlp_sum");
 }
 
@@ -313,8 +314,9 @@ Value* gemma4_layer(LayerGraph& graph, std::int64_t layer, Value* hidden) {
                                  .parts = {{prefix + "per_layer_input_gate.weight", 0, size}},
                                  .inputs = config.hidden_size},
                                 nullptr);
-    Value* gated = graph.mul(activate(graph, gate, name + "_embedding_activated"),
-                             layer_input(graph, layer), name + "_embedding_gated");
+    Value* input = layer_input(graph, layer);
+    Value* activated = activate(graph, gate, name + "_embedding_activated");
+    Value* gated = graph.mul(activated, input, name + "_embedding_gated");
     Value* added =
         graph.project(gated,
                       {.name = name + "_embedding_projection",

@@ -139,10 +139,7 @@ class ZayaLayer {
         name_(fmt::format("layer_{}", layer)) {}
 
   Value* build(Value* hidden) {
-    if (layer_ == 0)
-      hidden = graph_.mul(
-          graph_.add(hidden, vector("model.input_hidden_states_bias"), "embedding_shifted"),
-          vector("model.input_hidden_states_scale"), "embedding_scaled");
+    if (layer_ == 0) hidden = scaled(hidden, "model.input_hidden_states", "embedding");
     Value* normed =
         rms_norm(graph_, hidden, 1, prefix_ + "input_layernorm.weight", name_ + "_input_norm");
     hidden = merge(hidden, attend_to(normed), "post_attention_residual_scale");
@@ -160,14 +157,18 @@ class ZayaLayer {
                                    tensor);
   }
 
+  // Computes (x + bias) * scale with the two vectors of `tensor`.
+  Value* scaled(Value* x, const std::string& tensor, const std::string& name) {
+    Value* scale = vector(tensor + "_scale");
+    Value* shifted = graph_.add(x, vector(tensor + "_bias"), name + "_shifted");
+    return graph_.mul(shifted, scale, name + "_scaled");
+  }
+
   // Computes (added + bias) * scale + (hidden + bias) * scale.
   Value* merge(Value* hidden, Value* added, const std::string& tensor) {
-    const auto scaled = [&](Value* x, const std::string& what) {
-      const std::string name = prefix_ + tensor + "." + what;
-      return graph_.mul(graph_.add(x, vector(name + "_bias"), name_ + "_shifted"),
-                        vector(name + "_scale"), name_ + "_scaled");
-    };
-    return graph_.add(scaled(added, "hidden_states"), scaled(hidden, "residual"), name_ + "_sum");
+    hidden = scaled(hidden, prefix_ + tensor + ".residual", name_);
+    added = scaled(added, prefix_ + tensor + ".hidden_states", name_);
+    return graph_.add(added, hidden, name_ + "_sum");
   }
 
   Value* convolve(Value* x, const std::string& tensor, std::int64_t groups, std::int64_t taps) {

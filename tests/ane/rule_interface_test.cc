@@ -20,7 +20,7 @@ TEST(StateWidth, MustBeAMultipleOf32) {
   EXPECT_EQ(findings("state-width", with_states({{1, 2, 512, 64}, {1, 2, 512, 40}})),
             Found{"state main/cache_1: a last dimension of 40"});
   EXPECT_EQ(findings("state-width", with_states({{1, 2, 512, 64}, {1, 2, 511, 96}})), kNone);
-  // Of an input nothing is asked.
+  // The rule asks nothing of inputs.
   EXPECT_EQ(findings("state-width",
                      [](Builder& b) {
                        return b.op("relu", {{"x", fp16_input(b, "x", {1, 40})}}, "y");

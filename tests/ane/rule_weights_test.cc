@@ -52,7 +52,7 @@ TEST(BlockScales, AreFoundInLinearOperations) {
   EXPECT_EQ(with({64, 1}), kNone);
 }
 
-// Of a tensor that is no weight of a product the chip asks nothing.
+// The rule asks nothing of a tensor that is no weight of a product.
 TEST(BlockScales, DoNotMatterElsewhere) {
   EXPECT_EQ(findings("block-scales",
                      [](Builder& b) {

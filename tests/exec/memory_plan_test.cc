@@ -209,7 +209,7 @@ TEST_F(MemoryOfPlans, OfManyOperationsIsMadeInTime) {
     sum = b.op("add", {{"x", sum}, {"y", x}}, "sum" + std::to_string(i));
   b.rename(sum, "y");
   ASSERT_TRUE(b.finish({sum}).ok()) << b.status().message();
-  // Of the processor, so that other work beside it does not count.
+  // Counts the processor's time, so that other work on the machine does not matter.
   const std::clock_t begin = std::clock();
   const auto loaded = load();
   ASSERT_NE(loaded, nullptr);

@@ -95,7 +95,7 @@ class ModelLoop {
   StepRunner short_runner_;  // of turn_meanwhile(), while the other one is in a step
   std::vector<std::unique_ptr<Text>> texts_;  // in the order in which they came
   bool was_oldest_ = true;                    // whether the last chunk was one of the oldest prompt
-  // Of the step of decode(), with room for all texts, so that a step needs no memory for them.
+  // What decode() hands to its step. They keep room for all texts, so that a step takes no memory.
   std::vector<StepItem> step_items_;
   std::vector<Text*> step_texts_;
   LabelLoop labels_;

@@ -72,7 +72,7 @@ class PackageChecker {
                    dtype_name(expected), dtype_name(got), function_.name);
   }
 
-  // Of a function of so many tokens and positions.
+  // Checks the cache of a function that reads `tokens` per step and holds `context` positions.
   Status check_cache(const artifact::Cache& cache, std::int64_t tokens,
                      std::int64_t context) const {
     const std::string what = fmt::format("cache \"{}\"", cache.name);

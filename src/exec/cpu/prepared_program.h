@@ -103,8 +103,8 @@ struct PreparedCache {
   CacheBinding::Kind kind = CacheBinding::Kind::kReplace;
   std::size_t input = 0;   // index into PreparedFunction::inputs
   std::size_t output = 0;  // index into PreparedFunction::outputs
-  // Of a copy: [1, heads, positions, dim], with room for the step where its rows are appended; or
-  // any shape of a recurrent state.
+  // What a copy has: [1, heads, positions, dim], with room for the step where its rows are
+  // appended; or any shape of a recurrent state.
   Shape shape;
   DType dtype = DType::kFp16;
 };

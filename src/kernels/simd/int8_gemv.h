@@ -32,8 +32,8 @@ class GemvColumns {
   // of each quarter.
   const std::int8_t* parts() const { return parts_; }
   const float* scales() const { return scales_; }  // [count]
-  // Of integers in tiles: minus sum_offset() times the sum of each lane's bytes of the steps of a
-  // read. [read][place][high, low][16], or for more than two places [read][high, low][four
+  // Only for integers in tiles: minus sum_offset() times the sum of each lane's bytes of the steps
+  // of a read. [read][place][high, low][16], or for more than two places [read][high, low][four
   // places][quarter][place].
   const std::int32_t* tile_offsets() const { return tile_offsets_; }
   // Sum of a column's high parts, and of its low ones.

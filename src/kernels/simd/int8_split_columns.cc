@@ -120,7 +120,7 @@ float split_column(const Half* x, std::int64_t stride, std::int64_t depth, std::
     most = size > most ? size : most;
     not_finite += size * 0;
   }
-  // Of NaN alone, too: the maximum leaves it out.
+  // Columns of nothing but NaN come here too, because the maximum leaves NaN out.
   if (!(most > 0) || std::isnan(not_finite)) {
     std::memset(high, 0, static_cast<std::size_t>(depth));
     std::memset(low, 0, static_cast<std::size_t>(depth));

@@ -160,8 +160,9 @@ Value* softmax_with_sinks(LayerGraph& graph, Value* scores, Value* sinks, const 
                 name + suffix + "_exp");
   };
   Value* weights = exp_below_top(scores, "_below");
-  Value* total = graph.add(reduce("reduce_sum", weights, "_sum"), exp_below_top(sinks, "_sink"),
-                           name + "_total");
+  Value* sink = exp_below_top(sinks, "_sink");
+  Value* sum = reduce("reduce_sum", weights, "_sum");
+  Value* total = graph.add(sum, sink, name + "_total");
   Value* inverse = b.op("inverse", {{"x", total}, {"epsilon", graph.number(0)}}, name + "_inverse");
   return graph.mul(weights, inverse, name);
 }

@@ -61,10 +61,10 @@ class DeltaNet {
     mixed = activate(graph_, mixed, name_ + "_conv_activated");
     const auto qkv =
         graph_.split(mixed, {key_width(), key_width(), v_width}, 1, name_ + "_convolved");
-    Value* out =
-        recur(unit_heads(qkv[0], "_q", 1.0 / static_cast<double>(config_.key_dim)),
-              unit_heads(qkv[1], "_k", 1 / std::sqrt(static_cast<double>(config_.key_dim))),
-              by_group(graph_.to_heads(qkv[2], config_.value_heads, name_ + "_v"), "_v"), gates);
+    Value* v = by_group(graph_.to_heads(qkv[2], config_.value_heads, name_ + "_v"), "_v");
+    Value* k = unit_heads(qkv[1], "_k", 1 / std::sqrt(static_cast<double>(config_.key_dim)));
+    Value* q = unit_heads(qkv[0], "_q", 1.0 / static_cast<double>(config_.key_dim));
+    Value* out = recur(q, k, v, gates);
     out = graph_.reshape(out, {1, config_.value_heads, graph_.options().tokens, config_.value_dim},
                          name_ + "_read");
     out = rms_norm(graph_, out, -1, prefix_ + "norm.weight", name_ + "_norm",

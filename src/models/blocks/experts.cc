@@ -30,8 +30,8 @@ Value* is_active(LayerGraph& graph, Value* scores, const std::string& name) {
         {{"x", is_so}, {"dtype", Literal::text(std::string(dtype_name(graph.options().dtype)))}},
         name + suffix + "_count");
   };
-  Value* tied_before =
-      graph.mul(compare("equal", "_tied"), graph.earlier(count), name + "_tied_before");
+  Value* earlier = graph.earlier(count);
+  Value* tied_before = graph.mul(compare("equal", "_tied"), earlier, name + "_tied_before");
   Value* rank = b.op("reduce_sum",
                      {{"x", graph.add(compare("greater", "_beaten"), tied_before, name + "_ahead")},
                       {"axes", Literal::int32s({-1})},

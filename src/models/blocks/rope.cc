@@ -16,8 +16,9 @@ Value* rotate(LayerGraph& graph, const artifact::Rope& rope, Value* x, const std
                                     {{"x", graph.mul(halves[0], cos, name + "_a_cos")},
                                      {"y", graph.mul(halves[1], sin, name + "_b_sin")}},
                                     name + "_first");
-  Value* second = graph.add(graph.mul(halves[1], cos, name + "_b_cos"),
-                            graph.mul(halves[0], sin, name + "_a_sin"), name + "_second");
+  Value* a_sin = graph.mul(halves[0], sin, name + "_a_sin");
+  Value* b_cos = graph.mul(halves[1], cos, name + "_b_cos");
+  Value* second = graph.add(b_cos, a_sin, name + "_second");
   return graph.join({first, second}, -1, name);
 }
 

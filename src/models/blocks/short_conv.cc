@@ -28,12 +28,13 @@ Value* short_conv(LayerGraph& graph, std::int64_t layer, const std::string& pref
   Value* gated = graph.mul(gates[0], gates[2], name + "_gated");
   Value* weighed = causal_conv(graph, fmt::format("conv_cache_{}", layer), gated, config.conv_taps,
                                prefix + "conv.weight", bias("conv", width), name);
+  Value* output_bias = bias("out_proj", width);
   return graph.project(graph.mul(gates[1], weighed, name + "_product"),
                        {.name = name + "_out",
                         .role = WeightRole::kAttentionOutput,
                         .parts = {{prefix + "out_proj.weight", 0, width}},
                         .inputs = width},
-                       bias("out_proj", width));
+                       output_bias);
 }
 
 }  // namespace anemone::models
