@@ -189,6 +189,30 @@ TEST_F(Mixture, OfLinearLayersIsLikeTheReference) {
   }
 }
 
+// Padding has weights for experts, too, since it goes through the router.
+TEST_F(Mixture, ReadsNoExpertForPadding) {
+  constexpr std::int64_t kTokens = 8;
+  build_convolutions(kTokens, false);
+  const auto loaded = load_as(kernels::simd::supported_isas().back(), false);
+  ASSERT_NE(loaded, nullptr);
+  const auto given = step(kTokens);
+  const Inputs inputs = {{"x", given[0].tensor.view()}, {"weights", given[1].tensor.view()}};
+  const auto whole = run(*loaded, inputs, "y");
+  ASSERT_TRUE(set_timed(*loaded, true).ok());
+  Outputs outputs;
+  const StepFacts facts = {.position = 0, .count = 1, .tokens = kTokens};
+  const BatchItem item = {&inputs, &outputs, nullptr, &facts};
+  ASSERT_TRUE(loaded->run_batch("", {&item, 1}).ok());
+  const auto steps = explain(*loaded);
+  ASSERT_TRUE(steps.ok());
+  EXPECT_EQ(steps->back().weight_bytes,
+            static_cast<std::int64_t>(active_of(0).size()) * kExpertBytes);
+  const auto got = to_floats(find_output(outputs, "y")->view());
+  for (std::int64_t c = 0; c < kChannels; ++c)
+    EXPECT_EQ(got[static_cast<std::size_t>(c * kTokens)],
+              whole[static_cast<std::size_t>(c * kTokens)]);
+}
+
 // The weights of experts without a token are not read, the others once for all tokens.
 TEST_F(Mixture, ReadsTheExpertsThatHaveATokenOnce) {
   for (const std::int64_t tokens : {1, 2, 32}) {

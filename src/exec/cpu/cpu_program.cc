@@ -63,6 +63,11 @@ bool have_same_shapes(const BatchItem& a, const BatchItem& b) {
   });
 }
 
+RealTokens real_tokens(const BatchItem& item) {
+  if (item.facts == nullptr) return {};
+  return {item.facts->tokens, item.facts->count};
+}
+
 // How many of the first runs are batched: those with the shapes of the first, over different states
 // where the function accesses them in inner blocks. 0: the first binds caches that the function
 // cannot work on in place.
@@ -271,7 +276,7 @@ Status CpuProgram::run_together(const ExecutionPlan& plan, std::span<const Batch
     ANEMONE_RETURN_IF_ERROR(bind_inputs(function, items[i], run.frame->registers, masks));
     ANEMONE_ASSIGN_OR_RETURN(run.caches, bind_caches(function, items[i], *run.frame, run.copies));
     interpreters.emplace_back(function, *run.frame, states, run.caches, context.threads,
-                              shared_->max_rounds);
+                              shared_->max_rounds, real_tokens(items[i]));
   }
   const std::function<void()> meanwhile = [&] { turn.lend(*items[0].meanwhile); };
   Status status = ending_with_memory([&] {

@@ -208,6 +208,7 @@ Status Interpreter::bind(const PreparedOp& op, FusedCall& call) {
   }
   for (const int cache : op.fused_caches)
     call.states.push_back(caches_[static_cast<std::size_t>(cache)]);
+  call.real = real_;
   const ir::Type& declared = function_.type(op.outputs[0]);
   Register& out = reg(op.outputs[0]);
   release(out);

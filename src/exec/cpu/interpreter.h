@@ -37,13 +37,15 @@ class Interpreter {
   // `max_rounds` bounds the rounds of all loops together. `caches`: the memory of
   // PreparedFunction::caches.
   Interpreter(const PreparedFunction& function, Frame& frame, std::vector<BufferRef>& states,
-              std::span<const FusedState> caches, ThreadPool& threads, std::int64_t max_rounds)
+              std::span<const FusedState> caches, ThreadPool& threads, std::int64_t max_rounds,
+              RealTokens real = {})
       : function_(function),
         frame_(frame),
         states_(states),
         caches_(caches),
         threads_(threads),
-        max_rounds_(max_rounds) {}
+        max_rounds_(max_rounds),
+        real_(real) {}
 
   // Runs of one function as a batch: an operation for all of them, then the next. The registers of
   // the inputs are set; after success those of the outputs are. `times` may be null; `meanwhile`,
@@ -106,6 +108,7 @@ class Interpreter {
   ThreadPool& threads_;
   std::vector<Register> results_;
   const std::int64_t max_rounds_;
+  const RealTokens real_;
   std::int64_t rounds_left_ = max_rounds_;
   std::int64_t items_ = 0;  // of lists, that were made or copied
 };

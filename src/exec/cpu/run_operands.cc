@@ -103,6 +103,10 @@ Status bind_inputs(const PreparedFunction& function, const BatchItem& item, Regi
                               ir::to_string(type), dtype_name(reg.view.dtype),
                               to_string(reg.view.shape));
   }
+  const StepFacts* facts = item.facts;
+  if (facts != nullptr && (facts->count < 1 || facts->count > facts->tokens))
+    return invalid_argument("[facts] expected a step of 1 to {} tokens, got {}", facts->tokens,
+                            facts->count);
   return {};
 }
 

@@ -128,6 +128,7 @@ class ExpertsOp::Run {
     active_.clear();
     for (std::int64_t t = 0; t < tokens_; ++t) {
       const auto [call, index] = place(t);
+      if (index >= call->real.of(of_a_call_)) continue;
       const float weight = to_float(call->inputs[1 + expert]->as<Half>().data()[index]);
       if (weight != 0) active_.push_back({t, weight});
     }

@@ -23,11 +23,21 @@ struct FusedState {
   std::int64_t positions = 0;  // that each head of [1, heads, positions, dim] has room for
 };
 
+// How many tokens of a run are no padding (exec/step_facts.h).
+struct RealTokens {
+  std::int64_t tokens = 0;  // of the run; 0: nothing is known
+  std::int64_t count = 0;   // of those, the first ones, that are no padding
+
+  // Of the columns of a product with weights, those that somebody reads.
+  std::int64_t of(std::int64_t columns) const { return columns == tokens ? count : columns; }
+};
+
 // The operands of one run. Shapes are static; outputs are allocated.
 struct FusedCall {
   std::vector<const TensorView*> inputs;
   std::vector<MutableTensorView> outputs;
   std::vector<FusedState> states;  // the states, then the caches
+  RealTokens real = {};
 };
 
 // How many experts a layer has and how many of them are active for a token. In a part of a layer,

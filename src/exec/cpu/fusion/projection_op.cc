@@ -6,6 +6,12 @@
 #include "exec/cpu/fusion/projection_run.h"
 
 namespace anemone::exec {
+namespace {
+
+// Rows whose padding one thread clears at a time.
+constexpr std::int64_t kClearedRows = 512;
+
+}  // namespace
 
 Shape ProjectionOp::output_shape(const std::vector<const TensorView*>& inputs) const {
   Shape shape = inputs[0]->shape;
@@ -28,16 +34,37 @@ std::vector<ProjectionSegment> ProjectionOp::segments_of(std::span<FusedCall> ca
     ProjectionSegment& s = segments.emplace_back();
     s.x = call.inputs[0]->as<Half>().data();
     s.y = call.outputs[0].as<Half>().data();
-    s.tokens = call.inputs[0]->size() / matrix_.k;
+    const std::int64_t columns = call.inputs[0]->size() / matrix_.k;
+    s.tokens = call.real.of(columns);
     s.first = first;
     first += s.tokens;
-    (is_channel_major_ ? s.x_channel : s.x_token) = is_channel_major_ ? s.tokens : matrix_.k;
-    (is_channel_major_ ? s.y_channel : s.y_token) = is_channel_major_ ? s.tokens : matrix_.rows;
+    (is_channel_major_ ? s.x_channel : s.x_token) = is_channel_major_ ? columns : matrix_.k;
+    (is_channel_major_ ? s.y_channel : s.y_token) = is_channel_major_ ? columns : matrix_.rows;
   }
   return segments;
 }
 
+// Later operations find zeros for the padding, not what another run left in the memory.
+void ProjectionOp::clear_padding(std::span<FusedCall> calls, const FusedContext& context) const {
+  for (FusedCall& call : calls) {
+    const std::int64_t columns = call.inputs[0]->size() / matrix_.k;
+    const std::int64_t count = call.real.of(columns);
+    if (count == columns) continue;
+    Half* y = call.outputs[0].as<Half>().data();
+    if (!is_channel_major_) {
+      std::fill(y + count * matrix_.rows, y + columns * matrix_.rows, Half{});
+      continue;
+    }
+    context.threads.parallel_for(
+        matrix_.rows, kClearedRows, [&](std::int64_t begin, std::int64_t end) {
+          for (std::int64_t r = begin; r < end; ++r)
+            std::fill(y + r * columns + count, y + (r + 1) * columns, Half{});
+        });
+  }
+}
+
 Status ProjectionOp::run(std::span<FusedCall> calls, const FusedContext& context) const {
+  clear_padding(calls, context);
   multiply(segments_of(calls), context);
   return {};
 }

@@ -15,7 +15,7 @@ struct ProjectionSegment;
 
 // Activations by a weight matrix. Input: x [1, k, T, 1] with the channels outermost, or
 // [..., k] with them innermost; output the same with `rows` channels. The tokens of all
-// calls are multiplied together.
+// calls are multiplied together, without their padding, whose output is 0.
 class ProjectionOp : public FusedOp {
  public:
   ProjectionOp(const kernels::simd::Matrix& matrix, const Half* bias, bool is_channel_major)
@@ -40,6 +40,7 @@ class ProjectionOp : public FusedOp {
  private:
   std::vector<ProjectionSegment> segments_of(std::span<FusedCall> calls) const;
   void multiply(std::span<const ProjectionSegment> segments, const FusedContext& context) const;
+  void clear_padding(std::span<FusedCall> calls, const FusedContext& context) const;
   // What products in integers need to know of a matrix of fp16, found out when it is first
   // multiplied.
   struct RowTops {
