@@ -21,10 +21,10 @@ namespace {
 // Fewest elements of a last axis that fill the 64 bytes to which the chip pads it, in fp16.
 constexpr std::int64_t kAxisMultiple = 32;
 constexpr std::uint64_t kAxisBytes = 64;
-constexpr std::size_t kMostStates = 2;
-constexpr std::size_t kMostFunctions = 2;
+constexpr std::size_t kMaxStates = 2;
+constexpr std::size_t kMaxFunctions = 2;
 // Fourteen layers were seen to work and 28 to fail.
-constexpr std::int64_t kMostLayers = 16;
+constexpr std::int64_t kMaxLayers = 16;
 
 bool has_states(const ir::Function& function) {
   return std::ranges::any_of(function.inputs,
@@ -81,7 +81,7 @@ void find_many_states(const Package& package, const Report& report) {
   for (const ir::Function* function : package.program.functions()) {
     const auto count = static_cast<std::size_t>(std::ranges::count_if(
         function->inputs, [](const ir::Value* input) { return input->type.is_state(); }));
-    if (count > kMostStates)
+    if (count > kMaxStates)
       report({Place::Kind::kFunction, function->name, {}}, fmt::format("{} states", count));
   }
 }
@@ -119,11 +119,11 @@ void find_ranges_with_states(const Package& package, const Report& report) {
 
 void find_many_functions(const Package& package, const Report& report) {
   const std::size_t count = package.program.functions().size();
-  if (count > kMostFunctions) report({}, fmt::format("{} functions", count));
+  if (count > kMaxFunctions) report({}, fmt::format("{} functions", count));
 }
 
 void find_many_layers(const Package& package, const Report& report) {
-  if (package.layers > kMostLayers) report({}, fmt::format("{} layers", package.layers));
+  if (package.layers > kMaxLayers) report({}, fmt::format("{} layers", package.layers));
 }
 
 }  // namespace anemone::ane

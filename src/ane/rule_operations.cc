@@ -18,7 +18,7 @@ namespace {
 // Chips that were tried take an axis of this length; M1, M2 and M2 Pro refuse longer ones.
 constexpr std::int64_t kWidestAxis = 16'384;
 // A function of 1,919 operations was seen to run.
-constexpr std::int64_t kMostOperations = 1'500;
+constexpr std::int64_t kMaxOperations = 1'500;
 
 bool is_product(const ir::Op& op) {
   return op.type == "conv" || op.type == "linear" || op.type == "matmul";
@@ -79,7 +79,7 @@ void find_many_operations(const Package& package, const Report& report) {
     for_each_op(*function, [&](const ir::Op& op) {
       if (!op.is_const() && !op.type.starts_with("constexpr_")) ++count;
     });
-    if (count > kMostOperations)
+    if (count > kMaxOperations)
       report({Place::Kind::kFunction, function->name, {}}, fmt::format("{} operations", count));
   }
 }

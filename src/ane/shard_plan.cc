@@ -114,12 +114,12 @@ std::vector<Fill> fill(const std::vector<Piece>& pieces, std::uint64_t budget) {
 
 // "500KB", "100MB", "2GB"; nullopt for anything else.
 std::optional<std::uint64_t> parse_size(std::string_view text) {
-  constexpr std::int64_t kMostUnits = 1'000'000;
+  constexpr std::int64_t kMaxUnits = 1'000'000;
   std::uint64_t unit = 1000;
   for (const char* name : {"KB", "MB", "GB"}) {
     if (text.ends_with(name)) {
       const auto units = parse_number(text.substr(0, text.size() - 2));
-      if (!units || *units < 1 || *units > kMostUnits) return std::nullopt;
+      if (!units || *units < 1 || *units > kMaxUnits) return std::nullopt;
       return static_cast<std::uint64_t>(*units) * unit;
     }
     unit *= 1000;

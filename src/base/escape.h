@@ -27,7 +27,7 @@ std::size_t printable_length(std::string_view text);
 // escaped(), in pieces that must not be cut: a character, or an escape.
 std::vector<std::string> escaped_pieces(std::string_view text);
 
-// The first `most_bytes` bytes at most, cut between characters, with "..." for what is left out.
-std::string shortened(std::string_view text, std::size_t most_bytes);
+// The first `max_bytes` bytes at most, cut between characters, with "..." for what is left out.
+std::string shortened(std::string_view text, std::size_t max_bytes);
 
 }  // namespace anemone

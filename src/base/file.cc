@@ -89,12 +89,12 @@ Result<AtomicFile> AtomicFile::create(const std::string& path) {
   ANEMONE_RETURN_IF_ERROR(check_can_be_replaced(path));
   // O_EXCL: two writers never share a temporary file, and a link that lies in wait is not followed.
   // Nobody else can know the name.
-  constexpr int kMostAttempts = 100;
+  constexpr int kMaxAttempts = 100;
   for (int attempt = 0;; ++attempt) {
     std::string temporary = path + std::string(kTemporary) + random_suffix();
     Descriptor file(::open(temporary.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0644));
     if (file.is_open()) return AtomicFile(path, std::move(temporary), std::move(file));
-    if (errno != EEXIST || attempt == kMostAttempts) return errno_error(path, "create");
+    if (errno != EEXIST || attempt == kMaxAttempts) return errno_error(path, "create");
   }
 }
 

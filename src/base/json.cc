@@ -19,7 +19,7 @@ constexpr std::size_t kHeapHeader = 16;  // of a piece of the heap
 constexpr std::size_t kUnitsPerValue = 50;
 constexpr std::size_t kUnitsPerKey = 200;
 // Most bytes of a text from the document that a message shows.
-constexpr std::size_t kMostShown = 200;
+constexpr std::size_t kMaxShown = 200;
 
 // What a string costs beyond the value that holds it.
 std::size_t heap_bytes(const std::string& text) {
@@ -66,7 +66,7 @@ class LimitedBuilder {
     // ..."
     std::string_view text = error.what();
     if (const auto colon = text.find(": "); colon != text.npos) text.remove_prefix(colon + 2);
-    problem = fmt::format("{} (byte {})", shortened(text, kMostShown), position);
+    problem = fmt::format("{} (byte {})", shortened(text, kMaxShown), position);
     return false;
   }
 
@@ -136,7 +136,7 @@ class LimitedBuilder {
     const auto twice = std::ranges::adjacent_find(names_);
     if (twice == names_.end()) return true;
     problem =
-        fmt::format("the key \"{}\" appears twice in one object", shortened(*twice, kMostShown));
+        fmt::format("the key \"{}\" appears twice in one object", shortened(*twice, kMaxShown));
     return false;
   }
 

@@ -42,10 +42,10 @@ void remove_scratch_leftovers(const std::string& parent, const std::string& pref
 }  // namespace
 
 Result<ScratchFolder> ScratchFolder::create(const std::string& parent, const std::string& name) {
-  constexpr int kMostNames = 1000;
+  constexpr int kMaxNames = 1000;
   ANEMONE_RETURN_IF_ERROR(make_directories(parent));
   remove_scratch_leftovers(parent, name + ".");
-  for (int i = 0; i < kMostNames; ++i) {
+  for (int i = 0; i < kMaxNames; ++i) {
     std::string path = fmt::format("{}/{}.{}{}", parent, name, i, kScratchSuffix);
     if (::mkdir(path.c_str(), 0700) != 0) {
       if (errno == EEXIST) continue;
@@ -56,7 +56,7 @@ Result<ScratchFolder> ScratchFolder::create(const std::string& parent, const std
     if (lock.ok()) return ScratchFolder(std::move(path), *std::move(lock));
   }
   return io_error("[{}] has {} temporary folders already: remove those that are not in use", parent,
-                  kMostNames);
+                  kMaxNames);
 }
 
 ScratchFolder::ScratchFolder(ScratchFolder&& other) noexcept

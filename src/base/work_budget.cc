@@ -23,7 +23,7 @@ WorkBudget::WorkBudget(std::string subject, const Limits& limits, const std::ato
     : subject_(std::move(subject)), limits_(limits), cancel_(cancel), start_(thread_cpu_time()) {}
 
 WorkBudget::~WorkBudget() {
-  note_freed(most_held_);
+  note_freed(peak_held_);
 }
 
 Status WorkBudget::check() {
@@ -54,7 +54,7 @@ Status WorkBudget::take(std::size_t bytes) {
                                         subject_, limits_.bytes >> 20);
   }
   held_ += bytes;
-  most_held_ = std::max(most_held_, held_);
+  peak_held_ = std::max(peak_held_, held_);
   return {};
 }
 

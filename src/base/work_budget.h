@@ -65,7 +65,7 @@ class WorkBudget {
   std::chrono::nanoseconds used_{0};  // until the pause
   std::size_t until_check_ = kUnitsPerCheck;
   std::size_t held_ = 0;
-  std::size_t most_held_ = 0;
+  std::size_t peak_held_ = 0;
   Status exceeded_;
 };
 

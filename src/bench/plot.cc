@@ -58,18 +58,18 @@ struct Scale {
 }  // namespace
 
 std::string plot_svg(const PlotLabels& labels, const std::vector<PlotSeries>& series) {
-  double most_x = 0;
-  double most_y = 0;
+  double max_x = 0;
+  double max_y = 0;
   std::size_t drawn = 0;
   for (const PlotSeries& line : series) {
     drawn += line.points.empty() ? 0 : 1;
     for (const auto& point : line.points) {
-      most_x = std::max(most_x, point.first);
-      most_y = std::max(most_y, point.second);
+      max_x = std::max(max_x, point.first);
+      max_y = std::max(max_y, point.second);
     }
   }
-  const std::vector<double> x_ticks = ticks_to(most_x);
-  const std::vector<double> y_ticks = ticks_to(most_y);
+  const std::vector<double> x_ticks = ticks_to(max_x);
+  const std::vector<double> y_ticks = ticks_to(max_y);
   const Scale x{x_ticks.back(), kLeft, kChartWidth - kRight};
   const Scale y{y_ticks.back(), kChartHeight - kBottom, kTop};
   const double height = kChartHeight + kLegendLine * static_cast<double>(drawn);

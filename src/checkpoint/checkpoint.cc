@@ -25,7 +25,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::uint64_t kMostTextBytes = 64 << 20;
+constexpr std::uint64_t kMaxTextBytes = 64 << 20;
 
 // Those that there are.
 Result<std::vector<std::pair<std::string_view, std::string>>> text_paths(
@@ -45,8 +45,8 @@ Status check_text_files(const std::string& folder) {
   for (const auto& [name, path] : paths) {
     std::error_code error;
     const std::uint64_t bytes = fs::file_size(path, error);
-    if (!error && bytes > kMostTextBytes)
-      return corrupt("[{}] expected at most {} bytes, got {}", path, kMostTextBytes, bytes);
+    if (!error && bytes > kMaxTextBytes)
+      return corrupt("[{}] expected at most {} bytes, got {}", path, kMaxTextBytes, bytes);
   }
   return {};
 }
@@ -55,7 +55,7 @@ Result<std::vector<TextFile>> read_text_files(const std::string& folder) {
   std::vector<TextFile> files;
   ANEMONE_ASSIGN_OR_RETURN(const auto paths, text_paths(folder));
   for (const auto& [name, path] : paths) {
-    ANEMONE_ASSIGN_OR_RETURN(std::string text, read_file(path, kMostTextBytes));
+    ANEMONE_ASSIGN_OR_RETURN(std::string text, read_file(path, kMaxTextBytes));
     files.push_back({std::string(name), std::move(text)});
   }
   return files;

@@ -29,7 +29,7 @@
 namespace anemone::cli {
 namespace {
 
-constexpr std::size_t kMostEntries = 32;
+constexpr std::size_t kMaxEntries = 32;
 
 // "128,512": numbers from `least` to `most`.
 Result<std::vector<std::int64_t>> parse_list(const std::string& text, std::string_view flag,
@@ -38,7 +38,7 @@ Result<std::vector<std::int64_t>> parse_list(const std::string& text, std::strin
     return invalid_argument(
         "[{}] expected at most {} numbers from {} to {}, as in 128,512, got "
         "\"{}\"",
-        flag, kMostEntries, least, most, text);
+        flag, kMaxEntries, least, most, text);
   };
   std::vector<std::int64_t> out;
   const char* at = text.data();
@@ -46,7 +46,7 @@ Result<std::vector<std::int64_t>> parse_list(const std::string& text, std::strin
   while (true) {
     std::int64_t value = 0;
     const auto [next, error] = std::from_chars(at, end, value);
-    if (error != std::errc() || value < least || value > most || out.size() == kMostEntries)
+    if (error != std::errc() || value < least || value > most || out.size() == kMaxEntries)
       return wrong();
     out.push_back(value);
     if (next == end) return out;
@@ -62,17 +62,17 @@ std::vector<std::int64_t> without_zero(std::vector<std::int64_t> values) {
 }
 
 Result<BenchOptions> parse(const BenchFlags& flags, const Context& context) {
-  constexpr std::int64_t kMostTokens = 1 << 20;
+  constexpr std::int64_t kMaxTokens = 1 << 20;
   BenchOptions out;
   out.isa = context.isa;
   out.repetitions = flags.repetitions;
-  ANEMONE_ASSIGN_OR_RETURN(out.prefill, parse_list(flags.prefill, "--prefill", 0, kMostTokens));
-  ANEMONE_ASSIGN_OR_RETURN(out.decode, parse_list(flags.decode, "--decode", 0, kMostTokens));
+  ANEMONE_ASSIGN_OR_RETURN(out.prefill, parse_list(flags.prefill, "--prefill", 0, kMaxTokens));
+  ANEMONE_ASSIGN_OR_RETURN(out.decode, parse_list(flags.decode, "--decode", 0, kMaxTokens));
   ANEMONE_ASSIGN_OR_RETURN(out.streams, parse_list(flags.streams, "--streams", 1, 256));
   out.prefill = without_zero(std::move(out.prefill));
   out.decode = without_zero(std::move(out.decode));
   if (flags.depth) {
-    ANEMONE_ASSIGN_OR_RETURN(out.depths, parse_list(*flags.depth, "--depth", 0, kMostTokens));
+    ANEMONE_ASSIGN_OR_RETURN(out.depths, parse_list(*flags.depth, "--depth", 0, kMaxTokens));
   } else if (flags.plot.empty()) {
     out.depths = {0};
   }

@@ -77,19 +77,19 @@ std::vector<Line> lines_of(const Rule& rule, const std::vector<CheckedPackage>& 
 }
 
 std::string rule_text(const Rule& rule, const std::vector<Line>& lines) {
-  constexpr std::size_t kMostLines = 8;
+  constexpr std::size_t kMaxLines = 8;
   std::string text = "\n" + wrapped(fmt::format("{} {}: {}", ane::severity_name(rule.severity),
                                                 rule.id, rule.statement),
                                     4);
   std::vector<std::vector<std::string>> rows;
   for (const Line& line : lines) {
-    if (rows.size() == kMostLines) break;
+    if (rows.size() == kMaxLines) break;
     rows.push_back({count_of(line.count, ane::place_kind_name(line.kind)), escaped(line.found),
                     line.first.empty() ? "" : (line.count == 1 ? "" : "first: ") + line.first});
   }
   text += table(rows, "  ");
-  if (lines.size() > kMostLines)
-    text += fmt::format("  and {} more (--json has all)\n", lines.size() - kMostLines);
+  if (lines.size() > kMaxLines)
+    text += fmt::format("  and {} more (--json has all)\n", lines.size() - kMaxLines);
   return text + "  " + wrapped(fmt::format("source: {}", rule.source), 4) + "  " +
          wrapped(fmt::format("change: {}", rule.remedy), 4);
 }

@@ -14,13 +14,13 @@
 namespace anemone::cli {
 namespace {
 
-constexpr std::size_t kMostBytes = std::size_t{64} << 20;
+constexpr std::size_t kMaxBytes = std::size_t{64} << 20;
 
 }  // namespace
 
 Status answer_raw_lines(const std::function<Json(const Result<std::string>& line)>& answer) {
   using Outcome = serve::jsonl::LineChannel::Outcome;
-  serve::jsonl::LineChannel channel(STDIN_FILENO, STDOUT_FILENO, /*stop=*/-1, kMostBytes);
+  serve::jsonl::LineChannel channel(STDIN_FILENO, STDOUT_FILENO, /*stop=*/-1, kMaxBytes);
   std::string line;
   while (true) {
     ANEMONE_ASSIGN_OR_RETURN(const Outcome outcome, channel.read_line(line));
@@ -28,7 +28,7 @@ Status answer_raw_lines(const std::function<Json(const Result<std::string>& line
     const Result<std::string> text =
         outcome == Outcome::kLine
             ? Result<std::string>(std::move(line))
-            : invalid_argument("[request] expected a line of at most {} bytes", kMostBytes);
+            : invalid_argument("[request] expected a line of at most {} bytes", kMaxBytes);
     ANEMONE_RETURN_IF_ERROR(print_json(answer(text)));
   }
 }
@@ -49,8 +49,8 @@ Result<std::string> read_stdin() {
     if (count < 0) return errno_error("stdin", "read");
     if (count == 0) return text;
     text.append(chunk.data(), static_cast<std::size_t>(count));
-    if (text.size() > kMostBytes)
-      return invalid_argument("[stdin] expected at most {} bytes, got more", kMostBytes);
+    if (text.size() > kMaxBytes)
+      return invalid_argument("[stdin] expected at most {} bytes, got more", kMaxBytes);
   }
 }
 

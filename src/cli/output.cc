@@ -44,8 +44,8 @@ Status print_json(const Json& value, int indent) {
 
 std::string error_line(std::string_view message) {
   // Far more than fits; keeps a huge message from costing anything.
-  constexpr std::size_t kMostRead = 1 << 16;
-  std::vector<std::string> pieces = escaped_pieces(message.substr(0, kMostRead));
+  constexpr std::size_t kMaxRead = 1 << 16;
+  std::vector<std::string> pieces = escaped_pieces(message.substr(0, kMaxRead));
   std::size_t size = kPrefix.size();
   for (const std::string& piece : pieces) size += piece.size();
   std::string line(kPrefix);

@@ -32,11 +32,11 @@ std::string version_of(const std::string& path) {
   if (!fs::is_directory(path, error)) {
     add(path);
   } else {
-    constexpr std::size_t kMostFiles = 1000;
+    constexpr std::size_t kMaxFiles = 1000;
     for (fs::recursive_directory_iterator it(path, error), end; !error && it != end;
          it.increment(error)) {
       if (it->is_regular_file(error)) add(it->path());
-      if (lines.size() > kMostFiles) return {};
+      if (lines.size() > kMaxFiles) return {};
     }
   }
   if (error) return {};

@@ -16,15 +16,15 @@
 namespace anemone::cli {
 namespace {
 
-constexpr std::size_t kMostKeyBytes = 4096;
-constexpr std::size_t kMostReadyBytes = 200;
+constexpr std::size_t kMaxKeyBytes = 4096;
+constexpr std::size_t kMaxReadyBytes = 200;
 
 Result<std::string> checked_key(std::string key, std::string_view source) {
   if (key.empty()) return invalid_argument("[{}] expected a key, got an empty one", source);
   const bool is_visible = std::ranges::all_of(key, [](char c) { return c > ' ' && c < 0x7f; });
-  if (!is_visible || key.size() > kMostKeyBytes)
+  if (!is_visible || key.size() > kMaxKeyBytes)
     return invalid_argument("[{}] expected a key of at most {} visible ASCII characters", source,
-                            kMostKeyBytes);
+                            kMaxKeyBytes);
   return key;
 }
 
@@ -38,7 +38,7 @@ bool is_address_line(const std::string& text) {
 Result<std::string> read_api_key(const ApiKeySource& source) {
   if (!source.text.empty()) return checked_key(source.text, "--api-key");
   if (!source.file.empty()) {
-    ANEMONE_ASSIGN_OR_RETURN(std::string key, read_file(source.file, kMostKeyBytes + 2));
+    ANEMONE_ASSIGN_OR_RETURN(std::string key, read_file(source.file, kMaxKeyBytes + 2));
     for (const char end : {'\n', '\r'})
       if (key.ends_with(end)) key.pop_back();
     return checked_key(std::move(key), source.file);
@@ -55,7 +55,7 @@ Result<ReadyFile> ReadyFile::prepare(const std::string& path) {
   if (status.type() == std::filesystem::file_type::not_found) return ReadyFile(path);
   const bool is_file = status.type() == std::filesystem::file_type::regular;
   const auto text =
-      is_file ? read_file(path, kMostReadyBytes) : Result<std::string>(Status(Code::kIo, ""));
+      is_file ? read_file(path, kMaxReadyBytes) : Result<std::string>(Status(Code::kIo, ""));
   if (!text.ok() || (!text->empty() && !is_address_line(*text)))
     return io_error(
         "[{}] is not overwritten: it holds something other than the address of a server", path);
@@ -89,7 +89,7 @@ Status ReadyFile::write(const std::string& url) {
 
 void ReadyFile::remove() {
   if (text_.empty()) return;
-  const auto text = read_file(path_, kMostReadyBytes);
+  const auto text = read_file(path_, kMaxReadyBytes);
   std::error_code ignored;
   if (text.ok() && *text == text_) std::filesystem::remove(path_, ignored);
   text_.clear();

@@ -19,7 +19,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::size_t kMostEntries = 100'000;
+constexpr std::size_t kMaxEntries = 100'000;
 
 // The record of this user about a blob; empty if there is none to trust. In a cache that several
 // users share, another user could have written anything.
@@ -114,8 +114,8 @@ Status check_snapshot(const HubCache& cache, const std::string& folder,
   std::error_code error;
   for (fs::recursive_directory_iterator it(folder, error), end; !error && it != end;
        it.increment(error)) {
-    if (links.size() == kMostEntries)
-      return corrupt("[{}] expected at most {} files, got more", folder, kMostEntries);
+    if (links.size() == kMaxEntries)
+      return corrupt("[{}] expected at most {} files, got more", folder, kMaxEntries);
     std::error_code ignored;
     if (!it->is_symlink(ignored)) continue;
     std::string etag = blob_behind(cache, it->path());

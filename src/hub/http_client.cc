@@ -16,9 +16,9 @@ constexpr std::size_t kRefusalBytes = 4096;
 // libcurl may count a little less than the time after which it stops.
 constexpr std::chrono::milliseconds kClockSlack{500};
 // Most bytes that are read of the body of a refusal.
-constexpr std::size_t kMostRefusalBytes = 64 << 10;
+constexpr std::size_t kMaxRefusalBytes = 64 << 10;
 // Most bytes of all headers of one request, redirects included.
-constexpr std::size_t kMostHeaderBytes = 256 << 10;
+constexpr std::size_t kMaxHeaderBytes = 256 << 10;
 
 std::string lower(std::string_view text) {
   std::string out(text);
@@ -56,8 +56,8 @@ struct HttpClient::Transfer {
   std::size_t refusal_bytes = 0;
   Status status;
 
-  bool has_long_headers() const { return header_bytes > kMostHeaderBytes; }
-  bool has_long_refusal() const { return refusal_bytes > kMostRefusalBytes; }
+  bool has_long_headers() const { return header_bytes > kMaxHeaderBytes; }
+  bool has_long_refusal() const { return refusal_bytes > kMaxRefusalBytes; }
 
   bool is_content() {
     long code = 0;
@@ -166,7 +166,7 @@ void HttpClient::perform(const HttpRequest& request, std::chrono::seconds most,
                                 is_too_late;
   if (transfer.has_long_headers()) {
     transfer.answer.error =
-        fmt::format("expected at most {} bytes of headers, got more", kMostHeaderBytes);
+        fmt::format("expected at most {} bytes of headers, got more", kMaxHeaderBytes);
     transfer.answer.is_hopeless = true;
   } else if (transfer.has_long_refusal()) {
     transfer.answer.error.clear();  // what it begins with is enough

@@ -23,8 +23,8 @@ namespace fs = std::filesystem;
 // Limits of one listing, all pages together. The largest repositories have some ten thousand files.
 constexpr std::uint64_t kListingBytes = 64 << 20;
 constexpr std::uint64_t kPageBytes = 16 << 20;
-constexpr std::size_t kMostFiles = 100'000;
-constexpr int kMostPages = 200;  // of a thousand files, as the hub makes them, and folders
+constexpr std::size_t kMaxFiles = 100'000;
+constexpr int kMaxPages = 200;  // of a thousand files, as the hub makes them, and folders
 
 bool is_name_part(std::string_view text) {
   if (text.empty() || text.size() > 96 || text == "." || text == "..") return false;
@@ -217,15 +217,15 @@ Result<Snapshot> list_snapshot(HttpClient& client, const HubAddress& hub, const 
   std::string url = fmt::format("{}/tree/{}?recursive=true", model, out.commit);
   std::uint64_t bytes = 0;
   for (int page = 0; !url.empty(); ++page) {
-    if (page == kMostPages || !url.starts_with(hub.endpoint + "/"))
+    if (page == kMaxPages || !url.starts_with(hub.endpoint + "/"))
       return parse_error("[{}] expected pages of files from {}, got \"{}\"", subject, hub.endpoint,
                          url);
     ANEMONE_ASSIGN_OR_RETURN(const HttpAnswer answer, ask(client, hub, repo, url, what));
     ANEMONE_ASSIGN_OR_RETURN(std::vector<RemoteFile> files, parse_file_list(answer.body, subject));
     bytes += answer.body.size();
-    if (bytes > kListingBytes || files.size() > kMostFiles - out.files.size())
+    if (bytes > kListingBytes || files.size() > kMaxFiles - out.files.size())
       return corrupt("[{}] expected a list of at most {} files and {} bytes, got a longer one",
-                     subject, kMostFiles, kListingBytes);
+                     subject, kMaxFiles, kListingBytes);
     std::ranges::move(files, std::back_inserter(out.files));
     url = next_page(answer);
   }

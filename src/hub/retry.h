@@ -18,7 +18,7 @@ class Retry {
   // Waits before the next try: twice as long each time, and at least as long as the answer asks for
   // (Retry-After, up to a minute). False after the last try.
   bool wait(const HttpAnswer& answer) {
-    if (++tries_ >= kMostTries) return false;
+    if (++tries_ >= kMaxTries) return false;
     std::chrono::milliseconds pause = first_pause() * (1 << (tries_ - 1));
     if (const auto asked = answer.headers.find("retry-after"); asked != answer.headers.end())
       pause = std::max(pause, std::chrono::milliseconds(
@@ -30,7 +30,7 @@ class Retry {
   void progress() { tries_ = 0; }
 
  private:
-  static constexpr int kMostTries = 6;
+  static constexpr int kMaxTries = 6;
   // $ANEMONE_HUB_PAUSE_MS is for tests of what happens when a hub fails.
   static std::chrono::milliseconds first_pause() {
     const auto named = environment_variable("ANEMONE_HUB_PAUSE_MS");

@@ -10,11 +10,11 @@
 namespace anemone::serve {
 
 std::string describe_json(const Json& value) {
-  constexpr std::size_t kMostShown = 40;
+  constexpr std::size_t kMaxShown = 40;
   if (value.is_number() || value.is_boolean()) return dump_json(value);
   if (value.is_string()) {
     const auto& text = value.get_ref<const std::string&>();
-    return text.size() <= kMostShown ? dump_json(value) : "a long string";
+    return text.size() <= kMaxShown ? dump_json(value) : "a long string";
   }
   if (value.is_null()) return "null";
   return value.is_array() ? "a list" : "an object";

@@ -32,11 +32,11 @@ constexpr std::uint64_t kMemoryLimit = 1'000'000'000;
 struct Totals : public ::testing::Environment {
   int refusals = 0;
   double slowest_seconds = 0;
-  std::uint64_t most_bytes = 0;
+  std::uint64_t max_bytes = 0;
   void TearDown() override {
     std::printf("%d refusals in %d tests; the slowest took %.2f s, the largest %.0f MB\n", refusals,
                 ::testing::UnitTest::GetInstance()->test_to_run_count(), slowest_seconds,
-                static_cast<double>(most_bytes) / 1e6);
+                static_cast<double>(max_bytes) / 1e6);
   }
 };
 Totals& totals() {
@@ -93,7 +93,7 @@ Outcome run_limited(const std::vector<std::string>& words) {
   EXPECT_FALSE(WIFSIGNALED(status)) << "signal " << WTERMSIG(status);
   totals().slowest_seconds = std::max(totals().slowest_seconds,
                                       std::chrono::duration<double>(Clock::now() - start).count());
-  totals().most_bytes = std::max(totals().most_bytes, resident_bytes(usage));
+  totals().max_bytes = std::max(totals().max_bytes, resident_bytes(usage));
   return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, contents(folder.file("out")),
           contents(folder.file("err"))};
 }

@@ -19,7 +19,7 @@ using anemone::testing::TemporaryFolder;
 // together than fp16 tells apart, and transformers in fp16 differs from itself in fp32 in the same
 // way.
 constexpr double kOtherExperts = 0.999;
-constexpr double kMostOtherExperts = 0.1;  // of all positions
+constexpr double kMaxOtherExperts = 0.1;  // of all positions
 
 struct Cosines {
   double median = 0;
@@ -145,7 +145,7 @@ TEST_P(Parity, Fp16StaysCloseToTheGoldenLogits) {
               value.other_experts, value.count);
   EXPECT_GE(value.mean_of_same_experts, 0.999);
   EXPECT_LE(static_cast<double>(value.other_experts),
-            kMostOtherExperts * static_cast<double>(value.count));
+            kMaxOtherExperts * static_cast<double>(value.count));
 }
 
 struct QuantizedForm {
@@ -292,7 +292,7 @@ TEST_P(ExpertsParity, PacksOfExpertsGiveTheNumbersOfOneGraph) {
     report("fp16 packs", value);
     EXPECT_GE(value.median, 0.9999);
     EXPECT_LE(static_cast<double>(value.other_experts),
-              kMostOtherExperts * static_cast<double>(value.count));
+              kMaxOtherExperts * static_cast<double>(value.count));
   }
 }
 

@@ -24,14 +24,14 @@ class HostileHub : public testing::HubTest {
            R"(,"path":")" + path + R"("})";
   }
   // Nothing was written and the hub was asked at most so often.
-  void expect_refused(Code code, std::string_view text, std::size_t most_requests) {
+  void expect_refused(Code code, std::string_view text, std::size_t max_requests) {
     const std::size_t before = hub_.seen().size();
     const auto start = std::chrono::steady_clock::now();
     const auto failed = run();
     ASSERT_FALSE(failed.ok());
     EXPECT_EQ(failed.status().code(), code) << failed.status().message();
     EXPECT_NE(failed.status().message().find(text), std::string::npos) << failed.status().message();
-    EXPECT_LE(hub_.seen().size() - before, most_requests);
+    EXPECT_LE(hub_.seen().size() - before, max_requests);
     EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(30));
     EXPECT_FALSE(fs::exists(repo() / "refs" / "main"));
   }

@@ -62,34 +62,34 @@ class Int8Split : public ::testing::TestWithParam<SplitForm> {
   // Half a step of the parts of each side, and the product of the low parts, at most.
   static double tolerance(const Weights& w, std::int64_t r, const std::vector<float>& x) {
     const SplitForm& f = GetParam();
-    double most_x = 0;
+    double max_x = 0;
     double sum_x = 0;
     for (const float value : x) {
-      most_x = std::max(most_x, static_cast<double>(std::abs(value)));
+      max_x = std::max(max_x, static_cast<double>(std::abs(value)));
       sum_x += static_cast<double>(std::abs(value));
     }
     const auto depth = static_cast<std::int64_t>(x.size());
     double sum_w = 0;
-    double most_w = 0;  // that the row's scales or palette can give
+    double max_w = 0;  // that the row's scales or palette can give
     for (std::int64_t c = 0; c < depth; ++c) {
       const double value = std::abs(w.values[static_cast<std::size_t>(r * depth + c)]);
       sum_w += value;
-      most_w = std::max(most_w, value);
+      max_w = std::max(max_w, value);
       if (f.form == Form::kInt8 || f.form == Form::kInt4)
-        most_w = std::max(most_w, static_cast<double>(std::abs(w.matrix.scale(r, c))) *
-                                      (f.form == Form::kInt8 ? 128 : 8));
+        max_w = std::max(max_w, static_cast<double>(std::abs(w.matrix.scale(r, c))) *
+                                    (f.form == Form::kInt8 ? 128 : 8));
     }
     if (f.form == Form::kPalette)
       for (std::int64_t i = 0; i < 1 << f.bits; ++i) {
         const auto entry = static_cast<std::size_t>((r / w.matrix.group << f.bits) + i);
-        most_w = std::max(most_w, static_cast<double>(std::abs(to_float(w.palette[entry]))));
+        max_w = std::max(max_w, static_cast<double>(std::abs(to_float(w.palette[entry]))));
       }
     const bool is_exact = (f.form == Form::kInt8 || f.form == Form::kInt4) && f.tile_k == 0;
     const double weight_steps = f.form == Form::kInt4 ? 2032 : 16256;
-    double out = sum_w * most_x / 8191 * 0.51;
+    double out = sum_w * max_x / 8191 * 0.51;
     if (!is_exact)
-      out += sum_x * most_w / weight_steps * 0.51 +
-             64.0 * 64 * static_cast<double>(depth) * (most_w / 16256) * (most_x / 8191);
+      out += sum_x * max_w / weight_steps * 0.51 +
+             64.0 * 64 * static_cast<double>(depth) * (max_w / 16256) * (max_x / 8191);
     return out + std::abs(product(w, r, x)) * 0x1p-20;
   }
 };

@@ -23,7 +23,7 @@ class SimdDepthwiseConv : public ::testing::TestWithParam<Isa> {
 TEST_P(SimdDepthwiseConv, GivesTheBitsOfTheReference) {
   RandomValues random(1);
   constexpr std::int64_t kChannels = 7;
-  for (std::int64_t taps = 1; taps <= kMostTaps; ++taps)
+  for (std::int64_t taps = 1; taps <= kMaxTaps; ++taps)
     for (const std::int64_t outputs : {1, 2, 15, 16, 17, 40}) {
       SCOPED_TRACE(std::to_string(taps) + " taps, " + std::to_string(outputs) + " outputs");
       DepthwiseConv conv;

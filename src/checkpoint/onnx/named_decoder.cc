@@ -10,8 +10,8 @@
 namespace anemone::checkpoint::onnx {
 namespace {
 
-constexpr std::int64_t kMostLayers = 4096;
-constexpr std::int64_t kMostHeads = 65536;
+constexpr std::int64_t kMaxLayers = 4096;
+constexpr std::int64_t kMaxHeads = 65536;
 constexpr float kUsualEpsilon = 1e-5F;
 
 class NamedDecoder {
@@ -19,11 +19,11 @@ class NamedDecoder {
   NamedDecoder(const OnnxGraph& graph, const Json& settings) : graph_(graph), settings_(settings) {}
 
   Result<DecoderGraph> read() {
-    ANEMONE_ASSIGN_OR_RETURN(const std::int64_t layers, size("num_hidden_layers", kMostLayers));
+    ANEMONE_ASSIGN_OR_RETURN(const std::int64_t layers, size("num_hidden_layers", kMaxLayers));
     ANEMONE_ASSIGN_OR_RETURN(const std::int64_t hidden, size("hidden_size", 1 << 30));
-    ANEMONE_ASSIGN_OR_RETURN(out_.heads, size("num_attention_heads", kMostHeads));
-    ANEMONE_ASSIGN_OR_RETURN(out_.kv_heads, size("num_key_value_heads", kMostHeads));
-    ANEMONE_ASSIGN_OR_RETURN(out_.head_dim, size("head_size", kMostHeads));
+    ANEMONE_ASSIGN_OR_RETURN(out_.heads, size("num_attention_heads", kMaxHeads));
+    ANEMONE_ASSIGN_OR_RETURN(out_.kv_heads, size("num_key_value_heads", kMaxHeads));
+    ANEMONE_ASSIGN_OR_RETURN(out_.head_dim, size("head_size", kMaxHeads));
     ANEMONE_ASSIGN_OR_RETURN(out_.embedding,
                              read_named_matrix(graph_, "model.embed_tokens", hidden));
     for (std::int64_t i = 0; i < layers; ++i)

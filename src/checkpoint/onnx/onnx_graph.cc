@@ -10,7 +10,7 @@
 namespace anemone::checkpoint::onnx {
 namespace {
 
-constexpr std::size_t kMostNodes = 1 << 20;
+constexpr std::size_t kMaxNodes = 1 << 20;
 
 const std::string kNothing;
 
@@ -165,8 +165,8 @@ Status OnnxGraph::read_graph(std::span<const std::byte> bytes) {
 }
 
 Status OnnxGraph::read_node(std::span<const std::byte> bytes) {
-  if (nodes_.size() >= kMostNodes)
-    return unsupported("[{}] expected at most {} nodes", path_, kMostNodes);
+  if (nodes_.size() >= kMaxNodes)
+    return unsupported("[{}] expected at most {} nodes", path_, kMaxNodes);
   Node node;
   ProtoFields fields(bytes, path_);
   ProtoField field;

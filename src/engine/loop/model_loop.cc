@@ -182,7 +182,7 @@ ModelLoop::Text* ModelLoop::next_prompt() {
 bool ModelLoop::read_prompt(const std::function<void()>& meanwhile) {
   Text* const text = next_prompt();
   if (text == nullptr) return false;
-  read_chunk(*text, runner_, StepItem::kMostTokens, &meanwhile);
+  read_chunk(*text, runner_, StepItem::kMaxTokens, &meanwhile);
   return true;
 }
 
@@ -195,9 +195,9 @@ bool ModelLoop::read_short_prompts(StepRunner& runner) {
   return false;
 }
 
-void ModelLoop::read_chunk(Text& text, StepRunner& runner, std::int64_t most_tokens,
+void ModelLoop::read_chunk(Text& text, StepRunner& runner, std::int64_t max_tokens,
                            const std::function<void()>* meanwhile) {
-  StepItem item{text.sequence.get(), text.rest(), most_tokens};
+  StepItem item{text.sequence.get(), text.rest(), max_tokens};
   if (text.wants_prompt_logits()) item.on_logits = &text.choice.options.on_prompt_logits;
   text.is_in_step = true;
   const Status status = guarded([&]() -> Status {

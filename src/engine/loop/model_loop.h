@@ -79,7 +79,7 @@ class ModelLoop {
   void run(StepRunner& runner, std::span<StepItem> items);
   bool read_prompt(const std::function<void()>& meanwhile);
   bool read_short_prompts(StepRunner& runner);
-  void read_chunk(Text& text, StepRunner& runner, std::int64_t most_tokens,
+  void read_chunk(Text& text, StepRunner& runner, std::int64_t max_tokens,
                   const std::function<void()>* meanwhile);
   bool is_reading(Text& text);
   Text* next_prompt();

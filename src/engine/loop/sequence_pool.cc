@@ -14,10 +14,10 @@ namespace {
 constexpr std::int64_t kLeastCopy = 4;
 // A text that leaves so many tokens of a sequence behind still takes it: templates write the last
 // answer in a slightly other way.
-constexpr std::int64_t kMostLost = 64;
+constexpr std::int64_t kMaxLost = 64;
 // Beyond this many parked sequences the search for a prefix and what every sequence costs without
 // its caches would show.
-constexpr std::size_t kMostParked = 256;
+constexpr std::size_t kMaxParked = 256;
 
 }  // namespace
 
@@ -49,8 +49,8 @@ Result<std::unique_ptr<Sequence>> SequencePool::take(const std::shared_ptr<const
   const std::uint64_t wanted = Sequence::cache_bytes(*model, static_cast<std::int64_t>(ids.size()));
   if (parked != parked_.end()) {
     const std::int64_t lost = source->position() - count;
-    const bool has_room = running_bytes + bytes_ + wanted <= most_bytes_;
-    if (lost <= std::min(kMostLost, count) || (!has_room && count >= lost)) {
+    const bool has_room = running_bytes + bytes_ + wanted <= max_bytes_;
+    if (lost <= std::min(kMaxLost, count) || (!has_room && count >= lost)) {
       auto sequence = remove(parked);
       sequence->truncate(count);
       return sequence;
@@ -84,11 +84,11 @@ void SequencePool::park(std::unique_ptr<Sequence> sequence) {
   }
   bytes_ += sequence->bytes();
   parked_.push_back(std::move(sequence));
-  if (parked_.size() > kMostParked) remove(parked_.begin());
+  if (parked_.size() > kMaxParked) remove(parked_.begin());
 }
 
 void SequencePool::trim(std::uint64_t running_bytes) {
-  while (!parked_.empty() && running_bytes + bytes_ > most_bytes_) remove(parked_.begin());
+  while (!parked_.empty() && running_bytes + bytes_ > max_bytes_) remove(parked_.begin());
 }
 
 }  // namespace anemone::engine

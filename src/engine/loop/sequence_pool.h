@@ -20,7 +20,7 @@ namespace anemone::engine {
 // longest goes first. Single-thread.
 class SequencePool {
  public:
-  explicit SequencePool(std::uint64_t most_bytes) : most_bytes_(most_bytes) {}
+  explicit SequencePool(std::uint64_t max_bytes) : max_bytes_(max_bytes) {}
 
   // A sequence that is ready for a text which begins with `ids`: what it holds already need not be
   // run. `running` are those of the same model that run; `running_bytes` is the memory of all that
@@ -55,7 +55,7 @@ class SequencePool {
              std::span<Sequence* const> running);
   std::unique_ptr<Sequence> remove(Parked::iterator it);
 
-  const std::uint64_t most_bytes_;
+  const std::uint64_t max_bytes_;
   std::uint64_t bytes_ = 0;
   Parked parked_;
 };

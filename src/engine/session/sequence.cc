@@ -11,7 +11,7 @@ namespace anemone::engine {
 namespace {
 
 // Each takes the memory of all recurrent states, whatever its length.
-constexpr std::size_t kMostSnapshots = 4;
+constexpr std::size_t kMaxSnapshots = 4;
 
 }  // namespace
 
@@ -63,7 +63,7 @@ Status Sequence::take_snapshot() {
   if (can_be_cut() || is_damaged_) return {};
   if (!snapshots_.empty() && snapshots_.back().length == position()) return {};
   ANEMONE_ASSIGN_OR_RETURN(auto snapshot, caches_.snapshot());
-  if (snapshots_.size() == kMostSnapshots) snapshots_.erase(snapshots_.begin());
+  if (snapshots_.size() == kMaxSnapshots) snapshots_.erase(snapshots_.begin());
   snapshots_.push_back(std::move(snapshot));
   return {};
 }

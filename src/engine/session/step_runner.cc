@@ -71,7 +71,7 @@ void StepRunner::step(std::span<StepItem> items, const std::function<void()>* me
 Status StepRunner::add_chunks(const BucketChoice& choice, StepItem& item) {
   Sequence& sequence = *item.sequence;
   const auto total = static_cast<std::int64_t>(item.ids.size());
-  const std::int64_t most = std::min(item.most_tokens, StepItem::kMostTokens);
+  const std::int64_t most = std::min(item.max_tokens, StepItem::kMaxTokens);
   Part part{&item, chunks_.size()};
   BucketChoice next = choice;
   do {

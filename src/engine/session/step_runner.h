@@ -23,13 +23,13 @@ using LogitsCallback = std::function<Status(std::int64_t position, std::span<con
 struct StepItem {
   // Tokens of a step at most, in chunks of a function's width: enough for the weights to be read
   // seldom, few enough to be stopped between steps.
-  static constexpr std::int64_t kMostTokens = 512;
+  static constexpr std::int64_t kMaxTokens = 512;
 
   Sequence* sequence = nullptr;
   // All tokens that are to be run, after those of the sequence; a step may run the first ones only.
   // At least one; each in the vocabulary and all in the context, which the caller has checked.
   std::span<const std::int32_t> ids;
-  std::int64_t most_tokens = kMostTokens;  // of `ids`, in this step; at least one chunk is run
+  std::int64_t max_tokens = kMaxTokens;  // of `ids`, in this step; at least one chunk is run
   // Called for every token; null: the sequence gets its prediction after the last one of `ids`.
   const LogitsCallback* on_logits = nullptr;
 

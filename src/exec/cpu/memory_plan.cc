@@ -216,7 +216,7 @@ class MemoryPlanner {
       out.arena_bytes = std::max(out.arena_bytes, at + lines(place->size));
     }
     waiting.resize(placed.size());
-    out.least_bytes = most_together(waiting);
+    out.least_bytes = peak_bytes(waiting);
     out.offsets.assign(registers_, MemoryPlan::kNone);
     for (const Place* place : waiting)
       for (const int reg : place->values) {
@@ -228,7 +228,7 @@ class MemoryPlanner {
 
   static std::int64_t lines(std::int64_t bytes) { return MemoryPlan::place_bytes(bytes); }
 
-  std::int64_t most_together(const std::vector<Place*>& places) const {
+  std::int64_t peak_bytes(const std::vector<Place*>& places) const {
     std::vector<std::int64_t> change(function_.block.ops.size() + 2, 0);
     for (const Place* place : places) {
       change[index(place->begin)] += lines(place->size);

@@ -44,7 +44,7 @@ inline void depthwise_conv(const DepthwiseConv& conv, std::int64_t begin, std::i
     if (size <= 4)
       conv_row<4>(row, taps, size, conv.bias[begin + c], outputs, to);
     else
-      conv_row<kMostTaps>(row, taps, size, conv.bias[begin + c], outputs, to);
+      conv_row<kMaxTaps>(row, taps, size, conv.bias[begin + c], outputs, to);
   }
   to_halves(out, conv.out + begin * outputs, channels * outputs);
 }

@@ -136,9 +136,9 @@ void amx_gemm(const Matrix& matrix, std::int64_t begin, std::int64_t end, const 
   auto* high = reinterpret_cast<std::int8_t*>(scratch + row_scratch_bytes(matrix));
   auto* low = high + kChunkSteps * kRowTileBytes;
   auto* sums = reinterpret_cast<Sums*>(low + kChunkSteps * kRowTileBytes);
-  const std::int64_t most_steps =
+  const std::int64_t max_steps =
       block.has_low() && blocks <= kFewBlocks ? kExpandedChunkSteps : kChunkSteps;
-  const std::int64_t chunks = (steps + most_steps - 1) / most_steps;
+  const std::int64_t chunks = (steps + max_steps - 1) / max_steps;
   const std::int64_t chunk_steps = (steps + chunks - 1) / chunks;
   Finish finish;
   Ahead ahead(matrix, begin, steps);

@@ -64,11 +64,11 @@ struct DepthwiseConv {
   const float* bias = nullptr;    // [channels]
   Half* out = nullptr;            // [channels, outputs()]
   std::int64_t positions = 0;
-  std::int64_t taps = 0;  // at most kMostTaps and `positions`
+  std::int64_t taps = 0;  // at most kMaxTaps and `positions`
 
   constexpr std::int64_t outputs() const { return positions - taps + 1; }
 };
-inline constexpr int kMostTaps = 16;
+inline constexpr int kMaxTaps = 16;
 
 struct Kernels {
   // Products in integers; nullptr: this set has none that are faster than those of floats.

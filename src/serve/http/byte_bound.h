@@ -12,7 +12,7 @@ namespace anemone::serve {
 // A limit on the bytes that many holders have together. Thread-safe.
 class ByteBound {
  public:
-  explicit ByteBound(std::size_t most) : most_(most) {}
+  explicit ByteBound(std::size_t max_bytes) : max_bytes_(max_bytes) {}
   ByteBound(const ByteBound&) = delete;
   ByteBound& operator=(const ByteBound&) = delete;
 
@@ -54,13 +54,13 @@ class ByteBound {
   };
 
   std::size_t held() const { return held_; }
-  std::size_t most() const { return most_; }
+  std::size_t max_bytes() const { return max_bytes_; }
 
  private:
   bool take(std::size_t bytes) {
     std::size_t held = held_.load();
     do {
-      if (bytes > most_ || held > most_ - bytes) return false;
+      if (bytes > max_bytes_ || held > max_bytes_ - bytes) return false;
     } while (!held_.compare_exchange_weak(held, held + bytes));
     return true;
   }
@@ -70,7 +70,7 @@ class ByteBound {
     note_freed(bytes);
   }
 
-  const std::size_t most_;
+  const std::size_t max_bytes_;
   std::atomic<std::size_t> held_ = 0;
 };
 

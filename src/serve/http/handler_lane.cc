@@ -15,8 +15,8 @@ constexpr std::string_view kStopping = "[server] is stopping";
 
 }  // namespace
 
-HandlerLane::HandlerLane(HttpHandler& handler, int threads, std::size_t most_waiting)
-    : handler_(handler), most_waiting_(most_waiting), running_(static_cast<std::size_t>(threads)) {
+HandlerLane::HandlerLane(HttpHandler& handler, int threads, std::size_t max_waiting)
+    : handler_(handler), max_waiting_(max_waiting), running_(static_cast<std::size_t>(threads)) {
   for (std::shared_ptr<Exchange>& running : running_)
     threads_.emplace_back([this, &running] { work(running); });
 }
@@ -32,7 +32,7 @@ int HandlerLane::post(HttpRequest&& request, std::shared_ptr<Exchange> exchange)
     if (is_stopped_) return 503;
     // A thread that is free takes a call at once, so that does not count as waiting.
     const auto free = static_cast<std::size_t>(std::ranges::count(running_, nullptr));
-    if (waiting_.size() >= most_waiting_ + free) return 429;
+    if (waiting_.size() >= max_waiting_ + free) return 429;
     waiting_.push_back({std::move(request), std::move(exchange)});
   }
   wake_.notify_one();

@@ -20,7 +20,7 @@ namespace anemone::serve {
 class HandlerLane {
  public:
   // The handler outlives the lane.
-  HandlerLane(HttpHandler& handler, int threads, std::size_t most_waiting);
+  HandlerLane(HttpHandler& handler, int threads, std::size_t max_waiting);
   // stop(), and waits for the calls in progress.
   ~HandlerLane();
   HandlerLane(const HandlerLane&) = delete;
@@ -43,7 +43,7 @@ class HandlerLane {
               std::string_view cause = {}) noexcept;
 
   HttpHandler& handler_;
-  const std::size_t most_waiting_;
+  const std::size_t max_waiting_;
   std::mutex mutex_;
   std::condition_variable wake_;
   std::deque<Call> waiting_;

@@ -206,7 +206,8 @@ class HttpServer::Impl {
   }
 
   bool is_too_slow(const Connection& connection) const {
-    return answers_.held() > answers_.most() / 2 && connection.sending_age() > options_.slow_answer;
+    return answers_.held() > answers_.max_bytes() / 2 &&
+           connection.sending_age() > options_.slow_answer;
   }
 
   // Drops the body that has been read for longest, but not that of `asker`.

@@ -13,7 +13,7 @@ namespace anemone::serve::jsonl {
 namespace {
 
 constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
-constexpr std::size_t kMostStops = 16;
+constexpr std::size_t kMaxStops = 16;
 
 void read_prompt(JsonFields& fields, Request& request, WorkBudget* budget) {
   const bool has_ids = fields.member("prompt_ids") != nullptr;
@@ -51,7 +51,7 @@ Result<Request> parse_request(std::string_view line, WorkBudget* budget) {
   out.sampling.repetition_penalty = fields.number("rep_penalty", 0.01, 100);
   if (const auto seed = fields.integer("seed", -kMost - 1, kMost))
     out.sampling.seed = static_cast<std::uint64_t>(*seed);
-  out.stop = fields.strings("stop", kMostStops);
+  out.stop = fields.strings("stop", kMaxStops);
   for (const std::string& stop : out.stop)
     if (stop.size() > openai::kMaxStopBytes)
       fields.fail(invalid_argument("[stop] expected texts of at most {} bytes, got {}",

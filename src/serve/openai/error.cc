@@ -12,7 +12,7 @@ constexpr const char* kServerError = "server_error";
 constexpr const char* kRateLimitError = "rate_limit_error";
 constexpr const char* kRateLimitExceeded = "rate_limit_exceeded";
 // What a request holds is no reason for an answer of its size.
-constexpr std::size_t kMostShown = 1000;
+constexpr std::size_t kMaxShown = 1000;
 
 // "temperature" of "[temperature] expected ..."; nothing for the request as a whole.
 std::string param_of(std::string_view message) {
@@ -32,9 +32,9 @@ Json text_or_null(const std::string& text) {
 
 Json to_json(const ApiError& error) {
   return {{"error",
-           {{"message", shortened(error.message, kMostShown)},
+           {{"message", shortened(error.message, kMaxShown)},
             {"type", error.type},
-            {"param", text_or_null(shortened(error.param, kMostShown))},
+            {"param", text_or_null(shortened(error.param, kMaxShown))},
             {"code", text_or_null(error.code)}}}};
 }
 

@@ -14,7 +14,7 @@ namespace anemone::serve::openai {
 namespace {
 
 constexpr const char* kJsonType = "application/json";
-constexpr std::size_t kMostShown = 200;
+constexpr std::size_t kMaxShown = 200;
 constexpr std::string_view kModelsPrefix = "/v1/models/";
 
 enum class Route { kUnknown, kHealth, kModels, kModel, kChat, kCompletions };
@@ -161,7 +161,7 @@ std::optional<ApiError> Router::check_body(const HttpRequest& request) const {
 
 std::optional<HttpResponse> Router::answer_head(const HttpRequest& head) {
   const Route route = route_of(head.path());
-  ANEMONE_INFO("{} {}", head.method, shortened(head.path(), kMostShown));
+  ANEMONE_INFO("{} {}", head.method, shortened(head.path(), kMaxShown));
   const bool is_post = takes_post(route);
   const bool is_get = head.method == "GET" || head.method == "HEAD";
   const bool is_options = head.method == "OPTIONS";
@@ -170,16 +170,15 @@ std::optional<HttpResponse> Router::answer_head(const HttpRequest& head) {
   if (!error && route == Route::kUnknown)
     error = http_error(404, fmt::format("[{}] expected a path of this server, such as "
                                         "/v1/chat/completions",
-                                        shortened(head.path(), kMostShown)));
+                                        shortened(head.path(), kMaxShown)));
   if (!error && is_options) {
     headers.emplace_back("Allow", allowed_methods(route));
     return HttpResponse{204, std::move(headers), ""};
   }
   if (!error && (is_post ? head.method != "POST" : !is_get)) {
     headers.emplace_back("Allow", allowed_methods(route));
-    error =
-        http_error(405, fmt::format("[{}] expected one of {}", shortened(head.method, kMostShown),
-                                    allowed_methods(route)));
+    error = http_error(405, fmt::format("[{}] expected one of {}",
+                                        shortened(head.method, kMaxShown), allowed_methods(route)));
   }
   if (!error && is_post) error = check_body(head);
   if (error) return error_response(*error, std::move(headers));
@@ -213,7 +212,7 @@ HttpResponse Router::get(std::string_view path, HeaderList headers) const {
     return error_response(
         api_error(Status(Code::kNotFound,
                          fmt::format("[model] expected a model of this server, got \"{}\"",
-                                     shortened(name, kMostShown)))),
+                                     shortened(name, kMaxShown)))),
         std::move(headers));
   return json_response(model_json(name, created_), std::move(headers));
 }

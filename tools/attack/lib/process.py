@@ -174,7 +174,7 @@ def start(words, folder, stdin=subprocess.DEVNULL, extra=None, stdout=None, limi
     )
 
 
-def watch(process, patience, most_bytes):
+def watch(process, patience, max_bytes):
     """Waits for the end; kills what is far beyond its limits. (exit code, seconds, peak bytes), the seconds without
     those in which the machine let others run."""
     begin = time.monotonic()
@@ -192,24 +192,24 @@ def watch(process, patience, most_bytes):
             return process.returncode, own, max(peak, usage.ru_maxrss * 1024)
         peak = max(peak, peak_bytes(process.pid))
         waits = machine_waits(process.pid) or waits
-        if seconds - machine_wait({}, waits) > patience or seconds > 10 * patience or peak > most_bytes:
+        if seconds - machine_wait({}, waits) > patience or seconds > 10 * patience or peak > max_bytes:
             process.kill()
             os.wait4(process.pid, 0)
             process.returncode = -signal.SIGKILL
-            if peak > most_bytes:
-                raise Failure(f"took more than {most_bytes / 1e9:.1f} GB of memory after {seconds:.1f} s, ended it")
+            if peak > max_bytes:
+                raise Failure(f"took more than {max_bytes / 1e9:.1f} GB of memory after {seconds:.1f} s, ended it")
             raise Slow(f"still ran after {seconds - machine_wait({}, waits):.0f} s, ended it")
         time.sleep(0.002 if seconds < 0.2 else 0.02)
 
 
-def run(words, folder, seconds, most_bytes, stdin=b"", extra=None, limits=None, name="io"):
-    """Runs to the end; Slow beyond `seconds`, Failure beyond `most_bytes`."""
+def run(words, folder, seconds, max_bytes, stdin=b"", extra=None, limits=None, name="io"):
+    """Runs to the end; Slow beyond `seconds`, Failure beyond `max_bytes`."""
     paths = {end: os.path.join(folder, f"{name}.{end}") for end in ("in", "out", "err")}
     with open(paths["in"], "wb") as file:
         file.write(stdin)
     with open(paths["in"], "rb") as source, open(paths["out"], "wb") as out, open(paths["err"], "wb") as err:
         process = start(words, folder, source, extra, out, limits, err)
-        code, took, peak = watch(process, 2 * seconds, most_bytes)
+        code, took, peak = watch(process, 2 * seconds, max_bytes)
     with open(paths["out"], "rb") as out, open(paths["err"], "rb") as err:
         outcome = Outcome(words, code, out.read(100_000_000), err.read(1_000_000), took, peak)
     for path in paths.values():

@@ -83,7 +83,7 @@ std::optional<Fusion> match_depthwise_conv(const FusionGraph& graph, PreparedOp&
   const auto strides = graph.ints(root, "strides");
   const bool has_steps = std::ranges::any_of(strides, [](std::int64_t step) { return step != 1; });
   if (has_steps || graph.number(root, "groups").value_or(1) != static_cast<double>(channels) ||
-      weight->shape[0] != channels || weight->size() > channels * kernels::simd::kMostTaps ||
+      weight->shape[0] != channels || weight->size() > channels * kernels::simd::kMaxTaps ||
       !is_along_one_axis(in.shape, weight->shape, out.shape))
     return std::nullopt;
   std::vector<float> bias(static_cast<std::size_t>(channels), 0.0f);

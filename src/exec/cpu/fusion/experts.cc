@@ -208,10 +208,10 @@ class ExpertsFinder {
 
   // How many weights of a token are not 0, where a top-k lies behind them.
   std::optional<std::int64_t> active_of(int weight) const {
-    constexpr std::size_t kMostOperations = 64;
+    constexpr std::size_t kMaxOperations = 64;
     std::vector<int> open = {weight};
     std::set<const PreparedOp*> seen;
-    while (!open.empty() && seen.size() < kMostOperations) {
+    while (!open.empty() && seen.size() < kMaxOperations) {
       PreparedOp* op = graph_.producer(open.back());
       open.pop_back();
       if (op == nullptr || !seen.insert(op).second) continue;
