@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The bytes of a connection of `serve`: the parser with its limits, the router with all its checks,
-// and the decoders of the requests. Every request gets one answer, whole or handed to the backend,
-// and every error has the four members that clients read. The first byte chooses how the bytes
-// are cut into reads, which must not matter.
+// The bytes of a connection of `serve`: the parser with its limits, the API handler with all its
+// checks, and the decoders of the requests. Every request gets one answer, whole or handed to the
+// backend, and every error has the four members that clients read. The first byte chooses how the
+// bytes are cut into reads, which must not matter.
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
@@ -12,7 +12,7 @@
 #include "serve/http/request_parser.h"
 #include "serve/jsonl/request.h"
 #include "serve/openai/answer.h"
-#include "serve/openai/router.h"
+#include "serve/openai/handler.h"
 
 namespace {
 
@@ -102,11 +102,11 @@ void check_response(const HttpResponse& response) {
 // What a connection answers to these bytes: the statuses, in order.
 std::vector<int> statuses_of(std::string_view bytes, std::size_t read_size) {
   StubBackend backend;
-  openai::RouterOptions options;
+  openai::ApiHandlerOptions options;
   options.api_key = "key";
   options.cors_origins = {"https://page"};
   options.hosts = {"localhost"};
-  openai::Router router(options, backend, 0);
+  openai::ApiHandler handler(options, backend, 0);
   std::vector<int> out;
   RequestParser parser(kLimits);
   std::string buffer;
@@ -114,7 +114,7 @@ std::vector<int> statuses_of(std::string_view bytes, std::size_t read_size) {
     buffer.erase(0, parser.put(buffer));
     if (parser.state() == RequestParser::State::kHeader) {
       ANEMONE_CHECK(parser.head().headers.size() <= kLimits.header_fields);
-      const auto answer = router.answer_head(parser.head());
+      const auto answer = handler.answer_head(parser.head());
       if (!answer) {
         parser.read_body();
         continue;
@@ -128,14 +128,14 @@ std::vector<int> statuses_of(std::string_view bytes, std::size_t read_size) {
       ANEMONE_CHECK(request.body.size() <= kLimits.body_bytes);
       ANEMONE_CHECK(request.headers.size() <= kLimits.header_fields);
       const auto responder = std::make_shared<RecordingResponder>();
-      router.handle(std::move(request), responder);
+      handler.handle(std::move(request), responder);
       ANEMONE_CHECK(responder->answers == 1);
       check_response(responder->response);
       out.push_back(responder->response.status);
     } else if (parser.state() == RequestParser::State::kFailed) {
       const int status = parser.error_status();
       ANEMONE_CHECK(status == 400 || status == 413 || status == 431);
-      check_response(router.refuse(status, parser.error()));
+      check_response(handler.refuse(status, parser.error()));
       out.push_back(status);
       return out;
     } else {

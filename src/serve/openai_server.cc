@@ -19,8 +19,8 @@ std::int64_t start_time() {
       .count();
 }
 
-openai::RouterOptions router_options(const OpenAiServerOptions& options) {
-  openai::RouterOptions out;
+openai::ApiHandlerOptions handler_options(const OpenAiServerOptions& options) {
+  openai::ApiHandlerOptions out;
   out.api_key = options.api_key;
   out.cors_origins = options.cors_origins;
   out.budget = options.budget;
@@ -44,7 +44,7 @@ class OpenAiServer::Impl {
         engine(std::make_unique<engine::Engine>(options.engine)),
         turns(std::make_unique<engine::EngineThread>(*engine)),
         backend(models, *engine, options.defaults),
-        router(router_options(options), backend, start_time()) {}
+        api_handler(handler_options(options), backend, start_time()) {}
   // Requests are answered through the HTTP server, so they end before it.
   ~Impl() { end_requests(); }
 
@@ -60,14 +60,14 @@ class OpenAiServer::Impl {
   std::unique_ptr<engine::Engine> engine;
   std::unique_ptr<engine::EngineThread> turns;
   EngineBackend backend;
-  openai::Router router;
+  openai::ApiHandler api_handler;
   std::unique_ptr<HttpServer> http;
 };
 
 Result<std::unique_ptr<OpenAiServer>> OpenAiServer::start(ModelSet models,
                                                           const OpenAiServerOptions& options) {
   auto impl = std::make_unique<Impl>(std::move(models), options);
-  ANEMONE_ASSIGN_OR_RETURN(impl->http, HttpServer::start(options.http, impl->router));
+  ANEMONE_ASSIGN_OR_RETURN(impl->http, HttpServer::start(options.http, impl->api_handler));
   return std::unique_ptr<OpenAiServer>(new OpenAiServer(std::move(impl)));
 }
 

@@ -13,7 +13,7 @@
 #include "engine/generation/text_request.h"
 #include "engine/loop/engine.h"
 #include "serve/http/server.h"
-#include "serve/openai/router.h"
+#include "serve/openai/api_handler.h"
 #include "serve/served_model.h"
 
 namespace anemone::serve {

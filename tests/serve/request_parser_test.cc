@@ -4,7 +4,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include "serve/openai/router.h"
+#include "serve/openai/api_handler.h"
 
 namespace anemone::serve {
 namespace {

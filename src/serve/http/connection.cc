@@ -26,7 +26,7 @@ constexpr const char* kTooManyBodies =
 Connection::Connection(tcp::socket socket, const Peer& peer, const Owner& owner)
     : socket_(std::move(socket)),
       owner_(owner),
-      place_(peer),
+      registration_(peer),
       timer_(owner.io),
       parser_(owner.options.limits) {
   AsioError ignored;
@@ -45,21 +45,21 @@ void Connection::enter(State state) {
   switch (state) {
     case State::kReading:
     case State::kLingering:
-      return take_place(Room::kWaiting);
+      return enter_phase(Phase::kWaiting);
     case State::kFlushing:
-      return take_place(Room::kSending);
+      return enter_phase(Phase::kSending);
     case State::kHandling:
     case State::kClosed:
-      return owner_.rooms.leave(place_);
+      return owner_.limits.leave(registration_);
   }
 }
 
-// Moves to a room; if it is full, another connection there is closed.
-void Connection::take_place(Room room) {
-  owner_.rooms.enter(place_, this, room);
-  while (Connection* const other = owner_.rooms.one_too_many(room)) {
+// If too many connections are in the phase then, another one of them is closed.
+void Connection::enter_phase(Phase phase) {
+  owner_.limits.enter(registration_, this, phase);
+  while (Connection* const other = owner_.limits.to_evict(phase)) {
     const auto alive = other->shared_from_this();
-    alive->guarded([&] { alive->make_way(); });
+    alive->guarded([&] { alive->evict(); });
   }
 }
 
@@ -82,8 +82,8 @@ std::optional<std::chrono::steady_clock::duration> Connection::sending_age() con
   return std::chrono::steady_clock::now() - sending_since_;
 }
 
-void Connection::make_way() {
-  if (place_.is_in(Room::kBody)) {
+void Connection::evict() {
+  if (registration_.is_in(Phase::kBody)) {
     keep_alive_ = is_head_ = false;
     const HttpResponse response =
         owner_.handler.refuse(408, "[request] took too long to arrive while others were waiting");
@@ -118,7 +118,7 @@ void Connection::close() noexcept {
   has_peer_ = false;
   current_ = 0;
   body_lease_.release();
-  owner_.rooms.leave(place_);
+  owner_.limits.leave(registration_);
   owner_.on_close(this);
   tell_handler();
 }
@@ -193,7 +193,7 @@ void Connection::parse() {
     arm_timer(owner_.options.request_timeout,
               [this] { refuse(408, "[request] took too long to arrive"); });
   }
-  if (is_in_body_ && place_.is_in(Room::kWaiting)) take_place(Room::kBody);
+  if (is_in_body_ && registration_.is_in(Phase::kWaiting)) enter_phase(Phase::kBody);
   read();
 }
 
@@ -231,7 +231,7 @@ bool Connection::hold_body() {
   const std::size_t bytes = parser_.body_bytes();
   if (bytes == 0) return true;
   if (body_lease_.bytes() == 0) body_lease_ = ByteBound::Lease(owner_.bodies);
-  return body_lease_.resize(bytes) || (owner_.make_room(this) && body_lease_.resize(bytes));
+  return body_lease_.resize(bytes) || (owner_.free_body_bytes(this) && body_lease_.resize(bytes));
 }
 
 void Connection::dispatch() {

@@ -15,10 +15,10 @@
 #include <string>
 
 #include "serve/http/byte_bound.h"
+#include "serve/http/connection_limits.h"
 #include "serve/http/exchange.h"
 #include "serve/http/message.h"
 #include "serve/http/request_parser.h"
-#include "serve/http/rooms.h"
 #include "serve/http/server.h"
 
 namespace anemone::serve {
@@ -36,11 +36,11 @@ class Connection : public std::enable_shared_from_this<Connection> {
     HttpHandler& handler;
     ByteBound& bodies;
     ByteBound& answers;
-    Rooms<Connection>& rooms;
+    ConnectionLimits<Connection>& limits;
     // Has the handler called on one of its threads. 0, or the status of the refusal.
     std::function<int(HttpRequest&&, std::shared_ptr<Exchange>)> dispatch;
     // Drops another connection that holds bytes of a body for long. Returns whether there was one.
-    std::function<bool(Connection*)> make_room;
+    std::function<bool(Connection*)> free_body_bytes;
     std::function<void(Connection*)> on_close;
   };
 
@@ -58,7 +58,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   std::optional<std::chrono::steady_clock::duration> sending_age() const;
   // Closes it in favour of another client; a request whose body is not complete is told so, as far
   // as that takes no time.
-  void make_way();
+  void evict();
   // Whether the handler had dropped the request already at the call before this one. What it sent
   // as its last has arrived in between, so a request that was answered does not count.
   bool is_abandoned();
@@ -102,7 +102,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void fail() noexcept;
   void tell_handler() noexcept;
   void enter(State state);
-  void take_place(Room room);
+  void enter_phase(Phase phase);
   void refuse(int status, std::string_view reason);
   std::string head_text(const HttpResponse& response, bool is_stream);
   void send(std::string bytes, ByteBound::Lease lease = {});
@@ -116,7 +116,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
 
   tcp::socket socket_;
   const Owner& owner_;
-  Rooms<Connection>::Place place_;
+  ConnectionLimits<Connection>::Registration registration_;
   asio::steady_timer timer_;
   std::uint64_t timer_round_ = 0;  // a timer that was set again may still fire once
   RequestParser parser_;

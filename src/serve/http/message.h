@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// HTTP messages as plain values: what the router and the codecs see. Sockets and parsing are
+// HTTP messages as plain values: what the API handler and the codecs see. Sockets and parsing are
 // elsewhere (connection.h, request_parser.h).
 #pragma once
 

@@ -16,8 +16,8 @@
 #include "base/error.h"
 #include "serve/http/byte_bound.h"
 #include "serve/http/connection.h"
-#include "serve/http/handler_lane.h"
-#include "serve/http/rooms.h"
+#include "serve/http/connection_limits.h"
+#include "serve/http/handler_pool.h"
 
 namespace anemone::serve {
 namespace {
@@ -61,17 +61,17 @@ class HttpServer::Impl {
         handler_(handler),
         bodies_(options.bodies_bytes),
         answers_(options.answers_bytes),
-        rooms_(std::max<std::size_t>(1, options.max_connections)),
+        limits_(std::max<std::size_t>(1, options.max_connections)),
         owner_{io_,
                options_,
                handler_,
                bodies_,
                answers_,
-               rooms_,
+               limits_,
                [this](HttpRequest&& request, std::shared_ptr<Exchange> exchange) {
-                 return lane_->post(std::move(request), std::move(exchange));
+                 return handlers_->post(std::move(request), std::move(exchange));
                },
-               [this](Connection* asker) { return make_room(asker); },
+               [this](Connection* asker) { return free_body_bytes(asker); },
                [this](Connection* connection) {
                  connections_.erase(connection);
                  count();
@@ -80,14 +80,14 @@ class HttpServer::Impl {
         retry_(io_),
         sweep_(io_),
         work_(asio::make_work_guard(io_)),
-        lane_(std::in_place, handler, options.handler_threads, options.handler_queue) {}
+        handlers_(std::in_place, handler, options.handler_threads, options.handler_queue) {}
 
   ~Impl() {
     asio::post(io_, [this] {
       close_acceptor();
       close_all();
     });
-    lane_.reset();
+    handlers_.reset();
     asio::post(io_, [this] {
       close_all();
       io_.stop();
@@ -125,7 +125,7 @@ class HttpServer::Impl {
   }
 
   void stop_accepting() {
-    lane_->stop();
+    handlers_->stop();
     asio::post(io_, [this] {
       close_acceptor();
       // A copy: closing takes connections out of the table.
@@ -173,7 +173,7 @@ class HttpServer::Impl {
         return accept();
       }
       // Accept fails, for example, when there is no descriptor left.
-      if (Connection* const other = rooms_.first_to_go(Room::kWaiting)) other->close();
+      if (Connection* const other = limits_.first_to_evict(Phase::kWaiting)) other->close();
       retry_.expires_after(kAcceptPause);
       retry_.async_wait([this](const AsioError& stopped) {
         is_accepting_ = false;
@@ -211,7 +211,7 @@ class HttpServer::Impl {
   }
 
   // Drops the body that has been read for longest, but not that of `asker`.
-  bool make_room(Connection* asker) {
+  bool free_body_bytes(Connection* asker) {
     std::shared_ptr<Connection> slowest;
     std::chrono::steady_clock::duration most = kSlowBody;
     for (const auto& [key, connection] : connections_) {
@@ -221,7 +221,7 @@ class HttpServer::Impl {
       slowest = connection;
     }
     if (slowest == nullptr) return false;
-    slowest->guarded([&] { slowest->make_way(); });
+    slowest->guarded([&] { slowest->evict(); });
     return true;
   }
 
@@ -235,7 +235,7 @@ class HttpServer::Impl {
   HttpHandler& handler_;
   ByteBound bodies_;
   ByteBound answers_;
-  Rooms<Connection> rooms_;
+  ConnectionLimits<Connection> limits_;
   const Connection::Owner owner_;
   asio::io_context io_;
   tcp::acceptor acceptor_;
@@ -244,7 +244,7 @@ class HttpServer::Impl {
   bool is_accepting_ = false;
   bool is_sweeping_ = false;
   asio::executor_work_guard<asio::io_context::executor_type> work_;
-  std::optional<HandlerLane> lane_;
+  std::optional<HandlerPool> handlers_;
   std::thread thread_;
   tcp::endpoint local_;
   tcp::endpoint client_;  // of the connection that is being accepted

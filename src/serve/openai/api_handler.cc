@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "serve/openai/router.h"
+#include "serve/openai/api_handler.h"
 
 #include <algorithm>
 #include <array>
@@ -80,7 +80,7 @@ HttpResponse error_response(const ApiError& error, HeaderList headers) {
   return {error.status, std::move(headers), dump_json(to_json(error))};
 }
 
-HeaderList Router::common_headers(const HttpRequest* request) {
+HeaderList ApiHandler::common_headers(const HttpRequest* request) {
   HeaderList headers = {{"X-Request-Id", fmt::format("req_{:08x}{:08x}", created_, ++requests_)}};
   const std::string* origin = request == nullptr ? nullptr : request->header("Origin");
   if (origin == nullptr) return headers;
@@ -99,11 +99,11 @@ HeaderList Router::common_headers(const HttpRequest* request) {
   return headers;
 }
 
-HttpResponse Router::refuse(int status, std::string_view reason) {
+HttpResponse ApiHandler::refuse(int status, std::string_view reason) {
   return error_response(http_error(status, reason), common_headers(nullptr));
 }
 
-std::optional<ApiError> Router::check_host(const std::string& host) const {
+std::optional<ApiError> ApiHandler::check_host(const std::string& host) const {
   const auto name = host_name(host);
   if (!name) return http_error(400, "[Host] expected a name and a port");
   if (!options_.hosts) return std::nullopt;
@@ -116,7 +116,7 @@ std::optional<ApiError> Router::check_host(const std::string& host) const {
                     "[Host] expected a name of this machine, got another (see --allowed-host)");
 }
 
-std::optional<ApiError> Router::check_access(const HttpRequest& request, bool is_public) const {
+std::optional<ApiError> ApiHandler::check_access(const HttpRequest& request, bool is_public) const {
   const std::string* host = request.header("Host");
   if (host != nullptr) {
     if (auto error = check_host(*host)) return error;
@@ -145,7 +145,7 @@ std::optional<ApiError> Router::check_access(const HttpRequest& request, bool is
                                      : "[Authorization] expected the API key, got another");
 }
 
-std::optional<ApiError> Router::check_body(const HttpRequest& request) const {
+std::optional<ApiError> ApiHandler::check_body(const HttpRequest& request) const {
   const std::string* coding = request.header("Content-Encoding");
   if (coding != nullptr && !equal_ignoring_case(*coding, "identity"))
     return http_error(415, "[Content-Encoding] expected none");
@@ -159,7 +159,7 @@ std::optional<ApiError> Router::check_body(const HttpRequest& request) const {
   return std::nullopt;
 }
 
-std::optional<HttpResponse> Router::answer_head(const HttpRequest& head) {
+std::optional<HttpResponse> ApiHandler::answer_head(const HttpRequest& head) {
   const Route route = route_of(head.path());
   ANEMONE_INFO("{} {}", head.method, shortened(head.path(), kMaxShown));
   const bool is_post = takes_post(route);
@@ -186,7 +186,7 @@ std::optional<HttpResponse> Router::answer_head(const HttpRequest& head) {
   return get(head.path(), std::move(headers));
 }
 
-HttpResponse Router::get(std::string_view path, HeaderList headers) const {
+HttpResponse ApiHandler::get(std::string_view path, HeaderList headers) const {
   const Route route = route_of(path);
   const auto names = backend_.model_names();
   if (route == Route::kHealth) {
@@ -217,9 +217,9 @@ HttpResponse Router::get(std::string_view path, HeaderList headers) const {
   return json_response(model_json(name, created_), std::move(headers));
 }
 
-std::optional<ApiError> Router::post(const HttpRequest& request,
-                                     const std::shared_ptr<Responder>& responder,
-                                     const HeaderList& headers) const {
+std::optional<ApiError> ApiHandler::post(const HttpRequest& request,
+                                         const std::shared_ptr<Responder>& responder,
+                                         const HeaderList& headers) const {
   WorkBudget budget("request", options_.budget, &responder->is_cancelled());
   if (route_of(request.path()) == Route::kChat) {
     auto chat = parse_chat_request(request.body, &budget);
@@ -231,7 +231,7 @@ std::optional<ApiError> Router::post(const HttpRequest& request,
   return backend_.complete(*std::move(completion), responder, headers, budget);
 }
 
-void Router::handle(HttpRequest request, std::shared_ptr<Responder> responder) {
+void ApiHandler::handle(HttpRequest request, std::shared_ptr<Responder> responder) {
   HeaderList headers = common_headers(&request);
   if (const auto error = post(request, responder, headers))
     responder->respond(error_response(*error, std::move(headers)));

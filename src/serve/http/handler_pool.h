@@ -17,16 +17,16 @@ namespace anemone::serve {
 
 // Calls HttpHandler::handle() on a few threads of its own, for a bounded number of requests, in the
 // order in which they came. Whatever a call throws ends its request alone. Thread-safe.
-class HandlerLane {
+class HandlerPool {
  public:
-  // The handler outlives the lane.
-  HandlerLane(HttpHandler& handler, int threads, std::size_t max_waiting);
+  // The handler outlives the pool.
+  HandlerPool(HttpHandler& handler, int threads, std::size_t max_waiting);
   // stop(), and waits for the calls in progress.
-  ~HandlerLane();
-  HandlerLane(const HandlerLane&) = delete;
-  HandlerLane& operator=(const HandlerLane&) = delete;
+  ~HandlerPool();
+  HandlerPool(const HandlerPool&) = delete;
+  HandlerPool& operator=(const HandlerPool&) = delete;
 
-  // 0 when the lane has taken the request; else the status that says why it has not: 429 when as
+  // 0 when the pool has taken the request; else the status that says why it has not: 429 when as
   // many wait as may, 503 after stop().
   int post(HttpRequest&& request, std::shared_ptr<Exchange> exchange);
   // Takes no more, refuses those that wait, and tells those that run that nobody wants the answer.

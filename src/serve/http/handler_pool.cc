@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "serve/http/handler_lane.h"
+#include "serve/http/handler_pool.h"
 
 #include <algorithm>
 #include <exception>
@@ -15,18 +15,18 @@ constexpr std::string_view kStopping = "[server] is stopping";
 
 }  // namespace
 
-HandlerLane::HandlerLane(HttpHandler& handler, int threads, std::size_t max_waiting)
+HandlerPool::HandlerPool(HttpHandler& handler, int threads, std::size_t max_waiting)
     : handler_(handler), max_waiting_(max_waiting), running_(static_cast<std::size_t>(threads)) {
   for (std::shared_ptr<Exchange>& running : running_)
     threads_.emplace_back([this, &running] { work(running); });
 }
 
-HandlerLane::~HandlerLane() {
+HandlerPool::~HandlerPool() {
   stop();
   for (std::thread& thread : threads_) thread.join();
 }
 
-int HandlerLane::post(HttpRequest&& request, std::shared_ptr<Exchange> exchange) {
+int HandlerPool::post(HttpRequest&& request, std::shared_ptr<Exchange> exchange) {
   {
     const std::lock_guard lock(mutex_);
     if (is_stopped_) return 503;
@@ -39,7 +39,7 @@ int HandlerLane::post(HttpRequest&& request, std::shared_ptr<Exchange> exchange)
   return 0;
 }
 
-void HandlerLane::stop() {
+void HandlerPool::stop() {
   std::deque<Call> dropped;
   {
     const std::lock_guard lock(mutex_);
@@ -52,7 +52,7 @@ void HandlerLane::stop() {
   for (const Call& call : dropped) refuse(*call.exchange, 503, kStopping);
 }
 
-void HandlerLane::work(std::shared_ptr<Exchange>& running) {
+void HandlerPool::work(std::shared_ptr<Exchange>& running) {
   std::unique_lock lock(mutex_);
   while (true) {
     wake_.wait(lock, [&] { return is_stopped_ || !waiting_.empty(); });
@@ -70,7 +70,7 @@ void HandlerLane::work(std::shared_ptr<Exchange>& running) {
   }
 }
 
-void HandlerLane::run(Call call) noexcept {
+void HandlerPool::run(Call call) noexcept {
   Exchange& exchange = *call.exchange;
   // Its client may have gone while it waited, or the server begun to stop.
   if (exchange.is_cancelled()) return refuse(exchange, 503, kStopping);
@@ -86,7 +86,7 @@ void HandlerLane::run(Call call) noexcept {
   }
 }
 
-void HandlerLane::refuse(Exchange& exchange, int status, std::string_view reason,
+void HandlerPool::refuse(Exchange& exchange, int status, std::string_view reason,
                          std::string_view cause) noexcept {
   try {
     if (!cause.empty()) ANEMONE_WARN("a request failed: {}", cause);

@@ -16,7 +16,7 @@
 
 namespace anemone::serve::openai {
 
-// What stands behind the router: it has the models. Thread-safe.
+// What stands behind the API: it has the models. Thread-safe.
 class Backend {
  public:
   virtual ~Backend() = default;
@@ -34,7 +34,7 @@ class Backend {
                                            const HeaderList& headers, WorkBudget& budget) = 0;
 };
 
-struct RouterOptions {
+struct ApiHandlerOptions {
   std::string api_key;                    // empty: none is needed
   std::vector<std::string> cors_origins;  // pages of these may use the server; "*": of all
   // Names that may stand in Host, besides localhost and addresses, so that a page that points its
@@ -45,10 +45,10 @@ struct RouterOptions {
 };
 
 // GET /health, GET /v1/models[/ID], POST /v1/chat/completions, POST /v1/completions. Thread-safe.
-class Router : public HttpHandler {
+class ApiHandler : public HttpHandler {
  public:
-  // The backend outlives the router. `now` is the creation time that models are listed with.
-  Router(RouterOptions options, Backend& backend, std::int64_t now)
+  // The backend outlives the handler. `now` is the creation time that models are listed with.
+  ApiHandler(ApiHandlerOptions options, Backend& backend, std::int64_t now)
       : options_(std::move(options)), backend_(backend), created_(now) {}
 
   // Everything but POST, and all that is wrong with a header.
@@ -66,7 +66,7 @@ class Router : public HttpHandler {
                                const HeaderList& headers) const;
   HeaderList common_headers(const HttpRequest* request);
 
-  RouterOptions options_;
+  ApiHandlerOptions options_;
   Backend& backend_;
   std::int64_t created_;
   std::atomic<std::uint64_t> requests_ = 0;
