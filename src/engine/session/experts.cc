@@ -28,9 +28,9 @@ void set_value(const MutableTensorView& view, std::int64_t index, float value) {
 
 // Runs the experts of one shard for the tokens of some chunks and adds up their outputs, each times
 // its routing weight.
-class ExpertSums {
+class RoutedExperts {
  public:
-  ExpertSums(const Model& model, std::size_t shard, std::span<Chunk> chunks)
+  RoutedExperts(const Model& model, std::size_t shard, std::span<Chunk> chunks)
       : model_(model),
         shard_(model.manifest().shards[shard]),
         experts_(*shard_.experts),
@@ -180,7 +180,7 @@ class ExpertSums {
 }  // namespace
 
 Status add_experts(const Model& model, std::size_t shard, std::span<Chunk> chunks) {
-  return chunks.empty() ? Status() : ExpertSums(model, shard, chunks).run();
+  return chunks.empty() ? Status() : RoutedExperts(model, shard, chunks).run();
 }
 
 }  // namespace anemone::engine

@@ -33,11 +33,11 @@ Prediction Sequence::prediction() const {
 }
 
 void Sequence::drop_prediction() {
-  forget_prediction();
+  clear_logits();
   std::vector<float>().swap(logits_);
 }
 
-void Sequence::forget_prediction() {
+void Sequence::clear_logits() {
   has_logits_ = false;
   argmax_.reset();
 }
@@ -92,7 +92,7 @@ void Sequence::truncate(std::int64_t position) {
   } else if (!caches_.truncate(position).ok()) {
     return clear();
   }
-  forget_prediction();
+  clear_logits();
   tokens_.resize(static_cast<std::size_t>(position));
 }
 
@@ -118,7 +118,7 @@ Status Sequence::copy_prefix(Sequence& other, std::int64_t count) {
 void Sequence::clear() {
   snapshots_.clear();
   tokens_.clear();
-  forget_prediction();
+  clear_logits();
   caches_.clear();
   is_damaged_ = false;
 }

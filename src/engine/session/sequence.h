@@ -74,7 +74,7 @@ class Sequence {
  private:
   friend class StepRunner;
   explicit Sequence(std::shared_ptr<const Model> model);
-  void forget_prediction();
+  void clear_logits();
   // The last snapshot of at most so many tokens; nullptr without one.
   const KvCache::Snapshot* snapshot_within(std::int64_t tokens) const;
 

@@ -47,7 +47,7 @@ void StepRunner::step(std::span<StepItem> items, const std::function<void()>* me
     ANEMONE_CHECK(!item.ids.empty());
     item.done = 0;
     item.status = {};
-    item.sequence->forget_prediction();
+    item.sequence->clear_logits();
   }
   std::vector<bool> is_handled(items.size());
   for (std::size_t first = 0; first < items.size(); ++first) {

@@ -90,7 +90,7 @@ class Folder {
       registers_.assign(function->initial.size(), {});
       for (std::size_t i = 0; i < function->initial.size(); ++i)
         if (is_known(*function, static_cast<int>(i)))
-          registers_[i] = {0, !function->is_of_shapes[i]};
+          registers_[i] = {0, !function->is_shape_dependent[i]};
       collect(*function, function->block);
     }
     for (auto& level : levels_) ANEMONE_RETURN_IF_ERROR(evaluate(level));

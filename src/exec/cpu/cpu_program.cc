@@ -255,7 +255,7 @@ Status CpuProgram::run_together(const ExecutionPlan& plan, std::span<const Batch
     if (items[i].states != nullptr && run.store == nullptr)
       return invalid_argument("expected a state store of the CPU executor, got another one");
     ANEMONE_ASSIGN_OR_RETURN(run.places, match_states(function, run.store));
-    ANEMONE_RETURN_IF_ERROR(own_states(function, run.places, run.store, shared_->memory));
+    ANEMONE_RETURN_IF_ERROR(unshare_states(function, run.places, run.store, shared_->memory));
   }
   ThreadsTurn turn(*shared_);
   MaskCache masks;

@@ -101,13 +101,13 @@ class TypeInference {
 
   void evaluate(const PreparedOp& op) {
     std::vector<Register> results;
-    bool is_of_shapes = false;
+    bool is_shape_dependent = false;
     // All that "shape" reads is the type of its operand.
     const int x = op.op->type == "shape" ? op.reg("x") : -1;
     if (x >= 0 && !is_known(function_, x)) {
       const ir::Type& whole = function_.type(x);
       if (!whole.is_tensor() || !is_static(whole.shape)) return;
-      is_of_shapes = !is_static(op.op->input("x")->type.shape);
+      is_shape_dependent = !is_static(op.op->input("x")->type.shape);
       Register& operand = function_.initial[static_cast<std::size_t>(x)];
       operand.view = {whole.dtype, whole.shape, nullptr};
       const Status status = call(op, results);
@@ -121,14 +121,14 @@ class TypeInference {
           // which computes it once for all plans.
           if (!is_known(function_, reg) || function_.initial[at].view.size() > kMaxKnownElements)
             return;
-          is_of_shapes = is_of_shapes || function_.is_of_shapes[at];
+          is_shape_dependent = is_shape_dependent || function_.is_shape_dependent[at];
         }
       if (!call(op, results).ok()) return;
     }
     for (std::size_t i = 0; i < results.size(); ++i) {
       const auto reg = static_cast<std::size_t>(op.outputs[i]);
       function_.initial[reg] = std::move(results[i]);
-      function_.is_of_shapes[reg] = is_of_shapes;
+      function_.is_shape_dependent[reg] = is_shape_dependent;
     }
   }
 

@@ -274,7 +274,7 @@ Status Interpreter::run_cond(const PreparedOp& op) {
   ANEMONE_RETURN_IF_ERROR(run_block(block));
   for (std::size_t i = 0; i < block.outputs.size(); ++i)
     ANEMONE_RETURN_IF_ERROR(set_output(op, i, reg(block.outputs[i])));
-  for (const int index : block.handed_on) release(reg(index));
+  for (const int index : block.owned_outputs) release(reg(index));
   return {};
 }
 
@@ -311,7 +311,7 @@ Status Interpreter::run_while(const PreparedOp& op) {
     for (Register& variable : variables) release(variable);
     ANEMONE_RETURN_IF_ERROR(run_block(op.blocks[1]));
     for (std::size_t i = 0; i < variables.size(); ++i) variables[i] = reg(op.blocks[1].outputs[i]);
-    for (const int index : op.blocks[1].handed_on) release(reg(index));
+    for (const int index : op.blocks[1].owned_outputs) release(reg(index));
     for (const int index : op.blocks[1].inputs) release(reg(index));
   }
   for (std::size_t i = 0; i < variables.size(); ++i)

@@ -24,8 +24,8 @@ std::int64_t size_of(const ir::Type& type) {
       dtype_bytes(type.dtype, static_cast<std::uint64_t>(element_count(type.shape))));
 }
 
-// Fills PreparedOp::dead_after and PreparedBlock::handed_on. A value dies in the block that defines
-// it, after the last operation there that uses it, itself or in its inner blocks.
+// Fills PreparedOp::dead_after and PreparedBlock::owned_outputs. A value dies in the block that
+// defines it, after the last operation there that uses it, itself or in its inner blocks.
 class Lifetimes {
  public:
   explicit Lifetimes(PreparedFunction& function)
@@ -40,7 +40,7 @@ class Lifetimes {
     for (std::size_t reg = 0; reg < last_.size(); ++reg) {
       if (home_[reg] == nullptr) continue;
       if (last_[reg].is_kept)
-        home_[reg]->handed_on.push_back(static_cast<int>(reg));
+        home_[reg]->owned_outputs.push_back(static_cast<int>(reg));
       else if (last_[reg].op != nullptr)
         last_[reg].op->dead_after.push_back(static_cast<int>(reg));
     }

@@ -28,8 +28,8 @@ struct MemoryPlan {
 };
 
 // Finds the lifetimes of the values of a function whose types are known (PreparedOp::dead_after,
-// PreparedBlock::handed_on), and from them PreparedFunction::memory. A value takes the place of one
-// that dies with the operation that makes it, where the operation allows that
+// PreparedBlock::owned_outputs), and from them PreparedFunction::memory. A value takes the place of
+// one that dies with the operation that makes it, where the operation allows that
 // (FusedOp::can_overwrite); a view lies where the value lies of which it is a part. The time grows
 // with the square of the number of values: milliseconds for a thousand.
 void plan_memory(PreparedFunction& function);

@@ -85,7 +85,7 @@ class FunctionBuilder {
     const int reg = static_cast<int>(out_.initial.size());
     out_.initial.emplace_back();
     out_.types.emplace_back();
-    out_.is_of_shapes.push_back(false);
+    out_.is_shape_dependent.push_back(false);
     if (value != nullptr) register_of_[value] = reg;
     return reg;
   }

@@ -30,8 +30,8 @@ struct PreparedBlock {
   std::vector<int> outputs;
   std::vector<PreparedOp> ops;
   // The outputs that the block itself makes or takes as inputs. Whoever runs the block releases
-  // them once they were handed on, so that a list that a loop writes to has one owner.
-  std::vector<int> handed_on;
+  // them once they were returned, so that a list that a loop writes to has one owner.
+  std::vector<int> owned_outputs;
 };
 
 // One parameter of an operation with the registers of its arguments.
@@ -133,7 +133,7 @@ struct PreparedFunction {
   // plan, what is known for the shapes of the inputs.
   std::vector<ir::Type> types;
   // Whether the register's value in `initial` follows from the shapes of the inputs.
-  std::vector<bool> is_of_shapes;
+  std::vector<bool> is_shape_dependent;
   MemoryPlan memory;
 
   const ir::Type& type(int reg) const { return types[static_cast<std::size_t>(reg)]; }

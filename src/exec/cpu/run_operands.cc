@@ -60,8 +60,8 @@ Result<std::vector<std::size_t>> match_states(const PreparedFunction& function,
   return out;
 }
 
-Status own_states(const PreparedFunction& function, const std::vector<std::size_t>& places,
-                  CpuStateStore* store, const std::shared_ptr<MemoryLimit>& limit) {
+Status unshare_states(const PreparedFunction& function, const std::vector<std::size_t>& places,
+                      CpuStateStore* store, const std::shared_ptr<MemoryLimit>& limit) {
   for (const int state : function.states_in_place) {
     BufferRef& buffer = store->buffers()[places[static_cast<std::size_t>(state)]];
     if (buffer.use_count() == 1) continue;

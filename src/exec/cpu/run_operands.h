@@ -23,10 +23,10 @@ namespace anemone::exec {
 Result<std::vector<std::size_t>> match_states(const PreparedFunction& function,
                                               const CpuStateStore* store);
 
-// Fused operations write into states, which must then not be the memory of anything else, such as a
-// second state that a program set to the same value.
-Status own_states(const PreparedFunction& function, const std::vector<std::size_t>& places,
-                  CpuStateStore* store, const std::shared_ptr<MemoryLimit>& limit);
+// Copies states that share their memory with something else, such as a second state that a program
+// set to the same value, because fused operations write into them.
+Status unshare_states(const PreparedFunction& function, const std::vector<std::size_t>& places,
+                      CpuStateStore* store, const std::shared_ptr<MemoryLimit>& limit);
 
 // Puts the inputs of an item that passed check_inputs() into their registers, and its facts into
 // `masks`. The item binds the caches that the function works on in place, and no others.

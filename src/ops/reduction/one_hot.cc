@@ -18,7 +18,7 @@ DType value_dtype(const InferContext& context) {
 
 ir::Parameter value_parameter(std::string_view name, int value) {
   return {.name = name,
-          .dtypes = kAny15,
+          .dtypes = kAnyBeforeIOS17,
           .presence = ir::Parameter::Presence::kDefaulted,
           .is_const = true,
           .dtype_letter = 'T',

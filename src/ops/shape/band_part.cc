@@ -27,7 +27,9 @@ ir::Parameter diagonals(std::string_view name) {
 
 ir::OpSchema band_part_schema() {
   return {.name = "band_part",
-          .parameters = {{.name = "x", .dtypes = kAny15}, diagonals("lower"), diagonals("upper")},
+          .parameters = {{.name = "x", .dtypes = kAnyBeforeIOS17},
+                         diagonals("lower"),
+                         diagonals("upper")},
           .infer = infer_band_part};
 }
 

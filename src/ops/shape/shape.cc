@@ -15,7 +15,9 @@ Status infer_shape(const ir::InferContext& context, std::vector<ir::Type>& outpu
 }  // namespace
 
 ir::OpSchema shape_schema() {
-  return {.name = "shape", .parameters = {{.name = "x", .dtypes = kAny15}}, .infer = infer_shape};
+  return {.name = "shape",
+          .parameters = {{.name = "x", .dtypes = kAnyBeforeIOS17}},
+          .infer = infer_shape};
 }
 
 }  // namespace anemone::ops

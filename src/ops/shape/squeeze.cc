@@ -13,7 +13,7 @@ namespace {
 // run.
 Status infer_squeeze(const ir::InferContext& context, std::vector<ir::Type>& outputs) {
   ANEMONE_RETURN_IF_ERROR(
-      check_dtypes_before(context, ir::Opset::kIOS17, {"x"}, kAny15, "squeeze_c1"));
+      check_dtypes_before(context, ir::Opset::kIOS17, {"x"}, kAnyBeforeIOS17, "squeeze_c1"));
   const ir::Type& x = context.type("x");
   const Shape& known = context.declared_type("x").shape;
   const std::size_t rank = x.shape.size();

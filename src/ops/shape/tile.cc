@@ -28,9 +28,10 @@ Status infer_tile(const ir::InferContext& context, std::vector<ir::Type>& output
 }  // namespace
 
 ir::OpSchema tile_schema() {
-  return {.name = "tile",
-          .parameters = {{.name = "x", .dtypes = kAny15}, {.name = "reps", .dtypes = kInt32}},
-          .infer = infer_tile};
+  return {
+      .name = "tile",
+      .parameters = {{.name = "x", .dtypes = kAnyBeforeIOS17}, {.name = "reps", .dtypes = kInt32}},
+      .infer = infer_tile};
 }
 
 }  // namespace anemone::ops
