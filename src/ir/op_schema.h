@@ -99,7 +99,7 @@ struct OpSchema {
   std::string_view name;
   Opset since = Opset::kIOS15;
   std::vector<Parameter> parameters;
-  // Checks the labelled constraints of the operation and appends the output types. Called after the
+  // Checks the named constraints of the operation and appends the output types. Called after the
   // parameters were checked against the table: required ones are there, dtypes are legal. Absent
   // kDefaulted parameters are absent here too (the rule applies the default itself).
   std::function<Status(const InferContext&, std::vector<Type>&)> infer;
@@ -118,11 +118,11 @@ class OpRegistry {
   virtual std::vector<std::string_view> names() const = 0;  // sorted
 };
 
-// Error of a labelled constraint: violated("conv_c3", "expected ..., got ..."). The verifier puts
-// the operation in front. The label is in the message, in the docs and in the test name.
+// Error of a constraint that does not hold: violated("conv_c3", "expected ..., got ..."). The verifier puts
+// the operation in front. The name of the constraint is in the message, in the docs and in the test name.
 template <typename... Args>
-Status violated(std::string_view label, fmt::format_string<Args...> format, Args&&... args) {
-  return corrupt("{} ({})", fmt::format(format, std::forward<Args>(args)...), label);
+Status violated(std::string_view constraint, fmt::format_string<Args...> format, Args&&... args) {
+  return corrupt("{} ({})", fmt::format(format, std::forward<Args>(args)...), constraint);
 }
 
 // Checks the parameters of an operation against its schema (unknown, missing, dtype, dtype letters,

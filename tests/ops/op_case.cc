@@ -108,8 +108,8 @@ Result<OpCase> parse_case(const Json& json, const std::string& file) {
     out.opset = *parsed;
   }
   if (const Json* error = json_member(json, "error")) out.error = error->get<std::string>();
-  if (const Json* label = json_member(json, "hidden_error"))
-    out.hidden_error = label->get<std::string>();
+  if (const Json* constraint = json_member(json, "hidden_error"))
+    out.hidden_error = constraint->get<std::string>();
   out.needs_values = flag(json, "needs_values");
   out.no_kernel = flag(json, "no_kernel");
   out.defaults_differ = flag(json, "defaults_differ");

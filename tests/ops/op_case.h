@@ -8,7 +8,7 @@
 // Values are numbers, "nan", "inf", "-inf", or true and false. Flags of a case, all absent by
 // default:
 //   "needs_values"  the type rule may refuse the case when run-time values are not known
-//   "hidden_error"  a label: the type rule must refuse the case by it when the operands are no
+//   "hidden_error"  a constraint: the type rule must refuse the case by it when the operands are no
 //   constants
 //   "no_kernel"     the operation has no kernel (the interpreter does it): only types are checked
 //   "defaults_differ"  a default spelled out has another dtype or precision, compare only without
@@ -53,7 +53,7 @@ struct OpCase {
   std::vector<Argument> outputs;
   std::optional<Tolerance> tolerance;
   std::string error;         // text that the error message must hold; empty: the case must succeed
-  std::string hidden_error;  // label; empty: the case holds for run-time operands too
+  std::string hidden_error;  // a constraint; empty: the case holds for run-time operands too
   bool needs_values = false;
   bool no_kernel = false;
   bool defaults_differ = false;

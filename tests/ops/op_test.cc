@@ -125,7 +125,7 @@ class OpTest : public ::testing::TestWithParam<std::shared_ptr<const OpCase>> {
           << to_string(case_->outputs[i].type);
   }
 
-  // The case only holds for constants: the rule must say so, with its label.
+  // The case only holds for constants: the rule must say so, by its constraint.
   void expect_refused_when_hidden() {
     std::vector<ir::Type> types;
     const Knowledge hidden{.values = false, .dimensions = true};

@@ -15,15 +15,16 @@ using Ints = std::vector<std::int64_t>;
 // when its value is not known.
 Result<std::optional<Ints>> read_axes(const ir::InferContext& context, std::string_view name,
                                       std::size_t count, std::int64_t least,
-                                      const std::string& label) {
+                                      const std::string& constraint) {
   if (!context.has(name)) return std::optional<Ints>(Ints(count, least));
   const ir::Type& type = context.type(name);
   if (type.shape.size() != 1 ||
       (type.shape[0] != kDynamic && type.shape[0] != static_cast<std::int64_t>(count)))
-    return ir::violated(label, "expected {} of [{}], got {}", name, count, to_string(type.shape));
+    return ir::violated(constraint, "expected {} of [{}], got {}", name, count,
+                        to_string(type.shape));
   std::optional<Ints> values = context.ints(name);
   if (values && std::any_of(values->begin(), values->end(), [&](auto v) { return v < least; }))
-    return ir::violated(label, "expected {} of at least {}", name, least);
+    return ir::violated(constraint, "expected {} of at least {}", name, least);
   return values;
 }
 

@@ -26,8 +26,8 @@ struct Window {
 };
 
 // Reads strides, dilations, pad and pad_type, with their defaults, for `kernel.size()` axes.
-// nullopt when one of them is not known yet. Errors carry the label `<op>_c5` (strides, dilations),
-// `<op>_c6` (pad_type) or `<op>_c7` (pad).
+// nullopt when one of them is not known yet. Errors carry the constraint `<op>_c5` (strides,
+// dilations), `<op>_c6` (pad_type) or `<op>_c7` (pad).
 Result<std::optional<Window>> read_window(const ir::InferContext& context, std::string_view op,
                                           std::vector<std::int64_t> kernel);
 

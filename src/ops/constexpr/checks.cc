@@ -74,17 +74,17 @@ Result<Shape> check_lut(const ir::InferContext& context, std::string_view op, co
 }
 
 Result<Shape> packed_shape(const ir::InferContext& context, const Shape& bytes, int bits,
-                           std::string_view label) {
-  ANEMONE_RETURN_IF_ERROR(check_vector(context, "shape", kDynamic, label));
+                           std::string_view constraint) {
+  ANEMONE_RETURN_IF_ERROR(check_vector(context, "shape", kDynamic, constraint));
   const auto shape = context.ints("shape");
-  if (!shape) return ir::violated(label, "expected a known shape");
+  if (!shape) return ir::violated(constraint, "expected a known shape");
   const auto count = checked_element_count(*shape);
   if (!count.ok() || *count > kMaxElements)
-    return ir::violated(label, "expected a lawful shape, got {}", to_string(*shape));
+    return ir::violated(constraint, "expected a lawful shape, got {}", to_string(*shape));
   const std::int64_t want = (*count * bits + 7) / 8;
   if (bytes.size() != 1 || bytes[0] != want)
-    return ir::violated(label, "expected {} bytes for {} elements of {} bits, got {}", want, *count,
-                        bits, to_string(bytes));
+    return ir::violated(constraint, "expected {} bytes for {} elements of {} bits, got {}", want,
+                        *count, bits, to_string(bytes));
   return *shape;
 }
 

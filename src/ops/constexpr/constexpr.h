@@ -40,8 +40,8 @@ Result<Shape> check_lut(const ir::InferContext& context, std::string_view op, co
                         DType dtype);
 
 // The `shape` parameter of the attribute forms: a known vector of sizes, whose elements fit `bytes`
-// bytes of `bits` bits each. Errors carry `label`.
+// bytes of `bits` bits each. Errors carry `constraint`.
 Result<Shape> packed_shape(const ir::InferContext& context, const Shape& bytes, int bits,
-                           std::string_view label);
+                           std::string_view constraint);
 
 }  // namespace anemone::ops

@@ -8,11 +8,11 @@
 namespace anemone::ops {
 namespace {
 
-// The list parameter `ls`, which must be one. Errors carry `label`.
-Result<ir::Type> list_type(const ir::InferContext& context, std::string_view label) {
+// The list parameter `ls`, which must be one. Errors carry `constraint`.
+Result<ir::Type> list_type(const ir::InferContext& context, std::string_view constraint) {
   const ir::Type& type = context.type("ls");
   if (type.kind != ir::Type::Kind::kList)
-    return ir::violated(label, "expected a list, got {}", to_string(type));
+    return ir::violated(constraint, "expected a list, got {}", to_string(type));
   return type;
 }
 

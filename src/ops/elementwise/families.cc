@@ -13,7 +13,7 @@ using ir::InferContext;
 using ir::Type;
 using Presence = ir::Parameter::Presence;
 
-std::string label(std::string_view name, int number) {
+std::string constraint(std::string_view name, int number) {
   return fmt::format("{}_c{}", name, number);
 }
 
@@ -26,8 +26,9 @@ ir::OpSchema broadcasting_schema(std::string_view name, ir::DTypeSet dtypes,
           .infer = [name, dtype](const InferContext& context, std::vector<Type>& outputs) {
             const Type& x = context.type("x");
             auto shape = broadcast_shapes(x.shape, context.type("y").shape);
-            if (!shape.ok()) return ir::violated(label(name, 1), "{}", shape.status().message());
-            return add_output(outputs, label(name, 1), dtype.value_or(x.dtype),
+            if (!shape.ok())
+              return ir::violated(constraint(name, 1), "{}", shape.status().message());
+            return add_output(outputs, constraint(name, 1), dtype.value_or(x.dtype),
                               std::move(shape).value());
           }};
 }
@@ -57,20 +58,20 @@ ir::OpSchema epsilon_schema(std::string_view name, double default_epsilon) {
     const bool is_free = context.opset() >= ir::Opset::kIOS17;
     return ir::Literal::number(default_epsilon, is_free ? DType::kFp32 : context.type("x").dtype);
   };
-  return {
-      .name = name,
-      .parameters = {{.name = "x", .dtypes = kFloats, .dtype_letter = 'T'},
-                     {.name = "epsilon",
-                      .dtypes = kFloats,
-                      .presence = Presence::kDefaulted,
-                      .is_const = true,
-                      .default_value = literal}},
-      .infer = [name](const InferContext& context, std::vector<Type>& outputs) {
-        ANEMONE_RETURN_IF_ERROR(check_scalars(context, {"epsilon"}, label(name, 1)));
-        ANEMONE_RETURN_IF_ERROR(check_same_dtype_before_17(context, {"epsilon"}, label(name, 2)));
-        outputs.push_back(context.type("x"));
-        return ok_status();
-      }};
+  return {.name = name,
+          .parameters = {{.name = "x", .dtypes = kFloats, .dtype_letter = 'T'},
+                         {.name = "epsilon",
+                          .dtypes = kFloats,
+                          .presence = Presence::kDefaulted,
+                          .is_const = true,
+                          .default_value = literal}},
+          .infer = [name](const InferContext& context, std::vector<Type>& outputs) {
+            ANEMONE_RETURN_IF_ERROR(check_scalars(context, {"epsilon"}, constraint(name, 1)));
+            ANEMONE_RETURN_IF_ERROR(
+                check_same_dtype_before_17(context, {"epsilon"}, constraint(name, 2)));
+            outputs.push_back(context.type("x"));
+            return ok_status();
+          }};
 }
 
 ir::OpSchema constants_schema(std::string_view name, ir::DTypeSet dtypes,
@@ -85,8 +86,8 @@ ir::OpSchema constants_schema(std::string_view name, ir::DTypeSet dtypes,
   schema.infer = [name, names = std::vector<std::string_view>(constants)](
                      const InferContext& context, std::vector<Type>& outputs) {
     for (const std::string_view constant : names) {
-      ANEMONE_RETURN_IF_ERROR(check_scalars(context, {constant}, label(name, 1)));
-      ANEMONE_RETURN_IF_ERROR(check_same_dtype_before_17(context, {constant}, label(name, 2)));
+      ANEMONE_RETURN_IF_ERROR(check_scalars(context, {constant}, constraint(name, 1)));
+      ANEMONE_RETURN_IF_ERROR(check_same_dtype_before_17(context, {constant}, constraint(name, 2)));
     }
     outputs.push_back(context.type("x"));
     return ok_status();
@@ -104,11 +105,11 @@ ir::OpSchema channel_constants_schema(std::string_view name,
                      const InferContext& context, std::vector<Type>& outputs) {
     const Type& x = context.type("x");
     if (x.shape.size() < 3)
-      return ir::violated(label(name, 1), "expected x of rank 3 or more, got {}",
+      return ir::violated(constraint(name, 1), "expected x of rank 3 or more, got {}",
                           to_string(x.shape));
     for (const std::string_view constant : names) {
-      ANEMONE_RETURN_IF_ERROR(check_vector(context, constant, x.shape[1], label(name, 2)));
-      ANEMONE_RETURN_IF_ERROR(check_same_dtype_before_17(context, {constant}, label(name, 3)));
+      ANEMONE_RETURN_IF_ERROR(check_vector(context, constant, x.shape[1], constraint(name, 2)));
+      ANEMONE_RETURN_IF_ERROR(check_same_dtype_before_17(context, {constant}, constraint(name, 3)));
     }
     outputs.push_back(x);
     return ok_status();

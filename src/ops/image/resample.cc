@@ -10,15 +10,16 @@ namespace anemone::ops {
 namespace {
 
 Status check_texts(const ir::InferContext& context) {
-  const std::string_view label = "resample_c4";
+  const std::string_view constraint = "resample_c4";
   ANEMONE_RETURN_IF_ERROR(
-      choice_parameter(context, "sampling_mode", "", {"bilinear", "nearest"}, label).status());
+      choice_parameter(context, "sampling_mode", "", {"bilinear", "nearest"}, constraint).status());
   ANEMONE_RETURN_IF_ERROR(choice_parameter(context, "padding_mode", "",
-                                           {"constant", "border", "reflection", "symmetric"}, label)
+                                           {"constant", "border", "reflection", "symmetric"},
+                                           constraint)
                               .status());
   return choice_parameter(context, "coordinates_mode", "",
                           {"unnormalized", "normalized_minus_one_to_one", "normalized_zero_to_one"},
-                          label)
+                          constraint)
       .status();
 }
 

@@ -12,13 +12,13 @@ Status infer_resize_bilinear(const ir::InferContext& context, std::vector<ir::Ty
   if (context.type("x").shape.size() < 3)
     return ir::violated("resize_bilinear_c1", "expected x of rank 3 or more, got {}",
                         to_string(context.type("x").shape));
-  const std::string label = "resize_bilinear_c2";
+  const std::string constraint = "resize_bilinear_c2";
   ANEMONE_ASSIGN_OR_RETURN(const std::int64_t height,
-                           integer_parameter(context, "target_size_height", 1, 1, label));
+                           integer_parameter(context, "target_size_height", 1, 1, constraint));
   ANEMONE_ASSIGN_OR_RETURN(const std::int64_t width,
-                           integer_parameter(context, "target_size_width", 1, 1, label));
+                           integer_parameter(context, "target_size_width", 1, 1, constraint));
   ANEMONE_RETURN_IF_ERROR(check_sampling_mode(context, "resize_bilinear_c3"));
-  return add_resized(context, height, width, label, outputs);
+  return add_resized(context, height, width, constraint, outputs);
 }
 
 }  // namespace

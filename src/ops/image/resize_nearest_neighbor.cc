@@ -12,12 +12,12 @@ Status infer_resize_nearest(const ir::InferContext& context, std::vector<ir::Typ
   if (context.type("x").shape.size() < 3)
     return ir::violated("resize_nearest_neighbor_c1", "expected x of rank 3 or more, got {}",
                         to_string(context.type("x").shape));
-  const std::string label = "resize_nearest_neighbor_c2";
+  const std::string constraint = "resize_nearest_neighbor_c2";
   ANEMONE_ASSIGN_OR_RETURN(const std::int64_t height,
-                           integer_parameter(context, "target_size_height", 1, 1, label));
+                           integer_parameter(context, "target_size_height", 1, 1, constraint));
   ANEMONE_ASSIGN_OR_RETURN(const std::int64_t width,
-                           integer_parameter(context, "target_size_width", 1, 1, label));
-  return add_resized(context, height, width, label, outputs);
+                           integer_parameter(context, "target_size_width", 1, 1, constraint));
+  return add_resized(context, height, width, constraint, outputs);
 }
 
 }  // namespace

@@ -40,44 +40,46 @@ ir::Parameter validate_indices() {
                defaulted("validate_indices", kBool, ir::Literal::boolean(false)));
 }
 
-Status check_gather_dtypes(const ir::InferContext& context, std::string_view label) {
-  ANEMONE_RETURN_IF_ERROR(check_dtypes_before(context, ir::Opset::kIOS17, {"x"}, kNumeric, label));
+Status check_gather_dtypes(const ir::InferContext& context, std::string_view constraint) {
   ANEMONE_RETURN_IF_ERROR(
-      check_dtypes_before(context, ir::Opset::kIOS17, {"indices"}, kIndices16, label));
-  return check_dtypes_before(context, ir::Opset::kIOS16, {"indices"}, kInt32, label);
+      check_dtypes_before(context, ir::Opset::kIOS17, {"x"}, kNumeric, constraint));
+  ANEMONE_RETURN_IF_ERROR(
+      check_dtypes_before(context, ir::Opset::kIOS17, {"indices"}, kIndices16, constraint));
+  return check_dtypes_before(context, ir::Opset::kIOS16, {"indices"}, kInt32, constraint);
 }
 
-Status check_mode(const ir::InferContext& context, std::string_view label) {
+Status check_mode(const ir::InferContext& context, std::string_view constraint) {
   if (!context.has("mode")) return {};
   const auto mode = context.text("mode");
   if (!mode || std::find(kModes.begin(), kModes.end(), *mode) == kModes.end())
-    return ir::violated(label,
+    return ir::violated(constraint,
                         "expected a mode of add, sub, mul, div, max, min or update, got \"{}\"",
                         mode.value_or("?"));
   return {};
 }
 
 Result<std::size_t> checked_batch_dims(const ir::InferContext& context, std::size_t limit,
-                                       std::string_view label) {
+                                       std::string_view constraint) {
   if (!context.has("batch_dims")) return std::size_t{0};
   const auto value = context.integer("batch_dims");
   if (!value || *value < 0 || *value > static_cast<std::int64_t>(limit))
-    return ir::violated(label, "expected batch_dims of 0 to {}, got {}", limit,
+    return ir::violated(constraint, "expected batch_dims of 0 to {}, got {}", limit,
                         value ? std::to_string(*value) : "an unknown value");
   const auto count = static_cast<std::size_t>(*value);
   const Shape& x = context.type("x").shape;
   const Shape& indices = context.type("indices").shape;
   for (std::size_t i = 0; i < count; ++i)
     if (!dims_agree(x[i], indices[i]))
-      return ir::violated(label,
+      return ir::violated(constraint,
                           "expected x and indices to agree in {} batch dimensions, got {} and {}",
                           count, to_string(x), to_string(indices));
   return count;
 }
 
-Status check_updates(const ir::InferContext& context, const Shape& want, std::string_view label) {
+Status check_updates(const ir::InferContext& context, const Shape& want,
+                     std::string_view constraint) {
   return merge_shapes(context.type("updates").shape, want, "updates and the places they go to",
-                      label)
+                      constraint)
       .status();
 }
 

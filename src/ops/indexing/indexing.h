@@ -26,13 +26,14 @@ ir::Parameter batch_dims();
 ir::Parameter validate_indices();
 
 // Dtypes of x and indices in older opsets.
-Status check_gather_dtypes(const ir::InferContext& context, std::string_view label);
+Status check_gather_dtypes(const ir::InferContext& context, std::string_view constraint);
 // `mode` is one that exists.
-Status check_mode(const ir::InferContext& context, std::string_view label);
+Status check_mode(const ir::InferContext& context, std::string_view constraint);
 // `batch_dims`, at most `limit`; the dimensions of x and indices that it names agree.
 Result<std::size_t> checked_batch_dims(const ir::InferContext& context, std::size_t limit,
-                                       std::string_view label);
+                                       std::string_view constraint);
 // `updates` has this shape.
-Status check_updates(const ir::InferContext& context, const Shape& want, std::string_view label);
+Status check_updates(const ir::InferContext& context, const Shape& want,
+                     std::string_view constraint);
 
 }  // namespace anemone::ops

@@ -70,14 +70,14 @@ Result<std::int64_t> output_size(const Window& window, std::size_t i, std::int64
 // output_shape names all dimensions, or nothing is known of it.
 Status given_shape(const ir::InferContext& context, const Shape& out,
                    std::vector<ir::Type>& outputs) {
-  const std::string label = "conv_transpose_c8";
+  const std::string constraint = "conv_transpose_c8";
   ANEMONE_RETURN_IF_ERROR(
-      check_vector(context, "output_shape", static_cast<std::int64_t>(out.size()), label));
+      check_vector(context, "output_shape", static_cast<std::int64_t>(out.size()), constraint));
   const auto shape = context.ints("output_shape");
-  if (!shape) return ir::violated(label, "expected a known output_shape");
+  if (!shape) return ir::violated(constraint, "expected a known output_shape");
   for (std::size_t i = 0; i < out.size(); ++i)
     if ((i < 2 && !dims_agree(out[i], (*shape)[i])) || (*shape)[i] < (i < 1 ? 0 : 1))
-      return ir::violated(label, "expected an output_shape of [{}, {}, 1 or more ...], got {}",
+      return ir::violated(constraint, "expected an output_shape of [{}, {}, 1 or more ...], got {}",
                           out[0], out[1], to_string(*shape));
   return add_output(outputs, "conv_transpose_c10", context.type("x").dtype, *shape);
 }

@@ -26,14 +26,14 @@ std::int64_t pool_count(const Window& window, std::size_t i, std::int64_t in, bo
   return pad > 0 && (count - 1) * stride >= in + pad ? count - 1 : count;
 }
 
-Status check_ceil(const Window& window, std::string_view label) {
+Status check_ceil(const Window& window, std::string_view constraint) {
   const std::size_t spatial = window.kernel.size();
   bool is_symmetric = true;
   for (std::size_t i = 0; i < spatial; ++i)
     is_symmetric = is_symmetric && window.pad[2 * i] == window.pad[2 * i + 1];
   if (spatial > 2 || window.is_same || !is_symmetric)
     return ir::violated(
-        label,
+        constraint,
         "ceil_mode needs one or two spatial axes and the same valid or custom pad on both sides");
   return ok_status();
 }

@@ -59,14 +59,14 @@ Status check_initial(const ir::InferContext& context, const std::string& op,
 Status add_sequence(const ir::InferContext& context, const std::string& op,
                     const Sequence& sequence, std::int64_t width, std::size_t states,
                     std::vector<ir::Type>& outputs) {
-  const std::string label = op + "_c1";
-  ANEMONE_RETURN_IF_ERROR(check_scalars(context, {"output_sequence"}, label));
+  const std::string constraint = op + "_c1";
+  ANEMONE_RETURN_IF_ERROR(check_scalars(context, {"output_sequence"}, constraint));
   const DType dtype = context.type("x").dtype;
   const bool is_all = context.boolean("output_sequence").value_or(false);
   ANEMONE_RETURN_IF_ERROR(
-      add_output(outputs, label, dtype, {is_all ? sequence.steps : 1, sequence.batch, width}));
+      add_output(outputs, constraint, dtype, {is_all ? sequence.steps : 1, sequence.batch, width}));
   for (std::size_t i = 0; i < states; ++i)
-    ANEMONE_RETURN_IF_ERROR(add_output(outputs, label, dtype, {sequence.batch, width}));
+    ANEMONE_RETURN_IF_ERROR(add_output(outputs, constraint, dtype, {sequence.batch, width}));
   return ok_status();
 }
 

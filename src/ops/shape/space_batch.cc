@@ -41,36 +41,37 @@ Result<SpatialBlocks> read_blocks(const ir::InferContext& context, const std::st
 }
 
 Status infer_batch_to_space(const ir::InferContext& context, std::vector<ir::Type>& outputs) {
-  const std::string label = "batch_to_space_c4";
+  const std::string constraint = "batch_to_space_c4";
   ANEMONE_ASSIGN_OR_RETURN(const SpatialBlocks blocks,
                            read_blocks(context, "batch_to_space", "crops"));
   const ir::Type& x = context.type("x");
   Shape out = x.shape;
   for (std::size_t i = 0; i < 2; ++i) {
-    ANEMONE_ASSIGN_OR_RETURN(out[0], divided_dim(out[0], blocks.block[i], label));
-    ANEMONE_ASSIGN_OR_RETURN(out[2 + i], scaled_dim(out[2 + i], blocks.block[i], label));
+    ANEMONE_ASSIGN_OR_RETURN(out[0], divided_dim(out[0], blocks.block[i], constraint));
+    ANEMONE_ASSIGN_OR_RETURN(out[2 + i], scaled_dim(out[2 + i], blocks.block[i], constraint));
     if (out[2 + i] == kDynamic) continue;
     out[2 + i] -= blocks.border[i][0] + blocks.border[i][1];
     if (out[2 + i] < 0)
-      return ir::violated(label, "expected crops that leave something of x {}", to_string(x.shape));
+      return ir::violated(constraint, "expected crops that leave something of x {}",
+                          to_string(x.shape));
   }
-  return add_output(outputs, label, x.dtype, std::move(out));
+  return add_output(outputs, constraint, x.dtype, std::move(out));
 }
 
 Status infer_space_to_batch(const ir::InferContext& context, std::vector<ir::Type>& outputs) {
-  const std::string label = "space_to_batch_c4";
+  const std::string constraint = "space_to_batch_c4";
   ANEMONE_ASSIGN_OR_RETURN(const SpatialBlocks blocks,
                            read_blocks(context, "space_to_batch", "paddings"));
   const ir::Type& x = context.type("x");
   Shape out = x.shape;
   for (std::size_t i = 0; i < 2; ++i) {
-    ANEMONE_ASSIGN_OR_RETURN(out[0], scaled_dim(out[0], blocks.block[i], label));
+    ANEMONE_ASSIGN_OR_RETURN(out[0], scaled_dim(out[0], blocks.block[i], constraint));
     if (out[2 + i] == kDynamic) continue;
     ANEMONE_ASSIGN_OR_RETURN(out[2 + i],
                              divided_dim(out[2 + i] + blocks.border[i][0] + blocks.border[i][1],
-                                         blocks.block[i], label));
+                                         blocks.block[i], constraint));
   }
-  return add_output(outputs, label, x.dtype, std::move(out));
+  return add_output(outputs, constraint, x.dtype, std::move(out));
 }
 
 ir::OpSchema block_schema(std::string_view name, std::string_view border,
