@@ -18,8 +18,8 @@ struct SplitForm {
   const char* name;
   Form form;
   int bits;
-  std::int64_t tile_rows;
-  std::int64_t tile_k;  // 0: a row
+  std::int64_t block_rows;
+  std::int64_t block_k;  // 0: a row
   std::int64_t group;
 };
 constexpr SplitForm kForms[] = {
@@ -42,21 +42,21 @@ class Int8Split : public ::testing::TestWithParam<SplitForm> {
   // The products of each instruction set that has them.
   std::vector<const Int8Kernels*> sets_;
   // The forms in which the sets differ.
-  static bool is_in_tiles() { return GetParam().tile_k != 0; }
+  static bool has_scale_blocks() { return GetParam().block_k != 0; }
   static Weights weights(const Shape2& shape) {
     const SplitForm& f = GetParam();
-    const std::int64_t tile_rows = shape.rows % f.tile_rows == 0 ? f.tile_rows : 1;
+    const std::int64_t block_rows = shape.rows % f.block_rows == 0 ? f.block_rows : 1;
     const std::int64_t group = f.group == 0 ? shape.rows : f.group;
-    return make(f.form, f.bits, shape, tile_rows, f.tile_k, shape.rows % group == 0 ? group : 1);
+    return make(f.form, f.bits, shape, block_rows, f.block_k, shape.rows % group == 0 ? group : 1);
   }
-  // Shapes that the form's tiles divide: whole blocks, rows and elements that are left over.
+  // Shapes that the form's scale blocks divide: whole blocks, rows and elements that are left over.
   static std::vector<Shape2> shapes() {
     std::vector<Shape2> all = {{64, 128}, {40, 64}, {33, 896}, {32, 1216}, {5, 72}, {7, 68},
                                {36, 200}, {6, 96},  {35, 208}, {34, 416},  {3, 32}, {64, 768}};
     std::vector<Shape2> out;
-    const std::int64_t tile = std::max<std::int64_t>(GetParam().tile_k, 2);
+    const std::int64_t scale_block = std::max<std::int64_t>(GetParam().block_k, 2);
     std::ranges::copy_if(all, std::back_inserter(out),
-                         [tile](const Shape2& shape) { return shape.k % tile == 0; });
+                         [scale_block](const Shape2& shape) { return shape.k % scale_block == 0; });
     return out;
   }
   // Half a step of the parts of each side, and the product of the low parts, at most.
@@ -84,7 +84,7 @@ class Int8Split : public ::testing::TestWithParam<SplitForm> {
         const auto entry = static_cast<std::size_t>((r / w.matrix.group << f.bits) + i);
         max_w = std::max(max_w, static_cast<double>(std::abs(to_float(w.palette[entry]))));
       }
-    const bool is_exact = (f.form == Form::kInt8 || f.form == Form::kInt4) && f.tile_k == 0;
+    const bool is_exact = (f.form == Form::kInt8 || f.form == Form::kInt4) && f.block_k == 0;
     const double weight_steps = f.form == Form::kInt4 ? 2032 : 16256;
     double out = sum_w * max_x / 8191 * 0.51;
     if (!is_exact)
@@ -108,7 +108,7 @@ TEST_P(Int8Split, MultipliesManyColumns) {
       const std::int64_t blocks = (columns + 15) / 16;
       const auto x = random.halves(columns * depth, 3.0f);  // [columns][depth]
       // The result of the first instruction set. The others have the same bits, except for the sums
-      // of tiles.
+      // of scale blocks.
       std::vector<float> first;
       for (const Int8Kernels* int8 : sets_) {
         ASSERT_TRUE(int8->takes(w.matrix));
@@ -127,7 +127,7 @@ TEST_P(Int8Split, MultipliesManyColumns) {
         for (std::int64_t r = 0; r < shape.rows; r += kInt8BlockRows)
           int8->gemm(w.matrix, r, std::min(shape.rows, r + kInt8BlockRows), packed, columns,
                      out.data() + r * blocks * 16, blocks * 16, aligned(scratch));
-        if (first.empty() || is_in_tiles()) first = out;
+        if (first.empty() || has_scale_blocks()) first = out;
         for (std::int64_t r = 0; r < shape.rows; ++r)
           for (std::int64_t n = 0; n < columns; ++n) {
             std::vector<float> column(static_cast<std::size_t>(depth));
@@ -198,7 +198,7 @@ TEST_P(Int8Split, AColumnDoesNotDependOnTheOthers) {
       results.clear();
       run(*int8, all, false);
       run(*int8, all, true);
-      if (first.empty() || is_in_tiles()) first = results[0];
+      if (first.empty() || has_scale_blocks()) first = results[0];
       EXPECT_EQ(first, results[0]);
       EXPECT_EQ(first, results[1]);
       run(*int8, {0, 1, 2, 3, 4, 5, 6, 7}, false);

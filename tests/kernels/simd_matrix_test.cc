@@ -36,8 +36,8 @@ std::vector<Weights> all_weights() {
 
 std::string describe(const Matrix& m) {
   return "form " + std::to_string(static_cast<int>(m.form)) + ", bits " + std::to_string(m.bits) +
-         ", " + std::to_string(m.rows) + " x " + std::to_string(m.k) + ", tile " +
-         std::to_string(m.tile_k) + ", group " + std::to_string(m.group);
+         ", " + std::to_string(m.rows) + " x " + std::to_string(m.k) + ", scale_block " +
+         std::to_string(m.block_k) + ", group " + std::to_string(m.group);
 }
 
 class SimdMatrix : public ::testing::TestWithParam<Isa> {

@@ -30,8 +30,8 @@ struct Shape2 {
   std::int64_t rows, k;
 };
 
-inline Weights make(Form form, int bits, const Shape2& shape, std::int64_t tile_rows,
-                    std::int64_t tile_k, std::int64_t group) {
+inline Weights make(Form form, int bits, const Shape2& shape, std::int64_t block_rows,
+                    std::int64_t block_k, std::int64_t group) {
   RandomValues random(static_cast<std::uint32_t>(shape.rows * 7 + shape.k + bits));
   Weights w;
   Matrix& m = w.matrix;
@@ -50,9 +50,9 @@ inline Weights make(Form form, int bits, const Shape2& shape, std::int64_t tile_
     }
   }
   if (form == Form::kInt8 || form == Form::kInt4) {
-    m.tile_rows = tile_rows;
-    m.tile_k = tile_k == 0 ? shape.k : tile_k;
-    w.scales = random.halves(shape.rows / m.tile_rows * (shape.k / m.tile_k), 0.1f);
+    m.block_rows = block_rows;
+    m.block_k = block_k == 0 ? shape.k : block_k;
+    w.scales = random.halves(shape.rows / m.block_rows * (shape.k / m.block_k), 0.1f);
     m.scales = w.scales.data();
   }
   if (form == Form::kPalette) {

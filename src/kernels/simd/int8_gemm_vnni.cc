@@ -27,7 +27,7 @@ std::int64_t vnni_steps_of(const Matrix& matrix) {
 
 // Sixteen parts of a row to each quarter of a vector. The instruction multiplies an unsigned byte
 // by a signed one, so a part of the weights comes as part + 128; what that adds to a sum is 128
-// times the sum of the column's parts. Integers of tiles are no signed parts.
+// times the sum of the column's parts. Integers of scale blocks are no signed parts.
 template <bool kIsSigned>
 __m512i sixteen_of_row(const std::byte* at) {
   const __m128i sixteen = _mm_loadu_si128(reinterpret_cast<const __m128i*>(at));
@@ -116,12 +116,12 @@ void add_steps(const Rows& rows, const std::int8_t* high_columns, const std::int
   });
 }
 
-// add_steps() for int4 in tiles, kTurn rows at a time: sums of the tiles' products, each multiplied
-// with its scale. `offsets`: tile_offsets() of the steps.
-void add_tile_steps(const RowBlock& block, const Rows& rows, const std::int8_t* high_columns,
-                    const std::int8_t* low_columns, const std::int32_t* offsets,
-                    std::int64_t first_step, std::int64_t steps, std::int64_t first, bool begins,
-                    VnniSums& sums, Ahead* ahead) {
+// add_steps() for int4 in scale blocks, kTurn rows at a time: sums of the scale blocks' products,
+// each multiplied with its scale. `offsets`: block_offsets() of the steps.
+void add_int4_block_steps(const RowBlock& block, const Rows& rows, const std::int8_t* high_columns,
+                          const std::int8_t* low_columns, const std::int32_t* offsets,
+                          std::int64_t first_step, std::int64_t steps, std::int64_t first,
+                          bool begins, VnniSums& sums, Ahead* ahead) {
   __m512i high[kTurn];
   __m512i low[kTurn];
   unroll<kTurn>([&](auto r) {
@@ -130,11 +130,11 @@ void add_tile_steps(const RowBlock& block, const Rows& rows, const std::int8_t* 
   });
   const std::byte* at = rows.high + first * kStep;
   for (std::int64_t t = 0; t < 2 * steps; ++t) {
-    __m512i high_tile[kTurn];
-    __m512i low_tile[kTurn];
+    __m512i high_sum[kTurn];
+    __m512i low_sum[kTurn];
     unroll<kTurn>([&](auto r) {
-      high_tile[r] = _mm512_load_si512(offsets);
-      low_tile[r] = _mm512_load_si512(offsets + kInt8BlockColumns);
+      high_sum[r] = _mm512_load_si512(offsets);
+      low_sum[r] = _mm512_load_si512(offsets + kInt8BlockColumns);
     });
     unroll<2>([&](auto half) {
       if (ahead != nullptr) ahead->fetch();
@@ -142,16 +142,16 @@ void add_tile_steps(const RowBlock& block, const Rows& rows, const std::int8_t* 
       const std::int8_t* const high_x = high_columns + k * kInt8BlockColumns;
       const std::int8_t* const low_x = low_columns + k * kInt8BlockColumns;
       for_each_four<false>(at + k, kStep, [&](auto i, auto r, __m512i four) {
-        high_tile[r] = _mm512_dpbusd_epi32(high_tile[r], four, _mm512_load_si512(high_x + 64 * i));
-        low_tile[r] = _mm512_dpbusd_epi32(low_tile[r], four, _mm512_load_si512(low_x + 64 * i));
+        high_sum[r] = _mm512_dpbusd_epi32(high_sum[r], four, _mm512_load_si512(high_x + 64 * i));
+        low_sum[r] = _mm512_dpbusd_epi32(low_sum[r], four, _mm512_load_si512(low_x + 64 * i));
       });
     });
     unroll<kTurn>([&](auto r) {
-      // The factors are in pairs with zeros: the sum of a tile is within 15 bits.
+      // The factors are in pairs with zeros: the sum of a scale block is within 15 bits.
       const __m512i factor =
           _mm512_maskz_set1_epi16(0x55555555, block.multipliers(first + r)[2 * first_step + t]);
-      high[r] = _mm512_dpwssd_epi32(high[r], high_tile[r], factor);
-      low[r] = _mm512_dpwssd_epi32(low[r], low_tile[r], factor);
+      high[r] = _mm512_dpwssd_epi32(high[r], high_sum[r], factor);
+      low[r] = _mm512_dpwssd_epi32(low[r], low_sum[r], factor);
     });
     offsets += 2 * kInt8BlockColumns;
     if (t % 2 == 0) continue;
@@ -165,28 +165,28 @@ void add_tile_steps(const RowBlock& block, const Rows& rows, const std::int8_t* 
   });
 }
 
-// The same for int8 in tiles. The sums of a tile become numbers of steps, which are added to
-// sums.low; sums.high stays zero.
+// The same for int8 in scale blocks. The sums of a scale block become numbers of steps, which are
+// added to sums.low; sums.high stays zero.
 template <int kDepth>
-void add_byte_tile_steps(const RowBlock& block, const Rows& rows, const std::int8_t* high_columns,
-                         const std::int8_t* low_columns, const std::int32_t* offsets,
-                         std::int64_t first_step, std::int64_t steps, std::int64_t first,
-                         bool begins, VnniSums& sums, Ahead* ahead) {
-  constexpr std::int64_t kTilesOfStep = kStep / kDepth;
+void add_int8_block_steps(const RowBlock& block, const Rows& rows, const std::int8_t* high_columns,
+                          const std::int8_t* low_columns, const std::int32_t* offsets,
+                          std::int64_t first_step, std::int64_t steps, std::int64_t first,
+                          bool begins, VnniSums& sums, Ahead* ahead) {
+  constexpr std::int64_t kBlocksOfStep = kStep / kDepth;
   __m512i total[kTurn];
   const float* factors[kTurn];
   unroll<kTurn>([&](auto r) {
     total[r] = begins ? _mm512_setzero_si512() : _mm512_load_si512(sums.low[first + r]);
-    factors[r] = block.factors(first + r) + first_step * kTilesOfStep;
+    factors[r] = block.factors(first + r) + first_step * kBlocksOfStep;
   });
   const std::byte* at = rows.high + first * rows.stride;
   for (std::int64_t s = 0; s < steps; ++s) {
-    for (std::int64_t t = 0; t < kTilesOfStep; ++t, offsets += 2 * kInt8BlockColumns) {
-      __m512i high_tile[kTurn];
-      __m512i low_tile[kTurn];
+    for (std::int64_t t = 0; t < kBlocksOfStep; ++t, offsets += 2 * kInt8BlockColumns) {
+      __m512i high_sum[kTurn];
+      __m512i low_sum[kTurn];
       unroll<kTurn>([&](auto r) {
-        high_tile[r] = _mm512_load_si512(offsets);
-        low_tile[r] = _mm512_load_si512(offsets + kInt8BlockColumns);
+        high_sum[r] = _mm512_load_si512(offsets);
+        low_sum[r] = _mm512_load_si512(offsets + kInt8BlockColumns);
       });
       unroll<kDepth / 16>([&](auto part) {
         if (ahead != nullptr) ahead->fetch();
@@ -194,15 +194,14 @@ void add_byte_tile_steps(const RowBlock& block, const Rows& rows, const std::int
         const std::int8_t* const high_x = high_columns + k * kInt8BlockColumns;
         const std::int8_t* const low_x = low_columns + k * kInt8BlockColumns;
         for_each_four<true>(at + k, rows.stride, [&](auto i, auto r, __m512i four) {
-          high_tile[r] =
-              _mm512_dpbusd_epi32(high_tile[r], four, _mm512_load_si512(high_x + 64 * i));
-          low_tile[r] = _mm512_dpbusd_epi32(low_tile[r], four, _mm512_load_si512(low_x + 64 * i));
+          high_sum[r] = _mm512_dpbusd_epi32(high_sum[r], four, _mm512_load_si512(high_x + 64 * i));
+          low_sum[r] = _mm512_dpbusd_epi32(low_sum[r], four, _mm512_load_si512(low_x + 64 * i));
         });
       });
       unroll<kTurn>([&](auto r) {
-        const __m512 factor = _mm512_set1_ps(factors[r][s * kTilesOfStep + t]);
-        total[r] = _mm512_add_epi32(total[r],
-                                    steps_of_sums(join_parts(high_tile[r], low_tile[r]), factor));
+        const __m512 factor = _mm512_set1_ps(factors[r][s * kBlocksOfStep + t]);
+        total[r] =
+            _mm512_add_epi32(total[r], steps_of_sums(join_parts(high_sum[r], low_sum[r]), factor));
       });
     }
     high_columns += kTileBytes;
@@ -217,12 +216,12 @@ void add_byte_tile_steps(const RowBlock& block, const Rows& rows, const std::int
 
 // What finishes the sums of a block.
 struct Scales {
-  // `column_sums`: nullptr for sums of tiles.
+  // `column_sums`: nullptr for sums of scale blocks.
   Scales(const float* row_scales, const float* column_scales, const std::int32_t* column_sums,
          bool has_low)
       : rows(row_scales), columns(_mm512_loadu_ps(column_scales)) {
     if (column_sums == nullptr) {
-      columns = _mm512_mul_ps(columns, _mm512_set1_ps(kTileUnit));
+      columns = _mm512_mul_ps(columns, _mm512_set1_ps(kBlockUnit));
       return;
     }
     const __m512i of_high = _mm512_load_si512(column_sums);
@@ -262,19 +261,20 @@ std::int64_t vnni_gemm_scratch_bytes(const Matrix& matrix, std::int64_t n) {
 void vnni_gemm(const Matrix& matrix, std::int64_t begin, std::int64_t end, const std::byte* packed,
                std::int64_t n, float* out, std::int64_t ldo, std::byte* scratch) {
   const std::int64_t steps = vnni_steps_of(matrix);
-  const std::int64_t tile_depth = sum_depth(matrix);
-  const bool is_tiles = tile_depth != 0;
-  const bool is_int4_tiles = is_int4_in_tiles(matrix);
-  const auto add_tiles = is_int4_tiles      ? add_tile_steps
-                         : tile_depth == 32 ? add_byte_tile_steps<32>
-                                            : add_byte_tile_steps<16>;
+  const std::int64_t sum_depth_of_rows = sum_depth(matrix);
+  const bool has_scale_blocks = sum_depth_of_rows != 0;
+  const bool is_int4 = is_int4_block(matrix);
+  const auto add_scale_blocks = is_int4                   ? add_int4_block_steps
+                                : sum_depth_of_rows == 32 ? add_int8_block_steps<32>
+                                                          : add_int8_block_steps<16>;
   const RowBlock block(matrix, begin, end, true, scratch);
   auto* high = reinterpret_cast<std::int8_t*>(scratch + row_scratch_bytes(matrix));
   auto* low = high + kChunkSteps * kRowStepBytes;
   auto* sums = reinterpret_cast<VnniSums*>(low + kChunkSteps * kRowStepBytes);
   const std::int64_t chunks = (steps + kChunkSteps - 1) / kChunkSteps;
   const std::int64_t chunk_steps = (steps + chunks - 1) / chunks;
-  Ahead ahead(matrix, begin, steps * kStep / 16 * kInt8BlockRows / (is_tiles ? kTurn : kRows));
+  Ahead ahead(matrix, begin,
+              steps * kStep / 16 * kInt8BlockRows / (has_scale_blocks ? kTurn : kRows));
   for (std::int64_t first = 0; first < steps; first += chunk_steps) {
     const std::int64_t count = std::min(chunk_steps, steps - first);
     Rows rows;
@@ -283,7 +283,7 @@ void vnni_gemm(const Matrix& matrix, std::int64_t begin, std::int64_t end, const
     } else {
       for (std::int64_t s = 0; s < count; ++s) {
         std::int8_t* const to = high + s * kRowStepBytes;
-        if (is_int4_tiles)
+        if (is_int4)
           block.expand_shifted(first + s, 0, end - begin, to);
         else
           block.expand(first + s, 0, end - begin, to, low + s * kRowStepBytes);
@@ -296,12 +296,12 @@ void vnni_gemm(const Matrix& matrix, std::int64_t begin, std::int64_t end, const
       const std::int8_t* high_columns = x.high + first * kTileBytes;
       const std::int8_t* low_columns = x.low + first * kTileBytes;
       Ahead* const some_ahead = b == 0 ? &ahead : nullptr;
-      if (is_tiles) {
+      if (has_scale_blocks) {
         const std::int32_t* offsets =
-            x.tile_offsets + first * (kStep / tile_depth) * 2 * kInt8BlockColumns;
+            x.block_offsets + first * (kStep / sum_depth_of_rows) * 2 * kInt8BlockColumns;
         for (std::int64_t r = 0; r < end - begin; r += kTurn)
-          add_tiles(block, rows, high_columns, low_columns, offsets, first, count, r, first == 0,
-                    sums[b], some_ahead);
+          add_scale_blocks(block, rows, high_columns, low_columns, offsets, first, count, r,
+                           first == 0, sums[b], some_ahead);
       } else {
         for (std::int64_t r = 0; r < end - begin; r += kRows)
           (block.has_low() ? add_steps<true> : add_steps<false>)(rows, high_columns, low_columns,
@@ -309,7 +309,8 @@ void vnni_gemm(const Matrix& matrix, std::int64_t begin, std::int64_t end, const
                                                                  some_ahead);
       }
       if (first + count < steps) continue;
-      const Scales all(block.scales(), x.scales, is_tiles ? nullptr : x.sums, block.has_low());
+      const Scales all(block.scales(), x.scales, has_scale_blocks ? nullptr : x.sums,
+                       block.has_low());
       finish(sums[b], all, end - begin, out + b * kInt8BlockColumns, ldo);
     }
   }

@@ -39,7 +39,7 @@ template <typename Row, typename Products>
 void multiply_rows(const Matrix& m, std::int64_t begin, std::int64_t end,
                    const GemvColumns& columns, const Target& target) {
   constexpr std::int64_t kGroup = Products::kRows;
-  const RowBlock block(m, begin, end, Row::kHasTileSums, target.scratch);
+  const RowBlock block(m, begin, end, Row::kHasBlockSums, target.scratch);
   const Rows<Row> rows(m, block, begin);
   Products products(columns);
   for (std::int64_t first = 0; first < end - begin; first += kGroup)
@@ -47,9 +47,9 @@ void multiply_rows(const Matrix& m, std::int64_t begin, std::int64_t end,
                       block.scales() + first, target.out + first, target.ldo);
 }
 
-template <bool kHasTileSums, int kDepth>
-using ByteTilesRow =
-    std::conditional_t<kHasTileSums, ByteTileSumsRow<kDepth>, BytesOfTilesRow<kDepth>>;
+template <bool kHasBlockSums, int kDepth>
+using Int8BlockRow =
+    std::conditional_t<kHasBlockSums, Int8BlockSumsRow<kDepth>, Int8BlockPartsRow<kDepth>>;
 
 template <typename Row>
 void multiply_columns(const Matrix& m, std::int64_t begin, std::int64_t end,
@@ -72,20 +72,20 @@ std::int64_t gemv_scratch_bytes(const Matrix& matrix) {
   return row_scratch_bytes(matrix);
 }
 
-template <bool kHasTileSums>
+template <bool kHasBlockSums>
 void gemv(const Matrix& matrix, std::int64_t begin, std::int64_t end, const std::byte* packed,
           float* out, std::int64_t ldo, std::byte* scratch) {
   const auto& columns = *std::launder(reinterpret_cast<const GemvColumns*>(packed));
   const Target target{out, ldo, scratch};
   if (matrix.form == Matrix::Form::kInt8 && matrix.has_row_scale())
     return multiply_columns<BytesRow>(matrix, begin, end, columns, target);
-  if (is_int8_in_tiles(matrix)) {
+  if (is_int8_block(matrix)) {
     if (sum_depth(matrix) == 32)
-      return multiply_columns<ByteTilesRow<kHasTileSums, 32>>(matrix, begin, end, columns, target);
-    return multiply_columns<ByteTilesRow<kHasTileSums, 16>>(matrix, begin, end, columns, target);
+      return multiply_columns<Int8BlockRow<kHasBlockSums, 32>>(matrix, begin, end, columns, target);
+    return multiply_columns<Int8BlockRow<kHasBlockSums, 16>>(matrix, begin, end, columns, target);
   }
-  if (is_int4_in_tiles(matrix)) {
-    using Row = std::conditional_t<kHasTileSums, TileSumsRow, TilesRow>;
+  if (is_int4_block(matrix)) {
+    using Row = std::conditional_t<kHasBlockSums, Int4BlockSumsRow, Int4BlockRow>;
     return multiply_columns<Row>(matrix, begin, end, columns, target);
   }
   if (matrix.form == Matrix::Form::kInt4)

@@ -32,10 +32,10 @@ class GemvColumns {
   // of each quarter.
   const std::int8_t* parts() const { return parts_; }
   const float* scales() const { return scales_; }  // [count]
-  // Only for integers in tiles: minus sum_offset() times the sum of each lane's bytes of the steps
-  // of a read. [read][place][high, low][16], or for more than two places [read][high, low][four
-  // places][quarter][place].
-  const std::int32_t* tile_offsets() const { return tile_offsets_; }
+  // Only for integers in scale blocks: minus sum_offset() times the sum of each lane's bytes of the
+  // steps of a read. [read][place][high, low][16], or for more than two places [read][high,
+  // low][four places][quarter][place].
+  const std::int32_t* block_offsets() const { return block_offsets_; }
   // Sum of a column's high parts, and of its low ones.
   std::int32_t high_sum(std::int64_t n) const { return high_sums_[n]; }
   std::int32_t low_sum(std::int64_t n) const { return low_sums_[n]; }
@@ -45,7 +45,7 @@ class GemvColumns {
                    std::int8_t* plain, std::int8_t* deep);
   // Reorders columns in the order for up to two places into that for more places.
   void transpose_columns(const std::int8_t* deep);
-  void make_tile_offsets(int factor, std::int8_t* out);
+  void make_block_offsets(int factor, std::int8_t* out);
   bool is_wide() const { return places_ > 2; }
 
   const std::int64_t count_;
@@ -54,7 +54,7 @@ class GemvColumns {
   const std::int64_t steps_;
   const std::int64_t steps_per_read_;
   std::int8_t* parts_;
-  const std::int32_t* tile_offsets_ = nullptr;
+  const std::int32_t* block_offsets_ = nullptr;
   float scales_[kInt8GemvColumns] = {};
   std::int32_t high_sums_[kInt8GemvColumns] = {};
   std::int32_t low_sums_[kInt8GemvColumns] = {};
@@ -66,8 +66,8 @@ std::int64_t gemv_pack_bytes(const Matrix& matrix, std::int64_t n);
 void gemv_pack(const Matrix& matrix, const Half* const* x, std::int64_t n, std::int64_t stride,
                std::byte* packed);
 std::int64_t gemv_scratch_bytes(const Matrix& matrix);
-// `kHasTileSums`: integers in tiles are multiplied as they are, not as two parts.
-template <bool kHasTileSums>
+// `kHasBlockSums`: integers in scale blocks are multiplied as they are, not as two parts.
+template <bool kHasBlockSums>
 void gemv(const Matrix& matrix, std::int64_t begin, std::int64_t end, const std::byte* packed,
           float* out, std::int64_t ldo, std::byte* scratch);
 

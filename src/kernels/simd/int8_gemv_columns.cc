@@ -86,7 +86,7 @@ GemvColumns::GemvColumns(const Matrix& matrix, const Half* const* x, std::int64_
         std::memset(deep + (s * places_ + n) * 2 * kStep, 0, 2 * kStep);
   }
   if (is_wide()) transpose_columns(deep);
-  if (sum_depth(matrix) != 0) make_tile_offsets(sum_offset(matrix), plain + column_bytes);
+  if (sum_depth(matrix) != 0) make_block_offsets(sum_offset(matrix), plain + column_bytes);
 }
 
 void GemvColumns::transpose_columns(const std::int8_t* deep) {
@@ -102,8 +102,8 @@ void GemvColumns::transpose_columns(const std::int8_t* deep) {
     }
 }
 
-void GemvColumns::make_tile_offsets(int factor, std::int8_t* out) {
-  tile_offsets_ = reinterpret_cast<const std::int32_t*>(out);
+void GemvColumns::make_block_offsets(int factor, std::int8_t* out) {
+  block_offsets_ = reinterpret_cast<const std::int32_t*>(out);
   const std::int64_t vectors = is_wide() ? places_ / 2 : places_ * 2;
   const std::int64_t parts = (is_wide() ? 4 : 1) * steps_per_read_;  // of a read
   for (std::int64_t read = 0; read < steps_ / steps_per_read_; ++read)

@@ -88,12 +88,12 @@ inline void add_steps(const Row* rows, std::int64_t step, __mmask64 mask, const 
   });
 }
 
-// Two steps of a row of int4 whose scales are per tile.
+// Two steps of a row of int4 whose scales are per scale block.
 template <int kColumns>
-inline void add_tiles(const TileSumsRow& row, std::int64_t step, __mmask64 mask,
-                      const GemvColumns& columns, LaneSums<1, kColumns>& sums) {
+inline void add_scale_blocks(const Int4BlockSumsRow& row, std::int64_t step, __mmask64 mask,
+                             const GemvColumns& columns, LaneSums<1, kColumns>& sums) {
   const std::int8_t* const parts = columns.parts() + step * kColumns * 2 * kStep;
-  const std::int32_t* const offsets = columns.tile_offsets() + step / 2 * kColumns * 2 * 16;
+  const std::int32_t* const offsets = columns.block_offsets() + step / 2 * kColumns * 2 * 16;
   const __m512i pairs = row.read(step, mask);
   const __m512i factors = row.factors(step);
   __m512i ignored;
@@ -102,11 +102,12 @@ inline void add_tiles(const TileSumsRow& row, std::int64_t step, __mmask64 mask,
   row.split<0>(pairs, even, ignored);
   row.split<1>(pairs, odd, ignored);
   const auto add = [&](int n, __m512i& sum) {
-    __m512i tiles = _mm512_load_si512(offsets + n * 16);
-    tiles = _mm512_dpbusd_epi32(tiles, even, _mm512_load_si512(parts + n * kStep));
-    tiles = _mm512_dpbusd_epi32(tiles, odd, _mm512_load_si512(parts + (kColumns * 2 + n) * kStep));
-    // The sum of a tile is within 15 bits: its lower half counts.
-    sum = _mm512_dpwssd_epi32(sum, tiles, factors);
+    __m512i block_sums = _mm512_load_si512(offsets + n * 16);
+    block_sums = _mm512_dpbusd_epi32(block_sums, even, _mm512_load_si512(parts + n * kStep));
+    block_sums = _mm512_dpbusd_epi32(block_sums, odd,
+                                       _mm512_load_si512(parts + (kColumns * 2 + n) * kStep));
+    // The sum of a scale block is within 15 bits: its lower half counts.
+    sum = _mm512_dpwssd_epi32(sum, block_sums, factors);
   };
   unroll<kColumns>([&](auto n) {
     add(2 * n, sums.high[0][n]);
@@ -115,13 +116,15 @@ inline void add_tiles(const TileSumsRow& row, std::int64_t step, __mmask64 mask,
 }
 
 template <int kColumns>
-[[gnu::flatten]] inline LaneSums<1, kColumns> sum_tiles(const TileSumsRow& row, std::int64_t depth,
-                                                        const GemvColumns& columns) {
+[[gnu::flatten]] inline LaneSums<1, kColumns> sum_scale_blocks(const Int4BlockSumsRow& row,
+                                                               std::int64_t depth,
+                                                               const GemvColumns& columns) {
   LaneSums<1, kColumns> sums;
   unroll<kColumns>([&](auto n) { sums.high[0][n] = sums.low[0][n] = _mm512_setzero_si512(); });
-  for_each_read<TileSumsRow::kSteps>(
-      depth, [&](std::int64_t step, __mmask64 mask)
-                 __attribute__((always_inline)) { add_tiles(row, step, mask, columns, sums); });
+  for_each_read<Int4BlockSumsRow::kSteps>(
+      depth, [&](std::int64_t step, __mmask64 mask) __attribute__((always_inline)) {
+        add_scale_blocks(row, step, mask, columns, sums);
+      });
   return sums;
 }
 
@@ -134,22 +137,22 @@ inline __m512i sum_within_quarters(const __m512i of[4]) {
   return add(_mm512_unpacklo_epi64(ab, cd), _mm512_unpackhi_epi64(ab, cd));
 }
 
-// Four reads of a row of int8 in tiles, of which the first `kReads` exist; the last of these has
-// `mask`. Each quarter of a read gives a sum, which becomes an integer number of steps.
+// Four reads of a row of int8 in scale blocks, of which the first `kReads` exist; the last of these
+// has `mask`. Each quarter of a read gives a sum, which becomes an integer number of steps.
 template <int kReads, int kColumns, int kDepth>
-[[gnu::always_inline]] inline void add_four_reads(const ByteTileSumsRow<kDepth>& row,
+[[gnu::always_inline]] inline void add_four_reads(const Int8BlockSumsRow<kDepth>& row,
                                                   std::int64_t step, __mmask64 mask,
                                                   const GemvColumns& columns,
                                                   LaneSums<1, kColumns>& sums) {
-  constexpr int kSteps = ByteTileSumsRow<kDepth>::kSteps;
-  __m512i tiles[kColumns][4];
+  constexpr int kSteps = Int8BlockSumsRow<kDepth>::kSteps;
+  __m512i block_sums[kColumns][4];
   unroll<4>([&](auto i) __attribute__((always_inline)) {
     if constexpr (i >= kReads) {
-      unroll<kColumns>([&](auto n) { tiles[n][i] = _mm512_setzero_si512(); });
+      unroll<kColumns>([&](auto n) { block_sums[n][i] = _mm512_setzero_si512(); });
     } else {
       const std::int64_t at = step + i * kSteps;
       const std::int8_t* const parts = columns.parts() + at * kColumns * 2 * kStep;
-      const std::int32_t* const offsets = columns.tile_offsets() + at / kSteps * kColumns * 2 * 16;
+      const std::int32_t* const offsets = columns.block_offsets() + at / kSteps * kColumns * 2 * 16;
       const auto bytes = row.read(at, i == kReads - 1 ? mask : ~__mmask64{0});
       unroll<kColumns>([&](auto n) __attribute__((always_inline)) {
         __m512i high = _mm512_load_si512(offsets + n * 2 * 16);
@@ -162,7 +165,7 @@ template <int kReads, int kColumns, int kDepth>
           high = _mm512_dpbusd_epi32(high, w, _mm512_load_si512(x));
           low = _mm512_dpbusd_epi32(low, w, _mm512_load_si512(x + kStep));
         });
-        tiles[n][i] = join_parts(high, low);
+        block_sums[n][i] = join_parts(high, low);
       });
     }
   });
@@ -172,14 +175,14 @@ template <int kReads, int kColumns, int kDepth>
       _mm512_permutexvar_ps(order, _mm512_load_ps(row.factors_at + step / kSteps * 4));
   unroll<kColumns>([&](auto n) {
     __m512i& sum = sums.low[0][n];
-    sum = _mm512_add_epi32(sum, steps_of_sums(sum_within_quarters(tiles[n]), factors));
+    sum = _mm512_add_epi32(sum, steps_of_sums(sum_within_quarters(block_sums[n]), factors));
   });
 }
 
 template <int kColumns, int kDepth>
-[[gnu::flatten]] inline LaneSums<1, kColumns> sum_tiles(const ByteTileSumsRow<kDepth>& row,
-                                                        std::int64_t depth,
-                                                        const GemvColumns& columns) {
+[[gnu::flatten]] inline LaneSums<1, kColumns> sum_scale_blocks(const Int8BlockSumsRow<kDepth>& row,
+                                                               std::int64_t depth,
+                                                               const GemvColumns& columns) {
   LaneSums<1, kColumns> sums;
   unroll<kColumns>([&](auto n) { sums.high[0][n] = sums.low[0][n] = _mm512_setzero_si512(); });
   constexpr std::int64_t kElements = 4 * kDepth;  // of a read
@@ -264,8 +267,8 @@ class DeepProducts {
       }
     for (; r < count; ++r) {
       const Row row = rows.at(first + r);
-      if constexpr (Row::kHasTileSums)
-        set<1>(r, sum_tiles<kColumns>(row, depth, columns_));
+      if constexpr (Row::kHasBlockSums)
+        set<1>(r, sum_scale_blocks<kColumns>(row, depth, columns_));
       else
         set<1>(r, sum_rows<1, kColumns>(&row, depth, columns_.parts()));
     }

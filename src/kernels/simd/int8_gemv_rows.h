@@ -21,11 +21,11 @@ inline constexpr std::int64_t kAheadBytes = 8192;
 enum class Order {
   kMemory,
   kEvenOdd,  // nibbles: the even elements, then the odd ones
-  kHalves,   // int8 in tiles of 32: the first halves of four tiles, then the second ones
+  kHalves,   // int8 in scale blocks of 32: the first halves of four blocks, then the second ones
 };
 inline Order order_of(const Matrix& m) {
   if (m.bits == 4) return Order::kEvenOdd;
-  return is_int8_in_tiles(m) && sum_depth(m) == 32 ? Order::kHalves : Order::kMemory;
+  return is_int8_block(m) && sum_depth(m) == 32 ? Order::kHalves : Order::kMemory;
 }
 inline std::int64_t steps_per_read(const Matrix& m) {
   return order_of(m) == Order::kMemory ? 1 : 2;
@@ -60,12 +60,12 @@ template <int kSteps, typename Body>
 // Each struct below is a row of weights in one form. kSteps steps lie in the same bytes: read()
 // takes them from memory, `step` being the first, and `mask` tells which exist, each bit for kSteps
 // elements; split<s>() gives the parts of one step. A sum of products is to be multiplied with
-// kUnit. If kHasTileSums, each quarter of a read is what sum_depth() elements give.
+// kUnit. If kHasBlockSums, each quarter of a read is what sum_depth() elements give.
 
 // The base of rows whose weights are one int8 part.
 struct OnePartRow {
   static constexpr bool kHasLow = false;
-  static constexpr bool kHasTileSums = false;
+  static constexpr bool kHasBlockSums = false;
   static constexpr int kOffset = 128;
   static constexpr int kLowOffset = 0;
   static constexpr float kUnit = 1;
@@ -77,7 +77,7 @@ struct OnePartRow {
 // The base of rows whose weights are two int8 parts, high and low.
 struct TwoPartsRow {
   static constexpr bool kHasLow = true;
-  static constexpr bool kHasTileSums = false;
+  static constexpr bool kHasBlockSums = false;
   static constexpr int kOffset = 128;
   static constexpr int kLowOffset = 128;
   static constexpr float kUnit = 1;
@@ -138,26 +138,27 @@ struct Palette16Row : TwoPartsRow {
   __m512i table_low;
 };
 
-// int4 in tiles: 16 bytes, a quarter of a read, are 32 elements, which have a scale together.
-struct TilesRow : TwoPartsRow {
+// int4 in scale blocks: 16 bytes, a quarter of a read, are 32 elements, which have a scale
+// together.
+struct Int4BlockRow : TwoPartsRow {
   static constexpr int kSteps = 2;
   static constexpr int kLowOffset = 64;
-  TilesRow(const Matrix& m, const RowBlock& block, std::int64_t begin, std::int64_t r)
+  Int4BlockRow(const Matrix& m, const RowBlock& block, std::int64_t begin, std::int64_t r)
       : at(m.row(begin + r)), multipliers(block.multipliers(r)) {}
-  struct Tiles {
+  struct Blocks {
     __m512i pairs;
     NibbleTables tables;
   };
-  Tiles read(std::int64_t step, __mmask64 mask) const {
+  Blocks read(std::int64_t step, __mmask64 mask) const {
     std::int64_t four;
     std::memcpy(&four, multipliers + step * 2, sizeof(four));
     return {read_pairs(at, step, mask),
             NibbleTables(_mm512_shuffle_epi8(_mm512_set1_epi64(four), by_lane))};
   }
   template <int s>
-  void split(const Tiles& tiles, __m512i& high, __m512i& low) const {
-    high = _mm512_shuffle_epi8(tiles.tables.high, nibbles<s>(tiles.pairs));
-    low = _mm512_shuffle_epi8(tiles.tables.low, nibbles<s>(tiles.pairs));
+  void split(const Blocks& blocks, __m512i& high, __m512i& low) const {
+    high = _mm512_shuffle_epi8(blocks.tables.high, nibbles<s>(blocks.pairs));
+    low = _mm512_shuffle_epi8(blocks.tables.low, nibbles<s>(blocks.pairs));
   }
   const std::byte* at;
   const std::int16_t* multipliers;
@@ -166,16 +167,16 @@ struct TilesRow : TwoPartsRow {
       _mm256_setr_m128i(_mm_set1_epi16(0x0504), _mm_set1_epi16(0x0706)), 1);
 };
 
-// A row of int4 in tiles as its bare integers. GemvColumns::tile_offsets() makes the sums of a
-// tile's products exact.
-struct TileSumsRow {
+// A row of int4 in scale blocks as its bare integers. GemvColumns::block_offsets() makes the sums
+// of a scale block's products exact.
+struct Int4BlockSumsRow {
   static constexpr int kSteps = 2;
   static constexpr bool kHasLow = false;
-  static constexpr bool kHasTileSums = true;
+  static constexpr bool kHasBlockSums = true;
   static constexpr int kOffset = 0;
-  static constexpr float kUnit = kTileUnit;
+  static constexpr float kUnit = kBlockUnit;
   static constexpr int kLowOffset = 0;
-  TileSumsRow(const Matrix& m, const RowBlock& block, std::int64_t begin, std::int64_t r)
+  Int4BlockSumsRow(const Matrix& m, const RowBlock& block, std::int64_t begin, std::int64_t r)
       : at(m.row(begin + r)), multipliers(block.multipliers(r)) {}
   __m512i read(std::int64_t step, __mmask64 mask) const {
     return _mm512_xor_si512(read_pairs(at, step, mask), _mm512_set1_epi8(-0x78));
@@ -184,7 +185,7 @@ struct TileSumsRow {
   void split(__m512i pairs, __m512i& high, __m512i& /*low*/) const {
     high = nibbles<s>(pairs);
   }
-  // The scale of each quarter's tile, in pairs with zeros.
+  // The scale of each quarter's scale block, in pairs with zeros.
   __m512i factors(std::int64_t step) const {
     std::int64_t four;
     std::memcpy(&four, multipliers + step * 2, sizeof(four));
@@ -201,12 +202,12 @@ struct TileSumsRow {
   static constexpr int kPair = static_cast<int>(0x80800100);  // 0x80 gives a zero
 };
 
-// Rows of int8 in tiles, of which sum_depth() is kDepth. Each quarter of a read has elements of as
-// many sums.
+// Rows of int8 in scale blocks, of which sum_depth() is kDepth. Each quarter of a read has elements
+// of as many sums.
 template <int kDepth>
-struct ByteTiles {
+struct Int8Blocks {
   static constexpr int kSteps = kDepth / 16;
-  ByteTiles(const Matrix& m, const RowBlock& block, std::int64_t begin, std::int64_t r)
+  Int8Blocks(const Matrix& m, const RowBlock& block, std::int64_t begin, std::int64_t r)
       : at(m.row(begin + r)), factors_at(block.factors(r)) {}
   // The factors of each quarter's sum.
   __m512 factors(std::int64_t step) const {
@@ -218,39 +219,40 @@ struct ByteTiles {
   __m512i by_quarter = _mm512_setr_epi32(0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2, 3, 3, 3, 3);
 };
 
-// A row of int8 in tiles as its bare integers. GemvColumns::tile_offsets() makes the sums of a
-// tile's products exact.
+// A row of int8 in scale blocks as its bare integers. GemvColumns::block_offsets() makes the sums
+// of a scale block's products exact.
 template <int kDepth>
-struct ByteTileSumsRow : ByteTiles<kDepth> {
-  using Base = ByteTiles<kDepth>;
+struct Int8BlockSumsRow : Int8Blocks<kDepth> {
+  using Base = Int8Blocks<kDepth>;
   static constexpr bool kHasLow = false;
-  static constexpr bool kHasTileSums = true;
+  static constexpr bool kHasBlockSums = true;
   static constexpr int kOffset = 0;
   static constexpr int kLowOffset = 0;
-  static constexpr float kUnit = kTileUnit;
+  static constexpr float kUnit = kBlockUnit;
   using Base::Base;
-  struct Tiles {
+  struct Blocks {
     __m512i bytes[Base::kSteps];
   };
-  Tiles read(std::int64_t step, __mmask64 mask) const {
-    Tiles tiles;
+  Blocks read(std::int64_t step, __mmask64 mask) const {
+    Blocks blocks;
     for (int s = 0; s < Base::kSteps; ++s) {
       const std::byte* const from = Base::at + (step + s) * kStep;
       prefetch(from);
-      tiles.bytes[s] =
+      blocks.bytes[s] =
           flip(_mm512_maskz_loadu_epi8(Base::kSteps == 1 ? mask : half(mask, s), from));
     }
-    return tiles;
+    return blocks;
   }
   template <int s>
-  void split(const Tiles& tiles, __m512i& high, __m512i& /*low*/) const {
-    high = Base::kSteps == 1 ? tiles.bytes[0]
-                             : _mm512_shuffle_i64x2(tiles.bytes[0], tiles.bytes[Base::kSteps - 1],
-                                                    s == 0 ? 0x88 : 0xdd);
+  void split(const Blocks& blocks, __m512i& high, __m512i& /*low*/) const {
+    high = Base::kSteps == 1
+               ? blocks.bytes[0]
+               : _mm512_shuffle_i64x2(blocks.bytes[0], blocks.bytes[Base::kSteps - 1],
+                                      s == 0 ? 0x88 : 0xdd);
   }
 
  private:
-  // Which elements of two tiles of the four exist: all of a tile or none.
+  // Which elements of two scale blocks of the four exist: all of a scale block or none.
   static __mmask64 half(__mmask64 mask, int s) {
     const __mmask64 first = mask >> (32 * s) & 1;
     const __mmask64 second = mask >> (32 * s + 16) & 1;
@@ -286,10 +288,10 @@ struct MadePartsRow : TwoPartsRow {
   }
 };
 
-// A row of int8 in tiles, with the parts that RowBlock::expand() gives.
+// A row of int8 in scale blocks, with the parts that RowBlock::expand() gives.
 template <int kDepth>
-struct BytesOfTilesRow : ByteTiles<kDepth>, MadePartsRow {
-  using Base = ByteTiles<kDepth>;
+struct Int8BlockPartsRow : Int8Blocks<kDepth>, MadePartsRow {
+  using Base = Int8Blocks<kDepth>;
   using Base::Base;
   struct Place {
     std::int64_t step;

@@ -39,7 +39,7 @@ class WideProducts {
 
  public:
   // Rows at a time: as many as the registers have room for sums and parts.
-  static constexpr int kRows = (Row::kHasLow || Row::kHasTileSums ? 8 : 16) / kVectors;
+  static constexpr int kRows = (Row::kHasLow || Row::kHasBlockSums ? 8 : 16) / kVectors;
 
   explicit WideProducts(const GemvColumns& columns)
       : columns_(columns),
@@ -75,33 +75,34 @@ class WideProducts {
 
   [[gnu::always_inline]] void add(const Row* rows, std::int64_t step, __mmask64 mask,
                                   Sums& sums) const {
-    if constexpr (Row::kHasTileSums)
-      add_tiles(rows, step, mask, sums);
+    if constexpr (Row::kHasBlockSums)
+      add_scale_blocks(rows, step, mask, sums);
     else
       add_steps(rows, step, mask, sums);
   }
 
-  // Adds the products of integers in tiles: each quarter of a vector has the sum of one tile, or of
-  // a part of it.
-  [[gnu::always_inline]] void add_tiles(const Row* rows, std::int64_t step, __mmask64 mask,
-                                        Sums& sums) const {
+  // Adds the products of integers in scale blocks: each quarter of a vector has the sum of one
+  // scale block, or of a part of it.
+  [[gnu::always_inline]] void add_scale_blocks(const Row* rows, std::int64_t step, __mmask64 mask,
+                                               Sums& sums) const {
     const std::int32_t* const offsets =
-        columns_.tile_offsets() + step / Row::kSteps * kVectors * 16;
-    Sums tiles;
+        columns_.block_offsets() + step / Row::kSteps * kVectors * 16;
+    Sums block_sums;
     unroll<kRows>([&](auto r) {
-      unroll<kVectors>([&](auto v) { tiles.of[r][v] = _mm512_load_si512(offsets + v * 16); });
+      unroll<kVectors>(
+          [&](auto v) { block_sums.of[r][v] = _mm512_load_si512(offsets + v * 16); });
     });
-    add_steps(rows, step, mask, tiles);
+    add_steps(rows, step, mask, block_sums);
     unroll<kRows>([&](auto r) {
       const auto factors = rows[r].factors(step);
-      if constexpr (std::is_same_v<Row, TileSumsRow>)
+      if constexpr (std::is_same_v<Row, Int4BlockSumsRow>)
         unroll<kVectors>([&](auto v) {
-          // The sum of a tile is within 15 bits: its lower half counts.
-          sums.of[r][v] = _mm512_dpwssd_epi32(sums.of[r][v], tiles.of[r][v], factors);
+          // The sum of a scale block is within 15 bits: its lower half counts.
+          sums.of[r][v] = _mm512_dpwssd_epi32(sums.of[r][v], block_sums.of[r][v], factors);
         });
       else
         unroll<kHigh>([&](auto v) {
-          const __m512i both = join_parts(tiles.of[r][v], tiles.of[r][kHigh + v]);
+          const __m512i both = join_parts(block_sums.of[r][v], block_sums.of[r][kHigh + v]);
           __m512i& sum = sums.of[r][kHigh + v];
           sum = _mm512_add_epi32(sum, steps_of_sums(both, factors));
         });

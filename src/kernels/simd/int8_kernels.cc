@@ -15,9 +15,9 @@ bool takes(const Matrix& matrix) {
     case Matrix::Form::kHalf:
       return true;
     case Matrix::Form::kInt8:
-      return matrix.has_row_scale() || matrix.tile_k % 16 == 0;
+      return matrix.has_row_scale() || matrix.block_k % 16 == 0;
     case Matrix::Form::kInt4:
-      return matrix.k % 2 == 0 && (matrix.has_row_scale() || matrix.tile_k % 32 == 0);
+      return matrix.k % 2 == 0 && (matrix.has_row_scale() || matrix.block_k % 32 == 0);
     case Matrix::Form::kPalette:
       return matrix.k * matrix.bits % 8 == 0 && matrix.bits >= 4;
     case Matrix::Form::kFloat:

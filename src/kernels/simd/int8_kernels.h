@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Products of weights, in the forms of a package, with activations, by integers of 8 bits: on the
 // tile registers of AMX or on vectors of AVX-512 with VNNI. Both give the same bits but for weights
-// in tiles.
+// in scale blocks.
 //
 // The weights are a matrix [rows, k], the activations x a matrix [k, n]: a column of x, k elements,
 // is what one token brings. A column's result does not depend on the columns beside it, nor on
@@ -13,11 +13,11 @@
 // products of two parts that of both low ones is left out: it is 2^-14 of the largest. Sums are
 // exact.
 //
-// int4 and int8 weights may come in tiles: 16, 32 or more elements that share a scale. The VNNI
-// kernels multiply their integers as they are, and the sum of each tile with its scale. That gives
-// an integer again (int8_split_rows.h), so these sums are exact, too. The tile registers of AMX
-// cannot do that, so there such weights are split into two parts like others. These are the only
-// forms for which AMX and VNNI differ in their bits.
+// int4 and int8 weights may come in scale blocks: 16, 32 or more elements that share a scale. The
+// VNNI kernels multiply their integers as they are, and the sum of each block with its scale. That
+// gives an integer again (int8_split_rows.h), so these sums are exact, too. The tile registers of
+// AMX cannot do that, so there such weights are split into two parts like others. These are the
+// only forms for which AMX and VNNI differ in their bits.
 #pragma once
 
 #include <cstddef>

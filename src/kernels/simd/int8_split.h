@@ -16,17 +16,17 @@ inline constexpr std::int64_t round_up(std::int64_t value, std::int64_t multiple
 inline constexpr std::int64_t blocks_of(std::int64_t n) {
   return (n + kInt8BlockColumns - 1) / kInt8BlockColumns;
 }
-inline bool is_int4_in_tiles(const Matrix& matrix) {
+inline bool is_int4_block(const Matrix& matrix) {
   return matrix.form == Matrix::Form::kInt4 && !matrix.has_row_scale();
 }
-inline bool is_int8_in_tiles(const Matrix& matrix) {
+inline bool is_int8_block(const Matrix& matrix) {
   return matrix.form == Matrix::Form::kInt8 && !matrix.has_row_scale();
 }
 // Neighbouring elements of a row whose products VNNI adds up before it multiplies the sum by their
-// scale: those of a tile, or an equal part of it. 0: the scale is the same for all of a row.
+// scale: those of a scale block, or an equal part of it. 0: the scale is the same for all of a row.
 inline std::int64_t sum_depth(const Matrix& matrix) {
-  if (is_int4_in_tiles(matrix)) return 32;
-  if (is_int8_in_tiles(matrix)) return matrix.tile_k % 32 == 0 ? 32 : 16;
+  if (is_int4_block(matrix)) return 32;
+  if (is_int8_block(matrix)) return matrix.block_k % 32 == 0 ? 32 : 16;
   return 0;
 }
 // What VNNI adds to such integers, so that they have no sign.
@@ -44,22 +44,22 @@ struct SplitBlock {
   }
   static std::int64_t size_bytes(const Matrix& matrix) {
     const std::int64_t depth = sum_depth(matrix);
-    const std::int64_t tiles = depth == 0 ? 0 : round_up(matrix.k, 64) / depth;
-    return 2 * parts_bytes(matrix.k) + sums_bytes(1 + tiles) +
+    const std::int64_t scale_blocks = depth == 0 ? 0 : round_up(matrix.k, 64) / depth;
+    return 2 * parts_bytes(matrix.k) + sums_bytes(1 + scale_blocks) +
            kInt8BlockColumns * std::int64_t{sizeof(float)};
   }
   SplitBlock(const Matrix& matrix, const std::byte* packed)
       : high(reinterpret_cast<const std::int8_t*>(packed)),
         low(high + parts_bytes(matrix.k)),
         sums(reinterpret_cast<const std::int32_t*>(low + parts_bytes(matrix.k))),
-        tile_offsets(sums + 2 * kInt8BlockColumns),
+        block_offsets(sums + 2 * kInt8BlockColumns),
         scales(reinterpret_cast<const float*>(packed + size_bytes(matrix)) - kInt8BlockColumns) {}
 
   const std::int8_t* high;   // [k / 64][k / 4 of 16][column][k % 4]
   const std::int8_t* low;    // the same
   const std::int32_t* sums;  // [high, low][column]
   // [k / sum_depth()][high, low][column]: minus sum_offset() times the sums of so many elements.
-  const std::int32_t* tile_offsets;
+  const std::int32_t* block_offsets;
   const float* scales;  // [column]
 };
 

@@ -69,8 +69,8 @@ __m512i sum_elements(const std::int8_t* part, std::int64_t depth, int factor) {
   return sums;
 }
 
-// What SplitBlock::tile_offsets has of one part.
-void make_tile_offsets(const Matrix& matrix, const std::int8_t* part, std::int8_t* out) {
+// What SplitBlock::block_offsets has of one part.
+void make_block_offsets(const Matrix& matrix, const std::int8_t* part, std::int8_t* out) {
   const std::int64_t depth = sum_depth(matrix);
   if (depth == 0) return;
   for (std::int64_t k = 0; k < round_up(matrix.k, 64); k += depth, out += 2 * 64)
@@ -170,8 +170,8 @@ void gemm_pack(const Matrix& matrix, const Half* const* x, std::int64_t stride, 
   }
   _mm512_store_si512(sums, sum_elements(high, 64 * steps, 1));
   _mm512_store_si512(sums + 64, sum_elements(low, 64 * steps, 1));
-  make_tile_offsets(matrix, high, sums + 2 * 64);
-  make_tile_offsets(matrix, low, sums + 3 * 64);
+  make_block_offsets(matrix, high, sums + 2 * 64);
+  make_block_offsets(matrix, low, sums + 3 * 64);
 }
 
 }  // namespace anemone::kernels::simd::int8_split

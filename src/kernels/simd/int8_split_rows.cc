@@ -43,12 +43,12 @@ void RowBlock::expand(std::int64_t step, std::int64_t first, std::int64_t count,
     case Matrix::Form::kHalf:
       return expand_halves(part);
     case Matrix::Form::kInt4:
-      return has_low_ ? expand_int4_tiles(part) : expand_nibbles(part);
+      return has_low_ ? expand_int4_blocks(part) : expand_nibbles(part);
     case Matrix::Form::kInt8:
     case Matrix::Form::kFloat:
       break;
   }
-  if (has_low_) return expand_int8_tiles(part);
+  if (has_low_) return expand_int8_blocks(part);
   for (std::int64_t r = part.begin; r < part.end; ++r)
     _mm512_store_si512(
         high + (r - part.begin) * kStep,
@@ -122,7 +122,7 @@ void RowBlock::expand_halves(const Part& p) const {
   }
 }
 
-void RowBlock::expand_int8_tiles(const Part& p) const {
+void RowBlock::expand_int8_blocks(const Part& p) const {
   const std::int64_t depth = sum_depth(matrix_);
   for (std::int64_t r = p.begin; r < p.end; ++r)
     for (std::int64_t c = p.step * kStep; c < std::min(matrix_.k, (p.step + 1) * kStep); c += 16) {
@@ -147,7 +147,7 @@ void RowBlock::expand_shifted(std::int64_t step, std::int64_t first, std::int64_
                  _mm512_set1_epi8(8)));
 }
 
-void RowBlock::expand_int4_tiles(const Part& p) const {
+void RowBlock::expand_int4_blocks(const Part& p) const {
   const std::int64_t bytes = (matrix_.k - p.step * kStep) / 2;
   // Elements 0 to 31 of the step lie in the lower two lanes.
   const __m512i by_lane =

@@ -10,9 +10,9 @@
 
 namespace anemone::kernels::simd::int8_split {
 
-// What RowBlock::scales() is to be multiplied with where sums of tiles are not of the high parts of
-// weights.
-inline constexpr float kTileUnit = 1.0F / 128;
+// What RowBlock::scales() is to be multiplied with where sums of scale blocks are not of the high
+// parts of weights.
+inline constexpr float kBlockUnit = 1.0F / 128;
 
 // Rows [begin, end) of a matrix that takes() accepts, at most kInt8BlockRows.
 //
@@ -21,15 +21,15 @@ inline constexpr float kTileUnit = 1.0F / 128;
 // row's largest weight / 16256 (for int4 in blocks that of the block's scale, half of the row's
 // largest / 2032: about that of the scale's own fp16).
 //
-// int8 in tiles is one part, exactly, where the sum of each tile is multiplied by its scale. A
-// tile's sum of products with a column, 128 * high + low, then becomes an integer number of steps:
-// each is what one step of the column's parts by one step of the tile with the largest scale gives,
-// or a few of them in a row so deep that their sum would not fit 32 bits.
+// int8 in scale blocks is one part, exactly, where the sum of each scale block is multiplied by its
+// scale. A scale block's sum of products with a column, 128 * high + low, then becomes an integer
+// number of steps: each is what one step of the column's parts by one step of the scale block with
+// the largest scale gives, or a few of them in a row so deep that their sum would not fit 32 bits.
 class RowBlock {
  public:
-  // `has_tile_sums`: whether sums of tiles are multiplied by the scales. `scratch`:
+  // `has_block_sums`: whether sums of scale blocks are multiplied by the scales. `scratch`:
   // row_scratch_bytes(), 64-byte aligned; lives as long as this.
-  RowBlock(const Matrix& matrix, std::int64_t begin, std::int64_t end, bool has_tile_sums,
+  RowBlock(const Matrix& matrix, std::int64_t begin, std::int64_t end, bool has_block_sums,
            std::byte* scratch);
 
   bool has_low() const { return has_low_; }
@@ -42,13 +42,14 @@ class RowBlock {
   // The table of row r of a palette: the parts of its entries, all high ones, then all low ones.
   // 16 entries stand there four times.
   const std::int8_t* table(std::int64_t r) const { return tables_[r]; }
-  // int4 in tiles: what row r's integers are to be multiplied with, one for each 32 elements, as
-  // many as whole steps of 128 elements need.
+  // int4 in scale blocks: what row r's integers are to be multiplied with, one for each 32
+  // elements, as many as whole steps of 128 elements need.
   const std::int16_t* multipliers(std::int64_t r) const {
     return multipliers_ + r * multipliers_per_row_;
   }
-  // int8 in tiles: what row r's integers, or the sums of their products, are to be multiplied with,
-  // one for each sum_depth() elements; zeros behind them, up to a multiple of sixteen.
+  // int8 in scale blocks: what row r's integers, or the sums of their products, are to be
+  // multiplied with, one for each sum_depth() elements; zeros behind them, up to a multiple of
+  // sixteen.
   const float* factors(std::int64_t r) const { return factors_ + r * factors_per_row_; }
   // The parts of elements [64 * step, 64 * step + 64) of a row as [count][64] each, 64-byte
   // aligned: those of rows [first, first + count) of the block. What lies outside the matrix is
@@ -73,15 +74,15 @@ class RowBlock {
   void prepare_row_scales();
   void prepare_palettes(std::byte* scratch);
   void prepare_halves();
-  void prepare_int8_tiles(float steps, std::byte* scratch);
-  void prepare_int4_tiles(std::byte* scratch);
+  void prepare_int8_blocks(float steps, std::byte* scratch);
+  void prepare_int4_blocks(std::byte* scratch);
 
   void expand_nibbles(const Part& part) const;
   void expand_six_bits(const Part& part) const;
   void expand_bytes(const Part& part) const;
   void expand_halves(const Part& part) const;
-  void expand_int8_tiles(const Part& part) const;
-  void expand_int4_tiles(const Part& part) const;
+  void expand_int8_blocks(const Part& part) const;
+  void expand_int4_blocks(const Part& part) const;
 
   const Matrix& matrix_;
   const std::int64_t begin_;

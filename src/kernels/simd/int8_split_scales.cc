@@ -17,10 +17,10 @@ std::int64_t table_entries(int bits) {
   return std::max<std::int64_t>(64, std::int64_t{1} << bits);
 }
 
-// Steps into which an int4 tile's scale is rounded: a whole number, so that no scale is rounded to
-// more. They are so few that times 8 they are within kSteps, and times the sum of 32 products with
-// a part, 8 * 64 each, over the whole depth within 31 bits.
-float tile_steps(const Matrix& m) {
+// Steps into which an int4 scale block's scale is rounded: a whole number, so that no scale is
+// rounded to more. They are so few that times 8 they are within kSteps, and times the sum of 32
+// products with a part, 8 * 64 each, over the whole depth within 31 bits.
+float scale_steps(const Matrix& m) {
   return std::min(127.0F * 16, std::floor(0x7ffff000p0F / (32 * 8 * 64) /
                                           static_cast<float>(round_up(m.k, 32) / 32)));
 }
@@ -32,9 +32,9 @@ std::int64_t factor_count(const Matrix& m) {
   return round_up(m.k / sum_depth(m), 16);
 }
 
-// What the sum of an int8 tile with the row's largest scale is multiplied with, so that the sum of
-// all of them is within 31 bits. An integer is at most 128, a column's at most 8191.
-float tile_sum_steps(const Matrix& m) {
+// What the sum of an int8 scale block with the row's largest scale is multiplied with, so that the
+// sum of all of them is within 31 bits. An integer is at most 128, a column's at most 8191.
+float block_sum_steps(const Matrix& m) {
   return std::min(1.0F, 0x7fff0000p0F / (128.0F * 8191) / static_cast<float>(m.k));
 }
 
@@ -66,23 +66,23 @@ float largest(const Half* scales, std::int64_t count) {
   return _mm_cvtss_f32(_mm_cvtph_ps(top));
 }
 
-// Goes over the rows of a block with the scales of their tiles, without a division for each.
+// Goes over the rows of a block with the scales of their scale blocks, without a division for each.
 struct RowScales {
   RowScales(const Matrix& m, std::int64_t begin)
       : scales(m.scales_at(begin, 0)),
-        tiles(m.k / m.tile_k),
-        tile_rows(m.tile_rows),
-        left(m.tile_rows - begin % m.tile_rows) {}
+        scale_blocks(m.k / m.block_k),
+        block_rows(m.block_rows),
+        left(m.block_rows - begin % m.block_rows) {}
   void next() {
     ++r;
     if (--left > 0) return;
-    left = tile_rows;
-    scales += tiles;
+    left = block_rows;
+    scales += scale_blocks;
   }
   std::int64_t r = 0;  // of the block
   const Half* scales;
-  const std::int64_t tiles;
-  const std::int64_t tile_rows;
+  const std::int64_t scale_blocks;
+  const std::int64_t block_rows;
   std::int64_t left;  // rows of these scales
 };
 
@@ -107,18 +107,18 @@ void row_tops(const Matrix& matrix, std::int64_t begin, std::int64_t end, float*
   }
 }
 
-RowBlock::RowBlock(const Matrix& matrix, std::int64_t begin, std::int64_t end, bool has_tile_sums,
+RowBlock::RowBlock(const Matrix& matrix, std::int64_t begin, std::int64_t end, bool has_block_sums,
                    std::byte* scratch)
     : matrix_(matrix), begin_(begin), rows_(end - begin) {
   if (matrix.form == Matrix::Form::kPalette) {
     prepare_palettes(scratch);
   } else if (matrix.form == Matrix::Form::kHalf) {
     prepare_halves();
-  } else if (is_int4_in_tiles(matrix)) {
-    prepare_int4_tiles(scratch);
-  } else if (is_int8_in_tiles(matrix)) {
-    has_low_ = !has_tile_sums;
-    prepare_int8_tiles(has_tile_sums ? tile_sum_steps(matrix) : kSteps / 128, scratch);
+  } else if (is_int4_block(matrix)) {
+    prepare_int4_blocks(scratch);
+  } else if (is_int8_block(matrix)) {
+    has_low_ = !has_block_sums;
+    prepare_int8_blocks(has_block_sums ? block_sum_steps(matrix) : kSteps / 128, scratch);
   } else {
     has_low_ = false;
     prepare_row_scales();
@@ -132,17 +132,17 @@ RowBlock::RowBlock(const Matrix& matrix, std::int64_t begin, std::int64_t end, b
 // loop counts how many rows still have the same scale.
 void RowBlock::prepare_row_scales() {
   const Half* scales = matrix_.scales_at(begin_, 0);
-  if (matrix_.tile_rows == 1) {
+  if (matrix_.block_rows == 1) {
     prefetch_scales(scales, kInt8BlockRows, kInt8BlockRows);
     for (std::int64_t r = 0; r < rows_; r += 16)
       _mm512_store_ps(scales_ + r, load_some(scales + r, rows_ - r));
     return;
   }
-  std::int64_t left = matrix_.tile_rows - begin_ % matrix_.tile_rows;  // rows of this scale
+  std::int64_t left = matrix_.block_rows - begin_ % matrix_.block_rows;  // rows of this scale
   for (std::int64_t r = 0; r < rows_; ++r) {
     scales_[r] = to_float(*scales);
     if (--left > 0) continue;
-    left = matrix_.tile_rows;
+    left = matrix_.block_rows;
     ++scales;
   }
 }
@@ -179,42 +179,42 @@ void RowBlock::prepare_halves() {
 }
 
 // Every scale in units of the row's largest, which becomes `steps`.
-void RowBlock::prepare_int8_tiles(float steps, std::byte* scratch) {
-  const std::int64_t tiles = matrix_.k / matrix_.tile_k;
-  const std::int64_t repeats = matrix_.tile_k / sum_depth(matrix_);
+void RowBlock::prepare_int8_blocks(float steps, std::byte* scratch) {
+  const std::int64_t scale_blocks = matrix_.k / matrix_.block_k;
+  const std::int64_t repeats = matrix_.block_k / sum_depth(matrix_);
   auto* factors = reinterpret_cast<float*>(scratch);
   factors_ = factors;
   factors_per_row_ = factor_count(matrix_);
   for (RowScales row(matrix_, begin_); row.r < rows_; row.next(), factors += factors_per_row_) {
-    prefetch_scales(row.scales, kInt8BlockRows * tiles, tiles);
-    const float most = largest(row.scales, tiles);
+    prefetch_scales(row.scales, kInt8BlockRows * scale_blocks, scale_blocks);
+    const float most = largest(row.scales, scale_blocks);
     const float inverse = most == 0 ? 0 : steps / most;
     scales_[row.r] = 128 * most / steps;
     if (repeats == 1) {
-      for (std::int64_t t = 0; t < tiles; t += 16)
-        _mm512_store_ps(factors + t, _mm512_mul_ps(load_some(row.scales + t, tiles - t),
+      for (std::int64_t t = 0; t < scale_blocks; t += 16)
+        _mm512_store_ps(factors + t, _mm512_mul_ps(load_some(row.scales + t, scale_blocks - t),
                                                    _mm512_set1_ps(inverse)));
       continue;
     }
-    for (std::int64_t t = 0; t < tiles; ++t)
+    for (std::int64_t t = 0; t < scale_blocks; ++t)
       std::fill_n(factors + t * repeats, repeats, to_float(row.scales[t]) * inverse);
-    std::fill(factors + tiles * repeats, factors + factors_per_row_, 0.0F);
+    std::fill(factors + scale_blocks * repeats, factors + factors_per_row_, 0.0F);
   }
 }
 
 // Every scale in steps of the row's largest.
-void RowBlock::prepare_int4_tiles(std::byte* scratch) {
-  const std::int64_t tiles = matrix_.k / matrix_.tile_k;
-  const std::int64_t repeats = matrix_.tile_k / 32;
+void RowBlock::prepare_int4_blocks(std::byte* scratch) {
+  const std::int64_t scale_blocks = matrix_.k / matrix_.block_k;
+  const std::int64_t repeats = matrix_.block_k / 32;
   auto* multipliers = reinterpret_cast<std::int16_t*>(scratch);
   multipliers_ = multipliers;
   multipliers_per_row_ = multiplier_count(matrix_);
-  const float steps = tile_steps(matrix_);
+  const float steps = scale_steps(matrix_);
   for (RowScales row(matrix_, begin_); row.r < rows_;
        row.next(), multipliers += multipliers_per_row_) {
     const Half* const scales = row.scales;
-    prefetch_scales(scales, kInt8BlockRows * tiles, tiles);
-    const float most = largest(scales, tiles);
+    prefetch_scales(scales, kInt8BlockRows * scale_blocks, scale_blocks);
+    const float most = largest(scales, scale_blocks);
     const __m512 inverse = _mm512_set1_ps(most == 0 ? 0 : steps / most);
     scales_[row.r] = 128 * most / steps;
     if (repeats == 1) {
@@ -222,16 +222,17 @@ void RowBlock::prepare_int4_tiles(std::byte* scratch) {
         return _mm512_cvtepi32_epi16(_mm512_cvtps_epi32(_mm512_mul_ps(some, inverse)));
       };
       std::int64_t t = 0;
-      for (; t + 16 <= tiles; t += 16)
+      for (; t + 16 <= scale_blocks; t += 16)
         _mm256_storeu_si256(reinterpret_cast<__m256i*>(multipliers + t),
                             steps_of(load_sixteen(scales + t)));
-      if (t < tiles)
-        _mm256_mask_storeu_epi16(multipliers + t, static_cast<__mmask16>((1u << (tiles - t)) - 1),
-                                 steps_of(load_some(scales + t, tiles - t)));
+      if (t < scale_blocks)
+        _mm256_mask_storeu_epi16(multipliers + t,
+                                 static_cast<__mmask16>((1u << (scale_blocks - t)) - 1),
+                                 steps_of(load_some(scales + t, scale_blocks - t)));
       continue;
     }
-    for (std::int64_t t = 0; t < tiles; t += 16) {
-      const std::int64_t count = std::min<std::int64_t>(16, tiles - t);
+    for (std::int64_t t = 0; t < scale_blocks; t += 16) {
+      const std::int64_t count = std::min<std::int64_t>(16, scale_blocks - t);
       const __m512 scaled = _mm512_mul_ps(load_some(scales + t, count), inverse);
       alignas(32) std::int16_t some[16];
       _mm256_store_si256(reinterpret_cast<__m256i*>(some),

@@ -38,9 +38,9 @@ inline __m512 load_some(const Half* x, std::int64_t count) {
   return _mm512_cvtph_ps(_mm256_maskz_loadu_epi16(mask, x));
 }
 
-// The parts of four scaled nibbles' values: of int4 in tiles every 16 bytes hold 32 elements with
-// a scale of their own, so each of the four lanes has a table. q * multiplier = 128 * high + low,
-// each entry as an unsigned byte: high + 128 and low + 64.
+// The parts of four scaled nibbles' values: of int4 in scale blocks every 16 bytes hold 32 elements
+// with a scale of their own, so each of the four lanes has a table. q * multiplier = 128 * high +
+// low, each entry as an unsigned byte: high + 128 and low + 64.
 struct NibbleTables {
   // Each lane full of its multiplier; |8 * multiplier| <= 127 * 128.
   explicit NibbleTables(__m512i multipliers) {
@@ -62,7 +62,8 @@ struct NibbleTables {
 inline __m512i join_parts(__m512i high, __m512i low) {
   return _mm512_add_epi32(_mm512_slli_epi32(high, 7), low);
 }
-// Sums of tiles as numbers of steps: multiplied by the factors and rounded, whatever kernel it is.
+// Sums of scale blocks as numbers of steps: multiplied by the factors and rounded, whatever kernel
+// it is.
 inline __m512i steps_of_sums(__m512i sums, __m512 factors) {
   return _mm512_cvtps_epi32(_mm512_mul_ps(_mm512_cvtepi32_ps(sums), factors));
 }

@@ -28,12 +28,11 @@ struct Matrix {
   // kHalf: the largest magnitude of each row, for products in integers; nullptr: not known.
   const float* tops = nullptr;
 
-  // kInt8, kInt4: a tile is tile_rows x tile_k elements that share a scale. (The tile registers of
-  // AMX are something else.) With tiles = k / tile_k, the scale of element (r, i) is
-  // scales[r / tile_rows * tiles + i / tile_k].
+  // kInt8, kInt4: the block_rows x block_k elements of a scale block share a scale. The scale of
+  // element (r, i) is scales[r / block_rows * (k / block_k) + i / block_k].
   const Half* scales = nullptr;
-  std::int64_t tile_rows = 1;
-  std::int64_t tile_k = 1;
+  std::int64_t block_rows = 1;
+  std::int64_t block_k = 1;
 
   // kPalette: entry i of row r is palette[(r / group << bits) + i].
   const Half* palette = nullptr;
@@ -47,16 +46,16 @@ struct Matrix {
   std::int64_t size_bytes() const {
     std::int64_t table = 0;
     if (form == Form::kInt8 || form == Form::kInt4)
-      table = (rows + tile_rows - 1) / tile_rows * (k / tile_k);
+      table = (rows + block_rows - 1) / block_rows * (k / block_k);
     else if (form == Form::kPalette)
       table = (rows + group - 1) / group << bits;
     return rows * row_bytes() + table * std::int64_t{sizeof(Half)};
   }
   const std::byte* row(std::int64_t r) const { return data + r * row_bytes(); }
-  bool has_row_scale() const { return tile_k == k; }
-  // The scale of element (r, i) and, after it, those of the tiles to the right.
+  bool has_row_scale() const { return block_k == k; }
+  // The scale of element (r, i) and, after it, those of the scale blocks to the right.
   const Half* scales_at(std::int64_t r, std::int64_t i) const {
-    return scales + r / tile_rows * (k / tile_k) + i / tile_k;
+    return scales + r / block_rows * (k / block_k) + i / block_k;
   }
   float scale(std::int64_t r, std::int64_t i) const { return to_float(*scales_at(r, i)); }
 };

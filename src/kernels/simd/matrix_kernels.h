@@ -4,8 +4,8 @@
 // There is one order of sums for any number of columns, so that a column gives the same bits alone
 // and among others, whatever their number. Element i of a row, in the order in which the form's
 // elements come out of memory, is added to lane i % kWidth of one vector, in the order of i.
-// Weights are integers up to here where they have scales: the sum of each tile is multiplied by its
-// scale and added to the total. At the end the lanes are added up as sum() does.
+// Weights are integers up to here where they have scales: the sum of each scale block is multiplied
+// by its scale and added to the total. At the end the lanes are added up as sum() does.
 #pragma once
 
 #include <algorithm>
@@ -79,21 +79,22 @@ template <typename Row, int kColumns, int kRows>
 void dot_rows(const Matrix& m, std::int64_t first, const float* const* x, const Target& out) {
   constexpr int kVectors = Row::kVectors;
   const bool is_scaled = m.form == Matrix::Form::kInt8 || m.form == Matrix::Form::kInt4;
-  const std::int64_t tile = is_scaled ? m.tile_k : m.k;
-  const std::int64_t steps = tile / (kVectors * kWidth);
+  const std::int64_t scale_block = is_scaled ? m.block_k : m.k;
+  const std::int64_t steps = scale_block / (kVectors * kWidth);
   const auto rows = [&]<std::size_t... kIndex>(std::index_sequence<kIndex...>) {
     return std::array<Row, kRows>{Row(m, first + static_cast<std::int64_t>(kIndex))...};
   }
   (std::make_index_sequence<kRows>());
-  // Scales of this many tiles are made floats together.
-  constexpr std::int64_t kTiles = 64;
-  float scales[kRows][kTiles];
+  // Scales of this many scale blocks are made floats together.
+  constexpr std::int64_t kScaleBlocks = 64;
+  float scales[kRows][kScaleBlocks];
   Floats total[kRows][kColumns] = {};
-  for (std::int64_t begin = 0; begin < m.k; begin += tile) {
-    const std::int64_t place = begin / tile % kTiles;
+  for (std::int64_t begin = 0; begin < m.k; begin += scale_block) {
+    const std::int64_t place = begin / scale_block % kScaleBlocks;
     if (is_scaled && place == 0)
       for (int r = 0; r < kRows; ++r)
-        to_floats(m.scales_at(first + r, begin), scales[r], std::min(kTiles, (m.k - begin) / tile));
+        to_floats(m.scales_at(first + r, begin), scales[r],
+                  std::min(kScaleBlocks, (m.k - begin) / scale_block));
     Floats sums[kRows][kColumns] = {};
     const std::int64_t step0 = begin / (kVectors * kWidth);
     for (std::int64_t step = step0; step < step0 + steps; ++step) {
@@ -164,10 +165,10 @@ constexpr int kTileRows = 2, kTileColumns = 2;
 // Rows of a matrix as floats, without their scales, which are beside them.
 struct Panel {
   float* rows;    // [kPanelRows, depth]
-  float* scales;  // [kPanelRows, tiles]; of a single tile if the rows have no scales: 1
+  float* scales;  // [kPanelRows, scale blocks]; 1 if the rows have no scales
   std::int64_t depth;
-  std::int64_t tile;   // elements that share a scale
-  std::int64_t tiles;  // of a row
+  std::int64_t scale_block;   // elements that share a scale
+  std::int64_t scale_blocks;  // of a row
 };
 
 template <typename Row>
@@ -188,12 +189,12 @@ inline void fill(const Matrix& m, std::int64_t begin, std::int64_t rows, const P
       is_stepwise && (m.form == Matrix::Form::kInt8 || m.form == Matrix::Form::kInt4);
   for (std::int64_t r = 0; r < kPanelRows; ++r) {
     float* const row = panel.rows + r * panel.depth;
-    float* const scales = panel.scales + r * panel.tiles;
+    float* const scales = panel.scales + r * panel.scale_blocks;
     const bool is_behind = r >= rows;
     if (is_scaled && !is_behind)
-      to_floats(m.scales_at(begin + r, 0), scales, panel.tiles);
+      to_floats(m.scales_at(begin + r, 0), scales, panel.scale_blocks);
     else
-      std::fill(scales, scales + panel.tiles, 1.0f);
+      std::fill(scales, scales + panel.scale_blocks, 1.0f);
     if (is_behind) {
       std::fill(row, row + panel.depth, 0.0f);
       continue;
@@ -206,7 +207,8 @@ inline void fill(const Matrix& m, std::int64_t begin, std::int64_t rows, const P
   }
 }
 
-// Adds the products of elements [begin, end) to kRows x kColumns sums, which are those of one tile.
+// Adds the products of elements [begin, end) to kRows x kColumns sums, which are those of one scale
+// block.
 template <int kRows, int kColumns>
 [[gnu::always_inline]] inline void add_elements(const float* rows, std::int64_t stride,
                                                 const float* const* x, std::int64_t begin,
@@ -233,20 +235,20 @@ void add_chunk(const Panel& panel, std::int64_t first, const float* const* x, st
   unroll<kRows * kColumns>([&](auto i) { store(memory + i * kWidth, sums[i]); });
 }
 
-// The same for rows of several tiles, whose totals are in memory.
+// The same for rows of several scale blocks, whose totals are in memory.
 template <int kRows, int kColumns>
-void add_tiles(const Panel& panel, std::int64_t first, const float* const* x, std::int64_t begin,
-               std::int64_t end, float* memory) {
+void add_scale_blocks(const Panel& panel, std::int64_t first, const float* const* x,
+                      std::int64_t begin, std::int64_t end, float* memory) {
   Floats totals[kRows * kColumns];
   unroll<kRows * kColumns>([&](auto i) { totals[i] = load(memory + i * kWidth); });
-  const float* scales = panel.scales + first * panel.tiles + begin / panel.tile;
-  for (; begin < end; begin += panel.tile, ++scales) {
+  const float* scales = panel.scales + first * panel.scale_blocks + begin / panel.scale_block;
+  for (; begin < end; begin += panel.scale_block, ++scales) {
     Floats sums[kRows * kColumns];
     unroll<kRows * kColumns>([&](auto i) { sums[i] = Floats{}; });
     add_elements<kRows, kColumns>(panel.rows + first * panel.depth, panel.depth, x, begin,
-                                  begin + panel.tile, sums);
+                                  begin + panel.scale_block, sums);
     unroll<kRows>([&](auto r) __attribute__((always_inline)) {
-      const Floats scale = broadcast(scales[r * panel.tiles]);
+      const Floats scale = broadcast(scales[r * panel.scale_blocks]);
       unroll<kColumns>([&](auto n) __attribute__((always_inline)) {
         Floats& total = totals[r * kColumns + n];
         total = fma(sums[r * kColumns + n], scale, total);
@@ -267,7 +269,7 @@ void finish(const Panel& panel, std::int64_t first, std::int64_t rows, std::int6
     unroll<kWidth>([&](auto j) __attribute__((always_inline)) {
       const int at = i + j;
       sums[j] = at < kSums ? load(memory + at * kWidth) : Floats{};
-      if (panel.tiles == 1 && at < kSums)
+      if (panel.scale_blocks == 1 && at < kSums)
         sums[j] = fma(sums[j], broadcast(panel.scales[first + at / kColumns]), Floats{});
     });
     store(results + i, sums_of(sums));
@@ -282,8 +284,9 @@ void multiply_panel(const Panel& panel, std::int64_t rows, const float* const* x
                     const Target& out, const Add& add) {
   static_assert(kPanelRows % kRows == 0);
   constexpr std::int64_t kGroup = std::int64_t{kRows} * kColumns * kWidth;
-  const std::int64_t whole_tiles = std::max(kChunk / panel.tile, std::int64_t{1}) * panel.tile;
-  const std::int64_t step = panel.tiles == 1 ? kChunk : whole_tiles;
+  const std::int64_t whole_blocks =
+      std::max(kChunk / panel.scale_block, std::int64_t{1}) * panel.scale_block;
+  const std::int64_t step = panel.scale_blocks == 1 ? kChunk : whole_blocks;
   for (int n = 0; n < count; n += kColumns) {
     const int some = std::min(kColumns, count - n);
     const float* columns[kColumns];
@@ -306,22 +309,22 @@ inline void multiply_many_columns(const Matrix& m, std::int64_t begin, std::int6
   const bool is_scaled =
       step_elements(m) != 0 && (m.form == Matrix::Form::kInt8 || m.form == Matrix::Form::kInt4);
   const std::int64_t depth = step_elements(m) != 0 ? m.k : ordered_depth(m);
-  const std::int64_t tile = is_scaled ? m.tile_k : depth;
+  const std::int64_t scale_block = is_scaled ? m.block_k : depth;
   const Panel panel = {.rows = scratch,
                        .scales = scratch + kPanelRows * ordered_depth(m),
                        .depth = depth,
-                       .tile = tile,
-                       .tiles = depth / tile};
+                       .scale_block = scale_block,
+                       .scale_blocks = depth / scale_block};
   for (std::int64_t r = begin; r < end; r += kPanelRows) {
     const std::int64_t rows = std::min<std::int64_t>(kPanelRows, end - r);
     fill(m, r, rows, panel);
     const Target to = {out.data + (r - begin) * out.row, 0, out.row, out.column};
-    if (panel.tiles == 1)
+    if (panel.scale_blocks == 1)
       multiply_panel<kSumRows, kSumColumns>(panel, rows, x, count, to,
                                             add_chunk<kSumRows, kSumColumns>);
     else
       multiply_panel<kTileRows, kTileColumns>(panel, rows, x, count, to,
-                                              add_tiles<kTileRows, kTileColumns>);
+                                              add_scale_blocks<kTileRows, kTileColumns>);
   }
 }
 

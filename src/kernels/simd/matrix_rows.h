@@ -100,7 +100,7 @@ inline std::int64_t step_elements(const Matrix& m) {
   std::int64_t step = 0;
   for_row_of(m, [&]<typename Row>() { step = Row::kVectors * kWidth; });
   const bool is_scaled = m.form == Matrix::Form::kInt8 || m.form == Matrix::Form::kInt4;
-  return m.k % step == 0 && (!is_scaled || m.tile_k % step == 0) ? step : 0;
+  return m.k % step == 0 && (!is_scaled || m.block_k % step == 0) ? step : 0;
 }
 
 inline std::int32_t element_bits(const std::byte* row, int bits, std::int64_t i) {
@@ -123,16 +123,16 @@ inline void expand_row(const Matrix& m, std::int64_t r, float* out) {
         out[c] = to_float(reinterpret_cast<const Half*>(row)[c]);
       return;
     case Matrix::Form::kInt8:
-      for (std::int64_t tile = 0; tile < m.k; tile += m.tile_k) {
-        const float scale = m.scale(r, tile);
-        for (std::int64_t c = tile; c < tile + m.tile_k; ++c)
+      for (std::int64_t scale_block = 0; scale_block < m.k; scale_block += m.block_k) {
+        const float scale = m.scale(r, scale_block);
+        for (std::int64_t c = scale_block; c < scale_block + m.block_k; ++c)
           out[c] = static_cast<float>(static_cast<std::int8_t>(row[c])) * scale;
       }
       return;
     case Matrix::Form::kInt4:
-      for (std::int64_t tile = 0; tile < m.k; tile += m.tile_k) {
-        const float scale = m.scale(r, tile);
-        for (std::int64_t c = tile; c < tile + m.tile_k; ++c) {
+      for (std::int64_t scale_block = 0; scale_block < m.k; scale_block += m.block_k) {
+        const float scale = m.scale(r, scale_block);
+        for (std::int64_t c = scale_block; c < scale_block + m.block_k; ++c) {
           const std::int32_t nibble = element_bits(row, 4, c);
           out[c] = static_cast<float>(nibble >= 8 ? nibble - 16 : nibble) * scale;
         }

@@ -35,8 +35,8 @@ std::optional<Matrix> scaled(const FusionGraph& graph, const PreparedOp& op) {
     return std::nullopt;
   if (m.rows % scale->shape[0] != 0 || m.k % scale->shape[1] != 0) return std::nullopt;
   m.scales = scale->as<Half>().data();
-  m.tile_rows = m.rows / scale->shape[0];
-  m.tile_k = m.k / scale->shape[1];
+  m.block_rows = m.rows / scale->shape[0];
+  m.block_k = m.k / scale->shape[1];
   return m;
 }
 
