@@ -12,7 +12,7 @@
 #include "serve/http/request_parser.h"
 #include "serve/jsonl/request.h"
 #include "serve/openai/answer.h"
-#include "serve/openai/handler.h"
+#include "serve/openai/api_handler.h"
 
 namespace {
 

@@ -183,7 +183,7 @@ void add_bench_command(CLI::App& app, Context& context) {
       "--explain", flags->is_explain,
       "Print the execution plan instead: fused operations, bytes, FLOPs and time of each step");
   command->add_flag("--json", flags->is_json, "Machine-readable output");
-  command->add_flag("--verify", flags->checks_hashes, kVerifyHelp);
+  add_check_hashes_flag(*command, flags->checks_hashes);
   command->add_option("--plot", flags->plot,
                       "FILE.svg or FILE.html: also plot the speed over the depth");
   command->add_option("--load-start-ns", flags->load_start_ns)->group("");

@@ -28,7 +28,7 @@ struct CompileFlags {
   std::string quantization = "auto";
   std::vector<std::int64_t> contexts;
   std::int64_t prefill = 64;
-  std::int64_t verify = 0;
+  std::int64_t draft_width = 0;
   bool has_range_dim = false;
   std::string form;
   std::string cache;
@@ -132,7 +132,7 @@ Result<compiler::CompileOptions> to_compile_options(const CompileFlags& options,
     std::erase(out.tiers, out.context);
   }
   out.prefill = options.prefill;
-  out.verify = options.verify;
+  out.draft_width = options.draft_width;
   out.range_dim = options.has_range_dim;
   out.resume = options.is_resumed;
   out.measure_errors = options.is_detailed;
@@ -196,11 +196,15 @@ void add_compile_command(CLI::App& app, Context& context) {
       ->check(whole_numbers(1, std::int64_t{1} << 16))
       ->capture_default_str();
   command
-      ->add_option("--verify", options->verify,
+      ->add_option("--draft-width", options->draft_width,
                    "Tokens of a third function, between decoding and --prefill, that checks drafts "
                    "and\ntakes short remainders; 0: none")
       ->check(whole_numbers(0, std::int64_t{1} << 16))
       ->capture_default_str();
+  // The old name of --draft-width.
+  command->add_option("--verify", options->draft_width)
+      ->check(whole_numbers(0, std::int64_t{1} << 16))
+      ->group("");
   command->add_flag(
       "--range-dim", options->has_range_dim,
       "One function that takes 1 to --prefill tokens, instead of one function per width");

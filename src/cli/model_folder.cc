@@ -26,6 +26,13 @@ Result<FoundArtifact> from_cache(const std::string& model, const CacheRequest& r
 
 }  // namespace
 
+void add_check_hashes_flag(CLI::App& command, bool& checks_hashes) {
+  command.add_flag("--check-hashes", checks_hashes,
+                   "Compare every file of the model with its hash before it is used");
+  // The old name, which is also that of the command that compares numbers.
+  command.add_flag("--verify", checks_hashes)->group("");
+}
+
 Result<FoundArtifact> artifact_folder(const std::string& named, const CacheRequest& request) {
   ANEMONE_ASSIGN_OR_RETURN(const std::string model, model_path(named));
   std::error_code error;

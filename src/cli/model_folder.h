@@ -3,6 +3,7 @@
 
 #include <anemone/status.h>
 
+#include <CLI/CLI.hpp>
 #include <string>
 
 #include "cli/model_cache.h"
@@ -16,8 +17,7 @@ namespace anemone::cli {
 // until all files are open.
 Result<FoundArtifact> artifact_folder(const std::string& named, const CacheRequest& request);
 
-// The help of the flag that sets CacheRequest::checks_hashes.
-inline constexpr const char* kVerifyHelp =
-    "Compare every file of the model with its hash before it is used";
+// Adds --check-hashes, which sets CacheRequest::checks_hashes, and its old name --verify.
+void add_check_hashes_flag(CLI::App& command, bool& checks_hashes);
 
 }  // namespace anemone::cli

@@ -202,7 +202,7 @@ void add_flags(CLI::App& command, RunOptions& options, Context& context) {
       ->allow_extra_args(false);
   command.add_flag("--ignore-eos", options.text.ignore_eos, "Go on after an end-of-text token");
   command.add_flag("--json", options.as_json, "Print one JSON object at the end");
-  command.add_flag("--verify", options.checks_hashes, kVerifyHelp);
+  add_check_hashes_flag(command, options.checks_hashes);
   command.add_option("--prompt-ids", options.prompt_ids,
                      "Token ids \"1 2 3\" or @FILE instead of a text; prints ids");
   command.add_option("--logits-out", options.logits_out,

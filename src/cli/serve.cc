@@ -280,7 +280,7 @@ void add_serve_flags(CLI::App& command, ServeOptions& options) {
       ->check(seeds());
   command.add_option("--chat-template-file", options.chat_template_file,
                      "Chat template (Jinja) instead of the models' own");
-  command.add_flag("--verify", options.checks_hashes, kVerifyHelp);
+  add_check_hashes_flag(command, options.checks_hashes);
   CLI::Option* socket = command.add_option(
       "--socket", options.socket, "Serve JSON lines on a Unix socket at this path, no HTTP");
   CLI::Option* lines = command.add_flag("--stdin", options.is_stdin,

@@ -166,20 +166,20 @@ void clamp_sizes(const DecoderConfig& config, CompilePlan& plan) {
 std::vector<artifact::Function> widths(CompilePlan& plan) {
   const CompileOptions& options = plan.options;
   std::vector<artifact::Function> functions = {{.name = "decode"}};
-  const bool has_verify = options.verify > 1 && options.verify < options.prefill;
-  if (options.verify != 0 && (!has_verify || options.range_dim))
+  const bool has_verify = options.draft_width > 1 && options.draft_width < options.prefill;
+  if (options.draft_width != 0 && (!has_verify || options.range_dim))
     plan.notes.push_back(
         options.range_dim
-            ? fmt::format("the function takes any number of tokens: verify {} left out",
-                          options.verify)
-            : fmt::format("verify {} is not between decode and prefill {}: left out",
-                          options.verify, options.prefill));
+            ? fmt::format("the function takes any number of tokens: draft width {} left out",
+                          options.draft_width)
+            : fmt::format("draft width {} is not between decode and prefill {}: left out",
+                          options.draft_width, options.prefill));
   if (options.range_dim && options.prefill > 1) {
     functions.front().tokens = options.prefill;
     functions.front().is_flexible = true;
     return functions;
   }
-  if (has_verify) functions.push_back({.name = "verify", .tokens = options.verify});
+  if (has_verify) functions.push_back({.name = "verify", .tokens = options.draft_width});
   if (options.prefill > 1) functions.push_back({.name = "prefill", .tokens = options.prefill});
   return functions;
 }

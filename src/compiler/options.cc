@@ -13,7 +13,7 @@ std::string describe_options(const CompileOptions& options) {
       dtype_name(options.precision), quant::scheme_name(quant.scheme), quant.block_size,
       quant.palette_mode == quant::PaletteMode::kKmeans ? "kmeans" : "uniform", quant.group_size,
       quant.threshold, options.context, fmt::join(options.tiers, " "), options.prefill,
-      options.verify, options.range_dim, options.shards);
+      options.draft_width, options.range_dim, options.shards);
   for (const artifact::FormField& field : artifact::form_fields())
     text += fmt::format(" {} {}", field.name, field.value_of(options.form));
   for (const auto& [role, scheme] : options.recipe.by_role)

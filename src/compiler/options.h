@@ -24,8 +24,8 @@ struct CompileOptions {
   // T of the prefill function. Clamped to the context; at 1 there is only `decode`.
   std::int64_t prefill = 64;
   // T of the verify function, which takes a few drafted tokens, or the rest of a prompt, at once.
-  // 0: there is none. Needs 1 < verify < prefill.
-  std::int64_t verify = 0;
+  // 0: there is none. Needs 1 < draft_width < prefill.
+  std::int64_t draft_width = 0;
   // One function that takes 1 to `prefill` tokens (a RangeDim) in place of one per width.
   bool range_dim = false;
   artifact::Form form = {};

@@ -254,7 +254,7 @@ TEST_F(CacheOfModels, FilesThatOnlyLookChangedAreCheckedAndKept) {
 
 TEST_F(CacheOfModels, VerifyReadsEverythingAgain) {
   const std::string right = answer(model());
-  EXPECT_EQ(answer(model(), "--verify"), right);
+  EXPECT_EQ(answer(model(), "--check-hashes"), right);
   // The files change as if the disk had altered them: the stamp still says that all is well.
   for (const std::string& name : names_in(cache() + "/files")) {
     const std::string path = cache() + "/files/" + name;
@@ -264,14 +264,14 @@ TEST_F(CacheOfModels, VerifyReadsEverythingAgain) {
   }
   EXPECT_EQ(answer(model()), right);
   EXPECT_EQ(entries().size(), 2U) << "under another key";
-  EXPECT_EQ(answer(model(), "--verify"), right);
+  EXPECT_EQ(answer(model(), "--check-hashes"), right);
   EXPECT_EQ(entries().size(), 2U);
   EXPECT_EQ(answer(model()), right) << "what is remembered is mended";
   EXPECT_EQ(entries().size(), 2U);
   // An artifact that was named is checked as well.
   const std::string copy = folder_.file("artifact");
   fs::copy(entries().front() + "/artifact", copy, fs::copy_options::recursive);
-  EXPECT_EQ(answer(copy, "--verify"), right);
+  EXPECT_EQ(answer(copy, "--check-hashes"), right);
   damage(copy + "/embedding.bin", 999);
   const Outcome outcome = run(copy, "--verify");
   EXPECT_EQ(outcome.code, 3);

@@ -104,7 +104,7 @@ TEST(CheckModel, FollowsTheFormThatWasCompiled) {
   EXPECT_TRUE(std::ranges::none_of(narrow, [](const std::string& place) {
     return place.find("prefill hidden") != std::string::npos;
   }));
-  EXPECT_EQ(broken(json_of(compiled(folder, "--argmax --verify 8"), 0)),
+  EXPECT_EQ(broken(json_of(compiled(folder, "--argmax --draft-width 8"), 0)),
             (Ids{"argmax", "many-functions", "many-states", "narrow-axis"}));
   EXPECT_EQ(broken(json_of(compiled(folder, "--range-dim"), 0)),
             (Ids{"many-states", "narrow-axis", "range-shapes"}));

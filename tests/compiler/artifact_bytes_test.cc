@@ -42,7 +42,7 @@ std::vector<CompileOptions> forms() {
       options.recipe = *parse_recipe(recipe_names()[i]);
       options.recipe.quant.threshold = 0;  // the tiny matrices too
       options.prefill = is_single ? 1 : 64;
-      options.verify = is_single ? 0 : 4;
+      options.draft_width = is_single ? 0 : 4;
       options.shards = is_single ? "3" : "auto";
       all.push_back(options);
     }

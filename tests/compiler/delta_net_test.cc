@@ -105,7 +105,7 @@ TEST_P(DeltaNetPackages, GiveTheBitsOfTheirOperations) {
   CompileOptions options;
   options.context = 64;
   options.prefill = 16;
-  options.verify = 5;
+  options.draft_width = 5;
   const TemporaryFolder folder;
   const std::string tiny = std::string("tests/compiler/data/tiny/") + GetParam();
   const auto model = compile_and_load(

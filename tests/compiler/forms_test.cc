@@ -79,7 +79,7 @@ TEST_P(Forms, TiersGiveTheBitsOfTheWholeContext) {
   expect_same("three tiers", [](CompileOptions& o) { o.tiers = {7, 19, 40}; });
   expect_same("tiers and verify", [](CompileOptions& o) {
     o.tiers = {16, 48};
-    o.verify = 4;
+    o.draft_width = 4;
   });
 }
 

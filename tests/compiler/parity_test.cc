@@ -204,7 +204,7 @@ TEST_P(Parity, PrefillInChunksEqualsOnePassBitwise) {
     for (const auto [prefill, verify] : widths) {
       CompileOptions options = base;
       options.prefill = prefill;
-      options.verify = verify;
+      options.draft_width = verify;
       options.context = kShortContext;
       const Answer answer = run(options);
       ASSERT_FALSE(answer.logits.empty());
@@ -274,7 +274,7 @@ TEST_P(ExpertsParity, PacksOfExpertsGiveTheNumbersOfOneGraph) {
                               .recipe = {.quant = {.scheme = quant::Scheme::kNone}}};
     options.context = kShortContext;
     options.prefill = 16;
-    options.verify = form.verify;
+    options.draft_width = form.verify;
     const Answer dense = run(options);
     ASSERT_FALSE(dense.logits.empty());
     options.form.experts = artifact::ExpertsForm::kPacks;

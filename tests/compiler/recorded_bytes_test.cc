@@ -35,7 +35,7 @@ std::map<std::string, CompileOptions> variants() {
   quantized.recipe.quant.scheme = quant::Scheme::kInt8Channel;
   quantized.recipe.quant.threshold = 0;
   quantized.prefill = 8;
-  quantized.verify = 4;
+  quantized.draft_width = 4;
   quantized.tiers = {16};
   quantized.form.head = artifact::HeadForm::kArgmax;
   return {{"fp16", half}, {"fp32", exact}, {"int8-channel with tiers", quantized}};

@@ -40,7 +40,7 @@ CompileOptions options_of(std::string_view recipe) {
   options.context = 64;
   options.tiers = {24};
   options.prefill = 32;
-  options.verify = 7;
+  options.draft_width = 7;
   return options;
 }
 
@@ -167,7 +167,7 @@ TEST_P(WidthsOfForms, EveryFormGivesTheSameBits) {
   floats.tiers = {};
   CompileOptions flexible = options_of("int8");
   flexible.range_dim = true;
-  flexible.verify = 0;
+  flexible.draft_width = 0;
   CompileOptions flat = options_of("int4-block");
   flat.form.layout = artifact::HiddenLayout::kTokensInWidth;
   CompileOptions read_only = options_of("int8-channel");

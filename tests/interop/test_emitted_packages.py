@@ -38,7 +38,7 @@ OPTIONS = {
     "one_layer_each": ["--shards", "3"],
     "given_ranges": ["--shards", "0:1,1:3"],
     "decode_only": ["--prefill", "1"],
-    "three_functions": ["--verify", "4"],
+    "three_functions": ["--draft-width", "4"],
     "prefill_of_two": ["--prefill", "2"],
     "prefill_as_long_as_the_context": ["--context", "16", "--prefill", "16"],
     "prefill_longer_than_the_context": ["--context", "16", "--prefill", "64"],
