@@ -118,8 +118,9 @@ class OpRegistry {
   virtual std::vector<std::string_view> names() const = 0;  // sorted
 };
 
-// Error of a constraint that does not hold: violated("conv_c3", "expected ..., got ..."). The verifier puts
-// the operation in front. The name of the constraint is in the message, in the docs and in the test name.
+// Error of a constraint that does not hold: violated("conv_c3", "expected ..., got ..."). The
+// verifier puts the operation in front. The name of the constraint is in the message, in the docs
+// and in the test name.
 template <typename... Args>
 Status violated(std::string_view constraint, fmt::format_string<Args...> format, Args&&... args) {
   return corrupt("{} ({})", fmt::format(format, std::forward<Args>(args)...), constraint);

@@ -7,8 +7,8 @@
 #include <utility>
 
 #include "base/error.h"
-#include "serve/openai/error.h"
 #include "serve/openai/api_handler.h"
+#include "serve/openai/error.h"
 #include "text/text_work.h"
 
 namespace anemone::serve {

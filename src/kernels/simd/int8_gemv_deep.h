@@ -104,8 +104,8 @@ inline void add_scale_blocks(const Int4BlockSumsRow& row, std::int64_t step, __m
   const auto add = [&](int n, __m512i& sum) {
     __m512i block_sums = _mm512_load_si512(offsets + n * 16);
     block_sums = _mm512_dpbusd_epi32(block_sums, even, _mm512_load_si512(parts + n * kStep));
-    block_sums = _mm512_dpbusd_epi32(block_sums, odd,
-                                       _mm512_load_si512(parts + (kColumns * 2 + n) * kStep));
+    block_sums =
+        _mm512_dpbusd_epi32(block_sums, odd, _mm512_load_si512(parts + (kColumns * 2 + n) * kStep));
     // The sum of a scale block is within 15 bits: its lower half counts.
     sum = _mm512_dpwssd_epi32(sum, block_sums, factors);
   };

@@ -245,10 +245,9 @@ struct Int8BlockSumsRow : Int8Blocks<kDepth> {
   }
   template <int s>
   void split(const Blocks& blocks, __m512i& high, __m512i& /*low*/) const {
-    high = Base::kSteps == 1
-               ? blocks.bytes[0]
-               : _mm512_shuffle_i64x2(blocks.bytes[0], blocks.bytes[Base::kSteps - 1],
-                                      s == 0 ? 0x88 : 0xdd);
+    high = Base::kSteps == 1 ? blocks.bytes[0]
+                             : _mm512_shuffle_i64x2(blocks.bytes[0], blocks.bytes[Base::kSteps - 1],
+                                                    s == 0 ? 0x88 : 0xdd);
   }
 
  private:

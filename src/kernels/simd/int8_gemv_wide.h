@@ -89,8 +89,7 @@ class WideProducts {
         columns_.block_offsets() + step / Row::kSteps * kVectors * 16;
     Sums block_sums;
     unroll<kRows>([&](auto r) {
-      unroll<kVectors>(
-          [&](auto v) { block_sums.of[r][v] = _mm512_load_si512(offsets + v * 16); });
+      unroll<kVectors>([&](auto v) { block_sums.of[r][v] = _mm512_load_si512(offsets + v * 16); });
     });
     add_steps(rows, step, mask, block_sums);
     unroll<kRows>([&](auto r) {
