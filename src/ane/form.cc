@@ -56,6 +56,12 @@ constexpr std::array kReasons = {
     Reason{"head", "logits", "any way to sample works"},
     Reason{"head", "argmax",
            "no logits leave the chip; ANEMLL ships it, CoreML-LLM saw it placed on the CPU"},
+    Reason{"head-outputs", "one",
+           "one convolution a package, of up to 65,536 columns, which M1, M2 and M2 Pro refuse "
+           "(mobius#61, ANEForge#152)"},
+    Reason{"head-outputs", "split",
+           "no output has more than 16,384 columns, which every chip takes; on A19 16 of them cost "
+           "4.6 % (CoreML-LLM)"},
 };
 
 Result<artifact::Form> named_form(std::string_view name) {

@@ -16,8 +16,13 @@ inline constexpr std::uint64_t kShardBytes = 250'000'000;
 // wrong tokens.
 inline constexpr std::uint64_t kExpertPackBytes = 220'000'000;
 
-// Largest dimension of a tensor the chip takes: a vocabulary head of more columns is split.
-inline constexpr std::int64_t kMaxChannels = 65'536;
+// Largest dimension of a tensor that every chip which was tried takes. M1, M2 and M2 Pro refuse
+// longer ones (mobius#61, ANEForge#152), others were seen to take them.
+inline constexpr std::int64_t kMaxChannels = 16'384;
+
+// Most columns of a head whose package gives one output, above what some chips take: what the form
+// blend-states has had from the first.
+inline constexpr std::int64_t kMaxWholeHead = 65'536;
 
 // Head ranges are multiples of this, so that the last axis of a logits tensor is 64-byte aligned in
 // fp16.

@@ -15,8 +15,6 @@
 namespace anemone::ane {
 namespace {
 
-// Chips that were tried take an axis of this length; M1, M2 and M2 Pro refuse longer ones.
-constexpr std::int64_t kWidestAxis = 16'384;
 // A function of 1,919 operations was seen to run.
 constexpr std::int64_t kMaxOperations = 1'500;
 
@@ -60,7 +58,7 @@ void find_wide_outputs(const Package& package, const Report& report) {
     const ir::Type* output = is_product(op) ? output_of(op) : nullptr;
     if (output == nullptr || output->shape.empty()) return;
     const std::int64_t widest = *std::ranges::max_element(output->shape);
-    if (widest > kWidestAxis)
+    if (widest > kMaxChannels)
       report(place_of(function, op), fmt::format("{}: an output axis of {}", op.type, widest));
   });
 }
@@ -68,7 +66,7 @@ void find_wide_outputs(const Package& package, const Report& report) {
 void find_wide_inputs(const Package& package, const Report& report) {
   for_each_op(package.program, [&](const ir::Function& function, const ir::Op& op) {
     const std::int64_t inputs = is_product(op) ? summed(function, op) : 0;
-    if (inputs > kWidestAxis)
+    if (inputs > kMaxChannels)
       report(place_of(function, op), fmt::format("{}: {} inputs", op.type, inputs));
   });
 }

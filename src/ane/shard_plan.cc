@@ -146,6 +146,22 @@ std::vector<Range> fill_evenly(const std::vector<Piece>& pieces, std::uint64_t b
   return ranges;
 }
 
+// Ranges of about the same width: none has more than `most_columns` or more than kShardBytes.
+std::vector<Range> vocabulary_ranges(std::int64_t vocab_size, std::uint64_t bytes_per_row,
+                                     std::int64_t most_columns) {
+  const auto by_bytes =
+      static_cast<std::int64_t>(kShardBytes / std::max<std::uint64_t>(1, bytes_per_row));
+  const std::int64_t widest = std::max(
+      kChannelMultiple, std::min(most_columns, by_bytes) / kChannelMultiple * kChannelMultiple);
+  const std::int64_t parts = (vocab_size + widest - 1) / widest;
+  std::int64_t width = (vocab_size + parts - 1) / parts;
+  width = (width + kChannelMultiple - 1) / kChannelMultiple * kChannelMultiple;
+  std::vector<Range> ranges;
+  for (std::int64_t begin = 0; begin < vocab_size; begin += width)
+    ranges.push_back({begin, std::min(vocab_size, begin + width)});
+  return ranges;
+}
+
 }  // namespace
 
 Result<std::vector<Range>> plan_layer_shards(std::string_view spec,
@@ -169,18 +185,23 @@ std::vector<Range> plan_expert_packs(std::string_view spec,
   return fill_evenly(pieces, parse_size(spec).value_or(kExpertPackBytes));
 }
 
-std::vector<Range> plan_head_shards(std::int64_t vocab_size, std::uint64_t bytes_per_row) {
-  const auto by_bytes =
-      static_cast<std::int64_t>(kShardBytes / std::max<std::uint64_t>(1, bytes_per_row));
-  const std::int64_t widest = std::max(
-      kChannelMultiple, std::min(kMaxChannels, by_bytes) / kChannelMultiple * kChannelMultiple);
-  const std::int64_t parts = (vocab_size + widest - 1) / widest;
-  std::int64_t width = (vocab_size + parts - 1) / parts;
-  width = (width + kChannelMultiple - 1) / kChannelMultiple * kChannelMultiple;
-  std::vector<Range> ranges;
-  for (std::int64_t begin = 0; begin < vocab_size; begin += width)
-    ranges.push_back({begin, std::min(vocab_size, begin + width)});
-  return ranges;
+std::vector<std::vector<Range>> plan_heads(artifact::HeadOutputs outputs, std::int64_t vocab_size,
+                                           std::uint64_t bytes_per_row) {
+  const bool is_split = outputs == artifact::HeadOutputs::kSplit;
+  const std::vector<Range> ranges =
+      vocabulary_ranges(vocab_size, bytes_per_row, is_split ? kMaxChannels : kMaxWholeHead);
+  std::vector<std::vector<Range>> packages;
+  if (!is_split) {
+    for (const Range& range : ranges) packages.push_back({range});
+    return packages;
+  }
+  std::vector<Piece> pieces;
+  for (const Range& range : ranges)
+    pieces.push_back(
+        {.bytes = static_cast<std::uint64_t>(range.end - range.begin) * bytes_per_row});
+  for (const Range& package : fill_evenly(pieces, kShardBytes))
+    packages.emplace_back(ranges.begin() + package.begin, ranges.begin() + package.end);
+  return packages;
 }
 
 }  // namespace anemone::ane

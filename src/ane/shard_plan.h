@@ -7,6 +7,8 @@
 #include <string_view>
 #include <vector>
 
+#include "artifact/form.h"
+
 namespace anemone::ane {
 
 // [begin, end) of pieces or vocabulary rows.
@@ -38,8 +40,11 @@ Result<std::vector<Range>> plan_layer_shards(std::string_view spec,
 std::vector<Range> plan_expert_packs(std::string_view spec,
                                      const std::vector<std::uint64_t>& expert_bytes);
 
-// Vocabulary ranges: none wider than kMaxChannels or heavier than kShardBytes, all about the same
-// width.
-std::vector<Range> plan_head_shards(std::int64_t vocab_size, std::uint64_t bytes_per_row);
+// The outputs of each package of heads: ranges of the vocabulary of about the same width, multiples
+// of kChannelMultiple, in packages of at most kShardBytes.
+//   kOne    an output for each package, of at most kMaxWholeHead columns
+//   kSplit  outputs of at most kMaxChannels columns, in as few packages as possible
+std::vector<std::vector<Range>> plan_heads(artifact::HeadOutputs outputs, std::int64_t vocab_size,
+                                           std::uint64_t bytes_per_row);
 
 }  // namespace anemone::ane

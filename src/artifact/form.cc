@@ -31,6 +31,7 @@ constexpr std::array<std::string_view, 2> kSoftplus = {"operation", "arithmetic"
 constexpr std::array<std::string_view, 2> kLogits = {"channels", "last-axis"};
 constexpr std::array<std::string_view, 2> kExperts = {"dense", "packs"};
 constexpr std::array<std::string_view, 2> kHeads = {"logits", "argmax"};
+constexpr std::array<std::string_view, 2> kHeadOutputs = {"one", "split"};
 
 constexpr std::array kFields = {
     field<&Form::layout>("layout", "the axis of the tokens in hidden states", kLayouts),
@@ -40,6 +41,7 @@ constexpr std::array kFields = {
     field<&Form::experts>("experts", "where the experts of a layer are", kExperts),
     field<&Form::logits>("logits", "the axis of the vocabulary", kLogits),
     field<&Form::head>("head", "what the heads give", kHeads),
+    field<&Form::head_outputs>("head-outputs", "outputs of a package of heads", kHeadOutputs),
 };
 
 }  // namespace

@@ -42,6 +42,10 @@ enum class ExpertsForm { kDense, kPacks };
 // What a head gives: all logits, or the most likely token and its logit.
 enum class HeadForm { kLogits, kArgmax };
 
+// What a package of heads gives: kOne, one output for all of its vocabulary rows; kSplit, an output
+// for each range of rows that the chip takes as one axis, all of them from one norm.
+enum class HeadOutputs { kOne, kSplit };
+
 // The axis of the vocabulary in what heads give: the channels, in the layout of hidden states, or
 // the last one, [1, 1, T, columns].
 enum class LogitsLayout { kChannels, kLast };
@@ -55,6 +59,7 @@ struct Form {
   ExpertsForm experts = ExpertsForm::kDense;
   LogitsLayout logits = LogitsLayout::kChannels;
   HeadForm head = HeadForm::kLogits;
+  HeadOutputs head_outputs = HeadOutputs::kOne;
 
   bool has_read_only_caches() const { return cache == CacheForm::kReadOnly; }
   bool has_recurrent_states() const { return recurrent == RecurrentForm::kStates; }
@@ -62,6 +67,7 @@ struct Form {
     return logits == LogitsLayout::kLast ? Shape{1, 1, tokens, columns}
                                          : hidden_shape(layout, columns, tokens);
   }
+  bool has_split_heads() const { return head_outputs == HeadOutputs::kSplit; }
   bool has_argmax() const { return head == HeadForm::kArgmax; }
   bool has_expert_packs() const { return experts == ExpertsForm::kPacks; }
   bool operator==(const Form&) const = default;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <fmt/format.h>
+#include <span>
 
 #include "base/check.h"
 
@@ -42,8 +43,9 @@ int needed_format_version(const Manifest& manifest) {
   const bool has_appended = std::ranges::any_of(manifest.shards, [](const Shard& shard) {
     return std::ranges::any_of(shard.caches, &Cache::is_appended);
   });
-  if (manifest.form.logits == LogitsLayout::kLast) return 3;
-  return has_appended ? 3 : has_parts ? 2 : 1;
+  const bool has_joined_heads = manifest.head_packages().size() != manifest.heads.size();
+  if (manifest.form.logits == LogitsLayout::kLast || has_appended || has_joined_heads) return 3;
+  return has_parts ? 2 : 1;
 }
 
 const Rope* Manifest::rope(std::string_view rope_name) const {
@@ -64,6 +66,15 @@ const Function* Manifest::head_function(const Function& function) const {
         candidate.is_flexible == function.is_flexible)
       return &candidate;
   return nullptr;
+}
+
+std::vector<std::span<const Head>> Manifest::head_packages() const {
+  std::vector<std::span<const Head>> packages;
+  for (std::size_t begin = 0, end = 0; begin < heads.size(); begin = end) {
+    while (end < heads.size() && heads[end].package == heads[begin].package) ++end;
+    packages.push_back(std::span(heads).subspan(begin, end - begin));
+  }
+  return packages;
 }
 
 std::string expert_function(std::int64_t expert, std::int64_t tokens) {

@@ -4,7 +4,7 @@
 //
 //   DIR/manifest.json            this file's types
 //   DIR/layers_00_11.mlpackage   layer shards: hidden -> hidden
-//   DIR/head_0.mlpackage         final norm and a range of the vocabulary: hidden -> logits
+//   DIR/head_0.mlpackage         final norm and ranges of the vocabulary: hidden -> logits
 //   DIR/embedding.bin            token embeddings for host lookup, row-major [vocab, hidden]
 //   DIR/layer_embedding.bin      a second table, of the layers' own embeddings, where there is one
 //   DIR/tokenizer.json, tokenizer_config.json, chat_template.jinja   as the checkpoint has them
@@ -18,6 +18,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -36,7 +37,7 @@ namespace anemone::artifact {
 //   1: everything but what follows
 //   2: layers in parts (LayerSpan::part_begin, part_end), experts in packages (Shard::experts)
 //   3: caches that the host appends to (Cache::is_appended), the vocabulary in the last axis
-//      (Form::logits)
+//      (Form::logits), several heads in a package (Manifest::head_packages())
 inline constexpr int kFormatVersion = 3;
 inline constexpr std::string_view kManifestName = "manifest.json";
 
@@ -152,6 +153,8 @@ struct Shard {
   std::optional<Experts> experts = {};
 };
 
+// A range of the vocabulary. Consecutive heads may lie in one package, which runs once for all of
+// them: they have the same input, and outputs with names of their own.
 struct Head {
   std::string package;
   std::int64_t vocab_begin = 0;
@@ -162,6 +165,9 @@ struct Head {
   // Greedy heads: int32, the first row of the range with the highest logit, which `output` has;
   // both of Form::logits_shape(1, T). Empty: `output` has all logits.
   std::string argmax = {};
+
+  // Columns of `output`.
+  std::int64_t columns() const { return argmax.empty() ? vocab_end - vocab_begin : 1; }
 };
 
 struct Function {
@@ -265,6 +271,8 @@ struct Manifest {
   // The function of the whole context that takes the same tokens: what heads hold in place of a
   // tier. nullptr when there is none.
   const Function* head_function(const Function& function) const;
+  // The heads of each package, in order. They point into `heads`.
+  std::vector<std::span<const Head>> head_packages() const;
   bool classifies() const { return !labels.empty(); }
   // Whether the heads give the most likely token and no logits.
   bool is_greedy() const { return !heads.empty() && !heads.front().argmax.empty(); }

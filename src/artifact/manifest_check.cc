@@ -6,6 +6,7 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <set>
+#include <span>
 
 #include "base/error.h"
 
@@ -181,6 +182,37 @@ Status check_layers(const LayerSpan& before, const LayerSpan& layers, std::int64
   return {};
 }
 
+Status check_heads(const Manifest& manifest, std::string_view subject) {
+  std::int64_t rows = 0;
+  for (const std::span<const Head> heads : manifest.head_packages()) {
+    const std::string& package = heads.front().package;
+    Names outputs;
+    for (const Head& head : heads) {
+      ANEMONE_RETURN_IF_ERROR(check_next_range(subject, "vocabulary rows", rows, head.vocab_begin,
+                                               head.vocab_end, manifest.vocab_size)
+                                  .with(package));
+      rows = head.vocab_end;
+      ANEMONE_RETURN_IF_ERROR(check_present(subject, "the input of a head", head.input));
+      ANEMONE_RETURN_IF_ERROR(check_present(subject, "the output of a head", head.output));
+      if (head.argmax.empty() == manifest.is_greedy() || head.argmax == head.output)
+        return corrupt(
+            "[{}] expected all heads or none to have an argmax output, separate from the output "
+            "({})",
+            subject, package);
+      if (head.input != heads.front().input)
+        return corrupt("[{}] expected the heads of \"{}\" to have one input, got \"{}\" and \"{}\"",
+                       subject, package, heads.front().input, head.input);
+      for (const std::string* output : {&head.output, &head.argmax})
+        if (!output->empty() && !outputs.insert(*output).second)
+          return corrupt("[{}] expected each output of \"{}\" once, got \"{}\" twice", subject,
+                         package, *output);
+    }
+  }
+  if (rows == manifest.vocab_size) return {};
+  return corrupt("[{}] expected the heads to cover {} vocabulary rows, got {}", subject,
+                 manifest.vocab_size, rows);
+}
+
 Status check_packages(const Manifest& manifest, std::string_view subject) {
   Names packages;
   const auto add_package = [&](const std::string& name) -> Status {
@@ -206,24 +238,9 @@ Status check_packages(const Manifest& manifest, std::string_view subject) {
   if (covered.end != manifest.layers || covered.part_end != 0)
     return corrupt("[{}] expected the shards to cover {} layers, got {}", subject, manifest.layers,
                    covered.part_end == 0 ? covered.end : covered.end - 1);
-  std::int64_t rows = 0;
-  for (const Head& head : manifest.heads) {
-    ANEMONE_RETURN_IF_ERROR(add_package(head.package));
-    ANEMONE_RETURN_IF_ERROR(check_next_range(subject, "vocabulary rows", rows, head.vocab_begin,
-                                             head.vocab_end, manifest.vocab_size)
-                                .with(head.package));
-    rows = head.vocab_end;
-    ANEMONE_RETURN_IF_ERROR(check_present(subject, "the input of a head", head.input));
-    ANEMONE_RETURN_IF_ERROR(check_present(subject, "the output of a head", head.output));
-    if (head.argmax.empty() == manifest.is_greedy() || head.argmax == head.output)
-      return corrupt(
-          "[{}] expected all heads or none to have an argmax output, separate from the output ({})",
-          subject, head.package);
-  }
-  if (rows != manifest.vocab_size)
-    return corrupt("[{}] expected the heads to cover {} vocabulary rows, got {}", subject,
-                   manifest.vocab_size, rows);
-  return {};
+  for (const std::span<const Head> heads : manifest.head_packages())
+    ANEMONE_RETURN_IF_ERROR(add_package(heads.front().package));
+  return check_heads(manifest, subject);
 }
 
 Status check_file_entries(const Manifest& manifest, std::string_view subject) {

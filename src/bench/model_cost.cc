@@ -115,8 +115,8 @@ Result<ModelCost> cost_of(const engine::Model& model) {
                       as_double(manifest.context);
   }
   double none = 0;
-  for (std::size_t h = 0; h < manifest.heads.size(); ++h)
-    ANEMONE_RETURN_IF_ERROR(add(model.head(h), plan.head_function, 1, experts_of_layers,
+  for (std::size_t p = 0; p < model.head_packages().size(); ++p)
+    ANEMONE_RETURN_IF_ERROR(add(model.head_program(p), plan.head_function, 1, experts_of_layers,
                                 out.head_bytes, out.heads, none));
   out.weight_bytes += out.head_bytes;
   return out;

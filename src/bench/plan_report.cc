@@ -258,8 +258,9 @@ Result<PlanReport> report_of(const engine::Model& model, std::string title,
       ANEMONE_RETURN_IF_ERROR(report.add_experts(
           *experts, model.expert_packs(s), plan.function->is_flexible ? 1 : plan.function->tokens));
   }
-  for (std::size_t h = 0; h < manifest.heads.size(); ++h)
-    ANEMONE_RETURN_IF_ERROR(report.add(manifest.heads[h].package, model.head(h), head_function));
+  for (std::size_t p = 0; p < model.head_packages().size(); ++p)
+    ANEMONE_RETURN_IF_ERROR(
+        report.add(model.head_packages()[p].front().package, model.head_program(p), head_function));
   return report;
 }
 
@@ -274,8 +275,8 @@ Status set_timed(const engine::Model& model, bool is_timed) {
     for (const auto& pack : model.expert_packs(s))
       ANEMONE_RETURN_IF_ERROR(exec::set_timed(*pack, is_timed));
   }
-  for (std::size_t h = 0; h < manifest.heads.size(); ++h)
-    ANEMONE_RETURN_IF_ERROR(exec::set_timed(model.head(h), is_timed));
+  for (std::size_t p = 0; p < model.head_packages().size(); ++p)
+    ANEMONE_RETURN_IF_ERROR(exec::set_timed(model.head_program(p), is_timed));
   return {};
 }
 

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <fmt/ranges.h>
 #include <memory>
+#include <span>
 #include <utility>
 
 #include "artifact/manifest.h"
@@ -61,7 +62,8 @@ Result<std::vector<CheckedPackage>> check_artifact(const std::string& folder) {
     for (const artifact::ExpertPack& pack : shard.experts->packs)
       ANEMONE_RETURN_IF_ERROR(add(pack.package, 1));
   }
-  for (const artifact::Head& head : manifest.heads) ANEMONE_RETURN_IF_ERROR(add(head.package, 0));
+  for (const std::span<const artifact::Head> heads : manifest.head_packages())
+    ANEMONE_RETURN_IF_ERROR(add(heads.front().package, 0));
   return out;
 }
 

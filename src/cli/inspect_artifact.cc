@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
+#include <span>
 
 #include "artifact/manifest.h"
 #include "base/error.h"
@@ -75,10 +76,13 @@ std::string report_text(const std::string& path, const artifact::Manifest& manif
                       artifact::experts_text(shard.layers.end - 1, pack.begin, pack.end),
                       format_bytes(bytes_below(manifest, pack.package))});
   }
-  for (const artifact::Head& head : manifest.heads)
-    rows.push_back({head.package,
-                    fmt::format("vocabulary {}-{}", head.vocab_begin, head.vocab_end - 1),
-                    format_bytes(bytes_below(manifest, head.package))});
+  for (const std::span<const artifact::Head> heads : manifest.head_packages()) {
+    const std::string& package = heads.front().package;
+    std::string content =
+        fmt::format("vocabulary {}-{}", heads.front().vocab_begin, heads.back().vocab_end - 1);
+    if (heads.size() > 1) content += fmt::format(" in {} outputs", heads.size());
+    rows.push_back({package, std::move(content), format_bytes(bytes_below(manifest, package))});
+  }
   for (const artifact::EmbeddingPart& part : manifest.embedding.parts) {
     const bool is_shared = part.file.find('/') != part.file.npos;
     rows.push_back(

@@ -313,10 +313,11 @@ Result<CompilePlan> make_compile_plan(const checkpoint::Checkpoint& checkpoint,
                                            .inputs = config.hidden_size}));
   plan.head_bytes = head->bytes;
   const auto head_rows = static_cast<std::uint64_t>(config.num_logits());
-  plan.head_shards =
-      ane::plan_head_shards(config.num_logits(), (plan.head_bytes + head_rows - 1) / head_rows);
-  const bool is_head_float = quant::stays_float(recipe.options_for(models::WeightRole::kHead),
-                                                plan.head_shards.front().end * config.hidden_size);
+  plan.head_packages = ane::plan_heads(options.form.head_outputs, config.num_logits(),
+                                       (plan.head_bytes + head_rows - 1) / head_rows);
+  const bool is_head_float =
+      quant::stays_float(recipe.options_for(models::WeightRole::kHead),
+                         plan.head_packages.front().front().end * config.hidden_size);
   if (plan.head_tensor != plan.embedding_tensor || !is_head_float)
     plan.embedding_bytes = dtype_bytes(
         options.precision, static_cast<std::uint64_t>(config.vocab_size * config.hidden_size));

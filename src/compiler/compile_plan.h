@@ -37,7 +37,7 @@ struct CompilePlan {
   std::int64_t expert_layers = 0;           // that have experts
   std::uint64_t expert_bytes = 0;           // of all of them
   std::vector<std::int64_t> expert_widths;  // tokens of the functions of an expert, ascending
-  std::vector<ane::Range> head_shards;
+  std::vector<std::vector<ane::Range>> head_packages;  // the outputs of each
   std::string embedding_tensor;
   std::string head_tensor;
   std::uint64_t head_bytes = 0;              // of the vocabulary head

@@ -59,7 +59,8 @@ class Compilation {
     report_.notes = plan_.notes;
     report_.manifest = describe_model(checkpoint_, plan_, report_.notes);
     for (const LayerShard& shard : plan_.layer_shards) ANEMONE_RETURN_IF_ERROR(write_layers(shard));
-    for (const ane::Range& range : plan_.head_shards) ANEMONE_RETURN_IF_ERROR(write_head(range));
+    for (const std::vector<ane::Range>& outputs : plan_.head_packages)
+      ANEMONE_RETURN_IF_ERROR(write_heads(outputs));
     ANEMONE_RETURN_IF_ERROR(write_embeddings());
     ANEMONE_RETURN_IF_ERROR(check_cancelled());
     if (journal_ != nullptr) {
@@ -178,31 +179,39 @@ class Compilation {
                  artifact::experts_text(layer, pack.experts.begin, pack.experts.end), pack.bytes);
   }
 
-  Status write_head(const ane::Range& range) {
+  // A package whose outputs are these ranges of the vocabulary.
+  Status write_heads(const std::vector<ane::Range>& ranges) {
     mlpackage::Model model;
-    const models::Projection projection = {
-        .name = "head",
-        .role = models::WeightRole::kHead,
-        .parts = {{plan_.head_tensor, range.begin, range.end - range.begin}},
-        .inputs = plan_.config.hidden_size};
-    artifact::Head head;
+    std::vector<models::Projection> projections;
+    for (const ane::Range& range : ranges)
+      projections.push_back(
+          {.name = ranges.size() == 1 ? "head" : fmt::format("head_{}", projections.size()),
+           .role = models::WeightRole::kHead,
+           .parts = {{plan_.head_tensor, range.begin, range.end - range.begin}},
+           .inputs = plan_.config.hidden_size});
+    std::vector<artifact::Head> heads;
     for (const artifact::Function& function : plan_.functions) {
       // The head attends to no context: it needs no function for a tier.
       if (function.context != 0 && !plan_.config.classifies()) continue;
       ANEMONE_ASSIGN_OR_RETURN(
-          head, models::build_head(model.program, function.name, plan_.config, projection, weights_,
-                                   graph_options(function)));
+          heads, models::build_heads(model.program, function.name, plan_.config, projections,
+                                     weights_, graph_options(function)));
     }
-    head.package = fmt::format("head_{}.mlpackage", report_.manifest.heads.size());
-    if (plan_.heads_hold_embeddings())
-      ANEMONE_RETURN_IF_ERROR(add_embedding_part(model, projection, head));
-    ANEMONE_RETURN_IF_ERROR(write(
-        std::move(model), head.package,
-        fmt::format("{} {}-{}", plan_.config.classifies() ? "labels" : "vocabulary", range.begin,
-                    range.end - 1),
-        plan_.head_bytes * rows_of(range) / static_cast<std::uint64_t>(plan_.config.num_logits())));
-    report_.manifest.heads.push_back(std::move(head));
-    return {};
+    const std::string package =
+        fmt::format("head_{}.mlpackage", report_.manifest.head_packages().size());
+    for (std::size_t i = 0; i < heads.size(); ++i) {
+      heads[i].package = package;
+      if (plan_.heads_hold_embeddings())
+        ANEMONE_RETURN_IF_ERROR(add_embedding_part(model, projections[i], heads[i]));
+      report_.manifest.heads.push_back(std::move(heads[i]));
+    }
+    const std::int64_t begin = ranges.front().begin;
+    const std::int64_t end = ranges.back().end;
+    const auto rows = static_cast<std::uint64_t>(end - begin);
+    return write(std::move(model), package,
+                 fmt::format("{} {}-{}", plan_.config.classifies() ? "labels" : "vocabulary", begin,
+                             end - 1),
+                 plan_.head_bytes * rows / static_cast<std::uint64_t>(plan_.config.num_logits()));
   }
 
   // The rows of a float head serve as embeddings in place.
@@ -215,10 +224,6 @@ class Compilation {
       report_.manifest.embedding.parts.push_back(
           {head.package + "/" + place->file, place->offset, head.vocab_end - head.vocab_begin});
     return {};
-  }
-
-  static std::uint64_t rows_of(const ane::Range& range) {
-    return static_cast<std::uint64_t>(range.end - range.begin);
   }
 
   Status write(mlpackage::Model model, const std::string& package, const std::string& content,
@@ -268,7 +273,7 @@ class Compilation {
     embedding.dtype = plan_.options.precision;
     embedding.rows = plan_.config.vocab_size;
     embedding.columns = plan_.config.hidden_size;
-    if (embedding.parts.size() != plan_.head_shards.size())
+    if (embedding.parts.size() != report_.manifest.heads.size())
       ANEMONE_RETURN_IF_ERROR(
           write_table("embedding.bin", plan_.embedding_tensor, plan_.embedding_bytes, embedding));
     if (plan_.layer_embedding_columns == 0) return {};

@@ -205,8 +205,8 @@ Result<const quant::StoredWeight*> WeightStore::stored(const models::Projection&
     report.name = projection.name;
     for (const auto& part : projection.parts) report.rows += part.rows;
     if (projection.role == models::WeightRole::kHead)
-      report.name += fmt::format(" {}-{}", projection.parts.front().row_begin,
-                                 projection.parts.front().row_begin + report.rows - 1);
+      report.name = fmt::format("head {}-{}", projection.parts.front().row_begin,
+                                projection.parts.front().row_begin + report.rows - 1);
     report.columns = projection.inputs;
     report.scheme = weight.scheme;
     report.bytes = weight.bytes;

@@ -2,6 +2,7 @@
 #include "models/decoder_graph.h"
 
 #include <algorithm>
+#include <fmt/format.h>
 
 #include "models/blocks/blocks.h"
 #include "models/function_cut.h"
@@ -34,6 +35,33 @@ std::uint64_t constant_bytes(const ir::Op& op) {
     for (const ir::Argument& argument : arguments)
       if (const auto* literal = std::get_if<ir::Literal>(&argument)) bytes += bytes_of(*literal);
   return bytes;
+}
+
+// The logits of a range of the vocabulary.
+ir::Value* logits_of(LayerGraph& graph, ir::Builder& builder, WeightProvider& weights,
+                     ir::Value* normed, const Projection& projection, const artifact::Form& form,
+                     const std::string& suffix) {
+  const DecoderConfig& config = graph.config();
+  ir::Value* bias = nullptr;
+  if (config.head_bias) {
+    const Projection::Part& rows = projection.parts.front();
+    bias = weights.vector(builder,
+                          {{.tensor = config.tensors.head + ".bias",
+                            .size = rows.rows,
+                            .shape = {config.num_logits()},
+                            .begin = rows.row_begin}},
+                          {rows.rows}, "head_bias" + suffix);
+  }
+  ir::Value* logits = graph.project(normed, projection, bias);
+  if (config.logit_softcap != 0) {
+    logits = graph.scale(logits, 1 / config.logit_softcap, "logits_shrunk" + suffix);
+    logits = builder.op("tanh", {{"x", logits}}, "logits_tanh" + suffix);
+    logits = graph.scale(logits, config.logit_softcap, "logits_capped" + suffix);
+  }
+  if (form.logits != artifact::LogitsLayout::kLast || logits == nullptr) return logits;
+  return form.layout == artifact::HiddenLayout::kTokensInHeight
+             ? graph.transpose(logits, {0, 3, 2, 1}, "logits_last" + suffix)
+             : graph.transpose(logits, {0, 2, 3, 1}, "logits_last" + suffix);
 }
 
 }  // namespace
@@ -106,60 +134,52 @@ Result<std::vector<std::uint64_t>> part_bytes(const Architecture& architecture,
   return bytes;
 }
 
-Result<artifact::Head> build_head(ir::Program& program, const std::string& function,
-                                  const DecoderConfig& config, const Projection& projection,
-                                  WeightProvider& weights, const GraphOptions& options) {
+Result<std::vector<artifact::Head>> build_heads(ir::Program& program, const std::string& function,
+                                                const DecoderConfig& config,
+                                                std::span<const Projection> projections,
+                                                WeightProvider& weights,
+                                                const GraphOptions& options) {
   ir::Builder builder(program, ops::op_registry(), function, ir::Opset::kIOS18);
   LayerGraph graph(builder, config, weights, options);
   ir::Value* normed =
       rms_norm(graph, graph.hidden_input(), 1, config.tensors.final_norm + ".weight", "final_norm");
   if (config.logit_scale != 1) normed = graph.scale(normed, config.logit_scale, "final_scaled");
-  ir::Value* bias = nullptr;
-  if (config.head_bias) {
-    const Projection::Part& rows = projection.parts.front();
-    bias = weights.vector(builder,
-                          {{.tensor = config.tensors.head + ".bias",
-                            .size = rows.rows,
-                            .shape = {config.num_logits()},
-                            .begin = rows.row_begin}},
-                          {rows.rows}, "head_bias");
+  std::vector<artifact::Head> heads;
+  std::vector<ir::Value*> outputs;
+  for (const Projection& projection : projections) {
+    const std::string suffix =
+        projections.size() == 1 ? std::string() : fmt::format("_{}", heads.size());
+    artifact::Head& head = heads.emplace_back();
+    head.vocab_begin = projection.parts.front().row_begin;
+    head.vocab_end = head.vocab_begin + projection.parts.front().rows;
+    head.input = graph.ports().front().name;
+    ir::Value* output =
+        logits_of(graph, builder, weights, normed, projection, options.form, suffix);
+    head.output = "logits" + suffix;
+    if (options.form.has_argmax()) {
+      head.output = "highest_logit" + suffix;
+      head.argmax = "token" + suffix;
+      const std::int32_t axis = options.form.logits == artifact::LogitsLayout::kLast ? 3 : 1;
+      ir::Value* highest = builder.op("reduce_max",
+                                      {{"x", output},
+                                       {"axes", ir::Literal::int32s({axis})},
+                                       {"keep_dims", ir::Literal::boolean(true)}},
+                                      "highest" + suffix);
+      ir::Value* row = builder.op("reduce_argmax",
+                                  {{"x", output},
+                                   {"axis", ir::Literal::int32(axis)},
+                                   {"keep_dims", ir::Literal::boolean(true)}},
+                                  "highest_row" + suffix);
+      builder.rename(row, head.argmax);
+      output = highest;
+      outputs.insert(outputs.end(), {highest, row});
+    } else {
+      outputs.push_back(output);
+    }
+    builder.rename(output, head.output);
   }
-  ir::Value* logits = graph.project(normed, projection, bias);
-  if (config.logit_softcap != 0) {
-    logits = graph.scale(logits, 1 / config.logit_softcap, "logits_shrunk");
-    logits = builder.op("tanh", {{"x", logits}}, "logits_tanh");
-    logits = graph.scale(logits, config.logit_softcap, "logits_capped");
-  }
-  const bool is_last = options.form.logits == artifact::LogitsLayout::kLast;
-  if (is_last && logits != nullptr)
-    logits = options.form.layout == artifact::HiddenLayout::kTokensInHeight
-                 ? graph.transpose(logits, {0, 3, 2, 1}, "logits_last")
-                 : graph.transpose(logits, {0, 2, 3, 1}, "logits_last");
-  const std::int32_t axis = is_last ? 3 : 1;
-  artifact::Head head;
-  head.vocab_begin = projection.parts.front().row_begin;
-  head.vocab_end = head.vocab_begin + projection.parts.front().rows;
-  head.input = graph.ports().front().name;
-  head.output = "logits";
-  std::vector<ir::Value*> outputs = {logits};
-  if (options.form.has_argmax()) {
-    head.output = "highest_logit";
-    head.argmax = "token";
-    outputs = {builder.op("reduce_max",
-                          {{"x", logits},
-                           {"axes", ir::Literal::int32s({axis})},
-                           {"keep_dims", ir::Literal::boolean(true)}},
-                          "highest"),
-               builder.op("reduce_argmax",
-                          {{"x", logits},
-                           {"axis", ir::Literal::int32(axis)},
-                           {"keep_dims", ir::Literal::boolean(true)}},
-                          "highest_row")};
-    builder.rename(outputs[1], head.argmax);
-  }
-  builder.rename(outputs[0], head.output);
   ANEMONE_RETURN_IF_ERROR(builder.finish(std::move(outputs)));
-  return head;
+  return heads;
 }
 
 }  // namespace anemone::models

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -51,10 +52,13 @@ Result<std::vector<std::uint64_t>> part_bytes(const Architecture& architecture,
                                               const DecoderConfig& config, std::int64_t layer,
                                               WeightProvider& weights, const GraphOptions& options);
 
-// Adds a function that applies the final norm and the head, whose weights are rows
-// [vocab_begin, vocab_end) of `head_tensor`.
-Result<artifact::Head> build_head(ir::Program& program, const std::string& function,
-                                  const DecoderConfig& config, const Projection& head,
-                                  WeightProvider& weights, const GraphOptions& options);
+// Adds a function that applies the final norm and then each of the projections, whose weights are
+// consecutive ranges of rows of the head. The heads are in their order; their package has no name
+// yet.
+Result<std::vector<artifact::Head>> build_heads(ir::Program& program, const std::string& function,
+                                                const DecoderConfig& config,
+                                                std::span<const Projection> projections,
+                                                WeightProvider& weights,
+                                                const GraphOptions& options);
 
 }  // namespace anemone::models

@@ -180,21 +180,49 @@ TEST(ExpertPacks, StayBelowTheirLimitAndAreFilledEvenly) {
   EXPECT_EQ(plan_expert_packs("1", bytes).size(), 2U);
 }
 
-TEST(HeadShards, StayBelowTheLargestDimensionAndCoverTheVocabulary) {
-  for (const std::int64_t vocab :
-       {std::int64_t{1}, std::int64_t{33}, std::int64_t{512}, std::int64_t{65536},
-        std::int64_t{65537}, std::int64_t{151936}, std::int64_t{262272}}) {
-    const auto ranges = plan_head_shards(vocab, 896);
-    std::int64_t expected = 0;
-    for (const Range& range : ranges) {
-      EXPECT_EQ(range.begin, expected);
-      EXPECT_GT(range.end, range.begin);
-      EXPECT_LE(range.end - range.begin, kMaxChannels);
-      expected = range.end;
+constexpr std::int64_t kVocabularies[] = {1,      33,     512,     16'384, 16'385,
+                                          65'536, 65'537, 151'936, 262'272};
+
+TEST(HeadPlan, CoversTheVocabularyWithinItsLimits) {
+  for (const auto outputs : {artifact::HeadOutputs::kOne, artifact::HeadOutputs::kSplit})
+    for (const std::int64_t vocab : kVocabularies) {
+      const bool is_split = outputs == artifact::HeadOutputs::kSplit;
+      std::int64_t expected = 0;
+      for (const auto& package : plan_heads(outputs, vocab, 896)) {
+        EXPECT_TRUE(is_split || package.size() == 1U);
+        for (const Range& range : package) {
+          EXPECT_EQ(range.begin, expected);
+          EXPECT_GT(range.end, range.begin);
+          EXPECT_LE(range.end - range.begin, is_split ? kMaxChannels : kMaxWholeHead);
+          EXPECT_EQ(range.begin % kChannelMultiple, 0);
+          expected = range.end;
+        }
+        const std::int64_t rows = package.back().end - package.front().begin;
+        EXPECT_LE(static_cast<std::uint64_t>(rows) * 896, kShardBytes);
+      }
+      EXPECT_EQ(expected, vocab);
     }
-    EXPECT_EQ(expected, vocab);
+}
+
+TEST(HeadPlan, SplitsOutputsEvenlyAndPackagesByBytesAlone) {
+  EXPECT_EQ(plan_heads(artifact::HeadOutputs::kOne, 151'936, 896).size(), 3U);
+  const auto small = plan_heads(artifact::HeadOutputs::kSplit, 151'936, 896);
+  ASSERT_EQ(small.size(), 1U);
+  ASSERT_EQ(small.front().size(), 10U);
+  for (const Range& range : small.front()) {
+    EXPECT_LE(range.end - range.begin, 15'200);
+    EXPECT_GE(range.end - range.begin, 15'136);
   }
-  EXPECT_EQ(plan_head_shards(151936, 896).size(), 3u);
+  // 622 MB: three packages, of which none is much larger than the others.
+  const auto large = plan_heads(artifact::HeadOutputs::kSplit, 151'936, 4096);
+  ASSERT_EQ(large.size(), 3U);
+  std::size_t outputs = 0;
+  for (const auto& package : large) {
+    EXPECT_GE(package.size(), 3U);
+    EXPECT_LE(package.size(), 4U);
+    outputs += package.size();
+  }
+  EXPECT_EQ(outputs, 10U);
 }
 
 }  // namespace

@@ -193,6 +193,8 @@ const Damage kDamages[] = {
      "cover 1000 vocabulary rows, got 999"},
     {"HeadNamedAsShard", "/heads/0/package", "\"layers_00_02.mlpackage\"", Code::kCorrupt,
      "each package once"},
+    {"HeadOutputTwice", "/heads/1/package", "\"head_0.mlpackage\"", Code::kCorrupt,
+     "each output of \"head_0.mlpackage\" once, got \"logits\" twice"},
     {"HeadOutputEmpty", "/heads/0/output", "\"\"", Code::kCorrupt, "output of a head"},
     {"VerificationNumber", "/verification", "1", Code::kParseError,
      "expected an object, got number (verification)"},

@@ -148,6 +148,43 @@ TEST(Manifest, NamesEveryPortRole) {
   EXPECT_EQ(port_role_name(PortRole::kCacheWriteMask), "cache_write_mask");
 }
 
+TEST(ManifestOfHeads, MayHaveSeveralInAPackage) {
+  Manifest manifest = sample_manifest();
+  EXPECT_EQ(manifest.head_packages().size(), 2U);
+  const int before = needed_format_version(manifest);
+  manifest.heads = {{"head_0.mlpackage", 0, 300, "hidden", "logits_0"},
+                    {"head_0.mlpackage", 300, 512, "hidden", "logits_1"},
+                    {"head_1.mlpackage", 512, 1000, "hidden", "logits"}};
+  EXPECT_LT(before, 3);
+  EXPECT_EQ(needed_format_version(manifest), 3);
+  const auto read = [](const Json& json) { return manifest_from_json(json, "manifest"); };
+  const Json good = to_json(manifest);
+  const auto again = read(good);
+  ASSERT_TRUE(again.ok()) << again.status().message();
+  const auto packages = again->head_packages();
+  ASSERT_EQ(packages.size(), 2U);
+  EXPECT_EQ(packages[0].size(), 2U);
+  EXPECT_EQ(packages[0].back().output, "logits_1");
+  EXPECT_EQ(packages[1].front().vocab_begin, 512);
+
+  const auto refused = [&](const char* at, const char* value) {
+    Json json = good;
+    json[Json::json_pointer(at)] = value;
+    const auto result = read(json);
+    return result.ok() ? std::string("accepted") : std::string(result.status().message());
+  };
+  EXPECT_NE(refused("/heads/1/output", "logits_0").find("once, got \"logits_0\" twice"),
+            std::string::npos);
+  EXPECT_NE(refused("/heads/1/input", "other").find("to have one input"), std::string::npos);
+  // Not consecutive: the package would run twice.
+  Json apart = good;
+  std::swap(apart["heads"][1]["package"], apart["heads"][2]["package"]);
+  EXPECT_NE(read(apart).status().message().find("each package once"), std::string::npos);
+  Json older = good;
+  older["format_version"] = 2;
+  EXPECT_NE(read(older).status().message().find("expected format_version 3"), std::string::npos);
+}
+
 TEST(ManifestOfLabels, MustFitTogether) {
   Manifest manifest = sample_manifest();
   for (Shard& shard : manifest.shards) shard.caches.clear();

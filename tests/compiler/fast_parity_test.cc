@@ -243,8 +243,8 @@ TEST_P(FastParity, ValuesThatLiveTogetherLieApart) {
     std::size_t values = 0;
     for (std::size_t s = 0; s < model->manifest().shards.size(); ++s)
       check_memory(model->shard(s), values);
-    for (std::size_t h = 0; h < model->manifest().heads.size(); ++h)
-      check_memory(model->head(h), values);
+    for (std::size_t p = 0; p < model->head_packages().size(); ++p)
+      check_memory(model->head_program(p), values);
     EXPECT_GT(values, 10U);
   }
 }

@@ -294,41 +294,43 @@ class FakeShard : public FakeProgram {
   std::size_t index_;
 };
 
-class FakeHead : public FakeProgram {
+class FakeHeads : public FakeProgram {
  public:
-  FakeHead(const artifact::Manifest& manifest, std::size_t index,
-           std::shared_ptr<FakeExecutor::Counts> counts)
-      : FakeProgram(manifest, std::move(counts)), head_(manifest_.heads[index]) {
+  FakeHeads(const artifact::Manifest& manifest, std::size_t package,
+            std::shared_ptr<FakeExecutor::Counts> counts)
+      : FakeProgram(manifest, std::move(counts)), heads_(manifest_.head_packages()[package]) {
     for (const auto& function : manifest_.functions) {
       exec::Signature& signature = signatures_.emplace_back();
-      signature.inputs.push_back(feature(head_.input, {1, kHidden, function.tokens, 1}));
-      signature.outputs.push_back(
-          feature(head_.output, {1, head_.vocab_end - head_.vocab_begin, function.tokens, 1}));
+      signature.inputs.push_back(feature(heads_.front().input, {1, kHidden, function.tokens, 1}));
+      for (const artifact::Head& head : heads_)
+        signature.outputs.push_back(feature(head.output, {1, head.columns(), function.tokens, 1}));
     }
   }
 
  protected:
   Status compute(const exec::Inputs& inputs, exec::Outputs& outputs,
                  exec::StateStore* /*states*/) const override {
-    const std::vector<float> hidden = value_of(inputs, head_.input);
+    const std::vector<float> hidden = value_of(inputs, heads_.front().input);
     const auto tokens = static_cast<std::int64_t>(hidden.size()) / kHidden;
     ++counts_->head_runs;
     counts_->head_columns += tokens;
-    const std::int64_t rows = head_.vocab_end - head_.vocab_begin;
-    std::vector<float> out(static_cast<std::size_t>(rows * tokens));
-    for (std::int64_t t = 0; t < tokens; ++t) {
-      const std::vector<float> x = column(hidden, tokens, t);
-      for (std::int64_t r = 0; r < rows; ++r)
-        for (std::int64_t c = 0; c < kHidden; ++c)
-          out[static_cast<std::size_t>(r * tokens + t)] +=
-              weight(7, (head_.vocab_begin + r) * kHidden + c) * x[static_cast<std::size_t>(c)];
+    for (const artifact::Head& head : heads_) {
+      const std::int64_t rows = head.columns();
+      std::vector<float> out(static_cast<std::size_t>(rows * tokens));
+      for (std::int64_t t = 0; t < tokens; ++t) {
+        const std::vector<float> x = column(hidden, tokens, t);
+        for (std::int64_t r = 0; r < rows; ++r)
+          for (std::int64_t c = 0; c < kHidden; ++c)
+            out[static_cast<std::size_t>(r * tokens + t)] +=
+                weight(7, (head.vocab_begin + r) * kHidden + c) * x[static_cast<std::size_t>(c)];
+      }
+      put_output(outputs, head.output, dtype_, {1, rows, tokens, 1}, out);
     }
-    put_output(outputs, head_.output, dtype_, {1, rows, tokens, 1}, out);
     return {};
   }
 
  private:
-  const artifact::Head& head_;
+  const std::span<const artifact::Head> heads_;
 };
 
 }  // namespace
@@ -369,9 +371,9 @@ artifact::Manifest fake_manifest(const FakeOptions& options) {
          {{"k" + number, output("k"), dtype, shape}, {"v" + number, output("v"), dtype, shape}}});
   }
   for (int h = 0; h < options.heads; ++h)
-    m.heads.push_back({"head_" + std::to_string(h) + ".mlpackage",
+    m.heads.push_back({"head_" + std::to_string(options.join_heads ? 0 : h) + ".mlpackage",
                        options.vocab * h / options.heads, options.vocab * (h + 1) / options.heads,
-                       "hidden", "logits"});
+                       "hidden", options.join_heads ? "logits_" + std::to_string(h) : "logits"});
   return m;
 }
 
@@ -396,10 +398,11 @@ Result<std::shared_ptr<const exec::LoadedProgram>> FakeExecutor::load(
     if (manifest_.shards[s].package == name)
       return std::shared_ptr<const exec::LoadedProgram>(
           std::make_shared<FakeShard>(manifest_, s, counts_));
-  for (std::size_t h = 0; h < manifest_.heads.size(); ++h)
-    if (manifest_.heads[h].package == name)
+  const auto packages = manifest_.head_packages();
+  for (std::size_t p = 0; p < packages.size(); ++p)
+    if (packages[p].front().package == name)
       return std::shared_ptr<const exec::LoadedProgram>(
-          std::make_shared<FakeHead>(manifest_, h, counts_));
+          std::make_shared<FakeHeads>(manifest_, p, counts_));
   return io_error("[{}] cannot open: No such file or directory", package_path);
 }
 

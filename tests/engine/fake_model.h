@@ -25,7 +25,8 @@ struct FakeOptions {
   std::vector<std::int64_t> widths = {1, 64};
   std::int64_t window = 5;  // of the odd layers; 0: full attention
   int shards = 2;           // of one layer each
-  int heads = 2;
+  int heads = 2;            // ranges of the vocabulary
+  bool join_heads = false;  // all of them in one package
 };
 
 artifact::Manifest fake_manifest(const FakeOptions& options);

@@ -195,6 +195,18 @@ TEST(Session, HeadRangesAreJoinedInOrder) {
   EXPECT_EQ(single_steps(LoadedFake(one), ids), single_steps(LoadedFake(three), ids));
 }
 
+TEST(Session, APackageOfSeveralHeadsRunsOnce) {
+  FakeOptions apart;
+  apart.heads = 3;
+  FakeOptions joined = apart;
+  joined.join_heads = true;
+  LoadedFake fake(joined);
+  EXPECT_EQ(fake.model->head_packages().size(), 1U);
+  const auto ids = prompt_of(10);
+  EXPECT_EQ(single_steps(fake, ids), single_steps(LoadedFake(apart), ids));
+  EXPECT_EQ(fake.executor.counts().head_runs, 10);
+}
+
 TEST(Session, IdsOutsideTheVocabularyAreRefusedBeforeAnythingRuns) {
   LoadedFake fake({});
   auto session = fake.session();

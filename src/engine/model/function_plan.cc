@@ -2,6 +2,7 @@
 #include "engine/model/function_plan.h"
 
 #include <algorithm>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -138,8 +139,9 @@ int index_of(std::vector<HostInput>& inputs, const HostInput& input) {
   return index;
 }
 
-Status check_head(const artifact::Manifest& manifest, const artifact::Head& head,
-                  const PackageChecker& checker, std::int64_t tokens, DType flowing) {
+Status check_heads(const artifact::Manifest& manifest, std::span<const artifact::Head> heads,
+                   const PackageChecker& checker, std::int64_t tokens, DType flowing) {
+  const artifact::Head& head = heads.front();
   ANEMONE_RETURN_IF_ERROR(checker.check_function());
   ANEMONE_ASSIGN_OR_RETURN(
       const DType dtype,
@@ -150,13 +152,14 @@ Status check_head(const artifact::Manifest& manifest, const artifact::Head& head
   artifact::Shard as_shard;
   as_shard.inputs.emplace_back().name = head.input;
   ANEMONE_RETURN_IF_ERROR(checker.check_nothing_else(as_shard));
-  if (head.argmax.empty())
-    return checker
-        .output(head.output, manifest.form.logits_shape(head.vocab_end - head.vocab_begin, tokens))
-        .status();
-  const Shape highest = manifest.form.logits_shape(1, tokens);
-  ANEMONE_RETURN_IF_ERROR(checker.output(head.output, highest).status());
-  return checker.integer_output(head.argmax, highest);
+  for (const artifact::Head& each : heads) {
+    ANEMONE_RETURN_IF_ERROR(
+        checker.output(each.output, manifest.form.logits_shape(each.columns(), tokens)).status());
+    if (!each.argmax.empty())
+      ANEMONE_RETURN_IF_ERROR(
+          checker.integer_output(each.argmax, manifest.form.logits_shape(1, tokens)));
+  }
+  return {};
 }
 
 void set_columns(const artifact::Manifest& manifest, const artifact::Shard& shard,
@@ -232,10 +235,10 @@ Result<FunctionPlan> plan_width(const artifact::Manifest& manifest,
           artifact::hidden_shape(manifest.form.layout, manifest.hidden_size, tokens),
           artifact::hidden_shape(manifest.form.layout, shard.experts->count, tokens), flowing));
   }
-  for (std::size_t h = 0; h < heads.size(); ++h) {
-    const artifact::Head& head = manifest.heads[h];
-    const PackageChecker checker(head.package, head_function, *heads[h]);
-    ANEMONE_RETURN_IF_ERROR(check_head(manifest, head, checker, tokens, flowing));
+  const auto head_packages = manifest.head_packages();
+  for (std::size_t p = 0; p < heads.size(); ++p) {
+    const PackageChecker checker(head_packages[p].front().package, head_function, *heads[p]);
+    ANEMONE_RETURN_IF_ERROR(check_heads(manifest, head_packages[p], checker, tokens, flowing));
   }
   return plan;
 }

@@ -34,6 +34,7 @@ Result<std::shared_ptr<const Model>> Model::load(const std::string& artifact_dir
   std::shared_ptr<Model> model(new Model());
   model->path_ = artifact_dir;
   ANEMONE_ASSIGN_OR_RETURN(model->manifest_, artifact::read_manifest(artifact_dir));
+  model->head_packages_ = model->manifest_.head_packages();
   ANEMONE_RETURN_IF_ERROR(
       artifact::check_files(artifact_dir, model->manifest_, options.check_hashes));
   ANEMONE_RETURN_IF_ERROR(model->load_embeddings());
@@ -58,7 +59,7 @@ Status Model::load_packages(exec::Executor& executor, const ModelLoadOptions& op
     of_shards.functions.push_back(function.name);
     if (manifest_.head_function(function) == &function) of_heads.functions.push_back(function.name);
   }
-  std::size_t total = manifest_.shards.size() + manifest_.heads.size();
+  std::size_t total = manifest_.shards.size() + head_packages_.size();
   for (const artifact::Shard& shard : manifest_.shards)
     if (shard.experts) total += shard.experts->packs.size();
   std::size_t done = 0;
@@ -79,8 +80,8 @@ Status Model::load_packages(exec::Executor& executor, const ModelLoadOptions& op
       ANEMONE_RETURN_IF_ERROR(load(pack.package, of_packs, packs));
     ANEMONE_RETURN_IF_ERROR(check_expert_packs(manifest_, *shard.experts, packs).with(path_));
   }
-  for (const auto& head : manifest_.heads)
-    ANEMONE_RETURN_IF_ERROR(load(head.package, of_heads, heads_));
+  for (const std::span<const artifact::Head> heads : head_packages_)
+    ANEMONE_RETURN_IF_ERROR(load(heads.front().package, of_heads, heads_));
   if (options.on_progress) options.on_progress(done, total, "");
 
   bool takes_single_tokens = false;

@@ -68,7 +68,11 @@ class Model {
   // is the one for a single token.
   const std::vector<FunctionPlan>& functions() const { return functions_; }
   const exec::LoadedProgram& shard(std::size_t index) const { return *shards_[index]; }
-  const exec::LoadedProgram& head(std::size_t index) const { return *heads_[index]; }
+  // The heads of each package that has some, and the program of such a package.
+  const std::vector<std::span<const artifact::Head>>& head_packages() const {
+    return head_packages_;
+  }
+  const exec::LoadedProgram& head_program(std::size_t package) const { return *heads_[package]; }
   // The packages of Experts::packs, in their order; each function is made runnable when it first
   // runs.
   const std::vector<std::shared_ptr<const exec::LoadedProgram>>& expert_packs(
@@ -98,6 +102,7 @@ class Model {
   artifact::Manifest manifest_;
   std::vector<FunctionPlan> functions_;
   std::vector<std::shared_ptr<const exec::LoadedProgram>> shards_;
+  std::vector<std::span<const artifact::Head>> head_packages_;  // of manifest_
   std::vector<std::shared_ptr<const exec::LoadedProgram>> heads_;
   std::vector<std::vector<std::shared_ptr<const exec::LoadedProgram>>> expert_packs_;  // [shard]
   EmbeddingTable embedding_;

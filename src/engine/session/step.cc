@@ -78,7 +78,7 @@ exec::Inputs shard_inputs(const artifact::Shard& shard, const FunctionPlan& plan
 StepOutputs make_outputs(const Model& model) {
   StepOutputs outputs;
   outputs.shards.resize(model.manifest().shards.size());
-  outputs.heads.resize(model.manifest().heads.size());
+  outputs.heads.resize(model.head_packages().size());
   return outputs;
 }
 
@@ -122,26 +122,26 @@ Status run_shards(const Model& model, const FunctionPlan& plan, std::span<Chunk>
 Status run_heads(const Model& model, const std::string& function, std::int64_t tokens,
                  std::span<const Chunk> chunks) {
   const artifact::Manifest& manifest = model.manifest();
-  for (std::size_t h = 0; h < manifest.heads.size(); ++h) {
-    const artifact::Head& head = manifest.heads[h];
+  for (std::size_t p = 0; p < model.head_packages().size(); ++p) {
+    const std::span<const artifact::Head> heads = model.head_packages()[p];
+    const std::string& package = heads.front().package;
     std::vector<exec::Inputs> inputs;
-    for (const Chunk& chunk : chunks) inputs.push_back({{head.input, chunk.hidden}});
+    for (const Chunk& chunk : chunks) inputs.push_back({{heads.front().input, chunk.hidden}});
     std::vector<exec::BatchItem> items;
     for (std::size_t i = 0; i < chunks.size(); ++i)
-      items.push_back({&inputs[i], &chunks[i].outputs->heads[h], nullptr});
-    const Status status = model.head(h).run_batch(function, items);
-    if (!status.ok()) return status.with(head.package);
-    const bool is_greedy = !head.argmax.empty();
-    const std::int64_t channels = is_greedy ? 1 : head.vocab_end - head.vocab_begin;
-    const auto check = [&](const Chunk& chunk, const std::string& output, std::int64_t rows) {
-      return checked_output(chunk.outputs->heads[h], head.package, output,
-                            manifest.form.logits_shape(rows, tokens))
+      items.push_back({&inputs[i], &chunks[i].outputs->heads[p], nullptr});
+    const Status status = model.head_program(p).run_batch(function, items);
+    if (!status.ok()) return status.with(package);
+    const auto check = [&](const Chunk& chunk, const std::string& output, std::int64_t columns) {
+      return checked_output(chunk.outputs->heads[p], package, output,
+                            manifest.form.logits_shape(columns, tokens))
           .status();
     };
-    for (const Chunk& chunk : chunks) {
-      ANEMONE_RETURN_IF_ERROR(check(chunk, head.output, channels));
-      if (is_greedy) ANEMONE_RETURN_IF_ERROR(check(chunk, head.argmax, 1));
-    }
+    for (const Chunk& chunk : chunks)
+      for (const artifact::Head& head : heads) {
+        ANEMONE_RETURN_IF_ERROR(check(chunk, head.output, head.columns()));
+        if (!head.argmax.empty()) ANEMONE_RETURN_IF_ERROR(check(chunk, head.argmax, 1));
+      }
   }
   return {};
 }

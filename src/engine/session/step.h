@@ -20,7 +20,7 @@ namespace anemone::engine {
 // What the packages gave for one chunk; storage is used again by the next step.
 struct StepOutputs {
   std::vector<exec::Outputs> shards;
-  std::vector<exec::Outputs> heads;
+  std::vector<exec::Outputs> heads;  // [package of heads]
   Tensor experts;
 };
 

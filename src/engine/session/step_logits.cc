@@ -3,6 +3,7 @@
 // gave.
 #include <algorithm>
 #include <cmath>
+#include <type_traits>
 #include <vector>
 
 #include "base/error.h"
@@ -20,6 +21,19 @@ void copy_column(const TensorView& from, std::int64_t column, const MutableTenso
   const std::size_t tokens = source.size() / target.size();
   for (std::size_t c = 0; c < target.size(); ++c)
     target[c] = source[c * tokens + static_cast<std::size_t>(column)];
+}
+
+// Elements first, first + stride, ... as floats.
+template <typename T>
+void take_strided(const TensorView& from, std::size_t first, std::size_t stride,
+                  std::span<float> out) {
+  const auto values = from.as<T>();
+  if constexpr (std::is_same_v<T, Half>) {
+    if (stride == 1) return to_floats(values.subspan(first, out.size()), out);
+    for (std::size_t i = 0; i < out.size(); ++i) out[i] = to_float(values[first + i * stride]);
+  } else {
+    for (std::size_t i = 0; i < out.size(); ++i) out[i] = values[first + i * stride];
+  }
 }
 
 // Makes `column` hold one column of the hidden states.
@@ -113,42 +127,36 @@ Status StepRunner::gather_argmax(const Chunk& chunk, Sequence& sequence, std::in
         "[{}] the hidden state of the last layer at position {} cannot be used: it holds NaN",
         manifest.name, position);
   float highest = 0;
-  for (std::size_t h = 0; h < manifest.heads.size(); ++h) {
-    const artifact::Head& head = manifest.heads[h];
-    const float logit = to_floats(exec::find_output(outputs.heads[h], head.output)->view()).front();
-    ANEMONE_RETURN_IF_ERROR(check_logits({&logit, 1}, manifest.name, position));
-    const std::int32_t row =
-        exec::find_output(outputs.heads[h], head.argmax)->view().as<std::int32_t>().front();
-    if (sequence.argmax_ && !(logit > highest)) continue;
-    highest = logit;
-    sequence.argmax_ = static_cast<std::int32_t>(head.vocab_begin) + row;
-  }
+  for (std::size_t p = 0; p < outputs.heads.size(); ++p)
+    for (const artifact::Head& head : model_->head_packages()[p]) {
+      const float logit =
+          to_floats(exec::find_output(outputs.heads[p], head.output)->view()).front();
+      ANEMONE_RETURN_IF_ERROR(check_logits({&logit, 1}, manifest.name, position));
+      const std::int32_t row =
+          exec::find_output(outputs.heads[p], head.argmax)->view().as<std::int32_t>().front();
+      if (sequence.argmax_ && !(logit > highest)) continue;
+      highest = logit;
+      sequence.argmax_ = static_cast<std::int32_t>(head.vocab_begin) + row;
+    }
   return {};
 }
 
 // The ranges of all heads, one after the other, for one column.
 void StepRunner::gather_logits(const StepOutputs& outputs, std::int64_t tokens, std::int64_t column,
                                std::span<float> logits) const {
-  const artifact::Manifest& manifest = model_->manifest();
-  const bool is_last = manifest.form.logits == artifact::LogitsLayout::kLast;
-  for (std::size_t h = 0; h < manifest.heads.size(); ++h) {
-    const artifact::Head& head = manifest.heads[h];
-    const auto rows = static_cast<std::size_t>(head.vocab_end - head.vocab_begin);
-    float* out = logits.data() + head.vocab_begin;
-    const std::size_t stride = is_last ? 1 : static_cast<std::size_t>(tokens);
-    const std::size_t first = static_cast<std::size_t>(column) * (is_last ? rows : 1);
-    const TensorView view = exec::find_output(outputs.heads[h], head.output)->view();
-    if (view.dtype == DType::kFp16) {
-      const auto values = view.as<Half>();
-      if (stride == 1)
-        to_floats(values.subspan(first, rows), {out, rows});
+  const bool is_last = model_->manifest().form.logits == artifact::LogitsLayout::kLast;
+  for (std::size_t p = 0; p < outputs.heads.size(); ++p)
+    for (const artifact::Head& head : model_->head_packages()[p]) {
+      const auto rows = static_cast<std::size_t>(head.columns());
+      const std::size_t first = static_cast<std::size_t>(column) * (is_last ? rows : 1);
+      const std::size_t stride = is_last ? 1 : static_cast<std::size_t>(tokens);
+      const auto out = logits.subspan(static_cast<std::size_t>(head.vocab_begin), rows);
+      const TensorView view = exec::find_output(outputs.heads[p], head.output)->view();
+      if (view.dtype == DType::kFp16)
+        take_strided<Half>(view, first, stride, out);
       else
-        for (std::size_t i = 0; i < rows; ++i) out[i] = to_float(values[i * stride + first]);
-    } else {
-      const auto values = view.as<float>();
-      for (std::size_t i = 0; i < rows; ++i) out[i] = values[i * stride + first];
+        take_strided<float>(view, first, stride, out);
     }
-  }
 }
 
 }  // namespace anemone::engine

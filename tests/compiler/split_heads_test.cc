@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+// Heads with several outputs in one package give the bits of heads with one.
+#include <algorithm>
+#include <filesystem>
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include "ane/limits.h"
+#include "base/file.h"
+#include "checkpoint/safetensors.h"
+#include "engine/loop/engine.h"
+#include "tests/compiler/golden.h"
+#include "tests/support/shared_data.h"
+
+namespace anemone::compiler::testing {
+namespace {
+
+using anemone::testing::source_path;
+using anemone::testing::TemporaryFolder;
+
+// Three outputs, of which the last one is narrower. All are multiples of the group of a palette.
+constexpr std::int64_t kVocabulary = 40'000;
+constexpr std::size_t kOutputs = 3;
+constexpr std::size_t kAnswer = 6;
+
+// Rows of bf16 of magnitudes around 0.1, no two of them alike.
+Tensor random_rows(std::int64_t columns) {
+  Tensor out(DType::kBf16, {kVocabulary, columns});
+  std::uint32_t seed = 7;
+  for (BFloat16& value : out.mutable_view().as<BFloat16>()) {
+    seed = seed * 1664525 + 1013904223;
+    value = to_bfloat16(static_cast<float>(static_cast<std::int32_t>(seed)) * 0x1p-34F);
+  }
+  return out;
+}
+
+// A tiny checkpoint with another vocabulary in `folder`.
+void write_wide(const std::string& name, const std::string& folder) {
+  const std::string path = source_path("tests/compiler/data/tiny/" + name);
+  auto config = read_json_file(path + "/config.json");
+  ASSERT_TRUE(config.ok()) << config.status().message();
+  (*config)["vocab_size"] = kVocabulary;
+  std::filesystem::create_directory(folder);
+  ASSERT_TRUE(write_file(folder + "/config.json", dump_json(*config)).ok());
+  const auto file = checkpoint::SafetensorsFile::open(path + "/model.safetensors");
+  ASSERT_TRUE(file.ok()) << file.status().message();
+  std::vector<Tensor> wide;
+  wide.reserve((*file)->all().size());
+  std::vector<NamedView> tensors;
+  for (const checkpoint::WeightRef* weight : (*file)->all()) {
+    const bool has_vocabulary = weight->name.ends_with("embed_tokens.weight") ||
+                                weight->name.ends_with("lm_head.weight");
+    if (has_vocabulary) wide.push_back(random_rows(weight->shape[1]));
+    tensors.push_back({weight->name, has_vocabulary ? wide.back().view() : weight->view()});
+  }
+  const Status written = checkpoint::write_safetensors(folder + "/model.safetensors", tensors);
+  ASSERT_TRUE(written.ok()) << written.message();
+}
+
+class SplitHeads : public ::testing::TestWithParam<const char*> {
+ protected:
+  void SetUp() override { write_wide(GetParam(), folder_.file("checkpoint")); }
+
+  static std::vector<CompileOptions> bases() {
+    CompileOptions exact;
+    exact.precision = DType::kFp32;
+    exact.recipe.quant.scheme = quant::Scheme::kNone;
+    exact.recipe.is_auto = false;
+    exact.context = 32;
+    exact.prefill = 8;
+    CompileOptions half = exact;
+    half.precision = DType::kFp16;
+    CompileOptions quantized = half;
+    quantized.recipe.quant.scheme = quant::Scheme::kInt8Channel;
+    quantized.recipe.quant.threshold = 0;
+    CompileOptions palettes = half;
+    palettes.recipe.quant.scheme = quant::Scheme::kLut4;
+    return {exact, half, quantized, palettes};
+  }
+  std::shared_ptr<const engine::Model> load(const CompileOptions& options) {
+    return compile_and_load({GetParam(), folder_.file("checkpoint")}, folder_.file("artifact"),
+                            options);
+  }
+
+  // Ids of all three outputs.
+  const std::vector<std::int32_t> prompt_ = {3, 20'000, 39'998, 17, 13'343, 13'344, 39'999, 2, 8};
+  TemporaryFolder folder_;
+};
+
+TEST_P(SplitHeads, GiveTheLogitsOfWholeOnes) {
+  for (CompileOptions options : bases()) {
+    SCOPED_TRACE(options.recipe.description() + " " + std::string(dtype_name(options.precision)));
+    const auto whole = load(options);
+    ASSERT_NE(whole, nullptr);
+    ASSERT_EQ(whole->manifest().heads.size(), 1U);
+    const Answer expected = run_greedily(whole, prompt_, kAnswer);
+    ASSERT_EQ(expected.logits.size(), prompt_.size() * kVocabulary);
+    options.form.head_outputs = artifact::HeadOutputs::kSplit;
+    for (const bool is_width : {false, true}) {
+      if (is_width) {
+        options.form.layout = artifact::HiddenLayout::kTokensInWidth;
+        options.form.logits = artifact::LogitsLayout::kLast;
+      }
+      const auto split = load(options);
+      ASSERT_NE(split, nullptr);
+      ASSERT_EQ(split->manifest().heads.size(), kOutputs);
+      EXPECT_EQ(split->head_packages().size(), 1U);
+      EXPECT_EQ(artifact::needed_format_version(split->manifest()), 3);
+      const Answer answer = run_greedily(split, prompt_, kAnswer);
+      EXPECT_TRUE(answer.logits == expected.logits);
+      EXPECT_EQ(answer.continuation, expected.continuation);
+    }
+  }
+}
+
+TEST_P(SplitHeads, OfGreedyModelsPickTheTokenOfAllLogits) {
+  CompileOptions options = bases()[1];
+  const Answer expected = run_greedily(load(options), prompt_, kAnswer);
+  options.form.head = artifact::HeadForm::kArgmax;
+  options.form.head_outputs = artifact::HeadOutputs::kSplit;
+  const auto model = load(options);
+  ASSERT_NE(model, nullptr);
+  EXPECT_EQ(model->manifest().heads.size(), kOutputs);
+  EXPECT_EQ(model->head_packages().size(), 1U);
+  engine::Engine engine({});
+  engine::GenerateOptions generate;
+  generate.max_new_tokens = static_cast<std::int64_t>(kAnswer);
+  generate.ignore_eos = true;
+  generate.as_text = false;
+  const auto result = engine::generate(engine, model, prompt_, generate);
+  ASSERT_TRUE(result.ok()) << result.status().message();
+  EXPECT_EQ(result->ids, expected.continuation);
+}
+
+TEST_P(SplitHeads, HoldTheEmbeddingsOfTiedModels) {
+  CompileOptions options = bases()[1];
+  const auto whole = load(options);
+  ASSERT_NE(whole, nullptr);
+  const bool is_tied = whole->manifest().embedding.parts.front().file != "embedding.bin";
+  options.form.head_outputs = artifact::HeadOutputs::kSplit;
+  const auto split = load(options);
+  ASSERT_NE(split, nullptr);
+  EXPECT_EQ(split->manifest().embedding.parts.size(), is_tied ? kOutputs : 1U);
+  EXPECT_EQ(std::filesystem::exists(folder_.file("artifact") + "/embedding.bin"), !is_tied);
+  for (const std::int32_t id : prompt_) {
+    const std::int64_t columns = whole->manifest().hidden_size;
+    Tensor one(DType::kFp32, {1, columns, 1, 1});
+    Tensor other(DType::kFp32, {1, columns, 1, 1});
+    ASSERT_TRUE(whole->embed({&id, 1}, one.mutable_view()).ok());
+    ASSERT_TRUE(split->embed({&id, 1}, other.mutable_view()).ok());
+    EXPECT_EQ(to_floats(one.view()), to_floats(other.view())) << "id " << id;
+  }
+}
+
+// A tied head, one with a matrix of its own, and one whose logits are capped.
+INSTANTIATE_TEST_SUITE_P(, SplitHeads, ::testing::Values("qwen2", "llama", "gemma3_text"),
+                         [](const auto& info) { return std::string(info.param); });
+
+}  // namespace
+}  // namespace anemone::compiler::testing
