@@ -13,10 +13,21 @@
 namespace anemone::ane {
 namespace {
 
+constexpr artifact::Form kPortable = {.layout = artifact::HiddenLayout::kTokensInWidth,
+                                      .cache = artifact::CacheForm::kReadOnly,
+                                      .recurrent = artifact::RecurrentForm::kTensors,
+                                      .softplus = artifact::SoftplusForm::kArithmetic,
+                                      .logits = artifact::LogitsLayout::kLast,
+                                      .head_outputs = artifact::HeadOutputs::kSplit};
+
 constexpr std::array kForms = {
     NamedForm{"blend-states",
               "caches as states, written by a product with a one-hot matrix; tokens in the height",
               {}},
+    NamedForm{"portable",
+              "what no report has seen a chip refuse: no states, the host appends to caches, long "
+              "last axes, no wide outputs",
+              kPortable},
 };
 
 struct Reason {

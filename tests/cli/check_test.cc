@@ -114,6 +114,25 @@ TEST(CheckModel, FollowsTheFormThatWasCompiled) {
   EXPECT_EQ(broken(json_of(compiled(folder, "--form '" + form + "'"), 0)), Ids{});
 }
 
+// Every architecture. The states of the other form are refused in some of them.
+TEST(CheckModel, FindsNothingRefusedInThePortableForm) {
+  std::size_t models = 0;
+  for (const auto& entry : fs::directory_iterator(source_path("tests/compiler/data/tiny"))) {
+    if (!fs::exists(entry.path() / "config.json")) continue;
+    SCOPED_TRACE(entry.path().filename());
+    const TemporaryFolder folder;
+    // Blocks of inputs, which `auto` keeps of what is quantized, are refused in every form.
+    const Outcome compiled =
+        run_anemone("compile '" + entry.path().string() + "' -o '" + folder.file("model") +
+                    "' --form portable --quant int8-channel --prefill 8 --context 32");
+    ASSERT_EQ(compiled.code, 0) << compiled.err;
+    const Json report = json_of(folder.file("model"), 0);
+    EXPECT_EQ(report["refused"], 0) << report["rules"].dump();
+    ++models;
+  }
+  EXPECT_GE(models, 22U);
+}
+
 TEST(CheckPackage, ReadsWhatCoremltoolsWrote) {
   const std::pair<const char*, Ids> cases[] = {{"int4_blocks_ios18", {"block-scales"}},
                                                {"int8_ios18", {}},

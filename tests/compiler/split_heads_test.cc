@@ -48,8 +48,8 @@ void write_wide(const std::string& name, const std::string& folder) {
   wide.reserve((*file)->all().size());
   std::vector<NamedView> tensors;
   for (const checkpoint::WeightRef* weight : (*file)->all()) {
-    const bool has_vocabulary = weight->name.ends_with("embed_tokens.weight") ||
-                                weight->name.ends_with("lm_head.weight");
+    const bool has_vocabulary =
+        weight->name.ends_with("embed_tokens.weight") || weight->name.ends_with("lm_head.weight");
     if (has_vocabulary) wide.push_back(random_rows(weight->shape[1]));
     tensors.push_back({weight->name, has_vocabulary ? wide.back().view() : weight->view()});
   }
