@@ -60,6 +60,10 @@ constexpr std::array kReasons = {
     Reason{"softplus", "operation", "one operation; right everywhere but on the chip"},
     Reason{"softplus", "arithmetic",
            "the chip's softplus is 0 where its input is above 10.4 (coremltools#2687)"},
+    Reason{"taps", "convolution", "one operation; where it runs on the chip, one pass over memory"},
+    Reason{"taps", "arithmetic",
+           "CoreML-LLM measured convolutions with a group for each channel on the CPU, about 5 ms "
+           "each time (macOS 26)"},
     Reason{"experts", "dense",
            "no step leaves the chip; it reads all experts of a layer for each token"},
     Reason{"experts", "packs",

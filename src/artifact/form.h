@@ -35,6 +35,10 @@ enum class RecurrentForm { kStates, kTensors };
 // max(x, 0) + log(1 + exp(-|x|)).
 enum class SoftplusForm { kOperation, kArithmetic };
 
+// How convolutions over time with weights of each channel's own (short convolutions, delta nets)
+// are written: as the operation, or as a product with each tap and sums of these.
+enum class TapsForm { kConvolution, kArithmetic };
+
 // Where the experts of a layer go: kDense puts all of them into the graph, multiplied by their
 // weights; kPacks puts them into packages of their own, of which the host runs the active ones.
 enum class ExpertsForm { kDense, kPacks };
@@ -56,6 +60,7 @@ struct Form {
   CacheForm cache = CacheForm::kBlend;
   RecurrentForm recurrent = RecurrentForm::kStates;
   SoftplusForm softplus = SoftplusForm::kOperation;
+  TapsForm taps = TapsForm::kConvolution;
   ExpertsForm experts = ExpertsForm::kDense;
   LogitsLayout logits = LogitsLayout::kChannels;
   HeadForm head = HeadForm::kLogits;

@@ -173,8 +173,7 @@ class ZayaLayer {
 
   Value* convolve(Value* x, const std::string& tensor, std::int64_t groups, std::int64_t taps) {
     const std::int64_t channels = (config_.num_heads + config_.num_kv_heads) * config_.head_dim;
-    Value* bias = graph_.weights().vector(graph_.builder(), {{tensor + ".bias", channels}},
-                                          {channels}, tensor + ".bias");
+    Value* bias = conv_bias(graph_, tensor + ".bias", channels, groups, tensor + ".bias");
     return conv_over_time(graph_, x, groups, taps, tensor + ".weight", bias, tensor);
   }
 

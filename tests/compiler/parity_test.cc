@@ -126,6 +126,7 @@ TEST_P(Parity, Fp32WithReadOnlyCachesAndArithmeticGivesTheGoldenLogits) {
                             .recipe = {.quant = {.scheme = quant::Scheme::kNone}}};
   options.form.cache = artifact::CacheForm::kReadOnly;
   options.form.softplus = artifact::SoftplusForm::kArithmetic;
+  options.form.taps = artifact::TapsForm::kArithmetic;
   expect_golden(run(options), golden_);
 }
 

@@ -173,6 +173,7 @@ TEST_P(WidthsOfForms, EveryFormGivesTheSameBits) {
   CompileOptions read_only = options_of("int8-channel");
   read_only.form.cache = artifact::CacheForm::kReadOnly;
   read_only.form.recurrent = artifact::RecurrentForm::kTensors;
+  read_only.form.taps = artifact::TapsForm::kArithmetic;
   read_only.form.logits = artifact::LogitsLayout::kLast;
   // As Q6_K is kept.
   CompileOptions sixteen = options_of("int8-block");

@@ -59,13 +59,18 @@ ir::Value* after_earlier(LayerGraph& graph, const std::string& cache, ir::Value*
                          std::int64_t kept, const std::string& name);
 
 // A convolution over the tokens of x [1, C, taps - 1 + T, 1], to [1, C, T, 1]. `weight` names a
-// tensor [C, C / groups, taps], `bias` may be nullptr.
+// tensor [C, C / groups, taps], `bias` [C] as conv_bias() makes it may be nullptr. With as many
+// groups as channels, it is written as the form says (artifact::TapsForm).
 ir::Value* conv_over_time(LayerGraph& graph, ir::Value* x, std::int64_t groups, std::int64_t taps,
                           const std::string& weight, ir::Value* bias, const std::string& name);
 
+// The bias of conv_over_time(): the tensor `tensor` [channels], as a constant `name`.
+ir::Value* conv_bias(LayerGraph& graph, const std::string& tensor, std::int64_t channels,
+                     std::int64_t groups, const std::string& name);
+
 // Each channel of x [1, C, T, 1] weighed over the current token and the taps - 1 before it, zeros
 // before the text; those are kept in the recurrent state `cache`. `weight` names a tensor
-// [C, 1, taps], `bias` may be nullptr.
+// [C, 1, taps], `bias` as conv_bias() makes it may be nullptr.
 ir::Value* causal_conv(LayerGraph& graph, const std::string& cache, ir::Value* x, std::int64_t taps,
                        const std::string& weight, ir::Value* bias, const std::string& name);
 

@@ -26,8 +26,11 @@ Value* short_conv(LayerGraph& graph, std::int64_t layer, const std::string& pref
                                bias("in_proj", 3 * width));
   const auto gates = graph.split(parts, {width, width, width}, 1, name + "_parts");
   Value* gated = graph.mul(gates[0], gates[2], name + "_gated");
+  Value* conv = nullptr;
+  if (config.conv_bias)
+    conv = conv_bias(graph, prefix + "conv.bias", width, width, name + "_conv_bias");
   Value* weighed = causal_conv(graph, fmt::format("conv_cache_{}", layer), gated, config.conv_taps,
-                               prefix + "conv.weight", bias("conv", width), name);
+                               prefix + "conv.weight", conv, name);
   Value* output_bias = bias("out_proj", width);
   return graph.project(graph.mul(gates[1], weighed, name + "_product"),
                        {.name = name + "_out",

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 
+#include "exec/cpu/fusion/axis_slice.h"
 #include "exec/cpu/fusion/cache_update.h"
 #include "exec/cpu/fusion/cached_attention_op.h"
 #include "exec/cpu/fusion/matchers.h"
@@ -84,27 +85,13 @@ class AttentionMatch {
 
   // What `reg` is the columns [begin, end) of, with all rows; -1 for anything else.
   int columns_of(int reg, std::int64_t begin, std::int64_t end) {
-    PreparedOp* slice = take(reg, "slice_by_index");
-    if (slice == nullptr || !FusionGraph::is_statically_checked(*slice)) return -1;
-    const int whole = FusionGraph::argument(*slice, "x");
-    if (whole < 0 || !graph_.type(whole).is_tensor()) return -1;
-    const Shape& from = graph_.type(whole).shape;
-    const Shape& to = graph_.type(reg).shape;
-    if (from.size() != 4 || to.size() != 4 || to[3] != end - begin || from[3] < end) return -1;
-    for (std::size_t i = 0; i < 3; ++i)
-      if (from[i] != to[i]) return -1;
-    // With the sizes above, steps of one and no squeezed axes, the beginnings say the rest.
-    const auto begins = graph_.ints(*slice, "begin");
-    const auto are = [&](std::string_view parameter, std::int64_t value) {
-      if (FusionGraph::argument(*slice, parameter) < 0) return true;
-      const auto values = graph_.ints(*slice, parameter);
-      return !values.empty() &&
-             std::ranges::all_of(values, [&](std::int64_t each) { return each == value; });
-    };
-    const bool is_here = begins.size() == 4 && begins[0] == 0 && begins[1] == 0 && begins[2] == 0 &&
-                         begins[3] == begin;
-    return is_here && are("stride", 1) && are("begin_mask", 0) && are("squeeze_mask", 0) ? whole
-                                                                                         : -1;
+    const auto slice = axis_slice(graph_, reg);
+    const Shape& part = graph_.type(reg).shape;
+    if (!slice || part.size() != 4 || slice->axis != 3 || slice->begin != begin ||
+        part[3] != end - begin)
+      return -1;
+    inner_.push_back(slice->op);
+    return slice->x;
   }
 
   // q @ keys^T; or concat(q @ past^T, q @ tokens^T) along the columns.

@@ -25,7 +25,8 @@ std::optional<Fusion> match_softmax(const FusionGraph& graph, PreparedOp& root);
 std::optional<Fusion> match_rope(const FusionGraph& graph, PreparedOp& root);
 // Keys and values written into states by a one-hot mask, and attention over them.
 std::optional<Fusion> match_cached_attention(const FusionGraph& graph, PreparedOp& root);
-// A convolution along one axis with constant weights of each channel.
+// A convolution along one axis with constant weights of each channel, as one operation or as sums
+// of products with each of them.
 std::optional<Fusion> match_depthwise_conv(const FusionGraph& graph, PreparedOp& root);
 // Gated delta nets: the steps of all tokens over a state. The root is what the tokens read.
 std::optional<Fusion> match_delta_net(const FusionGraph& graph, PreparedOp& root);

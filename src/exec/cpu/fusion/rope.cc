@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 
+#include "exec/cpu/fusion/axis_slice.h"
 #include "exec/cpu/fusion/matchers.h"
 
 namespace anemone::exec {
@@ -77,24 +78,11 @@ bool is_table(const FusionGraph& graph, int reg, const Shape& x, std::int64_t co
 // The elements [begin, end) of the last axis of x, all of the others; nullptr unless it is that.
 PreparedOp* slice_of(const FusionGraph& graph, int reg, int x, std::int64_t begin,
                      std::int64_t end) {
-  PreparedOp* slice = graph.producer(reg, "slice_by_index");
-  if (slice == nullptr || FusionGraph::argument(*slice, "x") != x) return nullptr;
-  const Shape& shape = graph.type(x).shape;
-  const Shape& part = graph.type(reg).shape;
-  const auto begins = graph.ints(*slice, "begin");
-  const auto strides = graph.ints(*slice, "stride");
-  const auto masks = graph.ints(*slice, "begin_mask");
-  if (part.size() != shape.size() || begins.size() != shape.size()) return nullptr;
-  // What the type says of the result leaves only the beginnings and steps open.
-  for (std::size_t i = 0; i < shape.size(); ++i) {
-    const bool is_last = i + 1 == shape.size();
-    if (part[i] != (is_last ? end - begin : shape[i])) return nullptr;
-    if (!strides.empty() && strides[i] != 1) return nullptr;
-    std::int64_t first = !masks.empty() && masks[i] != 0 ? 0 : begins[i];
-    if (is_last && first < 0) first += shape[i];
-    if (is_last && first != begin) return nullptr;
-  }
-  return slice;
+  const auto slice = axis_slice(graph, reg);
+  if (!slice || slice->x != x || slice->axis + 1 != graph.type(x).shape.size() ||
+      slice->begin != begin || graph.type(reg).shape.back() != end - begin)
+    return nullptr;
+  return slice->op;
 }
 
 // x * cos + concat(-second half, first half) * sin, as transformers writes it.
