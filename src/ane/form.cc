@@ -64,6 +64,10 @@ constexpr std::array kReasons = {
     Reason{"taps", "arithmetic",
            "CoreML-LLM measured convolutions with a group for each channel on the CPU, about 5 ms "
            "each time (macOS 26)"},
+    Reason{"routing", "select", "one operation; any score, even an infinite one, is left out"},
+    Reason{"routing", "arithmetic",
+           "a select that broadcasts broke the plan (onnxsim#1400); CoreML-LLM saw select on the "
+           "CPU (macOS 26)"},
     Reason{"experts", "dense",
            "no step leaves the chip; it reads all experts of a layer for each token"},
     Reason{"experts", "packs",

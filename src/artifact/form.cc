@@ -29,6 +29,7 @@ constexpr std::array<std::string_view, 2> kCaches = {"blend", "readonly"};
 constexpr std::array<std::string_view, 2> kRecurrent = {"states", "tensors"};
 constexpr std::array<std::string_view, 2> kSoftplus = {"operation", "arithmetic"};
 constexpr std::array<std::string_view, 2> kTaps = {"convolution", "arithmetic"};
+constexpr std::array<std::string_view, 2> kRouting = {"select", "arithmetic"};
 constexpr std::array<std::string_view, 2> kLogits = {"channels", "last-axis"};
 constexpr std::array<std::string_view, 2> kExperts = {"dense", "packs"};
 constexpr std::array<std::string_view, 2> kHeads = {"logits", "argmax"};
@@ -40,6 +41,7 @@ constexpr std::array kFields = {
     field<&Form::recurrent>("recurrent", "where recurrent states are kept", kRecurrent),
     field<&Form::softplus>("softplus", "how softplus is written", kSoftplus),
     field<&Form::taps>("taps", "how convolutions over time are written", kTaps),
+    field<&Form::routing>("routing", "how inactive experts get no weight", kRouting),
     field<&Form::experts>("experts", "where the experts of a layer are", kExperts),
     field<&Form::logits>("logits", "the axis of the vocabulary", kLogits),
     field<&Form::head>("head", "what the heads give", kHeads),

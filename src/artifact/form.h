@@ -39,6 +39,10 @@ enum class SoftplusForm { kOperation, kArithmetic };
 // are written: as the operation, or as a product with each tap and sums of these.
 enum class TapsForm { kConvolution, kArithmetic };
 
+// How the weights of experts that are not active become 0: by a selection between the weights and a
+// number, or in products and sums with a mask of zeros and ones.
+enum class RoutingForm { kSelect, kArithmetic };
+
 // Where the experts of a layer go: kDense puts all of them into the graph, multiplied by their
 // weights; kPacks puts them into packages of their own, of which the host runs the active ones.
 enum class ExpertsForm { kDense, kPacks };
@@ -61,6 +65,7 @@ struct Form {
   RecurrentForm recurrent = RecurrentForm::kStates;
   SoftplusForm softplus = SoftplusForm::kOperation;
   TapsForm taps = TapsForm::kConvolution;
+  RoutingForm routing = RoutingForm::kSelect;
   ExpertsForm experts = ExpertsForm::kDense;
   LogitsLayout logits = LogitsLayout::kChannels;
   HeadForm head = HeadForm::kLogits;

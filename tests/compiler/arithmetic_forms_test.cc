@@ -24,8 +24,7 @@ constexpr std::size_t kSteps = 8;
 struct Counts {
   int depthwise_convs = 0;
   int other_convs_over_time = 0;
-
-  bool operator==(const Counts&) const = default;
+  int selects = 0;
 };
 
 Counts count(const std::string& folder, const artifact::Manifest& manifest) {
@@ -35,6 +34,7 @@ Counts count(const std::string& folder, const artifact::Manifest& manifest) {
     EXPECT_TRUE(model.ok()) << model.status().message();
     if (!model.ok()) return out;
     ane::for_each_op(model->program, [&](const ir::Function& function, const ir::Op& op) {
+      if (op.type == "select") ++out.selects;
       if (op.type != "conv") return;
       const auto groups = ir::ProgramInferContext(op, function.opset).integer("groups").value_or(1);
       if (groups == ane::dimension(ane::type_of(op, "x"), 1))
@@ -64,25 +64,19 @@ std::vector<CompileOptions> bases() {
   return out;
 }
 
-class ArithmeticForms : public ::testing::TestWithParam<std::string> {
+class ArithmeticForms : public ::testing::TestWithParam<Checkpoint> {
  protected:
-  void SetUp() override {
-    const auto all = checkpoints_in_the_tree();
-    const auto found = std::ranges::find(all, GetParam(), &Checkpoint::name);
-    ASSERT_NE(found, all.end());
-    checkpoint_ = *found;
-    golden_ = read_golden(checkpoint_);
-  }
+  void SetUp() override { golden_ = read_golden(GetParam()); }
 
   struct Made {
     Answer answer;
     Counts counts;
-    std::vector<std::string> steps;
+    std::vector<exec::PlanStep> steps;  // of a prefill, in all shards
   };
   Made make(const CompileOptions& options, const std::string& isa = "") {
     Made out;
     const std::string folder = folder_.file("artifact");
-    const auto report = compile(checkpoint_.path, folder, options);
+    const auto report = compile(GetParam().path, folder, options);
     EXPECT_TRUE(report.ok()) << report.status().message();
     auto executor = api::make_executor({.threads = 2, .isa = isa});
     EXPECT_TRUE(executor.ok()) << executor.status().message();
@@ -97,15 +91,20 @@ class ArithmeticForms : public ::testing::TestWithParam<std::string> {
       const auto steps = exec::explain((*model)->shard(s), "prefill");
       EXPECT_TRUE(steps.ok());
       if (!steps.ok()) continue;
-      for (const exec::PlanStep& step : *steps) out.steps.push_back(step.name);
+      out.steps.insert(out.steps.end(), steps->begin(), steps->end());
     }
     return out;
   }
 
-  Checkpoint checkpoint_;
   Golden golden_;
   TemporaryFolder folder_;
 };
+
+std::vector<std::string> names_of(const std::vector<exec::PlanStep>& steps) {
+  std::vector<std::string> names;
+  for (const exec::PlanStep& step : steps) names.push_back(step.name);
+  return names;
+}
 
 class ArithmeticTaps : public ArithmeticForms {};
 
@@ -121,15 +120,71 @@ TEST_P(ArithmeticTaps, GiveTheBitsOfTheConvolution) {
     EXPECT_EQ(written_out.counts.depthwise_convs, 0);
     EXPECT_EQ(written_out.counts.other_convs_over_time, operation.counts.other_convs_over_time);
     if (options.precision == DType::kFp16) {
-      EXPECT_EQ(written_out.steps, operation.steps);
+      EXPECT_EQ(names_of(written_out.steps), names_of(operation.steps));
     }
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(, ArithmeticTaps,
-                         ::testing::Values("tiny_lfm2", "tiny_lfm2_moe", "tiny_qwen3_next",
-                                           "tiny_qwen3_5_text", "tiny_zaya"),
-                         [](const auto& info) { return info.param; });
+std::vector<Checkpoint> checkpoints_with_taps() {
+  std::vector<Checkpoint> all = checkpoints_in_the_tree();
+  std::erase_if(all, [](const Checkpoint& each) {
+    const auto is = [&](const char* type) { return each.name.find(type) != std::string::npos; };
+    return !is("lfm2") && !is("qwen3_next") && !is("qwen3_5") && !is("zaya");
+  });
+  return all;
+}
+
+class ArithmeticRouting : public ArithmeticForms {
+ protected:
+  // Of the steps that run experts: how many there are, how many are active, and the bytes read.
+  static std::vector<std::int64_t> experts_of(const std::vector<exec::PlanStep>& steps) {
+    std::vector<std::int64_t> out;
+    for (const exec::PlanStep& step : steps)
+      if (step.experts != 0)
+        out.insert(out.end(), {step.experts, step.active_experts, step.weight_bytes});
+    return out;
+  }
+};
+
+// By the fast path and by the reference, which rounds after every operation.
+TEST_P(ArithmeticRouting, GivesTheBitsOfTheSelection) {
+  std::vector<CompileOptions> options_of_all = bases();
+  options_of_all.push_back(bases()[2]);
+  options_of_all.back().form.experts = artifact::ExpertsForm::kPacks;
+  for (CompileOptions options : options_of_all) {
+    SCOPED_TRACE(describe_options(options));
+    for (const char* isa : {"", "reference"}) {
+      SCOPED_TRACE(isa);
+      options.form.routing = artifact::RoutingForm::kSelect;
+      const Made selected = make(options, isa);
+      options.form.routing = artifact::RoutingForm::kArithmetic;
+      const Made masked = make(options, isa);
+      ASSERT_FALSE(selected.answer.logits.empty());
+      EXPECT_TRUE(masked.answer.logits == selected.answer.logits);
+      EXPECT_GT(selected.counts.selects, 0);
+      EXPECT_EQ(masked.counts.selects, 0);
+      EXPECT_EQ(experts_of(masked.steps), experts_of(selected.steps));
+    }
+  }
+}
+
+// A token reads its active experts alone, in either form.
+TEST_P(ArithmeticRouting, LeavesInactiveExpertsOut) {
+  CompileOptions options = bases().front();
+  options.form.routing = artifact::RoutingForm::kArithmetic;
+  const std::vector<std::int64_t> experts = experts_of(make(options).steps);
+  ASSERT_FALSE(experts.empty());
+  for (std::size_t i = 0; i < experts.size(); i += 3)
+    if (experts[i] > 1) {
+      EXPECT_GT(experts[i + 1], 0);
+      EXPECT_LT(experts[i + 1], experts[i]);
+    }
+}
+
+const auto kName = [](const auto& info) { return info.param.name; };
+INSTANTIATE_TEST_SUITE_P(, ArithmeticTaps, ::testing::ValuesIn(checkpoints_with_taps()), kName);
+INSTANTIATE_TEST_SUITE_P(, ArithmeticRouting, ::testing::ValuesIn(tiny_checkpoints_with_experts()),
+                         kName);
 
 }  // namespace
 }  // namespace anemone::compiler::testing

@@ -144,6 +144,7 @@ TEST_P(FastParity, EveryForm) {
   forms[4].form.recurrent = artifact::RecurrentForm::kTensors;
   forms[4].form.softplus = artifact::SoftplusForm::kArithmetic;
   forms[4].form.taps = artifact::TapsForm::kArithmetic;
+  forms[4].form.routing = artifact::RoutingForm::kArithmetic;
   forms[4].form.logits = artifact::LogitsLayout::kLast;
   for (CompileOptions& options : forms) {
     options.recipe.quant.scheme = quant::Scheme::kNone;

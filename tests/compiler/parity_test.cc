@@ -127,6 +127,7 @@ TEST_P(Parity, Fp32WithReadOnlyCachesAndArithmeticGivesTheGoldenLogits) {
   options.form.cache = artifact::CacheForm::kReadOnly;
   options.form.softplus = artifact::SoftplusForm::kArithmetic;
   options.form.taps = artifact::TapsForm::kArithmetic;
+  options.form.routing = artifact::RoutingForm::kArithmetic;
   expect_golden(run(options), golden_);
 }
 

@@ -174,6 +174,7 @@ TEST_P(WidthsOfForms, EveryFormGivesTheSameBits) {
   read_only.form.cache = artifact::CacheForm::kReadOnly;
   read_only.form.recurrent = artifact::RecurrentForm::kTensors;
   read_only.form.taps = artifact::TapsForm::kArithmetic;
+  read_only.form.routing = artifact::RoutingForm::kArithmetic;
   read_only.form.logits = artifact::LogitsLayout::kLast;
   // As Q6_K is kept.
   CompileOptions sixteen = options_of("int8-block");

@@ -10,8 +10,8 @@ using ir::Value;
 
 namespace {
 
-// Stands for the logit of an expert that is not active: far below every logit, and still finite
-// when the largest number of fp16 is subtracted.
+// Stands for the logit of an expert that is not active, or is added to it: far below every logit,
+// and still finite when the largest number of fp16 is subtracted.
 constexpr double kNotActive = -3e4;
 
 // Whether each expert is among the `active` of the highest scores; of equal scores the first count
@@ -41,6 +41,24 @@ Value* is_active(LayerGraph& graph, Value* scores, const std::string& name) {
       b.op("less", {{"x", rank}, {"y", graph.number(static_cast<double>(config.active))}},
            name + "_is_chosen");
   return graph.reshape(active, graph.hidden_shape(count), name + "_chosen");
+}
+
+// `scores` of the active experts. Those of the others become 0; in logits, far below every other.
+// In arithmetic a finite score becomes exactly the same, and a logit one that a softmax makes 0, as
+// it does with kNotActive.
+Value* of_active(LayerGraph& graph, Value* active, Value* scores, bool are_logits,
+                 const std::string& name) {
+  ir::Builder& b = graph.builder();
+  if (graph.options().form.routing == artifact::RoutingForm::kSelect)
+    return b.op("select",
+                {{"cond", active}, {"a", scores}, {"b", graph.number(are_logits ? kNotActive : 0)}},
+                name);
+  const std::string dtype(dtype_name(graph.options().dtype));
+  Value* mask = b.op("cast", {{"x", active}, {"dtype", Literal::text(dtype)}}, name + "_mask");
+  if (!are_logits) return graph.mul(scores, mask, name);
+  Value* raised = graph.scale(mask, -kNotActive, name + "_raised");
+  Value* penalty = b.op("add", {{"x", raised}, {"y", graph.number(kNotActive)}}, name + "_penalty");
+  return graph.add(scores, penalty, name);
 }
 
 // One projection of an expert: its tensors in a file that has them by expert, and the one that
@@ -155,13 +173,10 @@ Value* routing_weights(LayerGraph& graph, Value* logits, Value* selection_bias,
   Value* weights = nullptr;
   if (is_softmax && config.is_normalized) {
     // A softmax over the active experts alone is one over all, divided by their sum.
-    weights =
-        softmax(b.op("select", {{"cond", active}, {"a", logits}, {"b", graph.number(kNotActive)}},
-                     name + "_only_chosen"));
+    weights = softmax(of_active(graph, active, logits, true, name + "_only_chosen"));
   } else {
     if (scores == nullptr) scores = softmax(logits);
-    weights = b.op("select", {{"cond", active}, {"a", scores}, {"b", graph.number(0)}},
-                   name + "_only_chosen");
+    weights = of_active(graph, active, scores, false, name + "_only_chosen");
     if (config.is_normalized) {
       Value* sum = b.op(
           "reduce_sum",
