@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <vector>
 
@@ -16,5 +17,12 @@ struct Finding {
 
 // All places where a package breaks a rule, in the order of rules(). Thread-safe.
 std::vector<Finding> check(const Package& package);
+
+// One package that was checked.
+struct CheckedPackage {
+  std::string name;  // in its artifact; the path of a package that stands alone
+  std::size_t functions = 0;
+  std::vector<Finding> findings;
+};
 
 }  // namespace anemone::ane

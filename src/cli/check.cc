@@ -15,35 +15,23 @@
 #include "cli/command.h"
 #include "cli/inspect.h"
 #include "cli/output.h"
+#include "compiler/package_check.h"
 #include "mlpackage/package_reader.h"
 
 namespace anemone::cli {
 namespace {
 
 namespace fs = std::filesystem;
+using ane::CheckedPackage;
 
 struct CheckFlags {
   std::string path;
   bool is_json = false;
 };
 
-std::vector<ane::RangeInput> range_inputs(const mlpackage::Model& model) {
-  std::vector<ane::RangeInput> out;
-  for (const mlpackage::FunctionInterface& function : model.functions)
-    for (const mlpackage::FeatureDescription& input : function.inputs)
-      for (const mlpackage::DimensionRange& range : input.flexibility.ranges)
-        if (range.lower != range.upper) {
-          out.push_back({function.name, input.name});
-          break;
-        }
-  return out;
-}
-
-Result<CheckedPackage> check_package(const std::string& path, std::string name,
-                                     std::int64_t layers) {
+Result<CheckedPackage> check_file(const std::string& path, std::string name, std::int64_t layers) {
   ANEMONE_ASSIGN_OR_RETURN(const mlpackage::Model model, mlpackage::read_package(path));
-  return CheckedPackage{std::move(name), model.functions.size(),
-                        ane::check({model.program, range_inputs(model), layers})};
+  return compiler::check_package(std::move(name), model, layers);
 }
 
 // One package is in memory at a time.
@@ -52,7 +40,7 @@ Result<std::vector<CheckedPackage>> check_artifact(const std::string& folder) {
   std::vector<CheckedPackage> out;
   const auto add = [&](const std::string& package, std::int64_t layers) -> Status {
     ANEMONE_ASSIGN_OR_RETURN(CheckedPackage checked,
-                             check_package((fs::path(folder) / package).string(), package, layers));
+                             check_file((fs::path(folder) / package).string(), package, layers));
     out.push_back(std::move(checked));
     return {};
   };
@@ -80,7 +68,7 @@ Result<std::vector<CheckedPackage>> check_path(const std::string& path) {
   if (!fs::is_directory(status) && fs::path(path).extension() != ".mlmodel")
     return unsupported("[{}] expected a .mlpackage, .mlmodel or compiled model, got another file",
                        path);
-  ANEMONE_ASSIGN_OR_RETURN(CheckedPackage package, check_package(path, path, 0));
+  ANEMONE_ASSIGN_OR_RETURN(CheckedPackage package, check_file(path, path, 0));
   std::vector<CheckedPackage> out;
   out.push_back(std::move(package));
   return out;

@@ -13,6 +13,7 @@
 namespace anemone::cli {
 namespace {
 
+using ane::CheckedPackage;
 using ane::Finding;
 using ane::Place;
 using ane::Rule;

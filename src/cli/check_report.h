@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <cstddef>
 #include <string>
 #include <vector>
 
@@ -10,19 +9,12 @@
 
 namespace anemone::cli {
 
-// One package that was checked.
-struct CheckedPackage {
-  std::string name;  // in its artifact; the path of a package that stands alone
-  std::size_t functions = 0;
-  std::vector<ane::Finding> findings;
-};
-
 // The broken rules of one severity, by id.
-std::vector<std::string> broken_rules(const std::vector<CheckedPackage>& packages,
+std::vector<std::string> broken_rules(const std::vector<ane::CheckedPackage>& packages,
                                       ane::Severity severity);
 
 // What was found in all packages of `path`: the text has a paragraph for each broken rule, in which
 // equal findings are one line, and ends with the number of broken rules by severity.
-Report check_report(const std::string& path, const std::vector<CheckedPackage>& packages);
+Report check_report(const std::string& path, const std::vector<ane::CheckedPackage>& packages);
 
 }  // namespace anemone::cli

@@ -139,6 +139,7 @@ Result<compiler::CompileOptions> to_compile_options(const CompileFlags& options,
   out.shards = options.shards;
   out.threads = options.jobs > 0 ? options.jobs : context.threads;
   out.dry_run = options.is_dry_run;
+  out.check = options.is_dry_run;
   out.cancel = &interrupt_flag();
   return out;
 }
@@ -263,8 +264,8 @@ void add_compile_command(CLI::App& app, Context& context) {
   command->add_option("--jobs", options->jobs, "Threads (default: --threads)")
       ->check(whole_numbers(1, 1024));
   command->add_flag("--dry-run", options->is_dry_run,
-                    "Check everything and show what would be written, without reading\nweights; a "
-                    "config.json alone is enough");
+                    "Check everything and show what would be written and what check would say of\n"
+                    "it, without reading weights; a config.json alone is enough");
   command->add_flag("--resume", options->is_resumed,
                     "Continue an interrupted run that had the same options; if this run is "
                     "interrupted,\nkeep its finished packages, too");

@@ -9,6 +9,7 @@
 #include "ane/form.h"
 #include "base/escape.h"
 #include "base/progress.h"
+#include "cli/check_report.h"
 #include "cli/inspect.h"
 #include "cli/output.h"
 
@@ -127,6 +128,15 @@ std::vector<std::string> embedding_row(const artifact::Embedding& embedding) {
   return {embedding.parts.front().file, size, format_bytes(dtype_bytes(embedding.dtype, elements))};
 }
 
+// What `check` would say of the packages, and whether it would refuse them.
+std::string check_text(const compiler::CompileReport& report, const std::string& output) {
+  const auto refused = broken_rules(report.checked, ane::Severity::kRefused);
+  return check_report(output, report.checked).text +
+         (refused.empty()
+              ? "anemone check would refuse nothing\n"
+              : fmt::format("anemone check would refuse it: {}\n", fmt::join(refused, ", ")));
+}
+
 }  // namespace
 
 Json report_json(const compiler::CompileReport& report, const std::string& output) {
@@ -156,6 +166,7 @@ Json report_json(const compiler::CompileReport& report, const std::string& outpu
                {"weights", std::move(weights)},
                {"notes", report.notes}};
   if (report.experts) json["experts"] = experts_json(*report.experts);
+  if (report.is_dry_run) json["check"] = check_report(output, report.checked).json;
   return json;
 }
 
@@ -182,11 +193,12 @@ std::string report_text(const compiler::CompileReport& report, const std::string
   if (report.is_dry_run) text += form_text(manifest.form);
   for (const std::string& note : report.notes) text += fmt::format("  note: {}\n", note);
   if (report.is_dry_run)
-    return text + fmt::format("  about {}{}; nothing was written\n",
-                              format_bytes(report.total_bytes),
-                              report.source_bytes == 0
-                                  ? ""
-                                  : fmt::format(" from {}", format_bytes(report.source_bytes)));
+    return text +
+           fmt::format("  about {}{}; nothing was written\n\n", format_bytes(report.total_bytes),
+                       report.source_bytes == 0
+                           ? ""
+                           : fmt::format(" from {}", format_bytes(report.source_bytes))) +
+           check_text(report, output);
   return text + fmt::format("  {} from {} in {}\n", format_bytes(report.total_bytes),
                             format_bytes(report.source_bytes), format_duration(report.seconds));
 }

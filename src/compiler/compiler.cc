@@ -18,6 +18,7 @@
 #include "compiler/embedding_file.h"
 #include "compiler/journal.h"
 #include "compiler/output_folder.h"
+#include "compiler/package_check.h"
 #include "compiler/source_files.h"
 #include "compiler/weight_store.h"
 #include "ir/verifier.h"
@@ -111,8 +112,8 @@ class Compilation {
     return name + ".mlpackage";
   }
 
-  // Whether the shard has the first layer of a kind. A dry run checks all functions of such a
-  // shard; of the others it builds only the last function, which gives the interface.
+  // Whether the shard has the first layer of a kind. A dry run builds all functions of such a
+  // shard; of the others only the last function, which gives the interface.
   bool has_new_kind(const artifact::LayerSpan& layers) const {
     for (std::int64_t i = layers.begin; i < layers.end; ++i)
       if (plan_.config.is_first_of_its_kind(i)) return true;
@@ -123,9 +124,9 @@ class Compilation {
     mlpackage::Model model;
     artifact::Shard shard;
     std::string prefix;  // of the experts behind its end
-    const bool checks_all = journal_ != nullptr || has_new_kind(planned.layers);
+    const bool is_whole = journal_ || plan_.options.check || has_new_kind(planned.layers);
     for (const artifact::Function& function : plan_.functions) {
-      if (!checks_all && &function != &plan_.functions.back()) continue;
+      if (!is_whole && &function != &plan_.functions.back()) continue;
       ANEMONE_ASSIGN_OR_RETURN(
           models::ShardInterface interface,
           models::build_layers(model.program, function.name, *plan_.architecture, plan_.config,
@@ -153,7 +154,8 @@ class Compilation {
     shard.layers = planned.layers;
     shard.package = package_of(planned.layers);
     ANEMONE_RETURN_IF_ERROR(write(std::move(model), shard.package,
-                                  artifact::layers_text(planned.layers), planned.bytes));
+                                  artifact::layers_text(planned.layers), planned.bytes,
+                                  planned.layers.end - planned.layers.begin));
     for (const LayerShard::ExpertPack& pack : planned.packs) {
       ANEMONE_RETURN_IF_ERROR(write_experts(planned.layers.end - 1, prefix, pack));
       shard.experts->packs.push_back(
@@ -176,7 +178,8 @@ class Compilation {
     return write(std::move(model),
                  fmt::format("experts_{:02}_{:03}_{:03}.mlpackage", layer, pack.experts.begin,
                              pack.experts.end - 1),
-                 artifact::experts_text(layer, pack.experts.begin, pack.experts.end), pack.bytes);
+                 artifact::experts_text(layer, pack.experts.begin, pack.experts.end), pack.bytes,
+                 1);
   }
 
   // A package whose outputs are these ranges of the vocabulary.
@@ -227,8 +230,12 @@ class Compilation {
   }
 
   Status write(mlpackage::Model model, const std::string& package, const std::string& content,
-               std::uint64_t planned_bytes) {
+               std::uint64_t planned_bytes, std::int64_t layers = 0) {
     if (journal_ == nullptr) {
+      if (plan_.options.check) {
+        ANEMONE_RETURN_IF_ERROR(describe_package(content, tails_, plan_.options.prefill, model));
+        report_.checked.push_back(check_package(package, model, layers));
+      }
       report_.packages.push_back({package, content, planned_bytes});
       report_.total_bytes += planned_bytes;
       return ir::verify(model.program, ops::op_registry());

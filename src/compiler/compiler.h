@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "ane/check.h"
 #include "artifact/manifest.h"
 #include "base/file_identity.h"
 #include "compiler/options.h"
@@ -49,8 +50,9 @@ struct CompileReport {
   std::uint64_t cache_bytes = 0;         // of the caches of one session
   double seconds = 0;
   double embedding_seconds = 0;
-  bool is_dry_run = false;         // bytes are planned ones
-  std::vector<std::string> notes;  // what was clamped or chosen, one line each
+  bool is_dry_run = false;                   // bytes are planned ones
+  std::vector<ane::CheckedPackage> checked;  // with CompileOptions::check, in the order of packages
+  std::vector<std::string> notes;            // what was clamped or chosen, one line each
 };
 
 // Called from any thread, one call at a time: bytes written so far, bytes in all, what is being

@@ -39,6 +39,8 @@ struct CompileOptions {
   // Only plans and builds the graphs, which finds missing tensors and options that do not fit. It
   // reads no weights and writes nothing.
   bool dry_run = false;
+  // A dry run builds all functions of all packages, and checks them against the rules of the chip.
+  bool check = false;
   // When it becomes true, compile() ends with kCancelled and leaves nothing. May be null; must
   // outlive the call.
   const std::atomic<bool>* cancel = nullptr;

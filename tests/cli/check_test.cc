@@ -160,7 +160,7 @@ TEST(CheckPackage, WithoutFindingsIsALineOfZeros) {
 // Names come from the package, and a rule may be broken in thousands of ways.
 TEST(CheckReport, KeepsItsLinesAndEscapesNames) {
   const ane::Rule& rule = ane::rules().front();
-  CheckedPackage package{"p\x1b[2J", 1, {}};
+  ane::CheckedPackage package{"p\x1b[2J", 1, {}};
   for (int i = 0; i < 10; ++i)
     for (const char* name : {"a\nb", "c"})
       package.findings.push_back(
@@ -205,6 +205,38 @@ TEST(CheckPackage, RefusesOtherFilesInOneLine) {
     EXPECT_EQ(std::ranges::count(outcome.err, '\n'), 1) << outcome.err;
     EXPECT_NE(outcome.err.find(part), std::string::npos) << outcome.err;
   }
+}
+
+// A dry run tells before anything is written what `check` tells of the same folder afterwards.
+TEST(CheckCommand, SaysWhatADryRunSaid) {
+  const TemporaryFolder folder;
+  for (const std::string flags : {"--quant int4-block --context 128,512", "--layout width"}) {
+    const Outcome planned =
+        run_anemone("compile '" + source_path("models/pocket/checkpoint") + "' -o '" +
+                    folder.file("pocket") + "' --dry-run --json " + flags);
+    EXPECT_EQ(planned.code, 0) << planned.err;
+    const auto report = parse_json(planned.out, "report");
+    ASSERT_TRUE(report.ok()) << planned.out;
+    const std::string path = compiled(folder, flags);
+    const bool is_refused = (*report)["check"]["refused"] != 0;
+    EXPECT_EQ(is_refused, flags.starts_with("--quant"));
+    EXPECT_EQ((*report)["check"], json_of(path, is_refused ? 1 : 0));
+  }
+}
+
+TEST(CheckCommand, ADryRunNamesWhatWouldBeRefused) {
+  const TemporaryFolder folder;
+  const std::string compile = "compile '" + source_path("models/pocket/checkpoint") + "' -o '" +
+                              folder.file("out") + "' --dry-run ";
+  const Outcome refused = run_anemone(compile + "--quant int4-block");
+  EXPECT_EQ(refused.code, 0) << refused.err;
+  EXPECT_NE(refused.out.find("refused block-scales: a weight has a scale"), std::string::npos)
+      << refused.out;
+  EXPECT_TRUE(refused.out.ends_with("anemone check would refuse it: block-scales\n"))
+      << refused.out;
+  const Outcome fine = run_anemone(compile + "--quant lut4");
+  EXPECT_EQ(fine.code, 0) << fine.err;
+  EXPECT_TRUE(fine.out.ends_with("anemone check would refuse nothing\n")) << fine.out;
 }
 
 }  // namespace

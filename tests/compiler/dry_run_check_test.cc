@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a dry run finds in the packages that it plans is what `check` finds in them once they are
+// written.
+#include <algorithm>
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "base/file.h"
+#include "base/json.h"
+#include "compiler/compiler.h"
+#include "compiler/package_check.h"
+#include "mlpackage/package_reader.h"
+#include "tests/compiler/golden.h"
+#include "tests/support/shared_data.h"
+
+namespace anemone::compiler::testing {
+namespace {
+
+using anemone::testing::source_path;
+using anemone::testing::TemporaryFolder;
+using Findings = std::vector<std::string>;
+
+Findings findings_of(const ane::CheckedPackage& package) {
+  Findings out;
+  for (const ane::Finding& finding : package.findings)
+    out.push_back(fmt::format("{}: {} {} {} {}: {}", package.name, finding.rule->id,
+                              ane::place_kind_name(finding.place.kind), finding.place.function,
+                              finding.place.name, finding.found));
+  return out;
+}
+
+// The layers of each package, by name.
+std::map<std::string, std::int64_t> layers_of(const artifact::Manifest& manifest) {
+  std::map<std::string, std::int64_t> out;
+  for (const artifact::Shard& shard : manifest.shards) {
+    out[shard.package] = shard.layers.end - shard.layers.begin;
+    if (!shard.experts) continue;
+    for (const artifact::ExpertPack& pack : shard.experts->packs) out[pack.package] = 1;
+  }
+  return out;
+}
+
+class DryRunCheck : public ::testing::TestWithParam<Checkpoint> {};
+
+TEST_P(DryRunCheck, FindsWhatTheWrittenPackagesHave) {
+  std::vector<CompileOptions> forms(3);
+  forms[1].recipe = *parse_recipe("int4-block");
+  forms[1].recipe.quant.threshold = 0;
+  forms[1].tiers = {16};
+  forms[1].shards = "2";
+  forms[2].range_dim = true;
+  forms[1].form.cache = artifact::CacheForm::kReadOnly;
+  if (has_experts(GetParam())) forms[2].form.experts = artifact::ExpertsForm::kPacks;
+  for (CompileOptions options : forms) {
+    SCOPED_TRACE(describe_options(options));
+    options.context = 64;
+    options.prefill = 16;
+    const TemporaryFolder folder;
+    const std::string output = folder.file("artifact");
+    const auto written = compile(GetParam().path, output, options);
+    options.dry_run = true;
+    options.check = true;
+    const auto planned = compile(GetParam().path, output, options);
+    ASSERT_TRUE(written.ok()) << written.status().message();
+    ASSERT_TRUE(planned.ok()) << planned.status().message();
+    EXPECT_TRUE(written->checked.empty());
+    ASSERT_EQ(planned->checked.size(), written->packages.size());
+    std::size_t found = 0;
+    for (std::size_t i = 0; i < planned->checked.size(); ++i) {
+      const std::string& name = written->packages[i].name;
+      const auto model = mlpackage::read_package(output + "/" + name);
+      ASSERT_TRUE(model.ok()) << model.status().message();
+      const auto layers = layers_of(written->manifest);
+      const auto known = layers.find(name);
+      const ane::CheckedPackage expected =
+          check_package(name, *model, known == layers.end() ? 0 : known->second);
+      EXPECT_EQ(planned->checked[i].name, name);
+      EXPECT_EQ(planned->checked[i].functions, expected.functions);
+      EXPECT_EQ(findings_of(planned->checked[i]), findings_of(expected));
+      found += expected.findings.size();
+    }
+    EXPECT_GT(found, 0U);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(, DryRunCheck, ::testing::ValuesIn(checkpoints_in_the_tree()),
+                         [](const auto& info) { return info.param.name; });
+
+// Packages in which a dry run finds that a rule is broken.
+std::set<std::string> packages_that_break(const std::string& rule, const std::string& model) {
+  const auto report =
+      compile(model, "unused", {.context = 64, .dry_run = true, .check = true});
+  EXPECT_TRUE(report.ok()) << report.status().message();
+  std::set<std::string> out;
+  if (!report.ok()) return out;
+  for (const ane::CheckedPackage& package : report->checked)
+    for (const ane::Finding& finding : package.findings)
+      if (finding.rule->id == rule) out.insert(package.name);
+  return out;
+}
+
+TEST(DryRunCheckOfVocabularies, FlagsHeadsThatAreTooWide) {
+  const auto with_vocabulary = [](std::int64_t size) {
+    const TemporaryFolder folder;
+    auto json = read_json_file(source_path("tests/compiler/data/tiny/qwen2/config.json"));
+    EXPECT_TRUE(json.ok());
+    (*json)["vocab_size"] = size;
+    EXPECT_TRUE(write_file(folder.file("config.json"), dump_json(*json)).ok());
+    return packages_that_break("wide-output", folder.path());
+  };
+  EXPECT_EQ(with_vocabulary(16'384), std::set<std::string>());
+  EXPECT_EQ(with_vocabulary(151'936), (std::set<std::string>{"head_0.mlpackage", "head_1.mlpackage", "head_2.mlpackage"}));
+}
+
+TEST(DryRunCheckOfVocabularies, FlagsTheHeadsOfRealShapes) {
+  const std::set<std::string> found = packages_that_break(
+      "wide-output", source_path("tests/compiler/data/shapes/qwen2.5-7b"));
+  EXPECT_TRUE(found.contains("head_0.mlpackage"));
+}
+
+}  // namespace
+}  // namespace anemone::compiler::testing
