@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+// Packages that answer what is contested about the chip: each probe differs from another one in one
+// thing, so that a Mac can tell what the thing costs. docs/probe-results.md says what a Mac writes.
+#pragma once
+
+#include <anemone/status.h>
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "exec/executor.h"
+
+namespace anemone::probe {
+
+// How large the packages are. Core ML leaves small ones to the CPU whatever their form, so only
+// tests may use others than these.
+struct Sizes {
+  std::int64_t layers = 8;        // of compiled models
+  std::int64_t graph_layers = 4;  // of graphs that are built here
+  std::int64_t hidden = 1024;
+  std::int64_t intermediate = 4096;
+  std::int64_t heads = 16;
+  std::int64_t kv_heads = 4;
+  std::int64_t context = 512;
+  std::int64_t tokens = 64;       // of prefill
+  std::int64_t head_unit = 1024;  // a head "16k" wide has 16 times as many outputs
+
+  std::int64_t head_dim() const { return hidden / heads; }
+};
+
+// One row of the table.
+struct Probe {
+  // kModel: a Qwen2 of random weights that the compiler writes in a form. The others are graphs of
+  // random weights that the compiler has no form for.
+  enum class Kind { kModel, kStates, kNotch, kHead, kTaps, kSoftplus, kRange };
+  std::string_view id;
+  std::string_view question;
+  std::string_view source;   // who measured what, and who disagrees
+  std::string_view differs;  // from the probe that it is to be compared with
+  Kind kind = Kind::kModel;
+  // kModel: of artifact::form_fields().
+  std::string_view quant = "int8-channel";
+  std::string_view layout = "height";
+  std::string_view cache = "readonly";
+  int functions = 1;  // 1: decode; 2: prefill, too; 4: both with a smaller context, too
+  // Others: which one of the alternatives; kHead: thousands of outputs; kStates: states, 0 for two
+  // per layer.
+  int variant = 0;
+  int parts = 1;  // kHead: convolutions that share the outputs
+};
+std::span<const Probe> probes();
+// The probes of these ids, all for none. kInvalidArgument for an id that there is not.
+Result<std::vector<Probe>> choose(const std::vector<std::string>& ids);
+
+struct Options {
+  Sizes sizes = {};
+  std::uint64_t seed = 1;
+  int threads = 0;                            // 0: default_thread_count()
+  const std::atomic<bool>* cancel = nullptr;  // may be null; outlives the call
+};
+
+// Bytes of the weights that a probe will have on disk; reads and writes nothing but a small file.
+Result<std::uint64_t> planned_bytes(const Probe& probe, const Options& options);
+
+// Called before each probe: how many are done, how many there are, and which one comes.
+using OnProbe = std::function<void(std::size_t done, std::size_t total, std::string_view id)>;
+
+// Writes `output`: the packages of each probe, inputs of each function and what `executor` gives
+// for them from zero states, probe.json, which lists them, and probe.swift, which runs them on a
+// Mac. kInvalidArgument where `output` is there and is not an empty folder; after an error what was
+// written is deleted. The same seed and sizes give the same bytes on one instruction set.
+Status write_probes(const std::vector<Probe>& chosen, const std::string& output,
+                    const Options& options, exec::Executor& executor,
+                    const OnProbe& on_probe = nullptr);
+
+}  // namespace anemone::probe

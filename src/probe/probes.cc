@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: Apache-2.0
+// The table of probes: a new question about a form of the compiler is a row here.
+#include <algorithm>
+
+#include "base/error.h"
+#include "probe/probe.h"
+
+namespace anemone::probe {
+namespace {
+
+using Kind = Probe::Kind;
+
+constexpr std::string_view kCaches =
+    "Which form of the KV cache is accepted, and what does it cost?";
+constexpr std::string_view kCacheSource =
+    "accepted: ANEMLL, CoreML-LLM, FluidAudio#679; refused with -14: magenta-realtime-2, mobius#77";
+constexpr std::string_view kStates = "How many states does a package work with?";
+constexpr std::string_view kStateSource =
+    "CoreML-LLM MLSTATE_PATTERN: three fail; Anemll#50: 48 work on M1";
+constexpr std::string_view kQuant = "Which stored weights stay on the chip, at which speed?";
+constexpr std::string_view kBlockSource = "coreai-models#279: cosine 0.367 with block scales";
+constexpr std::string_view kLinearSource =
+    "resident: ane-book; stablehlo-coreml#110: int8 convolutions on the CPU";
+constexpr std::string_view kPaletteSource = "anemll-bench#5, smpanaro: palettes stream compressed";
+constexpr std::string_view kLayout = "Does a last axis of 1 cost what its padding says?";
+constexpr std::string_view kLayoutSource = "Apple's rules; ane-book saw a stride of 32";
+constexpr std::string_view kFunctions = "What does a package pay for several functions?";
+constexpr std::string_view kFunctionSource =
+    "IPHONE_ANE_SPARSITY: four resident variants made prefill 2.2 times slower";
+constexpr std::string_view kNotch = "Do weights of 1 MiB per core stream slowly?";
+constexpr std::string_view kNotchSource = "stablehlo-coreml#110: 17 GB/s against 45 to 60 (M4)";
+constexpr std::string_view kHeads = "How wide may an output be?";
+constexpr std::string_view kHeadSource =
+    "ANEForge#152, mobius#61: 16,384; CoreML-LLM LMSPLIT: parts cost 4.6 %";
+constexpr std::string_view kTaps = "Where does a depthwise convolution over time run?";
+constexpr std::string_view kTapsSource = "CoreML-LLM LFM2 report: on the CPU, 5 ms a bounce";
+constexpr std::string_view kSoftplus = "Is softplus right for large inputs?";
+constexpr std::string_view kSoftplusSource =
+    "coremltools#2687: 0 above 10.4; #2814: not on the chip";
+constexpr std::string_view kRange = "Does a range of shapes leave the chip?";
+constexpr std::string_view kRangeSource = "coremltools#2370: 0 %; ane-book: runs after 245 s";
+
+constexpr Probe kProbes[] = {
+    {.id = "cache-blend",
+     .question = kCaches,
+     .source = kCacheSource,
+     .differs = "two states per layer, rewritten by a product",
+     .cache = "blend"},
+    {.id = "cache-readonly",
+     .question = kCaches,
+     .source = kCacheSource,
+     .differs = "caches are inputs, new rows are outputs"},
+    {.id = "states-1",
+     .question = kStates,
+     .source = kStateSource,
+     .differs = "one state for all layers",
+     .kind = Kind::kStates,
+     .variant = 1},
+    {.id = "states-2",
+     .question = kStates,
+     .source = kStateSource,
+     .differs = "one state for keys, one for values",
+     .kind = Kind::kStates,
+     .variant = 2},
+    {.id = "states-2l",
+     .question = kStates,
+     .source = kStateSource,
+     .differs = "two states per layer",
+     .kind = Kind::kStates},
+    {.id = "quant-int8",
+     .question = kQuant,
+     .source = kLinearSource,
+     .differs = "one scale per matrix",
+     .quant = "int8"},
+    {.id = "quant-int8-channel",
+     .question = kQuant,
+     .source = kLinearSource,
+     .differs = "one scale per output channel"},
+    {.id = "quant-int8-block",
+     .question = kQuant,
+     .source = kBlockSource,
+     .differs = "int8, scales per block of inputs",
+     .quant = "int8-block"},
+    {.id = "quant-int4-block",
+     .question = kQuant,
+     .source = kBlockSource,
+     .differs = "int4, scales per block of inputs",
+     .quant = "int4-block"},
+    {.id = "quant-lut4",
+     .question = kQuant,
+     .source = kPaletteSource,
+     .differs = "palettes of 16 values",
+     .quant = "lut4"},
+    {.id = "quant-lut6",
+     .question = kQuant,
+     .source = kPaletteSource,
+     .differs = "palettes of 64 values",
+     .quant = "lut6"},
+    {.id = "quant-lut8",
+     .question = kQuant,
+     .source = kPaletteSource,
+     .differs = "palettes of 256 values",
+     .quant = "lut8"},
+    {.id = "layout-height",
+     .question = kLayout,
+     .source = kLayoutSource,
+     .differs = "hidden states [1, C, T, 1]",
+     .functions = 2},
+    {.id = "layout-width",
+     .question = kLayout,
+     .source = kLayoutSource,
+     .differs = "hidden states [1, C, 1, T]",
+     .layout = "width",
+     .functions = 2},
+    {.id = "functions-1",
+     .question = kFunctions,
+     .source = kFunctionSource,
+     .differs = "decode alone"},
+    {.id = "functions-4",
+     .question = kFunctions,
+     .source = kFunctionSource,
+     .differs = "decode and prefill, each with two contexts",
+     .functions = 4},
+    {.id = "notch-whole",
+     .question = kNotch,
+     .source = kNotchSource,
+     .differs = "1 MiB per core in each convolution",
+     .kind = Kind::kNotch,
+     .variant = 1},
+    {.id = "notch-split",
+     .question = kNotch,
+     .source = kNotchSource,
+     .differs = "each convolution in two",
+     .kind = Kind::kNotch,
+     .variant = 2},
+    {.id = "head-16k",
+     .question = kHeads,
+     .source = kHeadSource,
+     .differs = "one convolution, 16 k outputs",
+     .kind = Kind::kHead,
+     .variant = 16},
+    {.id = "head-32k",
+     .question = kHeads,
+     .source = kHeadSource,
+     .differs = "one convolution, 32 k outputs",
+     .kind = Kind::kHead,
+     .variant = 32},
+    {.id = "head-64k",
+     .question = kHeads,
+     .source = kHeadSource,
+     .differs = "one convolution, 64 k outputs",
+     .kind = Kind::kHead,
+     .variant = 64},
+    {.id = "head-64k-split",
+     .question = kHeads,
+     .source = kHeadSource,
+     .differs = "four convolutions, 64 k outputs",
+     .kind = Kind::kHead,
+     .variant = 64,
+     .parts = 4},
+    {.id = "taps-depthwise",
+     .question = kTaps,
+     .source = kTapsSource,
+     .differs = "depthwise convolutions",
+     .kind = Kind::kTaps,
+     .variant = 1},
+    {.id = "taps-sum",
+     .question = kTaps,
+     .source = kTapsSource,
+     .differs = "multiplications and additions",
+     .kind = Kind::kTaps,
+     .variant = 2},
+    {.id = "softplus-operation",
+     .question = kSoftplus,
+     .source = kSoftplusSource,
+     .differs = "the operation",
+     .kind = Kind::kSoftplus,
+     .variant = 1},
+    {.id = "softplus-arithmetic",
+     .question = kSoftplus,
+     .source = kSoftplusSource,
+     .differs = "max(x, 0) + log(1 + exp(-|x|))",
+     .kind = Kind::kSoftplus,
+     .variant = 2},
+    {.id = "range-fixed",
+     .question = kRange,
+     .source = kRangeSource,
+     .differs = "one shape",
+     .kind = Kind::kRange,
+     .variant = 1},
+    {.id = "range-flexible",
+     .question = kRange,
+     .source = kRangeSource,
+     .differs = "a range of shapes",
+     .kind = Kind::kRange,
+     .variant = 2},
+};
+
+}  // namespace
+
+std::span<const Probe> probes() {
+  return kProbes;
+}
+
+Result<std::vector<Probe>> choose(const std::vector<std::string>& ids) {
+  std::vector<Probe> out;
+  for (const std::string& id : ids)
+    if (std::ranges::find(kProbes, id, &Probe::id) == std::end(kProbes))
+      return invalid_argument("[--only] expected ids that --list shows, got \"{}\"", id);
+  for (const Probe& each : kProbes)
+    if (ids.empty() || std::ranges::find(ids, each.id) != ids.end()) out.push_back(each);
+  return out;
+}
+
+}  // namespace anemone::probe
