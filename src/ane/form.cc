@@ -17,6 +17,8 @@ constexpr artifact::Form kPortable = {.layout = artifact::HiddenLayout::kTokensI
                                       .cache = artifact::CacheForm::kReadOnly,
                                       .recurrent = artifact::RecurrentForm::kTensors,
                                       .softplus = artifact::SoftplusForm::kArithmetic,
+                                      .taps = artifact::TapsForm::kArithmetic,
+                                      .routing = artifact::RoutingForm::kArithmetic,
                                       .logits = artifact::LogitsLayout::kLast,
                                       .head_outputs = artifact::HeadOutputs::kSplit};
 

@@ -146,13 +146,13 @@ std::vector<Range> fill_evenly(const std::vector<Piece>& pieces, std::uint64_t b
   return ranges;
 }
 
-// Ranges of about the same width: none has more than `most_columns` or more than kShardBytes.
+// Ranges of about the same width: none has more than `max_columns` or more than kShardBytes.
 std::vector<Range> vocabulary_ranges(std::int64_t vocab_size, std::uint64_t bytes_per_row,
-                                     std::int64_t most_columns) {
+                                     std::int64_t max_columns) {
   const auto by_bytes =
       static_cast<std::int64_t>(kShardBytes / std::max<std::uint64_t>(1, bytes_per_row));
   const std::int64_t widest = std::max(
-      kChannelMultiple, std::min(most_columns, by_bytes) / kChannelMultiple * kChannelMultiple);
+      kChannelMultiple, std::min(max_columns, by_bytes) / kChannelMultiple * kChannelMultiple);
   const std::int64_t parts = (vocab_size + widest - 1) / widest;
   std::int64_t width = (vocab_size + parts - 1) / parts;
   width = (width + kChannelMultiple - 1) / kChannelMultiple * kChannelMultiple;

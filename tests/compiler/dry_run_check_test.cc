@@ -93,8 +93,7 @@ INSTANTIATE_TEST_SUITE_P(, DryRunCheck, ::testing::ValuesIn(checkpoints_in_the_t
 
 // Packages in which a dry run finds that a rule is broken.
 std::set<std::string> packages_that_break(const std::string& rule, const std::string& model) {
-  const auto report =
-      compile(model, "unused", {.context = 64, .dry_run = true, .check = true});
+  const auto report = compile(model, "unused", {.context = 64, .dry_run = true, .check = true});
   EXPECT_TRUE(report.ok()) << report.status().message();
   std::set<std::string> out;
   if (!report.ok()) return out;
@@ -114,12 +113,13 @@ TEST(DryRunCheckOfVocabularies, FlagsHeadsThatAreTooWide) {
     return packages_that_break("wide-output", folder.path());
   };
   EXPECT_EQ(with_vocabulary(16'384), std::set<std::string>());
-  EXPECT_EQ(with_vocabulary(151'936), (std::set<std::string>{"head_0.mlpackage", "head_1.mlpackage", "head_2.mlpackage"}));
+  EXPECT_EQ(with_vocabulary(151'936),
+            (std::set<std::string>{"head_0.mlpackage", "head_1.mlpackage", "head_2.mlpackage"}));
 }
 
 TEST(DryRunCheckOfVocabularies, FlagsTheHeadsOfRealShapes) {
-  const std::set<std::string> found = packages_that_break(
-      "wide-output", source_path("tests/compiler/data/shapes/qwen2.5-7b"));
+  const std::set<std::string> found =
+      packages_that_break("wide-output", source_path("tests/compiler/data/shapes/qwen2.5-7b"));
   EXPECT_TRUE(found.contains("head_0.mlpackage"));
 }
 

@@ -137,7 +137,7 @@ class WrittenOut {
       if (reg < 0) return false;
       if (PreparedOp* sum = graph_.producer(reg, "add")) {
         // A sum has more terms than sums.
-        if (inner_.size() > 3 * kernels::simd::kMostTaps) return false;
+        if (inner_.size() > 3 * kernels::simd::kMaxTaps) return false;
         inner_.push_back(sum);
         open.push_back(FusionGraph::argument(*sum, "x"));
         open.push_back(FusionGraph::argument(*sum, "y"));
@@ -150,7 +150,7 @@ class WrittenOut {
 
   bool add_tap(int reg) {
     PreparedOp* product = graph_.producer(reg, "mul");
-    if (product == nullptr || weights_.size() == kernels::simd::kMostTaps) return false;
+    if (product == nullptr || weights_.size() == kernels::simd::kMaxTaps) return false;
     for (const std::string_view side : {"x", "y"}) {
       const int tokens = FusionGraph::argument(*product, side);
       const auto slice = axis_slice(graph_, tokens);
