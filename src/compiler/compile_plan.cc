@@ -286,6 +286,11 @@ Result<CompilePlan> make_compile_plan(const checkpoint::Checkpoint& checkpoint,
     plan.options.range_dim = false;
     plan.notes.push_back("linear attention takes a fixed number of tokens: --range-dim left out");
   }
+  // The scores of a step's tokens stand behind those of the past, in so many columns.
+  if (plan.options.range_dim && options.form.has_read_only_caches())
+    return invalid_argument(
+        "[--range-dim] expected caches that packages update (--kv-form blend), got readonly, which "
+        "takes a fixed number of tokens");
   plan_functions(plan);
 
   plan.embedding_tensor = "model.embed_tokens.weight";
