@@ -1,11 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "checkpoint/weight_source.h"
 
+#include <algorithm>
+#include <array>
 #include <cstring>
 
 #include "base/check.h"
 
 namespace anemone::checkpoint {
+namespace {
+
+// Elements of 16 bits from any address: a safetensors file may have a header of any length, and the
+// tensors lie behind it.
+template <typename T>
+void read_halves(const std::byte* bytes, std::span<float> out) {
+  std::array<T, 512> block;
+  while (!out.empty()) {
+    const std::size_t count = std::min(block.size(), out.size());
+    std::memcpy(block.data(), bytes, count * sizeof(T));
+    to_floats(std::span<const T>(block).first(count), out.first(count));
+    bytes += count * sizeof(T);
+    out = out.subspan(count);
+  }
+}
+
+}  // namespace
 
 void WeightDecoder::read_quants(const WeightRef&, std::int64_t, std::span<std::int8_t>,
                                 std::span<float>) const {
@@ -38,10 +57,10 @@ void read_floats(const WeightRef& weight, std::int64_t begin, std::span<float> o
                     out.size() * sizeof(float));
       return;
     case DType::kFp16:
-      to_floats({reinterpret_cast<const Half*>(weight.bytes.data()) + first, out.size()}, out);
+      read_halves<Half>(weight.bytes.data() + first * sizeof(Half), out);
       return;
     case DType::kBf16:
-      to_floats({reinterpret_cast<const BFloat16*>(weight.bytes.data()) + first, out.size()}, out);
+      read_halves<BFloat16>(weight.bytes.data() + first * sizeof(BFloat16), out);
       return;
     default:
       for (std::size_t i = 0; i < out.size(); ++i)

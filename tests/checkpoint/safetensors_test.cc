@@ -54,6 +54,29 @@ TEST(Safetensors, RoundTripsTensorsOfEveryDtype) {
   EXPECT_EQ(part, (std::vector<float>{2, -3}));
 }
 
+// The header may have any length, so elements may begin at an odd address.
+TEST(Safetensors, ReadsTensorsThatAreNotAligned) {
+  const TemporaryFolder folder;
+  std::vector<float> values(1000);
+  for (std::size_t i = 0; i < values.size(); ++i) values[i] = static_cast<float>(i % 256);
+  for (const auto& [dtype, name] : {std::pair{DType::kFp16, "F16"}, {DType::kBf16, "BF16"}}) {
+    Tensor tensor(dtype, {1000});
+    store_floats(values, tensor.mutable_view());
+    std::string data(tensor.view().bytes().size(), '\0');
+    std::memcpy(data.data(), tensor.view().bytes().data(), data.size());
+    std::string header =
+        std::string(R"({"t":{"dtype":")") + name + R"(","shape":[1000],"data_offsets":[0,2000]}})";
+    if (header.size() % 2 == 0) header += ' ';
+    const std::string path = folder.file("odd.safetensors");
+    ASSERT_TRUE(write_file(path, file_bytes(header, data)).ok());
+    const auto file = SafetensorsFile::open(path);
+    ASSERT_TRUE(file.ok()) << file.status().message();
+    std::vector<float> read(values.size());
+    read_floats(*(*file)->find("t"), 0, read);
+    EXPECT_EQ(read, values) << name;
+  }
+}
+
 TEST(Safetensors, ReadsShardsThroughTheIndex) {
   TemporaryFolder folder;
   const Tensor a = Tensor::from<float>({1}, std::vector<float>{1});
