@@ -120,6 +120,6 @@ def answer(name, length, step, count, outcome=cut_short):
 SLOW = {"type": "Replace", "pattern": {"Regex": "(a|aa)+[cd]"}, "content": "x"}
 answer("slow-token", 40, SLOW, 200)
 answer("slow-tokens", 22, SLOW, 1, ended)
-answer("slow-steps", 22, SLOW, 200)
+answer("slow-steps", 24, SLOW, 200)
 answer("long-token", 5000, SLOW, 50)
 answer("grows", 40, replace("a", "b" * 200_000), 1)

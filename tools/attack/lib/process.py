@@ -80,7 +80,7 @@ def environment(folder, extra=None):
         "ANEMONE_CACHE": os.path.join(folder, "cache"),
         "TMPDIR": folder,
         "HF_HUB_OFFLINE": "1",
-        "ASAN_OPTIONS": "detect_leaks=0:allocator_may_return_null=1:abort_on_error=1",
+        "ASAN_OPTIONS": "detect_leaks=0:allocator_may_return_null=1:abort_on_error=1:quarantine_size_mb=64",
         "UBSAN_OPTIONS": "print_stacktrace=1:halt_on_error=1",
     }
     out.update(extra or {})
