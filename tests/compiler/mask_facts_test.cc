@@ -50,6 +50,17 @@ TEST_P(MaskFacts, OfEveryFunction) {
   expect_all_facts(options, true, "");
 }
 
+// Layers that attend to the cache of another one are fused, too.
+TEST_P(MaskFacts, OfReadOnlyCaches) {
+  CompileOptions options;
+  options.context = 64;
+  options.prefill = 16;
+  options.form.cache = artifact::CacheForm::kReadOnly;
+  expect_all_facts(options, true, "");
+  options.tiers = {24};
+  expect_all_facts(options, true, "");
+}
+
 INSTANTIATE_TEST_SUITE_P(, MaskFacts, ::testing::ValuesIn(checkpoints_in_the_tree()),
                          [](const auto& info) { return info.param.name; });
 

@@ -3,8 +3,10 @@
 // form the cache has in the program, and whoever keeps it from step to step.
 #include "exec/cache_binding.h"
 
+#include <algorithm>
 #include <array>
 
+#include "exec/profile.h"
 #include "tests/exec/fusion_fixture.h"
 #include "tests/support/resident_bytes.h"
 #include "tests/support/sanitized.h"
@@ -61,6 +63,7 @@ struct BoundCaches : FusionFixture {
       if (form == Form::kAppend) {
         Value* past = b.input(cache, half({1, kCacheHeads, context, kHeadDim}));
         outputs.push_back(rows);
+        if (has_other_reader) outputs.push_back(b.op("square", {{"x", past}}));
         return b.op("concat", {{"values", std::vector<Value*>{past, rows}},
                                {"axis", Literal::int32(2)},
                                {"interleave", Literal::boolean(false)}});
@@ -112,6 +115,8 @@ struct BoundCaches : FusionFixture {
                       "y");
     ASSERT_TRUE(b.finish(outputs).ok()) << b.status().message();
   }
+
+  bool has_other_reader = false;  // of the rows before the step
 
   struct Step {
     std::string function;
@@ -328,6 +333,20 @@ TEST_F(BoundCaches, PagesOfUnusedPositionsAreNotTouched) {
     EXPECT_LT(anemone::testing::resident_bytes(), before + (std::size_t{4} << 20));
     (*states)->reset();
     EXPECT_LT(anemone::testing::resident_bytes(), before + (std::size_t{4} << 20));
+  }
+}
+
+// An operation that reads the rows before the step would find those of the step among them.
+TEST_F(BoundCaches, AttentionIsNotFusedWhereOthersReadThePast) {
+  for (const bool is_shared : {false, true}) {
+    has_other_reader = is_shared;
+    program = std::make_shared<Program>();
+    add("main", Form::kAppend, 2, 8, 8);
+    const auto loaded = load_as(kernels::simd::supported_isas().back(), false);
+    ASSERT_NE(loaded, nullptr);
+    const auto steps = explain(*loaded, "main");
+    ASSERT_TRUE(steps.ok());
+    EXPECT_EQ(std::ranges::count(*steps, "cached_attention", &PlanStep::name), is_shared ? 0 : 1);
   }
 }
 

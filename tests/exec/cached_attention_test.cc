@@ -2,113 +2,10 @@
 // Attention over states: the fast path reads what the masks say, and must do so for any mask.
 #include <array>
 
-#include "tests/exec/fusion_fixture.h"
+#include "tests/exec/cached_attention_fixture.h"
 
 namespace anemone::exec {
 namespace {
-
-constexpr std::int64_t kHeads = 4;
-constexpr std::int64_t kKvHeads = 2;
-constexpr std::int64_t kDim = 8;
-constexpr std::int64_t kPositions = 12;
-
-struct CachedAttention : FusionFixture {
-  // keys and values written into states by the mask, and attention over them.
-  Value* update(Builder& b, const std::string& name, Value* tokens, Value* write) {
-    Value* state = b.input(name, Type::state(DType::kFp16, state_shape));
-    Value* before = b.read_state(state, name + "_before");
-    Value* written = b.op(
-        "reduce_sum",
-        {{"x", write}, {"axes", Literal::int32s({-1})}, {"keep_dims", Literal::boolean(true)}});
-    Value* keep = b.op("sub", {{"x", Literal::number(1, DType::kFp16)}, {"y", written}});
-    Value* placed = b.op("matmul", {{"x", write}, {"y", tokens}});
-    Value* after = b.op("add", {{"x", b.op("mul", {{"x", before}, {"y", keep}})}, {"y", placed}});
-    if (is_open) after->type = half(Shape(4, kDynamic));
-    b.write_state(state, after, name + "_write");
-    return after;
-  }
-  Value* reshape(Builder& b, Value* x, std::initializer_list<std::int32_t> shape) {
-    return b.op("reshape", {{"x", x}, {"shape", Literal::int32s(shape)}});
-  }
-  // One score more in each row, around those that there are, of which no weight is given.
-  Value* softmax_with_sinks(Builder& b, Value* scores) {
-    const auto reduce = [&](std::string_view op, Value* x) {
-      return b.op(
-          op, {{"x", x}, {"axes", Literal::int32s({-1})}, {"keep_dims", Literal::boolean(true)}});
-    };
-    Value* sinks = b.constant(random_literal({1, scores->type.shape[1], 1, 1}, 3), "sinks");
-    Value* top = b.op("maximum", {{"x", sinks}, {"y", reduce("reduce_max", scores)}});
-    const auto weight = [&](Value* x) {
-      return b.op("exp", {{"x", b.op("sub", {{"x", x}, {"y", top}})}});
-    };
-    Value* weights = weight(scores);
-    Value* total = b.op("add", {{"x", weight(sinks)}, {"y", reduce("reduce_sum", weights)}});
-    Value* inverse = b.op("inverse", {{"x", total}, {"epsilon", Literal::number(0, DType::kFp16)}});
-    return b.op("mul", {{"x", inverse}, {"y", weights}});
-  }
-  bool has_sinks = false;
-  bool has_heads_first = false;  // scores of [heads, 1, T, S]
-  bool is_open = false;          // the program does not say what shape it writes into the states
-  Shape state_shape = {1, kKvHeads, kPositions, kDim};
-
-  // Output [1, heads, T, dim].
-  Value* attention(Builder& b, std::int32_t t, Value* write = nullptr) {
-    constexpr auto kGroup = static_cast<std::int32_t>(kHeads / kKvHeads);
-    constexpr auto kv = static_cast<std::int32_t>(kKvHeads);
-    constexpr auto heads = static_cast<std::int32_t>(kHeads);
-    constexpr auto dim = static_cast<std::int32_t>(kDim);
-    constexpr auto positions = static_cast<std::int32_t>(kPositions);
-    Value* q = b.input("q", half({1, kHeads, t, kDim}));
-    Value* k = b.input("k", half({1, kKvHeads, t, kDim}));
-    Value* v = b.input("v", half({1, kKvHeads, t, kDim}));
-    if (write == nullptr) write = b.input("write", half({1, 1, kPositions, t}));
-    Value* look = b.input("look", half({1, 1, t, kPositions}));
-    Value* scaled = b.op("mul", {{"x", q}, {"y", Literal::number(0.5, DType::kFp16)}});
-    Value* keys = update(b, "keys", k, write);
-    Value* values = update(b, "values", v, write);
-    Value* grouped = reshape(b, scaled, {1, kv, kGroup * t, dim});
-    Value* scores = b.op("matmul", {{"x", grouped},
-                                    {"y", keys},
-                                    {"transpose_x", Literal::boolean(false)},
-                                    {"transpose_y", Literal::boolean(true)}});
-    Value* by_head = has_heads_first ? reshape(b, scores, {heads, 1, t, positions})
-                                     : reshape(b, scores, {1, heads, t, positions});
-    Value* masked = b.op("add", {{"x", by_head}, {"y", look}});
-    Value* weights = has_sinks ? softmax_with_sinks(b, masked)
-                               : b.op("softmax", {{"x", masked}, {"axis", Literal::int32(-1)}});
-    Value* mixed =
-        b.op("matmul", {{"x", reshape(b, weights, {1, kv, kGroup * t, positions})}, {"y", values}});
-    return reshape(b, mixed, {1, heads, t, dim});
-  }
-
-  // Tokens at `position`, each looking at all positions up to itself (and `window` at most).
-  std::vector<Given> step(std::int64_t t, std::int64_t position, std::int64_t window = 99) {
-    Tensor write(DType::kFp16, {1, 1, kPositions, t});
-    Tensor look(DType::kFp16, {1, 1, t, kPositions});
-    for (std::int64_t i = 0; i < t; ++i)
-      for (std::int64_t s = 0; s < kPositions; ++s) {
-        const bool is_seen = s <= position + i && s > position + i - window;
-        at(write, s * t + i) = to_half(s == position + i ? 1.0f : 0.0f);
-        at(look, i * kPositions + s) = to_half(is_seen ? 0.0f : -1e4f);
-      }
-    std::vector<Given> out;
-    out.push_back({"q", random({1, kHeads, t, kDim}, 2)});
-    out.push_back({"k", random({1, kKvHeads, t, kDim}, 2)});
-    out.push_back({"v", random({1, kKvHeads, t, kDim})});
-    out.push_back({"write", std::move(write)});
-    out.push_back({"look", std::move(look)});
-    return out;
-  }
-  static Half& at(Tensor& tensor, std::int64_t i) {
-    return tensor.mutable_view().as<Half>()[static_cast<std::size_t>(i)];
-  }
-  void build(std::int32_t t) {
-    Builder b = function();
-    Value* y = attention(b, t);
-    b.rename(y, "y");
-    ASSERT_TRUE(b.finish({y}).ok()) << b.status().message();
-  }
-};
 
 TEST_F(CachedAttention, StepByStep) {
   build(1);
@@ -385,63 +282,6 @@ TEST_F(CachedAttention, StatesThatWereSetToOneValueStayApart) {
     EXPECT_EQ(keys[3 * static_cast<std::size_t>(kDim) + d], k[d]);
     EXPECT_EQ(values[3 * static_cast<std::size_t>(kDim) + d], v[d]);
   }
-}
-
-struct CachedAttentionBatch : CachedAttention {
-  using Steps = std::vector<std::vector<Given>>;
-};
-
-TEST_F(CachedAttentionBatch, OverStatesOfTheirOwn) {
-  build(1);
-  Steps steps;
-  for (std::int64_t i = 0; i < 5; ++i) steps.push_back(step(1, 2 * i));
-  expect_states_like_single_runs(steps, false);
-}
-
-TEST_F(CachedAttentionBatch, ChunksOfOneConversation) {
-  build(4);
-  Steps steps;
-  for (std::int64_t i = 0; i < 3; ++i) steps.push_back(step(4, 4 * i));
-  expect_states_like_single_runs(steps, true);
-}
-
-// The first attends to the register that the second writes, as a cache does that goes round.
-TEST_F(CachedAttentionBatch, ALaterRunWritesWhereAnEarlierOneAttends) {
-  build(2);
-  Steps steps;
-  steps.push_back(step(2, 4));
-  steps.push_back(step(2, 3));
-  steps.push_back(step(2, 8));
-  expect_states_like_single_runs(steps, true);
-}
-
-// Enough rows for the blocks of attention, with windows that leave some of them out.
-TEST_F(CachedAttentionBatch, ManyRows) {
-  build(12);
-  Steps steps;
-  for (const std::int64_t window : {99, 3}) {
-    auto given = step(12, 0, window);
-    steps.push_back(std::move(given));
-  }
-  expect_states_like_single_runs(steps, false);
-  std::vector<std::vector<Given>> one;
-  one.push_back(steps[1]);
-  expect_like_reference({"cached_attention"}, one, kManyRoundings);
-}
-
-TEST_F(CachedAttentionBatch, OneBadItemLeavesEveryStateAlone) {
-  build(1);
-  const auto loaded = load_as(kernels::simd::supported_isas().back(), false);
-  auto store = loaded->make_state();
-  const auto good = step(1, 0);
-  Inputs inputs[2];
-  for (const Given& given : good) inputs[0].push_back({given.name, given.tensor.view()});
-  Outputs outputs[2];
-  const BatchItem items[] = {{&inputs[0], &outputs[0], store->get()},
-                             {&inputs[1], &outputs[1], store->get()}};
-  EXPECT_EQ(loaded->run_batch("", items).code(), Code::kInvalidArgument);
-  EXPECT_EQ(loaded->run_batch("nothing", items).code(), Code::kNotFound);
-  EXPECT_TRUE(loaded->run_batch("", {}).ok());
 }
 
 }  // namespace

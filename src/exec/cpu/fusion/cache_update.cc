@@ -147,7 +147,7 @@ std::optional<CacheUpdate> match_cache_update(const FusionGraph& graph, int reg)
 std::optional<CacheUpdate> match_past_and_step(const FusionGraph& graph, int past, int tokens) {
   const auto input = graph.input(past);
   const auto output = graph.output(tokens);
-  if (!input || !output || graph.use_count(past) != 1) return std::nullopt;
+  if (!input || !output) return std::nullopt;
   const ir::Type& before = graph.type(past);
   const ir::Type& step = graph.type(tokens);
   if (!before.is_tensor() || !step.is_tensor() || before.dtype != step.dtype ||

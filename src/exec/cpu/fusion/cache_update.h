@@ -32,7 +32,7 @@ struct CacheUpdate {
 //   concat(past, tokens) along the positions, where `past` is an input and `tokens` is an output.
 std::optional<CacheUpdate> match_cache_update(const FusionGraph& graph, int reg);
 // The same as the last one where an attention takes both apart: `past` an input, `tokens` an
-// output.
+// output. Others may use `past`, too.
 std::optional<CacheUpdate> match_past_and_step(const FusionGraph& graph, int past, int tokens);
 
 }  // namespace anemone::exec

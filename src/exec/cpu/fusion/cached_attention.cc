@@ -283,12 +283,49 @@ class AttentionMatch {
   std::vector<float> sinks_;  // of each query head, where there are some
 };
 
+std::optional<Fusion> match_any(const FusionGraph& graph, PreparedOp& root) {
+  const std::string& type = root.op->type;
+  if (type != "reshape" && type != "matmul" && type != "add") return std::nullopt;
+  if (root.kind != PreparedOp::Kind::kKernel || !root.is_statically_checked) return std::nullopt;
+  return AttentionMatch(graph).match(root);
+}
+
+// Whether the operation is part of an attention that can be fused: its root is a few steps away.
+bool is_in_attention(const FusionGraph& graph, PreparedOp& op, PreparedOp& part, int steps) {
+  if (const auto fusion = match_any(graph, op); fusion && graph.is_closed(*fusion))
+    return &op == &part || std::ranges::find(fusion->inner, &part) != fusion->inner.end();
+  if (steps == 0) return false;
+  return std::ranges::any_of(op.outputs, [&](int reg) {
+    return std::ranges::any_of(graph.users(reg), [&](PreparedOp* user) {
+      return is_in_attention(graph, *user, part, steps - 1);
+    });
+  });
+}
+
+// Whether each user of the rows before the step is in the fusion or in another one. Layers may
+// attend to the cache of another one: each stores the rows of the step, which are the same, before
+// it reads. An operation that is not fused would find them among the rows before the step.
+bool all_users_fuse(const FusionGraph& graph, const Fusion& fusion) {
+  constexpr int kSteps = 10;  // from the product with the keys to the last reshape
+  return std::ranges::all_of(fusion.caches, [&](const PreparedCache& cache) {
+    if (cache.kind != CacheBinding::Kind::kAppend) return true;
+    const int past = graph.function().inputs[cache.input].reg;
+    int fused = 0;
+    for (PreparedOp* user : graph.users(past))
+      if (user->kind == PreparedOp::Kind::kKernel &&
+          (std::ranges::find(fusion.inner, user) != fusion.inner.end() ||
+           is_in_attention(graph, *user, *user, kSteps)))
+        ++fused;
+    return fused == graph.use_count(past);
+  });
+}
+
 }  // namespace
 
 std::optional<Fusion> match_cached_attention(const FusionGraph& graph, PreparedOp& root) {
-  if (root.op->type != "reshape" && root.op->type != "matmul" && root.op->type != "add")
-    return std::nullopt;
-  return AttentionMatch(graph).match(root);
+  auto fusion = match_any(graph, root);
+  if (fusion && !all_users_fuse(graph, *fusion)) return std::nullopt;
+  return fusion;
 }
 
 }  // namespace anemone::exec

@@ -28,7 +28,7 @@ struct RealTokens {
   std::int64_t tokens = 0;  // of the run; 0: nothing is known
   std::int64_t count = 0;   // of those, the first ones, that are no padding
 
-  // Of the columns of a product with weights, those that somebody reads.
+  // How many columns of a product with weights have to be computed.
   std::int64_t of(std::int64_t columns) const { return columns == tokens ? count : columns; }
 };
 

@@ -34,7 +34,7 @@ std::vector<ProjectionSegment> ProjectionOp::segments_of(std::span<FusedCall> ca
     ProjectionSegment& s = segments.emplace_back();
     s.x = call.inputs[0]->as<Half>().data();
     s.y = call.outputs[0].as<Half>().data();
-    const std::int64_t columns = call.inputs[0]->size() / matrix_.k;
+    const std::int64_t columns = columns_of(call);
     s.tokens = call.real.of(columns);
     s.first = first;
     first += s.tokens;
@@ -47,7 +47,7 @@ std::vector<ProjectionSegment> ProjectionOp::segments_of(std::span<FusedCall> ca
 // Later operations find zeros for the padding, not what another run left in the memory.
 void ProjectionOp::clear_padding(std::span<FusedCall> calls, const FusedContext& context) const {
   for (FusedCall& call : calls) {
-    const std::int64_t columns = call.inputs[0]->size() / matrix_.k;
+    const std::int64_t columns = columns_of(call);
     const std::int64_t count = call.real.of(columns);
     if (count == columns) continue;
     Half* y = call.outputs[0].as<Half>().data();

@@ -38,6 +38,10 @@ class ProjectionOp : public FusedOp {
   void multiply(std::span<const Token> tokens, const FusedContext& context) const;
 
  private:
+  // Tokens of a call, its padding included.
+  std::int64_t columns_of(const FusedCall& call) const {
+    return call.inputs[0]->size() / matrix_.k;
+  }
   std::vector<ProjectionSegment> segments_of(std::span<FusedCall> calls) const;
   void multiply(std::span<const ProjectionSegment> segments, const FusedContext& context) const;
   void clear_padding(std::span<FusedCall> calls, const FusedContext& context) const;
