@@ -2,10 +2,12 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <vector>
 
 #include "ane/rule.h"
+#include "mlpackage/model.h"
 
 namespace anemone::ane {
 
@@ -24,5 +26,9 @@ struct CheckedPackage {
   std::size_t functions = 0;
   std::vector<Finding> findings;
 };
+
+// The same of a model, read or about to be written, whose functions are described. `layers` that it
+// has, whole or in part; 0: not known.
+CheckedPackage check_package(std::string name, const mlpackage::Model& model, std::int64_t layers);
 
 }  // namespace anemone::ane

@@ -19,17 +19,20 @@ constexpr artifact::Form kPortable = {.layout = artifact::HiddenLayout::kTokensI
                                       .softplus = artifact::SoftplusForm::kArithmetic,
                                       .taps = artifact::TapsForm::kArithmetic,
                                       .routing = artifact::RoutingForm::kArithmetic,
+                                      .projections = artifact::ProjectionForm::kSplit,
                                       .logits = artifact::LogitsLayout::kLast,
-                                      .head_outputs = artifact::HeadOutputs::kSplit};
+                                      .head_outputs = artifact::HeadOutputs::kSplit,
+                                      .packages = artifact::PackageForm::kBounded,
+                                      .embedding = artifact::EmbeddingForm::kStored};
 
 constexpr std::array kForms = {
-    NamedForm{"blend-states",
-              "caches as states, written by a product with a one-hot matrix; tokens in the height",
-              {}},
     NamedForm{"portable",
               "what no report has seen a chip refuse: no states, the host appends to caches, long "
               "last axes, no wide outputs",
               kPortable},
+    NamedForm{"blend-states",
+              "caches as states, written by a product with a one-hot matrix; tokens in the height",
+              {}},
 };
 
 struct Reason {
@@ -70,6 +73,10 @@ constexpr std::array kReasons = {
     Reason{"routing", "arithmetic",
            "a select that broadcasts broke the plan (onnxsim#1400); CoreML-LLM saw select on the "
            "CPU (macOS 26)"},
+    Reason{"projections", "whole", "one product reads gate and up; some chips refuse wide ones"},
+    Reason{"projections", "split",
+           "M1, M2 and M2 Pro refuse an axis above 16,384 (mobius#61, ANEForge#152), and larql#312 "
+           "saw the same of inputs"},
     Reason{"experts", "dense",
            "no step leaves the chip; it reads all experts of a layer for each token"},
     Reason{"experts", "packs",
@@ -83,6 +90,16 @@ constexpr std::array kReasons = {
     Reason{"head-outputs", "split",
            "no output has more than 16,384 columns, which every chip takes; on A19 16 of them cost "
            "4.6 % (CoreML-LLM)"},
+    Reason{"packages", "by-size", "as few packages as hold the weights, of at most 250 MB each"},
+    Reason{"packages", "bounded",
+           "at most 16 layers and 1,500 operations: 28 and 31 layers failed where 14 worked "
+           "(speech-swift#282, ANEForge#254)"},
+    Reason{"embedding", "float",
+           "the host copies rows; they are those of the checkpoint, but a quantized tied head lies "
+           "there twice"},
+    Reason{"embedding", "stored",
+           "the host decodes rows as the chip decodes the head; a tied table lies there once (272 "
+           "MB less for the 0.5B)"},
 };
 
 Result<artifact::Form> named_form(std::string_view name) {

@@ -24,6 +24,12 @@ inline constexpr std::int64_t kMaxChannels = 16'384;
 // blend-states has had from the first.
 inline constexpr std::int64_t kMaxWholeHead = 65'536;
 
+// Most layers and operations, constants not counted, of a function of a package: ANEForge#254 saw a
+// failure at about 31 layers whatever their width, speech-swift#282 at 28 where 14 work. Against
+// it, mobius#77 ran 1,919 operations.
+inline constexpr std::int64_t kMaxLayers = 16;
+inline constexpr std::int64_t kMaxOperations = 1'500;
+
 // Head ranges are multiples of this, so that the last axis of a logits tensor is 64-byte aligned in
 // fp16.
 inline constexpr std::int64_t kChannelMultiple = 32;

@@ -24,7 +24,6 @@ constexpr std::uint64_t kAxisBytes = 64;
 constexpr std::size_t kMaxStates = 2;
 constexpr std::size_t kMaxFunctions = 2;
 // Fourteen layers were seen to work and 28 to fail.
-constexpr std::int64_t kMaxLayers = 16;
 
 bool has_states(const ir::Function& function) {
   return std::ranges::any_of(function.inputs,

@@ -16,7 +16,6 @@ namespace anemone::ane {
 namespace {
 
 // A function of 1,919 operations was seen to run.
-constexpr std::int64_t kMaxOperations = 1'500;
 
 bool is_product(const ir::Op& op) {
   return op.type == "conv" || op.type == "linear" || op.type == "matmul";

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <limits>
 #include <optional>
 #include <string>
 #include <tuple>
@@ -83,23 +84,52 @@ struct Fill {
   }
 };
 
+// What a package may hold.
+struct Limits {
+  std::uint64_t bytes = 0;
+  std::int64_t operations = std::numeric_limits<std::int64_t>::max();
+  std::int64_t layers = std::numeric_limits<std::int64_t>::max();
+};
+
+Limits limits_of(std::uint64_t bytes, artifact::PackageForm form) {
+  if (form == artifact::PackageForm::kBySize) return {.bytes = bytes};
+  return {bytes, kMaxOperations, kMaxLayers};
+}
+
+// Consecutive pieces.
+struct Window {
+  std::uint64_t bytes = 0;
+  std::int64_t operations = 0;
+  std::int64_t ends = 0;  // of layers
+
+  void add(const Piece& piece, int sign) {
+    bytes += sign > 0 ? piece.bytes : -piece.bytes;
+    operations += sign * piece.operations;
+    if (piece.ends_layer) ends += sign;
+  }
+  bool exceeds(const Limits& limits, const Piece& last) const {
+    return bytes > limits.bytes || operations > limits.operations ||
+           ends + (last.ends_layer ? 0 : 1) > limits.layers;
+  }
+};
+
 // The best plan for the pieces from each one on. A package that begins at a piece ends as late as
-// the budget allows, or at the last border of layers before that: a plan from a later piece is
+// the limits allow, or at the last border of layers before that: a plan from a later piece is
 // never worse than one from an earlier, so no other end is better.
-std::vector<Fill> fill(const std::vector<Piece>& pieces, std::uint64_t budget) {
+std::vector<Fill> fill(const std::vector<Piece>& pieces, const Limits& limits) {
   const std::size_t count = pieces.size();
   std::vector<Fill> best(count + 1);
   std::vector<std::size_t> border(count + 1);  // the last end of a layer up to here
   for (std::size_t i = 0; i < count; ++i) border[i + 1] = pieces[i].ends_layer ? i + 1 : border[i];
   std::size_t end = count;
-  std::uint64_t used = 0;  // by pieces [begin, end)
+  Window used;  // the pieces [begin, end)
   for (std::size_t begin = count; begin-- > 0;) {
-    used += pieces[begin].bytes;
     if (pieces[begin].ends_package) {
       end = begin + 1;
-      used = pieces[begin].bytes;
+      used = {};
     }
-    while (used > budget && end > begin + 1) used -= pieces[--end].bytes;
+    used.add(pieces[begin], 1);
+    while (end > begin + 1 && used.exceeds(limits, pieces[end - 1])) used.add(pieces[--end], -1);
     const auto ending_at = [&](std::size_t at) {
       return Fill{best[at].packages + 1, best[at].cuts + (pieces[at - 1].ends_layer ? 0 : 1),
                   static_cast<std::int64_t>(at)};
@@ -127,16 +157,17 @@ std::optional<std::uint64_t> parse_size(std::string_view text) {
   return std::nullopt;
 }
 
-// The best plan within the budget, filled as evenly as it can be.
-std::vector<Range> fill_evenly(const std::vector<Piece>& pieces, std::uint64_t budget) {
-  const Fill wanted = fill(pieces, budget).front();
+// The best plan within the limits, filled as evenly as it can be.
+std::vector<Range> fill_evenly(const std::vector<Piece>& pieces, Limits limits) {
+  const Fill wanted = fill(pieces, limits).front();
   std::uint64_t low = 0;
-  std::uint64_t high = budget;
+  std::uint64_t high = limits.bytes;
   while (low + 1 < high) {
-    const std::uint64_t middle = low + (high - low) / 2;
-    (wanted.is_better_than(fill(pieces, middle).front()) ? low : high) = middle;
+    limits.bytes = low + (high - low) / 2;
+    (wanted.is_better_than(fill(pieces, limits).front()) ? low : high) = limits.bytes;
   }
-  const std::vector<Fill> best = fill(pieces, high);
+  limits.bytes = high;
+  const std::vector<Fill> best = fill(pieces, limits);
   std::vector<Range> ranges;
   for (std::int64_t begin = 0; begin < static_cast<std::int64_t>(pieces.size());) {
     const std::int64_t end = best[static_cast<std::size_t>(begin)].end;
@@ -165,10 +196,11 @@ std::vector<Range> vocabulary_ranges(std::int64_t vocab_size, std::uint64_t byte
 }  // namespace
 
 Result<std::vector<Range>> plan_layer_shards(std::string_view spec,
-                                             const std::vector<Piece>& pieces) {
+                                             const std::vector<Piece>& pieces,
+                                             artifact::PackageForm form) {
   const std::int64_t layers = std::ranges::count(pieces, true, &Piece::ends_layer);
-  if (spec == "auto") return fill_evenly(pieces, kShardBytes);
-  if (const auto budget = parse_size(spec)) return fill_evenly(pieces, *budget);
+  if (spec == "auto") return fill_evenly(pieces, limits_of(kShardBytes, form));
+  if (const auto budget = parse_size(spec)) return fill_evenly(pieces, limits_of(*budget, form));
   if (spec.find(':') != spec.npos) {
     ANEMONE_ASSIGN_OR_RETURN(const std::vector<Range> ranges, parse_ranges(spec, layers));
     return pieces_of(ranges, pieces);
@@ -182,7 +214,7 @@ std::vector<Range> plan_expert_packs(std::string_view spec,
                                      const std::vector<std::uint64_t>& expert_bytes) {
   std::vector<Piece> pieces;
   for (const std::uint64_t bytes : expert_bytes) pieces.push_back({.bytes = bytes});
-  return fill_evenly(pieces, parse_size(spec).value_or(kExpertPackBytes));
+  return fill_evenly(pieces, {.bytes = parse_size(spec).value_or(kExpertPackBytes)});
 }
 
 std::vector<std::vector<Range>> plan_heads(artifact::HeadOutputs outputs, std::int64_t vocab_size,
@@ -199,7 +231,7 @@ std::vector<std::vector<Range>> plan_heads(artifact::HeadOutputs outputs, std::i
   for (const Range& range : ranges)
     pieces.push_back(
         {.bytes = static_cast<std::uint64_t>(range.end - range.begin) * bytes_per_row});
-  for (const Range& package : fill_evenly(pieces, kShardBytes))
+  for (const Range& package : fill_evenly(pieces, {.bytes = kShardBytes}))
     packages.emplace_back(ranges.begin() + package.begin, ranges.begin() + package.end);
   return packages;
 }

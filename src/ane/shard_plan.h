@@ -19,9 +19,10 @@ struct Range {
 
 // What stays together in one package: a layer, or a part of one that can be cut.
 struct Piece {
-  std::uint64_t bytes = 0;    // stored
-  bool ends_layer = true;     // the next piece begins another layer
-  bool ends_package = false;  // the next piece is never in the same package
+  std::uint64_t bytes = 0;      // stored
+  bool ends_layer = true;       // the next piece begins another layer
+  bool ends_package = false;    // the next piece is never in the same package
+  std::int64_t operations = 0;  // of its widest function, constants not counted
 };
 
 // How the pieces of all layers are dealt out to packages. `spec` is the user's word:
@@ -30,10 +31,12 @@ struct Piece {
 //   "100MB"        the same with packages of at most so many bytes (KB, MB or GB, powers of ten)
 //   "4"            so many packages of about the same number of whole layers
 //   "0:12,12:24"   exactly these ranges of layers; they must cover all layers in order
-// A piece above the budget gets a package of its own. The ranges are of pieces, not of layers.
-// kInvalidArgument when the spec does not fit.
+// With kBounded packages, the first two keep to kMaxLayers and kMaxOperations, too. A piece above a
+// limit gets a package of its own. The ranges are of pieces, not of layers. kInvalidArgument when
+// the spec does not fit.
 Result<std::vector<Range>> plan_layer_shards(std::string_view spec,
-                                             const std::vector<Piece>& pieces);
+                                             const std::vector<Piece>& pieces,
+                                             artifact::PackageForm form);
 
 // How the experts of a layer are dealt out to packages of their own: as few as possible of at most
 // kExpertPackBytes, or of the size that `spec` says, evenly filled.

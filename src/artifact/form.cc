@@ -30,10 +30,13 @@ constexpr std::array<std::string_view, 2> kRecurrent = {"states", "tensors"};
 constexpr std::array<std::string_view, 2> kSoftplus = {"operation", "arithmetic"};
 constexpr std::array<std::string_view, 2> kTaps = {"convolution", "arithmetic"};
 constexpr std::array<std::string_view, 2> kRouting = {"select", "arithmetic"};
+constexpr std::array<std::string_view, 2> kProjections = {"whole", "split"};
+constexpr std::array<std::string_view, 2> kPackages = {"by-size", "bounded"};
 constexpr std::array<std::string_view, 2> kLogits = {"channels", "last-axis"};
 constexpr std::array<std::string_view, 2> kExperts = {"dense", "packs"};
 constexpr std::array<std::string_view, 2> kHeads = {"logits", "argmax"};
 constexpr std::array<std::string_view, 2> kHeadOutputs = {"one", "split"};
+constexpr std::array<std::string_view, 2> kEmbeddings = {"float", "stored"};
 
 constexpr std::array kFields = {
     field<&Form::layout>("layout", "the axis of the tokens in hidden states", kLayouts),
@@ -42,10 +45,13 @@ constexpr std::array kFields = {
     field<&Form::softplus>("softplus", "how softplus is written", kSoftplus),
     field<&Form::taps>("taps", "how convolutions over time are written", kTaps),
     field<&Form::routing>("routing", "how inactive experts get no weight", kRouting),
+    field<&Form::projections>("projections", "how wide the matrices of an MLP are", kProjections),
     field<&Form::experts>("experts", "where the experts of a layer are", kExperts),
     field<&Form::logits>("logits", "the axis of the vocabulary", kLogits),
     field<&Form::head>("head", "what the heads give", kHeads),
     field<&Form::head_outputs>("head-outputs", "outputs of a package of heads", kHeadOutputs),
+    field<&Form::packages>("packages", "what bounds a package of layers", kPackages),
+    field<&Form::embedding>("embedding", "how rows of embeddings are stored", kEmbeddings),
 };
 
 }  // namespace

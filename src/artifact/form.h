@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The form of a compiled model: the choices about its graph that leave what it computes alone. What
+// The form of a compiled model: the choices that leave what its graph computes alone. What
 // the chip makes of them is partly contested, so each is named here once, as an option and in the
 // manifest. anemone::ane::named_forms() has the ones to choose from, and why.
 #pragma once
@@ -43,6 +43,15 @@ enum class TapsForm { kConvolution, kArithmetic };
 // number, or in products and sums with a mask of zeros and ones.
 enum class RoutingForm { kSelect, kArithmetic };
 
+// What bounds a package of layers that the planner fills: kBySize, its bytes; kBounded, also the
+// layers and operations that chips were seen to take.
+enum class PackageForm { kBySize, kBounded };
+
+// How wide the matrices of a gated MLP are: kWhole, as the model has them, gate and up in one;
+// kSplit, no product has more inputs or outputs than the chip takes as one axis: gate and up are
+// two, or the MLP becomes the sum of several over ranges of its channels.
+enum class ProjectionForm { kWhole, kSplit };
+
 // Where the experts of a layer go: kDense puts all of them into the graph, multiplied by their
 // weights; kPacks puts them into packages of their own, of which the host runs the active ones.
 enum class ExpertsForm { kDense, kPacks };
@@ -58,6 +67,11 @@ enum class HeadOutputs { kOne, kSplit };
 // the last one, [1, 1, T, columns].
 enum class LogitsLayout { kChannels, kLast };
 
+// How rows of embeddings are stored. kFloat: as floats, in the heads where those hold the same
+// floats, else in a file. kStored: as the weights are, in the heads where those are tied, whatever
+// their scheme, else in a file by the recipe.
+enum class EmbeddingForm { kFloat, kStored };
+
 // The default is what version 1 of the manifest stands for.
 struct Form {
   HiddenLayout layout = HiddenLayout::kTokensInHeight;
@@ -66,10 +80,13 @@ struct Form {
   SoftplusForm softplus = SoftplusForm::kOperation;
   TapsForm taps = TapsForm::kConvolution;
   RoutingForm routing = RoutingForm::kSelect;
+  ProjectionForm projections = ProjectionForm::kWhole;
   ExpertsForm experts = ExpertsForm::kDense;
   LogitsLayout logits = LogitsLayout::kChannels;
   HeadForm head = HeadForm::kLogits;
   HeadOutputs head_outputs = HeadOutputs::kOne;
+  PackageForm packages = PackageForm::kBySize;
+  EmbeddingForm embedding = EmbeddingForm::kFloat;
 
   bool has_read_only_caches() const { return cache == CacheForm::kReadOnly; }
   bool has_recurrent_states() const { return recurrent == RecurrentForm::kStates; }
@@ -78,6 +95,9 @@ struct Form {
                                          : hidden_shape(layout, columns, tokens);
   }
   bool has_split_heads() const { return head_outputs == HeadOutputs::kSplit; }
+  bool has_bounded_packages() const { return packages == PackageForm::kBounded; }
+  bool has_split_projections() const { return projections == ProjectionForm::kSplit; }
+  bool has_stored_embedding() const { return embedding == EmbeddingForm::kStored; }
   bool has_argmax() const { return head == HeadForm::kArgmax; }
   bool has_expert_packs() const { return experts == ExpertsForm::kPacks; }
   bool operator==(const Form&) const = default;

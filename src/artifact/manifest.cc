@@ -44,7 +44,11 @@ int needed_format_version(const Manifest& manifest) {
     return std::ranges::any_of(shard.caches, &Cache::is_appended);
   });
   const bool has_joined_heads = manifest.head_packages().size() != manifest.heads.size();
-  if (manifest.form.logits == LogitsLayout::kLast || has_appended || has_joined_heads) return 3;
+  const bool has_quantized = is_quantized(manifest.embedding) ||
+                             (manifest.layer_embedding && is_quantized(*manifest.layer_embedding));
+  if (manifest.form.logits == LogitsLayout::kLast || has_appended || has_joined_heads ||
+      has_quantized)
+    return 3;
   return has_parts ? 2 : 1;
 }
 

@@ -5,7 +5,8 @@
 //   DIR/manifest.json            this file's types
 //   DIR/layers_00_11.mlpackage   layer shards: hidden -> hidden
 //   DIR/head_0.mlpackage         final norm and ranges of the vocabulary: hidden -> logits
-//   DIR/embedding.bin            token embeddings for host lookup, row-major [vocab, hidden]
+//   DIR/embedding.bin            token embeddings for host lookup, row-major [vocab, hidden], where
+//                                the heads do not hold them
 //   DIR/layer_embedding.bin      a second table, of the layers' own embeddings, where there is one
 //   DIR/tokenizer.json, tokenizer_config.json, chat_template.jinja   as the checkpoint has them
 //
@@ -23,6 +24,7 @@
 #include <string_view>
 #include <vector>
 
+#include "artifact/embedding.h"
 #include "artifact/form.h"
 #include "artifact/verification.h"
 #include "base/json.h"
@@ -37,7 +39,8 @@ namespace anemone::artifact {
 //   1: everything but what follows
 //   2: layers in parts (LayerSpan::part_begin, part_end), experts in packages (Shard::experts)
 //   3: caches that the host appends to (Cache::is_appended), the vocabulary in the last axis
-//      (Form::logits), several heads in a package (Manifest::head_packages())
+//      (Form::logits), several heads in a package (Manifest::head_packages()), embeddings in a
+//      quantized form (EmbeddingPart::quantization)
 inline constexpr int kFormatVersion = 3;
 inline constexpr std::string_view kManifestName = "manifest.json";
 
@@ -196,22 +199,6 @@ struct Rope {
   const std::vector<float>& frequencies(std::int64_t length) const {
     return is_long(length) ? long_inv_freq : inv_freq;
   }
-};
-
-// Consecutive rows of the embedding in one file, row-major without gaps.
-struct EmbeddingPart {
-  std::string file;          // relative to the artifact folder
-  std::uint64_t offset = 0;  // in bytes
-  std::int64_t rows = 0;
-};
-
-// Token embeddings for host lookup: a file of their own, or the weights of the heads where those
-// are the same bytes (tied, not quantized).
-struct Embedding {
-  DType dtype = DType::kFp16;  // fp16 or fp32
-  std::int64_t rows = 0;       // of all parts
-  std::int64_t columns = 0;
-  std::vector<EmbeddingPart> parts;  // in the order of the vocabulary
 };
 
 struct FileEntry {

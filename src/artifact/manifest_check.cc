@@ -19,7 +19,6 @@ constexpr std::int64_t kMaxId = std::numeric_limits<std::int32_t>::max();
 constexpr std::int64_t kMaxHidden = 1 << 20;
 constexpr std::int64_t kMaxLayers = 1 << 16;
 constexpr std::int64_t kMaxParts = 1 << 16;
-constexpr std::int64_t kMaxLayerColumns = 1 << 30;
 
 using Names = std::set<std::string_view, std::less<>>;
 
@@ -37,50 +36,6 @@ Status check_ids(const Manifest& manifest, std::string_view subject) {
     ANEMONE_RETURN_IF_ERROR(check_range(subject, "each of eos_ids", id, 0, kMaxId));
   if (manifest.bos_id.has_value())
     ANEMONE_RETURN_IF_ERROR(check_range(subject, "bos_id", *manifest.bos_id, 0, kMaxId));
-  return {};
-}
-
-Status check_table(const Embedding& embedding, std::string_view field, std::string_view subject) {
-  if (embedding.dtype != DType::kFp16 && embedding.dtype != DType::kFp32)
-    return corrupt("[{}] expected {}.dtype fp16 or fp32, got {}", subject, field,
-                   dtype_name(embedding.dtype));
-  ANEMONE_RETURN_IF_ERROR(
-      check_range(subject, fmt::format("{}.rows", field), embedding.rows, 1, kMaxId));
-  std::int64_t rows = 0;
-  for (const EmbeddingPart& part : embedding.parts) {
-    if (!is_inner_path(part.file))
-      return corrupt("[{}] expected {}.parts to lie in the artifact folder, got \"{}\"", subject,
-                     field, part.file);
-    ANEMONE_RETURN_IF_ERROR(check_range(subject, fmt::format("rows of \"{}\"", part.file),
-                                        part.rows, 1, embedding.rows - rows));
-    const auto element = dtype_bytes(embedding.dtype, 1);
-    if (part.offset % element != 0)
-      return corrupt("[{}] expected the offset in \"{}\" to be a multiple of {}, got {}", subject,
-                     part.file, element, part.offset);
-    rows += part.rows;
-  }
-  if (rows != embedding.rows)
-    return corrupt("[{}] expected {}.parts to hold {} rows, got {}", subject, field, embedding.rows,
-                   rows);
-  return {};
-}
-
-Status check_embeddings(const Manifest& manifest, std::string_view subject) {
-  ANEMONE_RETURN_IF_ERROR(check_table(manifest.embedding, "embedding", subject));
-  if (manifest.embedding.columns != manifest.hidden_size)
-    return corrupt("[{}] expected embedding.columns to equal hidden_size {}, got {}", subject,
-                   manifest.hidden_size, manifest.embedding.columns);
-  if (!manifest.layer_embedding) return {};
-  const Embedding& layers = *manifest.layer_embedding;
-  ANEMONE_RETURN_IF_ERROR(check_table(layers, "layer_embedding", subject));
-  if (layers.rows < manifest.embedding.rows)
-    return corrupt("[{}] expected layer_embedding.rows to be at least embedding.rows {}, got {}",
-                   subject, manifest.embedding.rows, layers.rows);
-  if (layers.columns < 1 || layers.columns % manifest.layers != 0 ||
-      layers.columns > kMaxLayerColumns)
-    return corrupt(
-        "[{}] expected layer_embedding.columns to be a multiple of the {} layers, got {}", subject,
-        manifest.layers, layers.columns);
   return {};
 }
 

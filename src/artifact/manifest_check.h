@@ -22,8 +22,9 @@ bool is_inner_path(std::string_view path);
 // 64 lower-case hex digits.
 bool is_sha256(std::string_view text);
 
-// Parts of check_manifest(): for one shard, for the experts between each shard and the next, and
-// for the verdict.
+// Parts of check_manifest(): for the tables of embeddings, for one shard, for the experts between
+// each shard and the next, and for the verdict.
+Status check_embeddings(const Manifest& manifest, std::string_view subject);
 Status check_shard(const Manifest& manifest, const Shard& shard, std::string_view subject);
 Status check_experts(const Manifest& manifest, std::string_view subject);
 Status check_verification(const Verification& verification, std::string_view subject);

@@ -103,10 +103,20 @@ void fields(Io& io, typename Io::template Of<Function>& function) {
 }
 
 template <typename Io>
+void fields(Io& io, typename Io::template Of<Quantization>& quantization) {
+  io.member("dtype", quantization.dtype);
+  io.member("block_rows", quantization.block_rows);
+  io.member("block_columns", quantization.block_columns);
+  io.optional("offset", quantization.offset);
+  io.optional("scales", quantization.scales);
+}
+
+template <typename Io>
 void fields(Io& io, typename Io::template Of<EmbeddingPart>& part) {
   io.member("file", part.file);
   io.member("offset", part.offset);
   io.member("rows", part.rows);
+  io.optional("quantization", part.quantization);
 }
 
 template <typename Io>

@@ -20,7 +20,7 @@ class Mxfp4Decoder : public WeightDecoder {
   explicit Mxfp4Decoder(std::span<const std::byte> scales) : scales_(scales) {}
 
   std::string_view storage() const override { return "MXFP4"; }
-  bool is_quantized() const override { return true; }
+  int quantized_bits() const override { return kMxfp4Bits; }
   std::optional<QuantizedForm> quantized_form() const override { return kMxfp4Form; }
   void read(const WeightRef& weight, std::int64_t begin, std::span<float> out) const override {
     for (std::size_t i = 0; i < out.size(); ++i) {

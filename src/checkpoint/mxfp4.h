@@ -14,6 +14,8 @@
 namespace anemone::checkpoint {
 
 inline constexpr std::string_view kMxfp4Blocks = "_blocks";
+// The floats of four bits, doubled, are integers up to 12.
+inline constexpr int kMxfp4Bits = 4;
 inline constexpr QuantizedForm kMxfp4Form = {.group = 32, .bits = 8, .has_half_scales = false};
 
 // The tensors of `source`, with each "NAME_blocks" as the floats [..., rows, 32 * groups] that it

@@ -21,7 +21,7 @@ class Zeros : public WeightDecoder {
 class Mxfp4Zeros : public Zeros {
  public:
   std::string_view storage() const override { return "MXFP4"; }
-  bool is_quantized() const override { return true; }
+  int quantized_bits() const override { return kMxfp4Bits; }
   std::optional<QuantizedForm> quantized_form() const override { return kMxfp4Form; }
   void read_quants(const WeightRef&, std::int64_t, std::span<std::int8_t> quants,
                    std::span<float> scales) const override {

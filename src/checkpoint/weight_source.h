@@ -32,8 +32,8 @@ class WeightDecoder {
   // How many rows of a matrix are best read together, since reading them takes little longer than
   // reading one: more than 1 for a matrix that lies transposed.
   virtual std::int64_t rows_at_once() const { return 1; }
-  // Whether it is quantized, in this or another form.
-  virtual bool is_quantized() const { return false; }
+  // Bits of its integers, whatever their form, without the scales; 0: they are not quantized.
+  virtual int quantized_bits() const { return 0; }
   // The integers behind a matrix, when rows are nothing but integers with scales.
   virtual std::optional<QuantizedForm> quantized_form() const { return std::nullopt; }
   // One row of those: `quants` has a matrix's columns, `scales` columns / group.
@@ -57,7 +57,8 @@ struct WeightRef {
   std::string_view storage() const {
     return decoder != nullptr ? decoder->storage() : dtype_name(dtype);
   }
-  bool is_quantized() const { return decoder != nullptr && decoder->is_quantized(); }
+  int quantized_bits() const { return decoder == nullptr ? 0 : decoder->quantized_bits(); }
+  bool is_quantized() const { return quantized_bits() != 0; }
   // Tells the kernel that these bytes were used for the last time (MappedFile::release).
   void release() const {
     if (file != nullptr) file->release(bytes);

@@ -15,7 +15,6 @@
 #include "cli/command.h"
 #include "cli/inspect.h"
 #include "cli/output.h"
-#include "compiler/package_check.h"
 #include "mlpackage/package_reader.h"
 
 namespace anemone::cli {
@@ -31,7 +30,7 @@ struct CheckFlags {
 
 Result<CheckedPackage> check_file(const std::string& path, std::string name, std::int64_t layers) {
   ANEMONE_ASSIGN_OR_RETURN(const mlpackage::Model model, mlpackage::read_package(path));
-  return compiler::check_package(std::move(name), model, layers);
+  return ane::check_package(std::move(name), model, layers);
 }
 
 // One package is in memory at a time.

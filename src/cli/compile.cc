@@ -24,10 +24,11 @@ namespace {
 struct CompileFlags {
   std::string model;
   std::string output;
+  std::string processor = "ane";
   std::string precision = "fp16";
   std::string quantization = "auto";
   std::vector<std::int64_t> contexts;
-  std::int64_t prefill = 64;
+  std::int64_t prefill = 0;  // not given
   std::int64_t draft_width = 0;
   bool has_range_dim = false;
   std::string form;
@@ -56,8 +57,8 @@ std::string listed(const std::vector<std::string_view>& names) {
   return out;
 }
 
-Result<compiler::Recipe> to_recipe(const CompileFlags& options) {
-  const auto named = compiler::parse_recipe(options.quantization);
+Result<compiler::Recipe> to_recipe(const CompileFlags& options, compiler::Processor processor) {
+  const auto named = compiler::parse_recipe(options.quantization, processor);
   if (!named)
     return invalid_argument("[--quant] expected one of {}, got \"{}\"",
                             listed(compiler::recipe_names()), options.quantization);
@@ -120,7 +121,11 @@ Result<compiler::CompileOptions> to_compile_options(const CompileFlags& options,
   if (options.precision != "fp16" && options.precision != "fp32")
     return invalid_argument("[--precision] expected fp16 or fp32, got \"{}\"", options.precision);
   out.precision = options.precision == "fp16" ? DType::kFp16 : DType::kFp32;
-  ANEMONE_ASSIGN_OR_RETURN(out.recipe, to_recipe(options));
+  if (options.processor != "ane" && options.processor != "cpu")
+    return invalid_argument("[--for] expected ane or cpu, got \"{}\"", options.processor);
+  const auto processor =
+      options.processor == "ane" ? compiler::Processor::kAne : compiler::Processor::kCpu;
+  ANEMONE_ASSIGN_OR_RETURN(out.recipe, to_recipe(options, processor));
   if (options.target != "ios18")
     return unsupported(
         "[--target] expected ios18 (states and several functions need it), got \"{}\"",
@@ -132,6 +137,8 @@ Result<compiler::CompileOptions> to_compile_options(const CompileFlags& options,
     std::erase(out.tiers, out.context);
   }
   out.prefill = options.prefill;
+  if (out.prefill == 0 && processor == compiler::Processor::kCpu)
+    out.prefill = compiler::kDefaultPrefill;
   out.draft_width = options.draft_width;
   out.range_dim = options.has_range_dim;
   out.resume = options.is_resumed;
@@ -144,17 +151,34 @@ Result<compiler::CompileOptions> to_compile_options(const CompileFlags& options,
   return out;
 }
 
+// What somebody who compiles for the Neural Engine has to know of the recipe; may be empty.
+std::string warning_of(const CompileFlags& options, const compiler::Recipe& recipe) {
+  if (options.processor != "ane") return "";
+  const auto has_blocks = [](quant::Scheme scheme) {
+    return scheme == quant::Scheme::kInt8Block || scheme == quant::Scheme::kInt4Block ||
+           scheme == quant::Scheme::kPassthrough;
+  };
+  const auto is_by_blocks = [&](const auto& role) { return has_blocks(role.second); };
+  if (!has_blocks(recipe.quant.scheme) && std::ranges::none_of(recipe.by_role, is_by_blocks))
+    return "";
+  return "weights with a scale for each block of inputs gave wrong numbers on the Neural Engine or "
+         "ran on another processor: --quant auto, lut4, lut6, lut8 or int8-channel for it, or "
+         "--for cpu";
+}
+
 Status run_compile(const CompileFlags& options, const Context& context) {
   ANEMONE_ASSIGN_OR_RETURN(const compiler::CompileOptions compile_options,
                            to_compile_options(options, context));
   ANEMONE_ASSIGN_OR_RETURN(const std::string model, model_path(options.model));
   catch_interrupts();
   ProgressReport bar("compiling", Progress::Unit::kBytes);
-  const auto report = compiler::compile(model, options.output, compile_options, std::ref(bar));
+  auto report = compiler::compile(model, options.output, compile_options, std::ref(bar));
   bar.clear();
   if (!report.ok() && report.status().code() == Code::kCancelled)
     return cancelled("[compile] interrupted");
   if (!report.ok()) return report.status();
+  if (std::string text = warning_of(options, compile_options.recipe); !text.empty())
+    report->notes.push_back(std::move(text));
   if (options.is_json) return print_json(report_json(*report, options.output), 2);
   ANEMONE_RETURN_IF_ERROR(print_report(report_text(*report, options.output)));
   return options.is_detailed ? print_report(details_text(*report)) : Status();
@@ -173,15 +197,20 @@ void add_compile_command(CLI::App& app, Context& context) {
       ->required();
   command->add_option("-o,--output", options->output, "Artifact folder to write")->required();
   command
+      ->add_option("--for", options->processor,
+                   "What it is compiled for: ane, or cpu, where weights keep the checkpoint's form")
+      ->capture_default_str();
+  command
       ->add_option("--precision", options->precision,
                    "fp16, or fp32 (caches become inputs and outputs)")
       ->capture_default_str();
   command
-      ->add_option("--quant", options->quantization,
-                   "How weights are stored: none, int8 (one scale per matrix), int8-channel,\n"
-                   "int8-block, int4-block, lut4, lut6, lut8, mixed (MLP int4-block, rest int8),\n"
-                   "keep (matrices keep the checkpoint's form), or auto: keep for quantized\nGGUF "
-                   "files and int8 for others")
+      ->add_option(
+          "--quant", options->quantization,
+          "How weights are stored: none, int8 (one scale per matrix), int8-channel,\n"
+          "int8-block, int4-block, lut4, lut6, lut8, mixed (MLP int4-block, rest int8),\n"
+          "keep (the checkpoint's form; for ane palettes of its bits), or auto: lut6, and\n"
+          "lut8 for the head, where a checkpoint is not quantized; for cpu the same as keep")
       ->capture_default_str();
   command
       ->add_option(
@@ -193,9 +222,9 @@ void add_compile_command(CLI::App& app, Context& context) {
       ->check(whole_numbers(1, std::int64_t{1} << 24));
   command
       ->add_option("--prefill", options->prefill,
-                   "Tokens that one prefill step takes; 1: decode only")
-      ->check(whole_numbers(1, std::int64_t{1} << 16))
-      ->capture_default_str();
+                   "Tokens that one prefill step takes; 1: decode only (default: 64; for ane 16 "
+                   "with linear\nattention)")
+      ->check(whole_numbers(1, std::int64_t{1} << 16));
   command
       ->add_option("--draft-width", options->draft_width,
                    "Tokens of a third function, between decoding and --prefill, that checks drafts "

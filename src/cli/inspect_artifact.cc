@@ -88,7 +88,7 @@ std::string report_text(const std::string& path, const artifact::Manifest& manif
     rows.push_back(
         {is_shared ? "embedding" : part.file,
          fmt::format("{} x {} {}{}", part.rows, manifest.embedding.columns,
-                     dtype_name(manifest.embedding.dtype),
+                     dtype_name(artifact::element_type(manifest.embedding, part)),
                      is_shared ? ", the bytes of " + part.file.substr(0, part.file.find('/')) : ""),
          is_shared ? "" : format_bytes(bytes_below(manifest, part.file))});
   }
@@ -97,7 +97,7 @@ std::string report_text(const std::string& path, const artifact::Manifest& manif
       rows.push_back(
           {part.file,
            fmt::format("{} x {} {}, of all layers", part.rows, manifest.layer_embedding->columns,
-                       dtype_name(manifest.layer_embedding->dtype)),
+                       dtype_name(artifact::element_type(*manifest.layer_embedding, part))),
            format_bytes(bytes_below(manifest, part.file))});
   return text + table(rows, "  ") +
          fmt::format("  {} files, all with the size and hash of the manifest\n",

@@ -10,6 +10,7 @@
 #include <system_error>
 #include <thread>
 
+#include "ane/form.h"
 #include "artifact/manifest.h"
 #include "artifact/ownership.h"
 #include "base/digest.h"
@@ -37,6 +38,16 @@ constexpr std::size_t kKeyDigits = 32;
 // Prints a line to stderr, so that it never mixes with an answer on stdout.
 void notice(std::string_view text) {
   fmt::print(stderr, "anemone: {}\n", escaped(text));
+}
+
+// How `run` and `serve` compile: for the processor of this machine.
+compiler::CompileOptions options_here() {
+  compiler::CompileOptions options;
+  options.form = ane::named_forms().front().form;
+  const compiler::Processor processor = compiler::processor_here();
+  options.recipe = *compiler::parse_recipe("auto", processor);
+  if (processor == compiler::Processor::kAne) options.prefill = 0;
+  return options;
 }
 
 // The files of one entry, which are known to be anemone's by their names in its folder.
@@ -108,7 +119,7 @@ class Entry {
       fs::remove_all(path, error);
       if (error) return io_error("[{}] cannot remove: {}", path, error.message());
     }
-    compiler::CompileOptions options;
+    compiler::CompileOptions options = options_here();
     options.threads = threads;
     options.cancel = &interrupt_flag();
     ProgressReport bar("compiling", Progress::Unit::kBytes);
@@ -247,7 +258,7 @@ Result<checkpoint::Content> ModelCache::content_of(const std::string& model,
   ThreadPool threads(request.threads > 0 ? request.threads : default_thread_count());
   FileHashes hashes(files_, threads);
   return checkpoint::content_of(model, hashes, request.checks_hashes, [&]() -> Status {
-    compiler::CompileOptions options;
+    compiler::CompileOptions options = options_here();
     options.dry_run = true;
     options.threads = request.threads;
     return compiler::compile(model, "", options).status();
@@ -258,9 +269,9 @@ Result<FoundArtifact> ModelCache::artifact_of(const std::string& model,
                                               const CacheRequest& request) const {
   ANEMONE_ASSIGN_OR_RETURN(const checkpoint::Content content, content_of(model, request));
   Digest key;
-  key.update(fmt::format(
-      "anemone {} format {} options {} name {} content {}", version(), artifact::kFormatVersion,
-      compiler::describe_options(compiler::CompileOptions()), last_name(model), content.hash));
+  key.update(fmt::format("anemone {} format {} options {} name {} content {}", version(),
+                         artifact::kFormatVersion, compiler::describe_options(options_here()),
+                         last_name(model), content.hash));
   const Entry entry(models_ + "/" + key.hex().substr(0, kKeyDigits));
   constexpr auto kPause = std::chrono::milliseconds(100);
   for (bool has_told = false;;) {

@@ -38,14 +38,14 @@ Status print_list(const std::vector<probe::Probe>& chosen) {
 }
 
 Status print_plan(const std::vector<probe::Probe>& chosen, const probe::Options& options) {
+  ANEMONE_ASSIGN_OR_RETURN(const probe::Plan plan, probe::plan(chosen, options));
   std::string text;
-  std::uint64_t total = 0;
-  for (const probe::Probe& each : chosen) {
-    ANEMONE_ASSIGN_OR_RETURN(const std::uint64_t bytes, probe::planned_bytes(each, options));
-    text += fmt::format("{:<20} {:>10}\n", each.id, format_bytes(bytes));
-    total += bytes;
+  for (const probe::PlannedProbe& each : plan.probes) {
+    text += fmt::format("{:<20} {:>10}", each.id, format_bytes(each.bytes));
+    if (!each.packages_of.empty()) text += fmt::format("  shared with {}", each.packages_of);
+    text += "\n";
   }
-  return print_report(text + fmt::format("{:<20} {:>10}\n", "all", format_bytes(total)));
+  return print_report(text + fmt::format("{:<20} {:>10}\n", "all", format_bytes(plan.total_bytes)));
 }
 
 Status run_probe(const ProbeFlags& flags, const Context& context) {

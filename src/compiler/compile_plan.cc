@@ -15,30 +15,53 @@ namespace {
 
 using models::DecoderConfig;
 
-// Stored bytes of the parts of each layer, by building its graph, of the smallest function that
-// there can be.
-Result<std::vector<std::vector<std::uint64_t>>> bytes_of_parts(
-    const checkpoint::Checkpoint& checkpoint, const CompilePlan& plan) {
+using Parts = std::vector<models::PartSize>;
+
+std::uint64_t bytes_of(const Parts& parts) {
+  std::uint64_t bytes = 0;
+  for (const models::PartSize& part : parts) bytes += part.bytes;
+  return bytes;
+}
+
+// The parts of each layer, by building its graph: the bytes of the smallest function that there can
+// be, and, where they matter, the operations of the widest one.
+Result<std::vector<Parts>> parts_of_layers(const checkpoint::Checkpoint& checkpoint,
+                                           const CompilePlan& plan) {
   const CompileOptions& options = plan.options;
   models::GraphOptions graph = {.dtype = options.precision,
                                 .tokens = 1,
                                 .context = 1,
                                 .cache_context = 1,
-                                .form = options.form};
+                                .form = options.form,
+                                .max_axis = plan.max_axis()};
   // Each expert is a part of the layer, wherever it goes.
   graph.form.experts = artifact::ExpertsForm::kDense;
+  models::GraphOptions widest = graph;
+  for (const artifact::Function& function : plan.functions)
+    widest.tokens = std::max(widest.tokens, function.tokens);
+  widest.context = widest.cache_context = widest.tokens;
   // Layers of one kind have one size, except where the form in the checkpoint decides the size.
-  const bool is_passthrough = options.recipe.quant.scheme == quant::Scheme::kPassthrough;
-  std::vector<std::vector<std::uint64_t>> all;
+  const bool follows_source =
+      options.recipe.quant.scheme == quant::Scheme::kPassthrough || options.recipe.quant.keeps_bits;
+  std::vector<Parts> all;
   for (std::int64_t layer = 0; layer < plan.config.num_layers(); ++layer) {
-    if (!is_passthrough && !plan.config.is_first_of_its_kind(layer)) {
-      all.push_back(all[static_cast<std::size_t>(plan.config.first_like(layer))]);
+    const bool is_known = !plan.config.is_first_of_its_kind(layer);
+    const auto like = static_cast<std::size_t>(is_known ? plan.config.first_like(layer) : 0);
+    if (is_known && !follows_source) {
+      all.push_back(Parts(all[like]));
       continue;
     }
     WeightStore weights(checkpoint.weights, options.recipe, options.precision);
     ANEMONE_ASSIGN_OR_RETURN(
-        auto bytes, models::part_bytes(*plan.architecture, plan.config, layer, weights, graph));
-    all.push_back(std::move(bytes));
+        Parts parts, models::part_sizes(*plan.architecture, plan.config, layer, weights, graph));
+    if (is_known) {
+      for (std::size_t i = 0; i < parts.size(); ++i) parts[i].operations = all[like][i].operations;
+    } else if (options.form.has_bounded_packages() && widest.tokens > 1) {
+      ANEMONE_ASSIGN_OR_RETURN(const Parts wide, models::part_sizes(*plan.architecture, plan.config,
+                                                                    layer, weights, widest));
+      for (std::size_t i = 0; i < parts.size(); ++i) parts[i].operations = wide[i].operations;
+    }
+    all.push_back(std::move(parts));
   }
   return all;
 }
@@ -60,10 +83,10 @@ std::vector<std::int64_t> expert_widths(const CompilePlan& plan) {
   return width == 1 ? std::vector<std::int64_t>{1} : std::vector<std::int64_t>{1, width};
 }
 
-// The experts of a layer in packages, from the bytes of all of its parts.
-std::vector<LayerShard::ExpertPack> packs_of(const std::vector<std::uint64_t>& parts,
-                                             const std::string& shards) {
-  const std::vector<std::uint64_t> experts(parts.begin() + 1, parts.end() - 1);
+// The experts of a layer in packages, from all of its parts.
+std::vector<LayerShard::ExpertPack> packs_of(const Parts& parts, const std::string& shards) {
+  std::vector<std::uint64_t> experts;
+  for (std::size_t i = 1; i + 1 < parts.size(); ++i) experts.push_back(parts[i].bytes);
   std::vector<LayerShard::ExpertPack> packs;
   for (const ane::Range& range : ane::plan_expert_packs(shards, experts))
     packs.push_back({range, std::accumulate(experts.begin() + range.begin,
@@ -71,26 +94,27 @@ std::vector<LayerShard::ExpertPack> packs_of(const std::vector<std::uint64_t>& p
   return packs;
 }
 
-// What the shards are made of. `parts`: bytes of the parts of each layer.
-std::vector<ane::Piece> pieces_of(const std::vector<std::vector<std::uint64_t>>& parts,
-                                  bool has_packs) {
+// What the shards are made of. `layers`: the parts of each.
+std::vector<ane::Piece> pieces_of(const std::vector<Parts>& layers, bool has_packs) {
   std::vector<ane::Piece> pieces;
-  for (const std::vector<std::uint64_t>& layer : parts) {
-    if (has_packs && layer.size() > 1) {
-      pieces.push_back({.bytes = layer.front(), .ends_layer = false, .ends_package = true});
-      pieces.push_back({.bytes = layer.back()});
+  const auto add = [&](const models::PartSize& part, bool ends_layer, bool ends_package) {
+    pieces.push_back({part.bytes, ends_layer, ends_package, part.operations});
+  };
+  for (const Parts& parts : layers) {
+    if (has_packs && parts.size() > 1) {
+      add(parts.front(), false, true);
+      add(parts.back(), true, false);
       continue;
     }
-    for (const std::uint64_t bytes : layer) pieces.push_back({.bytes = bytes, .ends_layer = false});
-    pieces.back().ends_layer = true;
+    for (std::size_t i = 0; i < parts.size(); ++i) add(parts[i], i + 1 == parts.size(), false);
   }
   return pieces;
 }
 
 Status plan_layers(const checkpoint::Checkpoint& checkpoint, CompilePlan& plan) {
-  ANEMONE_ASSIGN_OR_RETURN(const auto parts, bytes_of_parts(checkpoint, plan));
+  ANEMONE_ASSIGN_OR_RETURN(const std::vector<Parts> parts, parts_of_layers(checkpoint, plan));
   CompileOptions& options = plan.options;
-  const auto is_cut = [](const std::vector<std::uint64_t>& layer) { return layer.size() > 1; };
+  const auto is_cut = [](const Parts& layer) { return layer.size() > 1; };
   if (options.form.has_expert_packs() && std::ranges::none_of(parts, is_cut)) {
     if (std::ranges::any_of(plan.config.layers, &models::LayerConfig::has_experts))
       return unsupported(
@@ -101,15 +125,15 @@ Status plan_layers(const checkpoint::Checkpoint& checkpoint, CompilePlan& plan) 
     options.form.experts = artifact::ExpertsForm::kDense;
   }
   const bool has_packs = options.form.has_expert_packs();
-  for (const std::vector<std::uint64_t>& layer : parts) {
+  for (const Parts& layer : parts) {
     if (!is_cut(layer)) continue;
     ++plan.expert_layers;
-    plan.expert_bytes += std::accumulate(layer.begin() + 1, layer.end() - 1, std::uint64_t{0});
+    plan.expert_bytes += bytes_of(layer) - layer.front().bytes - layer.back().bytes;
   }
   if (has_packs) plan.expert_widths = expert_widths(plan);
   const std::vector<ane::Piece> pieces = pieces_of(parts, has_packs);
   ANEMONE_ASSIGN_OR_RETURN(const std::vector<ane::Range> ranges,
-                           ane::plan_layer_shards(options.shards, pieces));
+                           ane::plan_layer_shards(options.shards, pieces, options.form.packages));
   std::int64_t layer = 0;
   std::int64_t part = 0;
   for (const ane::Range& range : ranges) {
@@ -147,6 +171,12 @@ void clamp_sizes(const DecoderConfig& config, CompilePlan& plan) {
                                      options.context, config.max_position));
     options.context = config.max_position;
   }
+  // A delta net has operations for each token: those of 64 would fill a package with a few layers.
+  const bool has_delta_nets =
+      std::ranges::any_of(config.layers, &models::LayerConfig::is_delta_net);
+  if (options.prefill == 0)
+    options.prefill =
+        has_delta_nets && options.form.has_bounded_packages() ? kDeltaNetPrefill : kDefaultPrefill;
   if (options.prefill > options.context && !config.classifies()) {
     plan.notes.push_back(fmt::format("prefill {} is more than the context {}: clamped",
                                      options.prefill, options.context));
@@ -243,18 +273,26 @@ std::string quantization_text(const checkpoint::HfConfig& config) {
   return text;
 }
 
-// Numbers that were rounded once are not rounded again unless it is asked for.
+// Without quantized matrices there are no bits to keep.
 void resolve_recipe(const checkpoint::Checkpoint& checkpoint, CompilePlan& plan) {
-  Recipe& recipe = plan.options.recipe;
-  if (!recipe.is_auto) return;
-  recipe.is_auto = false;
+  bool& keeps_bits = plan.options.recipe.quant.keeps_bits;
   // What is only planned has no tensors yet.
-  const bool is_quantized =
-      (!checkpoint.has_weights && checkpoint.config.quantization() == "mxfp4") ||
-      std::ranges::any_of(checkpoint.weights->all(), [](const checkpoint::WeightRef* weight) {
-        return weight->is_quantized();
-      });
-  if (is_quantized) recipe.quant.scheme = quant::Scheme::kPassthrough;
+  const bool is_planned_so = !checkpoint.has_weights && checkpoint.config.quantization() == "mxfp4";
+  keeps_bits =
+      keeps_bits && (is_planned_so || std::ranges::any_of(checkpoint.weights->all(),
+                                                          [](const checkpoint::WeightRef* weight) {
+                                                            return weight->is_quantized();
+                                                          }));
+}
+
+// What a table of embeddings takes in a file of its own.
+Result<std::uint64_t> table_bytes(const WeightStore& weights, const std::string& tensor,
+                                  const Shape& shape, const CompileOptions& options) {
+  if (!options.form.has_stored_embedding())
+    return dtype_bytes(options.precision, static_cast<std::uint64_t>(shape[0] * shape[1]));
+  ANEMONE_ASSIGN_OR_RETURN(const quant::StoredWeight table,
+                           weights.embedding_rows(tensor, shape, 0, shape[0]));
+  return table.bytes;
 }
 
 }  // namespace
@@ -323,13 +361,19 @@ Result<CompilePlan> make_compile_plan(const checkpoint::Checkpoint& checkpoint,
   const bool is_head_float =
       quant::stays_float(recipe.options_for(models::WeightRole::kHead),
                          plan.head_packages.front().front().end * config.hidden_size);
-  if (plan.head_tensor != plan.embedding_tensor || !is_head_float)
-    plan.embedding_bytes = dtype_bytes(
-        options.precision, static_cast<std::uint64_t>(config.vocab_size * config.hidden_size));
+  if (plan.head_tensor != plan.embedding_tensor ||
+      !(is_head_float || options.form.has_stored_embedding())) {
+    ANEMONE_ASSIGN_OR_RETURN(plan.embedding_bytes,
+                             table_bytes(weights, plan.embedding_tensor,
+                                         {config.vocab_size, config.hidden_size}, plan.options));
+  }
   plan.layer_embedding_columns = config.layer_embedding_size * config.num_layers();
-  plan.layer_embedding_bytes =
-      dtype_bytes(options.precision,
-                  static_cast<std::uint64_t>(config.vocab_size * plan.layer_embedding_columns));
+  if (plan.layer_embedding_columns != 0) {
+    ANEMONE_ASSIGN_OR_RETURN(
+        plan.layer_embedding_bytes,
+        table_bytes(weights, plan.layer_embedding_tensor,
+                    {config.vocab_size, plan.layer_embedding_columns}, plan.options));
+  }
   return plan;
 }
 

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "ane/limits.h"
 #include "ane/shard_plan.h"
 #include "artifact/manifest.h"
 #include "checkpoint/checkpoint.h"
@@ -39,6 +40,7 @@ struct CompilePlan {
   std::vector<std::int64_t> expert_widths;  // tokens of the functions of an expert, ascending
   std::vector<std::vector<ane::Range>> head_packages;  // the outputs of each
   std::string embedding_tensor;
+  std::string layer_embedding_tensor = "model.embed_tokens_per_layer.weight";
   std::string head_tensor;
   std::uint64_t head_bytes = 0;              // of the vocabulary head
   std::uint64_t embedding_bytes = 0;         // embedding.bin; 0 when the heads hold the embeddings
@@ -46,7 +48,11 @@ struct CompilePlan {
   std::uint64_t layer_embedding_bytes = 0;
   std::vector<std::string> notes;
 
-  // Whether the heads' weights are the embeddings, byte for byte.
+  // models::GraphOptions::max_axis
+  std::int64_t max_axis() const {
+    return options.form.has_split_projections() ? ane::kMaxChannels : 0;
+  }
+  // Whether rows of embeddings are looked up in the heads' weights.
   bool heads_hold_embeddings() const { return embedding_bytes == 0; }
   std::uint64_t total_bytes() const {
     std::uint64_t bytes = head_bytes + embedding_bytes + layer_embedding_bytes;

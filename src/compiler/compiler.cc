@@ -6,9 +6,7 @@
 #include <filesystem>
 #include <map>
 #include <mutex>
-#include <nlohmann/json.hpp>
 
-#include "base/digest.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "base/mapped_file.h"
@@ -18,8 +16,8 @@
 #include "compiler/embedding_file.h"
 #include "compiler/journal.h"
 #include "compiler/output_folder.h"
-#include "compiler/package_check.h"
 #include "compiler/source_files.h"
+#include "compiler/stored_rows.h"
 #include "compiler/weight_store.h"
 #include "ir/verifier.h"
 #include "mlpackage/package_writer.h"
@@ -103,7 +101,8 @@ class Compilation {
             .context = report_.manifest.context_of(function),
             .cache_context = plan_.options.context,
             .caches_are_states = plan_.options.precision == DType::kFp16,
-            .form = plan_.options.form};
+            .form = plan_.options.form,
+            .max_axis = plan_.max_axis()};
   }
 
   static std::string package_of(const artifact::LayerSpan& layers) {
@@ -217,15 +216,12 @@ class Compilation {
                  plan_.head_bytes * rows / static_cast<std::uint64_t>(plan_.config.num_logits()));
   }
 
-  // The rows of a float head serve as embeddings in place.
+  // The rows of a tied head serve as embeddings in place.
   Status add_embedding_part(const mlpackage::Model& model, const models::Projection& projection,
                             const artifact::Head& head) {
     ANEMONE_ASSIGN_OR_RETURN(const quant::StoredWeight* weight, weights_.stored(projection));
-    ANEMONE_ASSIGN_OR_RETURN(
-        const auto place, mlpackage::place_of_constant(model, weight->parameters.front().second));
-    if (place)
-      report_.manifest.embedding.parts.push_back(
-          {head.package + "/" + place->file, place->offset, head.vocab_end - head.vocab_begin});
+    ANEMONE_ASSIGN_OR_RETURN(auto part, rows_of_head(model, *weight, head, journal_ != nullptr));
+    if (part) report_.manifest.embedding.parts.push_back(*std::move(part));
     return {};
   }
 
@@ -234,7 +230,7 @@ class Compilation {
     if (journal_ == nullptr) {
       if (plan_.options.check) {
         ANEMONE_RETURN_IF_ERROR(describe_package(content, tails_, plan_.options.prefill, model));
-        report_.checked.push_back(check_package(package, model, layers));
+        report_.checked.push_back(ane::check_package(package, model, layers));
       }
       report_.packages.push_back({package, content, planned_bytes});
       report_.total_bytes += planned_bytes;
@@ -288,7 +284,7 @@ class Compilation {
     layers.dtype = plan_.options.precision;
     layers.rows = plan_.config.vocab_size;
     layers.columns = plan_.layer_embedding_columns;
-    return write_table("layer_embedding.bin", "model.embed_tokens_per_layer.weight",
+    return write_table("layer_embedding.bin", plan_.layer_embedding_tensor,
                        plan_.layer_embedding_bytes, layers);
   }
 
@@ -296,7 +292,17 @@ class Compilation {
                      std::uint64_t planned_bytes, artifact::Embedding& table) {
     ANEMONE_ASSIGN_OR_RETURN(const checkpoint::WeightRef* weight,
                              weights_.require(tensor, {table.rows, table.columns}));
+    const std::string path = folder_ + "/" + name;
+    const RowStore store = [&](std::int64_t begin, std::int64_t count) {
+      return weights_.embedding_rows(tensor, weight->shape, begin, count);
+    };
     table.parts = {{name, 0, table.rows}};
+    artifact::EmbeddingPart& part = table.parts.front();
+    if (plan_.options.form.has_stored_embedding()) {
+      ANEMONE_ASSIGN_OR_RETURN(const quant::StoredWeight stored, store(0, table.rows));
+      part.quantization = quantization_of(stored);
+      if (part.quantization) part.quantization->offset = quantized_scales_offset(table, part);
+    }
     if (journal_ == nullptr) {
       report_.total_bytes += planned_bytes;
       return {};
@@ -306,9 +312,10 @@ class Compilation {
     const std::vector<artifact::FileEntry>* files = journal_->find(name);
     if (files == nullptr) {
       ANEMONE_RETURN_IF_ERROR(journal_->begin(name));
-      ANEMONE_RETURN_IF_ERROR(write_embedding(
-          *weight, table.dtype, folder_ + "/" + name, threads_,
-          [this](std::uint64_t bytes) { advance_to(done_ + bytes, "embeddings"); }));
+      const auto advance = [this](std::uint64_t bytes) { advance_to(done_ + bytes, "embeddings"); };
+      ANEMONE_RETURN_IF_ERROR(part.quantization
+                                  ? write_quantized_embedding(store, table, path, threads_, advance)
+                                  : write_embedding(*weight, table.dtype, path, threads_, advance));
       ANEMONE_RETURN_IF_ERROR(check_mapped_files());
       ANEMONE_ASSIGN_OR_RETURN(files, journal_->add(name));
     }
@@ -348,18 +355,6 @@ class Compilation {
   std::mutex progress_mutex_;
   std::uint64_t done_ = 0;
 };
-
-// A hash of everything that the pieces of an artifact depend on. The version of anemone is part of
-// it, since the manifest has it.
-std::string fingerprint(const checkpoint::Checkpoint& checkpoint, const CompilePlan& plan,
-                        const SourceFiles& source) {
-  std::vector<std::string> ignored;
-  Digest hash;
-  hash.update(dump_json(artifact::to_json(describe_model(checkpoint, plan, ignored))));
-  hash.update(describe_options(plan.options));
-  hash.update(source.text());
-  return hash.hex();
-}
 
 }  // namespace
 

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "base/digest.h"
 #include "base/error.h"
 #include "base/path.h"
 #include "base/version.h"
@@ -126,6 +127,16 @@ Status describe_package(std::string text, const std::map<std::string, std::int64
     model.functions.push_back(std::move(interface));
   }
   return {};
+}
+
+std::string fingerprint(const checkpoint::Checkpoint& checkpoint, const CompilePlan& plan,
+                        const SourceFiles& source) {
+  std::vector<std::string> ignored;
+  Digest hash;
+  hash.update(dump_json(artifact::to_json(describe_model(checkpoint, plan, ignored))));
+  hash.update(describe_options(plan.options));
+  hash.update(source.text());
+  return hash.hex();
 }
 
 }  // namespace anemone::compiler

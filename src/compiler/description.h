@@ -12,6 +12,7 @@
 #include "checkpoint/checkpoint.h"
 #include "compiler/compile_plan.h"
 #include "compiler/compiler.h"
+#include "compiler/source_files.h"
 #include "mlpackage/package_writer.h"
 
 namespace anemone::compiler {
@@ -20,6 +21,11 @@ namespace anemone::compiler {
 // heads, embedding or files. `notes` gets what is left out of it.
 artifact::Manifest describe_model(const checkpoint::Checkpoint& checkpoint, const CompilePlan& plan,
                                   std::vector<std::string>& notes);
+
+// A hash of everything that the pieces of an artifact depend on. The version of anemone is part of
+// it, since the manifest has it.
+std::string fingerprint(const checkpoint::Checkpoint& checkpoint, const CompilePlan& plan,
+                        const SourceFiles& source);
 
 // What the experts of a plan cost, which has some.
 ExpertsReport describe_experts(const CompilePlan& plan);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "compiler/embedding_file.h"
 
+#include <algorithm>
 #include <cmath>
 #include <mutex>
 #include <vector>
@@ -11,7 +12,10 @@
 namespace anemone::compiler {
 namespace {
 constexpr std::int64_t kBlockElements = 1 << 20;
-}
+// Fewer and larger, because the source gives back all of its pages after each.
+constexpr std::int64_t kQuantizedBlockElements = 1 << 22;
+constexpr std::uint64_t kScaleAlignment = 4;  // of fp32
+}  // namespace
 
 Status write_embedding(const checkpoint::WeightRef& weight, DType dtype, const std::string& path,
                        ThreadPool& threads, const std::function<void(std::uint64_t)>& advance) {
@@ -48,6 +52,56 @@ Status write_embedding(const checkpoint::WeightRef& weight, DType dtype, const s
     std::lock_guard lock(mutex);
     if (!status.ok() && first_error.ok()) first_error = status;
     advance(static_cast<std::uint64_t>(end - begin) * row_bytes);
+  });
+  if (!first_error.ok()) return first_error;
+  return out.commit();
+}
+
+std::uint64_t quantized_scales_offset(const artifact::Embedding& table,
+                                      const artifact::EmbeddingPart& part) {
+  return (artifact::row_bytes(table, part) + kScaleAlignment - 1) / kScaleAlignment *
+         kScaleAlignment;
+}
+
+Status write_quantized_embedding(const RowStore& store, const artifact::Embedding& table,
+                                 const std::string& path, ThreadPool& threads,
+                                 const std::function<void(std::uint64_t)>& advance) {
+  const artifact::EmbeddingPart& part = table.parts.front();
+  const artifact::Quantization& form = *part.quantization;
+  const auto bytes_of = [&](std::int64_t rows) {
+    return dtype_bytes(form.dtype, static_cast<std::uint64_t>(rows * table.columns));
+  };
+  const std::uint64_t row_scales =
+      dtype_bytes(table.dtype, static_cast<std::uint64_t>(table.columns / form.block_columns));
+  ANEMONE_ASSIGN_OR_RETURN(AtomicFile out, AtomicFile::create(path));
+  // Two rows of nibbles end on a whole byte.
+  const std::int64_t rows_per_block =
+      std::max<std::int64_t>(1, kQuantizedBlockElements / table.columns / 2) * 2;
+  std::mutex mutex;
+  Status first_error;
+  const std::int64_t blocks = (part.rows + rows_per_block - 1) / rows_per_block;
+  const auto write_block = [&](std::int64_t begin) -> Status {
+    const std::int64_t count = std::min(rows_per_block, part.rows - begin);
+    ANEMONE_ASSIGN_OR_RETURN(const quant::StoredWeight rows, store(begin, count));
+    ANEMONE_ASSIGN_OR_RETURN(const Tensor elements, rows.parameters[0].second.to_tensor());
+    ANEMONE_ASSIGN_OR_RETURN(const Tensor scales, rows.parameters[1].second.to_tensor());
+    ANEMONE_RETURN_IF_ERROR(out.write_at(bytes_of(begin), elements.view().bytes()));
+    ANEMONE_RETURN_IF_ERROR(out.write_at(
+        form.offset + static_cast<std::uint64_t>(begin) * row_scales, scales.view().bytes()));
+    const std::lock_guard lock(mutex);
+    advance(bytes_of(count) + static_cast<std::uint64_t>(count) * row_scales);
+    return {};
+  };
+  threads.parallel_for(blocks, 1, [&](std::int64_t first, std::int64_t last) {
+    for (std::int64_t block = first; block < last; ++block) {
+      {
+        const std::lock_guard lock(mutex);
+        if (!first_error.ok()) return;
+      }
+      const Status status = write_block(block * rows_per_block);
+      const std::lock_guard lock(mutex);
+      if (!status.ok() && first_error.ok()) first_error = status;
+    }
   });
   if (!first_error.ok()) return first_error;
   return out.commit();

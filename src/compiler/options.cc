@@ -8,9 +8,11 @@ namespace anemone::compiler {
 std::string describe_options(const CompileOptions& options) {
   const quant::QuantOptions& quant = options.recipe.quant;
   std::string text = fmt::format(
-      "precision {} quant {} block {} palette {} group {} threshold {} context {} tiers [{}] "
+      "precision {} quant {} bits {} block {} palette {} group {} threshold {} context {} tiers "
+      "[{}] "
       "prefill {} verify {} range {} shards {}",
-      dtype_name(options.precision), quant::scheme_name(quant.scheme), quant.block_size,
+      dtype_name(options.precision), quant::scheme_name(quant.scheme),
+      quant.keeps_bits ? "kept" : "chosen", quant.block_size,
       quant.palette_mode == quant::PaletteMode::kKmeans ? "kmeans" : "uniform", quant.group_size,
       quant.threshold, options.context, fmt::join(options.tiers, " "), options.prefill,
       options.draft_width, options.range_dim, options.shards);

@@ -12,17 +12,24 @@
 
 namespace anemone::compiler {
 
-// What the user may choose. The defaults are what `anemone compile MODEL -o DIR` does.
+inline constexpr std::int64_t kDefaultContext = 2048;
+inline constexpr std::int64_t kDefaultTextLength = 512;  // of a model that classifies
+inline constexpr std::int64_t kDefaultPrefill = 64;
+inline constexpr std::int64_t kDeltaNetPrefill = 16;
+
+// What the user may choose. The command chooses the form and the recipe by the processor that it
+// compiles for (ane/form.h, recipe.h).
 struct CompileOptions {
   DType precision = DType::kFp16;  // fp16, or fp32 (caches become inputs and outputs)
-  Recipe recipe = {.is_auto = true};
+  Recipe recipe = {};
   // S: tokens that fit into the caches; 0 takes kDefaultContext. Clamped to the model's maximum.
   std::int64_t context = 0;
   // Smaller contexts with functions of their own, over the first positions of the same caches: a
   // step costs less while the text is short.
   std::vector<std::int64_t> tiers = {};
-  // T of the prefill function. Clamped to the context; at 1 there is only `decode`.
-  std::int64_t prefill = 64;
+  // T of the prefill function. Clamped to the context; at 1 there is only `decode`; 0 takes
+  // kDefaultPrefill, or kDeltaNetPrefill for bounded packages with linear attention.
+  std::int64_t prefill = kDefaultPrefill;
   // T of the verify function, which takes a few drafted tokens, or the rest of a prompt, at once.
   // 0: there is none. Needs 1 < draft_width < prefill.
   std::int64_t draft_width = 0;
@@ -45,9 +52,6 @@ struct CompileOptions {
   // outlive the call.
   const std::atomic<bool>* cancel = nullptr;
 };
-inline constexpr std::int64_t kDefaultContext = 2048;
-inline constexpr std::int64_t kDefaultTextLength = 512;  // of a model that classifies
-
 // Everything that the bytes of the artifact depend on, besides the checkpoint, as text. A new
 // option that changes bytes belongs in here.
 std::string describe_options(const CompileOptions& options);

@@ -30,20 +30,38 @@ quant::QuantOptions Recipe::options_for(WeightRole role) const {
     out.scheme = quant::Scheme::kNone;
     return out;
   }
-  if (const auto own = by_role.find(role); own != by_role.end()) out.scheme = own->second;
+  if (const auto own = by_role.find(role); own != by_role.end()) {
+    out.scheme = own->second;
+    out.keeps_bits = false;
+  }
   return out;
 }
 
 std::string Recipe::description() const {
-  std::string out(quant::scheme_name(quant.scheme));
+  std::string out(quant.keeps_bits ? "palettes of the checkpoint's bits, else " : "");
+  out += quant::scheme_name(quant.scheme);
   for (const RoleName& row : kRoles)
     if (const quant::Scheme own = options_for(row.role).scheme; own != quant.scheme)
       out.append(", ").append(row.name).append(" ").append(quant::scheme_name(own));
   return out;
 }
 
-std::optional<Recipe> parse_recipe(std::string_view name) {
-  if (name == kAuto) return Recipe{.is_auto = true};
+Processor processor_here() {
+#ifdef __APPLE__
+  return Processor::kAne;
+#else
+  return Processor::kCpu;
+#endif
+}
+
+std::optional<Recipe> parse_recipe(std::string_view name, Processor processor) {
+  const bool is_keep = name == quant::scheme_name(quant::Scheme::kPassthrough);
+  if (processor == Processor::kAne && name == kAuto)
+    return Recipe{.quant = {.scheme = quant::Scheme::kLut6, .keeps_bits = true},
+                  .by_role = {{WeightRole::kHead, quant::Scheme::kLut8}}};
+  if (processor == Processor::kAne && is_keep)
+    return Recipe{.quant = {.scheme = quant::Scheme::kNone, .keeps_bits = true}};
+  if (name == kAuto) return Recipe{.quant = {.scheme = quant::Scheme::kPassthrough}};
   if (name == kMixed)
     return Recipe{.quant = {.scheme = quant::Scheme::kInt8},
                   .by_role = {{WeightRole::kMlpGateUp, quant::Scheme::kInt4Block},

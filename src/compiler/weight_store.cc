@@ -29,21 +29,27 @@ class StackedRows : public quant::MatrixSource {
 
     std::int64_t row_at(std::int64_t r) const { return row_begin + r * row_step; }
   };
+  // Columns of the matrices that the rows have.
+  struct Columns {
+    std::int64_t count = 0;
+    std::int64_t begin = 0;
+    std::int64_t all = 0;  // of the matrices
+  };
   StackedRows(std::shared_ptr<const checkpoint::WeightSource> source, std::vector<Part> parts,
-              std::int64_t columns)
+              const Columns& columns)
       : source_(std::move(source)), parts_(std::move(parts)), columns_(columns) {
     for (const Part& part : parts_) rows_ += part.rows;
     form_ = common_form();
   }
 
   std::int64_t rows() const override { return rows_; }
-  std::int64_t columns() const override { return columns_; }
+  std::int64_t columns() const override { return columns_.count; }
   std::string_view name() const override { return parts_.front().weight->name; }
   void read_rows(std::int64_t begin, std::int64_t count, std::span<float> out) const override {
     for (const Part& part : parts_) {
       if (begin < part.rows && count > 0) {
         const std::int64_t own = std::min(count, part.rows - begin);
-        const auto size = static_cast<std::size_t>(own * columns_);
+        const auto size = static_cast<std::size_t>(own * columns_.count);
         read_own_rows(part, begin, own, out.first(size));
         out = out.subspan(size);
         count -= own;
@@ -61,9 +67,10 @@ class StackedRows : public quant::MatrixSource {
     }
     return rows;
   }
-  bool is_quantized() const override {
-    return std::ranges::any_of(parts_,
-                               [](const Part& part) { return part.weight->is_quantized(); });
+  int quantized_bits() const override {
+    int bits = 0;
+    for (const Part& part : parts_) bits = std::max(bits, part.weight->quantized_bits());
+    return bits;
   }
   std::optional<QuantizedForm> quantized_form() const override { return form_; }
   void read_quants(std::int64_t row, std::span<std::int8_t> quants,
@@ -76,7 +83,7 @@ class StackedRows : public quant::MatrixSource {
       // A part of larger groups has fewer scales: each stands for several.
       const auto group = static_cast<std::size_t>(part.weight->decoder->quantized_form()->group);
       const std::size_t own = quants.size() / group;
-      part.weight->decoder->read_quants(*part.weight, part.row_at(row), quants, scales.first(own));
+      read_own_quants(part, row, group, quants, scales.first(own));
       const std::size_t repeat = scales.size() / own;
       if (repeat > 1)
         for (std::size_t i = scales.size(); i-- > 0;) scales[i] = scales[i / repeat];
@@ -90,20 +97,35 @@ class StackedRows : public quant::MatrixSource {
  private:
   void read_own_rows(const Part& part, std::int64_t begin, std::int64_t count,
                      std::span<float> out) const {
-    const auto width = static_cast<std::size_t>(columns_);
-    if (part.stride == 1 && part.row_step == 1)
-      return read_floats(*part.weight, part.row_at(begin) * columns_, out);
+    const auto width = static_cast<std::size_t>(columns_.count);
+    if (part.stride == 1 && part.row_step == 1 && columns_.count == columns_.all)
+      return read_floats(*part.weight, part.row_at(begin) * columns_.all, out);
     if (part.stride == 1) {
       for (std::int64_t r = 0; r < count; ++r)
-        read_floats(*part.weight, part.row_at(begin + r) * columns_,
+        read_floats(*part.weight, part.row_at(begin + r) * columns_.all + columns_.begin,
                     out.subspan(static_cast<std::size_t>(r) * width, width));
       return;
     }
     read_transposed(*part.weight,
-                    {.first = part.origin + part.row_at(begin),
+                    {.first = part.origin + part.row_at(begin) + columns_.begin * part.stride,
                      .row_step = part.row_step,
                      .column_step = part.stride},
-                    count, columns_, out);
+                    count, columns_.count, out);
+  }
+  void read_own_quants(const Part& part, std::int64_t row, std::size_t group,
+                       std::span<std::int8_t> quants, std::span<float> scales) const {
+    const checkpoint::WeightDecoder& decoder = *part.weight->decoder;
+    if (columns_.count == columns_.all)
+      return decoder.read_quants(*part.weight, part.row_at(row), quants, scales);
+    const auto all = static_cast<std::size_t>(columns_.all);
+    const auto begin = static_cast<std::size_t>(columns_.begin);
+    std::vector<std::int8_t> row_quants(all);
+    std::vector<float> row_scales(all / group);
+    decoder.read_quants(*part.weight, part.row_at(row), row_quants, row_scales);
+    std::copy_n(row_quants.begin() + static_cast<std::ptrdiff_t>(begin), quants.size(),
+                quants.begin());
+    std::copy_n(row_scales.begin() + static_cast<std::ptrdiff_t>(begin / group), scales.size(),
+                scales.begin());
   }
 
   std::shared_ptr<const checkpoint::WeightSource> source_;  // keeps the mapping
@@ -116,7 +138,8 @@ class StackedRows : public quant::MatrixSource {
       const checkpoint::WeightDecoder* decoder = part.weight->decoder;
       const auto own =
           decoder != nullptr && part.stride == 1 ? decoder->quantized_form() : std::nullopt;
-      if (!own) return std::nullopt;
+      if (!own || columns_.begin % own->group != 0 || columns_.count % own->group != 0)
+        return std::nullopt;
       form.group = std::gcd(form.group, own->group);
       form.bits = std::max(form.bits, own->bits);
       form.has_half_scales &= own->has_half_scales;
@@ -124,7 +147,7 @@ class StackedRows : public quant::MatrixSource {
     return form;
   }
 
-  std::int64_t columns_;
+  Columns columns_;
   std::int64_t rows_ = 0;
   std::optional<QuantizedForm> form_;
 };
@@ -132,7 +155,8 @@ class StackedRows : public quant::MatrixSource {
 // What a weight holds, and not only what it is called: the heads of a split vocabulary share their
 // name.
 std::string identity(const models::Projection& projection) {
-  std::string key = projection.name;
+  std::string key =
+      fmt::format("{} [{}:{}]", projection.name, projection.input_begin, projection.inputs);
   for (const auto& part : projection.parts)
     key += fmt::format(" {}[{}, {}:{}:{}]", part.tensor, part.matrix, part.row_begin,
                        part.row_begin + part.rows * part.row_step, part.row_step);
@@ -173,7 +197,7 @@ Result<quant::StoredWeight> WeightStore::make(const models::Projection& projecti
       StackedRows::Part& own = parts.emplace_back();
       own = {weight, part.row_begin, part.rows, part.row_step};
       if (part.is_transposed) {
-        own.origin = part.matrix * all_rows * projection.inputs;
+        own.origin = part.matrix * all_rows * projection.tensor_inputs();
         own.stride = all_rows;
       } else {
         own.row_begin += part.matrix * all_rows;
@@ -188,12 +212,15 @@ Result<quant::StoredWeight> WeightStore::make(const models::Projection& projecti
     const bool whole = projection.role != models::WeightRole::kHead;
     const std::int64_t rows = covers && !whole ? found->shape[0] : part.row_begin + part.rows;
     ANEMONE_ASSIGN_OR_RETURN(const WeightRef* weight,
-                             require(part.tensor, {rows, projection.inputs}));
+                             require(part.tensor, {rows, projection.tensor_inputs()}));
     parts.push_back({weight, part.row_begin, part.rows});
   }
   return quant::store_weight(
       recipe_.options_for(projection.role),
-      std::make_shared<StackedRows>(source_, std::move(parts), projection.inputs), float_type_);
+      std::make_shared<StackedRows>(source_, std::move(parts),
+                                    StackedRows::Columns{projection.inputs, projection.input_begin,
+                                                         projection.tensor_inputs()}),
+      float_type_);
 }
 
 Result<const quant::StoredWeight*> WeightStore::stored(const models::Projection& projection) {
@@ -222,6 +249,28 @@ Result<const quant::StoredWeight*> WeightStore::stored(const models::Projection&
     order_.push_back(&it->second);
   }
   return &it->second.weight;
+}
+
+Result<quant::StoredWeight> WeightStore::embedding_rows(const std::string& tensor,
+                                                        const Shape& shape, std::int64_t begin,
+                                                        std::int64_t count) const {
+  ANEMONE_ASSIGN_OR_RETURN(const WeightRef* weight, require(tensor, shape));
+  quant::QuantOptions options = recipe_.quant;
+  const bool is_passthrough = options.scheme == quant::Scheme::kPassthrough;
+  if (weight->is_quantized() && (options.keeps_bits || is_passthrough))
+    options.scheme = quant::Scheme::kPassthrough;
+  else if (options.scheme != quant::Scheme::kNone)
+    options.scheme = is_passthrough ? quant::Scheme::kNone : quant::Scheme::kInt8Block;
+  if (quant::stays_float(options, element_count(shape))) options.scheme = quant::Scheme::kNone;
+  options.keeps_bits = false;
+  options.block_size = kEmbeddingBlock;
+  options.threshold = 0;
+  options.measure_error = false;
+  return quant::store_weight(
+      options,
+      std::make_shared<StackedRows>(source_, std::vector<StackedRows::Part>{{weight, begin, count}},
+                                    StackedRows::Columns{shape[1], 0, shape[1]}),
+      float_type_);
 }
 
 std::vector<WeightReport> WeightStore::reports() const {
@@ -261,7 +310,7 @@ Result<ir::Literal> WeightStore::gather(const std::vector<Vector>& parts,
     }
     if (part.offset != 0)
       for (float& value : own) value = static_cast<float>(static_cast<double>(value) + part.offset);
-    const StackedRows row(source_, {{weight, 0, 1}}, part.size);
+    const StackedRows row(source_, {{weight, 0, 1}}, {part.size, 0, part.size});
     ANEMONE_RETURN_IF_ERROR(quant::check_row(row, 0, own, float_type_));
   }
   Tensor tensor(float_type_, shape);

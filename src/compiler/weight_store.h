@@ -29,6 +29,9 @@ struct WeightReport {
   std::optional<quant::QuantError> error;
 };
 
+// What a layer of Gemma 4 adds for a token; other tables have a few of them in a row.
+inline constexpr std::int64_t kEmbeddingBlock = 256;
+
 // Gives graph code the weights of a checkpoint, stored by the scheme of the recipe. Remembers what
 // it made, so that all functions of a package share it. Single-thread; the literals it makes are
 // thread-safe.
@@ -49,6 +52,13 @@ class WeightStore : public models::WeightProvider {
   // All projections so far, in the order in which they were first asked for. The errors are there
   // once the packages are written.
   std::vector<WeightReport> reports() const;
+
+  // Rows [begin, begin + count) of a table [rows, columns] for host lookup, in a form that depends
+  // on the whole table alone and in which no scale spans rows: what the checkpoint has, where the
+  // recipe keeps that; floats, where the recipe quantizes nothing; else int8 with a scale for each
+  // run of at most kEmbeddingBlock columns. Thread-safe.
+  Result<quant::StoredWeight> embedding_rows(const std::string& tensor, const Shape& shape,
+                                             std::int64_t begin, std::int64_t count) const;
 
   // A float tensor of the checkpoint with exactly this shape.
   Result<const checkpoint::WeightRef*> require(const std::string& tensor, const Shape& shape) const;

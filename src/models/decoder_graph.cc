@@ -38,24 +38,24 @@ std::uint64_t constant_bytes(const ir::Op& op) {
 }
 
 // The logits of a range of the vocabulary.
-ir::Value* logits_of(LayerGraph& graph, ir::Builder& builder, WeightProvider& weights,
-                     ir::Value* normed, const Projection& projection, const artifact::Form& form,
+ir::Value* logits_of(LayerGraph& graph, ir::Value* normed, const Projection& projection,
                      const std::string& suffix) {
   const DecoderConfig& config = graph.config();
+  const artifact::Form& form = graph.options().form;
   ir::Value* bias = nullptr;
   if (config.head_bias) {
     const Projection::Part& rows = projection.parts.front();
-    bias = weights.vector(builder,
-                          {{.tensor = config.tensors.head + ".bias",
-                            .size = rows.rows,
-                            .shape = {config.num_logits()},
-                            .begin = rows.row_begin}},
-                          {rows.rows}, "head_bias" + suffix);
+    bias = graph.weights().vector(graph.builder(),
+                                  {{.tensor = config.tensors.head + ".bias",
+                                    .size = rows.rows,
+                                    .shape = {config.num_logits()},
+                                    .begin = rows.row_begin}},
+                                  {rows.rows}, "head_bias" + suffix);
   }
   ir::Value* logits = graph.project(normed, projection, bias);
   if (config.logit_softcap != 0) {
     logits = graph.scale(logits, 1 / config.logit_softcap, "logits_shrunk" + suffix);
-    logits = builder.op("tanh", {{"x", logits}}, "logits_tanh" + suffix);
+    logits = graph.builder().op("tanh", {{"x", logits}}, "logits_tanh" + suffix);
     logits = graph.scale(logits, config.logit_softcap, "logits_capped" + suffix);
   }
   if (form.logits != artifact::LogitsLayout::kLast || logits == nullptr) return logits;
@@ -115,23 +115,23 @@ Status build_expert(ir::Program& program, const std::string& function, const Dec
   return builder.finish({y});
 }
 
-Result<std::vector<std::uint64_t>> part_bytes(const Architecture& architecture,
-                                              const DecoderConfig& config, std::int64_t layer,
-                                              WeightProvider& weights,
-                                              const GraphOptions& options) {
+Result<std::vector<PartSize>> part_sizes(const Architecture& architecture,
+                                         const DecoderConfig& config, std::int64_t layer,
+                                         WeightProvider& weights, const GraphOptions& options) {
   ir::Program program;
   ir::Builder builder(program, ops::op_registry(), "layer", ir::Opset::kIOS18);
   LayerGraph graph(builder, config, weights, options, {layer, layer + 1});
   ANEMONE_RETURN_IF_ERROR(builder.finish({build(graph, architecture)}));
-  std::vector<std::uint64_t> bytes = {0};
+  std::vector<PartSize> parts(1);
   auto end = graph.part_ends().begin();
   const std::vector<ir::Op*>& ops = builder.function().block->ops;
   for (std::size_t i = 0; i < ops.size(); ++i) {
-    for (; end != graph.part_ends().end() && end->operations == i; ++end) bytes.push_back(0);
-    bytes.back() += constant_bytes(*ops[i]);
+    for (; end != graph.part_ends().end() && end->operations == i; ++end) parts.emplace_back();
+    parts.back().bytes += constant_bytes(*ops[i]);
+    if (!ops[i]->is_const() && !ops[i]->type.starts_with("constexpr_")) ++parts.back().operations;
   }
-  for (; end != graph.part_ends().end(); ++end) bytes.push_back(0);
-  return bytes;
+  for (; end != graph.part_ends().end(); ++end) parts.emplace_back();
+  return parts;
 }
 
 Result<std::vector<artifact::Head>> build_heads(ir::Program& program, const std::string& function,
@@ -153,8 +153,7 @@ Result<std::vector<artifact::Head>> build_heads(ir::Program& program, const std:
     head.vocab_begin = projection.parts.front().row_begin;
     head.vocab_end = head.vocab_begin + projection.parts.front().rows;
     head.input = graph.ports().front().name;
-    ir::Value* output =
-        logits_of(graph, builder, weights, normed, projection, options.form, suffix);
+    ir::Value* output = logits_of(graph, normed, projection, suffix);
     head.output = "logits" + suffix;
     if (options.form.has_argmax()) {
       head.output = "highest_logit" + suffix;

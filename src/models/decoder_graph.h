@@ -47,10 +47,14 @@ Status build_expert(ir::Program& program, const std::string& function, const Dec
                     std::int64_t layer, const std::string& prefix, std::int64_t index,
                     WeightProvider& weights, const GraphOptions& options);
 
-// Bytes of the constants of each part of a layer, in order.
-Result<std::vector<std::uint64_t>> part_bytes(const Architecture& architecture,
-                                              const DecoderConfig& config, std::int64_t layer,
-                                              WeightProvider& weights, const GraphOptions& options);
+// Each part of a layer, in order.
+struct PartSize {
+  std::uint64_t bytes = 0;      // of its constants
+  std::int64_t operations = 0;  // others
+};
+Result<std::vector<PartSize>> part_sizes(const Architecture& architecture,
+                                         const DecoderConfig& config, std::int64_t layer,
+                                         WeightProvider& weights, const GraphOptions& options);
 
 // Adds a function that applies the final norm and then each of the projections, whose weights are
 // consecutive ranges of rows of the head. The heads are in their order; their package has no name

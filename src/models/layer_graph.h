@@ -23,6 +23,8 @@ struct GraphOptions {
   // False: caches that would be states are inputs and outputs (fp32 has no states in Core ML).
   bool caches_are_states = true;
   artifact::Form form = {};
+  // Most inputs and outputs of a product, for split projections; 0: any number.
+  std::int64_t max_axis = 0;
 };
 
 // The keys or values that a step attends to, [1, kv_heads, positions, head_dim].

@@ -17,4 +17,18 @@ std::vector<Projection::Part> stacked(const std::string& prefix,
   return parts;
 }
 
+Projection::Part rows_of_stacked(const std::string& prefix, const std::vector<std::string>& names,
+                                 const std::vector<std::int64_t>& rows, std::int64_t inputs,
+                                 std::size_t index, std::int64_t begin, std::int64_t end) {
+  const bool is_one = names.size() == 1;
+  const auto before = rows.begin() + static_cast<std::ptrdiff_t>(index);
+  const std::int64_t offset = is_one ? std::accumulate(rows.begin(), before, std::int64_t{0}) : 0;
+  const std::int64_t all =
+      is_one ? std::accumulate(rows.begin(), rows.end(), std::int64_t{0}) : rows[index];
+  return {.tensor = prefix + names[is_one ? 0 : index] + ".weight",
+          .row_begin = offset + begin,
+          .rows = end - begin,
+          .shape = {all, inputs}};
+}
+
 }  // namespace anemone::models

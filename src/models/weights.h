@@ -35,6 +35,11 @@ struct Projection {
   };
   std::vector<Part> parts;
   std::int64_t inputs = 0;
+  // A range of the inputs that the tensors have, from `input_begin` on; 0: they have no others.
+  std::int64_t input_begin = 0;
+  std::int64_t all_inputs = 0;
+
+  std::int64_t tensor_inputs() const { return all_inputs == 0 ? inputs : all_inputs; }
 };
 
 // Parts of `rows` each of one projection: tensors prefix + name + ".weight", or all rows of the one
@@ -42,6 +47,11 @@ struct Projection {
 std::vector<Projection::Part> stacked(const std::string& prefix,
                                       const std::vector<std::string>& names,
                                       const std::vector<std::int64_t>& rows);
+
+// Rows [begin, end) of the `index`th of those parts.
+Projection::Part rows_of_stacked(const std::string& prefix, const std::vector<std::string>& names,
+                                 const std::vector<std::int64_t>& rows, std::int64_t inputs,
+                                 std::size_t index, std::int64_t begin, std::int64_t end);
 
 class WeightProvider {
  public:

@@ -23,28 +23,28 @@ constexpr std::int64_t kTapCount = 4;
 
 class Graph {
  public:
-  Graph(mlpackage::Model& model, const Probe& probe, const Sizes& sizes, std::uint64_t seed)
+  Graph(mlpackage::Model& model, const Build& build, const Sizes& sizes, std::uint64_t seed)
       : b_(model.program, ops::op_registry(), "main", ir::Opset::kIOS18),
-        probe_(probe),
+        build_(build),
         sizes_(sizes),
         seed_(seed * 7919) {}
 
   Result<mlpackage::FunctionInterface> build() {
-    const bool is_wide = probe_.kind == Probe::Kind::kTaps || probe_.kind == Probe::Kind::kRange;
-    const bool is_flexible = probe_.kind == Probe::Kind::kRange && probe_.variant == 2;
+    const bool is_wide = build_.kind == Build::Kind::kTaps || build_.kind == Build::Kind::kRange;
+    const bool is_flexible = build_.kind == Build::Kind::kRange && build_.variant == 2;
     const std::int64_t tokens = is_wide ? sizes_.tokens : 1;
     Value* x = b_.input(
         "x", Type::tensor(DType::kFp16, {1, sizes_.hidden, 1, is_flexible ? kDynamic : tokens}));
-    if (probe_.kind == Probe::Kind::kStates) begin_states();
+    if (build_.kind == Build::Kind::kStates) begin_states();
     for (layer_ = 0; layer_ < sizes_.graph_layers; ++layer_) {
-      if (probe_.kind == Probe::Kind::kStates) x = attend(x);
-      if (probe_.kind == Probe::Kind::kTaps) x = convolve_over_time(x);
-      if (probe_.kind == Probe::Kind::kSoftplus) x = softplus(x);
+      if (build_.kind == Build::Kind::kStates) x = attend(x);
+      if (build_.kind == Build::Kind::kTaps) x = convolve_over_time(x);
+      if (build_.kind == Build::Kind::kSoftplus) x = softplus(x);
       x = mlp(x);
     }
-    if (probe_.kind == Probe::Kind::kStates) end_states();
+    if (build_.kind == Build::Kind::kStates) end_states();
     std::vector<Value*> outputs = {x};
-    if (probe_.kind == Probe::Kind::kHead) outputs = head(x);
+    if (build_.kind == Build::Kind::kHead) outputs = head(x);
     for (std::size_t i = 0; i < outputs.size(); ++i)
       if (outputs[i] != nullptr) b_.rename(outputs[i], fmt::format("y_{}", i));
     ANEMONE_RETURN_IF_ERROR(b_.finish(outputs));
@@ -83,8 +83,8 @@ class Graph {
   // x + down(silu(up(x))). A product with up of 8 * hidden rows is 1 MiB per core where hidden is
   // 1024: ceil(8192 / 16) * 1024 * 2 bytes.
   Value* mlp(Value* x) {
-    const bool is_notch = probe_.kind == Probe::Kind::kNotch;
-    const std::int64_t parts = is_notch ? probe_.variant : 1;
+    const bool is_notch = build_.kind == Build::Kind::kNotch;
+    const std::int64_t parts = is_notch ? build_.variant : 1;
     const std::int64_t width = is_notch ? 8 * sizes_.hidden : sizes_.intermediate;
     for (std::int64_t i = 0; i < parts; ++i) {
       Value* up = b_.op("silu", {{"x", conv(x, width / parts, sizes_.hidden)}}, "silu");
@@ -97,8 +97,8 @@ class Graph {
 
   std::vector<Value*> head(Value* x) {
     std::vector<Value*> out;
-    for (int i = 0; i < probe_.parts; ++i)
-      out.push_back(conv(x, probe_.variant * sizes_.head_unit / probe_.parts, sizes_.hidden));
+    for (int i = 0; i < build_.parts; ++i)
+      out.push_back(conv(x, build_.variant * sizes_.head_unit / build_.parts, sizes_.hidden));
     return out;
   }
 
@@ -112,7 +112,7 @@ class Graph {
                            {"mode", Literal::text("constant")},
                            {"constant_val", number(0)}},
                           "padded");
-    if (probe_.variant == 1)
+    if (build_.variant == 1)
       return b_.op("conv",
                    {{"x", padded},
                     {"weight", taps},
@@ -133,11 +133,11 @@ class Graph {
     return sum;
   }
 
-  // Of numbers up to about 40, so that a softplus that ends at 10.4 shows.
+  // The input is scaled to about 40, so that a softplus that fails above 10.4 shows.
   Value* softplus(Value* x) {
     Value* large = b_.op("mul", {{"x", x}, {"y", number(20)}}, "large");
     Value* out = nullptr;
-    if (probe_.variant == 1) {
+    if (build_.variant == 1) {
       out = b_.op("softplus", {{"x", large}}, "softplus");
     } else {
       Value* exponent = b_.op("mul", {{"x", b_.op("abs", {{"x", large}})}, {"y", number(-1)}});
@@ -160,7 +160,7 @@ class Graph {
     write_mask_ = b_.input("write_mask", Type::tensor(DType::kFp16, {1, 1, s, 1}));
     keep_mask_ = b_.input("keep_mask", Type::tensor(DType::kFp16, {1, 1, s, 1}));
     const std::int64_t caches = 2 * sizes_.graph_layers;
-    const std::int64_t count = probe_.variant == 0 ? caches : probe_.variant;
+    const std::int64_t count = build_.variant == 0 ? caches : build_.variant;
     for (std::int64_t i = 0; i < count; ++i) {
       states_.push_back(b_.input(fmt::format("cache_{}", i),
                                  Type::state(DType::kFp16, cache_shape(caches / count))));
@@ -222,7 +222,7 @@ class Graph {
   }
 
   ir::Builder b_;
-  const Probe& probe_;
+  const Build& build_;
   const Sizes& sizes_;
   std::uint64_t seed_;  // of the last weight
   std::uint64_t weight_bytes_ = 0;
@@ -238,9 +238,9 @@ class Graph {
 
 }  // namespace
 
-Result<BuiltGraph> build_graph(const Probe& probe, const Sizes& sizes, std::uint64_t seed) {
+Result<BuiltGraph> build_graph(const Build& build, const Sizes& sizes, std::uint64_t seed) {
   BuiltGraph out;
-  Graph graph(out.model, probe, sizes, seed);
+  Graph graph(out.model, build, sizes, seed);
   ANEMONE_ASSIGN_OR_RETURN(auto interface, graph.build());
   out.model.functions.push_back(std::move(interface));
   out.weight_bytes = graph.weight_bytes();

@@ -22,7 +22,7 @@ struct Kit: Codable { let format: Int; let anemone: String; let probes: [Probe] 
 
 struct Unit: Codable { var ane = 0; var gpu = 0; var cpu = 0; var unknown = 0 }
 struct Result: Codable {
-  let probe: String; let package: String; let function: String
+  var probe: String; let package: String; let function: String
   var error: String?
   var placement: Unit?
   var placement_by_op: [String: Unit]?
@@ -162,13 +162,19 @@ func run(_ probe: Probe, _ package: Package, _ function: Function, _ root: URL, 
     let runs = max(1, CommandLine.arguments.dropFirst().first.flatMap { Int($0) } ?? 50)
     let kit = try JSONDecoder().decode(Kit.self, from: Data(contentsOf: root.appendingPathComponent("probe.json")))
     var results = [Result]()
+    // Probes may share a package. A second load of it would find what the first one left in caches.
+    var measured = [String: Result]()
     let encoder = JSONEncoder()
     encoder.outputFormatting = [.prettyPrinted, .sortedKeys]
     for probe in kit.probes {
       for package in probe.packages {
         for function in package.functions {
           print("\(probe.id) \(function.name)")
-          results.append(await run(probe, package, function, root, runs))
+          let key = "\(package.path) \(function.name)"
+          if measured[key] == nil { measured[key] = await run(probe, package, function, root, runs) }
+          var result = measured[key]!
+          result.probe = probe.id
+          results.append(result)
           // After each one, so that a crash in Core ML leaves what came before.
           let all = Results(format: 1, anemone: kit.anemone, system: ProcessInfo.processInfo.operatingSystemVersionString,
             model: machine(), results: results)

@@ -13,6 +13,7 @@
 #include <string_view>
 #include <vector>
 
+#include "artifact/form.h"
 #include "exec/executor.h"
 
 namespace anemone::probe {
@@ -33,25 +34,31 @@ struct Sizes {
   std::int64_t head_dim() const { return hidden / heads; }
 };
 
-// One row of the table.
-struct Probe {
+// What is written for a probe. Probes of the same build share their packages.
+struct Build {
   // kModel: a Qwen2 of random weights that the compiler writes in a form. The others are graphs of
-  // random weights that the compiler has no form for.
+  // random weights (graphs.h).
   enum class Kind { kModel, kStates, kNotch, kHead, kTaps, kSoftplus, kRange };
-  std::string_view id;
-  std::string_view question;
-  std::string_view source;   // who measured what, and who disagrees
-  std::string_view differs;  // from the probe that it is to be compared with
   Kind kind = Kind::kModel;
-  // kModel: of artifact::form_fields().
+  // kModel: of compiler::recipe_names().
   std::string_view quant = "int8-channel";
-  std::string_view layout = "height";
-  std::string_view cache = "readonly";
+  artifact::Form form = {.cache = artifact::CacheForm::kReadOnly};
   int functions = 1;  // 1: decode; 2: prefill, too; 4: both with a smaller context, too
   // Others: which one of the alternatives; kHead: thousands of outputs; kStates: states, 0 for two
   // per layer.
   int variant = 0;
   int parts = 1;  // kHead: convolutions that share the outputs
+
+  bool operator==(const Build&) const = default;
+};
+
+// One row of the table.
+struct Probe {
+  std::string_view id;
+  std::string_view question;
+  std::string_view source;   // who measured what, and who disagrees
+  std::string_view differs;  // from the probe that it is to be compared with
+  Build build = {};
 };
 std::span<const Probe> probes();
 // The probes of these ids, all for none. kInvalidArgument for an id that there is not.
@@ -64,16 +71,26 @@ struct Options {
   const std::atomic<bool>* cancel = nullptr;  // may be null; outlives the call
 };
 
-// Bytes of the weights that a probe will have on disk; reads and writes nothing but a small file.
-Result<std::uint64_t> planned_bytes(const Probe& probe, const Options& options);
+struct PlannedProbe {
+  std::string_view id;
+  std::uint64_t bytes = 0;            // of its packages' weights
+  std::string_view packages_of = {};  // the id of the earlier probe whose packages it shares
+};
+struct Plan {
+  std::vector<PlannedProbe> probes;
+  std::uint64_t total_bytes = 0;  // shared packages count once
+};
+// What write_probes() would write; reads and writes nothing but small files.
+Result<Plan> plan(const std::vector<Probe>& chosen, const Options& options);
 
 // Called before each probe: how many are done, how many there are, and which one comes.
 using OnProbe = std::function<void(std::size_t done, std::size_t total, std::string_view id)>;
 
-// Writes `output`: the packages of each probe, inputs of each function and what `executor` gives
-// for them from zero states, probe.json, which lists them, and probe.swift, which runs them on a
-// Mac. kInvalidArgument where `output` is there and is not an empty folder; after an error what was
-// written is deleted. The same seed and sizes give the same bytes on one instruction set.
+// Writes `output`: the packages of each build in a folder with the id of its first probe, inputs of
+// each function and what `executor` gives for them from zero states, probe.json, which lists them
+// by probe, and probe.swift, which runs them on a Mac. kInvalidArgument where `output` is there and
+// is not an empty folder; after an error what was written is deleted. The same seed and sizes give
+// the same bytes on one instruction set.
 Status write_probes(const std::vector<Probe>& chosen, const std::string& output,
                     const Options& options, exec::Executor& executor,
                     const OnProbe& on_probe = nullptr);

@@ -1,14 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 // The table of probes: a new question about a form of the compiler is a row here.
 #include <algorithm>
+#include <iterator>
 
+#include "ane/form.h"
 #include "base/error.h"
 #include "probe/probe.h"
 
 namespace anemone::probe {
 namespace {
 
-using Kind = Probe::Kind;
+using Kind = Build::Kind;
+using artifact::CacheForm;
+using artifact::HiddenLayout;
 
 constexpr std::string_view kCaches =
     "Which form of the KV cache is accepted, and what does it cost?";
@@ -40,12 +44,16 @@ constexpr std::string_view kSoftplusSource =
 constexpr std::string_view kRange = "Does a range of shapes leave the chip?";
 constexpr std::string_view kRangeSource = "coremltools#2370: 0 %; ane-book: runs after 245 s";
 
-constexpr Probe kProbes[] = {
+constexpr std::string_view kWhole = "What does the portable form cost or gain as a whole?";
+constexpr std::string_view kWholeSource =
+    "each choice has a source of its own; no report is of all of them";
+
+constexpr Probe kRows[] = {
     {.id = "cache-blend",
      .question = kCaches,
      .source = kCacheSource,
      .differs = "two states per layer, rewritten by a product",
-     .cache = "blend"},
+     .build = {.form = {.cache = CacheForm::kBlend}}},
     {.id = "cache-readonly",
      .question = kCaches,
      .source = kCacheSource,
@@ -54,24 +62,22 @@ constexpr Probe kProbes[] = {
      .question = kStates,
      .source = kStateSource,
      .differs = "one state for all layers",
-     .kind = Kind::kStates,
-     .variant = 1},
+     .build = {.kind = Kind::kStates, .variant = 1}},
     {.id = "states-2",
      .question = kStates,
      .source = kStateSource,
      .differs = "one state for keys, one for values",
-     .kind = Kind::kStates,
-     .variant = 2},
+     .build = {.kind = Kind::kStates, .variant = 2}},
     {.id = "states-2l",
      .question = kStates,
      .source = kStateSource,
      .differs = "two states per layer",
-     .kind = Kind::kStates},
+     .build = {.kind = Kind::kStates}},
     {.id = "quant-int8",
      .question = kQuant,
      .source = kLinearSource,
      .differs = "one scale per matrix",
-     .quant = "int8"},
+     .build = {.quant = "int8"}},
     {.id = "quant-int8-channel",
      .question = kQuant,
      .source = kLinearSource,
@@ -80,38 +86,38 @@ constexpr Probe kProbes[] = {
      .question = kQuant,
      .source = kBlockSource,
      .differs = "int8, scales per block of inputs",
-     .quant = "int8-block"},
+     .build = {.quant = "int8-block"}},
     {.id = "quant-int4-block",
      .question = kQuant,
      .source = kBlockSource,
      .differs = "int4, scales per block of inputs",
-     .quant = "int4-block"},
+     .build = {.quant = "int4-block"}},
     {.id = "quant-lut4",
      .question = kQuant,
      .source = kPaletteSource,
      .differs = "palettes of 16 values",
-     .quant = "lut4"},
+     .build = {.quant = "lut4"}},
     {.id = "quant-lut6",
      .question = kQuant,
      .source = kPaletteSource,
      .differs = "palettes of 64 values",
-     .quant = "lut6"},
+     .build = {.quant = "lut6"}},
     {.id = "quant-lut8",
      .question = kQuant,
      .source = kPaletteSource,
      .differs = "palettes of 256 values",
-     .quant = "lut8"},
+     .build = {.quant = "lut8"}},
     {.id = "layout-height",
      .question = kLayout,
      .source = kLayoutSource,
      .differs = "hidden states [1, C, T, 1]",
-     .functions = 2},
+     .build = {.functions = 2}},
     {.id = "layout-width",
      .question = kLayout,
      .source = kLayoutSource,
      .differs = "hidden states [1, C, 1, T]",
-     .layout = "width",
-     .functions = 2},
+     .build = {.form = {.layout = HiddenLayout::kTokensInWidth, .cache = CacheForm::kReadOnly},
+               .functions = 2}},
     {.id = "functions-1",
      .question = kFunctions,
      .source = kFunctionSource,
@@ -120,94 +126,95 @@ constexpr Probe kProbes[] = {
      .question = kFunctions,
      .source = kFunctionSource,
      .differs = "decode and prefill, each with two contexts",
-     .functions = 4},
+     .build = {.functions = 4}},
     {.id = "notch-whole",
      .question = kNotch,
      .source = kNotchSource,
      .differs = "1 MiB per core in each convolution",
-     .kind = Kind::kNotch,
-     .variant = 1},
+     .build = {.kind = Kind::kNotch, .variant = 1}},
     {.id = "notch-split",
      .question = kNotch,
      .source = kNotchSource,
      .differs = "each convolution in two",
-     .kind = Kind::kNotch,
-     .variant = 2},
+     .build = {.kind = Kind::kNotch, .variant = 2}},
     {.id = "head-16k",
      .question = kHeads,
      .source = kHeadSource,
      .differs = "one convolution, 16 k outputs",
-     .kind = Kind::kHead,
-     .variant = 16},
+     .build = {.kind = Kind::kHead, .variant = 16}},
     {.id = "head-32k",
      .question = kHeads,
      .source = kHeadSource,
      .differs = "one convolution, 32 k outputs",
-     .kind = Kind::kHead,
-     .variant = 32},
+     .build = {.kind = Kind::kHead, .variant = 32}},
     {.id = "head-64k",
      .question = kHeads,
      .source = kHeadSource,
      .differs = "one convolution, 64 k outputs",
-     .kind = Kind::kHead,
-     .variant = 64},
+     .build = {.kind = Kind::kHead, .variant = 64}},
     {.id = "head-64k-split",
      .question = kHeads,
      .source = kHeadSource,
      .differs = "four convolutions, 64 k outputs",
-     .kind = Kind::kHead,
-     .variant = 64,
-     .parts = 4},
+     .build = {.kind = Kind::kHead, .variant = 64, .parts = 4}},
     {.id = "taps-depthwise",
      .question = kTaps,
      .source = kTapsSource,
      .differs = "depthwise convolutions",
-     .kind = Kind::kTaps,
-     .variant = 1},
+     .build = {.kind = Kind::kTaps, .variant = 1}},
     {.id = "taps-sum",
      .question = kTaps,
      .source = kTapsSource,
      .differs = "multiplications and additions",
-     .kind = Kind::kTaps,
-     .variant = 2},
+     .build = {.kind = Kind::kTaps, .variant = 2}},
     {.id = "softplus-operation",
      .question = kSoftplus,
      .source = kSoftplusSource,
      .differs = "the operation",
-     .kind = Kind::kSoftplus,
-     .variant = 1},
+     .build = {.kind = Kind::kSoftplus, .variant = 1}},
     {.id = "softplus-arithmetic",
      .question = kSoftplus,
      .source = kSoftplusSource,
      .differs = "max(x, 0) + log(1 + exp(-|x|))",
-     .kind = Kind::kSoftplus,
-     .variant = 2},
+     .build = {.kind = Kind::kSoftplus, .variant = 2}},
     {.id = "range-fixed",
      .question = kRange,
      .source = kRangeSource,
      .differs = "one shape",
-     .kind = Kind::kRange,
-     .variant = 1},
+     .build = {.kind = Kind::kRange, .variant = 1}},
     {.id = "range-flexible",
      .question = kRange,
      .source = kRangeSource,
      .differs = "a range of shapes",
-     .kind = Kind::kRange,
-     .variant = 2},
+     .build = {.kind = Kind::kRange, .variant = 2}},
 };
+
+// The rows of the named forms have prefill, too, without which the layout of hidden states says
+// little.
+std::vector<Probe> make_table() {
+  std::vector<Probe> table(std::begin(kRows), std::end(kRows));
+  for (const ane::NamedForm& each : ane::named_forms())
+    table.push_back({.id = each.name,
+                     .question = kWhole,
+                     .source = kWholeSource,
+                     .differs = each.what,
+                     .build = {.form = each.form, .functions = 2}});
+  return table;
+}
 
 }  // namespace
 
 std::span<const Probe> probes() {
-  return kProbes;
+  static const std::vector<Probe> kTable = make_table();
+  return kTable;
 }
 
 Result<std::vector<Probe>> choose(const std::vector<std::string>& ids) {
   std::vector<Probe> out;
   for (const std::string& id : ids)
-    if (std::ranges::find(kProbes, id, &Probe::id) == std::end(kProbes))
+    if (std::ranges::find(probes(), id, &Probe::id) == probes().end())
       return invalid_argument("[--only] expected ids that --list shows, got \"{}\"", id);
-  for (const Probe& each : kProbes)
+  for (const Probe& each : probes())
     if (ids.empty() || std::ranges::find(ids, each.id) != ids.end()) out.push_back(each);
   return out;
 }

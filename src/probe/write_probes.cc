@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
 #include <filesystem>
 #include <fmt/format.h>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <system_error>
 
@@ -24,18 +26,22 @@ namespace {
 
 namespace fs = std::filesystem;
 
-Result<compiler::CompileOptions> compile_options(const Probe& probe, const Options& options) {
+// The id of the first of `chosen` with the build of one of them: its packages serve all of these.
+std::string_view first_of_build(const std::vector<Probe>& chosen, const Build& build) {
+  return std::ranges::find(chosen, build, &Probe::build)->id;
+}
+
+Result<compiler::CompileOptions> compile_options(const Build& build, const Options& options) {
   compiler::CompileOptions out;
-  const auto recipe = compiler::parse_recipe(probe.quant);
-  if (!recipe) return invalid_argument("[probe {}] expected a scheme", probe.id);
+  const auto recipe = compiler::parse_recipe(build.quant);
+  if (!recipe) return invalid_argument("[probe] expected a scheme, got \"{}\"", build.quant);
   out.recipe = *recipe;
   // K-means would take minutes and find no structure in random weights.
   out.recipe.quant.palette_mode = quant::PaletteMode::kUniform;
-  ANEMONE_RETURN_IF_ERROR(artifact::set_form_field(out.form, "layout", probe.layout));
-  ANEMONE_RETURN_IF_ERROR(artifact::set_form_field(out.form, "cache", probe.cache));
+  out.form = build.form;
   out.context = options.sizes.context;
-  if (probe.functions == 4) out.tiers = {options.sizes.context / 2};
-  out.prefill = probe.functions == 1 ? 1 : options.sizes.tokens;
+  if (build.functions == 4) out.tiers = {options.sizes.context / 2};
+  out.prefill = build.functions == 1 ? 1 : options.sizes.tokens;
   out.shards = std::string("1");
   out.threads = options.threads;
   out.cancel = options.cancel;
@@ -97,7 +103,7 @@ class Recorder {
   std::uint64_t seed_;
 };
 
-// The packages of a probe with the roles of their inputs.
+// The packages of a build with the roles of their inputs.
 struct Written {
   std::vector<std::string> packages;  // below the root
   Roles roles;
@@ -105,7 +111,7 @@ struct Written {
 
 Result<Written> write_model(const Probe& probe, const std::string& root,
                             const std::string& checkpoint, const Options& options) {
-  ANEMONE_ASSIGN_OR_RETURN(const auto compile_with, compile_options(probe, options));
+  ANEMONE_ASSIGN_OR_RETURN(const auto compile_with, compile_options(probe.build, options));
   const std::string folder = fmt::format("{}/model", probe.id);
   ANEMONE_ASSIGN_OR_RETURN(const auto report,
                            compiler::compile(checkpoint, root + "/" + folder, compile_with));
@@ -119,7 +125,8 @@ Result<Written> write_model(const Probe& probe, const std::string& root,
 }
 
 Result<Written> write_graph(const Probe& probe, const std::string& root, const Options& options) {
-  ANEMONE_ASSIGN_OR_RETURN(const BuiltGraph graph, build_graph(probe, options.sizes, options.seed));
+  ANEMONE_ASSIGN_OR_RETURN(const BuiltGraph graph,
+                           build_graph(probe.build, options.sizes, options.seed));
   const std::string package = fmt::format("{}/{}.mlpackage", probe.id, probe.id);
   ANEMONE_RETURN_IF_ERROR(
       mlpackage::write_package(graph.model, root + "/" + package,
@@ -139,14 +146,16 @@ std::uint64_t bytes_below(const std::string& folder) {
   return out;
 }
 
-Result<Json> write_probe(const Probe& probe, const std::string& root, const std::string& checkpoint,
-                         const Options& options, exec::Executor& executor) {
+// The packages of a build and what they take and give, in a folder named after this probe of it.
+Result<Json> write_packages(const Probe& probe, const std::string& root,
+                            const std::string& checkpoint, const Options& options,
+                            exec::Executor& executor) {
   const std::string data = fmt::format("{}/data", probe.id);
   std::error_code error;
   if (!fs::create_directories(fs::path(root) / data, error))
     return io_error("[{}/{}] cannot create: {}", root, data, error.message());
   ANEMONE_ASSIGN_OR_RETURN(const Written written,
-                           probe.kind == Probe::Kind::kModel
+                           probe.build.kind == Build::Kind::kModel
                                ? write_model(probe, root, checkpoint, options)
                                : write_graph(probe, root, options));
   Json packages = Json::array();
@@ -162,36 +171,50 @@ Result<Json> write_probe(const Probe& probe, const std::string& root, const std:
                         {"bytes", bytes_below(root + "/" + package)},
                         {"functions", std::move(functions)}});
   }
-  return Json{{"id", probe.id},
-              {"question", probe.question},
-              {"source", probe.source},
-              {"differs", probe.differs},
-              {"packages", std::move(packages)}};
+  return packages;
 }
 
 bool needs_model(const std::vector<Probe>& chosen) {
   for (const Probe& each : chosen)
-    if (each.kind == Probe::Kind::kModel) return true;
+    if (each.build.kind == Build::Kind::kModel) return true;
   return false;
 }
 
-}  // namespace
-
-Result<std::uint64_t> planned_bytes(const Probe& probe, const Options& options) {
-  if (probe.kind == Probe::Kind::kModel) {
+// Bytes of the weights that a build will have on disk.
+Result<std::uint64_t> planned_bytes(const Build& build, const Options& options) {
+  if (build.kind == Build::Kind::kModel) {
     ANEMONE_ASSIGN_OR_RETURN(
         const ScratchFolder scratch,
         ScratchFolder::create(fs::temp_directory_path().string(), "anemone-probe"));
     ANEMONE_RETURN_IF_ERROR(write_random_model(scratch.path(), options.sizes, options.seed, false));
-    ANEMONE_ASSIGN_OR_RETURN(auto compile_with, compile_options(probe, options));
+    ANEMONE_ASSIGN_OR_RETURN(auto compile_with, compile_options(build, options));
     compile_with.dry_run = true;
     ANEMONE_ASSIGN_OR_RETURN(
         const auto report,
         compiler::compile(scratch.path(), scratch.path() + "/model", compile_with));
     return report.total_bytes;
   }
-  ANEMONE_ASSIGN_OR_RETURN(const BuiltGraph graph, build_graph(probe, options.sizes, options.seed));
+  ANEMONE_ASSIGN_OR_RETURN(const BuiltGraph graph, build_graph(build, options.sizes, options.seed));
   return graph.weight_bytes;
+}
+
+}  // namespace
+
+Result<Plan> plan(const std::vector<Probe>& chosen, const Options& options) {
+  Plan out;
+  for (const Probe& probe : chosen) {
+    PlannedProbe row{.id = probe.id};
+    const std::string_view first = first_of_build(chosen, probe.build);
+    if (first == probe.id) {
+      ANEMONE_ASSIGN_OR_RETURN(row.bytes, planned_bytes(probe.build, options));
+      out.total_bytes += row.bytes;
+    } else {
+      row.bytes = std::ranges::find(out.probes, first, &PlannedProbe::id)->bytes;
+      row.packages_of = first;
+    }
+    out.probes.push_back(row);
+  }
+  return out;
 }
 
 Status write_probes(const std::vector<Probe>& chosen, const std::string& output,
@@ -211,12 +234,21 @@ Status write_probes(const std::vector<Probe>& chosen, const std::string& output,
       return io_error("[{}] cannot create: {}", folder, error.message());
   if (needs_model(chosen))
     ANEMONE_RETURN_IF_ERROR(write_random_model(checkpoint, options.sizes, options.seed, true));
+  std::map<std::string_view, Json> packages;  // by the id of the first probe of their build
   Json list = Json::array();
   for (const Probe& probe : chosen) {
     if (options.cancel != nullptr && *options.cancel) return cancelled("[probe] interrupted");
     if (on_probe) on_probe(list.size(), chosen.size(), probe.id);
-    ANEMONE_ASSIGN_OR_RETURN(Json each, write_probe(probe, root, checkpoint, options, executor));
-    list.push_back(std::move(each));
+    const std::string_view first = first_of_build(chosen, probe.build);
+    if (first == probe.id) {
+      ANEMONE_ASSIGN_OR_RETURN(packages[first],
+                               write_packages(probe, root, checkpoint, options, executor));
+    }
+    list.push_back({{"id", probe.id},
+                    {"question", probe.question},
+                    {"source", probe.source},
+                    {"differs", probe.differs},
+                    {"packages", packages[first]}});
   }
   const Json kit = {{"format", 1},
                     {"anemone", version()},

@@ -25,8 +25,8 @@ class MatrixSource {
   // How many rows are best read together, since reading them takes little longer than reading one:
   // more than 1 for a matrix that lies transposed.
   virtual std::int64_t rows_at_once() const { return 1; }
-  // Whether the source holds it quantized, in a QuantizedForm or another one.
-  virtual bool is_quantized() const { return false; }
+  // Bits of the integers that the source holds, in a QuantizedForm or another one; 0: floats.
+  virtual int quantized_bits() const { return 0; }
   // The form of the integers behind the matrix; nullopt when it is not integers with scales.
   virtual std::optional<QuantizedForm> quantized_form() const { return std::nullopt; }
   // A row of integers [columns()] and its scales [columns() / group]; with a quantized_form() only.

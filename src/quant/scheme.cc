@@ -60,8 +60,14 @@ StoredWeight store_as_it_is(const QuantOptions& options, std::shared_ptr<const M
                             DType float_type) {
   if (matrix->quantized_form()) return store_passthrough(std::move(matrix), float_type);
   QuantOptions other = options;
-  other.scheme = matrix->is_quantized() ? Scheme::kInt8Block : Scheme::kNone;
+  other.scheme = matrix->quantized_bits() != 0 ? Scheme::kInt8Block : Scheme::kNone;
   return store_weight(other, std::move(matrix), float_type);
+}
+
+// The palette whose indices have the fewest bits that are not below `bits`, or the most there are.
+Scheme palette_of(int bits) {
+  if (bits <= 4) return Scheme::kLut4;
+  return bits <= 6 ? Scheme::kLut6 : Scheme::kLut8;
 }
 
 }  // namespace
@@ -88,6 +94,13 @@ bool stays_float(const QuantOptions& options, std::int64_t elements) {
 
 StoredWeight store_weight(const QuantOptions& options, std::shared_ptr<const MatrixSource> matrix,
                           DType float_type) {
+  if (const int bits = matrix->quantized_bits(); bits != 0 && options.keeps_bits) {
+    QuantOptions palette = options;
+    palette.scheme = palette_of(bits);
+    palette.keeps_bits = false;
+    palette.measure_error = true;
+    return store_weight(palette, std::move(matrix), float_type);
+  }
   const std::int64_t rows = matrix->rows();
   const std::int64_t columns = matrix->columns();
   const Row& row = effective(options, rows * columns);

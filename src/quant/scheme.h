@@ -40,6 +40,9 @@ enum class PaletteMode { kKmeans, kUniform };
 
 struct QuantOptions {
   Scheme scheme = Scheme::kInt8;
+  // A matrix that the source holds quantized gets a palette of about as many bits in place of the
+  // scheme, and its error is measured.
+  bool keeps_bits = false;
   std::int64_t block_size = 32;  // of the block schemes
   PaletteMode palette_mode = PaletteMode::kKmeans;
   std::int64_t group_size = 32;   // output channels that share a palette; 0: all

@@ -28,8 +28,9 @@ std::vector<Piece> in_parts(std::size_t layers, const std::vector<std::uint64_t>
   return pieces;
 }
 
-Pairs plan(std::string_view spec, const std::vector<Piece>& pieces) {
-  const auto ranges = plan_layer_shards(spec, pieces);
+Pairs plan(std::string_view spec, const std::vector<Piece>& pieces,
+           artifact::PackageForm form = artifact::PackageForm::kBySize) {
+  const auto ranges = plan_layer_shards(spec, pieces, form);
   EXPECT_TRUE(ranges.ok()) << ranges.status().message();
   Pairs out;
   if (ranges.ok())
@@ -74,6 +75,24 @@ TEST(LayerShards, APieceThatEndsItsPackageIsTheLastInIt) {
   EXPECT_EQ(plan("auto", pieces), (Pairs{{0, 1}, {1, 5}, {5, 6}}));
   EXPECT_EQ(plan("2", pieces), (Pairs{{0, 1}, {1, 2}, {2, 5}, {5, 6}}));
   EXPECT_EQ(plan("0:3", pieces), (Pairs{{0, 1}, {1, 5}, {5, 6}}));
+}
+
+TEST(LayerShards, BoundedPackagesHaveFewLayersAndOperations) {
+  using enum artifact::PackageForm;
+  std::vector<Piece> pieces = whole(std::vector<std::uint64_t>(28, 1000));
+  EXPECT_EQ(plan("auto", pieces), (Pairs{{0, 28}}));
+  EXPECT_EQ(plan("auto", pieces, kBounded), (Pairs{{0, 14}, {14, 28}}));
+  EXPECT_EQ(plan("1GB", pieces, kBounded), (Pairs{{0, 14}, {14, 28}}));
+  // A number and ranges are what somebody wants.
+  EXPECT_EQ(plan("1", pieces, kBounded), (Pairs{{0, 28}}));
+  for (Piece& piece : pieces) piece.operations = 200;
+  EXPECT_EQ(plan("auto", pieces, kBounded), (Pairs{{0, 7}, {7, 14}, {14, 21}, {21, 28}}));
+  // A layer above the limit has a package of its own.
+  pieces.resize(3);
+  pieces[1].operations = kMaxOperations + 1;
+  EXPECT_EQ(plan("auto", pieces, kBounded), (Pairs{{0, 1}, {1, 2}, {2, 3}}));
+  // Parts of layers count as layers.
+  EXPECT_EQ(plan("auto", in_parts(17, {1, 1}), kBounded), (Pairs{{0, 18}, {18, 34}}));
 }
 
 // Every plan of few pieces, tried out: none has fewer packages, or as few and fewer cut layers.
@@ -163,7 +182,7 @@ TEST(LayerShards, RefusesSpecsThatDoNotCoverTheLayers) {
                            "0x1MB",
                            "100 MB",
                            "99999999999GB"}) {
-    const auto ranges = plan_layer_shards(spec, bytes);
+    const auto ranges = plan_layer_shards(spec, bytes, artifact::PackageForm::kBySize);
     ASSERT_FALSE(ranges.ok()) << spec;
     EXPECT_EQ(ranges.status().code(), Code::kInvalidArgument);
   }

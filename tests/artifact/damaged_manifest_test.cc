@@ -229,11 +229,8 @@ const Damage kDamages[] = {
     {"FileHashShort", "/files/0/sha256", kHash.data(), Code::kCorrupt, "64 lower-case hex digits"},
 };
 
-class DamagedManifest : public ::testing::TestWithParam<Damage> {};
-
-TEST_P(DamagedManifest, IsRefusedWithOneClearLine) {
-  const Damage& damage = GetParam();
-  Json json = to_json(testing::sample_manifest());
+void expect_refused(const Manifest& manifest, const Damage& damage) {
+  Json json = to_json(manifest);
   const Json::json_pointer pointer(damage.at);
   if (*damage.value == '\0') {
     Json& parent = json[pointer.parent_pointer()];
@@ -253,7 +250,62 @@ TEST_P(DamagedManifest, IsRefusedWithOneClearLine) {
   EXPECT_EQ(message.find('\n'), message.npos);
 }
 
+class DamagedManifest : public ::testing::TestWithParam<Damage> {};
+
+TEST_P(DamagedManifest, IsRefusedWithOneClearLine) {
+  expect_refused(testing::sample_manifest(), GetParam());
+}
+
 INSTANTIATE_TEST_SUITE_P(Table, DamagedManifest, ::testing::ValuesIn(kDamages),
+                         [](const auto& info) { return std::string(info.param.name); });
+
+const Damage kDamagedRows[] = {
+    {"VersionBeforeQuantizedRows", "/format_version", "2", Code::kCorrupt,
+     "expected format_version 3 for what the manifest has, got 2"},
+    {"FormUnknown", "/form/embedding", "\"folded\"", Code::kUnsupported,
+     "how rows of embeddings are stored"},
+    {"NoObject", "/embedding/parts/0/quantization", "4", Code::kParseError, "an object"},
+    {"TypeMissing", "/embedding/parts/0/quantization/dtype", "", Code::kParseError, "dtype"},
+    {"TypeOfFloats", "/embedding/parts/0/quantization/dtype", "\"fp16\"", Code::kCorrupt,
+     "elements of int4, int8, uint4, uint6 or uint8"},
+    {"TypeTooNarrow", "/embedding/parts/0/quantization/dtype", "\"uint3\"", Code::kCorrupt,
+     "got uint3"},
+    {"RowsUneven", "/embedding/parts/0/quantization/block_rows", "3", Code::kCorrupt,
+     "that divide its 500 rows, got 3"},
+    {"RowsZero", "/embedding/parts/0/quantization/block_rows", "0", Code::kCorrupt, "got 0"},
+    {"RowsNegative", "/embedding/parts/0/quantization/block_rows", "-1", Code::kCorrupt, "got -1"},
+    {"ColumnsUneven", "/embedding/parts/0/quantization/block_columns", "33", Code::kCorrupt,
+     "that divide its 64 columns, got 33"},
+    {"ColumnsZero", "/embedding/parts/0/quantization/block_columns", "0", Code::kCorrupt, "got 0"},
+    {"ColumnsHuge", "/embedding/parts/0/quantization/block_columns", "9223372036854775807",
+     Code::kCorrupt, "that divide its 64 columns"},
+    {"ColumnsOfAPalette", "/embedding/parts/2/quantization/block_columns", "32", Code::kCorrupt,
+     "for all 64 columns, got 32"},
+    {"OffsetUneven", "/embedding/parts/0/quantization/offset", "20001", Code::kCorrupt,
+     "to be a multiple of 2, got 20001"},
+    {"OffsetNegative", "/embedding/parts/0/quantization/offset", "-2", Code::kParseError,
+     "offset >= 0"},
+    {"ScalesTooFew", "/embedding/parts/1/quantization/scales", "[0.5]", Code::kCorrupt,
+     "one scale for each block"},
+    {"ScalesText", "/embedding/parts/1/quantization/scales", "[\"a\", 1]", Code::kParseError,
+     "scales to hold numbers"},
+    {"ScalesBesideAnOffset", "/embedding/parts/1/quantization/offset", "64", Code::kCorrupt,
+     "no offset"},
+    {"ScalesOfAPalette", "/embedding/parts/2/quantization/scales", "[1.0]", Code::kCorrupt,
+     "one scale for each block"},
+    {"ScalesTooLarge", "/embedding/parts/1/quantization/scales", "[1e39, 1]", Code::kParseError,
+     "range of fp32"},
+    {"LayersUneven", "/layer_embedding/parts/0/quantization/block_columns", "7", Code::kCorrupt,
+     "that divide its 60 columns, got 7"},
+};
+
+class DamagedRows : public ::testing::TestWithParam<Damage> {};
+
+TEST_P(DamagedRows, AreRefusedWithOneClearLine) {
+  expect_refused(testing::sample_with_quantized_rows(), GetParam());
+}
+
+INSTANTIATE_TEST_SUITE_P(Table, DamagedRows, ::testing::ValuesIn(kDamagedRows),
                          [](const auto& info) { return std::string(info.param.name); });
 
 TEST(DamagedManifest, IsRefusedWhenItIsNoObject) {

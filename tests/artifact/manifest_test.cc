@@ -185,6 +185,25 @@ TEST(ManifestOfHeads, MayHaveSeveralInAPackage) {
   EXPECT_NE(read(older).status().message().find("expected format_version 3"), std::string::npos);
 }
 
+TEST(ManifestOfQuantizedRows, ComesBackAsItWas) {
+  const Manifest manifest = testing::sample_with_quantized_rows();
+  const Json json = to_json(manifest);
+  EXPECT_EQ(json["format_version"], 3);
+  const auto read = manifest_from_json(json, "m");
+  ASSERT_TRUE(read.ok()) << read.status().message();
+  EXPECT_EQ(dump_json(to_json(*read)), dump_json(json));
+  EXPECT_EQ(read->form.embedding, EmbeddingForm::kStored);
+  const std::vector<EmbeddingPart>& parts = read->embedding.parts;
+  EXPECT_EQ(parts[0].quantization->offset, 20'000U);
+  EXPECT_EQ(parts[0].quantization->block_columns, 32);
+  EXPECT_EQ(parts[1].quantization->scales, (std::vector<float>{0.5F, 0.001F}));
+  EXPECT_EQ(parts[2].quantization->dtype, DType::kUInt6);
+  EXPECT_EQ(row_bytes(read->embedding, parts[0]), 500U * 64 / 2);
+  EXPECT_EQ(stored_bytes(read->embedding, parts[0]), 500U * 64 / 2 + 500 * 2 * 2);
+  EXPECT_EQ(stored_bytes(read->embedding, parts[1]), 300U * 64);
+  EXPECT_EQ(stored_bytes(read->embedding, parts[2]), 200U * 48 + 20 * 64 * 2);
+}
+
 TEST(ManifestOfLabels, MustFitTogether) {
   Manifest manifest = sample_manifest();
   for (Shard& shard : manifest.shards) shard.caches.clear();

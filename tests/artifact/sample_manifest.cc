@@ -77,4 +77,16 @@ Manifest sample_manifest() {
   return m;
 }
 
+Manifest sample_with_quantized_rows() {
+  Manifest m = sample_manifest();
+  m.form.embedding = EmbeddingForm::kStored;
+  m.embedding.parts = {
+      {"head_0.mlpackage/weights.bin", 129, 500, Quantization{DType::kInt4, 1, 32, 20'000}},
+      {"head_1.mlpackage/weights.bin", 128, 300,
+       Quantization{DType::kInt8, 300, 32, 0, {0.5F, 0.001F}}},
+      {"head_1.mlpackage/weights.bin", 40'000, 200, Quantization{DType::kUInt6, 10, 64, 60'000}}};
+  m.layer_embedding->parts.front().quantization = Quantization{DType::kInt8, 1, 12, 60'000};
+  return m;
+}
+
 }  // namespace anemone::artifact::testing

@@ -9,4 +9,7 @@ namespace anemone::artifact::testing {
 // format has is in use.
 Manifest sample_manifest();
 
+// The same with embeddings in quantized forms: scales in a file, scales in the manifest, palettes.
+Manifest sample_with_quantized_rows();
+
 }  // namespace anemone::artifact::testing

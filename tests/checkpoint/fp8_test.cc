@@ -87,7 +87,7 @@ TEST_F(Fp8, MultipliesEachBlockByItsScale) {
   EXPECT_EQ(checkpoint->weights->find("w_scale_inv"), nullptr);
   const WeightRef* weight = checkpoint->weights->find("w");
   ASSERT_NE(weight, nullptr);
-  EXPECT_FALSE(weight->decoder->is_quantized());
+  EXPECT_FALSE(weight->is_quantized());
   const std::vector<float> got = read(*weight);
   WeightRef plain = *weight;
   plain.decoder = &fp8_decoder();

@@ -90,8 +90,8 @@ TEST_F(Bench, PrintsATableAndWhatDidNotFit) {
       bench("--prefill 8 --decode 2 --depth 0,510,4000 --reps 1 --threads 1 --isa plain");
   EXPECT_EQ(outcome.code, 0) << outcome.err;
   EXPECT_EQ(outcome.err, "");
-  for (const char* part : {"int8, context 512; unverified", "machine, 1 thread: reads", "(plain)",
-                           "load, 1 thread: ready in", "tok/s", "prefill", "decode",
+  for (const char* part : {"lut6, head lut8, context 512; unverified", "machine, 1 thread: reads",
+                           "(plain)", "load, 1 thread: ready in", "tok/s", "prefill", "decode",
                            "skipped: prefill of 8 tokens at depth 510, the context is 512",
                            "skipped: decode of 2 tokens at depth 4000, the context is 512"})
     EXPECT_NE(outcome.out.find(part), std::string::npos) << part << "\n" << outcome.out;
@@ -152,7 +152,7 @@ TEST_F(Bench, ExplainsThePlan) {
     EXPECT_TRUE(plan["steps"][0].contains("ms"));
   }
   const Outcome text = bench("--explain --decode 3 --reps 1");
-  for (const char* part : {"prefill of 64 tokens", "decode after 0 tokens", "projection int8",
+  for (const char* part : {"prefill of 64 tokens", "decode after 0 tokens", "projection lut6",
                            "cached_attention", "GB/s"})
     EXPECT_NE(text.out.find(part), std::string::npos) << part << "\n" << text.out;
 }
@@ -168,7 +168,7 @@ TEST_F(Bench, ExplainsExpertsInPackagesOfTheirOwn) {
             0);
   const auto manifest = read_json_file(artifact + "/manifest.json");
   ASSERT_TRUE(manifest.ok());
-  EXPECT_EQ((*manifest)["format_version"], 2);
+  EXPECT_EQ((*manifest)["format_version"], 3);
   const auto explained = [&](const std::string& command) {
     const Outcome outcome = run_anemone(command + " --json");
     EXPECT_EQ(outcome.code, 0) << outcome.err;

@@ -23,6 +23,8 @@ namespace fs = std::filesystem;
 using anemone::testing::source_path;
 using anemone::testing::TemporaryFolder;
 
+constexpr const char* kWeights = "/head_0.mlpackage/Data/com.apple.CoreML/weights/weight.bin";
+
 class CacheOfModels : public ::testing::Test {
  protected:
   void SetUp() override {
@@ -203,8 +205,8 @@ TEST_F(CacheOfModels, ClearLeavesWhatIsNotItsOwn) {
 
 TEST_F(CacheOfModels, ADamagedEntryIsMadeAgain) {
   const std::string right = answer(model());
-  const std::string embedding = artifact() + "/embedding.bin";
-  const auto size = fs::file_size(embedding);
+  const std::string weights = artifact() + kWeights;
+  const auto size = fs::file_size(weights);
   const auto expect_mended = [&](const std::string& what) {
     SCOPED_TRACE(what);
     const Outcome outcome = run(model());
@@ -214,18 +216,18 @@ TEST_F(CacheOfModels, ADamagedEntryIsMadeAgain) {
     EXPECT_NE(outcome.err.find(what), std::string::npos) << outcome.err;
     EXPECT_EQ(answer(model()), right);
   };
-  damage(embedding, size / 2);
-  expect_mended("embedding.bin");
+  damage(weights, size / 2);
+  expect_mended("weight.bin");
   // The next damage is hidden: the times of the file are set back.
-  fs::copy(embedding, folder_.file("times"));
-  set_times_of(embedding, folder_.file("times"));
-  damage(embedding, size / 3);
-  set_times_of(folder_.file("times"), embedding);
-  expect_mended("embedding.bin");
-  fs::resize_file(embedding, size / 2);
-  expect_mended("embedding.bin");
-  fs::remove(embedding);
-  expect_mended("embedding.bin");
+  fs::copy(weights, folder_.file("times"));
+  set_times_of(weights, folder_.file("times"));
+  damage(weights, size / 3);
+  set_times_of(folder_.file("times"), weights);
+  expect_mended("weight.bin");
+  fs::resize_file(weights, size / 2);
+  expect_mended("weight.bin");
+  fs::remove(weights);
+  expect_mended("weight.bin");
   ASSERT_TRUE(write_file(artifact() + "/manifest.json", "{").ok());
   expect_mended("manifest.json");
   ASSERT_TRUE(write_file(artifact() + "/chat_template.jinja", "another").ok());
@@ -237,9 +239,9 @@ TEST_F(CacheOfModels, ADamagedEntryIsMadeAgain) {
 
 TEST_F(CacheOfModels, FilesThatOnlyLookChangedAreCheckedAndKept) {
   const std::string right = answer(model());
-  const std::string embedding = artifact() + "/embedding.bin";
-  fs::copy(embedding, folder_.file("copy"));
-  fs::rename(folder_.file("copy"), embedding);
+  const std::string weights = artifact() + kWeights;
+  fs::copy(weights, folder_.file("copy"));
+  fs::rename(folder_.file("copy"), weights);
   const auto manifest = fs::last_write_time(artifact() + "/manifest.json");
   EXPECT_EQ(answer(model()), right);
   EXPECT_EQ(fs::last_write_time(artifact() + "/manifest.json"), manifest);
@@ -272,7 +274,7 @@ TEST_F(CacheOfModels, VerifyReadsEverythingAgain) {
   const std::string copy = folder_.file("artifact");
   fs::copy(entries().front() + "/artifact", copy, fs::copy_options::recursive);
   EXPECT_EQ(answer(copy, "--check-hashes"), right);
-  damage(copy + "/embedding.bin", 999);
+  damage(copy + kWeights, fs::file_size(copy + kWeights) / 2);
   const Outcome outcome = run(copy, "--verify");
   EXPECT_EQ(outcome.code, 3);
   EXPECT_NE(outcome.err.find("sha256"), std::string::npos) << outcome.err;

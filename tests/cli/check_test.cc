@@ -59,9 +59,9 @@ std::string compiled(const TemporaryFolder& folder, const std::string& flags) {
   return path;
 }
 
-TEST(CheckModel, FindsNarrowAxesAndManyStatesInTodaysForm) {
+TEST(CheckModel, FindsNarrowAxesAndManyStatesInBlendStates) {
   const TemporaryFolder folder;
-  const std::string model = compiled(folder, "");
+  const std::string model = compiled(folder, "--form blend-states");
   const Json report = json_of(model, 0);
   EXPECT_EQ(broken(report), (Ids{"many-states", "narrow-axis"}));
   EXPECT_EQ(places(report, "many-states"),
@@ -92,39 +92,39 @@ TEST(CheckModel, RefusesBlocksOfInputsAndSaysItInOneLine) {
                              "layers_00_05.mlpackage decode layer_0_attention_qkv_conv\n"),
             std::string::npos)
       << outcome.out;
-  EXPECT_TRUE(outcome.out.ends_with("\n1 refused, 1 slow, 1 contested\n")) << outcome.out;
+  EXPECT_TRUE(outcome.out.ends_with("\n1 refused, 0 slow, 0 contested\n")) << outcome.out;
   EXPECT_EQ(places(json_of(model, 1), "block-scales").size(), 50U);
 }
 
 TEST(CheckModel, FollowsTheFormThatWasCompiled) {
   const TemporaryFolder folder;
   // With tokens in the width the hidden state has a long last axis in prefill.
-  const auto narrow = places(json_of(compiled(folder, "--layout width"), 0), "narrow-axis");
+  const auto narrow =
+      places(json_of(compiled(folder, "--form blend-states --layout width"), 0), "narrow-axis");
   EXPECT_FALSE(narrow.empty());
   EXPECT_TRUE(std::ranges::none_of(narrow, [](const std::string& place) {
     return place.find("prefill hidden") != std::string::npos;
   }));
   EXPECT_EQ(broken(json_of(compiled(folder, "--argmax --draft-width 8"), 0)),
-            (Ids{"argmax", "many-functions", "many-states", "narrow-axis"}));
-  EXPECT_EQ(broken(json_of(compiled(folder, "--range-dim"), 0)),
+            (Ids{"argmax", "many-functions"}));
+  EXPECT_EQ(broken(json_of(compiled(folder, "--form blend-states --range-dim"), 0)),
             (Ids{"many-states", "narrow-axis", "range-shapes"}));
   // What the remedies of both rules name.
   const std::string form = folder.file("form.json");
-  std::ofstream(form) << R"({"layout": "width", "cache": "readonly", "logits": "last-axis"})";
+  std::ofstream(form)
+      << R"({"form": "blend-states", "layout": "width", "cache": "readonly", "logits": "last-axis"})";
   EXPECT_EQ(broken(json_of(compiled(folder, "--form '" + form + "'"), 0)), Ids{});
 }
 
-// Every architecture. The states of the other form are refused in some of them.
-TEST(CheckModel, FindsNothingRefusedInThePortableForm) {
+// Every architecture, as `compile` writes it by default, quantized checkpoints among them.
+TEST(CheckModel, FindsNothingRefusedInTheDefault) {
   std::size_t models = 0;
   for (const auto& entry : fs::directory_iterator(source_path("tests/compiler/data/tiny"))) {
     if (!fs::exists(entry.path() / "config.json")) continue;
     SCOPED_TRACE(entry.path().filename());
     const TemporaryFolder folder;
-    // Blocks of inputs, which `auto` keeps of what is quantized, are refused in every form.
-    const Outcome compiled =
-        run_anemone("compile '" + entry.path().string() + "' -o '" + folder.file("model") +
-                    "' --form portable --quant int8-channel --prefill 8 --context 32");
+    const Outcome compiled = run_anemone("compile '" + entry.path().string() + "' -o '" +
+                                         folder.file("model") + "' --prefill 8 --context 32");
     ASSERT_EQ(compiled.code, 0) << compiled.err;
     const Json report = json_of(folder.file("model"), 0);
     EXPECT_EQ(report["refused"], 0) << report["rules"].dump();

@@ -172,6 +172,7 @@ INSTANTIATE_TEST_SUITE_P(Files, HostileTokenizer, ::testing::ValuesIn(damaged_to
 // --- manifests of artifacts
 
 constexpr const char* kManifest = "manifest.json";
+constexpr const char* kWeights = "head_0.mlpackage/Data/com.apple.CoreML/weights/weight.bin";
 
 std::vector<Case> damaged_manifests() {
   std::vector<Case> cases;
@@ -193,6 +194,9 @@ std::vector<Case> damaged_manifests() {
   set("/ropes/0/inv_freq", "[1e39]");
   set("/embedding/parts/0/file", "\"../embedding.bin\"");
   set("/embedding/rows", "1000000000000");
+  set("/embedding/parts/0/quantization/block_rows", "0");
+  set("/embedding/parts/0/quantization/block_columns", "9223372036854775807");
+  set("/embedding/parts/0/quantization/offset", "18446744073709551614");
   set("/files/0/path", "\"../../../../etc/passwd\"");
   set("/files/0/path", "\"a\\u0000b\"");
   set("/files/0/bytes", "18446744073709551615");
@@ -209,12 +213,12 @@ std::vector<Case> damaged_manifests() {
                    })});
   cases.push_back(
       {"huge name", kBadInput, json_of(kManifest, "/files/0/path", std::string(1'000'000, '\n'))});
-  cases.push_back({"file that is gone", kBadInput, odd("embedding.bin", "removed")});
-  cases.push_back({"file that is a folder", kBadInput, odd("embedding.bin", "folder")});
-  cases.push_back({"file that is endless", kBadInput, odd("embedding.bin", "endless")});
-  cases.push_back({"file that is a pipe", kBadInput, odd("embedding.bin", "pipe")});
+  cases.push_back({"file that is gone", kBadInput, odd(kWeights, "removed")});
+  cases.push_back({"file that is a folder", kBadInput, odd(kWeights, "folder")});
+  cases.push_back({"file that is endless", kBadInput, odd(kWeights, "endless")});
+  cases.push_back({"file that is a pipe", kBadInput, odd(kWeights, "pipe")});
   cases.push_back(
-      {"another byte", kBadInput, bytes_of("embedding.bin", [](std::string& b) { b[7] ^= 1; })});
+      {"another byte", kBadInput, bytes_of(kWeights, [](std::string& b) { b[7] ^= 1; })});
   for (const char* kind : {"folder", "pipe"})
     cases.push_back({fmt::format("manifest is a {}", kind), kIo, odd(kManifest, kind)});
   cases.push_back({"manifest is endless", kBadInput, odd(kManifest, "endless")});

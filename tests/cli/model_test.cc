@@ -36,7 +36,7 @@ class PocketModel : public ::testing::Test {
         run_anemone("compile " + quoted(checkpoint()) + " -o " + quoted(model()));
     ASSERT_EQ(outcome.code, 0) << outcome.err;
     EXPECT_EQ(outcome.err, "") << "no progress bar without a terminal";
-    EXPECT_NE(outcome.out.find("6 layers, fp16 int8"), std::string::npos) << outcome.out;
+    EXPECT_NE(outcome.out.find("6 layers, fp16 lut6, head lut8"), std::string::npos) << outcome.out;
   }
   static void TearDownTestSuite() {
     delete folder_;
@@ -169,8 +169,8 @@ TEST_F(PocketModel, WritesNothingAmongTheFilesOfAModel) {
   fs::create_directory(folder.file("folder.svg"));
   const auto before = anemone::testing::files_in(artifact);
   const std::string ids = quoted(artifact) + " --prompt-ids 1 --max-new 1 --logits-out ";
-  for (const char* name : {"artifact/manifest.json", "artifact/embedding.bin", "artifact/new",
-                           "link/embedding.bin", "artifact/head_0.mlpackage/new"})
+  for (const char* name : {"artifact/manifest.json", "artifact/tokenizer.json", "artifact/new",
+                           "link/tokenizer.json", "artifact/head_0.mlpackage/new"})
     expect_error(run_anemone("run " + ids + quoted(folder.file(name))), 2, "outside");
   const std::string plot = "bench " + quoted(artifact) + " --reps 1000 --plot ";
   expect_error(run_anemone(plot + quoted(folder.file("link/new.svg"))), 2, "outside");
@@ -229,10 +229,11 @@ TEST_F(PocketModel, InspectShowsAndChecksIt) {
   const TemporaryFolder folder;
   const std::string copy = folder.file("copy");
   fs::copy(model(), copy, fs::copy_options::recursive);
-  std::string embedding = contents(copy + "/embedding.bin");
-  embedding[1000] ^= 1;
-  ASSERT_TRUE(write_file(copy + "/embedding.bin", embedding).ok());
-  expect_error(run_anemone("inspect " + quoted(copy)), 3, "embedding.bin");
+  const std::string file = copy + "/head_0.mlpackage/Data/com.apple.CoreML/weights/weight.bin";
+  std::string weights = contents(file);
+  weights[1000] ^= 1;
+  ASSERT_TRUE(write_file(file, weights).ok());
+  expect_error(run_anemone("inspect " + quoted(copy)), 3, "weight.bin");
 }
 
 TEST_F(PocketModel, TokenizeShowsIdsAndText) {
@@ -307,6 +308,34 @@ TEST(CompileCommand, ReportsAsJson) {
   EXPECT_EQ((*json)["context"], 100);
   EXPECT_EQ((*json)["packages"].size(), 3U);
   EXPECT_EQ((*json)["quantization"], "int8-channel");
+}
+
+// What is stored depends on the processor, and forms that the Neural Engine gets wrong are named.
+TEST(CompileCommand, StoresWeightsForTheProcessor) {
+  const TemporaryFolder folder;
+  const auto compiled = [&](const std::string& model, const std::string& flags) {
+    Outcome outcome = run_anemone("compile " + quoted(model) + " -o " +
+                                  quoted(folder.file("model")) + " " + flags);
+    EXPECT_EQ(outcome.code, 0) << outcome.err;
+    return outcome.out;
+  };
+  const auto has = [](const std::string& text, std::string_view part) {
+    return text.find(part) != std::string::npos;
+  };
+  const std::string gguf = anemone::testing::source_path("tests/checkpoint/data/tiny.gguf");
+  constexpr std::string_view kWarning = "note: weights with a scale for each block of inputs";
+  EXPECT_TRUE(has(compiled(checkpoint(), ""), "fp16 lut6, head lut8"));
+  EXPECT_TRUE(has(compiled(checkpoint(), "--for cpu"), "fp16 keep"));
+  const std::string palettes = compiled(gguf, "--quant-threshold 0");
+  EXPECT_TRUE(has(palettes, "with a relative error of at most")) << palettes;
+  EXPECT_FALSE(has(palettes, kWarning)) << palettes;
+  EXPECT_TRUE(has(compiled(gguf, "--quant-threshold 0 --for cpu"), "kept"));
+  EXPECT_TRUE(has(compiled(checkpoint(), "--quant mixed"), kWarning));
+  EXPECT_TRUE(has(compiled(checkpoint(), "--quant-for head=int8-block"), kWarning));
+  EXPECT_FALSE(has(compiled(checkpoint(), "--quant mixed --for cpu"), kWarning));
+  expect_error(run_anemone("compile " + quoted(checkpoint()) + " -o " +
+                           quoted(folder.file("model")) + " --for gpu"),
+               2, "[--for] expected ane or cpu, got \"gpu\"");
 }
 
 TEST(CompileCommand, TakesOldNamesOfFlags) {

@@ -275,7 +275,7 @@ TEST_F(ServeCommand, SaysThatItIsNotWellOnceAFileOfItsModelWasCut) {
   const anemone::testing::TemporaryFolder folder;
   const std::string copy = folder.file("copy");
   std::filesystem::copy(model(), copy, std::filesystem::copy_options::recursive);
-  const std::string file = copy + "/embedding.bin";
+  const std::string file = copy + "/head_0.mlpackage/Data/com.apple.CoreML/weights/weight.bin";
   const std::string whole = contents(file);
   ServeProcess server(copy, ready());
   ASSERT_NE(server.port(), 0);

@@ -136,7 +136,8 @@ std::vector<Checkpoint> checkpoints_with_taps() {
 
 class ArithmeticRouting : public ArithmeticForms {
  protected:
-  // Of the steps that run experts: how many there are, how many are active, and the bytes read.
+  // For each step that runs experts, three numbers: its experts, those of them that are active, and
+  // the bytes of weights that it reads.
   static std::vector<std::int64_t> experts_of(const std::vector<exec::PlanStep>& steps) {
     std::vector<std::int64_t> out;
     for (const exec::PlanStep& step : steps)

@@ -3,13 +3,14 @@
 #include <algorithm>
 #include <cmath>
 #include <gtest/gtest.h>
-#include <numeric>
+#include <span>
 
 #include "checkpoint/safetensors.h"
 #include "compiler/compiler.h"
 #include "engine/loop/engine.h"
 #include "engine/session/session.h"
 #include "tests/compiler/golden.h"
+#include "tests/support/cosine.h"
 #include "tests/support/shared_data.h"
 
 namespace anemone::compiler::testing {
@@ -78,10 +79,7 @@ TEST_P(Classifiers, Fp16LabelsAlike) {
   for (std::size_t row = 0; row < got.size(); row += labels) {
     const auto a = std::span(got).subspan(row, labels);
     const auto b = std::span(logits_).subspan(row, labels);
-    const auto dot = [](auto x, auto y) {
-      return std::inner_product(x.begin(), x.end(), y.begin(), 0.0);
-    };
-    cosines.push_back(dot(a, b) / std::sqrt(dot(a, a) * dot(b, b)));
+    cosines.push_back(anemone::testing::cosine(a, b));
     EXPECT_EQ(std::ranges::max_element(a) - a.begin(), std::ranges::max_element(b) - b.begin());
   }
   std::ranges::sort(cosines);

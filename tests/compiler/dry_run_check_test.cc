@@ -10,10 +10,11 @@
 #include <string>
 #include <vector>
 
+#include "ane/check.h"
+#include "ane/form.h"
 #include "base/file.h"
 #include "base/json.h"
 #include "compiler/compiler.h"
-#include "compiler/package_check.h"
 #include "mlpackage/package_reader.h"
 #include "tests/compiler/golden.h"
 #include "tests/support/shared_data.h"
@@ -78,7 +79,7 @@ TEST_P(DryRunCheck, FindsWhatTheWrittenPackagesHave) {
       const auto layers = layers_of(written->manifest);
       const auto known = layers.find(name);
       const ane::CheckedPackage expected =
-          check_package(name, *model, known == layers.end() ? 0 : known->second);
+          ane::check_package(name, *model, known == layers.end() ? 0 : known->second);
       EXPECT_EQ(planned->checked[i].name, name);
       EXPECT_EQ(planned->checked[i].functions, expected.functions);
       EXPECT_EQ(findings_of(planned->checked[i]), findings_of(expected));
@@ -121,6 +122,78 @@ TEST(DryRunCheckOfVocabularies, FlagsTheHeadsOfRealShapes) {
   const std::set<std::string> found =
       packages_that_break("wide-output", source_path("tests/compiler/data/shapes/qwen2.5-7b"));
   EXPECT_TRUE(found.contains("head_0.mlpackage"));
+}
+
+// Shapes of published models, and what breaks in each with states and weights of 8 bits, or the
+// blocks of MXFP4: the faults that others measured on such packages.
+struct PublishedShape {
+  const char* path;
+  const char* quant;
+  std::set<std::string> broken_by_states;
+};
+const PublishedShape kPublishedShapes[] = {
+    {"tests/compiler/data/shapes/gemma-4-26b-a4b",
+     "int8",
+     {"dma-notch-quantized", "narrow-axis", "wide-output"}},
+    {"tests/compiler/data/shapes/gemma-4-e4b",
+     "int8",
+     {"dma-notch-quantized", "many-states", "narrow-axis", "state-shapes", "wide-output"}},
+    {"tests/compiler/data/shapes/gpt-oss-20b",
+     "keep",
+     {"block-scales", "dma-notch-quantized", "narrow-axis", "wide-output"}},
+    {"tests/compiler/data/shapes/hy-mt-1.8b",
+     "int8",
+     {"many-states", "narrow-axis", "wide-output"}},
+    {"tests/compiler/data/shapes/lfm2.5-8b-a1b",
+     "int8",
+     {"depthwise-conv", "many-states", "narrow-axis", "state-shapes", "state-width",
+      "wide-output"}},
+    {"tests/compiler/data/shapes/phi-4-mini",
+     "int8",
+     {"dma-notch-quantized", "many-states", "narrow-axis", "wide-output"}},
+    {"tests/compiler/data/shapes/privacy-filter",
+     "int8",
+     {"large-select", "many-operations", "narrow-axis"}},
+    {"tests/compiler/data/shapes/qwen2.5-7b",
+     "int8",
+     {"dma-notch-quantized", "narrow-axis", "wide-input", "wide-output"}},
+    {"tests/compiler/data/shapes/zaya1-8b",
+     "int8",
+     {"depthwise-conv", "many-states", "narrow-axis", "state-shapes", "state-width",
+      "wide-output"}},
+    {"bench/shapes/qwen3.5-0.8b",
+     "int8",
+     {"depthwise-conv", "many-operations", "many-states", "narrow-axis", "softplus", "state-shapes",
+      "state-width", "wide-output"}}};
+
+std::set<std::string> rules_broken_by(const std::string& path, const char* form, Recipe recipe) {
+  CompileOptions options = {
+      .recipe = std::move(recipe), .prefill = 0, .dry_run = true, .check = true};
+  options.form = *ane::read_form(form);
+  const auto report = compile(source_path(path), "unused", options);
+  EXPECT_TRUE(report.ok()) << report.status().message();
+  std::set<std::string> out;
+  if (!report.ok()) return out;
+  for (const ane::CheckedPackage& package : report->checked)
+    for (const ane::Finding& finding : package.findings) out.emplace(finding.rule->id);
+  return out;
+}
+
+// A step of one token has hidden states with a last axis of 1 in any form.
+TEST(DryRunCheckOfPublishedShapes, FindsNothingButTheWidthOfOneTokenInPortable) {
+  for (const PublishedShape& shape : kPublishedShapes) {
+    std::set<std::string> broken =
+        rules_broken_by(shape.path, "portable", *parse_recipe("auto", Processor::kAne));
+    broken.erase("narrow-axis");
+    EXPECT_EQ(broken, std::set<std::string>()) << shape.path;
+  }
+}
+
+TEST(DryRunCheckOfPublishedShapes, NamesWhatIsWrongWithStates) {
+  for (const PublishedShape& shape : kPublishedShapes)
+    EXPECT_EQ(rules_broken_by(shape.path, "blend-states", *parse_recipe(shape.quant)),
+              shape.broken_by_states)
+        << shape.path;
 }
 
 }  // namespace

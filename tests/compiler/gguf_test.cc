@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // GGUF -> packages -> logits, against transformers on the weights that gguf-py dequantized.
 #include <algorithm>
-#include <cmath>
 #include <filesystem>
 #include <gtest/gtest.h>
+#include <map>
 
 #include "checkpoint/checkpoint.h"
 #include "compiler/compiler.h"
 #include "tests/compiler/golden.h"
+#include "tests/support/cosine.h"
 #include "tests/support/shared_data.h"
 
 namespace anemone::compiler::testing {
@@ -87,7 +88,8 @@ TEST_P(GgufModels, Fp32GivesTheGoldenLogitsAndTokens) {
 TEST_P(GgufModels, PassedIntegersGiveTheGoldenLogitsAndTokens) {
   int kept = 0;
   for (const GgufGolden& model : models_) {
-    const CompileOptions options = {.precision = DType::kFp32, .context = 128};
+    const CompileOptions options = {
+        .precision = DType::kFp32, .recipe = *parse_recipe("keep"), .context = 128};
     const TemporaryFolder folder;
     const auto report = compile(model.model.path, folder.file("artifact"), options);
     ASSERT_TRUE(report.ok()) << report.status().message();
@@ -105,29 +107,51 @@ TEST_P(GgufModels, PassedIntegersGiveTheGoldenLogitsAndTokens) {
   EXPECT_GE(kept, 2);
 }
 
-// What a compile without options gives.
-TEST_P(GgufModels, TheDefaultStaysCloseToTheGoldenLogits) {
+// What the Neural Engine gets: no scales per block of inputs, and palettes of the file's bits.
+TEST_P(GgufModels, TheNeuralEngineGetsPalettesOfTheBitsInTheFile) {
+  const std::map<std::string, quant::Scheme> palettes = {{"Q4_0", quant::Scheme::kLut4},
+                                                         {"Q4_K", quant::Scheme::kLut4},
+                                                         {"Q5_0", quant::Scheme::kLut6},
+                                                         {"Q6_K", quant::Scheme::kLut6},
+                                                         {"Q8_0", quant::Scheme::kLut8}};
+  std::size_t matrices = 0;
   for (const GgufGolden& model : models_) {
     SCOPED_TRACE(model.name);
     const TemporaryFolder folder;
-    auto loaded = compile_and_load(model.model, folder.file("artifact"), {.context = 128});
+    const auto report = compile(model.model.path, folder.file("artifact"),
+                                {.recipe = *parse_recipe("auto", Processor::kAne), .context = 128});
+    ASSERT_TRUE(report.ok()) << report.status().message();
+    for (const WeightReport& weight : report->weights) {
+      if (weight.scheme == quant::Scheme::kNone) continue;  // small ones
+      const bool is_head = weight.name.starts_with("head");
+      const auto expected = palettes.find(weight.source);
+      if (is_head) {
+        EXPECT_EQ(weight.scheme, quant::Scheme::kLut8);
+        continue;
+      }
+      if (expected == palettes.end()) continue;
+      EXPECT_EQ(weight.scheme, expected->second) << weight.name;
+      EXPECT_TRUE(weight.error.has_value()) << weight.name;
+      ++matrices;
+    }
+  }
+  EXPECT_GT(matrices, 0U);
+}
+
+// What `run` and `serve` compile off macOS.
+TEST_P(GgufModels, TheDefaultOfTheCpuStaysCloseToTheGoldenLogits) {
+  for (const GgufGolden& model : models_) {
+    SCOPED_TRACE(model.name);
+    const TemporaryFolder folder;
+    auto loaded = compile_and_load(model.model, folder.file("artifact"),
+                                   {.recipe = *parse_recipe("auto"), .context = 128});
     ASSERT_NE(loaded, nullptr);
     const Answer answer = run_greedily(std::move(loaded), model.golden.prompt, 1);
     const std::vector<float>& want = model.golden.logits;
     ASSERT_EQ(answer.logits.size(), want.size());
-    double dot = 0;
-    double a = 0;
-    double b = 0;
-    for (std::size_t i = 0; i < want.size(); ++i) {
-      dot += double{want[i]} * answer.logits[i];
-      a += double{want[i]} * want[i];
-      b += double{answer.logits[i]} * answer.logits[i];
-    }
-    const double cosine = dot / std::sqrt(a * b);
+    const double cosine = anemone::testing::cosine(answer.logits, want);
     std::printf("%s: cosine %.6f\n", model.name.c_str(), cosine);
-    // Files of floats become int8 with one scale per matrix, as any checkpoint by default.
-    const bool has_floats = model.name == "F32" || model.name == "F16" || model.name == "BF16";
-    EXPECT_GE(cosine, has_floats ? 0.995 : 0.999);
+    EXPECT_GE(cosine, 0.999);
   }
 }
 

@@ -8,6 +8,7 @@
 #include "checkpoint/safetensors.h"
 #include "compiler/compiler.h"
 #include "tests/compiler/golden.h"
+#include "tests/support/cosine.h"
 #include "tests/support/shared_data.h"
 
 namespace anemone::compiler::testing {
@@ -94,15 +95,7 @@ TEST(OnnxTiny, PassedIntegersGiveWhatTheirFloatsGive) {
   // Matrices with zero points or with a part of a block are not kept but quantized again, each to 8
   // bits per value.
   ASSERT_EQ(answers[0].logits.size(), answers[1].logits.size());
-  double dot = 0;
-  double a = 0;
-  double b = 0;
-  for (std::size_t i = 0; i < answers[0].logits.size(); ++i) {
-    dot += double{answers[0].logits[i]} * answers[1].logits[i];
-    a += double{answers[0].logits[i]} * answers[0].logits[i];
-    b += double{answers[1].logits[i]} * answers[1].logits[i];
-  }
-  EXPECT_GE(dot / std::sqrt(a * b), 0.999);
+  EXPECT_GE(anemone::testing::cosine(answers[0].logits, answers[1].logits), 0.999);
 }
 
 }  // namespace

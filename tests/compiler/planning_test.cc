@@ -96,6 +96,7 @@ struct RealShape {
   std::size_t heads;       // packages of the vocabulary
   double gigabytes;        // at one byte a weight of a matrix, two of an embedding
   std::uint64_t kv_bytes;  // of a token
+  const char* quant = "int8";
 };
 
 // Sizes by the numbers of the model, not by the code: layers x (matrices) + vocabulary x hidden.
@@ -109,7 +110,7 @@ const RealShape kRealShapes[] = {
     {"privacy-filter", 8, 1, 1.53, 0},
     // Experts of 19.11 G four-bit floats become int8 with an fp16 scale for each 32, the other
     // matrices stay 16 bits.
-    {"gpt-oss-20b", 24, 5, 19.11 * (1 + 2.0 / 32) + 1.80 * 2, 2 * 24 * 8 * 64 * 2},
+    {"gpt-oss-20b", 24, 5, 19.11 * (1 + 2.0 / 32) + 1.80 * 2, 2 * 24 * 8 * 64 * 2, "keep"},
     {"gemma-4-26b-a4b", 30, 4, 26.7, 2 * (25 * 8 * 256 + 5 * 2 * 512) * 2},
     // 18 layers share the keys and values of layers 22 and 23. Each package with some of them has a
     // copy: 9 packages, 3 of them with a layer that attends to everything.
@@ -120,7 +121,7 @@ TEST(PlanningOfRealShapes, GivesShardsAndMemory) {
   for (const RealShape& shape : kRealShapes) {
     const auto report =
         compile(source_path(std::string("tests/compiler/data/shapes/") + shape.name), "unused",
-                {.context = 2048, .dry_run = true});
+                {.recipe = *parse_recipe(shape.quant), .context = 2048, .dry_run = true});
     ASSERT_TRUE(report.ok()) << report.status().message();
     EXPECT_EQ(report->manifest.layers, shape.layers) << shape.name;
     EXPECT_EQ(report->manifest.heads.size(), shape.heads) << shape.name;

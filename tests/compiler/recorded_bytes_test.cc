@@ -28,7 +28,6 @@ constexpr const char* kRecorded = "tests/compiler/data/blend_states.json";
 std::map<std::string, CompileOptions> variants() {
   CompileOptions half;
   half.recipe.quant.scheme = quant::Scheme::kNone;
-  half.recipe.is_auto = false;
   CompileOptions exact = half;
   exact.precision = DType::kFp32;
   CompileOptions quantized = half;

@@ -3,59 +3,19 @@
 #include <algorithm>
 #include <filesystem>
 #include <gtest/gtest.h>
-#include <nlohmann/json.hpp>
 
-#include "ane/limits.h"
-#include "base/file.h"
-#include "checkpoint/safetensors.h"
 #include "engine/loop/engine.h"
 #include "tests/compiler/golden.h"
+#include "tests/compiler/wide_checkpoint.h"
 #include "tests/support/shared_data.h"
 
 namespace anemone::compiler::testing {
 namespace {
 
-using anemone::testing::source_path;
 using anemone::testing::TemporaryFolder;
 
-// Three outputs, of which the last one is narrower. All are multiples of the group of a palette.
-constexpr std::int64_t kVocabulary = 40'000;
 constexpr std::size_t kOutputs = 3;
 constexpr std::size_t kAnswer = 6;
-
-// Rows of bf16 of magnitudes around 0.1, no two of them alike.
-Tensor random_rows(std::int64_t columns) {
-  Tensor out(DType::kBf16, {kVocabulary, columns});
-  std::uint32_t seed = 7;
-  for (BFloat16& value : out.mutable_view().as<BFloat16>()) {
-    seed = seed * 1664525 + 1013904223;
-    value = to_bfloat16(static_cast<float>(static_cast<std::int32_t>(seed)) * 0x1p-34F);
-  }
-  return out;
-}
-
-// A tiny checkpoint with another vocabulary in `folder`.
-void write_wide(const std::string& name, const std::string& folder) {
-  const std::string path = source_path("tests/compiler/data/tiny/" + name);
-  auto config = read_json_file(path + "/config.json");
-  ASSERT_TRUE(config.ok()) << config.status().message();
-  (*config)["vocab_size"] = kVocabulary;
-  std::filesystem::create_directory(folder);
-  ASSERT_TRUE(write_file(folder + "/config.json", dump_json(*config)).ok());
-  const auto file = checkpoint::SafetensorsFile::open(path + "/model.safetensors");
-  ASSERT_TRUE(file.ok()) << file.status().message();
-  std::vector<Tensor> wide;
-  wide.reserve((*file)->all().size());
-  std::vector<NamedView> tensors;
-  for (const checkpoint::WeightRef* weight : (*file)->all()) {
-    const bool has_vocabulary =
-        weight->name.ends_with("embed_tokens.weight") || weight->name.ends_with("lm_head.weight");
-    if (has_vocabulary) wide.push_back(random_rows(weight->shape[1]));
-    tensors.push_back({weight->name, has_vocabulary ? wide.back().view() : weight->view()});
-  }
-  const Status written = checkpoint::write_safetensors(folder + "/model.safetensors", tensors);
-  ASSERT_TRUE(written.ok()) << written.message();
-}
 
 class SplitHeads : public ::testing::TestWithParam<const char*> {
  protected:
@@ -65,7 +25,6 @@ class SplitHeads : public ::testing::TestWithParam<const char*> {
     CompileOptions exact;
     exact.precision = DType::kFp32;
     exact.recipe.quant.scheme = quant::Scheme::kNone;
-    exact.recipe.is_auto = false;
     exact.context = 32;
     exact.prefill = 8;
     CompileOptions half = exact;
@@ -94,7 +53,7 @@ TEST_P(SplitHeads, GiveTheLogitsOfWholeOnes) {
     ASSERT_NE(whole, nullptr);
     ASSERT_EQ(whole->manifest().heads.size(), 1U);
     const Answer expected = run_greedily(whole, prompt_, kAnswer);
-    ASSERT_EQ(expected.logits.size(), prompt_.size() * kVocabulary);
+    ASSERT_EQ(expected.logits.size(), prompt_.size() * kWideVocabulary);
     options.form.head_outputs = artifact::HeadOutputs::kSplit;
     for (const bool is_width : {false, true}) {
       if (is_width) {

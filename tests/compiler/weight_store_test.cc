@@ -105,6 +105,31 @@ TEST(StackedMatrices, AreReadByTheirRows) {
       << builder.status().message();
 }
 
+// A range of the inputs, of floats and of transposed ones.
+TEST(StackedMatrices, AreReadByRangesOfTheirColumns) {
+  WeightStore store(std::make_shared<CountingMatrix>(Shape{3, 4}),
+                    {.quant = {.scheme = quant::Scheme::kNone}}, DType::kFp32);
+  ir::Program program;
+  ir::Builder builder(program, ops::op_registry(), "main", ir::Opset::kIOS18);
+  const auto range = [&](std::int64_t begin, std::int64_t count) {
+    return floats_of(store.projection(builder, {.name = "m",
+                                                .parts = {{.tensor = "m", .rows = 3}},
+                                                .inputs = count,
+                                                .input_begin = begin,
+                                                .all_inputs = 4}));
+  };
+  EXPECT_EQ(range(1, 2), (std::vector<float>{1, 2, 5, 6, 9, 10}));
+  EXPECT_EQ(range(0, 1), (std::vector<float>{0, 4, 8}));
+  EXPECT_EQ(range(3, 1), (std::vector<float>{3, 7, 11}));
+  const models::Projection::Part part = {
+      .tensor = "m", .rows = 2, .shape = {3, 4}, .is_transposed = true};
+  EXPECT_EQ(
+      floats_of(store.projection(
+          builder, {.name = "t", .parts = {part}, .inputs = 2, .input_begin = 1, .all_inputs = 3})),
+      (std::vector<float>{4, 8, 5, 9}));
+  EXPECT_TRUE(builder.status().ok()) << builder.status().message();
+}
+
 TEST_F(WeightStoreTest, RefusesRowsThatTheMatrixDoesNotHave) {
   EXPECT_EQ(store_.projection(builder_, head_rows(3, 7)), nullptr);
   EXPECT_EQ(builder_.status().code(), Code::kCorrupt);

@@ -9,22 +9,9 @@
 #include <map>
 
 #include "base/error.h"
-#include "base/file.h"
 
 namespace anemone::engine::testing {
 namespace {
-
-using artifact::PortRole;
-
-constexpr std::int64_t kHidden = 8;
-constexpr std::int64_t kHeadDim = 4;
-
-// Pseudo-random numbers in [-1, 1) by index.
-float weight(std::uint64_t matrix, std::int64_t index) {
-  std::uint64_t x = (matrix * 1000003 + static_cast<std::uint64_t>(index)) * 0x9e3779b97f4a7c15ULL;
-  x = (x ^ (x >> 29)) * 0xbf58476d1ce4e5b9ULL;
-  return static_cast<float>(static_cast<double>(x >> 40) / (1 << 23) - 1.0);
-}
 
 std::vector<float> multiply(std::uint64_t matrix, std::int64_t rows, const std::vector<float>& x) {
   std::vector<float> out(static_cast<std::size_t>(rows));
@@ -32,7 +19,7 @@ std::vector<float> multiply(std::uint64_t matrix, std::int64_t rows, const std::
   for (std::int64_t r = 0; r < rows; ++r)
     for (std::int64_t c = 0; c < columns; ++c)
       out[static_cast<std::size_t>(r)] +=
-          weight(matrix, r * columns + c) * x[static_cast<std::size_t>(c)];
+          fake_weight(matrix, r * columns + c) * x[static_cast<std::size_t>(c)];
   return out;
 }
 
@@ -45,7 +32,7 @@ std::vector<float> column(const std::vector<float>& values, std::int64_t tokens,
 }
 
 void rotate(std::vector<float>& x, const float* cos, const float* sin) {
-  constexpr std::size_t kHalf = kHeadDim / 2;
+  constexpr std::size_t kHalf = kFakeHeadDim / 2;
   for (std::size_t i = 0; i < kHalf; ++i) {
     const float a = x[i];
     const float b = x[i + kHalf];
@@ -156,11 +143,11 @@ class FakeShard : public FakeProgram {
     for (const auto& function : manifest_.functions) {
       const std::int64_t t = function.tokens;
       exec::Signature& signature = signatures_.emplace_back();
-      const Shape hidden = {1, kHidden, t, 1};
+      const Shape hidden = {1, kFakeHidden, t, 1};
       const std::map<artifact::PortRole, Shape> shapes = {
           {artifact::PortRole::kHidden, hidden},
-          {artifact::PortRole::kRopeCos, {1, 1, t, kHeadDim / 2}},
-          {artifact::PortRole::kRopeSin, {1, 1, t, kHeadDim / 2}},
+          {artifact::PortRole::kRopeCos, {1, 1, t, kFakeHeadDim / 2}},
+          {artifact::PortRole::kRopeSin, {1, 1, t, kFakeHeadDim / 2}},
           {artifact::PortRole::kAttentionMask, {1, 1, t, manifest_.context}},
           {artifact::PortRole::kCacheWriteMask, {1, 1, manifest_.context, t}}};
       for (const auto& port : shard_.inputs)
@@ -202,7 +189,7 @@ class FakeShard : public FakeProgram {
     const auto& sin = ports.at(artifact::PortRole::kRopeSin);
     if (counts_->nan_after == 0) std::ranges::fill(hidden, std::numeric_limits<float>::quiet_NaN());
     if (counts_->nan_after > 0) --counts_->nan_after;
-    const auto tokens = static_cast<std::int64_t>(hidden.size()) / kHidden;
+    const auto tokens = static_cast<std::int64_t>(hidden.size()) / kFakeHidden;
     const std::int64_t positions = manifest_.context;
     std::vector<float> caches[2];
     for (std::size_t c = 0; c < 2; ++c) {
@@ -220,31 +207,31 @@ class FakeShard : public FakeProgram {
       std::vector<float> x = column(hidden, tokens, t);
       float square = 0;
       for (const float v : x) square += v * v;
-      for (float& v : x) v = v / std::sqrt(square / kHidden);
+      for (float& v : x) v = v / std::sqrt(square / kFakeHidden);
       const std::uint64_t base = 10 * (index_ + 1);
-      queries.push_back(multiply(base, kHeadDim, x));
-      fresh[0].push_back(multiply(base + 1, kHeadDim, x));
-      fresh[1].push_back(multiply(base + 2, kHeadDim, x));
-      rotate(queries.back(), &cos[static_cast<std::size_t>(t * kHeadDim / 2)],
-             &sin[static_cast<std::size_t>(t * kHeadDim / 2)]);
-      rotate(fresh[0].back(), &cos[static_cast<std::size_t>(t * kHeadDim / 2)],
-             &sin[static_cast<std::size_t>(t * kHeadDim / 2)]);
+      queries.push_back(multiply(base, kFakeHeadDim, x));
+      fresh[0].push_back(multiply(base + 1, kFakeHeadDim, x));
+      fresh[1].push_back(multiply(base + 2, kFakeHeadDim, x));
+      rotate(queries.back(), &cos[static_cast<std::size_t>(t * kFakeHeadDim / 2)],
+             &sin[static_cast<std::size_t>(t * kFakeHeadDim / 2)]);
+      rotate(fresh[0].back(), &cos[static_cast<std::size_t>(t * kFakeHeadDim / 2)],
+             &sin[static_cast<std::size_t>(t * kFakeHeadDim / 2)]);
     }
     // A write as a package does it: every position times (1 - written) plus the mask times the new
     // rows.
     for (std::size_t c = 0; c < 2; ++c) {
       for (std::int64_t s = 0; s < positions; ++s) {
         float written = 0;
-        float sum[kHeadDim] = {};
+        float sum[kFakeHeadDim] = {};
         for (std::int64_t t = 0; t < tokens; ++t) {
           const float mask = ports.at(
               artifact::PortRole::kCacheWriteMask)[static_cast<std::size_t>(s * tokens + t)];
           written += mask;
-          for (std::size_t d = 0; d < kHeadDim; ++d)
+          for (std::size_t d = 0; d < kFakeHeadDim; ++d)
             sum[d] += mask * fresh[c][static_cast<std::size_t>(t)][d];
         }
-        for (std::size_t d = 0; d < kHeadDim; ++d) {
-          float& stored = caches[c][static_cast<std::size_t>(s * kHeadDim) + d];
+        for (std::size_t d = 0; d < kFakeHeadDim; ++d) {
+          float& stored = caches[c][static_cast<std::size_t>(s * kFakeHeadDim) + d];
           stored = stored * (1 - written) + sum[d];
           if (dtype_ == DType::kFp16) stored = to_float(to_half(stored));
         }
@@ -256,26 +243,27 @@ class FakeShard : public FakeProgram {
       std::vector<float> scores(static_cast<std::size_t>(positions));
       float highest = -1e30F;
       for (std::size_t s = 0; s < scores.size(); ++s) {
-        for (std::size_t d = 0; d < kHeadDim; ++d)
-          scores[s] += queries[row][d] * caches[0][s * kHeadDim + d];
+        for (std::size_t d = 0; d < kFakeHeadDim; ++d)
+          scores[s] += queries[row][d] * caches[0][s * kFakeHeadDim + d];
         scores[s] += ports.at(artifact::PortRole::kAttentionMask)[row * scores.size() + s];
         highest = std::max(highest, scores[s]);
       }
       float total = 0;
-      std::vector<float> mixed(kHeadDim);
+      std::vector<float> mixed(kFakeHeadDim);
       for (std::size_t s = 0; s < scores.size(); ++s) {
         const float p = std::exp(scores[s] - highest);
         total += p;
-        for (std::size_t d = 0; d < kHeadDim; ++d) mixed[d] += p * caches[1][s * kHeadDim + d];
+        for (std::size_t d = 0; d < kFakeHeadDim; ++d)
+          mixed[d] += p * caches[1][s * kFakeHeadDim + d];
       }
       for (float& v : mixed) v /= total;
-      const std::vector<float> added = multiply(10 * (index_ + 1) + 3, kHidden, mixed);
-      for (std::size_t c = 0; c < kHidden; ++c) {
+      const std::vector<float> added = multiply(10 * (index_ + 1) + 3, kFakeHidden, mixed);
+      for (std::size_t c = 0; c < kFakeHidden; ++c) {
         const std::size_t at = c * static_cast<std::size_t>(tokens) + row;
         out[at] = hidden[at] + added[c];
       }
     }
-    put_output(outputs, shard_.output, dtype_, {1, kHidden, tokens, 1}, out);
+    put_output(outputs, shard_.output, dtype_, {1, kFakeHidden, tokens, 1}, out);
     for (std::size_t c = 0; c < 2; ++c) {
       const auto& cache = shard_.caches[c];
       if (!cache.output.empty()) {
@@ -301,7 +289,8 @@ class FakeHeads : public FakeProgram {
       : FakeProgram(manifest, std::move(counts)), heads_(manifest_.head_packages()[package]) {
     for (const auto& function : manifest_.functions) {
       exec::Signature& signature = signatures_.emplace_back();
-      signature.inputs.push_back(feature(heads_.front().input, {1, kHidden, function.tokens, 1}));
+      signature.inputs.push_back(
+          feature(heads_.front().input, {1, kFakeHidden, function.tokens, 1}));
       for (const artifact::Head& head : heads_)
         signature.outputs.push_back(feature(head.output, {1, head.columns(), function.tokens, 1}));
     }
@@ -311,7 +300,7 @@ class FakeHeads : public FakeProgram {
   Status compute(const exec::Inputs& inputs, exec::Outputs& outputs,
                  exec::StateStore* /*states*/) const override {
     const std::vector<float> hidden = value_of(inputs, heads_.front().input);
-    const auto tokens = static_cast<std::int64_t>(hidden.size()) / kHidden;
+    const auto tokens = static_cast<std::int64_t>(hidden.size()) / kFakeHidden;
     ++counts_->head_runs;
     counts_->head_columns += tokens;
     for (const artifact::Head& head : heads_) {
@@ -320,9 +309,10 @@ class FakeHeads : public FakeProgram {
       for (std::int64_t t = 0; t < tokens; ++t) {
         const std::vector<float> x = column(hidden, tokens, t);
         for (std::int64_t r = 0; r < rows; ++r)
-          for (std::int64_t c = 0; c < kHidden; ++c)
+          for (std::int64_t c = 0; c < kFakeHidden; ++c)
             out[static_cast<std::size_t>(r * tokens + t)] +=
-                weight(7, (head.vocab_begin + r) * kHidden + c) * x[static_cast<std::size_t>(c)];
+                fake_weight(7, (head.vocab_begin + r) * kFakeHidden + c) *
+                x[static_cast<std::size_t>(c)];
       }
       put_output(outputs, head.output, dtype_, {1, rows, tokens, 1}, out);
     }
@@ -335,60 +325,10 @@ class FakeHeads : public FakeProgram {
 
 }  // namespace
 
-artifact::Manifest fake_manifest(const FakeOptions& options) {
-  artifact::Manifest m;
-  m.producer = "test";
-  m.model_type = "fake";
-  m.name = "fake";
-  m.precision = options.states ? "fp16" : "fp32";
-  m.quantization = "none";
-  m.target = "ios18";
-  m.vocab_size = options.vocab;
-  m.hidden_size = kHidden;
-  m.layers = options.shards;
-  m.context = options.context;
-  m.max_position = options.context;
-  const DType dtype = options.states ? DType::kFp16 : DType::kFp32;
-  m.embedding = {dtype, options.vocab, kHidden, {{"embedding.bin", 0, options.vocab}}};
-  m.ropes = {{"default", {1.0F, 0.01F}, 1.0F}};
-  for (const std::int64_t width : options.widths)
-    m.functions.push_back({"t" + std::to_string(width), width});
-  for (int s = 0; s < options.shards; ++s) {
-    const std::string number = std::to_string(s);
-    const Shape shape = {1, 1, options.context, kHeadDim};
-    const auto output = [&](const char* name) {
-      return options.states ? std::string() : name + number + "_out";
-    };
-    m.shards.push_back(
-        {"layers_" + number + ".mlpackage",
-         {s, s + 1},
-         {{"hidden", PortRole::kHidden, "", 0},
-          {"cos", PortRole::kRopeCos, "default", 0},
-          {"sin", PortRole::kRopeSin, "default", 0},
-          {"mask", PortRole::kAttentionMask, "", s % 2 == 1 ? options.window : 0},
-          {"write", PortRole::kCacheWriteMask, "", 0}},
-         "hidden_out",
-         {{"k" + number, output("k"), dtype, shape}, {"v" + number, output("v"), dtype, shape}}});
-  }
-  for (int h = 0; h < options.heads; ++h)
-    m.heads.push_back({"head_" + std::to_string(options.join_heads ? 0 : h) + ".mlpackage",
-                       options.vocab * h / options.heads, options.vocab * (h + 1) / options.heads,
-                       "hidden", options.join_heads ? "logits_" + std::to_string(h) : "logits"});
-  return m;
-}
-
-void write_fake_artifact(const std::string& folder, const FakeOptions& options) {
-  const artifact::Manifest manifest = fake_manifest(options);
-  Tensor embedding(manifest.embedding.dtype, {options.vocab, kHidden});
-  std::vector<float> values;
-  for (std::int64_t i = 0; i < options.vocab * kHidden; ++i) values.push_back(weight(5, i));
-  store_floats(values, embedding.mutable_view());
-  const auto bytes = embedding.view().bytes();
-  EXPECT_TRUE(write_file(folder + "/embedding.bin",
-                         {reinterpret_cast<const char*>(bytes.data()), bytes.size()})
-                  .ok());
-  const Status status = artifact::write_manifest(folder, manifest);
-  EXPECT_TRUE(status.ok()) << status.message();
+float fake_weight(std::uint64_t matrix, std::int64_t index) {
+  std::uint64_t x = (matrix * 1000003 + static_cast<std::uint64_t>(index)) * 0x9e3779b97f4a7c15ULL;
+  x = (x ^ (x >> 29)) * 0xbf58476d1ce4e5b9ULL;
+  return static_cast<float>(static_cast<double>(x >> 40) / (1 << 23) - 1.0);
 }
 
 Result<std::shared_ptr<const exec::LoadedProgram>> FakeExecutor::load(

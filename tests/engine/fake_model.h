@@ -8,6 +8,7 @@
 
 #include <anemone/status.h>
 
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
@@ -17,6 +18,11 @@
 #include "tests/support/shared_data.h"
 
 namespace anemone::engine::testing {
+
+inline constexpr std::int64_t kFakeHidden = 8;
+inline constexpr std::int64_t kFakeHeadDim = 4;
+// Pseudo-random numbers in [-1, 1) by index.
+float fake_weight(std::uint64_t matrix, std::int64_t index);
 
 struct FakeOptions {
   bool states = false;  // fp16 states; else fp32 caches that go in and out

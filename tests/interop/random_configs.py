@@ -350,6 +350,9 @@ def finished_case(rng, seed, model_type, config, length, layers, positions):
         flags += ["--prefill", str(rng.choice([1, 2, 7, 16, 33, 100]))]
     if rng.random() < 0.5:
         flags += ["--context", str(min(positions, length + NEW_TOKENS + rng.choice([0, 1, 30])))]
+    files, head_in_file = rng.choice([1, 1, 1, 3]), rng.random() < 0.2
+    precision = rng.choices(["fp32", "fp16"], [5, 1])[0]
+    if rng.random() < 0.3:
+        flags += ["--form", "blend-states"]
     return Case(name=f"{model_type}-{seed}", config=config, seed=seed, prompt_length=length, weight_dtype=weight_dtype,
-                files=rng.choice([1, 1, 1, 3]), head_in_file=rng.random() < 0.2, compile_flags=tuple(flags),
-                precision=rng.choices(["fp32", "fp16"], [5, 1])[0])
+                files=files, head_in_file=head_in_file, compile_flags=tuple(flags), precision=precision)

@@ -26,11 +26,14 @@ COMMON_OPERATIONS = set("""
     read_state write_state
     topk reduce_argmax reduce_max argsort
 """.split())
-# Operations beyond those: the norm divides by the largest element, so that its squares fit into fp16.
-OTHER_OPERATIONS = {"inverse"}
+# Operations beyond those: the norm divides by the largest element, so that its squares fit into fp16, and delta nets
+# compute softplus without the operation.
+OTHER_OPERATIONS = {"inverse", "log"}
 
 PRECISIONS = ("fp16", "fp32")
 SCHEMES = ("none", "int8", "int8-channel", "int8-block", "int4-block", "lut4", "lut6", "lut8", "mixed")
+GRAPH_FORMS = ("portable", "blend-states")  # the default first
+STATES = ["--form", "blend-states"]
 # Everything else that `anemone compile --help` offers, on one form of model.
 OPTIONS = {
     "one_package": ["--shards", "1"],
@@ -46,15 +49,18 @@ OPTIONS = {
     "context_of_the_model": ["--context", "64"],
     "context_beyond_the_model": ["--context", "4096"],
     "float_head": ["--no-quant-head"],
-    "own_schemes": ["--quant-for", "qkv=int8-block", "--quant-for", "down=none", "--quant-for", "head=int4-block"],
+    "own_schemes": ["--quant", "int8", "--quant-for", "qkv=int8-block", "--quant-for", "down=none", "--quant-for", "head=int4-block"],
     "uniform_palettes": ["--quant", "lut4", "--lut-mode", "uniform", "--group-size", "0"],
     "one_tier": ["--context", "16,64", "--prefill", "8"],
     "three_tiers": ["--context", "7,16,32,64", "--prefill", "8"],
-    "range_dim": ["--range-dim", "--prefill", "8"],
-    "range_dim_with_a_tier": ["--range-dim", "--prefill", "8", "--context", "16,64"],
-    "tokens_in_width": ["--layout", "width"],
+    "range_dim": [*STATES, "--range-dim", "--prefill", "8"],
+    "range_dim_with_a_tier": [*STATES, "--range-dim", "--prefill", "8", "--context", "16,64"],
+    "tokens_in_height": ["--layout", "height"],
+    "tokens_in_width": [*STATES, "--layout", "width"],
+    "states": STATES,
+    "states_and_a_tier": [*STATES, "--context", "16,64", "--prefill", "8"],
     "argmax": ["--argmax"],
-    "all_at_once": ["--argmax", "--layout", "width", "--range-dim", "--prefill", "8", "--context", "16,64"],
+    "all_at_once": [*STATES, "--argmax", "--layout", "width", "--range-dim", "--prefill", "8", "--context", "16,64"],
     "packages_by_size": ["--shards", "1MB"],
     "small_blocks": ["--quant", "int4-block", "--block-size", "8"],
     "no_threshold": ["--quant", "int8-channel", "--quant-threshold", "0"],
@@ -83,7 +89,7 @@ def compile_model(anemone, checkpoint, tmp_path, *options):
     return artifact, json.loads((artifact / "manifest.json").read_text())
 
 
-def check_artifact(anemone, artifact, manifest, precision, scheme):
+def check_artifact(anemone, artifact, manifest, precision, scheme, options=()):
     packages = sorted(artifact.glob("*.mlpackage"))
     assert {p.name for p in packages} == {s["package"] for s in manifest["shards"] + manifest["heads"]}
     used = set()
@@ -97,19 +103,22 @@ def check_artifact(anemone, artifact, manifest, precision, scheme):
         assert spec.description.defaultFunctionName == "decode"
         used |= operations
         assert anemone.inspect(package)["kind"] == "mlpackage"
-    assert ("read_state" in used) == ("write_state" in used) == (precision == "fp16")
+    has_states = precision == "fp16" and STATES[1] in options
+    assert ("read_state" in used) == ("write_state" in used) == has_states
     assert ("constexpr_lut_to_dense" in used) == scheme.startswith("lut")
     assert ("constexpr_blockwise_shift_scale" in used) == (scheme != "none" and not scheme.startswith("lut"))
     seen_operations.update(used)
 
 
-@pytest.mark.parametrize("form", FORMS)
-def test_each_form_of_model_loads_in_fp16_with_int8_weights(anemone, checkpoint, tmp_path, form):
+@pytest.mark.parametrize("form,graph,scheme", [(form, *choice) for form in FORMS for choice in zip(GRAPH_FORMS, ("lut6", "int8"))])
+def test_each_form_of_model_loads_in_each_form_of_graph(anemone, checkpoint, tmp_path, form, graph, scheme):
     folder, _ = checkpoint(form)
-    artifact, manifest = compile_model(anemone, folder, tmp_path, "--context", "16", "--prefill", "4")
-    check_artifact(anemone, artifact, manifest, "fp16", "int8")
+    options = ["--form", graph, "--quant", scheme]
+    artifact, manifest = compile_model(anemone, folder, tmp_path, "--context", "16", "--prefill", "4", *options)
+    check_artifact(anemone, artifact, manifest, "fp16", scheme, options)
     assert manifest["layers"] == (COMMON | FORMS[form])["num_hidden_layers"]
-    assert len(manifest["heads"]) == (2 if form == "llama_wide_vocabulary" else 1)
+    outputs = {"portable": 5, "blend-states": 2}[graph]
+    assert len(manifest["heads"]) == (outputs if form == "llama_wide_vocabulary" else 1)
 
 
 # Every pair on one form, and the two that the default (fp16, int8) differs from most on the other architectures.
@@ -131,13 +140,13 @@ def test_each_precision_and_scheme_loads(anemone, checkpoint, tmp_path, form, pr
 # Every part of a layer with experts in a package of its own: what crosses between them is not the hidden state alone.
 @pytest.mark.parametrize("form,precision,options", [
     (form, precision, options) for form in ("qwen3_moe", "lfm2_moe", "zaya", "qwen3_next", "gpt_oss")
-    for precision, options in (("fp16", ["--layout", "width"]), ("fp32", []), ("fp16", ["--range-dim"]))])
+    for precision, options in (("fp16", []), ("fp32", STATES), ("fp16", [*STATES, "--range-dim"]))])
 def test_parts_of_layers_load(anemone, checkpoint, tmp_path, form, precision, options):
     folder, _ = checkpoint(form)
     artifact, manifest = compile_model(anemone, folder, tmp_path, "--precision", precision, "--context", "12",
                                        "--prefill", "4", "--shards", "1KB", *options)
     assert any("part_end" in shard for shard in manifest["shards"])
-    check_artifact(anemone, artifact, manifest, precision, "int8")
+    check_artifact(anemone, artifact, manifest, precision, "lut6", options)
 
 
 @pytest.mark.parametrize("form,precision", [(form, precision) for form in ("qwen3_moe", "lfm2_moe", "zaya", "qwen3_next", "gpt_oss")
@@ -158,8 +167,8 @@ def test_packs_of_experts_load(anemone, checkpoint, tmp_path, form, precision):
 
 # Options that change the shapes of caches or the packages they are in. Caches of fp32 packages are inputs and outputs.
 IN_FP32 = ["two_packages", "decode_only", "prefill_of_two", "prefill_as_long_as_the_context", "one_tier",
-           "three_tiers", "range_dim", "range_dim_with_a_tier", "tokens_in_width", "argmax", "all_at_once"]
-FORM_OPTIONS = ["one_tier", "three_tiers", "range_dim", "range_dim_with_a_tier", "tokens_in_width", "argmax",
+           "three_tiers", "range_dim", "range_dim_with_a_tier", "tokens_in_width", "states", "states_and_a_tier", "argmax", "all_at_once"]
+FORM_OPTIONS = ["one_tier", "states_and_a_tier", "three_tiers", "range_dim", "range_dim_with_a_tier", "tokens_in_width", "argmax",
                 "all_at_once", "three_functions"]
 
 
@@ -167,11 +176,12 @@ FORM_OPTIONS = ["one_tier", "three_tiers", "range_dim", "range_dim_with_a_tier",
 def test_each_option_loads(anemone, checkpoint, tmp_path, precision, options):
     folder, _ = checkpoint("qwen3")
     artifact, manifest = compile_model(anemone, folder, tmp_path, "--precision", precision, *OPTIONS[options])
-    check_artifact(anemone, artifact, manifest, precision, "lut4" if options == "uniform_palettes" else "int8")
+    scheme = {"uniform_palettes": "lut4", "small_blocks": "int4-block", "no_threshold": "int8-channel", "own_schemes": "int8"}
+    check_artifact(anemone, artifact, manifest, precision, scheme.get(options, "lut6"), OPTIONS[options])
     expected = {"one_package": 1, "two_packages": 2, "given_ranges": 2, "one_layer_each": 3}.get(options, 1)
     assert len(manifest["shards"]) == expected
     # The tier of 7 tokens has no room for a prefill of 8.
-    functions = {"decode_only": 1, "context_of_one": 1, "three_functions": 3, "one_tier": 4, "three_tiers": 7,
+    functions = {"decode_only": 1, "context_of_one": 1, "three_functions": 3, "one_tier": 4, "states_and_a_tier": 4, "three_tiers": 7,
                  "range_dim": 1, "range_dim_with_a_tier": 2, "all_at_once": 2}.get(options, 2)
     assert len(manifest["functions"]) == functions
 
@@ -183,9 +193,10 @@ def test_each_form_of_artifact_loads(anemone, checkpoint, tmp_path, form, option
     folder, _ = checkpoint(form)
     artifact, manifest = compile_model(anemone, folder, tmp_path, "--precision", precision, "--quant", scheme,
                                        *OPTIONS[options])
-    check_artifact(anemone, artifact, manifest, precision, scheme)
+    check_artifact(anemone, artifact, manifest, precision, scheme, OPTIONS[options])
     shared = manifest["embedding"]["parts"][0]["file"] != "embedding.bin"
-    assert shared == (scheme == "none" and (COMMON | FORMS[form]).get("tie_word_embeddings", False))
+    stored = manifest.get("form", {}).get("embedding") == "stored"
+    assert shared == ((scheme == "none" or stored) and (COMMON | FORMS[form]).get("tie_word_embeddings", False))
     for prompt in ([3], list(range(1, 31))):
         anemone("run", artifact, "--prompt-ids", " ".join(map(str, prompt)), "--max-new", "3", "--greedy",
                 "--ignore-eos", "--json")

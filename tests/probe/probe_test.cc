@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "probe/probe.h"
 
-#include <cmath>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -9,13 +8,16 @@
 #include <map>
 #include <nlohmann/json.hpp>
 #include <set>
+#include <utility>
 
 #include "ane/check.h"
+#include "ane/form.h"
 #include "api/executors.h"
 #include "base/file.h"
 #include "base/json.h"
 #include "base/scratch_folder.h"
 #include "mlpackage/package_reader.h"
+#include "tests/support/cosine.h"
 
 namespace anemone::probe {
 namespace {
@@ -62,16 +64,6 @@ std::vector<float> numbers(const std::string& root, const Json& port) {
   return to_floats(out.view());
 }
 
-double cosine(const std::vector<float>& a, const std::vector<float>& b) {
-  double dot = 0, aa = 0, bb = 0;
-  for (std::size_t i = 0; i < a.size(); ++i) {
-    dot += double{a[i]} * double{b[i]};
-    aa += double{a[i]} * double{a[i]};
-    bb += double{b[i]} * double{b[i]};
-  }
-  return dot / std::sqrt(aa * bb);
-}
-
 TEST(Probes, HaveDistinctIdsAndAnotherToCompareWith) {
   std::set<std::string_view> ids;
   std::map<std::string_view, int> by_question;
@@ -81,6 +73,60 @@ TEST(Probes, HaveDistinctIdsAndAnotherToCompareWith) {
   }
   for (const auto& [question, count] : by_question) EXPECT_GE(count, 2) << question;
   EXPECT_EQ(choose({"head-16k", "no-such"}).status().code(), Code::kInvalidArgument);
+}
+
+// Two probes of one build compare nothing, so a question may not have them.
+TEST(Probes, ShareABuildOnlyAcrossQuestions) {
+  const std::span<const Probe> all = probes();
+  std::set<std::pair<std::string_view, std::string_view>> shared;
+  for (std::size_t i = 0; i < all.size(); ++i)
+    for (std::size_t j = i + 1; j < all.size(); ++j)
+      if (all[i].build == all[j].build) {
+        shared.insert({all[i].id, all[j].id});
+        EXPECT_NE(all[i].question, all[j].question) << all[i].id << " " << all[j].id;
+      }
+  const std::set<std::pair<std::string_view, std::string_view>> meant = {
+      {"cache-readonly", "quant-int8-channel"},
+      {"cache-readonly", "functions-1"},
+      {"quant-int8-channel", "functions-1"}};
+  EXPECT_EQ(shared, meant);
+}
+
+TEST(Probes, OfTheNamedFormsAreOfAllOfThem) {
+  std::set<std::string_view> forms;
+  for (const Probe& each : probes())
+    if (const std::string_view name = ane::name_of(each.build.form);
+        name == each.id && each.build.functions == 2)
+      forms.insert(name);
+  EXPECT_EQ(forms.size(), ane::named_forms().size());
+  EXPECT_TRUE(forms.contains("portable"));
+}
+
+TEST(Probes, OfOneBuildShareItsPackages) {
+  // The order is that of the table.
+  const std::vector<std::string> ids = {"functions-1", "quant-int8-channel", "quant-int8"};
+  const Kit kit = make_kit(ids);
+  std::map<std::string, Json> packages;
+  for (const Json& probe : kit.json["probes"]) packages[probe["id"]] = probe["packages"];
+  EXPECT_EQ(packages["functions-1"], packages["quant-int8-channel"]);
+  EXPECT_NE(packages["quant-int8"], packages["quant-int8-channel"]);
+  EXPECT_TRUE(fs::exists(kit.path + "/quant-int8-channel"));
+  EXPECT_FALSE(fs::exists(kit.path + "/functions-1"));
+  for (const Json& package : packages["functions-1"])
+    EXPECT_TRUE(package["path"].get<std::string>().starts_with("quant-int8-channel/"));
+
+  const auto planned = plan(*choose(ids), {.sizes = kSmall, .threads = 1});
+  ASSERT_TRUE(planned.ok());
+  ASSERT_EQ(planned->probes.size(), 3U);
+  const PlannedProbe& other = planned->probes[0];
+  const PlannedProbe& first = planned->probes[1];
+  const PlannedProbe& second = planned->probes[2];
+  EXPECT_EQ(other.packages_of, "");
+  EXPECT_EQ(first.packages_of, "");
+  EXPECT_EQ(second.packages_of, "quant-int8-channel");
+  EXPECT_GT(first.bytes, 0U);
+  EXPECT_EQ(second.bytes, first.bytes);
+  EXPECT_EQ(planned->total_bytes, other.bytes + first.bytes);
 }
 
 // Every probe is written, read, and gives the same numbers in another engine.
@@ -103,7 +149,7 @@ TEST(Probes, AgreeWithTheReferenceInterpreter) {
           const auto a = numbers(fast.path, function["outputs"][o]);
           const auto b = numbers(reference.path, other["outputs"][o]);
           ASSERT_EQ(a.size(), b.size());
-          EXPECT_GT(cosine(a, b), 0.9999) << probe["id"] << " " << function["name"];
+          EXPECT_GT(testing::cosine(a, b), 0.9999) << probe["id"] << " " << function["name"];
         }
       }
     }
@@ -138,6 +184,8 @@ TEST(Probes, AreWhatTheySay) {
   EXPECT_EQ(states["states-2l"], 4U);
   EXPECT_EQ(states["cache-blend"], 4U);
   EXPECT_EQ(states["cache-readonly"], 0U);
+  EXPECT_EQ(states["blend-states"], 4U);
+  EXPECT_EQ(states["portable"], 0U);
 }
 
 TEST(Probes, ReplaceNothing) {

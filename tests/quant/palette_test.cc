@@ -158,5 +158,23 @@ TEST(Kmeans, KeepsTheWeightsOfPoints) {
   EXPECT_NEAR(centres[1], 109.5, 1e-4);
 }
 
+// The bits of the source choose the palette, and floats take the scheme.
+TEST(Palette, KeepsTheBitsOfTheSource) {
+  const std::vector<float> values(64 * 64, 0.5F);
+  const QuantOptions options = {.scheme = Scheme::kNone, .keeps_bits = true};
+  const auto scheme_of = [&](int bits) {
+    return store_weight(options, std::make_shared<VectorMatrix>(64, 64, values, bits), DType::kFp16)
+        .scheme;
+  };
+  EXPECT_EQ(scheme_of(0), Scheme::kNone);
+  for (const int bits : {1, 2, 4}) EXPECT_EQ(scheme_of(bits), Scheme::kLut4) << bits;
+  for (const int bits : {5, 6}) EXPECT_EQ(scheme_of(bits), Scheme::kLut6) << bits;
+  for (const int bits : {7, 8}) EXPECT_EQ(scheme_of(bits), Scheme::kLut8) << bits;
+  const StoredWeight weight =
+      store_weight(options, std::make_shared<VectorMatrix>(64, 64, values, 4), DType::kFp16);
+  EXPECT_FALSE(weight.is_passthrough);
+  EXPECT_NE(weight.error, nullptr) << "its error is measured";
+}
+
 }  // namespace
 }  // namespace anemone::quant

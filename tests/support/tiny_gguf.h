@@ -27,7 +27,11 @@ inline GgufBuilder tiny_gguf_metadata() {
   return builder;
 }
 
-inline GgufBuilder& add_tiny_gguf_tensors(GgufBuilder& builder) {
+// What the rows of the vocabulary are.
+enum class TinyEmbedding { kFloats, kBytes, kNibbles };  // F32, Q8_0, Q4_0
+
+inline GgufBuilder& add_tiny_gguf_tensors(GgufBuilder& builder,
+                                          TinyEmbedding embedding = TinyEmbedding::kFloats) {
   const auto floats = [&](std::string_view name, std::uint64_t rows, std::uint64_t columns) {
     std::vector<float> values(rows * columns);
     for (std::size_t i = 0; i < values.size(); ++i)
@@ -53,7 +57,9 @@ inline GgufBuilder& add_tiny_gguf_tensors(GgufBuilder& builder) {
     builder.tensor(name, {rows, columns}, 2, blocks);
   };
   const std::vector<float> ones(32, 1.0F);
-  floats("token_embd.weight", 4, 32);
+  if (embedding == TinyEmbedding::kFloats) floats("token_embd.weight", 4, 32);
+  if (embedding == TinyEmbedding::kBytes) bytes("token_embd.weight", 4, 32);
+  if (embedding == TinyEmbedding::kNibbles) nibbles("token_embd.weight", 4, 32);
   builder.f32_tensor("output_norm.weight", {32}, ones);
   builder.f32_tensor("blk.0.attn_norm.weight", {32}, ones);
   builder.f32_tensor("blk.0.ffn_norm.weight", {32}, ones);

@@ -33,7 +33,9 @@ class GgufDecoder : public WeightDecoder {
     }
   }
 
-  bool is_quantized() const override { return !type_->plain; }
+  int quantized_bits() const override {
+    return type_->plain ? 0 : static_cast<int>(8 * type_->bytes / type_->values);
+  }
 
   std::optional<QuantizedForm> quantized_form() const override {
     if (type_->plain || type_->is_affine) return std::nullopt;

@@ -22,7 +22,7 @@ class RowsDecoder : public WeightDecoder {
     all_->read(weight, begin + first_ * weight.shape.back(), out);
   }
   std::int64_t rows_at_once() const override { return all_->rows_at_once(); }
-  bool is_quantized() const override { return all_->is_quantized(); }
+  int quantized_bits() const override { return all_->quantized_bits(); }
   std::optional<QuantizedForm> quantized_form() const override { return all_->quantized_form(); }
   void read_quants(const WeightRef& weight, std::int64_t row, std::span<std::int8_t> quants,
                    std::span<float> scales) const override {
@@ -85,7 +85,7 @@ class BlocksDecoder : public WeightDecoder {
   std::string_view storage() const override {
     return form_.bits == 4 ? "int4 blocks" : "int8 blocks";
   }
-  bool is_quantized() const override { return true; }
+  int quantized_bits() const override { return form_.bits; }
 
   void read(const WeightRef& /*weight*/, std::int64_t begin, std::span<float> out) const override {
     for (std::size_t i = 0; i < out.size();) {

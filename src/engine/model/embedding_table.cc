@@ -2,12 +2,16 @@
 #include "engine/model/embedding_table.h"
 
 #include <algorithm>
+#include <cstddef>
+#include <fmt/format.h>
 #include <type_traits>
 #include <utility>
 
 #include "base/check.h"
 #include "base/error.h"
 #include "base/inner_file.h"
+#include "tensor/bits.h"
+#include "tensor/half.h"
 
 namespace anemone::engine {
 namespace {
@@ -25,6 +29,44 @@ void scatter(std::span<const From> row, std::span<To> out, std::size_t column, s
   }
 }
 
+// Elements [first, first + out.size()) of packed integers.
+void read_integers(std::span<const std::byte> packed, DType dtype, std::size_t first,
+                   std::span<std::int32_t> out) {
+  switch (dtype) {
+    case DType::kInt8:
+      for (std::size_t i = 0; i < out.size(); ++i)
+        out[i] = std::to_integer<std::int8_t>(packed[first + i]);
+      return;
+    case DType::kUInt8:
+      for (std::size_t i = 0; i < out.size(); ++i)
+        out[i] = std::to_integer<std::uint8_t>(packed[first + i]);
+      return;
+    case DType::kInt4:
+    case DType::kUInt4: {
+      // Sign extension of a nibble: flip its top bit, then subtract that bit.
+      const int flip = dtype == DType::kInt4 ? 8 : 0;
+      for (std::size_t i = 0; i < out.size(); ++i) {
+        const std::size_t at = first + i;
+        const int nibble = (std::to_integer<int>(packed[at / 2]) >> (at % 2 * 4)) & 15;
+        out[i] = (nibble ^ flip) - flip;
+      }
+      return;
+    }
+    default:
+      for (std::size_t i = 0; i < out.size(); ++i) out[i] = unpack_bits(packed, dtype, first + i);
+  }
+}
+
+// The bytes of a file that the manifest names, or why it cannot have them.
+Result<std::span<const std::byte>> bytes_of(const MappedFile& file, std::uint64_t offset,
+                                            std::uint64_t bytes, const std::string& what) {
+  const std::uint64_t size = file.bytes().size();
+  if (offset <= size && bytes <= size - offset)
+    return file.bytes().subspan(static_cast<std::size_t>(offset), static_cast<std::size_t>(bytes));
+  return corrupt("[{}] expected {} bytes at {} for {}, got a file of {}", file.path(), bytes,
+                 offset, what, size);
+}
+
 }  // namespace
 
 Result<EmbeddingTable> EmbeddingTable::open(const std::string& folder,
@@ -36,33 +78,91 @@ Result<EmbeddingTable> EmbeddingTable::open(const std::string& folder,
   for (const artifact::EmbeddingPart& part : embedding.parts) {
     ANEMONE_ASSIGN_OR_RETURN(const std::string path, inner_file(folder, part.file));
     ANEMONE_ASSIGN_OR_RETURN(auto file, MappedFile::open(path));
-    // No overflow: the manifest bounds rows and columns.
-    const std::uint64_t bytes =
-        dtype_bytes(embedding.dtype, static_cast<std::uint64_t>(part.rows * embedding.columns));
-    const std::uint64_t size = file->bytes().size();
-    if (part.offset > size || bytes > size - part.offset)
-      return corrupt("[{}] expected {} bytes at {} for {} rows of {} in {}, got a file of {}", path,
-                     bytes, part.offset, part.rows, embedding.columns, dtype_name(embedding.dtype),
-                     size);
+    const DType dtype = artifact::element_type(embedding, part);
+    Part own;
     end += part.rows;
-    const auto rows = file->bytes().subspan(part.offset, bytes);
-    table.parts_.push_back({end, rows, std::move(file)});
+    own.end = end;
+    own.quantization = part.quantization;
+    ANEMONE_ASSIGN_OR_RETURN(
+        own.bytes, bytes_of(*file, part.offset, artifact::row_bytes(embedding, part),
+                            fmt::format("{} rows of {} in {}", part.rows, embedding.columns,
+                                        dtype_name(dtype))));
+    if (part.quantization && part.quantization->scales.empty()) {
+      const std::uint64_t values = artifact::block_values(embedding, part);
+      ANEMONE_ASSIGN_OR_RETURN(
+          own.blocks,
+          bytes_of(*file, part.quantization->offset, dtype_bytes(embedding.dtype, values),
+                   fmt::format("{} {} in {}", values,
+                               artifact::is_palette_index(dtype) ? "values of palettes" : "scales",
+                               dtype_name(embedding.dtype))));
+    }
+    own.file = std::move(file);
+    table.parts_.push_back(std::move(own));
   }
   return table;
+}
+
+template <typename From>
+void EmbeddingTable::decode(const Part& part, std::int64_t row, std::int64_t first_column,
+                            std::span<From> out) const {
+  const artifact::Quantization& form = *part.quantization;
+  std::vector<std::int32_t> elements(out.size());
+  read_integers(part.bytes, form.dtype, static_cast<std::size_t>(row * columns_ + first_column),
+                elements);
+  const auto* blocks = reinterpret_cast<const From*>(part.blocks.data());
+  const auto run = static_cast<std::size_t>(form.block_columns);
+  const std::size_t first_block =
+      static_cast<std::size_t>(row / form.block_rows) * (static_cast<std::size_t>(columns_) / run);
+  if (artifact::is_palette_index(form.dtype)) {
+    const From* palette = blocks + (first_block << dtype_bits(form.dtype));
+    for (std::size_t i = 0; i < out.size(); ++i) out[i] = palette[elements[i]];
+    return;
+  }
+  const auto scale_of = [&](std::size_t block) {
+    if (!form.scales.empty()) return form.scales[block];
+    if constexpr (std::is_same_v<From, float>)
+      return blocks[block];
+    else
+      return to_float(blocks[block]);
+  };
+  const auto first = static_cast<std::size_t>(first_column);
+  for (std::size_t i = 0; i < out.size();) {
+    const std::size_t block = (first + i) / run;
+    const std::size_t end = std::min(out.size(), (block + 1) * run - first);
+    const float scale = scale_of(first_block + block);
+    for (; i < end; ++i) {
+      const float value = scale * static_cast<float>(elements[i]);
+      if constexpr (std::is_same_v<From, float>)
+        out[i] = value;
+      else
+        out[i] = to_half(value);
+    }
+  }
 }
 
 template <typename From, typename To>
 void EmbeddingTable::look_up_as(std::span<const std::int32_t> ids, std::int64_t first_column,
                                 std::size_t tokens, std::span<To> out) const {
   const std::size_t columns = out.size() / tokens;
+  std::vector<From> decoded;
   for (std::size_t t = 0; t < tokens; ++t) {
     const std::int64_t id = ids[std::min(t, ids.size() - 1)];
     std::size_t part = 0;
     while (id >= parts_[part].end) ++part;
-    const std::int64_t begin = part == 0 ? 0 : parts_[part - 1].end;
-    const auto* row = reinterpret_cast<const From*>(parts_[part].bytes.data()) +
-                      static_cast<std::size_t>((id - begin) * columns_ + first_column);
-    scatter(std::span(row, columns), out, t, tokens);
+    const std::int64_t row = part == 0 ? id : id - parts_[part - 1].end;
+    const From* values = nullptr;
+    if (parts_[part].quantization) {
+      // What follows the last id repeats its row.
+      if (t < ids.size()) {
+        decoded.resize(columns);
+        decode<From>(parts_[part], row, first_column, decoded);
+      }
+      values = decoded.data();
+    } else {
+      values = reinterpret_cast<const From*>(parts_[part].bytes.data()) +
+               static_cast<std::size_t>(row * columns_ + first_column);
+    }
+    scatter(std::span(values, columns), out, t, tokens);
   }
 }
 

@@ -5,20 +5,24 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
-#include "artifact/manifest.h"
+#include "artifact/embedding.h"
 #include "base/mapped_file.h"
 #include "tensor/tensor.h"
 
 namespace anemone::engine {
 
-// Rows for host lookup, read where they lie in the mapped files. Immutable and thread-safe.
+// Rows for host lookup, read where they lie in the mapped files; rows that are stored quantized are
+// decoded one by one, to the floats that the matrix stands for in a graph. Immutable and
+// thread-safe.
 class EmbeddingTable {
  public:
-  // kCorrupt when a file is too short for its rows.
+  // `embedding` is of a manifest that was read, so its fields fit together. kCorrupt when a file is
+  // too short for its rows, scales or palettes.
   static Result<EmbeddingTable> open(const std::string& folder,
                                      const artifact::Embedding& embedding);
 
@@ -33,8 +37,14 @@ class EmbeddingTable {
   struct Part {
     std::int64_t end = 0;  // the row after the last
     std::span<const std::byte> bytes;
+    std::optional<artifact::Quantization> quantization = {};
+    std::span<const std::byte> blocks = {};  // scales or palettes, unless `quantization` has them
     std::shared_ptr<const MappedFile> file;
   };
+  // Columns [first_column, first_column + out.size()) of a row of a quantized part.
+  template <typename From>
+  void decode(const Part& part, std::int64_t row, std::int64_t first_column,
+              std::span<From> out) const;
   template <typename From, typename To>
   void look_up_as(std::span<const std::int32_t> ids, std::int64_t first_column, std::size_t tokens,
                   std::span<To> out) const;

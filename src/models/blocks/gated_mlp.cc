@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
 #include <fmt/format.h>
 
 #include "models/blocks/blocks.h"
@@ -42,14 +43,108 @@ Value* clamped_swiglu(LayerGraph& graph, Value* gate, Value* up, const std::stri
   return graph.mul(activated, up, name + "_product");
 }
 
+Value* product(LayerGraph& graph, Value* gate, Value* up, const std::string& name) {
+  if (graph.config().activation == Activation::kClampedSwiglu)
+    return clamped_swiglu(graph, gate, up, name);
+  return graph.mul(activate(graph, gate, name + "_activated"), up, name + "_product");
+}
+
+// An MLP, or the channels [begin, end) of one, with its tensors.
+class GatedMlp {
+ public:
+  GatedMlp(LayerGraph& graph, const std::string& prefix, std::int64_t width)
+      : graph_(graph), config_(graph.config()), prefix_(prefix), width_(width) {}
+
+  // Gate and up in one product.
+  Value* fused(Value* x, const std::string& name) const {
+    Value* gate_up =
+        graph_.project(x,
+                       {.name = name + "_gate_up",
+                        .role = WeightRole::kMlpGateUp,
+                        .parts = stacked(prefix_, config_.tensors.gate_up, {width_, width_}),
+                        .inputs = config_.hidden_size},
+                       config_.mlp_bias ? bias({gate_bias(0, 0, width_), gate_bias(1, 0, width_)},
+                                               2 * width_, name + "_gate_up_bias")
+                                        : nullptr);
+    Value* own = down_bias(0, name);
+    return down(gate_product(graph_, gate_up, width_, name), own, 0, name);
+  }
+
+  Value* apart(Value* x, std::int64_t begin, std::int64_t end, const std::string& name) const {
+    Value* gate = half(x, 0, begin, end, name + "_gate");
+    Value* up = half(x, 1, begin, end, name + "_up");
+    Value* own = down_bias(begin, name);
+    return down(product(graph_, gate, up, name), own, begin, name);
+  }
+
+ private:
+  Value* half(Value* x, std::size_t which, std::int64_t begin, std::int64_t end,
+              const std::string& name) const {
+    Value* own = config_.mlp_bias
+                     ? bias({gate_bias(which, begin, end)}, end - begin, name + "_bias")
+                     : nullptr;
+    return graph_.project(
+        x,
+        {.name = name,
+         .role = WeightRole::kMlpGateUp,
+         .parts = {rows_of_stacked(prefix_, config_.tensors.gate_up, {width_, width_},
+                                   config_.hidden_size, which, begin, end)},
+         .inputs = config_.hidden_size},
+        own);
+  }
+
+  // It belongs to the first range.
+  Value* down_bias(std::int64_t begin, const std::string& name) const {
+    if (!config_.mlp_bias || begin != 0) return nullptr;
+    return bias({{.tensor = prefix_ + config_.tensors.down + ".bias", .size = config_.hidden_size}},
+                config_.hidden_size, name + "_down_bias");
+  }
+  Value* down(Value* x, Value* bias, std::int64_t begin, const std::string& name) const {
+    const std::int64_t inputs = x == nullptr ? 0 : x->type.shape[1];
+    Projection projection = {
+        .name = name + "_down",
+        .role = WeightRole::kMlpDown,
+        .parts = {{prefix_ + config_.tensors.down + ".weight", 0, config_.hidden_size}},
+        .inputs = inputs};
+    if (inputs != width_) {
+      projection.input_begin = begin;
+      projection.all_inputs = width_;
+    }
+    return graph_.project(x, projection, bias);
+  }
+
+  WeightProvider::Vector gate_bias(std::size_t which, std::int64_t begin, std::int64_t end) const {
+    return {.tensor = prefix_ + config_.tensors.gate_up[which] + ".bias",
+            .size = end - begin,
+            .shape = {width_},
+            .begin = begin};
+  }
+  Value* bias(const std::vector<WeightProvider::Vector>& parts, std::int64_t size,
+              const std::string& name) const {
+    return graph_.weights().vector(graph_.builder(), parts, {size}, name);
+  }
+
+  LayerGraph& graph_;
+  const DecoderConfig& config_;
+  const std::string& prefix_;
+  const std::int64_t width_;
+};
+
+// Channels of each of as few ranges as possible, so that blocks of quantization stay whole.
+std::int64_t range_of(std::int64_t width, std::int64_t most) {
+  constexpr std::int64_t kBlock = 256;  // the largest that checkpoints have
+  const std::int64_t count = (width + most - 1) / most;
+  const std::int64_t even = (width + count - 1) / count;
+  const std::int64_t rounded = (even + kBlock - 1) / kBlock * kBlock;
+  return rounded <= most ? rounded : even;
+}
+
 }  // namespace
 
 Value* gate_product(LayerGraph& graph, Value* gate_up, std::int64_t width,
                     const std::string& name) {
   const auto halves = graph.split(gate_up, {width, width}, 1, name + "_halves");
-  if (graph.config().activation == Activation::kClampedSwiglu)
-    return clamped_swiglu(graph, halves[0], halves[1], name);
-  return graph.mul(activate(graph, halves[0], name + "_activated"), halves[1], name + "_product");
+  return product(graph, halves[0], halves[1], name);
 }
 
 Value* gated_mlp(LayerGraph& graph, std::int64_t layer, const std::string& prefix, Value* x) {
@@ -59,32 +154,19 @@ Value* gated_mlp(LayerGraph& graph, std::int64_t layer, const std::string& prefi
 
 Value* gated_mlp(LayerGraph& graph, std::int64_t layer, const std::string& prefix, Value* x,
                  std::int64_t width) {
-  const DecoderConfig& config = graph.config();
   const std::string name = fmt::format("layer_{}_mlp", layer);
-  Value* bias = nullptr;
-  if (config.mlp_bias)
-    bias = graph.weights().vector(graph.builder(),
-                                  {{prefix + config.tensors.gate_up[0] + ".bias", width},
-                                   {prefix + config.tensors.gate_up[1] + ".bias", width}},
-                                  {2 * width}, name + "_gate_up_bias");
-  Value* gate_up = graph.project(x,
-                                 {.name = name + "_gate_up",
-                                  .role = WeightRole::kMlpGateUp,
-                                  .parts = stacked(prefix, config.tensors.gate_up, {width, width}),
-                                  .inputs = config.hidden_size},
-                                 bias);
-  Value* down_bias = nullptr;
-  if (config.mlp_bias)
-    down_bias = graph.weights().vector(
-        graph.builder(), {{prefix + config.tensors.down + ".bias", config.hidden_size}},
-        {config.hidden_size}, name + "_down_bias");
-  return graph.project(
-      gate_product(graph, gate_up, width, name),
-      {.name = name + "_down",
-       .role = WeightRole::kMlpDown,
-       .parts = {{prefix + config.tensors.down + ".weight", 0, config.hidden_size}},
-       .inputs = width},
-      down_bias);
+  const GatedMlp mlp(graph, prefix, width);
+  const std::int64_t most = graph.options().max_axis;
+  if (most == 0 || 2 * width <= most) return mlp.fused(x, name);
+  if (width <= most) return mlp.apart(x, 0, width, name);
+  const std::int64_t range = range_of(width, most);
+  Value* sum = nullptr;
+  for (std::int64_t begin = 0; begin < width; begin += range) {
+    const std::string own = fmt::format("{}_{}", name, begin / range);
+    Value* part = mlp.apart(x, begin, std::min(width, begin + range), own);
+    sum = sum == nullptr ? part : graph.add(sum, part, own + "_sum");
+  }
+  return sum;
 }
 
 }  // namespace anemone::models

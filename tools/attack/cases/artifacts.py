@@ -22,7 +22,6 @@ artifact("good", "A good artifact runs, or the other cases show nothing.", lambd
 PACKAGE = "{}/head_0.mlpackage"
 for file in (
     "manifest.json",
-    "embedding.bin",
     "head_0.mlpackage",
     "head_0.mlpackage/Manifest.json",
     "head_0.mlpackage/Data/com.apple.CoreML/model.mlmodel",
@@ -117,9 +116,9 @@ for seed in range(12):
         f"manifest-flipped-{seed}", "Twenty bytes of a manifest are others.", edit_bytes("manifest.json", flip), settled
     )
 artifact(
-    "doctor-damaged-embedding",
+    "doctor-damaged-weights",
     "What has other bytes than its manifest says is found.",
-    edit_bytes("embedding.bin", lambda raw: raw[:-1] + bytes([raw[-1] ^ 1])),
+    edit_bytes("head_0.mlpackage/Data/com.apple.CoreML/weights/weight.bin", lambda raw: raw[:-1] + bytes([raw[-1] ^ 1])),
     lambda done: expect(done.check_alive().code != 0, "doctor is content with a damaged file"),
     ("doctor", "{}"),
 )

@@ -43,7 +43,7 @@ def cut_while_serving(trial):
     server.stop()
 
 
-for file in ("embedding.bin", "weight.bin", "model.mlmodel"):
+for file in ("weight.bin", "model.mlmodel"):
 
     @case(f"mapped/cut-while-running-{file}", "A file that shrinks while it is read is an error, not a signal.")
     def cut_while_running(trial, file=file):
@@ -143,8 +143,6 @@ def cached(trial, name):
 
 
 for file, change in (
-    ("embedding.bin", "byte"),
-    ("embedding.bin", "cut"),
     ("weight.bin", "byte"),
     ("weight.bin", "cut"),
     ("model.mlmodel", "byte"),

@@ -11,7 +11,7 @@ IDS = ("--prompt-ids", "1 2 3", "--max-new", "4", "--ignore-eos", "--greedy")
 READ = "No output replaces a file that the command reads, or lies beside those of a model."
 for name, words, place in (
     ("logits-on-manifest", ("run", "{}", *IDS, "--logits-out"), "manifest.json"),
-    ("logits-on-embedding", ("run", "{}", *IDS, "--logits-out"), "embedding.bin"),
+    ("logits-on-tokenizer", ("run", "{}", *IDS, "--logits-out"), "tokenizer.json"),
     ("logits-beside", ("run", "{}", *IDS, "--logits-out"), "new"),
     ("plot-beside", ("bench", "{}", "--plot"), "new.svg"),
     ("ready-file-beside", ("serve", "{}", "--port", "0", "--ready-file"), "new"),
