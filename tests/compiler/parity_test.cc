@@ -65,8 +65,10 @@ class Parity : public ::testing::TestWithParam<Checkpoint> {
     ASSERT_FALSE(golden_.logits.empty());
   }
 
-  // Logits as the packages give them; empty after a failure.
-  Answer run(const CompileOptions& options) {
+  // Logits as the packages give them; empty after a failure. The interpreter's time is in the
+  // context: it is just wide enough for every prompt with its continuation.
+  Answer run(CompileOptions options) {
+    options.context = 128;
     auto model = compile_and_load(GetParam(), folder_.file("artifact"), options);
     if (model == nullptr) return {};
     layers_ = model->manifest().layers;
@@ -80,9 +82,6 @@ class Parity : public ::testing::TestWithParam<Checkpoint> {
     EXPECT_EQ(answer.logits.size(), golden_.logits.size());
     return answer;
   }
-
-  // Wide enough for every prompt with its continuation; the interpreter's time is in the context.
-  static constexpr std::int64_t kShortContext = 128;
 
   void report(const std::string& name, const Cosines& value) {
     RecordProperty(name + "_cosine_median", std::to_string(value.median));
@@ -210,7 +209,6 @@ TEST_P(Parity, PrefillInChunksEqualsOnePassBitwise) {
       CompileOptions options = base;
       options.prefill = prefill;
       options.draft_width = verify;
-      options.context = kShortContext;
       const Answer answer = run(options);
       ASSERT_FALSE(answer.logits.empty());
       if (one_pass.empty())
@@ -223,7 +221,6 @@ TEST_P(Parity, PrefillInChunksEqualsOnePassBitwise) {
 
 TEST_P(Parity, ShardsGiveTheBitsOfOnePackage) {
   CompileOptions options;
-  options.context = kShortContext;
   options.shards = "1";
   const Answer whole = run(options);
   options.shards = std::to_string(std::min<std::int64_t>(layers_, 3));
@@ -247,7 +244,6 @@ TEST_P(ExpertsParity, LayersThatAreCutGiveTheBitsOfOnePackage) {
       {exact, {smallest, flexible}}, {CompileOptions(), {small, flexible}}};
   for (const auto& [base, forms] : bases) {
     CompileOptions options = base;
-    options.context = kShortContext;
     options.prefill = 16;
     options.shards = "1";
     const Answer whole = run(options);
@@ -277,7 +273,6 @@ TEST_P(ExpertsParity, PacksOfExpertsGiveTheNumbersOfOneGraph) {
   for (const Form& form : forms) {
     CompileOptions options = {.precision = DType::kFp32,
                               .recipe = {.quant = {.scheme = quant::Scheme::kNone}}};
-    options.context = kShortContext;
     options.prefill = 16;
     options.draft_width = form.verify;
     const Answer dense = run(options);
