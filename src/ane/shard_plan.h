@@ -29,8 +29,9 @@ struct Piece {
 //   "auto"         as few packages of at most kShardBytes as possible, of those plans the ones that
 //                  cut the fewest layers, of those the most evenly filled
 //   "100MB"        the same with packages of at most so many bytes (KB, MB or GB, powers of ten)
-//   "4"            so many packages of about the same number of whole layers
-//   "0:12,12:24"   exactly these ranges of layers; they must cover all layers in order
+//   "4"            that many ranges of about equally many whole layers; a range becomes several
+//                  packages where a piece has ends_package
+//   "0:12,12:24"   the same with these ranges of layers, which must cover all layers in order
 // With kBounded packages, the first two keep to kMaxLayers and kMaxOperations, too. A piece above a
 // limit gets a package of its own. The ranges are of pieces, not of layers. kInvalidArgument when
 // the spec does not fit.

@@ -11,8 +11,8 @@
 
 namespace anemone::artifact {
 
-// How a matrix [rows, columns] of integers stands for floats. It is cut into blocks of `block_rows`
-// x `block_columns`, which divide it. Block (i, j) is number i * (columns / block_columns) + j.
+// How a quantized matrix [rows, columns] encodes floats. It consists of blocks of `block_rows` x
+// `block_columns`, which divide it. Block (i, j) is number i * (columns / block_columns) + j.
 //   int4, int8           element * scale of its block; one float for each block
 //   uint4, uint6, uint8  the palette of its block [element]; 2^bits floats for each block, which
 //                        spans all columns
@@ -52,9 +52,10 @@ bool is_palette_index(DType dtype);
 
 // Bytes of the rows of a part, without its scales or palettes.
 std::uint64_t row_bytes(const Embedding& embedding, const EmbeddingPart& part);
-// Scales, or floats of palettes, of a part; 0 for one of floats.
+// How many scales or palette values a part has; 0 if it is not quantized.
 std::uint64_t block_values(const Embedding& embedding, const EmbeddingPart& part);
-// Bytes of both in the file.
+// Bytes of the rows and of their scales or palettes in the file; scales in the manifest do not
+// count.
 std::uint64_t stored_bytes(const Embedding& embedding, const EmbeddingPart& part);
 
 }  // namespace anemone::artifact

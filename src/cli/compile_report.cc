@@ -32,16 +32,16 @@ Json functions_json(const artifact::Manifest& manifest) {
   return functions;
 }
 
-// What became of a matrix that was quantized before: "exact", "scales rounded", "again"; empty for
-// others.
+// What became of a matrix that the checkpoint has quantized: "exact", "scales rounded" or "again"
+// (quantized again); empty for others.
 std::string_view kept_as(const compiler::WeightReport& weight) {
   if (!weight.is_source_quantized) return "";
   if (!weight.is_passthrough) return "again";
   return weight.is_exact ? "exact" : "scales rounded";
 }
 
-// "12 matrices as the checkpoint has them, 3 with scales rounded to fp16, 2 quantized again
-// (Q4_K), with a relative error of at most 4.1 %"; empty when none was quantized before.
+// "12 kept exactly, 3 kept with scales rounded to fp16, 2 quantized again (Q4_K), with a relative
+// error of at most 4.1 %"; empty if the checkpoint has no quantized matrix.
 std::string kept_text(const std::vector<compiler::WeightReport>& weights) {
   int exact = 0;
   int rounded = 0;

@@ -35,7 +35,7 @@ Status take(const CacheBinding& binding, Tensor& output) {
   if (output.dtype() != binding.cache->dtype() || output.shape() != binding.cache->shape())
     return corrupt("[{}] expected output \"{}\" {}, got {}", binding.input, binding.output,
                    to_string(binding.cache->shape()), to_string(output.shape()));
-  // The old storage is that of the output of the next run.
+  // Swapped, not copied: the next run writes its output into the old storage of the cache.
   std::swap(output, *binding.cache);
   return {};
 }

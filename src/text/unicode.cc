@@ -59,8 +59,8 @@ void order_marks(std::vector<utf8proc_int32_t>& points) {
   }
 }
 
-// Canonical composition. A code point that came later composes with nothing, and nothing composes
-// across it.
+// Canonical composition by Unicode 9.0, as Hugging Face's tokenizers compose. A code point that was
+// added later composes with nothing, and nothing composes across it.
 void compose_canonically(std::vector<utf8proc_int32_t>& points, utf8proc_option_t options) {
   std::size_t kept = 0;
   for (std::size_t i = 0; i < points.size();) {

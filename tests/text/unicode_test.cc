@@ -83,7 +83,7 @@ TEST(NormalForms, KeepWhatCameAfterUnicode9) {
   for (const NormalForm form :
        {NormalForm::kNfc, NormalForm::kNfd, NormalForm::kNfkc, NormalForm::kNfkd}) {
     EXPECT_EQ(normalize_unicode("\u32FF", form), "\u32FF");  // Unicode 12.1
-    // A sign that the two others make since Unicode 13.0.
+    // U+11938, added in Unicode 13.0, decomposes to these two.
     EXPECT_EQ(normalize_unicode("\U00011935\U00011930", form), "\U00011935\U00011930");
     EXPECT_EQ(normalize_unicode("\U00011938", form), "\U00011938");
     // What stands around is composed all the same.

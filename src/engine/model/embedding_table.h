@@ -26,9 +26,9 @@ class EmbeddingTable {
   static Result<EmbeddingTable> open(const std::string& folder,
                                      const artifact::Embedding& embedding);
 
-  // Writes columns [first_column, first_column + C) of the rows of `ids` to `out`, fp16 or fp32
-  // [1, C, T, 1]; its columns after the last id repeat it. 1 <= ids.size() <= T, each id below the
-  // number of rows. kIo when a file was cut meanwhile.
+  // Writes columns [first_column, first_column + C) of the rows of `ids` to `out`, fp16 or fp32 in
+  // either layout of hidden states of T tokens. Tokens after the last id are padding and repeat its
+  // row. 1 <= ids.size() <= T, each id below the number of rows. kIo when a file was cut meanwhile.
   Status look_up(std::span<const std::int32_t> ids, std::int64_t first_column,
                  const MutableTensorView& out) const;
 

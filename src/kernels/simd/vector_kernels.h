@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Everything of a layer besides products with weights, over the vectors of one instruction set.
+// Elementwise sums and gated products, RMS norms and rotary embedding, over the vectors of one
+// instruction set.
 #pragma once
 
 #include <cmath>
@@ -11,7 +12,8 @@
 
 namespace anemone::kernels::simd::ANEMONE_SIMD_NAMESPACE {
 
-// Calls body(offset, is_whole) for each vector; the last, short one goes through buffers.
+// out[i] = body(a[i], b[i]), a vector at a time. A last vector of fewer than kWidth elements is
+// computed in buffers that are padded with zeros.
 template <typename Body>
 void for_each_vector(const Half* a, const Half* b, Half* out, std::int64_t count, Body body) {
   std::int64_t i = 0;
@@ -36,7 +38,7 @@ inline void silu_multiply(const Half* a, const Half* b, Half* out, std::int64_t 
   for_each_vector(a, b, out, count, [](Floats x, Floats y) { return x / (exp(-x) + 1.0f) * y; });
 }
 
-// What a column is multiplied with.
+// 1 / root mean square, from the sum of squares.
 inline float rms_factor(float squares, std::int64_t channels, float eps) {
   return 1.0f / std::sqrt(squares / static_cast<float>(channels) + eps);
 }
@@ -59,7 +61,8 @@ inline void rms_norm_rows(const Half* x, const Half* weight, float eps, std::int
   }
 }
 
-// rms_norm() of at most kWidth neighbouring columns: a vector holds as many of them.
+// RMS norm of the first min(count, kWidth) neighbouring columns: lane i of each vector belongs to
+// column i.
 inline void rms_norm_columns(const Half* x, const Half* weight, float eps, std::int64_t channels,
                              std::int64_t stride, std::int64_t count, Half* y) {
   Floats squares[kWidth] = {};

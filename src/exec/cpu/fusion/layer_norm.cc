@@ -37,7 +37,8 @@ class LayerNormOp : public FusedOp {
   float eps_;
 };
 
-// The product of the last `count` dimensions where `axes` are just those, else 0.
+// The product of the dimensions in `axes` if these are the last ones of the shape and static, else
+// 0.
 std::int64_t size_of_last(const Shape& shape, std::vector<std::int64_t> axes) {
   const auto rank = static_cast<std::int64_t>(shape.size());
   for (std::int64_t& axis : axes) axis += axis < 0 ? rank : 0;
@@ -52,8 +53,8 @@ std::int64_t size_of_last(const Shape& shape, std::vector<std::int64_t> axes) {
   return product;
 }
 
-// The elements of a constant; `otherwise` where the operation does without; nothing where they are
-// not known.
+// The elements of a parameter, or `otherwise` for each if it is absent; nullopt unless it is a
+// constant of `count` elements.
 std::optional<std::vector<float>> row_of(const FusionGraph& graph, const PreparedOp& op,
                                          std::string_view name, std::int64_t count,
                                          float otherwise) {

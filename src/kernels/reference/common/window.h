@@ -25,8 +25,9 @@ struct WindowAxis {
 using WindowAxes = std::array<WindowAxis, kMaxSpatial>;
 
 // Reads strides, dilations, pad and pad_type of a call. `in`, `kernel` and `out` are the spatial
-// sizes, one to three of them. "same" pads as much as `out` windows need, the odd cell last
-// ("same_lower": first); `is_transposed`: as much as is cut off.
+// sizes, one to three of them. "same" pads so that there are `out` windows; of an odd total the
+// extra element comes after the input ("same_lower": before it). With `is_transposed`, pads are
+// what is cropped from the output.
 WindowAxes window_axes(const KernelCall& call, std::span<const std::int64_t> in,
                        std::span<const std::int64_t> kernel, std::span<const std::int64_t> out,
                        bool is_transposed = false);

@@ -20,15 +20,18 @@ struct Runs {
 // names, as its `validate_indices`, `axis` (0 when absent) and `batch_dims` (0 when absent) say.
 // Errors about an index carry `label`.
 
-// shape[:axis] + indices[batch_dims:] + shape[axis + 1:]; the first batch_dims dimensions of both
-// go together.
+// gather, scatter: the result, or the updates, have the shape
+// shape[:axis] + indices[batch_dims:] + shape[axis + 1:]. The first batch_dims dimensions of
+// `tensor` and `indices` are matched.
 Result<Runs> runs_on_axis(const KernelCall& call, std::string_view tensor, std::string_view label);
 
-// One element for each index, which replaces its own coordinate on `axis`.
+// gather_along_axis, scatter_along_axis: one element for each index, at the coordinates of the
+// index, of which the index replaces the one on `axis`.
 Result<Runs> runs_along_axis(const KernelCall& call, std::string_view tensor,
                              std::string_view label);
 
-// The last dimension of `indices` holds coordinates of the dimensions after the batch ones.
+// gather_nd, scatter_nd: the last dimension of `indices` holds coordinates of the dimensions after
+// the first batch_dims ones.
 Result<Runs> runs_at_points(const KernelCall& call, std::string_view tensor,
                             std::string_view label);
 
