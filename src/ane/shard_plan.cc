@@ -73,13 +73,14 @@ std::vector<Range> pieces_of(const std::vector<Range>& layers, const std::vector
   return ranges;
 }
 
-// What a plan is judged by before how evenly it fills.
-struct Fill {
+// A plan for the pieces from one on, by its cost: packages first, then cuts. How evenly it fills
+// the packages is decided afterwards (fill_evenly()).
+struct Plan {
   std::size_t packages = 0;
-  std::size_t cuts = 0;  // borders inside a layer
+  std::size_t cuts = 0;  // borders of packages inside a layer
   std::int64_t end = 0;  // of the first package
 
-  bool is_better_than(const Fill& other) const {
+  bool is_cheaper_than(const Plan& other) const {
     return std::tie(packages, cuts) < std::tie(other.packages, other.cuts);
   }
 };
@@ -96,29 +97,29 @@ Limits limits_of(std::uint64_t bytes, artifact::PackageForm form) {
   return {bytes, kMaxOperations, kMaxLayers};
 }
 
-// Consecutive pieces.
+// Totals of consecutive pieces.
 struct Window {
   std::uint64_t bytes = 0;
   std::int64_t operations = 0;
-  std::int64_t ends = 0;  // of layers
+  std::int64_t layer_ends = 0;  // layers that end in it
 
   void add(const Piece& piece, int sign) {
     bytes += sign > 0 ? piece.bytes : -piece.bytes;
     operations += sign * piece.operations;
-    if (piece.ends_layer) ends += sign;
+    if (piece.ends_layer) layer_ends += sign;
   }
   bool exceeds(const Limits& limits, const Piece& last) const {
     return bytes > limits.bytes || operations > limits.operations ||
-           ends + (last.ends_layer ? 0 : 1) > limits.layers;
+           layer_ends + (last.ends_layer ? 0 : 1) > limits.layers;
   }
 };
 
-// The best plan for the pieces from each one on. A package that begins at a piece ends as late as
-// the limits allow, or at the last border of layers before that: a plan from a later piece is
-// never worse than one from an earlier, so no other end is better.
-std::vector<Fill> fill(const std::vector<Piece>& pieces, const Limits& limits) {
+// The cheapest plan for the pieces from each one on. A package that begins at a piece ends as late
+// as the limits allow, or at the last border of layers before that: a plan from a later piece never
+// costs more than one from an earlier, so no other end is better.
+std::vector<Plan> cheapest_plans(const std::vector<Piece>& pieces, const Limits& limits) {
   const std::size_t count = pieces.size();
-  std::vector<Fill> best(count + 1);
+  std::vector<Plan> best(count + 1);
   std::vector<std::size_t> border(count + 1);  // the last end of a layer up to here
   for (std::size_t i = 0; i < count; ++i) border[i + 1] = pieces[i].ends_layer ? i + 1 : border[i];
   std::size_t end = count;
@@ -131,13 +132,13 @@ std::vector<Fill> fill(const std::vector<Piece>& pieces, const Limits& limits) {
     used.add(pieces[begin], 1);
     while (end > begin + 1 && used.exceeds(limits, pieces[end - 1])) used.add(pieces[--end], -1);
     const auto ending_at = [&](std::size_t at) {
-      return Fill{best[at].packages + 1, best[at].cuts + (pieces[at - 1].ends_layer ? 0 : 1),
+      return Plan{best[at].packages + 1, best[at].cuts + (pieces[at - 1].ends_layer ? 0 : 1),
                   static_cast<std::int64_t>(at)};
     };
     best[begin] = ending_at(end);
     if (border[end] <= begin) continue;
-    const Fill whole = ending_at(border[end]);
-    if (whole.is_better_than(best[begin])) best[begin] = whole;
+    const Plan whole = ending_at(border[end]);
+    if (whole.is_cheaper_than(best[begin])) best[begin] = whole;
   }
   return best;
 }
@@ -157,17 +158,18 @@ std::optional<std::uint64_t> parse_size(std::string_view text) {
   return std::nullopt;
 }
 
-// The best plan within the limits, filled as evenly as it can be.
+// The plan with the fewest packages and cuts; of those, one whose largest package is as small as
+// possible. A bisection finds the smallest limit in bytes that does not raise the cost.
 std::vector<Range> fill_evenly(const std::vector<Piece>& pieces, Limits limits) {
-  const Fill wanted = fill(pieces, limits).front();
+  const Plan wanted = cheapest_plans(pieces, limits).front();
   std::uint64_t low = 0;
   std::uint64_t high = limits.bytes;
   while (low + 1 < high) {
     limits.bytes = low + (high - low) / 2;
-    (wanted.is_better_than(fill(pieces, limits).front()) ? low : high) = limits.bytes;
+    (wanted.is_cheaper_than(cheapest_plans(pieces, limits).front()) ? low : high) = limits.bytes;
   }
   limits.bytes = high;
-  const std::vector<Fill> best = fill(pieces, limits);
+  const std::vector<Plan> best = cheapest_plans(pieces, limits);
   std::vector<Range> ranges;
   for (std::int64_t begin = 0; begin < static_cast<std::int64_t>(pieces.size());) {
     const std::int64_t end = best[static_cast<std::size_t>(begin)].end;

@@ -38,7 +38,7 @@ Status print_list(const std::vector<probe::Probe>& chosen) {
 }
 
 Status print_plan(const std::vector<probe::Probe>& chosen, const probe::Options& options) {
-  ANEMONE_ASSIGN_OR_RETURN(const probe::Plan plan, probe::plan(chosen, options));
+  ANEMONE_ASSIGN_OR_RETURN(const probe::ProbePlan plan, probe::plan_probes(chosen, options));
   std::string text;
   for (const probe::PlannedProbe& each : plan.probes) {
     text += fmt::format("{:<20} {:>10}", each.id, format_bytes(each.bytes));

@@ -76,12 +76,12 @@ struct PlannedProbe {
   std::uint64_t bytes = 0;            // of its packages' weights
   std::string_view packages_of = {};  // the id of the earlier probe whose packages it shares
 };
-struct Plan {
+struct ProbePlan {
   std::vector<PlannedProbe> probes;
   std::uint64_t total_bytes = 0;  // shared packages count once
 };
 // What write_probes() would write; reads and writes nothing but small files.
-Result<Plan> plan(const std::vector<Probe>& chosen, const Options& options);
+Result<ProbePlan> plan_probes(const std::vector<Probe>& chosen, const Options& options);
 
 // Called before each probe: how many are done, how many there are, and which one comes.
 using OnProbe = std::function<void(std::size_t done, std::size_t total, std::string_view id)>;

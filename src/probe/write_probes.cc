@@ -26,7 +26,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// The id of the first of `chosen` with the build of one of them: its packages serve all of these.
+// The id of the first chosen probe that has this build; the others with it share its packages.
 std::string_view first_of_build(const std::vector<Probe>& chosen, const Build& build) {
   return std::ranges::find(chosen, build, &Probe::build)->id;
 }
@@ -48,7 +48,7 @@ Result<compiler::CompileOptions> compile_options(const Build& build, const Optio
   return out;
 }
 
-// Runs one function of a package and keeps what it took and gave in files of its own.
+// Runs one function of a package and writes each input and output to a file.
 class Recorder {
  public:
   Recorder(std::string root, std::string folder, std::uint64_t seed)
@@ -200,8 +200,8 @@ Result<std::uint64_t> planned_bytes(const Build& build, const Options& options) 
 
 }  // namespace
 
-Result<Plan> plan(const std::vector<Probe>& chosen, const Options& options) {
-  Plan out;
+Result<ProbePlan> plan_probes(const std::vector<Probe>& chosen, const Options& options) {
+  ProbePlan out;
   for (const Probe& probe : chosen) {
     PlannedProbe row{.id = probe.id};
     const std::string_view first = first_of_build(chosen, probe.build);
@@ -224,7 +224,8 @@ Status write_probes(const std::vector<Probe>& chosen, const std::string& output,
     return invalid_argument("[{}] expected a new or an empty folder, got files", output);
   const fs::path target(output);
   const fs::path parent = target.has_parent_path() ? target.parent_path() : fs::path(".");
-  // It is renamed when all is written, so that no half of it is taken for the whole.
+  // Written to a scratch folder and renamed at the end: an interrupted run leaves no incomplete
+  // kit.
   ANEMONE_ASSIGN_OR_RETURN(const ScratchFolder scratch,
                            ScratchFolder::create(parent.string(), target.filename().string()));
   const std::string root = scratch.path() + "/kit";

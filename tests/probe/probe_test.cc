@@ -115,7 +115,7 @@ TEST(Probes, OfOneBuildShareItsPackages) {
   for (const Json& package : packages["functions-1"])
     EXPECT_TRUE(package["path"].get<std::string>().starts_with("quant-int8-channel/"));
 
-  const auto planned = plan(*choose(ids), {.sizes = kSmall, .threads = 1});
+  const auto planned = plan_probes(*choose(ids), {.sizes = kSmall, .threads = 1});
   ASSERT_TRUE(planned.ok());
   ASSERT_EQ(planned->probes.size(), 3U);
   const PlannedProbe& other = planned->probes[0];

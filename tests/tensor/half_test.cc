@@ -169,14 +169,14 @@ TEST(BulkConversion, AgreesWithOneByOne) {
     to_halves(values, halves);
     std::vector<float> back(count);
     to_floats(halves, back);
-    std::vector<BFloat16> brains(count);
-    for (std::size_t i = 0; i < count; ++i) brains[i] = to_bfloat16(values[i]);
+    std::vector<BFloat16> bfloats(count);
+    for (std::size_t i = 0; i < count; ++i) bfloats[i] = to_bfloat16(values[i]);
     std::vector<float> wide(count);
-    to_floats(brains, wide);
+    to_floats(bfloats, wide);
     for (std::size_t i = 0; i < count; ++i) {
       EXPECT_EQ(halves[i], to_half(values[i]));
       EXPECT_EQ(back[i], to_float(halves[i]));
-      EXPECT_EQ(wide[i], to_float(brains[i]));
+      EXPECT_EQ(wide[i], to_float(bfloats[i]));
     }
   }
 }

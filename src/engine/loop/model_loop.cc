@@ -101,7 +101,7 @@ Status ModelLoop::begin(Text& text, std::uint64_t others_bytes) {
   for (const auto& other : texts_) {
     if (other->sequence == nullptr || other->has_ended) continue;
     running.push_back(other->sequence.get());
-    if (!other->has_prediction && other->sequence->can_be_cut())
+    if (!other->has_prediction && other->sequence->can_be_truncated())
       coming = std::max(coming, common_prefix(prompt.first(prompt.size() - 1), other->ids));
   }
   if (coming >= kLeastWait && coming >= pool_.reusable(*model_, prompt, running) + kLeastWait)

@@ -70,7 +70,7 @@ void SequencePool::park(std::unique_ptr<Sequence> sequence) {
   // One that holds the beginning of another one serves nothing that the other does not.
   const auto begins = [](const Sequence& shorter, const Sequence& longer) {
     return &shorter.model() == &longer.model() &&
-           (longer.can_be_cut() || shorter.position() == longer.position()) &&
+           (longer.can_be_truncated() || shorter.position() == longer.position()) &&
            common_prefix(shorter.tokens(), longer.tokens()) == shorter.position();
   };
   for (auto it = parked_.begin(); it != parked_.end();) {

@@ -57,14 +57,14 @@ void read_integers(std::span<const std::byte> packed, DType dtype, std::size_t f
   }
 }
 
-// The bytes of a file that the manifest names, or why it cannot have them.
+// A range of the file; kCorrupt if the file is too short. `what` names the range in the error.
 Result<std::span<const std::byte>> bytes_of(const MappedFile& file, std::uint64_t offset,
                                             std::uint64_t bytes, const std::string& what) {
   const std::uint64_t size = file.bytes().size();
   if (offset <= size && bytes <= size - offset)
     return file.bytes().subspan(static_cast<std::size_t>(offset), static_cast<std::size_t>(bytes));
-  return corrupt("[{}] expected {} bytes at {} for {}, got a file of {}", file.path(), bytes,
-                 offset, what, size);
+  return corrupt("[{}] expected {} bytes from byte {} for {}, got a file of {} bytes", file.path(),
+                 bytes, offset, what, size);
 }
 
 }  // namespace
@@ -105,21 +105,22 @@ Result<EmbeddingTable> EmbeddingTable::open(const std::string& folder,
 template <typename From>
 void EmbeddingTable::decode(const Part& part, std::int64_t row, std::int64_t first_column,
                             std::span<From> out) const {
-  const artifact::Quantization& form = *part.quantization;
+  const artifact::Quantization& quantization = *part.quantization;
   std::vector<std::int32_t> elements(out.size());
-  read_integers(part.bytes, form.dtype, static_cast<std::size_t>(row * columns_ + first_column),
-                elements);
+  read_integers(part.bytes, quantization.dtype,
+                static_cast<std::size_t>(row * columns_ + first_column), elements);
   const auto* blocks = reinterpret_cast<const From*>(part.blocks.data());
-  const auto run = static_cast<std::size_t>(form.block_columns);
-  const std::size_t first_block =
-      static_cast<std::size_t>(row / form.block_rows) * (static_cast<std::size_t>(columns_) / run);
-  if (artifact::is_palette_index(form.dtype)) {
-    const From* palette = blocks + (first_block << dtype_bits(form.dtype));
+  const auto block_columns = static_cast<std::size_t>(quantization.block_columns);
+  const std::size_t first_block = static_cast<std::size_t>(row / quantization.block_rows) *
+                                  (static_cast<std::size_t>(columns_) / block_columns);
+  if (artifact::is_palette_index(quantization.dtype)) {
+    // A palette spans all columns of its block_rows rows (artifact::Quantization).
+    const From* palette = blocks + (first_block << dtype_bits(quantization.dtype));
     for (std::size_t i = 0; i < out.size(); ++i) out[i] = palette[elements[i]];
     return;
   }
   const auto scale_of = [&](std::size_t block) {
-    if (!form.scales.empty()) return form.scales[block];
+    if (!quantization.scales.empty()) return quantization.scales[block];
     if constexpr (std::is_same_v<From, float>)
       return blocks[block];
     else
@@ -127,8 +128,8 @@ void EmbeddingTable::decode(const Part& part, std::int64_t row, std::int64_t fir
   };
   const auto first = static_cast<std::size_t>(first_column);
   for (std::size_t i = 0; i < out.size();) {
-    const std::size_t block = (first + i) / run;
-    const std::size_t end = std::min(out.size(), (block + 1) * run - first);
+    const std::size_t block = (first + i) / block_columns;
+    const std::size_t end = std::min(out.size(), (block + 1) * block_columns - first);
     const float scale = scale_of(first_block + block);
     for (; i < end; ++i) {
       const float value = scale * static_cast<float>(elements[i]);
@@ -152,7 +153,7 @@ void EmbeddingTable::look_up_as(std::span<const std::int32_t> ids, std::int64_t 
     const std::int64_t row = part == 0 ? id : id - parts_[part - 1].end;
     const From* values = nullptr;
     if (parts_[part].quantization) {
-      // What follows the last id repeats its row.
+      // Columns after the last id are padding; they repeat its row, which is decoded already.
       if (t < ids.size()) {
         decoded.resize(columns);
         decode<From>(parts_[part], row, first_column, decoded);

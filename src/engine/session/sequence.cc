@@ -47,7 +47,7 @@ std::int64_t Sequence::reusable(std::span<const std::int32_t> ids) const {
   const auto length = static_cast<std::int64_t>(ids.size());
   if (!model_->manifest().has_same_ropes(length_, length)) return 0;
   const std::int64_t common = common_prefix(tokens_, ids.first(ids.size() - 1));
-  if (can_be_cut() || common == position()) return common;
+  if (can_be_truncated() || common == position()) return common;
   const KvCache::Snapshot* snapshot = snapshot_within(common);
   return snapshot == nullptr ? 0 : snapshot->length;
 }
@@ -60,7 +60,7 @@ const KvCache::Snapshot* Sequence::snapshot_within(std::int64_t tokens) const {
 }
 
 Status Sequence::take_snapshot() {
-  if (can_be_cut() || is_damaged_) return {};
+  if (can_be_truncated() || is_damaged_) return {};
   if (!snapshots_.empty() && snapshots_.back().length == position()) return {};
   ANEMONE_ASSIGN_OR_RETURN(auto snapshot, caches_.snapshot());
   if (snapshots_.size() == kMaxSnapshots) snapshots_.erase(snapshots_.begin());
@@ -84,7 +84,7 @@ void Sequence::prepare(std::int64_t length) {
 void Sequence::truncate(std::int64_t position) {
   ANEMONE_CHECK(position >= 0 && position <= this->position());
   if (position == this->position()) return;
-  if (!can_be_cut()) {
+  if (!can_be_truncated()) {
     const KvCache::Snapshot* snapshot = snapshot_within(position);
     if (snapshot == nullptr || !caches_.restore(*snapshot).ok()) return clear();
     position = snapshot->length;
@@ -101,7 +101,7 @@ Status Sequence::copy_prefix(Sequence& other, std::int64_t count) {
   ANEMONE_CHECK(count >= 0 && count <= other.position());
   clear();
   is_damaged_ = true;
-  if (can_be_cut() || count == other.position()) {
+  if (can_be_truncated() || count == other.position()) {
     ANEMONE_RETURN_IF_ERROR(caches_.copy_prefix(other.caches_, count));
   } else {
     const KvCache::Snapshot* snapshot = other.snapshot_within(count);

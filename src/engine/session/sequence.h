@@ -23,8 +23,8 @@ struct Prediction {
 };
 
 // Tokens, the caches that hold them and what the model says after them. It runs nothing: see
-// StepRunner. The caches are a function of the tokens alone, so a sequence that was cut and
-// continued gives the logits that a new one gives. Single-thread.
+// StepRunner. The caches are a function of the tokens alone, so a sequence that was
+// truncated and continued gives the logits that a new one gives. Single-thread.
 class Sequence {
  public:
   // kUnsupported for a model that labels tokens, kOutOfMemory when the caches do not fit.
@@ -41,12 +41,12 @@ class Sequence {
 
   // Whether the caches stand for other tokens: a step failed, and prepare() will drop them.
   bool is_damaged() const { return is_damaged_; }
-  // Whether the caches can be cut at any position: no layer keeps a recurrent state.
-  bool can_be_cut() const { return !caches_.is_recurrent(); }
+  // Whether the caches can be truncated at any position: no layer keeps a recurrent state.
+  bool can_be_truncated() const { return !caches_.is_recurrent(); }
 
   // How many of the first tokens of `ids` a step need not run: what the caches have in common with
-  // them, at most all but the last one, whose logits are wanted. Caches that cannot be cut serve up
-  // to a snapshot. 0 where they hold keys that are rotated for texts of another length.
+  // them, at most all but the last one, whose logits are wanted. Caches that cannot be truncated
+  // serve up to a snapshot. 0 where they hold keys that are rotated for texts of another length.
   std::int64_t reusable(std::span<const std::int32_t> ids) const;
   // Whether the keys in the caches of both are rotated for texts of the same length.
   bool has_ropes_of(const Sequence& other) const {
@@ -57,10 +57,10 @@ class Sequence {
   // beyond the short length of a rope, as transformers' generate() does.
   void prepare(std::int64_t length);
   // Forgets all tokens from `position` on, 0 <= position <= position(). Where the caches cannot be
-  // cut it goes back to the last snapshot before that, or to no tokens at all.
+  // truncated it goes back to the last snapshot up to there, or to no tokens at all.
   void truncate(std::int64_t position);
-  // Keeps the recurrent states as they are now, so that the sequence can be cut here later; nothing
-  // where it can be cut anywhere. The last few snapshots are kept.
+  // Keeps the recurrent states as they are now, so that the sequence can be truncated to here
+  // later; does nothing where can_be_truncated(). The last few snapshots are kept.
   Status take_snapshot();
   // Becomes a copy of the first `count` tokens of another sequence of the model; count is at most
   // other.reusable() of the text.

@@ -104,7 +104,7 @@ void StepRunner::run_pass(const BucketChoice& choice, const std::function<void()
   // tokens are masked.
   if (status.ok()) {
     for (const Part& part : parts_)
-      part.item->sequence->is_damaged_ = !part.item->sequence->can_be_cut();
+      part.item->sequence->is_damaged_ = !part.item->sequence->can_be_truncated();
     status = predict_last(bucket);
   }
   for (const Part& part : parts_) {

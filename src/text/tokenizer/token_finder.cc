@@ -61,11 +61,11 @@ void TokenFinder::build() {
   for (const std::uint32_t at : order) {
     Node& node = nodes_[at];
     if (node.depth <= 1) continue;
-    std::uint32_t from = nodes_[node.parent].fallback;
-    while (from != 0 && child(from, node.byte) == 0) from = nodes_[from].fallback;
-    node.fallback = child(from, node.byte);
-    const Node& fallback = nodes_[node.fallback];
-    node.shorter = fallback.value >= 0 ? node.fallback : fallback.shorter;
+    std::uint32_t from = nodes_[node.parent].failure;
+    while (from != 0 && child(from, node.byte) == 0) from = nodes_[from].failure;
+    node.failure = child(from, node.byte);
+    const Node& suffix = nodes_[node.failure];
+    node.output = suffix.value >= 0 ? node.failure : suffix.output;
   }
 }
 
@@ -76,12 +76,12 @@ Status TokenFinder::find_all(std::string_view text, ChargedVector<Hit>& hits) co
     const auto byte = static_cast<unsigned char>(text[at]);
     std::uint32_t next = child(state, byte);
     while (next == 0 && state != 0) {
-      state = nodes_[state].fallback;
+      state = nodes_[state].failure;
       next = child(state, byte);
     }
     state = next;
     if (state == 0) continue;
-    const std::uint32_t longest = nodes_[state].value >= 0 ? state : nodes_[state].shorter;
+    const std::uint32_t longest = nodes_[state].value >= 0 ? state : nodes_[state].output;
     if (longest == 0) continue;
     if (hits.is_full()) ANEMONE_RETURN_IF_ERROR(hits.make_room(1));
     hits.push_back({at, at + nodes_[longest].depth, nodes_[longest].value});

@@ -35,9 +35,10 @@ class TokenFinder {
  private:
   struct Node {
     std::uint32_t parent = 0;
-    std::uint32_t depth = 0;     // bytes from the root
-    std::uint32_t fallback = 0;  // the longest proper suffix that is a node
-    std::uint32_t shorter = 0;   // the nearest node with a value on the way of fallbacks; 0: none
+    std::uint32_t depth = 0;    // bytes from the root
+    std::uint32_t failure = 0;  // failure link: the longest proper suffix that is a node
+    std::uint32_t output = 0;   // output link: the nearest node with a value on the way of failure
+                                // links; 0: none
     std::int32_t value = -1;
     unsigned char byte = 0;  // from the parent
   };

@@ -10,10 +10,11 @@
 namespace anemone::exec {
 namespace {
 
-// Most look-ups of producers per operation, by all matchers together. A matcher takes a few for
-// each operation; of a sum of hundreds of experts it takes all, but once.
-constexpr std::int64_t kStepsPerOp = 128;
-constexpr std::int64_t kLeastSteps = 1 << 22;
+// The budget of producer() calls of all matchers together; when it is spent, producer() finds
+// nothing more, so that planning ends in time. A matcher needs a few calls for an operation; that
+// of experts walks a sum of hundreds of terms, but only once.
+constexpr std::int64_t kLookUpsPerOp = 128;
+constexpr std::int64_t kMinLookUps = 1 << 22;
 
 bool is_removed(const PreparedOp& op) {
   return op.kind == PreparedOp::Kind::kRemoved;
@@ -23,8 +24,8 @@ bool is_removed(const PreparedOp& op) {
 
 FusionGraph::FusionGraph(PreparedFunction& function)
     : function_(function),
-      steps_left_(kLeastSteps +
-                  kStepsPerOp * static_cast<std::int64_t>(function.block.ops.size())) {
+      look_ups_left_(kMinLookUps +
+                     kLookUpsPerOp * static_cast<std::int64_t>(function.block.ops.size())) {
   count();
 }
 
@@ -154,11 +155,13 @@ bool FusionGraph::is_closed(const Fusion& fusion) const {
   for (const PreparedOp* op : inside)
     for (const Operand& operand : op->operands)
       for (const int reg : operand.registers) ++uses_inside[reg];
-  // The output of a cache that is replaced is the cache's memory.
+  // A cache that is replaced is also an output of the function. The fusion writes it, so this use
+  // is inside.
   for (const PreparedCache& cache : fusion.caches)
     if (cache.kind == CacheBinding::Kind::kReplace)
       ++uses_inside[function_.outputs[cache.output].reg];
-  // A use that is no operation of the block, or one of an inner block, is not among those inside.
+  // Uses by inner blocks and by other outputs of the function are in use_count() but never inside,
+  // so they keep the value.
   return std::ranges::all_of(fusion.inner, [&](const PreparedOp* op) {
     return std::ranges::all_of(op->outputs, [&](int reg) {
       const auto found = uses_inside.find(reg);

@@ -29,12 +29,12 @@ class FusionGraph {
 
   const ir::Type& type(int reg) const { return function_.type(reg); }
   // The operation of the outermost block that makes the value; nullptr for inputs, constants and
-  // values of inner blocks.
-  // nullptr as well when the search has gone on for too long: what no pattern is found in runs as
-  // it is, and a program whose parts all look like the beginning of long patterns loads in time.
+  // values of inner blocks. nullptr as well once the budget of look-ups is spent: operations in
+  // which no pattern was found run as they are, and a program whose parts all look like the
+  // beginning of long patterns loads in time.
   PreparedOp* producer(int reg) const {
-    return steps_left_ > 0 && --steps_left_ > 0 ? producers_[static_cast<std::size_t>(reg)]
-                                                : nullptr;
+    return look_ups_left_ > 0 && --look_ups_left_ > 0 ? producers_[static_cast<std::size_t>(reg)]
+                                                      : nullptr;
   }
   // Whether a pattern may have it: an operation that is still as the program has it, and whose type
   // rule no run asks. What is fused runs without the rule, in memory of the size that the plan has.
@@ -97,7 +97,7 @@ class FusionGraph {
   std::vector<int> uses_;
   std::vector<std::vector<PreparedOp*>> users_;
   std::vector<StateUse> states_;
-  mutable std::int64_t steps_left_;
+  mutable std::int64_t look_ups_left_;  // of producer()
 };
 
 }  // namespace anemone::exec
