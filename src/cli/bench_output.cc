@@ -87,7 +87,7 @@ std::string suite_table(const bench::SuiteResult& result) {
   std::string out = bench::aligned(rows, "", 1);
   out += fmt::format("cold start: {:.0f} ms from the start of a process to its first token\n",
                      result.cold_start_ms);
-  out += fmt::format("consistency: {} runs decode at {:.1f} tok/s, +- {:.1f}\n",
+  out += fmt::format("consistency: {} runs decode at {:.1f} tok/s, standard deviation {:.1f}\n",
                      result.consistency_tps.size(), result.consistency.tok_s,
                      result.consistency.stddev);
   return out;

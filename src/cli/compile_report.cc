@@ -110,7 +110,7 @@ std::string form_text(const artifact::Form& form) {
     rows.push_back({std::string(field.name), std::string(field.value_of(form)),
                     std::string(ane::reason(field.name, field.value_of(form)))});
   const std::string_view name = ane::name_of(form);
-  return fmt::format("  form: {}\n", name.empty() ? "of its own" : name) + table(rows, "    ");
+  return fmt::format("  form: {}\n", name.empty() ? "custom" : name) + table(rows, "    ");
 }
 
 Json weight_json(const compiler::WeightReport& weight) {
@@ -130,7 +130,7 @@ std::vector<std::string> embedding_row(const artifact::Embedding& embedding) {
   const std::string size = fmt::format("{} x {} {}", embedding.rows, embedding.columns,
                                        dtype_name(artifact::element_type(embedding, part)));
   if (part.file.find('/') != std::string::npos)
-    return {"embedding", size + ", the bytes of the head", ""};
+    return {"embedding", size + ", stored in the head", ""};
   return {part.file, size, format_bytes(artifact::stored_bytes(embedding, part))};
 }
 

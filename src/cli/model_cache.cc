@@ -147,9 +147,8 @@ class Entry {
       const std::string name = it->path().filename().string();
       if (name != "artifact" && name != "artifact.partial" &&
           without_temporary_suffix(name) != "checked")
-        return invalid_argument(
-            "[{}] expected only a compiled model, got {}: anemone removes nothing else", folder_,
-            escaped(name));
+        return invalid_argument("[{}] cannot remove: it contains {}, which anemone did not write",
+                                folder_, escaped(name));
     }
     fs::remove_all(folder_, error);
     if (error) return io_error("[{}] cannot remove: {}", folder_, error.message());

@@ -13,7 +13,8 @@ Result<std::string> model_path(const std::string& model) {
   std::error_code error;
   if (std::filesystem::exists(model, error)) return model;
   const auto repo = hub::parse_repo_name(model);
-  if (!repo) return io_error("[{}] expected a model folder, got nothing there", model);
+  if (!repo)
+    return io_error("[{}] no such file or folder, and not a name of the hub (OWNER/NAME)", model);
   ProgressReport bar("checking", Progress::Unit::kBytes);
   ANEMONE_ASSIGN_OR_RETURN(
       const auto folder,
@@ -22,8 +23,8 @@ Result<std::string> model_path(const std::string& model) {
   bar.clear();
   if (folder) return *folder;
   return io_error(
-      "[{}] is neither a model folder nor a downloaded model of the hub (to download "
-      "it: anemone pull {})",
+      "[{}] no such file or folder, and no downloaded model of the hub (to download it: anemone "
+      "pull {})",
       model, model);
 }
 

@@ -146,8 +146,8 @@ Status OutputFolder::finish_replacement() const {
   if (is_there(path_)) return discard_replaced();
   if (!has_journal)
     return invalid_argument(
-        "[{}] expected what an unfinished compile left, got replaced without a {}", working_,
-        Journal::kName);
+        "[{}] has a folder \"replaced\" but no {}, so anemone did not leave it; move it away",
+        working_, Journal::kName);
   return move_folder(replaced, path_, "move the old artifact back");
 }
 

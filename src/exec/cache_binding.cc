@@ -63,8 +63,9 @@ Status check_binding(const Signature& signature, const CacheBinding& binding) {
                             binding.input, to_string(taken), to_string(shape));
   if (binding.position < 0 || binding.position > taken[2] || binding.count < 0 ||
       binding.count > shape[2] - binding.position)
-    return invalid_argument("[{}] expected rows within {} positions, got {} at {}", binding.input,
-                            shape[2], binding.count, binding.position);
+    return invalid_argument(
+        "[{}] expected rows that fit into {} positions, got {} rows from position {}",
+        binding.input, shape[2], binding.count, binding.position);
   return {};
 }
 

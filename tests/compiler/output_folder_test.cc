@@ -217,7 +217,7 @@ TEST_F(OutputPlace, AnArtifactThatWasMovedAwayComesBack) {
 // Nobody but a run that has a journal moves anything there.
 TEST_F(OutputPlace, AFolderOfTheUserIsNotMoved) {
   put("out.partial/replaced/dear.txt");
-  expect_refused("got replaced without a compile.json", output_);
+  expect_refused(R"(has a folder "replaced" but no compile.json)", output_);
 }
 
 // Below what a killed run had not finished, too.

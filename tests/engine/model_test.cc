@@ -47,9 +47,9 @@ TEST(Model, EmbeddingOfAnotherSizeIsCorrupt) {
   FakeExecutor executor(testing::fake_manifest({}));
   const Status status = Model::load(folder.path(), executor).status();
   EXPECT_EQ(status.code(), Code::kCorrupt);
-  EXPECT_NE(
-      status.message().find("expected 1600 bytes at 0 for 50 rows of 8 in fp32, got a file of 5"),
-      std::string::npos)
+  EXPECT_NE(status.message().find(
+                "expected 1600 bytes from byte 0 for 50 rows of 8 in fp32, got a file of 5 bytes"),
+            std::string::npos)
       << status.message();
 }
 

@@ -376,7 +376,8 @@ TEST_F(BoundCaches, BindingsThatDoNotFitAreRefused) {
        std::vector<std::array<std::int64_t, 2>>{{13, 1}, {-1, 1}, {12, 3}, {0, -1}})
     EXPECT_EQ(
         check({"keys", "keys_new", Kind::kAppend, &cache, position, count}),
-        fmt::format("[keys] expected rows within 14 positions, got {} at {}", count, position));
+        fmt::format("[keys] expected rows that fit into 14 positions, got {} rows from position {}",
+                    count, position));
 }
 
 // Facts that the caches begin where they do not would have the attention look at other rows.

@@ -68,6 +68,18 @@ TEST(ChatRequestCodec, GivesTemplatesTheArgumentsOfCallsAsObjects) {
   EXPECT_EQ(request->messages[2]["content"], "");
 }
 
+TEST(ChatRequestCodec, SaysWhatAPartHasInPlaceOfText) {
+  const auto message = [](const std::string& part) {
+    return parse_chat_request(R"({"messages": [{"role": "user", "content": [)" + part + "]}]}")
+        .status()
+        .message();
+  };
+  const std::string expected =
+      "[messages[0].content[0]] expected a string with the text of the part, got ";
+  EXPECT_EQ(message(R"({"type": "text", "text": 5})"), expected + "5");
+  EXPECT_EQ(message(R"({"type": "text"})"), expected + "none");
+}
+
 TEST(CompletionRequestCodec, TellsTextsFromIds) {
   const auto one = parse_completion_request(R"({"prompt": [1, 2]})");
   ASSERT_TRUE(one.ok());

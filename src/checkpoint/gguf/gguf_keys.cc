@@ -90,8 +90,8 @@ Status Keys::refuse_the_rest() const {
   for (const auto& [name, value] : metadata_.values()) {
     if (!name.starts_with(prefix_) || known_.contains(name)) continue;
     if (Metadata::describe(value) == "0") continue;
-    return unsupported("[{}] expected no metadata value {}, which is not handled, got {}",
-                       file_.path(), name, Metadata::describe(value));
+    return unsupported("[{}] metadata key {} is not supported (value {})", file_.path(), name,
+                       Metadata::describe(value));
   }
   return {};
 }

@@ -355,8 +355,8 @@ Status OnnxGraph::find_data(std::string_view location, std::uint64_t offset,
   }
   const auto bytes = file->bytes();
   if (offset > bytes.size() || length.value_or(0) > bytes.size() - offset)
-    return corrupt("[{}] expected {} at {} with {} bytes, got a file of {}", path, constant.name,
-                   offset, length.value_or(0), bytes.size());
+    return corrupt("[{}] expected {} bytes from byte {} for {}, got a file of {} bytes", path,
+                   length.value_or(0), offset, constant.name, bytes.size());
   constant.bytes = bytes.subspan(static_cast<std::size_t>(offset));
   if (length) constant.bytes = constant.bytes.first(static_cast<std::size_t>(*length));
   constant.file = file.get();

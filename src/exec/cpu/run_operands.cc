@@ -28,8 +28,9 @@ Status bind_mask(const PreparedInput& input, const MaskFact& fact, const StepFac
   if (facts.tokens != tokens || facts.count < 1 || facts.count > tokens || facts.position < 0 ||
       facts.position > last || fact.window < 0)
     return invalid_argument(
-        "[{}] expected a step of at most {} tokens within {} positions, got {} of {} at {}",
-        fact.input, tokens, positions, facts.count, facts.tokens, facts.position);
+        "[{}] expected a step of at most {} tokens within {} positions, got {} from position {} "
+        "in a function for {}",
+        fact.input, tokens, positions, facts.count, facts.position, facts.tokens);
   masks.set(view, fact, facts);
   return {};
 }

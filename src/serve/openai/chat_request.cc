@@ -43,7 +43,8 @@ Result<Json> join_parts(const Json& parts, const Place& place, WorkBudget* budge
           describe_json(*type));
     const Json* part = json_member(parts[i], *type == "text" ? "text" : "refusal");
     if (part == nullptr || !part->is_string())
-      return invalid_argument("[{}] expected a string with the text of the part, got none", at());
+      return invalid_argument("[{}] expected a string with the text of the part, got {}", at(),
+                              part == nullptr ? "none" : describe_json(*part));
     text += part->get_ref<const std::string&>();
   }
   return Json(std::move(text));
