@@ -87,13 +87,8 @@ class MemoryChecker {
   }
 
   static bool may_overwrite(const PreparedOp& op, const Value& other) {
-    if (op.kind != PreparedOp::Kind::kFused ||
-        std::ranges::find(op.dead_after, other.reg) == op.dead_after.end())
-      return false;
-    const std::vector<int>& inputs = op.operands.front().registers;
-    for (std::size_t i = 0; i < inputs.size(); ++i)
-      if (inputs[i] == other.reg && !op.fused->can_overwrite(i)) return false;
-    return std::ranges::find(inputs, other.reg) != inputs.end();
+    return std::ranges::find(op.dead_after, other.reg) != op.dead_after.end() &&
+           can_overwrite(op, other.reg);
   }
 
   // Lists, states and blocks may keep what they are given.

@@ -36,9 +36,11 @@ class Explainer {
     out.weight_bytes = constant_bytes(op);
     if (out.is_fused) {
       std::vector<Shape> states;
-      for (const int state : op.fused_states) {
-        const Feature* feature = function_.states[static_cast<std::size_t>(state)];
-        states.push_back(at_least(feature->shape));
+      for (const StateRow& row : op.fused_states) {
+        const Feature* feature = function_.states[static_cast<std::size_t>(row.state)];
+        Shape shape = at_least(feature->shape);
+        if (row.row >= 0) shape.erase(shape.begin(), shape.end() - 3);
+        states.push_back(std::move(shape));
         out.state_bytes += bytes_of(feature->dtype, states.back());
       }
       for (const int cache : op.fused_caches) {

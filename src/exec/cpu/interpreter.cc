@@ -145,6 +145,7 @@ Status Interpreter::run_block(const PreparedBlock& block) {
 Status Interpreter::run_op(const PreparedOp& op) {
   switch (op.kind) {
     case PreparedOp::Kind::kKernel:
+    case PreparedOp::Kind::kUpdateState:
       return run_kernel(op);
     case PreparedOp::Kind::kView:
       return run_view(op);
@@ -164,7 +165,14 @@ Status Interpreter::run_op(const PreparedOp& op) {
 }
 
 Status Interpreter::run_kernel(const PreparedOp& op) {
-  const auto take = [this](int reg, std::uint64_t bytes) { return memory(reg, bytes); };
+  const auto take = [&](int reg, std::uint64_t bytes) -> Memory {
+    if (op.kind == PreparedOp::Kind::kUpdateState) {
+      // Another run, or a value that was written since, may have given the state other memory.
+      const BufferRef& state = states_[static_cast<std::size_t>(op.state)];
+      if (this->reg(op.reg("x")).view.data == state->data()) return {state->data(), state};
+    }
+    return memory(reg, bytes);
+  };
   ANEMONE_RETURN_IF_ERROR(
       call_kernel(op, function_.types, frame_.registers, take, threads_, results_));
   for (std::size_t i = 0; i < results_.size(); ++i) {
@@ -201,10 +209,16 @@ Status Interpreter::bind(const PreparedOp& op, FusedCall& call) {
   call.inputs.clear();
   for (const int index : op.operands.front().registers) call.inputs.push_back(&reg(index).view);
   call.states.clear();
-  for (const int state : op.fused_states) {
-    const Shape& shape = function_.states[static_cast<std::size_t>(state)]->shape;
-    call.states.push_back(
-        {states_[static_cast<std::size_t>(state)]->data(), shape[shape.size() - 2]});
+  for (const StateRow& row : op.fused_states) {
+    const Feature& feature = *function_.states[static_cast<std::size_t>(row.state)];
+    const Shape& shape = feature.shape;
+    std::byte* data = states_[static_cast<std::size_t>(row.state)]->data();
+    if (row.row >= 0)
+      data += row.row *
+              static_cast<std::int64_t>(dtype_bytes(
+                  feature.dtype,
+                  static_cast<std::uint64_t>(element_count(Shape(shape.end() - 3, shape.end())))));
+    call.states.push_back({data, shape[shape.size() - 2]});
   }
   for (const int cache : op.fused_caches)
     call.states.push_back(caches_[static_cast<std::size_t>(cache)]);

@@ -159,7 +159,7 @@ class MemoryPlanner {
   void add_values(const PreparedOp& op, int k) {
     for (const int reg : op.outputs) {
       const std::int64_t size = size_of(function_.type(reg));
-      int place = op.kind == Kind::kFused ? overwritten(op, k, size) : kNoPlace;
+      int place = overwritten(op, k, size);
       if (place == kNoPlace || is_kept_[index(reg)]) {
         place = static_cast<int>(places_.size());
         places_.push_back({.size = size, .begin = k, .end = k});
@@ -178,17 +178,18 @@ class MemoryPlanner {
 
   // The place of an input of the same size that the output may take.
   int overwritten(const PreparedOp& op, int k, std::int64_t size) const {
-    const std::vector<int>& inputs = op.operands.front().registers;
-    for (std::size_t i = 0; i < inputs.size(); ++i) {
-      const int found = place_of_[index(inputs[i])];
-      if (found == kNoPlace || !op.fused->can_overwrite(i)) continue;
+    std::vector<int> inputs;
+    for (const Operand& operand : op.operands)
+      inputs.insert(inputs.end(), operand.registers.begin(), operand.registers.end());
+    for (const int input : inputs) {
+      const int found = place_of_[index(input)];
+      if (found == kNoPlace || !can_overwrite(op, input)) continue;
       const Place& place = places_[index(found)];
       // A view of the same memory may read elements in another order.
-      const bool is_alone = std::ranges::none_of(inputs, [&](int other) {
-        return other != inputs[i] && place_of_[index(other)] == found;
-      });
+      const bool is_alone = std::ranges::none_of(
+          inputs, [&](int other) { return other != input && place_of_[index(other)] == found; });
       if (is_alone && !place.is_kept && place.end == k && place.size == size &&
-          size_of(function_.type(inputs[i])) == size)
+          size_of(function_.type(input)) == size)
         return found;
     }
     return kNoPlace;
@@ -252,6 +253,18 @@ class MemoryPlanner {
 
 std::int64_t MemoryPlan::place_bytes(std::int64_t bytes) {
   return (std::max<std::int64_t>(bytes, 1) + kLine - 1) / kLine * kLine + kRedZone;
+}
+
+bool can_overwrite(const PreparedOp& op, int reg) {
+  if (op.kind == Kind::kFused) {
+    const std::vector<int>& inputs = op.operands.front().registers;
+    for (std::size_t i = 0; i < inputs.size(); ++i)
+      if (inputs[i] == reg && !op.fused->can_overwrite(i)) return false;
+    return std::ranges::find(inputs, reg) != inputs.end();
+  }
+  // What is not replaced is there already.
+  return op.kind == Kind::kKernel && op.op->type == "slice_update" && op.reg("x") == reg &&
+         op.reg("update") != reg;
 }
 
 void plan_memory(PreparedFunction& function) {

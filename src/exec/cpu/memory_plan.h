@@ -12,6 +12,7 @@
 namespace anemone::exec {
 
 struct PreparedFunction;
+struct PreparedOp;
 
 struct MemoryPlan {
   static constexpr std::int64_t kNone = -1;
@@ -29,9 +30,12 @@ struct MemoryPlan {
 
 // Finds the lifetimes of the values of a function whose types are known (PreparedOp::dead_after,
 // PreparedBlock::owned_outputs), and from them PreparedFunction::memory. A value takes the place of
-// one that dies with the operation that makes it, where the operation allows that
-// (FusedOp::can_overwrite); a view lies where the value lies of which it is a part. The time grows
-// with the square of the number of values: milliseconds for a thousand.
+// one that dies with the operation that makes it, where can_overwrite() allows that; a view lies
+// where the value lies of which it is a part. The time grows with the square of the number of
+// values: milliseconds for a thousand.
 void plan_memory(PreparedFunction& function);
+
+// Whether the output of the operation may take the memory of this operand.
+bool can_overwrite(const PreparedOp& op, int reg);
 
 }  // namespace anemone::exec

@@ -9,6 +9,7 @@
 #include "exec/cpu/infer_types.h"
 #include "exec/cpu/memory_plan.h"
 #include "exec/cpu/state_stretches.h"
+#include "exec/cpu/state_updates.h"
 
 namespace anemone::exec {
 namespace {
@@ -53,6 +54,7 @@ Status plan(const std::vector<PreparedFunction*>& functions, bool is_fused, Cons
   }
   ANEMONE_RETURN_IF_ERROR(folder.fold(functions, threads));
   for (PreparedFunction* function : functions) {
+    if (is_fused) update_states_in_place(*function);
     find_stretches(*function);  // of the operations that are left
     plan_memory(*function);
   }

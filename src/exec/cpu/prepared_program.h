@@ -40,11 +40,18 @@ struct Operand {
   std::vector<int> registers;
 };
 
+// A state that an operation works on in place, or one row [heads, positions, dim] of it.
+struct StateRow {
+  int state = -1;         // index into PreparedFunction::states
+  std::int64_t row = -1;  // of [.., heads, positions, dim]; -1: the whole state
+};
+
 struct PreparedOp {
   enum class Kind {
     kKernel,
     kReadState,
     kWriteState,
+    kUpdateState,  // slice_update of what was read of a state, in the memory of the state
     kCond,
     kWhile,
     kClassify,
@@ -75,8 +82,8 @@ struct PreparedOp {
   std::vector<PreparedBlock> blocks;
   int state = -1;  // index into PreparedFunction::states
   std::shared_ptr<const FusedOp> fused;
-  std::vector<int> fused_states;  // that it writes in place
-  std::vector<int> fused_caches;  // the same, indices into PreparedFunction::caches
+  std::vector<StateRow> fused_states;  // that it writes in place
+  std::vector<int> fused_caches;       // the same, indices into PreparedFunction::caches
 
   const Operand* operand(std::string_view name) const;
   // Register of the first argument of a parameter that the schema guarantees.
@@ -115,7 +122,7 @@ struct PreparedFunction {
   std::vector<PreparedInput> inputs;
   std::vector<PreparedOutput> outputs;  // in the order of the signature
   std::vector<const Feature*> states;   // those that it declares, in `signature`
-  std::vector<int> states_in_place;     // those that fused operations write, as indices
+  std::vector<int> states_in_place;     // those that operations write in place, as indices
   std::vector<PreparedCache> caches;
   // Operations [begin, end) of the outermost block between the first access to a state and the
   // last: runs of a batch over the same states do them one run after the other. In order, apart

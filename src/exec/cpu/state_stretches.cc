@@ -8,7 +8,8 @@ namespace anemone::exec {
 namespace {
 
 bool is_access(const PreparedOp& op) {
-  return op.kind == PreparedOp::Kind::kReadState || op.kind == PreparedOp::Kind::kWriteState;
+  return op.kind == PreparedOp::Kind::kReadState || op.kind == PreparedOp::Kind::kWriteState ||
+         op.kind == PreparedOp::Kind::kUpdateState;
 }
 
 bool accesses_states(const PreparedBlock& block) {

@@ -136,9 +136,26 @@ std::optional<CacheUpdate> match_append(const FusionGraph& graph, PreparedOp& co
   return out;
 }
 
+std::optional<CacheUpdate> match_row(const FusionGraph& graph, int reg, const PreparedOp& root) {
+  const auto row = graph.sliced_states().find(reg, root);
+  if (!row) return std::nullopt;
+  const Feature& feature = *graph.function().states[static_cast<std::size_t>(row->state)];
+  const RowUpdate& update = *row->update;
+  CacheUpdate out;
+  out.state = row->state;
+  out.shape = {1};
+  out.shape.insert(out.shape.end(), feature.shape.end() - 3, feature.shape.end());
+  out.dtype = feature.dtype;
+  out.tokens = update.tokens;
+  out.at_position = {update.row, update.begin, update.end, row->positions};
+  return out;
+}
+
 }  // namespace
 
-std::optional<CacheUpdate> match_cache_update(const FusionGraph& graph, int reg) {
+std::optional<CacheUpdate> match_cache_update(const FusionGraph& graph, int reg,
+                                              const PreparedOp& root) {
+  if (auto row = match_row(graph, reg, root)) return row;
   if (PreparedOp* sum = graph.producer(reg, "add")) return match_blend(graph, *sum);
   if (PreparedOp* concat = graph.producer(reg, "concat")) return match_append(graph, *concat);
   return std::nullopt;

@@ -11,14 +11,14 @@ namespace {
 
 class AttentionMatch {
  public:
-  explicit AttentionMatch(const FusionGraph& graph) : graph_(graph) {}
+  AttentionMatch(const FusionGraph& graph, PreparedOp& root) : graph_(graph), root_(root) {}
 
   // root: [1, heads, T, dim] = reshape(softmax(scores + mask) @ values). The reshapes between heads
   // and groups of heads are not there where each group is one head.
-  std::optional<Fusion> match(PreparedOp& root) {
-    const Shape& out = graph_.type(root.outputs[0]).shape;
+  std::optional<Fusion> match() {
+    const Shape& out = graph_.type(root_.outputs[0]).shape;
     if (out.size() != 4 || out[0] != 1) return std::nullopt;
-    auto mixed = match_mixed(root);
+    auto mixed = match_mixed();
     if (!mixed) return std::nullopt;
     const int weights = before_reshape(mixed->other);
     int scored = -1;
@@ -37,7 +37,7 @@ class AttentionMatch {
                                                     : FusionGraph::argument(*by_head, "x"));
       if (!scores) continue;
       if (by_head != nullptr) inner_.push_back(by_head);
-      return finish(root, *std::move(scores), FusionGraph::other(*masked, by_head_register),
+      return finish(*std::move(scores), FusionGraph::other(*masked, by_head_register),
                     std::move(mixed->cache));
     }
     return std::nullopt;
@@ -52,17 +52,17 @@ class AttentionMatch {
   };
 
   // weights @ values; or weights[.., :S] @ past + weights[.., S:] @ tokens.
-  std::optional<Product> match_mixed(PreparedOp& root) {
-    PreparedOp* mixed = &root;
-    if (root.op->type == "reshape") {
-      mixed = graph_.producer(FusionGraph::argument(root, "x"));
+  std::optional<Product> match_mixed() {
+    PreparedOp* mixed = &root_;
+    if (root_.op->type == "reshape") {
+      mixed = graph_.producer(FusionGraph::argument(root_, "x"));
       if (mixed == nullptr) return std::nullopt;
       inner_.push_back(mixed);
     }
     if (mixed->op->type == "matmul") {
       auto values = is_transposed(*mixed)
                         ? std::nullopt
-                        : match_cache_update(graph_, FusionGraph::argument(*mixed, "y"));
+                        : match_cache_update(graph_, FusionGraph::argument(*mixed, "y"), root_);
       if (!values) return std::nullopt;
       return Product{FusionGraph::argument(*mixed, "x"), *std::move(values), {}};
     }
@@ -102,7 +102,7 @@ class AttentionMatch {
     };
     if (PreparedOp* scores = graph_.producer(reg, "matmul")) {
       if (!is_with_keys(scores)) return std::nullopt;
-      auto keys = match_cache_update(graph_, FusionGraph::argument(*scores, "y"));
+      auto keys = match_cache_update(graph_, FusionGraph::argument(*scores, "y"), root_);
       if (!keys) return std::nullopt;
       return Product{FusionGraph::argument(*scores, "x"), *std::move(keys), {scores}};
     }
@@ -203,8 +203,7 @@ class AttentionMatch {
     return true;
   }
 
-  std::optional<Fusion> finish(PreparedOp& root, Product scores, int attention_mask,
-                               CacheUpdate values) {
+  std::optional<Fusion> finish(Product scores, int attention_mask, CacheUpdate values) {
     CacheUpdate& keys = scores.cache;
     if (!keys.is_like(values) || is_same(keys, values)) return std::nullopt;
     inner_.insert(inner_.end(), scores.inner.begin(), scores.inner.end());
@@ -218,33 +217,46 @@ class AttentionMatch {
           inner_.push_back(scaled);
           break;
         }
-    if (!fits(q, attention_mask, keys, values, root)) return std::nullopt;
-    const bool appends = keys.mask < 0;
-    Fusion fusion{std::make_shared<CachedAttentionOp>(factor, std::move(sinks_), appends),
-                  &root,
-                  {q, keys.tokens, values.tokens, attention_mask},
+    if (!fits(q, attention_mask, keys, values)) return std::nullopt;
+    CacheWrites writes;
+    std::vector<int> inputs = {q, keys.tokens, values.tokens, attention_mask};
+    if (keys.mask >= 0) {
+      inputs.push_back(keys.mask);
+    } else if (keys.at_position) {
+      writes.kind = CacheWrites::Kind::kAtPosition;
+      for (std::size_t i = 0; i < 2; ++i) {
+        const auto& at = *(i == 0 ? keys : values).at_position;
+        writes.elements[i] = {at.begin.element, at.end.element};
+        inputs.insert(inputs.end(), {at.begin.reg, at.end.reg});
+      }
+    } else {
+      writes.kind = CacheWrites::Kind::kAppend;
+    }
+    Fusion fusion{std::make_shared<CachedAttentionOp>(factor, std::move(sinks_), writes),
+                  &root_,
+                  std::move(inputs),
                   {},
                   std::move(inner_)};
-    if (!appends) fusion.inputs.push_back(keys.mask);
     for (CacheUpdate* update : {&keys, &values}) {
       fusion.inner.insert(fusion.inner.end(), update->inner.begin(), update->inner.end());
       if (update->cache)
         fusion.caches.push_back(*std::move(update->cache));
       else
-        fusion.states.push_back(update->state);
+        fusion.states.push_back(
+            {update->state, update->at_position ? update->at_position->row : -1});
     }
     return fusion;
   }
 
   static bool is_same(const CacheUpdate& a, const CacheUpdate& b) {
     return a.cache ? a.cache->input == b.cache->input || a.cache->output == b.cache->output
-                   : a.state == b.state;
+                   : a.state == b.state && (!a.at_position || !b.at_position ||
+                                            a.at_position->row == b.at_position->row);
   }
 
   // q [1, H, T, D], tokens [1, KV, T, D], write mask [1, 1, S, T], attention mask [1, 1, T, S],
   // caches [1, KV, S or more, D], all fp16 and static. Where tokens are appended, S counts them.
-  bool fits(int q, int attention_mask, const CacheUpdate& keys, const CacheUpdate& values,
-            const PreparedOp& root) const {
+  bool fits(int q, int attention_mask, const CacheUpdate& keys, const CacheUpdate& values) const {
     if (q < 0 || attention_mask < 0) return false;
     // What masks say is found out once per run: they must be the same memory all the while.
     if (graph_.producer(attention_mask) != nullptr) return false;
@@ -269,16 +281,18 @@ class AttentionMatch {
       if (update->dtype != DType::kFp16 || whole.size() != 4 || whole[2] < positions ||
           whole != Shape({1, token[1], whole[2], token[3]}))
         return false;
-      if (keys.mask < 0 && whole[2] != positions) return false;
+      if (keys.is_appended() && whole[2] != positions) return false;
+      if (update->at_position && update->at_position->read_positions != positions) return false;
     }
     if (!sinks_.empty() && static_cast<std::int64_t>(sinks_.size()) != query[1]) return false;
-    return graph_.type(root.outputs[0]).shape == query &&
+    return graph_.type(root_.outputs[0]).shape == query &&
            graph_.type(values.tokens).shape == token && query[1] % token[1] == 0 &&
            query[2] == token[2] && query[3] == token[3] &&
            mask == Shape({1, 1, query[2], positions});
   }
 
   const FusionGraph& graph_;
+  PreparedOp& root_;
   std::vector<PreparedOp*> inner_;
   std::vector<float> sinks_;  // of each query head, where there are some
 };
@@ -287,7 +301,7 @@ std::optional<Fusion> match_any(const FusionGraph& graph, PreparedOp& root) {
   const std::string& type = root.op->type;
   if (type != "reshape" && type != "matmul" && type != "add") return std::nullopt;
   if (root.kind != PreparedOp::Kind::kKernel || !root.is_statically_checked) return std::nullopt;
-  return AttentionMatch(graph).match(root);
+  return AttentionMatch(graph, root).match();
 }
 
 // Whether the operation is part of an attention that can be fused: its root is a few steps away.

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "base/error.h"
 #include "exec/cpu/fusion/attention_block.h"
 #include "exec/cpu/fusion/mask_cache.h"
 
@@ -15,6 +16,7 @@ thread_local Scratch attention_scratch;
 
 constexpr std::size_t kAttentionMask = 3;  // among the inputs
 constexpr std::size_t kWriteMask = 4;
+constexpr std::size_t kPlaces = 4;  // the first of those of kAtPosition
 
 struct Sizes {
   std::int64_t heads, kv_heads, tokens, dim, positions;
@@ -106,52 +108,85 @@ struct Operands {
 }  // namespace
 
 std::optional<MaskFact::Role> CachedAttentionOp::mask_role(std::size_t i) const {
-  if (i == kWriteMask) return MaskFact::Role::kWrite;
+  if (i == kWriteMask && writes_.kind == CacheWrites::Kind::kMask) return MaskFact::Role::kWrite;
   if (i != kAttentionMask) return std::nullopt;
-  return appends_ ? MaskFact::Role::kAttentionPastAndStep : MaskFact::Role::kAttention;
+  return writes_.kind == CacheWrites::Kind::kAppend ? MaskFact::Role::kAttentionPastAndStep
+                                                    : MaskFact::Role::kAttention;
 }
 
-const WriteMask& CachedAttentionOp::write_mask(const FusedCall& call, MaskCache& masks) const {
-  return appends_ ? masks.appended(*call.inputs[kAttentionMask])
-                  : masks.write_mask(*call.inputs[kWriteMask]);
+// The rule of slice_update for the positions, as a slice of Python.
+Status CachedAttentionOp::find_targets(const FusedCall& call, MaskCache& masks,
+                                       Targets& out) const {
+  const TensorView& attention = *call.inputs[kAttentionMask];
+  if (writes_.kind == CacheWrites::Kind::kAppend) {
+    out.masks.fill(&masks.appended(attention));
+    return {};
+  }
+  if (writes_.kind == CacheWrites::Kind::kMask) {
+    out.masks.fill(&masks.write_mask(*call.inputs[kWriteMask]));
+    return {};
+  }
+  const std::int64_t tokens = sizes_of(call).tokens;
+  for (std::size_t i = 0; i < 2; ++i) {
+    const std::int64_t positions = call.states[i].positions;
+    const auto position = [&](std::size_t input, std::int64_t element) {
+      const std::int64_t at = element_as_int(*call.inputs[kPlaces + 2 * i + input], element);
+      return std::clamp<std::int64_t>(at < 0 ? at + positions : at, 0, positions);
+    };
+    const std::int64_t begin = position(0, writes_.elements[i].begin);
+    const std::int64_t end = position(1, writes_.elements[i].end);
+    if (end - begin != tokens)
+      return corrupt("[slice_update] expected {} of {} positions for as many tokens, got {} to {}",
+                     tokens, positions, begin, end);
+    WriteMask& own = out.own[i];
+    own.is_one_hot = true;
+    for (std::int64_t t = 0; t < tokens; ++t)
+      own.position_of_token.push_back(t < call.real.of(tokens) ? begin + t : -1);
+    out.masks[i] = &own;
+  }
+  return {};
 }
 
 // Whether no call attends to what a later one stores, so that all can store first.
-bool CachedAttentionOp::can_store_first(std::span<FusedCall> calls, MaskCache& masks) const {
+bool CachedAttentionOp::can_store_first(std::span<FusedCall> calls,
+                                        std::span<const Targets> targets, MaskCache& masks) const {
   for (std::size_t late = 1; late < calls.size(); ++late) {
-    const WriteMask& write = write_mask(calls[late], masks);
     for (std::size_t early = 0; early < late; ++early) {
       if (calls[early].states[0].data != calls[late].states[0].data) continue;
       const AttentionMask& mask = masks.attention_mask(*calls[early].inputs[kAttentionMask]);
-      if (!write.is_one_hot || !mask.has_runs) return false;
-      for (const std::int64_t position : write.position_of_token)
-        if (position >= mask.all.begin && position < mask.all.end) return false;
+      for (const WriteMask* write : targets[late].masks) {
+        if (!write->is_one_hot || !mask.has_runs) return false;
+        for (const std::int64_t position : write->position_of_token)
+          if (position >= mask.all.begin && position < mask.all.end) return false;
+      }
     }
   }
   return true;
 }
 
-void CachedAttentionOp::store(const FusedCall& call, const FusedContext& context) const {
+void CachedAttentionOp::store(const FusedCall& call, const Targets& targets) const {
   const Sizes n = sizes_of(call);
-  const WriteMask& write = write_mask(call, context.masks);
   for (std::size_t i = 0; i < 2; ++i) {
     const Half* tokens = call.inputs[1 + i]->as<Half>().data();
-    if (write.is_one_hot)
-      store_tokens(n, write, tokens, call.states[i]);
+    if (targets.masks[i]->is_one_hot)
+      store_tokens(n, *targets.masks[i], tokens, call.states[i]);
     else
       blend_tokens(n, call.inputs[kWriteMask]->as<Half>().data(), tokens, call.states[i]);
   }
 }
 
 Status CachedAttentionOp::run(std::span<FusedCall> calls, const FusedContext& context) const {
-  if (!can_store_first(calls, context.masks)) {
-    for (FusedCall& call : calls) {
-      store(call, context);
-      attend({&call, 1}, context);
+  std::vector<Targets> targets(calls.size());
+  for (std::size_t i = 0; i < calls.size(); ++i)
+    ANEMONE_RETURN_IF_ERROR(find_targets(calls[i], context.masks, targets[i]));
+  if (!can_store_first(calls, targets, context.masks)) {
+    for (std::size_t i = 0; i < calls.size(); ++i) {
+      store(calls[i], targets[i]);
+      attend(calls.subspan(i, 1), context);
     }
     return {};
   }
-  for (const FusedCall& call : calls) store(call, context);
+  for (std::size_t i = 0; i < calls.size(); ++i) store(calls[i], targets[i]);
   attend(calls, context);
   return {};
 }

@@ -1,15 +1,36 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
+#include <utility>
+#include <vector>
+
 #include "exec/cpu/fusion/fused_op.h"
 
 namespace anemone::exec {
 
+// Where the tokens of a step go in their caches.
+struct CacheWrites {
+  enum class Kind {
+    kMask,        // where a write mask says
+    kAppend,      // to the last T positions, or where facts about the attention mask say
+    kAtPosition,  // to positions that are numbers of the run
+  };
+  Kind kind = Kind::kMask;
+  // kAtPosition: which numbers of their inputs.
+  struct Elements {
+    std::int64_t begin = 0;
+    std::int64_t end = 0;
+  };
+  std::array<Elements, 2> elements = {};  // of the keys and of the values
+};
+
 // Inputs: queries [1, H, T, D], keys and values of the step [1, KV, T, D], attention mask [1, 1, T,
-// S], and write mask [1, 1, S, T] unless the tokens are appended; states: caches of keys and values
-// [1, KV, S or more, D]. Puts the step's tokens into the positions that the write mask marks, and
-// gives softmax(factor * queries @ keys^T + mask) @ values, [1, H, T, D]. Sinks, one per query
-// head, join the scores in the softmax.
+// S], and what says where the tokens go: a write mask [1, 1, S, T], or vectors of int32 with the
+// first position of the keys, the one behind their last, and the same of the values; states: caches
+// of keys and values [1, KV, S or more, D]. Stores the step's tokens, but for padding, and gives
+// softmax(factor * queries @ keys^T + mask) @ values, [1, H, T, D]. Sinks, one per query head, join
+// the scores in the softmax.
 //
 // Tokens that are appended go to the last T of the S positions, unless facts about the mask say
 // that the caches are the caller's: then behind the positions that these have.
@@ -19,20 +40,26 @@ namespace anemone::exec {
 // is computed with as written.
 class CachedAttentionOp : public FusedOp {
  public:
-  CachedAttentionOp(float factor, std::vector<float> sinks, bool appends)
-      : factor_(factor), sinks_(std::move(sinks)), appends_(appends) {}
+  CachedAttentionOp(float factor, std::vector<float> sinks, const CacheWrites& writes)
+      : factor_(factor), sinks_(std::move(sinks)), writes_(writes) {}
   std::string_view name() const override { return "cached_attention"; }
   // Scores and their mix of values, over every position.
   Cost cost(const Shape& output, std::span<const Shape> states) const override {
-    return {0, 4 * element_count(output) * states[0][2]};
+    return {0, 4 * element_count(output) * states[0][states[0].size() - 2]};
   }
   std::optional<MaskFact::Role> mask_role(std::size_t i) const override;
   Status run(std::span<FusedCall> calls, const FusedContext& context) const override;
 
  private:
-  const WriteMask& write_mask(const FusedCall& call, MaskCache& masks) const;
-  bool can_store_first(std::span<FusedCall> calls, MaskCache& masks) const;
-  void store(const FusedCall& call, const FusedContext& context) const;
+  // Of the keys and of the values of a call; `own` keeps those that no mask has.
+  struct Targets {
+    std::array<WriteMask, 2> own;
+    std::array<const WriteMask*, 2> masks = {};
+  };
+  Status find_targets(const FusedCall& call, MaskCache& masks, Targets& out) const;
+  bool can_store_first(std::span<FusedCall> calls, std::span<const Targets> targets,
+                       MaskCache& masks) const;
+  void store(const FusedCall& call, const Targets& targets) const;
   void attend(std::span<FusedCall> calls, const FusedContext& context) const;
   void attend_heads(const FusedCall& call, std::int64_t t, std::int64_t kv, std::int64_t head,
                     std::int64_t rows, const FusedContext& context) const;
@@ -44,7 +71,7 @@ class CachedAttentionOp : public FusedOp {
 
   float factor_;
   std::vector<float> sinks_;  // of each query head, or none
-  bool appends_;
+  CacheWrites writes_;
 };
 
 }  // namespace anemone::exec

@@ -35,7 +35,7 @@ class DeltaNetMatch {
     if (cache_)
       fusion.caches.push_back(*std::move(cache_));
     else
-      fusion.states.push_back(graph_.producer(stored_)->state);
+      fusion.states.push_back({graph_.producer(stored_)->state});
     return fusion;
   }
 

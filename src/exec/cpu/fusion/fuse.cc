@@ -72,14 +72,16 @@ void fuse_all(FusionGraph& graph, Matcher matcher) {
 
 void fuse(PreparedFunction& function) {
   FusionGraph graph(function);
-  for (const Matcher matcher : kMatchers) fuse_all(graph, matcher);
+  for (const Matcher matcher : kMatchers) {
+    fuse_all(graph, matcher);
+    if (matcher == match_cached_attention) graph.remove_unread_updates();
+  }
   graph.drop_unused();  // a chain keeps what it takes
   fuse_chains(graph);
   fuse_all(graph, match_add);  // sums that are part of no chain
   graph.drop_unused();
   for (const PreparedOp& op : graph.ops())
-    function.states_in_place.insert(function.states_in_place.end(), op.fused_states.begin(),
-                                    op.fused_states.end());
+    for (const StateRow& row : op.fused_states) function.states_in_place.push_back(row.state);
   for (PreparedOp& op : graph.ops())
     if (is_view(graph, op)) op.kind = PreparedOp::Kind::kView;
 }

@@ -27,6 +27,7 @@ FusionGraph::FusionGraph(PreparedFunction& function)
       look_ups_left_(kMinLookUps +
                      kLookUpsPerOp * static_cast<std::int64_t>(function.block.ops.size())) {
   count();
+  sliced_states_ = SlicedStates(*this);
 }
 
 void FusionGraph::count() {
@@ -53,8 +54,10 @@ void FusionGraph::count_accesses(PreparedBlock& block, bool is_outermost) {
       StateUse& use = states_[static_cast<std::size_t>(op.state)];
       ++use.accesses;
       if (is_write && is_outermost) use.write = &op;
+      use.is_inside = use.is_inside || !is_outermost;
     }
-    for (const int state : op.fused_states) ++states_[static_cast<std::size_t>(state)].accesses;
+    for (const StateRow& row : op.fused_states)
+      ++states_[static_cast<std::size_t>(row.state)].accesses;
     for (PreparedBlock& inner : op.blocks) count_accesses(inner, false);
   }
 }
@@ -182,11 +185,27 @@ void FusionGraph::apply(Fusion fusion) {
     function_.caches.push_back(std::move(cache));
   }
   add_uses(root);
-  for (PreparedOp* op : fusion.inner) {
-    drop_uses(*op);
-    op->kind = PreparedOp::Kind::kRemoved;
-    op->operands.clear();
+  for (PreparedOp* op : fusion.inner) remove(*op);
+}
+
+void FusionGraph::remove(PreparedOp& op) {
+  drop_uses(op);
+  op.kind = PreparedOp::Kind::kRemoved;
+  op.operands.clear();
+}
+
+void FusionGraph::replace_uses(int from, int to) {
+  for (PreparedOp* user : std::vector(users(from))) {
+    if (is_removed(*user)) continue;
+    drop_uses(*user);
+    for (Operand& operand : user->operands) std::ranges::replace(operand.registers, from, to);
+    add_uses(*user);
   }
+}
+
+void FusionGraph::remove_unread_updates() {
+  sliced_states_.remove_unread(*this);
+  sliced_states_ = {};
 }
 
 void FusionGraph::drop_unused() {
@@ -197,9 +216,7 @@ void FusionGraph::drop_unused() {
       const bool can_go = op.kind == PreparedOp::Kind::kKernel && !op.schema->has_side_effects;
       const bool is_used = std::ranges::any_of(op.outputs, [&](int s) { return use_count(s) > 0; });
       if (!can_go || is_used) continue;
-      drop_uses(op);
-      op.kind = PreparedOp::Kind::kRemoved;
-      op.operands.clear();
+      remove(op);
       is_changed = true;
     }
   }

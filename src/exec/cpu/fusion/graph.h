@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "exec/cpu/fusion/fused_op.h"
+#include "exec/cpu/fusion/sliced_states.h"
 #include "exec/cpu/prepared_program.h"
 
 namespace anemone::exec {
@@ -18,7 +19,7 @@ struct Fusion {
   std::shared_ptr<const FusedOp> op;
   PreparedOp* root = nullptr;  // its output is the fusion's
   std::vector<int> inputs;
-  std::vector<int> states;
+  std::vector<StateRow> states;
   std::vector<PreparedOp*> inner;  // the others that go away
   std::vector<PreparedCache> caches = {};
 };
@@ -52,6 +53,12 @@ class FusionGraph {
   // What writes a state that is read once and written once, both in the outermost block; nullptr
   // for other states.
   PreparedOp* only_write(int state) const;
+  // Whether an inner block reads or writes the state.
+  bool is_accessed_inside(int state) const {
+    return states_[static_cast<std::size_t>(state)].is_inside;
+  }
+  // Of the program as it was before the first fusion, until remove_unread_updates().
+  const SlicedStates& sliced_states() const { return sliced_states_; }
   // nullptr unless it is a constant tensor.
   const TensorView* constant(int reg) const;
   std::optional<double> scalar(int reg) const;  // of a constant of one element
@@ -74,6 +81,10 @@ class FusionGraph {
   // Whether all users of everything that `inner` makes are in the fusion, so that it can go away.
   bool is_closed(const Fusion& fusion) const;
   void apply(Fusion fusion);
+  void remove(PreparedOp& op);
+  void replace_uses(int from, int to);
+  // SlicedStates::remove_unread().
+  void remove_unread_updates();
   // Takes operations away whose results nobody uses.
   void drop_unused();
 
@@ -84,6 +95,7 @@ class FusionGraph {
   struct StateUse {
     int accesses = 0;
     PreparedOp* write = nullptr;  // the last one in the outermost block
+    bool is_inside = false;
   };
 
   void count();
@@ -97,6 +109,7 @@ class FusionGraph {
   std::vector<int> uses_;
   std::vector<std::vector<PreparedOp*>> users_;
   std::vector<StateUse> states_;
+  SlicedStates sliced_states_;
   mutable std::int64_t look_ups_left_;  // of producer()
 };
 
