@@ -25,6 +25,11 @@ constexpr artifact::Form kPortable = {.layout = artifact::HiddenLayout::kTokensI
                                       .packages = artifact::PackageForm::kBounded,
                                       .embedding = artifact::EmbeddingForm::kStored};
 
+constexpr artifact::Form with_packed_states(artifact::Form form) {
+  form.cache = artifact::CacheForm::kSlice;
+  return form;
+}
+
 constexpr std::array kForms = {
     NamedForm{"portable",
               "what no report has seen a chip refuse: no states, the host appends to caches, long "
@@ -33,6 +38,10 @@ constexpr std::array kForms = {
     NamedForm{"blend-states",
               "caches as states, written by a product with a one-hot matrix; tokens in the height",
               {}},
+    NamedForm{"slice-states",
+              "portable, but the caches of a package are one state, written at the position that "
+              "the host gives",
+              with_packed_states(kPortable)},
 };
 
 struct Reason {
@@ -54,6 +63,9 @@ constexpr std::array kReasons = {
     Reason{"cache", "readonly",
            "Apple's rules and ExecuTorch's static llama keep caches so; magenta measured all of it "
            "on the chip (A14)"},
+    Reason{"cache", "slice",
+           "one state per package, and a step writes its own rows only: ANEMLL and CoreML-LLM ship "
+           "it (A19, M4); magenta-realtime-2 and mobius#77 saw states refused with -14"},
     Reason{"recurrent", "states",
            "no bytes pass between host and chip; CoreML-LLM saw three or more states, or KV beside "
            "conv states, fail at predict (macOS 26)"},

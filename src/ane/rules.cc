@@ -65,7 +65,8 @@ constexpr std::array kRules = {
     Rule{"many-states", Severity::kContested, "a function has more than two states",
          "CoreML-LLM MLSTATE_PATTERN, measured: three fail; magenta-realtime-2-iphone, measured "
          "(A14, A17): 48 refused; against it Anemll#50 claims that 48 run (M1)",
-         "one packed state in a package, or the past as an input (compile --kv-form readonly)",
+         "one packed state in a package (compile --kv-form slice), or the past as an input "
+         "(--kv-form readonly)",
          find_many_states},
     Rule{"wide-input", Severity::kContested,
          "conv, linear or matmul sums over more than 16,384 inputs",

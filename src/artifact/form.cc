@@ -25,7 +25,7 @@ constexpr FormField field(std::string_view name, std::string_view what,
 }
 
 constexpr std::array<std::string_view, 2> kLayouts = {"height", "width"};
-constexpr std::array<std::string_view, 2> kCaches = {"blend", "readonly"};
+constexpr std::array<std::string_view, 3> kCaches = {"blend", "readonly", "slice"};
 constexpr std::array<std::string_view, 2> kRecurrent = {"states", "tensors"};
 constexpr std::array<std::string_view, 2> kSoftplus = {"operation", "arithmetic"};
 constexpr std::array<std::string_view, 2> kTaps = {"convolution", "arithmetic"};

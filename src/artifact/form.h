@@ -24,8 +24,12 @@ Shape hidden_shape(HiddenLayout layout, std::int64_t channels, std::int64_t toke
 
 // How the keys and values of earlier tokens are kept. kBlend: the package updates them through a
 // product with a one-hot matrix, as states in fp16 and as inputs and outputs in fp32. kReadOnly:
-// they are inputs, the rows of the step are outputs, and the host appends them.
-enum class CacheForm { kBlend, kReadOnly };
+// they are inputs, the rows of the step are outputs, and the host appends them. kSlice: those of
+// all layers of a package are one tensor, [rows, kv_heads, positions, head_dim], with a row for the
+// keys and one for the values of each layer, a state in fp16 and an input and output in fp32; the
+// package writes the tokens of the step at the position that the host gives it. It has room for a
+// widest step behind the context, so that padding is written there, too.
+enum class CacheForm { kBlend, kReadOnly, kSlice };
 
 // Where packages of fp16 keep recurrent states (short convolutions, delta nets): in Core ML states,
 // or in inputs and outputs. Those of fp32 have no states.
@@ -89,6 +93,7 @@ struct Form {
   EmbeddingForm embedding = EmbeddingForm::kFloat;
 
   bool has_read_only_caches() const { return cache == CacheForm::kReadOnly; }
+  bool has_packed_caches() const { return cache == CacheForm::kSlice; }
   bool has_recurrent_states() const { return recurrent == RecurrentForm::kStates; }
   Shape logits_shape(std::int64_t columns, std::int64_t tokens) const {
     return logits == LogitsLayout::kLast ? Shape{1, 1, tokens, columns}

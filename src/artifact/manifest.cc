@@ -31,6 +31,8 @@ std::string_view port_role_name(PortRole role) {
       return "layer_embedding";
     case PortRole::kExperts:
       return "experts";
+    case PortRole::kPosition:
+      return "position";
   }
   ANEMONE_CHECK(false);
   return {};
@@ -40,13 +42,14 @@ int needed_format_version(const Manifest& manifest) {
   const bool has_parts = std::ranges::any_of(manifest.shards, [](const Shard& shard) {
     return shard.layers.part_begin != 0 || shard.layers.part_end != 0 || shard.experts.has_value();
   });
-  const bool has_appended = std::ranges::any_of(manifest.shards, [](const Shard& shard) {
-    return std::ranges::any_of(shard.caches, &Cache::is_appended);
+  const bool has_newer_caches = std::ranges::any_of(manifest.shards, [](const Shard& shard) {
+    return std::ranges::any_of(shard.caches, &Cache::is_appended) ||
+           std::ranges::find(shard.inputs, PortRole::kPosition, &Port::role) != shard.inputs.end();
   });
   const bool has_joined_heads = manifest.head_packages().size() != manifest.heads.size();
   const bool has_quantized = is_quantized(manifest.embedding) ||
                              (manifest.layer_embedding && is_quantized(*manifest.layer_embedding));
-  if (manifest.form.logits == LogitsLayout::kLast || has_appended || has_joined_heads ||
+  if (manifest.form.logits == LogitsLayout::kLast || has_newer_caches || has_joined_heads ||
       has_quantized)
     return 3;
   return has_parts ? 2 : 1;

@@ -38,9 +38,10 @@ namespace anemone::artifact {
 // raises it, and only manifests with that member carry the new number (needed_format_version()).
 //   1: everything but what follows
 //   2: layers in parts (LayerSpan::part_begin, part_end), experts in packages (Shard::experts)
-//   3: caches that the host appends to (Cache::is_appended), the vocabulary in the last axis
-//      (Form::logits), several heads in a package (Manifest::head_packages()), embeddings in a
-//      quantized form (EmbeddingPart::quantization)
+//   3: caches that the host appends to (Cache::is_appended), caches of several layers in one tensor
+//      (PortRole::kPosition), the vocabulary in the last axis (Form::logits), several heads in a
+//      package (Manifest::head_packages()), embeddings in a quantized form
+//      (EmbeddingPart::quantization)
 inline constexpr int kFormatVersion = 3;
 inline constexpr std::string_view kManifestName = "manifest.json";
 
@@ -63,7 +64,8 @@ enum class PortRole {
   kEmbedding,  // [1, hidden_size, T, 1]: token embeddings, for shards that do not begin with them
   // [1, columns of the shard's layers, T, 1]: what Manifest::layer_embedding has for them
   kLayerEmbedding,
-  kExperts,  // [1, hidden_size, T, 1]: the sum of the experts of the shard before (Shard::experts)
+  kExperts,   // [1, hidden_size, T, 1]: the sum of the experts of the shard before (Shard::experts)
+  kPosition,  // int32 [1]: the position of the first token of the step
 };
 std::string_view port_role_name(PortRole role);
 
@@ -81,11 +83,13 @@ struct Port {
   std::int64_t tail = 0;  // kUpdateMask: K
 };
 
-// A tensor that a shard keeps from step to step. Either keys or values by position, [1, kv_heads,
-// S, head_dim]; or a recurrent state of any shape, zero before the first token, that stands for all
-// tokens so far. A Core ML state lives in the StateStore under `name`; without states the tensor is
-// the input `name` and the output `output`. A function of S positions takes the first S of an
-// appended cache, and gives the rows of its T tokens, [1, kv_heads, T, head_dim].
+// A tensor that a shard keeps from step to step. Either keys or values by position, [rows,
+// kv_heads, S, head_dim], in which a shard with an input of kPosition has one row for the keys and
+// one for the values of each layer and positions for a widest step behind the S, and every other
+// shard one row; or a recurrent state of any shape, zero before the first token, that stands for
+// all tokens so far. A Core ML state lives in the StateStore under `name`; without states the
+// tensor is the input `name` and the output `output`. A function of S positions takes the first S
+// of an appended cache, and gives the rows of its T tokens, [1, kv_heads, T, head_dim].
 struct Cache {
   std::string name;
   std::string output;  // empty for a state
@@ -94,6 +98,9 @@ struct Cache {
   // It cannot be truncated: after tokens are dropped, the others have to be run again.
   bool is_recurrent = false;
   bool is_appended = false;  // `output` has the rows of the step; the host keeps them
+
+  // That keys or values have room for.
+  std::int64_t positions() const { return shape[2]; }
 };
 
 // Consecutive layers; of the first and the last one only some parts may be included. A layer with

@@ -22,7 +22,8 @@ inline constexpr std::array kPortRoles = {PortRole::kHidden,
                                           PortRole::kUpdateMask,
                                           PortRole::kEmbedding,
                                           PortRole::kLayerEmbedding,
-                                          PortRole::kExperts};
+                                          PortRole::kExperts,
+                                          PortRole::kPosition};
 inline constexpr std::array kHiddenLayouts = {HiddenLayout::kTokensInHeight,
                                               HiddenLayout::kTokensInWidth};
 

@@ -37,7 +37,17 @@ Status check_port(const Manifest& manifest, const Port& port, std::string_view s
                      kMaxContext);
 }
 
-Status check_cache(const Cache& cache, std::string_view subject) {
+// A package that writes at a position writes the tokens of a whole step, padding included.
+std::int64_t least_positions(const Manifest& manifest, const Shard& shard) {
+  if (std::ranges::find(shard.inputs, PortRole::kPosition, &Port::role) == shard.inputs.end())
+    return manifest.context;
+  std::int64_t widest = 0;
+  for (const Function& function : manifest.functions) widest = std::max(widest, function.tokens);
+  return manifest.context + widest;
+}
+
+Status check_cache(const Manifest& manifest, const Shard& shard, const Cache& cache,
+                   std::string_view subject) {
   if (cache.dtype != DType::kFp16 && cache.dtype != DType::kFp32)
     return corrupt("[{}] expected cache \"{}\" in fp16 or fp32, got {}", subject, cache.name,
                    dtype_name(cache.dtype));
@@ -54,6 +64,12 @@ Status check_cache(const Cache& cache, std::string_view subject) {
       !checked_element_count(cache.shape).ok())
     return corrupt("[{}] expected a shape of 1 to {} positive sizes for cache \"{}\", got {}",
                    subject, kMaxCacheRank, cache.name, to_string(cache.shape));
+  if (cache.is_recurrent) return {};
+  const std::int64_t least = least_positions(manifest, shard);
+  if (cache.shape.size() != 4 || cache.positions() < least)
+    return corrupt(
+        "[{}] expected cache \"{}\" of rows, heads, at least {} positions, and dimensions, got {}",
+        subject, cache.name, least, to_string(cache.shape));
   return {};
 }
 
@@ -63,6 +79,7 @@ Status check_shard(const Manifest& manifest, const Shard& shard, std::string_vie
   ANEMONE_RETURN_IF_ERROR(check_present(subject, "the output of a shard", shard.output));
   PortNames names;
   int hidden_inputs = 0;
+  int positions = 0;
   for (const Port& port : shard.inputs) {
     ANEMONE_RETURN_IF_ERROR(check_present(subject, "an input of a shard", port.name));
     if (!names.insert(port.name).second)
@@ -70,10 +87,14 @@ Status check_shard(const Manifest& manifest, const Shard& shard, std::string_vie
                      shard.package);
     ANEMONE_RETURN_IF_ERROR(check_port(manifest, port, subject).with(shard.package));
     if (port.role == PortRole::kHidden) ++hidden_inputs;
+    if (port.role == PortRole::kPosition) ++positions;
   }
   if (hidden_inputs != 1)
     return corrupt("[{}] expected one input of role hidden, got {} ({})", subject, hidden_inputs,
                    shard.package);
+  if (positions > 1)
+    return corrupt("[{}] expected one input of role position at most, got {} ({})", subject,
+                   positions, shard.package);
   PortNames outputs = {shard.output};
   for (const Cache& cache : shard.caches) {
     ANEMONE_RETURN_IF_ERROR(check_present(subject, "a cache of a shard", cache.name));
@@ -83,7 +104,7 @@ Status check_shard(const Manifest& manifest, const Shard& shard, std::string_vie
     if (!cache.output.empty() && !outputs.insert(cache.output).second)
       return corrupt("[{}] expected each output once, got \"{}\" twice ({})", subject, cache.output,
                      shard.package);
-    ANEMONE_RETURN_IF_ERROR(check_cache(cache, subject).with(shard.package));
+    ANEMONE_RETURN_IF_ERROR(check_cache(manifest, shard, cache, subject).with(shard.package));
   }
   if (!shard.experts) return {};
   for (const std::string* name : {&shard.experts->input, &shard.experts->weights}) {

@@ -112,7 +112,7 @@ Result<ModelCost> cost_of(const engine::Model& model) {
     for (const artifact::Cache& cache : manifest.shards[s].caches)
       out.kv_bytes += as_double(static_cast<std::int64_t>(dtype_bytes(
                           cache.dtype, static_cast<std::uint64_t>(element_count(cache.shape))))) /
-                      as_double(manifest.context);
+                      as_double(cache.is_recurrent ? manifest.context : cache.positions());
   }
   double none = 0;
   for (std::size_t p = 0; p < model.head_packages().size(); ++p)

@@ -248,10 +248,12 @@ void add_compile_command(CLI::App& app, Context& context) {
   command->add_option("--layout", options->layout,
                       "Where tokens lie in hidden states: height [1, C, T, 1] or width [1, C, 1, "
                       "T]\n(default: as --form says)");
-  command->add_option("--kv-form", options->cache,
-                      "blend: packages write their KV caches; or readonly: caches are inputs, the "
-                      "rows of a\nstep are outputs, and the host appends them (default: as --form "
-                      "says)");
+  command->add_option(
+      "--kv-form", options->cache,
+      "readonly: KV caches are inputs, the rows of a step are outputs, and the host "
+      "appends\nthem; slice: a package writes one state for all its layers, at the "
+      "position of the\nstep; or blend: states of each layer, through a matrix "
+      "(default: as --form says)");
   command->add_option(
       "--experts", options->experts,
       "dense: all experts of a layer in the graph, each multiplied by its weight; or\n"

@@ -28,12 +28,9 @@ std::uint64_t bytes_of(const Parts& parts) {
 Result<std::vector<Parts>> parts_of_layers(const checkpoint::Checkpoint& checkpoint,
                                            const CompilePlan& plan) {
   const CompileOptions& options = plan.options;
-  models::GraphOptions graph = {.dtype = options.precision,
-                                .tokens = 1,
-                                .context = 1,
-                                .cache_context = 1,
-                                .form = options.form,
-                                .max_axis = plan.max_axis()};
+  models::GraphOptions graph = plan.graph_options({});
+  graph.context = graph.cache_context = 1;
+  graph.caches_are_states = true;
   // Each expert is a part of the layer, wherever it goes.
   graph.form.experts = artifact::ExpertsForm::kDense;
   models::GraphOptions widest = graph;
@@ -297,6 +294,20 @@ Result<std::uint64_t> table_bytes(const WeightStore& weights, const std::string&
 
 }  // namespace
 
+models::GraphOptions CompilePlan::graph_options(const artifact::Function& function) const {
+  models::GraphOptions graph = {
+      .dtype = options.precision,
+      .tokens = function.is_flexible ? kDynamic : function.tokens,
+      .context = function.context == 0 ? options.context : function.context,
+      .cache_context = options.context,
+      .caches_are_states = options.precision == DType::kFp16,
+      .form = options.form,
+      .max_axis = options.form.has_split_projections() ? ane::kMaxChannels : 0};
+  for (const artifact::Function& each : functions)
+    graph.widest_step = std::max(graph.widest_step, each.tokens);
+  return graph;
+}
+
 Result<CompilePlan> make_compile_plan(const checkpoint::Checkpoint& checkpoint,
                                       const CompileOptions& options) {
   CompilePlan plan;
@@ -324,11 +335,14 @@ Result<CompilePlan> make_compile_plan(const checkpoint::Checkpoint& checkpoint,
     plan.options.range_dim = false;
     plan.notes.push_back("linear attention takes a fixed number of tokens: --range-dim left out");
   }
-  // The scores of a step's tokens stand behind those of the past, in so many columns.
-  if (plan.options.range_dim && options.form.has_read_only_caches())
+  // The scores of a step's tokens stand behind those of the past, or its rows end at a position, in
+  // so many columns.
+  if (plan.options.range_dim && options.form.cache != artifact::CacheForm::kBlend)
     return invalid_argument(
-        "[--range-dim] expected caches that packages update (--kv-form blend), got readonly, which "
-        "takes a fixed number of tokens");
+        "[--range-dim] expected caches that packages blend (--kv-form blend), got {}, which takes "
+        "a "
+        "fixed number of tokens",
+        options.form.has_packed_caches() ? "slice" : "readonly");
   plan_functions(plan);
 
   plan.embedding_tensor = "model.embed_tokens.weight";

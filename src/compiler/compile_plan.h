@@ -13,6 +13,7 @@
 #include "checkpoint/checkpoint.h"
 #include "compiler/options.h"
 #include "models/architecture.h"
+#include "models/layer_graph.h"
 
 namespace anemone::compiler {
 
@@ -48,10 +49,8 @@ struct CompilePlan {
   std::uint64_t layer_embedding_bytes = 0;
   std::vector<std::string> notes;
 
-  // models::GraphOptions::max_axis
-  std::int64_t max_axis() const {
-    return options.form.has_split_projections() ? ane::kMaxChannels : 0;
-  }
+  // How a function of a package of layers or heads is built.
+  models::GraphOptions graph_options(const artifact::Function& function) const;
   // Whether rows of embeddings are looked up in the heads' weights.
   bool heads_hold_embeddings() const { return embedding_bytes == 0; }
   std::uint64_t total_bytes() const {

@@ -95,16 +95,6 @@ class Compilation {
     return cancelled("[{}] the compilation was cancelled", checkpoint_.path);
   }
 
-  models::GraphOptions graph_options(const artifact::Function& function) const {
-    return {.dtype = plan_.options.precision,
-            .tokens = function.is_flexible ? kDynamic : function.tokens,
-            .context = report_.manifest.context_of(function),
-            .cache_context = plan_.options.context,
-            .caches_are_states = plan_.options.precision == DType::kFp16,
-            .form = plan_.options.form,
-            .max_axis = plan_.max_axis()};
-  }
-
   static std::string package_of(const artifact::LayerSpan& layers) {
     std::string name = fmt::format("layers_{:02}_{:02}", layers.begin, layers.end - 1);
     if (layers.part_begin != 0) name += fmt::format("_part_{}", layers.part_begin);
@@ -129,7 +119,7 @@ class Compilation {
       ANEMONE_ASSIGN_OR_RETURN(
           models::ShardInterface interface,
           models::build_layers(model.program, function.name, *plan_.architecture, plan_.config,
-                               planned.layers, weights_, graph_options(function)));
+                               planned.layers, weights_, plan_.graph_options(function)));
       const std::int64_t before =
           report_.manifest.shards.empty() ? 0 : report_.manifest.shards.back().carried;
       if (interface.entered != before)
@@ -197,7 +187,7 @@ class Compilation {
       if (function.context != 0 && !plan_.config.classifies()) continue;
       ANEMONE_ASSIGN_OR_RETURN(
           heads, models::build_heads(model.program, function.name, plan_.config, projections,
-                                     weights_, graph_options(function)));
+                                     weights_, plan_.graph_options(function)));
     }
     const std::string package =
         fmt::format("head_{}.mlpackage", report_.manifest.head_packages().size());

@@ -21,6 +21,7 @@ ir::Value* build(LayerGraph& graph, const Architecture& architecture) {
     graph.begin_layer(layer);
     hidden = architecture.build_layer(graph, layer, hidden);
   }
+  graph.finish_packed_caches();
   return graph.leave(hidden);
 }
 

@@ -143,81 +143,11 @@ Value* LayerGraph::earlier(std::int64_t count) {
   return mask;
 }
 
-Value* LayerGraph::cache_prefix(Value* cache, const std::string& name) {
-  if (cache == nullptr || options_.context == options_.cache_context) return cache;
-  std::vector<std::int32_t> end(cache->type.shape.begin(), cache->type.shape.end());
-  end[2] = static_cast<std::int32_t>(options_.context);
-  return builder_.op(
-      "slice_by_index",
-      {{"x", cache}, {"begin", Literal::int32s({0, 0, 0, 0})}, {"end", Literal::int32s(end)}},
-      name);
-}
-
-Value* LayerGraph::with_prefix(Value* cache, Value* prefix, const std::string& name) {
-  if (prefix == nullptr || options_.context == options_.cache_context) return prefix;
-  const std::vector<std::int32_t> end(prefix->type.shape.begin(), prefix->type.shape.end());
-  return builder_.op("slice_update",
-                     {{"x", cache},
-                      {"update", prefix},
-                      {"begin", Literal::int32s({0, 0, 0, 0})},
-                      {"end", Literal::int32s(end)}},
-                     name);
-}
-
 Value* LayerGraph::update_mask(std::int64_t tail) {
   const std::int64_t rows = options_.tokens == kDynamic ? kDynamic : tail + options_.tokens;
   return port(
       {.name = fmt::format("tail_mask_{}", tail), .role = PortRole::kUpdateMask, .tail = tail},
       {1, 1, rows, tail});
-}
-
-LayerGraph::OpenCache LayerGraph::open_cache(artifact::Cache cache) {
-  cache.dtype = options_.dtype;
-  OpenCache out;
-  out.is_state =
-      options_.caches_are_states && (!cache.is_recurrent || options_.form.has_recurrent_states());
-  out.input = builder_.input(cache.name, out.is_state ? ir::Type::state(cache.dtype, cache.shape)
-                                                      : ir::Type::tensor(cache.dtype, cache.shape));
-  out.stored = out.is_state ? builder_.read_state(out.input, cache.name + "_stored") : out.input;
-  out.cache = std::move(cache);
-  return out;
-}
-
-void LayerGraph::close_cache(OpenCache open, Value* updated) {
-  if (open.is_state) {
-    builder_.write_state(open.input, updated, open.cache.name + "_write");
-  } else {
-    open.cache.output = open.cache.name + "_out";
-    builder_.rename(updated, open.cache.output);
-    cache_outputs_.push_back(updated);
-  }
-  caches_.push_back(std::move(open.cache));
-}
-
-Value* LayerGraph::extend_recurrent(const std::string& name, Value* tokens, std::int64_t channels,
-                                    std::int64_t kept) {
-  artifact::Cache cache;
-  cache.name = name;
-  cache.shape = {1, 1, channels, kept};
-  cache.is_recurrent = true;
-  OpenCache open = open_cache(std::move(cache));
-  Value* extended = join({open.stored, tokens}, -1, name + "_extended");
-  close_cache(std::move(open),
-              builder_.op("matmul", {{"x", extended}, {"y", update_mask(kept)}}, name + "_after"));
-  return extended;
-}
-
-Value* LayerGraph::read_recurrent(const std::string& name, const Shape& shape) {
-  artifact::Cache cache;
-  cache.name = name;
-  cache.shape = shape;
-  cache.is_recurrent = true;
-  OpenCache& open = open_running_[name] = open_cache(std::move(cache));
-  return open.stored;
-}
-
-void LayerGraph::write_recurrent(const std::string& name, Value* updated) {
-  if (updated != nullptr) close_cache(std::move(open_running_.at(name)), updated);
 }
 
 // The first column of the update mask has its 1 in the row of the number of tokens: token t is one
@@ -238,51 +168,6 @@ Value* LayerGraph::real_tokens(std::int64_t tail) {
                   "real_tokens");
   real = tail == 1 ? counted : split(counted, {1, tail - 1}, -1, "real_tokens_split")[0];
   return real;
-}
-
-CachedRows LayerGraph::append_to_cache(const std::string& name, Value* tokens) {
-  const Shape& shape = tokens->type.shape;
-  Value* past = builder_.input(
-      name, ir::Type::tensor(options_.dtype, {1, shape[1], options_.context, shape[3]}));
-  const std::string output = name + "_rows";
-  Value* rows = tokens;
-  // Keys and values may be the same tensor, which cannot be two outputs.
-  if (std::ranges::find(cache_outputs_, tokens) == cache_outputs_.end())
-    builder_.rename(tokens, output);
-  else
-    rows = builder_.op("identity", {{"x", tokens}}, output);
-  cache_outputs_.push_back(rows);
-  caches_.push_back({.name = name,
-                     .output = output,
-                     .dtype = options_.dtype,
-                     .shape = {1, shape[1], options_.cache_context, shape[3]},
-                     .is_appended = true});
-  return {past, tokens};
-}
-
-CachedRows LayerGraph::update_cache(const std::string& name, Value* tokens) {
-  if (tokens == nullptr || config_.classifies()) return {tokens};
-  if (options_.form.has_read_only_caches()) return cached_[name] = append_to_cache(name, tokens);
-  artifact::Cache cache;
-  cache.name = name;
-  const Shape& shape = tokens->type.shape;
-  cache.shape = {1, shape[1], options_.cache_context, shape[3]};
-  OpenCache open = open_cache(std::move(cache));
-  Value* before = cache_prefix(open.stored, name + "_before");
-  // A one-hot matrix places the tokens: no indexed write, which the chip does not have.
-  Value* placed =
-      builder_.op("matmul", {{"x", cache_write_mask()}, {"y", tokens}}, name + "_placed");
-  Value* kept = mul(before, cache_keep_mask(), name + "_kept");
-  Value* after = add(kept, placed, name + "_after");
-  Value* updated = with_prefix(open.stored, after, name + "_updated");
-  close_cache(std::move(open), updated);
-  return cached_[name] = {after};
-}
-
-CachedRows LayerGraph::cache_of_other_layer(const std::string& name, const std::string& carried,
-                                            std::int64_t heads) {
-  if (const auto found = cached_.find(name); found != cached_.end()) return found->second;
-  return update_cache(name, to_heads(shared_[carried], heads, name + "_entered"));
 }
 
 Value* LayerGraph::add(Value* a, Value* b, std::string_view name) {

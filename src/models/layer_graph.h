@@ -20,6 +20,8 @@ struct GraphOptions {
   std::int64_t tokens = 1;         // T; kDynamic: known when it runs
   std::int64_t context = 0;        // S: positions that the function attends to and writes
   std::int64_t cache_context = 0;  // positions that the caches have, S or more
+  // Tokens of the widest function: room for so many is behind the context of packed caches.
+  std::int64_t widest_step = 1;
   // False: caches that would be states are inputs and outputs (fp32 has no states in Core ML).
   bool caches_are_states = true;
   artifact::Form form = {};
@@ -135,6 +137,8 @@ class LayerGraph {
   const std::vector<artifact::Cache>& caches() const { return caches_; }
   // Outputs of the function besides its result: caches that are not states.
   const std::vector<ir::Value*>& cache_outputs() const { return cache_outputs_; }
+  // Ends the packed caches, which are as large as their layers make them; after all layers.
+  void finish_packed_caches();
   const artifact::LayerSpan& layers() const { return layers_; }
   // How many operations there were at the end of each part but the last of a layer.
   struct PartEnd {
@@ -165,6 +169,20 @@ class LayerGraph {
   OpenCache open_cache(artifact::Cache cache);
   CachedRows append_to_cache(const std::string& name, ir::Value* tokens);
   void close_cache(OpenCache cache, ir::Value* updated);
+  // The keys and values of several layers, whose heads have the same shape.
+  struct PackedCache {
+    OpenCache open;
+    std::int64_t rows = 0;
+    std::vector<ir::Value*> values;  // all of its shape
+  };
+  std::map<std::string, PackedCache> packed_;
+  PackedCache& packed_cache(const Shape& tokens);
+  CachedRows write_to_packed(const std::string& name, ir::Value* tokens);
+  // [row, head, position, 0] as an operand of int32.
+  ir::Value* corner(std::int64_t row, std::int64_t head, ir::Value* position, std::int64_t last,
+                    const std::string& name);
+  ir::Value* position();      // int32 [1]: of the first token of the step
+  ir::Value* position_end();  // behind the last one
   // The first S positions of a cache, and a cache with its first S positions replaced.
   ir::Value* cache_prefix(ir::Value* cache, const std::string& name);
   ir::Value* with_prefix(ir::Value* cache, ir::Value* prefix, const std::string& name);
@@ -185,6 +203,7 @@ class LayerGraph {
   std::vector<artifact::Cache> caches_;
   std::vector<ir::Value*> cache_outputs_;
   ir::Value* keep_mask_ = nullptr;
+  ir::Value* position_end_ = nullptr;
   std::map<std::int64_t, ir::Value*> earlier_;
   std::map<std::int64_t, ir::Value*> real_tokens_;
 };

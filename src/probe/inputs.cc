@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "probe/inputs.h"
 
+#include <algorithm>
 #include <cmath>
 #include <vector>
 
@@ -51,6 +52,12 @@ Result<Tensor> make_input(const exec::Feature& feature, const Roles& roles, std:
     shape[i] = feature.size_ranges[i].upper;
   }
   const auto role = roles.find(feature.name);
+  if (role != roles.end() && role->second == PortRole::kPosition) {
+    Tensor position(feature.dtype, shape);
+    std::ranges::fill(position.mutable_view().as<std::int32_t>(),
+                      static_cast<std::int32_t>(kPosition));
+    return position;
+  }
   const bool is_keep = feature.name == "keep_mask";
   if (role == roles.end() && !is_keep) return random_tensor(feature.dtype, shape, 1, seed);
   const std::int64_t rows = shape[shape.size() - 2];

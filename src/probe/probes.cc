@@ -18,6 +18,8 @@ constexpr std::string_view kCaches =
     "Which form of the KV cache is accepted, and what does it cost?";
 constexpr std::string_view kCacheSource =
     "accepted: ANEMLL, CoreML-LLM, FluidAudio#679; refused with -14: magenta-realtime-2, mobius#77";
+constexpr std::string_view kSliceSource =
+    "ANEMLL and CoreML-LLM ship it, MLKV gained 54 and 30 %; coreai-models#5: it crashed Core AI";
 constexpr std::string_view kStates = "How many states does a package work with?";
 constexpr std::string_view kStateSource =
     "CoreML-LLM MLSTATE_PATTERN: three fail; Anemll#50: 48 work on M1";
@@ -58,6 +60,11 @@ constexpr Probe kRows[] = {
      .question = kCaches,
      .source = kCacheSource,
      .differs = "caches are inputs, new rows are outputs"},
+    {.id = "cache-slice",
+     .question = kCaches,
+     .source = kSliceSource,
+     .differs = "one state, written by slice_update at a position that is an input",
+     .build = {.form = {.cache = CacheForm::kSlice}}},
     {.id = "states-1",
      .question = kStates,
      .source = kStateSource,

@@ -146,6 +146,38 @@ TEST(Manifest, NamesEveryPortRole) {
   EXPECT_EQ(port_role_name(PortRole::kRopeSin), "rope_sin");
   EXPECT_EQ(port_role_name(PortRole::kAttentionMask), "attention_mask");
   EXPECT_EQ(port_role_name(PortRole::kCacheWriteMask), "cache_write_mask");
+  EXPECT_EQ(port_role_name(PortRole::kPosition), "position");
+}
+
+// The rows of several layers in one cache, with room for a widest step of 64 behind the context.
+TEST(ManifestOfPackedCaches, ComesBackAsItWas) {
+  Manifest manifest = sample_manifest();
+  manifest.form.cache = CacheForm::kSlice;
+  manifest.shards[0].inputs[5] = {"position", PortRole::kPosition};
+  manifest.shards[0].caches[0].shape = {8, 2, 320, 16};
+  EXPECT_EQ(needed_format_version(manifest), 3);
+  const Json json = to_json(manifest);
+  EXPECT_EQ(json["form"]["cache"], "slice");
+  const auto read = manifest_from_json(json, "m");
+  ASSERT_TRUE(read.ok()) << read.status().message();
+  EXPECT_EQ(dump_json(to_json(*read)), dump_json(json));
+  EXPECT_EQ(read->shards[0].caches[0].positions(), 320);
+
+  const auto refused = [&](const char* at, const Json& value) {
+    Json damaged = json;
+    damaged[Json::json_pointer(at)] = value;
+    const auto result = manifest_from_json(damaged, "m");
+    return result.ok() ? std::string("accepted") : std::string(result.status().message());
+  };
+  EXPECT_NE(refused("/format_version", 2).find("expected format_version 3"), std::string::npos);
+  EXPECT_NE(refused("/shards/0/caches/0/shape", {8, 2, 319, 16}).find("at least 320 positions"),
+            std::string::npos);
+  EXPECT_NE(refused("/shards/0/caches/0/shape", {8, 320, 16}).find("at least 320 positions"),
+            std::string::npos);
+  EXPECT_NE(refused("/shards/0/inputs/3/role", "position").find("one input of role position"),
+            std::string::npos);
+  EXPECT_NE(refused("/shards/0/inputs/5/window", 4).find("no window"), std::string::npos);
+  EXPECT_NE(refused("/shards/0/inputs/5/rope", "default").find("no rope"), std::string::npos);
 }
 
 TEST(ManifestOfHeads, MayHaveSeveralInAPackage) {

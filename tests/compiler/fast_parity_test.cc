@@ -134,7 +134,7 @@ TEST_P(FastParity, EverySchemeOnEveryInstructionSet) {
 
 // Forms whose graphs differ: tiers, flexible widths, the other layout, fp32 with its own caches.
 TEST_P(FastParity, EveryForm) {
-  std::vector<CompileOptions> forms(5);
+  std::vector<CompileOptions> forms(7);
   forms[0].tiers = {16, 40};
   forms[1].range_dim = true;
   forms[2].form.layout = artifact::HiddenLayout::kTokensInWidth;
@@ -145,6 +145,10 @@ TEST_P(FastParity, EveryForm) {
   forms[4].form.taps = artifact::TapsForm::kArithmetic;
   forms[4].form.routing = artifact::RoutingForm::kArithmetic;
   forms[4].form.logits = artifact::LogitsLayout::kLast;
+  forms[5].form.cache = artifact::CacheForm::kSlice;
+  forms[5].form.layout = artifact::HiddenLayout::kTokensInWidth;
+  forms[6].form.cache = artifact::CacheForm::kSlice;
+  forms[6].precision = DType::kFp32;
   for (CompileOptions& options : forms) {
     options.recipe.quant.scheme = quant::Scheme::kNone;
     options.context = 64;
@@ -160,7 +164,7 @@ TEST_P(FastParity, EveryForm) {
 }
 
 // One operation attends to the past and the step in one order of sums, however the cache is kept.
-TEST_P(FastParity, ReadOnlyCachesGiveTheBitsOfBlendedOnes) {
+TEST_P(FastParity, EveryFormOfCachesGivesTheBitsOfBlendedOnes) {
   const auto answer = [&](artifact::CacheForm cache, const std::vector<std::int64_t>& tiers) {
     CompileOptions options;
     options.recipe.quant.scheme = quant::Scheme::kNone;
@@ -177,9 +181,11 @@ TEST_P(FastParity, ReadOnlyCachesGiveTheBitsOfBlendedOnes) {
   ASSERT_FALSE(blended.logits.empty());
   for (const std::vector<std::int64_t>& tiers : {std::vector<std::int64_t>{}, {19, 40}}) {
     const Answer appended = answer(artifact::CacheForm::kReadOnly, tiers);
+    const Answer sliced = answer(artifact::CacheForm::kSlice, tiers);
     EXPECT_EQ(appended.continuation, blended.continuation);
-    // Layers that attend to the cache of another one are one operation with read-only caches alone:
-    // blended ones are rounded in between.
+    EXPECT_TRUE(sliced.logits == appended.logits);
+    // Layers that attend to the cache of another one are no single operation with blended caches
+    // alone: those are rounded in between.
     if (GetParam().name == "tiny_gemma4_text")
       expect_close(appended.logits, blended.logits, kLeastCosine);
     else

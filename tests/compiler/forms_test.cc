@@ -174,16 +174,18 @@ TEST_P(Forms, ATiedFloatHeadHoldsTheEmbeddings) {
   EXPECT_EQ(plain.continuation.size(), kNewTokens);
 }
 
-TEST(FlexibleFunctions, AreRefusedWithReadOnlyCaches) {
-  const TemporaryFolder folder;
-  CompileOptions options;
-  options.range_dim = true;
-  options.form.cache = artifact::CacheForm::kReadOnly;
-  const auto report =
-      compile(checkpoints_in_the_tree().front().path, folder.file("artifact"), options);
-  ASSERT_FALSE(report.ok());
-  EXPECT_EQ(report.status().code(), Code::kInvalidArgument);
-  EXPECT_NE(report.status().message().find("--range-dim"), std::string::npos);
+TEST(FlexibleFunctions, AreRefusedWithReadOnlyAndPackedCaches) {
+  for (const auto cache : {artifact::CacheForm::kReadOnly, artifact::CacheForm::kSlice}) {
+    const TemporaryFolder folder;
+    CompileOptions options;
+    options.range_dim = true;
+    options.form.cache = cache;
+    const auto report =
+        compile(checkpoints_in_the_tree().front().path, folder.file("artifact"), options);
+    ASSERT_FALSE(report.ok());
+    EXPECT_EQ(report.status().code(), Code::kInvalidArgument);
+    EXPECT_NE(report.status().message().find("--range-dim"), std::string::npos);
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(, Forms, ::testing::ValuesIn(checkpoints_in_the_tree()),

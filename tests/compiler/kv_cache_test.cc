@@ -88,7 +88,10 @@ TEST_P(CachesOfPackages, GoOnFromCopiesAndSnapshots) {
   exact.precision = DType::kFp32;
   exact.recipe.quant.scheme = quant::Scheme::kNone;
   CompileOptions half;
-  for (CompileOptions options : {exact, half}) {
+  CompileOptions exact_packed = exact;
+  CompileOptions packed;
+  exact_packed.form.cache = packed.form.cache = artifact::CacheForm::kSlice;
+  for (CompileOptions options : {exact, half, exact_packed, packed}) {
     options.context = 40;
     options.prefill = 8;
     SCOPED_TRACE(std::string(dtype_name(options.precision)));

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // No step of our packages needs a mask tensor on the fast path: what a step costs follows the
 // tokens that are there, not the context that the package was compiled for.
+#include <algorithm>
 #include <gtest/gtest.h>
 
 #include "api/executors.h"
+#include "exec/profile.h"
 #include "tests/compiler/golden.h"
 #include "tests/support/shared_data.h"
 
@@ -50,15 +52,55 @@ TEST_P(MaskFacts, OfEveryFunction) {
   expect_all_facts(options, true, "");
 }
 
-// Layers that attend to the cache of another one are fused, too.
-TEST_P(MaskFacts, OfReadOnlyCaches) {
+// What is left of the work on caches beside attention, in all functions of the artifact.
+std::vector<std::string> other_work_on_caches(const engine::Model& model) {
+  std::vector<std::string> out;
+  for (std::size_t s = 0; s < model.manifest().shards.size(); ++s) {
+    const auto& caches = model.manifest().shards[s].caches;
+    if (std::ranges::all_of(caches, &artifact::Cache::is_recurrent)) continue;
+    const bool has_recurrent = std::ranges::any_of(caches, &artifact::Cache::is_recurrent);
+    for (const artifact::Function& function : model.manifest().functions) {
+      const auto steps = exec::explain(model.shard(s), function.name);
+      EXPECT_TRUE(steps.ok()) << steps.status().message();
+      if (!steps.ok()) continue;
+      EXPECT_GT(std::ranges::count(*steps, "cached_attention", &exec::PlanStep::name), 0);
+      for (const exec::PlanStep& step : *steps)
+        if (step.name == "slice_update" ||
+            (!has_recurrent && (step.name == "read_state" || step.name == "write_state")))
+          out.push_back(step.operation);
+    }
+  }
+  return out;
+}
+
+// Packed caches are attended to and written where they are, and nothing else is done with them.
+TEST_P(MaskFacts, PackedCachesAreInPlace) {
   CompileOptions options;
   options.context = 64;
   options.prefill = 16;
-  options.form.cache = artifact::CacheForm::kReadOnly;
-  expect_all_facts(options, true, "");
   options.tiers = {24};
-  expect_all_facts(options, true, "");
+  options.form.cache = artifact::CacheForm::kSlice;
+  const std::string folder = folder_.file("artifact");
+  ASSERT_NE(compile_and_load(GetParam(), folder, options), nullptr);
+  auto executor = api::make_executor({.threads = 2});
+  ASSERT_TRUE(executor.ok()) << executor.status().message();
+  const auto model = engine::Model::load(folder, **executor);
+  ASSERT_TRUE(model.ok()) << model.status().message();
+  EXPECT_EQ(other_work_on_caches(**model), std::vector<std::string>());
+}
+
+// Layers that attend to the cache of another one are fused, too.
+TEST_P(MaskFacts, OfReadOnlyAndPackedCaches) {
+  for (const auto cache : {artifact::CacheForm::kReadOnly, artifact::CacheForm::kSlice}) {
+    SCOPED_TRACE(static_cast<int>(cache));
+    CompileOptions options;
+    options.context = 64;
+    options.prefill = 16;
+    options.form.cache = cache;
+    expect_all_facts(options, true, "");
+    options.tiers = {24};
+    expect_all_facts(options, true, "");
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(, MaskFacts, ::testing::ValuesIn(checkpoints_in_the_tree()),

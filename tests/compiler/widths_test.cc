@@ -176,10 +176,15 @@ TEST_P(WidthsOfForms, EveryFormGivesTheSameBits) {
   read_only.form.taps = artifact::TapsForm::kArithmetic;
   read_only.form.routing = artifact::RoutingForm::kArithmetic;
   read_only.form.logits = artifact::LogitsLayout::kLast;
+  CompileOptions sliced = options_of("int8-channel");
+  sliced.form.cache = artifact::CacheForm::kSlice;
+  CompileOptions sliced_floats = floats;
+  sliced_floats.form.cache = artifact::CacheForm::kSlice;
   // As Q6_K is kept.
   CompileOptions sixteen = options_of("int8-block");
   sixteen.recipe.quant.block_size = 16;
-  for (const CompileOptions& options : {floats, flexible, flat, read_only, sixteen})
+  for (const CompileOptions& options :
+       {floats, flexible, flat, read_only, sliced, sliced_floats, sixteen})
     expect_same_bits(*checkpoint, options, splits);
 }
 

@@ -32,8 +32,9 @@ OTHER_OPERATIONS = {"inverse", "log"}
 
 PRECISIONS = ("fp16", "fp32")
 SCHEMES = ("none", "int8", "int8-channel", "int8-block", "int4-block", "lut4", "lut6", "lut8", "mixed")
-GRAPH_FORMS = ("portable", "blend-states")  # the default first
+GRAPH_FORMS = ("portable", "blend-states", "slice-states")  # the default first
 STATES = ["--form", "blend-states"]
+PACKED = ["--form", "slice-states"]
 # Everything else that `anemone compile --help` offers, on one form of model.
 OPTIONS = {
     "one_package": ["--shards", "1"],
@@ -58,6 +59,8 @@ OPTIONS = {
     "tokens_in_height": ["--layout", "height"],
     "tokens_in_width": [*STATES, "--layout", "width"],
     "states": STATES,
+    "packed_states": PACKED,
+    "packed_states_with_tiers": [*PACKED, "--context", "7,16,64", "--prefill", "8", "--shards", "2"],
     "states_and_a_tier": [*STATES, "--context", "16,64", "--prefill", "8"],
     "argmax": ["--argmax"],
     "all_at_once": [*STATES, "--argmax", "--layout", "width", "--range-dim", "--prefill", "8", "--context", "16,64"],
@@ -103,21 +106,21 @@ def check_artifact(anemone, artifact, manifest, precision, scheme, options=()):
         assert spec.description.defaultFunctionName == "decode"
         used |= operations
         assert anemone.inspect(package)["kind"] == "mlpackage"
-    has_states = precision == "fp16" and STATES[1] in options
+    has_states = precision == "fp16" and (STATES[1] in options or PACKED[1] in options)
     assert ("read_state" in used) == ("write_state" in used) == has_states
     assert ("constexpr_lut_to_dense" in used) == scheme.startswith("lut")
     assert ("constexpr_blockwise_shift_scale" in used) == (scheme != "none" and not scheme.startswith("lut"))
     seen_operations.update(used)
 
 
-@pytest.mark.parametrize("form,graph,scheme", [(form, *choice) for form in FORMS for choice in zip(GRAPH_FORMS, ("lut6", "int8"))])
+@pytest.mark.parametrize("form,graph,scheme", [(form, *choice) for form in FORMS for choice in zip(GRAPH_FORMS, ("lut6", "int8", "none"))])
 def test_each_form_of_model_loads_in_each_form_of_graph(anemone, checkpoint, tmp_path, form, graph, scheme):
     folder, _ = checkpoint(form)
     options = ["--form", graph, "--quant", scheme]
     artifact, manifest = compile_model(anemone, folder, tmp_path, "--context", "16", "--prefill", "4", *options)
     check_artifact(anemone, artifact, manifest, "fp16", scheme, options)
     assert manifest["layers"] == (COMMON | FORMS[form])["num_hidden_layers"]
-    outputs = {"portable": 5, "blend-states": 2}[graph]
+    outputs = {"portable": 5, "blend-states": 2, "slice-states": 5}[graph]
     assert len(manifest["heads"]) == (outputs if form == "llama_wide_vocabulary" else 1)
 
 

@@ -184,6 +184,8 @@ TEST(Probes, AreWhatTheySay) {
   EXPECT_EQ(states["states-2l"], 4U);
   EXPECT_EQ(states["cache-blend"], 4U);
   EXPECT_EQ(states["cache-readonly"], 0U);
+  EXPECT_EQ(states["cache-slice"], 1U);
+  EXPECT_EQ(states["slice-states"], 1U);
   EXPECT_EQ(states["blend-states"], 4U);
   EXPECT_EQ(states["portable"], 0U);
 }

@@ -61,6 +61,14 @@ class PackageChecker {
     return check("output", signature_->output(name), name, shape);
   }
 
+  Result<DType> integer_input(std::string_view name, const Shape& shape) const {
+    const Feature* feature = signature_->input(name);
+    ANEMONE_RETURN_IF_ERROR(check_shape_of("input", feature, name, shape));
+    ANEMONE_RETURN_IF_ERROR(
+        check_same(fmt::format("input \"{}\"", name), DType::kInt32, feature->dtype));
+    return DType::kInt32;
+  }
+
   Status integer_output(std::string_view name, const Shape& shape) const {
     const Feature* feature = signature_->output(name);
     ANEMONE_RETURN_IF_ERROR(check_shape_of("output", feature, name, shape));
@@ -218,8 +226,10 @@ Result<FunctionPlan> plan_width(const artifact::Manifest& manifest,
                       .tail = port.tail,
                       .is_bidirectional = manifest.classifies()};
       set_columns(manifest, shard, input);
-      ANEMONE_ASSIGN_OR_RETURN(
-          input.dtype, checker.input(port.name, host_input_shape(input, tokens, plan.context)));
+      const Shape shape = host_input_shape(input, tokens, plan.context);
+      ANEMONE_ASSIGN_OR_RETURN(input.dtype, port.role == PortRole::kPosition
+                                                ? checker.integer_input(port.name, shape)
+                                                : checker.input(port.name, shape));
       input.is_fact = is_mask(input) && std::ranges::find(as_facts, port.name) != as_facts.end();
       if (input.is_fact) facts.push_back(mask_fact(input, port.name));
       ports.push_back(index_of(plan.host_inputs, input));

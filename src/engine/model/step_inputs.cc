@@ -56,6 +56,8 @@ Shape host_input_shape(const HostInput& input, std::int64_t tokens, std::int64_t
     case PortRole::kEmbedding:
     case PortRole::kLayerEmbedding:
       return artifact::hidden_shape(input.layout, input.columns, tokens);
+    case PortRole::kPosition:
+      return {1};
     case PortRole::kHidden:
     case PortRole::kExperts:
       break;
@@ -84,6 +86,9 @@ void StepInputs::set(std::int64_t position, std::int64_t count, std::int64_t len
         break;
       case PortRole::kUpdateMask:
         set_update_mask(item, count);
+        break;
+      case PortRole::kPosition:
+        item.tensor.mutable_view().as<std::int32_t>()[0] = static_cast<std::int32_t>(position);
         break;
       case PortRole::kAttentionMask:
       case PortRole::kAttentionMaskPastAndStep:

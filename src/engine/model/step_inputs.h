@@ -21,7 +21,7 @@ struct HostInput {
   artifact::PortRole role = artifact::PortRole::kAttentionMask;  // never kHidden or kExperts
   const artifact::Rope* rope = nullptr;                          // kRopeCos, kRopeSin
   std::int64_t window = 0;                                       // kAttentionMask
-  DType dtype = DType::kFp16;                                    // fp16 or fp32
+  DType dtype = DType::kFp16;                                    // fp16 or fp32; int32 of kPosition
   std::int64_t tail = 0;                                         // kUpdateMask
   bool is_bidirectional = false;                                 // kAttentionMask
   // kAttentionMask, kCacheWriteMask: the package takes it as a fact (exec/step_facts.h).

@@ -125,12 +125,13 @@ void Sequence::clear() {
 
 std::uint64_t Sequence::cache_bytes(const Model& model, std::int64_t tokens) {
   std::uint64_t bytes = 0;
-  const auto context = static_cast<std::uint64_t>(model.context());
   for (const artifact::Shard& shard : model.manifest().shards)
     for (const artifact::Cache& cache : shard.caches) {
       const std::uint64_t all =
           dtype_bytes(cache.dtype, static_cast<std::uint64_t>(element_count(cache.shape)));
-      bytes += !cache.is_recurrent ? all * static_cast<std::uint64_t>(tokens) / context : all;
+      bytes += cache.is_recurrent ? all
+                                  : all / static_cast<std::uint64_t>(cache.positions()) *
+                                        static_cast<std::uint64_t>(tokens);
     }
   return bytes;
 }
