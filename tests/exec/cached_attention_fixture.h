@@ -27,7 +27,10 @@ struct CachedAttention : FusionFixture {
         "reduce_sum",
         {{"x", write}, {"axes", Literal::int32s({-1})}, {"keep_dims", Literal::boolean(true)}});
     Value* keep = b.op("sub", {{"x", Literal::number(1, DType::kFp16)}, {"y", written}});
-    Value* placed = b.op("matmul", {{"x", write}, {"y", tokens}});
+    if (multiplies_one_token)
+      keep = b.op("sub", {{"x", Literal::number(1, DType::kFp16)}, {"y", write}});
+    Value* placed = multiplies_one_token ? b.op("mul", {{"x", tokens}, {"y", write}})
+                                         : b.op("matmul", {{"x", write}, {"y", tokens}});
     Value* after = b.op("add", {{"x", b.op("mul", {{"x", before}, {"y", keep}})}, {"y", placed}});
     if (is_open) after->type = half(Shape(4, kDynamic));
     b.write_state(state, after, name + "_write");
@@ -52,6 +55,7 @@ struct CachedAttention : FusionFixture {
     Value* inverse = b.op("inverse", {{"x", total}, {"epsilon", Literal::number(0, DType::kFp16)}});
     return b.op("mul", {{"x", inverse}, {"y", weights}});
   }
+  bool multiplies_one_token = false;  // cache * (1 - write) + tokens * write
   bool has_sinks = false;
   bool has_heads_first = false;  // scores of [heads, 1, T, S]
   bool is_open = false;          // the program does not say what shape it writes into the states

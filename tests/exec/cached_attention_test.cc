@@ -15,6 +15,14 @@ TEST_F(CachedAttention, StepByStep) {
   expect_like_reference({"cached_attention"}, steps, kManyRoundings);
 }
 
+// As packages of others write one token: cache * (1 - mask) + token * mask.
+TEST_F(CachedAttention, OneTokenMayBeMultiplied) {
+  multiplies_one_token = true;
+  build(1);
+  expect_like_reference({"cached_attention"}, {step(1, 0), step(1, 1), step(1, 5), step(1, 1)},
+                        kManyRoundings);
+}
+
 // Facts in the place of both masks give the bits of the masks.
 TEST_F(CachedAttention, TakesFactsForMasks) {
   for (const std::int32_t tokens : {1, 4, 12}) {

@@ -19,6 +19,7 @@ struct SlicedStates : FusionFixture {
   // As a PyTorch buffer of [layers, batch, heads, positions, dim], of which a layer is an index.
   bool has_five_axes = false;
   bool reads_before_writing_back = false;
+  bool reads_in_two_slices = false;
 
   Shape state_shape() const {
     return has_five_axes ? Shape{4, 1, kKvHeads, kRoom, kDim} : Shape{4, kKvHeads, kRoom, kDim};
@@ -54,6 +55,14 @@ struct SlicedStates : FusionFixture {
     if (has_five_axes) {
       begin.insert(begin.begin() + 1, 0);
       end.insert(end.begin() + 1, 1);
+    }
+    if (reads_in_two_slices) {
+      Value* row_of = b.op("slice_by_index", {{"x", stored},
+                                              {"begin", Literal::int32s(begin)},
+                                              {"end", Literal::int32s({row + 1, 99, 99, 99})}});
+      return b.op("slice_by_index", {{"x", row_of},
+                                     {"begin", Literal::int32s({0, 0, 0, 0})},
+                                     {"end", Literal::int32s({1, 99, kContext, 99})}});
     }
     return b.op("slice_by_index", {{"x", stored},
                                    {"begin", Literal::int32s(begin)},
@@ -180,8 +189,20 @@ TEST_F(SlicedStates, KeepTheUpdatesThatOthersRead) {
   expect_like_reference(kFused, {step(0), step(3), step(1)}, kTolerance);
   const auto fast = load_as(kernels::simd::supported_isas().back(), false);
   const std::vector<std::string> steps = steps_of(*fast);
-  EXPECT_EQ(std::ranges::count(steps, "slice_update"), 1);
+  EXPECT_EQ(std::ranges::count(steps, "slice_update in place"), 1);
+  EXPECT_EQ(std::ranges::count(steps, "slice_update"), 0);
   EXPECT_EQ(std::ranges::count(steps, "slice_by_index"), 1);
+}
+
+// As PyTorch writes cache[row:row + 1, :, :context].
+TEST_F(SlicedStates, MayBeReadInTwoSlices) {
+  reads_in_two_slices = true;
+  build();
+  expect_like_reference(kFused, {step(0), step(3), step(1)}, kTolerance);
+  const auto fast = load_as(kernels::simd::supported_isas().back(), false);
+  const std::vector<std::string> steps = steps_of(*fast);
+  for (const char* gone : {"read_state", "write_state", "slice_update", "slice_by_index"})
+    EXPECT_EQ(std::ranges::count(steps, gone), 0) << gone;
 }
 
 // As the rule of slice_update says, in the reference and where it is part of an attention.

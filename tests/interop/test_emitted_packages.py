@@ -60,7 +60,7 @@ OPTIONS = {
     "tokens_in_width": [*STATES, "--layout", "width"],
     "states": STATES,
     "packed_states": PACKED,
-    "packed_states_with_tiers": [*PACKED, "--context", "7,16,64", "--prefill", "8", "--shards", "2"],
+    "packed_states_with_tiers": [*PACKED, "--context", "7,16,64", "--prefill", "8"],
     "states_and_a_tier": [*STATES, "--context", "16,64", "--prefill", "8"],
     "argmax": ["--argmax"],
     "all_at_once": [*STATES, "--argmax", "--layout", "width", "--range-dim", "--prefill", "8", "--context", "16,64"],

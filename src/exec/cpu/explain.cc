@@ -30,6 +30,7 @@ class Explainer {
     out.is_fused = op.kind == PreparedOp::Kind::kFused;
     out.is_view = op.kind == PreparedOp::Kind::kView;
     out.name = out.is_fused ? std::string(op.fused->name()) : op.op->type;
+    if (op.kind == PreparedOp::Kind::kUpdateState) out.name += " in place";
     if (out.is_view || op.outputs.empty()) return out;
     const ir::Type& type = function_.type(op.outputs[0]);
     const Shape output = type.is_tensor() ? at_least(type.shape) : Shape{};

@@ -12,11 +12,40 @@ bool is_transposed(const FusionGraph& graph, const PreparedOp& op) {
   return graph.flag(op, "transpose_x") || graph.flag(op, "transpose_y");
 }
 
-// `reg` is 1 - reduce_sum(mask, -1, keep_dims)
+// Whether a write mask is for one token.
+bool is_one_column(const FusionGraph& graph, int mask) {
+  return mask >= 0 && graph.type(mask).is_tensor() && graph.type(mask).shape.size() == 4 &&
+         graph.type(mask).shape[3] == 1;
+}
+
+// A mask and tokens.
+struct Placed {
+  PreparedOp* op = nullptr;
+  int mask = -1;
+  int tokens = -1;
+};
+
+// mask @ tokens; or mask * tokens where there is one token, either way round.
+std::vector<Placed> placed_tokens(const FusionGraph& graph, int reg) {
+  if (PreparedOp* product = graph.producer(reg, "matmul")) {
+    if (is_transposed(graph, *product)) return {};
+    return {{product, FusionGraph::argument(*product, "x"), FusionGraph::argument(*product, "y")}};
+  }
+  std::vector<Placed> out;
+  if (PreparedOp* product = graph.producer(reg, "mul"))
+    for (const std::string_view side : {"x", "y"})
+      if (const int mask = FusionGraph::argument(*product, side); is_one_column(graph, mask))
+        out.push_back({product, mask, FusionGraph::other(*product, mask)});
+  return out;
+}
+
+// `reg` is 1 - reduce_sum(mask, -1, keep_dims), or 1 - mask where that has one column.
 bool keeps_unmasked(const FusionGraph& graph, int reg, int mask) {
   const PreparedOp* keep = graph.producer(reg, "sub");
   if (keep == nullptr || graph.number(*keep, "x").value_or(0) != 1) return false;
-  const PreparedOp* written = graph.producer(FusionGraph::argument(*keep, "y"), "reduce_sum");
+  const int written_register = FusionGraph::argument(*keep, "y");
+  if (written_register == mask) return is_one_column(graph, mask);
+  const PreparedOp* written = graph.producer(written_register, "reduce_sum");
   if (written == nullptr || FusionGraph::argument(*written, "x") != mask ||
       !graph.flag(*written, "keep_dims"))
     return false;
@@ -106,21 +135,21 @@ std::optional<CacheUpdate> match_blend(const FusionGraph& graph, PreparedOp& sum
   for (const std::string_view side : {"x", "y"}) {
     const int kept_register = FusionGraph::argument(sum, side);
     PreparedOp* kept = graph.producer(kept_register, "mul");
-    PreparedOp* placed = graph.producer(FusionGraph::other(sum, kept_register), "matmul");
-    if (kept == nullptr || placed == nullptr || is_transposed(graph, *placed)) continue;
-    const int mask = FusionGraph::argument(*placed, "x");
-    for (const std::string_view part : {"x", "y"}) {
-      const int before = FusionGraph::argument(*kept, part);
-      if (before < 0 || !keeps_unmasked(graph, FusionGraph::other(*kept, before), mask)) continue;
-      CacheUpdate out;
-      const int whole = whole_of(graph, before, out);
-      const int updated = whole_after(graph, whole, before, after, out);
-      if (updated < 0 || !find_cache(graph, whole, updated, out)) return std::nullopt;
-      out.mask = mask;
-      out.tokens = FusionGraph::argument(*placed, "y");
-      out.inner.insert(out.inner.end(), {&sum, kept, placed});
-      return out;
-    }
+    if (kept == nullptr) continue;
+    for (const Placed& placed : placed_tokens(graph, FusionGraph::other(sum, kept_register)))
+      for (const std::string_view part : {"x", "y"}) {
+        const int before = FusionGraph::argument(*kept, part);
+        if (before < 0 || !keeps_unmasked(graph, FusionGraph::other(*kept, before), placed.mask))
+          continue;
+        CacheUpdate out;
+        const int whole = whole_of(graph, before, out);
+        const int updated = whole_after(graph, whole, before, after, out);
+        if (updated < 0 || !find_cache(graph, whole, updated, out)) return std::nullopt;
+        out.mask = placed.mask;
+        out.tokens = placed.tokens;
+        out.inner.insert(out.inner.end(), {&sum, kept, placed.op});
+        return out;
+      }
   }
   return std::nullopt;
 }

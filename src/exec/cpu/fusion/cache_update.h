@@ -37,9 +37,10 @@ struct CacheUpdate {
 };
 
 // The update behind the keys or values that an attention takes, in one of the forms:
-//   before * (1 - reduce_sum(mask, -1)) + mask @ tokens, where `before` is a state or the first
-//   positions of one, and the state becomes this, in the first positions or as a whole; or `before`
-//   is an input of the function and this an output;
+//   before * (1 - reduce_sum(mask, -1)) + mask @ tokens, or before * (1 - mask) + mask * tokens for
+//   one token, where `before` is a state or the first positions of one, and the state becomes this,
+//   in the first positions or as a whole; or `before` is an input of the function and this an
+//   output;
 //   concat(past, tokens) along the positions, where `past` is an input and `tokens` is an output;
 //   the first positions of a row of a state after a slice_update of it (sliced_states.h). What is
 //   inside stays: SlicedStates::remove_unread() takes it away where nobody else needs it.

@@ -135,6 +135,9 @@ void SlicedStates::visit(const FusionGraph& graph, PreparedOp& op) {
       const auto found = of_register_.find(reg);
       if (found == of_register_.end()) continue;
       State& state = states_[found->second];
+      if (const auto part = state.readers.find(reg);
+          part != state.readers.end() && part->second.op != nullptr)
+        read_part(graph, op, reg, state);
       if (!state.versions.contains(reg)) continue;
       ++state.uses[reg];
       // An operation that takes it twice is none of the forms.
@@ -203,6 +206,21 @@ void SlicedStates::use(const FusionGraph& graph, PreparedOp& op, int reg, State&
   state.readers[reg] = {nullptr, 0, state.shape[state.shape.size() - 2], version};
 }
 
+// The first positions of a row that a slice has taken; PyTorch writes a slice for each axis.
+void SlicedStates::read_part(const FusionGraph& graph, PreparedOp& op, int reg, State& state) {
+  if (!FusionGraph::is_statically_checked(op) || op.op->type != "slice_by_index" ||
+      FusionGraph::argument(op, "x") != reg)
+    return;
+  const auto slice = row_slice(graph, op, graph.type(reg).shape);
+  const Shape& given = graph.type(op.outputs[0]).shape;
+  if (!slice || slice->begin.value != 0 || given.size() < kRowRank) return;
+  Reader part = state.readers.at(reg);
+  part.op = &op;
+  part.positions = given[given.size() - 2];
+  state.readers[op.outputs[0]] = part;
+  of_register_[op.outputs[0]] = static_cast<std::size_t>(state.state);
+}
+
 void SlicedStates::finish(const FusionGraph& graph, State& state) const {
   if (state.unwritten != nullptr || state.updates.empty()) state.is_known = false;
   // Uses by inner blocks and as outputs of the function are not among those that were seen.
@@ -252,7 +270,11 @@ void SlicedStates::remove_unread(FusionGraph& graph) const {
     for (const PreparedOp* access : state.accesses)
       if (access->kind == PreparedOp::Kind::kWriteState)
         ++chain_uses[FusionGraph::argument(*access, "data")];
-    for (const auto& [reg, reader] : state.readers) {
+    // Slices of slices come first.
+    std::vector<std::pair<int, Reader>> readers(state.readers.begin(), state.readers.end());
+    std::ranges::sort(readers, std::ranges::greater(),
+                      [](const auto& each) { return each.second.op; });
+    for (const auto& [reg, reader] : readers) {
       const int others = reader.op == nullptr ? chain_uses[reg] : 0;
       if (graph.use_count(reg) > others)
         unread.erase(reader.row);

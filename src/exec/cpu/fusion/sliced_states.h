@@ -80,6 +80,7 @@ class SlicedStates {
   void visit(const FusionGraph& graph, PreparedOp& op);
   void access(PreparedOp& op);
   void use(const FusionGraph& graph, PreparedOp& op, int reg, State& state);
+  void read_part(const FusionGraph& graph, PreparedOp& op, int reg, State& state);
   void finish(const FusionGraph& graph, State& state) const;
 
   std::vector<State> states_;               // [state of the function]
