@@ -7,7 +7,8 @@
 namespace anemone::engine {
 namespace {
 
-// A prompt of so many tokens is short: it is read while a chunk of another one is.
+// A prompt of so many tokens is short: reading it costs hardly more than reading the weights, so it
+// is read together with others, and while a chunk of a long one is.
 constexpr std::int64_t kShortPrompt = 64;
 // A text waits for another one's prompt rather than read so many tokens itself.
 constexpr std::int64_t kLeastWait = 32;
@@ -26,13 +27,26 @@ bool ModelLoop::Text::is_paused() const {
 ModelLoop::ModelLoop(std::shared_ptr<const Model> model, SequencePool& pool)
     : model_(std::move(model)),
       pool_(pool),
-      runner_(model_),
-      short_runner_(model_),
-      labels_(model_) {}
+      steps_(model_),
+      chunks_(model_),
+      labels_(model_) {
+  // A prompt has two tokens to read, at least.
+  chunks_.reserve(StepItem::kMaxTokens / 2);
+}
+
+void ModelLoop::Steps::reserve(std::size_t count) {
+  items.reserve(count);
+  texts.reserve(count);
+}
+
+void ModelLoop::Steps::add(Text& text, std::int64_t max_tokens) {
+  items.push_back({text.sequence.get(), text.rest(), max_tokens});
+  if (text.wants_prompt_logits()) items.back().on_logits = &text.choice.options.on_prompt_logits;
+  texts.push_back(&text);
+}
 
 void ModelLoop::add(std::shared_ptr<RequestTicket> ticket, Choice&& choice) {
-  step_items_.reserve(texts_.size() + 1);
-  step_texts_.reserve(texts_.size() + 1);
+  steps_.reserve(texts_.size() + 1);
   texts_.push_back(std::make_unique<Text>());
   texts_.back()->ticket = std::move(ticket);
   texts_.back()->choice = std::move(choice);
@@ -58,8 +72,8 @@ std::uint64_t ModelLoop::reserved() const {
 
 bool ModelLoop::turn(std::uint64_t others_bytes, const std::function<void()>& meanwhile) {
   begin_and_end(others_bytes);
-  bool did_anything = decode(runner_);
-  did_anything = read_prompt(meanwhile) || did_anything;
+  bool did_anything = decode();
+  did_anything = read_prompts(meanwhile) || did_anything;
   did_anything = labels_.turn() || did_anything;
   remove_ended();
   return did_anything;
@@ -67,8 +81,8 @@ bool ModelLoop::turn(std::uint64_t others_bytes, const std::function<void()>& me
 
 bool ModelLoop::turn_meanwhile(std::uint64_t others_bytes) {
   begin_and_end(others_bytes);
-  bool did_anything = decode(short_runner_);
-  did_anything = read_short_prompts(short_runner_) || did_anything;
+  bool did_anything = decode();
+  did_anything = read_short_prompts() || did_anything;
   remove_ended();
   return did_anything;
 }
@@ -90,21 +104,28 @@ void ModelLoop::begin_and_end(std::uint64_t others_bytes) {
   }
 }
 
+std::int64_t ModelLoop::coming(std::span<const std::int32_t> prompt, const Text& other) const {
+  if (other.sequence->can_be_truncated())
+    return common_prefix(prompt.first(prompt.size() - 1), other.ids);
+  // There is a snapshot at the end of the prompt, with the prediction.
+  const auto length = common_prefix(prompt, other.choice.prompt);
+  return length == std::ssize(other.choice.prompt) ? length : 0;
+}
+
 Status ModelLoop::begin(Text& text, std::uint64_t others_bytes) {
   const Choice& choice = text.choice;
   const bool wants_logits = static_cast<bool>(choice.options.on_prompt_logits);
   ANEMONE_RETURN_IF_ERROR(model_->check_prompt(choice.prompt, wants_logits));
   // A prompt whose logits are wanted is run from its first token on.
-  const auto prompt = wants_logits ? std::span(choice.prompt).first(1) : std::span(choice.prompt);
+  const auto prompt = std::span(choice.prompt).first(wants_logits ? 0 : choice.prompt.size());
   std::vector<Sequence*> running;
-  std::int64_t coming = 0;  // of prompts that are being read
+  std::int64_t most = 0;  // that a prompt which is being read will have
   for (const auto& other : texts_) {
     if (other->sequence == nullptr || other->has_ended) continue;
     running.push_back(other->sequence.get());
-    if (!other->has_prediction && other->sequence->can_be_truncated())
-      coming = std::max(coming, common_prefix(prompt.first(prompt.size() - 1), other->ids));
+    if (!other->has_prediction && !prompt.empty()) most = std::max(most, coming(prompt, *other));
   }
-  if (coming >= kLeastWait && coming >= pool_.reusable(*model_, prompt, running) + kLeastWait)
+  if (most >= kLeastWait && most >= pool_.reusable(*model_, prompt, running) + kLeastWait)
     return {};
 
   ANEMONE_ASSIGN_OR_RETURN(auto generation,
@@ -116,6 +137,8 @@ Status ModelLoop::begin(Text& text, std::uint64_t others_bytes) {
   text.sequence = std::move(sequence);
   text.reused = text.sequence->position();
   text.generation = std::move(generation);
+  // Where another text had the whole prompt, what the model says after it is there, too.
+  if (text.rest().empty()) take(text, {}, false);
   return {};
 }
 
@@ -127,42 +150,42 @@ bool ModelLoop::is_decoding(Text& text, bool is_solo) const {
   return text.rest().size() == 1;
 }
 
-void ModelLoop::run(StepRunner& runner, std::span<StepItem> items) {
+bool ModelLoop::run(Steps& steps, const std::function<void()>* meanwhile) {
+  if (steps.items.empty()) return false;
+  for (Text* text : steps.texts) text->is_in_step = true;
   const Status status = guarded([&]() -> Status {
-    runner.step(items);
+    steps.runner.step(steps.items, meanwhile);
     return {};
   });
-  if (status.ok()) return;
-  for (StepItem& item : items) item.status = status;
+  for (Text* text : steps.texts) text->is_in_step = false;
+  for (std::size_t i = 0; i < steps.items.size(); ++i)
+    take(*steps.texts[i], status.ok() ? std::move(steps.items[i].status) : status,
+         steps.items.size() > 1);
+  steps.items.clear();
+  steps.texts.clear();
+  return true;
 }
 
-bool ModelLoop::decode(StepRunner& runner) {
-  step_items_.clear();
-  step_texts_.clear();
-  for (const auto& text : texts_) {
-    if (!is_decoding(*text, /*is_solo=*/false)) continue;
-    step_items_.push_back({text->sequence.get(), text->rest()});
-    step_texts_.push_back(text.get());
-  }
-  bool did_anything = !step_items_.empty();
-  if (did_anything) run(runner, step_items_);
-  for (std::size_t i = 0; i < step_items_.size(); ++i)
-    take(*step_texts_[i], step_items_[i], step_items_.size() > 1);
+bool ModelLoop::decode() {
+  for (const auto& text : texts_)
+    if (is_decoding(*text, /*is_solo=*/false)) steps_.add(*text);
+  bool did_anything = run(steps_);
   for (const auto& text : texts_) {
     if (!is_decoding(*text, /*is_solo=*/true)) continue;
-    StepItem item{text->sequence.get(), text->rest()};
-    run(runner, {&item, 1});
-    take(*text, item, false);
-    did_anything = true;
+    steps_.add(*text);
+    did_anything = run(steps_) || did_anything;
   }
   return did_anything;
 }
 
-// Whether the text has more than one token to run, or all that it has for their logits.
-bool ModelLoop::is_reading(Text& text) {
+bool ModelLoop::is_reading(Text& text) const {
   if (text.has_ended || text.is_in_step || text.generation == nullptr) return false;
   text.sequence->prepare(static_cast<std::int64_t>(text.ids.size()));
   return text.rest().size() > 1 || text.wants_prompt_logits();
+}
+
+bool ModelLoop::is_short(const Text& text) const {
+  return std::ssize(text.rest()) <= kShortPrompt && !text.is_solo && !text.wants_prompt_logits();
 }
 
 // Every other chunk is one of the oldest prompt, so that it goes on; the others are of the prompt
@@ -179,68 +202,70 @@ ModelLoop::Text* ModelLoop::next_prompt() {
   return was_oldest_ ? oldest : shortest;
 }
 
-bool ModelLoop::read_prompt(const std::function<void()>& meanwhile) {
+bool ModelLoop::read_prompts(const std::function<void()>& meanwhile) {
   Text* const text = next_prompt();
   if (text == nullptr) return false;
-  read_chunk(*text, runner_, StepItem::kMaxTokens, &meanwhile);
-  return true;
+  if (is_short(*text))
+    add_short_prompts(chunks_, StepItem::kMaxTokens);
+  else
+    chunks_.add(*text);
+  return run(chunks_, &meanwhile);
 }
 
-bool ModelLoop::read_short_prompts(StepRunner& runner) {
+bool ModelLoop::read_short_prompts() {
+  add_short_prompts(steps_, kShortPrompt);
+  return run(steps_);
+}
+
+void ModelLoop::add_short_prompts(Steps& steps, std::int64_t max_tokens) {
+  std::int64_t tokens = 0;
   for (const auto& text : texts_) {
-    if (!is_reading(*text) || text->rest().size() > kShortPrompt) continue;
-    read_chunk(*text, runner, kShortPrompt, nullptr);
-    return true;
+    if (!is_reading(*text) || !is_short(*text)) continue;
+    tokens += std::ssize(text->rest());
+    if (tokens > max_tokens) return;
+    steps.add(*text);
   }
-  return false;
 }
 
-void ModelLoop::read_chunk(Text& text, StepRunner& runner, std::int64_t max_tokens,
-                           const std::function<void()>* meanwhile) {
-  StepItem item{text.sequence.get(), text.rest(), max_tokens};
-  if (text.wants_prompt_logits()) item.on_logits = &text.choice.options.on_prompt_logits;
-  text.is_in_step = true;
-  const Status status = guarded([&]() -> Status {
-    runner.step({&item, 1}, meanwhile);
-    // Prompts are what texts have in common.
-    return item.status.ok() && !text.has_prediction ? text.sequence->take_snapshot() : Status();
-  });
-  text.is_in_step = false;
-  if (!status.ok()) item.status = status;
-  take(text, item, false);
-}
-
-void ModelLoop::take(Text& text, StepItem& item, bool was_shared) {
-  if (!item.status.ok()) {
+void ModelLoop::take(Text& text, Status status, bool was_shared) {
+  if (!status.ok()) {
     // Nobody knows whose fault a step of several texts is: each runs again alone.
-    if (was_shared && item.status.code() != Code::kCorrupt && !text.rest().empty()) {
+    if (was_shared && status.code() != Code::kCorrupt && !text.rest().empty()) {
       text.is_solo = true;
+      // All of it has to be read.
+      if (!text.has_prediction && text.sequence->is_damaged()) text.reused = 0;
       return;
     }
-    return end(text, std::move(item.status));
+    return end(text, std::move(status));
   }
-  const auto& options = text.choice.options;
-  Status status = guarded([&]() -> Status {
-    if (!text.has_prediction && options.on_prefill_progress)
-      options.on_prefill_progress(text.sequence->position() - text.reused,
-                                  static_cast<std::int64_t>(text.ids.size()) - text.reused);
-    if (!text.rest().empty()) return {};
-    if (text.has_prediction) {
-      ++text.decode_steps;
-    } else {
-      text.first = Clock::now();
-      text.has_prediction = true;
-    }
-    if (text.ticket->is_cancelled()) {
-      text.generation->end(FinishReason::kCancelled);
-      return {};
-    }
-    ANEMONE_RETURN_IF_ERROR(text.generation->accept(text.sequence->prediction()));
-    if (!text.generation->is_done()) text.ids.push_back(text.generation->pending());
-    return {};
-  });
-  if (!status.ok()) return end(text, std::move(status));
+  Status accepted = guarded([&] { return accept(text); });
+  if (!accepted.ok()) return end(text, std::move(accepted));
   if (text.generation->is_done()) finish(text);
+}
+
+Status ModelLoop::accept(Text& text) {
+  const auto& options = text.choice.options;
+  if (!text.has_prediction) {
+    // Prompts are what texts have in common.
+    ANEMONE_RETURN_IF_ERROR(text.sequence->take_snapshot());
+    if (options.on_prefill_progress)
+      options.on_prefill_progress(text.sequence->position() - text.reused,
+                                  std::ssize(text.ids) - text.reused);
+  }
+  if (!text.rest().empty()) return {};
+  if (text.has_prediction) {
+    ++text.decode_steps;
+  } else {
+    text.first = Clock::now();
+    text.has_prediction = true;
+  }
+  if (text.ticket->is_cancelled()) {
+    text.generation->end(FinishReason::kCancelled);
+    return {};
+  }
+  ANEMONE_RETURN_IF_ERROR(text.generation->accept(text.sequence->prediction()));
+  if (!text.generation->is_done()) text.ids.push_back(text.generation->pending());
+  return {};
 }
 
 void ModelLoop::finish(Text& text) {

@@ -34,8 +34,8 @@ class ModelLoop {
   // What they may come to take: reserved_bytes() of each.
   std::uint64_t reserved() const;
 
-  // One step of all texts that decode, and a chunk of one prompt; or a window of one text that gets
-  // labels. `others_bytes` is the memory of the caches of other models' texts. `meanwhile` is
+  // One step of all texts that decode, and a chunk of one prompt or of several short ones; or a
+  // window of one text that gets labels. `others_bytes` is the memory of the caches of other models' texts. `meanwhile` is
   // called again and again while a long chunk is read: it may call turn_meanwhile(), of other
   // models, too. False when there was nothing to do: all texts are paused.
   bool turn(std::uint64_t others_bytes, const std::function<void()>& meanwhile);
@@ -67,37 +67,54 @@ class ModelLoop {
     }
     bool is_paused() const;
   };
+  // A runner, and what its next step takes. The lists have room for all that comes, so that a step
+  // takes no memory.
+  struct Steps {
+    explicit Steps(std::shared_ptr<const Model> model) : runner(std::move(model)) {}
+    void reserve(std::size_t count);
+    // The tokens that the text has to run.
+    void add(Text& text, std::int64_t max_tokens = StepItem::kMaxTokens);
+
+    StepRunner runner;
+    std::vector<StepItem> items;
+    std::vector<Text*> texts;  // of the items
+  };
+
   // Ends texts that are cancelled, and begins those that can.
   void begin_and_end(std::uint64_t others_bytes);
   // Makes a text ready to run, unless it waits for the prompt of another text that begins like its
   // own.
   Status begin(Text& text, std::uint64_t others_bytes);
+  // How many of the first tokens of a prompt a sequence is going to have that reads another one.
+  std::int64_t coming(std::span<const std::int32_t> prompt, const Text& other) const;
   // Whether it has one token to run, in a step with others or alone.
   bool is_decoding(Text& text, bool is_solo) const;
-  bool decode(StepRunner& runner);
-  // A step whose items have a status each, whatever happens.
-  void run(StepRunner& runner, std::span<StepItem> items);
-  bool read_prompt(const std::function<void()>& meanwhile);
-  bool read_short_prompts(StepRunner& runner);
-  void read_chunk(Text& text, StepRunner& runner, std::int64_t max_tokens,
-                  const std::function<void()>* meanwhile);
-  bool is_reading(Text& text);
+  bool decode();
+  // Whether it has more than one token to run, or all that it has for their logits.
+  bool is_reading(Text& text) const;
+  // Whether the rest of its prompt is so short that it can be read with others.
+  bool is_short(const Text& text) const;
   Text* next_prompt();
-  // What a step of one item gave.
-  void take(Text& text, StepItem& item, bool was_shared);
+  bool read_prompts(const std::function<void()>& meanwhile);
+  bool read_short_prompts();
+  // Adds prompts that can be read together, as long as they have this many tokens at most in all.
+  void add_short_prompts(Steps& steps, std::int64_t max_tokens);
+  // Runs the step and takes what it gave; false when there is none to run.
+  bool run(Steps& steps, const std::function<void()>* meanwhile = nullptr);
+  // What a step gave for one text.
+  void take(Text& text, Status status, bool was_shared);
+  // Goes on with the prediction after the last token of the text.
+  Status accept(Text& text);
   void end(Text& text, Result<GenerateResult> result);
   void finish(Text& text);
   void remove_ended();
 
   const std::shared_ptr<const Model> model_;
   SequencePool& pool_;
-  StepRunner runner_;
-  StepRunner short_runner_;  // of turn_meanwhile(), while the other one is in a step
+  Steps steps_;
+  Steps chunks_;  // of prompts, while the others are run in their middle
   std::vector<std::unique_ptr<Text>> texts_;  // in the order in which they came
   bool was_oldest_ = true;                    // whether the last chunk was one of the oldest prompt
-  // What decode() hands to its step. They keep room for all texts, so that a step takes no memory.
-  std::vector<StepItem> step_items_;
-  std::vector<Text*> step_texts_;
   LabelLoop labels_;
 };
 

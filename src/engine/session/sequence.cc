@@ -46,31 +46,45 @@ std::int64_t Sequence::reusable(std::span<const std::int32_t> ids) const {
   if (ids.empty() || is_damaged_) return 0;
   const auto length = static_cast<std::int64_t>(ids.size());
   if (!model_->manifest().has_same_ropes(length_, length)) return 0;
-  const std::int64_t common = common_prefix(tokens_, ids.first(ids.size() - 1));
-  if (can_be_truncated() || common == position()) return common;
-  const KvCache::Snapshot* snapshot = snapshot_within(common);
-  return snapshot == nullptr ? 0 : snapshot->length;
+  const std::int64_t common = common_prefix(tokens_, ids);
+  if (common < length && (can_be_truncated() || common == position())) return common;
+  if (can_be_truncated()) return length - 1;
+  const Snapshot* snapshot = snapshot_within(common);
+  if (snapshot != nullptr && snapshot->length() == length && !snapshot->has_prediction())
+    snapshot = snapshot_within(length - 1);
+  return snapshot == nullptr ? 0 : snapshot->length();
 }
 
-const KvCache::Snapshot* Sequence::snapshot_within(std::int64_t tokens) const {
-  const KvCache::Snapshot* last = nullptr;
-  for (const KvCache::Snapshot& snapshot : snapshots_)
-    if (snapshot.length <= tokens) last = &snapshot;
+const Sequence::Snapshot* Sequence::snapshot_within(std::int64_t tokens) const {
+  const Snapshot* last = nullptr;
+  for (const Snapshot& snapshot : snapshots_)
+    if (snapshot.length() <= tokens) last = &snapshot;
   return last;
 }
 
 Status Sequence::take_snapshot() {
   if (can_be_truncated() || is_damaged_) return {};
-  if (!snapshots_.empty() && snapshots_.back().length == position()) return {};
-  ANEMONE_ASSIGN_OR_RETURN(auto snapshot, caches_.snapshot());
+  if (!snapshots_.empty() && snapshots_.back().length() == position()) return {};
+  Snapshot snapshot;
+  ANEMONE_ASSIGN_OR_RETURN(snapshot.states, caches_.snapshot());
+  if (has_logits_) snapshot.logits = logits_;
+  snapshot.argmax = argmax_;
   if (snapshots_.size() == kMaxSnapshots) snapshots_.erase(snapshots_.begin());
   snapshots_.push_back(std::move(snapshot));
   return {};
 }
 
+void Sequence::predict_as(const Snapshot* snapshot) {
+  if (snapshot == nullptr || snapshot->length() != position()) return;
+  logits_ = snapshot->logits;
+  has_logits_ = !logits_.empty();
+  argmax_ = snapshot->argmax;
+}
+
 std::uint64_t Sequence::bytes() const {
   std::uint64_t bytes = caches_.bytes();
-  for (const KvCache::Snapshot& snapshot : snapshots_) bytes += snapshot.bytes();
+  for (const Snapshot& snapshot : snapshots_)
+    bytes += snapshot.states.bytes() + snapshot.logits.size() * sizeof(float);
   return bytes;
 }
 
@@ -83,17 +97,18 @@ void Sequence::prepare(std::int64_t length) {
 
 void Sequence::truncate(std::int64_t position) {
   ANEMONE_CHECK(position >= 0 && position <= this->position());
-  if (position == this->position()) return;
+  const Snapshot* const snapshot = snapshot_within(position);
+  if (position == this->position()) return predict_as(snapshot);
   if (!can_be_truncated()) {
-    const KvCache::Snapshot* snapshot = snapshot_within(position);
-    if (snapshot == nullptr || !caches_.restore(*snapshot).ok()) return clear();
-    position = snapshot->length;
-    std::erase_if(snapshots_, [&](const auto& other) { return other.length > position; });
+    if (snapshot == nullptr || !caches_.restore(snapshot->states).ok()) return clear();
+    position = snapshot->length();
+    std::erase_if(snapshots_, [&](const auto& other) { return other.length() > position; });
   } else if (!caches_.truncate(position).ok()) {
     return clear();
   }
   clear_logits();
   tokens_.resize(static_cast<std::size_t>(position));
+  predict_as(snapshot);
 }
 
 Status Sequence::copy_prefix(Sequence& other, std::int64_t count) {
@@ -101,17 +116,18 @@ Status Sequence::copy_prefix(Sequence& other, std::int64_t count) {
   ANEMONE_CHECK(count >= 0 && count <= other.position());
   clear();
   is_damaged_ = true;
+  const Snapshot* const snapshot = other.snapshot_within(count);
   if (can_be_truncated() || count == other.position()) {
     ANEMONE_RETURN_IF_ERROR(caches_.copy_prefix(other.caches_, count));
   } else {
-    const KvCache::Snapshot* snapshot = other.snapshot_within(count);
-    ANEMONE_CHECK(snapshot != nullptr && snapshot->length == count);
+    ANEMONE_CHECK(snapshot != nullptr && snapshot->length() == count);
     ANEMONE_RETURN_IF_ERROR(caches_.copy_prefix(other.caches_, other.caches_.length()));
-    ANEMONE_RETURN_IF_ERROR(caches_.restore(*snapshot));
+    ANEMONE_RETURN_IF_ERROR(caches_.restore(snapshot->states));
   }
   is_damaged_ = false;
   tokens_.assign(other.tokens_.begin(), other.tokens_.begin() + count);
   length_ = other.length_;
+  predict_as(snapshot);
   return {};
 }
 

@@ -46,7 +46,8 @@ class Sequence {
 
   // How many of the first tokens of `ids` a step need not run: what the caches have in common with
   // them, at most all but the last one, whose logits are wanted. Caches that cannot be truncated
-  // serve up to a snapshot. 0 where they hold keys that are rotated for texts of another length.
+  // serve up to a snapshot: up to all tokens, where it has the prediction after them. 0 where they
+  // hold keys that are rotated for texts of another length.
   std::int64_t reusable(std::span<const std::int32_t> ids) const;
   // Whether the keys in the caches of both are rotated for texts of the same length.
   bool has_ropes_of(const Sequence& other) const {
@@ -57,13 +58,15 @@ class Sequence {
   // beyond the short length of a rope, as transformers' generate() does.
   void prepare(std::int64_t length);
   // Forgets all tokens from `position` on, 0 <= position <= position(). Where the caches cannot be
-  // truncated it goes back to the last snapshot up to there, or to no tokens at all.
+  // truncated it goes back to the last snapshot before that, or to no tokens at all. The prediction
+  // is that of the snapshot.
   void truncate(std::int64_t position);
-  // Keeps the recurrent states as they are now, so that the sequence can be truncated to here
-  // later; does nothing where can_be_truncated(). The last few snapshots are kept.
+  // Keeps the recurrent states and the prediction as they are now, so that the sequence can be
+  // truncated here later; nothing where it can be truncated anywhere. The last few snapshots are
+  // kept.
   Status take_snapshot();
-  // Becomes a copy of the first `count` tokens of another sequence of the model; count is at most
-  // other.reusable() of the text.
+  // Becomes a copy of the first `count` tokens of another sequence of the model, with the
+  // prediction of its snapshot there; count is at most other.reusable() of the text.
   Status copy_prefix(Sequence& other, std::int64_t count);
   void clear();
 
@@ -74,16 +77,27 @@ class Sequence {
  private:
   friend class StepRunner;
   explicit Sequence(std::shared_ptr<const Model> model);
+  struct Snapshot {
+    KvCache::Snapshot states;
+    std::vector<float> logits;
+    std::optional<std::int32_t> argmax;
+
+    std::int64_t length() const { return states.length; }
+    bool has_prediction() const { return !logits.empty() || argmax.has_value(); }
+  };
   void clear_logits();
   // The last snapshot of at most so many tokens; nullptr without one.
-  const KvCache::Snapshot* snapshot_within(std::int64_t tokens) const;
+  const Snapshot* snapshot_within(std::int64_t tokens) const;
+  // Takes the prediction after the tokens that are there from a snapshot of them, which may be null
+  // or one of fewer tokens.
+  void predict_as(const Snapshot* snapshot);
 
   std::shared_ptr<const Model> model_;
   std::vector<std::int32_t> tokens_;
   std::int64_t length_ = 0;  // of the text that the keys in the caches are rotated for
   bool is_damaged_ = false;  // the caches stand for other tokens than tokens_
   KvCache caches_;
-  std::vector<KvCache::Snapshot> snapshots_;  // by their length
+  std::vector<Snapshot> snapshots_;  // by their length
   std::vector<float> logits_;
   bool has_logits_ = false;
   std::optional<std::int32_t> argmax_;

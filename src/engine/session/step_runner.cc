@@ -73,7 +73,7 @@ Status StepRunner::add_chunks(const BucketChoice& choice, StepItem& item) {
   const auto total = static_cast<std::int64_t>(item.ids.size());
   const std::int64_t most = std::min(item.max_tokens, StepItem::kMaxTokens);
   Part part{&item, chunks_.size()};
-  BucketChoice next = choice;
+  BucketChoice next = choose(sequence.position(), total);
   do {
     const std::size_t index = chunks_.size();
     if (index == outputs_.size())
