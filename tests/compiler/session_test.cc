@@ -169,6 +169,85 @@ TEST_P(RealSession, SessionsThatDecodeInABatchEqualOnesFromScratch) {
   }
 }
 
+// Prompts that come together share the passes over the weights, and one of them is cancelled.
+TEST_P(RealSession, PromptsThatAreReadTogetherGiveTheTextsOfRunsAlone) {
+  struct Asked {
+    std::vector<std::int32_t> prompt;
+    std::shared_ptr<std::atomic<bool>> cancel = std::make_shared<std::atomic<bool>>(false);
+    std::optional<Result<engine::GenerateResult>> end;
+  };
+  const auto submit = [&](engine::Engine& engine, Asked& asked) {
+    engine::Request request;
+    request.model = model_;
+    request.cancel = asked.cancel;
+    engine::Choice& choice = request.choices.emplace_back();
+    choice.prompt = asked.prompt;
+    choice.options.max_new_tokens = 4;
+    choice.options.ignore_eos = true;
+    choice.options.as_text = false;
+    choice.on_end = [&](Result<engine::GenerateResult> end) { asked.end = std::move(end); };
+    ASSERT_TRUE(engine.submit(std::move(request)).ok());
+  };
+  std::vector<Asked> all;
+  for (const std::size_t length : {19U, 3U, 8U, 17U, 12U}) {
+    auto ids = first(std::min(golden_.prompt.size(), length));
+    std::rotate(ids.begin(), ids.begin() + std::ssize(all), ids.end());
+    all.emplace_back().prompt = ids;
+  }
+  engine::Engine engine({.sequences = all.size()});
+  for (Asked& asked : all) submit(engine, asked);
+  engine.turn();
+  *all[2].cancel = true;
+  while (engine.turn()) {
+  }
+  for (const Asked& asked : all) {
+    ASSERT_TRUE(asked.end.has_value() && asked.end->ok());
+    if (&asked == &all[2]) {
+      EXPECT_EQ((*asked.end)->finish, engine::FinishReason::kCancelled);
+      continue;
+    }
+    engine::Engine other({});
+    Asked alone;
+    alone.prompt = asked.prompt;
+    submit(other, alone);
+    while (other.turn()) {
+    }
+    ASSERT_TRUE(alone.end.has_value() && alone.end->ok());
+    EXPECT_EQ((*asked.end)->ids, (*alone.end)->ids);
+  }
+}
+
+// Choices of one request, more than may run at a time: recurrent states serve them, too.
+TEST_P(RealSession, ChoicesReadTheirPromptOnce) {
+  std::vector<std::int32_t> prompt;
+  while (prompt.size() < 40) prompt.push_back(golden_.prompt[prompt.size() % 7]);
+  engine::Engine engine({.sequences = 2});
+  std::vector<Result<engine::GenerateResult>> ends;
+  engine::Request request;
+  request.model = model_;
+  for (int i = 0; i < 4; ++i) {
+    engine::Choice& choice = request.choices.emplace_back();
+    choice.prompt = prompt;
+    choice.options.max_new_tokens = 3 + i;
+    choice.options.ignore_eos = true;
+    choice.options.as_text = false;
+    choice.on_end = [&](Result<engine::GenerateResult> end) { ends.push_back(std::move(end)); };
+  }
+  ASSERT_TRUE(engine.submit(std::move(request)).ok());
+  while (engine.turn()) {
+  }
+  ASSERT_EQ(ends.size(), 4U);
+  std::int64_t read = 0;
+  for (const auto& end : ends) {
+    ASSERT_TRUE(end.ok()) << end.status().message();
+    read += std::ssize(prompt) - end->timing.reused_tokens;
+    EXPECT_TRUE(std::ranges::equal(std::span(end->ids).first(3), std::span(ends[0]->ids).first(3)));
+  }
+  // A text that has grown beyond the short length of a rope serves no shorter one.
+  if (model_->manifest().has_same_ropes(std::ssize(prompt), std::ssize(prompt) + 6))
+    EXPECT_LE(read, std::ssize(prompt) + 3) << "the last token of the others, for its logits";
+}
+
 INSTANTIATE_TEST_SUITE_P(, RealSession, ::testing::ValuesIn(checkpoints()),
                          [](const auto& info) { return info.param.name; });
 

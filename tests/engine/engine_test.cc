@@ -92,8 +92,8 @@ TEST_F(EngineTest, TextsShareTheSteps) {
     EXPECT_EQ((*answer.end)->ids, (*alone.end)->ids) << "the script goes by the position alone";
     EXPECT_EQ(answer.pieces, 10);
   }
-  // Four prompts, then nine steps of all together.
-  EXPECT_LE(turns, 4 + 9 + 1);
+  // One chunk of all prompts, then nine steps of all together.
+  EXPECT_LE(turns, 1 + 9 + 1);
 }
 
 TEST_F(EngineTest, RefusesOneTooManyAndTakesTheOthersInOrder) {
@@ -226,6 +226,37 @@ TEST_F(EngineTest, GoesOnWithATextThatHasEnded) {
   ASSERT_TRUE(submit(engine, choice(third, other)).ok());
   run(engine);
   EXPECT_EQ((*third.end)->timing.reused_tokens, 90);
+}
+
+TEST(EnginePrompts, CancelInTheMiddleOfASharedChunkEndsOneTextAlone) {
+  ScriptOptions options;
+  options.context = 512;
+  const auto cancel = std::make_shared<std::atomic<bool>>(false);
+  options.on_run = [&] { *cancel = true; };
+  const ScriptedModel scripted(options);
+  std::optional<Result<GenerateResult>> ends[3];
+  Engine engine({.sequences = 3});
+  for (std::int32_t i = 0; i < 3; ++i) {
+    Request request;
+    request.model = scripted.model();
+    Choice& choice = request.choices.emplace_back();
+    choice.prompt = numbered(50 * i, 20);
+    choice.options.max_new_tokens = 4;
+    choice.options.ignore_eos = true;
+    choice.on_end = [&end = ends[i]](Result<GenerateResult> result) { end = std::move(result); };
+    if (i == 1) request.cancel = cancel;
+    ASSERT_TRUE(engine.submit(std::move(request)).ok());
+  }
+  engine.turn();
+  ASSERT_TRUE(ends[1].has_value() && ends[1]->ok());
+  EXPECT_EQ((*ends[1])->finish, FinishReason::kCancelled);
+  EXPECT_TRUE((*ends[1])->ids.empty());
+  EXPECT_FALSE(ends[0].has_value() || ends[2].has_value());
+  while (engine.counts().running > 0) engine.turn();
+  for (const int i : {0, 2}) {
+    ASSERT_TRUE(ends[i].has_value() && ends[i]->ok());
+    EXPECT_EQ((*ends[i])->ids.size(), 4U);
+  }
 }
 
 // The chunk of a long prompt is one run of eight in the model; texts run between them.

@@ -181,5 +181,37 @@ TEST_P(EveryForm, SessionsDecodeInABatchAsTheyDoAlone) {
   }
 }
 
+// Prompts of different lengths, behind different beginnings: one step with all of them.
+TEST_P(EveryForm, SequencesReadPromptsInABatchAsTheyDoAlone) {
+  const LoadedFake fake(options());
+  StepRunner runner(fake.model);
+  std::vector<std::unique_ptr<Sequence>> sequences;
+  std::vector<std::vector<std::int32_t>> ids;
+  const auto step = [&](const auto& rest_of) {
+    std::vector<StepItem> items;
+    for (std::size_t i = 0; i < sequences.size(); ++i) {
+      const std::span<const std::int32_t> rest = rest_of(i);
+      sequences[i]->prepare(sequences[i]->position() + std::ssize(rest));
+      items.push_back({sequences[i].get(), rest});
+    }
+    runner.step(items);
+    for (const StepItem& item : items) {
+      ASSERT_TRUE(item.status.ok()) << item.status.message();
+      EXPECT_EQ(item.done, std::ssize(item.ids));
+    }
+  };
+  const auto split = [](std::size_t i) { return 2 + 5 * i; };
+  for (std::uint32_t i = 0; i < 6; ++i) {
+    ids.push_back(prompt_of(60 - 4 * i, i));
+    sequences.push_back(*Sequence::create(fake.model));
+  }
+  step([&](std::size_t i) { return std::span(ids[i]).first(split(i)); });
+  step([&](std::size_t i) { return std::span(ids[i]).subspan(split(i)); });
+  for (std::size_t i = 0; i < sequences.size(); ++i) {
+    EXPECT_EQ(sequences[i]->tokens(), ids[i]);
+    EXPECT_EQ(copy(sequences[i]->prediction().logits), single_steps(fake, ids[i]).back());
+  }
+}
+
 }  // namespace
 }  // namespace anemone::engine
