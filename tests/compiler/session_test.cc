@@ -244,8 +244,9 @@ TEST_P(RealSession, ChoicesReadTheirPromptOnce) {
     EXPECT_TRUE(std::ranges::equal(std::span(end->ids).first(3), std::span(ends[0]->ids).first(3)));
   }
   // A text that has grown beyond the short length of a rope serves no shorter one.
-  if (model_->manifest().has_same_ropes(std::ssize(prompt), std::ssize(prompt) + 6))
+  if (model_->manifest().has_same_ropes(std::ssize(prompt), std::ssize(prompt) + 6)) {
     EXPECT_LE(read, std::ssize(prompt) + 3) << "the last token of the others, for its logits";
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(, RealSession, ::testing::ValuesIn(checkpoints()),
