@@ -4,6 +4,7 @@
 import json
 
 import coremltools as ct
+import numpy as np
 import pytest
 import torch
 from conversion import FP16, assert_close, convert, input_arrays, save, tolerance
@@ -188,3 +189,62 @@ def test_a_sparse_mixture(anemone, tmp_path, is_convolution):
     with torch.no_grad():
         y = module(*example)
     assert_close(anemone.predict(path, input_arrays(model, example), tmp_path)["y"], y, tolerance(FP16))
+
+
+class PackedCaches(nn.Module):
+    """Layers over one buffer, as ANEMLL packs caches: a row for the keys and one for the values of each layer."""
+
+    def __init__(self, is_grouped, layers=2, room=24, context=16):
+        super().__init__()
+        self.is_grouped, self.layers, self.context = is_grouped, layers, context
+        width, kv_width = HEADS * HEAD_DIM, KV_HEADS * HEAD_DIM
+        self.q, self.k, self.v = (nn.ModuleList(nn.Linear(width, out) for _ in range(layers))
+                                  for out in (width, kv_width, kv_width))
+        self.register_buffer("cache", torch.zeros(2 * layers, KV_HEADS, room, HEAD_DIM))
+
+    def forward(self, x, position, mask):
+        count, group = x.shape[1], HEADS // KV_HEADS
+        for i in range(self.layers):
+            q = self.q[i](x).view(1, count, HEADS, HEAD_DIM).transpose(1, 2) * HEAD_DIM**-0.5
+            k, v = (t[i](x).view(1, count, KV_HEADS, HEAD_DIM).transpose(1, 2) for t in (self.k, self.v))
+            for row, tokens in ((i, k), (self.layers + i, v)):
+                self.cache[row:row + 1, :, position:position + count, :] = tokens
+            keys, values = (self.cache[row:row + 1, :, :self.context, :] for row in (i, self.layers + i))
+            if self.is_grouped:
+                q = q.reshape(1, KV_HEADS, group * count, HEAD_DIM)
+                scores = (q @ keys.transpose(2, 3)).reshape(1, HEADS, count, self.context) + mask
+                weights = torch.softmax(scores, -1).reshape(1, KV_HEADS, group * count, self.context)
+                mixed = (weights @ values).reshape(1, HEADS, count, HEAD_DIM)
+            else:
+                keys, values = (t.repeat_interleave(group, 1) for t in (keys, values))
+                mixed = torch.softmax(q @ keys.transpose(2, 3) + mask, -1) @ values
+            x = x + mixed.transpose(1, 2).reshape(1, count, -1)
+        return x
+
+
+@pytest.mark.parametrize("is_grouped", [True, False])
+def test_caches_of_several_layers_in_one_state(anemone, tmp_path, is_grouped):
+    """Attention over groups of heads takes the rows where they are; keys and values that are repeated are copied, but an
+    update copies its tokens alone."""
+    module, count = PackedCaches(is_grouped), 4
+    example = [torch.randn(1, count, CHANNELS), torch.tensor([3], dtype=torch.int32), torch.zeros(1, 1, count, 16)]
+    model = convert(module, example, FP16,
+                    inputs=[ct.TensorType(shape=(1, count, CHANNELS), dtype=np.float16),
+                            ct.TensorType(shape=(1,), dtype=np.int32),
+                            ct.TensorType(shape=(1, 1, count, 16), dtype=np.float16)],
+                    states=[ct.StateType(wrapped_type=ct.TensorType(shape=tuple(module.cache.shape), dtype=np.float16), name="cache")])
+    path = save(model, tmp_path)
+    report = json.loads(anemone("inspect", "--explain", "--json", path))
+    kinds = {kind["kind"]: kind["count"] for function in report["functions"] for kind in function["kinds"]}
+    assert "slice_update" not in kinds
+    assert kinds.get("cached_attention", 0) == (2 if is_grouped else 0)
+    assert kinds.get("slice_update in place", 0) == (0 if is_grouped else 4)
+    module.cache.zero_()
+    states = {}
+    for position in (0, 4, 2, 12):
+        x = torch.randn(1, count, CHANNELS)
+        mask = torch.full((count, 16), -1e4).triu(position + 1)[None, None]
+        inputs = input_arrays(model, [x, torch.tensor([position], dtype=torch.int32), mask])
+        outputs = anemone.predict(path, inputs, tmp_path, states=states)
+        assert_close(outputs["y"], module(x, torch.tensor([position]), mask), tolerance(FP16))
+        assert_close(states["cache"], module.cache, tolerance(FP16))
