@@ -60,7 +60,7 @@ OPTIONS = {
     "tokens_in_width": [*STATES, "--layout", "width"],
     "states": STATES,
     "packed_states": PACKED,
-    "packed_states_with_tiers": [*PACKED, "--context", "7,16,64", "--prefill", "8"],
+    "packed_states_and_a_tier": [*PACKED, "--context", "16,64", "--prefill", "8"],
     "states_and_a_tier": [*STATES, "--context", "16,64", "--prefill", "8"],
     "argmax": ["--argmax"],
     "all_at_once": [*STATES, "--argmax", "--layout", "width", "--range-dim", "--prefill", "8", "--context", "16,64"],
@@ -170,9 +170,10 @@ def test_packs_of_experts_load(anemone, checkpoint, tmp_path, form, precision):
 
 # Options that change the shapes of caches or the packages they are in. Caches of fp32 packages are inputs and outputs.
 IN_FP32 = ["two_packages", "decode_only", "prefill_of_two", "prefill_as_long_as_the_context", "one_tier",
-           "three_tiers", "range_dim", "range_dim_with_a_tier", "tokens_in_width", "states", "states_and_a_tier", "argmax", "all_at_once"]
-FORM_OPTIONS = ["one_tier", "states_and_a_tier", "three_tiers", "range_dim", "range_dim_with_a_tier", "tokens_in_width", "argmax",
-                "all_at_once", "three_functions"]
+           "three_tiers", "range_dim", "range_dim_with_a_tier", "tokens_in_width", "states", "states_and_a_tier",
+           "packed_states_and_a_tier", "argmax", "all_at_once"]
+FORM_OPTIONS = ["one_tier", "states_and_a_tier", "packed_states_and_a_tier", "three_tiers", "range_dim", "range_dim_with_a_tier",
+                "tokens_in_width", "argmax", "all_at_once", "three_functions"]
 
 
 @pytest.mark.parametrize("options,precision", [(o, "fp16") for o in OPTIONS] + [(o, "fp32") for o in IN_FP32])
@@ -184,8 +185,9 @@ def test_each_option_loads(anemone, checkpoint, tmp_path, precision, options):
     expected = {"one_package": 1, "two_packages": 2, "given_ranges": 2, "one_layer_each": 3}.get(options, 1)
     assert len(manifest["shards"]) == expected
     # The tier of 7 tokens has no room for a prefill of 8.
-    functions = {"decode_only": 1, "context_of_one": 1, "three_functions": 3, "one_tier": 4, "states_and_a_tier": 4, "three_tiers": 7,
-                 "range_dim": 1, "range_dim_with_a_tier": 2, "all_at_once": 2}.get(options, 2)
+    functions = {"decode_only": 1, "context_of_one": 1, "three_functions": 3, "one_tier": 4, "states_and_a_tier": 4,
+                 "packed_states_and_a_tier": 4, "three_tiers": 7, "range_dim": 1, "range_dim_with_a_tier": 2,
+                 "all_at_once": 2}.get(options, 2)
     assert len(manifest["functions"]) == functions
 
 
