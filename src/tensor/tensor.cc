@@ -9,6 +9,7 @@
 #include <new>
 #include <type_traits>
 
+#include "base/zero_memory.h"
 #include "tensor/bits.h"
 
 namespace anemone {
@@ -84,7 +85,7 @@ void store_integers(std::span<const float> values, const MutableTensorView& out)
 
 }  // namespace
 
-void Tensor::Free::operator()(std::byte* /*p*/) const {
+void Tensor::Free::operator()(std::byte* memory) const {
   std::free(memory);
 }
 
@@ -93,13 +94,10 @@ Tensor::Tensor(DType dtype, Shape shape) : dtype_(dtype), shape_(std::move(shape
   const std::uint64_t bytes = dtype_bytes(dtype_, count);
   if (bytes > std::numeric_limits<std::size_t>::max() / 2) throw std::bad_alloc();
   const auto padded = static_cast<std::size_t>((bytes + kAlignment) / kAlignment * kAlignment);
-  // The system hands large blocks out as zeros that cost nothing until they are written to.
-  std::size_t space = padded + kAlignment;
-  void* const memory = std::calloc(space, 1);
-  if (memory == nullptr) throw std::bad_alloc();
-  void* data = memory;
-  std::align(kAlignment, padded, data, space);
-  storage_ = decltype(storage_)(static_cast<std::byte*>(data), Free{memory});
+  // Not calloc: of a block that was in use before it writes every byte.
+  storage_.reset(static_cast<std::byte*>(std::aligned_alloc(kAlignment, padded)));
+  if (storage_ == nullptr) throw std::bad_alloc();
+  zero_memory(storage_.get(), padded);
 }
 
 Tensor Tensor::copy_of(const TensorView& view) {

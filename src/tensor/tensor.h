@@ -121,8 +121,7 @@ class Tensor {
 
  private:
   struct Free {
-    void* memory;  // that the aligned bytes lie in
-    void operator()(std::byte* p) const;
+    void operator()(std::byte* memory) const;
   };
   DType dtype_ = DType::kFp32;
   Shape shape_;

@@ -8,6 +8,7 @@
 #include <new>
 #include <utility>
 
+#include "base/zero_memory.h"
 #include "exec/cpu/red_zone.h"
 
 namespace anemone::exec {
@@ -33,25 +34,23 @@ BufferRef Buffer::make(std::uint64_t bytes, std::shared_ptr<MemoryLimit> limit) 
     return nullptr;
   }
   forbid(data + bytes, capacity - static_cast<std::size_t>(bytes));
-  return BufferRef(new Buffer(data, data, capacity, std::move(limit)));
+  return BufferRef(new Buffer(data, capacity, std::move(limit)));
 }
 
 BufferRef Buffer::make_zero(std::uint64_t bytes) {
   const std::size_t capacity = capacity_for(bytes);
   if (capacity == 0) return nullptr;
-  // The system hands large blocks out as zeros that cost nothing until they are written to.
-  std::size_t space = capacity + kAlignment;
-  void* memory = std::calloc(space, 1);
-  if (memory == nullptr) return nullptr;
-  void* data = memory;
-  std::align(kAlignment, capacity, data, space);
-  return BufferRef(new Buffer(memory, static_cast<std::byte*>(data), capacity, nullptr));
+  // Not calloc: of a block that was in use before it writes every byte.
+  auto* data = static_cast<std::byte*>(std::aligned_alloc(kAlignment, capacity));
+  if (data == nullptr) return nullptr;
+  zero_memory(data, capacity);
+  return BufferRef(new Buffer(data, capacity, nullptr));
 }
 
 Buffer::~Buffer() {
   allow(data_, capacity_);
   if (limit_ != nullptr) limit_->give_back(capacity_);
-  std::free(memory_);
+  std::free(data_);
 }
 
 BufferRef BufferPool::take(std::uint64_t bytes) {

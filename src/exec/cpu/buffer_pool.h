@@ -28,9 +28,8 @@ class Buffer {
 
  private:
   friend class BufferPool;
-  Buffer(void* memory, std::byte* data, std::size_t capacity, std::shared_ptr<MemoryLimit> limit)
-      : memory_(memory), data_(data), capacity_(capacity), limit_(std::move(limit)) {}
-  void* memory_;  // what is to be freed
+  Buffer(std::byte* data, std::size_t capacity, std::shared_ptr<MemoryLimit> limit)
+      : data_(data), capacity_(capacity), limit_(std::move(limit)) {}
   std::byte* data_;
   std::size_t capacity_;
   const std::shared_ptr<MemoryLimit> limit_;  // that it counts for; null: none
