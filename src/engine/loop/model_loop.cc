@@ -25,11 +25,7 @@ bool ModelLoop::Text::is_paused() const {
 }
 
 ModelLoop::ModelLoop(std::shared_ptr<const Model> model, SequencePool& pool)
-    : model_(std::move(model)),
-      pool_(pool),
-      steps_(model_),
-      chunks_(model_),
-      labels_(model_) {
+    : model_(std::move(model)), pool_(pool), steps_(model_), chunks_(model_), labels_(model_) {
   // A prompt has two tokens to read, at least.
   chunks_.reserve(StepItem::kMaxTokens / 2);
 }

@@ -35,9 +35,10 @@ class ModelLoop {
   std::uint64_t reserved() const;
 
   // One step of all texts that decode, and a chunk of one prompt or of several short ones; or a
-  // window of one text that gets labels. `others_bytes` is the memory of the caches of other models' texts. `meanwhile` is
-  // called again and again while a long chunk is read: it may call turn_meanwhile(), of other
-  // models, too. False when there was nothing to do: all texts are paused.
+  // window of one text that gets labels. `others_bytes` is the memory of the caches of other
+  // models' texts. `meanwhile` is called again and again while a long chunk is read: it may call
+  // turn_meanwhile(), of other models, too. False when there was nothing to do: all texts are
+  // paused.
   bool turn(std::uint64_t others_bytes, const std::function<void()>& meanwhile);
   // A step of the texts that decode, and short prompts, in the middle of a turn().
   bool turn_meanwhile(std::uint64_t others_bytes);
