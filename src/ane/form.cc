@@ -23,7 +23,8 @@ constexpr artifact::Form kPortable = {.layout = artifact::HiddenLayout::kTokensI
                                       .logits = artifact::LogitsLayout::kLast,
                                       .head_outputs = artifact::HeadOutputs::kSplit,
                                       .packages = artifact::PackageForm::kBounded,
-                                      .embedding = artifact::EmbeddingForm::kStored};
+                                      .embedding = artifact::EmbeddingForm::kStored,
+                                      .embed = artifact::EmbedForm::kPackage};
 
 constexpr artifact::Form with_packed_states(artifact::Form form) {
   form.cache = artifact::CacheForm::kSlice;
@@ -112,6 +113,11 @@ constexpr std::array kReasons = {
     Reason{"embedding", "stored",
            "the host decodes rows as the chip decodes the head; a tied table lies there once (272 "
            "MB less for the 0.5B)"},
+    Reason{"embed", "none", "the model gives logits alone"},
+    Reason{"embed", "package",
+           "embeddings come from the hidden state behind the final norm, whose weights, a vector, "
+           "are all that the package has; in the head it would be a third function, and four made "
+           "prefill slower (CoreML-LLM)"},
 };
 
 Result<artifact::Form> named_form(std::string_view name) {

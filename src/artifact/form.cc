@@ -37,6 +37,7 @@ constexpr std::array<std::string_view, 2> kExperts = {"dense", "packs"};
 constexpr std::array<std::string_view, 2> kHeads = {"logits", "argmax"};
 constexpr std::array<std::string_view, 2> kHeadOutputs = {"one", "split"};
 constexpr std::array<std::string_view, 2> kEmbeddings = {"float", "stored"};
+constexpr std::array<std::string_view, 2> kEmbeds = {"none", "package"};
 
 constexpr std::array kFields = {
     field<&Form::layout>("layout", "the axis of the tokens in hidden states", kLayouts),
@@ -52,6 +53,7 @@ constexpr std::array kFields = {
     field<&Form::head_outputs>("head-outputs", "outputs of a package of heads", kHeadOutputs),
     field<&Form::packages>("packages", "what bounds a package of layers", kPackages),
     field<&Form::embedding>("embedding", "how rows of embeddings are stored", kEmbeddings),
+    field<&Form::embed>("embed", "where the last hidden state comes out", kEmbeds),
 };
 
 }  // namespace

@@ -67,6 +67,10 @@ enum class HeadForm { kLogits, kArgmax };
 // for each range of rows that the chip takes as one axis, all of them from one norm.
 enum class HeadOutputs { kOne, kSplit };
 
+// Whether a model that generates gives the hidden state behind its final norm, too, for embeddings:
+// kPackage, in a package of its own (Manifest::embed).
+enum class EmbedForm { kNone, kPackage };
+
 // The axis of the vocabulary in what heads give: the channels, in the layout of hidden states, or
 // the last one, [1, 1, T, columns].
 enum class LogitsLayout { kChannels, kLast };
@@ -91,6 +95,7 @@ struct Form {
   HeadOutputs head_outputs = HeadOutputs::kOne;
   PackageForm packages = PackageForm::kBySize;
   EmbeddingForm embedding = EmbeddingForm::kFloat;
+  EmbedForm embed = EmbedForm::kNone;
 
   bool has_read_only_caches() const { return cache == CacheForm::kReadOnly; }
   bool has_packed_caches() const { return cache == CacheForm::kSlice; }
@@ -103,6 +108,7 @@ struct Form {
   bool has_bounded_packages() const { return packages == PackageForm::kBounded; }
   bool has_split_projections() const { return projections == ProjectionForm::kSplit; }
   bool has_stored_embedding() const { return embedding == EmbeddingForm::kStored; }
+  bool has_embed() const { return embed == EmbedForm::kPackage; }
   bool has_argmax() const { return head == HeadForm::kArgmax; }
   bool has_expert_packs() const { return experts == ExpertsForm::kPacks; }
   bool operator==(const Form&) const = default;

@@ -5,6 +5,7 @@
 //   DIR/manifest.json            this file's types
 //   DIR/layers_00_11.mlpackage   layer shards: hidden -> hidden
 //   DIR/head_0.mlpackage         final norm and ranges of the vocabulary: hidden -> logits
+//   DIR/embed.mlpackage          final norm alone: hidden -> hidden, where the form asks for it
 //   DIR/embedding.bin            token embeddings for host lookup, row-major [vocab, hidden], where
 //                                the heads do not hold them
 //   DIR/layer_embedding.bin      a second table, of the layers' own embeddings, where there is one
@@ -180,6 +181,15 @@ struct Head {
   std::int64_t columns() const { return argmax.empty() ? vocab_end - vocab_begin : 1; }
 };
 
+// The hidden state behind the final norm, for embeddings: a package with the functions that heads
+// have. Its input and output have the shape of hidden states. What a head multiplies its logits or
+// its input with is not in it.
+struct Embed {
+  std::string package;
+  std::string input;
+  std::string output;
+};
+
 struct Function {
   std::string name;         // in every package
   std::int64_t tokens = 1;  // T
@@ -247,6 +257,7 @@ struct Manifest {
   std::vector<Function> functions;  // in any order
   std::vector<Shard> shards;
   std::vector<Head> heads;
+  std::optional<Embed> embed;
   std::optional<Verification> verification;  // none: unverified
   std::vector<FileEntry> files;              // every other file, sorted by path
 

@@ -195,6 +195,11 @@ Status check_packages(const Manifest& manifest, std::string_view subject) {
                    covered.part_end == 0 ? covered.end : covered.end - 1);
   for (const std::span<const Head> heads : manifest.head_packages())
     ANEMONE_RETURN_IF_ERROR(add_package(heads.front().package));
+  if (manifest.embed) {
+    ANEMONE_RETURN_IF_ERROR(add_package(manifest.embed->package));
+    ANEMONE_RETURN_IF_ERROR(check_present(subject, "the input of embed", manifest.embed->input));
+    ANEMONE_RETURN_IF_ERROR(check_present(subject, "the output of embed", manifest.embed->output));
+  }
   return check_heads(manifest, subject);
 }
 

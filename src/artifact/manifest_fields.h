@@ -96,6 +96,13 @@ void fields(Io& io, typename Io::template Of<Head>& head) {
 }
 
 template <typename Io>
+void fields(Io& io, typename Io::template Of<Embed>& embed) {
+  io.member("package", embed.package);
+  io.member("input", embed.input);
+  io.member("output", embed.output);
+}
+
+template <typename Io>
 void fields(Io& io, typename Io::template Of<Function>& function) {
   io.member("name", function.name);
   io.member("tokens", function.tokens);
@@ -193,6 +200,7 @@ void fields(Io& io, typename Io::template Of<Manifest>& manifest) {
   io.member("functions", manifest.functions);
   io.member("shards", manifest.shards);
   io.member("heads", manifest.heads);
+  io.optional("embed", manifest.embed);
   io.optional("verification", manifest.verification);
   io.member("files", manifest.files);
 }

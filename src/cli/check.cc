@@ -51,6 +51,7 @@ Result<std::vector<CheckedPackage>> check_artifact(const std::string& folder) {
   }
   for (const std::span<const artifact::Head> heads : manifest.head_packages())
     ANEMONE_RETURN_IF_ERROR(add(heads.front().package, 0));
+  if (manifest.embed) ANEMONE_RETURN_IF_ERROR(add(manifest.embed->package, 0));
   return out;
 }
 

@@ -83,6 +83,9 @@ std::string report_text(const std::string& path, const artifact::Manifest& manif
     if (heads.size() > 1) content += fmt::format(" in {} outputs", heads.size());
     rows.push_back({package, std::move(content), format_bytes(bytes_below(manifest, package))});
   }
+  if (manifest.embed)
+    rows.push_back({manifest.embed->package, "final norm",
+                    format_bytes(bytes_below(manifest, manifest.embed->package))});
   for (const artifact::EmbeddingPart& part : manifest.embedding.parts) {
     const bool is_shared = part.file.find('/') != part.file.npos;
     rows.push_back(

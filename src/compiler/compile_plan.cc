@@ -372,6 +372,10 @@ Result<CompilePlan> make_compile_plan(const checkpoint::Checkpoint& checkpoint,
   const auto head_rows = static_cast<std::uint64_t>(config.num_logits());
   plan.head_packages = ane::plan_heads(options.form.head_outputs, config.num_logits(),
                                        (plan.head_bytes + head_rows - 1) / head_rows);
+  // What labels tokens has no use for it.
+  if (options.form.has_embed() && !config.classifies())
+    plan.embed_bytes =
+        dtype_bytes(options.precision, static_cast<std::uint64_t>(config.hidden_size));
   const bool is_head_float =
       quant::stays_float(recipe.options_for(models::WeightRole::kHead),
                          plan.head_packages.front().front().end * config.hidden_size);

@@ -44,17 +44,19 @@ struct CompilePlan {
   std::string layer_embedding_tensor = "model.embed_tokens_per_layer.weight";
   std::string head_tensor;
   std::uint64_t head_bytes = 0;              // of the vocabulary head
+  std::uint64_t embed_bytes = 0;             // of the final norm in embed.mlpackage; 0: there is none
   std::uint64_t embedding_bytes = 0;         // embedding.bin; 0 when the heads hold the embeddings
   std::int64_t layer_embedding_columns = 0;  // of layer_embedding.bin; 0: there is none
   std::uint64_t layer_embedding_bytes = 0;
   std::vector<std::string> notes;
 
+  bool has_embed() const { return embed_bytes != 0; }
   // How a function of a package of layers or heads is built.
   models::GraphOptions graph_options(const artifact::Function& function) const;
   // Whether rows of embeddings are looked up in the heads' weights.
   bool heads_hold_embeddings() const { return embedding_bytes == 0; }
   std::uint64_t total_bytes() const {
-    std::uint64_t bytes = head_bytes + embedding_bytes + layer_embedding_bytes;
+    std::uint64_t bytes = head_bytes + embed_bytes + embedding_bytes + layer_embedding_bytes;
     for (const LayerShard& shard : layer_shards) {
       bytes += shard.bytes;
       for (const LayerShard::ExpertPack& pack : shard.packs) bytes += pack.bytes;

@@ -38,6 +38,11 @@ std::uint64_t constant_bytes(const ir::Op& op) {
   return bytes;
 }
 
+ir::Value* final_norm(LayerGraph& graph) {
+  return rms_norm(graph, graph.hidden_input(), 1, graph.config().tensors.final_norm + ".weight",
+                  "final_norm");
+}
+
 // The logits of a range of the vocabulary.
 ir::Value* logits_of(LayerGraph& graph, ir::Value* normed, const Projection& projection,
                      const std::string& suffix) {
@@ -142,8 +147,7 @@ Result<std::vector<artifact::Head>> build_heads(ir::Program& program, const std:
                                                 const GraphOptions& options) {
   ir::Builder builder(program, ops::op_registry(), function, ir::Opset::kIOS18);
   LayerGraph graph(builder, config, weights, options);
-  ir::Value* normed =
-      rms_norm(graph, graph.hidden_input(), 1, config.tensors.final_norm + ".weight", "final_norm");
+  ir::Value* normed = final_norm(graph);
   if (config.logit_scale != 1) normed = graph.scale(normed, config.logit_scale, "final_scaled");
   std::vector<artifact::Head> heads;
   std::vector<ir::Value*> outputs;
@@ -180,6 +184,17 @@ Result<std::vector<artifact::Head>> build_heads(ir::Program& program, const std:
   }
   ANEMONE_RETURN_IF_ERROR(builder.finish(std::move(outputs)));
   return heads;
+}
+
+Result<artifact::Embed> build_embed(ir::Program& program, const std::string& function,
+                                    const DecoderConfig& config, WeightProvider& weights,
+                                    const GraphOptions& options) {
+  ir::Builder builder(program, ops::op_registry(), function, ir::Opset::kIOS18);
+  LayerGraph graph(builder, config, weights, options);
+  ir::Value* normed = final_norm(graph);
+  builder.rename(normed, "normed");
+  ANEMONE_RETURN_IF_ERROR(builder.finish({normed}));
+  return artifact::Embed{.package = {}, .input = graph.ports().front().name, .output = "normed"};
 }
 
 }  // namespace anemone::models

@@ -65,4 +65,9 @@ Result<std::vector<artifact::Head>> build_heads(ir::Program& program, const std:
                                                 WeightProvider& weights,
                                                 const GraphOptions& options);
 
+// Adds a function that applies the final norm alone. The package has no name yet.
+Result<artifact::Embed> build_embed(ir::Program& program, const std::string& function,
+                                    const DecoderConfig& config, WeightProvider& weights,
+                                    const GraphOptions& options);
+
 }  // namespace anemone::models

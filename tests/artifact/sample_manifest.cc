@@ -58,6 +58,7 @@ Manifest sample_manifest() {
                {{"k_3", "k_3_out", DType::kFp32, {1, 2, 256, 16}}}}};
   m.heads = {{"head_0.mlpackage", 0, 512, "hidden", "logits"},
              {"head_1.mlpackage", 512, 1000, "hidden", "logits"}};
+  m.embed = Embed{"embed.mlpackage", "hidden", "normed"};
   m.verification = Verification{.producer = "anemone 0.1.0",
                                 .against = "sample",
                                 .text = "built-in",

@@ -94,13 +94,15 @@ def compile_model(anemone, checkpoint, tmp_path, *options):
 
 def check_artifact(anemone, artifact, manifest, precision, scheme, options=()):
     packages = sorted(artifact.glob("*.mlpackage"))
-    assert {p.name for p in packages} == {s["package"] for s in manifest["shards"] + manifest["heads"]}
+    embed = [manifest["embed"]] if "embed" in manifest else []
+    assert {p.name for p in packages} == {s["package"] for s in manifest["shards"] + manifest["heads"] + embed}
+    assert bool(embed) == (manifest.get("form", {}).get("embed") == "package")
     used = set()
     for package in packages:
         spec, operations = check_package(package)
         assert spec.specificationVersion == 9
         # Heads attend to no context: they have no functions for tiers.
-        is_head = package.name.startswith("head")
+        is_head = package.name.startswith(("head", "embed"))
         names = [f["name"] for f in manifest["functions"] if not (is_head and "context" in f)]
         assert sorted(spec.mlProgram.functions) == sorted(names)
         assert spec.description.defaultFunctionName == "decode"

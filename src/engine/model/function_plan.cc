@@ -179,6 +179,10 @@ void set_columns(const artifact::Manifest& manifest, const artifact::Shard& shar
   input.columns = (shard.layers.end - shard.layers.begin) * manifest.layer_columns();
 }
 
+DType stored_type(const artifact::Manifest& manifest) {
+  return manifest.precision == "fp16" ? DType::kFp16 : DType::kFp32;
+}
+
 // The plan for steps of `tokens` tokens.
 Result<FunctionPlan> plan_width(const artifact::Manifest& manifest,
                                 const artifact::Function& function, std::int64_t tokens,
@@ -255,6 +259,25 @@ Result<FunctionPlan> plan_width(const artifact::Manifest& manifest,
 
 }  // namespace
 
+Status check_embed(const artifact::Manifest& manifest, const exec::LoadedProgram& program) {
+  const artifact::Embed& embed = *manifest.embed;
+  artifact::Shard as_shard;
+  as_shard.inputs.emplace_back().name = embed.input;
+  for (const artifact::Function& function : manifest.functions) {
+    if (manifest.head_function(function) != &function) continue;
+    const PackageChecker checker(embed.package, function, program);
+    ANEMONE_RETURN_IF_ERROR(checker.check_function());
+    const Shape shape =
+        artifact::hidden_shape(manifest.form.layout, manifest.hidden_size, function.tokens);
+    ANEMONE_ASSIGN_OR_RETURN(const DType in, checker.input(embed.input, shape));
+    ANEMONE_ASSIGN_OR_RETURN(const DType out, checker.output(embed.output, shape));
+    ANEMONE_RETURN_IF_ERROR(checker.check_same("the input", stored_type(manifest), in));
+    ANEMONE_RETURN_IF_ERROR(checker.check_same("the output", stored_type(manifest), out));
+    ANEMONE_RETURN_IF_ERROR(checker.check_nothing_else(as_shard));
+  }
+  return {};
+}
+
 Status check_expert_packs(const artifact::Manifest& manifest, const artifact::Experts& experts,
                           const Programs& packs) {
   artifact::Shard as_shard;
@@ -270,9 +293,8 @@ Status check_expert_packs(const artifact::Manifest& manifest, const artifact::Ex
             artifact::hidden_shape(manifest.form.layout, manifest.hidden_size, width);
         ANEMONE_ASSIGN_OR_RETURN(const DType in, checker.input(artifact::kExpertInput, shape));
         ANEMONE_ASSIGN_OR_RETURN(const DType out, checker.output(artifact::kExpertOutput, shape));
-        const DType stored = manifest.precision == "fp16" ? DType::kFp16 : DType::kFp32;
-        ANEMONE_RETURN_IF_ERROR(checker.check_same("the input", stored, in));
-        ANEMONE_RETURN_IF_ERROR(checker.check_same("the output", stored, out));
+        ANEMONE_RETURN_IF_ERROR(checker.check_same("the input", stored_type(manifest), in));
+        ANEMONE_RETURN_IF_ERROR(checker.check_same("the output", stored_type(manifest), out));
         ANEMONE_RETURN_IF_ERROR(checker.check_nothing_else(as_shard));
       }
   }

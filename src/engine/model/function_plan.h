@@ -41,6 +41,10 @@ Result<FunctionPlan> plan_function(const artifact::Manifest& manifest,
                                    const artifact::Function& function, const Programs& shards,
                                    const Programs& heads);
 
+// kCorrupt when the package of Manifest::embed lacks a function of the heads, or has one of another
+// form.
+Status check_embed(const artifact::Manifest& manifest, const exec::LoadedProgram& program);
+
 // kCorrupt when a package of experts lacks a function for one of them, or has one of another form.
 Status check_expert_packs(const artifact::Manifest& manifest, const artifact::Experts& experts,
                           const Programs& packs);

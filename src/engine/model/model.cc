@@ -59,7 +59,10 @@ Status Model::load_packages(exec::Executor& executor, const ModelLoadOptions& op
     of_shards.functions.push_back(function.name);
     if (manifest_.head_function(function) == &function) of_heads.functions.push_back(function.name);
   }
-  std::size_t total = manifest_.shards.size() + head_packages_.size();
+  exec::LoadOptions of_embed = of_heads;
+  of_embed.when_first_run = true;
+  std::size_t total =
+      manifest_.shards.size() + head_packages_.size() + (manifest_.embed ? 1 : 0);
   for (const artifact::Shard& shard : manifest_.shards)
     if (shard.experts) total += shard.experts->packs.size();
   std::size_t done = 0;
@@ -82,6 +85,12 @@ Status Model::load_packages(exec::Executor& executor, const ModelLoadOptions& op
   }
   for (const std::span<const artifact::Head> heads : head_packages_)
     ANEMONE_RETURN_IF_ERROR(load(heads.front().package, of_heads, heads_));
+  if (manifest_.embed) {
+    Programs embed;
+    ANEMONE_RETURN_IF_ERROR(load(manifest_.embed->package, of_embed, embed));
+    embed_ = std::move(embed.front());
+    ANEMONE_RETURN_IF_ERROR(check_embed(manifest_, *embed_).with(path_));
+  }
   if (options.on_progress) options.on_progress(done, total, "");
 
   bool takes_single_tokens = false;
@@ -177,6 +186,14 @@ Status Model::check_prompt(std::span<const std::int32_t> ids, bool wants_logits)
     return invalid_argument("[prompt] expected at most {} tokens (the context), got {}", context(),
                             ids.size());
   return {};
+}
+
+Status Model::check_gives_hidden() const {
+  if (embed_ != nullptr) return {};
+  return unsupported(
+      "[{}] expected a model that gives hidden states (\"embed\": \"package\" in its form), got one "
+      "without",
+      manifest_.name);
 }
 
 Status Model::embed(std::span<const std::int32_t> ids, const MutableTensorView& hidden) const {

@@ -73,6 +73,8 @@ class Model {
     return head_packages_;
   }
   const exec::LoadedProgram& head_program(std::size_t package) const { return *heads_[package]; }
+  // The package of Manifest::embed, which is made runnable when it first runs; null: there is none.
+  const exec::LoadedProgram* embed_program() const { return embed_.get(); }
   // The packages of Experts::packs, in their order; each function is made runnable when it first
   // runs.
   const std::vector<std::shared_ptr<const exec::LoadedProgram>>& expert_packs(
@@ -85,6 +87,8 @@ class Model {
   // kInvalidArgument for a prompt without tokens, with an id outside the vocabulary, or longer than
   // the context. kUnsupported where the logits of its tokens are wanted and there are none.
   Status check_prompt(std::span<const std::int32_t> ids, bool wants_logits) const;
+  // kUnsupported for a model that does not give hidden states: it has no Manifest::embed.
+  Status check_gives_hidden() const;
   // Writes the embeddings of `ids` (each checked before) in the model's layout, as fp16 or fp32.
   // Columns after the last id repeat it. 1 <= ids.size() <= T. kIo when a file of embeddings was
   // cut.
@@ -104,6 +108,7 @@ class Model {
   std::vector<std::shared_ptr<const exec::LoadedProgram>> shards_;
   std::vector<std::span<const artifact::Head>> head_packages_;  // of manifest_
   std::vector<std::shared_ptr<const exec::LoadedProgram>> heads_;
+  std::shared_ptr<const exec::LoadedProgram> embed_;
   std::vector<std::vector<std::shared_ptr<const exec::LoadedProgram>>> expert_packs_;  // [shard]
   EmbeddingTable embedding_;
   std::optional<EmbeddingTable> layer_embedding_;

@@ -22,6 +22,11 @@ Status Session::prepare(std::int64_t length, const std::atomic<bool>* cancel) {
   return run(before, options);
 }
 
+Status Session::check(std::span<const std::int32_t> ids, const PrefillOptions& options) const {
+  if (options.on_hidden) ANEMONE_RETURN_IF_ERROR(model().check_gives_hidden());
+  return model().check_prompt(ids, static_cast<bool>(options.on_logits));
+}
+
 Status Session::run(std::span<const std::int32_t> ids, const PrefillOptions& options) {
   const auto total = static_cast<std::int64_t>(ids.size());
   for (std::int64_t done = 0; done < total;) {
@@ -29,6 +34,7 @@ Status Session::run(std::span<const std::int32_t> ids, const PrefillOptions& opt
       return cancelled("[prompt] cancelled after {} of {} tokens", done, total);
     StepItem item{sequence_.get(), ids.subspan(static_cast<std::size_t>(done))};
     if (options.on_logits) item.on_logits = &options.on_logits;
+    if (options.on_hidden) item.on_hidden = &options.on_hidden;
     runner_.step({&item, 1});
     ANEMONE_RETURN_IF_ERROR(item.status);
     done += item.done;
@@ -38,7 +44,7 @@ Status Session::run(std::span<const std::int32_t> ids, const PrefillOptions& opt
 }
 
 Status Session::prefill(std::span<const std::int32_t> ids, const PrefillOptions& options) {
-  ANEMONE_RETURN_IF_ERROR(model().check_prompt(ids, static_cast<bool>(options.on_logits)));
+  ANEMONE_RETURN_IF_ERROR(check(ids, options));
   const auto length = position() + static_cast<std::int64_t>(ids.size());
   if (length > model().context())
     return invalid_argument("[{}] expected at most {} tokens (the context), got {}",
@@ -49,8 +55,9 @@ Status Session::prefill(std::span<const std::int32_t> ids, const PrefillOptions&
 
 Result<std::int64_t> Session::prefill_to(std::span<const std::int32_t> ids,
                                          const PrefillOptions& options) {
-  ANEMONE_RETURN_IF_ERROR(model().check_prompt(ids, static_cast<bool>(options.on_logits)));
-  const std::int64_t kept = options.on_logits ? 0 : sequence_->reusable(ids);
+  ANEMONE_RETURN_IF_ERROR(check(ids, options));
+  const bool is_whole = options.on_logits || options.on_hidden;
+  const std::int64_t kept = is_whole ? 0 : sequence_->reusable(ids);
   sequence_->truncate(kept);
   sequence_->prepare(static_cast<std::int64_t>(ids.size()));
   ANEMONE_RETURN_IF_ERROR(run(ids.subspan(static_cast<std::size_t>(kept)), options));

@@ -19,6 +19,9 @@ namespace anemone::engine {
 struct PrefillOptions {
   // Called for every position in order. When unset the head runs for the last position only.
   LogitsCallback on_logits;
+  // Called for every position in order with what the final norm gave. When it is set, the head runs
+  // for on_logits alone.
+  HiddenCallback on_hidden = {};
   // Called after every step.
   std::function<void(std::int64_t done, std::int64_t total)> on_progress;
   // Polled between steps; when it is set, the call ends with kCancelled. May be null.
@@ -43,13 +46,13 @@ class Session {
 
   // Adds tokens after those that are there. kInvalidArgument for no tokens, an id outside the
   // vocabulary or too many tokens for the context, kUnsupported for on_logits of a model compiled
-  // with --argmax: then nothing has changed. kCorrupt for logits that are NaN: then the session is
+  // with --argmax and for on_hidden of one that does not give hidden states: then nothing has changed. kCorrupt for logits that are NaN: then the session is
   // empty. After any other error the steps that were finished stay, or none does: see position().
   Status prefill(std::span<const std::int32_t> ids, const PrefillOptions& options = {});
 
   // Makes the session hold exactly `ids`: keeps what it has in common with them, drops the rest and
   // adds what is missing. The last token is always run, for its logits. Returns the number of
-  // tokens that were kept. With on_logits nothing is kept: every position is run.
+  // tokens that were kept. With on_logits or on_hidden nothing is kept: every position is run.
   Result<std::int64_t> prefill_to(std::span<const std::int32_t> ids,
                                   const PrefillOptions& options = {});
 
@@ -68,6 +71,7 @@ class Session {
       : runner_(sequence->shared_model()), sequence_(std::move(sequence)) {}
   // Makes the caches fit for a text of `length` tokens; runs tokens again where that drops them.
   Status prepare(std::int64_t length, const std::atomic<bool>* cancel);
+  Status check(std::span<const std::int32_t> ids, const PrefillOptions& options) const;
   Status run(std::span<const std::int32_t> ids, const PrefillOptions& options);
 
   StepRunner runner_;

@@ -146,4 +146,23 @@ Status run_heads(const Model& model, const std::string& function, std::int64_t t
   return {};
 }
 
+Status run_embed(const Model& model, const std::string& function, std::int64_t tokens,
+                 std::span<const Chunk> chunks) {
+  const artifact::Manifest& manifest = model.manifest();
+  const artifact::Embed& embed = *manifest.embed;
+  std::vector<exec::Inputs> inputs;
+  for (const Chunk& chunk : chunks) inputs.push_back({{embed.input, chunk.hidden}});
+  std::vector<exec::BatchItem> items;
+  for (std::size_t i = 0; i < chunks.size(); ++i)
+    items.push_back({&inputs[i], &chunks[i].outputs->embed, nullptr});
+  const Status status = model.embed_program()->run_batch(function, items);
+  if (!status.ok()) return status.with(embed.package);
+  for (const Chunk& chunk : chunks)
+    ANEMONE_RETURN_IF_ERROR(
+        checked_output(chunk.outputs->embed, embed.package, embed.output,
+                       artifact::hidden_shape(manifest.form.layout, manifest.hidden_size, tokens))
+            .status());
+  return {};
+}
+
 }  // namespace anemone::engine

@@ -21,6 +21,7 @@ namespace anemone::engine {
 struct StepOutputs {
   std::vector<exec::Outputs> shards;
   std::vector<exec::Outputs> heads;  // [package of heads]
+  exec::Outputs embed;
   Tensor experts;
 };
 
@@ -51,6 +52,10 @@ Status run_shards(const Model& model, const FunctionPlan& plan, std::span<Chunk>
 
 // Runs all heads over `tokens` columns of each chunk's `hidden`.
 Status run_heads(const Model& model, const std::string& function, std::int64_t tokens,
+                 std::span<const Chunk> chunks);
+
+// Runs the package of Manifest::embed over `tokens` columns of each chunk's `hidden`.
+Status run_embed(const Model& model, const std::string& function, std::int64_t tokens,
                  std::span<const Chunk> chunks);
 
 }  // namespace anemone::engine

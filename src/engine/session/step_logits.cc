@@ -36,6 +36,14 @@ void take_strided(const TensorView& from, std::size_t first, std::size_t stride,
   }
 }
 
+void take_strided(const TensorView& from, std::size_t first, std::size_t stride,
+                  std::span<float> out) {
+  if (from.dtype == DType::kFp16)
+    take_strided<Half>(from, first, stride, out);
+  else
+    take_strided<float>(from, first, stride, out);
+}
+
 // Makes `column` hold one column of the hidden states.
 void take_column(const TensorView& hidden, std::int64_t index, const artifact::Manifest& manifest,
                  Tensor& column) {
@@ -63,7 +71,7 @@ Status StepRunner::predict_last(const Bucket& bucket) {
   if (columns_.size() < parts_.size()) columns_.resize(parts_.size());
   for (const Part& part : parts_) {
     const bool is_end = part.count == static_cast<std::int64_t>(part.item->ids.size());
-    if (!is_end || part.item->on_logits != nullptr) continue;
+    if (!is_end || part.item->on_logits != nullptr || part.item->on_hidden != nullptr) continue;
     Chunk chunk = chunks_[part.first_chunk + part.chunks - 1];
     if (bucket.width() != 1) {
       Tensor& column = columns_[parts.size()];
@@ -103,6 +111,28 @@ Status StepRunner::predict_all(const Bucket& bucket, const Part& part) {
   if (part.count == static_cast<std::int64_t>(part.item->ids.size())) {
     sequence.logits_ = row_;
     sequence.has_logits_ = true;
+  }
+  return {};
+}
+
+Status StepRunner::give_hidden(const Bucket& bucket, const Part& part) {
+  const auto chunks = std::span(chunks_).subspan(part.first_chunk, part.chunks);
+  const artifact::Manifest& manifest = model_->manifest();
+  const std::int64_t width = bucket.width();
+  ANEMONE_RETURN_IF_ERROR(run_embed(*model_, bucket.plan().head_function, width, chunks));
+  Sequence& sequence = *part.item->sequence;
+  row_.resize(static_cast<std::size_t>(manifest.hidden_size));
+  for (std::int64_t t = 0; t < part.count; ++t) {
+    const exec::Outputs& outputs = chunks[static_cast<std::size_t>(t / width)].outputs->embed;
+    take_strided(exec::find_output(outputs, manifest.embed->output)->view(),
+                 static_cast<std::size_t>(t % width), static_cast<std::size_t>(width), row_);
+    const std::int64_t position = sequence.position() + t;
+    if (std::ranges::any_of(row_, [](float value) { return std::isnan(value); })) {
+      sequence.clear();  // the caches may hold NaN, too
+      return corrupt("[{}] the hidden state at position {} cannot be used: it holds NaN",
+                     manifest.name, position);
+    }
+    ANEMONE_RETURN_IF_ERROR((*part.item->on_hidden)(position, row_));
   }
   return {};
 }
@@ -151,11 +181,7 @@ void StepRunner::gather_logits(const StepOutputs& outputs, std::int64_t tokens, 
       const std::size_t first = static_cast<std::size_t>(column) * (is_last ? rows : 1);
       const std::size_t stride = is_last ? 1 : static_cast<std::size_t>(tokens);
       const auto out = logits.subspan(static_cast<std::size_t>(head.vocab_begin), rows);
-      const TensorView view = exec::find_output(outputs.heads[p], head.output)->view();
-      if (view.dtype == DType::kFp16)
-        take_strided<Half>(view, first, stride, out);
-      else
-        take_strided<float>(view, first, stride, out);
+      take_strided(exec::find_output(outputs.heads[p], head.output)->view(), first, stride, out);
     }
 }
 

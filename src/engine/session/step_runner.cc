@@ -109,6 +109,8 @@ void StepRunner::run_pass(const BucketChoice& choice, const std::function<void()
   }
   for (const Part& part : parts_) {
     if (!status.ok() && part.item->status.ok()) part.item->status = status;
+    if (part.item->status.ok() && part.item->on_hidden != nullptr)
+      part.item->status = give_hidden(bucket, part);
     if (part.item->status.ok() && part.item->on_logits != nullptr)
       part.item->status = predict_all(bucket, part);
     if (part.item->status.ok()) add_tokens(part);

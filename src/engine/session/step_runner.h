@@ -19,6 +19,10 @@ namespace anemone::engine {
 // Takes the logits [vocab_size] of a position, valid during the call. An error ends the step.
 using LogitsCallback = std::function<Status(std::int64_t position, std::span<const float> logits)>;
 
+// Takes what the final norm gave for a position, [hidden_size], valid during the call. An error
+// ends the step.
+using HiddenCallback = std::function<Status(std::int64_t position, std::span<const float> hidden)>;
+
 // The next tokens of one sequence in a step, and what came of them.
 struct StepItem {
   // Tokens of a step at most, in chunks of a function's width: enough for the weights to be read
@@ -32,6 +36,9 @@ struct StepItem {
   std::int64_t max_tokens = kMaxTokens;  // of `ids`, in this step; at least one chunk is run
   // Called for every token; null: the sequence gets its prediction after the last one of `ids`.
   const LogitsCallback* on_logits = nullptr;
+  // Called for every token; then nobody asks for a prediction, and the heads run for on_logits
+  // alone. The model has to give hidden states (Model::check_gives_hidden).
+  const HiddenCallback* on_hidden = nullptr;
 
   // After the step: how many of `ids` the sequence has now.
   std::int64_t done = 0;
@@ -80,6 +87,7 @@ class StepRunner {
   // Computes the predictions that are wanted after the last tokens of items.
   Status predict_last(const Bucket& bucket);
   Status predict_all(const Bucket& bucket, const Part& part);
+  Status give_hidden(const Bucket& bucket, const Part& part);
   void add_tokens(const Part& part);
   // Takes over what the heads gave for the one token of a chunk.
   Status gather(const Chunk& chunk, Sequence& sequence, std::int64_t position);
@@ -94,7 +102,7 @@ class StepRunner {
   std::vector<Chunk> chunks_;                          // of the pass
   std::vector<std::unique_ptr<StepOutputs>> outputs_;  // of each chunk of a pass
   std::vector<Tensor> columns_;                        // last hidden states, one column each
-  std::vector<float> row_;                             // logits for on_logits
+  std::vector<float> row_;                             // for on_logits and on_hidden
 };
 
 }  // namespace anemone::engine
