@@ -20,6 +20,7 @@ constexpr artifact::Form kPortable = {.layout = artifact::HiddenLayout::kTokensI
                                       .taps = artifact::TapsForm::kArithmetic,
                                       .routing = artifact::RoutingForm::kArithmetic,
                                       .projections = artifact::ProjectionForm::kSplit,
+                                      .notch = artifact::NotchForm::kAvoided,
                                       .logits = artifact::LogitsLayout::kLast,
                                       .head_outputs = artifact::HeadOutputs::kSplit,
                                       .packages = artifact::PackageForm::kBounded,
@@ -90,6 +91,21 @@ constexpr std::array kReasons = {
     Reason{"projections", "split",
            "M1, M2 and M2 Pro refuse an axis above 16,384 (mobius#61, ANEForge#152), and larql#312 "
            "saw the same of inputs"},
+    Reason{"fusing", "fused", "fewer operations; nobody has measured products apart against it"},
+    Reason{"fusing", "apart", "as checkpoints have them; no output is split again"},
+    Reason{
+        "notch", "ignored",
+        "as few products as there can be; of those near a multiple of 1 MiB a core, an M4 streams "
+        "fp16 weights at 17-19 GB/s in place of 45-60 (stablehlo-coreml#110)"},
+    Reason{"notch", "avoided",
+           "a synthetic Llama-1B step ran 2.41 times as fast with such products split "
+           "(stablehlo-coreml#110, M4, fp16); quantized ones are unmeasured and stay whole"},
+    Reason{
+        "norm", "max-scaled",
+        "no square overflows or vanishes in fp16, as plain ones do on the chip (executorch#19523)"},
+    Reason{"norm", "layer-norm",
+           "one operation; ANEForge#8 measured layer_norm 16 to 27 times as fast as a sum over the "
+           "channels of more than 256 rows (M5); what it does with large squares is unmeasured"},
     Reason{"experts", "dense",
            "no step leaves the chip; it reads all experts of a layer for each token"},
     Reason{"experts", "packs",
@@ -114,10 +130,10 @@ constexpr std::array kReasons = {
            "the host decodes rows as the chip decodes the head; a tied table lies there once (272 "
            "MB less for the 0.5B)"},
     Reason{"embed", "none", "the model gives logits alone"},
-    Reason{"embed", "package",
-           "embeddings come from the hidden state behind the final norm, whose weights, a vector, "
-           "are all that the package has; in the head it would be a third function, and four made "
-           "prefill slower (CoreML-LLM)"},
+    Reason{
+        "embed", "package",
+        "embeddings need it and no logits; its weights are a vector, and in the head it would be "
+        "a third function: four made prefill slower (CoreML-LLM)"},
 };
 
 Result<artifact::Form> named_form(std::string_view name) {

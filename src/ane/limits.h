@@ -30,6 +30,13 @@ inline constexpr std::int64_t kMaxWholeHead = 65'536;
 inline constexpr std::int64_t kMaxLayers = 16;
 inline constexpr std::int64_t kMaxOperations = 1'500;
 
+// The chip deals the outputs of a product to so many cores, and each streams the weights of its
+// own. Within kNotchWindow bytes of a multiple of kNotchPeriod the prefetch stops, and 17-19 GB/s
+// remain of 45-60 (stablehlo-coreml#110, measured with fp16 on an M4).
+inline constexpr std::int64_t kCores = 16;
+inline constexpr std::uint64_t kNotchPeriod = 1 << 20;
+inline constexpr std::uint64_t kNotchWindow = 16 << 10;
+
 // Head ranges are multiples of this, so that the last axis of a logits tensor is 64-byte aligned in
 // fp16.
 inline constexpr std::int64_t kChannelMultiple = 32;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Rules about how the weights of convolutions and linear operations are stored.
-#include <algorithm>
 #include <bit>
 #include <fmt/format.h>
 
+#include "ane/notch.h"
 #include "ane/program_walk.h"
 #include "ane/rule_finders.h"
 #include "tensor/dtype.h"
@@ -47,23 +47,11 @@ int stored_bits(const ir::Op& restore) {
   return data == nullptr ? 0 : dtype_bits(data->dtype);
 }
 
-// The chip deals a weight's output channels to 16 cores; each streams its part.
-std::uint64_t bytes_of_a_core(const ir::Type& weight, int bits) {
-  constexpr std::int64_t kCores = 16;
+std::uint64_t core_bytes(const ir::Type& weight, int bits) {
   const auto count = checked_element_count(weight.shape);
   const std::int64_t outputs = dimension(&weight, 0);
   if (!count.ok() || *count == 0 || outputs == 0) return 0;
-  const std::int64_t rows = (outputs + kCores - 1) / kCores;
-  return static_cast<std::uint64_t>(rows * (*count / outputs)) * static_cast<std::uint64_t>(bits) /
-         8;
-}
-
-// Within a window on either side of every multiple of 1 MiB the prefetch of weights stops.
-bool is_in_notch(std::uint64_t bytes) {
-  constexpr std::uint64_t kPeriod = 1 << 20;
-  constexpr std::uint64_t kWindow = 16 << 10;
-  const std::uint64_t beyond = bytes % kPeriod;
-  return bytes + kWindow >= kPeriod && std::min(beyond, kPeriod - beyond) <= kWindow;
+  return bytes_of_a_core(outputs, *count / outputs, bits);
 }
 
 std::string notch_text(std::uint64_t bytes, int bits) {
@@ -107,7 +95,7 @@ void find_dma_notch(const Package& package, const Report& report) {
     const ir::Op* constant = has_weight(op) ? producer_of(op, "weight") : nullptr;
     const ir::Type* weight = constant == nullptr ? nullptr : output_of(*constant);
     if (weight == nullptr || !constant->is_const() || weight->dtype != DType::kFp16) return;
-    const std::uint64_t bytes = bytes_of_a_core(*weight, 16);
+    const std::uint64_t bytes = core_bytes(*weight, 16);
     if (is_in_notch(bytes)) report(place_of(function, op), notch_text(bytes, 16));
   });
 }
@@ -117,7 +105,7 @@ void find_quantized_dma_notch(const Package& package, const Report& report) {
     const ir::Type* weight = has_weight(op) ? type_of(op, "weight") : nullptr;
     const ir::Op* restore = weight == nullptr ? nullptr : restoring(op);
     const int bits = restore == nullptr ? 0 : stored_bits(*restore);
-    const std::uint64_t bytes = bits == 0 ? 0 : bytes_of_a_core(*weight, bits);
+    const std::uint64_t bytes = bits == 0 ? 0 : core_bytes(*weight, bits);
     if (is_in_notch(bytes)) report(place_of(function, op), notch_text(bytes, bits));
   });
 }

@@ -179,20 +179,34 @@ std::vector<Range> fill_evenly(const std::vector<Piece>& pieces, Limits limits) 
   return ranges;
 }
 
-// Ranges of about the same width: none has more than `max_columns` or more than kShardBytes.
-std::vector<Range> vocabulary_ranges(std::int64_t vocab_size, std::uint64_t bytes_per_row,
-                                     std::int64_t max_columns) {
-  const auto by_bytes =
-      static_cast<std::int64_t>(kShardBytes / std::max<std::uint64_t>(1, bytes_per_row));
-  const std::int64_t widest = std::max(
-      kChannelMultiple, std::min(max_columns, by_bytes) / kChannelMultiple * kChannelMultiple);
-  const std::int64_t parts = (vocab_size + widest - 1) / widest;
+// At least so many ranges of about the same width.
+std::vector<Range> ranges_of_vocabulary(std::int64_t vocab_size, std::int64_t parts) {
   std::int64_t width = (vocab_size + parts - 1) / parts;
   width = (width + kChannelMultiple - 1) / kChannelMultiple * kChannelMultiple;
   std::vector<Range> ranges;
   for (std::int64_t begin = 0; begin < vocab_size; begin += width)
     ranges.push_back({begin, std::min(vocab_size, begin + width)});
   return ranges;
+}
+
+// Ranges of about the same width: none has more than `max_columns` or more than kShardBytes.
+std::vector<Range> vocabulary_ranges(std::int64_t vocab_size, std::uint64_t bytes_per_row,
+                                     std::int64_t max_columns,
+                                     const std::function<bool(std::int64_t rows)>& is_slow) {
+  const auto by_bytes =
+      static_cast<std::int64_t>(kShardBytes / std::max<std::uint64_t>(1, bytes_per_row));
+  const std::int64_t widest = std::max(
+      kChannelMultiple, std::min(max_columns, by_bytes) / kChannelMultiple * kChannelMultiple);
+  const std::int64_t parts = (vocab_size + widest - 1) / widest;
+  const std::vector<Range> fewest = ranges_of_vocabulary(vocab_size, parts);
+  if (!is_slow) return fewest;
+  constexpr std::int64_t kMostMore = 4;
+  for (std::int64_t more = 0; more <= kMostMore; ++more) {
+    std::vector<Range> ranges = ranges_of_vocabulary(vocab_size, parts + more);
+    const auto is_range_slow = [&](const Range& each) { return is_slow(each.end - each.begin); };
+    if (std::ranges::none_of(ranges, is_range_slow)) return ranges;
+  }
+  return fewest;
 }
 
 }  // namespace
@@ -220,10 +234,11 @@ std::vector<Range> plan_expert_packs(std::string_view spec,
 }
 
 std::vector<std::vector<Range>> plan_heads(artifact::HeadOutputs outputs, std::int64_t vocab_size,
-                                           std::uint64_t bytes_per_row) {
+                                           std::uint64_t bytes_per_row,
+                                           const std::function<bool(std::int64_t rows)>& is_slow) {
   const bool is_split = outputs == artifact::HeadOutputs::kSplit;
-  const std::vector<Range> ranges =
-      vocabulary_ranges(vocab_size, bytes_per_row, is_split ? kMaxChannels : kMaxWholeHead);
+  const std::vector<Range> ranges = vocabulary_ranges(
+      vocab_size, bytes_per_row, is_split ? kMaxChannels : kMaxWholeHead, is_slow);
   std::vector<std::vector<Range>> packages;
   if (!is_split) {
     for (const Range& range : ranges) packages.push_back({range});

@@ -4,6 +4,7 @@
 #include <anemone/status.h>
 
 #include <cstdint>
+#include <functional>
 #include <string_view>
 #include <vector>
 
@@ -45,10 +46,12 @@ std::vector<Range> plan_expert_packs(std::string_view spec,
                                      const std::vector<std::uint64_t>& expert_bytes);
 
 // The outputs of each package of heads: ranges of the vocabulary of about the same width, multiples
-// of kChannelMultiple, in packages of at most kShardBytes.
+// of kChannelMultiple, in packages of at most kShardBytes. No range has a number of rows that
+// `is_slow`, which may be null, if others serve.
 //   kOne    an output for each package, of at most kMaxWholeHead columns
 //   kSplit  outputs of at most kMaxChannels columns, in as few packages as possible
 std::vector<std::vector<Range>> plan_heads(artifact::HeadOutputs outputs, std::int64_t vocab_size,
-                                           std::uint64_t bytes_per_row);
+                                           std::uint64_t bytes_per_row,
+                                           const std::function<bool(std::int64_t rows)>& is_slow);
 
 }  // namespace anemone::ane

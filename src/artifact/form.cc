@@ -31,6 +31,9 @@ constexpr std::array<std::string_view, 2> kSoftplus = {"operation", "arithmetic"
 constexpr std::array<std::string_view, 2> kTaps = {"convolution", "arithmetic"};
 constexpr std::array<std::string_view, 2> kRouting = {"select", "arithmetic"};
 constexpr std::array<std::string_view, 2> kProjections = {"whole", "split"};
+constexpr std::array<std::string_view, 2> kFusing = {"fused", "apart"};
+constexpr std::array<std::string_view, 2> kNotch = {"ignored", "avoided"};
+constexpr std::array<std::string_view, 2> kNorms = {"max-scaled", "layer-norm"};
 constexpr std::array<std::string_view, 2> kPackages = {"by-size", "bounded"};
 constexpr std::array<std::string_view, 2> kLogits = {"channels", "last-axis"};
 constexpr std::array<std::string_view, 2> kExperts = {"dense", "packs"};
@@ -47,6 +50,9 @@ constexpr std::array kFields = {
     field<&Form::taps>("taps", "how convolutions over time are written", kTaps),
     field<&Form::routing>("routing", "how inactive experts get no weight", kRouting),
     field<&Form::projections>("projections", "how wide the matrices of an MLP are", kProjections),
+    field<&Form::fusing>("fusing", "whether products of one input are one", kFusing),
+    field<&Form::notch>("notch", "what becomes of slowly streamed products", kNotch),
+    field<&Form::norm>("norm", "how norms are written", kNorms),
     field<&Form::experts>("experts", "where the experts of a layer are", kExperts),
     field<&Form::logits>("logits", "the axis of the vocabulary", kLogits),
     field<&Form::head>("head", "what the heads give", kHeads),

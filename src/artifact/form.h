@@ -56,6 +56,20 @@ enum class PackageForm { kBySize, kBounded };
 // two, or the MLP becomes the sum of several over ranges of its channels.
 enum class ProjectionForm { kWhole, kSplit };
 
+// Whether products of one input are one: queries, keys and values, and gate and up of an MLP.
+// kFused, where nothing else keeps them apart; kApart, each has a product of its own. Experts keep
+// gate and up in one.
+enum class FusingForm { kFused, kApart };
+
+// What becomes of products whose weights some chips stream slowly, because what each of its cores
+// reads lies near a multiple of a power of two. kIgnored: nothing; kAvoided: they are not fused,
+// and one that is slow by itself becomes several over ranges of its outputs.
+enum class NotchForm { kIgnored, kAvoided };
+
+// How x / sqrt(mean(x^2) + eps) is written: kMaxScaled, by squares of x over its largest magnitude;
+// kLayerNorm, as the first half of a layer norm of x beside -x, whose mean is 0.
+enum class NormForm { kMaxScaled, kLayerNorm };
+
 // Where the experts of a layer go: kDense puts all of them into the graph, multiplied by their
 // weights; kPacks puts them into packages of their own, of which the host runs the active ones.
 enum class ExpertsForm { kDense, kPacks };
@@ -89,6 +103,9 @@ struct Form {
   TapsForm taps = TapsForm::kConvolution;
   RoutingForm routing = RoutingForm::kSelect;
   ProjectionForm projections = ProjectionForm::kWhole;
+  FusingForm fusing = FusingForm::kFused;
+  NotchForm notch = NotchForm::kIgnored;
+  NormForm norm = NormForm::kMaxScaled;
   ExpertsForm experts = ExpertsForm::kDense;
   LogitsLayout logits = LogitsLayout::kChannels;
   HeadForm head = HeadForm::kLogits;
@@ -107,6 +124,9 @@ struct Form {
   bool has_split_heads() const { return head_outputs == HeadOutputs::kSplit; }
   bool has_bounded_packages() const { return packages == PackageForm::kBounded; }
   bool has_split_projections() const { return projections == ProjectionForm::kSplit; }
+  bool has_fused_products() const { return fusing == FusingForm::kFused; }
+  bool avoids_notch() const { return notch == NotchForm::kAvoided; }
+  bool has_layer_norms() const { return norm == NormForm::kLayerNorm; }
   bool has_stored_embedding() const { return embedding == EmbeddingForm::kStored; }
   bool has_embed() const { return embed == EmbedForm::kPackage; }
   bool has_argmax() const { return head == HeadForm::kArgmax; }

@@ -17,6 +17,7 @@
 #include "cli/number_range.h"
 #include "cli/output.h"
 #include "compiler/compiler.h"
+#include "compiler/default_form.h"
 
 namespace anemone::cli {
 namespace {
@@ -88,8 +89,8 @@ Result<compiler::Recipe> to_recipe(const CompileFlags& options, compiler::Proces
 }
 
 // The form that --form names, with the fields that have flags of their own.
-Result<artifact::Form> to_form(const CompileFlags& options) {
-  artifact::Form form = ane::named_forms().front().form;
+Result<artifact::Form> to_form(const CompileFlags& options, compiler::Processor processor) {
+  artifact::Form form = compiler::default_form(processor);
   if (!options.form.empty()) {
     ANEMONE_ASSIGN_OR_RETURN(form, ane::read_form(options.form));
   }
@@ -130,7 +131,7 @@ Result<compiler::CompileOptions> to_compile_options(const CompileFlags& options,
     return unsupported(
         "[--target] expected ios18 (states and several functions need it), got \"{}\"",
         options.target);
-  ANEMONE_ASSIGN_OR_RETURN(out.form, to_form(options));
+  ANEMONE_ASSIGN_OR_RETURN(out.form, to_form(options, processor));
   out.tiers = options.contexts;
   if (const auto largest = std::ranges::max_element(out.tiers); largest != out.tiers.end()) {
     out.context = *largest;

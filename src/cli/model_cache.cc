@@ -10,7 +10,6 @@
 #include <system_error>
 #include <thread>
 
-#include "ane/form.h"
 #include "artifact/manifest.h"
 #include "artifact/ownership.h"
 #include "base/digest.h"
@@ -27,6 +26,7 @@
 #include "cli/output.h"
 #include "cli/private_folder.h"
 #include "compiler/compiler.h"
+#include "compiler/default_form.h"
 
 namespace anemone::cli {
 namespace {
@@ -43,8 +43,8 @@ void notice(std::string_view text) {
 // How `run` and `serve` compile: for the processor of this machine.
 compiler::CompileOptions options_here() {
   compiler::CompileOptions options;
-  options.form = ane::named_forms().front().form;
   const compiler::Processor processor = compiler::processor_here();
+  options.form = compiler::default_form(processor);
   options.recipe = *compiler::parse_recipe("auto", processor);
   if (processor == compiler::Processor::kAne) options.prefill = 0;
   return options;

@@ -211,7 +211,8 @@ class Compilation {
                                                    weights_, plan_.graph_options(function)));
     }
     embed.package = "embed.mlpackage";
-    ANEMONE_RETURN_IF_ERROR(write(std::move(model), embed.package, "final norm", plan_.embed_bytes));
+    ANEMONE_RETURN_IF_ERROR(
+        write(std::move(model), embed.package, "final norm", plan_.embed_bytes));
     report_.manifest.embed = std::move(embed);
     return {};
   }

@@ -302,7 +302,8 @@ models::GraphOptions CompilePlan::graph_options(const artifact::Function& functi
       .cache_context = options.context,
       .caches_are_states = options.precision == DType::kFp16,
       .form = options.form,
-      .max_axis = options.form.has_split_projections() ? ane::kMaxChannels : 0};
+      .max_axis = options.form.has_split_projections() ? ane::kMaxChannels : 0,
+      .is_slow_product = is_slow_product()};
   for (const artifact::Function& each : functions)
     graph.widest_step = std::max(graph.widest_step, each.tokens);
   return graph;
@@ -370,8 +371,11 @@ Result<CompilePlan> make_compile_plan(const checkpoint::Checkpoint& checkpoint,
                                            .inputs = config.hidden_size}));
   plan.head_bytes = head->bytes;
   const auto head_rows = static_cast<std::uint64_t>(config.num_logits());
+  std::function<bool(std::int64_t)> is_slow;
+  if (plan.is_slow_product() != nullptr && head->scheme == quant::Scheme::kNone)
+    is_slow = [&](std::int64_t rows) { return ane::is_slow_product(rows, config.hidden_size); };
   plan.head_packages = ane::plan_heads(options.form.head_outputs, config.num_logits(),
-                                       (plan.head_bytes + head_rows - 1) / head_rows);
+                                       (plan.head_bytes + head_rows - 1) / head_rows, is_slow);
   // What labels tokens has no use for it.
   if (options.form.has_embed() && !config.classifies())
     plan.embed_bytes =

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "ane/limits.h"
+#include "ane/notch.h"
 #include "ane/shard_plan.h"
 #include "artifact/manifest.h"
 #include "checkpoint/checkpoint.h"
@@ -43,13 +44,18 @@ struct CompilePlan {
   std::string embedding_tensor;
   std::string layer_embedding_tensor = "model.embed_tokens_per_layer.weight";
   std::string head_tensor;
-  std::uint64_t head_bytes = 0;              // of the vocabulary head
-  std::uint64_t embed_bytes = 0;             // of the final norm in embed.mlpackage; 0: there is none
-  std::uint64_t embedding_bytes = 0;         // embedding.bin; 0 when the heads hold the embeddings
+  std::uint64_t head_bytes = 0;       // of the vocabulary head
+  std::uint64_t embed_bytes = 0;      // of the final norm in embed.mlpackage; 0: there is none
+  std::uint64_t embedding_bytes = 0;  // embedding.bin; 0 when the heads hold the embeddings
   std::int64_t layer_embedding_columns = 0;  // of layer_embedding.bin; 0: there is none
   std::uint64_t layer_embedding_bytes = 0;
   std::vector<std::string> notes;
 
+  // GraphOptions::is_slow_product; nobody measured other weights than fp16.
+  auto is_slow_product() const {
+    return options.form.avoids_notch() && options.precision == DType::kFp16 ? &ane::is_slow_product
+                                                                            : nullptr;
+  }
   bool has_embed() const { return embed_bytes != 0; }
   // How a function of a package of layers or heads is built.
   models::GraphOptions graph_options(const artifact::Function& function) const;

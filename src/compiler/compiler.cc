@@ -29,8 +29,7 @@ Result<CompileReport> compile(const std::string& model, const std::string& outpu
   if (options.dry_run) {
     ANEMONE_ASSIGN_OR_RETURN(const auto checkpoint, checkpoint::open_for_planning(model));
     ANEMONE_ASSIGN_OR_RETURN(CompilePlan plan, make_compile_plan(checkpoint, options));
-    Result<CompileReport> planned =
-        run_plan(checkpoint, std::move(plan), "", nullptr, progress);
+    Result<CompileReport> planned = run_plan(checkpoint, std::move(plan), "", nullptr, progress);
     ANEMONE_RETURN_IF_ERROR(check_mapped_files());
     return planned;
   }

@@ -291,6 +291,12 @@ ir::Value* WeightStore::projection(ir::Builder& builder, const models::Projectio
   return nullptr;
 }
 
+bool WeightStore::is_stored_as_float(const models::Projection& projection) {
+  // It is no weight of the artifact yet: reports() has only those that projection() gave.
+  const auto weight = make(projection);
+  return weight.ok() && weight->scheme == quant::Scheme::kNone;
+}
+
 Result<ir::Literal> WeightStore::gather(const std::vector<Vector>& parts,
                                         const Shape& shape) const {
   std::vector<float> values;

@@ -43,6 +43,7 @@ class WeightStore : public models::WeightProvider {
 
   bool has(const std::string& tensor) const override { return source_->find(tensor) != nullptr; }
   ir::Value* projection(ir::Builder& builder, const models::Projection& projection) override;
+  bool is_stored_as_float(const models::Projection& projection) override;
   ir::Value* vector(ir::Builder& builder, const std::vector<Vector>& parts, Shape shape,
                     const std::string& name) override;
 

@@ -58,7 +58,7 @@ ir::Value* logits_of(LayerGraph& graph, ir::Value* normed, const Projection& pro
                                     .begin = rows.row_begin}},
                                   {rows.rows}, "head_bias" + suffix);
   }
-  ir::Value* logits = graph.project(normed, projection, bias);
+  ir::Value* logits = graph.project_whole(normed, projection, bias);  // the plan has its ranges
   if (config.logit_softcap != 0) {
     logits = graph.scale(logits, 1 / config.logit_softcap, "logits_shrunk" + suffix);
     logits = graph.builder().op("tanh", {{"x", logits}}, "logits_tanh" + suffix);

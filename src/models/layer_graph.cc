@@ -227,11 +227,4 @@ Value* LayerGraph::from_heads(Value* x, const std::string& name) {
                  name + "_hidden");
 }
 
-Value* LayerGraph::project(Value* x, const Projection& projection, Value* bias) {
-  Value* weight = weights_.projection(builder_, projection);
-  std::vector<ir::Builder::Input> inputs = {{"x", x}, {"weight", weight}};
-  if (bias != nullptr) inputs.push_back({"bias", bias});
-  return builder_.op("conv", std::move(inputs), projection.name + "_conv");
-}
-
 }  // namespace anemone::models

@@ -27,6 +27,8 @@ struct GraphOptions {
   artifact::Form form = {};
   // Most inputs and outputs of a product, for split projections; 0: any number.
   std::int64_t max_axis = 0;
+  // Whether a product of fp16 weights is one that NotchForm::kAvoided avoids; null: none is.
+  bool (*is_slow_product)(std::int64_t outputs, std::int64_t inputs) = nullptr;
 };
 
 // The keys or values that a step attends to, [1, kv_heads, positions, head_dim].
@@ -128,8 +130,13 @@ class LayerGraph {
   // [1, heads * width, T, 1] to [1, heads, T, width], and back.
   ir::Value* to_heads(ir::Value* x, std::int64_t heads, const std::string& name);
   ir::Value* from_heads(ir::Value* x, const std::string& name);
-  // 1x1 convolution; `bias` may be nullptr.
+  // 1x1 convolution; `bias`, a constant, may be nullptr. If it is_slow(), several over ranges of
+  // the outputs, joined, which gives the same bits.
   ir::Value* project(ir::Value* x, const Projection& projection, ir::Value* bias);
+  // The same in one operation, whatever its size.
+  ir::Value* project_whole(ir::Value* x, const Projection& projection, ir::Value* bias);
+  // Whether GraphOptions::is_slow_product says so of a weight that is stored as floats.
+  bool is_slow(const Projection& projection);
   ir::Literal number(double value) const { return ir::Literal::number(value, options_.dtype); }
 
   // What the host must know about the function.
@@ -157,6 +164,9 @@ class LayerGraph {
 
  private:
   ir::Value* port(artifact::Port port, Shape shape);
+  // Elements [begin, end) of a constant vector.
+  ir::Value* elements_of(ir::Value* vector, std::int64_t begin, std::int64_t end,
+                         std::string_view name);
   ir::Value* update_mask(std::int64_t tail);  // [1, 1, tail + T, tail]
   // The input or state of a cache as it is before the step; and what it is after it.
   struct OpenCache {

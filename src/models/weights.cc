@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "models/weights.h"
 
+#include <algorithm>
 #include <numeric>
+#include <utility>
 
 namespace anemone::models {
 
@@ -29,6 +31,31 @@ Projection::Part rows_of_stacked(const std::string& prefix, const std::vector<st
           .row_begin = offset + begin,
           .rows = end - begin,
           .shape = {all, inputs}};
+}
+
+Projection rows_of(const Projection& projection, std::int64_t begin, std::int64_t end,
+                   std::string name) {
+  Projection out = projection;
+  out.name = std::move(name);
+  out.parts.clear();
+  std::int64_t before = 0;
+  for (const Projection::Part& part : projection.parts) {
+    const std::int64_t first = std::max(begin - before, std::int64_t{0});
+    const std::int64_t last = std::min(end - before, part.rows);
+    before += part.rows;
+    if (first >= last) continue;
+    Projection::Part& own = out.parts.emplace_back(part);
+    own.row_begin += first * part.row_step;
+    own.rows = last - first;
+    if (part.shape.empty()) own.shape = {part.row_begin + part.rows, projection.tensor_inputs()};
+  }
+  return out;
+}
+
+std::int64_t row_count(const Projection& projection) {
+  std::int64_t rows = 0;
+  for (const Projection::Part& part : projection.parts) rows += part.rows;
+  return rows;
 }
 
 }  // namespace anemone::models

@@ -53,6 +53,11 @@ Projection::Part rows_of_stacked(const std::string& prefix, const std::vector<st
                                  const std::vector<std::int64_t>& rows, std::int64_t inputs,
                                  std::size_t index, std::int64_t begin, std::int64_t end);
 
+// Rows [begin, end) of a projection, named so.
+Projection rows_of(const Projection& projection, std::int64_t begin, std::int64_t end,
+                   std::string name);
+std::int64_t row_count(const Projection& projection);
+
 class WeightProvider {
  public:
   virtual ~WeightProvider() = default;
@@ -60,6 +65,8 @@ class WeightProvider {
   // The weight as a value of the function's float type; nullptr after an error (kept in the
   // builder): a missing tensor, a wrong shape, a dtype that is not a float.
   virtual ir::Value* projection(ir::Builder& builder, const Projection& projection) = 0;
+  // Whether that weight is stored as floats; false after an error, which projection() gives.
+  virtual bool is_stored_as_float(const Projection& projection) = 0;
   // Several vectors one after the other, reshaped: norm weights and biases.
   struct Vector {
     std::string tensor;

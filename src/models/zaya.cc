@@ -185,16 +185,15 @@ class ZayaLayer {
     const std::int64_t half = kv_width / 2;
     const std::string prefix = prefix_ + "self_attn.";
     const std::string name = name_ + "_attention";
-    Value* projected =
-        graph_.project(x,
-                       {.name = name + "_qkv",
-                        .role = WeightRole::kAttentionQkv,
-                        .parts = stacked(prefix + "qkv_proj.",
-                                         {"q_proj", "k_proj", "v_proj_current", "v_proj_delayed"},
-                                         {q_width, kv_width, half, half}),
-                        .inputs = config_.hidden_size},
-                       nullptr);
-    auto parts = graph_.split(projected, {q_width, kv_width, half, half}, 1, name + "_parts");
+    std::vector<ProjectionOutput> outputs = {{.name = "q", .width = q_width},
+                                             {.name = "k", .width = kv_width},
+                                             {.name = "v_current", .width = half},
+                                             {.name = "v_delayed", .width = half}};
+    const std::vector<Projection::Part> weights =
+        stacked(prefix + "qkv_proj.", {"q_proj", "k_proj", "v_proj_current", "v_proj_delayed"},
+                {q_width, kv_width, half, half});
+    for (std::size_t i = 0; i < outputs.size(); ++i) outputs[i].weights = {weights[i]};
+    auto parts = project_outputs(graph_, x, outputs, name);
     // The bias of the delayed half comes behind the delay: before the first token there is a token
     // of zeros, not nothing.
     parts[3] = delayed(parts[3], half, name + "_v_delayed");

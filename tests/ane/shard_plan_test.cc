@@ -207,7 +207,7 @@ TEST(HeadPlan, CoversTheVocabularyWithinItsLimits) {
     for (const std::int64_t vocab : kVocabularies) {
       const bool is_split = outputs == artifact::HeadOutputs::kSplit;
       std::int64_t expected = 0;
-      for (const auto& package : plan_heads(outputs, vocab, 896)) {
+      for (const auto& package : plan_heads(outputs, vocab, 896, nullptr)) {
         EXPECT_TRUE(is_split || package.size() == 1U);
         for (const Range& range : package) {
           EXPECT_EQ(range.begin, expected);
@@ -224,16 +224,28 @@ TEST(HeadPlan, CoversTheVocabularyWithinItsLimits) {
 }
 
 TEST(HeadPlan, SplitsOutputsEvenlyAndPackagesByBytesAlone) {
-  EXPECT_EQ(plan_heads(artifact::HeadOutputs::kOne, 151'936, 896).size(), 3U);
-  const auto small = plan_heads(artifact::HeadOutputs::kSplit, 151'936, 896);
+  EXPECT_EQ(plan_heads(artifact::HeadOutputs::kOne, 151'936, 896, nullptr).size(), 3U);
+  const auto small = plan_heads(artifact::HeadOutputs::kSplit, 151'936, 896, nullptr);
   ASSERT_EQ(small.size(), 1U);
   ASSERT_EQ(small.front().size(), 10U);
   for (const Range& range : small.front()) {
     EXPECT_LE(range.end - range.begin, 15'200);
     EXPECT_GE(range.end - range.begin, 15'136);
   }
+  // One more range where those of the fewest would be slow.
+  const auto is_slow = [&](std::int64_t rows) { return rows == small.front().front().end; };
+  const auto other = plan_heads(artifact::HeadOutputs::kSplit, 151'936, 896, is_slow);
+  ASSERT_EQ(other.size(), 1U);
+  EXPECT_EQ(other.front().size(), small.front().size() + 1);
+  EXPECT_EQ(other.front().back().end, 151'936);
+  // There are no others: the fewest stay.
+  EXPECT_EQ(
+      plan_heads(artifact::HeadOutputs::kSplit, 151'936, 896, [](std::int64_t) { return true; })
+          .front()
+          .size(),
+      small.front().size());
   // 622 MB: three packages, of which none is much larger than the others.
-  const auto large = plan_heads(artifact::HeadOutputs::kSplit, 151'936, 4096);
+  const auto large = plan_heads(artifact::HeadOutputs::kSplit, 151'936, 4096, nullptr);
   ASSERT_EQ(large.size(), 3U);
   std::size_t outputs = 0;
   for (const auto& package : large) {

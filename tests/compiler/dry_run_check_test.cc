@@ -191,6 +191,31 @@ TEST(DryRunCheckOfPublishedShapes, FindsNothingButTheWidthOfOneTokenInPortable) 
   }
 }
 
+// Gate and up are slow together (Qwen3), by themselves and so is down (Llama), or one of these.
+TEST(DryRunCheckOfPublishedShapes, FindsNoSlowProductsOfFp16InPortable) {
+  const auto is_slow = [](const std::string& path, artifact::NotchForm notch) {
+    CompileOptions options = {.prefill = 0, .dry_run = true, .check = true};
+    options.recipe.quant.scheme = quant::Scheme::kNone;
+    options.form = ane::named_forms().front().form;
+    options.form.notch = notch;
+    const auto report = compile(source_path(path), "unused", options);
+    EXPECT_TRUE(report.ok()) << report.status().message();
+    return report.ok() && std::ranges::any_of(report->checked, [](const auto& package) {
+             return std::ranges::any_of(package.findings, [](const ane::Finding& finding) {
+               return finding.rule->id == "dma-notch";
+             });
+           });
+  };
+  for (const char* name : {"llama-3.2-1b", "phi-4-mini", "qwen3-1.7b", "hy-mt-1.8b"}) {
+    SCOPED_TRACE(name);
+    const std::string path = std::string("tests/compiler/data/shapes/") + name;
+    EXPECT_TRUE(is_slow(path, artifact::NotchForm::kIgnored));
+    EXPECT_FALSE(is_slow(path, artifact::NotchForm::kAvoided));
+  }
+  for (const PublishedShape& shape : kPublishedShapes)
+    EXPECT_FALSE(is_slow(shape.path, artifact::NotchForm::kAvoided)) << shape.path;
+}
+
 TEST(DryRunCheckOfPublishedShapes, NamesWhatIsWrongWithStates) {
   for (const PublishedShape& shape : kPublishedShapes)
     EXPECT_EQ(rules_broken_by(shape.path, "blend-states", *parse_recipe(shape.quant)),

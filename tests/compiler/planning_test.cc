@@ -5,11 +5,13 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include "ane/form.h"
 #include "ane/limits.h"
 #include "artifact/manifest.h"
 #include "base/file.h"
 #include "base/json.h"
 #include "compiler/compiler.h"
+#include "compiler/default_form.h"
 #include "tests/compiler/golden.h"
 #include "tests/support/shared_data.h"
 
@@ -116,6 +118,15 @@ const RealShape kRealShapes[] = {
     // copy: 9 packages, 3 of them with a layer that attends to everything.
     {"gemma-4-e4b", 42, 4, 11.6, 2 * ((20 + 9) * 2 * 256 + (4 + 3) * 2 * 512) * 2},
 };
+
+// The rule about products is one of the chip.
+TEST(DefaultForm, OfTheCpuDiffersFromPortableInItsProductsAlone) {
+  artifact::Form form = default_form(Processor::kCpu);
+  EXPECT_FALSE(form.avoids_notch());
+  form.notch = artifact::NotchForm::kAvoided;
+  EXPECT_EQ(form, default_form(Processor::kAne));
+  EXPECT_EQ(ane::name_of(form), "portable");
+}
 
 TEST(PlanningOfRealShapes, GivesShardsAndMemory) {
   for (const RealShape& shape : kRealShapes) {

@@ -63,6 +63,10 @@ OPTIONS = {
     "packed_states_and_a_tier": [*PACKED, "--context", "16,64", "--prefill", "8"],
     "states_and_a_tier": [*STATES, "--context", "16,64", "--prefill", "8"],
     "argmax": ["--argmax"],
+    # What a file of --form says.
+    "products_apart": ["--form", {"fusing": "apart"}],
+    "layer_norms": ["--form", {"norm": "layer-norm"}],
+    "no_embed": ["--form", {"embed": "none"}],
     "all_at_once": [*STATES, "--argmax", "--layout", "width", "--range-dim", "--prefill", "8", "--context", "16,64"],
     "packages_by_size": ["--shards", "1MB"],
     "small_blocks": ["--quant", "int4-block", "--block-size", "8"],
@@ -88,7 +92,9 @@ def checkpoint(tmp_path_factory):
 
 def compile_model(anemone, checkpoint, tmp_path, *options):
     artifact = tmp_path / "model.anemone"
-    anemone("compile", checkpoint, "-o", artifact, *options)
+    form = tmp_path / "form.json"
+    form.write_text(json.dumps(next((each for each in options if isinstance(each, dict)), {})))
+    anemone("compile", checkpoint, "-o", artifact, *(form if isinstance(each, dict) else each for each in options))
     return artifact, json.loads((artifact / "manifest.json").read_text())
 
 
@@ -173,9 +179,9 @@ def test_packs_of_experts_load(anemone, checkpoint, tmp_path, form, precision):
 # Options that change the shapes of caches or the packages they are in. Caches of fp32 packages are inputs and outputs.
 IN_FP32 = ["two_packages", "decode_only", "prefill_of_two", "prefill_as_long_as_the_context", "one_tier",
            "three_tiers", "range_dim", "range_dim_with_a_tier", "tokens_in_width", "states", "states_and_a_tier",
-           "packed_states_and_a_tier", "argmax", "all_at_once"]
+           "packed_states_and_a_tier", "argmax", "all_at_once", "products_apart", "layer_norms"]
 FORM_OPTIONS = ["one_tier", "states_and_a_tier", "packed_states_and_a_tier", "three_tiers", "range_dim", "range_dim_with_a_tier",
-                "tokens_in_width", "argmax", "all_at_once", "three_functions"]
+                "tokens_in_width", "argmax", "all_at_once", "three_functions", "products_apart", "layer_norms"]
 
 
 @pytest.mark.parametrize("options,precision", [(o, "fp16") for o in OPTIONS] + [(o, "fp32") for o in IN_FP32])

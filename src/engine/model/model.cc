@@ -61,8 +61,7 @@ Status Model::load_packages(exec::Executor& executor, const ModelLoadOptions& op
   }
   exec::LoadOptions of_embed = of_heads;
   of_embed.when_first_run = true;
-  std::size_t total =
-      manifest_.shards.size() + head_packages_.size() + (manifest_.embed ? 1 : 0);
+  std::size_t total = manifest_.shards.size() + head_packages_.size() + (manifest_.embed ? 1 : 0);
   for (const artifact::Shard& shard : manifest_.shards)
     if (shard.experts) total += shard.experts->packs.size();
   std::size_t done = 0;
@@ -191,7 +190,8 @@ Status Model::check_prompt(std::span<const std::int32_t> ids, bool wants_logits)
 Status Model::check_gives_hidden() const {
   if (embed_ != nullptr) return {};
   return unsupported(
-      "[{}] expected a model that gives hidden states (\"embed\": \"package\" in its form), got one "
+      "[{}] expected a model that gives hidden states (\"embed\": \"package\" in its form), got "
+      "one "
       "without",
       manifest_.name);
 }

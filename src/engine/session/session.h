@@ -46,8 +46,9 @@ class Session {
 
   // Adds tokens after those that are there. kInvalidArgument for no tokens, an id outside the
   // vocabulary or too many tokens for the context, kUnsupported for on_logits of a model compiled
-  // with --argmax and for on_hidden of one that does not give hidden states: then nothing has changed. kCorrupt for logits that are NaN: then the session is
-  // empty. After any other error the steps that were finished stay, or none does: see position().
+  // with --argmax and for on_hidden of one that does not give hidden states: then nothing has
+  // changed. kCorrupt for logits that are NaN: then the session is empty. After any other error the
+  // steps that were finished stay, or none does: see position().
   Status prefill(std::span<const std::int32_t> ids, const PrefillOptions& options = {});
 
   // Makes the session hold exactly `ids`: keeps what it has in common with them, drops the rest and

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <cmath>
 #include <fmt/format.h>
-#include <numeric>
 #include <utility>
 
 #include "models/blocks/blocks.h"
@@ -45,12 +44,13 @@ class Rows {
   const std::int64_t all_;
 };
 
-// The rows of queries, then those of their gates: both of one head lie together.
-Rows gated_rows(const DecoderConfig& config, const std::string& tensor, std::int64_t head_dim) {
+// The rows of queries, or, from row head_dim of each head on, of their gates: both of one head lie
+// together.
+Rows gated_rows(const DecoderConfig& config, const std::string& tensor, std::int64_t head_dim,
+                std::int64_t first) {
   Rows rows(config, tensor, 2 * config.num_heads * head_dim);
-  for (const std::int64_t half : {std::int64_t{0}, head_dim})
-    for (std::int64_t head = 0; head < config.num_heads; ++head)
-      rows.add(2 * head * head_dim + half, head_dim);
+  for (std::int64_t head = 0; head < config.num_heads; ++head)
+    rows.add(2 * head * head_dim + first, head_dim);
   return rows;
 }
 
@@ -63,51 +63,52 @@ Rows paired_rows(const DecoderConfig& config, const std::string& tensor, std::in
   return rows;
 }
 
+// Queries, their gates, keys and values, as far as the layer has them.
+std::vector<ProjectionOutput> outputs_of(const DecoderConfig& config, const LayerConfig& kind,
+                                         const std::string& prefix) {
+  const std::int64_t kv_heads = config.kv_heads_of(kind);
+  const std::int64_t head_dim = config.head_dim_of(kind);
+  const bool has_keys = kind.kv_layer < 0;
+  std::vector<ProjectionOutput> outputs = {{.name = "q", .width = config.num_heads * head_dim}};
+  if (has_keys) outputs.push_back({.name = "k", .width = kv_heads * head_dim});
+  if (has_keys && !kind.values_are_keys)
+    outputs.push_back({.name = "v", .width = kv_heads * head_dim});
+  std::vector<std::int64_t> widths;
+  for (const ProjectionOutput& output : outputs) widths.push_back(output.width);
+  std::vector<std::string> tensors = config.tensors.qkv;
+  if (tensors.size() > 1) tensors.resize(widths.size());
+  for (std::size_t i = 0; i < outputs.size(); ++i) {
+    outputs[i].weights = {
+        rows_of_stacked(prefix, tensors, widths, config.hidden_size, i, 0, outputs[i].width)};
+    if (config.qkv_bias)
+      outputs[i].biases = {{.tensor = prefix + tensors[i] + ".bias", .size = outputs[i].width}};
+  }
+  const auto replace = [&](ProjectionOutput& output, const Rows& rows) {
+    output.weights = rows.weights;
+    if (config.qkv_bias) output.biases = rows.biases;
+  };
+  if (config.rope_is_interleaved) {
+    if (has_keys) replace(outputs[1], paired_rows(config, prefix + tensors[1], kv_heads, head_dim));
+    replace(outputs[0], paired_rows(config, prefix + tensors[0], config.num_heads, head_dim));
+  }
+  if (config.has_output_gate) {
+    const std::string tensor = prefix + tensors[0];
+    replace(outputs[0], gated_rows(config, tensor, head_dim, 0));
+    ProjectionOutput gate = {.name = "gate", .width = outputs[0].width};
+    replace(gate, gated_rows(config, tensor, head_dim, head_dim));
+    outputs.insert(outputs.begin() + 1, std::move(gate));
+  }
+  return outputs;
+}
+
 // Projects, norms and rotates.
 Heads project_heads(LayerGraph& graph, const LayerConfig& kind, const std::string& prefix, Value* x,
                     const std::string& name) {
   const DecoderConfig& config = graph.config();
   const std::int64_t kv_heads = config.kv_heads_of(kind);
-  const std::int64_t head_dim = config.head_dim_of(kind);
   const bool has_keys = kind.kv_layer < 0;
   const bool has_values = has_keys && !kind.values_are_keys;
-  std::vector<std::int64_t> widths = {config.num_heads * head_dim};
-  if (has_keys) widths.push_back(kv_heads * head_dim);
-  if (has_values) widths.push_back(kv_heads * head_dim);
-  std::vector<std::string> tensors = config.tensors.qkv;
-  if (tensors.size() > 1) tensors.resize(widths.size());
-  std::vector<Projection::Part> rows = stacked(prefix, tensors, widths);
-  std::vector<WeightProvider::Vector> biases;
-  for (std::size_t i = 0; config.qkv_bias && i < widths.size(); ++i)
-    biases.push_back({prefix + tensors[i] + ".bias", widths[i]});
-  // Puts others in the place of the rows of tensor `i`.
-  const auto replace = [&](std::size_t i, const Rows& others) {
-    const auto at = static_cast<std::ptrdiff_t>(i);
-    rows.insert(rows.erase(rows.begin() + at), others.weights.begin(), others.weights.end());
-    if (!biases.empty())
-      biases.insert(biases.erase(biases.begin() + at), others.biases.begin(), others.biases.end());
-  };
-  if (config.rope_is_interleaved) {
-    if (has_keys) replace(1, paired_rows(config, prefix + tensors[1], kv_heads, head_dim));
-    replace(0, paired_rows(config, prefix + tensors[0], config.num_heads, head_dim));
-  }
-  if (config.has_output_gate) {
-    replace(0, gated_rows(config, prefix + tensors[0], head_dim));
-    widths.insert(widths.begin() + 1, widths[0]);
-  }
-  Value* bias = nullptr;
-  if (config.qkv_bias)
-    bias = graph.weights().vector(graph.builder(), biases,
-                                  {std::accumulate(widths.begin(), widths.end(), std::int64_t{0})},
-                                  name + "_qkv_bias");
-  Value* qkv = graph.project(x,
-                             {.name = name + "_qkv",
-                              .role = WeightRole::kAttentionQkv,
-                              .parts = std::move(rows),
-                              .inputs = config.hidden_size},
-                             bias);
-  auto parts =
-      widths.size() == 1 ? std::vector<Value*>{qkv} : graph.split(qkv, widths, 1, name + "_parts");
+  std::vector<Value*> parts = project_outputs(graph, x, outputs_of(config, kind, prefix), name);
   Heads heads;
   heads.q = parts[0];
   if (config.has_output_gate) {

@@ -6,14 +6,16 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "models/layer_graph.h"
 
 namespace anemone::models {
 
-// x * rsqrt(mean(x^2) + eps) * (norm_offset + weight) along `axis`. The input is first divided by
-// its largest magnitude, and eps by its square, which gives exactly the same number but keeps every
-// intermediate between 1/n and 1: neither large activations overflow fp16 nor small ones vanish.
+// x * rsqrt(mean(x^2) + eps) * (norm_offset + weight) along `axis`, written as the form says
+// (artifact::NormForm). kMaxScaled first divides the input by its largest magnitude, and eps by its
+// square, which gives exactly the same number but keeps every intermediate between 1/n and 1:
+// neither large activations overflow fp16 nor small ones vanish.
 // `weight` names a vector of the length of the axis; empty: ones.
 ir::Value* rms_norm(LayerGraph& graph, ir::Value* x, std::int32_t axis, const std::string& weight,
                     const std::string& name);
@@ -24,6 +26,19 @@ struct NormNumbers {
 };
 ir::Value* rms_norm(LayerGraph& graph, ir::Value* x, std::int32_t axis, const std::string& weight,
                     const std::string& name, const NormNumbers& numbers);
+
+// One of the projections of an input: its name behind that of the block, and its rows.
+struct ProjectionOutput {
+  std::string name;
+  std::int64_t width = 0;
+  std::vector<Projection::Part> weights = {};
+  std::vector<WeightProvider::Vector> biases = {};  // empty: none
+};
+// All of them, as an attention has them: in one product, or each in its own where the form or the
+// limits of the chip say so.
+std::vector<ir::Value*> project_outputs(LayerGraph& graph, ir::Value* x,
+                                        const std::vector<ProjectionOutput>& outputs,
+                                        const std::string& name);
 
 // Rotate-half (NEOX) rotary embedding of x [1, heads, T, head_dim]: with n frequencies, pairs
 // (j, j + n) of the first 2n dimensions of a head are rotated, and the others pass as they are.
@@ -85,7 +100,8 @@ ir::Value* delta_net(LayerGraph& graph, std::int64_t layer, const std::string& p
 ir::Value* short_conv(LayerGraph& graph, std::int64_t layer, const std::string& prefix,
                       ir::Value* x);
 
-// down(activation(gate(x)) * up(x)) with gate and up in one projection.
+// down(activation(gate(x)) * up(x)), with gate and up in one projection where the form and the
+// limits of the chip allow it.
 ir::Value* gated_mlp(LayerGraph& graph, std::int64_t layer, const std::string& prefix,
                      ir::Value* x);
 ir::Value* gated_mlp(LayerGraph& graph, std::int64_t layer, const std::string& prefix, ir::Value* x,

@@ -136,12 +136,13 @@ Value* expert(LayerGraph& graph, std::int64_t layer, const std::string& prefix, 
   const auto project = [&](Value* inputs, WeightRole role, const ExpertTensors& tensors,
                            std::int64_t rows, const std::string& own) {
     const std::int64_t columns = inputs == nullptr ? 0 : inputs->type.shape[1];
-    return graph.project(inputs,
-                         {.name = own,
-                          .role = role,
-                          .parts = parts_of(graph, tensors, index, rows, columns),
-                          .inputs = columns},
-                         bias_of(graph, tensors, index, rows, own + "_bias"));
+    // In one operation each: executors run the active experts alone where they find them so.
+    return graph.project_whole(inputs,
+                               {.name = own,
+                                .role = role,
+                                .parts = parts_of(graph, tensors, index, rows, columns),
+                                .inputs = columns},
+                               bias_of(graph, tensors, index, rows, own + "_bias"));
   };
   Value* gate_up = project(x, WeightRole::kMlpGateUp,
                            tensors_of(graph, prefix, index, config.gate_up, "gate_up_proj"),

@@ -56,13 +56,19 @@ class GatedMlp {
       : graph_(graph), config_(graph.config()), prefix_(prefix), width_(width) {}
 
   // Gate and up in one product.
+  Projection gate_up(const std::string& name) const {
+    return {.name = name + "_gate_up",
+            .role = WeightRole::kMlpGateUp,
+            .parts = stacked(prefix_, config_.tensors.gate_up, {width_, width_}),
+            .inputs = config_.hidden_size};
+  }
+  bool is_fused(const std::string& name) const {
+    return graph_.options().form.has_fused_products() && !graph_.is_slow(gate_up(name));
+  }
+
   Value* fused(Value* x, const std::string& name) const {
     Value* gate_up =
-        graph_.project(x,
-                       {.name = name + "_gate_up",
-                        .role = WeightRole::kMlpGateUp,
-                        .parts = stacked(prefix_, config_.tensors.gate_up, {width_, width_}),
-                        .inputs = config_.hidden_size},
+        graph_.project(x, this->gate_up(name),
                        config_.mlp_bias ? bias({gate_bias(0, 0, width_), gate_bias(1, 0, width_)},
                                                2 * width_, name + "_gate_up_bias")
                                         : nullptr);
@@ -157,8 +163,8 @@ Value* gated_mlp(LayerGraph& graph, std::int64_t layer, const std::string& prefi
   const std::string name = fmt::format("layer_{}_mlp", layer);
   const GatedMlp mlp(graph, prefix, width);
   const std::int64_t most = graph.options().max_axis;
-  if (most == 0 || 2 * width <= most) return mlp.fused(x, name);
-  if (width <= most) return mlp.apart(x, 0, width, name);
+  if ((most == 0 || 2 * width <= most) && mlp.is_fused(name)) return mlp.fused(x, name);
+  if (most == 0 || width <= most) return mlp.apart(x, 0, width, name);
   const std::int64_t range = range_of(width, most);
   Value* sum = nullptr;
   for (std::int64_t begin = 0; begin < width; begin += range) {

@@ -14,18 +14,11 @@ namespace {
 // Below this the divisor stays fixed, so that eps / divisor^2 remains a finite fp16 number for
 // every eps in use (1e-5 / 2^-20 = 10.5).
 constexpr double kSmallestDivisor = 0x1p-10;
-}  // namespace
 
-Value* rms_norm(LayerGraph& graph, Value* x, std::int32_t axis, const std::string& weight,
-                const std::string& name) {
-  return rms_norm(graph, x, axis, weight, name,
-                  {graph.config().rms_norm_eps, graph.config().norm_offset});
-}
-
-Value* rms_norm(LayerGraph& graph, Value* x, std::int32_t axis, const std::string& weight,
-                const std::string& name, const NormNumbers& numbers) {
+// x / sqrt(mean(x^2) + eps)
+Value* max_scaled(LayerGraph& graph, Value* x, std::int32_t axis, double eps_value,
+                  const std::string& name) {
   ir::Builder& b = graph.builder();
-  if (x == nullptr) return nullptr;
   const auto reduce = [&](std::string_view op, Value* value, const std::string& suffix) {
     return b.op(
         op,
@@ -39,10 +32,40 @@ Value* rms_norm(LayerGraph& graph, Value* x, std::int32_t axis, const std::strin
       b.op("inverse", {{"x", divisor}, {"epsilon", graph.number(0)}}, name + "_inverse");
   Value* scaled = graph.mul(x, inverse, name + "_scaled");
   Value* mean = reduce("reduce_mean", b.op("square", {{"x", scaled}}, name + "_square"), "_mean");
-  Value* root_eps = graph.scale(inverse, std::sqrt(numbers.eps), name + "_root_eps");
+  Value* root_eps = graph.scale(inverse, std::sqrt(eps_value), name + "_root_eps");
   Value* eps = b.op("square", {{"x", root_eps}}, name + "_eps");
   Value* factor = b.op("rsqrt", {{"x", graph.add(mean, eps, name + "_mean_eps")}}, name + "_rsqrt");
-  Value* normed = graph.mul(scaled, factor, name + "_normed");
+  return graph.mul(scaled, factor, name + "_normed");
+}
+
+// The same: the mean of x and -x is 0, and their variance is the mean of x^2.
+Value* layer_norm(LayerGraph& graph, Value* x, std::int32_t axis, double eps,
+                  const std::string& name) {
+  const std::size_t rank = x->type.shape.size();
+  const std::int64_t size = x->type.shape[axis < 0 ? rank - static_cast<std::size_t>(-axis)
+                                                   : static_cast<std::size_t>(axis)];
+  Value* both = graph.join({x, graph.scale(x, -1, name + "_negative")}, axis, name + "_both");
+  Value* normed = graph.builder().op(
+      "layer_norm",
+      {{"x", both}, {"axes", Literal::int32s({axis})}, {"epsilon", graph.number(eps)}},
+      name + "_both_normed");
+  return graph.split(normed, {size, size}, axis, name + "_normed").front();
+}
+}  // namespace
+
+Value* rms_norm(LayerGraph& graph, Value* x, std::int32_t axis, const std::string& weight,
+                const std::string& name) {
+  return rms_norm(graph, x, axis, weight, name,
+                  {graph.config().rms_norm_eps, graph.config().norm_offset});
+}
+
+Value* rms_norm(LayerGraph& graph, Value* x, std::int32_t axis, const std::string& weight,
+                const std::string& name, const NormNumbers& numbers) {
+  ir::Builder& b = graph.builder();
+  if (x == nullptr) return nullptr;
+  Value* normed = graph.options().form.has_layer_norms()
+                      ? layer_norm(graph, x, axis, numbers.eps, name)
+                      : max_scaled(graph, x, axis, numbers.eps, name);
 
   const std::size_t rank = x->type.shape.size();
   const std::size_t index =

@@ -15,7 +15,8 @@ using Matcher = std::optional<Fusion> (*)(const FusionGraph& graph, PreparedOp& 
 // fp16 activations by a constant matrix (conv 1x1, linear), read in the form in which the package
 // has it; with bias.
 std::optional<Fusion> match_projection(const FusionGraph& graph, PreparedOp& root);
-// x * rsqrt(mean(x^2) + eps) * weight, plain or scaled by the largest magnitude first.
+// x * rsqrt(mean(x^2) + eps) * weight: plain, scaled by the largest magnitude first, or as half of
+// a layer norm of x and -x.
 std::optional<Fusion> match_rms_norm(const FusionGraph& graph, PreparedOp& root);
 // layer_norm over the last axes, with constant gamma and beta or without.
 std::optional<Fusion> match_layer_norm(const FusionGraph& graph, PreparedOp& root);

@@ -73,8 +73,9 @@ class NormMatch {
       const int weight = FusionGraph::argument(root, side);
       const TensorView* gamma = graph_.constant(weight);
       if (gamma == nullptr || gamma->dtype != DType::kFp16) continue;
-      PreparedOp* normed = take(FusionGraph::other(root, weight), "mul");
-      if (normed == nullptr || !match_normed(*normed)) continue;
+      const int input = FusionGraph::other(root, weight);
+      PreparedOp* normed = take(input, "mul");
+      if (normed == nullptr ? !match_layer_norm_half(input) : !match_normed(*normed)) continue;
       const ir::Type& type = graph_.type(x_);
       if (!type.is_tensor() || type.dtype != DType::kFp16 || axis_ >= type.shape.size() ||
           type.shape[axis_] != gamma->size() || !lies_along_axis(*gamma, type.shape.size()) ||
@@ -105,6 +106,38 @@ class NormMatch {
       if (gamma.shape[i] != 1 && i + skip != axis_) return false;
     return gamma.shape.size() <= rank;
   }
+
+  // normed = the first half of layer_norm(concat(x, -x)), whose mean is 0.
+  bool match_layer_norm_half(int normed) {
+    PreparedOp* split = normed < 0 ? nullptr : take(normed, "split");
+    if (split == nullptr || split->outputs.size() != 2 || split->outputs[0] != normed) return false;
+    PreparedOp* norm = take(FusionGraph::argument(*split, "x"), "layer_norm");
+    if (norm == nullptr || FusionGraph::argument(*norm, "gamma") >= 0 ||
+        FusionGraph::argument(*norm, "beta") >= 0)
+      return false;
+    PreparedOp* both = take(FusionGraph::argument(*norm, "x"), "concat");
+    const Operand* halves = both == nullptr ? nullptr : both->operand("values");
+    const auto axes = graph_.ints(*norm, "axes");
+    if (halves == nullptr || halves->registers.size() != 2 || axes.size() != 1 ||
+        graph_.flag(*both, "interleave"))
+      return false;
+    x_ = halves->registers[0];
+    PreparedOp* negative = take(halves->registers[1], "mul");
+    const auto rank = static_cast<std::int64_t>(graph_.type(x_).shape.size());
+    const auto is_axis = [&](double axis) {
+      return static_cast<std::int64_t>(axis < 0 ? axis + static_cast<double>(rank) : axis) ==
+             static_cast<std::int64_t>(axis_);
+    };
+    axis_ = static_cast<std::size_t>(axes[0] < 0 ? axes[0] + rank : axes[0]);
+    if (negative == nullptr || !is_axis(graph_.number(*both, "axis").value_or(-99)) ||
+        !is_axis(graph_.number(*split, "axis").value_or(-99)) || !is_half(normed))
+      return false;
+    const int factor = FusionGraph::other(*negative, x_);
+    eps_ = graph_.number(*norm, "epsilon").value_or(1e-5);
+    return factor >= 0 && graph_.scalar(factor) == -1.0;
+  }
+  // Whether the split gives x alone, as long as x is.
+  bool is_half(int normed) const { return graph_.type(normed).shape == graph_.type(x_).shape; }
 
   // normed = source * rsqrt(mean(source^2) + eps), where source is x or x / divisor.
   bool match_normed(PreparedOp& normed) {
