@@ -17,7 +17,6 @@
 #include "cli/number_range.h"
 #include "cli/output.h"
 #include "compiler/compiler.h"
-#include "compiler/default_form.h"
 
 namespace anemone::cli {
 namespace {

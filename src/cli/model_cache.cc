@@ -26,7 +26,6 @@
 #include "cli/output.h"
 #include "cli/private_folder.h"
 #include "compiler/compiler.h"
-#include "compiler/default_form.h"
 
 namespace anemone::cli {
 namespace {

@@ -206,9 +206,9 @@ class Compilation {
     artifact::Embed embed;
     for (const artifact::Function& function : plan_.functions) {
       if (!is_of_heads(function)) continue;
-      ANEMONE_ASSIGN_OR_RETURN(embed,
-                               models::build_embed(model.program, function.name, plan_.config,
-                                                   weights_, plan_.graph_options(function)));
+      ANEMONE_ASSIGN_OR_RETURN(
+          embed, models::build_embed(model.program, function.name, plan_.config, weights_,
+                                     plan_.graph_options(function)));
     }
     embed.package = "embed.mlpackage";
     ANEMONE_RETURN_IF_ERROR(

@@ -3,7 +3,15 @@
 
 #include <fmt/format.h>
 
+#include "ane/form.h"
+
 namespace anemone::compiler {
+
+artifact::Form default_form(Processor processor) {
+  artifact::Form form = ane::named_forms().front().form;
+  if (processor == Processor::kCpu) form.notch = artifact::NotchForm::kIgnored;
+  return form;
+}
 
 std::string describe_options(const CompileOptions& options) {
   const quant::QuantOptions& quant = options.recipe.quant;

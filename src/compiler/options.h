@@ -17,6 +17,10 @@ inline constexpr std::int64_t kDefaultTextLength = 512;  // of a model that clas
 inline constexpr std::int64_t kDefaultPrefill = 64;
 inline constexpr std::int64_t kDeltaNetPrefill = 16;
 
+// The form that is compiled when none is named. Products stay whole for the CPU, which streams
+// weights of any size alike and pays for each product.
+artifact::Form default_form(Processor processor);
+
 // What the user may choose. The command chooses the form and the recipe by the processor that it
 // compiles for (ane/form.h, recipe.h).
 struct CompileOptions {

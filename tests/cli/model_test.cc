@@ -306,7 +306,7 @@ TEST(CompileCommand, ReportsAsJson) {
   const auto json = parse_json(outcome.out, "report");
   ASSERT_TRUE(json.ok());
   EXPECT_EQ((*json)["context"], 100);
-  EXPECT_EQ((*json)["packages"].size(), 3U);
+  EXPECT_EQ((*json)["packages"].size(), 4U);  // layers, layers, head, embed
   EXPECT_EQ((*json)["quantization"], "int8-channel");
 }
 

@@ -192,6 +192,7 @@ TEST(DryRunCheckOfPublishedShapes, FindsNothingButTheWidthOfOneTokenInPortable) 
 }
 
 // Gate and up are slow together (Qwen3), by themselves and so is down (Llama), or one of these.
+// Experts stay whole, since executors find the active ones by their form.
 TEST(DryRunCheckOfPublishedShapes, FindsNoSlowProductsOfFp16InPortable) {
   const auto is_slow = [](const std::string& path, artifact::NotchForm notch) {
     CompileOptions options = {.prefill = 0, .dry_run = true, .check = true};
@@ -202,7 +203,8 @@ TEST(DryRunCheckOfPublishedShapes, FindsNoSlowProductsOfFp16InPortable) {
     EXPECT_TRUE(report.ok()) << report.status().message();
     return report.ok() && std::ranges::any_of(report->checked, [](const auto& package) {
              return std::ranges::any_of(package.findings, [](const ane::Finding& finding) {
-               return finding.rule->id == "dma-notch";
+               return finding.rule->id == "dma-notch" &&
+                      finding.place.name.find("_experts_") == std::string::npos;
              });
            });
   };

@@ -11,7 +11,6 @@
 #include "base/file.h"
 #include "base/json.h"
 #include "compiler/compiler.h"
-#include "compiler/default_form.h"
 #include "tests/compiler/golden.h"
 #include "tests/support/shared_data.h"
 
