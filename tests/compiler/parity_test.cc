@@ -199,7 +199,8 @@ TEST_P(Parity, PrefillInChunksEqualsOnePassBitwise) {
     std::int64_t prefill;
     std::int64_t verify;
   };
-  // One pass, single steps, chunks whose last leaves a rest, and a rest that the verify width reads.
+  // One pass, single steps, chunks whose last leaves a rest, and a rest that the verify width
+  // reads.
   const std::pair<CompileOptions, std::vector<Widths>> bases[] = {
       {exact, {{64, 0}, {1, 0}, {16, 3}}}, {CompileOptions(), {{64, 0}, {7, 0}}}};
   for (const auto& [base, widths] : bases) {
