@@ -74,6 +74,7 @@ class Forms : public ::testing::TestWithParam<Checkpoint> {
 };
 
 TEST_P(Forms, TiersGiveTheBitsOfTheWholeContext) {
+  expect_same("one tier", [](CompileOptions& o) { o.tiers = {24}; });
   // The smallest is narrower than prefill, another is no multiple of anything.
   expect_same("three tiers", [](CompileOptions& o) { o.tiers = {7, 19, 40}; });
   expect_same("tiers and verify", [](CompileOptions& o) {

@@ -199,10 +199,10 @@ TEST_P(Parity, PrefillInChunksEqualsOnePassBitwise) {
     std::int64_t prefill;
     std::int64_t verify;
   };
-  // One pass, single steps, chunks whose last leaves a rest, and a rest that the verify width
-  // reads.
+  // Packages with states are compiled only with the widths that leave a rest in the last chunk.
   const std::pair<CompileOptions, std::vector<Widths>> bases[] = {
-      {exact, {{64, 0}, {1, 0}, {16, 3}}}, {CompileOptions(), {{64, 0}, {7, 0}}}};
+      {exact, {{64, 0}, {1, 0}, {7, 0}, {64, 8}, {16, 3}}},
+      {CompileOptions(), {{64, 0}, {7, 0}, {16, 3}}}};
   for (const auto& [base, widths] : bases) {
     std::vector<float> one_pass;
     for (const auto [prefill, verify] : widths) {
