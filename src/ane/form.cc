@@ -34,8 +34,8 @@ constexpr artifact::Form with_packed_states(artifact::Form form) {
 
 constexpr std::array kForms = {
     NamedForm{"portable",
-              "what no report has seen a chip refuse: no states, the host appends to caches, long "
-              "last axes, no wide outputs",
+              "only what no report has seen a chip refuse: no states, caches that the host appends "
+              "to, a long last axis, no axis above 16,384",
               kPortable},
     NamedForm{"blend-states",
               "caches as states, written by a product with a one-hot matrix; tokens in the height",
@@ -63,8 +63,8 @@ constexpr std::array kReasons = {
         "the ane-book measured a whole stateful 0.5B on the chip (M4 Max); every step rewrites the "
         "cache, and magenta-realtime-2 and mobius#77 saw states refused with -14"},
     Reason{"cache", "readonly",
-           "Apple's rules and ExecuTorch's static llama keep caches so; magenta measured all of it "
-           "on the chip (A14)"},
+           "Apple's rules and ExecuTorch's static llama pass caches as inputs; magenta-realtime-2 "
+           "measured all of that on the chip (A14)"},
     Reason{"cache", "slice",
            "one state per package, and a step writes its own rows only: ANEMLL and CoreML-LLM ship "
            "it (A19, M4); magenta-realtime-2 and mobius#77 saw states refused with -14"},
@@ -73,9 +73,11 @@ constexpr std::array kReasons = {
            "conv states, fail at predict (macOS 26)"},
     Reason{"recurrent", "tensors",
            "conv states as inputs and outputs worked where states failed (CoreML-LLM, macOS 26)"},
-    Reason{"logits", "channels", "the head's convolution gives them so"},
+    Reason{
+        "logits", "channels",
+        "the convolution of the head gives the vocabulary in its channels; nothing is transposed"},
     Reason{"logits", "last-axis",
-           "a last axis of 1 is padded to 64 bytes: 9.7 MB a token for the 0.5B's vocabulary"},
+           "a last axis of 1 is padded to 64 bytes: 9.7 MB per token for a vocabulary of 151,936"},
     Reason{"softplus", "operation", "one operation; right everywhere but on the chip"},
     Reason{"softplus", "arithmetic",
            "the chip's softplus is 0 where its input is above 10.4 (coremltools#2687)"},
@@ -93,10 +95,10 @@ constexpr std::array kReasons = {
            "saw the same of inputs"},
     Reason{"fusing", "fused", "fewer operations; nobody has measured products apart against it"},
     Reason{"fusing", "apart", "as checkpoints have them; no output is split again"},
-    Reason{
-        "notch", "ignored",
-        "as few products as there can be; of those near a multiple of 1 MiB a core, an M4 streams "
-        "fp16 weights at 17-19 GB/s in place of 45-60 (stablehlo-coreml#110)"},
+    Reason{"notch", "ignored",
+           "as few products as there can be; of those near a multiple of 1 MiB per core, an M4 "
+           "streams "
+           "fp16 weights at 17-19 GB/s in place of 45-60 (stablehlo-coreml#110)"},
     Reason{"notch", "avoided",
            "a synthetic Llama-1B step ran 2.41 times as fast with such products split "
            "(stablehlo-coreml#110, M4, fp16); quantized ones are unmeasured and stay whole"},
@@ -110,25 +112,25 @@ constexpr std::array kReasons = {
            "no step leaves the chip; it reads all experts of a layer for each token"},
     Reason{"experts", "packs",
            "only the active experts are read; the host crosses to them and back in every layer"},
-    Reason{"head", "logits", "any way to sample works"},
+    Reason{"head", "logits", "every sampling method works"},
     Reason{"head", "argmax",
            "no logits leave the chip; ANEMLL ships it, CoreML-LLM saw it placed on the CPU"},
     Reason{"head-outputs", "one",
-           "one convolution a package, of up to 65,536 columns, which M1, M2 and M2 Pro refuse "
+           "one convolution per package, of up to 65,536 columns, which M1, M2 and M2 Pro refuse "
            "(mobius#61, ANEForge#152)"},
     Reason{"head-outputs", "split",
-           "no output has more than 16,384 columns, which every chip takes; on A19 16 of them cost "
-           "4.6 % (CoreML-LLM)"},
+           "no output has more than 16,384 columns, which every chip takes; splitting a head into "
+           "16 outputs cost 4.6 % on an A19 (CoreML-LLM)"},
     Reason{"packages", "by-size", "as few packages as hold the weights, of at most 250 MB each"},
     Reason{"packages", "bounded",
            "at most 16 layers and 1,500 operations: 28 and 31 layers failed where 14 worked "
            "(speech-swift#282, ANEForge#254)"},
     Reason{"embedding", "float",
-           "the host copies rows; they are those of the checkpoint, but a quantized tied head lies "
-           "there twice"},
+           "the host copies rows of the checkpoint; a table that a quantized head shares is stored "
+           "twice"},
     Reason{"embedding", "stored",
-           "the host decodes rows as the chip decodes the head; a tied table lies there once (272 "
-           "MB less for the 0.5B)"},
+           "the host decodes quantized rows; a table that the head shares is stored once (272 MB "
+           "less for the 0.5B)"},
     Reason{"embed", "none", "the model gives logits alone"},
     Reason{
         "embed", "package",

@@ -261,8 +261,9 @@ void add_compile_command(CLI::App& app, Context& context) {
       "(default: as --form says)");
   command
       ->add_option("--shards", options->shards,
-                   "Layers by package: auto (at most 250 MB each; layers with experts are cut), a\n"
-                   "size (100MB), a number, or ranges 0:12,12:24")
+                   "Layers by package: auto (at most 250 MB, 16 layers and 1,500 operations\n"
+                   "each; layers with experts are cut), a size (100MB), a number, or ranges\n"
+                   "0:12,12:24")
       ->capture_default_str();
   command->add_option("--target", options->target, "Oldest system that loads the packages")
       ->capture_default_str();
