@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The form of a compiled model: the choices that leave what its graph computes alone. What
-// the chip makes of them is partly contested, so each is named here once, as an option and in the
-// manifest. anemone::ane::named_forms() has the ones to choose from, and why.
+// The form of a compiled model: how its graph is written where the same values can be computed in
+// several ways. Which way the chip runs best is partly contested, so each choice has a field here
+// that options set and the manifest records. anemone::ane::named_forms() lists the presets and the
+// reason for each of their fields.
 #pragma once
 
 #include <anemone/status.h>
@@ -22,76 +23,83 @@ enum class HiddenLayout { kTokensInHeight, kTokensInWidth };
 std::string_view hidden_layout_name(HiddenLayout layout);  // "tokens-in-height"
 Shape hidden_shape(HiddenLayout layout, std::int64_t channels, std::int64_t tokens);
 
-// How the keys and values of earlier tokens are kept. kBlend: the package updates them through a
-// product with a one-hot matrix, as states in fp16 and as inputs and outputs in fp32. kReadOnly:
-// they are inputs, the rows of the step are outputs, and the host appends them. kSlice: those of
-// all layers of a package are one tensor, [rows, kv_heads, positions, head_dim], with a row for the
-// keys and one for the values of each layer, a state in fp16 and an input and output in fp32; the
-// package writes the tokens of the step at the position that the host gives it. It has room for a
-// widest step behind the context, so that padding is written there, too.
+// How a package keeps the keys and values of earlier tokens.
+//   kBlend     Each layer has a cache for its keys and one for its values. The package writes the
+//              tokens of the step into them through a product with a one-hot matrix. The caches
+//              are states in fp16, and inputs with outputs in fp32.
+//   kReadOnly  The caches are inputs. The package gives the rows of the step as outputs, and the
+//              host appends them.
+//   kSlice     The caches of all layers of a package are one tensor [rows, kv_heads, positions,
+//              head_dim], with a row for the keys and a row for the values of each layer: a state
+//              in fp16, an input with an output in fp32. The package writes the tokens of the step
+//              by a slice update at the position that the host gives it. Behind the context there
+//              is room for the widest step, because padding tokens are written, too.
 enum class CacheForm { kBlend, kReadOnly, kSlice };
 
 // Where packages of fp16 keep recurrent states (short convolutions, delta nets): in Core ML states,
 // or in inputs and outputs. Those of fp32 have no states.
 enum class RecurrentForm { kStates, kTensors };
 
-// How log(1 + exp(x)) is written: as the operation, or in operations that do not overflow,
-// max(x, 0) + log(1 + exp(-|x|)).
+// How log(1 + exp(x)) is written: kOperation, as the operation softplus; kArithmetic, as
+// max(x, 0) + log(1 + exp(-|x|)), which does not overflow.
 enum class SoftplusForm { kOperation, kArithmetic };
 
-// How convolutions over time with weights of each channel's own (short convolutions, delta nets)
-// are written: as the operation, or as a product with each tap and sums of these.
+// How depthwise convolutions over time (short convolutions, delta nets) are written: kConvolution,
+// as the operation conv; kArithmetic, as one product per tap and the sum of these.
 enum class TapsForm { kConvolution, kArithmetic };
 
-// How the weights of experts that are not active become 0: by a selection between the weights and a
-// number, or in products and sums with a mask of zeros and ones.
+// How the routing weights of inactive experts become 0: kSelect, by the operation select;
+// kArithmetic, by products and sums with a mask of zeros and ones.
 enum class RoutingForm { kSelect, kArithmetic };
 
-// What bounds a package of layers that the planner fills: kBySize, its bytes; kBounded, also the
-// layers and operations that chips were seen to take.
+// Where the planner ends a package of layers: kBySize, at a number of bytes; kBounded, also at the
+// number of layers and of operations that chips were seen to load.
 enum class PackageForm { kBySize, kBounded };
 
-// How wide the matrices of a gated MLP are: kWhole, as the model has them, gate and up in one;
-// kSplit, no product has more inputs or outputs than the chip takes as one axis: gate and up are
-// two, or the MLP becomes the sum of several over ranges of its channels.
+// What becomes of products of a gated MLP that are wider than one axis of the chip may be (in
+// inputs or outputs): kWhole, they stay; kSplit, gate and up become two products, and where that
+// is not enough, the MLP becomes a sum of MLPs over ranges of its channels.
 enum class ProjectionForm { kWhole, kSplit };
 
-// Whether products of one input are one: queries, keys and values, and gate and up of an MLP.
-// kFused, where nothing else keeps them apart; kApart, each has a product of its own. Experts keep
-// gate and up in one.
+// Whether products that read the same input (queries, keys and values; gate and up of an MLP) are
+// computed as one: kFused, unless another choice separates them; kApart, never. Inside experts,
+// gate and up are always one product.
 enum class FusingForm { kFused, kApart };
 
-// What becomes of products whose weights some chips stream slowly, because what each of its cores
-// reads lies near a multiple of a power of two. kIgnored: nothing; kAvoided: they are not fused,
-// and one that is slow by itself becomes several over ranges of its outputs.
+// What becomes of products whose weights some chips stream slowly, which happens where the bytes
+// per core lie near a multiple of a power of two. kIgnored: nothing; kAvoided: such products are
+// not fused, and one that is slow by itself is split over ranges of its outputs.
 enum class NotchForm { kIgnored, kAvoided };
 
-// How x / sqrt(mean(x^2) + eps) is written: kMaxScaled, by squares of x over its largest magnitude;
-// kLayerNorm, as the first half of a layer norm of x beside -x, whose mean is 0.
+// How x / sqrt(mean(x^2) + eps) is written: kMaxScaled, with x divided by its largest magnitude
+// before it is squared; kLayerNorm, as the first half of layer_norm(concat(x, -x)), whose mean is
+// 0.
 enum class NormForm { kMaxScaled, kLayerNorm };
 
-// Where the experts of a layer go: kDense puts all of them into the graph, multiplied by their
-// weights; kPacks puts them into packages of their own, of which the host runs the active ones.
+// Where the experts of a layer are: kDense, all in the graph of the layer, which multiplies their
+// outputs by the routing weights; kPacks, in packages of their own, of which the host runs those
+// that are active.
 enum class ExpertsForm { kDense, kPacks };
 
 // What a head gives: all logits, or the most likely token and its logit.
 enum class HeadForm { kLogits, kArgmax };
 
-// What a package of heads gives: kOne, one output for all of its vocabulary rows; kSplit, an output
-// for each range of rows that the chip takes as one axis, all of them from one norm.
+// The outputs of a package of the head: kOne, one for all vocabulary rows of the package; kSplit,
+// one for each range of rows that fits one axis of the chip, after one common norm.
 enum class HeadOutputs { kOne, kSplit };
 
-// Whether a model that generates gives the hidden state behind its final norm, too, for embeddings:
-// kPackage, in a package of its own (Manifest::embed).
+// Whether a model that generates can also give text embeddings: kPackage, a package of its own
+// gives the hidden state behind the final norm (Manifest::embed).
 enum class EmbedForm { kNone, kPackage };
 
-// The axis of the vocabulary in what heads give: the channels, in the layout of hidden states, or
-// the last one, [1, 1, T, columns].
+// The axis of the vocabulary in the logits: kChannels, as in hidden_shape(); kLast,
+// [1, 1, T, columns].
 enum class LogitsLayout { kChannels, kLast };
 
-// How rows of embeddings are stored. kFloat: as floats, in the heads where those hold the same
-// floats, else in a file. kStored: as the weights are, in the heads where those are tied, whatever
-// their scheme, else in a file by the recipe.
+// How the embedding matrix is stored. kFloat: as floats; the host reads the rows from the head
+// where that holds the same floats, else from a file. kStored: quantized; the host reads the rows
+// from the head where the model ties both, in the head's scheme, else from a file in the scheme of
+// the recipe.
 enum class EmbeddingForm { kFloat, kStored };
 
 // The default is what version 1 of the manifest stands for.
@@ -134,19 +142,19 @@ struct Form {
   bool operator==(const Form&) const = default;
 };
 
-// A choice of a Form as files, flags and reports name it.
+// A field of Form with its names in files, flags and reports.
 struct FormField {
   std::string_view name;  // "layout"
-  std::string_view what;  // that is chosen, for people
+  std::string_view what;  // what it decides, for people
   std::span<const std::string_view> values;
-  std::size_t (*get)(const Form& form);  // which of the values
+  std::size_t (*get)(const Form& form);  // index into values
   void (*set)(Form& form, std::size_t value);
 
   std::string_view value_of(const Form& form) const { return values[get(form)]; }
 };
 std::span<const FormField> form_fields();
 
-// kInvalidArgument for a field or a value that there is not.
+// kInvalidArgument for an unknown field or value.
 Status set_form_field(Form& form, std::string_view field, std::string_view value);
 
 }  // namespace anemone::artifact

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Stored weights as the manifest names them for host lookup.
+// Where the host finds the embedding rows that a compiled model stores quantized: the entries of
+// the manifest that say in which file, at which offset and in which scheme they are.
 #pragma once
 
 #include <anemone/status.h>
@@ -12,13 +13,14 @@
 
 namespace anemone::compiler {
 
-// How a matrix that is stored so stands for floats, but for the places of its parts; nullopt where
-// it is floats.
+// The scheme of a stored matrix as the manifest describes it, without the offsets of its parts;
+// nullopt for a matrix of floats.
 std::optional<artifact::Quantization> quantization_of(const quant::StoredWeight& weight);
 
-// Where the rows of a head will lie, whose package `model` is: nullopt where they are so few that
-// they lie in the program. Scales that lie there are computed, with `reads_weights`, and kept for
-// the package.
+// Where the vocabulary rows of `head` lie in the files of its package `model`, which need not be
+// written yet. nullopt where the matrix is so small that it is in the program and not in
+// weight.bin. Small scales are in the program, too: with `reads_weights` they are computed and
+// become part of the entry.
 Result<std::optional<artifact::EmbeddingPart>> rows_of_head(const mlpackage::Model& model,
                                                             const quant::StoredWeight& weight,
                                                             const artifact::Head& head,

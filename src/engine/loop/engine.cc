@@ -73,7 +73,7 @@ Status Engine::enqueue(const CancelFlag& cancel, std::size_t texts,
   {
     const std::lock_guard lock(mutex_);
     if (is_closed_) return cancelled("{}", kStopping);
-    if (queued() >= options_.queue + free_places())
+    if (queued() >= options_.queue + free_slots())
       return busy("[server] the queue of {} requests is full: try again later", options_.queue);
     // Here, where there is somebody to tell that there is no memory.
     running_.reserve(running_.size() + waiting_.size() + 1);
@@ -87,7 +87,7 @@ Engine::Counts Engine::counts() const {
   const std::lock_guard lock(mutex_);
   // Those that the next turn takes do not wait any more, those that are cancelled have ended.
   const std::size_t queued = this->queued();
-  const std::size_t taken = std::min(queued, free_places());
+  const std::size_t taken = std::min(queued, free_slots());
   const auto gone =
       static_cast<std::size_t>(std::ranges::count_if(waiting_, [&](const Waiting& waiting) {
         return waiting.ticket->is_cancelled() && !waiting.ticket->has_begun;
@@ -103,7 +103,7 @@ std::size_t Engine::queued() const {
   }));
 }
 
-std::size_t Engine::free_places() const {
+std::size_t Engine::free_slots() const {
   return waits_for_memory_ ? 0 : options_.sequences - std::min(options_.sequences, texts_);
 }
 
@@ -113,8 +113,8 @@ void Engine::close() {
     is_closed_ = true;
   }
   // At once, rather than after the step that runs. A request with a text that runs has callbacks on
-  // the thread of the turns.
-  end_waiting(/*has_turn=*/false);
+  // the engine thread.
+  end_waiting(/*is_in_turn=*/false);
 }
 
 std::size_t Engine::cancel_all() {
@@ -155,7 +155,7 @@ void Engine::interrupt() {
 }
 
 bool Engine::turn() {
-  end_waiting(/*has_turn=*/true);
+  end_waiting(/*is_in_turn=*/true);
   admit();
   bool did_anything = false;
   const std::function<void()> meanwhile = [this] { turn_meanwhile(); };
@@ -175,7 +175,7 @@ bool Engine::turn() {
 void Engine::turn_meanwhile() {
   const auto start = Clock::now();
   if (start < next_meanwhile_) return;
-  end_waiting(/*has_turn=*/true);
+  end_waiting(/*is_in_turn=*/true);
   admit();
   bool did_anything = false;
   for (const auto& loop : loops_)
@@ -194,7 +194,7 @@ std::uint64_t Engine::running_bytes() const {
 
 // Requests that wait end when they are cancelled, and when the engine is closed before one of their
 // texts runs.
-void Engine::end_waiting(bool has_turn) {
+void Engine::end_waiting(bool is_in_turn) {
   std::list<Waiting> dropped;
   bool is_closed = false;
   {
@@ -203,7 +203,7 @@ void Engine::end_waiting(bool has_turn) {
     for (auto it = waiting_.begin(); it != waiting_.end();) {
       const auto next = std::next(it);
       const RequestTicket& ticket = *it->ticket;
-      if (ticket.has_begun ? has_turn && ticket.is_cancelled()
+      if (ticket.has_begun ? is_in_turn && ticket.is_cancelled()
                            : is_closed || ticket.is_cancelled()) {
         if (!ticket.has_begun) {
           ++finished_;
@@ -241,7 +241,7 @@ void Engine::end(Waiting& waiting, const Status* failure) noexcept {
   }
 }
 
-// Gives free places to requests that wait, one choice of each in turn.
+// Gives free slots to requests that wait, one choice of each in turn.
 void Engine::admit() {
   while (true) {
     std::list<Waiting> next;

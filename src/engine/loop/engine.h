@@ -60,11 +60,12 @@ class Engine {
   void close();
   // Cancels what runs. The number of requests that nobody had cancelled before.
   std::size_t cancel_all();
-  // Whether no request runs or waits, after this time at most. Not on the thread of turn().
+  // Whether no request runs or waits, after this time at most. Not on the engine thread.
   bool wait_until_idle(std::chrono::milliseconds time);
 
-  // These are called by one thread at a time. turn() says whether there was anything to do;
-  // wait() returns when there may be, or after interrupt().
+  // One thread at a time calls these, the engine thread. turn() runs one step of every model and
+  // returns whether there was anything to do. wait() returns when there may be, or after
+  // interrupt().
   bool turn();
   void wait();
   void interrupt();
@@ -82,7 +83,7 @@ class Engine {
 
   Status enqueue(const CancelFlag& cancel, std::size_t texts,
                  std::variant<Request, LabelRequest> request);
-  void end_waiting(bool has_turn);  // whether it is a part of turn()
+  void end_waiting(bool is_in_turn);  // on the engine thread
   static void end(Waiting& waiting, const Status* failure) noexcept;
   void admit();
   void begin_next(Waiting& waiting);
@@ -91,15 +92,15 @@ class Engine {
   void turn_meanwhile();
   std::uint64_t running_bytes() const;
   // With the lock.
-  std::size_t queued() const;       // requests of which nothing runs
-  std::size_t free_places() const;  // the next turn takes as many texts that wait
+  std::size_t queued() const;      // requests of which nothing runs
+  std::size_t free_slots() const;  // for texts: the next turn begins as many that wait
   std::size_t running_texts() const;
   // Whether the caches of the next text of a request fit beside what runs, however long they get.
   bool fits(const Waiting& waiting) const;
 
   const EngineOptions options_;
   const std::uint64_t cache_bytes_;
-  // Only the thread that calls turn() uses these.
+  // Only the engine thread uses these.
   SequencePool pool_;
   std::vector<std::unique_ptr<ModelLoop>> loops_;
   std::size_t next_loop_ = 0;

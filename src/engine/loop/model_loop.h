@@ -18,7 +18,7 @@
 
 namespace anemone::engine {
 
-// The texts of one model that run. Single-thread.
+// Runs the texts of one model, step by step. Used by the engine thread alone.
 class ModelLoop {
  public:
   // The pool outlives the loop.
@@ -31,7 +31,7 @@ class ModelLoop {
   // Texts that have not ended, and the memory of their caches.
   std::size_t texts() const { return texts_.size() + labels_.texts(); }
   std::uint64_t bytes() const;
-  // What they may come to take: reserved_bytes() of each.
+  // Bytes that their caches may grow to: the sum of reserved_bytes() of each.
   std::uint64_t reserved() const;
 
   // One step of all texts that decode, and a chunk of one prompt or of several short ones; or a

@@ -31,13 +31,13 @@ struct Choice {
   std::function<void(Result<GenerateResult>)> on_end;
 };
 
-// What a text ends with that is cancelled before it has begun.
+// The result of a text that was cancelled before it began.
 GenerateResult cancelled_result(const Choice& choice);
-// Memory of the caches of a text that gets as long as it may, in bytes.
+// Bytes of the caches of a text at its greatest length.
 std::uint64_t reserved_bytes(const Model& model, const Choice& choice);
 
-// What a client asks for at once: the choices run together as there is room, each prompt is read
-// once.
+// One request of a client. Its choices run together where there are free slots; equal prompts are
+// read once.
 struct Request {
   std::shared_ptr<const Model> model;  // one that generates
   std::vector<Choice> choices;         // at least one
@@ -55,9 +55,9 @@ struct LabelRequest {
   CancelFlag cancel;
 };
 
-// What the engine knows of a request.
+// State of a request in the engine.
 struct RequestTicket {
-  std::size_t open = 0;                     // texts that have not ended; of the thread of the turns
+  std::size_t open = 0;                     // texts that have not ended; for the engine thread
   bool has_begun = false;                   // one of its texts; guarded by the engine's mutex
   CancelFlag cancel;                        // of the client
   std::atomic<bool> was_cancelled = false;  // by the engine, or when a text ended so

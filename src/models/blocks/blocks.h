@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The blocks that architectures share. Each is one file here; a second copy of one in an
-// architecture file is a mistake. `prefix` names tensors of the checkpoint: "model.layers.3.".
+// The blocks that architectures share, each in a file of its name in this folder. `prefix` is what
+// the names of the layer's tensors in the checkpoint begin with: "model.layers.3.".
 #pragma once
 
 #include <cstdint>
@@ -27,15 +27,15 @@ struct NormNumbers {
 ir::Value* rms_norm(LayerGraph& graph, ir::Value* x, std::int32_t axis, const std::string& weight,
                     const std::string& name, const NormNumbers& numbers);
 
-// One of the projections of an input: its name behind that of the block, and its rows.
+// One of several projections of the same input.
 struct ProjectionOutput {
-  std::string name;
-  std::int64_t width = 0;
+  std::string name;        // appended to the block's name: "_q"
+  std::int64_t width = 0;  // output channels
   std::vector<Projection::Part> weights = {};
   std::vector<WeightProvider::Vector> biases = {};  // empty: none
 };
-// All of them, as an attention has them: in one product, or each in its own where the form or the
-// limits of the chip say so.
+// All of them, in one product where the form and the limits of the chip allow it
+// (artifact::FusingForm, NotchForm), else each in a product of its own.
 std::vector<ir::Value*> project_outputs(LayerGraph& graph, ir::Value* x,
                                         const std::vector<ProjectionOutput>& outputs,
                                         const std::string& name);
@@ -58,11 +58,11 @@ ir::Value* attention(LayerGraph& graph, std::int64_t layer, const std::string& p
 ir::Value* attend(LayerGraph& graph, const LayerConfig& kind, ir::Value* q, const CachedRows& keys,
                   const CachedRows& values, ir::Value* sinks, const std::string& name);
 
-// The projection of what attend() gives, with a bias where there is one.
+// The output projection behind attend(), with a bias where the model has one.
 ir::Value* attention_output(LayerGraph& graph, std::int64_t layer, const std::string& prefix,
                             ir::Value* mixed);
 
-// The CarriedValue that holds what a step adds to the cache "k" or "v" of a layer.
+// Name of the CarriedValue with the rows that a step adds to the cache "k" or "v" of a layer.
 std::string carried_tokens(std::string_view cache, std::int64_t layer);
 
 // The activation of the gated MLP.
@@ -83,20 +83,20 @@ ir::Value* conv_over_time(LayerGraph& graph, ir::Value* x, std::int64_t groups, 
 ir::Value* conv_bias(LayerGraph& graph, const std::string& tensor, std::int64_t channels,
                      std::int64_t groups, const std::string& name);
 
-// Each channel of x [1, C, T, 1] weighed over the current token and the taps - 1 before it, zeros
-// before the text; those are kept in the recurrent state `cache`. `weight` names a tensor
-// [C, 1, taps], `bias` as conv_bias() makes it may be nullptr.
+// A causal depthwise convolution of x [1, C, T, 1]: each token is computed from itself and the
+// taps - 1 tokens before it, which are zeros at the beginning of the text and are kept in the
+// recurrent state `cache` between steps. `weight` names a tensor [C, 1, taps], `bias` as
+// conv_bias() makes it may be nullptr.
 ir::Value* causal_conv(LayerGraph& graph, const std::string& cache, ir::Value* x, std::int64_t taps,
                        const std::string& weight, ir::Value* bias, const std::string& name);
 
-// Attention without keys and values by position: a state for each head that decays, learns and is
-// read, token by token (DecoderConfig::delta_net). It takes and gives a hidden state.
+// A gated delta net in the place of attention: each head has a state that every token decays,
+// updates and reads (DecoderConfig::delta_net). It takes and gives a hidden state.
 ir::Value* delta_net(LayerGraph& graph, std::int64_t layer, const std::string& prefix,
                      ir::Value* x);
 
-// A gated convolution over time: with (b, c, u) = in(x), out(c * conv(b * u)), where conv weighs
-// each channel of the current token and of the conv_taps - 1 before it, zeros before the text.
-// Those tokens are kept in a recurrent state. (Lfm2ShortConv of transformers.)
+// A gated short convolution (Lfm2ShortConv of transformers): out(c * conv(b * u)) with
+// (b, c, u) = in(x), where conv is causal_conv() over conv_taps tokens.
 ir::Value* short_conv(LayerGraph& graph, std::int64_t layer, const std::string& prefix,
                       ir::Value* x);
 
@@ -111,28 +111,27 @@ ir::Value* gated_mlp(LayerGraph& graph, std::int64_t layer, const std::string& p
 ir::Value* gate_product(LayerGraph& graph, ir::Value* gate_up, std::int64_t width,
                         const std::string& name);
 
-// What each expert's output is multiplied by, [1, experts, T, 1], from the router's output of the
-// same shape: 0 for all but the active ones. `selection_bias` may be nullptr. The router may select
-// among more than there are experts.
+// The factor of each expert's output, [1, experts, T, 1], from the router's logits of the same
+// shape: 0 for all but the active experts. `selection_bias` may be nullptr. The router may have
+// more outputs than there are experts (Zaya: one stands for no expert).
 ir::Value* routing_weights(LayerGraph& graph, ir::Value* logits, ir::Value* selection_bias,
                            const std::string& name);
 
 // A sparse mixture of gated MLPs (DecoderConfig::experts): the sum of all experts' outputs times
-// their routing weights. All of them are in the graph, as the chip has no branches; an executor
-// may leave out what a weight of 0 takes away. Each of them is a part of the layer, where a shard
-// may end.
+// their routing weights. The graph computes all of them, as the chip has no branches; an executor
+// may skip experts whose weight is 0. A shard may end between two experts.
 ir::Value* experts(LayerGraph& graph, std::int64_t layer, const std::string& prefix, ir::Value* x);
 // One expert: [1, hidden_size, T, 1] to the same, not yet multiplied by its weight.
 ir::Value* expert(LayerGraph& graph, std::int64_t layer, const std::string& prefix,
                   std::int64_t index, ir::Value* x);
-// The weighted sum of all experts with given weights [1, experts, T, 1]; if the experts are in
-// packages of their own, the input for that sum.
+// The sum of all experts times their `weights` [1, experts, T, 1]. With ExpertsForm::kPacks it is
+// an input of the package instead, which the host computes.
 ir::Value* mix_experts(LayerGraph& graph, std::int64_t layer, const std::string& prefix,
                        ir::Value* x, ir::Value* weights);
 
-// x += attention(norm(x)), or a short convolution or a delta net in its place; x += mlp(norm(x)),
-// or experts, with norms before, behind or both, by their names in TensorNames, and a factor on
-// what is added. The two halves are add_attention and add_mlp.
+// The two halves of a decoder layer, and both: hidden += scale * mixer(hidden), where the mixer is
+// attention, a short convolution or a delta net; then hidden += scale * mlp(hidden), an MLP or
+// experts. TensorNames says whether a norm stands before, behind or on both sides of each.
 ir::Value* add_attention(LayerGraph& graph, std::int64_t layer, ir::Value* hidden);
 ir::Value* add_mlp(LayerGraph& graph, std::int64_t layer, ir::Value* hidden);
 ir::Value* decoder_layer(LayerGraph& graph, std::int64_t layer, ir::Value* hidden);

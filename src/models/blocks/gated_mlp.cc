@@ -21,7 +21,7 @@ Value* activate(LayerGraph& graph, Value* x, const std::string& name) {
     case Activation::kRelu:
       return b.op("relu", {{"x", x}}, name);
     case Activation::kClampedSwiglu:
-      break;  // not of the gate alone
+      break;  // clamped_swiglu() computes it from gate and up together
   }
   return nullptr;
 }
@@ -49,13 +49,13 @@ Value* product(LayerGraph& graph, Value* gate, Value* up, const std::string& nam
   return graph.mul(activate(graph, gate, name + "_activated"), up, name + "_product");
 }
 
-// An MLP, or the channels [begin, end) of one, with its tensors.
+// Writes an MLP, or the part of it that channels [begin, end) between its products give.
 class GatedMlp {
  public:
   GatedMlp(LayerGraph& graph, const std::string& prefix, std::int64_t width)
       : graph_(graph), config_(graph.config()), prefix_(prefix), width_(width) {}
 
-  // Gate and up in one product.
+  // Gate and up as one product.
   Projection gate_up(const std::string& name) const {
     return {.name = name + "_gate_up",
             .role = WeightRole::kMlpGateUp,
@@ -76,16 +76,17 @@ class GatedMlp {
     return down(gate_product(graph_, gate_up, width_, name), own, 0, name);
   }
 
-  Value* apart(Value* x, std::int64_t begin, std::int64_t end, const std::string& name) const {
-    Value* gate = half(x, 0, begin, end, name + "_gate");
-    Value* up = half(x, 1, begin, end, name + "_up");
+  Value* separate(Value* x, std::int64_t begin, std::int64_t end, const std::string& name) const {
+    Value* gate = gate_or_up(x, 0, begin, end, name + "_gate");
+    Value* up = gate_or_up(x, 1, begin, end, name + "_up");
     Value* own = down_bias(begin, name);
     return down(product(graph_, gate, up, name), own, begin, name);
   }
 
  private:
-  Value* half(Value* x, std::size_t which, std::int64_t begin, std::int64_t end,
-              const std::string& name) const {
+  // `which`: 0 for gate, 1 for up.
+  Value* gate_or_up(Value* x, std::size_t which, std::int64_t begin, std::int64_t end,
+                    const std::string& name) const {
     Value* own = config_.mlp_bias
                      ? bias({gate_bias(which, begin, end)}, end - begin, name + "_bias")
                      : nullptr;
@@ -99,7 +100,7 @@ class GatedMlp {
         own);
   }
 
-  // It belongs to the first range.
+  // The first range adds it, the others have none.
   Value* down_bias(std::int64_t begin, const std::string& name) const {
     if (!config_.mlp_bias || begin != 0) return nullptr;
     return bias({{.tensor = prefix_ + config_.tensors.down + ".bias", .size = config_.hidden_size}},
@@ -136,8 +137,9 @@ class GatedMlp {
   const std::int64_t width_;
 };
 
-// Channels of each of as few ranges as possible, so that blocks of quantization stay whole.
-std::int64_t range_of(std::int64_t width, std::int64_t most) {
+// Width of the ranges, as few as possible of at most `most` channels: whole blocks of quantization
+// where that is possible.
+std::int64_t range_width(std::int64_t width, std::int64_t most) {
   constexpr std::int64_t kBlock = 256;  // the largest that checkpoints have
   const std::int64_t count = (width + most - 1) / most;
   const std::int64_t even = (width + count - 1) / count;
@@ -164,12 +166,12 @@ Value* gated_mlp(LayerGraph& graph, std::int64_t layer, const std::string& prefi
   const GatedMlp mlp(graph, prefix, width);
   const std::int64_t most = graph.options().max_axis;
   if ((most == 0 || 2 * width <= most) && mlp.is_fused(name)) return mlp.fused(x, name);
-  if (most == 0 || width <= most) return mlp.apart(x, 0, width, name);
-  const std::int64_t range = range_of(width, most);
+  if (most == 0 || width <= most) return mlp.separate(x, 0, width, name);
+  const std::int64_t range = range_width(width, most);
   Value* sum = nullptr;
   for (std::int64_t begin = 0; begin < width; begin += range) {
     const std::string own = fmt::format("{}_{}", name, begin / range);
-    Value* part = mlp.apart(x, begin, std::min(width, begin + range), own);
+    Value* part = mlp.separate(x, begin, std::min(width, begin + range), own);
     sum = sum == nullptr ? part : graph.add(sum, part, own + "_sum");
   }
   return sum;

@@ -2,6 +2,9 @@
 #include "exec/cpu/fusion/cache_update.h"
 
 #include <algorithm>
+#include <utility>
+
+#include "exec/cpu/fusion/replaced_state.h"
 
 namespace anemone::exec {
 namespace {
@@ -103,30 +106,15 @@ int whole_after(const FusionGraph& graph, int whole, int before, int after, Cach
 
 // Finds what keeps the cache `whole` from step to step, which is `updated` after this one.
 bool find_cache(const FusionGraph& graph, int whole, int updated, CacheUpdate& out) {
-  if (PreparedOp* read = graph.producer(whole)) {
-    if (read->kind != PreparedOp::Kind::kReadState) return false;
-    PreparedOp* write = graph.only_write(read->state);
-    if (write == nullptr || FusionGraph::argument(*write, "data") != updated || write < read)
-      return false;
-    const ir::Type& type = read->op->input("input")->type;
-    out.state = read->state;
-    out.shape = type.shape;
-    out.dtype = type.dtype;
-    out.inner.insert(out.inner.end(), {read, write});
-    return true;
-  }
-  const auto input = graph.input(whole);
-  const auto output = graph.output(updated);
-  const ir::Type& type = graph.type(whole);
   // By what keeps it, and what takes and replaces its first positions.
   const int uses = out.inner.empty() ? 1 : 2;
-  if (!input || !output || graph.use_count(whole) != uses || !type.is_tensor() ||
-      !graph.type(updated).is_tensor() || graph.type(updated).shape != type.shape ||
-      graph.type(updated).dtype != type.dtype)
-    return false;
-  out.shape = type.shape;
-  out.dtype = type.dtype;
-  out.cache = PreparedCache{CacheBinding::Kind::kReplace, *input, *output, type.shape, type.dtype};
+  auto state = match_replaced_state(graph, whole, updated, uses);
+  if (!state) return false;
+  out.state = state->state;
+  out.cache = std::move(state->cache);
+  out.shape = std::move(state->shape);
+  out.dtype = state->dtype;
+  out.inner.insert(out.inner.end(), state->inner.begin(), state->inner.end());
   return true;
 }
 

@@ -9,6 +9,7 @@
 
 #include "exec/cpu/fusion/delta_net_op.h"
 #include "exec/cpu/fusion/matchers.h"
+#include "exec/cpu/fusion/replaced_state.h"
 
 namespace anemone::exec {
 namespace {
@@ -26,16 +27,16 @@ class DeltaNetMatch {
     // From the last token on: what is no delta net is mostly seen to be none at once.
     for (std::size_t t = reads_.size(); t-- > 0;)
       if (!match_token(t)) return std::nullopt;
-    if (!match_state() || !have_shapes() || takes_its_own()) return std::nullopt;
-    Fusion fusion{std::make_shared<DeltaNetOp>(state_type().shape[kKeyAxis]),
+    state_ = match_replaced_state(graph_, stored_, state_after(reads_.size() - 1));
+    if (!state_ || !have_shapes()) return std::nullopt;
+    inner_.insert(inner_.end(), state_->inner.begin(), state_->inner.end());
+    if (takes_its_own()) return std::nullopt;
+    Fusion fusion{std::make_shared<DeltaNetOp>(state_->shape[kKeyAxis]),
                   &root,
                   {operands_.begin(), operands_.end()},
                   {},
                   std::move(inner_)};
-    if (cache_)
-      fusion.caches.push_back(*std::move(cache_));
-    else
-      fusion.states.push_back({graph_.producer(stored_)->state});
+    state_->add_to(fusion);
     return fusion;
   }
 
@@ -177,39 +178,10 @@ class DeltaNetMatch {
     return whole >= 0;
   }
 
-  // Whether the state is read here, and replaced by what the last token leaves, alone: one of the
-  // program, or an input of the function and an output.
-  bool match_state() {
-    const int last = state_after(reads_.size() - 1);
-    PreparedOp* read = graph_.producer(stored_);
-    if (read != nullptr) {
-      PreparedOp* write = graph_.only_write(read->state);
-      if (write == nullptr || write < read || FusionGraph::argument(*write, "data") != last)
-        return false;
-      inner_.insert(inner_.end(), {read, write});
-      return true;
-    }
-    const auto input = graph_.input(stored_);
-    const auto output = graph_.output(last);
-    const ir::Type& type = graph_.type(stored_);
-    if (!input || !output || graph_.use_count(stored_) != 1 || !type.is_tensor() ||
-        !graph_.type(last).is_tensor() || graph_.type(last).shape != type.shape)
-      return false;
-    cache_ = PreparedCache{CacheBinding::Kind::kReplace, *input, *output, type.shape, type.dtype};
-    return true;
-  }
-
-  const ir::Type& state_type() const {
-    const PreparedOp* read = graph_.producer(stored_);
-    return read == nullptr ? graph_.type(stored_) : read->op->input("input")->type;
-  }
-
   // The shapes of all values between follow from those of the state and the operands.
   bool have_shapes() const {
-    const ir::Type& type = state_type();
-    if (type.dtype != DType::kFp16 || type.shape.size() != 4 || !is_static(type.shape))
-      return false;
-    const Shape& state = type.shape;
+    const Shape& state = state_->shape;
+    if (state_->dtype != DType::kFp16 || state.size() != 4 || !is_static(state)) return false;
     const auto has = [&](DeltaNetOp::Input input, std::int64_t size, bool is_of_every_head) {
       const ir::Type& operand = graph_.type(operands_[input]);
       if (!operand.is_tensor() || operand.dtype != DType::kFp16 || operand.shape.size() != 4)
@@ -235,9 +207,9 @@ class DeltaNetMatch {
   }
 
   const FusionGraph& graph_;
-  std::vector<PreparedOp*> reads_;      // of each token
-  int stored_ = -1;                     // register of the state before the first token
-  std::optional<PreparedCache> cache_;  // the state, where it is in tensors
+  std::vector<PreparedOp*> reads_;  // of each token
+  int stored_ = -1;                 // register of the state before the first token
+  std::optional<ReplacedState> state_;
   std::array<int, DeltaNetOp::kInputs> operands_ = {};
   std::vector<PreparedOp*> inner_;
 };

@@ -11,9 +11,10 @@ namespace {
 
 // Longer patterns first: a shorter one would take parts of them away.
 constexpr Matcher kMatchers[] = {
-    match_top_k_mask, match_experts, match_delta_net,     match_cached_attention, match_attention,
-    match_rms_norm,   match_rope,    match_projection,    match_silu_multiply,    match_transpose,
-    match_layer_norm, match_softmax, match_depthwise_conv};
+    match_top_k_mask,       match_experts,       match_delta_net, match_extended_state,
+    match_cached_attention, match_attention,     match_rms_norm,  match_rope,
+    match_projection,       match_silu_multiply, match_transpose, match_layer_norm,
+    match_softmax,          match_depthwise_conv};
 
 // Operations that give the elements of their input in the same order: with a result of fixed shape
 // it is another view of the same memory.

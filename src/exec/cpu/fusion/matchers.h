@@ -31,6 +31,9 @@ std::optional<Fusion> match_cached_attention(const FusionGraph& graph, PreparedO
 std::optional<Fusion> match_depthwise_conv(const FusionGraph& graph, PreparedOp& root);
 // Gated delta nets: the steps of all tokens over a state. The root is what the tokens read.
 std::optional<Fusion> match_delta_net(const FusionGraph& graph, PreparedOp& root);
+// The columns of a step joined to those of a state, of which the state keeps some: what short
+// convolutions read.
+std::optional<Fusion> match_extended_state(const FusionGraph& graph, PreparedOp& root);
 // softmax(q @ k^T + mask) @ v over tensors, written out or as one operation.
 std::optional<Fusion> match_attention(const FusionGraph& graph, PreparedOp& root);
 // The sum over experts of routing weight * gated MLP, and what is added to it. The root is the last

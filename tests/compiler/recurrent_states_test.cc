@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The delta nets of whole packages as one operation each, against the operations that they stand
-// for: to the bit, on every instruction set of this machine.
+// The recurrent states of whole packages (delta states, short convolutions) in one operation each,
+// against the operations that it stands for: to the bit, on every instruction set of this machine.
 #include <algorithm>
 #include <cmath>
 #include <gtest/gtest.h>
@@ -13,6 +13,9 @@
 
 #include "api/executors.h"
 #include "compiler/compiler.h"
+#include "engine/session/bucket.h"
+#include "engine/session/kv_cache.h"
+#include "engine/session/step.h"
 #include "exec/cpu/cpu_executor.h"
 #include "exec/profile.h"
 #include "kernels/simd/isa.h"
@@ -25,13 +28,15 @@ namespace {
 
 using anemone::testing::TemporaryFolder;
 
-// Makes an output of the state that each delta net of a function leaves, so that its operations
-// stay. Returns how many there are.
-std::size_t show_states(ir::Function& function) {
+// Makes an output of what each recurrent state of a function becomes, so that its operations stay.
+// Returns how many there are.
+std::size_t show_states(const artifact::Shard& shard, ir::Function& function) {
   std::size_t count = 0;
   for (const ir::Op* op : function.block->ops) {
-    if (op->type != "write_state" || !op->input("input")->name.starts_with("delta_cache_"))
-      continue;
+    if (op->type != "write_state") continue;
+    const auto cache =
+        std::ranges::find(shard.caches, op->input("input")->name, &artifact::Cache::name);
+    if (cache == shard.caches.end() || !cache->is_recurrent) continue;
     function.block->outputs.push_back(op->input("data"));
     ++count;
   }
@@ -41,9 +46,10 @@ std::size_t show_states(ir::Function& function) {
 std::size_t count_fused(const exec::LoadedProgram& loaded, const std::string& function) {
   const auto steps = exec::explain(loaded, function);
   EXPECT_TRUE(steps.ok());
-  return !steps.ok() ? 0
-                     : static_cast<std::size_t>(
-                           std::ranges::count(*steps, "delta_net", &exec::PlanStep::name));
+  if (!steps.ok()) return 0;
+  return static_cast<std::size_t>(std::ranges::count_if(*steps, [](const exec::PlanStep& step) {
+    return step.name == "delta_net" || step.name == "extended_state";
+  }));
 }
 
 std::shared_ptr<const exec::LoadedProgram> load(const std::shared_ptr<mlpackage::Model>& package,
@@ -73,7 +79,7 @@ void expect_same(const Tensor& got, const Tensor& expected, const std::string& n
   EXPECT_TRUE(std::ranges::all_of(a, [](float x) { return std::isfinite(x); })) << name;
 }
 
-class DeltaNetPackages : public ::testing::TestWithParam<const char*> {
+class RecurrentPackages : public ::testing::TestWithParam<const char*> {
  protected:
   // Steps of one token and of more, over one set of states.
   void compare(const exec::LoadedProgram& fused, const exec::LoadedProgram& unfused) {
@@ -101,7 +107,7 @@ class DeltaNetPackages : public ::testing::TestWithParam<const char*> {
   }
 };
 
-TEST_P(DeltaNetPackages, GiveTheBitsOfTheirOperations) {
+TEST_P(RecurrentPackages, GiveTheBitsOfTheirOperations) {
   CompileOptions options;
   options.context = 64;
   options.prefill = 16;
@@ -119,19 +125,19 @@ TEST_P(DeltaNetPackages, GiveTheBitsOfTheirOperations) {
     ASSERT_TRUE(read.ok() && read_again.ok());
     const auto package = std::make_shared<mlpackage::Model>(*std::move(read));
     const auto shown = std::make_shared<mlpackage::Model>(*std::move(read_again));
-    std::vector<std::size_t> nets;
+    std::vector<std::size_t> states;
     for (ir::Function* function : shown->program.functions())
-      nets.push_back(show_states(*function));
+      states.push_back(show_states(shard, *function));
     for (const kernels::simd::Isa isa : kernels::simd::supported_isas()) {
       SCOPED_TRACE(std::string(kernels::simd::isa_name(isa)));
       const auto fused = load(package, isa);
       const auto unfused = load(shown, isa);
       ASSERT_TRUE(fused != nullptr && unfused != nullptr);
-      for (std::size_t f = 0; f < nets.size(); ++f) {
+      for (std::size_t f = 0; f < states.size(); ++f) {
         const std::string& function = package->program.functions()[f]->name;
-        EXPECT_EQ(count_fused(*fused, function), nets[f]) << function;
+        EXPECT_EQ(count_fused(*fused, function), states[f]) << function;
         EXPECT_EQ(count_fused(*unfused, function), 0U) << function;
-        count += nets[f];
+        count += states[f];
       }
       compare(*fused, *unfused);
     }
@@ -140,14 +146,14 @@ TEST_P(DeltaNetPackages, GiveTheBitsOfTheirOperations) {
 }
 
 // States in inputs and outputs of the functions take the same operation.
-TEST_P(DeltaNetPackages, InTensorsGiveTheBitsOfStates) {
+TEST_P(RecurrentPackages, InTensorsGiveTheBitsOfStates) {
   const std::string tiny =
       anemone::testing::source_path(std::string("tests/compiler/data/tiny/") + GetParam());
   const auto executor = api::make_executor({.threads = 2});
   ASSERT_TRUE(executor.ok()) << executor.status().message();
   const TemporaryFolder folder;
   Answer answers[2];
-  std::size_t nets[2] = {};
+  std::size_t states[2] = {};
   for (const std::size_t i : {0U, 1U}) {
     CompileOptions options;
     options.context = 64;
@@ -159,17 +165,62 @@ TEST_P(DeltaNetPackages, InTensorsGiveTheBitsOfStates) {
     ASSERT_TRUE(model.ok()) << model.status().message();
     for (std::size_t s = 0; s < (*model)->manifest().shards.size(); ++s)
       for (const std::string function : {"prefill", "decode"})
-        nets[i] += count_fused((*model)->shard(s), function);
+        states[i] += count_fused((*model)->shard(s), function);
     answers[i] = run_greedily(*model, {3, 9, 4, 1, 5, 9, 2, 6, 5, 3, 5}, 6);
   }
-  EXPECT_GT(nets[0], 0U);
-  EXPECT_EQ(nets[0], nets[1]);
+  EXPECT_GT(states[0], 0U);
+  EXPECT_EQ(states[0], states[1]);
   ASSERT_FALSE(answers[0].logits.empty());
   EXPECT_TRUE(answers[0].logits == answers[1].logits);
   EXPECT_EQ(answers[0].continuation, answers[1].continuation);
 }
 
-INSTANTIATE_TEST_SUITE_P(Tiny, DeltaNetPackages, ::testing::Values("qwen3_next", "qwen3_5_text"),
+// Steps write every cache in tensors where the sequence has it, so that steps of several sequences
+// are one batch.
+TEST_P(RecurrentPackages, InTensorsAreInPlace) {
+  CompileOptions options;
+  options.context = 64;
+  options.prefill = 8;
+  options.form.recurrent = artifact::RecurrentForm::kTensors;
+  options.form.cache = artifact::CacheForm::kReadOnly;
+  const TemporaryFolder folder;
+  const std::string tiny = std::string("tests/compiler/data/tiny/") + GetParam();
+  ASSERT_TRUE(compile(anemone::testing::source_path(tiny), folder.file("a"), options).ok());
+  const auto executor = api::make_executor({.threads = 2});
+  ASSERT_TRUE(executor.ok()) << executor.status().message();
+  const auto loaded = engine::Model::load(folder.file("a"), **executor);
+  ASSERT_TRUE(loaded.ok()) << loaded.status().message();
+  const engine::Model& model = **loaded;
+  auto cache = engine::KvCache::make(model);
+  ASSERT_TRUE(cache.ok()) << cache.status().message();
+  const auto places = [&] {
+    std::vector<const std::byte*> out;
+    for (std::size_t package = 0; package < model.manifest().shards.size(); ++package)
+      for (const exec::CacheBinding& binding : cache->bindings(package, 0, 1))
+        if (binding.kind == exec::CacheBinding::Kind::kReplace)
+          out.push_back(binding.cache->view().data);
+    return out;
+  };
+  const auto before = places();
+  EXPECT_FALSE(before.empty());
+  engine::StepOutputs outputs = engine::make_outputs(model);
+  const std::vector<std::int32_t> ids = {5, 9, 2, 7, 1, 8, 3, 6};
+  for (const engine::FunctionPlan& plan : model.functions()) {
+    SCOPED_TRACE(plan.function->name);
+    engine::Bucket bucket(model, plan);
+    bucket.set_width(bucket.max_width());
+    const auto tokens = std::span(ids).first(static_cast<std::size_t>(plan.function->tokens));
+    auto chunk = bucket.fill(0, tokens, cache->length(), 64, *cache, outputs);
+    ASSERT_TRUE(chunk.ok()) << chunk.status().message();
+    const Status status = engine::run_shards(model, plan, {&*chunk, 1});
+    ASSERT_TRUE(status.ok()) << status.message();
+    EXPECT_EQ(places(), before);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Tiny, RecurrentPackages,
+                         ::testing::Values("lfm2", "lfm2_moe", "qwen3_next", "qwen3_5_text",
+                                           "zaya"),
                          [](const auto& info) { return std::string(info.param); });
 
 }  // namespace
