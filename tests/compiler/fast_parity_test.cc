@@ -46,7 +46,7 @@ class FastParity : public ::testing::TestWithParam<Checkpoint> {
 
   static std::shared_ptr<const engine::Model> load(const std::string& folder,
                                                    const std::string& isa) {
-    auto executor = api::make_executor({.threads = 2, .isa = isa});
+    auto executor = api::make_executor({.threads = 1, .isa = isa});
     EXPECT_TRUE(executor.ok()) << executor.status().message();
     auto model = engine::Model::load(folder, **executor);
     EXPECT_TRUE(model.ok()) << model.status().message();
