@@ -32,6 +32,7 @@ constexpr std::array<std::string_view, 2> kTaps = {"convolution", "arithmetic"};
 constexpr std::array<std::string_view, 2> kRouting = {"select", "arithmetic"};
 constexpr std::array<std::string_view, 2> kProjections = {"whole", "split"};
 constexpr std::array<std::string_view, 2> kFusing = {"fused", "apart"};
+constexpr std::array<std::string_view, 2> kMlps = {"line", "square"};
 constexpr std::array<std::string_view, 2> kNotch = {"ignored", "avoided"};
 constexpr std::array<std::string_view, 2> kNorms = {"max-scaled", "layer-norm"};
 constexpr std::array<std::string_view, 2> kPackages = {"by-size", "bounded"};
@@ -51,6 +52,7 @@ constexpr std::array kFields = {
     field<&Form::routing>("routing", "how inactive experts get no weight", kRouting),
     field<&Form::projections>("projections", "how wide the matrices of an MLP are", kProjections),
     field<&Form::fusing>("fusing", "whether products of one input are one", kFusing),
+    field<&Form::mlp>("mlp", "the shape of the tokens in an MLP", kMlps),
     field<&Form::notch>("notch", "what becomes of slowly streamed products", kNotch),
     field<&Form::norm>("norm", "how norms are written", kNorms),
     field<&Form::experts>("experts", "where the experts of a layer are", kExperts),

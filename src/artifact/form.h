@@ -66,6 +66,10 @@ enum class ProjectionForm { kWhole, kSplit };
 // gate and up are always one product.
 enum class FusingForm { kFused, kApart };
 
+// The shape of the tokens in the products of an MLP: kLine, along one axis as in hidden states;
+// kSquare, the 64 tokens of a step as 8 x 8; experts, and other numbers of tokens, along one axis.
+enum class MlpForm { kLine, kSquare };
+
 // What becomes of products whose weights some chips stream slowly, which happens where the bytes
 // per core lie near a multiple of a power of two. kIgnored: nothing; kAvoided: such products are
 // not fused, and one that is slow by itself is split over ranges of its outputs.
@@ -112,6 +116,7 @@ struct Form {
   RoutingForm routing = RoutingForm::kSelect;
   ProjectionForm projections = ProjectionForm::kWhole;
   FusingForm fusing = FusingForm::kFused;
+  MlpForm mlp = MlpForm::kLine;
   NotchForm notch = NotchForm::kIgnored;
   NormForm norm = NormForm::kMaxScaled;
   ExpertsForm experts = ExpertsForm::kDense;
@@ -133,6 +138,7 @@ struct Form {
   bool has_bounded_packages() const { return packages == PackageForm::kBounded; }
   bool has_split_projections() const { return projections == ProjectionForm::kSplit; }
   bool has_fused_products() const { return fusing == FusingForm::kFused; }
+  bool has_square_mlps() const { return mlp == MlpForm::kSquare; }
   bool avoids_notch() const { return notch == NotchForm::kAvoided; }
   bool has_layer_norms() const { return norm == NormForm::kLayerNorm; }
   bool has_stored_embedding() const { return embedding == EmbeddingForm::kStored; }

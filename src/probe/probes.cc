@@ -30,6 +30,8 @@ constexpr std::string_view kLinearSource =
 constexpr std::string_view kPaletteSource = "anemll-bench#5, smpanaro: palettes stream compressed";
 constexpr std::string_view kLayout = "Does a last axis of 1 cost what its padding says?";
 constexpr std::string_view kLayoutSource = "Apple's rules; ane-book saw a stride of 32";
+constexpr std::string_view kMlp = "Are 64 tokens faster as 8 x 8 in an MLP?";
+constexpr std::string_view kMlpSource = "coreml-llm-cli: worth about 20 % overall";
 constexpr std::string_view kFunctions = "What does a package pay for several functions?";
 constexpr std::string_view kFunctionSource =
     "IPHONE_ANE_SPARSITY: four resident variants made prefill 2.2 times slower";
@@ -124,6 +126,20 @@ constexpr Probe kRows[] = {
      .source = kLayoutSource,
      .differs = "hidden states [1, C, 1, T]",
      .build = {.form = {.layout = HiddenLayout::kTokensInWidth, .cache = CacheForm::kReadOnly},
+               .functions = 2}},
+    {.id = "mlp-line",
+     .question = kMlp,
+     .source = kMlpSource,
+     .differs = "64 tokens along one axis",
+     .build = {.form = {.layout = HiddenLayout::kTokensInWidth, .cache = CacheForm::kReadOnly},
+               .functions = 2}},
+    {.id = "mlp-square",
+     .question = kMlp,
+     .source = kMlpSource,
+     .differs = "64 tokens as 8 x 8 in the products of an MLP",
+     .build = {.form = {.layout = HiddenLayout::kTokensInWidth,
+                        .cache = CacheForm::kReadOnly,
+                        .mlp = artifact::MlpForm::kSquare},
                .functions = 2}},
     {.id = "functions-1",
      .question = kFunctions,

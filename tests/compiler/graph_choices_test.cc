@@ -85,9 +85,12 @@ class GraphChoices : public ::testing::TestWithParam<Checkpoint> {
 
 TEST_P(GraphChoices, InFp32GiveTheGoldenLogitsAndTokens) {
   std::map<std::string, CompileOptions> all;
-  for (const char* name : {"layer norms", "products apart"}) all[name] = portable(DType::kFp32);
+  for (const char* name : {"layer norms", "products apart", "square MLPs"})
+    all[name] = portable(DType::kFp32);
   all["layer norms"].form.norm = artifact::NormForm::kLayerNorm;
   all["products apart"].form.fusing = artifact::FusingForm::kApart;
+  all["square MLPs"].form.mlp = artifact::MlpForm::kSquare;
+  all["square MLPs"].prefill = 64;
   for (const auto& [name, options] : all) {
     SCOPED_TRACE(name);
     const auto model = compile_and_load(GetParam(), folder_.file("artifact"), options);
@@ -119,6 +122,23 @@ TEST_P(GraphChoices, ProductsApartGiveTheBitsOfFusedOnes) {
   EXPECT_TRUE(apart.answer.logits == fused.answer.logits);
   EXPECT_EQ(apart.answer.continuation, fused.answer.continuation);
   EXPECT_GT(apart.operations.at("conv"), fused.operations.at("conv"));
+}
+
+TEST_P(GraphChoices, SquareMlpsGiveTheBitsOfOthers) {
+  CompileOptions options = portable(DType::kFp16);
+  options.prefill = 64;
+  const Made line = make(options);
+  options.form.mlp = artifact::MlpForm::kSquare;
+  const Made square = make(options);
+  ASSERT_FALSE(line.answer.logits.empty());
+  EXPECT_TRUE(square.answer.logits == line.answer.logits);
+  EXPECT_EQ(square.answer.continuation, line.answer.continuation);
+  // In and out of every MLP that is not one of experts.
+  const int added = square.operations.at("reshape") - line.operations.at("reshape");
+  EXPECT_TRUE(has_experts(GetParam()) ? added >= 0 : added > 0) << added;
+  EXPECT_EQ(square.operations.at("conv"), line.operations.at("conv"));
+  // Products are fused as they were.
+  EXPECT_EQ(square.steps.at("projection"), line.steps.at("projection"));
 }
 
 INSTANTIATE_TEST_SUITE_P(, GraphChoices, ::testing::ValuesIn(checkpoints_in_the_tree()),

@@ -88,6 +88,7 @@ TEST(Probes, ShareABuildOnlyAcrossQuestions) {
   const std::set<std::pair<std::string_view, std::string_view>> meant = {
       {"cache-readonly", "quant-int8-channel"},
       {"cache-readonly", "functions-1"},
+      {"layout-width", "mlp-line"},
       {"quant-int8-channel", "functions-1"}};
   EXPECT_EQ(shared, meant);
 }

@@ -101,7 +101,8 @@ ir::Value* short_conv(LayerGraph& graph, std::int64_t layer, const std::string& 
                       ir::Value* x);
 
 // down(activation(gate(x)) * up(x)), with gate and up in one projection where the form and the
-// limits of the chip allow it.
+// limits of the chip allow it. With a width of its own it is the shared expert of a layer, whose
+// tokens stay along one axis (artifact::MlpForm), as those of its experts do.
 ir::Value* gated_mlp(LayerGraph& graph, std::int64_t layer, const std::string& prefix,
                      ir::Value* x);
 ir::Value* gated_mlp(LayerGraph& graph, std::int64_t layer, const std::string& prefix, ir::Value* x,

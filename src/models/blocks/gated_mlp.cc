@@ -156,8 +156,16 @@ Value* gate_product(LayerGraph& graph, Value* gate_up, std::int64_t width,
 }
 
 Value* gated_mlp(LayerGraph& graph, std::int64_t layer, const std::string& prefix, Value* x) {
+  constexpr std::int64_t kTokens = 64;
+  constexpr std::int64_t kSide = 8;
   const DecoderConfig& config = graph.config();
-  return gated_mlp(graph, layer, prefix, x, config.mlp_width_of(config.layer(layer)));
+  const std::int64_t width = config.mlp_width_of(config.layer(layer));
+  if (!graph.options().form.has_square_mlps() || graph.options().tokens != kTokens)
+    return gated_mlp(graph, layer, prefix, x, width);
+  const std::string name = fmt::format("layer_{}_mlp", layer);
+  Value* square = graph.reshape(x, {1, config.hidden_size, kSide, kSide}, name + "_square");
+  Value* out = gated_mlp(graph, layer, prefix, square, width);
+  return graph.reshape(out, graph.hidden_shape(config.hidden_size), name + "_line");
 }
 
 Value* gated_mlp(LayerGraph& graph, std::int64_t layer, const std::string& prefix, Value* x,
