@@ -16,7 +16,7 @@ namespace anemone::ane {
 
 enum class Severity {
   kRefused,    // seen: the chip or Core ML refuses it, crashes or computes wrong numbers
-  kSlow,       // it runs, but with more bytes or steps on the CPU
+  kSlow,       // it runs, but slower: more memory traffic, loads, or operations on the CPU
   kContested,  // sources disagree, or nobody measured this form
 };
 std::string_view severity_name(Severity severity);  // "refused", "slow", "contested"

@@ -21,9 +21,9 @@ namespace {
 // Fewest elements of a last axis that fill the 64 bytes to which the chip pads it, in fp16.
 constexpr std::int64_t kAxisMultiple = 32;
 constexpr std::uint64_t kAxisBytes = 64;
+// Above these the rules report a finding, with sources in rules.cc.
 constexpr std::size_t kMaxStates = 2;
 constexpr std::size_t kMaxFunctions = 2;
-// Fourteen layers were seen to work and 28 to fail.
 
 bool has_states(const ir::Function& function) {
   return std::ranges::any_of(function.inputs,

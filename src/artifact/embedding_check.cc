@@ -12,14 +12,14 @@ namespace {
 // Bounds far above what any model needs; below them products of rows and columns cannot overflow.
 constexpr std::int64_t kMaxRows = std::numeric_limits<std::int32_t>::max();
 constexpr std::int64_t kMaxLayerColumns = 1 << 26;
-// Scales of more blocks lie in a file.
+// Most scales that the manifest itself holds; more of them lie in the part's file.
 constexpr std::size_t kMaxScales = 64;
 
 Status check_blocks(std::string_view subject, std::string_view file, std::string_view what,
                     std::int64_t size, std::int64_t block) {
   if (block >= 1 && size % block == 0) return {};
-  return corrupt("[{}] expected blocks in \"{}\" that divide its {} {}, got {}", subject, file,
-                 size, what, block);
+  return corrupt("[{}] expected the block size in \"{}\" to divide its {} {}, got {}", subject,
+                 file, size, what, block);
 }
 
 Status check_quantization(const Embedding& embedding, const EmbeddingPart& part,

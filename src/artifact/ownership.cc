@@ -60,7 +60,8 @@ bool is_ours(const std::string& path, const std::set<std::string>& listed) {
   return listed.contains(path) || listed.contains(std::string(without_temporary_suffix(path)));
 }
 
-// The first by name, so that the same folder gives the same message.
+// An error that names the first entry below `relative` that is not ours, in the order of names, so
+// that the same folder gives the same message.
 Status check_below(const std::string& folder, const fs::path& relative,
                    const std::set<std::string>& listed) {
   std::error_code error;
@@ -75,7 +76,7 @@ Status check_below(const std::string& folder, const fs::path& relative,
     const std::string text = path.generic_string();
     const fs::file_status status = fs::symlink_status(place / name, error);
     if (fs::is_directory(status)) {
-      // A folder is ours when a file of ours lies in it.
+      // A folder is ours if the list has a path below it.
       const auto first = listed.lower_bound(text + "/");
       if (first == listed.end() || !first->starts_with(text + "/")) return in_the_way(folder, text);
       ANEMONE_RETURN_IF_ERROR(check_below(folder, path, listed));
@@ -103,8 +104,8 @@ Result<std::vector<std::string>> names_in(int folder, const std::string& path) {
   return names;
 }
 
-// Whether the error comes from a file that another process put there, or removed, meanwhile.
-bool is_of_others(int error) {
+// Whether the error means that another process added or removed a file meanwhile.
+bool is_concurrent_change(int error) {
   return error == ENOTEMPTY || error == EEXIST || error == ENOENT;
 }
 
@@ -115,9 +116,10 @@ Status remove_entry(int at, const std::string& name, const std::string& relative
                     const std::set<std::string>& listed) {
   struct stat info {};
   if (::fstatat(at, name.c_str(), &info, AT_SYMLINK_NOFOLLOW) != 0)
-    return is_of_others(errno) ? Status() : errno_error(relative, "stat");
+    return is_concurrent_change(errno) ? Status() : errno_error(relative, "stat");
   if (S_ISREG(info.st_mode)) {
-    if (is_ours(relative, listed) && ::unlinkat(at, name.c_str(), 0) != 0 && !is_of_others(errno))
+    if (is_ours(relative, listed) && ::unlinkat(at, name.c_str(), 0) != 0 &&
+        !is_concurrent_change(errno))
       return errno_error(relative, "remove");
     return {};
   }
@@ -133,7 +135,7 @@ Status remove_entry(int at, const std::string& name, const std::string& relative
   const std::string before = relative.empty() ? "" : relative + "/";
   for (const std::string& each : names)
     ANEMONE_RETURN_IF_ERROR(remove_entry(folder.get(), each, before + each, listed));
-  if (::unlinkat(at, name.c_str(), AT_REMOVEDIR) != 0 && !is_of_others(errno))
+  if (::unlinkat(at, name.c_str(), AT_REMOVEDIR) != 0 && !is_concurrent_change(errno))
     return errno_error(relative, "remove");
   return {};
 }

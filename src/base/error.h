@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One short maker for each error code, with fmt formatting:
+// A function for each error code, which makes a Status whose message fmt formats:
 //   return corrupt("[{}] expected {} bytes, got {} (header)", path, want, got);
 // The text names the file or value as the user gave it. Text from a file is escaped at the moment
 // the line is printed (cli), not here.
@@ -32,7 +32,8 @@ ANEMONE_ERROR_MAKER(cancelled, Code::kCancelled)
 ANEMONE_ERROR_MAKER(internal_error, Code::kInternal)
 #undef ANEMONE_ERROR_MAKER
 
-// "[path] cannot open: No such file or directory": kIo from errno, taken before anything else runs.
+// "[path] cannot open: No such file or directory": kIo with the system's text for errno. Call it
+// directly after the call that failed.
 Status errno_error(std::string_view path, std::string_view action);
 
 }  // namespace anemone

@@ -60,14 +60,15 @@ std::string place_of(const std::string& folder, const FileIdentity& file) {
   return folder + "/" + name_of(file.text());
 }
 
-// Whether FOLDER/NAME was written here: its name follows from its first line.
+// Whether FileHashes wrote FOLDER/NAME: the name of an entry is the hash of its first line.
 bool is_ours(const std::string& folder, const std::string& name) {
   const std::string path = folder + "/" + name;
   std::error_code error;
   if (!fs::is_regular_file(fs::symlink_status(path, error))) return false;
   const auto text = read_file(path, kMaxEntryBytes);
   if (!text.ok()) return false;
-  // A killed process leaves its record whole, in part, or not at all.
+  // A killed process may leave a temporary file that is whole, cut, or empty; an empty one is known
+  // by its name alone.
   const std::string_view whole = without_temporary_suffix(name);
   if (whole.size() != name.size() && text->empty()) return is_hex(whole, kNameDigits);
   return text->find('\n') != std::string::npos &&
@@ -94,7 +95,7 @@ Status changed(const FileIdentity& file) {
 Result<std::string> FileHashes::of(const FileIdentity& file, bool reads_again) {
   if (!folder_.empty() && !reads_again && file.shows_changes)
     if (auto hash = remembered(folder_, file)) return *hash;
-  // First, so that whatever is written to the file while it is read shows.
+  // Waits before it reads, so that a write during the read changes the file's times.
   const bool is_settled = wait_until_settled(std::span(&file, 1));
   ANEMONE_ASSIGN_OR_RETURN(std::string hash, read(file));
   ANEMONE_ASSIGN_OR_RETURN(const FileIdentity now, FileIdentity::of(file.path));
@@ -122,7 +123,7 @@ void FileHashes::forget(const std::string& folder) {
 
 Result<std::string> FileHashes::read(const FileIdentity& file) {
   ANEMONE_ASSIGN_OR_RETURN(const OpenFile opened, open_regular_file(file.path));
-  // The name may lead to another file for a moment: one whose hash is not that of this one.
+  // Another file may have taken the path since the identity was taken.
   ANEMONE_ASSIGN_OR_RETURN(const FileIdentity read, FileIdentity::of(opened.descriptor, file.path));
   if (read.text() != file.text()) return changed(file);
   const std::uint64_t count = (file.bytes + kPart - 1) / kPart;

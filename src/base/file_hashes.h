@@ -10,19 +10,19 @@
 
 namespace anemone {
 
-// Hashes of whole files, read once: what a file's hash was is remembered in a folder, under the
-// file's identity (file_identity.h), and taken from there as long as the identity stays. The hash
-// is SHA-256 over the SHA-256 of each 16 MiB, so that all threads work at one file: two contents
-// with one hash must not be makeable on purpose, or one model could answer in the place of another,
-// which rules out the fast hashes that are not cryptographic. One thread.
+// Computes hashes of whole files and remembers them in a folder, under the identity of the file
+// (file_identity.h): a file is read again only after its identity has changed. The hash is SHA-256
+// over the SHA-256 of each 16 MiB, so that all threads of the pool hash one file. It has to be
+// cryptographic: otherwise somebody could make a second model with the hash of the first, which
+// would be used in its place. One thread at a time may use an object.
 class FileHashes {
  public:
   // `folder` is private to the user, since its entries are believed; empty: nothing is remembered.
   FileHashes(std::string folder, ThreadPool& threads)
       : folder_(std::move(folder)), threads_(threads) {}
 
-  // 64 hex digits. kIo when the file cannot be read or changes meanwhile. `reads_again`: whatever
-  // is remembered.
+  // 64 hex digits. kIo when the file cannot be read or changes meanwhile. `reads_again`: reads the
+  // file even if its hash is remembered.
   Result<std::string> of(const FileIdentity& file, bool reads_again = false);
 
   // Whether of() would not read the file.

@@ -17,9 +17,9 @@ class FolderLock {
  public:
   enum class Mode { kAlone, kShared };
 
-  // kBusy when another process has a lock that this one may not be beside; kNotFound when there is
-  // no such folder, or another one took its name meanwhile (as when the process that had it renamed
-  // it); kIo for anything else, as a link to a folder.
+  // kBusy if another process holds a lock that excludes this one. kNotFound if the folder does not
+  // exist, or if the path leads to another folder once the lock is taken (as when the process that
+  // held it renamed the folder). kIo for every other error, such as a symbolic link.
   static Result<FolderLock> take(const std::string& path, Mode mode = Mode::kAlone);
 
   // Turns the exclusive lock into a shared one. The system gives the lock up before it takes the

@@ -13,17 +13,17 @@
 
 namespace anemone::compiler {
 
-// The files of a checkpoint, as they were when a compile began. Nothing of them is read.
+// The identities of a checkpoint's files when a compilation begins. Their contents are not read.
 class SourceFiles {
  public:
   // Call it before any of the files is read.
   static Result<SourceFiles> of(const std::string& model);
 
-  // Stands for these very files as they are: a resumed run takes over only what came from them.
+  // Identifies the files in their present state: part of the fingerprint that --resume compares.
   std::string text() const { return text_of(files_); }
   const std::vector<FileIdentity>& files() const { return files_; }
-  // kIo when one of them was written to, or came or went, or when others were read in their place,
-  // so that what was compiled is neither the old checkpoint nor the new one.
+  // kIo if a file was written to, added or removed since, or if a reader opened another file under
+  // one of the paths: the output would mix two checkpoints.
   Status check_unchanged() const;
 
  private:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the host finds the embedding rows that a compiled model stores quantized: the entries of
-// the manifest that say in which file, at which offset and in which scheme they are.
+// The entries of the manifest that tell the host where the embedding rows of a compiled model are:
+// file, offset, and the scheme if they are quantized.
 #pragma once
 
 #include <anemone/status.h>
@@ -19,8 +19,8 @@ std::optional<artifact::Quantization> quantization_of(const quant::StoredWeight&
 
 // Where the vocabulary rows of `head` lie in the files of its package `model`, which need not be
 // written yet. nullopt where the matrix is so small that it is in the program and not in
-// weight.bin. Small scales are in the program, too: with `reads_weights` they are computed and
-// become part of the entry.
+// weight.bin. Fewer than 10 scales are in the program, too: with `reads_weights` they are computed
+// and become part of the entry, else the entry has none.
 Result<std::optional<artifact::EmbeddingPart>> rows_of_head(const mlpackage::Model& model,
                                                             const quant::StoredWeight& weight,
                                                             const artifact::Head& head,

@@ -21,20 +21,21 @@ struct WeightReport {
   std::int64_t columns = 0;
   quant::Scheme scheme = quant::Scheme::kNone;
   std::uint64_t bytes = 0;
-  std::string source = {};           // how the checkpoint has it: "bf16", "Q4_K+Q6_K"
-  bool is_source_quantized = false;  // then it was kept or quantized again
+  std::string source = {};           // types in the checkpoint: "bf16", "Q4_K+Q6_K"
+  bool is_source_quantized = false;  // any part of it is quantized in the checkpoint
   bool is_passthrough = false;       // its integers are those of the checkpoint
-  bool is_exact = false;             // and its scales
+  bool is_exact = false;             // its scales are, too
   // Error of a matrix that this run quantized; only if the recipe asks for it.
   std::optional<quant::QuantError> error;
 };
 
-// What a layer of Gemma 4 adds for a token; other tables have a few of them in a row.
+// Most neighbouring columns of an embedding row that share a scale: the columns of one layer in the
+// table of the layers of Gemma 4.
 inline constexpr std::int64_t kEmbeddingBlock = 256;
 
 // Gives graph code the weights of a checkpoint, stored by the scheme of the recipe. Remembers what
-// it made, so that all functions of a package share it. Single-thread; the literals it makes are
-// thread-safe.
+// it made, so that all functions of a package share it. Single-thread but for embedding_rows(); any
+// thread may read the literals that it makes.
 class WeightStore : public models::WeightProvider {
  public:
   WeightStore(std::shared_ptr<const checkpoint::WeightSource> source, Recipe recipe,
@@ -54,10 +55,11 @@ class WeightStore : public models::WeightProvider {
   // once the packages are written.
   std::vector<WeightReport> reports() const;
 
-  // Rows [begin, begin + count) of a table [rows, columns] for host lookup, in a form that depends
-  // on the whole table alone and in which no scale spans rows: what the checkpoint has, where the
-  // recipe keeps that; floats, where the recipe quantizes nothing; else int8 with a scale for each
-  // run of at most kEmbeddingBlock columns. Thread-safe.
+  // Rows [begin, begin + count) of an embedding table [rows, columns], which the host looks up. All
+  // ranges of a table are stored in the same scheme, and no two rows share a scale. A quantized
+  // table keeps its integers if the recipe keeps them. Floats stay floats if the recipe quantizes
+  // nothing or keeps them, or if the table is below QuantOptions::threshold. Everything else
+  // becomes int8 with a scale for at most kEmbeddingBlock columns. Thread-safe.
   Result<quant::StoredWeight> embedding_rows(const std::string& tensor, const Shape& shape,
                                              std::int64_t begin, std::int64_t count) const;
 

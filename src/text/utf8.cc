@@ -11,7 +11,7 @@ struct Lead {
   int length;            // 0: cannot start a sequence
   unsigned char lowest;  // range of the second byte
   unsigned char highest;
-  char32_t bits;
+  char32_t bits;  // of the code point, in this byte
 };
 
 Lead classify(unsigned char byte) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// UTF-8 in the way Rust and WHATWG read it: each maximal invalid prefix becomes one U+FFFD.
+// Decodes UTF-8 as Rust and WHATWG do: each maximal subpart of an ill-formed sequence (Unicode,
+// section 3.9) becomes one U+FFFD.
 #pragma once
 
 #include <cstddef>
@@ -17,7 +18,8 @@ struct CodePoint {
   bool valid;
 };
 
-// The code point at `offset` < text.size(); an invalid one takes its maximal invalid prefix.
+// The code point at `offset` < text.size(). `length` of an ill-formed one is that of its maximal
+// subpart.
 CodePoint decode_code_point(std::string_view text, std::size_t offset);
 void append_utf8(char32_t value, std::string& out);
 

@@ -276,14 +276,14 @@ const Damage kDamagedRows[] = {
     {"TypeTooNarrow", "/embedding/parts/0/quantization/dtype", "\"uint3\"", Code::kCorrupt,
      "got uint3"},
     {"RowsUneven", "/embedding/parts/0/quantization/block_rows", "3", Code::kCorrupt,
-     "that divide its 500 rows, got 3"},
+     "to divide its 500 rows, got 3"},
     {"RowsZero", "/embedding/parts/0/quantization/block_rows", "0", Code::kCorrupt, "got 0"},
     {"RowsNegative", "/embedding/parts/0/quantization/block_rows", "-1", Code::kCorrupt, "got -1"},
     {"ColumnsUneven", "/embedding/parts/0/quantization/block_columns", "33", Code::kCorrupt,
-     "that divide its 64 columns, got 33"},
+     "to divide its 64 columns, got 33"},
     {"ColumnsZero", "/embedding/parts/0/quantization/block_columns", "0", Code::kCorrupt, "got 0"},
     {"ColumnsHuge", "/embedding/parts/0/quantization/block_columns", "9223372036854775807",
-     Code::kCorrupt, "that divide its 64 columns"},
+     Code::kCorrupt, "to divide its 64 columns"},
     {"ColumnsOfAPalette", "/embedding/parts/2/quantization/block_columns", "32", Code::kCorrupt,
      "for all 64 columns, got 32"},
     {"OffsetUneven", "/embedding/parts/0/quantization/offset", "20001", Code::kCorrupt,
@@ -301,7 +301,7 @@ const Damage kDamagedRows[] = {
     {"ScalesTooLarge", "/embedding/parts/1/quantization/scales", "[1e39, 1]", Code::kParseError,
      "range of fp32"},
     {"LayersUneven", "/layer_embedding/parts/0/quantization/block_columns", "7", Code::kCorrupt,
-     "that divide its 60 columns, got 7"},
+     "to divide its 60 columns, got 7"},
 };
 
 class DamagedRows : public ::testing::TestWithParam<Damage> {};

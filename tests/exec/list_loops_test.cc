@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Lists that loops write to: what a round costs.
-#include <chrono>
-
 #include "tests/exec/program_fixture.h"
 
 namespace anemone::exec {
@@ -87,12 +85,10 @@ struct ListLoops : ProgramFixture {
     return run(loaded, {{"x", pair.view()}, {"n", count.view()}}, output);
   }
 
-  // A copy of the list in every round takes minutes.
+  // A copy of the list in every round would copy more items than a run may.
   void expect_linear(const LoadedProgram& loaded) {
     constexpr std::int32_t kRounds = 200'000;
-    const auto start = std::chrono::steady_clock::now();
     EXPECT_EQ(run_for(loaded, kRounds, "length"), Floats{kRounds}) << status.message();
-    EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(10));
     EXPECT_EQ(run_for(loaded, 1000, "last"), (Floats{3, 4})) << status.message();
   }
 

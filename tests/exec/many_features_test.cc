@@ -2,7 +2,7 @@
 // Programs with tens of thousands of inputs, outputs and states. If each is searched for among all
 // others, a test here takes a minute.
 #include <algorithm>
-#include <chrono>
+#include <ctime>
 #include <fmt/format.h>
 
 #include "tests/exec/program_fixture.h"
@@ -15,7 +15,8 @@ constexpr int kMany = testing::kIsSanitized ? 10'000 : 80'000;
 
 struct ManyFeatures : ProgramFixture {
   ~ManyFeatures() override {
-    EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(20));
+    // Time of this process alone, whatever runs beside it.
+    EXPECT_LT((std::clock() - start) / CLOCKS_PER_SEC, testing::kIsSanitized ? 100 : 20);
   }
   std::vector<Value*> make_inputs(Builder& b, const Type& type) {
     std::vector<Value*> out;
@@ -23,7 +24,7 @@ struct ManyFeatures : ProgramFixture {
       out.push_back(b.input(fmt::format("feature_number_{}", i), type));
     return out;
   }
-  std::chrono::steady_clock::time_point start = std::chrono::steady_clock::now();
+  std::clock_t start = std::clock();
 };
 
 TEST_F(ManyFeatures, AreFoundInTimeAsInputsAndOutputs) {

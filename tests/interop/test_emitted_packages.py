@@ -66,6 +66,7 @@ OPTIONS = {
     # What a file of --form says.
     "products_apart": ["--form", {"fusing": "apart"}],
     "layer_norms": ["--form", {"norm": "layer-norm"}],
+    "square_mlps": ["--form", {"mlp": "square"}],
     "no_embed": ["--form", {"embed": "none"}],
     "all_at_once": [*STATES, "--argmax", "--layout", "width", "--range-dim", "--prefill", "8", "--context", "16,64"],
     "packages_by_size": ["--shards", "1MB"],

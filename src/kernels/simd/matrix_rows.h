@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows of a weight matrix as floats, over the vectors of one instruction set.
+// Readers that convert the elements of one row of a weight matrix to vectors of fp32, for one
+// instruction set.
 #pragma once
 
 #include <cstddef>
@@ -10,7 +11,9 @@
 
 namespace anemone::kernels::simd::ANEMONE_SIMD_NAMESPACE {
 
-// How the elements of a row come out of memory: kVectors vectors per step.
+// read(step, out) of each reader converts the next kVectors * kWidth elements of its row to fp32.
+// Int8Row and Int4Row give integers without their scale, by which the caller multiplies; rows of
+// palettes give the entries.
 struct FloatRow {
   static constexpr int kVectors = 1;
   FloatRow(const Matrix& m, std::int64_t r) : data(reinterpret_cast<const float*>(m.row(r))) {}
@@ -33,7 +36,7 @@ struct Int8Row {
   }
   const std::byte* data;
 };
-// Nibbles: even elements first, then odd ones.
+// 4-bit integers: out[0] has the even elements of the step, out[1] the odd ones.
 struct Int4Row {
   static constexpr int kVectors = 2;
   Int4Row(const Matrix& m, std::int64_t r) : data(m.row(r)) {}
@@ -91,11 +94,13 @@ void for_row_of(const Matrix& m, const Body& body) {
   }
 }
 
+// Whether two elements share a byte: int4, and indices into palettes of 16.
 inline bool is_nibbles(const Matrix& m) {
   return m.bits == 4;
 }
 
-// Elements of a step of the form; 0 where they do not fit: such rows are expanded.
+// Elements that read() converts per step; 0 if k or the scale block is no multiple of it: such rows
+// go through expand_row().
 inline std::int64_t step_elements(const Matrix& m) {
   std::int64_t step = 0;
   for_row_of(m, [&]<typename Row>() { step = Row::kVectors * kWidth; });
@@ -107,7 +112,7 @@ inline std::int32_t element_bits(const std::byte* row, int bits, std::int64_t i)
   if (bits == 8) return static_cast<std::int32_t>(row[i]);
   const std::int64_t at = i * bits;
   std::uint32_t two = static_cast<std::uint32_t>(row[at >> 3]);
-  // The second byte only where the element reaches into it: it may lie behind the matrix.
+  // The second byte may lie behind the matrix unless the element extends into it.
   if ((at & 7) + bits > 8) two |= static_cast<std::uint32_t>(row[(at >> 3) + 1]) << 8;
   return static_cast<std::int32_t>(two >> (at & 7) & ((1u << bits) - 1));
 }

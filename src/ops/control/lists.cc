@@ -28,7 +28,7 @@ ir::Parameter list_index(std::string_view name) {
 
 // The value that goes into a list.
 ir::Parameter list_value() {
-  return operand("value", kAnyBeforeIOS17);
+  return operand("value", kFloatsInt32Bool);
 }
 
 // The elements at `indices`, stacked: [number of indices, element shape...].
@@ -135,7 +135,7 @@ Status infer_make_list(const ir::InferContext& context, std::vector<ir::Type>& o
   std::string_view name = "fp32";
   if (context.has("dtype")) name = context.text("dtype").value_or("?");
   const auto dtype = parse_dtype(name);
-  if (!dtype || !kAnyBeforeIOS17.contains(*dtype))
+  if (!dtype || !kFloatsInt32Bool.contains(*dtype))
     return ir::violated("make_list_c2", "expected a dtype of fp16, fp32, int32 or bool, got \"{}\"",
                         name);
   Shape shape;

@@ -9,12 +9,12 @@ namespace {
 Status infer_cast(const ir::InferContext& context, std::vector<ir::Type>& outputs) {
   const std::string_view name = context.text("dtype").value_or("");
   const auto dtype = parse_dtype(name);
-  const ir::DTypeSet legal = context.opset() >= ir::Opset::kIOS17 ? kAny : kAnyBeforeIOS17;
+  const ir::DTypeSet legal = context.opset() >= ir::Opset::kIOS17 ? kAny : kFloatsInt32Bool;
   if (!dtype || !legal.contains(*dtype))
     return ir::violated("cast_c1", "expected a dtype that {} casts to, got \"{}\"",
                         ir::opset_target(context.opset()), name);
   ANEMONE_RETURN_IF_ERROR(
-      check_dtypes_before(context, ir::Opset::kIOS17, {"x"}, kAnyBeforeIOS17, "cast_c2"));
+      check_dtypes_before(context, ir::Opset::kIOS17, {"x"}, kFloatsInt32Bool, "cast_c2"));
   return add_output(outputs, "cast_c3", *dtype, context.type("x").shape);
 }
 

@@ -18,8 +18,8 @@ Status infer_select(const ir::InferContext& context, std::vector<ir::Type>& outp
 ir::OpSchema select_schema() {
   return {.name = "select",
           .parameters = {{.name = "cond", .dtypes = kBool},
-                         {.name = "a", .dtypes = kAnyBeforeIOS17, .dtype_letter = 'T'},
-                         {.name = "b", .dtypes = kAnyBeforeIOS17, .dtype_letter = 'T'}},
+                         {.name = "a", .dtypes = kFloatsInt32Bool, .dtype_letter = 'T'},
+                         {.name = "b", .dtypes = kFloatsInt32Bool, .dtype_letter = 'T'}},
           .infer = infer_select};
 }
 

@@ -10,7 +10,7 @@ namespace anemone::ops {
 ir::OpSchema non_zero_schema() {
   ir::OpSchema schema;
   schema.name = "non_zero";
-  schema.parameters = {operand("x", kAnyBeforeIOS17)};
+  schema.parameters = {operand("x", kFloatsInt32Bool)};
   schema.infer = [](const ir::InferContext& context, std::vector<ir::Type>& outputs) -> Status {
     std::int64_t count = kDynamic;
     if (const auto x = context.value("x")) {

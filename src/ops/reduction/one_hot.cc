@@ -18,7 +18,7 @@ DType value_dtype(const InferContext& context) {
 
 ir::Parameter value_parameter(std::string_view name, int value) {
   return {.name = name,
-          .dtypes = kAnyBeforeIOS17,
+          .dtypes = kFloatsInt32Bool,
           .presence = ir::Parameter::Presence::kDefaulted,
           .is_const = true,
           .dtype_letter = 'T',

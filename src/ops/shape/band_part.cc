@@ -27,7 +27,7 @@ ir::Parameter diagonals(std::string_view name) {
 
 ir::OpSchema band_part_schema() {
   return {.name = "band_part",
-          .parameters = {{.name = "x", .dtypes = kAnyBeforeIOS17},
+          .parameters = {{.name = "x", .dtypes = kFloatsInt32Bool},
                          diagonals("lower"),
                          diagonals("upper")},
           .infer = infer_band_part};

@@ -9,7 +9,7 @@ namespace anemone::ops {
 namespace {
 
 ir::Parameter value_parameter() {
-  return defaulted("value", kAnyBeforeIOS17, ir::Literal::number(0, DType::kFp32));
+  return defaulted("value", kFloatsInt32Bool, ir::Literal::number(0, DType::kFp32));
 }
 
 Status infer_fill(const ir::InferContext& context, std::vector<ir::Type>& outputs) {
@@ -43,7 +43,7 @@ Status infer_fill_like(const ir::InferContext& context, std::vector<ir::Type>& o
 ir::OpSchema fill_like_schema() {
   return {.name = "fill_like",
           .since = ir::Opset::kIOS16,
-          .parameters = {{.name = "ref_tensor", .dtypes = kAnyBeforeIOS17}, value_parameter()},
+          .parameters = {{.name = "ref_tensor", .dtypes = kFloatsInt32Bool}, value_parameter()},
           .infer = infer_fill_like};
 }
 

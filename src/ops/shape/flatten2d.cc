@@ -30,7 +30,7 @@ Status infer_flatten2d(const ir::InferContext& context, std::vector<ir::Type>& o
 ir::OpSchema flatten2d_schema() {
   ir::OpSchema schema;
   schema.name = "flatten2d";
-  schema.parameters = {operand("x", kAnyBeforeIOS17),
+  schema.parameters = {operand("x", kFloatsInt32Bool),
                        defaulted("axis", kInt32, ir::Literal::int32(1))};
   schema.infer = infer_flatten2d;
   return schema;

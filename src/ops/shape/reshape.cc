@@ -37,7 +37,7 @@ Result<std::int64_t> fitted_dimension(const Shape& x, const Shape& shape) {
 
 Status infer_reshape(const ir::InferContext& context, std::vector<ir::Type>& outputs) {
   ANEMONE_RETURN_IF_ERROR(
-      check_dtypes_before(context, ir::Opset::kIOS17, {"x"}, kAnyBeforeIOS17, "reshape_c1"));
+      check_dtypes_before(context, ir::Opset::kIOS17, {"x"}, kFloatsInt32Bool, "reshape_c1"));
   ANEMONE_RETURN_IF_ERROR(
       check_dtypes_before(context, ir::Opset::kIOS17, {"shape"}, kInt32, "reshape_c1"));
   ANEMONE_RETURN_IF_ERROR(check_vector(context, "shape", kDynamic, "reshape_c2"));

@@ -24,7 +24,7 @@ std::size_t position(std::int64_t at, std::size_t rank) {
 
 Status infer_reshape_like(const ir::InferContext& context, std::vector<ir::Type>& outputs) {
   ANEMONE_RETURN_IF_ERROR(
-      check_dtypes_before(context, ir::Opset::kIOS17, {"x"}, kAnyBeforeIOS17, "reshape_like_c1"));
+      check_dtypes_before(context, ir::Opset::kIOS17, {"x"}, kFloatsInt32Bool, "reshape_like_c1"));
   const std::size_t count = context.count("ref_tensors");
   for (const std::string_view parameter : {"begins", "ends", "end_masks"})
     if (context.count(parameter) != count)

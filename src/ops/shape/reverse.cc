@@ -8,7 +8,7 @@ namespace {
 
 Status infer_reverse(const ir::InferContext& context, std::vector<ir::Type>& outputs) {
   ANEMONE_RETURN_IF_ERROR(
-      check_dtypes_before(context, ir::Opset::kIOS17, {"x"}, kAnyBeforeIOS17, "reverse_c1"));
+      check_dtypes_before(context, ir::Opset::kIOS17, {"x"}, kFloatsInt32Bool, "reverse_c1"));
   ANEMONE_RETURN_IF_ERROR(check_vector(context, "axes", kDynamic, "reverse_c2"));
   const ir::Type& x = context.type("x");
   if (context.has("axes")) {

@@ -10,7 +10,7 @@ namespace {
 Status infer_reverse_sequence(const ir::InferContext& context, std::vector<ir::Type>& outputs) {
   const ir::Type& x = context.type("x");
   const std::size_t rank = x.shape.size();
-  ANEMONE_RETURN_IF_ERROR(check_dtypes_before(context, ir::Opset::kIOS17, {"x"}, kAnyBeforeIOS17,
+  ANEMONE_RETURN_IF_ERROR(check_dtypes_before(context, ir::Opset::kIOS17, {"x"}, kFloatsInt32Bool,
                                               "reverse_sequence_c1"));
   ANEMONE_RETURN_IF_ERROR(
       check_dtypes_before(context, ir::Opset::kIOS17, {"lengths"}, kInt32, "reverse_sequence_c1"));

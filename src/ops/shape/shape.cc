@@ -16,7 +16,7 @@ Status infer_shape(const ir::InferContext& context, std::vector<ir::Type>& outpu
 
 ir::OpSchema shape_schema() {
   return {.name = "shape",
-          .parameters = {{.name = "x", .dtypes = kAnyBeforeIOS17}},
+          .parameters = {{.name = "x", .dtypes = kFloatsInt32Bool}},
           .infer = infer_shape};
 }
 

@@ -87,7 +87,7 @@ Result<Shape> slice_shape(const ir::InferContext& context, std::string_view op) 
 Status infer_slice_by_index(const ir::InferContext& context, std::vector<ir::Type>& outputs) {
   constexpr auto k17 = ir::Opset::kIOS17;
   ANEMONE_RETURN_IF_ERROR(
-      check_dtypes_before(context, k17, {"x"}, kAnyBeforeIOS17, "slice_by_index_c1"));
+      check_dtypes_before(context, k17, {"x"}, kFloatsInt32Bool, "slice_by_index_c1"));
   ANEMONE_RETURN_IF_ERROR(
       check_dtypes_before(context, k17, {"begin", "end", "stride"}, kInt32, "slice_by_index_c1"));
   ANEMONE_ASSIGN_OR_RETURN(Shape shape, slice_shape(context, "slice_by_index"));
@@ -122,7 +122,7 @@ Result<std::int64_t> slice_size(std::int64_t dim, std::optional<std::int64_t> be
 Status infer_slice_by_size(const ir::InferContext& context, std::vector<ir::Type>& outputs) {
   constexpr auto k17 = ir::Opset::kIOS17;
   ANEMONE_RETURN_IF_ERROR(
-      check_dtypes_before(context, k17, {"x"}, kAnyBeforeIOS17, "slice_by_size_c1"));
+      check_dtypes_before(context, k17, {"x"}, kFloatsInt32Bool, "slice_by_size_c1"));
   ANEMONE_RETURN_IF_ERROR(
       check_dtypes_before(context, k17, {"begin", "size"}, kInt32, "slice_by_size_c1"));
   const ir::Type& x = context.type("x");

@@ -6,14 +6,15 @@
 namespace anemone::ops {
 namespace {
 
-// An axis that is named, or any axis without names, is dropped where the program knows its size to
-// be 1, and stays where it knows another. Where it knows none, an axis stays without names. With
-// names coremltools leaves it, while the documented rank counts it as dropped: the rank that the
-// program declares tells which, if it declares one yet. So it does not depend on the sizes of a
-// run.
+// squeeze removes dimensions of size 1: those that `axes` lists, or all of them if it is absent.
+// Only declared sizes decide, never the sizes of a run. A dimension whose declared size is 1 goes,
+// one with another declared size stays. One of unknown size stays if `axes` is absent. If `axes`
+// lists it, the sources disagree: coremltools keeps it, and the documented rank of the output
+// counts it as removed. The declared rank of the output then decides; if there is none yet, it
+// stays.
 Status infer_squeeze(const ir::InferContext& context, std::vector<ir::Type>& outputs) {
   ANEMONE_RETURN_IF_ERROR(
-      check_dtypes_before(context, ir::Opset::kIOS17, {"x"}, kAnyBeforeIOS17, "squeeze_c1"));
+      check_dtypes_before(context, ir::Opset::kIOS17, {"x"}, kFloatsInt32Bool, "squeeze_c1"));
   const ir::Type& x = context.type("x");
   const Shape& known = context.declared_type("x").shape;
   const std::size_t rank = x.shape.size();

@@ -30,7 +30,7 @@ Status infer_tile(const ir::InferContext& context, std::vector<ir::Type>& output
 ir::OpSchema tile_schema() {
   return {
       .name = "tile",
-      .parameters = {{.name = "x", .dtypes = kAnyBeforeIOS17}, {.name = "reps", .dtypes = kInt32}},
+      .parameters = {{.name = "x", .dtypes = kFloatsInt32Bool}, {.name = "reps", .dtypes = kInt32}},
       .infer = infer_tile};
 }
 

@@ -8,7 +8,7 @@ namespace {
 
 Status infer_transpose(const ir::InferContext& context, std::vector<ir::Type>& outputs) {
   ANEMONE_RETURN_IF_ERROR(
-      check_dtypes_before(context, ir::Opset::kIOS17, {"x"}, kAnyBeforeIOS17, "transpose_c1"));
+      check_dtypes_before(context, ir::Opset::kIOS17, {"x"}, kFloatsInt32Bool, "transpose_c1"));
   const ir::Type& x = context.type("x");
   const std::size_t rank = x.shape.size();
   ANEMONE_RETURN_IF_ERROR(

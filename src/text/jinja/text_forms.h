@@ -15,12 +15,13 @@ std::string integer_text(Int value);
 // repr of a float: the shortest digits that read back the same, "1e-07", "10.5", "1.0".
 std::string float_text(double value);
 
-// Whether a number has so many digits before its point that printing them all takes exact
-// arithmetic, and what a number printed that way costs.
+// Whether a float is so large that printing all digits before its point takes arithmetic of many
+// words, and the work that printing it so is charged for.
 bool has_many_digits(const Value& value);
 inline constexpr std::size_t kManyDigitsCost = 60'000;
 
-// Charged to the heap. kInvalidArgument for a value nested too deep or a text above output_bytes.
+// These charge their work to `heap`. kInvalidArgument for a value nested too deep or a text above
+// output_bytes.
 Result<std::string> str(Heap& heap, const Value& value);
 Result<std::string> repr(Heap& heap, const Value& value);
 

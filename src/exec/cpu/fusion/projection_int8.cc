@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Products in int8 arithmetic: gemv for few tokens, gemm for many.
 #include <algorithm>
 
 #include "exec/cpu/fusion/projection_run.h"
@@ -13,7 +14,7 @@ using kernels::simd::kInt8BlockRows;
 using kernels::simd::kInt8GemvColumns;
 using kernels::simd::Matrix;
 
-// Packed tokens that stay in the second-level cache while the weights go by.
+// Bytes of packed activations that stay in the second-level cache while all weights are read.
 constexpr std::int64_t kPackedBytes = 1 << 20;
 
 thread_local Scratch int8_scratch;
@@ -45,7 +46,8 @@ void multiply_few(const ProjectionRun& run, const Int8Kernels& kernels) {
       });
 }
 
-// The tokens of one block, from `first` on.
+// Packs the tokens [first, first + kInt8BlockColumns). All segments have the same x_channel,
+// because only runs of equal shapes are batched.
 void pack_block(const ProjectionRun& run, const Int8Kernels& kernels, std::int64_t first,
                 std::byte* packed) {
   const Half* x[kInt8BlockColumns] = {};
@@ -60,7 +62,8 @@ void pack_block(const ProjectionRun& run, const Int8Kernels& kernels, std::int64
   kernels.gemm_pack(run.matrix, x, stride, packed);
 }
 
-// Multiplies many tokens, as in a prefill: as many blocks of tokens at a time as a cache holds.
+// Multiplies many tokens, as in a prefill, in groups whose packed activations take kPackedBytes;
+// each group reads the weights once.
 void multiply_many(const ProjectionRun& run, const Int8Kernels& kernels) {
   const Matrix& matrix = run.matrix;
   const std::int64_t block_bytes = kernels.gemm_pack_bytes(matrix);
@@ -86,8 +89,8 @@ void multiply_many(const ProjectionRun& run, const Int8Kernels& kernels) {
           auto* out = reinterpret_cast<float*>(scratch + scratch_bytes);
           kernels.gemm(matrix, begin, end, packed, count, out, width, scratch);
           if (is_single) {
-            // A row of the product has one value of each call; those of one token lie side by side
-            // in y.
+            // Each segment has one token, so each column of the product belongs to another output,
+            // which has the rows of its token side by side.
             float column[kInt8BlockRows];
             for (std::int64_t t = first; t < first + count; ++t) {
               for (std::int64_t r = 0; r < end - begin; ++r) column[r] = out[r * width + t - first];
