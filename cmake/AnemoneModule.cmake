@@ -14,10 +14,12 @@ function(anemone_module name)
   target_link_libraries(anemone_${name} PRIVATE anemone_options ${ARG_LIBS} PUBLIC ${ARG_PUBLIC_LIBS})
 endfunction()
 
-# anemone_test(NAME SOURCES a_test.cc DEPS module... LIBS third::party...)
-# One gtest binary, registered with ctest as a whole; test data is found under ANEMONE_TEST_DATA.
+# anemone_test(NAME SOURCES a_test.cc DEPS module... LIBS third::party... [SECONDS n])
+# One gtest binary, registered with ctest as a whole; test data is found under ANEMONE_SOURCE_DIR.
+# SECONDS is about what a long one takes: ctest starts the longest first, so that none is left over for one core
+# at the end of a first run.
 function(anemone_test name)
-  cmake_parse_arguments(ARG "" "" "SOURCES;DEPS;LIBS" ${ARGN})
+  cmake_parse_arguments(ARG "" "SECONDS" "SOURCES;DEPS;LIBS" ${ARGN})
   add_executable(${name} ${ARG_SOURCES})
   target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR})
   foreach(dep IN LISTS ARG_DEPS)
@@ -28,4 +30,7 @@ function(anemone_test name)
   target_compile_options(${name} PRIVATE -O1)
   target_compile_definitions(${name} PRIVATE ANEMONE_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
   add_test(NAME ${name} COMMAND ${name})
+  if(ARG_SECONDS)
+    set_tests_properties(${name} PROPERTIES COST ${ARG_SECONDS})
+  endif()
 endfunction()
