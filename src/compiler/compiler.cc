@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "base/mapped_file.h"
+#include "base/progress.h"
 #include "compiler/compilation.h"
 #include "compiler/compile_plan.h"
 #include "compiler/description.h"
