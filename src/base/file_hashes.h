@@ -21,8 +21,8 @@ class FileHashes {
   FileHashes(std::string folder, ThreadPool& threads)
       : folder_(std::move(folder)), threads_(threads) {}
 
-  // 64 hex digits. kIo when the file cannot be read or changes meanwhile. `reads_again`: reads the
-  // file even if its hash is remembered.
+  // 64 hex digits. kIo when the file cannot be read or changes meanwhile. With
+  // `reads_again` it reads the file even if its hash is remembered.
   Result<std::string> of(const FileIdentity& file, bool reads_again = false);
 
   // Whether of() would not read the file.

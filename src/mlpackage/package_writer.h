@@ -46,8 +46,8 @@ struct WriteReport {
 // never replaced, but for an empty folder. Equal models give equal bytes.
 //
 // Constants of 10 or more numbers go to weights/weight.bin, once for each ir::Data object however
-// many functions share it; each thread
-// loads one at a time, after their places are known, and drops it when it is written.
+// many functions share it; each thread loads one at a time, after their places are known, and drops
+// it when it is written.
 //
 // Refuses what Core ML's loaders would not notice (kCorrupt): description against program, output
 // names, parameters left to their defaults, names that MIL text cannot hold, features that the

@@ -67,6 +67,11 @@ class GraphChoices : public ::testing::TestWithParam<Checkpoint> {
     }
     return out;
   }
+  static void expect_same_answers(const Made& got, const Made& expected) {
+    ASSERT_FALSE(expected.answer.logits.empty());
+    EXPECT_TRUE(got.answer.logits == expected.answer.logits);
+    EXPECT_EQ(got.answer.continuation, expected.answer.continuation);
+  }
   double median_cosine(const std::vector<float>& got) const {
     std::vector<double> all;
     for (std::size_t row = 0; row < golden_.logits.size(); row += golden_.vocab_size) {
@@ -118,9 +123,7 @@ TEST_P(GraphChoices, ProductsApartGiveTheBitsOfFusedOnes) {
   const Made fused = make(options);
   options.form.fusing = artifact::FusingForm::kApart;
   const Made apart = make(options);
-  ASSERT_FALSE(fused.answer.logits.empty());
-  EXPECT_TRUE(apart.answer.logits == fused.answer.logits);
-  EXPECT_EQ(apart.answer.continuation, fused.answer.continuation);
+  expect_same_answers(apart, fused);
   EXPECT_GT(apart.operations.at("conv"), fused.operations.at("conv"));
 }
 
@@ -130,9 +133,7 @@ TEST_P(GraphChoices, SquareMlpsGiveTheBitsOfOthers) {
   const Made line = make(options);
   options.form.mlp = artifact::MlpForm::kSquare;
   const Made square = make(options);
-  ASSERT_FALSE(line.answer.logits.empty());
-  EXPECT_TRUE(square.answer.logits == line.answer.logits);
-  EXPECT_EQ(square.answer.continuation, line.answer.continuation);
+  expect_same_answers(square, line);
   // In and out of every MLP that is not one of experts.
   const int added = square.operations.at("reshape") - line.operations.at("reshape");
   EXPECT_TRUE(has_experts(GetParam()) ? added >= 0 : added > 0) << added;

@@ -169,7 +169,7 @@ TEST_F(ExtendedState, WhatComputesSomethingElseIsLeftAsItIs) {
         Change::kOtherAxis, Change::kMaskIsTransposed, Change::kMaskIsMadeLater,
         Change::kMaskIsTheState, Change::kSomethingElseKept}) {
     SCOPED_TRACE(static_cast<int>(change));
-    // Of these sizes the state has the shape of a mask.
+    // These sizes give the state the shape of a mask.
     build({.channels = 4, .kept = 2, .tokens = 2}, change);
     const std::vector<std::string> names = fused_names();
     EXPECT_EQ(std::ranges::count(names, "extended_state"), 0);

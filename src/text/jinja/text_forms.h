@@ -15,8 +15,8 @@ std::string integer_text(Int value);
 // repr of a float: the shortest digits that read back the same, "1e-07", "10.5", "1.0".
 std::string float_text(double value);
 
-// Whether a float is so large that printing all digits before its point takes arithmetic of many
-// words, and the work that printing it so is charged for.
+// Whether a float is so large (1e20 and above) that printing it in fixed notation takes integers of
+// more than 64 bits, and the work that a template is charged for each.
 bool has_many_digits(const Value& value);
 inline constexpr std::size_t kManyDigitsCost = 60'000;
 

@@ -184,7 +184,7 @@ bool match_scores(const FusionGraph& graph, Parts& parts, int reg) {
 
 std::optional<Parts> match_products(const FusionGraph& graph, const PreparedOp& root) {
   Parts parts;
-  if (graph.flag(root, "transpose_x") || graph.flag(root, "transpose_y")) return std::nullopt;
+  if (graph.is_transposed(root)) return std::nullopt;
   parts.v = FusionGraph::argument(root, "y");
   PreparedOp* softmax = take(graph, parts, FusionGraph::argument(root, "x"), "softmax");
   if (softmax == nullptr) return std::nullopt;

@@ -9,11 +9,7 @@
 namespace anemone::exec {
 namespace {
 
-constexpr std::size_t kPositions = 2;  // the axis
-
-bool is_transposed(const FusionGraph& graph, const PreparedOp& op) {
-  return graph.flag(op, "transpose_x") || graph.flag(op, "transpose_y");
-}
+constexpr int kPositions = 2;  // the axis
 
 // Whether a write mask is for one token.
 bool is_one_column(const FusionGraph& graph, int mask) {
@@ -31,7 +27,7 @@ struct Placed {
 // mask @ tokens; or mask * tokens where there is one token, either way round.
 std::vector<Placed> placed_tokens(const FusionGraph& graph, int reg) {
   if (PreparedOp* product = graph.producer(reg, "matmul")) {
-    if (is_transposed(graph, *product)) return {};
+    if (graph.is_transposed(*product)) return {};
     return {{product, FusionGraph::argument(*product, "x"), FusionGraph::argument(*product, "y")}};
   }
   std::vector<Placed> out;
@@ -73,7 +69,7 @@ bool is_prefix(const FusionGraph& graph, const PreparedOp& slice) {
 bool differ_in_positions(const Shape& a, const Shape& b) {
   if (a.size() != 4 || b.size() != 4) return false;
   for (std::size_t i = 0; i < 4; ++i)
-    if (i != kPositions && a[i] != b[i]) return false;
+    if (i != std::size_t{kPositions} && a[i] != b[i]) return false;
   return true;
 }
 
@@ -143,12 +139,9 @@ std::optional<CacheUpdate> match_blend(const FusionGraph& graph, PreparedOp& sum
 }
 
 std::optional<CacheUpdate> match_append(const FusionGraph& graph, PreparedOp& concat) {
-  const double axis = graph.number(concat, "axis").value_or(99);
-  const Operand* values = concat.operand("values");
-  if ((axis != 2 && axis != -2) || graph.flag(concat, "interleave") || values == nullptr ||
-      values->registers.size() != 2)
-    return std::nullopt;
-  auto out = match_past_and_step(graph, values->registers[0], values->registers[1]);
+  const auto values = graph.joined_pair(concat, kPositions);
+  if (!values) return std::nullopt;
+  auto out = match_past_and_step(graph, (*values)[0], (*values)[1]);
   if (out) out->inner.push_back(&concat);
   return out;
 }

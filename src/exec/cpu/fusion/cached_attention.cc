@@ -60,7 +60,7 @@ class AttentionMatch {
       inner_.push_back(mixed);
     }
     if (mixed->op->type == "matmul") {
-      auto values = is_transposed(*mixed)
+      auto values = graph_.is_transposed(*mixed)
                         ? std::nullopt
                         : match_cache_update(graph_, FusionGraph::argument(*mixed, "y"), root_);
       if (!values) return std::nullopt;
@@ -69,7 +69,8 @@ class AttentionMatch {
     if (mixed->op->type != "add") return std::nullopt;
     PreparedOp* past = take(FusionGraph::argument(*mixed, "x"), "matmul");
     PreparedOp* step = take(FusionGraph::argument(*mixed, "y"), "matmul");
-    if (past == nullptr || step == nullptr || is_transposed(*past) || is_transposed(*step))
+    if (past == nullptr || step == nullptr || graph_.is_transposed(*past) ||
+        graph_.is_transposed(*step))
       return std::nullopt;
     auto values = match_past_and_step(graph_, FusionGraph::argument(*past, "y"),
                                       FusionGraph::argument(*step, "y"));
@@ -107,12 +108,10 @@ class AttentionMatch {
       return Product{FusionGraph::argument(*scores, "x"), *std::move(keys), {scores}};
     }
     PreparedOp* joined = graph_.producer(reg, "concat");
-    if (joined == nullptr || !is_last_axis(*joined, 4) || graph_.flag(*joined, "interleave"))
-      return std::nullopt;
-    const Operand* values = joined->operand("values");
-    if (values == nullptr || values->registers.size() != 2) return std::nullopt;
-    PreparedOp* past = graph_.producer(values->registers[0], "matmul");
-    PreparedOp* step = graph_.producer(values->registers[1], "matmul");
+    const auto values = joined == nullptr ? std::nullopt : graph_.joined_pair(*joined, 3);
+    if (!values) return std::nullopt;
+    PreparedOp* past = graph_.producer((*values)[0], "matmul");
+    PreparedOp* step = graph_.producer((*values)[1], "matmul");
     if (!is_with_keys(past) || !is_with_keys(step) ||
         FusionGraph::argument(*past, "x") != FusionGraph::argument(*step, "x"))
       return std::nullopt;
@@ -130,9 +129,6 @@ class AttentionMatch {
   int before_reshape(int reg) {
     const PreparedOp* reshape = take(reg, "reshape");
     return reshape == nullptr ? reg : FusionGraph::argument(*reshape, "x");
-  }
-  bool is_transposed(const PreparedOp& op) const {
-    return graph_.flag(op, "transpose_x") || graph_.flag(op, "transpose_y");
   }
   bool is_last_axis(const PreparedOp& op, std::int64_t rank) const {
     const double axis = graph_.number(op, "axis").value_or(99);

@@ -71,9 +71,7 @@ class DeltaNetMatch {
 
   // A product of two matrices as they are; nullptr for others.
   const PreparedOp* product(const PreparedOp* op) const {
-    return op == nullptr || graph_.flag(*op, "transpose_x") || graph_.flag(*op, "transpose_y")
-               ? nullptr
-               : op;
+    return op == nullptr || graph_.is_transposed(*op) ? nullptr : op;
   }
 
   int state_after(std::size_t t) const { return FusionGraph::argument(*reads_[t], "y"); }

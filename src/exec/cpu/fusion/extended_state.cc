@@ -103,13 +103,9 @@ class ExtendedStateMatch {
   ExtendedStateMatch(const FusionGraph& graph, PreparedOp& root) : graph_(graph), root_(root) {}
 
   std::optional<Fusion> find() const {
-    const double axis = graph_.number(root_, "axis").value_or(99);
-    const Operand* values = root_.operand("values");
-    if ((axis != 3 && axis != -1) || graph_.flag(root_, "interleave") || values == nullptr ||
-        values->registers.size() != 2)
-      return std::nullopt;
-    const int before = values->registers[0];
-    const int x = values->registers[1];
+    const auto values = graph_.joined_pair(root_, 3);
+    if (!values) return std::nullopt;
+    const auto [before, x] = *values;
     for (PreparedOp* product : graph_.users(root_.outputs[0])) {
       const auto fusion = with_product(before, x, product);
       if (fusion) return fusion;
@@ -120,8 +116,7 @@ class ExtendedStateMatch {
  private:
   std::optional<Fusion> with_product(int before, int x, PreparedOp* product) const {
     if (!FusionGraph::is_statically_checked(*product) || product->op->type != "matmul" ||
-        FusionGraph::argument(*product, "x") != root_.outputs[0] ||
-        graph_.flag(*product, "transpose_x") || graph_.flag(*product, "transpose_y"))
+        FusionGraph::argument(*product, "x") != root_.outputs[0] || graph_.is_transposed(*product))
       return std::nullopt;
     const int mask = FusionGraph::argument(*product, "y");
     if (before == x || before == mask) return std::nullopt;

@@ -145,6 +145,20 @@ bool FusionGraph::flag(const PreparedOp& op, std::string_view name) const {
   return number(op, name).value_or(0) != 0;
 }
 
+bool FusionGraph::is_transposed(const PreparedOp& matmul) const {
+  return flag(matmul, "transpose_x") || flag(matmul, "transpose_y");
+}
+
+std::optional<std::array<int, 2>> FusionGraph::joined_pair(const PreparedOp& concat,
+                                                           int axis) const {
+  const double own = number(concat, "axis").value_or(99);
+  const Operand* values = concat.operand("values");
+  if ((own != axis && own != axis - 4) || flag(concat, "interleave") || values == nullptr ||
+      values->registers.size() != 2 || type(values->registers[0]).shape.size() != 4)
+    return std::nullopt;
+  return std::array{values->registers[0], values->registers[1]};
+}
+
 int FusionGraph::other(const PreparedOp& op, int wanted) {
   const int x = argument(op, "x");
   const int y = argument(op, "y");

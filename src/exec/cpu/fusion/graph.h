@@ -3,6 +3,7 @@
 // it, and what is constant.
 #pragma once
 
+#include <array>
 #include <memory>
 #include <optional>
 #include <string_view>
@@ -73,6 +74,12 @@ class FusionGraph {
   std::optional<double> number(const PreparedOp& op, std::string_view name) const;
   std::vector<std::int64_t> ints(const PreparedOp& op, std::string_view name) const;
   bool flag(const PreparedOp& op, std::string_view name) const;
+
+  // Whether a product takes one of its matrices transposed.
+  bool is_transposed(const PreparedOp& matmul) const;
+  // The two values of four dimensions that `concat` joins along `axis`, one behind the other;
+  // nullopt for other ones.
+  std::optional<std::array<int, 2>> joined_pair(const PreparedOp& concat, int axis) const;
 
   // x and y of a commutative operation, either way round: `wanted` is one of them; gives the other,
   // or -1.
