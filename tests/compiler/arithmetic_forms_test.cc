@@ -17,8 +17,6 @@
 namespace anemone::compiler::testing {
 namespace {
 
-using anemone::testing::TemporaryFolder;
-
 constexpr std::size_t kSteps = 8;
 
 struct Counts {
@@ -75,17 +73,15 @@ class ArithmeticForms : public ::testing::TestWithParam<Checkpoint> {
   };
   Made make(const CompileOptions& options, const std::string& isa = "") {
     Made out;
-    const std::string folder = folder_.file("artifact");
-    const auto report = compile(GetParam().path, folder, options);
-    EXPECT_TRUE(report.ok()) << report.status().message();
+    const std::string folder = compiled_folder(GetParam(), options);
     auto executor = api::make_executor({.threads = 2, .isa = isa});
     EXPECT_TRUE(executor.ok()) << executor.status().message();
-    if (!report.ok() || !executor.ok()) return out;
+    if (!executor.ok()) return out;
     const auto model = engine::Model::load(folder, **executor);
     EXPECT_TRUE(model.ok()) << model.status().message();
     if (!model.ok()) return out;
     out.answer = run_greedily(*model, golden_.prompt, kSteps);
-    out.counts = count(folder, report->manifest);
+    out.counts = count(folder, (*model)->manifest());
     if (options.range_dim) return out;
     for (std::size_t s = 0; s < (*model)->manifest().shards.size(); ++s) {
       const auto steps = exec::explain((*model)->shard(s), "prefill");
@@ -97,7 +93,6 @@ class ArithmeticForms : public ::testing::TestWithParam<Checkpoint> {
   }
 
   Golden golden_;
-  TemporaryFolder folder_;
 };
 
 std::vector<std::string> names_of(const std::vector<exec::PlanStep>& steps) {

@@ -81,11 +81,10 @@ class Embed : public ::testing::TestWithParam<Checkpoint> {
   }
 
   Golden golden_;
-  TemporaryFolder folder_;
 };
 
 TEST_P(Embed, GivesTheHiddenStatesOfTransformers) {
-  const auto model = compile_and_load(GetParam(), folder_.file("artifact"), portable(DType::kFp32));
+  const auto model = compiled_model(GetParam(), portable(DType::kFp32));
   ASSERT_NE(model, nullptr);
   const std::vector<float> expected = golden_hidden(model->manifest().layers);
   if (expected.empty()) GTEST_SKIP() << "no hidden states are recorded: " << GetParam().name;
@@ -99,9 +98,7 @@ TEST_P(Embed, GivesTheHiddenStatesOfTransformers) {
 
 // On the fast path: alone, in part of a step and in whole steps, with logits and without.
 TEST_P(Embed, GivesTheSameBitsInStepsOfAnyWidth) {
-  const std::string folder = folder_.file("artifact");
-  const auto report = compile(GetParam().path, folder, portable(DType::kFp16));
-  ASSERT_TRUE(report.ok()) << report.status().message();
+  const std::string folder = compiled_folder(GetParam(), portable(DType::kFp16));
   auto executor = api::make_executor({.threads = 2});
   ASSERT_TRUE(executor.ok()) << executor.status().message();
   const auto model = engine::Model::load(folder, **executor);

@@ -7,7 +7,6 @@
 #include <span>
 
 #include "api/executors.h"
-#include "compiler/compiler.h"
 #include "engine/session/session.h"
 #include "exec/cpu/cpu_program.h"
 #include "exec/profile.h"
@@ -19,8 +18,6 @@
 
 namespace anemone::compiler::testing {
 namespace {
-
-using anemone::testing::TemporaryFolder;
 
 // The gate that the default path has to hold: activations in fp16 cost no more than this, against
 // fp32 ones. Float weights are the same in both but for a rounding of 2^-12.
@@ -56,7 +53,7 @@ class FastParity : public ::testing::TestWithParam<Checkpoint> {
   // The answer of the reference executor for the same recipe with fp32 activations.
   Answer run_exactly(CompileOptions options) {
     options.precision = DType::kFp32;
-    const auto model = compile_and_load(GetParam(), folder_.file("exact"), options);
+    const auto model = compiled_model(GetParam(), options);
     return model == nullptr ? Answer() : run_greedily(model, golden_.prompt, kSteps);
   }
 
@@ -98,7 +95,6 @@ class FastParity : public ::testing::TestWithParam<Checkpoint> {
   }
 
   Golden golden_;
-  TemporaryFolder folder_;
   mutable int clear_leads_ = 0;
 };
 
@@ -117,11 +113,10 @@ TEST_P(FastParity, EverySchemeOnEveryInstructionSet) {
     options.context = 64;
     options.prefill = 16;
     const bool is_exact = scheme == "none";
-    const std::string folder = folder_.file("artifact");
-    const auto reference = compile_and_load(GetParam(), folder, options);
-    ASSERT_NE(reference, nullptr);
+    const std::string folder = compiled_folder(GetParam(), options);
     const Answer expected =
-        is_exact ? run_exactly(options) : run_greedily(reference, golden_.prompt, kSteps);
+        is_exact ? run_exactly(options)
+                 : run_greedily(compiled_model(GetParam(), options), golden_.prompt, kSteps);
     for (const std::string& isa : fast_isas()) {
       SCOPED_TRACE(fmt::format("{} on {}", scheme, isa));
       const auto fast = load(folder, isa);
@@ -154,9 +149,7 @@ TEST_P(FastParity, EveryForm) {
     options.context = 64;
     options.prefill = 16;
     const Answer expected = run_exactly(options);
-    const std::string folder = folder_.file("artifact");
-    ASSERT_NE(compile_and_load(GetParam(), folder, options), nullptr);
-    const auto fast = load(folder, "");
+    const auto fast = load(compiled_folder(GetParam(), options), "");
     ASSERT_NE(fast, nullptr);
     const Answer got = run_greedily(fast, golden_.prompt, kSteps);
     expect_close(got.logits, expected.logits, kLeastCosine);
@@ -173,9 +166,7 @@ TEST_P(FastParity, EveryFormOfCachesGivesTheBitsOfBlendedOnes) {
     options.prefill = 16;
     options.tiers = tiers;
     options.form.cache = cache;
-    const auto report = compile(GetParam().path, folder_.file("artifact"), options);
-    EXPECT_TRUE(report.ok()) << report.status().message();
-    const auto model = report.ok() ? load(folder_.file("artifact"), "") : nullptr;
+    const auto model = load(compiled_folder(GetParam(), options), "");
     return model == nullptr ? Answer() : run_greedily(model, golden_.prompt, kSteps);
   };
   // In fp32 both have one product with all positions.
@@ -212,11 +203,9 @@ TEST_P(FastParity, AFlexibleFunctionHasThePlanOfAFixedOne) {
   options.recipe.quant.scheme = quant::Scheme::kNone;
   options.context = 64;
   options.prefill = 16;
-  ASSERT_NE(compile_and_load(GetParam(), folder_.file("fixed"), options), nullptr);
-  const auto fixed = load(folder_.file("fixed"), "");
+  const auto fixed = load(compiled_folder(GetParam(), options), "");
   options.range_dim = true;
-  ASSERT_NE(compile_and_load(GetParam(), folder_.file("flexible"), options), nullptr);
-  const auto flexible = load(folder_.file("flexible"), "");
+  const auto flexible = load(compiled_folder(GetParam(), options), "");
   ASSERT_TRUE(fixed != nullptr && flexible != nullptr);
   const Answer expected = run_greedily(fixed, golden_.prompt, kSteps);
   const Answer got = run_greedily(flexible, golden_.prompt, kSteps);
@@ -245,8 +234,7 @@ TEST_P(FastParity, ValuesThatLiveTogetherLieApart) {
   CompileOptions options;
   options.context = 64;
   options.prefill = 16;
-  const std::string folder = folder_.file("artifact");
-  ASSERT_NE(compile_and_load(GetParam(), folder, options), nullptr);
+  const std::string folder = compiled_folder(GetParam(), options);
   for (const char* isa : {"", "reference"}) {
     SCOPED_TRACE(isa);
     const auto model = load(folder, isa);
@@ -286,13 +274,12 @@ TEST_P(FastExperts, AreRunInLayersThatAreCut) {
     options.recipe.quant.threshold = 0;
     options.context = 64;
     options.prefill = 16;
-    const Answer expected = run_greedily(
-        compile_and_load(GetParam(), folder_.file("whole"), options), golden_.prompt, kSteps);
-    const auto whole_bytes = static_cast<double>(expert_bytes(*load(folder_.file("whole"), "")));
+    const Answer expected =
+        run_greedily(compiled_model(GetParam(), options), golden_.prompt, kSteps);
+    const auto whole_bytes =
+        static_cast<double>(expert_bytes(*load(compiled_folder(GetParam(), options), "")));
     options.shards = size;
-    const std::string folder = folder_.file("artifact");
-    ASSERT_NE(compile_and_load(GetParam(), folder, options), nullptr);
-    const auto fast = load(folder, "");
+    const auto fast = load(compiled_folder(GetParam(), options), "");
     ASSERT_NE(fast, nullptr);
     const Answer got = run_greedily(fast, golden_.prompt, kSteps);
     expect_close(got.logits, expected.logits, kLeastCosineInHalves);
@@ -319,8 +306,7 @@ TEST_P(FastParity, AnyNumberOfThreadsGivesTheSameBits) {
   options.recipe.quant.threshold = 0;
   options.context = 64;
   options.prefill = 16;
-  const std::string folder = folder_.file("artifact");
-  ASSERT_NE(compile_and_load(GetParam(), folder, options), nullptr);
+  const std::string folder = compiled_folder(GetParam(), options);
   std::vector<float> first;
   for (const int threads : {1, 2, 5}) {
     auto executor = api::make_executor({.threads = threads});
@@ -351,8 +337,7 @@ TEST_P(FastParity, WhatRunsTogetherGivesTheSameBits) {
     options.recipe.quant.threshold = 0;
     options.context = 64;
     options.prefill = 8;
-    const std::string folder = folder_.file("artifact");
-    ASSERT_NE(compile_and_load(GetParam(), folder, options), nullptr);
+    const std::string folder = compiled_folder(GetParam(), options);
     for (const std::string& isa : fast_isas()) {
       SCOPED_TRACE(fmt::format("{} on {}", scheme, isa));
       const auto model = load(folder, isa);

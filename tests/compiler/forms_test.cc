@@ -7,6 +7,7 @@
 #include <map>
 
 #include "artifact/manifest.h"
+#include "compiler/compiler.h"
 #include "engine/loop/engine.h"
 #include "tests/compiler/golden.h"
 #include "tests/support/shared_data.h"
@@ -42,7 +43,7 @@ class Forms : public ::testing::TestWithParam<Checkpoint> {
     return {exact, half};
   }
   std::shared_ptr<const engine::Model> load(const CompileOptions& options) {
-    return compile_and_load(GetParam(), folder_.file("artifact"), options);
+    return compiled_model(GetParam(), options);
   }
   Answer run(const CompileOptions& options) {
     const auto model = load(options);
@@ -70,7 +71,6 @@ class Forms : public ::testing::TestWithParam<Checkpoint> {
   }
 
   Golden golden_;
-  TemporaryFolder folder_;
 };
 
 TEST_P(Forms, TiersGiveTheBitsOfTheWholeContext) {
@@ -154,7 +154,8 @@ TEST_P(Forms, ATiedFloatHeadHoldsTheEmbeddings) {
   ASSERT_NE(shared, nullptr);
   const Answer plain = run_greedily(shared, golden_.prompt, kNewTokens);
   const bool is_tied = shared->manifest().embedding.parts.front().file != "embedding.bin";
-  EXPECT_EQ(std::filesystem::exists(folder_.file("artifact") + "/embedding.bin"), !is_tied);
+  EXPECT_EQ(std::filesystem::exists(compiled_folder(GetParam(), options) + "/embedding.bin"),
+            !is_tied);
   // A quantized head cannot: the embeddings stay exact, in a file of their own.
   options.recipe.by_role[models::WeightRole::kHead] = quant::Scheme::kLut8;
   options.recipe.quant.threshold = 0;

@@ -3,8 +3,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <deque>
 #include <filesystem>
 #include <gtest/gtest.h>
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "api/executors.h"
@@ -33,6 +35,37 @@ std::vector<std::int32_t> read_ids(const checkpoint::SafetensorsFile& file,
   for (std::int64_t i = 0; i < ref->view().size(); ++i)
     ids.push_back(static_cast<std::int32_t>(element_as_int(ref->view(), i)));
   return ids;
+}
+
+struct Compiled {
+  std::string folder;                          // "": it could not be compiled
+  std::shared_ptr<const engine::Model> model;  // null while nobody has asked for it lately
+};
+// As many as a test has checkpoints: its successor asks for the same ones in the same order.
+constexpr std::size_t kKeptModels = 64;
+
+Compiled& compiled(const Checkpoint& checkpoint, const CompileOptions& options) {
+  static const anemone::testing::TemporaryFolder folder;
+  static std::map<std::string, Compiled> artifacts;
+  const std::string number = std::to_string(artifacts.size());
+  const auto [it, is_new] =
+      artifacts.try_emplace(checkpoint.path + " " + describe_options(options));
+  if (is_new) {
+    const auto report = compile(checkpoint.path, folder.file(number), options);
+    EXPECT_TRUE(report.ok()) << report.status().message();
+    if (report.ok()) it->second.folder = folder.file(number);
+  }
+  EXPECT_NE(it->second.folder, "") << "it could not be compiled";
+  return it->second;
+}
+
+std::shared_ptr<const engine::Model> load_checked(const std::string& folder) {
+  engine::ModelLoadOptions load;
+  load.load_text = false;
+  load.check_hashes = true;
+  auto model = engine::Model::load(folder, executor(), load);
+  EXPECT_TRUE(model.ok()) << model.status().message();
+  return model.ok() ? *model : nullptr;
 }
 
 }  // namespace
@@ -121,12 +154,26 @@ std::shared_ptr<const engine::Model> compile_and_load(const Checkpoint& checkpoi
   const auto report = compile(checkpoint.path, folder, options);
   EXPECT_TRUE(report.ok()) << report.status().message();
   if (!report.ok()) return nullptr;
-  engine::ModelLoadOptions load;
-  load.load_text = false;
-  load.check_hashes = true;
-  auto model = engine::Model::load(folder, executor(), load);
-  EXPECT_TRUE(model.ok()) << model.status().message();
-  return model.ok() ? *model : nullptr;
+  return load_checked(folder);
+}
+
+std::string compiled_folder(const Checkpoint& checkpoint, const CompileOptions& options) {
+  return compiled(checkpoint, options).folder;
+}
+
+std::shared_ptr<const engine::Model> compiled_model(const Checkpoint& checkpoint,
+                                                    const CompileOptions& options) {
+  Compiled& artifact = compiled(checkpoint, options);
+  if (artifact.model == nullptr && !artifact.folder.empty()) {
+    artifact.model = load_checked(artifact.folder);
+    static std::deque<Compiled*> loaded;
+    loaded.push_back(&artifact);
+    if (loaded.size() > kKeptModels) {
+      loaded.front()->model = nullptr;
+      loaded.pop_front();
+    }
+  }
+  return artifact.model;
 }
 
 Answer run_greedily(std::shared_ptr<const engine::Model> model,

@@ -46,10 +46,19 @@ struct Golden {
 Golden read_golden(const Checkpoint& checkpoint);
 Golden read_golden_file(const std::string& path, const std::string& suffix = {});
 
-// Compiles into `folder` and loads what was written. Fails the test and returns null on an error.
+// Compiles into `folder`, where the test may change what was written, and loads it for the
+// reference interpreter. Fails the test and returns null on an error.
 std::shared_ptr<const engine::Model> compile_and_load(const Checkpoint& checkpoint,
                                                       const std::string& folder,
                                                       const CompileOptions& options);
+
+// The folder of the artifact that these options give. A program compiles each artifact once and
+// keeps it until it ends, since many tests ask for the same one: nobody writes there. Fails the
+// test and returns "" on an error.
+std::string compiled_folder(const Checkpoint& checkpoint, const CompileOptions& options);
+// What is in that folder, for the reference interpreter; the last ones are kept. Null on an error.
+std::shared_ptr<const engine::Model> compiled_model(const Checkpoint& checkpoint,
+                                                    const CompileOptions& options);
 
 // What the packages give: logits of all prompt positions and the greedy continuation.
 struct Answer {

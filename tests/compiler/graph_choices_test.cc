@@ -19,8 +19,6 @@
 namespace anemone::compiler::testing {
 namespace {
 
-using anemone::testing::TemporaryFolder;
-
 class GraphChoices : public ::testing::TestWithParam<Checkpoint> {
  protected:
   void SetUp() override { golden_ = read_golden(GetParam()); }
@@ -43,23 +41,21 @@ class GraphChoices : public ::testing::TestWithParam<Checkpoint> {
   // Runs by the fast path.
   Made make(const CompileOptions& options) {
     Made out;
-    const std::string folder = folder_.file("artifact");
-    const auto report = compile(GetParam().path, folder, options);
-    EXPECT_TRUE(report.ok()) << report.status().message();
+    const std::string folder = compiled_folder(GetParam(), options);
     auto executor = api::make_executor({.threads = 2});
     EXPECT_TRUE(executor.ok()) << executor.status().message();
-    if (!report.ok() || !executor.ok()) return out;
+    if (!executor.ok()) return out;
     const auto model = engine::Model::load(folder, **executor);
     EXPECT_TRUE(model.ok()) << model.status().message();
     if (!model.ok()) return out;
     out.answer = run_greedily(*model, golden_.prompt, golden_.continuation.size());
-    for (std::size_t s = 0; s < report->manifest.shards.size(); ++s) {
+    for (std::size_t s = 0; s < (*model)->manifest().shards.size(); ++s) {
       const auto steps = exec::explain((*model)->shard(s), "prefill");
       EXPECT_TRUE(steps.ok());
       if (!steps.ok()) continue;
       for (const exec::PlanStep& step : *steps) ++out.steps[step.name];
       const auto package =
-          mlpackage::read_package(folder + "/" + report->manifest.shards[s].package);
+          mlpackage::read_package(folder + "/" + (*model)->manifest().shards[s].package);
       EXPECT_TRUE(package.ok());
       if (!package.ok()) continue;
       for (const ir::Op* op : package->program.function("prefill")->block->ops)
@@ -85,7 +81,6 @@ class GraphChoices : public ::testing::TestWithParam<Checkpoint> {
   }
 
   Golden golden_;
-  TemporaryFolder folder_;
 };
 
 TEST_P(GraphChoices, InFp32GiveTheGoldenLogitsAndTokens) {
@@ -98,7 +93,7 @@ TEST_P(GraphChoices, InFp32GiveTheGoldenLogitsAndTokens) {
   all["square MLPs"].prefill = 64;
   for (const auto& [name, options] : all) {
     SCOPED_TRACE(name);
-    const auto model = compile_and_load(GetParam(), folder_.file("artifact"), options);
+    const auto model = compiled_model(GetParam(), options);
     ASSERT_NE(model, nullptr);
     expect_golden(run_greedily(model, golden_.prompt, golden_.continuation.size()), golden_);
   }

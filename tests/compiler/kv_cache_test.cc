@@ -14,7 +14,6 @@
 namespace anemone::compiler::testing {
 namespace {
 
-using anemone::testing::TemporaryFolder;
 using engine::KvCache;
 
 class CachesOfPackages : public ::testing::TestWithParam<Checkpoint> {
@@ -78,8 +77,6 @@ class CachesOfPackages : public ::testing::TestWithParam<Checkpoint> {
     EXPECT_EQ(to->length(), 0);
     EXPECT_EQ(run(model, *to, all), expected);
   }
-
-  TemporaryFolder folder_;
 };
 
 TEST_P(CachesOfPackages, GoOnFromCopiesAndSnapshots) {
@@ -95,8 +92,7 @@ TEST_P(CachesOfPackages, GoOnFromCopiesAndSnapshots) {
     options.context = 40;
     options.prefill = 8;
     SCOPED_TRACE(std::string(dtype_name(options.precision)));
-    const std::string folder = folder_.file("artifact");
-    ASSERT_NE(compile_and_load(GetParam(), folder, options), nullptr);
+    const std::string folder = compiled_folder(GetParam(), options);
     for (const char* isa : {"", "reference"}) {
       SCOPED_TRACE(isa);
       auto executor = api::make_executor({.threads = 2, .isa = isa});

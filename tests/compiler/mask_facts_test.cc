@@ -12,17 +12,13 @@
 namespace anemone::compiler::testing {
 namespace {
 
-using anemone::testing::TemporaryFolder;
-
 class MaskFacts : public ::testing::TestWithParam<Checkpoint> {
  protected:
   // Masks of all functions: those that are facts, and the names of functions with tensors.
   void expect_all_facts(const CompileOptions& options, bool are_facts, const std::string& isa) {
-    const std::string folder = folder_.file("artifact");
-    ASSERT_NE(compile_and_load(GetParam(), folder, options), nullptr);
     auto executor = api::make_executor({.threads = 2, .isa = isa});
     ASSERT_TRUE(executor.ok()) << executor.status().message();
-    const auto model = engine::Model::load(folder, **executor);
+    const auto model = engine::Model::load(compiled_folder(GetParam(), options), **executor);
     ASSERT_TRUE(model.ok()) << model.status().message();
     std::size_t masks = 0;
     for (const engine::FunctionPlan& plan : (*model)->functions())
@@ -34,7 +30,6 @@ class MaskFacts : public ::testing::TestWithParam<Checkpoint> {
       }
     EXPECT_GE(masks, (*model)->functions().size());
   }
-  TemporaryFolder folder_;
 };
 
 TEST_P(MaskFacts, OfEveryFunction) {
@@ -80,11 +75,9 @@ TEST_P(MaskFacts, PackedCachesAreInPlace) {
   options.prefill = 16;
   options.tiers = {24};
   options.form.cache = artifact::CacheForm::kSlice;
-  const std::string folder = folder_.file("artifact");
-  ASSERT_NE(compile_and_load(GetParam(), folder, options), nullptr);
   auto executor = api::make_executor({.threads = 2});
   ASSERT_TRUE(executor.ok()) << executor.status().message();
-  const auto model = engine::Model::load(folder, **executor);
+  const auto model = engine::Model::load(compiled_folder(GetParam(), options), **executor);
   ASSERT_TRUE(model.ok()) << model.status().message();
   EXPECT_EQ(other_work_on_caches(**model), std::vector<std::string>());
 }

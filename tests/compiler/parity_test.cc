@@ -69,7 +69,7 @@ class Parity : public ::testing::TestWithParam<Checkpoint> {
   // context: it is just wide enough for every prompt with its continuation.
   Answer run(CompileOptions options) {
     options.context = 128;
-    auto model = compile_and_load(GetParam(), folder_.file("artifact"), options);
+    auto model = compiled_model(GetParam(), options);
     if (model == nullptr) return {};
     layers_ = model->manifest().layers;
     packs_ = 0;
@@ -92,7 +92,6 @@ class Parity : public ::testing::TestWithParam<Checkpoint> {
   }
 
   Golden golden_;
-  TemporaryFolder folder_;
   std::int64_t layers_ = 0;  // of the last model that ran
   std::int64_t cuts_ = 0;    // shards of it that end inside a layer
   std::size_t packs_ = 0;    // packages of experts

@@ -12,8 +12,6 @@
 namespace anemone::compiler::testing {
 namespace {
 
-using anemone::testing::TemporaryFolder;
-
 class RealSession : public ::testing::TestWithParam<Checkpoint> {
  protected:
   void SetUp() override {
@@ -22,7 +20,7 @@ class RealSession : public ::testing::TestWithParam<Checkpoint> {
     CompileOptions options;
     options.prefill = 8;
     options.context = 64;
-    model_ = compile_and_load(GetParam(), folder_.file("artifact"), options);
+    model_ = compiled_model(GetParam(), options);
     ASSERT_NE(model_, nullptr);
   }
 
@@ -43,7 +41,6 @@ class RealSession : public ::testing::TestWithParam<Checkpoint> {
   }
 
   Golden golden_;
-  TemporaryFolder folder_;
   std::shared_ptr<const engine::Model> model_;
 };
 
