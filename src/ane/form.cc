@@ -15,6 +15,7 @@ namespace {
 
 constexpr artifact::Form kPortable = {.layout = artifact::HiddenLayout::kTokensInWidth,
                                       .cache = artifact::CacheForm::kReadOnly,
+                                      .past = artifact::PastForm::kWindow,
                                       .recurrent = artifact::RecurrentForm::kTensors,
                                       .softplus = artifact::SoftplusForm::kArithmetic,
                                       .taps = artifact::TapsForm::kArithmetic,
@@ -29,6 +30,7 @@ constexpr artifact::Form kPortable = {.layout = artifact::HiddenLayout::kTokensI
 
 constexpr artifact::Form with_packed_states(artifact::Form form) {
   form.cache = artifact::CacheForm::kSlice;
+  form.past = artifact::PastForm::kWhole;
   return form;
 }
 
@@ -68,6 +70,10 @@ constexpr std::array kReasons = {
     Reason{"cache", "slice",
            "one state per package, and a step writes its own rows only: ANEMLL and CoreML-LLM ship "
            "it (A19, M4); magenta-realtime-2 and mobius#77 saw states refused with -14"},
+    Reason{"past", "whole", "all layers have operands of one shape, and one mask"},
+    Reason{"past", "window",
+           "what a layer cannot attend to is neither read nor multiplied: of a context of 4,096, a "
+           "window of 512 is an eighth"},
     Reason{"recurrent", "states",
            "no bytes pass between host and chip; CoreML-LLM saw three or more states, or KV beside "
            "conv states, fail at predict (macOS 26)"},

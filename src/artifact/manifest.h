@@ -90,7 +90,8 @@ struct Port {
 // shard one row; or a recurrent state of any shape, zero before the first token, that stands for
 // all tokens so far. A Core ML state lives in the StateStore under `name`; without states the
 // tensor is the input `name` and the output `output`. A function of S positions takes the first S
-// of an appended cache, and gives the rows of its T tokens, [1, kv_heads, T, head_dim].
+// of an appended cache (less with a `window`), and gives the rows of its T tokens, [1, kv_heads, T,
+// head_dim].
 struct Cache {
   std::string name;
   std::string output;  // empty for a state
@@ -99,6 +100,9 @@ struct Cache {
   // It cannot be truncated: after tokens are dropped, the others have to be run again.
   bool is_recurrent = false;
   bool is_appended = false;  // `output` has the rows of the step; the host keeps them
+  // Of its layer, where the cache is appended and Form::past says that functions take less of it:
+  // the last Form::past_positions() before the step. 0: none.
+  std::int64_t window = 0;
 
   // That keys or values have room for.
   std::int64_t positions() const { return shape[2]; }

@@ -52,6 +52,7 @@ void fields(Io& io, typename Io::template Of<Cache>& cache) {
   io.member("shape", cache.shape);
   io.optional("running", cache.is_recurrent);
   io.optional("appended", cache.is_appended);
+  io.optional("window", cache.window);
 }
 
 template <typename Io>

@@ -58,6 +58,8 @@ Status check_cache(const Manifest& manifest, const Shard& shard, const Cache& ca
     return corrupt(
         "[{}] expected cache \"{}\" to have an output and four dimensions, as it is appended to",
         subject, cache.name);
+  ANEMONE_RETURN_IF_ERROR(check_range(subject, fmt::format("window of cache \"{}\"", cache.name),
+                                      cache.window, 0, cache.is_appended ? kMaxContext : 0));
   const bool positive = std::all_of(cache.shape.begin(), cache.shape.end(),
                                     [](std::int64_t size) { return size > 0; });
   if (cache.shape.empty() || cache.shape.size() > kMaxCacheRank || !positive ||

@@ -11,11 +11,12 @@
 namespace anemone::exec {
 namespace {
 
-// The first positions of a cache that is longer than what the function takes. What lies behind
-// `position` stays zero: no token attends to it.
-Tensor first_positions(const CacheBinding& binding, const Shape& shape) {
+// What a function takes of a cache that is longer. What lies behind `position` stays zero: no token
+// attends to it.
+Tensor taken_positions(const CacheBinding& binding, const Shape& shape) {
   Tensor out(binding.cache->dtype(), shape);
-  copy_positions(binding.cache->view(), std::min(binding.position, shape[2]), out.mutable_view());
+  const std::int64_t count = std::min(binding.position, shape[2]);
+  copy_positions(binding.cache->view(), count, out.mutable_view(), 0, binding.position - count);
   return out;
 }
 
@@ -61,8 +62,7 @@ Status check_binding(const Signature& signature, const CacheBinding& binding) {
   if (!fits)
     return invalid_argument("[{}] expected a cache with at least the positions of {}, got {}",
                             binding.input, to_string(taken), to_string(shape));
-  if (binding.position < 0 || binding.position > taken[2] || binding.count < 0 ||
-      binding.count > shape[2] - binding.position)
+  if (binding.position < 0 || binding.count < 0 || binding.count > shape[2] - binding.position)
     return invalid_argument(
         "[{}] expected rows that fit into {} positions, got {} rows from position {}",
         binding.input, shape[2], binding.count, binding.position);
@@ -78,7 +78,7 @@ Status run_with_tensors(const BatchItem& item, std::span<const CacheBinding> bin
     const Feature& input = *signature.input(binding.input);
     TensorView view = binding.cache->view();
     if (binding.kind == CacheBinding::Kind::kAppend && view.shape != input.shape)
-      view = copies.emplace_back(first_positions(binding, input.shape)).view();
+      view = copies.emplace_back(taken_positions(binding, input.shape)).view();
     inputs.push_back({input.name, view});
   }
   ANEMONE_RETURN_IF_ERROR(run(inputs, *item.outputs));

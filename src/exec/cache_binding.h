@@ -21,10 +21,11 @@ struct CacheBinding {
     // The function takes the whole cache, of any shape, and gives it as it is after the step. The
     // storage of `cache` may be exchanged for another one.
     kReplace,
-    // The function takes the first S positions of the cache, [1, heads, S, dim], and gives the rows
-    // of its T tokens, [1, heads, T, dim]. The first `count` of them go to `position` and behind
-    // it. `cache` is [1, heads, P, dim], where P may be more than S: 0 <= position <= S, 0 <= count
-    // <= T, position + count <= P.
+    // The function takes S positions of the cache, [1, heads, S, dim], and gives the rows of its T
+    // tokens, [1, heads, T, dim]. The first `count` of them go to `position` and behind it. `cache`
+    // is [1, heads, P, dim], where P may be more than S: 0 <= position, 0 <= count <= T, position +
+    // count <= P. The S positions are the first ones, or where the step stands behind them, the
+    // last ones before it: then its masks must have a window of S + 1 at most.
     kAppend,
   };
   // Names of the function's input and output, which are not among the inputs of the run; whether

@@ -26,9 +26,9 @@ struct MaskFact {
     kAttention,  // [1, 1, T, S]: 0 where a token attends to a position, far below any score
                  // elsewhere
     kWrite,      // [1, 1, S, T]: 1 where a token is stored at a position, else 0
-    // [1, 1, T, S + T]: as kAttention, with a column for each of the S positions of a cache as it
-    // is before the step, and one for each token of the step. Only for functions whose caches are
-    // bound (CacheBinding::Kind::kAppend).
+    // [1, 1, T, S + T]: as kAttention, with a column for each of the S positions that the function
+    // takes of a cache as it is before the step, and one for each token of the step. Only for
+    // functions whose caches are bound (CacheBinding::Kind::kAppend).
     kAttentionPastAndStep,
   };
   std::string input;  // its name
@@ -41,9 +41,10 @@ struct MaskFact {
 
 // `count` tokens that stand at `position` and behind it, in a run of a function for `tokens` (T):
 // 0 <= position, 1 <= count <= T, position + count <= S (position <= S where the caches have no
-// room for the step). The other T - count tokens of the run are padding: they are stored nowhere,
-// and what the run gives for them is unspecified, but finite where its inputs are. An operation of
-// the function that multiplies T columns by a matrix of weights takes the tokens for columns.
+// room for the step, and any with windows of S + 1 at most). The other T - count tokens of the run
+// are padding: they are stored nowhere, and what the run gives for them is unspecified, but finite
+// where its inputs are. An operation of the function that multiplies T columns by a matrix of
+// weights takes the tokens for columns.
 struct StepFacts {
   std::int64_t position = 0;
   std::int64_t count = 0;

@@ -81,10 +81,12 @@ void LayerGraph::write_recurrent(const std::string& name, Value* updated) {
   if (updated != nullptr) close_cache(std::move(open_running_.at(name)), updated);
 }
 
-CachedRows LayerGraph::append_to_cache(const std::string& name, Value* tokens) {
+CachedRows LayerGraph::append_to_cache(const std::string& name, Value* tokens,
+                                       std::int64_t window) {
   const Shape& shape = tokens->type.shape;
-  Value* past = builder_.input(
-      name, ir::Type::tensor(options_.dtype, {1, shape[1], options_.context, shape[3]}));
+  const std::int64_t positions = options_.form.past_positions(options_.context, window);
+  Value* past =
+      builder_.input(name, ir::Type::tensor(options_.dtype, {1, shape[1], positions, shape[3]}));
   const std::string output = name + "_rows";
   Value* rows = tokens;
   // Keys and values may be the same tensor, which cannot be two outputs.
@@ -97,7 +99,8 @@ CachedRows LayerGraph::append_to_cache(const std::string& name, Value* tokens) {
                      .output = output,
                      .dtype = options_.dtype,
                      .shape = {1, shape[1], options_.cache_context, shape[3]},
-                     .is_appended = true});
+                     .is_appended = true,
+                     .window = options_.form.past == artifact::PastForm::kWindow ? window : 0});
   return {past, tokens};
 }
 
@@ -202,9 +205,10 @@ void LayerGraph::finish_packed_caches() {
   }
 }
 
-CachedRows LayerGraph::update_cache(const std::string& name, Value* tokens) {
+CachedRows LayerGraph::update_cache(const std::string& name, Value* tokens, std::int64_t window) {
   if (tokens == nullptr || config_.classifies()) return {tokens};
-  if (options_.form.has_read_only_caches()) return cached_[name] = append_to_cache(name, tokens);
+  if (options_.form.has_read_only_caches())
+    return cached_[name] = append_to_cache(name, tokens, window);
   if (options_.form.has_packed_caches()) return cached_[name] = write_to_packed(name, tokens);
   artifact::Cache cache;
   cache.name = name;
@@ -223,9 +227,9 @@ CachedRows LayerGraph::update_cache(const std::string& name, Value* tokens) {
 }
 
 CachedRows LayerGraph::cache_of_other_layer(const std::string& name, const std::string& carried,
-                                            std::int64_t heads) {
+                                            std::int64_t heads, std::int64_t window) {
   if (const auto found = cached_.find(name); found != cached_.end()) return found->second;
-  return update_cache(name, to_heads(shared_[carried], heads, name + "_entered"));
+  return update_cache(name, to_heads(shared_[carried], heads, name + "_entered"), window);
 }
 
 }  // namespace anemone::models

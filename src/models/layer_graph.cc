@@ -99,11 +99,13 @@ Value* LayerGraph::attention_mask(std::int64_t window) {
       window == 0 ? "attention_mask" : fmt::format("attention_mask_window_{}", window);
   const bool is_split = options_.form.has_read_only_caches() && !config_.classifies();
   const bool is_dynamic = options_.tokens == kDynamic;
-  const std::int64_t step = is_split ? options_.tokens : 0;
+  const std::int64_t columns =
+      is_split ? options_.form.past_positions(options_.context, window) + options_.tokens
+               : options_.context;
   return port({.name = std::move(name),
                .role = is_split ? PortRole::kAttentionMaskPastAndStep : PortRole::kAttentionMask,
                .window = window},
-              {1, 1, options_.tokens, is_split && is_dynamic ? kDynamic : options_.context + step});
+              {1, 1, options_.tokens, is_split && is_dynamic ? kDynamic : columns});
 }
 
 Value* LayerGraph::cache_write_mask() {

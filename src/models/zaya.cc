@@ -218,8 +218,11 @@ class ZayaLayer {
     queries = apply_rope(graph_, rope, queries, name + "_q_rope");
     keys = apply_rope(graph_, rope, keys, name + "_k_rope");
     Value* values = graph_.to_heads(v, kv_heads, name + "_v");
-    const CachedRows cached_values = graph_.update_cache(fmt::format("v_cache_{}", layer_), values);
-    const CachedRows cached_keys = graph_.update_cache(fmt::format("k_cache_{}", layer_), keys);
+    const std::int64_t window = config_.layer(layer_).window;
+    const CachedRows cached_values =
+        graph_.update_cache(fmt::format("v_cache_{}", layer_), values, window);
+    const CachedRows cached_keys =
+        graph_.update_cache(fmt::format("k_cache_{}", layer_), keys, window);
     Value* mixed =
         attend(graph_, config_.layer(layer_), queries, cached_keys, cached_values, nullptr, name);
     return attention_output(graph_, layer_, prefix, mixed);

@@ -159,8 +159,10 @@ TEST_P(FastParity, EveryForm) {
 // One operation attends to the past and the step in one order of sums, however the cache is kept.
 TEST_P(FastParity, EveryFormOfCachesGivesTheBitsOfBlendedOnes) {
   const auto answer = [&](artifact::CacheForm cache, const std::vector<std::int64_t>& tiers,
-                          DType precision = DType::kFp16) {
+                          DType precision = DType::kFp16,
+                          artifact::PastForm past = artifact::PastForm::kWhole) {
     CompileOptions options{.precision = precision};
+    options.form.past = past;
     options.recipe.quant.scheme = quant::Scheme::kNone;
     options.context = 64;
     options.prefill = 16;
@@ -176,6 +178,11 @@ TEST_P(FastParity, EveryFormOfCachesGivesTheBitsOfBlendedOnes) {
   ASSERT_FALSE(blended.logits.empty());
   for (const std::vector<std::int64_t>& tiers : {std::vector<std::int64_t>{}, {19, 40}}) {
     const Answer appended = answer(artifact::CacheForm::kReadOnly, tiers);
+    // Windows of 6 to 11 tokens, which the prompt leaves behind.
+    const Answer windowed =
+        answer(artifact::CacheForm::kReadOnly, tiers, DType::kFp16, artifact::PastForm::kWindow);
+    EXPECT_TRUE(windowed.logits == appended.logits);
+    EXPECT_EQ(windowed.continuation, appended.continuation);
     const Answer sliced = answer(artifact::CacheForm::kSlice, tiers);
     EXPECT_EQ(appended.continuation, blended.continuation);
     EXPECT_TRUE(sliced.logits == appended.logits);

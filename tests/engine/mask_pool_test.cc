@@ -30,20 +30,21 @@ void expect_attention(const TensorView& view, std::int64_t tokens, std::int64_t 
   }
 }
 
-// The columns of the past, of which those from `position` on are hidden, and then those of the
-// step.
-void expect_past_and_step(const TensorView& view, std::int64_t tokens, std::int64_t window,
-                          std::int64_t position, std::int64_t count) {
+// The columns of the past, whose last ones before the step are shown where it is shorter than the
+// text, those from `position` on are hidden, and then those of the step.
+void expect_past_and_step(const TensorView& view, std::int64_t past, std::int64_t tokens,
+                          std::int64_t window, std::int64_t position, std::int64_t count) {
+  const std::int64_t first = std::max<std::int64_t>(position - past, 0);
   const auto values = to_floats(view);
-  ASSERT_EQ(view.shape, Shape({1, 1, tokens, kMaskContext + tokens}));
+  ASSERT_EQ(view.shape, Shape({1, 1, tokens, past + tokens}));
   for (std::int64_t t = 0; t < tokens; ++t) {
     const std::int64_t at = position + (t < count ? t : count - 1);
-    for (std::int64_t column = 0; column < kMaskContext + tokens; ++column) {
-      const bool is_past = column < kMaskContext;
-      const std::int64_t s = is_past ? column : position + column - kMaskContext;
+    for (std::int64_t column = 0; column < past + tokens; ++column) {
+      const bool is_past = column < past;
+      const std::int64_t s = is_past ? first + column : position + column - past;
       const bool is_visible =
           (!is_past || s < position) && s <= at && (window == 0 || s > at - window);
-      ASSERT_EQ(values[static_cast<std::size_t>(t * (kMaskContext + tokens) + column)],
+      ASSERT_EQ(values[static_cast<std::size_t>(t * (past + tokens) + column)],
                 is_visible ? 0 : to_float(to_half(artifact::kMaskedScore)))
           << "window " << window << " row " << t << " column " << column << " from " << position
           << " count " << count;
@@ -82,11 +83,17 @@ TEST(MaskPool, MasksFollowTheirDefinitionAfterAnyJump) {
           taken->set(position, count);
           expect_attention(taken->view(), tokens, window, position, count);
           pool.give(std::move(taken));
-          auto split = pool.take(mask_input(PortRole::kAttentionMaskPastAndStep, window, dtype),
-                                 tokens, kMaskContext);
-          split->set(position, count);
-          expect_past_and_step(split->view(), tokens, window, position, count);
-          pool.give(std::move(split));
+          HostInput of_both = mask_input(PortRole::kAttentionMaskPastAndStep, window, dtype);
+          for (const auto past : {artifact::PastForm::kWhole, artifact::PastForm::kWindow}) {
+            of_both.past = past;
+            auto split = pool.take(of_both, tokens, kMaskContext);
+            split->set(position, count);
+            expect_past_and_step(
+                split->view(),
+                past == artifact::PastForm::kWindow && window != 0 ? window : kMaskContext, tokens,
+                window, position, count);
+            pool.give(std::move(split));
+          }
         }
         auto taken =
             pool.take(mask_input(PortRole::kCacheWriteMask, 0, dtype), tokens, kMaskContext);

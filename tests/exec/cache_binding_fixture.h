@@ -128,12 +128,15 @@ struct BoundCaches : FusionFixture {
     Tensor look_mask(DType::kFp16, {1, 1, t, seen});
     for (std::int64_t i = 0; i < t; ++i)
       for (std::int64_t s = 0; s < seen; ++s) {
-        // Behind the past come the tokens of the step.
+        // Behind the past come the tokens of the step. The past ends at the step where it is
+        // shorter than the text.
         const bool is_past = !appends || s < step.context;
-        const std::int64_t at = is_past ? s : step.position + s - step.context;
+        const std::int64_t first =
+            appends ? std::max<std::int64_t>(step.position - step.context, 0) : 0;
+        const std::int64_t at = is_past ? first + s : step.position + s - step.context;
         const PositionRange open = attended(look, step.position, step.count, i);
         const bool is_there =
-            !appends || (is_past ? s < step.position : at < step.position + step.count);
+            !appends || (is_past ? at < step.position : at < step.position + step.count);
         look_mask.mutable_view().as<Half>()[static_cast<std::size_t>(i * seen + s)] =
             to_half(is_there && at >= open.begin && at < open.end ? 0.0f : -1e4f);
       }

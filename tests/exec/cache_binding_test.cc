@@ -67,6 +67,50 @@ TEST_F(BoundCaches, EveryFormGivesTheBitsOfStates) {
   }
 }
 
+// A function that takes no more of a cache than the window of its layer gives what one for the
+// whole context gives.
+TEST_F(BoundCaches, TheLastPositionsAreEnoughForAWindow) {
+  constexpr std::int64_t kWindow = 6;
+  const auto windowed = [](std::int64_t past) {
+    return std::vector<Step>{{"prefill", 4, past, 0, 4, kWindow},
+                             {"prefill", 4, past, 4, 3, kWindow},
+                             {"decode", 1, past, 7, 1, kWindow},
+                             {"prefill", 4, past, 8, 4, kWindow},
+                             {"decode", 1, past, 12, 1, kWindow}};
+  };
+  std::vector<std::pair<kernels::simd::Isa, bool>> all = {{kernels::simd::Isa::kPlain, true}};
+  for (const auto isa : kernels::simd::supported_isas()) all.emplace_back(isa, false);
+  for (const auto& [isa, is_reference] : all) {
+    SCOPED_TRACE(is_reference ? "reference" : std::string(kernels::simd::isa_name(isa)));
+    const auto load = [&](std::int64_t past) {
+      program = std::make_shared<Program>();
+      add("prefill", Form::kAppend, 4, past, 24);
+      add("decode", Form::kAppend, 1, past, 24);
+      return load_as(isa, is_reference);
+    };
+    const auto whole = load(24);
+    const auto last = load(kWindow);
+    ASSERT_TRUE(whole != nullptr && last != nullptr);
+    const Answer expected = go(Form::kAppend, *whole, windowed(24), 24);
+    const Answer got = go(Form::kAppend, *last, windowed(kWindow), 24);
+    expect_same(got, expected);
+    // Without a window a token would attend to what the function does not take.
+    if (is_reference) continue;
+    go(Form::kAppend, *whole, {{"decode", 1, 24, 12, 1}}, 24);
+    EXPECT_TRUE(status.ok());
+    Made made;
+    make(Form::kAppend, {"decode", 1, kWindow, 12, 1}, *last, 3, made);
+    Tensor keys(DType::kFp16, {1, kCacheHeads, 24, kHeadDim});
+    Tensor values = keys.clone();
+    const CacheBinding bindings[] = {
+        {"keys", "keys_new", CacheBinding::Kind::kAppend, &keys, 12, 1},
+        {"values", "values_new", CacheBinding::Kind::kAppend, &values, 12, 1}};
+    Outputs outputs;
+    const BatchItem item{&made.inputs, &outputs, nullptr, &made.facts, bindings};
+    EXPECT_EQ(last->run_batch("decode", std::span(&item, 1)).code(), Code::kInvalidArgument);
+  }
+}
+
 // Tensors in the place of bindings, for a caller that keeps the caches itself.
 TEST_F(BoundCaches, TensorsGoInAndOutAsTheProgramSays) {
   for (const Form form : {Form::kReplace, Form::kAppend}) {
@@ -132,6 +176,8 @@ TEST_F(BoundCaches, BindingsThatDoNotFitAreRefused) {
     return check_binding(signature, binding).message();
   };
   EXPECT_EQ(check({"keys", "keys_new", Kind::kAppend, &cache, 12, 2}), "");
+  // The function then takes the last 12 positions before the step.
+  EXPECT_EQ(check({"keys", "keys_new", Kind::kAppend, &cache, 13, 1}), "");
   EXPECT_NE(check({"keys", "keys_old", Kind::kAppend, &cache, 0, 1}).find("got none"),
             std::string::npos);
   EXPECT_NE(check({"keys", "keys_new", Kind::kAppend, nullptr, 0, 1}).find("got none"),
@@ -143,7 +189,7 @@ TEST_F(BoundCaches, BindingsThatDoNotFitAreRefused) {
   EXPECT_NE(check({"keys", "keys_new", Kind::kReplace, &cache, 0, 1}).find("expected shape"),
             std::string::npos);
   for (const auto& [position, count] :
-       std::vector<std::array<std::int64_t, 2>>{{13, 1}, {-1, 1}, {12, 3}, {0, -1}})
+       std::vector<std::array<std::int64_t, 2>>{{14, 1}, {-1, 1}, {12, 3}, {0, -1}})
     EXPECT_EQ(
         check({"keys", "keys_new", Kind::kAppend, &cache, position, count}),
         fmt::format("[keys] expected rows that fit into 14 positions, got {} rows from position {}",

@@ -81,9 +81,9 @@ class PackageChecker {
                    dtype_name(expected), dtype_name(got), function_.name);
   }
 
-  // Checks the cache of a function that reads `tokens` per step and holds `context` positions.
-  Status check_cache(const artifact::Cache& cache, std::int64_t tokens,
-                     std::int64_t context) const {
+  // Checks the cache of a function that reads `tokens` per step and takes `past` positions of a
+  // cache that is appended.
+  Status check_cache(const artifact::Cache& cache, std::int64_t tokens, std::int64_t past) const {
     const std::string what = fmt::format("cache \"{}\"", cache.name);
     if (cache.output.empty()) {
       ANEMONE_ASSIGN_OR_RETURN(const DType dtype, check("state", signature_->state(cache.name),
@@ -93,7 +93,7 @@ class PackageChecker {
     Shape before = cache.shape;
     Shape after = cache.shape;
     if (cache.is_appended) {
-      before[2] = context;
+      before[2] = past;
       after[2] = tokens;
     }
     ANEMONE_ASSIGN_OR_RETURN(const DType in, input(cache.name, before));
@@ -228,7 +228,8 @@ Result<FunctionPlan> plan_width(const artifact::Manifest& manifest,
                       .rope = port.rope.empty() ? nullptr : manifest.rope(port.rope),
                       .window = port.window,
                       .tail = port.tail,
-                      .is_bidirectional = manifest.classifies()};
+                      .is_bidirectional = manifest.classifies(),
+                      .past = manifest.form.past};
       set_columns(manifest, shard, input);
       const Shape shape = host_input_shape(input, tokens, plan.context);
       ANEMONE_ASSIGN_OR_RETURN(input.dtype, port.role == PortRole::kPosition
@@ -239,7 +240,8 @@ Result<FunctionPlan> plan_width(const artifact::Manifest& manifest,
       ports.push_back(index_of(plan.host_inputs, input));
     }
     for (const artifact::Cache& cache : shard.caches)
-      ANEMONE_RETURN_IF_ERROR(checker.check_cache(cache, tokens, plan.context));
+      ANEMONE_RETURN_IF_ERROR(checker.check_cache(
+          cache, tokens, manifest.form.past_positions(plan.context, cache.window)));
     ANEMONE_RETURN_IF_ERROR(checker.check_nothing_else(shard));
     carried = shard.carried;
     ANEMONE_ASSIGN_OR_RETURN(flowing, checker.output(shard.output, hidden()));

@@ -29,14 +29,17 @@ void DenseMask::set(std::int64_t position, std::int64_t count) {
 void DenseMask::set_attention(std::int64_t position, std::int64_t count) {
   const exec::MaskFact fact = mask_fact(input_, {});
   const bool is_split = input_.role == artifact::PortRole::kAttentionMaskPastAndStep;
+  // Of a mask of past and step: the columns of the past, and the position of the first one.
+  const std::int64_t past = columns_ - tokens_;
+  const std::int64_t first = std::max<std::int64_t>(position - past, 0);
   for (std::int64_t t = 0; t < tokens_; ++t) {
     exec::PositionRange wanted = exec::attended(fact, position, count, t);
     Shown& shown = shown_[static_cast<std::size_t>(t)];
     if (is_split) {
-      const std::int64_t shift = context_ - position;
+      const std::int64_t shift = past - position;
       show(t, shown.of_step,
            {std::max(wanted.begin, position) + shift, std::max(wanted.end, position) + shift});
-      wanted = {std::min(wanted.begin, position), std::min(wanted.end, position)};
+      wanted = {std::min(wanted.begin, position) - first, std::min(wanted.end, position) - first};
     }
     show(t, shown.columns, wanted);
   }

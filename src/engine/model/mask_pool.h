@@ -13,7 +13,7 @@
 
 namespace anemone::engine {
 
-// An attention mask [1, 1, T, S] or [1, 1, T, S + T], or a write mask [1, 1, S, T]. Only what
+// An attention mask [1, 1, T, S] or [1, 1, T, P + T], or a write mask [1, 1, S, T]. Only what
 // changed since the step before is written again. Single-thread.
 class DenseMask {
  public:

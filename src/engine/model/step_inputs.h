@@ -30,6 +30,7 @@ struct HostInput {
   std::int64_t first_column = 0;
   std::int64_t columns = 0;
   artifact::HiddenLayout layout = artifact::HiddenLayout::kTokensInHeight;
+  artifact::PastForm past = artifact::PastForm::kWhole;  // kAttentionMaskPastAndStep
 
   friend bool operator==(const HostInput&, const HostInput&) = default;
 };

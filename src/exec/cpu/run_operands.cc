@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <limits>
 #include <utility>
 
 #include "base/error.h"
@@ -24,7 +25,11 @@ Status bind_mask(const PreparedInput& input, const MaskFact& fact, const StepFac
   const bool is_write = fact.role == MaskFact::Role::kWrite;
   const std::int64_t tokens = view.shape[is_write ? 3 : 2];
   const std::int64_t positions = view.shape[is_write ? 2 : 3] - (is_past ? tokens : 0);
-  const std::int64_t last = is_past ? positions : positions - facts.count;
+  // Behind the past that the function takes, it must be the window that ends there.
+  const bool is_limited = fact.window != 0 && fact.window <= positions + 1;
+  const std::int64_t last = !is_past     ? positions - facts.count
+                            : is_limited ? std::numeric_limits<std::int64_t>::max()
+                                         : positions;
   if (facts.tokens != tokens || facts.count < 1 || facts.count > tokens || facts.position < 0 ||
       facts.position > last || fact.window < 0)
     return invalid_argument(

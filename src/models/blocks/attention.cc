@@ -193,7 +193,7 @@ Value* mix(LayerGraph& graph, Value* weights, const CachedRows& values, const st
   ir::Builder& b = graph.builder();
   if (values.step == nullptr)
     return b.op("matmul", {{"x", weights}, {"y", values.past}}, name + "_mixed");
-  const auto border = static_cast<std::int32_t>(graph.options().context);
+  const auto border = static_cast<std::int32_t>(values.past->type.shape[2]);
   const auto part = [&](bool is_step, const std::string& suffix) {
     return b.op("slice_by_index",
                 {{"x", weights},
@@ -252,9 +252,9 @@ Value* attention(LayerGraph& graph, std::int64_t layer, const std::string& prefi
     const std::string cache = fmt::format("{}_cache_{}", kind_of_cache, owner);
     const std::string carried = carried_tokens(kind_of_cache, owner);
     if (tokens == nullptr)
-      return graph.cache_of_other_layer(cache, carried, config.kv_heads_of(kind));
+      return graph.cache_of_other_layer(cache, carried, config.kv_heads_of(kind), kind.window);
     if (graph.leaves(carried)) graph.shared(carried) = graph.from_heads(tokens, carried);
-    return graph.update_cache(cache, tokens);
+    return graph.update_cache(cache, tokens, kind.window);
   };
   const CachedRows keys = cached("k", heads.k);
   const CachedRows values = cached("v", heads.v);
