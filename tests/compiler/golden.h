@@ -26,7 +26,8 @@ struct Checkpoint {
   friend void PrintTo(const Checkpoint& checkpoint, std::ostream* out) { *out << checkpoint.name; }
 };
 // The tiny ones of this folder (make_tiny.py), the pocket model and those of ../shared. With
-// ANEMONE_FEW_CHECKPOINTS in the environment, a few that have every block of the models between them.
+// ANEMONE_FEW_CHECKPOINTS in the environment, a few that have every block of the models between
+// them.
 std::vector<Checkpoint> checkpoints();
 // Whether its layers choose among experts.
 bool has_experts(const Checkpoint& checkpoint);
