@@ -82,14 +82,15 @@ TEST_F(BoundCaches, TheLastPositionsAreEnoughForAWindow) {
   for (const auto isa : kernels::simd::supported_isas()) all.emplace_back(isa, false);
   for (const auto& [isa, is_reference] : all) {
     SCOPED_TRACE(is_reference ? "reference" : std::string(kernels::simd::isa_name(isa)));
-    const auto load = [&](std::int64_t past) {
+    const auto make_program = [&](std::int64_t past) {
       program = std::make_shared<Program>();
       add("prefill", Form::kAppend, 4, past, 24);
       add("decode", Form::kAppend, 1, past, 24);
-      return load_as(isa, is_reference);
     };
-    const auto whole = load(24);
-    const auto last = load(kWindow);
+    make_program(24);
+    const auto whole = load_as(isa, is_reference);
+    make_program(kWindow);
+    const auto last = load_as(isa, is_reference);
     ASSERT_TRUE(whole != nullptr && last != nullptr);
     const Answer expected = go(Form::kAppend, *whole, windowed(24), 24);
     const Answer got = go(Form::kAppend, *last, windowed(kWindow), 24);
