@@ -11,7 +11,6 @@ namespace anemone::engine {
 DenseMask::DenseMask(const HostInput& input, std::int64_t tokens, std::int64_t context)
     : input_(input),
       tokens_(tokens),
-      context_(context),
       tensor_(input.dtype, host_input_shape(input, tokens, context)),
       columns_(tensor_.shape()[3]) {
   if (input.role == artifact::PortRole::kCacheWriteMask) return;

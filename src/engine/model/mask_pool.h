@@ -42,7 +42,6 @@ class DenseMask {
 
   const HostInput input_;
   const std::int64_t tokens_;
-  const std::int64_t context_;
   Tensor tensor_;
   const std::int64_t columns_;      // of a row
   std::vector<Shown> shown_;        // of an attention mask: by each row now
