@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/artifact/sample_manifest.h"
 
+#include <nlohmann/json.hpp>
 #include <string>
 
 namespace anemone::artifact::testing {

@@ -2,6 +2,7 @@
 // Damaged ONNX bundles through compile: one line, the right exit code, no output.
 #include <filesystem>
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include "tests/cli/hostile.h"
 #include "tests/cli/interrupted.h"

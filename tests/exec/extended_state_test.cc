@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 
+#include "exec/cache_binding.h"
 #include "tests/exec/fusion_fixture.h"
 
 namespace anemone::exec {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The OpenAI API over real sockets: what is answered.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <thread>
 
