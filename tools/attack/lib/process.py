@@ -80,7 +80,9 @@ def environment(folder, extra=None):
         "ANEMONE_CACHE": os.path.join(folder, "cache"),
         "TMPDIR": folder,
         "HF_HUB_OFFLINE": "1",
-        "ASAN_OPTIONS": "detect_leaks=0:allocator_may_return_null=1:abort_on_error=1:quarantine_size_mb=64",
+        # Freed memory goes back to the system soon, as without a sanitizer.
+        "ASAN_OPTIONS": "detect_leaks=0:allocator_may_return_null=1:abort_on_error=1:quarantine_size_mb=64"
+        ":allocator_release_to_os_interval_ms=100",
         "UBSAN_OPTIONS": "print_stacktrace=1:halt_on_error=1",
     }
     out.update(extra or {})

@@ -22,7 +22,6 @@ class Settings:
 
     def __init__(self, options):
         self.anemone = os.path.abspath(options.anemone)
-        self.is_sanitized = options.sanitized
         self.patience = 6.0 if options.sanitized else 1.0
         self.memory = 4 if options.sanitized else 1
         self.seconds = 5.0 * self.patience
