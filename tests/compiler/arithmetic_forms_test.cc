@@ -121,7 +121,7 @@ TEST_P(ArithmeticTaps, GiveTheBitsOfTheConvolution) {
 }
 
 std::vector<Checkpoint> checkpoints_with_taps() {
-  std::vector<Checkpoint> all = checkpoints_in_the_tree();
+  std::vector<Checkpoint> all = checkpoints_with_every_block();
   std::erase_if(all, [](const Checkpoint& each) {
     const auto is = [&](const char* type) { return each.name.find(type) != std::string::npos; };
     return !is("lfm2") && !is("qwen3_next") && !is("qwen3_5") && !is("zaya");

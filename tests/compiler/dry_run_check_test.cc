@@ -91,7 +91,7 @@ TEST_P(DryRunCheck, FindsWhatTheWrittenPackagesHave) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(, DryRunCheck, ::testing::ValuesIn(checkpoints_in_the_tree()),
+INSTANTIATE_TEST_SUITE_P(, DryRunCheck, ::testing::ValuesIn(checkpoints_with_every_block()),
                          [](const auto& info) { return info.param.name; });
 
 // Packages in which a dry run finds that a rule is broken.

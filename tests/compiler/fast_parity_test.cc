@@ -385,7 +385,7 @@ TEST_P(FastParity, WhatRunsTogetherGivesTheSameBits) {
 
 INSTANTIATE_TEST_SUITE_P(, FastExperts, ::testing::ValuesIn(tiny_checkpoints_with_experts()),
                          [](const auto& info) { return info.param.name; });
-INSTANTIATE_TEST_SUITE_P(, FastParity, ::testing::ValuesIn(checkpoints_in_the_tree()),
+INSTANTIATE_TEST_SUITE_P(, FastParity, ::testing::ValuesIn(checkpoints_with_every_block()),
                          [](const auto& info) { return info.param.name; });
 
 }  // namespace

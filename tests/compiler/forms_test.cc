@@ -189,7 +189,7 @@ TEST(FlexibleFunctions, AreRefusedWithReadOnlyAndPackedCaches) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(, Forms, ::testing::ValuesIn(checkpoints_in_the_tree()),
+INSTANTIATE_TEST_SUITE_P(, Forms, ::testing::ValuesIn(checkpoints_with_every_block()),
                          [](const auto& info) { return info.param.name; });
 
 }  // namespace

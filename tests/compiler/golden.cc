@@ -103,10 +103,6 @@ std::vector<Checkpoint> checkpoints() {
     grown.name += grown.suffix;
     all.push_back(std::move(grown));
   }
-  if (std::getenv("ANEMONE_FEW_CHECKPOINTS") != nullptr)
-    std::erase_if(all, [](const Checkpoint& checkpoint) {
-      return std::ranges::find(kWithEveryBlock, checkpoint.name) == std::end(kWithEveryBlock);
-    });
   return all;
 }
 
@@ -116,8 +112,17 @@ std::vector<Checkpoint> checkpoints_in_the_tree() {
   return all;
 }
 
+std::vector<Checkpoint> checkpoints_with_every_block() {
+  std::vector<Checkpoint> all = checkpoints_in_the_tree();
+  if (std::getenv("ANEMONE_FEW_CHECKPOINTS") != nullptr)
+    std::erase_if(all, [](const Checkpoint& checkpoint) {
+      return std::ranges::find(kWithEveryBlock, checkpoint.name) == std::end(kWithEveryBlock);
+    });
+  return all;
+}
+
 std::vector<Checkpoint> tiny_checkpoints_with_experts() {
-  std::vector<Checkpoint> all = checkpoints();
+  std::vector<Checkpoint> all = checkpoints_with_every_block();
   std::erase_if(all, [](const Checkpoint& each) {
     return !has_experts(each) || !each.name.starts_with("tiny_");
   });

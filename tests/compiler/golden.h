@@ -25,16 +25,17 @@ struct Checkpoint {
 
   friend void PrintTo(const Checkpoint& checkpoint, std::ostream* out) { *out << checkpoint.name; }
 };
-// The tiny ones of this folder (make_tiny.py), the pocket model and those of ../shared. With
-// ANEMONE_FEW_CHECKPOINTS in the environment, a few that have every block of the models between
-// them.
+// The tiny ones of this folder (make_tiny.py), the pocket model and those of ../shared.
 std::vector<Checkpoint> checkpoints();
 // Whether its layers choose among experts.
 bool has_experts(const Checkpoint& checkpoint);
-// The tiny ones with experts.
-std::vector<Checkpoint> tiny_checkpoints_with_experts();
 // Those in the tree have every architecture; the others would only take longer.
 std::vector<Checkpoint> checkpoints_in_the_tree();
+// For tests of many forms: those in the tree, or, where ANEMONE_FEW_CHECKPOINTS is set, a few that
+// have every block between them.
+std::vector<Checkpoint> checkpoints_with_every_block();
+// The tiny ones of those with experts.
+std::vector<Checkpoint> tiny_checkpoints_with_experts();
 // False, with the test marked as skipped, when it is not there.
 bool is_present(const Checkpoint& checkpoint);
 

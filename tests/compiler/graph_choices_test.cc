@@ -137,7 +137,7 @@ TEST_P(GraphChoices, SquareMlpsGiveTheBitsOfOthers) {
   EXPECT_EQ(square.steps.at("projection"), line.steps.at("projection"));
 }
 
-INSTANTIATE_TEST_SUITE_P(, GraphChoices, ::testing::ValuesIn(checkpoints_in_the_tree()),
+INSTANTIATE_TEST_SUITE_P(, GraphChoices, ::testing::ValuesIn(checkpoints_with_every_block()),
                          [](const auto& info) { return info.param.name; });
 
 }  // namespace

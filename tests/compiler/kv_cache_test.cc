@@ -105,7 +105,7 @@ TEST_P(CachesOfPackages, GoOnFromCopiesAndSnapshots) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(, CachesOfPackages, ::testing::ValuesIn(checkpoints_in_the_tree()),
+INSTANTIATE_TEST_SUITE_P(, CachesOfPackages, ::testing::ValuesIn(checkpoints_with_every_block()),
                          [](const auto& info) { return info.param.name; });
 
 }  // namespace

@@ -329,7 +329,7 @@ TEST(PacksOfExperts, AreRefusedWhereTheyDoNotFitTheManifest) {
 
 INSTANTIATE_TEST_SUITE_P(, ExpertsParity, ::testing::ValuesIn(tiny_checkpoints_with_experts()),
                          [](const auto& info) { return info.param.name; });
-INSTANTIATE_TEST_SUITE_P(, ExactParity, ::testing::ValuesIn(checkpoints_in_the_tree()),
+INSTANTIATE_TEST_SUITE_P(, ExactParity, ::testing::ValuesIn(checkpoints_with_every_block()),
                          [](const auto& info) { return info.param.name; });
 INSTANTIATE_TEST_SUITE_P(, Parity, ::testing::ValuesIn(checkpoints()),
                          [](const auto& info) { return info.param.name; });

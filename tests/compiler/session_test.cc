@@ -246,7 +246,7 @@ TEST_P(RealSession, ChoicesReadTheirPromptOnce) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(, RealSession, ::testing::ValuesIn(checkpoints_in_the_tree()),
+INSTANTIATE_TEST_SUITE_P(, RealSession, ::testing::ValuesIn(checkpoints_with_every_block()),
                          [](const auto& info) { return info.param.name; });
 
 }  // namespace

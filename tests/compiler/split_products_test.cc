@@ -109,7 +109,7 @@ TEST_P(SplitProducts, LeaveQuantizedWeightsWhole) {
   EXPECT_EQ(write(folder_.file("b.mlpackage"), is_wide, quant::Scheme::kInt8Channel), whole);
 }
 
-INSTANTIATE_TEST_SUITE_P(, SplitProducts, ::testing::ValuesIn(checkpoints_in_the_tree()),
+INSTANTIATE_TEST_SUITE_P(, SplitProducts, ::testing::ValuesIn(checkpoints_with_every_block()),
                          [](const auto& info) { return info.param.name; });
 
 }  // namespace

@@ -128,7 +128,7 @@ void expect_same_bits(const std::string& folder, const Splits& splits) {
 // with others, so it has other numbers than the longer one had at the same position.
 std::vector<Checkpoint> checkpoints_of_one_rope() {
   std::vector<Checkpoint> out;
-  for (const Checkpoint& checkpoint : checkpoints_in_the_tree())
+  for (const Checkpoint& checkpoint : checkpoints_with_every_block())
     if (!checkpoint.name.starts_with("tiny_phi3")) out.push_back(checkpoint);
   return out;
 }
