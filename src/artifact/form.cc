@@ -47,7 +47,7 @@ constexpr std::array<std::string_view, 2> kEmbeds = {"none", "package"};
 constexpr std::array kFields = {
     field<&Form::layout>("layout", "the axis of the tokens in hidden states", kLayouts),
     field<&Form::cache>("cache", "how keys and values are kept", kCaches),
-    field<&Form::past>("past", "what layers with a window get of read-only caches", kPasts),
+    field<&Form::past>("past", "what layers with a window take of read-only caches", kPasts),
     field<&Form::recurrent>("recurrent", "where recurrent states are kept", kRecurrent),
     field<&Form::softplus>("softplus", "how softplus is written", kSoftplus),
     field<&Form::taps>("taps", "how convolutions over time are written", kTaps),
@@ -75,6 +75,10 @@ std::string_view hidden_layout_name(HiddenLayout layout) {
 Shape hidden_shape(HiddenLayout layout, std::int64_t channels, std::int64_t tokens) {
   return layout == HiddenLayout::kTokensInHeight ? Shape{1, channels, tokens, 1}
                                                  : Shape{1, channels, 1, tokens};
+}
+
+std::int64_t past_positions(PastForm past, std::int64_t context, std::int64_t window) {
+  return past == PastForm::kWhole || window == 0 ? context : std::min(context, window);
 }
 
 std::span<const FormField> form_fields() {

@@ -7,7 +7,6 @@
 
 #include <anemone/status.h>
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -37,10 +36,12 @@ Shape hidden_shape(HiddenLayout layout, std::int64_t channels, std::int64_t toke
 //              is room for the widest step, because padding tokens are written, too.
 enum class CacheForm { kBlend, kReadOnly, kSlice };
 
-// What a step gets of a read-only cache where its layer has a sliding window. kWhole: the positions
-// of the context, as every other layer; kWindow: no more than the window, the last positions before
-// the step. The host keeps all positions either way.
+// How many positions a function takes of a read-only cache whose layer has a sliding window.
+// kWhole: all of the context, as for other layers; kWindow: at most the window, the last positions
+// before the step. The host keeps all positions either way.
 enum class PastForm { kWhole, kWindow };
+// For a function of `context` positions and a layer with this window; 0: it has none.
+std::int64_t past_positions(PastForm past, std::int64_t context, std::int64_t window);
 
 // Where packages of fp16 keep recurrent states (short convolutions, delta nets): in Core ML states,
 // or in inputs and outputs. Those of fp32 have no states.
@@ -135,10 +136,6 @@ struct Form {
   EmbedForm embed = EmbedForm::kNone;
 
   bool has_read_only_caches() const { return cache == CacheForm::kReadOnly; }
-  // Positions that a function for `context` gets of a read-only cache; a `window` of 0 is none.
-  std::int64_t past_positions(std::int64_t context, std::int64_t window) const {
-    return past == PastForm::kWhole || window == 0 ? context : std::min(context, window);
-  }
   bool has_packed_caches() const { return cache == CacheForm::kSlice; }
   bool has_recurrent_states() const { return recurrent == RecurrentForm::kStates; }
   Shape logits_shape(std::int64_t columns, std::int64_t tokens) const {

@@ -42,7 +42,7 @@ namespace anemone::artifact {
 //   3: caches that the host appends to (Cache::is_appended), caches of several layers in one tensor
 //      (PortRole::kPosition), the vocabulary in the last axis (Form::logits), several heads in a
 //      package (Manifest::head_packages()), embeddings in a quantized form
-//      (EmbeddingPart::quantization)
+//      (EmbeddingPart::quantization), functions that take a part of a cache (Form::past)
 inline constexpr int kFormatVersion = 3;
 inline constexpr std::string_view kManifestName = "manifest.json";
 
@@ -55,8 +55,8 @@ enum class PortRole {
   // [1, 1, T, S]: 0 where token t attends to position s, kMaskedScore elsewhere. In a model that
   // classifies, S equals T and the positions are the tokens of the step.
   kAttentionMask,
-  // [1, 1, T, S + T]: as kAttentionMask, with a column for each of the S positions of a cache as it
-  // is before the step, and one for each token of the step (Cache::is_appended)
+  // [1, 1, T, P + T]: as kAttentionMask, with a column for each of the P = past_positions() of a
+  // cache before the step, and one for each token of the step (Cache::is_appended)
   kAttentionMaskPastAndStep,
   kCacheWriteMask,  // [1, 1, S, T]: 1 where token t is stored at position s, else 0
   // [1, 1, K + T, K]: 1 at [n + j, j] for a step of n real tokens, else 0. Of the K columns from
@@ -89,8 +89,8 @@ struct Port {
 // one for the values of each layer and positions for a widest step behind the S, and every other
 // shard one row; or a recurrent state of any shape, zero before the first token, that stands for
 // all tokens so far. A Core ML state lives in the StateStore under `name`; without states the
-// tensor is the input `name` and the output `output`. A function of S positions takes the first S
-// of an appended cache (less with a `window`), and gives the rows of its T tokens, [1, kv_heads, T,
+// tensor is the input `name` and the output `output`. A function of S positions takes
+// past_positions() of an appended cache, and gives the rows of its T tokens, [1, kv_heads, T,
 // head_dim].
 struct Cache {
   std::string name;
@@ -100,8 +100,7 @@ struct Cache {
   // It cannot be truncated: after tokens are dropped, the others have to be run again.
   bool is_recurrent = false;
   bool is_appended = false;  // `output` has the rows of the step; the host keeps them
-  // Of its layer, where the cache is appended and Form::past says that functions take less of it:
-  // the last Form::past_positions() before the step. 0: none.
+  // The sliding window of the layer, where `is_appended`; 0: it has none.
   std::int64_t window = 0;
 
   // That keys or values have room for.

@@ -62,7 +62,9 @@ Status check_binding(const Signature& signature, const CacheBinding& binding) {
   if (!fits)
     return invalid_argument("[{}] expected a cache with at least the positions of {}, got {}",
                             binding.input, to_string(taken), to_string(shape));
-  if (binding.position < 0 || binding.count < 0 || binding.count > shape[2] - binding.position)
+  const bool is_in_reach = binding.window > 0 && binding.window <= taken[2] + 1;
+  if (binding.position < 0 || (binding.position > taken[2] && !is_in_reach) || binding.count < 0 ||
+      binding.count > shape[2] - binding.position)
     return invalid_argument(
         "[{}] expected rows that fit into {} positions, got {} rows from position {}",
         binding.input, shape[2], binding.count, binding.position);

@@ -24,8 +24,10 @@ struct CacheBinding {
     // The function takes S positions of the cache, [1, heads, S, dim], and gives the rows of its T
     // tokens, [1, heads, T, dim]. The first `count` of them go to `position` and behind it. `cache`
     // is [1, heads, P, dim], where P may be more than S: 0 <= position, 0 <= count <= T, position +
-    // count <= P. The S positions are the first ones, or where the step stands behind them, the
-    // last ones before it: then its masks must have a window of S + 1 at most.
+    // count <= P. The S positions are the first ones, and position <= S. A step whose tokens attend
+    // to no more than a `window` of S + 1 positions may stand further back: then they are the last
+    // S
+    // positions before it.
     kAppend,
   };
   // Names of the function's input and output, which are not among the inputs of the run; whether
@@ -38,6 +40,7 @@ struct CacheBinding {
   Tensor* cache = nullptr;
   std::int64_t position = 0;  // kAppend
   std::int64_t count = 0;     // kAppend
+  std::int64_t window = 0;    // kAppend; 0: none
 };
 
 // kInvalidArgument where a binding does not fit the function: names, dtypes, shapes, positions.

@@ -41,10 +41,10 @@ struct MaskFact {
 
 // `count` tokens that stand at `position` and behind it, in a run of a function for `tokens` (T):
 // 0 <= position, 1 <= count <= T, position + count <= S (position <= S where the caches have no
-// room for the step, and any with windows of S + 1 at most). The other T - count tokens of the run
-// are padding: they are stored nowhere, and what the run gives for them is unspecified, but finite
-// where its inputs are. An operation of the function that multiplies T columns by a matrix of
-// weights takes the tokens for columns.
+// room for the step; any position if no window there is longer than S + 1). The other T - count
+// tokens of the run are padding: they are stored nowhere, and what the run gives for them is
+// unspecified, but finite where its inputs are. An operation of the function that multiplies T
+// columns by a matrix of weights takes the tokens for columns.
 struct StepFacts {
   std::int64_t position = 0;
   std::int64_t count = 0;

@@ -84,7 +84,8 @@ void LayerGraph::write_recurrent(const std::string& name, Value* updated) {
 CachedRows LayerGraph::append_to_cache(const std::string& name, Value* tokens,
                                        std::int64_t window) {
   const Shape& shape = tokens->type.shape;
-  const std::int64_t positions = options_.form.past_positions(options_.context, window);
+  const std::int64_t positions =
+      artifact::past_positions(options_.form.past, options_.context, window);
   Value* past =
       builder_.input(name, ir::Type::tensor(options_.dtype, {1, shape[1], positions, shape[3]}));
   const std::string output = name + "_rows";
@@ -100,7 +101,7 @@ CachedRows LayerGraph::append_to_cache(const std::string& name, Value* tokens,
                      .dtype = options_.dtype,
                      .shape = {1, shape[1], options_.cache_context, shape[3]},
                      .is_appended = true,
-                     .window = options_.form.past == artifact::PastForm::kWindow ? window : 0});
+                     .window = window});
   return {past, tokens};
 }
 

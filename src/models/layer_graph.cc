@@ -100,8 +100,9 @@ Value* LayerGraph::attention_mask(std::int64_t window) {
   const bool is_split = options_.form.has_read_only_caches() && !config_.classifies();
   const bool is_dynamic = options_.tokens == kDynamic;
   const std::int64_t columns =
-      is_split ? options_.form.past_positions(options_.context, window) + options_.tokens
-               : options_.context;
+      is_split
+          ? artifact::past_positions(options_.form.past, options_.context, window) + options_.tokens
+          : options_.context;
   return port({.name = std::move(name),
                .role = is_split ? PortRole::kAttentionMaskPastAndStep : PortRole::kAttentionMask,
                .window = window},

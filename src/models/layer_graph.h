@@ -68,7 +68,7 @@ class LayerGraph {
   ir::Value* layer_embedding();  // [1, layers of the shard * layer_embedding_size, T, 1]
   ir::Value* rope_cos(const artifact::Rope& rope);  // [1, 1, T, rope_dim / 2]
   ir::Value* rope_sin(const artifact::Rope& rope);
-  // [1, 1, T, S], or [1, 1, T, P + T] where caches are read-only: see Form::past_positions().
+  // [1, 1, T, S]; where caches are read-only [1, 1, T, P + T] with P = artifact::past_positions().
   ir::Value* attention_mask(std::int64_t window);
   ir::Value* cache_write_mask();  // [1, 1, S, T]
   ir::Value* cache_keep_mask();   // [1, 1, S, 1]: 1 where no token of this step is stored
@@ -90,9 +90,9 @@ class LayerGraph {
   ir::Value* earlier(std::int64_t count);
 
   // Stores `tokens` [1, kv_heads, T, head_dim] in the cache `name` ("k_cache_3") and returns what
-  // the function attends to: S positions, the step's among them, or those from before the step that
-  // the `window` of the layer asks for, and T of it. In a classifier, which has no caches, the
-  // positions are the tokens of the step.
+  // the function attends to: S positions, the step's among them, or those from before the step, as
+  // many as the form has for this sliding window of the layer, and T of it. In a classifier, which
+  // has no caches, the positions are the tokens of the step.
   CachedRows update_cache(const std::string& name, ir::Value* tokens, std::int64_t window);
 
   // Adds the columns of this step to the recurrent state `name`, which holds the `kept` ones before

@@ -182,8 +182,9 @@ struct BoundCaches : FusionFixture {
             form == Form::kAppend ? CacheBinding::Kind::kAppend : CacheBinding::Kind::kReplace;
         const std::string suffix = form == Form::kAppend ? "_new" : "_new_cache";
         if (form != Form::kStates)
-          bindings[end] = {{"keys", "keys" + suffix, kind, &keys, step.position, step.count},
-                           {"values", "values" + suffix, kind, &values, step.position, step.count}};
+          bindings[end] = {
+              {"keys", "keys" + suffix, kind, &keys, step.position, step.count, step.window},
+              {"values", "values" + suffix, kind, &values, step.position, step.count, step.window}};
         items.push_back(
             {&made[end].inputs, &outputs[end], states->get(), &made[end].facts, bindings[end]});
       }

@@ -241,7 +241,7 @@ Result<FunctionPlan> plan_width(const artifact::Manifest& manifest,
     }
     for (const artifact::Cache& cache : shard.caches)
       ANEMONE_RETURN_IF_ERROR(checker.check_cache(
-          cache, tokens, manifest.form.past_positions(plan.context, cache.window)));
+          cache, tokens, artifact::past_positions(manifest.form.past, plan.context, cache.window)));
     ANEMONE_RETURN_IF_ERROR(checker.check_nothing_else(shard));
     carried = shard.carried;
     ANEMONE_ASSIGN_OR_RETURN(flowing, checker.output(shard.output, hidden()));

@@ -28,7 +28,7 @@ void DenseMask::set(std::int64_t position, std::int64_t count) {
 void DenseMask::set_attention(std::int64_t position, std::int64_t count) {
   const exec::MaskFact fact = mask_fact(input_, {});
   const bool is_split = input_.role == artifact::PortRole::kAttentionMaskPastAndStep;
-  // Of a mask of past and step: the columns of the past, and the position of the first one.
+  // A mask of past and step has so many columns for the past; the first one is for this position.
   const std::int64_t past = columns_ - tokens_;
   const std::int64_t first = std::max<std::int64_t>(position - past, 0);
   for (std::int64_t t = 0; t < tokens_; ++t) {

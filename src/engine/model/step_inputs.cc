@@ -48,8 +48,7 @@ Shape host_input_shape(const HostInput& input, std::int64_t tokens, std::int64_t
     case PortRole::kAttentionMask:
       return {1, 1, tokens, context};
     case PortRole::kAttentionMaskPastAndStep:
-      return {1, 1, tokens,
-              artifact::Form{.past = input.past}.past_positions(context, input.window) + tokens};
+      return {1, 1, tokens, artifact::past_positions(input.past, context, input.window) + tokens};
     case PortRole::kCacheWriteMask:
       return {1, 1, context, tokens};
     case PortRole::kUpdateMask:

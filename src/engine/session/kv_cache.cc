@@ -35,7 +35,8 @@ CacheLayout layout_of(const artifact::Cache& cache) {
           .dtype = cache.dtype,
           .shape = cache.shape,
           .kind = kind_of(cache),
-          .is_recurrent = cache.is_recurrent};
+          .is_recurrent = cache.is_recurrent,
+          .window = cache.window};
 }
 
 }  // namespace
@@ -85,7 +86,8 @@ std::vector<exec::CacheBinding> KvCache::bindings(std::size_t package, std::int6
                                                         : exec::CacheBinding::Kind::kReplace,
                    .cache = &held.tensors[c],
                    .position = position,
-                   .count = count});
+                   .count = count,
+                   .window = layout.window});
   }
   return out;
 }

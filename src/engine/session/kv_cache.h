@@ -33,6 +33,7 @@ struct CacheLayout {
   Shape shape;
   Kind kind = Kind::kState;
   bool is_recurrent = false;  // it stands for all tokens so far; never kAppend
+  std::int64_t window = 0;    // kAppend: exec::CacheBinding::window
 };
 
 class KvCache {

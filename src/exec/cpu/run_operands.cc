@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <limits>
 #include <utility>
 
 #include "base/error.h"
@@ -25,13 +24,11 @@ Status bind_mask(const PreparedInput& input, const MaskFact& fact, const StepFac
   const bool is_write = fact.role == MaskFact::Role::kWrite;
   const std::int64_t tokens = view.shape[is_write ? 3 : 2];
   const std::int64_t positions = view.shape[is_write ? 2 : 3] - (is_past ? tokens : 0);
-  // Behind the past that the function takes, it must be the window that ends there.
-  const bool is_limited = fact.window != 0 && fact.window <= positions + 1;
-  const std::int64_t last = !is_past     ? positions - facts.count
-                            : is_limited ? std::numeric_limits<std::int64_t>::max()
-                                         : positions;
+  const std::int64_t last = is_past ? positions : positions - facts.count;
+  // The past may end further back than it is long, if the window is no longer: see CacheBinding.
+  const bool is_in_reach = is_past && fact.window > 0 && fact.window <= positions + 1;
   if (facts.tokens != tokens || facts.count < 1 || facts.count > tokens || facts.position < 0 ||
-      facts.position > last || fact.window < 0)
+      (facts.position > last && !is_in_reach) || fact.window < 0)
     return invalid_argument(
         "[{}] expected a step of at most {} tokens within {} positions, got {} from position {} "
         "in a function for {}",
