@@ -12,6 +12,7 @@
 #include "tests/support/sanitized.h"
 #include "text/chat/chat_template.h"
 #include "text/table_hash.h"
+#include "text/text_work.h"
 #include "text/tokenizer/tokenizer.h"
 
 namespace anemone::text {
@@ -37,10 +38,18 @@ Json bpe() {
           {"merges", Json::array({"a a"})}};
 }
 
+// Encodes within the limits of a text without a request; a sanitizer's share of the time is not the
+// text's.
 Status encode(const Json& tokenizer, const std::string& text) {
   const auto loaded = Tokenizer::parse(dump_json(tokenizer), "tokenizer.json");
   EXPECT_TRUE(loaded.ok()) << loaded.status().message();
-  return loaded.ok() ? (*loaded)->encode(text).status() : loaded.status();
+  if (!loaded.ok()) return loaded.status();
+  WorkBudget::Limits limits = text_limits(text.size());
+  if constexpr (testing::kIsSanitized) limits.cpu_time *= 10;
+  WorkBudget budget("text", limits);
+  EncodeOptions options;
+  options.budget = &budget;
+  return (*loaded)->encode(text, options).status();
 }
 
 // Encodes with a budget of a fifth of a second.
