@@ -7,8 +7,8 @@
 #include "base/error.h"
 #include "text/jinja/number_format.h"
 #include "text/jinja/operators.h"
-#include "text/jinja/text_forms.h"
 #include "text/jinja/text_tools.h"
+#include "text/jinja/value_text.h"
 #include "text/utf8.h"
 
 namespace anemone::text::jinja {

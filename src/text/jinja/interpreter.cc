@@ -9,7 +9,7 @@
 #include "base/error.h"
 #include "text/jinja/functions.h"
 #include "text/jinja/interpreter_guards.h"
-#include "text/jinja/text_forms.h"
+#include "text/jinja/value_text.h"
 
 namespace anemone::text::jinja {
 namespace {

@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "base/error.h"
-#include "text/jinja/text_forms.h"
+#include "text/jinja/value_text.h"
 #include "text/utf8.h"
 
 namespace anemone::text::jinja {

@@ -7,8 +7,8 @@
 #include "base/error.h"
 #include "text/jinja/filters.h"
 #include "text/jinja/operators.h"
-#include "text/jinja/text_forms.h"
 #include "text/jinja/text_tools.h"
+#include "text/jinja/value_text.h"
 
 namespace anemone::text::jinja {
 namespace {

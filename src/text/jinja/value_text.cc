@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "text/jinja/text_forms.h"
+#include "text/jinja/value_text.h"
 
 #include <algorithm>
 #include <array>
