@@ -28,6 +28,7 @@ struct Sizes {
   std::int64_t heads = 16;
   std::int64_t kv_heads = 4;
   std::int64_t context = 512;
+  std::int64_t window = 128;      // of layers that attend to the last positions only
   std::int64_t tokens = 64;       // of prefill
   std::int64_t head_unit = 1024;  // a head "16k" wide has 16 times as many outputs
 
@@ -43,7 +44,8 @@ struct Build {
   // kModel: of compiler::recipe_names().
   std::string_view quant = "int8-channel";
   artifact::Form form = {.cache = artifact::CacheForm::kReadOnly};
-  int functions = 1;  // 1: decode; 2: prefill, too; 4: both with a smaller context, too
+  bool has_windows = false;  // kModel: the upper half of the layers attends to Sizes::window
+  int functions = 1;         // 1: decode; 2: prefill, too; 4: both with a smaller context, too
   // Others: which one of the alternatives; kHead: thousands of outputs; kStates: states, 0 for two
   // per layer.
   int variant = 0;

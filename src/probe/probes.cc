@@ -28,6 +28,9 @@ constexpr std::string_view kBlockSource = "coreai-models#279: cosine 0.367 with 
 constexpr std::string_view kLinearSource =
     "resident: ane-book; stablehlo-coreml#110: int8 convolutions on the CPU";
 constexpr std::string_view kPaletteSource = "anemll-bench#5, smpanaro: palettes stream compressed";
+constexpr std::string_view kPast = "What do caches of two shapes cost?";
+constexpr std::string_view kPastSource =
+    "no report; bytes say that a layer with a window takes a part of the past";
 constexpr std::string_view kLayout = "Does a last axis of 1 cost what its padding says?";
 constexpr std::string_view kLayoutSource = "Apple's rules; ane-book saw a stride of 32";
 constexpr std::string_view kMlp = "Are 64 tokens faster as 8 x 8 in an MLP?";
@@ -67,6 +70,17 @@ constexpr Probe kRows[] = {
      .source = kSliceSource,
      .differs = "one state, written by slice_update at a position that is an input",
      .build = {.form = {.cache = CacheForm::kSlice}}},
+    {.id = "past-whole",
+     .question = kPast,
+     .source = kPastSource,
+     .differs = "every layer takes the whole past, half of them attend to a window of it",
+     .build = {.has_windows = true}},
+    {.id = "past-window",
+     .question = kPast,
+     .source = kPastSource,
+     .differs = "layers with a window take that many positions",
+     .build = {.form = {.cache = CacheForm::kReadOnly, .past = artifact::PastForm::kWindow},
+               .has_windows = true}},
     {.id = "states-1",
      .question = kStates,
      .source = kStateSource,

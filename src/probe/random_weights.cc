@@ -72,23 +72,27 @@ Tensor random_tensor(DType dtype, const Shape& shape, double bound, std::uint64_
   return out;
 }
 
-Status write_random_model(const std::string& folder, const Sizes& sizes, std::uint64_t seed,
-                          bool has_weights) {
-  const Json config = {{"model_type", "qwen2"},
-                       {"vocab_size", kVocabulary},
-                       {"hidden_size", sizes.hidden},
-                       {"intermediate_size", sizes.intermediate},
-                       {"num_hidden_layers", sizes.layers},
-                       {"num_attention_heads", sizes.heads},
-                       {"num_key_value_heads", sizes.kv_heads},
-                       {"hidden_act", "silu"},
-                       {"max_position_embeddings", sizes.context},
-                       {"rms_norm_eps", 1e-6},
-                       {"rope_theta", 10000.0},
-                       {"use_sliding_window", false},
-                       {"tie_word_embeddings", true}};
-  ANEMONE_RETURN_IF_ERROR(write_file(folder + "/config.json", config.dump(2)));
-  if (!has_weights) return {};
+Status write_random_config(const std::string& folder, const Sizes& sizes,
+                           std::optional<std::int64_t> window) {
+  Json config = {{"model_type", "qwen2"},
+                 {"vocab_size", kVocabulary},
+                 {"hidden_size", sizes.hidden},
+                 {"intermediate_size", sizes.intermediate},
+                 {"num_hidden_layers", sizes.layers},
+                 {"num_attention_heads", sizes.heads},
+                 {"num_key_value_heads", sizes.kv_heads},
+                 {"hidden_act", "silu"},
+                 {"max_position_embeddings", sizes.context},
+                 {"rms_norm_eps", 1e-6},
+                 {"rope_theta", 10000.0},
+                 {"use_sliding_window", window.has_value()},
+                 {"max_window_layers", sizes.layers / 2},
+                 {"tie_word_embeddings", true}};
+  if (window) config["sliding_window"] = *window;
+  return write_file(folder + "/config.json", config.dump(2));
+}
+
+Status write_random_weights(const std::string& folder, const Sizes& sizes, std::uint64_t seed) {
   const auto tensors = tensors_of(sizes);
   ANEMONE_ASSIGN_OR_RETURN(
       auto writer, checkpoint::SafetensorsWriter::create(folder + "/model.safetensors", tensors));

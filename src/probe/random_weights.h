@@ -5,6 +5,7 @@
 #include <anemone/status.h>
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "probe/probe.h"
@@ -17,9 +18,10 @@ Tensor random_tensor(DType dtype, const Shape& shape, double bound, std::uint64_
 // The bound with which a product of `inputs` terms keeps the size of what it multiplies.
 double weight_bound(std::int64_t inputs);
 
-// Writes a checkpoint of a Qwen2 of these sizes into a folder that is there: config.json and, with
-// `has_weights`, model.safetensors.
-Status write_random_model(const std::string& folder, const Sizes& sizes, std::uint64_t seed,
-                          bool has_weights);
+// Write a checkpoint of a Qwen2 of these sizes into a folder that is there: config.json, and
+// model.safetensors. With a `window` the upper half of the layers attends to that many positions.
+Status write_random_config(const std::string& folder, const Sizes& sizes,
+                           std::optional<std::int64_t> window);
+Status write_random_weights(const std::string& folder, const Sizes& sizes, std::uint64_t seed);
 
 }  // namespace anemone::probe

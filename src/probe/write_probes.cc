@@ -48,6 +48,11 @@ Result<compiler::CompileOptions> compile_options(const Build& build, const Optio
   return out;
 }
 
+Status write_config(const std::string& checkpoint, const Build& build, const Sizes& sizes) {
+  return write_random_config(checkpoint, sizes,
+                             build.has_windows ? std::optional(sizes.window) : std::nullopt);
+}
+
 // Runs one function of a package and writes each input and output to a file.
 class Recorder {
  public:
@@ -112,6 +117,7 @@ struct Written {
 Result<Written> write_model(const Probe& probe, const std::string& root,
                             const std::string& checkpoint, const Options& options) {
   ANEMONE_ASSIGN_OR_RETURN(const auto compile_with, compile_options(probe.build, options));
+  ANEMONE_RETURN_IF_ERROR(write_config(checkpoint, probe.build, options.sizes));
   const std::string folder = fmt::format("{}/model", probe.id);
   ANEMONE_ASSIGN_OR_RETURN(const auto report,
                            compiler::compile(checkpoint, root + "/" + folder, compile_with));
@@ -186,7 +192,7 @@ Result<std::uint64_t> planned_bytes(const Build& build, const Options& options) 
     ANEMONE_ASSIGN_OR_RETURN(
         const ScratchFolder scratch,
         ScratchFolder::create(fs::temp_directory_path().string(), "anemone-probe"));
-    ANEMONE_RETURN_IF_ERROR(write_random_model(scratch.path(), options.sizes, options.seed, false));
+    ANEMONE_RETURN_IF_ERROR(write_config(scratch.path(), build, options.sizes));
     ANEMONE_ASSIGN_OR_RETURN(auto compile_with, compile_options(build, options));
     compile_with.dry_run = true;
     ANEMONE_ASSIGN_OR_RETURN(
@@ -234,7 +240,7 @@ Status write_probes(const std::vector<Probe>& chosen, const std::string& output,
     if (!fs::create_directory(folder, error))
       return io_error("[{}] cannot create: {}", folder, error.message());
   if (needs_model(chosen))
-    ANEMONE_RETURN_IF_ERROR(write_random_model(checkpoint, options.sizes, options.seed, true));
+    ANEMONE_RETURN_IF_ERROR(write_random_weights(checkpoint, options.sizes, options.seed));
   std::map<std::string_view, Json> packages;  // by the id of the first probe of their build
   Json list = Json::array();
   for (const Probe& probe : chosen) {

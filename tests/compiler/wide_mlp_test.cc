@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <gtest/gtest.h>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -23,7 +24,8 @@ class WideMlp : public ::testing::Test {
   void make(std::int64_t width) {
     const probe::Sizes sizes = {
         .layers = 2, .hidden = 64, .intermediate = width, .heads = 2, .kv_heads = 1, .context = 32};
-    ASSERT_TRUE(probe::write_random_model(model_.path(), sizes, 7, true).ok());
+    ASSERT_TRUE(probe::write_random_config(model_.path(), sizes, std::nullopt).ok());
+    ASSERT_TRUE(probe::write_random_weights(model_.path(), sizes, 7).ok());
   }
   Answer run(CompileOptions options, artifact::ProjectionForm projections) {
     options.form = ane::named_forms().front().form;

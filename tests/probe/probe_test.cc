@@ -31,6 +31,7 @@ constexpr Sizes kSmall = {.layers = 2,
                           .heads = 2,
                           .kv_heads = 1,
                           .context = 32,
+                          .window = 8,
                           .tokens = 8,
                           .head_unit = 4};
 
@@ -163,6 +164,7 @@ TEST(Probes, AreWhatTheySay) {
   const Kit kit = make_kit({});
   std::map<std::string, std::set<std::string>> broken;
   std::map<std::string, std::size_t> functions, states;
+  std::map<std::string, std::set<Shape>> caches;
   for (const Json& probe : kit.json["probes"])
     for (const Json& package : probe["packages"]) {
       const std::string id = probe["id"];
@@ -171,6 +173,9 @@ TEST(Probes, AreWhatTheySay) {
       ASSERT_TRUE(model.ok());
       functions[id] = model->functions.size();
       states[id] = model->functions.front().states.size();
+      for (const Json& input : package["functions"][0]["inputs"])
+        if (input["name"].get<std::string>().starts_with("k_cache_"))
+          caches[id].insert(input["shape"].get<Shape>());
       for (const ane::Finding& each : ane::check({model->program, {}, 0}))
         broken[id].insert(std::string(each.rule->id));
     }
@@ -186,6 +191,8 @@ TEST(Probes, AreWhatTheySay) {
   EXPECT_EQ(states["cache-blend"], 4U);
   EXPECT_EQ(states["cache-readonly"], 0U);
   EXPECT_EQ(states["cache-slice"], 1U);
+  EXPECT_EQ(caches["past-whole"].size(), 1U);
+  EXPECT_EQ(caches["past-window"].size(), 2U);
   EXPECT_EQ(states["slice-states"], 1U);
   EXPECT_EQ(states["blend-states"], 4U);
   EXPECT_EQ(states["portable"], 0U);
