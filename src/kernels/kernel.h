@@ -18,8 +18,9 @@
 namespace anemone::kernels {
 
 // The operands of one call. All shapes are static. Output storage never overlaps an input, but that
-// slice_update may be given its x, and may hold garbage. Operands were checked by the operation's
-// type rule: kernels check only what the rule cannot see (values, such as an index out of range).
+// slice_update may be given its x and the scatter operations their data, and may hold garbage.
+// Operands were checked by the operation's type rule: kernels check only what the rule cannot see
+// (values, such as an index out of range).
 class KernelCall {
  public:
   virtual ~KernelCall() = default;

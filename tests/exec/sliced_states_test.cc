@@ -279,6 +279,60 @@ TEST_F(SlicedStates, AreUpdatedInTheirMemory) {
   }
 }
 
+// Caches that are written at indices: a step costs its tokens, not the cache. Their order is that
+// of the indices, of which the last one counts where two are equal.
+TEST_F(SlicedStates, AreScatteredToInTheirMemory) {
+  const Shape shape = {1, kKvHeads, kRoom, kDim};
+  for (const char* type : {"scatter", "scatter_nd", "scatter_along_axis"}) {
+    SCOPED_TRACE(type);
+    const bool is_nd = type == std::string("scatter_nd");
+    const bool is_dense = type == std::string("scatter_along_axis");
+    program = std::make_shared<Program>();
+    Builder b = function();
+    state = b.input("cache", Type::state(DType::kFp16, shape));
+    stored = b.read_state(state, "stored");
+    Shape where = {kTokens};
+    if (is_nd) where = {1, kKvHeads, kTokens, 3};  // batch, head, position
+    if (is_dense) where = {1, kKvHeads, kTokens, kDim};
+    std::vector<Builder::Input> arguments = {
+        {"data", stored},
+        {"indices", b.input("at", Type::tensor(DType::kInt32, where))},
+        {"updates", b.input("k0", tokens_type())},
+        {"mode", Literal::text("update")},
+        {"validate_indices", Literal::boolean(false)}};
+    if (!is_nd) arguments.push_back({"axis", Literal::int32(2)});
+    b.write_state(state, b.op(type, arguments), "write");
+    Value* y = b.op("reduce_sum", {{"x", b.read_state(state, "after")},
+                                   {"axes", Literal::int32s({-1})},
+                                   {"keep_dims", Literal::boolean(true)}});
+    b.rename(y, "y");
+    ASSERT_TRUE(b.finish({y}).ok()) << b.status().message();
+    const auto reference = load_as(kernels::simd::Isa::kPlain, true);
+    const auto fast = load_as(kernels::simd::supported_isas().back(), false);
+    auto expected = reference->make_state();
+    auto got = fast->make_state();
+    const std::byte* const place = memory_of(**got);
+    const std::vector<std::vector<std::int32_t>> steps = {{0, 1, 2}, {3, 4, 4}, {15, -2, 0}};
+    for (const std::vector<std::int32_t>& positions : steps) {
+      std::vector<std::int32_t> at = positions;
+      if (is_nd || is_dense) at.clear();
+      for (std::int32_t head = 0; head < kKvHeads; ++head)
+        for (const std::int32_t position : positions) {
+          if (is_nd) at.insert(at.end(), {0, head, position});
+          if (is_dense) at.insert(at.end(), kDim, position);
+        }
+      std::vector<Given> given;
+      given.emplace_back("at", ints(where, at));
+      given.emplace_back("k0", random({1, kKvHeads, kTokens, kDim}));
+      EXPECT_EQ(run(*fast, inputs_of(given), "y", got->get()),
+                run(*reference, inputs_of(given), "y", expected->get()));
+      EXPECT_EQ(to_floats((*got)->read("cache")->view()),
+                to_floats((*expected)->read("cache")->view()));
+      EXPECT_EQ(memory_of(**got), place);
+    }
+  }
+}
+
 // What was read stays what it was, however late it is used, and so does a state that is not written
 // back.
 TEST_F(SlicedStates, AreCopiedWhereTheOldValueIsUsed) {

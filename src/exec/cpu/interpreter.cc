@@ -169,7 +169,8 @@ Status Interpreter::run_kernel(const PreparedOp& op) {
     if (op.kind == PreparedOp::Kind::kUpdateState) {
       // Another run, or a value that was written since, may have given the state other memory.
       const BufferRef& state = states_[static_cast<std::size_t>(op.state)];
-      if (this->reg(op.reg("x")).view.data == state->data()) return {state->data(), state};
+      if (this->reg(op.updated_register()).view.data == state->data())
+        return {state->data(), state};
     }
     return memory(reg, bytes);
   };

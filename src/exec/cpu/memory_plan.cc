@@ -263,8 +263,7 @@ bool can_overwrite(const PreparedOp& op, int reg) {
     return std::ranges::find(inputs, reg) != inputs.end();
   }
   // What is not replaced is there already.
-  return op.kind == Kind::kKernel && op.op->type == "slice_update" && op.reg("x") == reg &&
-         op.reg("update") != reg;
+  return reg >= 0 && op.updated_register() == reg;
 }
 
 void plan_memory(PreparedFunction& function) {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "exec/cpu/op_call.h"
 
+#include <algorithm>
+
 #include "base/check.h"
 #include "base/error.h"
 
@@ -16,6 +18,17 @@ int PreparedOp::reg(std::string_view name) const {
   const Operand* found = operand(name);
   ANEMONE_CHECK(found != nullptr && !found->registers.empty());
   return found->registers.front();
+}
+
+int PreparedOp::updated_register() const {
+  if (kind != Kind::kKernel && kind != Kind::kUpdateState) return -1;
+  const std::string& type = op->type;
+  const bool is_scatter = type == "scatter" || type == "scatter_along_axis" || type == "scatter_nd";
+  if (!is_scatter && type != "slice_update") return -1;
+  const int updated = reg(is_scatter ? "data" : "x");
+  std::ptrdiff_t uses = 0;
+  for (const Operand& each : operands) uses += std::ranges::count(each.registers, updated);
+  return uses == 1 ? updated : -1;
 }
 
 namespace {

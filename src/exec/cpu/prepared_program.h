@@ -51,7 +51,7 @@ struct PreparedOp {
     kKernel,
     kReadState,
     kWriteState,
-    kUpdateState,  // slice_update of what was read of a state, in the memory of the state
+    kUpdateState,  // an update (updated_register) of what was read of a state, in its memory
     kCond,
     kWhile,
     kClassify,
@@ -88,6 +88,10 @@ struct PreparedOp {
   const Operand* operand(std::string_view name) const;
   // Register of the first argument of a parameter that the schema guarantees.
   int reg(std::string_view name) const;
+  // Of slice_update and the scatter operations: the register whose values the output has where
+  // nothing else is written, and in whose memory the kernel may work. -1 of others, and where the
+  // operation takes the register twice.
+  int updated_register() const;
 };
 
 struct PreparedInput {

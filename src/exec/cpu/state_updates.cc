@@ -33,8 +33,8 @@ class InPlace {
       PreparedOp& op = ops_[k];
       if (op.kind == Kind::kReadState)
         add_alias(op.state, op.outputs[0]);
-      else if (op.kind == Kind::kKernel && op.op->type == "slice_update")
-        update(op, k);
+      else if (const int updated = op.updated_register(); updated >= 0)
+        update(op, updated, k);
     }
   }
 
@@ -85,15 +85,13 @@ class InPlace {
       of.next_longest = {last, reg};
   }
 
-  void update(PreparedOp& op, std::size_t k) {
-    const int x = op.reg("x");
-    const auto found = state_of_.find(x);
+  void update(PreparedOp& op, int updated, std::size_t k) {
+    const auto found = state_of_.find(updated);
     if (found == state_of_.end()) return;
     State& state = states_[index(found->second)];
-    const auto& others = state.longest.second == x ? state.next_longest : state.longest;
-    const Operand* update = op.operand("update");
-    const bool is_last = last_use_[index(x)] == k && !is_handed_on_[index(x)] &&
-                         update->registers.front() != x && (others.second < 0 || others.first < k);
+    const auto& others = state.longest.second == updated ? state.next_longest : state.longest;
+    const bool is_last = last_use_[index(updated)] == k && !is_handed_on_[index(updated)] &&
+                         (others.second < 0 || others.first < k);
     const auto next = std::ranges::upper_bound(state.accesses, k);
     if (!is_last || state.is_inside || next == state.accesses.end()) return;
     const PreparedOp& write = ops_[*next];

@@ -177,21 +177,35 @@ void gather_runs(const KernelCall& call, const Runs& runs) {
 
 Status scatter_runs(const KernelCall& call, const Runs& runs) {
   const Mode mode = parse_mode(call.text("mode", "add"));
-  return visit_numeric(call.output().dtype, [&]<typename T>(T) {
-    const auto data = call.input("data").as<T>();
-    const auto updates = call.input("updates").as<T>();
-    std::vector<Computed<T>> values(data.size());
-    for (std::size_t i = 0; i < data.size(); ++i) values[i] = load_element(data[i]);
+  const TensorView data = call.input("data");
+  const TensorView updates = call.input("updates");
+  const MutableTensorView out = call.output();
+  if (mode == Mode::kUpdate) {
+    if (data.data != out.data) std::copy_n(data.data, data.size_bytes(), out.data);
+    const std::int64_t element = dtype_bits(data.dtype) / 8;
+    const std::int64_t bytes = runs.length * element;
+    const std::byte* from = updates.data;
+    for (const std::int64_t offset : runs.offsets) {
+      std::copy_n(from, bytes, out.data + offset * element);
+      from += bytes;
+    }
+    return ok_status();
+  }
+  return visit_numeric(out.dtype, [&]<typename T>(T) {
+    const auto before = data.as<T>();
+    const auto terms = updates.as<T>();
+    std::vector<Computed<T>> values(before.size());
+    for (std::size_t i = 0; i < before.size(); ++i) values[i] = load_element(before[i]);
     std::size_t next = 0;
     for (const std::int64_t offset : runs.offsets)
       for (std::int64_t i = 0; i < runs.length; ++i) {
         Computed<T>& value = values[static_cast<std::size_t>(offset + i)];
-        value = apply(mode, value, load_element(updates[next++]));
+        value = apply(mode, value, load_element(terms[next++]));
         // Keeps integers in 32 bits, so that long chains of products cannot overflow 64.
         if constexpr (std::is_integral_v<T>) value = static_cast<T>(value);
       }
-    const auto out = call.output().as<T>();
-    for (std::size_t i = 0; i < out.size(); ++i) out[i] = store_element<T>(values[i]);
+    const auto after = out.as<T>();
+    for (std::size_t i = 0; i < after.size(); ++i) after[i] = store_element<T>(values[i]);
   });
 }
 
