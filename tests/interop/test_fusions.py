@@ -248,3 +248,49 @@ def test_caches_of_several_layers_in_one_state(anemone, tmp_path, is_grouped):
         outputs = anemone.predict(path, inputs, tmp_path, states=states)
         assert_close(outputs["y"], module(x, torch.tensor([position]), mask), tolerance(FP16))
         assert_close(states["cache"], module.cache, tolerance(FP16))
+
+
+class ScatteredCaches(nn.Module):
+    """A buffer for the keys and one for the values, written by scatter_ at positions that are an input."""
+
+    def __init__(self, context=16):
+        super().__init__()
+        width, kv_width = HEADS * HEAD_DIM, KV_HEADS * HEAD_DIM
+        self.q, self.k, self.v = nn.Linear(width, width), nn.Linear(width, kv_width), nn.Linear(width, kv_width)
+        for name in ("keys", "values"):
+            self.register_buffer(name, torch.zeros(1, KV_HEADS, context, HEAD_DIM))
+
+    def forward(self, x, positions, mask):
+        count, group = x.shape[1], HEADS // KV_HEADS
+        q = self.q(x).view(1, count, HEADS, HEAD_DIM).transpose(1, 2) * HEAD_DIM**-0.5
+        where = positions.long().view(1, 1, -1, 1).expand(1, KV_HEADS, count, HEAD_DIM)
+        for cache, make in ((self.keys, self.k), (self.values, self.v)):
+            cache.scatter_(2, where, make(x).view(1, count, KV_HEADS, HEAD_DIM).transpose(1, 2))
+        keys, values = (t.repeat_interleave(group, 1) for t in (self.keys, self.values))
+        mixed = torch.softmax(q @ keys.transpose(2, 3) + mask, -1) @ values
+        return x + mixed.transpose(1, 2).reshape(1, count, -1)
+
+
+def test_caches_that_are_scattered_to(anemone, tmp_path):
+    """A step writes its tokens into the memory of the states and copies nothing else."""
+    module, count = ScatteredCaches(), 4
+    example = [torch.randn(1, count, CHANNELS), torch.arange(count, dtype=torch.int32), torch.zeros(1, 1, count, 16)]
+    model = convert(module, example, FP16,
+                    inputs=[ct.TensorType(shape=(1, count, CHANNELS), dtype=np.float16),
+                            ct.TensorType(shape=(count,), dtype=np.int32),
+                            ct.TensorType(shape=(1, 1, count, 16), dtype=np.float16)],
+                    states=[ct.StateType(wrapped_type=ct.TensorType(shape=tuple(module.keys.shape), dtype=np.float16), name=name)
+                            for name in ("keys", "values")])
+    path = save(model, tmp_path)
+    report = json.loads(anemone("inspect", "--explain", "--json", path))
+    kinds = {kind["kind"]: kind["count"] for function in report["functions"] for kind in function["kinds"]}
+    assert kinds.get("scatter_along_axis in place") == 2, kinds
+    module.keys.zero_(), module.values.zero_()
+    states = {}
+    for positions in ([0, 1, 2, 3], [4, 5, 6, 7], [9, 8, 3, 15]):
+        x, at = torch.randn(1, count, CHANNELS), torch.tensor(positions, dtype=torch.int32)
+        mask = torch.where(torch.arange(16)[None, :] <= at[:, None], 0.0, -1e4)[None, None]
+        outputs = anemone.predict(path, input_arrays(model, [x, at, mask]), tmp_path, states=states)
+        assert_close(outputs["y"], module(x, at, mask), tolerance(FP16))
+        for name in ("keys", "values"):
+            assert_close(states[name], getattr(module, name), tolerance(FP16))
