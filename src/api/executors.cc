@@ -10,7 +10,7 @@ namespace anemone::api {
 
 Result<std::unique_ptr<exec::Executor>> make_executor(const ExecutorOptions& options) {
   namespace simd = kernels::simd;
-  exec::CpuOptions cpu{.threads = options.threads};
+  exec::CpuOptions cpu{.threads = options.threads, .maps_weights = options.maps_weights};
   if (options.isa == "reference") {
     cpu.is_reference = true;
   } else if (!options.isa.empty()) {

@@ -17,6 +17,7 @@ struct ExecutorOptions {
   // The instructions that kernels use: "plain", "neon", "avx2", "avx512", "avx512vnni", "amx"; or
   // "reference" for the reference interpreter, without fusions. Empty: the best of this processor.
   std::string isa = {};
+  bool maps_weights = true;  // exec::CpuOptions says what the other choice gives
 };
 
 // The executor of this machine. The one place that names an implementation: callers above see the

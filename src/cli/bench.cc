@@ -65,6 +65,7 @@ Result<BenchOptions> parse(const BenchFlags& flags, const Context& context) {
   constexpr std::int64_t kMaxTokens = 1 << 20;
   BenchOptions out;
   out.isa = context.isa;
+  out.no_mmap = context.no_mmap;
   out.repetitions = flags.repetitions;
   ANEMONE_ASSIGN_OR_RETURN(out.prefill, parse_list(flags.prefill, "--prefill", 0, kMaxTokens));
   ANEMONE_ASSIGN_OR_RETURN(out.decode, parse_list(flags.decode, "--decode", 0, kMaxTokens));
@@ -102,9 +103,9 @@ Status check_bench_flags(const BenchFlags& flags) {
 
 // The process that bench starts to measure a load.
 Status run_load_child(const BenchOptions& options, std::int64_t start_ns) {
-  ANEMONE_ASSIGN_OR_RETURN(
-      const auto executor,
-      api::make_executor({static_cast<int>(options.threads.front()), options.isa}));
+  ANEMONE_ASSIGN_OR_RETURN(const auto executor,
+                           api::make_executor({static_cast<int>(options.threads.front()),
+                                               options.isa, !options.no_mmap}));
   ANEMONE_ASSIGN_OR_RETURN(const bench::LoadTime load,
                            bench::measure_own_load(options.folder, *executor, start_ns));
   return print_json(bench::load_time_to_json(load));

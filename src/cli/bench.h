@@ -49,6 +49,7 @@ struct BenchOptions {
   std::vector<std::int64_t> threads;
   int repetitions = 3;
   std::string isa;
+  bool no_mmap = false;
 };
 
 // Loads a model for so many threads, with a progress bar.

@@ -140,8 +140,9 @@ class Measurement {
 
 Result<std::shared_ptr<const engine::Model>> load_for_bench(const BenchOptions& options,
                                                             std::int64_t threads, bool load_text) {
-  ANEMONE_ASSIGN_OR_RETURN(const auto executor,
-                           api::make_executor({static_cast<int>(threads), options.isa}));
+  ANEMONE_ASSIGN_OR_RETURN(
+      const auto executor,
+      api::make_executor({static_cast<int>(threads), options.isa, !options.no_mmap}));
   ProgressReport bar("loading", Progress::Unit::kItems);
   engine::ModelLoadOptions load;
   load.load_text = load_text;
@@ -157,6 +158,7 @@ Result<bench::LoadTime> load_time(const BenchOptions& options, std::int64_t thre
   std::vector<std::string> arguments = {"bench", options.folder, "--threads",
                                         std::to_string(threads)};
   if (!options.isa.empty()) arguments.insert(arguments.end(), {"--isa", options.isa});
+  if (options.no_mmap) arguments.push_back("--no-mmap");
   arguments.push_back("--load-start-ns");
   return bench::measure_load(executable, arguments, options.repetitions);
 }

@@ -11,12 +11,15 @@
 #include <set>
 #include <string>
 
+#include "api/executors.h"
+
 namespace anemone::cli {
 
 // Flags before or after any subcommand, and what the chosen subcommand wants to do.
 struct Context {
-  int threads = 0;  // 0: as many as this process may use
-  std::string isa;  // instructions of the CPU kernels, as api::ExecutorOptions has them
+  int threads = 0;       // 0: as many as this process may use
+  std::string isa;       // instructions of the CPU kernels, as api::ExecutorOptions has them
+  bool no_mmap = false;  // weights are read into memory
   bool verbose = false;
   // The subcommand sets this when the user names it; main runs it after all flags are read. It does
   // not throw.
@@ -25,6 +28,8 @@ struct Context {
   // a key, an address, a function, a number), and main refuses an empty value for it: what
   // `--api-key-file "$UNSET"` gives must not count as a flag that was not there.
   std::set<const CLI::Option*> texts;
+
+  api::ExecutorOptions executor() const { return {threads, isa, !no_mmap}; }
 };
 
 // Each adds its subcommand with its flags, help text and examples. `context` outlives the app.

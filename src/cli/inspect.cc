@@ -131,8 +131,7 @@ void add_inspect_command(CLI::App& app, Context& context) {
       "  anemone inspect tokenizer.json");
   command->callback([options, &context] {
     context.action = [options, &context] {
-      options->threads = context.threads;
-      options->isa = context.isa;
+      options->executor = context.executor();
       return run_inspect(*options);
     };
   });

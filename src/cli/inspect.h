@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "api/executors.h"
 #include "artifact/manifest.h"
 #include "base/json.h"
 
@@ -18,8 +19,7 @@ struct InspectOptions {
   bool as_json = false;
   bool as_mil = false;
   bool is_explain = false;
-  int threads = 0;  // of the executor whose plan is explained, as Context has them
-  std::string isa = {};
+  api::ExecutorOptions executor = {};  // whose plan is explained
 };
 
 // What a file holds, in the form that was asked for.

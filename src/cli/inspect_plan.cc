@@ -11,7 +11,7 @@
 namespace anemone::cli {
 
 Result<Report> inspect_plan(const InspectOptions& options) {
-  ANEMONE_ASSIGN_OR_RETURN(const auto executor, api::make_executor({options.threads, options.isa}));
+  ANEMONE_ASSIGN_OR_RETURN(const auto executor, api::make_executor(options.executor));
   ANEMONE_ASSIGN_OR_RETURN(const auto program, executor->load(options.path));
   Report out;
   out.json = {{"file", options.path}, {"kind", "plan"}, {"functions", Json::array()}};

@@ -44,7 +44,7 @@ Status run_predict(const PredictFlags& options, const Context& context) {
   if (options.is_json && !options.is_explain)
     return invalid_argument(
         "[--json] works only together with --explain (see anemone predict --help)");
-  ANEMONE_ASSIGN_OR_RETURN(auto executor, api::make_executor({context.threads, context.isa}));
+  ANEMONE_ASSIGN_OR_RETURN(auto executor, api::make_executor(context.executor()));
   PredictSession session(std::move(executor), options.is_explain);
   if (options.is_server) return serve(session, options.request);
   const PredictRequest& request = options.request;

@@ -59,7 +59,7 @@ Status run_probe(const ProbeFlags& flags, const Context& context) {
   if (flags.output.empty())
     return invalid_argument("expected -o DIR, got none (see anemone probe --help)");
   catch_interrupts();
-  ANEMONE_ASSIGN_OR_RETURN(const auto executor, api::make_executor({context.threads, context.isa}));
+  ANEMONE_ASSIGN_OR_RETURN(const auto executor, api::make_executor(context.executor()));
   ProgressReport bar("probes", Progress::Unit::kItems);
   const Status status =
       probe::write_probes(chosen, flags.output, options, *executor, std::ref(bar));

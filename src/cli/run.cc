@@ -29,7 +29,7 @@ constexpr std::int64_t kDefaultContinuation = 256;
 
 Result<std::shared_ptr<const engine::Model>> load_model(const RunOptions& options,
                                                         const Context& context, bool load_text) {
-  ANEMONE_ASSIGN_OR_RETURN(const auto executor, api::make_executor({context.threads, context.isa}));
+  ANEMONE_ASSIGN_OR_RETURN(const auto executor, api::make_executor(context.executor()));
   ANEMONE_ASSIGN_OR_RETURN(
       const FoundArtifact found,
       artifact_folder(options.model, {context.threads, options.checks_hashes}));

@@ -78,7 +78,7 @@ Result<std::vector<std::vector<std::string>>> model_names(const ServeOptions& op
 
 Result<serve::ModelSet> load_models(const ServeOptions& options, const Context& context) {
   ANEMONE_ASSIGN_OR_RETURN(const auto names, model_names(options));
-  ANEMONE_ASSIGN_OR_RETURN(const auto executor, api::make_executor({context.threads, context.isa}));
+  ANEMONE_ASSIGN_OR_RETURN(const auto executor, api::make_executor(context.executor()));
   std::vector<serve::ServedModel> models;
   for (std::size_t i = 0; i < names.size(); ++i) {
     ANEMONE_ASSIGN_OR_RETURN(

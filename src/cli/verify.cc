@@ -42,7 +42,10 @@ namespace {
 constexpr std::int64_t kDefaultTokens = 512;
 
 struct VerifyFlags {
-  std::string isa;  // of Context
+  // Of Context.
+  std::string isa;
+  bool no_mmap = false;
+
   std::string artifact;
   std::string against;
   std::optional<std::string> text;
@@ -131,7 +134,8 @@ Result<std::shared_ptr<const engine::Model>> load_quietly(const std::string& fol
 
 Result<artifact::Agreement> measure(const VerifyFlags& flags, const Subject& subject,
                                     const compiler::CompileOptions& options) {
-  ANEMONE_ASSIGN_OR_RETURN(const auto executor, api::make_executor({options.threads, flags.isa}));
+  ANEMONE_ASSIGN_OR_RETURN(const auto executor,
+                           api::make_executor({options.threads, flags.isa, !flags.no_mmap}));
   // The artifact is loaded first, since it may be refused and takes the least time.
   ANEMONE_ASSIGN_OR_RETURN(const auto model, load_quietly(flags.artifact, *executor));
   ANEMONE_ASSIGN_OR_RETURN(const std::string cache, make_cache_folder());
@@ -296,6 +300,7 @@ void add_verify_command(CLI::App& app, Context& context) {
   command->callback([flags, &context] {
     context.action = [flags, &context] {
       flags->isa = context.isa;
+      flags->no_mmap = context.no_mmap;
       return run_verify(*flags, context);
     };
   });

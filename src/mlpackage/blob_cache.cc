@@ -21,7 +21,8 @@ Result<const BlobReader*> BlobCache::reader(const std::string& reference) {
   if (files_ == nullptr)
     return corrupt("expected a constant in the model itself, got a reference to \"{}\"", reference);
   ANEMONE_ASSIGN_OR_RETURN(const std::string path, files_->weight_path(reference));
-  ANEMONE_ASSIGN_OR_RETURN(auto file, MappedFile::open(path));
+  ANEMONE_ASSIGN_OR_RETURN(auto file,
+                           maps_weights_ ? MappedFile::open(path) : MappedFile::read(path));
   ANEMONE_ASSIGN_OR_RETURN(BlobReader blobs, BlobReader::open(file->bytes(), file, path));
   mapped_.push_back(std::move(file));
   const auto it = readers_.emplace(reference, std::make_unique<const BlobReader>(std::move(blobs)));

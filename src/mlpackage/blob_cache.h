@@ -19,12 +19,13 @@
 
 namespace anemone::mlpackage {
 
-// The weight files of a package that is being read: maps each file once, and gives values that
+// The weight files of a package that is being read: opens each file once, and gives values that
 // refer to the same blob the same Data, so that what was shared stays shared. Single-thread.
 class BlobCache {
  public:
   // `files` must outlive the cache; nullptr (a model in memory) refuses every reference.
-  explicit BlobCache(const PackageFiles* files) : files_(files) {}
+  explicit BlobCache(const PackageFiles* files, bool maps_weights = true)
+      : files_(files), maps_weights_(maps_weights) {}
 
   // The blob behind "@model_path/weights/weight.bin" and an offset, checked against dtype and size.
   Result<std::shared_ptr<const ir::Data>> find(const std::string& reference, std::uint64_t offset,
@@ -37,6 +38,7 @@ class BlobCache {
   Result<const BlobReader*> reader(const std::string& reference);
 
   const PackageFiles* files_;
+  const bool maps_weights_;
   std::map<std::string, std::unique_ptr<const BlobReader>, std::less<>> readers_;  // by reference
   std::map<std::pair<const BlobReader*, std::uint64_t>, std::shared_ptr<const ir::Data>> data_;
   std::vector<std::shared_ptr<const MappedFile>> mapped_;

@@ -97,11 +97,11 @@ Result<Model> decode(std::span<const std::byte> bytes, BlobCache& blobs) {
 
 }  // namespace
 
-Result<Model> read_package(const std::string& path) {
+Result<Model> read_package(const std::string& path, const ReadOptions& options) {
   ANEMONE_ASSIGN_OR_RETURN(const PackageFiles files, PackageFiles::locate(path));
   // The model is read into memory of its own: nobody can change what was checked.
   ANEMONE_ASSIGN_OR_RETURN(const std::string file, read_file(files.model_path(), kMaxModelBytes));
-  BlobCache blobs(&files);
+  BlobCache blobs(&files, options.maps_weights);
   Result<Model> model = decode(std::as_bytes(std::span(file)), blobs);
   if (!model.ok()) {
     // A file that was cut short reads as zeros, so this check comes before errors that the reader

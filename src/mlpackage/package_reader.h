@@ -11,8 +11,13 @@
 
 namespace anemone::mlpackage {
 
+struct ReadOptions {
+  // Weights stay in the mapped file; else they are read into memory (MappedFile::read).
+  bool maps_weights = true;
+};
+
 // Reads X.mlpackage, or a bare model file. Model and weights are found through Manifest.json;
-// weights stay in the mapped file, which the constants keep alive. Everything but the lawfulness of
+// the constants keep the memory of the weights alive. Everything but the lawfulness of
 // single operations (ir/verifier.h) is checked: manifest, every reference into a weight file,
 // versions, and the description against the program. One line names the file and the place:
 //   kIo               the package is not there or cannot be read
@@ -21,7 +26,7 @@ namespace anemone::mlpackage {
 //   that
 //                     the IR has no place for
 // Thread-safe. Memory and time are bounded by the size of the model file.
-Result<Model> read_package(const std::string& path);
+Result<Model> read_package(const std::string& path, const ReadOptions& options = {});
 
 // A model file in memory that refers to no weight file. `subject` starts each error.
 Result<Model> parse_model(std::span<const std::byte> bytes, const std::string& subject);

@@ -125,6 +125,17 @@ TEST_F(PocketModel, TakesIdsAndGivesLogits) {
   EXPECT_EQ(run("--prompt-ids '5 6 7 8' --max-new 2 --ignore-eos").out, outcome.out);
 }
 
+// The weights are in memory of the process, and every logit has the same bits.
+TEST_F(PocketModel, ReadsTheWeightsIntoMemory) {
+  const TemporaryFolder folder;
+  const std::string arguments = "--prompt-ids '5 6 7 8' --max-new 2 --ignore-eos --logits-out ";
+  const Outcome mapped = run(arguments + quoted(folder.file("mapped")));
+  const Outcome read = run(arguments + quoted(folder.file("read")) + " --no-mmap");
+  ASSERT_EQ(read.code, 0) << read.err;
+  EXPECT_EQ(read.out, mapped.out);
+  EXPECT_EQ(*read_file(folder.file("read"), 1 << 20), *read_file(folder.file("mapped"), 1 << 20));
+}
+
 TEST_F(PocketModel, RefusesWhatCannotBeRun) {
   expect_error(run("--prompt-ids '1 2 1024' --max-new 1"), 2, "1024");
   expect_error(run("--prompt-ids '1 -2'"), 2, "-2");

@@ -22,6 +22,10 @@ struct CpuOptions {
   // The reference: one plain kernel per operation, as the program is written. The oracle of the
   // fast way.
   bool is_reference = false;
+  // Weights are used where they lie in the mapped files of a package. Otherwise they are read into
+  // memory, in huge pages where the system gives them: the load takes longer, steps are faster, and
+  // no other process shares the memory.
+  bool maps_weights = true;
   // What the values of all runs may take together; weights, states and the caller's tensors are not
   // counted. 0: three quarters of the memory that this process may use. A run that needs more ends
   // with kOutOfMemory.

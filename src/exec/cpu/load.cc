@@ -135,13 +135,15 @@ Result<std::shared_ptr<const LoadedProgram>> load_with(std::shared_ptr<const ir:
 class CpuExecutor : public Executor {
  public:
   explicit CpuExecutor(const CpuOptions& options)
-      : shared_(std::make_shared<SharedResources>(options)) {}
+      : maps_weights_(options.maps_weights), shared_(std::make_shared<SharedResources>(options)) {}
 
   std::string_view name() const override { return "cpu"; }
 
   Result<std::shared_ptr<const LoadedProgram>> load(const std::string& package_path,
                                                     const LoadOptions& options) override {
-    ANEMONE_ASSIGN_OR_RETURN(mlpackage::Model read, mlpackage::read_package(package_path));
+    ANEMONE_ASSIGN_OR_RETURN(
+        mlpackage::Model read,
+        mlpackage::read_package(package_path, {.maps_weights = maps_weights_}));
     const auto model = std::make_shared<const mlpackage::Model>(std::move(read));
     ProgramInterface interface;
     interface.default_function = model->default_function;
@@ -155,6 +157,7 @@ class CpuExecutor : public Executor {
   }
 
  private:
+  const bool maps_weights_;
   std::shared_ptr<SharedResources> shared_;
 };
 
