@@ -43,16 +43,7 @@ Result<std::string> read_file(const std::string& path, std::uint64_t max_bytes) 
   if (file.size > max_bytes)
     return corrupt("[{}] expected at most {} bytes, got {}", path, max_bytes, file.size);
   std::string out(file.size, '\0');
-  std::size_t done = 0;
-  while (done < out.size()) {
-    const ssize_t count = ::read(file.descriptor.get(), out.data() + done, out.size() - done);
-    if (count < 0 && errno == EINTR) continue;
-    if (count < 0) return errno_error(path, "read");
-    if (count == 0)
-      return io_error("[{}] expected {} bytes, got {}: the file was cut short while it was read",
-                      path, out.size(), done);
-    done += static_cast<std::size_t>(count);
-  }
+  ANEMONE_RETURN_IF_ERROR(read_whole(file, path, std::as_writable_bytes(std::span(out)).data()));
   return out;
 }
 

@@ -1,12 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/mapped_file.h"
 
-#include <algorithm>
-#include <atomic>
 #include <cerrno>
 #include <cstdint>
 #include <fcntl.h>
-#include <limits>
 #include <mutex>
 #include <set>
 #include <sys/mman.h>
@@ -16,7 +13,6 @@
 
 #include "base/check.h"
 #include "base/error.h"
-#include "base/machine.h"
 #include "base/opened_files.h"
 
 namespace anemone {
@@ -27,32 +23,6 @@ std::mutex files_mutex;
 std::set<const MappedFile*>& files_in_use() {
   static auto* const files = new std::set<const MappedFile*>;  // outlives every static file
   return *files;
-}
-
-// Of all files that were read into memory, together.
-std::atomic<std::uint64_t> copied_bytes = 0;
-
-// `size` bytes of new memory that begin where a huge page begins; nullptr where there are not so
-// many.
-std::byte* map_huge_pages(std::size_t size) {
-  constexpr std::size_t kHugePage = std::size_t{2} << 20;
-  if (size > std::numeric_limits<std::size_t>::max() - kHugePage) return nullptr;
-  void* const mapping =
-      ::mmap(nullptr, size + kHugePage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (mapping == MAP_FAILED) return nullptr;
-  const auto page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
-  const auto begin = reinterpret_cast<std::uintptr_t>(mapping);
-  const std::size_t before = (kHugePage - begin % kHugePage) % kHugePage;
-  const std::size_t whole = (size + page - 1) / page * page;
-  std::byte* const out = static_cast<std::byte*>(mapping) + before;
-  // What lies around it would stay mapped for ever.
-  if (before > 0) ::munmap(mapping, before);
-  const std::size_t end = (size + kHugePage + page - 1) / page * page;
-  if (before + whole < end) ::munmap(out + whole, end - before - whole);
-#ifdef MADV_HUGEPAGE
-  ::madvise(out, whole, MADV_HUGEPAGE);  // a hint: a system without huge pages refuses it
-#endif
-  return out;
 }
 
 }  // namespace
@@ -72,6 +42,19 @@ Result<OpenFile> open_regular_file(const std::string& path) {
   return out;
 }
 
+Status read_whole(const OpenFile& file, const std::string& path, std::byte* out) {
+  for (std::size_t done = 0; done < file.size;) {
+    const ssize_t count = ::read(file.descriptor.get(), out + done, file.size - done);
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) return errno_error(path, "read");
+    if (count == 0)
+      return io_error("[{}] expected {} bytes, got {}: the file was cut short while it was read",
+                      path, file.size, done);
+    done += static_cast<std::size_t>(count);
+  }
+  return {};
+}
+
 Result<std::shared_ptr<const MappedFile>> MappedFile::open(const std::string& path) {
   ANEMONE_ASSIGN_OR_RETURN(OpenFile file, open_regular_file(path));
   const std::byte* data = nullptr;
@@ -80,44 +63,12 @@ Result<std::shared_ptr<const MappedFile>> MappedFile::open(const std::string& pa
     if (mapping == MAP_FAILED) return errno_error(path, "map");
     data = static_cast<const std::byte*>(mapping);
   }
-  return std::shared_ptr<const MappedFile>(
-      new MappedFile(path, std::move(file), data, /*is_copy=*/false));
+  return std::shared_ptr<const MappedFile>(new MappedFile(path, std::move(file), data));
 }
 
-Result<std::shared_ptr<const MappedFile>> MappedFile::read(const std::string& path) {
-  ANEMONE_ASSIGN_OR_RETURN(OpenFile file, open_regular_file(path));
-  const std::size_t size = file.size;
-  if (size == 0) return open(path);
-  const std::uint64_t most = usable_memory_bytes() / 4 * 3;
-  std::uint64_t taken = copied_bytes.load();
-  do {
-    if (size > most - std::min(taken, most))
-      return out_of_memory("[{}] not enough memory: the copies of files would take {} of {} bytes",
-                           path, taken + size, most);
-  } while (!copied_bytes.compare_exchange_weak(taken, taken + size));
-  std::byte* const data = map_huge_pages(size);
-  if (data == nullptr) {
-    copied_bytes -= size;
-    return out_of_memory("[{}] not enough memory: the file has {} bytes", path, size);
-  }
-  const int descriptor = file.descriptor.get();
-  // Its destructor gives the memory back.
-  const std::shared_ptr<const MappedFile> out(
-      new MappedFile(path, std::move(file), data, /*is_copy=*/true));
-  for (std::size_t done = 0; done < size;) {
-    const ssize_t count = ::pread(descriptor, data + done, size - done, static_cast<off_t>(done));
-    if (count < 0 && errno == EINTR) continue;
-    if (count < 0) return errno_error(path, "read");
-    if (count == 0) return io_error("[{}] expected {} bytes, got {}", path, size, done);
-    done += static_cast<std::size_t>(count);
-  }
-  ::mprotect(data, size, PROT_READ);
-  return out;
-}
-
-MappedFile::MappedFile(std::string path, OpenFile file, const std::byte* data, bool is_copy)
+MappedFile::MappedFile(std::string path, OpenFile file, const std::byte* data)
     : path_(std::move(path)), file_(std::move(file.descriptor)), data_(data), size_(file.size) {
-  if (data_ != nullptr && !is_copy) range_.emplace(bytes());
+  if (data_ != nullptr) range_.emplace(bytes());
   const std::lock_guard guard(files_mutex);
   files_in_use().insert(this);
 }
@@ -127,7 +78,6 @@ MappedFile::~MappedFile() {
     const std::lock_guard guard(files_mutex);
     files_in_use().erase(this);
   }
-  if (data_ != nullptr && !range_) copied_bytes -= size_;
   range_.reset();
   if (data_ != nullptr) ::munmap(const_cast<std::byte*>(data_), size_);
 }
@@ -151,7 +101,7 @@ Status check_mapped_files() {
 }
 
 void MappedFile::release(std::span<const std::byte> part) const {
-  if (part.empty() || !range_) return;
+  if (part.empty()) return;
   ANEMONE_DCHECK(part.data() >= data_ && part.data() + part.size() <= data_ + size_);
   const auto page = static_cast<std::uintptr_t>(::sysconf(_SC_PAGESIZE));
   // Gives back only whole pages: the neighbours on a shared page may still be wanted.

@@ -23,10 +23,12 @@ struct OpenFile {
 // kIo when the path cannot be opened or is not a regular file (a FIFO or device would block or
 // grow).
 Result<OpenFile> open_regular_file(const std::string& path);
+// Reads all of the file, from where it is open, into `file.size` bytes. kIo when it cannot be read
+// or became shorter.
+Status read_whole(const OpenFile& file, const std::string& path, std::byte* out);
 
-// A whole regular file mapped read-only, or a copy of it in memory. Views of bytes() live as long
-// as the MappedFile; readers that hand out views keep the shared_ptr beside them. Thread-safe after
-// open.
+// A whole regular file mapped read-only. Views of bytes() live as long as the MappedFile; readers
+// that hand out views keep the shared_ptr beside them. Thread-safe after open.
 //
 // Another process may shorten the file meanwhile. The bytes that it no longer has then read as
 // zeros, and check() fails from then on: code that computes something from bytes() calls check()
@@ -37,11 +39,6 @@ class MappedFile {
  public:
   // kIo as open_regular_file(). An empty file maps to an empty span.
   static Result<std::shared_ptr<const MappedFile>> open(const std::string& path);
-  // Reads the file into memory of this process, in huge pages where the system gives them: reading
-  // all of it again and again is then faster than from pages of the file, which have 4 KiB. Nobody
-  // shares the memory, and the system cannot take it back. kOutOfMemory where all copies together
-  // would take more than three quarters of the memory that this process may use.
-  static Result<std::shared_ptr<const MappedFile>> read(const std::string& path);
   ~MappedFile();
   MappedFile(const MappedFile&) = delete;
   MappedFile& operator=(const MappedFile&) = delete;
@@ -59,12 +56,12 @@ class MappedFile {
   void release(std::span<const std::byte> part) const;
 
  private:
-  MappedFile(std::string path, OpenFile file, const std::byte* data, bool is_copy);
+  MappedFile(std::string path, OpenFile file, const std::byte* data);
   std::string path_;
   Descriptor file_;  // stays open: another file may take its name
   const std::byte* data_ = nullptr;
   std::size_t size_ = 0;
-  std::optional<MappedRange> range_;  // absent for an empty file and a copy
+  std::optional<MappedRange> range_;  // absent for an empty file
 };
 
 // Calls check() of every file that is mapped in this process. A compilation, which maps files in

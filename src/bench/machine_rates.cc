@@ -10,10 +10,8 @@
 #include <cstring>
 #include <memory>
 #include <new>
-#if defined(__linux__)
-#include <sys/mman.h>
-#endif
 
+#include "base/huge_pages.h"
 #include "base/machine.h"
 #include "base/thread_pool.h"
 #include "kernels/simd/isa.h"
@@ -30,7 +28,6 @@ double seconds_since(Clock::time_point start) {
 }
 
 constexpr int kTries = 5;
-constexpr std::size_t kHugePage = 2 << 20;
 constexpr std::size_t kBlockBytes = 4 << 20;  // what a thread reads in one call
 
 using Word = std::uint64_t __attribute__((vector_size(16)));
@@ -47,20 +44,6 @@ std::uint64_t sum_of(const std::byte* at, std::size_t bytes) {
   return total;
 }
 
-struct Free {
-  void operator()(std::byte* at) const { std::free(at); }
-};
-using Memory = std::unique_ptr<std::byte, Free>;
-
-Memory allocate(std::size_t bytes) {
-  Memory memory(static_cast<std::byte*>(std::aligned_alloc(kHugePage, bytes)));
-#if defined(__linux__) && defined(MADV_HUGEPAGE)
-  // With small pages this would measure the page tables.
-  if (memory != nullptr) ::madvise(memory.get(), bytes, MADV_HUGEPAGE);
-#endif
-  return memory;
-}
-
 double read_gb_s(ThreadPool& threads) {
   std::size_t bytes = std::size_t{512} << 20;
   const Machine machine = describe_machine();
@@ -68,7 +51,8 @@ double read_gb_s(ThreadPool& threads) {
       std::min(machine.memory_available_bytes,
                machine.cgroup.memory_bytes.value_or(machine.memory_available_bytes));
   while (available > 0 && bytes > available / 8 && bytes > (std::size_t{32} << 20)) bytes /= 2;
-  const Memory memory = allocate(bytes);
+  // With small pages this would measure the page tables.
+  const HugePages memory = allocate_huge_pages(bytes);
   if (memory == nullptr) return 0;
   const auto blocks = static_cast<std::int64_t>(bytes / kBlockBytes);
   threads.parallel_for(blocks, 1, [&](std::int64_t block, std::int64_t) {

@@ -64,8 +64,7 @@ std::vector<std::int64_t> without_zero(std::vector<std::int64_t> values) {
 Result<BenchOptions> parse(const BenchFlags& flags, const Context& context) {
   constexpr std::int64_t kMaxTokens = 1 << 20;
   BenchOptions out;
-  out.isa = context.isa;
-  out.no_mmap = context.no_mmap;
+  out.executor = context.executor();
   out.repetitions = flags.repetitions;
   ANEMONE_ASSIGN_OR_RETURN(out.prefill, parse_list(flags.prefill, "--prefill", 0, kMaxTokens));
   ANEMONE_ASSIGN_OR_RETURN(out.decode, parse_list(flags.decode, "--decode", 0, kMaxTokens));
@@ -104,8 +103,7 @@ Status check_bench_flags(const BenchFlags& flags) {
 // The process that bench starts to measure a load.
 Status run_load_child(const BenchOptions& options, std::int64_t start_ns) {
   ANEMONE_ASSIGN_OR_RETURN(const auto executor,
-                           api::make_executor({static_cast<int>(options.threads.front()),
-                                               options.isa, !options.no_mmap}));
+                           api::make_executor(options.executor_of(options.threads.front())));
   ANEMONE_ASSIGN_OR_RETURN(const bench::LoadTime load,
                            bench::measure_own_load(options.folder, *executor, start_ns));
   return print_json(bench::load_time_to_json(load));
@@ -134,8 +132,9 @@ Status run_prompt_suite(const BenchFlags& flags, const BenchOptions& options) {
   }
   ANEMONE_ASSIGN_OR_RETURN(const bench::LoadTime load, load_time(options, threads));
   result.cold_start_ms = load.first_token_ms;
-  const std::string mode = fmt::format(
-      "cpu, {}, {} threads", options.isa.empty() ? "best instructions" : options.isa, threads);
+  const std::string& isa = options.executor.isa;
+  const std::string mode =
+      fmt::format("cpu, {}, {} threads", isa.empty() ? "best instructions" : isa, threads);
   if (flags.is_json) return print_json(bench::to_json(result, model->manifest().name, mode), 2);
   return print_report(describe_model(*model) + "\n" + suite_table(result));
 }

@@ -48,8 +48,13 @@ struct BenchOptions {
   std::vector<std::int64_t> streams;
   std::vector<std::int64_t> threads;
   int repetitions = 3;
-  std::string isa;
-  bool no_mmap = false;
+  api::ExecutorOptions executor;  // but for its threads
+
+  api::ExecutorOptions executor_of(std::int64_t threads_of_test) const {
+    api::ExecutorOptions out = executor;
+    out.threads = static_cast<int>(threads_of_test);
+    return out;
+  }
 };
 
 // Loads a model for so many threads, with a progress bar.

@@ -46,7 +46,7 @@ class Measurement {
       return invalid_argument("[--depth] no test fits into the context of {} tokens",
                               model_->context());
     bar_(0, total_ = 2 + tests_.size(), "machine");
-    rates_ = bench::measure_machine(static_cast<int>(threads_), options_.isa);
+    rates_ = bench::measure_machine(static_cast<int>(threads_), options_.executor.isa);
     Record& machine = add(Record::Test::kMachine);
     machine.machine = rates_;
     bar_(1, total_, "load");
@@ -140,9 +140,7 @@ class Measurement {
 
 Result<std::shared_ptr<const engine::Model>> load_for_bench(const BenchOptions& options,
                                                             std::int64_t threads, bool load_text) {
-  ANEMONE_ASSIGN_OR_RETURN(
-      const auto executor,
-      api::make_executor({static_cast<int>(threads), options.isa, !options.no_mmap}));
+  ANEMONE_ASSIGN_OR_RETURN(const auto executor, api::make_executor(options.executor_of(threads)));
   ProgressReport bar("loading", Progress::Unit::kItems);
   engine::ModelLoadOptions load;
   load.load_text = load_text;
@@ -157,8 +155,9 @@ Result<bench::LoadTime> load_time(const BenchOptions& options, std::int64_t thre
   if (executable.empty()) return unsupported("[bench] cannot find the path of this program");
   std::vector<std::string> arguments = {"bench", options.folder, "--threads",
                                         std::to_string(threads)};
-  if (!options.isa.empty()) arguments.insert(arguments.end(), {"--isa", options.isa});
-  if (options.no_mmap) arguments.push_back("--no-mmap");
+  const auto& [_, isa, maps_weights] = options.executor;
+  if (!isa.empty()) arguments.insert(arguments.end(), {"--isa", isa});
+  if (!maps_weights) arguments.push_back("--no-mmap");
   arguments.push_back("--load-start-ns");
   return bench::measure_load(executable, arguments, options.repetitions);
 }

@@ -17,9 +17,10 @@ namespace anemone::cli {
 
 // Flags before or after any subcommand, and what the chosen subcommand wants to do.
 struct Context {
-  int threads = 0;       // 0: as many as this process may use
-  std::string isa;       // instructions of the CPU kernels, as api::ExecutorOptions has them
-  bool no_mmap = false;  // weights are read into memory
+  int threads = 0;  // 0: as many as this process may use
+  // As api::ExecutorOptions has them.
+  std::string isa;
+  bool maps_weights = true;
   bool verbose = false;
   // The subcommand sets this when the user names it; main runs it after all flags are read. It does
   // not throw.
@@ -29,7 +30,7 @@ struct Context {
   // `--api-key-file "$UNSET"` gives must not count as a flag that was not there.
   std::set<const CLI::Option*> texts;
 
-  api::ExecutorOptions executor() const { return {threads, isa, !no_mmap}; }
+  api::ExecutorOptions executor() const { return {threads, isa, maps_weights}; }
 };
 
 // Each adds its subcommand with its flags, help text and examples. `context` outlives the app.

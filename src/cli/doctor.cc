@@ -55,7 +55,7 @@ class Doctor {
  public:
   explicit Doctor(const Context& context)
       : threads_(context.threads > 0 ? context.threads : default_thread_count()),
-        isa_(context.isa),
+        executor_(context.executor()),
         machine_(describe_machine()) {}
 
   void examine(const std::optional<std::string>& artifact) {
@@ -154,7 +154,7 @@ class Doctor {
     const auto scratch = ScratchFolder::create(cache_, "doctor");
     if (!scratch.ok()) return problem("cache", scratch.status());
     json_["cache"]["writable"] = true;
-    const auto executor = api::make_executor({threads_, isa_});
+    const auto executor = api::make_executor(executor_);
     const Status status =
         executor.ok() ? run_self_test(**executor, scratch->path()) : executor.status();
     json_["self_test"] = status.ok() ? "passed" : "failed";
@@ -192,7 +192,7 @@ class Doctor {
   }
 
   const int threads_;
-  const std::string isa_;
+  const api::ExecutorOptions executor_;
   const Machine machine_;
   std::string cache_;
   std::vector<std::vector<std::string>> rows_;

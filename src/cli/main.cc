@@ -70,9 +70,10 @@ int run(int argc, char** argv) {
   app.add_option("--isa", context.isa,
                  "CPU kernels to use: plain, neon, avx2, avx512, amx, or reference for the "
                  "plain\nkernels without fusion (default: the best of this processor)");
-  app.add_flag("--no-mmap", context.no_mmap,
-               "Read the weights into memory, in huge pages where the system has them, instead "
-               "of\nusing them in the files: faster answers, a slower start, memory of its own");
+  app.add_flag_callback(
+      "--no-mmap", [&] { context.maps_weights = false; },
+      "Read the weights into memory, in huge pages where the system has them, instead "
+      "of\nusing them in the files: faster answers, a slower start, memory of its own");
   app.add_flag("--verbose", context.verbose, "Log what happens to stderr");
   app.footer("Help on one command: anemone COMMAND --help");
   app.fallthrough();

@@ -42,10 +42,7 @@ namespace {
 constexpr std::int64_t kDefaultTokens = 512;
 
 struct VerifyFlags {
-  // Of Context.
-  std::string isa;
-  bool no_mmap = false;
-
+  api::ExecutorOptions executor;
   std::string artifact;
   std::string against;
   std::optional<std::string> text;
@@ -134,8 +131,7 @@ Result<std::shared_ptr<const engine::Model>> load_quietly(const std::string& fol
 
 Result<artifact::Agreement> measure(const VerifyFlags& flags, const Subject& subject,
                                     const compiler::CompileOptions& options) {
-  ANEMONE_ASSIGN_OR_RETURN(const auto executor,
-                           api::make_executor({options.threads, flags.isa, !flags.no_mmap}));
+  ANEMONE_ASSIGN_OR_RETURN(const auto executor, api::make_executor(flags.executor));
   // The artifact is loaded first, since it may be refused and takes the least time.
   ANEMONE_ASSIGN_OR_RETURN(const auto model, load_quietly(flags.artifact, *executor));
   ANEMONE_ASSIGN_OR_RETURN(const std::string cache, make_cache_folder());
@@ -299,8 +295,7 @@ void add_verify_command(CLI::App& app, Context& context) {
       "  anemone verify tiny.anemone --against tiny --ids \"1 2 3 4\" --min-cosine 0.999");
   command->callback([flags, &context] {
     context.action = [flags, &context] {
-      flags->isa = context.isa;
-      flags->no_mmap = context.no_mmap;
+      flags->executor = context.executor();
       return run_verify(*flags, context);
     };
   });

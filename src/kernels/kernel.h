@@ -18,8 +18,8 @@
 namespace anemone::kernels {
 
 // The operands of one call. All shapes are static. Output storage never overlaps an input, but that
-// slice_update may be given its x and the scatter operations their data, and may hold garbage.
-// Operands were checked by the operation's type rule: kernels check only what the rule cannot see
+// it may be the operand that the kernel updates (KernelEntry), and may hold garbage. Operands were
+// checked by the operation's type rule: kernels check only what the rule cannot see
 // (values, such as an index out of range).
 class KernelCall {
  public:
@@ -50,7 +50,11 @@ using Kernel = Status (*)(const KernelCall&);
 struct KernelEntry {
   std::string_view op;
   Kernel kernel;
+  // The operand whose values the output has where nothing else is written, and in whose memory the
+  // kernel may be asked to work; empty: none.
+  std::string_view updates = {};
 };
-Kernel find_reference_kernel(std::string_view op);  // nullptr when there is none
+Kernel find_reference_kernel(std::string_view op);                // nullptr when there is none
+std::string_view updated_operand_of_kernel(std::string_view op);  // KernelEntry::updates
 
 }  // namespace anemone::kernels

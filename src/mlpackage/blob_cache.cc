@@ -2,6 +2,7 @@
 #include "mlpackage/blob_cache.h"
 
 #include "base/error.h"
+#include "base/file_copy.h"
 
 namespace anemone::mlpackage {
 
@@ -21,10 +22,19 @@ Result<const BlobReader*> BlobCache::reader(const std::string& reference) {
   if (files_ == nullptr)
     return corrupt("expected a constant in the model itself, got a reference to \"{}\"", reference);
   ANEMONE_ASSIGN_OR_RETURN(const std::string path, files_->weight_path(reference));
-  ANEMONE_ASSIGN_OR_RETURN(auto file,
-                           maps_weights_ ? MappedFile::open(path) : MappedFile::read(path));
-  ANEMONE_ASSIGN_OR_RETURN(BlobReader blobs, BlobReader::open(file->bytes(), file, path));
-  mapped_.push_back(std::move(file));
+  std::span<const std::byte> bytes;
+  std::shared_ptr<const void> owner;
+  if (maps_weights_) {
+    ANEMONE_ASSIGN_OR_RETURN(const auto file, MappedFile::open(path));
+    bytes = file->bytes();
+    owner = file;
+    mapped_.push_back(file);
+  } else {
+    ANEMONE_ASSIGN_OR_RETURN(const auto copy, FileCopy::read(path));
+    bytes = copy->bytes();
+    owner = copy;
+  }
+  ANEMONE_ASSIGN_OR_RETURN(BlobReader blobs, BlobReader::open(bytes, owner, path));
   const auto it = readers_.emplace(reference, std::make_unique<const BlobReader>(std::move(blobs)));
   return it.first->second.get();
 }

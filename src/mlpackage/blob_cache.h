@@ -31,6 +31,7 @@ class BlobCache {
   Result<std::shared_ptr<const ir::Data>> find(const std::string& reference, std::uint64_t offset,
                                                DType dtype, std::uint64_t elements);
 
+  // Those that are mapped: others may cut them short while they are in use.
   std::vector<std::shared_ptr<const MappedFile>> take_files() { return std::move(mapped_); }
   std::unordered_map<const ir::Data*, std::uint64_t> take_offsets() { return std::move(offsets_); }
 

@@ -95,8 +95,8 @@ struct Model {
   Metadata metadata;
   ir::Program program;
 
-  // Set by the reader: the weight files, and for each constant that lies in one the offset of its
-  // blob.
+  // Set by the reader: the weight files that are mapped, and for each constant that lies in one the
+  // offset of its blob.
   std::vector<std::shared_ptr<const MappedFile>> weight_files;
   std::unordered_map<const ir::Data*, std::uint64_t> blob_offsets;
 

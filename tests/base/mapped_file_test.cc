@@ -17,7 +17,6 @@
 #include <vector>
 
 #include "base/file.h"
-#include "base/machine.h"
 #include "tests/support/shared_data.h"
 
 namespace anemone {
@@ -110,41 +109,6 @@ TEST(MappedFile, ContentsStayReadableAfterRelease) {
   (*file)->release({});
   (*file)->release(bytes);
   EXPECT_EQ(text_of(**file), text);
-}
-
-TEST(MappedFile, ACopyHasTheBytesWhateverBecomesOfTheFile) {
-  const TemporaryFolder folder;
-  const std::string path = folder.file("big");
-  std::string text(5'000'001, '\0');
-  for (std::size_t i = 0; i < text.size(); ++i) text[i] = static_cast<char>(i % 251);
-  ASSERT_TRUE(write_file(path, text).ok());
-  const auto file = MappedFile::read(path);
-  ASSERT_TRUE(file.ok()) << file.status().message();
-  EXPECT_EQ((*file)->path(), path);
-  (*file)->release((*file)->bytes());
-  ASSERT_EQ(::truncate(path.c_str(), 10), 0);
-  EXPECT_EQ(text_of(**file), text);
-  EXPECT_TRUE((*file)->check().ok());
-  ASSERT_TRUE(write_file(path, "").ok());
-  const auto empty = MappedFile::read(path);
-  ASSERT_TRUE(empty.ok());
-  EXPECT_TRUE((*empty)->bytes().empty());
-  EXPECT_EQ(MappedFile::read(folder.file("none")).status().code(), Code::kIo);
-  EXPECT_EQ(MappedFile::read(folder.path()).status().code(), Code::kIo);
-}
-
-// A file with holes may be larger than all memory.
-TEST(MappedFile, ACopyThatMemoryCannotHoldIsRefused) {
-  const TemporaryFolder folder;
-  const std::string path = folder.file("holes");
-  ASSERT_TRUE(write_file(path, "x").ok());
-  const auto bytes = static_cast<off_t>(2 * usable_memory_bytes());
-  if (::truncate(path.c_str(), bytes) != 0)
-    GTEST_SKIP() << "no files of " << bytes << " bytes here";
-  const auto file = MappedFile::read(path);
-  EXPECT_EQ(file.status().code(), Code::kOutOfMemory);
-  EXPECT_NE(file.status().message().find(path), std::string::npos) << file.status().message();
-  EXPECT_TRUE(MappedFile::open(path).ok());
 }
 
 std::string big_file(const TemporaryFolder& folder, std::size_t bytes) {

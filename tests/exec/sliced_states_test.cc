@@ -161,6 +161,25 @@ struct SlicedStates : FusionFixture {
     EXPECT_TRUE(store.edit("cache", [&](const MutableTensorView& view) { at = view.data; }).ok());
     return at;
   }
+  // Steps that write "k0" where an input says give what the reference gives, in the memory that the
+  // state has from the beginning.
+  void expect_updates_in_place(const std::string& input, std::vector<Tensor> where) {
+    const auto reference = load_as(kernels::simd::Isa::kPlain, true);
+    const auto fast = load_as(kernels::simd::supported_isas().back(), false);
+    auto expected = reference->make_state();
+    auto got = fast->make_state();
+    const std::byte* const place = memory_of(**got);
+    for (Tensor& at : where) {
+      std::vector<Given> given;
+      given.emplace_back(input, std::move(at));
+      given.emplace_back("k0", random({1, kKvHeads, kTokens, kDim}));
+      EXPECT_EQ(run(*fast, inputs_of(given), "y", got->get()),
+                run(*reference, inputs_of(given), "y", expected->get()));
+      EXPECT_EQ(to_floats((*got)->read("cache")->view()),
+                to_floats((*expected)->read("cache")->view()));
+      EXPECT_EQ(memory_of(**got), place);
+    }
+  }
 };
 
 // One rounding at the end instead of one after each operation: some halves of 2^-11.
@@ -262,21 +281,9 @@ TEST_F(SlicedStates, AreUpdatedInTheirMemory) {
            {{"x", row}, {"axes", Literal::int32s({-1})}, {"keep_dims", Literal::boolean(true)}});
   b.rename(y, "y");
   ASSERT_TRUE(b.finish({y}).ok()) << b.status().message();
-  const auto reference = load_as(kernels::simd::Isa::kPlain, true);
-  const auto fast = load_as(kernels::simd::supported_isas().back(), false);
-  auto expected = reference->make_state();
-  auto got = fast->make_state();
-  const std::byte* const place = memory_of(**got);
-  for (const std::int32_t at : {0, 3, 1}) {
-    std::vector<Given> given;
-    given.emplace_back("position", ints({1}, {at}));
-    given.emplace_back("k0", random({1, kKvHeads, kTokens, kDim}));
-    EXPECT_EQ(run(*fast, inputs_of(given), "y", got->get()),
-              run(*reference, inputs_of(given), "y", expected->get()));
-    EXPECT_EQ(to_floats((*got)->read("cache")->view()),
-              to_floats((*expected)->read("cache")->view()));
-    EXPECT_EQ(memory_of(**got), place);
-  }
+  std::vector<Tensor> positions;
+  for (const std::int32_t at : {0, 3, 1}) positions.push_back(ints({1}, {at}));
+  expect_updates_in_place("position", std::move(positions));
 }
 
 // Caches that are written at indices: a step costs its tokens, not the cache. Their order is that
@@ -307,13 +314,9 @@ TEST_F(SlicedStates, AreScatteredToInTheirMemory) {
                                    {"keep_dims", Literal::boolean(true)}});
     b.rename(y, "y");
     ASSERT_TRUE(b.finish({y}).ok()) << b.status().message();
-    const auto reference = load_as(kernels::simd::Isa::kPlain, true);
-    const auto fast = load_as(kernels::simd::supported_isas().back(), false);
-    auto expected = reference->make_state();
-    auto got = fast->make_state();
-    const std::byte* const place = memory_of(**got);
-    const std::vector<std::vector<std::int32_t>> steps = {{0, 1, 2}, {3, 4, 4}, {15, -2, 0}};
-    for (const std::vector<std::int32_t>& positions : steps) {
+    std::vector<Tensor> indices;
+    for (const std::vector<std::int32_t>& positions :
+         {std::vector{0, 1, 2}, {3, 4, 4}, {15, -2, 0}}) {
       std::vector<std::int32_t> at = positions;
       if (is_nd || is_dense) at.clear();
       for (std::int32_t head = 0; head < kKvHeads; ++head)
@@ -321,15 +324,9 @@ TEST_F(SlicedStates, AreScatteredToInTheirMemory) {
           if (is_nd) at.insert(at.end(), {0, head, position});
           if (is_dense) at.insert(at.end(), kDim, position);
         }
-      std::vector<Given> given;
-      given.emplace_back("at", ints(where, at));
-      given.emplace_back("k0", random({1, kKvHeads, kTokens, kDim}));
-      EXPECT_EQ(run(*fast, inputs_of(given), "y", got->get()),
-                run(*reference, inputs_of(given), "y", expected->get()));
-      EXPECT_EQ(to_floats((*got)->read("cache")->view()),
-                to_floats((*expected)->read("cache")->view()));
-      EXPECT_EQ(memory_of(**got), place);
+      indices.push_back(ints(where, at));
     }
+    expect_updates_in_place("at", std::move(indices));
   }
 }
 

@@ -263,7 +263,7 @@ bool can_overwrite(const PreparedOp& op, int reg) {
     return std::ranges::find(inputs, reg) != inputs.end();
   }
   // What is not replaced is there already.
-  return reg >= 0 && op.updated_register() == reg;
+  return op.kind == Kind::kKernel && op.updated_register() == reg;
 }
 
 void plan_memory(PreparedFunction& function) {

@@ -21,11 +21,8 @@ int PreparedOp::reg(std::string_view name) const {
 }
 
 int PreparedOp::updated_register() const {
-  if (kind != Kind::kKernel && kind != Kind::kUpdateState) return -1;
-  const std::string& type = op->type;
-  const bool is_scatter = type == "scatter" || type == "scatter_along_axis" || type == "scatter_nd";
-  if (!is_scatter && type != "slice_update") return -1;
-  const int updated = reg(is_scatter ? "data" : "x");
+  if (updated_operand.empty() || (kind != Kind::kKernel && kind != Kind::kUpdateState)) return -1;
+  const int updated = reg(updated_operand);
   std::ptrdiff_t uses = 0;
   for (const Operand& each : operands) uses += std::ranges::count(each.registers, updated);
   return uses == 1 ? updated : -1;

@@ -191,6 +191,7 @@ class FunctionBuilder {
     out.opset = out_.function->opset;
     if (out.kind == Kind::kKernel) {
       out.kernel = kernels::find_reference_kernel(op.type);
+      out.updated_operand = kernels::updated_operand_of_kernel(op.type);
       if (out.kernel == nullptr || out.schema == nullptr)
         return unsupported("[{} \"{}\"] the CPU engine has no such operation", op.type, op.name);
     }

@@ -70,6 +70,7 @@ struct PreparedOp {
   const ir::Op* op = nullptr;
   const ir::OpSchema* schema = nullptr;
   kernels::Kernel kernel = nullptr;
+  std::string_view updated_operand = {};  // by the kernel (KernelEntry::updates)
   ir::Opset opset = ir::Opset::kIOS18;
   std::vector<Operand> operands;
   std::vector<int> outputs;
@@ -88,9 +89,8 @@ struct PreparedOp {
   const Operand* operand(std::string_view name) const;
   // Register of the first argument of a parameter that the schema guarantees.
   int reg(std::string_view name) const;
-  // Of slice_update and the scatter operations: the register whose values the output has where
-  // nothing else is written, and in whose memory the kernel may work. -1 of others, and where the
-  // operation takes the register twice.
+  // The register of updated_operand, in whose memory the kernel may work. -1 where there is none,
+  // or the operation takes the register twice.
   int updated_register() const;
 };
 

@@ -45,7 +45,7 @@ Result<std::int64_t> checked_index(std::int64_t index, std::int64_t size,
   return index < 0 ? index + size : index;
 }
 
-enum class Mode { kAdd, kSub, kMul, kDiv, kMax, kMin, kUpdate };
+enum class Mode { kAdd, kSub, kMul, kDiv, kMax, kMin };
 
 Mode parse_mode(std::string_view text) {
   if (text == "sub") return Mode::kSub;
@@ -53,7 +53,6 @@ Mode parse_mode(std::string_view text) {
   if (text == "div") return Mode::kDiv;
   if (text == "max") return Mode::kMax;
   if (text == "min") return Mode::kMin;
-  if (text == "update") return Mode::kUpdate;
   return Mode::kAdd;
 }
 
@@ -71,11 +70,9 @@ C apply(Mode mode, C old, C update) {
     case Mode::kMax:
       return std::max(old, update);
     case Mode::kMin:
-      return std::min(old, update);
-    case Mode::kUpdate:
       break;
   }
-  return update;
+  return std::min(old, update);
 }
 
 }  // namespace
@@ -176,11 +173,11 @@ void gather_runs(const KernelCall& call, const Runs& runs) {
 }
 
 Status scatter_runs(const KernelCall& call, const Runs& runs) {
-  const Mode mode = parse_mode(call.text("mode", "add"));
+  const std::string_view name = call.text("mode", "add");
   const TensorView data = call.input("data");
   const TensorView updates = call.input("updates");
   const MutableTensorView out = call.output();
-  if (mode == Mode::kUpdate) {
+  if (name == "update") {
     if (data.data != out.data) std::copy_n(data.data, data.size_bytes(), out.data);
     const std::int64_t element = dtype_bits(data.dtype) / 8;
     const std::int64_t bytes = runs.length * element;
@@ -191,6 +188,7 @@ Status scatter_runs(const KernelCall& call, const Runs& runs) {
     }
     return ok_status();
   }
+  const Mode mode = parse_mode(name);
   return visit_numeric(out.dtype, [&]<typename T>(T) {
     const auto before = data.as<T>();
     const auto terms = updates.as<T>();

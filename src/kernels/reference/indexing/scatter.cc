@@ -24,9 +24,9 @@ Status scatter_nd_kernel(const KernelCall& call) {
 }  // namespace
 
 std::vector<KernelEntry> scatter_kernels() {
-  return {{"scatter", scatter_kernel},
-          {"scatter_along_axis", scatter_along_axis_kernel},
-          {"scatter_nd", scatter_nd_kernel}};
+  return {{"scatter", scatter_kernel, "data"},
+          {"scatter_along_axis", scatter_along_axis_kernel, "data"},
+          {"scatter_nd", scatter_nd_kernel, "data"}};
 }
 
 }  // namespace anemone::kernels::reference

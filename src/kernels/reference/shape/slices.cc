@@ -76,7 +76,7 @@ Status slice_update_kernel(const KernelCall& call) {
 std::vector<KernelEntry> slice_kernels() {
   return {{"slice_by_index", slice_by_index_kernel},
           {"slice_by_size", slice_by_size_kernel},
-          {"slice_update", slice_update_kernel}};
+          {"slice_update", slice_update_kernel, "x"}};
 }
 
 }  // namespace anemone::kernels::reference
