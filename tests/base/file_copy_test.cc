@@ -49,7 +49,8 @@ TEST(FileCopy, WhatMemoryCannotHoldIsRefused) {
   const std::string path = folder.file("holes");
   ASSERT_TRUE(write_file(path, "x").ok());
   const auto bytes = static_cast<off_t>(2 * usable_memory_bytes());
-  if (::truncate(path.c_str(), bytes) != 0) GTEST_SKIP() << "no files of " << bytes << " bytes here";
+  if (::truncate(path.c_str(), bytes) != 0)
+    GTEST_SKIP() << "no files of " << bytes << " bytes here";
   for (int i = 0; i < 2; ++i) {
     const auto copy = FileCopy::read(path);
     EXPECT_EQ(copy.status().code(), Code::kOutOfMemory);
