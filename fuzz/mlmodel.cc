@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A model file (protobuf) without weights. What is read is judged by the verifier and printed; what
-// is lawful runs through the printer and the parser to the same program.
+// A model file (protobuf) without weights. What is read is judged by the verifier and the laws of
+// the chip, and printed; what is lawful runs through the printer and the parser to the same program.
+#include "ane/check.h"
 #include "base/check.h"
 #include "fuzz/support.h"
 #include "ir/text.h"
@@ -16,6 +17,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     return 0;
   }
   ANEMONE_CHECK(!model->functions.empty());
+  // What the laws of the chip say of it, lawful or not.
+  const ane::CheckedPackage checked = ane::check_package("input", *model, 0);
+  ANEMONE_CHECK(checked.functions.size() == model->program.functions().size());
   const std::string text = ir::print(model->program);
   if (!ir::verify(model->program, ops::op_registry()).ok()) return 0;
   const auto again = ir::parse(text, "printed");

@@ -4,35 +4,63 @@
 #include <algorithm>
 #include <utility>
 
+#include "ane/program_walk.h"
+
 namespace anemone::ane {
 namespace {
 
-std::vector<RangeInput> range_inputs(const mlpackage::Model& model) {
-  const auto is_open = [](const mlpackage::DimensionRange& range) {
-    return range.lower != range.upper;
-  };
-  std::vector<RangeInput> out;
+// The inputs whose flexibility is of one kind.
+template <typename Predicate>
+std::vector<FlexibleInput> inputs_with(const mlpackage::Model& model, const Predicate& predicate) {
+  std::vector<FlexibleInput> out;
   for (const mlpackage::FunctionInterface& function : model.functions)
     for (const mlpackage::FeatureDescription& input : function.inputs)
-      if (std::ranges::any_of(input.flexibility.ranges, is_open))
-        out.push_back({function.name, input.name});
+      if (predicate(input.flexibility)) out.push_back({function.name, input.name});
   return out;
+}
+
+bool is_range(const mlpackage::Flexibility& flexibility) {
+  return std::ranges::any_of(flexibility.ranges, [](const mlpackage::DimensionRange& range) {
+    return range.lower != range.upper;
+  });
+}
+
+bool is_list(const mlpackage::Flexibility& flexibility) {
+  return flexibility.enumerated.size() > 1;
+}
+
+std::uint64_t weight_bytes(const ir::Program& program) {
+  Constants constants;
+  for (const ir::Function* function : program.functions()) collect_constants(*function, constants);
+  return total_bytes(constants);
 }
 
 }  // namespace
 
-std::vector<Finding> check(const Package& package) {
+std::vector<Finding> check(const Package& package, const CheckOptions& options) {
   std::vector<Finding> findings;
-  for (const Rule& rule : rules())
-    rule.find(package, [&](Place place, std::string found) {
-      findings.push_back({&rule, std::move(place), std::move(found)});
+  for (const Law* law : laws()) {
+    if (law->find == nullptr) continue;
+    if (options.chip != nullptr && !law->generations.contains(options.chip->generation)) continue;
+    const MeasuredLaw* measured =
+        options.measured == nullptr ? nullptr : options.measured->of(*law);
+    if (measured != nullptr && !measured->holds) continue;
+    const Severity severity = measured == nullptr ? law->severity : measured->severity;
+    law->find(package, [&](Place place, std::string found) {
+      findings.push_back({law, std::move(place), std::move(found), severity});
     });
+  }
+  std::ranges::stable_sort(findings, {}, &Finding::severity);
   return findings;
 }
 
-CheckedPackage check_package(std::string name, const mlpackage::Model& model, std::int64_t layers) {
-  return {std::move(name), model.functions.size(),
-          check({model.program, range_inputs(model), layers})};
+CheckedPackage check_package(std::string name, const mlpackage::Model& model, std::int64_t layers,
+                             const CheckOptions& options) {
+  const Package package{model.program, inputs_with(model, is_range), layers,
+                        inputs_with(model, is_list), weight_bytes(model.program)};
+  std::vector<Finding> findings = check(package, options);
+  std::vector<PlacedFunction> functions = place(package, findings);
+  return {std::move(name), package.weight_bytes, std::move(findings), std::move(functions)};
 }
 
 }  // namespace anemone::ane

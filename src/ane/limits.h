@@ -16,6 +16,15 @@ inline constexpr std::uint64_t kShardBytes = 250'000'000;
 // wrong tokens.
 inline constexpr std::uint64_t kExpertPackBytes = 220'000'000;
 
+// Weights of one package above which everything was seen on the CPU: 2.3 GB of Phi-4-mini were,
+// 2.0 GB of it were on the chip (ane-book).
+inline constexpr std::uint64_t kMaxPackageBytes = 2'100'000'000;
+
+// Below these Core ML takes the CPU for cheaper. What was seen there has less than 0.1 MB, and 25
+// MB; against the second one, packages of 2.4 and 8 MB were on the chip (ane-book).
+inline constexpr std::uint64_t kTinyFunctionBytes = 1'000'000;
+inline constexpr std::uint64_t kSmallPackageBytes = 50'000'000;
+
 // Largest dimension of a tensor that every chip which was tried takes. M1, M2 and M2 Pro refuse
 // longer ones (mobius#61, ANEForge#152), others were seen to take them.
 inline constexpr std::int64_t kMaxChannels = 16'384;

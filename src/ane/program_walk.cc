@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ane/program_walk.h"
 
+#include <algorithm>
+#include <cstddef>
 #include <variant>
+#include <vector>
 
 #include "tensor/dtype.h"
 #include "tensor/shape.h"
@@ -16,7 +19,61 @@ void visit_block(const ir::Block& block, const std::function<void(const ir::Op&)
   }
 }
 
+// Strides, axes and the like stand in the program and are no weights.
+constexpr std::uint64_t kMinConstantBytes = 64;
+
+void collect(const ir::Literal& literal, Constants& constants) {
+  if (literal.data() == nullptr || literal.data()->size_bytes() < kMinConstantBytes) return;
+  const void* place = literal.data().get();
+  if (literal.data()->is_resident())
+    if (const auto loaded = literal.data()->load(); loaded.ok() && !loaded->bytes.empty())
+      place = loaded->bytes.data();
+  constants[place] = literal.data()->size_bytes();
+}
+
+void collect(const ir::Op& op, Constants& constants) {
+  for (const auto& [name, literal] : op.attributes) collect(literal, constants);
+  for (const auto& [name, arguments] : op.inputs)
+    for (const ir::Argument& argument : arguments)
+      if (const auto* literal = std::get_if<ir::Literal>(&argument)) collect(*literal, constants);
+}
+
 }  // namespace
+
+void collect_constants(const ir::Function& function, Constants& constants) {
+  for_each_op(function, [&](const ir::Op& op) { collect(op, constants); });
+}
+
+void collect_constants(const ir::Op& op, std::string_view parameter, Constants& constants) {
+  // A weight is restored in at most two steps; a stranger's file may have more.
+  std::vector<const ir::Op*> open{producer_of(op, parameter)};
+  for (std::size_t at = 0; at < open.size() && at < 8; ++at) {
+    const ir::Op* producer = open[at];
+    if (producer == nullptr || is_computed(*producer)) continue;
+    collect(*producer, constants);
+    for (const auto& [name, arguments] : producer->inputs)
+      open.push_back(producer_of(*producer, name));
+  }
+}
+
+std::uint64_t total_bytes(const Constants& constants) {
+  std::uint64_t total = 0;
+  for (const auto& [place, bytes] : constants) total += bytes;
+  return total;
+}
+
+bool has_states(const ir::Function& function) {
+  return std::ranges::any_of(function.inputs,
+                             [](const ir::Value* input) { return input->type.is_state(); });
+}
+
+bool is_computed(const ir::Op& op) {
+  return !op.is_const() && !op.type.starts_with("constexpr_");
+}
+
+bool is_weighted(const ir::Op& op) {
+  return op.type == "conv" || op.type == "conv_transpose" || op.type == "linear";
+}
 
 void for_each_op(const ir::Function& function, const std::function<void(const ir::Op&)>& visit) {
   if (function.block != nullptr) visit_block(*function.block, visit);
@@ -57,7 +114,7 @@ std::int64_t dimension(const ir::Type* type, std::int64_t axis) {
 }
 
 std::uint64_t bytes_of(const ir::Type* type) {
-  if (type == nullptr || type->kind != ir::Type::Kind::kTensor) return 0;
+  if (type == nullptr || (type->kind != ir::Type::Kind::kTensor && !type->is_state())) return 0;
   Shape shape = type->shape;
   for (std::int64_t& size : shape)
     if (size == kDynamic) size = 1;

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// How rules look at a program that need not be lawful: every parameter may be missing.
+// How laws look at a program that need not be lawful: every parameter may be missing.
 #pragma once
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <string_view>
 
-#include "ane/rule.h"
+#include "ane/law.h"
 #include "ir/program.h"
 
 namespace anemone::ane {
@@ -17,6 +18,14 @@ void for_each_op(const ir::Function& function, const std::function<void(const ir
 void for_each_op(const ir::Program& program,
                  const std::function<void(const ir::Function&, const ir::Op&)>& visit);
 
+// The constants of a function of 64 bytes or more, by where their bytes lie: what several operations or
+// functions share is there once. Also those in place (constexpr operations).
+using Constants = std::map<const void*, std::uint64_t>;  // to bytes
+void collect_constants(const ir::Function& function, Constants& constants);
+std::uint64_t total_bytes(const Constants& constants);
+// The constants behind a parameter, through the operations that restore a weight.
+void collect_constants(const ir::Op& op, std::string_view parameter, Constants& constants);
+
 // The type of the first argument of a parameter, or of an attribute; nullptr when there is none.
 const ir::Type* type_of(const ir::Op& op, std::string_view parameter);
 // The type of the first output; nullptr when there is none.
@@ -26,8 +35,14 @@ const ir::Op* producer_of(const ir::Op& op, std::string_view parameter);
 
 // Size of dimension `axis` (negative: from the end); 0 when there is none or it is not known.
 std::int64_t dimension(const ir::Type* type, std::int64_t axis);
-// Stored bytes of a tensor, unknown dimensions taken as 1; 0 when there is no such tensor.
+// Stored bytes of a tensor or state, unknown dimensions taken as 1; 0 when there is no such tensor.
 std::uint64_t bytes_of(const ir::Type* type);
+
+bool has_states(const ir::Function& function);
+// Neither a constant nor what restores one.
+bool is_computed(const ir::Op& op);
+// conv, conv_transpose or linear, whose weights are constants in what a compiler writes.
+bool is_weighted(const ir::Op& op);
 
 Place place_of(const ir::Function& function, const ir::Op& op);
 

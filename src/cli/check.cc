@@ -1,20 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
-// `anemone check`: whether a program has forms that the chip refuses, or that are slow on it, by
-// the rules of ane/rules.cc.
+// `anemone check`: where the operations of a package will run, and which forms of it the chip
+// refuses or runs slowly, by the laws of ane/laws_*.cc.
 #include "ane/check.h"
 
 #include <filesystem>
 #include <fmt/ranges.h>
 #include <memory>
+#include <optional>
 #include <span>
 #include <utility>
 
+#include "ane/laws_page.h"
 #include "artifact/manifest.h"
 #include "base/error.h"
+#include "base/file.h"
+#include "cli/check_html.h"
 #include "cli/check_report.h"
 #include "cli/command.h"
 #include "cli/inspect.h"
 #include "cli/output.h"
+#include "cli/output_place.h"
 #include "mlpackage/package_reader.h"
 
 namespace anemone::cli {
@@ -25,21 +30,30 @@ using ane::CheckedPackage;
 
 struct CheckFlags {
   std::string path;
+  std::string chip;
+  std::string html;
+  std::string measured;
   bool is_json = false;
+  bool is_strict = false;
+  bool has_notes = false;
+  bool shows_laws = false;
 };
 
-Result<CheckedPackage> check_file(const std::string& path, std::string name, std::int64_t layers) {
+Result<CheckedPackage> check_file(const std::string& path, std::string name, std::int64_t layers,
+                                  const ane::CheckOptions& options) {
   ANEMONE_ASSIGN_OR_RETURN(const mlpackage::Model model, mlpackage::read_package(path));
-  return ane::check_package(std::move(name), model, layers);
+  return ane::check_package(std::move(name), model, layers, options);
 }
 
 // One package is in memory at a time.
-Result<std::vector<CheckedPackage>> check_artifact(const std::string& folder) {
+Result<std::vector<CheckedPackage>> check_artifact(const std::string& folder,
+                                                   const ane::CheckOptions& options) {
   ANEMONE_ASSIGN_OR_RETURN(const artifact::Manifest manifest, artifact::read_manifest(folder));
   std::vector<CheckedPackage> out;
   const auto add = [&](const std::string& package, std::int64_t layers) -> Status {
-    ANEMONE_ASSIGN_OR_RETURN(CheckedPackage checked,
-                             check_file((fs::path(folder) / package).string(), package, layers));
+    ANEMONE_ASSIGN_OR_RETURN(
+        CheckedPackage checked,
+        check_file((fs::path(folder) / package).string(), package, layers, options));
     out.push_back(std::move(checked));
     return {};
   };
@@ -55,7 +69,8 @@ Result<std::vector<CheckedPackage>> check_artifact(const std::string& folder) {
   return out;
 }
 
-Result<std::vector<CheckedPackage>> check_path(const std::string& path) {
+Result<std::vector<CheckedPackage>> check_path(const std::string& path,
+                                               const ane::CheckOptions& options) {
   std::error_code error;
   const fs::file_status status = fs::status(path, error);
   if (!fs::exists(status))
@@ -63,25 +78,57 @@ Result<std::vector<CheckedPackage>> check_path(const std::string& path) {
   if (fs::is_directory(status) && !is_package_folder(path)) {
     if (!fs::exists(fs::path(path) / artifact::kManifestName, error))
       return unsupported("[{}] expected a package or a compiled model, got another folder", path);
-    return check_artifact(path);
+    return check_artifact(path, options);
   }
   if (!fs::is_directory(status) && fs::path(path).extension() != ".mlmodel")
     return unsupported("[{}] expected a .mlpackage, .mlmodel or compiled model, got another file",
                        path);
-  ANEMONE_ASSIGN_OR_RETURN(CheckedPackage package, check_file(path, path, 0));
+  ANEMONE_ASSIGN_OR_RETURN(CheckedPackage package, check_file(path, path, 0, options));
   std::vector<CheckedPackage> out;
   out.push_back(std::move(package));
   return out;
 }
 
+Status print_laws(bool is_json) {
+  if (!is_json) return print_out(ane::laws_page());
+  Json json = Json::array();
+  for (const ane::Law* law : ane::laws()) json.push_back(law_json(*law, law->severity));
+  return print_json(json, 2);
+}
+
 Status run_check(const CheckFlags& flags) {
-  ANEMONE_ASSIGN_OR_RETURN(const std::vector<CheckedPackage> packages, check_path(flags.path));
-  const Report report = check_report(flags.path, packages);
+  if (flags.shows_laws) return print_laws(flags.is_json);
+  if (flags.path.empty())
+    return invalid_argument("[FILE] expected a package or a compiled model, got nothing");
+  ane::CheckOptions options;
+  if (!flags.chip.empty()) {
+    ANEMONE_ASSIGN_OR_RETURN(options.chip, ane::parse_chip(flags.chip));
+  }
+  std::optional<ane::Measurements> measured;
+  if (!flags.measured.empty()) {
+    ANEMONE_ASSIGN_OR_RETURN(measured, ane::read_measurements(flags.measured));
+    options.measured = &*measured;
+  }
+  ANEMONE_RETURN_IF_ERROR(check_output_file(flags.html, flags.path));
+  ANEMONE_ASSIGN_OR_RETURN(const std::vector<CheckedPackage> packages,
+                           check_path(flags.path, options));
+  const ane::Chip& estimated = options.chip == nullptr ? ane::default_chip() : *options.chip;
+  const Report report = check_report(flags.path, packages,
+                                     {.chip = &estimated,
+                                      .measured = options.measured,
+                                      .has_notes = flags.has_notes,
+                                      .has_operations = true});
+  if (!flags.html.empty())
+    ANEMONE_RETURN_IF_ERROR(write_file(
+        flags.html, check_html(flags.path, packages, estimated, options.chip != nullptr)));
   ANEMONE_RETURN_IF_ERROR(flags.is_json ? print_json(report.json, 2) : print_report(report.text));
-  const auto refused = broken_rules(packages, ane::Severity::kRefused);
-  if (refused.empty()) return {};
-  return check_not_met("[{}] expected nothing that the chip refuses, got {}", flags.path,
-                       fmt::join(refused, ", "));
+  if (const auto refused = broken_laws(packages, ane::Severity::kRefused); !refused.empty())
+    return check_not_met("[{}] expected nothing that the chip refuses, got {}", flags.path,
+                         fmt::join(refused, ", "));
+  if (const std::size_t count = products_off_chip(packages); flags.is_strict && count > 0)
+    return check_not_met("[{}] expected all products on the chip, got {} on the CPU", flags.path,
+                         count);
+  return {};
 }
 
 }  // namespace
@@ -89,22 +136,36 @@ Status run_check(const CheckFlags& flags) {
 void add_check_command(CLI::App& app, Context& context) {
   auto flags = std::make_shared<CheckFlags>();
   CLI::App* command = app.add_subcommand(
-      "check", "Look in packages for forms that the Neural Engine refuses or runs slowly");
-  command
-      ->add_option("FILE", flags->path,
-                   "A .mlpackage of any writer, or the folder that compile wrote")
-      ->required();
+      "check", "Predict where the Neural Engine's operations run, and what it refuses");
+  command->add_option("FILE", flags->path,
+                      "A .mlpackage of any writer, or the folder that compile wrote");
+  command->add_option("--chip", flags->chip,
+                      "Judge and estimate for one chip, such as m1, m4-max or a17-pro (default:\n"
+                      "the laws of all chips, times of an M4)");
+  command->add_option("--html", flags->html,
+                      "Write a report that a browser shows: each operation with its device");
+  command->add_option("--measured", flags->measured,
+                      "results.json that a Mac wrote for the packages of `anemone probe`: what it\n"
+                      "measured overrides what others reported");
+  command->add_flag("--strict", flags->is_strict,
+                    "Exit code 1, too, when a convolution or linear operation leaves the chip");
+  command->add_flag("--notes", flags->has_notes,
+                    "Explain conventions that are not kept, which later reports go beyond");
+  command->add_flag("--laws", flags->shows_laws, "Print all laws with their sources (Markdown)");
   command->add_flag("--json", flags->is_json, "Machine-readable output: every finding");
   command->footer(
-      "Each broken rule is shown with its places, who measured it, and what to change.\n"
-      "refused: the chip or Core ML was seen to refuse it or to compute wrong numbers;\n"
-      "slow: it runs, with more bytes or steps on the CPU; contested: sources\n"
-      "disagree, or nobody measured it. The last line counts the broken rules. Exit\n"
-      "code 1 when one is refused. Nothing is run, and no chip is needed.\n"
+      "First a line for each function: how many operations stay on the chip, and the\n"
+      "least time that a run takes by its bytes and multiplications. Then each broken\n"
+      "law with its places, who measured it, and what to change. refused: the chip or\n"
+      "Core ML was seen to refuse it or to compute wrong numbers; slow: it runs, with\n"
+      "more bytes or steps on the CPU; contested: sources disagree, or nobody measured\n"
+      "it. The last line counts the broken laws. Exit code 1 when one is refused.\n"
+      "Nothing is run, and no chip is needed: it is a prediction.\n"
       "\n"
       "Examples:\n"
       "  anemone check model.anemone\n"
-      "  anemone check model.mlpackage\n"
+      "  anemone check model.mlpackage --chip m1 --strict\n"
+      "  anemone check model.anemone --html report.html\n"
       "  anemone check --json model.mlpackage");
   command->callback([flags, &context] { context.action = [flags] { return run_check(*flags); }; });
 }

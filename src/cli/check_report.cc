@@ -3,23 +3,31 @@
 
 #include <algorithm>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <string_view>
 #include <utility>
 
 #include "base/escape.h"
+#include "base/progress.h"
 
 namespace anemone::cli {
 namespace {
 
 using ane::CheckedPackage;
+using ane::Device;
 using ane::Finding;
+using ane::Law;
 using ane::Place;
-using ane::Rule;
+using ane::PlacedFunction;
+using ane::PlacedOperation;
 using ane::Severity;
 
-constexpr Severity kSeverities[] = {Severity::kRefused, Severity::kSlow, Severity::kContested};
+// Those that the last line counts.
+constexpr Severity kCounted[] = {Severity::kRefused, Severity::kSlow, Severity::kContested};
+constexpr std::size_t kMaxLines = 8;
+constexpr std::size_t kMaxFunctions = 16;
 
 std::string count_of(std::size_t count, std::string_view what) {
   return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
@@ -46,27 +54,123 @@ std::string wrapped(std::string_view text, std::size_t indent) {
   return out + "\n";
 }
 
-// Equal findings of a rule.
-struct Line {
-  std::string found;
-  Place::Kind kind = Place::Kind::kPackage;
-  std::size_t count = 0;
-  std::string first;
-};
-
 std::string place_text(const CheckedPackage& package, const Place& place, bool names_package) {
-  std::string text = names_package ? escaped(package.name) : "";
+  std::string text = names_package ? package.name : "";
   for (const std::string& part : {place.function, place.name})
-    if (!part.empty()) text += (text.empty() ? "" : " ") + escaped(part);
+    if (!part.empty()) text += (text.empty() ? "" : " ") + part;
   return text;
 }
 
-std::vector<Line> lines_of(const Rule& rule, const std::vector<CheckedPackage>& packages) {
-  std::vector<Line> lines;
+std::string law_text(const Law& law, Severity severity, const std::vector<FoundLine>& lines,
+                     const ane::Measurements* measured) {
+  std::string text =
+      "\n" +
+      wrapped(fmt::format("{} {}: {}", ane::severity_name(severity), law.id, law.statement), 4);
+  std::vector<std::vector<std::string>> rows;
+  for (const FoundLine& line : lines) {
+    if (rows.size() == kMaxLines) break;
+    rows.push_back(
+        {count_of(line.count, ane::place_kind_name(line.kind)), escaped(line.found),
+         line.first.empty() ? "" : (line.count == 1 ? "" : "first: ") + escaped(line.first)});
+  }
+  text += table(rows, "  ");
+  if (lines.size() > kMaxLines)
+    text += fmt::format("  and {} more (--json has all)\n", lines.size() - kMaxLines);
+  if (const auto* of_law = measured == nullptr ? nullptr : measured->of(law); of_law != nullptr)
+    text += "  " + wrapped(escaped(fmt::format("measured: {} ({}, {})", of_law->what,
+                                               measured->model, measured->system)),
+                           4);
+  return text + "  " + wrapped(fmt::format("source: {}", ane::source_text(law)), 4) + "  " +
+         wrapped(fmt::format("change: {}", law.remedy), 4);
+}
+
+std::string count_text(std::size_t part, std::size_t whole) {
+  return part == whole ? fmt::format("all {}", whole) : fmt::format("{} of {}", part, whole);
+}
+
+std::string functions_table(const std::vector<CheckedPackage>& packages, const ane::Chip& chip) {
+  std::vector<std::vector<std::string>> rows = {{"function", "operations on the chip", "products",
+                                                 "weights", "GMAC",
+                                                 fmt::format("least time, {}", chip.name)}};
+  std::size_t functions = 0;
+  for (const CheckedPackage& package : packages)
+    for (const PlacedFunction& function : package.functions) {
+      if (++functions > kMaxFunctions) continue;
+      const ane::Estimate estimate = ane::estimate(function, chip);
+      rows.push_back(
+          {escaped((packages.size() > 1 ? package.name + " " : "") + function.name),
+           count_text(function.count(Device::kNeuralEngine), function.operations.size()),
+           function.products() == 0
+               ? "none"
+               : count_text(function.products_on(Device::kNeuralEngine), function.products()),
+           format_bytes(function.weight_bytes),
+           fmt::format("{:.3g}", static_cast<double>(function.multiplications()) / 1e9),
+           fmt::format("{:.3g} ms, by {}", estimate.seconds * 1e3,
+                       estimate.is_bound_by_bytes ? "bytes" : "products")});
+    }
+  std::string text = table(rows, "  ");
+  if (functions > kMaxFunctions)
+    text += fmt::format("  and {} more (--json has all)\n", functions - kMaxFunctions);
+  return text;
+}
+
+Json placement_json(const PlacedFunction& function) {
+  Json json = Json::array();
+  for (const PlacedOperation& operation : function.operations)
+    json.push_back({{"name", operation.name},
+                    {"type", operation.type},
+                    {"device", ane::device_name(operation.device)},
+                    {"law", operation.law == nullptr ? "" : operation.law->id}});
+  return json;
+}
+
+// The laws that are broken with their severities, the most severe first.
+std::vector<std::pair<Severity, const Law*>> broken(const std::vector<CheckedPackage>& packages) {
+  std::map<const Law*, Severity> severities;
+  for (const CheckedPackage& package : packages)
+    for (const Finding& finding : package.findings)
+      severities.emplace(finding.law, finding.severity);
+  std::vector<std::pair<Severity, const Law*>> out;
+  for (const Law* law : ane::laws())
+    if (const auto it = severities.find(law); it != severities.end())
+      out.emplace_back(it->second, law);
+  std::ranges::stable_sort(out, {}, &std::pair<Severity, const Law*>::first);
+  return out;
+}
+
+}  // namespace
+
+Json law_json(const Law& law, Severity severity) {
+  return {{"law", law.id},
+          {"severity", ane::severity_name(severity)},
+          {"statement", law.statement},
+          {"source", ane::source_text(law)},
+          {"change", law.remedy}};
+}
+
+Json function_json(const PlacedFunction& function, const ane::Chip& chip) {
+  const ane::Estimate estimate = ane::estimate(function, chip);
+  return {{"function", function.name},
+          {"operations", function.operations.size()},
+          {"operations_on_ane", function.count(Device::kNeuralEngine)},
+          {"products", function.products()},
+          {"products_on_ane", function.products_on(Device::kNeuralEngine)},
+          {"multiplications", function.multiplications()},
+          {"multiplications_on_ane", function.multiplications_on(Device::kNeuralEngine)},
+          {"transitions", function.transitions()},
+          {"weight_bytes", function.weight_bytes},
+          {"interface_bytes", function.interface_bytes},
+          {"state_bytes", function.state_bytes},
+          {"estimated_ms", estimate.seconds * 1e3},
+          {"bound", estimate.is_bound_by_bytes ? "bytes" : "multiplications"}};
+}
+
+std::vector<FoundLine> found_lines(const Law& law, const std::vector<CheckedPackage>& packages) {
+  std::vector<FoundLine> lines;
   std::map<std::pair<Place::Kind, std::string_view>, std::size_t> places;  // in `lines`
   for (const CheckedPackage& package : packages)
     for (const Finding& finding : package.findings) {
-      if (finding.rule != &rule) continue;
+      if (finding.law != &law) continue;
       const auto [it, is_new] =
           places.try_emplace({finding.place.kind, finding.found}, lines.size());
       if (is_new)
@@ -77,73 +181,68 @@ std::vector<Line> lines_of(const Rule& rule, const std::vector<CheckedPackage>& 
   return lines;
 }
 
-std::string rule_text(const Rule& rule, const std::vector<Line>& lines) {
-  constexpr std::size_t kMaxLines = 8;
-  std::string text = "\n" + wrapped(fmt::format("{} {}: {}", ane::severity_name(rule.severity),
-                                                rule.id, rule.statement),
-                                    4);
-  std::vector<std::vector<std::string>> rows;
-  for (const Line& line : lines) {
-    if (rows.size() == kMaxLines) break;
-    rows.push_back({count_of(line.count, ane::place_kind_name(line.kind)), escaped(line.found),
-                    line.first.empty() ? "" : (line.count == 1 ? "" : "first: ") + line.first});
-  }
-  text += table(rows, "  ");
-  if (lines.size() > kMaxLines)
-    text += fmt::format("  and {} more (--json has all)\n", lines.size() - kMaxLines);
-  return text + "  " + wrapped(fmt::format("source: {}", rule.source), 4) + "  " +
-         wrapped(fmt::format("change: {}", rule.remedy), 4);
-}
-
-}  // namespace
-
-std::vector<std::string> broken_rules(const std::vector<CheckedPackage>& packages,
-                                      Severity severity) {
+std::vector<std::string> broken_laws(const std::vector<CheckedPackage>& packages,
+                                     Severity severity) {
   std::vector<std::string> ids;
-  for (const Rule& rule : ane::rules()) {
-    if (rule.severity != severity) continue;
-    const bool is_broken = std::ranges::any_of(packages, [&](const CheckedPackage& package) {
-      return std::ranges::find(package.findings, &rule, &Finding::rule) != package.findings.end();
-    });
-    if (is_broken) ids.emplace_back(rule.id);
-  }
+  for (const auto& [of_law, law] : broken(packages))
+    if (of_law == severity) ids.emplace_back(law->id);
   return ids;
 }
 
-Report check_report(const std::string& path, const std::vector<CheckedPackage>& packages) {
+std::size_t products_off_chip(const std::vector<CheckedPackage>& packages) {
+  std::size_t count = 0;
+  for (const CheckedPackage& package : packages)
+    for (const PlacedFunction& function : package.functions)
+      count += function.products() - function.products_on(Device::kNeuralEngine);
+  return count;
+}
+
+Report check_report(const std::string& path, const std::vector<CheckedPackage>& packages,
+                    const CheckReportOptions& options) {
   Report report;
-  report.json = {{"file", path},
-                 {"packages", Json::array()},
-                 {"rules", Json::array()},
-                 {"findings", Json::array()}};
+  report.json = {
+      {"file", path},          {"chip", options.chip->id},  {"packages", Json::array()},
+      {"laws", Json::array()}, {"findings", Json::array()}, {"functions", Json::array()}};
   std::size_t functions = 0;
   for (const CheckedPackage& package : packages) {
-    functions += package.functions;
-    report.json["packages"].push_back(package.name);
+    functions += package.functions.size();
+    report.json["packages"].push_back(
+        {{"name", package.name}, {"weight_bytes", package.weight_bytes}});
     for (const Finding& finding : package.findings)
-      report.json["findings"].push_back({{"rule", finding.rule->id},
+      report.json["findings"].push_back({{"law", finding.law->id},
                                          {"package", package.name},
                                          {"place", ane::place_kind_name(finding.place.kind)},
                                          {"function", finding.place.function},
                                          {"name", finding.place.name},
                                          {"found", finding.found}});
+    for (const PlacedFunction& function : package.functions) {
+      Json json = function_json(function, *options.chip);
+      json["package"] = package.name;
+      if (options.has_operations) json["placement"] = placement_json(function);
+      report.json["functions"].push_back(std::move(json));
+    }
   }
-  report.text = fmt::format("{}: {}, {}, checked against {} rules of the chip\n", escaped(path),
-                            count_of(packages.size(), "package"), count_of(functions, "function"),
-                            ane::rules().size());
-  for (const Rule& rule : ane::rules()) {
-    const std::vector<Line> lines = lines_of(rule, packages);
-    if (lines.empty()) continue;
-    report.text += rule_text(rule, lines);
-    report.json["rules"].push_back({{"rule", rule.id},
-                                    {"severity", ane::severity_name(rule.severity)},
-                                    {"statement", rule.statement},
-                                    {"source", rule.source},
-                                    {"remedy", rule.remedy}});
+  const auto checked =
+      std::ranges::count_if(ane::laws(), [](const Law* law) { return law->find != nullptr; });
+  report.text =
+      fmt::format("{}: {}, {}, checked against {} laws of the chip\n\n", escaped(path),
+                  count_of(packages.size(), "package"), count_of(functions, "function"), checked) +
+      functions_table(packages, *options.chip);
+  for (const auto& [severity, law] : broken(packages)) {
+    if (severity != Severity::kNote || options.has_notes)
+      report.text += law_text(*law, severity, found_lines(*law, packages), options.measured);
+    report.json["laws"].push_back(law_json(*law, severity));
   }
+  const auto notes = broken_laws(packages, Severity::kNote);
+  if (!notes.empty() && !options.has_notes)
+    report.text +=
+        "\n" + wrapped(fmt::format("{}: {} (--notes explains them)", count_of(notes.size(), "note"),
+                                   fmt::join(notes, ", ")),
+                       4);
+  report.json["notes"] = notes.size();
   std::string totals;
-  for (const Severity severity : kSeverities) {
-    const std::size_t count = broken_rules(packages, severity).size();
+  for (const Severity severity : kCounted) {
+    const std::size_t count = broken_laws(packages, severity).size();
     totals +=
         fmt::format("{}{} {}", totals.empty() ? "" : ", ", count, ane::severity_name(severity));
     report.json[std::string(ane::severity_name(severity))] = count;

@@ -5,16 +5,45 @@
 #include <vector>
 
 #include "ane/check.h"
+#include "ane/chip.h"
+#include "base/json.h"
 #include "cli/inspect.h"
 
 namespace anemone::cli {
 
-// The broken rules of one severity, by id.
-std::vector<std::string> broken_rules(const std::vector<ane::CheckedPackage>& packages,
-                                      ane::Severity severity);
+// Laws that are broken with one severity, by id.
+std::vector<std::string> broken_laws(const std::vector<ane::CheckedPackage>& packages,
+                                     ane::Severity severity);
 
-// What was found in all packages of `path`: the text has a paragraph for each broken rule, in which
-// equal findings are one line, and ends with the number of broken rules by severity.
-Report check_report(const std::string& path, const std::vector<ane::CheckedPackage>& packages);
+// Convolutions and linear operations that are predicted off the chip, in all functions.
+std::size_t products_off_chip(const std::vector<ane::CheckedPackage>& packages);
+
+struct CheckReportOptions {
+  const ane::Chip* chip = &ane::default_chip();  // of which times are estimated; not null
+  const ane::Measurements* measured = nullptr;   // that the findings follow
+  bool has_notes = false;                        // the text explains notes, too
+  bool has_operations = false;                   // the JSON has every operation with its device
+};
+
+// Equal findings of a law: what was found at `count` places, and the first of them.
+struct FoundLine {
+  std::string found;
+  ane::Place::Kind kind = ane::Place::Kind::kPackage;
+  std::size_t count = 0;
+  std::string first;  // "layers_00_05.mlpackage decode layer_0_norm"; not escaped
+};
+std::vector<FoundLine> found_lines(const ane::Law& law,
+                                   const std::vector<ane::CheckedPackage>& packages);
+
+// The parts that all forms of the report have: a law without its places, and the sums of a function
+// with its estimate.
+Json law_json(const ane::Law& law, ane::Severity severity);
+Json function_json(const ane::PlacedFunction& function, const ane::Chip& chip);
+
+// What was found in all packages of `path`: the text has a line for each function with what it
+// computes and where, a paragraph for each broken law, in which equal findings are one line, and
+// ends with the number of broken laws by severity.
+Report check_report(const std::string& path, const std::vector<ane::CheckedPackage>& packages,
+                    const CheckReportOptions& options = {});
 
 }  // namespace anemone::cli

@@ -136,7 +136,7 @@ std::vector<std::string> embedding_row(const artifact::Embedding& embedding) {
 
 // What `check` would say of the packages, and whether it would refuse them.
 std::string check_text(const compiler::CompileReport& report, const std::string& output) {
-  const auto refused = broken_rules(report.checked, ane::Severity::kRefused);
+  const auto refused = broken_laws(report.checked, ane::Severity::kRefused);
   return check_report(output, report.checked).text +
          (refused.empty()
               ? "anemone check would refuse nothing\n"

@@ -29,7 +29,7 @@ using Findings = std::vector<std::string>;
 Findings findings_of(const ane::CheckedPackage& package) {
   Findings out;
   for (const ane::Finding& finding : package.findings)
-    out.push_back(fmt::format("{}: {} {} {} {}: {}", package.name, finding.rule->id,
+    out.push_back(fmt::format("{}: {} {} {} {}: {}", package.name, finding.law->id,
                               ane::place_kind_name(finding.place.kind), finding.place.function,
                               finding.place.name, finding.found));
   return out;
@@ -83,7 +83,16 @@ TEST_P(DryRunCheck, FindsWhatTheWrittenPackagesHave) {
       const ane::CheckedPackage expected =
           ane::check_package(name, *model, known == layers.end() ? 0 : known->second);
       EXPECT_EQ(planned->checked[i].name, name);
-      EXPECT_EQ(planned->checked[i].functions, expected.functions);
+      ASSERT_EQ(planned->checked[i].functions.size(), expected.functions.size());
+      for (std::size_t f = 0; f < expected.functions.size(); ++f) {
+        const ane::PlacedFunction& before = planned->checked[i].functions[f];
+        const ane::PlacedFunction& after = expected.functions[f];
+        EXPECT_EQ(before.name, after.name);
+        EXPECT_EQ(before.operations.size(), after.operations.size());
+        EXPECT_EQ(before.count(ane::Device::kCpu), after.count(ane::Device::kCpu));
+        EXPECT_EQ(before.weight_bytes, after.weight_bytes);
+        EXPECT_EQ(before.multiplications(), after.multiplications());
+      }
       EXPECT_EQ(findings_of(planned->checked[i]), findings_of(expected));
       found += expected.findings.size();
     }
@@ -94,15 +103,15 @@ TEST_P(DryRunCheck, FindsWhatTheWrittenPackagesHave) {
 INSTANTIATE_TEST_SUITE_P(, DryRunCheck, ::testing::ValuesIn(checkpoints_with_every_block()),
                          [](const auto& info) { return info.param.name; });
 
-// Packages in which a dry run finds that a rule is broken.
-std::set<std::string> packages_that_break(const std::string& rule, const std::string& model) {
+// Packages in which a dry run finds that a law is broken.
+std::set<std::string> packages_that_break(const std::string& law, const std::string& model) {
   const auto report = compile(model, "unused", {.context = 64, .dry_run = true, .check = true});
   EXPECT_TRUE(report.ok()) << report.status().message();
   std::set<std::string> out;
   if (!report.ok()) return out;
   for (const ane::CheckedPackage& package : report->checked)
     for (const ane::Finding& finding : package.findings)
-      if (finding.rule->id == rule) out.insert(package.name);
+      if (finding.law->id == law) out.insert(package.name);
   return out;
 }
 
@@ -132,43 +141,51 @@ struct PublishedShape {
   const char* path;
   const char* quant;
   std::set<std::string> broken_by_states;
+  std::set<std::string> broken_by_portable = {};
 };
 const PublishedShape kPublishedShapes[] = {
     {"tests/compiler/data/shapes/gemma-4-26b-a4b",
      "int8",
-     {"dma-notch-quantized", "narrow-axis", "wide-output"}},
+     {"dma-notch-quantized", "element-type", "narrow-axis", "wide-output"},
+     {"element-type"}},
     {"tests/compiler/data/shapes/gemma-4-e4b",
      "int8",
      {"dma-notch-quantized", "many-states", "narrow-axis", "state-shapes", "wide-output"}},
     {"tests/compiler/data/shapes/gpt-oss-20b",
      "keep",
-     {"block-scales", "dma-notch-quantized", "narrow-axis", "wide-output"}},
+     {"block-scales", "dma-notch-quantized", "element-type", "narrow-axis", "wide-output"},
+     {"element-type"}},
     {"tests/compiler/data/shapes/hy-mt-1.8b",
      "int8",
      {"many-states", "narrow-axis", "wide-output"}},
     {"tests/compiler/data/shapes/lfm2.5-8b-a1b",
      "int8",
-     {"depthwise-conv", "many-states", "narrow-axis", "state-shapes", "state-width",
-      "wide-output"}},
+     {"depthwise-conv", "element-type", "many-states", "narrow-axis", "state-shapes", "state-width",
+      "wide-output"},
+     {"element-type"}},
     {"tests/compiler/data/shapes/phi-4-mini",
      "int8",
      {"dma-notch-quantized", "many-states", "narrow-axis", "wide-output"}},
     {"tests/compiler/data/shapes/privacy-filter",
      "int8",
-     {"large-select", "many-operations", "narrow-axis"}},
+     {"element-type", "large-select", "many-operations", "narrow-axis"},
+     {"element-type"}},
     {"tests/compiler/data/shapes/qwen2.5-7b",
      "int8",
      {"dma-notch-quantized", "narrow-axis", "wide-input", "wide-output"}},
     {"tests/compiler/data/shapes/zaya1-8b",
      "int8",
-     {"depthwise-conv", "many-states", "narrow-axis", "state-shapes", "state-width",
-      "wide-output"}},
+     {"depthwise-conv", "element-type", "many-states", "narrow-axis", "state-shapes", "state-width",
+      "wide-output"},
+     {"element-type"}},
     {"bench/shapes/qwen3.5-0.8b",
      "int8",
      {"depthwise-conv", "many-operations", "many-states", "narrow-axis", "softplus", "state-shapes",
       "state-width", "wide-output"}}};
 
-std::set<std::string> rules_broken_by(const std::string& path, const char* form, Recipe recipe) {
+// But notes, and what is said of small packages: what is left over beside large ones, and the norm
+// of `embed`, may well be on the CPU.
+std::set<std::string> laws_broken_by(const std::string& path, const char* form, Recipe recipe) {
   CompileOptions options = {
       .recipe = std::move(recipe), .prefill = 0, .dry_run = true, .check = true};
   options.form = *ane::read_form(form);
@@ -177,17 +194,21 @@ std::set<std::string> rules_broken_by(const std::string& path, const char* form,
   std::set<std::string> out;
   if (!report.ok()) return out;
   for (const ane::CheckedPackage& package : report->checked)
-    for (const ane::Finding& finding : package.findings) out.emplace(finding.rule->id);
+    for (const ane::Finding& finding : package.findings)
+      if (finding.severity != ane::Severity::kNote) out.emplace(finding.law->id);
+  out.erase("small-package");
+  out.erase("tiny-function");
   return out;
 }
 
-// A step of one token has hidden states with a last axis of 1 in any form.
-TEST(DryRunCheckOfPublishedShapes, FindsNothingButTheWidthOfOneTokenInPortable) {
+// A step of one token has hidden states with a last axis of 1 in any form. Experts are chosen by
+// comparing the scores of all pairs of them.
+TEST(DryRunCheckOfPublishedShapes, FindsLittleButTheWidthOfOneTokenInPortable) {
   for (const PublishedShape& shape : kPublishedShapes) {
     std::set<std::string> broken =
-        rules_broken_by(shape.path, "portable", *parse_recipe("auto", Processor::kAne));
+        laws_broken_by(shape.path, "portable", *parse_recipe("auto", Processor::kAne));
     broken.erase("narrow-axis");
-    EXPECT_EQ(broken, std::set<std::string>()) << shape.path;
+    EXPECT_EQ(broken, shape.broken_by_portable) << shape.path;
   }
 }
 
@@ -208,7 +229,7 @@ SlowProducts slow_products(const std::string& path, artifact::NotchForm notch) {
   if (!report.ok()) return out;
   for (const ane::CheckedPackage& package : report->checked)
     for (const ane::Finding& finding : package.findings) {
-      if (finding.rule->id != "dma-notch") continue;
+      if (finding.law->id != "dma-notch") continue;
       (finding.place.name.find("_experts_") == std::string::npos ? out.others : out.experts) = true;
     }
   return out;
@@ -235,7 +256,7 @@ TEST(DryRunCheckOfPublishedShapes, FindsNoSlowProductsOfFp16InPortable) {
 
 TEST(DryRunCheckOfPublishedShapes, NamesWhatIsWrongWithStates) {
   for (const PublishedShape& shape : kPublishedShapes)
-    EXPECT_EQ(rules_broken_by(shape.path, "blend-states", *parse_recipe(shape.quant)),
+    EXPECT_EQ(laws_broken_by(shape.path, "blend-states", *parse_recipe(shape.quant)),
               shape.broken_by_states)
         << shape.path;
 }

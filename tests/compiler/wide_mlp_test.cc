@@ -33,7 +33,7 @@ class WideMlp : public ::testing::Test {
     auto loaded = compile_and_load({"wide", model_.path()}, out_.file("artifact"), options);
     return loaded == nullptr ? Answer() : run_greedily(std::move(loaded), {1, 5, 700, 3, 2}, 4);
   }
-  // The rules about wide products that are broken.
+  // The laws about wide products that are broken.
   std::set<std::string> broken(artifact::ProjectionForm projections) {
     CompileOptions options = {.dry_run = true, .check = true};
     options.form = ane::named_forms().front().form;
@@ -44,7 +44,7 @@ class WideMlp : public ::testing::Test {
     if (!report.ok()) return out;
     for (const ane::CheckedPackage& package : report->checked)
       for (const ane::Finding& finding : package.findings)
-        if (finding.rule->id.starts_with("wide-")) out.emplace(finding.rule->id);
+        if (finding.law->id.starts_with("wide-")) out.emplace(finding.law->id);
     return out;
   }
 

@@ -159,7 +159,7 @@ TEST(Probes, AgreeWithTheReferenceInterpreter) {
   EXPECT_GT(outputs, static_cast<int>(probes().size()));
 }
 
-// What differs between the probes of a question is what the rules of the chip say of them.
+// What differs between the probes of a question is what the laws of the chip say of them.
 TEST(Probes, AreWhatTheySay) {
   const Kit kit = make_kit({});
   std::map<std::string, std::set<std::string>> broken;
@@ -177,7 +177,7 @@ TEST(Probes, AreWhatTheySay) {
         if (input["name"].get<std::string>().starts_with("k_cache_"))
           caches[id].insert(input["shape"].get<Shape>());
       for (const ane::Finding& each : ane::check({model->program, {}, 0}))
-        broken[id].insert(std::string(each.rule->id));
+        broken[id].insert(std::string(each.law->id));
     }
   EXPECT_TRUE(broken["softplus-operation"].contains("softplus"));
   EXPECT_FALSE(broken["softplus-arithmetic"].contains("softplus"));

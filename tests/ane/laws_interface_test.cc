@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tests/ane/rule_programs.h"
+#include "tests/ane/law_programs.h"
 
 namespace anemone::ane {
 namespace {
@@ -20,7 +20,7 @@ TEST(StateWidth, MustBeAMultipleOf32) {
   EXPECT_EQ(findings("state-width", with_states({{1, 2, 512, 64}, {1, 2, 512, 40}})),
             Found{"state main/cache_1: a last dimension of 40"});
   EXPECT_EQ(findings("state-width", with_states({{1, 2, 512, 64}, {1, 2, 511, 96}})), kNone);
-  // The rule asks nothing of inputs.
+  // The law asks nothing of inputs.
   EXPECT_EQ(findings("state-width",
                      [](Builder& b) {
                        return b.op("relu", {{"x", fp16_input(b, "x", {1, 40})}}, "y");
@@ -94,7 +94,7 @@ TEST(RangeShapes, AreWhatTheDescriptionSays) {
 }
 
 TEST(RangeStates, MixFixedInputsAndRanges) {
-  const auto mixed = [](bool has_fixed, bool has_state, std::vector<RangeInput> ranges) {
+  const auto mixed = [](bool has_fixed, bool has_state, std::vector<FlexibleInput> ranges) {
     const ir::Program program = program_of({{"main", ranged(has_fixed, has_state)}});
     return findings("range-states", Package{program, std::move(ranges)});
   };
@@ -118,6 +118,56 @@ TEST(ManyLayers, BeginAtSeventeen) {
   const ir::Program program = program_of({{"main", with_states({})}});
   EXPECT_EQ(findings("many-layers", Package{program, {}, 16}), kNone);
   EXPECT_EQ(findings("many-layers", Package{program, {}, 17}), Found{"package: 17 layers"});
+}
+
+TEST(Lists, OfShapesDoNotGoWithStates) {
+  const auto with = [](const char* law, bool has_state) {
+    const ir::Program program =
+        program_of({{"main", [&](Builder& b) {
+                       if (has_state)
+                         b.input("cache", ir::Type::state(DType::kFp16, {1, 2, 512, 64}));
+                       return b.op("relu", {{"x", fp16_input(b, "x", {1, 64})}}, "y");
+                     }}});
+    return findings(law, Package{.program = program, .lists = {{"main", "x"}}});
+  };
+  EXPECT_EQ(with("list-states", true), Found{"input main/x: a list of shapes"});
+  EXPECT_EQ(with("list-states", false), kNone);
+  EXPECT_EQ(with("list-shapes", false), Found{"input main/x: a list of shapes"});
+}
+
+// Law 1 of the founding documents.
+TEST(Rank4, IsAskedOfLargeInputsAndOutputs) {
+  const auto with = [](const Shape& shape) {
+    return findings("rank-4", [&](Builder& b) {
+      return b.op("relu", {{"x", fp16_input(b, "x", shape)}}, "y");
+    });
+  };
+  EXPECT_EQ(with({64, 1024}), (Found{"input main/x: [64, 1024]", "output main/y: [64, 1024]"}));
+  EXPECT_EQ(with({1, 1024, 64, 1}), kNone);
+  EXPECT_EQ(with({1, 1024, 1, 64}), kNone);
+  EXPECT_EQ(with({1, 64}), kNone);
+}
+
+// Law 8 of the founding documents.
+TEST(CarriedCache, IsAnInputThatAProductReads) {
+  const auto with = [](bool is_state) {
+    return findings("carried-cache", [&](Builder& b) {
+      const Shape shape{1, 2, 512, 64};
+      Value* past = nullptr;
+      if (is_state)
+        past = b.op("read_state",
+                    {{"input", b.input("keys", ir::Type::state(DType::kFp16, shape))}}, "past");
+      else
+        past = fp16_input(b, "keys", shape);
+      return b.op("matmul",
+                  {{"x", fp16_input(b, "q", {1, 2, 1, 64})},
+                   {"y", past},
+                   {"transpose_y", ir::Literal::boolean(true)}},
+                  "scores");
+    });
+  };
+  EXPECT_EQ(with(false), Found{"input main/keys: [1, 2, 512, 64] goes in"});
+  EXPECT_EQ(with(true), kNone);
 }
 
 }  // namespace

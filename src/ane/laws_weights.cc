@@ -1,16 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rules about how the weights of convolutions and linear operations are stored.
+// Laws about how the weights of convolutions and linear operations are stored.
 #include <bit>
 #include <fmt/format.h>
 
+#include "ane/law_tables.h"
 #include "ane/notch.h"
 #include "ane/program_walk.h"
-#include "ane/rule_finders.h"
 #include "tensor/dtype.h"
 #include "tensor/shape.h"
 
 namespace anemone::ane {
 namespace {
+
+using enum Evidence::Kind;
 
 bool has_weight(const ir::Op& op) {
   return op.type == "conv" || op.type == "linear";
@@ -58,9 +60,7 @@ std::string notch_text(std::uint64_t bytes, int bits) {
   return fmt::format("{:.3f} MiB a core at {} bits", static_cast<double>(bytes) / (1 << 20), bits);
 }
 
-}  // namespace
-
-void find_block_scales(const Package& package, const Report& report) {
+void find_block_scales(const Package& package, const Reporter& report) {
   for_each_op(package.program, [&](const ir::Function& function, const ir::Op& op) {
     const ir::Op* restore = has_weight(op) ? restoring(op) : nullptr;
     if (restore == nullptr) return;
@@ -74,7 +74,7 @@ void find_block_scales(const Package& package, const Report& report) {
   });
 }
 
-void find_palette_scales(const Package& package, const Report& report) {
+void find_palette_scales(const Package& package, const Reporter& report) {
   // A palette of integers may have scales (joint compression); what fails is a float times a scale.
   const auto is_scaled_float = [](const ir::Op* op) {
     const ir::Type* data = op == nullptr ? nullptr : type_of(*op, "data");
@@ -90,7 +90,7 @@ void find_palette_scales(const Package& package, const Report& report) {
   });
 }
 
-void find_dma_notch(const Package& package, const Report& report) {
+void find_dma_notch(const Package& package, const Reporter& report) {
   for_each_op(package.program, [&](const ir::Function& function, const ir::Op& op) {
     const ir::Op* constant = has_weight(op) ? producer_of(op, "weight") : nullptr;
     const ir::Type* weight = constant == nullptr ? nullptr : output_of(*constant);
@@ -100,7 +100,7 @@ void find_dma_notch(const Package& package, const Report& report) {
   });
 }
 
-void find_quantized_dma_notch(const Package& package, const Report& report) {
+void find_quantized_dma_notch(const Package& package, const Reporter& report) {
   for_each_op(package.program, [&](const ir::Function& function, const ir::Op& op) {
     const ir::Type* weight = has_weight(op) ? type_of(op, "weight") : nullptr;
     const ir::Op* restore = weight == nullptr ? nullptr : restoring(op);
@@ -108,6 +108,77 @@ void find_quantized_dma_notch(const Package& package, const Report& report) {
     const std::uint64_t bytes = bits == 0 ? 0 : core_bytes(*weight, bits);
     if (is_in_notch(bytes)) report(place_of(function, op), notch_text(bytes, bits));
   });
+}
+
+constexpr Law kWeightLaws[] = {
+    {.id = "block-scales",
+     .severity = Severity::kRefused,
+     .effect = Effect::kOperationOnCpu,
+     .statement =
+         "a weight has a scale for each block of inputs: wrong numbers, or not on the chip",
+     .evidence = {{kMeasured, "coreai-models#279", "cosine 0.367 (iPhone, Core AI on OS 27)"},
+                  {kMeasured, "coreai-torch#93",
+                   "taken as scales per channel (M5 Pro, Core AI on OS 27)"},
+                  {kMeasured, "coreai-models#205", "GPU only, without an error (Core AI on OS 27)"},
+                  {kMeasured, "ane-book",
+                   "on the CPU in small and in stateless functions: 97 of 97 convolutions of a "
+                   "0.5B, 12 of 12 of three layers of a 1.5B, 8 of 8 of two layers of a 3B"},
+                  {kMeasured, "ane-book", "on the chip in one 0.5B with states (M4 Max)", true}},
+     .remedy = "palettes (compile --quant lut4, lut6 or lut8) or --quant int8-channel",
+     .find = find_block_scales},
+    {.id = "palette-scales",
+     .severity = Severity::kRefused,
+     .statement = "floats of a palette are multiplied by scales, which fails to load",
+     .evidence = {{kStated, "coremltools#2688", "crashes"}},
+     .remedy = "multiply the scales into the palettes of groups of output channels",
+     .systems = "macOS 26",
+     .find = find_palette_scales},
+    {.id = "dma-notch",
+     .severity = Severity::kSlow,
+     .statement = "the weights of a core, ceil(outputs / 16) rows, are near a multiple of 1 MiB",
+     .evidence = {{kMeasured, "stablehlo-coreml#110",
+                   "17-19 GB/s instead of 45-60 (M4, fp16); splitting made a step of a synthetic "
+                   "Llama-1B 2.41 times faster"},
+                  {kDerived, "the reports",
+                   "fused gate and up of Qwen3-1.7B and Hy-MT have 3.000 MiB, apart 1.5"}},
+     .remedy = "split the matrix, or do not fuse it with others (notch: avoided in a form file)",
+     .find = find_dma_notch},
+    {.id = "dma-notch-quantized",
+     .severity = Severity::kContested,
+     .statement =
+         "the quantized weights of a core, ceil(outputs / 16) rows, are near a multiple of "
+         "1 MiB",
+     .evidence = {{kDerived, "stablehlo-coreml#110",
+                   "measured with fp16 alone; unmeasured for quantized payloads"}},
+     .remedy = "measure it, and split the matrix where it is slow",
+     .find = find_quantized_dma_notch},
+    {.id = "block-scales-with-states",
+     .severity = Severity::kFact,
+     .statement = "in a function with states and 97 convolutions, those with scales per block of "
+                  "inputs were on the chip",
+     .evidence = {{kMeasured, "ane-book",
+                   "97 of 97 of a 0.5B in int4 on the chip with states, none of them without "
+                   "(M4 Max)"},
+                  {kDerived, "ane-book",
+                   "writing states seems to tip the cost model towards the chip"},
+                  {kMeasured, "coreai-models#279", "wrong numbers (iPhone, Core AI on OS 27)",
+                   true}},
+     .remedy = "check what it computes before relying on it"},
+    {.id = "no-products-left",
+     .severity = Severity::kFact,
+     .effect = Effect::kFunctionOnCpu,
+     .statement = "a function none of whose convolutions stays on the chip runs on the CPU as a "
+                  "whole",
+     .evidence =
+         {{kMeasured, "ane-book",
+           "3,059 operations beside 97 convolutions, 66 beside 12, 48 beside 8 on the CPU"}},
+     .remedy = "what the findings of the convolutions say"},
+};
+
+}  // namespace
+
+std::span<const Law> weight_laws() {
+  return kWeightLaws;
 }
 
 }  // namespace anemone::ane

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tests/ane/rule_programs.h"
+#include "tests/ane/law_programs.h"
 
 namespace anemone::ane {
 namespace {
@@ -8,8 +8,8 @@ using ir::Builder;
 using ir::Literal;
 using ir::Value;
 
-Found conv(std::string_view rule, std::int64_t inputs, std::int64_t outputs, std::int64_t tokens) {
-  return findings(rule, [&](Builder& b) {
+Found conv(std::string_view law, std::int64_t inputs, std::int64_t outputs, std::int64_t tokens) {
+  return findings(law, [&](Builder& b) {
     return b.op("conv",
                 {{"x", fp16_input(b, "x", {1, inputs, 1, tokens})},
                  {"weight", b.constant(unread(DType::kFp16, {outputs, inputs, 1, 1}), "weight")}},
@@ -17,8 +17,8 @@ Found conv(std::string_view rule, std::int64_t inputs, std::int64_t outputs, std
   });
 }
 
-Found linear(std::string_view rule, std::int64_t inputs, std::int64_t outputs) {
-  return findings(rule, [&](Builder& b) {
+Found linear(std::string_view law, std::int64_t inputs, std::int64_t outputs) {
+  return findings(law, [&](Builder& b) {
     return b.op("linear",
                 {{"x", fp16_input(b, "x", {2, inputs})},
                  {"weight", b.constant(unread(DType::kFp16, {outputs, inputs}), "weight")},
@@ -27,8 +27,8 @@ Found linear(std::string_view rule, std::int64_t inputs, std::int64_t outputs) {
   });
 }
 
-Found matmul(std::string_view rule, const Shape& x, const Shape& y, bool is_transposed) {
-  return findings(rule, [&](Builder& b) {
+Found matmul(std::string_view law, const Shape& x, const Shape& y, bool is_transposed) {
+  return findings(law, [&](Builder& b) {
     return b.op("matmul",
                 {{"x", fp16_input(b, "x", x)},
                  {"y", fp16_input(b, "y", y)},

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tests/ane/rule_programs.h"
+#include "tests/ane/law_programs.h"
 
 namespace anemone::ane {
 namespace {
@@ -52,7 +52,7 @@ TEST(BlockScales, AreFoundInLinearOperations) {
   EXPECT_EQ(with({64, 1}), kNone);
 }
 
-// The rule asks nothing of a tensor that is no weight of a product.
+// The law asks nothing of a tensor that is no weight of a product.
 TEST(BlockScales, DoNotMatterElsewhere) {
   EXPECT_EQ(findings("block-scales",
                      [](Builder& b) {
@@ -103,8 +103,8 @@ TEST(PaletteScales, AreFoundRoundThePalettizedWeight) {
   EXPECT_EQ(with(false), kNone);
 }
 
-Found notch(std::string_view rule, DType dtype, std::int64_t outputs, std::int64_t inputs) {
-  return findings(rule, [&](Builder& b) {
+Found notch(std::string_view law, DType dtype, std::int64_t outputs, std::int64_t inputs) {
+  return findings(law, [&](Builder& b) {
     const Shape shape{outputs, inputs, 1, 1};
     Value* weight = dtype == DType::kFp16 || dtype == DType::kFp32
                         ? b.constant(unread(dtype, shape), "weight")
@@ -136,7 +136,7 @@ TEST(DmaNotch, IsNearMultiplesOfAMebibyte) {
   EXPECT_EQ(notch("dma-notch", DType::kFp32, 4096, 2048), kNone);
 }
 
-TEST(DmaNotch, OfQuantizedWeightsIsARuleOfItsOwn) {
+TEST(DmaNotch, OfQuantizedWeightsIsALawOfItsOwn) {
   EXPECT_EQ(notch("dma-notch", DType::kInt8, 4096, 4096), kNone);
   EXPECT_EQ(notch("dma-notch-quantized", DType::kFp16, 4096, 2048), kNone);
   EXPECT_EQ(notch("dma-notch-quantized", DType::kInt8, 4096, 2048), kNone);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Small lawful programs for the rules of ane/rules.cc, and what a rule finds in them.
+// Small lawful programs for the laws of ane/laws_*.cc, and what a law finds in them.
 #pragma once
 
 #include <functional>
@@ -27,7 +27,7 @@ using Build = std::function<ir::Value*(ir::Builder&)>;
 inline ir::Literal unread(DType dtype, const Shape& shape) {
   const auto bytes = dtype_bytes(dtype, static_cast<std::uint64_t>(element_count(shape)));
   return {ir::Type::tensor(dtype, shape), ir::lazy_data(bytes, []() -> Result<Tensor> {
-            return internal_error("a rule reads a weight");
+            return internal_error("a law reads a weight");
           })};
 }
 
@@ -39,11 +39,11 @@ inline ir::Value* fp16_state(ir::Builder& b, const std::string& name, const Shap
   return b.input(name, ir::Type::state(DType::kFp16, shape));
 }
 
-// "operation main/y: what was found", for every place that breaks the rule.
-inline Found findings(std::string_view rule, const Package& package) {
+// "operation main/y: what was found", for every place that breaks the law.
+inline Found findings(std::string_view law, const Package& package) {
   Found out;
   for (const Finding& finding : check(package)) {
-    if (finding.rule->id != rule) continue;
+    if (finding.law->id != law) continue;
     std::string place(place_kind_name(finding.place.kind));
     if (!finding.place.function.empty()) place += " " + finding.place.function;
     if (!finding.place.name.empty()) place += "/" + finding.place.name;
@@ -64,9 +64,9 @@ inline ir::Program program_of(const std::vector<std::pair<std::string, Build>>& 
   return program;
 }
 
-inline Found findings(std::string_view rule, const Build& build) {
+inline Found findings(std::string_view law, const Build& build) {
   const ir::Program program = program_of({{"main", build}});
-  return findings(rule, {program});
+  return findings(law, {program});
 }
 
 }  // namespace anemone::ane

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+// Results of probes that a Mac wrote: what is read decides laws that there are.
+#include "ane/measured.h"
+#include "base/check.h"
+#include "fuzz/support.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  using namespace anemone;
+  const auto measured = ane::parse_measurements(fuzz::text_of(data, size), "input");
+  if (!measured.ok()) {
+    ANEMONE_CHECK(measured.status().message().starts_with("[input]"));
+    return 0;
+  }
+  for (const ane::MeasuredLaw& each : measured->laws) {
+    ANEMONE_CHECK(each.law != nullptr && each.law->find != nullptr);
+    ANEMONE_CHECK(!each.what.empty());
+    ANEMONE_CHECK(measured->of(*each.law) == &each);
+  }
+  return 0;
+}

@@ -1,0 +1,247 @@
+// SPDX-License-Identifier: Apache-2.0
+// Laws about operations and element types that the chip has no form for, and about conventions that
+// were meant to keep operations on it.
+#include <algorithm>
+#include <array>
+#include <fmt/format.h>
+#include <string>
+#include <string_view>
+
+#include "ane/law_tables.h"
+#include "ane/limits.h"
+#include "ane/program_walk.h"
+#include "tensor/dtype.h"
+#include "tensor/shape.h"
+
+namespace anemone::ane {
+namespace {
+
+using enum Evidence::Kind;
+
+constexpr std::size_t kMaxRank = 5;
+
+// Nobody reported one of these on the chip.
+constexpr std::array<std::string_view, 29> kHostOperations = {"argsort",
+                                                              "band_part",
+                                                              "classify",
+                                                              "crop_resize",
+                                                              "cumsum",
+                                                              "fill",
+                                                              "gru",
+
+                                                              "list_gather",
+                                                              "list_length",
+                                                              "list_read",
+                                                              "list_scatter",
+                                                              "list_write",
+                                                              "lstm",
+                                                              "make_list",
+                                                              "non_zero",
+                                                              "one_hot",
+                                                              "random_bernoulli",
+                                                              "range_1d",
+                                                              "random_categorical",
+                                                              "random_normal",
+                                                              "resample",
+                                                              "random_uniform",
+                                                              "reduce_argmin",
+                                                              "reverse",
+                                                              "reverse_sequence",
+                                                              "rnn",
+                                                              "shape",
+                                                              "sliding_windows",
+                                                              "non_maximum_suppression"};
+
+// Reports every operation of which `describe` says something.
+template <typename Describe>
+void report_operations(const Package& package, const Reporter& report, const Describe& describe) {
+  for_each_op(package.program, [&](const ir::Function& function, const ir::Op& op) {
+    if (!is_computed(op)) return;
+    if (std::string found = describe(function, op); !found.empty())
+      report(place_of(function, op), std::move(found));
+  });
+}
+
+void find_sorts(const Package& package, const Reporter& report) {
+  report_operations(package, report, [](const ir::Function&, const ir::Op& op) -> std::string {
+    return op.type == "topk" ? op.type : "";
+  });
+}
+
+void find_host_operations(const Package& package, const Reporter& report) {
+  report_operations(package, report, [](const ir::Function&, const ir::Op& op) -> std::string {
+    return std::ranges::find(kHostOperations, op.type) != kHostOperations.end() ? op.type : "";
+  });
+}
+
+void find_control_flow(const Package& package, const Reporter& report) {
+  report_operations(package, report, [](const ir::Function&, const ir::Op& op) -> std::string {
+    return op.type == "cond" || op.type == "while_loop" ? op.type : "";
+  });
+}
+
+void find_high_ranks(const Package& package, const Reporter& report) {
+  report_operations(package, report, [](const ir::Function&, const ir::Op& op) -> std::string {
+    const ir::Type* output = output_of(op);
+    return output == nullptr || output->shape.size() <= kMaxRank
+               ? ""
+               : fmt::format("{} of rank {}", op.type, output->shape.size());
+  });
+}
+
+void find_fp32(const Package& package, const Reporter& report) {
+  report_operations(package, report, [](const ir::Function&, const ir::Op& op) -> std::string {
+    const ir::Type* output = output_of(op);
+    if (output == nullptr || output->dtype != DType::kFp32 || bytes_of(output) <= kPageBytes)
+      return "";
+    return fmt::format("{} in fp32", op.type);
+  });
+}
+
+void find_integers(const Package& package, const Reporter& report) {
+  report_operations(package, report, [](const ir::Function&, const ir::Op& op) -> std::string {
+    const ir::Type* output = output_of(op);
+    if (output == nullptr || bytes_of(output) <= kPageBytes) return "";
+    if (output->dtype != DType::kInt32 && output->dtype != DType::kBool) return "";
+    return fmt::format("{} gives {}", op.type, dtype_name(output->dtype));
+  });
+}
+
+// A cast that is the first or the last operation between the program and its caller.
+void find_casts_at_the_edge(const Package& package, const Reporter& report) {
+  report_operations(
+      package, report, [](const ir::Function& function, const ir::Op& op) -> std::string {
+        if (op.type != "cast" || op.outputs.empty()) return "";
+        const ir::Value* x = op.input("x");
+        if (x != nullptr && std::ranges::find(function.inputs, x) != function.inputs.end())
+          return "cast of an input";
+        const auto& outputs = function.block->outputs;
+        return std::ranges::find(outputs, op.outputs.front()) != outputs.end() ? "cast of an output"
+                                                                               : "";
+      });
+}
+
+void find_attention_operations(const Package& package, const Reporter& report) {
+  report_operations(package, report, [](const ir::Function&, const ir::Op& op) -> std::string {
+    return op.type == "scaled_dot_product_attention" ? op.type : "";
+  });
+}
+
+// A matrix product with a constant that is no convolution.
+void find_linear_products(const Package& package, const Reporter& report) {
+  report_operations(package, report, [](const ir::Function&, const ir::Op& op) -> std::string {
+    const bool is_constant_matmul = op.type == "matmul" && producer_of(op, "y") != nullptr &&
+                                    !is_computed(*producer_of(op, "y"));
+    if (op.type != "linear" && !is_constant_matmul) return "";
+    return fmt::format("{} with a constant matrix", op.type);
+  });
+}
+
+void find_fp16_weights(const Package& package, const Reporter& report) {
+  report_operations(package, report, [](const ir::Function&, const ir::Op& op) -> std::string {
+    const ir::Op* constant = is_weighted(op) ? producer_of(op, "weight") : nullptr;
+    if (constant == nullptr || !constant->is_const()) return "";
+    const ir::Type* weight = output_of(*constant);
+    if (weight == nullptr || !is_float(weight->dtype) || bytes_of(weight) <= kPageBytes) return "";
+    return fmt::format("{} with a matrix of {}", op.type, dtype_name(weight->dtype));
+  });
+}
+
+constexpr Law kDeviceLaws[] = {
+    {.id = "sort",
+     .severity = Severity::kSlow,
+     .effect = Effect::kOperationOnCpu,
+     .statement = "topk is in the program",
+     .evidence = {{kMeasured, "ane-book", "topk of a head, and the cast after it, on the CPU"},
+                  {kStated, "emilio", "the chip has no sort"}},
+     .remedy = "give the logits, and choose outside",
+     .find = find_sorts},
+    {.id = "control-flow",
+     .severity = Severity::kSlow,
+     .effect = Effect::kOperationOnCpu,
+     .statement = "cond or while_loop is in the program",
+     .evidence = {{kStated, "the founding documents", "the chip has no loops and no branches"}},
+     .remedy = "a function for each case, chosen outside; loops unrolled",
+     .find = find_control_flow},
+    {.id = "edge-cast",
+     .severity = Severity::kSlow,
+     .effect = Effect::kOperationOnCpu,
+     .statement = "a cast of an input, or of what becomes an output",
+     .evidence = {{kMeasured, "ane-book", "a cast at the end of a head on the CPU"},
+                  {kMeasured, "CoreML-LLM LFM2 findings", "cast seen on the CPU"},
+                  {kMeasured, "maderix/ANE",
+                   "casts of fp32 inputs work on the private path (M4, M5)", true}},
+     .remedy = "inputs and outputs of fp16",
+     .find = find_casts_at_the_edge},
+    {.id = "fp32",
+     .severity = Severity::kSlow,
+     .effect = Effect::kOperationOnCpu,
+     .statement = "an operation gives more than 16 KiB of fp32",
+     .evidence = {{kStated, "Apple's rules", "fp16, int8 and int16 only"},
+                  {kMeasured, "Orion", "the chip computes in fp16 only"},
+                  {kMeasured, "ane-book", "softmax in fp32 between casts stayed on the chip",
+                   true}},
+     .remedy = "compute in fp16 (compile --precision fp16)",
+     .find = find_fp32},
+    {.id = "rank",
+     .severity = Severity::kSlow,
+     .effect = Effect::kOperationOnCpu,
+     .statement = "a tensor has more than five dimensions",
+     .evidence = {{kStated, "Apple's rules", "five at most"}},
+     .remedy = "merge dimensions, or split the operation",
+     .find = find_high_ranks},
+    {.id = "element-type",
+     .severity = Severity::kContested,
+     .effect = Effect::kOperationOnCpu,
+     .statement = "an operation gives more than 16 KiB of int32 or of truth values",
+     .evidence = {{kStated, "Apple's rules", "fp16, int8 and int16 only"},
+                  {kMeasured, "CoreML-LLM LFM2 findings", "cast and select seen on the CPU"}},
+     .remedy = "masks as numbers, from outside or by arithmetic",
+     .find = find_integers},
+    {.id = "host-operation",
+     .severity = Severity::kContested,
+     .effect = Effect::kOperationOnCpu,
+     .statement = "an operation that nobody reported on the chip",
+     .evidence = {{kDerived, "the reports",
+                   "unmeasured: lists, random numbers, recurrences over a "
+                   "sequence, and what gives a shape that data decide"}},
+     .remedy = "compute it outside, or by arithmetic",
+     .find = find_host_operations},
+    {.id = "fused-attention",
+     .severity = Severity::kContested,
+     .statement = "scaled_dot_product_attention is in the program",
+     .evidence = {{kMeasured, "maderix/ANE", "its mask is ignored on the private path"},
+                  {kMeasured, "Orion", "its mask is ignored on the private path"},
+                  {kMeasured, "the fork", "right through Core ML's engine, without a mask", true}},
+     .remedy = "two products with a softmax between them",
+     .find = find_attention_operations},
+    {.id = "linear-product",
+     .severity = Severity::kNote,
+     .statement = "a product with a constant matrix is no convolution (law 2 of the founding "
+                  "documents)",
+     .evidence = {{kMeasured, "maderix/ANE", "a convolution is about 3 times faster than matmul"},
+                  {kMeasured, "CoreML-LLM Plan 3", "linear is as fast", true}},
+     .remedy = "a convolution with a kernel of 1 x 1",
+     .find = find_linear_products},
+    {.id = "unquantized-weights",
+     .severity = Severity::kNote,
+     .statement = "the matrix of a product is stored as floats (law 3 of the founding documents: "
+                  "int8)",
+     .evidence = {{kMeasured, "anemll-bench#5", "fp16 16.4 ms, lut6 6.4 ms (M4)"},
+                  {kMeasured, "smpanaro joint-compression-test",
+                   "fp16 19.3 ms, lut4 5.9 ms (M1 Max)"},
+                  {kMeasured, "ane-book",
+                   "one scale for a bank of experts has an error of 4.5 % in "
+                   "each layer",
+                   true}},
+     .remedy = "compile --quant auto",
+     .find = find_fp16_weights},
+};
+
+}  // namespace
+
+std::span<const Law> device_laws() {
+  return kDeviceLaws;
+}
+
+}  // namespace anemone::ane

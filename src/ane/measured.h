@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a Mac measured with the packages of `anemone probe`. It overrides what others reported: a
+// law that did not hold there breaks nothing, and a contested one that did is no longer contested.
+#pragma once
+
+#include <anemone/status.h>
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "ane/law.h"
+
+namespace anemone::ane {
+
+struct MeasuredLaw {
+  const Law* law = nullptr;
+  bool holds = false;
+  Severity severity = Severity::kSlow;  // where it holds: refused or slow
+  std::string what;  // "0 of 24 operations on the chip, 24 of 24 with quant-int8-channel"
+};
+
+struct Measurements {
+  std::string system;  // "macOS 26.1 (25B78)"
+  std::string model;   // "Mac16,1"
+  std::vector<MeasuredLaw> laws;
+
+  const MeasuredLaw* of(const Law& law) const;  // nullptr when it was not measured
+};
+
+// Reads results.json (docs/probe-results.md), at most 16 MiB of it. A law is decided where both the
+// probe that breaks it and the one that keeps it were measured, in this order: the first fails or
+// computes something else, has fewer operations on the chip, or takes 1.15 times as long. Probes of
+// which the file has no result leave their law as it is. kIo, kParseError with the place.
+Result<Measurements> read_measurements(const std::string& path);
+// The same of a text in memory. `subject` starts each error.
+Result<Measurements> parse_measurements(std::string_view text, const std::string& subject);
+
+}  // namespace anemone::ane

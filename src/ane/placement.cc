@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ane/placement.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <utility>
+
+#include "ane/check.h"
+#include "ane/program_walk.h"
+#include "ir/verifier.h"
+#include "tensor/shape.h"
+
+namespace anemone::ane {
+namespace {
+
+// Convolutions of the function in which scales per block of inputs were seen on the chip: four in
+// each of 24 layers, and one head. In functions of 8 and 12 they were not.
+constexpr std::size_t kProductsOfResidentBlocks = 97;
+
+std::uint64_t elements(const ir::Type* type) {
+  if (type == nullptr) return 0;
+  const auto count = checked_element_count(type->shape);
+  return count.ok() && *count > 0 ? static_cast<std::uint64_t>(*count) : 0;
+}
+
+// Saturates: dimensions of a stranger's file have any size.
+std::uint64_t times(std::uint64_t a, std::int64_t b) {
+  std::uint64_t product = 0;
+  if (b <= 0) return 0;
+  return __builtin_mul_overflow(a, static_cast<std::uint64_t>(b), &product) ? ~std::uint64_t{0}
+                                                                            : product;
+}
+
+std::uint64_t plus(std::uint64_t a, std::uint64_t b) {
+  std::uint64_t sum = 0;
+  return __builtin_add_overflow(a, b, &sum) ? ~std::uint64_t{0} : sum;
+}
+
+std::uint64_t multiplications_of(const ir::Function& function, const ir::Op& op) {
+  const std::uint64_t outputs = elements(output_of(op));
+  if (op.type == "conv" || op.type == "linear") {
+    // All but the first dimension of the weight: what an element of the output sums over.
+    const ir::Type* weight = type_of(op, "weight");
+    const std::int64_t rows = dimension(weight, 0);
+    if (rows <= 0) return 0;
+    return times(outputs,
+                 static_cast<std::int64_t>(std::min<std::uint64_t>(
+                     elements(weight) / static_cast<std::uint64_t>(rows), std::uint64_t{1} << 62)));
+  }
+  if (op.type == "conv_transpose") {
+    const ir::Type* weight = type_of(op, "weight");
+    const std::int64_t rows = dimension(weight, 0);
+    if (rows <= 0) return 0;
+    return times(elements(type_of(op, "x")),
+                 static_cast<std::int64_t>(std::min<std::uint64_t>(
+                     elements(weight) / static_cast<std::uint64_t>(rows), std::uint64_t{1} << 62)));
+  }
+  if (op.type == "matmul") {
+    const bool is_transposed =
+        ir::ProgramInferContext(op, function.opset).boolean("transpose_x").value_or(false);
+    return times(outputs, dimension(type_of(op, "x"), is_transposed ? -2 : -1));
+  }
+  return 0;
+}
+
+PlacedFunction measure(const ir::Function& function) {
+  PlacedFunction placed;
+  placed.name = function.name;
+  Constants constants;
+  collect_constants(function, constants);
+  placed.weight_bytes = total_bytes(constants);
+  for (const ir::Value* input : function.inputs)
+    (input->type.is_state() ? placed.state_bytes : placed.interface_bytes) +=
+        bytes_of(&input->type);
+  if (function.block != nullptr)
+    for (const ir::Value* output : function.block->outputs)
+      placed.interface_bytes += bytes_of(&output->type);
+  for_each_op(function, [&](const ir::Op& op) {
+    if (!is_computed(op)) return;
+    PlacedOperation each;
+    each.name = place_of(function, op).name;
+    each.type = op.type;
+    each.multiplications = multiplications_of(function, op);
+    Constants weights;
+    if (is_weighted(op)) collect_constants(op, "weight", weights);
+    each.weight_bytes = total_bytes(weights);
+    placed.operations.push_back(std::move(each));
+  });
+  return placed;
+}
+
+void move_to_cpu(PlacedOperation& operation, const Law& law) {
+  if (operation.device == Device::kCpu) return;
+  operation.device = Device::kCpu;
+  operation.law = &law;
+}
+
+}  // namespace
+
+std::string_view device_name(Device device) {
+  switch (device) {
+    case Device::kNeuralEngine:
+      return "ane";
+    case Device::kGpu:
+      return "gpu";
+    case Device::kCpu:
+      break;
+  }
+  return "cpu";
+}
+
+bool is_product(std::string_view op_type) {
+  return op_type == "conv" || op_type == "conv_transpose" || op_type == "linear";
+}
+
+std::size_t PlacedFunction::count(Device device) const {
+  return static_cast<std::size_t>(std::ranges::count(operations, device, &PlacedOperation::device));
+}
+
+std::size_t PlacedFunction::products() const {
+  return static_cast<std::size_t>(std::ranges::count_if(
+      operations, [](const PlacedOperation& each) { return is_product(each.type); }));
+}
+
+std::size_t PlacedFunction::products_on(Device device) const {
+  return static_cast<std::size_t>(std::ranges::count_if(
+      operations,
+      [&](const PlacedOperation& each) { return is_product(each.type) && each.device == device; }));
+}
+
+std::uint64_t PlacedFunction::multiplications() const {
+  std::uint64_t sum = 0;
+  for (const PlacedOperation& each : operations) sum = plus(sum, each.multiplications);
+  return sum;
+}
+
+std::uint64_t PlacedFunction::multiplications_on(Device device) const {
+  std::uint64_t sum = 0;
+  for (const PlacedOperation& each : operations)
+    if (each.device == device) sum = plus(sum, each.multiplications);
+  return sum;
+}
+
+std::size_t PlacedFunction::transitions() const {
+  std::size_t count = 0;
+  for (std::size_t i = 1; i < operations.size(); ++i)
+    if (operations[i].device != operations[i - 1].device) ++count;
+  return count;
+}
+
+std::vector<PlacedFunction> place(const Package& package, std::span<const Finding> findings) {
+  // What was found, by the function and then by the operation; without a name the whole function.
+  std::map<std::string_view, std::map<std::string_view, const Law*>> by_function;
+  const Law* of_package = nullptr;
+  for (const Finding& finding : findings) {
+    const Place& place = finding.place;
+    if (finding.law->effect == Effect::kNone) continue;
+    if (place.kind == Place::Kind::kPackage) {
+      of_package = of_package == nullptr ? finding.law : of_package;
+      continue;
+    }
+    const bool is_whole = finding.law->effect == Effect::kFunctionOnCpu;
+    by_function[place.function].emplace(is_whole ? std::string_view{} : place.name, finding.law);
+  }
+
+  const Law* const blocks = find_law("block-scales");
+  const Law* const resident = find_law("block-scales-with-states");
+  const Law* const no_products = find_law("no-products-left");
+  std::vector<PlacedFunction> out;
+  for (const ir::Function* function : package.program.functions()) {
+    PlacedFunction placed = measure(*function);
+    const auto& found = by_function[function->name];
+    const std::size_t products = placed.products();
+    const bool keeps_blocks = has_states(*function) && products >= kProductsOfResidentBlocks;
+    for (PlacedOperation& operation : placed.operations) {
+      const auto it = found.find(operation.name);
+      if (it == found.end() || operation.name.empty()) continue;
+      if (it->second == blocks && keeps_blocks)
+        operation.law = resident;
+      else
+        move_to_cpu(operation, *it->second);
+    }
+    const auto whole = found.find(std::string_view{});
+    const Law* law = of_package != nullptr  ? of_package
+                     : whole == found.end() ? nullptr
+                                            : whole->second;
+    if (law == nullptr && products > 0 && placed.products_on(Device::kNeuralEngine) == 0)
+      law = no_products;
+    if (law != nullptr)
+      for (PlacedOperation& operation : placed.operations) move_to_cpu(operation, *law);
+    out.push_back(std::move(placed));
+  }
+  return out;
+}
+
+Estimate estimate(const PlacedFunction& function, const Chip& chip) {
+  const double bytes = static_cast<double>(
+      plus(plus(function.weight_bytes, function.interface_bytes), function.state_bytes));
+  const double by_bytes = bytes / (chip.gigabytes_per_second * 1e9);
+  const double by_rate =
+      static_cast<double>(function.multiplications()) / (chip.teramacs_per_second * 1e12);
+  const double dispatches = static_cast<double>(1 + function.transitions());
+  return {std::max(by_bytes, by_rate) + dispatches * kDispatchSeconds, by_bytes >= by_rate};
+}
+
+}  // namespace anemone::ane
