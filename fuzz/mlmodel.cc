@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A model file (protobuf) without weights. What is read is judged by the verifier and the laws of
-// the chip, and printed; what is lawful runs through the printer and the parser to the same program.
+// the chip, and printed; what is lawful runs through the printer and the parser to the same
+// program.
 #include "ane/check.h"
 #include "base/check.h"
 #include "fuzz/support.h"

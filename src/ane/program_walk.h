@@ -18,8 +18,8 @@ void for_each_op(const ir::Function& function, const std::function<void(const ir
 void for_each_op(const ir::Program& program,
                  const std::function<void(const ir::Function&, const ir::Op&)>& visit);
 
-// The constants of a function of 64 bytes or more, by where their bytes lie: what several operations or
-// functions share is there once. Also those in place (constexpr operations).
+// The constants of a function of 64 bytes or more, by where their bytes lie: what several
+// operations or functions share is there once. Also those in place (constexpr operations).
 using Constants = std::map<const void*, std::uint64_t>;  // to bytes
 void collect_constants(const ir::Function& function, Constants& constants);
 std::uint64_t total_bytes(const Constants& constants);

@@ -138,13 +138,14 @@ TEST(CheckModel, FindsNothingRefusedInTheDefault) {
 }
 
 TEST(CheckPackage, ReadsWhatCoremltoolsWrote) {
-  const std::pair<const char*, Ids> cases[] = {{"int4_blocks_ios18", {"block-scales"}},
-                                               {"int8_ios18", {}},
-                                               {"palette4_scales_ios18", {"palette-scales"}},
-                                               {"palette3_ios18", {}},
-                                               {"state", {"state-width"}},
-                                               {"range", {"host-operation", "range-shapes"}},
-                                               {"listed_shapes", {"host-operation", "list-shapes"}}};
+  const std::pair<const char*, Ids> cases[] = {
+      {"int4_blocks_ios18", {"block-scales"}},
+      {"int8_ios18", {}},
+      {"palette4_scales_ios18", {"palette-scales"}},
+      {"palette3_ios18", {}},
+      {"state", {"state-width"}},
+      {"range", {"host-operation", "range-shapes"}},
+      {"listed_shapes", {"host-operation", "list-shapes"}}};
   for (const auto& [name, ids] : cases) {
     SCOPED_TRACE(name);
     const bool is_refused =

@@ -28,8 +28,16 @@ class Anemone:
             raise AnemoneError(f"anemone {' '.join(map(str, arguments))}: exit {done.returncode}: {done.stderr}")
         return done.stdout
 
+    def check(self, package, *options):
+        """The exit code of `check`, which is 1 where a law is broken, and its report."""
+        done = subprocess.run([self.path, "check", "--json", *options, str(package)], capture_output=True, text=True, timeout=120)
+        if done.returncode not in (0, 1):
+            raise AnemoneError(f"anemone check {package}: exit {done.returncode}: {done.stderr}")
+        return done.returncode, json.loads(done.stdout)
+
     def inspect(self, package):
-        """What `inspect --strict --json` says, after the text forms worked, too."""
+        """What `inspect --strict --json` says, after the text forms and `check` worked, too."""
+        assert self.check(package)
         assert self("inspect", package)
         assert "program" in self("inspect", "--mil", package)
         return json.loads(self("inspect", "--strict", "--json", package))
