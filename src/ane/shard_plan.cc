@@ -30,7 +30,7 @@ std::vector<Range> even_ranges(std::int64_t total, std::int64_t parts) {
 
 Status spec_error(std::string_view spec, std::int64_t layers) {
   return invalid_argument(
-      "[--shards] expected auto, a size such as 100MB, a number of packages from 1 to {}, or "
+      "[--shards] expected auto, each, a size such as 100MB, a number of packages from 1 to {}, or "
       "ranges such as 0:{} that cover all layers, got \"{}\"",
       layers, layers, spec);
 }
@@ -41,14 +41,10 @@ Result<std::vector<Range>> parse_ranges(std::string_view spec, std::int64_t laye
   while (true) {
     const auto comma = rest.find(',');
     const std::string_view item = rest.substr(0, comma);
-    const auto colon = item.find(':');
-    if (colon == item.npos) return spec_error(spec, layers);
-    const auto begin = parse_number(item.substr(0, colon));
-    const auto end = parse_number(item.substr(colon + 1));
+    const auto range = parse_range(item);
     const std::int64_t expected = ranges.empty() ? 0 : ranges.back().end;
-    if (!begin || !end || *begin != expected || *end <= *begin || *end > layers)
-      return spec_error(spec, layers);
-    ranges.push_back({*begin, *end});
+    if (!range || range->begin != expected || range->end > layers) return spec_error(spec, layers);
+    ranges.push_back(*range);
     if (comma == rest.npos) break;
     rest.remove_prefix(comma + 1);
   }
@@ -209,7 +205,31 @@ std::vector<Range> vocabulary_ranges(std::int64_t vocab_size, std::uint64_t byte
   return fewest;
 }
 
+// So many packages of heads of about the same width.
+std::vector<std::vector<Range>> heads_by_number(artifact::HeadOutputs outputs,
+                                                std::int64_t vocab_size, std::int64_t packages) {
+  std::vector<std::vector<Range>> out;
+  for (const Range& package : ranges_of_vocabulary(vocab_size, packages)) {
+    const std::int64_t width = package.end - package.begin;
+    const std::int64_t parts =
+        outputs == artifact::HeadOutputs::kOne ? 1 : (width + kMaxChannels - 1) / kMaxChannels;
+    out.emplace_back();
+    for (const Range& part : ranges_of_vocabulary(width, parts))
+      out.back().push_back({package.begin + part.begin, package.begin + part.end});
+  }
+  return out;
+}
+
 }  // namespace
+
+std::optional<Range> parse_range(std::string_view text) {
+  const auto colon = text.find(':');
+  if (colon == text.npos) return std::nullopt;
+  const auto begin = parse_number(text.substr(0, colon));
+  const auto end = parse_number(text.substr(colon + 1));
+  if (!begin || !end || *end <= *begin) return std::nullopt;
+  return Range{*begin, *end};
+}
 
 Result<std::vector<Range>> plan_layer_shards(std::string_view spec,
                                              const std::vector<Piece>& pieces,
@@ -221,36 +241,48 @@ Result<std::vector<Range>> plan_layer_shards(std::string_view spec,
     ANEMONE_ASSIGN_OR_RETURN(const std::vector<Range> ranges, parse_ranges(spec, layers));
     return pieces_of(ranges, pieces);
   }
-  const auto parts = parse_number(spec);
+  const auto parts = spec == "each" ? layers : parse_number(spec);
   if (!parts || *parts < 1 || *parts > layers) return spec_error(spec, layers);
   return pieces_of(even_ranges(layers, *parts), pieces);
 }
 
-std::vector<Range> plan_expert_packs(std::string_view spec,
-                                     const std::vector<std::uint64_t>& expert_bytes) {
-  std::vector<Piece> pieces;
-  for (const std::uint64_t bytes : expert_bytes) pieces.push_back({.bytes = bytes});
-  return fill_evenly(pieces, {.bytes = parse_size(spec).value_or(kExpertPackBytes)});
+Result<std::vector<Range>> plan_expert_packs(std::string_view spec,
+                                             const std::vector<std::uint64_t>& expert_bytes) {
+  const auto experts = static_cast<std::int64_t>(expert_bytes.size());
+  const auto parts = spec == "each" ? experts : parse_number(spec);
+  if (parts) {
+    if (*parts >= 1 && *parts <= experts) return even_ranges(experts, *parts);
+  } else if (const auto bytes = spec == "auto" ? kExpertPackBytes : parse_size(spec)) {
+    std::vector<Piece> pieces;
+    for (const std::uint64_t each : expert_bytes) pieces.push_back({.bytes = each});
+    return fill_evenly(pieces, {.bytes = *bytes});
+  }
+  return invalid_argument(
+      "[--plan] expected packages of experts as auto, each, a size such as 100MB, or a number from "
+      "1 to {}, got \"{}\"",
+      experts, spec);
 }
 
 std::vector<std::vector<Range>> plan_heads(artifact::HeadOutputs outputs, std::int64_t vocab_size,
                                            std::uint64_t bytes_per_row,
-                                           const std::function<bool(std::int64_t rows)>& is_slow) {
+                                           const std::function<bool(std::int64_t rows)>& is_slow,
+                                           std::int64_t packages) {
+  if (packages > 0) return heads_by_number(outputs, vocab_size, packages);
   const bool is_split = outputs == artifact::HeadOutputs::kSplit;
   const std::vector<Range> ranges = vocabulary_ranges(
       vocab_size, bytes_per_row, is_split ? kMaxChannels : kMaxWholeHead, is_slow);
-  std::vector<std::vector<Range>> packages;
+  std::vector<std::vector<Range>> out;
   if (!is_split) {
-    for (const Range& range : ranges) packages.push_back({range});
-    return packages;
+    for (const Range& range : ranges) out.push_back({range});
+    return out;
   }
   std::vector<Piece> pieces;
   for (const Range& range : ranges)
     pieces.push_back(
         {.bytes = static_cast<std::uint64_t>(range.end - range.begin) * bytes_per_row});
   for (const Range& package : fill_evenly(pieces, {.bytes = kShardBytes}))
-    packages.emplace_back(ranges.begin() + package.begin, ranges.begin() + package.end);
-  return packages;
+    out.emplace_back(ranges.begin() + package.begin, ranges.begin() + package.end);
+  return out;
 }
 
 }  // namespace anemone::ane

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -18,6 +19,9 @@ struct Range {
   std::int64_t end = 0;
 };
 
+// "0:12"; nullopt for anything else, also for an empty range.
+std::optional<Range> parse_range(std::string_view text);
+
 // What stays together in one package: a layer, or a part of one that can be cut.
 struct Piece {
   std::uint64_t bytes = 0;      // stored
@@ -30,6 +34,7 @@ struct Piece {
 //   "auto"         as few packages of at most kShardBytes as possible, of those plans the ones that
 //                  cut the fewest layers, of those the most evenly filled
 //   "100MB"        the same with packages of at most so many bytes (KB, MB or GB, powers of ten)
+//   "each"         a package for each layer
 //   "4"            that many ranges of about equally many whole layers; a range becomes several
 //                  packages where a piece has ends_package
 //   "0:12,12:24"   the same with these ranges of layers, which must cover all layers in order
@@ -41,17 +46,21 @@ Result<std::vector<Range>> plan_layer_shards(std::string_view spec,
                                              artifact::PackageForm form);
 
 // How the experts of a layer are dealt out to packages of their own: as few as possible of at most
-// kExpertPackBytes, or of the size that `spec` says, evenly filled.
-std::vector<Range> plan_expert_packs(std::string_view spec,
-                                     const std::vector<std::uint64_t>& expert_bytes);
+// kExpertPackBytes ("auto") or of the size that `spec` says, evenly filled; that many packages
+// ("8"), or one for each expert ("each"). kInvalidArgument for another spec.
+Result<std::vector<Range>> plan_expert_packs(std::string_view spec,
+                                             const std::vector<std::uint64_t>& expert_bytes);
 
 // The outputs of each package of heads: ranges of the vocabulary of about the same width, multiples
 // of kChannelMultiple, in packages of at most kShardBytes. No range has a number of rows that
 // `is_slow`, which may be null, if others serve.
 //   kOne    an output for each package, of at most kMaxWholeHead columns
 //   kSplit  outputs of at most kMaxChannels columns, in as few packages as possible
+// With `packages` above 0 there are that many packages, whatever they weigh; with kOne an output
+// may then be wider than kMaxWholeHead.
 std::vector<std::vector<Range>> plan_heads(artifact::HeadOutputs outputs, std::int64_t vocab_size,
                                            std::uint64_t bytes_per_row,
-                                           const std::function<bool(std::int64_t rows)>& is_slow);
+                                           const std::function<bool(std::int64_t rows)>& is_slow,
+                                           std::int64_t packages = 0);
 
 }  // namespace anemone::ane

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "ane/form.h"
+#include "ane/package_plan.h"
 #include "base/error.h"
 #include "base/json.h"
 #include "base/progress.h"
@@ -37,6 +38,7 @@ struct CompileFlags {
   std::string layout;
   std::string experts;
   std::string shards = "auto";
+  std::string plan;
   std::string target = "ios18";
   std::int64_t block_size = 32;
   std::string lut_mode = "kmeans";
@@ -54,6 +56,24 @@ struct CompileFlags {
 std::string listed(const std::vector<std::string_view>& names) {
   std::string out;
   for (const auto name : names) out.append(out.empty() ? "" : ", ").append(name);
+  return out;
+}
+
+// Of `--plan`, in lines that fit the help.
+std::string plan_names() {
+  constexpr std::size_t kWidth = 76;
+  std::string out;
+  std::size_t column = std::string_view("a JSON file, or ").size();
+  for (const ane::NamedPlan& each : ane::named_plans()) {
+    const std::string word = std::string(out.empty() ? "" : ",") + " " + std::string(each.name);
+    if (column + word.size() > kWidth) {
+      out += ",\n" + std::string(each.name);
+      column = each.name.size();
+      continue;
+    }
+    out += out.empty() ? word.substr(1) : word;
+    column += word.size();
+  }
   return out;
 }
 
@@ -143,7 +163,10 @@ Result<compiler::CompileOptions> to_compile_options(const CompileFlags& options,
   out.range_dim = options.has_range_dim;
   out.resume = options.is_resumed;
   out.measure_errors = options.is_detailed;
-  out.shards = options.shards;
+  out.packages = ane::plan_of_shards(options.shards);
+  if (!options.plan.empty()) {
+    ANEMONE_ASSIGN_OR_RETURN(out.packages, ane::read_plan(options.plan));
+  }
   out.threads = options.jobs > 0 ? options.jobs : context.threads;
   out.dry_run = options.is_dry_run;
   out.check = options.is_dry_run;
@@ -259,12 +282,19 @@ void add_compile_command(CLI::App& app, Context& context) {
       "dense: all experts of a layer in the graph, each multiplied by its weight; or\n"
       "packs: in packages of their own, of which the host runs the active ones\n"
       "(default: as --form says)");
+  CLI::Option* shards =
+      command
+          ->add_option("--shards", options->shards,
+                       "Layers by package: auto (at most 250 MB, 16 layers and 1,500 operations\n"
+                       "each; layers with experts are cut), each, a size (100MB), a number, or\n"
+                       "ranges 0:12,12:24")
+          ->capture_default_str();
   command
-      ->add_option("--shards", options->shards,
-                   "Layers by package: auto (at most 250 MB, 16 layers and 1,500 operations\n"
-                   "each; layers with experts are cut), a size (100MB), a number, or ranges\n"
-                   "0:12,12:24")
-      ->capture_default_str();
+      ->add_option("--plan", options->plan,
+                   "How layers, experts and heads are cut into packages, whatever the limits say:\n"
+                   "a JSON file, or " +
+                       plan_names())
+      ->excludes(shards);
   command->add_option("--target", options->target, "Oldest system that loads the packages")
       ->capture_default_str();
   command

@@ -81,11 +81,13 @@ std::vector<std::int64_t> expert_widths(const CompilePlan& plan) {
 }
 
 // The experts of a layer in packages, from all of its parts.
-std::vector<LayerShard::ExpertPack> packs_of(const Parts& parts, const std::string& shards) {
+Result<std::vector<LayerShard::ExpertPack>> packs_of(const Parts& parts, const std::string& spec) {
   std::vector<std::uint64_t> experts;
   for (std::size_t i = 1; i + 1 < parts.size(); ++i) experts.push_back(parts[i].bytes);
+  ANEMONE_ASSIGN_OR_RETURN(const std::vector<ane::Range> ranges,
+                           ane::plan_expert_packs(spec, experts));
   std::vector<LayerShard::ExpertPack> packs;
-  for (const ane::Range& range : ane::plan_expert_packs(shards, experts))
+  for (const ane::Range& range : ranges)
     packs.push_back({range, std::accumulate(experts.begin() + range.begin,
                                             experts.begin() + range.end, std::uint64_t{0})});
   return packs;
@@ -106,6 +108,20 @@ std::vector<ane::Piece> pieces_of(const std::vector<Parts>& layers, bool has_pac
     for (std::size_t i = 0; i < parts.size(); ++i) add(parts[i], i + 1 == parts.size(), false);
   }
   return pieces;
+}
+
+// Somebody asked for these packages, so they are made.
+void note_exceeded_limits(CompilePlan& plan) {
+  const auto exceeds = [](const LayerShard& shard) {
+    return shard.bytes > ane::kShardBytes ||
+           shard.layers.end - shard.layers.begin > ane::kMaxLayers;
+  };
+  const auto count = std::ranges::count_if(plan.layer_shards, exceeds);
+  if (count == 0) return;
+  plan.notes.push_back(fmt::format(
+      "{} of {} packages have more than the {} MB or {} layers that every chip is known to take: "
+      "anemone check says what is known of them",
+      count, plan.layer_shards.size(), ane::kShardBytes / 1'000'000, ane::kMaxLayers));
 }
 
 Status plan_layers(const checkpoint::Checkpoint& checkpoint, CompilePlan& plan) {
@@ -129,8 +145,9 @@ Status plan_layers(const checkpoint::Checkpoint& checkpoint, CompilePlan& plan) 
   }
   if (has_packs) plan.expert_widths = expert_widths(plan);
   const std::vector<ane::Piece> pieces = pieces_of(parts, has_packs);
-  ANEMONE_ASSIGN_OR_RETURN(const std::vector<ane::Range> ranges,
-                           ane::plan_layer_shards(options.shards, pieces, options.form.packages));
+  ANEMONE_ASSIGN_OR_RETURN(
+      const std::vector<ane::Range> ranges,
+      ane::plan_layer_shards(options.packages.layers, pieces, options.form.packages));
   std::int64_t layer = 0;
   std::int64_t part = 0;
   for (const ane::Range& range : ranges) {
@@ -143,18 +160,21 @@ Status plan_layers(const checkpoint::Checkpoint& checkpoint, CompilePlan& plan) 
       if (piece.ends_layer) ++layer;
     }
     shard.layers.part_end = part;
-    if (has_packs && part != 0)
-      shard.packs = packs_of(parts[static_cast<std::size_t>(layer)], options.shards);
+    if (has_packs && part != 0) {
+      ANEMONE_ASSIGN_OR_RETURN(
+          shard.packs, packs_of(parts[static_cast<std::size_t>(layer)], options.packages.experts));
+    }
     plan.layer_shards.push_back(std::move(shard));
   }
   const auto heaviest = std::ranges::max_element(plan.layer_shards, {}, &LayerShard::bytes);
-  if (options.shards == "auto" && heaviest->bytes > ane::kShardBytes)
+  if (options.packages.layers == "auto" && heaviest->bytes > ane::kShardBytes)
     plan.notes.push_back(fmt::format(
         "{} take {} MB, more than the {} MB that the chip is known to take, and cannot be cut{}: "
         "fewer bits (--quant lut4) make it smaller",
         artifact::layers_text(heaviest->layers), heaviest->bytes / 1'000'000,
         ane::kShardBytes / 1'000'000,
         plan.config.shares_keys() ? ", since layers share keys" : ""));
+  if (options.packages.layers != "auto") note_exceeded_limits(plan);
   return {};
 }
 
@@ -375,7 +395,8 @@ Result<CompilePlan> make_compile_plan(const checkpoint::Checkpoint& checkpoint,
   if (plan.is_slow_product() != nullptr && head->scheme == quant::Scheme::kNone)
     is_slow = [&](std::int64_t rows) { return ane::is_slow_product(rows, config.hidden_size); };
   plan.head_packages = ane::plan_heads(options.form.head_outputs, config.num_logits(),
-                                       (plan.head_bytes + head_rows - 1) / head_rows, is_slow);
+                                       (plan.head_bytes + head_rows - 1) / head_rows, is_slow,
+                                       options.packages.heads);
   // What labels tokens has no use for it.
   if (options.form.has_embed() && !config.classifies())
     plan.embed_bytes =

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "ane/package_plan.h"
 #include "artifact/manifest.h"
 #include "compiler/recipe.h"
 #include "tensor/dtype.h"
@@ -40,8 +41,8 @@ struct CompileOptions {
   // One function that takes 1 to `prefill` tokens (a RangeDim) in place of one per width.
   bool range_dim = false;
   artifact::Form form = {};
-  std::string shards = "auto";  // see ane::plan_layer_shards
-  int threads = 0;              // 0: default_thread_count()
+  ane::PackagePlan packages = {};
+  int threads = 0;  // 0: default_thread_count()
   // Takes over the finished packages of an earlier run that was interrupted, with the same
   // checkpoint and options; and keeps those of this run if it is interrupted.
   bool resume = false;
@@ -50,7 +51,7 @@ struct CompileOptions {
   // Only plans and builds the graphs, which finds missing tensors and options that do not fit. It
   // reads no weights and writes nothing.
   bool dry_run = false;
-  // A dry run builds all functions of all packages, and checks them against the rules of the chip.
+  // A dry run builds all functions of all packages, and checks them against the laws of the chip.
   bool check = false;
   // When it becomes true, compile() ends with kCancelled and leaves nothing. May be null; must
   // outlive the call.

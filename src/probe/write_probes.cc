@@ -42,7 +42,7 @@ Result<compiler::CompileOptions> compile_options(const Build& build, const Optio
   out.context = options.sizes.context;
   if (build.functions == 4) out.tiers = {options.sizes.context / 2};
   out.prefill = build.functions == 1 ? 1 : options.sizes.tokens;
-  out.shards = std::string("1");
+  out.packages.layers = std::string("1");
   out.threads = options.threads;
   out.cancel = options.cancel;
   return out;

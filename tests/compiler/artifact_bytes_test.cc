@@ -43,7 +43,7 @@ std::vector<CompileOptions> forms() {
       options.recipe.quant.threshold = 0;  // the tiny matrices too
       options.prefill = is_single ? 1 : 64;
       options.draft_width = is_single ? 0 : 4;
-      options.shards = is_single ? "3" : "auto";
+      options.packages.layers = is_single ? "3" : "auto";
       all.push_back(options);
     }
   for (const DType precision : {DType::kFp16, DType::kFp32})

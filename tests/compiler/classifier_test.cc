@@ -100,7 +100,7 @@ TEST_P(Classifiers, ExpertsApartGiveTheSameNumbers) {
   CompileOptions options = exact(static_cast<std::int64_t>(ids_.size()));
   const std::vector<float> whole = classify(options, ids_);
   ASSERT_EQ(whole.size(), logits_.size());
-  options.shards = "2KB";
+  options.packages = ane::plan_of_shards("2KB");
   EXPECT_TRUE(classify(options, ids_) == whole);
   options.form.experts = artifact::ExpertsForm::kPacks;
   EXPECT_TRUE(classify(options, ids_) == whole);

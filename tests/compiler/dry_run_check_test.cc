@@ -53,11 +53,11 @@ TEST_P(DryRunCheck, FindsWhatTheWrittenPackagesHave) {
   forms[1].recipe = *parse_recipe("int4-block");
   forms[1].recipe.quant.threshold = 0;
   forms[1].tiers = {16};
-  forms[1].shards = "2";
+  forms[1].packages.layers = "2";
   forms[2].range_dim = true;
   forms[1].form.cache = artifact::CacheForm::kReadOnly;
   forms[3].form.cache = artifact::CacheForm::kSlice;
-  forms[3].shards = "6KB";
+  forms[3].packages = ane::plan_of_shards("6KB");
   if (has_experts(GetParam())) forms[2].form.experts = artifact::ExpertsForm::kPacks;
   for (CompileOptions options : forms) {
     SCOPED_TRACE(describe_options(options));

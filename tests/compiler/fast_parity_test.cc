@@ -285,7 +285,7 @@ TEST_P(FastExperts, AreRunInLayersThatAreCut) {
         run_greedily(compiled_model(GetParam(), options), golden_.prompt, kSteps);
     const auto whole_bytes =
         static_cast<double>(expert_bytes(*load(compiled_folder(GetParam(), options), "")));
-    options.shards = size;
+    options.packages.layers = size;
     const auto fast = load(compiled_folder(GetParam(), options), "");
     ASSERT_NE(fast, nullptr);
     const Answer got = run_greedily(fast, golden_.prompt, kSteps);

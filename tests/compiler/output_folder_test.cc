@@ -190,7 +190,7 @@ TEST_F(OutputPlace, RefusesAWorkingFolderOfSomebodyElse) {
 TEST_F(OutputPlace, RefusesAFileInAFinishedPackage) {
   std::atomic<bool> cancel = false;
   CompileOptions options;
-  options.shards = "3";
+  options.packages.layers = "3";
   options.resume = true;
   options.cancel = &cancel;
   ASSERT_FALSE(compile(source_path("tests/compiler/data/tiny/qwen3"), output_, options,

@@ -221,9 +221,9 @@ TEST_P(ExactParity, PrefillInChunksEqualsOnePassBitwise) {
 
 TEST_P(ExactParity, ShardsGiveTheBitsOfOnePackage) {
   CompileOptions options;
-  options.shards = "1";
+  options.packages.layers = "1";
   const Answer whole = run(options);
-  options.shards = std::to_string(std::min<std::int64_t>(layers_, 3));
+  options.packages.layers = std::to_string(std::min<std::int64_t>(layers_, 3));
   EXPECT_TRUE(run(options).logits == whole.logits);
 }
 
@@ -245,13 +245,13 @@ TEST_P(ExpertsParity, LayersThatAreCutGiveTheBitsOfOnePackage) {
   for (const auto& [base, forms] : bases) {
     CompileOptions options = base;
     options.prefill = 16;
-    options.shards = "1";
+    options.packages.layers = "1";
     const Answer whole = run(options);
     ASSERT_FALSE(whole.logits.empty());
     for (const Form& form : forms) {
       options.form.layout = form.layout;
       options.range_dim = form.is_flexible;
-      options.shards = form.size;
+      options.packages.layers = form.size;
       const Answer cut = run(options);
       EXPECT_GT(cuts_, 0) << form.size;
       EXPECT_TRUE(cut.logits == whole.logits) << form.size;
@@ -278,7 +278,7 @@ TEST_P(ExpertsParity, PacksOfExpertsGiveTheNumbersOfOneGraph) {
     const Answer dense = run(options);
     ASSERT_FALSE(dense.logits.empty());
     options.form.experts = artifact::ExpertsForm::kPacks;
-    options.shards = form.shards;
+    options.packages = ane::plan_of_shards(form.shards);
     options.form.layout = form.layout;
     options.range_dim = form.is_flexible;
     const Answer packs = run(options);

@@ -20,7 +20,7 @@ using anemone::testing::TemporaryFolder;
 class Resume : public ::testing::Test {
  protected:
   void SetUp() override {
-    options_.shards = "3";
+    options_.packages.layers = "3";
     options_.threads = 2;
     ASSERT_EQ(outcome(folder_.file("whole"), options_), "");
   }
