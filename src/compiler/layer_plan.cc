@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "compiler/layer_plan.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <fmt/format.h>
+#include <numeric>
+#include <vector>
+
+#include "ane/limits.h"
+#include "base/error.h"
+#include "compiler/weight_store.h"
+#include "models/decoder_graph.h"
+
+namespace anemone::compiler {
+namespace {
+
+using Parts = std::vector<models::PartSize>;
+
+std::uint64_t bytes_of(const Parts& parts) {
+  std::uint64_t bytes = 0;
+  for (const models::PartSize& part : parts) bytes += part.bytes;
+  return bytes;
+}
+
+// The parts of each layer, by building its graph: the bytes of the smallest function that there can
+// be, and, where they matter, the operations of the widest one.
+Result<std::vector<Parts>> parts_of_layers(const checkpoint::Checkpoint& checkpoint,
+                                           const CompilePlan& plan) {
+  const CompileOptions& options = plan.options;
+  models::GraphOptions graph = plan.graph_options({});
+  graph.context = graph.cache_context = 1;
+  graph.caches_are_states = true;
+  // Each expert is a part of the layer, wherever it goes.
+  graph.form.experts = artifact::ExpertsForm::kDense;
+  models::GraphOptions widest = graph;
+  for (const artifact::Function& function : plan.functions)
+    widest.tokens = std::max(widest.tokens, function.tokens);
+  widest.context = widest.cache_context = widest.tokens;
+  // Layers of one kind have one size, except where the form in the checkpoint decides the size.
+  const bool follows_source =
+      options.recipe.quant.scheme == quant::Scheme::kPassthrough || options.recipe.quant.keeps_bits;
+  std::vector<Parts> all;
+  for (std::int64_t layer = 0; layer < plan.config.num_layers(); ++layer) {
+    const bool is_known = !plan.config.is_first_of_its_kind(layer);
+    const auto like = static_cast<std::size_t>(is_known ? plan.config.first_like(layer) : 0);
+    if (is_known && !follows_source) {
+      all.push_back(Parts(all[like]));
+      continue;
+    }
+    WeightStore weights(checkpoint.weights, options.recipe, options.precision);
+    ANEMONE_ASSIGN_OR_RETURN(
+        Parts parts, models::part_sizes(*plan.architecture, plan.config, layer, weights, graph));
+    if (is_known) {
+      for (std::size_t i = 0; i < parts.size(); ++i) parts[i].operations = all[like][i].operations;
+    } else if (options.form.has_bounded_packages() && widest.tokens > 1) {
+      ANEMONE_ASSIGN_OR_RETURN(const Parts wide, models::part_sizes(*plan.architecture, plan.config,
+                                                                    layer, weights, widest));
+      for (std::size_t i = 0; i < parts.size(); ++i) parts[i].operations = wide[i].operations;
+    }
+    all.push_back(std::move(parts));
+  }
+  return all;
+}
+
+// Functions of an expert: for one token, and for twice as many as it has of the widest step on
+// average, so that most steps need one call.
+std::vector<std::int64_t> expert_widths(const CompilePlan& plan) {
+  std::int64_t widest = 1;
+  bool has_single = false;
+  for (const artifact::Function& function : plan.functions) {
+    widest = std::max(widest, function.tokens);
+    has_single |= function.tokens == 1 || function.is_flexible;
+  }
+  const models::ExpertsConfig& experts = plan.config.experts;
+  std::int64_t width = 2;
+  while (width * experts.count < 2 * widest * experts.active) width *= 2;
+  width = std::min(width, widest);
+  if (!has_single) return {width};
+  return width == 1 ? std::vector<std::int64_t>{1} : std::vector<std::int64_t>{1, width};
+}
+
+// The experts of a layer in packages, from all of its parts.
+Result<std::vector<LayerShard::ExpertPack>> packs_of(const Parts& parts, const std::string& spec) {
+  std::vector<std::uint64_t> experts;
+  for (std::size_t i = 1; i + 1 < parts.size(); ++i) experts.push_back(parts[i].bytes);
+  ANEMONE_ASSIGN_OR_RETURN(const std::vector<ane::Range> ranges,
+                           ane::plan_expert_packs(spec, experts));
+  std::vector<LayerShard::ExpertPack> packs;
+  for (const ane::Range& range : ranges)
+    packs.push_back({range, std::accumulate(experts.begin() + range.begin,
+                                            experts.begin() + range.end, std::uint64_t{0})});
+  return packs;
+}
+
+// What the shards are made of. `layers`: the parts of each.
+std::vector<ane::Piece> pieces_of(const std::vector<Parts>& layers, bool has_packs) {
+  std::vector<ane::Piece> pieces;
+  const auto add = [&](const models::PartSize& part, bool ends_layer, bool ends_package) {
+    pieces.push_back({part.bytes, ends_layer, ends_package, part.operations});
+  };
+  for (const Parts& parts : layers) {
+    if (has_packs && parts.size() > 1) {
+      add(parts.front(), false, true);
+      add(parts.back(), true, false);
+      continue;
+    }
+    for (std::size_t i = 0; i < parts.size(); ++i) add(parts[i], i + 1 == parts.size(), false);
+  }
+  return pieces;
+}
+
+// Somebody asked for these packages, so they are made.
+void note_exceeded_limits(CompilePlan& plan) {
+  const auto exceeds = [](const LayerShard& shard) {
+    return shard.bytes > ane::kShardBytes ||
+           shard.layers.end - shard.layers.begin > ane::kMaxLayers;
+  };
+  const auto count = std::ranges::count_if(plan.layer_shards, exceeds);
+  if (count == 0) return;
+  plan.notes.push_back(fmt::format(
+      "{} of {} packages have more than the {} MB or {} layers that every chip is known to take: "
+      "anemone check says what is known of them",
+      count, plan.layer_shards.size(), ane::kShardBytes / 1'000'000, ane::kMaxLayers));
+}
+
+}  // namespace
+
+Status plan_layers(const checkpoint::Checkpoint& checkpoint, CompilePlan& plan) {
+  ANEMONE_ASSIGN_OR_RETURN(const std::vector<Parts> parts, parts_of_layers(checkpoint, plan));
+  CompileOptions& options = plan.options;
+  const auto is_cut = [](const Parts& layer) { return layer.size() > 1; };
+  if (options.form.has_expert_packs() && std::ranges::none_of(parts, is_cut)) {
+    if (std::ranges::any_of(plan.config.layers, &models::LayerConfig::has_experts))
+      return unsupported(
+          "[--experts] expected dense, got packs: layers of {} share the keys of an earlier one, "
+          "whose keys and values cannot cross the border of a package inside a layer",
+          checkpoint.path);
+    plan.notes.push_back("no layer has experts: --experts packs left out");
+    options.form.experts = artifact::ExpertsForm::kDense;
+  }
+  const bool has_packs = options.form.has_expert_packs();
+  for (const Parts& layer : parts) {
+    if (!is_cut(layer)) continue;
+    ++plan.expert_layers;
+    plan.expert_bytes += bytes_of(layer) - layer.front().bytes - layer.back().bytes;
+  }
+  if (has_packs) plan.expert_widths = expert_widths(plan);
+  const std::vector<ane::Piece> pieces = pieces_of(parts, has_packs);
+  ANEMONE_ASSIGN_OR_RETURN(
+      const std::vector<ane::Range> ranges,
+      ane::plan_layer_shards(options.packages.layers, pieces, options.form.packages));
+  std::int64_t layer = 0;
+  std::int64_t part = 0;
+  for (const ane::Range& range : ranges) {
+    LayerShard shard = {.layers = {.begin = layer, .part_begin = part}};
+    for (std::int64_t i = range.begin; i < range.end; ++i) {
+      const ane::Piece& piece = pieces[static_cast<std::size_t>(i)];
+      shard.bytes += piece.bytes;
+      part = piece.ends_layer ? 0 : part + 1;
+      shard.layers.end = layer + 1;
+      if (piece.ends_layer) ++layer;
+    }
+    shard.layers.part_end = part;
+    if (has_packs && part != 0) {
+      ANEMONE_ASSIGN_OR_RETURN(
+          shard.packs, packs_of(parts[static_cast<std::size_t>(layer)], options.packages.experts));
+    }
+    plan.layer_shards.push_back(std::move(shard));
+  }
+  const auto heaviest = std::ranges::max_element(plan.layer_shards, {}, &LayerShard::bytes);
+  if (options.packages.layers == "auto" && heaviest->bytes > ane::kShardBytes)
+    plan.notes.push_back(fmt::format(
+        "{} take {} MB, more than the {} MB that the chip is known to take, and cannot be cut{}: "
+        "fewer bits (--quant lut4) make it smaller",
+        artifact::layers_text(heaviest->layers), heaviest->bytes / 1'000'000,
+        ane::kShardBytes / 1'000'000,
+        plan.config.shares_keys() ? ", since layers share keys" : ""));
+  if (options.packages.layers != "auto") note_exceeded_limits(plan);
+  return {};
+}
+
+}  // namespace anemone::compiler

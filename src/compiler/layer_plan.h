@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <anemone/status.h>
+
+#include "checkpoint/checkpoint.h"
+#include "compiler/compile_plan.h"
+
+namespace anemone::compiler {
+
+// Cuts the layers and their experts into packages, as plan.options says: layer_shards, and what is
+// known of the experts. Needs everything of the plan that decides how large a layer is. Adds notes
+// about packages that exceed limits of the chip. kInvalidArgument or kUnsupported where the options
+// do not fit the model; the errors of models::part_sizes().
+Status plan_layers(const checkpoint::Checkpoint& checkpoint, CompilePlan& plan);
+
+}  // namespace anemone::compiler
