@@ -20,6 +20,7 @@
 #include "cli/inspect.h"
 #include "cli/output.h"
 #include "cli/output_place.h"
+#include "mlpackage/compiled_reader.h"
 #include "mlpackage/package_reader.h"
 
 namespace anemone::cli {
@@ -41,7 +42,9 @@ struct CheckFlags {
 
 Result<CheckedPackage> check_file(const std::string& path, std::string name, std::int64_t layers,
                                   const ane::CheckOptions& options) {
-  ANEMONE_ASSIGN_OR_RETURN(const mlpackage::Model model, mlpackage::read_package(path));
+  ANEMONE_ASSIGN_OR_RETURN(const mlpackage::Model model, mlpackage::is_compiled_folder(path)
+                                                             ? mlpackage::read_compiled(path)
+                                                             : mlpackage::read_package(path));
   return ane::check_package(std::move(name), model, layers, options);
 }
 
@@ -75,7 +78,8 @@ Result<std::vector<CheckedPackage>> check_path(const std::string& path,
   const fs::file_status status = fs::status(path, error);
   if (!fs::exists(status))
     return io_error("[{}] expected a package or a folder, got nothing", path);
-  if (fs::is_directory(status) && !is_package_folder(path)) {
+  if (fs::is_directory(status) && !is_package_folder(path) &&
+      !mlpackage::is_compiled_folder(path)) {
     if (!fs::exists(fs::path(path) / artifact::kManifestName, error))
       return unsupported("[{}] expected a package or a compiled model, got another folder", path);
     return check_artifact(path, options);
@@ -137,8 +141,10 @@ void add_check_command(CLI::App& app, Context& context) {
   auto flags = std::make_shared<CheckFlags>();
   CLI::App* command = app.add_subcommand(
       "check", "Predict where the Neural Engine's operations run, and what it refuses");
-  command->add_option("FILE", flags->path,
-                      "A .mlpackage of any writer, or the folder that compile wrote");
+  command->add_option(
+      "FILE", flags->path,
+      "A .mlpackage of any writer, what coremlcompiler made of it (.mlmodelc), or the\n"
+      "folder that compile wrote");
   command->add_option("--chip", flags->chip,
                       "Judge and estimate for one chip, such as m1, m4-max or a17-pro (default:\n"
                       "the laws of all chips, times of an M4)");

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/file.h"
 #include "base/json.h"
 #include "cli/check_report.h"
 #include "tests/cli/process.h"
@@ -152,6 +153,51 @@ TEST(CheckPackage, ReadsWhatCoremltoolsWrote) {
         !ids.empty() && !ids.contains("range-shapes") && !ids.contains("list-shapes");
     EXPECT_EQ(broken(json_of(coremltools_package(name), is_refused ? 1 : 0)), ids);
   }
+}
+
+// What coremlcompiler made of a package has its program as text.
+TEST(CheckPackage, ReadsACompiledOne) {
+  const TemporaryFolder folder;
+  const std::string package = coremltools_package("int4_blocks_ios18");
+  const std::string compiled = folder.file("model.mlmodelc");
+  fs::create_directories(compiled + "/weights");
+  std::ofstream(compiled + "/model.mil") << run_anemone("inspect --mil '" + package + "'").out;
+  std::ofstream(compiled + "/coremldata.bin") << "";
+  fs::copy_file(package + "/Data/com.apple.CoreML/weights/weight.bin",
+                compiled + "/weights/weight.bin");
+  EXPECT_EQ(broken(json_of(compiled, 1)), Ids{"block-scales"});
+  std::ofstream(compiled + "/model.mil") << "program(1.0)";
+  EXPECT_EQ(run_anemone("check '" + compiled + "'").code, 3);
+}
+
+// Where operations run, for a reader and for a program.
+TEST(CheckPackage, SaysWhereOperationsRun) {
+  const TemporaryFolder folder;
+  const std::string page = folder.file("report.html");
+  const std::string package = coremltools_package("int8_ios18");
+  const Outcome strict = run_anemone("check --strict '" + package + "' --html '" + page + "'");
+  EXPECT_EQ(strict.code, 1);
+  EXPECT_EQ(strict.err,
+            "anemone: [" + package + "] expected all products on the chip, got 2 on the CPU\n");
+  EXPECT_NE(strict.out.find("\n  main      0 of 3"), std::string::npos) << strict.out;
+  const auto text = read_file(page);
+  ASSERT_TRUE(text.ok());
+  EXPECT_TRUE(text->starts_with("<!DOCTYPE html>"));
+  EXPECT_NE(text->find("\"law\":\"tiny-function\""), std::string::npos);
+  // Nothing is fetched.
+  EXPECT_NE(text->find("Content-Security-Policy\" content=\"default-src 'none'"),
+            std::string::npos);
+  const Json report = json_of(package, 0);
+  EXPECT_EQ(report["functions"][0]["placement"].size(), 3U);
+  EXPECT_EQ(report["functions"][0]["placement"][0]["device"], "cpu");
+  for (const auto& [flags, code] :
+       std::vector<std::pair<std::string, int>>{{"--chip m4-max", 0},
+                                                {"--chip m9", 2},
+                                                {"--measured /nonexistent.json", 5},
+                                                {"--html /nonexistent/report.html", 5}})
+    EXPECT_EQ(run_anemone("check '" + package + "' " + flags).code, code) << flags;
+  EXPECT_EQ(run_anemone("check").code, 2);
+  EXPECT_TRUE(run_anemone("check --laws").out.starts_with("# The laws of the chip\n"));
 }
 
 TEST(CheckPackage, WithoutFindingsHasItsSizeAlone) {
