@@ -56,8 +56,13 @@ std::vector<Finding> check(const Package& package, const CheckOptions& options) 
 
 CheckedPackage check_package(std::string name, const mlpackage::Model& model, std::int64_t layers,
                              const CheckOptions& options) {
-  const Package package{model.program, inputs_with(model, is_range), layers,
-                        inputs_with(model, is_list), weight_bytes(model.program)};
+  const Package package{.program = model.program,
+                        .ranges = inputs_with(model, is_range),
+                        .layers = layers,
+                        .lists = inputs_with(model, is_list),
+                        .needed_version = mlpackage::minimum_specification_version(model),
+                        .target_version = options.target_version,
+                        .weight_bytes = weight_bytes(model.program)};
   std::vector<Finding> findings = check(package, options);
   std::vector<PlacedFunction> functions = place(package, findings);
   return {std::move(name), package.weight_bytes, std::move(findings), std::move(functions)};

@@ -23,6 +23,7 @@ struct Finding {
 struct CheckOptions {
   const Chip* chip = nullptr;              // nullptr: the laws of all chips
   const Measurements* measured = nullptr;  // nullptr: none
+  int target_version = 0;                  // of parse_target(); 0: any system
 };
 
 // All places where a package breaks a law that holds for the chip, the most severe first, then in

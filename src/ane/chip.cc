@@ -70,6 +70,26 @@ Result<const Chip*> parse_chip(std::string_view text) {
   return invalid_argument("[--chip] expected one of {}, got \"{}\"", fmt::join(ids, ", "), text);
 }
 
+Result<int> parse_target(std::string_view text) {
+  struct Target {
+    std::string_view ios;
+    std::string_view macos;
+    int version;
+  };
+  constexpr Target kTargets[] = {{"ios15", "macos12", 6},
+                                 {"ios16", "macos13", 7},
+                                 {"ios17", "macos14", 8},
+                                 {"ios18", "macos15", 9},
+                                 {"ios26", "macos26", 10}};
+  std::vector<std::string_view> names;
+  for (const Target& each : kTargets) {
+    if (plain(text) == each.ios || plain(text) == each.macos) return each.version;
+    names.insert(names.end(), {each.ios, each.macos});
+  }
+  return invalid_argument("[--target] expected one of {}, got \"{}\"", fmt::join(names, ", "),
+                          text);
+}
+
 const Chip& default_chip() {
   return *std::ranges::find(kChips, "m4", &Chip::id);
 }

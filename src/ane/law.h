@@ -62,6 +62,10 @@ struct Package {
   std::int64_t layers = 0;  // of a model, whole or in part; 0: not known
   // Inputs that take one shape of a list; the program's types have the default shape.
   std::vector<FlexibleInput> lists = {};
+  // The specification versions that the package needs, and that the oldest system reads which is to
+  // load it; 0: not known, or not asked.
+  int needed_version = 0;
+  int target_version = 0;
   std::uint64_t weight_bytes = 0;  // constants that functions share counted once; 0: not known
 };
 

@@ -166,6 +166,12 @@ void find_carried_caches(const Package& package, const Reporter& report) {
   }
 }
 
+void find_later_versions(const Package& package, const Reporter& report) {
+  if (package.target_version != 0 && package.needed_version > package.target_version)
+    report({}, fmt::format("specification version {}, {} at most for the target",
+                           package.needed_version, package.target_version));
+}
+
 constexpr Law kInterfaceLaws[] = {
     {.id = "state-width",
      .severity = Severity::kRefused,
@@ -258,6 +264,23 @@ constexpr Law kInterfaceLaws[] = {
                    true}},
      .remedy = "compile --kv-form slice or blend, where the chip takes states",
      .find = find_carried_caches},
+    {.id = "target-version",
+     .severity = Severity::kRefused,
+     .statement =
+         "the package needs a later system than the oldest one that is to load it: states, "
+         "several functions, integers of fewer than eight bits, scales per block and palettes "
+         "for groups of channels need iOS 18 or macOS 15",
+     .evidence = {{kStated, "coremltools",
+                   "specification version 9; int8 per channel and one palette of four bits work "
+                   "from iOS 16 on"},
+                  {kStated, "Apple's headers",
+                   "MLState and functionName since macOS 15, cpuAndNeuralEngine since 13, compute "
+                   "plans since 14.4"},
+                  {kStated, "ane-book", "all its graphs have the target iOS 18 and fp16"}},
+     .remedy =
+         "int8 per channel or one palette of four bits, and caches as inputs (compile --kv-form "
+         "readonly); or refuse older systems before a load",
+     .find = find_later_versions},
 };
 
 }  // namespace

@@ -178,18 +178,6 @@ constexpr Law kRuntimeLaws[] = {
                    "the exporter succeeds and the plan is for the GPU alone"},
                   {kMeasured, "NVMAI#7", "38 times slower, and no fallback to the GPU (M5)"}},
      .remedy = "fail when the placement is not the wanted one (anemone check --strict)"},
-    {.id = "target-version",
-     .severity = Severity::kFact,
-     .statement = "states, functions, integers of fewer than eight bits, scales per block and "
-                  "palettes for groups of channels need macOS 15 or iOS 18 (opset CoreML8)",
-     .evidence = {{kStated, "coremltools",
-                   "specification version 9; int8 per channel and one palette of four bits work "
-                   "from iOS 16 on"},
-                  {kStated, "Apple's headers",
-                   "MLState and functionName since macOS 15, cpuAndNeuralEngine since 13, compute "
-                   "plans since 14.4"},
-                  {kStated, "ane-book", "all its graphs have the target iOS 18 and fp16"}},
-     .remedy = "guard the newer calls, or refuse older systems before a load"},
 
     // Sizes.
     {.id = "size-failures",

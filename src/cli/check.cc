@@ -32,6 +32,7 @@ using ane::CheckedPackage;
 struct CheckFlags {
   std::string path;
   std::string chip;
+  std::string target;
   std::string html;
   std::string measured;
   bool is_json = false;
@@ -108,6 +109,9 @@ Status run_check(const CheckFlags& flags) {
   if (!flags.chip.empty()) {
     ANEMONE_ASSIGN_OR_RETURN(options.chip, ane::parse_chip(flags.chip));
   }
+  if (!flags.target.empty()) {
+    ANEMONE_ASSIGN_OR_RETURN(options.target_version, ane::parse_target(flags.target));
+  }
   std::optional<ane::Measurements> measured;
   if (!flags.measured.empty()) {
     ANEMONE_ASSIGN_OR_RETURN(measured, ane::read_measurements(flags.measured));
@@ -148,6 +152,10 @@ void add_check_command(CLI::App& app, Context& context) {
   command->add_option("--chip", flags->chip,
                       "Judge and estimate for one chip, such as m1, m4-max or a17-pro (default:\n"
                       "the laws of all chips, times of an M4)");
+  command->add_option(
+      "--target", flags->target,
+      "Oldest system that is to load it, such as ios17 or macos14: what needs a later\n"
+      "one is refused");
   command->add_option("--html", flags->html,
                       "Write a report that a browser shows: each operation with its device");
   command->add_option("--measured", flags->measured,

@@ -193,6 +193,9 @@ TEST(CheckPackage, SaysWhereOperationsRun) {
   for (const auto& [flags, code] :
        std::vector<std::pair<std::string, int>>{{"--chip m4-max", 0},
                                                 {"--chip m9", 2},
+                                                {"--target ios18", 0},
+                                                {"--target macos14", 1},
+                                                {"--target ios3", 2},
                                                 {"--measured /nonexistent.json", 5},
                                                 {"--html /nonexistent/report.html", 5}})
     EXPECT_EQ(run_anemone("check '" + package + "' " + flags).code, code) << flags;
