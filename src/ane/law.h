@@ -47,8 +47,8 @@ struct Evidence {
   bool is_against = false;     // it contradicts the law
 };
 
-// An input whose shape is a range in the description of the package. The program alone does not
-// tell it from one that takes a list of shapes.
+// An input that takes several shapes by the description of the package. The program alone does not
+// tell a range of shapes from a list of them.
 struct FlexibleInput {
   std::string function;
   std::string input;
