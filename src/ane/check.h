@@ -13,13 +13,6 @@
 
 namespace anemone::ane {
 
-struct Finding {
-  const Law* law = nullptr;  // of laws()
-  Place place;
-  std::string found;                         // "int4, a scale for every 32 inputs"
-  Severity severity = Severity::kContested;  // of the law, or as it was measured
-};
-
 struct CheckOptions {
   const Chip* chip = nullptr;              // nullptr: the laws of all chips
   const Measurements* measured = nullptr;  // nullptr: none

@@ -103,6 +103,14 @@ struct Law {
   bool is_contradicted() const;  // some evidence is against it
 };
 
+// A law that is broken, and where.
+struct Finding {
+  const Law* law = nullptr;  // of laws()
+  Place place;
+  std::string found;                         // "int4, a scale for every 32 inputs"
+  Severity severity = Severity::kContested;  // of the law, or as it was measured
+};
+
 // "coremltools#2631, measured (M4); against it Anemll#50, stated: 48 run": all evidence in one
 // line.
 std::string source_text(const Law& law);

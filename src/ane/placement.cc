@@ -6,7 +6,6 @@
 #include <set>
 #include <utility>
 
-#include "ane/check.h"
 #include "ane/program_walk.h"
 #include "ir/verifier.h"
 #include "tensor/shape.h"
@@ -24,12 +23,10 @@ std::uint64_t elements(const ir::Type* type) {
   return count.ok() && *count > 0 ? static_cast<std::uint64_t>(*count) : 0;
 }
 
-// Saturates: dimensions of a stranger's file have any size.
-std::uint64_t times(std::uint64_t a, std::int64_t b) {
+// Both saturate: dimensions of a stranger's file have any size.
+std::uint64_t times(std::uint64_t a, std::uint64_t b) {
   std::uint64_t product = 0;
-  if (b <= 0) return 0;
-  return __builtin_mul_overflow(a, static_cast<std::uint64_t>(b), &product) ? ~std::uint64_t{0}
-                                                                            : product;
+  return __builtin_mul_overflow(a, b, &product) ? ~std::uint64_t{0} : product;
 }
 
 std::uint64_t plus(std::uint64_t a, std::uint64_t b) {
@@ -37,31 +34,23 @@ std::uint64_t plus(std::uint64_t a, std::uint64_t b) {
   return __builtin_add_overflow(a, b, &sum) ? ~std::uint64_t{0} : sum;
 }
 
+// Elements of a weight for each entry of its first dimension.
+std::uint64_t elements_per_row(const ir::Type* weight) {
+  const std::int64_t rows = dimension(weight, 0);
+  return rows <= 0 ? 0 : elements(weight) / static_cast<std::uint64_t>(rows);
+}
+
 std::uint64_t multiplications_of(const ir::Function& function, const ir::Op& op) {
-  const std::uint64_t outputs = elements(output_of(op));
-  if (op.type == "conv" || op.type == "linear") {
-    // All but the first dimension of the weight: what an element of the output sums over.
-    const ir::Type* weight = type_of(op, "weight");
-    const std::int64_t rows = dimension(weight, 0);
-    if (rows <= 0) return 0;
-    return times(outputs,
-                 static_cast<std::int64_t>(std::min<std::uint64_t>(
-                     elements(weight) / static_cast<std::uint64_t>(rows), std::uint64_t{1} << 62)));
-  }
-  if (op.type == "conv_transpose") {
-    const ir::Type* weight = type_of(op, "weight");
-    const std::int64_t rows = dimension(weight, 0);
-    if (rows <= 0) return 0;
-    return times(elements(type_of(op, "x")),
-                 static_cast<std::int64_t>(std::min<std::uint64_t>(
-                     elements(weight) / static_cast<std::uint64_t>(rows), std::uint64_t{1} << 62)));
-  }
-  if (op.type == "matmul") {
-    const bool is_transposed =
-        ir::ProgramInferContext(op, function.opset).boolean("transpose_x").value_or(false);
-    return times(outputs, dimension(type_of(op, "x"), is_transposed ? -2 : -1));
-  }
-  return 0;
+  // A weight of conv and linear has a row for each output, one of conv_transpose for each input.
+  if (op.type == "conv" || op.type == "linear")
+    return times(elements(output_of(op)), elements_per_row(type_of(op, "weight")));
+  if (op.type == "conv_transpose")
+    return times(elements(type_of(op, "x")), elements_per_row(type_of(op, "weight")));
+  if (op.type != "matmul") return 0;
+  const bool is_transposed =
+      ir::ProgramInferContext(op, function.opset).boolean("transpose_x").value_or(false);
+  const std::int64_t summed = dimension(type_of(op, "x"), is_transposed ? -2 : -1);
+  return times(elements(output_of(op)), static_cast<std::uint64_t>(summed));
 }
 
 PlacedFunction measure(const ir::Function& function) {

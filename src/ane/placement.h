@@ -17,8 +17,6 @@
 
 namespace anemone::ane {
 
-struct Finding;
-
 enum class Device { kNeuralEngine, kCpu, kGpu };
 std::string_view device_name(Device device);  // "ane", "cpu", "gpu"
 
