@@ -99,8 +99,6 @@ struct Law {
   // Reports every place of a package that breaks the law. Takes time linear in the program, and
   // accepts operations that lack parameters. nullptr: a package does not show it.
   void (*find)(const Package& package, const Reporter& report) = nullptr;
-
-  bool is_contradicted() const;  // some evidence is against it
 };
 
 // A law that is broken, and where.

@@ -34,10 +34,6 @@ const Law* find_law(std::string_view id) {
   return it == laws().end() ? nullptr : *it;
 }
 
-bool Law::is_contradicted() const {
-  return std::ranges::any_of(evidence, &Evidence::is_against);
-}
-
 std::string_view evidence_name(Evidence::Kind kind) {
   switch (kind) {
     case Evidence::Kind::kMeasured:

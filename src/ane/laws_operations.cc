@@ -126,6 +126,7 @@ constexpr Law kOperationLaws[] = {
                   {kMeasured, "maderix/ANE", "a classifier of 32,000 compiled on the private path",
                    true}},
      .remedy = "split it into several operations of at most 16,384 in the same package",
+     // Up to the first generation that was seen to take more.
      .generations = {14, 17},
      .find = find_wide_outputs},
     {.id = "softplus",

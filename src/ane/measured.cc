@@ -134,7 +134,7 @@ std::vector<MeasuredLaw> judge_all(const std::map<std::string, ProbeResult, std:
       if (other == keeps->second.end()) continue;
       const auto judged = judge(result, other->second, comparison);
       if (!judged) continue;
-      // Of several functions and pairs, the worst one counts.
+      // Several functions and pairs of probes can ask about one law: the worst result decides.
       const auto it = std::ranges::find(laws, judged->law, &MeasuredLaw::law);
       if (it == laws.end())
         laws.push_back(*judged);

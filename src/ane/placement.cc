@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <map>
-#include <set>
 #include <utility>
 
 #include "ane/program_walk.h"
@@ -71,12 +70,24 @@ PlacedFunction measure(const ir::Function& function) {
     each.name = place_of(function, op).name;
     each.type = op.type;
     each.multiplications = multiplications_of(function, op);
+    each.is_product = is_weighted(op);
     Constants weights;
-    if (is_weighted(op)) collect_constants(op, "weight", weights);
+    if (each.is_product) collect_constants(op, "weight", weights);
     each.weight_bytes = total_bytes(weights);
     placed.operations.push_back(std::move(each));
   });
   return placed;
+}
+
+// The laws that take a function off the chip, or operations of it by name. The first finding, which
+// is of the most severe law, decides.
+struct FunctionLaws {
+  const Law* whole = nullptr;
+  std::map<std::string_view, const Law*> operations;
+};
+
+void set_first(const Law*& first, const Law* law) {
+  if (first == nullptr) first = law;
 }
 
 void move_to_cpu(PlacedOperation& operation, const Law& law) {
@@ -88,19 +99,7 @@ void move_to_cpu(PlacedOperation& operation, const Law& law) {
 }  // namespace
 
 std::string_view device_name(Device device) {
-  switch (device) {
-    case Device::kNeuralEngine:
-      return "ane";
-    case Device::kGpu:
-      return "gpu";
-    case Device::kCpu:
-      break;
-  }
-  return "cpu";
-}
-
-bool is_product(std::string_view op_type) {
-  return op_type == "conv" || op_type == "conv_transpose" || op_type == "linear";
+  return device == Device::kNeuralEngine ? "ane" : "cpu";
 }
 
 std::size_t PlacedFunction::count(Device device) const {
@@ -108,14 +107,14 @@ std::size_t PlacedFunction::count(Device device) const {
 }
 
 std::size_t PlacedFunction::products() const {
-  return static_cast<std::size_t>(std::ranges::count_if(
-      operations, [](const PlacedOperation& each) { return is_product(each.type); }));
+  return static_cast<std::size_t>(
+      std::ranges::count(operations, true, &PlacedOperation::is_product));
 }
 
 std::size_t PlacedFunction::products_on(Device device) const {
   return static_cast<std::size_t>(std::ranges::count_if(
       operations,
-      [&](const PlacedOperation& each) { return is_product(each.type) && each.device == device; }));
+      [&](const PlacedOperation& each) { return each.is_product && each.device == device; }));
 }
 
 std::uint64_t PlacedFunction::multiplications() const {
@@ -139,18 +138,17 @@ std::size_t PlacedFunction::transitions() const {
 }
 
 std::vector<PlacedFunction> place(const Package& package, std::span<const Finding> findings) {
-  // What was found, by the function and then by the operation; without a name the whole function.
-  std::map<std::string_view, std::map<std::string_view, const Law*>> by_function;
   const Law* of_package = nullptr;
-  for (const Finding& finding : findings) {
-    const Place& place = finding.place;
-    if (finding.law->effect == Effect::kNone) continue;
-    if (place.kind == Place::Kind::kPackage) {
-      of_package = of_package == nullptr ? finding.law : of_package;
-      continue;
-    }
-    const bool is_whole = finding.law->effect == Effect::kFunctionOnCpu;
-    by_function[place.function].emplace(is_whole ? std::string_view{} : place.name, finding.law);
+  std::map<std::string_view, FunctionLaws> by_function;
+  for (const auto& [law, place, found, severity] : findings) {
+    if (law->effect == Effect::kNone) continue;
+    FunctionLaws& laws = by_function[place.function];
+    if (place.kind == Place::Kind::kPackage)
+      set_first(of_package, law);
+    else if (law->effect == Effect::kFunctionOnCpu)
+      set_first(laws.whole, law);
+    else if (!place.name.empty())
+      laws.operations.emplace(place.name, law);
   }
 
   const Law* const blocks = find_law("block-scales");
@@ -159,25 +157,22 @@ std::vector<PlacedFunction> place(const Package& package, std::span<const Findin
   std::vector<PlacedFunction> out;
   for (const ir::Function* function : package.program.functions()) {
     PlacedFunction placed = measure(*function);
-    const auto& found = by_function[function->name];
+    const FunctionLaws& laws = by_function[function->name];
     const std::size_t products = placed.products();
     const bool keeps_blocks = has_states(*function) && products >= kProductsOfResidentBlocks;
     for (PlacedOperation& operation : placed.operations) {
-      const auto it = found.find(operation.name);
-      if (it == found.end() || operation.name.empty()) continue;
+      const auto it = laws.operations.find(operation.name);
+      if (it == laws.operations.end()) continue;
       if (it->second == blocks && keeps_blocks)
         operation.law = resident;
       else
         move_to_cpu(operation, *it->second);
     }
-    const auto whole = found.find(std::string_view{});
-    const Law* law = of_package != nullptr  ? of_package
-                     : whole == found.end() ? nullptr
-                                            : whole->second;
-    if (law == nullptr && products > 0 && placed.products_on(Device::kNeuralEngine) == 0)
-      law = no_products;
-    if (law != nullptr)
-      for (PlacedOperation& operation : placed.operations) move_to_cpu(operation, *law);
+    const Law* whole = of_package != nullptr ? of_package : laws.whole;
+    if (whole == nullptr && products > 0 && placed.products_on(Device::kNeuralEngine) == 0)
+      whole = no_products;
+    if (whole != nullptr)
+      for (PlacedOperation& operation : placed.operations) move_to_cpu(operation, *whole);
     out.push_back(std::move(placed));
   }
   return out;

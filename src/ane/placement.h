@@ -17,13 +17,14 @@
 
 namespace anemone::ane {
 
-enum class Device { kNeuralEngine, kCpu, kGpu };
-std::string_view device_name(Device device);  // "ane", "cpu", "gpu"
+enum class Device { kNeuralEngine, kCpu };
+std::string_view device_name(Device device);  // "ane", "cpu"
 
 // An operation beside constants and what restores them.
 struct PlacedOperation {
   std::string name;
-  std::string type;  // "conv"
+  std::string type;         // "conv"
+  bool is_product = false;  // conv, conv_transpose or linear: what the chip is for
   Device device = Device::kNeuralEngine;
   const Law* law = nullptr;           // that took it off the chip; nullptr on the chip
   std::uint64_t multiplications = 0;  // each with an addition
@@ -39,7 +40,6 @@ struct PlacedFunction {
   std::uint64_t state_bytes = 0;
 
   std::size_t count(Device device) const;
-  // Convolutions and linear operations, which are what the chip is for.
   std::size_t products() const;
   std::size_t products_on(Device device) const;
   std::uint64_t multiplications() const;
@@ -47,7 +47,6 @@ struct PlacedFunction {
   // How often a run goes from one device to another between two operations in a row.
   std::size_t transitions() const;
 };
-bool is_product(std::string_view op_type);  // "conv", "conv_transpose", "linear"
 
 // The functions of a package, by what was found in it.
 std::vector<PlacedFunction> place(const Package& package, std::span<const Finding> findings);

@@ -45,9 +45,11 @@ void collect_constants(const ir::Function& function, Constants& constants) {
 }
 
 void collect_constants(const ir::Op& op, std::string_view parameter, Constants& constants) {
-  // A weight is restored in at most two steps; a stranger's file may have more.
+  // A weight is restored in at most two steps, from a few constants each; a stranger's file may
+  // have more.
+  constexpr std::size_t kMostProducers = 64;
   std::vector<const ir::Op*> open{producer_of(op, parameter)};
-  for (std::size_t at = 0; at < open.size() && at < 8; ++at) {
+  for (std::size_t at = 0; at < open.size() && at < kMostProducers; ++at) {
     const ir::Op* producer = open[at];
     if (producer == nullptr || is_computed(*producer)) continue;
     collect(*producer, constants);

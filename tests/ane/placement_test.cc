@@ -148,6 +148,18 @@ TEST(Placement, CountsTransitions) {
   EXPECT_EQ(function.products_on(Device::kNeuralEngine), 2U);
 }
 
+// A stranger's operation may have no name: what is found of it is of no other operation.
+TEST(Placement, LeavesTheFunctionOfAnUnnamedOperation) {
+  ir::Program program = program_of(
+      {{"main", [](Builder& b) {
+          Value* x = conv(b, fp16_input(b, "x", {1, 2048, 1, 64}), Stored::kFp16, 2048, 2048);
+          return b.op("cumsum", {{"x", x}, {"axis", ir::Literal::int32(3)}}, "sums");
+        }}});
+  EXPECT_EQ(placed(program).count(Device::kCpu), 1U);
+  program.functions().front()->block->ops.back()->name.clear();
+  EXPECT_EQ(placed(program).count(Device::kCpu), 0U);
+}
+
 // What a chip has a form for depends on its generation.
 TEST(Placement, FollowsTheChip) {
   const ir::Program program = program_of({{"main", [](Builder& b) {
@@ -182,7 +194,8 @@ TEST(Sums, CountBytesAndMultiplications) {
 TEST(Estimates, AreBoundByBytesOrMultiplications) {
   PlacedFunction decode;
   decode.weight_bytes = 494'000'000;
-  decode.operations = {{"conv", "conv", Device::kNeuralEngine, nullptr, 494'000'000, 494'000'000}};
+  decode.operations = {
+      {"conv", "conv", true, Device::kNeuralEngine, nullptr, 494'000'000, 494'000'000}};
   const Estimate step = estimate(decode, default_chip());
   EXPECT_TRUE(step.is_bound_by_bytes);
   EXPECT_NEAR(step.seconds, 494e6 / 64e9 + kDispatchSeconds, 1e-9);
