@@ -97,7 +97,7 @@ Result<std::vector<CheckedPackage>> check_path(const std::string& path,
 Status print_laws(bool is_json) {
   if (!is_json) return print_out(ane::laws_page());
   Json json = Json::array();
-  for (const ane::Law* law : ane::laws()) json.push_back(law_json(*law, law->severity));
+  for (const ane::Law* law : ane::laws()) json.push_back(law_json(*law, law->severity, nullptr));
   return print_json(json, 2);
 }
 
@@ -120,15 +120,13 @@ Status run_check(const CheckFlags& flags) {
   ANEMONE_RETURN_IF_ERROR(check_output_file(flags.html, flags.path));
   ANEMONE_ASSIGN_OR_RETURN(const std::vector<CheckedPackage> packages,
                            check_path(flags.path, options));
-  const ane::Chip& estimated = options.chip == nullptr ? ane::default_chip() : *options.chip;
-  const Report report = check_report(flags.path, packages,
-                                     {.chip = &estimated,
-                                      .measured = options.measured,
-                                      .has_notes = flags.has_notes,
-                                      .has_operations = true});
+  CheckReportOptions shown = {
+      .measured = options.measured, .has_notes = flags.has_notes, .has_operations = true};
+  if (options.chip != nullptr) shown.chip = options.chip;
+  const Report report = check_report(flags.path, packages, shown);
   if (!flags.html.empty())
-    ANEMONE_RETURN_IF_ERROR(write_file(
-        flags.html, check_html(flags.path, packages, estimated, options.chip != nullptr)));
+    ANEMONE_RETURN_IF_ERROR(
+        write_file(flags.html, check_html(flags.path, packages, shown, options.chip != nullptr)));
   ANEMONE_RETURN_IF_ERROR(flags.is_json ? print_json(report.json, 2) : print_report(report.text));
   if (const auto refused = broken_laws(packages, ane::Severity::kRefused); !refused.empty())
     return check_not_met("[{}] expected nothing that the chip refuses, got {}", flags.path,

@@ -40,14 +40,13 @@ std::int64_t layer_of(std::string_view name) {
 
 Json operations_json(const PlacedFunction& function) {
   Json json = Json::array();
-  for (const PlacedOperation& operation : function.operations)
-    json.push_back({{"name", operation.name},
-                    {"type", operation.type},
-                    {"device", ane::device_name(operation.device)},
-                    {"law", operation.law == nullptr ? "" : operation.law->id},
-                    {"layer", layer_of(operation.name)},
-                    {"multiplications", operation.multiplications},
-                    {"bytes", operation.weight_bytes}});
+  for (const PlacedOperation& operation : function.operations) {
+    Json each = operation_json(operation);
+    each["layer"] = layer_of(operation.name);
+    each["multiplications"] = operation.multiplications;
+    each["bytes"] = operation.weight_bytes;
+    json.push_back(std::move(each));
+  }
   return json;
 }
 
@@ -88,10 +87,10 @@ Json totals_json(const std::vector<CheckedPackage>& packages) {
           {"state_bytes", state_bytes}};
 }
 
-Json broken_law_json(const ane::Law& law, const std::vector<FoundLine>& lines, Severity severity) {
+// A law as law_json() gives it, with where it is broken.
+Json with_places(Json json, const std::vector<FoundLine>& lines) {
   // The page shows a few kinds of findings per law; --json has all.
   constexpr std::size_t kMaxExamples = 20;
-  Json json = law_json(law, severity);
   json["examples"] = Json::array();
   std::size_t places = 0;
   for (const FoundLine& line : lines) {
@@ -123,10 +122,11 @@ std::string for_script(const Json& json) {
 }  // namespace
 
 std::string check_html(const std::string& path, const std::vector<CheckedPackage>& packages,
-                       const ane::Chip& chip, bool is_named) {
+                       const CheckReportOptions& options, bool is_chip_named) {
+  const ane::Chip& chip = *options.chip;
   Json json = {{"anemone", version()},
                {"file", path},
-               {"chip", {{"id", chip.id}, {"name", chip.name}, {"named", is_named}}},
+               {"chip", {{"id", chip.id}, {"name", chip.name}, {"named", is_chip_named}}},
                {"totals", totals_json(packages)},
                {"severities", Json::object()},
                {"laws", Json::array()},
@@ -134,11 +134,9 @@ std::string check_html(const std::string& path, const std::vector<CheckedPackage
   for (const Severity severity : kShown)
     json["severities"][std::string(ane::severity_name(severity))] =
         broken_laws(packages, severity).size();
-  for (const Severity severity : kShown)
-    for (const std::string& id : broken_laws(packages, severity)) {
-      const ane::Law& law = *ane::find_law(id);
-      json["laws"].push_back(broken_law_json(law, found_lines(law, packages), severity));
-    }
+  for (const auto& [severity, law] : broken_laws(packages))
+    json["laws"].push_back(
+        with_places(law_json(*law, severity, options.measured), found_lines(*law, packages)));
   for (const CheckedPackage& package : packages) {
     Json entry = {{"name", package.name},
                   {"weight_bytes", package.weight_bytes},

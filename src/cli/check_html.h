@@ -5,13 +5,13 @@
 #include <vector>
 
 #include "ane/check.h"
-#include "ane/chip.h"
+#include "cli/check_report.h"
 
 namespace anemone::cli {
 
 // One page that a browser shows without a network: what was found in the packages of `path`, and
-// where each operation is predicted to run. `is_named`: the user chose the chip.
+// where each operation is predicted to run. `is_chip_named`: the user chose the chip.
 std::string check_html(const std::string& path, const std::vector<ane::CheckedPackage>& packages,
-                       const ane::Chip& chip, bool is_named);
+                       const CheckReportOptions& options, bool is_chip_named);
 
 }  // namespace anemone::cli

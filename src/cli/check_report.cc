@@ -61,6 +61,14 @@ std::string place_text(const CheckedPackage& package, const Place& place, bool n
   return text;
 }
 
+// What was measured with the probes, then what others reported.
+std::string source_of(const Law& law, const ane::Measurements* measured) {
+  const ane::MeasuredLaw* of_law = measured == nullptr ? nullptr : measured->of(law);
+  if (of_law == nullptr) return ane::source_text(law);
+  return fmt::format("{} with {}, measured: {}; {}", measured->model, measured->system,
+                     of_law->what, ane::source_text(law));
+}
+
 std::string law_text(const Law& law, Severity severity, const std::vector<FoundLine>& lines,
                      const ane::Measurements* measured) {
   std::string text =
@@ -76,12 +84,8 @@ std::string law_text(const Law& law, Severity severity, const std::vector<FoundL
   text += table(rows, "  ");
   if (lines.size() > kMaxLines)
     text += fmt::format("  and {} more (--json has all)\n", lines.size() - kMaxLines);
-  if (const auto* of_law = measured == nullptr ? nullptr : measured->of(law); of_law != nullptr)
-    text += "  " + wrapped(escaped(fmt::format("measured: {} ({}, {})", of_law->what,
-                                               measured->model, measured->system)),
-                           4);
-  return text + "  " + wrapped(fmt::format("source: {}", ane::source_text(law)), 4) + "  " +
-         wrapped(fmt::format("change: {}", law.remedy), 4);
+  return text + "  " + wrapped(fmt::format("source: {}", escaped(source_of(law, measured))), 4) +
+         "  " + wrapped(fmt::format("change: {}", law.remedy), 4);
 }
 
 std::string count_text(std::size_t part, std::size_t whole) {
@@ -114,37 +118,13 @@ std::string functions_table(const std::vector<CheckedPackage>& packages, const a
   return text;
 }
 
-Json placement_json(const PlacedFunction& function) {
-  Json json = Json::array();
-  for (const PlacedOperation& operation : function.operations)
-    json.push_back({{"name", operation.name},
-                    {"type", operation.type},
-                    {"device", ane::device_name(operation.device)},
-                    {"law", operation.law == nullptr ? "" : operation.law->id}});
-  return json;
-}
-
-// The laws that are broken with their severities, the most severe first.
-std::vector<std::pair<Severity, const Law*>> broken(const std::vector<CheckedPackage>& packages) {
-  std::map<const Law*, Severity> severities;
-  for (const CheckedPackage& package : packages)
-    for (const Finding& finding : package.findings)
-      severities.emplace(finding.law, finding.severity);
-  std::vector<std::pair<Severity, const Law*>> out;
-  for (const Law* law : ane::laws())
-    if (const auto it = severities.find(law); it != severities.end())
-      out.emplace_back(it->second, law);
-  std::ranges::stable_sort(out, {}, &std::pair<Severity, const Law*>::first);
-  return out;
-}
-
 }  // namespace
 
-Json law_json(const Law& law, Severity severity) {
+Json law_json(const Law& law, Severity severity, const ane::Measurements* measured) {
   return {{"law", law.id},
           {"severity", ane::severity_name(severity)},
           {"statement", law.statement},
-          {"source", ane::source_text(law)},
+          {"source", source_of(law, measured)},
           {"change", law.remedy}};
 }
 
@@ -165,6 +145,13 @@ Json function_json(const PlacedFunction& function, const ane::Chip& chip) {
           {"bound", estimate.is_bound_by_bytes ? "bytes" : "multiplications"}};
 }
 
+Json operation_json(const PlacedOperation& operation) {
+  return {{"name", operation.name},
+          {"type", operation.type},
+          {"device", ane::device_name(operation.device)},
+          {"law", operation.law == nullptr ? "" : operation.law->id}};
+}
+
 std::vector<FoundLine> found_lines(const Law& law, const std::vector<CheckedPackage>& packages) {
   std::vector<FoundLine> lines;
   std::map<std::pair<Place::Kind, std::string_view>, std::size_t> places;  // in `lines`
@@ -181,10 +168,23 @@ std::vector<FoundLine> found_lines(const Law& law, const std::vector<CheckedPack
   return lines;
 }
 
+std::vector<BrokenLaw> broken_laws(const std::vector<CheckedPackage>& packages) {
+  std::map<const Law*, Severity> severities;
+  for (const CheckedPackage& package : packages)
+    for (const Finding& finding : package.findings)
+      severities.emplace(finding.law, finding.severity);
+  std::vector<BrokenLaw> out;
+  for (const Law* law : ane::laws())
+    if (const auto it = severities.find(law); it != severities.end())
+      out.push_back({it->second, law});
+  std::ranges::stable_sort(out, {}, &BrokenLaw::severity);
+  return out;
+}
+
 std::vector<std::string> broken_laws(const std::vector<CheckedPackage>& packages,
                                      Severity severity) {
   std::vector<std::string> ids;
-  for (const auto& [of_law, law] : broken(packages))
+  for (const auto& [of_law, law] : broken_laws(packages))
     if (of_law == severity) ids.emplace_back(law->id);
   return ids;
 }
@@ -218,7 +218,11 @@ Report check_report(const std::string& path, const std::vector<CheckedPackage>& 
     for (const PlacedFunction& function : package.functions) {
       Json json = function_json(function, *options.chip);
       json["package"] = package.name;
-      if (options.has_operations) json["placement"] = placement_json(function);
+      if (options.has_operations) {
+        json["placement"] = Json::array();
+        for (const PlacedOperation& operation : function.operations)
+          json["placement"].push_back(operation_json(operation));
+      }
       report.json["functions"].push_back(std::move(json));
     }
   }
@@ -228,10 +232,10 @@ Report check_report(const std::string& path, const std::vector<CheckedPackage>& 
       fmt::format("{}: {}, {}, checked against {} laws of the chip\n\n", escaped(path),
                   count_of(packages.size(), "package"), count_of(functions, "function"), checked) +
       functions_table(packages, *options.chip);
-  for (const auto& [severity, law] : broken(packages)) {
+  for (const auto& [severity, law] : broken_laws(packages)) {
     if (severity != Severity::kNote || options.has_notes)
       report.text += law_text(*law, severity, found_lines(*law, packages), options.measured);
-    report.json["laws"].push_back(law_json(*law, severity));
+    report.json["laws"].push_back(law_json(*law, severity, options.measured));
   }
   const auto notes = broken_laws(packages, Severity::kNote);
   if (!notes.empty() && !options.has_notes)

@@ -11,7 +11,13 @@
 
 namespace anemone::cli {
 
-// Laws that are broken with one severity, by id.
+struct BrokenLaw {
+  ane::Severity severity;  // of the law, or as it was measured
+  const ane::Law* law;
+};
+// The laws that are broken, the most severe first.
+std::vector<BrokenLaw> broken_laws(const std::vector<ane::CheckedPackage>& packages);
+// Those of one severity, by id.
 std::vector<std::string> broken_laws(const std::vector<ane::CheckedPackage>& packages,
                                      ane::Severity severity);
 
@@ -35,10 +41,12 @@ struct FoundLine {
 std::vector<FoundLine> found_lines(const ane::Law& law,
                                    const std::vector<ane::CheckedPackage>& packages);
 
-// The parts that all forms of the report have: a law without its places, and the sums of a function
-// with its estimate.
-Json law_json(const ane::Law& law, ane::Severity severity);
+// The parts that all forms of the report have: a law without its places, the sums of a function
+// with its estimate, and an operation with its device. A measurement stands before the sources of
+// its law.
+Json law_json(const ane::Law& law, ane::Severity severity, const ane::Measurements* measured);
 Json function_json(const ane::PlacedFunction& function, const ane::Chip& chip);
+Json operation_json(const ane::PlacedOperation& operation);
 
 // What was found in all packages of `path`: the text has a line for each function with what it
 // computes and where, a paragraph for each broken law, in which equal findings are one line, and
