@@ -2,7 +2,6 @@
 // Laws about operations and element types that the chip has no form for, and about conventions that
 // were meant to keep operations on it.
 #include <algorithm>
-#include <array>
 #include <fmt/format.h>
 #include <string>
 #include <string_view>
@@ -20,64 +19,46 @@ using enum Evidence::Kind;
 
 constexpr std::size_t kMaxRank = 5;
 
-// Nobody reported one of these on the chip.
-constexpr std::array<std::string_view, 29> kHostOperations = {"argsort",
-                                                              "band_part",
-                                                              "classify",
-                                                              "crop_resize",
-                                                              "cumsum",
-                                                              "fill",
-                                                              "gru",
-
-                                                              "list_gather",
-                                                              "list_length",
-                                                              "list_read",
-                                                              "list_scatter",
-                                                              "list_write",
-                                                              "lstm",
-                                                              "make_list",
-                                                              "non_zero",
-                                                              "one_hot",
-                                                              "random_bernoulli",
-                                                              "range_1d",
-                                                              "random_categorical",
-                                                              "random_normal",
-                                                              "resample",
-                                                              "random_uniform",
-                                                              "reduce_argmin",
-                                                              "reverse",
-                                                              "reverse_sequence",
-                                                              "rnn",
-                                                              "shape",
-                                                              "sliding_windows",
-                                                              "non_maximum_suppression"};
-
-// Reports every operation of which `describe` says something.
-template <typename Describe>
-void report_operations(const Package& package, const Reporter& report, const Describe& describe) {
-  for_each_op(package.program, [&](const ir::Function& function, const ir::Op& op) {
-    if (!is_computed(op)) return;
-    if (std::string found = describe(function, op); !found.empty())
-      report(place_of(function, op), std::move(found));
-  });
-}
-
 void find_sorts(const Package& package, const Reporter& report) {
-  report_operations(package, report, [](const ir::Function&, const ir::Op& op) -> std::string {
-    return op.type == "topk" ? op.type : "";
-  });
+  report_types(package, report, {"topk"});
 }
 
+// Nobody reported one of these on the chip.
 void find_host_operations(const Package& package, const Reporter& report) {
-  report_operations(package, report, [](const ir::Function&, const ir::Op& op) -> std::string {
-    return std::ranges::find(kHostOperations, op.type) != kHostOperations.end() ? op.type : "";
-  });
+  report_types(package, report,
+               {"argsort",
+                "band_part",
+                "classify",
+                "crop_resize",
+                "cumsum",
+                "fill",
+                "gru",
+                "list_gather",
+                "list_length",
+                "list_read",
+                "list_scatter",
+                "list_write",
+                "lstm",
+                "make_list",
+                "non_maximum_suppression",
+                "non_zero",
+                "one_hot",
+                "random_bernoulli",
+                "random_categorical",
+                "random_normal",
+                "random_uniform",
+                "range_1d",
+                "reduce_argmin",
+                "resample",
+                "reverse",
+                "reverse_sequence",
+                "rnn",
+                "shape",
+                "sliding_windows"});
 }
 
 void find_control_flow(const Package& package, const Reporter& report) {
-  report_operations(package, report, [](const ir::Function&, const ir::Op& op) -> std::string {
-    return op.type == "cond" || op.type == "while_loop" ? op.type : "";
-  });
+  report_types(package, report, {"cond", "while_loop"});
 }
 
 void find_high_ranks(const Package& package, const Reporter& report) {
@@ -122,9 +103,7 @@ void find_casts_at_the_edge(const Package& package, const Reporter& report) {
 }
 
 void find_attention_operations(const Package& package, const Reporter& report) {
-  report_operations(package, report, [](const ir::Function&, const ir::Op& op) -> std::string {
-    return op.type == "scaled_dot_product_attention" ? op.type : "";
-  });
+  report_types(package, report, {"scaled_dot_product_attention"});
 }
 
 // A matrix product with a constant that is no convolution.

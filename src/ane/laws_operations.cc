@@ -69,9 +69,7 @@ void find_wide_inputs(const Package& package, const Reporter& report) {
 }
 
 void find_softplus(const Package& package, const Reporter& report) {
-  for_each_op(package.program, [&](const ir::Function& function, const ir::Op& op) {
-    if (op.type == "softplus") report(place_of(function, op), "softplus");
-  });
+  report_types(package, report, {"softplus"});
 }
 
 void find_depthwise_convs(const Package& package, const Reporter& report) {
@@ -92,9 +90,7 @@ void find_large_selects(const Package& package, const Reporter& report) {
 }
 
 void find_argmax(const Package& package, const Reporter& report) {
-  for_each_op(package.program, [&](const ir::Function& function, const ir::Op& op) {
-    if (op.type == "reduce_argmax") report(place_of(function, op), "reduce_argmax");
-  });
+  report_types(package, report, {"reduce_argmax"});
 }
 
 void find_slice_updates(const Package& package, const Reporter& report) {

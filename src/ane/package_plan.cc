@@ -42,12 +42,6 @@ const NamedPlan kPlans[] = {
      {.experts = "each"}},
 };
 
-std::string plan_names() {
-  std::vector<std::string_view> names;
-  for (const NamedPlan& each : kPlans) names.push_back(each.name);
-  return fmt::format("{}", fmt::join(names, ", "));
-}
-
 // A text, or a number of packages.
 Result<std::string> spec_of(const Json& value, std::string_view field, const std::string& file) {
   if (value.is_string()) return value.get<std::string>();
@@ -91,6 +85,12 @@ std::span<const NamedPlan> named_plans() {
   return kPlans;
 }
 
+std::vector<std::string_view> plan_names() {
+  std::vector<std::string_view> names;
+  for (const NamedPlan& each : kPlans) names.push_back(each.name);
+  return names;
+}
+
 Result<std::string> cheapest_ranges(std::vector<MeasuredRange> measured,
                                     const std::string& subject) {
   struct Best {
@@ -127,8 +127,8 @@ Result<PackagePlan> read_plan(const std::string& name_or_file) {
   if (!name_or_file.ends_with(".json")) {
     const auto it = std::ranges::find(kPlans, name_or_file, &NamedPlan::name);
     if (it != std::end(kPlans)) return it->plan;
-    return invalid_argument("[--plan] expected a JSON file or one of {}, got \"{}\"", plan_names(),
-                            name_or_file);
+    return invalid_argument("[--plan] expected a JSON file or one of {}, got \"{}\"",
+                            fmt::join(plan_names(), ", "), name_or_file);
   }
   ANEMONE_ASSIGN_OR_RETURN(const Json json, read_json_file(name_or_file));
   if (!json.is_object())

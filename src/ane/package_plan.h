@@ -33,6 +33,7 @@ struct NamedPlan {
   PackagePlan plan;
 };
 std::span<const NamedPlan> named_plans();
+std::vector<std::string_view> plan_names();
 
 // The plan of that name, or, for "FILE.json", what the file says: an object with "layers" and
 // "experts" (each a text or a number of packages) and "heads" (a number), or with "measured" in

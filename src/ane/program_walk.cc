@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -122,6 +123,23 @@ std::uint64_t bytes_of(const ir::Type* type) {
     if (size == kDynamic) size = 1;
   const auto count = checked_element_count(shape);
   return count.ok() ? dtype_bytes(type->dtype, static_cast<std::uint64_t>(*count)) : 0;
+}
+
+void report_operations(
+    const Package& package, const Reporter& report,
+    const std::function<std::string(const ir::Function&, const ir::Op&)>& describe) {
+  for_each_op(package.program, [&](const ir::Function& function, const ir::Op& op) {
+    if (!is_computed(op)) return;
+    if (std::string found = describe(function, op); !found.empty())
+      report(place_of(function, op), std::move(found));
+  });
+}
+
+void report_types(const Package& package, const Reporter& report,
+                  std::initializer_list<std::string_view> types) {
+  report_operations(package, report, [&](const ir::Function&, const ir::Op& op) {
+    return std::ranges::find(types, op.type) == types.end() ? std::string() : op.type;
+  });
 }
 
 Place place_of(const ir::Function& function, const ir::Op& op) {

@@ -4,7 +4,9 @@
 
 #include <cstdint>
 #include <functional>
+#include <initializer_list>
 #include <map>
+#include <string>
 #include <string_view>
 
 #include "ane/law.h"
@@ -43,6 +45,14 @@ bool has_states(const ir::Function& function);
 bool is_computed(const ir::Op& op);
 // conv, conv_transpose or linear, whose weights are constants in what a compiler writes.
 bool is_weighted(const ir::Op& op);
+
+// Reports every operation beside constants of which `describe` says something.
+void report_operations(
+    const Package& package, const Reporter& report,
+    const std::function<std::string(const ir::Function&, const ir::Op&)>& describe);
+// Reports every operation of one of these types, by its type.
+void report_types(const Package& package, const Reporter& report,
+                  std::initializer_list<std::string_view> types);
 
 Place place_of(const ir::Function& function, const ir::Op& op);
 

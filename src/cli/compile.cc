@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <functional>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -56,24 +58,6 @@ struct CompileFlags {
 std::string listed(const std::vector<std::string_view>& names) {
   std::string out;
   for (const auto name : names) out.append(out.empty() ? "" : ", ").append(name);
-  return out;
-}
-
-// Of `--plan`, in lines that fit the help.
-std::string plan_names() {
-  constexpr std::size_t kWidth = 76;
-  std::string out;
-  std::size_t column = std::string_view("a JSON file, or ").size();
-  for (const ane::NamedPlan& each : ane::named_plans()) {
-    const std::string word = std::string(out.empty() ? "" : ",") + " " + std::string(each.name);
-    if (column + word.size() > kWidth) {
-      out += ",\n" + std::string(each.name);
-      column = each.name.size();
-      continue;
-    }
-    out += out.empty() ? word.substr(1) : word;
-    column += word.size();
-  }
   return out;
 }
 
@@ -200,6 +184,9 @@ Status run_compile(const CompileFlags& options, const Context& context) {
   if (!report.ok() && report.status().code() == Code::kCancelled)
     return cancelled("[compile] interrupted");
   if (!report.ok()) return report.status();
+  const auto named = std::ranges::find(ane::named_plans(), options.plan, &ane::NamedPlan::name);
+  if (named != ane::named_plans().end())
+    report->notes.push_back(fmt::format("plan {}: {}", named->name, named->what));
   if (std::string text = warning_of(options, compile_options.recipe); !text.empty())
     report->notes.push_back(std::move(text));
   if (options.is_json) return print_json(report_json(*report, options.output), 2);
@@ -291,9 +278,9 @@ void add_compile_command(CLI::App& app, Context& context) {
           ->capture_default_str();
   command
       ->add_option("--plan", options->plan,
-                   "How layers, experts and heads are cut into packages, whatever the limits say:\n"
-                   "a JSON file, or " +
-                       plan_names())
+                   fmt::format("How layers, experts and heads are cut into packages, whatever the "
+                               "limits say:\na JSON file, or one of\n{}",
+                               fmt::join(ane::plan_names(), ",\n")))
       ->excludes(shards);
   command->add_option("--target", options->target, "Oldest system that loads the packages")
       ->capture_default_str();

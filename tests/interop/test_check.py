@@ -24,13 +24,11 @@ def laws(report, kinds=("refused", "slow", "contested", "note")):
     return {law["law"] for law in report["laws"] if law["severity"] in kinds} - OF_SIZE
 
 
-def program(body, *shapes, target=ct.target.iOS18, dtype=types.fp16):
-    specs = [mb.TensorSpec(shape=shape, dtype=dtype) for shape in shapes]
-    # A program function has named arguments, one for each input.
-    names = ", ".join(f"x{i}" for i in range(len(specs)))
-    scope = {"body": body}
-    exec(f"def made({names}): return body({names})", scope)
-    built = mb.program(input_specs=specs, opset_version=target)(scope["made"])
+def program(body, shape, target=ct.target.iOS18, dtype=types.fp16):
+    @mb.program(input_specs=[mb.TensorSpec(shape=shape, dtype=dtype)], opset_version=target)
+    def built(x):
+        return body(x)
+
     return ct.convert(built, convert_to="mlprogram", minimum_deployment_target=target, skip_model_load=True,
                       compute_precision=FP16 if dtype == types.fp16 else FP32, pass_pipeline=ct.PassPipeline.EMPTY)
 
