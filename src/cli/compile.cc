@@ -119,6 +119,13 @@ Result<artifact::Form> to_form(const CompileFlags& options, compiler::Processor 
   return form;
 }
 
+Result<ir::Opset> to_target(const std::string& name) {
+  const auto opset = ir::parse_opset_target(name);
+  if (!opset || *opset < ir::Opset::kIOS16 || *opset > ir::Opset::kIOS18)
+    return invalid_argument("[--target] expected ios16, ios17 or ios18, got \"{}\"", name);
+  return *opset;
+}
+
 Result<compiler::CompileOptions> to_compile_options(const CompileFlags& options,
                                                     const Context& context) {
   compiler::CompileOptions out;
@@ -130,10 +137,7 @@ Result<compiler::CompileOptions> to_compile_options(const CompileFlags& options,
   const auto processor =
       options.processor == "ane" ? compiler::Processor::kAne : compiler::Processor::kCpu;
   ANEMONE_ASSIGN_OR_RETURN(out.recipe, to_recipe(options, processor));
-  if (options.target != "ios18")
-    return unsupported(
-        "[--target] expected ios18 (states and several functions need it), got \"{}\"",
-        options.target);
+  ANEMONE_ASSIGN_OR_RETURN(out.target, to_target(options.target));
   ANEMONE_ASSIGN_OR_RETURN(out.form, to_form(options, processor));
   out.tiers = options.contexts;
   if (const auto largest = std::ranges::max_element(out.tiers); largest != out.tiers.end()) {
@@ -282,7 +286,11 @@ void add_compile_command(CLI::App& app, Context& context) {
                                "limits say:\na JSON file, or one of\n{}",
                                fmt::join(ane::plan_names(), ",\n")))
       ->excludes(shards);
-  command->add_option("--target", options->target, "Oldest system that loads the packages")
+  command
+      ->add_option("--target", options->target,
+                   "Oldest system that loads the packages: ios16, ios17 or ios18 (macOS 13, 14 or\n"
+                   "15). Before ios18 a package has one function, no states and no weights by "
+                   "blocks")
       ->capture_default_str();
   command
       ->add_option("--block-size", options->block_size,

@@ -7,6 +7,7 @@
 #include "ane/limits.h"
 #include "base/error.h"
 #include "compiler/layer_plan.h"
+#include "compiler/target.h"
 #include "compiler/weight_store.h"
 #include "models/decoder_graph.h"
 
@@ -153,11 +154,12 @@ Result<std::uint64_t> table_bytes(const WeightStore& weights, const std::string&
 
 models::GraphOptions CompilePlan::graph_options(const artifact::Function& function) const {
   models::GraphOptions graph = {
+      .opset = options.target,
       .dtype = options.precision,
       .tokens = function.is_flexible ? kDynamic : function.tokens,
       .context = function.context == 0 ? options.context : function.context,
       .cache_context = options.context,
-      .caches_are_states = options.precision == DType::kFp16,
+      .caches_are_states = options.precision == DType::kFp16 && options.target >= ir::Opset::kIOS18,
       .form = options.form,
       .max_axis = options.form.has_split_projections() ? ane::kMaxChannels : 0,
       .is_slow_product = is_slow_product()};
@@ -201,7 +203,10 @@ Result<CompilePlan> make_compile_plan(const checkpoint::Checkpoint& checkpoint,
         "a "
         "fixed number of tokens",
         options.form.has_packed_caches() ? "slice" : "readonly");
+  ANEMONE_RETURN_IF_ERROR(fit_to_target(plan));
   plan_functions(plan);
+  // The only name that a package without several functions knows.
+  if (plan.options.target < ir::Opset::kIOS18) plan.functions.front().name = "main";
 
   plan.embedding_tensor = "model.embed_tokens.weight";
   // transformers ties only what the file does not hold twice.

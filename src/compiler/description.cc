@@ -74,7 +74,7 @@ artifact::Manifest describe_model(const checkpoint::Checkpoint& checkpoint, cons
   manifest.name = last_name(checkpoint.path);
   manifest.precision = dtype_name(plan.options.precision);
   manifest.quantization = plan.options.recipe.description();
-  manifest.target = ir::opset_target(ir::Opset::kIOS18);
+  manifest.target = ir::opset_target(plan.options.target);
   manifest.vocab_size = config.num_logits();
   manifest.labels = config.labels;
   manifest.hidden_size = config.hidden_size;
@@ -117,7 +117,8 @@ ExpertsReport describe_experts(const CompilePlan& plan) {
 
 Status describe_package(std::string text, const std::map<std::string, std::int64_t>& tails,
                         std::int64_t tokens, mlpackage::Model& model) {
-  model.is_multifunction = true;  // its functions have names of their own even when there is one
+  // From iOS 18 on functions have names of their own, even when there is one.
+  model.is_multifunction = model.program.functions().front()->opset >= ir::Opset::kIOS18;
   model.default_function = model.program.functions().front()->name;
   model.metadata.short_description = std::move(text);
   for (const ir::Function* function : model.program.functions()) {

@@ -30,7 +30,7 @@ Result<std::vector<Parts>> parts_of_layers(const checkpoint::Checkpoint& checkpo
   const CompileOptions& options = plan.options;
   models::GraphOptions graph = plan.graph_options({});
   graph.context = graph.cache_context = 1;
-  graph.caches_are_states = true;
+  graph.caches_are_states = plan.options.target >= ir::Opset::kIOS18;
   // Each expert is a part of the layer, wherever it goes.
   graph.form.experts = artifact::ExpertsForm::kDense;
   models::GraphOptions widest = graph;

@@ -16,11 +16,12 @@ artifact::Form default_form(Processor processor) {
 std::string describe_options(const CompileOptions& options) {
   const quant::QuantOptions& quant = options.recipe.quant;
   std::string text = fmt::format(
-      "precision {} quant {} bits {} block {} palette {} group {} threshold {} context {} tiers "
+      "target {} precision {} quant {} bits {} block {} palette {} group {} threshold {} context "
+      "{} tiers "
       "[{}] "
       "prefill {} verify {} range {} shards {} experts {} heads {}",
-      dtype_name(options.precision), quant::scheme_name(quant.scheme),
-      quant.keeps_bits ? "kept" : "chosen", quant.block_size,
+      ir::opset_target(options.target), dtype_name(options.precision),
+      quant::scheme_name(quant.scheme), quant.keeps_bits ? "kept" : "chosen", quant.block_size,
       quant.palette_mode == quant::PaletteMode::kKmeans ? "kmeans" : "uniform", quant.group_size,
       quant.threshold, options.context, fmt::join(options.tiers, " "), options.prefill,
       options.draft_width, options.range_dim, options.packages.layers, options.packages.experts,

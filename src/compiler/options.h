@@ -9,6 +9,7 @@
 #include "ane/package_plan.h"
 #include "artifact/manifest.h"
 #include "compiler/recipe.h"
+#include "ir/opset.h"
 #include "tensor/dtype.h"
 
 namespace anemone::compiler {
@@ -25,6 +26,10 @@ artifact::Form default_form(Processor processor);
 // What the user may choose. The command chooses the form and the recipe by the processor that it
 // compiles for (ane/form.h, recipe.h).
 struct CompileOptions {
+  // The oldest system that loads the packages: iOS 16 to 18 or macOS of the same year. Before iOS
+  // 18 a package holds one function, no states and one scale or palette per matrix or, for scales,
+  // per output channel.
+  ir::Opset target = ir::Opset::kIOS18;
   DType precision = DType::kFp16;  // fp16, or fp32 (caches become inputs and outputs)
   Recipe recipe = {};
   // S: tokens that fit into the caches; 0 takes kDefaultContext. Clamped to the model's maximum.

@@ -76,7 +76,7 @@ Result<ShardInterface> build_layers(ir::Program& program, const std::string& fun
                                     const Architecture& architecture, const DecoderConfig& config,
                                     const artifact::LayerSpan& layers, WeightProvider& weights,
                                     const GraphOptions& options) {
-  ir::Builder builder(program, ops::op_registry(), function, ir::Opset::kIOS18);
+  ir::Builder builder(program, ops::op_registry(), function, options.opset);
   LayerGraph graph(builder, config, weights, options, layers);
   ir::Value* hidden = build(graph, architecture);
   ShardInterface interface;
@@ -112,7 +112,7 @@ Result<ShardInterface> build_layers(ir::Program& program, const std::string& fun
 Status build_expert(ir::Program& program, const std::string& function, const DecoderConfig& config,
                     std::int64_t layer, const std::string& prefix, std::int64_t index,
                     WeightProvider& weights, const GraphOptions& options) {
-  ir::Builder builder(program, ops::op_registry(), function, ir::Opset::kIOS18);
+  ir::Builder builder(program, ops::op_registry(), function, options.opset);
   LayerGraph graph(builder, config, weights, options);
   ir::Value* x = builder.input(std::string(artifact::kExpertInput),
                                graph.tensor_type(graph.hidden_shape(config.hidden_size)));
@@ -125,7 +125,7 @@ Result<std::vector<PartSize>> part_sizes(const Architecture& architecture,
                                          const DecoderConfig& config, std::int64_t layer,
                                          WeightProvider& weights, const GraphOptions& options) {
   ir::Program program;
-  ir::Builder builder(program, ops::op_registry(), "layer", ir::Opset::kIOS18);
+  ir::Builder builder(program, ops::op_registry(), "layer", options.opset);
   LayerGraph graph(builder, config, weights, options, {layer, layer + 1});
   ANEMONE_RETURN_IF_ERROR(builder.finish({build(graph, architecture)}));
   std::vector<PartSize> parts(1);
@@ -145,7 +145,7 @@ Result<std::vector<artifact::Head>> build_heads(ir::Program& program, const std:
                                                 std::span<const Projection> projections,
                                                 WeightProvider& weights,
                                                 const GraphOptions& options) {
-  ir::Builder builder(program, ops::op_registry(), function, ir::Opset::kIOS18);
+  ir::Builder builder(program, ops::op_registry(), function, options.opset);
   LayerGraph graph(builder, config, weights, options);
   ir::Value* normed = final_norm(graph);
   if (config.logit_scale != 1) normed = graph.scale(normed, config.logit_scale, "final_scaled");
@@ -189,7 +189,7 @@ Result<std::vector<artifact::Head>> build_heads(ir::Program& program, const std:
 Result<artifact::Embed> build_embed(ir::Program& program, const std::string& function,
                                     const DecoderConfig& config, WeightProvider& weights,
                                     const GraphOptions& options) {
-  ir::Builder builder(program, ops::op_registry(), function, ir::Opset::kIOS18);
+  ir::Builder builder(program, ops::op_registry(), function, options.opset);
   LayerGraph graph(builder, config, weights, options);
   ir::Value* normed = final_norm(graph);
   builder.rename(normed, "normed");

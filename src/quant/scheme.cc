@@ -5,6 +5,7 @@
 
 #include "quant/float_weight.h"
 #include "quant/linear.h"
+#include "quant/older_form.h"
 #include "quant/packed_rows.h"
 #include "quant/palette.h"
 #include "quant/passthrough.h"
@@ -125,7 +126,15 @@ StoredWeight store_weight(const QuantOptions& options, std::shared_ptr<const Mat
   return weight;
 }
 
-ir::Value* emit(ir::Builder& builder, const StoredWeight& weight, std::string_view name) {
+ir::Value* emit(ir::Builder& builder, const StoredWeight& stored, std::string_view name) {
+  if (!builder.status().ok()) return nullptr;
+  const Result<StoredWeight> older =
+      builder.function().opset < ir::Opset::kIOS18 ? older_form(stored) : stored;
+  if (!older.ok()) {
+    builder.fail(older.status());
+    return nullptr;
+  }
+  const StoredWeight& weight = *older;
   if (weight.op == "const") return builder.constant(weight.parameters.front().second, name);
   std::vector<std::pair<std::string_view, ir::Literal>> parameters;
   for (const auto& [parameter, literal] : weight.parameters)

@@ -76,7 +76,8 @@ bool stays_float(const QuantOptions& options, std::int64_t elements);
 StoredWeight store_weight(const QuantOptions& options, std::shared_ptr<const MatrixSource> matrix,
                           DType float_type);
 
-// The weight as a value of the function under construction.
+// The weight as a value of the function under construction, in the form that the function's opset
+// has (older_form.h). Null after an error, which the builder keeps.
 ir::Value* emit(ir::Builder& builder, const StoredWeight& weight, std::string_view name);
 
 // Bytes that a matrix will take in the package, without reading it; for plans. For kPassthrough it

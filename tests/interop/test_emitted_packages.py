@@ -107,18 +107,19 @@ def check_artifact(anemone, artifact, manifest, precision, scheme, options=()):
     used = set()
     for package in packages:
         spec, operations = check_package(package)
-        assert spec.specificationVersion == 9
+        assert spec.specificationVersion == {"ios16": 7, "ios17": 8, "ios18": 9}[manifest["target"]]
         # Heads attend to no context: they have no functions for tiers.
         is_head = package.name.startswith(("head", "embed"))
         names = [f["name"] for f in manifest["functions"] if not (is_head and "context" in f)]
         assert sorted(spec.mlProgram.functions) == sorted(names)
-        assert spec.description.defaultFunctionName == "decode"
+        assert spec.description.defaultFunctionName == ("decode" if manifest["target"] == "ios18" else "")
         used |= operations
         assert anemone.inspect(package)["kind"] == "mlpackage"
     has_states = precision == "fp16" and (STATES[1] in options or PACKED[1] in options)
     assert ("read_state" in used) == ("write_state" in used) == has_states
     assert ("constexpr_lut_to_dense" in used) == scheme.startswith("lut")
-    assert ("constexpr_blockwise_shift_scale" in used) == (scheme != "none" and not scheme.startswith("lut"))
+    scaled = "constexpr_blockwise_shift_scale" if manifest["target"] == "ios18" else "constexpr_affine_dequantize"
+    assert (scaled in used) == (scheme != "none" and not scheme.startswith("lut"))
     seen_operations.update(used)
 
 
@@ -131,6 +132,19 @@ def test_each_form_of_model_loads_in_each_form_of_graph(anemone, checkpoint, tmp
     assert manifest["layers"] == (COMMON | FORMS[form])["num_hidden_layers"]
     outputs = {"portable": 5, "blend-states": 2, "slice-states": 5}[graph]
     assert len(manifest["heads"]) == (outputs if form == "llama_wide_vocabulary" else 1)
+
+
+@pytest.mark.parametrize("form,target,scheme", [(form, *choice) for form in FORMS
+                                                for choice in (("ios16", "int8-channel"), ("ios17", "lut4"))])
+def test_packages_for_earlier_systems_load(anemone, checkpoint, tmp_path, form, target, scheme):
+    folder, _ = checkpoint(form)
+    options = ["--target", target, "--quant", scheme, "--context", "16"]
+    artifact, manifest = compile_model(anemone, folder, tmp_path, *options)
+    assert manifest["target"] == target
+    check_artifact(anemone, artifact, manifest, "fp16", scheme)
+    (tmp_path / "flexible").mkdir()
+    artifact, manifest = compile_model(anemone, folder, tmp_path / "flexible", *options, "--kv-form", "blend", "--range-dim", "--prefill", "4")
+    check_artifact(anemone, artifact, manifest, "fp16", scheme)
 
 
 # Every pair on one form, and the two that the default (fp16, int8) differs from most on the other architectures.

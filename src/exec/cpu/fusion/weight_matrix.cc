@@ -40,6 +40,46 @@ std::optional<Matrix> scaled(const FusionGraph& graph, const PreparedOp& op) {
   return m;
 }
 
+// One scale for all or one per row; the zero points are 0. Packages for systems before iOS 18.
+std::optional<Matrix> affine(const FusionGraph& graph, const PreparedOp& op) {
+  const TensorView* data = graph.constant(FusionGraph::argument(op, "quantized_data"));
+  const TensorView* scale = graph.constant(FusionGraph::argument(op, "scale"));
+  const TensorView* zero = graph.constant(FusionGraph::argument(op, "zero_point"));
+  const TensorView* axis = graph.constant(FusionGraph::argument(op, "axis"));
+  if (data == nullptr || scale == nullptr || zero == nullptr || axis == nullptr)
+    return std::nullopt;
+  if (data->dtype != DType::kInt8 || zero->dtype != DType::kInt8 || !is_matrix(data->shape) ||
+      scale->dtype != DType::kFp16 || (!scale->shape.empty() && axis->as<std::int32_t>()[0] != 0))
+    return std::nullopt;
+  for (const std::int8_t point : zero->as<std::int8_t>())
+    if (point != 0) return std::nullopt;
+  Matrix m = view_of(Form::kInt8, *data, 8);
+  m.scales = scale->as<Half>().data();
+  m.block_rows = scale->shape.empty() ? m.rows : 1;
+  m.block_k = m.k;
+  return m;
+}
+
+// The palette of all elements and their indices as a vector of bytes, as before iOS 18.
+std::optional<Matrix> palettized_as_a_whole(const FusionGraph& graph, const PreparedOp& op) {
+  const TensorView* indices = graph.constant(FusionGraph::argument(op, "indices"));
+  const TensorView* lut = graph.constant(FusionGraph::argument(op, "lut"));
+  const TensorView* shape = graph.constant(FusionGraph::argument(op, "shape"));
+  if (indices == nullptr || lut == nullptr || shape == nullptr || lut->dtype != DType::kFp16 ||
+      lut->shape.size() != 1 || shape->dtype != DType::kUInt32)
+    return std::nullopt;
+  const std::int64_t entries = lut->shape[0];
+  const int bits = entries == 16 ? 4 : entries == 64 ? 6 : entries == 256 ? 8 : 0;
+  const auto sizes = shape->as<std::uint32_t>();
+  TensorView matrix = *indices;
+  matrix.shape = Shape(sizes.begin(), sizes.end());
+  if (bits == 0 || !is_matrix(matrix.shape) || matrix.shape[1] * bits % 8 != 0) return std::nullopt;
+  Matrix m = view_of(Form::kPalette, matrix, bits);
+  m.palette = lut->as<Half>().data();
+  m.group = m.rows;
+  return m;
+}
+
 std::optional<Matrix> palettized(const FusionGraph& graph, const PreparedOp& op) {
   const TensorView* indices = graph.constant(FusionGraph::argument(op, "indices"));
   const TensorView* lut = graph.constant(FusionGraph::argument(op, "lut"));
@@ -73,8 +113,11 @@ std::optional<Matrix> weight_matrix(const FusionGraph& graph, int reg) {
   }
   if (const PreparedOp* op = graph.producer(reg, "constexpr_blockwise_shift_scale"))
     return scaled(graph, *op);
+  if (const PreparedOp* op = graph.producer(reg, "constexpr_affine_dequantize"))
+    return affine(graph, *op);
   if (const PreparedOp* op = graph.producer(reg, "constexpr_lut_to_dense"))
-    return palettized(graph, *op);
+    return FusionGraph::argument(*op, "shape") >= 0 ? palettized_as_a_whole(graph, *op)
+                                                    : palettized(graph, *op);
   return std::nullopt;
 }
 
