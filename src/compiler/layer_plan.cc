@@ -93,8 +93,27 @@ Result<std::vector<LayerShard::ExpertPack>> packs_of(const Parts& parts, const s
   return packs;
 }
 
-// What the shards are made of. `layers`: the parts of each.
-std::vector<ane::Piece> pieces_of(const std::vector<Parts>& layers, bool has_packs) {
+// Whether a package ends behind each layer because the packed cache of the next one has another
+// shape: Core ML runs no package whose states have several.
+std::vector<bool> borders_of_packed_caches(const CompilePlan& plan) {
+  const models::DecoderConfig& config = plan.config;
+  std::vector<bool> ends_package(config.layers.size(), false);
+  if (!plan.options.form.has_packed_caches()) return ends_package;
+  const models::LayerConfig* last = nullptr;  // that has a cache
+  for (std::size_t i = 0; i < config.layers.size(); ++i) {
+    const models::LayerConfig& layer = config.layers[i];
+    if (layer.is_delta_net || layer.is_short_conv) continue;
+    if (last != nullptr && (config.head_dim_of(layer) != config.head_dim_of(*last) ||
+                            config.kv_heads_of(layer) != config.kv_heads_of(*last)))
+      ends_package[i - 1] = true;
+    last = &layer;
+  }
+  return ends_package;
+}
+
+// What the shards are made of. `layers`: the parts of each, and whether a package ends behind it.
+std::vector<ane::Piece> pieces_of(const std::vector<Parts>& layers,
+                                  const std::vector<bool>& ends_package, bool has_packs) {
   std::vector<ane::Piece> pieces;
   const auto add = [&](const models::PartSize& part, bool ends_layer, bool ends_package) {
     pieces.push_back({part.bytes, ends_layer, ends_package, part.operations});
@@ -103,9 +122,11 @@ std::vector<ane::Piece> pieces_of(const std::vector<Parts>& layers, bool has_pac
     if (has_packs && parts.size() > 1) {
       add(parts.front(), false, true);
       add(parts.back(), true, false);
-      continue;
+    } else {
+      for (std::size_t i = 0; i < parts.size(); ++i) add(parts[i], i + 1 == parts.size(), false);
     }
-    for (std::size_t i = 0; i < parts.size(); ++i) add(parts[i], i + 1 == parts.size(), false);
+    if (ends_package[static_cast<std::size_t>(&parts - layers.data())])
+      pieces.back().ends_package = true;
   }
   return pieces;
 }
@@ -146,7 +167,11 @@ Status plan_layers(const checkpoint::Checkpoint& checkpoint, CompilePlan& plan) 
     plan.expert_bytes += bytes_of(layer) - layer.front().bytes - layer.back().bytes;
   }
   if (has_packs) plan.expert_widths = expert_widths(plan);
-  const std::vector<ane::Piece> pieces = pieces_of(parts, has_packs);
+  const std::vector<bool> ends_package = borders_of_packed_caches(plan);
+  if (std::ranges::count(ends_package, true) != 0)
+    plan.notes.push_back(
+        "packages end where caches change their shape: states of several shapes in a package fail");
+  const std::vector<ane::Piece> pieces = pieces_of(parts, ends_package, has_packs);
   ANEMONE_ASSIGN_OR_RETURN(
       const std::vector<ane::Range> ranges,
       ane::plan_layer_shards(options.packages.layers, pieces, options.form.packages));

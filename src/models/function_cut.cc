@@ -19,6 +19,19 @@ void for_each_input(Op& op, Visit visit) {
       if (auto* value = std::get_if<Value*>(&argument)) visit(*value);
 }
 
+// What a state holds before the function, which every package reads from a state of its own: the
+// rows of other packages are not in it.
+bool is_first_read(const std::vector<Op*>& ops, const Value* value) {
+  const Op* read = value->producer;
+  if (read == nullptr || read->type != "read_state") return false;
+  const Value* state = read->input("input");
+  for (const Op* op : ops) {
+    if (op == read) return true;
+    if (op->type == "write_state" && op->input("input") == state) return false;
+  }
+  return false;
+}
+
 }  // namespace
 
 FunctionCut::FunctionCut(LayerGraph& graph)
@@ -58,6 +71,7 @@ std::vector<Value*> FunctionCut::crossing(std::size_t border, Value* hidden) {
   // it.
   const auto use = [&](Value* value) {
     if (!of_the_text_.contains(value) || position_of(value) > border) return;
+    if (is_first_read(ops_, value)) return;
     if (value->producer != nullptr || value == hidden_) needed.insert(value);
   };
   for (std::size_t i = border; i < ops_.size(); ++i) for_each_input(*ops_[i], use);

@@ -239,9 +239,13 @@ TEST_P(ExpertsParity, LayersThatAreCutGiveTheBitsOfOnePackage) {
   const Form smallest = {artifact::HiddenLayout::kTokensInHeight, false, "1KB"};
   const Form small = {artifact::HiddenLayout::kTokensInHeight, false, "4KB"};
   const Form flexible = {artifact::HiddenLayout::kTokensInWidth, true, "4KB"};
-  // The place where a layer is cut does not depend on the kind of caches.
+  // Packages with the end of one layer and the begin of the next: their caches are one state.
+  const Form spanning = {artifact::HiddenLayout::kTokensInHeight, false, "8KB"};
+  CompileOptions packed;
+  packed.form.cache = artifact::CacheForm::kSlice;
+  // The place where a layer is cut does not depend on the kind of caches otherwise.
   const std::pair<CompileOptions, std::vector<Form>> bases[] = {
-      {exact, {smallest, flexible}}, {CompileOptions(), {small, flexible}}};
+      {exact, {smallest, flexible}}, {CompileOptions(), {small, flexible}}, {packed, {spanning}}};
   for (const auto& [base, forms] : bases) {
     CompileOptions options = base;
     options.prefill = 16;
