@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <cmath>
+#include <gtest/gtest.h>
+#include <limits>
+#include <random>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "grammar/automaton/grammar_builder.h"
+#include "grammar/tokens/token_constraint.h"
+#include "grammar/tokens/token_masks.h"
+
+namespace anemone::grammar {
+namespace {
+
+using Tokens = std::vector<std::pair<std::string, std::int32_t>>;
+
+std::shared_ptr<const TokenTrie> trie_of(const Tokens& tokens, std::int32_t eos = -1) {
+  const auto vocab_size = static_cast<std::int32_t>(tokens.size());
+  std::vector<std::int32_t> eos_ids;
+  if (eos >= 0) eos_ids.push_back(eos);
+  auto trie = TokenTrie::build(tokens, vocab_size, eos_ids);
+  EXPECT_TRUE(trie.ok()) << trie.status().message();
+  return *trie;
+}
+
+std::shared_ptr<const Grammar> of(GrammarBuilder& builder, NodeId body) {
+  const RuleId root = builder.add_rule("root");
+  builder.define(root, body);
+  const auto grammar = builder.build(root);
+  EXPECT_TRUE(grammar.ok()) << grammar.status().message();
+  return *grammar;
+}
+
+// Nested lists of short words and bounded words: stacks, counters, and ambiguity between them.
+std::shared_ptr<const Grammar> lists() {
+  GrammarBuilder b;
+  const RuleId value = b.add_rule("value");
+  const NodeId letter = b.bytes(ByteSet::range('a', 'c'));
+  const NodeId word = b.sequence({b.literal("'"), b.repeat(letter, 0, kUnbounded), b.literal("'")});
+  const NodeId bounded = b.sequence(
+      {b.literal("'"), b.repeat(b.sequence({letter, b.repeat(b.literal("-"), 0, 1)}), 20, 60),
+       b.literal("\"")});
+  const NodeId item = b.sequence({b.literal(","), b.call(value)});
+  const NodeId list =
+      b.sequence({b.literal("["), b.call(value), b.repeat(item, 0, 100), b.literal("]")});
+  b.define(value, b.choice({word, bounded, list}));
+  const auto grammar = b.build(value);
+  EXPECT_TRUE(grammar.ok()) << grammar.status().message();
+  return *grammar;
+}
+
+Tokens random_tokens(std::mt19937& random, std::string_view alphabet, std::size_t count) {
+  Tokens tokens;
+  for (std::size_t i = 0; i < count; ++i) {
+    std::string bytes;
+    for (std::size_t n = 1 + random() % 6; n > 0; --n)
+      bytes.push_back(alphabet[random() % alphabet.size()]);
+    if (i < alphabet.size()) bytes = std::string(1, alphabet[i]);
+    tokens.emplace_back(bytes, static_cast<std::int32_t>(i));
+  }
+  tokens.emplace_back("", static_cast<std::int32_t>(count));  // end of sequence
+  return tokens;
+}
+
+TEST(TokenTrie, HoldsEveryTokenWithItsBytesOnce) {
+  const auto trie =
+      trie_of({{"ab", 0}, {"a", 1}, {"", 2}, {"ab", 3}, {"b", 4}, {"abc", 5}, {"<eos>", 6}}, 6);
+  EXPECT_EQ(trie->nodes().size(), 5u);
+  EXPECT_EQ(trie->max_token_bytes(), 3u);
+  EXPECT_EQ(trie->token_bytes(5), "abc");
+  EXPECT_EQ(trie->token_bytes(2), "");
+  EXPECT_EQ(trie->token_bytes(6), "");
+  EXPECT_EQ(trie->token_bytes(7), "");
+  const auto more = trie->more_tokens(2);
+  ASSERT_EQ(more.size(), 1u);
+  EXPECT_EQ(more[0].second, 3);
+}
+
+TEST(TokenTrie, RefusesIdsOutsideTheVocabulary) {
+  EXPECT_FALSE(TokenTrie::build({{"a", 3}}, 3, {}).ok());
+  EXPECT_FALSE(TokenTrie::build({{"a", -1}}, 3, {}).ok());
+  EXPECT_FALSE(TokenTrie::build({{"a", 0}}, 3, {3}).ok());
+}
+
+TEST(TokenMask, ApplyLeavesAllowedLogitsAlone) {
+  TokenMask mask(3);
+  mask.allow(1);
+  std::vector<float> logits{0.5F, -0.25F, 3, 4};  // the last one is a padding row
+  mask.apply(logits);
+  EXPECT_EQ(logits[1], -0.25F);
+  EXPECT_EQ(logits[0], -std::numeric_limits<float>::infinity());
+  EXPECT_EQ(logits[2], -std::numeric_limits<float>::infinity());
+  EXPECT_EQ(logits[3], -std::numeric_limits<float>::infinity());
+  EXPECT_FALSE(mask.allows(-1));
+  EXPECT_FALSE(mask.allows(3));
+}
+
+// The mask is by definition what the matcher accepts.
+TEST(TokenMasks, AgreeWithTheMatcherForEachTokenAlongRandomTexts) {
+  std::mt19937 random(7);
+  const auto grammar = lists();
+  for (const std::size_t max_bytes : {std::size_t{64} << 20, std::size_t{200} << 10}) {
+    const Tokens tokens = random_tokens(random, "abc'\"[],-", 600);
+    const auto eos = static_cast<std::int32_t>(tokens.size() - 1);
+    const auto masks =
+        std::make_shared<TokenMasks>(trie_of(tokens, eos), TokenMaskOptions{max_bytes});
+    for (int text = 0; text < 20; ++text) {
+      TokenConstraint constraint(grammar, masks);
+      for (int step = 0; step < 60 && !constraint.has_ended(); ++step) {
+        const auto mask = constraint.mask();
+        ASSERT_TRUE(mask.ok()) << mask.status().message();
+        std::vector<std::int32_t> allowed;
+        for (const auto& [bytes, id] : tokens) {
+          GrammarMatcher copy = constraint.matcher();
+          const bool fits = id == eos ? copy.is_complete() : copy.accept(bytes);
+          ASSERT_EQ((*mask)->allows(id), fits) << bytes;
+          if (fits) allowed.push_back(id);
+        }
+        ASSERT_EQ((*mask)->count(), static_cast<std::int64_t>(allowed.size()));
+        ASSERT_TRUE(constraint.accept(allowed[random() % allowed.size()]).ok());
+      }
+    }
+    EXPECT_LE(masks->counts().kept_bytes, max_bytes);
+  }
+}
+
+TEST(TokenMasks, KeepMasksAndSharePartsBetweenStacks) {
+  std::mt19937 random(3);
+  const auto grammar = lists();
+  TokenMasks masks(trie_of(random_tokens(random, "abc'[],", 300)));
+  GrammarMatcher shallow(grammar);
+  GrammarMatcher deep(grammar);
+  ASSERT_TRUE(shallow.accept("['ab',"));
+  ASSERT_TRUE(deep.accept("[[[['ab',"));
+  ASSERT_TRUE(masks.mask(shallow).ok());
+  const auto first = masks.counts();
+  EXPECT_GT(first.walks, 0);
+  ASSERT_TRUE(masks.mask(shallow).ok());
+  EXPECT_EQ(masks.counts().hits, first.hits + 1);
+  ASSERT_TRUE(masks.mask(deep).ok());
+  EXPECT_EQ(masks.counts().misses, first.misses + 1);
+  EXPECT_EQ(masks.counts().walks, first.walks);
+}
+
+TEST(TokenMasks, CountersFarFromTheirLimitsShareAPart) {
+  GrammarBuilder b;
+  const auto grammar = of(b, b.repeat(b.bytes(ByteSet::range('a', 'z')), 0, 10'000));
+  std::mt19937 random(3);
+  TokenMasks masks(trie_of(random_tokens(random, "abc", 50)));
+  GrammarMatcher matcher(grammar);
+  for (int i = 0; i < 500; ++i) {
+    ASSERT_TRUE(matcher.accept("a"));
+    ASSERT_TRUE(masks.mask(matcher).ok());
+  }
+  EXPECT_LE(masks.counts().walks, 2);
+}
+
+TEST(TokenMasks, ADeadEndIsAnErrorThatSaysWhere) {
+  GrammarBuilder b;
+  const auto grammar = of(b, b.literal("abX"));
+  TokenConstraint constraint(grammar,
+                             std::make_shared<TokenMasks>(trie_of({{"a", 0}, {"b", 1}, {"c", 2}})));
+  ASSERT_TRUE(constraint.accept(0).ok());
+  ASSERT_TRUE(constraint.accept(1).ok());
+  const auto mask = constraint.mask();
+  ASSERT_FALSE(mask.ok());
+  EXPECT_EQ(mask.status().code(), Code::kInvalidArgument);
+  EXPECT_EQ(mask.status().message(),
+            "[grammar] expected a token that continues the text, got none (rule root) (after 2 "
+            "bytes: \"ab\")");
+}
+
+TEST(TokenConstraint, RefusesTokensThatTheGrammarDoesNotAllow) {
+  GrammarBuilder b;
+  const auto grammar = of(b, b.repeat(b.literal("ab"), 1, 2));
+  TokenConstraint constraint(
+      grammar, std::make_shared<TokenMasks>(trie_of({{"ab", 0}, {"b", 1}, {"", 2}}, 2)));
+  EXPECT_FALSE(constraint.accept(1).ok());
+  EXPECT_FALSE(constraint.accept(2).ok());  // not complete
+  EXPECT_FALSE(constraint.accept(17).ok());
+  ASSERT_TRUE(constraint.accept(0).ok());
+  EXPECT_TRUE(constraint.is_complete());
+  EXPECT_FALSE(constraint.has_ended());
+  const auto mask = constraint.mask();
+  ASSERT_TRUE(mask.ok());
+  EXPECT_TRUE((*mask)->allows(2));
+  EXPECT_EQ((*mask)->count(), 2);
+  TokenConstraint other = constraint;
+  ASSERT_TRUE(other.accept(0).ok());
+  EXPECT_TRUE(other.has_ended());
+  ASSERT_TRUE(constraint.accept(2).ok());
+  EXPECT_TRUE(constraint.has_ended());
+  EXPECT_FALSE(constraint.accept(0).ok());
+  EXPECT_FALSE(constraint.mask().ok());
+}
+
+TEST(TokenMasks, AnAmbiguousGrammarEndsInAnErrorNotInALongWalk) {
+  GrammarBuilder b;
+  NodeId nested = b.bytes(ByteSet::range('a', 'c'));
+  for (int i = 0; i < 4; ++i) nested = b.repeat(nested, 1, 100'000);
+  const auto grammar = of(b, nested);
+  Tokens tokens;
+  for (std::int32_t i = 0; i < 200; ++i)
+    tokens.emplace_back(std::string(static_cast<std::size_t>(i) + 1, 'a'), i);
+  TokenMasks masks(trie_of(tokens));
+  const auto mask = masks.mask(GrammarMatcher(grammar));
+  ASSERT_FALSE(mask.ok());
+  EXPECT_EQ(mask.status().code(), Code::kUnsupported);
+}
+
+}  // namespace
+}  // namespace anemone::grammar
