@@ -21,6 +21,8 @@
 namespace anemone::grammar {
 
 inline constexpr std::uint64_t kUnbounded = std::numeric_limits<std::uint64_t>::max();
+// The largest count that the front ends take.
+inline constexpr std::uint64_t kMostRounds = std::uint64_t{1} << 40;
 
 enum class EdgeKind : std::uint8_t { kBytes, kEmpty, kCall, kRepeat };
 

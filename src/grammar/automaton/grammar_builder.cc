@@ -17,6 +17,7 @@ constexpr std::uint64_t kMostSize = std::uint64_t{1} << 40;  // sizes saturate h
 NodeId GrammarBuilder::add(Node node) {
   node.size = std::min(node.size, kMostSize);
   nodes_.push_back(node);
+  byte_size_ += sizeof(Node);
   return static_cast<NodeId>(nodes_.size() - 1);
 }
 
@@ -27,6 +28,7 @@ NodeId GrammarBuilder::never() {
 NodeId GrammarBuilder::bytes(const ByteSet& set) {
   if (set.empty()) return never();
   byte_sets_.push_back(set);
+  byte_size_ += sizeof(ByteSet);
   return add({.kind = Kind::kBytes,
               .value = static_cast<std::uint32_t>(byte_sets_.size() - 1),
               .size = 1});
@@ -35,6 +37,7 @@ NodeId GrammarBuilder::bytes(const ByteSet& set) {
 NodeId GrammarBuilder::literal(std::string_view text) {
   if (text.empty()) return empty();
   texts_.emplace_back(text);
+  byte_size_ += sizeof(std::string) + text.size();
   return add({.kind = Kind::kLiteral,
               .value = static_cast<std::uint32_t>(texts_.size() - 1),
               .count = 1,
@@ -50,6 +53,7 @@ NodeId GrammarBuilder::literals(std::vector<std::string> texts) {
             .count = static_cast<std::uint32_t>(texts.size())};
   for (std::string& text : texts) {
     node.size += text.size();
+    byte_size_ += sizeof(std::string) + text.size();
     texts_.push_back(std::move(text));
   }
   return add(node);
@@ -64,6 +68,7 @@ NodeId GrammarBuilder::add_list(Kind kind, const std::vector<NodeId>& parts) {
     node.size = std::min(node.size + nodes_[part].size + 1, kMostSize);
   }
   children_.insert(children_.end(), parts.begin(), parts.end());
+  byte_size_ += parts.size() * sizeof(NodeId);
   return add(node);
 }
 
@@ -94,6 +99,7 @@ NodeId GrammarBuilder::repeat(NodeId part, std::uint64_t least, std::uint64_t mo
 }
 
 RuleId GrammarBuilder::add_rule(std::string name) {
+  byte_size_ += sizeof(Rule) + name.size();
   rules_.push_back({std::move(name)});
   return static_cast<RuleId>(rules_.size() - 1);
 }

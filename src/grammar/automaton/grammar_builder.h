@@ -39,6 +39,9 @@ class GrammarBuilder {
   void define(RuleId rule, NodeId body);
   NodeId call(RuleId rule);
 
+  // About what it holds, for front ends that bound what a request may cost.
+  std::size_t byte_size() const { return byte_size_; }
+
   // The automaton. kInvalidArgument for a rule that calls itself before it takes a byte (left
   // recursion), that was not defined, and for a grammar that matches no text; kUnsupported for what
   // is beyond the limits: nesting, states, or a large count of a part that may be empty.
@@ -79,6 +82,7 @@ class GrammarBuilder {
   std::vector<ByteSet> byte_sets_;
   std::vector<std::string> texts_;
   std::vector<Rule> rules_;
+  std::size_t byte_size_ = 0;
 };
 
 }  // namespace anemone::grammar

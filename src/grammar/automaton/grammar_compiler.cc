@@ -12,9 +12,9 @@
 namespace anemone::grammar {
 namespace {
 
-constexpr std::uint32_t kMaxDepth = 1000;        // of an expression; compiling it is recursive
-constexpr std::uint32_t kMaxStates = 1'000'000;  // about 40 MB
-constexpr std::uint32_t kByteSetOfByte = 256;    // byte sets 0 to 255 are the single bytes
+constexpr std::uint32_t kMaxExpressionDepth = 1000;  // of an expression; compiling it is recursive
+constexpr std::uint32_t kMaxStates = 1'000'000;      // about 40 MB
+constexpr std::uint32_t kByteSetOfByte = 256;        // byte sets 0 to 255 are the single bytes
 
 std::uint64_t next_id() {
   static std::atomic<std::uint64_t> last{0};
@@ -133,9 +133,9 @@ Result<std::shared_ptr<const Grammar>> GrammarCompiler::compile(RuleId root) {
       return invalid_argument("[grammar] expected a definition of the rule {}, got none",
                               rule.name);
   for (const Node& node : builder_.nodes_)
-    if (node.depth > kMaxDepth)
-      return unsupported("[grammar] expected expressions nested at most {} deep, got {}", kMaxDepth,
-                         node.depth);
+    if (node.depth > kMaxExpressionDepth)
+      return unsupported("[grammar] expected expressions nested at most {} deep, got {}",
+                         kMaxExpressionDepth, node.depth);
   out_->id_ = next_id();
   out_->root_ = root;
   for (unsigned byte = 0; byte < kByteSetOfByte; ++byte)
