@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "grammar/automaton/grammar_builder.h"
+#include "grammar/grammar_cache.h"
 #include "grammar/tokens/token_constraint.h"
 #include "grammar/tokens/token_masks.h"
 
@@ -208,6 +209,41 @@ TEST(TokenMasks, AnAmbiguousGrammarEndsInAnErrorNotInALongWalk) {
   const auto mask = masks.mask(GrammarMatcher(grammar));
   ASSERT_FALSE(mask.ok());
   EXPECT_EQ(mask.status().code(), Code::kUnsupported);
+}
+
+TEST(GrammarCache, KeepsTheGrammarsThatWereUsedLast) {
+  GrammarCache cache(2, 1000);
+  int made = 0;
+  const auto make = [&]() -> GrammarCache::Made {
+    ++made;
+    GrammarBuilder b;
+    return of(b, b.literal("a"));
+  };
+  const auto first = cache.get("a", make);
+  EXPECT_EQ(*cache.get("a", make), *first);
+  EXPECT_EQ(made, 1);
+  ASSERT_TRUE(cache.get("b", make).ok());
+  ASSERT_TRUE(cache.get("a", make).ok());
+  ASSERT_TRUE(cache.get("c", make).ok());  // drops b
+  EXPECT_EQ(*cache.get("a", make), *first);
+  EXPECT_EQ(made, 3);
+  ASSERT_TRUE(cache.get("b", make).ok());
+  EXPECT_EQ(made, 4);
+  EXPECT_EQ(cache.size(), 2u);
+  ASSERT_TRUE(cache.get(std::string(2000, 'x'), make).ok());  // too large to be kept
+  EXPECT_EQ(cache.size(), 0u);
+}
+
+TEST(GrammarCache, KeepsNoErrors) {
+  GrammarCache cache;
+  int made = 0;
+  const auto make = [&]() -> GrammarCache::Made {
+    ++made;
+    return Status(Code::kParseError, "no");
+  };
+  EXPECT_FALSE(cache.get("a", make).ok());
+  EXPECT_FALSE(cache.get("a", make).ok());
+  EXPECT_EQ(made, 2);
 }
 
 }  // namespace

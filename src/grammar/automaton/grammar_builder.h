@@ -17,6 +17,9 @@ namespace anemone::grammar {
 using NodeId = std::uint32_t;
 using RuleId = std::uint32_t;
 
+// Bound of what a front end may put into a builder (byte_size()) for one request.
+inline constexpr std::size_t kMaxBuilderBytes = std::size_t{64} << 20;
+
 // Puts a grammar together from expressions over bytes, as the front ends (JSON schema, GBNF,
 // regular expressions) do. An expression may be used in several places; each use costs states, a
 // call of a rule does not. Single-thread.

@@ -10,7 +10,6 @@ namespace anemone::grammar {
 namespace {
 
 constexpr int kMaxSchemaDepth = 200;  // of schemas inside each other
-constexpr std::size_t kMaxBuilderBytes = std::size_t{64} << 20;
 constexpr WorkBudget::Limits kLimits{std::chrono::milliseconds(600), std::size_t{512} << 20};
 
 }  // namespace

@@ -12,6 +12,8 @@ namespace anemone::grammar {
 namespace {
 
 constexpr std::size_t kMaxNameBytes = 1000;
+// Each byte of a name takes about thirty states where other names must differ from it.
+constexpr std::size_t kMaxOtherNameBytes = 20'000;
 
 }  // namespace
 
@@ -175,9 +177,18 @@ Result<NodeId> SchemaCompiler::objects(const Json& schema, const std::string& po
     }
     ANEMONE_ASSIGN_OR_RETURN(NodeId name, names(schema, !named.empty(), pointer));
     if (!named.empty()) {
-      std::vector<std::string> names;
-      for (const Property& property : named) names.push_back(property.name);
-      name = rules_.text_other_than(names);
+      std::vector<std::string> all;
+      std::size_t bytes = 0;
+      for (const Property& property : named) {
+        all.push_back(property.name);
+        bytes += property.name.size();
+      }
+      if (bytes > kMaxOtherNameBytes)
+        return unsupported(
+            "[{}] expected named properties whose names have at most {} bytes together beside "
+            "additional ones, got {}",
+            schema_subject(pointer), kMaxOtherNameBytes, bytes);
+      name = rules_.text_other_than(all);
     }
     other = rule(child_pointer(pointer, "additionalProperties"),
                  builder_.sequence({name, rules_.colon(), values}));

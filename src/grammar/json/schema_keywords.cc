@@ -32,11 +32,32 @@ constexpr std::string_view kRefused[] = {
     "patternProperties",
 };
 
-constexpr std::string_view kAnnotations[] = {
-    "title",         "description", "default",        "examples",        "deprecated",
-    "readOnly",      "writeOnly",   "$comment",       "$schema",         "$id",
-    "$anchor",       "$defs",       "definitions",    "contentEncoding", "contentMediaType",
-    "contentSchema", "$vocabulary", "$dynamicAnchor",
+constexpr std::string_view kFollowed[] = {
+    "type",
+    "enum",
+    "const",
+    "anyOf",
+    "oneOf",
+    "properties",
+    "required",
+    "additionalProperties",
+    "propertyNames",
+    "minProperties",
+    "maxProperties",
+    "items",
+    "prefixItems",
+    "minItems",
+    "maxItems",
+    "uniqueItems",
+    "minLength",
+    "maxLength",
+    "pattern",
+    "format",
+    "minimum",
+    "maximum",
+    "exclusiveMinimum",
+    "exclusiveMaximum",
+    "multipleOf",
 };
 
 constexpr std::pair<std::string_view, JsonTypes> kTypeNames[] = {
@@ -83,9 +104,8 @@ std::string child_pointer(const std::string& pointer, std::string_view key) {
   return out;
 }
 
-bool is_annotation(std::string_view keyword) {
-  return std::find(std::begin(kAnnotations), std::end(kAnnotations), keyword) !=
-         std::end(kAnnotations);
+bool is_followed(std::string_view keyword) {
+  return std::find(std::begin(kFollowed), std::end(kFollowed), keyword) != std::end(kFollowed);
 }
 
 Status check_keywords(const Json& schema, const std::string& pointer) {

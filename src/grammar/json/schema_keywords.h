@@ -31,8 +31,9 @@ std::string child_pointer(const std::string& pointer, std::string_view key);
 
 // Refuses keywords that cannot be honoured.
 Status check_keywords(const Json& schema, const std::string& pointer);
-// The keyword has no influence on which values are valid, or none here: it need not be merged.
-bool is_annotation(std::string_view keyword);
+// The keyword limits the values of a schema, and grammars follow it. All others say nothing about
+// values (annotations, definitions, unknown ones), or are refused.
+bool is_followed(std::string_view keyword);
 // The types that `type` allows; all without it. With kNumberType, kIntegerType is set too.
 Result<JsonTypes> types_of(const Json& schema, const std::string& pointer);
 JsonTypes type_of_value(const Json& value);

@@ -60,7 +60,7 @@ Json both_of(const Json& a, const Json& b) {
   return out;
 }
 
-Result<const Json*> SchemaMerger::resolve(const Json& reference, const std::string& pointer) const {
+Result<const Json*> SchemaMerger::resolve(const Json& reference, const std::string& pointer) {
   const std::string subject = schema_subject(child_pointer(pointer, "$ref"));
   if (!reference.is_string())
     return parse_error("[{}] expected a text, got {}", subject, reference.type_name());
@@ -84,6 +84,7 @@ Result<const Json*> SchemaMerger::resolve(const Json& reference, const std::stri
     }
     const Json* next = nullptr;
     if (at->is_object()) {
+      ANEMONE_RETURN_IF_ERROR(work_.spend(at->size() * 10));  // names are compared one by one
       const auto found = at->find(step);
       if (found != at->end()) next = &*found;
     } else if (at->is_array() && !step.empty() && step.size() <= 6 &&
@@ -102,7 +103,7 @@ Result<const Json*> SchemaMerger::resolve(const Json& reference, const std::stri
 
 Result<Json> SchemaMerger::flatten(const Json& schema, const std::string& pointer,
                                    bool follows_references) {
-  ANEMONE_RETURN_IF_ERROR(work_.spend(cost_of(schema)));
+  ANEMONE_RETURN_IF_ERROR(work_.spend(cost_of(schema) + schema.size() * 100));
   if (schema.is_boolean()) {
     Json out = Json::object();
     if (!schema.get<bool>()) out["enum"] = Json::array();
@@ -116,7 +117,7 @@ Result<Json> SchemaMerger::flatten(const Json& schema, const std::string& pointe
   const auto all = schema.find("allOf");
   Json out = Json::object();
   for (const auto& [keyword, value] : schema.items())
-    if (keyword != "$ref" && keyword != "allOf" && !is_annotation(keyword)) out[keyword] = value;
+    if (is_followed(keyword)) append_member(out, keyword, Json(value));
   if (all == schema.end() && reference == schema.end()) return out;
   if (all == schema.end() && out.empty() && !follows_references) {
     out["$ref"] = *reference;

@@ -23,7 +23,7 @@ class SchemaMerger {
   // The values that are valid against both of two flat schemas.
   Result<Json> merge(const Json& a, const Json& b, const std::string& pointer);
   // The schema that a reference ("#/$defs/x") is to, and nullptr with an error else.
-  Result<const Json*> resolve(const Json& reference, const std::string& pointer) const;
+  Result<const Json*> resolve(const Json& reference, const std::string& pointer);
 
  private:
   Status merge_keyword(Json& out, const std::string& keyword, const Json& value,

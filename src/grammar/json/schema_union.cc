@@ -126,6 +126,10 @@ Result<bool> SchemaCompiler::are_disjoint(const Json& a, const Json& b, const st
            std::find(found->begin(), found->end(), Json(name)) != found->end();
   };
   for (const auto& [name, schema] : a["properties"].items()) {
+    const auto names_of = [](const Json& one) {
+      return one["properties"].size() + (one.contains("required") ? one["required"].size() : 0);
+    };
+    ANEMONE_RETURN_IF_ERROR(work_.spend((names_of(a) + names_of(b)) * 20));
     const auto other = b["properties"].find(name);
     if (other == b["properties"].end() || !is_required(a, name) || !is_required(b, name)) continue;
     ANEMONE_ASSIGN_OR_RETURN(const Json first, merger_.flatten(schema, pointer, true));

@@ -134,6 +134,9 @@ class GbnfParser {
     for (;;) {
       ANEMONE_ASSIGN_OR_RETURN(const std::optional<NodeId> part, item());
       if (!part) return builder_.sequence(parts);
+      if (builder_.byte_size() > kMaxBuilderBytes)
+        return unsupported("[grammar] expected at most {} MB of rules, got more ({})",
+                           kMaxBuilderBytes >> 20, place(at_));
       skip(in_group);
       ANEMONE_ASSIGN_OR_RETURN(const NodeId repeated, counted(*part));
       parts.push_back(repeated);
@@ -153,7 +156,8 @@ class GbnfParser {
     if (c == '(') return found(group());
     if (c == '.') {
       ++at_;
-      return std::optional(one_of(builder_, CodePointSet::all(), TextForm::kPlain));
+      if (!any_) any_ = one_of(builder_, CodePointSet::all(), TextForm::kPlain);
+      return any_;
     }
     if (!at_end() && is_name_character(c)) {
       const std::size_t begin = at_;
@@ -297,6 +301,7 @@ class GbnfParser {
   const std::string_view source_;
   GrammarBuilder builder_;
   std::map<std::string, Rule> rules_;
+  std::optional<NodeId> any_;  // one character
   std::size_t at_ = 0;
   int depth_ = 0;
 };

@@ -14,7 +14,7 @@ namespace anemone::grammar {
 namespace {
 
 constexpr int kMaxRegexGroups = 200;  // nested; the parser is recursive
-constexpr std::size_t kMaxPatternBytes = 64 << 10;
+constexpr std::size_t kMaxPatternBytes = 16 << 10;
 
 constexpr std::string_view kPunctuation = "^$\\.*+?()[]{}|/-,:;=!<>&~@#%'\"`_ ";
 
@@ -107,6 +107,7 @@ class RegexParser {
         }
         ANEMONE_ASSIGN_OR_RETURN(const NodeId part, term());
         parts.push_back(part);
+        if (builder_.byte_size() > kMaxBuilderBytes) return refused("more than 64 MB of classes");
       }
       if (is_open_before) parts.insert(parts.begin(), anything());
       if (is_open_behind) parts.push_back(anything());
