@@ -2,15 +2,20 @@
 #include <cmath>
 #include <gtest/gtest.h>
 #include <limits>
+#include <nlohmann/json.hpp>
 #include <random>
 #include <string>
+#include <string_view>
+#include <thread>
 #include <utility>
 #include <vector>
 
 #include "grammar/automaton/grammar_builder.h"
 #include "grammar/grammar_cache.h"
+#include "grammar/json/schema_grammar.h"
 #include "grammar/tokens/token_constraint.h"
 #include "grammar/tokens/token_masks.h"
+#include "tests/support/shared_data.h"
 
 namespace anemone::grammar {
 namespace {
@@ -209,6 +214,63 @@ TEST(TokenMasks, AnAmbiguousGrammarEndsInAnErrorNotInALongWalk) {
   const auto mask = masks.mask(GrammarMatcher(grammar));
   ASSERT_FALSE(mask.ok());
   EXPECT_EQ(mask.status().code(), Code::kUnsupported);
+}
+
+TEST(TokenMasks, ThreadsGetTheSameMasks) {
+  std::mt19937 random(11);
+  const auto grammar = lists();
+  const auto masks = std::make_shared<TokenMasks>(trie_of(random_tokens(random, "abc'[],-", 400)),
+                                                  TokenMaskOptions{std::size_t{100} << 10});
+  std::vector<std::vector<std::int64_t>> counts(4);
+  std::vector<std::thread> threads;
+  for (std::vector<std::int64_t>& own : counts)
+    threads.emplace_back([&own, &grammar, &masks] {
+      GrammarMatcher matcher(grammar);
+      for (const char byte : std::string_view("[['abc','a-b-c-a-b-c',[['b'")) {
+        if (!matcher.accept({&byte, 1})) return;
+        const auto mask = masks->mask(matcher);
+        own.push_back(mask.ok() ? (*mask)->count() : -1);
+      }
+    });
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_GT(counts[0].size(), 5u);
+  for (const auto& own : counts) EXPECT_EQ(own, counts[0]);
+}
+
+// A published vocabulary of 151 thousand tokens, at places of a document that differ in kind.
+TEST(TokenMasks, AgreeWithTheMatcherOnAPublishedVocabulary) {
+  const auto folder = anemone::testing::shared_path("data/tokenizers/qwen2_5");
+  if (!folder) GTEST_SKIP() << "needs data/tokenizers/qwen2_5 of ANEMONE_SHARED";
+  const auto tokenizer = text::Tokenizer::load(*folder);
+  ASSERT_TRUE(tokenizer.ok()) << tokenizer.status().message();
+  const auto end = (*tokenizer)->token_to_id("<|im_end|>");
+  ASSERT_TRUE(end);
+  const auto trie = TokenTrie::build(**tokenizer, {&*end, 1});
+  ASSERT_TRUE(trie.ok()) << trie.status().message();
+  const auto schema = parse_json(R"({"type":"object","properties":{"name":{"type":"string"},
+    "short":{"type":"string","maxLength":7},"n":{"type":"integer","minimum":-5,"maximum":1200}},
+    "required":["name","short"],"additionalProperties":{"type":"array"}})",
+                                 "schema");
+  const auto grammar = grammar_from_json_schema(*schema);
+  ASSERT_TRUE(grammar.ok()) << grammar.status().message();
+  TokenMasks masks(*trie);
+  for (const char* place :
+       {"", R"({"name)", R"({"name":")", "{\"name\":\"\xE4\xBD", R"({"name":"a","short":"abc)",
+        R"({"name":"a\\u0)", R"({"name":"a","short":"b","n":1)",
+        R"({"name":"a","short":"b","n":12,"na)", R"({"name":"a","short":"b","x":[[1,{"y":")",
+        R"({"name":"a","short":"b"})"}) {
+    GrammarMatcher matcher(*grammar);
+    ASSERT_TRUE(matcher.accept(place)) << place;
+    const auto mask = masks.mask(matcher);
+    ASSERT_TRUE(mask.ok()) << place << mask.status().message();
+    for (std::int32_t id = 0; id < (*trie)->vocab_size(); ++id) {
+      GrammarMatcher copy = matcher;
+      const std::string_view bytes = (*trie)->token_bytes(id);
+      const bool fits = id == *end ? matcher.is_complete() : !bytes.empty() && copy.accept(bytes);
+      ASSERT_EQ((*mask)->allows(id), fits) << place << " and then " << bytes;
+      ASSERT_TRUE(!(*tokenizer)->is_special(id) || id == *end || !fits);
+    }
+  }
 }
 
 TEST(GrammarCache, KeepsTheGrammarsThatWereUsedLast) {

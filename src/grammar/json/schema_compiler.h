@@ -54,6 +54,11 @@ class SchemaCompiler {
   Result<std::vector<Property>> properties(const Json& schema, const std::string& pointer);
   // The names of properties that are not named.
   Result<NodeId> names(const Json& schema, bool has_named, const std::string& pointer);
+  // A member that is not named: of a pattern, or an additional one; nullopt if none is allowed.
+  Result<std::optional<NodeId>> other_member(const Json& schema, const std::vector<Property>& named,
+                                             const std::string& pointer);
+  Result<NodeId> matching_member(const Json& schema, const std::vector<Property>& named,
+                                 const std::string& pointer);
   NodeId members(const std::vector<Property>& named, std::optional<NodeId> other,
                  const std::string& pointer);
 

@@ -6,7 +6,9 @@
 #include <string_view>
 
 #include "base/error.h"
+#include "grammar/automaton/matcher.h"
 #include "grammar/json/schema_compiler.h"
+#include "grammar/notation/regex_grammar.h"
 
 namespace anemone::grammar {
 namespace {
@@ -158,53 +160,103 @@ Result<NodeId> SchemaCompiler::names(const Json& schema, bool has_named,
   return values_of(both, at);
 }
 
+Result<NodeId> SchemaCompiler::matching_member(const Json& schema,
+                                               const std::vector<Property>& named,
+                                               const std::string& pointer) {
+  const std::string at = child_pointer(pointer, "patternProperties");
+  const Json& patterns = schema["patternProperties"];
+  const std::size_t with_schema = schema.contains("properties") ? schema["properties"].size() : 0;
+  if (patterns.size() > 1 || named.size() > with_schema || schema.contains("propertyNames"))
+    return unsupported(
+        "[{}] expected one pattern, without propertyNames and without required properties that "
+        "have no schema",
+        schema_subject(at));
+  const std::string& pattern = patterns.begin().key();
+  // A named property that matched would have to be valid against both schemas.
+  GrammarBuilder of_names;
+  const RuleId name_rule = of_names.add_rule("name");
+  ANEMONE_ASSIGN_OR_RETURN(const NodeId names, regex_node(of_names, pattern, false,
+                                                          TextForm::kPlain, schema_subject(at)));
+  of_names.define(name_rule, names);
+  ANEMONE_ASSIGN_OR_RETURN(const auto grammar, of_names.build(name_rule));
+  for (const Property& property : named) {
+    ANEMONE_RETURN_IF_ERROR(work_.spend(property.name.size() * 5000));
+    GrammarMatcher matcher(grammar);
+    const bool is_taken = matcher.accept(property.name) && matcher.is_complete();
+    if (is_taken || matcher.is_too_ambiguous())
+      return unsupported("[{}] expected a pattern that no named property matches, got {}",
+                         schema_subject(at), property.name);
+  }
+  ANEMONE_ASSIGN_OR_RETURN(
+      const NodeId inside,
+      regex_node(builder_, pattern, false, TextForm::kJsonString, schema_subject(at)));
+  const std::string place = child_pointer(at, pattern);
+  ANEMONE_ASSIGN_OR_RETURN(const NodeId values, values_of(patterns.begin().value(), place));
+  return rule(place, builder_.sequence({rules_.quoted(inside), rules_.colon(), values}));
+}
+
+Result<std::optional<NodeId>> SchemaCompiler::other_member(const Json& schema,
+                                                           const std::vector<Property>& named,
+                                                           const std::string& pointer) {
+  const auto others = schema.find("additionalProperties");
+  const bool is_closed = others != schema.end()
+                             ? *others == false
+                             : options_.closes_objects && schema.contains("properties");
+  const auto patterns = schema.find("patternProperties");
+  if (patterns != schema.end() && !patterns->empty()) {
+    const std::string at = child_pointer(pointer, "patternProperties");
+    if (!patterns->is_object())
+      return parse_error("[{}] expected an object of schemas, got {}", schema_subject(at),
+                         patterns->type_name());
+    if (!is_closed)
+      return unsupported("[{}] expected patternProperties with additionalProperties false alone",
+                         schema_subject(at));
+    ANEMONE_ASSIGN_OR_RETURN(const NodeId member, matching_member(schema, named, pointer));
+    return std::optional(member);
+  }
+  if (is_closed) return std::optional<NodeId>();
+  NodeId values = rules_.value();
+  if (others != schema.end() && *others != true) {
+    ANEMONE_ASSIGN_OR_RETURN(values,
+                             values_of(*others, child_pointer(pointer, "additionalProperties")));
+  }
+  ANEMONE_ASSIGN_OR_RETURN(NodeId name, names(schema, !named.empty(), pointer));
+  if (!named.empty()) {
+    std::vector<std::string> all;
+    std::size_t bytes = 0;
+    for (const Property& property : named) {
+      all.push_back(property.name);
+      bytes += property.name.size();
+    }
+    if (bytes > kMaxOtherNameBytes)
+      return unsupported(
+          "[{}] expected named properties whose names have at most {} bytes together beside "
+          "additional ones, got {}",
+          schema_subject(pointer), kMaxOtherNameBytes, bytes);
+    name = rules_.text_other_than(all);
+  }
+  return std::optional(rule(child_pointer(pointer, "additionalProperties"),
+                            builder_.sequence({name, rules_.colon(), values})));
+}
+
 Result<NodeId> SchemaCompiler::objects(const Json& schema, const std::string& pointer) {
   ANEMONE_ASSIGN_OR_RETURN(const std::uint64_t least,
                            count_of(schema, "minProperties", 0, pointer));
   ANEMONE_ASSIGN_OR_RETURN(const std::uint64_t most,
                            count_of(schema, "maxProperties", kUnbounded, pointer));
-  const auto others = schema.find("additionalProperties");
-  const bool is_closed = others != schema.end()
-                             ? *others == false
-                             : options_.closes_objects && schema.contains("properties");
   ANEMONE_ASSIGN_OR_RETURN(const std::vector<Property> named, properties(schema, pointer));
-  std::optional<NodeId> other;
-  if (!is_closed) {
-    NodeId values = rules_.value();
-    if (others != schema.end() && *others != true) {
-      ANEMONE_ASSIGN_OR_RETURN(values,
-                               values_of(*others, child_pointer(pointer, "additionalProperties")));
-    }
-    ANEMONE_ASSIGN_OR_RETURN(NodeId name, names(schema, !named.empty(), pointer));
-    if (!named.empty()) {
-      std::vector<std::string> all;
-      std::size_t bytes = 0;
-      for (const Property& property : named) {
-        all.push_back(property.name);
-        bytes += property.name.size();
-      }
-      if (bytes > kMaxOtherNameBytes)
-        return unsupported(
-            "[{}] expected named properties whose names have at most {} bytes together beside "
-            "additional ones, got {}",
-            schema_subject(pointer), kMaxOtherNameBytes, bytes);
-      name = rules_.text_other_than(all);
-    }
-    other = rule(child_pointer(pointer, "additionalProperties"),
-                 builder_.sequence({name, rules_.colon(), values}));
-  }
+  ANEMONE_ASSIGN_OR_RETURN(const std::optional<NodeId> other, other_member(schema, named, pointer));
   const auto required = static_cast<std::uint64_t>(
       std::count_if(named.begin(), named.end(), [](const Property& p) { return p.is_required; }));
   if (least > most) return builder_.never();
-  const bool is_most_sure = most == kUnbounded || (is_closed && named.size() <= most);
+  const bool is_most_sure = most == kUnbounded || (!other && named.size() <= most);
   if (least <= required && is_most_sure) return rule(pointer, members(named, other, pointer));
   // Counts of members are followed where all members are alike. Two of them may have one name,
   // which then counts once: more than one cannot be demanded.
   if (!named.empty() || least > 1)
     return unsupported(
         "[{}] expected bounds on the number of properties that hold by themselves, or "
-        "minProperties "
-        "of at most 1 and maxProperties in an object without named properties",
+        "minProperties of at most 1 and maxProperties in an object without named properties",
         schema_subject(pointer));
   const NodeId none = rules_.empty_brackets('{', '}');
   if (!other || most == 0) return least == 0 ? none : builder_.never();

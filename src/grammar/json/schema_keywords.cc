@@ -29,7 +29,6 @@ constexpr std::string_view kRefused[] = {
     "$recursiveRef",
 
     "additionalItems",
-    "patternProperties",
 };
 
 constexpr std::string_view kFollowed[] = {
@@ -42,6 +41,7 @@ constexpr std::string_view kFollowed[] = {
     "required",
     "additionalProperties",
     "propertyNames",
+    "patternProperties",
     "minProperties",
     "maxProperties",
     "items",
@@ -78,8 +78,7 @@ Result<JsonTypes> type_named(const Json& name, const std::string& pointer) {
 // A refused keyword with a value that demands nothing.
 bool demands_nothing(std::string_view keyword, const Json& value) {
   if (value.is_boolean()) return value.get<bool>() && keyword != "not";
-  if (keyword == "patternProperties" || keyword == "dependentSchemas" ||
-      keyword == "dependentRequired" || keyword == "dependencies")
+  if (keyword == "dependentSchemas" || keyword == "dependentRequired" || keyword == "dependencies")
     return value.is_object() && value.empty();
   return false;
 }

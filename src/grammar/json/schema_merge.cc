@@ -155,6 +155,15 @@ Result<Json> SchemaMerger::merge(const Json& a, const Json& b, const std::string
   if ((a.contains("prefixItems") || b.contains("prefixItems")) && has_items(a) && has_items(b))
     return unsupported("[{}] expected schemas of allOf that can be merged, got two of items",
                        schema_subject(pointer));
+  const auto has_members = [](const Json& schema) {
+    return schema.contains("properties") || schema.contains("additionalProperties") ||
+           schema.contains("patternProperties");
+  };
+  if ((a.contains("patternProperties") || b.contains("patternProperties")) && has_members(a) &&
+      has_members(b))
+    return unsupported(
+        "[{}] expected schemas of allOf that can be merged, got patternProperties and others",
+        schema_subject(pointer));
   Json out = a;
   ANEMONE_RETURN_IF_ERROR(merge_properties(out, b));
   for (const auto& [keyword, value] : b.items()) {
