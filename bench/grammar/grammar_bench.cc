@@ -158,6 +158,54 @@ Json doubling() {
   return schema;
 }
 
+Json many_properties() {
+  Json schema = take(parse_json(R"({"type": "object", "properties": {}})", "schema"));
+  for (int i = 0; i < 1000; ++i)
+    append_member(schema["properties"], "property" + std::to_string(i),
+                  take(parse_json(R"({"type": "integer"})", "schema")));
+  return schema;
+}
+
+Json many_alternatives() {
+  Json schema = Json::object();
+  schema["anyOf"] = Json::array();
+  for (int i = 0; i < 200; ++i)
+    schema["anyOf"].push_back(take(parse_json(
+        R"({"type": "object", "properties": {"text": {"type": "string"}, "kind": {"const": )" +
+            std::to_string(i) + R"(}}, "required": ["text", "kind"]})",
+        "schema")));
+  return schema;
+}
+
+// Masks of schemas that are harder than most: no document comes twice.
+void hard_masks(const text::Tokenizer& tokenizer, const std::shared_ptr<const TokenTrie>& trie) {
+  struct Case {
+    const char* name;
+    Json schema;
+    std::string document;
+  };
+  const std::string words = "many words which say little but take their time to say it, ";
+  const Case cases[] = {
+      {"maxLength 300", take(parse_json(R"({"type": "string", "maxLength": 300})", "s")),
+       "\"" + words + words + words + words + "\""},
+      {"pattern ^.{1,300}$",
+       take(parse_json(R"({"type": "string", "pattern": "^.{1,300}$"})", "s")),
+       "\"" + words + words + words + words + "\""},
+      {"1,000 optional properties", many_properties(),
+       R"({"property3": 1, "property500": 22, "property999": 333, "other": [1, 2]})"},
+      {"enum of 20,000 values", hostile_enum(), R"("value number 12345")"},
+      {"200 alternatives", many_alternatives(),
+       R"({"text": ")" + words + words + R"(", "kind": 123})"},
+  };
+  for (const Case& one : cases) {
+    const auto grammar = take(grammar_from_json_schema(one.schema));
+    const auto ids = take(tokenizer.encode(one.document, {false, false}));
+    check(grammar, std::make_shared<TokenMasks>(trie), ids);
+    Times accepts;
+    walk(grammar, std::make_shared<TokenMasks>(trie), ids, accepts).print(one.name);
+  }
+}
+
 void run(const std::string& tokenizer_folder) {
   const Json schema = take(parse_json(kSchema, "schema"));
   compile_times("typical", schema);
@@ -196,6 +244,7 @@ void run(const std::string& tokenizer_folder) {
     walk(one.grammar, masks, ids, accepts).print((name + ", again").c_str());
     accepts.print((name + ", accept").c_str());
   }
+  hard_masks(*tokenizer, trie);
 }
 
 }  // namespace

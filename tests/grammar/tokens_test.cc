@@ -57,6 +57,23 @@ std::shared_ptr<const Grammar> lists() {
   return *grammar;
 }
 
+// More alternatives at a time than a mask takes apart: optional words, each of which may be
+// skipped.
+std::shared_ptr<const Grammar> skippable_words() {
+  GrammarBuilder b;
+  std::vector<NodeId> words;
+  for (int i = 0; i < 40; ++i) {
+    const RuleId word = b.add_rule("word");
+    const std::string end =
+        (i % 2 == 0 ? "a" : "b") + std::string(static_cast<std::size_t>(i % 5), 'c');
+    b.define(word,
+             b.sequence({b.literal("'" + end), b.repeat(b.literal("-"), 0, 60), b.literal(",")}));
+    words.push_back(b.optional(b.call(word)));
+  }
+  words.push_back(b.literal("]"));
+  return of(b, b.sequence(words));
+}
+
 Tokens random_tokens(std::mt19937& random, std::string_view alphabet, std::size_t count) {
   Tokens tokens;
   for (std::size_t i = 0; i < count; ++i) {
@@ -106,8 +123,9 @@ TEST(TokenMask, ApplyLeavesAllowedLogitsAlone) {
 // The mask is by definition what the matcher accepts.
 TEST(TokenMasks, AgreeWithTheMatcherForEachTokenAlongRandomTexts) {
   std::mt19937 random(7);
-  const auto grammar = lists();
-  for (const std::size_t max_bytes : {std::size_t{64} << 20, std::size_t{200} << 10}) {
+  for (const auto& [grammar, max_bytes] :
+       {std::pair(lists(), std::size_t{64} << 20), std::pair(lists(), std::size_t{200} << 10),
+        std::pair(skippable_words(), std::size_t{64} << 20)}) {
     const Tokens tokens = random_tokens(random, "abc'\"[],-", 600);
     const auto eos = static_cast<std::int32_t>(tokens.size() - 1);
     const auto masks =

@@ -11,6 +11,9 @@ namespace {
 
 // Parts of so many tokens or fewer are lists.
 constexpr std::size_t kFewTokens = 2048;
+// A state of more configurations is walked as a whole: its automaton unites what they share, such
+// as the names of many properties that begin alike, and each part would be a walk of its own.
+constexpr std::size_t kMaxPartsOfState = 16;
 // Visits of the stepper for one mask: about a second.
 constexpr std::size_t kMaxMaskWork = 5'000'000;
 constexpr std::size_t kEntryBytes = 256;  // of an entry beside what it holds
@@ -159,6 +162,15 @@ Result<std::shared_ptr<const TokenMasks::Part>> TokenMasks::part_of(LazyAutomato
   return std::shared_ptr<const Part>(part);
 }
 
+Status TokenMasks::add_walk(LazyAutomaton& lazy, std::uint32_t top, StateId state,
+                            TokenMask& mask) {
+  return walk(lazy, top, state, [&](std::uint32_t at, const TokenTrie::Node& node, StateId) {
+    if (node.token >= 0) mask.allow(node.token);
+    if (node.has_more_tokens)
+      for (const auto& [same, token] : trie_->more_tokens(at)) mask.allow(token);
+  });
+}
+
 Status TokenMasks::add_config(LazyAutomaton& lazy, const Config& config, const Stack& stack,
                               std::vector<Frame>& rounds, TokenMask& mask) {
   std::vector<Config> returns;
@@ -178,12 +190,7 @@ Status TokenMasks::add_config(LazyAutomaton& lazy, const Config& config, const S
   if (part->rule_ends.empty() || returns.empty()) return {};
   const StateId after = lazy.intern(lazy.stepper().close(returns));
   for (const std::uint32_t node : part->rule_ends)
-    ANEMONE_RETURN_IF_ERROR(
-        walk(lazy, node, after, [&](std::uint32_t at, const TokenTrie::Node& below, StateId) {
-          if (below.token >= 0) mask.allow(below.token);
-          if (below.has_more_tokens)
-            for (const auto& [same, token] : trie_->more_tokens(at)) mask.allow(token);
-        }));
+    ANEMONE_RETURN_IF_ERROR(add_walk(lazy, node, after, mask));
   return {};
 }
 
@@ -191,7 +198,13 @@ Result<std::shared_ptr<const TokenMask>> TokenMasks::compute(LazyAutomaton& lazy
                                                              const ParserState& state) {
   const auto mask = std::make_shared<TokenMask>(trie_->vocab_size());
   const std::size_t work_before = lazy.stepper().work();
+  const bool is_walked_whole = state.configs.size() > kMaxPartsOfState;
+  if (is_walked_whole) {
+    ++counts_.walks;
+    ANEMONE_RETURN_IF_ERROR(add_walk(lazy, 0, lazy.intern(state), *mask));
+  }
   for (const Config& config : state.configs) {
+    if (is_walked_whole) break;
     std::vector<Frame> rounds;
     ANEMONE_RETURN_IF_ERROR(add_config(lazy, config, *config.stack, rounds, *mask));
     ANEMONE_RETURN_IF_ERROR(check_work(lazy, work_before));
@@ -221,7 +234,13 @@ Result<std::shared_ptr<const TokenMask>> TokenMasks::mask(const GrammarMatcher& 
   }
   ++counts_.misses;
   Automaton& automaton = automaton_of(matcher.grammar());
+  const bool has_old_states = automaton.lazy.byte_size() > 0;
   auto mask = compute(automaton.lazy, matcher.state());
+  if (!mask.ok() && has_old_states) {
+    // The states of earlier masks may have left too little room for those of this one.
+    automaton.lazy.clear();
+    mask = compute(automaton.lazy, matcher.state());
+  }
   if (mask.ok()) {
     Entry entry;
     entry.mask = *mask;

@@ -85,6 +85,8 @@ class TokenMasks {
   Status walk(LazyAutomaton& lazy, std::uint32_t top, StateId state, const Visit& visit);
   Result<std::shared_ptr<const Part>> part_of(LazyAutomaton& lazy, std::uint32_t state,
                                               std::vector<Frame> rounds);
+  // Allows the tokens that a walk meets.
+  Status add_walk(LazyAutomaton& lazy, std::uint32_t top, StateId state, TokenMask& mask);
   Status add_config(LazyAutomaton& lazy, const Config& config, const Stack& stack,
                     std::vector<Frame>& rounds, TokenMask& mask);
   Result<std::shared_ptr<const TokenMask>> compute(LazyAutomaton& lazy, const ParserState& state);
