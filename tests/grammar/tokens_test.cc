@@ -150,6 +150,26 @@ TEST(TokenMasks, AgreeWithTheMatcherForEachTokenAlongRandomTexts) {
   }
 }
 
+TEST(TokenMasks, AgreeWithTheMatcherWhereNestingMeetsItsLimit) {
+  std::mt19937 random(5);
+  const auto grammar = lists();
+  Tokens tokens = random_tokens(random, "abc'[],", 300);
+  for (const std::size_t length : {2U, 7U, 300U, 700U, 1100U})
+    tokens.emplace_back(std::string(length, '['), static_cast<std::int32_t>(tokens.size()));
+  TokenMasks masks(trie_of(tokens));
+  for (const std::size_t depth : {0U, 1U, 299U, 480U, 501U, 700U, 990U, 998U, 999U, 1000U}) {
+    GrammarMatcher matcher(grammar);
+    if (!matcher.accept(std::string(depth, '['))) continue;
+    const auto mask = masks.mask(matcher);
+    ASSERT_TRUE(mask.ok()) << mask.status().message();
+    for (const auto& [bytes, id] : tokens) {
+      GrammarMatcher copy = matcher;
+      ASSERT_EQ((*mask)->allows(id), !bytes.empty() && copy.accept(bytes))
+          << bytes.size() << " bytes after " << depth;
+    }
+  }
+}
+
 TEST(TokenMasks, KeepMasksAndSharePartsBetweenStacks) {
   std::mt19937 random(3);
   const auto grammar = lists();

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "grammar/tokens/lazy_automaton.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace anemone::grammar {
@@ -21,6 +22,7 @@ void LazyAutomaton::clear() {
   ids_.clear();
   states_.assign(1, {});
   meets_unknown_.assign(1, false);
+  depths_.assign(1, 0);
   next_.assign(classes_, kDead);
   byte_size_ = 0;
   is_too_ambiguous_ = false;
@@ -34,6 +36,9 @@ LazyAutomaton::StateId LazyAutomaton::intern(ParserState state) {
   if (!is_new) return found->second;
   byte_size_ += kStateBytes + state.configs.size() * kConfigBytes + classes_ * sizeof(StateId);
   meets_unknown_.push_back(state.meets_unknown);
+  std::size_t depth = 0;
+  for (const Config& config : state.configs) depth = std::max(depth, config.stack->depth());
+  depths_.push_back(depth);
   states_.push_back(std::move(state));
   next_.resize(next_.size() + classes_, kUnknown);
   return id;

@@ -29,6 +29,8 @@ class LazyAutomaton {
   }
   const ParserState& state(StateId id) const { return states_[id]; }
   bool meets_unknown(StateId id) const { return meets_unknown_[id]; }
+  // Frames of the deepest stack of the state.
+  std::size_t depth(StateId id) const { return depths_[id]; }
   // A text that leads here went on in more ways than the limits allow.
   bool is_too_ambiguous() const { return is_too_ambiguous_; }
 
@@ -48,6 +50,7 @@ class LazyAutomaton {
   std::unordered_map<Hash128, StateId, Hash128Hasher> ids_;
   std::vector<ParserState> states_;
   std::vector<bool> meets_unknown_;
+  std::vector<std::size_t> depths_;
   std::vector<StateId> next_;  // by state and byte class
   std::size_t byte_size_ = 0;
   bool is_too_ambiguous_ = false;

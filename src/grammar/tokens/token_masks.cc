@@ -14,6 +14,9 @@ constexpr std::size_t kFewTokens = 2048;
 // A state of more configurations is walked as a whole: its automaton unites what they share, such
 // as the names of many properties that begin alike, and each part would be a walk of its own.
 constexpr std::size_t kMaxPartsOfState = 16;
+// Where the limit on the depth of stacks may matter, a part, which knows no depth, would allow
+// tokens that the matcher refuses.
+constexpr std::size_t kMaxPartDepth = kMaxStackDepth / 2;
 // Visits of the stepper for one mask: about a second.
 constexpr std::size_t kMaxMaskWork = 5'000'000;
 constexpr std::size_t kEntryBytes = 256;  // of an entry beside what it holds
@@ -144,6 +147,7 @@ Result<std::shared_ptr<const TokenMasks::Part>> TokenMasks::part_of(LazyAutomato
         if (node.token >= 0) tokens.push_back(node.token);
         if (node.has_more_tokens)
           for (const auto& [same, token] : trie_->more_tokens(at)) tokens.push_back(token);
+        part->is_deep |= lazy.depth(next) > kMaxPartDepth;
         if (lazy.meets_unknown(next) && node.end > at + 1) part->rule_ends.push_back(at);
       }));
   Entry entry;
@@ -185,6 +189,8 @@ Status TokenMasks::add_config(LazyAutomaton& lazy, const Config& config, const S
   }
   if (returns.empty() && !stack.has_bottom()) return {};
   ANEMONE_ASSIGN_OR_RETURN(const auto part, part_of(lazy, config.state, rounds));
+  if (part->is_deep)
+    return add_walk(lazy, 0, lazy.intern(lazy.stepper().close({&config, 1})), mask);
   if (part->many) mask.allow_all_of(*part->many);
   for (const std::int32_t token : part->few) mask.allow(token);
   if (part->rule_ends.empty() || returns.empty()) return {};
@@ -198,7 +204,10 @@ Result<std::shared_ptr<const TokenMask>> TokenMasks::compute(LazyAutomaton& lazy
                                                              const ParserState& state) {
   const auto mask = std::make_shared<TokenMask>(trie_->vocab_size());
   const std::size_t work_before = lazy.stepper().work();
-  const bool is_walked_whole = state.configs.size() > kMaxPartsOfState;
+  const bool is_walked_whole =
+      state.configs.size() > kMaxPartsOfState ||
+      std::any_of(state.configs.begin(), state.configs.end(),
+                  [](const Config& config) { return config.stack->depth() > kMaxPartDepth; });
   if (is_walked_whole) {
     ++counts_.walks;
     ANEMONE_RETURN_IF_ERROR(add_walk(lazy, 0, lazy.intern(state), *mask));

@@ -59,6 +59,7 @@ class TokenMasks {
   struct Part {
     std::vector<std::int32_t> few;          // the tokens, if they are few
     std::shared_ptr<const TokenMask> many;  // otherwise
+    bool is_deep = false;                   // a token may nest so deep that the limit matters
     std::vector<std::uint32_t> rule_ends;   // nodes of the trie
   };
   struct Entry {
