@@ -106,6 +106,9 @@ Status check_flags(const RunOptions& options) {
     if (options.prompt) return refuse("--prompt-ids", "PROMPT");
     if (!options.system.empty()) return refuse("--prompt-ids", "--system");
     if (!options.text.stop.empty()) return refuse("--prompt-ids", "--stop");
+    if (!options.json_schema.empty() || !options.regex.empty() || !options.grammar.empty() ||
+        !options.choices.empty())
+      return refuse("--prompt-ids", "a form of the answer");
   } else if (!options.prompt) {
     if (!options.logits_out.empty())
       return invalid_argument("[--logits-out] expected --prompt-ids or PROMPT, got neither");
@@ -200,6 +203,21 @@ void add_flags(CLI::App& command, RunOptions& options, Context& context) {
       ->check(at_least(0));
   command.add_option("--stop", options.text.stop, "End the text before this string (repeatable)")
       ->allow_extra_args(false);
+  CLI::Option* schema = command.add_option("--json-schema", options.json_schema,
+                                           "The answer is JSON that is valid against this schema, "
+                                           "or against that in\n@FILE");
+  CLI::Option* regex = command.add_option("--regex", options.regex,
+                                          "The answer is a text that this pattern matches");
+  CLI::Option* grammar = command.add_option(
+      "--grammar", options.grammar,
+      "The answer is a text of this grammar, or of that in @FILE (GBNF, as llama.cpp has it)");
+  CLI::Option* choice = command
+                            .add_option("--choice", options.choices,
+                                        "The answer is this text or one of the others (repeatable)")
+                            ->allow_extra_args(false);
+  regex->excludes(schema);
+  grammar->excludes(schema)->excludes(regex);
+  choice->excludes(schema)->excludes(regex)->excludes(grammar);
   command.add_flag("--ignore-eos", options.text.ignore_eos, "Go on after an end-of-text token");
   command.add_flag("--json", options.as_json, "Print one JSON object at the end");
   add_check_hashes_flag(command, options.checks_hashes);

@@ -25,8 +25,13 @@ struct RunOptions {
   std::string system;
   bool is_raw = false;  // the prompt is text to go on with, not a turn of a chat
   std::optional<std::string> prompt_ids;
-  engine::TextRequest text;             // all but its logit_bias
+  engine::TextRequest text;             // all but its logit_bias and format
   std::vector<std::string> logit_bias;  // ID=BIAS
+  // What the answer has to be: at most one of them. A text, or @FILE.
+  std::string json_schema;
+  std::string regex;
+  std::string grammar;
+  std::vector<std::string> choices;
   bool as_json = false;
   bool checks_hashes = false;
   std::string logits_out;

@@ -47,6 +47,29 @@ Result<std::pair<std::int32_t, float>> parse_bias(const std::string& text) {
   return invalid_argument("[--logit-bias] expected ID=BIAS, as in 42=-5.5, got \"{}\"", text);
 }
 
+Result<std::string> text_or_file(const std::string& value) {
+  if (!value.starts_with('@')) return value;
+  return read_file(value.substr(1));
+}
+
+// nullopt: any text.
+Result<std::optional<engine::ResponseFormat>> response_format(const RunOptions& options) {
+  using Kind = engine::ResponseFormat::Kind;
+  std::optional<engine::ResponseFormat> out;
+  for (const auto& [kind, value] :
+       {std::pair(Kind::kJsonSchema, &options.json_schema), std::pair(Kind::kRegex, &options.regex),
+        std::pair(Kind::kGrammar, &options.grammar)}) {
+    if (value->empty()) continue;
+    out.emplace().kind = kind;
+    ANEMONE_ASSIGN_OR_RETURN(out->source, text_or_file(*value));
+  }
+  if (!options.choices.empty()) {
+    out.emplace().kind = Kind::kChoice;
+    out->choices = options.choices;
+  }
+  return out;
+}
+
 }  // namespace
 
 Result<std::string> prompt_text(const std::string& prompt) {
@@ -64,6 +87,7 @@ Result<engine::GenerateOptions> generate_options(const RunOptions& options,
     ANEMONE_ASSIGN_OR_RETURN(const auto bias, parse_bias(text));
     request.sampling.logit_bias.push_back(bias);
   }
+  ANEMONE_ASSIGN_OR_RETURN(request.format, response_format(options));
   ANEMONE_ASSIGN_OR_RETURN(engine::GenerateOptions out,
                            engine::resolve_request(std::move(request), {}, model, default_tokens));
   out.cancel = &interrupt_flag();

@@ -14,11 +14,11 @@ namespace {
 Status check_greedy(const Model& model, const GenerateOptions& options) {
   if (!model.manifest().is_greedy()) return {};
   const bool is_plain = options.sampling.is_greedy() && options.sampling.processors.is_off() &&
-                        !options.top_logprobs && !options.on_prompt_logits;
+                        !options.top_logprobs && !options.constraint && !options.on_prompt_logits;
   if (is_plain) return {};
   return unsupported(
-      "[{}] expected greedy decoding without penalties, biases or log-probabilities, since the "
-      "model was compiled with --argmax",
+      "[{}] expected greedy decoding without penalties, biases, log-probabilities or a response "
+      "format, since the model was compiled with --argmax",
       model.manifest().name);
 }
 
@@ -82,6 +82,7 @@ Generation::Generation(std::shared_ptr<const Model> model, std::size_t prompt_to
       prompt_tokens_(prompt_tokens),
       options_(std::move(options)),
       sampler_(std::move(sampler)),
+      constraint_(options_.constraint),
       repeat_(options_.stop_repeat_ngram) {
   result_.timing.prompt_tokens = static_cast<std::int64_t>(prompt_tokens);
   if (!options_.as_text || model_->tokenizer() == nullptr) return;
@@ -110,7 +111,7 @@ Status Generation::accept(const Prediction& prediction) {
   if (prediction.argmax) {
     id = *prediction.argmax;
   } else {
-    ANEMONE_ASSIGN_OR_RETURN(id, sampler_.sample(prediction.logits));
+    ANEMONE_ASSIGN_OR_RETURN(id, pick(prediction.logits));
   }
   const Status taken = take(id, prediction);
   if (taken.code() == Code::kCancelled)
@@ -125,6 +126,16 @@ Status Generation::accept(const Prediction& prediction) {
   return {};
 }
 
+Result<std::int32_t> Generation::pick(std::span<const float> logits) {
+  if (!constraint_) return sampler_.sample(logits);
+  ANEMONE_ASSIGN_OR_RETURN(const auto mask, constraint_->mask());
+  constrained_.assign(logits.begin(), logits.end());
+  mask->apply(constrained_);
+  ANEMONE_ASSIGN_OR_RETURN(const std::int32_t id, sampler_.sample(constrained_));
+  ANEMONE_RETURN_IF_ERROR(constraint_->accept(id));
+  return id;
+}
+
 Status Generation::take(std::int32_t id, const Prediction& prediction) {
   result_.ids.push_back(id);
   if (!options_.collects_logprobs) result_.logprobs.clear();
@@ -136,6 +147,7 @@ Status Generation::take(std::int32_t id, const Prediction& prediction) {
     return emit(id, "", /*is_token=*/true);
   }
   ANEMONE_RETURN_IF_ERROR(push_text(id));
+  if (!is_done_ && constraint_ && constraint_->has_ended()) end(FinishReason::kStop);
   if (!is_done_ && repeat_.push(id)) end(FinishReason::kRepeat);
   return {};
 }

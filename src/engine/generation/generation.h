@@ -19,6 +19,7 @@
 #include "engine/sampling/sampler.h"
 #include "engine/session/sequence.h"
 #include "engine/session/step_runner.h"
+#include "grammar/tokens/token_constraint.h"
 #include "text/stream/stop_strings.h"
 #include "text/stream/text_streamer.h"
 
@@ -49,6 +50,9 @@ struct GenerateOptions {
   std::int64_t stop_repeat_ngram = 0;
   // Log-probabilities of every token and of so many alternatives; 0: of the token alone.
   std::optional<std::int64_t> top_logprobs;
+  // What the text has to be; the options of several texts may hold copies. It needs logits and a
+  // text. The text ends where nothing can follow.
+  std::optional<grammar::TokenConstraint> constraint;
   // false: they are in the pieces alone and not in the result, for whoever does not need them
   // twice.
   bool collects_logprobs = true;
@@ -119,6 +123,8 @@ class Generation {
  private:
   Generation(std::shared_ptr<const Model> model, std::size_t prompt_tokens, Sampler sampler,
              GenerateOptions options);
+  // The next token, after the constraint was applied to the logits.
+  Result<std::int32_t> pick(std::span<const float> logits);
   Status take(std::int32_t id, const Prediction& prediction);
   // The text of a token. Sets the finish reason when a stop string ended the text.
   Status push_text(std::int32_t id);
@@ -129,6 +135,8 @@ class Generation {
   const std::size_t prompt_tokens_;
   const GenerateOptions options_;
   Sampler sampler_;
+  std::optional<grammar::TokenConstraint> constraint_;
+  std::vector<float> constrained_;  // the logits of a step
   RepeatStop repeat_;
   std::optional<text::TextStreamer> streamer_;
   std::optional<text::StopStrings> stops_;

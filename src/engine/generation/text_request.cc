@@ -24,6 +24,9 @@ Result<GenerateOptions> resolve_request(TextRequest request, const RequestDefaul
   out.stop_repeat_ngram = request.stop_repeat_ngram;
   out.ignore_eos = request.ignore_eos;
   out.top_logprobs = request.top_logprobs;
+  if (request.format) {
+    ANEMONE_ASSIGN_OR_RETURN(out.constraint, model.constraints().make(*request.format));
+  }
   return out;
 }
 

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "engine/constraint/response_format.h"
 #include "engine/generation/generation.h"
 #include "engine/model/model.h"
 #include "engine/sampling/sampling_request.h"
@@ -23,6 +24,7 @@ struct TextRequest {
   std::int64_t stop_repeat_ngram = 0;
   bool ignore_eos = false;
   std::optional<std::int64_t> top_logprobs;
+  std::optional<ResponseFormat> format;  // none: any text
 };
 
 // What the one who runs a server says about requests that say nothing.
@@ -33,7 +35,8 @@ struct RequestDefaults {
 };
 
 // The request over the defaults over the model's; `default_tokens` is the length of a text that
-// nobody limits. kInvalidArgument names the option that is out of range. The callbacks are left to
+// nobody limits. kInvalidArgument names the option that is out of range; the errors of
+// Constraints::make() are those of the format. The callbacks are left to
 // the caller.
 Result<GenerateOptions> resolve_request(TextRequest request, const RequestDefaults& defaults,
                                         const Model& model, std::int64_t default_tokens);

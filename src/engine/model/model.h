@@ -16,6 +16,7 @@
 
 #include "artifact/manifest.h"
 #include "base/work_budget.h"
+#include "engine/constraint/constraints.h"
 #include "engine/model/embedding_table.h"
 #include "engine/model/function_plan.h"
 #include "engine/model/step_inputs.h"
@@ -57,6 +58,8 @@ class Model {
   // Null when the artifact has none, or load_text was off.
   const std::shared_ptr<const text::Tokenizer>& tokenizer() const { return tokenizer_; }
   bool has_chat_template() const { return chat_source_.has_value(); }
+  // What constrains the texts of requests; shared by all of them.
+  Constraints& constraints() const { return *constraints_; }
   // Messages ([{"role", "content"}, ...]) as the text of a prompt. `variables` are more variables
   // of the template; "tools" chooses the template for tools. kNotFound when there is no template;
   // what is wrong with a template is said here and not at load, since ids run without it. The work
@@ -113,6 +116,7 @@ class Model {
   EmbeddingTable embedding_;
   std::optional<EmbeddingTable> layer_embedding_;
   std::shared_ptr<const text::Tokenizer> tokenizer_;
+  std::unique_ptr<Constraints> constraints_;
   std::optional<text::ChatTemplateSource> chat_source_;
   std::optional<Result<text::ChatTemplate>> chat_template_;
   std::optional<Result<text::ChatTemplate>> tool_template_;

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
+#include "serve/openai/response_format.h"
 
 namespace anemone::serve::openai {
 namespace {
@@ -14,10 +15,8 @@ namespace {
 constexpr std::int64_t kAnyInteger = std::numeric_limits<std::int64_t>::max();
 
 // Fields of OpenAI, vLLM and llama.cpp that would change the answer.
-constexpr std::array kUnsupported = {
-    "functions",      "function_call",      "grammar",        "json_schema", "guided_json",
-    "guided_regex",   "guided_choice",      "guided_grammar", "audio",       "min_tokens",
-    "stop_token_ids", "structured_outputs", "prompt_logprobs"};
+constexpr std::array kUnsupported = {"functions",  "function_call",  "audio",
+                                     "min_tokens", "stop_token_ids", "prompt_logprobs"};
 
 void refuse_unsupported(JsonFields& fields) {
   for (const char* key : kUnsupported) {
@@ -25,17 +24,6 @@ void refuse_unsupported(JsonFields& fields) {
     const bool is_empty = value == nullptr || (value->is_array() && value->empty()) ||
                           (value->is_number() && value->get<double>() == 0);
     if (!is_empty) fields.fail(unsupported("[{}] is not supported by this server", key));
-  }
-  if (const Json* format = fields.member("response_format")) {
-    const Json* type = json_member(*format, "type");
-    if (type == nullptr || !type->is_string())
-      fields.fail(invalid_argument("[response_format] expected an object with a type, got {}",
-                                   describe_json(*format)));
-    else if (*type != "text")
-      fields.fail(
-          unsupported("[response_format] expected the type \"text\", got {}: this server "
-                      "cannot constrain the form of an answer",
-                      describe_json(*type)));
   }
   if (const Json* modalities = fields.member("modalities");
       modalities != nullptr && *modalities != Json::array({"text"}))
@@ -104,6 +92,7 @@ Generation read_generation(JsonFields& fields, std::int64_t least_tokens) {
                                    kMaxStopBytes, stop.size()));
   }
   out.ignore_eos = fields.boolean("ignore_eos").value_or(false);
+  out.format = read_response_format(fields);
   out.choices = fields.integer("n", 1, kMaxChoices).value_or(1);
   out.is_stream = fields.boolean("stream").value_or(false);
   if (const Json* options = fields.member("stream_options")) {

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace anemone::engine {
+
+// What a text has to be, for whoever wants to read it by program (OpenAI's response_format and what
+// other servers have beside it). docs/structured-generation.md says what each kind supports.
+struct ResponseFormat {
+  enum class Kind {
+    kJsonObject,  // any JSON object
+    kJsonSchema,  // a JSON text that is valid against `source`; its objects have no properties that
+                  // the schema does not name, unless it asks for them (additionalProperties)
+    kRegex,       // a text that the pattern `source` matches from beginning to end
+    kGrammar,     // a text of the grammar `source`, as llama.cpp writes them (GBNF)
+    kChoice,      // one of `choices`
+  };
+  Kind kind = Kind::kJsonObject;
+  std::string source = {};
+  std::vector<std::string> choices = {};
+};
+
+}  // namespace anemone::engine
