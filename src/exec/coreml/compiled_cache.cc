@@ -238,8 +238,8 @@ Status CompiledCache::make(const std::string& package, const std::string& entry,
     // An entry that is there is damaged or does not load; it may be open, so it is moved away
     // whole.
     std::error_code error;
-    if (fs::exists(fs::symlink_status(entry, error)))
-      fs::rename(entry, entry + ".tmp." + random_suffix(), error);
+    fs::rename(entry, entry + ".tmp." + random_suffix(), error);
+    if (error == std::errc::no_such_file_or_directory) error.clear();
     if (!error) fs::rename(made, entry, error);
     if (error) return io_error("[{}] cannot rename: {}", entry, error.message());
     return {};

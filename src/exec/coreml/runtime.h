@@ -75,13 +75,13 @@ std::string_view units_name(ComputeUnits units);  // "cpu", "cpu+gpu", "all", "c
 
 // What a model is loaded with.
 struct ModelOptions {
-  std::string function;  // empty: the default function of the package
+  std::string function = {};  // empty: the default function of the package
   ComputeUnits units = ComputeUnits::kCpuAndNeuralEngine;
   // Asks for fast predictions at the price of a slower load, more memory and more disk.
   bool specializes_for_speed = false;
   // The shapes of the inputs change seldom: a new one may take long, and later runs are faster.
   bool reshapes_seldom = false;
-  std::string display_name;  // in Apple's tools
+  std::string display_name = {};  // in Apple's tools
 };
 
 // An input, an output or a state.
@@ -90,9 +90,9 @@ struct FeatureInfo {
   DType dtype = DType::kFp16;
   // The default shape. Empty where Core ML does not tell, as of an output whose shape depends on
   // those of the inputs.
-  Shape shape;
-  std::vector<SizeRange> size_ranges;  // of each dimension, or empty: the shape is fixed
-  std::vector<Shape> allowed_shapes;   // the only ones, unless empty
+  Shape shape = {};
+  std::vector<SizeRange> size_ranges = {};  // of each dimension, or empty: the shape is fixed
+  std::vector<Shape> allowed_shapes = {};   // the only ones, unless empty
   bool is_optional = false;
   // Bytes of which every row (the last axis) takes a multiple in the arrays of a prediction; 0:
   // rows may lie one behind the other. The memory formats of the chip pad rows to 64 bytes.
@@ -128,7 +128,7 @@ struct Prediction {
   std::span<const NamedArray> inputs;
   // Where outputs should go; any of them may be absent. The runtime may write elsewhere in spite of
   // it. Only written; shares no memory with an input.
-  std::span<const NamedArray> backings;
+  std::span<const NamedArray> backings = {};
   StateHandle state = StateHandle::kNone;  // for a function with states, and for no other
   // Called for every output, with its memory, which is valid until it returns; `is_in_backing`: it
   // is the memory of the caller. Not called after an error. It does not throw.
