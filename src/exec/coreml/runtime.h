@@ -87,7 +87,7 @@ struct ModelOptions {
 // An input, an output or a state.
 struct FeatureInfo {
   std::string name;
-  DType dtype = DType::kFp16;
+  DType dtype = DType::kFp16;  // kString stands for whatever is no multi-array
   // The default shape. Empty where Core ML does not tell, as of an output whose shape depends on
   // those of the inputs.
   Shape shape = {};

@@ -31,6 +31,9 @@ struct ModelCase {
   CheckedOptions runtime = {};
   std::vector<std::int64_t> tiers = {};
   DType precision = DType::kFp16;
+  bool range_dim = false;
+  artifact::PastForm past = artifact::PastForm::kWhole;
+  artifact::ExpertsForm experts = artifact::ExpertsForm::kDense;
 
   friend void PrintTo(const ModelCase& test, std::ostream* out) { *out << test.name; }
 };
@@ -66,7 +69,10 @@ class WholeModel : public ::testing::TestWithParam<ModelCase> {
   void SetUp() override {
     compiler::CompileOptions options;
     options.form.cache = GetParam().cache;
+    options.form.past = GetParam().past;
+    options.form.experts = GetParam().experts;
     options.precision = GetParam().precision;
+    options.range_dim = GetParam().range_dim;
     options.tiers = GetParam().tiers;
     options.context = 96;
     options.prefill = 16;
@@ -189,6 +195,32 @@ const ModelCase kModelCases[] = {
     {"BlendRecurrent", kRecurrent, CacheForm::kBlend, kNoBackings},
     {"WholeCachesInAndOut", kPocket, CacheForm::kBlend, {}, {}, DType::kFp32},
     {"WholeCachesPadded", kPocket, CacheForm::kBlend, kPadded, {}, DType::kFp32},
+    {"ReadOnlyWindows",
+     "tests/compiler/data/tiny/gemma3_text",
+     CacheForm::kReadOnly,
+     {},
+     {},
+     DType::kFp16,
+     false,
+     artifact::PastForm::kWindow},
+    {"ReadOnlyWindowsPadded",
+     "tests/compiler/data/tiny/gemma3_text",
+     CacheForm::kReadOnly,
+     kPadded,
+     {},
+     DType::kFp16,
+     false,
+     artifact::PastForm::kWindow},
+    {"RangeDim", kPocket, CacheForm::kBlend, {}, {}, DType::kFp16, true},
+    {"PacksOfExperts",
+     "tests/compiler/data/tiny/qwen3_moe",
+     CacheForm::kReadOnly,
+     {},
+     {},
+     DType::kFp16,
+     false,
+     artifact::PastForm::kWhole,
+     artifact::ExpertsForm::kPacks},
 };
 INSTANTIATE_TEST_SUITE_P(Forms, WholeModel, ::testing::ValuesIn(kModelCases),
                          [](const auto& info) { return std::string(info.param.name); });
