@@ -32,6 +32,13 @@ class Implementation : public CoreMlExecutor {
 
 }  // namespace
 
+Result<ComputePlan> compute_plan(const LoadedProgram& program, std::string_view function) {
+  const auto* own = dynamic_cast<const CoreMlProgram*>(&program);
+  if (own == nullptr)
+    return invalid_argument("expected a program of the Core ML executor, got another one");
+  return own->plan(function);
+}
+
 CoreMlShared::CoreMlShared(std::shared_ptr<CoreMlRuntime> runtime, CoreMlOptions options)
     : runtime_(std::move(runtime)),
       options_(std::move(options)),

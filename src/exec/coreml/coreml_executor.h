@@ -57,6 +57,11 @@ class CoreMlExecutor : public Executor {
   virtual std::vector<std::string> notes() const = 0;
 };
 
+// What Core ML expects of the operations of a function (residency.h). kInvalidArgument for a
+// program of another executor, kNotFound for an unknown function, and what map_error() makes of
+// others.
+Result<ComputePlan> compute_plan(const LoadedProgram& program, std::string_view function = "");
+
 // Functions load when a program is loaded, or when they first run (LoadOptions::when_first_run).
 // Programs may outlive the executor. Runs of one function go one after the other, runs of different
 // functions in parallel.

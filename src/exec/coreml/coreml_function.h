@@ -42,6 +42,8 @@ class CoreMlFunction {
   const std::string& name() const { return name_; }
   const Signature& signature() const { return signature_; }
 
+  const std::string& load_name() const { return load_name_; }
+
   // Loads it where it is not loaded; ok otherwise.
   Status load();
   // Runs an item that passed check_item(). `states` serves this function, or it has none. An error

@@ -102,6 +102,11 @@ Status CoreMlProgram::run_batch(std::string_view name, std::span<const BatchItem
   return {};
 }
 
+Result<ComputePlan> CoreMlProgram::plan(std::string_view name) const {
+  ANEMONE_ASSIGN_OR_RETURN(const CoreMlFunction* function, find(name));
+  return models_->plan(function->load_name());
+}
+
 Result<std::vector<PlanStep>> CoreMlProgram::explain(std::string_view name) const {
   ANEMONE_ASSIGN_OR_RETURN(const CoreMlFunction* function, find(name));
   const PhaseTimes times = function->times();

@@ -36,6 +36,8 @@ class CoreMlProgram : public LoadedProgram, public Profiled {
              StateStore* states) const override;
   Status run_batch(std::string_view function, std::span<const BatchItem> items) const override;
 
+  Result<ComputePlan> plan(std::string_view function) const;
+
   // Three steps per function: "copy inputs", "predict", "copy outputs". Their costs are unknown.
   const Profiled* profiled() const override { return this; }
   Result<std::vector<PlanStep>> explain(std::string_view function) const override;

@@ -95,6 +95,14 @@ Result<ModelInfo> PackageModels::describe(const std::string& function) {
       .status;
 }
 
+Result<ComputePlan> PackageModels::plan(const std::string& function) {
+  const std::lock_guard lock(mutex_);
+  auto plan = shared_->runtime().plan(
+      compiled_.path, {.function = function, .units = units_, .display_name = name_});
+  if (plan.ok()) return *std::move(plan);
+  return map_error(plan.error(), name_, fmt::format("cannot plan function {}", function)).status;
+}
+
 Outcome<PackageModels::Loaded> PackageModels::try_load(const std::string& function,
                                                        const WarmUp& warm_up) {
   const ModelOptions options{.function = function,

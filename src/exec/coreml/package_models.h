@@ -35,6 +35,9 @@ class PackageModels {
   Result<std::vector<std::string>> functions();
   Result<ModelInfo> describe(const std::string& function);
 
+  // As CoreMlRuntime gives it, for the units that functions are loaded for.
+  Result<ComputePlan> plan(const std::string& function);
+
   struct Loaded {
     ModelHandle model = ModelHandle::kNone;
     std::uint64_t generation = 0;

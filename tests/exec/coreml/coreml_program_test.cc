@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "exec/coreml/coreml_executor.h"
+#include "exec/coreml/residency.h"
 #include "exec/profile.h"
 #include "tests/exec/coreml/checked_runtime.h"
 #include "tests/exec/coreml/small_package.h"
@@ -190,6 +191,16 @@ TEST_P(Program, TellsTheTimeOfItsPhases) {
   EXPECT_GT((*steps)[1].seconds, 0);
   EXPECT_EQ(profiled->explain("decode")->front().runs, 0);
   EXPECT_EQ(profiled->explain("none").status().code(), Code::kNotFound);
+}
+
+TEST_P(Program, GivesThePlanOfAFunction) {
+  load();
+  const auto plan = compute_plan(*program, "twice");
+  ASSERT_TRUE(plan.ok()) << plan.status().message();
+  const Residency residency = join(*plan, {});
+  EXPECT_EQ(residency.verdict, Verdict::kResident);
+  EXPECT_EQ(residency.unpredicted, 1u);
+  EXPECT_EQ(compute_plan(*program, "none").status().code(), Code::kNotFound);
 }
 
 const MemoryCase kMemoryCases[] = {
