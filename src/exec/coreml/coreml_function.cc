@@ -72,7 +72,7 @@ Status CoreMlFunction::load() {
 }
 
 Status CoreMlFunction::load_locked() {
-  if (model_.model != ModelHandle::kNone && model_.generation == models_.generation()) return {};
+  if (model_.model != ModelHandle::kNone && model_.revision == models_.revision()) return {};
   if (model_.model != ModelHandle::kNone)
     shared_->runtime().release(std::exchange(model_, {}).model);
   PackageModels::WarmUp warm;
@@ -118,7 +118,7 @@ Status CoreMlFunction::prepare(CoreMlStateStore& states) {
   const std::lock_guard lock(mutex_);
   return ending_with_memory([&]() -> Status {
     ANEMONE_RETURN_IF_ERROR(load_locked());
-    return states.move_to(model_.model, model_.generation, models_.name());
+    return states.move_to(model_.model, model_.revision, models_.name());
   });
 }
 
@@ -130,7 +130,7 @@ Status CoreMlFunction::run(const BatchItem& item, CoreMlStateStore* states) {
       ANEMONE_RETURN_IF_ERROR(load_locked());
       StateHandle handle = StateHandle::kNone;
       if (states != nullptr && !info_.states.empty()) {
-        ANEMONE_RETURN_IF_ERROR(states->move_to(model_.model, model_.generation, models_.name()));
+        ANEMONE_RETURN_IF_ERROR(states->move_to(model_.model, model_.revision, models_.name()));
         handle = states->handle();
       }
       Failure failure;
@@ -141,9 +141,9 @@ Status CoreMlFunction::run(const BatchItem& item, CoreMlStateStore* states) {
       // What helps is done even where this run cannot be retried, for the runs after it.
       bool helps = error.frees_memory && shared_->release_idle(this) > 0;
       if (error.recompiles) {
-        const std::uint64_t before = models_.generation();
+        const std::uint64_t before = models_.revision();
         ANEMONE_RETURN_IF_ERROR(models_.renew_once());
-        helps = helps || models_.generation() != before;
+        helps = helps || models_.revision() != before;
       }
       if (!helps || i == kTries || !info_.states.empty()) return error.status;
     }

@@ -115,10 +115,10 @@ void CoreMlStateStore::reset() {
   reset_failure_ = status;
 }
 
-Status CoreMlStateStore::move_to(ModelHandle model, std::uint64_t generation,
+Status CoreMlStateStore::move_to(ModelHandle model, std::uint64_t revision,
                                  std::string_view subject) {
   ANEMONE_RETURN_IF_ERROR(reset_failure_);
-  if (states_.empty() || (handle_ != StateHandle::kNone && generation_ == generation)) return {};
+  if (states_.empty() || (handle_ != StateHandle::kNone && revision_ == revision)) return {};
   const Outcome<StateHandle> made = runtime_->make_state(model);
   if (!made.ok()) return map_error(made.error(), subject, "cannot make states").status;
   const StateHandle old = handle_;
@@ -136,7 +136,7 @@ Status CoreMlStateStore::move_to(ModelHandle model, std::uint64_t generation,
   }
   handle_ = *made;
   if (old != StateHandle::kNone) runtime_->release(old);
-  generation_ = generation;
+  revision_ = revision;
   return {};
 }
 

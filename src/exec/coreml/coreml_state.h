@@ -36,9 +36,9 @@ class CoreMlStateStore : public StateStore {
 
   const void* owner() const { return owner_; }
   StateHandle handle() const { return handle_; }
-  // Makes the states serve a model of `generation` (package_models.h): nothing where they do
+  // Makes the states serve a model of `revision` (package_models.h): nothing where they do
   // already, else their values go to new ones. The old ones stay after an error.
-  Status move_to(ModelHandle model, std::uint64_t generation, std::string_view subject);
+  Status move_to(ModelHandle model, std::uint64_t revision, std::string_view subject);
 
  private:
   Result<const Feature*> find(std::string_view name) const;
@@ -49,7 +49,7 @@ class CoreMlStateStore : public StateStore {
   const void* const owner_;
   const std::vector<Feature> states_;
   StateHandle handle_ = StateHandle::kNone;
-  std::uint64_t generation_ = 0;
+  std::uint64_t revision_ = 0;
   Status reset_failure_;
 };
 

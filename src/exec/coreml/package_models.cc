@@ -66,7 +66,7 @@ Status PackageModels::renew() {
   was_renewed_ = true;
   ANEMONE_ASSIGN_OR_RETURN(
       compiled_, shared_->cache().renew(package_, compiled_, progress_for(*shared_, name_)));
-  ++generation_;
+  ++revision_;
   return {};
 }
 
@@ -120,7 +120,7 @@ Outcome<PackageModels::Loaded> PackageModels::try_load(const std::string& functi
   if (!model.ok()) return model.error();
   event.seconds = seconds_since(start);
   shared_->tell(event);
-  const Loaded loaded{*model, generation_};
+  const Loaded loaded{*model, revision_};
   if (warm_up == nullptr) return loaded;
   start = Clock::now();
   if (Failure failure = warm_up(loaded)) {
@@ -152,7 +152,7 @@ Result<PackageModels::Loaded> PackageModels::load(const std::string& function,
     shared_->note(name_, fmt::format("{}: runs on the CPU alone, because {}", name_,
                                      error().status.message()));
     units_ = ComputeUnits::kCpuOnly;
-    ++generation_;
+    ++revision_;
     loaded = try_load(function, warm_up);
   }
   if (!loaded.ok()) return error().status;

@@ -26,8 +26,8 @@ class PackageModels {
   static Result<std::unique_ptr<PackageModels>> open(std::shared_ptr<CoreMlShared> shared,
                                                      const std::string& package);
 
-  // Models of one generation have one compiled model and one kind of units, so they share states.
-  std::uint64_t generation() const { return generation_; }
+  // Models of one revision have one compiled model and one kind of units, so they share states.
+  std::uint64_t revision() const { return revision_; }
   const std::string& name() const { return name_; }  // the last part of the package's path
 
   // Functions and interfaces as CoreMlRuntime gives them. A compiled model that cannot be read is
@@ -40,11 +40,11 @@ class PackageModels {
 
   struct Loaded {
     ModelHandle model = ModelHandle::kNone;
-    std::uint64_t generation = 0;
+    std::uint64_t revision = 0;
   };
   // Loads a function and lets `warm_up` run it. Where one of the two fails, this helps if the cause
   // allows it, in this order, each once: to compile the package again; to release functions that do
-  // not run; to load for the CPU. The first two start a new generation where they change something
+  // not run; to load for the CPU. The first two start a new revision where they change something
   // that models share. One load at a time. `self` is not released.
   using WarmUp = std::function<Failure(const Loaded&)>;
   Result<Loaded> load(const std::string& function, const WarmUp& warm_up,
@@ -64,7 +64,7 @@ class PackageModels {
   const std::shared_ptr<CoreMlShared> shared_;
   const std::string package_;
   const std::string name_;
-  std::atomic<std::uint64_t> generation_ = 1;
+  std::atomic<std::uint64_t> revision_ = 1;
   std::mutex mutex_;  // of what follows, and of loads
   CompiledModel compiled_;
   ComputeUnits units_;
