@@ -5,6 +5,7 @@
 #include <new>
 #include <utility>
 
+#include "base/check.h"
 #include "base/error.h"
 #include "exec/coreml/coreml_program.h"
 #include "exec/coreml/shared.h"
@@ -90,6 +91,7 @@ int CoreMlShared::release_idle(const CoreMlFunction* except) {
 
 std::unique_ptr<CoreMlExecutor> make_coreml_executor(std::shared_ptr<CoreMlRuntime> runtime,
                                                      const CoreMlOptions& options) {
+  ANEMONE_CHECK(runtime != nullptr);
   return std::make_unique<Implementation>(
       std::make_shared<CoreMlShared>(std::move(runtime), options));
 }

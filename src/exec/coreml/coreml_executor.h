@@ -45,7 +45,8 @@ struct CoreMlOptions {
   bool warms_up = true;
   // Runs a package on the CPU, with a note, where Core ML cannot load it for `units`.
   bool falls_back = true;
-  // One call at a time, from the threads that load and run. May be null.
+  // One call at a time, from the threads that load and run, with locks held: of the executor it may
+  // call notes() alone. May be null.
   std::function<void(const LoadEvent&)> on_event = nullptr;
   // Ends waiting for another process's compilation. May be null; outlives the executor.
   const std::atomic<bool>* cancel = nullptr;
@@ -64,7 +65,7 @@ Result<ComputePlan> compute_plan(const LoadedProgram& program, std::string_view 
 
 // Functions load when a program is loaded, or when they first run (LoadOptions::when_first_run).
 // Programs may outlive the executor. Runs of one function go one after the other, runs of different
-// functions in parallel.
+// functions in parallel. `runtime` is not null.
 std::unique_ptr<CoreMlExecutor> make_coreml_executor(std::shared_ptr<CoreMlRuntime> runtime,
                                                      const CoreMlOptions& options);
 

@@ -83,22 +83,24 @@ Status CoreMlFunction::load_locked() {
 }
 
 Failure CoreMlFunction::warm_up(const PackageModels::Loaded& model) {
-  std::vector<Tensor> zeros;
-  Inputs inputs;
-  for (const FeatureInfo& input : info_.inputs) {
-    zeros.emplace_back(input.dtype, input.shape);
-    inputs.push_back({input.name, zeros.back().view()});
-  }
   StateHandle states = StateHandle::kNone;
   if (!info_.states.empty()) {
     const auto made = shared_->runtime().make_state(model.model);
     if (!made.ok()) return made.error();
     states = *made;
   }
-  Outputs outputs;
-  const BatchItem item{.inputs = &inputs, .outputs = &outputs};
   Failure failure;
-  const Status status = run_once(item, states, model, failure);
+  const Status status = ending_with_memory([&] {
+    std::vector<Tensor> zeros;
+    Inputs inputs;
+    for (const FeatureInfo& input : info_.inputs) {
+      zeros.emplace_back(input.dtype, input.shape);
+      inputs.push_back({input.name, zeros.back().view()});
+    }
+    Outputs outputs;
+    const BatchItem item{.inputs = &inputs, .outputs = &outputs};
+    return run_once(item, states, model, failure);
+  });
   if (states != StateHandle::kNone) shared_->runtime().release(states);
   if (!failure && !status.ok())
     failure = runtime_error("anemone", static_cast<std::int64_t>(status.code()), status.message());

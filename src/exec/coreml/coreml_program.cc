@@ -2,6 +2,7 @@
 #include "exec/coreml/coreml_program.h"
 
 #include <algorithm>
+#include <atomic>
 #include <utility>
 
 #include "base/error.h"
@@ -16,7 +17,14 @@ bool are_equal(const std::vector<Feature>& a, const std::vector<Feature>& b) {
   });
 }
 
+std::uint64_t next_number() {
+  static std::atomic<std::uint64_t> last = 0;
+  return ++last;
+}
+
 }  // namespace
+
+CoreMlProgram::CoreMlProgram() : number_(next_number()) {}
 
 Result<std::shared_ptr<const CoreMlProgram>> CoreMlProgram::make(
     std::shared_ptr<CoreMlShared> shared, const std::string& package, const LoadOptions& options) {
@@ -68,7 +76,7 @@ const Signature* CoreMlProgram::signature(std::string_view function) const {
 }
 
 Result<std::unique_ptr<StateStore>> CoreMlProgram::make_state() const {
-  auto store = std::make_unique<CoreMlStateStore>(shared_->shared_runtime(), this, states_);
+  auto store = std::make_unique<CoreMlStateStore>(shared_->shared_runtime(), number_, states_);
   const auto user = std::ranges::find_if(
       functions_, [](const auto& function) { return !function->signature().states.empty(); });
   // A model makes them, so one of the functions that have states is loaded now.
@@ -88,7 +96,7 @@ Status CoreMlProgram::run_batch(std::string_view name, std::span<const BatchItem
   for (const BatchItem& item : items) {
     ANEMONE_RETURN_IF_ERROR(check_item(function->signature(), item));
     const auto* store = dynamic_cast<const CoreMlStateStore*>(item.states);
-    if (item.states != nullptr && (store == nullptr || store->owner() != this))
+    if (item.states != nullptr && (store == nullptr || store->owner() != number_))
       return invalid_argument("[{}] expected states of this program, got others", models_->name());
     if (has_states && store == nullptr)
       return invalid_argument("[{}] expected states for function {}, got none", models_->name(),

@@ -3,6 +3,7 @@
 
 #include <anemone/status.h>
 
+#include <cstdint>
 #include <memory>
 #include <span>
 #include <string>
@@ -45,9 +46,10 @@ class CoreMlProgram : public LoadedProgram, public Profiled {
   void set_timed(bool is_timed) const override;
 
  private:
-  CoreMlProgram() = default;
+  CoreMlProgram();
   Result<CoreMlFunction*> find(std::string_view function) const;
 
+  const std::uint64_t number_;  // no other program has it
   std::shared_ptr<CoreMlShared> shared_;
   std::unique_ptr<PackageModels> models_;
   std::vector<std::string> names_;

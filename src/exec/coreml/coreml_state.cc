@@ -22,7 +22,7 @@ Result<Tensor> make_tensor(const Feature& state) {
 
 }  // namespace
 
-CoreMlStateStore::CoreMlStateStore(std::shared_ptr<CoreMlRuntime> runtime, const void* owner,
+CoreMlStateStore::CoreMlStateStore(std::shared_ptr<CoreMlRuntime> runtime, std::uint64_t owner,
                                    std::vector<Feature> states)
     : runtime_(std::move(runtime)), owner_(owner), states_(std::move(states)) {}
 

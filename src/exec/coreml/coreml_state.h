@@ -20,8 +20,9 @@ namespace anemone::exec::coreml {
 // in use by a run while it is read or written.
 class CoreMlStateStore : public StateStore {
  public:
-  // Without states there is no handle. `owner` is the program that it belongs to.
-  CoreMlStateStore(std::shared_ptr<CoreMlRuntime> runtime, const void* owner,
+  // Without states there is no handle. `owner` is the number of the program that it belongs to: an
+  // address would come again when the store outlives its program.
+  CoreMlStateStore(std::shared_ptr<CoreMlRuntime> runtime, std::uint64_t owner,
                    std::vector<Feature> states);
   ~CoreMlStateStore() override;
 
@@ -34,7 +35,7 @@ class CoreMlStateStore : public StateStore {
   // An error of Core ML shows in the next call.
   void reset() override;
 
-  const void* owner() const { return owner_; }
+  std::uint64_t owner() const { return owner_; }
   StateHandle handle() const { return handle_; }
   // Makes the states serve a model of `revision` (package_models.h): nothing where they do
   // already, else their values go to new ones. The old ones stay after an error.
@@ -46,7 +47,7 @@ class CoreMlStateStore : public StateStore {
   Status access(const Feature& state, const std::function<Status(const Array&)>& use) const;
 
   const std::shared_ptr<CoreMlRuntime> runtime_;
-  const void* const owner_;
+  const std::uint64_t owner_;
   const std::vector<Feature> states_;
   StateHandle handle_ = StateHandle::kNone;
   std::uint64_t revision_ = 0;

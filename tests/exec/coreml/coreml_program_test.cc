@@ -118,6 +118,16 @@ TEST_P(Program, WrongCallsChangeNothing) {
   EXPECT_EQ(run("decode", {0, 0, 0, 0, 0, 0}, state.get()), (Floats{1, 1, 1, 1, 1, 1}));
 }
 
+TEST_P(Program, StatesThatOutliveTheirProgramServeNoOther) {
+  load();
+  const auto state = make_state();
+  program.reset();
+  load();
+  run("decode", {1, 1, 1, 1, 1, 1}, state.get());
+  EXPECT_EQ(status.message(), "[small.mlpackage] expected states of this program, got others");
+  EXPECT_TRUE(state->read("total").ok());
+}
+
 TEST_P(Program, OutputsOfAnEarlierRunAreUsedAgain) {
   load();
   const Tensor x = halves({1, 2, 3}, {1, 2, 3, 4, 5, 6});
