@@ -150,6 +150,11 @@ RuntimeError CheckedRuntime::misuse(const std::string& text) {
   return runtime_error(std::string(kMisuseDomain), 0, text);
 }
 
+void CheckedRuntime::clear_faults() {
+  const std::lock_guard lock(mutex_);
+  faults_.clear();
+}
+
 Failure CheckedRuntime::fault(Fault::Call call, const std::string& function, ComputeUnits units) {
   const std::lock_guard lock(mutex_);
   for (Fault& fault : faults_) {

@@ -59,6 +59,7 @@ class CheckedRuntime : public CoreMlRuntime {
   Outcome<ComputePlan> plan(const std::string& compiled, const ModelOptions& options) override;
 
   void inject(Fault fault);
+  void clear_faults();
   void set_machine(MachineInfo machine);
   // Called while a compilation is half done, with its target; and while a prediction runs.
   std::function<void(const std::string&)> in_compile;

@@ -131,17 +131,25 @@ TEST_F(Faults, LateFailureIsFoundByTheWarmUp) {
 }
 
 TEST_F(Faults, StatesFollowWhenFunctionsFallBack) {
-  load(true);
-  make_state();
-  EXPECT_EQ(run("decode", 3), Floats(6, 3));
-  runtime->inject({.call = Call::kLoad,
-                   .error = no_plan(),
-                   .times = -1,
-                   .function = "prefill",
-                   .units = {ComputeUnits::kCpuAndNeuralEngine}});
-  EXPECT_EQ(run("prefill", 4), Floats(6, 7));
-  EXPECT_EQ(run("decode", 1), Floats(6, 8));
-  EXPECT_EQ(runtime->live_states(), 1);
+  // With and without a compilation between.
+  for (const RuntimeError& error : {no_plan(), runtime_error("d", 1, "what")}) {
+    load(true);
+    make_state();
+    EXPECT_EQ(run("decode", 3), Floats(6, 3));
+    runtime->inject({.call = Call::kLoad,
+                     .error = error,
+                     .times = -1,
+                     .function = "prefill",
+                     .units = {ComputeUnits::kCpuAndNeuralEngine}});
+    EXPECT_EQ(run("prefill", 4), Floats(6, 7));
+    EXPECT_EQ(run("decode", 1), Floats(6, 8));
+    EXPECT_EQ(runtime->units().at("decode"), ComputeUnits::kCpuOnly);
+    EXPECT_EQ(runtime->live_states(), 1);
+    state.reset();
+    program.reset();
+    runtime->clear_faults();
+  }
+  EXPECT_EQ(runtime->compiles(), 2);
 }
 
 TEST_F(Faults, StatesThatCannotFollowStayAsTheyAre) {
