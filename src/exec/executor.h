@@ -40,7 +40,9 @@ struct SizeRange {
 struct Feature {
   std::string name;
   DType dtype = DType::kFp32;
-  Shape shape;  // kDynamic where flexible (inputs) or known only at run time (outputs)
+  // kDynamic where flexible (inputs) or known only at run time (outputs); an output of which not
+  // even the rank is known before it has none.
+  Shape shape;
   std::vector<SizeRange> size_ranges;  // one per dimension, or empty
   std::vector<Shape> allowed_shapes;   // the only legal shapes, when not empty
   bool is_optional = false;  // an input that may be left out: then it is `default_value` everywhere

@@ -47,8 +47,8 @@ class PackageChecker {
     if (kind == "output" && feature->shape.size() == shape.size())
       for (std::size_t i = 0; i < shape.size(); ++i)
         if (feature->shape[i] == kDynamic) known[i] = kDynamic;
-    const bool fits =
-        kind == "output" ? feature->shape == known : check_shape(*feature, shape).ok();
+    const bool fits = kind == "output" ? feature->shape.empty() || feature->shape == known
+                                       : check_shape(*feature, shape).ok();
     if (!fits)
       return corrupt("[{}] expected {} \"{}\" {}, got {} (function {})", package_, kind, name,
                      to_string(shape), to_string(feature->shape), function_.name);

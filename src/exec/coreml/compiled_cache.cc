@@ -1,0 +1,264 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "exec/coreml/compiled_cache.h"
+
+#include <algorithm>
+#include <cctype>
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "base/digest.h"
+#include "base/error.h"
+#include "base/file.h"
+#include "base/file_hashes.h"
+#include "base/file_identity.h"
+#include "base/folder_lock.h"
+#include "base/path.h"
+#include "base/progress.h"
+#include "base/thread_pool.h"
+#include "exec/coreml/error_map.h"
+
+namespace anemone::exec::coreml {
+namespace {
+
+namespace fs = std::filesystem;
+using Clock = std::chrono::steady_clock;
+
+// Raised when entries of earlier versions of anemone must not be used any more.
+constexpr int kFormat = 1;
+constexpr std::size_t kMaxFiles = 100'000;
+constexpr std::size_t kKeyDigits = 40;
+constexpr std::uint64_t kMaxMarkerBytes = 4096;
+
+// Letters, digits, "," and "." of a name; the rest would not be safe in a path.
+std::string as_name(std::string_view text) {
+  std::string out;
+  for (const char c : text)
+    out += std::isalnum(static_cast<unsigned char>(c)) != 0 || c == ',' || c == '.' ? c : '-';
+  return out.empty() ? "unknown" : out;
+}
+
+// Paths of all regular files of a folder, relative to it and sorted; a file stands for itself.
+// Links are not followed.
+Result<std::vector<std::string>> files_of(const std::string& path) {
+  std::error_code error;
+  if (fs::is_regular_file(fs::symlink_status(path, error))) return std::vector<std::string>{""};
+  std::vector<std::string> files;
+  fs::recursive_directory_iterator it(path, error);
+  for (const fs::recursive_directory_iterator end; !error && it != end; it.increment(error)) {
+    if (!fs::is_regular_file(it->symlink_status(error))) continue;
+    files.push_back(it->path().lexically_relative(path).string());
+    if (files.size() > kMaxFiles)
+      return corrupt("[{}] expected at most {} files, got more", path, kMaxFiles);
+  }
+  if (error) return io_error("[{}] cannot list: {}", path, error.message());
+  std::ranges::sort(files);
+  return files;
+}
+
+std::string place_of(const std::string& folder, const std::string& file) {
+  return file.empty() ? folder : folder + "/" + file;
+}
+
+Result<std::uint64_t> bytes_of(const std::string& path) {
+  ANEMONE_ASSIGN_OR_RETURN(const std::vector<std::string> files, files_of(path));
+  std::uint64_t bytes = 0;
+  for (const std::string& file : files) {
+    std::error_code error;
+    bytes += fs::file_size(place_of(path, file), error);
+    if (error) return io_error("[{}] cannot read: {}", place_of(path, file), error.message());
+  }
+  return bytes;
+}
+
+std::string model_of(const std::string& entry) {
+  return entry + "/model.mlmodelc";
+}
+std::string marker_of(const std::string& entry) {
+  return entry + "/complete";
+}
+
+// What the marker of an entry says: a model that lost a file does not agree with it.
+Result<std::string> marker_text(const std::string& entry, const std::string& key) {
+  ANEMONE_ASSIGN_OR_RETURN(const std::vector<std::string> files, files_of(model_of(entry)));
+  ANEMONE_ASSIGN_OR_RETURN(const std::uint64_t bytes, bytes_of(model_of(entry)));
+  return fmt::format("compiled model {}\nkey {}\nfiles {}\nbytes {}\n", kFormat, key, files.size(),
+                     bytes);
+}
+
+std::optional<CompiledModel> find(const std::string& entry, const std::string& key) {
+  const auto text = read_file(marker_of(entry), kMaxMarkerBytes);
+  if (!text.ok()) return std::nullopt;
+  const auto wanted = marker_text(entry, key);
+  const auto identity = FileIdentity::of(marker_of(entry));
+  if (!wanted.ok() || !identity.ok() || *wanted != *text) return std::nullopt;
+  return CompiledModel{model_of(entry), identity->text()};
+}
+
+// What a kill left of earlier tries, for which there is the lock.
+void remove_leftovers(const std::string& entry) {
+  const fs::path path(entry);
+  const std::string prefix = path.filename().string() + ".tmp.";
+  std::vector<fs::path> found;
+  std::error_code error;
+  for (fs::directory_iterator it(path.parent_path(), error), end; !error && it != end;
+       it.increment(error))
+    if (it->path().filename().string().starts_with(prefix)) found.push_back(it->path());
+  for (const fs::path& leftover : found) fs::remove_all(leftover, error);
+}
+
+Status check_space(const std::string& folder, const std::string& package) {
+  ANEMONE_ASSIGN_OR_RETURN(const std::uint64_t needed, bytes_of(package));
+  ANEMONE_ASSIGN_OR_RETURN(const std::uint64_t left, free_disk_bytes(folder));
+  if (needed <= left) return {};
+  return io_error("[{}] cannot compile: no space left on device (needs {}, {} free)", folder,
+                  format_bytes(needed), format_bytes(left));
+}
+
+// Locks the entry; waits while another process or thread makes it. `is_made` ends the waiting, then
+// without a lock.
+Result<std::optional<FolderLock>> lock_entry(const std::string& entry,
+                                             const CompiledCacheOptions& options,
+                                             const std::function<bool()>& is_made,
+                                             const std::function<void(CompileStage)>& tell) {
+  constexpr std::chrono::milliseconds kPause(20);
+  const std::string place = entry + ".lock";
+  const Clock::time_point start = Clock::now();
+  std::optional<Clock::time_point> told;
+  while (true) {
+    ANEMONE_RETURN_IF_ERROR(make_directories(place));
+    auto lock = FolderLock::take(place);
+    if (lock.ok()) return std::optional<FolderLock>(*std::move(lock));
+    // kNotFound: somebody removed the folder in between, as one of an earlier build.
+    if (lock.status().code() != Code::kBusy && lock.status().code() != Code::kNotFound)
+      return lock.status();
+    const Clock::time_point now = Clock::now();
+    if (options.cancel != nullptr && *options.cancel)
+      return cancelled("[{}] cancelled while another process compiles the package", entry);
+    if (now - start >= options.max_wait)
+      return busy("[{}] another process still compiles this package after {}", entry,
+                  format_duration(std::chrono::duration<double>(now - start).count()));
+    if (!told || now - *told >= std::chrono::seconds(1)) {
+      tell(CompileStage::kWaiting);
+      told = now;
+    }
+    if (is_made()) return std::optional<FolderLock>();
+    std::this_thread::sleep_for(kPause);
+  }
+}
+
+}  // namespace
+
+CompiledCache::CompiledCache(std::shared_ptr<CoreMlRuntime> runtime, CompiledCacheOptions options)
+    : runtime_(std::move(runtime)),
+      options_(std::move(options)),
+      machine_(as_name(runtime_->machine().hardware) + "_"),
+      place_(options_.folder + "/" + machine_ + as_name(runtime_->machine().os_build)) {}
+
+Result<std::string> CompiledCache::key_of(const std::string& package) {
+  ANEMONE_ASSIGN_OR_RETURN(const std::vector<std::string> files, files_of(package));
+  if (files.empty()) return corrupt("[{}] expected a package, got a folder without files", package);
+  const std::lock_guard lock(hashes_mutex_);
+  ThreadPool threads;
+  FileHashes hashes(options_.folder + "/hashes", threads);
+  Digest digest;
+  digest.update(fmt::format("{}\n{}\n", kFormat, options_.variant));
+  for (const std::string& file : files) {
+    ANEMONE_ASSIGN_OR_RETURN(const FileIdentity identity,
+                             FileIdentity::of(place_of(package, file)));
+    ANEMONE_ASSIGN_OR_RETURN(const std::string hash, hashes.of(identity));
+    digest.update(fmt::format("{} {}:{}\n", hash, file.size(), file));
+  }
+  return digest.hex().substr(0, kKeyDigits);
+}
+
+Result<CompiledModel> CompiledCache::get(const std::string& package,
+                                         const CompileProgress& progress) {
+  return find_or_make(package, nullptr, progress);
+}
+
+Result<CompiledModel> CompiledCache::renew(const std::string& package, const CompiledModel& broken,
+                                           const CompileProgress& progress) {
+  return find_or_make(package, &broken, progress);
+}
+
+Result<CompiledModel> CompiledCache::find_or_make(const std::string& package,
+                                                  const CompiledModel* broken,
+                                                  const CompileProgress& progress) {
+  const Clock::time_point start = Clock::now();
+  const auto tell = [&](CompileStage stage, bool was_compiled = false) {
+    const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
+    if (progress != nullptr) progress({stage, package, seconds, was_compiled});
+  };
+  tell(CompileStage::kHashing);
+  ANEMONE_RETURN_IF_ERROR(make_directories(options_.folder + "/hashes"));
+  ANEMONE_RETURN_IF_ERROR(make_directories(place_));
+  ANEMONE_ASSIGN_OR_RETURN(const std::string key, key_of(package));
+  const std::string entry = place_ + "/" + key;
+  const auto usable = [&]() -> std::optional<CompiledModel> {
+    auto found = find(entry, key);
+    if (found && broken != nullptr && found->id == broken->id) return std::nullopt;
+    return found;
+  };
+  auto found = usable();
+  if (!found) {
+    ANEMONE_ASSIGN_OR_RETURN(const auto lock,
+                             lock_entry(
+                                 entry, options_, [&] { return usable().has_value(); },
+                                 [&](CompileStage stage) { tell(stage); }));
+    found = usable();  // by whoever had the lock before
+    if (!found) {
+      tell(CompileStage::kCompiling);
+      remove_earlier_builds();
+      remove_leftovers(entry);
+      ANEMONE_RETURN_IF_ERROR(make(package, entry, key));
+      found = find(entry, key);
+      if (!found) return io_error("[{}] the compiled model was changed while it was made", entry);
+      tell(CompileStage::kReady, true);
+      return *std::move(found);
+    }
+  }
+  tell(CompileStage::kReady);
+  return *std::move(found);
+}
+
+Status CompiledCache::make(const std::string& package, const std::string& entry,
+                           const std::string& key) {
+  ANEMONE_RETURN_IF_ERROR(check_space(options_.folder, package));
+  const std::string made = entry + ".tmp." + random_suffix();
+  ANEMONE_RETURN_IF_ERROR(make_directories(made));
+  const auto fill = [&]() -> Status {
+    if (const Failure failure = runtime_->compile(package, model_of(made)))
+      return map_error(*failure, last_name(package), "cannot compile").status;
+    ANEMONE_ASSIGN_OR_RETURN(const std::string text, marker_text(made, key));
+    ANEMONE_RETURN_IF_ERROR(write_file(marker_of(made), text));
+    // An entry that is there is damaged or does not load; it may be open, so it is moved away
+    // whole.
+    std::error_code error;
+    fs::rename(entry, entry + ".tmp." + random_suffix(), error);
+    if (error == std::errc::no_such_file_or_directory) error.clear();
+    if (!error) fs::rename(made, entry, error);
+    if (error) return io_error("[{}] cannot rename: {}", entry, error.message());
+    return {};
+  };
+  const Status status = fill();
+  remove_leftovers(entry);
+  return status;
+}
+
+void CompiledCache::remove_earlier_builds() const {
+  const fs::path own(place_);
+  std::vector<fs::path> found;
+  std::error_code error;
+  for (fs::directory_iterator it(options_.folder, error), end; !error && it != end;
+       it.increment(error))
+    if (it->path().filename().string().starts_with(machine_) &&
+        it->path().filename() != own.filename())
+      found.push_back(it->path());
+  for (const fs::path& earlier : found) fs::remove_all(earlier, error);
+}
+
+}  // namespace anemone::exec::coreml
