@@ -285,6 +285,40 @@ TEST_F(ServerTest, IgnoresFieldsThatItDoesNotKnow) {
   EXPECT_EQ(answer["usage"]["completion_tokens"], 1);
 }
 
+// The fields of OpenAI, vLLM and llama.cpp that say what an answer has to be.
+TEST_F(ServerTest, GivesAnswersOfTheFormThatIsAskedFor) {
+  const Json schema = {{"type", "object"},
+                       {"properties", {{"city", {{"enum", {"Paris", "Rome"}}}}}},
+                       {"required", {"city"}}};
+  const std::vector<Json> fields = {
+      {{"response_format",
+        {{"type", "json_schema"},
+         {"json_schema", {{"name", "place"}, {"schema", schema}, {"strict", true}}}}}},
+      {{"structured_outputs", {{"json", schema}}}},
+      {{"guided_json", schema}},
+      {{"json_schema", schema}}};
+  for (Json body : fields) {
+    body["messages"] = kHi;
+    const Json answer = post_json(kChat, body);
+    const auto text = answer["choices"][0]["message"]["content"].get<std::string>();
+    const Json place = json_of(text);
+    EXPECT_EQ(place.size(), 1u) << text;
+    EXPECT_TRUE(place["city"] == "Paris" || place["city"] == "Rome") << text;
+    EXPECT_EQ(answer["choices"][0]["finish_reason"], "stop");
+  }
+  const Json choice = post_json(
+      kCompletions, {{"prompt", "x"}, {"guided_choice", {"left", "right"}}, {"max_tokens", 9}});
+  const auto text = choice["choices"][0]["text"].get<std::string>();
+  EXPECT_TRUE(text == "left" || text == "right") << text;
+  const Json digits =
+      post_json(kCompletions, {{"prompt", "x"}, {"guided_regex", "[0-9]{3}"}, {"max_tokens", 9}});
+  EXPECT_EQ(digits["choices"][0]["text"].get<std::string>().size(), 3u);
+  const Json object = post_json(
+      kChat,
+      {{"messages", kHi}, {"response_format", {{"type", "json_object"}}}, {"max_tokens", 5}});
+  EXPECT_TRUE(object["choices"][0]["message"]["content"].get<std::string>().starts_with("{"));
+}
+
 TEST_F(ServerTest, TakesRequestsInAnyPieces) {
   const std::string request = post_text(kCompletions, R"({"prompt": "xyz", "max_tokens": 2})");
   HttpClient client(server_.port());
