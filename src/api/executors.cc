@@ -2,13 +2,44 @@
 #include "api/executors.h"
 
 #include <algorithm>
+#include <fmt/format.h>
+#include <utility>
 
 #include "base/error.h"
+#include "exec/coreml/coreml_executor.h"
 #include "exec/cpu/cpu_executor.h"
 
 namespace anemone::api {
 
+namespace {
+
+Result<std::unique_ptr<exec::Executor>> make_coreml(const ExecutorOptions& options) {
+  namespace coreml = exec::coreml;
+  auto runtime = coreml::make_coreml_runtime();
+  if (runtime == nullptr)
+    return unsupported("[--executor] expected cpu, since Core ML needs macOS 15, got coreml");
+  if (!options.isa.empty())
+    return invalid_argument(
+        "[--isa] expected no kernels for Core ML, which has its own, got \"{}\"", options.isa);
+  if (options.coreml_cache.empty())
+    return invalid_argument("[--executor] expected a cache folder for coreml (ANEMONE_CACHE)");
+  coreml::CoreMlOptions out;
+  out.cache_folder = options.coreml_cache;
+  if (options.on_note)
+    out.on_event = [note = options.on_note](const coreml::LoadEvent& event) {
+      if (event.stage == coreml::LoadEvent::Stage::kNote) note(event.text);
+      if (event.stage == coreml::LoadEvent::Stage::kCompiling)
+        note(fmt::format("Core ML compiles {}: minutes, the first time", event.package));
+    };
+  return std::unique_ptr<exec::Executor>(coreml::make_coreml_executor(std::move(runtime), out));
+}
+
+}  // namespace
+
 Result<std::unique_ptr<exec::Executor>> make_executor(const ExecutorOptions& options) {
+  if (options.kind == "coreml") return make_coreml(options);
+  if (!options.kind.empty() && options.kind != "cpu")
+    return invalid_argument("[--executor] expected cpu or coreml, got \"{}\"", options.kind);
   namespace simd = kernels::simd;
   exec::CpuOptions cpu{.threads = options.threads, .maps_weights = options.maps_weights};
   if (options.isa == "reference") {
@@ -27,13 +58,9 @@ Result<std::unique_ptr<exec::Executor>> make_executor(const ExecutorOptions& opt
 }
 
 std::vector<ExecutorChoice> executor_choices() {
-#ifdef __APPLE__
-  constexpr std::string_view kNoCoreMl = "not in this build";
-#else
-  constexpr std::string_view kNoCoreMl = "needs macOS";
-#endif
+  const bool has_coreml = exec::coreml::make_coreml_runtime() != nullptr;
   return {{"cpu", true, kernels::simd::isa_name(kernels::simd::best_isa())},
-          {"coreml", false, kNoCoreMl}};
+          {"coreml", has_coreml, has_coreml ? "with --executor coreml" : "needs macOS 15"}};
 }
 
 }  // namespace anemone::api

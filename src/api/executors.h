@@ -3,6 +3,7 @@
 
 #include <anemone/status.h>
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -18,10 +19,16 @@ struct ExecutorOptions {
   // "reference" for the reference interpreter, without fusions. Empty: the best of this processor.
   std::string isa = {};
   bool maps_weights = true;  // exec::CpuOptions says what the other choice gives
+  std::string kind = {};     // "cpu" or "coreml"; empty: cpu
+  // Folder of the models that Core ML compiled, private to the user. For coreml alone.
+  std::string coreml_cache = {};
+  // What the user should know of a load, such as a package that runs on the CPU. May be null.
+  std::function<void(std::string_view)> on_note = {};
 };
 
 // The executor of this machine. The one place that names an implementation: callers above see the
-// interface alone. kInvalidArgument for instructions that the processor does not have.
+// interface alone. kInvalidArgument for an unknown kind and for instructions that the processor
+// does not have; kUnsupported for Core ML where there is none.
 Result<std::unique_ptr<exec::Executor>> make_executor(const ExecutorOptions& options = {});
 
 // An executor that anemone knows, and whether this build can make it; for reports.

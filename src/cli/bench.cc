@@ -134,7 +134,9 @@ Status run_prompt_suite(const BenchFlags& flags, const BenchOptions& options) {
   result.cold_start_ms = load.first_token_ms;
   const std::string& isa = options.executor.isa;
   const std::string mode =
-      fmt::format("cpu, {}, {} threads", isa.empty() ? "best instructions" : isa, threads);
+      options.executor.kind == "coreml"
+          ? "coreml"
+          : fmt::format("cpu, {}, {} threads", isa.empty() ? "best instructions" : isa, threads);
   if (flags.is_json) return print_json(bench::to_json(result, model->manifest().name, mode), 2);
   return print_report(describe_model(*model) + "\n" + suite_table(result));
 }

@@ -155,9 +155,10 @@ Result<bench::LoadTime> load_time(const BenchOptions& options, std::int64_t thre
   if (executable.empty()) return unsupported("[bench] cannot find the path of this program");
   std::vector<std::string> arguments = {"bench", options.folder, "--threads",
                                         std::to_string(threads)};
-  const auto& [_, isa, maps_weights] = options.executor;
-  if (!isa.empty()) arguments.insert(arguments.end(), {"--isa", isa});
-  if (!maps_weights) arguments.push_back("--no-mmap");
+  const api::ExecutorOptions& executor = options.executor;
+  if (!executor.isa.empty()) arguments.insert(arguments.end(), {"--isa", executor.isa});
+  if (!executor.kind.empty()) arguments.insert(arguments.end(), {"--executor", executor.kind});
+  if (!executor.maps_weights) arguments.push_back("--no-mmap");
   arguments.push_back("--load-start-ns");
   return bench::measure_load(executable, arguments, options.repetitions);
 }

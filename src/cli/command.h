@@ -21,6 +21,7 @@ struct Context {
   // As api::ExecutorOptions has them.
   std::string isa;
   bool maps_weights = true;
+  std::string executor_kind;
   bool verbose = false;
   // The subcommand sets this when the user names it; main runs it after all flags are read. It does
   // not throw.
@@ -30,7 +31,8 @@ struct Context {
   // `--api-key-file "$UNSET"` gives must not count as a flag that was not there.
   std::set<const CLI::Option*> texts;
 
-  api::ExecutorOptions executor() const { return {threads, isa, maps_weights}; }
+  // Notes of the executor go to stderr.
+  api::ExecutorOptions executor() const;
 };
 
 // Each adds its subcommand with its flags, help text and examples. `context` outlives the app.

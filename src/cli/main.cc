@@ -74,6 +74,9 @@ int run(int argc, char** argv) {
       "--no-mmap", [&] { context.maps_weights = false; },
       "Read the weights into memory, in huge pages where the system has them, instead "
       "of\nusing them in the files: faster answers, a slower start, memory of its own");
+  app.add_option("--executor", context.executor_kind,
+                 "What runs packages: cpu (the default), or coreml on a Mac, with the Neural "
+                 "Engine");
   app.add_flag("--verbose", context.verbose, "Log what happens to stderr");
   app.footer("Help on one command: anemone COMMAND --help");
   app.fallthrough();

@@ -262,6 +262,10 @@ TEST_F(Bench, ChecksWhatItIsAskedFor) {
       {"--plot ''/x", 2},
       {"--plot '" + folder.file("nothing/speed.svg") + "'", 5},
       {"--isa vax", 2},
+      {"--executor gpu", 2},
+#ifndef __APPLE__
+      {"--executor coreml", 4},
+#endif
   };
   for (const auto& [arguments, code] : cases) {
     SCOPED_TRACE(arguments);

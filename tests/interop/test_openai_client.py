@@ -5,11 +5,14 @@ import concurrent.futures
 import contextlib
 import json
 import pathlib
+import re
 import subprocess
 import time
 import urllib.request
+from typing import Literal
 
 import openai
+import pydantic
 import pytest
 
 CHECKPOINT = pathlib.Path(__file__).parents[2] / "models/pocket/checkpoint"
@@ -141,6 +144,47 @@ def test_tools_are_taken(client):
     assert client.chat.completions.create(model="pocket", messages=QUESTION, tools=[tool], max_tokens=4).choices[0].message.content
 
 
+class Place(pydantic.BaseModel):
+    city: Literal["Paris", "Rome", "Berlin"]
+    digits: int = pydantic.Field(ge=0, le=99)
+    tags: list[Literal["a", "b"]] = pydantic.Field(max_length=2)
+    is_capital: bool
+
+
+def test_answers_are_parsed_into_a_model(client):
+    for question in ("What is the capital of France?", "What is 17 + 25?"):
+        message = client.chat.completions.parse(model="pocket", messages=[{"role": "user", "content": question}],
+                                                response_format=Place).choices[0].message
+        assert isinstance(message.parsed, Place) and message.refusal is None
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_sampled_answers_keep_to_the_schema(client, seed):
+    completion = client.chat.completions.create(model="pocket", messages=QUESTION, temperature=2, seed=seed, n=2, response_format={
+        "type": "json_schema", "json_schema": {"name": "place", "schema": Place.model_json_schema()}})
+    for choice in completion.choices:
+        Place.model_validate_json(choice.message.content)
+        assert choice.finish_reason == "stop"
+
+
+def test_a_streamed_answer_keeps_to_the_schema(client):
+    with client.chat.completions.stream(model="pocket", messages=QUESTION, response_format=Place) as stream:
+        for _ in stream:
+            pass
+        assert isinstance(stream.get_final_completion().choices[0].message.parsed, Place)
+
+
+@pytest.mark.parametrize("more, pattern", [
+    ({"guided_regex": "[0-9]{2,4}"}, "[0-9]{2,4}"),
+    ({"guided_choice": ["left", "right"]}, "left|right"),
+    ({"structured_outputs": {"regex": "(ab){1,3}c"}}, "(ab){1,3}c"),
+    ({"grammar": 'root ::= "x" [0-9] "y"?'}, "x[0-9]y?")])
+def test_forms_of_other_servers(client, more, pattern):
+    completion = client.completions.create(model="pocket", prompt="one two", max_tokens=200, extra_body=more)
+    assert completion.choices[0].finish_reason == "stop"
+    assert re.fullmatch(pattern, completion.choices[0].text)
+
+
 def test_sixteen_clients_at_a_time(client):
     def ask(_):
         return client.chat.completions.create(model="pocket", messages=QUESTION).choices[0].message.content
@@ -157,7 +201,8 @@ def test_sixteen_clients_at_a_time(client):
         ({"temperature": 3}, openai.BadRequestError, "temperature", None),
         ({"n": 1000}, openai.BadRequestError, "n", None),
         ({"messages": [{"role": "user", "content": "x " * 2000}]}, openai.BadRequestError, "messages", "context_length_exceeded"),
-        ({"response_format": {"type": "json_object"}}, openai.BadRequestError, "response_format", "unsupported_value"),
+        ({"response_format": {"type": "json_schema", "json_schema": {"name": "n", "schema": {"contains": {}}}}},
+         openai.BadRequestError, "schema #/contains", "unsupported_value"),
         ({"tool_choice": "required"}, openai.BadRequestError, "tool_choice", "unsupported_value"),
         ({"messages": [{"role": "user", "content": [{"type": "image_url", "image_url": {"url": "x"}}]}]},
          openai.BadRequestError, "messages[0].content[0]", "unsupported_value"),

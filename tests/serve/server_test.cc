@@ -67,6 +67,8 @@ TEST_F(ServerTest, ListsItsModelsByAllNames) {
   EXPECT_EQ(list["data"][0]["object"], "model");
   EXPECT_TRUE(list["data"][0]["created"].is_number_integer());
   EXPECT_EQ(get_json("/v1/models/tiny")["id"], "tiny");
+  EXPECT_EQ(get_json("/models/tiny")["id"], "tiny");
+  EXPECT_EQ(get_json("/models"), get_json("/v1/models"));
   EXPECT_EQ(get_json("/v1/models/other/name")["id"], "other/name");
   EXPECT_EQ(get_json("/v1/models/other%2Fname?x=1")["id"], "other/name");
 }

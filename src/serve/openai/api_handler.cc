@@ -15,15 +15,25 @@ namespace {
 
 constexpr const char* kJsonType = "application/json";
 constexpr std::size_t kMaxShown = 200;
-constexpr std::string_view kModelsPrefix = "/v1/models/";
+constexpr std::string_view kModelsPrefix = "/models/";
 
 enum class Route { kUnknown, kHealth, kModels, kModel, kChat, kCompletions };
 
+// Clients are given the address of the server with or without the version, and leave it out or add
+// it: "/v1/models" and "/models" are the same.
+std::string_view without_version(std::string_view path) {
+  constexpr std::string_view kVersion = "/v1";
+  if (path.starts_with(kVersion) && path.substr(kVersion.size()).starts_with('/'))
+    path.remove_prefix(kVersion.size());
+  return path;
+}
+
 Route route_of(std::string_view path) {
+  path = without_version(path);
   if (path == "/health") return Route::kHealth;
-  if (path == "/v1/models") return Route::kModels;
-  if (path == "/v1/chat/completions") return Route::kChat;
-  if (path == "/v1/completions") return Route::kCompletions;
+  if (path == "/models") return Route::kModels;
+  if (path == "/chat/completions") return Route::kChat;
+  if (path == "/completions") return Route::kCompletions;
   if (path.starts_with(kModelsPrefix) && path.size() > kModelsPrefix.size()) return Route::kModel;
   return Route::kUnknown;
 }
@@ -205,7 +215,7 @@ HttpResponse ApiHandler::get(std::string_view path, HeaderList headers) const {
     return json_response({{"object", "list"}, {"data", std::move(list)}}, std::move(headers));
   }
   std::string name;
-  if (!percent_decode(path.substr(kModelsPrefix.size()), name))
+  if (!percent_decode(without_version(path).substr(kModelsPrefix.size()), name))
     return error_response(http_error(400, "[path] expected % and two hex digits"),
                           std::move(headers));
   if (std::ranges::find(names, name) == names.end())

@@ -44,7 +44,8 @@ struct ApiHandlerOptions {
   WorkBudget::Limits budget;     // of one request, for all that is done before it is queued
 };
 
-// GET /health, GET /v1/models[/ID], POST /v1/chat/completions, POST /v1/completions. Thread-safe.
+// GET /health, GET /v1/models[/ID], POST /v1/chat/completions, POST /v1/completions, the same
+// without /v1. Thread-safe.
 class ApiHandler : public HttpHandler {
  public:
   // The backend outlives the handler. `now` is the creation time that models are listed with.
