@@ -98,9 +98,8 @@ class FastParity : public ::testing::TestWithParam<Checkpoint> {
   mutable int clear_leads_ = 0;
 };
 
-// The instruction set that this machine runs by default and one of the others, which changes with
-// `turn` and the checkpoint: over all checkpoints every turn meets every instruction set. Kernels
-// are compared with their oracles on all of them in tests of their own.
+// The default instruction set and one of the others, by `turn` and the checkpoint: over all
+// checkpoints every turn meets every one. Kernels are compared with their oracles on all of them.
 std::vector<std::string> fast_isas(const Checkpoint& checkpoint, std::size_t turn) {
   const auto isas = kernels::simd::supported_isas();
   std::vector<std::string> names = {std::string(kernels::simd::isa_name(isas.back()))};
