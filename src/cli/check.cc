@@ -123,6 +123,12 @@ Status run_check(const CheckFlags& flags) {
   CheckReportOptions shown = {
       .measured = options.measured, .has_notes = flags.has_notes, .has_operations = true};
   if (options.chip != nullptr) shown.chip = options.chip;
+  std::optional<artifact::Manifest> manifest;
+  std::error_code error;
+  if (fs::exists(fs::path(flags.path) / artifact::kManifestName, error)) {
+    ANEMONE_ASSIGN_OR_RETURN(manifest, artifact::read_manifest(flags.path));
+    shown.manifest = &*manifest;
+  }
   const Report report = check_report(flags.path, packages, shown);
   if (!flags.html.empty())
     ANEMONE_RETURN_IF_ERROR(

@@ -11,6 +11,7 @@
 
 #include "base/escape.h"
 #include "base/progress.h"
+#include "cli/step_times.h"
 
 namespace anemone::cli {
 namespace {
@@ -197,6 +198,29 @@ std::size_t products_off_chip(const std::vector<CheckedPackage>& packages) {
   return count;
 }
 
+namespace {
+
+void add_step_times(const artifact::Manifest& manifest, const std::vector<CheckedPackage>& packages,
+                    const ane::Chip& chip, Report& report) {
+  std::vector<std::vector<std::string>> rows;
+  report.json["steps"] = Json::array();
+  for (const StepTime& step : step_times(manifest, packages, chip)) {
+    report.json["steps"].push_back({{"function", step.function},
+                                    {"tokens", step.tokens},
+                                    {"packages", step.packages},
+                                    {"estimated_ms", step.seconds * 1e3}});
+    rows.push_back({fmt::format("a step of {}", step.function), count_of(step.packages, "package"),
+                    fmt::format("{:.3g} ms at least", step.seconds * 1e3),
+                    fmt::format("{:.0f} tokens per second at most",
+                                static_cast<double>(step.tokens) / step.seconds)});
+  }
+  if (!rows.empty()) report.text += "\n" + table(rows, "  ");
+  if (!rows.empty() && manifest.form.has_expert_packs())
+    report.text += "  without the packages of experts, of which a step runs the active ones\n";
+}
+
+}  // namespace
+
 Report check_report(const std::string& path, const std::vector<CheckedPackage>& packages,
                     const CheckReportOptions& options) {
   Report report;
@@ -232,6 +256,8 @@ Report check_report(const std::string& path, const std::vector<CheckedPackage>& 
       fmt::format("{}: {}, {}, checked against {} laws of the chip\n\n", escaped(path),
                   count_of(packages.size(), "package"), count_of(functions, "function"), checked) +
       functions_table(packages, *options.chip);
+  if (options.manifest != nullptr)
+    add_step_times(*options.manifest, packages, *options.chip, report);
   for (const auto& [severity, law] : broken_laws(packages)) {
     if (severity != Severity::kNote || options.has_notes)
       report.text += law_text(*law, severity, found_lines(*law, packages), options.measured);

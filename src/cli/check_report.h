@@ -6,6 +6,7 @@
 
 #include "ane/check.h"
 #include "ane/chip.h"
+#include "artifact/manifest.h"
 #include "base/json.h"
 #include "cli/inspect.h"
 
@@ -28,6 +29,7 @@ struct CheckReportOptions {
   const ane::Chip* chip = &ane::default_chip();  // of which times are estimated; not null
   const ane::Measurements* measured = nullptr;   // that the findings follow
   bool has_notes = false;                        // the text explains notes, too
+  const artifact::Manifest* manifest = nullptr;  // of the packages, for the time of a step
   bool has_operations = false;                   // the JSON has every operation with its device
 };
 

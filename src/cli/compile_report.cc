@@ -137,7 +137,7 @@ std::vector<std::string> embedding_row(const artifact::Embedding& embedding) {
 // What `check` would say of the packages, and whether it would refuse them.
 std::string check_text(const compiler::CompileReport& report, const std::string& output) {
   const auto refused = broken_laws(report.checked, ane::Severity::kRefused);
-  return check_report(output, report.checked).text +
+  return check_report(output, report.checked, {.manifest = &report.manifest}).text +
          (refused.empty()
               ? "anemone check would refuse nothing\n"
               : fmt::format("anemone check would refuse it: {}\n", fmt::join(refused, ", ")));
@@ -172,7 +172,8 @@ Json report_json(const compiler::CompileReport& report, const std::string& outpu
                {"weights", std::move(weights)},
                {"notes", report.notes}};
   if (report.experts) json["experts"] = experts_json(*report.experts);
-  if (report.is_dry_run) json["check"] = check_report(output, report.checked).json;
+  if (report.is_dry_run)
+    json["check"] = check_report(output, report.checked, {.manifest = &report.manifest}).json;
   return json;
 }
 

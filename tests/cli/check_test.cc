@@ -85,6 +85,24 @@ TEST(CheckModel, FindsNarrowAxesAndManyStatesInBlendStates) {
   EXPECT_EQ(report["contested"], 2);
 }
 
+// Layers and heads, one after the other; the package of embeddings is not in a step.
+TEST(CheckModel, AddsUpWhatAStepTakes) {
+  const TemporaryFolder folder;
+  const std::string model = compiled(folder, "--shards 3");
+  const Json report = json_of(model, 0);
+  ASSERT_EQ(report["steps"].size(), 2U);
+  for (const Json& step : report["steps"]) {
+    EXPECT_EQ(step["packages"], 4);
+    EXPECT_EQ(step["tokens"], step["function"] == "decode" ? 1 : 64);
+    double sum = 0;
+    for (const Json& function : report["functions"])
+      if (function["function"] == step["function"] && function["package"] != "embed.mlpackage")
+        sum += function["estimated_ms"].get<double>();
+    EXPECT_NEAR(step["estimated_ms"].get<double>(), sum, 1e-9);
+    EXPECT_GT(sum, 4 * 0.095);
+  }
+}
+
 TEST(CheckModel, RefusesBlocksOfInputsAndSaysItInOneLine) {
   const TemporaryFolder folder;
   const std::string model = compiled(folder, "--quant int4-block");
