@@ -12,7 +12,7 @@ GrammarCache::Made GrammarCache::get(const std::string& key, const std::function
     }
   }
   Made made = make();
-  if (!made.ok()) return made;
+  if (!made.ok() || key.size() > max_source_bytes_) return made;
   const std::lock_guard lock(mutex_);
   // Another thread may have made it meanwhile: all use one, and one set of masks.
   if (const auto found = by_key_.find(key); found != by_key_.end()) return found->second->grammar;

@@ -347,6 +347,25 @@ TEST(HostileSchema, DepthIsRefused) {
   EXPECT_FALSE(grammar_from_json_schema(json(R"({"const":)" + value + "}")).ok());
 }
 
+// What an enum allows is tried with the grammar of the other keywords, which refers to it.
+TEST(HostileSchema, EnumsThatReferToThemselvesAreRefused) {
+  for (const char* text :
+       {R"({"enum":[1],"items":{"$ref":"#"}})", R"({"const":1,"properties":{"a":{"$ref":"#"}}})"}) {
+    const auto grammar = grammar_from_json_schema(json(text));
+    ASSERT_FALSE(grammar.ok()) << text;
+    EXPECT_EQ(grammar.status().code(), Code::kUnsupported) << grammar.status().message();
+  }
+}
+
+TEST(JsonSchema, OneOfIsRefusedWhereValuesMayBeEqual) {
+  for (const char* text : {R"({"oneOf":[{"enum":[2]},{"enum":[2.0]}]})",
+                           R"({"oneOf":[{"enum":[{"a":1,"b":2}]},{"enum":[{"b":2,"a":1}]}]})"}) {
+    const auto grammar = grammar_from_json_schema(json(text));
+    ASSERT_FALSE(grammar.ok()) << text;
+    EXPECT_EQ(grammar.status().code(), Code::kUnsupported) << grammar.status().message();
+  }
+}
+
 TEST(HostileSchema, ReferencesThatMultiplyAreStopped) {
   Json schema = json(R"({"$ref":"#/$defs/0","$defs":{}})");
   for (int i = 0; i < 50; ++i) {

@@ -111,12 +111,18 @@ Result<bool> SchemaCompiler::are_disjoint(const Json& a, const Json& b, const st
   if (is_listed(a) && is_listed(b)) {
     const Json values = listed(b);
     ANEMONE_RETURN_IF_ERROR(work_.spend(values.size() * 300 + listed(a).size() * 300));
+    const Json others = listed(a);
+    // Equal values of these may be written in several ways: 2 and 2.0, members in another order.
+    const auto has_several_texts = [](const Json& value) {
+      return value.is_structured() || value.is_number_float();
+    };
+    if (std::ranges::any_of(values, has_several_texts) ||
+        std::ranges::any_of(others, has_several_texts))
+      return false;
     std::set<std::string> texts;
     for (const Json& value : values) texts.insert(dump_json(value));
-    const Json others = listed(a);
-    return std::none_of(others.begin(), others.end(), [&](const Json& value) {
-      return value.is_number_float() || texts.contains(dump_json(value));
-    });
+    return std::none_of(others.begin(), others.end(),
+                        [&](const Json& value) { return texts.contains(dump_json(value)); });
   }
   if (common != kObjectType || depth == kMaxDisjointDepth) return false;
   if (!a.contains("properties") || !b.contains("properties")) return false;
@@ -173,8 +179,11 @@ Result<NodeId> SchemaCompiler::listed_values(const Json& schema, const std::stri
   // Other keywords are followed by the grammar that they make.
   std::optional<GrammarMatcher> matcher;
   if (!rest.empty()) {
-    ANEMONE_ASSIGN_OR_RETURN(const auto grammar,
-                             SchemaCompiler(root_, options_, work_).compile(rest, pointer));
+    SchemaCompiler inner(root_, options_, work_);
+    // One limit for all of them, since a reference may lead back here; and these take more stack.
+    constexpr int kLevels = 10;
+    inner.depth_ = depth_ + kLevels;
+    ANEMONE_ASSIGN_OR_RETURN(const auto grammar, inner.compile(rest, pointer));
     matcher.emplace(grammar);
   }
   std::vector<std::string> scalars;
