@@ -10,7 +10,6 @@
 #include "exec/cpu/cpu_executor.h"
 
 namespace anemone::api {
-
 namespace {
 
 Result<std::unique_ptr<exec::Executor>> make_coreml(const ExecutorOptions& options) {
@@ -21,10 +20,10 @@ Result<std::unique_ptr<exec::Executor>> make_coreml(const ExecutorOptions& optio
   if (!options.isa.empty())
     return invalid_argument(
         "[--isa] expected no kernels for Core ML, which has its own, got \"{}\"", options.isa);
-  if (options.coreml_cache.empty())
-    return invalid_argument("[--executor] expected a cache folder for coreml (ANEMONE_CACHE)");
+  if (!options.coreml_cache)
+    return invalid_argument("[executor] expected a folder for what Core ML compiles, got none");
   coreml::CoreMlOptions out;
-  out.cache_folder = options.coreml_cache;
+  ANEMONE_ASSIGN_OR_RETURN(out.cache_folder, options.coreml_cache());
   if (options.on_note)
     out.on_event = [note = options.on_note](const coreml::LoadEvent& event) {
       if (event.stage == coreml::LoadEvent::Stage::kNote) note(event.text);

@@ -20,8 +20,9 @@ struct ExecutorOptions {
   std::string isa = {};
   bool maps_weights = true;  // exec::CpuOptions says what the other choice gives
   std::string kind = {};     // "cpu" or "coreml"; empty: cpu
-  // Folder of the models that Core ML compiled, private to the user. For coreml alone.
-  std::string coreml_cache = {};
+  // Gives the folder of the models that Core ML compiled, which is private to the user. Called for
+  // coreml alone, which needs it.
+  std::function<Result<std::string>()> coreml_cache = {};
   // What the user should know of a load, such as a package that runs on the CPU. May be null.
   std::function<void(std::string_view)> on_note = {};
 };

@@ -41,6 +41,11 @@ struct CheckFlags {
   bool shows_laws = false;
 };
 
+struct Checked {
+  std::vector<CheckedPackage> packages;
+  std::optional<artifact::Manifest> manifest;  // of a compiled model
+};
+
 Result<CheckedPackage> check_file(const std::string& path, std::string name, std::int64_t layers,
                                   const ane::CheckOptions& options) {
   ANEMONE_ASSIGN_OR_RETURN(const mlpackage::Model model, mlpackage::is_compiled_folder(path)
@@ -50,15 +55,15 @@ Result<CheckedPackage> check_file(const std::string& path, std::string name, std
 }
 
 // One package is in memory at a time.
-Result<std::vector<CheckedPackage>> check_artifact(const std::string& folder,
-                                                   const ane::CheckOptions& options) {
-  ANEMONE_ASSIGN_OR_RETURN(const artifact::Manifest manifest, artifact::read_manifest(folder));
-  std::vector<CheckedPackage> out;
+Result<Checked> check_artifact(const std::string& folder, const ane::CheckOptions& options) {
+  Checked out;
+  ANEMONE_ASSIGN_OR_RETURN(out.manifest, artifact::read_manifest(folder));
+  const artifact::Manifest& manifest = *out.manifest;
   const auto add = [&](const std::string& package, std::int64_t layers) -> Status {
     ANEMONE_ASSIGN_OR_RETURN(
         CheckedPackage checked,
         check_file((fs::path(folder) / package).string(), package, layers, options));
-    out.push_back(std::move(checked));
+    out.packages.push_back(std::move(checked));
     return {};
   };
   for (const artifact::Shard& shard : manifest.shards) {
@@ -73,8 +78,7 @@ Result<std::vector<CheckedPackage>> check_artifact(const std::string& folder,
   return out;
 }
 
-Result<std::vector<CheckedPackage>> check_path(const std::string& path,
-                                               const ane::CheckOptions& options) {
+Result<Checked> check_path(const std::string& path, const ane::CheckOptions& options) {
   std::error_code error;
   const fs::file_status status = fs::status(path, error);
   if (!fs::exists(status))
@@ -89,8 +93,8 @@ Result<std::vector<CheckedPackage>> check_path(const std::string& path,
     return unsupported("[{}] expected a .mlpackage, .mlmodel or compiled model, got another file",
                        path);
   ANEMONE_ASSIGN_OR_RETURN(CheckedPackage package, check_file(path, path, 0, options));
-  std::vector<CheckedPackage> out;
-  out.push_back(std::move(package));
+  Checked out;
+  out.packages.push_back(std::move(package));
   return out;
 }
 
@@ -118,17 +122,12 @@ Status run_check(const CheckFlags& flags) {
     options.measured = &*measured;
   }
   ANEMONE_RETURN_IF_ERROR(check_output_file(flags.html, flags.path));
-  ANEMONE_ASSIGN_OR_RETURN(const std::vector<CheckedPackage> packages,
-                           check_path(flags.path, options));
+  ANEMONE_ASSIGN_OR_RETURN(const Checked checked, check_path(flags.path, options));
+  const std::vector<CheckedPackage>& packages = checked.packages;
   CheckReportOptions shown = {
       .measured = options.measured, .has_notes = flags.has_notes, .has_operations = true};
   if (options.chip != nullptr) shown.chip = options.chip;
-  std::optional<artifact::Manifest> manifest;
-  std::error_code error;
-  if (fs::exists(fs::path(flags.path) / artifact::kManifestName, error)) {
-    ANEMONE_ASSIGN_OR_RETURN(manifest, artifact::read_manifest(flags.path));
-    shown.manifest = &*manifest;
-  }
+  if (checked.manifest) shown.manifest = &*checked.manifest;
   const Report report = check_report(flags.path, packages, shown);
   if (!flags.html.empty())
     ANEMONE_RETURN_IF_ERROR(

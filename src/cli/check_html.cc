@@ -128,6 +128,7 @@ std::string check_html(const std::string& path, const std::vector<CheckedPackage
                {"file", path},
                {"chip", {{"id", chip.id}, {"name", chip.name}, {"named", is_chip_named}}},
                {"totals", totals_json(packages)},
+               {"steps", steps_json(packages, options)},
                {"severities", Json::object()},
                {"laws", Json::array()},
                {"packages", Json::array()}};

@@ -123,6 +123,8 @@ function showHeader(report) {
             gmacText(totals.multiplications)],
     ['Weights', bytesText(totals.weight_bytes)],
     ['States', totals.state_bytes === 0 ? 'none' : bytesText(totals.state_bytes)],
+    ...report.steps.map((step) => [`A step of ${step.function}, at least`,
+        `${digits.format(step.estimated_ms)} ms in ${plural(step.packages, 'package')}`]),
   ]));
 }
 

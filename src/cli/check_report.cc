@@ -9,9 +9,9 @@
 #include <string_view>
 #include <utility>
 
+#include "ane/step_times.h"
 #include "base/escape.h"
 #include "base/progress.h"
-#include "cli/step_times.h"
 
 namespace anemone::cli {
 namespace {
@@ -119,6 +119,28 @@ std::string functions_table(const std::vector<CheckedPackage>& packages, const a
   return text;
 }
 
+// A line per function of a step. Empty for packages that are not of one model.
+std::string steps_table(const std::vector<ane::StepTime>& steps,
+                        const CheckReportOptions& options) {
+  if (steps.empty()) return "";
+  std::vector<std::vector<std::string>> rows;
+  for (const ane::StepTime& step : steps)
+    rows.push_back({fmt::format("a step of {}", step.function), count_of(step.packages, "package"),
+                    fmt::format("{:.3g} ms at least", step.seconds * 1e3),
+                    fmt::format("{:.0f} tokens per second at most",
+                                static_cast<double>(step.tokens) / step.seconds)});
+  std::string text = "\n" + table(rows, "  ");
+  if (options.manifest->form.has_expert_packs())
+    text += "  without the packages of experts, of which a step runs the active ones\n";
+  return text;
+}
+
+std::vector<ane::StepTime> steps_of(const std::vector<CheckedPackage>& packages,
+                                    const CheckReportOptions& options) {
+  if (options.manifest == nullptr) return {};
+  return ane::step_times(*options.manifest, packages, *options.chip);
+}
+
 }  // namespace
 
 Json law_json(const Law& law, Severity severity, const ane::Measurements* measured) {
@@ -144,6 +166,16 @@ Json function_json(const PlacedFunction& function, const ane::Chip& chip) {
           {"state_bytes", function.state_bytes},
           {"estimated_ms", estimate.seconds * 1e3},
           {"bound", estimate.is_bound_by_bytes ? "bytes" : "multiplications"}};
+}
+
+Json steps_json(const std::vector<CheckedPackage>& packages, const CheckReportOptions& options) {
+  Json json = Json::array();
+  for (const ane::StepTime& step : steps_of(packages, options))
+    json.push_back({{"function", step.function},
+                    {"tokens", step.tokens},
+                    {"packages", step.packages},
+                    {"estimated_ms", step.seconds * 1e3}});
+  return json;
 }
 
 Json operation_json(const PlacedOperation& operation) {
@@ -198,29 +230,6 @@ std::size_t products_off_chip(const std::vector<CheckedPackage>& packages) {
   return count;
 }
 
-namespace {
-
-void add_step_times(const artifact::Manifest& manifest, const std::vector<CheckedPackage>& packages,
-                    const ane::Chip& chip, Report& report) {
-  std::vector<std::vector<std::string>> rows;
-  report.json["steps"] = Json::array();
-  for (const StepTime& step : step_times(manifest, packages, chip)) {
-    report.json["steps"].push_back({{"function", step.function},
-                                    {"tokens", step.tokens},
-                                    {"packages", step.packages},
-                                    {"estimated_ms", step.seconds * 1e3}});
-    rows.push_back({fmt::format("a step of {}", step.function), count_of(step.packages, "package"),
-                    fmt::format("{:.3g} ms at least", step.seconds * 1e3),
-                    fmt::format("{:.0f} tokens per second at most",
-                                static_cast<double>(step.tokens) / step.seconds)});
-  }
-  if (!rows.empty()) report.text += "\n" + table(rows, "  ");
-  if (!rows.empty() && manifest.form.has_expert_packs())
-    report.text += "  without the packages of experts, of which a step runs the active ones\n";
-}
-
-}  // namespace
-
 Report check_report(const std::string& path, const std::vector<CheckedPackage>& packages,
                     const CheckReportOptions& options) {
   Report report;
@@ -255,9 +264,8 @@ Report check_report(const std::string& path, const std::vector<CheckedPackage>& 
   report.text =
       fmt::format("{}: {}, {}, checked against {} laws of the chip\n\n", escaped(path),
                   count_of(packages.size(), "package"), count_of(functions, "function"), checked) +
-      functions_table(packages, *options.chip);
-  if (options.manifest != nullptr)
-    add_step_times(*options.manifest, packages, *options.chip, report);
+      functions_table(packages, *options.chip) + steps_table(steps_of(packages, options), options);
+  report.json["steps"] = steps_json(packages, options);
   for (const auto& [severity, law] : broken_laws(packages)) {
     if (severity != Severity::kNote || options.has_notes)
       report.text += law_text(*law, severity, found_lines(*law, packages), options.measured);

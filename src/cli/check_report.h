@@ -44,10 +44,12 @@ std::vector<FoundLine> found_lines(const ane::Law& law,
                                    const std::vector<ane::CheckedPackage>& packages);
 
 // The parts that all forms of the report have: a law without its places, the sums of a function
-// with its estimate, and an operation with its device. A measurement stands before the sources of
-// its law.
+// with its estimate, the steps of a model, and an operation with its device. A measurement stands
+// before the sources of its law.
 Json law_json(const ane::Law& law, ane::Severity severity, const ane::Measurements* measured);
 Json function_json(const ane::PlacedFunction& function, const ane::Chip& chip);
+Json steps_json(const std::vector<ane::CheckedPackage>& packages,
+                const CheckReportOptions& options);
 Json operation_json(const ane::PlacedOperation& operation);
 
 // What was found in all packages of `path`: the text has a line for each function with what it

@@ -10,9 +10,10 @@ namespace anemone::cli {
 api::ExecutorOptions Context::executor() const {
   api::ExecutorOptions out{.threads = threads, .isa = isa, .maps_weights = maps_weights};
   out.kind = executor_kind;
-  if (out.kind != "coreml") return out;
-  // Without a folder the executor says what is missing.
-  if (auto cache = make_cache_folder(); cache.ok()) out.coreml_cache = *cache + "/coreml";
+  out.coreml_cache = []() -> Result<std::string> {
+    ANEMONE_ASSIGN_OR_RETURN(const std::string cache, make_cache_folder());
+    return cache + "/coreml";
+  };
   out.on_note = [](std::string_view note) { fmt::print(stderr, "note: {}\n", escaped(note)); };
   return out;
 }

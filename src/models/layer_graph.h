@@ -16,11 +16,11 @@
 namespace anemone::models {
 
 struct GraphOptions {
-  ir::Opset opset = ir::Opset::kIOS18;
-  DType dtype = DType::kFp16;      // of activations: fp16 or fp32
-  std::int64_t tokens = 1;         // T; kDynamic: known when it runs
-  std::int64_t context = 0;        // S: positions that the function attends to and writes
-  std::int64_t cache_context = 0;  // positions that the caches have, S or more
+  ir::Opset opset = ir::Opset::kIOS18;  // of the function
+  DType dtype = DType::kFp16;           // of activations: fp16 or fp32
+  std::int64_t tokens = 1;              // T; kDynamic: known when it runs
+  std::int64_t context = 0;             // S: positions that the function attends to and writes
+  std::int64_t cache_context = 0;       // positions that the caches have, S or more
   // Tokens of the widest function: room for so many is behind the context of packed caches.
   std::int64_t widest_step = 1;
   // False: caches that would be states are inputs and outputs (Core ML has states of fp16, from iOS

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "quant/older_form.h"
 
-#include <cstring>
+#include <algorithm>
+#include <utility>
 
 #include "base/error.h"
 
@@ -15,11 +16,8 @@ ir::Literal retyped(const ir::Literal& literal, DType dtype, const Shape& shape)
 
 ir::Literal uint32s(const Shape& values) {
   Tensor tensor(DType::kUInt32, {static_cast<std::int64_t>(values.size())});
-  auto* out = tensor.mutable_view().data;
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    const auto value = static_cast<std::uint32_t>(values[i]);
-    std::memcpy(out + i * sizeof(value), &value, sizeof(value));
-  }
+  std::ranges::transform(values, tensor.mutable_view().as<std::uint32_t>().begin(),
+                         [](std::int64_t value) { return static_cast<std::uint32_t>(value); });
   return ir::Literal::of(std::move(tensor));
 }
 

@@ -126,20 +126,22 @@ StoredWeight store_weight(const QuantOptions& options, std::shared_ptr<const Mat
   return weight;
 }
 
-ir::Value* emit(ir::Builder& builder, const StoredWeight& stored, std::string_view name) {
-  if (!builder.status().ok()) return nullptr;
-  const Result<StoredWeight> older =
-      builder.function().opset < ir::Opset::kIOS18 ? older_form(stored) : stored;
-  if (!older.ok()) {
-    builder.fail(older.status());
-    return nullptr;
-  }
-  const StoredWeight& weight = *older;
+namespace {
+ir::Value* emit_as_it_is(ir::Builder& builder, const StoredWeight& weight, std::string_view name) {
   if (weight.op == "const") return builder.constant(weight.parameters.front().second, name);
   std::vector<std::pair<std::string_view, ir::Literal>> parameters;
   for (const auto& [parameter, literal] : weight.parameters)
     parameters.emplace_back(parameter, literal);
   return builder.constexpr_op(weight.op, std::move(parameters), name);
+}
+}  // namespace
+
+ir::Value* emit(ir::Builder& builder, const StoredWeight& weight, std::string_view name) {
+  if (builder.function().opset >= ir::Opset::kIOS18) return emit_as_it_is(builder, weight, name);
+  const auto older = older_form(weight);
+  if (older.ok()) return emit_as_it_is(builder, *older, name);
+  builder.fail(older.status());
+  return nullptr;
 }
 
 std::uint64_t stored_bytes(const QuantOptions& options, std::int64_t rows, std::int64_t columns,

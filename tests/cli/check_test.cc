@@ -90,6 +90,9 @@ TEST(CheckModel, AddsUpWhatAStepTakes) {
   const TemporaryFolder folder;
   const std::string model = compiled(folder, "--shards 3");
   const Json report = json_of(model, 0);
+  const std::string page = folder.file("report.html");
+  EXPECT_EQ(run_anemone("check '" + model + "' --html '" + page + "'").code, 0);
+  EXPECT_NE(read_file(page)->find(R"("steps":[{"function":"decode")"), std::string::npos);
   ASSERT_EQ(report["steps"].size(), 2U);
   for (const Json& step : report["steps"]) {
     EXPECT_EQ(step["packages"], 4);

@@ -148,6 +148,14 @@ TEST_F(JsonlTest, SamplesFromItsSeedAndStopsRepeats) {
   EXPECT_EQ(repeat["generated_ids"].size(), 29U) << "an alphabet and three letters";
 }
 
+TEST_F(JsonlTest, GivesTextsOfTheFormThatIsAskedFor) {
+  const Json digits = answer(R"({"prompt": "x", "structured_outputs": {"regex": "[0-9]{3}"}})");
+  EXPECT_EQ(digits["text"].get<std::string>().size(), 3U) << digits;
+  const Json wrong = answer(R"({"prompt": "x", "json_schema": {"type": "objet"}})");
+  EXPECT_EQ(wrong["ok"], false);
+  EXPECT_NE(wrong["error"].get<std::string>().find("#/type"), std::string::npos) << wrong;
+}
+
 TEST_F(JsonlTest, EndsWhenItIsTold) {
   // The step that waits at the gate ends when the flag is set.
   gate_.close();

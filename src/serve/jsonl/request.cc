@@ -8,6 +8,7 @@
 #include "base/json_release.h"
 #include "serve/json_fields.h"
 #include "serve/openai/request.h"
+#include "serve/openai/response_format.h"
 
 namespace anemone::serve::jsonl {
 namespace {
@@ -58,6 +59,7 @@ Result<Request> parse_request(std::string_view line, WorkBudget* budget) {
                                    openai::kMaxStopBytes, stop.size()));
   out.stop_repeat_ngram = fields.integer("stop_repeat_ngram", 0, 1 << 20).value_or(0);
   out.ignore_eos = fields.boolean("ignore_eos").value_or(false);
+  out.format = openai::read_response_format(fields);
   out.has_reset = fields.boolean("reset").value_or(true);
   ANEMONE_RETURN_IF_ERROR(fields.status());
   return out;

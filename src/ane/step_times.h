@@ -9,7 +9,7 @@
 #include "ane/chip.h"
 #include "artifact/manifest.h"
 
-namespace anemone::cli {
+namespace anemone::ane {
 
 // The least time of a step of a model: its function in all packages of layers and heads, one after
 // the other. Experts in packages of their own are not in it: which of them run depends on the text.
@@ -22,7 +22,6 @@ struct StepTime {
 
 // One for each function of the whole context, in the order of the manifest.
 std::vector<StepTime> step_times(const artifact::Manifest& manifest,
-                                 const std::vector<ane::CheckedPackage>& packages,
-                                 const ane::Chip& chip);
+                                 const std::vector<CheckedPackage>& packages, const Chip& chip);
 
-}  // namespace anemone::cli
+}  // namespace anemone::ane
