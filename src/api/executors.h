@@ -3,6 +3,7 @@
 
 #include <anemone/status.h>
 
+#include <atomic>
 #include <functional>
 #include <memory>
 #include <string>
@@ -25,6 +26,9 @@ struct ExecutorOptions {
   std::function<Result<std::string>()> coreml_cache = {};
   // What the user should know of a load, such as a package that runs on the CPU. May be null.
   std::function<void(std::string_view)> on_note = {};
+  // When it becomes true, waiting for another process that compiles for Core ML ends. May be null;
+  // outlives the executor.
+  const std::atomic<bool>* cancel = nullptr;
 };
 
 // The executor of this machine. The one place that names an implementation: callers above see the

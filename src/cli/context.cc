@@ -3,7 +3,9 @@
 
 #include "base/escape.h"
 #include "cli/command.h"
+#include "cli/interrupt.h"
 #include "cli/model_cache.h"
+#include "cli/private_folder.h"
 
 namespace anemone::cli {
 
@@ -12,8 +14,11 @@ api::ExecutorOptions Context::executor() const {
   out.kind = executor_kind;
   out.coreml_cache = []() -> Result<std::string> {
     ANEMONE_ASSIGN_OR_RETURN(const std::string cache, make_cache_folder());
-    return cache + "/coreml";
+    const std::string folder = cache + "/coreml";
+    ANEMONE_RETURN_IF_ERROR(make_private_folder(folder));
+    return folder;
   };
+  out.cancel = &interrupt_flag();
   out.on_note = [](std::string_view note) { fmt::print(stderr, "note: {}\n", escaped(note)); };
   return out;
 }

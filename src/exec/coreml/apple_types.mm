@@ -163,7 +163,6 @@ MLModelConfiguration* configuration_of(const ModelOptions& options) {
   MLOptimizationHints* const hints = out.optimizationHints;
   if (options.specializes_for_speed)
     hints.specializationStrategy = MLSpecializationStrategyFastPrediction;
-  if (options.reshapes_seldom) hints.reshapeFrequency = MLReshapeFrequencyHintInfrequent;
   out.optimizationHints = hints;
   return out;
 }

@@ -18,6 +18,7 @@
 #include "base/folder_lock.h"
 #include "base/path.h"
 #include "base/progress.h"
+#include "base/scratch_folder.h"
 #include "base/thread_pool.h"
 #include "exec/coreml/error_map.h"
 
@@ -98,18 +99,6 @@ std::optional<CompiledModel> find(const std::string& entry, const std::string& k
   return CompiledModel{model_of(entry), identity->text()};
 }
 
-// What a kill left of earlier tries, for which there is the lock.
-void remove_leftovers(const std::string& entry) {
-  const fs::path path(entry);
-  const std::string prefix = path.filename().string() + ".tmp.";
-  std::vector<fs::path> found;
-  std::error_code error;
-  for (fs::directory_iterator it(path.parent_path(), error), end; !error && it != end;
-       it.increment(error))
-    if (it->path().filename().string().starts_with(prefix)) found.push_back(it->path());
-  for (const fs::path& leftover : found) fs::remove_all(leftover, error);
-}
-
 Status check_space(const std::string& folder, const std::string& package) {
   ANEMONE_ASSIGN_OR_RETURN(const std::uint64_t needed, bytes_of(package));
   ANEMONE_ASSIGN_OR_RETURN(const std::uint64_t left, free_disk_bytes(folder));
@@ -165,7 +154,7 @@ Result<std::string> CompiledCache::key_of(const std::string& package) {
   ThreadPool threads;
   FileHashes hashes(options_.folder + "/hashes", threads);
   Digest digest;
-  digest.update(fmt::format("{}\n{}\n", kFormat, options_.variant));
+  digest.update(fmt::format("{}\n", kFormat));
   for (const std::string& file : files) {
     ANEMONE_ASSIGN_OR_RETURN(const FileIdentity identity,
                              FileIdentity::of(place_of(package, file)));
@@ -213,8 +202,7 @@ Result<CompiledModel> CompiledCache::find_or_make(const std::string& package,
     if (!found) {
       tell(CompileStage::kCompiling);
       remove_earlier_builds();
-      remove_leftovers(entry);
-      ANEMONE_RETURN_IF_ERROR(make(package, entry, key));
+      ANEMONE_RETURN_IF_ERROR(make(package, key));
       found = find(entry, key);
       if (!found) return io_error("[{}] the compiled model was changed while it was made", entry);
       tell(CompileStage::kReady, true);
@@ -225,28 +213,25 @@ Result<CompiledModel> CompiledCache::find_or_make(const std::string& package,
   return *std::move(found);
 }
 
-Status CompiledCache::make(const std::string& package, const std::string& entry,
-                           const std::string& key) {
+Status CompiledCache::make(const std::string& package, const std::string& key) {
   ANEMONE_RETURN_IF_ERROR(check_space(options_.folder, package));
-  const std::string made = entry + ".tmp." + random_suffix();
+  ANEMONE_ASSIGN_OR_RETURN(const ScratchFolder scratch, ScratchFolder::create(place_, key));
+  const std::string entry = place_ + "/" + key;
+  const std::string made = scratch.path() + "/new";
   ANEMONE_RETURN_IF_ERROR(make_directories(made));
-  const auto fill = [&]() -> Status {
-    if (const Failure failure = runtime_->compile(package, model_of(made)))
-      return map_error(*failure, last_name(package), "cannot compile").status;
-    ANEMONE_ASSIGN_OR_RETURN(const std::string text, marker_text(made, key));
-    ANEMONE_RETURN_IF_ERROR(write_file(marker_of(made), text));
-    // An entry that is there is damaged or does not load; it may be open, so it is moved away
-    // whole.
-    std::error_code error;
-    fs::rename(entry, entry + ".tmp." + random_suffix(), error);
-    if (error == std::errc::no_such_file_or_directory) error.clear();
-    if (!error) fs::rename(made, entry, error);
-    if (error) return io_error("[{}] cannot rename: {}", entry, error.message());
-    return {};
-  };
-  const Status status = fill();
-  remove_leftovers(entry);
-  return status;
+  if (const Failure failure = runtime_->compile(package, model_of(made)))
+    return map_error(*failure, last_name(package), "cannot compile").status;
+  ANEMONE_ASSIGN_OR_RETURN(const std::string now, key_of(package));
+  if (now != key) return io_error("[{}] the package changed while it was compiled", package);
+  ANEMONE_ASSIGN_OR_RETURN(const std::string text, marker_text(made, key));
+  ANEMONE_RETURN_IF_ERROR(write_file(marker_of(made), text));
+  // An entry that is there is damaged or does not load; it may be open, so it is moved away whole.
+  std::error_code error;
+  fs::rename(entry, scratch.path() + "/old", error);
+  if (error == std::errc::no_such_file_or_directory) error.clear();
+  if (!error) fs::rename(made, entry, error);
+  if (error) return io_error("[{}] cannot rename: {}", entry, error.message());
+  return {};
 }
 
 void CompiledCache::remove_earlier_builds() const {

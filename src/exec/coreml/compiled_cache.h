@@ -5,9 +5,9 @@
 // On the disk:
 //   FOLDER/hashes/                        what base/file_hashes.h remembers
 //   FOLDER/MACHINE_BUILD/KEY/             an entry: model.mlmodelc, and `complete`, written last
-//   FOLDER/MACHINE_BUILD/KEY.tmp.RANDOM/  one in the making, or what a kill left of it
+//   FOLDER/MACHINE_BUILD/KEY.N.scratch/   one in the making, or what a kill left of it
 //   FOLDER/MACHINE_BUILD/KEY.lock/        locked by whoever makes the entry
-// KEY hashes the content of the package and the options. An entry appears by one rename, so a kill
+// KEY hashes the content of the package. An entry appears by one rename, so a kill
 // at any point leaves the old entry, the new one or none. A new build of the system has a folder of
 // its own, and those of earlier builds of this machine are removed.
 #pragma once
@@ -29,8 +29,6 @@ namespace anemone::exec::coreml {
 struct CompiledCacheOptions {
   // Private to the user, since its entries are believed; made where it is not there.
   std::string folder;
-  // What compiled models depend on besides the package and the machine, as text.
-  std::string variant = {};
   // How long to wait for another process that compiles the same package, before kBusy.
   std::chrono::milliseconds max_wait = std::chrono::hours(12);
   // When it becomes true, waiting ends with kCancelled; a compilation cannot be stopped. May be
@@ -62,8 +60,8 @@ class CompiledCache {
   CompiledCache(std::shared_ptr<CoreMlRuntime> runtime, CompiledCacheOptions options);
 
   // The compiled model of a package, made where it is not there. kIo where a file cannot be read or
-  // the disk is full, kBusy and kCancelled after waiting, and what map_error() makes of the
-  // compiler's error; then there is no entry.
+  // the disk is full, or where the package changes meanwhile, kBusy and kCancelled after waiting,
+  // and what map_error() makes of the compiler's error; then there is no entry.
   Result<CompiledModel> get(const std::string& package, const CompileProgress& progress = nullptr);
 
   // As get(), for a package whose compiled model does not load: `broken` is made again, unless
@@ -75,7 +73,7 @@ class CompiledCache {
   Result<CompiledModel> find_or_make(const std::string& package, const CompiledModel* broken,
                                      const CompileProgress& progress);
   Result<std::string> key_of(const std::string& package);
-  Status make(const std::string& package, const std::string& entry, const std::string& key);
+  Status make(const std::string& package, const std::string& key);
   void remove_earlier_builds() const;
 
   const std::shared_ptr<CoreMlRuntime> runtime_;

@@ -9,21 +9,12 @@
 #include "base/error.h"
 #include "exec/cache_positions.h"
 #include "exec/coreml/arrays.h"
+#include "exec/ending_with_memory.h"
 
 namespace anemone::exec::coreml {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-
-// f(), or kOutOfMemory where there is no memory for copies and outputs.
-template <typename F>
-Status ending_with_memory(const F& f) {
-  try {
-    return f();
-  } catch (const std::bad_alloc&) {
-    return out_of_memory("not enough memory for the inputs and outputs of the run");
-  }
-}
 
 // The tensor of an output that a caller brings along from an earlier run, or a new one, at its
 // place in the list.

@@ -7,6 +7,7 @@
 #include <span>
 
 #include "base/error.h"
+#include "base/escape.h"
 
 namespace anemone::exec::coreml {
 namespace {
@@ -121,8 +122,7 @@ std::string describe(const RuntimeError& error) {
   for (std::size_t i = 0; i < std::min(error.chain.size(), kMostLinks); ++i) {
     const RuntimeError::Link& link = error.chain[i];
     out += fmt::format("{}{} {}: {}", i > 0 ? "; " : "", link.domain, link.code,
-                       link.text.substr(0, kMostText));
-    if (link.text.size() > kMostText) out += "...";
+                       shortened(link.text, kMostText));
   }
   return out;
 }

@@ -15,12 +15,12 @@ namespace anemone::exec::coreml {
 
 enum class Cause {
   kUnknown,
-  kNoPlan,        // -14 and the like: the compiler of the chip made nothing of it
-  kSurface,       // 0x1d: the chip refused the memory of a run
-  kMemory,        // the system has no memory for it
-  kDiskFull,      //
+  kNoPlan,   // -14 and the like: the compiler of the chip made nothing of it
+  kSurface,  // 0x1d: the chip refused the memory of a run
+  kMemory,   // the system has no memory for it
+  kDiskFull,
   kFile,          // a file of the compiled model is absent or damaged
-  kFunctionName,  // there is no such function, or what Core ML says so of
+  kFunctionName,  // no function of this name; Core ML also says so of a full disk
   kFeature,       // a value that does not fit the function
   kUnsupported,   // the package holds something that Core ML does not load here
   kCancelled,

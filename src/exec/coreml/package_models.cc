@@ -108,7 +108,6 @@ Outcome<PackageModels::Loaded> PackageModels::try_load(const std::string& functi
   const ModelOptions options{.function = function,
                              .units = units_,
                              .specializes_for_speed = shared_->options().specializes_for_speed,
-                             .reshapes_seldom = false,
                              .display_name = name_ + " " + function};
   LoadEvent event{.stage = LoadEvent::Stage::kLoaded,
                   .package = name_,

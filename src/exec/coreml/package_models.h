@@ -44,19 +44,18 @@ class PackageModels {
   };
   // Loads a function and lets `warm_up` run it. Where one of the two fails, this helps if the cause
   // allows it, in this order, each once: to compile the package again; to release functions that do
-  // not run; to load for the CPU. The first two start a new revision where they change something
-  // that models share. One load at a time. `self` is not released.
+  // not run; to load for the CPU. The first and the last start a new revision, since they change
+  // something that models share. One load at a time. `self` is not released.
   using WarmUp = std::function<Failure(const Loaded&)>;
   Result<Loaded> load(const std::string& function, const WarmUp& warm_up,
                       const CoreMlFunction* self);
 
-  // A function that loaded does not run, for a cause that compiling again may mend: the next load()
-  // begins with that. Nothing when it was done before.
+  // Compiles the package again, after a run failed for a cause that this may mend. Nothing where it
+  // was done before.
   Status renew_once();
 
  private:
   PackageModels(std::shared_ptr<CoreMlShared> shared, std::string package, CompiledModel compiled);
-  CompileProgress progress() const;
   // One try, without remedies.
   Outcome<Loaded> try_load(const std::string& function, const WarmUp& warm_up);
   Status renew();  // requires mutex_

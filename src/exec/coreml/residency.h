@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Whether a function runs on the Neural Engine: Core ML's own plan beside what the laws predicted
-// (ane/placement.h). The predictions come as plain data, since this half does not know that one.
+// (ane/placement.h). The predictions come as plain data, since exec may not include ane.
 #pragma once
 
 #include <cstddef>

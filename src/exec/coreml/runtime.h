@@ -71,7 +71,6 @@ class Outcome {
 using Failure = std::optional<RuntimeError>;
 
 enum class ComputeUnits { kCpuOnly, kCpuAndGpu, kAll, kCpuAndNeuralEngine };
-std::string_view units_name(ComputeUnits units);  // "cpu", "cpu+gpu", "all", "cpu+ane"
 
 // What a model is loaded with.
 struct ModelOptions {
@@ -79,8 +78,6 @@ struct ModelOptions {
   ComputeUnits units = ComputeUnits::kCpuAndNeuralEngine;
   // Asks for fast predictions at the price of a slower load, more memory and more disk.
   bool specializes_for_speed = false;
-  // The shapes of the inputs change seldom: a new one may take long, and later runs are faster.
-  bool reshapes_seldom = false;
   std::string display_name = {};  // in Apple's tools
 };
 
@@ -136,7 +133,6 @@ struct Prediction {
 };
 
 enum class Device { kUnknown, kNeuralEngine, kGpu, kCpu };
-std::string_view device_name(Device device);  // "unknown", "ane", "gpu", "cpu"
 
 // What Core ML expects of an operation. It is a forecast, not a record of what ran.
 struct PlannedOperation {

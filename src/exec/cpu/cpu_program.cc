@@ -17,19 +17,10 @@
 #include "exec/cpu/prepare.h"
 #include "exec/cpu/run_operands.h"
 #include "exec/cpu/state_store.h"
+#include "exec/ending_with_memory.h"
 
 namespace anemone::exec {
 namespace {
-
-// f(), or kOutOfMemory where the system has no memory for what it works with.
-template <typename F>
-auto ending_with_memory(const F& f) -> decltype(f()) {
-  try {
-    return f();
-  } catch (const std::bad_alloc&) {
-    return out_of_memory("not enough memory for the run");
-  }
-}
 
 // The states of all functions together. kCorrupt where two of them have one of the same name in
 // different shapes.

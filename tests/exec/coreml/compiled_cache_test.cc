@@ -28,9 +28,7 @@ struct CompiledCacheTest : ::testing::Test {
   }
   void TearDown() override { EXPECT_EQ(runtime->violations(), std::vector<std::string>()); }
 
-  CompiledCache cache(const std::string& variant = "") {
-    return CompiledCache(runtime, {.folder = place, .variant = variant, .cancel = &cancel});
-  }
+  CompiledCache cache() { return CompiledCache(runtime, {.folder = place, .cancel = &cancel}); }
   // Names of all entries, of all systems.
   std::vector<std::string> entries() const {
     std::vector<std::string> out;
@@ -68,18 +66,26 @@ TEST_F(CompiledCacheTest, CompilesOnceAndFindsItAfterwards) {
   EXPECT_EQ(entries().size(), 1u);
 }
 
-TEST_F(CompiledCacheTest, ContentAndOptionsMakeEntriesOfTheirOwn) {
+TEST_F(CompiledCacheTest, EveryContentHasAnEntryOfItsOwn) {
   ASSERT_TRUE(cache().get(package).ok());
-  ASSERT_TRUE(cache("other").get(package).ok());
-  EXPECT_EQ(runtime->compiles(), 2);
   ASSERT_TRUE(write_file(package + "/model.mlmodel", "b model").ok());
   ASSERT_TRUE(cache().get(package).ok());
-  EXPECT_EQ(runtime->compiles(), 3);
-  EXPECT_EQ(entries().size(), 3u);
+  EXPECT_EQ(runtime->compiles(), 2);
+  EXPECT_EQ(entries().size(), 2u);
   // The same content under another name is the same model.
   fs::copy(package, folder.file("copy.mlpackage"), fs::copy_options::recursive);
   ASSERT_TRUE(cache().get(folder.file("copy.mlpackage")).ok());
-  EXPECT_EQ(runtime->compiles(), 3);
+  EXPECT_EQ(runtime->compiles(), 2);
+}
+
+TEST_F(CompiledCacheTest, AChangeWhileItCompilesLeavesNoEntry) {
+  runtime->in_compile = [&](const std::string&) {
+    EXPECT_TRUE(write_file(package + "/model.mlmodel", "another model").ok());
+  };
+  const auto made = cache().get(package);
+  ASSERT_FALSE(made.ok());
+  EXPECT_EQ(made.status().code(), Code::kIo) << made.status().message();
+  EXPECT_TRUE(entries().empty());
 }
 
 TEST_F(CompiledCacheTest, UpgradeOfTheSystemCompilesAgainAndRemovesTheOld) {
@@ -122,12 +128,12 @@ TEST_F(CompiledCacheTest, KilledCompilationLeavesNothingThatIsUsed) {
   ASSERT_EQ(::waitpid(child, &status, 0), child);
   ASSERT_EQ(WEXITSTATUS(status), 1);
   ASSERT_EQ(entries().size(), 1u);
-  EXPECT_NE(entries()[0].find(".tmp."), std::string::npos);
+  EXPECT_NE(entries()[0].find(".scratch"), std::string::npos);
   const auto made = cache().get(package);
   ASSERT_TRUE(made.ok()) << made.status().message();
   EXPECT_EQ(runtime->compiles(), 1);
   ASSERT_EQ(entries().size(), 1u);
-  EXPECT_EQ(entries()[0].find(".tmp."), std::string::npos);
+  EXPECT_EQ(entries()[0].find(".scratch"), std::string::npos);
 }
 
 TEST_F(CompiledCacheTest, SecondProcessWaitsForTheFirst) {

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Runs coreml_runtime.mm, and the executor above it, against the fake Core ML (tools/ci/objcxx).
 // Exits with 1 and a line per failed check.
+#include <atomic>
 #include <cstdio>
+#include <cstdlib>
 #include <filesystem>
 #include <string>
 #include <thread>
@@ -24,7 +26,7 @@ using anemone::exec::coreml::testing::fake_coreml;
 using anemone::exec::coreml::testing::FakeCoreMl;
 using Floats = std::vector<float>;
 
-int failures = 0;
+std::atomic<int> failures = 0;
 void check(bool holds, const char* text, int line) {
   if (holds) return;
   std::fprintf(stderr, "runtime_check.cc:%d: %s does not hold\n", line, text);
@@ -131,10 +133,8 @@ void check_executor(const std::string& folder, const std::string& package) {
 }  // namespace
 
 int main() {
-  char pattern[] = "/tmp/anemone-objcxx-XXXXXX";
-  const char* const made = ::mkdtemp(pattern);
-  if (made == nullptr) return 1;
-  const std::string folder = made;
+  std::string folder = (std::filesystem::temp_directory_path() / "anemone-objcxx-XXXXXX").string();
+  if (::mkdtemp(folder.data()) == nullptr) return 1;
   const std::string package = folder + "/small.mlpackage";
   if (!make_directories(package).ok() || !write_file(package + "/Manifest.json", "{}").ok())
     return 1;
@@ -152,6 +152,6 @@ int main() {
   CHECK(fake.live_models == 0);
   CHECK(fake.live_states == 0);
   std::filesystem::remove_all(folder);
-  std::printf("runtime_check: %d failures\n", failures);
+  std::printf("runtime_check: %d failures\n", failures.load());
   return failures == 0 ? 0 : 1;
 }
