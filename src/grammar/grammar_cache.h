@@ -41,7 +41,7 @@ class GrammarCache {
   const std::size_t max_grammars_;
   const std::size_t max_source_bytes_;
   mutable std::mutex mutex_;  // guards all below
-  std::list<Entry> entries_;  // the last used one first
+  std::list<Entry> entries_;  // the most recently used first
   std::unordered_map<std::string_view, std::list<Entry>::iterator> by_key_;
   std::size_t source_bytes_ = 0;
 };

@@ -69,8 +69,7 @@ class Generator {
     const double low = (below(4000) - 2000) / 16.0;
     if (maybe()) schema[maybe() ? "minimum" : "exclusiveMinimum"] = low;
     if (maybe()) schema[maybe() ? "maximum" : "exclusiveMaximum"] = low + (1 + below(200)) / 32.0;
-    if (schema.size() == 1 && maybe()) schema["multipleOf"] = maybe() ? 0.5 : 0.01;
-    if (schema.contains("multipleOf") && schema["multipleOf"] == 0.5) schema["multipleOf"] = 0.1;
+    if (schema.size() == 1 && maybe()) schema["multipleOf"] = maybe() ? 0.1 : 0.01;
     return schema;
   }
 

@@ -348,6 +348,16 @@ TEST(HostileSchema, DepthIsRefused) {
 }
 
 // What an enum allows is tried with the grammar of the other keywords, which refers to it.
+TEST(JsonSchema, RefusesReferencesThatAreNotWellFormed) {
+  for (const char* reference : {"#/$defs/%zz", "#/$defs/%-1", "#/$defs/%2"}) {
+    Json schema = json(R"({"$defs":{"a":true}})");
+    schema["$ref"] = reference;
+    const auto grammar = grammar_from_json_schema(schema);
+    ASSERT_FALSE(grammar.ok()) << reference;
+    EXPECT_EQ(grammar.status().code(), Code::kParseError) << grammar.status().message();
+  }
+}
+
 TEST(HostileSchema, EnumsThatReferToThemselvesAreRefused) {
   for (const char* text :
        {R"({"enum":[1],"items":{"$ref":"#"}})", R"({"const":1,"properties":{"a":{"$ref":"#"}}})"}) {

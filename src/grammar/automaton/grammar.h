@@ -3,7 +3,7 @@
 //
 // Each rule is a nondeterministic automaton. Its edges take a byte of a class, take nothing, call
 // another rule, or begin a counted repetition. A call puts the state to return to on a stack; a
-// counted repetition puts its number of rounds there, so that a count of a thousand million costs
+// counted repetition puts its number of rounds there, so that a count of 10^9 costs
 // no states. Every state that is left after GrammarBuilder::build() can reach the end of its rule,
 // so a text that was accepted can always be completed.
 #pragma once
@@ -63,10 +63,9 @@ class Grammar {
   // The state is the end of a round of the loop on the stack.
   bool is_round_end(std::uint32_t state) const { return kinds_[state] == kRoundEnd; }
 
-  // Bytes between which no edge tells apart have one class.
+  // Bytes that no edge tells apart have one class.
   std::uint32_t byte_class(unsigned char byte) const { return byte_classes_[byte]; }
-  std::size_t byte_class_count() const { return class_bytes_.size(); }
-  unsigned char byte_of_class(std::size_t index) const { return class_bytes_[index]; }
+  std::size_t byte_class_count() const { return byte_class_count_; }
 
  private:
   friend class GrammarCompiler;
@@ -82,7 +81,7 @@ class Grammar {
   std::vector<ByteSet> byte_sets_;
   std::vector<Loop> loops_;
   std::array<std::uint32_t, 256> byte_classes_{};
-  std::vector<unsigned char> class_bytes_;
+  std::size_t byte_class_count_ = 0;
 };
 
 }  // namespace anemone::grammar

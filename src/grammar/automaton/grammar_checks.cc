@@ -69,7 +69,7 @@ Status GrammarCompiler::check_counted_parts(const std::vector<bool>& may_be_empt
       return unsupported(
           "[grammar] expected a part that takes text in a repetition of {} to {} times, got one "
           "that may be empty (rule {})",
-          out_->loops_[i].least, out_->loops_[i].most, out_->rule_names_[loop_rules_[i]]);
+          out_->loops_[i].least, out_->loops_[i].most, out_->rule_of(out_->loops_[i].begin));
   return {};
 }
 

@@ -83,7 +83,6 @@ void GrammarCompiler::add_repeat(const Node& node, std::uint32_t from, std::uint
   if (is_too_large_) return;
   out_->kinds_[end] = Grammar::kRoundEnd;
   out_->loops_.push_back({begin, to, std::max<std::uint64_t>(node.least, 1), node.most});
-  loop_rules_.push_back(rule_);
   add_edge(from, EdgeKind::kRepeat, loop, to);
   add_paths(node.value, begin, end);
 }
@@ -203,9 +202,7 @@ void GrammarCompiler::find_byte_classes() {
     if (count == classes.size()) break;
   }
   out_->byte_classes_ = classes;
-  out_->class_bytes_.resize(count);
-  for (unsigned byte = 0; byte < classes.size(); ++byte)
-    out_->class_bytes_[classes[byte]] = static_cast<unsigned char>(byte);
+  out_->byte_class_count_ = count;
 }
 
 std::string_view Grammar::rule_of(std::uint32_t state) const {

@@ -55,7 +55,6 @@ class GrammarCompiler {
   std::shared_ptr<Grammar> out_ = std::make_shared<Grammar>();
   std::vector<FullEdge> edges_;
   std::uint32_t states_ = 0;
-  std::vector<std::uint32_t> loop_rules_;
   std::uint32_t rule_ = 0;  // the one being compiled
   bool is_too_large_ = false;
 };

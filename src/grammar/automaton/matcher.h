@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <cstddef>
 #include <memory>
-#include <string>
 #include <string_view>
 
 #include "grammar/automaton/grammar.h"
@@ -24,9 +22,6 @@ class GrammarMatcher {
   bool is_complete() const { return state_->is_complete; }
   // There is a byte that may follow.
   bool can_continue() const { return !state_->configs.empty(); }
-  // The bytes that must follow, at most `most`, because the text is not complete before them and
-  // each has no alternative.
-  std::string forced_bytes(std::size_t most = 256) const;
   // Why the last accept() failed, if it was for the grammar and not for the text: more than
   // kMaxStepWork ways to read it.
   bool is_too_ambiguous() const { return is_too_ambiguous_; }

@@ -102,11 +102,7 @@ NodeId JsonRules::make_object() {
 }
 
 NodeId JsonRules::make_character() {
-  CodePointSet escaped;
-  escaped.add(0, 0x1F);
-  escaped.add('"', '"');
-  escaped.add('\\', '\\');
-  const NodeId plain = one_of(builder_, escaped.inverted(), TextForm::kPlain);
+  const NodeId plain = one_of(builder_, escaped_in_json().inverted(), TextForm::kPlain);
   const NodeId hex = builder_.bytes(bytes_of("0123456789abcdefABCDEF"));
   const auto four = [&](NodeId first, NodeId second) {
     return builder_.sequence({builder_.literal("u"), first, second, hex, hex});

@@ -21,7 +21,7 @@ struct Decimal {
 };
 
 // The shortest decimal number that reads as this JSON number. nullopt if it has more than 18 digits
-// before or behind the point, or is no number.
+// before or after the decimal point, or is no number.
 std::optional<Decimal> decimal_of(const Json& number);
 
 struct NumberRange {

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
+#include "base/escape.h"
 
 namespace anemone::grammar {
 namespace {
@@ -69,7 +70,7 @@ Result<std::uint64_t> SchemaCompiler::count_of(const Json& schema, const char* k
   }
   return parse_error("[{}] expected an integer of 0 to 2^40, got {}",
                      schema_subject(child_pointer(pointer, keyword)),
-                     dump_json(*found).substr(0, 100));
+                     shortened(dump_json(*found), 100));
 }
 
 Result<NodeId> SchemaCompiler::values_of(const Json& schema, const std::string& pointer) {

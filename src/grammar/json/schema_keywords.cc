@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/escape.h"
 
 namespace anemone::grammar {
 namespace {
@@ -72,7 +73,7 @@ Result<JsonTypes> type_named(const Json& name, const std::string& pointer) {
     for (const auto& [known, types] : kTypeNames)
       if (name.get_ref<const std::string&>() == known) return types;
   return parse_error("[{}] expected the name of a JSON type, got {}", schema_subject(pointer),
-                     dump_json(name).substr(0, 100));
+                     shortened(dump_json(name), 100));
 }
 
 // A refused keyword with a value that demands nothing.
@@ -86,8 +87,7 @@ bool demands_nothing(std::string_view keyword, const Json& value) {
 }  // namespace
 
 std::string schema_subject(const std::string& pointer) {
-  constexpr std::size_t kMaxShown = 200;
-  return "schema " + (pointer.size() <= kMaxShown ? pointer : pointer.substr(0, kMaxShown) + "...");
+  return "schema " + shortened(pointer, 200);
 }
 
 std::string child_pointer(const std::string& pointer, std::string_view key) {

@@ -2,12 +2,14 @@
 #include "grammar/json/schema_merge.h"
 
 #include <algorithm>
+#include <charconv>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <utility>
 #include <vector>
 
 #include "base/error.h"
+#include "base/escape.h"
 #include "grammar/json/schema_keywords.h"
 
 namespace anemone::grammar {
@@ -67,7 +69,7 @@ Result<const Json*> SchemaMerger::resolve(const Json& reference, const std::stri
   const auto& text = reference.get_ref<const std::string&>();
   if (text.empty() || text[0] != '#' || (text.size() > 1 && text[1] != '/'))
     return unsupported("[{}] expected a reference within the schema (#/...), got {}", subject,
-                       text.substr(0, 200));
+                       shortened(text, 200));
   const Json* at = &root_;
   for (std::size_t begin = 2; begin <= text.size();) {
     const std::size_t end = std::min(text.find('/', begin), text.size());
@@ -75,8 +77,13 @@ Result<const Json*> SchemaMerger::resolve(const Json& reference, const std::stri
     for (std::size_t i = begin; i < end; ++i) {
       if (text[i] == '~' && i + 1 < end) {
         step.push_back(text[++i] == '1' ? '/' : '~');
-      } else if (text[i] == '%' && i + 2 < end) {  // a percent-encoded byte of the fragment
-        step.push_back(static_cast<char>(std::strtoul(text.substr(i + 1, 2).c_str(), nullptr, 16)));
+      } else if (text[i] == '%') {  // a percent-encoded byte of the fragment
+        unsigned byte = 0;
+        const char* first = text.data() + i + 1;
+        if (i + 2 >= end || std::from_chars(first, first + 2, byte, 16).ptr != first + 2)
+          return parse_error("[{}] expected % and two hex digits, got {}", subject,
+                             shortened(text, 200));
+        step.push_back(static_cast<char>(byte));
         i += 2;
       } else {
         step.push_back(text[i]);
@@ -94,7 +101,7 @@ Result<const Json*> SchemaMerger::resolve(const Json& reference, const std::stri
     }
     if (next == nullptr)
       return not_found("[{}] expected the place {}, which the schema does not have", subject,
-                       text.substr(0, 200));
+                       shortened(text, 200));
     at = next;
     begin = end + 1;
   }

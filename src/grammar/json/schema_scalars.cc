@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
+#include "base/escape.h"
 #include "grammar/json/number_range.h"
 #include "grammar/json/schema_compiler.h"
 #include "grammar/json/string_formats.h"
@@ -13,7 +14,6 @@ namespace {
 
 constexpr std::int64_t kMaxListed = 20'000;  // multiples within bounds, which are written out
 constexpr std::uint32_t kMaxDivisor = 1000;
-constexpr std::size_t kMaxSteps = 18;  // digits behind the point of multipleOf
 
 // Stricter of an inclusive and an exclusive bound.
 Result<NumberRange> range_of(const Json& schema, const std::string& pointer) {
@@ -27,8 +27,8 @@ Result<NumberRange> range_of(const Json& schema, const std::string& pointer) {
     const auto bound = decimal_of(*found);
     if (!bound)
       return unsupported(
-          "[{}] expected a bound of at most 18 digits before and behind the point, got {}",
-          schema_subject(at), dump_json(*found));
+          "[{}] expected a bound of at most 18 digits before and after the decimal point, got {}",
+          schema_subject(at), shortened(dump_json(*found), 100));
     const std::string_view name = keyword;
     const bool is_exclusive = name.substr(0, 9) == "exclusive";
     const bool is_lower = name == "minimum" || name == "exclusiveMinimum";
@@ -61,7 +61,7 @@ Result<NodeId> SchemaCompiler::numbers(const Json& schema, JsonTypes types,
   const auto divisor = decimal_of(*multiple);
   if (!multiple->is_number() || !divisor || divisor->is_negative || divisor->is_zero())
     return parse_error("[{}] expected a number above 0 of at most 18 digits, got {}",
-                       schema_subject(at), dump_json(*multiple).substr(0, 100));
+                       schema_subject(at), shortened(dump_json(*multiple), 100));
   if (divisor->fraction.empty()) {
     // Multiples of an integer are integers.
     if (divisor->whole == 1)
@@ -83,9 +83,8 @@ Result<NodeId> SchemaCompiler::numbers(const Json& schema, JsonTypes types,
                         divisor->fraction.find_first_not_of('0') == divisor->fraction.size() - 1;
   if (!is_power || is_bounded)
     return unsupported("[{}] expected an integer, or 0.1, 0.01, ... without bounds, got {}",
-                       schema_subject(at), dump_json(*multiple));
+                       schema_subject(at), shortened(dump_json(*multiple), 100));
   if (is_integer) return rules_.integer();
-  static_assert(kMaxSteps <= kNumberDigits);
   const NodeId digit = builder_.bytes(ByteSet::range('0', '9'));
   return builder_.sequence(
       {rules_.integer(),
@@ -120,9 +119,10 @@ Result<NodeId> SchemaCompiler::strings(const Json& schema, const std::string& po
         format->is_string() ? format_pattern(format->get_ref<const std::string&>()) : std::nullopt;
     if (!known)
       return unsupported("[{}] expected a format that is supported ({}), got {}",
-                         schema_subject(at), format_names(), dump_json(*format).substr(0, 100));
-    ANEMONE_ASSIGN_OR_RETURN(const NodeId inside,
-                             regex_node(builder_, *known, true, TextForm::kJsonString, at));
+                         schema_subject(at), format_names(), shortened(dump_json(*format), 100));
+    ANEMONE_ASSIGN_OR_RETURN(
+        const NodeId inside,
+        regex_node(builder_, *known, true, TextForm::kJsonString, schema_subject(at)));
     return rule(at, rules_.quoted(inside));
   }
   if (!has_length) return rules_.string();

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "base/error.h"
+#include "base/escape.h"
 #include "grammar/automaton/matcher.h"
 #include "grammar/json/schema_compiler.h"
 
@@ -46,29 +47,27 @@ Result<NodeId> SchemaCompiler::alternatives(const Json& schema, const std::strin
                        list.is_array() ? "an empty one" : list.type_name());
   Json rest = schema;
   rest.erase(keyword);
-  if (keyword == "oneOf") {
-    std::vector<Json> flat;
-    for (std::size_t i = 0; i < list.size() && list.size() <= kMaxOneOf; ++i) {
-      ANEMONE_ASSIGN_OR_RETURN(
-          Json one, merger_.flatten(list[i], child_pointer(at, std::to_string(i)), true));
+  if (keyword == "oneOf" && list.size() > kMaxOneOf)
+    return unsupported("[{}] expected at most {} alternatives, got {}", schema_subject(at),
+                       kMaxOneOf, list.size());
+  const auto place_of = [&](std::size_t i) { return child_pointer(at, std::to_string(i)); };
+  std::vector<Json> flat;
+  if (keyword == "oneOf" || !rest.empty())
+    for (std::size_t i = 0; i < list.size(); ++i) {
+      ANEMONE_ASSIGN_OR_RETURN(Json one, merger_.flatten(list[i], place_of(i), true));
       flat.push_back(std::move(one));
     }
-    if (list.size() > kMaxOneOf)
-      return unsupported("[{}] expected at most {} alternatives, got {}", schema_subject(at),
-                         kMaxOneOf, list.size());
-    ANEMONE_RETURN_IF_ERROR(check_disjoint(flat, at));
-  }
+  if (keyword == "oneOf") ANEMONE_RETURN_IF_ERROR(check_disjoint(flat, at));
   std::vector<NodeId> ways;
   for (std::size_t i = 0; i < list.size(); ++i) {
-    const std::string place = child_pointer(at, std::to_string(i));
+    const std::string place = place_of(i);
     if (rest.empty()) {
       ANEMONE_ASSIGN_OR_RETURN(const NodeId values, values_of(list[i], place));
       ways.push_back(values);
       continue;
     }
     // What stands beside the alternatives holds for each.
-    ANEMONE_ASSIGN_OR_RETURN(const Json one, merger_.flatten(list[i], place, true));
-    ANEMONE_ASSIGN_OR_RETURN(const Json both, merger_.merge(rest, one, place));
+    ANEMONE_ASSIGN_OR_RETURN(const Json both, merger_.merge(rest, flat[i], place));
     ANEMONE_ASSIGN_OR_RETURN(const NodeId values, values_of(both, place));
     ways.push_back(values);
   }
@@ -202,7 +201,7 @@ Result<NodeId> SchemaCompiler::listed_values(const Json& schema, const std::stri
         return unsupported(
             "[{}] expected texts, integers, booleans and null where other keywords "
             "limit an enum, got {}",
-            schema_subject(pointer), text.substr(0, 100));
+            schema_subject(pointer), shortened(text, 100));
       if (!is_valid) continue;
     }
     if (!value.is_structured()) {

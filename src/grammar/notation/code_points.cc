@@ -68,6 +68,8 @@ std::string json_escape(char32_t value) {
   }
 }
 
+}  // namespace
+
 CodePointSet escaped_in_json() {
   CodePointSet set;
   set.add(0, 0x1F);
@@ -75,8 +77,6 @@ CodePointSet escaped_in_json() {
   set.add('\\', '\\');
   return set;
 }
-
-}  // namespace
 
 CodePointSet CodePointSet::all() {
   CodePointSet set;

@@ -43,4 +43,7 @@ NodeId one_of(GrammarBuilder& builder, const CodePointSet& set, TextForm form);
 // The text, which is valid UTF-8, in that form.
 std::string in_form(std::string_view text, TextForm form);
 
+// What a JSON string holds as escapes alone: quotation marks, backslashes and control characters.
+CodePointSet escaped_in_json();
+
 }  // namespace anemone::grammar

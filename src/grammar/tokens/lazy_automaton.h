@@ -27,7 +27,6 @@ class LazyAutomaton {
     const StateId known = next_[slot];
     return known != kUnknown ? known : step(from, byte);
   }
-  const ParserState& state(StateId id) const { return states_[id]; }
   bool meets_unknown(StateId id) const { return meets_unknown_[id]; }
   // Frames of the deepest stack of the state.
   std::size_t depth(StateId id) const { return depths_[id]; }
@@ -37,7 +36,7 @@ class LazyAutomaton {
   Stepper& stepper() { return stepper_; }
   const Grammar& grammar() const { return *grammar_; }
   std::size_t byte_size() const { return byte_size_; }
-  // Forgets all states but the dead one: ids of before are void.
+  // Forgets all states but the dead one: earlier ids are no longer valid.
   void clear();
 
  private:

@@ -35,8 +35,6 @@ class TokenMask {
     for (const std::uint64_t word : words_) count += std::popcount(word);
     return count;
   }
-  std::int32_t vocab_size() const { return vocab_size_; }
-  std::span<const std::uint64_t> words() const { return words_; }
   std::size_t byte_size() const { return words_.size() * sizeof(std::uint64_t); }
 
   // Makes the logits of all other tokens minus infinity, those of ids beyond the vocabulary

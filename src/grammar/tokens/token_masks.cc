@@ -74,7 +74,7 @@ void TokenMasks::keep(const Hash128& key, Entry entry) {
 }
 
 void TokenMasks::make_room() {
-  // A half is for the automata, which a few large grammars could fill.
+  // Automata get half of the memory, so that a few large grammars do not push out the masks.
   std::size_t automata_bytes = 0;
   for (const auto& [id, automaton] : automata_) automata_bytes += automaton->lazy.byte_size();
   while (automata_bytes > options_.max_bytes / 2) {

@@ -97,7 +97,7 @@ class TokenMasks {
   mutable std::mutex mutex_;                                                // guards all below
   std::unordered_map<std::uint64_t, std::unique_ptr<Automaton>> automata_;  // by grammar id
   std::unordered_map<Hash128, Entry, Hash128Hasher> entries_;
-  std::list<Hash128> uses_;  // the last one first
+  std::list<Hash128> uses_;  // the most recent first
   std::size_t entry_bytes_ = 0;
   std::uint64_t clock_ = 0;
   std::vector<StateId> path_;  // of a walk, by depth
