@@ -20,7 +20,7 @@ namespace {
 constexpr int kRuns = 5;
 
 [[noreturn]] void fail(const std::string& message) {
-  std::fprintf(stderr, "planner_bench: %s\n", message.c_str());
+  std::fprintf(stderr, "bench_planner: %s\n", message.c_str());
   std::exit(1);
 }
 
@@ -92,7 +92,7 @@ int run(std::vector<std::string> models) {
 }  // namespace
 }  // namespace anemone::compiler
 
-// usage: planner_bench [MODEL...]     folders with a config.json; by default those of the tests
+// usage: bench_planner [MODEL...]     folders with a config.json; by default those of the tests
 int main(int count, char** arguments) {
   return anemone::compiler::run({arguments + 1, arguments + count});
 }
