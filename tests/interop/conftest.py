@@ -18,7 +18,8 @@ import torch  # noqa: E402
 
 from anemone import Anemone  # noqa: E402
 
-torch.set_num_threads(2)
+# Two in all, however many processes the tests run in.
+torch.set_num_threads(max(1, 2 // int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))))
 
 
 @pytest.fixture(scope="session")

@@ -15,6 +15,9 @@ import openai
 import pydantic
 import pytest
 
+# One server serves them.
+pytestmark = pytest.mark.xdist_group("openai_client")
+
 CHECKPOINT = pathlib.Path(__file__).parents[2] / "models/pocket/checkpoint"
 QUESTION = [{"role": "user", "content": "What is 17 + 25?"}]
 ANSWER = "17 + 25 = 42."

@@ -16,6 +16,9 @@ from coremltools.converters.mil.mil import Function, Program, get_new_symbol, ty
 from coremltools.converters.mil.mil.ops.registry import SSAOpRegistry
 from op_programs import BATCH, Batch, cases_of, core_class, dtypes_of, value_of
 
+# All cases run in one process, by a fixture.
+pytestmark = pytest.mark.xdist_group("operations")
+
 # Operations that are parts of a program and compute nothing.
 PARTS = {"const", "_const_symbolic"}
 # Operations whose values are no tensors, or that are nothing without a program around them.

@@ -175,7 +175,8 @@ TEST_P(WholeModel, CopiedPrefixAndSnapshotGoOnLikeTheOriginal) {
   EXPECT_EQ(run(*original, rest), expected);
 }
 
-constexpr const char* kPocket = "models/pocket/checkpoint";
+// Small enough to be run in many forms under sanitizers.
+constexpr const char* kDense = "tests/compiler/data/tiny/qwen3";
 // Short convolutions, whose states a snapshot has to hold.
 constexpr const char* kRecurrent = "tests/compiler/data/tiny/lfm2";
 
@@ -183,18 +184,18 @@ const CheckedOptions kPadded = {.row_bytes = 64, .given_row_bytes = 64};
 const CheckedOptions kNoBackings = {.uses_backings = false, .given_row_bytes = 64};
 
 const ModelCase kModelCases[] = {
-    {"ReadOnly", kPocket},
-    {"ReadOnlyPadded", kPocket, CacheForm::kReadOnly, kPadded},
-    {"ReadOnlyWithoutBackings", kPocket, CacheForm::kReadOnly, kNoBackings},
-    {"ReadOnlyTiers", kPocket, CacheForm::kReadOnly, {}, {24, 48}},
+    {"ReadOnly", kDense},
+    {"ReadOnlyPadded", kDense, CacheForm::kReadOnly, kPadded},
+    {"ReadOnlyWithoutBackings", kDense, CacheForm::kReadOnly, kNoBackings},
+    {"ReadOnlyTiers", kDense, CacheForm::kReadOnly, {}, {24, 48}},
     {"ReadOnlyRecurrent", kRecurrent, CacheForm::kReadOnly},
-    {"Slice", kPocket, CacheForm::kSlice},
-    {"SlicePadded", kPocket, CacheForm::kSlice, kPadded},
-    {"Blend", kPocket, CacheForm::kBlend},
-    {"BlendPadded", kPocket, CacheForm::kBlend, kPadded},
+    {"Slice", kDense, CacheForm::kSlice},
+    {"SlicePadded", kDense, CacheForm::kSlice, kPadded},
+    {"Blend", kDense, CacheForm::kBlend},
+    {"BlendPadded", kDense, CacheForm::kBlend, kPadded},
     {"BlendRecurrent", kRecurrent, CacheForm::kBlend, kNoBackings},
-    {"WholeCachesInAndOut", kPocket, CacheForm::kBlend, {}, {}, DType::kFp32},
-    {"WholeCachesPadded", kPocket, CacheForm::kBlend, kPadded, {}, DType::kFp32},
+    {"WholeCachesInAndOut", kDense, CacheForm::kBlend, {}, {}, DType::kFp32},
+    {"WholeCachesPadded", kDense, CacheForm::kBlend, kPadded, {}, DType::kFp32},
     {"ReadOnlyWindows",
      "tests/compiler/data/tiny/gemma3_text",
      CacheForm::kReadOnly,
@@ -211,7 +212,7 @@ const ModelCase kModelCases[] = {
      DType::kFp16,
      false,
      artifact::PastForm::kWindow},
-    {"RangeDim", kPocket, CacheForm::kBlend, {}, {}, DType::kFp16, true},
+    {"RangeDim", kDense, CacheForm::kBlend, {}, {}, DType::kFp16, true},
     {"PacksOfExperts",
      "tests/compiler/data/tiny/qwen3_moe",
      CacheForm::kReadOnly,
