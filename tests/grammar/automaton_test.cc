@@ -5,21 +5,10 @@
 
 #include "grammar/automaton/grammar_builder.h"
 #include "grammar/automaton/matcher.h"
+#include "tests/grammar/built_grammar.h"
 
 namespace anemone::grammar {
 namespace {
-
-std::shared_ptr<const Grammar> built(const GrammarBuilder& builder, RuleId root) {
-  const auto grammar = builder.build(root);
-  EXPECT_TRUE(grammar.ok()) << grammar.status().message();
-  return grammar.ok() ? *grammar : nullptr;
-}
-
-std::shared_ptr<const Grammar> of(GrammarBuilder& builder, NodeId body) {
-  const RuleId root = builder.add_rule("root");
-  builder.define(root, body);
-  return built(builder, root);
-}
 
 bool matches(const std::shared_ptr<const Grammar>& grammar, std::string_view text) {
   GrammarMatcher matcher(grammar);

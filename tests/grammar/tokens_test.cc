@@ -15,6 +15,7 @@
 #include "grammar/json/schema_grammar.h"
 #include "grammar/tokens/token_constraint.h"
 #include "grammar/tokens/token_masks.h"
+#include "tests/grammar/built_grammar.h"
 #include "tests/support/shared_data.h"
 
 namespace anemone::grammar {
@@ -29,14 +30,6 @@ std::shared_ptr<const TokenTrie> trie_of(const Tokens& tokens, std::int32_t eos 
   auto trie = TokenTrie::build(tokens, vocab_size, eos_ids);
   EXPECT_TRUE(trie.ok()) << trie.status().message();
   return *trie;
-}
-
-std::shared_ptr<const Grammar> of(GrammarBuilder& builder, NodeId body) {
-  const RuleId root = builder.add_rule("root");
-  builder.define(root, body);
-  const auto grammar = builder.build(root);
-  EXPECT_TRUE(grammar.ok()) << grammar.status().message();
-  return *grammar;
 }
 
 // Nested lists of short words and bounded words: stacks, counters, and ambiguity between them.

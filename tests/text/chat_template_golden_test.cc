@@ -25,7 +25,7 @@ struct Checked {
 };
 
 // Renders every case of cases.jsonl in `folder`.
-Checked check_goldens(const std::string& folder) {
+Checked check_template_goldens(const std::string& folder) {
   std::map<std::string, ChatTemplate> templates;
   std::map<std::string, Count> counts;
   std::ifstream lines(folder + "/cases.jsonl");
@@ -64,14 +64,15 @@ Checked check_goldens(const std::string& folder) {
 TEST(ChatTemplateGolden, EveryPublishedTemplateRendersAsInTransformers) {
   const auto folder = testing::shared_path("data/chat-templates");
   if (!folder) GTEST_SKIP() << "shared/data/chat-templates is not here";
-  const Checked checked = check_goldens(*folder);
+  const Checked checked = check_template_goldens(*folder);
   EXPECT_EQ(checked.templates, 30U);
   EXPECT_EQ(checked.cases, 1888);
 }
 
 // A small part of the same, in every checkout: tests/text/make_goldens.py.
 TEST(ChatTemplateGolden, TheCommittedOnesRenderAsInTransformers) {
-  const Checked checked = check_goldens(testing::source_path("tests/text/data/chat-templates"));
+  const Checked checked =
+      check_template_goldens(testing::source_path("tests/text/data/chat-templates"));
   EXPECT_EQ(checked.templates, 4U);
   EXPECT_EQ(checked.cases, 127);
 }

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tokenizers and templates are data from strangers: time and memory stay bounded whatever they say.
-#include <ctime>
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
@@ -9,6 +8,7 @@
 
 #include "base/json.h"
 #include "base/work_budget.h"
+#include "tests/support/cpu_time_bound.h"
 #include "tests/support/sanitized.h"
 #include "text/chat/chat_template.h"
 #include "text/table_hash.h"
@@ -17,20 +17,6 @@
 
 namespace anemone::text {
 namespace {
-
-// Longest time that a case may take: generous, for a busy machine under sanitizers. Without the
-// limits each case takes minutes or forever.
-constexpr double kPatience = 60;  // seconds of processor time
-
-class Stopwatch {
- public:
-  ~Stopwatch() {
-    EXPECT_LT(static_cast<double>(std::clock() - start_) / CLOCKS_PER_SEC, kPatience);
-  }
-
- private:
-  std::clock_t start_ = std::clock();
-};
 
 Json bpe() {
   return {{"type", "BPE"},
@@ -66,7 +52,7 @@ void expect_out_of_time(const Json& tokenizer, const std::string& text) {
 }
 
 TEST(TokenizerLimits, APatternThatBacktracksInEveryMatchIsGivenUp) {
-  const Stopwatch stopwatch;
+  const testing::CpuTimeBound bound;
   const Json split = {{"type", "Split"},
                       {"pattern", {{"Regex", "(a+)+b|x"}}},
                       {"behavior", "Isolated"},
@@ -87,7 +73,7 @@ TEST(TokenizerLimits, APatternThatBacktracksInEveryMatchIsGivenUp) {
 
 // Each piece is a text of its own for the second step: the limit is one for all of them.
 TEST(TokenizerLimits, TheLimitIsOfATextNotOfItsPieces) {
-  const Stopwatch stopwatch;
+  const testing::CpuTimeBound bound;
   const auto split = [](const char* regex) {
     return Json{{"type", "Split"},
                 {"pattern", {{"Regex", regex}}},
@@ -105,7 +91,7 @@ TEST(TokenizerLimits, TheLimitIsOfATextNotOfItsPieces) {
 
 // One search that tries a match at each of many places, each within the limit of a match.
 TEST(TokenizerLimits, ASearchThatIsSlowAtEveryPlaceIsGivenUp) {
-  const Stopwatch stopwatch;
+  const testing::CpuTimeBound bound;
   const Json tokenizer = {{"model", bpe()},
                           {"pre_tokenizer",
                            {{"type", "Split"},
@@ -116,7 +102,7 @@ TEST(TokenizerLimits, ASearchThatIsSlowAtEveryPlaceIsGivenUp) {
 }
 
 TEST(TokenizerLimits, TheRequestPaysForItsText) {
-  const Stopwatch stopwatch;
+  const testing::CpuTimeBound bound;
   const Json tokenizer = {{"model", bpe()},
                           {"pre_tokenizer",
                            {{"type", "Split"},
@@ -147,7 +133,7 @@ Json added(const Json& contents, const char* flag = "lstrip") {
 }
 
 TEST(TokenizerLimits, LongAddedTokensTakeLinearTime) {
-  const Stopwatch stopwatch;
+  const testing::CpuTimeBound bound;
   // The token begins at each place of the text, and fails at its end a million bytes later.
   const std::string text(1'000'000, 'q');
   EXPECT_TRUE(encode(added(Json::array({text + "b"})), text).ok());
@@ -161,7 +147,7 @@ TEST(TokenizerLimits, LongAddedTokensTakeLinearTime) {
 }
 
 TEST(TokenizerLimits, ManyAddedTokensWithOneBeginningTakeLinearTime) {
-  const Stopwatch stopwatch;
+  const testing::CpuTimeBound bound;
   Json contents = Json::array();
   constexpr int kTokens = testing::kIsSanitized ? 20'000 : 100'000;
   for (int i = 0; i < kTokens; ++i)
@@ -170,7 +156,7 @@ TEST(TokenizerLimits, ManyAddedTokensWithOneBeginningTakeLinearTime) {
 }
 
 TEST(TokenizerLimits, AddedTokensHaveALimitOfLength) {
-  const Stopwatch stopwatch;
+  const testing::CpuTimeBound bound;
   const std::string text(5'000'000, 'a');
   const Json tokenizer = added(Json::array({text + "b", text + "c"}));
   EXPECT_EQ(Tokenizer::parse(dump_json(tokenizer), "tokenizer.json").status().code(),
@@ -178,12 +164,12 @@ TEST(TokenizerLimits, AddedTokensHaveALimitOfLength) {
 }
 
 TEST(TokenizerLimits, OneLongWordMergesInNLogN) {
-  const Stopwatch stopwatch;
+  const testing::CpuTimeBound bound;
   EXPECT_TRUE(encode({{"model", bpe()}}, std::string(1'000'000, 'a')).ok());
 }
 
 TEST(TokenizerLimits, ALongLiteralIsFoundInLinearTime) {
-  const Stopwatch stopwatch;
+  const testing::CpuTimeBound bound;
   const std::string part(200'000, 'a');
   EXPECT_TRUE(
       encode(
@@ -195,7 +181,7 @@ TEST(TokenizerLimits, ALongLiteralIsFoundInLinearTime) {
 }
 
 TEST(TokenizerLimits, ReplacementsThatMultiplyTheTextAreRefused) {
-  const Stopwatch stopwatch;
+  const testing::CpuTimeBound bound;
   const Json replace = {
       {"type", "Replace"}, {"pattern", {{"String", "a"}}}, {"content", std::string(1000, 'a')}};
   Json steps = Json::array();
@@ -208,7 +194,7 @@ TEST(TokenizerLimits, ReplacementsThatMultiplyTheTextAreRefused) {
 }
 
 TEST(TokenizerLimits, LongEntriesThatShareTheirBeginningCostNoSearch) {
-  const Stopwatch stopwatch;
+  const testing::CpuTimeBound bound;
   Json vocab = Json::array({Json::array({"<unk>", 0.0})});
   for (std::size_t i = 1; i < 1000; ++i)
     vocab.push_back(Json::array({std::string(i, 'a'), -static_cast<double>(i)}));

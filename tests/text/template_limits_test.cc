@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Templates and their variables are data from strangers: each render ends soon, with little memory.
-#include <ctime>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -8,23 +7,12 @@
 
 #include "base/json.h"
 #include "base/work_budget.h"
+#include "tests/support/cpu_time_bound.h"
 #include "tests/support/sanitized.h"
 #include "text/chat/chat_template.h"
 
 namespace anemone::text {
 namespace {
-
-// The promise is a second. Generous, for sanitizers; without the limits each case takes minutes,
-// gigabytes or forever.
-constexpr double kPatience = 30;
-
-class CpuTime {
- public:
-  ~CpuTime() { EXPECT_LT(static_cast<double>(std::clock() - start_) / CLOCKS_PER_SEC, kPatience); }
-
- private:
-  std::clock_t start_ = std::clock();
-};
 
 Result<std::string> render(const std::string& source, const Json& context = Json::object(),
                            const RenderOptions& options = {}) {
@@ -41,7 +29,7 @@ std::string repeated(const std::string& body) {
 class TemplateLimits : public ::testing::TestWithParam<std::string> {};
 
 TEST_P(TemplateLimits, StopTheRender) {
-  const CpuTime stopwatch;
+  const testing::CpuTimeBound bound;
   // Counted work takes many times as long under a sanitizer, which is there for the memory.
   WorkBudget::Limits limits;
   if (testing::kIsSanitized) limits.cpu_time = std::chrono::seconds(2);
@@ -188,7 +176,7 @@ TEST(TemplateErrors, ThatAreKeptCostWhatTheyTake) {
                maps + ") %}",
        }) {
     SCOPED_TRACE(source.substr(0, 200));
-    const CpuTime stopwatch;
+    const testing::CpuTimeBound bound;
     const auto text = render(source, Json{{"messages", Json::array()}});
     if (!text.ok()) {
       EXPECT_EQ(text.status().code(), Code::kInvalidArgument) << text.status().message();
@@ -198,7 +186,7 @@ TEST(TemplateErrors, ThatAreKeptCostWhatTheyTake) {
 }
 
 TEST(TemplateWork, DictsFindKeysOfEveryKindWithoutASearch) {
-  const CpuTime stopwatch;
+  const testing::CpuTimeBound bound;
   // 50,000 keys, twice: a search over all would be 5 billion comparisons.
   const auto text = render(
       "{% set d = {} %}{% for i in range(50000) %}{% set x = d.update({i: i}) %}"
@@ -215,7 +203,7 @@ TEST(TemplateWork, ListsAreNoKeys) {
 }
 
 TEST(TemplateWork, ManyVariablesAndItemsTakeLinearTime) {
-  const CpuTime stopwatch;
+  const testing::CpuTimeBound bound;
   Json context = Json::object();
   Json::object_t& members = context.get_ref<Json::object_t&>();
   for (int i = 0; i < 100'000; ++i) members.push_back({"k" + std::to_string(i), i});
@@ -238,7 +226,7 @@ TEST(TemplateWork, ValuesThatContainThemselvesEnd) {
 }
 
 TEST(TemplateWork, ValuesOfAnyDepthAreDropped) {
-  const CpuTime stopwatch;
+  const testing::CpuTimeBound bound;
   const auto text = render(
       "{% set n = namespace(x=[]) %}{% for i in range(99999) %}{% for j in range(2) %}"
       "{% set n.x = [n.x] %}{% endfor %}{% endfor %}{% set n.x = 0 %}{{ n.x }}");
@@ -247,7 +235,7 @@ TEST(TemplateWork, ValuesOfAnyDepthAreDropped) {
 }
 
 TEST(TemplateWork, HostileSourcesAreRefusedSoon) {
-  const CpuTime stopwatch;
+  const testing::CpuTimeBound bound;
   const auto times = [](const std::string& part, int count) {
     std::string out;
     for (int i = 0; i < count; ++i) out += part;

@@ -23,7 +23,7 @@ std::string stream_all(const std::shared_ptr<const Tokenizer>& tokenizer,
 }
 
 // Encodes and decodes every case of golden.jsonl in `folder`; the number of cases.
-int check_goldens(const std::string& folder) {
+int check_tokenizer_goldens(const std::string& folder) {
   const auto tokenizer = Tokenizer::load(folder);
   EXPECT_TRUE(tokenizer.ok()) << tokenizer.status().message();
   if (!tokenizer.ok()) return 0;
@@ -63,7 +63,7 @@ class TokenizerGolden : public ::testing::TestWithParam<std::string> {};
 TEST_P(TokenizerGolden, AgreesWithHuggingFaceOnEveryCase) {
   const auto folder = testing::shared_path("data/tokenizers/" + GetParam());
   if (!folder) GTEST_SKIP() << "shared/data/tokenizers/" << GetParam() << " is not here";
-  EXPECT_GE(check_goldens(*folder), 500);
+  EXPECT_GE(check_tokenizer_goldens(*folder), 500);
 }
 
 INSTANTIATE_TEST_SUITE_P(All, TokenizerGolden,
@@ -74,7 +74,9 @@ INSTANTIATE_TEST_SUITE_P(All, TokenizerGolden,
 class CommittedTokenizerGolden : public ::testing::TestWithParam<std::string> {};
 
 TEST_P(CommittedTokenizerGolden, AgreesWithHuggingFaceOnEveryCase) {
-  EXPECT_GE(check_goldens(testing::source_path("tests/text/data/tokenizers/" + GetParam())), 80);
+  EXPECT_GE(
+      check_tokenizer_goldens(testing::source_path("tests/text/data/tokenizers/" + GetParam())),
+      80);
 }
 
 INSTANTIATE_TEST_SUITE_P(All, CommittedTokenizerGolden,
