@@ -2,11 +2,9 @@
 """The official OpenAI client against `anemone serve` on the pocket model."""
 
 import concurrent.futures
-import contextlib
 import json
 import pathlib
 import re
-import subprocess
 import time
 import urllib.request
 from typing import Literal
@@ -14,6 +12,7 @@ from typing import Literal
 import openai
 import pydantic
 import pytest
+from serving import serving
 
 # One server serves them.
 pytestmark = pytest.mark.xdist_group("openai_client")
@@ -22,25 +21,6 @@ CHECKPOINT = pathlib.Path(__file__).parents[2] / "models/pocket/checkpoint"
 QUESTION = [{"role": "user", "content": "What is 17 + 25?"}]
 ANSWER = "17 + 25 = 42."
 KEY = "interop-key"
-
-
-@contextlib.contextmanager
-def serving(anemone, model, folder, *flags):
-    """The address of a server that ends with the block, in order."""
-    ready = folder / "ready"
-    log = open(folder / "serve.log", "w+")
-    process = subprocess.Popen([anemone.path, "--threads", "2", "serve", str(model), "--port", "0", "--ready-file", str(ready),
-                                *map(str, flags)], stderr=log, stdout=log)
-    try:
-        deadline = time.monotonic() + 60
-        while not ready.exists():
-            assert process.poll() is None and time.monotonic() < deadline, (folder / "serve.log").read_text()
-            time.sleep(0.02)
-        yield ready.read_text().strip()
-    finally:
-        process.terminate()
-        assert process.wait(timeout=60) == 0, (folder / "serve.log").read_text()
-        assert not ready.exists()
 
 
 def requests_of(address):

@@ -1,0 +1,25 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A server for the tests of a client."""
+
+import contextlib
+import subprocess
+import time
+
+
+@contextlib.contextmanager
+def serving(anemone, model, folder, *flags):
+    """The address of a server that ends with the block, in order."""
+    ready = folder / "ready"
+    log = open(folder / "serve.log", "w+")
+    process = subprocess.Popen([anemone.path, "--threads", "2", "serve", str(model), "--port", "0", "--ready-file", str(ready),
+                                *map(str, flags)], stderr=log, stdout=log)
+    try:
+        deadline = time.monotonic() + 60
+        while not ready.exists():
+            assert process.poll() is None and time.monotonic() < deadline, (folder / "serve.log").read_text()
+            time.sleep(0.02)
+        yield ready.read_text().strip()
+    finally:
+        process.terminate()
+        assert process.wait(timeout=60) == 0, (folder / "serve.log").read_text()
+        assert not ready.exists()
