@@ -31,7 +31,7 @@ Status run_labels(const RunOptions& options, std::shared_ptr<const engine::Model
                             options.model);
   }
   ProgressReport bar("reading", Progress::Unit::kItems);
-  engine::ClassifyOptions classify;
+  engine::BlockingOptions classify;
   classify.cancel = &interrupt_flag();
   classify.on_progress = [&](std::int64_t done, std::int64_t total) {
     bar(static_cast<std::uint64_t>(done), static_cast<std::uint64_t>(total));

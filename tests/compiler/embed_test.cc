@@ -14,6 +14,7 @@
 #include "base/json.h"
 #include "checkpoint/safetensors.h"
 #include "compiler/compiler.h"
+#include "engine/loop/engine.h"
 #include "engine/session/session.h"
 #include "tests/compiler/golden.h"
 #include "tests/support/shared_data.h"
@@ -134,6 +135,36 @@ TEST_P(Embed, GivesTheSameBitsInStepsOfAnyWidth) {
     ASSERT_TRUE((*session)->prefill_to(golden_.prompt, options).ok());
     EXPECT_TRUE(beside_logits == whole);
     EXPECT_EQ(logits, golden_.prompt.size());
+  }
+}
+
+// What requests for embeddings give: the states of transformers, pooled by hand.
+TEST_P(Embed, GivesTheEmbeddingsOfTransformersThroughTheEngine) {
+  const auto model = compiled_model(GetParam(), portable(DType::kFp32));
+  ASSERT_NE(model, nullptr);
+  const std::vector<float> states = golden_hidden(model->manifest().layers);
+  if (states.empty()) GTEST_SKIP() << "no hidden states are recorded: " << GetParam().name;
+  const auto columns = static_cast<std::size_t>(model->manifest().hidden_size);
+  const std::size_t tokens = golden_.prompt.size();
+  engine::Engine engine({});
+  for (const engine::Pooling pooling : {engine::Pooling::kLast, engine::Pooling::kMean}) {
+    std::vector<double> expected(columns);
+    const std::size_t first = pooling == engine::Pooling::kLast ? tokens - 1 : 0;
+    double squares = 0;
+    for (std::size_t c = 0; c < columns; ++c) {
+      for (std::size_t t = first; t < tokens; ++t)
+        expected[c] += static_cast<double>(states[t * columns + c]);
+      squares += expected[c] * expected[c];
+    }
+    // The same text beside another one, which is read in the same step.
+    const auto got =
+        engine::embed(engine, model, {golden_.prompt, {1, 2}, golden_.prompt}, pooling, {});
+    ASSERT_TRUE(got.ok()) << got.status().message();
+    ASSERT_EQ(got->size(), 3U);
+    EXPECT_TRUE((*got)[0] == (*got)[2]) << "the same bits";
+    ASSERT_EQ((*got)[0].size(), columns);
+    for (std::size_t c = 0; c < columns; ++c)
+      EXPECT_NEAR((*got)[0][c], expected[c] / std::sqrt(squares), kHiddenTolerance);
   }
 }
 

@@ -84,6 +84,7 @@ artifact::Manifest manifest_of(const ScriptOptions& options) {
                "out",
                {}}};
   m.heads = {{"head.mlpackage", 0, kPaddedVocab, "hidden", "logits"}};
+  if (options.gives_hidden) m.embed = artifact::Embed{"embed.mlpackage", "hidden", "normed"};
   return m;
 }
 
@@ -118,18 +119,21 @@ struct ScriptedModel::Script {
   std::function<void()> on_run;
 };
 
+enum class Part { kLayer, kHead, kEmbed };
+
 // A layer program writes the number of visible positions into the hidden state; a head program
-// reads it back.
+// reads it back, and so does the one for embeddings.
 class ScriptedModel::Program : public exec::LoadedProgram {
  public:
-  Program(std::shared_ptr<Script> script, std::int64_t context, bool is_head)
-      : script_(std::move(script)), context_(context), is_head_(is_head) {
+  Program(std::shared_ptr<Script> script, std::int64_t context, Part part)
+      : script_(std::move(script)), context_(context), part_(part) {
     for (const std::int64_t t : {1, 8}) {
       exec::Signature& signature = signatures_.emplace_back();
       signature.inputs.push_back(feature("hidden", {1, kScriptedHidden, t, 1}));
-      if (!is_head) signature.inputs.push_back(feature("mask", {1, 1, t, context}));
-      signature.outputs.push_back(is_head ? feature("logits", {1, kPaddedVocab, t, 1})
-                                          : feature("out", {1, kScriptedHidden, t, 1}));
+      if (part == Part::kLayer) signature.inputs.push_back(feature("mask", {1, 1, t, context}));
+      const char* name = part == Part::kLayer ? "out" : part == Part::kHead ? "logits" : "normed";
+      const std::int64_t rows = part == Part::kHead ? kPaddedVocab : kScriptedHidden;
+      signature.outputs.push_back(feature(name, {1, rows, t, 1}));
     }
   }
   const std::vector<std::string>& functions() const override { return functions_; }
@@ -148,12 +152,17 @@ class ScriptedModel::Program : public exec::LoadedProgram {
     outputs.clear();
     outputs.push_back({declared.name, Tensor(DType::kFp32, declared.shape)});
     const auto out = outputs[0].tensor.mutable_view().as<float>();
-    if (!is_head_) {
+    if (part_ == Part::kLayer) {
       ++script_->runs;
       if (script_->on_run) script_->on_run();
     }
     for (std::size_t t = 0; t < tokens; ++t) {
-      if (is_head_) {
+      if (part_ == Part::kEmbed) {
+        out[t] = inputs[0].tensor.as<float>()[t];
+        out[tokens + t] = 1;
+        continue;
+      }
+      if (part_ == Part::kHead) {
         const auto seen = static_cast<std::int64_t>(inputs[0].tensor.as<float>()[t]);
         for (auto row = static_cast<std::size_t>(kTextVocab); row < kPaddedVocab; ++row)
           out[row * tokens + t] = script_->padding_logit;
@@ -173,7 +182,7 @@ class ScriptedModel::Program : public exec::LoadedProgram {
  private:
   std::shared_ptr<Script> script_;
   std::int64_t context_;
-  bool is_head_;
+  Part part_;
   std::vector<std::string> functions_ = {"decode", "prefill"};
   std::vector<exec::Signature> signatures_;
 };
@@ -185,9 +194,11 @@ class ScriptedModel::Executor : public exec::Executor {
   std::string_view name() const override { return "scripted"; }
   Result<std::shared_ptr<const exec::LoadedProgram>> load(
       const std::string& package_path, const exec::LoadOptions& /*options*/) override {
-    const bool is_head = package_path.ends_with("head.mlpackage");
+    const Part part = package_path.ends_with("head.mlpackage")    ? Part::kHead
+                      : package_path.ends_with("embed.mlpackage") ? Part::kEmbed
+                                                                  : Part::kLayer;
     return std::shared_ptr<const exec::LoadedProgram>(
-        std::make_shared<Program>(script_, context_, is_head));
+        std::make_shared<Program>(script_, context_, part));
   }
 
  private:

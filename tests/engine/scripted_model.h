@@ -21,6 +21,8 @@ struct ScriptOptions {
   std::string chat_template;  // empty: none
   std::vector<std::int32_t> eos_ids = {257};
   Json generation = Json::object();
+  // The hidden state behind the final norm is {number of tokens so far, 1}.
+  bool gives_hidden = false;
   // Called in every run of the layer package, on the thread that runs it.
   std::function<void()> on_run = {};
 };

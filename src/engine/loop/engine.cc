@@ -60,12 +60,18 @@ Status Engine::submit(Request request) {
 }
 
 Status Engine::submit(LabelRequest request) {
+  ANEMONE_CHECK(!request.texts.empty());
   const CancelFlag cancel = request.cancel;
   return enqueue(cancel, 1, std::move(request));
 }
 
-Status Engine::enqueue(const CancelFlag& cancel, std::size_t texts,
-                       std::variant<Request, LabelRequest> request) {
+Status Engine::submit(EmbedRequest request) {
+  ANEMONE_CHECK(!request.texts.empty());
+  const CancelFlag cancel = request.cancel;
+  return enqueue(cancel, 1, std::move(request));
+}
+
+Status Engine::enqueue(const CancelFlag& cancel, std::size_t texts, AnyRequest request) {
   std::list<Waiting> one;
   one.push_back({std::make_shared<RequestTicket>(), std::move(request)});
   one.front().ticket->open = texts;
@@ -94,7 +100,17 @@ Engine::Counts Engine::counts() const {
       }));
   const auto cancelling = static_cast<std::size_t>(
       std::ranges::count_if(running_, [](const Ticket& ticket) { return ticket->is_cancelled(); }));
-  return {queued - taken, running_.size() + taken, cancelling, finished_ + gone, cancelled_ + gone};
+  Counts out;
+  out.waiting = queued - taken;
+  out.running = running_.size() + taken;
+  out.cancelling = cancelling;
+  out.finished = finished_ + gone;
+  out.cancelled = cancelled_ + gone;
+  out.texts = texts_;
+  out.max_texts = options_.sequences;
+  out.cache_bytes = used_bytes_;
+  out.max_cache_bytes = cache_bytes_;
+  return out;
 }
 
 std::size_t Engine::queued() const {
@@ -225,11 +241,18 @@ void Engine::end_waiting(bool is_in_turn) {
 
 // Ends all texts of a request that have not begun: they failed, or else they are cancelled.
 void Engine::end(Waiting& waiting, const Status* failure) noexcept {
+  const auto reason = [&] {
+    return failure != nullptr ? *failure
+                              : guarded([] { return cancelled("[text] was cancelled"); });
+  };
   if (const auto* labels = std::get_if<LabelRequest>(&waiting.request)) {
     --waiting.ticket->open;
-    tell<std::vector<float>>(labels->on_end, failure != nullptr ? *failure : guarded([] {
-                               return cancelled("[text] was cancelled");
-                             }));
+    tell<LabelRequest::Logits>(labels->on_end, reason());
+    return;
+  }
+  if (const auto* embed = std::get_if<EmbedRequest>(&waiting.request)) {
+    --waiting.ticket->open;
+    tell<EmbedRequest::Embeddings>(embed->on_end, reason());
     return;
   }
   for (const Choice& choice : std::get<Request>(waiting.request).choices) {
@@ -278,15 +301,26 @@ void Engine::begin_next(Waiting& waiting) {
     loop.add(waiting.ticket, std::move(*labels));
     return;
   }
+  if (auto* embed = std::get_if<EmbedRequest>(&waiting.request)) {
+    ModelLoop& loop = loop_of(embed->model);
+    loop.add(waiting.ticket, std::move(*embed));
+    return;
+  }
   auto& request = std::get<Request>(waiting.request);
   loop_of(request.model).add(waiting.ticket, std::move(request.choices.front()));
   request.choices.erase(request.choices.begin());
 }
 
 bool Engine::fits(const Waiting& waiting) const {
-  const auto* request = std::get_if<Request>(&waiting.request);
-  if (texts_ == 0 || request == nullptr) return true;
-  std::uint64_t reserved = reserved_bytes(*request->model, request->choices.front());
+  if (texts_ == 0 || std::holds_alternative<LabelRequest>(waiting.request)) return true;
+  const auto* embed = std::get_if<EmbedRequest>(&waiting.request);
+  std::uint64_t reserved = 0;
+  if (embed != nullptr) {
+    reserved = Sequence::cache_bytes(*embed->model, embed->model->context());
+  } else {
+    const auto& request = std::get<Request>(waiting.request);
+    reserved = reserved_bytes(*request.model, request.choices.front());
+  }
   for (const auto& loop : loops_) reserved += loop->reserved();
   return reserved <= cache_bytes_;
 }
@@ -305,7 +339,9 @@ std::size_t Engine::running_texts() const {
 }
 
 void Engine::count_ended() {
+  const std::uint64_t used = running_bytes();
   const std::lock_guard lock(mutex_);
+  used_bytes_ = used;
   texts_ = running_texts();
   std::erase_if(running_, [&](const Ticket& ticket) {
     if (ticket->open > 0) return false;
@@ -346,12 +382,31 @@ Result<GenerateResult> generate(Engine& engine, const std::shared_ptr<const Mode
 }
 
 Result<std::vector<float>> classify(Engine& engine, const std::shared_ptr<const Model>& model,
-                                    std::vector<std::int32_t> ids, const ClassifyOptions& options) {
-  std::optional<Result<std::vector<float>>> end;
-  LabelRequest request{model, std::move(ids), options.on_progress,
-                       [&](Result<std::vector<float>> result) { end = std::move(result); },
-                       borrowed(options.cancel)};
-  return run_alone<std::vector<float>>(engine, std::move(request), end);
+                                    std::vector<std::int32_t> ids, const BlockingOptions& options) {
+  std::optional<Result<LabelRequest::Logits>> end;
+  LabelRequest request;
+  request.model = model;
+  request.texts.push_back(std::move(ids));
+  request.on_progress = options.on_progress;
+  request.on_end = [&](Result<LabelRequest::Logits> result) { end = std::move(result); };
+  request.cancel = borrowed(options.cancel);
+  ANEMONE_ASSIGN_OR_RETURN(auto logits,
+                           run_alone<LabelRequest::Logits>(engine, std::move(request), end));
+  return std::move(logits.front());
+}
+
+Result<EmbedRequest::Embeddings> embed(Engine& engine, const std::shared_ptr<const Model>& model,
+                                       std::vector<std::vector<std::int32_t>> texts,
+                                       Pooling pooling, const BlockingOptions& options) {
+  std::optional<Result<EmbedRequest::Embeddings>> end;
+  EmbedRequest request;
+  request.model = model;
+  request.texts = std::move(texts);
+  request.pooling = pooling;
+  request.on_progress = options.on_progress;
+  request.on_end = [&](Result<EmbedRequest::Embeddings> result) { end = std::move(result); };
+  request.cancel = borrowed(options.cancel);
+  return run_alone<EmbedRequest::Embeddings>(engine, std::move(request), end);
 }
 
 }  // namespace anemone::engine

@@ -48,12 +48,18 @@ class Engine {
   // the request is called.
   Status submit(Request request);
   Status submit(LabelRequest request);
+  Status submit(EmbedRequest request);
   struct Counts {  // of requests
     std::size_t waiting = 0;
     std::size_t running = 0;
     std::size_t cancelling = 0;  // of them, those that are being cancelled
     std::uint64_t finished = 0;
     std::uint64_t cancelled = 0;  // of them, those that were cancelled
+    std::size_t texts = 0;        // that run, after the last turn
+    std::size_t max_texts = 0;    // that may run at a time
+    // Bytes of the caches of the texts that run, after the last turn, and of all caches at most.
+    std::uint64_t cache_bytes = 0;
+    std::uint64_t max_cache_bytes = 0;
   };
   Counts counts() const;
   // No more requests; those that wait fail.
@@ -75,14 +81,14 @@ class Engine {
  private:
   using Clock = std::chrono::steady_clock;
   using Ticket = std::shared_ptr<RequestTicket>;
+  using AnyRequest = std::variant<Request, LabelRequest, EmbedRequest>;
   // A request of which some texts, or all, have not begun.
   struct Waiting {
     Ticket ticket;
-    std::variant<Request, LabelRequest> request;
+    AnyRequest request;
   };
 
-  Status enqueue(const CancelFlag& cancel, std::size_t texts,
-                 std::variant<Request, LabelRequest> request);
+  Status enqueue(const CancelFlag& cancel, std::size_t texts, AnyRequest request);
   void end_waiting(bool is_in_turn);  // on the engine thread
   static void end(Waiting& waiting, const Status* failure) noexcept;
   void admit();
@@ -113,6 +119,7 @@ class Engine {
   std::vector<Ticket> running_;    // with room for those that wait
   std::size_t texts_ = 0;          // that run
   bool waits_for_memory_ = false;  // the first request that waits
+  std::uint64_t used_bytes_ = 0;   // of caches, after the last turn
   std::uint64_t finished_ = 0;
   std::uint64_t cancelled_ = 0;
   bool is_closed_ = false;
@@ -123,12 +130,16 @@ class Engine {
 // ends it.
 Result<GenerateResult> generate(Engine& engine, const std::shared_ptr<const Model>& model,
                                 std::vector<std::int32_t> prompt, GenerateOptions options);
-// The same for labels.
-struct ClassifyOptions {
+// The same for the labels of one text, whose logits [tokens, labels] it gives.
+struct BlockingOptions {
   std::function<void(std::int64_t done, std::int64_t total)> on_progress;
   const std::atomic<bool>* cancel = nullptr;  // may be null
 };
 Result<std::vector<float>> classify(Engine& engine, const std::shared_ptr<const Model>& model,
-                                    std::vector<std::int32_t> ids, const ClassifyOptions& options);
+                                    std::vector<std::int32_t> ids, const BlockingOptions& options);
+// The same for embeddings.
+Result<EmbedRequest::Embeddings> embed(Engine& engine, const std::shared_ptr<const Model>& model,
+                                       std::vector<std::vector<std::int32_t>> texts,
+                                       Pooling pooling, const BlockingOptions& options);
 
 }  // namespace anemone::engine

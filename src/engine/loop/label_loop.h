@@ -5,7 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <deque>
+#include <list>
 #include <memory>
 #include <vector>
 
@@ -14,31 +14,34 @@
 
 namespace anemone::engine {
 
-// The texts that a model labels, one after the other. Single-thread.
+// The requests for labels of one model: each has one window of a text in turn. Single-thread.
 class LabelLoop {
  public:
   explicit LabelLoop(std::shared_ptr<const Model> model) : model_(std::move(model)) {}
 
   // After an exception the request is as it was.
   void add(std::shared_ptr<RequestTicket> ticket, LabelRequest&& request);
-  // Texts that have not ended.
-  std::size_t texts() const { return texts_.size(); }
-  // Runs one window of the first text. False when there is none.
+  // Requests that have not ended; each counts as one text.
+  std::size_t texts() const { return jobs_.size(); }
+  // Runs one window of one request. False when there is none.
   bool turn();
 
  private:
-  struct Text {
+  struct Job {
     std::shared_ptr<RequestTicket> ticket;
     LabelRequest request;
-    std::unique_ptr<Labelling> labelling;  // null: it has not begun
+    std::int64_t total = 0;                // tokens of all texts
+    std::int64_t done = 0;                 // of those that are complete
+    std::unique_ptr<Labelling> labelling;  // of the text after the complete ones; null: not begun
+    LabelRequest::Logits logits;           // of the texts that are complete
   };
 
-  Status run_window(Text& text);
-  void end_first(Result<std::vector<float>> result);
+  Status run_window(Job& job);
+  void end_first(Result<LabelRequest::Logits> result);
 
   const std::shared_ptr<const Model> model_;
   std::unique_ptr<Classifier> classifier_;
-  std::deque<Text> texts_;
+  std::list<Job> jobs_;
 };
 
 }  // namespace anemone::engine

@@ -25,7 +25,12 @@ bool ModelLoop::Text::is_paused() const {
 }
 
 ModelLoop::ModelLoop(std::shared_ptr<const Model> model, SequencePool& pool)
-    : model_(std::move(model)), pool_(pool), steps_(model_), chunks_(model_), labels_(model_) {
+    : model_(std::move(model)),
+      pool_(pool),
+      steps_(model_),
+      chunks_(model_),
+      labels_(model_),
+      embeds_(model_) {
   // A prompt has two tokens to read, at least.
   chunks_.reserve(StepItem::kMaxTokens / 2);
 }
@@ -52,15 +57,19 @@ void ModelLoop::add(std::shared_ptr<RequestTicket> ticket, LabelRequest&& reques
   labels_.add(std::move(ticket), std::move(request));
 }
 
+void ModelLoop::add(std::shared_ptr<RequestTicket> ticket, EmbedRequest&& request) {
+  embeds_.add(std::move(ticket), std::move(request));
+}
+
 std::uint64_t ModelLoop::bytes() const {
-  std::uint64_t bytes = 0;
+  std::uint64_t bytes = embeds_.bytes();
   for (const auto& text : texts_)
     if (text->sequence != nullptr) bytes += text->sequence->bytes();
   return bytes;
 }
 
 std::uint64_t ModelLoop::reserved() const {
-  std::uint64_t bytes = 0;
+  std::uint64_t bytes = embeds_.texts() * Sequence::cache_bytes(*model_, model_->context());
   for (const auto& text : texts_)
     if (!text->has_ended) bytes += reserved_bytes(*model_, text->choice);
   return bytes;
@@ -71,6 +80,7 @@ bool ModelLoop::turn(std::uint64_t others_bytes, const std::function<void()>& me
   bool did_anything = decode();
   did_anything = read_prompts(meanwhile) || did_anything;
   did_anything = labels_.turn() || did_anything;
+  did_anything = embeds_.turn(meanwhile) || did_anything;
   remove_ended();
   return did_anything;
 }

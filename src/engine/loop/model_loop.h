@@ -11,6 +11,7 @@
 #include <span>
 #include <vector>
 
+#include "engine/loop/embed_loop.h"
 #include "engine/loop/label_loop.h"
 #include "engine/loop/request.h"
 #include "engine/loop/sequence_pool.h"
@@ -28,17 +29,19 @@ class ModelLoop {
   // After an exception the choice or the request is as it was.
   void add(std::shared_ptr<RequestTicket> ticket, Choice&& choice);
   void add(std::shared_ptr<RequestTicket> ticket, LabelRequest&& request);
+  void add(std::shared_ptr<RequestTicket> ticket, EmbedRequest&& request);
   // Texts that have not ended, and the memory of their caches.
-  std::size_t texts() const { return texts_.size() + labels_.texts(); }
+  std::size_t texts() const { return texts_.size() + labels_.texts() + embeds_.texts(); }
   std::uint64_t bytes() const;
-  // Bytes that their caches may grow to: the sum of reserved_bytes() of each.
+  // Bytes that their caches may grow to: the sum of reserved_bytes() of each, and a context for
+  // each request for embeddings.
   std::uint64_t reserved() const;
 
   // One step of all texts that decode, and a chunk of one prompt or of several short ones; or a
-  // window of one text that gets labels. `others_bytes` is the memory of the caches of other
-  // models' texts. `meanwhile` is called again and again while a long chunk is read: it may call
-  // turn_meanwhile(), of other models, too. False when there was nothing to do: all texts are
-  // paused.
+  // window of one text that gets labels, or a step of one request for embeddings. `others_bytes` is
+  // the memory of the caches of other models' texts. `meanwhile` is called again and again while a
+  // long chunk is read: it may call turn_meanwhile(), of other models, too. False when there was
+  // nothing to do: all texts are paused.
   bool turn(std::uint64_t others_bytes, const std::function<void()>& meanwhile);
   // A step of the texts that decode, and short prompts, in the middle of a turn().
   bool turn_meanwhile(std::uint64_t others_bytes);
@@ -117,6 +120,7 @@ class ModelLoop {
   std::vector<std::unique_ptr<Text>> texts_;  // in the order in which they came
   bool was_oldest_ = true;                    // whether the last chunk was one of the oldest prompt
   LabelLoop labels_;
+  EmbedLoop embeds_;
 };
 
 }  // namespace anemone::engine

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "engine/embedding/pooling.h"
 #include "engine/generation/generation.h"
 #include "engine/loop/guarded.h"
 #include "engine/model/model.h"
@@ -44,14 +45,31 @@ struct Request {
   CancelFlag cancel;
 };
 
-// The labels of a text.
+// The labels of texts.
 struct LabelRequest {
-  std::shared_ptr<const Model> model;  // one that labels tokens
-  std::vector<std::int32_t> ids;
-  // Called after every window.
+  using Logits = std::vector<std::vector<float>>;  // of each text [tokens, labels]
+  std::shared_ptr<const Model> model;              // one that labels tokens
+  std::vector<std::vector<std::int32_t>> texts;    // at least one
+  // Called after every window, with the tokens of all texts.
   std::function<void(std::int64_t done, std::int64_t total)> on_progress;
-  // Called once, with the logits [tokens, labels]; kCancelled when it was cancelled.
-  std::function<void(Result<std::vector<float>>)> on_end;
+  // Called once; kCancelled when it was cancelled.
+  std::function<void(Result<Logits>)> on_end;
+  CancelFlag cancel;
+};
+
+// The embeddings of texts: the hidden states behind the final norm of each, pooled to one vector of
+// length 1 (pooling.h).
+struct EmbedRequest {
+  using Embeddings = std::vector<std::vector<float>>;  // [texts, hidden_size]
+  std::shared_ptr<const Model> model;                  // one that gives hidden states
+  // At least one. One that the model cannot take (Model::check_prompt) ends the request with its
+  // error.
+  std::vector<std::vector<std::int32_t>> texts;
+  Pooling pooling = Pooling::kLast;
+  // Called after every step, with the tokens of all texts.
+  std::function<void(std::int64_t done, std::int64_t total)> on_progress;
+  // Called once; kCancelled when it was cancelled.
+  std::function<void(Result<Embeddings>)> on_end;
   CancelFlag cancel;
 };
 

@@ -191,9 +191,8 @@ Status Model::check_prompt(std::span<const std::int32_t> ids, bool wants_logits)
 Status Model::check_gives_hidden() const {
   if (embed_ != nullptr) return {};
   return unsupported(
-      "[{}] expected a model that gives hidden states (\"embed\": \"package\" in its form), got "
-      "one "
-      "without",
+      "[{}] expected a model that gives hidden states, got one that was compiled without them: "
+      "compile it with --form portable, or with \"embed\": \"package\" in its form",
       manifest_.name);
 }
 

@@ -58,6 +58,10 @@ class Model {
   // Null when the artifact has none, or load_text was off.
   const std::shared_ptr<const text::Tokenizer>& tokenizer() const { return tokenizer_; }
   bool has_chat_template() const { return chat_source_.has_value(); }
+  // As the artifact has it; nullopt without one.
+  const std::optional<text::ChatTemplateSource>& chat_template_source() const {
+    return chat_source_;
+  }
   // What constrains the texts of requests; shared by all of them.
   Constraints& constraints() const { return *constraints_; }
   // Messages ([{"role", "content"}, ...]) as the text of a prompt. `variables` are more variables
