@@ -44,6 +44,7 @@ void add_compile_command(CLI::App& app, Context& context);
 void add_doctor_command(CLI::App& app, Context& context);
 void add_inspect_command(CLI::App& app, Context& context);
 void add_predict_command(CLI::App& app, Context& context);
+void add_embed_command(CLI::App& app, Context& context);
 void add_export_command(CLI::App& app, Context& context);
 void add_probe_command(CLI::App& app, Context& context);
 void add_pull_command(CLI::App& app, Context& context);

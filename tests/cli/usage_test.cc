@@ -70,6 +70,7 @@ TEST(Usage, NoFlagThatNamesSomethingTakesAnEmptyValue) {
                               {add_check_command, "check /nonexistent"},
                               {add_compile_command, "compile /nonexistent -o x"},
                               {add_doctor_command, "doctor"},
+                              {add_embed_command, "embed /nonexistent"},
                               {add_inspect_command, "inspect /nonexistent"},
                               {add_predict_command, "predict /nonexistent --inputs x --outputs y"},
                               {add_export_command, "export /nonexistent -o x"},
