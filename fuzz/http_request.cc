@@ -52,6 +52,9 @@ class StubBackend : public openai::Backend {
   std::vector<std::string> model_names() const override { return {"m", "a/b"}; }
   Status check_health() const override { return {}; }
   Json counts() const override { return {{"running", 0}}; }
+  std::string metrics() const override { return "m 0\n"; }
+  Json props() const override { return Json::object(); }
+  Json slots() const override { return Json::array(); }
   std::optional<openai::ApiError> chat(openai::ChatRequest request,
                                        std::shared_ptr<Responder> responder,
                                        const HeaderList& headers, WorkBudget& /*budget*/) override {
@@ -74,7 +77,60 @@ class StubBackend : public openai::Backend {
     return std::nullopt;
   }
 
+  std::optional<openai::ApiError> embed(openai::EmbeddingRequest request,
+                                        std::shared_ptr<Responder> responder,
+                                        const HeaderList& headers,
+                                        WorkBudget& /*budget*/) override {
+    check_inputs(request.inputs);
+    ANEMONE_CHECK(request.dimensions.value_or(1) >= 1);
+    responder->respond({200, headers, "{}"});
+    return std::nullopt;
+  }
+  std::optional<openai::ApiError> classify(openai::ClassifyRequest request,
+                                           std::shared_ptr<Responder> responder,
+                                           const HeaderList& headers,
+                                           WorkBudget& /*budget*/) override {
+    check_inputs(request.inputs);
+    responder->respond({200, headers, "{}"});
+    return std::nullopt;
+  }
+  std::optional<openai::ApiError> complete_native(llamacpp::CompletionRequest request,
+                                                  std::shared_ptr<Responder> responder,
+                                                  const HeaderList& headers,
+                                                  WorkBudget& /*budget*/) override {
+    ANEMONE_CHECK(request.text.max_tokens.value_or(0) >= 0);
+    ANEMONE_CHECK(request.text.sampling.top_k.value_or(0) >= 0);
+    ANEMONE_CHECK(request.text.stop.size() <= llamacpp::kMaxStops);
+    for (const auto& [id, bias] : request.text.sampling.logit_bias) ANEMONE_CHECK(id >= 0);
+    responder->respond({200, headers, "{}"});
+    return std::nullopt;
+  }
+  std::optional<openai::ApiError> tokenize(llamacpp::TokenizeRequest /*request*/,
+                                           std::shared_ptr<Responder> responder,
+                                           const HeaderList& headers,
+                                           WorkBudget& /*budget*/) override {
+    responder->respond({200, headers, "{}"});
+    return std::nullopt;
+  }
+  std::optional<openai::ApiError> detokenize(llamacpp::DetokenizeRequest request,
+                                             std::shared_ptr<Responder> responder,
+                                             const HeaderList& headers,
+                                             WorkBudget& /*budget*/) override {
+    for (const std::int32_t id : request.tokens) ANEMONE_CHECK(id >= 0);
+    responder->respond({200, headers, "{}"});
+    return std::nullopt;
+  }
+  std::optional<openai::ApiError> apply_template(openai::ChatRequest request,
+                                                 std::shared_ptr<Responder> responder,
+                                                 const HeaderList& headers,
+                                                 WorkBudget& budget) override {
+    return chat(std::move(request), std::move(responder), headers, budget);
+  }
+
  private:
+  static void check_inputs(const std::vector<openai::Prompt>& inputs) {
+    ANEMONE_CHECK(!inputs.empty() && inputs.size() <= openai::kMaxInputs);
+  }
   static void check(const openai::Generation& g) {
     ANEMONE_CHECK(g.choices >= 1 && g.choices <= openai::kMaxChoices);
     ANEMONE_CHECK(g.stop.size() <= openai::kMaxStops);
@@ -103,10 +159,12 @@ void check_response(const HttpResponse& response) {
 std::vector<int> statuses_of(std::string_view bytes, std::size_t read_size) {
   StubBackend backend;
   openai::ApiHandlerOptions options;
-  options.api_key = "key";
-  options.cors_origins = {"https://page"};
-  options.hosts = {"localhost"};
-  openai::ApiHandler handler(options, backend, 0);
+  options.access.api_keys = {"key"};
+  options.access.cors_origins = {"https://page"};
+  options.access.hosts = {"localhost"};
+  const RequestLog log(LogFormat::kNone, -1);
+  openai::ApiHandler handler(options, log, 0);
+  handler.set_backend(backend);
   std::vector<int> out;
   RequestParser parser(kLimits);
   std::string buffer;

@@ -51,6 +51,10 @@ struct ServeOptions {
   std::int64_t cache_mb = 0;   // 0: the engine's default
   bool is_stdin = false;
   bool checks_hashes = false;
+  std::string log_format = "text";
+  std::string pooling = "last";
+
+  bool is_http() const { return !is_stdin && socket.empty(); }
 };
 
 std::string name_of(const std::string& path) {
@@ -89,7 +93,8 @@ Result<serve::ModelSet> load_models(const ServeOptions& options, const Context& 
     load.on_progress = std::ref(bar);
     load.chat_template_file = options.chat_template_file;
     ANEMONE_ASSIGN_OR_RETURN(auto model, engine::Model::load(found.folder, *executor, load));
-    ANEMONE_RETURN_IF_ERROR(model->check_generates());
+    // Only HTTP has a way to ask for labels.
+    if (!options.is_http()) ANEMONE_RETURN_IF_ERROR(model->check_generates());
     models.push_back({names[i], std::move(model)});
   }
   return serve::ModelSet::create(std::move(models));
@@ -118,7 +123,9 @@ void say_late(std::size_t cut_off) {
     const auto written = ::write(STDERR_FILENO, text.data(), text.size());
 }
 
-Status serve_http(const ServeOptions& options, serve::ModelSet models, ReadyFile& ready, int stop) {
+// Serves the models over HTTP. The server listens already, and says that it is loading.
+Status serve_http(const ServeOptions& options, std::unique_ptr<serve::OpenAiServer> server,
+                  serve::ModelSet models, ReadyFile& ready, int stop) {
   const std::string names = describe(models);
   // Declared before the server, so that it lives until the server has gone with all its threads.
   std::atomic<std::size_t> cut_off = 0;
@@ -126,16 +133,16 @@ Status serve_http(const ServeOptions& options, serve::ModelSet models, ReadyFile
     ready.remove();
     say_late(cut_off);
   });
-  ANEMONE_ASSIGN_OR_RETURN(const auto server,
-                           serve::OpenAiServer::start(std::move(models), options.server));
-  ANEMONE_RETURN_IF_ERROR(ready.write(server->url()));
+  const std::unique_ptr<serve::OpenAiServer> serving = std::move(server);
+  serving->serve(std::move(models), options.server.engine);
+  ANEMONE_RETURN_IF_ERROR(ready.write(serving->url()));
   const bool is_open =
-      options.server.api_key.empty() && !serve::is_loopback(options.server.http.host);
-  fmt::print(stderr, "anemone: serving {} on {}/v1{}\n", names, server->url(),
+      options.server.api_keys.empty() && !serve::is_loopback(options.server.http.host);
+  fmt::print(stderr, "anemone: serving {} on {}/v1{}\n", names, serving->url(),
              is_open ? ", open to all who reach it (no --api-key-file)" : "");
   pollfd wait = {stop, POLLIN, 0};
   while (::poll(&wait, 1, -1) <= 0) continue;
-  if (server->stop(kGrace, &cut_off)) return {};
+  if (serving->stop(kGrace, &cut_off)) return {};
   say_late(cut_off);
   return Status(Code::kCancelled, "");  // that was its line
 }
@@ -201,20 +208,26 @@ Status check_host_names(const std::vector<std::string>& names) {
 
 Status run_serve(ServeOptions options, const Context& context) {
   // What is wrong with them is said before the models are read.
-  const bool is_http = !options.is_stdin && options.socket.empty();
-  if (is_http) {
+  if (options.is_http()) {
     ANEMONE_RETURN_IF_ERROR(check_host_names(options.server.allowed_hosts));
-    ANEMONE_ASSIGN_OR_RETURN(options.server.api_key, read_api_key(options.key));
+    ANEMONE_ASSIGN_OR_RETURN(options.server.api_keys, read_api_keys(options.key));
+    ANEMONE_ASSIGN_OR_RETURN(options.server.log_format,
+                             serve::parse_log_format(options.log_format));
+    ANEMONE_ASSIGN_OR_RETURN(options.server.pooling, engine::parse_pooling(options.pooling));
   }
   ANEMONE_RETURN_IF_ERROR(check_output_files(std::span(&options.ready_file, 1), options.models));
   ANEMONE_ASSIGN_OR_RETURN(ReadyFile ready, ReadyFile::prepare(options.ready_file));
+  std::unique_ptr<serve::OpenAiServer> server;
+  if (options.is_http()) {
+    ANEMONE_ASSIGN_OR_RETURN(server, serve::OpenAiServer::listen(options.server));
+  }
   ANEMONE_ASSIGN_OR_RETURN(serve::ModelSet models, load_models(options, context));
   options.server.engine = engine_options(options, models);
   ANEMONE_ASSIGN_OR_RETURN(const int stop, catch_stop_signals());
   const FreedMemoryReturner returner;
   if (options.is_stdin) return serve_stdin(options, models, stop);
   if (!options.socket.empty()) return serve_socket(options, models, stop);
-  return serve_http(options, std::move(models), ready, stop);
+  return serve_http(options, std::move(server), std::move(models), ready, stop);
 }
 
 void add_serve_flags(CLI::App& command, ServeOptions& options) {
@@ -237,7 +250,10 @@ void add_serve_flags(CLI::App& command, ServeOptions& options) {
       "Key that clients must send; all users of this machine can see it (default: "
       "ANEMONE_API_KEY of the environment, else none is needed)");
   CLI::Option* key_file =
-      command.add_option("--api-key-file", options.key.file, "File whose only line is the key")
+      command
+          .add_option("--api-key-file", options.key.file,
+                      "File of keys, one per line, of which clients must send one; # begins a "
+                      "comment")
           ->excludes(key);
   CLI::Option* allowed =
       command
@@ -255,6 +271,19 @@ void add_serve_flags(CLI::App& command, ServeOptions& options) {
                       "Requests that may wait; further ones are refused with status 429")
           ->check(whole_numbers(0, 1 << 20))
           ->capture_default_str();
+  CLI::Option* strict =
+      command.add_flag("--strict-model", server.is_strict_model,
+                       "Refuse requests of models with another name (default: a server of one\n"
+                       "model answers all with it)");
+  CLI::Option* pooling =
+      command
+          .add_option("--pooling", options.pooling,
+                      "Embeddings of requests that do not say: last (token) or mean")
+          ->capture_default_str();
+  CLI::Option* log = command
+                         .add_option("--log-format", options.log_format,
+                                     "The lines on stderr, one per request: text, json or none")
+                         ->capture_default_str();
   CLI::Option* ready = command.add_option("--ready-file", options.ready_file,
                                           "File to write the address to once the server listens");
   command
@@ -285,7 +314,8 @@ void add_serve_flags(CLI::App& command, ServeOptions& options) {
       "--socket", options.socket, "Serve JSON lines on a Unix socket at this path, no HTTP");
   CLI::Option* lines = command.add_flag("--stdin", options.is_stdin,
                                         "Serve JSON lines on stdin and stdout, no HTTP");
-  for (CLI::Option* other : {host, port, key, key_file, allowed, cors, queue, ready}) {
+  for (CLI::Option* other :
+       {host, port, key, key_file, allowed, cors, queue, strict, pooling, log, ready}) {
     socket->excludes(other);
     lines->excludes(other);
   }
@@ -300,7 +330,8 @@ void add_serve_command(CLI::App& app, Context& context) {
       app.add_subcommand("serve", "Serve models with the OpenAI API, or JSON lines");
   add_serve_flags(*command, *options);
   command->footer(
-      "GET /v1/models, POST /v1/chat/completions and /v1/completions, GET /health. The first "
+      "GET /v1/models, POST /v1/chat/completions, /v1/completions, /v1/embeddings and more: GET "
+      "/openapi.json\nlists all. The first "
       "SIGINT or SIGTERM\nlets running requests end (the process ends within 10 s), a second one "
       "cuts them off. "
       "docs/guide/serve.md has "

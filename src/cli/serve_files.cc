@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <fcntl.h>
 #include <filesystem>
+#include <fmt/format.h>
 #include <unistd.h>
 #include <utility>
 
@@ -17,15 +18,35 @@ namespace anemone::cli {
 namespace {
 
 constexpr std::size_t kMaxKeyBytes = 4096;
+constexpr std::size_t kMaxKeyFileBytes = std::size_t{1} << 20;
 constexpr std::size_t kMaxReadyBytes = 200;
 
-Result<std::string> checked_key(std::string key, std::string_view source) {
+Status check_key(std::string_view key, std::string_view source) {
   if (key.empty()) return invalid_argument("[{}] expected a key, got an empty one", source);
   const bool is_visible = std::ranges::all_of(key, [](char c) { return c > ' ' && c < 0x7f; });
   if (!is_visible || key.size() > kMaxKeyBytes)
     return invalid_argument("[{}] expected a key of at most {} visible ASCII characters", source,
                             kMaxKeyBytes);
-  return key;
+  return {};
+}
+
+Result<std::vector<std::string>> keys_of_file(const std::string& path) {
+  ANEMONE_ASSIGN_OR_RETURN(const std::string text, read_file(path, kMaxKeyFileBytes));
+  std::vector<std::string> keys;
+  std::size_t number = 0;
+  for (std::string_view rest = text; !rest.empty();) {
+    ++number;
+    const std::size_t end = std::min(rest.find('\n'), rest.size());
+    std::string_view line = rest.substr(0, end);
+    rest.remove_prefix(std::min(end + 1, rest.size()));
+    if (line.ends_with('\r')) line.remove_suffix(1);
+    if (line.empty() || line.starts_with('#')) continue;
+    // Never the line itself: it may be a key.
+    ANEMONE_RETURN_IF_ERROR(check_key(line, path).with(fmt::format("line {}", number)));
+    keys.emplace_back(line);
+  }
+  if (keys.empty()) return invalid_argument("[{}] expected a key per line, got none", path);
+  return keys;
 }
 
 // Whether a file holds what ReadyFile writes.
@@ -35,17 +56,16 @@ bool is_address_line(const std::string& text) {
 
 }  // namespace
 
-Result<std::string> read_api_key(const ApiKeySource& source) {
-  if (!source.text.empty()) return checked_key(source.text, "--api-key");
-  if (!source.file.empty()) {
-    ANEMONE_ASSIGN_OR_RETURN(std::string key, read_file(source.file, kMaxKeyBytes + 2));
-    for (const char end : {'\n', '\r'})
-      if (key.ends_with(end)) key.pop_back();
-    return checked_key(std::move(key), source.file);
+Result<std::vector<std::string>> read_api_keys(const ApiKeySource& source) {
+  if (!source.file.empty()) return keys_of_file(source.file);
+  std::string key = source.text;
+  if (key.empty()) {
+    const char* variable = std::getenv("ANEMONE_API_KEY");
+    if (variable == nullptr) return std::vector<std::string>();
+    key = variable;
   }
-  if (const char* key = std::getenv("ANEMONE_API_KEY"); key != nullptr)
-    return checked_key(key, "ANEMONE_API_KEY");
-  return std::string();
+  ANEMONE_RETURN_IF_ERROR(check_key(key, source.text.empty() ? "ANEMONE_API_KEY" : "--api-key"));
+  return std::vector<std::string>{std::move(key)};
 }
 
 Result<ReadyFile> ReadyFile::prepare(const std::string& path) {

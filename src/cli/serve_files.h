@@ -5,20 +5,21 @@
 #include <anemone/status.h>
 
 #include <string>
+#include <vector>
 
 namespace anemone::cli {
 
-// Sources of the key of a server: --api-key, --api-key-file, the environment. An empty text means
+// Sources of the keys of a server: --api-key, --api-key-file, the environment. An empty text means
 // "not given", since no flag takes an empty value (command.h).
 struct ApiKeySource {
   std::string text;  // of the command line, which all users of the machine can see
-  std::string file;  // one line
+  std::string file;  // a key per line; lines that begin with # and empty ones are skipped
 };
 
-// The key, from what was given, else from ANEMONE_API_KEY; empty when there is none.
-// kInvalidArgument for a key that is empty or has other characters than visible ASCII: no client
-// could send it.
-Result<std::string> read_api_key(const ApiKeySource& source);
+// The keys, from what was given, else the one of ANEMONE_API_KEY; none when there is none of these.
+// kInvalidArgument for a key that is empty or has other characters than visible ASCII, since no
+// client could send it, and for a file without a key.
+Result<std::vector<std::string>> read_api_keys(const ApiKeySource& source);
 
 // The file that holds the address of a server for as long as it runs. No other file is replaced or
 // removed. Single-thread.

@@ -10,6 +10,8 @@
 #include "base/error.h"
 #include "base/mapped_file.h"
 #include "engine/chat/conversation.h"
+#include "serve/prompt_check.h"
+#include "serve/request_watch.h"
 
 namespace anemone::serve {
 namespace {
@@ -30,36 +32,18 @@ std::int64_t unix_time() {
       .count();
 }
 
-// A prompt that the model cannot take; `field` is where the client gave it.
-std::optional<openai::ApiError> check_prompt(const engine::Model& model,
-                                             const std::vector<std::int32_t>& ids,
-                                             const char* field) {
-  const auto refuse = [&](std::string message, std::string code) {
-    openai::ApiError error;
-    error.message = std::move(message);
-    error.param = field;
-    error.code = std::move(code);
-    return error;
-  };
-  if (ids.empty()) return refuse(fmt::format("[{}] expected at least one token", field), "");
-  if (static_cast<std::int64_t>(ids.size()) > model.context())
-    return refuse(fmt::format("[{}] expected at most {} tokens (the model's context), got {}",
-                              field, model.context(), ids.size()),
-                  "context_length_exceeded");
-  for (const std::int32_t id : ids)
-    if (const Status status = model.check_id(id); !status.ok()) return refuse(status.message(), "");
-  return std::nullopt;
-}
-
-// Whatever is wrong with a prompt is wrong with the request.
-openai::ApiError prompt_error(const Status& status, const char* field) {
-  openai::ApiError error = openai::api_error(status);
-  const bool is_input = status.code() == Code::kNotFound || error.status == 400;
-  if (!is_input) return error;
-  error = {};
-  error.message = status.message();
-  error.param = field;
-  return error;
+// The prompt of a chat, fitted to the context where the request asks for that.
+Result<engine::FittedPrompt> chat_prompt(const engine::Model& model, openai::ChatRequest request,
+                                         WorkBudget& budget) {
+  const openai::Generation& generation = request.generation;
+  const std::int64_t limit = engine::prompt_limit(model, generation.max_tokens);
+  if (generation.truncation == engine::Truncation::kDropOldest)
+    return engine::fit_chat_prompt(model, request.messages, request.variables, limit, &budget);
+  ANEMONE_ASSIGN_OR_RETURN(auto ids, engine::chat_prompt(model, std::move(request.messages),
+                                                         std::move(request.variables), &budget));
+  if (generation.truncation == engine::Truncation::kSliding)
+    return engine::slide_prompt(model, std::move(ids), limit);
+  return engine::FittedPrompt{std::move(ids)};
 }
 
 }  // namespace
@@ -85,18 +69,37 @@ Json EngineBackend::counts() const {
           {"cancelled", counts.cancelled}};
 }
 
+std::string EngineBackend::metrics() const {
+  return metrics_.text(engine_.counts());
+}
+
+std::vector<std::string> EngineBackend::first_names(const ModelSet& models) {
+  std::vector<std::string> names;
+  for (const ServedModel& model : models.models()) names.push_back(model.names.front());
+  return names;
+}
+
+Result<EngineBackend::Found> EngineBackend::find(const std::string& name) {
+  const auto known = models_.find(name);
+  const bool is_lenient = !options_.is_strict_model && models_.models().size() == 1;
+  if (!known.ok() && !is_lenient) return known.status();
+  const ServedModel& model = known.ok() ? **known : models_.models().front();
+  const std::string& first = model.names.front();
+  return Found{model.model, known.ok() && !name.empty() ? name : first, &metrics_.of(first)};
+}
+
 Result<GenerationPlan> EngineBackend::make_plan(const openai::Generation& generation,
                                                 openai::Protocol protocol,
-                                                std::int64_t default_tokens) const {
-  ANEMONE_ASSIGN_OR_RETURN(const ServedModel* served, models_.find(generation.model));
+                                                std::int64_t default_tokens) {
+  ANEMONE_ASSIGN_OR_RETURN(Found found, find(generation.model));
   GenerationPlan plan;
-  plan.model = served->model;
+  plan.model = std::move(found.model);
+  ANEMONE_RETURN_IF_ERROR(plan.model->check_generates());
   if (plan.model->tokenizer() == nullptr)
     return unsupported("[model] expected a model with a tokenizer, got one without");
-  plan.head = {protocol, new_id(protocol), unix_time(),
-               generation.model.empty() ? served->names.front() : generation.model};
-  ANEMONE_ASSIGN_OR_RETURN(
-      plan.options, engine::resolve_request(generation, defaults_, *plan.model, default_tokens));
+  plan.head = {protocol, new_id(protocol), unix_time(), std::move(found.name)};
+  ANEMONE_ASSIGN_OR_RETURN(plan.options, engine::resolve_request(generation, options_.defaults,
+                                                                 *plan.model, default_tokens));
   plan.choices = generation.choices;
   plan.is_stream = generation.is_stream;
   plan.has_stream_usage = generation.has_stream_usage;
@@ -106,9 +109,18 @@ Result<GenerationPlan> EngineBackend::make_plan(const openai::Generation& genera
 std::optional<openai::ApiError> EngineBackend::submit(GenerationPlan plan,
                                                       const std::shared_ptr<Responder>& responder,
                                                       const HeaderList& headers) {
+  // The name is one of the server's by now.
+  const auto found = find(plan.head.model);
+  if (!found.ok()) return openai::api_error(found.status());
+  const std::string name = plan.head.model;
+  const std::int64_t choices = plan.choices;
   auto job = std::make_shared<GenerationJob>(std::move(plan), responder, headers);
   Status status = job->hold_plan();
-  if (status.ok()) status = engine_.submit(job->request());
+  if (status.ok()) {
+    engine::Request request = job->request();
+    watch_request(request, choices, name, responder, *found->metrics);
+    status = engine_.submit(std::move(request));
+  }
   if (!status.ok()) return openai::api_error(status);
   // Weak: the job holds the responder.
   responder->on_disconnect([weak = std::weak_ptr<GenerationJob>(job)] {
@@ -123,11 +135,11 @@ std::optional<openai::ApiError> EngineBackend::chat(openai::ChatRequest request,
   auto plan =
       make_plan(request.generation, openai::Protocol::kChat, engine::GenerateOptions::kUntilFull);
   if (!plan.ok()) return openai::api_error(plan.status());
-  auto ids = engine::chat_prompt(*plan->model, std::move(request.messages),
-                                 std::move(request.variables), &budget);
-  if (!ids.ok()) return prompt_error(ids.status(), "messages");
-  if (auto error = check_prompt(*plan->model, *ids, "messages")) return error;
-  plan->prompts.push_back({*std::move(ids), ""});
+  auto prompt = chat_prompt(*plan->model, std::move(request), budget);
+  if (!prompt.ok()) return prompt_error(prompt.status(), "messages");
+  if (auto error = check_prompt(*plan->model, prompt->ids, "messages")) return error;
+  plan->truncated_tokens = prompt->dropped;
+  plan->prompts.push_back({std::move(prompt->ids), ""});
   return submit(*std::move(plan), responder, headers);
 }
 
@@ -139,19 +151,29 @@ std::optional<openai::ApiError> EngineBackend::complete(openai::CompletionReques
   if (!plan.ok()) return openai::api_error(plan.status());
   const text::Tokenizer& tokenizer = *plan->model->tokenizer();
   plan->is_echo = request.is_echo;
-  for (openai::CompletionRequest::Prompt& prompt : request.prompts) {
+  if (request.generation.truncation == engine::Truncation::kDropOldest)
+    return openai::api_error(invalid_argument(
+        "[truncation] expected error or sliding for a text, which has no turns, got drop_oldest"));
+  const std::int64_t max_tokens =
+      request.generation.max_tokens.value_or(kDefaultContinuationTokens);
+  for (openai::Prompt& prompt : request.prompts) {
     GenerationPlan::Prompt& out = plan->prompts.emplace_back();
-    if (const auto* text = std::get_if<std::string>(&prompt)) {
-      auto ids = tokenizer.encode(*text, {.add_special = true, .budget = &budget});
-      if (!ids.ok()) return prompt_error(ids.status(), "prompt");
-      out.ids = *std::move(ids);
-    } else {
-      out.ids = std::get<std::vector<std::int32_t>>(std::move(prompt));
+    auto ids = prompt_ids(*plan->model, prompt, budget);
+    if (!ids.ok()) return prompt_error(ids.status(), "prompt");
+    out.ids = *std::move(ids);
+    std::int64_t dropped = 0;
+    if (request.generation.truncation == engine::Truncation::kSliding) {
+      auto fitted = engine::slide_prompt(*plan->model, std::move(out.ids),
+                                         engine::prompt_limit(*plan->model, max_tokens));
+      if (!fitted.ok()) return prompt_error(fitted.status(), "prompt");
+      out.ids = std::move(fitted->ids);
+      dropped = fitted->dropped;
+      plan->truncated_tokens += dropped;
     }
-    if (const Status status = budget.check(); !status.ok()) return openai::api_error(status);
     if (auto error = check_prompt(*plan->model, out.ids, "prompt")) return error;
     if (!request.is_echo) continue;
-    if (auto* text = std::get_if<std::string>(&prompt)) {
+    // What was left out is not echoed either.
+    if (auto* text = std::get_if<std::string>(&prompt); text != nullptr && dropped == 0) {
       out.echo = std::move(*text);
       continue;
     }

@@ -202,6 +202,7 @@ GenerationJob::GenerationJob(GenerationPlan plan, std::shared_ptr<Responder> res
     : plan_(std::move(plan)), responder_(std::move(responder)), headers_(std::move(headers)) {
   plan_.options.cancel = cancel_.get();
   plan_.options.collects_logprobs = false;  // the writers count and keep them
+  usage_.truncated_tokens = plan_.truncated_tokens;
 }
 
 Status GenerationJob::hold_plan() {

@@ -31,6 +31,7 @@ struct GenerationPlan {
   bool is_echo = false;      // with log-probabilities: those of the prompt, too
   bool is_stream = false;
   bool has_stream_usage = false;
+  std::int64_t truncated_tokens = 0;  // that were left out of the prompts
 };
 
 // Makes the answer of what the engine says about the choices of a request. The request that it

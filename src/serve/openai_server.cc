@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "serve/openai_server.h"
 
-#include <nlohmann/json.hpp>
 #include <utility>
 
+#include "base/check.h"
 #include "engine/loop/engine_thread.h"
 #include "serve/engine_backend.h"
+#include "serve/openai/api_handler.h"
 
 namespace anemone::serve {
 namespace {
@@ -19,14 +20,13 @@ std::int64_t start_time() {
       .count();
 }
 
-openai::ApiHandlerOptions handler_options(const OpenAiServerOptions& options) {
-  openai::ApiHandlerOptions out;
-  out.api_key = options.api_key;
+openai::AccessOptions access_options(const OpenAiServerOptions& options) {
+  openai::AccessOptions out;
+  out.api_keys = options.api_keys;
   out.cors_origins = options.cors_origins;
-  out.budget = options.budget;
   const bool is_local = is_loopback(options.http.host);
   // A page that has its own name point here does not know the key.
-  if (!is_local && !options.api_key.empty() && options.allowed_hosts.empty()) return out;
+  if (!is_local && !options.api_keys.empty() && options.allowed_hosts.empty()) return out;
   out.hosts = options.allowed_hosts;
   out.hosts->push_back(options.http.host);
   // Addresses are safe, since only a name can be pointed elsewhere; a server for the network has
@@ -37,38 +37,70 @@ openai::ApiHandlerOptions handler_options(const OpenAiServerOptions& options) {
 
 }  // namespace
 
-class OpenAiServer::Impl {
+// The models of a server, and what runs them.
+class OpenAiServer::Service {
  public:
-  Impl(ModelSet served, const OpenAiServerOptions& options)
-      : models(std::move(served)),
-        engine(std::make_unique<engine::Engine>(options.engine)),
-        turns(std::make_unique<engine::EngineThread>(*engine)),
-        backend(models, *engine, options.defaults),
-        api_handler(handler_options(options), backend, start_time()) {}
-  // Requests are answered through the HTTP server, so they end before it.
-  ~Impl() { end_requests(); }
+  Service(ModelSet served, const engine::EngineOptions& options, const BackendOptions& backend)
+      : models_(std::move(served)),
+        engine_(options),
+        turns_(std::make_unique<engine::EngineThread>(engine_)),
+        backend_(models_, engine_, backend) {}
+  ~Service() { end_requests(); }
+  Service(const Service&) = delete;
+  Service& operator=(const Service&) = delete;
 
+  engine::Engine& engine() { return engine_; }
+  EngineBackend& backend() { return backend_; }
   // Ends what runs. No request can be submitted from here on.
   void end_requests() {
-    engine->close();
-    engine->cancel_all();
-    turns.reset();
-    engine->end();
+    engine_.close();
+    engine_.cancel_all();
+    turns_.reset();
+    engine_.end();
   }
 
-  ModelSet models;
-  std::unique_ptr<engine::Engine> engine;
-  std::unique_ptr<engine::EngineThread> turns;
-  EngineBackend backend;
+ private:
+  const ModelSet models_;
+  engine::Engine engine_;
+  std::unique_ptr<engine::EngineThread> turns_;
+  EngineBackend backend_;
+};
+
+class OpenAiServer::Impl {
+ public:
+  explicit Impl(const OpenAiServerOptions& options)
+      : backend_options{options.defaults, options.is_strict_model, options.pooling},
+        log(options.log_format, options.log_descriptor),
+        api_handler({access_options(options), options.budget}, log, start_time()) {}
+  // Requests are answered through the HTTP server, so they end before it.
+  ~Impl() {
+    if (service != nullptr) service->end_requests();
+  }
+
+  const BackendOptions backend_options;
+  const RequestLog log;
+  std::unique_ptr<Service> service;  // null until there are models
   openai::ApiHandler api_handler;
   std::unique_ptr<HttpServer> http;
 };
 
-Result<std::unique_ptr<OpenAiServer>> OpenAiServer::start(ModelSet models,
-                                                          const OpenAiServerOptions& options) {
-  auto impl = std::make_unique<Impl>(std::move(models), options);
+Result<std::unique_ptr<OpenAiServer>> OpenAiServer::listen(const OpenAiServerOptions& options) {
+  auto impl = std::make_unique<Impl>(options);
   ANEMONE_ASSIGN_OR_RETURN(impl->http, HttpServer::start(options.http, impl->api_handler));
   return std::unique_ptr<OpenAiServer>(new OpenAiServer(std::move(impl)));
+}
+
+void OpenAiServer::serve(ModelSet models, const engine::EngineOptions& engine) {
+  ANEMONE_CHECK(impl_->service == nullptr);
+  impl_->service = std::make_unique<Service>(std::move(models), engine, impl_->backend_options);
+  impl_->api_handler.set_backend(impl_->service->backend());
+}
+
+Result<std::unique_ptr<OpenAiServer>> OpenAiServer::start(ModelSet models,
+                                                          const OpenAiServerOptions& options) {
+  ANEMONE_ASSIGN_OR_RETURN(auto server, listen(options));
+  server->serve(std::move(models), options.engine);
+  return server;
 }
 
 OpenAiServer::OpenAiServer(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
@@ -81,16 +113,20 @@ std::uint16_t OpenAiServer::port() const {
   return impl_->http->port();
 }
 engine::Engine::Counts OpenAiServer::counts() const {
-  return impl_->engine->counts();
+  return impl_->service == nullptr ? engine::Engine::Counts() : impl_->service->engine().counts();
 }
 
 bool OpenAiServer::stop(std::chrono::milliseconds grace, std::atomic<std::size_t>* cut_off) {
   impl_->http->stop_accepting();
-  impl_->engine->close();
-  impl_->engine->wait_until_idle(grace);
-  const std::size_t count = impl_->engine->cancel_all();
-  if (cut_off != nullptr) *cut_off = count;
-  impl_->end_requests();
+  std::size_t count = 0;
+  if (impl_->service != nullptr) {
+    engine::Engine& engine = impl_->service->engine();
+    engine.close();
+    engine.wait_until_idle(grace);
+    count = engine.cancel_all();
+    if (cut_off != nullptr) *cut_off = count;
+    impl_->service->end_requests();
+  }
   impl_->http->wait_until_idle(kFlushTime);
   return count == 0;
 }

@@ -6,6 +6,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
@@ -13,14 +14,14 @@
 #include "engine/generation/text_request.h"
 #include "engine/loop/engine.h"
 #include "serve/http/server.h"
-#include "serve/openai/api_handler.h"
+#include "serve/request_log.h"
 #include "serve/served_model.h"
 
 namespace anemone::serve {
 
 struct OpenAiServerOptions {
   HttpOptions http;
-  std::string api_key;
+  std::vector<std::string> api_keys;  // any of them will do; none: no key is needed
   std::vector<std::string> cors_origins;
   // Names that clients may know the server by, besides addresses, localhost and http.host. If there
   // are none but a key is set, all names are allowed.
@@ -28,12 +29,24 @@ struct OpenAiServerOptions {
   WorkBudget::Limits budget;  // of one request, for all that is done before it is queued
   engine::EngineOptions engine;
   engine::RequestDefaults defaults;
+  // false: a server of one model answers requests of any model with it, since clients send the name
+  // that they were set up with. true: the model has to be one of the server's names.
+  bool is_strict_model = false;
+  engine::Pooling pooling =
+      engine::Pooling::kLast;  // of embeddings, where the request says nothing
+  LogFormat log_format = LogFormat::kNone;
+  int log_descriptor = 2;
 };
 
 // Models behind HTTP with the OpenAI API: what `anemone serve` is. Thread-safe.
 class OpenAiServer {
  public:
-  // Serves from here on. kIo when the address cannot be had.
+  // Listens from here on, and says that it is loading until it has models. kIo when the address
+  // cannot be had.
+  static Result<std::unique_ptr<OpenAiServer>> listen(const OpenAiServerOptions& options);
+  // Serves these models from here on; once.
+  void serve(ModelSet models, const engine::EngineOptions& engine);
+  // Both.
   static Result<std::unique_ptr<OpenAiServer>> start(ModelSet models,
                                                      const OpenAiServerOptions& options);
   // Ends at once what stop() has not ended.
@@ -43,6 +56,7 @@ class OpenAiServer {
 
   std::string url() const;  // "http://127.0.0.1:8080"
   std::uint16_t port() const;
+  // All zero before serve().
   engine::Engine::Counts counts() const;
 
   // Takes no more requests, lets those that run end within `grace`, then ends them. Whether all
@@ -51,6 +65,7 @@ class OpenAiServer {
   bool stop(std::chrono::milliseconds grace, std::atomic<std::size_t>* cut_off = nullptr);
 
  private:
+  class Service;
   class Impl;
   explicit OpenAiServer(std::unique_ptr<Impl> impl);
   std::unique_ptr<Impl> impl_;

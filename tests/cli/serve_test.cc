@@ -191,7 +191,9 @@ int status_with(const ServeProcess& server, const std::string& key) {
 
 TEST_F(ServeCommand, TakesTheKeyFromAFileOrTheEnvironment) {
   const anemone::testing::TemporaryFolder folder;
-  std::ofstream(folder.file("key")) << "of-the-file\n";
+  std::ofstream(folder.file("key")) << "# clients\nof-the-file\r\n\nof-another-client\n";
+  std::ofstream(folder.file("none")) << "# no keys\n\n";
+  std::ofstream(folder.file("bad")) << "good\nis no key\n";
   ::setenv("ANEMONE_API_KEY", "of-the-environment", 1);
   {
     const ServeProcess server(model(), ready());
@@ -201,6 +203,8 @@ TEST_F(ServeCommand, TakesTheKeyFromAFileOrTheEnvironment) {
   {
     const ServeProcess server(model(), ready(), {"--api-key-file", folder.file("key")});
     EXPECT_EQ(status_with(server, "of-the-file"), 200);
+    EXPECT_EQ(status_with(server, "of-another-client"), 200);
+    EXPECT_EQ(status_with(server, "# clients"), 401);
     EXPECT_EQ(status_with(server, "of-the-environment"), 401);
   }
   {
@@ -210,6 +214,11 @@ TEST_F(ServeCommand, TakesTheKeyFromAFileOrTheEnvironment) {
   }
   ::setenv("ANEMONE_API_KEY", "", 1);
   EXPECT_EQ(serve("--port 0").code, 2) << "empty is no key";
+  for (const char* name : {"none", "bad"}) {
+    const Outcome outcome = serve("--port 0 --api-key-file '" + folder.file(name) + "'");
+    EXPECT_EQ(outcome.code, 2) << outcome.err;
+    EXPECT_EQ(outcome.err.find("is no key"), std::string::npos) << "a key is not shown";
+  }
   EXPECT_EQ(serve("--stdin").code, 0) << "which only HTTP has";
   ::unsetenv("ANEMONE_API_KEY");
 }

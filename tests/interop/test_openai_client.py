@@ -37,7 +37,7 @@ def pocket(anemone, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def address(anemone, pocket, tmp_path_factory):
-    with serving(anemone, pocket, tmp_path_factory.mktemp("server"), "--api-key", KEY, "--parallel", 2) as url:
+    with serving(anemone, pocket, tmp_path_factory.mktemp("server"), "--api-key", KEY, "--parallel", 2, "--strict-model") as url:
         yield url
 
 

@@ -24,7 +24,9 @@ struct BadBody {
 };
 
 void expect_all_refused(std::string_view path, const std::vector<BadBody>& cases) {
-  TestServer server;
+  OpenAiServerOptions options;
+  options.is_strict_model = true;
+  TestServer server(options);
   for (const BadBody& bad : cases) {
     SCOPED_TRACE(bad.body);
     const auto answer = fetch(server.port(), post_text(path, bad.body));
@@ -264,7 +266,7 @@ TEST(BadHttp, WrongPathsAndMethodsAreNamed) {
   };
   for (const char* path :
        {"/", "/v1", "/v1/", "/v1/chat", "/v1/chat/completions/", "/v2/models", "/v1/models/",
-        "/v1/embeddings", "/V1/models", "//v1/models", "/v1/../v1/models", "*",
+        "/v1/embedding", "/V1/models", "//v1/models", "/v1/../v1/models", "*",
         "http://localhost/v1/models", "/%76%31/models", "/health/x"})
     expect_api_error(send("GET", path), 404, nullptr, "unknown_url");
   expect_api_error(send("GET", "/v1/models/nothing"), 404, "model", "model_not_found");

@@ -106,7 +106,9 @@ TEST(HostileRequest, IsRefusedWithALongStop) {
 }
 
 TEST(HostileRequest, GetsAShortAnswer) {
-  TestServer server;
+  OpenAiServerOptions options;
+  options.is_strict_model = true;
+  TestServer server(options);
   const std::string big(4'000'000, 'x');
   for (const std::string& body : {fmt::format(R"({{{}, "model": "{}"}})", kGreeting, big),
                                   fmt::format(R"({{"{0}": 1, "{0}": 2}})", big),

@@ -4,6 +4,8 @@
 #pragma once
 
 #include <atomic>
+#include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -53,6 +55,14 @@ bool is_address(std::string_view host);
 // A name or an address that means this machine alone.
 bool is_loopback(std::string_view host);
 
+// What is known of an answer beside its bytes, for the log.
+struct AnswerNotes {
+  std::string model;  // empty: no model was asked
+  std::int64_t prompt_tokens = 0;
+  std::int64_t cached_tokens = 0;  // of them, not run again
+  std::int64_t completion_tokens = 0;
+};
+
 // Where the answer to one request goes: respond() once, or begin_stream(), write()* and end().
 // These and hold() may be called from any thread, one at a time; the others are thread-safe. Calls
 // after the end, or after the client has gone, do nothing. When the last reference goes before the
@@ -81,6 +91,9 @@ class Responder {
   // Set when nobody wants the answer any more: the client has gone away, or the server stops. The
   // code that prepares the answer polls it.
   virtual const std::atomic<bool>& is_cancelled() const = 0;
+  // Takes a note of the answer, before its end; the last one counts. Where nobody keeps a log, it
+  // does nothing.
+  virtual void note(AnswerNotes /*notes*/) {}
 };
 
 // What answers requests. May throw std::bad_alloc, which ends one request with 503.

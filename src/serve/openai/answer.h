@@ -28,6 +28,8 @@ struct Usage {
   std::int64_t prompt_tokens = 0;
   std::int64_t cached_tokens = 0;  // of them, not run again
   std::int64_t completion_tokens = 0;
+  std::int64_t truncated_tokens =
+      0;  // that were left out of the prompts; said where there are some
 };
 
 // A token and how likely the model found it. Token texts are bytes: a token may be part of a

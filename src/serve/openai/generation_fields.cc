@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
+#include "serve/openai/prompts.h"
 #include "serve/openai/response_format.h"
 
 namespace anemone::serve::openai {
@@ -76,10 +77,7 @@ engine::SamplingRequest read_sampling(JsonFields& fields) {
 Generation read_generation(JsonFields& fields, std::int64_t least_tokens) {
   Generation out;
   refuse_unsupported(fields);
-  if (auto model = fields.string("model")) {
-    if (model->empty()) fields.fail(invalid_argument("[model] expected a name, got none"));
-    out.model = std::move(*model);
-  }
+  out.model = read_model(fields);
   out.sampling = read_sampling(fields);
   out.max_tokens = fields.integer("max_completion_tokens", least_tokens, kAnyInteger);
   const auto older = fields.integer("max_tokens", least_tokens, kAnyInteger);
@@ -93,6 +91,13 @@ Generation read_generation(JsonFields& fields, std::int64_t least_tokens) {
   }
   out.ignore_eos = fields.boolean("ignore_eos").value_or(false);
   out.format = read_response_format(fields);
+  if (const auto name = fields.string("truncation")) {
+    const auto truncation = engine::parse_truncation(*name);
+    if (truncation.ok())
+      out.truncation = *truncation;
+    else
+      fields.fail(truncation.status());
+  }
   out.choices = fields.integer("n", 1, kMaxChoices).value_or(1);
   out.is_stream = fields.boolean("stream").value_or(false);
   if (const Json* options = fields.member("stream_options")) {

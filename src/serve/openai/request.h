@@ -16,6 +16,8 @@
 #include "base/json.h"
 #include "base/json_release.h"
 #include "base/work_budget.h"
+#include "engine/chat/truncation.h"
+#include "engine/embedding/pooling.h"
 #include "engine/generation/text_request.h"
 
 namespace anemone::serve::openai {
@@ -23,7 +25,8 @@ namespace anemone::serve::openai {
 // A request for more is refused: one small request must not mean hours of work.
 inline constexpr std::int64_t kMaxChoices = 16;
 inline constexpr std::size_t kMaxPrompts = 64;
-inline constexpr std::size_t kMaxTexts = 128;  // choices of all prompts
+inline constexpr std::size_t kMaxTexts = 128;    // choices of all prompts
+inline constexpr std::size_t kMaxInputs = 2048;  // texts to embed or to label, as at OpenAI
 inline constexpr std::int64_t kMaxTopLogprobs = 20;
 inline constexpr std::size_t kMaxStops = 4;
 inline constexpr std::size_t kMaxStopBytes = 1024;  // of each: they are looked for at every token
@@ -34,6 +37,7 @@ struct Generation : engine::TextRequest {
   std::int64_t choices = 1;  // "n"
   bool is_stream = false;
   bool has_stream_usage = false;
+  engine::Truncation truncation = engine::Truncation::kError;
 };
 
 // Move-only: its documents may be large.
@@ -51,11 +55,28 @@ struct ChatRequest {
   Json variables = Json::object();  // more for the template: "tools" and chat_template_kwargs
 };
 
+// A text, or token ids.
+using Prompt = std::variant<std::string, std::vector<std::int32_t>>;
+
 struct CompletionRequest {
-  using Prompt = std::variant<std::string, std::vector<std::int32_t>>;
   Generation generation;
   std::vector<Prompt> prompts;
   bool is_echo = false;  // the answer begins with the prompt
+};
+
+// The vectors of texts; the request of /v1/embeddings.
+struct EmbeddingRequest {
+  std::string model;  // empty: the only one
+  std::vector<Prompt> inputs;
+  std::optional<std::int64_t> dimensions;  // of the vectors, cut to the first ones
+  std::optional<engine::Pooling> pooling;
+  bool is_base64 = false;  // little-endian fp32 in base64 instead of numbers
+};
+
+// The labels of the tokens of texts; the request of /v1/classify.
+struct ClassifyRequest {
+  std::string model;
+  std::vector<Prompt> inputs;
 };
 
 // The messages of a chat as its template takes them: parts of text are joined, the role developer
@@ -67,5 +88,8 @@ Result<Json> read_messages(Json* messages, WorkBudget* budget);
 Result<ChatRequest> parse_chat_request(std::string_view body, WorkBudget* budget = nullptr);
 Result<CompletionRequest> parse_completion_request(std::string_view body,
                                                    WorkBudget* budget = nullptr);
+Result<EmbeddingRequest> parse_embedding_request(std::string_view body,
+                                                 WorkBudget* budget = nullptr);
+Result<ClassifyRequest> parse_classify_request(std::string_view body, WorkBudget* budget = nullptr);
 
 }  // namespace anemone::serve::openai

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <anemone/status.h>
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "engine/loop/request.h"
+#include "serve/http/message.h"
+#include "serve/llamacpp/answer.h"
+
+namespace anemone::serve::llamacpp {
+
+// A request for one text, with everything decided.
+struct CompletionPlan {
+  std::shared_ptr<const engine::Model> model;
+  std::string name;  // of the model, for the answer
+  std::vector<std::int32_t> prompt;
+  engine::GenerateOptions options;
+  bool is_stream = false;
+  bool returns_tokens = false;
+};
+
+// Makes the answer of what the engine says about the text. The request that it gives to the engine
+// holds it. All but cancel() is of the thread of the engine's turns, once the request was
+// submitted.
+class CompletionJob : public std::enable_shared_from_this<CompletionJob> {
+ public:
+  CompletionJob(CompletionPlan plan, std::shared_ptr<Responder> responder, HeaderList headers);
+
+  // Counts what the request holds while it waits and runs; before it is submitted. kOutOfMemory
+  // when all answers would hold more than they may together.
+  Status hold_plan();
+  engine::Request request();
+  // Ends the text. Thread-safe.
+  void cancel() { *cancel_ = true; }
+
+ private:
+  Status take(const engine::TextPiece& piece);
+  // Counts what was added to the answer.
+  Status charge(std::size_t bytes);
+  Status overdraw();
+  // Sends the head of a stream, once.
+  void begin();
+  void end(const Result<engine::GenerateResult>& result);
+  void fail(const Status& status);
+
+  CompletionPlan plan_;
+  const std::shared_ptr<Responder> responder_;
+  const HeaderList headers_;
+  const std::shared_ptr<std::atomic<bool>> cancel_ = std::make_shared<std::atomic<bool>>(false);
+  Completion completion_;
+  Status overdrawn_;  // the first charge or piece that found no room
+  std::size_t held_ = 0;
+  bool has_begun_ = false;  // the head of a stream was sent
+};
+
+}  // namespace anemone::serve::llamacpp

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "serve/http/message.h"
+#include "serve/openai/error.h"
+
+namespace anemone::serve::openai {
+
+struct AccessOptions {
+  std::vector<std::string> api_keys;      // any of them will do; none: no key is needed
+  std::vector<std::string> cors_origins;  // pages of these may use the server; "*": of all
+  // Names that may stand in Host, besides localhost and addresses, so that a page that points its
+  // own name at this machine (DNS rebinding) is kept out. nullopt: any name.
+  std::optional<std::vector<std::string>> hosts;
+  bool takes_addresses = false;  // in Host: any, not only those of loopback
+};
+
+// Who may use the server. Immutable and thread-safe.
+class Access {
+ public:
+  explicit Access(AccessOptions options) : options_(std::move(options)) {}
+
+  // The reason why the sender of this header may not have the answer. A path that is public needs
+  // no key.
+  std::optional<ApiError> check(const HttpRequest& request, bool is_public) const;
+  // Adds what tells a browser that its page may read the answer.
+  void add_headers(const HttpRequest& request, HeaderList& headers) const;
+
+ private:
+  std::optional<ApiError> check_host(const std::string& host) const;
+
+  const AccessOptions options_;
+};
+
+// Whether the texts are equal, in a time that says nothing about where they differ.
+bool equal_in_constant_time(std::string_view a, std::string_view b);
+
+}  // namespace anemone::serve::openai

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "serve/openai/information.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "base/error.h"
+#include "base/escape.h"
+#include "base/version.h"
+#include "serve/openai/answer.h"
+#include "serve/openai/openapi.h"
+#include "serve/openai/response.h"
+
+namespace anemone::serve::openai {
+HttpResponse get_health(const Backend* backend, GetCall call) {
+  Json body;
+  if (backend == nullptr) {
+    body = {{"status", "loading"}};
+  } else {
+    const Status health = backend->check_health();
+    body = {{"status", health.ok() ? "ok" : "error"},
+            {"models", backend->model_names()},
+            {"requests", backend->counts()}};
+    if (!health.ok()) body["error"] = health.message();
+  }
+  const bool is_well = body["status"] == "ok";
+  HttpResponse response = json_response(body, std::move(call.headers));
+  if (!is_well) response.status = 503;
+  return response;
+}
+
+HttpResponse get_metrics(const Backend* backend, GetCall call) {
+  call.headers.emplace_back("Content-Type", "text/plain; version=0.0.4; charset=utf-8");
+  return {200, std::move(call.headers), backend->metrics()};
+}
+
+HttpResponse get_version(const Backend* /*backend*/, GetCall call) {
+  return json_response({{"version", version()}}, std::move(call.headers));
+}
+
+HttpResponse get_props(const Backend* backend, GetCall call) {
+  return json_response(backend->props(), std::move(call.headers));
+}
+
+HttpResponse get_slots(const Backend* backend, GetCall call) {
+  return json_response(backend->slots(), std::move(call.headers));
+}
+
+HttpResponse get_openapi(const Backend* /*backend*/, GetCall call) {
+  return json_response(openapi_document(routes(), version()), std::move(call.headers));
+}
+
+HttpResponse get_models(const Backend* backend, GetCall call) {
+  Json list = Json::array();
+  for (const std::string& name : backend->model_names())
+    list.push_back(model_json(name, call.created));
+  return json_response({{"object", "list"}, {"data", std::move(list)}}, std::move(call.headers));
+}
+
+HttpResponse get_model(const Backend* backend, GetCall call) {
+  std::string name;
+  if (!percent_decode(call.parameter, name))
+    return error_response(http_error(400, "[path] expected % and two hex digits"),
+                          std::move(call.headers));
+  const auto names = backend->model_names();
+  if (std::ranges::find(names, name) == names.end())
+    return error_response(api_error(not_found("[model] expected a model of this server, got \"{}\"",
+                                              shortened(name, 200))),
+                          std::move(call.headers));
+  return json_response(model_json(name, call.created), std::move(call.headers));
+}
+
+}  // namespace anemone::serve::openai

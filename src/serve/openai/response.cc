@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "serve/openai/response.h"
+
+#include <nlohmann/json.hpp>
+#include <utility>
+
+namespace anemone::serve::openai {
+HttpResponse json_response(const Json& body, HeaderList headers) {
+  headers.emplace_back("Content-Type", "application/json");
+  return {200, std::move(headers), dump_json(body)};
+}
+
+HttpResponse error_response(const ApiError& error, HeaderList headers) {
+  headers.emplace_back("Content-Type", "application/json");
+  if (error.status == 401) headers.emplace_back("WWW-Authenticate", "Bearer");
+  if (error.status == 429 || error.status == 503) headers.emplace_back("Retry-After", "1");
+  return {error.status, std::move(headers), dump_json(to_json(error))};
+}
+
+HeaderList stream_headers(HeaderList headers) {
+  headers.emplace_back("Content-Type", "text/event-stream; charset=utf-8");
+  headers.emplace_back("Cache-Control", "no-cache");
+  headers.emplace_back("X-Accel-Buffering", "no");  // for nginx
+  return headers;
+}
+
+}  // namespace anemone::serve::openai

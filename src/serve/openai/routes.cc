@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <array>
+
+#include "serve/openai/information.h"
+#include "serve/openai/route.h"
+
+namespace anemone::serve::openai {
+namespace {
+
+// The handler of a POST: a decoder, and the function of the backend that takes what it gives.
+template <auto Parse, auto Function>
+std::optional<ApiError> post(Backend& backend, std::string_view body,
+                             const std::shared_ptr<Responder>& responder, const HeaderList& headers,
+                             WorkBudget& budget) {
+  auto request = Parse(body, &budget);
+  if (!request.ok()) return api_error(request.status());
+  return (backend.*Function)(*std::move(request), responder, headers, budget);
+}
+
+constexpr std::array kRoutes = {
+    Route{.path = "/health",
+          .get = get_health,
+          .is_public = true,
+          .answers_loading = true,
+          .is_polled = true,
+          .summary = "Whether the server can answer, and how much it has to do"},
+    Route{.path = "/metrics",
+          .get = get_metrics,
+          .is_polled = true,
+          .summary = "Counters and histograms in the text format of Prometheus"},
+    Route{.path = "/version",
+          .get = get_version,
+          .answers_loading = true,
+          .summary = "The version of the server"},
+    Route{.path = "/openapi.json",
+          .get = get_openapi,
+          .answers_loading = true,
+          .summary = "This description"},
+    Route{.path = "/models", .get = get_models, .summary = "The models, by all their names"},
+    Route{.path = "/models/{model}", .get = get_model, .summary = "One model"},
+    Route{.path = "/chat/completions",
+          .post = post<parse_chat_request, &Backend::chat>,
+          .summary = "The answer to the messages of a chat",
+          .required = R"({"messages": {"type": "array", "items": {"type": "object"}}})"},
+    Route{.path = "/completions",
+          .post = post<parse_completion_request, &Backend::complete>,
+          .summary = "The continuation of a text, of token ids, or of several of either",
+          .required = R"({"prompt": {}})"},
+    Route{.path = "/embeddings",
+          .post = post<parse_embedding_request, &Backend::embed>,
+          .summary = "A vector for each text",
+          .required = R"({"input": {}})"},
+    Route{.path = "/classify",
+          .post = post<parse_classify_request, &Backend::classify>,
+          .summary = "The labels of the tokens of texts",
+          .required = R"({"input": {}})"},
+    Route{.path = "/completion",
+          .post = post<llamacpp::parse_completion_request, &Backend::complete_native>,
+          .summary = "The continuation of one text, as llama.cpp has it",
+          .required = R"({"prompt": {}})"},
+    Route{.path = "/tokenize",
+          .post = post<llamacpp::parse_tokenize_request, &Backend::tokenize>,
+          .summary = "The token ids of a text",
+          .required = R"({"content": {"type": "string"}})"},
+    Route{.path = "/detokenize",
+          .post = post<llamacpp::parse_detokenize_request, &Backend::detokenize>,
+          .summary = "The text of token ids",
+          .required = R"({"tokens": {"type": "array", "items": {"type": "integer"}}})"},
+    Route{.path = "/apply-template",
+          .post = post<parse_chat_request, &Backend::apply_template>,
+          .summary = "The prompt that the chat template makes of messages",
+          .required = R"({"messages": {"type": "array", "items": {"type": "object"}}})"},
+    Route{.path = "/props", .get = get_props, .summary = "The settings of the server"},
+    Route{.path = "/slots",
+          .get = get_slots,
+          .is_polled = true,
+          .summary = "The texts that may run at a time, and which do"},
+};
+
+constexpr std::string_view kVersion = "/v1";
+
+std::string_view without_version(std::string_view path) {
+  if (path.starts_with(kVersion) && path.substr(kVersion.size()).starts_with('/'))
+    path.remove_prefix(kVersion.size());
+  return path;
+}
+
+// The part of the path that stands for {name}; empty for a route without one; nullopt: it is
+// another path.
+std::optional<std::string_view> parameter_of(const Route& route, std::string_view path) {
+  const std::size_t name = route.path.find('{');
+  if (name == route.path.npos)
+    return route.path == path ? std::optional(std::string_view()) : std::nullopt;
+  const std::string_view prefix = route.path.substr(0, name);
+  if (!path.starts_with(prefix) || path.size() == prefix.size()) return std::nullopt;
+  return path.substr(prefix.size());
+}
+
+}  // namespace
+
+std::span<const Route> routes() {
+  return kRoutes;
+}
+
+RouteMatch find_route(std::string_view path, std::string_view method) {
+  path = without_version(path);
+  RouteMatch out;
+  for (const Route& route : kRoutes) {
+    const auto parameter = parameter_of(route, path);
+    if (!parameter) continue;
+    const bool is_post = route.post != nullptr;
+    if (is_post ? method == "POST" : method == "GET" || method == "HEAD") out.route = &route;
+    out.parameter = *parameter;
+    out.is_public = out.is_public || route.is_public;
+    out.methods += is_post ? "POST, " : "GET, HEAD, ";
+  }
+  if (!out.methods.empty()) out.methods += "OPTIONS";
+  return out;
+}
+
+}  // namespace anemone::serve::openai

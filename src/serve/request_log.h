@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+// One line for each request that was answered. It holds no text of a prompt or an answer.
+#pragma once
+
+#include <anemone/status.h>
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "serve/http/message.h"
+
+namespace anemone::serve {
+
+enum class LogFormat { kNone, kText, kJson };
+// "none", "text", "json". kInvalidArgument for another name.
+Result<LogFormat> parse_log_format(std::string_view name);
+
+struct LogEntry {
+  // Status of a request whose client left before the answer was complete; nginx has the number.
+  static constexpr int kClientLeft = 499;
+
+  std::string method;
+  std::string path;  // without the query, which may hold secrets
+  std::string id;    // as in X-Request-Id
+  int status = 0;
+  double seconds = 0;  // from the whole request to the end of its answer
+  AnswerNotes notes;
+};
+
+// The entry as a line, with its end: "2026-01-31T12:00:00.250Z POST /v1/chat/completions 200 1.234
+// s, 20 + 34 tokens (12 cached), pocket, req_..." or an object of JSON. `unix_ms` is the time in
+// milliseconds since 1970. Control characters are escaped, so that it is one line.
+std::string log_line_of(const LogEntry& entry, LogFormat format, std::int64_t unix_ms);
+
+// Writes entries to a descriptor. Thread-safe.
+class RequestLog {
+ public:
+  // The descriptor outlives the log.
+  RequestLog(LogFormat format, int descriptor) : format_(format), descriptor_(descriptor) {}
+
+  bool is_on() const { return format_ != LogFormat::kNone; }
+  // Never waits: a line is dropped where the descriptor has no room (a stopped terminal, a pipe
+  // that nobody reads), since an answer must not depend on whoever reads the log.
+  void write(const LogEntry& entry) const noexcept;
+
+ private:
+  const LogFormat format_;
+  const int descriptor_;
+};
+
+}  // namespace anemone::serve

@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: Apache-2.0
+// llama.cpp's own API over real sockets.
+#include <gtest/gtest.h>
+
+#include "tests/serve/test_server.h"
+
+namespace anemone::serve {
+namespace {
+
+using testing::Answer;
+using testing::expect_api_error;
+using testing::fetch;
+using testing::get_text;
+using testing::json_of;
+using testing::letters;
+using testing::post_text;
+using testing::TestServer;
+
+class LlamaCpp : public ::testing::Test {
+ protected:
+  Answer post(const std::string& path, const Json& body) {
+    return fetch(server_.port(), post_text(path, dump_json(body)));
+  }
+  Json post_json(const std::string& path, const Json& body) {
+    const Answer answer = post(path, body);
+    EXPECT_EQ(answer.status, 200) << answer.body;
+    return json_of(answer.body);
+  }
+
+  TestServer server_;
+};
+
+TEST_F(LlamaCpp, CompletesATextOrIds) {
+  const Json answer = post_json(
+      "/completion", {{"prompt", "xyz"}, {"n_predict", 5}, {"cache_prompt", true}, {"seed", -1}});
+  EXPECT_EQ(answer["content"], letters(3, 5));
+  EXPECT_EQ(answer["stop"], true);
+  EXPECT_EQ(answer["stop_type"], "limit");
+  EXPECT_EQ(answer["stopping_word"], "");
+  EXPECT_EQ(answer["model"], "tiny");
+  EXPECT_EQ(answer["truncated"], false);
+  EXPECT_EQ(answer["tokens_predicted"], 5);
+  EXPECT_EQ(answer["tokens_evaluated"], 3);
+  EXPECT_EQ(answer["tokens"], Json::array());
+  EXPECT_EQ(answer["generation_settings"]["n_predict"], 5);
+  const Json& timings = answer["timings"];
+  EXPECT_EQ(timings["prompt_n"], 3);
+  EXPECT_EQ(timings["cache_n"], 0);
+  EXPECT_EQ(timings["predicted_n"], 5);
+  for (const char* key : {"prompt_ms", "prompt_per_second", "prompt_per_token_ms", "predicted_ms",
+                          "predicted_per_second", "predicted_per_token_ms"})
+    EXPECT_GT(timings[key].get<double>(), 0) << key;
+
+  const Json ids = {
+      {"prompt", {120, 121, 122, 120, 121, 122}}, {"n_predict", 2}, {"return_tokens", true}};
+  const Json first = post_json("/completion", ids);
+  EXPECT_EQ(first["content"], letters(6, 2));
+  EXPECT_EQ(first["tokens"], Json::array({'g', 'h'}));
+  EXPECT_EQ(post_json("/completion", ids)["timings"]["cache_n"], 5) << "all but the last token";
+}
+
+TEST_F(LlamaCpp, SaysWhatEndedTheText) {
+  const Json word = post_json("/completion", {{"prompt", "x"}, {"stop", {"zz", "gh"}}});
+  EXPECT_EQ(word["content"], "bcdef");
+  EXPECT_EQ(word["stop_type"], "word");
+  EXPECT_EQ(word["stopping_word"], "gh");
+  const Json full = post_json("/completion", {{"prompt", "x"}, {"n_predict", -1}});
+  EXPECT_EQ(full["stop_type"], "limit");
+  EXPECT_EQ(full["truncated"], true);
+  const Json none = post_json("/completion", {{"prompt", "x"}, {"n_predict", 0}});
+  EXPECT_EQ(none["content"], "");
+  EXPECT_EQ(none["tokens_predicted"], 0);
+  server_.model().say(2, {engine::testing::kImEnd});
+  EXPECT_EQ(post_json("/completion", {{"prompt", "xy"}})["stop_type"], "eos");
+}
+
+TEST_F(LlamaCpp, StreamsEventsWithoutAMarkAtTheEnd) {
+  const Answer answer =
+      post("/completion", {{"prompt", "xyz"}, {"n_predict", 4}, {"stream", true}});
+  EXPECT_EQ(answer.status, 200);
+  EXPECT_TRUE(answer.is_complete);
+  EXPECT_TRUE(answer.header("Content-Type").starts_with("text/event-stream"));
+  const auto events = testing::events_of(answer.body);
+  ASSERT_EQ(events.size(), 5U);
+  std::string text;
+  for (std::size_t i = 0; i < 4; ++i) {
+    const Json event = json_of(events[i]);
+    EXPECT_EQ(event["stop"], false);
+    EXPECT_EQ(event["tokens"], Json::array({'a' + 3 + static_cast<int>(i)}));
+    text += event["content"].get<std::string>();
+  }
+  EXPECT_EQ(text, letters(3, 4));
+  const Json last = json_of(events[4]);
+  EXPECT_EQ(last["stop"], true);
+  EXPECT_EQ(last["content"], "");
+  EXPECT_EQ(last["stop_type"], "limit");
+  EXPECT_EQ(last["timings"]["predicted_n"], 4);
+}
+
+TEST_F(LlamaCpp, KeepsToGrammarsAndSchemas) {
+  const Json digits =
+      post_json("/completion", {{"prompt", "x"}, {"grammar", R"(root ::= [0-9] [0-9])"}});
+  EXPECT_EQ(digits["content"].get<std::string>().size(), 2U);
+  EXPECT_TRUE(std::isdigit(digits["content"].get<std::string>()[0]));
+  const Json city =
+      post_json("/completion", {{"prompt", "x"}, {"json_schema", {{"enum", {"Paris", "Rome"}}}}});
+  EXPECT_TRUE(city["content"] == "\"Paris\"" || city["content"] == "\"Rome\"") << city;
+}
+
+TEST_F(LlamaCpp, RefusesWhatItCannotDo) {
+  const auto refused = [&](const Json& body, const char* param) {
+    expect_api_error(post("/completion", body), 400, param);
+  };
+  refused({{"n_predict", 3}}, "prompt");
+  refused({{"prompt", Json::array({"a", "b"})}}, "prompt");
+  refused({{"prompt", "x"}, {"n_predict", -3}}, "n_predict");
+  refused({{"prompt", "x"}, {"temperature", -1}}, "temperature");
+  refused({{"prompt", "x"}, {"n_probs", 2}}, "n_probs");
+  refused({{"prompt", "x"}, {"stop", {""}}}, "stop");
+  refused({{"prompt", "x"}, {"logit_bias", {{"a", 1}}}}, "logit_bias");
+  refused({{"prompt", std::string(testing::kTestContext + 1, 'x')}}, "prompt");
+  // With their off values they are no matter.
+  EXPECT_EQ(post("/completion", {{"prompt", "x"},
+                                 {"n_predict", 1},
+                                 {"n_probs", 0},
+                                 {"typical_p", 1.0},
+                                 {"top_k", -1},
+                                 {"logit_bias", Json::array({Json::array({98, -100})})}})
+                .status,
+            200);
+  // "b" is next, and was forbidden.
+  EXPECT_NE(post_json("/completion",
+                      {{"prompt", "x"},
+                       {"n_predict", 1},
+                       {"temperature", 0},
+                       {"logit_bias", Json::array({Json::array({98, false})})}})["content"],
+            "b");
+}
+
+TEST_F(LlamaCpp, TurnsTextsIntoTokensAndBack) {
+  EXPECT_EQ(post_json("/tokenize", {{"content", "aé"}})["tokens"], Json::array({97, 195, 169}));
+  const Json pieces = post_json("/tokenize", {{"content", "aé"}, {"with_pieces", true}});
+  EXPECT_EQ(pieces["tokens"][0], Json({{"id", 97}, {"piece", "a"}}));
+  EXPECT_EQ(pieces["tokens"][1], Json({{"id", 195}, {"piece", Json::array({195})}}));
+  EXPECT_EQ(post_json("/tokenize", {{"content", "<|im_end|>"}})["tokens"],
+            Json::array({engine::testing::kImEnd}));
+  EXPECT_EQ(post_json("/tokenize", {{"content", "<|im_end|>"}, {"parse_special", false}})["tokens"]
+                .size(),
+            10U);
+  EXPECT_EQ(post_json("/detokenize", {{"tokens", {97, 195, 169}}})["content"], "aé");
+  EXPECT_EQ(post_json("/detokenize", {{"tokens", Json::array()}})["content"], "");
+  expect_api_error(post("/tokenize", Json::object()), 400, "content");
+  expect_api_error(post("/tokenize", {{"content", 5}}), 400, "content");
+  expect_api_error(post("/detokenize", {{"tokens", {1 << 20}}}), 400, "tokens");
+  expect_api_error(post("/detokenize", {{"tokens", "x"}}), 400, "tokens");
+}
+
+TEST_F(LlamaCpp, AppliesTheChatTemplate) {
+  EXPECT_EQ(
+      post_json("/apply-template",
+                {{"messages", Json::array({{{"role", "user"}, {"content", "hi"}}})}})["prompt"],
+      "user:hi\n");
+  expect_api_error(post("/apply-template", {{"messages", Json::array()}}), 400, "messages");
+}
+
+TEST_F(LlamaCpp, ShowsItsSettingsAndTexts) {
+  const auto get = [&](const char* path) {
+    return json_of(fetch(server_.port(), get_text(path)).body);
+  };
+  const Json props = get("/props");
+  EXPECT_EQ(props["default_generation_settings"]["n_ctx"], testing::kTestContext);
+  EXPECT_EQ(props["total_slots"], 1);
+  EXPECT_EQ(props["model_alias"], "tiny");
+  EXPECT_EQ(props["chat_template"], testing::kTestTemplate);
+  EXPECT_EQ(props["modalities"]["vision"], false);
+  ASSERT_EQ(get("/slots").size(), 1U);
+  EXPECT_EQ(get("/slots")[0]["is_processing"], false);
+  server_.gate().close();
+  testing::HttpClient client(server_.port());
+  ASSERT_TRUE(client.send(post_text("/completion", R"({"prompt": "x", "n_predict": 2})")));
+  ASSERT_TRUE(server_.gate().wait_for_waiting(1));
+  EXPECT_EQ(get("/slots")[0]["is_processing"], true);
+  server_.gate().open();
+  EXPECT_EQ(client.receive().status, 200);
+}
+
+}  // namespace
+}  // namespace anemone::serve
