@@ -16,6 +16,9 @@ from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from test_openai_client import CHECKPOINT, serving
 
+# One server serves them.
+pytestmark = pytest.mark.xdist_group("server_paths")
+
 TEXTS = ["The capital of France is Paris.", "17 + 25 = 42.", "x"]
 
 
