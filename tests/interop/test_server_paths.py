@@ -3,6 +3,7 @@
 
 import json
 import math
+import pathlib
 import re
 import urllib.error
 import urllib.request
@@ -14,11 +15,12 @@ import pytest
 import torch
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
-from test_openai_client import CHECKPOINT, serving
+from serving import serving
 
 # One server serves them.
 pytestmark = pytest.mark.xdist_group("server_paths")
 
+CHECKPOINT = pathlib.Path(__file__).parents[2] / "models/pocket/checkpoint"
 TEXTS = ["The capital of France is Paris.", "17 + 25 = 42.", "x"]
 
 
