@@ -8,6 +8,7 @@
 #include <random>
 
 #include "base/error.h"
+#include "base/json_release.h"
 #include "base/mapped_file.h"
 #include "engine/chat/conversation.h"
 #include "serve/prompt_check.h"
@@ -32,15 +33,16 @@ std::int64_t unix_time() {
       .count();
 }
 
-// The prompt of a chat, fitted to the context where the request asks for that.
-Result<engine::FittedPrompt> chat_prompt(const engine::Model& model, openai::ChatRequest request,
-                                         WorkBudget& budget) {
-  const openai::Generation& generation = request.generation;
+// The prompt of a chat, fitted to the context as the request asks for.
+Result<engine::FittedPrompt> fitted_chat_prompt(const engine::Model& model,
+                                                const openai::Generation& generation, Json messages,
+                                                Json variables, WorkBudget& budget) {
+  const JsonReleaser messages_releaser(messages), variables_releaser(variables);
   const std::int64_t limit = engine::prompt_limit(model, generation.max_tokens);
   if (generation.truncation == engine::Truncation::kDropOldest)
-    return engine::fit_chat_prompt(model, request.messages, request.variables, limit, &budget);
-  ANEMONE_ASSIGN_OR_RETURN(auto ids, engine::chat_prompt(model, std::move(request.messages),
-                                                         std::move(request.variables), &budget));
+    return engine::fit_chat_prompt(model, messages, variables, limit, &budget);
+  ANEMONE_ASSIGN_OR_RETURN(
+      auto ids, engine::chat_prompt(model, std::move(messages), std::move(variables), &budget));
   if (generation.truncation == engine::Truncation::kSliding)
     return engine::slide_prompt(model, std::move(ids), limit);
   return engine::FittedPrompt{std::move(ids)};
@@ -94,7 +96,10 @@ Result<GenerationPlan> EngineBackend::make_plan(const openai::Generation& genera
   ANEMONE_ASSIGN_OR_RETURN(Found found, find(generation.model));
   GenerationPlan plan;
   plan.model = std::move(found.model);
-  ANEMONE_RETURN_IF_ERROR(plan.model->check_generates());
+  if (plan.model->manifest().classifies())
+    return unsupported(
+        "[model] expected a model that generates text, got one that labels tokens (see "
+        "/v1/classify)");
   if (plan.model->tokenizer() == nullptr)
     return unsupported("[model] expected a model with a tokenizer, got one without");
   plan.head = {protocol, new_id(protocol), unix_time(), std::move(found.name)};
@@ -135,7 +140,8 @@ std::optional<openai::ApiError> EngineBackend::chat(openai::ChatRequest request,
   auto plan =
       make_plan(request.generation, openai::Protocol::kChat, engine::GenerateOptions::kUntilFull);
   if (!plan.ok()) return openai::api_error(plan.status());
-  auto prompt = chat_prompt(*plan->model, std::move(request), budget);
+  auto prompt = fitted_chat_prompt(*plan->model, request.generation, std::move(request.messages),
+                                   std::move(request.variables), budget);
   if (!prompt.ok()) return prompt_error(prompt.status(), "messages");
   if (auto error = check_prompt(*plan->model, prompt->ids, "messages")) return error;
   plan->truncated_tokens = prompt->dropped;

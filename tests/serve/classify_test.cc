@@ -110,9 +110,9 @@ TEST(Classify, GivesTheLabelsThatRunGives) {
   const auto refused = [&](const char* path, const char* body, const char* param) {
     testing::expect_api_error(fetch(port, post_text(path, body)), 400, param);
   };
-  refused("/v1/completions", R"({"prompt": [1]})", nullptr);
+  refused("/v1/completions", R"({"prompt": [1]})", "model");
   refused("/v1/embeddings", R"({"input": [1]})", "model");
-  refused("/completion", R"({"prompt": [1]})", nullptr);
+  refused("/completion", R"({"prompt": "text"})", "model");
   refused("/v1/classify", R"({"input": "text"})", "input");
   refused("/v1/classify", R"({"input": [16000000]})", "input");
   refused("/v1/classify", R"({})", "input");
