@@ -20,6 +20,7 @@ struct ScriptOptions {
   bool has_tokenizer = true;  // bytes as ids 0 to 255, then <|im_start|> and <|im_end|>
   std::string chat_template;  // empty: none
   std::vector<std::int32_t> eos_ids = {257};
+  std::vector<std::string> special_tokens = {};  // more of them, from kTextVocab on
   Json generation = Json::object();
   // Called in every run of the layer package, on the thread that runs it.
   std::function<void()> on_run = {};
