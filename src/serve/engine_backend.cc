@@ -6,10 +6,12 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 #include <random>
+#include <utility>
 
 #include "base/error.h"
 #include "base/mapped_file.h"
 #include "engine/chat/conversation.h"
+#include "engine/constraint/call_grammar.h"
 
 namespace anemone::serve {
 namespace {
@@ -117,17 +119,56 @@ std::optional<openai::ApiError> EngineBackend::submit(GenerationPlan plan,
   return std::nullopt;
 }
 
+Status EngineBackend::plan_parts(const openai::ChatRequest& request,
+                                 std::optional<engine::ResponseFormat> format, bool is_in_reasoning,
+                                 GenerationPlan& plan) const {
+  using Calls = engine::AnswerForm::Calls;
+  const engine::Model& model = *plan.model;
+  engine::AnswerForm form;
+  form.syntax = model.answer_syntax();
+  form.is_in_reasoning = is_in_reasoning;
+  form.format = std::move(format);
+  form.calls = request.calls;
+  form.tools = request.callable;
+  form.is_parallel = request.is_parallel;
+  // "strict" holds where it can: a model that the client did not choose for it still answers.
+  const bool takes_strict =
+      engine::can_be_strict(form.syntax.calls) && !model.manifest().is_greedy();
+  if (form.calls == Calls::kStrict && !takes_strict) form.calls = Calls::kAllowed;
+  if (form.is_constrained()) {
+    ANEMONE_ASSIGN_OR_RETURN(plan.options.constraint, model.constraints().make(form));
+  }
+  plan.options.kept_special =
+      text::marker_tokens(form.syntax, *model.tokenizer(), request.tools != nullptr);
+  plan.parts = {form.syntax, request.tools, is_in_reasoning};
+  plan.is_single_call = request.tools != nullptr && !request.is_parallel;
+  return {};
+}
+
 std::optional<openai::ApiError> EngineBackend::chat(openai::ChatRequest request,
                                                     std::shared_ptr<Responder> responder,
                                                     const HeaderList& headers, WorkBudget& budget) {
+  // The form of the content becomes part of that of the answer, which is known with the prompt.
+  auto format = std::exchange(request.generation.format, std::nullopt);
   auto plan =
       make_plan(request.generation, openai::Protocol::kChat, engine::GenerateOptions::kUntilFull);
   if (!plan.ok()) return openai::api_error(plan.status());
-  auto ids = engine::chat_prompt(*plan->model, std::move(request.messages),
-                                 std::move(request.variables), &budget);
-  if (!ids.ok()) return prompt_error(ids.status(), "messages");
-  if (auto error = check_prompt(*plan->model, *ids, "messages")) return error;
-  plan->prompts.push_back({*std::move(ids), ""});
+  const std::string* chat_template = plan->model->tool_template_text();
+  if (request.tools != nullptr && chat_template != nullptr) {
+    if (!text::takes_tools(*chat_template))
+      return openai::api_error(unsupported(
+          "[tools] expected a model whose chat template takes tools, got one whose template does "
+          "not"));
+    if (text::takes_tools_in_message(*chat_template))
+      engine::put_tools_into_message(request.messages, request.variables);
+  }
+  auto prompt = engine::make_chat_prompt(*plan->model, std::move(request.messages),
+                                         std::move(request.variables), &budget);
+  if (!prompt.ok()) return prompt_error(prompt.status(), "messages");
+  if (auto error = check_prompt(*plan->model, prompt->ids, "messages")) return error;
+  const Status parts = plan_parts(request, std::move(format), prompt->is_in_reasoning, *plan);
+  if (!parts.ok()) return openai::api_error(parts);
+  plan->prompts.push_back({std::move(prompt->ids), ""});
   return submit(*std::move(plan), responder, headers);
 }
 

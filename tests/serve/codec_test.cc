@@ -64,7 +64,8 @@ TEST(ChatRequestCodec, GivesTemplatesTheArgumentsOfCallsAsObjects) {
   const Json& calls = request->messages[0]["tool_calls"];
   EXPECT_EQ(calls[0]["function"]["arguments"], (Json{{"x", 1}}));
   EXPECT_EQ(calls[1]["function"]["arguments"], "not json");
-  EXPECT_TRUE(request->messages[0]["content"].is_null());
+  // Templates look for markers in it.
+  EXPECT_EQ(request->messages[0]["content"], "");
   EXPECT_EQ(request->messages[2]["content"], "");
 }
 
@@ -143,9 +144,11 @@ TEST(Answers, AreValidJsonWhateverTheBytesOfATokenAre) {
 
 TEST(Answers, NeverNameAnUnknownFinishReason) {
   using engine::FinishReason;
-  EXPECT_EQ(wire_finish_reason(FinishReason::kStop), "stop");
-  EXPECT_EQ(wire_finish_reason(FinishReason::kRepeat), "stop");
-  EXPECT_EQ(wire_finish_reason(FinishReason::kLength), "length");
+  EXPECT_EQ(wire_finish_reason(FinishReason::kStop, false), "stop");
+  EXPECT_EQ(wire_finish_reason(FinishReason::kStop, true), "tool_calls");
+  EXPECT_EQ(wire_finish_reason(FinishReason::kRepeat, false), "stop");
+  EXPECT_EQ(wire_finish_reason(FinishReason::kLength, false), "length");
+  EXPECT_EQ(wire_finish_reason(FinishReason::kLength, true), "length");
 }
 
 }  // namespace
