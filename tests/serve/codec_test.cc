@@ -69,6 +69,22 @@ TEST(ChatRequestCodec, GivesTemplatesTheArgumentsOfCallsAsObjects) {
   EXPECT_EQ(request->messages[2]["content"], "");
 }
 
+TEST(ChatRequestCodec, GivesTemplatesTheReasoningByBothNames) {
+  const auto request = parse_chat_request(R"({"messages": [
+    {"role": "assistant", "content": "a", "reasoning_content": "r"},
+    {"role": "assistant", "content": null, "reasoning_content": "r", "tool_calls": [
+      {"function": {"name": "f", "arguments": "{}"}}]},
+    {"role": "assistant", "content": "a", "reasoning_content": "r", "tool_calls": [
+      {"function": {"name": "f", "arguments": "{}"}}]},
+    {"role": "user", "content": "a", "reasoning_content": "r"}]})");
+  ASSERT_TRUE(request.ok()) << request.status().message();
+  EXPECT_EQ(request->messages[0]["thinking"], "r");
+  EXPECT_EQ(request->messages[1]["thinking"], "r");
+  EXPECT_FALSE(request->messages[2].contains("thinking"));
+  EXPECT_FALSE(request->messages[3].contains("thinking"));
+  EXPECT_EQ(request->messages[2]["reasoning_content"], "r");
+}
+
 TEST(ChatRequestCodec, SaysWhatAPartHasInPlaceOfText) {
   const auto message = [](const std::string& part) {
     return parse_chat_request(R"({"messages": [{"role": "user", "content": [)" + part + "]}]}")

@@ -309,6 +309,25 @@ TEST_F(ToolCallsTest, AreRefusedWithASchemaThatCannotBeFollowed) {
   expect_refused({{"messages", kHi}, {"tools", many}}, "tools");
 }
 
+// Phi-4-mini's template has its tools from the system message.
+TEST(ToolsInAMessage, AreATextOfFunctions) {
+  engine::testing::ScriptOptions options;
+  options.chat_template =
+      "{% for message in messages %}{% if 'tools' in message %}<|tool|>{{ message['tools'] }}"
+      "{% endif %}{{ message.content }}{% endfor %}";
+  TestServer server({}, options);
+  const auto tokens = [&](const Json& messages) {
+    const Json body = {
+        {"messages", messages}, {"tools", Json::array({kTools[1]})}, {"max_tokens", 1}};
+    return json_of(
+        fetch(server.port(), post_text(kChat, dump_json(body))).body)["usage"]["prompt_tokens"];
+  };
+  const std::string text = R"(<|tool|>[{"name":"now"}]hi)";
+  EXPECT_EQ(tokens(kHi), text.size());
+  EXPECT_EQ(tokens(Json::array({{{"role", "system"}, {"content", "be"}}, kHi[0]})),
+            text.size() + 2);
+}
+
 // Markers may be special tokens, which other texts do not show.
 TEST(SpecialMarkers, ReachTheParser) {
   engine::testing::ScriptOptions options;

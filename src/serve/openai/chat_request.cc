@@ -78,6 +78,17 @@ Status read_tool_calls(Json& calls, const Place& place, WorkBudget* budget) {
   return {};
 }
 
+// The reasoning of an earlier answer: templates look for it as reasoning_content or as thinking.
+// gpt-oss's refuses the latter beside both content and calls, and never shows it without calls.
+void name_reasoning(Json& message) {
+  const Json* reasoning = json_member(message, "reasoning_content");
+  if (reasoning == nullptr || !reasoning->is_string() || message.contains("thinking")) return;
+  const Json* content = json_member(message, "content");
+  const bool has_content = content != nullptr && *content != "";
+  if (has_content && json_member(message, "tool_calls") != nullptr) return;
+  append_member(message, "thinking", Json(*reasoning));
+}
+
 Status read_message(Json& message, std::size_t index, WorkBudget* budget) {
   const Place place = {index};
   if (!message.is_object())
@@ -97,6 +108,7 @@ Status read_message(Json& message, std::size_t index, WorkBudget* budget) {
   if (*role == "developer") *role = "system";
   Json* calls = json_member(message, "tool_calls");
   if (calls != nullptr) ANEMONE_RETURN_IF_ERROR(read_tool_calls(*calls, place, budget));
+  if (is_assistant) name_reasoning(message);
   Json* content = json_member(message, "content");
   if (content == nullptr) {
     if (!is_assistant)
