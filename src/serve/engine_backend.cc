@@ -120,13 +120,13 @@ std::optional<openai::ApiError> EngineBackend::submit(GenerationPlan plan,
 }
 
 Status EngineBackend::plan_parts(const openai::ChatRequest& request,
-                                 std::optional<engine::ResponseFormat> format, bool is_in_reasoning,
-                                 GenerationPlan& plan) const {
+                                 std::optional<engine::ResponseFormat> format,
+                                 const engine::ChatPrompt& prompt, GenerationPlan& plan) const {
   using Calls = engine::AnswerForm::Calls;
   const engine::Model& model = *plan.model;
   engine::AnswerForm form;
   form.syntax = model.answer_syntax();
-  form.is_in_reasoning = is_in_reasoning;
+  form.is_in_reasoning = prompt.is_in_reasoning;
   form.format = std::move(format);
   form.calls = request.calls;
   form.tools = request.callable;
@@ -136,11 +136,14 @@ Status EngineBackend::plan_parts(const openai::ChatRequest& request,
       engine::can_be_strict(form.syntax.calls) && !model.manifest().is_greedy();
   if (form.calls == Calls::kStrict && !takes_strict) form.calls = Calls::kAllowed;
   if (form.is_constrained()) {
-    ANEMONE_ASSIGN_OR_RETURN(plan.options.constraint, model.constraints().make(form));
+    // A model that was told not to think does not begin to.
+    engine::AnswerForm rest = form;
+    if (prompt.is_behind_reasoning) rest.syntax = {form.syntax.calls};
+    ANEMONE_ASSIGN_OR_RETURN(plan.options.constraint, model.constraints().make(rest));
   }
   plan.options.kept_special =
       text::marker_tokens(form.syntax, *model.tokenizer(), request.tools != nullptr);
-  plan.parts = {form.syntax, request.tools, is_in_reasoning};
+  plan.parts = {form.syntax, request.tools, prompt.is_in_reasoning};
   plan.is_single_call = request.tools != nullptr && !request.is_parallel;
   return {};
 }
@@ -166,7 +169,7 @@ std::optional<openai::ApiError> EngineBackend::chat(openai::ChatRequest request,
                                          std::move(request.variables), &budget);
   if (!prompt.ok()) return prompt_error(prompt.status(), "messages");
   if (auto error = check_prompt(*plan->model, prompt->ids, "messages")) return error;
-  const Status parts = plan_parts(request, std::move(format), prompt->is_in_reasoning, *plan);
+  const Status parts = plan_parts(request, std::move(format), *prompt, *plan);
   if (!parts.ok()) return openai::api_error(parts);
   plan->prompts.push_back({std::move(prompt->ids), ""});
   return submit(*std::move(plan), responder, headers);

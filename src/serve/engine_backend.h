@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "engine/chat/conversation.h"
 #include "engine/generation/text_request.h"
 #include "engine/loop/engine.h"
 #include "serve/generation_job.h"
@@ -39,7 +40,7 @@ class EngineBackend : public openai::Backend {
                                    std::int64_t default_tokens) const;
   // How the answer of a chat is constrained and taken apart.
   Status plan_parts(const openai::ChatRequest& request,
-                    std::optional<engine::ResponseFormat> format, bool is_in_reasoning,
+                    std::optional<engine::ResponseFormat> format, const engine::ChatPrompt& prompt,
                     GenerationPlan& plan) const;
   std::optional<openai::ApiError> submit(GenerationPlan plan,
                                          const std::shared_ptr<Responder>& responder,

@@ -24,6 +24,7 @@ constexpr const char* kThinkingTemplate =
     "{% for c in m.tool_calls or [] %}{{ c.function.name }}{{ c.function.arguments.city }}"
     "{% endfor %}\n{% endfor %}{% if tools %}T\n{% endif %}"
     "{% if enable_thinking %}<think>\n{% endif %}"
+    "{% if is_told %}<think>\n\n</think>\n\n{% endif %}"
     "{# <tool_call>{\"name\": ..., \"arguments\": ...}</tool_call>, </think> #}";
 
 const Json kHi = Json::array({{{"role", "user"}, {"content", "hi"}}});
@@ -286,6 +287,16 @@ TEST_F(ToolCallsTest, AFormatBeginsBehindTheReasoning) {
   const Json answer = message(body);
   EXPECT_EQ(answer["reasoning_content"], "Hm {.");
   EXPECT_EQ(answer["content"], R"({"a": 7})");
+}
+
+TEST_F(ToolCallsTest, NoReasoningIsWrittenBehindAnEmptyOne) {
+  Json body = {{"messages", kHi}, {"guided_choice", {"yes", "no"}}};
+  say(body, "<think>Hm.</think>no");
+  EXPECT_EQ(message(body)["reasoning_content"], "Hm.");
+  body["chat_template_kwargs"] = {{"is_told", true}};
+  say(body, "<think>Hm.</think>no");
+  EXPECT_FALSE(message(body).contains("reasoning_content"));
+  EXPECT_EQ(message(body)["content"], "no") << "the lowest of the ids that may come";
 }
 
 TEST_F(ToolCallsTest, NeedATemplateThatTakesThem) {

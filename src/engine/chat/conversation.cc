@@ -41,6 +41,10 @@ Result<ChatPrompt> make_chat_prompt(const Model& model, Json messages, Json vari
   if (budget != nullptr) ANEMONE_RETURN_IF_ERROR(budget->check());
   ChatPrompt out;
   out.is_in_reasoning = text::opens_reasoning(model.answer_syntax(), text);
+  const std::string& close = model.answer_syntax().reasoning_close;
+  const std::size_t last = text.find_last_not_of(" \r\n");
+  out.is_behind_reasoning = !close.empty() && last != text.npos &&
+                            std::string_view(text).substr(0, last + 1).ends_with(close);
   // The template writes a begin-of-text token itself where the model wants one.
   ANEMONE_ASSIGN_OR_RETURN(
       out.ids, model.tokenizer()->encode(

@@ -19,6 +19,8 @@ namespace anemone::engine {
 struct ChatPrompt {
   std::vector<std::int32_t> ids;
   bool is_in_reasoning = false;  // it ends where the answer's reasoning has begun
+  bool is_behind_reasoning =
+      false;  // it ends where that has ended: the template wrote an empty one
 };
 
 // Token ids of a conversation, ready for the assistant's answer: the chat template's text, with
