@@ -6,11 +6,13 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 #include <random>
+#include <utility>
 
 #include "base/error.h"
 #include "base/json_release.h"
 #include "base/mapped_file.h"
 #include "engine/chat/conversation.h"
+#include "engine/constraint/call_grammar.h"
 #include "serve/prompt_check.h"
 #include "serve/request_watch.h"
 
@@ -134,17 +136,52 @@ std::optional<openai::ApiError> EngineBackend::submit(GenerationPlan plan,
   return std::nullopt;
 }
 
+Status EngineBackend::plan_parts(const openai::ChatRequest& request,
+                                 std::optional<engine::ResponseFormat> format,
+                                 const engine::ChatPrompt& prompt, GenerationPlan& plan) const {
+  using Calls = engine::AnswerForm::Calls;
+  const engine::Model& model = *plan.model;
+  engine::AnswerForm form;
+  form.syntax = model.answer_syntax();
+  form.is_in_reasoning = prompt.is_in_reasoning;
+  form.format = std::move(format);
+  form.calls = request.calls;
+  form.tools = request.callable;
+  form.is_parallel = request.is_parallel;
+  // "strict" holds where it can: a model that the client did not choose for it still answers.
+  const bool takes_strict =
+      engine::can_be_strict(form.syntax.calls) && !model.manifest().is_greedy();
+  if (form.calls == Calls::kStrict && !takes_strict) form.calls = Calls::kAllowed;
+  if (form.is_constrained()) {
+    // A model that was told not to think does not begin to.
+    engine::AnswerForm rest = form;
+    if (prompt.is_behind_reasoning) rest.syntax = {form.syntax.calls};
+    ANEMONE_ASSIGN_OR_RETURN(plan.options.constraint, model.constraints().make(rest));
+  }
+  plan.options.kept_special =
+      text::marker_tokens(form.syntax, *model.tokenizer(), request.tools != nullptr);
+  plan.parts = {form.syntax, request.tools, prompt.is_in_reasoning};
+  plan.is_single_call = request.tools != nullptr && !request.is_parallel;
+  return {};
+}
+
 std::optional<openai::ApiError> EngineBackend::chat(openai::ChatRequest request,
                                                     std::shared_ptr<Responder> responder,
                                                     const HeaderList& headers, WorkBudget& budget) {
+  // The form of the content becomes part of that of the answer, which is known with the prompt.
+  auto format = std::exchange(request.generation.format, std::nullopt);
   auto plan =
       make_plan(request.generation, openai::Protocol::kChat, engine::GenerateOptions::kUntilFull);
   if (!plan.ok()) return openai::api_error(plan.status());
+  const Status placed = place_tools(*plan->model, request);
+  if (!placed.ok()) return openai::api_error(placed);
   auto prompt = fitted_chat_prompt(*plan->model, request.generation, std::move(request.messages),
                                    std::move(request.variables), budget);
   if (!prompt.ok()) return prompt_error(prompt.status(), "messages");
   if (auto error = check_prompt(*plan->model, prompt->ids, "messages")) return error;
   plan->truncated_tokens = prompt->dropped;
+  const Status parts = plan_parts(request, std::move(format), *prompt, *plan);
+  if (!parts.ok()) return openai::api_error(parts);
   plan->prompts.push_back({std::move(prompt->ids), ""});
   return submit(*std::move(plan), responder, headers);
 }

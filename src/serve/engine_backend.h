@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "engine/chat/conversation.h"
 #include "engine/generation/text_request.h"
 #include "engine/loop/engine.h"
 #include "serve/generation_job.h"
@@ -78,6 +79,10 @@ class EngineBackend : public openai::Backend {
   // The model, the head and the options of an answer; the prompts are left to the caller.
   Result<GenerationPlan> make_plan(const openai::Generation& generation, openai::Protocol protocol,
                                    std::int64_t default_tokens);
+  // How the answer of a chat is constrained and taken apart.
+  Status plan_parts(const openai::ChatRequest& request,
+                    std::optional<engine::ResponseFormat> format, const engine::ChatPrompt& prompt,
+                    GenerationPlan& plan) const;
   std::optional<openai::ApiError> submit(GenerationPlan plan,
                                          const std::shared_ptr<Responder>& responder,
                                          const HeaderList& headers);

@@ -111,6 +111,8 @@ std::optional<openai::ApiError> EngineBackend::apply_template(openai::ChatReques
                                                               WorkBudget& budget) {
   const auto found = find(request.generation.model);
   if (!found.ok()) return openai::api_error(found.status());
+  const Status placed = place_tools(*found->model, request);
+  if (!placed.ok()) return openai::api_error(placed);
   auto text = found->model->render_chat(std::move(request.messages), /*add_generation_prompt=*/true,
                                         std::move(request.variables), &budget);
   if (!text.ok()) return prompt_error(text.status(), "messages");

@@ -2,8 +2,10 @@
 #include "serve/generation_job.h"
 
 #include <algorithm>
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <random>
 #include <utility>
 
 #include "base/error.h"
@@ -32,6 +34,15 @@ std::size_t cost_of(const openai::ScoredToken& token, openai::Protocol protocol)
 // The most memory that a text takes, as a JSON value and, escaped, as the text of that value.
 std::size_t cost_of(std::string_view text) {
   return 4 * text.size();
+}
+
+// Mistral's templates take ids of 9 letters and digits alone.
+std::string new_call_id(text::CallSyntax syntax) {
+  std::random_device device;
+  const bool is_short =
+      syntax == text::CallSyntax::kMistralList || syntax == text::CallSyntax::kMistralNamed;
+  if (is_short) return fmt::format("{:09x}", device() | std::uint64_t{device() & 15} << 32);
+  return fmt::format("call_{:08x}{:08x}{:08x}", device(), device(), device());
 }
 
 Status too_many_bytes() {
@@ -83,6 +94,7 @@ class GenerationJob::Writer {
       : job_(job), prompt_(prompt), scorer_(*job.plan_.model->tokenizer(), *job.cancel_) {
     choice_.index = index;
     if (job.plan_.options.top_logprobs) choice_.tokens.emplace();
+    if (job.plan_.parts) parser_.emplace(*job.plan_.parts);
   }
 
   // Takes the logits that stand behind a position of the prompt.
@@ -135,13 +147,20 @@ class GenerationJob::Writer {
       tokens.back().offset = characters_;
     }
     characters_ += count_characters(piece.text);
-    if (!piece.text.empty() || !tokens.empty())
+    if (parser_) {
+      put(parser_->push(piece.text), std::move(tokens));
+    } else if (!piece.text.empty() || !tokens.empty()) {
       put(std::string(piece.text), std::move(tokens), /*is_first=*/false);
+    }
     return {};
   }
 
+  // A call was made, and it is the only one that the client wants.
+  bool has_call() const { return parser_ && parser_->calls() > 0 && !parser_->is_call_open(); }
+
   void end(engine::FinishReason finish) {
     begin();
+    if (parser_) put(parser_->finish(), {});
     choice_.finish = finish;
     if (!job_.plan_.is_stream) {
       std::string text = dump_json(openai::choice_json(job_.plan_.head, choice_));
@@ -155,28 +174,69 @@ class GenerationJob::Writer {
     openai::Delta delta;
     delta.index = choice_.index;
     delta.finish = finish;
+    delta.has_calls = parser_ && parser_->calls() > 0;
     send(delta);
   }
 
  private:
-  void put(std::string text, openai::ScoredTokens tokens, bool is_first) {
-    if (!job_.overdrawn_.ok()) return;
-    if (!job_.plan_.is_stream) {
-      std::size_t cost = cost_of(text);
-      for (const openai::ScoredToken& token : tokens)
-        cost += cost_of(token, job_.plan_.head.protocol);
-      if (!job_.charge(cost).ok()) return;
-      charged_ += cost;
-      choice_.text += text;
-      if (choice_.tokens) std::ranges::move(tokens, std::back_inserter(*choice_.tokens));
-      return;
+  // Tokens belong to the piece that made their text certain, whatever it is a part of.
+  void put(const std::vector<text::AnswerEvent>& events, openai::ScoredTokens tokens) {
+    for (const text::AnswerEvent& event : events) {
+      openai::Delta delta;
+      switch (event.kind) {
+        case text::AnswerEvent::Kind::kContent:
+          delta.text = event.text;
+          break;
+        case text::AnswerEvent::Kind::kReasoning:
+          delta.reasoning = event.text;
+          break;
+        case text::AnswerEvent::Kind::kCallBegin:
+          delta.call = {event.call, new_call_id(job_.plan_.parts->syntax.calls), event.text, ""};
+          break;
+        case text::AnswerEvent::Kind::kArguments:
+          delta.call = {event.call, "", "", event.text};
+          break;
+        case text::AnswerEvent::Kind::kCallEnd:
+          continue;
+      }
+      delta.tokens = std::exchange(tokens, {});
+      put(std::move(delta));
     }
+    if (!tokens.empty()) put("", std::move(tokens), /*is_first=*/false);
+  }
+
+  void put(std::string text, openai::ScoredTokens tokens, bool is_first) {
     openai::Delta delta;
-    delta.index = choice_.index;
     delta.is_first = is_first;
     delta.text = std::move(text);
-    if (choice_.tokens && !tokens.empty()) delta.tokens = std::move(tokens);
+    delta.tokens = std::move(tokens);
+    put(std::move(delta));
+  }
+
+  void put(openai::Delta delta) {
+    if (!job_.overdrawn_.ok()) return;
+    if (!job_.plan_.is_stream) return keep(std::move(delta));
+    delta.index = choice_.index;
+    if (!choice_.tokens || delta.tokens->empty()) delta.tokens.reset();
     send(delta);
+  }
+
+  // Adds a piece to the answer that goes out as a whole.
+  void keep(openai::Delta delta) {
+    std::size_t cost = cost_of(delta.text) + cost_of(delta.reasoning);
+    if (delta.call)
+      cost += sizeof(*delta.call) + cost_of(delta.call->name) + cost_of(delta.call->arguments);
+    for (const openai::ScoredToken& token : *delta.tokens)
+      cost += cost_of(token, job_.plan_.head.protocol);
+    if (!job_.charge(cost).ok()) return;
+    charged_ += cost;
+    choice_.text += delta.text;
+    choice_.reasoning += delta.reasoning;
+    if (delta.call && !delta.call->id.empty())
+      choice_.calls.push_back(*std::move(delta.call));
+    else if (delta.call)
+      choice_.calls.back().arguments += delta.call->arguments;
+    if (choice_.tokens) std::ranges::move(*delta.tokens, std::back_inserter(*choice_.tokens));
   }
 
   void send(const openai::Delta& delta) {
@@ -190,6 +250,7 @@ class GenerationJob::Writer {
   const GenerationPlan::Prompt& prompt_;
   Scorer scorer_;
   openai::Choice choice_;
+  std::optional<text::AnswerParser> parser_;
   bool has_begun_ = false;
   openai::ScoredTokens scores_;  // of the prompt, until the text begins
   std::size_t scores_cost_ = 0;  // charged for them
@@ -265,6 +326,7 @@ engine::Choice GenerationJob::make_choice(std::size_t prompt, std::int64_t numbe
   choice.options.on_piece = [writer](const engine::TextPiece& piece) {
     return writer->piece(piece);
   };
+  if (plan_.is_single_call) choice.options.is_complete = [writer] { return writer->has_call(); };
   // What holds the job, and is called last.
   choice.on_end = [self = shared_from_this(), writer,
                    number](const Result<engine::GenerateResult>& result) {

@@ -7,12 +7,14 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "engine/loop/request.h"
 #include "serve/http/message.h"
 #include "serve/openai/answer.h"
+#include "text/tools/answer_parser.h"
 
 namespace anemone::serve {
 
@@ -28,7 +30,10 @@ struct GenerationPlan {
   // Sampling, stop strings, limits. The seed is that of the first choice; the others count up.
   engine::GenerateOptions options;
   std::int64_t choices = 1;  // of each prompt
-  bool is_echo = false;      // with log-probabilities: those of the prompt, too
+  // How an answer is taken apart; none: it is content.
+  std::optional<text::AnswerParserOptions> parts;
+  bool is_single_call = false;  // the answer ends with its first call
+  bool is_echo = false;         // with log-probabilities: those of the prompt, too
   bool is_stream = false;
   bool has_stream_usage = false;
   std::int64_t truncated_tokens = 0;  // that were left out of the prompts

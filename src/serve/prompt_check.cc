@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "engine/chat/conversation.h"
 
 namespace anemone::serve {
 
@@ -36,6 +37,18 @@ openai::ApiError prompt_error(const Status& status, const char* field) {
   error.message = status.message();
   error.param = field;
   return error;
+}
+
+Status place_tools(const engine::Model& model, openai::ChatRequest& request) {
+  const std::string* chat_template = model.tool_template_text();
+  if (request.tools == nullptr || chat_template == nullptr) return {};
+  if (!text::takes_tools(*chat_template))
+    return unsupported(
+        "[tools] expected a model whose chat template takes tools, got one whose template does "
+        "not");
+  if (text::takes_tools_in_message(*chat_template))
+    engine::put_tools_into_message(request.messages, request.variables);
+  return {};
 }
 
 Result<std::vector<std::int32_t>> prompt_ids(const engine::Model& model, openai::Prompt& prompt,

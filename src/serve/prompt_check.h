@@ -23,6 +23,9 @@ std::optional<openai::ApiError> check_prompt(const engine::Model& model,
 // Whatever is wrong with a prompt is wrong with the request.
 openai::ApiError prompt_error(const Status& status, const char* field);
 
+// Puts the tools of a chat where the model's template takes them. kUnsupported where it takes none.
+Status place_tools(const engine::Model& model, openai::ChatRequest& request);
+
 // The ids of a text, with the special tokens that the tokenizer adds, or the ids themselves, which
 // are moved from. kUnsupported for a text and a model without a tokenizer.
 Result<std::vector<std::int32_t>> prompt_ids(const engine::Model& model, openai::Prompt& prompt,

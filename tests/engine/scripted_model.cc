@@ -28,13 +28,16 @@ std::string byte_letter(int byte) {
   return {static_cast<char>(0xc0 | point >> 6), static_cast<char>(0x80 | (point & 0x3f))};
 }
 
-std::string tokenizer_json() {
+std::string tokenizer_json(const std::vector<std::string>& special_tokens) {
   Json vocab = Json::object();
   for (int byte = 0; byte < 256; ++byte) vocab[byte_letter(byte)] = byte;
-  const auto added = [](int id, const char* content) {
+  const auto added = [](int id, const std::string& content) {
     return Json{{"id", id},        {"content", content},  {"single_word", false}, {"lstrip", false},
                 {"rstrip", false}, {"normalized", false}, {"special", true}};
   };
+  Json added_tokens = Json::array({added(kImStart, "<|im_start|>"), added(kImEnd, "<|im_end|>")});
+  int next = kTextVocab;
+  for (const std::string& token : special_tokens) added_tokens.push_back(added(next++, token));
   const Json byte_level = {{"type", "ByteLevel"},
                            {"add_prefix_space", false},
                            {"trim_offsets", true},
@@ -42,8 +45,7 @@ std::string tokenizer_json() {
   return dump_json({{"version", "1.0"},
                     {"truncation", nullptr},
                     {"padding", nullptr},
-                    {"added_tokens",
-                     Json::array({added(kImStart, "<|im_start|>"), added(kImEnd, "<|im_end|>")})},
+                    {"added_tokens", std::move(added_tokens)},
                     {"normalizer", nullptr},
                     {"pre_tokenizer", byte_level},
                     {"post_processor", nullptr},
@@ -221,7 +223,7 @@ ScriptedModel::ScriptedModel(const ScriptOptions& options) : script_(std::make_s
   const auto write = [&](const char* name, const std::string& text) {
     EXPECT_TRUE(write_file(folder_.file(name), text).ok());
   };
-  if (options.has_tokenizer) write("tokenizer.json", tokenizer_json());
+  if (options.has_tokenizer) write("tokenizer.json", tokenizer_json(options.special_tokens));
   if (!options.chat_template.empty()) write("chat_template.jinja", options.chat_template);
   Executor executor(script_, options.context);
   auto model = Model::load(folder_.path(), executor);

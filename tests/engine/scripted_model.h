@@ -20,6 +20,7 @@ struct ScriptOptions {
   bool has_tokenizer = true;  // bytes as ids 0 to 255, then <|im_start|> and <|im_end|>
   std::string chat_template;  // empty: none
   std::vector<std::int32_t> eos_ids = {257};
+  std::vector<std::string> special_tokens = {};  // more of them, from kTextVocab on
   Json generation = Json::object();
   // The hidden state behind the final norm is {number of tokens so far, 1}.
   bool gives_hidden = false;

@@ -5,6 +5,7 @@
 
 #include "grammar/automaton/grammar_builder.h"
 #include "grammar/automaton/matcher.h"
+#include "grammar/notation/marked_text.h"
 #include "tests/grammar/built_grammar.h"
 
 namespace anemone::grammar {
@@ -271,6 +272,44 @@ TEST(Grammar, CountersThatMultiplyAreRefusedWhileMatchingNotFollowedForever) {
   for (int i = 0; i < 100'000 && matcher.accept("a"); ++i) {
   }
   EXPECT_TRUE(matcher.is_too_ambiguous());
+}
+
+TEST(Grammar, TakesTheTextsOfOtherGrammars) {
+  GrammarBuilder inner;
+  const RuleId list = inner.add_rule("list");
+  inner.define(list, inner.sequence({inner.literal("("), inner.repeat(inner.call(list), 0, 3),
+                                     inner.repeat(inner.literal("x"), 0, 100),
+                                     inner.bytes(ByteSet::range('0', '9')), inner.literal(")")}));
+  const auto part = built(inner, list);
+  GrammarBuilder b;
+  const RuleId other = b.add_rule("other");
+  b.define(other, b.repeat(b.bytes(ByteSet::range('a', 'c')), 1, 70));
+  const auto grammar = of(b, b.sequence({b.call(other), b.texts_of(part), b.literal("-"),
+                                         b.optional(b.texts_of(part))}));
+  EXPECT_TRUE(matches(grammar, "abc(xx1)-"));
+  EXPECT_TRUE(matches(grammar, "a((x2)(3)4)-(5)"));
+  EXPECT_TRUE(matches(grammar, "a(" + std::string(100, 'x') + "1)-"));
+  EXPECT_FALSE(begins(grammar, "a(" + std::string(101, 'x')));
+  EXPECT_FALSE(begins(grammar, "a(d"));
+  EXPECT_FALSE(begins(grammar, "(1)"));
+  EXPECT_FALSE(begins(grammar, "a((1)(2)(3)("));
+  EXPECT_FALSE(matches(grammar, "a(1)-(1)-"));
+}
+
+TEST(Grammar, HasFreeTextAroundAMarker) {
+  for (const std::string marker : {"</think>", "aab", "aaab", "x", "abab"}) {
+    GrammarBuilder b;
+    const auto up_to = of(b, b.sequence({text_up_to(b, marker), b.literal("!")}));
+    GrammarBuilder c;
+    const auto without = of(c, text_without(c, marker));
+    for (const std::string text :
+         {"", "a", "aa", "ab", "aba", "aaaa", "x", "</thin", "<</think", "\xc3\xa9\xff", "abaa"}) {
+      const bool has_it = (text + marker).find(marker) < text.size();
+      EXPECT_EQ(matches(up_to, text + marker + "!"), !has_it) << text << " " << marker;
+      EXPECT_EQ(matches(without, text), text.find(marker) == text.npos) << text << " " << marker;
+      EXPECT_FALSE(begins(without, text + marker)) << text << " " << marker;
+    }
+  }
 }
 
 }  // namespace

@@ -64,8 +64,25 @@ TEST(ChatRequestCodec, GivesTemplatesTheArgumentsOfCallsAsObjects) {
   const Json& calls = request->messages[0]["tool_calls"];
   EXPECT_EQ(calls[0]["function"]["arguments"], (Json{{"x", 1}}));
   EXPECT_EQ(calls[1]["function"]["arguments"], "not json");
-  EXPECT_TRUE(request->messages[0]["content"].is_null());
+  // Templates look for markers in it.
+  EXPECT_EQ(request->messages[0]["content"], "");
   EXPECT_EQ(request->messages[2]["content"], "");
+}
+
+TEST(ChatRequestCodec, GivesTemplatesTheReasoningByBothNames) {
+  const auto request = parse_chat_request(R"({"messages": [
+    {"role": "assistant", "content": "a", "reasoning_content": "r"},
+    {"role": "assistant", "content": null, "reasoning_content": "r", "tool_calls": [
+      {"function": {"name": "f", "arguments": "{}"}}]},
+    {"role": "assistant", "content": "a", "reasoning_content": "r", "tool_calls": [
+      {"function": {"name": "f", "arguments": "{}"}}]},
+    {"role": "user", "content": "a", "reasoning_content": "r"}]})");
+  ASSERT_TRUE(request.ok()) << request.status().message();
+  EXPECT_EQ(request->messages[0]["thinking"], "r");
+  EXPECT_EQ(request->messages[1]["thinking"], "r");
+  EXPECT_FALSE(request->messages[2].contains("thinking"));
+  EXPECT_FALSE(request->messages[3].contains("thinking"));
+  EXPECT_EQ(request->messages[2]["reasoning_content"], "r");
 }
 
 TEST(ChatRequestCodec, SaysWhatAPartHasInPlaceOfText) {
@@ -143,9 +160,11 @@ TEST(Answers, AreValidJsonWhateverTheBytesOfATokenAre) {
 
 TEST(Answers, NeverNameAnUnknownFinishReason) {
   using engine::FinishReason;
-  EXPECT_EQ(wire_finish_reason(FinishReason::kStop), "stop");
-  EXPECT_EQ(wire_finish_reason(FinishReason::kRepeat), "stop");
-  EXPECT_EQ(wire_finish_reason(FinishReason::kLength), "length");
+  EXPECT_EQ(wire_finish_reason(FinishReason::kStop, false), "stop");
+  EXPECT_EQ(wire_finish_reason(FinishReason::kStop, true), "tool_calls");
+  EXPECT_EQ(wire_finish_reason(FinishReason::kRepeat, false), "stop");
+  EXPECT_EQ(wire_finish_reason(FinishReason::kLength, false), "length");
+  EXPECT_EQ(wire_finish_reason(FinishReason::kLength, true), "length");
 }
 
 }  // namespace

@@ -26,15 +26,44 @@ Json message(std::string_view role, std::string_view content) {
 
 Result<std::vector<std::int32_t>> chat_prompt(const Model& model, Json messages, Json variables,
                                               WorkBudget* budget) {
+  ANEMONE_ASSIGN_OR_RETURN(ChatPrompt prompt, make_chat_prompt(model, std::move(messages),
+                                                               std::move(variables), budget));
+  return std::move(prompt.ids);
+}
+
+Result<ChatPrompt> make_chat_prompt(const Model& model, Json messages, Json variables,
+                                    WorkBudget* budget) {
   const JsonReleaser messages_releaser(messages), variables_releaser(variables);
   ANEMONE_RETURN_IF_ERROR(check_can_chat(model));
   ANEMONE_ASSIGN_OR_RETURN(const std::string text,
                            model.render_chat(std::move(messages), /*add_generation_prompt=*/true,
                                              std::move(variables), budget));
   if (budget != nullptr) ANEMONE_RETURN_IF_ERROR(budget->check());
+  ChatPrompt out;
+  out.is_in_reasoning = text::opens_reasoning(model.answer_syntax(), text);
+  const std::string& close = model.answer_syntax().reasoning_close;
+  const std::size_t last = text.find_last_not_of(" \r\n");
+  out.is_behind_reasoning = !close.empty() && last != text.npos &&
+                            std::string_view(text).substr(0, last + 1).ends_with(close);
   // The template writes a begin-of-text token itself where the model wants one.
-  return model.tokenizer()->encode(text,
-                                   {.add_special = false, .parse_special = true, .budget = budget});
+  ANEMONE_ASSIGN_OR_RETURN(
+      out.ids, model.tokenizer()->encode(
+                   text, {.add_special = false, .parse_special = true, .budget = budget}));
+  return out;
+}
+
+void put_tools_into_message(Json& messages, Json& variables) {
+  Json* tools = json_member(variables, "tools");
+  if (tools == nullptr || !tools->is_array() || !messages.is_array()) return;
+  Json functions = Json::array();
+  for (const Json& tool : *tools) {
+    const Json* function = json_member(tool, "function");
+    functions.push_back(function != nullptr ? *function : tool);
+  }
+  const bool has_system = !messages.empty() && messages.front().is_object() &&
+                          messages.front().value("role", "") == "system";
+  if (!has_system) messages.insert(messages.begin(), message("system", ""));
+  messages.front()["tools"] = dump_json(functions);
 }
 
 Result<Conversation> Conversation::create(Engine& engine, std::shared_ptr<const Model> model) {

@@ -16,12 +16,27 @@
 
 namespace anemone::engine {
 
+struct ChatPrompt {
+  std::vector<std::int32_t> ids;
+  bool is_in_reasoning = false;  // it ends where the answer's reasoning has begun
+  bool is_behind_reasoning =
+      false;  // it ends where that has ended: the template wrote an empty one
+};
+
 // Token ids of a conversation, ready for the assistant's answer: the chat template's text, with
 // special tokens in it read as such. kNotFound when the model has no tokenizer or no template. The
 // work counts against the budget, which may be null.
+Result<ChatPrompt> make_chat_prompt(const Model& model, Json messages,
+                                    Json variables = Json::object(), WorkBudget* budget = nullptr);
+// The ids alone.
 Result<std::vector<std::int32_t>> chat_prompt(const Model& model, Json messages,
                                               Json variables = Json::object(),
                                               WorkBudget* budget = nullptr);
+
+// For templates that take tools as a text in the system message (text::takes_tools_in_message):
+// moves "tools" of the variables there, as a list of functions. Adds a system message where there
+// is none.
+void put_tools_into_message(Json& messages, Json& variables);
 
 // A chat. Each turn renders the whole conversation again; what the engine has of it already is not
 // run again, so a turn costs its new tokens. Single-thread.

@@ -7,7 +7,6 @@
 
 #include "base/error.h"
 #include "base/escape.h"
-#include "engine/chat/conversation.h"
 #include "engine/session/sequence.h"
 
 namespace anemone::engine {
@@ -45,7 +44,8 @@ Result<FittedPrompt> fit_chat_prompt(const Model& model, const Json& messages,
                                      const Json& variables, std::int64_t limit,
                                      WorkBudget* budget) {
   FittedPrompt out;
-  ANEMONE_ASSIGN_OR_RETURN(out.ids, chat_prompt(model, messages, variables, budget));
+  ChatPrompt& prompt = out;
+  ANEMONE_ASSIGN_OR_RETURN(prompt, make_chat_prompt(model, messages, variables, budget));
   const std::int64_t whole = std::ssize(out.ids);
   if (whole <= limit) return out;
 
@@ -62,8 +62,8 @@ Result<FittedPrompt> fit_chat_prompt(const Model& model, const Json& messages,
   while (rendered != high || low < high) {
     const std::size_t middle = (low + high) / 2;
     ANEMONE_ASSIGN_OR_RETURN(
-        out.ids,
-        chat_prompt(model, without_turns(messages, head, begins[middle]), variables, budget));
+        prompt,
+        make_chat_prompt(model, without_turns(messages, head, begins[middle]), variables, budget));
     rendered = middle;
     if (std::ssize(out.ids) <= limit)
       high = middle;

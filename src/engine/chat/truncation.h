@@ -11,6 +11,7 @@
 
 #include "base/json.h"
 #include "base/work_budget.h"
+#include "engine/chat/conversation.h"
 #include "engine/model/model.h"
 
 namespace anemone::engine {
@@ -24,8 +25,7 @@ enum class Truncation {
 // kInvalidArgument for another name.
 Result<Truncation> parse_truncation(std::string_view name);
 
-struct FittedPrompt {
-  std::vector<std::int32_t> ids;
+struct FittedPrompt : ChatPrompt {
   std::int64_t dropped = 0;  // tokens that the whole prompt has and this one has not
 };
 

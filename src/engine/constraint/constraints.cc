@@ -7,34 +7,11 @@
 
 #include "base/error.h"
 #include "base/json.h"
-#include "grammar/json/schema_grammar.h"
-#include "grammar/notation/choice_grammar.h"
-#include "grammar/notation/gbnf_grammar.h"
-#include "grammar/notation/regex_grammar.h"
+#include "engine/constraint/answer_grammar.h"
+#include "text/tools/answer_syntax.h"
 
 namespace anemone::engine {
 namespace {
-
-using Made = Result<std::shared_ptr<const grammar::Grammar>>;
-
-Made grammar_of(const ResponseFormat& format) {
-  switch (format.kind) {
-    case ResponseFormat::Kind::kJsonObject:
-      return grammar::grammar_of_json_object();
-    case ResponseFormat::Kind::kJsonSchema: {
-      ANEMONE_ASSIGN_OR_RETURN(const Json schema, parse_json(format.source, "schema"));
-      return grammar::grammar_from_json_schema(schema, {.closes_objects = true});
-    }
-    case ResponseFormat::Kind::kRegex:
-      return grammar::grammar_from_regex(format.source);
-    case ResponseFormat::Kind::kGrammar:
-      return grammar::grammar_from_gbnf(format.source);
-    case ResponseFormat::Kind::kChoice:
-      return grammar::grammar_from_choices(format.choices);
-  }
-  ANEMONE_CHECK(false);
-  return internal_error("unknown response format");
-}
 
 // Everything that the grammar depends on.
 std::string key_of(const ResponseFormat& format) {
@@ -44,32 +21,59 @@ std::string key_of(const ResponseFormat& format) {
   return key;
 }
 
+std::string key_of(const AnswerForm& form) {
+  std::string key =
+      fmt::format("answer {} {} {} {} {} {}", static_cast<int>(form.syntax.calls),
+                  form.syntax.reasoning_close, form.is_in_reasoning, static_cast<int>(form.calls),
+                  form.is_parallel, form.format ? key_of(*form.format) : std::string());
+  if (form.tools == nullptr) return key;
+  for (const text::ToolFunction& function : form.tools->functions())
+    key += fmt::format(" {} {} {}", function.name, function.is_strict,
+                       dump_json(*function.parameters));
+  return key;
+}
+
 }  // namespace
 
 Constraints::Constraints(std::shared_ptr<const text::Tokenizer> tokenizer,
                          std::vector<std::int32_t> eos_ids)
     : tokenizer_(std::move(tokenizer)), eos_ids_(std::move(eos_ids)) {}
 
-Result<std::shared_ptr<grammar::TokenMasks>> Constraints::masks() {
+Result<Constraints::Masks> Constraints::masks(const std::vector<std::int32_t>& kept_special) {
   std::lock_guard lock(mutex_);
-  if (masks_ != nullptr) return masks_;
+  Masks& masks = masks_[kept_special];
+  if (masks != nullptr) return masks;
   std::vector<std::int32_t> ends;
   for (const std::int32_t id : eos_ids_)
     if (id >= 0 && id < tokenizer_->vocab_size()) ends.push_back(id);
-  ANEMONE_ASSIGN_OR_RETURN(auto trie, grammar::TokenTrie::build(*tokenizer_, ends));
-  masks_ = std::make_shared<grammar::TokenMasks>(std::move(trie));
-  return masks_;
+  ANEMONE_ASSIGN_OR_RETURN(auto trie, grammar::TokenTrie::build(*tokenizer_, ends, kept_special));
+  masks = std::make_shared<grammar::TokenMasks>(std::move(trie));
+  return masks;
 }
 
 Result<grammar::TokenConstraint> Constraints::make(const ResponseFormat& format) {
-  if (tokenizer_ == nullptr)
-    return unsupported(
-        "[response_format] expected a model with a tokenizer, got one without, whose texts cannot "
-        "be constrained");
+  ANEMONE_RETURN_IF_ERROR(check_tokenizer());
   ANEMONE_ASSIGN_OR_RETURN(auto grammar,
                            grammars_.get(key_of(format), [&] { return grammar_of(format); }));
-  ANEMONE_ASSIGN_OR_RETURN(auto shared, masks());
+  ANEMONE_ASSIGN_OR_RETURN(auto shared, masks({}));
   return grammar::TokenConstraint(std::move(grammar), std::move(shared));
+}
+
+Result<grammar::TokenConstraint> Constraints::make(const AnswerForm& form) {
+  ANEMONE_RETURN_IF_ERROR(check_tokenizer());
+  ANEMONE_ASSIGN_OR_RETURN(auto grammar,
+                           grammars_.get(key_of(form), [&] { return grammar_of(form); }));
+  const bool has_calls = form.calls != AnswerForm::Calls::kNone;
+  ANEMONE_ASSIGN_OR_RETURN(auto shared,
+                           masks(text::marker_tokens(form.syntax, *tokenizer_, has_calls)));
+  return grammar::TokenConstraint(std::move(grammar), std::move(shared));
+}
+
+Status Constraints::check_tokenizer() const {
+  if (tokenizer_ != nullptr) return {};
+  return unsupported(
+      "[response_format] expected a model with a tokenizer, got one without, whose texts cannot "
+      "be constrained");
 }
 
 }  // namespace anemone::engine

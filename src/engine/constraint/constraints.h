@@ -4,10 +4,12 @@
 #include <anemone/status.h>
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <vector>
 
+#include "engine/constraint/answer_form.h"
 #include "engine/constraint/response_format.h"
 #include "grammar/grammar_cache.h"
 #include "grammar/tokens/token_constraint.h"
@@ -25,15 +27,22 @@ class Constraints {
   // kUnsupported for a model without a tokenizer; else the errors of the grammar, whose subject is
   // the kind of the format: "[schema #/properties/a] expected ...".
   Result<grammar::TokenConstraint> make(const ResponseFormat& format);
+  // The constraint of a whole answer, for a form with is_constrained(). kUnsupported also where the
+  // syntax of the model's calls has no grammar.
+  Result<grammar::TokenConstraint> make(const AnswerForm& form);
 
  private:
-  Result<std::shared_ptr<grammar::TokenMasks>> masks();
+  Status check_tokenizer() const;
+  using Masks = std::shared_ptr<grammar::TokenMasks>;
+  // The masks over these special tokens besides the tokens of all texts.
+  Result<Masks> masks(const std::vector<std::int32_t>& kept_special);
 
   const std::shared_ptr<const text::Tokenizer> tokenizer_;
   const std::vector<std::int32_t> eos_ids_;
   grammar::GrammarCache grammars_;
   std::mutex mutex_;  // guards masks_
-  std::shared_ptr<grammar::TokenMasks> masks_;
+  // By the special tokens: none, or the markers of the model's syntax with or without its calls.
+  std::map<std::vector<std::int32_t>, Masks> masks_;
 };
 
 }  // namespace anemone::engine

@@ -86,8 +86,9 @@ Generation::Generation(std::shared_ptr<const Model> model, std::size_t prompt_to
       repeat_(options_.stop_repeat_ngram) {
   result_.timing.prompt_tokens = static_cast<std::int64_t>(prompt_tokens);
   if (!options_.as_text || model_->tokenizer() == nullptr) return;
-  streamer_.emplace(model_->tokenizer(),
-                    text::StreamOptions{.skip_special = true, .cancel = options_.cancel});
+  streamer_.emplace(model_->tokenizer(), text::StreamOptions{.skip_special = true,
+                                                             .kept_special = options_.kept_special,
+                                                             .cancel = options_.cancel});
   stops_.emplace(options_.stop);
 }
 
@@ -148,6 +149,7 @@ Status Generation::take(std::int32_t id, const Prediction& prediction) {
   }
   ANEMONE_RETURN_IF_ERROR(push_text(id));
   if (!is_done_ && constraint_ && constraint_->has_ended()) end(FinishReason::kStop);
+  if (!is_done_ && options_.is_complete && options_.is_complete()) end(FinishReason::kStop);
   if (!is_done_ && repeat_.push(id)) end(FinishReason::kRepeat);
   return {};
 }

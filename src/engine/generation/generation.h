@@ -60,10 +60,14 @@ struct GenerateOptions {
   // never picked. false: the result has ids only, over all columns of the logits. A model without a
   // tokenizer counts as false.
   bool as_text = true;
+  // Special tokens, in order, that give text all the same: the markers of the parts of an answer.
+  std::vector<std::int32_t> kept_special;
   const std::atomic<bool>* cancel = nullptr;  // of the request; decoding polls it, too; may be null
   // Called for every token, and once more when the end sets text free that was held back.
   // An error ends the text and is its result.
   std::function<Status(const TextPiece&)> on_piece;
+  // Asked after every token, once on_piece has it; true: the text is complete.
+  std::function<bool()> is_complete;
   // Called for every position of the prompt in order; then nothing of it is reused.
   LogitsCallback on_prompt_logits;
   // Called after every step that reads the prompt.

@@ -129,6 +129,7 @@ Status Model::load_text(const std::string& template_file) {
   auto source = text::find_chat_template(path_, template_file);
   if (!source.ok()) return source.status().code() == Code::kNotFound ? Status() : source.status();
   chat_source_ = *std::move(source);
+  answer_syntax_ = text::find_answer_syntax(chat_source_->for_tools(true), tokenizer_.get());
   chat_template_ = text::ChatTemplate::parse(chat_source_->source);
   if (chat_source_->tool_use.has_value())
     tool_template_ = text::ChatTemplate::parse(*chat_source_->tool_use);

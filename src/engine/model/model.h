@@ -24,6 +24,7 @@
 #include "text/chat/chat_template.h"
 #include "text/chat/chat_template_source.h"
 #include "text/tokenizer/tokenizer.h"
+#include "text/tools/answer_syntax.h"
 
 namespace anemone::engine {
 
@@ -61,6 +62,12 @@ class Model {
   // As the artifact has it; nullopt without one.
   const std::optional<text::ChatTemplateSource>& chat_template_source() const {
     return chat_source_;
+  }
+  // How the model writes reasoning and calls of tools, as its chat template for tools tells.
+  const text::AnswerSyntax& answer_syntax() const { return answer_syntax_; }
+  // The template for chats with tools; null without a chat template.
+  const std::string* tool_template_text() const {
+    return chat_source_ ? &chat_source_->for_tools(true) : nullptr;
   }
   // What constrains the texts of requests; shared by all of them.
   Constraints& constraints() const { return *constraints_; }
@@ -122,6 +129,7 @@ class Model {
   std::shared_ptr<const text::Tokenizer> tokenizer_;
   std::unique_ptr<Constraints> constraints_;
   std::optional<text::ChatTemplateSource> chat_source_;
+  text::AnswerSyntax answer_syntax_;
   std::optional<Result<text::ChatTemplate>> chat_template_;
   std::optional<Result<text::ChatTemplate>> tool_template_;
 };

@@ -113,6 +113,14 @@ NodeId GrammarBuilder::call(RuleId rule) {
   return add({.kind = Kind::kCall, .value = rule, .size = 1});
 }
 
+NodeId GrammarBuilder::texts_of(std::shared_ptr<const Grammar> grammar) {
+  byte_size_ += sizeof(grammar);
+  grammars_.push_back(std::move(grammar));
+  return add({.kind = Kind::kGrammar,
+              .value = static_cast<std::uint32_t>(grammars_.size() - 1),
+              .size = 1});
+}
+
 Result<std::shared_ptr<const Grammar>> GrammarBuilder::build(RuleId root) const {
   return GrammarCompiler(*this).compile(root);
 }

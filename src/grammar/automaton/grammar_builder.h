@@ -41,6 +41,8 @@ class GrammarBuilder {
   RuleId add_rule(std::string name);
   void define(RuleId rule, NodeId body);
   NodeId call(RuleId rule);
+  // The texts of another grammar, which becomes part of this one. Each use costs its states.
+  NodeId texts_of(std::shared_ptr<const Grammar> grammar);
 
   // About what it holds, for front ends that bound what a request may cost.
   std::size_t byte_size() const { return byte_size_; }
@@ -61,11 +63,13 @@ class GrammarBuilder {
     kSequence,
     kChoice,
     kRepeat,
-    kCall
+    kCall,
+    kGrammar
   };
   struct Node {
     Kind kind = Kind::kEmpty;
-    std::uint32_t value = 0;  // a byte set, a rule, or the first of several texts or children
+    // A byte set, a rule, a grammar, or the first of several texts or children.
+    std::uint32_t value = 0;
     std::uint32_t count = 0;  // texts or children
     std::uint32_t depth = 0;  // nesting of the expression
     std::uint64_t size = 0;   // states that it takes about
@@ -85,6 +89,7 @@ class GrammarBuilder {
   std::vector<ByteSet> byte_sets_;
   std::vector<std::string> texts_;
   std::vector<Rule> rules_;
+  std::vector<std::shared_ptr<const Grammar>> grammars_;
   std::size_t byte_size_ = 0;
 };
 

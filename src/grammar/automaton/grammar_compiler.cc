@@ -122,7 +122,45 @@ void GrammarCompiler::add_paths(NodeId id, std::uint32_t from, std::uint32_t to)
     case Kind::kCall:
       add_edge(from, EdgeKind::kCall, node.value, to);
       return;
+    case Kind::kGrammar:
+      add_edge(from, EdgeKind::kCall, grammar_roots_[node.value], to);
+      return;
   }
+}
+
+void GrammarCompiler::add_grammar(const Grammar& grammar) {
+  const std::uint32_t first_state = states_;
+  const auto first_rule = static_cast<std::uint32_t>(out_->rule_starts_.size());
+  const auto first_loop = static_cast<std::uint32_t>(out_->loops_.size());
+  const auto first_set = static_cast<std::uint32_t>(out_->byte_sets_.size());
+  const auto count = static_cast<std::uint32_t>(grammar.state_count());
+  if (count > kMaxStates - states_) {
+    is_too_large_ = true;
+    return;
+  }
+  states_ += count;
+  for (const Grammar::Kind kind : grammar.kinds_)
+    out_->kinds_.push_back(kind == Grammar::kTakesBytes ? Grammar::kPassing : kind);
+  for (const std::uint32_t start : grammar.rule_starts_)
+    out_->rule_starts_.push_back(first_state + start);
+  out_->rule_names_.insert(out_->rule_names_.end(), grammar.rule_names_.begin(),
+                           grammar.rule_names_.end());
+  for (Loop loop : grammar.loops_) {
+    loop.begin += first_state;
+    loop.exit += first_state;
+    out_->loops_.push_back(loop);
+  }
+  out_->byte_sets_.insert(out_->byte_sets_.end(), grammar.byte_sets_.begin() + kByteSetOfByte,
+                          grammar.byte_sets_.end());
+  for (std::uint32_t state = 0; state < count; ++state)
+    for (Edge edge : grammar.edges(state)) {
+      edge.target += first_state;
+      if (edge.kind == EdgeKind::kBytes && edge.value >= kByteSetOfByte)
+        edge.value = edge.value - kByteSetOfByte + first_set;
+      if (edge.kind == EdgeKind::kCall) edge.value += first_rule;
+      if (edge.kind == EdgeKind::kRepeat) edge.value += first_loop;
+      edges_.push_back({first_state + state, edge});
+    }
 }
 
 Result<std::shared_ptr<const Grammar>> GrammarCompiler::compile(RuleId root) {
@@ -141,6 +179,11 @@ Result<std::shared_ptr<const Grammar>> GrammarCompiler::compile(RuleId root) {
     out_->byte_sets_.push_back(ByteSet::single(static_cast<unsigned char>(byte)));
   out_->byte_sets_.insert(out_->byte_sets_.end(), builder_.byte_sets_.begin(),
                           builder_.byte_sets_.end());
+  auto next_rule = static_cast<std::uint32_t>(rules.size());
+  for (const auto& grammar : builder_.grammars_) {
+    grammar_roots_.push_back(next_rule + grammar->root_);
+    next_rule += static_cast<std::uint32_t>(grammar->rule_starts_.size());
+  }
   for (rule_ = 0; rule_ < rules.size() && !is_too_large_; ++rule_) {
     const std::uint32_t start = add_state();
     const std::uint32_t end = add_state();
@@ -150,6 +193,8 @@ Result<std::shared_ptr<const Grammar>> GrammarCompiler::compile(RuleId root) {
     out_->kinds_[end] = Grammar::kRuleEnd;
     add_paths(rules[rule_].body, start, end);
   }
+  for (std::size_t i = 0; i < builder_.grammars_.size() && !is_too_large_; ++i)
+    add_grammar(*builder_.grammars_[i]);
   if (is_too_large_)
     return unsupported("[grammar] expected at most {} states, got more (rule {})", kMaxStates,
                        rules[std::min<std::size_t>(rule_, rules.size() - 1)].name);

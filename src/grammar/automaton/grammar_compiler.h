@@ -40,6 +40,8 @@ class GrammarCompiler {
   void add_repeat(const Node& node, std::uint32_t from, std::uint32_t to);
   // Adds the paths of an expression between two states.
   void add_paths(NodeId id, std::uint32_t from, std::uint32_t to);
+  // Adds the rules of a grammar that is used behind those that were added before.
+  void add_grammar(const Grammar& grammar);
   // The states from which the end of their rule or round can be reached, with or without bytes.
   std::vector<bool> states_that_end(bool with_bytes) const;
   Status check_counted_parts(const std::vector<bool>& may_be_empty) const;
@@ -55,7 +57,8 @@ class GrammarCompiler {
   std::shared_ptr<Grammar> out_ = std::make_shared<Grammar>();
   std::vector<FullEdge> edges_;
   std::uint32_t states_ = 0;
-  std::uint32_t rule_ = 0;  // the one being compiled
+  std::uint32_t rule_ = 0;                    // the one being compiled
+  std::vector<std::uint32_t> grammar_roots_;  // the first rules of the grammars that are used
   bool is_too_large_ = false;
 };
 

@@ -127,8 +127,19 @@ Result<NodeId> SchemaCompiler::flat_values(const Json& schema, const std::string
 
 Result<std::shared_ptr<const Grammar>> grammar_from_json_schema(const Json& schema,
                                                                 const JsonGrammarOptions& options) {
-  WorkBudget work("schema", kLimits);
+  WorkBudget work = schema_budget();
   return SchemaCompiler(schema, options, work).compile();
+}
+
+WorkBudget schema_budget() {
+  return WorkBudget("schema", kLimits);
+}
+
+Result<std::shared_ptr<const Grammar>> grammar_from_json_schema(const Json& root, const Json& part,
+                                                                const std::string& pointer,
+                                                                const JsonGrammarOptions& options,
+                                                                WorkBudget& work) {
+  return SchemaCompiler(root, options, work).compile(part, pointer);
 }
 
 Result<std::shared_ptr<const Grammar>> grammar_of_json_object(const JsonGrammarOptions& options) {

@@ -11,8 +11,10 @@
 #include <anemone/status.h>
 
 #include <memory>
+#include <string>
 
 #include "base/json.h"
+#include "base/work_budget.h"
 #include "grammar/automaton/grammar.h"
 #include "grammar/json/json_rules.h"
 
@@ -31,6 +33,15 @@ struct JsonGrammarOptions {
 // schema.
 Result<std::shared_ptr<const Grammar>> grammar_from_json_schema(
     const Json& schema, const JsonGrammarOptions& options = {});
+
+// For several schemas that one request brings: all of them share a budget of this size.
+WorkBudget schema_budget();
+// The texts of `part`, a schema whose references are to places of `root`, in which it stands at
+// `pointer` ("#/properties/a").
+Result<std::shared_ptr<const Grammar>> grammar_from_json_schema(const Json& root, const Json& part,
+                                                                const std::string& pointer,
+                                                                const JsonGrammarOptions& options,
+                                                                WorkBudget& work);
 
 // Any JSON object (the response format json_object).
 Result<std::shared_ptr<const Grammar>> grammar_of_json_object(

@@ -15,13 +15,15 @@ constexpr WorkBudget::Limits kVocabularyLimits{std::chrono::seconds(60), std::si
 
 }  // namespace
 
-Result<std::shared_ptr<const TokenTrie>> TokenTrie::build(const text::Tokenizer& tokenizer,
-                                                          std::span<const std::int32_t> eos_ids) {
+Result<std::shared_ptr<const TokenTrie>> TokenTrie::build(
+    const text::Tokenizer& tokenizer, std::span<const std::int32_t> eos_ids,
+    std::span<const std::int32_t> kept_special) {
   WorkBudget work("vocabulary", kVocabularyLimits);
   std::vector<std::pair<std::string, std::int32_t>> tokens;
   tokens.reserve(static_cast<std::size_t>(tokenizer.vocab_size()));
   for (std::int32_t id = 0; id < tokenizer.vocab_size(); ++id) {
-    if (!tokenizer.has(id) || tokenizer.is_special(id)) continue;
+    const bool is_kept = std::ranges::find(kept_special, id) != kept_special.end();
+    if (!tokenizer.has(id) || (tokenizer.is_special(id) && !is_kept)) continue;
     ANEMONE_ASSIGN_OR_RETURN(std::string bytes, tokenizer.token_bytes(id, work));
     tokens.emplace_back(std::move(bytes), id);
   }

@@ -28,11 +28,12 @@ class TokenTrie {
     bool has_more_tokens = false;  // of the same bytes: more_tokens()
   };
 
-  // Special tokens and those without bytes are left out. `eos_ids` are the tokens that end a text;
-  // they may be special, and are never part of one. kInvalidArgument for an id outside the
-  // vocabulary, kUnsupported for a token of more than 65,535 bytes.
-  static Result<std::shared_ptr<const TokenTrie>> build(const text::Tokenizer& tokenizer,
-                                                        std::span<const std::int32_t> eos_ids);
+  // Special tokens other than `kept_special` and those without bytes are left out. `eos_ids` are
+  // the tokens that end a text; they may be special, and are never part of one. kInvalidArgument
+  // for an id outside the vocabulary, kUnsupported for a token of more than 65,535 bytes.
+  static Result<std::shared_ptr<const TokenTrie>> build(
+      const text::Tokenizer& tokenizer, std::span<const std::int32_t> eos_ids,
+      std::span<const std::int32_t> kept_special = {});
   // The same from the bytes of each id.
   static Result<std::shared_ptr<const TokenTrie>> build(
       std::vector<std::pair<std::string, std::int32_t>> tokens, std::int32_t vocab_size,

@@ -69,14 +69,44 @@ Json logprobs_json(const AnswerHead& head, const std::optional<ScoredTokens>& to
   return is_chat(head) ? chat_logprobs(*tokens) : text_logprobs(*tokens);
 }
 
+Json message_json(const Choice& choice) {
+  // OpenAI's clients tell a call by its content, which is null.
+  const bool has_content = !choice.text.empty() || choice.calls.empty();
+  Json out = {{"role", "assistant"},
+              {"content", has_content ? Json(choice.text) : Json(nullptr)},
+              {"refusal", nullptr}};
+  if (!choice.reasoning.empty()) out["reasoning_content"] = choice.reasoning;
+  for (const ToolCall& call : choice.calls)
+    out["tool_calls"].push_back(
+        {{"id", call.id},
+         {"type", "function"},
+         {"function", {{"name", call.name}, {"arguments", call.arguments}}}});
+  return out;
+}
+
+// The first piece of a call has its id and name, the others more of its arguments.
+Json call_delta_json(const ToolCall& call) {
+  Json out = {{"index", call.index}};
+  Json function = Json::object();
+  if (!call.id.empty()) {
+    out["id"] = call.id;
+    out["type"] = "function";
+    function["name"] = call.name;
+  }
+  function["arguments"] = call.arguments;
+  out["function"] = std::move(function);
+  return out;
+}
+
 Json head_json(const AnswerHead& head, const char* object) {
   return {{"id", head.id}, {"object", object}, {"created", head.created}, {"model", head.model}};
 }
 
 }  // namespace
 
-std::string_view wire_finish_reason(engine::FinishReason reason) {
-  return reason == engine::FinishReason::kLength ? "length" : "stop";
+std::string_view wire_finish_reason(engine::FinishReason reason, bool has_calls) {
+  if (reason == engine::FinishReason::kLength) return "length";
+  return has_calls ? "tool_calls" : "stop";
 }
 
 Json usage_json(const Usage& usage) {
@@ -91,11 +121,11 @@ Json usage_json(const Usage& usage) {
 Json choice_json(const AnswerHead& head, const Choice& choice) {
   Json out = {{"index", choice.index}};
   if (is_chat(head))
-    out["message"] = {{"role", "assistant"}, {"content", choice.text}, {"refusal", nullptr}};
+    out["message"] = message_json(choice);
   else
     out["text"] = choice.text;
   out["logprobs"] = logprobs_json(head, choice.tokens);
-  out["finish_reason"] = wire_finish_reason(choice.finish);
+  out["finish_reason"] = wire_finish_reason(choice.finish, !choice.calls.empty());
   return out;
 }
 
@@ -114,13 +144,17 @@ Json chunk_json(const AnswerHead& head, const Delta& delta, bool has_usage) {
   if (is_chat(head)) {
     Json& part = item["delta"] = Json::object();
     if (delta.is_first) part["role"] = "assistant";
-    // The last chunk of a choice has no content.
-    if (!delta.finish || !delta.text.empty()) part["content"] = delta.text;
+    if (!delta.reasoning.empty()) part["reasoning_content"] = delta.reasoning;
+    if (delta.call) part["tool_calls"] = Json::array({call_delta_json(*delta.call)});
+    // The last chunk of a choice has nothing at all.
+    if (!delta.text.empty() || !(delta.finish || delta.call || !delta.reasoning.empty()))
+      part["content"] = delta.text;
   } else {
     item["text"] = delta.text;
   }
   item["logprobs"] = logprobs_json(head, delta.tokens);
-  item["finish_reason"] = delta.finish ? Json(wire_finish_reason(*delta.finish)) : Json(nullptr);
+  item["finish_reason"] =
+      delta.finish ? Json(wire_finish_reason(*delta.finish, delta.has_calls)) : Json(nullptr);
   out["choices"] = Json::array({std::move(item)});
   if (has_usage) out["usage"] = nullptr;
   return out;

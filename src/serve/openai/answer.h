@@ -42,10 +42,20 @@ struct ScoredToken {
 };
 using ScoredTokens = std::vector<ScoredToken>;
 
+// A call of a function, or in a stream a piece of one.
+struct ToolCall {
+  std::size_t index = 0;
+  std::string id;         // of a piece that is not the first: empty
+  std::string name;       // the same
+  std::string arguments;  // the text of a JSON object
+};
+
 // One of the n texts.
 struct Choice {
   std::int64_t index = 0;
   std::string text;
+  std::string reasoning;
+  std::vector<ToolCall> calls;
   std::optional<ScoredTokens> tokens;  // when log-probabilities were asked for
   engine::FinishReason finish = engine::FinishReason::kStop;
 };
@@ -55,12 +65,15 @@ struct Delta {
   std::int64_t index = 0;
   bool is_first = false;
   std::string text;
+  std::string reasoning;
+  std::optional<ToolCall> call;
   std::optional<ScoredTokens> tokens;
   std::optional<engine::FinishReason> finish;  // of the last piece
+  bool has_calls = false;                      // the same: there were some before
 };
 
-// "stop" or "length".
-std::string_view wire_finish_reason(engine::FinishReason reason);
+// "stop", "length" or "tool_calls".
+std::string_view wire_finish_reason(engine::FinishReason reason, bool has_calls);
 
 Json usage_json(const Usage& usage);
 Json choice_json(const AnswerHead& head, const Choice& choice);

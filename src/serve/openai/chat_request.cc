@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "serve/openai/generation_fields.h"
+#include "serve/openai/tools.h"
 
 namespace anemone::serve::openai {
 namespace {
@@ -77,6 +78,17 @@ Status read_tool_calls(Json& calls, const Place& place, WorkBudget* budget) {
   return {};
 }
 
+// The reasoning of an earlier answer: templates look for it as reasoning_content or as thinking.
+// gpt-oss's refuses the latter beside both content and calls, and never shows it without calls.
+void name_reasoning(Json& message) {
+  const Json* reasoning = json_member(message, "reasoning_content");
+  if (reasoning == nullptr || !reasoning->is_string() || message.contains("thinking")) return;
+  const Json* content = json_member(message, "content");
+  const bool has_content = content != nullptr && *content != "";
+  if (has_content && json_member(message, "tool_calls") != nullptr) return;
+  append_member(message, "thinking", Json(*reasoning));
+}
+
 Status read_message(Json& message, std::size_t index, WorkBudget* budget) {
   const Place place = {index};
   if (!message.is_object())
@@ -96,11 +108,13 @@ Status read_message(Json& message, std::size_t index, WorkBudget* budget) {
   if (*role == "developer") *role = "system";
   Json* calls = json_member(message, "tool_calls");
   if (calls != nullptr) ANEMONE_RETURN_IF_ERROR(read_tool_calls(*calls, place, budget));
+  if (is_assistant) name_reasoning(message);
   Json* content = json_member(message, "content");
   if (content == nullptr) {
     if (!is_assistant)
       return invalid_argument("[{}] expected a text, got none", place.inside(".content"));
-    message["content"] = calls == nullptr ? Json("") : Json(nullptr);
+    // Templates look for markers in the text, which none of their tests of null would survive.
+    message["content"] = "";
   } else if (content->is_array()) {
     ANEMONE_ASSIGN_OR_RETURN(Json text, join_parts(*content, place, budget));
     release_json(*content);
@@ -110,35 +124,6 @@ Status read_message(Json& message, std::size_t index, WorkBudget* budget) {
                             place.inside(".content"), describe_json(*content));
   }
   return {};
-}
-
-void read_tools(JsonFields& fields, Json& variables) {
-  Json* tools = fields.member("tools");
-  if (tools != nullptr && !tools->is_array())
-    fields.fail(invalid_argument("[tools] expected a list, got {}", describe_json(*tools)));
-  for (std::size_t i = 0; fields.status().ok() && tools != nullptr && i < tools->size(); ++i) {
-    const Json* function = json_member((*tools)[i], "function");
-    const Json* name = function == nullptr ? nullptr : json_member(*function, "name");
-    if (name == nullptr || !name->is_string())
-      fields.fail(invalid_argument(
-          "[tools[{}]] expected an object with \"function\": {{\"name\": \"...\"}}, got {}", i,
-          describe_json((*tools)[i])));
-  }
-  bool has_tools = tools != nullptr && !tools->empty();
-  if (const Json* choice = fields.member("tool_choice")) {
-    if (*choice == "none")
-      has_tools = false;
-    else if (*choice != "auto")
-      fields.fail(
-          unsupported("[tool_choice] expected \"auto\" or \"none\", got {}: this server "
-                      "cannot force a call",
-                      describe_json(*choice)));
-  }
-  if (!has_tools || !fields.status().ok()) return;
-  const auto place = variables.find("tools");
-  if (place == variables.end()) return append_member(variables, "tools", std::move(*tools));
-  release_json(*place);
-  *place = std::move(*tools);
 }
 
 void read_logprobs(JsonFields& fields, Generation& generation) {
@@ -181,7 +166,8 @@ Result<ChatRequest> parse_chat_request(std::string_view body, WorkBudget* budget
       fields.fail(invalid_argument("[chat_template_kwargs] expected an object, got {}",
                                    describe_json(*more)));
   }
-  read_tools(fields, out.variables);
+  read_reasoning_options(fields, out.variables);
+  read_tools(fields, out);
   ANEMONE_RETURN_IF_ERROR(fields.status());
   return out;
 }

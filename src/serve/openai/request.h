@@ -7,6 +7,7 @@
 #include <anemone/status.h>
 
 #include <cstdint>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
@@ -17,8 +18,10 @@
 #include "base/json_release.h"
 #include "base/work_budget.h"
 #include "engine/chat/truncation.h"
+#include "engine/constraint/answer_form.h"
 #include "engine/embedding/pooling.h"
 #include "engine/generation/text_request.h"
+#include "text/tools/tool_set.h"
 
 namespace anemone::serve::openai {
 
@@ -28,6 +31,8 @@ inline constexpr std::size_t kMaxPrompts = 64;
 inline constexpr std::size_t kMaxTexts = 128;    // choices of all prompts
 inline constexpr std::size_t kMaxInputs = 2048;  // texts to embed or to label, as at OpenAI
 inline constexpr std::int64_t kMaxTopLogprobs = 20;
+inline constexpr std::size_t kMaxTools = 128;
+inline constexpr std::size_t kMaxToolNameBytes = 128;
 inline constexpr std::size_t kMaxStops = 4;
 inline constexpr std::size_t kMaxStopBytes = 1024;  // of each: they are looked for at every token
 
@@ -53,6 +58,12 @@ struct ChatRequest {
   Generation generation;
   Json messages;                    // as the chat template takes them: contents are text or null
   Json variables = Json::object();  // more for the template: "tools" and chat_template_kwargs
+  // The functions of the request, and those of them that an answer that has to follow a grammar may
+  // call; null unless `calls` allows some.
+  std::shared_ptr<const text::ToolSet> tools;
+  std::shared_ptr<const text::ToolSet> callable;
+  engine::AnswerForm::Calls calls = engine::AnswerForm::Calls::kNone;
+  bool is_parallel = true;  // false: at most one call
 };
 
 // A text, or token ids.

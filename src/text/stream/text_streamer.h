@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "text/tokenizer/tokenizer.h"
 
@@ -14,6 +15,8 @@ namespace anemone::text {
 
 struct StreamOptions {
   bool skip_special = false;
+  // Special tokens, in order, that give text although the others are skipped.
+  std::vector<std::int32_t> kept_special = {};
   const std::atomic<bool>* cancel = nullptr;  // may be null; outlives the streamer
 };
 
@@ -38,6 +41,7 @@ class TextStreamer {
   std::unique_ptr<WorkBudget> work_;
   std::unique_ptr<DecodeStream> stream_;
   bool skip_special_;
+  std::vector<std::int32_t> kept_special_;
 };
 
 }  // namespace anemone::text

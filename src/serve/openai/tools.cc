@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "serve/openai/tools.h"
+
+#include <algorithm>
+#include <array>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "base/error.h"
+
+namespace anemone::serve::openai {
+namespace {
+
+using engine::AnswerForm;
+using text::ToolFunction;
+using text::ToolSet;
+
+constexpr std::array kEfforts = {"none", "minimal", "low", "medium", "high", "xhigh"};
+
+// Names become part of what a model writes in every syntax, so no byte of them may mean anything
+// there.
+bool is_name(const std::string& name) {
+  return !name.empty() && name.size() <= kMaxToolNameBytes &&
+         std::ranges::all_of(name, [](char byte) {
+           return (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z') ||
+                  (byte >= '0' && byte <= '9') || byte == '_' || byte == '-' || byte == '.';
+         });
+}
+
+// The schema of the arguments: an object's. Without one, a function has no parameters.
+Result<JsonDocument> parameters_of(const Json* parameters, const std::string& place) {
+  if (parameters == nullptr)
+    return JsonDocument(Json{{"type", "object"}, {"properties", Json::object()}});
+  const Json* type = json_member(*parameters, "type");
+  if (!parameters->is_object() || (type != nullptr && *type != "object"))
+    return invalid_argument(
+        "[{}.parameters] expected the JSON schema of an object, got {}", place,
+        parameters->is_object() ? "another schema" : describe_json(*parameters));
+  JsonDocument out(*parameters);
+  for (const char* keyword : {"type", "$ref", "anyOf", "oneOf", "allOf"})
+    if (parameters->contains(keyword)) return out;
+  (*out)["type"] = "object";
+  return out;
+}
+
+Result<ToolFunction> function_of(const Json& tool, std::size_t index) {
+  const std::string place = fmt::format("tools[{}]", index);
+  if (const Json* type = json_member(tool, "type"); type != nullptr && *type != "function")
+    return unsupported("[{}.type] expected \"function\", got {}", place, describe_json(*type));
+  const Json* function = json_member(tool, "function");
+  const Json* name = function == nullptr ? nullptr : json_member(*function, "name");
+  if (name == nullptr || !name->is_string())
+    return invalid_argument(
+        "[{}] expected an object with \"function\": {{\"name\": \"...\"}}, got {}", place,
+        describe_json(tool));
+  ToolFunction out;
+  out.name = name->get<std::string>();
+  if (!is_name(out.name))
+    return invalid_argument(
+        "[{}.function.name] expected 1 to {} letters, digits, underscores, dashes and dots, got {}",
+        place, kMaxToolNameBytes, describe_json(*name));
+  const std::string inside = place + ".function";
+  ANEMONE_ASSIGN_OR_RETURN(out.parameters,
+                           parameters_of(json_member(*function, "parameters"), inside));
+  if (const Json* strict = json_member(*function, "strict")) {
+    if (!strict->is_boolean())
+      return invalid_argument("[{}.strict] expected true or false, got {}", inside,
+                              describe_json(*strict));
+    out.is_strict = *strict == true;
+  }
+  return out;
+}
+
+Result<std::vector<ToolFunction>> functions_of(const Json& tools) {
+  if (!tools.is_array())
+    return invalid_argument("[tools] expected a list, got {}", describe_json(tools));
+  if (tools.size() > kMaxTools)
+    return invalid_argument("[tools] expected at most {} functions, got {}", kMaxTools,
+                            tools.size());
+  std::vector<ToolFunction> out;
+  std::set<std::string> names;
+  for (std::size_t i = 0; i < tools.size(); ++i) {
+    ANEMONE_ASSIGN_OR_RETURN(ToolFunction function, function_of(tools[i], i));
+    if (!names.insert(function.name).second)
+      return invalid_argument("[tools[{}].function.name] expected a name of its own, got {} again",
+                              i, function.name);
+    out.push_back(std::move(function));
+  }
+  return out;
+}
+
+// What tool_choice says.
+struct ToolChoice {
+  AnswerForm::Calls calls = AnswerForm::Calls::kAllowed;
+  std::set<std::string> names;  // of the functions that may be called; empty: all
+  bool is_one = false;          // one function was named: it is called once
+};
+
+// The name in {"type": "function", "function": {"name": "f"}}; null for anything else.
+const Json* name_in(const Json& choice) {
+  const Json* function = json_member(choice, "function");
+  const Json* name = function == nullptr ? nullptr : json_member(*function, "name");
+  return name != nullptr && name->is_string() ? name : nullptr;
+}
+
+Status add_name(const Json* name, const std::vector<ToolFunction>& functions, ToolChoice& out) {
+  if (name == nullptr)
+    return invalid_argument(
+        "[tool_choice] expected {{\"type\": \"function\", \"function\": {{\"name\": \"...\"}}}}, "
+        "got another object");
+  const auto is_it = [&](const ToolFunction& function) { return *name == function.name; };
+  if (std::ranges::none_of(functions, is_it))
+    return invalid_argument("[tool_choice] expected the name of one of the tools, got {}",
+                            describe_json(*name));
+  out.names.insert(name->get<std::string>());
+  return {};
+}
+
+// {"mode": "auto" or "required", "tools": [{"type": "function", "function": {"name": "f"}}]}.
+Status read_allowed(const Json& allowed, const std::vector<ToolFunction>& functions,
+                    ToolChoice& out) {
+  const Json* mode = json_member(allowed, "mode");
+  const Json* tools = json_member(allowed, "tools");
+  const bool is_good = mode != nullptr && (*mode == "auto" || *mode == "required") &&
+                       tools != nullptr && tools->is_array() && !tools->empty() &&
+                       tools->size() <= kMaxTools;
+  if (!is_good)
+    return invalid_argument(
+        "[tool_choice.allowed_tools] expected an object with a \"mode\", which is \"auto\" or "
+        "\"required\", and at least one of the \"tools\", got another");
+  if (*mode == "required") out.calls = AnswerForm::Calls::kRequired;
+  for (const Json& tool : *tools) ANEMONE_RETURN_IF_ERROR(add_name(name_in(tool), functions, out));
+  return {};
+}
+
+Result<ToolChoice> choice_of(const Json* choice, const std::vector<ToolFunction>& functions) {
+  ToolChoice out;
+  if (choice == nullptr || *choice == "auto") return out;
+  if (*choice == "none") {
+    out.calls = AnswerForm::Calls::kNone;
+    return out;
+  }
+  const bool is_required = *choice == "required";
+  if (!is_required && !choice->is_object())
+    return invalid_argument(
+        "[tool_choice] expected \"none\", \"auto\", \"required\" or an object, got {}",
+        describe_json(*choice));
+  if (functions.empty())
+    return invalid_argument("[tool_choice] works only together with \"tools\"");
+  if (is_required) {
+    out.calls = AnswerForm::Calls::kRequired;
+    return out;
+  }
+  if (const Json* allowed = json_member(*choice, "allowed_tools")) {
+    ANEMONE_RETURN_IF_ERROR(read_allowed(*allowed, functions, out));
+    return out;
+  }
+  out.calls = AnswerForm::Calls::kRequired;
+  out.is_one = true;
+  ANEMONE_RETURN_IF_ERROR(add_name(name_in(*choice), functions, out));
+  return out;
+}
+
+Status read(JsonFields& fields, ChatRequest& request) {
+  Json* tools = fields.member("tools");
+  const auto parallel = fields.boolean("parallel_tool_calls");
+  std::vector<ToolFunction> functions;
+  if (tools != nullptr) {
+    ANEMONE_ASSIGN_OR_RETURN(functions, functions_of(*tools));
+  }
+  ANEMONE_ASSIGN_OR_RETURN(const ToolChoice choice,
+                           choice_of(fields.member("tool_choice"), functions));
+  ANEMONE_RETURN_IF_ERROR(fields.status());
+  if (functions.empty() || choice.calls == AnswerForm::Calls::kNone) return {};
+  request.calls = choice.calls;
+  request.is_parallel = parallel.value_or(true) && !choice.is_one;
+  const bool has_strict = std::ranges::any_of(functions, &ToolFunction::is_strict);
+  if (has_strict && request.calls == AnswerForm::Calls::kAllowed)
+    request.calls = AnswerForm::Calls::kStrict;
+  std::vector<ToolFunction> callable;
+  for (const ToolFunction& function : functions)
+    if (choice.names.empty() || choice.names.contains(function.name)) callable.push_back(function);
+  request.callable = std::make_shared<const ToolSet>(std::move(callable));
+  request.tools = std::make_shared<const ToolSet>(std::move(functions));
+  Json& variables = request.variables;
+  const auto place = variables.find("tools");
+  if (place == variables.end()) {
+    append_member(variables, "tools", std::move(*tools));
+  } else {
+    release_json(*place);
+    *place = std::move(*tools);
+  }
+  return {};
+}
+
+}  // namespace
+
+void read_tools(JsonFields& fields, ChatRequest& request) {
+  if (!fields.status().ok()) return;
+  if (Status status = read(fields, request); !status.ok()) fields.fail(std::move(status));
+}
+
+void read_reasoning_options(JsonFields& fields, Json& variables) {
+  const auto effort = fields.string("reasoning_effort");
+  if (effort && std::ranges::find(kEfforts, *effort) == kEfforts.end())
+    fields.fail(invalid_argument("[reasoning_effort] expected one of {}, got {}",
+                                 fmt::join(kEfforts, ", "), describe_json(Json(*effort))));
+  auto thinks = fields.boolean("enable_thinking");
+  if (!fields.status().ok()) return;
+  if (effort == "none" && !thinks) thinks = false;
+  const auto add = [&](const char* name, Json value) {
+    if (!variables.contains(name)) append_member(variables, name, std::move(value));
+  };
+  if (effort) add("reasoning_effort", *effort);
+  if (thinks) add("enable_thinking", *thinks);
+}
+
+}  // namespace anemone::serve::openai

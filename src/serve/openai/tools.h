@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "base/json.h"
+#include "serve/json_fields.h"
+#include "serve/openai/request.h"
+
+namespace anemone::serve::openai {
+
+// `tools`, `tool_choice` and `parallel_tool_calls`: the list for the chat template among the
+// variables, and what an answer may call. "none" leaves the tools out of the prompt. What is wrong
+// with them is kept in `fields`; the schemas are looked at where a grammar is made of them.
+void read_tools(JsonFields& fields, ChatRequest& request);
+
+// `reasoning_effort` and `enable_thinking` as variables of the template, which the request's
+// chat_template_kwargs take precedence over.
+void read_reasoning_options(JsonFields& fields, Json& variables);
+
+}  // namespace anemone::serve::openai

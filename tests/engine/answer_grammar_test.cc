@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which answers follow a form: each is a text that the parser of answers takes apart as well.
+#include "engine/constraint/answer_grammar.h"
+
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include "base/json.h"
+#include "engine/constraint/call_grammar.h"
+#include "grammar/automaton/matcher.h"
+#include "text/tools/answer_parser.h"
+
+namespace anemone::engine {
+namespace {
+
+using text::CallSyntax;
+
+constexpr const char* kWeather = R"({"type": "object", "required": ["city"], "properties": {
+    "city": {"type": "string", "description": "d"}, "days": {"type": "integer"},
+    "unit": {"enum": ["C", "F"]}, "at": {"$ref": "#/$defs/place"}},
+    "$defs": {"place": {"type": "array", "items": {"type": "number"}, "maxItems": 2}}})";
+
+AnswerForm form_of(CallSyntax syntax, AnswerForm::Calls calls = AnswerForm::Calls::kRequired,
+                   bool is_parallel = true) {
+  std::vector<text::ToolFunction> functions;
+  functions.push_back({"weather", *parse_json(kWeather, "schema")});
+  functions.push_back({"now", *parse_json(R"({"type": "object", "properties": {}})", "schema")});
+  AnswerForm form;
+  form.syntax.calls = syntax;
+  form.calls = calls;
+  form.tools = std::make_shared<const text::ToolSet>(std::move(functions));
+  form.is_parallel = is_parallel;
+  return form;
+}
+
+bool follows(const AnswerForm& form, std::string_view text) {
+  const auto grammar = grammar_of(form);
+  EXPECT_TRUE(grammar.ok()) << grammar.status().message();
+  if (!grammar.ok()) return false;
+  grammar::GrammarMatcher matcher(*grammar);
+  return matcher.accept(text) && matcher.is_complete();
+}
+
+// The names of the calls that the parser finds, or what content it leaves.
+std::string calls_in(const AnswerForm& form, std::string_view text) {
+  text::AnswerParser parser({form.syntax, form.tools, form.is_in_reasoning});
+  std::string out;
+  const auto add = [&](const std::vector<text::AnswerEvent>& events) {
+    for (const text::AnswerEvent& event : events) {
+      if (event.kind == text::AnswerEvent::Kind::kCallBegin) out += event.text + " ";
+      if (event.kind == text::AnswerEvent::Kind::kContent) out += "content:" + event.text;
+    }
+  };
+  add(parser.push(text));
+  add(parser.finish());
+  return out;
+}
+
+struct CallCase {
+  const char* name;
+  CallSyntax syntax;
+  const char* one;    // a call of weather
+  const char* two;    // and one of now; null: there is no form for it
+  const char* wrong;  // arguments that are not valid
+};
+
+const CallCase kCases[] = {
+    {"Hermes", CallSyntax::kHermes,
+     "<tool_call>\n{\"name\": \"weather\", \"arguments\": {\"city\": \"P\", \"days\": 3}}\n"
+     "</tool_call>",
+     "<tool_call>\n{\"name\": \"weather\", \"arguments\": {\"city\": \"P\"}}\n</tool_call>\n"
+     "<tool_call>\n{\"name\": \"now\", \"arguments\": {}}\n</tool_call>",
+     "<tool_call>\n{\"name\": \"weather\", \"arguments\": {\"days\": 3}}\n</tool_call>"},
+    {"QwenXml", CallSyntax::kQwenXml,
+     "<tool_call>\n<function=weather>\n<parameter=city>\nNew\nYork</p>\n</parameter>\n"
+     "<parameter=unit>\nC\n</parameter>\n<parameter=at>\n[1, 2.5]\n</parameter>\n</function>\n"
+     "</tool_call>",
+     "<tool_call>\n<function=weather>\n<parameter=city>\nP\n</parameter>\n</function>\n"
+     "</tool_call>\n<tool_call>\n<function=now>\n</function>\n</tool_call>",
+     "<tool_call>\n<function=weather>\n<parameter=city>\nP\n</parameter>\n<parameter=unit>\nK\n"
+     "</parameter>\n</function>\n</tool_call>"},
+    {"Llama", CallSyntax::kLlama,
+     R"({"name": "weather", "parameters": {"city": "P", "unit": "F"}})", nullptr,
+     R"({"name": "weather", "parameters": {"city": 1}})"},
+    {"MistralList", CallSyntax::kMistralList,
+     R"([TOOL_CALLS][{"name": "weather", "arguments": {"city": "P"}, "id": "a1B2c3D4e"}])",
+     R"([TOOL_CALLS][{"name": "weather", "arguments": {"city": "P"}}, {"name": "now", "arguments": {}}])",
+     R"([TOOL_CALLS][{"name": "else", "arguments": {}}])"},
+    {"MistralNamed", CallSyntax::kMistralNamed,
+     R"([TOOL_CALLS]weather[CALL_ID]a1B2c3D4e[ARGS]{"city": "P"})",
+     R"([TOOL_CALLS]weather[ARGS]{"city": "P"}[TOOL_CALLS]now[ARGS]{})",
+     R"([TOOL_CALLS]weather[ARGS]{"city": "P", "more": 1})"},
+    {"JsonList", CallSyntax::kJsonList,
+     R"(<|tool_call|>[{"name": "weather", "arguments": {"city": "P"}}])",
+     R"(<|tool_call|>[{"name": "weather", "arguments": {"city": "P"}}, {"name": "now", "arguments": {}}]<|/tool_call|>)",
+     R"(<|tool_call|>[])"},
+    {"Harmony", CallSyntax::kHarmony,
+     "<|channel|>analysis<|message|>Any.<|end|><|start|>assistant<|channel|>commentary "
+     "to=functions.weather <|constrain|>json<|message|>{\"city\": \"P\", \"at\": [1]}",
+     nullptr, "<|channel|>final<|message|>No."},
+    {"Python", CallSyntax::kPython,
+     R"(<|tool_call_start|>[weather(city="P", unit="C", at=[1, 2])]<|tool_call_end|>)",
+     R"(<|tool_call_start|>[weather(city="P", days=2), now()]<|tool_call_end|>)",
+     R"(<|tool_call_start|>[weather(days=2)]<|tool_call_end|>)"},
+};
+
+class CallGrammarTest : public ::testing::TestWithParam<CallCase> {};
+INSTANTIATE_TEST_SUITE_P(Syntaxes, CallGrammarTest, ::testing::ValuesIn(kCases),
+                         [](const auto& info) { return info.param.name; });
+
+TEST_P(CallGrammarTest, TakesValidCallsAndNothingElse) {
+  const AnswerForm form = form_of(GetParam().syntax);
+  EXPECT_TRUE(follows(form, GetParam().one));
+  EXPECT_EQ(calls_in(form, GetParam().one), "weather ");
+  EXPECT_FALSE(follows(form, GetParam().wrong));
+  EXPECT_FALSE(follows(form, ""));
+  EXPECT_FALSE(follows(form, "text"));
+  const AnswerForm single =
+      form_of(GetParam().syntax, AnswerForm::Calls::kRequired, /*is_parallel=*/false);
+  EXPECT_TRUE(follows(single, GetParam().one));
+  if (GetParam().two == nullptr) return;
+  EXPECT_TRUE(follows(form, GetParam().two));
+  EXPECT_EQ(calls_in(form, GetParam().two), "weather now ");
+  EXPECT_FALSE(follows(single, GetParam().two));
+}
+
+TEST_P(CallGrammarTest, TakesTextBeforeStrictCalls) {
+  const CallSyntax syntax = GetParam().syntax;
+  if (!can_be_strict(syntax)) return;
+  const AnswerForm form = form_of(syntax, AnswerForm::Calls::kStrict);
+  EXPECT_TRUE(follows(form, "Just text < and [."));
+  EXPECT_TRUE(follows(form, std::string("Text.\n") + GetParam().two));
+  EXPECT_EQ(calls_in(form, std::string("Text.\n") + GetParam().two), "content:Text.weather now ");
+  EXPECT_FALSE(follows(form, std::string("Text.\n") + GetParam().wrong));
+}
+
+TEST_P(CallGrammarTest, TakesContentOfAFormatOrCalls) {
+  AnswerForm form = form_of(GetParam().syntax, AnswerForm::Calls::kAllowed);
+  form.format = ResponseFormat{.kind = ResponseFormat::Kind::kChoice, .choices = {"yes", "no"}};
+  const bool is_harmony = GetParam().syntax == CallSyntax::kHarmony;
+  EXPECT_TRUE(follows(form, is_harmony ? "<|channel|>final<|message|>yes" : "yes"));
+  EXPECT_TRUE(follows(form, GetParam().one));
+  EXPECT_FALSE(follows(form, GetParam().wrong));
+  EXPECT_FALSE(follows(form, "maybe"));
+}
+
+TEST(AnswerGrammar, LeavesTheReasoningFree) {
+  AnswerForm form;
+  form.format = ResponseFormat{.kind = ResponseFormat::Kind::kChoice, .choices = {"yes", "no"}};
+  EXPECT_TRUE(follows(form, "yes"));
+  EXPECT_FALSE(follows(form, "<think>a</think>yes")) << "the model has no reasoning";
+  form.syntax = {CallSyntax::kHermes, "<think>", "</think>"};
+  EXPECT_TRUE(follows(form, "yes"));
+  EXPECT_TRUE(follows(form, "<think>\nmaybe < </thin\n</think>\n\nno"));
+  EXPECT_FALSE(follows(form, "<think>maybe</think>maybe"));
+  EXPECT_FALSE(follows(form, "<think>no"));
+  form.is_in_reasoning = true;
+  EXPECT_TRUE(follows(form, "maybe</think>\nno"));
+  EXPECT_FALSE(follows(form, "no"));
+}
+
+TEST(AnswerGrammar, SaysWhatItCannotFollow) {
+  EXPECT_EQ(grammar_of(form_of(CallSyntax::kGemma)).status().code(), Code::kUnsupported);
+  EXPECT_EQ(grammar_of(form_of(CallSyntax::kNone)).status().code(), Code::kUnsupported);
+  const auto refused = [](const char* schema, CallSyntax syntax) {
+    std::vector<text::ToolFunction> functions;
+    functions.push_back({"f", *parse_json(schema, "schema")});
+    AnswerForm form = form_of(syntax);
+    form.tools = std::make_shared<const text::ToolSet>(std::move(functions));
+    return grammar_of(form).status().message();
+  };
+  EXPECT_EQ(refused(R"({"type": "object", "properties": {"a": {"not": {}}}})", CallSyntax::kHermes),
+            "[schema #/properties/a/not] expected a schema without the keyword not, which is not "
+            "supported (function f)");
+  EXPECT_TRUE(refused(R"({"type": "object", "properties": {"a>": {"type": "string"}}})",
+                      CallSyntax::kQwenXml)
+                  .starts_with("[schema #/properties] expected parameters named with letters"));
+  EXPECT_TRUE(refused(R"({"anyOf": [{"type": "object"}]})", CallSyntax::kPython)
+                  .starts_with("[schema #/anyOf] expected named parameters"));
+}
+
+}  // namespace
+}  // namespace anemone::engine
