@@ -90,6 +90,18 @@ Result<EngineBackend::Found> EngineBackend::find(const std::string& name) {
   return Found{model.model, known.ok() && !name.empty() ? name : first, &metrics_.of(first)};
 }
 
+Json EngineBackend::placement() const {
+  Json out;
+  for (const ServedModel& model : models_.models())
+    if (const auto& placed = model.placement)
+      out[model.names.front()] = {{"verdict", placed->verdict},
+                                  {"operations", placed->operations},
+                                  {"operations_on_ane", placed->on_chip},
+                                  {"products", placed->products},
+                                  {"products_on_ane", placed->products_on_chip}};
+  return out;
+}
+
 Result<GenerationPlan> EngineBackend::make_plan(const openai::Generation& generation,
                                                 openai::Protocol protocol,
                                                 std::int64_t default_tokens) {
