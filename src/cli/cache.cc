@@ -1,26 +1,66 @@
 // SPDX-License-Identifier: Apache-2.0
-// `anemone cache`: the models that `run`, `serve` and `bench` compiled for themselves.
+// `anemone cache`: the models that `run`, `serve` and `bench` compiled for themselves, and what
+// Core ML made of packages.
+#include <filesystem>
 #include <fmt/format.h>
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "artifact/manifest.h"
 #include "base/json.h"
+#include "base/path.h"
 #include "base/progress.h"
 #include "cli/command.h"
 #include "cli/inspect.h"
 #include "cli/model_cache.h"
 #include "cli/output.h"
+#include "exec/coreml/compiled_cache.h"
 
 namespace anemone::cli {
 namespace {
+
+// Of a key of Core ML's cache: as many as those of models have.
+constexpr std::size_t kShownDigits = 32;
 
 std::string state_of(const CacheEntry& entry) {
   if (entry.is_busy) return "being compiled";
   return entry.name.empty() ? "not complete" : entry.producer;
 }
 
+// A compiled model of Core ML, with the name of the model that its package is a part of.
+struct CompiledRow {
+  exec::coreml::CompiledEntry entry;
+  std::string model;
+  std::string package;
+};
+
+Result<std::vector<CompiledRow>> compiled_rows() {
+  ANEMONE_ASSIGN_OR_RETURN(const std::string folder, coreml_cache_folder());
+  std::vector<CompiledRow> rows;
+  for (exec::coreml::CompiledEntry& entry : exec::coreml::list_compiled(folder)) {
+    CompiledRow& row = rows.emplace_back();
+    row.package = last_name(entry.source);
+    if (!entry.source.empty()) {
+      const std::string artifact = std::filesystem::path(entry.source).parent_path().string();
+      row.model = last_name(artifact);
+      // In the cache of models every artifact is called that.
+      if (row.model == "artifact")
+        if (const auto manifest = artifact::read_manifest(artifact); manifest.ok())
+          row.model = manifest->name;
+    }
+    row.entry = std::move(entry);
+  }
+  return rows;
+}
+
+std::string state_of(const exec::coreml::CompiledEntry& entry) {
+  if (entry.is_busy) return "in use";
+  return entry.is_complete ? "Core ML, " + entry.machine : "not complete";
+}
+
 Status run_list(bool is_json) {
   ANEMONE_ASSIGN_OR_RETURN(const ModelCache cache, ModelCache::open());
+  ANEMONE_ASSIGN_OR_RETURN(const auto compiled, compiled_rows());
   ANEMONE_ASSIGN_OR_RETURN(const auto entries, cache.list());
   Json json = Json::array();
   std::vector<std::vector<std::string>> rows;
@@ -33,16 +73,35 @@ Status run_list(bool is_json) {
                     {"name", entry.name},
                     {"producer", entry.producer},
                     {"bytes", entry.bytes},
-                    {"busy", entry.is_busy}});
+                    {"busy", entry.is_busy},
+                    {"kind", "model"}});
+  }
+  for (const CompiledRow& row : compiled) {
+    const exec::coreml::CompiledEntry& entry = row.entry;
+    bytes += entry.bytes;
+    rows.push_back({entry.key.substr(0, kShownDigits), escaped(row.model + " " + row.package),
+                    format_bytes(entry.bytes), escaped(state_of(entry))});
+    json.push_back({{"key", entry.key},
+                    {"name", row.model},
+                    {"package", row.package},
+                    {"machine", entry.machine},
+                    {"bytes", entry.bytes},
+                    {"busy", entry.is_busy},
+                    {"kind", "coreml"}});
   }
   if (is_json) return print_out(dump_json(json, 2) + "\n");
+  const std::string more =
+      compiled.empty() ? "" : fmt::format("{} packages compiled by Core ML, ", compiled.size());
   return print_out(table(rows, "") +
-                   fmt::format("{} models, {}\n", entries.size(), format_bytes(bytes)));
+                   fmt::format("{} models, {}{}\n", entries.size(), more, format_bytes(bytes)));
 }
 
 Status run_clear(bool is_json) {
   ANEMONE_ASSIGN_OR_RETURN(const ModelCache cache, ModelCache::open());
-  ANEMONE_ASSIGN_OR_RETURN(const std::uint64_t bytes, cache.clear());
+  ANEMONE_ASSIGN_OR_RETURN(std::uint64_t bytes, cache.clear());
+  ANEMONE_ASSIGN_OR_RETURN(const std::string folder, coreml_cache_folder());
+  ANEMONE_ASSIGN_OR_RETURN(const std::uint64_t compiled, exec::coreml::clear_compiled(folder));
+  bytes += compiled;
   if (is_json) return print_out(dump_json(Json{{"freed_bytes", bytes}}, 2) + "\n");
   return print_out(fmt::format("{} are free again\n", format_bytes(bytes)));
 }
@@ -50,8 +109,10 @@ Status run_clear(bool is_json) {
 }  // namespace
 
 void add_cache_command(CLI::App& app, Context& context) {
-  CLI::App* command = app.add_subcommand(
-      "cache", "Show or clear the models that run, serve and bench compiled into the cache");
+  CLI::App* command = app.add_subcommand("cache",
+                                         "Show or clear the models that run, serve and bench "
+                                         "compiled into the cache, and what Core ML\n"
+                                         "compiled of packages");
   command->require_subcommand(1);
   const auto is_json = std::make_shared<bool>(false);
   CLI::App* list = command->add_subcommand(

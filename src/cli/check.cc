@@ -11,15 +11,18 @@
 #include <utility>
 
 #include "ane/laws_page.h"
+#include "api/residency.h"
 #include "artifact/manifest.h"
 #include "base/error.h"
 #include "base/file.h"
 #include "cli/check_html.h"
+#include "cli/check_measured.h"
 #include "cli/check_report.h"
 #include "cli/command.h"
 #include "cli/inspect.h"
 #include "cli/output.h"
 #include "cli/output_place.h"
+#include "exec/coreml/plan_file.h"
 #include "mlpackage/compiled_reader.h"
 #include "mlpackage/package_reader.h"
 
@@ -35,6 +38,7 @@ struct CheckFlags {
   std::string target;
   std::string html;
   std::string measured;
+  std::string measure;
   bool is_json = false;
   bool is_strict = false;
   bool has_notes = false;
@@ -43,6 +47,7 @@ struct CheckFlags {
 
 struct Checked {
   std::vector<CheckedPackage> packages;
+  std::vector<std::string> paths;              // of the packages
   std::optional<artifact::Manifest> manifest;  // of a compiled model
 };
 
@@ -60,10 +65,10 @@ Result<Checked> check_artifact(const std::string& folder, const ane::CheckOption
   ANEMONE_ASSIGN_OR_RETURN(out.manifest, artifact::read_manifest(folder));
   const artifact::Manifest& manifest = *out.manifest;
   const auto add = [&](const std::string& package, std::int64_t layers) -> Status {
-    ANEMONE_ASSIGN_OR_RETURN(
-        CheckedPackage checked,
-        check_file((fs::path(folder) / package).string(), package, layers, options));
+    const std::string path = (fs::path(folder) / package).string();
+    ANEMONE_ASSIGN_OR_RETURN(CheckedPackage checked, check_file(path, package, layers, options));
     out.packages.push_back(std::move(checked));
+    out.paths.push_back(path);
     return {};
   };
   for (const artifact::Shard& shard : manifest.shards) {
@@ -95,7 +100,21 @@ Result<Checked> check_path(const std::string& path, const ane::CheckOptions& opt
   ANEMONE_ASSIGN_OR_RETURN(CheckedPackage package, check_file(path, path, 0, options));
   Checked out;
   out.packages.push_back(std::move(package));
+  out.paths.push_back(path);
   return out;
+}
+
+// What Core ML of this Mac says of the packages, which is written to a file as well.
+Result<exec::coreml::PlanFile> measure(const CheckFlags& flags, const Checked& checked,
+                                       const Context& context) {
+  ANEMONE_RETURN_IF_ERROR(check_output_file(flags.measure, flags.path));
+  ANEMONE_ASSIGN_OR_RETURN(const auto executor, api::make_executor(context.executor()));
+  std::vector<std::string> names;
+  for (const CheckedPackage& package : checked.packages) names.push_back(package.name);
+  ANEMONE_ASSIGN_OR_RETURN(exec::coreml::PlanFile plans,
+                           api::plan_packages(*executor, checked.paths, names));
+  ANEMONE_RETURN_IF_ERROR(write_file(flags.measure, exec::coreml::plan_text(plans)));
+  return plans;
 }
 
 Status print_laws(bool is_json) {
@@ -105,7 +124,7 @@ Status print_laws(bool is_json) {
   return print_json(json, 2);
 }
 
-Status run_check(const CheckFlags& flags) {
+Status run_check(const CheckFlags& flags, const Context& context) {
   if (flags.shows_laws) return print_laws(flags.is_json);
   if (flags.path.empty())
     return invalid_argument("[FILE] expected a package or a compiled model, got nothing");
@@ -117,9 +136,11 @@ Status run_check(const CheckFlags& flags) {
     ANEMONE_ASSIGN_OR_RETURN(options.target_version, ane::parse_target(flags.target));
   }
   std::optional<ane::Measurements> measured;
+  std::optional<exec::coreml::PlanFile> plans;
   if (!flags.measured.empty()) {
     ANEMONE_ASSIGN_OR_RETURN(measured, ane::read_measurements(flags.measured));
     options.measured = &*measured;
+    ANEMONE_ASSIGN_OR_RETURN(plans, exec::coreml::read_plan_file(flags.measured));
   }
   ANEMONE_RETURN_IF_ERROR(check_output_file(flags.html, flags.path));
   ANEMONE_ASSIGN_OR_RETURN(const Checked checked, check_path(flags.path, options));
@@ -128,7 +149,18 @@ Status run_check(const CheckFlags& flags) {
       .measured = options.measured, .has_notes = flags.has_notes, .has_operations = true};
   if (options.chip != nullptr) shown.chip = options.chip;
   if (checked.manifest) shown.manifest = &*checked.manifest;
-  const Report report = check_report(flags.path, packages, shown);
+  Report report = check_report(flags.path, packages, shown);
+  if (!flags.measure.empty()) {
+    ANEMONE_ASSIGN_OR_RETURN(plans, measure(flags, checked, context));
+  }
+  std::optional<MeasuredPlacement> placed;
+  if (plans && !plans->functions.empty()) {
+    placed = measured_placement(packages, *plans);
+    if (placed->planned.functions.empty() && placed->failed.empty())
+      return not_found("[{}] expected plans of {}, got those of other packages", flags.measured,
+                       flags.path);
+    add_measured(*placed, report);
+  }
   if (!flags.html.empty())
     ANEMONE_RETURN_IF_ERROR(
         write_file(flags.html, check_html(flags.path, packages, shown, options.chip != nullptr)));
@@ -136,7 +168,9 @@ Status run_check(const CheckFlags& flags) {
   if (const auto refused = broken_laws(packages, ane::Severity::kRefused); !refused.empty())
     return check_not_met("[{}] expected nothing that the chip refuses, got {}", flags.path,
                          fmt::join(refused, ", "));
-  if (const std::size_t count = products_off_chip(packages); flags.is_strict && count > 0)
+  if (placed && flags.is_strict) ANEMONE_RETURN_IF_ERROR(placed->check_products(flags.path));
+  if (const std::size_t count = products_off_chip(packages);
+      flags.is_strict && !placed && count > 0)
     return check_not_met("[{}] expected all products on the chip, got {} on the CPU", flags.path,
                          count);
   return {};
@@ -161,11 +195,18 @@ void add_check_command(CLI::App& app, Context& context) {
       "one is refused");
   command->add_option("--html", flags->html,
                       "Write a report that a browser shows: each operation with its device");
-  command->add_option("--measured", flags->measured,
-                      "results.json that a Mac wrote for the packages of `anemone probe`: what it\n"
-                      "measured overrides what others reported");
+  CLI::Option* measured_option = command->add_option(
+      "--measured", flags->measured,
+      "What a Mac wrote: results of `anemone probe`, which override what others\n"
+      "reported, or a file of --measure, which is compared with the prediction");
+  CLI::Option* measure_option = command->add_option(
+      "--measure", flags->measure,
+      "Ask Core ML of this Mac where each operation would run, write it to this file and\n"
+      "compare it with the prediction (with --executor coreml)");
+  measure_option->excludes(measured_option);
   command->add_flag("--strict", flags->is_strict,
-                    "Exit code 1, too, when a convolution or linear operation leaves the chip");
+                    "Exit code 1, too, when a convolution or linear operation leaves the chip, as\n"
+                    "predicted or, where there is one, by the plan of Core ML");
   command->add_flag("--notes", flags->has_notes,
                     "Explain conventions that are not kept, which later reports go beyond");
   command->add_flag("--laws", flags->shows_laws, "Print all laws with their sources (Markdown)");
@@ -177,14 +218,19 @@ void add_check_command(CLI::App& app, Context& context) {
       "Core ML was seen to refuse it or to compute wrong numbers; slow: it runs, with\n"
       "more bytes or steps on the CPU; contested: sources disagree, or nobody measured\n"
       "it. The last line counts the broken laws. Exit code 1 when one is refused.\n"
-      "Nothing is run, and no chip is needed: it is a prediction.\n"
+      "Nothing is run, and no chip is needed: it is a prediction. --measure, on a Mac,\n"
+      "asks Core ML itself.\n"
       "\n"
       "Examples:\n"
       "  anemone check model.anemone\n"
       "  anemone check model.mlpackage --chip m1 --strict\n"
       "  anemone check model.anemone --html report.html\n"
-      "  anemone check --json model.mlpackage");
-  command->callback([flags, &context] { context.action = [flags] { return run_check(*flags); }; });
+      "  anemone check --json model.mlpackage\n"
+      "  anemone check model.anemone --measure plan.json --executor coreml\n"
+      "  anemone check model.anemone --measured plan.json");
+  command->callback([flags, &context] {
+    context.action = [flags, &context] { return run_check(*flags, context); };
+  });
 }
 
 }  // namespace anemone::cli

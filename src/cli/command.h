@@ -49,6 +49,7 @@ void add_export_command(CLI::App& app, Context& context);
 void add_probe_command(CLI::App& app, Context& context);
 void add_pull_command(CLI::App& app, Context& context);
 void add_run_command(CLI::App& app, Context& context);
+void add_selftest_command(CLI::App& app, Context& context);
 void add_serve_command(CLI::App& app, Context& context);
 void add_tokenize_command(CLI::App& app, Context& context);
 void add_verify_command(CLI::App& app, Context& context);

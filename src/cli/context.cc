@@ -13,8 +13,8 @@ api::ExecutorOptions Context::executor() const {
   api::ExecutorOptions out{.threads = threads, .isa = isa, .maps_weights = maps_weights};
   out.kind = executor_kind;
   out.coreml_cache = []() -> Result<std::string> {
-    ANEMONE_ASSIGN_OR_RETURN(const std::string cache, make_cache_folder());
-    const std::string folder = cache + "/coreml";
+    ANEMONE_RETURN_IF_ERROR(make_cache_folder().status());
+    ANEMONE_ASSIGN_OR_RETURN(const std::string folder, coreml_cache_folder());
     ANEMONE_RETURN_IF_ERROR(make_private_folder(folder));
     return folder;
   };

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "api/executors.h"
+#include "api/residency.h"
 #include "artifact/manifest.h"
 #include "base/error.h"
 #include "base/escape.h"
@@ -24,6 +25,7 @@
 #include "cli/model_folder.h"
 #include "cli/output.h"
 #include "cli/self_test.h"
+#include "engine/model/model.h"
 
 namespace anemone::cli {
 namespace {
@@ -184,6 +186,26 @@ class Doctor {
     json["ok"] = true;
     json["files"] = manifest->files.size();
     json["verification"] = manifest->verification ? Json(manifest->verification->passed) : Json();
+    if (executor_.kind == "coreml") place_artifact(path, json);
+  }
+
+  // Where Core ML plans to run the model, which compiles its packages where they are not in the
+  // cache.
+  void place_artifact(const std::string& path, Json& json) {
+    const auto executor = api::make_executor(executor_);
+    if (!executor.ok()) return problem("placement", executor.status());
+    engine::ModelLoadOptions load;
+    load.load_text = false;
+    const auto model = engine::Model::load(path, **executor, load);
+    if (!model.ok()) return problem("placement", model.status());
+    const auto placed = api::residency_of(**model);
+    if (!placed.ok()) return problem("placement", placed.status());
+    rows_.push_back({"placement", placed->summary()});
+    json["placement"] = {{"verdict", exec::coreml::verdict_name(placed->verdict())},
+                         {"operations", placed->operations()},
+                         {"operations_on_ane", placed->on_chip()},
+                         {"products", placed->products()},
+                         {"products_on_ane", placed->products_on_chip()}};
   }
 
   void problem(const char* what, const Status& status) {

@@ -17,11 +17,12 @@
 namespace anemone::cli {
 namespace {
 
-constexpr auto kCommands = {
-    add_pull_command,    add_compile_command, add_verify_command,   add_run_command,
-    add_serve_command,   add_embed_command,   add_inspect_command,  add_check_command,
-    add_predict_command, add_export_command,  add_tokenize_command, add_chat_template_command,
-    add_bench_command,   add_doctor_command,  add_cache_command,    add_probe_command};
+constexpr auto kCommands = {add_pull_command,    add_compile_command,  add_verify_command,
+                            add_run_command,     add_serve_command,    add_embed_command,
+                            add_inspect_command, add_check_command,    add_predict_command,
+                            add_export_command,  add_tokenize_command, add_chat_template_command,
+                            add_bench_command,   add_doctor_command,   add_cache_command,
+                            add_probe_command,   add_selftest_command};
 
 int fail(const Status& status) {
   // An empty one was said already.

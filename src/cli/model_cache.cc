@@ -243,6 +243,11 @@ Result<std::string> make_cache_folder() {
   return root;
 }
 
+Result<std::string> coreml_cache_folder() {
+  ANEMONE_ASSIGN_OR_RETURN(const std::string root, cache_folder());
+  return root + "/coreml";
+}
+
 Result<ModelCache> ModelCache::open() {
   ANEMONE_ASSIGN_OR_RETURN(const std::string root, make_cache_folder());
   const ModelCache cache(root);

@@ -30,6 +30,8 @@ namespace anemone::cli {
 Result<std::string> cache_folder();
 // cache_folder(), created if it is missing and checked to be private (private_folder.h).
 Result<std::string> make_cache_folder();
+// What Core ML compiles: "coreml" in cache_folder(), not created.
+Result<std::string> coreml_cache_folder();
 
 struct CacheRequest {
   int threads = 0;             // 0: as many as this process may use

@@ -17,6 +17,7 @@
 #include "cli/number_range.h"
 #include "cli/output.h"
 #include "cli/output_place.h"
+#include "cli/placement.h"
 #include "cli/token_ids.h"
 #include "engine/chat/conversation.h"
 #include "text/tokenizer/tokenizer.h"
@@ -29,6 +30,7 @@ constexpr std::int64_t kDefaultContinuation = 256;
 
 Result<std::shared_ptr<const engine::Model>> load_model(const RunOptions& options,
                                                         const Context& context, bool load_text) {
+  ANEMONE_RETURN_IF_ERROR(check_require_ane(options.requires_ane, context));
   ANEMONE_ASSIGN_OR_RETURN(const auto executor, api::make_executor(context.executor()));
   ANEMONE_ASSIGN_OR_RETURN(
       const FoundArtifact found,
@@ -37,7 +39,12 @@ Result<std::shared_ptr<const engine::Model>> load_model(const RunOptions& option
   engine::ModelLoadOptions load_options;
   load_options.load_text = load_text;
   load_options.on_progress = std::ref(bar);
-  return engine::Model::load(found.folder, *executor, load_options);
+  ANEMONE_ASSIGN_OR_RETURN(auto model, engine::Model::load(found.folder, *executor, load_options));
+  bar.clear();
+  // Core ML takes a moment to tell, so it is asked only where somebody wants to know.
+  if (options.requires_ane || context.verbose)
+    ANEMONE_RETURN_IF_ERROR(place_model(*model, options.requires_ane, context).status());
+  return model;
 }
 
 Status interrupted() {
@@ -221,6 +228,7 @@ void add_flags(CLI::App& command, RunOptions& options, Context& context) {
   command.add_flag("--ignore-eos", options.text.ignore_eos, "Go on after an end-of-text token");
   command.add_flag("--json", options.as_json, "Print one JSON object at the end");
   add_check_hashes_flag(command, options.checks_hashes);
+  add_require_ane_flag(command, options.requires_ane);
   command.add_option("--prompt-ids", options.prompt_ids,
                      "Token ids \"1 2 3\" or @FILE instead of a text; prints ids");
   command.add_option("--logits-out", options.logits_out,

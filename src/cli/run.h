@@ -34,6 +34,7 @@ struct RunOptions {
   std::vector<std::string> choices;
   bool as_json = false;
   bool checks_hashes = false;
+  bool requires_ane = false;
   std::string logits_out;
 };
 

@@ -23,6 +23,7 @@
 #include "cli/number_range.h"
 #include "cli/output.h"
 #include "cli/output_place.h"
+#include "cli/placement.h"
 #include "cli/serve_files.h"
 #include "cli/stop_signal.h"
 #include "engine/loop/engine.h"
@@ -51,6 +52,7 @@ struct ServeOptions {
   std::int64_t cache_mb = 0;   // 0: the engine's default
   bool is_stdin = false;
   bool checks_hashes = false;
+  bool requires_ane = false;
   std::string log_format = "text";
   std::string pooling = "last";
 
@@ -80,8 +82,16 @@ Result<std::vector<std::vector<std::string>>> model_names(const ServeOptions& op
   return names;
 }
 
+std::optional<serve::Placement> placement_of(const std::optional<api::ModelResidency>& placed) {
+  if (!placed) return std::nullopt;
+  return serve::Placement{std::string(exec::coreml::verdict_name(placed->verdict())),
+                          placed->operations(), placed->on_chip(), placed->products(),
+                          placed->products_on_chip()};
+}
+
 Result<serve::ModelSet> load_models(const ServeOptions& options, const Context& context) {
   ANEMONE_ASSIGN_OR_RETURN(const auto names, model_names(options));
+  ANEMONE_RETURN_IF_ERROR(check_require_ane(options.requires_ane, context));
   ANEMONE_ASSIGN_OR_RETURN(const auto executor, api::make_executor(context.executor()));
   std::vector<serve::ServedModel> models;
   for (std::size_t i = 0; i < names.size(); ++i) {
@@ -95,7 +105,9 @@ Result<serve::ModelSet> load_models(const ServeOptions& options, const Context& 
     ANEMONE_ASSIGN_OR_RETURN(auto model, engine::Model::load(found.folder, *executor, load));
     // Only HTTP has a way to ask for labels.
     if (!options.is_http()) ANEMONE_RETURN_IF_ERROR(model->check_generates());
-    models.push_back({names[i], std::move(model)});
+    bar.clear();
+    ANEMONE_ASSIGN_OR_RETURN(const auto placed, place_model(*model, options.requires_ane, context));
+    models.push_back({names[i], std::move(model), placement_of(placed)});
   }
   return serve::ModelSet::create(std::move(models));
 }
@@ -310,6 +322,7 @@ void add_serve_flags(CLI::App& command, ServeOptions& options) {
   command.add_option("--chat-template-file", options.chat_template_file,
                      "Chat template (Jinja) instead of the models' own");
   add_check_hashes_flag(command, options.checks_hashes);
+  add_require_ane_flag(command, options.requires_ane);
   CLI::Option* socket = command.add_option(
       "--socket", options.socket, "Serve JSON lines on a Unix socket at this path, no HTTP");
   CLI::Option* lines = command.add_flag("--stdin", options.is_stdin,

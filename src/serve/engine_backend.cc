@@ -43,11 +43,15 @@ Result<engine::FittedPrompt> fitted_chat_prompt(const engine::Model& model,
   const std::int64_t limit = engine::prompt_limit(model, generation.max_tokens);
   if (generation.truncation == engine::Truncation::kDropOldest)
     return engine::fit_chat_prompt(model, messages, variables, limit, &budget);
-  ANEMONE_ASSIGN_OR_RETURN(
-      auto ids, engine::chat_prompt(model, std::move(messages), std::move(variables), &budget));
-  if (generation.truncation == engine::Truncation::kSliding)
-    return engine::slide_prompt(model, std::move(ids), limit);
-  return engine::FittedPrompt{std::move(ids)};
+  ANEMONE_ASSIGN_OR_RETURN(auto prompt, engine::make_chat_prompt(model, std::move(messages),
+                                                                 std::move(variables), &budget));
+  engine::FittedPrompt out{std::move(prompt)};
+  if (generation.truncation == engine::Truncation::kSliding) {
+    ANEMONE_ASSIGN_OR_RETURN(auto slid, engine::slide_prompt(model, std::move(out.ids), limit));
+    out.ids = std::move(slid.ids);
+    out.dropped = slid.dropped;
+  }
+  return out;
 }
 
 }  // namespace
@@ -90,6 +94,18 @@ Result<EngineBackend::Found> EngineBackend::find(const std::string& name) {
   const ServedModel& model = known.ok() ? **known : models_.models().front();
   const std::string& first = model.names.front();
   return Found{model.model, known.ok() && !name.empty() ? name : first, &metrics_.of(first)};
+}
+
+Json EngineBackend::placement() const {
+  Json out;
+  for (const ServedModel& model : models_.models())
+    if (const auto& placed = model.placement)
+      out[model.names.front()] = {{"verdict", placed->verdict},
+                                  {"operations", placed->operations},
+                                  {"operations_on_ane", placed->on_chip},
+                                  {"products", placed->products},
+                                  {"products_on_ane", placed->products_on_chip}};
+  return out;
 }
 
 Result<GenerationPlan> EngineBackend::make_plan(const openai::Generation& generation,

@@ -37,6 +37,7 @@ class EngineBackend : public openai::Backend {
   std::string metrics() const override;
   Json props() const override;
   Json slots() const override;
+  Json placement() const override;
   std::optional<openai::ApiError> chat(openai::ChatRequest request,
                                        std::shared_ptr<Responder> responder,
                                        const HeaderList& headers, WorkBudget& budget) override;

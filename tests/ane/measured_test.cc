@@ -117,5 +117,10 @@ TEST(Measured, RefusesOtherFiles) {
   EXPECT_TRUE(measured("").laws.empty());
 }
 
+// The plan of a package that was checked decides no law.
+TEST(Measured, LeavesResultsWithoutAProbeAlone) {
+  EXPECT_TRUE(measured(R"({"package": "p", "function": "main", "operations": []})").laws.empty());
+}
+
 }  // namespace
 }  // namespace anemone::ane

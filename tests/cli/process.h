@@ -12,6 +12,11 @@
 
 namespace anemone::cli {
 
+// Flags before the command of every run: some tests run once more with another executor.
+#ifndef ANEMONE_FLAGS
+#define ANEMONE_FLAGS ""
+#endif
+
 struct Outcome {
   int code = -1;
   std::string out;
@@ -30,9 +35,9 @@ inline Outcome run_in(const std::string& directory, const std::string& before,
   const testing::TemporaryFolder folder;
   std::ofstream(folder.file("in"), std::ios::binary) << stdin_text;
   const std::string place = directory.empty() ? "" : "cd '" + directory + "' && ";
-  const std::string command = place + before + "'" ANEMONE_BINARY "' " + arguments + " <'" +
-                              folder.file("in") + "' >'" + folder.file("out") + "' 2>'" +
-                              folder.file("err") + "'";
+  const std::string command = place + before + "'" ANEMONE_BINARY "' " ANEMONE_FLAGS " " +
+                              arguments + " <'" + folder.file("in") + "' >'" + folder.file("out") +
+                              "' 2>'" + folder.file("err") + "'";
   const int status = std::system(command.c_str());
   return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, contents(folder.file("out")),
           contents(folder.file("err"))};

@@ -42,6 +42,8 @@ class ServeProcess {
       std::vector<std::string> arguments = {ANEMONE_BINARY, "serve", model,     "--port", "0",
                                             "--ready-file", ready,   "--alias", "one,two"};
       arguments.insert(arguments.end(), more.begin(), more.end());
+      std::istringstream flags(ANEMONE_FLAGS);
+      for (std::string flag; flags >> flag;) arguments.push_back(flag);
       std::vector<char*> pointers;
       for (std::string& argument : arguments) pointers.push_back(argument.data());
       pointers.push_back(nullptr);

@@ -26,6 +26,22 @@ TEST(Usage, HelpGoesToStdoutAndSucceeds) {
   EXPECT_NE(run_anemone("predict --help").out.find("Examples:"), std::string::npos);
 }
 
+// Nothing is read: the model need not be there.
+TEST(Usage, WhatNeedsCoreMlSaysSoWhereThereIsNone) {
+#if defined(__APPLE__)
+  GTEST_SKIP() << "Core ML is there";
+#endif
+  for (const char* arguments : {"run x --require-ane", "serve x --require-ane"}) {
+    const Outcome outcome = run_anemone(arguments);
+    expect_one_line(outcome, 4);
+    EXPECT_NE(outcome.err.find("[--require-ane] expected Core ML, which needs macOS 15"),
+              std::string::npos)
+        << outcome.err;
+  }
+  const Outcome outcome = run_anemone("selftest --executor coreml");
+  expect_one_line(outcome, 4);
+}
+
 TEST(Usage, VersionNamesTheProgram) {
   const Outcome outcome = run_anemone("--version");
   EXPECT_EQ(outcome.code, 0);

@@ -15,6 +15,11 @@
 namespace anemone::serve {
 namespace {
 
+// The tests run once more over the double of Core ML.
+#ifndef ANEMONE_EXECUTOR
+#define ANEMONE_EXECUTOR "cpu"
+#endif
+
 using testing::events_of;
 using testing::fetch;
 using testing::json_of;
@@ -31,7 +36,9 @@ class PocketServer : public ::testing::Test {
     const auto report = compiler::compile(anemone::testing::source_path("models/pocket/checkpoint"),
                                           artifact, compiler::CompileOptions());
     ASSERT_TRUE(report.ok()) << report.status().message();
-    const auto executor = std::move(api::make_executor({.threads = 2})).value();
+    api::ExecutorOptions with{.threads = 2, .kind = ANEMONE_EXECUTOR};
+    with.coreml_cache = [] { return Result<std::string>(folder_->file("cache")); };
+    const auto executor = std::move(api::make_executor(with)).value();
     auto model = engine::Model::load(artifact, *executor);
     ASSERT_TRUE(model.ok()) << model.status().message();
     OpenAiServerOptions options;

@@ -15,7 +15,7 @@
 #include "base/file.h"
 #include "base/file_hashes.h"
 #include "base/file_identity.h"
-#include "base/folder_lock.h"
+#include "base/log.h"
 #include "base/path.h"
 #include "base/progress.h"
 #include "base/scratch_folder.h"
@@ -82,6 +82,10 @@ std::string marker_of(const std::string& entry) {
   return entry + "/complete";
 }
 
+std::string source_of(const std::string& entry) {
+  return entry + "/source";
+}
+
 // What the marker of an entry says: a model that lost a file does not agree with it.
 Result<std::string> marker_text(const std::string& entry, const std::string& key) {
   ANEMONE_ASSIGN_OR_RETURN(const std::vector<std::string> files, files_of(model_of(entry)));
@@ -91,12 +95,22 @@ Result<std::string> marker_text(const std::string& entry, const std::string& key
 }
 
 std::optional<CompiledModel> find(const std::string& entry, const std::string& key) {
+  // The lock comes first: nobody clears the entry between the look and its use.
+  // Whoever lists entries has the lock for a moment, and a second compilation takes far longer.
+  constexpr int kTries = 100;
+  auto lock = FolderLock::take(entry, FolderLock::Mode::kShared);
+  for (int i = 0; i < kTries && lock.status().code() == Code::kBusy; ++i) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    lock = FolderLock::take(entry, FolderLock::Mode::kShared);
+  }
+  if (!lock.ok()) return std::nullopt;
   const auto text = read_file(marker_of(entry), kMaxMarkerBytes);
   if (!text.ok()) return std::nullopt;
   const auto wanted = marker_text(entry, key);
   const auto identity = FileIdentity::of(marker_of(entry));
   if (!wanted.ok() || !identity.ok() || *wanted != *text) return std::nullopt;
-  return CompiledModel{model_of(entry), identity->text()};
+  return CompiledModel{model_of(entry), identity->text(),
+                       std::make_shared<const FolderLock>(*std::move(lock))};
 }
 
 Status check_space(const std::string& folder, const std::string& package) {
@@ -224,6 +238,9 @@ Status CompiledCache::make(const std::string& package, const std::string& key) {
   ANEMONE_ASSIGN_OR_RETURN(const std::string now, key_of(package));
   if (now != key) return io_error("[{}] the package changed while it was compiled", package);
   ANEMONE_ASSIGN_OR_RETURN(const std::string text, marker_text(made, key));
+  // Shown to people alone, so an entry is as good without it.
+  if (const Status named = write_file(source_of(made), absolute_path(package)); !named.ok())
+    ANEMONE_DEBUG("{}", named.message());
   ANEMONE_RETURN_IF_ERROR(write_file(marker_of(made), text));
   // An entry that is there is damaged or does not load; it may be open, so it is moved away whole.
   std::error_code error;

@@ -4,7 +4,9 @@
 //
 // On the disk:
 //   FOLDER/hashes/                        what base/file_hashes.h remembers
-//   FOLDER/MACHINE_BUILD/KEY/             an entry: model.mlmodelc, and `complete`, written last
+//   FOLDER/MACHINE_BUILD/KEY/             an entry: model.mlmodelc, `source` with the path of the
+//                                         package, for people, and `complete`, written last;
+//                                         locked by whoever uses it, shared
 //   FOLDER/MACHINE_BUILD/KEY.N.scratch/   one in the making, or what a kill left of it
 //   FOLDER/MACHINE_BUILD/KEY.lock/        locked by whoever makes the entry
 // KEY hashes the content of the package. An entry appears by one rename, so a kill
@@ -16,12 +18,15 @@
 
 #include <atomic>
 #include <chrono>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <mutex>
 #include <string>
 #include <string_view>
+#include <vector>
 
+#include "base/folder_lock.h"
 #include "exec/coreml/runtime.h"
 
 namespace anemone::exec::coreml {
@@ -52,6 +57,8 @@ struct CompiledModel {
   std::string path;  // of the .mlmodelc
   // Tells this compilation from a later one of the same package.
   std::string id;
+  // As long as it is there, clear_compiled() leaves the entry alone.
+  std::shared_ptr<const FolderLock> held;
 };
 
 // Thread-safe, across processes, too.
@@ -82,5 +89,23 @@ class CompiledCache {
   const std::string place_;    // "FOLDER/Mac16,10_25F71"
   std::mutex hashes_mutex_;    // FileHashes serves one thread at a time
 };
+
+// An entry on the disk.
+struct CompiledEntry {
+  std::string machine;  // "Mac16,10_24B83": the machine and the build of the system
+  std::string key;
+  std::string source;  // path of the package that it was made of; empty: not known
+  std::uint64_t bytes = 0;
+  bool is_complete = false;
+  bool is_busy = false;  // a process makes or uses it
+};
+
+// The entries in a cache folder, by machine and key; none where there is no folder. Needs no Core
+// ML. What cannot be read counts as nothing.
+std::vector<CompiledEntry> list_compiled(const std::string& folder);
+// Removes the entries that no process makes or uses, what killed processes left, and the remembered
+// hashes; gives the bytes that are free now. Files that the cache did not make stay. kIo where
+// something cannot be removed; then the rest was tried as well.
+Result<std::uint64_t> clear_compiled(const std::string& folder);
 
 }  // namespace anemone::exec::coreml

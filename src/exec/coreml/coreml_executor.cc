@@ -26,6 +26,7 @@ class Implementation : public CoreMlExecutor {
   }
 
   std::vector<std::string> notes() const override { return shared_->notes(); }
+  MachineInfo machine() const override { return shared_->runtime().machine(); }
 
  private:
   const std::shared_ptr<CoreMlShared> shared_;

@@ -56,6 +56,7 @@ class CoreMlExecutor : public Executor {
  public:
   // Lines on what did not go as asked, such as a package that runs on the CPU, in their order.
   virtual std::vector<std::string> notes() const = 0;
+  virtual MachineInfo machine() const = 0;
 };
 
 // What Core ML expects of the operations of a function (residency.h). kInvalidArgument for a

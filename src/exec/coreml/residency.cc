@@ -2,6 +2,7 @@
 #include "exec/coreml/residency.h"
 
 #include <algorithm>
+#include <array>
 #include <deque>
 #include <fmt/core.h>
 #include <map>
@@ -63,6 +64,15 @@ Verdict verdict_of(std::size_t on_chip, std::size_t all) {
 
 }  // namespace
 
+bool is_product(std::string_view type) {
+  constexpr std::array<std::string_view, 9> kTypes = {"conv",   "conv_transpose",
+                                                      "linear", "matmul",
+                                                      "einsum", "scaled_dot_product_attention",
+                                                      "lstm",   "gru",
+                                                      "rnn"};
+  return std::ranges::find(kTypes, bare_type(type)) != kTypes.end();
+}
+
 std::string_view verdict_name(Verdict verdict) {
   switch (verdict) {
     case Verdict::kResident:
@@ -83,7 +93,11 @@ Residency join(std::span<const PlannedOperation> plan,
   Predictions rest(plan, predictions);
   double cost = 0;
   for (const PlannedOperation& operation : plan) {
-    if (operation.preferred == Device::kUnknown) continue;
+    // Constants, and what restores them when the model is compiled, run nowhere.
+    if (bare_type(operation.type).starts_with("const")) continue;
+    const bool is_known = operation.preferred != Device::kUnknown;
+    const bool is_a_product = is_product(operation.type);
+    if (!is_known && !is_a_product) continue;
     const bool is_on_chip = operation.preferred == Device::kNeuralEngine;
     PlacedOperation placed{
         .name = operation.name,
@@ -94,12 +108,17 @@ Residency join(std::span<const PlannedOperation> plan,
                         operation.supported.end(),
         .cost = operation.cost,
         .reason = {}};
-    if (const PredictedOperation* prediction = rest.take(operation)) {
+    const PredictedOperation* prediction = rest.take(operation);
+    if (prediction != nullptr) {
       placed.predicted = prediction->device;
       placed.reason = prediction->reason;
-    } else {
-      ++out.unpredicted;
     }
+    if (is_a_product) {
+      ++out.products;
+      if (!is_on_chip) out.products_elsewhere.push_back(placed);
+    }
+    if (!is_known) continue;
+    if (prediction == nullptr) ++out.unpredicted;
     if (!out.operations.empty() && out.operations.back().planned != placed.planned)
       ++out.transitions;
     if (placed.is_contradicted()) ++out.contradicted;

@@ -29,7 +29,7 @@ struct PlacedOperation {
   Device predicted = Device::kUnknown;  // kUnknown: nobody predicted it
   bool is_supported = false;            // Core ML lists the chip among those that could run it
   double cost = 0;                      // of the function, by Core ML
-  std::string reason;                   // of the prediction
+  std::string reason;                   // of the prediction: the law
   // Both lists know where it runs, and disagree.
   bool is_contradicted() const {
     return planned != Device::kUnknown && predicted != Device::kUnknown && planned != predicted;
@@ -44,6 +44,9 @@ enum class Verdict {
 };
 std::string_view verdict_name(Verdict verdict);  // "resident", "partly", "elsewhere", "unknown"
 
+// conv, matmul, linear and the like: what the chip is for. `type` may have an opset before it.
+bool is_product(std::string_view type);
+
 struct Residency {
   Verdict verdict = Verdict::kUnknown;
   // Operations that Core ML knows a device for, in the order of the plan: constants have none.
@@ -52,6 +55,9 @@ struct Residency {
   std::size_t contradicted = 0;
   std::size_t unpredicted = 0;  // of `operations`: those that nobody predicted
   std::size_t unplanned = 0;    // predictions of operations that the plan does not have
+  std::size_t products = 0;     // operations of is_product(), whether their device is known or not
+  // Those of them that are not planned on the chip; `planned` may be kUnknown.
+  std::vector<PlacedOperation> products_elsewhere;
   // How often a run goes from one device to another between two operations in a row.
   std::size_t transitions = 0;
   // Share of the cost that is on the chip, from 0 to 1; 0 where Core ML tells no costs.

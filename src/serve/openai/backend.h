@@ -27,6 +27,8 @@ class Backend {
   // so it names no paths.
   virtual Status check_health() const = 0;
   virtual Json counts() const = 0;
+  // Where models run, by name; null where nothing is known of any.
+  virtual Json placement() const { return nullptr; }
   // In the text format of Prometheus.
   virtual std::string metrics() const = 0;
 

@@ -22,6 +22,8 @@ HttpResponse get_health(const Backend* backend, GetCall call) {
     body = {{"status", health.ok() ? "ok" : "error"},
             {"models", backend->model_names()},
             {"requests", backend->counts()}};
+    if (Json placement = backend->placement(); !placement.is_null())
+      body["placement"] = std::move(placement);
     if (!health.ok()) body["error"] = health.message();
   }
   const bool is_well = body["status"] == "ok";

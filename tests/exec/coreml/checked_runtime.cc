@@ -10,6 +10,9 @@
 #include "exec/coreml/arrays.h"
 #include "exec/coreml/binding_plan.h"
 #include "exec/cpu/cpu_executor.h"
+#include "mlpackage/package_reader.h"
+#include "mlpackage/package_writer.h"
+#include "ops/registry.h"
 
 namespace anemone::exec::coreml::testing {
 namespace {
@@ -66,6 +69,20 @@ struct OwnArray {
   std::vector<std::byte> bytes;
   Array array;
 };
+
+// Writes the package with operations of other types.
+Failure miscompile(const std::string& package, const std::string& target,
+                   const std::map<std::string, std::string>& types) {
+  auto model = mlpackage::read_package(package);
+  if (!model.ok()) return runtime_error(kCoreMl, 3, model.status().message());
+  for (const ir::Function* function : model->program.functions())
+    for (ir::Op* op : function->block->ops)
+      if (const auto found = types.find(op->name); found != types.end()) op->type = found->second;
+  const auto written =
+      mlpackage::write_package(*model, target, {.registry = &ops::op_registry(), .stamp = false});
+  if (!written.ok()) return runtime_error(kCoreMl, 3, written.status().message());
+  return std::nullopt;
+}
 
 }  // namespace
 
@@ -182,7 +199,10 @@ Failure CheckedRuntime::compile(const std::string& package, const std::string& t
   fs::create_directories(target, error);
   if (const auto hook = in_compile) hook(target);
   if (Failure failure = fault(Fault::Call::kCompile)) return failure;
-  fs::copy(package, package_in(target), fs::copy_options::recursive, error);
+  if (options_.miscompiled.empty())
+    fs::copy(package, package_in(target), fs::copy_options::recursive, error);
+  else if (Failure failure = miscompile(package, package_in(target), options_.miscompiled))
+    return failure;
   if (!error) fs::copy_file(package + "/Manifest.json", end_of(target), error);
   if (error) return runtime_error("NSPOSIXErrorDomain", error.value(), error.message());
   return std::nullopt;
@@ -462,13 +482,30 @@ Failure CheckedRuntime::predict(ModelHandle handle, const Prediction& prediction
 
 Outcome<ComputePlan> CheckedRuntime::plan(const std::string& compiled,
                                           const ModelOptions& options) {
-  auto info = describe(compiled, options.function);
-  if (!info.ok()) return info.error();
-  const Device device =
-      options.units == ComputeUnits::kCpuOnly ? Device::kCpu : Device::kNeuralEngine;
+  auto opened = open(compiled);
+  if (!opened.ok()) return opened.error();
+  if (Failure failure = fault(Fault::Call::kPlan, options.function, options.units)) return *failure;
+  const auto model = mlpackage::read_package(package_in(compiled));
+  if (!model.ok()) return runtime_error(kCoreMl, 3, model.status().message());
+  const std::string name =
+      options.function.empty() ? (*opened)->program->default_function() : options.function;
+  const ir::Function* function = model->program.function(name);
+  if (function == nullptr) return runtime_error(kCoreMl, 0, "the plan has no function " + name);
+  const bool has_chip = options.units != ComputeUnits::kCpuOnly;
   ComputePlan out;
-  for (const FeatureInfo& output : info->outputs)
-    out.push_back({output.name, "ios18.conv", device, {Device::kCpu, device}, 0});
+  for (const ir::Op* op : function->block->ops) {
+    PlannedOperation& planned = out.emplace_back();
+    planned.name = op->outputs.empty() ? op->name : op->outputs[0]->name;
+    planned.type = "ios18." + op->type;
+    if (op->type.starts_with("const")) continue;
+    planned.preferred = has_chip ? Device::kNeuralEngine : Device::kCpu;
+    for (const std::string& key : {op->type, planned.name})
+      if (const auto found = options_.devices.find(key); found != options_.devices.end())
+        planned.preferred = found->second;
+    planned.supported = {Device::kCpu};
+    if (planned.preferred == Device::kNeuralEngine)
+      planned.supported.push_back(Device::kNeuralEngine);
+  }
   return out;
 }
 

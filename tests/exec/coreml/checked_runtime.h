@@ -24,11 +24,11 @@ namespace anemone::exec::coreml::testing {
 
 // An error to be given in the place of a result.
 struct Fault {
-  enum class Call { kCompile, kFunctions, kDescribe, kLoad, kMakeState, kAccess, kPredict };
+  enum class Call { kCompile, kFunctions, kDescribe, kLoad, kMakeState, kAccess, kPredict, kPlan };
   Call call = Call::kLoad;
   RuntimeError error;
-  int times = 1;                         // that often, then no more; -1: for ever
-  std::string function = {};             // of that function only, unless empty; kLoad and kPredict
+  int times = 1;              // that often, then no more; -1: for ever
+  std::string function = {};  // of that function only, unless empty; kLoad, kPredict, kPlan
   std::vector<ComputeUnits> units = {};  // of a model for these units only, unless empty
   int after = 0;                         // so many calls go well first
 };
@@ -38,6 +38,12 @@ struct CheckedOptions {
   std::int64_t row_bytes = 0;        // FeatureInfo::row_bytes of all inputs and outputs
   bool uses_backings = true;         // else outputs come in other memory
   std::int64_t given_row_bytes = 0;  // rows of such memory, and of states that are accessed
+  // Where plan() puts operations, by name or, for all of a type, by type; the others go to the
+  // chip.
+  std::map<std::string, Device> devices = {};
+  // Operations, by name, that are compiled as another type with the same parameters: a compiler
+  // that computes one operation wrongly.
+  std::map<std::string, std::string> miscompiled = {};
 };
 
 class CheckedRuntime : public CoreMlRuntime {

@@ -215,5 +215,48 @@ TEST_F(CompiledCacheTest, NoPackageIsAnError) {
   EXPECT_EQ(cache().get(folder.file("empty.mlpackage")).status().code(), Code::kCorrupt);
 }
 
+TEST_F(CompiledCacheTest, ListsAndClearsWhatNobodyUses) {
+  EXPECT_TRUE(list_compiled(place).empty());
+  auto made = cache().get(package);
+  ASSERT_TRUE(made.ok()) << made.status().message();
+  auto listed = list_compiled(place);
+  ASSERT_EQ(listed.size(), 1u);
+  EXPECT_EQ(listed[0].machine, "Mac16,10_25F71");
+  EXPECT_EQ(listed[0].source, package);
+  EXPECT_TRUE(listed[0].is_complete);
+  EXPECT_TRUE(listed[0].is_busy);
+  EXPECT_GT(listed[0].bytes, 0u);
+  // Somebody holds it.
+  auto freed = clear_compiled(place);
+  ASSERT_TRUE(freed.ok()) << freed.status().message();
+  EXPECT_EQ(*freed, 0u);
+  EXPECT_TRUE(fs::exists(made->path));
+  made->held.reset();
+  ASSERT_TRUE(write_file(place + "/mine", "x").ok());
+  ASSERT_TRUE(make_directories(place + "/Mac16,10_25F71/mine").ok());
+  listed = list_compiled(place);
+  ASSERT_EQ(listed.size(), 1u);
+  EXPECT_FALSE(listed[0].is_busy);
+  freed = clear_compiled(place);
+  ASSERT_TRUE(freed.ok()) << freed.status().message();
+  EXPECT_EQ(*freed, listed[0].bytes);
+  EXPECT_TRUE(list_compiled(place).empty());
+  EXPECT_FALSE(fs::exists(made->path));
+  EXPECT_TRUE(fs::exists(place + "/mine"));
+  EXPECT_TRUE(fs::exists(place + "/Mac16,10_25F71/mine"));
+  EXPECT_TRUE(cache().get(package).ok());
+  EXPECT_EQ(runtime->compiles(), 2);
+}
+
+TEST_F(CompiledCacheTest, ClearingLeavesAnEntryInTheMaking) {
+  runtime->in_compile = [&](const std::string& target) {
+    const auto freed = clear_compiled(place);
+    EXPECT_TRUE(freed.ok());
+    EXPECT_TRUE(fs::exists(target));
+  };
+  EXPECT_TRUE(cache().get(package).ok());
+  EXPECT_EQ(list_compiled(place).size(), 1u);
+}
+
 }  // namespace
 }  // namespace anemone::exec::coreml

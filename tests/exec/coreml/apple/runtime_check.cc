@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
+#include <sanitizer/allocator_interface.h>
 #include <string>
 #include <thread>
 #include <vector>
@@ -130,6 +131,38 @@ void check_executor(const std::string& folder, const std::string& package) {
   for (std::thread& thread : threads) thread.join();
 }
 
+// A long answer is thousands of predictions: none of them may leave memory behind. Each round runs
+// predictions of both kinds and reads a state; memory of the heap is compared between rounds, after
+// one in which caches of the system and of the executor fill.
+void check_memory(const std::string& folder, const std::string& package) {
+  constexpr int kRounds = 3;
+  constexpr int kPredictions = 500;  // in a round
+  // The fake, GNUstep and the allocator keep a little; one array per prediction would be 100 kB.
+  constexpr std::size_t kSlack = 16 << 10;
+  auto executor = make_coreml_executor(make_coreml_runtime(), {.cache_folder = folder + "/cache"});
+  const auto loaded = executor->load(package, {});
+  CHECK(loaded.ok());
+  if (!loaded.ok()) return;
+  auto states = std::move(*(*loaded)->make_state());
+  std::size_t before = 0;
+  for (int round = 0; round < kRounds; ++round) {
+    for (int i = 0; i < kPredictions / 2; ++i) {
+      states->reset();
+      CHECK(run(**loaded, "decode", 1, states.get()) == Floats(6, 1));
+      CHECK(run(**loaded, "twice", 2, nullptr) == Floats(6, 4));
+    }
+    CHECK(states->read("total").ok());
+    const std::size_t now = __sanitizer_get_current_allocated_bytes();
+    if (round > 0) {
+      std::printf("memory after %d predictions: %+lld bytes\n", round * kPredictions,
+                  static_cast<long long>(now) - static_cast<long long>(before));
+      CHECK(now <= before + kSlack);
+    } else {
+      before = now;
+    }
+  }
+}
+
 }  // namespace
 
 int main() {
@@ -147,6 +180,8 @@ int main() {
       fake.row_elements = row;
       check_executor(folder, package);
     }
+  fake.row_elements = 3;
+  check_memory(folder, package);
   // A pool around every call: nothing that Core ML made outlives the executor.
   CHECK(fake.live_arrays == 0);
   CHECK(fake.live_models == 0);

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// What Core ML planned for packages beside what the laws predict of them.
+#pragma once
+
+#include <anemone/status.h>
+
+#include <string>
+#include <vector>
+
+#include "ane/check.h"
+#include "api/residency.h"
+#include "cli/inspect.h"
+#include "exec/coreml/plan_file.h"
+
+namespace anemone::cli {
+
+struct MeasuredPlacement {
+  std::string system;  // of the Mac that made the plans
+  std::string model;
+  api::ModelResidency planned;  // functions of which there is a plan, in the order of the packages
+  struct Failed {
+    std::string package;
+    std::string function;
+    std::string error;  // what Core ML said
+  };
+  std::vector<Failed> failed;
+  std::vector<std::string> missing;  // functions that the file has nothing of
+
+  // kCheckFailed where a function failed or is missing, or a product is planned off the chip.
+  Status check_products(const std::string& subject) const;
+};
+
+MeasuredPlacement measured_placement(const std::vector<ane::CheckedPackage>& packages,
+                                     const exec::coreml::PlanFile& plans);
+
+// Adds to a report of check_report(): the text gets a line per function with its verdict and a line
+// per kind of operation that is not placed as predicted; the JSON gets `measured` with every such
+// operation.
+void add_measured(const MeasuredPlacement& measured, Report& report);
+
+}  // namespace anemone::cli

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+// Lists and clears the entries of a cache of compiled models, whatever machine made them.
+#include <algorithm>
+#include <filesystem>
+#include <system_error>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "base/file_hashes.h"
+#include "base/scratch_folder.h"
+#include "exec/coreml/compiled_cache.h"
+
+namespace anemone::exec::coreml {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::size_t kNameDigits = 40;
+constexpr std::uint64_t kMaxSourceBytes = 4096;
+constexpr std::string_view kLockEnding = ".lock";
+
+bool is_key(std::string_view name) {
+  return name.size() == kNameDigits &&
+         name.find_first_not_of("0123456789abcdef") == std::string_view::npos;
+}
+
+// The names of the folders in a folder, sorted; links are not followed.
+std::vector<std::string> folders_in(const std::string& folder) {
+  std::vector<std::string> out;
+  std::error_code error;
+  for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error)) {
+    std::error_code ignored;
+    if (fs::is_directory(it->symlink_status(ignored)))
+      out.push_back(it->path().filename().string());
+  }
+  std::ranges::sort(out);
+  return out;
+}
+
+std::uint64_t bytes_in(const std::string& folder) {
+  std::uint64_t bytes = 0;
+  std::error_code error;
+  fs::recursive_directory_iterator it(folder, error);
+  for (const fs::recursive_directory_iterator end; !error && it != end; it.increment(error)) {
+    std::error_code ignored;
+    if (it->is_regular_file(ignored)) bytes += it->file_size(ignored);
+  }
+  return bytes;
+}
+
+bool is_locked(const std::string& folder) {
+  return FolderLock::take(folder).status().code() == Code::kBusy;
+}
+
+// Folders of machines: those with an entry, or with the lock of one in the making.
+std::vector<std::string> machines_in(const std::string& folder) {
+  std::vector<std::string> out;
+  for (const std::string& machine : folders_in(folder))
+    if (std::ranges::any_of(folders_in(folder + "/" + machine), [](const std::string& name) {
+          return is_key(name) ||
+                 (name.ends_with(kLockEnding) &&
+                  is_key(std::string_view(name).substr(0, name.size() - kLockEnding.size())));
+        }))
+      out.push_back(machine);
+  return out;
+}
+
+// Removes a folder that nobody has locked, and gives its bytes.
+Result<std::uint64_t> remove_unlocked(const std::string& folder) {
+  const auto lock = FolderLock::take(folder);
+  if (!lock.ok()) return std::uint64_t{0};
+  const std::uint64_t bytes = bytes_in(folder);
+  std::error_code error;
+  fs::remove_all(folder, error);
+  if (error) return io_error("[{}] cannot remove: {}", folder, error.message());
+  return bytes;
+}
+
+}  // namespace
+
+std::vector<CompiledEntry> list_compiled(const std::string& folder) {
+  std::vector<CompiledEntry> out;
+  for (const std::string& machine : machines_in(folder)) {
+    const std::string place = folder + "/" + machine;
+    for (const std::string& name : folders_in(place)) {
+      if (!is_key(name)) continue;
+      const std::string entry = place + "/" + name;
+      CompiledEntry& each = out.emplace_back();
+      each.machine = machine;
+      each.key = name;
+      each.bytes = bytes_in(entry);
+      std::error_code ignored;
+      each.is_complete = fs::exists(entry + "/complete", ignored);
+      each.is_busy = is_locked(entry) || is_locked(entry + std::string(kLockEnding));
+      if (auto source = read_file(entry + "/source", kMaxSourceBytes); source.ok())
+        each.source = *std::move(source);
+    }
+  }
+  return out;
+}
+
+Result<std::uint64_t> clear_compiled(const std::string& folder) {
+  std::uint64_t freed = 0;
+  Status first_error;
+  for (const std::string& machine : machines_in(folder)) {
+    const std::string place = folder + "/" + machine;
+    // Deletes what killed processes left beside the entries.
+    if (const auto scratch = ScratchFolder::create(place, "clear");
+        !scratch.ok() && first_error.ok())
+      first_error = scratch.status();
+    for (const std::string& name : folders_in(place)) {
+      if (!is_key(name) && !name.ends_with(kLockEnding)) continue;
+      // A lock that is held is that of an entry in the making, which is not there yet.
+      const auto removed = remove_unlocked(place + "/" + name);
+      if (removed.ok())
+        freed += *removed;
+      else if (first_error.ok())
+        first_error = removed.status();
+    }
+    std::error_code ignored;
+    fs::remove(place, ignored);  // where it is empty
+  }
+  FileHashes::forget(folder + "/hashes");
+  if (!first_error.ok()) return first_error;
+  return freed;
+}
+
+}  // namespace anemone::exec::coreml
