@@ -82,9 +82,7 @@ class Entry {
                        const CacheRequest& request) const {
     const Status found = check_hashes();
     if (found.ok()) return {};
-    // A run that was interrupted before it had written the record is nothing to report.
-    std::error_code error;
-    if (found.code() != Code::kNotFound && fs::exists(checked_path(), error))
+    if (found.code() != Code::kNotFound)
       notice("the compiled model in the cache is damaged and is compiled again: " +
              found.message());
     return make(model, sources, request);

@@ -176,7 +176,7 @@ std::string pair_of(const std::string& message, std::string_view word, std::stri
 
 std::string required(const CLI::App& app, const std::string& message) {
   if (message.starts_with("A subcommand")) {
-    if (!last_chosen(app).remaining().empty()) return unexpected(app);
+    if (!app.remaining(true).empty()) return unexpected(app);
     const std::vector<std::string> names = commands_of(last_chosen(app));
     std::string list;
     for (std::size_t i = 0; i < names.size(); ++i)
@@ -204,7 +204,7 @@ std::string meant(std::string_view word, const std::vector<std::string>& candida
     if (wanted == other.theirs && is_here) return std::string(other.ours);
   }
   const std::string* best = nullptr;
-  std::size_t least = wanted.size() / 3 + 1;
+  std::size_t least = std::max<std::size_t>(1, wanted.size() / 3);
   for (const std::string& candidate : candidates) {
     const std::size_t letters =
         wanted.size() - std::min(wanted.size(), wanted.find_first_not_of('-'));

@@ -324,7 +324,7 @@ TEST_F(CacheOfModels, KillsInARowLeaveNothingThatIsInTheWay) {
     for (int kill = 0; kill < 2; ++kill)
       interrupted({"run", model(), "--prompt-ids", "5 6 7 8", "--max-new", "1"},
                   entry + "/artifact.partial" + (moment % 2 == 0 ? "" : "/artifact"), SIGKILL);
-    EXPECT_EQ(answer(model()), right);
+    EXPECT_EQ(run(model()).out, right);
     EXPECT_EQ(names_in(entry).size(), 2U) << "artifact and checked";
   }
   // What a journal that was lost no longer names, and pieces of a run that removed such a folder.
@@ -335,7 +335,7 @@ TEST_F(CacheOfModels, KillsInARowLeaveNothingThatIsInTheWay) {
   EXPECT_EQ(answer(model()), right);
   // A run that was killed between the artifact and the record of its hashes.
   fs::remove(entry + "/checked");
-  EXPECT_EQ(answer(model()), right);
+  EXPECT_EQ(run(model()).out, right);
 }
 
 TEST_F(CacheOfModels, IsRemovedByNameAndPrunedByAge) {
@@ -354,7 +354,7 @@ TEST_F(CacheOfModels, IsRemovedByNameAndPrunedByAge) {
                           fs::file_time_type::clock::now() - std::chrono::hours(50));
   EXPECT_NE(run_anemone("cache list").out.find("used 2 days ago"), std::string::npos)
       << run_anemone("cache list").out;
-  EXPECT_EQ(run_anemone("cache prune --max-size 3mb").code, 0);
+  EXPECT_EQ(run_anemone("cache prune --max-size 4mb").code, 0);
   ASSERT_EQ(entries().size(), 1U);
   const std::string list = run_anemone("cache list").out;
   EXPECT_TRUE(list.starts_with("other ")) << list;

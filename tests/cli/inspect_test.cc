@@ -164,7 +164,7 @@ TEST(InspectModel, SaysWhyACheckpointDoesNotCompile) {
   std::ofstream(folder.file("config.json")) << R"({"model_type": "bert"})";
   const Outcome outcome = run_anemone("inspect " + folder.path());
   EXPECT_EQ(outcome.code, 0) << outcome.err;
-  EXPECT_NE(outcome.out.find("\n  compiles  no: "), std::string::npos) << outcome.out;
+  EXPECT_NE(outcome.out.find("\n  compiles       no: "), std::string::npos) << outcome.out;
 }
 
 // Web pages and extensions have a manifest.json, too.

