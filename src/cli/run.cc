@@ -180,10 +180,14 @@ void add_flags(CLI::App& command, RunOptions& options, Context& context) {
             .add_option("--top-k", options.text.sampling.top_k,
                         "Sample from the K most likely tokens; 0: all")
             ->check(at_least(0)),
-        command.add_option("--top-p", options.text.sampling.top_p,
-                           "Sample from the most likely tokens that make up this probability"),
-        command.add_option("--min-p", options.text.sampling.min_p,
-                           "Sample from tokens at least this share as likely as the most likely")})
+        command
+            .add_option("--top-p", options.text.sampling.top_p,
+                        "Sample from the most likely tokens that make up this probability")
+            ->check(numbers(0, 1)),
+        command
+            .add_option("--min-p", options.text.sampling.min_p,
+                        "Sample from tokens at least this share as likely as the most likely")
+            ->check(numbers(0, 1))})
     option->excludes(greedy);
   command
       .add_option("--seed", options.text.sampling.seed,
