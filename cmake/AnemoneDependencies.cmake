@@ -12,6 +12,8 @@ pkg_check_modules(PCRE2 REQUIRED IMPORTED_TARGET libpcre2-8)
 pkg_check_modules(UTF8PROC REQUIRED IMPORTED_TARGET libutf8proc)
 if(ANEMONE_BUILD_CLI)
   find_package(CLI11 REQUIRED)
+  # Line editing with a history in a chat; without it lines are read as the terminal gives them.
+  pkg_check_modules(LIBEDIT IMPORTED_TARGET libedit)
 endif()
 if(ANEMONE_BUILD_SERVER)
   # Headers only: Asio and the HTTP parser of Beast.

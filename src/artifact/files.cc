@@ -6,6 +6,7 @@
 
 #include "artifact/manifest.h"
 #include "artifact/manifest_check.h"
+#include "artifact/ownership.h"
 #include "base/digest.h"
 #include "base/error.h"
 #include "base/file.h"
@@ -36,6 +37,21 @@ Result<std::string> hash_of(const MappedFile& file) {
 }
 
 }  // namespace
+
+bool is_artifact(const std::string& folder) {
+  namespace fs = std::filesystem;
+  std::error_code error;
+  const fs::path path = fs::path(folder) / kManifestName;
+  if (!fs::exists(path, error)) return false;
+  constexpr const char* kOthers[] = {"config.json", "genai_config.json", "Manifest.json",
+                                     "model.safetensors", "model.safetensors.index.json"};
+  const bool has_other = std::ranges::any_of(
+      kOthers, [&](const char* name) { return fs::exists(fs::path(folder) / name, error); });
+  if (!has_other) return true;
+  const auto json = read_json_file(path.string());
+  if (!json.ok() || !json->is_object()) return false;
+  return json_member(*json, "format_version") != nullptr && json_member(*json, "shards") != nullptr;
+}
 
 Result<Manifest> read_manifest(const std::string& folder) {
   ANEMONE_ASSIGN_OR_RETURN(const std::string path, inner_file(folder, kManifestName));

@@ -9,6 +9,10 @@
 
 namespace anemone::artifact {
 
+// Whether the folder is to be read as an artifact: it has a manifest.json, and not one of somebody
+// else's (extensions and web pages have files of that name) beside a checkpoint or a package.
+bool is_artifact(const std::string& folder);
+
 // Lists have paths relative to the folder. "Ours" is said of regular files that are listed, of
 // their temporary files (without_temporary_suffix()), and of the folders that these may lie in.
 // Links are not followed; they belong to the user.

@@ -151,7 +151,6 @@ Status run_bench(const BenchFlags& flags, const Context& context) {
                            artifact_folder(flags.dir, {context.threads, flags.checks_hashes}));
   options.folder = found.folder;
   if (flags.load_start_ns) return run_load_child(options, *flags.load_start_ns);
-  catch_interrupts();
   if (flags.is_suite) return run_prompt_suite(flags, options);
   if (flags.is_explain) return run_explain(options, flags.is_json);
   return run_speed(flags, options);

@@ -13,6 +13,7 @@
 #include "cli/command.h"
 #include "cli/inspect.h"
 #include "cli/model_cache.h"
+#include "cli/number_range.h"
 #include "cli/output.h"
 #include "exec/coreml/compiled_cache.h"
 
@@ -24,7 +25,14 @@ constexpr std::size_t kShownDigits = 32;
 
 std::string state_of(const CacheEntry& entry) {
   if (entry.is_busy) return "being compiled";
-  return entry.name.empty() ? "not complete" : entry.producer;
+  return entry.name.empty() || !entry.unused_days ? "not complete" : entry.producer;
+}
+
+std::string use_of(const CacheEntry& entry) {
+  if (!entry.unused_days) return "";
+  if (*entry.unused_days < 1) return "used today";
+  return fmt::format("used {:.0f} day{} ago", *entry.unused_days,
+                     *entry.unused_days < 1.5 ? "" : "s");
 }
 
 // A compiled model of Core ML, with the name of the model that its package is a part of.
@@ -67,20 +75,22 @@ Status run_list(bool is_json) {
   std::uint64_t bytes = 0;
   for (const CacheEntry& entry : entries) {
     bytes += entry.bytes;
-    rows.push_back(
-        {entry.key, escaped(entry.name), format_bytes(entry.bytes), escaped(state_of(entry))});
+    rows.push_back({entry.name.empty() ? "(none)" : escaped(entry.name),
+                    entry.context == 0 ? "" : fmt::format("{} tokens", entry.context),
+                    format_bytes(entry.bytes), use_of(entry), escaped(state_of(entry)), entry.key});
     json.push_back({{"key", entry.key},
                     {"name", entry.name},
                     {"producer", entry.producer},
                     {"bytes", entry.bytes},
+                    {"context", entry.context},
                     {"busy", entry.is_busy},
                     {"kind", "model"}});
   }
   for (const CompiledRow& row : compiled) {
     const exec::coreml::CompiledEntry& entry = row.entry;
     bytes += entry.bytes;
-    rows.push_back({entry.key.substr(0, kShownDigits), escaped(row.model + " " + row.package),
-                    format_bytes(entry.bytes), escaped(state_of(entry))});
+    rows.push_back({escaped(row.model + " " + row.package), "", format_bytes(entry.bytes), "",
+                    escaped(state_of(entry)), entry.key.substr(0, kShownDigits)});
     json.push_back({{"key", entry.key},
                     {"name", row.model},
                     {"package", row.package},
@@ -92,34 +102,63 @@ Status run_list(bool is_json) {
   if (is_json) return print_out(dump_json(json, 2) + "\n");
   const std::string more =
       compiled.empty() ? "" : fmt::format("{} packages compiled by Core ML, ", compiled.size());
-  return print_out(table(rows, "") +
-                   fmt::format("{} models, {}{}\n", entries.size(), more, format_bytes(bytes)));
+  return print_out(table(rows, "") + fmt::format("{} model{}, {}{}\n", entries.size(),
+                                                 entries.size() == 1 ? "" : "s", more,
+                                                 format_bytes(bytes)));
+}
+
+Status print_freed(bool is_json, std::uint64_t bytes) {
+  if (is_json) return print_out(dump_json(Json{{"freed_bytes", bytes}}, 2) + "\n");
+  return print_out(fmt::format("{} are free again\n", format_bytes(bytes)));
 }
 
 Status run_clear(bool is_json) {
   ANEMONE_ASSIGN_OR_RETURN(const ModelCache cache, ModelCache::open());
-  ANEMONE_ASSIGN_OR_RETURN(std::uint64_t bytes, cache.clear());
+  ANEMONE_ASSIGN_OR_RETURN(const std::uint64_t bytes, cache.clear());
   ANEMONE_ASSIGN_OR_RETURN(const std::string folder, coreml_cache_folder());
   ANEMONE_ASSIGN_OR_RETURN(const std::uint64_t compiled, exec::coreml::clear_compiled(folder));
-  bytes += compiled;
-  if (is_json) return print_out(dump_json(Json{{"freed_bytes", bytes}}, 2) + "\n");
-  return print_out(fmt::format("{} are free again\n", format_bytes(bytes)));
+  return print_freed(is_json, bytes + compiled);
+}
+
+Status run_remove(const std::vector<std::string>& names, bool is_json) {
+  ANEMONE_ASSIGN_OR_RETURN(const ModelCache cache, ModelCache::open());
+  ANEMONE_ASSIGN_OR_RETURN(const std::uint64_t bytes, cache.remove(names));
+  return print_freed(is_json, bytes);
+}
+
+Status run_prune(const std::string& max_size, bool is_json) {
+  PruneRequest request;
+  if (!max_size.empty()) {
+    ANEMONE_ASSIGN_OR_RETURN(request.max_bytes, parse_size(max_size, "--max-size"));
+  }
+  ANEMONE_ASSIGN_OR_RETURN(const ModelCache cache, ModelCache::open());
+  ANEMONE_ASSIGN_OR_RETURN(const std::uint64_t bytes, cache.prune(request));
+  return print_freed(is_json, bytes);
 }
 
 }  // namespace
 
 void add_cache_command(CLI::App& app, Context& context) {
-  CLI::App* command = app.add_subcommand("cache",
-                                         "Show or clear the models that run, serve and bench "
-                                         "compiled into the cache, and what Core ML\n"
-                                         "compiled of packages");
+  CLI::App* command = app.add_subcommand(
+      "cache",
+      "Show or remove the models that run, serve and bench compiled into the cache, and what Core "
+      "ML compiled of packages");
   command->require_subcommand(1);
   const auto is_json = std::make_shared<bool>(false);
   CLI::App* list = command->add_subcommand(
       "list", "Show each with its size and the version of anemone that made it");
+  CLI::App* remove = command->add_subcommand("rm", "Remove models by their names or keys");
+  const auto names = std::make_shared<std::vector<std::string>>();
+  remove->add_option("NAME", *names, "Name or key, as cache list shows them (several)")->required();
+  CLI::App* prune = command->add_subcommand(
+      "prune", "Remove what is not complete or of another version, and what was not used longest");
+  const auto max_size = std::make_shared<std::string>();
+  prune->add_option("--max-size", *max_size,
+                    "Remove more, the least recently used first, until no more than this is left: "
+                    "20GB, 500mb");
   CLI::App* clear = command->add_subcommand(
       "clear", "Remove all models except those that are being compiled or opened");
-  for (CLI::App* part : {list, clear})
+  for (CLI::App* part : {list, remove, prune, clear})
     part->add_flag("--json", *is_json, "Machine-readable output");
   command->footer(
       "The models lie in $ANEMONE_CACHE, else in $XDG_CACHE_HOME/anemone, else in "
@@ -127,9 +166,17 @@ void add_cache_command(CLI::App& app, Context& context) {
       "\n"
       "Examples:\n"
       "  anemone cache list\n"
+      "  anemone cache rm Qwen2.5-0.5B-Instruct\n"
+      "  anemone cache prune --max-size 20GB\n"
       "  anemone cache clear");
   list->callback(
       [is_json, &context] { context.action = [is_json] { return run_list(*is_json); }; });
+  remove->callback([is_json, names, &context] {
+    context.action = [is_json, names] { return run_remove(*names, *is_json); };
+  });
+  prune->callback([is_json, max_size, &context] {
+    context.action = [is_json, max_size] { return run_prune(*max_size, *is_json); };
+  });
   clear->callback(
       [is_json, &context] { context.action = [is_json] { return run_clear(*is_json); }; });
 }

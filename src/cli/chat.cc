@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <cerrno>
 #include <cstdio>
-#include <cstdlib>
 #include <fmt/format.h>
-#include <optional>
 #include <string>
+#include <string_view>
 #include <unistd.h>
 
 #include "base/error.h"
 #include "base/escape.h"
+#include "base/terminal.h"
+#include "cli/chat_commands.h"
 #include "cli/interrupt.h"
+#include "cli/line_editor.h"
 #include "cli/output.h"
 #include "cli/run.h"
 #include "engine/chat/conversation.h"
@@ -17,122 +18,165 @@
 namespace anemone::cli {
 namespace {
 
-constexpr std::string_view kHelp =
-    "/help           this list\n"
-    "/reset          forget the conversation\n"
-    "/system TEXT    set the system message (without TEXT: show it) and forget the conversation\n"
-    "/exit           leave (Ctrl-D too); Ctrl-C stops an answer\n";
+constexpr std::string_view kQuotes = "\"\"\"";
+// Of the context, what --keep-system leaves for an answer that nobody limits.
+constexpr std::int64_t kAnswerShare = 4;
 
-// Reads lines from stdin. On a terminal it prompts, and two Ctrl-C in a row end it.
-class LineReader {
+class Chat {
  public:
-  explicit LineReader(bool is_terminal) : is_terminal_(is_terminal) {}
-  ~LineReader() { std::free(buffer_); }
-  LineReader(const LineReader&) = delete;
-  LineReader& operator=(const LineReader&) = delete;
+  Chat(RunOptions options, engine::Conversation conversation)
+      : options_(std::move(options)),
+        conversation_(std::move(conversation)),
+        is_terminal_(::isatty(STDIN_FILENO) != 0),
+        editor_(make_line_editor()) {}
 
-  // nullopt at the end; kIo when stdin cannot be read.
-  Result<std::optional<std::string>> next() {
-    bool was_interrupted = false;
-    while (true) {
-      if (is_terminal_) fmt::print(stderr, "> ");
-      errno = 0;
-      const ssize_t length = ::getline(&buffer_, &capacity_, stdin);
-      if (length >= 0) {
-        std::string line(buffer_, static_cast<std::size_t>(length));
-        while (line.ends_with('\n') || line.ends_with('\r')) line.pop_back();
-        return std::optional(std::move(line));
-      }
-      const bool has_failed = std::ferror(stdin) != 0 && errno != EINTR;
-      if (has_failed) return errno_error("stdin", "read");
-      if (!take_interrupt()) break;
-      std::clearerr(stdin);
-      if (!is_terminal_ || was_interrupted) break;
-      was_interrupted = true;
-      fmt::print(stderr, "\n(Ctrl-C again or Ctrl-D to leave)\n");
+  Status run() {
+    if (is_terminal_) {
+      catch_interrupts(InterruptMode::kStopsAnswer);
+      fmt::print(stderr, "{}: /? lists the commands, Ctrl-D leaves\n",
+                 styled(escaped(model().manifest().name), Style::kBold, STDERR_FILENO));
     }
-    if (is_terminal_) fmt::print(stderr, "\n");
-    return std::optional<std::string>();
+    while (true) {
+      ANEMONE_ASSIGN_OR_RETURN(const bool has_message, read_message());
+      if (!has_message) return {};
+      if (message_.find_first_not_of(" \t\n") == std::string::npos) continue;
+      if (is_terminal_) {
+        editor_->remember(message_);
+        ChatCommand command = obey(message_, options_, conversation_);
+        if (command.kind == ChatCommand::Kind::kExit) return {};
+        if (command.kind == ChatCommand::Kind::kDone) continue;
+        if (command.kind == ChatCommand::Kind::kAnswer) message_ = std::move(command.text);
+      }
+      const Status status = answer();
+      if (status.ok()) continue;
+      // A person can go on after an error; a script cannot see it.
+      if (!is_terminal_ || stdout_is_closed()) return status;
+      const std::string text = error_line(status.message());
+      std::fwrite(text.data(), 1, text.size(), stderr);
+    }
   }
 
  private:
-  bool is_terminal_;
-  char* buffer_ = nullptr;
-  std::size_t capacity_ = 0;
-};
+  const engine::Model& model() const { return conversation_.model(); }
 
-enum class Command { kNone, kDone, kExit };
-
-// What starts with / on a terminal is for us, not for the model.
-Command obey(std::string_view line, engine::Conversation& conversation) {
-  if (!line.starts_with('/')) return Command::kNone;
-  const std::size_t space = line.find(' ');
-  const std::string_view name = line.substr(0, space);
-  const std::string_view rest = space == line.npos ? std::string_view() : line.substr(space + 1);
-  if (name == "/exit" || name == "/quit") return Command::kExit;
-  if (name == "/reset") {
-    conversation.clear();
-    fmt::print(stderr, "(forgotten)\n");
-  } else if (name == "/system" && rest.empty()) {
-    fmt::print(stderr, "{}\n",
-               conversation.system().empty() ? "(none)" : escaped(conversation.system()));
-  } else if (name == "/system") {
-    conversation.set_system(std::string(rest));
-    conversation.clear();
-    fmt::print(stderr, "(set; the conversation is forgotten)\n");
-  } else {
-    if (name != "/help") fmt::print(stderr, "(no such command: {})\n", escaped(name));
-    fmt::print(stderr, "{}", kHelp);
+  // The next message, of one line, a paste, or the lines between two """; false at the end.
+  Result<bool> read_message() {
+    ANEMONE_ASSIGN_OR_RETURN(const bool has_text, read_text("> "));
+    if (!has_text) return false;
+    message_ = text_;
+    if (!is_terminal_ || !message_.starts_with(kQuotes)) return true;
+    message_.erase(0, kQuotes.size());
+    while (!message_.ends_with(kQuotes)) {
+      ANEMONE_ASSIGN_OR_RETURN(const bool has_more, read_text("... "));
+      if (!has_more) return false;
+      message_ += "\n" + text_;
+    }
+    message_.resize(message_.size() - kQuotes.size());
+    while (message_.starts_with('\n')) message_.erase(0, 1);
+    return true;
   }
-  return Command::kDone;
-}
 
-Status answer(const RunOptions& options, engine::Conversation& conversation,
-              const std::string& line, bool is_terminal) {
-  ANEMONE_ASSIGN_OR_RETURN(engine::GenerateOptions generate,
-                           generate_options(options, conversation.model()));
-  AnswerPrinter printer(generate, !options.as_json);
-  auto result = conversation.answer(line, generate);
-  const Status printed = printer.finish();
-  const bool stopped = take_interrupt();
-  ANEMONE_RETURN_IF_ERROR(printed);
-  if (!result.ok()) return result.status();
-  if (options.as_json) return print_json(result_json(*result, generate));
-  if (stopped && !is_terminal) return cancelled("[run] interrupted");
-  if (stopped) fmt::print(stderr, "(stopped)\n");
-  print_stats(*result);
-  return {};
-}
+  // Two Ctrl-C in a row end the process; after the first one there is an empty text.
+  Result<bool> read_text(const std::string& prompt) {
+    using Outcome = LineEditor::Outcome;
+    text_.clear();
+    ANEMONE_ASSIGN_OR_RETURN(const Outcome outcome, editor_->read(prompt, text_));
+    if (outcome == Outcome::kEnd) {
+      if (is_terminal_) fmt::print(stderr, "\n");
+      return false;
+    }
+    if (outcome == Outcome::kText) {
+      was_interrupted_ = false;
+      return true;
+    }
+    if (!is_terminal_ || was_interrupted_) end_interrupted();
+    was_interrupted_ = true;
+    message_.clear();
+    fmt::print(stderr, "\n(Ctrl-C again or Ctrl-D to leave)\n");
+    return read_text("> ");
+  }
+
+  Status full() const {
+    return invalid_argument(
+        "[context] the conversation and this message take more than the {} tokens of the context: "
+        "/reset begins anew, run --keep-system forgets the oldest turns by itself, and run "
+        "--context N compiles a checkpoint for more",
+        model().context());
+  }
+
+  // Makes room for the message and an answer, by forgetting the oldest turns where that was asked
+  // for.
+  Status make_room() {
+    const std::int64_t context = model().context();
+    const std::int64_t answer = options_.text.max_tokens.value_or(context / kAnswerShare);
+    const std::int64_t room = context - std::min(answer, context / kAnswerShare);
+    bool has_dropped = false;
+    while (true) {
+      ANEMONE_ASSIGN_OR_RETURN(const auto prompt, conversation_.prompt_of(message_));
+      const auto tokens = static_cast<std::int64_t>(prompt.size());
+      const bool is_too_long = options_.keeps_system ? tokens > room : tokens >= context;
+      if (!is_too_long) break;
+      if (!options_.keeps_system || conversation_.is_empty()) {
+        if (tokens < context) break;
+        return full();
+      }
+      conversation_.drop_oldest();
+      has_dropped = true;
+    }
+    if (has_dropped && !has_told_of_drops_) {
+      has_told_of_drops_ = true;
+      fmt::print(stderr, "(the context is full: from now on the oldest turns are forgotten)\n");
+    }
+    return {};
+  }
+
+  Status answer() {
+    ANEMONE_RETURN_IF_ERROR(make_room());
+    ANEMONE_ASSIGN_OR_RETURN(engine::GenerateOptions generate,
+                             generate_options(options_, conversation_.model()));
+    AnswerPrinter printer(generate, !options_.as_json);
+    Result<engine::GenerateResult> result = [&] {
+      const std::optional<EchoOff> quiet =
+          is_terminal_ ? std::optional<EchoOff>(std::in_place) : std::nullopt;
+      return conversation_.answer(message_, generate);
+    }();
+    const Status printed = printer.finish();
+    if (!is_terminal_ && is_interrupted()) return cancelled("[run] interrupted");
+    const bool has_stopped = take_interrupt();
+    ANEMONE_RETURN_IF_ERROR(printed);
+    if (!result.ok()) {
+      if (!has_stopped || result.status().code() != Code::kCancelled) return result.status();
+      fmt::print(stderr, "(stopped)\n");
+      return {};
+    }
+    if (options_.as_json) return print_json(result_json(*result, generate));
+    if (has_stopped) fmt::print(stderr, "(stopped)\n");
+    const engine::Timing& timing = result->timing;
+    const std::int64_t used = timing.prompt_tokens + timing.new_tokens;
+    print_stats(*result, fmt::format("; context {} of {}", used, model().context()));
+    if (is_terminal_ && used >= model().context())
+      fmt::print(stderr, "(the context is full, so the answer ends here: /reset begins anew)\n");
+    return {};
+  }
+
+  RunOptions options_;
+  engine::Conversation conversation_;
+  const bool is_terminal_;
+  std::unique_ptr<LineEditor> editor_;
+  std::string text_;
+  std::string message_;
+  bool was_interrupted_ = false;
+  bool has_told_of_drops_ = false;
+};
 
 }  // namespace
 
 Status run_chat(const RunOptions& options, std::shared_ptr<const engine::Model> model) {
-  const bool is_terminal = ::isatty(STDIN_FILENO) != 0;
-  if (is_terminal)
-    fmt::print(stderr, "{}: /help lists the commands, Ctrl-D leaves\n",
-               escaped(model->manifest().name));
   engine::Engine engine({});
   ANEMONE_ASSIGN_OR_RETURN(auto conversation,
                            engine::Conversation::create(engine, std::move(model)));
   conversation.set_system(options.system);
-  LineReader reader(is_terminal);
-  while (true) {
-    ANEMONE_ASSIGN_OR_RETURN(const auto line, reader.next());
-    if (!line) return {};
-    if (line->find_first_not_of(" \t") == std::string::npos) continue;
-    if (is_terminal) {
-      const Command command = obey(*line, conversation);
-      if (command == Command::kExit) break;
-      if (command == Command::kDone) continue;
-    }
-    const Status status = answer(options, conversation, *line, is_terminal);
-    if (status.ok()) continue;
-    // A person can go on after an error (a full context, say); a script cannot see it.
-    if (!is_terminal || stdout_is_closed()) return status;
-    const std::string text = error_line(status.message());
-    std::fwrite(text.data(), 1, text.size(), stderr);
-  }
-  return {};
+  return Chat(options, std::move(conversation)).run();
 }
 
 }  // namespace anemone::cli

@@ -42,6 +42,8 @@ void add_chat_template_command(CLI::App& app, Context& context);
 void add_check_command(CLI::App& app, Context& context);
 void add_compile_command(CLI::App& app, Context& context);
 void add_doctor_command(CLI::App& app, Context& context);
+// `completions` and `man`.
+void add_generated_text_commands(CLI::App& app, Context& context);
 void add_inspect_command(CLI::App& app, Context& context);
 void add_predict_command(CLI::App& app, Context& context);
 void add_embed_command(CLI::App& app, Context& context);

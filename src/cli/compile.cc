@@ -12,6 +12,7 @@
 #include "ane/package_plan.h"
 #include "base/error.h"
 #include "base/json.h"
+#include "base/path.h"
 #include "base/progress.h"
 #include "cli/command.h"
 #include "cli/compile_report.h"
@@ -61,8 +62,30 @@ std::string listed(const std::vector<std::string_view>& names) {
   return out;
 }
 
+// How others call a scheme.
+std::string scheme_word(std::string word) {
+  for (char& c : word)
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  constexpr std::pair<std::string_view, std::string_view> kOthers[] = {
+      {"int4", "int4-block"}, {"4bit", "lut4"}, {"6bit", "lut6"},
+      {"8bit", "lut8"},       {"fp16", "none"}, {"off", "none"}};
+  for (const auto& [theirs, ours] : kOthers)
+    if (word == theirs) return std::string(ours);
+  return word;
+}
+
+// "100mb" -> "100MB", the unit as it is known below.
+std::string shards_word(std::string word) {
+  const bool is_size = word.size() > 2 && word.front() >= '0' && word.front() <= '9' &&
+                       (word.ends_with('b') || word.ends_with('B'));
+  if (is_size)
+    for (char& c : word)
+      if (c >= 'a' && c <= 'z') c = static_cast<char>(c - 'a' + 'A');
+  return word;
+}
+
 Result<compiler::Recipe> to_recipe(const CompileFlags& options, compiler::Processor processor) {
-  const auto named = compiler::parse_recipe(options.quantization, processor);
+  const auto named = compiler::parse_recipe(scheme_word(options.quantization), processor);
   if (!named)
     return invalid_argument("[--quant] expected one of {}, got \"{}\"",
                             listed(compiler::recipe_names()), options.quantization);
@@ -81,7 +104,7 @@ Result<compiler::Recipe> to_recipe(const CompileFlags& options, compiler::Proces
     if (equals == std::string::npos || !role)
       return invalid_argument("[--quant-for] expected ROLE=SCHEME with a role of {}, got \"{}\"",
                               listed(compiler::role_names()), text);
-    const auto scheme = quant::parse_scheme(std::string_view(text).substr(equals + 1));
+    const auto scheme = quant::parse_scheme(scheme_word(text.substr(equals + 1)));
     if (!scheme)
       return invalid_argument("[--quant-for] expected a scheme of {}, got \"{}\"",
                               listed(quant::scheme_names()), text);
@@ -151,7 +174,7 @@ Result<compiler::CompileOptions> to_compile_options(const CompileFlags& options,
   out.range_dim = options.has_range_dim;
   out.resume = options.is_resumed;
   out.measure_errors = options.is_detailed;
-  out.packages = ane::plan_of_shards(options.shards);
+  out.packages = ane::plan_of_shards(shards_word(options.shards));
   if (!options.plan.empty()) {
     ANEMONE_ASSIGN_OR_RETURN(out.packages, ane::read_plan(options.plan));
   }
@@ -178,10 +201,12 @@ std::string warning_of(const CompileFlags& options, const compiler::Recipe& reci
 }
 
 Status run_compile(const CompileFlags& options, const Context& context) {
-  ANEMONE_ASSIGN_OR_RETURN(const compiler::CompileOptions compile_options,
+  ANEMONE_ASSIGN_OR_RETURN(compiler::CompileOptions compile_options,
                            to_compile_options(options, context));
-  ANEMONE_ASSIGN_OR_RETURN(const std::string model, model_path(options.model));
-  catch_interrupts();
+  ANEMONE_ASSIGN_OR_RETURN(const NamedModel found, find_model(options.model));
+  const std::string& model = found.path;
+  // A snapshot of the hub's cache is called by its commit.
+  if (found.name != last_name(model)) compile_options.name = found.name;
   ProgressReport bar("compiling", Progress::Unit::kBytes);
   auto report = compiler::compile(model, options.output, compile_options, std::ref(bar));
   bar.clear();
@@ -228,12 +253,12 @@ void add_compile_command(CLI::App& app, Context& context) {
       ->capture_default_str();
   command
       ->add_option(
-          "--context", options->contexts,
+          "-c,--context", options->contexts,
           "Tokens that fit into the KV cache (default: 2048 or the model's maximum).\n"
           "Several, as in 256,2048: a set of functions for each; all share the largest cache")
       ->delimiter(',')
       ->allow_extra_args(false)
-      ->check(whole_numbers(1, std::int64_t{1} << 24));
+      ->transform(token_counts(1, std::int64_t{1} << 24));
   command
       ->add_option("--prefill", options->prefill,
                    "Tokens that one prefill step takes; 1: decode only (default: 64; for ane 16 "

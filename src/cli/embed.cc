@@ -68,7 +68,6 @@ Status run_embed(const EmbedFlags& options, const Context& context) {
     ids.push_back(std::move(one));
   }
 
-  catch_interrupts();
   ProgressReport reading("reading", Progress::Unit::kItems);
   engine::BlockingOptions blocking;
   blocking.cancel = &interrupt_flag();

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "artifact/manifest.h"
+#include "artifact/ownership.h"
 #include "base/error.h"
 #include "cli/command.h"
 #include "cli/model_path.h"
@@ -32,9 +33,10 @@ Result<Inspector> inspector_of(const std::string& path) {
   const fs::path name(path);
   if (fs::is_directory(status)) {
     if (is_package_folder(path)) return &inspect_package;
-    if (has_file(name, std::string(artifact::kManifestName).c_str())) return &inspect_artifact;
-    if (has_file(name, "config.json") || has_file(name, "model.safetensors") ||
-        has_file(name, "model.safetensors.index.json"))
+    if (artifact::is_artifact(path)) return &inspect_artifact;
+    if (has_file(name, "config.json") || has_file(name, "genai_config.json"))
+      return &inspect_checkpoint;
+    if (has_file(name, "model.safetensors") || has_file(name, "model.safetensors.index.json"))
       return &inspect_tensors;
     if (has_file(name, "tokenizer.json")) return &inspect_tokenizer;
     return unsupported(

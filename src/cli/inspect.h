@@ -33,6 +33,14 @@ Result<Report> inspect_artifact(const InspectOptions& options);
 Result<Report> inspect_package(const InspectOptions& options);
 // What the executor makes of a package: its steps, what they read and compute.
 Result<Report> inspect_plan(const InspectOptions& options);
+// A checkpoint folder of any kind: what it is as a model, then its tensors where they are
+// safetensors.
+Result<Report> inspect_checkpoint(const InspectOptions& options);
+// What a checkpoint is as a model: architecture, parameters, form of the weights, context, chat
+// template, licence, and what it compiles to. The errors of open_for_planning().
+Result<Report> summarize_model(const std::string& path);
+// Puts a summary, or why there is none, below the first line of a report.
+void add_summary(Report& report, const Result<Report>& summary);
 // One .safetensors file, or a checkpoint folder.
 Result<Report> inspect_tensors(const InspectOptions& options);
 // One GGUF model, of one file or several.

@@ -45,6 +45,7 @@ Result<Report> inspect_gguf(const InspectOptions& options) {
                  {"bytes", bytes},
                  {"metadata", std::move(metadata)},
                  {"tensors", std::move(tensors)}};
+  add_summary(report, summarize_model(options.path));
   ANEMONE_RETURN_IF_ERROR(check_mapped_files());
   return report;
 }

@@ -1,17 +1,37 @@
 // SPDX-License-Identifier: Apache-2.0
+// Ctrl-C. A command that a person interrupts says so in one line and ends as the signal ends a
+// process, so that a shell sees 130 and a loop around the command ends as well. The work in
+// progress may end in order, for a moment: after that the process ends whatever it does, since no
+// phase of it (a download, the read of a large file, one step of a large model) may keep a person
+// waiting. What is left behind is what a kill leaves, which the next run takes over or removes.
 #pragma once
 
 #include <atomic>
 
 namespace anemone::cli {
 
-// Ctrl-C as a request instead of the end of the process. The first one sets the flag, so that the
-// work in progress can stop in order; another one before the flag is taken ends the process with
-// code 130. Blocking reads return EINTR.
-void catch_interrupts();
-// Set by a Ctrl-C; lives as long as the process. Generation polls it.
+enum class InterruptMode {
+  kEndsProcess,
+  // A chat: the flag alone is set, which stops an answer; a second signal before the flag is taken
+  // ends the process at once.
+  kStopsAnswer,
+};
+
+// Catches SIGINT from now on; blocking reads return EINTR.
+void catch_interrupts(InterruptMode mode = InterruptMode::kEndsProcess);
+// Set by a Ctrl-C, or by whoever wants the work in progress to stop; lives as long as the process.
+// Generation, compilation and downloads poll it.
 std::atomic<bool>& interrupt_flag();
-// Whether there was a Ctrl-C; clears the flag.
+// Whether the flag was set; clears it.
 bool take_interrupt();
+// Whether a SIGINT came that nobody has taken.
+bool is_interrupted();
+
+// Says "anemone: interrupted" in a line of its own and ends the process by SIGINT.
+[[noreturn]] void end_interrupted();
+
+// The settings of the terminal of stdin as they are now are put back when an interrupt ends the
+// process. For whoever changes them; nothing where there is no terminal.
+void remember_terminal();
 
 }  // namespace anemone::cli

@@ -3,16 +3,24 @@
 #include <csignal>
 #include <cstdio>
 #include <exception>
+#include <memory>
 #include <new>
 #include <string>
+#include <string_view>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include "base/error.h"
 #include "base/log.h"
+#include "base/terminal.h"
 #include "base/version.h"
 #include "cli/command.h"
+#include "cli/help.h"
+#include "cli/interrupt.h"
+#include "cli/model_path.h"
 #include "cli/number_range.h"
 #include "cli/output.h"
+#include "cli/usage.h"
 
 namespace anemone::cli {
 namespace {
@@ -27,20 +35,12 @@ constexpr auto kCommands = {add_pull_command,    add_compile_command,  add_verif
 int fail(const Status& status) {
   // An empty one was said already.
   if (!status.message().empty()) {
-    const std::string line = error_line(status.message());
+    std::string line = error_line(status.message());
+    constexpr std::string_view kWho = "anemone:";
+    line.replace(0, kWho.size(), styled(kWho, Style::kError, STDERR_FILENO));
     std::fwrite(line.data(), 1, line.size(), stderr);
   }
   return exit_code(status.code());
-}
-
-// What CLI11 says, in one line, with the place where help is.
-Status usage_error(const CLI::App& app, const CLI::ParseError& error) {
-  std::string message = error.what();
-  std::replace(message.begin(), message.end(), '\n', ' ');
-  while (!message.empty() && message.back() == ' ') message.pop_back();
-  std::string command = "anemone";
-  for (const CLI::App* chosen : app.get_subcommands()) command += " " + chosen->get_name();
-  return invalid_argument("{} (see {} --help)", message, command);
 }
 
 // Refuses an empty value of any option of the command or of its subcommands, unless the option
@@ -50,7 +50,7 @@ Status check_no_empty_values(const CLI::App& app, const Context& context) {
     if (context.texts.contains(option)) continue;
     const auto& values = option->results();
     if (option->get_items_expected_max() > 0 && std::ranges::find(values, "") != values.end())
-      return invalid_argument("[{}] expected a value, got an empty one", option->get_name());
+      return invalid_argument("[{}] expected a value, got an empty one", option_name(*option));
   }
   for (const CLI::App* chosen : app.get_subcommands())
     ANEMONE_RETURN_IF_ERROR(check_no_empty_values(*chosen, context));
@@ -64,8 +64,9 @@ int run(int argc, char** argv) {
       "any "
       "machine.",
       "anemone");
-  app.set_version_flag("--version", "anemone " + std::string(version()), "Print the version");
-  app.add_option("--threads", context.threads,
+  app.formatter(std::make_shared<HelpFormatter>());
+  app.set_version_flag("-V,--version", "anemone " + std::string(version()), "Print the version");
+  app.add_option("-t,--threads", context.threads,
                  "Threads to use (default: all that this process may use)")
       ->check(whole_numbers(1, 1024));
   app.add_option("--isa", context.isa,
@@ -78,11 +79,25 @@ int run(int argc, char** argv) {
   app.add_option("--executor", context.executor_kind,
                  "What runs packages: cpu (the default), or coreml on a Mac, with the Neural "
                  "Engine");
+  app.add_option_function<std::string>(
+         "--color",
+         [](const std::string& when) {
+           set_color_mode(when == "always"  ? ColorMode::kAlways
+                          : when == "never" ? ColorMode::kNever
+                                            : ColorMode::kAuto);
+         },
+         "auto (colors on a terminal, unless NO_COLOR is set), always or never")
+      ->transform(one_of({"auto", "always", "never"}));
+  app.add_flag_callback(
+      "-y,--yes", [] { set_downloads_without_question(true); },
+      "Download a model of the hub that is not here without a question");
   app.add_flag("--verbose", context.verbose, "Log what happens to stderr");
   app.footer("Help on one command: anemone COMMAND --help");
   app.fallthrough();
   app.require_subcommand(0, 1);
   for (const auto add : kCommands) add(app, context);
+  add_help_commands(app, context);
+  add_generated_text_commands(app, context);
 
   try {
     app.parse(argc, argv);
@@ -94,10 +109,17 @@ int run(int argc, char** argv) {
     return fail(usage_error(app, error));
   }
   if (const Status status = check_no_empty_values(app, context); !status.ok()) return fail(status);
+  // Somebody who does not know the commands yet.
+  if (!context.action && argc <= 1) return print_out(app.help()).ok() ? 0 : 1;
   if (!context.action)
     return fail(invalid_argument("expected a command, got none (see anemone --help)"));
+  catch_interrupts();
   if (context.verbose) set_log_level(LogLevel::kDebug);
   const Status status = context.action();
+  if (is_interrupted()) {
+    std::fflush(stdout);
+    end_interrupted();
+  }
   if (status.ok() || stdout_is_closed()) return 0;
   return fail(status);
 }

@@ -3,10 +3,13 @@
 
 #include <algorithm>
 #include <chrono>
+#include <ctime>
+#include <fcntl.h>
 #include <filesystem>
 #include <fmt/format.h>
 #include <functional>
 #include <span>
+#include <sys/stat.h>
 #include <system_error>
 #include <thread>
 
@@ -40,8 +43,11 @@ void notice(std::string_view text) {
 }
 
 // How `run` and `serve` compile: for the processor of this machine.
-compiler::CompileOptions options_here() {
+compiler::CompileOptions options_for(const CacheRequest& request) {
   compiler::CompileOptions options;
+  options.context = request.context;
+  options.name = request.name;
+  options.threads = request.threads;
   const compiler::Processor processor = compiler::processor_here();
   options.form = compiler::default_form(processor);
   options.recipe = *compiler::parse_recipe("auto", processor);
@@ -73,13 +79,13 @@ class Entry {
 
   // Checks the artifact, and compiles it if it is missing or damaged. Requires the lock.
   Status check_or_make(const std::string& model, std::span<const FileIdentity> sources,
-                       int threads) const {
+                       const CacheRequest& request) const {
     const Status found = check_hashes();
     if (found.ok()) return {};
     if (found.code() != Code::kNotFound)
       notice("the compiled model in the cache is damaged and is compiled again: " +
              found.message());
-    return make(model, sources, threads);
+    return make(model, sources, request);
   }
 
   // Ok when the artifact is there and its files are those that were checked.
@@ -111,17 +117,20 @@ class Entry {
   }
 
   // Compiles the artifact. Requires the lock.
-  Status make(const std::string& model, std::span<const FileIdentity> sources, int threads) const {
-    // Deletes the damaged entry without asking its manifest, which may be damaged as well.
-    for (const std::string& path : {checked_path(), artifact()}) {
+  Status make(const std::string& model, std::span<const FileIdentity> sources,
+              const CacheRequest& request) const {
+    // Deletes the damaged entry without asking its manifest, which may be damaged as well, and what
+    // runs that were killed left, in whatever state that is: the folder is private to the cache,
+    // and this process has its lock.
+    for (const std::string& path : {checked_path(), artifact(), artifact() + ".partial"}) {
       std::error_code error;
       fs::remove_all(path, error);
       if (error) return io_error("[{}] cannot remove: {}", path, error.message());
     }
-    compiler::CompileOptions options = options_here();
-    options.threads = threads;
+    compiler::CompileOptions options = options_for(request);
     options.cancel = &interrupt_flag();
-    ProgressReport bar("compiling", Progress::Unit::kBytes);
+    ProgressReport bar("compiling " + (request.name.empty() ? last_name(model) : request.name),
+                       Progress::Unit::kBytes);
     const auto report = compiler::compile(model, artifact(), options, std::ref(bar));
     bar.clear();
     if (!report.ok()) return report.status();
@@ -135,6 +144,17 @@ class Entry {
     ANEMONE_ASSIGN_OR_RETURN(const std::string manifest, hash_of_manifest());
     record({wait_until_settled(files) ? hash_of(text_of(files)) : kUnknown, manifest});
     return {};
+  }
+
+  // The time of the last use is that of the record, of which nothing else is asked.
+  void note_use() const { ::utimensat(AT_FDCWD, checked_path().c_str(), nullptr, 0); }
+
+  // Days since the last use; nullopt when the entry was never complete.
+  std::optional<double> unused_days() const {
+    struct stat info {};
+    if (::stat(checked_path().c_str(), &info) != 0) return std::nullopt;
+    constexpr double kSecondsOfDay = 86'400;
+    return std::difftime(std::time(nullptr), info.st_mtime) / kSecondsOfDay;
   }
 
   Status remove() const {
@@ -261,9 +281,8 @@ Result<checkpoint::Content> ModelCache::content_of(const std::string& model,
   ThreadPool threads(request.threads > 0 ? request.threads : default_thread_count());
   FileHashes hashes(files_, threads);
   return checkpoint::content_of(model, hashes, request.checks_hashes, [&]() -> Status {
-    compiler::CompileOptions options = options_here();
+    compiler::CompileOptions options = options_for(request);
     options.dry_run = true;
-    options.threads = request.threads;
     return compiler::compile(model, "", options).status();
   });
 }
@@ -273,18 +292,21 @@ Result<FoundArtifact> ModelCache::artifact_of(const std::string& model,
   ANEMONE_ASSIGN_OR_RETURN(const checkpoint::Content content, content_of(model, request));
   Digest key;
   key.update(fmt::format("anemone {} format {} options {} name {} content {}", version(),
-                         artifact::kFormatVersion, compiler::describe_options(options_here()),
-                         last_name(model), content.hash));
+                         artifact::kFormatVersion, compiler::describe_options(options_for(request)),
+                         request.name.empty() ? last_name(model) : request.name, content.hash));
   const Entry entry(models_ + "/" + key.hex().substr(0, kKeyDigits));
   constexpr auto kPause = std::chrono::milliseconds(100);
   for (bool has_told = false;;) {
     // The shared lock comes before the stamp is read: the stamp holds as long as nobody else may
     // change a file.
-    if (auto held = entry.share(); held.ok() && !request.checks_hashes && entry.check_stamp().ok())
+    if (auto held = entry.share();
+        held.ok() && !request.checks_hashes && entry.check_stamp().ok()) {
+      entry.note_use();
       return FoundArtifact{entry.artifact(), std::move(*held)};
+    }
     auto lock = entry.lock();
     if (lock.ok()) {
-      ANEMONE_RETURN_IF_ERROR(entry.check_or_make(model, content.files, request.threads));
+      ANEMONE_RETURN_IF_ERROR(entry.check_or_make(model, content.files, request));
       if (lock->share().ok()) return FoundArtifact{entry.artifact(), std::move(*lock)};
       continue;  // somebody cleared the cache at this moment
     }
@@ -304,13 +326,78 @@ Result<std::vector<CacheEntry>> ModelCache::list() const {
     entry.key = key;
     entry.bytes = bytes_in(folder);
     entry.is_busy = Entry(folder).share().status().code() == Code::kBusy;
+    entry.unused_days = Entry(folder).unused_days();
     if (const auto manifest = artifact::read_manifest(folder + "/artifact"); manifest.ok()) {
       entry.name = manifest->name;
       entry.producer = manifest->producer;
+      entry.context = manifest->context;
     }
     out.push_back(std::move(entry));
   }
   return out;
+}
+
+Result<std::uint64_t> ModelCache::remove_entry(const std::string& key) const {
+  const std::string folder = models_ + "/" + key;
+  const auto lock = FolderLock::take(folder);
+  if (!lock.ok() && lock.status().code() == Code::kNotFound) return std::uint64_t{0};
+  if (!lock.ok()) return lock.status();
+  const std::uint64_t bytes = bytes_in(folder);
+  ANEMONE_RETURN_IF_ERROR(Entry(folder).remove());
+  return bytes;
+}
+
+Result<std::uint64_t> ModelCache::remove(const std::vector<std::string>& names) const {
+  ANEMONE_ASSIGN_OR_RETURN(const auto entries, list());
+  std::vector<std::string> keys;
+  for (const std::string& name : names) {
+    const std::size_t before = keys.size();
+    for (const CacheEntry& entry : entries) {
+      if (entry.name != name && entry.key != name) continue;
+      if (entry.is_busy)
+        return Status(Code::kBusy, fmt::format("[{}] another process is compiling it", name));
+      keys.push_back(entry.key);
+    }
+    if (keys.size() == before)
+      return not_found(
+          "[{}] expected the name or the key of a model in the cache (anemone cache "
+          "list shows them)",
+          name);
+  }
+  std::uint64_t freed = 0;
+  for (const std::string& key : keys) {
+    ANEMONE_ASSIGN_OR_RETURN(const std::uint64_t bytes, remove_entry(key));
+    freed += bytes;
+  }
+  return freed;
+}
+
+Result<std::uint64_t> ModelCache::prune(const PruneRequest& request) const {
+  ANEMONE_ASSIGN_OR_RETURN(auto entries, list());
+  // The last used first; what is incomplete or of another version comes last, and goes in any case.
+  const std::string here = fmt::format("anemone {}", version());
+  const auto is_useless = [&](const CacheEntry& entry) {
+    return !entry.unused_days || entry.producer != here;
+  };
+  std::ranges::stable_sort(entries, [&](const CacheEntry& a, const CacheEntry& b) {
+    if (is_useless(a) != is_useless(b)) return is_useless(b);
+    return a.unused_days.value_or(0) < b.unused_days.value_or(0);
+  });
+  std::uint64_t kept = 0;
+  std::uint64_t freed = 0;
+  for (const CacheEntry& entry : entries) {
+    const bool is_too_much = request.max_bytes && kept + entry.bytes > *request.max_bytes;
+    if (entry.is_busy || (!is_useless(entry) && !is_too_much)) {
+      kept += entry.bytes;
+      continue;
+    }
+    const auto bytes = remove_entry(entry.key);
+    // Somebody opened it meanwhile.
+    if (!bytes.ok() && bytes.status().code() == Code::kBusy) continue;
+    if (!bytes.ok()) return bytes.status();
+    freed += *bytes;
+  }
+  return freed;
 }
 
 Result<std::uint64_t> ModelCache::clear() const {

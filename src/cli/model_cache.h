@@ -2,11 +2,14 @@
 // Checkpoints that `run`, `serve` and `bench` compiled for themselves, in the user's cache folder:
 //   models/KEY/artifact/     the artifact
 //   models/KEY/checked       its files as they were when they were last checked, and the hash of
-//                            its manifest, which has the hashes of the others
+//                            its manifest, which has the hashes of the others; its time is that of
+//                            the last use
 //   models/KEY/artifact.partial/  while it is made
 //   files/                   hashes of the files of checkpoints (base/file_hashes.h)
 // KEY is a hash of the contents of the checkpoint, its name, the options, the format of artifacts
 // and the version of anemone: equal checkpoints share an entry, and nothing else does.
+//
+// Whatever a killed run leaves in an entry, the next one removes: nothing else may lie there.
 //
 // An entry is used as long as its files are those that were checked (size, times, inode); else all
 // of them are read and compared with their hashes again, and a damaged entry is made anew. Both
@@ -36,6 +39,8 @@ Result<std::string> coreml_cache_folder();
 struct CacheRequest {
   int threads = 0;             // 0: as many as this process may use
   bool checks_hashes = false;  // reads everything again, whatever is remembered
+  std::int64_t context = 0;    // tokens that the model is compiled for; 0: the compiler's default
+  std::string name = {};       // of the model; empty: the last name of its path
 };
 
 // An artifact folder to be opened.
@@ -51,7 +56,14 @@ struct CacheEntry {
   std::string name;  // of the model; empty where the entry is not complete
   std::string producer;
   std::uint64_t bytes = 0;
-  bool is_busy = false;  // another process is compiling it
+  std::int64_t context = 0;           // tokens
+  std::optional<double> unused_days;  // since its last use; none: it was never complete
+  bool is_busy = false;               // another process is compiling or opening it
+};
+
+// What prune() removes.
+struct PruneRequest {
+  std::optional<std::uint64_t> max_bytes;  // of what stays, together
 };
 
 class ModelCache {
@@ -64,6 +76,13 @@ class ModelCache {
   Result<FoundArtifact> artifact_of(const std::string& model, const CacheRequest& request) const;
 
   Result<std::vector<CacheEntry>> list() const;
+  // Removes the entries whose name or key is one of `names`. kNotFound, before anything is removed,
+  // for a name that no entry has; kBusy for an entry that is in use. Gives the bytes that are free
+  // now.
+  Result<std::uint64_t> remove(const std::vector<std::string>& names) const;
+  // Removes entries that are not complete or that another version of anemone made, then those that
+  // were not used for the longest time, until what stays is small enough.
+  Result<std::uint64_t> prune(const PruneRequest& request) const;
   // Removes all entries that no process is making or opening, and what is remembered of files.
   // Gives the bytes that are free now.
   Result<std::uint64_t> clear() const;
@@ -73,6 +92,7 @@ class ModelCache {
       : models_(root + "/models"), files_(root + "/files") {}
   Result<checkpoint::Content> content_of(const std::string& model,
                                          const CacheRequest& request) const;
+  Result<std::uint64_t> remove_entry(const std::string& key) const;
   std::string models_;
   std::string files_;
 };

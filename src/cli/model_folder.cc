@@ -5,7 +5,9 @@
 #include <system_error>
 
 #include "artifact/manifest.h"
+#include "artifact/ownership.h"
 #include "base/error.h"
+#include "base/path.h"
 #include "checkpoint/gguf/gguf_file.h"
 #include "cli/model_path.h"
 
@@ -24,6 +26,16 @@ Result<FoundArtifact> from_cache(const std::string& model, const CacheRequest& r
   return cache.artifact_of(model, request);
 }
 
+// An artifact has the context that it was compiled for.
+Status check_context(const std::string& model, std::int64_t context) {
+  ANEMONE_ASSIGN_OR_RETURN(const auto manifest, artifact::read_manifest(model));
+  if (context <= manifest.context) return {};
+  return invalid_argument(
+      "[--context] expected at most {} tokens, for which {} was compiled, got {} (anemone compile "
+      "--context makes another one)",
+      manifest.context, model, context);
+}
+
 }  // namespace
 
 void add_check_hashes_flag(CLI::App& command, bool& checks_hashes) {
@@ -34,20 +46,24 @@ void add_check_hashes_flag(CLI::App& command, bool& checks_hashes) {
 }
 
 Result<FoundArtifact> artifact_folder(const std::string& named, const CacheRequest& request) {
-  ANEMONE_ASSIGN_OR_RETURN(const std::string model, model_path(named));
+  ANEMONE_ASSIGN_OR_RETURN(const NamedModel found, find_model(named));
+  const std::string& model = found.path;
+  CacheRequest for_cache = request;
+  if (found.name != last_name(model)) for_cache.name = found.name;
   std::error_code error;
-  if (checkpoint::gguf::GgufFile::is_gguf(model)) return from_cache(model, request);
+  if (checkpoint::gguf::GgufFile::is_gguf(model)) return from_cache(model, for_cache);
   if (!fs::is_directory(model, error))
     return unsupported("[{}] expected an artifact, a checkpoint folder or a GGUF file, got a file",
                        model);
-  if (is_there(fs::path(model) / artifact::kManifestName)) {
+  if (artifact::is_artifact(model)) {
+    if (request.context > 0) ANEMONE_RETURN_IF_ERROR(check_context(model, request.context));
     if (!request.checks_hashes) return FoundArtifact{model};
     ANEMONE_ASSIGN_OR_RETURN(const auto manifest, artifact::read_manifest(model));
     ANEMONE_RETURN_IF_ERROR(artifact::check_files(model, manifest, /*check_hashes=*/true));
     return FoundArtifact{model};
   }
   for (const char* name : {"config.json", "genai_config.json"})
-    if (is_there(fs::path(model) / name)) return from_cache(model, request);
+    if (is_there(fs::path(model) / name)) return from_cache(model, for_cache);
   return unsupported("[{}] expected a folder with {} (an artifact) or config.json (a checkpoint)",
                      model, artifact::kManifestName);
 }

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// From what a person names as a model to the files of it.
 #pragma once
 
 #include <anemone/status.h>
@@ -7,9 +8,21 @@
 
 namespace anemone::cli {
 
-// The path behind MODEL: itself if there is something, or the folder of a model of the hub
-// (OWNER/NAME) that `anemone pull` or the hub's own tools downloaded. kIo for anything else. It
-// never downloads: a mistyped path is not a reason to ask the network.
+// Whether a model of the hub that is not here is downloaded without a question (--yes). Without it
+// a person at a terminal is asked, and where there is none the command ends with an error: a
+// mistyped path is not a reason to load gigabytes. Set once, before threads begin.
+void set_downloads_without_question(bool value);
+
+struct NamedModel {
+  std::string path;  // of a folder or file
+  std::string name;  // how people call it: "Qwen2.5-0.5B-Instruct"
+};
+
+// The files behind MODEL: the path itself if there is something, else a model of the hub
+// (hub/model_reference.h) that was downloaded before, by `anemone pull` or the hub's own tools, or
+// that is downloaded now. A folder that holds one GGUF model and no checkpoint stands for the first
+// file of it. kIo for what is nowhere, naming what would be something.
+Result<NamedModel> find_model(const std::string& model);
 Result<std::string> model_path(const std::string& model);
 
 }  // namespace anemone::cli

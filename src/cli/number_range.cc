@@ -1,12 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/number_range.h"
 
+#include <algorithm>
 #include <charconv>
+#include <cmath>
 #include <fmt/format.h>
 #include <limits>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
+
+#include "base/error.h"
+#include "base/escape.h"
 
 namespace anemone::cli {
 namespace {
@@ -47,6 +53,66 @@ CLI::Validator at_least(std::int64_t least) {
 CLI::Validator numbers(double least, double most) {
   const std::string span = fmt::format("{} to {}", least, most);
   return range(least, most, span, span);
+}
+
+CLI::Validator token_counts(std::int64_t least, std::int64_t most) {
+  const bool is_open = most >= kManyTokens;
+  const std::string span = is_open ? fmt::format("a whole number of at least {}", least)
+                                   : fmt::format("{} to {}", least, most);
+  return CLI::Validator(
+      [=](std::string& text) {
+        std::string_view digits = text;
+        const bool is_k = digits.ends_with('k') || digits.ends_with('K');
+        if (is_k) digits.remove_suffix(1);
+        const auto value = parse<std::int64_t>(digits);
+        constexpr std::int64_t kUnit = 1024;
+        const std::int64_t scale = is_k ? kUnit : 1;
+        if (!value || *value < 0 || *value > most / scale || *value * scale < least)
+          return fmt::format("expected {}, got {}", span, text);
+        text = fmt::format("{}", *value * scale);
+        return std::string();
+      },
+      is_open ? std::string() : span);
+}
+
+Result<std::uint64_t> parse_size(std::string_view text, std::string_view flag) {
+  const std::size_t end = std::min(text.size(), text.find_first_not_of("0123456789."));
+  const auto value = parse<double>(text.substr(0, end));
+  std::string unit;
+  for (const char c : text.substr(end))
+    if (c != ' ') unit += c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  constexpr std::string_view kPrefixes = "kmgt";
+  double scale = 1;
+  bool is_unit = unit.empty() || unit == "b";
+  if (const std::size_t prefix = unit.empty() ? kPrefixes.npos : kPrefixes.find(unit.front());
+      prefix != kPrefixes.npos) {
+    const std::string_view rest = std::string_view(unit).substr(1);
+    is_unit = rest.empty() || rest == "b" || rest == "ib";
+    scale = std::pow(rest == "ib" ? 1024.0 : 1000.0, static_cast<double>(prefix + 1));
+  }
+  constexpr double kMostBytes = 1e18;
+  if (!value || !is_unit || !(*value >= 0 && *value * scale <= kMostBytes))
+    return invalid_argument("[{}] expected a size, as 500MB or 20GB, got {}", flag,
+                            shortened(text, 40));
+  return static_cast<std::uint64_t>(*value * scale);
+}
+
+CLI::Validator one_of(std::vector<std::string> words) {
+  return CLI::Validator(
+      [words = std::move(words)](std::string& text) {
+        std::string lower = text;
+        for (char& c : lower)
+          if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+        if (std::ranges::find(words, lower) != words.end()) {
+          text = lower;
+          return std::string();
+        }
+        std::string list;
+        for (std::size_t i = 0; i < words.size(); ++i)
+          list += (i == 0 ? "" : i + 1 == words.size() ? " or " : ", ") + words[i];
+        return fmt::format("expected {}, got {}", list, text);
+      },
+      "");
 }
 
 CLI::Validator seeds() {

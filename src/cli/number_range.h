@@ -3,8 +3,13 @@
 // got 900", "expected at least 1, got 0".
 #pragma once
 
+#include <anemone/status.h>
+
 #include <CLI/CLI.hpp>
 #include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
 
 namespace anemone::cli {
 
@@ -16,6 +21,20 @@ CLI::Validator at_least(std::int64_t least);
 
 // Finite numbers from least to most, both included.
 CLI::Validator numbers(double least, double most);
+
+// More than any text has.
+inline constexpr std::int64_t kManyTokens = std::int64_t{1} << 40;
+
+// Numbers of tokens from least to most, of which kManyTokens is no bound that is named; "4k" is
+// 4096. For CLI::Option::transform(), which lets it write the number in place of the text.
+CLI::Validator token_counts(std::int64_t least, std::int64_t most);
+
+// A number of bytes: "500mb", "20GB", "1.5 gib", or bytes alone. kInvalidArgument naming the flag.
+Result<std::uint64_t> parse_size(std::string_view text, std::string_view flag);
+
+// One of these words, in small or capital letters; an error names them and the one that was meant.
+// For check() and, to have the word as it is listed, transform().
+CLI::Validator one_of(std::vector<std::string> words);
 
 // Seeds, as requests have them: every int64.
 CLI::Validator seeds();

@@ -58,7 +58,6 @@ Status run_probe(const ProbeFlags& flags, const Context& context) {
   if (flags.is_dry_run) return print_plan(chosen, options);
   if (flags.output.empty())
     return invalid_argument("expected -o DIR, got none (see anemone probe --help)");
-  catch_interrupts();
   ANEMONE_ASSIGN_OR_RETURN(const auto executor, api::make_executor(context.executor()));
   ProgressReport bar("probes", Progress::Unit::kItems);
   const Status status =

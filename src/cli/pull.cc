@@ -14,13 +14,14 @@
 #include "cli/command.h"
 #include "cli/number_range.h"
 #include "cli/output.h"
+#include "hub/model_reference.h"
 
 namespace anemone::cli {
 namespace {
 
 struct PullFlags {
   std::string model;
-  std::string revision = "main";
+  std::string revision;  // empty: that of the address, else main
   std::vector<std::string> include;
   std::vector<std::string> exclude;
   int jobs = 4;
@@ -40,18 +41,22 @@ Json pulled_json(const hub::RepoName& repo, const hub::Pulled& pulled) {
 }
 
 Status run_pull(const PullFlags& flags) {
-  const auto repo = hub::parse_repo_name(flags.model);
-  if (!repo) return invalid_argument("[{}] expected a model of the hub as OWNER/NAME", flags.model);
+  const auto reference = hub::parse_model_reference(flags.model);
+  if (!reference)
+    return invalid_argument(
+        "[{}] expected a model of the hub: OWNER/NAME, OWNER/NAME:Q4_K_M or its address",
+        flags.model);
+  const hub::RepoName& repo = reference->repo;
   hub::PullOptions options;
-  options.revision = flags.revision;
-  options.patterns = {flags.include, flags.exclude};
+  options.revision = flags.revision.empty() ? reference->revision : flags.revision;
+  options.patterns = {flags.include, flags.exclude, reference->variant};
   options.jobs = flags.jobs;
-  ProgressReport bar("downloading", Progress::Unit::kBytes);
+  ProgressReport bar("downloading " + repo.text(), Progress::Unit::kBytes);
   const auto pulled =
-      hub::pull(*repo, options, [&](std::uint64_t done, std::uint64_t total) { bar(done, total); });
+      hub::pull(repo, options, [&](std::uint64_t done, std::uint64_t total) { bar(done, total); });
   bar.clear();
   if (!pulled.ok()) return pulled.status();
-  if (flags.is_json) return print_json(pulled_json(*repo, *pulled), 2);
+  if (flags.is_json) return print_json(pulled_json(repo, *pulled), 2);
   return print_report(escaped(pulled->folder) + "\n");
 }
 
@@ -60,9 +65,12 @@ Status run_pull(const PullFlags& flags) {
 void add_pull_command(CLI::App& app, Context& context) {
   auto flags = std::make_shared<PullFlags>();
   CLI::App* command = app.add_subcommand("pull", "Download a model from the Hugging Face hub");
-  command->add_option("MODEL", flags->model, "OWNER/NAME")->required();
-  command->add_option("--revision", flags->revision, "Branch, tag or commit")
-      ->capture_default_str();
+  command
+      ->add_option("MODEL", flags->model,
+                   "OWNER/NAME, OWNER/NAME:Q4_K_M for one GGUF model of several, or the address of "
+                   "its page")
+      ->required();
+  command->add_option("--revision", flags->revision, "Branch, tag or commit (default: main)");
   command->add_option(
       "--include", flags->include,
       "Download only files that match the pattern, such as '*Q4_0*.gguf' (repeatable)");
@@ -85,7 +93,7 @@ void add_pull_command(CLI::App& app, Context& context) {
       "\n"
       "Examples:\n"
       "  anemone pull Qwen/Qwen2.5-0.5B-Instruct\n"
-      "  anemone pull Qwen/Qwen2.5-0.5B-Instruct-GGUF --include '*q4_0.gguf'\n"
+      "  anemone pull Qwen/Qwen2.5-0.5B-Instruct-GGUF:Q4_0\n"
       "  anemone compile Qwen/Qwen2.5-0.5B-Instruct -o qwen.anemone");
   command->callback([flags, &context] { context.action = [flags] { return run_pull(*flags); }; });
 }

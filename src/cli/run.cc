@@ -32,9 +32,10 @@ Result<std::shared_ptr<const engine::Model>> load_model(const RunOptions& option
                                                         const Context& context, bool load_text) {
   ANEMONE_RETURN_IF_ERROR(check_require_ane(options.requires_ane, context));
   ANEMONE_ASSIGN_OR_RETURN(const auto executor, api::make_executor(context.executor()));
-  ANEMONE_ASSIGN_OR_RETURN(
-      const FoundArtifact found,
-      artifact_folder(options.model, {context.threads, options.checks_hashes}));
+  ANEMONE_ASSIGN_OR_RETURN(const FoundArtifact found,
+                           artifact_folder(options.model, {.threads = context.threads,
+                                                           .checks_hashes = options.checks_hashes,
+                                                           .context = options.context}));
   ProgressReport bar("loading", Progress::Unit::kItems);
   engine::ModelLoadOptions load_options;
   load_options.load_text = load_text;
@@ -134,7 +135,6 @@ Status run(const RunOptions& options, const Context& context) {
     ANEMONE_RETURN_IF_ERROR(check_output_file(options.logits_out, model));
   }
   if (options.prompt_ids) {
-    catch_interrupts();
     return run_ids(options, context);
   }
   ANEMONE_ASSIGN_OR_RETURN(auto model, load_model(options, context, true));
@@ -143,7 +143,6 @@ Status run(const RunOptions& options, const Context& context) {
         "[{}] expected a model with a tokenizer.json, got one without (--prompt-ids "
         "works)",
         options.model);
-  catch_interrupts();
   if (model->manifest().classifies()) return run_labels(options, std::move(model));
   if (!options.system.empty() && !model->has_chat_template())
     return invalid_argument("[--system] expected a model with a chat template, got {}",
@@ -157,17 +156,28 @@ Status run(const RunOptions& options, const Context& context) {
 }
 
 void add_flags(CLI::App& command, RunOptions& options, Context& context) {
-  command.add_option("MODEL", options.model, "Artifact folder, checkpoint folder or GGUF file")
+  command
+      .add_option(
+          "-m,--model,MODEL", options.model,
+          "Artifact folder, checkpoint folder, GGUF file, or a model of the hub: OWNER/NAME, "
+          "OWNER/NAME:Q4_K_M, its address")
       ->required();
   context.texts.insert(
-      {command.add_option("PROMPT", options.prompt,
+      {command.add_option("-p,--prompt,PROMPT", options.prompt,
                           "Text to answer; - reads it from stdin. Without PROMPT: a chat"),
        command.add_option("--system", options.system, "System message of the chat")});
   command.add_flag("--raw", options.is_raw, "Continue PROMPT as plain text, without the template");
   command
-      .add_option("--max-new", options.text.max_tokens,
+      .add_option("-n,--max-new", options.text.max_tokens,
                   "Most tokens to generate (default: until the answer ends; 256 for plain text)")
-      ->check(at_least(0));
+      ->transform(token_counts(0, kManyTokens));
+  command
+      .add_option("-c,--context", options.context,
+                  "Tokens that a checkpoint is compiled for, as 4k (default: 2048 or the model's "
+                  "maximum)")
+      ->transform(token_counts(1, std::int64_t{1} << 24));
+  command.add_flag("--keep-system", options.keeps_system,
+                   "In a chat that is full, forget the oldest turns and keep the system message");
   CLI::Option* greedy = command.add_flag("--greedy", options.text.sampling.is_greedy,
                                          "Always take the most likely token");
   for (CLI::Option* option :
@@ -177,10 +187,14 @@ void add_flags(CLI::App& command, RunOptions& options, Context& context) {
             .add_option("--top-k", options.text.sampling.top_k,
                         "Sample from the K most likely tokens; 0: all")
             ->check(at_least(0)),
-        command.add_option("--top-p", options.text.sampling.top_p,
-                           "Sample from the most likely tokens that make up this probability"),
-        command.add_option("--min-p", options.text.sampling.min_p,
-                           "Sample from tokens at least this share as likely as the most likely")})
+        command
+            .add_option("--top-p", options.text.sampling.top_p,
+                        "Sample from the most likely tokens that make up this probability")
+            ->check(numbers(0, 1)),
+        command
+            .add_option("--min-p", options.text.sampling.min_p,
+                        "Sample from tokens at least this share as likely as the most likely")
+            ->check(numbers(0, 1))})
     option->excludes(greedy);
   command
       .add_option("--seed", options.text.sampling.seed,
@@ -226,6 +240,8 @@ void add_flags(CLI::App& command, RunOptions& options, Context& context) {
   grammar->excludes(schema)->excludes(regex);
   choice->excludes(schema)->excludes(regex)->excludes(grammar);
   command.add_flag("--ignore-eos", options.text.ignore_eos, "Go on after an end-of-text token");
+  command.add_flag("--spans", options.has_spans,
+                   "Of a model that labels tokens: show the spans of text with one label");
   command.add_flag("--json", options.as_json, "Print one JSON object at the end");
   add_check_hashes_flag(command, options.checks_hashes);
   add_require_ane_flag(command, options.requires_ane);

@@ -10,6 +10,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/json.h"
@@ -33,6 +34,10 @@ struct RunOptions {
   std::string grammar;
   std::vector<std::string> choices;
   bool as_json = false;
+  bool has_spans = false;     // of a model that labels tokens: spans and not tokens
+  bool keeps_system = false;  // a full conversation forgets its oldest turns
+  std::int64_t context =
+      0;  // tokens; of a checkpoint that is compiled into the cache; 0: the default
   bool checks_hashes = false;
   bool requires_ane = false;
   std::string logits_out;
@@ -50,8 +55,9 @@ Result<engine::GenerateOptions> generate_options(
 // {"text", "ids", "prompt_tokens", "finish_reason", "timing", ...}.
 Json result_json(const engine::GenerateResult& result, const engine::GenerateOptions& options);
 
-// "12 tokens, 35.2 tok/s; prompt 20 tokens, 120.0 tok/s" on stderr, when a person is there.
-void print_stats(const engine::GenerateResult& result);
+// "12 tokens, 35.2 tok/s; prompt 20 tokens, 120.0 tok/s", and `more`, on stderr, when a person is
+// there.
+void print_stats(const engine::GenerateResult& result, std::string_view more = {});
 
 // Streams an answer to stdout as it comes, after a progress bar for a long prompt. On a terminal it
 // leaves out control characters of the text. Single-thread; must outlive the generation.
@@ -92,7 +98,8 @@ class LogitsFile {
   std::int64_t rows_ = 0;
 };
 
-// The labels of a text's tokens, for a model that classifies: a line each, its label before it.
+// The labels of a text's tokens, for a model that classifies: a line each, its label before it; or
+// a line for each span of tokens with one label.
 Status run_labels(const RunOptions& options, std::shared_ptr<const engine::Model> model);
 
 // A chat: turns from the terminal, or one per line from stdin.

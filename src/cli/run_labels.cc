@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <functional>
 #include <nlohmann/json.hpp>
 
@@ -8,6 +9,7 @@
 #include "base/escape.h"
 #include "cli/command.h"
 #include "cli/interrupt.h"
+#include "cli/label_spans.h"
 #include "cli/output.h"
 #include "cli/run.h"
 #include "cli/token_ids.h"
@@ -45,7 +47,7 @@ Status run_labels(const RunOptions& options, std::shared_ptr<const engine::Model
   LogitsFile file(options.logits_out);
   file.add(*logits, static_cast<std::int64_t>(names.size()));
   ANEMONE_RETURN_IF_ERROR(file.write({}));
-  Json labels = Json::array();
+  std::vector<std::string> labels;
   std::string lines;
   WorkBudget work("text", text::text_limits(ids.size()));  // of the table
   for (std::size_t t = 0; t < ids.size(); ++t) {
@@ -60,8 +62,24 @@ Status run_labels(const RunOptions& options, std::shared_ptr<const engine::Model
     }
     lines += fmt::format("{}\t{}\n", escaped(label), escaped(piece));
   }
+  if (!options.as_json && !options.has_spans) return print_report(lines);
+  Json spans = Json::array();
+  lines.clear();
+  for (const LabelSpan& span : label_spans(labels)) {
+    const std::span<const std::int32_t> part(ids.data() + span.begin, span.end - span.begin);
+    std::string text = fmt::format("{}", fmt::join(part, " "));
+    if (options.prompt) {
+      ANEMONE_ASSIGN_OR_RETURN(text,
+                               model->tokenizer()->decode(part, /*skip_special=*/true, &work));
+    }
+    lines += fmt::format("{}\t{}\n", escaped(span.label), escaped(text));
+    spans.push_back({{"label", span.label},
+                     {"begin", span.begin},
+                     {"end", span.end},
+                     {"text", std::move(text)}});
+  }
   if (!options.as_json) return print_report(lines);
-  return print_json({{"ids", ids}, {"labels", std::move(labels)}});
+  return print_json({{"ids", ids}, {"labels", labels}, {"spans", std::move(spans)}});
 }
 
 }  // namespace anemone::cli

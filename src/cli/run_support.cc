@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/file.h"
+#include "base/terminal.h"
 #include "checkpoint/safetensors.h"
 #include "cli/interrupt.h"
 #include "cli/jsonl_loop.h"
@@ -120,14 +121,15 @@ Json result_json(const engine::GenerateResult& result, const engine::GenerateOpt
   return out;
 }
 
-void print_stats(const engine::GenerateResult& result) {
+void print_stats(const engine::GenerateResult& result, std::string_view more) {
   if (::isatty(STDERR_FILENO) == 0 || ::isatty(STDOUT_FILENO) == 0) return;
   const engine::Timing& timing = result.timing;
   std::string line = fmt::format("{} tokens", timing.new_tokens);
   if (timing.decode_steps > 0) line += fmt::format(", {:.1f} tok/s", timing.decode_tok_s());
   line += fmt::format("; prompt {} tokens", timing.prompt_tokens - timing.reused_tokens);
   if (timing.prefill_s > 0) line += fmt::format(", {:.1f} tok/s", timing.prefill_tok_s());
-  fmt::print(stderr, "[{}]\n", line);
+  line += more;
+  fmt::print(stderr, "{}\n", styled("[" + line + "]", Style::kDim, STDERR_FILENO));
 }
 
 AnswerPrinter::AnswerPrinter(engine::GenerateOptions& options, bool is_on)

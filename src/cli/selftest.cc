@@ -107,7 +107,6 @@ Status run_selftest(const SelftestFlags& flags, const Context& context) {
   };
   if (is_coreml) with.on_note = {};
   ANEMONE_ASSIGN_OR_RETURN(const auto tested, api::make_executor(with));
-  catch_interrupts();
   ProgressReport bar("checking", Progress::Unit::kItems);
   selftest::Options options;
   options.builds = std::move(builds);

@@ -218,7 +218,6 @@ Status run_verify(VerifyFlags flags, const Context& context) {
   const compiler::CompileOptions options = reference_options(manifest, context.threads);
   ANEMONE_RETURN_IF_ERROR(check_source(flags, manifest, options));
   ANEMONE_ASSIGN_OR_RETURN(const Subject subject, read_subject(flags, manifest));
-  catch_interrupts();
   const auto agreement = measure(flags, subject, options);
   if (!agreement.ok() && agreement.status().code() == Code::kCancelled)
     return cancelled("[verify] interrupted");

@@ -71,7 +71,7 @@ artifact::Manifest describe_model(const checkpoint::Checkpoint& checkpoint, cons
   artifact::Manifest manifest;
   manifest.producer = std::string("anemone ") + std::string(version());
   manifest.model_type = plan.architecture->model_type;
-  manifest.name = last_name(checkpoint.path);
+  manifest.name = plan.options.name.empty() ? last_name(checkpoint.path) : plan.options.name;
   manifest.precision = dtype_name(plan.options.precision);
   manifest.quantization = plan.options.recipe.description();
   manifest.target = ir::opset_target(plan.options.target);
@@ -136,6 +136,7 @@ std::string fingerprint(const checkpoint::Checkpoint& checkpoint, const CompileP
   Digest hash;
   hash.update(dump_json(artifact::to_json(describe_model(checkpoint, plan, ignored))));
   hash.update(describe_options(plan.options));
+  hash.update(plan.options.name);
   hash.update(source.text());
   return hash.hex();
 }

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <fnmatch.h>
 #include <iterator>
 #include <map>
@@ -10,6 +11,7 @@
 #include <string_view>
 
 #include "base/error.h"
+#include "hub/model_reference.h"
 
 namespace anemone::hub {
 namespace {
@@ -37,16 +39,10 @@ void add(Files& files, const Files& more) {
   files.insert(files.end(), more.begin(), more.end());
 }
 
-// "model-Q4_0-00001-of-00003.gguf" -> "model-Q4_0": the parts of one model have one name.
-std::string gguf_model(std::string path) {
-  path.resize(path.size() - std::string_view(".gguf").size());
-  const std::string_view part = "-00001-of-00001";
-  if (path.size() > part.size()) {
-    const std::string tail = path.substr(path.size() - part.size());
-    if (::fnmatch("-[0-9][0-9][0-9][0-9][0-9]-of-[0-9][0-9][0-9][0-9][0-9]", tail.c_str(), 0) == 0)
-      path.resize(path.size() - part.size());
-  }
-  return path;
+std::vector<std::string> paths_of(const Files& files) {
+  std::vector<std::string> paths;
+  for (const RemoteFile& file : files) paths.push_back(file.path);
+  return paths;
 }
 
 Result<Files> choose_weights(const Files& files, const RepoName& repo) {
@@ -65,9 +61,10 @@ Result<Files> choose_weights(const Files& files, const RepoName& repo) {
     std::set<std::string> models;
     for (const RemoteFile& file : gguf) models.insert(gguf_model(file.path));
     if (models.size() == 1) return gguf;
-    return invalid_argument(
-        "[{}] expected --include with one of its {} GGUF models, as --include '{}*'", repo.text(),
-        models.size(), *models.begin());
+    const std::vector<std::string> variants = gguf_variants(paths_of(gguf));
+    return invalid_argument("[{}] expected one of its {} GGUF models, as {}:{}; there are {}",
+                            repo.text(), models.size(), repo.text(), variants.front(),
+                            fmt::join(variants, ", "));
   }
   Files onnx = those(files, [](const RemoteFile& file) {
     return file.path.ends_with(".onnx") || file.path.ends_with(".onnx.data") ||
@@ -93,6 +90,18 @@ Result<std::vector<RemoteFile>> choose_files(const Snapshot& snapshot, const Fil
     return !matches(patterns.exclude, file.path);
   };
   const Files files = those(snapshot.files, is_left);
+  if (!patterns.variant.empty()) {
+    const std::vector<std::string> chosen = files_of_variant(paths_of(files), patterns.variant);
+    if (chosen.empty()) {
+      const std::vector<std::string> variants = gguf_variants(paths_of(files));
+      return not_found("[{}:{}] expected one of its GGUF models, which are {}", repo.text(),
+                       patterns.variant,
+                       variants.empty() ? "none" : fmt::format("{}", fmt::join(variants, ", ")));
+    }
+    return those(files, [&](const RemoteFile& file) {
+      return std::ranges::binary_search(chosen, file.path);
+    });
+  }
   if (!patterns.include.empty()) {
     Files out =
         those(files, [&](const RemoteFile& file) { return matches(patterns.include, file.path); });

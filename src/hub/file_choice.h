@@ -14,6 +14,8 @@ namespace anemone::hub {
 struct FilePatterns {
   std::vector<std::string> include;  // empty: what a model needs
   std::vector<std::string> exclude;
+  std::string
+      variant{};  // GGUF files of this variant alone (model_reference.h), whatever `include` says
 };
 
 // The files to download. If there are no patterns, they are the configuration and tokenizer files

@@ -89,8 +89,9 @@ class Downloads {
   Status status_;
 };
 
-Status check_space(const HubCache& cache, const Pulled& pulled) {
-  std::uint64_t needed = 0;
+// The bytes that are not in the cache yet, those of interrupted downloads left out.
+std::uint64_t missing_bytes(const HubCache& cache, const Pulled& pulled) {
+  std::uint64_t missing = 0;
   for (const RemoteFile& file : pulled.files) {
     std::uint64_t there = 0;
     std::vector<fs::path> paths = cache.incomplete(file.etag);
@@ -100,8 +101,13 @@ Status check_space(const HubCache& cache, const Pulled& pulled) {
       if (const auto size = fs::file_size(path, error); !error)
         there = std::max<std::uint64_t>(there, size);
     }
-    needed += file.size - std::min(there, file.size);
+    missing += file.size - std::min(there, file.size);
   }
+  return missing;
+}
+
+Status check_space(const HubCache& cache, const Pulled& pulled) {
+  const std::uint64_t needed = missing_bytes(cache, pulled);
   const std::string folder = cache.snapshot(pulled.commit).string();
   ANEMONE_ASSIGN_OR_RETURN(const std::uint64_t there, free_disk_bytes(folder));
   if (needed > there)
@@ -150,6 +156,7 @@ Result<Pulled> pull(const RepoName& repo, const PullOptions& options,
           file.size, file.path);
     out.bytes += file.size;
   }
+  if (options.on_plan) ANEMONE_RETURN_IF_ERROR(options.on_plan(out, missing_bytes(cache, out)));
   ANEMONE_RETURN_IF_ERROR(cache.make_folders());
   ANEMONE_RETURN_IF_ERROR(check_space(cache, out));
   ANEMONE_RETURN_IF_ERROR(Downloads(hub, repo, cache, progress, out).run(options.jobs));

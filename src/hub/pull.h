@@ -13,10 +13,15 @@
 
 namespace anemone::hub {
 
+struct Pulled;
+
 struct PullOptions {
   std::string revision = "main";
   FilePatterns patterns;
   int jobs = 4;  // files at a time
+  // Asked once it is known what is to be downloaded, and how many bytes of it are missing; nothing
+  // is written before. An error ends the pull. May be empty.
+  std::function<Status(const Pulled& planned, std::uint64_t missing)> on_plan{};
 };
 
 struct Pulled {

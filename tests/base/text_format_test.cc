@@ -32,16 +32,6 @@ TEST(FormatDuration, RoundsUpToAWholeMinuteWithoutSayingSixtySeconds) {
   EXPECT_EQ(format_duration(119.6), "2 min 0 s");
 }
 
-TEST(Progress, IsSilentWhenStderrIsNoTerminal) {
-  ::testing::internal::CaptureStderr();
-  {
-    Progress progress("compiling", 10, Progress::Unit::kItems);
-    for (int i = 0; i < 12; ++i) progress.add(1);
-    progress.note("layer 3");
-  }
-  EXPECT_EQ(::testing::internal::GetCapturedStderr(), "");
-}
-
 TEST(Log, OnlyLevelsUpToTheChosenOneAreEnabled) {
   set_log_level(LogLevel::kOff);
   EXPECT_FALSE(log_enabled(LogLevel::kWarning));

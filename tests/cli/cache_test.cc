@@ -315,6 +315,57 @@ TEST_F(CacheOfModels, AnInterruptedFirstRunLeavesNothingThatCounts) {
   }
 }
 
+// Whatever state killed runs leave, nobody has to remove anything by hand.
+TEST_F(CacheOfModels, KillsInARowLeaveNothingThatIsInTheWay) {
+  const std::string right = answer(model());
+  const std::string entry = entries().front();
+  for (int moment = 0; moment < 4; ++moment) {
+    fs::remove_all(entry);
+    for (int kill = 0; kill < 2; ++kill)
+      interrupted({"run", model(), "--prompt-ids", "5 6 7 8", "--max-new", "1"},
+                  entry + "/artifact.partial" + (moment % 2 == 0 ? "" : "/artifact"), SIGKILL);
+    EXPECT_EQ(run(model()).out, right);
+    EXPECT_EQ(names_in(entry).size(), 2U) << "artifact and checked";
+  }
+  // What a journal that was lost no longer names, and pieces of a run that removed such a folder.
+  fs::remove_all(entry);
+  fs::create_directories(entry + "/artifact.partial/artifact/layers_00_05.mlpackage");
+  ASSERT_TRUE(write_file(entry + "/artifact.partial/artifact/embedding.bin", "half").ok());
+  fs::permissions(entry, fs::perms::owner_all);
+  EXPECT_EQ(answer(model()), right);
+  // A run that was killed between the artifact and the record of its hashes.
+  fs::remove(entry + "/checked");
+  EXPECT_EQ(run(model()).out, right);
+}
+
+TEST_F(CacheOfModels, IsRemovedByNameAndPrunedByAge) {
+  answer(model());
+  const std::string other = folder_.file("other");
+  fs::copy(model(), other);
+  answer(other);
+  ASSERT_EQ(entries().size(), 2U);
+  EXPECT_EQ(run_anemone("cache rm nobody").code, 3);
+  EXPECT_EQ(run_anemone("cache prune").out, "0 B are free again\n");
+  // The one that was used last stays.
+  for (const std::string& entry : entries())
+    if (contents(entry + "/artifact/manifest.json").find("\"name\": \"model\"") !=
+        std::string::npos)
+      fs::last_write_time(entry + "/checked",
+                          fs::file_time_type::clock::now() - std::chrono::hours(50));
+  EXPECT_NE(run_anemone("cache list").out.find("used 2 days ago"), std::string::npos)
+      << run_anemone("cache list").out;
+  EXPECT_EQ(run_anemone("cache prune --max-size 4mb").code, 0);
+  ASSERT_EQ(entries().size(), 1U);
+  const std::string list = run_anemone("cache list").out;
+  EXPECT_TRUE(list.starts_with("other ")) << list;
+  // What is not complete goes in any case.
+  fs::create_directories(cache() + "/models/0123456789abcdef0123456789abcdef/artifact.partial");
+  EXPECT_EQ(run_anemone("cache prune").code, 0);
+  EXPECT_EQ(entries().size(), 1U);
+  EXPECT_EQ(run_anemone("cache rm other").code, 0);
+  EXPECT_TRUE(entries().empty());
+}
+
 TEST_F(CacheOfModels, IsPrivateToTheUser) {
   answer(model());
   for (const std::string& folder : {cache(), cache() + "/models", cache() + "/files"})

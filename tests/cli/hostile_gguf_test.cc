@@ -79,7 +79,7 @@ std::vector<Case> damaged_gguf() {
   for (const std::size_t size : std::initializer_list<std::size_t>{4, 8, 24, 100, 1000, 3000})
     cases.push_back({fmt::format("cut to {}", size), kBadInput,
                      bytes_of(kGguf, [=](std::string& b) { b.resize(size); })});
-  cases.push_back({"empty", kUnsupported, bytes_of(kGguf, [](std::string& b) { b.clear(); })});
+  cases.push_back({"empty", kBadInput, bytes_of(kGguf, [](std::string& b) { b.clear(); })});
   cases.push_back(
       {"other magic", kUnsupported, bytes_of(kGguf, [](std::string& b) { b[0] = 'g'; })});
   cases.push_back({"version", 0, bytes_of(kGguf, [](std::string& b) { b[4] = 9; })});

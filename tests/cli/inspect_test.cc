@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <filesystem>
+#include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "base/json.h"
+#include "base/progress.h"
 #include "ir/text.h"
 #include "tests/cli/package_fixture.h"
+#include "tests/support/tiny_gguf.h"
 
 namespace anemone::cli {
 namespace {
@@ -126,6 +130,79 @@ TEST_F(Inspect, NamesOfAFileCannotCommandTheTerminal) {
   EXPECT_EQ(failed.code, 3) << failed.err;
   EXPECT_EQ(std::ranges::count(failed.err, '\n'), 1);
   expect_printable(failed.err);
+}
+
+TEST(InspectModel, SaysWhatACheckpointIsAndWhatItCompilesTo) {
+  const Outcome outcome =
+      run_anemone("inspect " + testing::source_path("models/pocket/checkpoint"));
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  for (const char* part :
+       {"\n  architecture   qwen2, 6 layers of ", "\n  parameters     ", "\n  chat template  yes\n",
+        "\n  context        ", "\n  licence        ", "\n  compiles       yes, 3 packages, "})
+    EXPECT_NE(outcome.out.find(part), std::string::npos) << part << "\n" << outcome.out;
+}
+
+TEST(InspectModel, SaysItOfAGgufFile) {
+  const testing::TemporaryFolder folder;
+  std::ofstream(folder.file("tiny.gguf"), std::ios::binary) << anemone::testing::tiny_gguf();
+  const Outcome outcome = run_anemone("inspect --json " + folder.file("tiny.gguf"));
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  const auto json = parse_json(outcome.out, "report");
+  ASSERT_TRUE(json.ok());
+  const Json& model = (*json)["model"];
+  EXPECT_EQ(model["architecture"], "llama");
+  EXPECT_EQ(model["compiles"], true);
+  EXPECT_EQ(model["chat_template"], true);
+  EXPECT_EQ(model["context"], 64);
+  EXPECT_GT(model["parameters"], 8000);
+}
+
+TEST(InspectModel, SaysWhyACheckpointDoesNotCompile) {
+  const testing::TemporaryFolder folder;
+  std::filesystem::copy(testing::source_path("tests/compiler/data/tiny/qwen3/model.safetensors"),
+                        folder.file("model.safetensors"));
+  std::ofstream(folder.file("config.json")) << R"({"model_type": "bert"})";
+  const Outcome outcome = run_anemone("inspect " + folder.path());
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_NE(outcome.out.find("\n  compiles       no: "), std::string::npos) << outcome.out;
+}
+
+// Web pages and extensions have a manifest.json, too.
+TEST(InspectModel, AForeignManifestDoesNotHideACheckpoint) {
+  const testing::TemporaryFolder folder;
+  const std::string model = folder.file("model");
+  std::filesystem::copy(testing::source_path("tests/compiler/data/tiny/qwen3"), model);
+  std::ofstream(model + "/manifest.json") << R"({"name": "an extension", "version": "1"})";
+  const Outcome outcome = run_anemone("inspect " + model);
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  EXPECT_NE(outcome.out.find("architecture"), std::string::npos) << outcome.out;
+}
+
+TEST(UnfinishedFiles, AreCalledThat) {
+  const testing::TemporaryFolder folder;
+  const std::string model = folder.file("model");
+  std::filesystem::copy(testing::source_path("tests/compiler/data/tiny/qwen3"), model);
+  const std::string weights = model + "/model.safetensors";
+  const auto expect = [&](const std::string& part) {
+    for (const std::string command : {"inspect ", "run --prompt-ids 1 ", "compile -o x "}) {
+      const Outcome outcome = run_anemone(command + model);
+      EXPECT_EQ(outcome.code, 3) << command << outcome.err;
+      EXPECT_NE(outcome.err.find(part), std::string::npos) << command << outcome.err;
+    }
+  };
+  const auto size = std::filesystem::file_size(weights);
+  std::filesystem::resize_file(weights, size / 2);
+  expect(" of " + format_bytes(size) + ": it was cut short: download it again");
+  std::filesystem::resize_file(weights, 0);
+  expect("is empty: the download did not begin");
+  std::ofstream(weights)
+      << "version https://git-lfs.github.com/spec/v1\n"
+         "oid sha256:4d7a214614ab2935c943f9e0ff69d22eadbb8f32b1258daaa5e2ca24d17e2393\n"
+         "size 988097824\n";
+  expect("is a Git LFS pointer (134 B) in place of the file of 988.1 MB: git lfs pull");
+  std::filesystem::remove(weights);
+  std::ofstream(model + "/model.safetensors.incomplete") << "x";
+  expect("is a download that did not end");
 }
 
 }  // namespace

@@ -150,10 +150,10 @@ TEST_F(PocketModel, RefusesWhatCannotBeRun) {
   expect_error(run("x --raw --system y"), 2, "--raw");
   expect_error(run("x --temperature -1"), 2, "temperature");
   expect_error(run("x --temperature nan"), 2, "temperature");
-  expect_error(run("x --top-p 2"), 2, "top_p");
+  expect_error(run("x --top-p 2"), 2, "[--top-p] expected 0 to 1, got 2");
   expect_error(run("x --greedy --temperature 1"), 2, "--greedy");
   expect_error(run("x --greedy --min-p 0.1"), 2, "--greedy");
-  expect_error(run("x --min-p 2"), 2, "min_p");
+  expect_error(run("x --min-p 2"), 2, "[--min-p] expected 0 to 1, got 2");
   expect_error(run("x --repetition-penalty 0"), 2, "repetition_penalty");
   expect_error(run("x --presence-penalty inf"), 2, "presence_penalty");
   expect_error(run("x --no-repeat-ngram -1"), 2, "--no-repeat-ngram");

@@ -17,6 +17,10 @@ namespace anemone::cli {
 #define ANEMONE_FLAGS ""
 #endif
 
+// Tests compare what is printed, and a machine may be so slow that a short command says how far it
+// is.
+inline const int kQuietProgress = ::setenv("ANEMONE_PROGRESS", "off", 0);
+
 struct Outcome {
   int code = -1;
   std::string out;

@@ -2,6 +2,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <filesystem>
+#include <sstream>
 
 #include "cli/command.h"
 #include "tests/cli/process.h"
@@ -43,29 +44,114 @@ TEST(Usage, WhatNeedsCoreMlSaysSoWhereThereIsNone) {
 }
 
 TEST(Usage, VersionNamesTheProgram) {
-  const Outcome outcome = run_anemone("--version");
-  EXPECT_EQ(outcome.code, 0);
-  EXPECT_TRUE(outcome.out.starts_with("anemone ")) << outcome.out;
+  for (const char* arguments : {"--version", "-V", "version"}) {
+    const Outcome outcome = run_anemone(arguments);
+    EXPECT_EQ(outcome.code, 0);
+    EXPECT_TRUE(outcome.out.starts_with("anemone ")) << outcome.out;
+  }
+}
+
+TEST(Usage, HelpIsACommandToo) {
+  const std::string all = run_anemone("--help").out;
+  EXPECT_EQ(run_anemone("").out, all);
+  EXPECT_EQ(run_anemone("help").out, all);
+  EXPECT_EQ(run_anemone("help run").out, run_anemone("run --help").out);
+  EXPECT_EQ(run_anemone("help cache prune").out, run_anemone("cache prune --help").out);
+}
+
+// A terminal of 80 columns shows each line as a line.
+TEST(Usage, HelpFitsEightyColumnsAndSaysWhichOptionsEveryCommandTakes) {
+  for (const char* command :
+       {"",        "pull",       "compile",  "verify",      "run",           "serve", "inspect",
+        "check",   "predict",    "export",   "tokenize",    "chat-template", "bench", "doctor",
+        "cache",   "cache list", "cache rm", "cache prune", "cache clear",   "probe", "help",
+        "version", "embed",      "selftest"}) {
+    SCOPED_TRACE(command);
+    const std::string help = run_anemone(std::string(command) + " --help").out;
+    std::istringstream lines(help);
+    for (std::string line; std::getline(lines, line);) {
+      const bool is_one_word = line.find(' ', line.find_first_not_of(' ')) > 80;
+      EXPECT_TRUE(line.size() <= 80 || is_one_word) << line.size() << ": " << line;
+    }
+    if (*command != '\0') {
+      EXPECT_NE(help.find("Every command also takes -t,--threads"), help.npos) << help;
+    }
+  }
+}
+
+// What shells and man(1) show is made from the command line.
+TEST(Usage, CompletionsAndPagesHaveEveryCommandAndFlag) {
+  for (const char* shell : {"bash", "zsh", "fish"}) {
+    SCOPED_TRACE(shell);
+    const Outcome outcome = run_anemone(std::string("completions ") + shell);
+    EXPECT_EQ(outcome.code, 0) << outcome.err;
+    for (const char* word : {"chat-template", "keep-system", "prune", "threads"})
+      EXPECT_NE(outcome.out.find(word), std::string::npos) << word;
+  }
+  EXPECT_EQ(std::system("'" ANEMONE_BINARY "' completions bash | bash -n"), 0);
+  const Outcome other = run_anemone("completions tcsh");
+  EXPECT_EQ(other.code, 2);
+  EXPECT_NE(other.err.find("[SHELL] expected bash, zsh or fish, got tcsh"), std::string::npos)
+      << other.err;
+  const testing::TemporaryFolder folder;
+  ASSERT_EQ(run_anemone("man " + folder.file("man1")).code, 0);
+  const std::string page = contents(folder.file("man1/anemone-run.1"));
+  EXPECT_TRUE(page.starts_with(".TH \"anemone-run\" 1 ")) << page;
+  EXPECT_NE(page.find(".B \\-\\-keep\\-system"), std::string::npos) << page;
+  EXPECT_TRUE(std::filesystem::exists(folder.file("man1/anemone.1")));
+}
+
+TEST(Usage, ShortFlagsAreThoseOfLlamaCpp) {
+  const std::string model = testing::source_path("tests/compiler/data/tiny/qwen3");
+  const testing::TemporaryFolder cache;
+  const std::string before = "ANEMONE_CACHE='" + cache.file("cache") + "' ";
+  const Outcome outcome =
+      run_in("", before, "run -m " + model + " --prompt-ids '1 2' -n 2 -c 32 -t 1 --ignore-eos");
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+  const Outcome list = run_in("", before, "cache list");
+  EXPECT_NE(list.out.find("32 tokens"), std::string::npos) << list.out;
 }
 
 TEST(Usage, ErrorsAreOneLineWithAHintAndExitTwo) {
   const std::pair<const char*, const char*> cases[] = {
-      {"", "anemone: expected a command, got none (see anemone --help)\n"},
-      {"teleport", "(see anemone --help)\n"},
-      {"inspect", "(see anemone inspect --help)\n"},
-      {"inspect --teleport x", "(see anemone inspect --help)\n"},
+      {"--verbose", "anemone: expected a command, got none (see anemone --help)\n"},
+      {"teleport", "anemone: [teleport] no such command of anemone (see anemone --help)\n"},
+      {"serv x", "[serv] no such command of anemone: did you mean serve? (see anemone --help)\n"},
+      {"chat x", "[chat] no such command of anemone: did you mean run? (see anemone --help)\n"},
+      {"ls", "did you mean cache list? (see"},
+      {"help comple", "[comple] no such command of anemone: did you mean compile? (see"},
+      {"cache lst", "[lst] no such command of anemone cache: did you mean list? (see"},
+      {"cache", "[anemone cache] expected list, rm, prune or clear, got none of them (see"},
+      {"inspect", "anemone: [FILE] expected a value, got none (see anemone inspect --help)\n"},
+      {"inspect --teleport x",
+       "[--teleport] no such option of anemone inspect (see anemone inspect --help)\n"},
+      {"run x --temprature 1",
+       "[--temprature] no such option of anemone run: did you mean --temperature? (see"},
+      {"run x --ctx-size 4096",
+       "[--ctx-size] no such option of anemone run: did you mean --context?"},
+      {"compile x -o y --quantize lut4", "did you mean --quant? (see"},
+      {"run x --seed", "[--seed] expected a value, got none (see anemone run --help)\n"},
+      {"run x --temperature hot", "[--temperature] expected a number, got hot (see"},
+      {"run x --regex a --json-schema b", "[--json-schema] cannot be combined with --regex (see"},
+      {"--color pink doctor", "[--color] expected auto, always or never, got pink (see"},
+      {"run x y z",
+       "[z] expected no further argument of anemone run; quotes keep a text together (see"},
+      {"run x -c 4q", "[--context] expected 1 to 16777216, got 4q (see"},
+      {"cache prune --max-size big", "[--max-size] expected a size, as 500MB or 20GB, got big"},
       {"predict", "anemone: expected a package, got none (see anemone predict --help)\n"},
       {"predict p.mlpackage",
        "anemone: expected --inputs FILE, got none (see anemone predict --help)\n"},
       {"--threads 0 inspect x", "(see anemone"},
       {"--threads many inspect x", "(see anemone"},
       {"inspect a b", "(see anemone inspect --help)\n"},
-      {"run x --seed 99999999999999999999", "--seed: expected a whole number that 64 bits with a "},
-      {"run x --max-new -4", "--max-new: expected a whole number of at least 0, got -4 (see"},
-      {"run x --top-k 3.5", "--top-k: expected a whole number of at least 0, got 3.5 (see"},
-      {"serve x --max-tokens 0", "--max-tokens: expected a whole number of at least 1, got 0 (see"},
-      {"serve x --temperature nan", "--temperature: expected 0 to 2, got nan (see"},
-      {"serve x --port 70000", "--port: expected 0 to 65535, got 70000 (see"},
+      {"run x --seed 99999999999999999999",
+       "[--seed] expected a whole number that 64 bits with a "},
+      {"run x --max-new -4", "[--max-new] expected a whole number of at least 0, got -4 (see"},
+      {"run x --top-k 3.5", "[--top-k] expected a whole number of at least 0, got 3.5 (see"},
+      {"serve x --max-tokens 0",
+       "[--max-tokens] expected a whole number of at least 1, got 0 (see"},
+      {"serve x --temperature nan", "[--temperature] expected 0 to 2, got nan (see"},
+      {"serve x --port 70000", "[--port] expected 0 to 65535, got 70000 (see"},
   };
   for (const auto& [arguments, hint] : cases) {
     SCOPED_TRACE(arguments);

@@ -142,6 +142,37 @@ TEST(Conversation, CancelledAnswerIsKeptAsFarAsItCame) {
   EXPECT_EQ(conversation.messages()[1]["content"], "ab");
 }
 
+TEST(Conversation, GoesOnFromWhatWasSaved) {
+  const ScriptedModel scripted(chat_options());
+  Engine engine({});
+  Conversation conversation = make_conversation(engine, scripted);
+  const auto read = [&](const char* json) {
+    const auto messages = parse_json(json, "messages");
+    EXPECT_TRUE(messages.ok());
+    return conversation.set_messages(*messages);
+  };
+  EXPECT_TRUE(conversation.is_empty());
+  ASSERT_TRUE(read(R"([{"role": "system", "content": "s"}, {"role": "user", "content": "a"},
+                       {"role": "assistant", "content": "b"}, {"role": "user", "content": "c"},
+                       {"role": "assistant", "content": "d"}])")
+                  .ok());
+  const Json saved = conversation.messages();
+  EXPECT_EQ(saved.size(), 5u);
+  // What is refused changes nothing.
+  for (const char* other :
+       {"{}", "[1]", R"([{"role": "user", "content": "a"}])", R"([{"role": "user"}])",
+        R"([{"role": "assistant", "content": "a"}, {"role": "user", "content": "b"}])",
+        R"([{"role": "tool", "content": "a"}, {"role": "assistant", "content": "b"}])"}) {
+    EXPECT_EQ(read(other).code(), Code::kParseError) << other;
+    EXPECT_EQ(conversation.messages(), saved);
+  }
+  EXPECT_EQ(conversation.take_last(), "c");
+  EXPECT_EQ(conversation.messages().size(), 3u);
+  conversation.drop_oldest();
+  EXPECT_TRUE(conversation.is_empty());
+  EXPECT_EQ(conversation.system(), "s");
+}
+
 TEST(Conversation, NeedsATokenizerAndATemplate) {
   Engine engine({});
   const ScriptedModel no_template;

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/escape.h"
 #include "base/json_release.h"
 
 namespace anemone::engine {
@@ -78,10 +79,52 @@ Json Conversation::messages() const {
   return out;
 }
 
-Result<GenerateResult> Conversation::answer(std::string_view user, const GenerateOptions& options) {
+Status Conversation::set_messages(const Json& messages) {
+  constexpr std::string_view kSubject = "messages";
+  if (!messages.is_array())
+    return parse_error("[{}] expected a list, got {}", kSubject, messages.type_name());
+  std::string system;
+  Json turns = Json::array();
+  for (std::size_t i = 0; i < messages.size(); ++i) {
+    ANEMONE_ASSIGN_OR_RETURN(const auto role, json_string(messages[i], "role", kSubject));
+    ANEMONE_ASSIGN_OR_RETURN(auto content, json_string(messages[i], "content", kSubject));
+    if (!role || !content)
+      return parse_error("[{}] expected a role and a content in message {}", kSubject, i);
+    if (i == 0 && *role == "system") {
+      system = std::move(*content);
+      continue;
+    }
+    const std::string_view expected = turns.size() % 2 == 0 ? "user" : "assistant";
+    if (*role != expected)
+      return parse_error("[{}] expected the role {} in message {}, got {}", kSubject, expected, i,
+                         shortened(*role, 40));
+    turns.push_back(message(*role, *content));
+  }
+  if (turns.size() % 2 != 0)
+    return parse_error("[{}] expected an answer to the last message, got none", kSubject);
+  system_ = std::move(system);
+  turns_ = std::move(turns);
+  return {};
+}
+
+std::string Conversation::take_last() {
+  std::string user = turns_[turns_.size() - 2]["content"].get<std::string>();
+  turns_.erase(turns_.end() - 2, turns_.end());
+  return user;
+}
+
+void Conversation::drop_oldest() {
+  turns_.erase(turns_.begin(), turns_.begin() + 2);
+}
+
+Result<std::vector<std::int32_t>> Conversation::prompt_of(std::string_view user) const {
   Json asked = messages();
   asked.push_back(message("user", user));
-  ANEMONE_ASSIGN_OR_RETURN(auto prompt, chat_prompt(*model_, asked));
+  return chat_prompt(*model_, std::move(asked));
+}
+
+Result<GenerateResult> Conversation::answer(std::string_view user, const GenerateOptions& options) {
+  ANEMONE_ASSIGN_OR_RETURN(auto prompt, prompt_of(user));
   ANEMONE_ASSIGN_OR_RETURN(GenerateResult result,
                            generate(*engine_, model_, std::move(prompt), options));
   turns_.push_back(message("user", user));

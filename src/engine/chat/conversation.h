@@ -54,6 +54,18 @@ class Conversation {
   // [{"role", "content"}, ...], the system message included.
   Json messages() const;
 
+  // Takes the place of everything said so far: a list as messages() gives it. kParseError, and no
+  // change, for anything else. The turns have to come in pairs of user and assistant.
+  Status set_messages(const Json& messages);
+
+  bool is_empty() const { return turns_.empty(); }
+  // Forgets the last user turn with its answer, and gives the user's text. Requires turns.
+  std::string take_last();
+  // Forgets the first user turn with its answer. Requires turns.
+  void drop_oldest();
+  // The ids that answer() would run for this turn. The errors of chat_prompt().
+  Result<std::vector<std::int32_t>> prompt_of(std::string_view user) const;
+
   // Adds a user turn and the answer to it. A cancelled answer is kept as far as it came. An error
   // leaves the conversation as it was.
   Result<GenerateResult> answer(std::string_view user, const GenerateOptions& options);

@@ -1,0 +1,274 @@
+// SPDX-License-Identifier: Apache-2.0
+// `anemone completions` and `anemone man`: what shells and man(1) show of the command line, made
+// from the command line itself, so that it cannot differ.
+#include <filesystem>
+#include <fmt/format.h>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+#include "base/file.h"
+#include "base/version.h"
+#include "cli/command.h"
+#include "cli/help.h"
+#include "cli/number_range.h"
+#include "cli/output.h"
+
+namespace anemone::cli {
+namespace {
+
+struct Flag {
+  std::string name;         // "--max-new"
+  std::string short_name;   // "-n"; empty: none
+  std::string description;  // in one line
+  bool has_value = false;
+};
+
+std::string one_line(std::string_view text) {
+  return wrapped(text, 0, 0, std::string::npos / 2);
+}
+
+std::vector<Flag> flags_of(const CLI::App& app) {
+  std::vector<Flag> out;
+  for (const CLI::Option* option : app.get_options()) {
+    if (!option->nonpositional() || option->get_group().empty()) continue;
+    if (option->get_lnames().empty()) continue;
+    Flag flag{"--" + option->get_lnames().front(), "", one_line(option->get_description()),
+              option->get_items_expected_max() > 0};
+    if (!option->get_snames().empty()) flag.short_name = "-" + option->get_snames().front();
+    out.push_back(std::move(flag));
+  }
+  return out;
+}
+
+std::vector<const CLI::App*> commands_of(const CLI::App& app) {
+  std::vector<const CLI::App*> out;
+  for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; }))
+    if (!command->get_group().empty()) out.push_back(command);
+  return out;
+}
+
+std::string names_of(const CLI::App& app) {
+  std::string out;
+  for (const CLI::App* command : commands_of(app)) out += " " + command->get_name();
+  return out.empty() ? out : out.substr(1);
+}
+
+// Words of a command: its own commands and flags, and the flags of all commands.
+std::string words_of(const CLI::App& app, const CLI::App& top) {
+  std::string out = names_of(app);
+  for (const CLI::App* from : {&app, &top}) {
+    for (const Flag& flag : flags_of(*from)) out += " " + flag.name;
+    if (&app == &top) break;
+  }
+  return out;
+}
+
+// In single quotes, for all three shells.
+std::string in_quotes(std::string_view text) {
+  std::string out = "'";
+  for (const char c : text) {
+    if (c == '\'')
+      out += "'\\''";
+    else
+      out += c;
+  }
+  return out + "'";
+}
+
+std::string bash_completions(const CLI::App& top) {
+  std::string out =
+      "# bash completion of anemone, made by `anemone completions bash`.\n"
+      "_anemone() {\n"
+      "  local word=${COMP_WORDS[COMP_CWORD]} command= words i\n"
+      "  for ((i = 1; i < COMP_CWORD; i++)); do\n"
+      "    case ${COMP_WORDS[i]} in -*) ;; *) command=${COMP_WORDS[i]}; break ;; esac\n"
+      "  done\n"
+      "  case $command in\n";
+  for (const CLI::App* command : commands_of(top))
+    out += fmt::format(
+        "    {}) words={} ;;\n", command->get_name(),
+        in_quotes(command->get_name() == "help" ? names_of(top) : words_of(*command, top)));
+  out += fmt::format("    *) words={} ;;\n", in_quotes(words_of(top, top)));
+  return out +
+         "  esac\n"
+         "  COMPREPLY=($(compgen -W \"$words\" -- \"$word\"))\n"
+         "  [[ -z $command || $word == -* ]] || COMPREPLY+=($(compgen -f -- \"$word\"))\n"
+         "}\n"
+         "complete -o filenames -F _anemone anemone\n";
+}
+
+// A specification of zsh's _arguments: a colon or bracket would end a description.
+std::string zsh_text(std::string_view text) {
+  std::string out;
+  for (const char c : text) {
+    if (c == ':' || c == '[' || c == ']' || c == '\\') out += '\\';
+    out += c;
+  }
+  return out;
+}
+
+std::string zsh_arguments(const CLI::App& command, const CLI::App& top) {
+  std::string out;
+  for (const CLI::App* from : {&command, &top}) {
+    for (const Flag& flag : flags_of(*from))
+      out += fmt::format(" \\\n        {}",
+                         in_quotes(fmt::format("{}[{}]{}", flag.name, zsh_text(flag.description),
+                                               flag.has_value ? ":value:_files" : "")));
+    if (&command == &top) break;
+  }
+  return out;
+}
+
+std::string zsh_completions(const CLI::App& top) {
+  std::string out =
+      "#compdef anemone\n"
+      "# zsh completion of anemone, made by `anemone completions zsh`.\n"
+      "_anemone() {\n"
+      "  local -a commands\n"
+      "  local context state line\n"
+      "  commands=(\n";
+  for (const CLI::App* command : commands_of(top))
+    out += fmt::format("    {}\n", in_quotes(command->get_name() + ":" +
+                                             zsh_text(one_line(command->get_description()))));
+  out +=
+      "  )\n"
+      "  _arguments -C '1: :->command' '*:: :->rest'\n"
+      "  if [[ $state == command ]]; then\n"
+      "    _describe command commands\n"
+      "    return\n"
+      "  fi\n"
+      "  case $line[1] in\n";
+  for (const CLI::App* command : commands_of(top)) {
+    const std::string inner = names_of(*command);
+    out += fmt::format("    {})\n      _arguments{} \\\n        {} ;;\n", command->get_name(),
+                       zsh_arguments(*command, top),
+                       in_quotes(inner.empty() ? "*:file:_files" : "*:command:(" + inner + ")"));
+  }
+  return out + "  esac\n}\n_anemone \"$@\"\n";
+}
+
+std::string fish_completions(const CLI::App& top) {
+  std::string out = "# fish completion of anemone, made by `anemone completions fish`.\n";
+  const auto add_flags = [&out](const CLI::App& app, const std::string& condition) {
+    for (const Flag& flag : flags_of(app)) {
+      out += "complete -c anemone";
+      if (!condition.empty()) out += " -n " + in_quotes(condition);
+      if (!flag.short_name.empty()) out += " -s " + flag.short_name.substr(1);
+      out += fmt::format(" -l {}{} -d {}\n", flag.name.substr(2), flag.has_value ? " -r" : "",
+                         in_quotes(flag.description));
+    }
+  };
+  add_flags(top, "");
+  for (const CLI::App* command : commands_of(top)) {
+    out += fmt::format("complete -c anemone -n __fish_use_subcommand -f -a {} -d {}\n",
+                       command->get_name(), in_quotes(one_line(command->get_description())));
+    const std::string condition = "__fish_seen_subcommand_from " + command->get_name();
+    add_flags(*command, condition);
+    for (const CLI::App* inner : commands_of(*command))
+      out += fmt::format("complete -c anemone -n {} -f -a {} -d {}\n", in_quotes(condition),
+                         inner->get_name(), in_quotes(one_line(inner->get_description())));
+  }
+  return out;
+}
+
+// Text for roff: a backslash begins an escape, and so does a dot or a quote at a line's begin.
+std::string roff(std::string_view text) {
+  std::string out;
+  for (const char c : text) {
+    const bool is_begin = out.empty() || out.back() == '\n';
+    if (c == '\\')
+      out += "\\e";
+    else if (c == '-')
+      out += "\\-";
+    else if (is_begin && (c == '.' || c == '\''))
+      out.append("\\&").append(1, c);
+    else
+      out += c;
+  }
+  return out;
+}
+
+std::string man_options(const CLI::App& app) {
+  std::string out;
+  for (const Flag& flag : flags_of(app))
+    out += fmt::format(".TP\n.B {}{}{}\n{}\n", roff(flag.name),
+                       flag.short_name.empty() ? "" : ", " + roff(flag.short_name),
+                       flag.has_value ? " \\fIVALUE\\fR" : "", roff(flag.description));
+  return out;
+}
+
+// The page of a command, "anemone-run"; of the top, "anemone".
+std::string man_page(const CLI::App& command, const CLI::App& top) {
+  const bool is_top = &command == &top;
+  const std::string name = is_top ? "anemone" : "anemone-" + command.get_name();
+  std::string out =
+      fmt::format(".TH \"{}\" 1 \"\" \"anemone {}\" \"User Commands\"\n.SH NAME\n{} \\- {}\n", name,
+                  version(), roff(name), roff(one_line(command.get_description())));
+  out +=
+      fmt::format(".SH SYNOPSIS\n.B anemone{}\n[OPTIONS]", is_top ? "" : " " + command.get_name());
+  for (const CLI::Option* option : command.get_options())
+    if (option->get_positional()) out += " " + option->get_name(true);
+  if (!commands_of(command).empty()) out += " COMMAND";
+  out += "\n";
+  const std::vector<const CLI::App*> inner = commands_of(command);
+  if (!inner.empty()) {
+    out += ".SH COMMANDS\n";
+    for (const CLI::App* each : inner)
+      out += fmt::format(".TP\n.B {}\n{}\n", roff(each->get_name()),
+                         roff(one_line(each->get_description())));
+  }
+  std::string arguments;
+  for (const CLI::Option* option : command.get_options())
+    if (option->get_positional())
+      arguments += fmt::format(".TP\n.I {}\n{}\n", option->get_name(true),
+                               roff(one_line(option->get_description())));
+  if (!arguments.empty()) out += ".SH ARGUMENTS\n" + arguments;
+  out += ".SH OPTIONS\n" + man_options(command);
+  if (!is_top) out += ".PP\nThe options of every command are those of\n.BR anemone (1).\n";
+  if (const std::string footer = command.get_footer(); !footer.empty())
+    out += ".SH NOTES\n.nf\n" + roff(wrapped_footer(footer)) + ".fi\n";
+  return out;
+}
+
+Status write_pages(const std::string& folder, const CLI::App& top) {
+  ANEMONE_RETURN_IF_ERROR(make_directories(folder));
+  ANEMONE_RETURN_IF_ERROR(write_file(folder + "/anemone.1", man_page(top, top)));
+  for (const CLI::App* command : commands_of(top))
+    ANEMONE_RETURN_IF_ERROR(
+        write_file(folder + "/anemone-" + command->get_name() + ".1", man_page(*command, top)));
+  return {};
+}
+
+}  // namespace
+
+void add_generated_text_commands(CLI::App& app, Context& context) {
+  auto shell = std::make_shared<std::string>();
+  CLI::App* completions =
+      app.add_subcommand("completions", "Print the completions of a shell: bash, zsh or fish");
+  completions->add_option("SHELL", *shell, "bash, zsh or fish")
+      ->required()
+      ->transform(one_of({"bash", "zsh", "fish"}));
+  completions->footer(
+      "Examples:\n"
+      "  source <(anemone completions bash)\n"
+      "  anemone completions fish >~/.config/fish/completions/anemone.fish");
+  completions->callback([&app, &context, shell] {
+    context.action = [&app, shell] {
+      return print_out(*shell == "bash"  ? bash_completions(app)
+                       : *shell == "zsh" ? zsh_completions(app)
+                                         : fish_completions(app));
+    };
+  });
+  auto folder = std::make_shared<std::string>();
+  CLI::App* man = app.add_subcommand("man", "Write the manual pages into a folder");
+  man->add_option("FOLDER", *folder, "Where the pages go, as anemone.1, anemone-run.1, ...")
+      ->required();
+  man->footer("Examples:\n  anemone man ~/.local/share/man/man1");
+  man->callback([&app, &context, folder] {
+    context.action = [&app, folder] { return write_pages(*folder, app); };
+  });
+}
+
+}  // namespace anemone::cli

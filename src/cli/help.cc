@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/help.h"
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <vector>
+
+namespace anemone::cli {
+namespace {
+
+constexpr std::size_t kIndent = 2;
+constexpr std::size_t kNameColumns = 24;  // of options and commands, with what follows the name
+
+std::vector<std::string_view> lines_of(std::string_view text) {
+  std::vector<std::string_view> lines;
+  while (true) {
+    const std::size_t end = text.find('\n');
+    lines.push_back(text.substr(0, end));
+    if (end == text.npos) return lines;
+    text.remove_prefix(end + 1);
+  }
+}
+
+// "name  description", the description wrapped in its column; below the name if that is long.
+std::string entry(const std::string& name, std::string_view description) {
+  std::string out(kIndent, ' ');
+  out += name;
+  constexpr std::size_t kColumn = kIndent + kNameColumns + 2;
+  if (description.empty()) return out + "\n";
+  if (out.size() + 2 > kColumn)
+    out.append("\n").append(kColumn, ' ');
+  else
+    out.append(kColumn - out.size(), ' ');
+  return out + wrapped(description, kColumn, kColumn) + "\n";
+}
+
+std::string example(std::string_view line) {
+  if (line.size() <= kHelpColumns) return std::string(line);
+  const std::size_t begin = line.find_first_not_of(' ');
+  const std::size_t gap = line.find("  ", begin);
+  if (gap != line.npos) {
+    const std::string_view command = line.substr(0, gap);
+    const std::size_t second = line.find_first_not_of(' ', gap);
+    std::string_view words = line.substr(second);
+    if (words.starts_with('#') || second > kHelpColumns / 2) {
+      // What a comment says stands before the command that it is about.
+      if (words.starts_with('#')) words = words.substr(words.find_first_not_of("# "));
+      return std::string(begin, ' ') + "# " + wrapped(words, begin + 2, begin + 2) + "\n" +
+             example(command);
+    }
+    return std::string(line.substr(0, second)) + wrapped(words, second, second);
+  }
+  // Breaks before the last word that leaves room for " \".
+  const std::size_t space = line.rfind(' ', kHelpColumns - 2);
+  if (space == line.npos || space <= begin) return std::string(line);
+  return std::string(line.substr(0, space)) + " \\\n" +
+         example(std::string(begin + 4, ' ') + std::string(line.substr(space + 1)));
+}
+
+}  // namespace
+
+std::string wrapped(std::string_view text, std::size_t indent, std::size_t used,
+                    std::size_t columns) {
+  std::string out;
+  bool is_line_empty = true;
+  while (true) {
+    const std::size_t begin = text.find_first_not_of(" \n");
+    if (begin == text.npos) return out;
+    text.remove_prefix(begin);
+    const std::string_view word = text.substr(0, text.find_first_of(" \n"));
+    text.remove_prefix(word.size());
+    if (!is_line_empty && used + 1 + word.size() > columns) {
+      out.append("\n").append(indent, ' ');
+      used = indent;
+      is_line_empty = true;
+    }
+    if (!is_line_empty) {
+      out += ' ';
+      ++used;
+    }
+    out += word;
+    used += word.size();
+    is_line_empty = false;
+  }
+}
+
+std::string wrapped_footer(std::string_view text) {
+  std::string out;
+  std::string paragraph;
+  const auto end_paragraph = [&] {
+    if (!paragraph.empty()) out += wrapped(paragraph, 0) + "\n";
+    paragraph.clear();
+  };
+  for (const std::string_view line : lines_of(text)) {
+    if (!line.empty() && line.front() != ' ') {
+      paragraph.append(line).append(" ");
+      continue;
+    }
+    end_paragraph();
+    out += example(line) + "\n";
+  }
+  end_paragraph();
+  return out;
+}
+
+std::string HelpFormatter::make_option(const CLI::Option* option, bool is_positional) const {
+  std::string name = make_option_name(option, is_positional);
+  std::string description = make_option_desc(option);
+  if (!is_positional && option->get_type_size() != 0 && option->get_items_expected_max() > 0) {
+    // The range of numbers stands with the description, where there is room for it.
+    const std::string type = option->get_type_name();
+    name += type.starts_with("FLOAT") || type.starts_with("INT") || type.starts_with("UINT")
+                ? " N"
+                : " VALUE";
+    if (const std::size_t colon = type.find(':'); colon != type.npos && colon + 1 < type.size())
+      description += fmt::format(" ({})", type.substr(colon + 1));
+    if (!option->get_default_str().empty())
+      description += fmt::format(" (default: {})", option->get_default_str());
+    if (option->get_required()) description += " (required)";
+  }
+  return entry(name, description);
+}
+
+std::string HelpFormatter::make_subcommand(const CLI::App* command) const {
+  return entry(command->get_name(), command->get_description());
+}
+
+std::string HelpFormatter::make_description(const CLI::App* app) const {
+  const std::string text = CLI::Formatter::make_description(app);
+  return text.empty() ? text : wrapped(text, 0) + "\n";
+}
+
+std::string HelpFormatter::make_footer(const CLI::App* app) const {
+  std::string out = wrapped_footer(app->get_footer());
+  if (app->get_parent() == nullptr) return out;
+  const CLI::App* top = app;
+  while (top->get_parent() != nullptr) top = top->get_parent();
+  std::string names;
+  for (const CLI::Option* option : top->get_options()) {
+    const std::string name = option->get_name(false, true);
+    if (!option->nonpositional() || name.find("--help") != name.npos ||
+        name.find("--version") != name.npos)
+      continue;
+    names += (names.empty() ? "" : ", ") + name;
+  }
+  return out + "\n" + wrapped("Every command also takes " + names + " (see anemone --help).", 0) +
+         "\n";
+}
+
+}  // namespace anemone::cli
