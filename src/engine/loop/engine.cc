@@ -286,7 +286,8 @@ void Engine::begin_next(Waiting& waiting) {
 bool Engine::fits(const Waiting& waiting) const {
   const auto* request = std::get_if<Request>(&waiting.request);
   if (texts_ == 0 || request == nullptr) return true;
-  std::uint64_t reserved = reserved_bytes(*request->model, request->choices.front());
+  std::uint64_t reserved =
+      reserved_bytes(*request->model, request->choices.front(), options_.speculation);
   for (const auto& loop : loops_) reserved += loop->reserved();
   return reserved <= cache_bytes_;
 }
@@ -294,7 +295,7 @@ bool Engine::fits(const Waiting& waiting) const {
 ModelLoop& Engine::loop_of(const std::shared_ptr<const Model>& model) {
   for (const auto& loop : loops_)
     if (&loop->model() == model.get()) return *loop;
-  loops_.push_back(std::make_unique<ModelLoop>(model, pool_));
+  loops_.push_back(std::make_unique<ModelLoop>(model, pool_, options_.speculation));
   return *loops_.back();
 }
 
