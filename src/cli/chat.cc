@@ -106,12 +106,13 @@ Status answer(const RunOptions& options, engine::Conversation& conversation,
 
 }  // namespace
 
-Status run_chat(const RunOptions& options, std::shared_ptr<const engine::Model> model) {
+Status run_chat(const RunOptions& options, std::shared_ptr<const engine::Model> model,
+                const engine::SpeculationOptions& speculation) {
   const bool is_terminal = ::isatty(STDIN_FILENO) != 0;
   if (is_terminal)
     fmt::print(stderr, "{}: /help lists the commands, Ctrl-D leaves\n",
                escaped(model->manifest().name));
-  engine::Engine engine({});
+  engine::Engine engine({.speculation = speculation});
   ANEMONE_ASSIGN_OR_RETURN(auto conversation,
                            engine::Conversation::create(engine, std::move(model)));
   conversation.set_system(options.system);

@@ -14,6 +14,7 @@
 
 #include "base/json.h"
 #include "base/progress.h"
+#include "cli/draft_flags.h"
 #include "engine/generation/text_request.h"
 #include "engine/model/model.h"
 
@@ -35,6 +36,7 @@ struct RunOptions {
   bool as_json = false;
   bool checks_hashes = false;
   std::string logits_out;
+  DraftFlags drafts;
 };
 
 // The prompt as it is given, or what stdin holds where it is "-".
@@ -95,6 +97,7 @@ class LogitsFile {
 Status run_labels(const RunOptions& options, std::shared_ptr<const engine::Model> model);
 
 // A chat: turns from the terminal, or one per line from stdin.
-Status run_chat(const RunOptions& options, std::shared_ptr<const engine::Model> model);
+Status run_chat(const RunOptions& options, std::shared_ptr<const engine::Model> model,
+                const engine::SpeculationOptions& speculation);
 
 }  // namespace anemone::cli

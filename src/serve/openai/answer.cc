@@ -80,10 +80,14 @@ std::string_view wire_finish_reason(engine::FinishReason reason) {
 }
 
 Json usage_json(const Usage& usage) {
-  return {{"prompt_tokens", usage.prompt_tokens},
-          {"completion_tokens", usage.completion_tokens},
-          {"total_tokens", usage.prompt_tokens + usage.completion_tokens},
-          {"prompt_tokens_details", {{"cached_tokens", usage.cached_tokens}}}};
+  Json out = {{"prompt_tokens", usage.prompt_tokens},
+              {"completion_tokens", usage.completion_tokens},
+              {"total_tokens", usage.prompt_tokens + usage.completion_tokens},
+              {"prompt_tokens_details", {{"cached_tokens", usage.cached_tokens}}}};
+  if (usage.accepted_tokens + usage.rejected_tokens > 0)
+    out["completion_tokens_details"] = {{"accepted_prediction_tokens", usage.accepted_tokens},
+                                        {"rejected_prediction_tokens", usage.rejected_tokens}};
+  return out;
 }
 
 Json choice_json(const AnswerHead& head, const Choice& choice) {

@@ -28,6 +28,9 @@ struct Usage {
   std::int64_t prompt_tokens = 0;
   std::int64_t cached_tokens = 0;  // of them, not run again
   std::int64_t completion_tokens = 0;
+  // Tokens that a proposer guessed: those that became part of a text, and the others.
+  std::int64_t accepted_tokens = 0;
+  std::int64_t rejected_tokens = 0;
 };
 
 // A token and how likely the model found it. Token texts are bytes: a token may be part of a
