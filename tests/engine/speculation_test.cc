@@ -1,84 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
 // Speculative decoding in the engine loop: whoever proposes whatever, a text is the one without
 // proposals.
-#include <algorithm>
 #include <deque>
 #include <gtest/gtest.h>
 #include <limits>
 #include <map>
 
-#include "base/error.h"
 #include "base/file.h"
 #include "engine/loop/engine.h"
 #include "tests/engine/loaded_fake.h"
-#include "tests/engine/scripted_model.h"
+#include "tests/engine/scripted_proposer.h"
 
 namespace anemone::engine {
 namespace {
 
-using testing::bytes_of;
+using testing::engine_options;
 using testing::FakeOptions;
-using testing::kImEnd;
 using testing::LoadedFake;
 using testing::prompt_of;
-using testing::ScriptedModel;
+using testing::Script;
+using testing::scripted;
 
 using Ids = std::vector<std::int32_t>;
-
-// What a scripted proposer says: the text that is to come, something else, or one after the other.
-enum class Script { kPerfect, kGarbage, kMixed, kMadness };
-
-// Knows whole texts, prompt included.
-class ScriptedProposer : public Proposer {
- public:
-  ScriptedProposer(Script script, const std::deque<Ids>& texts) : script_(script), texts_(texts) {}
-  std::optional<int> look(std::span<const std::int32_t> ids) override {
-    length_ = ids.size();
-    text_ = nullptr;
-    for (const Ids& text : texts_)
-      if (text.size() > length_ && std::equal(ids.begin(), ids.end(), text.begin())) text_ = &text;
-    return 1;
-  }
-  Status propose(std::int64_t most, std::vector<std::int32_t>& tokens) override {
-    ++calls_;
-    if (script_ == Script::kMadness) {
-      tokens.assign(static_cast<std::size_t>(most), calls_ % 2 == 0 ? -5 : 1 << 30);
-      return calls_ % 3 == 0 ? internal_error("[proposer] expected to work, got a failure")
-                             : Status();
-    }
-    for (std::size_t i = 0; i < static_cast<std::size_t>(most); ++i) {
-      const bool is_known = text_ != nullptr && length_ + i < text_->size();
-      const std::int32_t right = is_known ? (*text_)[length_ + i] : 0;
-      const bool is_wrong = script_ == Script::kGarbage ||
-                            (script_ == Script::kMixed && (length_ + i + calls_) % 5 == 0);
-      tokens.push_back(is_wrong ? (right + 1) % 50 : right);
-    }
-    return {};
-  }
-
- private:
-  const Script script_;
-  const std::deque<Ids>& texts_;
-  const Ids* text_ = nullptr;
-  std::size_t length_ = 0;
-  std::size_t calls_ = 0;
-};
-
-EngineOptions engine_options(std::size_t sequences, SpeculationOptions speculation) {
-  EngineOptions out{.sequences = sequences, .queue = 1000};
-  out.speculation = std::move(speculation);
-  return out;
-}
-
-// Proposes in every step in which it can.
-SpeculationOptions scripted(Script script, const std::deque<Ids>& texts) {
-  SpeculationOptions out;
-  out.is_adaptive = false;
-  out.make_proposer = [script, &texts]() -> Result<std::unique_ptr<Proposer>> {
-    return std::unique_ptr<Proposer>(std::make_unique<ScriptedProposer>(script, texts));
-  };
-  return out;
-}
 
 struct Asked {
   Ids prompt;
@@ -323,109 +266,6 @@ TEST(SpeculationFailures, ATokenThatGivesNanEndsTheProposalsAndNotTheText) {
   };
   const auto got = run(*model, asked, engine_options(1, speculation));
   EXPECT_EQ(got[0].ids, plain[0].ids);
-}
-
-// The script of a model with a tokenizer: ends within a run of tokens that are right.
-class SpeculationEnds : public ::testing::Test {
- protected:
-  SpeculationEnds() {
-    const Ids said = bytes_of("abcdefghijklmnopqrstuvwxyz");
-    scripted_.say(3, said);
-    Ids& text = texts_.emplace_back(prompt_);
-    text.insert(text.end(), said.begin(), said.end());
-  }
-  GenerateResult generate_with(GenerateOptions options) {
-    Engine engine(engine_options(1, scripted(Script::kPerfect, texts_)));
-    auto result = generate(engine, scripted_.model(), prompt_, std::move(options));
-    EXPECT_TRUE(result.ok()) << result.status().message();
-    return result.ok() ? *std::move(result) : GenerateResult();
-  }
-
-  ScriptedModel scripted_;
-  const Ids prompt_ = {10, 11, 12};
-  std::deque<Ids> texts_;
-};
-
-TEST_F(SpeculationEnds, AtTheNumberOfTokens) {
-  for (const std::int64_t tokens : {0, 1, 2, 9, 20}) {
-    GenerateOptions options;
-    options.max_new_tokens = tokens;
-    const GenerateResult result = generate_with(options);
-    EXPECT_EQ(std::ssize(result.ids), tokens);
-    EXPECT_EQ(result.finish, FinishReason::kLength);
-  }
-}
-
-TEST_F(SpeculationEnds, AtAStopString) {
-  GenerateOptions options;
-  options.stop = {"hi"};
-  const GenerateResult result = generate_with(options);
-  EXPECT_EQ(result.text, "abcdefg");
-  EXPECT_EQ(result.finish, FinishReason::kStop);
-  EXPECT_GT(result.timing.accepted_tokens, 3);
-}
-
-TEST_F(SpeculationEnds, AtAnEndOfTextToken) {
-  scripted_.say(9, {kImEnd});
-  const GenerateResult result = generate_with({});
-  EXPECT_EQ(result.text, "abcdef");
-  EXPECT_EQ(result.finish, FinishReason::kStop);
-}
-
-TEST_F(SpeculationEnds, WithinOneTokenOfACancelledRequest) {
-  std::atomic<bool> cancel = false;
-  GenerateOptions options;
-  options.cancel = &cancel;
-  int pieces = 0;
-  options.on_piece = [&](const TextPiece&) {
-    if (++pieces == 6) cancel = true;
-    return Status();
-  };
-  const GenerateResult result = generate_with(options);
-  EXPECT_EQ(result.finish, FinishReason::kCancelled);
-  EXPECT_LE(pieces, 7);
-}
-
-TEST_F(SpeculationEnds, ATextThatIsPausedTakesNoMoreTokens) {
-  bool is_paused = false;
-  int pieces = 0;
-  Engine engine(engine_options(1, scripted(Script::kPerfect, texts_)));
-  std::optional<Result<GenerateResult>> end;
-  Request request;
-  request.model = scripted_.model();
-  Choice& choice = request.choices.emplace_back();
-  choice.prompt = prompt_;
-  choice.options.max_new_tokens = 20;
-  choice.options.is_paused = [&] { return is_paused; };
-  choice.options.on_piece = [&](const TextPiece&) {
-    is_paused = ++pieces == 6;
-    return Status();
-  };
-  choice.on_end = [&](Result<GenerateResult> result) { end = std::move(result); };
-  ASSERT_TRUE(engine.submit(std::move(request)).ok());
-  while (pieces < 6) engine.turn();
-  for (int i = 0; i < 5; ++i) engine.turn();
-  EXPECT_EQ(pieces, 6);
-  is_paused = false;
-  while (!end) engine.turn();
-  ASSERT_TRUE(end->ok());
-  EXPECT_EQ((*end)->text, "abcdefghijklmnopqrst");
-}
-
-// What was proposed and dropped must not stay in the sequence that is kept for the next prompt.
-TEST_F(SpeculationEnds, ASequenceThatIsKeptHoldsTheTextAlone) {
-  Engine engine(engine_options(1, scripted(Script::kMixed, texts_)));
-  GenerateOptions options;
-  options.max_new_tokens = 12;
-  ASSERT_TRUE(generate(engine, scripted_.model(), prompt_, options).ok());
-  Ids next = texts_.front();
-  next.resize(prompt_.size() + 12);
-  next.push_back('!');
-  options.max_new_tokens = 1;
-  const auto result = generate(engine, scripted_.model(), next, options);
-  ASSERT_TRUE(result.ok());
-  EXPECT_EQ(result->timing.reused_tokens, 3 + 11) << "all but the last one was run";
-  EXPECT_EQ(result->text, "n") << "the script goes by the position";
 }
 
 }  // namespace
