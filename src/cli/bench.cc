@@ -17,6 +17,7 @@
 #include "base/thread_pool.h"
 #include "bench/load_time.h"
 #include "bench/plan_report.h"
+#include "bench/speculation.h"
 #include "bench/suite.h"
 #include "cli/bench_explain.h"
 #include "cli/interrupt.h"
@@ -88,6 +89,10 @@ Status check_bench_flags(const BenchFlags& flags) {
   if (flags.is_suite && flags.is_explain)
     return invalid_argument(
         "[--suite] cannot be combined with --explain (see anemone bench --help)");
+  if (flags.drafts.is_on() && (flags.is_suite || flags.is_explain || !flags.plot.empty()))
+    return invalid_argument(
+        "[--draft] cannot be combined with --suite, --explain or --plot (see anemone bench "
+        "--help)");
   if (flags.plot.empty()) return {};
   if (flags.is_suite || flags.is_explain)
     return invalid_argument(
@@ -141,6 +146,29 @@ Status run_prompt_suite(const BenchFlags& flags, const BenchOptions& options) {
   return print_report(describe_model(*model) + "\n" + suite_table(result));
 }
 
+Status run_speculation(const BenchFlags& flags, const BenchOptions& options,
+                       const Context& context) {
+  ANEMONE_ASSIGN_OR_RETURN(const auto model,
+                           load_for_bench(options, options.threads.front(), false));
+  bench::SpeculationTest test;
+  ANEMONE_ASSIGN_OR_RETURN(test.speculation, load_speculation(flags.drafts, {&model, 1}, context));
+  test.tokens = options.decode.empty() ? 0 : options.decode.front();
+  test.repetitions = options.repetitions;
+  test.cancel = &interrupt_flag();
+  std::vector<bench::SpeculationSpeed> speeds;
+  {
+    ProgressReport bar("measuring", Progress::Unit::kItems);
+    std::uint64_t runs = 0;
+    test.on_run = [&] { bar(++runs, 4 * static_cast<std::uint64_t>(options.repetitions + 1)); };
+    ANEMONE_ASSIGN_OR_RETURN(speeds, bench::measure_speculation(model, test));
+  }
+  if (!flags.is_json)
+    return print_report(describe_model(*model) + "\n" + bench::speculation_table(speeds));
+  Json out = Json::array();
+  for (const bench::SpeculationSpeed& speed : speeds) out.push_back(bench::to_json(speed));
+  return print_json(out, 2);
+}
+
 Status run_bench(const BenchFlags& flags, const Context& context) {
   ANEMONE_RETURN_IF_ERROR(check_bench_flags(flags));
   ANEMONE_ASSIGN_OR_RETURN(BenchOptions options, parse(flags, context));
@@ -153,6 +181,7 @@ Status run_bench(const BenchFlags& flags, const Context& context) {
   if (flags.load_start_ns) return run_load_child(options, *flags.load_start_ns);
   if (flags.is_suite) return run_prompt_suite(flags, options);
   if (flags.is_explain) return run_explain(options, flags.is_json);
+  if (flags.drafts.is_on()) return run_speculation(flags, options, context);
   return run_speed(flags, options);
 }
 
@@ -183,6 +212,7 @@ void add_bench_command(CLI::App& app, Context& context) {
   command->add_flag(
       "--explain", flags->is_explain,
       "Print the execution plan instead: fused operations, bytes, FLOPs and time of each step");
+  add_draft_flags(*command, flags->drafts);
   command->add_flag("--json", flags->is_json, "Machine-readable output");
   add_check_hashes_flag(*command, flags->checks_hashes);
   command->add_option("--plot", flags->plot,
@@ -198,6 +228,8 @@ void add_bench_command(CLI::App& app, Context& context) {
       "  anemone bench model.anemone --prefill 512 --decode 64 --depth 0,2048 --streams 1,8 "
       "--json\n"
       "  anemone bench model.anemone --prefill 0 --plot decode.svg\n"
+      "  anemone bench model.anemone --draft-ngram --decode 256          # with and without "
+      "drafts\n"
       "  anemone bench model.anemone --explain");
   command->callback([flags, &context] {
     context.action = [flags, &context] { return run_bench(*flags, context); };

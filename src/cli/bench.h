@@ -17,6 +17,7 @@
 #include "bench/record.h"
 #include "bench/suite.h"
 #include "cli/command.h"
+#include "cli/draft_flags.h"
 #include "engine/model/model.h"
 
 namespace anemone::cli {
@@ -35,6 +36,7 @@ struct BenchFlags {
   bool is_json = false;
   bool checks_hashes = false;
   std::string plot;
+  DraftFlags drafts;
   // A hidden flag, with which this executable starts itself to measure a load; see
   // bench/load_time.h.
   std::optional<std::int64_t> load_start_ns;

@@ -171,8 +171,9 @@ class Chat {
 
 }  // namespace
 
-Status run_chat(const RunOptions& options, std::shared_ptr<const engine::Model> model) {
-  engine::Engine engine({});
+Status run_chat(const RunOptions& options, std::shared_ptr<const engine::Model> model,
+                const engine::SpeculationOptions& speculation) {
+  engine::Engine engine({.speculation = speculation});
   ANEMONE_ASSIGN_OR_RETURN(auto conversation,
                            engine::Conversation::create(engine, std::move(model)));
   conversation.set_system(options.system);

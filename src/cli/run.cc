@@ -54,12 +54,13 @@ Status interrupted() {
 
 // Runs one prompt and prints the answer in the form that was asked for.
 Status run_once(const RunOptions& options, const std::shared_ptr<const engine::Model>& model,
-                std::vector<std::int32_t> prompt, engine::GenerateOptions generate) {
+                const engine::SpeculationOptions& speculation, std::vector<std::int32_t> prompt,
+                engine::GenerateOptions generate) {
   LogitsFile logits(options.logits_out);
   logits.hook(generate);
   const bool streams = !options.as_json && generate.as_text;
   AnswerPrinter printer(generate, streams);
-  engine::Engine engine({});
+  engine::Engine engine({.speculation = speculation});
   auto result = engine::generate(engine, model, std::move(prompt), generate);
   ANEMONE_RETURN_IF_ERROR(printer.finish());
   if (!result.ok()) return result.status();
@@ -81,10 +82,13 @@ Status run_ids(const RunOptions& options, const Context& context) {
   ANEMONE_ASSIGN_OR_RETURN(engine::GenerateOptions generate,
                            generate_options(options, *model, kDefaultContinuation));
   generate.as_text = false;
-  return run_once(options, model, std::move(prompt), std::move(generate));
+  ANEMONE_ASSIGN_OR_RETURN(const auto speculation,
+                           load_speculation(options.drafts, {&model, 1}, context));
+  return run_once(options, model, speculation, std::move(prompt), std::move(generate));
 }
 
-Status run_prompt(const RunOptions& options, std::shared_ptr<const engine::Model> model) {
+Status run_prompt(const RunOptions& options, std::shared_ptr<const engine::Model> model,
+                  const engine::SpeculationOptions& speculation) {
   ANEMONE_ASSIGN_OR_RETURN(const std::string text, prompt_text(*options.prompt));
   const bool is_chat = !options.is_raw && model->has_chat_template();
   ANEMONE_ASSIGN_OR_RETURN(
@@ -101,7 +105,7 @@ Status run_prompt(const RunOptions& options, std::shared_ptr<const engine::Model
     messages.push_back({{"role", "user"}, {"content", text}});
     ANEMONE_ASSIGN_OR_RETURN(prompt, engine::chat_prompt(*model, messages));
   }
-  return run_once(options, model, std::move(prompt), std::move(generate));
+  return run_once(options, model, speculation, std::move(prompt), std::move(generate));
 }
 
 // Flags that contradict each other, before a model is loaded for minutes.
@@ -151,8 +155,10 @@ Status run(const RunOptions& options, const Context& context) {
     return invalid_argument(
         "[PROMPT] expected a text, got none: {} has no chat template and cannot chat",
         options.model);
-  if (options.prompt) return run_prompt(options, std::move(model));
-  return run_chat(options, std::move(model));
+  ANEMONE_ASSIGN_OR_RETURN(const auto speculation,
+                           load_speculation(options.drafts, {&model, 1}, context));
+  if (options.prompt) return run_prompt(options, std::move(model), speculation);
+  return run_chat(options, std::move(model), speculation);
 }
 
 void add_flags(CLI::App& command, RunOptions& options, Context& context) {
@@ -245,6 +251,7 @@ void add_flags(CLI::App& command, RunOptions& options, Context& context) {
   command.add_flag("--json", options.as_json, "Print one JSON object at the end");
   add_check_hashes_flag(command, options.checks_hashes);
   add_require_ane_flag(command, options.requires_ane);
+  add_draft_flags(command, options.drafts);
   command.add_option("--prompt-ids", options.prompt_ids,
                      "Token ids \"1 2 3\" or @FILE instead of a text; prints ids");
   command.add_option("--logits-out", options.logits_out,

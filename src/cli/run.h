@@ -15,6 +15,7 @@
 
 #include "base/json.h"
 #include "base/progress.h"
+#include "cli/draft_flags.h"
 #include "engine/generation/text_request.h"
 #include "engine/model/model.h"
 
@@ -41,6 +42,7 @@ struct RunOptions {
   bool checks_hashes = false;
   bool requires_ane = false;
   std::string logits_out;
+  DraftFlags drafts;
 };
 
 // The prompt as it is given, or what stdin holds where it is "-".
@@ -103,6 +105,7 @@ class LogitsFile {
 Status run_labels(const RunOptions& options, std::shared_ptr<const engine::Model> model);
 
 // A chat: turns from the terminal, or one per line from stdin.
-Status run_chat(const RunOptions& options, std::shared_ptr<const engine::Model> model);
+Status run_chat(const RunOptions& options, std::shared_ptr<const engine::Model> model,
+                const engine::SpeculationOptions& speculation);
 
 }  // namespace anemone::cli

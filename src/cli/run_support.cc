@@ -118,6 +118,10 @@ Json result_json(const engine::GenerateResult& result, const engine::GenerateOpt
                    {"decode_s", timing.decode_s},
                    {"prefill_tok_s", timing.prefill_tok_s()},
                    {"decode_tok_s", timing.decode_tok_s()}};
+  if (timing.proposed_tokens > 0) {
+    out["timing"]["proposed_tokens"] = timing.proposed_tokens;
+    out["timing"]["accepted_tokens"] = timing.accepted_tokens;
+  }
   return out;
 }
 
@@ -126,6 +130,9 @@ void print_stats(const engine::GenerateResult& result, std::string_view more) {
   const engine::Timing& timing = result.timing;
   std::string line = fmt::format("{} tokens", timing.new_tokens);
   if (timing.decode_steps > 0) line += fmt::format(", {:.1f} tok/s", timing.decode_tok_s());
+  if (timing.proposed_tokens > 0)
+    line += fmt::format(", {} of {} proposed tokens accepted", timing.accepted_tokens,
+                        timing.proposed_tokens);
   line += fmt::format("; prompt {} tokens", timing.prompt_tokens - timing.reused_tokens);
   if (timing.prefill_s > 0) line += fmt::format(", {:.1f} tok/s", timing.prefill_tok_s());
   line += more;

@@ -19,6 +19,7 @@
 #include "base/path.h"
 #include "base/progress.h"
 #include "cli/command.h"
+#include "cli/draft_flags.h"
 #include "cli/model_folder.h"
 #include "cli/number_range.h"
 #include "cli/output.h"
@@ -57,6 +58,7 @@ struct ServeOptions {
   std::string pooling = "last";
 
   bool is_http() const { return !is_stdin && socket.empty(); }
+  DraftFlags drafts;
 };
 
 std::string name_of(const std::string& path) {
@@ -235,6 +237,10 @@ Status run_serve(ServeOptions options, const Context& context) {
   }
   ANEMONE_ASSIGN_OR_RETURN(serve::ModelSet models, load_models(options, context));
   options.server.engine = engine_options(options, models);
+  std::vector<std::shared_ptr<const engine::Model>> loaded;
+  for (const serve::ServedModel& model : models.models()) loaded.push_back(model.model);
+  ANEMONE_ASSIGN_OR_RETURN(options.server.engine.speculation,
+                           load_speculation(options.drafts, loaded, context));
   ANEMONE_ASSIGN_OR_RETURN(const int stop, catch_stop_signals());
   const FreedMemoryReturner returner;
   if (options.is_stdin) return serve_stdin(options, models, stop);
@@ -323,6 +329,7 @@ void add_serve_flags(CLI::App& command, ServeOptions& options) {
                      "Chat template (Jinja) instead of the models' own");
   add_check_hashes_flag(command, options.checks_hashes);
   add_require_ane_flag(command, options.requires_ane);
+  add_draft_flags(command, options.drafts);
   CLI::Option* socket = command.add_option(
       "--socket", options.socket, "Serve JSON lines on a Unix socket at this path, no HTTP");
   CLI::Option* lines = command.add_flag("--stdin", options.is_stdin,

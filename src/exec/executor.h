@@ -144,6 +144,9 @@ class LoadedProgram {
   // later one sees what an earlier one has stored. After an error what run() says holds for every
   // item.
   virtual Status run_batch(std::string_view function, std::span<const BatchItem> items) const;
+  // Whether it reads the weights once for the items of most batches, so that a batch of single
+  // tokens costs no more than one run of them all.
+  virtual bool reads_weights_once() const { return false; }
 
   // The inputs of a function that a run needs no tensors for, when it has facts about them
   // (BatchItem::facts), by name. None by default, and for an unknown function.

@@ -351,6 +351,8 @@ void GenerationJob::choice_ended(Writer& writer, bool is_first,
     usage_.cached_tokens += result->timing.reused_tokens;
   }
   usage_.completion_tokens += result->timing.new_tokens;
+  usage_.accepted_tokens += result->timing.accepted_tokens;
+  usage_.rejected_tokens += result->timing.proposed_tokens - result->timing.accepted_tokens;
   if (open_ == 0) complete();
 }
 

@@ -95,6 +95,7 @@ class FakeProgram : public exec::LoadedProgram {
       if (functions_[i] == function) return &signatures_[i];
     return nullptr;
   }
+  bool reads_weights_once() const override { return counts_->reads_weights_once; }
   Result<std::unique_ptr<exec::StateStore>> make_state() const override {
     return std::unique_ptr<exec::StateStore>(
         std::make_unique<FakeStates>(signatures_.front().states));

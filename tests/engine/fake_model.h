@@ -52,9 +52,10 @@ class FakeExecutor : public exec::Executor {
     int shard_runs = 0;
     int head_runs = 0;
     std::int64_t head_columns = 0;
-    int fail_after = -1;  // shard runs until one fails; -1: never
-    int failures = -1;    // runs that fail then; -1: all
-    int nan_after = -1;   // shard runs until all compute with NaN; -1: never
+    int fail_after = -1;              // shard runs until one fails; -1: never
+    int failures = -1;                // runs that fail then; -1: all
+    int nan_after = -1;               // shard runs until all compute with NaN; -1: never
+    bool reads_weights_once = false;  // LoadedProgram::reads_weights_once()
   };
   Counts& counts() { return *counts_; }
 

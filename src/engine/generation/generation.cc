@@ -60,7 +60,9 @@ double Timing::prefill_tok_s() const {
 }
 
 double Timing::decode_tok_s() const {
-  return decode_s > 0 && decode_steps > 0 ? static_cast<double>(decode_steps) / decode_s : 0;
+  return decode_s > 0 && decode_steps > 0
+             ? static_cast<double>(decode_steps + accepted_tokens) / decode_s
+             : 0;
 }
 
 Result<std::unique_ptr<Generation>> Generation::create(std::shared_ptr<const Model> model,

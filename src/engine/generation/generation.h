@@ -72,7 +72,7 @@ struct GenerateOptions {
   LogitsCallback on_prompt_logits;
   // Called after every step that reads the prompt.
   std::function<void(std::int64_t done, std::int64_t total)> on_prefill_progress;
-  // Asked before each step of the text; it waits while whoever takes the pieces has no room.
+  // Asked before each step and each proposed token: the text waits while its sink has no room.
   std::function<bool()> is_paused;
 };
 
@@ -83,6 +83,10 @@ struct Timing {
   std::int64_t new_tokens = 0;
   std::int64_t decode_steps = 0;  // the first token comes from the prefill
   double decode_s = 0;            // of the steps, sampling included
+  // Tokens that were proposed, and those of them that a step took over: it made one token more for
+  // each.
+  std::int64_t proposed_tokens = 0;
+  std::int64_t accepted_tokens = 0;
 
   // Tokens per second; 0 where there was nothing to measure.
   double prefill_tok_s() const;

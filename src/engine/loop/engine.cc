@@ -318,7 +318,7 @@ bool Engine::fits(const Waiting& waiting) const {
     reserved = Sequence::cache_bytes(*embed->model, embed->model->context());
   } else {
     const auto& request = std::get<Request>(waiting.request);
-    reserved = reserved_bytes(*request.model, request.choices.front());
+    reserved = reserved_bytes(*request.model, request.choices.front(), options_.speculation);
   }
   for (const auto& loop : loops_) reserved += loop->reserved();
   return reserved <= cache_bytes_;
@@ -327,7 +327,7 @@ bool Engine::fits(const Waiting& waiting) const {
 ModelLoop& Engine::loop_of(const std::shared_ptr<const Model>& model) {
   for (const auto& loop : loops_)
     if (&loop->model() == model.get()) return *loop;
-  loops_.push_back(std::make_unique<ModelLoop>(model, pool_));
+  loops_.push_back(std::make_unique<ModelLoop>(model, pool_, options_.speculation));
   return *loops_.back();
 }
 

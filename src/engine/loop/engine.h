@@ -18,6 +18,7 @@
 #include "engine/loop/model_loop.h"
 #include "engine/loop/request.h"
 #include "engine/loop/sequence_pool.h"
+#include "engine/speculation/speculator.h"
 
 namespace anemone::engine {
 
@@ -27,6 +28,9 @@ struct EngineOptions {
   // For caches, those of ended texts included; 0: default_cache_bytes(). A text whose caches could
   // go beyond it waits until others have ended; one alone always runs.
   std::uint64_t cache_bytes = 0;
+  // How texts are decoded faster, if at all (speculator.h). Models whose check_speculation() fails
+  // go without.
+  SpeculationOptions speculation = {};
 };
 // A quarter of the memory that this process may use.
 std::uint64_t default_cache_bytes();

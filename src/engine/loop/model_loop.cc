@@ -24,11 +24,13 @@ bool ModelLoop::Text::is_paused() const {
   return choice.options.is_paused && choice.options.is_paused();
 }
 
-ModelLoop::ModelLoop(std::shared_ptr<const Model> model, SequencePool& pool)
+ModelLoop::ModelLoop(std::shared_ptr<const Model> model, SequencePool& pool,
+                     const SpeculationOptions& speculation)
     : model_(std::move(model)),
       pool_(pool),
       steps_(model_),
       chunks_(model_),
+      speculator_(speculation, *model_),
       labels_(model_),
       embeds_(model_) {
   // A prompt has two tokens to read, at least.
@@ -63,15 +65,17 @@ void ModelLoop::add(std::shared_ptr<RequestTicket> ticket, EmbedRequest&& reques
 
 std::uint64_t ModelLoop::bytes() const {
   std::uint64_t bytes = embeds_.bytes();
-  for (const auto& text : texts_)
+  for (const auto& text : texts_) {
     if (text->sequence != nullptr) bytes += text->sequence->bytes();
+    if (text->speculation != nullptr) bytes += text->speculation->proposer->bytes();
+  }
   return bytes;
 }
 
 std::uint64_t ModelLoop::reserved() const {
   std::uint64_t bytes = embeds_.texts() * Sequence::cache_bytes(*model_, model_->context());
   for (const auto& text : texts_)
-    if (!text->has_ended) bytes += reserved_bytes(*model_, text->choice);
+    if (!text->has_ended) bytes += reserved_bytes(*model_, text->choice, speculator_.options());
   return bytes;
 }
 
@@ -143,6 +147,8 @@ Status ModelLoop::begin(Text& text, std::uint64_t others_bytes) {
   text.sequence = std::move(sequence);
   text.reused = text.sequence->position();
   text.generation = std::move(generation);
+  if (auto speculation = speculator_.make(); speculation.ok())
+    text.speculation = *std::move(speculation);
   // Where another text had the whole prompt, what the model says after it is there, too.
   if (text.rest().empty()) take(text, {}, false);
   return {};
@@ -159,10 +165,12 @@ bool ModelLoop::is_decoding(Text& text, bool is_solo) const {
 bool ModelLoop::run(Steps& steps, const std::function<void()>* meanwhile) {
   if (steps.items.empty()) return false;
   for (Text* text : steps.texts) text->is_in_step = true;
+  const auto start = Clock::now();
   const Status status = guarded([&]() -> Status {
     steps.runner.step(steps.items, meanwhile);
     return {};
   });
+  steps.seconds = status.ok() ? seconds_between(start, Clock::now()) : 0;
   for (Text* text : steps.texts) text->is_in_step = false;
   for (std::size_t i = 0; i < steps.items.size(); ++i)
     take(*steps.texts[i], status.ok() ? std::move(steps.items[i].status) : status,
@@ -175,13 +183,54 @@ bool ModelLoop::run(Steps& steps, const std::function<void()>* meanwhile) {
 bool ModelLoop::decode() {
   for (const auto& text : texts_)
     if (is_decoding(*text, /*is_solo=*/false)) steps_.add(*text);
-  bool did_anything = run(steps_);
+  bool did_anything = run_speculating();
   for (const auto& text : texts_) {
     if (!is_decoding(*text, /*is_solo=*/true)) continue;
     steps_.add(*text);
-    did_anything = run(steps_) || did_anything;
+    did_anything = run_speculating() || did_anything;
   }
   return did_anything;
+}
+
+bool ModelLoop::run_speculating() {
+  if (steps_.items.empty()) return false;
+  speculator_.begin(std::ssize(steps_.items));
+  for (std::size_t i = 0; i < steps_.items.size(); ++i) propose(*steps_.texts[i], steps_.items[i]);
+  run(steps_);
+  if (steps_.seconds > 0) speculator_.end(steps_.seconds);
+  return true;
+}
+
+std::int64_t ModelLoop::most_proposed(const Text& text) const {
+  const auto length = std::ssize(text.ids);
+  std::int64_t most = std::min(SpeculationOptions::kMostTokens, model_->context() - length);
+  const std::int64_t limit = text.choice.options.max_new_tokens;
+  // The step makes one token more than it accepts.
+  if (limit >= 0) most = std::min(most, limit - (length - std::ssize(text.choice.prompt)) - 1);
+  while (most > 0 && !model_->manifest().has_same_ropes(length, length + most)) --most;
+  return most;
+}
+
+void ModelLoop::propose(Text& text, StepItem& item) {
+  // A prompt of one token is not a text that decodes yet.
+  if (text.speculation == nullptr || !text.has_prediction) return;
+  const Status status = guarded([&]() -> Status {
+    Speculation& speculation = *text.speculation;
+    speculation.tokens.clear();
+    if (const auto most = most_proposed(text); most > 0)
+      ANEMONE_RETURN_IF_ERROR(speculator_.propose(speculation, text.ids, most));
+    if (speculation.tokens.empty()) return {};
+    text.verified.assign(1, text.ids.back());
+    text.verified.insert(text.verified.end(), speculation.tokens.begin(), speculation.tokens.end());
+    return {};
+  });
+  if (!status.ok()) {
+    text.speculation.reset();
+    text.verified.clear();
+  }
+  if (text.verified.empty()) return;
+  item.ids = text.verified;
+  item.predictions = std::ssize(text.verified);
 }
 
 bool ModelLoop::is_reading(Text& text) const {
@@ -234,6 +283,14 @@ void ModelLoop::add_short_prompts(Steps& steps, std::int64_t max_tokens) {
 }
 
 void ModelLoop::take(Text& text, Status status, bool was_shared) {
+  const bool was_verified = !text.verified.empty();
+  if (!status.ok() && was_verified) {
+    // Perhaps for a token that the text would not have: it goes on without proposals.
+    text.verified.clear();
+    text.speculation.reset();
+    if (was_shared) text.is_solo = true;
+    return;
+  }
   if (!status.ok()) {
     // Nobody knows whose fault a step of several texts is: each runs again alone.
     if (was_shared && status.code() != Code::kCorrupt && !text.rest().empty()) {
@@ -244,7 +301,7 @@ void ModelLoop::take(Text& text, Status status, bool was_shared) {
     }
     return end(text, std::move(status));
   }
-  Status accepted = guarded([&] { return accept(text); });
+  Status accepted = guarded([&] { return was_verified ? accept_verified(text) : accept(text); });
   if (!accepted.ok()) return end(text, std::move(accepted));
   if (text.generation->is_done()) finish(text);
 }
@@ -265,13 +322,36 @@ Status ModelLoop::accept(Text& text) {
     text.first = Clock::now();
     text.has_prediction = true;
   }
+  return pick(text, text.sequence->prediction());
+}
+
+Status ModelLoop::pick(Text& text, const Prediction& prediction) {
   if (text.ticket->is_cancelled()) {
     text.generation->end(FinishReason::kCancelled);
     return {};
   }
-  ANEMONE_RETURN_IF_ERROR(text.generation->accept(text.sequence->prediction()));
+  ANEMONE_RETURN_IF_ERROR(text.generation->accept(prediction));
   if (!text.generation->is_done()) text.ids.push_back(text.generation->pending());
   return {};
+}
+
+Status ModelLoop::accept_verified(Text& text) {
+  const std::vector<std::int32_t> verified = std::exchange(text.verified, {});
+  const auto proposed = std::ssize(verified) - 1;
+  const std::int64_t first = std::ssize(text.ids) - 1;
+  ++text.decode_steps;
+  Status status = pick(text, text.sequence->prediction_at(first));
+  std::int64_t accepted = 0;
+  const auto goes_on = [&] {
+    return status.ok() && !text.generation->is_done() && accepted < proposed &&
+           text.ids.back() == verified[static_cast<std::size_t>(accepted + 1)] && !text.is_paused();
+  };
+  while (goes_on()) status = pick(text, text.sequence->prediction_at(first + ++accepted));
+  text.sequence->truncate(first + 1 + accepted);
+  text.proposed += proposed;
+  text.accepted += accepted;
+  Speculator::count(*text.speculation, accepted);
+  return status;
 }
 
 void ModelLoop::finish(Text& text) {
@@ -283,6 +363,8 @@ void ModelLoop::finish(Text& text) {
     timing.reused_tokens = text.reused;
     timing.prefill_s = seconds_between(text.start, text.has_prediction ? text.first : now);
     timing.decode_steps = text.decode_steps;
+    timing.proposed_tokens = text.proposed;
+    timing.accepted_tokens = text.accepted;
     timing.decode_s = text.has_prediction ? seconds_between(text.first, now) : 0;
   }
   end(text, std::move(result));

@@ -16,6 +16,7 @@
 #include "engine/loop/request.h"
 #include "engine/loop/sequence_pool.h"
 #include "engine/session/step_runner.h"
+#include "engine/speculation/speculator.h"
 
 namespace anemone::engine {
 
@@ -23,7 +24,8 @@ namespace anemone::engine {
 class ModelLoop {
  public:
   // The pool outlives the loop.
-  ModelLoop(std::shared_ptr<const Model> model, SequencePool& pool);
+  ModelLoop(std::shared_ptr<const Model> model, SequencePool& pool,
+            const SpeculationOptions& speculation);
 
   const Model& model() const { return *model_; }
   // After an exception the choice or the request is as it was.
@@ -56,6 +58,11 @@ class ModelLoop {
     std::vector<std::int32_t> ids;  // the prompt and what was made; the sequence has the first ones
     std::int64_t reused = 0;        // tokens of the prompt that were in the sequence
     std::int64_t decode_steps = 0;
+    std::unique_ptr<Speculation> speculation;  // null: nothing proposes, or no more
+    // Where it proposed tokens: the last one of `ids` and those, while they are in a step.
+    std::vector<std::int32_t> verified;
+    std::int64_t proposed = 0;
+    std::int64_t accepted = 0;
     Clock::time_point start;
     Clock::time_point first;      // prediction
     bool has_prediction = false;  // one, at least
@@ -82,6 +89,7 @@ class ModelLoop {
     StepRunner runner;
     std::vector<StepItem> items;
     std::vector<Text*> texts;  // of the items
+    double seconds = 0;        // that the last step took; 0: it failed
   };
 
   // Ends texts that are cancelled, and begins those that can.
@@ -94,6 +102,11 @@ class ModelLoop {
   // Whether it has one token to run, in a step with others or alone.
   bool is_decoding(Text& text, bool is_solo) const;
   bool decode();
+  // Adds proposed tokens to a step of texts that decode, runs it and takes what it gave.
+  bool run_speculating();
+  void propose(Text& text, StepItem& item);
+  // Proposed tokens of a text at most: all of them have to fit where the text does.
+  std::int64_t most_proposed(const Text& text) const;
   // Whether it has more than one token to run, or all that it has for their logits.
   bool is_reading(Text& text) const;
   // Whether the rest of its prompt is so short that it can be read with others.
@@ -109,6 +122,11 @@ class ModelLoop {
   void take(Text& text, Status status, bool was_shared);
   // Goes on with the prediction after the last token of the text.
   Status accept(Text& text);
+  // Goes on with the predictions after the tokens that were verified, as long as they are those
+  // that the text goes on with, and drops the others.
+  Status accept_verified(Text& text);
+  // Takes the prediction after the last token of the text.
+  Status pick(Text& text, const Prediction& prediction);
   void end(Text& text, Result<GenerateResult> result);
   void finish(Text& text);
   void remove_ended();
@@ -117,6 +135,7 @@ class ModelLoop {
   SequencePool& pool_;
   Steps steps_;
   Steps chunks_;  // of prompts, while the others are run in their middle
+  Speculator speculator_;
   std::vector<std::unique_ptr<Text>> texts_;  // in the order in which they came
   bool was_oldest_ = true;                    // whether the last chunk was one of the oldest prompt
   LabelLoop labels_;

@@ -15,6 +15,7 @@
 #include "engine/generation/generation.h"
 #include "engine/loop/guarded.h"
 #include "engine/model/model.h"
+#include "engine/speculation/speculator.h"
 
 namespace anemone::engine {
 
@@ -34,8 +35,9 @@ struct Choice {
 
 // The result of a text that was cancelled before it began.
 GenerateResult cancelled_result(const Choice& choice);
-// Bytes of the caches of a text at its greatest length.
-std::uint64_t reserved_bytes(const Model& model, const Choice& choice);
+// Bytes of the caches of a text at its greatest length, those of a draft model included.
+std::uint64_t reserved_bytes(const Model& model, const Choice& choice,
+                             const SpeculationOptions& speculation);
 
 // One request of a client. Its choices run together where there are free slots; equal prompts are
 // read once.

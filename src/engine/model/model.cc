@@ -167,6 +167,17 @@ Result<std::string> Model::render_chat(Json messages, bool add_generation_prompt
   return chosen->render(context, options);
 }
 
+bool Model::keeps_recurrent_states() const {
+  return std::ranges::any_of(manifest_.shards, [](const artifact::Shard& shard) {
+    return std::ranges::any_of(shard.caches, &artifact::Cache::is_recurrent);
+  });
+}
+
+bool Model::reads_weights_once() const {
+  return std::ranges::all_of(shards_,
+                             [](const auto& shard) { return shard->reads_weights_once(); });
+}
+
 bool Model::is_eos(std::int32_t id) const {
   return std::ranges::find(manifest_.eos_ids, id) != manifest_.eos_ids.end();
 }

@@ -78,6 +78,10 @@ class Model {
   Result<std::string> render_chat(Json messages, bool add_generation_prompt, Json variables,
                                   WorkBudget* budget = nullptr) const;
 
+  // Whether a layer keeps a recurrent state, so that its caches cannot be truncated.
+  bool keeps_recurrent_states() const;
+  // Whether the executor reads the weights of the shards once for the runs of a batch.
+  bool reads_weights_once() const;
   // The functions of the shards. Every step has one that takes it; at the end of the context that
   // is the one for a single token.
   const std::vector<FunctionPlan>& functions() const { return functions_; }

@@ -29,7 +29,29 @@ Result<std::unique_ptr<Sequence>> Sequence::create(std::shared_ptr<const Model> 
 Sequence::Sequence(std::shared_ptr<const Model> model) : model_(std::move(model)) {}
 
 Prediction Sequence::prediction() const {
-  return {has_logits_ ? std::span<const float>(logits_) : std::span<const float>(), argmax_};
+  return prediction_back(0);
+}
+
+Prediction Sequence::prediction_at(std::int64_t position) const {
+  return prediction_back(this->position() - 1 - position);
+}
+
+Prediction Sequence::prediction_back(std::int64_t back) const {
+  ANEMONE_CHECK(back >= 0);
+  const auto skipped = static_cast<std::size_t>(back);
+  Prediction out;
+  if (skipped < logit_rows_) {
+    const auto vocab = static_cast<std::size_t>(model_->vocab_size());
+    out.logits = std::span(logits_).subspan((logit_rows_ - 1 - skipped) * vocab, vocab);
+  }
+  if (skipped < argmaxes_.size()) out.argmax = argmaxes_[argmaxes_.size() - 1 - skipped];
+  return out;
+}
+
+std::span<float> Sequence::add_logits() {
+  const auto vocab = static_cast<std::size_t>(model_->vocab_size());
+  logits_.resize((logit_rows_ + 1) * vocab);
+  return std::span(logits_).subspan(logit_rows_++ * vocab, vocab);
 }
 
 void Sequence::drop_prediction() {
@@ -38,8 +60,8 @@ void Sequence::drop_prediction() {
 }
 
 void Sequence::clear_logits() {
-  has_logits_ = false;
-  argmax_.reset();
+  logit_rows_ = 0;
+  argmaxes_.clear();
 }
 
 std::int64_t Sequence::reusable(std::span<const std::int32_t> ids) const {
@@ -67,8 +89,9 @@ Status Sequence::take_snapshot() {
   if (!snapshots_.empty() && snapshots_.back().length() == position()) return {};
   Snapshot snapshot;
   ANEMONE_ASSIGN_OR_RETURN(snapshot.states, caches_.snapshot());
-  if (has_logits_) snapshot.logits = logits_;
-  snapshot.argmax = argmax_;
+  const Prediction last = prediction();
+  snapshot.logits.assign(last.logits.begin(), last.logits.end());
+  snapshot.argmax = last.argmax;
   if (snapshots_.size() == kMaxSnapshots) snapshots_.erase(snapshots_.begin());
   snapshots_.push_back(std::move(snapshot));
   return {};
@@ -76,9 +99,9 @@ Status Sequence::take_snapshot() {
 
 void Sequence::predict_as(const Snapshot* snapshot) {
   if (snapshot == nullptr || snapshot->length() != position()) return;
-  logits_ = snapshot->logits;
-  has_logits_ = !logits_.empty();
-  argmax_ = snapshot->argmax;
+  clear_logits();
+  if (!snapshot->logits.empty()) std::ranges::copy(snapshot->logits, add_logits().begin());
+  if (snapshot->argmax) argmaxes_.push_back(*snapshot->argmax);
 }
 
 std::uint64_t Sequence::bytes() const {

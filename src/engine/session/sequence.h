@@ -3,6 +3,7 @@
 
 #include <anemone/status.h>
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -36,6 +37,9 @@ class Sequence {
   const std::vector<std::int32_t>& tokens() const { return tokens_; }
   std::int64_t position() const { return static_cast<std::int64_t>(tokens_.size()); }
   Prediction prediction() const;
+  // The same after the token at `position`, one of the last for which the last step gave
+  // predictions (StepItem::predictions).
+  Prediction prediction_at(std::int64_t position) const;
   // Frees its memory.
   void drop_prediction();
 
@@ -86,8 +90,12 @@ class Sequence {
     bool has_prediction() const { return !logits.empty() || argmax.has_value(); }
   };
   void clear_logits();
+  // The row of one more prediction, to be filled.
+  std::span<float> add_logits();
   // The last snapshot of at most so many tokens; nullptr without one.
   const Snapshot* snapshot_within(std::int64_t tokens) const;
+  // The prediction `back` tokens before the last one.
+  Prediction prediction_back(std::int64_t back) const;
   // Takes the prediction after the tokens that are there from a snapshot of them, which may be null
   // or one of fewer tokens.
   void predict_as(const Snapshot* snapshot);
@@ -98,9 +106,10 @@ class Sequence {
   bool is_damaged_ = false;  // the caches stand for other tokens than tokens_
   KvCache caches_;
   std::vector<Snapshot> snapshots_;  // by their length
+  // Predictions after the last tokens: rows [logit_rows_, vocab_size], or most likely tokens.
   std::vector<float> logits_;
-  bool has_logits_ = false;
-  std::optional<std::int32_t> argmax_;
+  std::size_t logit_rows_ = 0;
+  std::vector<std::int32_t> argmaxes_;
 };
 
 // The number of tokens that two texts begin with in common.

@@ -3,6 +3,7 @@
 // gave.
 #include <algorithm>
 #include <cmath>
+#include <optional>
 #include <type_traits>
 #include <vector>
 
@@ -64,14 +65,24 @@ const Bucket& StepRunner::smallest_bucket() const {
   });
 }
 
-// A pass of several tokens needs the heads for one column of each item only.
+// A pass of several tokens needs the heads for one column of each item only, or for the last chunks
+// of an item with several predictions.
 Status StepRunner::predict_last(const Bucket& bucket) {
   std::vector<Chunk> chunks;
-  std::vector<const Part*> parts;
+  std::vector<const Part*> parts;  // of each chunk
   if (columns_.size() < parts_.size()) columns_.resize(parts_.size());
   for (const Part& part : parts_) {
     const bool is_end = part.count == static_cast<std::int64_t>(part.item->ids.size());
     if (!is_end || part.item->on_logits != nullptr || part.item->on_hidden != nullptr) continue;
+    if (part.item->predictions > 1) {
+      if (bucket.width() > 1) continue;  // predict_several()
+      const std::size_t end = part.first_chunk + part.chunks;
+      for (auto i = end - static_cast<std::size_t>(part.item->predictions); i < end; ++i) {
+        chunks.push_back(chunks_[i]);
+        parts.push_back(&part);
+      }
+      continue;
+    }
     Chunk chunk = chunks_[part.first_chunk + part.chunks - 1];
     if (bucket.width() != 1) {
       Tensor& column = columns_[parts.size()];
@@ -84,10 +95,29 @@ Status StepRunner::predict_last(const Bucket& bucket) {
   if (chunks.empty()) return {};
   ANEMONE_RETURN_IF_ERROR(run_heads(*model_, smallest_bucket().plan().head_function, 1, chunks));
   for (std::size_t i = 0; i < parts.size(); ++i) {
-    Sequence& sequence = *parts[i]->item->sequence;
-    parts[i]->item->status = gather(chunks[i], sequence, sequence.position() + parts[i]->count - 1);
+    StepItem& item = *parts[i]->item;
+    if (!item.status.ok()) continue;
+    const StepInputs& inputs = *chunks[i].host_inputs;
+    item.status = gather({.chunk = &chunks[i], .position = inputs.position() + inputs.count() - 1},
+                         *item.sequence);
     // The caches may hold NaN, too.
-    if (!parts[i]->item->status.ok()) sequence.clear();
+    if (!item.status.ok()) item.sequence->clear();
+  }
+  return {};
+}
+
+Status StepRunner::predict_several(const Bucket& bucket, const Part& part) {
+  const Chunk& chunk = chunks_[part.first_chunk];
+  ANEMONE_CHECK(part.chunks == 1 && part.count == std::ssize(part.item->ids));
+  const std::int64_t width = bucket.width();
+  ANEMONE_RETURN_IF_ERROR(
+      run_heads(*model_, bucket.plan().head_function, width, std::span(&chunk, 1)));
+  Sequence& sequence = *part.item->sequence;
+  for (std::int64_t t = part.count - part.item->predictions; t < part.count; ++t) {
+    Status status = gather({&chunk, width, t, sequence.position() + t}, sequence);
+    if (status.ok()) continue;
+    sequence.clear();
+    return status;
   }
   return {};
 }
@@ -109,8 +139,7 @@ Status StepRunner::predict_all(const Bucket& bucket, const Part& part) {
   }
   // The last row is the prediction, if it is one of the last token.
   if (part.count == static_cast<std::int64_t>(part.item->ids.size())) {
-    sequence.logits_ = row_;
-    sequence.has_logits_ = true;
+    std::ranges::copy(row_, sequence.add_logits().begin());
   }
   return {};
 }
@@ -137,37 +166,45 @@ Status StepRunner::give_hidden(const Bucket& bucket, const Part& part) {
   return {};
 }
 
-Status StepRunner::gather(const Chunk& chunk, Sequence& sequence, std::int64_t position) {
-  if (model_->manifest().is_greedy()) return gather_argmax(chunk, sequence, position);
-  sequence.logits_.resize(static_cast<std::size_t>(model_->vocab_size()));
-  gather_logits(*chunk.outputs, 1, 0, sequence.logits_);
-  sequence.has_logits_ = true;
-  return check_logits(sequence.logits_, model_->manifest().name, position);
+Status StepRunner::gather(const Column& column, Sequence& sequence) {
+  if (model_->manifest().is_greedy()) return gather_argmax(column, sequence);
+  const std::span<float> row = sequence.add_logits();
+  gather_logits(*column.chunk->outputs, column.tokens, column.index, row);
+  return check_logits(row, model_->manifest().name, column.position);
 }
 
-// Takes the highest of the logits that the heads give, after a step of one token.
-Status StepRunner::gather_argmax(const Chunk& chunk, Sequence& sequence, std::int64_t position) {
+// Takes the highest of the logits that the heads give for a token.
+Status StepRunner::gather_argmax(const Column& column, Sequence& sequence) {
   const artifact::Manifest& manifest = model_->manifest();
-  const StepOutputs& outputs = *chunk.outputs;
+  const StepOutputs& outputs = *column.chunk->outputs;
+  const std::int64_t position = column.position;
+  const auto at = static_cast<std::size_t>(column.index);
   // The heads give only their largest logit, which may be a number when others are NaN. So the
   // hidden state that enters them is checked.
-  const std::vector<float> hidden = to_floats(chunk.hidden);
+  Tensor one;
+  TensorView entering = column.chunk->hidden;
+  if (column.tokens > 1) {
+    take_column(entering, column.index, manifest, one);
+    entering = one.view();
+  }
+  const std::vector<float> hidden = to_floats(entering);
   if (std::ranges::any_of(hidden, [](float value) { return std::isnan(value); }))
     return corrupt(
         "[{}] the hidden state of the last layer at position {} cannot be used: it holds NaN",
         manifest.name, position);
   float highest = 0;
+  std::optional<std::int32_t> best;
   for (std::size_t p = 0; p < outputs.heads.size(); ++p)
     for (const artifact::Head& head : model_->head_packages()[p]) {
-      const float logit =
-          to_floats(exec::find_output(outputs.heads[p], head.output)->view()).front();
+      const float logit = to_floats(exec::find_output(outputs.heads[p], head.output)->view())[at];
       ANEMONE_RETURN_IF_ERROR(check_logits({&logit, 1}, manifest.name, position));
       const std::int32_t row =
-          exec::find_output(outputs.heads[p], head.argmax)->view().as<std::int32_t>().front();
-      if (sequence.argmax_ && !(logit > highest)) continue;
+          exec::find_output(outputs.heads[p], head.argmax)->view().as<std::int32_t>()[at];
+      if (best && !(logit > highest)) continue;
       highest = logit;
-      sequence.argmax_ = static_cast<std::int32_t>(head.vocab_begin) + row;
+      best = static_cast<std::int32_t>(head.vocab_begin) + row;
     }
+  sequence.argmaxes_.push_back(best.value_or(0));
   return {};
 }
 

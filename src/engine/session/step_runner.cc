@@ -38,13 +38,39 @@ StepRunner::BucketChoice StepRunner::choose(std::int64_t position, std::int64_t 
   return best;
 }
 
+StepRunner::BucketChoice StepRunner::choose(const StepItem& item, std::int64_t done) {
+  if (item.predictions > 1) return choose_verifying(item, done);
+  return choose(item.sequence->position() + done, std::ssize(item.ids) - done);
+}
+
+// Where an executor reads the weights once for all chunks, each token is a chunk of its own: it
+// goes with the texts that run one token, and nothing is computed for padding. Otherwise one chunk
+// takes all tokens, if there is a function for that.
+StepRunner::BucketChoice StepRunner::choose_verifying(const StepItem& item, std::int64_t done) {
+  const std::int64_t position = item.sequence->position();
+  const std::int64_t total = std::ssize(item.ids);
+  if (done == 0 && !model_->reads_weights_once()) {
+    const BucketChoice wide = choose(position, total);
+    if (wide.count == total) return wide;
+  }
+  BucketChoice best;
+  for (Bucket& bucket : buckets_) {
+    const std::int64_t context = bucket.plan().context;
+    if ((bucket.max_width() != 1 && !bucket.is_flexible()) || context < position + total) continue;
+    if (best.bucket != nullptr && best.bucket->plan().context <= context) continue;
+    best = {&bucket, 1, 1};
+  }
+  ANEMONE_CHECK(best.bucket != nullptr);
+  return best;
+}
+
 void StepRunner::step(std::span<StepItem> items, const std::function<void()>* meanwhile) {
-  const auto choice_of = [&](const StepItem& item) {
-    return choose(item.sequence->position(), static_cast<std::int64_t>(item.ids.size()));
-  };
+  const auto choice_of = [&](const StepItem& item) { return choose(item, 0); };
   for (StepItem& item : items) {
     ANEMONE_CHECK(item.sequence->model_ == model_ && !item.sequence->is_damaged_);
-    ANEMONE_CHECK(!item.ids.empty());
+    ANEMONE_CHECK(!item.ids.empty() && item.predictions >= 1);
+    ANEMONE_CHECK(item.predictions == 1 || (std::ssize(item.ids) >= item.predictions &&
+                                            std::ssize(item.ids) <= StepItem::kMaxVerified));
     item.done = 0;
     item.status = {};
     item.sequence->clear_logits();
@@ -73,7 +99,7 @@ Status StepRunner::add_chunks(const BucketChoice& choice, StepItem& item) {
   const auto total = static_cast<std::int64_t>(item.ids.size());
   const std::int64_t most = std::min(item.max_tokens, StepItem::kMaxTokens);
   Part part{&item, chunks_.size()};
-  BucketChoice next = choose(sequence.position(), total);
+  BucketChoice next = choose(item, 0);
   do {
     const std::size_t index = chunks_.size();
     if (index == outputs_.size())
@@ -90,8 +116,9 @@ Status StepRunner::add_chunks(const BucketChoice& choice, StepItem& item) {
     part.last_count = next.count;
     part.count += next.count;
     if (part.count == total || part.count + choice.width > most) break;
-    next = choose(sequence.position() + part.count, total - part.count);
+    next = choose(item, part.count);
   } while (next.is_same_pass(choice));
+  ANEMONE_CHECK(item.predictions == 1 || part.count == total);
   parts_.push_back(part);
   return {};
 }
@@ -113,6 +140,8 @@ void StepRunner::run_pass(const BucketChoice& choice, const std::function<void()
       part.item->status = give_hidden(bucket, part);
     if (part.item->status.ok() && part.item->on_logits != nullptr)
       part.item->status = predict_all(bucket, part);
+    else if (part.item->status.ok() && part.item->predictions > 1 && bucket.width() > 1)
+      part.item->status = predict_several(bucket, part);
     if (part.item->status.ok()) add_tokens(part);
   }
 }

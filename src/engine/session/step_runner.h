@@ -28,17 +28,22 @@ struct StepItem {
   // Tokens of a step at most, in chunks of a function's width: enough for the weights to be read
   // seldom, few enough to be stopped between steps.
   static constexpr std::int64_t kMaxTokens = 512;
+  // Tokens of an item with several predictions at most.
+  static constexpr std::int64_t kMaxVerified = 64;
 
   Sequence* sequence = nullptr;
   // All tokens that are to be run, after those of the sequence; a step may run the first ones only.
   // At least one; each in the vocabulary and all in the context, which the caller has checked.
   std::span<const std::int32_t> ids;
   std::int64_t max_tokens = kMaxTokens;  // of `ids`, in this step; at least one chunk is run
-  // Called for every token; null: the sequence gets its prediction after the last one of `ids`.
+  // Called for every token; null: the sequence gets its predictions after the last ones of `ids`.
   const LogitsCallback* on_logits = nullptr;
   // Called for every token; then nobody asks for a prediction, and the heads run for on_logits
   // alone. The model has to give hidden states (Model::check_gives_hidden).
   const HiddenCallback* on_hidden = nullptr;
+  // How many of the last ones, 1 <= predictions <= ids.size(). More than one: all of `ids` are run,
+  // at most kMaxVerified of them, to verify which of them the model would have said.
+  std::int64_t predictions = 1;
 
   // After the step: how many of `ids` the sequence has now.
   std::int64_t done = 0;
@@ -81,17 +86,29 @@ class StepRunner {
   };
 
   BucketChoice choose(std::int64_t position, std::int64_t remaining);
+  // For the next tokens of an item, `done` of which are in chunks already.
+  BucketChoice choose(const StepItem& item, std::int64_t done);
+  BucketChoice choose_verifying(const StepItem& item, std::int64_t done);
   Status add_chunks(const BucketChoice& choice, StepItem& item);
   void run_pass(const BucketChoice& choice, const std::function<void()>* meanwhile);
   Status run_chunks(const Bucket& bucket);
   // Computes the predictions that are wanted after the last tokens of items.
   Status predict_last(const Bucket& bucket);
+  // The predictions of an item with several whose chunk has them all.
+  Status predict_several(const Bucket& bucket, const Part& part);
   Status predict_all(const Bucket& bucket, const Part& part);
   Status give_hidden(const Bucket& bucket, const Part& part);
   void add_tokens(const Part& part);
-  // Takes over what the heads gave for the one token of a chunk.
-  Status gather(const Chunk& chunk, Sequence& sequence, std::int64_t position);
-  Status gather_argmax(const Chunk& chunk, Sequence& sequence, std::int64_t position);
+  // One of the tokens for which a run of the heads gave something, and where it stands.
+  struct Column {
+    const Chunk* chunk = nullptr;
+    std::int64_t tokens = 1;  // of the run
+    std::int64_t index = 0;   // of the token among them
+    std::int64_t position = 0;
+  };
+  // Takes over what the heads gave for a token.
+  Status gather(const Column& column, Sequence& sequence);
+  Status gather_argmax(const Column& column, Sequence& sequence);
   void gather_logits(const StepOutputs& outputs, std::int64_t tokens, std::int64_t column,
                      std::span<float> logits) const;
   const Bucket& smallest_bucket() const;

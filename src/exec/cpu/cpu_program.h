@@ -47,6 +47,7 @@ class CpuProgram : public LoadedProgram, public Profiled {
   Status run(std::string_view function, const Inputs& inputs, Outputs& outputs,
              StateStore* states) const override;
   Status run_batch(std::string_view function, std::span<const BatchItem> items) const override;
+  bool reads_weights_once() const override { return !shared_->is_reference; }
 
   std::vector<std::string> mask_inputs(std::string_view function) const override;
 

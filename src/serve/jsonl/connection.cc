@@ -48,7 +48,7 @@ Json answer_of(const Request& request, const engine::GenerateResult& result,
           {"timing",
            {{"prefill_tokens", prefill_tokens},
             {"prefill_s", timing.prefill_s},
-            {"decode_tokens", timing.decode_steps},
+            {"decode_tokens", timing.decode_steps + timing.accepted_tokens},
             {"decode_s", timing.decode_s},
             {"decode_tok_s", timing.decode_tok_s()}}},
           {"cache_seq_len", text_tokens}};

@@ -115,6 +115,9 @@ Json usage_json(const Usage& usage) {
               {"total_tokens", usage.prompt_tokens + usage.completion_tokens},
               {"prompt_tokens_details", {{"cached_tokens", usage.cached_tokens}}}};
   if (usage.truncated_tokens > 0) out["truncated_tokens"] = usage.truncated_tokens;
+  if (usage.accepted_tokens + usage.rejected_tokens > 0)
+    out["completion_tokens_details"] = {{"accepted_prediction_tokens", usage.accepted_tokens},
+                                        {"rejected_prediction_tokens", usage.rejected_tokens}};
   return out;
 }
 
