@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Who may ask: keys, pages of other origins, names of other hosts."""
 
+import json
 import time
 
 from lib import http
@@ -158,10 +159,23 @@ def from_file(trial):
     expect(right == 200 and (not wrong or wrong[0].status != 200), f"got {right} with the key")
 
 
+for name, model, reason in (
+    ("15mb", "m" * 15_000_000, "A name as long as a body comes back short."),
+    ("controls", "\x1b[2J\r\n\x07", "Control characters of a name come back escaped."),
+):
+
+    def strict_model(trial, model=model):
+        server = trial.own_server(("--strict-model",))
+        answer = server.post("/v1/chat/completions", json.dumps({"model": model, "messages": [{"role": "user", "content": "hi"}]}))
+        expect(answer.status == 404, f"expected 404, got {answer.status}")
+        expect(len(answer.body) < 10_000 and b"\x1b" not in answer.body, f"got {answer.body[:200]!r}")
+
+    add(f"http/strict-model/{name}", reason, strict_model)
+
 for name, content in {
     "empty": b"",
     "blank": b" \n",
-    "two-lines": b"a\nb\n",
+    "comments": b"# a\n\n  # b\n",
     "control": b"a\x07b\n",
     "long": b"k" * 5_000_000,
 }.items():
@@ -171,7 +185,7 @@ for name, content in {
 
         refused(trial.run("serve", trial.pocket(), "--port", "0", "--api-key-file", trial.write("key", content)))
 
-    add(f"http/key/file-{name}", "A key file without one key must not open the server to all.", bad_file)
+    add(f"http/key/file-{name}", "A key file without a key must not open the server to all.", bad_file)
 
 
 PAGE = "A web page that the user looks at must not use the server of this machine."
