@@ -5,6 +5,18 @@ import contextlib
 import subprocess
 import time
 
+# The pocket model's own template with tools and their calls, written as Qwen's models write them. The model has not learned to call
+# anything: it does where it is forced to, and goes on where it reads its own calls.
+TOOL_TEMPLATE = """{%- if tools %}{{- '<|im_start|>system\n' }}{% for tool in tools %}{{ tool.function.name + ' ' }}{% endfor %}
+{{- '<|im_end|>\n' }}{%- endif %}
+{%- for message in messages %}
+{{- '<|im_start|>' + message.role + '\n' + message.content }}
+{%- for call in message.tool_calls or [] %}
+{{- '<tool_call>\n{"name": "' + call.function.name + '", "arguments": ' + call.function.arguments | tojson + '}\n</tool_call>' }}
+{%- endfor %}{{- '<|im_end|>\n' }}{%- endfor %}
+{%- if add_generation_prompt %}{{- '<|im_start|>assistant\n' }}{%- endif %}
+"""
+
 
 @contextlib.contextmanager
 def serving(anemone, model, folder, *flags):

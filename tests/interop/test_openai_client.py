@@ -12,7 +12,7 @@ from typing import Literal
 import openai
 import pydantic
 import pytest
-from serving import serving
+from serving import TOOL_TEMPLATE, serving
 
 # One server serves them.
 pytestmark = pytest.mark.xdist_group("openai_client")
@@ -122,17 +122,6 @@ def test_same_seed_same_text(client):
     assert len({text(seed) for seed in range(4)}) > 1
 
 
-# The model's own template with tools and their calls, written as Qwen's models write them. The model has not learned to call
-# anything: it does where it is forced to, and goes on where it reads its own calls.
-TOOL_TEMPLATE = """{%- if tools %}{{- '<|im_start|>system\n' }}{% for tool in tools %}{{ tool.function.name + ' ' }}{% endfor %}
-{{- '<|im_end|>\n' }}{%- endif %}
-{%- for message in messages %}
-{{- '<|im_start|>' + message.role + '\n' + message.content }}
-{%- for call in message.tool_calls or [] %}
-{{- '<tool_call>\n{"name": "' + call.function.name + '", "arguments": ' + call.function.arguments | tojson + '}\n</tool_call>' }}
-{%- endfor %}{{- '<|im_end|>\n' }}{%- endfor %}
-{%- if add_generation_prompt %}{{- '<|im_start|>assistant\n' }}{%- endif %}
-"""
 TOOLS = [{"type": "function", "function": {"name": "add", "description": "a sum", "parameters": {
              "type": "object", "properties": {"a": {"type": "integer", "minimum": 0, "maximum": 99}, "b": {"enum": [17, 25]}},
              "required": ["a", "b"]}}},

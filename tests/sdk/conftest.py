@@ -10,7 +10,7 @@ import pytest
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "interop"))
 
 from anemone import Anemone  # noqa: E402
-from serving import serving  # noqa: E402
+from serving import TOOL_TEMPLATE, serving  # noqa: E402
 
 CHECKPOINT = pathlib.Path(__file__).parents[2] / "models/pocket/checkpoint"
 KEY = "sdk-key"
@@ -28,5 +28,6 @@ def anemone():
 def address(anemone, tmp_path_factory):
     folder = tmp_path_factory.mktemp("sdk")
     anemone("compile", CHECKPOINT, "-o", folder / "pocket")
-    with serving(anemone, folder / "pocket", folder, "--api-key", KEY) as url:
+    (folder / "template.jinja").write_text(TOOL_TEMPLATE)
+    with serving(anemone, folder / "pocket", folder, "--api-key", KEY, "--chat-template-file", folder / "template.jinja") as url:
         yield url + "/v1"

@@ -12,7 +12,9 @@ import openai
 import pydantic
 import pytest
 from conftest import KEY
-from langchain_openai import ChatOpenAI
+from langchain_core.messages import HumanMessage, ToolMessage
+from langchain_core.tools import tool
+from langchain_openai import ChatOpenAI, OpenAIEmbeddings
 from llama_index.core.llms import ChatMessage
 from llama_index.llms.openai_like import OpenAILike
 
@@ -73,6 +75,38 @@ def test_langchain_reads_log_probabilities(langchain):
     assert all(len(token["top_logprobs"]) == 2 and token["logprob"] <= 0 for token in tokens)
 
 
+@tool
+def add(a: int, b: int) -> int:
+    """The sum of two numbers."""
+    return a + b
+
+
+def test_langchain_calls_tools(langchain):
+    forced = langchain.bind_tools([add], tool_choice="add")
+    message = forced.invoke(QUESTION)
+    [call] = message.tool_calls
+    assert call["name"] == "add" and set(call["args"]) == {"a", "b"} and message.invalid_tool_calls == []
+    result = add.invoke(call)
+    assert isinstance(result, ToolMessage)
+    # The model has not learned to read results: what counts is that the conversation goes on.
+    assert langchain.bind_tools([add]).invoke([HumanMessage(QUESTION), message, result]).response_metadata["finish_reason"]
+
+
+def test_langchain_streams_calls(langchain):
+    made = None
+    for chunk in langchain.bind_tools([add], tool_choice="any").stream(QUESTION):
+        made = chunk if made is None else made + chunk
+    [call] = made.tool_calls
+    assert call["name"] == "add" and set(call["args"]) == {"a", "b"}
+
+
+def test_langchain_embeds(address):
+    embeddings = OpenAIEmbeddings(model="pocket", base_url=address, api_key=KEY, check_embedding_ctx_length=False)
+    first, second = embeddings.embed_documents(["The sea", "A song"])
+    assert len(first) == len(second) > 8 and first != second
+    assert embeddings.embed_query("The sea") == pytest.approx(first, abs=1e-6)
+
+
 # LiteLLM
 
 
@@ -107,6 +141,21 @@ def test_litellm_parses_a_schema(litellm_arguments):
     Sum.model_validate_json(answer.choices[0].message.content)
 
 
+def test_litellm_calls_tools(litellm_arguments):
+    function = {"name": "add", "parameters": Sum.model_json_schema()}
+    answer = litellm.completion(**litellm_arguments, tools=[{"type": "function", "function": function}],
+                                tool_choice={"type": "function", "function": {"name": "add"}})
+    assert answer.choices[0].finish_reason in ("tool_calls", "stop")
+    [call] = answer.choices[0].message.tool_calls
+    Sum.model_validate_json(call.function.arguments)
+
+
+def test_litellm_embeds(litellm_arguments):
+    arguments = {name: litellm_arguments[name] for name in ("model", "api_base", "api_key")}
+    answer = litellm.embedding(**arguments, input=["The sea", "A song"], encoding_format="float")
+    assert len(answer.data) == 2 and len(answer.data[0]["embedding"]) == len(answer.data[1]["embedding"])
+
+
 def test_litellm_maps_errors(litellm_arguments):
     with pytest.raises(litellm.AuthenticationError):
         litellm.completion(**{**litellm_arguments, "api_key": "wrong"})
@@ -117,8 +166,9 @@ def test_litellm_maps_errors(litellm_arguments):
 # Instructor
 
 
-def test_instructor_makes_objects(address):
-    client = instructor.from_openai(openai.OpenAI(base_url=address, api_key=KEY, timeout=60), mode=instructor.Mode.JSON_SCHEMA)
+@pytest.mark.parametrize("mode", [instructor.Mode.JSON_SCHEMA, instructor.Mode.TOOLS])
+def test_instructor_makes_objects(address, mode):
+    client = instructor.from_openai(openai.OpenAI(base_url=address, api_key=KEY, timeout=60), mode=mode)
     assert isinstance(client.chat.completions.create(model="pocket", messages=MESSAGES, response_model=Sum, max_retries=0), Sum)
 
 

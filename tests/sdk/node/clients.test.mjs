@@ -5,7 +5,7 @@ import assert from "node:assert/strict";
 import test from "node:test";
 
 import { createOpenAICompatible } from "@ai-sdk/openai-compatible";
-import { generateText, Output, streamText } from "ai";
+import { embedMany, generateText, Output, streamText, tool } from "ai";
 import OpenAI from "openai";
 import { zodResponseFormat } from "openai/helpers/zod";
 import { z } from "zod";
@@ -78,6 +78,36 @@ test("openai: cancel", async () => {
   const stream = await client.chat.completions.create({ model: "pocket", messages, stream: true }, { signal: control.signal });
   for await (const _ of stream) control.abort();
   assert.ok(control.signal.aborted);
+});
+
+const parameters = { type: "object", properties: { a: { type: "integer" }, b: { type: "integer" } }, required: ["a", "b"] };
+const tools = [{ type: "function", function: { name: "add", parameters } }];
+
+test("openai: tools", async () => {
+  const made = await client.chat.completions.create({ model: "pocket", messages, tools, tool_choice: "required", parallel_tool_calls: false });
+  assert.equal(made.choices[0].finish_reason, "tool_calls");
+  const [call] = made.choices[0].message.tool_calls;
+  assert.equal(call.function.name, "add");
+  assert.deepEqual(Object.keys(JSON.parse(call.function.arguments)).sort(), ["a", "b"]);
+});
+
+test("openai: embeddings", async () => {
+  const made = await client.embeddings.create({ model: "pocket", input: ["The sea", "A song"] });
+  assert.equal(made.data.length, 2);
+  const norm = Math.hypot(...made.data[0].embedding);
+  assert.ok(Math.abs(norm - 1) < 1e-3, `${norm}`);
+});
+
+test("ai: tools", async () => {
+  const add = tool({ description: "a sum", inputSchema: z.object({ a: z.number().int(), b: z.number().int() }) });
+  const made = await generateText({ model, messages, tools: { add }, toolChoice: "required", maxRetries: 0 });
+  assert.equal(made.toolCalls[0].toolName, "add");
+  assert.equal(typeof made.toolCalls[0].input.a, "number");
+});
+
+test("ai: embeddings", async () => {
+  const made = await embedMany({ model: compatible.embeddingModel("pocket"), values: ["The sea", "A song"], maxRetries: 0 });
+  assert.equal(made.embeddings.length, 2);
 });
 
 test("ai: text", async () => {
