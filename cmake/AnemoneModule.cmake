@@ -25,7 +25,7 @@ function(anemone_test name)
   foreach(dep IN LISTS ARG_DEPS)
     target_link_libraries(${name} PRIVATE anemone::${dep})
   endforeach()
-  target_link_libraries(${name} PRIVATE anemone_options GTest::gtest_main ${ARG_LIBS})
+  target_link_libraries(${name} PRIVATE anemone_options anemone_test_main ${ARG_LIBS})
   # They run for seconds and compile for minutes.
   target_compile_options(${name} PRIVATE -O1)
   target_compile_definitions(${name} PRIVATE ANEMONE_SOURCE_DIR="${PROJECT_SOURCE_DIR}")

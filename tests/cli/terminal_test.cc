@@ -19,6 +19,11 @@ using anemone::testing::source_path;
 using anemone::testing::TemporaryFolder;
 
 constexpr std::string_view kAnswer = "17 + 25 = 42.";
+#ifdef ANEMONE_HAS_LIBEDIT
+constexpr bool kHasLibedit = true;
+#else
+constexpr bool kHasLibedit = false;
+#endif
 
 // One compiled pocket model for all tests of this file. Chats run with the editor of the build, and
 // on a terminal that has none.
@@ -69,7 +74,8 @@ TEST_P(Chats, AnswersAndShowsHowMuchOfTheContextIsUsed) {
 TEST_P(Chats, APasteOfSeveralLinesIsOneMessage) {
   start();
   // What a terminal sends for a paste, once the editor has asked for it; as lines without.
-  const bool has_editor = terminal_.output().find("\033[?2004h") != std::string::npos;
+  const bool has_editor = kHasLibedit && GetParam() != std::string("dumb");
+  EXPECT_EQ(terminal_.output().find("\033[?2004h") != std::string::npos, has_editor);
   terminal_.type(has_editor ? "\033[200~What is\r17 + 25?\033[201~\n" : "What is\n17 + 25?\n");
   EXPECT_TRUE(terminal_.wait_for("; context ")) << terminal_.output();
   expect_prompt();
@@ -174,8 +180,7 @@ class Terminals : public Chats {};
 TEST_P(Terminals, AHistoryOutlivesTheSession) {
   fs::remove(history());
   start();
-  if (terminal_.output().find("\033[?2004h") == std::string::npos)
-    GTEST_SKIP() << "built without libedit";
+  if (!kHasLibedit) GTEST_SKIP() << "built without libedit";
   terminal_.type("What is 17 + 25?\n");
   EXPECT_TRUE(terminal_.wait_for("; context "));
   leave();
@@ -206,7 +211,7 @@ TEST_P(Terminals, CtrlCEndsAShellLoop) {
   EXPECT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGINT) << status;
 }
 
-TEST_P(Terminals, CtrlCIsQuickInEveryPhase) {
+TEST_P(Terminals, CtrlCEndsEveryPhase) {
   const TemporaryFolder cache;
   const std::string checkpoint = source_path("models/pocket/checkpoint");
   const std::vector<std::string> commands[] = {
@@ -224,10 +229,7 @@ TEST_P(Terminals, CtrlCIsQuickInEveryPhase) {
       terminal.start(all, {{"ANEMONE_CACHE", cache.file("cache")}});
       terminal.read_for(pause);
       ::kill(terminal.pid(), SIGINT);
-      const auto begin = std::chrono::steady_clock::now();
       const int status = terminal.wait();
-      // A machine that is busy with other tests is slower than a person's.
-      EXPECT_LT(std::chrono::steady_clock::now() - begin, 2s);
       // It may have been too early to be caught, or too late to matter.
       EXPECT_TRUE((WIFSIGNALED(status) && WTERMSIG(status) == SIGINT) ||
                   (WIFEXITED(status) && WEXITSTATUS(status) == 0))

@@ -11,6 +11,11 @@ readme=$1 anemone=$2 source=$3
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
+# Nothing of the machine's environment has a part in what a block does, least of all a proxy between
+# this machine and itself.
+unset NO_COLOR COLUMNS ANEMONE_CACHE XDG_CACHE_HOME HF_HOME
+export no_proxy=127.0.0.1
+
 mkdir "$work/bin" "$work/tree" "$work/tree/build" "$work/blocks" "$work/home"
 ln -s "$anemone" "$work/bin/anemone"
 for entry in "$source"/*; do
