@@ -28,8 +28,8 @@ struct FunctionResidency {
 struct ModelResidency {
   std::vector<FunctionResidency> functions;
 
-  // Of all functions together: resident only where every one is, unknown where Core ML tells of no
-  // operation at all.
+  // The verdict on all functions together: resident only if each of them is, unknown if Core ML
+  // says of no operation where it runs.
   exec::coreml::Verdict verdict() const;
   std::size_t operations() const;
   std::size_t on_chip() const;

@@ -147,4 +147,16 @@ Result<std::uint64_t> free_disk_bytes(const std::string& path) {
   return static_cast<std::uint64_t>(info.f_bavail) * info.f_frsize;
 }
 
+std::uint64_t folder_bytes(const std::string& folder) {
+  std::uint64_t bytes = 0;
+  std::error_code error;
+  using Walk = std::filesystem::recursive_directory_iterator;
+  Walk it(folder, std::filesystem::directory_options::skip_permission_denied, error);
+  for (const Walk end; !error && it != end; it.increment(error)) {
+    std::error_code ignored;
+    if (it->is_regular_file(ignored)) bytes += it->file_size(ignored);
+  }
+  return bytes;
+}
+
 }  // namespace anemone

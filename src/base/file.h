@@ -58,6 +58,8 @@ class AtomicFile {
 
 Status write_file(const std::string& path, std::string_view text);
 Status make_directories(const std::string& path);
+// Bytes of all files below a folder; what cannot be read counts as nothing.
+std::uint64_t folder_bytes(const std::string& folder);
 // Free bytes for an unprivileged writer on the file system that holds `path` (or its nearest
 // parent).
 Result<std::uint64_t> free_disk_bytes(const std::string& path);

@@ -20,7 +20,7 @@
 namespace anemone::cli {
 namespace {
 
-// Of a key of Core ML's cache: as many as those of models have.
+// Digits shown of a key of Core ML's cache: as many as the keys of models have.
 constexpr std::size_t kShownDigits = 32;
 
 std::string state_of(const CacheEntry& entry) {

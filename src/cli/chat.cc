@@ -19,7 +19,7 @@ namespace anemone::cli {
 namespace {
 
 constexpr std::string_view kQuotes = "\"\"\"";
-// Of the context, what --keep-system leaves for an answer that nobody limits.
+// With --keep-system an answer without --max-new gets one part in so many of the context.
 constexpr std::int64_t kAnswerShare = 4;
 
 class Chat {

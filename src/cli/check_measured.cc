@@ -18,7 +18,7 @@ namespace {
 
 namespace coreml = exec::coreml;
 
-// Of lines in the text; the JSON has all.
+// The text lists so many operations at most; the JSON lists all.
 constexpr std::size_t kMaxRows = 16;
 
 // What a contradiction says of the law, or of the lack of one.

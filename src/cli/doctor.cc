@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // `anemone doctor`: what the machine has, what anemone would use of it, and whether it works.
 #include <cstdlib>
-#include <filesystem>
 #include <fmt/format.h>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -30,8 +29,6 @@
 namespace anemone::cli {
 namespace {
 
-namespace fs = std::filesystem;
-
 // Read by anemone or by its tests.
 constexpr const char* kVariables[] = {"ANEMONE_CACHE", "ANEMONE_SHARED", "XDG_CACHE_HOME", "HOME"};
 
@@ -39,18 +36,6 @@ struct DoctorFlags {
   std::optional<std::string> artifact;
   bool is_json = false;
 };
-
-// Sum of the sizes of all files below a folder; what cannot be read counts as nothing.
-std::uint64_t folder_bytes(const std::string& folder) {
-  std::uint64_t bytes = 0;
-  std::error_code error;
-  fs::recursive_directory_iterator it(folder, fs::directory_options::skip_permission_denied, error);
-  for (const fs::recursive_directory_iterator end; !error && it != end; it.increment(error)) {
-    std::error_code ignored;
-    if (it->is_regular_file(ignored)) bytes += it->file_size(ignored);
-  }
-  return bytes;
-}
 
 // Gathers what is printed as rows and as JSON, and what is wrong.
 class Doctor {

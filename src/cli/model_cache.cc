@@ -223,17 +223,6 @@ class Entry {
   std::string folder_;
 };
 
-std::uint64_t bytes_in(const std::string& folder) {
-  std::uint64_t bytes = 0;
-  std::error_code error;
-  fs::recursive_directory_iterator it(folder, error);
-  for (const fs::recursive_directory_iterator end; !error && it != end; it.increment(error)) {
-    std::error_code ignored;
-    if (it->is_regular_file(ignored)) bytes += it->file_size(ignored);
-  }
-  return bytes;
-}
-
 bool is_key(const std::string& name) {
   return name.size() == kKeyDigits &&
          name.find_first_not_of("0123456789abcdef") == std::string::npos;
@@ -324,7 +313,7 @@ Result<std::vector<CacheEntry>> ModelCache::list() const {
     const std::string folder = models_ + "/" + key;
     CacheEntry entry;
     entry.key = key;
-    entry.bytes = bytes_in(folder);
+    entry.bytes = folder_bytes(folder);
     entry.is_busy = Entry(folder).share().status().code() == Code::kBusy;
     entry.unused_days = Entry(folder).unused_days();
     if (const auto manifest = artifact::read_manifest(folder + "/artifact"); manifest.ok()) {
@@ -342,7 +331,7 @@ Result<std::uint64_t> ModelCache::remove_entry(const std::string& key) const {
   const auto lock = FolderLock::take(folder);
   if (!lock.ok() && lock.status().code() == Code::kNotFound) return std::uint64_t{0};
   if (!lock.ok()) return lock.status();
-  const std::uint64_t bytes = bytes_in(folder);
+  const std::uint64_t bytes = folder_bytes(folder);
   ANEMONE_RETURN_IF_ERROR(Entry(folder).remove());
   return bytes;
 }
@@ -407,7 +396,7 @@ Result<std::uint64_t> ModelCache::clear() const {
     const std::string folder = models_ + "/" + key;
     const auto lock = FolderLock::take(folder);
     if (!lock.ok()) continue;
-    const std::uint64_t bytes = bytes_in(folder);
+    const std::uint64_t bytes = folder_bytes(folder);
     const Status removed = Entry(folder).remove();
     if (removed.ok()) freed += bytes;
     if (first_error.ok()) first_error = removed;

@@ -198,7 +198,7 @@ std::string meant(std::string_view word, const std::vector<std::string>& candida
                   std::span<const OtherName> known) {
   const std::string wanted = lower(word);
   for (const OtherName& other : known) {
-    // Of a flag only what this command has.
+    // A flag is only proposed to a command that has it.
     const bool is_here =
         other.ours.front() != '-' || std::ranges::find(candidates, other.ours) != candidates.end();
     if (wanted == other.theirs && is_here) return std::string(other.ours);

@@ -26,7 +26,7 @@ artifact::Form default_form(Processor processor);
 // What the user may choose. The command chooses the form and the recipe by the processor that it
 // compiles for (ane/form.h, recipe.h).
 struct CompileOptions {
-  // Of the model, in the manifest; empty: the last name of the checkpoint's path.
+  // The name of the model in the manifest; empty: the last name of the path of the checkpoint.
   std::string name = {};
   // The oldest system that loads the packages: iOS 16 to 18 or macOS of the same year. Before iOS
   // 18 a package holds one function, no states and one scale or palette per matrix or, for scales,

@@ -10,6 +10,8 @@
 #include <vector>
 
 #include "base/json.h"
+#include "base/json_release.h"
+#include "base/work_budget.h"
 
 namespace anemone::serve {
 
@@ -46,6 +48,18 @@ class JsonFields {
   Json& object_;
   Status status_;
 };
+
+// The request that `read(fields, out)` makes of the text of a body, whose budget may be null.
+template <typename Out, typename Read>
+Result<Out> read_body(std::string_view body, WorkBudget* budget, const Read& read) {
+  ANEMONE_ASSIGN_OR_RETURN(Json json, parse_json(body, "body", JsonLimits{.budget = budget}));
+  const JsonReleaser releaser(json);
+  JsonFields fields(json);
+  Out out;
+  read(fields, out);
+  ANEMONE_RETURN_IF_ERROR(fields.status());
+  return out;
+}
 
 // "a string", "an object", "3.5": what a message says that it got. Long values are named by type.
 std::string describe_json(const Json& value);

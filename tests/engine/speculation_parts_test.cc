@@ -111,8 +111,8 @@ StepTimes times_of(double cost) {
   return times;
 }
 
-// Of `steps` steps with a proposal at hand, the tokens per second against none at all, where each
-// token is right with this probability.
+// Tokens per second of `steps` steps that all have a proposal, as a multiple of those without any;
+// each proposed token is right with this probability.
 double gain(double right, double cost, int steps) {
   const StepTimes times = times_of(cost);
   const StepForecast step{.tokens = 1, .made = 1};

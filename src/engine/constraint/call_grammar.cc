@@ -24,7 +24,7 @@ using grammar::NodeId;
 using text::CallSyntax;
 using text::ToolFunction;
 
-// Of the schemas of all functions.
+// States that the grammars of all functions may have together.
 constexpr std::size_t kMaxStates = 500'000;
 constexpr grammar::JsonGrammarOptions kOptions{.closes_objects = true};
 

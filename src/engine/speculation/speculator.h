@@ -71,7 +71,7 @@ class Speculator {
   // Fills Speculation::tokens with at most `most` tokens that may follow `ids`.
   Status propose(Speculation& text, std::span<const std::int32_t> ids, std::int64_t most);
   void end(double seconds);
-  // Of the tokens of the last step that a text proposed, the first ones were accepted.
+  // Counts the last step of a text: its first `accepted` proposed tokens were accepted.
   static void count(Speculation& text, std::int64_t accepted);
 
  private:

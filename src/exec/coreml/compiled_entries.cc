@@ -37,17 +37,6 @@ std::vector<std::string> folders_in(const std::string& folder) {
   return out;
 }
 
-std::uint64_t bytes_in(const std::string& folder) {
-  std::uint64_t bytes = 0;
-  std::error_code error;
-  fs::recursive_directory_iterator it(folder, error);
-  for (const fs::recursive_directory_iterator end; !error && it != end; it.increment(error)) {
-    std::error_code ignored;
-    if (it->is_regular_file(ignored)) bytes += it->file_size(ignored);
-  }
-  return bytes;
-}
-
 bool is_locked(const std::string& folder) {
   return FolderLock::take(folder).status().code() == Code::kBusy;
 }
@@ -69,7 +58,7 @@ std::vector<std::string> machines_in(const std::string& folder) {
 Result<std::uint64_t> remove_unlocked(const std::string& folder) {
   const auto lock = FolderLock::take(folder);
   if (!lock.ok()) return std::uint64_t{0};
-  const std::uint64_t bytes = bytes_in(folder);
+  const std::uint64_t bytes = folder_bytes(folder);
   std::error_code error;
   fs::remove_all(folder, error);
   if (error) return io_error("[{}] cannot remove: {}", folder, error.message());
@@ -88,7 +77,7 @@ std::vector<CompiledEntry> list_compiled(const std::string& folder) {
       CompiledEntry& each = out.emplace_back();
       each.machine = machine;
       each.key = name;
-      each.bytes = bytes_in(entry);
+      each.bytes = folder_bytes(entry);
       std::error_code ignored;
       each.is_complete = fs::exists(entry + "/complete", ignored);
       each.is_busy = is_locked(entry) || is_locked(entry + std::string(kLockEnding));

@@ -77,58 +77,46 @@ engine::SamplingRequest read_sampling(JsonFields& fields) {
 }  // namespace
 
 Result<CompletionRequest> parse_completion_request(std::string_view body, WorkBudget* budget) {
-  ANEMONE_ASSIGN_OR_RETURN(Json json, parse_json(body, "body", JsonLimits{.budget = budget}));
-  const JsonReleaser releaser(json);
-  JsonFields fields(json);
-  CompletionRequest out;
-  refuse_unsupported(fields);
-  out.model = openai::read_model(fields);
-  auto prompts = openai::read_prompts(fields, "prompt", /*most=*/1);
-  if (!prompts.empty()) out.prompt = std::move(prompts.front());
-  out.text.sampling = read_sampling(fields);
-  // -1 and -2: until the end of the text, or of the context.
-  if (const auto count = fields.integer("n_predict", -2, kAnyInteger); count && *count >= 0)
-    out.text.max_tokens = *count;
-  out.text.stop = fields.strings("stop", kMaxStops);
-  for (const std::string& stop : out.text.stop)
-    if (stop.empty() || stop.size() > openai::kMaxStopBytes)
-      fields.fail(invalid_argument("[stop] expected texts of 1 to {} bytes, got {}",
-                                   openai::kMaxStopBytes, stop.size()));
-  out.text.ignore_eos = fields.boolean("ignore_eos").value_or(false);
-  out.text.format = openai::read_response_format(fields);
-  out.is_stream = fields.boolean("stream").value_or(false);
-  out.returns_tokens = fields.boolean("return_tokens").value_or(false);
-  ANEMONE_RETURN_IF_ERROR(fields.status());
-  return out;
+  return read_body<CompletionRequest>(body, budget, [](JsonFields& fields, CompletionRequest& out) {
+    refuse_unsupported(fields);
+    out.model = openai::read_model(fields);
+    auto prompts = openai::read_prompts(fields, "prompt", /*most=*/1);
+    if (!prompts.empty()) out.prompt = std::move(prompts.front());
+    out.text.sampling = read_sampling(fields);
+    // -1 and -2: until the end of the text, or of the context.
+    if (const auto count = fields.integer("n_predict", -2, kAnyInteger); count && *count >= 0)
+      out.text.max_tokens = *count;
+    out.text.stop = fields.strings("stop", kMaxStops);
+    for (const std::string& stop : out.text.stop)
+      if (stop.empty() || stop.size() > openai::kMaxStopBytes)
+        fields.fail(invalid_argument("[stop] expected texts of 1 to {} bytes, got {}",
+                                     openai::kMaxStopBytes, stop.size()));
+    out.text.ignore_eos = fields.boolean("ignore_eos").value_or(false);
+    out.text.format = openai::read_response_format(fields);
+    out.is_stream = fields.boolean("stream").value_or(false);
+    out.returns_tokens = fields.boolean("return_tokens").value_or(false);
+  });
 }
 
 Result<TokenizeRequest> parse_tokenize_request(std::string_view body, WorkBudget* budget) {
-  ANEMONE_ASSIGN_OR_RETURN(Json json, parse_json(body, "body", JsonLimits{.budget = budget}));
-  const JsonReleaser releaser(json);
-  JsonFields fields(json);
-  TokenizeRequest out;
-  out.model = openai::read_model(fields);
-  auto content = fields.string("content");
-  if (!content) fields.fail(invalid_argument("[content] expected a text, got none"));
-  out.content = std::move(content).value_or("");
-  out.adds_special = fields.boolean("add_special").value_or(false);
-  out.parses_special = fields.boolean("parse_special").value_or(true);
-  out.has_pieces = fields.boolean("with_pieces").value_or(false);
-  ANEMONE_RETURN_IF_ERROR(fields.status());
-  return out;
+  return read_body<TokenizeRequest>(body, budget, [](JsonFields& fields, TokenizeRequest& out) {
+    out.model = openai::read_model(fields);
+    auto content = fields.string("content");
+    if (!content) fields.fail(invalid_argument("[content] expected a text, got none"));
+    out.content = std::move(content).value_or("");
+    out.adds_special = fields.boolean("add_special").value_or(false);
+    out.parses_special = fields.boolean("parse_special").value_or(true);
+    out.has_pieces = fields.boolean("with_pieces").value_or(false);
+  });
 }
 
 Result<DetokenizeRequest> parse_detokenize_request(std::string_view body, WorkBudget* budget) {
-  ANEMONE_ASSIGN_OR_RETURN(Json json, parse_json(body, "body", JsonLimits{.budget = budget}));
-  const JsonReleaser releaser(json);
-  JsonFields fields(json);
-  DetokenizeRequest out;
-  out.model = openai::read_model(fields);
-  auto tokens = fields.ids("tokens");
-  if (!tokens) fields.fail(invalid_argument("[tokens] expected a list of token ids, got none"));
-  out.tokens = std::move(tokens).value_or(std::vector<std::int32_t>());
-  ANEMONE_RETURN_IF_ERROR(fields.status());
-  return out;
+  return read_body<DetokenizeRequest>(body, budget, [](JsonFields& fields, DetokenizeRequest& out) {
+    out.model = openai::read_model(fields);
+    auto tokens = fields.ids("tokens");
+    if (!tokens) fields.fail(invalid_argument("[tokens] expected a list of token ids, got none"));
+    out.tokens = std::move(tokens).value_or(std::vector<std::int32_t>());
+  });
 }
 
 }  // namespace anemone::serve::llamacpp

@@ -149,27 +149,23 @@ Result<Json> read_messages(Json* messages, WorkBudget* budget) {
 }
 
 Result<ChatRequest> parse_chat_request(std::string_view body, WorkBudget* budget) {
-  ANEMONE_ASSIGN_OR_RETURN(Json json, parse_json(body, "body", JsonLimits{.budget = budget}));
-  const JsonReleaser releaser(json);
-  JsonFields fields(json);
-  ChatRequest out;
-  out.generation = read_generation(fields, /*least_tokens=*/1);
-  read_logprobs(fields, out.generation);
-  if (auto messages = read_messages(fields.member("messages"), budget); messages.ok())
-    out.messages = *std::move(messages);
-  else
-    fields.fail(messages.status());
-  if (Json* more = fields.member("chat_template_kwargs")) {
-    if (more->is_object())
-      out.variables = std::move(*more);
+  return read_body<ChatRequest>(body, budget, [budget](JsonFields& fields, ChatRequest& out) {
+    out.generation = read_generation(fields, /*least_tokens=*/1);
+    read_logprobs(fields, out.generation);
+    if (auto messages = read_messages(fields.member("messages"), budget); messages.ok())
+      out.messages = *std::move(messages);
     else
-      fields.fail(invalid_argument("[chat_template_kwargs] expected an object, got {}",
-                                   describe_json(*more)));
-  }
-  read_reasoning_options(fields, out.variables);
-  read_tools(fields, out);
-  ANEMONE_RETURN_IF_ERROR(fields.status());
-  return out;
+      fields.fail(messages.status());
+    if (Json* more = fields.member("chat_template_kwargs")) {
+      if (more->is_object())
+        out.variables = std::move(*more);
+      else
+        fields.fail(invalid_argument("[chat_template_kwargs] expected an object, got {}",
+                                     describe_json(*more)));
+    }
+    read_reasoning_options(fields, out.variables);
+    read_tools(fields, out);
+  });
 }
 
 }  // namespace anemone::serve::openai

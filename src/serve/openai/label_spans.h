@@ -17,7 +17,8 @@ struct ScoredLabel {
   std::size_t label = 0;
   double score = 0;
 };
-// Of logits [tokens, labels]; the first of equals, as `anemone run` takes it.
+// The most likely label of each token, from the logits [tokens, labels]: the first of several with
+// the same logit, which `anemone run` shows, too.
 std::vector<ScoredLabel> score_labels(std::span<const float> logits, std::size_t labels);
 
 // Tokens that belong together: a run of one label without its prefix. B- and S- begin a run, E- and
